@@ -1,0 +1,17 @@
+// The shapes that the kernel benchmarks run on.
+#ifndef GRADFLOW_BENCHMARKS_KERNELS_CASES_H_
+#define GRADFLOW_BENCHMARKS_KERNELS_CASES_H_
+
+#include <vector>
+
+#include "benchmarks/kernels/runners.h"
+
+namespace gradflow::benchmarks {
+
+// A few that tell how each kernel does; with `all`, also every batch norm of ResNet-50 and
+// MobileNet at batch sizes of 8 and 32.
+std::vector<Case> Cases(bool all);
+
+}  // namespace gradflow::benchmarks
+
+#endif  // GRADFLOW_BENCHMARKS_KERNELS_CASES_H_

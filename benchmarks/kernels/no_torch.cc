@@ -1,0 +1,7 @@
+#include "benchmarks/kernels/runners.h"
+
+namespace gradflow::benchmarks {
+
+Runner Torch(const Case&, int) { return nullptr; }
+
+}  // namespace gradflow::benchmarks

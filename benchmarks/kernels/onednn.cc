@@ -1,0 +1,71 @@
+// oneDNN's batch normalisation, each shape in both of the layouts it takes without a copy.
+#include <omp.h>
+
+#include <memory>
+#include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
+#include <vector>
+
+#include "benchmarks/kernels/runners.h"
+
+namespace gradflow::benchmarks {
+
+Runner OneDnn(const Case& c, int threads) {
+  using dnnl::memory;
+  const bool backward = c.op == Op::kBatchNormGradTraining || c.op == Op::kBatchNormGradInference;
+  const bool training = c.op == Op::kBatchNormGradTraining || c.op == Op::kBatchNormTraining;
+  if (!backward && c.op != Op::kBatchNormTraining && c.op != Op::kBatchNormInference) {
+    return nullptr;
+  }
+  const auto sizes = c.shape.dim_sizes();
+  const memory::dims dims = c.channels_first ? memory::dims{sizes[0], sizes[1], sizes[2], sizes[3]}
+                                             : memory::dims{sizes[0], sizes[3], sizes[1], sizes[2]};
+  const auto tag = c.channels_first ? memory::format_tag::nchw : memory::format_tag::nhwc;
+  const memory::desc data({dims}, memory::data_type::f32, tag);
+  const memory::desc vector({c.channels()}, memory::data_type::f32, memory::format_tag::a);
+  auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
+  if (!training) flags |= dnnl::normalization_flags::use_global_stats;
+
+  const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
+  dnnl::stream stream(engine);
+  constexpr float kEpsilon = 1e-3f;
+  const auto forward = dnnl::batch_normalization_forward::primitive_desc(
+      {training || backward ? dnnl::prop_kind::forward_training
+                            : dnnl::prop_kind::forward_inference,
+       data, kEpsilon, flags},
+      engine);
+  std::unordered_map<int, memory> args;
+  const auto add = [&](int arg, const memory::desc& desc, uint32_t seed) {
+    memory m(desc, engine);
+    FillNormal(static_cast<float*>(m.get_data_handle()), desc.get_size() / sizeof(float), seed);
+    args.emplace(arg, m);
+    return m;
+  };
+  add(DNNL_ARG_SRC, data, 1);
+  add(DNNL_ARG_SCALE, vector, 2);
+  memory variance = add(DNNL_ARG_VARIANCE, vector, 3);
+  auto* values = static_cast<float*>(variance.get_data_handle());
+  for (int64_t i = 0; i < c.channels(); ++i) values[i] = 1;
+  add(DNNL_ARG_MEAN, vector, 4);
+  dnnl::primitive primitive;
+  if (backward) {
+    const auto desc = dnnl::batch_normalization_backward::primitive_desc(
+        {dnnl::prop_kind::backward, data, data, kEpsilon, flags}, engine, forward);
+    add(DNNL_ARG_DIFF_DST, data, 5);
+    add(DNNL_ARG_DIFF_SRC, data, 6);
+    add(DNNL_ARG_DIFF_SCALE, vector, 7);
+    add(DNNL_ARG_DIFF_SHIFT, vector, 8);
+    primitive = dnnl::batch_normalization_backward(desc);
+  } else {
+    add(DNNL_ARG_SHIFT, vector, 5);
+    add(DNNL_ARG_DST, data, 6);
+    primitive = dnnl::batch_normalization_forward(forward);
+  }
+  return [=]() mutable {
+    omp_set_num_threads(threads);
+    primitive.execute(stream, args);
+    stream.wait();
+  };
+}
+
+}  // namespace gradflow::benchmarks

@@ -1,0 +1,190 @@
+#include "benchmarks/kernels/runners.h"
+
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/session.h"
+
+namespace gradflow::benchmarks {
+namespace {
+
+// A benchmark that cannot run is a mistake in this program.
+void Check(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+Tensor Normal(const TensorShape& shape, uint32_t seed) {
+  Tensor tensor(DT_FLOAT, shape);
+  FillNormal(tensor.flat<float>().data(), tensor.NumElements(), seed);
+  return tensor;
+}
+
+Tensor Filled(const TensorShape& shape, float value) {
+  Tensor tensor(DT_FLOAT, shape);
+  tensor.flat<float>().setConstant(value);
+  return tensor;
+}
+
+// The node "op" of the case; its tensors "x" and "g" are to be fed.
+void BuildOp(const Scope& scope, const Case& c) {
+  using namespace ops;  // NOLINT: short
+  const Output x = Placeholder(scope.WithOpName("x"), DT_FLOAT);
+  const Output g = Placeholder(scope.WithOpName("g"), DT_FLOAT);
+  const TensorShape vector({c.channels()});
+  const Output scale = Const(scope, Input::Initializer(Normal(vector, 3)));
+  const Output mean = Const(scope, Input::Initializer(Normal(vector, 4)));
+  const Output variance = Const(scope, Input::Initializer(Filled(vector, 1)));
+  const char* const format = c.channels_first ? "NCHW" : "NHWC";
+  const Scope named = scope.WithOpName("op");
+  switch (c.op) {
+    case Op::kFakeQuant:
+      FakeQuantWithMinMaxVars(named, x, -1.f, 1.f);
+      break;
+    case Op::kFakeQuantGradient:
+      FakeQuantWithMinMaxVarsGradient(named, g, x, -1.f, 1.f);
+      break;
+    case Op::kFakeQuantPerChannelGradient:
+      FakeQuantWithMinMaxVarsPerChannelGradient(
+          named, g, x, Const(scope, Input::Initializer(Filled(vector, -1))), variance);
+      break;
+    case Op::kBatchNormInference:
+    case Op::kBatchNormTraining:
+      FusedBatchNormV3(
+          named, x, scale, mean, mean, variance,
+          FusedBatchNormV3::DataFormat(format).IsTraining(c.op == Op::kBatchNormTraining));
+      break;
+    case Op::kBatchNormGradInference:
+    case Op::kBatchNormGradTraining:
+      FusedBatchNormGradV3(
+          named, g, x, scale, mean, variance, mean,
+          FusedBatchNormGradV3::DataFormat(format).IsTraining(c.op == Op::kBatchNormGradTraining));
+      break;
+  }
+  Check(scope.status());
+}
+
+bool IsGradient(Op op) {
+  return op != Op::kFakeQuant && op != Op::kBatchNormInference && op != Op::kBatchNormTraining;
+}
+
+// fn(begin, end) over [0, count) on `threads` threads, in as many parts.
+template <typename F>
+Runner InParts(int64_t count, int threads, F fn) {
+  if (threads == 1) return [=] { fn(0, count); };
+  const auto arena = std::make_shared<tbb::task_arena>(threads);
+  return [=] {
+    arena->execute([&] {
+      tbb::parallel_for(
+          tbb::blocked_range<int64_t>(0, count, count / threads / 4 + 1),
+          [&](const tbb::blocked_range<int64_t>& range) { fn(range.begin(), range.end()); });
+    });
+  };
+}
+
+}  // namespace
+
+std::string Case::OpName() const {
+  switch (op) {
+    case Op::kFakeQuant:
+      return "FakeQuantWithMinMaxVars";
+    case Op::kFakeQuantGradient:
+      return "FakeQuantWithMinMaxVarsGradient";
+    case Op::kFakeQuantPerChannelGradient:
+      return "FakeQuantWithMinMaxVarsPerChannelGradient";
+    case Op::kBatchNormInference:
+      return "FusedBatchNorm (inference)";
+    case Op::kBatchNormTraining:
+      return "FusedBatchNorm (training)";
+    case Op::kBatchNormGradInference:
+      return "FusedBatchNormGrad (inference)";
+    case Op::kBatchNormGradTraining:
+      return "FusedBatchNormGrad (training)";
+  }
+  return "";
+}
+
+std::string Case::ShapeName() const {
+  const bool is_batch_norm = op >= Op::kBatchNormInference;
+  return absl::StrCat(shape.DebugString(),
+                      !is_batch_norm ? "" : (channels_first ? " NCHW" : " NHWC"));
+}
+
+double Case::Bytes() const {
+  return sizeof(float) * static_cast<double>(shape.num_elements()) * (IsGradient(op) ? 3 : 2);
+}
+
+Runner Ours(const Case& c, int threads) {
+  Scope scope = Scope::NewRootScope();
+  BuildOp(scope, c);
+  GraphDef graph;
+  Check(scope.ToGraphDef(&graph));
+  SessionOptions options;
+  options.config.set_intra_op_parallelism_threads(threads);
+  const std::shared_ptr<Session> session(NewSession(options));
+  Check(session->Create(graph));
+  std::vector<std::pair<std::string, Tensor>> feeds = {{"x", Normal(c.shape, 1)}};
+  if (IsGradient(c.op)) feeds.emplace_back("g", Normal(c.shape, 2));
+  // Kernels make all their outputs, fetched or not.
+  return [=] {
+    std::vector<Tensor> outputs;
+    Check(session->Run(feeds, {"op"}, {}, &outputs));
+  };
+}
+
+Runner Triad(const Case& c, int threads) {
+  const int64_t count = c.shape.num_elements();
+  Tensor a(DT_FLOAT, c.shape);
+  a.flat<float>().setZero();
+  const Tensor b = Normal(c.shape, 1);
+  const Tensor d = Normal(c.shape, 2);
+  float* const out = a.flat<float>().data();
+  const float* const x = b.flat<float>().data();
+  const float* const y = d.flat<float>().data();
+  return InParts(count, threads, [a, b, d, out, x, y](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = x[i] + 3.0f * y[i];
+  });
+}
+
+Runner Copy(const Case& c, int threads) {
+  const int64_t count = c.shape.num_elements();
+  Tensor a(DT_FLOAT, c.shape);
+  a.flat<float>().setZero();
+  const Tensor b = Normal(c.shape, 1);
+  float* const out = a.flat<float>().data();
+  const float* const x = b.flat<float>().data();
+  return InParts(count, threads, [a, b, out, x](int64_t begin, int64_t end) {
+    std::copy(x + begin, x + end, out + begin);
+  });
+}
+
+void FillNormal(float* values, int64_t count, uint32_t seed) {
+  // A period of normal numbers, shifted by the seed: quick to make, and of no length that fits
+  // with channels.
+  static const std::vector<float>* const period = [] {
+    auto* numbers = new std::vector<float>(65537);
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (float& number : *numbers) number = normal(random);
+    return numbers;
+  }();
+  size_t next = seed * 7919 % period->size();
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] = (*period)[next];
+    if (++next == period->size()) next = 0;
+  }
+}
+
+}  // namespace gradflow::benchmarks

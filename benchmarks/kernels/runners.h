@@ -1,0 +1,57 @@
+// What the kernel benchmarks time: one call of a Runner is one run of an op.
+#ifndef GRADFLOW_BENCHMARKS_KERNELS_RUNNERS_H_
+#define GRADFLOW_BENCHMARKS_KERNELS_RUNNERS_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+
+namespace gradflow::benchmarks {
+
+// Null where there is nothing to run.
+using Runner = std::function<void()>;
+
+enum class Op {
+  kFakeQuant,
+  kFakeQuantGradient,
+  kFakeQuantPerChannelGradient,
+  kBatchNormInference,
+  kBatchNormTraining,
+  kBatchNormGradInference,
+  kBatchNormGradTraining,
+};
+
+// A benchmark: an op on inputs of one shape. Batch norm takes shapes in the order of its format.
+struct Case {
+  Op op;
+  TensorShape shape;
+  bool channels_first = false;
+
+  std::string OpName() const;
+  // "[32,56,56,64] NHWC"
+  std::string ShapeName() const;
+  int64_t channels() const { return shape.dim_size(channels_first ? 1 : shape.dims() - 1); }
+  // Bytes that must move: each large input read once and each large output written once.
+  double Bytes() const;
+};
+
+// The op through a session in steady state, on `threads` threads.
+Runner Ours(const Case& c, int threads);
+// a = b + s * c over arrays of the case's elements.
+Runner Triad(const Case& c, int threads);
+// a = b.
+Runner Copy(const Case& c, int threads);
+// The peers; null where a peer is not built in or does not have the op.
+Runner OneDnn(const Case& c, int threads);
+Runner Torch(const Case& c, int threads);
+
+// Normally distributed floats, the same on every call.
+void FillNormal(float* values, int64_t count, uint32_t seed);
+
+}  // namespace gradflow::benchmarks
+
+#endif  // GRADFLOW_BENCHMARKS_KERNELS_RUNNERS_H_

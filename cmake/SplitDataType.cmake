@@ -1,0 +1,65 @@
+# Copies protoc's output to the tree of generated files, and on the way moves the enum
+# DataType out of types.pb.h into a header of its own: gradflow's public headers need the
+# enum but must not pull in Protocol Buffers' headers.
+#
+#   cmake -D FROM=<folder of protoc's output> -D TO=<folder of generated headers>
+#         -P SplitDataType.cmake
+#
+# A file whose content stays the same is not touched, so nothing is compiled again.
+
+# Writes `content` to `file` unless it already holds just that.
+function(write_if_different file content)
+  if(EXISTS "${file}")
+    file(READ "${file}" old)
+    if(old STREQUAL content)
+      return()
+    endif()
+  endif()
+  file(WRITE "${file}" "${content}")
+endfunction()
+
+file(GLOB outputs RELATIVE "${FROM}" "${FROM}/*.pb.h" "${FROM}/*.pb.cc")
+list(REMOVE_ITEM outputs types.pb.h)
+foreach(output IN LISTS outputs)
+  file(COPY_FILE "${FROM}/${output}" "${TO}/${output}" ONLY_IF_DIFFERENT)
+endforeach()
+
+file(READ "${FROM}/types.pb.h" header)
+string(REGEX MATCH "enum DataType *: *[a-z0-9_:]+ *{[^{}]*};\n" enum "${header}")
+if(enum STREQUAL "" OR NOT enum MATCHES "DT_FLOAT = 1,")
+  message(FATAL_ERROR "${FROM}/types.pb.h has no definition of the enum DataType as this version of "
+                      "gradflow expects it from protoc")
+endif()
+
+# The enum goes, and its header is included before all others, outside of any namespace.
+string(REPLACE "${enum}" "// enum DataType: see gradflow/proto/data_type.h\n" header "${header}")
+string(FIND "${header}" "\n#include " first_include)
+if(first_include EQUAL -1)
+  message(FATAL_ERROR "${FROM}/types.pb.h has no #include to put another one before")
+endif()
+string(SUBSTRING "${header}" 0 ${first_include} before)
+string(SUBSTRING "${header}" ${first_include} -1 after)
+write_if_different("${TO}/types.pb.h"
+                   "${before}\n#include \"gradflow/proto/data_type.h\"\n${after}")
+
+write_if_different(
+  "${TO}/data_type.h"
+  "// Generated from gradflow/proto/types.proto. Do not edit.
+//
+// The types of a tensor's elements. This is the enum of the generated messages, which
+// include this header, so both share one type; unlike their headers it needs nothing
+// of Protocol Buffers.
+
+#ifndef GRADFLOW_PROTO_DATA_TYPE_H_
+#define GRADFLOW_PROTO_DATA_TYPE_H_
+
+#include <cstdint>
+#include <limits>
+
+namespace gradflow {
+
+${enum}
+}  // namespace gradflow
+
+#endif  // GRADFLOW_PROTO_DATA_TYPE_H_
+")

@@ -1,0 +1,26 @@
+#include "gradflow/core/allocator.h"
+
+#include <cstdlib>
+
+namespace gradflow {
+namespace {
+
+class SystemAllocatorImpl final : public Allocator {
+ public:
+  void* Allocate(size_t bytes) override {
+    // aligned_alloc wants a multiple of the alignment.
+    const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    return rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
+  }
+  void Deallocate(void* block, size_t) override { std::free(block); }
+};
+
+}  // namespace
+
+const std::shared_ptr<Allocator>& SystemAllocator() {
+  static const auto* const allocator =
+      new std::shared_ptr<Allocator>(std::make_shared<SystemAllocatorImpl>());
+  return *allocator;
+}
+
+}  // namespace gradflow

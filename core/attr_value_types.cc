@@ -1,0 +1,196 @@
+// Which type an attribute value has, and values from text.
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/strip.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor_proto.h"
+#include "gradflow/proto/attr_value.pb.h"
+#include "gradflow/proto/types.pb.h"
+
+namespace gradflow {
+namespace {
+
+using List = AttrValue::ListValue;
+
+// A type of attributes, and where its values are.
+struct Kind {
+  // As in op definitions.
+  absl::string_view name;
+  AttrValue::ValueCase value_case;
+  // The field's name in AttrValue and in ListValue alike.
+  const char* field;
+  int (*list_size)(const List& list);
+};
+
+constexpr Kind kKinds[] = {
+    {"string", AttrValue::kS, "s", [](const List& list) { return list.s_size(); }},
+    {"int", AttrValue::kI, "i", [](const List& list) { return list.i_size(); }},
+    {"float", AttrValue::kF, "f", [](const List& list) { return list.f_size(); }},
+    {"bool", AttrValue::kB, "b", [](const List& list) { return list.b_size(); }},
+    {"type", AttrValue::kType, "type", [](const List& list) { return list.type_size(); }},
+    {"shape", AttrValue::kShape, "shape", [](const List& list) { return list.shape_size(); }},
+    {"tensor", AttrValue::kTensor, "tensor", [](const List& list) { return list.tensor_size(); }},
+    {"func", AttrValue::kFunc, "func", [](const List& list) { return list.func_size(); }},
+};
+
+// Finds "int" and "list(int)" alike. Null if `type` is neither.
+const Kind* FindKind(absl::string_view type, bool* is_list) {
+  *is_list = absl::ConsumePrefix(&type, "list(");
+  if (*is_list && !absl::ConsumeSuffix(&type, ")")) return nullptr;
+  for (const Kind& kind : kKinds) {
+    if (type == kind.name) return &kind;
+  }
+  return nullptr;
+}
+
+// Functions may carry functions in their attributes; no program nests them as deep as this.
+constexpr int kMaxFunctionDepth = 32;
+
+// "3.5 (float)", for messages.
+std::string DescribeValue(const AttrValue& value) {
+  if (value.value_case() == AttrValue::VALUE_NOT_SET) return "no value";
+  std::string text = SummarizeAttrValue(value);
+  if (value.value_case() == AttrValue::kPlaceholder) return absl::StrCat(text, " (placeholder)");
+  for (const Kind& kind : kKinds) {
+    if (value.value_case() == kind.value_case) return absl::StrCat(text, " (", kind.name, ")");
+    if (value.has_list() && kind.list_size(value.list()) > 0) {
+      return absl::StrCat(text, " (list(", kind.name, "))");
+    }
+  }
+  return text;
+}
+
+absl::Status CheckDataType(int number) {
+  const auto dtype = static_cast<DataType>(number);
+  if (!DataType_IsValid(number)) {
+    return errors::InvalidArgument("expected a type, but found ", number, ", which is none");
+  }
+  if (dtype == DT_INVALID) return errors::InvalidArgument("expected a type, but found DT_INVALID");
+  if (IsRefType(dtype)) {
+    return errors::InvalidArgument("expected a type that is no reference, but found ",
+                                   DataType_Name(dtype));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckContents(const AttrValue& value, int depth);
+
+absl::Status CheckFunction(const NameAttrList& function, int depth) {
+  if (depth >= kMaxFunctionDepth) {
+    return errors::InvalidArgument("functions in attributes of functions are nested deeper than ",
+                                   kMaxFunctionDepth, " levels");
+  }
+  for (const auto& [name, value] : function.attr()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckContents(value, depth + 1));
+  }
+  return absl::OkStatus();
+}
+
+// Checks what may be wrong inside of a value, whatever its type.
+absl::Status CheckContents(const AttrValue& value, int depth) {
+  switch (value.value_case()) {
+    case AttrValue::kType:
+      return CheckDataType(value.type());
+    case AttrValue::kShape:
+      return PartialTensorShape::Make(value.shape()).status();
+    case AttrValue::kTensor:
+      return ValidateTensorProto(value.tensor());
+    case AttrValue::kFunc:
+      return CheckFunction(value.func(), depth);
+    case AttrValue::kList:
+      break;
+    default:
+      return absl::OkStatus();
+  }
+  const List& list = value.list();
+  for (const int type : list.type()) GRADFLOW_RETURN_IF_ERROR(CheckDataType(type));
+  for (const auto& shape : list.shape()) {
+    GRADFLOW_RETURN_IF_ERROR(PartialTensorShape::Make(shape).status());
+  }
+  for (const auto& tensor : list.tensor()) GRADFLOW_RETURN_IF_ERROR(ValidateTensorProto(tensor));
+  for (const auto& function : list.func()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckFunction(function, depth));
+  }
+  return absl::OkStatus();
+}
+
+// Whether `text` is one list: its first character is a bracket whose partner is its last.
+bool IsOneList(absl::string_view text) {
+  if (text.empty() || text[0] != '[') return false;
+  int depth = 0;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote != 0) {
+      if (c == '\\') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      // A comment might hide brackets.
+      return false;
+    } else if (c == '[') {
+      ++depth;
+    } else if (c == ']' && --depth == 0) {
+      return i + 1 == text.size();
+    }
+  }
+  return false;
+}
+
+// Without a collector the parser writes errors to standard error.
+class IgnoreErrors : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
+};
+
+}  // namespace
+
+absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type) {
+  bool is_list = false;
+  const Kind* kind = FindKind(type, &is_list);
+  if (kind == nullptr) {
+    return errors::InvalidArgument("'", absl::CEscape(type.substr(0, 80)),
+                                   "' is no type of an attribute");
+  }
+  if (value.value_case() != (is_list ? AttrValue::kList : kind->value_case)) {
+    return errors::InvalidArgument("expected ", type, ", but found ", DescribeValue(value));
+  }
+  if (is_list) {
+    for (const Kind& other : kKinds) {
+      if (&other != kind && other.list_size(value.list()) > 0) {
+        return errors::InvalidArgument("expected ", type, ", but found ", SummarizeAttrValue(value),
+                                       " (list(", other.name, "))");
+      }
+    }
+  }
+  return CheckContents(value, 0);
+}
+
+bool ParseAttrValue(absl::string_view type, absl::string_view text, AttrValue* out) {
+  bool is_list = false;
+  const Kind* kind = FindKind(type, &is_list);
+  if (kind == nullptr) return false;
+  text = absl::StripAsciiWhitespace(text);
+  std::string message = absl::StrCat(kind->field, ": ", text);
+  if (is_list) {
+    if (!IsOneList(text)) return false;
+    // The text format has no empty lists.
+    const bool empty = absl::StripAsciiWhitespace(text.substr(1, text.size() - 2)).empty();
+    message = empty ? "list {}" : absl::StrCat("list { ", message, " }");
+  }
+  google::protobuf::TextFormat::Parser parser;
+  IgnoreErrors errors;
+  parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(100);
+  AttrValue value;
+  if (!parser.ParseFromString(message, &value) || !AttrValueHasType(value, type).ok()) return false;
+  out->Swap(&value);
+  return true;
+}
+
+}  // namespace gradflow

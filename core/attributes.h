@@ -1,0 +1,102 @@
+// Attributes of nodes: typed reading and writing of AttrValue, comparing, printing and parsing.
+#ifndef GRADFLOW_CORE_ATTRIBUTES_H_
+#define GRADFLOW_CORE_ATTRIBUTES_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/core/types.h"
+
+namespace gradflow {
+
+class AttrValue;
+class NodeDef;
+
+// ---- Reading: NOT_FOUND if the node has no attribute `name`, INVALID_ARGUMENT if its value is of
+// another type (or, for int32_t, out of range) ----
+
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::string* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, int64_t* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, int32_t* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, float* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, bool* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, DataType* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, TensorShape* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, PartialTensorShape* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, Tensor* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name,
+                         std::vector<std::string>* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vector<int64_t>* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vector<int32_t>* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vector<float>* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vector<bool>* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, DataTypeVector* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name,
+                         std::vector<PartialTensorShape>* value);
+absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vector<Tensor>* value);
+// The value itself; nullptr if there is none.
+const AttrValue* FindNodeAttr(const NodeDef& node, absl::string_view name);
+
+// ---- Writing ----
+
+void SetAttrValue(absl::string_view value, AttrValue* out);
+void SetAttrValue(const char* value, AttrValue* out);
+void SetAttrValue(const std::string& value, AttrValue* out);
+void SetAttrValue(int64_t value, AttrValue* out);
+void SetAttrValue(int32_t value, AttrValue* out);
+void SetAttrValue(float value, AttrValue* out);
+void SetAttrValue(double value, AttrValue* out);
+void SetAttrValue(bool value, AttrValue* out);
+void SetAttrValue(DataType value, AttrValue* out);
+void SetAttrValue(const TensorShape& value, AttrValue* out);
+void SetAttrValue(const PartialTensorShape& value, AttrValue* out);
+void SetAttrValue(const Tensor& value, AttrValue* out);
+void SetAttrValue(absl::Span<const absl::string_view> value, AttrValue* out);
+void SetAttrValue(absl::Span<const std::string> value, AttrValue* out);
+void SetAttrValue(absl::Span<const int64_t> value, AttrValue* out);
+void SetAttrValue(absl::Span<const int32_t> value, AttrValue* out);
+void SetAttrValue(absl::Span<const float> value, AttrValue* out);
+void SetAttrValue(absl::Span<const bool> value, AttrValue* out);
+void SetAttrValue(const std::vector<bool>& value, AttrValue* out);
+void SetAttrValue(absl::Span<const DataType> value, AttrValue* out);
+void SetAttrValue(absl::Span<const PartialTensorShape> value, AttrValue* out);
+void SetAttrValue(absl::Span<const Tensor> value, AttrValue* out);
+void SetAttrValue(const AttrValue& value, AttrValue* out);
+
+template <typename T>
+void AddNodeAttr(absl::string_view name, const T& value, NodeDef* node);
+
+// ---- Whole values ----
+
+// INVALID_ARGUMENT unless `value` is of `type`, a name as in op definitions: "int", "float",
+// "bool", "string", "type", "shape", "tensor", "func", "list(...)" of these. Enum numbers,
+// shapes and tensors inside are checked too.
+absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type);
+// Equal in meaning: tensors with the same elements are equal whatever their encoding.
+bool AreAttrValuesEqual(const AttrValue& a, const AttrValue& b);
+// For people: 3, "text", DT_FLOAT, [1, 2], and a tensor's first elements.
+std::string SummarizeAttrValue(const AttrValue& value);
+// "{{node n}} = Op[T=DT_FLOAT](a, b:1, ^c)"
+std::string SummarizeNodeDef(const NodeDef& node);
+// Parses `text`, the protobuf text of a value of `type`, without its name: 3, 'text', DT_FLOAT,
+// [1, 2], { dim { size: 2 } }. False if it is not.
+bool ParseAttrValue(absl::string_view type, absl::string_view text, AttrValue* out);
+
+namespace internal {
+AttrValue* MutableNodeAttr(NodeDef* node, absl::string_view name);
+}  // namespace internal
+
+template <typename T>
+void AddNodeAttr(absl::string_view name, const T& value, NodeDef* node) {
+  SetAttrValue(value, internal::MutableNodeAttr(node, name));
+}
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_CORE_ATTRIBUTES_H_

@@ -1,0 +1,306 @@
+#include "gradflow/core/npy.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/npy_header.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+namespace {
+
+using internal::NpyHeader;
+using internal::NpyHeaderPlace;
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "files that are not big-endian are taken as they are");
+
+// ---- Elements ----
+
+template <typename Word>
+Word SwapBytes(Word word) {
+  if constexpr (sizeof(Word) == 2) return __builtin_bswap16(word);
+  if constexpr (sizeof(Word) == 4) return __builtin_bswap32(word);
+  if constexpr (sizeof(Word) == 8) return __builtin_bswap64(word);
+}
+
+template <typename Word>
+void SwapAll(char* bytes, size_t size) {
+  for (size_t i = 0; i < size; i += sizeof(Word)) {
+    Word word;
+    std::memcpy(&word, bytes + i, sizeof(Word));
+    word = SwapBytes(word);
+    std::memcpy(bytes + i, &word, sizeof(Word));
+  }
+}
+
+// Each part of a complex number has an order of its own.
+size_t WordSize(DataType dtype) {
+  return DataTypeIsComplex(dtype) ? DataTypeSize(dtype) / 2 : DataTypeSize(dtype);
+}
+
+void SwapElements(DataType dtype, char* bytes, size_t size) {
+  switch (WordSize(dtype)) {
+    case 2:
+      return SwapAll<uint16_t>(bytes, size);
+    case 4:
+      return SwapAll<uint32_t>(bytes, size);
+    case 8:
+      return SwapAll<uint64_t>(bytes, size);
+    default:
+      return;
+  }
+}
+
+bool IsCleanBool(absl::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](char b) { return (b & ~1) == 0; });
+}
+
+// Whether the elements are in another order than row-major.
+bool NeedsTranspose(const NpyHeader& header) {
+  const auto dims = header.shape.dim_sizes();
+  return header.fortran_order && header.shape.num_elements() > 0 &&
+         std::count_if(dims.begin(), dims.end(), [](int64_t d) { return d > 1; }) > 1;
+}
+
+// Column-major elements at `from`, row-major at `to`, of at least two dimensions, all over 0. In
+// blocks over the first dimension (dense in `from`) and the last (dense in `to`), so that the cache
+// lines of both stay until all of them is used.
+template <typename Element>
+void Transpose(absl::Span<const int64_t> dims, const void* from, void* to) {
+  constexpr int64_t kBlock = 32;
+  const int64_t rows = dims.front();
+  const int64_t cols = dims.back();
+  int64_t middle = 1;
+  for (const int64_t dim : dims.subspan(1, dims.size() - 2)) middle *= dim;
+  // Counts through the dimensions between, in the order of `to`.
+  DimVector index(dims.size(), 0);
+  for (int64_t m = 0; m < middle; ++m) {
+    int64_t column_major = 0;
+    for (size_t d = dims.size() - 2; d >= 1; --d) column_major = column_major * dims[d] + index[d];
+    const Element* const source = static_cast<const Element*>(from) + column_major * rows;
+    Element* const target = static_cast<Element*>(to) + m * cols;
+    for (int64_t row = 0; row < rows; row += kBlock) {
+      for (int64_t col = 0; col < cols; col += kBlock) {
+        for (int64_t r = row; r < std::min(row + kBlock, rows); ++r) {
+          for (int64_t c = col; c < std::min(col + kBlock, cols); ++c) {
+            target[r * middle * cols + c] = source[c * middle * rows + r];
+          }
+        }
+      }
+    }
+    for (size_t d = dims.size() - 2; d >= 1 && ++index[d] == dims[d]; --d) index[d] = 0;
+  }
+}
+
+absl::StatusOr<Tensor> TransposedFromFortran(const Tensor& from) {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor to, Tensor::Allocate(from.dtype(), from.shape()));
+  DimVector dims;
+  for (const int64_t dim : from.shape().dim_sizes()) {
+    if (dim > 1) dims.push_back(dim);
+  }
+  struct Bytes16 {
+    uint64_t words[2];
+  };
+  const auto transpose = [&] {
+    switch (DataTypeSize(from.dtype())) {
+      case 1:
+        return Transpose<uint8_t>;
+      case 2:
+        return Transpose<uint16_t>;
+      case 4:
+        return Transpose<uint32_t>;
+      case 8:
+        return Transpose<uint64_t>;
+      default:
+        return Transpose<Bytes16>;
+    }
+  }();
+  transpose(dims, from.raw_data(), to.raw_data());
+  return to;
+}
+
+// A tensor of its own memory, from elements that `read` writes to it as they are in the file.
+absl::StatusOr<Tensor> LoadElements(const NpyHeader& header,
+                                    absl::FunctionRef<absl::Status(char* to, size_t size)> read) {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(header.dtype, header.shape));
+  const size_t size = tensor.tensor_data().size();
+  if (size == 0) return tensor;
+  auto* const bytes = static_cast<char*>(tensor.raw_data());
+  GRADFLOW_RETURN_IF_ERROR(read(bytes, size));
+  if (header.big_endian) SwapElements(header.dtype, bytes, size);
+  // As NumPy takes them: every byte but 0 is true.
+  if (header.dtype == DT_BOOL) {
+    std::transform(bytes, bytes + size, bytes, [](char b) { return b != 0; });
+  }
+  if (NeedsTranspose(header)) return TransposedFromFortran(tensor);
+  return tensor;
+}
+
+// ---- Files ----
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  int get() const { return fd_; }
+  // False, with errno set, if what was written could not be kept.
+  bool Close() { return close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+absl::Status ReadAt(int fd, size_t offset, char* to, size_t size) {
+  while (size > 0) {
+    const ssize_t n = pread(fd, to, size, offset);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return absl::ErrnoToStatus(errno, "cannot read");
+    if (n == 0) return errors::InvalidArgument("the file became shorter while it was read");
+    to += n;
+    offset += n;
+    size -= n;
+  }
+  return absl::OkStatus();
+}
+
+// The elements in place, which are `size` bytes at `offset` of the file, or a tensor that is not
+// initialised if they cannot be used so.
+Tensor MapElements(int fd, const NpyHeader& header, size_t offset, size_t size) {
+  const Tensor none(header.dtype, TensorShape({-1}));
+  const bool needs_swap = header.big_endian && WordSize(header.dtype) > 1;
+  if (size == 0 || needs_swap || NeedsTranspose(header)) return none;
+  const size_t length = offset + size;
+  void* const base = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, fd, 0);
+  if (base == MAP_FAILED) return none;  // a file system without mappings
+  char* const data = static_cast<char*>(base) + offset;
+  if (header.dtype == DT_BOOL && !IsCleanBool(absl::string_view(data, size))) {
+    munmap(base, length);
+    return none;
+  }
+  // Refuses elements that the header leaves unaligned for their type.
+  return Tensor::FromMemory(header.dtype, header.shape, data, /*writable=*/false,
+                            [base, length] { munmap(base, length); })
+      .value_or(none);
+}
+
+// INVALID_ARGUMENT unless it is a file that has bytes, which reading a directory, or a pipe that
+// nobody writes to, would not give.
+absl::Status CheckRegularFile(const struct stat& info) {
+  if (S_ISREG(info.st_mode)) return absl::OkStatus();
+  return errors::InvalidArgument("expected a regular file, but found a ",
+                                 S_ISDIR(info.st_mode)    ? "directory"
+                                 : S_ISFIFO(info.st_mode) ? "pipe"
+                                                          : "device or socket");
+}
+
+absl::StatusOr<Tensor> ReadFile(const std::string& path) {
+  // O_NONBLOCK so that opening a pipe does not wait for its writer.
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot open");
+  struct stat info;
+  if (fstat(file.get(), &info) != 0) return absl::ErrnoToStatus(errno, "cannot read");
+  GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
+  const size_t file_size = info.st_size;
+  std::string start(std::min(file_size, internal::kMaxNpyPreludeSize), '\0');
+  GRADFLOW_RETURN_IF_ERROR(ReadAt(file.get(), 0, start.data(), start.size()));
+  GRADFLOW_ASSIGN_OR_RETURN(const NpyHeaderPlace place, internal::FindNpyHeader(start, file_size));
+  std::string text(place.end - place.begin, '\0');
+  GRADFLOW_RETURN_IF_ERROR(ReadAt(file.get(), place.begin, text.data(), text.size()));
+  const size_t data_size = file_size - place.end;
+  GRADFLOW_ASSIGN_OR_RETURN(const NpyHeader header, internal::ParseNpyHeader(text, data_size));
+  Tensor mapped = MapElements(file.get(), header, place.end, data_size);
+  if (mapped.IsInitialized()) return mapped;
+  return LoadElements(
+      header, [&](char* to, size_t size) { return ReadAt(file.get(), place.end, to, size); });
+}
+
+absl::Status WriteAll(int fd, absl::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return absl::ErrnoToStatus(errno, "cannot write");
+    bytes.remove_prefix(n);
+  }
+  return absl::OkStatus();
+}
+
+// A new file in `folder`, with the permissions that the user's mask gives to new files (mkstemp
+// would keep it from everybody else). Negative, with errno set, if there cannot be one.
+int CreateTemporary(const std::string& folder, std::string* name) {
+  static std::atomic<uint32_t> counter{0};
+  for (;;) {
+    *name = absl::StrCat(folder, ".gradflow-", getpid(), "-", counter.fetch_add(1), ".tmp");
+    const int fd = open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return fd;
+  }
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view header, absl::string_view data) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0) GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
+  // A link stays, and what it points to is replaced.
+  std::string target = path;
+  if (char* const real = realpath(path.c_str(), nullptr)) {
+    target = real;
+    std::free(real);
+  }
+  std::string temporary;
+  // Up to the last '/', or nothing: npos + 1 is 0.
+  FileDescriptor file(CreateTemporary(target.substr(0, target.rfind('/') + 1), &temporary));
+  if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot write");
+  absl::Status status = WriteAll(file.get(), header);
+  if (status.ok()) status = WriteAll(file.get(), data);
+  if (!file.Close() && status.ok()) status = absl::ErrnoToStatus(errno, "cannot write");
+  if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) {
+    status = absl::ErrnoToStatus(errno, "cannot write");
+  }
+  if (!status.ok()) unlink(temporary.c_str());
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> ReadNpy(const std::string& path) {
+  absl::StatusOr<Tensor> tensor = ReadFile(path);
+  if (!tensor.ok()) return errors::Prefix(absl::StrCat("'", path, "': "), tensor.status());
+  return tensor;
+}
+
+absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes) {
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const NpyHeaderPlace place,
+      internal::FindNpyHeader(bytes.substr(0, internal::kMaxNpyPreludeSize), bytes.size()));
+  const absl::string_view text = bytes.substr(place.begin, place.end - place.begin);
+  const absl::string_view data = bytes.substr(place.end);
+  GRADFLOW_ASSIGN_OR_RETURN(const NpyHeader header, internal::ParseNpyHeader(text, data.size()));
+  return LoadElements(header, [&](char* to, size_t size) {
+    std::memcpy(to, data.data(), size);
+    return absl::OkStatus();
+  });
+}
+
+absl::Status WriteNpy(const std::string& path, const Tensor& tensor) {
+  absl::StatusOr<std::string> header = FormatNpyHeader(tensor);
+  const absl::Status status =
+      header.ok() ? WriteFile(path, *header, tensor.tensor_data()) : header.status();
+  return errors::Prefix(absl::StrCat("'", path, "': "), status);
+}
+
+}  // namespace gradflow

@@ -1,0 +1,60 @@
+// Makes an OpDef from TensorFlow's spec strings.
+//
+//   inputs, outputs: "name: T"   where T is a type ("float"), an attribute of type `type` or
+//                    `list(type)`; "name: N * T" for a list; "name: Ref(T)" for a reference.
+//   attributes:      "name: type = default" where type is int, float, bool, string, type, shape,
+//                    tensor, func, list(...) of these, with ">= 2" for a minimum of an int or of a
+//                    list's length; or a set of allowed values: {half, float}, {"SAME", "VALID"},
+//                    numbertype, realnumbertype, quantizedtype, also inside list(...).
+#ifndef GRADFLOW_CORE_OP_DEF_BUILDER_H_
+#define GRADFLOW_CORE_OP_DEF_BUILDER_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace gradflow {
+
+class OpDef;
+
+class OpDefBuilder {
+ public:
+  explicit OpDefBuilder(absl::string_view name) : name_(name) {}
+
+  OpDefBuilder& Attr(absl::string_view spec);
+  OpDefBuilder& Input(absl::string_view spec);
+  OpDefBuilder& Output(absl::string_view spec);
+  OpDefBuilder& SetIsCommutative();
+  OpDefBuilder& SetIsAggregate();
+  OpDefBuilder& SetIsStateful();
+  OpDefBuilder& SetAllowsUninitializedInput();
+  OpDefBuilder& Deprecated(int version, absl::string_view explanation);
+  // The first line is the summary, the rest the description; lines "name: text" at its end
+  // describe the argument, output or attribute `name` (a text may go on, indented, in further
+  // lines).
+  OpDefBuilder& Doc(absl::string_view text);
+
+  // INVALID_ARGUMENT, with every fault found, if a spec does not parse or the definition does not
+  // hold together (ValidateOpDef).
+  absl::Status Finalize(OpDef* op_def) const;
+
+ private:
+  std::string name_;
+  std::vector<std::string> attrs_;
+  std::vector<std::string> inputs_;
+  std::vector<std::string> outputs_;
+  std::string doc_;
+  bool commutative_ = false;
+  bool aggregate_ = false;
+  bool stateful_ = false;
+  bool allows_uninitialized_input_ = false;
+  int deprecation_version_ = 0;
+  std::string deprecation_explanation_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_CORE_OP_DEF_BUILDER_H_

@@ -1,0 +1,84 @@
+#include "gradflow/core/op_kernel.h"
+
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+
+absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tensor** out) {
+  absl::StatusOr<Tensor> tensor = Tensor::Allocate(allocator_, output_types_[i], shape);
+  if (!tensor.ok()) return errors::Prefix(absl::StrCat("output ", i, ": "), tensor.status());
+  outputs_[i] = *std::move(tensor);
+  *out = &outputs_[i];
+  return absl::OkStatus();
+}
+
+absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const TensorShape& shape,
+                                                         Tensor** out) {
+  Tensor& in = inputs_[input];
+  if (in.dtype() == output_types_[i] && in.CanBeReused() && outputs_[i].CopyFrom(in, shape)) {
+    *out = &outputs_[i];
+    return absl::OkStatus();
+  }
+  return AllocateOutput(i, shape, out);
+}
+
+absl::Status KernelContext::AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out) {
+  GRADFLOW_ASSIGN_OR_RETURN(*out, Tensor::Allocate(allocator_, dtype, shape));
+  return absl::OkStatus();
+}
+
+absl::Status KernelContext::CheckScalar(int i, absl::string_view name) const {
+  if (inputs_[i].dims() == 0) return absl::OkStatus();
+  return errors::InvalidArgument(name, " must be a scalar, but has shape ",
+                                 inputs_[i].shape().DebugString());
+}
+
+absl::Status KernelContext::CheckVector(int i, absl::string_view name) const {
+  if (inputs_[i].dims() == 1) return absl::OkStatus();
+  return errors::InvalidArgument(name, " must be a vector, but has shape ",
+                                 inputs_[i].shape().DebugString());
+}
+
+absl::Status KernelContext::CheckRank(int i, absl::string_view name, int rank) const {
+  if (inputs_[i].dims() == rank) return absl::OkStatus();
+  return errors::InvalidArgument(name, " must have rank ", rank, ", but has shape ",
+                                 inputs_[i].shape().DebugString());
+}
+
+absl::Status KernelContext::CheckShape(int i, absl::string_view name,
+                                       const TensorShape& expected) const {
+  if (inputs_[i].shape() == expected) return absl::OkStatus();
+  return errors::InvalidArgument(name, " must have shape ", expected.DebugString(),
+                                 ", but has shape ", inputs_[i].shape().DebugString());
+}
+
+absl::Status KernelContext::CheckSameShape(int i, absl::string_view name_i, int j,
+                                           absl::string_view name_j) const {
+  if (inputs_[i].shape() == inputs_[j].shape()) return absl::OkStatus();
+  return errors::InvalidArgument(name_i, " and ", name_j, " must have the same shape, but have ",
+                                 inputs_[i].shape().DebugString(), " and ",
+                                 inputs_[j].shape().DebugString());
+}
+
+absl::StatusOr<DimVector> KernelContext::Ints(int i, absl::string_view name) const {
+  DimVector values;
+  const Tensor& tensor = inputs_[i];
+  const bool known =
+      DispatchType(TypeList<int16_t, int32_t, int64_t>(), tensor.dtype(), [&](auto tag) {
+        const auto flat = tensor.flat<typename decltype(tag)::type>();
+        values.assign(flat.begin(), flat.end());
+      });
+  if (!known) {
+    return errors::InvalidArgument(name, " must be of type int16, int32 or int64, but is ",
+                                   DataTypeString(tensor.dtype()));
+  }
+  return values;
+}
+
+absl::StatusOr<int64_t> KernelContext::ScalarInt(int i, absl::string_view name) const {
+  GRADFLOW_RETURN_IF_ERROR(CheckScalar(i, name));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector values, Ints(i, name));
+  return values[0];
+}
+
+}  // namespace gradflow

@@ -1,0 +1,250 @@
+#include "gradflow/core/registry.h"
+
+#include <algorithm>
+#include <map>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/status.h"
+#include "gradflow/proto/attr_value.pb.h"
+#include "gradflow/proto/node_def.pb.h"
+#include "gradflow/proto/op_def.pb.h"
+
+namespace gradflow {
+
+struct Registry::Tables {
+  mutable Mutex mutex;
+  // Keys are the names inside the values.
+  absl::flat_hash_map<absl::string_view, std::unique_ptr<OpRegistration>> ops
+      ABSL_GUARDED_BY(mutex);
+  absl::flat_hash_map<std::string, std::vector<std::unique_ptr<KernelRegistration>>> kernels
+      ABSL_GUARDED_BY(mutex);
+  absl::Status status ABSL_GUARDED_BY(mutex);
+
+  // Keeps the first fault, and returns `fault`.
+  absl::Status Fault(absl::Status fault) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    status.Update(fault);
+    return fault;
+  }
+};
+
+namespace {
+
+bool TypesFit(const KernelRegistration& kernel, const NodeDef& node) {
+  for (const auto& [attr, types] : kernel.type_constraints) {
+    const AttrValue* value = FindNodeAttr(node, attr);
+    if (value == nullptr) return false;
+    const auto allowed = [&types = types](int dtype) {
+      return std::find(types.begin(), types.end(), dtype) != types.end();
+    };
+    if (value->value_case() == AttrValue::kList) {
+      const auto& list = value->list().type();
+      if (!std::all_of(list.begin(), list.end(), allowed)) return false;
+    } else if (!allowed(value->type())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string KernelLabel(const NodeDef& node) {
+  const AttrValue* label = FindNodeAttr(node, "_kernel");
+  return label == nullptr ? "" : label->s();
+}
+
+// "half", "[T in {float, double}]" and label, for messages.
+std::string DescribeKernel(const KernelRegistration& kernel) {
+  std::string text = kernel.device;
+  for (const auto& [attr, types] : kernel.type_constraints) {
+    absl::StrAppend(&text, "; ", attr, " in ", DataTypeVectorString(types));
+  }
+  if (!kernel.label.empty()) absl::StrAppend(&text, "; label '", kernel.label, "'");
+  return text;
+}
+
+// What the node asks for, in the words of DescribeKernel.
+std::string DescribeRequest(const NodeDef& node, const std::string& device,
+                            const std::string& label) {
+  std::string text = device;
+  // A map, for an order that does not depend on hashing.
+  std::map<std::string, std::string> types;
+  for (const auto& [name, value] : node.attr()) {
+    if (value.value_case() == AttrValue::kType) types[name] = DataTypeString(value.type());
+  }
+  for (const auto& [name, type] : types) absl::StrAppend(&text, "; ", name, " = ", type);
+  if (!label.empty()) absl::StrAppend(&text, "; label '", label, "'");
+  return text;
+}
+
+}  // namespace
+
+std::string DeviceType(absl::string_view device) {
+  for (absl::string_view part : absl::StrSplit(device, '/', absl::SkipEmpty())) {
+    const bool full = absl::ConsumePrefix(&part, "device:");
+    std::string type = absl::AsciiStrToUpper(part.substr(0, part.find(':')));
+    if (full || type == "CPU" || type == "GPU") return type;
+  }
+  return "CPU";
+}
+
+OpRegistration::OpRegistration(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api)
+    : def_(std::move(def)), shape_fn_(shape_fn), api_(std::move(api)) {}
+OpRegistration::~OpRegistration() = default;
+
+Registry::OpBuilder::OpBuilder(Registry* registry, absl::string_view name)
+    : registry_(registry), builder_(name) {}
+
+Registry::OpBuilder::OpBuilder(OpBuilder&& other) noexcept
+    : registry_(std::exchange(other.registry_, nullptr)),
+      builder_(std::move(other.builder_)),
+      shape_fn_(other.shape_fn_),
+      api_(std::move(other.api_)) {}
+
+Registry::OpBuilder::~OpBuilder() {
+  if (registry_ == nullptr) return;
+  auto def = std::make_unique<OpDef>();
+  if (absl::Status status = builder_.Finalize(def.get()); !status.ok()) {
+    MutexLock lock(&registry_->tables_->mutex);
+    registry_->tables_->Fault(std::move(status)).IgnoreError();
+    return;
+  }
+  registry_->RegisterOp(std::move(def), shape_fn_, std::move(api_)).IgnoreError();
+}
+
+Registry::KernelBuilder::KernelBuilder(Registry* registry, absl::string_view op,
+                                       KernelFactory factory)
+    : registry_(registry) {
+  kernel_.op = std::string(op);
+  kernel_.factory = factory;
+}
+
+Registry::KernelBuilder::KernelBuilder(KernelBuilder&& other) noexcept
+    : registry_(std::exchange(other.registry_, nullptr)), kernel_(std::move(other.kernel_)) {}
+
+Registry::KernelBuilder::~KernelBuilder() {
+  if (registry_ != nullptr) registry_->RegisterKernel(std::move(kernel_)).IgnoreError();
+}
+
+Registry::Registry() : tables_(std::make_unique<Tables>()) {}
+Registry::~Registry() = default;
+
+absl::Status Registry::RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api) {
+  absl::Status valid = ValidateOpDef(*def);
+  MutexLock lock(&tables_->mutex);
+  if (!valid.ok()) return tables_->Fault(std::move(valid));
+  auto op = std::make_unique<OpRegistration>(std::move(def), shape_fn, std::move(api));
+  const std::string& name = op->def().name();
+  if (tables_->ops.contains(name)) {
+    return tables_->Fault(errors::AlreadyExists("op '", name, "' is already registered"));
+  }
+  tables_->ops.emplace(name, std::move(op));
+  return absl::OkStatus();
+}
+
+absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
+  MutexLock lock(&tables_->mutex);
+  const auto op = tables_->ops.find(kernel.op);
+  if (op == tables_->ops.end()) {
+    return tables_->Fault(
+        errors::NotFound("a kernel is registered for op '", kernel.op, "', which is not"));
+  }
+  if (kernel.factory == nullptr) {
+    return tables_->Fault(
+        errors::InvalidArgument("the kernel registered for op '", kernel.op, "' has no factory"));
+  }
+  for (const auto& constraint : kernel.type_constraints) {
+    const auto& attrs = op->second->def().attr();
+    const auto has_name = [&](const OpDef::AttrDef& attr) {
+      return attr.name() == constraint.first &&
+             (attr.type() == "type" || attr.type() == "list(type)");
+    };
+    if (std::none_of(attrs.begin(), attrs.end(), has_name)) {
+      return tables_->Fault(errors::InvalidArgument("a kernel of op '", kernel.op, "' constrains '",
+                                                    constraint.first,
+                                                    "', which is no type attribute of the op"));
+    }
+  }
+  tables_->kernels[kernel.op].push_back(std::make_unique<KernelRegistration>(std::move(kernel)));
+  return absl::OkStatus();
+}
+
+const OpRegistration* Registry::FindOp(absl::string_view name) const {
+  MutexLock lock(&tables_->mutex);
+  const auto it = tables_->ops.find(name);
+  return it == tables_->ops.end() ? nullptr : it->second.get();
+}
+
+absl::StatusOr<const OpRegistration*> Registry::LookUpOp(absl::string_view name) const {
+  if (const OpRegistration* op = FindOp(name)) return op;
+  std::vector<std::string> names;
+  for (const OpRegistration* op : Ops()) names.push_back(op->def().name());
+  const std::vector<std::string> near = NearNames(name, names);
+  return errors::NotFound(
+      "op '", absl::CEscape(name.substr(0, 200)), "' is not registered",
+      near.empty() ? "" : absl::StrCat("; did you mean '", absl::StrJoin(near, "' or '"), "'?"));
+}
+
+std::vector<const OpRegistration*> Registry::Ops() const {
+  std::vector<const OpRegistration*> ops;
+  {
+    MutexLock lock(&tables_->mutex);
+    for (const auto& [name, op] : tables_->ops) ops.push_back(op.get());
+  }
+  std::sort(ops.begin(), ops.end(), [](const OpRegistration* a, const OpRegistration* b) {
+    return a->def().name() < b->def().name();
+  });
+  return ops;
+}
+
+absl::StatusOr<const KernelRegistration*> Registry::FindKernel(const NodeDef& node) const {
+  const std::string device = DeviceType(node.device());
+  const std::string label = KernelLabel(node);
+  MutexLock lock(&tables_->mutex);
+  const KernelRegistration* best = nullptr;
+  bool ambiguous = false;
+  std::vector<std::string> others;
+  if (const auto it = tables_->kernels.find(node.op()); it != tables_->kernels.end()) {
+    for (const auto& kernel : it->second) {
+      if (kernel->device != device || kernel->label != label || !TypesFit(*kernel, node)) {
+        continue;
+      }
+      if (best == nullptr || kernel->priority > best->priority) {
+        best = kernel.get();
+        ambiguous = false;
+      } else if (kernel->priority == best->priority) {
+        ambiguous = true;
+      }
+    }
+    if (best == nullptr) {
+      for (const auto& kernel : it->second) others.push_back(DescribeKernel(*kernel));
+    }
+  }
+  if (ambiguous) {
+    return errors::InvalidArgument("op '", node.op(), "' has several kernels of priority ",
+                                   best->priority, " for (", DescribeRequest(node, device, label),
+                                   ")");
+  }
+  if (best == nullptr) {
+    return errors::Unimplemented("op '", node.op(), "' has no kernel for (",
+                                 DescribeRequest(node, device, label), ")",
+                                 others.empty() ? "" : "; it has kernels for (",
+                                 absl::StrJoin(others, "), ("), others.empty() ? "" : ")");
+  }
+  return best;
+}
+
+absl::Status Registry::status() const {
+  MutexLock lock(&tables_->mutex);
+  return tables_->status;
+}
+
+}  // namespace gradflow

@@ -1,0 +1,44 @@
+// Shape functions and shape arithmetic that many ops share, used by shape functions and kernels
+// alike so that both give the same answer and the same error.
+#ifndef GRADFLOW_CORE_SHAPE_FNS_H_
+#define GRADFLOW_CORE_SHAPE_FNS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gradflow/core/shape_context.h"
+#include "gradflow/core/tensor_shape.h"
+
+namespace gradflow {
+
+// Output 0 has the shape of input 0.
+absl::Status UnchangedShape(ShapeContext& c);
+// All inputs and output 0 have one shape.
+absl::Status SameShape(ShapeContext& c);
+// Every output is a scalar.
+absl::Status ScalarShape(ShapeContext& c);
+// No outputs, or nothing known of them.
+absl::Status UnknownShape(ShapeContext& c);
+// Output 0 is inputs 0 and 1 broadcast as NumPy does.
+absl::Status BroadcastBinaryShape(ShapeContext& c);
+// Output 0 is input 0 reduced over the axes in input 1, by attribute keep_dims.
+absl::Status ReductionShape(ShapeContext& c);
+
+// The common shape of a and b, broadcast as NumPy does: aligned at the last dimension, ones
+// stretch. INVALID_ARGUMENT "shapes [2,3] and [2] cannot be broadcast together".
+absl::StatusOr<TensorShape> BroadcastShapes(const TensorShape& a, const TensorShape& b);
+absl::StatusOr<PartialTensorShape> BroadcastShapes(const PartialTensorShape& a,
+                                                   const PartialTensorShape& b);
+
+// `axis` counted from the front. INVALID_ARGUMENT "axis 4 is out of range [-2, 2)" if it is.
+absl::StatusOr<int> CanonicalAxis(absl::string_view name, int64_t axis, int rank);
+
+// Resolves the one -1 of a Reshape: `dims` for a tensor of `num_elements` elements.
+absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<const int64_t> dims);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_CORE_SHAPE_FNS_H_

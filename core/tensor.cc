@@ -1,0 +1,234 @@
+#include "gradflow/core/tensor.h"
+
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+namespace {
+
+// Elements in memory of an allocator, behind this header in one block.
+class OwnedBuffer final : public internal::TensorBuffer {
+ public:
+  // Null if there is no memory.
+  static OwnedBuffer* Make(const std::shared_ptr<Allocator>& allocator, size_t bytes,
+                           int64_t num_strings) {
+    if (bytes > std::numeric_limits<size_t>::max() / 2) return nullptr;
+    void* block = allocator->Allocate(kHeaderBytes + bytes);
+    if (block == nullptr) return nullptr;
+    auto* data = static_cast<char*>(block) + kHeaderBytes;
+    return new (block) OwnedBuffer(allocator, data, bytes, num_strings);
+  }
+
+ private:
+  static constexpr size_t kHeaderBytes = Allocator::kAlignment;
+
+  OwnedBuffer(const std::shared_ptr<Allocator>& allocator, void* data, size_t bytes,
+              int64_t num_strings)
+      : TensorBuffer(data, bytes, /*writable=*/true),
+        allocator_(allocator),
+        num_strings_(num_strings) {
+    std::uninitialized_value_construct_n(static_cast<tstring*>(data), num_strings);
+  }
+
+  void Free() override {
+    std::destroy_n(static_cast<tstring*>(data()), num_strings_);
+    const std::shared_ptr<Allocator> allocator = std::move(allocator_);
+    const size_t bytes = kHeaderBytes + size();
+    this->~OwnedBuffer();
+    allocator->Deallocate(this, bytes);
+  }
+
+  std::shared_ptr<Allocator> allocator_;
+  int64_t num_strings_;
+};
+static_assert(sizeof(OwnedBuffer) <= Allocator::kAlignment, "the header must fit before the data");
+
+class ExternalBuffer final : public internal::TensorBuffer {
+ public:
+  ExternalBuffer(void* data, size_t bytes, bool writable, std::function<void()> release)
+      : TensorBuffer(data, bytes, writable), release_(std::move(release)) {}
+
+ private:
+  void Free() override {
+    if (release_) release_();
+    delete this;
+  }
+
+  std::function<void()> release_;
+};
+
+size_t ElementBytes(DataType dtype) {
+  return dtype == DT_STRING ? sizeof(tstring) : DataTypeSize(dtype);
+}
+
+// Beside a dimension of 0 others may have any product; then it does not matter.
+void Multiply(int64_t* product, int64_t size) {
+  *product = std::max<int64_t>(MultiplyWithoutOverflow(*product, size), 0);
+}
+
+absl::Status CheckTypeAndShape(DataType dtype, const TensorShape& shape) {
+  if (!DataTypeCanBeTensor(dtype)) {
+    return errors::InvalidArgument("no tensor can have type ", DataTypeString(dtype));
+  }
+  if (!shape.IsValid()) {
+    return errors::InvalidArgument("shape ", shape.DebugString(),
+                                   " is not valid: dimensions are negative or too many, or their "
+                                   "product overflows");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Tensor::Tensor(DataType dtype, const TensorShape& shape)
+    : Tensor(SystemAllocator(), dtype, shape) {}
+
+Tensor::Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype,
+               const TensorShape& shape)
+    : dtype_(dtype), shape_(shape) {
+  if (absl::StatusOr<Tensor> tensor = Allocate(allocator, dtype, shape); tensor.ok()) {
+    *this = *std::move(tensor);
+  } else if (shape.num_elements() == 0) {
+    // A type without tensors must not look initialised because it has no elements.
+    shape_ = TensorShape({-1});
+  }
+}
+
+absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& allocator, DataType dtype,
+                                        const TensorShape& shape) {
+  GRADFLOW_RETURN_IF_ERROR(CheckTypeAndShape(dtype, shape));
+  const int64_t count = shape.num_elements();
+  if (count == 0) return Tensor(dtype, shape, nullptr, nullptr);
+  const int64_t bytes = MultiplyWithoutOverflow(count, ElementBytes(dtype));
+  internal::TensorBuffer* buffer =
+      bytes < 0 ? nullptr : OwnedBuffer::Make(allocator, bytes, dtype == DT_STRING ? count : 0);
+  if (buffer == nullptr) {
+    return errors::ResourceExhausted("out of memory for a tensor of type ", DataTypeString(dtype),
+                                     " and shape ", shape.DebugString());
+  }
+  return Tensor(dtype, shape, buffer, buffer->data());
+}
+
+absl::StatusOr<Tensor> Tensor::FromMemory(DataType dtype, const TensorShape& shape, void* data,
+                                          bool writable, std::function<void()> release) {
+  absl::Status status = CheckTypeAndShape(dtype, shape);
+  const size_t element = DataTypeSize(dtype);
+  if (status.ok() && element == 0) {
+    status = errors::InvalidArgument("a tensor of type ", DataTypeString(dtype),
+                                     " cannot be made over plain memory");
+  }
+  const int64_t bytes = MultiplyWithoutOverflow(shape.num_elements(), element);
+  if (status.ok() && bytes < 0) {
+    status = errors::InvalidArgument("a tensor of shape ", shape.DebugString(), " and type ",
+                                     DataTypeString(dtype), " has more bytes than memory");
+  }
+  // Complex numbers are aligned as their parts.
+  const size_t alignment = DataTypeIsComplex(dtype) ? element / 2 : element;
+  if (status.ok() && bytes > 0 &&
+      (data == nullptr || reinterpret_cast<uintptr_t>(data) % alignment != 0)) {
+    status = errors::InvalidArgument("memory of a tensor of type ", DataTypeString(dtype),
+                                     " must start at a multiple of ", alignment, " bytes");
+  }
+  if (!status.ok()) {
+    if (release) release();
+    return status;
+  }
+  if (bytes == 0) {
+    if (release) release();
+    return Tensor(dtype, shape, nullptr, nullptr);
+  }
+  return Tensor(dtype, shape, new ExternalBuffer(data, bytes, writable, std::move(release)), data);
+}
+
+size_t Tensor::TotalBytes() const {
+  if (!IsInitialized()) return 0;
+  size_t bytes = NumElements() * ElementBytes(dtype_);
+  if (dtype_ == DT_STRING) {
+    for (const tstring& s : flat<tstring>()) bytes += s.size();
+  }
+  return bytes;
+}
+
+Tensor Tensor::Slice(int64_t start, int64_t limit) const {
+  if (dims() == 0) return *this;
+  const int64_t rows = dim_size(0);
+  start = std::clamp<int64_t>(start, 0, rows);
+  limit = std::clamp<int64_t>(limit, start, rows);
+  Tensor slice = *this;
+  slice.shape_.set_dim(0, limit - start);
+  if (slice.NumElements() > 0 && data_ != nullptr) {
+    const int64_t row_bytes = NumElements() / rows * ElementBytes(dtype_);
+    slice.data_ = static_cast<char*>(data_) + start * row_bytes;
+  }
+  return slice;
+}
+
+Tensor Tensor::SubSlice(int64_t index) const {
+  if (dims() == 0 || index < 0 || index >= dim_size(0)) {
+    return Tensor(dtype_, TensorShape({-1}), nullptr, nullptr);
+  }
+  Tensor slice = Slice(index, index + 1);
+  slice.shape_.RemoveDim(0);
+  return slice;
+}
+
+bool Tensor::CopyFrom(const Tensor& other, const TensorShape& shape) {
+  if (!shape.IsValid() || !other.IsInitialized() || shape.num_elements() != other.NumElements()) {
+    return false;
+  }
+  *this = other;
+  shape_ = shape;
+  return true;
+}
+
+absl::StatusOr<Tensor> Tensor::Reshaped(const TensorShape& shape) const {
+  Tensor reshaped;
+  if (!reshaped.CopyFrom(*this, shape)) {
+    return errors::InvalidArgument("a tensor of shape ", shape_.DebugString(),
+                                   " cannot take shape ", shape.DebugString());
+  }
+  return reshaped;
+}
+
+absl::StatusOr<Tensor> Tensor::DeepCopy() const {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype_, shape_));
+  if (!IsInitialized()) return errors::FailedPrecondition("the tensor is not initialised");
+  if (dtype_ == DT_STRING) {
+    const auto from = flat<tstring>();
+    std::copy(from.begin(), from.end(), copy.flat<tstring>().begin());
+  } else if (data_ != nullptr) {
+    std::memcpy(copy.data_, data_, TotalBytes());
+  }
+  return copy;
+}
+
+absl::string_view Tensor::tensor_data() const {
+  if (data_ == nullptr) return {};
+  return absl::string_view(static_cast<const char*>(data_), NumElements() * ElementBytes(dtype_));
+}
+
+bool Tensor::CountsMatch(absl::Span<const int64_t> dims) const {
+  const TensorShape shape(dims);
+  return shape.IsValid() && shape.num_elements() == NumElements();
+}
+
+DimVector Tensor::InnerDims(int n) const {
+  DimVector result(n, 1);
+  const auto sizes = shape_.dim_sizes();
+  const int extra = dims() - n;
+  for (int d = 0; d < dims(); ++d) Multiply(&result[std::max(d - extra, 0)], sizes[d]);
+  return result;
+}
+
+DimVector Tensor::OuterDims(int n) const {
+  DimVector result(n, 1);
+  const auto sizes = shape_.dim_sizes();
+  for (int d = 0; d < dims(); ++d) Multiply(&result[std::min(d, n - 1)], sizes[d]);
+  return result;
+}
+
+}  // namespace gradflow

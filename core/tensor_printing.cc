@@ -1,0 +1,115 @@
+// Tensor::SummarizeValue and DebugString.
+#include <charconv>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/tensor.h"
+
+namespace gradflow {
+namespace {
+
+// The shortest text that reads back as the same number, in the precision of T.
+template <typename T>
+void AppendFloat(std::string* out, T value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof(text), value);
+  out->append(text, end);
+}
+
+template <typename T>
+void AppendElement(std::string* out, const T& value) {
+  if constexpr (std::is_same_v<T, tstring>) {
+    absl::StrAppend(out, absl::CEscape(value));
+  } else if constexpr (kIsComplex<T>) {
+    out->push_back('(');
+    AppendFloat(out, value.real());
+    out->push_back(',');
+    AppendFloat(out, value.imag());
+    out->push_back(')');
+  } else if constexpr (kIsFloat16<T>) {
+    // Six digits tell all halves and bfloat16s apart; the float's own digits would be noise.
+    absl::StrAppend(out, static_cast<float>(value));
+  } else if constexpr (std::is_floating_point_v<T>) {
+    AppendFloat(out, value);
+  } else if constexpr (std::is_integral_v<T>) {
+    absl::StrAppend(out, +value);
+  } else {
+    absl::StrAppend(out, +value.value);
+  }
+}
+
+template <typename T>
+class Summary {
+ public:
+  Summary(const Tensor& tensor, int64_t max_entries)
+      : values_(tensor.flat<T>()), dims_(tensor.shape().dim_sizes()), left_(max_entries) {}
+
+  std::string Print() {
+    // The outermost dimension has no brackets of its own.
+    PrintDim(0, 0, values_.size());
+    if (cut_) out_ += "...";
+    return std::move(out_);
+  }
+
+ private:
+  void PrintDim(size_t d, int64_t begin, int64_t count) {
+    if (dims_.empty()) {
+      PrintOne(begin);
+      return;
+    }
+    const int64_t step = count / dims_[d];
+    const bool last = d + 1 == dims_.size();
+    for (int64_t i = 0; i < dims_[d]; ++i) {
+      if (left_ <= 0) {
+        cut_ = true;
+        return;
+      }
+      if (last) {
+        if (i > 0) out_.push_back(' ');
+        PrintOne(begin + i);
+      } else {
+        out_.push_back('[');
+        PrintDim(d + 1, begin + i * step, step);
+        out_.push_back(']');
+      }
+    }
+  }
+
+  void PrintOne(int64_t i) {
+    AppendElement(&out_, values_[i]);
+    --left_;
+  }
+
+  TensorView<const T, 1> values_;
+  absl::Span<const int64_t> dims_;
+  int64_t left_;
+  bool cut_ = false;
+  std::string out_;
+};
+
+using PrintableTypes =
+    ConcatTypes<ConcatTypes<NumberTypes, QuantizedTypes>::type,
+                TypeList<bool, tstring, float8_e5m2, float8_e4m3fn, float8_e4m3fnuz,
+                         float8_e4m3b11fnuz, float8_e5m2fnuz, int4, uint4, int2, uint2>>::type;
+
+}  // namespace
+
+std::string Tensor::SummarizeValue(int64_t max_entries) const {
+  if (!IsInitialized()) {
+    return absl::StrCat("uninitialized Tensor of type ", DataTypeString(dtype_), " and shape ",
+                        shape_.DebugString());
+  }
+  std::string text;
+  if (NumElements() == 0) return text;
+  DispatchType(PrintableTypes(), dtype_, [&](auto tag) {
+    text = Summary<typename decltype(tag)::type>(*this, max_entries).Print();
+  });
+  return text;
+}
+
+std::string Tensor::DebugString(int64_t max_entries) const {
+  return absl::StrCat("Tensor<type: ", DataTypeString(dtype_), " shape: ", shape_.DebugString(),
+                      " values: ", SummarizeValue(max_entries), ">");
+}
+
+}  // namespace gradflow

@@ -1,0 +1,413 @@
+#include "gradflow/core/tensor_proto.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "gradflow/core/status.h"
+#include "gradflow/proto/tensor.pb.h"
+
+namespace gradflow {
+namespace {
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+              "tensor_content is little-endian, and is copied as it is");
+
+// The typed lists of a TensorProto.
+enum ListId {
+  kHalfVal,
+  kFloatVal,
+  kDoubleVal,
+  kIntVal,
+  kStringVal,
+  kScomplexVal,
+  kInt64Val,
+  kBoolVal,
+  kDcomplexVal,
+  kUint32Val,
+  kUint64Val,
+  kFloat8Val,
+  kResourceHandleVal,
+  kVariantVal,
+  kNumLists,
+};
+
+struct List {
+  const char* name;
+  int64_t size;
+  // Null for lists of messages and strings.
+  const void* data;
+};
+
+std::array<List, kNumLists> Lists(const TensorProto& proto) {
+  const auto list = [](const char* name, const auto& values) {
+    return List{name, static_cast<int64_t>(values.size()), values.data()};
+  };
+  return {{
+      list("half_val", proto.half_val()),
+      list("float_val", proto.float_val()),
+      list("double_val", proto.double_val()),
+      list("int_val", proto.int_val()),
+      {"string_val", proto.string_val_size(), nullptr},
+      list("scomplex_val", proto.scomplex_val()),
+      list("int64_val", proto.int64_val()),
+      list("bool_val", proto.bool_val()),
+      list("dcomplex_val", proto.dcomplex_val()),
+      list("uint32_val", proto.uint32_val()),
+      list("uint64_val", proto.uint64_val()),
+      list("float8_val", proto.float8_val()),
+      {"resource_handle_val", proto.resource_handle_val_size(), nullptr},
+      {"variant_val", proto.variant_val_size(), nullptr},
+  }};
+}
+
+// The list that holds elements of `dtype`. REQUIRES: DataTypeCanBeTensor(dtype)
+ListId ListOf(DataType dtype) {
+  switch (dtype) {
+    case DT_HALF:
+    case DT_BFLOAT16:
+      return kHalfVal;
+    case DT_FLOAT:
+      return kFloatVal;
+    case DT_DOUBLE:
+      return kDoubleVal;
+    case DT_STRING:
+      return kStringVal;
+    case DT_COMPLEX64:
+      return kScomplexVal;
+    case DT_COMPLEX128:
+      return kDcomplexVal;
+    case DT_INT64:
+      return kInt64Val;
+    case DT_BOOL:
+      return kBoolVal;
+    case DT_UINT32:
+      return kUint32Val;
+    case DT_UINT64:
+      return kUint64Val;
+    case DT_FLOAT8_E5M2:
+    case DT_FLOAT8_E4M3FN:
+    case DT_FLOAT8_E4M3FNUZ:
+    case DT_FLOAT8_E4M3B11FNUZ:
+    case DT_FLOAT8_E5M2FNUZ:
+      return kFloat8Val;
+    default:
+      return kIntVal;
+  }
+}
+
+// Values of the list that make one element.
+int64_t ValuesPerElement(DataType dtype) { return DataTypeIsComplex(dtype) ? 2 : 1; }
+
+// What a value of int_val or half_val, both lists of int32, may be for an element of `dtype`.
+struct IntRange {
+  int32_t min;
+  int32_t max;
+};
+
+template <typename T>
+constexpr IntRange RangeOf() {
+  return {std::numeric_limits<T>::min(), std::numeric_limits<T>::max()};
+}
+
+IntRange RangeOf(DataType dtype) {
+  switch (dtype) {
+    case DT_INT8:
+    case DT_QINT8:
+      return RangeOf<int8_t>();
+    case DT_UINT8:
+    case DT_QUINT8:
+      return RangeOf<uint8_t>();
+    case DT_INT16:
+    case DT_QINT16:
+      return RangeOf<int16_t>();
+    case DT_UINT16:
+    case DT_QUINT16:
+    case DT_HALF:  // its bits
+    case DT_BFLOAT16:
+      return RangeOf<uint16_t>();
+    case DT_INT4:
+      return {-8, 7};
+    case DT_UINT4:
+      return {0, 15};
+    case DT_INT2:
+      return {-2, 1};
+    case DT_UINT2:
+      return {0, 3};
+    default:
+      return RangeOf<int32_t>();
+  }
+}
+
+absl::Status CheckInts(const List& list, DataType dtype) {
+  const IntRange range = RangeOf(dtype);
+  const auto* values = static_cast<const int32_t*>(list.data);
+  const auto* end = values + list.size;
+  const auto* bad =
+      std::find_if(values, end, [&](int32_t v) { return v < range.min || v > range.max; });
+  if (bad == end) return absl::OkStatus();
+  return errors::InvalidArgument("value ", *bad, " at index ", bad - values, " of ", list.name,
+                                 " does not fit type ", DataTypeString(dtype), ", whose range is [",
+                                 range.min, ", ", range.max, "]");
+}
+
+absl::Status CheckContent(const TensorProto& proto, const TensorShape& shape) {
+  const int size = DataTypeSize(proto.dtype());
+  if (size == 0) {
+    return errors::InvalidArgument("expected the values of a tensor of type ",
+                                   DataTypeString(proto.dtype()),
+                                   " in string_val, but found tensor_content");
+  }
+  const int64_t expected = MultiplyWithoutOverflow(shape.num_elements(), size);
+  const auto found = static_cast<int64_t>(proto.tensor_content().size());
+  if (found == expected) return absl::OkStatus();
+  return errors::InvalidArgument("expected tensor_content of ", shape.num_elements(),
+                                 " elements of ", size, " bytes (type ",
+                                 DataTypeString(proto.dtype()), ", shape ", shape.DebugString(),
+                                 "), but found ", found, " bytes");
+}
+
+absl::Status CheckList(const TensorProto& proto, const List& list, const TensorShape& shape) {
+  const DataType dtype = proto.dtype();
+  const int64_t per_element = ValuesPerElement(dtype);
+  if (list.size % per_element != 0) {
+    return errors::InvalidArgument("expected an even number of values in ", list.name,
+                                   " (real and imaginary parts), but found ", list.size);
+  }
+  if (list.size / per_element > shape.num_elements()) {
+    return errors::InvalidArgument("expected at most ", shape.num_elements(), " elements in ",
+                                   list.name, " for shape ", shape.DebugString(), ", but found ",
+                                   list.size / per_element);
+  }
+  const ListId id = ListOf(dtype);
+  return id == kIntVal || id == kHalfVal ? CheckInts(list, dtype) : absl::OkStatus();
+}
+
+// The shape of the tensor that `proto` makes, if it makes one.
+absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
+  const DataType dtype = proto.dtype();
+  if (!DataTypeCanBeTensor(dtype)) {
+    return errors::InvalidArgument("no tensor can have type ", DataTypeString(dtype));
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Make(proto.tensor_shape()));
+  const std::array<List, kNumLists> lists = Lists(proto);
+  const List& own = lists[ListOf(dtype)];
+  for (const List& list : lists) {
+    if (list.size > 0 && &list != &own) {
+      return errors::InvalidArgument("expected the values of a tensor of type ",
+                                     DataTypeString(dtype), " in ", own.name, ", but found ",
+                                     list.size, " in ", list.name);
+    }
+  }
+  if (proto.tensor_content().empty()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckList(proto, own, shape));
+  } else if (own.size > 0) {
+    return errors::InvalidArgument("expected values either in tensor_content or in ", own.name,
+                                   ", but found both");
+  } else {
+    GRADFLOW_RETURN_IF_ERROR(CheckContent(proto, shape));
+  }
+  return shape;
+}
+
+// Raw bytes come from anywhere. A bool that is neither 0 nor 1 would be undefined behaviour, so
+// every other byte becomes 1; of integers under 8 bits only those bits count, the rest follows.
+void NormalizeBytes(DataType dtype, int64_t size, uint8_t* bytes) {
+  const auto apply = [&](auto fn) { std::transform(bytes, bytes + size, bytes, fn); };
+  switch (dtype) {
+    case DT_BOOL:
+      return apply([](uint8_t b) { return b != 0; });
+    case DT_INT4:
+      return apply([](uint8_t b) { return ((b & 0xf) ^ 0x8) - 0x8; });
+    case DT_UINT4:
+      return apply([](uint8_t b) { return b & 0xf; });
+    case DT_INT2:
+      return apply([](uint8_t b) { return ((b & 0x3) ^ 0x2) - 0x2; });
+    case DT_UINT2:
+      return apply([](uint8_t b) { return b & 0x3; });
+    default:
+      return;
+  }
+}
+
+// int32 values that are known to fit, to elements of the width of Word.
+template <typename Word>
+void NarrowInts(const List& list, void* to) {
+  const auto* values = static_cast<const int32_t*>(list.data);
+  std::transform(values, values + list.size, static_cast<Word*>(to),
+                 [](int32_t v) { return static_cast<Word>(v); });
+}
+
+// Elements [have, count) become copies of the last before them, or zero if there is none.
+void FillRest(int64_t have, int64_t count, size_t element, char* data) {
+  if (have == 0) {
+    std::memset(data, 0, count * element);
+    return;
+  }
+  // Each copy takes what is there already, up to what stays in the cache.
+  constexpr int64_t kMaxStep = 1024;
+  char* const last = data + (have - 1) * element;
+  const int64_t copies = count - have + 1;
+  for (int64_t done = 1; done < copies;) {
+    const int64_t step = std::min({done, copies - done, kMaxStep});
+    std::memcpy(last + done * element, last, step * element);
+    done += step;
+  }
+}
+
+void CopyList(const List& list, Tensor* tensor) {
+  const DataType dtype = tensor->dtype();
+  const size_t element = DataTypeSize(dtype);
+  auto* data = static_cast<char*>(tensor->raw_data());
+  const int64_t have = list.size / ValuesPerElement(dtype);
+  const ListId id = ListOf(dtype);
+  if ((id == kIntVal || id == kHalfVal) && element == 1) {
+    NarrowInts<uint8_t>(list, data);
+  } else if ((id == kIntVal || id == kHalfVal) && element == 2) {
+    NarrowInts<uint16_t>(list, data);
+  } else if (have > 0) {
+    std::memcpy(data, list.data, have * element);
+  }
+  FillRest(have, tensor->NumElements(), element, data);
+}
+
+absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
+  const auto& from = proto.string_val();
+  if (from.empty()) return absl::OkStatus();
+  const auto to = tensor->flat<tstring>();
+  // One long string may fill a tensor of many: the only copy here that can outgrow memory.
+  try {
+    const auto rest = std::copy(from.begin(), from.end(), to.begin());
+    std::fill(rest, to.end(), *from.rbegin());
+  } catch (const std::bad_alloc&) {
+    return errors::ResourceExhausted("out of memory for the strings of a tensor of shape ",
+                                     tensor->shape().DebugString());
+  }
+  return absl::OkStatus();
+}
+
+// Storage is the type of the values in the tensor, of which complex elements have two.
+template <typename Storage, typename Field>
+void AddValues(const Tensor& tensor, int64_t count, Field* field) {
+  const auto* values = static_cast<const Storage*>(tensor.raw_data());
+  field->Add(values, values + count * ValuesPerElement(tensor.dtype()));
+}
+
+// The first `count` elements into the typed list. REQUIRES: 0 < count <= tensor.NumElements()
+void WriteList(const Tensor& tensor, int64_t count, TensorProto* proto) {
+  const DataType dtype = tensor.dtype();
+  switch (ListOf(dtype)) {
+    case kHalfVal:
+      return AddValues<uint16_t>(tensor, count, proto->mutable_half_val());
+    case kFloatVal:
+      return AddValues<float>(tensor, count, proto->mutable_float_val());
+    case kDoubleVal:
+      return AddValues<double>(tensor, count, proto->mutable_double_val());
+    case kScomplexVal:
+      return AddValues<float>(tensor, count, proto->mutable_scomplex_val());
+    case kDcomplexVal:
+      return AddValues<double>(tensor, count, proto->mutable_dcomplex_val());
+    case kInt64Val:
+      return AddValues<int64_t>(tensor, count, proto->mutable_int64_val());
+    case kBoolVal:
+      return AddValues<bool>(tensor, count, proto->mutable_bool_val());
+    case kUint32Val:
+      return AddValues<uint32_t>(tensor, count, proto->mutable_uint32_val());
+    case kUint64Val:
+      return AddValues<uint64_t>(tensor, count, proto->mutable_uint64_val());
+    case kFloat8Val:
+      proto->set_float8_val(tensor.raw_data(), count);
+      return;
+    case kStringVal:
+      for (const tstring& s : tensor.span<tstring>().first(count)) proto->add_string_val(s);
+      return;
+    default:
+      break;
+  }
+  const bool is_signed = RangeOf(dtype).min < 0;
+  switch (DataTypeSize(dtype)) {
+    case 1:
+      return is_signed ? AddValues<int8_t>(tensor, count, proto->mutable_int_val())
+                       : AddValues<uint8_t>(tensor, count, proto->mutable_int_val());
+    case 2:
+      return is_signed ? AddValues<int16_t>(tensor, count, proto->mutable_int_val())
+                       : AddValues<uint16_t>(tensor, count, proto->mutable_int_val());
+    default:
+      return AddValues<int32_t>(tensor, count, proto->mutable_int_val());
+  }
+}
+
+// Whether the tensor has elements and their bits are all the same.
+bool IsUniform(const Tensor& tensor) {
+  if (!tensor.IsInitialized() || tensor.NumElements() == 0) return false;
+  if (tensor.dtype() == DT_STRING) {
+    const auto strings = tensor.span<tstring>();
+    return std::all_of(strings.begin(), strings.end(),
+                       [&](const tstring& s) { return s == strings[0]; });
+  }
+  // The same if each element is equal to the one before it.
+  const absl::string_view bytes = tensor.tensor_data();
+  const size_t element = DataTypeSize(tensor.dtype());
+  return std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
+}
+
+// Type and shape, all that there is of a tensor that is not initialised.
+void WriteHeader(const Tensor& tensor, TensorProto* proto) {
+  proto->Clear();
+  proto->set_dtype(tensor.dtype());
+  tensor.shape().AsProto(proto->mutable_tensor_shape());
+}
+
+}  // namespace
+
+absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
+                                       const std::shared_ptr<Allocator>& allocator) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, CheckedShape(proto));
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, proto.dtype(), shape));
+  if (tensor.NumElements() == 0) return tensor;
+  if (const std::string& content = proto.tensor_content(); !content.empty()) {
+    std::memcpy(tensor.raw_data(), content.data(), content.size());
+    NormalizeBytes(tensor.dtype(), content.size(), static_cast<uint8_t*>(tensor.raw_data()));
+  } else if (tensor.dtype() == DT_STRING) {
+    GRADFLOW_RETURN_IF_ERROR(CopyStrings(proto, &tensor));
+  } else {
+    CopyList(Lists(proto)[ListOf(tensor.dtype())], &tensor);
+  }
+  return tensor;
+}
+
+absl::Status ValidateTensorProto(const TensorProto& proto) { return CheckedShape(proto).status(); }
+
+void TensorToProto(const Tensor& tensor, TensorProto* proto) {
+  if (!IsUniform(tensor)) return tensor.AsProtoTensorContent(proto);
+  WriteHeader(tensor, proto);
+  WriteList(tensor, 1, proto);
+}
+
+void Tensor::AsProtoField(TensorProto* proto) const {
+  // A list counts its values in an int.
+  const int64_t values = MultiplyWithoutOverflow(NumElements(), ValuesPerElement(dtype_));
+  if (values > std::numeric_limits<int>::max()) return AsProtoTensorContent(proto);
+  WriteHeader(*this, proto);
+  if (IsInitialized() && NumElements() > 0) WriteList(*this, NumElements(), proto);
+}
+
+void Tensor::AsProtoTensorContent(TensorProto* proto) const {
+  WriteHeader(*this, proto);
+  if (!IsInitialized() || NumElements() == 0) return;
+  if (dtype_ == DT_STRING) return WriteList(*this, NumElements(), proto);
+  const absl::string_view bytes = tensor_data();
+  proto->set_tensor_content(bytes.data(), bytes.size());
+}
+
+bool Tensor::FromProto(const TensorProto& proto) {
+  absl::StatusOr<Tensor> tensor = TensorFromProto(proto);
+  if (!tensor.ok()) return false;
+  *this = *std::move(tensor);
+  return true;
+}
+
+}  // namespace gradflow

@@ -1,0 +1,222 @@
+#include "gradflow/core/tensor_shape.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gradflow/core/status.h"
+#include "gradflow/proto/tensor_shape.pb.h"
+
+namespace gradflow {
+namespace {
+
+std::string DimsString(absl::Span<const int64_t> dims) {
+  return absl::StrCat("[",
+                      absl::StrJoin(dims, ",",
+                                    [](std::string* out, int64_t dim) {
+                                      if (dim == -1) {
+                                        out->push_back('?');
+                                      } else {
+                                        absl::StrAppend(out, dim);
+                                      }
+                                    }),
+                      "]");
+}
+
+// What is wrong with `dims` as a shape (`min_dim` 0) or a partial one (-1).
+absl::Status CheckDims(absl::Span<const int64_t> dims, int64_t min_dim) {
+  if (dims.size() > kMaxDims) {
+    return errors::InvalidArgument("a shape has at most ", kMaxDims, " dimensions, but this has ",
+                                   dims.size());
+  }
+  int64_t product = 1;
+  for (const int64_t dim : dims) {
+    if (dim < min_dim) {
+      return errors::InvalidArgument("dimension ", dim, " of shape ", DimsString(dims),
+                                     " is negative");
+    }
+    // An unknown dimension could be 1 or 0; the known ones alone must fit, unless one is 0.
+    if (dim >= 0) product = product < 0 && dim == 0 ? 0 : MultiplyWithoutOverflow(product, dim);
+  }
+  if (product < 0) {
+    return errors::InvalidArgument("shape ", DimsString(dims),
+                                   " has more elements than a 64-bit integer counts");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DimVector> DimsFromProto(const TensorShapeProto& proto) {
+  // Checked before the vector grows: a file may claim any number of dimensions.
+  if (proto.dim_size() > kMaxDims) {
+    return errors::InvalidArgument("a shape has at most ", kMaxDims, " dimensions, but this has ",
+                                   proto.dim_size());
+  }
+  DimVector dims;
+  for (const auto& dim : proto.dim()) dims.push_back(dim.size());
+  return dims;
+}
+
+}  // namespace
+
+int64_t MultiplyWithoutOverflow(int64_t a, int64_t b) {
+  int64_t product;
+  if (a < 0 || b < 0 || __builtin_mul_overflow(a, b, &product)) return -1;
+  return product;
+}
+
+TensorShape::TensorShape(absl::Span<const int64_t> dims) : dims_(dims.begin(), dims.end()) {
+  Update();
+}
+
+absl::StatusOr<TensorShape> TensorShape::Make(absl::Span<const int64_t> dims) {
+  GRADFLOW_RETURN_IF_ERROR(CheckDims(dims, 0));
+  return TensorShape(dims);
+}
+
+absl::StatusOr<TensorShape> TensorShape::Make(const TensorShapeProto& proto) {
+  if (proto.unknown_rank()) {
+    return errors::InvalidArgument("expected a shape, but its rank is unknown");
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, DimsFromProto(proto));
+  return Make(dims);
+}
+
+void TensorShape::AsProto(TensorShapeProto* proto) const {
+  proto->Clear();
+  for (const int64_t dim : dims_) proto->add_dim()->set_size(dim);
+}
+
+void TensorShape::Update() {
+  valid_ = valid_ && CheckDims(dims_, 0).ok();
+  num_elements_ = valid_ ? 1 : 0;
+  for (const int64_t dim : dims_) {
+    // CheckDims allows an intermediate overflow beside a zero, so zero must win here too.
+    num_elements_ =
+        dim == 0 ? 0 : std::max<int64_t>(MultiplyWithoutOverflow(num_elements_, dim), 0);
+    if (num_elements_ == 0) break;
+  }
+}
+
+void TensorShape::AddDim(int64_t size) { InsertDim(dims(), size); }
+
+void TensorShape::InsertDim(int d, int64_t size) {
+  if (d < 0 || d > dims()) {
+    valid_ = false;
+  } else {
+    dims_.insert(dims_.begin() + d, size);
+  }
+  Update();
+}
+
+void TensorShape::RemoveDim(int d) {
+  if (d < 0 || d >= dims()) {
+    valid_ = false;
+  } else {
+    dims_.erase(dims_.begin() + d);
+  }
+  Update();
+}
+
+void TensorShape::set_dim(int d, int64_t size) {
+  if (d < 0 || d >= dims()) {
+    valid_ = false;
+  } else {
+    dims_[d] = size;
+  }
+  Update();
+}
+
+void TensorShape::AppendShape(const TensorShape& shape) {
+  dims_.insert(dims_.end(), shape.dims_.begin(), shape.dims_.end());
+  valid_ = valid_ && shape.valid_;
+  Update();
+}
+
+std::string TensorShape::DebugString() const { return DimsString(dims_); }
+
+PartialTensorShape::PartialTensorShape(absl::Span<const int64_t> dims)
+    : dims_(dims.begin(), dims.end()), unknown_rank_(false) {}
+
+PartialTensorShape::PartialTensorShape(const TensorShape& shape)
+    : PartialTensorShape(shape.dim_sizes()) {}
+
+absl::StatusOr<PartialTensorShape> PartialTensorShape::Make(absl::Span<const int64_t> dims) {
+  GRADFLOW_RETURN_IF_ERROR(CheckDims(dims, -1));
+  return PartialTensorShape(dims);
+}
+
+absl::StatusOr<PartialTensorShape> PartialTensorShape::Make(const TensorShapeProto& proto) {
+  if (proto.unknown_rank()) {
+    if (proto.dim_size() > 0) {
+      return errors::InvalidArgument("a shape of unknown rank has no dimensions, but this has ",
+                                     proto.dim_size());
+    }
+    return PartialTensorShape();
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, DimsFromProto(proto));
+  return Make(dims);
+}
+
+PartialTensorShape PartialTensorShape::UnknownOfRank(int rank) {
+  return PartialTensorShape(DimVector(rank, -1));
+}
+
+void PartialTensorShape::AsProto(TensorShapeProto* proto) const {
+  proto->Clear();
+  if (unknown_rank_) proto->set_unknown_rank(true);
+  for (const int64_t dim : dims_) proto->add_dim()->set_size(dim);
+}
+
+void PartialTensorShape::AddDim(int64_t size) {
+  if (!unknown_rank_) dims_.push_back(size);
+}
+
+int64_t PartialTensorShape::num_elements() const {
+  TensorShape shape;
+  return AsTensorShape(&shape) ? shape.num_elements() : -1;
+}
+
+bool PartialTensorShape::IsFullyDefined() const {
+  if (unknown_rank_) return false;
+  for (const int64_t dim : dims_) {
+    if (dim < 0) return false;
+  }
+  return true;
+}
+
+bool PartialTensorShape::AsTensorShape(TensorShape* shape) const {
+  if (!IsFullyDefined()) return false;
+  TensorShape candidate(dims_);
+  if (!candidate.IsValid()) return false;
+  *shape = std::move(candidate);
+  return true;
+}
+
+bool PartialTensorShape::IsCompatibleWith(const PartialTensorShape& other) const {
+  if (unknown_rank_ || other.unknown_rank_) return true;
+  if (dims_.size() != other.dims_.size()) return false;
+  for (size_t d = 0; d < dims_.size(); ++d) {
+    if (dims_[d] >= 0 && other.dims_[d] >= 0 && dims_[d] != other.dims_[d]) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<PartialTensorShape> PartialTensorShape::MergeWith(
+    const PartialTensorShape& other) const {
+  if (!IsCompatibleWith(other)) {
+    return errors::InvalidArgument("shapes ", DebugString(), " and ", other.DebugString(),
+                                   " are not compatible");
+  }
+  if (unknown_rank_) return other;
+  PartialTensorShape merged = *this;
+  if (!other.unknown_rank_) {
+    for (size_t d = 0; d < dims_.size(); ++d) {
+      if (merged.dims_[d] < 0) merged.dims_[d] = other.dims_[d];
+    }
+  }
+  return merged;
+}
+
+std::string PartialTensorShape::DebugString() const {
+  return unknown_rank_ ? "<unknown>" : DimsString(dims_);
+}
+
+}  // namespace gradflow

@@ -1,0 +1,28 @@
+// Tells ThreadSanitizer of an order between threads that goes through oneTBB, which is not
+// instrumented: what happens before TsanRelease(p) is seen after TsanAcquire(p). Nothing in other
+// builds.
+#ifndef GRADFLOW_CORE_TSAN_H_
+#define GRADFLOW_CORE_TSAN_H_
+
+#ifdef GRADFLOW_TSAN
+extern "C" void __tsan_acquire(void* address);  // NOLINT: the sanitizer's interface
+extern "C" void __tsan_release(void* address);  // NOLINT
+#endif
+
+namespace gradflow {
+
+inline void TsanRelease([[maybe_unused]] const void* address) {
+#ifdef GRADFLOW_TSAN
+  __tsan_release(const_cast<void*>(address));
+#endif
+}
+
+inline void TsanAcquire([[maybe_unused]] const void* address) {
+#ifdef GRADFLOW_TSAN
+  __tsan_acquire(const_cast<void*>(address));
+#endif
+}
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_CORE_TSAN_H_

@@ -1,0 +1,185 @@
+// The element types of tensors: the enum DataType (DT_FLOAT, ...), numbered as TensorFlow's, the
+// C++ type of each, and ways to go from one to the other at compile time and at run time.
+#ifndef GRADFLOW_CORE_TYPES_H_
+#define GRADFLOW_CORE_TYPES_H_
+
+#include <complex>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "gradflow/core/float16.h"
+#include "gradflow/proto/data_type.h"
+
+namespace gradflow {
+
+using complex64 = std::complex<float>;
+using complex128 = std::complex<double>;
+using tstring = std::string;
+
+// Elements that kernels move but do not compute with: quantised integers, the 8-bit floats and the
+// integers under 8 bits (one per byte, as TensorFlow keeps them). `Id` tells types of like storage
+// apart.
+template <typename Storage, DataType Id>
+struct StorageType {
+  Storage value{};
+  friend bool operator==(StorageType a, StorageType b) { return a.value == b.value; }
+  friend bool operator!=(StorageType a, StorageType b) { return a.value != b.value; }
+};
+using qint8 = StorageType<int8_t, DT_QINT8>;
+using quint8 = StorageType<uint8_t, DT_QUINT8>;
+using qint16 = StorageType<int16_t, DT_QINT16>;
+using quint16 = StorageType<uint16_t, DT_QUINT16>;
+using qint32 = StorageType<int32_t, DT_QINT32>;
+using float8_e5m2 = StorageType<uint8_t, DT_FLOAT8_E5M2>;
+using float8_e4m3fn = StorageType<uint8_t, DT_FLOAT8_E4M3FN>;
+using float8_e4m3fnuz = StorageType<uint8_t, DT_FLOAT8_E4M3FNUZ>;
+using float8_e4m3b11fnuz = StorageType<uint8_t, DT_FLOAT8_E4M3B11FNUZ>;
+using float8_e5m2fnuz = StorageType<uint8_t, DT_FLOAT8_E5M2FNUZ>;
+using int4 = StorageType<int8_t, DT_INT4>;
+using uint4 = StorageType<uint8_t, DT_UINT4>;
+using int2 = StorageType<int8_t, DT_INT2>;
+using uint2 = StorageType<uint8_t, DT_UINT2>;
+
+using DataTypeVector = std::vector<DataType>;
+
+// ---- C++ type <-> DataType at compile time ----
+
+// DataTypeToEnum<float>::value == DT_FLOAT; no `value` for other C++ types.
+template <typename T>
+struct DataTypeToEnum {};
+// EnumToDataType<DT_FLOAT>::Type is float.
+template <DataType>
+struct EnumToDataType {};
+
+#define GRADFLOW_MATCH_TYPE(TYPE, ENUM)            \
+  template <>                                      \
+  struct DataTypeToEnum<TYPE> {                    \
+    static constexpr DataType value = ENUM;        \
+    static constexpr DataType v() { return ENUM; } \
+  };                                               \
+  template <>                                      \
+  struct EnumToDataType<ENUM> {                    \
+    using Type = TYPE;                             \
+  }
+GRADFLOW_MATCH_TYPE(float, DT_FLOAT);
+GRADFLOW_MATCH_TYPE(double, DT_DOUBLE);
+GRADFLOW_MATCH_TYPE(half, DT_HALF);
+GRADFLOW_MATCH_TYPE(bfloat16, DT_BFLOAT16);
+GRADFLOW_MATCH_TYPE(int8_t, DT_INT8);
+GRADFLOW_MATCH_TYPE(int16_t, DT_INT16);
+GRADFLOW_MATCH_TYPE(int32_t, DT_INT32);
+GRADFLOW_MATCH_TYPE(int64_t, DT_INT64);
+GRADFLOW_MATCH_TYPE(uint8_t, DT_UINT8);
+GRADFLOW_MATCH_TYPE(uint16_t, DT_UINT16);
+GRADFLOW_MATCH_TYPE(uint32_t, DT_UINT32);
+GRADFLOW_MATCH_TYPE(uint64_t, DT_UINT64);
+GRADFLOW_MATCH_TYPE(bool, DT_BOOL);
+GRADFLOW_MATCH_TYPE(complex64, DT_COMPLEX64);
+GRADFLOW_MATCH_TYPE(complex128, DT_COMPLEX128);
+GRADFLOW_MATCH_TYPE(tstring, DT_STRING);
+GRADFLOW_MATCH_TYPE(qint8, DT_QINT8);
+GRADFLOW_MATCH_TYPE(quint8, DT_QUINT8);
+GRADFLOW_MATCH_TYPE(qint16, DT_QINT16);
+GRADFLOW_MATCH_TYPE(quint16, DT_QUINT16);
+GRADFLOW_MATCH_TYPE(qint32, DT_QINT32);
+GRADFLOW_MATCH_TYPE(float8_e5m2, DT_FLOAT8_E5M2);
+GRADFLOW_MATCH_TYPE(float8_e4m3fn, DT_FLOAT8_E4M3FN);
+GRADFLOW_MATCH_TYPE(float8_e4m3fnuz, DT_FLOAT8_E4M3FNUZ);
+GRADFLOW_MATCH_TYPE(float8_e4m3b11fnuz, DT_FLOAT8_E4M3B11FNUZ);
+GRADFLOW_MATCH_TYPE(float8_e5m2fnuz, DT_FLOAT8_E5M2FNUZ);
+GRADFLOW_MATCH_TYPE(int4, DT_INT4);
+GRADFLOW_MATCH_TYPE(uint4, DT_UINT4);
+GRADFLOW_MATCH_TYPE(int2, DT_INT2);
+GRADFLOW_MATCH_TYPE(uint2, DT_UINT2);
+#undef GRADFLOW_MATCH_TYPE
+
+// ---- Type lists: what a kernel is instantiated for ----
+
+template <typename... Ts>
+struct TypeList {};
+
+template <typename T>
+struct TypeTag {
+  using type = T;
+};
+
+template <typename A, typename B>
+struct ConcatTypes;
+template <typename... As, typename... Bs>
+struct ConcatTypes<TypeList<As...>, TypeList<Bs...>> {
+  using type = TypeList<As..., Bs...>;
+};
+
+using FloatingTypes = TypeList<bfloat16, half, float, double>;
+using SignedIntegerTypes = TypeList<int8_t, int16_t, int32_t, int64_t>;
+using UnsignedIntegerTypes = TypeList<uint8_t, uint16_t, uint32_t, uint64_t>;
+using IntegerTypes = ConcatTypes<SignedIntegerTypes, UnsignedIntegerTypes>::type;
+using ComplexTypes = TypeList<complex64, complex128>;
+using RealTypes = ConcatTypes<FloatingTypes, IntegerTypes>::type;
+using NumberTypes = ConcatTypes<RealTypes, ComplexTypes>::type;
+using QuantizedTypes = TypeList<qint8, quint8, qint16, quint16, qint32>;
+using IndexTypes = TypeList<int32_t, int64_t>;
+
+// Calls fn(TypeTag<T>()) for each T of the list, in order. Registers one kernel per type:
+//   ForEachType(FloatingTypes(), [&](auto tag) { using T = typename decltype(tag)::type; ... });
+template <typename... Ts, typename F>
+void ForEachType(TypeList<Ts...>, F&& fn) {
+  (fn(TypeTag<Ts>()), ...);
+}
+
+// Calls fn(TypeTag<T>()) for the T of the list that `dtype` names. False if the list has none.
+template <typename... Ts, typename F>
+bool DispatchType(TypeList<Ts...>, DataType dtype, F&& fn) {
+  return ((dtype == DataTypeToEnum<Ts>::value ? (fn(TypeTag<Ts>()), true) : false) || ...);
+}
+
+template <typename T>
+inline constexpr bool kIsFloat16 = std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+template <typename T>
+inline constexpr bool kIsComplex = std::is_same_v<T, complex64> || std::is_same_v<T, complex128>;
+
+// ---- DataType at run time ----
+
+// "float", "int32", "half", ... as in op definitions; "float_ref" for DT_FLOAT_REF; for a number
+// that is no type "DataType(77)".
+std::string DataTypeString(DataType dtype);
+// The inverse, which knows "float32", "float16", "float64" too. False if `name` names no type.
+bool DataTypeFromString(absl::string_view name, DataType* dtype);
+// "[float, int32]"
+std::string DataTypeVectorString(const DataTypeVector& types);
+
+// Bytes of one element; 0 for types whose elements are no plain bytes (string, resource, variant),
+// for reference types and for numbers that are no type.
+int DataTypeSize(DataType dtype);
+// Whether a Tensor can hold elements of this type: those with a C++ type above.
+bool DataTypeCanBeTensor(DataType dtype);
+// Whether the elements may be copied as bytes: all tensor types but string.
+inline bool DataTypeIsPlainBytes(DataType dtype) { return DataTypeSize(dtype) > 0; }
+
+// Reference types (DT_FLOAT_REF) are 100 above the type they refer to.
+inline bool IsRefType(DataType dtype) { return static_cast<int>(dtype) > 100; }
+inline DataType RemoveRefType(DataType dtype) {
+  return IsRefType(dtype) ? static_cast<DataType>(static_cast<int>(dtype) - 100) : dtype;
+}
+inline DataType MakeRefType(DataType dtype) {
+  return static_cast<DataType>(static_cast<int>(dtype) + 100);
+}
+inline DataType BaseType(DataType dtype) { return RemoveRefType(dtype); }
+bool DataTypeIsFloating(DataType dtype);
+bool DataTypeIsInteger(DataType dtype);
+bool DataTypeIsComplex(DataType dtype);
+bool DataTypeIsQuantized(DataType dtype);
+
+// TensorFlow's sets for attribute constraints: "type" allows all, "numbertype" these, and so on.
+const DataTypeVector& NumberDataTypes();
+const DataTypeVector& RealNumberDataTypes();
+const DataTypeVector& QuantizedDataTypes();
+// Every type that is not a reference, in the order of their numbers.
+const DataTypeVector& AllDataTypes();
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_CORE_TYPES_H_

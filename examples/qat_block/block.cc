@@ -1,0 +1,117 @@
+#include "examples/qat_block/block.h"
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/ops/standard_ops.h"
+
+namespace qat_block {
+namespace {
+
+using namespace gradflow;       // NOLINT: as programs of TensorFlow's C++ API do
+using namespace gradflow::ops;  // NOLINT
+
+constexpr float kEpsilon = 1e-3f;
+
+// The ranges are symmetric and their bounds 127 steps of a power of two, so that the narrow range
+// of 8 bits (254 steps) holds zero without nudging.
+constexpr float kMax = 127.0f / 128;
+constexpr float kMaxOfChannel[kChannels] = {127.0f / 128, 127.0f / 256, 127.0f / 128, 127.0f / 64};
+
+// uint8 [n, 28, 28] -> float [n, 14, 14, 4], in [0, 1].
+Output SpaceToDepth(const Scope& scope, const Output& images) {
+  Output pixels = Mul(scope, Cast(scope, images, DT_FLOAT), 1.0f / 255);
+  Output squares = Reshape(scope, pixels, {-1, kHeight / 2, 2, kWidth / 2, 2});
+  Output channels_last = Transpose(scope, squares, {0, 1, 3, 2, 4});
+  return Reshape(scope.WithOpName("x"), channels_last, {-1, kHeight / 2, kWidth / 2, kChannels});
+}
+
+// The gradient of the loss from the quantiser's output back to the block's inputs.
+void Backward(const Scope& scope, const FusedBatchNormV3& norm, const Output& x,
+              const Output& scale, const Output& backprops, const Output& backprop_wrt_min,
+              const Output& backprop_wrt_max) {
+  FusedBatchNormGradV3 grad(scope.WithOpName("norm_grad"), backprops, x, scale,
+                            norm.reserve_space_1, norm.reserve_space_2, norm.reserve_space_3,
+                            FusedBatchNormGradV3::Epsilon(kEpsilon));
+  Identity(scope.WithOpName("grad_input"), grad.x_backprop);
+  Identity(scope.WithOpName("grad_scale"), grad.scale_backprop);
+  Identity(scope.WithOpName("grad_offset"), grad.offset_backprop);
+  Identity(scope.WithOpName("grad_min"), backprop_wrt_min);
+  Identity(scope.WithOpName("grad_max"), backprop_wrt_max);
+}
+
+// Fake quantisation is a staircase, whose gradient op is that of the clamp behind it (the
+// straight-through estimator). So the loss to take differences of clamps instead of quantising.
+void ClampLoss(const Scope& scope, const Output& y, const Output& min, const Output& max,
+               const Output& upstream) {
+  Output clamped = Minimum(scope, Maximum(scope, y, min), max);
+  // In double, since a loss in float would round away the differences of single pixels.
+  Output weighted = Mul(scope, Cast(scope, clamped, DT_DOUBLE), Cast(scope, upstream, DT_DOUBLE));
+  Sum(scope.WithOpName("loss"), weighted, {0, 1, 2, 3});
+}
+
+}  // namespace
+
+void BuildBlock(const Scope& scope) {
+  Output images =
+      Placeholder(scope.WithOpName("images"), DT_UINT8, Placeholder::Shape({-1, kHeight, kWidth}));
+  Output upstream = Placeholder(scope.WithOpName("upstream"), DT_FLOAT,
+                                Placeholder::Shape({-1, kHeight / 2, kWidth / 2, kChannels}));
+  Output x = SpaceToDepth(scope, images);
+  Output scale = Const(scope.WithOpName("scale"), {1.0f, 0.75f, 1.25f, 1.5f});
+  Output offset = Const(scope.WithOpName("offset"), {-0.25f, 0.0f, -0.25f, 0.5f});
+  // In training the batch's own statistics are used, not these.
+  Output none = Const(scope.WithOpName("no_statistics"), Input::Initializer(Tensor(DT_FLOAT, {0})));
+  FusedBatchNormV3 norm(scope.WithOpName("norm"), x, scale, offset, none, none,
+                        FusedBatchNormV3::Epsilon(kEpsilon));
+
+  const Scope per_tensor = scope.NewSubScope("per_tensor");
+  {
+    Output min = Const(per_tensor.WithOpName("min"), -kMax);
+    Output max = Const(per_tensor.WithOpName("max"), kMax);
+    FakeQuantWithMinMaxVars(per_tensor.WithOpName("y"), norm.y, min, max,
+                            FakeQuantWithMinMaxVars::NarrowRange(true));
+    FakeQuantWithMinMaxVarsGradient grad(per_tensor.WithOpName("quant_grad"), upstream, norm.y, min,
+                                         max, FakeQuantWithMinMaxVarsGradient::NarrowRange(true));
+    Backward(per_tensor, norm, x, scale, grad.backprops_wrt_input, grad.backprop_wrt_min,
+             grad.backprop_wrt_max);
+    ClampLoss(per_tensor.NewSubScope("clamp"), norm.y, min, max, upstream);
+  }
+
+  const Scope per_channel = scope.NewSubScope("per_channel");
+  {
+    Tensor highs(DT_FLOAT, {kChannels});
+    Tensor lows(DT_FLOAT, {kChannels});
+    for (int c = 0; c < kChannels; ++c) {
+      highs.vec<float>()(c) = kMaxOfChannel[c];
+      lows.vec<float>()(c) = -kMaxOfChannel[c];
+    }
+    Output min = Const(per_channel.WithOpName("min"), lows);
+    Output max = Const(per_channel.WithOpName("max"), highs);
+    FakeQuantWithMinMaxVarsPerChannel(per_channel.WithOpName("y"), norm.y, min, max,
+                                      FakeQuantWithMinMaxVarsPerChannel::NarrowRange(true));
+    FakeQuantWithMinMaxVarsPerChannelGradient grad(
+        per_channel.WithOpName("quant_grad"), upstream, norm.y, min, max,
+        FakeQuantWithMinMaxVarsPerChannelGradient::NarrowRange(true));
+    Backward(per_channel, norm, x, scale, grad.backprops_wrt_input, grad.backprop_wrt_min,
+             grad.backprop_wrt_max);
+    ClampLoss(per_channel.NewSubScope("clamp"), norm.y, min, max, upstream);
+  }
+}
+
+std::vector<Gradient> Gradients() {
+  std::vector<Gradient> gradients;
+  for (const char* branch : {"per_tensor", "per_channel"}) {
+    const std::string loss = absl::StrCat(branch, "/clamp/loss");
+    const auto add = [&](const char* name, const std::string& variable) {
+      gradients.push_back(
+          {absl::StrCat(branch, "/", name), absl::StrCat(branch, "/grad_", name), variable, loss});
+    };
+    add("input", "x");
+    add("scale", "scale");
+    add("offset", "offset");
+    add("min", absl::StrCat(branch, "/min"));
+    add("max", absl::StrCat(branch, "/max"));
+  }
+  return gradients;
+}
+
+}  // namespace qat_block

@@ -1,0 +1,160 @@
+// Gradients of a quantised batch-norm block on Fashion-MNIST.
+//
+//   qat_block prepare DIR    writes the graph (qat_block.pb) and a batch of 4,096 images (.npy)
+//   qat_block report DIR     says what `gradflow run` made of them, compares every gradient with
+//                            finite differences on a small batch, and draws qat_block.png
+//
+// demo.sh runs both, with `gradflow run` between them in a process of its own.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "examples/qat_block/block.h"
+#include "examples/qat_block/finite_differences.h"
+#include "examples/qat_block/idx.h"
+#include "examples/qat_block/picture.h"
+#include "gradflow/core/npy.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/session.h"
+
+namespace qat_block {
+namespace {
+
+using gradflow::GraphDef;
+using gradflow::Tensor;
+
+constexpr int64_t kImages = 4096;
+constexpr int64_t kSmallBatch = 8;
+constexpr int kPictured = 10;
+// What the gradients must agree with finite differences to.
+constexpr double kTolerance = 0.01;
+
+// float [n, 14, 14, 4]: for each image, the next one minus it, pixel by pixel. Stands for the
+// gradient that the rest of a network sends back.
+absl::StatusOr<Tensor> MakeUpstream(const Tensor& images) {
+  const int64_t count = images.dim_size(0);
+  GRADFLOW_ASSIGN_OR_RETURN(
+      Tensor upstream,
+      Tensor::Allocate(gradflow::DT_FLOAT, {count, kHeight / 2, kWidth / 2, kChannels}));
+  const auto pixels = images.tensor<uint8_t, 3>();
+  auto out = upstream.tensor<float, 4>();
+  for (int64_t n = 0; n < count; ++n) {
+    for (int y = 0; y < kHeight; ++y) {
+      for (int x = 0; x < kWidth; ++x) {
+        const int difference = pixels((n + 1) % count, y, x) - pixels(n, y, x);
+        out(n, y / 2, x / 2, 2 * (y % 2) + x % 2) = difference / 255.0f;
+      }
+    }
+  }
+  return upstream;
+}
+
+absl::Status Prepare(const std::string& dir, const std::string& dataset) {
+  gradflow::Scope scope = gradflow::Scope::NewRootScope();
+  BuildBlock(scope);
+  GraphDef graph;
+  GRADFLOW_RETURN_IF_ERROR(scope.ToGraphDef(&graph));
+  GRADFLOW_RETURN_IF_ERROR(gradflow::WriteGraphDef(dir + "/qat_block.pb", graph));
+
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor images,
+                            ReadIdxImages(dataset + "/t10k-images-idx3-ubyte.gz", kImages));
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor upstream, MakeUpstream(images));
+  GRADFLOW_RETURN_IF_ERROR(gradflow::WriteNpy(dir + "/images.npy", images));
+  GRADFLOW_RETURN_IF_ERROR(gradflow::WriteNpy(dir + "/upstream.npy", upstream));
+  std::printf("Built a graph of %d nodes and a batch of %d Fashion-MNIST images.\n",
+              graph.node_size(), static_cast<int>(images.dim_size(0)));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<gradflow::Session>> LoadBlock(const std::string& dir) {
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, gradflow::ReadGraphDef(dir + "/qat_block.pb"));
+  std::unique_ptr<gradflow::Session> session(gradflow::NewSession(gradflow::SessionOptions()));
+  GRADFLOW_RETURN_IF_ERROR(session->Create(graph));
+  return session;
+}
+
+// How far a gradient op is from finite differences, on the first images of the batch.
+absl::StatusOr<double> Check(gradflow::Session& session, const Tensor& images,
+                             const Tensor& upstream, const Gradient& gradient) {
+  const Feeds batch = {{"images", images.Slice(0, kSmallBatch)},
+                       {"upstream", upstream.Slice(0, kSmallBatch)}};
+  std::vector<Tensor> outputs;
+  GRADFLOW_RETURN_IF_ERROR(
+      session.Run(batch, {gradient.gradient, gradient.variable, "x"}, {}, &outputs));
+  const Feeds feeds = {{"upstream", upstream.Slice(0, kSmallBatch)}};
+  // Pixels are multiples of 1/255. A step well under that seldom carries a value across a bound,
+  // where the clamp has a kink; a much smaller one would leave little of the differences in float32.
+  constexpr float kStep = 7e-4f;
+  Feeds fixed = feeds;
+  if (gradient.variable != "x") fixed.emplace_back("x", outputs[2]);
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const Tensor differences,
+      FiniteDifferences(session, fixed, gradient.loss, gradient.variable, outputs[1], kStep));
+  return RelativeDistance(outputs[0], differences);
+}
+
+absl::Status Report(const std::string& dir) {
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor images, gradflow::ReadNpy(dir + "/images.npy"));
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor upstream, gradflow::ReadNpy(dir + "/upstream.npy"));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<gradflow::Session> session, LoadBlock(dir));
+
+  std::printf(
+      "\nGradients of %d images, and their distance from central finite differences\n"
+      "on a batch of %d (relative, Euclidean norm):\n\n  %-20s %-16s %26s  %9s\n",
+      static_cast<int>(kImages), static_cast<int>(kSmallBatch), "gradient", "shape", "range",
+      "distance");
+  std::vector<Tensor> pictured;
+  bool all_agree = true;
+  for (const Gradient& gradient : Gradients()) {
+    const std::string file = absl::StrReplaceAll(gradient.gradient, {{"/", "."}});
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor value,
+                              gradflow::ReadNpy(absl::StrCat(dir, "/", file, ".npy")));
+    GRADFLOW_ASSIGN_OR_RETURN(const double distance, Check(*session, images, upstream, gradient));
+    const auto flat = value.flat<float>();
+    const auto [low, high] = std::minmax_element(flat.begin(), flat.end());
+    // Written so that a NaN does not agree.
+    const bool agrees = distance <= kTolerance;
+    all_agree = all_agree && agrees;
+    std::printf("  %-20s %-16s [%11.4f, %11.4f]  %8.4f%%%s\n", gradient.name.c_str(),
+                value.shape().DebugString().c_str(), *low, *high, 100 * distance,
+                agrees ? "" : "  TOO FAR");
+    std::fflush(stdout);
+    if (gradient.variable == "x") pictured.push_back(value);
+  }
+  const std::string picture = dir + "/qat_block.png";
+  GRADFLOW_RETURN_IF_ERROR(WritePicture(picture, images, pictured, kPictured));
+  std::printf("\nPicture of images and their input gradients: %s\n", picture.c_str());
+  if (!all_agree) {
+    return gradflow::errors::Internal("a gradient is over ", 100 * kTolerance,
+                                      " % from its finite differences");
+  }
+  std::printf("Every gradient agrees with its finite differences to %g %% or better.\n",
+              100 * kTolerance);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace qat_block
+
+int main(int argc, char** argv) {
+  const std::string command = argc > 1 ? argv[1] : "";
+  absl::Status status;
+  if (command == "prepare" && (argc == 3 || argc == 4)) {
+    status = qat_block::Prepare(argv[2], argc == 4 ? argv[3] : "/usr/share/datasets/fashion-mnist");
+  } else if (command == "report" && argc == 3) {
+    status = qat_block::Report(argv[2]);
+  } else {
+    std::cerr << "Usage: qat_block prepare DIR [DATASET]\n       qat_block report DIR\n";
+    return 2;
+  }
+  if (status.ok()) return 0;
+  std::cerr << status << "\n";
+  return 1;
+}

@@ -1,0 +1,194 @@
+#include "gradflow/graph/graph.h"
+
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/shape_context.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor_proto.h"
+#include "gradflow/graph/node_checks.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow {
+
+// Values of Consts by id of their node; null for those whose value cannot be had.
+struct Graph::Constants {
+  Mutex mutex;
+  absl::flat_hash_map<int, std::unique_ptr<const Tensor>> values ABSL_GUARDED_BY(mutex);
+};
+
+// The edges of the first `num_nodes` nodes, chained by the node that they leave. New nodes only
+// bring edges that end in them, so the chains are extended, never made anew.
+struct Graph::ReverseEdges {
+  struct Link {
+    Edge edge;
+    int next = -1;
+  };
+  struct Chain {
+    int first = -1;
+    int last = -1;
+  };
+
+  Mutex mutex;
+  int num_nodes ABSL_GUARDED_BY(mutex) = 0;
+  std::vector<Link> links ABSL_GUARDED_BY(mutex);
+  std::vector<Chain> chains ABSL_GUARDED_BY(mutex);
+
+  void Extend(const std::deque<Node>& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    chains.resize(nodes.size());
+    for (; num_nodes < static_cast<int>(nodes.size()); ++num_nodes) {
+      const Node& node = nodes[num_nodes];
+      int input = 0;
+      for (const Node::Source& source : node.sources()) {
+        const bool control = source.output < 0;
+        const int link = static_cast<int>(links.size());
+        links.push_back({{source.node, source.output, &node, control ? -1 : input++}, -1});
+        Chain& chain = chains[source.node->id()];
+        (chain.first < 0 ? chain.first : links[chain.last].next) = link;
+        chain.last = link;
+      }
+    }
+  }
+};
+
+Graph::Graph(const Registry& registry)
+    : registry_(registry),
+      def_(std::make_unique<GraphDef>()),
+      constants_(std::make_unique<Constants>()),
+      reverse_edges_(std::make_unique<ReverseEdges>()) {
+  def_->mutable_versions()->set_producer(kGraphDefVersion);
+}
+
+Graph::~Graph() = default;
+
+const Node* Graph::FindNode(absl::string_view name) const {
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+std::vector<Edge> Node::out_edges() const {
+  Graph::ReverseEdges& reverse = *graph_->reverse_edges_;
+  MutexLock lock(&reverse.mutex);
+  reverse.Extend(graph_->nodes_);
+  std::vector<Edge> edges;
+  for (int i = reverse.chains[id_].first; i >= 0; i = reverse.links[i].next) {
+    edges.push_back(reverse.links[i].edge);
+  }
+  return edges;
+}
+
+const Tensor* Graph::ConstantValue(const Node& node, int output, int64_t max_elements) const {
+  if (output != 0 || !node.IsConstant() || node.num_outputs() != 1) return nullptr;
+  const AttrValue* attr = FindNodeAttr(node.def(), "value");
+  if (attr == nullptr || !attr->has_tensor()) return nullptr;
+  const absl::StatusOr<TensorShape> shape = TensorShape::Make(attr->tensor().tensor_shape());
+  if (!shape.ok() || shape->num_elements() > max_elements) return nullptr;
+
+  MutexLock lock(&constants_->mutex);
+  const auto [it, is_new] = constants_->values.try_emplace(node.id());
+  if (is_new) {
+    absl::StatusOr<Tensor> tensor = TensorFromProto(attr->tensor());
+    if (tensor.ok() && tensor->dtype() == node.output_type(0)) {
+      it->second = std::make_unique<Tensor>(*std::move(tensor));
+    }
+  }
+  return it->second.get();
+}
+
+Node* Graph::NewNode(NodeDef* def, const OpRegistration& op) {
+  Node& node = nodes_.emplace_back();
+  node.graph_ = this;
+  node.def_ = def;
+  node.op_ = &op;
+  node.id_ = static_cast<int>(nodes_.size()) - 1;
+  return &node;
+}
+
+void Graph::RemoveNodes(int first_id) {
+  nodes_.resize(first_id);
+  MutexLock lock(&constants_->mutex);
+  absl::erase_if(constants_->values,
+                 [first_id](const auto& value) { return value.first >= first_id; });
+}
+
+absl::Status Graph::CheckAlone(Node* node, int producer, DataTypeVector* input_types) {
+  const OpDef& op_def = node->op_def();
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckNodeName(node->name()));
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckDeprecation(op_def, producer));
+  AddDefaultsToNodeDef(op_def, node->def_);
+  GRADFLOW_RETURN_IF_ERROR(ValidateNodeDef(*node->def_, op_def));
+  GRADFLOW_RETURN_IF_ERROR(
+      InOutTypesForNode(*node->def_, op_def, input_types, &node->output_types_));
+  node->num_data_inputs_ = static_cast<int>(input_types->size());
+  node->output_shapes_.resize(node->output_types_.size());
+  return absl::OkStatus();
+}
+
+absl::Status Graph::CheckSources(Node* node, absl::Span<const DataType> input_types) {
+  for (int i = 0; i < node->num_data_inputs_; ++i) {
+    const DataType found = node->input_type(i);
+    if (!internal::IsInputType(found, input_types[i])) {
+      return internal::WrongInputType(node->op_def(), *node->def_, i, found, input_types[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Graph::InferShapes(Node* node) {
+  const ShapeFn shape_fn = node->op().shape_fn();
+  if (shape_fn == nullptr) return absl::OkStatus();
+  absl::InlinedVector<const PartialTensorShape*, 8> shapes;
+  absl::InlinedVector<DataType, 8> types;
+  const auto inputs = node->sources().subspan(0, node->num_inputs());
+  for (const auto& [source, output] : inputs) {
+    shapes.push_back(&source->output_shape(output));
+    types.push_back(RemoveRefType(source->output_type(output)));
+  }
+  const auto constant = [&](int i) {
+    return node->graph().ConstantValue(*inputs[i].node, inputs[i].output);
+  };
+  ShapeContext context(node->def(), node->op_def(), shapes, types, node->num_outputs(), constant);
+  GRADFLOW_RETURN_IF_ERROR(shape_fn(context));
+  for (int i = 0; i < node->num_outputs(); ++i) node->output_shapes_[i] = context.output(i);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const Node*> Graph::AddNode(NodeDef&& def, bool infer_shapes) {
+  auto owned = std::make_unique<NodeDef>(std::move(def));
+  absl::StatusOr<const OpRegistration*> op = registry_.LookUpOp(owned->op());
+  if (!op.ok()) return errors::Prefix(internal::NodePrefix(*owned), op.status());
+  internal::Sources sources;
+  const absl::Status resolved = internal::ResolveInputs(
+      *owned, [this](absl::string_view name) { return FindNode(name); }, &sources);
+  if (!resolved.ok()) return errors::Prefix(internal::NodePrefix(*owned), resolved);
+  return Append(std::move(owned), **op, sources, infer_shapes);
+}
+
+absl::StatusOr<const Node*> Graph::Append(std::unique_ptr<NodeDef> def, const OpRegistration& op,
+                                          absl::Span<const Node::Source> sources,
+                                          bool infer_shapes) {
+  Node* const node = NewNode(def.get(), op);
+  node->sources_.assign(sources.begin(), sources.end());
+  bool is_named = false;
+  const auto check = [&]() -> absl::Status {
+    DataTypeVector input_types;
+    GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), &input_types));
+    is_named = by_name_.try_emplace(def->name(), node).second;
+    if (!is_named) return errors::InvalidArgument("the graph has a node of this name already");
+    GRADFLOW_RETURN_IF_ERROR(CheckSources(node, input_types));
+    GRADFLOW_RETURN_IF_ERROR(internal::CheckColocation(
+        *def, [this](absl::string_view name) { return FindNode(name) != nullptr; }));
+    return infer_shapes ? InferShapes(node) : absl::OkStatus();
+  };
+  if (absl::Status status = check(); !status.ok()) {
+    if (is_named) by_name_.erase(def->name());
+    RemoveNodes(node->id_);
+    return errors::Prefix(internal::NodePrefix(*def), status);
+  }
+  def_->mutable_node()->AddAllocated(def.release());
+  return node;
+}
+
+}  // namespace gradflow

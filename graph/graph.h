@@ -1,0 +1,99 @@
+// Graph: a GraphDef and an index beside it (name -> node, op definition, output types, shapes).
+//
+// The GraphDef is the graph; there is no second node structure to keep in step with it. Scope adds
+// nodes one by one, ImportGraphDef (import.h) many at a time; both go through the same checks, so
+// that whoever reads a Graph has nothing left to doubt: every op is registered, every attribute is
+// there and allowed, every input exists and has the right type, and there is no cycle.
+//
+// Thread safety: const members may be called concurrently while no one adds nodes.
+#ifndef GRADFLOW_GRAPH_GRAPH_H_
+#define GRADFLOW_GRAPH_GRAPH_H_
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/graph/node.h"
+
+namespace gradflow {
+
+class GraphDef;
+class NodeDef;
+
+// The version of TensorFlow's graphs that gradflow writes, and up to which it reads.
+inline constexpr int kGraphDefVersion = 2200;
+
+class Graph {
+ public:
+  // Borrows the registry.
+  explicit Graph(const Registry& registry = GlobalRegistry());
+  ~Graph();
+  Graph(const Graph&) = delete;
+  Graph& operator=(const Graph&) = delete;
+
+  const Registry& registry() const { return registry_; }
+  // The graph, with default attributes filled in.
+  const GraphDef& def() const { return *def_; }
+
+  int num_nodes() const { return static_cast<int>(nodes_.size()); }
+  // REQUIRES: 0 <= id < num_nodes()
+  const Node* node(int id) const { return &nodes_[id]; }
+  // Null if there is no node of this name.
+  const Node* FindNode(absl::string_view name) const;
+  // The value of an output that is constant (that of a Const), or null. Decoded on first use, kept
+  // with the graph, and given only if it has at most `max_elements` elements.
+  const Tensor* ConstantValue(const Node& node, int output, int64_t max_elements = 1 << 16) const;
+
+  // Adds a node whose inputs are all in the graph. Fills in defaults, checks it against its op
+  // definition and its inputs, and infers its shapes unless `infer_shapes` is false. On error
+  // nothing changes; the text begins with "node 'name' (Op): ".
+  absl::StatusOr<const Node*> AddNode(NodeDef&& def, bool infer_shapes = true);
+
+ private:
+  friend class GraphImporter;
+  friend class Node;
+  friend class NodeBuilder;
+
+  struct Constants;
+  struct ReverseEdges;
+
+  // AddNode for a node whose inputs have been looked up: `sources` are those of Node::sources(),
+  // and are nodes of this graph with such outputs.
+  absl::StatusOr<const Node*> Append(std::unique_ptr<NodeDef> def, const OpRegistration& op,
+                                     absl::Span<const Node::Source> sources, bool infer_shapes);
+
+  // How a node comes to be. Each step needs those before it, for the node and for its sources;
+  // errors lack the prefix that names the node.
+
+  // Puts a node without sources at the end of nodes_.
+  Node* NewNode(NodeDef* def, const OpRegistration& op);
+  // Takes back the nodes with ids from first_id on, which are not in by_name_ yet.
+  void RemoveNodes(int first_id);
+  // Its name, its attributes (adding defaults) and its output types.
+  static absl::Status CheckAlone(Node* node, int producer, DataTypeVector* input_types);
+  // The types of its sources.
+  static absl::Status CheckSources(Node* node, absl::Span<const DataType> input_types);
+  static absl::Status InferShapes(Node* node);
+
+  const Registry& registry_;
+  std::unique_ptr<GraphDef> def_;
+  // A deque, since nodes must not move.
+  std::deque<Node> nodes_;
+  // Keys are the names inside the NodeDefs, which do not move either.
+  absl::flat_hash_map<absl::string_view, Node*> by_name_;
+  // Values decoded by ConstantValue, and what out_edges() looks up; each with a mutex of its own.
+  std::unique_ptr<Constants> constants_;
+  std::unique_ptr<ReverseEdges> reverse_edges_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_GRAPH_GRAPH_H_

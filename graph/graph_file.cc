@@ -1,0 +1,123 @@
+// GraphDefs as bytes, text and files: what import.h and export.h declare of these.
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/file.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/graph/text_format.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow {
+namespace {
+
+// What protobuf can read and write.
+constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
+
+bool IsTextName(absl::string_view path) { return absl::EndsWith(path, ".pbtxt"); }
+bool IsBinaryName(absl::string_view path) { return absl::EndsWith(path, ".pb"); }
+
+// Whether the bytes are text: a node's op makes a control character of the binary form.
+bool LooksLikeText(absl::string_view bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) {
+    return (c >= ' ' && c != 0x7f) || c == '\n' || c == '\r' || c == '\t';
+  });
+}
+
+absl::StatusOr<std::string> ReadBytes(const std::string& path) {
+  size_t size;
+  GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+  if (size == 0) return errors::InvalidArgument("expected a GraphDef, but the file is empty");
+  if (size > kMaxBytes) {
+    return errors::InvalidArgument("the file has ", size,
+                                   " bytes, but a GraphDef has less than 2 GiB");
+  }
+  std::string bytes(size, '\0');
+  GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
+  return bytes;
+}
+
+absl::StatusOr<GraphDef> ReadFile(const std::string& path) {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path));
+  const bool text = IsTextName(path) || (!IsBinaryName(path) && LooksLikeText(bytes));
+  return text ? ParseGraphDefText(bytes) : ParseGraphDef(bytes);
+}
+
+absl::Status WriteBytes(const std::string& path, const GraphDef& graph_def) {
+  std::string bytes;
+  if (IsTextName(path)) {
+    bytes = GraphDefToText(graph_def);
+  } else if (IsBinaryName(path)) {
+    GRADFLOW_ASSIGN_OR_RETURN(bytes, SerializeGraphDef(graph_def));
+  } else {
+    return errors::InvalidArgument("expected a name that ends in .pb (binary) or .pbtxt (text)");
+  }
+  const absl::string_view parts[] = {bytes};
+  return internal::WriteFile(path, parts);
+}
+
+std::string FilePrefix(const std::string& path) { return absl::StrCat("'", path, "': "); }
+
+}  // namespace
+
+absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes) {
+  // Protobuf would write to standard error what the status says.
+  const google::protobuf::LogSilencer silencer;
+  GraphDef graph_def;
+  if (bytes.size() > kMaxBytes ||
+      !graph_def.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return errors::InvalidArgument("expected a binary GraphDef, but found ", bytes.size(),
+                                   " bytes that are none");
+  }
+  return graph_def;
+}
+
+absl::StatusOr<GraphDef> ParseGraphDefText(absl::string_view text) {
+  GraphDef graph_def;
+  if (absl::Status status = internal::MessageFromText(text, &graph_def); !status.ok()) {
+    return errors::Prefix("expected a GraphDef as text: ", status);
+  }
+  return graph_def;
+}
+
+absl::StatusOr<GraphDef> ReadGraphDef(const std::string& path) {
+  absl::StatusOr<GraphDef> graph_def = ReadFile(path);
+  if (!graph_def.ok()) return errors::Prefix(FilePrefix(path), graph_def.status());
+  return graph_def;
+}
+
+absl::StatusOr<std::string> SerializeGraphDef(const GraphDef& graph_def) {
+  const size_t size = graph_def.ByteSizeLong();
+  if (size > kMaxBytes) {
+    return errors::InvalidArgument("the graph has ", size,
+                                   " bytes, but a GraphDef has less than 2 GiB");
+  }
+  std::string bytes;
+  bytes.reserve(size);
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    // Maps are sorted.
+    coded.SetSerializationDeterministic(true);
+    if (!graph_def.SerializeToCodedStream(&coded)) {
+      return errors::Internal("the graph cannot be serialized");
+    }
+  }
+  return bytes;
+}
+
+std::string GraphDefToText(const GraphDef& graph_def) { return internal::MessageToText(graph_def); }
+
+absl::Status WriteGraphDef(const std::string& path, const GraphDef& graph_def) {
+  return errors::Prefix(FilePrefix(path), WriteBytes(path, graph_def));
+}
+
+}  // namespace gradflow

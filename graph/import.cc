@@ -1,0 +1,194 @@
+#include "gradflow/graph/import.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import_checks.h"
+#include "gradflow/graph/node_checks.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow {
+
+using internal::NodePrefix;
+
+// Imports one GraphDef, in passes over all nodes: each alone, then its inputs, then the order, then
+// shapes in that order. Nodes are made at the end of the graph's as they are needed, and are taken
+// back if a pass fails; all else of the graph changes only in Commit.
+class GraphImporter {
+ public:
+  // Takes over what is in `source` if it succeeds.
+  GraphImporter(const ImportGraphDefOptions& options, GraphDef* source, Graph* graph)
+      : options_(options), source_(*source), graph_(*graph), first_id_(graph->num_nodes()) {}
+
+  absl::Status Import() {
+    absl::Status status = Check();
+    if (status.ok()) {
+      Commit();
+    } else {
+      graph_.RemoveNodes(first_id_);
+    }
+    return status;
+  }
+
+ private:
+  absl::Status Check() {
+    GRADFLOW_RETURN_IF_ERROR(internal::CheckVersions(source_.versions()));
+    GRADFLOW_RETURN_IF_ERROR(CheckNames());
+    GRADFLOW_RETURN_IF_ERROR(CheckOps());
+    GRADFLOW_RETURN_IF_ERROR(ConnectNodes());
+    std::vector<Node*> order;
+    GRADFLOW_RETURN_IF_ERROR(internal::SortTopologically(nodes_, first_id_, &order));
+    if (options_.infer_shapes) {
+      for (Node* node : order) {
+        if (absl::Status status = Graph::InferShapes(node); !status.ok()) {
+          return errors::Prefix(NodePrefix(node->def()), status);
+        }
+      }
+    }
+    if (TakesAll()) return absl::OkStatus();
+    return internal::CheckLibraries(source_.library(), graph_.def().library());
+  }
+
+  // Whether the graph becomes what the GraphDef is.
+  bool TakesAll() const {
+    return options_.prefix.empty() && first_id_ == 0 && !graph_.def().has_library();
+  }
+
+  absl::Status CheckNames() {
+    if (!options_.prefix.empty()) AddPrefix();
+    by_name_.reserve(source_.node_size());
+    for (int i = 0; i < source_.node_size(); ++i) {
+      const NodeDef& def = source_.node(i);
+      if (def.name().empty()) {
+        return errors::InvalidArgument("node ", i, " of the graph (op ", internal::Quoted(def.op()),
+                                       ") has no name");
+      }
+      if (def.op().empty()) {
+        return errors::InvalidArgument("node ", internal::Quoted(def.name()), " has no op");
+      }
+      if (!by_name_.emplace(def.name(), nullptr).second) {
+        return errors::InvalidArgument(NodePrefix(def), "another node has this name too");
+      }
+      if (graph_.FindNode(def.name()) != nullptr) {
+        return errors::InvalidArgument(NodePrefix(def),
+                                       "the graph has a node of this name already");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void AddPrefix() {
+    const std::string prefix(absl::StripSuffix(options_.prefix, "/"));
+    const auto add = [&](absl::string_view marker, std::string* name) {
+      absl::string_view rest = *name;
+      // An empty name stays empty, to be refused.
+      if (!absl::ConsumePrefix(&rest, marker) || rest.empty()) return;
+      *name = absl::StrCat(marker, prefix, "/", rest);
+    };
+    for (NodeDef& def : *source_.mutable_node()) {
+      add("", def.mutable_name());
+      for (std::string& input : *def.mutable_input()) {
+        add(absl::StartsWith(input, "^") ? "^" : "", &input);
+      }
+      const auto colocation = def.mutable_attr()->find(internal::kColocationAttr);
+      if (colocation == def.mutable_attr()->end() || !colocation->second.has_list()) continue;
+      for (std::string& entry : *colocation->second.mutable_list()->mutable_s()) {
+        add(internal::kColocationPrefix, &entry);
+      }
+    }
+  }
+
+  // Makes the nodes. What the registry lacks is reported before what is wrong with attributes.
+  absl::Status CheckOps() {
+    const Registry& registry = graph_.registry();
+    internal::MissingOps missing(registry, source_);
+    absl::Status fault;
+    nodes_.reserve(source_.node_size());
+    input_types_.reserve(source_.node_size());
+    for (NodeDef& def : *source_.mutable_node()) {
+      const OpRegistration* op = registry.FindOp(def.op());
+      if (op == nullptr) {
+        missing.AddOp(def);
+        continue;
+      }
+      Node* const node = graph_.NewNode(&def, *op);
+      nodes_.push_back(node);
+      by_name_[def.name()] = node;
+      absl::Status status =
+          Graph::CheckAlone(node, source_.versions().producer(), &input_types_.emplace_back());
+      if (!status.ok()) {
+        fault.Update(errors::Prefix(NodePrefix(def), status));
+      } else if (options_.require_kernels && DeviceType(def.device()) == "CPU") {
+        status = registry.FindKernel(def).status();
+        if (!status.ok()) missing.AddKernel(def, status);
+      }
+    }
+    return missing.empty() ? fault : missing.status();
+  }
+
+  absl::Status ConnectNodes() {
+    const auto find = [this](absl::string_view name) -> const Node* {
+      const auto it = by_name_.find(name);
+      if (it != by_name_.end()) return it->second;
+      return options_.prefix.empty() ? graph_.FindNode(name) : nullptr;
+    };
+    internal::Sources sources;
+    const auto connect = [&](Node* node, const DataTypeVector& input_types) -> absl::Status {
+      GRADFLOW_RETURN_IF_ERROR(internal::ResolveInputs(node->def(), find, &sources));
+      node->sources_.assign(sources.begin(), sources.end());
+      GRADFLOW_RETURN_IF_ERROR(Graph::CheckSources(node, input_types));
+      return internal::CheckColocation(
+          node->def(), [&](absl::string_view name) { return find(name) != nullptr; });
+    };
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      if (absl::Status status = connect(nodes_[i], input_types_[i]); !status.ok()) {
+        return errors::Prefix(NodePrefix(nodes_[i]->def()), status);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  void Commit() {
+    for (Node* node : nodes_) graph_.by_name_.emplace(node->name(), node);
+    if (TakesAll()) {
+      graph_.def_->Swap(&source_);
+      return;
+    }
+    // Nodes stay where they are in memory: this only passes on who owns them.
+    std::vector<NodeDef*> defs(source_.node_size());
+    source_.mutable_node()->ExtractSubrange(0, source_.node_size(), defs.data());
+    for (NodeDef* def : defs) graph_.def_->mutable_node()->AddAllocated(def);
+    internal::MergeVersions(source_.versions(), graph_.def_->mutable_versions());
+    internal::MergeLibraries(source_.library(), graph_.def_->mutable_library());
+  }
+
+  const ImportGraphDefOptions& options_;
+  GraphDef& source_;
+  Graph& graph_;
+  const int first_id_;
+  // The new nodes, in the order of the GraphDef, and the types of their inputs.
+  std::vector<Node*> nodes_;
+  std::vector<DataTypeVector> input_types_;
+  absl::flat_hash_map<absl::string_view, Node*> by_name_;
+};
+
+absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
+                            Graph* graph) {
+  return ImportGraphDef(options, GraphDef(graph_def), graph);
+}
+
+absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,
+                            Graph* graph) {
+  // On the heap, whatever arena the argument is in, since the graph takes over the nodes.
+  GraphDef source = std::move(graph_def);
+  return GraphImporter(options, &source, graph).Import();
+}
+
+}  // namespace gradflow

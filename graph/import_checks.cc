@@ -1,0 +1,225 @@
+#include "gradflow/graph/import_checks.h"
+
+#include <google/protobuf/util/message_differencer.h>
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/node_checks.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow::internal {
+
+// ---- Missing ops and kernels ----
+
+void MissingOps::AddOp(const NodeDef& node) { Add(node.op(), node, absl::OkStatus()); }
+
+void MissingOps::AddKernel(const NodeDef& node, const absl::Status& status) {
+  Add(status.ToString(), node, status);
+}
+
+void MissingOps::Add(const std::string& key, const NodeDef& node,
+                     const absl::Status& kernel_status) {
+  const auto [it, is_new] = index_.try_emplace(key, static_cast<int>(kinds_.size()));
+  if (is_new) kinds_.push_back({&node, kernel_status, 0});
+  ++kinds_[it->second].num_nodes;
+}
+
+std::string MissingOps::WhyNotFound(const NodeDef& node) const {
+  for (const FunctionDef& function : graph_.library().function()) {
+    if (function.signature().name() == node.op()) {
+      return "the op is a function of the graph, which gradflow cannot call";
+    }
+  }
+  return std::string(registry_.LookUpOp(node.op()).status().message());
+}
+
+absl::Status MissingOps::status() const {
+  // A file may name any number of ops that nobody has.
+  constexpr size_t kMaxLines = 50;
+  std::vector<std::string> lines;
+  bool op_is_missing = false;
+  for (const Kind& kind : kinds_) {
+    op_is_missing |= kind.kernel_status.ok();
+    if (lines.size() >= kMaxLines) continue;
+    std::string line = NodePrefix(*kind.first_node);
+    if (kind.num_nodes > 1) {
+      line = absl::StrCat(line.substr(0, line.size() - 2), " and ", kind.num_nodes - 1, " more: ");
+    }
+    lines.push_back(absl::StrCat(line, kind.kernel_status.ok()
+                                           ? WhyNotFound(*kind.first_node)
+                                           : std::string(kind.kernel_status.message())));
+  }
+  if (kinds_.size() > lines.size()) {
+    lines.push_back(absl::StrCat("and ", kinds_.size() - lines.size(), " more kinds of nodes"));
+  }
+  if (kinds_.empty()) return absl::OkStatus();
+  return absl::Status(op_is_missing ? absl::StatusCode::kNotFound : kinds_[0].kernel_status.code(),
+                      absl::StrJoin(lines, "\n"));
+}
+
+// ---- Order and cycles ----
+
+namespace {
+
+// "'a' -> 'b' -> 'a'": a cycle among the nodes that still wait for a source.
+std::string DescribeCycle(const std::vector<Node*>& nodes, int first_id,
+                          const std::vector<int>& waiting) {
+  const auto waits = [&](const Node* node) {
+    return node->id() >= first_id && waiting[node->id() - first_id] > 0;
+  };
+  // Every node that waits has a source that waits: going from source to source ends in a cycle.
+  const Node* node = *std::find_if(nodes.begin(), nodes.end(), waits);
+  std::vector<const Node*> path;
+  std::vector<bool> on_path(nodes.size());
+  while (!on_path[node->id() - first_id]) {
+    on_path[node->id() - first_id] = true;
+    path.push_back(node);
+    const auto sources = node->sources();
+    node = std::find_if(sources.begin(), sources.end(), [&](const Node::Source& source) {
+             return waits(source.node);
+           })->node;
+  }
+  path.erase(path.begin(), std::find(path.begin(), path.end(), node));
+  path.push_back(node);
+  std::reverse(path.begin(), path.end());
+
+  constexpr size_t kMaxNames = 10;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < path.size(); ++i) {
+    if (path.size() > kMaxNames && i == kMaxNames - 1) {
+      names.push_back(absl::StrCat("(", path.size() - kMaxNames, " more)"));
+      i = path.size() - 1;
+    }
+    names.push_back(Quoted(path[i]->name()));
+  }
+  return absl::StrJoin(names, " -> ");
+}
+
+}  // namespace
+
+absl::Status SortTopologically(const std::vector<Node*>& nodes, int first_id,
+                               std::vector<Node*>* order) {
+  // The consumers of node i are consumers[begin[i] .. begin[i + 1]), once for each edge.
+  const int count = static_cast<int>(nodes.size());
+  std::vector<int> waiting(count);
+  std::vector<int> begin(count + 1);
+  const auto for_each_edge = [&](auto&& fn) {
+    for (int i = 0; i < count; ++i) {
+      for (const Node::Source& source : nodes[i]->sources()) {
+        if (source.node->id() >= first_id) fn(source.node->id() - first_id, i);
+      }
+    }
+  };
+  for_each_edge([&](int from, int to) {
+    ++begin[from + 1];
+    ++waiting[to];
+  });
+  for (int i = 0; i < count; ++i) begin[i + 1] += begin[i];
+  std::vector<int> consumers(begin[count]);
+  std::vector<int> next(begin.begin(), begin.end() - 1);
+  for_each_edge([&](int from, int to) { consumers[next[from]++] = to; });
+
+  order->clear();
+  order->reserve(count);
+  for (int i = 0; i < count; ++i) {
+    if (waiting[i] == 0) order->push_back(nodes[i]);
+  }
+  // What is in `order` is its own queue.
+  for (size_t done = 0; done < order->size(); ++done) {
+    const int i = (*order)[done]->id() - first_id;
+    for (int c = begin[i]; c < begin[i + 1]; ++c) {
+      if (--waiting[consumers[c]] == 0) order->push_back(nodes[consumers[c]]);
+    }
+  }
+  if (order->size() == nodes.size()) return absl::OkStatus();
+  return errors::InvalidArgument("the graph has a cycle: ",
+                                 DescribeCycle(nodes, first_id, waiting));
+}
+
+// ---- Versions ----
+
+absl::Status CheckVersions(const VersionDef& versions) {
+  if (versions.producer() < 0) {
+    return errors::InvalidArgument("the graph's producer has version ", versions.producer(),
+                                   ", expected one of at least 0");
+  }
+  if (versions.min_consumer() > kGraphDefVersion) {
+    return errors::InvalidArgument("the graph needs a reader of version ", versions.min_consumer(),
+                                   ", but gradflow reads up to version ", kGraphDefVersion);
+  }
+  const auto& bad = versions.bad_consumers();
+  if (std::find(bad.begin(), bad.end(), kGraphDefVersion) != bad.end()) {
+    return errors::InvalidArgument("the graph excludes readers of version ", kGraphDefVersion,
+                                   ", which gradflow is");
+  }
+  return absl::OkStatus();
+}
+
+void MergeVersions(const VersionDef& from, VersionDef* to) {
+  to->set_producer(std::min(to->producer(), from.producer()));
+  to->set_min_consumer(std::max(to->min_consumer(), from.min_consumer()));
+  for (const int bad : from.bad_consumers()) {
+    const auto& known = to->bad_consumers();
+    if (std::find(known.begin(), known.end(), bad) == known.end()) to->add_bad_consumers(bad);
+  }
+}
+
+// ---- Functions ----
+
+namespace {
+
+// The three lists of a library, each with the field that identifies its members.
+const std::string& Key(const FunctionDef& function) { return function.signature().name(); }
+const std::string& Key(const GradientDef& gradient) { return gradient.function_name(); }
+const std::string& Key(const RegisteredGradient& gradient) { return gradient.registered_op_type(); }
+
+template <typename Messages>
+absl::flat_hash_map<absl::string_view, const typename Messages::value_type*> ByKey(
+    const Messages& messages) {
+  absl::flat_hash_map<absl::string_view, const typename Messages::value_type*> by_key;
+  for (const auto& message : messages) by_key.emplace(Key(message), &message);
+  return by_key;
+}
+
+template <typename Messages>
+absl::Status CheckSame(const Messages& from, const Messages& to, absl::string_view what) {
+  const auto known = ByKey(to);
+  for (const auto& message : from) {
+    const auto it = known.find(Key(message));
+    if (it != known.end() &&
+        !google::protobuf::util::MessageDifferencer::Equals(message, *it->second)) {
+      return errors::InvalidArgument("the graph already has another ", what, " ",
+                                     Quoted(Key(message)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Messages>
+void AddNew(const Messages& from, Messages* to) {
+  // The pointers of `known` are not followed, so that `to` may grow.
+  const auto known = ByKey(*to);
+  for (const auto& message : from) {
+    if (!known.contains(Key(message))) *to->Add() = message;
+  }
+}
+
+}  // namespace
+
+absl::Status CheckLibraries(const FunctionDefLibrary& from, const FunctionDefLibrary& to) {
+  GRADFLOW_RETURN_IF_ERROR(CheckSame(from.function(), to.function(), "function"));
+  GRADFLOW_RETURN_IF_ERROR(CheckSame(from.gradient(), to.gradient(), "gradient of function"));
+  return CheckSame(from.registered_gradients(), to.registered_gradients(), "gradient of op");
+}
+
+void MergeLibraries(const FunctionDefLibrary& from, FunctionDefLibrary* to) {
+  AddNew(from.function(), to->mutable_function());
+  AddNew(from.gradient(), to->mutable_gradient());
+  AddNew(from.registered_gradients(), to->mutable_registered_gradients());
+}
+
+}  // namespace gradflow::internal

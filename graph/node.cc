@@ -1,0 +1,32 @@
+#include "gradflow/graph/node.h"
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/proto/node_def.pb.h"
+
+namespace gradflow {
+
+const std::string& Node::name() const { return def_->name(); }
+const std::string& Node::type_string() const { return def_->op(); }
+const OpDef& Node::op_def() const { return op_->def(); }
+const std::string& Node::requested_device() const { return def_->device(); }
+
+std::vector<Edge> Node::in_edges() const {
+  std::vector<Edge> edges;
+  edges.reserve(sources_.size());
+  for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
+    edges.push_back({sources_[i].node, sources_[i].output, this, i < num_data_inputs_ ? i : -1});
+  }
+  return edges;
+}
+
+std::string Node::DebugString() const {
+  std::string text = absl::StrCat(SummarizeNodeDef(*def_), " -> (");
+  for (int i = 0; i < num_outputs(); ++i) {
+    absl::StrAppend(&text, i == 0 ? "" : ", ", DataTypeString(output_types_[i]),
+                    output_shapes_[i].DebugString());
+  }
+  return absl::StrCat(text, ")");
+}
+
+}  // namespace gradflow

@@ -1,0 +1,97 @@
+// Node: one node of a Graph, as a light view of its NodeDef and of what the graph knows beside it.
+//
+// Nodes are made by their graph, never move, and live as long as it. Reading them is thread-safe
+// while no one adds to the graph.
+#ifndef GRADFLOW_GRAPH_NODE_H_
+#define GRADFLOW_GRAPH_NODE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/core/types.h"
+
+namespace gradflow {
+
+class Graph;
+class GraphImporter;
+class Node;
+class NodeDef;
+class OpDef;
+class OpRegistration;
+
+// An edge into (or out of) a node. A control edge has -1 for both indices.
+struct Edge {
+  const Node* src = nullptr;
+  int src_output = -1;
+  const Node* dst = nullptr;
+  int dst_input = -1;
+  bool IsControlEdge() const { return src_output < 0; }
+};
+
+class Node {
+ public:
+  // Position of the node in the GraphDef, from 0.
+  int id() const { return id_; }
+  const std::string& name() const;
+  // The op: "MatMul".
+  const std::string& type_string() const;
+  const NodeDef& def() const { return *def_; }
+  // For TensorFlow's GetNodeAttr(node->attrs(), ...).
+  const NodeDef& attrs() const { return *def_; }
+  const OpDef& op_def() const;
+  const OpRegistration& op() const { return *op_; }
+  const Graph& graph() const { return *graph_; }
+  const std::string& requested_device() const;
+  bool IsConstant() const { return type_string() == "Const"; }
+
+  int num_inputs() const { return num_data_inputs_; }
+  int num_outputs() const { return static_cast<int>(output_types_.size()); }
+  // REQUIRES for these and output_shape: 0 <= i < num_inputs() (num_outputs())
+  DataType input_type(int i) const { return sources_[i].node->output_type(sources_[i].output); }
+  DataType output_type(int i) const { return output_types_[i]; }
+  const DataTypeVector& output_types() const { return output_types_; }
+  // What shape inference knows of output i.
+  const PartialTensorShape& output_shape(int i) const { return output_shapes_[i]; }
+
+  template <typename T>
+  absl::Status GetAttr(absl::string_view name, T* value) const {
+    return GetNodeAttr(def(), name, value);
+  }
+
+  // Data edges in the order of the inputs, then control edges.
+  std::vector<Edge> in_edges() const;
+  // In the order of the consumers. The first call for a graph takes time linear in it.
+  std::vector<Edge> out_edges() const;
+
+  // The same without making a vector, for passes over whole graphs: where input i comes from, data
+  // inputs first ([0, num_inputs())), then control inputs (output == -1). In an imported graph a
+  // source may have a greater id than its consumer.
+  struct Source {
+    const Node* node = nullptr;
+    int output = -1;
+  };
+  absl::Span<const Source> sources() const { return sources_; }
+
+  std::string DebugString() const;
+
+ private:
+  friend class Graph;
+  friend class GraphImporter;
+
+  const Graph* graph_ = nullptr;
+  NodeDef* def_ = nullptr;
+  const OpRegistration* op_ = nullptr;
+  int id_ = 0;
+  int num_data_inputs_ = 0;
+  absl::InlinedVector<Source, 2> sources_;
+  DataTypeVector output_types_;
+  absl::InlinedVector<PartialTensorShape, 1> output_shapes_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_GRAPH_NODE_H_

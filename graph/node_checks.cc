@@ -1,0 +1,130 @@
+#include "gradflow/graph/node_checks.h"
+
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/tensor_id.h"
+#include "gradflow/proto/node_def.pb.h"
+#include "gradflow/proto/op_def.pb.h"
+
+namespace gradflow::internal {
+namespace {
+
+constexpr size_t kMaxQuoted = 200;
+
+// The argument that `input`, an index among the node's inputs, is of, and the index within it if it
+// is a list (else -1).
+struct InputArg {
+  const OpDef::ArgDef* arg = nullptr;
+  int index = -1;
+};
+InputArg FindInputArg(const OpDef& op_def, const NodeDef& node, int input) {
+  NameRangeMap ranges;
+  if (!NameRangesForNode(node, op_def, &ranges, nullptr).ok()) return {};
+  for (const auto& arg : op_def.input_arg()) {
+    const NameRange& range = ranges[arg.name()];
+    if (input < range.first || input >= range.second) continue;
+    const bool is_list = !arg.number_attr().empty() || !arg.type_list_attr().empty();
+    return {&arg, is_list ? input - range.first : -1};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string Quoted(absl::string_view text) {
+  if (text.size() <= kMaxQuoted) return absl::StrCat("'", absl::CEscape(text), "'");
+  return absl::StrCat("'", absl::CEscape(text.substr(0, kMaxQuoted)), "...'");
+}
+
+std::string NodePrefix(const NodeDef& node) {
+  return absl::StrCat("node ", Quoted(node.name()), " (",
+                      absl::CEscape(absl::string_view(node.op()).substr(0, kMaxQuoted)), "): ");
+}
+
+absl::Status CheckNodeName(absl::string_view name) {
+  if (name.empty()) return errors::InvalidArgument("the name is empty");
+  bool valid = absl::ascii_isalnum(name[0]) || name[0] == '.';
+  for (const char c : name) {
+    valid = valid &&
+            (absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-' || c == '/' || c == '>');
+  }
+  if (valid) return absl::OkStatus();
+  return errors::InvalidArgument(
+      "the name must begin with a letter, a digit or '.', and go on with these, '_', '-', '/' and "
+      "'>'");
+}
+
+absl::Status CheckDeprecation(const OpDef& op_def, int producer) {
+  if (!op_def.has_deprecation() || producer < op_def.deprecation().version()) {
+    return absl::OkStatus();
+  }
+  return errors::Unimplemented("the op may not be used in graphs of version ", producer,
+                               ": it is deprecated since version ", op_def.deprecation().version(),
+                               op_def.deprecation().explanation().empty() ? "" : ". ",
+                               op_def.deprecation().explanation());
+}
+
+absl::Status ResolveInputs(const NodeDef& node,
+                           absl::FunctionRef<const Node*(absl::string_view name)> find,
+                           Sources* sources) {
+  sources->clear();
+  for (const std::string& input : node.input()) {
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorId id, ParseTensorId(input));
+    if (!id.IsControl() && !sources->empty() && sources->back().output < 0) {
+      return errors::InvalidArgument("input ", Quoted(input),
+                                     " comes after a control input; these must be last");
+    }
+    const Node* source = find(id.node);
+    if (source == nullptr) {
+      return errors::InvalidArgument("input ", Quoted(input), " is of no node of the graph");
+    }
+    if (id.index >= source->num_outputs()) {
+      return errors::InvalidArgument("input ", Quoted(input), " does not exist: ", Quoted(id.node),
+                                     " (", source->type_string(), ") has ", source->num_outputs(),
+                                     source->num_outputs() == 1 ? " output" : " outputs");
+    }
+    sources->push_back({source, id.index});
+  }
+  return absl::OkStatus();
+}
+
+bool IsInputType(DataType found, DataType expected) {
+  return found == expected || (IsRefType(found) && RemoveRefType(found) == expected);
+}
+
+absl::Status WrongInputType(const OpDef& op_def, const NodeDef& node, int input, DataType found,
+                            DataType expected) {
+  const auto [arg, index] = FindInputArg(op_def, node, input);
+  std::string name = arg == nullptr ? absl::StrCat(input) : arg->name();
+  if (index >= 0) absl::StrAppend(&name, "[", index, "]");
+  std::string attr;
+  if (arg != nullptr) attr = arg->type_attr().empty() ? arg->type_list_attr() : arg->type_attr();
+  return errors::InvalidArgument("input ", name, " (", Quoted(node.input(input)), ") has type ",
+                                 DataTypeString(found), ", expected ", DataTypeString(expected),
+                                 attr.empty() ? "" : absl::StrCat(" (attribute ", attr, ")"));
+}
+
+absl::Status CheckColocation(const NodeDef& node,
+                             absl::FunctionRef<bool(absl::string_view name)> exists) {
+  if (FindNodeAttr(node, kColocationAttr) == nullptr) return absl::OkStatus();
+  std::vector<std::string> entries;
+  GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(node, kColocationAttr, &entries));
+  for (const std::string& entry : entries) {
+    absl::string_view name = entry;
+    if (!absl::ConsumePrefix(&name, kColocationPrefix)) continue;
+    if (name != node.name() && !exists(name)) {
+      return errors::InvalidArgument("it is to be colocated with ", Quoted(name),
+                                     ", which is no node of the graph");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow::internal

@@ -1,0 +1,251 @@
+// Operation, Output and Input: what code that builds graphs passes around.
+//
+//   Output a = ops::Const(scope, {{1.f, 2.f}, {3.f, 4.f}});
+//   Output b = ops::Add(scope, a, 1.f);        // an Input made from a value becomes a Const node
+//   Output c = ops::AddN(scope, {a, b, {{0.f, 0.f}, {0.f, 0.f}}});
+//
+// Operations and outputs are handles into a graph, which must outlive them. Those of a scope that
+// has failed are empty: they say zero inputs and outputs, DT_INVALID and "".
+#ifndef GRADFLOW_GRAPH_OPS_H_
+#define GRADFLOW_GRAPH_OPS_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/core/types.h"
+
+namespace gradflow {
+
+class Node;
+class Output;
+class TensorProto;
+
+// A node of a graph.
+class Operation {
+ public:
+  Operation() = default;
+  explicit Operation(const Node* node) : node_(const_cast<Node*>(node)) {}
+
+  int32_t num_inputs() const;
+  int32_t num_outputs() const;
+  // DT_INVALID, or an empty output, if there is no input (output) `i`.
+  DataType input_type(int32_t i) const;
+  DataType output_type(int32_t i) const;
+  Output input(int32_t i) const;
+  Output output(int32_t i) const;
+
+  // Not const, as in TensorFlow's API, although nothing of a node can be changed.
+  Node* node() const { return node_; }
+  uint64_t hash(int32_t index) const;
+  friend bool operator==(const Operation& a, const Operation& b) { return a.node_ == b.node_; }
+  friend bool operator!=(const Operation& a, const Operation& b) { return a.node_ != b.node_; }
+
+ private:
+  Node* node_ = nullptr;
+};
+
+// One output of a node.
+class Output {
+ public:
+  Output() = default;
+  explicit Output(const Node* node) : op_(node) {}
+  Output(const Node* node, int32_t index) : op_(node), index_(index) {}
+  Output(const Operation& op, int32_t index) : op_(op), index_(index) {}
+
+  Operation op() const { return op_; }
+  Node* node() const { return op_.node(); }
+  int32_t index() const { return index_; }
+  DataType type() const { return op_.output_type(index_); }
+  // "node:0"
+  std::string name() const;
+  uint64_t hash() const { return op_.hash(index_); }
+  friend bool operator==(const Output& a, const Output& b) {
+    return a.op_ == b.op_ && a.index_ == b.index_;
+  }
+  friend bool operator!=(const Output& a, const Output& b) { return !(a == b); }
+
+ private:
+  Operation op_;
+  int32_t index_ = 0;
+};
+
+struct OutputHash {
+  size_t operator()(const Output& output) const { return output.hash(); }
+};
+
+using OutputList = std::vector<Output>;
+
+namespace internal {
+
+// The type of elements that a C++ value makes: itself, a string for what converts to one, int64_t
+// for `long long`. No `type` for what makes no element.
+template <typename T, typename = void>
+struct ElementType {};
+template <typename T>
+struct ElementType<T, std::void_t<decltype(DataTypeToEnum<T>::value)>> {
+  using type = T;
+};
+template <typename T>
+struct ElementType<T, std::enable_if_t<!std::is_same_v<T, std::string> &&
+                                       std::is_convertible_v<const T&, absl::string_view>>> {
+  using type = tstring;
+};
+template <>
+struct ElementType<long long> {  // NOLINT: where int64_t is long
+  using type = int64_t;
+};
+template <>
+struct ElementType<unsigned long long> {  // NOLINT
+  using type = uint64_t;
+};
+template <typename T>
+using ElementTypeT = typename ElementType<T>::type;
+
+}  // namespace internal
+
+// What an op takes: an output, or a value from which a Const is made in the op's scope.
+class Input {
+ public:
+  // A value written down in a program: a scalar, nested lists of them in braces, or a tensor.
+  //
+  // A list's elements must agree in type and shape. If they do not, `status` says why, and the
+  // scope in which the value is used takes it over.
+  struct Initializer {
+    template <typename T, typename E = internal::ElementTypeT<T>>
+    Initializer(const T& value) {  // NOLINT: as in TensorFlow
+      Fill(value, TensorShape());
+    }
+    Initializer(const Tensor& value);  // NOLINT: as in TensorFlow
+    // Every element of a tensor of `shape` is `value`.
+    template <typename T, typename E = internal::ElementTypeT<T>>
+    Initializer(const T& value, const TensorShape& shape) {
+      Fill(value, shape);
+    }
+    template <typename T, typename E = internal::ElementTypeT<T>>
+    Initializer(const std::initializer_list<T>& values)  // NOLINT: as in TensorFlow
+        : Initializer(values, TensorShape({static_cast<int64_t>(values.size())})) {}
+    // The elements of a tensor of `shape` in row-major order.
+    template <typename T, typename E = internal::ElementTypeT<T>>
+    Initializer(const std::initializer_list<T>& values, const TensorShape& shape) {
+      if constexpr (std::is_same_v<E, tstring>) {
+        const std::vector<absl::string_view> views = Views(values.begin(), values.size());
+        SetStrings(views, shape);
+      } else {
+        SetBytes(DataTypeToEnum<E>::value, values.begin(), values.size(), shape);
+      }
+    }
+    // One more dimension in front of that of the elements.
+    Initializer(const std::initializer_list<Initializer>& elements);  // NOLINT: as in TensorFlow
+
+    TensorProto AsTensorProto() const;
+
+    absl::Status status;
+    Tensor tensor;
+
+   private:
+    template <typename T>
+    void Fill(const T& value, const TensorShape& shape) {
+      using E = internal::ElementTypeT<T>;
+      if constexpr (std::is_same_v<E, tstring>) {
+        FillString(Views(&value, 1)[0], shape);
+      } else {
+        FillBytes(DataTypeToEnum<E>::value, &value, shape);
+      }
+    }
+    template <typename T>
+    std::vector<absl::string_view> Views(const T* values, size_t count) {
+      std::vector<absl::string_view> views;
+      for (size_t i = 0; i < count; ++i) {
+        if constexpr (std::is_pointer_v<T>) {
+          if (values[i] == nullptr) {
+            status = absl::InvalidArgumentError("a string is a null pointer");
+            views.emplace_back();
+            continue;
+          }
+        }
+        views.emplace_back(values[i]);
+      }
+      return views;
+    }
+    // The elements as bytes, so that there is one function for all types.
+    void FillBytes(DataType dtype, const void* value, const TensorShape& shape);
+    void FillString(absl::string_view value, const TensorShape& shape);
+    void SetBytes(DataType dtype, const void* values, size_t count, const TensorShape& shape);
+    void SetStrings(absl::Span<const absl::string_view> values, const TensorShape& shape);
+    bool CheckCount(size_t count, const TensorShape& shape);
+    bool Allocate(DataType dtype, const TensorShape& shape);
+  };
+
+  Input(const Output& output) : output_(output) {}  // NOLINT: as in TensorFlow
+  // The one output of `op`; an error if it does not have just one.
+  Input(const Operation& op);  // NOLINT: as in TensorFlow
+  template <typename T, typename E = internal::ElementTypeT<T>>
+  Input(const T& value) : Input(Initializer(value)) {}       // NOLINT: as in TensorFlow
+  Input(const Initializer& value);                           // NOLINT: as in TensorFlow
+  Input(const Tensor& value) : Input(Initializer(value)) {}  // NOLINT: as in TensorFlow
+  Input(const std::initializer_list<Initializer>& value)     // NOLINT: as in TensorFlow
+      : Input(Initializer(value)) {}
+  // Output `index` of the node `node_name` of the scope's graph.
+  Input(absl::string_view node_name, int32_t index, DataType dtype);
+
+  // Of an output; null otherwise.
+  Node* node() const { return output_.node(); }
+  const Output& output() const { return output_; }
+  int32_t index() const;
+  // Of Input(node_name, index, dtype).
+  absl::string_view node_name() const {
+    return other_ == nullptr ? absl::string_view() : other_->node_name;
+  }
+  DataType data_type() const { return other_ == nullptr ? DT_INVALID : other_->dtype; }
+  // Whether it is a value, from which a Const is made; then its tensor, or what is wrong with it.
+  bool is_value() const { return other_ != nullptr && other_->node_name.empty(); }
+  absl::Status status() const { return other_ == nullptr ? absl::OkStatus() : other_->status; }
+  const Tensor& tensor() const;
+
+ private:
+  struct Other {
+    absl::Status status;
+    Tensor tensor;
+    std::string node_name;
+    int32_t index = 0;
+    DataType dtype = DT_INVALID;
+  };
+
+  Output output_;
+  // What is not an output; null for what is. Shared, so that inputs are cheap to copy.
+  std::shared_ptr<const Other> other_;
+};
+
+// What an op takes where it takes a list.
+class InputList {
+ public:
+  InputList(const OutputList& outputs)  // NOLINT: as in TensorFlow
+      : inputs_(outputs.begin(), outputs.end()) {}
+  InputList(const std::initializer_list<Input>& inputs) : inputs_(inputs) {}  // NOLINT: the same
+  InputList(absl::Span<const Input> inputs)                                   // NOLINT: the same
+      : inputs_(inputs.begin(), inputs.end()) {}
+  InputList(std::vector<Input> inputs) : inputs_(std::move(inputs)) {}  // NOLINT: the same
+
+  size_t size() const { return inputs_.size(); }
+  std::vector<Input>::iterator begin() { return inputs_.begin(); }
+  std::vector<Input>::iterator end() { return inputs_.end(); }
+  std::vector<Input>::const_iterator begin() const { return inputs_.begin(); }
+  std::vector<Input>::const_iterator end() const { return inputs_.end(); }
+
+ private:
+  std::vector<Input> inputs_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_GRAPH_OPS_H_

@@ -1,0 +1,36 @@
+#include "gradflow/graph/tensor_id.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/node_checks.h"
+
+namespace gradflow {
+
+absl::StatusOr<TensorId> ParseTensorId(absl::string_view text) {
+  TensorId id{text, 0};
+  if (!text.empty() && text[0] == '^') {
+    id = {text.substr(1), -1};
+  } else {
+    size_t digits = text.size();
+    while (digits > 0 && absl::ascii_isdigit(text[digits - 1])) --digits;
+    if (digits > 0 && digits < text.size() && text[digits - 1] == ':') {
+      id.node = text.substr(0, digits - 1);
+      if (!absl::SimpleAtoi(text.substr(digits), &id.index)) {
+        return errors::InvalidArgument("the index in ", internal::Quoted(text), " is too large");
+      }
+    }
+  }
+  if (id.node.empty()) {
+    return errors::InvalidArgument(internal::Quoted(text), " names no node");
+  }
+  return id;
+}
+
+std::string FormatTensorId(const TensorId& id) {
+  if (id.index == 0) return std::string(id.node);
+  return id.IsControl() ? absl::StrCat("^", id.node) : absl::StrCat(id.node, ":", id.index);
+}
+
+}  // namespace gradflow

@@ -1,0 +1,196 @@
+#include "gradflow/graph/text_format.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/unknown_field_set.h>
+
+#include <limits>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow::internal {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+using google::protobuf::TextFormat;
+
+// As protobuf limits binary messages; deeper ones would overflow the stack.
+constexpr int kMaxDepth = 100;
+
+constexpr absl::string_view kUnknownHeader =
+    "# Fields unknown to gradflow: the message's path, and the fields in base64.\n";
+constexpr absl::string_view kUnknownLine = "#? ";
+
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string& message) override {
+    if (!status_.ok()) return;
+    // Positions count from 0; -1 stands for the end.
+    const std::string place =
+        line < 0 ? "" : absl::StrCat("line ", line + 1, ", column ", column + 1, ": ");
+    status_ = errors::InvalidArgument(place, absl::CEscape(message));
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status status_;
+};
+
+// ---- Fields that are not known ----
+
+// The name or key of a message, or "" if it has none.
+std::string StringField(const Message& message, const char* name) {
+  const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
+  if (field == nullptr || field->is_repeated()) return "";
+  switch (field->cpp_type()) {
+    case FieldDescriptor::CPPTYPE_STRING:
+      return message.GetReflection()->GetString(message, field);
+    case FieldDescriptor::CPPTYPE_UINT32:
+      return absl::StrCat(message.GetReflection()->GetUInt32(message, field));
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return absl::StrCat(message.GetReflection()->GetUInt64(message, field));
+    default:
+      return "";
+  }
+}
+
+void AppendUnknown(const Message& message, const std::string& path, std::string* out) {
+  const Reflection& reflection = *message.GetReflection();
+  const auto& unknown = reflection.GetUnknownFields(message);
+  if (!unknown.empty()) {
+    std::string bytes;
+    unknown.SerializeToString(&bytes);
+    absl::StrAppend(out, out->empty() ? kUnknownHeader : "", kUnknownLine, path, " ",
+                    absl::Base64Escape(bytes), "\n");
+  }
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    const std::string step = absl::StrCat(path, path.empty() ? "" : ".", field->number());
+    if (!field->is_repeated()) {
+      AppendUnknown(reflection.GetMessage(message, field), step, out);
+      continue;
+    }
+    const FieldDescriptor* value = field->is_map() ? field->message_type()->map_value() : nullptr;
+    if (value != nullptr && value->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      const Message& element = reflection.GetRepeatedMessage(message, field, i);
+      if (value != nullptr) {
+        AppendUnknown(element.GetReflection()->GetMessage(element, value),
+                      absl::StrCat(step, "{", absl::Base64Escape(StringField(element, "key")), "}"),
+                      out);
+      } else {
+        AppendUnknown(
+            element,
+            absl::StrCat(step, "[", i, "]", absl::Base64Escape(StringField(element, "name"))), out);
+      }
+    }
+  }
+}
+
+// The message that one step of a path leads to, or null if there is none.
+Message* FollowStep(Message* message, absl::string_view step) {
+  const Reflection& reflection = *message->GetReflection();
+  const size_t end = step.find_first_of("[{");
+  int number = 0;
+  if (!absl::SimpleAtoi(step.substr(0, end), &number)) return nullptr;
+  const FieldDescriptor* field = message->GetDescriptor()->FindFieldByNumber(number);
+  if (field == nullptr || field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) return nullptr;
+  if (!field->is_repeated()) {
+    return end == absl::string_view::npos && reflection.HasField(*message, field)
+               ? reflection.MutableMessage(message, field)
+               : nullptr;
+  }
+  if (end == absl::string_view::npos) return nullptr;
+  absl::string_view rest = step.substr(end);
+  const int size = reflection.FieldSize(*message, field);
+  std::string name;
+  if (field->is_map()) {
+    const FieldDescriptor* value = field->message_type()->map_value();
+    if (value->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || !absl::ConsumePrefix(&rest, "{") ||
+        !absl::ConsumeSuffix(&rest, "}") || !absl::Base64Unescape(rest, &name)) {
+      return nullptr;
+    }
+    for (int i = 0; i < size; ++i) {
+      Message* entry = reflection.MutableRepeatedMessage(message, field, i);
+      if (StringField(*entry, "key") == name) {
+        return entry->GetReflection()->MutableMessage(entry, value);
+      }
+    }
+    return nullptr;
+  }
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(rest, absl::MaxSplits(']', 1));
+  int index = 0;
+  if (!absl::SimpleAtoi(parts.first.substr(1), &index) || index < 0 || index >= size ||
+      !absl::Base64Unescape(parts.second, &name)) {
+    return nullptr;
+  }
+  Message* element = reflection.MutableRepeatedMessage(message, field, index);
+  return StringField(*element, "name") == name ? element : nullptr;
+}
+
+absl::Status RestoreUnknown(absl::string_view text, Message* message) {
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    if (!absl::ConsumePrefix(&line, kUnknownLine)) continue;
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(absl::StripSuffix(line, "\r"), absl::MaxSplits(' ', 1));
+    Message* target = message;
+    for (absl::string_view step : absl::StrSplit(parts.first, '.', absl::SkipEmpty())) {
+      if (target != nullptr) target = FollowStep(target, step);
+    }
+    std::string bytes;
+    google::protobuf::UnknownFieldSet unknown;
+    if (target == nullptr || !absl::Base64Unescape(parts.second, &bytes) ||
+        !unknown.ParseFromString(bytes)) {
+      return errors::InvalidArgument(
+          "line ", number,
+          ": these unknown fields are of no message of the graph; if the text was "
+          "changed on purpose, remove the line");
+    }
+    target->GetReflection()->MutableUnknownFields(target)->MergeFrom(unknown);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string MessageToText(const Message& message) {
+  TextFormat::Printer printer;
+  printer.SetHideUnknownFields(true);
+  std::string text;
+  printer.PrintToString(message, &text);
+  std::string unknown;
+  AppendUnknown(message, "", &unknown);
+  return text + unknown;
+}
+
+absl::Status MessageFromText(absl::string_view text, Message* message) {
+  if (text.size() > std::numeric_limits<int>::max()) {
+    return errors::InvalidArgument("the text has ", text.size(), " bytes, more than 2 GiB");
+  }
+  FirstError first_error;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&first_error);
+  parser.SetRecursionLimit(kMaxDepth);
+  google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  const bool parsed = parser.Parse(&stream, message);
+  GRADFLOW_RETURN_IF_ERROR(first_error.status());
+  if (!parsed) return errors::InvalidArgument("the text cannot be parsed");
+  return RestoreUnknown(text, message);
+}
+
+}  // namespace gradflow::internal

@@ -1,0 +1,44 @@
+// The inner loops of the gradients of batch normalisation; see batch_norm_simd.h.
+#ifndef GRADFLOW_OPS_BATCH_NORM_GRAD_SIMD_H_
+#define GRADFLOW_OPS_BATCH_NORM_GRAD_SIMD_H_
+
+#include <cstdint>
+
+#include "gradflow/ops/batch_norm_simd.h"
+#include "gradflow/ops/simd.h"
+
+namespace gradflow {
+
+// dx = (dy - mean_dy - ((x - mean) * slope + mean_dy_rest)) * factor
+//
+// The mean of dy comes in two parts, as that of x in BatchNormCoefficients.
+struct BatchNormGradCoefficients {
+  const float* mean;
+  const float* mean_dy;
+  const float* mean_dy_rest;
+  const float* slope;
+  const float* factor;
+};
+
+// Adds, for each column, the sums of dy and of dy * (x - mean).
+void BatchNormGradSumsOfRows(ElementType type, const void* dy, const void* x,
+                             const BatchNormRows& rows, const float* mean, double* sum_dy,
+                             double* sum_product);
+void BatchNormGradRows(ElementType type, const void* dy, const void* x, void* dx,
+                       const BatchNormRows& rows, const BatchNormGradCoefficients& coefficients);
+// The sums, and dx = dy * factor.
+void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, void* dx,
+                             const BatchNormRows& rows, const float* mean, const float* factor,
+                             double* sum_dy, double* sum_product);
+
+// The same for a run of one channel's elements; sums are added to lanes[2][kSumLanes].
+void BatchNormGradSumsOfRun(ElementType type, const void* dy, const void* x, int64_t n, float mean,
+                            double* lanes);
+void BatchNormGradRun(ElementType type, const void* dy, const void* x, void* dx, int64_t n,
+                      const BatchNormGradCoefficients& coefficients);
+void BatchNormFrozenGradRun(ElementType type, const void* dy, const void* x, void* dx, int64_t n,
+                            float mean, float factor, double* lanes);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_BATCH_NORM_GRAD_SIMD_H_

@@ -1,0 +1,147 @@
+#include "gradflow/ops/batch_norm_moments.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "gradflow/core/parallel.h"
+#include "gradflow/ops/batch_norm_common.h"
+#include "gradflow/ops/batch_norm_simd.h"
+
+namespace gradflow {
+namespace {
+
+// From sums of x - shift and of (x - shift)^2 over `count` numbers.
+Moments MomentsFromSums(double count, double shift, double sum, double sum_of_squares) {
+  const double mean = sum / count;
+  const double squares = sum_of_squares - sum * mean;
+  // Rounding may leave a little under zero; NaN stays NaN.
+  return {shift + mean, squares < 0 ? 0 : squares};
+}
+
+// The moments a of n columns, and b of n columns more, together become a.
+void CombineAll(int64_t n, int64_t count_a, double* mean_a, double* squares_a, int64_t count_b,
+                const double* mean_b, const double* squares_b) {
+  const double part_b = static_cast<double>(count_b) / static_cast<double>(count_a + count_b);
+  const double weight = static_cast<double>(count_a) * part_b;
+  for (int64_t i = 0; i < n; ++i) {
+    const double difference = mean_b[i] - mean_a[i];
+    mean_a[i] += difference * part_b;
+    squares_a[i] += squares_b[i] + difference * difference * weight;
+  }
+}
+
+// The tree over blocks, for some columns of the same number of rows.
+void CombineBlocks(const RowBlocks& blocks, int64_t begin, int64_t end, double* moments) {
+  if (begin >= end) return;
+  const int64_t width = blocks.width();
+  const int64_t num_blocks = blocks.num_blocks();
+  for (int64_t step = 1; step < num_blocks; step *= 2) {
+    for (int64_t a = 0; a + step < num_blocks; a += 2 * step) {
+      const int64_t b = a + step;
+      double* const mean_a = moments + a * 2 * width + begin;
+      const double* const mean_b = moments + b * 2 * width + begin;
+      CombineAll(end - begin, blocks.RowsInBlocks(a, b, begin), mean_a, mean_a + width,
+                 blocks.RowsInBlocks(b, b + step, begin), mean_b, mean_b + width);
+    }
+  }
+}
+
+// The moments of channels from those of the columns of blocks.
+void CombineColumns(const RowBlocks& blocks, int64_t channels, double* moments) {
+  const int64_t width = blocks.width();
+  if (blocks.num_blocks() > 1) {
+    ParallelFor(width, 512, [&](int64_t begin, int64_t end) {
+      // The columns before rest() have one row more.
+      const int64_t middle = std::min(std::max(begin, blocks.rest()), end);
+      CombineBlocks(blocks, begin, middle, moments);
+      CombineBlocks(blocks, middle, end, moments);
+    });
+  }
+  double* const mean = moments;
+  double* const squares = moments + width;
+  // In round `half`, repeat r takes in repeat r + half, which holds all r + half + k * 2 * half.
+  for (int64_t half = blocks.repeats() / 2; half > 0; half /= 2) {
+    const auto count = [&](int64_t repeat) {
+      int64_t rows = 0;
+      for (int64_t r = repeat; r < blocks.repeats(); r += 2 * half) rows += blocks.RowsInRepeat(r);
+      return rows;
+    };
+    for (int64_t r = 0; r < half; ++r) {
+      const int64_t a = r * channels;
+      const int64_t b = (r + half) * channels;
+      CombineAll(channels, count(r), mean + a, squares + a, count(r + half), mean + b, squares + b);
+    }
+  }
+}
+
+// The moments of a tile's columns, each with its first element as the shift.
+void MomentsOfTile(ElementType type, const void* x, int64_t width, const RowBlocks::Tile& tile,
+                   double* mean, double* squares) {
+  float shift[RowBlocks::kMaxColumns];
+  ElementsToFloats(type, ElementAt(x, type, tile.offset), tile.columns, shift);
+  for (int64_t j = 0; j < tile.columns; ++j) {
+    if (!std::isfinite(shift[j])) shift[j] = 0;
+  }
+  std::fill_n(mean, tile.columns, 0.0);
+  std::fill_n(squares, tile.columns, 0.0);
+  BatchNormMomentsOfRows(type, ElementAt(x, type, tile.offset), {tile.rows, width, tile.columns},
+                         shift, mean, squares);
+  if (tile.rest_columns > 0) {
+    BatchNormMomentsOfRows(type, ElementAt(x, type, tile.rest_offset),
+                           {1, width, tile.rest_columns}, shift, mean, squares);
+  }
+  for (int64_t j = 0; j < tile.columns; ++j) {
+    const double count = static_cast<double>(tile.rows + (j < tile.rest_columns ? 1 : 0));
+    const Moments moments = MomentsFromSums(count, shift[j], mean[j], squares[j]);
+    mean[j] = moments.mean;
+    squares[j] = moments.squares;
+  }
+}
+
+}  // namespace
+
+void MomentsOfRows(const RowBlocks& blocks, int64_t channels, ElementType type, const void* x,
+                   double* moments) {
+  const int64_t width = blocks.width();
+  blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
+    double* const mean = moments + tile.block * 2 * width + tile.column;
+    MomentsOfTile(type, x, width, tile, mean, mean + width);
+  });
+  CombineColumns(blocks, channels, moments);
+}
+
+Moments MomentsOfBlock(const PlaneBlocks& planes, ElementType type, const void* x, int64_t channel,
+                       int64_t block) {
+  double lanes[2 * kSumLanes] = {};
+  float shift = 0;
+  bool first = true;
+  planes.ForEachRun(channel, block, [&](int64_t offset, int64_t n) {
+    const void* const run = ElementAt(x, type, offset);
+    if (first) ElementsToFloats(type, run, 1, &shift);
+    if (!std::isfinite(shift)) shift = 0;
+    first = false;
+    BatchNormMomentsOfRun(type, run, n, shift, lanes);
+  });
+  return MomentsFromSums(static_cast<double>(planes.Count(block)), shift, SumOfLanes(lanes),
+                         SumOfLanes(lanes + kSumLanes));
+}
+
+Moments CombineBlocksOfChannel(const PlaneBlocks& planes, double* moments) {
+  const int64_t num_blocks = planes.num_blocks();
+  const auto count = [&](int64_t begin, int64_t end) {
+    int64_t sum = 0;
+    for (int64_t b = begin; b < std::min(end, num_blocks); ++b) sum += planes.Count(b);
+    return sum;
+  };
+  for (int64_t step = 1; step < num_blocks; step *= 2) {
+    for (int64_t a = 0; a + step < num_blocks; a += 2 * step) {
+      double* const left = moments + a * 2;
+      const double* const right = left + step * 2;
+      CombineAll(1, count(a, a + step), left, left + 1, count(a + step, a + 2 * step), right,
+                 right + 1);
+    }
+  }
+  return {moments[0], moments[1]};
+}
+
+}  // namespace gradflow

@@ -1,0 +1,47 @@
+// The inner loops of batch normalisation, over raw pointers to elements of a type: on rows, whose
+// columns have coefficients and sums each (NHWC), and on runs of one channel's elements (NCHW),
+// where the coefficients are single numbers. They compute in float and add in double; results have
+// the same bits on every processor.
+//
+// Results may be written over inputs of the same elements.
+#ifndef GRADFLOW_OPS_BATCH_NORM_SIMD_H_
+#define GRADFLOW_OPS_BATCH_NORM_SIMD_H_
+
+#include <cstdint>
+
+#include "gradflow/ops/simd.h"
+
+namespace gradflow {
+
+// Rows that are `stride` elements apart.
+struct BatchNormRows {
+  int64_t rows;
+  int64_t stride;
+  int64_t columns;
+};
+
+// y = (x - mean - mean_rest) * factor + offset
+//
+// The mean comes in two parts, which together have the accuracy of two floats: half a unit in the
+// last place of a large mean would be much of a small deviation.
+struct BatchNormCoefficients {
+  const float* mean;
+  const float* mean_rest;
+  const float* factor;
+  const float* offset;
+};
+
+// Adds the sums of x - shift and of (x - shift)^2, one of each for a column.
+void BatchNormMomentsOfRows(ElementType type, const void* x, const BatchNormRows& rows,
+                            const float* shift, double* sum, double* sum_of_squares);
+void BatchNormRowsForward(ElementType type, const void* x, void* y, const BatchNormRows& rows,
+                          const BatchNormCoefficients& coefficients);
+
+// The same sums, added to lanes[2][kSumLanes].
+void BatchNormMomentsOfRun(ElementType type, const void* x, int64_t n, float shift, double* lanes);
+void BatchNormRunForward(ElementType type, const void* x, void* y, int64_t n,
+                         const BatchNormCoefficients& coefficients);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_BATCH_NORM_SIMD_H_

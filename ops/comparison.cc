@@ -1,0 +1,151 @@
+// Equal, NotEqual, Less, LessEqual, Greater and GreaterEqual.
+//
+// Comparisons with NaN are false, but for NotEqual.
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/elementwise.h"
+#include "gradflow/ops/register.h"
+
+namespace gradflow {
+namespace {
+
+// The shape function of Equal and NotEqual. Where shapes that cannot be broadcast are no error, the
+// output is a scalar if they cannot, so that it is only known once they are.
+absl::Status EqualShape(ShapeContext& c) {
+  bool incompatible_shape_error = true;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("incompatible_shape_error", &incompatible_shape_error));
+  if (incompatible_shape_error) return BroadcastBinaryShape(c);
+  const absl::StatusOr<PartialTensorShape> shape = BroadcastShapes(c.input(0), c.input(1));
+  if (!shape.ok()) {
+    c.set_output(0, PartialTensorShape({}));
+  } else if (c.input(0).IsFullyDefined() && c.input(1).IsFullyDefined()) {
+    c.set_output(0, *shape);
+  }
+  return absl::OkStatus();
+}
+
+// Compares elements of type T with F, std::equal_to or std::not_equal_to.
+template <typename T, typename F>
+class EqualKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("incompatible_shape_error", &incompatible_shape_error_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    if (!incompatible_shape_error_ &&
+        !BroadcastShapes(ctx.input(0).shape(), ctx.input(1).shape()).ok()) {
+      ctx.set_output(0, Tensor(F()(0, 1)));
+      return absl::OkStatus();
+    }
+    return Binary<T, bool>(ctx, F());
+  }
+
+ private:
+  bool incompatible_shape_error_ = true;
+};
+
+template <typename F>
+void RegisterEqualKernels(Registry& registry, absl::string_view op) {
+  const auto add = [&](auto tag, DataTypeVector types) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel(op, MakeKernel<EqualKernel<T, F>>).Types("T", std::move(types));
+  };
+  // Equal integers have equal bits.
+  add(TypeTag<uint8_t>(), {DT_BOOL, DT_INT8, DT_UINT8, DT_QINT8, DT_QUINT8});
+  add(TypeTag<uint16_t>(), {DT_INT16, DT_UINT16, DT_QINT16, DT_QUINT16});
+  add(TypeTag<uint32_t>(), {DT_INT32, DT_UINT32, DT_QINT32});
+  add(TypeTag<uint64_t>(), {DT_INT64, DT_UINT64});
+  ForEachType(TypeList<bfloat16, half, float, double, complex64, complex128, tstring>(),
+              [&](auto tag) { add(tag, {DataTypeToEnum<typename decltype(tag)::type>::value}); });
+}
+
+void RegisterEqual(Registry& registry) {
+  registry.Op("Equal")
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: type")
+      .Attr("incompatible_shape_error: bool = true")
+      .Commutative()
+      .Shape(EqualShape)
+      .Doc(R"(Whether x == y, element by element.
+
+The inputs are broadcast to one shape as NumPy does. NaN equals nothing, and zeros of both signs are
+equal.
+
+x: A tensor of numbers, bools or strings.
+y: A tensor of the same type.
+z: The answers, of the common shape.
+T: The type of `x` and `y`.
+incompatible_shape_error: Whether it is an error if `x` and `y` cannot be broadcast to one shape. If
+  not, the result is then a scalar, false.)");
+  RegisterEqualKernels<std::equal_to<>>(registry, "Equal");
+
+  registry.Op("NotEqual")
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: type")
+      .Attr("incompatible_shape_error: bool = true")
+      .Commutative()
+      .Shape(EqualShape)
+      .Doc(R"(Whether x != y, element by element.
+
+The inputs are broadcast to one shape as NumPy does. NaN differs from everything, and zeros of both
+signs are equal.
+
+x: A tensor of numbers, bools or strings.
+y: A tensor of the same type.
+z: The answers, of the common shape.
+T: The type of `x` and `y`.
+incompatible_shape_error: Whether it is an error if `x` and `y` cannot be broadcast to one shape. If
+  not, the result is then a scalar, true.)");
+  RegisterEqualKernels<std::not_equal_to<>>(registry, "NotEqual");
+}
+
+// The four ops that order real numbers: `sign` is "<" for Less.
+template <typename F>
+void RegisterOrder(Registry& registry, absl::string_view op, absl::string_view sign) {
+  registry.Op(op)
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr(
+          "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
+          "uint16, half, uint32, "
+          "uint64}")
+      .Shape(BroadcastBinaryShape)
+      .Doc(absl::StrCat("Whether x ", sign, R"( y, element by element.
+
+The inputs are broadcast to one shape as NumPy does. A comparison with NaN is false.
+
+x: A tensor of real numbers.
+y: A tensor of the same type.
+z: The answers, of the common shape.
+T: The type of `x` and `y`.)"));
+  ForEachType(RealTypes(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel(op, MakeFunctionKernel<BinaryKernel<F, T, bool>>).template Type<T>("T");
+  });
+}
+
+}  // namespace
+
+void RegisterComparison(Registry& registry) {
+  RegisterEqual(registry);
+  RegisterOrder<std::less<>>(registry, "Less", "<");
+  RegisterOrder<std::less_equal<>>(registry, "LessEqual", "<=");
+  RegisterOrder<std::greater<>>(registry, "Greater", ">");
+  RegisterOrder<std::greater_equal<>>(registry, "GreaterEqual", ">=");
+}
+
+}  // namespace gradflow

@@ -1,0 +1,273 @@
+// Fake quantisation: numbers are rounded to the levels of an integer type and stay floats, so that
+// a graph sees in training what quantisation does to it. Gradients are in fake_quant_gradient.cc.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/shape_context.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/fake_quant_common.h"
+#include "gradflow/ops/fake_quant_simd.h"
+#include "gradflow/ops/input_checks.h"
+#include "gradflow/ops/register.h"
+#include "gradflow/ops/row_blocks.h"
+
+namespace gradflow {
+namespace {
+
+using FlatLoop = void (*)(const float* x, float* y, int64_t n, const FakeQuantStep& step);
+
+// Output 0 from input 0, with one range for all elements.
+absl::Status QuantiseAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop loop) {
+  Tensor* outputs = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &outputs));
+  const float* x = ctx.input(0).flat<float>().data();
+  float* y = outputs->flat<float>().data();
+  ParallelFor(outputs->NumElements(), kFakeQuantBlock,
+              [&](int64_t begin, int64_t end) { loop(x + begin, y + begin, end - begin, step); });
+  return absl::OkStatus();
+}
+
+absl::Status SetToZero(KernelContext& ctx) {
+  Tensor* outputs = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &outputs));
+  float* y = outputs->flat<float>().data();
+  ParallelFor(outputs->NumElements(), kFakeQuantBlock,
+              [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, 0.0f); });
+  return absl::OkStatus();
+}
+
+// ---- FakeQuantWithMinMaxArgs ----
+
+absl::Status ArgsShape(ShapeContext& c) {
+  FakeQuantLevels levels;
+  float min = 0;
+  float max = 0;
+  GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantLevels(c, &levels));
+  GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantArgs(c, &min, &max));
+  c.set_output(0, c.input(0));
+  return absl::OkStatus();
+}
+
+class FakeQuantArgs final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    FakeQuantLevels levels;
+    float min = 0;
+    float max = 0;
+    GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantLevels(construction, &levels));
+    GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantArgs(construction, &min, &max));
+    step_ = Nudge(levels, min, max);
+    return absl::OkStatus();
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT}));
+    return QuantiseAll(ctx, step_, FakeQuantMultiply);
+  }
+
+ private:
+  FakeQuantStep step_;
+};
+
+// ---- FakeQuantWithMinMaxVars ----
+
+absl::Status VarsShape(ShapeContext& c) {
+  FakeQuantLevels levels;
+  GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantLevels(c, &levels));
+  GRADFLOW_RETURN_IF_ERROR(CheckFakeQuantScalars(c.input(1), c.input(2)));
+  c.set_output(0, c.input(0));
+  return absl::OkStatus();
+}
+
+class FakeQuantVars final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return ReadFakeQuantLevels(construction, &levels_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT, DT_FLOAT, DT_FLOAT}));
+    GRADFLOW_RETURN_IF_ERROR(CheckFakeQuantScalars(ctx.input(1).shape(), ctx.input(2).shape()));
+    GRADFLOW_RETURN_IF_ERROR(CheckFakeQuantVars(ctx.input(1), ctx.input(2)));
+    const float min = ctx.input(1).scalar<float>()();
+    const float max = ctx.input(2).scalar<float>()();
+    if (IsZeroRange(min, max)) return SetToZero(ctx);
+    return QuantiseAll(ctx, Nudge(levels_, min, max), FakeQuantDivide);
+  }
+
+ private:
+  FakeQuantLevels levels_;
+};
+
+// ---- FakeQuantWithMinMaxVarsPerChannel ----
+
+absl::Status PerChannelShape(ShapeContext& c) {
+  FakeQuantLevels levels;
+  GRADFLOW_RETURN_IF_ERROR(ReadFakeQuantLevels(c, &levels));
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t channels,
+                            FakeQuantChannels(c.input(0), c.input(1), c.input(2)));
+  PartialTensorShape outputs = c.input(0);
+  if (!outputs.unknown_rank()) outputs.set_dim(outputs.dims() - 1, channels);
+  c.set_output(0, std::move(outputs));
+  return absl::OkStatus();
+}
+
+class FakeQuantPerChannel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return ReadFakeQuantLevels(construction, &levels_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT, DT_FLOAT, DT_FLOAT}));
+    const TensorShape shape = ctx.input(0).shape();
+    GRADFLOW_ASSIGN_OR_RETURN(const int64_t channels,
+                              FakeQuantChannels(shape, ctx.input(1).shape(), ctx.input(2).shape()));
+    GRADFLOW_RETURN_IF_ERROR(CheckFakeQuantVars(ctx.input(1), ctx.input(2)));
+    Tensor* outputs = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, shape, &outputs));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+
+    const RowBlocks blocks(shape.num_elements() / channels, channels);
+    const int64_t width = blocks.width();
+    Tensor floats;
+    Tensor masks;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {5, width}, &floats));
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_UINT32, {width}, &masks));
+    float* const min = floats.flat<float>().data();
+    float* const max = min + width;
+    float* const scale = max + width;
+    float* const inverse = scale + width;
+    float* const zero = inverse + width;
+    uint32_t* const keep = masks.flat<uint32_t>().data();
+
+    const float* const min_in = ctx.input(1).flat<float>().data();
+    const float* const max_in = ctx.input(2).flat<float>().data();
+    ParallelFor(channels, kFakeQuantBlock / 8, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        const bool is_zero = IsZeroRange(min_in[c], max_in[c]);
+        const FakeQuantStep step = is_zero ? FakeQuantStep() : Nudge(levels_, min_in[c], max_in[c]);
+        min[c] = step.min;
+        max[c] = step.max;
+        scale[c] = step.scale;
+        inverse[c] = step.inverse;
+        zero[c] = step.zero;
+        keep[c] = is_zero ? 0 : ~uint32_t{0};
+      }
+    });
+    for (float* values : {min, max, scale, inverse, zero}) blocks.Repeat(values);
+    blocks.Repeat(keep);
+
+    const float* const x = ctx.input(0).flat<float>().data();
+    float* const y = outputs->flat<float>().data();
+    blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
+      const int64_t j = tile.column;
+      const FakeQuantColumns columns = {min + j,     max + j,  scale + j,
+                                        inverse + j, zero + j, keep + j};
+      FakeQuantRows(x + tile.offset, y + tile.offset, tile.rows, width, tile.columns, columns);
+      if (tile.rest_columns > 0) {
+        FakeQuantRows(x + tile.rest_offset, y + tile.rest_offset, 1, width, tile.rest_columns,
+                      columns);
+      }
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  FakeQuantLevels levels_;
+};
+
+}  // namespace
+
+void RegisterFakeQuant(Registry& registry) {
+  registry.Op("FakeQuantWithMinMaxArgs")
+      .Group("array_ops")
+      .Input("inputs: float")
+      .Output("outputs: float")
+      .Attr("min: float = -6.0")
+      .Attr("max: float = 6.0")
+      .Attr("num_bits: int = 8")
+      .Attr("narrow_range: bool = false")
+      .Shape(ArgsShape)
+      .Doc(R"(Rounds floats to the levels of a `num_bits` integer over a fixed range [min, max].
+
+The result is float again: what is left of the numbers after quantisation to q0 ... q1 and back,
+where q0 = 1 if `narrow_range` else 0, and q1 = 2^num_bits - 1.
+
+The range is nudged first, so that zero is one of the levels: with scale = (max - min) / (q1 - q0),
+the integer for zero is q0 - min / scale, cut to [q0, q1] and rounded (halves away from zero), and
+the range becomes ((q0 - zero) * scale, (q1 - zero) * scale). At 8 bits that are not narrow,
+
+    [-1, 1]    becomes [-0.99607849, 1.00392163], with zero at 127 (127.49999237 rounds down)
+    [-6, 6]    becomes [-6.02352953, 5.97647047], with zero at 128
+    [12, 123]  becomes [0, 111]: it has to reach zero
+
+Numbers are cut to the nudged range and then rounded to its nearest level, halves up. Zero stays
+exactly zero, and a NaN stays NaN.
+
+inputs: The numbers, of any shape.
+outputs: The rounded numbers.
+min: The lower end of the range; finite and less than `max`.
+max: The upper end of the range; finite.
+num_bits: Bits of the integer: 8 or less in most uses, 2 to 16 are taken.
+narrow_range: Whether the lowest level is left out, which makes the range symmetric.)");
+  registry.Kernel("FakeQuantWithMinMaxArgs", MakeKernel<FakeQuantArgs>);
+
+  registry.Op("FakeQuantWithMinMaxVars")
+      .Group("array_ops")
+      .Input("inputs: float")
+      .Input("min: float")
+      .Input("max: float")
+      .Output("outputs: float")
+      .Attr("num_bits: int = 8")
+      .Attr("narrow_range: bool = false")
+      .Shape(VarsShape)
+      .Doc(R"(Rounds floats to the levels of a `num_bits` integer over a range that is an input.
+
+So the range can be learnt. It is nudged so that zero is one of the levels: at 8 bits that are not
+narrow, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6] becomes [-6.02352953, 5.97647047] and
+[12, 123] becomes [0, 111]; FakeQuantWithMinMaxArgs has the formulas. In contrast to that op, the
+number of steps to a level is found by division by the scale, not by a product with its inverse,
+which can differ by one level for a number half-way between two.
+
+A range of min = max = 0 makes everything zero. With min > max nothing is inside the range. With
+min = max other than zero the nudged range is {0} and the result is NaN.
+
+inputs: The numbers, of any shape.
+min: A scalar: the lower end of the range; finite.
+max: A scalar: the upper end of the range; finite.
+outputs: The rounded numbers.
+num_bits: Bits of the integer: 8 or less in most uses, 2 to 16 are taken.
+narrow_range: Whether the lowest level is left out, which makes the range symmetric.)");
+  registry.Kernel("FakeQuantWithMinMaxVars", MakeKernel<FakeQuantVars>);
+
+  registry.Op("FakeQuantWithMinMaxVarsPerChannel")
+      .Group("array_ops")
+      .Input("inputs: float")
+      .Input("min: float")
+      .Input("max: float")
+      .Output("outputs: float")
+      .Attr("num_bits: int = 8")
+      .Attr("narrow_range: bool = false")
+      .Shape(PerChannelShape)
+      .Doc(R"(Rounds floats to the levels of a `num_bits` integer, over a range for each channel.
+
+Channels are the last dimension: element [..., c] is rounded over [min[c], max[c]], as
+FakeQuantWithMinMaxArgs does over its range. Each range is nudged so that zero is one of its levels:
+at 8 bits that are not narrow, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6] becomes
+[-6.02352953, 5.97647047] and [12, 123] becomes [0, 111].
+
+A channel with min = max = 0 becomes zero. With min > max nothing is inside a channel's range; with
+min = max other than zero the nudged range is {0} and the result is NaN.
+
+inputs: The numbers, of rank 1 at least.
+min: The lower end of each channel's range; finite.
+max: The upper end of each channel's range; finite.
+outputs: The rounded numbers.
+num_bits: Bits of the integer: 8 or less in most uses, 2 to 16 are taken.
+narrow_range: Whether the lowest level is left out, which makes the range symmetric.)");
+  registry.Kernel("FakeQuantWithMinMaxVarsPerChannel", MakeKernel<FakeQuantPerChannel>);
+}
+
+}  // namespace gradflow

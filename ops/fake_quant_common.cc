@@ -1,0 +1,102 @@
+#include "gradflow/ops/fake_quant_common.h"
+
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/input_checks.h"
+
+namespace gradflow {
+
+absl::Status MakeFakeQuantLevels(int64_t num_bits, bool narrow_range, FakeQuantLevels* levels) {
+  if (num_bits < 2 || num_bits > 16) {
+    return errors::InvalidArgument("num_bits is ", num_bits, ", expected 2 to 16");
+  }
+  levels->lowest = narrow_range ? 1.0f : 0.0f;
+  levels->highest = static_cast<float>((1 << num_bits) - 1);
+  return absl::OkStatus();
+}
+
+absl::Status CheckFakeQuantArgs(float min, float max) {
+  if (!std::isfinite(min)) {
+    return errors::InvalidArgument("min is ", min, ", expected a finite number");
+  }
+  if (!std::isfinite(max)) {
+    return errors::InvalidArgument("max is ", max, ", expected a finite number");
+  }
+  if (min >= max) {
+    return errors::InvalidArgument("min is ", min, ", expected less than max, which is ", max);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckFakeQuantVars(const Tensor& min, const Tensor& max) {
+  const auto check = [](absl::string_view name, const Tensor& tensor) {
+    const auto values = tensor.flat<float>();
+    for (int64_t i = 0; i < values.size(); ++i) {
+      if (std::isfinite(values(i))) continue;
+      return errors::InvalidArgument(name, tensor.dims() == 0 ? "" : absl::StrCat("[", i, "]"),
+                                     " is ", values(i), ", expected a finite number");
+    }
+    return absl::OkStatus();
+  };
+  GRADFLOW_RETURN_IF_ERROR(check("min", min));
+  return check("max", max);
+}
+
+FakeQuantStep Nudge(const FakeQuantLevels& levels, float min, float max) {
+  const float steps = levels.highest - levels.lowest;
+  const float scale = (max - min) / steps;
+  const float zero_point = levels.lowest - min / scale;
+  float nudged = 0;
+  if (zero_point < levels.lowest) {
+    nudged = levels.lowest;
+  } else if (zero_point > levels.highest) {
+    nudged = levels.highest;
+  } else {
+    nudged = std::round(zero_point);
+  }
+  FakeQuantStep step;
+  step.min = (levels.lowest - nudged) * scale;
+  step.max = (levels.highest - nudged) * scale;
+  step.scale = scale;
+  step.inverse = steps / (max - min);
+  step.zero = std::floor(-step.min * step.inverse + 0.5f);
+  return step;
+}
+
+absl::Status CheckFakeQuantScalars(const PartialTensorShape& min, const PartialTensorShape& max) {
+  const PartialTensorShape scalar{TensorShape()};
+  const absl::string_view why = "it must be a scalar, of rank 0";
+  if (!min.IsCompatibleWith(scalar)) return ShapeError("min", min, scalar, why);
+  if (!max.IsCompatibleWith(scalar)) return ShapeError("max", max, scalar, why);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> FakeQuantChannels(const PartialTensorShape& inputs,
+                                          const PartialTensorShape& min,
+                                          const PartialTensorShape& max) {
+  if (inputs.dims() == 0) {
+    return errors::InvalidArgument(
+        "inputs has shape [], expected rank 1 at least (the last dimension is the channels)");
+  }
+  int64_t channels = inputs.unknown_rank() ? -1 : inputs.dim_size(inputs.dims() - 1);
+  const auto error = [&](absl::string_view name, const PartialTensorShape& found) {
+    return ShapeError(name, found, {channels},
+                      absl::StrCat("of rank 1, one for each channel: the last dimension of inputs ",
+                                   inputs.DebugString()));
+  };
+  if (!min.IsCompatibleWith({channels})) return error("min", min);
+  if (channels < 0 && !min.unknown_rank()) channels = min.dim_size(0);
+  if (!max.IsCompatibleWith({channels})) return error("max", max);
+  if (channels < 0 && !max.unknown_rank()) channels = max.dim_size(0);
+  return channels;
+}
+
+absl::Status CheckFakeQuantGradients(const PartialTensorShape& gradients,
+                                     const PartialTensorShape& inputs) {
+  if (gradients.IsCompatibleWith(inputs)) return absl::OkStatus();
+  return ShapeError("gradients", gradients, inputs, "the same shape as inputs");
+}
+
+}  // namespace gradflow

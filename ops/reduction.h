@@ -1,0 +1,99 @@
+// Reduces tensors along axes, for ops like Sum whose inputs are a tensor and its axes and whose
+// attribute keep_dims says whether reduced axes stay, with size 1.
+//
+// An op says with a Policy what it does with elements of one type; the rest has no templates. The
+// order in which elements are put together depends on the shape alone, so that the result has the
+// same bits on any number of threads and any machine.
+#ifndef GRADFLOW_OPS_REDUCTION_H_
+#define GRADFLOW_OPS_REDUCTION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+
+namespace gradflow {
+
+// A Policy as functions on arrays: an accumulator holds what has been put together so far.
+struct Reducer {
+  // Larger accumulators do not fit.
+  static constexpr size_t kMaxAccumulatorSize = 16;
+
+  size_t element_size;
+  size_t accumulator_size;
+  // Numbers that one element consists of, which are reduced apart: 2 for complex ones.
+  int parts;
+  // Makes n accumulators of no elements.
+  void (*clear)(int64_t n, void* accumulators);
+  // Adds x[r * stride + j] to accumulator j, for each r in [0, rows) in order and each j in [0, n).
+  void (*add)(const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators);
+  // Adds accumulator j of `from` to accumulator j, for each j in [0, n).
+  void (*merge)(const void* from, int64_t n, void* accumulators);
+  // out[j] is the result of accumulator j, of `count` elements.
+  void (*finish)(const void* accumulators, int64_t count, int64_t n, void* out);
+};
+
+// Makes output 0 of input 0, reduced by the axes in input 1.
+absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims);
+
+// A Policy has
+//   using Element, using Accumulator   (of the parts, if elements have several)
+//   static Accumulator Nothing();
+//   static void Add(Element x, Accumulator* a);
+//   static void Merge(const Accumulator& from, Accumulator* a);
+//   static Element Finish(const Accumulator& a, int64_t count);
+template <typename Policy>
+constexpr Reducer MakeReducer(int parts = 1) {
+  using Element = typename Policy::Element;
+  using Accumulator = typename Policy::Accumulator;
+  static_assert(sizeof(Accumulator) <= Reducer::kMaxAccumulatorSize);
+  return {sizeof(Element),
+          sizeof(Accumulator),
+          parts,
+          [](int64_t n, void* accumulators) {
+            auto* a = static_cast<Accumulator*>(accumulators);
+            for (int64_t j = 0; j < n; ++j) a[j] = Policy::Nothing();
+          },
+          [](const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators) {
+            auto* a = static_cast<Accumulator*>(accumulators);
+            const auto* row = static_cast<const Element*>(x);
+            for (int64_t r = 0; r < rows; ++r, row += stride) {
+              for (int64_t j = 0; j < n; ++j) Policy::Add(row[j], &a[j]);
+            }
+          },
+          [](const void* from, int64_t n, void* accumulators) {
+            auto* a = static_cast<Accumulator*>(accumulators);
+            const auto* b = static_cast<const Accumulator*>(from);
+            for (int64_t j = 0; j < n; ++j) Policy::Merge(b[j], &a[j]);
+          },
+          [](const void* accumulators, int64_t count, int64_t n, void* out) {
+            const auto* a = static_cast<const Accumulator*>(accumulators);
+            auto* result = static_cast<Element*>(out);
+            for (int64_t j = 0; j < n; ++j) result[j] = Policy::Finish(a[j], count);
+          }};
+}
+
+template <Reducer (*Make)()>
+class ReductionKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("keep_dims", &keep_dims_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    return Reduce(ctx, Make(), keep_dims_);
+  }
+
+ private:
+  bool keep_dims_ = false;
+};
+
+// Defines a reduction op: `types` are the allowed values of T, as in an attribute's spec.
+void RegisterReductionOp(Registry& registry, absl::string_view op, absl::string_view alias,
+                         absl::string_view types, absl::string_view doc);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_REDUCTION_H_

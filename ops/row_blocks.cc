@@ -1,0 +1,85 @@
+#include "gradflow/ops/row_blocks.h"
+
+#include <algorithm>
+
+#include "gradflow/core/parallel.h"
+
+namespace gradflow {
+namespace {
+
+// A block of that many elements is worth a task, and rarely needs more than a hundredth of its
+// time to be added to the others.
+constexpr int64_t kBlockElements = 128 * 1024;
+// Tiles that are smaller than this share a task.
+constexpr int64_t kTaskElements = 32 * 1024;
+
+}  // namespace
+
+RowBlocks::RowBlocks(int64_t rows, int64_t channels) : channels_(channels), repeats_(1) {
+  while (repeats_ < 256 && channels * repeats_ * 2 <= kMaxColumns && repeats_ * 2 <= rows) {
+    repeats_ *= 2;
+  }
+  width_ = channels * repeats_;
+  wide_rows_ = rows / repeats_;
+  rest_ = rows % repeats_ * channels;
+  rows_per_block_ = kBlockElements / std::min(width_, kMaxColumns);
+  num_blocks_ = NumBlocks(wide_rows_, rows_per_block_);
+}
+
+int64_t RowBlocks::RowsInBlocks(int64_t begin, int64_t end, int64_t column) const {
+  if (end < num_blocks_) return (end - begin) * rows_per_block_;
+  return wide_rows_ - begin * rows_per_block_ + (column < rest_ ? 1 : 0);
+}
+
+int64_t RowBlocks::RowsInRepeat(int64_t repeat) const {
+  return wide_rows_ + (repeat * channels_ < rest_ ? 1 : 0);
+}
+
+void RowBlocks::ForEachTile(absl::FunctionRef<void(const Tile&)> fn) const {
+  const int64_t tiles_per_row = NumBlocks(width_, kMaxColumns);
+  const int64_t tile_elements =
+      std::min(width_, kMaxColumns) * std::min(rows_per_block_, wide_rows_);
+  const int64_t tiles_per_task = std::max<int64_t>(1, kTaskElements / tile_elements);
+  ParallelFor(num_blocks_ * tiles_per_row, tiles_per_task, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      Tile tile;
+      tile.block = i / tiles_per_row;
+      tile.column = i % tiles_per_row * kMaxColumns;
+      tile.columns = std::min(kMaxColumns, width_ - tile.column);
+      tile.offset = tile.block * rows_per_block_ * width_ + tile.column;
+      tile.rows = std::min(rows_per_block_, wide_rows_ - tile.block * rows_per_block_);
+      tile.rest_offset = wide_rows_ * width_ + tile.column;
+      tile.rest_columns = 0;
+      if (tile.block == num_blocks_ - 1 && tile.column < rest_) {
+        tile.rest_columns = std::min(tile.columns, rest_ - tile.column);
+      }
+      fn(tile);
+    }
+  });
+}
+
+void RowBlocks::AddUp(double* sums, int64_t num_sums) const {
+  AddUpBlocks(sums, num_blocks_, num_sums * width_);
+  for (int64_t s = 0; s < num_sums; ++s) {
+    double* repeats = sums + s * width_;
+    for (int64_t half = width_ / 2; half >= channels_; half /= 2) {
+      for (int64_t i = 0; i < half; ++i) repeats[i] += repeats[half + i];
+    }
+  }
+}
+
+void AddUpBlocks(double* sums, int64_t num_blocks, int64_t size) {
+  if (num_blocks == 1) return;
+  ParallelFor(size, std::max<int64_t>(64, kTaskElements / num_blocks),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t step = 1; step < num_blocks; step *= 2) {
+                  for (int64_t block = 0; block + step < num_blocks; block += 2 * step) {
+                    double* a = sums + block * size;
+                    const double* b = sums + (block + step) * size;
+                    for (int64_t i = begin; i < end; ++i) a[i] += b[i];
+                  }
+                }
+              });
+}
+
+}  // namespace gradflow

@@ -1,0 +1,78 @@
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/register.h"
+#include "gradflow/ops/strided_copy.h"
+
+namespace gradflow {
+namespace {
+
+absl::Status SelectShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, BroadcastShapes(c.input(1), c.input(2)));
+  GRADFLOW_ASSIGN_OR_RETURN(shape, BroadcastShapes(c.input(0), shape));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status Select(KernelContext& ctx) {
+  GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape,
+                            BroadcastShapes(ctx.input(1).shape(), ctx.input(2).shape()));
+  GRADFLOW_ASSIGN_OR_RETURN(shape, BroadcastShapes(ctx.input(0).shape(), shape));
+  const absl::Span<const int64_t> dims = shape.dim_sizes();
+  std::vector<StridedLoop::Operand> operands = {{0, RowMajorStrides(dims)}};
+  const void* data[3];
+  for (int i = 0; i < 3; ++i) {
+    operands.push_back({0, BroadcastStrides(ctx.input(i).shape().dim_sizes(), dims)});
+    data[i] = ctx.input(i).raw_data();
+  }
+  const StridedLoop loop(dims, std::move(operands));
+  // In the place of an input that is not repeated, element by element.
+  const int forward = ctx.input(1).NumElements() == shape.num_elements() ? 1 : 2;
+  Tensor* output = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(forward, 0, shape, &output));
+  DispatchElement(output->dtype(), [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    E* result = static_cast<E*>(output->raw_data());
+    // As bytes, since a bool that was fed as another value than 0 and 1 must not be read as one.
+    const auto* condition = static_cast<const uint8_t*>(data[0]);
+    const auto* t = static_cast<const E*>(data[1]);
+    const auto* e = static_cast<const E*>(data[2]);
+    loop.ForEachRun(std::is_same_v<E, tstring> ? 20 : 1, [&](const int64_t* offsets, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        const bool use_t = condition[offsets[1] + i * loop.inner_stride(1)] != 0;
+        result[offsets[0] + i * loop.inner_stride(0)] =
+            use_t ? t[offsets[2] + i * loop.inner_stride(2)]
+                  : e[offsets[3] + i * loop.inner_stride(3)];
+      }
+    });
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void RegisterSelect(Registry& registry) {
+  registry.Op("SelectV2")
+      .Group("math_ops")
+      .Input("condition: bool")
+      .Input("t: T")
+      .Input("e: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Shape(SelectShape)
+      .Doc(R"(Takes each element from one of two tensors, as a condition says.
+
+All three are broadcast to one shape as NumPy does.
+
+condition: Which one to take.
+t: The elements where `condition` is true.
+e: The elements where it is false.
+output: A tensor of the common shape.
+T: The type of `t` and `e`.)");
+  registry.Kernel("SelectV2", MakeFunctionKernel<Select>);
+}
+
+}  // namespace gradflow

@@ -1,0 +1,30 @@
+// Keeps exceptions of other people's code, and of a short memory, from crossing a public function.
+#ifndef GRADFLOW_RUNTIME_CALL_SAFELY_H_
+#define GRADFLOW_RUNTIME_CALL_SAFELY_H_
+
+#include <exception>
+#include <new>
+
+#include "absl/status/status.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+
+// The status that fn() returns; RESOURCE_EXHAUSTED if it throws std::bad_alloc, and INTERNAL, with
+// the text of the exception, if it throws anything else.
+template <typename F>
+absl::Status CallSafely(F&& fn) {
+  try {
+    return fn();
+  } catch (const std::bad_alloc&) {
+    return errors::ResourceExhausted("out of memory");
+  } catch (const std::exception& e) {
+    return errors::Internal("an exception was thrown: ", e.what());
+  } catch (...) {
+    return errors::Internal("an exception of unknown type was thrown");
+  }
+}
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_CALL_SAFELY_H_

@@ -1,0 +1,70 @@
+// ClientSession: runs what a Scope has built, by Outputs instead of names.
+//
+//   Scope root = Scope::NewRootScope();
+//   auto x = ops::Placeholder(root, DT_FLOAT);
+//   auto y = ops::Square(root, x);
+//   ClientSession session(root);
+//   std::vector<Tensor> outputs;
+//   absl::Status status = session.Run({{x, {1.f, 2.f}}}, {y}, &outputs);
+//
+// It runs the scope's graph itself, not a copy, so that nodes that are added later are there in the
+// next run. What session.h says of names, errors and fetched tensors holds here, too; Run also
+// returns the error of a scope that has failed, and of options that cannot be had.
+//
+// Thread safety: any number of threads may call Run at once, while no one adds to the scope. The
+// graph lives as long as the session. No call may be in progress when the session is destroyed.
+#ifndef GRADFLOW_RUNTIME_CLIENT_SESSION_H_
+#define GRADFLOW_RUNTIME_CLIENT_SESSION_H_
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/graph/ops.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/runtime/options.h"
+#include "gradflow/runtime/pool_allocator.h"
+
+namespace gradflow {
+
+class ClientSession {
+ public:
+  // What to feed: the tensor or value that takes the place of an output.
+  using FeedType = std::unordered_map<Output, Input::Initializer, OutputHash>;
+
+  explicit ClientSession(const Scope& scope);
+  ClientSession(const Scope& scope, const std::string& target);
+  ClientSession(const Scope& scope, const SessionOptions& session_options);
+  ~ClientSession();
+  ClientSession(const ClientSession&) = delete;
+  ClientSession& operator=(const ClientSession&) = delete;
+
+  // Puts the values of `fetch_outputs`, in order, into *outputs, which may be null.
+  absl::Status Run(const std::vector<Output>& fetch_outputs, std::vector<Tensor>* outputs) const;
+  // The same with some outputs given.
+  absl::Status Run(const FeedType& inputs, const std::vector<Output>& fetch_outputs,
+                   std::vector<Tensor>* outputs) const;
+  // The same; `run_outputs` run, too.
+  absl::Status Run(const FeedType& inputs, const std::vector<Output>& fetch_outputs,
+                   const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs) const;
+  // The same with options. `run_metadata` may be null.
+  absl::Status Run(const RunOptions& run_options, const FeedType& inputs,
+                   const std::vector<Output>& fetch_outputs,
+                   const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs,
+                   RunMetadata* run_metadata) const;
+
+  // As Session's.
+  PoolAllocator::Stats MemoryStats() const;
+  void ResetPeakMemory();
+
+ private:
+  struct Impl;
+  const std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_CLIENT_SESSION_H_

@@ -1,0 +1,123 @@
+// Plan: what a run does, worked out once for a list of feeds, fetches and targets.
+//
+// It is the graph pruned to what the fetches and targets need, with the feeds cut in: who needs a
+// fed tensor gets the fed value, and what only served to compute it is left out. Nodes are numbered
+// anew, each after all that it needs. Every tensor that a run may hold is a slot: first the feeds
+// in their order, then the outputs of the nodes one after the other. All is laid out in flat
+// arrays.
+//
+// Control inputs count as needs. A control edge from a Placeholder whose output is fed is cut like
+// a data edge (as in TensorFlow), and such a Placeholder is no target to run: it has its value.
+//
+// Thread safety: immutable; any number of runs may share one. It borrows the graph's nodes and the
+// kernels of the cache, and both must outlive it; nodes may be added to the graph meanwhile.
+#ifndef GRADFLOW_RUNTIME_PLAN_H_
+#define GRADFLOW_RUNTIME_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/types.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/runtime/kernel_cache.h"
+
+namespace gradflow {
+
+// Names of tensors ("node:1", "node") and, for the targets, of nodes.
+struct PlanNames {
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+};
+
+class Plan {
+ public:
+  // One node of the plan. Its inputs, outputs and successors begin here, and end where those of the
+  // next one begin.
+  struct PlanNode {
+    const OpKernel* kernel = nullptr;
+    const Node* node = nullptr;
+    // Into inputs().
+    int32_t inputs_begin = 0;
+    // Its first output's slot. An output that is fed has a slot here, too, which no one reads.
+    int32_t outputs_begin = 0;
+    // Into successors().
+    int32_t successors_begin = 0;
+    // Of the kernel: whether it may run on any thread at once.
+    bool cheap = false;
+  };
+
+  // What a fetch gives.
+  struct Fetch {
+    int32_t slot = 0;
+    // Whether no later fetch gives the same tensor.
+    bool last = true;
+  };
+
+  // NOT_FOUND or INVALID_ARGUMENT for a name that the graph does not have or a tensor that is fed
+  // twice; otherwise what the kernels say that cannot be made, with the name of the node.
+  static absl::StatusOr<std::unique_ptr<const Plan>> Make(const Graph& graph,
+                                                          const PlanNames& names,
+                                                          KernelCache* kernels);
+
+  int num_nodes() const { return static_cast<int>(nodes_.size()) - 1; }
+  int num_slots() const { return static_cast<int>(slot_types_.size()); }
+  int num_feeds() const { return static_cast<int>(feeds_.size()); }
+  // Whether no kernel is worth a task, nor splits its work.
+  bool all_cheap() const { return all_cheap_; }
+
+  // By node, and one more that only ends the last.
+  absl::Span<const PlanNode> nodes() const { return nodes_; }
+  // For each node, how many others must be done before it.
+  absl::Span<const int32_t> pending() const { return pending_; }
+  // Slots that the nodes read.
+  absl::Span<const int32_t> inputs() const { return inputs_; }
+  // Nodes that wait for a node, each once, in ascending order.
+  absl::Span<const int32_t> successors() const { return successors_; }
+  // Nodes that wait for none, in ascending order.
+  absl::Span<const int32_t> roots() const { return roots_; }
+  // For each slot, the type that its tensor must have.
+  absl::Span<const DataType> slot_types() const { return slot_types_; }
+  // For each slot, how often it is read by the nodes, and once more if it is fetched.
+  absl::Span<const int32_t> slot_uses() const { return slot_uses_; }
+  // In the order of the names.
+  absl::Span<const Fetch> fetches() const { return fetches_; }
+
+  // INVALID_ARGUMENT, with the name of the feed, unless there is one tensor for each, of the right
+  // type and, where it stands for a Placeholder, of a shape that fits the attribute `shape`.
+  absl::Status CheckFeeds(absl::Span<const Tensor* const> tensors) const;
+
+ private:
+  friend class PlanBuilder;
+
+  struct Feed {
+    // "node:0".
+    std::string name;
+    // What the Placeholder says; of unknown rank if it says nothing or is none.
+    PartialTensorShape shape;
+  };
+
+  Plan() = default;
+
+  std::vector<PlanNode> nodes_;
+  std::vector<int32_t> pending_;
+  std::vector<int32_t> inputs_;
+  std::vector<int32_t> successors_;
+  std::vector<int32_t> roots_;
+  std::vector<DataType> slot_types_;
+  std::vector<int32_t> slot_uses_;
+  std::vector<Feed> feeds_;
+  std::vector<Fetch> fetches_;
+  bool all_cheap_ = true;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_PLAN_H_

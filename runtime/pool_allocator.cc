@@ -1,0 +1,374 @@
+#include "gradflow/runtime/pool_allocator.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "gradflow/core/mutex.h"
+
+// Under AddressSanitizer, blocks in the pool may not be touched, nor a block's unused end.
+#if defined(__SANITIZE_ADDRESS__)
+#define GRADFLOW_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GRADFLOW_ASAN 1
+#endif
+#endif
+#ifdef GRADFLOW_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(address, size) ((void)(address), (void)(size))
+#endif
+
+namespace gradflow {
+namespace {
+
+constexpr size_t kUnit = Allocator::kAlignment;
+constexpr size_t kMaxBytes = size_t{1} << 46;
+constexpr int kNumClasses = 160;
+// Blocks up to this go through the shards.
+constexpr size_t kMaxSmallBytes = size_t{32} << 10;
+constexpr int kNumSmallClasses = 32;
+constexpr int kNumShards = 16;
+constexpr size_t kMaxShardBytes = size_t{256} << 10;
+// So many blocks move from the shared lists to a shard at once.
+constexpr int kBatch = 8;
+// From here on, the system is asked for huge pages: a new block then costs a page fault for every
+// 2 MiB instead of every 4 KiB.
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+struct SizeClass {
+  int index;
+  size_t bytes;
+};
+
+// The class of the smallest blocks that hold `bytes`: 1 to 4 units, then four steps to each power
+// of two. REQUIRES: 0 < bytes <= kMaxBytes
+SizeClass ClassFor(size_t bytes) {
+  const size_t units = (bytes + kUnit - 1) / kUnit;
+  if (units <= 4) return {static_cast<int>(units) - 1, units * kUnit};
+  // units is in (4 * 2^shift, 8 * 2^shift].
+  const int shift = 61 - __builtin_clzll(units - 1);
+  const size_t steps = ((units - 1) >> shift) + 1;
+  return {4 * shift + static_cast<int>(steps) - 1, (steps << shift) * kUnit};
+}
+
+// The inverse: the size of the blocks of a class.
+size_t ClassBytes(int index) {
+  if (index < 4) return (index + 1) * kUnit;
+  return ((size_t{5} + index % 4) << (index / 4 - 1)) * kUnit;
+}
+
+// A block in the pool; the link lies in the block itself.
+struct FreeBlock {
+  FreeBlock* next;
+};
+
+FreeBlock* Poison(void* block, size_t bytes) {
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + sizeof(FreeBlock),
+                            bytes - sizeof(FreeBlock));
+  ASAN_UNPOISON_MEMORY_REGION(block, sizeof(FreeBlock));
+  return static_cast<FreeBlock*>(block);
+}
+
+void Unpoison(void* block, size_t class_bytes, size_t used_bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(block, used_bytes);
+  ASAN_POISON_MEMORY_REGION(static_cast<char*>(block) + used_bytes, class_bytes - used_bytes);
+}
+
+void* SystemAllocate(size_t bytes) {
+  const bool huge = bytes >= 2 * kHugePageBytes;
+  void* block = std::aligned_alloc(huge ? kHugePageBytes : kUnit, bytes);
+  // Advice only: without huge pages the block is as good.
+  if (huge && block != nullptr) madvise(block, bytes, MADV_HUGEPAGE);
+  return block;
+}
+
+void SystemFree(void* block, size_t bytes) {
+  ASAN_UNPOISON_MEMORY_REGION(block, bytes);
+  std::free(block);
+}
+
+// Held for a few instructions.
+class ABSL_LOCKABLE SpinLock {
+ public:
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
+    while (locked_.exchange(true, std::memory_order_acquire)) {
+      for (int spins = 0; locked_.load(std::memory_order_relaxed); ++spins) {
+        // The holder may wait for this very core.
+        if (spins % 64 == 63) sched_yield();
+      }
+    }
+  }
+  void Unlock() ABSL_UNLOCK_FUNCTION() { locked_.store(false, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> locked_{false};
+};
+
+class ABSL_SCOPED_LOCKABLE SpinLockHolder {
+ public:
+  explicit SpinLockHolder(SpinLock* lock) ABSL_EXCLUSIVE_LOCK_FUNCTION(lock) : lock_(lock) {
+    lock_->Lock();
+  }
+  ~SpinLockHolder() ABSL_UNLOCK_FUNCTION() { lock_->Unlock(); }
+  SpinLockHolder(const SpinLockHolder&) = delete;
+  SpinLockHolder& operator=(const SpinLockHolder&) = delete;
+
+ private:
+  SpinLock* lock_;
+};
+
+// A thread's cache of small blocks, or that of a few threads if there are many.
+struct alignas(128) Shard {
+  SpinLock lock;
+  std::array<FreeBlock*, kNumSmallClasses> free ABSL_GUARDED_BY(lock) = {};
+  size_t cached_bytes ABSL_GUARDED_BY(lock) = 0;
+  // Bytes handed out less bytes taken back here; threads may return what others took, so only the
+  // sum over the shards means something.
+  int64_t bytes_in_use ABSL_GUARDED_BY(lock) = 0;
+};
+
+int ShardOfThisThread() {
+  static std::atomic<int> threads{0};
+  thread_local const int shard = threads.fetch_add(1, std::memory_order_relaxed) % kNumShards;
+  return shard;
+}
+
+}  // namespace
+
+struct PoolAllocator::Impl {
+  explicit Impl(size_t limit) : max_cached_bytes(limit) {}
+
+  // A block of the class from the shared lists or the system, without its bytes being counted as
+  // in use. Of a small class, up to kBatch - 1 further ones follow it in *more.
+  void* Take(SizeClass size_class, FreeBlock** more);
+  // Puts a list of blocks of the class on the shared lists.
+  void Give(SizeClass size_class, FreeBlock* blocks);
+  // Moves all blocks of the shards to the shared lists.
+  void EmptyShards();
+  // Takes blocks off the shared lists until at most `bytes` are left there, and returns them to the
+  // system.
+  void Shrink(size_t bytes);
+
+  void UpdatePeak() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    peak = std::max(peak, large_in_use + small_held);
+  }
+
+  const size_t max_cached_bytes;
+  std::array<Shard, kNumShards> shards;
+
+  mutable Mutex mutex;
+  std::array<FreeBlock*, kNumClasses> free ABSL_GUARDED_BY(mutex) = {};
+  // For each class, when it was last asked for a block, by `clock`.
+  std::array<uint64_t, kNumClasses> last_used ABSL_GUARDED_BY(mutex) = {};
+  uint64_t clock ABSL_GUARDED_BY(mutex) = 0;
+  // In `free`.
+  size_t cached_bytes ABSL_GUARDED_BY(mutex) = 0;
+  int64_t large_in_use ABSL_GUARDED_BY(mutex) = 0;
+  // Small blocks from the system, wherever they are now.
+  int64_t small_held ABSL_GUARDED_BY(mutex) = 0;
+  int64_t peak ABSL_GUARDED_BY(mutex) = 0;
+  int64_t system_allocations ABSL_GUARDED_BY(mutex) = 0;
+};
+
+void* PoolAllocator::Impl::Take(SizeClass size_class, FreeBlock** more) {
+  const auto [index, bytes] = size_class;
+  const bool small = index < kNumSmallClasses;
+  {
+    MutexLock lock(&mutex);
+    last_used[index] = ++clock;
+    if (FreeBlock* first = free[index]) {
+      FreeBlock* last = first;
+      int count = 1;
+      for (; small && count < kBatch && last->next != nullptr; ++count) last = last->next;
+      free[index] = last->next;
+      last->next = nullptr;
+      cached_bytes -= count * bytes;
+      *more = first->next;
+      if (!small) large_in_use += bytes;
+      UpdatePeak();
+      return first;
+    }
+  }
+  void* block = SystemAllocate(bytes);
+  if (block == nullptr) {
+    EmptyShards();
+    Shrink(0);
+    block = SystemAllocate(bytes);
+    if (block == nullptr) return nullptr;
+  }
+  MutexLock lock(&mutex);
+  ++system_allocations;
+  (small ? small_held : large_in_use) += bytes;
+  UpdatePeak();
+  return block;
+}
+
+void PoolAllocator::Impl::Give(SizeClass size_class, FreeBlock* blocks) {
+  const auto [index, bytes] = size_class;
+  FreeBlock* last = blocks;
+  int count = 1;
+  for (; last->next != nullptr; ++count) last = last->next;
+  bool too_much;
+  {
+    MutexLock lock(&mutex);
+    last->next = free[index];
+    free[index] = blocks;
+    cached_bytes += count * bytes;
+    if (index >= kNumSmallClasses) large_in_use -= bytes;
+    too_much = cached_bytes > max_cached_bytes;
+  }
+  if (too_much) Shrink(max_cached_bytes);
+}
+
+void PoolAllocator::Impl::EmptyShards() {
+  for (Shard& shard : shards) {
+    std::array<FreeBlock*, kNumSmallClasses> blocks = {};
+    {
+      SpinLockHolder lock(&shard.lock);
+      std::swap(blocks, shard.free);
+      shard.cached_bytes = 0;
+    }
+    for (int i = 0; i < kNumSmallClasses; ++i) {
+      if (blocks[i] != nullptr) Give({i, ClassBytes(i)}, blocks[i]);
+    }
+  }
+}
+
+void PoolAllocator::Impl::Shrink(size_t bytes) {
+  // Blocks to return, by class: the system is called without the lock.
+  std::array<FreeBlock*, kNumClasses> out = {};
+  {
+    MutexLock lock(&mutex);
+    while (cached_bytes > bytes) {
+      int oldest = -1;
+      for (int i = 0; i < kNumClasses; ++i) {
+        if (free[i] != nullptr && (oldest < 0 || last_used[i] < last_used[oldest])) oldest = i;
+      }
+      if (oldest < 0) break;
+      const size_t block_bytes = ClassBytes(oldest);
+      while (free[oldest] != nullptr && cached_bytes > bytes) {
+        FreeBlock* block = std::exchange(free[oldest], free[oldest]->next);
+        block->next = std::exchange(out[oldest], block);
+        cached_bytes -= block_bytes;
+        if (oldest < kNumSmallClasses) small_held -= block_bytes;
+      }
+    }
+  }
+  for (int i = 0; i < kNumClasses; ++i) {
+    while (out[i] != nullptr) {
+      FreeBlock* block = std::exchange(out[i], out[i]->next);
+      SystemFree(block, ClassBytes(i));
+    }
+  }
+}
+
+size_t PoolAllocator::DefaultLimit() {
+  const int64_t pages = sysconf(_SC_PHYS_PAGES);
+  const int64_t page_bytes = sysconf(_SC_PAGE_SIZE);
+  if (pages <= 0 || page_bytes <= 0) return size_t{1} << 30;
+  return static_cast<size_t>(pages / 4) * page_bytes;
+}
+
+PoolAllocator::PoolAllocator(size_t max_cached_bytes)
+    : impl_(std::make_unique<Impl>(max_cached_bytes)) {}
+
+PoolAllocator::~PoolAllocator() { Trim(); }
+
+void* PoolAllocator::Allocate(size_t bytes) {
+  if (bytes > kMaxBytes) return nullptr;
+  const SizeClass size_class = ClassFor(bytes);
+  FreeBlock* more = nullptr;
+  void* block = nullptr;
+  if (size_class.bytes > kMaxSmallBytes) {
+    block = impl_->Take(size_class, &more);
+    if (block != nullptr) Unpoison(block, size_class.bytes, bytes);
+    return block;
+  }
+  Shard& shard = impl_->shards[ShardOfThisThread()];
+  {
+    SpinLockHolder lock(&shard.lock);
+    if (FreeBlock* first = shard.free[size_class.index]) {
+      shard.free[size_class.index] = first->next;
+      shard.cached_bytes -= size_class.bytes;
+      shard.bytes_in_use += size_class.bytes;
+      block = first;
+    }
+  }
+  if (block == nullptr) {
+    block = impl_->Take(size_class, &more);
+    if (block == nullptr) return nullptr;
+    SpinLockHolder lock(&shard.lock);
+    shard.bytes_in_use += size_class.bytes;
+    while (more != nullptr) {
+      FreeBlock* next = std::exchange(more, more->next);
+      next->next = std::exchange(shard.free[size_class.index], next);
+      shard.cached_bytes += size_class.bytes;
+    }
+  }
+  Unpoison(block, size_class.bytes, bytes);
+  return block;
+}
+
+void PoolAllocator::Deallocate(void* block, size_t bytes) {
+  if (block == nullptr) return;
+  const SizeClass size_class = ClassFor(bytes);
+  FreeBlock* free_block = Poison(block, size_class.bytes);
+  if (size_class.bytes > kMaxSmallBytes) {
+    free_block->next = nullptr;
+    impl_->Give(size_class, free_block);
+    return;
+  }
+  FreeBlock* overflow = nullptr;
+  {
+    Shard& shard = impl_->shards[ShardOfThisThread()];
+    SpinLockHolder lock(&shard.lock);
+    free_block->next = std::exchange(shard.free[size_class.index], free_block);
+    shard.cached_bytes += size_class.bytes;
+    shard.bytes_in_use -= size_class.bytes;
+    if (shard.cached_bytes > kMaxShardBytes) {
+      overflow = std::exchange(shard.free[size_class.index], nullptr);
+      for (const FreeBlock* b = overflow; b != nullptr; b = b->next) {
+        shard.cached_bytes -= size_class.bytes;
+      }
+    }
+  }
+  if (overflow != nullptr) impl_->Give(size_class, overflow);
+}
+
+void PoolAllocator::Trim() {
+  impl_->EmptyShards();
+  impl_->Shrink(0);
+}
+
+PoolAllocator::Stats PoolAllocator::GetStats() const {
+  Stats stats;
+  for (Shard& shard : impl_->shards) {
+    SpinLockHolder lock(&shard.lock);
+    stats.bytes_in_use += shard.bytes_in_use;
+    stats.bytes_cached += shard.cached_bytes;
+  }
+  MutexLock lock(&impl_->mutex);
+  stats.bytes_in_use += impl_->large_in_use;
+  stats.bytes_cached += impl_->cached_bytes;
+  stats.peak_bytes_in_use = impl_->peak;
+  stats.system_allocations = impl_->system_allocations;
+  return stats;
+}
+
+void PoolAllocator::ResetPeak() {
+  MutexLock lock(&impl_->mutex);
+  impl_->peak = 0;
+  impl_->UpdatePeak();
+}
+
+}  // namespace gradflow

@@ -1,0 +1,107 @@
+#include "gradflow/runtime/session.h"
+
+#include <atomic>
+
+#include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/call_safely.h"
+#include "gradflow/runtime/graph_runner.h"
+
+namespace gradflow {
+namespace {
+
+// A session in this process.
+class LocalSession final : public Session {
+ public:
+  explicit LocalSession(const Registry& registry) : graph_(registry) {}
+
+  absl::Status Init(const SessionOptions& options) {
+    GRADFLOW_ASSIGN_OR_RETURN(runner_, GraphRunner::Make(options, graph_));
+    return absl::OkStatus();
+  }
+
+  absl::Status Create(const GraphDef& graph) override { return Import(graph, /*is_new=*/true); }
+  absl::Status Extend(const GraphDef& graph) override { return Import(graph, /*is_new=*/false); }
+
+  absl::Status Run(const std::vector<std::pair<std::string, Tensor>>& inputs,
+                   const std::vector<std::string>& output_tensor_names,
+                   const std::vector<std::string>& target_node_names,
+                   std::vector<Tensor>* outputs) override {
+    return Run(RunOptions(), inputs, output_tensor_names, target_node_names, outputs, nullptr);
+  }
+
+  absl::Status Run(const RunOptions& run_options,
+                   const std::vector<std::pair<std::string, Tensor>>& inputs,
+                   const std::vector<std::string>& output_tensor_names,
+                   const std::vector<std::string>& target_node_names, std::vector<Tensor>* outputs,
+                   RunMetadata* run_metadata) override {
+    GRADFLOW_RETURN_IF_ERROR(CheckOpen());
+    if (!has_graph_.load(std::memory_order_acquire)) {
+      return errors::FailedPrecondition("the session has no graph; give it one with Create");
+    }
+    return runner_->Run(run_options, {inputs, output_tensor_names, target_node_names}, outputs,
+                        run_metadata);
+  }
+
+  absl::Status Close() override {
+    if (!closed_.exchange(true, std::memory_order_acq_rel)) runner_->DropCaches();
+    return absl::OkStatus();
+  }
+
+  PoolAllocator::Stats MemoryStats() const override { return runner_->pool()->GetStats(); }
+  void ResetPeakMemory() override { runner_->pool()->ResetPeak(); }
+
+ private:
+  absl::Status CheckOpen() const {
+    if (!closed_.load(std::memory_order_acquire)) return absl::OkStatus();
+    return absl::CancelledError("the session has been closed");
+  }
+
+  absl::Status Import(const GraphDef& graph, bool is_new) {
+    GRADFLOW_RETURN_IF_ERROR(CheckOpen());
+    return CallSafely([&]() -> absl::Status {
+      MutexLock lock(runner_->graph_mutex());
+      if (is_new && has_graph_.load(std::memory_order_relaxed)) {
+        return errors::AlreadyExists("the session has a graph; add to it with Extend");
+      }
+      GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), graph, &graph_));
+      has_graph_.store(true, std::memory_order_release);
+      return absl::OkStatus();
+    });
+  }
+
+  // Changed only under runner_->graph_mutex().
+  Graph graph_;
+  // Never null after Init.
+  std::unique_ptr<GraphRunner> runner_;
+  std::atomic<bool> has_graph_{false};
+  std::atomic<bool> closed_{false};
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Make(const SessionOptions& options,
+                                                       const Registry& registry) {
+  auto session = std::make_unique<LocalSession>(registry);
+  GRADFLOW_RETURN_IF_ERROR(session->Init(options));
+  return session;
+}
+
+absl::StatusOr<std::unique_ptr<Session>> Session::Make(const SessionOptions& options) {
+  return Make(options, GlobalRegistry());
+}
+
+absl::Status NewSession(const SessionOptions& options, Session** out_session) {
+  GRADFLOW_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Make(options));
+  *out_session = session.release();
+  return absl::OkStatus();
+}
+
+Session* NewSession(const SessionOptions& options) {
+  Session* session = nullptr;
+  return NewSession(options, &session).ok() ? session : nullptr;
+}
+
+}  // namespace gradflow

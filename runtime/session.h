@@ -1,0 +1,91 @@
+// Session: runs a GraphDef by the names of its nodes, as TensorFlow's session does.
+//
+//   std::unique_ptr<Session> session(NewSession(SessionOptions()));
+//   absl::Status status = session->Create(graph_def);
+//   std::vector<Tensor> outputs;
+//   if (status.ok()) status = session->Run({{"x", x}}, {"y:0", "dx:1"}, {"update"}, &outputs);
+//
+// A tensor is named "node:output", or "node" for output 0. Any tensor may be fed and any fetched.
+// Only what the fetches and targets need runs; what only serves to compute a fed tensor does not.
+//
+// Thread safety, and what holds when calls meet:
+//   - Any number of threads may call Run at once. Runs do not see each other.
+//   - Create, Extend and Close may be called at any time. A run sees the graph as it was when the
+//     run began, or as it is after an Extend that was in progress then.
+//   - Runs in flight when Close is called end as usual. All calls after Close are CANCELLED, except
+//     Close itself.
+//   - No call may be in progress when the session is destroyed. Tensors outlive it.
+//
+// Fetched tensors are handles: one may share its elements with a tensor that was fed, with another
+// that was fetched, or with a constant of the graph. Make a DeepCopy to write to one.
+#ifndef GRADFLOW_RUNTIME_SESSION_H_
+#define GRADFLOW_RUNTIME_SESSION_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/runtime/options.h"
+#include "gradflow/runtime/pool_allocator.h"
+
+namespace gradflow {
+
+class GraphDef;
+
+class Session {
+ public:
+  // A session without a graph, for the ops of GlobalRegistry() or of `registry`, which is
+  // borrowed. INVALID_ARGUMENT or NOT_FOUND for options that cannot be had.
+  static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options);
+  static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options,
+                                                       const Registry& registry);
+  virtual ~Session() = default;
+
+  // Gives the session its graph. ALREADY_EXISTS if it has one; otherwise what ImportGraphDef
+  // (graph/import.h) says, and then nothing has changed.
+  virtual absl::Status Create(const GraphDef& graph) = 0;
+  // Adds nodes, which may take inputs from nodes that are there. The first Extend of a session
+  // without a graph is a Create.
+  virtual absl::Status Extend(const GraphDef& graph) = 0;
+
+  // Runs what `output_tensor_names` and `target_node_names` need and puts the tensors of the
+  // former, in order, into *outputs, which may be null. On error *outputs is as it was:
+  //
+  //   NOT_FOUND            there is no node of a name (with the nearest names)
+  //   INVALID_ARGUMENT     a node has no such output, a tensor is fed twice, or a fed tensor has
+  //                        another type or shape than its place
+  //   FAILED_PRECONDITION  there is no graph yet
+  //   DEADLINE_EXCEEDED    RunOptions.timeout_in_ms is over
+  //   otherwise what a kernel says, after "node 'name' (Op): "; the first error ends the run
+  virtual absl::Status Run(const std::vector<std::pair<std::string, Tensor>>& inputs,
+                           const std::vector<std::string>& output_tensor_names,
+                           const std::vector<std::string>& target_node_names,
+                           std::vector<Tensor>* outputs) = 0;
+  // The same with options. `run_metadata` may be null.
+  virtual absl::Status Run(const RunOptions& run_options,
+                           const std::vector<std::pair<std::string, Tensor>>& inputs,
+                           const std::vector<std::string>& output_tensor_names,
+                           const std::vector<std::string>& target_node_names,
+                           std::vector<Tensor>* outputs, RunMetadata* run_metadata) = 0;
+
+  // Frees what the session keeps between runs. Further calls of it do nothing.
+  virtual absl::Status Close() = 0;
+
+  // The memory of tensors that runs have allocated; ResetPeakMemory starts a new peak. Not in
+  // TensorFlow's interface.
+  virtual PoolAllocator::Stats MemoryStats() const = 0;
+  virtual void ResetPeakMemory() = 0;
+};
+
+// As TensorFlow's. The second returns null where the first returns an error.
+absl::Status NewSession(const SessionOptions& options, Session** out_session);
+Session* NewSession(const SessionOptions& options);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_SESSION_H_

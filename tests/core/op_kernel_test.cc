@@ -1,0 +1,112 @@
+#include "gradflow/core/op_kernel.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A context over inputs of its own, with two outputs, float and int32.
+class KernelContextTest : public ::testing::Test {
+ protected:
+  KernelContext Context(std::vector<Tensor> inputs) {
+    inputs_ = std::move(inputs);
+    return KernelContext(absl::MakeSpan(inputs_), absl::MakeSpan(outputs_), types_,
+                         SystemAllocator());
+  }
+
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor> outputs_ = std::vector<Tensor>(2);
+  DataTypeVector types_ = {DT_FLOAT, DT_INT32};
+};
+
+TEST_F(KernelContextTest, AllocatesOutputsOfTheDeclaredType) {
+  KernelContext ctx = Context({});
+  Tensor* out = nullptr;
+  ASSERT_THAT(ctx.AllocateOutput(1, {2, 3}, &out), IsOk());
+  EXPECT_EQ(out, &outputs_[1]);
+  EXPECT_EQ(out->dtype(), DT_INT32);
+  EXPECT_EQ(out->shape(), TensorShape({2, 3}));
+}
+
+TEST_F(KernelContextTest, ReportsShortMemory) {
+  KernelContext ctx = Context({});
+  Tensor* out = nullptr;
+  EXPECT_THAT(ctx.AllocateOutput(0, {int64_t{1} << 60}, &out),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("output 0")));
+  EXPECT_THAT(ctx.AllocateOutput(0, {-1}, &out), StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(KernelContextTest, ForwardsAnInputThatNoOneElseHolds) {
+  KernelContext ctx = Context({Tensor(DT_FLOAT, {4})});
+  const void* data = inputs_[0].raw_data();
+  Tensor* out = nullptr;
+  ASSERT_THAT(ctx.ForwardInputOrAllocateOutput(0, 0, {2, 2}, &out), IsOk());
+  EXPECT_EQ(out->raw_data(), data);
+  EXPECT_EQ(out->shape(), TensorShape({2, 2}));
+  // Now that the output shares it, another output cannot have it too.
+  outputs_[1] = Tensor();
+  types_[1] = DT_FLOAT;
+  ASSERT_THAT(ctx.ForwardInputOrAllocateOutput(0, 1, {4}, &out), IsOk());
+  EXPECT_NE(out->raw_data(), data);
+}
+
+TEST_F(KernelContextTest, DoesNotForwardWhatIsSharedOrDoesNotFit) {
+  const Tensor shared(DT_FLOAT, {4});
+  float fixed[4] = {};
+  ASSERT_OK_AND_ASSIGN(const Tensor read_only,
+                       Tensor::FromMemory(DT_FLOAT, {4}, fixed, /*writable=*/false, nullptr));
+  KernelContext ctx = Context({shared, Tensor(DT_INT32, {4}), Tensor(DT_FLOAT, {5}), read_only});
+  for (int input = 0; input < 4; ++input) {
+    Tensor* out = nullptr;
+    ASSERT_THAT(ctx.ForwardInputOrAllocateOutput(input, 0, {4}, &out), IsOk());
+    EXPECT_FALSE(out->SharesBufferWith(inputs_[input])) << input;
+    EXPECT_EQ(out->dtype(), DT_FLOAT);
+  }
+}
+
+TEST_F(KernelContextTest, ChecksNameExpectedAndFound) {
+  KernelContext ctx = Context({Tensor(DT_FLOAT, {2, 3}), Tensor(DT_FLOAT, {3}), Tensor(1.0f)});
+  const auto is = [](const char* text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, text);
+  };
+  EXPECT_THAT(ctx.CheckScalar(0, "min"), is("min must be a scalar, but has shape [2,3]"));
+  EXPECT_THAT(ctx.CheckScalar(2, "min"), IsOk());
+  EXPECT_THAT(ctx.CheckVector(0, "min"), is("min must be a vector, but has shape [2,3]"));
+  EXPECT_THAT(ctx.CheckVector(1, "min"), IsOk());
+  EXPECT_THAT(ctx.CheckRank(1, "x", 4), is("x must have rank 4, but has shape [3]"));
+  EXPECT_THAT(ctx.CheckRank(1, "x", 1), IsOk());
+  EXPECT_THAT(ctx.CheckShape(1, "scale", {64}),
+              is("scale must have shape [64], but has shape [3]"));
+  EXPECT_THAT(ctx.CheckShape(1, "scale", {3}), IsOk());
+  EXPECT_THAT(ctx.CheckSameShape(0, "a", 1, "b"),
+              is("a and b must have the same shape, but have [2,3] and [3]"));
+  EXPECT_THAT(ctx.CheckSameShape(0, "a", 0, "a"), IsOk());
+}
+
+TEST_F(KernelContextTest, ReadsIntegersOfEveryIndexType) {
+  Tensor wide(DT_INT64, {2});
+  wide.vec<int64_t>()(0) = std::numeric_limits<int64_t>::min();
+  wide.vec<int64_t>()(1) = 7;
+  KernelContext ctx = Context({wide, Tensor(int32_t{-3}), Tensor(int16_t{5}), Tensor(1.0f)});
+  EXPECT_THAT(*ctx.Ints(0, "v"), ElementsAre(std::numeric_limits<int64_t>::min(), 7));
+  EXPECT_EQ(*ctx.ScalarInt(1, "v"), -3);
+  EXPECT_EQ(*ctx.ScalarInt(2, "v"), 5);
+  EXPECT_THAT(ctx.Ints(3, "v"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         "v must be of type int16, int32 or int64, but is float"));
+  EXPECT_THAT(ctx.ScalarInt(0, "v"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                              "v must be a scalar, but has shape [2]"));
+}
+
+}  // namespace
+}  // namespace gradflow

@@ -1,0 +1,77 @@
+#include "gradflow/core/parallel.h"
+
+#include <gtest/gtest.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace gradflow {
+namespace {
+
+using Block = std::pair<int64_t, int64_t>;
+
+std::vector<Block> BlocksOf(int64_t total, int64_t block_size, int threads) {
+  std::vector<Block> blocks;
+  std::mutex mutex;
+  tbb::task_arena(threads).execute([&] {
+    ParallelFor(total, block_size, [&](int64_t begin, int64_t end) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      blocks.emplace_back(begin, end);
+    });
+  });
+  std::sort(blocks.begin(), blocks.end());
+  return blocks;
+}
+
+TEST(ParallelFor, CoversTheRangeInBlocksThatDoNotDependOnThreads) {
+  for (const int threads : {1, 2, 3, 8}) {
+    EXPECT_EQ(BlocksOf(10, 4, threads), (std::vector<Block>{{0, 4}, {4, 8}, {8, 10}}));
+    EXPECT_EQ(BlocksOf(8, 4, threads), (std::vector<Block>{{0, 4}, {4, 8}}));
+    EXPECT_EQ(BlocksOf(3, 100, threads), (std::vector<Block>{{0, 3}}));
+    EXPECT_TRUE(BlocksOf(0, 4, threads).empty());
+    EXPECT_TRUE(BlocksOf(-1, 4, threads).empty());
+    EXPECT_EQ(BlocksOf(100000, 7, threads).size(), 14286u);
+  }
+}
+
+TEST(ParallelFor, TakesRangesBeyond32Bits) {
+  constexpr int64_t kTotal = int64_t{5} << 32;
+  constexpr int64_t kBlock = int64_t{3} << 31;
+  EXPECT_EQ(
+      BlocksOf(kTotal, kBlock, 2),
+      (std::vector<Block>{
+          {0, kBlock}, {kBlock, 2 * kBlock}, {2 * kBlock, 3 * kBlock}, {3 * kBlock, kTotal}}));
+  EXPECT_EQ(BlocksOf(INT64_MAX, INT64_MAX - 1, 2),
+            (std::vector<Block>{{0, INT64_MAX - 1}, {INT64_MAX - 1, INT64_MAX}}));
+}
+
+TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfThereIsOne) {
+  std::vector<int64_t> begins;
+  tbb::task_arena(1).execute(
+      [&] { ParallelFor(5, 2, [&](int64_t begin, int64_t) { begins.push_back(begin); }); });
+  EXPECT_EQ(begins, (std::vector<int64_t>{0, 2, 4}));
+}
+
+TEST(ParallelFor, Nests) {
+  std::atomic<int64_t> sum = 0;
+  tbb::task_arena(4).execute([&] {
+    ParallelFor(100, 1, [&](int64_t outer, int64_t) {
+      ParallelFor(100, 10, [&](int64_t begin, int64_t end) { sum += outer * (end - begin); });
+    });
+  });
+  EXPECT_EQ(sum, 100 * 4950);
+}
+
+TEST(BlockSizeForCost, FallsAsTheCostRises) {
+  EXPECT_GT(BlockSizeForCost(0.1), BlockSizeForCost(1));
+  EXPECT_GT(BlockSizeForCost(1), BlockSizeForCost(100));
+  EXPECT_EQ(BlockSizeForCost(1e12), 1);
+  EXPECT_GE(BlockSizeForCost(0), 1);
+}
+
+}  // namespace
+}  // namespace gradflow

@@ -1,0 +1,281 @@
+#include "gradflow/core/tensor_shape.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "gradflow/proto/tensor_shape.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kBig = int64_t{1} << 40;
+
+TensorShapeProto Proto(const std::vector<int64_t>& dims, bool unknown_rank = false) {
+  TensorShapeProto proto;
+  for (const int64_t dim : dims) proto.add_dim()->set_size(dim);
+  proto.set_unknown_rank(unknown_rank);
+  return proto;
+}
+
+TEST(TensorShape, MultipliesWithoutOverflow) {
+  const int64_t cases[][3] = {{0, 0, 0},
+                              {3, 4, 12},
+                              {kMax, 1, kMax},
+                              {kMax, 0, 0},
+                              {kMax, 2, -1},
+                              {kBig, kBig, -1},
+                              {-1, 5, -1},
+                              {5, -1, -1},
+                              {-1, 0, -1},
+                              {-3, -4, -1},
+                              {1 << 30, 1 << 30, int64_t{1} << 60}};
+  for (const auto& [a, b, product] : cases) {
+    EXPECT_EQ(MultiplyWithoutOverflow(a, b), product) << a << " * " << b;
+  }
+}
+
+TEST(TensorShape, CountsElements) {
+  const struct {
+    std::vector<int64_t> dims;
+    int64_t elements;
+    const char* text;
+  } cases[] = {
+      {{}, 1, "[]"},
+      {{0}, 0, "[0]"},
+      {{7}, 7, "[7]"},
+      {{2, 3, 4}, 24, "[2,3,4]"},
+      {{2, 0, 4}, 0, "[2,0,4]"},
+      {{kMax}, kMax, "[9223372036854775807]"},
+      // A dimension of 0 makes an empty tensor, whatever the others are.
+      {{kBig, kBig, 0}, 0, "[1099511627776,1099511627776,0]"},
+      {{0, kBig, kBig}, 0, "[0,1099511627776,1099511627776]"},
+      {{kBig, 0, kBig}, 0, "[1099511627776,0,1099511627776]"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.text);
+    ASSERT_OK_AND_ASSIGN(const TensorShape made, TensorShape::Make(c.dims));
+    for (const TensorShape& shape : {made, TensorShape(c.dims)}) {
+      EXPECT_TRUE(shape.IsValid());
+      EXPECT_EQ(shape.dims(), static_cast<int>(c.dims.size()));
+      EXPECT_EQ(shape.num_elements(), c.elements);
+      EXPECT_EQ(shape.DebugString(), c.text);
+    }
+  }
+}
+
+TEST(TensorShape, RefusesWhatIsNoShape) {
+  const struct {
+    std::vector<int64_t> dims;
+    const char* text;
+  } cases[] = {
+      {{2, -3}, "dimension -3 of shape [2,-3] is negative"},
+      {{-1}, "negative"},
+      {{0, -1}, "negative"},
+      {{kBig, kBig}, "[1099511627776,1099511627776] has more elements than a 64-bit integer"},
+      {{kMax, 2}, "more elements"},
+      {std::vector<int64_t>(kMaxDims + 1, 1), "at most 254 dimensions, but this has 255"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.text);
+    const auto refused = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.text));
+    EXPECT_THAT(TensorShape::Make(c.dims), refused);
+    EXPECT_THAT(TensorShape::Make(Proto(c.dims)), refused);
+    const TensorShape shape(c.dims);
+    EXPECT_FALSE(shape.IsValid());
+    EXPECT_EQ(shape.num_elements(), 0);
+  }
+}
+
+TEST(TensorShape, AllowsMaxDims) {
+  EXPECT_TRUE(TensorShape(std::vector<int64_t>(kMaxDims, 1)).IsValid());
+  EXPECT_THAT(TensorShape::Make(Proto(std::vector<int64_t>(kMaxDims, 1))), IsOk());
+}
+
+TEST(TensorShape, ChangesDimensions) {
+  TensorShape shape({2, 3});
+  shape.AddDim(5);
+  EXPECT_EQ(shape, TensorShape({2, 3, 5}));
+  shape.InsertDim(0, 7);
+  EXPECT_EQ(shape, TensorShape({7, 2, 3, 5}));
+  EXPECT_EQ(shape.num_elements(), 210);
+  shape.set_dim(1, 4);
+  shape.RemoveDim(0);
+  EXPECT_EQ(shape, TensorShape({4, 3, 5}));
+  EXPECT_EQ(shape.num_elements(), 60);
+  shape.AppendShape({2});
+  EXPECT_THAT(shape.dim_sizes(), ElementsAre(4, 3, 5, 2));
+  shape.set_dim(3, 0);
+  EXPECT_EQ(shape.num_elements(), 0);
+  shape.set_dim(3, 1);
+  EXPECT_EQ(shape.num_elements(), 60);
+}
+
+TEST(TensorShape, AChangeThatMakesNoShapeLastsForGood) {
+  const struct {
+    const char* what;
+    void (*change)(TensorShape* shape);
+  } cases[] = {
+      {"a negative dimension", [](TensorShape* s) { s->AddDim(-1); }},
+      {"set to a negative dimension", [](TensorShape* s) { s->set_dim(0, -7); }},
+      {"too large a product", [](TensorShape* s) { s->AddDim(kMax); }},
+      {"too large a product of two", [](TensorShape* s) { s->AppendShape({kMax / 2}); }},
+      {"an invalid shape behind", [](TensorShape* s) { s->AppendShape({-1}); }},
+      {"insertion out of range", [](TensorShape* s) { s->InsertDim(4, 1); }},
+      {"insertion before the first", [](TensorShape* s) { s->InsertDim(-1, 1); }},
+      {"removal out of range", [](TensorShape* s) { s->RemoveDim(2); }},
+      {"removal before the first", [](TensorShape* s) { s->RemoveDim(-1); }},
+      {"a dimension out of range", [](TensorShape* s) { s->set_dim(2, 1); }},
+      {"too many dimensions",
+       [](TensorShape* s) { s->AppendShape(TensorShape(std::vector<int64_t>(kMaxDims, 1))); }},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.what);
+    TensorShape shape({2, 3});
+    c.change(&shape);
+    EXPECT_FALSE(shape.IsValid());
+    EXPECT_EQ(shape.num_elements(), 0);
+    while (shape.dims() > 0) shape.RemoveDim(0);
+    EXPECT_FALSE(shape.IsValid());
+    EXPECT_NE(shape, TensorShape());
+  }
+}
+
+TEST(TensorShape, ComparesDimensions) {
+  EXPECT_EQ(TensorShape({1, 2}), TensorShape({1, 2}));
+  EXPECT_NE(TensorShape({1, 2}), TensorShape({2, 1}));
+  EXPECT_NE(TensorShape({1}), TensorShape());
+  EXPECT_TRUE(TensorShape({1, 2}).IsSameSize({1, 2}));
+  EXPECT_FALSE(TensorShape({6}).IsSameSize({2, 3}));
+}
+
+TEST(TensorShape, ProtoRoundTrips) {
+  for (const TensorShape& shape : {TensorShape(), TensorShape({0}), TensorShape({2, kBig, 3})}) {
+    TensorShapeProto proto = Proto({9, 9}, true);  // is overwritten
+    shape.AsProto(&proto);
+    EXPECT_FALSE(proto.unknown_rank());
+    ASSERT_OK_AND_ASSIGN(const TensorShape read, TensorShape::Make(proto));
+    EXPECT_EQ(read, shape);
+  }
+}
+
+TEST(TensorShape, ProtoOfUnknownRankIsRefused) {
+  EXPECT_THAT(TensorShape::Make(Proto({}, true)),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rank is unknown")));
+}
+
+TEST(PartialTensorShape, KnowsWhatItKnows) {
+  const struct {
+    PartialTensorShape shape;
+    int dims;
+    int64_t elements;
+    bool defined;
+    const char* text;
+  } cases[] = {
+      {PartialTensorShape(), -1, -1, false, "<unknown>"},
+      {PartialTensorShape({}), 0, 1, true, "[]"},
+      {PartialTensorShape({2, 3}), 2, 6, true, "[2,3]"},
+      {PartialTensorShape({2, -1}), 2, -1, false, "[2,?]"},
+      {PartialTensorShape({kBig, kBig}), 2, -1, true, "[1099511627776,1099511627776]"},
+      {PartialTensorShape::UnknownOfRank(3), 3, -1, false, "[?,?,?]"},
+      {PartialTensorShape::UnknownOfRank(0), 0, 1, true, "[]"},
+      {TensorShape({4, 0}), 2, 0, true, "[4,0]"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.text);
+    EXPECT_EQ(c.shape.dims(), c.dims);
+    EXPECT_EQ(c.shape.unknown_rank(), c.dims < 0);
+    EXPECT_EQ(c.shape.num_elements(), c.elements);
+    EXPECT_EQ(c.shape.IsFullyDefined(), c.defined);
+    EXPECT_EQ(c.shape.DebugString(), c.text);
+    TensorShape known({99});
+    EXPECT_EQ(c.shape.AsTensorShape(&known), c.elements >= 0);
+    EXPECT_EQ(known, c.elements >= 0 ? TensorShape(c.shape.dim_sizes()) : TensorShape({99}));
+  }
+}
+
+TEST(PartialTensorShape, MergesWhatIsKnown) {
+  const struct {
+    PartialTensorShape a, b, merged;
+  } cases[] = {
+      {PartialTensorShape(), {2, -1}, {2, -1}},
+      {PartialTensorShape(), PartialTensorShape({}), PartialTensorShape({})},
+      {{2, -1}, {-1, 3}, {2, 3}},
+      {{2, 3}, {2, 3}, {2, 3}},
+      {{-1, -1}, {-1, -1}, {-1, -1}},
+      {{-1, 0}, {5, -1}, {5, 0}},
+      {PartialTensorShape(), PartialTensorShape(), PartialTensorShape()},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.a.DebugString() + " and " + c.b.DebugString());
+    EXPECT_TRUE(c.a.IsCompatibleWith(c.b));
+    EXPECT_TRUE(c.b.IsCompatibleWith(c.a));
+    ASSERT_OK_AND_ASSIGN(const PartialTensorShape ab, c.a.MergeWith(c.b));
+    ASSERT_OK_AND_ASSIGN(const PartialTensorShape ba, c.b.MergeWith(c.a));
+    EXPECT_EQ(ab, c.merged);
+    EXPECT_EQ(ba, c.merged);
+  }
+}
+
+TEST(PartialTensorShape, ContradictionsDoNotMerge) {
+  const std::pair<PartialTensorShape, PartialTensorShape> cases[] = {
+      {{2, -1}, {3, -1}}, {{2}, {2, 1}}, {{0}, {1}}, {PartialTensorShape({}), {-1}}};
+  for (const auto& [a, b] : cases) {
+    EXPECT_FALSE(a.IsCompatibleWith(b));
+    EXPECT_THAT(a.MergeWith(b), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         "shapes " + a.DebugString() + " and " + b.DebugString() +
+                                             " are not compatible"));
+  }
+}
+
+TEST(PartialTensorShape, UnknownRankStaysWhenDimensionsAreAdded) {
+  PartialTensorShape shape;
+  shape.AddDim(3);
+  EXPECT_TRUE(shape.unknown_rank());
+  PartialTensorShape known({-1});
+  known.AddDim(3);
+  known.set_dim(0, 2);
+  EXPECT_EQ(known, PartialTensorShape({2, 3}));
+  EXPECT_NE(known, PartialTensorShape());
+  EXPECT_NE(PartialTensorShape(TensorShape()), PartialTensorShape());
+}
+
+TEST(PartialTensorShape, ProtoRoundTrips) {
+  for (const PartialTensorShape& shape :
+       {PartialTensorShape(), PartialTensorShape(TensorShape()), PartialTensorShape({2, -1, 0})}) {
+    TensorShapeProto proto = Proto({9}, true);  // is overwritten
+    shape.AsProto(&proto);
+    EXPECT_EQ(proto.unknown_rank(), shape.unknown_rank());
+    ASSERT_OK_AND_ASSIGN(const PartialTensorShape read, PartialTensorShape::Make(proto));
+    EXPECT_EQ(read, shape);
+  }
+}
+
+TEST(PartialTensorShape, RefusesWhatIsNoShape) {
+  const struct {
+    TensorShapeProto proto;
+    const char* text;
+  } cases[] = {
+      {Proto({-2}), "dimension -2"},
+      {Proto({kBig, -1, kBig}), "more elements"},
+      {Proto(std::vector<int64_t>(kMaxDims + 1, -1)), "at most 254 dimensions"},
+      {Proto({1}, true), "unknown rank has no dimensions, but this has 1"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(PartialTensorShape::Make(c.proto),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.text)));
+  }
+  EXPECT_THAT(PartialTensorShape::Make({kBig, kBig, 0, -1}), IsOk());
+}
+
+}  // namespace
+}  // namespace gradflow

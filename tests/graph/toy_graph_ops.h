@@ -1,0 +1,34 @@
+// A few ops for tests of graphs, in a registry of their own, so that these tests do not depend on
+// the library's ops.
+#ifndef GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_
+#define GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_
+
+#include <string>
+
+#include "gradflow/core/registry.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow::testing {
+
+//   NoOp() -> ()
+//   Const() -> (output: dtype) { value: tensor; dtype: type }
+//   Placeholder() -> (output: dtype) { dtype: type; shape: shape = <unknown> }
+//   Neg(x: T) -> (y: T) { T: {half, float, double, int32} }      no kernel for half
+//   MatMul(a: T, b: T) -> (product: T) { transpose_a: bool = false; transpose_b: bool = false;
+//                                        T: {float, double} }
+//   Pair(x: float) -> (first: float, second: float)
+//   Pack(values: N * T) -> (output: T) { N: int >= 1; T: type; axis: int = 0 }
+//   Gather(first: T, rest: N * T) -> (output: T) { N: int >= 0; T: type }
+//   IdentityN(input: T) -> (output: T) { T: list(type) >= 1 }
+//   Fill(dims: int32, value: T) -> (output: T) { T: type }       shape from the value of dims
+//   Mode(x: float) -> (y: float) { mode: {"SLOW", "FAST"}; sizes: list(int) = [1, 2] }
+//   Retired() -> (y: float)                                      deprecated since version 1000
+// All have kernels but Retired.
+const Registry& ToyGraphRegistry();
+
+// The GraphDef of `text`; fails the test if it does not parse.
+GraphDef ToyGraphDef(const std::string& text);
+
+}  // namespace gradflow::testing
+
+#endif  // GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_

@@ -1,0 +1,177 @@
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+
+#include "tests/ops/op_test_util.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+double Add(double x, double y) { return x + y; }
+double Subtract(double x, double y) { return x - y; }
+double Multiply(double x, double y) { return x * y; }
+double Divide(double x, double y) { return x / y; }
+double SquaredDifference(double x, double y) { return (x - y) * (x - y); }
+
+struct Case {
+  const char* op;
+  double (*reference)(double, double);
+  // Whether one rounding of the float64 result is that of the formula in the type.
+  bool one_operation;
+};
+const Case kCases[] = {
+    {"Add", Add, true},        {"AddV2", Add, true},
+    {"Sub", Subtract, true},   {"Mul", Multiply, true},
+    {"RealDiv", Divide, true}, {"SquaredDifference", SquaredDifference, false},
+};
+
+TEST(Arithmetic, FloatsHaveTheBitsOfTheFormula) {
+  for (const Case& c : kCases) {
+    for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
+      SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
+      const Tensor x = RandomTensor(dtype, {17, 5}, -100, 100, 1);
+      const Tensor y = RandomTensor(dtype, {17, 1}, 1, 100, 2);
+      const auto z = OpTester(c.op).Input(x).Input(y).RunOne();
+      const Tensor expected = BinaryReference(x, y, dtype, c.reference);
+      // A float64 result that is rounded to a type of half its precision or less is the correctly
+      // rounded result in that type.
+      if (c.one_operation) {
+        ExpectTensorEqual(z, expected);
+      } else {
+        ExpectClose(z, expected);
+      }
+    }
+  }
+}
+
+TEST(Arithmetic, SquaredDifferenceRoundsTwice) {
+  // The difference rounds to 1 in float; its square in double would not be 1.
+  const auto z = OpTester("SquaredDifference")
+                     .Input(AsTensor<float>({1.0f, 3}))
+                     .Input(AsTensor<float>({1e-9f, 5}))
+                     .RunOne();
+  ExpectTensorEqual(z, AsTensor<float>({1, 4}));
+}
+
+TEST(Arithmetic, HalfRoundsOnceFromFloat) {
+  // 2049 is no half: ties go to even, 2048. In float the sum is exact.
+  ExpectTensorEqual(
+      OpTester("AddV2").Input(AsTensor<half>({2048, 2048})).Input(AsTensor<half>({1, 3})).RunOne(),
+      AsTensor<half>({2048, 2052}));
+  // Beyond the largest half.
+  ExpectTensorEqual(
+      OpTester("Mul").Input(AsTensor<half>({60000})).Input(AsTensor<half>({2})).RunOne(),
+      AsTensor<half>({kInf}));
+}
+
+TEST(Arithmetic, IntegersOfEveryType) {
+  for (const Case& c :
+       {Case{"AddV2", Add, true}, {"Sub", Subtract, true}, {"Mul", Multiply, true}}) {
+    ForEachType(IntegerTypes(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(DataTypeToEnum<T>::value));
+      const Tensor x = AsTensor<T>({9, 10, 11, 7});
+      const Tensor y = AsTensor<T>({3, 1, 5, 7});
+      ExpectTensorEqual(OpTester(c.op).Input(x).Input(y).RunOne(),
+                        BinaryReference(x, y, DataTypeToEnum<T>::value, c.reference));
+    });
+  }
+}
+
+TEST(Arithmetic, SignedIntegersComputeWithNegatives) {
+  const Tensor x = AsTensor<int64_t>({-7, 7, -7});
+  const Tensor y = AsTensor<int64_t>({3, -3, -3});
+  ExpectTensorEqual(OpTester("AddV2").Input(x).Input(y).RunOne(), AsTensor<int64_t>({-4, 4, -10}));
+  ExpectTensorEqual(OpTester("Sub").Input(x).Input(y).RunOne(), AsTensor<int64_t>({-10, 10, -4}));
+  ExpectTensorEqual(OpTester("Mul").Input(x).Input(y).RunOne(), AsTensor<int64_t>({-21, -21, 21}));
+  ExpectTensorEqual(OpTester("SquaredDifference").Input(x).Input(y).RunOne(),
+                    AsTensor<int64_t>({100, 100, 16}));
+}
+
+TEST(Arithmetic, IntegersWrapAround) {
+  ForEachType(SignedIntegerTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
+    constexpr T max = std::numeric_limits<T>::max();
+    constexpr T min = std::numeric_limits<T>::min();
+    ExpectTensorEqual(
+        OpTester("AddV2").Input(AsTensor<T>({max, min})).Input(AsTensor<T>({1, min})).RunOne(),
+        AsTensor<T>({min, 0}));
+    ExpectTensorEqual(
+        OpTester("Sub").Input(AsTensor<T>({min, 0})).Input(AsTensor<T>({1, min})).RunOne(),
+        AsTensor<T>({max, min}));
+    ExpectTensorEqual(OpTester("Mul")
+                          .Input(AsTensor<T>({max, min, min}))
+                          .Input(AsTensor<T>({max, -1, min}))
+                          .RunOne(),
+                      AsTensor<T>({1, min, 0}));
+  });
+  ExpectTensorEqual(OpTester("Mul")
+                        .Input(AsTensor<uint16_t>({65535}))
+                        .Input(AsTensor<uint16_t>({65535}))
+                        .RunOne(),
+                    AsTensor<uint16_t>({1}));
+  ExpectTensorEqual(OpTester("SquaredDifference")
+                        .Input(AsTensor<int32_t>({std::numeric_limits<int32_t>::min()}))
+                        .Input(AsTensor<int32_t>({1}))
+                        .RunOne(),
+                    AsTensor<int32_t>({1}));
+}
+
+TEST(Arithmetic, ComplexNumbers) {
+  const Tensor x = AsTensor<complex64>({{1, 2}, {3, -1}});
+  const Tensor y = AsTensor<complex64>({{4, -5}, {0, 2}});
+  ExpectTensorEqual(OpTester("AddV2").Input(x).Input(y).RunOne(),
+                    AsTensor<complex64>({{5, -3}, {3, 1}}));
+  ExpectTensorEqual(OpTester("Sub").Input(x).Input(y).RunOne(),
+                    AsTensor<complex64>({{-3, 7}, {3, -3}}));
+  ExpectTensorEqual(OpTester("Mul").Input(x).Input(y).RunOne(),
+                    AsTensor<complex64>({{14, 3}, {2, 6}}));
+  ExpectClose(OpTester("RealDiv").Input(x).Input(y).RunOne(),
+              AsTensor<complex64>({{-6.0f / 41, 13.0f / 41}, {-0.5f, -1.5f}}));
+  ExpectTensorEqual(OpTester("SquaredDifference").Input(x).Input(y).RunOne(),
+                    AsTensor<complex64>({{58, 0}, {18, 0}}));
+}
+
+TEST(Arithmetic, InfinitiesNanAndSignedZeros) {
+  ExpectTensorEqual(OpTester("Sub")
+                        .Input(AsTensor<float>({kInf, kNan, 0, -0.0f}))
+                        .Input(AsTensor<float>({kInf, 1, 0, 0}))
+                        .RunOne(),
+                    AsTensor<float>({kNan, kNan, 0, -0.0f}));
+  ExpectTensorEqual(OpTester("RealDiv")
+                        .Input(AsTensor<float>({1, -1, 0, 1}))
+                        .Input(AsTensor<float>({0, 0, 0, -kInf}))
+                        .RunOne(),
+                    AsTensor<float>({kInf, -kInf, kNan, -0.0f}));
+  ExpectTensorEqual(
+      OpTester("Mul").Input(AsTensor<float>({kNan, kInf})).Input(AsTensor<float>({0, 0})).RunOne(),
+      AsTensor<float>({kNan, kNan}));
+}
+
+TEST(Add, AppendsStrings) {
+  ExpectTensorEqual(OpTester("Add")
+                        .Input(AsTensor<tstring>({"a", "", "a long one that is on the heap, "}))
+                        .Input(AsScalar<tstring>("b"))
+                        .RunOne(),
+                    AsTensor<tstring>({"ab", "b", "a long one that is on the heap, b"}));
+}
+
+TEST(RealDiv, HasNoKernelForIntegers) {
+  EXPECT_THAT(
+      OpTester("RealDiv").Input(AsTensor<int32_t>({1})).Input(AsTensor<int32_t>({0})).MakeKernel(),
+      StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("RealDiv")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

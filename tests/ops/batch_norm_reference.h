@@ -1,0 +1,125 @@
+// Batch normalisation in float64, by its definition, and tensors in every data format to try it on.
+#ifndef GRADFLOW_TESTS_OPS_BATCH_NORM_REFERENCE_H_
+#define GRADFLOW_TESTS_OPS_BATCH_NORM_REFERENCE_H_
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "tests/ops/op_test_util.h"
+
+namespace gradflow {
+namespace testing {
+
+// The sizes of a tensor, whatever the order of its dimensions. Depth is left out of 4-D formats.
+struct ImageSizes {
+  int64_t batch;
+  int64_t depth;
+  int64_t height;
+  int64_t width;
+  int64_t channels;
+
+  int64_t spatial() const { return depth * height * width; }
+  int64_t count() const { return batch * spatial(); }
+  int64_t size() const { return count() * channels; }
+  TensorShape Shape(const std::string& format) const {
+    DimVector dims;
+    for (const char c : format) {
+      dims.push_back(c == 'N'   ? batch
+                     : c == 'D' ? depth
+                     : c == 'H' ? height
+                     : c == 'W' ? width
+                                : channels);
+    }
+    return TensorShape(dims);
+  }
+};
+
+// The channel of element i.
+inline int64_t ChannelOf(const ImageSizes& sizes, const std::string& format, int64_t i) {
+  return format.back() == 'C' ? i % sizes.channels : i / sizes.spatial() % sizes.channels;
+}
+
+// A tensor of another format with the same numbers in the same places of the images.
+inline Tensor ToFormat(const Tensor& tensor, const ImageSizes& sizes, const std::string& from,
+                       const std::string& to) {
+  Tensor result(tensor.dtype(), sizes.Shape(to));
+  const bool from_last = from.back() == 'C';
+  const bool to_last = to.back() == 'C';
+  const int64_t element = DataTypeSize(tensor.dtype());
+  for (int64_t n = 0; n < sizes.batch; ++n) {
+    for (int64_t s = 0; s < sizes.spatial(); ++s) {
+      for (int64_t c = 0; c < sizes.channels; ++c) {
+        const int64_t last = (n * sizes.spatial() + s) * sizes.channels + c;
+        const int64_t first = (n * sizes.channels + c) * sizes.spatial() + s;
+        std::memcpy(
+            static_cast<char*>(result.raw_data()) + element * (to_last ? last : first),
+            static_cast<const char*>(tensor.raw_data()) + element * (from_last ? last : first),
+            element);
+      }
+    }
+  }
+  return result;
+}
+
+// Doubles as a tensor of type T, rounded.
+template <typename T>
+Tensor FromDoubles(const std::vector<double>& values, const TensorShape& shape) {
+  Tensor tensor(DataTypeToEnum<T>::value, shape);
+  for (size_t i = 0; i < values.size(); ++i) tensor.flat<T>()(i) = static_cast<T>(values[i]);
+  return tensor;
+}
+inline Tensor FromDoubles(DataType dtype, const std::vector<double>& values,
+                          const TensorShape& shape) {
+  return dtype == DT_HALF       ? FromDoubles<half>(values, shape)
+         : dtype == DT_BFLOAT16 ? FromDoubles<bfloat16>(values, shape)
+                                : FromDoubles<float>(values, shape);
+}
+
+// Mean and population variance of each channel.
+struct BatchStatistics {
+  std::vector<double> mean;
+  std::vector<double> variance;
+};
+inline BatchStatistics StatisticsOf(const std::vector<double>& x, const ImageSizes& sizes,
+                                    const std::string& format) {
+  BatchStatistics result;
+  result.mean.resize(sizes.channels);
+  result.variance.resize(sizes.channels);
+  const double count = static_cast<double>(sizes.count());
+  for (size_t i = 0; i < x.size(); ++i) result.mean[ChannelOf(sizes, format, i)] += x[i] / count;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const int64_t c = ChannelOf(sizes, format, i);
+    result.variance[c] += (x[i] - result.mean[c]) * (x[i] - result.mean[c]) / count;
+  }
+  return result;
+}
+
+inline std::vector<double> Normalise(const std::vector<double>& x, const ImageSizes& sizes,
+                                     const std::string& format, const BatchStatistics& statistics,
+                                     const std::vector<double>& scale,
+                                     const std::vector<double>& offset, double epsilon) {
+  std::vector<double> y(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    const int64_t c = ChannelOf(sizes, format, i);
+    y[i] = (x[i] - statistics.mean[c]) * scale[c] / std::sqrt(statistics.variance[c] + epsilon) +
+           offset[c];
+  }
+  return y;
+}
+
+// Sizes with one and many channels and elements, for every path through the kernels.
+inline std::vector<ImageSizes> ManySizes() {
+  return {{2, 1, 3, 3, 4},   {1, 1, 1, 1, 1},     {1, 1, 1, 1, 9},     {2, 1, 1, 1, 600},
+          {7, 1, 1, 1, 3},   {3, 1, 5, 7, 1},     {2, 1, 4, 5, 3},     {2, 1, 3, 3, 17},
+          {5, 1, 7, 7, 64},  {1, 1, 2, 3, 513},   {2, 1, 1, 2, 1030},  {3, 1, 129, 131, 2},
+          {20, 1, 4, 4, 33}, {300, 1, 15, 16, 3}, {1, 1, 400, 400, 2}, {40, 1, 60, 61, 16}};
+}
+
+}  // namespace testing
+}  // namespace gradflow
+
+#endif  // GRADFLOW_TESTS_OPS_BATCH_NORM_REFERENCE_H_

@@ -1,0 +1,522 @@
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/ops/batch_norm_reference.h"
+#include "tests/ops/op_test_util.h"
+#include "tests/ops/same_bits.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+struct Options {
+  std::string op = "FusedBatchNormV3";
+  std::string format = "NHWC";
+  bool is_training = true;
+  float epsilon = 1e-3f;
+  float factor = 1;
+};
+
+OpTester BatchNorm(const Options& options, const Tensor& x, const Tensor& scale,
+                   const Tensor& offset, const Tensor& mean, const Tensor& variance) {
+  return OpTester(options.op)
+      .Inputs({x, scale, offset, mean, variance})
+      .Attr("data_format", options.format)
+      .Attr("is_training", options.is_training)
+      .Attr("epsilon", options.epsilon)
+      .Attr("exponential_avg_factor", options.factor);
+}
+
+// Vectors of the parameters of each channel, which need no particular values.
+struct Parameters {
+  explicit Parameters(int64_t channels)
+      : scale(RandomTensor(DT_FLOAT, {channels}, 0.5, 2, 11)),
+        offset(RandomTensor(DT_FLOAT, {channels}, -1, 1, 12)),
+        mean(RandomTensor(DT_FLOAT, {channels}, -1, 1, 13)),
+        variance(RandomTensor(DT_FLOAT, {channels}, 0.5, 2, 14)) {}
+  Tensor scale;
+  Tensor offset;
+  Tensor mean;
+  Tensor variance;
+};
+
+OpTester BatchNorm(const Options& options, const Tensor& x, const Parameters& p) {
+  return BatchNorm(options, x, p.scale, p.offset, p.mean, p.variance);
+}
+
+Tensor Empty() { return Tensor(DT_FLOAT, {0}); }
+
+// ---- Values ----
+
+TEST(BatchNorm, HasKnownValues) {
+  // Channels {1, 3} and {2, 10}: means 2 and 6, variances 1 and 16.
+  const Options options = {"FusedBatchNorm", "NHWC", true, 0, 1};
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      BatchNorm(options, AsTensor<float>({1, 2, 3, 10}, {1, 2, 1, 2}), AsTensor<float>({1, 10}),
+                AsTensor<float>({0, 5}), Empty(), Empty())
+          .Run());
+  ASSERT_EQ(outputs.size(), 5u);
+  ExpectTensorEqual(outputs[0], AsTensor<float>({-1, -5, 1, 15}, {1, 2, 1, 2}));
+  ExpectTensorEqual(outputs[1], AsTensor<float>({2, 6}));
+  ExpectTensorEqual(outputs[2], AsTensor<float>({2, 32}));
+  ExpectTensorEqual(outputs[3], AsTensor<float>({2, 6}));
+  ExpectTensorEqual(outputs[4], AsTensor<float>({1, 16}));
+}
+
+TEST(BatchNorm, TrainsAsFloat64Does) {
+  for (const ImageSizes& sizes : ManySizes()) {
+    for (const std::string& format : {"NHWC", "NCHW"}) {
+      SCOPED_TRACE(sizes.Shape(format).DebugString() + format);
+      const Parameters p(sizes.channels);
+      const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), -2, 3);
+      const std::vector<double> values = AsDoubles(x);
+      const BatchStatistics expected = StatisticsOf(values, sizes, format);
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                           BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
+      ASSERT_EQ(outputs.size(), 6u);
+      const auto y = Normalise(values, sizes, format, expected, AsDoubles(p.scale),
+                               AsDoubles(p.offset), 1e-3f);
+      ExpectClose(outputs[0], FromDoubles<float>(y, x.shape()), 3e-7, 3e-7);
+      const TensorShape channels({sizes.channels});
+      const double m = static_cast<double>(sizes.count());
+      std::vector<double> corrected = expected.variance;
+      for (double& variance : corrected) variance *= m > 1 ? m / (m - 1) : 1;
+      ExpectClose(outputs[1], FromDoubles<float>(expected.mean, channels), 1e-7, 1e-8);
+      ExpectClose(outputs[2], FromDoubles<float>(corrected, channels), 1e-7, 0);
+      ExpectTensorEqual(outputs[3], outputs[1]);
+      ExpectClose(outputs[4], FromDoubles<float>(expected.variance, channels), 1e-7, 0);
+      ExpectTensorEqual(outputs[5], AsScalar<float>(0));
+    }
+  }
+}
+
+TEST(BatchNorm, InfersAsFloat64Does) {
+  for (const ImageSizes& sizes : ManySizes()) {
+    for (const std::string& format : {"NHWC", "NCHW"}) {
+      SCOPED_TRACE(sizes.Shape(format).DebugString() + format);
+      const Parameters p(sizes.channels);
+      const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), -2, 3);
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                           BatchNorm({"FusedBatchNormV2", format, false}, x, p).Run());
+      const auto y =
+          Normalise(AsDoubles(x), sizes, format, {AsDoubles(p.mean), AsDoubles(p.variance)},
+                    AsDoubles(p.scale), AsDoubles(p.offset), 1e-3f);
+      ExpectClose(outputs[0], FromDoubles<float>(y, x.shape()), 3e-7, 3e-7);
+      for (const int i : {1, 3}) ExpectTensorEqual(outputs[i], p.mean);
+      for (const int i : {2, 4}) ExpectTensorEqual(outputs[i], p.variance);
+    }
+  }
+}
+
+TEST(BatchNorm, FormatsAgree) {
+  const ImageSizes sizes = {3, 4, 5, 6, 7};
+  const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NDHWC"), -1, 5);
+  const Parameters p(7);
+  for (const bool training : {true, false}) {
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last,
+                         BatchNorm({"FusedBatchNormV3", "NDHWC", training}, x, p).Run());
+    // The three dimensions of an image are no more than a number of elements.
+    const ImageSizes flat = {3, 1, 4 * 5, 6, 7};
+    for (const std::string& format : {"NHWC", "NCHW", "NCDHW"}) {
+      SCOPED_TRACE(format);
+      const ImageSizes& same = format.size() == 5 ? sizes : flat;
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          BatchNorm({"FusedBatchNormV3", format, training}, ToFormat(x, same, "NHWC", format), p)
+              .Run());
+      ExpectClose(outputs[0], ToFormat(last[0], same, "NHWC", format), 1e-7, 3e-7);
+      for (int i = 1; i < 6; ++i) ExpectClose(outputs[i], last[i], 1e-7, 0);
+    }
+  }
+}
+
+TEST(BatchNorm, HalfAndBfloat16AreComputedInFloat) {
+  for (const ImageSizes& sizes : {ImageSizes{2, 1, 3, 3, 5}, ImageSizes{3, 1, 20, 30, 70}}) {
+    for (const std::string& format : {"NHWC", "NCHW"}) {
+      for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
+        for (const bool training : {true, false}) {
+          SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", format, training));
+          const Parameters p(sizes.channels);
+          const Tensor x = RandomTensor(dtype, sizes.Shape(format), -2, 3);
+          const Options options = {"FusedBatchNormV3", format, training};
+          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, BatchNorm(options, x, p).Run());
+          const Tensor as_float = FromDoubles<float>(AsDoubles(x), x.shape());
+          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
+                               BatchNorm(options, as_float, p).Run());
+          ExpectTensorEqual(outputs[0], FromDoubles(dtype, AsDoubles(expected[0]), x.shape()));
+          for (int i = 1; i < 6; ++i) ExpectTensorEqual(outputs[i], expected[i]);
+        }
+      }
+    }
+  }
+}
+
+// Every 16-bit pattern goes through a kernel with mean 0 and factor 1.
+TEST(BatchNorm, ConvertsEveryHalfAndBfloat16) {
+  for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
+    Tensor x(dtype, {1, 256, 256, 1});
+    auto* bits = static_cast<uint16_t*>(x.raw_data());
+    for (int i = 0; i < 65536; ++i) bits[i] = static_cast<uint16_t>(i);
+    for (const std::string& target : SimdTargets()) {
+      SCOPED_TRACE(target + DataTypeString(dtype));
+      ASSERT_TRUE(SetSimdTarget(target));
+      const Tensor zero = AsTensor<float>({0});
+      const Tensor one = AsTensor<float>({1});
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          BatchNorm({"FusedBatchNormV3", "NCHW", false, 0}, *x.Reshaped({1, 1, 256, 256}), one,
+                    AsTensor<float>({-0.0f}), zero, one)
+              .RunOnThreads(1));
+      ExpectTensorEqual(*outputs[0].Reshaped(x.shape()), x);
+    }
+  }
+  ASSERT_TRUE(SetSimdTarget(""));
+}
+
+// Rounding to 16 bits, at and around each half-way point and the ends.
+TEST(BatchNorm, RoundsToHalfAndBfloat16ToNearestEven) {
+  for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
+    Tensor x(dtype, {65536, 1, 1, 1});
+    auto* bits = static_cast<uint16_t*>(x.raw_data());
+    for (int i = 0; i < 65536; ++i) bits[i] = static_cast<uint16_t>(i);
+    const std::vector<double> values = AsDoubles(x);
+    for (const float factor : {1.5f, 0.3f, 1.0009766f, 1e-3f, 40.0f}) {
+      std::vector<double> expected;
+      for (const double value : values) expected.push_back(static_cast<float>(value) * factor);
+      for (const std::string& target : SimdTargets()) {
+        SCOPED_TRACE(absl::StrCat(target, DataTypeString(dtype), " ", factor));
+        ASSERT_TRUE(SetSimdTarget(target));
+        ASSERT_OK_AND_ASSIGN(
+            const std::vector<Tensor> outputs,
+            BatchNorm({"FusedBatchNormV3", "NHWC", false, 0}, x, AsTensor<float>({factor}),
+                      AsTensor<float>({-0.0f}), AsTensor<float>({0}), AsTensor<float>({1}))
+                .RunOnThreads(1));
+        ExpectTensorEqual(outputs[0], FromDoubles(dtype, expected, x.shape()));
+      }
+    }
+  }
+  ASSERT_TRUE(SetSimdTarget(""));
+}
+
+TEST(BatchNorm, StatisticsMayBeBfloat16) {
+  const ImageSizes sizes = {2, 1, 3, 3, 5};
+  const Tensor x = RandomTensor(DT_BFLOAT16, sizes.Shape("NHWC"), -2, 3);
+  const auto vector = [](double low, double high) {
+    return RandomTensor(DT_BFLOAT16, {5}, low, high);
+  };
+  const Tensor scale = vector(0.5, 2);
+  const Tensor offset = vector(-1, 1);
+  const Tensor mean = vector(-1, 1);
+  const Tensor variance = vector(0.5, 2);
+  for (const bool training : {true, false}) {
+    const Options options = {"FusedBatchNormV3", "NHWC", training, 1e-3f, training ? 0.5f : 1.0f};
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                         BatchNorm(options, x, scale, offset, mean, variance).Run());
+    const auto as_float = [](const Tensor& t) {
+      return FromDoubles<float>(AsDoubles(t), t.shape());
+    };
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> expected,
+        BatchNorm(options, x, as_float(scale), as_float(offset), as_float(mean), as_float(variance))
+            .Run());
+    ExpectTensorEqual(outputs[0], expected[0]);
+    for (int i = 1; i < 6; ++i) {
+      EXPECT_EQ(outputs[i].dtype(), DT_BFLOAT16);
+      ExpectTensorEqual(outputs[i],
+                        FromDoubles<bfloat16>(AsDoubles(expected[i]), expected[i].shape()));
+    }
+  }
+}
+
+// ---- Precision ----
+
+TEST(BatchNorm, LargeMeansDoNotHurt) {
+  const ImageSizes sizes = {8, 1, 40, 40, 3};
+  for (const std::string& format : {"NHWC", "NCHW"}) {
+    for (const double mean : {1e3, 1e4, -1e5}) {
+      SCOPED_TRACE(absl::StrCat(format, mean));
+      const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), mean - 1.7, mean + 1.7);
+      const std::vector<double> values = AsDoubles(x);
+      const BatchStatistics expected = StatisticsOf(values, sizes, format);
+      const Parameters p(3);
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                           BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
+      ExpectClose(outputs[3], FromDoubles<float>(expected.mean, {3}), 6e-8, 0);
+      ExpectClose(outputs[4], FromDoubles<float>(expected.variance, {3}), 1e-7, 0);
+      const auto y = Normalise(values, sizes, format, expected, AsDoubles(p.scale),
+                               AsDoubles(p.offset), 1e-3f);
+      // Better than the float mean would be: that is off by up to 4e-3 of these deviations.
+      ExpectClose(outputs[0], FromDoubles<float>(y, x.shape()), 5e-7, 5e-7);
+    }
+  }
+}
+
+TEST(BatchNorm, FirstElementMayBeFarFromTheOthers) {
+  for (const std::string& format : {"NHWC", "NCHW"}) {
+    const ImageSizes sizes = {4, 1, 50, 50, 2};
+    Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), 100, 101);
+    x.flat<float>()(0) = 1e6;
+    const BatchStatistics expected = StatisticsOf(AsDoubles(x), sizes, format);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                         BatchNorm({"FusedBatchNormV3", format}, x, Parameters(2)).Run());
+    ExpectClose(outputs[3], FromDoubles<float>(expected.mean, {2}), 1e-7, 0);
+    ExpectClose(outputs[4], FromDoubles<float>(expected.variance, {2}), 1e-7, 0);
+  }
+}
+
+TEST(BatchNorm, ConstantChannelsHaveNoVariance) {
+  const ImageSizes sizes = {4, 1, 30, 30, 3};
+  for (const std::string& format : {"NHWC", "NCHW"}) {
+    Tensor x(DT_FLOAT, sizes.Shape(format));
+    x.flat<float>().setConstant(1234.5678f);
+    const Parameters p(3);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                         BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
+    ExpectTensorEqual(outputs[3], AsTensor<float>({1234.5678f, 1234.5678f, 1234.5678f}));
+    ExpectTensorEqual(outputs[4], AsTensor<float>({0, 0, 0}));
+    for (int64_t i = 0; i < x.NumElements(); ++i) {
+      ASSERT_EQ(outputs[0].flat<float>()(i), p.offset.flat<float>()(ChannelOf(sizes, format, i)));
+    }
+  }
+}
+
+TEST(BatchNorm, OneNaNOrInfinityIsItsChannelsAlone) {
+  const ImageSizes sizes = {2, 1, 5, 5, 3};
+  for (const std::string& format : {"NHWC", "NCHW"}) {
+    for (const float bad : {kNaN, kInfinity, -kInfinity}) {
+      // The first element of channel 1, and a later one.
+      for (const int64_t place : {format == "NHWC" ? 1 : 25, format == "NHWC" ? 34 : 36}) {
+        SCOPED_TRACE(absl::StrCat(format, bad, " at ", place));
+        Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format));
+        x.flat<float>()(place) = bad;
+        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                             BatchNorm({"FusedBatchNormV3", format}, x, Parameters(3)).Run());
+        for (int64_t c = 0; c < 3; ++c) {
+          EXPECT_EQ(std::isfinite(outputs[3].flat<float>()(c)), c != 1);
+          EXPECT_EQ(std::isnan(outputs[4].flat<float>()(c)), c == 1);
+        }
+        ExpectTensorEqual(outputs[3].Slice(1, 2), AsTensor<float>({bad}));
+        for (int64_t i = 0; i < x.NumElements(); ++i) {
+          EXPECT_EQ(std::isnan(outputs[0].flat<float>()(i)), ChannelOf(sizes, format, i) == 1);
+        }
+      }
+    }
+  }
+}
+
+// ---- Running statistics ----
+
+TEST(BatchNorm, MixesRunningStatistics) {
+  const ImageSizes sizes = {2, 1, 3, 3, 4};
+  const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"), -2, 3);
+  const Parameters p(4);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> batch, BatchNorm({}, x, p).Run());
+  for (const float factor : {0.0f, 0.1f, 0.99f}) {
+    SCOPED_TRACE(factor);
+    for (const std::string& op : {"FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNorm"}) {
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                           BatchNorm({op, "NHWC", true, 1e-3f, factor}, x, p).Run());
+      const auto mixed = [&](const Tensor& running, const Tensor& fresh) {
+        std::vector<double> values;
+        for (int c = 0; c < 4; ++c) {
+          values.push_back((1.0 - factor) * running.flat<float>()(c) +
+                           factor * fresh.flat<float>()(c));
+        }
+        return FromDoubles<float>(values, {4});
+      };
+      ExpectClose(outputs[1], mixed(p.mean, batch[1]), 3e-7, 0);
+      ExpectClose(outputs[2], mixed(p.variance, batch[2]), 3e-7, 0);
+      for (const int i : {0, 3, 4}) ExpectTensorEqual(outputs[i], batch[i]);
+    }
+  }
+}
+
+TEST(BatchNorm, RunningStatisticsMayHaveAnyLengthInTraining) {
+  const ImageSizes sizes = {2, 1, 3, 3, 4};
+  const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"), -2, 3);
+  const Parameters p(4);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected, BatchNorm({}, x, p).Run());
+  for (const int64_t length : {0, 1, 4, 7}) {
+    const Tensor any = RandomTensor(DT_FLOAT, {length});
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                         BatchNorm({}, x, p.scale, p.offset, any, any).Run());
+    for (int i = 0; i < 6; ++i) ExpectTensorEqual(outputs[i], expected[i]);
+  }
+}
+
+TEST(BatchNorm, OneElementHasNoCorrection) {
+  const Tensor x = AsTensor<float>({5, -7}, {1, 1, 1, 2});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, BatchNorm({}, x, Parameters(2)).Run());
+  ExpectTensorEqual(outputs[0].flat<float>()(0) == Parameters(2).offset.flat<float>()(0)
+                        ? outputs[1]
+                        : outputs[2],
+                    AsTensor<float>({5, -7}));
+  ExpectTensorEqual(outputs[2], AsTensor<float>({0, 0}));
+}
+
+// ---- Nothing to do ----
+
+TEST(BatchNorm, EmptyBatchHasNoStatistics) {
+  for (const bool training : {true, false}) {
+    for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
+      const Tensor x(DT_FLOAT, shape);
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          BatchNorm({"FusedBatchNormV3", "NHWC", training}, x, Parameters(2)).Run());
+      ExpectTensorEqual(outputs[0], x);
+      ExpectTensorEqual(outputs[1], AsTensor<float>({kNaN, kNaN}));
+      ExpectTensorEqual(outputs[2], AsTensor<float>({kNaN, kNaN}));
+      ExpectTensorEqual(outputs[3], AsTensor<float>({0, 0}));
+      ExpectTensorEqual(outputs[4], AsTensor<float>({0, 0}));
+    }
+  }
+}
+
+TEST(BatchNorm, NoChannelsHaveNothing) {
+  for (const std::string& format : {"NHWC", "NCHW"}) {
+    const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
+    for (const bool training : {true, false}) {
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          BatchNorm({"FusedBatchNormV2", format, training}, x, Parameters(0)).Run());
+      ExpectTensorEqual(outputs[0], x);
+      for (int i = 1; i < 5; ++i) ExpectTensorEqual(outputs[i], Empty());
+    }
+  }
+}
+
+TEST(BatchNorm, HugeEmptyTensorsAreEmpty) {
+  const Tensor x(DT_FLOAT, {0, int64_t{1} << 31, int64_t{1} << 31, 2});
+  if (!x.shape().IsValid()) GTEST_SKIP() << "the shape itself is refused";
+  EXPECT_OK(BatchNorm({}, x, Parameters(2)).Run());
+}
+
+// ---- The same bits everywhere ----
+
+TEST(BatchNorm, HasTheSameBitsOnAllThreadsAndTargets) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 40; ++round) {
+    const int64_t channels = 1 + random() % (round % 4 == 0 ? 1500 : 70);
+    const int64_t batch = 1 + random() % 9;
+    const int64_t area = (round % 8 == 1 ? 1500000 : 60000) / (channels * batch) + 1;
+    const int64_t height = 1 + random() % static_cast<int64_t>(std::sqrt(area) + 1);
+    const ImageSizes sizes = {batch, 1, height, area / height + 1, channels};
+    const std::string format = round % 2 == 0 ? "NHWC" : "NCHW";
+    const DataType dtype = round % 3 == 0 ? DT_FLOAT : round % 3 == 1 ? DT_HALF : DT_BFLOAT16;
+    SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, DataTypeString(dtype)));
+    const Tensor x = RandomTensor(dtype, sizes.Shape(format), -3, 30, round);
+    const Parameters p(channels);
+    for (const bool training : {true, false}) {
+      OpTester tester = BatchNorm({"FusedBatchNormV3", format, training}, x, p);
+      ExpectSameBitsEverywhere(tester);
+    }
+  }
+}
+
+// ---- Errors ----
+
+struct ErrorCase {
+  const char* what;
+  OpTester tester;
+  const char* error;
+};
+
+void ExpectErrors(std::vector<ErrorCase> cases) {
+  for (ErrorCase& c : cases) {
+    SCOPED_TRACE(c.what);
+    EXPECT_THAT(c.tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+    EXPECT_THAT(c.tester.InferShapes(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+  }
+}
+
+TEST(BatchNorm, RejectsBadShapes) {
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 3, 5, 4});
+  const Tensor x5 = RandomTensor(DT_FLOAT, {2, 3, 5, 6, 4});
+  const Parameters p(4);
+  const Tensor three = Iota<float>({3});
+  const Options infer = {"FusedBatchNormV3", "NHWC", false};
+  const Options nchw = {"FusedBatchNormV2", "NCHW", true};
+  const Options mixing = {"FusedBatchNormV3", "NHWC", true, 1e-3f, 0.5f};
+  ExpectErrors({
+      {"rank 2", BatchNorm({}, RandomTensor(DT_FLOAT, {2, 4}), p),
+       "x has shape [2,4], expected rank 4 (NHWC)"},
+      {"rank 5", BatchNorm({}, x5, p), "x has shape [2,3,5,6,4], expected rank 4 (NHWC)"},
+      {"rank 4", BatchNorm({"FusedBatchNormV3", "NCDHW"}, x, p),
+       "x has shape [2,3,5,4], expected rank 5 (NCDHW)"},
+      {"scale", BatchNorm({}, x, three, p.offset, p.mean, p.variance),
+       "scale has shape [3], expected [4] (the channels of x [2,3,5,4], NHWC)"},
+      {"NCHW", BatchNorm(nchw, x, p),
+       "scale has shape [4], expected [3] (the channels of x [2,3,5,4], NCHW)"},
+      {"matrix", BatchNorm({}, x, RandomTensor(DT_FLOAT, {4, 1}), p.offset, p.mean, p.variance),
+       "scale has shape [4,1], expected [4]"},
+      {"scalar", BatchNorm({}, x, p.scale, AsScalar<float>(1), p.mean, p.variance),
+       "offset has shape [], expected [4]"},
+      {"mean", BatchNorm(infer, x, p.scale, p.offset, three, p.variance),
+       "mean has shape [3], expected [4]"},
+      {"variance", BatchNorm(infer, x, p.scale, p.offset, p.mean, Empty()),
+       "variance has shape [0], expected [4]"},
+      {"mixed mean", BatchNorm(mixing, x, p.scale, p.offset, Empty(), p.variance),
+       "mean has shape [0], expected [4]"},
+      {"unused, but no vector", BatchNorm({}, x, p.scale, p.offset, p.mean, x),
+       "variance has shape [2,3,5,4], expected [-1] (a vector"},
+  });
+}
+
+TEST(BatchNorm, RejectsBadAttributes) {
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 3, 5, 4});
+  const Parameters p(4);
+  for (const float epsilon : {-1e-6f, kNaN, kInfinity}) {
+    OpTester tester = BatchNorm({"FusedBatchNormV3", "NHWC", true, epsilon}, x, p);
+    const auto error =
+        StatusIs(kInvalidArgument, HasSubstr("expected a finite number that is not negative"));
+    EXPECT_THAT(tester.MakeKernel(), error);
+    EXPECT_THAT(tester.InferShapes(), error);
+  }
+  EXPECT_THAT(BatchNorm({"FusedBatchNormV3", "NHCW"}, x, p).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("data_format")));
+  EXPECT_THAT(BatchNorm({"FusedBatchNormV2", "NDHWC"}, x, p).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("data_format")));
+}
+
+// CVE-2021-29555 and CVE-2021-29583.
+TEST(BatchNorm, SurvivesTheInputsOfAdvisories) {
+  const Options options = {"FusedBatchNorm", "NHWC", false, 0, 0};
+  const Tensor no_channels(DT_FLOAT, {1, 1, 1, 0});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                       BatchNorm(options, no_channels, Parameters(0)).Run());
+  ExpectTensorEqual(outputs[0], no_channels);
+  Tensor x(DT_FLOAT, {10, 10, 10, 6});
+  x.flat<float>().setZero();
+  const Tensor zero = AsTensor<float>({0});
+  ExpectErrors({
+      {"CVE-2021-29583 (a)", BatchNorm(options, x, zero, zero, zero, zero),
+       "scale has shape [1], expected [6] (the channels of x [10,10,10,6], NHWC)"},
+      {"CVE-2021-29583 (b)",
+       BatchNorm(options, RandomTensor(DT_FLOAT, {10, 10, 10, 1}), Parameters(0)),
+       "scale has shape [0], expected [1]"},
+  });
+}
+
+TEST(BatchNorm, HasNoKernelForOtherTypes) {
+  EXPECT_THAT(
+      BatchNorm({"FusedBatchNorm"}, RandomTensor(DT_HALF, {1, 1, 1, 1}), RandomTensor(DT_HALF, {1}),
+                RandomTensor(DT_HALF, {1}), RandomTensor(DT_HALF, {1}), RandomTensor(DT_HALF, {1}))
+          .Run(),
+      StatusIs(kInvalidArgument, HasSubstr("T")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,199 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "tests/ops/op_test_util.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
+
+OpTester Cast(const Tensor& x, DataType to, bool truncate = false) {
+  return OpTester("Cast").Input(x).Attr("DstT", to).Attr("Truncate", truncate);
+}
+
+template <typename T>
+constexpr bool kIsInteger = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+
+// Values at and around the edges of all types, as far as T has them.
+template <typename T>
+std::vector<T> Samples() {
+  std::vector<T> samples;
+  if constexpr (std::is_same_v<T, bool>) {
+    samples = {false, true};
+  } else if constexpr (kIsInteger<T>) {
+    for (const int bits : {0, 1, 7, 8, 11, 15, 16, 24, 31, 32, 53, 63}) {
+      for (const int64_t off : {-1, 0, 1}) {
+        const uint64_t value = (uint64_t{1} << bits) + static_cast<uint64_t>(off);
+        samples.push_back(static_cast<T>(value));
+        samples.push_back(static_cast<T>(-value));
+      }
+    }
+    samples.push_back(std::numeric_limits<T>::min());
+    samples.push_back(std::numeric_limits<T>::max());
+  } else if constexpr (kIsComplex<T>) {
+    for (const auto real : Samples<typename T::value_type>()) samples.emplace_back(real, 7);
+    samples.emplace_back(0, 1);
+  } else {
+    for (const double value :
+         {0.0,    0.3,       0.5,   1.0,     1.5,          2.5,    126.9,  127.5,  128.0,
+          128.9,  255.9,     256.0, 32767.5, 32768.,       65504., 65519., 65520., 65536.,
+          1e5,    16777217., 2.2e9, 4.3e9,   0x1p31,       0x1p32, 0x1p53, 0x1p62, 0x1p63,
+          0x1p64, 1e25,      1e-8,  1e-40,   3.4028235e38, 1e300,  1e-310}) {
+      samples.push_back(static_cast<T>(value));
+      samples.push_back(static_cast<T>(-value));
+    }
+    for (const float value : {kInf, -kInf, kNan}) samples.push_back(static_cast<T>(value));
+  }
+  return samples;
+}
+
+// What an element of type To should be, by way of long double, which holds every element exactly.
+template <typename To>
+To Expected(long double value, bool from_integer) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != 0;
+  } else if constexpr (kIsComplex<To>) {
+    return To(Expected<typename To::value_type>(value, from_integer), 0);
+  } else if constexpr (kIsInteger<To>) {
+    if (from_integer) return static_cast<To>(static_cast<__int128>(value));
+    if (std::isnan(value)) return 0;
+    const long double low = std::numeric_limits<To>::min();
+    const long double high = std::numeric_limits<To>::max();
+    return value <= low    ? std::numeric_limits<To>::min()
+           : value >= high ? std::numeric_limits<To>::max()
+                           : static_cast<To>(value);
+  } else if constexpr (kIsFloat16<To>) {
+    return To(static_cast<float>(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+TEST(Cast, ConvertsEveryTypeToEveryOther) {
+  ForEachType(CastTypes(), [](auto from_tag) {
+    using From = typename decltype(from_tag)::type;
+    constexpr DataType kFrom = DataTypeToEnum<From>::value;
+    const std::vector<From> samples = Samples<From>();
+    Tensor x(kFrom, {static_cast<int64_t>(samples.size())});
+    std::vector<long double> values;
+    for (size_t i = 0; i < samples.size(); ++i) {
+      x.flat<From>()(i) = samples[i];
+      if constexpr (kIsComplex<From>) {
+        values.push_back(From(samples[i]).real());
+      } else {
+        values.push_back(static_cast<long double>(From(samples[i])));
+      }
+    }
+    const bool from_integer = kIsInteger<From> || std::is_same_v<From, bool>;
+    ForEachType(CastTypes(), [&](auto to_tag) {
+      using To = typename decltype(to_tag)::type;
+      constexpr DataType kTo = DataTypeToEnum<To>::value;
+      SCOPED_TRACE(absl::StrCat(DataTypeString(kFrom), " to ", DataTypeString(kTo)));
+      Tensor expected(kTo, x.shape());
+      for (size_t i = 0; i < values.size(); ++i) {
+        expected.flat<To>()(i) = Expected<To>(values[i], from_integer);
+      }
+      // From one complex type to the other the imaginary part stays too.
+      if constexpr (kIsComplex<From> && kIsComplex<To>) {
+        for (size_t i = 0; i < samples.size(); ++i) {
+          expected.flat<To>()(i) = To(expected.flat<To>()(i).real(), From(samples[i]).imag());
+        }
+        const Tensor parts = Cast(x, kTo).RunOne().value();
+        EXPECT_EQ(AsDoubles(parts).size(), 2 * samples.size());
+        for (size_t i = 0; i < samples.size(); ++i) {
+          EXPECT_EQ(parts.flat<To>()(i).imag(), expected.flat<To>()(i).imag());
+        }
+      } else {
+        ExpectTensorEqual(Cast(x, kTo).RunOne(), expected);
+      }
+    });
+  });
+}
+
+TEST(Cast, KeepsInt64Exact) {
+  const int64_t odd = (int64_t{1} << 62) + 1;
+  ExpectTensorEqual(Cast(AsTensor<int64_t>({odd, -odd}), DT_UINT64).RunOne(),
+                    AsTensor<uint64_t>({static_cast<uint64_t>(odd), -static_cast<uint64_t>(odd)}));
+  ExpectTensorEqual(Cast(AsTensor<uint64_t>({UINT64_MAX}), DT_INT64).RunOne(),
+                    AsTensor<int64_t>({-1}));
+  ExpectTensorEqual(Cast(AsTensor<uint64_t>({UINT64_MAX}), DT_DOUBLE).RunOne(),
+                    AsTensor<double>({0x1p64}));
+}
+
+TEST(Cast, SaturatesWhatDoesNotFit) {
+  ExpectTensorEqual(
+      Cast(AsTensor<float>({3e9f, -3e9f, kInf, -kInf, kNan, -1.9f}), DT_INT32).RunOne(),
+      AsTensor<int32_t>({INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, -1}));
+  ExpectTensorEqual(Cast(AsTensor<float>({-5, 300, 255.5f, kNan}), DT_UINT8).RunOne(),
+                    AsTensor<uint8_t>({0, 255, 255, 0}));
+  ExpectTensorEqual(Cast(AsTensor<int32_t>({-1, 300}), DT_UINT8).RunOne(),
+                    AsTensor<uint8_t>({255, 44}));
+}
+
+TEST(Cast, TruncatesMantissasIfAsked) {
+  // 1 + 2^-8 + 2^-9 is over half-way between two bfloat16 values, 1 and 1 + 2^-7.
+  const float value = 1 + 0x1p-8f + 0x1p-9f;
+  const Tensor x = AsTensor<float>({value, -value, kInf, kNan, 0});
+  ExpectTensorEqual(Cast(x, DT_BFLOAT16).RunOne(),
+                    AsTensor<bfloat16>({1 + 0x1p-7f, -1 - 0x1p-7f, kInf, kNan, 0}));
+  ExpectTensorEqual(Cast(x, DT_BFLOAT16, true).RunOne(),
+                    AsTensor<bfloat16>({1, -1, kInf, kNan, 0}));
+  const double precise = 1 + 0x1p-11 + 0x1p-12;
+  ExpectTensorEqual(Cast(AsTensor<double>({precise}), DT_HALF).RunOne(),
+                    AsTensor<half>({1 + 0x1p-10f}));
+  ExpectTensorEqual(Cast(AsTensor<double>({precise}), DT_HALF, true).RunOne(), AsTensor<half>({1}));
+  ExpectTensorEqual(Cast(AsTensor<double>({1 + 0x1.8p-24}), DT_FLOAT, true).RunOne(),
+                    AsTensor<float>({1}));
+  ExpectTensorEqual(
+      Cast(AsTensor<complex128>({{1 + 0x1.8p-24, -1 - 0x1.8p-24}}), DT_COMPLEX64, true).RunOne(),
+      AsTensor<complex64>({{1, -1}}));
+  // Integers, and floats that become wider, are as without it.
+  ExpectTensorEqual(Cast(AsTensor<int32_t>({257}), DT_BFLOAT16, true).RunOne(),
+                    AsTensor<bfloat16>({256}));
+  ExpectTensorEqual(Cast(AsTensor<half>({0.1f}), DT_DOUBLE, true).RunOne(),
+                    AsTensor<double>({float{half(0.1f)}}));
+}
+
+TEST(Cast, TruncationKeepsNanWhoseMantissaIsLow) {
+  const uint32_t bits = 0x7f800001;
+  float nan;
+  std::memcpy(&nan, &bits, sizeof(nan));
+  ExpectTensorEqual(Cast(AsTensor<float>({nan}), DT_BFLOAT16, true).RunOne(),
+                    AsTensor<bfloat16>({kNan}));
+}
+
+TEST(Cast, ConvertsLargeAndEmptyTensors) {
+  const Tensor x = Iota<int32_t>({301, 333});
+  ExpectTensorEqual(Cast(x, DT_DOUBLE).RunOne(), Iota<double>({301, 333}));
+  ExpectTensorEqual(Cast(Tensor(DT_FLOAT, {0, 2}), DT_INT8).RunOne(), Tensor(DT_INT8, {0, 2}));
+  ExpectTensorEqual(Cast(AsScalar<bool>(true), DT_HALF).RunOne(), AsScalar<half>(1));
+}
+
+TEST(Cast, PassesOnWhatHasTheTypeAlready) {
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor x = DistinctTensor(dtype, {3});
+    ASSERT_OK_AND_ASSIGN(const Tensor y, Cast(x, dtype).RunOne());
+    ExpectTensorEqual(y, x);
+    EXPECT_EQ(y.raw_data(), x.raw_data());
+  }
+}
+
+TEST(Cast, HasNoKernelForOtherTypes) {
+  EXPECT_THAT(Cast(AsTensor<tstring>({"1"}), DT_FLOAT).Run(),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("DstT = float; SrcT = string")));
+  EXPECT_THAT(Cast(AsTensor<qint8>({1}), DT_FLOAT).Run(),
+              StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

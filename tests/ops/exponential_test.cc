@@ -1,0 +1,124 @@
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <string>
+
+#include "tests/ops/op_test_util.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+struct Case {
+  const char* op;
+  double (*reference)(double);
+  double low;
+  double high;
+};
+// In long double, so that the reference is right to the last bit of a double.
+const Case kCases[] = {
+    {"Exp", [](double x) { return static_cast<double>(std::exp(static_cast<long double>(x))); },
+     -10, 10},
+    {"Log", [](double x) { return static_cast<double>(std::log(static_cast<long double>(x))); },
+     1e-6, 100},
+    {"Tanh", [](double x) { return static_cast<double>(std::tanh(static_cast<long double>(x))); },
+     -5, 5},
+    {"Sigmoid",
+     [](double x) { return static_cast<double>(1 / (1 + std::exp(-static_cast<long double>(x)))); },
+     -20, 20},
+};
+
+TEST(Exponential, FloatsAreCorrectlyRounded) {
+  for (const Case& c : kCases) {
+    for (const DataType dtype : {DT_FLOAT, DT_BFLOAT16}) {
+      SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
+      const Tensor x = RandomTensor(dtype, {2003}, c.low, c.high);
+      ExpectTensorEqual(OpTester(c.op).Input(x).RunOne(), UnaryReference(x, c.reference));
+    }
+  }
+}
+
+TEST(Exponential, DoublesAndHalvesAreRightToTheLastPlaces) {
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.op);
+    const Tensor x = RandomTensor(DT_DOUBLE, {501}, c.low, c.high);
+    ExpectClose(OpTester(c.op).Input(x).RunOne(), UnaryReference(x, c.reference), 1e-15, 0);
+    const Tensor h = RandomTensor(DT_HALF, {501}, std::max(c.low, -9.0), std::min(c.high, 9.0));
+    ExpectClose(OpTester(c.op).Input(h).RunOne(), UnaryReference(h, c.reference), 1e-3, 1e-7);
+  }
+}
+
+// The same element gives the same bits wherever it lies in a tensor.
+TEST(Exponential, DoesNotDependOnThePosition) {
+  const Tensor x = RandomTensor(DT_FLOAT, {70001}, -3, 3);
+  for (const Case& c : kCases) {
+    SCOPED_TRACE(c.op);
+    const Tensor positive = UnaryReference(x, [](double v) { return std::fabs(v) + 0.5; });
+    const auto whole = OpTester(c.op).Input(positive).RunOne();
+    const auto part = OpTester(c.op).Input(positive.Slice(31, 69999)).RunOne();
+    ASSERT_OK(whole);
+    ExpectTensorEqual(part, whole->Slice(31, 69999));
+  }
+}
+
+TEST(Exponential, SpecialValues) {
+  const Tensor x = AsTensor<float>({kInf, -kInf, kNan, 0, -0.0f, 1000, -1000});
+  ExpectTensorEqual(OpTester("Exp").Input(x).RunOne(),
+                    AsTensor<float>({kInf, 0, kNan, 1, 1, kInf, 0}));
+  ExpectTensorEqual(OpTester("Log").Input(x.Slice(0, 5)).RunOne(),
+                    AsTensor<float>({kInf, kNan, kNan, -kInf, -kInf}));
+  ExpectTensorEqual(OpTester("Tanh").Input(x).RunOne(),
+                    AsTensor<float>({1, -1, kNan, 0, -0.0f, 1, -1}));
+  ExpectTensorEqual(OpTester("Sigmoid").Input(x).RunOne(),
+                    AsTensor<float>({1, 0, kNan, 0.5f, 0.5f, 1, 0}));
+}
+
+TEST(Sigmoid, KeepsTheDigitsOfSmallResults) {
+  ExpectClose(OpTester("Sigmoid").Input(AsTensor<double>({-700, -40, 40, 750, -750})).RunOne(),
+              AsTensor<double>({std::exp(-700.0), std::exp(-40.0), 1, 1, 0}), 1e-14, 1e-320);
+  // A subnormal float.
+  ExpectTensorEqual(OpTester("Sigmoid").Input(AsTensor<float>({-100})).RunOne(),
+                    AsTensor<float>({static_cast<float>(std::exp(-100.0))}));
+}
+
+TEST(Exponential, ComplexNumbers) {
+  using C = complex128;
+  const Tensor x = AsTensor<C>({{0.5, 2}, {-1, -0.25}, {800, 1}, {-800, 1}});
+  const auto reference = [&](C (*f)(C), int n) {
+    Tensor y(DT_COMPLEX128, {n});
+    for (int i = 0; i < n; ++i) y.vec<C>()(i) = f(x.vec<C>()(i));
+    return y;
+  };
+  ExpectClose(
+      OpTester("Exp").Input(x.Slice(0, 2)).RunOne(),
+      reference([](C z) { return std::exp(z.real()) * C(cos(z.imag()), sin(z.imag())); }, 2));
+  ExpectClose(OpTester("Log").Input(x.Slice(0, 2)).RunOne(),
+              reference([](C z) { return C(std::log(std::abs(z)), std::arg(z)); }, 2));
+  ExpectClose(OpTester("Tanh").Input(x.Slice(0, 2)).RunOne(),
+              reference([](C z) { return std::sinh(z) / std::cosh(z); }, 2));
+  ExpectClose(OpTester("Sigmoid").Input(x).RunOne(), reference(
+                                                         [](C z) {
+                                                           if (std::abs(z.real()) > 100)
+                                                             return C(z.real() > 0 ? 1 : 0);
+                                                           return 1.0 / (1.0 + std::exp(-z));
+                                                         },
+                                                         4));
+}
+
+TEST(Exponential, RefusesIntegers) {
+  for (const Case& c : kCases) {
+    EXPECT_THAT(OpTester(c.op).Input(AsTensor<int32_t>({1})).MakeKernel(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")))
+        << c.op;
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,137 @@
+#include "tests/ops/op_test_util.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
+
+OpTester Gather(const Tensor& params, const Tensor& indices, int64_t axis, int batch_dims = 0) {
+  return OpTester("GatherV2")
+      .Input(params)
+      .Input(indices)
+      .Input(AsScalar<int64_t>(axis))
+      .Attr("batch_dims", batch_dims);
+}
+
+TEST(GatherV2, PicksAlongEveryAxisInEveryType) {
+  const std::vector<int32_t> picks = {1, 0, 1, 1, 0, 0};
+  const Tensor indices = AsTensor<int32_t>(picks, {3, 2});
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor params = DistinctTensor(dtype, {2, 3, 4});
+    for (int axis = -3; axis < 3; ++axis) {
+      SCOPED_TRACE(axis);
+      const int d = axis < 0 ? axis + 3 : axis;
+      TensorShape shape = params.shape();
+      shape.set_dim(d, 3);
+      shape.InsertDim(d + 1, 2);
+      ExpectTensorEqual(Gather(params, indices, axis).RunOne(),
+                        Rearranged(params, shape, [&](std::vector<int64_t> index) {
+                          const int64_t pick = picks[index[d] * 2 + index[d + 1]];
+                          index.erase(index.begin() + d);
+                          index[d] = pick;
+                          return (index[0] * 3 + index[1]) * 4 + index[2];
+                        }));
+    }
+  }
+}
+
+TEST(GatherV2, TakesIndicesOfEveryType) {
+  const Tensor params = AsTensor<float>({10, 11, 12});
+  const Tensor expected = AsTensor<float>({12, 10});
+  ExpectTensorEqual(Gather(params, AsTensor<int16_t>({2, 0}), 0).RunOne(), expected);
+  ExpectTensorEqual(Gather(params, AsTensor<int32_t>({2, 0}), 0).RunOne(), expected);
+  ExpectTensorEqual(Gather(params, AsTensor<int64_t>({2, 0}), 0).RunOne(), expected);
+  ExpectTensorEqual(Gather(params, AsScalar<int64_t>(1), 0).RunOne(), AsScalar<float>(11));
+}
+
+TEST(GatherV2, PicksWithinBatches) {
+  // params[b, i, :], indices[b, k] -> output[b, k, :]
+  const Tensor params = Iota<float>({2, 3, 2});
+  const Tensor indices = AsTensor<int32_t>({2, 0, 1, 1}, {2, 2});
+  const Tensor expected = AsTensor<float>({4, 5, 0, 1, 8, 9, 8, 9}, {2, 2, 2});
+  ExpectTensorEqual(Gather(params, indices, 1, 1).RunOne(), expected);
+  ExpectTensorEqual(Gather(params, indices, 1, -1).RunOne(), expected);
+  // Behind the batch, another dimension before the axis: params[b, o, i].
+  ExpectTensorEqual(Gather(params, AsTensor<int32_t>({1, 0}, {2, 1}), 2, 1).RunOne(),
+                    AsTensor<float>({1, 3, 5, 6, 8, 10}, {2, 3, 1}));
+  // All dimensions of the indices are batch.
+  ExpectTensorEqual(Gather(params, AsTensor<int32_t>({2, 1}), 1, 1).RunOne(),
+                    AsTensor<float>({4, 5, 8, 9}, {2, 2}));
+}
+
+TEST(GatherV2, PicksFromLargeAndEmptyTensors) {
+  std::vector<int64_t> picks;
+  for (int64_t i = 0; i < 2000; ++i) picks.push_back(i * 7919 % 3000);
+  const Tensor params = Iota<int32_t>({3000, 64});
+  ExpectTensorEqual(
+      Gather(params, AsTensor<int64_t>(picks), 0).RunOne(),
+      Rearranged(params, {2000, 64}, [&](auto& index) { return picks[index[0]] * 64 + index[1]; }));
+  ExpectTensorEqual(Gather(params, AsTensor<int64_t>({}), 0).RunOne(), Tensor(DT_INT32, {0, 64}));
+  ExpectTensorEqual(Gather(Tensor(DT_FLOAT, {2, 0}), AsTensor<int32_t>({1}), 0).RunOne(),
+                    Tensor(DT_FLOAT, {1, 0}));
+}
+
+TEST(GatherV2, RejectsIndicesOutOfRange) {
+  const Tensor params = Iota<float>({3, 2});
+  const struct {
+    Tensor params;
+    Tensor indices;
+    const char* error;
+  } cases[] = {
+      {params, AsTensor<int32_t>({0, 1, 2, 5}, {2, 2}), "indices[1,1] = 5 is not in [0, 3)"},
+      {params, AsTensor<int64_t>({-1}), "indices[0] = -1 is not in [0, 3)"},
+      {params, AsScalar<int64_t>(INT64_MAX), "indices = 9223372036854775807 is not in [0, 3)"},
+      {Tensor(DT_FLOAT, {0, 2}), AsTensor<int32_t>({0}), "indices[0] = 0 is not in [0, 0)"},
+      {Tensor(DT_FLOAT, {3, 0}), AsTensor<int32_t>({3}), "indices[0] = 3 is not in [0, 3)"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(Gather(c.params, c.indices, 0).Run(), StatusIs(kInvalidArgument, c.error));
+  }
+}
+
+TEST(GatherV2, RejectsBadArguments) {
+  const Tensor params = Iota<float>({2, 3});
+  const Tensor indices = AsTensor<int32_t>({0, 1}, {2, 1});
+  const struct {
+    OpTester tester;
+    const char* error;
+  } cases[] = {
+      {Gather(params, indices, 2), "axis 2 is out of range [-2, 2)"},
+      {Gather(params, indices, 1, 3), "batch_dims 3 is out of range [-2, 2]"},
+      {Gather(params, indices, 0, 1), "batch_dims 1 must be at most axis 0"},
+      {Gather(Iota<float>({3, 3}), indices, 1, 1),
+       "params, of shape [3,3], and indices, of shape [2,1], must agree in the first 1 dimensions"},
+      {Gather(AsScalar<float>(1), indices, 0), "params must"},
+  };
+  for (const auto& c : cases) {
+    OpTester tester = c.tester;
+    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+    EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+  }
+  EXPECT_THAT(OpTester("GatherV2").Input(params).Input(indices).Input(AsTensor<int32_t>({0})).Run(),
+              StatusIs(kInvalidArgument, "axis must be a scalar, but has shape [1]"));
+}
+
+TEST(GatherV2, InfersWhatIsKnown) {
+  EXPECT_THAT(OpTester("GatherV2")
+                  .UnknownInput(DT_FLOAT, {-1, 3, 4})
+                  .UnknownInput(DT_INT32, {5, -1})
+                  .Input(AsScalar<int32_t>(1))
+                  .Attr("batch_dims", 1)
+                  .InferShape(),
+              ShapeIs("[5,?,4]"));
+  EXPECT_THAT(OpTester("GatherV2")
+                  .UnknownInput(DT_FLOAT, {2, 3})
+                  .UnknownInput(DT_INT32, {5})
+                  .UnknownInput(DT_INT32)
+                  .InferShape(),
+              ShapeIs("[?,?]"));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,52 @@
+#include <cstring>
+
+#include "tests/ops/op_test_util.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Logical, TruthTables) {
+  const Tensor x = AsTensor<bool>({false, true}, {2, 1});
+  const Tensor y = AsTensor<bool>({false, true});
+  ExpectTensorEqual(OpTester("LogicalAnd").Input(x).Input(y).RunOne(),
+                    AsTensor<bool>({false, false, false, true}, {2, 2}));
+  ExpectTensorEqual(OpTester("LogicalOr").Input(x).Input(y).RunOne(),
+                    AsTensor<bool>({false, true, true, true}, {2, 2}));
+  ExpectTensorEqual(OpTester("LogicalNot").Input(y).RunOne(), AsTensor<bool>({true, false}));
+}
+
+// Feeds and files may hold bools as other bytes than 0 and 1.
+TEST(Logical, AnyByteButZeroIsTrue) {
+  Tensor x(DT_BOOL, {3});
+  const char bytes[] = {0, 2, static_cast<char>(0x80)};
+  std::memcpy(x.raw_data(), bytes, sizeof(bytes));
+  const Tensor y = AsTensor<bool>({true, true, true});
+  ExpectTensorEqual(OpTester("LogicalAnd").Input(x).Input(y).RunOne(),
+                    AsTensor<bool>({false, true, true}));
+  ExpectTensorEqual(OpTester("LogicalOr").Input(x).Input(x).RunOne(),
+                    AsTensor<bool>({false, true, true}));
+  ExpectTensorEqual(OpTester("LogicalNot").Input(x).RunOne(), AsTensor<bool>({true, false, false}));
+}
+
+TEST(Logical, RefusesShapesThatDoNotBroadcast) {
+  for (const char* op : {"LogicalAnd", "LogicalOr"}) {
+    EXPECT_THAT(OpTester(op)
+                    .Input(AsTensor<bool>({true, false}))
+                    .Input(AsTensor<bool>({true, false, true}))
+                    .Run(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("shapes [2] and [3] cannot be broadcast together")));
+  }
+}
+
+TEST(Logical, RefusesNumbers) {
+  EXPECT_THAT(OpTester("LogicalNot").Input(AsTensor<int32_t>({1})).MakeKernel(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("bool")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,128 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/ops/op_test_util.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+double MaxOf(const std::vector<double>& values) {
+  double max = -kInf;
+  for (const double value : values) max = std::isnan(value) || value > max ? value : max;
+  return max;
+}
+double MinOf(const std::vector<double>& values) {
+  double min = kInf;
+  for (const double value : values) min = std::isnan(value) || value < min ? value : min;
+  return min;
+}
+
+TEST(Max, OfEveryLayout) {
+  for (const ReductionCase& c : ReductionLayouts()) {
+    SCOPED_TRACE(c.DebugString());
+    const Tensor x = RandomTensor(DT_FLOAT, c.shape, -2, -1);
+    const Tensor axes = AsTensor<int32_t>(c.axes);
+    ExpectTensorEqual(OpTester("Max").Input(x).Input(axes).RunOne(),
+                      ReductionReference(x, c.axes, false, MaxOf));
+    ExpectTensorEqual(OpTester("Min").Input(x).Input(axes).Attr("keep_dims", true).RunOne(),
+                      ReductionReference(x, c.axes, true, MinOf));
+  }
+}
+
+TEST(Max, OfRandomShapes) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 100; ++round) {
+    const ReductionCase c = RandomReduction(&random);
+    SCOPED_TRACE(c.DebugString());
+    const Tensor x = RandomTensor(DT_INT32, c.shape, -100, 100, round);
+    const Tensor axes = AsTensor<int32_t>(c.axes);
+    ExpectTensorEqual(OpTester("Max").Input(x).Input(axes).RunOne(),
+                      ReductionReference(x, c.axes, false, MaxOf));
+    ExpectTensorEqual(OpTester("Min").Input(x).Input(axes).RunOne(),
+                      ReductionReference(x, c.axes, false, MinOf));
+  }
+}
+
+TEST(Max, OfEveryRealType) {
+  ForEachType(RealTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
+    const Tensor x = AsTensor<T>({1, 2, 3, 4, 5, 0}, {2, 3});
+    ExpectTensorEqual(OpTester("Max").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                      AsTensor<T>({4, 5, 3}));
+    ExpectTensorEqual(OpTester("Min").Input(x).Input(AsScalar<int32_t>(-1)).RunOne(),
+                      AsTensor<T>({1, 0}));
+    const Tensor extremes =
+        AsTensor<T>({std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()});
+    ExpectTensorEqual(OpTester("Max").Input(extremes).Input(AsScalar<int32_t>(0)).RunOne(),
+                      AsScalar<T>(std::numeric_limits<T>::max()));
+    ExpectTensorEqual(OpTester("Min").Input(extremes).Input(AsScalar<int32_t>(0)).RunOne(),
+                      AsScalar<T>(std::numeric_limits<T>::lowest()));
+  });
+}
+
+TEST(Max, KeepsNanWhereverItIs) {
+  for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    constexpr int64_t n = 150;
+    for (const int64_t where : {0, 1, 63, 64, 149}) {
+      std::vector<double> values(n, 3);
+      values[where] = kNan;
+      const Tensor x = FromDoubles(dtype, {n}, values);
+      for (const char* op : {"Max", "Min"}) {
+        ExpectTensorEqual(OpTester(op).Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                          FromDoubles(dtype, {}, {kNan}));
+      }
+    }
+  }
+}
+
+TEST(Max, OfNothing) {
+  const Tensor axis = AsScalar<int32_t>(0);
+  const Tensor floats(DT_FLOAT, {0, 2});
+  ExpectTensorEqual(OpTester("Max").Input(floats).Input(axis).RunOne(),
+                    FromDoubles(DT_FLOAT, {2}, {-kInf, -kInf}));
+  ExpectTensorEqual(OpTester("Min").Input(floats).Input(axis).RunOne(),
+                    FromDoubles(DT_FLOAT, {2}, {kInf, kInf}));
+  const Tensor bytes(DT_INT8, {0, 2});
+  ExpectTensorEqual(OpTester("Max").Input(bytes).Input(axis).RunOne(),
+                    AsTensor<int8_t>({-128, -128}));
+  ExpectTensorEqual(OpTester("Min").Input(bytes).Input(axis).RunOne(),
+                    AsTensor<int8_t>({127, 127}));
+}
+
+TEST(Max, OfInfinities) {
+  const Tensor x = FromDoubles(DT_FLOAT, {2, 2}, {-kInf, -kInf, kInf, 1});
+  ExpectTensorEqual(OpTester("Max").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+                    FromDoubles(DT_FLOAT, {2}, {-kInf, kInf}));
+}
+
+TEST(Max, HasNoKernelForQuantizedNumbers) {
+  for (const char* op : {"Max", "Min"}) {
+    EXPECT_THAT(OpTester(op).Input(AsTensor<quint8>({1})).Input(AsScalar<int32_t>(0)).MakeKernel(),
+                StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(op)));
+  }
+}
+
+TEST(Max, RefusesComplexNumbers) {
+  for (const char* op : {"Max", "Min"}) {
+    EXPECT_THAT(
+        OpTester(op).Input(AsTensor<complex64>({{1, 2}})).Input(AsScalar<int32_t>(0)).MakeKernel(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")));
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,89 @@
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "tests/ops/op_test_util.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(Maximum, TakesTheLargerInEveryType) {
+  ForEachType(RealTypes(), [](auto tag) {
+    constexpr DataType dtype = DataTypeToEnum<typename decltype(tag)::type>::value;
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor x = RandomTensor(dtype, {13, 7}, 0, 100, 1);
+    const Tensor y = RandomTensor(dtype, {7}, 0, 100, 2);
+    ExpectTensorEqual(
+        OpTester("Maximum").Input(x).Input(y).RunOne(),
+        BinaryReference(x, y, dtype, [](double a, double b) { return std::fmax(a, b); }));
+    ExpectTensorEqual(
+        OpTester("Minimum").Input(x).Input(y).RunOne(),
+        BinaryReference(x, y, dtype, [](double a, double b) { return std::fmin(a, b); }));
+  });
+}
+
+TEST(Maximum, OrdersNegativeAndLargeIntegers) {
+  constexpr int64_t large = int64_t{1} << 62;
+  const Tensor x = AsTensor<int64_t>({-1, large, -large});
+  const Tensor y = AsTensor<int64_t>({0, large + 1, -large - 1});
+  ExpectTensorEqual(OpTester("Maximum").Input(x).Input(y).RunOne(),
+                    AsTensor<int64_t>({0, large + 1, -large}));
+  ExpectTensorEqual(OpTester("Minimum").Input(x).Input(y).RunOne(),
+                    AsTensor<int64_t>({-1, large, -large - 1}));
+}
+
+TEST(Maximum, KeepsNanOfEitherInput) {
+  // More than a vector's worth, so that vectors and the rest are both seen.
+  for (const int64_t n : {1, 4, 19}) {
+    Tensor x(DT_FLOAT, {3, n});
+    Tensor y(DT_FLOAT, {3, n});
+    for (int64_t i = 0; i < n; ++i) {
+      x.matrix<float>()(0, i) = kNan;
+      y.matrix<float>()(0, i) = 1;
+      x.matrix<float>()(1, i) = 1;
+      y.matrix<float>()(1, i) = kNan;
+      x.matrix<float>()(2, i) = kInf;
+      y.matrix<float>()(2, i) = -kInf;
+    }
+    Tensor larger = x;
+    const Tensor expected_max = BinaryReference(x, y, DT_FLOAT, [](double a, double b) {
+      return std::isnan(a) || std::isnan(b) ? kNan : std::fmax(a, b);
+    });
+    const Tensor expected_min = BinaryReference(x, y, DT_FLOAT, [](double a, double b) {
+      return std::isnan(a) || std::isnan(b) ? kNan : std::fmin(a, b);
+    });
+    ExpectTensorEqual(OpTester("Maximum").Input(x).Input(y).RunOne(), expected_max);
+    ExpectTensorEqual(OpTester("Minimum").Input(x).Input(y).RunOne(), expected_min);
+  }
+  ExpectTensorEqual(
+      OpTester("Maximum").Input(AsScalar<half>(kNan)).Input(AsScalar<half>(1)).RunOne(),
+      AsScalar<half>(kNan));
+}
+
+TEST(Maximum, TakesTheZeroOfTheSecondInput) {
+  const Tensor plus = AsTensor<float>({0});
+  const Tensor minus = AsTensor<float>({-0.0f});
+  ExpectTensorEqual(OpTester("Maximum").Input(plus).Input(minus).RunOne(), minus);
+  ExpectTensorEqual(OpTester("Minimum").Input(minus).Input(plus).RunOne(), plus);
+}
+
+TEST(Maximum, HasNoComplexNumbers) {
+  for (const char* op : {"Maximum", "Minimum"}) {
+    EXPECT_THAT(OpTester(op)
+                    .Input(AsTensor<complex64>({{1, 2}}))
+                    .Input(AsTensor<complex64>({{1, 2}}))
+                    .MakeKernel(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")));
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

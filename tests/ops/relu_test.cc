@@ -1,0 +1,51 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tests/ops/op_test_util.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+TEST(Relu, OfEveryRealType) {
+  ForEachType(RealTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr DataType dtype = DataTypeToEnum<T>::value;
+    SCOPED_TRACE(DataTypeString(dtype));
+    const bool is_signed = std::numeric_limits<T>::is_signed;
+    const Tensor x = RandomTensor(dtype, {3, 4, 5}, is_signed ? -100 : 0, 100);
+    ExpectTensorEqual(OpTester("Relu").Input(x).RunOne(),
+                      UnaryReference(x, [](double v) { return v > 0 ? v : 0; }));
+  });
+}
+
+TEST(Relu, KeepsNan) {
+  for (const int64_t n : {1, 9}) {
+    Tensor x(DT_FLOAT, {5, n});
+    const float values[] = {kNan, kInf, -kInf, -0.0f, 2};
+    for (int64_t i = 0; i < 5 * n; ++i) x.flat<float>()(i) = values[i / n];
+    ExpectTensorEqual(OpTester("Relu").Input(x).RunOne(),
+                      UnaryReference(x, [](double v) { return std::isnan(v) || v > 0 ? v : 0; }));
+  }
+}
+
+TEST(Relu, HasNoKernelForQuantizedNumbers) {
+  EXPECT_THAT(OpTester("Relu").Input(AsTensor<qint8>({1})).MakeKernel(),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Relu")));
+}
+
+TEST(Relu, RefusesComplexNumbers) {
+  EXPECT_THAT(OpTester("Relu").Input(AsTensor<complex64>({{1, 0}})).MakeKernel(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,83 @@
+#include <cstring>
+
+#include "tests/ops/op_test_util.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
+
+OpTester Select(const Tensor& condition, const Tensor& t, const Tensor& e) {
+  return OpTester("SelectV2").Input(condition).Input(t).Input(e);
+}
+
+TEST(SelectV2, TakesElementsInEveryType) {
+  const Tensor condition = AsTensor<bool>({true, false, false, true, true, false}, {2, 3});
+  const auto c = condition.flat<bool>();
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor both = DistinctTensor(dtype, {2, 2, 3});
+    const Tensor t = both.SubSlice(0);
+    const Tensor e = both.SubSlice(1);
+    ExpectTensorEqual(Select(condition, t, e).RunOne(),
+                      Rearranged(both, {2, 3}, [&](const std::vector<int64_t>& index) {
+                        const int64_t i = index[0] * 3 + index[1];
+                        return c(i) ? i : 6 + i;
+                      }));
+  }
+}
+
+TEST(SelectV2, BroadcastsAllThree) {
+  const Tensor condition = AsTensor<bool>({true, false}, {2, 1});
+  const Tensor row = AsTensor<float>({1, 2, 3});
+  ExpectTensorEqual(Select(condition, row, AsScalar<float>(0)).RunOne(),
+                    AsTensor<float>({1, 2, 3, 0, 0, 0}, {2, 3}));
+  ExpectTensorEqual(Select(condition, AsScalar<float>(9), Iota<float>({2, 2, 3})).RunOne(),
+                    AsTensor<float>({9, 9, 9, 3, 4, 5, 9, 9, 9, 9, 10, 11}, {2, 2, 3}));
+  ExpectTensorEqual(Select(AsScalar<bool>(false), row, AsTensor<float>({7}, {1, 1})).RunOne(),
+                    AsTensor<float>({7, 7, 7}, {1, 3}));
+  ExpectTensorEqual(Select(AsScalar<bool>(true), AsScalar<float>(1), AsScalar<float>(2)).RunOne(),
+                    AsScalar<float>(1));
+}
+
+TEST(SelectV2, TakesLargeAndEmptyTensors) {
+  Tensor condition(DT_BOOL, {100000});
+  for (int i = 0; i < 100000; ++i) condition.flat<bool>()(i) = i % 3 == 0;
+  ASSERT_OK_AND_ASSIGN(const Tensor output,
+                       Select(condition, Iota<int32_t>({100000}), AsScalar<int32_t>(-1)).RunOne());
+  for (int i = 0; i < 100000; ++i) {
+    ASSERT_EQ(output.flat<int32_t>()(i), i % 3 == 0 ? i : -1);
+  }
+  ExpectTensorEqual(
+      Select(AsScalar<bool>(true), Tensor(DT_FLOAT, {0, 3}), AsScalar<float>(1)).RunOne(),
+      Tensor(DT_FLOAT, {0, 3}));
+}
+
+TEST(SelectV2, TakesEveryByteButZeroAsTrue) {
+  Tensor condition(DT_BOOL, {3});
+  const unsigned char bytes[] = {0, 2, 255};
+  std::memcpy(condition.raw_data(), bytes, 3);
+  ExpectTensorEqual(Select(condition, AsScalar<float>(1), AsScalar<float>(0)).RunOne(),
+                    AsTensor<float>({0, 1, 1}));
+}
+
+TEST(SelectV2, RejectsBadArguments) {
+  OpTester values = Select(AsScalar<bool>(true), Iota<float>({2}), Iota<float>({3}));
+  EXPECT_THAT(values.Run(),
+              StatusIs(kInvalidArgument, "shapes [2] and [3] cannot be broadcast together"));
+  EXPECT_THAT(values.InferShape(), StatusIs(kInvalidArgument));
+  OpTester condition =
+      Select(AsTensor<bool>({true, false}), Iota<float>({2, 3}), AsScalar<float>(0));
+  EXPECT_THAT(condition.Run(),
+              StatusIs(kInvalidArgument, "shapes [2] and [2,3] cannot be broadcast together"));
+  EXPECT_THAT(condition.InferShape(), StatusIs(kInvalidArgument));
+  EXPECT_THAT(Select(AsScalar<bool>(true), AsScalar<float>(1), AsScalar<int32_t>(1)).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("types")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,260 @@
+#include <cmath>
+#include <limits>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/ops/op_test_util.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// In long double, so that the reference of a double is better than what is tested.
+double SumOf(const std::vector<double>& values) {
+  long double sum = 0;
+  for (const double value : values) sum += value;
+  return static_cast<double>(sum);
+}
+double MeanOf(const std::vector<double>& values) {
+  long double sum = 0;
+  for (const double value : values) sum += value;
+  return static_cast<double>(sum / values.size());
+}
+
+TEST(Sum, OverEverySetOfAxes) {
+  const Tensor x = RandomTensor(DT_DOUBLE, {3, 1, 4, 2, 5}, -1, 1);
+  for (int set = 0; set < 32; ++set) {
+    std::vector<int32_t> axes;
+    for (int d = 0; d < 5; ++d) {
+      // Every other one counted from the back.
+      if (set >> d & 1) axes.push_back(d % 2 == 0 ? d : d - 5);
+    }
+    for (const bool keep_dims : {false, true}) {
+      SCOPED_TRACE(AsTensor<int32_t>(axes).DebugString(5));
+      const Tensor indices = AsTensor<int32_t>(axes);
+      ExpectClose(OpTester("Sum").Input(x).Input(indices).Attr("keep_dims", keep_dims).RunOne(),
+                  ReductionReference(x, axes, keep_dims, SumOf), 1e-15, 1e-15);
+      ExpectClose(OpTester("Mean").Input(x).Input(indices).Attr("keep_dims", keep_dims).RunOne(),
+                  ReductionReference(x, axes, keep_dims, MeanOf), 1e-15, 1e-15);
+    }
+  }
+}
+
+// Shapes around the sizes at which the work is laid out differently: wide rows, tiles of columns,
+// blocks of rows, rests of each.
+TEST(Sum, OfEveryLayout) {
+  for (const ReductionCase& c : ReductionLayouts()) {
+    SCOPED_TRACE(c.DebugString());
+    const Tensor x = RandomTensor(DT_FLOAT, c.shape, -1, 2);
+    // The sum in double is rounded to float once.
+    ExpectClose(OpTester("Sum").Input(x).Input(AsTensor<int32_t>(c.axes)).RunOne(),
+                ReductionReference(x, c.axes, false, SumOf), 6e-8, 1e-12);
+  }
+}
+
+TEST(Sum, OfRandomShapes) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 100; ++round) {
+    const ReductionCase c = RandomReduction(&random);
+    SCOPED_TRACE(c.DebugString());
+    const Tensor x = RandomTensor(DT_DOUBLE, c.shape, -1, 1, round);
+    ExpectClose(OpTester("Sum")
+                    .Input(x)
+                    .Input(AsTensor<int64_t>(std::vector<int64_t>(c.axes.begin(), c.axes.end())))
+                    .RunOne(),
+                ReductionReference(x, c.axes, false, SumOf), 1e-15, 1e-15);
+  }
+}
+
+TEST(Sum, HasTheSameBitsOnAnyNumberOfThreads) {
+  for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_COMPLEX64}) {
+    for (const ReductionCase& c : ReductionLayouts()) {
+      SCOPED_TRACE(DataTypeString(dtype) + c.DebugString());
+      OpTester tester("Sum");
+      tester.Input(RandomTensor(dtype, c.shape, -1, 1)).Input(AsTensor<int32_t>(c.axes));
+      ExpectSameBitsOnThreads(&tester);
+    }
+  }
+}
+
+TEST(Sum, OfDoublesKeepsWhatCancels) {
+  // Plain summation gives 0 for the first; the exact sums are 2 and 1e-3 * n.
+  const Tensor axis = AsScalar<int32_t>(0);
+  ExpectTensorEqual(
+      OpTester("Sum").Input(AsTensor<double>({1, 1e100, 1, -1e100})).Input(axis).RunOne(),
+      AsScalar<double>(2));
+  const int64_t n = 200000;
+  Tensor x(DT_DOUBLE, {n});
+  for (int64_t i = 0; i < n; ++i) x.vec<double>()(i) = i % 2 == 0 ? 1e9 + 0.25 : -1e9;
+  ExpectTensorEqual(OpTester("Sum").Input(x).Input(axis).RunOne(), AsScalar<double>(n / 2 * 0.25));
+  // Columns.
+  Tensor columns(DT_DOUBLE, {n / 4, 4});
+  for (int64_t i = 0; i < n; ++i) columns.flat<double>()(i) = i / 4 % 2 == 0 ? 1e9 + 0.25 : -1e9;
+  const double sum = n / 8 * 0.25;
+  ExpectTensorEqual(OpTester("Sum").Input(columns).Input(axis).RunOne(),
+                    AsTensor<double>({sum, sum, sum, sum}));
+}
+
+TEST(Sum, OfManyFloatsIsRoundedOnce) {
+  const Tensor x = RandomTensor(DT_FLOAT, {1 << 20}, 0);
+  ExpectClose(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+              ReductionReference(x, {0}, false, SumOf), 6e-8, 0);
+  // A hundred thousand halves of 1, where adding in half would stop at 2048.
+  Tensor ones(DT_HALF, {10, 5000});
+  ones.flat<half>().setConstant(half(1));
+  ExpectTensorEqual(
+      OpTester("Sum").Input(ones).Input(AsScalar<int32_t>(1)).RunOne(),
+      UnaryReference(Tensor(ones.SubSlice(0).Slice(0, 10)), [](double) { return 5000; }));
+  ExpectTensorEqual(OpTester("Mean").Input(ones).Input(AsTensor<int32_t>({0, 1})).RunOne(),
+                    AsScalar<half>(1));
+}
+
+TEST(Sum, OfEveryRealType) {
+  ForEachType(RealTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
+    const Tensor x = AsTensor<T>({1, 2, 3, 4, 5, 7}, {2, 3});
+    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                      AsTensor<T>({5, 7, 10}));
+    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+                      AsTensor<T>({6, 16}));
+    ExpectTensorEqual(OpTester("Mean").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                      FromDoubles(x.dtype(), {3}, {2.5, 3.5, 5}));
+  });
+}
+
+TEST(Sum, OfComplexNumbers) {
+  const Tensor x = AsTensor<complex64>({{1, 2}, {3, 4}, {5, 6}, {7, -8}}, {2, 2});
+  ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+                    AsTensor<complex64>({{4, 6}, {12, -2}}));
+  ExpectTensorEqual(OpTester("Mean").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                    AsTensor<complex64>({{3, 4}, {5, -2}}));
+  const Tensor z = AsTensor<complex128>({{1, 1e100}, {1e100, 1}, {-1e100, 1}, {1, -1e100}});
+  ExpectTensorEqual(OpTester("Sum").Input(z).Input(AsScalar<int32_t>(0)).RunOne(),
+                    AsScalar<complex128>({2, 2}));
+}
+
+TEST(Sum, IntegersWrapAround) {
+  ExpectTensorEqual(
+      OpTester("Sum").Input(AsTensor<int8_t>({100, 100, 100})).Input(AsScalar<int32_t>(0)).RunOne(),
+      AsScalar<int8_t>(44));
+  const int64_t max = std::numeric_limits<int64_t>::max();
+  ExpectTensorEqual(
+      OpTester("Sum").Input(AsTensor<int64_t>({max, max})).Input(AsScalar<int32_t>(0)).RunOne(),
+      AsScalar<int64_t>(-2));
+}
+
+TEST(Mean, OfIntegersRoundsTowardsZeroAndDoesNotWrap) {
+  ExpectTensorEqual(OpTester("Mean")
+                        .Input(AsTensor<int8_t>({100, 100, 101}))
+                        .Input(AsScalar<int32_t>(0))
+                        .RunOne(),
+                    AsScalar<int8_t>(100));
+  ExpectTensorEqual(
+      OpTester("Mean").Input(AsTensor<int32_t>({-3, -4})).Input(AsScalar<int32_t>(0)).RunOne(),
+      AsScalar<int32_t>(-3));
+  ExpectTensorEqual(
+      OpTester("Mean").Input(AsTensor<uint8_t>({255, 255})).Input(AsScalar<int32_t>(0)).RunOne(),
+      AsScalar<uint8_t>(255));
+}
+
+TEST(Sum, InfinitiesAndNan) {
+  for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
+    const Tensor x =
+        FromDoubles(dtype, {4, 3}, {kInf, 1, 2, kInf, -kInf, 1, kNan, 1, 1, -kInf, 0, 0});
+    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+                      FromDoubles(dtype, {4}, {kInf, kNan, kNan, -kInf}));
+  }
+  const double max = std::numeric_limits<double>::max();
+  ExpectTensorEqual(
+      OpTester("Sum").Input(AsTensor<double>({max, max, 1})).Input(AsScalar<int32_t>(0)).RunOne(),
+      AsScalar<double>(kInf));
+}
+
+TEST(Sum, OfNothing) {
+  const Tensor axis = AsScalar<int32_t>(1);
+  for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_INT32}) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor x(dtype, {3, 0});
+    ExpectTensorEqual(OpTester("Sum").Input(x).Input(axis).RunOne(),
+                      FromDoubles(dtype, {3}, {0, 0, 0}));
+    const double mean = dtype == DT_INT32 ? 0 : kNan;
+    ExpectTensorEqual(OpTester("Mean").Input(x).Input(axis).RunOne(),
+                      FromDoubles(dtype, {3}, {mean, mean, mean}));
+    // Nothing to reduce for, either.
+    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                      Tensor(dtype, {0}));
+  }
+  ExpectTensorEqual(
+      OpTester("Sum").Input(Tensor(DT_COMPLEX64, {0, 2})).Input(AsScalar<int32_t>(0)).RunOne(),
+      AsTensor<complex64>({{0, 0}, {0, 0}}));
+  // Sizes whose product overflows beside the zero.
+  const int64_t large = int64_t{1} << 40;
+  ExpectTensorEqual(OpTester("Sum")
+                        .Input(Tensor(DT_FLOAT, {large, large, 0}))
+                        .Input(AsTensor<int32_t>({0, 1, 2}))
+                        .RunOne(),
+                    AsScalar<float>(0));
+}
+
+TEST(Sum, OverNoAxesIsTheInput) {
+  const Tensor x = AsTensor<float>({1, -0.0f});
+  ExpectTensorEqual(OpTester("Sum").Input(x).Input(Tensor(DT_INT32, {0})).RunOne(), x);
+  ExpectTensorEqual(
+      OpTester("Mean").Input(AsScalar<int32_t>(7)).Input(Tensor(DT_INT64, {0})).RunOne(),
+      AsScalar<int32_t>(7));
+}
+
+TEST(Sum, RefusesBadAxes) {
+  struct BadAxes {
+    Tensor axes;
+    const char* error;
+  };
+  const BadAxes cases[] = {
+      {AsScalar<int32_t>(2), "reduction_indices 2 is out of range [-2, 2)"},
+      {AsTensor<int64_t>({0, -3}), "reduction_indices -3 is out of range [-2, 2)"},
+      {AsTensor<int32_t>({1, 0, 1}), "reduction_indices names axis 1 twice"},
+      {AsTensor<int32_t>({0, -2}), "reduction_indices names axis 0 twice"},
+      {AsTensor<int32_t>({0}, {1, 1}),
+       "reduction_indices must be a scalar or a vector, but has shape [1,1]"},
+      {AsScalar<int64_t>(std::numeric_limits<int64_t>::min()),
+       "reduction_indices -9223372036854775808 is out of range"},
+  };
+  for (const char* op : {"Sum", "Mean", "Max", "Min"}) {
+    for (const BadAxes& c : cases) {
+      auto tester = OpTester(op);
+      tester.Input(RandomTensor(DT_FLOAT, {2, 3})).Input(c.axes);
+      const auto error = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.error));
+      EXPECT_THAT(tester.Run(), error) << op;
+      EXPECT_THAT(tester.InferShape(), error) << op;
+    }
+    EXPECT_THAT(OpTester(op).Input(AsScalar<float>(1)).Input(AsScalar<int32_t>(0)).Run(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("reduction_indices 0 is out of range [0, 0)")));
+  }
+}
+
+TEST(Sum, RefusesAnInputOfAnotherType) {
+  EXPECT_THAT(RunKernel(MakeNode("Sum", DT_DOUBLE), {AsTensor<float>({1}), AsScalar<int32_t>(0)}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("input must be of type double, but is float")));
+}
+
+TEST(Sum, RefusesAResultThatIsTooLarge) {
+  const int64_t large = int64_t{1} << 40;
+  EXPECT_THAT(
+      OpTester("Sum").Input(Tensor(DT_FLOAT, {large, 0, large})).Input(AsScalar<int32_t>(1)).Run(),
+      StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

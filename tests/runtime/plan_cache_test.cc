@@ -1,0 +1,114 @@
+#include "gradflow/runtime/plan_cache.h"
+
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/runtime/toy_ops.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::AddToy;
+using ::gradflow::testing::Int;
+using ::gradflow::testing::ToyRegistry;
+
+// What a caller of Run holds.
+struct Request {
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+
+  RunRequest View() const { return {feeds, fetches, targets}; }
+};
+
+class PlanCacheTest : public ::testing::Test {
+ protected:
+  PlanCacheTest() {
+    EXPECT_OK(AddToy(&graph_, "a", "Placeholder", {}, {{"dtype", DT_INT64}}));
+    EXPECT_OK(AddToy(&graph_, "b", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  }
+
+  std::shared_ptr<const Plan> Insert(PlanCache* cache, const Request& request) {
+    absl::StatusOr<std::unique_ptr<const Plan>> made =
+        Plan::Make(graph_, request.View().Names(), &kernels_);
+    EXPECT_OK(made);
+    std::shared_ptr<const Plan> plan = *std::move(made);
+    cache->Insert(request.View().Names(), plan);
+    return plan;
+  }
+
+  Graph graph_{ToyRegistry()};
+  KernelCache kernels_;
+};
+
+TEST_F(PlanCacheTest, TellsNamesInEachRoleAndOrderApart) {
+  const Request requests[] = {
+      {{}, {}, {}},
+      {{{"a", Int(1)}}, {}, {}},
+      {{}, {"a"}, {}},
+      {{}, {}, {"a"}},
+      {{}, {"a", "b"}, {}},
+      {{}, {"b", "a"}, {}},
+      {{}, {"a"}, {"b"}},
+      {{{"a", Int(1)}, {"b", Int(1)}}, {}, {}},
+      {{{"b", Int(1)}, {"a", Int(1)}}, {}, {}},
+      {{}, {"a:0"}, {}},
+  };
+  PlanCache cache;
+  std::vector<std::shared_ptr<const Plan>> plans;
+  for (const Request& request : requests) {
+    EXPECT_EQ(cache.Find(request.View()), nullptr);
+    plans.push_back(Insert(&cache, request));
+  }
+  for (size_t i = 0; i < plans.size(); ++i) EXPECT_EQ(cache.Find(requests[i].View()), plans[i]);
+  // The values that are fed do not matter.
+  const Request other_value = {{{"a", Int(2)}}, {}, {}};
+  EXPECT_EQ(cache.Find(other_value.View()), plans[1]);
+  cache.Clear();
+  EXPECT_EQ(cache.size(), 0u);
+  EXPECT_EQ(cache.Find(requests[0].View()), nullptr);
+}
+
+TEST_F(PlanCacheTest, DropsWhatWasNotUsedForLongest) {
+  const Request a = {{}, {"a"}, {}};
+  const Request b = {{}, {"b"}, {}};
+  const Request both = {{}, {"a", "b"}, {}};
+  PlanCache cache(2);
+  Insert(&cache, a);
+  Insert(&cache, b);
+  EXPECT_NE(cache.Find(a.View()), nullptr);
+  Insert(&cache, both);
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_EQ(cache.Find(b.View()), nullptr);
+  EXPECT_NE(cache.Find(a.View()), nullptr);
+  EXPECT_NE(cache.Find(both.View()), nullptr);
+}
+
+TEST_F(PlanCacheTest, ServesManyThreads) {
+  PlanCache cache(2);
+  const Request requests[] = {
+      {{}, {"a"}, {}}, {{}, {"b"}, {}}, {{}, {"a", "b"}, {}}, {{}, {}, {"a"}}};
+  std::vector<std::shared_ptr<const Plan>> plans;
+  for (const Request& request : requests) plans.push_back(Insert(&cache, request));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 1000; ++i) {
+        const int n = (i + t) % 4;
+        const std::shared_ptr<const Plan> found = cache.Find(requests[n].View());
+        if (found != nullptr) {
+          EXPECT_EQ(found, plans[n]);
+        } else {
+          cache.Insert(requests[n].View().Names(), plans[n]);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(cache.size(), 2u);
+}
+
+}  // namespace
+}  // namespace gradflow

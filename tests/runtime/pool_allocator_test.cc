@@ -1,0 +1,205 @@
+#include "gradflow/runtime/pool_allocator.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/tensor.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+constexpr size_t kKiB = 1024;
+constexpr size_t kMiB = 1024 * kKiB;
+
+bool IsAligned(const void* block) {
+  return reinterpret_cast<uintptr_t>(block) % Allocator::kAlignment == 0;
+}
+
+TEST(PoolAllocator, GivesAlignedBlocksOfEverySizeWithLittleWaste) {
+  PoolAllocator pool;
+  std::vector<size_t> sizes;
+  for (size_t bytes = 1; bytes <= 1200; ++bytes) sizes.push_back(bytes);
+  for (size_t power = 2 * kKiB; power <= 32 * kMiB; power *= 2) {
+    for (const size_t bytes : {power - 1, power, power + 1, power + power / 4, power * 3 / 2}) {
+      sizes.push_back(bytes);
+    }
+  }
+  for (const size_t bytes : sizes) {
+    auto* const block = static_cast<char*>(pool.Allocate(bytes));
+    ASSERT_NE(block, nullptr) << bytes;
+    EXPECT_TRUE(IsAligned(block)) << bytes;
+    block[0] = 1;
+    block[bytes - 1] = 2;
+    const int64_t in_use = pool.GetStats().bytes_in_use;
+    EXPECT_GE(in_use, static_cast<int64_t>(bytes));
+    EXPECT_LE(in_use, static_cast<int64_t>(bytes + std::max<size_t>(bytes / 4, 63))) << bytes;
+    pool.Deallocate(block, bytes);
+    EXPECT_EQ(pool.GetStats().bytes_in_use, 0) << bytes;
+  }
+}
+
+TEST(PoolAllocator, ReusesBlocks) {
+  PoolAllocator pool;
+  for (const size_t bytes : {size_t{1}, size_t{100}, 20 * kKiB, 100 * kKiB, 9 * kMiB}) {
+    void* const first = pool.Allocate(bytes);
+    pool.Deallocate(first, bytes);
+    const int64_t allocations = pool.GetStats().system_allocations;
+    EXPECT_GT(pool.GetStats().bytes_cached, 0);
+    void* const second = pool.Allocate(bytes);
+    EXPECT_EQ(second, first) << bytes;
+    EXPECT_EQ(pool.GetStats().system_allocations, allocations) << bytes;
+    pool.Deallocate(second, bytes);
+  }
+}
+
+TEST(PoolAllocator, KeepsBlocksApart) {
+  PoolAllocator pool;
+  std::mt19937 random(7);
+  struct Block {
+    unsigned char* data;
+    size_t bytes;
+    unsigned char mark;
+  };
+  std::vector<Block> blocks;
+  const auto check_and_free = [&](const Block& block) {
+    EXPECT_TRUE(std::all_of(block.data, block.data + block.bytes,
+                            [&](unsigned char c) { return c == block.mark; }));
+    pool.Deallocate(block.data, block.bytes);
+  };
+  for (int i = 0; i < 5000; ++i) {
+    if (blocks.size() > 200 || (!blocks.empty() && random() % 3 == 0)) {
+      std::swap(blocks[random() % blocks.size()], blocks.back());
+      check_and_free(blocks.back());
+      blocks.pop_back();
+    } else {
+      const size_t bytes = 1 + random() % (size_t{1} << (random() % 18));
+      const auto mark = static_cast<unsigned char>(random());
+      blocks.push_back({static_cast<unsigned char*>(pool.Allocate(bytes)), bytes, mark});
+      std::memset(blocks.back().data, mark, bytes);
+    }
+  }
+  for (const Block& block : blocks) check_and_free(block);
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
+}
+
+TEST(PoolAllocator, RefusesSizesThatNoMachineHas) {
+  PoolAllocator pool;
+  EXPECT_EQ(pool.Allocate((size_t{1} << 46) + 1), nullptr);
+  EXPECT_EQ(pool.Allocate(SIZE_MAX), nullptr);
+  EXPECT_EQ(pool.Allocate(SIZE_MAX - 63), nullptr);
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
+  pool.Deallocate(nullptr, 100);
+}
+
+TEST(PoolAllocator, CachesNoMoreThanItsLimit) {
+  PoolAllocator pool(4 * kMiB);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 10; ++i) blocks.push_back(pool.Allocate(kMiB));
+  for (void* block : blocks) pool.Deallocate(block, kMiB);
+  EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(4 * kMiB));
+  // Small blocks count, too, but for what the caches of the threads hold.
+  blocks.clear();
+  for (int i = 0; i < 20000; ++i) blocks.push_back(pool.Allocate(kKiB));
+  for (void* block : blocks) pool.Deallocate(block, kKiB);
+  EXPECT_LE(pool.GetStats().bytes_cached, static_cast<int64_t>(5 * kMiB));
+}
+
+TEST(PoolAllocator, GivesUpSizesOutOfUseFirst) {
+  PoolAllocator pool(4 * kMiB);
+  const auto use = [&](size_t bytes) { pool.Deallocate(pool.Allocate(bytes), bytes); };
+  use(3 * kMiB);
+  use(kMiB);
+  use(2 * kMiB);  // Over the limit: the 3 MiB go.
+  const int64_t allocations = pool.GetStats().system_allocations;
+  use(kMiB);
+  use(2 * kMiB);
+  EXPECT_EQ(pool.GetStats().system_allocations, allocations);
+  EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(3 * kMiB));
+}
+
+TEST(PoolAllocator, TrimGivesBackAllThatIsNotInUse) {
+  PoolAllocator pool;
+  void* const kept = pool.Allocate(100);
+  for (const size_t bytes : {size_t{100}, 10 * kKiB, kMiB}) {
+    pool.Deallocate(pool.Allocate(bytes), bytes);
+  }
+  pool.Trim();
+  EXPECT_EQ(pool.GetStats().bytes_cached, 0);
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 128);
+  std::memset(kept, 1, 100);
+  pool.Deallocate(kept, 100);
+}
+
+TEST(PoolAllocator, KnowsThePeak) {
+  PoolAllocator pool;
+  void* const a = pool.Allocate(2 * kMiB);
+  void* const b = pool.Allocate(kMiB);
+  pool.Deallocate(b, kMiB);
+  EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(3 * kMiB));
+  pool.ResetPeak();
+  EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(2 * kMiB));
+  pool.Deallocate(a, 2 * kMiB);
+}
+
+TEST(PoolAllocator, LivesAsLongAsItsTensors) {
+  auto pool = std::make_shared<PoolAllocator>();
+  const std::weak_ptr<PoolAllocator> weak = pool;
+  Tensor tensor(pool, DT_FLOAT, TensorShape({1000}));
+  tensor.flat<float>().setConstant(3);
+  pool.reset();
+  EXPECT_FALSE(weak.expired());
+  EXPECT_EQ(tensor.flat<float>()(999), 3);
+  tensor = Tensor();
+  EXPECT_TRUE(weak.expired());
+}
+
+TEST(PoolAllocator, MovesBlocksBetweenThreads) {
+  // Each thread frees what another one has allocated.
+  PoolAllocator pool;
+  constexpr int kThreads = 4;
+  struct Mailbox {
+    Mutex mutex;
+    std::vector<std::pair<void*, size_t>> blocks ABSL_GUARDED_BY(mutex);
+  };
+  std::vector<Mailbox> mailboxes(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::mt19937 random(t);
+      for (int i = 0; i < 3000; ++i) {
+        const size_t bytes = 1 + random() % (size_t{1} << (4 + random() % 13));
+        void* const block = pool.Allocate(bytes);
+        std::memset(block, t, bytes);
+        std::vector<std::pair<void*, size_t>> received;
+        {
+          Mailbox& other = mailboxes[(t + 1) % kThreads];
+          MutexLock lock(&other.mutex);
+          other.blocks.emplace_back(block, bytes);
+        }
+        {
+          MutexLock lock(&mailboxes[t].mutex);
+          received.swap(mailboxes[t].blocks);
+        }
+        for (const auto& [received_block, received_bytes] : received) {
+          pool.Deallocate(received_block, received_bytes);
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (Mailbox& mailbox : mailboxes) {
+    MutexLock lock(&mailbox.mutex);
+    for (const auto& [block, bytes] : mailbox.blocks) pool.Deallocate(block, bytes);
+  }
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
+}
+
+}  // namespace
+}  // namespace gradflow

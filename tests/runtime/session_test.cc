@@ -1,0 +1,357 @@
+#include "gradflow/runtime/session.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/runtime/toy_ops.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::absl::StatusCode;
+using ::gradflow::testing::Int;
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::ToyAttrs;
+using ::gradflow::testing::ToyNode;
+using ::gradflow::testing::ToyRegistry;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+using Feeds = std::vector<std::pair<std::string, Tensor>>;
+
+GraphDef Graphs(const std::vector<NodeDef>& nodes) {
+  GraphDef graph;
+  for (const NodeDef& node : nodes) *graph.add_node() = node;
+  return graph;
+}
+
+NodeDef IntNode(const std::string& name, const std::string& op,
+                const std::vector<std::string>& inputs) {
+  return ToyNode(name, op, inputs, {{"T", DT_INT64}});
+}
+
+// x -> neg -> mix:0, mix:1 -> sum; y -> mix
+GraphDef MixGraph() {
+  const ToyAttrs int64_attrs = {{"dtype", DT_INT64}};
+  return Graphs({ToyNode("x", "Placeholder", {}, int64_attrs),
+                 ToyNode("y", "Placeholder", {}, int64_attrs), IntNode("neg", "Neg", {"x"}),
+                 ToyNode("mix", "Mix", {"neg", "y"}), IntNode("sum", "Add", {"mix:0", "mix:1"})});
+}
+
+std::unique_ptr<Session> EmptySession(int threads = 2) {
+  SessionOptions options;
+  options.config.set_inter_op_parallelism_threads(threads);
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(options, ToyRegistry());
+  EXPECT_THAT(session, IsOk());
+  return *std::move(session);
+}
+
+std::unique_ptr<Session> MixSession(int threads = 2) {
+  std::unique_ptr<Session> session = EmptySession(threads);
+  EXPECT_OK(session->Create(MixGraph()));
+  return session;
+}
+
+// The values of scalars.
+std::vector<int64_t> Ints(const std::vector<Tensor>& tensors) {
+  std::vector<int64_t> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.scalar<int64_t>()());
+  return values;
+}
+
+TEST(Session, FeedsAndFetchesAnyTensor) {
+  const std::unique_ptr<Session> session = MixSession();
+  struct Case {
+    Feeds feeds;
+    std::vector<std::string> fetches;
+    std::vector<int64_t> expected;
+  };
+  // neg = -x; mix:0 = 3 neg - y; mix:1 = neg ^ y
+  const Case cases[] = {
+      {{{"x", Int(-2)}, {"y", Int(1)}}, {"sum"}, {5 + 3}},
+      {{{"x:0", Int(-2)}, {"y", Int(1)}}, {"mix:1", "mix", "neg:0"}, {3, 5, 2}},
+      {{{"neg", Int(4)}, {"y", Int(1)}}, {"mix:0"}, {11}},
+      {{{"mix:0", Int(100)}, {"x", Int(-2)}, {"y", Int(1)}}, {"sum", "mix:0"}, {103, 100}},
+      {{{"mix:0", Int(100)}, {"mix:1", Int(10)}}, {"sum"}, {110}},
+      {{{"sum", Int(7)}}, {"sum", "sum:0"}, {7, 7}},
+      {{{"x", Int(5)}}, {}, {}},
+  };
+  for (const Case& c : cases) {
+    // Twice, with a plan that is new and with one that is kept.
+    for (int i = 0; i < 2; ++i) {
+      std::vector<Tensor> outputs;
+      ASSERT_OK(session->Run(c.feeds, c.fetches, {}, &outputs));
+      EXPECT_EQ(Ints(outputs), c.expected);
+    }
+  }
+}
+
+TEST(Session, RunsWithoutOutputs) {
+  const std::unique_ptr<Session> session = MixSession();
+  EXPECT_OK(session->Run({{"x", Int(1)}}, {}, {"neg"}, nullptr));
+  EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, nullptr));
+  EXPECT_OK(session->Run({}, {}, {}, nullptr));
+  std::vector<Tensor> outputs = {Int(1)};
+  EXPECT_OK(session->Run({{"x", Int(1)}}, {}, {"neg"}, &outputs));
+  EXPECT_THAT(outputs, IsEmpty());
+}
+
+TEST(Session, SaysWhatIsWrongWithARequest) {
+  std::unique_ptr<Session> session = EmptySession();
+  GraphDef graph = MixGraph();
+  *graph.add_node() =
+      ToyNode("image", "Placeholder", {},
+              {{"dtype", DT_FLOAT}, {"shape", PartialTensorShape({-1, 28, 28, 1})}});
+  *graph.add_node() = ToyNode("odd", "Even", {"x"}, {{"n", 1}});
+  ASSERT_OK(session->Create(graph));
+  struct Case {
+    Feeds feeds;
+    std::vector<std::string> fetches;
+    std::vector<std::string> targets;
+    StatusCode code;
+    std::string text;
+  };
+  const Case cases[] = {
+      {{{"z", Int(1)}}, {"sum"}, {}, StatusCode::kNotFound, "feed 'z': the graph has no node"},
+      {{},
+       {"sun"},
+       {},
+       StatusCode::kNotFound,
+       "fetch 'sun': the graph has no node of this name; "
+       "did you mean 'sum'"},
+      {{}, {}, {"nog"}, StatusCode::kNotFound, "target 'nog': "},
+      {{}, {"mix:2"}, {}, StatusCode::kInvalidArgument, "has only outputs 0 to 1"},
+      {{{"x", Int(1)}, {"x:0", Int(1)}},
+       {"neg"},
+       {},
+       StatusCode::kInvalidArgument,
+       "feed 'x:0' is given twice"},
+      {{{"x", Tensor(1.5f)}},
+       {"neg"},
+       {},
+       StatusCode::kInvalidArgument,
+       "feed 'x:0': expected type int64, found float"},
+      {{{"image", Tensor(DT_FLOAT, {2, 28, 27, 1})}},
+       {"image"},
+       {},
+       StatusCode::kInvalidArgument,
+       "feed 'image:0': expected shape [?,28,28,1], found [2,28,27,1]"},
+      {{{"x", Int(1)}},
+       {"sum"},
+       {},
+       StatusCode::kInvalidArgument,
+       "node 'y' (Placeholder): must be fed"},
+      {{{"x", Int(1)}},
+       {"odd"},
+       {},
+       StatusCode::kInvalidArgument,
+       "node 'odd' (Even): n must be even, but is 1"},
+  };
+  for (const Case& c : cases) {
+    std::vector<Tensor> outputs = {Int(1), Int(2)};
+    EXPECT_THAT(session->Run(c.feeds, c.fetches, c.targets, &outputs),
+                StatusIs(c.code, HasSubstr(c.text)));
+    EXPECT_THAT(outputs, SizeIs(2));
+  }
+}
+
+TEST(Session, GetsItsGraphOnce) {
+  const std::unique_ptr<Session> session = EmptySession();
+  std::vector<Tensor> outputs;
+  EXPECT_THAT(session->Run({}, {"x"}, {}, &outputs),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no graph")));
+  // A graph that is not valid is none.
+  EXPECT_THAT(session->Create(Graphs({IntNode("y", "Neg", {"x"})})),
+              StatusIs(StatusCode::kInvalidArgument));
+  EXPECT_THAT(session->Run({}, {"y"}, {}, &outputs), StatusIs(StatusCode::kFailedPrecondition));
+  ASSERT_OK(session->Create(MixGraph()));
+  EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+  EXPECT_THAT(session->Create(MixGraph()),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("Extend")));
+}
+
+TEST(Session, ExtendsItsGraph) {
+  const std::unique_ptr<Session> session = EmptySession();
+  ASSERT_OK(session->Extend(MixGraph()));
+  std::vector<Tensor> outputs;
+  ASSERT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+  ASSERT_OK(session->Extend(Graphs(
+      {IntNode("more", "Neg", {"mix:1"}), IntNode("most", "Add", {"more", "neg", "^sum"})})));
+  ASSERT_OK(session->Run({{"x", Int(-2)}, {"y", Int(1)}}, {"most", "neg"}, {}, &outputs));
+  EXPECT_EQ(Ints(outputs), std::vector<int64_t>({-3 + 2, 2}));
+  // What cannot be added leaves all as it was.
+  EXPECT_THAT(session->Extend(Graphs({IntNode("new", "Neg", {"x"}), IntNode("neg", "Neg", {"x"})})),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("neg")));
+  EXPECT_THAT(session->Run({{"x", Int(1)}}, {"new"}, {}, &outputs),
+              StatusIs(StatusCode::kNotFound));
+  EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+}
+
+TEST(Session, DoesNothingAfterClose) {
+  const std::unique_ptr<Session> session = MixSession();
+  std::vector<Tensor> outputs;
+  ASSERT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+  EXPECT_OK(session->Close());
+  EXPECT_OK(session->Close());
+  EXPECT_THAT(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs),
+              StatusIs(StatusCode::kCancelled, HasSubstr("closed")));
+  EXPECT_THAT(session->Extend(MixGraph()), StatusIs(StatusCode::kCancelled));
+  EXPECT_THAT(session->Create(MixGraph()), StatusIs(StatusCode::kCancelled));
+  EXPECT_EQ(outputs[0].scalar<int64_t>()(), -1);
+}
+
+TEST(Session, TensorsOutliveIt) {
+  std::unique_ptr<Session> session = MixSession();
+  std::vector<Tensor> outputs;
+  ASSERT_OK(session->Run({{"x", Int(5)}}, {"neg"}, {}, &outputs));
+  session.reset();
+  EXPECT_EQ(outputs[0].scalar<int64_t>()(), -5);
+}
+
+TEST(Session, RefusesOptionsThatCannotBeHad) {
+  struct Case {
+    std::string target;
+    int intra;
+    int inter;
+    StatusCode code;
+    std::string text;
+  };
+  const Case cases[] = {
+      {"grpc://host:1", 0, 0, StatusCode::kNotFound, "'grpc://host:1'"},
+      {"", -1, 0, StatusCode::kInvalidArgument,
+       "intra_op_parallelism_threads is -1, expected 0 to 1024"},
+      {"", 0, 1025, StatusCode::kInvalidArgument,
+       "inter_op_parallelism_threads is 1025, expected 0 to 1024"},
+  };
+  for (const Case& c : cases) {
+    SessionOptions options;
+    options.target = c.target;
+    options.config.set_intra_op_parallelism_threads(c.intra);
+    options.config.set_inter_op_parallelism_threads(c.inter);
+    EXPECT_THAT(Session::Make(options, ToyRegistry()), StatusIs(c.code, HasSubstr(c.text)));
+    EXPECT_EQ(NewSession(options), nullptr);
+    Session* session = nullptr;
+    EXPECT_THAT(NewSession(options, &session), StatusIs(c.code, HasSubstr(c.text)));
+    EXPECT_EQ(session, nullptr);
+  }
+  SessionOptions options;
+  options.target = "local";
+  options.config.set_inter_op_parallelism_threads(ConfigProto::kMaxThreads);
+  EXPECT_OK(Session::Make(options, ToyRegistry()));
+  EXPECT_NE(std::unique_ptr<Session>(NewSession(options)), nullptr);
+}
+
+TEST(Session, HonoursOrRefusesRunOptions) {
+  const std::unique_ptr<Session> session = EmptySession();
+  GraphDef graph = MixGraph();
+  *graph.add_node() = ToyNode("slow", "WaitFor", {"x"}, {{"ms", 3}});
+  *graph.add_node() = IntNode("after", "Neg", {"slow"});
+  ASSERT_OK(session->Create(graph));
+  const Feeds feeds = {{"x", Int(1)}};
+  std::vector<Tensor> outputs;
+  RunMetadata metadata;
+  RunOptions options;
+  EXPECT_OK(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata));
+  options.set_timeout_in_ms(1);
+  EXPECT_THAT(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata),
+              StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("timeout of 1 ms")));
+  options.set_timeout_in_ms(-1);
+  EXPECT_THAT(session->Run(options, feeds, {"after"}, {}, &outputs, nullptr),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("timeout_in_ms is -1")));
+  options.set_timeout_in_ms(INT64_MAX);
+  EXPECT_OK(session->Run(options, feeds, {"after"}, {}, &outputs, nullptr));
+  options.set_trace_level(RunOptions::FULL_TRACE);
+  EXPECT_THAT(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("trace_level is 3")));
+}
+
+TEST(Session, ReusesMemory) {
+  const std::unique_ptr<Session> session = EmptySession();
+  const ToyAttrs float_attrs = {{"T", DT_FLOAT}};
+  ASSERT_OK(session->Create(
+      Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_FLOAT}}),
+              ToyNode("a", "Neg", {"x"}, float_attrs), ToyNode("b", "Neg", {"x"}, float_attrs),
+              ToyNode("sum", "Add", {"a", "b"}, float_attrs)})));
+  const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({1 << 16}))}};
+  std::vector<Tensor> outputs;
+  ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+  EXPECT_GE(session->MemoryStats().peak_bytes_in_use, 2 * (1 << 18));
+  const int64_t allocations = session->MemoryStats().system_allocations;
+  for (int i = 0; i < 10; ++i) {
+    outputs.clear();
+    ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+  }
+  EXPECT_EQ(session->MemoryStats().system_allocations, allocations);
+  session->ResetPeakMemory();
+  EXPECT_LT(session->MemoryStats().peak_bytes_in_use, 2 * (1 << 18));
+}
+
+TEST(Session, ServesAThousandRunsFromEightThreads) {
+  for (const int threads : {1, 2, 4}) {
+    const std::unique_ptr<Session> session = MixSession(threads);
+    std::atomic<int> correct{0};
+    std::vector<std::thread> callers;
+    for (int t = 0; t < 8; ++t) {
+      callers.emplace_back([&, t] {
+        for (int i = 0; i < 125; ++i) {
+          const int64_t x = 1000 * t + i;
+          const int64_t neg = -x;
+          std::vector<Tensor> outputs;
+          // Several plans, and a failure now and then.
+          if (i % 5 == 4) {
+            const absl::Status status = session->Run({{"x", Int(x)}}, {"sum"}, {}, &outputs);
+            correct += status.code() == StatusCode::kInvalidArgument;
+          } else if (i % 2 == 0) {
+            const absl::Status status =
+                session->Run({{"x", Int(x)}, {"y", Int(i)}}, {"sum"}, {"neg"}, &outputs);
+            correct += status.ok() && Ints(outputs)[0] == 3 * neg - i + (neg ^ i);
+          } else {
+            const absl::Status status =
+                session->Run({{"neg", Int(x)}, {"y", Int(i)}}, {"mix:1", "neg"}, {}, &outputs);
+            correct += status.ok() && Ints(outputs) == std::vector<int64_t>({x ^ i, x});
+          }
+        }
+      });
+    }
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(correct, 1000);
+    EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
+  }
+}
+
+TEST(Session, RunsWhileItIsExtendedAndClosed) {
+  const std::unique_ptr<Session> session = MixSession();
+  std::atomic<int> extended{0};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int t = 0; t < 4; ++t) {
+    callers.emplace_back([&] {
+      for (int64_t i = 0; i < 1000000; ++i) {
+        // A node that is there is there for all runs to come.
+        const int nodes = extended;
+        const std::string name = nodes == 0 ? "neg" : absl::StrCat("more", i % nodes);
+        std::vector<Tensor> outputs;
+        const absl::Status status = session->Run({{"x", Int(i)}}, {name}, {}, &outputs);
+        if (status.code() == StatusCode::kCancelled) return;
+        if (!status.ok() || Ints(outputs)[0] != (nodes == 0 ? -i : i)) ++wrong;
+      }
+    });
+  }
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_OK(session->Extend(Graphs({IntNode(absl::StrCat("more", i), "Neg", {"neg"})})));
+    extended = i + 1;
+  }
+  EXPECT_OK(session->Close());
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace gradflow

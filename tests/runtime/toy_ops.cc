@@ -1,0 +1,297 @@
+#include "tests/runtime/toy_ops.h"
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <new>
+#include <set>
+#include <stdexcept>
+#include <thread>
+
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Signed arithmetic that wraps around.
+int64_t Wrap(uint64_t value) { return static_cast<int64_t>(value); }
+float Negate(float x) { return -x; }
+int64_t Negate(int64_t x) { return Wrap(-static_cast<uint64_t>(x)); }
+float Sum(float x, float y) { return x + y; }
+int64_t Sum(int64_t x, int64_t y) {
+  return Wrap(static_cast<uint64_t>(x) + static_cast<uint64_t>(y));
+}
+
+absl::Status SetScalar(KernelContext& ctx, int i, int64_t value) {
+  Tensor* out = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(i, TensorShape(), &out));
+  out->scalar<int64_t>()() = value;
+  return absl::OkStatus();
+}
+
+absl::Status Unfed(KernelContext&) { return errors::InvalidArgument("must be fed"); }
+absl::Status Nothing(KernelContext&) { return absl::OkStatus(); }
+absl::Status PassOn(KernelContext& ctx) {
+  ctx.set_output(0, ctx.input(0));
+  return absl::OkStatus();
+}
+
+template <typename F>
+absl::Status Elementwise(KernelContext& ctx, F fn) {
+  Tensor* out = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &out));
+  DispatchType(TypeList<float, int64_t>(), out->dtype(),
+               [&](auto tag) { fn(tag, out->flat<typename decltype(tag)::type>()); });
+  return absl::OkStatus();
+}
+
+absl::Status ComputeNeg(KernelContext& ctx) {
+  return Elementwise(ctx, [&](auto tag, auto out) {
+    const auto x = ctx.input(0).flat<typename decltype(tag)::type>();
+    for (int64_t i = 0; i < x.size(); ++i) out(i) = Negate(x(i));
+  });
+}
+
+absl::Status ComputeAdd(KernelContext& ctx) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(0, "x", 1, "y"));
+  return Elementwise(ctx, [&](auto tag, auto out) {
+    const auto x = ctx.input(0).flat<typename decltype(tag)::type>();
+    const auto y = ctx.input(1).flat<typename decltype(tag)::type>();
+    for (int64_t i = 0; i < x.size(); ++i) out(i) = Sum(x(i), y(i));
+  });
+}
+
+absl::Status ComputeAddN(KernelContext& ctx) {
+  int64_t sum = 0;
+  for (int i = 0; i < ctx.num_inputs(); ++i) sum = Sum(sum, ctx.input(i).scalar<int64_t>()());
+  return SetScalar(ctx, 0, sum);
+}
+
+absl::Status ComputeMix(KernelContext& ctx) {
+  const int64_t a = ctx.input(0).scalar<int64_t>()();
+  const int64_t b = ctx.input(1).scalar<int64_t>()();
+  GRADFLOW_RETURN_IF_ERROR(
+      SetScalar(ctx, 0, Wrap(3 * static_cast<uint64_t>(a) - static_cast<uint64_t>(b))));
+  return SetScalar(ctx, 1, a ^ b);
+}
+
+absl::Status ComputeReuse(KernelContext& ctx) {
+  const void* const before = ctx.input(0).raw_data();
+  Tensor* out = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &out));
+  const bool reused = before != nullptr && out->raw_data() == before;
+  const auto x = ctx.input(0).flat<float>();
+  for (int64_t i = 0; i < x.size(); ++i) out->flat<float>()(i) = x(i);
+  ctx.set_output(1, Tensor(reused));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeSetOtherType(KernelContext& ctx) {
+  ctx.set_output(0, Tensor(int32_t{1}));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeSetUninitialized(KernelContext& ctx) {
+  ctx.set_output(0, Tensor(DT_INT64, TensorShape({-1})));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeMeet(KernelContext& ctx) {
+  std::atomic<int>& meetings = ToyMeetings();
+  meetings.fetch_add(1);
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
+  while (meetings.load() < 2 && Clock::now() < end) std::this_thread::yield();
+  ctx.set_output(0, Tensor(meetings.load() >= 2));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeThreads(KernelContext& ctx) {
+  Mutex mutex;
+  std::set<std::thread::id> threads;
+  ParallelFor(200, 1, [&](int64_t, int64_t) {
+    for (const auto end = Clock::now() + std::chrono::microseconds(20); Clock::now() < end;) {
+    }
+    MutexLock lock(&mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  return SetScalar(ctx, 0, static_cast<int64_t>(threads.size()));
+}
+
+class ConstKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("value", &value_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    ctx.set_output(0, value_);
+    return absl::OkStatus();
+  }
+  bool IsCheap() const override { return true; }
+
+ private:
+  Tensor value_;
+};
+
+class TickKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("counter", &counter_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    ToyCounter(counter_).fetch_add(1);
+    return PassOn(ctx);
+  }
+
+ private:
+  int32_t counter_ = 0;
+};
+
+class FailKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("message", &message_);
+  }
+  absl::Status Compute(KernelContext&) const override { return errors::InvalidArgument(message_); }
+
+ private:
+  std::string message_;
+};
+
+class ThrowKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("what", &what_);
+  }
+  absl::Status Compute(KernelContext&) const override {
+    if (what_ == "memory") throw std::bad_alloc();
+    if (what_ == "number") throw 1;
+    throw std::runtime_error(what_);
+  }
+
+ private:
+  std::string what_;
+};
+
+class EvenKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    int64_t n = 0;
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("n", &n));
+    if (n % 2 != 0) return errors::InvalidArgument("n must be even, but is ", n);
+    if (n == 666) throw std::runtime_error("no such kernel");
+    return absl::OkStatus();
+  }
+  absl::Status Compute(KernelContext& ctx) const override { return PassOn(ctx); }
+};
+
+class WaitForKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("ms", &milliseconds_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Clock::time_point end = Clock::now() + std::chrono::milliseconds(milliseconds_);
+    while (Clock::now() < end) std::this_thread::yield();
+    return PassOn(ctx);
+  }
+
+ private:
+  int64_t milliseconds_ = 0;
+};
+
+void RegisterToys(Registry& registry) {
+  registry.Op("Placeholder")
+      .Output("output: dtype")
+      .Attr("dtype: type")
+      .Attr("shape: shape = { unknown_rank: true }");
+  registry.Kernel("Placeholder", MakeFunctionKernel<Unfed, /*Cheap=*/true>);
+  registry.Op("Const").Output("output: dtype").Attr("value: tensor").Attr("dtype: type");
+  registry.Kernel("Const", MakeKernel<ConstKernel>);
+  registry.Op("Identity").Input("x: T").Output("y: T").Attr("T: type");
+  registry.Kernel("Identity", MakeFunctionKernel<PassOn, /*Cheap=*/true>);
+  registry.Op("NoOp");
+  registry.Kernel("NoOp", MakeFunctionKernel<Nothing, /*Cheap=*/true>);
+  registry.Op("Neg").Input("x: T").Output("y: T").Attr("T: {float, int64}");
+  registry.Kernel("Neg", MakeFunctionKernel<ComputeNeg>);
+  registry.Op("Add").Input("x: T").Input("y: T").Output("z: T").Attr("T: {float, int64}");
+  registry.Kernel("Add", MakeFunctionKernel<ComputeAdd>);
+  registry.Op("AddN").Input("x: N * int64").Output("y: int64").Attr("N: int >= 1");
+  registry.Kernel("AddN", MakeFunctionKernel<ComputeAddN>);
+  registry.Op("Mix").Input("a: int64").Input("b: int64").Output("x: int64").Output("y: int64");
+  registry.Kernel("Mix", MakeFunctionKernel<ComputeMix>);
+  registry.Op("Tick").Input("x: int64").Output("y: int64").Attr("counter: int");
+  registry.Kernel("Tick", MakeKernel<TickKernel>);
+  registry.Op("Reuse").Input("x: float").Output("y: float").Output("reused: bool");
+  registry.Kernel("Reuse", MakeFunctionKernel<ComputeReuse>);
+  registry.Op("Fail").Input("x: int64").Output("y: int64").Attr("message: string = 'failed'");
+  registry.Kernel("Fail", MakeKernel<FailKernel>);
+  registry.Op("Throw").Output("y: int64").Attr("what: string");
+  registry.Kernel("Throw", MakeKernel<ThrowKernel>);
+  for (const char* op : {"SetNothing", "SetOtherType", "SetUninitialized", "NoKernel"}) {
+    registry.Op(op).Output("y: int64");
+  }
+  registry.Kernel("SetNothing", MakeFunctionKernel<Nothing>);
+  registry.Kernel("SetOtherType", MakeFunctionKernel<ComputeSetOtherType>);
+  registry.Kernel("SetUninitialized", MakeFunctionKernel<ComputeSetUninitialized>);
+  registry.Op("Even").Input("x: int64").Output("y: int64").Attr("n: int");
+  registry.Kernel("Even", MakeKernel<EvenKernel>);
+  registry.Op("WaitFor").Input("x: int64").Output("y: int64").Attr("ms: int");
+  registry.Kernel("WaitFor", MakeKernel<WaitForKernel>);
+  registry.Op("Meet").Output("met: bool");
+  registry.Kernel("Meet", MakeFunctionKernel<ComputeMeet>);
+  registry.Op("Threads").Output("number: int64");
+  registry.Kernel("Threads", MakeFunctionKernel<ComputeThreads>);
+}
+
+}  // namespace
+
+const Registry& ToyRegistry() {
+  static const Registry* const registry = [] {
+    auto* r = new Registry;
+    RegisterToys(*r);
+    return r;
+  }();
+  return *registry;
+}
+
+std::atomic<int>& ToyCounter(int index) {
+  static std::array<std::atomic<int>, 1000> counters{};
+  return counters.at(index);
+}
+
+std::atomic<int>& ToyMeetings() {
+  static std::atomic<int> meetings{0};
+  return meetings;
+}
+
+NodeDef ToyNode(const std::string& name, const std::string& op,
+                const std::vector<std::string>& inputs, const ToyAttrs& attrs) {
+  NodeDef node;
+  node.set_name(name);
+  node.set_op(op);
+  for (const std::string& input : inputs) node.add_input(input);
+  for (const ToyAttr& attr : attrs) (*node.mutable_attr())[attr.name] = attr.value;
+  return node;
+}
+
+absl::Status AddToy(Graph* graph, const std::string& name, const std::string& op,
+                    const std::vector<std::string>& inputs, const ToyAttrs& attrs) {
+  return graph->AddNode(ToyNode(name, op, inputs, attrs)).status();
+}
+
+Tensor Int(int64_t value) { return Tensor(value); }
+
+Tensor Floats(std::initializer_list<float> values) {
+  Tensor tensor(DT_FLOAT, TensorShape({static_cast<int64_t>(values.size())}));
+  std::copy(values.begin(), values.end(), tensor.flat<float>().begin());
+  return tensor;
+}
+
+}  // namespace testing
+}  // namespace gradflow

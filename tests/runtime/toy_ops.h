@@ -1,0 +1,72 @@
+// A registry of toy ops for the tests of the runtime, and a short way to write graphs of them.
+//
+//   Graph graph(ToyRegistry());
+//   ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_FLOAT}}));
+//   ASSERT_OK(AddToy(&graph, "y", "Neg", {"x"}, {{"T", DT_FLOAT}}));
+#ifndef GRADFLOW_TESTS_RUNTIME_TOY_OPS_H_
+#define GRADFLOW_TESTS_RUNTIME_TOY_OPS_H_
+
+#include <atomic>
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/proto/attr_value.pb.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/proto/node_def.pb.h"
+
+namespace gradflow {
+namespace testing {
+
+// The ops, for int64 unless there is a T. Those marked * say that they are cheap.
+//
+//   Placeholder*, Const*, Identity*, NoOp*   as usual
+//   Neg, Add          elementwise, of any T in {float, int64}; in place if they may
+//   AddN              of any number of equal scalars
+//   Mix               (a, b) -> (3 a - b, a ^ b)
+//   Tick              passes on its input and adds 1 to ToyCounter(counter)
+//   Reuse             float -> itself in place if it may, and whether it could
+//   Fail              INVALID_ARGUMENT `message`
+//   Throw             throws what `what` says
+//   SetNothing, SetOtherType, SetUninitialized   what a kernel may not do
+//   Even              cannot be made unless its attribute `n` is even
+//   NoKernel          has none
+//   WaitFor           lasts until the clock has gone on by `ms`
+//   Meet              waits until two of it run at once: whether they did, in 20 seconds
+//   Threads           the number of threads that ran blocks of a parallel loop
+const Registry& ToyRegistry();
+
+// A counter of the Tick ops, from 0 to 999.
+std::atomic<int>& ToyCounter(int index);
+// How often a Meet has been run.
+std::atomic<int>& ToyMeetings();
+
+// An attribute of any type that SetAttrValue takes.
+struct ToyAttr {
+  template <typename T>
+  ToyAttr(const char* n, const T& v) : name(n) {
+    SetAttrValue(v, &value);
+  }
+  std::string name;
+  AttrValue value;
+};
+using ToyAttrs = std::vector<ToyAttr>;
+
+NodeDef ToyNode(const std::string& name, const std::string& op,
+                const std::vector<std::string>& inputs, const ToyAttrs& attrs = {});
+absl::Status AddToy(Graph* graph, const std::string& name, const std::string& op,
+                    const std::vector<std::string>& inputs, const ToyAttrs& attrs = {});
+
+Tensor Int(int64_t value);
+Tensor Floats(std::initializer_list<float> values);
+
+}  // namespace testing
+}  // namespace gradflow
+
+#endif  // GRADFLOW_TESTS_RUNTIME_TOY_OPS_H_

@@ -1,0 +1,183 @@
+#include "tests/testing/op_reference.h"
+
+#include <tbb/global_control.h>
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/proto/op_def.pb.h"
+
+namespace gradflow {
+namespace testing {
+
+Tensor FromDoubles(DataType dtype, const TensorShape& shape, const std::vector<double>& values) {
+  Tensor tensor(dtype, shape);
+  using Types = ConcatTypes<RealTypes, TypeList<bool>>::type;
+  EXPECT_TRUE(DispatchType(Types(), dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto flat = tensor.flat<T>();
+    for (size_t i = 0; i < values.size(); ++i) flat(i) = static_cast<T>(values[i]);
+  }));
+  return tensor;
+}
+
+Tensor UnaryReference(const Tensor& x, absl::FunctionRef<double(double)> f) {
+  std::vector<double> values = AsDoubles(x);
+  for (double& value : values) value = f(value);
+  return FromDoubles(x.dtype(), x.shape(), values);
+}
+
+Tensor BinaryReference(const Tensor& x, const Tensor& y, DataType dtype,
+                       absl::FunctionRef<double(double, double)> f) {
+  const TensorShape shape = BroadcastShapes(x.shape(), y.shape()).value();
+  const std::vector<double> xs = AsDoubles(x);
+  const std::vector<double> ys = AsDoubles(y);
+  const auto offset = [&](const TensorShape& of, int64_t index) {
+    int64_t result = 0;
+    int64_t stride = 1;
+    for (int d = 1; d <= shape.dims(); ++d) {
+      const int64_t size = shape.dim_size(shape.dims() - d);
+      const int64_t i = index % size;
+      index /= size;
+      if (d > of.dims()) continue;
+      const int64_t own = of.dim_size(of.dims() - d);
+      result += (own == 1 ? 0 : i) * stride;
+      stride *= own;
+    }
+    return result;
+  };
+  std::vector<double> values;
+  for (int64_t i = 0; i < shape.num_elements(); ++i) {
+    values.push_back(f(xs[offset(x.shape(), i)], ys[offset(y.shape(), i)]));
+  }
+  return FromDoubles(dtype, shape, values);
+}
+
+absl::StatusOr<Tensor> RunKernel(NodeDef node, std::vector<Tensor> inputs) {
+  const Registry& registry = GlobalRegistry();
+  GRADFLOW_ASSIGN_OR_RETURN(const OpRegistration* op, registry.LookUpOp(node.op()));
+  AddDefaultsToNodeDef(op->def(), &node);
+  DataTypeVector input_types;
+  DataTypeVector output_types;
+  GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(node, op->def(), &input_types, &output_types));
+  GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* registration, registry.FindKernel(node));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const std::unique_ptr<OpKernel> kernel,
+      registration->factory(KernelConstruction(node, op->def(), input_types, output_types)));
+  std::vector<Tensor> outputs(output_types.size());
+  KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types,
+                        SystemAllocator());
+  GRADFLOW_RETURN_IF_ERROR(kernel->Compute(context));
+  return outputs[0];
+}
+
+void ExpectSameBitsOnThreads(OpTester* tester) {
+  const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, 8);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected, tester->RunOnThreads(1));
+  for (const int threads : {2, 3, 8}) {
+    SCOPED_TRACE(absl::StrCat(threads, " threads"));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> actual, tester->RunOnThreads(threads));
+    ExpectTensorEqual(actual[0], expected[0]);
+  }
+}
+
+NodeDef MakeNode(absl::string_view op, DataType type) {
+  NodeDef node;
+  node.set_name("node");
+  node.set_op(std::string(op));
+  AddNodeAttr("T", type, &node);
+  return node;
+}
+
+Tensor ReductionReference(const Tensor& x, const std::vector<int32_t>& axes, bool keep_dims,
+                          absl::FunctionRef<double(const std::vector<double>&)> f) {
+  std::vector<bool> reduced(x.dims());
+  for (const int32_t axis : axes) reduced[axis < 0 ? axis + x.dims() : axis] = true;
+  DimVector dims;
+  int64_t results = 1;
+  for (int d = 0; d < x.dims(); ++d) {
+    if (!reduced[d]) results *= x.dim_size(d);
+    if (!reduced[d]) dims.push_back(x.dim_size(d));
+    if (reduced[d] && keep_dims) dims.push_back(1);
+  }
+  std::vector<std::vector<double>> groups(results);
+  const std::vector<double> values = AsDoubles(x);
+  for (size_t i = 0; i < values.size(); ++i) {
+    int64_t rest = static_cast<int64_t>(i);
+    int64_t result = 0;
+    int64_t stride = 1;
+    for (int d = x.dims(); d-- > 0;) {
+      const int64_t index = rest % x.dim_size(d);
+      rest /= x.dim_size(d);
+      if (reduced[d]) continue;
+      result += index * stride;
+      stride *= x.dim_size(d);
+    }
+    groups[result].push_back(values[i]);
+  }
+  std::vector<double> reduced_values;
+  for (const std::vector<double>& group : groups) reduced_values.push_back(f(group));
+  return FromDoubles(x.dtype(), TensorShape(dims), reduced_values);
+}
+
+std::string ReductionCase::DebugString() const {
+  return shape.DebugString() + " over {" + absl::StrJoin(axes, ",") + "}";
+}
+
+std::vector<ReductionCase> ReductionLayouts() {
+  return {
+      // Everything, in one block and in several.
+      {{1}, {0}},
+      {{63}, {0}},
+      {{64}, {0}},
+      {{65}, {0}},
+      {{1000}, {0}},
+      {{32768}, {0}},
+      {{32769}, {0}},
+      {{300007}, {0}},
+      // Rows.
+      {{5, 7}, {1}},
+      {{70, 129}, {1}},
+      {{3, 100003}, {1}},
+      {{20000, 3}, {1}},
+      // Columns: narrow, wide, and wider than a tile; few rows and many.
+      {{7, 5}, {0}},
+      {{100003, 2}, {0}},
+      {{50001, 3}, {0}},
+      {{2001, 63}, {0}},
+      {{2001, 64}, {0}},
+      {{2001, 65}, {0}},
+      {{300, 511}, {0}},
+      {{300, 513}, {0}},
+      {{3, 60001}, {0}},
+      // Both, as batch norm has them, and other patterns.
+      {{8, 7, 6, 5}, {0, 1, 2}},
+      {{16, 3, 51, 49}, {0, 2, 3}},
+      {{300, 5, 2}, {0, 2}},
+      {{3, 40, 5, 60}, {0, 2}},
+      {{3, 40, 5, 60}, {1, 3}},
+      {{2, 3, 2, 3, 2, 3}, {0, 2, 4}},
+      {{2, 3, 2, 3, 2, 3}, {1, 3, 5}},
+      {{40, 11, 40, 11}, {0, 2}},
+  };
+}
+
+ReductionCase RandomReduction(std::mt19937* random) {
+  ReductionCase c;
+  const int rank = (*random)() % 6;
+  for (int d = 0; d < rank; ++d) {
+    c.shape.AddDim((*random)() % 7 + 1);
+    if ((*random)() % 2 == 0) c.axes.push_back(d);
+  }
+  return c;
+}
+
+}  // namespace testing
+}  // namespace gradflow

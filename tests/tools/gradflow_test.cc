@@ -1,0 +1,260 @@
+// The command line, as a process: exit status, standard output and error, files.
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gradflow/core/npy.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/proto/op_def.pb.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/subprocess.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::FileExists;
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::ProcessResult;
+using ::gradflow::testing::ReadFile;
+using ::gradflow::testing::RunProcess;
+using ::gradflow::testing::WriteFile;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+ProcessResult Gradflow(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), GRADFLOW_PROGRAM_gradflow_cli);
+  return RunProcess(arguments);
+}
+
+// A failure of the work: status 1, one line "CODE: text", and nothing else.
+void ExpectFailure(const ProcessResult& result, const std::string& code,
+                   const ::testing::Matcher<std::string>& text) {
+  EXPECT_EQ(result.exit_code, 1) << result.err;
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(result.err, AllOf(StartsWith(code + ": "), text));
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+}
+
+Tensor Floats(const std::vector<float>& values) {
+  Tensor tensor(DT_FLOAT, {static_cast<int64_t>(values.size())});
+  std::copy(values.begin(), values.end(), tensor.flat<float>().begin());
+  return tensor;
+}
+
+// y = x * factor (2), and the gradient ops of fake quantisation; files in a folder of their own.
+class GradflowTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = ::testing::TempDir() + "/" +
+           ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::remove_all(dir_);
+    std::filesystem::create_directories(dir_);
+    Scope root = Scope::NewRootScope();
+    Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT, ops::Placeholder::Shape({-1}));
+    Output factor = ops::Const(root.WithOpName("factor"), 2.0f);
+    ops::Mul(root.WithOpName("y"), x, factor);
+    ops::FakeQuantWithMinMaxVarsGradient(root.WithOpName("grad"), x, x, -1.0f, 1.0f);
+    GraphDef graph;
+    ASSERT_THAT(root.ToGraphDef(&graph), IsOk());
+    ASSERT_THAT(WriteGraphDef(File("graph.pb"), graph), IsOk());
+    ASSERT_THAT(WriteNpy(File("x.npy"), Floats({1, -3, 0.5})), IsOk());
+  }
+
+  std::string File(const std::string& name) const { return dir_ + "/" + name; }
+  std::string Feed() const { return "x=" + File("x.npy"); }
+
+  std::string dir_;
+};
+
+TEST_F(GradflowTest, RunPrintsWhatItFetches) {
+  const ProcessResult result =
+      Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch", "y", "--fetch", "grad:2"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out,
+            "y: Tensor<type: float shape: [3] values: 2 -6 1>\n"
+            "grad:2: Tensor<type: float shape: [] values: 0>\n");
+  EXPECT_THAT(result.err, IsEmpty());
+}
+
+TEST_F(GradflowTest, RunFetchesUnusedOutputsIfNoneAreNamed) {
+  const ProcessResult result = Gradflow({"run", File("graph.pb"), "--feed", Feed()});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\ngrad: "), HasSubstr("\ngrad:1: "),
+                                HasSubstr("\ngrad:2: "), StartsWith("y: ")));
+  EXPECT_THAT(result.out, Not(HasSubstr("factor")));
+}
+
+TEST_F(GradflowTest, RunWritesFilesOnAnyNumberOfThreads) {
+  for (const std::string threads : {"0", "1", "2", "8"}) {
+    const std::string out = File("y" + threads + ".npy");
+    const ProcessResult result = Gradflow(
+        {"run", File("graph.pb"), "--feed", Feed(), "--fetch", "y=" + out, "--threads", threads});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, IsEmpty());
+    ASSERT_OK_AND_ASSIGN(const Tensor y, ReadNpy(out));
+    EXPECT_EQ(y.DebugString(), "Tensor<type: float shape: [3] values: 2 -6 1>");
+  }
+}
+
+TEST_F(GradflowTest, RunFeedsAnyTensorAndRunsTargets) {
+  const ProcessResult result =
+      Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--feed", "factor:0=" + File("x.npy"),
+                "--fetch", "y", "--target", "grad"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "y: Tensor<type: float shape: [3] values: 1 9 0.25>\n");
+}
+
+TEST_F(GradflowTest, RunSaysWhatFailed) {
+  const std::string graph = File("graph.pb");
+  WriteFile(File("broken.npy"), "not an array");
+  WriteFile(File("broken.pb"), "\x0a\xff");
+  ASSERT_THAT(WriteNpy(File("int.npy"), Tensor(int32_t{1})), IsOk());
+  const std::string broken = File("broken.npy");
+
+  ExpectFailure(Gradflow({"run", File("missing.pb")}), "NOT_FOUND", HasSubstr("missing.pb"));
+  ExpectFailure(Gradflow({"run", File("broken.pb")}), "INVALID_ARGUMENT", HasSubstr("broken.pb"));
+  ExpectFailure(Gradflow({"run", dir_}), "INVALID_ARGUMENT", HasSubstr(dir_));
+  ExpectFailure(Gradflow({"run", graph, "--fetch", "y"}), "INVALID_ARGUMENT", HasSubstr("'x'"));
+  ExpectFailure(Gradflow({"run", graph, "--feed", Feed(), "--fetch", "z"}), "NOT_FOUND",
+                HasSubstr("'z'"));
+  ExpectFailure(Gradflow({"run", graph, "--feed", "x=" + File("none.npy"), "--fetch", "y"}),
+                "NOT_FOUND", HasSubstr("none.npy"));
+  ExpectFailure(Gradflow({"run", graph, "--feed", "x=" + broken, "--fetch", "y"}),
+                "INVALID_ARGUMENT", HasSubstr("broken.npy"));
+  ExpectFailure(Gradflow({"run", graph, "--feed", "x", "--fetch", "y"}), "INVALID_ARGUMENT",
+                HasSubstr("--feed 'x' must be NAME=FILE.npy"));
+  ExpectFailure(Gradflow({"run", graph, "--feed", Feed(), "--fetch", "y="}), "INVALID_ARGUMENT",
+                HasSubstr("--fetch 'y='"));
+  ExpectFailure(Gradflow({"run", graph, "--feed", "x=" + File("int.npy"), "--fetch", "y"}),
+                "INVALID_ARGUMENT", AllOf(HasSubstr("int32"), HasSubstr("float")));
+  ExpectFailure(Gradflow({"run", graph, "--feed", Feed(), "--threads", "1000000"}),
+                "INVALID_ARGUMENT", HasSubstr("1000000"));
+}
+
+TEST_F(GradflowTest, FailedRunLeavesNoFile) {
+  const std::string out = File("y.npy");
+  ExpectFailure(Gradflow({"run", File("graph.pb"), "--fetch", "y=" + out}), "INVALID_ARGUMENT",
+                HasSubstr("'x'"));
+  EXPECT_FALSE(FileExists(out));
+  ExpectFailure(Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch",
+                          "y=" + File("no_folder") + "/y.npy"}),
+                "NOT_FOUND", HasSubstr("no_folder"));
+}
+
+TEST_F(GradflowTest, WrongUsageShowsTheUsage) {
+  const std::vector<std::vector<std::string>> cases = {
+      {},
+      {"dance"},
+      {"run"},
+      {"run", "graph.pb", "--feeds", "x"},
+      {"run", "graph.pb", "--threads", "-1"},
+      {"run", "graph.pb", "--threads", "many"},
+      {"bench", "graph.pb", "--repeat", "0"},
+      {"ops", "--format", "xml"},
+      {"convert", "only_one.pb"},
+  };
+  for (const std::vector<std::string>& arguments : cases) {
+    const ProcessResult result = Gradflow(arguments);
+    EXPECT_EQ(result.exit_code, 2) << result.err;
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_THAT(result.err, HasSubstr("Usage: "));
+  }
+}
+
+TEST_F(GradflowTest, HelpIsNoError) {
+  for (const char* command : {"run", "bench", "inspect", "ops", "convert"}) {
+    const ProcessResult result = Gradflow({command, "--help"});
+    EXPECT_EQ(result.exit_code, 0);
+    EXPECT_THAT(result.out, AllOf(HasSubstr("Usage: "), HasSubstr(command)));
+    EXPECT_THAT(result.err, IsEmpty());
+  }
+}
+
+TEST_F(GradflowTest, BenchReportsTimesAsTextAndJson) {
+  const ProcessResult json = Gradflow({"bench", File("graph.pb"), "--feed", Feed(), "--fetch", "y",
+                                       "--repeat", "5", "--threads", "2", "--json"});
+  EXPECT_EQ(json.exit_code, 0) << json.err;
+  EXPECT_THAT(json.out,
+              MatchesRegex("\\{\"median_ms\": [0-9.]+, \"min_ms\": [0-9.]+, \"mean_ms\": [0-9.]+, "
+                           "\"runs\": 5, \"threads\": 2, \"peak_tensor_bytes\": [1-9][0-9]*\\}\n"));
+  const ProcessResult text =
+      Gradflow({"bench", File("graph.pb"), "--feed", Feed(), "--repeat", "5"});
+  EXPECT_EQ(text.exit_code, 0) << text.err;
+  EXPECT_THAT(text.out, MatchesRegex("median .* over 5 runs .*\n"));
+}
+
+TEST_F(GradflowTest, InspectListsOpsInputsAndOutputs) {
+  const ProcessResult result = Gradflow({"inspect", File("graph.pb")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("1  FakeQuantWithMinMaxVarsGradient\n"), HasSubstr("3  Const\n"),
+                    HasSubstr("\ninputs:\n  x  float [?]\n"), HasSubstr("\n  y  float [?]\n"),
+                    HasSubstr("\n  grad:2  float []")));
+}
+
+TEST_F(GradflowTest, InspectSaysWhatIsMissing) {
+  WriteFile(File("alien.pbtxt"),
+            "node { name: 'a' op: 'Mull' } node { name: 'b' op: 'Convolve3000' }");
+  const ProcessResult result = Gradflow({"inspect", File("alien.pbtxt")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("nodes: 2\n"), HasSubstr("cannot run:"),
+                                HasSubstr("did you mean 'Mul'"), HasSubstr("Convolve3000")));
+}
+
+TEST_F(GradflowTest, ConvertsBothWaysWithoutLoss) {
+  const std::string binary = File("graph.pb");
+  EXPECT_EQ(Gradflow({"convert", binary, File("graph.pbtxt")}).exit_code, 0);
+  EXPECT_THAT(ReadFile(File("graph.pbtxt")), HasSubstr("op: \"FakeQuantWithMinMaxVarsGradient\""));
+  EXPECT_EQ(Gradflow({"convert", File("graph.pbtxt"), File("back.pb")}).exit_code, 0);
+  EXPECT_EQ(ReadFile(File("back.pb")), ReadFile(binary));
+  // What runs is the same, whatever the form.
+  const ProcessResult run =
+      Gradflow({"run", File("graph.pbtxt"), "--feed", Feed(), "--fetch", "y"});
+  EXPECT_THAT(run.out, HasSubstr("2 -6 1"));
+
+  ExpectFailure(Gradflow({"convert", binary, File("graph.txt.gz")}), "INVALID_ARGUMENT",
+                HasSubstr("graph.txt.gz"));
+  ExpectFailure(Gradflow({"convert", File("none.pb"), File("out.pb")}), "NOT_FOUND",
+                HasSubstr("none.pb"));
+  EXPECT_FALSE(FileExists(File("out.pb")));
+}
+
+TEST_F(GradflowTest, OpsShowsDocumentationAndSuggestsNames) {
+  const ProcessResult one = Gradflow({"ops", "FusedBatchNormGradV3"});
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+  EXPECT_THAT(one.out, AllOf(StartsWith("FusedBatchNormGradV3(y_backprop: T, "),
+                             HasSubstr("attr epsilon: "), HasSubstr("output x_backprop: ")));
+  ExpectFailure(Gradflow({"ops", "FusedBatchNormGrad3"}), "NOT_FOUND",
+                HasSubstr("FusedBatchNormGradV3"));
+}
+
+// The definitions that the program prints are the rows of TensorFlow's signatures.
+TEST_F(GradflowTest, OpsAgreeWithTensorFlowsSignatures) {
+  const ProcessResult result = Gradflow({"ops", "--format", "pbtxt"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  OpList list;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(result.out, &list));
+  EXPECT_GE(list.op_size(), 70);
+  const std::vector<std::string> rows =
+      absl::StrSplit(ReadFile(GRADFLOW_TEST_DATA_DIR "/op_signatures.txt"), '\n');
+  for (const OpDef& op : list.op()) {
+    EXPECT_THAT(rows, ::testing::Contains(OpDefSignature(op))) << op.name();
+  }
+}
+
+}  // namespace
+}  // namespace gradflow

@@ -1,0 +1,101 @@
+// The command line of gradflow: reads the arguments and calls the subcommand.
+//
+// Exit status: 0 done; 1 the work failed, with one line "CODE: text" on standard error; 2 wrong
+// usage, with the usage on standard error.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <iostream>
+#include <string>
+
+#include "absl/strings/str_replace.h"
+#include "gradflow/core/status.h"
+#include "tools/commands.h"
+
+namespace gradflow::tools {
+namespace {
+
+void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
+  command->add_option("graph", flags->graph, "GraphDef, binary or text")
+      ->required()
+      ->option_text("GRAPH");
+  command->add_option("--feed", flags->feeds, "Feed an output from a file")
+      ->option_text("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  command->add_option("--fetch", flags->fetches, "Fetch an output; to a file, or print it")
+      ->option_text("NAME[=FILE.npy]")
+      ->allow_extra_args(false);
+  command->add_option("--target", flags->targets, "Run a node without fetching its outputs")
+      ->option_text("NODE")
+      ->allow_extra_args(false);
+  command->add_option("--threads", flags->threads, "Threads to run on; 0: all cores")
+      ->option_text("N")
+      ->check(CLI::NonNegativeNumber);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Runs and examines TensorFlow graphs of gradient ops.", "gradflow");
+  app.require_subcommand(1);
+  // Prints the whole usage, not only a hint at --help, when the arguments are wrong.
+  app.failure_message(CLI::FailureMessage::help);
+
+  GraphFlags run;
+  CLI::App* run_command = app.add_subcommand("run", "Run a graph once");
+  AddGraphFlags(run_command, &run);
+
+  BenchFlags bench;
+  CLI::App* bench_command = app.add_subcommand("bench", "Time runs of a graph after warm-up");
+  AddGraphFlags(bench_command, &bench.graph);
+  bench_command->add_option("--repeat", bench.repeat, "Runs to time")
+      ->option_text("N")
+      ->check(CLI::PositiveNumber);
+  bench_command->add_flag("--json", bench.json, "Print the result as JSON");
+
+  std::string inspect;
+  CLI::App* inspect_command =
+      app.add_subcommand("inspect", "List a graph's ops, inputs, outputs, and what it lacks");
+  inspect_command->add_option("graph", inspect, "GraphDef, binary or text")
+      ->required()
+      ->option_text("GRAPH");
+
+  OpsFlags ops;
+  CLI::App* ops_command = app.add_subcommand("ops", "List the registered ops");
+  ops_command->add_option("--format", ops.format, "How to print them")
+      ->option_text("text|pbtxt")
+      ->check(CLI::IsMember({"text", "pbtxt"}));
+  ops_command->add_option("name", ops.name, "Only this op, with its documentation")
+      ->option_text("[NAME]");
+
+  std::string from, to;
+  CLI::App* convert_command =
+      app.add_subcommand("convert", "Convert a GraphDef between binary (.pb) and text (.pbtxt)");
+  convert_command->add_option("in", from, "GraphDef to read")->required()->option_text("IN");
+  convert_command->add_option("out", to, "GraphDef to write")->required()->option_text("OUT");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help that was asked for goes to standard output and is no error.
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  absl::Status status;
+  if (run_command->parsed()) status = RunCommand(run, std::cout);
+  if (bench_command->parsed()) status = BenchCommand(bench, std::cout);
+  if (inspect_command->parsed()) status = InspectCommand(inspect, std::cout);
+  if (ops_command->parsed()) status = OpsCommand(ops, std::cout);
+  if (convert_command->parsed()) status = ConvertCommand(from, to);
+  std::cout.flush();
+  if (status.ok() && !std::cout) {
+    status = absl::UnavailableError("standard output could not be written");
+  }
+  if (status.ok()) return 0;
+  std::cerr << absl::StatusCodeToString(status.code()) << ": "
+            << absl::StrReplaceAll(status.message(), {{"\n", "; "}}) << "\n";
+  return 1;
+}
+
+}  // namespace
+}  // namespace gradflow::tools
+
+int main(int argc, char** argv) { return gradflow::tools::Main(argc, argv); }

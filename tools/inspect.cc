@@ -1,0 +1,69 @@
+// gradflow inspect: nodes by op, inputs, outputs, shapes, what is missing.
+#include <map>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
+#include "tools/commands.h"
+#include "tools/loaded_graph.h"
+
+namespace gradflow::tools {
+namespace {
+
+void PrintOps(const GraphDef& def, std::ostream& out) {
+  std::map<std::string, int> counts;
+  for (const NodeDef& node : def.node()) ++counts[node.op()];
+  out << "nodes: " << def.node_size() << "\n";
+  for (const auto& [op, count] : counts) out << absl::StreamFormat("  %6d  %s\n", count, op);
+  if (def.library().function_size() > 0) {
+    out << "functions: " << def.library().function_size() << "\n";
+  }
+  if (def.has_versions()) {
+    out << "versions: producer " << def.versions().producer() << ", min_consumer "
+        << def.versions().min_consumer() << "\n";
+  }
+}
+
+void PrintOutput(const Node& node, int output, const std::string& name, std::ostream& out) {
+  out << "  " << name << "  " << DataTypeString(node.output_type(output)) << " "
+      << node.output_shape(output).DebugString() << "\n";
+}
+
+void PrintEnds(const Graph& graph, std::ostream& out) {
+  out << "inputs:\n";
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* node = graph.node(id);
+    if (node->type_string() == "Placeholder" || node->type_string() == "PlaceholderWithDefault") {
+      PrintOutput(*node, 0, node->name(), out);
+    }
+  }
+  out << "outputs:\n";
+  for (const std::string& name : UnusedOutputs(graph)) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(name, absl::MaxSplits(':', 1));
+    const Node* node = graph.FindNode(parts.first);
+    PrintOutput(*node, parts.second.empty() ? 0 : std::stoi(parts.second), name, out);
+  }
+}
+
+}  // namespace
+
+absl::Status InspectCommand(const std::string& graph_file, std::ostream& out) {
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(graph_file));
+  PrintOps(def, out);
+  Graph graph;
+  const absl::Status status = ImportGraphDef(ImportGraphDefOptions(), def, &graph);
+  if (status.ok()) {
+    PrintEnds(graph, out);
+  } else {
+    // Not an error of inspecting: this is what one inspects a graph for.
+    out << "cannot run:\n  " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n  ")
+        << "\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow::tools

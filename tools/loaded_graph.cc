@@ -1,0 +1,84 @@
+#include "tools/loaded_graph.h"
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/npy.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow::tools {
+namespace {
+
+// NAME=FILE; the file is empty if there is no '='.
+std::pair<std::string, std::string> SplitFlag(const std::string& flag) {
+  const size_t equals = flag.find('=');
+  if (equals == std::string::npos) return {flag, ""};
+  return {flag.substr(0, equals), flag.substr(equals + 1)};
+}
+
+// Reads the GraphDef and imports it into a graph of its own to find what is unused.
+absl::StatusOr<std::vector<std::string>> DefaultFetches(const GraphDef& def) {
+  Graph graph;
+  GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), def, &graph));
+  return UnusedOutputs(graph);
+}
+
+}  // namespace
+
+std::vector<std::string> UnusedOutputs(const Graph& graph) {
+  std::set<std::pair<int, int>> used;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    for (const Node::Source& source : graph.node(id)->sources()) {
+      used.emplace(source.node->id(), source.output);
+    }
+  }
+  std::vector<std::string> unused;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* node = graph.node(id);
+    for (int output = 0; output < node->num_outputs(); ++output) {
+      if (used.count({id, output}) > 0) continue;
+      unused.push_back(output == 0 ? node->name() : absl::StrCat(node->name(), ":", output));
+    }
+  }
+  return unused;
+}
+
+absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags) {
+  LoadedGraph loaded;
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(flags.graph));
+
+  SessionOptions options;
+  options.config.set_intra_op_parallelism_threads(flags.threads);
+  options.config.set_inter_op_parallelism_threads(flags.threads);
+  GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(options));
+  if (absl::Status status = loaded.session->Create(def); !status.ok()) {
+    return errors::Prefix(absl::StrCat(flags.graph, ": "), status);
+  }
+
+  for (const std::string& flag : flags.feeds) {
+    auto [name, file] = SplitFlag(flag);
+    if (name.empty() || file.empty()) {
+      return errors::InvalidArgument("--feed '", flag, "' must be NAME=FILE.npy");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadNpy(file));
+    loaded.feeds.emplace_back(std::move(name), std::move(value));
+  }
+  for (const std::string& flag : flags.fetches) {
+    auto [name, file] = SplitFlag(flag);
+    if (name.empty() || (file.empty() && name != flag)) {
+      return errors::InvalidArgument("--fetch '", flag, "' must be NAME or NAME=FILE.npy");
+    }
+    loaded.fetches.push_back(std::move(name));
+    loaded.files.push_back(std::move(file));
+  }
+  loaded.targets = flags.targets;
+  if (loaded.fetches.empty() && loaded.targets.empty()) {
+    GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, DefaultFetches(def));
+    loaded.files.resize(loaded.fetches.size());
+  }
+  return loaded;
+}
+
+}  // namespace gradflow::tools

@@ -1,0 +1,36 @@
+// A graph from a file in a session, with its feeds read: what `run` and `bench` start from.
+#ifndef GRADFLOW_TOOLS_LOADED_GRAPH_H_
+#define GRADFLOW_TOOLS_LOADED_GRAPH_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/runtime/session.h"
+#include "tools/commands.h"
+
+namespace gradflow::tools {
+
+struct LoadedGraph {
+  std::unique_ptr<Session> session;
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  std::vector<std::string> fetches;
+  // For each fetch the file it goes to; empty to print it.
+  std::vector<std::string> files;
+  std::vector<std::string> targets;
+};
+
+// Errors name the file or flag.
+absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags);
+
+// The outputs of `graph` that none of its nodes uses, as "node" or "node:output", in the order of
+// the nodes.
+std::vector<std::string> UnusedOutputs(const Graph& graph);
+
+}  // namespace gradflow::tools
+
+#endif  // GRADFLOW_TOOLS_LOADED_GRAPH_H_

@@ -1,0 +1,26 @@
+// gradflow run: runs a graph once.
+#include "gradflow/core/npy.h"
+#include "gradflow/core/status.h"
+#include "tools/commands.h"
+#include "tools/loaded_graph.h"
+
+namespace gradflow::tools {
+
+absl::Status RunCommand(const GraphFlags& flags, std::ostream& out) {
+  // As many values as one reads.
+  constexpr int64_t kPrintedValues = 32;
+  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags));
+  std::vector<Tensor> outputs;
+  GRADFLOW_RETURN_IF_ERROR(
+      loaded.session->Run(loaded.feeds, loaded.fetches, loaded.targets, &outputs));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (loaded.files[i].empty()) {
+      out << loaded.fetches[i] << ": " << outputs[i].DebugString(kPrintedValues) << "\n";
+    } else {
+      GRADFLOW_RETURN_IF_ERROR(WriteNpy(loaded.files[i], outputs[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow::tools
