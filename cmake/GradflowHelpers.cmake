@@ -95,16 +95,15 @@ function(gradflow_executable)
   endif()
 endfunction()
 
-# gradflow_test(NAME <target> SRCS <file>... [DEPS <target>...] [DATA <file>...]
-#               [PROGRAMS <target>...] [LABEL <label>])
+# gradflow_test(NAME <target> SRCS <file>... [DEPS <target>...] [PROGRAMS <target>...]
+#               [LABEL <label>])
 #
 # A GoogleTest program; each of its tests is a CTest test of its own, named
 # <label>.<suite>.<test>. LABEL is <target> unless given. GRADFLOW_TEST_DATA_DIR is the
-# path of tests/data, as a string literal. DATA are files in there without which the
-# tests cannot run. PROGRAMS are executable targets that the tests start: they are
-# built first, and GRADFLOW_PROGRAM_<target> is the path of each.
+# path of tests/data, as a string literal. PROGRAMS are executable targets that the tests
+# start: they are built first, and GRADFLOW_PROGRAM_<target> is the path of each.
 function(gradflow_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SRCS;DEPS;DATA;PROGRAMS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SRCS;DEPS;PROGRAMS")
   if(NOT arg_LABEL)
     set(arg_LABEL ${arg_NAME})
   endif()
@@ -117,14 +116,13 @@ function(gradflow_test)
     target_compile_definitions(${arg_NAME}
                                PRIVATE GRADFLOW_PROGRAM_${program}="$<TARGET_FILE:${program}>")
   endforeach()
-  list(TRANSFORM arg_DATA PREPEND ${PROJECT_SOURCE_DIR}/tests/data/)
   # PRE_TEST asks the program for its tests when ctest runs rather than after each link.
   gtest_discover_tests(
     ${arg_NAME}
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     TEST_PREFIX ${arg_LABEL}.
-    PROPERTIES TIMEOUT 60 LABELS ${arg_LABEL} REQUIRED_FILES "${arg_DATA}")
+    PROPERTIES TIMEOUT 60 LABELS ${arg_LABEL})
 endfunction()
 
 # gradflow_benchmark(NAME <target> SRCS <file>... [DEPS <target>...] [SMOKE <argument>...])

@@ -7,6 +7,7 @@
 #include "absl/strings/escaping.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/string_content.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -30,13 +31,18 @@ int64_t NumSpelledOut(const TensorProto& proto, int64_t num_elements) {
        proto.uint64_val_size(), static_cast<int64_t>(proto.float8_val().size())});
 }
 
-// The first `count` elements of a valid tensor, as a vector. A proto of a few bytes may stand for
-// a tensor larger than memory, so the rest is never made.
-absl::StatusOr<Tensor> DecodeHead(const TensorProto& proto, int64_t count) {
+// The first `count` elements of a valid tensor of `num_elements`, as a vector. A proto of a few
+// bytes may stand for a tensor larger than memory, so the rest is never made.
+absl::StatusOr<Tensor> DecodeHead(const TensorProto& proto, int64_t num_elements, int64_t count) {
   TensorProto head;
   head.set_dtype(proto.dtype());
   head.mutable_tensor_shape()->add_dim()->set_size(count);
-  head.set_tensor_content(proto.tensor_content().substr(0, count * DataTypeSize(proto.dtype())));
+  if (proto.dtype() != DT_STRING) {
+    head.set_tensor_content(proto.tensor_content().substr(0, count * DataTypeSize(proto.dtype())));
+  } else if (!proto.tensor_content().empty()) {
+    internal::ForEachString(proto.tensor_content(), num_elements, count,
+                            [&](absl::string_view s) { head.add_string_val(s.data(), s.size()); });
+  }
   head.set_float8_val(proto.float8_val().substr(0, count));
   const auto copy = [](const auto& from, int64_t n, auto* to) {
     to->Add(from.begin(), from.begin() + std::min<int64_t>(n, from.size()));
@@ -67,8 +73,8 @@ bool AreTensorsEqual(const TensorProto& a, const TensorProto& b) {
   // Behind what either spells out, both only repeat their last element.
   const int64_t n = shape.num_elements();
   const int64_t count = std::min(n, std::max(NumSpelledOut(a, n), NumSpelledOut(b, n)));
-  const absl::StatusOr<Tensor> head_a = DecodeHead(a, count);
-  const absl::StatusOr<Tensor> head_b = DecodeHead(b, count);
+  const absl::StatusOr<Tensor> head_a = DecodeHead(a, n, count);
+  const absl::StatusOr<Tensor> head_b = DecodeHead(b, n, count);
   if (!head_a.ok() || !head_b.ok()) return false;
   if (a.dtype() == DT_STRING) return head_a->span<tstring>() == head_b->span<tstring>();
   return head_a->tensor_data() == head_b->tensor_data();
@@ -182,7 +188,7 @@ std::string TensorText(const TensorProto& proto) {
   if (!ValidateTensorProto(proto).ok()) return text + " invalid>";
   const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
   const int64_t count = shape.ok() ? shape->num_elements() : 0;
-  absl::StatusOr<Tensor> head = DecodeHead(proto, std::min<int64_t>(count, kMaxItems));
+  absl::StatusOr<Tensor> head = DecodeHead(proto, count, std::min<int64_t>(count, kMaxItems));
   if (!head.ok()) return text + ">";
   text += " values:";
   if (proto.dtype() == DT_STRING) {

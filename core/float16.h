@@ -2,13 +2,15 @@
 // bfloat16 (the upper half of a float, DT_BFLOAT16).
 //
 // They are storage types: arithmetic converts to float, and back by rounding to nearest, ties to
-// even. A NaN stays a (quiet) NaN. Conversion is exact in the other direction.
+// even; a double or an integer is rounded once, too. A NaN stays a (quiet) NaN. Conversion to float
+// is exact.
 #ifndef GRADFLOW_CORE_FLOAT16_H_
 #define GRADFLOW_CORE_FLOAT16_H_
 
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 namespace gradflow {
 namespace internal {
@@ -22,6 +24,31 @@ inline float BitsToFloat(uint32_t u) {
   float f;
   std::memcpy(&f, &u, sizeof(f));
   return f;
+}
+
+// A float that rounds to each narrower type as `value` itself does: where it is not exact, it is
+// the one of the two floats around the value whose last bit is 1 ("rounding to odd"), which is
+// never half-way between two narrower numbers. The nearest float may be, and would be rounded
+// again.
+template <typename T>
+float RoundToOdd(T value) {
+  const float nearest = static_cast<float>(value);
+  if constexpr (std::numeric_limits<T>::digits <= std::numeric_limits<float>::digits) {
+    return nearest;
+  } else if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::numeric_limits<T>::digits > std::numeric_limits<double>::digits) {
+      // The same for the low bits that a double may have no room for.
+      constexpr T kLow = 0x7ff;
+      if ((nearest >= 0x1p53f || nearest <= -0x1p53f) && (value & kLow) != 0) {
+        value = (value & ~kLow) | (kLow + 1);
+      }
+    }
+    return RoundToOdd(static_cast<double>(value));
+  } else {
+    if (nearest == value || value != value) return nearest;
+    const bool is_beyond = (nearest > value) == (value > 0);
+    return BitsToFloat((FloatBits(nearest) - is_beyond) | 1);
+  }
 }
 
 inline uint16_t FloatToHalfBits(float f) {
@@ -71,7 +98,7 @@ struct Float16 {
 
   Float16() = default;
   template <typename T, typename = decltype(static_cast<float>(T()))>
-  explicit Float16(T value) : bits(FromFloat(static_cast<float>(value))) {}
+  explicit Float16(T value) : bits(FromFloat(internal::RoundToOdd(value))) {}
   static constexpr Float16 FromBits(uint16_t bits) { return Float16(bits, 0); }
 
   operator float() const { return ToFloat(bits); }  // NOLINT: exact, as in TensorFlow

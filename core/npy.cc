@@ -1,20 +1,14 @@
 #include "gradflow/core/npy.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/file.h"
 #include "gradflow/core/npy_header.h"
 #include "gradflow/core/status.h"
 
@@ -151,41 +145,16 @@ absl::StatusOr<Tensor> LoadElements(const NpyHeader& header,
 
 // ---- Files ----
 
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  ~FileDescriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  int get() const { return fd_; }
-  // False, with errno set, if what was written could not be kept.
-  bool Close() { return close(std::exchange(fd_, -1)) == 0; }
-
- private:
-  int fd_;
-};
-
-absl::Status ReadAt(int fd, size_t offset, char* to, size_t size) {
-  while (size > 0) {
-    const ssize_t n = pread(fd, to, size, offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return absl::ErrnoToStatus(errno, "cannot read");
-    if (n == 0) return errors::InvalidArgument("the file became shorter while it was read");
-    to += n;
-    offset += n;
-    size -= n;
-  }
-  return absl::OkStatus();
-}
+// Files from this size on are mapped. Smaller ones cost little to read, and then no one who
+// shortens the file while a run uses it can end the process.
+constexpr size_t kMinMappedBytes = size_t{64} << 20;
 
 // The elements in place, which are `size` bytes at `offset` of the file, or a tensor that is not
 // initialised if they cannot be used so.
 Tensor MapElements(int fd, const NpyHeader& header, size_t offset, size_t size) {
   const Tensor none(header.dtype, TensorShape({-1}));
   const bool needs_swap = header.big_endian && WordSize(header.dtype) > 1;
-  if (size == 0 || needs_swap || NeedsTranspose(header)) return none;
+  if (size < kMinMappedBytes || needs_swap || NeedsTranspose(header)) return none;
   const size_t length = offset + size;
   void* const base = mmap(nullptr, length, PROT_READ, MAP_PRIVATE, fd, 0);
   if (base == MAP_FAILED) return none;  // a file system without mappings
@@ -200,79 +169,22 @@ Tensor MapElements(int fd, const NpyHeader& header, size_t offset, size_t size) 
       .value_or(none);
 }
 
-// INVALID_ARGUMENT unless it is a file that has bytes, which reading a directory, or a pipe that
-// nobody writes to, would not give.
-absl::Status CheckRegularFile(const struct stat& info) {
-  if (S_ISREG(info.st_mode)) return absl::OkStatus();
-  return errors::InvalidArgument("expected a regular file, but found a ",
-                                 S_ISDIR(info.st_mode)    ? "directory"
-                                 : S_ISFIFO(info.st_mode) ? "pipe"
-                                                          : "device or socket");
-}
-
 absl::StatusOr<Tensor> ReadFile(const std::string& path) {
-  // O_NONBLOCK so that opening a pipe does not wait for its writer.
-  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot open");
-  struct stat info;
-  if (fstat(file.get(), &info) != 0) return absl::ErrnoToStatus(errno, "cannot read");
-  GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
-  const size_t file_size = info.st_size;
+  size_t file_size = 0;
+  GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file,
+                            internal::OpenFile(path, &file_size));
   std::string start(std::min(file_size, internal::kMaxNpyPreludeSize), '\0');
-  GRADFLOW_RETURN_IF_ERROR(ReadAt(file.get(), 0, start.data(), start.size()));
+  GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, start.data(), start.size()));
   GRADFLOW_ASSIGN_OR_RETURN(const NpyHeaderPlace place, internal::FindNpyHeader(start, file_size));
   std::string text(place.end - place.begin, '\0');
-  GRADFLOW_RETURN_IF_ERROR(ReadAt(file.get(), place.begin, text.data(), text.size()));
+  GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), place.begin, text.data(), text.size()));
   const size_t data_size = file_size - place.end;
   GRADFLOW_ASSIGN_OR_RETURN(const NpyHeader header, internal::ParseNpyHeader(text, data_size));
   Tensor mapped = MapElements(file.get(), header, place.end, data_size);
   if (mapped.IsInitialized()) return mapped;
-  return LoadElements(
-      header, [&](char* to, size_t size) { return ReadAt(file.get(), place.end, to, size); });
-}
-
-absl::Status WriteAll(int fd, absl::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return absl::ErrnoToStatus(errno, "cannot write");
-    bytes.remove_prefix(n);
-  }
-  return absl::OkStatus();
-}
-
-// A new file in `folder`, with the permissions that the user's mask gives to new files (mkstemp
-// would keep it from everybody else). Negative, with errno set, if there cannot be one.
-int CreateTemporary(const std::string& folder, std::string* name) {
-  static std::atomic<uint32_t> counter{0};
-  for (;;) {
-    *name = absl::StrCat(folder, ".gradflow-", getpid(), "-", counter.fetch_add(1), ".tmp");
-    const int fd = open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd >= 0 || errno != EEXIST) return fd;
-  }
-}
-
-absl::Status WriteFile(const std::string& path, absl::string_view header, absl::string_view data) {
-  struct stat info;
-  if (stat(path.c_str(), &info) == 0) GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
-  // A link stays, and what it points to is replaced.
-  std::string target = path;
-  if (char* const real = realpath(path.c_str(), nullptr)) {
-    target = real;
-    std::free(real);
-  }
-  std::string temporary;
-  // Up to the last '/', or nothing: npos + 1 is 0.
-  FileDescriptor file(CreateTemporary(target.substr(0, target.rfind('/') + 1), &temporary));
-  if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot write");
-  absl::Status status = WriteAll(file.get(), header);
-  if (status.ok()) status = WriteAll(file.get(), data);
-  if (!file.Close() && status.ok()) status = absl::ErrnoToStatus(errno, "cannot write");
-  if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) {
-    status = absl::ErrnoToStatus(errno, "cannot write");
-  }
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  return LoadElements(header, [&](char* to, size_t size) {
+    return internal::ReadAt(file.get(), place.end, to, size);
+  });
 }
 
 }  // namespace
@@ -299,7 +211,7 @@ absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes) {
 absl::Status WriteNpy(const std::string& path, const Tensor& tensor) {
   absl::StatusOr<std::string> header = FormatNpyHeader(tensor);
   const absl::Status status =
-      header.ok() ? WriteFile(path, *header, tensor.tensor_data()) : header.status();
+      header.ok() ? internal::WriteFile(path, {*header, tensor.tensor_data()}) : header.status();
   return errors::Prefix(absl::StrCat("'", path, "': "), status);
 }
 

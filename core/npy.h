@@ -15,10 +15,10 @@
 namespace gradflow {
 
 // Reads a file. Either byte order and either memory order (Fortran order is transposed on reading).
-// A file that needs no change of its bytes is mapped into memory, not read: its pages are shared
-// and never written to. NOT_FOUND / PERMISSION_DENIED / INVALID_ARGUMENT (naming the file, what was
-// expected and what was found) otherwise; a file that is shorter or longer than its header says
-// is an error.
+// A large file (64 MiB) that needs no change of its bytes is mapped into memory, not read: its
+// pages are shared and never written to, and the file must not become shorter while the tensor
+// lives. NOT_FOUND / PERMISSION_DENIED / INVALID_ARGUMENT (naming the file, what was expected and
+// what was found) otherwise; a file that is shorter or longer than its header says is an error.
 absl::StatusOr<Tensor> ReadNpy(const std::string& path);
 // The same from the bytes of a file, copying.
 absl::StatusOr<Tensor> ParseNpy(absl::string_view bytes);

@@ -38,7 +38,7 @@ void ParallelFor(int64_t total, int64_t block_size,
   TsanRelease(&fork);
   tbb::this_task_arena::isolate([&] {
     tbb::parallel_for(tbb::blocked_range<int64_t>(0, blocks),
-                      [&](const tbb::blocked_range<int64_t>& range) {
+                      [&](const tbb::blocked_range<int64_t>& range) GRADFLOW_NO_TSAN {
                         TsanAcquire(&fork);
                         for (int64_t block = range.begin(); block < range.end(); ++block) {
                           run_block(block);

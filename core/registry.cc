@@ -61,17 +61,35 @@ std::string KernelLabel(const NodeDef& node) {
   return label == nullptr ? "" : label->s();
 }
 
-// "half", "[T in {float, double}]" and label, for messages.
-std::string DescribeKernel(const KernelRegistration& kernel) {
-  std::string text = kernel.device;
-  for (const auto& [attr, types] : kernel.type_constraints) {
-    absl::StrAppend(&text, "; ", attr, " in ", DataTypeVectorString(types));
+// The kernels there are, for messages: "(CPU; T in [float, double]), (CPU; label 'mine')". Those
+// that differ only in the types of one attribute, as most do, are told as one.
+std::string DescribeKernels(const std::vector<std::unique_ptr<KernelRegistration>>& kernels) {
+  std::vector<KernelRegistration> merged;
+  for (const auto& kernel : kernels) {
+    const auto same = std::find_if(merged.begin(), merged.end(), [&](const auto& other) {
+      return other.type_constraints.size() == 1 && kernel->type_constraints.size() == 1 &&
+             other.type_constraints[0].first == kernel->type_constraints[0].first &&
+             other.device == kernel->device && other.label == kernel->label;
+    });
+    if (same == merged.end()) {
+      merged.push_back(*kernel);
+    } else {
+      DataTypeVector& types = same->type_constraints[0].second;
+      const DataTypeVector& more = kernel->type_constraints[0].second;
+      types.insert(types.end(), more.begin(), more.end());
+    }
   }
-  if (!kernel.label.empty()) absl::StrAppend(&text, "; label '", kernel.label, "'");
-  return text;
+  return absl::StrJoin(merged, ", ", [](std::string* text, const KernelRegistration& kernel) {
+    absl::StrAppend(text, "(", kernel.device);
+    for (const auto& [attr, types] : kernel.type_constraints) {
+      absl::StrAppend(text, "; ", attr, " in ", DataTypeVectorString(types));
+    }
+    if (!kernel.label.empty()) absl::StrAppend(text, "; label '", kernel.label, "'");
+    absl::StrAppend(text, ")");
+  });
 }
 
-// What the node asks for, in the words of DescribeKernel.
+// What the node asks for, in the words of DescribeKernels.
 std::string DescribeRequest(const NodeDef& node, const std::string& device,
                             const std::string& label) {
   std::string text = device;
@@ -211,7 +229,7 @@ absl::StatusOr<const KernelRegistration*> Registry::FindKernel(const NodeDef& no
   MutexLock lock(&tables_->mutex);
   const KernelRegistration* best = nullptr;
   bool ambiguous = false;
-  std::vector<std::string> others;
+  std::string others;
   if (const auto it = tables_->kernels.find(node.op()); it != tables_->kernels.end()) {
     for (const auto& kernel : it->second) {
       if (kernel->device != device || kernel->label != label || !TypesFit(*kernel, node)) {
@@ -224,9 +242,7 @@ absl::StatusOr<const KernelRegistration*> Registry::FindKernel(const NodeDef& no
         ambiguous = true;
       }
     }
-    if (best == nullptr) {
-      for (const auto& kernel : it->second) others.push_back(DescribeKernel(*kernel));
-    }
+    if (best == nullptr) others = DescribeKernels(it->second);
   }
   if (ambiguous) {
     return errors::InvalidArgument("op '", node.op(), "' has several kernels of priority ",
@@ -236,8 +252,7 @@ absl::StatusOr<const KernelRegistration*> Registry::FindKernel(const NodeDef& no
   if (best == nullptr) {
     return errors::Unimplemented("op '", node.op(), "' has no kernel for (",
                                  DescribeRequest(node, device, label), ")",
-                                 others.empty() ? "" : "; it has kernels for (",
-                                 absl::StrJoin(others, "), ("), others.empty() ? "" : ")");
+                                 others.empty() ? "" : "; it has kernels for ", others);
   }
   return best;
 }

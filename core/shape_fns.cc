@@ -1,6 +1,8 @@
 #include "gradflow/core/shape_fns.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
 
 #include "gradflow/core/status.h"
 
@@ -37,61 +39,61 @@ absl::Status BroadcastBinaryShape(ShapeContext& c) {
 absl::Status ReductionShape(ShapeContext& c) {
   bool keep_dims = false;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("keep_dims", &keep_dims));
-  const PartialTensorShape& axes_shape = c.input(1);
-  if (axes_shape.dims() > 1) {
-    return errors::InvalidArgument(c.input_name(1), " must be a scalar or a vector, but has shape ",
-                                   axes_shape.DebugString());
-  }
+  const PartialTensorShape& input = c.input(0);
+  const std::string name = c.input_name(1);
+  GRADFLOW_RETURN_IF_ERROR(CheckReductionAxes(name, c.input(1), input.dims()));
   std::vector<int64_t> axes;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &axes));
-  const PartialTensorShape& input = c.input(0);
   if (input.unknown_rank()) return absl::OkStatus();
   if (!known) {
     if (keep_dims) c.set_output(0, PartialTensorShape::UnknownOfRank(input.dims()));
     return absl::OkStatus();
   }
-  std::vector<bool> reduced(input.dims());
-  for (const int64_t axis : axes) {
-    GRADFLOW_ASSIGN_OR_RETURN(const int canonical,
-                              CanonicalAxis(c.input_name(1), axis, input.dims()));
-    if (reduced[canonical]) {
-      return errors::InvalidArgument(c.input_name(1), " names axis ", canonical, " twice");
-    }
-    reduced[canonical] = true;
-  }
-  DimVector dims;
-  for (int d = 0; d < input.dims(); ++d) {
-    if (!reduced[d]) {
-      dims.push_back(input.dim_size(d));
-    } else if (keep_dims) {
-      dims.push_back(1);
-    }
-  }
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims,
+                            ReducedDims(name, input.dim_sizes(), axes, keep_dims));
   c.set_output(0, PartialTensorShape(dims));
   return absl::OkStatus();
 }
 
-absl::StatusOr<PartialTensorShape> BroadcastShapes(const PartialTensorShape& a,
-                                                   const PartialTensorShape& b) {
-  if (a.unknown_rank() || b.unknown_rank()) return PartialTensorShape();
+namespace {
+
+// False if sizes do not fit. REQUIRES: both ranks are known.
+bool BroadcastDims(const PartialTensorShape& a, const PartialTensorShape& b, DimVector* dims) {
   const int rank = std::max(a.dims(), b.dims());
-  DimVector dims(rank);
+  dims->resize(rank);
   for (int d = 0; d < rank; ++d) {
     const int da = d - (rank - a.dims());
     const int db = d - (rank - b.dims());
     const int64_t size_a = da < 0 ? 1 : a.dim_size(da);
     const int64_t size_b = db < 0 ? 1 : b.dim_size(db);
     if (size_a == size_b || size_b == 1) {
-      dims[d] = size_a;
+      (*dims)[d] = size_a;
     } else if (size_a == 1) {
-      dims[d] = size_b;
+      (*dims)[d] = size_b;
     } else if (size_a < 0 || size_b < 0) {
       // The unknown one is 1 or the same as the known one, which is not 1.
-      dims[d] = std::max(size_a, size_b);
+      (*dims)[d] = std::max(size_a, size_b);
     } else {
-      return errors::InvalidArgument("shapes ", a.DebugString(), " and ", b.DebugString(),
-                                     " cannot be broadcast together");
+      return false;
     }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool CanBroadcast(const PartialTensorShape& a, const PartialTensorShape& b) {
+  DimVector dims;
+  return a.unknown_rank() || b.unknown_rank() || BroadcastDims(a, b, &dims);
+}
+
+absl::StatusOr<PartialTensorShape> BroadcastShapes(const PartialTensorShape& a,
+                                                   const PartialTensorShape& b) {
+  if (a.unknown_rank() || b.unknown_rank()) return PartialTensorShape();
+  DimVector dims;
+  if (!BroadcastDims(a, b, &dims)) {
+    return errors::InvalidArgument("shapes ", a.DebugString(), " and ", b.DebugString(),
+                                   " cannot be broadcast together");
   }
   return PartialTensorShape::Make(dims);
 }
@@ -109,6 +111,40 @@ absl::StatusOr<int> CanonicalAxis(absl::string_view name, int64_t axis, int rank
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
+absl::Status CheckReductionAxes(absl::string_view name, const PartialTensorShape& shape, int rank) {
+  if (shape.dims() > 1) {
+    return errors::InvalidArgument(name, " must be a scalar or a vector, but has shape ",
+                                   shape.DebugString());
+  }
+  if (rank >= 0 && shape.dims() == 1 && shape.dim_size(0) > rank) {
+    return errors::InvalidArgument(name, " has ", shape.dim_size(0), " axes, more than the ", rank,
+                                   " of the input");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const int64_t> dims,
+                                      absl::Span<const int64_t> axes, bool keep_dims,
+                                      std::vector<bool>* reduced) {
+  const int rank = static_cast<int>(dims.size());
+  std::vector<bool> is_reduced(rank);
+  for (const int64_t axis : axes) {
+    GRADFLOW_ASSIGN_OR_RETURN(const int d, CanonicalAxis(name, axis, rank));
+    if (is_reduced[d]) return errors::InvalidArgument(name, " names axis ", d, " twice");
+    is_reduced[d] = true;
+  }
+  DimVector left;
+  for (int d = 0; d < rank; ++d) {
+    if (!is_reduced[d]) {
+      left.push_back(dims[d]);
+    } else if (keep_dims) {
+      left.push_back(1);
+    }
+  }
+  if (reduced != nullptr) *reduced = std::move(is_reduced);
+  return left;
+}
+
 absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<const int64_t> dims) {
   const PartialTensorShape requested(dims);
   DimVector resolved(dims.begin(), dims.end());
@@ -121,11 +157,16 @@ absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<cons
     *unknown = 1;
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape known, TensorShape::Make(resolved));
     const int64_t rest = known.num_elements();
-    if (rest == 0 ? num_elements != 0 : num_elements % rest != 0) {
+    if (rest == 0) {
+      return errors::InvalidArgument("cannot infer the size of dimension ",
+                                     unknown - resolved.begin(), " of shape ",
+                                     requested.DebugString(), " beside a dimension of 0");
+    }
+    if (num_elements % rest != 0) {
       return errors::InvalidArgument("a tensor of ", num_elements, " elements cannot take shape ",
                                      requested.DebugString());
     }
-    *unknown = rest == 0 ? 0 : num_elements / rest;
+    *unknown = num_elements / rest;
   }
   GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Make(resolved));
   if (shape.num_elements() != num_elements) {

@@ -4,6 +4,7 @@
 #define GRADFLOW_CORE_SHAPE_FNS_H_
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -33,10 +34,24 @@ absl::StatusOr<TensorShape> BroadcastShapes(const TensorShape& a, const TensorSh
 absl::StatusOr<PartialTensorShape> BroadcastShapes(const PartialTensorShape& a,
                                                    const PartialTensorShape& b);
 
+// Whether the sizes fit that both know, so that only a result of too many elements may still keep
+// the shapes from being broadcast together.
+bool CanBroadcast(const PartialTensorShape& a, const PartialTensorShape& b);
+
 // `axis` counted from the front. INVALID_ARGUMENT "axis 4 is out of range [-2, 2)" if it is.
 absl::StatusOr<int> CanonicalAxis(absl::string_view name, int64_t axis, int rank);
 
-// Resolves the one -1 of a Reshape: `dims` for a tensor of `num_elements` elements.
+// INVALID_ARGUMENT unless `shape` may be that of the axes of a reduction of `rank` dimensions, or
+// an unknown number of them if negative: a scalar or a vector of at most that many.
+absl::Status CheckReductionAxes(absl::string_view name, const PartialTensorShape& shape, int rank);
+// What is left of `dims` when reduced over `axes`, which must differ. If not null, (*reduced)[d]
+// becomes whether they name dimension d.
+absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const int64_t> dims,
+                                      absl::Span<const int64_t> axes, bool keep_dims,
+                                      std::vector<bool>* reduced = nullptr);
+
+// Resolves the one -1 of a Reshape: `dims` for a tensor of `num_elements` elements. Beside a 0 it
+// is an error, as every size would do.
 absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<const int64_t> dims);
 
 }  // namespace gradflow

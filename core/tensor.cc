@@ -104,13 +104,17 @@ absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& alloca
   const int64_t count = shape.num_elements();
   if (count == 0) return Tensor(dtype, shape, nullptr, nullptr);
   const int64_t bytes = MultiplyWithoutOverflow(count, ElementBytes(dtype));
+  // Copies the shape, for which there may be no memory, before there is a buffer to lose.
+  Tensor tensor(dtype, shape, nullptr, nullptr);
   internal::TensorBuffer* buffer =
       bytes < 0 ? nullptr : OwnedBuffer::Make(allocator, bytes, dtype == DT_STRING ? count : 0);
   if (buffer == nullptr) {
     return errors::ResourceExhausted("out of memory for a tensor of type ", DataTypeString(dtype),
                                      " and shape ", shape.DebugString());
   }
-  return Tensor(dtype, shape, buffer, buffer->data());
+  tensor.buffer_ = buffer;
+  tensor.data_ = buffer->data();
+  return tensor;
 }
 
 absl::StatusOr<Tensor> Tensor::FromMemory(DataType dtype, const TensorShape& shape, void* data,
@@ -141,7 +145,9 @@ absl::StatusOr<Tensor> Tensor::FromMemory(DataType dtype, const TensorShape& sha
     if (release) release();
     return Tensor(dtype, shape, nullptr, nullptr);
   }
-  return Tensor(dtype, shape, new ExternalBuffer(data, bytes, writable, std::move(release)), data);
+  Tensor tensor(dtype, shape, nullptr, data);
+  tensor.buffer_ = new ExternalBuffer(data, bytes, writable, std::move(release));
+  return tensor;
 }
 
 size_t Tensor::TotalBytes() const {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "gradflow/core/status.h"
+#include "gradflow/core/string_content.h"
 #include "gradflow/proto/tensor.pb.h"
 
 namespace gradflow {
@@ -155,12 +156,10 @@ absl::Status CheckInts(const List& list, DataType dtype) {
 }
 
 absl::Status CheckContent(const TensorProto& proto, const TensorShape& shape) {
-  const int size = DataTypeSize(proto.dtype());
-  if (size == 0) {
-    return errors::InvalidArgument("expected the values of a tensor of type ",
-                                   DataTypeString(proto.dtype()),
-                                   " in string_val, but found tensor_content");
+  if (proto.dtype() == DT_STRING) {
+    return internal::CheckStringContent(proto.tensor_content(), shape.num_elements());
   }
+  const int size = DataTypeSize(proto.dtype());
   const int64_t expected = MultiplyWithoutOverflow(shape.num_elements(), size);
   const auto found = static_cast<int64_t>(proto.tensor_content().size());
   if (found == expected) return absl::OkStatus();
@@ -276,12 +275,18 @@ void CopyList(const List& list, Tensor* tensor) {
 
 absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
   const auto& from = proto.string_val();
-  if (from.empty()) return absl::OkStatus();
-  const auto to = tensor->flat<tstring>();
+  const std::string& content = proto.tensor_content();
+  const auto strings = tensor->flat<tstring>();
   // One long string may fill a tensor of many: the only copy here that can outgrow memory.
   try {
-    const auto rest = std::copy(from.begin(), from.end(), to.begin());
-    std::fill(rest, to.end(), *from.rbegin());
+    auto to = strings.begin();
+    if (!content.empty()) {
+      internal::ForEachString(content, strings.size(), strings.size(),
+                              [&](absl::string_view s) { (to++)->assign(s.data(), s.size()); });
+    } else if (!from.empty()) {
+      to = std::copy(from.begin(), from.end(), to);
+      std::fill(to, strings.end(), *from.rbegin());
+    }
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("out of memory for the strings of a tensor of shape ",
                                      tensor->shape().DebugString());
@@ -368,11 +373,11 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, CheckedShape(proto));
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, proto.dtype(), shape));
   if (tensor.NumElements() == 0) return tensor;
-  if (const std::string& content = proto.tensor_content(); !content.empty()) {
+  if (tensor.dtype() == DT_STRING) {
+    GRADFLOW_RETURN_IF_ERROR(CopyStrings(proto, &tensor));
+  } else if (const std::string& content = proto.tensor_content(); !content.empty()) {
     std::memcpy(tensor.raw_data(), content.data(), content.size());
     NormalizeBytes(tensor.dtype(), content.size(), static_cast<uint8_t*>(tensor.raw_data()));
-  } else if (tensor.dtype() == DT_STRING) {
-    GRADFLOW_RETURN_IF_ERROR(CopyStrings(proto, &tensor));
   } else {
     CopyList(Lists(proto)[ListOf(tensor.dtype())], &tensor);
   }

@@ -13,9 +13,10 @@ namespace gradflow {
 
 class TensorProto;
 
-// The tensor that `proto` says. Its values are tensor_content (raw little-endian bytes, row-major)
-// or the typed list of the dtype, which may be short: its last value fills the rest, and an empty
-// one means zeros (empty strings). The bytes are copied once.
+// The tensor that `proto` says. Its values are tensor_content (raw little-endian bytes, row-major;
+// of strings all lengths as varints, then all bytes) or the typed list of the dtype, which may be
+// short: its last value fills the rest, and an empty one means zeros (empty strings). The bytes are
+// copied once.
 //
 // INVALID_ARGUMENT, naming what was expected and found, for: a type without tensors or a reference
 // type; an invalid or partial shape; tensor_content of another size than the shape's; a list

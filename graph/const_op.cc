@@ -17,17 +17,21 @@
 namespace gradflow::ops {
 namespace {
 
-// The number that a literal is. C++ has literals of these types only, and each is exact in one of
-// these.
-using Number = std::variant<int64_t, uint64_t, double>;
-using LiteralTypes = TypeList<bool, int32_t, int64_t, uint32_t, uint64_t, float, double>;
-using TargetTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
+// The number that a value is: each of ConstTypes is exact in one of these.
+using Number = std::variant<int64_t, uint64_t, double, complex128>;
+using ConstTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
 
 template <typename T>
 Number ToNumber(T value) {
-  if constexpr (std::is_floating_point_v<T>) return static_cast<double>(value);
-  if constexpr (std::is_unsigned_v<T>) return static_cast<uint64_t>(value);
-  return static_cast<int64_t>(value);
+  if constexpr (kIsComplex<T>) {
+    return complex128(value);
+  } else if constexpr (std::is_floating_point_v<T> || kIsFloat16<T>) {
+    return static_cast<double>(value);
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return static_cast<uint64_t>(value);
+  } else {
+    return static_cast<int64_t>(value);
+  }
 }
 
 // Whether the integer type T can hold `value`, fractions cut off.
@@ -48,10 +52,14 @@ bool Fits(double value) {
 }
 
 template <typename T>
-bool FromNumber(Number number, T* value) {
+bool FromNumber(const Number& number, T* value) {
   return std::visit(
       [&](auto n) {
-        if constexpr (std::is_integral_v<T>) {
+        if constexpr (std::is_same_v<decltype(n), complex128> && !kIsComplex<T>) {
+          return FromNumber(n.real(), value);
+        } else if constexpr (std::is_same_v<decltype(n), complex128>) {
+          *value = static_cast<T>(n);
+        } else if constexpr (std::is_integral_v<T>) {
           if (!Fits<T>(n)) return false;
           *value = static_cast<T>(n);
         } else if constexpr (kIsComplex<T>) {
@@ -64,16 +72,24 @@ bool FromNumber(Number number, T* value) {
       number);
 }
 
+template <typename N>
+std::string Text(N number) {
+  return absl::StrCat(number);
+}
+std::string Text(complex128 number) {
+  return absl::StrCat("(", number.real(), ",", number.imag(), ")");
+}
+
 absl::StatusOr<Tensor> Convert(const Tensor& from, DataType dtype) {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(dtype, from.shape()));
   std::vector<Number> numbers;
-  const bool readable = DispatchType(LiteralTypes(), from.dtype(), [&](auto tag) {
+  const bool readable = DispatchType(ConstTypes(), from.dtype(), [&](auto tag) {
     for (const auto value : from.flat<typename decltype(tag)::type>()) {
       numbers.push_back(ToNumber(value));
     }
   });
   int64_t done = 0;
-  const bool writable = DispatchType(TargetTypes(), dtype, [&](auto tag) {
+  const bool writable = DispatchType(ConstTypes(), dtype, [&](auto tag) {
     const auto target = result.flat<typename decltype(tag)::type>();
     while (done < from.NumElements() && readable && FromNumber(numbers[done], &target(done))) {
       ++done;
@@ -85,8 +101,7 @@ absl::StatusOr<Tensor> Convert(const Tensor& from, DataType dtype) {
     return errors::InvalidArgument("a value of type ", DataTypeString(from.dtype()),
                                    " cannot be converted to ", DataTypeString(dtype));
   }
-  const std::string value =
-      std::visit([](auto number) { return absl::StrCat(number); }, numbers[done]);
+  const std::string value = std::visit([](auto n) { return Text(n); }, numbers[done]);
   return errors::InvalidArgument("the value ", value, " does not fit in ", DataTypeString(dtype));
 }
 

@@ -29,8 +29,9 @@ Output Const(const Scope& scope, const Input::Initializer& value);
 Output ConstFromProto(const Scope& scope, const TensorProto& proto);
 
 namespace internal {
-// The value as `dtype`. Numbers are converted as by static_cast; a number that the type cannot
-// hold, or a string where a number is wanted, is an error of the scope.
+// The value as `dtype`. Numbers are converted as by static_cast, and a complex number counts by its
+// real part where a real one is wanted; a number that the type cannot hold, or a string where a
+// number is wanted, is an error of the scope.
 Output ConstAs(const Scope& scope, const Input::Initializer& value, DataType dtype);
 }  // namespace internal
 

@@ -52,7 +52,8 @@ class Graph {
   // with the graph, and given only if it has at most `max_elements` elements.
   const Tensor* ConstantValue(const Node& node, int output, int64_t max_elements = 1 << 16) const;
 
-  // Adds a node whose inputs are all in the graph. Fills in defaults, checks it against its op
+  // Adds a node whose inputs are all in the graph, for programs that make NodeDefs themselves (a
+  // Scope makes them for its ops). Fills in defaults, checks it against its op
   // definition and its inputs, and infers its shapes unless `infer_shapes` is false. On error
   // nothing changes; the text begins with "node 'name' (Op): ".
   absl::StatusOr<const Node*> AddNode(NodeDef&& def, bool infer_shapes = true);

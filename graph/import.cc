@@ -125,7 +125,7 @@ class GraphImporter {
           Graph::CheckAlone(node, source_.versions().producer(), &input_types_.emplace_back());
       if (!status.ok()) {
         fault.Update(errors::Prefix(NodePrefix(def), status));
-      } else if (options_.require_kernels && DeviceType(def.device()) == "CPU") {
+      } else if (options_.require_kernels) {
         status = registry.FindKernel(def).status();
         if (!status.ok()) missing.AddKernel(def, status);
       }

@@ -17,7 +17,7 @@ struct ImportGraphDefOptions {
   // Nodes are named "prefix/name". They then take inputs from each other only; without a prefix
   // they may take inputs from nodes that the graph has already.
   std::string prefix;
-  // Whether a node that is not bound to another device than the CPU must have a kernel.
+  // Whether every node must have a kernel, for its types and on its device.
   bool require_kernels = true;
   bool infer_shapes = true;
 };
@@ -26,7 +26,7 @@ struct ImportGraphDefOptions {
 // checked before anything is added, in time linear in the graph:
 //
 //   NOT_FOUND         ops are not registered, or UNIMPLEMENTED, they have no kernel for their
-//                     types: all of them in one message, with near names
+//                     types or device: all of them in one message, with near names
 //   INVALID_ARGUMENT  the first of: bad or duplicate names, wrong, missing or unknown attributes,
 //                     wrong inputs, cycles, colocation with nodes that do not exist, versions
 //                     that exclude this reader, shapes that cannot be

@@ -50,12 +50,10 @@ std::string Output::name() const {
 
 bool Input::Initializer::Allocate(DataType dtype, const TensorShape& shape) {
   absl::StatusOr<Tensor> made = Tensor::Allocate(dtype, shape);
-  if (made.ok()) {
-    tensor = *std::move(made);
-  } else {
-    status.Update(made.status());
-  }
-  return made.ok();
+  status.Update(made.status());
+  if (!made.ok()) return false;
+  tensor = *std::move(made);
+  return true;
 }
 
 Input::Initializer::Initializer(const Tensor& value) : tensor(value) {

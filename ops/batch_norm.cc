@@ -156,6 +156,10 @@ class BatchNorm final : public OpKernel {
   absl::Status ComputeEmpty(KernelContext& ctx, const BatchNormLayout& layout) const {
     Tensor* y = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(kY, ctx.input(kX).shape(), &y));
+    if (!attrs_.is_training) {
+      PassOnStatistics(ctx);
+      return absl::OkStatus();
+    }
     for (int i = kBatchMean; i <= kReserveSpace2; ++i) {
       Tensor* statistic = nullptr;
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(i, {layout.channels}, &statistic));
@@ -238,11 +242,15 @@ class BatchNorm final : public OpKernel {
         normalise);
   }
 
+  static void PassOnStatistics(KernelContext& ctx) {
+    for (const int i : {kBatchMean, kReserveSpace1}) ctx.set_output(i, ctx.input(kMean));
+    for (const int i : {kBatchVariance, kReserveSpace2}) ctx.set_output(i, ctx.input(kVariance));
+  }
+
   absl::Status SetStatistics(KernelContext& ctx, const BatchNormLayout& layout,
                              const ChannelTable& table) const {
     if (!attrs_.is_training) {
-      for (const int i : {kBatchMean, kReserveSpace1}) ctx.set_output(i, ctx.input(kMean));
-      for (const int i : {kBatchVariance, kReserveSpace2}) ctx.set_output(i, ctx.input(kVariance));
+      PassOnStatistics(ctx);
       return absl::OkStatus();
     }
     Tensor* outputs[kReserveSpace2 + 1] = {};
@@ -286,8 +294,8 @@ Each channel of `x` is brought to mean 0 and variance 1, then scaled and shifted
 In training, mean and variance are those of the batch: over all axes but that of the channels.
 Otherwise they are the inputs `mean` and `variance`, which are then passed on as the outputs.
 Statistics are accurate also where the mean is large beside the deviation, and have the same bits
-whatever the number of threads and the processor. Of an empty batch they are NaN, and zero in the
-reserve spaces. $0
+whatever the number of threads and the processor. Of an empty batch in training they are NaN, and
+zero in the reserve spaces. $0
 
 x: A tensor of rank $1.
 scale: A vector with the factor of each channel.

@@ -9,11 +9,14 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
+// The mean is subtracted in double: rounding in float could be off to the same side for all
+// elements, which shows where the gradients have a large mean.
 template <class D>
-HWY_INLINE void AddSums(D d, V<D> dy, V<D> x, V<D> mean, Wide<D>& sum_dy, Wide<D>& sum_product) {
+HWY_INLINE void AddSums(D d, V<D> dy, V<D> x, const Wide<D>& mean, Wide<D>& sum_dy,
+                        Wide<D>& sum_product) {
   const Wide<D> wide_dy = Wide<D>::Promote(d, dy);
   sum_dy = sum_dy + wide_dy;
-  sum_product = sum_product.AddExactProduct(wide_dy, Wide<D>::Promote(d, x - mean));
+  sum_product = sum_product + wide_dy * (Wide<D>::Promote(d, x) - mean);
 }
 
 // One pass over rows: sums, and for kFrozen the result too.
@@ -22,23 +25,19 @@ struct SumsOfRows {
   const typename Io::Element* dy;
   const typename Io::Element* x;
   typename Io::Element* dx;
-  int64_t stride;
   const float* mean;
   const float* factor;
   double* sum_dy;
   double* sum_product;
 
-  template <int kRows, class D>
+  template <class D>
   HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
-    const V<D> means = hn::LoadU(d, mean + j);
-    const V<D> factors = kFrozen ? hn::LoadU(d, factor + j) : hn::Zero(d);
+    const Wide<D> means = Wide<D>::Promote(d, hn::LoadU(d, mean + j));
     Wide<D> sums = Wide<D>::Load(sum_dy + j);
     Wide<D> products = Wide<D>::Load(sum_product + j);
-    for (int k = 0; k < kRows; ++k, i += stride) {
-      const V<D> gradient = Io::Load(d, dy + i);
-      AddSums(d, gradient, Io::Load(d, x + i), means, sums, products);
-      if (kFrozen) Io::Store(d, gradient * factors, dx + i);
-    }
+    const V<D> gradient = Io::Load(d, dy + i);
+    AddSums(d, gradient, Io::Load(d, x + i), means, sums, products);
+    if (kFrozen) Io::Store(d, gradient * hn::LoadU(d, factor + j), dx + i);
     sums.Store(sum_dy + j);
     products.Store(sum_product + j);
   }
@@ -56,7 +55,8 @@ struct SumsOfRun {
   template <class D>
   HWY_INLINE void Run(D d, int64_t i, Wide<D>* sums) const {
     const V<D> gradient = Io::Load(d, dy + i);
-    AddSums(d, gradient, Io::Load(d, x + i), hn::Set(d, mean), sums[0], sums[1]);
+    AddSums(d, gradient, Io::Load(d, x + i), Wide<D>::Promote(d, hn::Set(d, mean)), sums[0],
+            sums[1]);
     if (kFrozen) Io::Store(d, gradient * hn::Set(d, factor), dx + i);
   }
 };
@@ -79,17 +79,14 @@ struct RowsMath {
   const typename Io::Element* dy;
   const typename Io::Element* x;
   typename Io::Element* dx;
-  int64_t stride;
   BatchNormGradCoefficients c;
 
-  template <int kRows, class D>
+  template <class D>
   HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
     const Backprop<D> backprop = {hn::LoadU(d, c.mean + j), hn::LoadU(d, c.mean_dy + j),
                                   hn::LoadU(d, c.mean_dy_rest + j), hn::LoadU(d, c.slope + j),
                                   hn::LoadU(d, c.factor + j)};
-    for (int k = 0; k < kRows; ++k, i += stride) {
-      Io::Store(d, backprop(Io::Load(d, dy + i), Io::Load(d, x + i)), dx + i);
-    }
+    Io::Store(d, backprop(Io::Load(d, dy + i), Io::Load(d, x + i)), dx + i);
   }
 };
 
@@ -115,8 +112,8 @@ struct RunMath {
 template <class Io>
 HWY_INLINE void SumsOfRowsOf(const void* dy, const void* x, const BatchNormRows& rows,
                              const float* mean, double* sum_dy, double* sum_product) {
-  ForEachRow(SumsOfRows<Io, false>{Elements<Io>(dy), Elements<Io>(x), nullptr, rows.stride, mean,
-                                   nullptr, sum_dy, sum_product},
+  ForEachRow(SumsOfRows<Io, false>{Elements<Io>(dy), Elements<Io>(x), nullptr, mean, nullptr,
+                                   sum_dy, sum_product},
              rows.rows, rows.stride, rows.columns);
 }
 
@@ -124,16 +121,16 @@ template <class Io>
 HWY_INLINE void FrozenRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
                              const float* mean, const float* factor, double* sum_dy,
                              double* sum_product) {
-  ForEachRow(SumsOfRows<Io, true>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), rows.stride,
-                                  mean, factor, sum_dy, sum_product},
+  ForEachRow(SumsOfRows<Io, true>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), mean, factor,
+                                  sum_dy, sum_product},
              rows.rows, rows.stride, rows.columns);
 }
 
 template <class Io>
 HWY_INLINE void GradRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
                            const BatchNormGradCoefficients& c) {
-  ForEachRow(RowsMath<Io>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), rows.stride, c},
-             rows.rows, rows.stride, rows.columns);
+  ForEachRow(RowsMath<Io>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), c}, rows.rows,
+             rows.stride, rows.columns);
 }
 
 template <class Io>

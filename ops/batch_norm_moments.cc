@@ -25,7 +25,8 @@ void CombineAll(int64_t n, int64_t count_a, double* mean_a, double* squares_a, i
   const double weight = static_cast<double>(count_a) * part_b;
   for (int64_t i = 0; i < n; ++i) {
     const double difference = mean_b[i] - mean_a[i];
-    mean_a[i] += difference * part_b;
+    // A mean that is infinite stays so.
+    mean_a[i] += std::isfinite(difference) ? difference * part_b : mean_b[i];
     squares_a[i] += squares_b[i] + difference * difference * weight;
   }
 }

@@ -20,19 +20,16 @@ HWY_INLINE void AddMoments(D d, V<D> x, const Wide<D>& shift, Wide<D>& sum, Wide
 template <class Io>
 struct MomentsOfRows {
   const typename Io::Element* x;
-  int64_t stride;
   const float* shift;
   double* sum;
   double* sum_of_squares;
 
-  template <int kRows, class D>
+  template <class D>
   HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
     const Wide<D> wide_shift = Wide<D>::Promote(d, hn::LoadU(d, shift + j));
     Wide<D> sums = Wide<D>::Load(sum + j);
     Wide<D> squares = Wide<D>::Load(sum_of_squares + j);
-    for (int k = 0; k < kRows; ++k, i += stride) {
-      AddMoments(d, Io::Load(d, x + i), wide_shift, sums, squares);
-    }
+    AddMoments(d, Io::Load(d, x + i), wide_shift, sums, squares);
     sums.Store(sum + j);
     squares.Store(sum_of_squares + j);
   }
@@ -67,15 +64,12 @@ template <class Io>
 struct RowsMath {
   const typename Io::Element* x;
   typename Io::Element* y;
-  int64_t stride;
   BatchNormCoefficients coefficients;
 
-  template <int kRows, class D>
+  template <class D>
   HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
     const auto normalise = Normalise<D>::Load(d, coefficients, j);
-    for (int k = 0; k < kRows; ++k, i += stride) {
-      Io::Store(d, normalise(Io::Load(d, x + i)), y + i);
-    }
+    Io::Store(d, normalise(Io::Load(d, x + i)), y + i);
   }
 };
 
@@ -99,15 +93,15 @@ struct RunMath {
 template <class Io>
 HWY_INLINE void MomentsOfRowsOf(const void* x, const BatchNormRows& rows, const float* shift,
                                 double* sum, double* sum_of_squares) {
-  ForEachRow(MomentsOfRows<Io>{Elements<Io>(x), rows.stride, shift, sum, sum_of_squares}, rows.rows,
-             rows.stride, rows.columns);
+  ForEachRow(MomentsOfRows<Io>{Elements<Io>(x), shift, sum, sum_of_squares}, rows.rows, rows.stride,
+             rows.columns);
 }
 
 template <class Io>
 HWY_INLINE void RowsForwardOf(const void* x, void* y, const BatchNormRows& rows,
                               const BatchNormCoefficients& coefficients) {
-  ForEachRow(RowsMath<Io>{Elements<Io>(x), Elements<Io>(y), rows.stride, coefficients}, rows.rows,
-             rows.stride, rows.columns);
+  ForEachRow(RowsMath<Io>{Elements<Io>(x), Elements<Io>(y), coefficients}, rows.rows, rows.stride,
+             rows.columns);
 }
 
 template <class Io>

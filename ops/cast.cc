@@ -70,7 +70,8 @@ void Widen(const void* from, int64_t n, int clear_low_bits, void* wide) {
 template <typename T>
 T Saturate(double value) {
   // 2^digits, one more than the maximum, and the minimum are doubles; the maximum may not be.
-  constexpr double kAboveMax = 2.0 * (std::numeric_limits<T>::max() / 2 + 1);
+  constexpr double kAboveMax =
+      2 * static_cast<double>(uint64_t{1} << (std::numeric_limits<T>::digits - 1));
   constexpr double kMin = static_cast<double>(std::numeric_limits<T>::min());
   if (value >= kAboveMax) return std::numeric_limits<T>::max();
   if (value > kMin) return static_cast<T>(value);
@@ -125,6 +126,7 @@ class CastKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("Truncate", &truncate));
     const DataType from = construction.input_type(0);
     const DataType to = construction.output_type(0);
+    if (from == to) return absl::OkStatus();
     const bool known = DispatchType(CastTypes(), from, [&](auto from_tag) {
       using From = typename decltype(from_tag)::type;
       widen_ = Widen<From>;
@@ -143,9 +145,12 @@ class CastKernel final : public OpKernel {
     return absl::OkStatus();
   }
 
+  // Between a type and itself the tensor is passed on.
+  bool IsCheap() const override { return narrow_ == nullptr; }
+
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& x = ctx.input(0);
-    if (x.dtype() == ctx.expected_output_dtype(0)) {
+    if (narrow_ == nullptr) {
       ctx.set_output(0, x);
       return absl::OkStatus();
     }
@@ -171,12 +176,6 @@ class CastKernel final : public OpKernel {
   NarrowFn narrow_ = nullptr;
   int clear_low_bits_ = 0;
 };
-
-// Between a type and itself.
-absl::Status PassOn(KernelContext& ctx) {
-  ctx.set_output(0, ctx.input(0));
-  return absl::OkStatus();
-}
 
 }  // namespace
 
@@ -209,9 +208,7 @@ Truncate: Cuts off the bits of the mantissa that a smaller floating-point type h
   registry.Kernel("Cast", MakeKernel<CastKernel>).Types("SrcT", types).Types("DstT", types);
   for (const DataType dtype : AllDataTypes()) {
     if (DataTypeCanBeTensor(dtype) && std::find(types.begin(), types.end(), dtype) == types.end()) {
-      registry.Kernel("Cast", MakeFunctionKernel<PassOn, /*Cheap=*/true>)
-          .Types("SrcT", {dtype})
-          .Types("DstT", {dtype});
+      registry.Kernel("Cast", MakeKernel<CastKernel>).Types("SrcT", {dtype}).Types("DstT", {dtype});
     }
   }
 }

@@ -3,7 +3,7 @@
 // Comparisons with NaN are false, but for NotEqual.
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/shape_fns.h"
@@ -20,12 +20,8 @@ absl::Status EqualShape(ShapeContext& c) {
   bool incompatible_shape_error = true;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("incompatible_shape_error", &incompatible_shape_error));
   if (incompatible_shape_error) return BroadcastBinaryShape(c);
-  const absl::StatusOr<PartialTensorShape> shape = BroadcastShapes(c.input(0), c.input(1));
-  if (!shape.ok()) {
-    c.set_output(0, PartialTensorShape({}));
-  } else if (c.input(0).IsFullyDefined() && c.input(1).IsFullyDefined()) {
-    c.set_output(0, *shape);
-  }
+  if (!CanBroadcast(c.input(0), c.input(1))) return ScalarShape(c);
+  if (c.input(0).IsFullyDefined() && c.input(1).IsFullyDefined()) return BroadcastBinaryShape(c);
   return absl::OkStatus();
 }
 
@@ -38,8 +34,7 @@ class EqualKernel final : public OpKernel {
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
-    if (!incompatible_shape_error_ &&
-        !BroadcastShapes(ctx.input(0).shape(), ctx.input(1).shape()).ok()) {
+    if (!incompatible_shape_error_ && !CanBroadcast(ctx.input(0).shape(), ctx.input(1).shape())) {
       ctx.set_output(0, Tensor(F()(0, 1)));
       return absl::OkStatus();
     }

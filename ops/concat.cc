@@ -78,6 +78,7 @@ absl::Status Concat(KernelContext& ctx) {
   const int count = ctx.num_inputs() - 1;
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t axis_value, ctx.ScalarInt(count, "axis"));
   std::vector<PartialTensorShape> values;
+  values.reserve(count);
   for (int i = 0; i < count; ++i) values.emplace_back(ctx.input(i).shape());
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape joined, ConcatShape(values, axis_value));
   const TensorShape shape(joined.dim_sizes());

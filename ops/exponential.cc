@@ -1,9 +1,9 @@
 // Exp, Log, Tanh and Sigmoid.
 //
-// A float (and so half and bfloat16) is computed in double and rounded once. The C library picks
-// its functions by what the processor can do, and their last bits differ; after rounding to float
-// that difference is gone, except where a result lies within 2^-28 of its last place from the
-// middle of two floats. Doubles have the bits of the C library.
+// A float (and so half and bfloat16) is computed in double, a complex64 in complex128, and rounded
+// once. The C library picks its functions by what the processor can do, and their last bits differ;
+// after rounding to float that difference is gone, except where a result lies within 2^-28 of its
+// last place from the middle of two floats. double and complex128 have the bits of the C library.
 #include <cmath>
 #include <complex>
 #include <type_traits>
@@ -16,7 +16,8 @@ namespace gradflow {
 namespace {
 
 template <typename T>
-using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
+using Wide = std::conditional_t<std::is_same_v<T, float>, double,
+                                std::conditional_t<std::is_same_v<T, complex64>, complex128, T>>;
 
 // F in the wide type, rounded to T.
 template <typename F>

@@ -39,10 +39,9 @@ struct FlatMath {
 struct RowsMath {
   const float* x;
   float* y;
-  int64_t stride;
   FakeQuantColumns steps;
 
-  template <int kRows, class D>
+  template <class D>
   HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
     const V<D> min = hn::LoadU(d, steps.min + j);
     const V<D> max = hn::LoadU(d, steps.max + j);
@@ -51,10 +50,8 @@ struct RowsMath {
     const V<D> zero = hn::LoadU(d, steps.zero + j);
     const hn::RebindToUnsigned<D> du;
     const V<D> keep = hn::BitCast(d, hn::LoadU(du, steps.keep + j));
-    for (int k = 0; k < kRows; ++k, i += stride) {
-      const V<D> shift = Shift<D>(hn::LoadU(d, x + i), min, max);
-      hn::StoreU(hn::And(Quantise(d, shift * inverse, zero, scale), keep), d, y + i);
-    }
+    const V<D> shift = Shift<D>(hn::LoadU(d, x + i), min, max);
+    hn::StoreU(hn::And(Quantise(d, shift * inverse, zero, scale), keep), d, y + i);
   }
 };
 
@@ -89,28 +86,23 @@ struct GradRowsMath {
   const float* g;
   const float* x;
   float* dx;
-  int64_t stride;
   FakeQuantRanges ranges;
   double* sum_below;
   double* sum_above;
 
-  template <int kRows, class D>
+  template <class D>
   HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
     const V<D> low = hn::LoadU(d, ranges.min + j);
     const V<D> high = hn::LoadU(d, ranges.max + j);
     const V<D> outside = hn::LoadU(d, ranges.outside + j);
-    Wide<D> below = Wide<D>::Load(sum_below + j);
-    Wide<D> above = Wide<D>::Load(sum_above + j);
-    for (int k = 0; k < kRows; ++k, i += stride) {
-      const V<D> value = hn::LoadU(d, x + i);
-      const V<D> gradient = hn::LoadU(d, g + i);
-      const auto inside = hn::And(value >= low, value <= high);
-      hn::StoreU(gradient * hn::IfThenElse(inside, hn::Set(d, 1.0f), outside), d, dx + i);
-      below = below + Wide<D>::Promote(d, hn::IfThenElseZero(value < low, gradient));
-      above = above + Wide<D>::Promote(d, hn::IfThenElseZero(value > high, gradient));
-    }
-    below.Store(sum_below + j);
-    above.Store(sum_above + j);
+    const V<D> value = hn::LoadU(d, x + i);
+    const V<D> gradient = hn::LoadU(d, g + i);
+    const auto inside = hn::And(value >= low, value <= high);
+    hn::StoreU(gradient * hn::IfThenElse(inside, hn::Set(d, 1.0f), outside), d, dx + i);
+    const Wide<D> below = Wide<D>::Promote(d, hn::IfThenElseZero(value < low, gradient));
+    const Wide<D> above = Wide<D>::Promote(d, hn::IfThenElseZero(value > high, gradient));
+    (Wide<D>::Load(sum_below + j) + below).Store(sum_below + j);
+    (Wide<D>::Load(sum_above + j) + above).Store(sum_above + j);
   }
 };
 
@@ -124,7 +116,7 @@ void Multiply(const float* x, float* y, int64_t n, const FakeQuantStep& step) {
 
 void Rows(const float* x, float* y, int64_t rows, int64_t stride, int64_t columns,
           const FakeQuantColumns& steps) {
-  ForEachRow(RowsMath{x, y, stride, steps}, rows, stride, columns);
+  ForEachRow(RowsMath{x, y, steps}, rows, stride, columns);
 }
 
 void Grad(const float* g, const float* x, float* dx, int64_t n, float min, float max) {
@@ -139,7 +131,7 @@ void GradSums(const float* g, const float* x, float* dx, int64_t n, float min, f
 void GradRows(const float* g, const float* x, float* dx, int64_t rows, int64_t stride,
               int64_t columns, const FakeQuantRanges& ranges, double* sum_below,
               double* sum_above) {
-  ForEachRow(GradRowsMath{g, x, dx, stride, ranges, sum_below, sum_above}, rows, stride, columns);
+  ForEachRow(GradRowsMath{g, x, dx, ranges, sum_below, sum_above}, rows, stride, columns);
 }
 
 }  // namespace

@@ -20,15 +20,20 @@ struct GatherAxes {
   int batch_dims = 0;
 };
 
-absl::StatusOr<GatherAxes> ResolveAxes(int params_rank, int indices_rank, int64_t axis,
-                                       int64_t batch_dims) {
-  GatherAxes axes;
-  GRADFLOW_ASSIGN_OR_RETURN(axes.axis, CanonicalAxis("axis", axis, params_rank));
+// The number of batch dimensions, where a negative one counts from the rank of the indices.
+absl::StatusOr<int> ResolveBatchDims(int64_t batch_dims, int indices_rank) {
   if (batch_dims < -indices_rank || batch_dims > indices_rank) {
     return errors::InvalidArgument("batch_dims ", batch_dims, " is out of range [", -indices_rank,
                                    ", ", indices_rank, "], by the rank of indices");
   }
-  axes.batch_dims = static_cast<int>(batch_dims < 0 ? batch_dims + indices_rank : batch_dims);
+  return static_cast<int>(batch_dims < 0 ? batch_dims + indices_rank : batch_dims);
+}
+
+absl::StatusOr<GatherAxes> ResolveAxes(int params_rank, int indices_rank, int64_t axis,
+                                       int64_t batch_dims) {
+  GatherAxes axes;
+  GRADFLOW_ASSIGN_OR_RETURN(axes.axis, CanonicalAxis("axis", axis, params_rank));
+  GRADFLOW_ASSIGN_OR_RETURN(axes.batch_dims, ResolveBatchDims(batch_dims, indices_rank));
   if (axes.batch_dims > axes.axis) {
     return errors::InvalidArgument("batch_dims ", axes.batch_dims, " must be at most axis ",
                                    axes.axis);
@@ -69,12 +74,10 @@ absl::Status GatherShapeFn(ShapeContext& c) {
   const PartialTensorShape& indices = c.input(1);
   if (params.unknown_rank() || indices.unknown_rank()) return absl::OkStatus();
   if (!known) {
-    const int64_t batch_rank = batch_dims < 0 ? batch_dims + indices.dims() : batch_dims;
-    const int64_t rank = params.dims() + indices.dims() - 1 - batch_rank;
-    // A wrong number of batch dimensions is an error once the axis is known.
-    if (rank >= 0 && rank <= kMaxDims) {
-      c.set_output(0, PartialTensorShape::UnknownOfRank(static_cast<int>(rank)));
-    }
+    GRADFLOW_ASSIGN_OR_RETURN(const int batch_rank, ResolveBatchDims(batch_dims, indices.dims()));
+    const int rank = params.dims() + indices.dims() - 1 - batch_rank;
+    // More batch dimensions than the axis allows are an error once that is known.
+    if (rank <= kMaxDims) c.set_output(0, PartialTensorShape::UnknownOfRank(rank));
     return absl::OkStatus();
   }
   GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,

@@ -10,6 +10,12 @@ absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
                                  expected.DebugString(), " (", why, ")");
 }
 
+absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found) {
+  if (found.num_elements() == 1 || !found.IsFullyDefined()) return absl::OkStatus();
+  return errors::InvalidArgument(name, " must have one element, but has shape ",
+                                 found.DebugString());
+}
+
 absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types) {
   if (ctx.num_inputs() != static_cast<int>(types.size())) {
     return errors::InvalidArgument("the node has ", ctx.num_inputs(), " inputs, expected ",

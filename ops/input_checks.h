@@ -17,6 +17,9 @@ namespace gradflow {
 absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
                         const PartialTensorShape& expected, absl::string_view why);
 
+// INVALID_ARGUMENT unless a tensor of this shape has one element, or may have if it is not known.
+absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found);
+
 // INVALID_ARGUMENT unless the inputs of a run are there and have these types. A kernel that reads
 // elements through pointers starts with this.
 absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types);

@@ -8,7 +8,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"

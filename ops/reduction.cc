@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kMaxLanes = 512;
 // Rows narrower than this are taken several at a time, as one wide row.
 constexpr int64_t kWideRow = 64;
+// Runs of up to this many elements are not worth the work of summing a wide row.
+constexpr int64_t kShortRun = 32;
 // A reduction with fewer results than this to compute in parallel splits its rows too, but not into
 // blocks of fewer elements, nor into more blocks.
 constexpr int64_t kEnoughTasks = 64;
@@ -45,14 +47,17 @@ int64_t Product(const Dims& dims) {
   return product;
 }
 
-// The input as [kept and reduced dimensions in any order..., run, width]: `run` rows of `width`
-// elements follow each other, and are reduced to one. Neighbouring dimensions of the input that are
-// all kept or all reduced are one here. The width is 1 if the last dimension is reduced.
+// The input as dimensions that are kept and reduced, in any order, around a run of rows of which
+// each is `width` elements, and which are reduced to one row. Neighbouring dimensions of the input
+// that are all kept or all reduced are one here.
 struct Layout {
   Dims kept;
   Dims reduced;
   int64_t run = 1;
   int64_t width = 1;
+  // From row to row, and from element to element of a row.
+  int64_t row_stride = 1;
+  int64_t stride = 1;
 };
 
 Layout MakeLayout(const TensorShape& shape, const std::vector<bool>& reduced, int parts) {
@@ -83,6 +88,13 @@ Layout MakeLayout(const TensorShape& shape, const std::vector<bool>& reduced, in
     dims.insert(dims.begin(), {size, stride});
     stride *= size;
   }
+  layout.row_stride = layout.width;
+  if (layout.width == 1 && layout.run <= kShortRun && !layout.kept.empty()) {
+    // Short rows are reduced to one element each: takes them as columns, many at a time.
+    layout.width = layout.kept.back().size;
+    layout.stride = layout.run;
+    layout.kept.pop_back();
+  }
   return layout;
 }
 
@@ -99,7 +111,9 @@ class Reduction {
         out_(static_cast<char*>(out)),
         results_(Product(layout_.kept)),
         rows_(Product(layout_.reduced) * layout_.run) {
-    fold_ = std::clamp<int64_t>(kWideRow / layout_.width, 1, std::max<int64_t>(layout_.run, 1));
+    fold_ = layout_.stride != 1 || layout_.run == 0
+                ? 1
+                : std::clamp<int64_t>(kWideRow / layout_.width, 1, layout_.run);
     tile_ = std::min(layout_.width, kMaxLanes);
     tiles_ = results_ * NumBlocks(layout_.width, tile_);
     block_rows_ = std::max<int64_t>(rows_, 1);
@@ -157,22 +171,25 @@ class Reduction {
   void Accumulate(int64_t tile, int64_t block, char* accumulators) const {
     const int64_t width = layout_.width;
     const int64_t columns = Columns(tile);
-    const int64_t origin = OffsetOf(layout_.kept, tile / TilesPerResult()) + FirstColumn(tile);
+    const int64_t origin =
+        OffsetOf(layout_.kept, tile / TilesPerResult()) + FirstColumn(tile) * layout_.stride;
     reducer_.clear(columns * fold_, accumulators);
     const int64_t end = std::min(rows_, (block + 1) * block_rows_);
     for (int64_t row = block * block_rows_; row < end;) {
       const int64_t in_run = row % layout_.run;
       const int64_t rows = std::min(layout_.run - in_run, end - row);
-      const int64_t offset = origin + OffsetOf(layout_.reduced, row / layout_.run) + in_run * width;
+      const int64_t offset =
+          origin + OffsetOf(layout_.reduced, row / layout_.run) + in_run * layout_.row_stride;
       const char* x = x_ + offset * reducer_.element_size;
       if (fold_ == 1) {
-        reducer_.add(x, rows, width, columns, accumulators);
+        reducer_.add(x, rows, layout_.row_stride, columns, layout_.stride, accumulators);
       } else {
         // All columns are here, so that rows follow each other without gaps.
         const int64_t wide = fold_ * width;
-        reducer_.add(x, rows / fold_, wide, wide, accumulators);
+        reducer_.add(x, rows / fold_, wide, wide, 1, accumulators);
         if (const int64_t rest = rows % fold_ * width; rest > 0) {
-          reducer_.add(x + (rows * width - rest) * reducer_.element_size, 1, 0, rest, accumulators);
+          reducer_.add(x + (rows * width - rest) * reducer_.element_size, 1, 0, rest, 1,
+                       accumulators);
         }
       }
       row += rows;
@@ -220,27 +237,11 @@ absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims) 
                                    DataTypeString(ctx.expected_output_dtype(0)), ", but is ",
                                    DataTypeString(input.dtype()));
   }
-  if (ctx.input(1).dims() > 1) {
-    return errors::InvalidArgument(kAxes, " must be a scalar or a vector, but has shape ",
-                                   ctx.input(1).shape().DebugString());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckReductionAxes(kAxes, ctx.input(1).shape(), input.dims()));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector axes, ctx.Ints(1, kAxes));
-  std::vector<bool> reduced(input.dims());
-  for (const int64_t axis : axes) {
-    GRADFLOW_ASSIGN_OR_RETURN(const int canonical, CanonicalAxis(kAxes, axis, input.dims()));
-    if (reduced[canonical]) {
-      return errors::InvalidArgument(kAxes, " names axis ", canonical, " twice");
-    }
-    reduced[canonical] = true;
-  }
-  DimVector dims;
-  for (int d = 0; d < input.dims(); ++d) {
-    if (!reduced[d]) {
-      dims.push_back(input.dim_size(d));
-    } else if (keep_dims) {
-      dims.push_back(1);
-    }
-  }
+  std::vector<bool> reduced;
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ReducedDims(kAxes, input.shape().dim_sizes(),
+                                                              axes, keep_dims, &reduced));
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
   const int64_t results = shape.num_elements();
   if (results == input.NumElements()) {

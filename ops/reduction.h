@@ -28,8 +28,10 @@ struct Reducer {
   int parts;
   // Makes n accumulators of no elements.
   void (*clear)(int64_t n, void* accumulators);
-  // Adds x[r * stride + j] to accumulator j, for each r in [0, rows) in order and each j in [0, n).
-  void (*add)(const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators);
+  // Adds x[r * row_stride + j * stride] to accumulator j, for each r in [0, rows) in order and each
+  // j in [0, n).
+  void (*add)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+              void* accumulators);
   // Adds accumulator j of `from` to accumulator j, for each j in [0, n).
   void (*merge)(const void* from, int64_t n, void* accumulators);
   // out[j] is the result of accumulator j, of `count` elements.
@@ -38,6 +40,30 @@ struct Reducer {
 
 // Makes output 0 of input 0, reduced by the axes in input 1.
 absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims);
+
+namespace internal {
+
+// Four rows at a time, so that accumulators are loaded and stored once for these.
+template <typename Policy, typename Element, typename Accumulator>
+inline void AddRows(const Element* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+                    Accumulator* accumulators) {
+  for (; rows >= 4; rows -= 4, x += 4 * row_stride) {
+    for (int64_t j = 0; j < n; ++j) {
+      const Element* element = x + j * stride;
+      Accumulator a = accumulators[j];
+      Policy::Add(element[0], &a);
+      Policy::Add(element[row_stride], &a);
+      Policy::Add(element[2 * row_stride], &a);
+      Policy::Add(element[3 * row_stride], &a);
+      accumulators[j] = a;
+    }
+  }
+  for (; rows > 0; --rows, x += row_stride) {
+    for (int64_t j = 0; j < n; ++j) Policy::Add(x[j * stride], &accumulators[j]);
+  }
+}
+
+}  // namespace internal
 
 // A Policy has
 //   using Element, using Accumulator   (of the parts, if elements have several)
@@ -57,11 +83,14 @@ constexpr Reducer MakeReducer(int parts = 1) {
             auto* a = static_cast<Accumulator*>(accumulators);
             for (int64_t j = 0; j < n; ++j) a[j] = Policy::Nothing();
           },
-          [](const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators) {
+          [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+             void* accumulators) {
+            const auto* elements = static_cast<const Element*>(x);
             auto* a = static_cast<Accumulator*>(accumulators);
-            const auto* row = static_cast<const Element*>(x);
-            for (int64_t r = 0; r < rows; ++r, row += stride) {
-              for (int64_t j = 0; j < n; ++j) Policy::Add(row[j], &a[j]);
+            if (stride == 1) {
+              internal::AddRows<Policy>(elements, rows, row_stride, n, 1, a);
+            } else {
+              internal::AddRows<Policy>(elements, rows, row_stride, n, stride, a);
             }
           },
           [](const void* from, int64_t n, void* accumulators) {

@@ -5,6 +5,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/input_checks.h"
 #include "gradflow/ops/register.h"
 
 namespace gradflow {
@@ -43,11 +44,6 @@ absl::Status Reshape(KernelContext& ctx) {
   return OutputReshaped(ctx, shape);
 }
 
-absl::Status CheckOneElement(const PartialTensorShape& dim) {
-  if (dim.num_elements() < 0 || dim.num_elements() == 1) return absl::OkStatus();
-  return errors::InvalidArgument("dim must have one element, but has shape ", dim.DebugString());
-}
-
 absl::StatusOr<PartialTensorShape> ExpandShape(const PartialTensorShape& input, int64_t dim) {
   GRADFLOW_ASSIGN_OR_RETURN(const int axis, CanonicalAxis("dim", dim, input.dims() + 1));
   DimVector dims(input.dim_sizes().begin(), input.dim_sizes().end());
@@ -56,7 +52,7 @@ absl::StatusOr<PartialTensorShape> ExpandShape(const PartialTensorShape& input, 
 }
 
 absl::Status ExpandDimsShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckOneElement(c.input(1)));
+  GRADFLOW_RETURN_IF_ERROR(CheckOneElement("dim", c.input(1)));
   std::vector<int64_t> dim;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &dim));
   const PartialTensorShape& input = c.input(0);
@@ -71,7 +67,7 @@ absl::Status ExpandDimsShape(ShapeContext& c) {
 }
 
 absl::Status ExpandDims(KernelContext& ctx) {
-  GRADFLOW_RETURN_IF_ERROR(CheckOneElement(ctx.input(1).shape()));
+  GRADFLOW_RETURN_IF_ERROR(CheckOneElement("dim", ctx.input(1).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector dim, ctx.Ints(1, "dim"));
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape,
                             ExpandShape(ctx.input(0).shape(), dim[0]));
@@ -140,8 +136,8 @@ void RegisterReshape(Registry& registry) {
 The elements are not copied.
 
 tensor: Any tensor.
-shape: A vector, the new shape, with as many elements as `tensor` has. One dimension may be -1: it is
-  what makes that so.
+shape: A vector, the new shape, with as many elements as `tensor` has. One dimension may be -1, if no
+  other is 0: it is what makes that so.
 output: The tensor of the new shape.
 T: The type of `tensor`.
 Tshape: The type of `shape`.)");

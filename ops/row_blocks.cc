@@ -10,13 +10,15 @@ namespace {
 // A block of that many elements is worth a task, and rarely needs more than a hundredth of its
 // time to be added to the others.
 constexpr int64_t kBlockElements = 128 * 1024;
+// Narrow rows are repeated up to this width: their ends cost little then.
+constexpr int64_t kMaxRepeatedColumns = 512;
 // Tiles that are smaller than this share a task.
 constexpr int64_t kTaskElements = 32 * 1024;
 
 }  // namespace
 
 RowBlocks::RowBlocks(int64_t rows, int64_t channels) : channels_(channels), repeats_(1) {
-  while (repeats_ < 256 && channels * repeats_ * 2 <= kMaxColumns && repeats_ * 2 <= rows) {
+  while (repeats_ < 256 && channels * repeats_ * 2 <= kMaxRepeatedColumns && repeats_ * 2 <= rows) {
     repeats_ *= 2;
   }
   width_ = channels * repeats_;

@@ -16,9 +16,9 @@ namespace gradflow {
 
 class RowBlocks {
  public:
-  // Columns that a kernel goes through at a time: their sums and coefficients stay in the
-  // first-level cache.
-  static constexpr int64_t kMaxColumns = 512;
+  // Columns that a kernel goes through at a time: few enough for their sums and coefficients to
+  // stay in a fast cache, many enough for memory to be read in long runs.
+  static constexpr int64_t kMaxColumns = 1024;
 
   // Some columns of a block.
   struct Tile {

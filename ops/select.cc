@@ -29,8 +29,9 @@ absl::Status Select(KernelContext& ctx) {
     data[i] = ctx.input(i).raw_data();
   }
   const StridedLoop loop(dims, std::move(operands));
-  // In the place of an input that is not repeated, element by element.
-  const int forward = ctx.input(1).NumElements() == shape.num_elements() ? 1 : 2;
+  // In the place of an input that is not repeated and that no one else needs, element by element.
+  const Tensor& first = ctx.input(1);
+  const int forward = first.NumElements() == shape.num_elements() && first.CanBeReused() ? 1 : 2;
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(forward, 0, shape, &output));
   DispatchElement(output->dtype(), [&](auto tag) {

@@ -22,7 +22,7 @@
 // that the program does not run on.
 //
 // Equal bits on all targets: every operation rounds as IEEE 754 says, products and sums are not
-// fused unless the product is exact, and the order of sums does not depend on the vectors' width.
+// fused, and the order of sums does not depend on the vectors' width.
 
 #include <cstddef>
 #include <cstdint>
@@ -202,10 +202,6 @@ struct Wide<D, false> {
   HWY_INLINE Wide operator+(const Wide& b) const { return {low + b.low, high + b.high}; }
   HWY_INLINE Wide operator-(const Wide& b) const { return {low - b.low, high - b.high}; }
   HWY_INLINE Wide operator*(const Wide& b) const { return {low * b.low, high * b.high}; }
-  // this + a * b, maybe fused. REQUIRES: the products are exact, as those of promoted floats.
-  HWY_INLINE Wide AddExactProduct(const Wide& a, const Wide& b) const {
-    return {hn::MulAdd(a.low, b.low, low), hn::MulAdd(a.high, b.high, high)};
-  }
 };
 #endif
 
@@ -220,9 +216,6 @@ struct Wide<D, true> {
   HWY_INLINE Wide operator+(const Wide& b) const { return {v + b.v}; }
   HWY_INLINE Wide operator-(const Wide& b) const { return {v - b.v}; }
   HWY_INLINE Wide operator*(const Wide& b) const { return {v * b.v}; }
-  HWY_INLINE Wide AddExactProduct(const Wide& a, const Wide& b) const {
-    return {hn::MulAdd(a.v, b.v, v)};
-  }
 };
 
 // ---- Loops ----
@@ -264,23 +257,18 @@ HWY_INLINE void ForEachSum(const Math& math, int64_t n, double* lanes) {
   }
 }
 
-// math.Run<kRows>(d, i, j) for all columns j of kRows rows, the first of which starts at i.
-template <int kRows, class Math>
-HWY_INLINE void ForEachColumn(const Math& math, int64_t i, int64_t columns) {
-  const int64_t step = kFull;
-  int64_t j = 0;
-  for (; j + step <= columns; j += step) math.template Run<kRows>(Full(), i + j, j);
-  for (; j < columns; ++j) math.template Run<kRows>(One(), i + j, j);
-}
-
-// The same for all rows, each `stride` elements behind the one before. Several rows go together,
-// so that coefficients and sums of a column are loaded once for all of them.
+// math.Run(d, i, j) for all elements i of rows that are `stride` elements apart, where j is the
+// column. One row after the other: it costs loads of the columns' coefficients and sums, but memory
+// streams in best when it is read in order.
 template <class Math>
 HWY_INLINE void ForEachRow(const Math& math, int64_t rows, int64_t stride, int64_t columns) {
-  constexpr int kRows = 4;
-  int64_t row = 0;
-  for (; row + kRows <= rows; row += kRows) ForEachColumn<kRows>(math, row * stride, columns);
-  for (; row < rows; ++row) ForEachColumn<1>(math, row * stride, columns);
+  const int64_t step = kFull;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t begin = row * stride;
+    int64_t j = 0;
+    for (; j + step <= columns; j += step) math.Run(Full(), begin + j, j);
+    for (; j < columns; ++j) math.Run(One(), begin + j, j);
+  }
 }
 
 }  // namespace HWY_NAMESPACE

@@ -51,6 +51,15 @@ std::vector<std::string> SimdTargets() {
   return names;
 }
 
+std::string CurrentSimdTarget() {
+  ApplySimdSwitch();
+  const int64_t chosen = hwy::SupportedTargets();
+  for (const Target& target : kTargets) {
+    if ((target.bits & chosen) != 0) return target.name;
+  }
+  return "scalar";
+}
+
 bool SetSimdTarget(absl::string_view name) {
   ApplySimdSwitch();
   const int64_t bits = name.empty() ? BitsFromEnvironment() : UsableBits(name);

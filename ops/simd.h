@@ -24,6 +24,9 @@ enum class ElementType { kFloat, kHalf, kBfloat16 };
 // The instruction sets that this processor has kernels for, the best one first.
 std::vector<std::string> SimdTargets();
 
+// The one that kernels use now.
+std::string CurrentSimdTarget();
+
 // Makes all kernels use one of SimdTargets(), or, for "", what they would use by themselves. False,
 // and nothing changed, if there is no such target. For tests: no kernel may be running.
 bool SetSimdTarget(absl::string_view name);

@@ -4,6 +4,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/input_checks.h"
 #include "gradflow/ops/register.h"
 #include "gradflow/ops/strided_copy.h"
 
@@ -21,14 +22,8 @@ absl::StatusOr<PartialTensorShape> PartShape(PartialTensorShape value, int axis,
   return value;
 }
 
-absl::Status CheckOneElement(const PartialTensorShape& split_dim) {
-  if (split_dim.num_elements() < 0 || split_dim.num_elements() == 1) return absl::OkStatus();
-  return errors::InvalidArgument("split_dim must have one element, but has shape ",
-                                 split_dim.DebugString());
-}
-
 absl::Status SplitShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckOneElement(c.input(0)));
+  GRADFLOW_RETURN_IF_ERROR(CheckOneElement("split_dim", c.input(0)));
   std::vector<int64_t> split_dim;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(0, &split_dim));
   const PartialTensorShape& value = c.input(1);
@@ -44,7 +39,7 @@ absl::Status SplitShape(ShapeContext& c) {
 }
 
 absl::Status Split(KernelContext& ctx) {
-  GRADFLOW_RETURN_IF_ERROR(CheckOneElement(ctx.input(0).shape()));
+  GRADFLOW_RETURN_IF_ERROR(CheckOneElement("split_dim", ctx.input(0).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector split_dim, ctx.Ints(0, "split_dim"));
   const TensorShape& value = ctx.input(1).shape();
   GRADFLOW_ASSIGN_OR_RETURN(const int axis, CanonicalAxis("split_dim", split_dim[0], value.dims()));

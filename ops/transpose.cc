@@ -10,7 +10,8 @@
 namespace gradflow {
 namespace {
 
-// `perm` with all axes counted from the front, each of `rank` there once.
+// `perm`, in which each of `rank` dimensions must be once; unlike axes of other ops, none may be
+// counted from the end.
 absl::StatusOr<std::vector<int>> Permutation(absl::Span<const int64_t> perm, int rank) {
   if (perm.size() != static_cast<size_t>(rank)) {
     return errors::InvalidArgument("perm must have ", rank, " elements, one for each dimension of ",
@@ -19,7 +20,10 @@ absl::StatusOr<std::vector<int>> Permutation(absl::Span<const int64_t> perm, int
   std::vector<int> axes;
   std::vector<bool> seen(rank);
   for (const int64_t value : perm) {
-    GRADFLOW_ASSIGN_OR_RETURN(const int axis, CanonicalAxis("perm", value, rank));
+    if (value < 0 || value >= rank) {
+      return errors::InvalidArgument("perm ", value, " is out of range [0, ", rank, ")");
+    }
+    const int axis = static_cast<int>(value);
     if (seen[axis]) return errors::InvalidArgument("perm names dimension ", axis, " twice");
     seen[axis] = true;
     axes.push_back(axis);
@@ -79,7 +83,7 @@ void RegisterTranspose(Registry& registry) {
       .Doc(R"(Reorders the dimensions of a tensor.
 
 x: The tensor.
-perm: A vector with each dimension of `x` once; negative ones count from the end.
+perm: A vector with each dimension of `x` once.
 y: The tensor whose dimension i is dimension `perm[i]` of `x`.
 T: The type of the tensor.
 Tperm: The type of `perm`.)");

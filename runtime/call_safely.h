@@ -11,17 +11,22 @@
 namespace gradflow {
 
 // The status that fn() returns; RESOURCE_EXHAUSTED if it throws std::bad_alloc, and INTERNAL, with
-// the text of the exception, if it throws anything else.
+// the text of the exception, if it throws anything else. Without memory for a text,
+// RESOURCE_EXHAUSTED without one, which needs none.
 template <typename F>
-absl::Status CallSafely(F&& fn) {
+absl::Status CallSafely(F&& fn) noexcept {
   try {
-    return fn();
-  } catch (const std::bad_alloc&) {
-    return errors::ResourceExhausted("out of memory");
-  } catch (const std::exception& e) {
-    return errors::Internal("an exception was thrown: ", e.what());
+    try {
+      return fn();
+    } catch (const std::bad_alloc&) {
+      return errors::ResourceExhausted("out of memory");
+    } catch (const std::exception& e) {
+      return errors::Internal("an exception was thrown: ", e.what());
+    } catch (...) {
+      return errors::Internal("an exception of unknown type was thrown");
+    }
   } catch (...) {
-    return errors::Internal("an exception of unknown type was thrown");
+    return absl::Status(absl::StatusCode::kResourceExhausted, "");
   }
 }
 

@@ -40,6 +40,16 @@ struct Executor::Threads {
     return static_cast<int>(std::min<size_t>(threads, allowed)) - 1;
   }
 
+  // Counts a caller for as long as it lives.
+  struct Caller {
+    explicit Caller(Threads* t)
+        : threads(*t), before(t->callers.fetch_add(1, std::memory_order_relaxed)) {}
+    ~Caller() { threads.callers.fetch_sub(1, std::memory_order_relaxed); }
+    bool has_room() const { return before < threads.max_callers; }
+    Threads& threads;
+    const int before;
+  };
+
   const int max_callers;
   std::atomic<int> callers{0};
   tbb::task_arena arena;
@@ -68,8 +78,7 @@ const Tensor& UnsetTensor() {
 //      n, and from then on uses state_[n] as the link of a list of ready nodes; after n has run
 //      without error it is kDone. Taking down is a release and reaching 0 an acquire, so the owner
 //      sees the outputs of all nodes that n waited for.
-//   2. tensors_[s] is a living object from when its maker is done (a feed: from the beginning)
-//   until
+//   2. tensors_[s] is a living object from when its maker is done (a feed: from the start) until
 //      uses_[s] is 0, and not at all if no one uses it; neither may be touched at other times. Its
 //      type is plan.slot_types()[s], as its maker checks, so a kernel's inputs have the types that
 //      the plan has checked against the node.
@@ -77,6 +86,8 @@ const Tensor& UnsetTensor() {
 //      tensor; any other copies the tensor first and counts down then, so that whoever finds 1
 //      knows that all copies are made. A fetch is a use that lasts until the end.
 //   4. status_ is written by the thread that sets stopped_, and read when all threads have left.
+//   5. Nothing throws while nodes run, when other threads may be in the run, too. Before and after
+//      that an exception may leave it: the tensors are dropped with the run.
 class PlanRun {
  public:
   PlanRun(const Plan& plan, const std::shared_ptr<Allocator>& allocator, const RunLimits& limits,
@@ -87,6 +98,7 @@ class PlanRun {
         tensors_(reinterpret_cast<Tensor*>(memory)),
         state_(reinterpret_cast<std::atomic<int32_t>*>(tensors_ + plan.num_slots())),
         uses_(state_ + plan.num_nodes()),
+        unset_(UnsetTensor()),
         timeout_(limits.timeout) {
     // More than a year is no limit, and could be more than the clock can say.
     has_deadline_ = timeout_.count() > 0 && timeout_ < std::chrono::hours(24 * 365);
@@ -96,6 +108,10 @@ class PlanRun {
       std::memcpy(static_cast<void*>(state_), plan.pending().data(),
                   plan.num_nodes() * sizeof(int32_t));
     }
+    std::memset(static_cast<void*>(uses_), 0, plan.num_feeds() * sizeof(int32_t));
+  }
+  ~PlanRun() {
+    if (!finished_) DropTensors();
   }
 
   static size_t MemoryBytes(const Plan& plan) {
@@ -119,19 +135,22 @@ class PlanRun {
 
   // Runs all nodes on this thread and those of the arena, which this one is in.
   void RunShared() {
-    const PlanRun* const outer = std::exchange(callers_run, this);
+    struct Restore {
+      ~Restore() { callers_run = outer; }
+      const PlanRun* const outer;
+    } const restore{std::exchange(callers_run, this)};
     Work<true>(kNone);
     if (group_.has_value()) {
       group_->wait();
       TsanAcquire(this);
     }
-    callers_run = outer;
   }
 
   // Ends the run. Only once, after all nodes.
   absl::Status Finish(std::vector<Tensor>* outputs);
 
  private:
+  struct Task;
   using Inputs = absl::InlinedVector<Tensor, 8>;
 
   // Ready nodes of one thread.
@@ -145,7 +164,7 @@ class PlanRun {
   // Runs node `first` (the plan's roots if kNone) and what becomes ready, but for what it offers to
   // other threads.
   template <bool kShared>
-  void Work(int32_t first);
+  void Work(int32_t first) noexcept;
   template <bool kShared>
   void AddReady(int32_t node, ReadyNodes* ready);
   template <bool kShared>
@@ -159,7 +178,9 @@ class PlanRun {
   absl::Status Compute(const Plan::PlanNode& node, Inputs* inputs);
   template <bool kShared>
   void TakeInput(int32_t slot, Inputs* inputs);
-  void Fail(absl::Status status);
+  // Ends the run with the error that make_error() returns or throws, if it is the first.
+  template <typename F>
+  void Fail(F&& make_error);
   void DropTensors();
 
   int32_t Push(int32_t node, int32_t list) {
@@ -176,11 +197,14 @@ class PlanRun {
   Tensor* const tensors_;
   std::atomic<int32_t>* const state_;
   std::atomic<int32_t>* const uses_;
+  const Tensor& unset_;
   const std::chrono::milliseconds timeout_;
   bool has_deadline_ = false;
   Clock::time_point deadline_;
   std::atomic<bool> stopped_{false};
   absl::Status status_;
+  // Whether Finish has left no tensor in the slots.
+  bool finished_ = false;
   // Made by the first offer, which is the caller's.
   std::optional<tbb::task_group> group_;
 };
@@ -188,7 +212,7 @@ class PlanRun {
 thread_local const PlanRun* PlanRun::callers_run = nullptr;
 
 template <bool kShared>
-void PlanRun::Work(int32_t first) {
+void PlanRun::Work(int32_t first) noexcept {
   // A thread that waits for a run of its own does not lose itself in another's: it does one node
   // of that and hands on what follows.
   const bool guest = kShared && callers_run != nullptr && callers_run != this;
@@ -241,16 +265,25 @@ void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
   }
 }
 
+// A ready node that has been offered to other threads.
+struct PlanRun::Task {
+  GRADFLOW_NO_TSAN void operator()() const {
+    TsanAcquire(handover);
+    run->Work<true>(node);
+    TsanRelease(run);
+  }
+
+  PlanRun* run;
+  const void* handover;
+  int32_t node;
+};
+
 // Gives a node to whichever thread is free. False if there is no memory for that.
 bool PlanRun::Offer(int32_t node) {
-  TsanRelease(&state_[node]);
   try {
     if (!group_.has_value()) group_.emplace();
-    group_->run([this, node] {
-      TsanAcquire(&state_[node]);
-      Work<true>(node);
-      TsanRelease(this);
-    });
+    TsanRelease(&state_[node]);
+    group_->run(Task{this, &state_[node], node});
     return true;
   } catch (...) {
     return false;
@@ -262,26 +295,27 @@ bool PlanRun::RunNode(int32_t node, Inputs* inputs) {
   if (stopped_.load(std::memory_order_relaxed)) return false;
   const Plan::PlanNode& plan_node = nodes_[node];
   if (has_deadline_ && Clock::now() > deadline_) {
-    Fail(absl::DeadlineExceededError(absl::StrCat(internal::NodePrefix(plan_node.node->def()),
-                                                  "not started, since the run's timeout of ",
-                                                  timeout_.count(), " ms is over")));
+    Fail([&] {
+      return absl::DeadlineExceededError(absl::StrCat(internal::NodePrefix(plan_node.node->def()),
+                                                      "not started, since the run's timeout of ",
+                                                      timeout_.count(), " ms is over"));
+    });
     return false;
   }
   const int32_t begin = plan_node.outputs_begin;
   const int32_t end = nodes_[node + 1].outputs_begin;
-  const Tensor& unset = UnsetTensor();
-  for (int32_t slot = begin; slot < end; ++slot) new (&tensors_[slot]) Tensor(unset);
+  for (int32_t slot = begin; slot < end; ++slot) new (&tensors_[slot]) Tensor(unset_);
   const absl::Status status = CallSafely([&] { return Compute<kShared>(plan_node, inputs); });
   // Before anyone reads the outputs, so that an output over the memory of an input is alone there.
   inputs->clear();
   if (!status.ok()) {
     std::destroy(tensors_ + begin, tensors_ + end);
-    Fail(errors::Prefix(internal::NodePrefix(plan_node.node->def()), status));
+    Fail([&] { return errors::Prefix(internal::NodePrefix(plan_node.node->def()), status); });
     return false;
   }
   for (int32_t slot = begin; slot < end; ++slot) {
     const int32_t uses = plan_.slot_uses()[slot];
-    if (uses == 0) tensors_[slot].~Tensor();
+    if (uses == 0) std::destroy_at(&tensors_[slot]);
     uses_[slot].store(uses, std::memory_order_relaxed);
   }
   state_[node].store(kDone, std::memory_order_relaxed);
@@ -321,19 +355,20 @@ void PlanRun::TakeInput(int32_t slot, Inputs* inputs) {
   if (left == 1) {
     inputs->push_back(std::move(tensor));
     uses.store(0, std::memory_order_relaxed);
-    tensor.~Tensor();
+    std::destroy_at(&tensors_[slot]);
     return;
   }
   inputs->push_back(tensor);
   if constexpr (kShared) {
-    if (uses.fetch_sub(1, std::memory_order_acq_rel) == 1) tensor.~Tensor();
+    if (uses.fetch_sub(1, std::memory_order_acq_rel) == 1) std::destroy_at(&tensor);
   } else {
     uses.store(left - 1, std::memory_order_relaxed);
   }
 }
 
-void PlanRun::Fail(absl::Status status) {
-  if (!stopped_.exchange(true, std::memory_order_relaxed)) status_ = std::move(status);
+template <typename F>
+void PlanRun::Fail(F&& make_error) {
+  if (!stopped_.exchange(true, std::memory_order_relaxed)) status_ = CallSafely(make_error);
 }
 
 absl::Status PlanRun::Finish(std::vector<Tensor>* outputs) {
@@ -356,10 +391,9 @@ absl::Status PlanRun::Finish(std::vector<Tensor>* outputs) {
   if (status_.ok()) {
     // All others have been read for the last time.
     for (const Plan::Fetch& fetch : plan_.fetches()) {
-      if (fetch.last) tensors_[fetch.slot].~Tensor();
+      if (fetch.last) std::destroy_at(&tensors_[fetch.slot]);
     }
-  } else {
-    DropTensors();
+    finished_ = true;
   }
   return std::move(status_);
 }
@@ -367,7 +401,7 @@ absl::Status PlanRun::Finish(std::vector<Tensor>* outputs) {
 void PlanRun::DropTensors() {
   const auto drop = [&](int32_t begin, int32_t end) {
     for (int32_t slot = begin; slot < end; ++slot) {
-      if (uses_[slot].load(std::memory_order_relaxed) > 0) tensors_[slot].~Tensor();
+      if (uses_[slot].load(std::memory_order_relaxed) > 0) std::destroy_at(&tensors_[slot]);
     }
   };
   drop(0, plan_.num_feeds());
@@ -390,28 +424,26 @@ Executor::~Executor() = default;
 
 absl::Status Executor::Run(const Plan& plan, absl::Span<const Tensor* const> feeds,
                            const RunLimits& limits, std::vector<Tensor>* outputs) const {
-  GRADFLOW_RETURN_IF_ERROR(plan.CheckFeeds(feeds));
-  const size_t bytes = std::max<size_t>(PlanRun::MemoryBytes(plan), 1);
-  const auto free_memory = [&](void* memory) { run_memory_->Deallocate(memory, bytes); };
-  const std::unique_ptr<void, decltype(free_memory)> memory(run_memory_->Allocate(bytes),
-                                                            free_memory);
-  if (memory == nullptr) {
-    return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
-  }
-  PlanRun run(plan, allocator_, limits, static_cast<char*>(memory.get()));
-  run.SetFeeds(feeds);
-  if (shared_threads_ == nullptr || plan.all_cheap()) {
-    run.RunAlone();
+  return CallSafely([&]() -> absl::Status {
+    GRADFLOW_RETURN_IF_ERROR(plan.CheckFeeds(feeds));
+    const size_t bytes = std::max<size_t>(PlanRun::MemoryBytes(plan), 1);
+    const auto free_memory = [&](void* memory) { run_memory_->Deallocate(memory, bytes); };
+    const std::unique_ptr<void, decltype(free_memory)> memory(run_memory_->Allocate(bytes),
+                                                              free_memory);
+    if (memory == nullptr) {
+      return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
+    }
+    PlanRun run(plan, allocator_, limits, static_cast<char*>(memory.get()));
+    run.SetFeeds(feeds);
+    if (shared_threads_ == nullptr || plan.all_cheap()) {
+      run.RunAlone();
+    } else if (const Threads::Caller caller(shared_threads_.get()); caller.has_room()) {
+      shared_threads_->arena.execute([&] { run.RunShared(); });
+    } else {
+      run.RunAlone();
+    }
     return run.Finish(outputs);
-  }
-  Threads& shared = *shared_threads_;
-  if (shared.callers.fetch_add(1, std::memory_order_relaxed) < shared.max_callers) {
-    shared.arena.execute([&] { run.RunShared(); });
-  } else {
-    run.RunAlone();
-  }
-  shared.callers.fetch_sub(1, std::memory_order_relaxed);
-  return run.Finish(outputs);
+  });
 }
 
 }  // namespace gradflow

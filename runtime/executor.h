@@ -31,9 +31,10 @@ struct RunLimits {
 
 class Executor {
  public:
-  // At most `threads` threads work on a run: the one that calls Run, and threads - 1 that all runs
-  // share (fewer if the machine has fewer cores). With 1, no other thread ever takes part. Tensors
-  // are allocated from `allocator`. REQUIRES: threads >= 1
+  // The thread that calls Run works on its run, and so do threads - 1 that all runs share (fewer if
+  // the machine has fewer cores). If several threads call Run at once, one that has nothing left to
+  // do for its own run but wait may help with a node of another's. With 1, no other thread ever
+  // takes part. Tensors are allocated from `allocator`. REQUIRES: threads >= 1
   Executor(int threads, std::shared_ptr<Allocator> allocator);
   // REQUIRES: no run is in flight.
   ~Executor();
@@ -44,7 +45,8 @@ class Executor {
 
   // Runs `plan` with its feeds, in the plan's order, and puts what it fetches into *outputs, which
   // may be null. The first error of a kernel ends the run: nodes that have not started do not
-  // start, and the text begins with "node 'name' (Op): ". On error *outputs is as it was.
+  // start, and the text begins with "node 'name' (Op): " (unless memory is too short even for a
+  // text: RESOURCE_EXHAUSTED). On error *outputs is as it was.
   absl::Status Run(const Plan& plan, absl::Span<const Tensor* const> feeds, const RunLimits& limits,
                    std::vector<Tensor>* outputs) const;
 

@@ -33,9 +33,11 @@ namespace {
 
 constexpr size_t kUnit = Allocator::kAlignment;
 constexpr size_t kMaxBytes = size_t{1} << 46;
+// Tensors have a header of this size in front of their elements. Every block has as much on top of
+// its class's share, so that a tensor of a power of two fills its block.
+constexpr size_t kHeaderBytes = Allocator::kAlignment;
 constexpr int kNumClasses = 160;
-// Blocks up to this go through the shards.
-constexpr size_t kMaxSmallBytes = size_t{32} << 10;
+// Blocks of these classes, of up to 32 KiB and a header, go through the shards.
 constexpr int kNumSmallClasses = 32;
 constexpr int kNumShards = 16;
 constexpr size_t kMaxShardBytes = size_t{256} << 10;
@@ -50,21 +52,21 @@ struct SizeClass {
   size_t bytes;
 };
 
-// The class of the smallest blocks that hold `bytes`: 1 to 4 units, then four steps to each power
-// of two. REQUIRES: 0 < bytes <= kMaxBytes
+// The class of the smallest blocks that hold `bytes`: a header and 1 to 4 units, then four steps to
+// each power of two. REQUIRES: 0 < bytes <= kMaxBytes
 SizeClass ClassFor(size_t bytes) {
-  const size_t units = (bytes + kUnit - 1) / kUnit;
-  if (units <= 4) return {static_cast<int>(units) - 1, units * kUnit};
+  const size_t units = (std::max(bytes, kHeaderBytes + 1) - kHeaderBytes + kUnit - 1) / kUnit;
+  if (units <= 4) return {static_cast<int>(units) - 1, kHeaderBytes + units * kUnit};
   // units is in (4 * 2^shift, 8 * 2^shift].
   const int shift = 61 - __builtin_clzll(units - 1);
   const size_t steps = ((units - 1) >> shift) + 1;
-  return {4 * shift + static_cast<int>(steps) - 1, (steps << shift) * kUnit};
+  return {4 * shift + static_cast<int>(steps) - 1, kHeaderBytes + (steps << shift) * kUnit};
 }
 
 // The inverse: the size of the blocks of a class.
 size_t ClassBytes(int index) {
-  if (index < 4) return (index + 1) * kUnit;
-  return ((size_t{5} + index % 4) << (index / 4 - 1)) * kUnit;
+  if (index < 4) return kHeaderBytes + (index + 1) * kUnit;
+  return kHeaderBytes + ((size_t{5} + index % 4) << (index / 4 - 1)) * kUnit;
 }
 
 // A block in the pool; the link lies in the block itself.
@@ -86,9 +88,10 @@ void Unpoison(void* block, size_t class_bytes, size_t used_bytes) {
 
 void* SystemAllocate(size_t bytes) {
   const bool huge = bytes >= 2 * kHugePageBytes;
-  void* block = std::aligned_alloc(huge ? kHugePageBytes : kUnit, bytes);
+  void* block = nullptr;
+  if (posix_memalign(&block, huge ? kHugePageBytes : kUnit, bytes) != 0) return nullptr;
   // Advice only: without huge pages the block is as good.
-  if (huge && block != nullptr) madvise(block, bytes, MADV_HUGEPAGE);
+  if (huge) madvise(block, bytes, MADV_HUGEPAGE);
   return block;
 }
 
@@ -129,8 +132,31 @@ class ABSL_SCOPED_LOCKABLE SpinLockHolder {
 
 // A thread's cache of small blocks, or that of a few threads if there are many.
 struct alignas(128) Shard {
+  struct List {
+    FreeBlock* first = nullptr;
+    size_t bytes = 0;
+  };
+
+  void Put(SizeClass size_class, FreeBlock* block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock) {
+    List& list = free[size_class.index];
+    block->next = std::exchange(list.first, block);
+    list.bytes += size_class.bytes;
+    cached_bytes += size_class.bytes;
+  }
+  // Null if there is none.
+  FreeBlock* Take(SizeClass size_class) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock) {
+    List& list = free[size_class.index];
+    FreeBlock* const block = list.first;
+    if (block == nullptr) return nullptr;
+    list.first = block->next;
+    list.bytes -= size_class.bytes;
+    cached_bytes -= size_class.bytes;
+    return block;
+  }
+
   SpinLock lock;
-  std::array<FreeBlock*, kNumSmallClasses> free ABSL_GUARDED_BY(lock) = {};
+  std::array<List, kNumSmallClasses> free ABSL_GUARDED_BY(lock) = {};
+  // Of all lists.
   size_t cached_bytes ABSL_GUARDED_BY(lock) = 0;
   // Bytes handed out less bytes taken back here; threads may return what others took, so only the
   // sum over the shards means something.
@@ -232,14 +258,14 @@ void PoolAllocator::Impl::Give(SizeClass size_class, FreeBlock* blocks) {
 
 void PoolAllocator::Impl::EmptyShards() {
   for (Shard& shard : shards) {
-    std::array<FreeBlock*, kNumSmallClasses> blocks = {};
+    std::array<Shard::List, kNumSmallClasses> lists = {};
     {
       SpinLockHolder lock(&shard.lock);
-      std::swap(blocks, shard.free);
+      std::swap(lists, shard.free);
       shard.cached_bytes = 0;
     }
     for (int i = 0; i < kNumSmallClasses; ++i) {
-      if (blocks[i] != nullptr) Give({i, ClassBytes(i)}, blocks[i]);
+      if (lists[i].first != nullptr) Give({i, ClassBytes(i)}, lists[i].first);
     }
   }
 }
@@ -289,7 +315,7 @@ void* PoolAllocator::Allocate(size_t bytes) {
   const SizeClass size_class = ClassFor(bytes);
   FreeBlock* more = nullptr;
   void* block = nullptr;
-  if (size_class.bytes > kMaxSmallBytes) {
+  if (size_class.index >= kNumSmallClasses) {
     block = impl_->Take(size_class, &more);
     if (block != nullptr) Unpoison(block, size_class.bytes, bytes);
     return block;
@@ -297,23 +323,15 @@ void* PoolAllocator::Allocate(size_t bytes) {
   Shard& shard = impl_->shards[ShardOfThisThread()];
   {
     SpinLockHolder lock(&shard.lock);
-    if (FreeBlock* first = shard.free[size_class.index]) {
-      shard.free[size_class.index] = first->next;
-      shard.cached_bytes -= size_class.bytes;
-      shard.bytes_in_use += size_class.bytes;
-      block = first;
-    }
+    block = shard.Take(size_class);
+    if (block != nullptr) shard.bytes_in_use += size_class.bytes;
   }
   if (block == nullptr) {
     block = impl_->Take(size_class, &more);
     if (block == nullptr) return nullptr;
     SpinLockHolder lock(&shard.lock);
     shard.bytes_in_use += size_class.bytes;
-    while (more != nullptr) {
-      FreeBlock* next = std::exchange(more, more->next);
-      next->next = std::exchange(shard.free[size_class.index], next);
-      shard.cached_bytes += size_class.bytes;
-    }
+    while (more != nullptr) shard.Put(size_class, std::exchange(more, more->next));
   }
   Unpoison(block, size_class.bytes, bytes);
   return block;
@@ -323,26 +341,30 @@ void PoolAllocator::Deallocate(void* block, size_t bytes) {
   if (block == nullptr) return;
   const SizeClass size_class = ClassFor(bytes);
   FreeBlock* free_block = Poison(block, size_class.bytes);
-  if (size_class.bytes > kMaxSmallBytes) {
+  if (size_class.index >= kNumSmallClasses) {
     free_block->next = nullptr;
     impl_->Give(size_class, free_block);
     return;
   }
-  FreeBlock* overflow = nullptr;
+  Shard::List overflow;
+  int overflow_class = 0;
   {
     Shard& shard = impl_->shards[ShardOfThisThread()];
     SpinLockHolder lock(&shard.lock);
-    free_block->next = std::exchange(shard.free[size_class.index], free_block);
-    shard.cached_bytes += size_class.bytes;
+    shard.Put(size_class, free_block);
     shard.bytes_in_use -= size_class.bytes;
     if (shard.cached_bytes > kMaxShardBytes) {
-      overflow = std::exchange(shard.free[size_class.index], nullptr);
-      for (const FreeBlock* b = overflow; b != nullptr; b = b->next) {
-        shard.cached_bytes -= size_class.bytes;
+      // The class that has most: it may well be another, of which no block comes or goes any more.
+      for (int i = 1; i < kNumSmallClasses; ++i) {
+        if (shard.free[i].bytes > shard.free[overflow_class].bytes) overflow_class = i;
       }
+      overflow = std::exchange(shard.free[overflow_class], Shard::List());
+      shard.cached_bytes -= overflow.bytes;
     }
   }
-  if (overflow != nullptr) impl_->Give(size_class, overflow);
+  if (overflow.first != nullptr) {
+    impl_->Give({overflow_class, ClassBytes(overflow_class)}, overflow.first);
+  }
 }
 
 void PoolAllocator::Trim() {

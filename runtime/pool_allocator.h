@@ -1,10 +1,11 @@
 // PoolAllocator: keeps the memory of dropped tensors for the tensors to come, so that a session
 // which runs the same graph again asks the system for nothing and touches no new pages.
 //
-// A block has one of a fixed set of sizes, four to each power of two, so at most a quarter of it is
-// unused (and of a large block, pages that no one touches take no memory). Blocks of up to 32 KiB
-// pass through a cache per thread (or rather, per few threads), larger ones and what the small
-// caches have too much of through lists that all threads share.
+// A block has room for a tensor's header (64 bytes) and for one of a fixed set of sizes, four to
+// each power of two, so at most a quarter of it is unused (and of a large block, pages that no one
+// touches take no memory); a tensor of a power of two fills its block. Blocks of up to 32 KiB of
+// elements pass through a cache per thread (or rather, per few threads), larger ones and what the
+// small caches have too much of through lists that all threads share.
 //
 //   const auto pool = std::make_shared<PoolAllocator>();
 //   Tensor t(pool, DT_FLOAT, {1024, 1024});   // t keeps the pool alive

@@ -1,8 +1,9 @@
 // gradflow bench: times runs of a graph after warm-up.
+#include <tbb/info.h>
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
-#include <thread>
 
 #include "absl/strings/str_format.h"
 #include "gradflow/core/status.h"
@@ -16,8 +17,8 @@ absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
   constexpr int kWarmUpRuns = 3;
   GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph));
   std::vector<double> times;
-  times.reserve(flags.repeat);
   for (int run = -kWarmUpRuns; run < flags.repeat; ++run) {
+    if (run == 0) loaded.session->ResetPeakMemory();
     std::vector<Tensor> outputs;
     const auto start = std::chrono::steady_clock::now();
     GRADFLOW_RETURN_IF_ERROR(
@@ -30,8 +31,8 @@ absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
   const double median =
       times.size() % 2 == 1 ? times[middle] : (times[middle - 1] + times[middle]) / 2;
   const double mean = std::accumulate(times.begin(), times.end(), 0.0) / times.size();
-  const int threads = flags.graph.threads > 0 ? flags.graph.threads
-                                              : static_cast<int>(std::thread::hardware_concurrency());
+  const int threads =
+      flags.graph.threads > 0 ? flags.graph.threads : tbb::info::default_concurrency();
   const int64_t peak = loaded.session->MemoryStats().peak_bytes_in_use;
   if (flags.json) {
     out << absl::StreamFormat(

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_replace.h"
 #include "gradflow/core/status.h"
+#include "gradflow/runtime/call_safely.h"
 #include "tools/commands.h"
 
 namespace gradflow::tools {
@@ -46,9 +47,9 @@ int Main(int argc, char** argv) {
   BenchFlags bench;
   CLI::App* bench_command = app.add_subcommand("bench", "Time runs of a graph after warm-up");
   AddGraphFlags(bench_command, &bench.graph);
-  bench_command->add_option("--repeat", bench.repeat, "Runs to time")
+  bench_command->add_option("--repeat", bench.repeat, "Runs to time, up to a million")
       ->option_text("N")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::Range(1, 1000000));
   bench_command->add_flag("--json", bench.json, "Print the result as JSON");
 
   std::string inspect;
@@ -79,12 +80,14 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
 
-  absl::Status status;
-  if (run_command->parsed()) status = RunCommand(run, std::cout);
-  if (bench_command->parsed()) status = BenchCommand(bench, std::cout);
-  if (inspect_command->parsed()) status = InspectCommand(inspect, std::cout);
-  if (ops_command->parsed()) status = OpsCommand(ops, std::cout);
-  if (convert_command->parsed()) status = ConvertCommand(from, to);
+  // Short memory is an error like others, wherever it shows.
+  absl::Status status = CallSafely([&] {
+    if (run_command->parsed()) return RunCommand(run, std::cout);
+    if (bench_command->parsed()) return BenchCommand(bench, std::cout);
+    if (inspect_command->parsed()) return InspectCommand(inspect, std::cout);
+    if (ops_command->parsed()) return OpsCommand(ops, std::cout);
+    return ConvertCommand(from, to);
+  });
   std::cout.flush();
   if (status.ok() && !std::cout) {
     status = absl::UnavailableError("standard output could not be written");

@@ -1,9 +1,12 @@
 // gradflow inspect: nodes by op, inputs, outputs, shapes, what is missing.
 #include <map>
+#include <set>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/import.h"
@@ -18,7 +21,8 @@ void PrintOps(const GraphDef& def, std::ostream& out) {
   std::map<std::string, int> counts;
   for (const NodeDef& node : def.node()) ++counts[node.op()];
   out << "nodes: " << def.node_size() << "\n";
-  for (const auto& [op, count] : counts) out << absl::StreamFormat("  %6d  %s\n", count, op);
+  for (const auto& [op, count] : counts)
+    out << absl::StreamFormat("  %6d  %s\n", count, absl::CEscape(op));
   if (def.library().function_size() > 0) {
     out << "functions: " << def.library().function_size() << "\n";
   }
@@ -49,6 +53,33 @@ void PrintEnds(const Graph& graph, std::ostream& out) {
   }
 }
 
+// The same for a graph that cannot be imported: what its nodes alone tell.
+void PrintEnds(const GraphDef& def, std::ostream& out) {
+  std::set<absl::string_view> used;
+  for (const NodeDef& node : def.node()) {
+    for (absl::string_view input : node.input()) {
+      absl::ConsumePrefix(&input, "^");
+      used.insert(input.substr(0, input.rfind(':')));
+    }
+  }
+  out << "inputs:\n";
+  for (const NodeDef& node : def.node()) {
+    if (node.op() != "Placeholder" && node.op() != "PlaceholderWithDefault") continue;
+    DataType dtype = DT_INVALID;
+    PartialTensorShape shape;
+    // What is not there stays unknown.
+    GetNodeAttr(node, "dtype", &dtype).IgnoreError();
+    GetNodeAttr(node, "shape", &shape).IgnoreError();
+    out << "  " << absl::CEscape(node.name()) << "  " << DataTypeString(dtype) << " "
+        << shape.DebugString() << "\n";
+  }
+  out << "outputs:\n";
+  for (const NodeDef& node : def.node()) {
+    if (used.count(node.name()) > 0) continue;
+    out << "  " << absl::CEscape(node.name()) << "  (" << absl::CEscape(node.op()) << ")\n";
+  }
+}
+
 }  // namespace
 
 absl::Status InspectCommand(const std::string& graph_file, std::ostream& out) {
@@ -59,6 +90,7 @@ absl::Status InspectCommand(const std::string& graph_file, std::ostream& out) {
   if (status.ok()) {
     PrintEnds(graph, out);
   } else {
+    PrintEnds(def, out);
     // Not an error of inspecting: this is what one inspects a graph for.
     out << "cannot run:\n  " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n  ")
         << "\n";

@@ -54,7 +54,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags) {
   options.config.set_inter_op_parallelism_threads(flags.threads);
   GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(options));
   if (absl::Status status = loaded.session->Create(def); !status.ok()) {
-    return errors::Prefix(absl::StrCat(flags.graph, ": "), status);
+    return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
 
   for (const std::string& flag : flags.feeds) {

@@ -47,6 +47,7 @@ Runner OneDnn(const Case& c, int threads) {
   auto* values = static_cast<float*>(variance.get_data_handle());
   for (int64_t i = 0; i < c.channels(); ++i) values[i] = 1;
   add(DNNL_ARG_MEAN, vector, 4);
+  add(DNNL_ARG_SHIFT, vector, 5);
   dnnl::primitive primitive;
   if (backward) {
     const auto desc = dnnl::batch_normalization_backward::primitive_desc(
@@ -57,7 +58,6 @@ Runner OneDnn(const Case& c, int threads) {
     add(DNNL_ARG_DIFF_SHIFT, vector, 8);
     primitive = dnnl::batch_normalization_backward(desc);
   } else {
-    add(DNNL_ARG_SHIFT, vector, 5);
     add(DNNL_ARG_DST, data, 6);
     primitive = dnnl::batch_normalization_forward(forward);
   }

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -75,7 +76,8 @@ absl::Status Prepare(const std::string& dir, const std::string& dataset) {
 
 absl::StatusOr<std::unique_ptr<gradflow::Session>> LoadBlock(const std::string& dir) {
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, gradflow::ReadGraphDef(dir + "/qat_block.pb"));
-  std::unique_ptr<gradflow::Session> session(gradflow::NewSession(gradflow::SessionOptions()));
+  GRADFLOW_ASSIGN_OR_RETURN(std::unique_ptr<gradflow::Session> session,
+                            gradflow::Session::Make(gradflow::SessionOptions()));
   GRADFLOW_RETURN_IF_ERROR(session->Create(graph));
   return session;
 }
@@ -90,7 +92,7 @@ absl::StatusOr<double> Check(gradflow::Session& session, const Tensor& images,
       session.Run(batch, {gradient.gradient, gradient.variable, "x"}, {}, &outputs));
   const Feeds feeds = {{"upstream", upstream.Slice(0, kSmallBatch)}};
   // Pixels are multiples of 1/255. A step well under that seldom carries a value across a bound,
-  // where the clamp has a kink; a much smaller one would leave little of the differences in float32.
+  // where the clamp has a kink; a much smaller one would drown in the rounding of float32.
   constexpr float kStep = 7e-4f;
   Feeds fixed = feeds;
   if (gradient.variable != "x") fixed.emplace_back("x", outputs[2]);

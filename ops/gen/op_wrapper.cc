@@ -36,11 +36,11 @@ absl::StatusOr<OpWrapper> OpWrapper::Make(const OpRegistration& op) {
   return wrapper;
 }
 
-std::string OpWrapper::CppName(const std::string& name) const {
+std::string OpWrapper::Renamed(const std::string& name) const {
   for (const auto& [from, to] : op_.api().renames) {
-    if (from == name) return SafeName(to);
+    if (from == name) return to;
   }
-  return SafeName(name);
+  return name;
 }
 
 // Documentation, in which renamed arguments have their C++ names.
@@ -57,7 +57,8 @@ absl::Status OpWrapper::Read() {
   name_ = def.name();
   const auto read_args = [&](const auto& args, std::vector<Argument>* result) {
     for (const OpDef::ArgDef& arg : args) {
-      result->push_back({{arg.name(), CppName(arg.name()), Doc(arg.description())}, IsList(arg)});
+      result->push_back(
+          {{arg.name(), SafeName(Renamed(arg.name())), Doc(arg.description())}, IsList(arg)});
     }
   };
   read_args(def.input_arg(), &inputs_);
@@ -68,7 +69,8 @@ absl::Status OpWrapper::Read() {
   const std::set<std::string> inferred = InferredAttrs(def);
   for (const OpDef::AttrDef& attr : def.attr()) {
     if (inferred.count(attr.name()) > 0) continue;
-    Attribute attribute{{attr.name(), CppName(attr.name()), Doc(attr.description())}, {}, "", ""};
+    Attribute attribute{
+        {attr.name(), SafeName(Renamed(attr.name())), Doc(attr.description())}, {}, "", "", ""};
     absl::StatusOr<CppAttrType> type = CppTypeOfAttr(attr.type());
     if (!type.ok()) {
       return errors::Prefix(absl::StrCat("attribute '", attr.name(), "': "), type.status());
@@ -83,7 +85,8 @@ absl::Status OpWrapper::Read() {
       return errors::Prefix(absl::StrCat("attribute '", attr.name(), "': "), value.status());
     }
     attribute.default_value = *std::move(value);
-    attribute.setter = SafeName(CamelCase(attribute.cpp_name));
+    attribute.setter = SafeName(CamelCase(Renamed(attr.name())));
+    attribute.member = absl::StrCat(Renamed(attr.name()), "_");
     // A member of the class's own name would be taken for a constructor.
     if (attribute.setter == name_) attribute.setter += "_";
     optional_.push_back(std::move(attribute));
@@ -104,8 +107,10 @@ std::string OpWrapper::ClassComment() const {
   if (!optional_.empty()) {
     absl::StrAppend(&text, "//\n// Optional attributes (see `Attrs`):\n");
     for (const Attribute& attr : optional_) {
-      text += ItemComment("", attr.setter,
-                          absl::StrCat(attr.doc, " Defaults to ", attr.default_value, "."));
+      text += ItemComment(
+          "", attr.setter,
+          absl::StrCat(attr.doc, " Defaults to ",
+                       absl::StrReplaceAll(attr.default_value, {{"::gradflow::", ""}}), "."));
     }
   }
   absl::StrAppend(&text, "//\n// Members:\n");
@@ -118,18 +123,18 @@ std::string OpWrapper::AttrsStruct() const {
   if (optional_.empty()) return "";
   std::string text = "  struct Attrs {\n";
   for (const Attribute& attr : optional_) {
-    const std::string member = absl::StrCat(attr.cpp_name, "_");
-    const std::string set =
-        attr.type.is_list ? absl::StrCat("ret.", member, ".assign(x.begin(), x.end());")
-        : attr.type.member == "::std::string" ? absl::StrCat("ret.", member, " = ::std::string(x);")
-                                              : absl::StrCat("ret.", member, " = x;");
+    const std::string value = attr.type.is_list
+                                  ? absl::StrCat(attr.type.member, "(x.begin(), x.end())")
+                              : attr.type.member == "::std::string" ? "::std::string(x)"
+                                                                    : "x";
     absl::StrAppend(&text, Comment("    ", attr.doc), "    [[nodiscard]] Attrs ", attr.setter, "(",
-                    attr.type.parameter, " x) const {\n", "      Attrs ret = *this;\n", "      ",
-                    set, "\n", "      return ret;\n", "    }\n");
+                    attr.type.parameter, " x) const {\n", "      Attrs ret = *this;\n",
+                    "      ret.", attr.member, " = ", value, ";\n", "      return ret;\n",
+                    "    }\n");
   }
   text += "\n";
   for (const Attribute& attr : optional_) {
-    absl::StrAppend(&text, "    ", attr.type.member, " ", attr.cpp_name, "_ = ", attr.default_value,
+    absl::StrAppend(&text, "    ", attr.type.member, " ", attr.member, " = ", attr.default_value,
                     ";\n");
   }
   text += "  };\n\n";
@@ -242,7 +247,7 @@ std::string OpWrapper::Definition() const {
     absl::StrAppend(&text, "  recorder.Attr(\"", attr.name, "\", ", attr.cpp_name, ");\n");
   }
   for (const Attribute& attr : optional_) {
-    absl::StrAppend(&text, "  recorder.Attr(\"", attr.name, "\", attrs.", attr.cpp_name, "_);\n");
+    absl::StrAppend(&text, "  recorder.Attr(\"", attr.name, "\", attrs.", attr.member, ");\n");
   }
   absl::StrAppend(&text, "  operation = recorder.Finish();\n", OutputAssignments(), "}\n");
   return text;

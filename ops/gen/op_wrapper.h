@@ -38,14 +38,16 @@ class OpWrapper {
   };
   struct Attribute : Item {
     CppAttrType type;
-    // Of an optional attribute: the default as an expression, and the name of the setter.
+    // Of an optional attribute: the default as an expression, and the names of the setter and of
+    // the member that it sets.
     std::string default_value;
     std::string setter;
+    std::string member;
   };
 
   explicit OpWrapper(const OpRegistration& op) : op_(op) {}
   absl::Status Read();
-  std::string CppName(const std::string& name) const;
+  std::string Renamed(const std::string& name) const;
   std::string Doc(absl::string_view text) const;
 
   std::string ClassComment() const;

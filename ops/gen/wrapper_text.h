@@ -18,7 +18,7 @@ struct CppAttrType {
   std::string parameter;
   // Of a member that keeps it: "::std::string". The same, unless `parameter` only borrows.
   std::string member;
-  // Whether the member takes over a parameter by assign(begin, end) rather than by conversion.
+  // Whether the member is made from a parameter's begin() and end() rather than by conversion.
   bool is_list = false;
 };
 // UNIMPLEMENTED for types that C++ code has no use for yet ("func" and lists of it).

@@ -385,6 +385,19 @@ TEST(AttrValues, HoldTensorsOfEveryType) {
   }
 }
 
+TEST(AttrValues, ReadStringsInTensorContent) {
+  const std::string head = "tensor { dtype: DT_STRING tensor_shape { dim { size: 12 } } ";
+  const AttrValue content = FromText(
+      head + "tensor_content: '\\001\\002\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000abc' }");
+  EXPECT_TRUE(AreAttrValuesEqual(content, FromText(head + "string_val: ['a', 'bc', ''] }")));
+  EXPECT_FALSE(AreAttrValuesEqual(content, FromText(head + "string_val: ['a', 'bc'] }")));
+  EXPECT_FALSE(AreAttrValuesEqual(content, FromText(head + "}")));
+  EXPECT_EQ(
+      SummarizeAttrValue(content),
+      "Tensor<type: string shape: [12] values: \"a\" \"bc\" \"\" \"\" \"\" \"\" \"\" \"\" \"\" "
+      "\"\"...>");
+}
+
 // A few bytes may stand for far more elements than fit into memory.
 TEST(AttrValues, HandleTensorsBeyondMemory) {
   const std::string huge =

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -50,8 +51,8 @@ double Round(double value, Format format) {
              : rounded;
 }
 
-template <typename T>
-::testing::AssertionResult RoundsToNearest(float f) {
+template <typename T, typename From>
+::testing::AssertionResult RoundsToNearest(From f) {
   const T value(f);
   const double expected = Round(f, FormatOf<T>());
   const double found = Decode(value.bits, FormatOf<T>());
@@ -119,6 +120,75 @@ TYPED_TEST(Float16Test, RoundsEveryKindOfFloat) {
   for (int i = 0; i < 2000000; ++i) {
     ASSERT_TRUE(RoundsToNearest<TypeParam>(std::exp2(exponents(random))));
   }
+}
+
+TYPED_TEST(Float16Test, RoundsDoublesOnce) {
+  // Half-way between neighbours, and as close to that as doubles get: the nearest float is
+  // half-way.
+  const uint16_t infinity = std::numeric_limits<TypeParam>::infinity().bits;
+  const Format format = FormatOf<TypeParam>();
+  for (uint16_t bits = 0; bits < infinity; ++bits) {
+    const double below = Decode(bits, format);
+    const double above =
+        bits + 1 == infinity ? std::ldexp(1, std::ilogb(format.max) + 1) : Decode(bits + 1, format);
+    const double middle = (below + above) / 2;
+    for (const double value :
+         {middle, std::nextafter(middle, below), std::nextafter(middle, above)}) {
+      ASSERT_TRUE(RoundsToNearest<TypeParam>(value));
+      ASSERT_TRUE(RoundsToNearest<TypeParam>(-value));
+    }
+  }
+  std::mt19937_64 random(1);
+  std::uniform_int_distribution<int> distances(20, 53);
+  for (int i = 0; i < 2000000; ++i) {
+    const uint16_t bits = static_cast<uint16_t>(random() % (infinity - 1));
+    const double below = Decode(bits, format);
+    const double middle = (below + Decode(bits + 1, format)) / 2;
+    const double off = std::ldexp(middle, -distances(random));
+    ASSERT_TRUE(RoundsToNearest<TypeParam>(i % 2 == 0 ? middle + off : middle - off));
+    ASSERT_TRUE(RoundsToNearest<TypeParam>(i % 2 == 0 ? -middle - off : off - middle));
+    // Any double, most of them out of range.
+    const uint64_t any = random();
+    double value;
+    std::memcpy(&value, &any, sizeof(value));
+    ASSERT_TRUE(RoundsToNearest<TypeParam>(value));
+  }
+  using Limits = std::numeric_limits<double>;
+  for (const double d : {0.0, Limits::denorm_min(), Limits::min(), Limits::max(),
+                         Limits::infinity(), Limits::quiet_NaN(), 0x1p-149, 0x1.8p-150, 0x1p-25,
+                         0x1.0000000000001p-25, 0x1p-134, 0x1.0000000000001p-134, 65520.0,
+                         std::nextafter(65520.0, 0.0), 0x1.FFp127, 0x1.FEFFFFFFFFFFFp127}) {
+    EXPECT_TRUE(RoundsToNearest<TypeParam>(d));
+    EXPECT_TRUE(RoundsToNearest<TypeParam>(-d));
+  }
+}
+
+TEST(Float16Test, KnownDoublesRoundOnce) {
+  // Just over the middle of 1 and 1 + 2^-10, which is the float next to it.
+  EXPECT_EQ(float{half(1.00048828218621)}, 1.0009765625f);
+  EXPECT_EQ(float{half(-1.00048828218621)}, -1.0009765625f);
+  EXPECT_EQ(float{half(1.00048828125)}, 1.0f);
+  EXPECT_EQ(float{bfloat16(1.00390625000001)}, 1.0078125f);
+}
+
+TEST(Float16Test, IntegersRoundOnce) {
+  // One more than the middle of two neighbours, which is lost in a float and, of the last, also in
+  // a double.
+  EXPECT_EQ(float{bfloat16((1 << 30) + (1 << 22) + 1)}, 0x1p30f + 0x1p23f);
+  EXPECT_EQ(float{bfloat16(-(1 << 30) - (1 << 22) - 1)}, -0x1p30f - 0x1p23f);
+  EXPECT_EQ(float{bfloat16((1 << 30) + (1 << 22))}, 0x1p30f);
+  const int64_t middle = (int64_t{1} << 62) + (int64_t{1} << 54);
+  EXPECT_EQ(float{bfloat16(middle + 1)}, 0x1p62f + 0x1p55f);
+  EXPECT_EQ(float{bfloat16(middle)}, 0x1p62f);
+  EXPECT_EQ(float{bfloat16(middle - 1)}, 0x1p62f);
+  EXPECT_EQ(float{bfloat16(-middle - 1)}, -0x1p62f - 0x1p55f);
+  EXPECT_EQ(float{bfloat16(-middle + 1)}, -0x1p62f);
+  EXPECT_EQ(float{bfloat16((uint64_t{1} << 63) + (uint64_t{1} << 55) + 1)}, 0x1p63f + 0x1p56f);
+  EXPECT_EQ(float{bfloat16(std::numeric_limits<uint64_t>::max())}, 0x1p64f);
+  EXPECT_EQ(float{bfloat16(std::numeric_limits<int64_t>::min())}, -0x1p63f);
+  EXPECT_EQ(float{half(int64_t{2049})}, 2048.0f);
+  EXPECT_EQ(float{half(int64_t{-2051})}, -2052.0f);
+  EXPECT_TRUE(std::isinf(float{half(std::numeric_limits<int64_t>::max())}));
 }
 
 TYPED_TEST(Float16Test, Extremes) {

@@ -402,7 +402,7 @@ class NpyFile : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(NpyFile, MapsWhatNeedsNoChange) {
+TEST_F(NpyFile, ReadsSmallFilesIntoMemory) {
   for (const TypeCase& c : TypeCases()) {
     for (const bool fortran : {false, true}) {
       SCOPED_TRACE(c.name);
@@ -410,14 +410,58 @@ TEST_F(NpyFile, MapsWhatNeedsNoChange) {
                       c.bytes));
       ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Path()));
       EXPECT_EQ(tensor.shape(), TensorShape({2, 1}));
-      // The elements outlive the file's name, and are not written to.
-      std::filesystem::remove(Path());
+      // What happens to the file does not matter any more.
+      std::filesystem::resize_file(Path(), 0);
       EXPECT_EQ(tensor.tensor_data(), c.bytes);
-      EXPECT_FALSE(tensor.CanBeReused());
+      EXPECT_TRUE(tensor.CanBeReused());
       EXPECT_TRUE(tensor.IsAligned());
       const Tensor slice = tensor.Slice(1, 2);
       EXPECT_EQ(slice.tensor_data(), c.bytes.substr(c.bytes.size() / 2));
     }
+  }
+}
+
+// From this size on, files are mapped.
+constexpr size_t kLarge = size_t{64} << 20;
+
+TEST_F(NpyFile, MapsLargeFilesThatNeedNoChange) {
+  std::string unaligned = Dict("<i4", "(16777216,)");
+  while ((10 + unaligned.size()) % 4 != 2) unaligned += " ";
+  const struct {
+    const char* what;
+    std::string header;
+    size_t size;
+    std::string end;  // The last bytes; the others are 0.
+    bool mapped;
+    std::string read_end;
+  } cases[] = {
+      {"float", AlignedFile(Dict("<f4", "(16777216, 1)"), ""), kLarge, "\1\2", true, "\1\2"},
+      {"one dimension", AlignedFile(Dict("<i8", "(1, 8388608)", true), ""), kLarge, "\1", true,
+       "\1"},
+      {"bytes", AlignedFile(Dict(">u1", "(67108864,)"), ""), kLarge, "\1", true, "\1"},
+      {"bool", AlignedFile(Dict("|b1", "(67108864,)"), ""), kLarge, "\1", true, "\1"},
+      {"almost large", AlignedFile(Dict("|u1", "(67108863,)"), ""), kLarge - 1, "\1", false, "\1"},
+      {"byte order", AlignedFile(Dict(">u2", "(33554432,)"), ""), kLarge, "\1\2", false, "\2\1"},
+      {"memory order", AlignedFile(Dict("<u2", "(16777216, 2)", true), ""), kLarge, "\1\2", false,
+       "\1\2"},
+      {"bool values", AlignedFile(Dict("|b1", "(67108864,)"), ""), kLarge, "\2", false, "\1"},
+      {"alignment", File(unaligned, ""), kLarge, "\1", false, "\1"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.what);
+    // A file with a hole, which takes no room and no time.
+    Put(c.header);
+    std::filesystem::resize_file(Path(), c.header.size() + c.size - c.end.size());
+    std::ofstream(Path(), std::ios::binary | std::ios::app) << c.end;
+    ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Path()));
+    // The elements outlive the file's name, and are not written to.
+    std::filesystem::remove(Path());
+    EXPECT_EQ(tensor.CanBeReused(), !c.mapped);
+    EXPECT_TRUE(tensor.IsAligned());
+    const absl::string_view bytes = tensor.tensor_data();
+    ASSERT_EQ(bytes.size(), c.size);
+    EXPECT_EQ(bytes.substr(c.size - c.end.size()), c.read_end);
+    EXPECT_EQ(bytes.find_first_not_of('\0'), c.size - c.end.size());
   }
 }
 
@@ -506,11 +550,14 @@ TEST_F(NpyFile, WritesHeaderAndElements) {
 }
 
 TEST_F(NpyFile, ReplacesAFileThatIsStillMapped) {
-  ASSERT_OK(WriteNpy(Path(), Tensor(1.0f)));
+  const std::string header = AlignedFile(Dict("<f4", "(16777216,)"), "");
+  Put(header);
+  std::filesystem::resize_file(Path(), header.size() + kLarge);
   ASSERT_OK_AND_ASSIGN(const Tensor before, ReadNpy(Path()));
+  EXPECT_FALSE(before.CanBeReused());
   ASSERT_OK(WriteNpy(Path(), Tensor(2.0f)));
   ASSERT_OK_AND_ASSIGN(const Tensor after, ReadNpy(Path()));
-  EXPECT_EQ(before.scalar<float>()(), 1);
+  EXPECT_EQ(before.flat<float>()(16777215), 0);
   EXPECT_EQ(after.scalar<float>()(), 2);
 }
 

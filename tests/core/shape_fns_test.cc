@@ -24,10 +24,12 @@ TEST(BroadcastShapes, FollowsNumPy) {
     std::string result;
   };
   const Case cases[] = {
-      {{2, 3}, {2, 3}, "[2,3]"},  {{2, 3}, {3}, "[2,3]"},    {{2, 1}, {1, 3}, "[2,3]"},
-      {TensorShape(), {2, 3}, "[2,3]"},      {{0, 3}, {1, 3}, "[0,3]"}, {{0}, {1}, "[0]"},
-      {{-1, 3}, {2, 1}, "[2,3]"}, {{-1}, {1}, "[?]"},        {{-1}, {-1}, "[?]"},
-      {{-1}, {5}, "[5]"},         {{-1}, {0}, "[0]"},        {kUnknown, {2}, "<unknown>"},
+      {{2, 3}, {2, 3}, "[2,3]"},  {{2, 3}, {3}, "[2,3]"},
+      {{2, 1}, {1, 3}, "[2,3]"},  {TensorShape(), {2, 3}, "[2,3]"},
+      {{0, 3}, {1, 3}, "[0,3]"},  {{0}, {1}, "[0]"},
+      {{-1, 3}, {2, 1}, "[2,3]"}, {{-1}, {1}, "[?]"},
+      {{-1}, {-1}, "[?]"},        {{-1}, {5}, "[5]"},
+      {{-1}, {0}, "[0]"},         {kUnknown, {2}, "<unknown>"},
   };
   for (const Case& c : cases) {
     for (const bool swap : {false, true}) {
@@ -50,6 +52,17 @@ TEST(BroadcastShapes, RejectsWhatDoesNotFit) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more elements")));
 }
 
+TEST(CanBroadcast, AsksForSizesThatFitAndNotForTheirProduct) {
+  const int64_t large = int64_t{1} << 40;
+  EXPECT_TRUE(CanBroadcast({2, 1}, {1, 3}));
+  EXPECT_TRUE(CanBroadcast({large, 1}, {large}));
+  EXPECT_TRUE(CanBroadcast({-1, 3}, {2, -1}));
+  EXPECT_TRUE(CanBroadcast(kUnknown, {2}));
+  EXPECT_FALSE(CanBroadcast({2, 3}, {2}));
+  EXPECT_FALSE(CanBroadcast({-1, 3}, {2, 2}));
+  EXPECT_FALSE(CanBroadcast({0}, {2}));
+}
+
 TEST(CanonicalAxis, CountsFromTheEnd) {
   EXPECT_EQ(*CanonicalAxis("axis", 1, 2), 1);
   EXPECT_EQ(*CanonicalAxis("axis", -2, 2), 0);
@@ -63,7 +76,6 @@ TEST(ResolveReshape, FillsInOneDimension) {
   EXPECT_EQ(ResolveReshape(6, {2, -1})->DebugString(), "[2,3]");
   EXPECT_EQ(ResolveReshape(6, {6})->DebugString(), "[6]");
   EXPECT_EQ(ResolveReshape(1, {})->DebugString(), "[]");
-  EXPECT_EQ(ResolveReshape(0, {0, -1})->DebugString(), "[0,0]");
   EXPECT_EQ(ResolveReshape(0, {3, -1})->DebugString(), "[3,0]");
 }
 
@@ -76,7 +88,10 @@ TEST(ResolveReshape, RejectsWhatDoesNotFit) {
   EXPECT_EQ(text(6, {-1, -1}), "shape [?,?] must have at most one dimension of -1");
   EXPECT_EQ(text(6, {4, -1}), "a tensor of 6 elements cannot take shape [4,?]");
   EXPECT_EQ(text(6, {4}), "a tensor of 6 elements cannot take shape [4]");
-  EXPECT_EQ(text(6, {0, -1}), "a tensor of 6 elements cannot take shape [0,?]");
+  EXPECT_EQ(text(6, {0, -1}),
+            "cannot infer the size of dimension 1 of shape [0,?] beside a dimension of 0");
+  EXPECT_EQ(text(0, {-1, 3, 0}),
+            "cannot infer the size of dimension 0 of shape [?,3,0] beside a dimension of 0");
   EXPECT_THAT(text(6, {-2}), HasSubstr("negative"));
   EXPECT_THAT(text(6, {-1, int64_t{1} << 40, int64_t{1} << 40}), HasSubstr("more elements"));
 }
@@ -126,6 +141,10 @@ TEST(ReductionShape, NamesTheBadAxis) {
   const Tensor outside = Axes({3});
   EXPECT_THAT(Reduce({2, 3, 4}, &outside, false),
               StatusIs(absl::StatusCode::kInvalidArgument, "axis 3 is out of range [-3, 3)"));
+  const Tensor many = Axes({0, 1, 0});
+  EXPECT_THAT(Reduce({2, 3}, &many, false),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "axis has 3 axes, more than the 2 of the input"));
   const Tensor twice = Axes({1, -2});
   EXPECT_THAT(Reduce({2, 3, 4}, &twice, false),
               StatusIs(absl::StatusCode::kInvalidArgument, "axis names axis 1 twice"));

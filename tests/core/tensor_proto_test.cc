@@ -253,6 +253,31 @@ TEST(TensorProto, Strings) {
   }
 }
 
+// As TensorFlow writes them with AsProtoTensorContent: all lengths as varints, then all bytes.
+TEST(TensorProto, ReadsStringsFromContent) {
+  const std::string long_string(300, 'x');
+  const struct {
+    std::vector<int64_t> dims;
+    std::string content;
+    std::vector<std::string> elements;
+  } cases[] = {
+      {{}, std::string("\0", 1), {""}},
+      {{3}, std::string("\1\0\3ab\0c", 7), {"a", "", std::string("b\0c", 3)}},
+      {{2, 1}, "\xac\2\1" + long_string + "y", {long_string, "y"}},
+      // A length of more bytes than it needs.
+      {{2}, std::string("\x81\x80\x80\x80\0\2abc", 9), {"a", "bc"}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(::testing::PrintToString(c.elements));
+    TensorProto proto = Proto(DT_STRING, c.dims);
+    proto.set_tensor_content(c.content);
+    EXPECT_THAT(ValidateTensorProto(proto), IsOk());
+    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto));
+    EXPECT_EQ(tensor.shape(), TensorShape(c.dims));
+    EXPECT_THAT(tensor.span<tstring>(), ::testing::ElementsAreArray(c.elements));
+  }
+}
+
 TEST(TensorProto, BytesOfSmallTypesAreNormalized) {
   const struct {
     DataType dtype;
@@ -296,7 +321,23 @@ TEST(TensorProto, RefusesWhatIsNoTensor) {
       {Proto(DT_UINT8, {0}, "tensor_content: 'a'"), "0 elements of 1 bytes"},
       {Proto(DT_FLOAT, {int64_t{1} << 62}, "tensor_content: 'abcd'"), "but found 4 bytes"},
       {Proto(DT_STRING, {1}, "tensor_content: 'abcd'"),
-       "a tensor of type string in string_val, but found tensor_content"},
+       "expected 97 bytes of strings behind the 1 lengths in tensor_content, but found 3"},
+      {Proto(DT_STRING, {2}, "tensor_content: '\\001\\001ab '"),
+       "expected 2 bytes of strings behind the 2 lengths in tensor_content, but found 3"},
+      {Proto(DT_STRING, {0}, "tensor_content: 'a'"), "expected 0 bytes of strings"},
+      {Proto(DT_STRING, {3}, "tensor_content: '\\000\\001'"),
+       "expected the lengths of 3 strings at the start of tensor_content, but found 2 in its 2 "
+       "bytes"},
+      {Proto(DT_STRING, {1}, "tensor_content: '\\200'"), "but found 0 in its 1 bytes"},
+      {Proto(DT_STRING, {1}, "tensor_content: '\\377\\377\\377\\377\\020'"),
+       "but found 0 in its 5"},
+      {Proto(DT_STRING, {1}, "tensor_content: '\\200\\200\\200\\200\\200\\000'"),
+       "but found 0 in its 6 bytes"},
+      {Proto(DT_STRING, {2}, "tensor_content: '\\377\\377\\377\\377\\017\\001a'"),
+       "expected 4294967296 bytes of strings behind the 2 lengths in tensor_content, but found 1"},
+      {Proto(DT_STRING, {int64_t{1} << 62}, "tensor_content: '\\000'"),
+       "expected the lengths of 4611686018427387904 strings"},
+      {Proto(DT_STRING, {1}, "tensor_content: '\\000' string_val: 'a'"), "but found both"},
       {Proto(DT_FLOAT, {1}, "tensor_content: 'abcd' float_val: 1"),
        "either in tensor_content or in float_val, but found both"},
       // Lists.

@@ -99,6 +99,39 @@ TEST(Const, ConvertsToTheTypeAskedFor) {
   EXPECT_THAT(root.status(), IsOk());
 }
 
+TEST(Const, ConvertsTensorsOfEveryNumberType) {
+  ForEachType(ConcatTypes<NumberTypes, TypeList<bool>>::type(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    const Scope root = NewRoot();
+    SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
+    Tensor tensor(DataTypeToEnum<T>::value, {2});
+    tensor.flat<T>()(0) = static_cast<T>(1);
+    tensor.flat<T>()(1) = static_cast<T>(0);
+    EXPECT_EQ(ValueOf(ops::Const<float>(root, tensor)),
+              "Tensor<type: float shape: [2] values: 1 0>");
+    EXPECT_EQ(ValueOf(ops::Const<uint64_t>(root, tensor)),
+              "Tensor<type: uint64 shape: [2] values: 1 0>");
+    EXPECT_EQ(ValueOf(ops::Const<complex128>(root, tensor)),
+              "Tensor<type: complex128 shape: [2] values: (1,0) (0,0)>");
+    EXPECT_THAT(root.status(), IsOk());
+  });
+  const Scope root = NewRoot();
+  EXPECT_EQ(ValueOf(ops::Const<float>(root, Tensor(half(-0.5f)))),
+            "Tensor<type: float shape: [] values: -0.5>");
+  EXPECT_EQ(ValueOf(ops::Const<int>(root, Tensor(bfloat16(-300)))),
+            "Tensor<type: int32 shape: [] values: -300>");
+  EXPECT_EQ(ValueOf(ops::Const<int64_t>(root, Tensor(int8_t{-128}))),
+            "Tensor<type: int64 shape: [] values: -128>");
+  EXPECT_EQ(ValueOf(ops::Const<double>(root, Tensor(std::numeric_limits<uint64_t>::max()))),
+            "Tensor<type: double shape: [] values: 18446744073709551616>");
+  // As Cast does, complex numbers count by their real part.
+  EXPECT_EQ(ValueOf(ops::Const<complex128>(root, Tensor(complex64(1, 2)))),
+            "Tensor<type: complex128 shape: [] values: (1,2)>");
+  EXPECT_EQ(ValueOf(ops::Const<float>(root, Tensor(complex128(1.5, 2)))),
+            "Tensor<type: float shape: [] values: 1.5>");
+  EXPECT_THAT(root.status(), IsOk());
+}
+
 template <typename T>
 void ExpectNoConversion(const Input::Initializer& value, const std::string& error) {
   const Scope root = NewRoot();
@@ -118,8 +151,8 @@ TEST(Const, RefusesWhatTheTypeCannotHold) {
   ExpectNoConversion<bool>(2, "the value 2 does not fit in bool");
   ExpectNoConversion<float>("1", "a value of type string cannot be converted to float");
   ExpectNoConversion<tstring>(1, "a value of type int32 cannot be converted to string");
-  ExpectNoConversion<float>(complex64(1, 2),
-                            "a value of type complex64 cannot be converted to float");
+  ExpectNoConversion<uint8_t>(complex64(256, 2), "the value (256,2) does not fit in uint8");
+  ExpectNoConversion<uint8_t>(Tensor(half(-1)), "the value -1 does not fit in uint8");
 }
 
 TEST(Const, RefusesListsThatMakeNoTensor) {

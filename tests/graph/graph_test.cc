@@ -30,7 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // The one node of a GraphDef.
-NodeDef ToyNode(const std::string& text) {
+NodeDef OneNode(const std::string& text) {
   return ToyGraphDef(absl::StrCat("node { ", text, " }")).node(0);
 }
 
@@ -46,6 +46,7 @@ std::string EdgeText(const Edge& edge) {
 }
 std::vector<std::string> EdgeTexts(const std::vector<Edge>& edges) {
   std::vector<std::string> texts;
+  texts.reserve(edges.size());
   for (const Edge& edge : edges) texts.push_back(EdgeText(edge));
   return texts;
 }
@@ -55,9 +56,9 @@ std::vector<std::string> EdgeTexts(const std::vector<Edge>& edges) {
 TEST(Graph, AddsNodes) {
   Graph graph(ToyGraphRegistry());
   EXPECT_EQ(graph.num_nodes(), 0);
-  ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(ToyNode(kConst)));
+  ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(OneNode(kConst)));
   ASSERT_OK_AND_ASSIGN(const Node* neg,
-                       graph.AddNode(ToyNode(R"(name: "n" op: "Neg" input: "c:0" input: "^c"
+                       graph.AddNode(OneNode(R"(name: "n" op: "Neg" input: "c:0" input: "^c"
                                attr { key: "T" value { type: DT_INT32 } })")));
   EXPECT_EQ(graph.num_nodes(), 2);
   EXPECT_EQ(graph.node(1), neg);
@@ -78,7 +79,7 @@ TEST(Graph, AddsNodes) {
 
 TEST(Graph, FillsInDefaults) {
   Graph graph(ToyGraphRegistry());
-  ASSERT_OK_AND_ASSIGN(const Node* node, graph.AddNode(ToyNode(R"(name: "p" op: "Placeholder"
+  ASSERT_OK_AND_ASSIGN(const Node* node, graph.AddNode(OneNode(R"(name: "p" op: "Placeholder"
                                                 attr { key: "dtype" value { type: DT_HALF } })")));
   EXPECT_TRUE(node->def().attr().at("shape").shape().unknown_rank());
   EXPECT_TRUE(node->output_shape(0).unknown_rank());
@@ -110,22 +111,22 @@ TEST(Graph, RefusesNodesWithoutChange) {
        "node 'n' (Const): value is not of type dtype"},
   };
   Graph graph(ToyGraphRegistry());
-  ASSERT_OK(graph.AddNode(ToyNode(kConst)));
+  ASSERT_OK(graph.AddNode(OneNode(kConst)));
   const std::string before = graph.def().SerializeAsString();
   for (const auto& [node, error] : cases) {
-    const absl::Status status = graph.AddNode(ToyNode(node)).status();
+    const absl::Status status = graph.AddNode(OneNode(node)).status();
     EXPECT_THAT(std::string(status.message()), HasSubstr(error));
     EXPECT_TRUE(absl::IsInvalidArgument(status) || absl::IsNotFound(status)) << status;
     EXPECT_EQ(graph.num_nodes(), 1);
     EXPECT_EQ(graph.FindNode("n"), nullptr);
     EXPECT_EQ(graph.def().SerializeAsString(), before);
   }
-  EXPECT_OK(graph.AddNode(ToyNode(R"(name: "n" op: "NoOp")")));
+  EXPECT_OK(graph.AddNode(OneNode(R"(name: "n" op: "NoOp")")));
 }
 
 TEST(Graph, ColocationWithItselfAndOtherClassesIsFine) {
   Graph graph(ToyGraphRegistry());
-  EXPECT_OK(graph.AddNode(ToyNode(
+  EXPECT_OK(graph.AddNode(OneNode(
       R"(name: "n" op: "NoOp" attr { key: "_class" value { list { s: "loc:@n" s: "x@y" } } })")));
 }
 
@@ -159,6 +160,7 @@ TEST(Graph, MayBeReadByManyThreads) {
   ASSERT_THAT(root.status(), IsOk());
   const Graph& graph = *root.graph();
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> edges{0};
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
@@ -177,8 +179,8 @@ TEST(Graph, MayBeReadByManyThreads) {
 
 TEST(Graph, KnowsTheValuesOfConstants) {
   Graph graph(ToyGraphRegistry());
-  ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(ToyNode(kConst)));
-  ASSERT_OK_AND_ASSIGN(const Node* noop, graph.AddNode(ToyNode(R"(name: "n" op: "NoOp")")));
+  ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(OneNode(kConst)));
+  ASSERT_OK_AND_ASSIGN(const Node* noop, graph.AddNode(OneNode(R"(name: "n" op: "NoOp")")));
   const Tensor* value = graph.ConstantValue(*c, 0);
   ASSERT_NE(value, nullptr);
   EXPECT_THAT(value->span<int32_t>(), ElementsAre(3, 4));
@@ -192,7 +194,7 @@ TEST(Graph, KnowsTheValuesOfConstants) {
 
 TEST(Graph, ConstantOfAnotherTypeHasNoValue) {
   Graph graph(ToyGraphRegistry());
-  NodeDef def = ToyNode(kConst);
+  NodeDef def = OneNode(kConst);
   (*def.mutable_attr())["dtype"].set_type(DT_FLOAT);
   ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(std::move(def), /*infer_shapes=*/false));
   EXPECT_EQ(graph.ConstantValue(*c, 0), nullptr);

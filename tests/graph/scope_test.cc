@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <random>
 #include <set>
 #include <string>
@@ -24,7 +25,6 @@ using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyGraphRegistry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::UnorderedElementsAre;
 
 Scope NewRoot() { return Scope::NewRootScope(ToyGraphRegistry()); }
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
@@ -128,6 +129,21 @@ GraphDef ToyGraphDef(const std::string& text) {
   GraphDef graph_def;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &graph_def)) << text;
   return graph_def;
+}
+
+std::string ToyNode(const std::string& name, const std::string& op, const std::string& more) {
+  return absl::StrCat("node { name: '", name, "' op: '", op, "' ", more, " }\n");
+}
+
+std::string ToyPlaceholder(const std::string& name) {
+  return ToyNode(name, "Placeholder", "attr { key: 'dtype' value { type: DT_FLOAT } }");
+}
+
+std::string ToyNeg(const std::string& name, const std::vector<std::string>& inputs,
+                   const std::string& more) {
+  std::string text = "attr { key: 'T' value { type: DT_FLOAT } } ";
+  for (const std::string& input : inputs) absl::StrAppend(&text, "input: '", input, "' ");
+  return ToyNode(name, "Neg", absl::StrCat(text, more));
 }
 
 }  // namespace gradflow::testing

@@ -4,6 +4,7 @@
 #define GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_
 
 #include <string>
+#include <vector>
 
 #include "gradflow/core/registry.h"
 #include "gradflow/proto/graph.pb.h"
@@ -28,6 +29,13 @@ const Registry& ToyGraphRegistry();
 
 // The GraphDef of `text`; fails the test if it does not parse.
 GraphDef ToyGraphDef(const std::string& text);
+
+// Texts of nodes for ToyGraphDef: any, a float placeholder, and a Neg of floats. `more` is the text
+// of further fields.
+std::string ToyNode(const std::string& name, const std::string& op, const std::string& more = "");
+std::string ToyPlaceholder(const std::string& name);
+std::string ToyNeg(const std::string& name, const std::vector<std::string>& inputs,
+                   const std::string& more = "");
 
 }  // namespace gradflow::testing
 

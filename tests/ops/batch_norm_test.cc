@@ -77,7 +77,7 @@ TEST(BatchNorm, HasKnownValues) {
 
 TEST(BatchNorm, TrainsAsFloat64Does) {
   for (const ImageSizes& sizes : ManySizes()) {
-    for (const std::string& format : {"NHWC", "NCHW"}) {
+    for (const std::string format : {"NHWC", "NCHW"}) {
       SCOPED_TRACE(sizes.Shape(format).DebugString() + format);
       const Parameters p(sizes.channels);
       const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), -2, 3);
@@ -104,7 +104,7 @@ TEST(BatchNorm, TrainsAsFloat64Does) {
 
 TEST(BatchNorm, InfersAsFloat64Does) {
   for (const ImageSizes& sizes : ManySizes()) {
-    for (const std::string& format : {"NHWC", "NCHW"}) {
+    for (const std::string format : {"NHWC", "NCHW"}) {
       SCOPED_TRACE(sizes.Shape(format).DebugString() + format);
       const Parameters p(sizes.channels);
       const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), -2, 3);
@@ -129,7 +129,7 @@ TEST(BatchNorm, FormatsAgree) {
                          BatchNorm({"FusedBatchNormV3", "NDHWC", training}, x, p).Run());
     // The three dimensions of an image are no more than a number of elements.
     const ImageSizes flat = {3, 1, 4 * 5, 6, 7};
-    for (const std::string& format : {"NHWC", "NCHW", "NCDHW"}) {
+    for (const std::string format : {"NHWC", "NCHW", "NCDHW"}) {
       SCOPED_TRACE(format);
       const ImageSizes& same = format.size() == 5 ? sizes : flat;
       ASSERT_OK_AND_ASSIGN(
@@ -144,7 +144,7 @@ TEST(BatchNorm, FormatsAgree) {
 
 TEST(BatchNorm, HalfAndBfloat16AreComputedInFloat) {
   for (const ImageSizes& sizes : {ImageSizes{2, 1, 3, 3, 5}, ImageSizes{3, 1, 20, 30, 70}}) {
-    for (const std::string& format : {"NHWC", "NCHW"}) {
+    for (const std::string format : {"NHWC", "NCHW"}) {
       for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
         for (const bool training : {true, false}) {
           SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", format, training));
@@ -194,6 +194,7 @@ TEST(BatchNorm, RoundsToHalfAndBfloat16ToNearestEven) {
     const std::vector<double> values = AsDoubles(x);
     for (const float factor : {1.5f, 0.3f, 1.0009766f, 1e-3f, 40.0f}) {
       std::vector<double> expected;
+      expected.reserve(values.size());
       for (const double value : values) expected.push_back(static_cast<float>(value) * factor);
       for (const std::string& target : SimdTargets()) {
         SCOPED_TRACE(absl::StrCat(target, DataTypeString(dtype), " ", factor));
@@ -244,7 +245,7 @@ TEST(BatchNorm, StatisticsMayBeBfloat16) {
 
 TEST(BatchNorm, LargeMeansDoNotHurt) {
   const ImageSizes sizes = {8, 1, 40, 40, 3};
-  for (const std::string& format : {"NHWC", "NCHW"}) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
     for (const double mean : {1e3, 1e4, -1e5}) {
       SCOPED_TRACE(absl::StrCat(format, mean));
       const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), mean - 1.7, mean + 1.7);
@@ -264,7 +265,7 @@ TEST(BatchNorm, LargeMeansDoNotHurt) {
 }
 
 TEST(BatchNorm, FirstElementMayBeFarFromTheOthers) {
-  for (const std::string& format : {"NHWC", "NCHW"}) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
     const ImageSizes sizes = {4, 1, 50, 50, 2};
     Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), 100, 101);
     x.flat<float>()(0) = 1e6;
@@ -278,7 +279,7 @@ TEST(BatchNorm, FirstElementMayBeFarFromTheOthers) {
 
 TEST(BatchNorm, ConstantChannelsHaveNoVariance) {
   const ImageSizes sizes = {4, 1, 30, 30, 3};
-  for (const std::string& format : {"NHWC", "NCHW"}) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
     Tensor x(DT_FLOAT, sizes.Shape(format));
     x.flat<float>().setConstant(1234.5678f);
     const Parameters p(3);
@@ -294,7 +295,7 @@ TEST(BatchNorm, ConstantChannelsHaveNoVariance) {
 
 TEST(BatchNorm, OneNaNOrInfinityIsItsChannelsAlone) {
   const ImageSizes sizes = {2, 1, 5, 5, 3};
-  for (const std::string& format : {"NHWC", "NCHW"}) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
     for (const float bad : {kNaN, kInfinity, -kInfinity}) {
       // The first element of channel 1, and a later one.
       for (const int64_t place : {format == "NHWC" ? 1 : 25, format == "NHWC" ? 34 : 36}) {
@@ -325,11 +326,12 @@ TEST(BatchNorm, MixesRunningStatistics) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> batch, BatchNorm({}, x, p).Run());
   for (const float factor : {0.0f, 0.1f, 0.99f}) {
     SCOPED_TRACE(factor);
-    for (const std::string& op : {"FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNorm"}) {
+    for (const std::string op : {"FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNorm"}) {
       ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                            BatchNorm({op, "NHWC", true, 1e-3f, factor}, x, p).Run());
       const auto mixed = [&](const Tensor& running, const Tensor& fresh) {
         std::vector<double> values;
+        values.reserve(4);
         for (int c = 0; c < 4; ++c) {
           values.push_back((1.0 - factor) * running.flat<float>()(c) +
                            factor * fresh.flat<float>()(c));
@@ -369,23 +371,34 @@ TEST(BatchNorm, OneElementHasNoCorrection) {
 // ---- Nothing to do ----
 
 TEST(BatchNorm, EmptyBatchHasNoStatistics) {
-  for (const bool training : {true, false}) {
-    for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
+  for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
+    const Tensor x(DT_FLOAT, shape);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                         BatchNorm({"FusedBatchNormV3", "NHWC", true}, x, Parameters(2)).Run());
+    ExpectTensorEqual(outputs[0], x);
+    ExpectTensorEqual(outputs[1], AsTensor<float>({kNaN, kNaN}));
+    ExpectTensorEqual(outputs[2], AsTensor<float>({kNaN, kNaN}));
+    ExpectTensorEqual(outputs[3], AsTensor<float>({0, 0}));
+    ExpectTensorEqual(outputs[4], AsTensor<float>({0, 0}));
+  }
+}
+
+TEST(BatchNorm, EmptyBatchPassesOnRunningStatistics) {
+  const Parameters p(2);
+  for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
+    for (const std::string op : {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}) {
       const Tensor x(DT_FLOAT, shape);
-      ASSERT_OK_AND_ASSIGN(
-          const std::vector<Tensor> outputs,
-          BatchNorm({"FusedBatchNormV3", "NHWC", training}, x, Parameters(2)).Run());
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                           BatchNorm({op, "NHWC", false}, x, p).Run());
       ExpectTensorEqual(outputs[0], x);
-      ExpectTensorEqual(outputs[1], AsTensor<float>({kNaN, kNaN}));
-      ExpectTensorEqual(outputs[2], AsTensor<float>({kNaN, kNaN}));
-      ExpectTensorEqual(outputs[3], AsTensor<float>({0, 0}));
-      ExpectTensorEqual(outputs[4], AsTensor<float>({0, 0}));
+      for (const int i : {1, 3}) ExpectTensorEqual(outputs[i], p.mean);
+      for (const int i : {2, 4}) ExpectTensorEqual(outputs[i], p.variance);
     }
   }
 }
 
 TEST(BatchNorm, NoChannelsHaveNothing) {
-  for (const std::string& format : {"NHWC", "NCHW"}) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
     const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
     for (const bool training : {true, false}) {
       ASSERT_OK_AND_ASSIGN(
@@ -407,16 +420,21 @@ TEST(BatchNorm, HugeEmptyTensorsAreEmpty) {
 
 TEST(BatchNorm, HasTheSameBitsOnAllThreadsAndTargets) {
   std::mt19937 random(5);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 24; ++round) {
     const int64_t channels = 1 + random() % (round % 4 == 0 ? 1500 : 70);
     const int64_t batch = 1 + random() % 9;
-    const int64_t area = (round % 8 == 1 ? 1500000 : 60000) / (channels * batch) + 1;
+    const int64_t area = (round % 12 == 1 ? 600000 : 30000) / (channels * batch) + 1;
     const int64_t height = 1 + random() % static_cast<int64_t>(std::sqrt(area) + 1);
     const ImageSizes sizes = {batch, 1, height, area / height + 1, channels};
     const std::string format = round % 2 == 0 ? "NHWC" : "NCHW";
     const DataType dtype = round % 3 == 0 ? DT_FLOAT : round % 3 == 1 ? DT_HALF : DT_BFLOAT16;
     SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, DataTypeString(dtype)));
-    const Tensor x = RandomTensor(dtype, sizes.Shape(format), -3, 30, round);
+    Tensor x = RandomTensor(dtype, sizes.Shape(format), -3, 30, round);
+    if (dtype != DT_HALF) {
+      x = CancellingTensor(
+          dtype, x.shape(), channels, [&](int64_t i) { return ChannelOf(sizes, format, i); },
+          round);
+    }
     const Parameters p(channels);
     for (const bool training : {true, false}) {
       OpTester tester = BatchNorm({"FusedBatchNormV3", format, training}, x, p);
@@ -470,7 +488,7 @@ TEST(BatchNorm, RejectsBadShapes) {
       {"mixed mean", BatchNorm(mixing, x, p.scale, p.offset, Empty(), p.variance),
        "mean has shape [0], expected [4]"},
       {"unused, but no vector", BatchNorm({}, x, p.scale, p.offset, p.mean, x),
-       "variance has shape [2,3,5,4], expected [-1] (a vector"},
+       "variance has shape [2,3,5,4], expected [?] (a vector"},
   });
 }
 

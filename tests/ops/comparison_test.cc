@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 
 #include "tests/ops/op_test_util.h"
@@ -119,6 +120,38 @@ TEST(Equal, OfShapesThatDoNotBroadcastIsFalseIfAllowed) {
     ExpectTensorEqual(
         OpTester(op).Input(x).Input(x).Attr("incompatible_shape_error", false).RunOne(),
         BinaryReference(x, x, DT_BOOL, [&](double, double) { return op[0] == 'E'; }));
+  }
+}
+
+// Gives one block for every size, which is not to be touched.
+class SmallBlocks final : public Allocator {
+ public:
+  void* Allocate(size_t) override { return block_; }
+  void Deallocate(void*, size_t) override {}
+
+ private:
+  alignas(kAlignment) char block_[kAlignment];
+};
+
+TEST(Equal, OfShapesWhoseResultIsTooLargeIsAlwaysAnError) {
+  const TensorShape column({int64_t{1} << 32, 1});
+  const TensorShape row({1, int64_t{1} << 32});
+  const auto error = StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more elements"));
+  const auto allocator = std::make_shared<SmallBlocks>();
+  for (const char* op : {"Equal", "NotEqual"}) {
+    for (const bool incompatible_shape_error : {false, true}) {
+      EXPECT_THAT(OpTester(op)
+                      .UnknownInput(DT_BOOL, column)
+                      .UnknownInput(DT_BOOL, row)
+                      .Attr("incompatible_shape_error", incompatible_shape_error)
+                      .InferShape(),
+                  error);
+      NodeDef node = MakeNode(op, DT_BOOL);
+      AddNodeAttr("incompatible_shape_error", incompatible_shape_error, &node);
+      EXPECT_THAT(
+          RunKernel(node, {Tensor(allocator, DT_BOOL, column), Tensor(allocator, DT_BOOL, row)}),
+          error);
+    }
   }
 }
 

@@ -80,8 +80,8 @@ TEST(Exponential, SpecialValues) {
 }
 
 TEST(Sigmoid, KeepsTheDigitsOfSmallResults) {
-  ExpectClose(OpTester("Sigmoid").Input(AsTensor<double>({-700, -40, 40, 750, -750})).RunOne(),
-              AsTensor<double>({std::exp(-700.0), std::exp(-40.0), 1, 1, 0}), 1e-14, 1e-320);
+  ExpectClose(OpTester("Sigmoid").Input(AsTensor<double>({-720, -40, 40, 750, -750})).RunOne(),
+              AsTensor<double>({std::exp(-720.0), std::exp(-40.0), 1, 1, 0}), 1e-14, 1e-320);
   // A subnormal float.
   ExpectTensorEqual(OpTester("Sigmoid").Input(AsTensor<float>({-100})).RunOne(),
                     AsTensor<float>({static_cast<float>(std::exp(-100.0))}));
@@ -109,6 +109,27 @@ TEST(Exponential, ComplexNumbers) {
                                                            return 1.0 / (1.0 + std::exp(-z));
                                                          },
                                                          4));
+}
+
+template <typename F>
+void ExpectComputedInComplex128(const char* op, F f) {
+  SCOPED_TRACE(op);
+  const Tensor x = RandomTensor(DT_COMPLEX64, {2003}, -3, 3);
+  Tensor expected(DT_COMPLEX64, x.shape());
+  for (int64_t i = 0; i < x.NumElements(); ++i) {
+    expected.vec<complex64>()(i) = complex64(f(complex128(x.vec<complex64>()(i))));
+  }
+  ExpectTensorEqual(OpTester(op).Input(x).RunOne(), expected);
+}
+
+TEST(Exponential, OfComplex64IsComputedInComplex128AndRoundedOnce) {
+  using C = complex128;
+  ExpectComputedInComplex128("Exp", [](C z) { return std::exp(z); });
+  ExpectComputedInComplex128("Log", [](C z) { return std::log(z); });
+  ExpectComputedInComplex128("Tanh", [](C z) { return std::tanh(z); });
+  ExpectComputedInComplex128("Sigmoid", [](C z) {
+    return z.real() >= 0 ? 1.0 / (1.0 + std::exp(-z)) : std::exp(z) / (1.0 + std::exp(z));
+  });
 }
 
 TEST(Exponential, RefusesIntegers) {

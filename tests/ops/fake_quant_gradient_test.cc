@@ -407,14 +407,16 @@ TEST(FakeQuantGradient, InfersShapesFromBothInputs) {
 
 TEST(FakeQuantGradient, HasTheSameBitsOnAllThreadsAndTargets) {
   std::mt19937 random(7);
-  for (int round = 0; round < 40; ++round) {
+  for (int round = 0; round < 24; ++round) {
     const int64_t channels = 1 + random() % (round % 3 == 0 ? 2000 : 70);
     const int64_t rows = 1 + random() % ((round % 10 == 0 ? 1000000 : 60000) / channels + 1);
     SCOPED_TRACE(absl::StrCat("[", rows, ",", channels, "]"));
-    // Of very different sizes, so that sums tell in which order they were made.
-    Tensor g = RandomTensor(DT_FLOAT, {rows, channels}, -30, 30, round);
-    for (float& value : g.flat<float>()) value = std::exp(value) * (value < 0 ? -1.0f : 1.0f);
-    const Tensor x = RandomTensor(DT_FLOAT, {rows, channels}, -3, 3, round + 100);
+    const TensorShape shape({rows, channels});
+    // Nearly all is outside on one side, so that the gradients' cancellation is in its sum.
+    const Tensor x = round % 2 == 0 ? RandomTensor(DT_FLOAT, shape, -9, -3, round)
+                                    : RandomTensor(DT_FLOAT, shape, 2, 9, round);
+    const Tensor g = CancellingTensor(
+        DT_FLOAT, shape, channels, [&](int64_t i) { return i % channels; }, round);
     const int num_bits = 2 + round % 15;
     OpTester args = Args(g, x, -2, 1, num_bits);
     ExpectSameBitsEverywhere(args);

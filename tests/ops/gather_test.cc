@@ -8,7 +8,7 @@ using ::testing::HasSubstr;
 
 constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
-OpTester Gather(const Tensor& params, const Tensor& indices, int64_t axis, int batch_dims = 0) {
+OpTester Gather(const Tensor& params, const Tensor& indices, int64_t axis, int64_t batch_dims = 0) {
   return OpTester("GatherV2")
       .Input(params)
       .Input(indices)
@@ -102,6 +102,9 @@ TEST(GatherV2, RejectsBadArguments) {
   } cases[] = {
       {Gather(params, indices, 2), "axis 2 is out of range [-2, 2)"},
       {Gather(params, indices, 1, 3), "batch_dims 3 is out of range [-2, 2]"},
+      {Gather(params, indices, 1, -3), "batch_dims -3 is out of range [-2, 2]"},
+      {Gather(params, indices, 1, INT64_MIN), "batch_dims -9223372036854775808 is out of range"},
+      {Gather(params, indices, 1, INT64_MAX), "batch_dims 9223372036854775807 is out of range"},
       {Gather(params, indices, 0, 1), "batch_dims 1 must be at most axis 0"},
       {Gather(Iota<float>({3, 3}), indices, 1, 1),
        "params, of shape [3,3], and indices, of shape [2,1], must agree in the first 1 dimensions"},
@@ -114,6 +117,26 @@ TEST(GatherV2, RejectsBadArguments) {
   }
   EXPECT_THAT(OpTester("GatherV2").Input(params).Input(indices).Input(AsTensor<int32_t>({0})).Run(),
               StatusIs(kInvalidArgument, "axis must be a scalar, but has shape [1]"));
+}
+
+TEST(GatherV2, ChecksBatchDimsBeforeTheAxisIsKnown) {
+  const auto infer = [](int64_t batch_dims) {
+    return OpTester("GatherV2")
+        .UnknownInput(DT_FLOAT, {2, 3, 4})
+        .UnknownInput(DT_INT32, {2, 5})
+        .UnknownInput(DT_INT32)
+        .Attr("batch_dims", batch_dims)
+        .InferShape();
+  };
+  EXPECT_THAT(infer(1), ShapeIs("[?,?,?]"));
+  EXPECT_THAT(infer(-1), ShapeIs("[?,?,?]"));
+  EXPECT_THAT(infer(-2), ShapeIs("[?,?,?,?]"));
+  for (const int64_t batch_dims : {int64_t{3}, int64_t{-3}, INT64_MIN, INT64_MAX}) {
+    EXPECT_THAT(infer(batch_dims),
+                StatusIs(kInvalidArgument, absl::StrCat("batch_dims ", batch_dims,
+                                                        " is out of range [-2, 2], by the rank of "
+                                                        "indices")));
+  }
 }
 
 TEST(GatherV2, InfersWhatIsKnown) {

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/ops/op_test_util.h"
@@ -184,27 +183,6 @@ TEST(MatMul, HasTheSameBitsOnAnyNumberOfThreads) {
       ExpectSameBitsOnThreads(&tester);
     }
   }
-}
-
-// Serial builds of OpenBLAS mix up calls that overlap.
-TEST(MatMul, IsRightWhenManyThreadsMultiplyAtOnce) {
-  const Tensor a = RandomTensor(DT_FLOAT, {8, 8}, -1, 1);
-  const Tensor b = RandomTensor(DT_FLOAT, {8, 8}, -1, 1, 2);
-  const auto expected = RunKernel(MakeNode("MatMul", DT_FLOAT), {a, b});
-  ASSERT_OK(expected);
-  std::vector<std::thread> threads;
-  std::vector<int> wrong(8);
-  for (int& count : wrong) {
-    threads.emplace_back([&] {
-      for (int i = 0; i < 2000; ++i) {
-        const auto product = RunKernel(MakeNode("MatMul", DT_FLOAT), {a, b});
-        const bool same = product.ok() && product->tensor_data() == expected->tensor_data();
-        if (!same) ++count;
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_THAT(wrong, ::testing::Each(0));
 }
 
 TEST(MatMul, RefusesInnerDimensionsThatDiffer) {

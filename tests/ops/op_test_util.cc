@@ -360,12 +360,14 @@ absl::StatusOr<std::vector<PartialTensorShape>> OpTester::CallShapeFn(const Know
     return errors::Internal("op '", node_.op(), "' has no shape function");
   }
   std::vector<const PartialTensorShape*> shapes;
+  shapes.reserve(knowledge.shapes.size());
   for (const PartialTensorShape& shape : knowledge.shapes) shapes.push_back(&shape);
   const auto constant = [&](int i) { return knowledge.values[i]; };
   ShapeContext context(node_, op_->def(), shapes, input_types_,
                        static_cast<int>(output_types_.size()), constant);
   GRADFLOW_RETURN_IF_ERROR(op_->shape_fn()(context));
   std::vector<PartialTensorShape> outputs;
+  outputs.reserve(context.num_outputs());
   for (int i = 0; i < context.num_outputs(); ++i) outputs.push_back(context.output(i));
   return outputs;
 }

@@ -167,7 +167,7 @@ class OpTester {
   struct InputInfo {
     DataType dtype;
     PartialTensorShape shape;
-    // Not initialised (a scalar-less type) if unknown.
+    // Of no meaning unless known.
     Tensor value;
     bool known;
   };

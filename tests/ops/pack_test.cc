@@ -11,6 +11,7 @@ constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 // `parts` tensors with the elements of one tensor of shape [parts, shape].
 std::vector<Tensor> Parts(DataType dtype, int parts, const TensorShape& shape) {
   std::vector<Tensor> result;
+  result.reserve(parts);
   const int64_t size = shape.num_elements();
   const Tensor all = DistinctTensor(dtype, {parts * size});
   for (int p = 0; p < parts; ++p) {

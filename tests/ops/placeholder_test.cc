@@ -4,8 +4,6 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-using ::testing::HasSubstr;
-
 constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 TEST(Placeholder, MustBeFed) {

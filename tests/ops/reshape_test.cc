@@ -26,15 +26,11 @@ TEST(Reshape, ResolvesOneUnknownDimension) {
     std::vector<int64_t> shape;
     TensorShape to;
   } cases[] = {
-      {{2, 6}, {-1}, {12}},
-      {{2, 6}, {4, -1}, {4, 3}},
-      {{2, 6}, {-1, 12}, {1, 12}},
-      {{1}, {}, {}},
-      {{}, {1, 1}, {1, 1}},
-      {{}, {-1}, {1}},
-      {{0, 3}, {-1, 3}, {0, 3}},
-      {{0, 3}, {5, 0}, {5, 0}},
-      {{0}, {-1}, {0}},
+      {{2, 6}, {-1}, {12}},         {{2, 6}, {4, -1}, {4, 3}},
+      {{2, 6}, {-1, 12}, {1, 12}},  {{1}, {}, {}},
+      {{}, {1, 1}, {1, 1}},         {{}, {-1}, {1}},
+      {{0, 3}, {-1, 3}, {0, 3}},    {{0, 3}, {3, -1}, {3, 0}},
+      {{0, 3}, {5, 0}, {5, 0}},     {{0}, {-1}, {0}},
       {{12}, {2, 3, 2}, {2, 3, 2}},
   };
   for (const auto& c : cases) {
@@ -52,7 +48,7 @@ TEST(Reshape, RejectsShapesThatDoNotFit) {
   } cases[] = {
       {AsTensor<int32_t>({5}), "a tensor of 12 elements cannot take shape [5]"},
       {AsTensor<int32_t>({5, -1}), "a tensor of 12 elements cannot take shape [5,?]"},
-      {AsTensor<int32_t>({0, -1}), "a tensor of 12 elements cannot take shape [0,?]"},
+      {AsTensor<int32_t>({0, -1}), "cannot infer the size of dimension 1 of shape [0,?]"},
       {AsTensor<int32_t>({-1, -1}), "at most one dimension of -1"},
       {AsTensor<int32_t>({-2, -6}), "negative"},
       {AsTensor<int64_t>({int64_t{1} << 62, 8}), "more elements"},
@@ -61,6 +57,12 @@ TEST(Reshape, RejectsShapesThatDoNotFit) {
     OpTester tester = OpTester("Reshape").Input(Iota<float>({12})).Input(c.shape);
     EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
     EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+  }
+  for (const Tensor& shape : {AsTensor<int32_t>({0, -1}), AsTensor<int32_t>({-1, 0, 2})}) {
+    OpTester tester = OpTester("Reshape").Input(Tensor(DT_FLOAT, {0, 3})).Input(shape);
+    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr("beside a dimension of 0")));
+    EXPECT_THAT(tester.InferShape(),
+                StatusIs(kInvalidArgument, HasSubstr("beside a dimension of 0")));
   }
   OpTester matrix = OpTester("Reshape").Input(Iota<float>({1})).Input(Iota<int32_t>({1, 1}));
   EXPECT_THAT(matrix.Run(), StatusIs(kInvalidArgument, HasSubstr("shape must be a vector")));

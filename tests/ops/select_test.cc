@@ -1,6 +1,9 @@
 #include <cstring>
+#include <utility>
+#include <vector>
 
 #include "tests/ops/op_test_util.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -54,6 +57,28 @@ TEST(SelectV2, TakesLargeAndEmptyTensors) {
   ExpectTensorEqual(
       Select(AsScalar<bool>(true), Tensor(DT_FLOAT, {0, 3}), AsScalar<float>(1)).RunOne(),
       Tensor(DT_FLOAT, {0, 3}));
+}
+
+TEST(SelectV2, WritesInPlaceOfAnInputThatNoOneElseNeeds) {
+  const Tensor condition = AsTensor<bool>({true, false, true});
+  for (const bool t_is_shared : {false, true}) {
+    for (const bool e_is_shared : {false, true}) {
+      Tensor t = AsTensor<float>({1, 2, 3});
+      Tensor e = AsTensor<float>({4, 5, 6});
+      const void* const t_data = t.raw_data();
+      const void* const e_data = e.raw_data();
+      const Tensor t_share = t_is_shared ? t : Tensor();
+      const Tensor e_share = e_is_shared ? e : Tensor();
+      std::vector<Tensor> inputs = {condition};
+      inputs.push_back(std::move(t));
+      inputs.push_back(std::move(e));
+      ASSERT_OK_AND_ASSIGN(const Tensor output,
+                           RunKernel(MakeNode("SelectV2", DT_FLOAT), std::move(inputs)));
+      ExpectTensorEqual(output, AsTensor<float>({1, 5, 3}));
+      EXPECT_EQ(output.raw_data() == t_data, !t_is_shared);
+      EXPECT_EQ(output.raw_data() == e_data, t_is_shared && !e_is_shared);
+    }
+  }
 }
 
 TEST(SelectV2, TakesEveryByteButZeroAsTrue) {

@@ -85,22 +85,31 @@ TEST(Sum, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+// Numbers of which the second half are the negatives of the first, in another order, and one more:
+// the exact sum is that one, and all digits of a plain sum would be wrong.
 TEST(Sum, OfDoublesKeepsWhatCancels) {
-  // Plain summation gives 0 for the first; the exact sums are 2 and 1e-3 * n.
-  const Tensor axis = AsScalar<int32_t>(0);
-  ExpectTensorEqual(
-      OpTester("Sum").Input(AsTensor<double>({1, 1e100, 1, -1e100})).Input(axis).RunOne(),
-      AsScalar<double>(2));
-  const int64_t n = 200000;
-  Tensor x(DT_DOUBLE, {n});
-  for (int64_t i = 0; i < n; ++i) x.vec<double>()(i) = i % 2 == 0 ? 1e9 + 0.25 : -1e9;
-  ExpectTensorEqual(OpTester("Sum").Input(x).Input(axis).RunOne(), AsScalar<double>(n / 2 * 0.25));
-  // Columns.
-  Tensor columns(DT_DOUBLE, {n / 4, 4});
-  for (int64_t i = 0; i < n; ++i) columns.flat<double>()(i) = i / 4 % 2 == 0 ? 1e9 + 0.25 : -1e9;
-  const double sum = n / 8 * 0.25;
-  ExpectTensorEqual(OpTester("Sum").Input(columns).Input(axis).RunOne(),
-                    AsTensor<double>({sum, sum, sum, sum}));
+  for (const int64_t n : {1, 50, 1000, 100000}) {
+    SCOPED_TRACE(n);
+    const Tensor half = RandomTensor(DT_DOUBLE, {n}, -1e6, 1e6);
+    Tensor x(DT_DOUBLE, {2 * n + 1});
+    for (int64_t i = 0; i < n; ++i) {
+      x.vec<double>()(i) = half.vec<double>()(i);
+      x.vec<double>()(n + 1 + i) = -half.vec<double>()((i * 7 + n / 3) % n);
+    }
+    x.vec<double>()(n) = 1e-9;
+    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                      AsScalar<double>(1e-9));
+    // The same in each of several columns.
+    for (const int64_t columns : {3, 70}) {
+      if (n > 1000) break;
+      Tensor matrix(DT_DOUBLE, {2 * n + 1, columns});
+      for (int64_t i = 0; i < matrix.NumElements(); ++i) {
+        matrix.flat<double>()(i) = x.vec<double>()(i / columns);
+      }
+      ExpectTensorEqual(OpTester("Sum").Input(matrix).Input(AsScalar<int32_t>(0)).RunOne(),
+                        FromDoubles(DT_DOUBLE, {columns}, std::vector<double>(columns, 1e-9)));
+    }
+  }
 }
 
 TEST(Sum, OfManyFloatsIsRoundedOnce) {
@@ -115,6 +124,21 @@ TEST(Sum, OfManyFloatsIsRoundedOnce) {
       UnaryReference(Tensor(ones.SubSlice(0).Slice(0, 10)), [](double) { return 5000; }));
   ExpectTensorEqual(OpTester("Mean").Input(ones).Input(AsTensor<int32_t>({0, 1})).RunOne(),
                     AsScalar<half>(1));
+}
+
+// The exact results are just over the middle of two numbers of the type, and a float is the middle.
+TEST(Sum, OfHalvesIsRoundedFromDouble) {
+  const auto run = [](const char* op, const Tensor& x) {
+    return OpTester(op).Input(x).Input(AsScalar<int32_t>(0)).RunOne();
+  };
+  ExpectTensorEqual(run("Sum", AsTensor<half>({2048, 1, 0x1p-24f})), AsScalar<half>(2050));
+  ExpectTensorEqual(run("Sum", AsTensor<half>({2048, 1})), AsScalar<half>(2048));
+  ExpectTensorEqual(run("Mean", AsTensor<half>({4096, 2, 0x1p-24f, 0})), AsScalar<half>(1025));
+  ExpectTensorEqual(run("Mean", AsTensor<half>({4096, 2, 0x1p-23f, 4096, 2, 0, 0, 0})),
+                    AsScalar<half>(1025));
+  ExpectTensorEqual(run("Sum", AsTensor<bfloat16>({256, 1, 0x1p-30f})), AsScalar<bfloat16>(258));
+  ExpectTensorEqual(run("Mean", AsTensor<bfloat16>({512, 2, 0x1p-30f, 0})),
+                    AsScalar<bfloat16>(129));
 }
 
 TEST(Sum, OfEveryRealType) {
@@ -221,7 +245,8 @@ TEST(Sum, RefusesBadAxes) {
   const BadAxes cases[] = {
       {AsScalar<int32_t>(2), "reduction_indices 2 is out of range [-2, 2)"},
       {AsTensor<int64_t>({0, -3}), "reduction_indices -3 is out of range [-2, 2)"},
-      {AsTensor<int32_t>({1, 0, 1}), "reduction_indices names axis 1 twice"},
+      {AsTensor<int32_t>({1, 1}), "reduction_indices names axis 1 twice"},
+      {AsTensor<int32_t>({1, 0, 1}), "reduction_indices has 3 axes, more than the 2 of the input"},
       {AsTensor<int32_t>({0, -2}), "reduction_indices names axis 0 twice"},
       {AsTensor<int32_t>({0}, {1, 1}),
        "reduction_indices must be a scalar or a vector, but has shape [1,1]"},

@@ -244,7 +244,7 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
   for (const int threads : {1, 2, 3, 8}) {
     executors.push_back(std::make_unique<Executor>(threads, pool));
   }
-  for (uint64_t seed = first_seed; seed < first_seed + 500 && !HasFailure(); ++seed) {
+  for (uint64_t seed = first_seed; seed < first_seed + 1000 && !HasFailure(); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const RandomRun run(seed);
     Graph graph(ToyRegistry());

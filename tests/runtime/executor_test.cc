@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/tsan.h"
 #include "gradflow/runtime/pool_allocator.h"
 #include "tests/runtime/toy_ops.h"
 #include "tests/testing/status_matchers.h"
@@ -142,18 +143,6 @@ TEST_P(ExecutorTest, RunsWideFanOut) {
   }
   Add("sum", "AddN", names, {{"N", kWidth}});
   EXPECT_EQ(RunInt({{"x"}, {"sum"}, {}}, {Int(1)}), (kWidth + 2) / 3 - kWidth * 2 / 3);
-}
-
-TEST_P(ExecutorTest, RunsDeepChainsWithoutRecursion) {
-  constexpr int kDepth = 100000;
-  AddPlaceholder("x");
-  std::string last = "x";
-  for (int i = 0; i < kDepth; ++i) {
-    const std::string name = absl::StrCat("n", i);
-    AddInt(i % 4 == 0 ? "Neg" : "Identity", name, {last});
-    last = name;
-  }
-  EXPECT_EQ(RunInt({{"x"}, {last}, {}}, {Int(7)}), 7);
 }
 
 TEST_P(ExecutorTest, WritesInPlaceOnlyWhatNoOneElseReads) {
@@ -293,6 +282,41 @@ TEST_P(ExecutorTest, DropsAllTensorsOfAFailedRun) {
   EXPECT_EQ(pool_->GetStats().bytes_in_use, 0);
 }
 
+TEST_P(ExecutorTest, StartsNoMoreNodesAfterAFailure) {
+  constexpr int kNodes = 1000;
+  AddPlaceholder("x");
+  Add("fail", "Fail", {"x"});
+  PlanNames names{{"x"}, {"fail"}, {}};
+  for (int i = 0; i < kNodes; ++i) {
+    const std::string name = absl::StrCat("slow", i);
+    Add(name, "WaitFor", {"x"}, {{"ms", 5}});
+    Add(name + "/tick", "Tick", {name}, {{"counter", 0}});
+    names.targets.push_back(name + "/tick");
+  }
+  ToyCounter(0) = 0;
+  EXPECT_THAT(Run(names, {Int(1)}, nullptr), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_LT(ToyCounter(0), kNodes / 2);
+}
+
+TEST_P(ExecutorTest, DropsTensorsThatManyReadAtOnce) {
+  AddPlaceholder("x");
+  std::string last = "x";
+  for (int i = 0; i < 20; ++i) {
+    std::vector<std::string> readers;
+    for (int reader = 0; reader < 8; ++reader) {
+      readers.push_back(absl::StrCat("n", i, "/", reader));
+      AddInt("Neg", readers.back(), {last});
+    }
+    last = absl::StrCat("sum", i);
+    Add(last, "AddN", readers, {{"N", 8}});
+  }
+  const std::unique_ptr<const Plan> plan = MakePlan({{"x"}, {last}, {}});
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_OK(Run(*plan, {Int(i)}, nullptr));
+    ASSERT_EQ(pool_->GetStats().bytes_in_use, 0);
+  }
+}
+
 TEST_P(ExecutorTest, EndsAtItsTimeout) {
   AddPlaceholder("x");
   Add("slow", "WaitFor", {"x"}, {{"ms", 3}});
@@ -323,6 +347,27 @@ TEST_P(ExecutorTest, RunsIndependentNodesAndLoopsOnAllItsThreads) {
   const int64_t threads = RunInt({{}, {"threads"}, {}}, {});
   EXPECT_GE(threads, 1);
   EXPECT_LE(threads, GetParam());
+}
+
+TEST(Executor, RunsDeepChainsWithoutRecursion) {
+  constexpr int kDepth = 100000;
+  Graph graph(ToyRegistry());
+  ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  std::string last = "x";
+  for (int i = 0; i < kDepth; ++i) {
+    const std::string name = absl::StrCat("n", i);
+    ASSERT_OK(AddToy(&graph, name, i % 4 == 0 ? "Neg" : "Identity", {last}, {{"T", DT_INT64}}));
+    last = name;
+  }
+  KernelCache kernels;
+  ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, {{"x"}, {last}, {}}, &kernels));
+  const Tensor x = Int(7);
+  for (const int threads : {1, 2, 3, 8}) {
+    const Executor executor(threads, SystemAllocator());
+    std::vector<Tensor> outputs;
+    ASSERT_OK(executor.Run(*plan, {&x}, {}, &outputs));
+    EXPECT_EQ(outputs[0].scalar<int64_t>()(), 7);
+  }
 }
 
 int NumThreadsOfThisProcess() {
@@ -358,13 +403,19 @@ TEST_P(ExecutorTest, RunsWithinTasksOfTheCaller) {
   Add("sum", "AddN", names, {{"N", 20}});
   const std::unique_ptr<const Plan> plan = MakePlan({{"x"}, {"sum"}, {}});
   std::atomic<int> correct{0};
+  static char fork;
+  static char join;
   const auto run = [&](int64_t value) {
+    TsanAcquire(&fork);
     std::vector<Tensor> outputs;
     const absl::Status status = Run(*plan, {Int(value)}, &outputs);
     if (status.ok() && outputs[0].scalar<int64_t>()() == -20 * value) ++correct;
+    TsanRelease(&join);
   };
+  TsanRelease(&fork);
   tbb::parallel_for(0, 100, run);
   tbb::task_arena(1).execute([&] { tbb::parallel_for(0, 100, run); });
+  TsanAcquire(&join);
   EXPECT_EQ(correct, 200);
 }
 

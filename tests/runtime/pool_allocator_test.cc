@@ -17,6 +17,8 @@ namespace {
 
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
+// Of a tensor, in front of its elements.
+constexpr size_t kHeader = 64;
 
 bool IsAligned(const void* block) {
   return reinterpret_cast<uintptr_t>(block) % Allocator::kAlignment == 0;
@@ -39,10 +41,45 @@ TEST(PoolAllocator, GivesAlignedBlocksOfEverySizeWithLittleWaste) {
     block[bytes - 1] = 2;
     const int64_t in_use = pool.GetStats().bytes_in_use;
     EXPECT_GE(in_use, static_cast<int64_t>(bytes));
-    EXPECT_LE(in_use, static_cast<int64_t>(bytes + std::max<size_t>(bytes / 4, 63))) << bytes;
+    const size_t elements = std::max(bytes, kHeader + 1) - kHeader;
+    EXPECT_LE(in_use, static_cast<int64_t>(kHeader + elements + std::max<size_t>(elements / 4, 63)))
+        << bytes;
     pool.Deallocate(block, bytes);
     EXPECT_EQ(pool.GetStats().bytes_in_use, 0) << bytes;
   }
+}
+
+TEST(PoolAllocator, TensorsOfPowersOfTwoFillTheirBlocks) {
+  const auto pool = std::make_shared<PoolAllocator>();
+  for (int64_t size = 64; size <= int64_t{1} << 26; size *= 2) {
+    for (const int64_t bytes : {size, size + size / 4, size + size / 2}) {
+      if (bytes % 64 != 0) continue;
+      pool->Trim();
+      pool->ResetPeak();
+      const Tensor tensor(pool, DT_UINT8, TensorShape({bytes}));
+      EXPECT_TRUE(tensor.IsAligned());
+      EXPECT_EQ(pool->GetStats().bytes_in_use, bytes + static_cast<int64_t>(kHeader)) << bytes;
+      EXPECT_EQ(pool->GetStats().peak_bytes_in_use, bytes + static_cast<int64_t>(kHeader)) << bytes;
+    }
+  }
+}
+
+TEST(PoolAllocator, KeepsTheSizesInUseInTheCachesOfThreads) {
+  // What leaves the cache of this thread goes to the system at once.
+  PoolAllocator pool(0);
+  const auto allocations = [&] { return pool.GetStats().system_allocations; };
+  // Fills the cache with a size that nobody wants any more.
+  std::vector<void*> blocks;
+  for (int i = 0; i < 31; ++i) blocks.push_back(pool.Allocate(8 * kKiB + kHeader));
+  for (void* block : blocks) pool.Deallocate(block, 8 * kKiB + kHeader);
+  ASSERT_GT(pool.GetStats().bytes_cached, static_cast<int64_t>(240 * kKiB));
+  for (const size_t bytes : {16 * kKiB, 20 * kKiB, 4 * kKiB}) {
+    pool.Deallocate(pool.Allocate(bytes), bytes);
+    const int64_t before = allocations();
+    for (int i = 0; i < 5; ++i) pool.Deallocate(pool.Allocate(bytes), bytes);
+    EXPECT_EQ(allocations(), before) << bytes;
+  }
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
 }
 
 TEST(PoolAllocator, ReusesBlocks) {
@@ -99,11 +136,12 @@ TEST(PoolAllocator, RefusesSizesThatNoMachineHas) {
 }
 
 TEST(PoolAllocator, CachesNoMoreThanItsLimit) {
-  PoolAllocator pool(4 * kMiB);
+  constexpr size_t kBlock = kMiB + kHeader;
+  PoolAllocator pool(4 * kBlock);
   std::vector<void*> blocks;
-  for (int i = 0; i < 10; ++i) blocks.push_back(pool.Allocate(kMiB));
-  for (void* block : blocks) pool.Deallocate(block, kMiB);
-  EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(4 * kMiB));
+  for (int i = 0; i < 10; ++i) blocks.push_back(pool.Allocate(kBlock));
+  for (void* block : blocks) pool.Deallocate(block, kBlock);
+  EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(4 * kBlock));
   // Small blocks count, too, but for what the caches of the threads hold.
   blocks.clear();
   for (int i = 0; i < 20000; ++i) blocks.push_back(pool.Allocate(kKiB));
@@ -112,7 +150,7 @@ TEST(PoolAllocator, CachesNoMoreThanItsLimit) {
 }
 
 TEST(PoolAllocator, GivesUpSizesOutOfUseFirst) {
-  PoolAllocator pool(4 * kMiB);
+  PoolAllocator pool(5 * kMiB);
   const auto use = [&](size_t bytes) { pool.Deallocate(pool.Allocate(bytes), bytes); };
   use(3 * kMiB);
   use(kMiB);
@@ -121,7 +159,7 @@ TEST(PoolAllocator, GivesUpSizesOutOfUseFirst) {
   use(kMiB);
   use(2 * kMiB);
   EXPECT_EQ(pool.GetStats().system_allocations, allocations);
-  EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(3 * kMiB));
+  EXPECT_EQ(pool.GetStats().bytes_cached, static_cast<int64_t>(3 * kMiB + 2 * kHeader));
 }
 
 TEST(PoolAllocator, TrimGivesBackAllThatIsNotInUse) {
@@ -142,9 +180,9 @@ TEST(PoolAllocator, KnowsThePeak) {
   void* const a = pool.Allocate(2 * kMiB);
   void* const b = pool.Allocate(kMiB);
   pool.Deallocate(b, kMiB);
-  EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(3 * kMiB));
+  EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(3 * kMiB + 2 * kHeader));
   pool.ResetPeak();
-  EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(2 * kMiB));
+  EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(2 * kMiB + kHeader));
   pool.Deallocate(a, 2 * kMiB);
 }
 

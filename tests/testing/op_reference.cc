@@ -123,6 +123,7 @@ Tensor ReductionReference(const Tensor& x, const std::vector<int32_t>& axes, boo
     groups[result].push_back(values[i]);
   }
   std::vector<double> reduced_values;
+  reduced_values.reserve(groups.size());
   for (const std::vector<double>& group : groups) reduced_values.push_back(f(group));
   return FromDoubles(x.dtype(), TensorShape(dims), reduced_values);
 }
@@ -147,6 +148,9 @@ std::vector<ReductionCase> ReductionLayouts() {
       {{70, 129}, {1}},
       {{3, 100003}, {1}},
       {{20000, 3}, {1}},
+      {{700, 32}, {1}},
+      {{700, 33}, {1}},
+      {{3, 600, 5}, {0, 2}},
       // Columns: narrow, wide, and wider than a tile; few rows and many.
       {{7, 5}, {0}},
       {{100003, 2}, {0}},

@@ -1,0 +1,422 @@
+#include "gradflow/graph/export.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/util/message_differencer.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gradflow/graph/const_op.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/graph/node_builder.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/proto/graph.pb.h"
+#include "tests/graph/toy_graph_ops.h"
+#include "tests/proto/wire_reader.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::google::protobuf::util::MessageDifferencer;
+using ::gradflow::testing::DecodeWire;
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::ReadWireTable;
+using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::ToyGraphDef;
+using ::gradflow::testing::ToyGraphRegistry;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+void AddUnknown(google::protobuf::Message* message, const std::string& value) {
+  auto& unknown = *message->GetReflection()->MutableUnknownFields(message);
+  unknown.AddVarint(1001, 5);
+  unknown.AddFixed64(1002, 6);
+  unknown.AddFixed32(1003, 7);
+  unknown.AddLengthDelimited(1004, value);
+}
+
+// A graph with something of everything, also of what later versions may add.
+GraphDef RichGraphDef() {
+  GraphDef def = ToyGraphDef(R"(
+    node { name: 'c' op: 'Const' device: '/cpu:0'
+      attr { key: 'dtype' value { type: DT_FLOAT } }
+      attr { key: 'value' value { tensor {
+        dtype: DT_FLOAT tensor_shape { dim { size: 3 } } float_val: [0.1, -0.0, inf] } } }
+      experimental_debug_info { original_node_names: 'x' original_func_names: 'f' } }
+    node { name: 'n' op: 'Neg' input: 'c' input: '^c'
+      attr { key: 'T' value { type: DT_FLOAT } }
+      attr { key: '_a.b "c"' value { s: '\000\377 text' } }
+      attr { key: '_empty' value { list {} } }
+      attr { key: '_f' value { func { name: 'f' attr { key: 'i' value { i: -1 } } } } } }
+    versions { producer: 2000 min_consumer: 12 bad_consumers: 7 bad_consumers: 8 }
+    library {
+      function { signature { name: 'f' input_arg { name: 'x' type: DT_FLOAT } }
+        attr { key: 'a' value { b: true } }
+        arg_attr { key: 3 value { attr { key: 'a' value { f: 1.5 } } } }
+        node_def { name: 'm' op: 'Unknown' input: 'x' }
+        ret { key: 'y' value: 'm:y:0' } control_ret { key: 'z' value: 'm' } }
+      gradient { function_name: 'f' gradient_func: 'g' } }
+    debug_info { files: 'main.py'
+      traces { key: 'c' value { file_line_cols { file_index: 0 line: 7 } frame_id: 99 } }
+      traces_by_id { key: 18446744073709551615 value { frame_id: 1 } } })");
+  NodeDef& node = *def.mutable_node(1);
+  (*node.mutable_attr())["_type"].set_type(static_cast<DataType>(77));
+  (*node.mutable_attr())["_types"].mutable_list()->add_type(static_cast<DataType>(1077));
+  node.mutable_experimental_type()->set_type_id(static_cast<FullTypeId>(1004));
+  (*node.mutable_attr())["_f32"].set_f(std::numeric_limits<float>::denorm_min());
+  return def;
+}
+
+// The same with fields that this version does not know, at every kind of place.
+GraphDef UnknownFieldsGraphDef() {
+  GraphDef def = RichGraphDef();
+  AddUnknown(&def, "graph");
+  AddUnknown(def.mutable_node(1), "node");
+  AddUnknown(&(*def.mutable_node(1)->mutable_attr())["_a.b \"c\""], "attr");
+  AddUnknown((*def.mutable_node(0)->mutable_attr())["value"].mutable_tensor(), "tensor");
+  AddUnknown(def.mutable_versions(), std::string("\0\xff\n", 3));
+  AddUnknown(def.mutable_library()->mutable_function(0)->mutable_node_def(0), "function");
+  AddUnknown(&(*def.mutable_library()->mutable_function(0)->mutable_arg_attr())[3], "arg");
+  AddUnknown(
+      &(*def.mutable_debug_info()->mutable_traces_by_id())[std::numeric_limits<uint64_t>::max()],
+      "trace");
+  return def;
+}
+
+std::string Serialized(const GraphDef& def) {
+  const absl::StatusOr<std::string> bytes = SerializeGraphDef(def);
+  EXPECT_THAT(bytes, IsOk());
+  return bytes.value_or("");
+}
+
+class GraphFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = absl::StrCat(::testing::TempDir(), "/gradflow_export_test_", getpid(), "_",
+                        ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(dir_);
+    ASSERT_TRUE(std::filesystem::create_directories(dir_));
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  std::string Path(const std::string& name) const { return dir_ + "/" + name; }
+  void Write(const std::string& name, const std::string& content) const {
+    std::ofstream(Path(name), std::ios::binary) << content;
+  }
+  std::string Content(const std::string& name) const {
+    std::ifstream file(Path(name), std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  int NumFiles() const {
+    return static_cast<int>(std::distance(std::filesystem::directory_iterator(dir_), {}));
+  }
+
+  std::string dir_;
+};
+
+// ---- Export ----
+
+TEST(ExportGraphDef, LeavesOutDefaultsIfAsked) {
+  Graph graph(ToyGraphRegistry());
+  const GraphDef def = ToyGraphDef(R"(
+    node { name: 'p' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }
+    node { name: 'm' op: 'MatMul' input: 'p' input: 'p' attr { key: 'T' value { type: DT_FLOAT } }
+           attr { key: 'transpose_b' value { b: true } } attr { key: '_mine' value { i: 1 } } })");
+  ASSERT_THAT(ImportGraphDef({}, def, &graph), IsOk());
+  GraphDef full, stripped;
+  ASSERT_THAT(ExportGraphDef(graph, {}, &full), IsOk());
+  EXPECT_EQ(full.node(0).attr_size(), 2);
+  EXPECT_EQ(full.node(1).attr_size(), 4);
+  ExportGraphDefOptions options;
+  options.strip_default_attrs = true;
+  ASSERT_THAT(ExportGraphDef(graph, options, &stripped), IsOk());
+  EXPECT_TRUE(MessageDifferencer::Equals(stripped, def)) << stripped.DebugString();
+  // The graph itself keeps them.
+  EXPECT_EQ(graph.def().node(1).attr_size(), 4);
+}
+
+TEST(ExportGraphDef, GivesBackWhatWasImported) {
+  // The op of the function's body is not registered, which is nobody's business.
+  Graph graph(ToyGraphRegistry());
+  GraphDef def = UnknownFieldsGraphDef();
+  (*def.mutable_node(0)->mutable_attr())["value"].mutable_tensor()->DiscardUnknownFields();
+  ASSERT_THAT(ImportGraphDef({}, def, &graph), IsOk());
+  GraphDef exported;
+  ASSERT_THAT(ExportGraphDef(graph, {}, &exported), IsOk());
+  EXPECT_EQ(Serialized(exported), Serialized(def));
+}
+
+// ---- Bytes ----
+
+TEST(SerializeGraphDef, BytesAreThoseOfTheWireFormat) {
+  const Scope root = Scope::NewRootScope(ToyGraphRegistry());
+  const Output c = ops::Const(root.WithOpName("c").WithDevice("/cpu:0"), {1.5f, -2.0f});
+  const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(c).Finish();
+  OpRecorder(root.WithOpName("m").WithControlDependencies(c), "MatMul")
+      .Input(pair.output(1))
+      .Input(pair.output(0))
+      .Attr("transpose_b", true)
+      .Finish();
+  GraphDef def;
+  ASSERT_THAT(root.ToGraphDef(&def), IsOk());
+  const auto decoded = DecodeWire(ReadWireTable(GRADFLOW_TEST_DATA_DIR "/wire_format.txt"),
+                                  "GraphDef", Serialized(def));
+  ASSERT_EQ(decoded.error, "");
+  std::map<std::string, std::string> values = decoded.values;
+  for (const auto& [path, value] : std::map<std::string, std::string>{
+           {"node[0].name", "c"},
+           {"node[0].op", "Const"},
+           {"node[0].device", "/cpu:0"},
+           {"node[0].attr[dtype].type", "1"},
+           {"node[0].attr[value].tensor.dtype", "1"},
+           {"node[0].attr[value].tensor.tensor_shape.dim[0].size", "2"},
+           {"node[0].attr[value].tensor.tensor_content", std::string("\0\0\xc0?\0\0\0\xc0", 8)},
+           {"node[1].op", "Pair"},
+           {"node[1].input[0]", "c"},
+           {"node[2].input[0]", "p:1"},
+           {"node[2].input[1]", "p"},
+           {"node[2].input[2]", "^c"},
+           {"node[2].attr[T].type", "1"},
+           {"node[2].attr[transpose_a].b", "0"},
+           {"node[2].attr[transpose_b].b", "1"},
+           {"versions.producer", absl::StrCat(kGraphDefVersion)}}) {
+    EXPECT_EQ(values[path], value) << path;
+  }
+  EXPECT_EQ(values.count("node[3]"), 0);
+}
+
+TEST(SerializeGraphDef, EqualGraphsHaveEqualBytes) {
+  const GraphDef def = UnknownFieldsGraphDef();
+  GraphDef other = def;
+  // The same attributes, put in in another order.
+  auto& attrs = *other.mutable_node(1)->mutable_attr();
+  std::vector<std::pair<std::string, AttrValue>> entries;
+  for (const auto& [name, value] : attrs) entries.emplace_back(name, value);
+  attrs.clear();
+  for (int i = 0; i < 100; ++i) attrs[absl::StrCat("x", i)].set_i(i);
+  for (auto it = entries.rbegin(); it != entries.rend(); ++it) attrs[it->first] = it->second;
+  for (int i = 0; i < 100; ++i) attrs.erase(absl::StrCat("x", i));
+  EXPECT_EQ(Serialized(other), Serialized(def));
+}
+
+TEST(ParseGraphDef, GivesBackTheGraph) {
+  for (const GraphDef& def : {GraphDef(), RichGraphDef(), UnknownFieldsGraphDef()}) {
+    const std::string bytes = Serialized(def);
+    ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDef(bytes));
+    EXPECT_TRUE(MessageDifferencer::Equals(parsed, def));
+    EXPECT_EQ(Serialized(parsed), bytes);
+  }
+}
+
+TEST(ParseGraphDef, RefusesOtherBytes) {
+  const std::string bytes = Serialized(RichGraphDef());
+  std::string invalid_utf8 = ToyGraphDef("node { name: 'nnnn' }").SerializeAsString();
+  invalid_utf8[invalid_utf8.find("nnnn")] = '\xff';
+  for (const std::string& bad : {bytes.substr(0, bytes.size() / 2), std::string("\x0a\x7f"),
+                                 std::string("\xff"), std::string("not a graph"), invalid_utf8}) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_THAT(ParseGraphDef(bad),
+                StatusIs(kInvalid, absl::StrCat("expected a binary GraphDef, but found ",
+                                                bad.size(), " bytes that are none")));
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  }
+}
+
+// A tensor in a list in a function in a list ... must not overflow the stack.
+TEST(ParseGraphDef, RefusesDeepNesting) {
+  const auto nested = [](int depth) {
+    AttrValue value;
+    AttrValue* innermost = &value;
+    for (int i = 0; i < depth; ++i) {
+      innermost = &(*innermost->mutable_list()->add_func()->mutable_attr())["a"];
+    }
+    innermost->set_i(1);
+    GraphDef def;
+    (*def.add_node()->mutable_attr())["a"] = value;
+    return def;
+  };
+  EXPECT_THAT(ParseGraphDef(nested(10).SerializeAsString()), IsOk());
+  EXPECT_THAT(ParseGraphDef(nested(100).SerializeAsString()), StatusIs(kInvalid));
+  EXPECT_THAT(ParseGraphDefText(GraphDefToText(nested(10))), IsOk());
+  EXPECT_THAT(ParseGraphDefText(GraphDefToText(nested(100))),
+              StatusIs(kInvalid, HasSubstr("too deep")));
+}
+
+// ---- Text ----
+
+TEST(GraphDefText, RoundTripsAreLossless) {
+  for (const GraphDef& def : {GraphDef(), RichGraphDef(), UnknownFieldsGraphDef()}) {
+    const std::string text = GraphDefToText(def);
+    ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDefText(text));
+    EXPECT_TRUE(MessageDifferencer::Equals(parsed, def)) << text;
+    EXPECT_EQ(Serialized(parsed), Serialized(def)) << text;
+    EXPECT_EQ(GraphDefToText(parsed), text);
+  }
+}
+
+TEST(GraphDefText, IsProtobufText) {
+  EXPECT_EQ(GraphDefToText(ToyGraphDef("node { name: 'n' op: 'NoOp' }")),
+            "node {\n  name: \"n\"\n  op: \"NoOp\"\n}\n");
+  EXPECT_THAT(GraphDefToText(RichGraphDef()), Not(HasSubstr("#")));
+}
+
+TEST(GraphDefText, KeepsEveryFloat) {
+  GraphDef def;
+  TensorProto& tensor = *(*def.add_node()->mutable_attr())["a"].mutable_tensor();
+  uint32_t bits = 1;
+  for (int i = 0; i < 20000; ++i) {
+    bits = bits * 1664525u + 1013904223u;
+    if ((bits & 0x7f800000u) == 0x7f800000u) continue;  // infinities and NaNs
+    float value;
+    std::memcpy(&value, &bits, sizeof(value));
+    tensor.add_float_val(value);
+    tensor.add_double_val(1.0 / value);
+  }
+  ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDefText(GraphDefToText(def)));
+  EXPECT_EQ(Serialized(parsed), Serialized(def));
+}
+
+TEST(GraphDefText, UnknownFieldsAreCommentsForOthers) {
+  const std::string text = GraphDefToText(UnknownFieldsGraphDef());
+  GraphDef parsed = ToyGraphDef(text);
+  EXPECT_TRUE(MessageDifferencer::Equals(parsed, RichGraphDef()));
+}
+
+TEST(GraphDefText, UnknownFieldsOfWhatIsGoneAreAnError) {
+  const std::string text = GraphDefToText(UnknownFieldsGraphDef());
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"name: \"n\"", "name: \"other\""},
+                                                        {"key: \"_a.b \\\"c\\\"\"", "key: \"_d\""},
+                                                        {"#? 1[1]", "#? 1[2]"},
+                                                        {"#? 1[1]", "#? 1[-1]"},
+                                                        {"#? 1[1]", "#? 1"},
+                                                        {"#? 1[1]", "#? 9[1]"},
+                                                        {"#? 1[1]", "#? x[1]"},
+                                                        {"#? 1[1]", "#? 1{1}"},
+                                                        {"#? 1[1]", "#? 1[1"},
+                                                        {"#? 4 ", "#? 4[0] "},
+                                                        {"#? 4 ", "#? 4.1 "},
+                                                        {"#? 4 ", "#? 4 !"},
+                                                        {"#? 4 ", "#? 4 gA=="}}) {
+    const std::string changed = absl::StrReplaceAll(text, {{from, to}});
+    ASSERT_NE(changed, text) << from;
+    EXPECT_THAT(ParseGraphDefText(changed),
+                StatusIs(kInvalid, AllOf(HasSubstr("line "), HasSubstr("remove the line"))))
+        << to;
+  }
+}
+
+TEST(GraphDefText, ErrorsSayWhere) {
+  EXPECT_THAT(
+      ParseGraphDefText("node {\n  name: 'n'\n  ops: 'NoOp'\n}"),
+      StatusIs(kInvalid, AllOf(StartsWith("expected a GraphDef as text: line 3, column 6: "),
+                               HasSubstr("\\\"ops\\\""))));
+  EXPECT_THAT(ParseGraphDefText("node {"), StatusIs(kInvalid, HasSubstr("line 1, column 7: ")));
+  EXPECT_THAT(ParseGraphDefText(std::string("\0\1\2", 3)), StatusIs(kInvalid));
+}
+
+// ---- Files ----
+
+TEST_F(GraphFileTest, RoundTripsAreLossless) {
+  const GraphDef def = UnknownFieldsGraphDef();
+  for (const char* name : {"graph.pb", "graph.pbtxt"}) {
+    ASSERT_THAT(WriteGraphDef(Path(name), def), IsOk());
+    ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
+    EXPECT_EQ(Serialized(read), Serialized(def));
+  }
+  EXPECT_EQ(Content("graph.pb"), Serialized(def));
+  EXPECT_EQ(Content("graph.pbtxt"), GraphDefToText(def));
+  EXPECT_EQ(NumFiles(), 2);
+}
+
+TEST_F(GraphFileTest, ContentDecidesForOtherNames) {
+  const GraphDef def = RichGraphDef();
+  Write("binary", Serialized(def));
+  Write("text", GraphDefToText(def));
+  for (const char* name : {"binary", "text"}) {
+    ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
+    EXPECT_EQ(Serialized(read), Serialized(def));
+  }
+}
+
+TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
+  Write("empty.pb", "");
+  Write("broken.pb", Serialized(RichGraphDef()).substr(0, 100));
+  Write("broken.pbtxt", "node {\n  name 1 }");
+  Write("text.pb", "node {}");
+  Write("binary.pbtxt", Serialized(RichGraphDef()));
+  ASSERT_EQ(mkfifo(Path("pipe.pb").c_str(), 0600), 0);
+  const struct {
+    const char* name;
+    absl::StatusCode code;
+    const char* error;
+  } cases[] = {
+      {"none.pb", absl::StatusCode::kNotFound, "cannot open"},
+      {"none/graph.pb", absl::StatusCode::kNotFound, "cannot open"},
+      {"", kInvalid, "expected a regular file, but found a directory"},
+      {"pipe.pb", kInvalid, "expected a regular file, but found a pipe"},
+      {"empty.pb", kInvalid, "expected a GraphDef, but the file is empty"},
+      {"broken.pb", kInvalid, "expected a binary GraphDef, but found 100 bytes that are none"},
+      {"broken.pbtxt", kInvalid, "expected a GraphDef as text: line 2, column 8: "},
+      {"text.pb", kInvalid, "expected a binary GraphDef"},
+      {"binary.pbtxt", kInvalid, "expected a GraphDef as text: line "},
+  };
+  for (const auto& [name, code, error] : cases) {
+    EXPECT_THAT(ReadGraphDef(Path(name)),
+                StatusIs(code, StartsWith(absl::StrCat("'", Path(name), "': ", error))));
+  }
+}
+
+TEST_F(GraphFileTest, RefusesFilesBeyondTwoGiB) {
+  Write("large.pb", "x");
+  std::filesystem::resize_file(Path("large.pb"), uint64_t{1} << 31);  // sparse
+  EXPECT_THAT(ReadGraphDef(Path("large.pb")),
+              StatusIs(kInvalid, HasSubstr("has 2147483648 bytes, but a GraphDef has less")));
+}
+
+TEST_F(GraphFileTest, WritesReplaceWholeFiles) {
+  Write("graph.pb", "old");
+  std::filesystem::create_symlink("graph.pb", Path("link.pb"));
+  ASSERT_THAT(WriteGraphDef(Path("link.pb"), RichGraphDef()), IsOk());
+  EXPECT_TRUE(std::filesystem::is_symlink(Path("link.pb")));
+  EXPECT_EQ(Content("graph.pb"), Serialized(RichGraphDef()));
+  EXPECT_EQ(NumFiles(), 2);
+}
+
+TEST_F(GraphFileTest, WriteErrorsNameTheFileAndLeaveNothing) {
+  std::filesystem::create_directory(Path("dir.pb"));
+  const struct {
+    const char* name;
+    absl::StatusCode code;
+    const char* error;
+  } cases[] = {
+      {"none/graph.pb", absl::StatusCode::kNotFound, "cannot write"},
+      {"dir.pb", kInvalid, "expected a regular file, but found a directory"},
+      {"graph.pb.gz", kInvalid, "expected a name that ends in .pb (binary) or .pbtxt (text)"},
+  };
+  for (const auto& [name, code, error] : cases) {
+    EXPECT_THAT(WriteGraphDef(Path(name), RichGraphDef()),
+                StatusIs(code, StartsWith(absl::StrCat("'", Path(name), "': ", error))));
+  }
+  EXPECT_EQ(NumFiles(), 1);
+}
+
+}  // namespace
+}  // namespace gradflow

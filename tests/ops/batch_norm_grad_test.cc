@@ -1,0 +1,552 @@
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/ops/batch_norm_reference.h"
+#include "tests/ops/op_test_util.h"
+#include "tests/ops/same_bits.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
+constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+struct Options {
+  std::string op = "FusedBatchNormGradV3";
+  std::string format = "NHWC";
+  bool is_training = true;
+  float epsilon = 1e-3f;
+};
+
+OpTester Grad(const Options& options, const Tensor& dy, const Tensor& x, const Tensor& scale,
+              const Tensor& mean, const Tensor& variance) {
+  OpTester tester(options.op);
+  tester.Inputs({dy, x, scale, mean, variance});
+  if (options.op == "FusedBatchNormGradV3") tester.Input(AsScalar<float>(0));
+  return tester.Attr("data_format", options.format)
+      .Attr("is_training", options.is_training)
+      .Attr("epsilon", options.epsilon);
+}
+
+Tensor Empty() { return Tensor(DT_FLOAT, {0}); }
+
+// The formulas in float64, from the float statistics that the op sees.
+struct Reference {
+  Reference(const Options& options, const ImageSizes& sizes, const Tensor& dy_tensor,
+            const Tensor& x_tensor, const Tensor& scale, const Tensor& mean,
+            const Tensor& variance) {
+    const std::vector<double> dy = AsDoubles(dy_tensor);
+    const std::vector<double> x = AsDoubles(x_tensor);
+    const double m = static_cast<double>(sizes.count());
+    dx.resize(dy.size());
+    sum.resize(sizes.channels);
+    sum_magnitude.resize(sizes.channels);
+    product.resize(sizes.channels);
+    product_magnitude.resize(sizes.channels);
+    inverse.resize(sizes.channels);
+    for (int64_t c = 0; c < sizes.channels; ++c) {
+      inverse[c] = 1 / std::sqrt(AsDoubles(variance)[c] + options.epsilon);
+    }
+    const std::vector<double> means = AsDoubles(mean);
+    const std::vector<double> scales = AsDoubles(scale);
+    for (size_t i = 0; i < dy.size(); ++i) {
+      const int64_t c = ChannelOf(sizes, options.format, i);
+      sum[c] += dy[i];
+      sum_magnitude[c] += std::abs(dy[i]);
+      product[c] += dy[i] * (x[i] - means[c]);
+      product_magnitude[c] += std::abs(dy[i] * (x[i] - means[c]));
+    }
+    for (size_t i = 0; i < dy.size(); ++i) {
+      const int64_t c = ChannelOf(sizes, options.format, i);
+      const double inv = inverse[c];
+      dx[i] =
+          scales[c] * inv *
+          (options.is_training ? dy[i] - sum[c] / m - (x[i] - means[c]) * inv * inv * product[c] / m
+                               : dy[i]);
+    }
+  }
+
+  void Check(const std::vector<Tensor>& outputs, DataType dtype, double tolerance) const {
+    ASSERT_EQ(outputs.size(), 5u);
+    if (tolerance >= 0) {
+      ExpectClose(outputs[0], FromDoubles(dtype, dx, outputs[0].shape()), tolerance, tolerance);
+    } else {
+      ExpectClose(outputs[0], FromDoubles(dtype, dx, outputs[0].shape()));
+    }
+    const double bound = 4 * std::ldexp(1, -24);
+    ASSERT_EQ(outputs[1].NumElements(), static_cast<int64_t>(sum.size()));
+    ASSERT_EQ(outputs[2].NumElements(), static_cast<int64_t>(sum.size()));
+    for (size_t c = 0; c < sum.size(); ++c) {
+      EXPECT_NEAR(outputs[1].flat<float>()(c), inverse[c] * product[c],
+                  bound * inverse[c] * product_magnitude[c]);
+      EXPECT_NEAR(outputs[2].flat<float>()(c), sum[c], bound * sum_magnitude[c]);
+    }
+    ExpectTensorEqual(outputs[3], Empty());
+    ExpectTensorEqual(outputs[4], Empty());
+  }
+
+  std::vector<double> dx;
+  std::vector<double> sum;
+  std::vector<double> sum_magnitude;
+  std::vector<double> product;
+  std::vector<double> product_magnitude;
+  std::vector<double> inverse;
+};
+
+// x, dy, scale, and in training the statistics of x, otherwise others.
+struct Problem {
+  Problem(const Options& options, const ImageSizes& sizes, DataType dtype = DT_FLOAT,
+          double low = -2, double high = 3, uint32_t seed = 1)
+      : x(RandomTensor(dtype, sizes.Shape(options.format), low, high, seed)),
+        dy(RandomTensor(dtype, sizes.Shape(options.format), -1, 1.5, seed + 1)),
+        scale(RandomTensor(DT_FLOAT, {sizes.channels}, 0.5, 2, seed + 2)),
+        mean(RandomTensor(DT_FLOAT, {sizes.channels}, -1, 1, seed + 3)),
+        variance(RandomTensor(DT_FLOAT, {sizes.channels}, 0.5, 2, seed + 4)) {
+    if (options.is_training && sizes.count() > 0) {
+      const BatchStatistics statistics = StatisticsOf(AsDoubles(x), sizes, options.format);
+      mean = FromDoubles<float>(statistics.mean, {sizes.channels});
+      variance = FromDoubles<float>(statistics.variance, {sizes.channels});
+    }
+  }
+  OpTester Tester(const Options& options) const {
+    return Grad(options, dy, x, scale, mean, variance);
+  }
+
+  Tensor x;
+  Tensor dy;
+  Tensor scale;
+  Tensor mean;
+  Tensor variance;
+};
+
+// ---- Values ----
+
+TEST(BatchNormGrad, HasKnownValues) {
+  // One channel of {1, 3}: mean 2, variance 1, so that inv is 1.
+  Options options = {"FusedBatchNormGrad", "NHWC", true, 0};
+  const TensorShape shape({1, 2, 1, 1});
+  const Tensor x = AsTensor<float>({1, 3}, shape);
+  const Tensor dy = AsTensor<float>({5, 7}, shape);
+  const Tensor scale = AsTensor<float>({10});
+  const Tensor mean = AsTensor<float>({2});
+  const Tensor variance = AsTensor<float>({1});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                       Grad(options, dy, x, scale, mean, variance).Run());
+  // Two elements determine mean and variance, so nothing is left for them.
+  ExpectTensorEqual(outputs[0], AsTensor<float>({0, 0}, shape));
+  ExpectTensorEqual(outputs[1], AsTensor<float>({2}));
+  ExpectTensorEqual(outputs[2], AsTensor<float>({12}));
+  ExpectTensorEqual(outputs[3], Empty());
+  ExpectTensorEqual(outputs[4], Empty());
+
+  options.is_training = false;
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> frozen,
+                       Grad(options, dy, x, scale, mean, AsTensor<float>({4})).Run());
+  ExpectTensorEqual(frozen[0], AsTensor<float>({25, 35}, shape));
+  ExpectTensorEqual(frozen[1], AsTensor<float>({1}));
+  ExpectTensorEqual(frozen[2], AsTensor<float>({12}));
+}
+
+TEST(BatchNormGrad, FollowsTheFormula) {
+  for (const ImageSizes& sizes : ManySizes()) {
+    for (const std::string format : {"NHWC", "NCHW"}) {
+      for (const bool training : {true, false}) {
+        for (const std::string op : {"FusedBatchNormGrad", "FusedBatchNormGradV2"}) {
+          if (sizes.size() > 10000 && op == "FusedBatchNormGradV2") continue;
+          SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, training, op));
+          const Options options = {op, format, training};
+          const Problem p(options, sizes);
+          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
+          Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
+              .Check(outputs, DT_FLOAT, 1e-6);
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchNormGrad, FormatsAgree) {
+  const ImageSizes sizes = {3, 4, 5, 6, 7};
+  for (const bool training : {true, false}) {
+    const Options options = {"FusedBatchNormGradV3", "NDHWC", training};
+    const Problem p(options, sizes);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last, p.Tester(options).Run());
+    Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance).Check(last, DT_FLOAT, 1e-6);
+    // The three dimensions of an image are no more than a number of elements.
+    const ImageSizes flat = {3, 1, 4 * 5, 6, 7};
+    for (const std::string format : {"NHWC", "NCHW", "NCDHW"}) {
+      SCOPED_TRACE(format);
+      const ImageSizes& same = format.size() == 5 ? sizes : flat;
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          Grad({"FusedBatchNormGradV3", format, training}, ToFormat(p.dy, same, "NHWC", format),
+               ToFormat(p.x, same, "NHWC", format), p.scale, p.mean, p.variance)
+              .Run());
+      ExpectClose(outputs[0], ToFormat(last[0], same, "NHWC", format), 1e-7, 3e-7);
+      for (int i = 1; i < 5; ++i) ExpectClose(outputs[i], last[i], 1e-7, 1e-7);
+    }
+  }
+}
+
+TEST(BatchNormGrad, HalfAndBfloat16AreComputedInFloat) {
+  for (const ImageSizes& sizes : {ImageSizes{2, 1, 3, 3, 5}, ImageSizes{3, 1, 20, 30, 70}}) {
+    for (const std::string format : {"NHWC", "NCHW"}) {
+      for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
+        for (const bool training : {true, false}) {
+          SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", format, training));
+          const Options options = {"FusedBatchNormGradV3", format, training};
+          const Problem p(options, sizes, dtype);
+          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
+          const auto as_float = [](const Tensor& t) {
+            return FromDoubles<float>(AsDoubles(t), t.shape());
+          };
+          ASSERT_OK_AND_ASSIGN(
+              const std::vector<Tensor> expected,
+              Grad(options, as_float(p.dy), as_float(p.x), p.scale, p.mean, p.variance).Run());
+          ExpectTensorEqual(outputs[0], FromDoubles(dtype, AsDoubles(expected[0]), p.x.shape()));
+          for (int i = 1; i < 5; ++i) ExpectTensorEqual(outputs[i], expected[i]);
+          Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
+              .Check(outputs, dtype, -1);
+        }
+      }
+    }
+  }
+}
+
+// ---- Against differences of the forward function ----
+
+// sum(dy * y) in float64.
+double Loss(const Options& options, const ImageSizes& sizes, const std::vector<double>& dy,
+            const std::vector<double>& x, const std::vector<double>& scale,
+            const std::vector<double>& offset, const BatchStatistics* frozen) {
+  const BatchStatistics statistics =
+      frozen != nullptr ? *frozen : StatisticsOf(x, sizes, options.format);
+  const std::vector<double> y =
+      Normalise(x, sizes, options.format, statistics, scale, offset, options.epsilon);
+  double sum = 0;
+  for (size_t i = 0; i < y.size(); ++i) sum += dy[i] * y[i];
+  return sum;
+}
+
+TEST(BatchNormGrad, AgreesWithDifferencesOfTheForwardFunction) {
+  const double h = 1e-4;
+  for (const ImageSizes& sizes : {ImageSizes{2, 1, 3, 4, 3}, ImageSizes{3, 2, 1, 2, 2}}) {
+    for (const std::string format : {"NHWC", "NCHW", "NDHWC", "NCDHW"}) {
+      if (format.size() == 4 && sizes.depth > 1) continue;
+      for (const bool training : {true, false}) {
+        SCOPED_TRACE(absl::StrCat(format, training));
+        const Options options = {"FusedBatchNormGradV3", format, training};
+        const Problem p(options, sizes);
+        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
+        const BatchStatistics running = {AsDoubles(p.mean), AsDoubles(p.variance)};
+        const BatchStatistics* frozen = training ? nullptr : &running;
+        std::vector<double> x = AsDoubles(p.x);
+        std::vector<double> scale = AsDoubles(p.scale);
+        std::vector<double> offset(sizes.channels, 0.5);
+        const std::vector<double> dy = AsDoubles(p.dy);
+        const auto difference = [&](double& moved) {
+          const double before = moved;
+          moved = before + h;
+          const double above = Loss(options, sizes, dy, x, scale, offset, frozen);
+          moved = before - h;
+          const double below = Loss(options, sizes, dy, x, scale, offset, frozen);
+          moved = before;
+          return (above - below) / (2 * h);
+        };
+        for (size_t i = 0; i < x.size(); ++i) {
+          EXPECT_NEAR(outputs[0].flat<float>()(i), difference(x[i]), 2e-6) << "x " << i;
+        }
+        for (int64_t c = 0; c < sizes.channels; ++c) {
+          EXPECT_NEAR(outputs[1].flat<float>()(c), difference(scale[c]), 5e-6) << "scale " << c;
+          EXPECT_NEAR(outputs[2].flat<float>()(c), difference(offset[c]), 5e-6) << "offset " << c;
+        }
+      }
+    }
+  }
+}
+
+TEST(BatchNormGrad, TakesWhatTheForwardOpSaves) {
+  const ImageSizes sizes = {4, 1, 5, 6, 7};
+  const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"), -1, 4);
+  const Tensor dy = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"));
+  const Tensor scale = RandomTensor(DT_FLOAT, {7}, 0.5, 2);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> forward,
+                       OpTester("FusedBatchNormV3")
+                           .Inputs({x, scale, scale, Empty(), Empty()})
+                           .Attr("epsilon", 1e-3f)
+                           .Run());
+  const Options options;
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                       Grad(options, dy, x, scale, forward[3], forward[4]).Run());
+  const BatchStatistics exact = StatisticsOf(AsDoubles(x), sizes, "NHWC");
+  Reference(options, sizes, dy, x, scale, FromDoubles<float>(exact.mean, {7}),
+            FromDoubles<float>(exact.variance, {7}))
+      .Check(outputs, DT_FLOAT, 1e-6);
+}
+
+// ---- Precision ----
+
+TEST(BatchNormGrad, LargeMeansDoNotHurt) {
+  const ImageSizes sizes = {8, 1, 60, 60, 3};
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    for (const double mean : {1e3, 1e4}) {
+      SCOPED_TRACE(absl::StrCat(format, mean));
+      const Options options = {"FusedBatchNormGradV3", format};
+      Problem p(options, sizes, DT_FLOAT, mean - 1.7, mean + 1.7);
+      ASSERT_OK_AND_ASSIGN(std::vector<Tensor> outputs, p.Tester(options).Run());
+      Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
+          .Check(outputs, DT_FLOAT, 2e-6);
+      // The same of the gradients.
+      std::swap(p.dy, p.x);
+      p.mean = AsTensor<float>({0.25f, 0.25f, 0.25f});
+      ASSERT_OK_AND_ASSIGN(outputs, p.Tester(options).Run());
+      Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
+          .Check(outputs, DT_FLOAT, 2e-6);
+    }
+  }
+}
+
+TEST(BatchNormGrad, SumsManyElementsAsFloat64Does) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    const Options options = {"FusedBatchNormGradV3", format};
+    const ImageSizes sizes = {3, 1, 400, 401, 2};
+    Problem p(options, sizes, DT_FLOAT, -1, 1);
+    p.dy = RandomTensor(DT_FLOAT, p.x.shape(), 1e4 - 1.7, 1e4 + 1.7, 9);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).RunOnThreads(2));
+    Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
+        .Check(outputs, DT_FLOAT, 3e-6);
+  }
+}
+
+TEST(BatchNormGrad, IsLinearInTheGradient) {
+  for (const bool training : {true, false}) {
+    const Options options = {"FusedBatchNormGradV3", "NHWC", training};
+    const ImageSizes sizes = {4, 1, 9, 8, 6};
+    const Problem p(options, sizes);
+    const Problem q(options, sizes, DT_FLOAT, -2, 3, 77);
+    Tensor both(DT_FLOAT, p.dy.shape());
+    Tensor twice(DT_FLOAT, p.dy.shape());
+    for (int64_t i = 0; i < both.NumElements(); ++i) {
+      both.flat<float>()(i) = p.dy.flat<float>()(i) - 3 * q.dy.flat<float>()(i);
+      twice.flat<float>()(i) = p.dy.flat<float>()(i) * 2;
+    }
+    const auto run = [&](const Tensor& dy) {
+      return Grad(options, dy, p.x, p.scale, p.mean, p.variance).Run();
+    };
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_p, run(p.dy));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_q, run(q.dy));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_both, run(both));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_twice, run(twice));
+    for (int o = 0; o < 3; ++o) {
+      for (int64_t i = 0; i < of_p[o].NumElements(); ++i) {
+        const float a = of_p[o].flat<float>()(i);
+        EXPECT_NEAR(of_both[o].flat<float>()(i), a - 3 * of_q[o].flat<float>()(i),
+                    o == 0 ? 2e-6 : 1e-4);
+        // Powers of two change no rounding.
+        EXPECT_EQ(of_twice[o].flat<float>()(i), 2 * a);
+      }
+    }
+  }
+}
+
+TEST(BatchNormGrad, OneElementHasNoGradient) {
+  const Options options;
+  const Tensor x = AsTensor<float>({5, -7}, {1, 1, 1, 2});
+  const Tensor zero = AsTensor<float>({0, 0});
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      Grad(options, x, x, AsTensor<float>({1, 2}), AsTensor<float>({5, -7}), zero).Run());
+  ExpectClose(outputs[0], AsTensor<float>({0, 0}, {1, 1, 1, 2}), 0, 0);
+  ExpectClose(outputs[1], zero, 0, 0);
+  ExpectTensorEqual(outputs[2], AsTensor<float>({5, -7}));
+}
+
+TEST(BatchNormGrad, OneNaNOrInfinityIsItsChannelsAlone) {
+  const ImageSizes sizes = {2, 1, 5, 5, 3};
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    for (const float bad : {kNaN, kInfinity}) {
+      SCOPED_TRACE(absl::StrCat(format, bad));
+      const Options options = {"FusedBatchNormGradV3", format};
+      const Problem p(options, sizes);
+      Tensor dy = *p.dy.DeepCopy();
+      dy.flat<float>()(format == "NHWC" ? 34 : 36) = bad;
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                           Grad(options, dy, p.x, p.scale, p.mean, p.variance).Run());
+      ExpectTensorEqual(outputs[2].Slice(1, 2), AsTensor<float>({bad}));
+      for (int64_t i = 0; i < dy.NumElements(); ++i) {
+        EXPECT_EQ(std::isfinite(outputs[0].flat<float>()(i)), ChannelOf(sizes, format, i) != 1);
+      }
+    }
+  }
+}
+
+TEST(BatchNormGrad, InputsMayBeOneTensor) {
+  const ImageSizes sizes = {2, 1, 5, 5, 3};
+  const Options options;
+  const Problem p(options, sizes);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                       Grad(options, p.x, p.x, p.scale, p.mean, p.variance).Run());
+  Reference(options, sizes, p.x, p.x, p.scale, p.mean, p.variance).Check(outputs, DT_FLOAT, 1e-6);
+  ASSERT_OK(Grad(options, p.x, p.x, p.scale, p.scale, p.scale).Run());
+}
+
+// ---- Nothing to do ----
+
+TEST(BatchNormGrad, EmptyBatchHasNoGradient) {
+  for (const bool training : {true, false}) {
+    for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
+      const Tensor x(DT_FLOAT, shape);
+      const Tensor two = AsTensor<float>({1, 2});
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          Grad({"FusedBatchNormGradV3", "NHWC", training}, x, x, two, two, two).Run());
+      ExpectTensorEqual(outputs[0], x);
+      ExpectTensorEqual(outputs[1], AsTensor<float>({0, 0}));
+      ExpectTensorEqual(outputs[2], AsTensor<float>({0, 0}));
+      ExpectTensorEqual(outputs[3], Empty());
+      ExpectTensorEqual(outputs[4], Empty());
+    }
+  }
+}
+
+TEST(BatchNormGrad, NoChannelsHaveNothing) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> outputs,
+        Grad({"FusedBatchNormGradV2", format}, x, x, Empty(), Empty(), Empty()).Run());
+    ExpectTensorEqual(outputs[0], x);
+    for (int i = 1; i < 5; ++i) ExpectTensorEqual(outputs[i], Empty());
+  }
+}
+
+TEST(BatchNormGrad, InfersShapesFromBothInputs) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<PartialTensorShape> shapes,
+                       OpTester("FusedBatchNormGradV2")
+                           .UnknownInput(DT_FLOAT, {-1, 3, 5, -1})
+                           .UnknownInput(DT_FLOAT, {2, -1, -1, -1})
+                           .UnknownInput(DT_FLOAT)
+                           .UnknownInput(DT_FLOAT, {4})
+                           .UnknownInput(DT_FLOAT)
+                           .InferShapes());
+  EXPECT_EQ(shapes[0].DebugString(), "[2,3,5,4]");
+  EXPECT_EQ(shapes[1].DebugString(), "[4]");
+  EXPECT_EQ(shapes[2].DebugString(), "[4]");
+  EXPECT_EQ(shapes[3].DebugString(), "[0]");
+  EXPECT_EQ(shapes[4].DebugString(), "[0]");
+}
+
+// ---- The same bits everywhere ----
+
+TEST(BatchNormGrad, HasTheSameBitsOnAllThreadsAndTargets) {
+  std::mt19937 random(6);
+  for (int round = 0; round < 24; ++round) {
+    const int64_t channels = 1 + random() % (round % 4 == 0 ? 1500 : 70);
+    const int64_t batch = 1 + random() % 9;
+    const int64_t area = (round % 12 == 1 ? 500000 : 20000) / (channels * batch) + 1;
+    const int64_t height = 1 + random() % static_cast<int64_t>(std::sqrt(area) + 1);
+    const ImageSizes sizes = {batch, 1, height, area / height + 1, channels};
+    const std::string format = round % 2 == 0 ? "NHWC" : "NCHW";
+    const DataType dtype = round % 3 == 0 ? DT_FLOAT : round % 3 == 1 ? DT_HALF : DT_BFLOAT16;
+    SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, DataTypeString(dtype)));
+    for (const bool training : {true, false}) {
+      const Options options = {"FusedBatchNormGradV3", format, training};
+      Problem p(options, sizes, dtype, -3, 30, round);
+      if (dtype != DT_HALF) {
+        p.dy = CancellingTensor(
+            dtype, p.x.shape(), channels, [&](int64_t i) { return ChannelOf(sizes, format, i); },
+            round);
+      }
+      OpTester tester = p.Tester(options);
+      ExpectSameBitsEverywhere(tester);
+    }
+  }
+}
+
+// ---- Errors ----
+
+struct ErrorCase {
+  const char* what;
+  OpTester tester;
+  const char* error;
+};
+
+void ExpectErrors(std::vector<ErrorCase> cases) {
+  for (ErrorCase& c : cases) {
+    SCOPED_TRACE(c.what);
+    EXPECT_THAT(c.tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+    EXPECT_THAT(c.tester.InferShapes(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+  }
+}
+
+TEST(BatchNormGrad, RejectsBadShapes) {
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 3, 5, 4});
+  const Tensor x5 = RandomTensor(DT_FLOAT, {2, 3, 5, 6, 4});
+  const Tensor four = Iota<float>({4});
+  const Tensor three = Iota<float>({3});
+  const Options v1 = {"FusedBatchNormGrad"};
+  const Options v2 = {"FusedBatchNormGradV2", "NCHW"};
+  const Options v3 = {"FusedBatchNormGradV3", "NCDHW"};
+  ExpectErrors({
+      {"rank 2",
+       Grad(v1, RandomTensor(DT_FLOAT, {2, 4}), RandomTensor(DT_FLOAT, {2, 4}), four, four, four),
+       "x has shape [2,4], expected rank 4 (NHWC)"},
+      {"rank 5", Grad(v2, x5, x5, three, three, three), "expected rank 4 (NCHW)"},
+      {"rank 4", Grad(v3, x, x, three, three, three),
+       "x has shape [2,3,5,4], expected rank 5 (NCDHW)"},
+      {"dy", Grad(v1, RandomTensor(DT_FLOAT, {2, 3, 5, 3}), x, four, four, four),
+       "y_backprop has shape [2,3,5,3], expected [2,3,5,4] (the same shape as x)"},
+      {"dy of rank 1", Grad(v1, four, x, four, four, four), "y_backprop has shape [4]"},
+      {"scale", Grad(v1, x, x, three, four, four),
+       "scale has shape [3], expected [4] (the channels of x [2,3,5,4], NHWC)"},
+      {"mean", Grad(v1, x, x, four, AsScalar<float>(1), four),
+       "reserve_space_1 has shape [], expected [4]"},
+      {"variance", Grad(v2, x, x, three, three, four),
+       "reserve_space_2 has shape [4], expected [3] (the channels of x [2,3,5,4], NCHW)"},
+      {"matrix", Grad(v1, x, x, four, four, RandomTensor(DT_FLOAT, {4, 1})),
+       "reserve_space_2 has shape [4,1], expected [4]"},
+  });
+}
+
+TEST(BatchNormGrad, RejectsTheInputOfAnAdvisory) {
+  const Tensor ones = AsTensor<float>({1, 1});
+  ExpectErrors({
+      {"CVE-2021-41223",
+       Grad({"FusedBatchNormGrad", "NCHW", true, 1}, Iota<float>({1, 1, 3, 3}),
+            Iota<float>({1, 1, 1, 2}), ones, ones, AsTensor<float>({1, 1, 1})),
+       "y_backprop has shape [1,1,3,3], expected [1,1,1,2] (the same shape as x)"},
+      {"its vectors",
+       Grad({"FusedBatchNormGrad", "NCHW", true, 1}, Iota<float>({1, 1, 1, 2}),
+            Iota<float>({1, 1, 1, 2}), ones, ones, AsTensor<float>({1, 1, 1})),
+       "scale has shape [2], expected [1] (the channels of x [1,1,1,2], NCHW)"},
+  });
+}
+
+TEST(BatchNormGrad, RejectsBadAttributes) {
+  const Options options;
+  const Problem p(options, {1, 1, 2, 2, 1});
+  for (const float epsilon : {-1.0f, kNaN, kInfinity}) {
+    OpTester tester = p.Tester({"FusedBatchNormGradV3", "NHWC", true, epsilon});
+    const auto error =
+        StatusIs(kInvalidArgument, HasSubstr("expected a finite number that is not negative"));
+    EXPECT_THAT(tester.MakeKernel(), error);
+    EXPECT_THAT(tester.InferShapes(), error);
+  }
+  EXPECT_THAT(p.Tester({"FusedBatchNormGradV3", "NHW"}).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("data_format")));
+  EXPECT_THAT(p.Tester({"FusedBatchNormGrad", "NCDHW"}).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("data_format")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,180 @@
+// What holds for every op of the library, and which ops there are.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/ops/register.h"
+#include "gradflow/proto/attr_value.pb.h"
+#include "gradflow/proto/node_def.pb.h"
+#include "gradflow/proto/op_def.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  EXPECT_TRUE(file) << path;
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// TensorFlow's signatures by the name of the op.
+std::map<std::string, std::string> ReferenceSignatures() {
+  std::map<std::string, std::string> signatures;
+  const std::string text =
+      ReadFile(std::filesystem::path(GRADFLOW_TEST_DATA_DIR) / "op_signatures.txt");
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripAsciiWhitespace(line);
+    const size_t name_end = line.find('(');
+    if (line.empty() || line[0] == '#' || name_end == absl::string_view::npos) continue;
+    signatures.emplace(line.substr(0, name_end), line);
+  }
+  return signatures;
+}
+
+std::vector<const OpRegistration*> AllOps() { return GlobalRegistry().Ops(); }
+
+TEST(StandardOps, RegisterWithoutAFault) {
+  EXPECT_OK(GlobalRegistry().status());
+  Registry registry;
+  RegisterStandardOps(registry);
+  EXPECT_OK(registry.status());
+  EXPECT_EQ(registry.Ops().size(), AllOps().size());
+}
+
+TEST(StandardOps, RegisteringTwiceIsAFault) {
+  Registry registry;
+  RegisterStandardOps(registry);
+  RegisterStandardOps(registry);
+  EXPECT_THAT(registry.status(),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("already registered")));
+}
+
+TEST(StandardOps, HaveTheSignaturesOfTensorFlow) {
+  const std::map<std::string, std::string> reference = ReferenceSignatures();
+  ASSERT_GT(reference.size(), 200);
+  for (const OpRegistration* op : AllOps()) {
+    const auto expected = reference.find(op->def().name());
+    if (expected == reference.end()) {
+      ADD_FAILURE() << op->def().name() << " is not in op_signatures.txt";
+      continue;
+    }
+    EXPECT_EQ(OpDefSignature(op->def()), expected->second);
+  }
+}
+
+TEST(StandardOps, AreDocumented) {
+  for (const OpRegistration* op : AllOps()) {
+    const OpDef& def = op->def();
+    SCOPED_TRACE(def.name());
+    EXPECT_NE(def.summary(), "");
+    const auto expect_described = [](const auto& items) {
+      for (const auto& item : items) EXPECT_NE(item.description(), "") << item.name();
+    };
+    expect_described(def.input_arg());
+    expect_described(def.output_arg());
+    expect_described(def.attr());
+  }
+}
+
+TEST(StandardOps, HaveShapeFunctions) {
+  for (const OpRegistration* op : AllOps()) {
+    EXPECT_NE(op->shape_fn(), nullptr) << op->def().name();
+  }
+}
+
+// A node of the op all of whose type attributes are `dtype` as far as they allow it, and otherwise
+// the first type they allow.
+NodeDef NodeOfType(const OpDef& def, DataType dtype) {
+  NodeDef node;
+  node.set_name("node");
+  node.set_op(def.name());
+  for (const OpDef::AttrDef& attr : def.attr()) {
+    DataType type = dtype;
+    if (const auto& allowed = attr.allowed_values().list().type(); !allowed.empty()) {
+      if (std::find(allowed.begin(), allowed.end(), dtype) == allowed.end()) {
+        type = static_cast<DataType>(allowed[0]);
+      }
+    }
+    if (attr.type() == "type") AddNodeAttr(attr.name(), type, &node);
+    if (attr.type() == "list(type)") AddNodeAttr(attr.name(), DataTypeVector{type}, &node);
+  }
+  AddDefaultsToNodeDef(def, &node);
+  return node;
+}
+
+TEST(StandardOps, HaveKernels) {
+  for (const OpRegistration* op : AllOps()) {
+    SCOPED_TRACE(op->def().name());
+    int kernels = 0;
+    for (const DataType dtype : AllDataTypes()) {
+      if (GlobalRegistry().FindKernel(NodeOfType(op->def(), dtype)).ok()) ++kernels;
+    }
+    EXPECT_GT(kernels, 0);
+  }
+}
+
+// The name stands in quotes in the test of its family, where tests name the op that they run.
+TEST(StandardOps, HaveTests) {
+  std::string tests;
+  const auto folder = std::filesystem::path(GRADFLOW_TEST_DATA_DIR).parent_path() / "ops";
+  const auto self = std::filesystem::path(__FILE__).filename();
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    const std::string name = entry.path().filename().string();
+    if (absl::EndsWith(name, "_test.cc") && name != self && name != "wrappers_test.cc") {
+      tests += ReadFile(entry.path());
+    }
+  }
+  for (const OpRegistration* op : AllOps()) {
+    EXPECT_NE(tests.find(absl::StrCat("\"", op->def().name(), "\"")), std::string::npos)
+        << op->def().name() << " has no test in tests/ops";
+  }
+}
+
+TEST(StandardOps, AreAllThere) {
+  for (const char* name :
+       {// Fake quantisation.
+        "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
+        "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",
+        "FakeQuantWithMinMaxVarsPerChannelGradient",
+        // Batch normalisation.
+        "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNormGrad",
+        "FusedBatchNormGradV2", "FusedBatchNormGradV3",
+        // Sources, identity, shape.
+        "NoOp", "Const", "Placeholder", "PlaceholderWithDefault", "Identity", "IdentityN",
+        "StopGradient", "PreventGradient", "CheckNumerics", "Shape", "ShapeN", "Size", "Rank",
+        "Reshape", "ExpandDims", "Squeeze", "ZerosLike", "OnesLike", "Fill", "Cast", "Range",
+        // Arrays.
+        "Pack", "Unpack", "ConcatV2", "Split", "Slice", "StridedSlice", "GatherV2", "Transpose",
+        "Tile", "BroadcastTo",
+        // Arithmetic.
+        "Add", "AddV2", "AddN", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "Neg", "Abs",
+        "Square", "SquaredDifference", "Sqrt", "Rsqrt", "Exp", "Log", "Tanh", "Sigmoid", "Relu",
+        "Equal", "Less", "Greater", "GreaterEqual", "LogicalAnd", "SelectV2", "Sum", "Mean", "Max",
+        "Min", "MatMul"}) {
+    EXPECT_OK(GlobalRegistry().LookUpOp(name));
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

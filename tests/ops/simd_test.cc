@@ -1,0 +1,132 @@
+#include "gradflow/ops/simd.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gradflow/ops/plane_blocks.h"
+#include "gradflow/ops/row_blocks.h"
+
+namespace gradflow {
+namespace {
+
+TEST(Simd, AlwaysHasAScalarTarget) {
+  ASSERT_FALSE(SimdTargets().empty());
+  EXPECT_EQ(SimdTargets().back(), "scalar");
+}
+
+TEST(Simd, UsesTheTargetThatIsSet) {
+  for (const std::string& target : SimdTargets()) {
+    EXPECT_TRUE(SetSimdTarget(target));
+    EXPECT_EQ(CurrentSimdTarget(), target);
+  }
+  EXPECT_FALSE(SetSimdTarget("sse9"));
+  EXPECT_EQ(CurrentSimdTarget(), "scalar");
+  EXPECT_TRUE(SetSimdTarget(""));
+}
+
+TEST(Simd, ObeysTheEnvironment) {
+  const char* before = std::getenv("GRADFLOW_SIMD");
+  const std::string saved = before == nullptr ? "" : before;
+  setenv("GRADFLOW_SIMD", "scalar", 1);
+  EXPECT_TRUE(SetSimdTarget(""));
+  EXPECT_EQ(CurrentSimdTarget(), "scalar");
+  // What does not exist is ignored.
+  setenv("GRADFLOW_SIMD", "sse9", 1);
+  EXPECT_TRUE(SetSimdTarget(""));
+  EXPECT_EQ(CurrentSimdTarget(), SimdTargets().front());
+  setenv("GRADFLOW_SIMD", saved.c_str(), 1);
+  EXPECT_TRUE(SetSimdTarget(""));
+}
+
+TEST(Simd, AddsLanesAsATree) {
+  double lanes[kSumLanes];
+  double sum = 0;
+  for (int i = 0; i < kSumLanes; ++i) sum += lanes[i] = i * i;
+  EXPECT_EQ(SumOfLanes(lanes), sum);
+}
+
+TEST(RowBlocks, ReachEveryElementOnceAndCountThem) {
+  const int64_t shapes[][2] = {{1, 1},    {1, 7},    {2, 3},     {255, 1},   {257, 1},
+                               {1000, 3}, {70, 64},  {33, 256},  {3, 1025},  {600, 512},
+                               {5, 1500}, {5, 1025}, {90001, 5}, {1, 40000}, {700, 700}};
+  for (const auto& shape : shapes) {
+    const int64_t rows = shape[0];
+    const int64_t channels = shape[1];
+    SCOPED_TRACE(::testing::Message() << rows << " x " << channels);
+    const RowBlocks blocks(rows, channels);
+    EXPECT_EQ(blocks.width(), channels * blocks.repeats());
+    std::vector<int> visits(rows * channels);
+    std::vector<double> counts(blocks.num_blocks() * blocks.width());
+    std::atomic<int64_t> strays{0};
+    blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
+      EXPECT_LE(tile.columns, RowBlocks::kMaxColumns);
+      const auto visit = [&](int64_t offset, int64_t n) {
+        for (int64_t j = 0; j < n; ++j) {
+          ++visits[offset + j];
+          strays += (offset + j) % channels != (tile.column + j) % channels;
+          ++counts[tile.block * blocks.width() + tile.column + j];
+        }
+      };
+      for (int64_t r = 0; r < tile.rows; ++r) {
+        visit(tile.offset + r * blocks.width(), tile.columns);
+      }
+      visit(tile.rest_offset, tile.rest_columns);
+    });
+    EXPECT_EQ(strays, 0);
+    EXPECT_EQ(std::count(visits.begin(), visits.end(), 1), rows * channels);
+    for (int64_t b = 0; b < blocks.num_blocks(); ++b) {
+      for (int64_t j = 0; j < blocks.width(); ++j) {
+        ASSERT_EQ(blocks.RowsInBlocks(b, b + 1, j), counts[b * blocks.width() + j]);
+      }
+    }
+    blocks.AddUp(counts.data(), 1);
+    for (int64_t c = 0; c < channels; ++c) ASSERT_EQ(counts[c], rows);
+  }
+}
+
+TEST(PlaneBlocks, ReachEveryElementOnceAndCountThem) {
+  const int64_t shapes[][3] = {{1, 1, 1},     {2, 3, 4},      {1, 2, 200000}, {3, 2, 65536},
+                               {2, 1, 65537}, {300, 20, 400}, {5, 17, 49},    {1, 100, 2}};
+  for (const auto& shape : shapes) {
+    const int64_t batch = shape[0];
+    const int64_t channels = shape[1];
+    const int64_t spatial = shape[2];
+    SCOPED_TRACE(::testing::Message() << batch << " x " << channels << " x " << spatial);
+    const PlaneBlocks blocks(batch, channels, spatial);
+    std::vector<int> first(batch * channels * spatial);
+    std::vector<int> second(first.size());
+    std::vector<int> between(channels);
+    std::atomic<int64_t> strays{0};
+    const auto visit = [&](std::vector<int>& visits, int64_t channel, int64_t block) {
+      int64_t count = 0;
+      blocks.ForEachRun(channel, block, [&](int64_t offset, int64_t n) {
+        count += n;
+        for (int64_t i = 0; i < n; ++i) {
+          strays += (offset + i) / spatial % channels != channel;
+          ++visits[offset + i];
+        }
+      });
+      EXPECT_EQ(count, blocks.Count(block));
+    };
+    blocks.InTwoPasses([&](int64_t channel, int64_t block) { visit(first, channel, block); },
+                       [&](int64_t channel) { ++between[channel]; },
+                       [&](int64_t channel, int64_t block) {
+                         EXPECT_EQ(between[channel], 1);
+                         visit(second, channel, block);
+                       });
+    EXPECT_EQ(strays, 0);
+    EXPECT_EQ(std::count(first.begin(), first.end(), 1), batch * channels * spatial);
+    EXPECT_EQ(second, first);
+    EXPECT_THAT(between, ::testing::Each(1));
+  }
+}
+
+}  // namespace
+}  // namespace gradflow
