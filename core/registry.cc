@@ -191,7 +191,8 @@ absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
                                                     "', which is no type attribute of the op"));
     }
   }
-  tables_->kernels[kernel.op].push_back(std::make_unique<KernelRegistration>(std::move(kernel)));
+  auto& kernels = tables_->kernels[kernel.op];
+  kernels.push_back(std::make_unique<KernelRegistration>(std::move(kernel)));
   return absl::OkStatus();
 }
 

@@ -27,7 +27,6 @@ using ::gradflow::testing::ToyAttrs;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyMeetings;
 using ::gradflow::testing::ToyRegistry;
-using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;

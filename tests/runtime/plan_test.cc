@@ -25,7 +25,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-using ::testing::UnorderedElementsAre;
 
 class PlanTest : public ::testing::Test {
  protected:
