@@ -75,8 +75,9 @@ std::string DescribeKernels(const std::vector<std::unique_ptr<KernelRegistration
       merged.push_back(*kernel);
     } else {
       DataTypeVector& types = same->type_constraints[0].second;
-      const DataTypeVector& more = kernel->type_constraints[0].second;
-      types.insert(types.end(), more.begin(), more.end());
+      for (const DataType dtype : kernel->type_constraints[0].second) {
+        if (std::find(types.begin(), types.end(), dtype) == types.end()) types.push_back(dtype);
+      }
     }
   }
   return absl::StrJoin(merged, ", ", [](std::string* text, const KernelRegistration& kernel) {

@@ -153,6 +153,11 @@ TEST_F(GradflowTest, FailedRunLeavesNoFile) {
   ExpectFailure(Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch",
                           "y=" + File("no_folder") + "/y.npy"}),
                 "NOT_FOUND", HasSubstr("no_folder"));
+  // Nor does it leave the files that could be written, or print the rest.
+  ExpectFailure(Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch", "y=" + out,
+                          "--fetch", "x=" + File("no_folder") + "/x.npy", "--fetch", "grad"}),
+                "NOT_FOUND", HasSubstr("no_folder"));
+  EXPECT_FALSE(FileExists(out));
 }
 
 TEST_F(GradflowTest, WrongUsageShowsTheUsage) {
@@ -208,11 +213,16 @@ TEST_F(GradflowTest, InspectListsOpsInputsAndOutputs) {
 
 TEST_F(GradflowTest, InspectSaysWhatIsMissing) {
   WriteFile(File("alien.pbtxt"),
-            "node { name: 'a' op: 'Mull' } node { name: 'b' op: 'Convolve3000' }");
+            "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_HALF } } }"
+            "node { name: 'a' op: 'Mull' input: 'x' } node { name: 'b' op: 'Convolve3000' }"
+            "node { name: 'c' op: 'Escape\\033[31m' input: 'a:0' }");
   const ProcessResult result = Gradflow({"inspect", File("alien.pbtxt")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("nodes: 2\n"), HasSubstr("cannot run:"),
-                                HasSubstr("did you mean 'Mul'"), HasSubstr("Convolve3000")));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("nodes: 4\n"), HasSubstr("cannot run:"),
+                                HasSubstr("inputs:\n  x  half <unknown>\n"),
+                                HasSubstr("outputs:\n  b  (Convolve3000)\n  c  (Escape"),
+                                Not(HasSubstr("\033")), HasSubstr("did you mean 'Mul'"),
+                                HasSubstr("Convolve3000")));
 }
 
 TEST_F(GradflowTest, ConvertsBothWaysWithoutLoss) {
