@@ -194,47 +194,40 @@ class BatchNorm final : public OpKernel {
     for (float* values : {table.center, table.center_rest, table.factor, table.offset}) {
       blocks.Repeat(values);
     }
-    blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
-      const int64_t j = tile.column;
-      const BatchNormCoefficients coefficients = {table.center + j, table.center_rest + j,
-                                                  table.factor + j, table.offset + j};
-      const auto run = [&](int64_t offset, const BatchNormRows& rows) {
-        BatchNormRowsForward(type, ElementAt(in, type, offset), ElementAt(out, type, offset), rows,
-                             coefficients);
-      };
-      run(tile.offset, {tile.rows, width, tile.columns});
-      if (tile.rest_columns > 0) run(tile.rest_offset, {1, width, tile.rest_columns});
-    });
+    const BatchNormCoefficients coefficients = {table.center, table.center_rest, table.factor,
+                                                table.offset};
+    const bool stream =
+        StreamsTo(out, out == in, y->TotalBytes(), ElementBytes(type, blocks.width()));
+    ForEachRows(x.NumElements(), width, /*backwards=*/!stream,
+                [&](int64_t offset, const BatchNormRows& rows) {
+                  BatchNormRowsForward(type, ElementAt(in, type, offset),
+                                       ElementAt(out, type, offset), rows, coefficients, stream);
+                });
   }
 
-  void ComputePlanes(const PlaneBlocks& planes, const Tensor& x, const BatchNormLayout& layout,
+  void ComputePlanes(const PlaneBlocks& blocks, const Tensor& x, const BatchNormLayout& layout,
                      double* moments, const ChannelTable& table, Tensor* y) const {
     const ElementType type = ElementTypeOf(x.dtype());
     const void* const in = x.raw_data();
     void* const out = y->raw_data();
-    const auto normalise = [&](int64_t c, int64_t block) {
-      const BatchNormCoefficients coefficients = {table.center + c, table.center_rest + c,
-                                                  table.factor + c, table.offset + c};
-      planes.ForEachRun(c, block, [&](int64_t offset, int64_t n) {
-        BatchNormRunForward(type, ElementAt(in, type, offset), ElementAt(out, type, offset), n,
-                            coefficients);
-      });
+    const BatchNormCoefficients coefficients = {table.center, table.center_rest, table.factor,
+                                                table.offset};
+    const bool stream =
+        StreamsTo(out, out == in, y->TotalBytes(), ElementBytes(type, layout.spatial));
+    const auto normalise = [&](const PlaneBlocks::Tile& tile) {
+      BatchNormPlanesForward(type, ElementAt(in, type, tile.offset),
+                             ElementAt(out, type, tile.offset), tile.planes,
+                             coefficients.At(tile.channel), stream);
     };
     if (!attrs_.is_training) {
       for (int64_t c = 0; c < layout.channels; ++c) SetCoefficients(table, c);
-      planes.ForEachBlock(normalise);
+      blocks.ForEachTile(normalise);
       return;
     }
-    const int64_t num_blocks = planes.num_blocks();
-    planes.InTwoPasses(
-        [&](int64_t c, int64_t block) {
-          const Moments result = MomentsOfBlock(planes, type, in, c, block);
-          double* const slot = moments + (c * num_blocks + block) * 2;
-          slot[0] = result.mean;
-          slot[1] = result.squares;
-        },
+    blocks.InTwoPasses(
+        [&](const PlaneBlocks::Tile& tile) { MomentsOfPlanes(blocks, type, in, tile, moments); },
         [&](int64_t c) {
-          const Moments all = CombineBlocksOfChannel(planes, moments + c * num_blocks * 2);
+          const Moments all = CombineBlocksOfChannel(blocks, moments + c * blocks.num_blocks() * 2);
           table.mean[c] = all.mean;
           table.variance[c] = all.squares / static_cast<double>(layout.count());
           SetCoefficients(table, c);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/input_checks.h"
 
@@ -65,6 +66,24 @@ BatchNormLayout MakeBatchNormLayout(const BatchNormAttrs& attrs, const TensorSha
   // With planes of one element, both formats are the same.
   layout.in_rows = attrs.channels_last || layout.spatial == 1;
   return layout;
+}
+
+void ForEachRows(int64_t size, int64_t width, bool backwards,
+                 absl::FunctionRef<void(int64_t offset, const BatchNormRows& rows)> fn) {
+  // A task is worth its cost from here on.
+  constexpr int64_t kTaskElements = 32 * 1024;
+  const int64_t rows = size / width;
+  const int64_t rest = size % width;
+  const int64_t rows_per_task = std::max<int64_t>(1, kTaskElements / width);
+  const int64_t tasks = NumBlocks(rows, rows_per_task);
+  ParallelFor(tasks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t task = backwards ? tasks - 1 - i : i;
+      const int64_t first = task * rows_per_task;
+      fn(first * width, {std::min(rows_per_task, rows - first), width, width});
+      if (task == tasks - 1 && rest > 0) fn(rows * width, {1, width, rest});
+    }
+  });
 }
 
 ElementType ElementTypeOf(DataType dtype) {

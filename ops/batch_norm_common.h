@@ -16,6 +16,7 @@
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
+#include "gradflow/ops/batch_norm_simd.h"
 #include "gradflow/ops/simd.h"
 
 namespace gradflow {
@@ -66,15 +67,25 @@ struct BatchNormLayout {
 // REQUIRES: x is of rank attrs.rank
 BatchNormLayout MakeBatchNormLayout(const BatchNormAttrs& attrs, const TensorShape& x);
 
+// Calls fn for some rows at a time of `size` elements in rows of `width` (the last of which may be
+// shorter), concurrently. With `backwards` it begins with the last rows: those that were read last
+// by an earlier loop are the most likely to be in a cache still.
+void ForEachRows(int64_t size, int64_t width, bool backwards,
+                 absl::FunctionRef<void(int64_t offset, const BatchNormRows& rows)> fn);
+
 // ---- Elements ----
 
 // REQUIRES: float, half or bfloat16
 ElementType ElementTypeOf(DataType dtype);
+// Bytes of `count` elements.
+inline int64_t ElementBytes(ElementType type, int64_t count) {
+  return count * (type == ElementType::kFloat ? 4 : 2);
+}
 inline const void* ElementAt(const void* base, ElementType type, int64_t i) {
-  return static_cast<const char*>(base) + i * (type == ElementType::kFloat ? 4 : 2);
+  return static_cast<const char*>(base) + ElementBytes(type, i);
 }
 inline void* ElementAt(void* base, ElementType type, int64_t i) {
-  return static_cast<char*>(base) + i * (type == ElementType::kFloat ? 4 : 2);
+  return static_cast<char*>(base) + ElementBytes(type, i);
 }
 void ElementsToFloats(ElementType type, const void* elements, int64_t n, float* floats);
 

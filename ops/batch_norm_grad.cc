@@ -176,6 +176,20 @@ class BatchNormGrad final : public OpKernel {
     void* DxAt(int64_t i) const { return ElementAt(dx, type, i); }
   };
 
+  // Whether to stream dx, where runs of that many elements are stored.
+  static bool Streams(const Run& run, int64_t length) {
+    const int64_t size = run.layout.count() * run.layout.channels;
+    return StreamsTo(run.dx, run.dx == run.dy || run.dx == run.x, ElementBytes(run.type, size),
+                     ElementBytes(run.type, length));
+  }
+
+  // Takes the mean of x off the sum of channel c's dy * x. With that in double, what is left is as
+  // good as a sum of dy * (x - mean), as long as floats can tell the elements from their mean.
+  static void Center(const Run& run, int64_t c) {
+    const ChannelTable& t = run.table;
+    t.sum_product[c] -= static_cast<double>(t.mean[c]) * t.sum_dy[c];
+  }
+
   // Of channel c, from its scale and, in training, its sums.
   void SetCoefficients(const Run& run, int64_t c) const {
     const ChannelTable& t = run.table;
@@ -190,89 +204,89 @@ class BatchNormGrad final : public OpKernel {
   void ComputeRows(const RowBlocks& blocks, const Run& run) const {
     const ChannelTable& table = run.table;
     const int64_t width = blocks.width();
+    const int64_t channels = run.layout.channels;
+    const bool stream = Streams(run, width);
     if (!attrs_.is_training) {
-      for (int64_t c = 0; c < run.layout.channels; ++c) SetCoefficients(run, c);
+      for (int64_t c = 0; c < channels; ++c) SetCoefficients(run, c);
       blocks.Repeat(table.factor);
     }
-    blocks.Repeat(table.mean);
     blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
-      const int64_t j = tile.column;
-      double* const sum_dy = run.block_sums + tile.block * 2 * width + j;
+      double* const sum_dy = run.block_sums + tile.block * 2 * width + tile.column;
       double* const sum_product = sum_dy + width;
       std::fill_n(sum_dy, tile.columns, 0.0);
       std::fill_n(sum_product, tile.columns, 0.0);
       const auto add = [&](int64_t offset, const BatchNormRows& rows) {
         if (attrs_.is_training) {
-          BatchNormGradSumsOfRows(run.type, run.DyAt(offset), run.XAt(offset), rows, table.mean + j,
-                                  sum_dy, sum_product);
+          BatchNormGradSumsOfRows(run.type, run.DyAt(offset), run.XAt(offset), rows, sum_dy,
+                                  sum_product);
         } else {
           BatchNormFrozenGradRows(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset),
-                                  rows, table.mean + j, table.factor + j, sum_dy, sum_product);
+                                  rows, table.factor + tile.column, stream, sum_dy, sum_product);
         }
       };
       add(tile.offset, {tile.rows, width, tile.columns});
       if (tile.rest_columns > 0) add(tile.rest_offset, {1, width, tile.rest_columns});
     });
     blocks.AddUp(run.block_sums, 2);
-    std::copy_n(run.block_sums, run.layout.channels, table.sum_dy);
-    std::copy_n(run.block_sums + width, run.layout.channels, table.sum_product);
+    std::copy_n(run.block_sums, channels, table.sum_dy);
+    std::copy_n(run.block_sums + width, channels, table.sum_product);
+    for (int64_t c = 0; c < channels; ++c) Center(run, c);
     if (!attrs_.is_training) return;
 
-    for (int64_t c = 0; c < run.layout.channels; ++c) SetCoefficients(run, c);
-    for (float* values : {table.mean_dy, table.mean_dy_rest, table.slope, table.factor}) {
+    for (int64_t c = 0; c < channels; ++c) SetCoefficients(run, c);
+    for (float* values :
+         {table.mean, table.mean_dy, table.mean_dy_rest, table.slope, table.factor}) {
       blocks.Repeat(values);
     }
-    blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
-      const auto write = [&](int64_t offset, const BatchNormRows& rows) {
-        BatchNormGradRows(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset), rows,
-                          table.At(tile.column));
-      };
-      write(tile.offset, {tile.rows, width, tile.columns});
-      if (tile.rest_columns > 0) write(tile.rest_offset, {1, width, tile.rest_columns});
-    });
+    ForEachRows(run.layout.count() * channels, width, /*backwards=*/!stream,
+                [&](int64_t offset, const BatchNormRows& rows) {
+                  BatchNormGradRows(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset),
+                                    rows, table.At(0), stream);
+                });
   }
 
-  void ComputePlanes(const PlaneBlocks& planes, const Run& run) const {
+  void ComputePlanes(const PlaneBlocks& blocks, const Run& run) const {
     const ChannelTable& table = run.table;
-    const int64_t num_blocks = planes.num_blocks();
-    const auto add = [&](int64_t c, int64_t block) {
-      double lanes[2 * kSumLanes] = {};
-      planes.ForEachRun(c, block, [&](int64_t offset, int64_t n) {
-        if (attrs_.is_training) {
-          BatchNormGradSumsOfRun(run.type, run.DyAt(offset), run.XAt(offset), n, table.mean[c],
-                                 lanes);
-        } else {
-          BatchNormFrozenGradRun(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset), n,
-                                 table.mean[c], table.factor[c], lanes);
-        }
-      });
-      double* const sums = run.block_sums + (c * num_blocks + block) * 2;
-      sums[0] = SumOfLanes(lanes);
-      sums[1] = SumOfLanes(lanes + kSumLanes);
+    const int64_t num_blocks = blocks.num_blocks();
+    const bool stream = Streams(run, run.layout.spatial);
+    const auto add = [&](const PlaneBlocks::Tile& tile) {
+      const int64_t offset = tile.offset;
+      double lanes[PlaneBlocks::kMaxChannels * 2 * kSumLanes];
+      std::fill_n(lanes, tile.planes.channels * 2 * kSumLanes, 0.0);
+      if (attrs_.is_training) {
+        BatchNormGradSumsOfPlanes(run.type, run.DyAt(offset), run.XAt(offset), tile.planes, lanes);
+      } else {
+        BatchNormFrozenGradPlanes(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset),
+                                  tile.planes, table.factor + tile.channel, stream, lanes);
+      }
+      for (int64_t i = 0; i < tile.planes.channels; ++i) {
+        double* const sums = run.block_sums + ((tile.channel + i) * num_blocks + tile.block) * 2;
+        for (int k = 0; k < 2; ++k) sums[k] = SumOfLanes(lanes + (i * 2 + k) * kSumLanes);
+      }
     };
     const auto add_up = [&](int64_t c) {
       double* const sums = run.block_sums + c * num_blocks * 2;
       AddUpBlocks(sums, num_blocks, 2);
       table.sum_dy[c] = sums[0];
       table.sum_product[c] = sums[1];
+      Center(run, c);
     };
     if (!attrs_.is_training) {
       for (int64_t c = 0; c < run.layout.channels; ++c) SetCoefficients(run, c);
-      planes.ForEachBlock(add);
+      blocks.ForEachTile(add);
       for (int64_t c = 0; c < run.layout.channels; ++c) add_up(c);
       return;
     }
-    planes.InTwoPasses(
+    blocks.InTwoPasses(
         add,
         [&](int64_t c) {
           add_up(c);
           SetCoefficients(run, c);
         },
-        [&](int64_t c, int64_t block) {
-          planes.ForEachRun(c, block, [&](int64_t offset, int64_t n) {
-            BatchNormGradRun(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset), n,
-                             table.At(c));
-          });
+        [&](const PlaneBlocks::Tile& tile) {
+          const int64_t offset = tile.offset;
+          BatchNormGradPlanes(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset),
+                              tile.planes, table.At(tile.channel), stream);
         });
   }
 

@@ -2,62 +2,29 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/batch_norm_grad_simd.cc"
-#include "gradflow/ops/simd-inl.h"
+#include "gradflow/ops/batch_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The mean is subtracted in double: rounding in float could be off to the same side for all
-// elements, which shows where the gradients have a large mean.
-template <class D>
-HWY_INLINE void AddSums(D d, V<D> dy, V<D> x, const Wide<D>& mean, Wide<D>& sum_dy,
-                        Wide<D>& sum_product) {
-  const Wide<D> wide_dy = Wide<D>::Promote(d, dy);
-  sum_dy = sum_dy + wide_dy;
-  sum_product = sum_product + wide_dy * (Wide<D>::Promote(d, x) - mean);
-}
+// Of dy and of dy * x: the mean of x is taken off the sum.
+struct GradSums {
+  struct Nothing {};
 
-// One pass over rows: sums, and for kFrozen the result too.
-template <class Io, bool kFrozen>
-struct SumsOfRows {
-  const typename Io::Element* dy;
-  const typename Io::Element* x;
-  typename Io::Element* dx;
-  const float* mean;
-  const float* factor;
-  double* sum_dy;
-  double* sum_product;
-
-  template <class D>
-  HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
-    const Wide<D> means = Wide<D>::Promote(d, hn::LoadU(d, mean + j));
-    Wide<D> sums = Wide<D>::Load(sum_dy + j);
-    Wide<D> products = Wide<D>::Load(sum_product + j);
-    const V<D> gradient = Io::Load(d, dy + i);
-    AddSums(d, gradient, Io::Load(d, x + i), means, sums, products);
-    if (kFrozen) Io::Store(d, gradient * hn::LoadU(d, factor + j), dx + i);
-    sums.Store(sum_dy + j);
-    products.Store(sum_product + j);
+  template <class DD>
+  HWY_INLINE Nothing Column(DD, int64_t) const {
+    return {};
   }
-};
-
-// The same over a run.
-template <class Io, bool kFrozen>
-struct SumsOfRun {
-  const typename Io::Element* dy;
-  const typename Io::Element* x;
-  typename Io::Element* dx;
-  float mean;
-  float factor;
-
-  template <class D>
-  HWY_INLINE void Run(D d, int64_t i, Wide<D>* sums) const {
-    const V<D> gradient = Io::Load(d, dy + i);
-    AddSums(d, gradient, Io::Load(d, x + i), Wide<D>::Promote(d, hn::Set(d, mean)), sums[0],
-            sums[1]);
-    if (kFrozen) Io::Store(d, gradient * hn::Set(d, factor), dx + i);
+  template <class DD>
+  HWY_INLINE Nothing Channel(DD, int64_t) const {
+    return {};
+  }
+  template <class DD>
+  HWY_INLINE void Add(DD, const V<DD>* dy_and_x, Nothing, V<DD>* sums) const {
+    sums[0] = sums[0] + dy_and_x[0];
+    sums[1] = hn::MulAdd(dy_and_x[0], dy_and_x[1], sums[1]);
   }
 };
 
@@ -69,121 +36,137 @@ struct Backprop {
   V<D> slope;
   V<D> factor;
 
-  HWY_INLINE V<D> operator()(V<D> dy, V<D> x) const {
-    return (dy - mean_dy - ((x - mean) * slope + mean_dy_rest)) * factor;
+  HWY_INLINE V<D> operator()(const V<D>* dy_and_x) const {
+    return (dy_and_x[0] - mean_dy - ((dy_and_x[1] - mean) * slope + mean_dy_rest)) * factor;
   }
 };
 
-template <class Io>
-struct RowsMath {
-  const typename Io::Element* dy;
-  const typename Io::Element* x;
-  typename Io::Element* dx;
+struct BackpropMap {
   BatchNormGradCoefficients c;
 
   template <class D>
-  HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
-    const Backprop<D> backprop = {hn::LoadU(d, c.mean + j), hn::LoadU(d, c.mean_dy + j),
-                                  hn::LoadU(d, c.mean_dy_rest + j), hn::LoadU(d, c.slope + j),
-                                  hn::LoadU(d, c.factor + j)};
-    Io::Store(d, backprop(Io::Load(d, dy + i), Io::Load(d, x + i)), dx + i);
+  HWY_INLINE Backprop<D> Column(D d, int64_t j) const {
+    return {hn::LoadU(d, c.mean + j), hn::LoadU(d, c.mean_dy + j), hn::LoadU(d, c.mean_dy_rest + j),
+            hn::LoadU(d, c.slope + j), hn::LoadU(d, c.factor + j)};
+  }
+  HWY_INLINE Backprop<Full> Channel(int64_t i) const {
+    const Full d;
+    return {hn::Set(d, c.mean[i]), hn::Set(d, c.mean_dy[i]), hn::Set(d, c.mean_dy_rest[i]),
+            hn::Set(d, c.slope[i]), hn::Set(d, c.factor[i])};
   }
 };
 
-template <class Io>
-struct RunMath {
-  const typename Io::Element* dy;
-  const typename Io::Element* x;
-  typename Io::Element* dx;
-  float mean;
-  float mean_dy;
-  float mean_dy_rest;
-  float slope;
-  float factor;
+template <class D>
+struct Scale {
+  V<D> factor;
+
+  HWY_INLINE V<D> operator()(const V<D>* dy) const { return dy[0] * factor; }
+};
+
+struct ScaleMap {
+  const float* factor;
 
   template <class D>
-  HWY_INLINE void Run(D d, int64_t i) const {
-    const Backprop<D> backprop = {hn::Set(d, mean), hn::Set(d, mean_dy), hn::Set(d, mean_dy_rest),
-                                  hn::Set(d, slope), hn::Set(d, factor)};
-    Io::Store(d, backprop(Io::Load(d, dy + i), Io::Load(d, x + i)), dx + i);
+  HWY_INLINE Scale<D> Column(D d, int64_t j) const {
+    return {hn::LoadU(d, factor + j)};
   }
 };
 
 template <class Io>
 HWY_INLINE void SumsOfRowsOf(const void* dy, const void* x, const BatchNormRows& rows,
-                             const float* mean, double* sum_dy, double* sum_product) {
-  ForEachRow(SumsOfRows<Io, false>{Elements<Io>(dy), Elements<Io>(x), nullptr, mean, nullptr,
-                                   sum_dy, sum_product},
-             rows.rows, rows.stride, rows.columns);
+                             double* const* sums) {
+  const typename Io::Element* const in[] = {Elements<Io>(dy), Elements<Io>(x)};
+  SumRows<Io, 2, 2>(GradSums(), in, rows, sums);
 }
 
-template <class Io>
-HWY_INLINE void FrozenRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
-                             const float* mean, const float* factor, double* sum_dy,
-                             double* sum_product) {
-  ForEachRow(SumsOfRows<Io, true>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), mean, factor,
-                                  sum_dy, sum_product},
-             rows.rows, rows.stride, rows.columns);
-}
-
-template <class Io>
+template <class Io, bool kStream>
 HWY_INLINE void GradRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
                            const BatchNormGradCoefficients& c) {
-  ForEachRow(RowsMath<Io>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), c}, rows.rows,
-             rows.stride, rows.columns);
+  const typename Io::Element* const in[] = {Elements<Io>(dy), Elements<Io>(x)};
+  MapRows<Io, 2, kStream>(BackpropMap{c}, in, Elements<Io>(dx), rows);
+  if (kStream) hwy::FlushStream();
+}
+
+template <class Io, bool kStream>
+HWY_INLINE void FrozenRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
+                             const float* factor, double* const* sums) {
+  // A few rows at a time, which are in the first cache when they are scaled.
+  for (int64_t row = 0; row < rows.rows; row += kRowsAtATime) {
+    const BatchNormRows some = {HWY_MIN(rows.rows - row, kRowsAtATime), rows.stride, rows.columns};
+    const int64_t offset = row * rows.stride;
+    const typename Io::Element* const in[] = {Elements<Io>(dy) + offset, Elements<Io>(x) + offset};
+    SumRows<Io, 2, 2>(GradSums(), in, some, sums);
+    MapRows<Io, 1, kStream>(ScaleMap{factor}, in, Elements<Io>(dx) + offset, some);
+  }
+  if (kStream) hwy::FlushStream();
 }
 
 template <class Io>
-HWY_INLINE void SumsOfRunOf(const void* dy, const void* x, int64_t n, float mean, double* lanes) {
-  ForEachSum<2>(SumsOfRun<Io, false>{Elements<Io>(dy), Elements<Io>(x), nullptr, mean, 0}, n,
-                lanes);
+HWY_INLINE void SumsOfPlanesOf(const void* dy, const void* x, const Planes& planes, double* lanes) {
+  ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
+    const typename Io::Element* const in[] = {Elements<Io>(dy) + offset, Elements<Io>(x) + offset};
+    SumRun<Io, 2, 2>(GradSums(), c, in, planes.length, NextRun(planes, c), 0,
+                     lanes + c * 2 * kSumLanes);
+  });
 }
 
-template <class Io>
-HWY_INLINE void FrozenRunOf(const void* dy, const void* x, void* dx, int64_t n, float mean,
-                            float factor, double* lanes) {
-  ForEachSum<2>(
-      SumsOfRun<Io, true>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), mean, factor}, n,
-      lanes);
+template <class Io, bool kStream>
+HWY_INLINE void GradPlanesOf(const void* dy, const void* x, void* dx, const Planes& planes,
+                             const BatchNormGradCoefficients& coefficients) {
+  const BackpropMap map = {coefficients};
+  ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
+    const typename Io::Element* const in[] = {Elements<Io>(dy) + offset, Elements<Io>(x) + offset};
+    MapRun<Io, 2, kStream>(map.Channel(c), in, Elements<Io>(dx) + offset, planes.length);
+  });
+  if (kStream) hwy::FlushStream();
 }
 
-template <class Io>
-HWY_INLINE void GradRunOf(const void* dy, const void* x, void* dx, int64_t n,
-                          const BatchNormGradCoefficients& c) {
-  ForEach(RunMath<Io>{Elements<Io>(dy), Elements<Io>(x), Elements<Io>(dx), *c.mean, *c.mean_dy,
-                      *c.mean_dy_rest, *c.slope, *c.factor},
-          n);
+template <class Io, bool kStream>
+HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Planes& planes,
+                               const float* factor, double* lanes) {
+  // As much of a run at a time as is in the first cache when it is scaled.
+  constexpr int64_t kElements = 2048;
+  ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
+    const Scale<Full> scale = {hn::Set(Full(), factor[c])};
+    for (int64_t i = 0; i < planes.length; i += kElements) {
+      const int64_t n = HWY_MIN(planes.length - i, kElements);
+      const typename Io::Element* const in[] = {Elements<Io>(dy) + offset + i,
+                                                Elements<Io>(x) + offset + i};
+      SumRun<Io, 2, 2>(GradSums(), c, in, n, n, 0, lanes + c * 2 * kSumLanes);
+      MapRun<Io, 1, kStream>(scale, in, Elements<Io>(dx) + offset + i, n);
+    }
+  });
+  if (kStream) hwy::FlushStream();
 }
 
 void RowsSums(ElementType type, const void* dy, const void* x, const BatchNormRows& rows,
-              const float* mean, double* sum_dy, double* sum_product) {
-  GRADFLOW_SIMD_SWITCH(type, SumsOfRowsOf, dy, x, rows, mean, sum_dy, sum_product);
+              double* const* sums) {
+  GRADFLOW_SIMD_SWITCH(type, SumsOfRowsOf, dy, x, rows, sums);
 }
 
 void Rows(ElementType type, const void* dy, const void* x, void* dx, const BatchNormRows& rows,
-          const BatchNormGradCoefficients& coefficients) {
-  GRADFLOW_SIMD_SWITCH(type, GradRowsOf, dy, x, dx, rows, coefficients);
+          const BatchNormGradCoefficients& coefficients, bool stream) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, GradRowsOf, dy, x, dx, rows, coefficients);
 }
 
 void FrozenRows(ElementType type, const void* dy, const void* x, void* dx,
-                const BatchNormRows& rows, const float* mean, const float* factor, double* sum_dy,
-                double* sum_product) {
-  GRADFLOW_SIMD_SWITCH(type, FrozenRowsOf, dy, x, dx, rows, mean, factor, sum_dy, sum_product);
+                const BatchNormRows& rows, const float* factor, bool stream, double* const* sums) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, FrozenRowsOf, dy, x, dx, rows, factor, sums);
 }
 
-void RunSums(ElementType type, const void* dy, const void* x, int64_t n, float mean,
-             double* lanes) {
-  GRADFLOW_SIMD_SWITCH(type, SumsOfRunOf, dy, x, n, mean, lanes);
+void PlanesSums(ElementType type, const void* dy, const void* x, const Planes& planes,
+                double* lanes) {
+  GRADFLOW_SIMD_SWITCH(type, SumsOfPlanesOf, dy, x, planes, lanes);
 }
 
-void Run(ElementType type, const void* dy, const void* x, void* dx, int64_t n,
-         const BatchNormGradCoefficients& coefficients) {
-  GRADFLOW_SIMD_SWITCH(type, GradRunOf, dy, x, dx, n, coefficients);
+void PlanesGrad(ElementType type, const void* dy, const void* x, void* dx, const Planes& planes,
+                const BatchNormGradCoefficients& coefficients, bool stream) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, GradPlanesOf, dy, x, dx, planes, coefficients);
 }
 
-void FrozenRun(ElementType type, const void* dy, const void* x, void* dx, int64_t n, float mean,
-               float factor, double* lanes) {
-  GRADFLOW_SIMD_SWITCH(type, FrozenRunOf, dy, x, dx, n, mean, factor, lanes);
+void FrozenPlanes(ElementType type, const void* dy, const void* x, void* dx, const Planes& planes,
+                  const float* factor, bool stream, double* lanes) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, FrozenPlanesOf, dy, x, dx, planes, factor, lanes);
 }
 
 }  // namespace
@@ -198,43 +181,46 @@ namespace {
 HWY_EXPORT(RowsSums);
 HWY_EXPORT(Rows);
 HWY_EXPORT(FrozenRows);
-HWY_EXPORT(RunSums);
-HWY_EXPORT(Run);
-HWY_EXPORT(FrozenRun);
+HWY_EXPORT(PlanesSums);
+HWY_EXPORT(PlanesGrad);
+HWY_EXPORT(FrozenPlanes);
 
 }  // namespace
 
 void BatchNormGradSumsOfRows(ElementType type, const void* dy, const void* x,
-                             const BatchNormRows& rows, const float* mean, double* sum_dy,
-                             double* sum_product) {
-  GRADFLOW_SIMD_DISPATCH(RowsSums)(type, dy, x, rows, mean, sum_dy, sum_product);
+                             const BatchNormRows& rows, double* sum_dy, double* sum_product) {
+  double* const sums[] = {sum_dy, sum_product};
+  GRADFLOW_SIMD_DISPATCH(RowsSums)(type, dy, x, rows, sums);
 }
 
 void BatchNormGradRows(ElementType type, const void* dy, const void* x, void* dx,
-                       const BatchNormRows& rows, const BatchNormGradCoefficients& coefficients) {
-  GRADFLOW_SIMD_DISPATCH(Rows)(type, dy, x, dx, rows, coefficients);
+                       const BatchNormRows& rows, const BatchNormGradCoefficients& coefficients,
+                       bool stream) {
+  GRADFLOW_SIMD_DISPATCH(Rows)(type, dy, x, dx, rows, coefficients, stream);
 }
 
 void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, void* dx,
-                             const BatchNormRows& rows, const float* mean, const float* factor,
+                             const BatchNormRows& rows, const float* factor, bool stream,
                              double* sum_dy, double* sum_product) {
-  GRADFLOW_SIMD_DISPATCH(FrozenRows)
-  (type, dy, x, dx, rows, mean, factor, sum_dy, sum_product);
+  double* const sums[] = {sum_dy, sum_product};
+  GRADFLOW_SIMD_DISPATCH(FrozenRows)(type, dy, x, dx, rows, factor, stream, sums);
 }
 
-void BatchNormGradSumsOfRun(ElementType type, const void* dy, const void* x, int64_t n, float mean,
-                            double* lanes) {
-  GRADFLOW_SIMD_DISPATCH(RunSums)(type, dy, x, n, mean, lanes);
+void BatchNormGradSumsOfPlanes(ElementType type, const void* dy, const void* x,
+                               const Planes& planes, double* lanes) {
+  GRADFLOW_SIMD_DISPATCH(PlanesSums)(type, dy, x, planes, lanes);
 }
 
-void BatchNormGradRun(ElementType type, const void* dy, const void* x, void* dx, int64_t n,
-                      const BatchNormGradCoefficients& coefficients) {
-  GRADFLOW_SIMD_DISPATCH(Run)(type, dy, x, dx, n, coefficients);
+void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
+                         const Planes& planes, const BatchNormGradCoefficients& coefficients,
+                         bool stream) {
+  GRADFLOW_SIMD_DISPATCH(PlanesGrad)(type, dy, x, dx, planes, coefficients, stream);
 }
 
-void BatchNormFrozenGradRun(ElementType type, const void* dy, const void* x, void* dx, int64_t n,
-                            float mean, float factor, double* lanes) {
-  GRADFLOW_SIMD_DISPATCH(FrozenRun)(type, dy, x, dx, n, mean, factor, lanes);
+void BatchNormFrozenGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
+                               const Planes& planes, const float* factor, bool stream,
+                               double* lanes) {
+  GRADFLOW_SIMD_DISPATCH(FrozenPlanes)(type, dy, x, dx, planes, factor, stream, lanes);
 }
 
 }  // namespace gradflow

@@ -20,24 +20,26 @@ struct BatchNormGradCoefficients {
   const float* factor;
 };
 
-// Adds, for each column, the sums of dy and of dy * (x - mean).
+// Adds, for each column, the sums of dy and of dy * x.
 void BatchNormGradSumsOfRows(ElementType type, const void* dy, const void* x,
-                             const BatchNormRows& rows, const float* mean, double* sum_dy,
-                             double* sum_product);
+                             const BatchNormRows& rows, double* sum_dy, double* sum_product);
 void BatchNormGradRows(ElementType type, const void* dy, const void* x, void* dx,
-                       const BatchNormRows& rows, const BatchNormGradCoefficients& coefficients);
+                       const BatchNormRows& rows, const BatchNormGradCoefficients& coefficients,
+                       bool stream);
 // The sums, and dx = dy * factor.
 void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, void* dx,
-                             const BatchNormRows& rows, const float* mean, const float* factor,
+                             const BatchNormRows& rows, const float* factor, bool stream,
                              double* sum_dy, double* sum_product);
 
-// The same for a run of one channel's elements; sums are added to lanes[2][kSumLanes].
-void BatchNormGradSumsOfRun(ElementType type, const void* dy, const void* x, int64_t n, float mean,
-                            double* lanes);
-void BatchNormGradRun(ElementType type, const void* dy, const void* x, void* dx, int64_t n,
-                      const BatchNormGradCoefficients& coefficients);
-void BatchNormFrozenGradRun(ElementType type, const void* dy, const void* x, void* dx, int64_t n,
-                            float mean, float factor, double* lanes);
+// The same for planes; sums are added to lanes[channels][2][kSumLanes].
+void BatchNormGradSumsOfPlanes(ElementType type, const void* dy, const void* x,
+                               const Planes& planes, double* lanes);
+void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
+                         const Planes& planes, const BatchNormGradCoefficients& coefficients,
+                         bool stream);
+void BatchNormFrozenGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
+                               const Planes& planes, const float* factor, bool stream,
+                               double* lanes);
 
 }  // namespace gradflow
 

@@ -111,27 +111,34 @@ void MomentsOfRows(const RowBlocks& blocks, int64_t channels, ElementType type, 
   CombineColumns(blocks, channels, moments);
 }
 
-Moments MomentsOfBlock(const PlaneBlocks& planes, ElementType type, const void* x, int64_t channel,
-                       int64_t block) {
-  double lanes[2 * kSumLanes] = {};
-  float shift = 0;
-  bool first = true;
-  planes.ForEachRun(channel, block, [&](int64_t offset, int64_t n) {
-    const void* const run = ElementAt(x, type, offset);
-    if (first) ElementsToFloats(type, run, 1, &shift);
-    if (!std::isfinite(shift)) shift = 0;
-    first = false;
-    BatchNormMomentsOfRun(type, run, n, shift, lanes);
-  });
-  return MomentsFromSums(static_cast<double>(planes.Count(block)), shift, SumOfLanes(lanes),
-                         SumOfLanes(lanes + kSumLanes));
+void MomentsOfPlanes(const PlaneBlocks& blocks, ElementType type, const void* x,
+                     const PlaneBlocks::Tile& tile, double* moments) {
+  const Planes& planes = tile.planes;
+  const void* const first = ElementAt(x, type, tile.offset);
+  float shift[PlaneBlocks::kMaxChannels];
+  double lanes[PlaneBlocks::kMaxChannels * 2 * kSumLanes];
+  for (int64_t i = 0; i < planes.channels; ++i) {
+    ElementsToFloats(type, ElementAt(first, type, i * planes.channel_stride), 1, &shift[i]);
+    if (!std::isfinite(shift[i])) shift[i] = 0;
+  }
+  std::fill_n(lanes, planes.channels * 2 * kSumLanes, 0.0);
+  BatchNormMomentsOfPlanes(type, first, planes, shift, lanes);
+  const double count = static_cast<double>(blocks.Count(tile.block));
+  for (int64_t i = 0; i < planes.channels; ++i) {
+    const double* const sums = lanes + i * 2 * kSumLanes;
+    const Moments result =
+        MomentsFromSums(count, shift[i], SumOfLanes(sums), SumOfLanes(sums + kSumLanes));
+    double* const slot = moments + ((tile.channel + i) * blocks.num_blocks() + tile.block) * 2;
+    slot[0] = result.mean;
+    slot[1] = result.squares;
+  }
 }
 
-Moments CombineBlocksOfChannel(const PlaneBlocks& planes, double* moments) {
-  const int64_t num_blocks = planes.num_blocks();
+Moments CombineBlocksOfChannel(const PlaneBlocks& blocks, double* moments) {
+  const int64_t num_blocks = blocks.num_blocks();
   const auto count = [&](int64_t begin, int64_t end) {
     int64_t sum = 0;
-    for (int64_t b = begin; b < std::min(end, num_blocks); ++b) sum += planes.Count(b);
+    for (int64_t b = begin; b < std::min(end, num_blocks); ++b) sum += blocks.Count(b);
     return sum;
   };
   for (int64_t step = 1; step < num_blocks; step *= 2) {

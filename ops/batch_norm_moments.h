@@ -27,11 +27,12 @@ struct Moments {
 void MomentsOfRows(const RowBlocks& blocks, int64_t channels, ElementType type, const void* x,
                    double* moments);
 
-// The moments of one block of a channel of planes `x`.
-Moments MomentsOfBlock(const PlaneBlocks& planes, ElementType type, const void* x, int64_t channel,
-                       int64_t block);
+// The moments of a tile's channels of planes `x`, each into its place in
+// moments[channels][num_blocks][2].
+void MomentsOfPlanes(const PlaneBlocks& blocks, ElementType type, const void* x,
+                     const PlaneBlocks::Tile& tile, double* moments);
 // Those of a channel from those of its blocks, moments[num_blocks][2], which are overwritten.
-Moments CombineBlocksOfChannel(const PlaneBlocks& planes, double* moments);
+Moments CombineBlocksOfChannel(const PlaneBlocks& blocks, double* moments);
 
 }  // namespace gradflow
 

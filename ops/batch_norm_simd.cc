@@ -2,7 +2,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/batch_norm_simd.cc"
-#include "gradflow/ops/simd-inl.h"
+#include "gradflow/ops/batch_norm-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {
@@ -10,39 +10,22 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // The difference is taken in double, where it is exact unless x and the shift are far apart.
-template <class D>
-HWY_INLINE void AddMoments(D d, V<D> x, const Wide<D>& shift, Wide<D>& sum, Wide<D>& squares) {
-  const Wide<D> difference = Wide<D>::Promote(d, x) - shift;
-  sum = sum + difference;
-  squares = squares + difference * difference;
-}
-
-template <class Io>
-struct MomentsOfRows {
-  const typename Io::Element* x;
+struct MomentSums {
   const float* shift;
-  double* sum;
-  double* sum_of_squares;
 
-  template <class D>
-  HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
-    const Wide<D> wide_shift = Wide<D>::Promote(d, hn::LoadU(d, shift + j));
-    Wide<D> sums = Wide<D>::Load(sum + j);
-    Wide<D> squares = Wide<D>::Load(sum_of_squares + j);
-    AddMoments(d, Io::Load(d, x + i), wide_shift, sums, squares);
-    sums.Store(sum + j);
-    squares.Store(sum_of_squares + j);
+  template <class DD>
+  HWY_INLINE V<DD> Column(DD dd, int64_t j) const {
+    return LoadWide<Float>(dd, shift + j);
   }
-};
-
-template <class Io>
-struct MomentsOfRun {
-  const typename Io::Element* x;
-  float shift;
-
-  template <class D>
-  HWY_INLINE void Run(D d, int64_t i, Wide<D>* sums) const {
-    AddMoments(d, Io::Load(d, x + i), Wide<D>::Promote(d, hn::Set(d, shift)), sums[0], sums[1]);
+  template <class DD>
+  HWY_INLINE V<DD> Channel(DD dd, int64_t c) const {
+    return hn::Set(dd, static_cast<double>(shift[c]));
+  }
+  template <class DD>
+  HWY_INLINE void Add(DD, const V<DD>* x, V<DD> channel_shift, V<DD>* sums) const {
+    const V<DD> difference = x[0] - channel_shift;
+    sums[0] = sums[0] + difference;
+    sums[1] = sums[1] + difference * difference;
   }
 };
 
@@ -53,87 +36,83 @@ struct Normalise {
   V<D> factor;
   V<D> offset;
 
-  static HWY_INLINE Normalise Load(D d, const BatchNormCoefficients& c, int64_t j) {
+  HWY_INLINE V<D> operator()(const V<D>* x) const {
+    return (x[0] - mean - mean_rest) * factor + offset;
+  }
+};
+
+struct NormaliseMap {
+  BatchNormCoefficients c;
+
+  template <class D>
+  HWY_INLINE Normalise<D> Column(D d, int64_t j) const {
     return {hn::LoadU(d, c.mean + j), hn::LoadU(d, c.mean_rest + j), hn::LoadU(d, c.factor + j),
             hn::LoadU(d, c.offset + j)};
   }
-  HWY_INLINE V<D> operator()(V<D> x) const { return (x - mean - mean_rest) * factor + offset; }
-};
-
-template <class Io>
-struct RowsMath {
-  const typename Io::Element* x;
-  typename Io::Element* y;
-  BatchNormCoefficients coefficients;
-
-  template <class D>
-  HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
-    const auto normalise = Normalise<D>::Load(d, coefficients, j);
-    Io::Store(d, normalise(Io::Load(d, x + i)), y + i);
-  }
-};
-
-template <class Io>
-struct RunMath {
-  const typename Io::Element* x;
-  typename Io::Element* y;
-  float mean;
-  float mean_rest;
-  float factor;
-  float offset;
-
-  template <class D>
-  HWY_INLINE void Run(D d, int64_t i) const {
-    const Normalise<D> normalise = {hn::Set(d, mean), hn::Set(d, mean_rest), hn::Set(d, factor),
-                                    hn::Set(d, offset)};
-    Io::Store(d, normalise(Io::Load(d, x + i)), y + i);
+  HWY_INLINE Normalise<Full> Channel(int64_t i) const {
+    const Full d;
+    return {hn::Set(d, c.mean[i]), hn::Set(d, c.mean_rest[i]), hn::Set(d, c.factor[i]),
+            hn::Set(d, c.offset[i])};
   }
 };
 
 template <class Io>
 HWY_INLINE void MomentsOfRowsOf(const void* x, const BatchNormRows& rows, const float* shift,
-                                double* sum, double* sum_of_squares) {
-  ForEachRow(MomentsOfRows<Io>{Elements<Io>(x), shift, sum, sum_of_squares}, rows.rows, rows.stride,
-             rows.columns);
+                                double* const* sums) {
+  const typename Io::Element* const in[] = {Elements<Io>(x)};
+  SumRows<Io, 1, 2>(MomentSums{shift}, in, rows, sums);
 }
 
-template <class Io>
+template <class Io, bool kStream>
 HWY_INLINE void RowsForwardOf(const void* x, void* y, const BatchNormRows& rows,
                               const BatchNormCoefficients& coefficients) {
-  ForEachRow(RowsMath<Io>{Elements<Io>(x), Elements<Io>(y), coefficients}, rows.rows, rows.stride,
-             rows.columns);
+  const typename Io::Element* const in[] = {Elements<Io>(x)};
+  MapRows<Io, 1, kStream>(NormaliseMap{coefficients}, in, Elements<Io>(y), rows);
+  if (kStream) hwy::FlushStream();
 }
 
 template <class Io>
-HWY_INLINE void MomentsOfRunOf(const void* x, int64_t n, float shift, double* lanes) {
-  ForEachSum<2>(MomentsOfRun<Io>{Elements<Io>(x), shift}, n, lanes);
+HWY_INLINE void MomentsOfPlanesOf(const void* x, const Planes& planes, const float* shift,
+                                  double* lanes) {
+  const MomentSums sums = {shift};
+  ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
+    const typename Io::Element* const in[] = {Elements<Io>(x) + offset};
+    typename Io::Element pad;
+    Io::Store(One(), hn::Set(One(), shift[c]), &pad);
+    SumRun<Io, 1, 2>(sums, c, in, planes.length, NextRun(planes, c), pad,
+                     lanes + c * 2 * kSumLanes);
+  });
 }
 
-template <class Io>
-HWY_INLINE void RunForwardOf(const void* x, void* y, int64_t n,
-                             const BatchNormCoefficients& coefficients) {
-  ForEach(RunMath<Io>{Elements<Io>(x), Elements<Io>(y), *coefficients.mean, *coefficients.mean_rest,
-                      *coefficients.factor, *coefficients.offset},
-          n);
+template <class Io, bool kStream>
+HWY_INLINE void PlanesForwardOf(const void* x, void* y, const Planes& planes,
+                                const BatchNormCoefficients& coefficients) {
+  const NormaliseMap map = {coefficients};
+  ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
+    const typename Io::Element* const in[] = {Elements<Io>(x) + offset};
+    MapRun<Io, 1, kStream>(map.Channel(c), in, Elements<Io>(y) + offset, planes.length);
+  });
+  if (kStream) hwy::FlushStream();
 }
 
-void Moments(ElementType type, const void* x, const BatchNormRows& rows, const float* shift,
-             double* sum, double* sum_of_squares) {
-  GRADFLOW_SIMD_SWITCH(type, MomentsOfRowsOf, x, rows, shift, sum, sum_of_squares);
+void RowMoments(ElementType type, const void* x, const BatchNormRows& rows, const float* shift,
+                double* const* sums) {
+  GRADFLOW_SIMD_SWITCH(type, MomentsOfRowsOf, x, rows, shift, sums);
 }
 
 void RowsForward(ElementType type, const void* x, void* y, const BatchNormRows& rows,
-                 const BatchNormCoefficients& coefficients) {
-  GRADFLOW_SIMD_SWITCH(type, RowsForwardOf, x, y, rows, coefficients);
+                 const BatchNormCoefficients& coefficients, bool stream) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, RowsForwardOf, x, y, rows, coefficients);
 }
 
-void RunMoments(ElementType type, const void* x, int64_t n, float shift, double* lanes) {
-  GRADFLOW_SIMD_SWITCH(type, MomentsOfRunOf, x, n, shift, lanes);
+void PlaneMoments(ElementType type, const void* x, const Planes& planes, const float* shift,
+                  double* lanes) {
+  GRADFLOW_SIMD_SWITCH(type, MomentsOfPlanesOf, x, planes, shift, lanes);
 }
 
-void RunForward(ElementType type, const void* x, void* y, int64_t n,
-                const BatchNormCoefficients& coefficients) {
-  GRADFLOW_SIMD_SWITCH(type, RunForwardOf, x, y, n, coefficients);
+void PlanesForward(ElementType type, const void* x, void* y, const Planes& planes,
+                   const BatchNormCoefficients& coefficients, bool stream) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, PlanesForwardOf, x, y, planes, coefficients);
 }
 
 }  // namespace
@@ -145,30 +124,32 @@ HWY_AFTER_NAMESPACE();
 namespace gradflow {
 namespace {
 
-HWY_EXPORT(Moments);
+HWY_EXPORT(RowMoments);
 HWY_EXPORT(RowsForward);
-HWY_EXPORT(RunMoments);
-HWY_EXPORT(RunForward);
+HWY_EXPORT(PlaneMoments);
+HWY_EXPORT(PlanesForward);
 
 }  // namespace
 
 void BatchNormMomentsOfRows(ElementType type, const void* x, const BatchNormRows& rows,
                             const float* shift, double* sum, double* sum_of_squares) {
-  GRADFLOW_SIMD_DISPATCH(Moments)(type, x, rows, shift, sum, sum_of_squares);
+  double* const sums[] = {sum, sum_of_squares};
+  GRADFLOW_SIMD_DISPATCH(RowMoments)(type, x, rows, shift, sums);
 }
 
 void BatchNormRowsForward(ElementType type, const void* x, void* y, const BatchNormRows& rows,
-                          const BatchNormCoefficients& coefficients) {
-  GRADFLOW_SIMD_DISPATCH(RowsForward)(type, x, y, rows, coefficients);
+                          const BatchNormCoefficients& coefficients, bool stream) {
+  GRADFLOW_SIMD_DISPATCH(RowsForward)(type, x, y, rows, coefficients, stream);
 }
 
-void BatchNormMomentsOfRun(ElementType type, const void* x, int64_t n, float shift, double* lanes) {
-  GRADFLOW_SIMD_DISPATCH(RunMoments)(type, x, n, shift, lanes);
+void BatchNormMomentsOfPlanes(ElementType type, const void* x, const Planes& planes,
+                              const float* shift, double* lanes) {
+  GRADFLOW_SIMD_DISPATCH(PlaneMoments)(type, x, planes, shift, lanes);
 }
 
-void BatchNormRunForward(ElementType type, const void* x, void* y, int64_t n,
-                         const BatchNormCoefficients& coefficients) {
-  GRADFLOW_SIMD_DISPATCH(RunForward)(type, x, y, n, coefficients);
+void BatchNormPlanesForward(ElementType type, const void* x, void* y, const Planes& planes,
+                            const BatchNormCoefficients& coefficients, bool stream) {
+  GRADFLOW_SIMD_DISPATCH(PlanesForward)(type, x, y, planes, coefficients, stream);
 }
 
 }  // namespace gradflow

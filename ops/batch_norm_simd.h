@@ -1,14 +1,15 @@
 // The inner loops of batch normalisation, over raw pointers to elements of a type: on rows, whose
-// columns have coefficients and sums each (NHWC), and on runs of one channel's elements (NCHW),
-// where the coefficients are single numbers. They compute in float and add in double; results have
-// the same bits on every processor.
+// columns have coefficients and sums each (NHWC), and on planes, whose channels have (NCHW). They
+// compute in float and add in double; results have the same bits on every processor.
 //
-// Results may be written over inputs of the same elements.
+// Results may be written over inputs of the same elements. With `stream` (see StreamsTo in simd.h)
+// they are stored past the caches.
 #ifndef GRADFLOW_OPS_BATCH_NORM_SIMD_H_
 #define GRADFLOW_OPS_BATCH_NORM_SIMD_H_
 
 #include <cstdint>
 
+#include "gradflow/ops/plane_blocks.h"
 #include "gradflow/ops/simd.h"
 
 namespace gradflow {
@@ -29,18 +30,24 @@ struct BatchNormCoefficients {
   const float* mean_rest;
   const float* factor;
   const float* offset;
+
+  // Those from column or channel i on.
+  BatchNormCoefficients At(int64_t i) const {
+    return {mean + i, mean_rest + i, factor + i, offset + i};
+  }
 };
 
 // Adds the sums of x - shift and of (x - shift)^2, one of each for a column.
 void BatchNormMomentsOfRows(ElementType type, const void* x, const BatchNormRows& rows,
                             const float* shift, double* sum, double* sum_of_squares);
 void BatchNormRowsForward(ElementType type, const void* x, void* y, const BatchNormRows& rows,
-                          const BatchNormCoefficients& coefficients);
+                          const BatchNormCoefficients& coefficients, bool stream);
 
-// The same sums, added to lanes[2][kSumLanes].
-void BatchNormMomentsOfRun(ElementType type, const void* x, int64_t n, float shift, double* lanes);
-void BatchNormRunForward(ElementType type, const void* x, void* y, int64_t n,
-                         const BatchNormCoefficients& coefficients);
+// The same sums, added to lanes[channels][2][kSumLanes]. Shifts are elements.
+void BatchNormMomentsOfPlanes(ElementType type, const void* x, const Planes& planes,
+                              const float* shift, double* lanes);
+void BatchNormPlanesForward(ElementType type, const void* x, void* y, const Planes& planes,
+                            const BatchNormCoefficients& coefficients, bool stream);
 
 }  // namespace gradflow
 

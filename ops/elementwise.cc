@@ -23,7 +23,36 @@ absl::Status CheckElementSize(const KernelContext& ctx, int i, size_t element_si
                                  ", expected a type with elements of ", element_size, " bytes");
 }
 
+// fn(begin, end) for blocks of all elements. A few are one block, whatever they cost, and need not
+// even be counted out.
+template <typename F>
+void ForEachBlock(int64_t num_elements, double nanoseconds, F fn) {
+  constexpr int64_t kFew = 256;
+  if (num_elements > kFew) {
+    ParallelFor(num_elements, BlockSizeForCost(nanoseconds), fn);
+  } else if (num_elements > 0) {
+    fn(0, num_elements);
+  }
+}
+
 const char* Bytes(const Tensor& tensor) { return static_cast<const char*>(tensor.raw_data()); }
+
+// RunBinary where nothing is repeated, which is the most frequent case.
+absl::Status RunSameShape(KernelContext& ctx, size_t element_size, double nanoseconds,
+                          BinaryLoop loop) {
+  const Tensor& x = ctx.input(0);
+  const Tensor& y = ctx.input(1);
+  Tensor* output = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(
+      ctx.ForwardInputOrAllocateOutput(x.CanBeReused() ? 0 : 1, 0, x.shape(), &output));
+  const size_t out_size = ElementSize(output->dtype());
+  char* out = static_cast<char*>(output->raw_data());
+  ForEachBlock(output->NumElements(), nanoseconds, [&](int64_t begin, int64_t end) {
+    loop(Bytes(x) + begin * element_size, 1, Bytes(y) + begin * element_size, 1,
+         out + begin * out_size, end - begin);
+  });
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -34,10 +63,9 @@ absl::Status RunUnary(KernelContext& ctx, size_t element_size, double nanosecond
   const char* x = Bytes(ctx.input(0));
   char* out = static_cast<char*>(output->raw_data());
   const size_t out_size = ElementSize(output->dtype());
-  ParallelFor(output->NumElements(), BlockSizeForCost(nanoseconds),
-              [&](int64_t begin, int64_t end) {
-                loop(x + begin * element_size, out + begin * out_size, end - begin);
-              });
+  ForEachBlock(output->NumElements(), nanoseconds, [&](int64_t begin, int64_t end) {
+    loop(x + begin * element_size, out + begin * out_size, end - begin);
+  });
   return absl::OkStatus();
 }
 
@@ -48,6 +76,7 @@ absl::Status RunBinary(KernelContext& ctx, size_t element_size, double nanosecon
   }
   const Tensor& x = ctx.input(0);
   const Tensor& y = ctx.input(1);
+  if (x.shape() == y.shape()) return RunSameShape(ctx, element_size, nanoseconds, loop);
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, BroadcastShapes(x.shape(), y.shape()));
   // An input with as many elements as the output is not repeated, so that it is read at the index
   // that is written.

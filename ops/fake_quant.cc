@@ -13,11 +13,13 @@
 #include "gradflow/ops/input_checks.h"
 #include "gradflow/ops/register.h"
 #include "gradflow/ops/row_blocks.h"
+#include "gradflow/ops/simd.h"
 
 namespace gradflow {
 namespace {
 
-using FlatLoop = void (*)(const float* x, float* y, int64_t n, const FakeQuantStep& step);
+using FlatLoop = void (*)(const float* x, float* y, int64_t n, const FakeQuantStep& step,
+                          bool stream);
 
 // Output 0 from input 0, with one range for all elements.
 absl::Status QuantiseAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop loop) {
@@ -25,8 +27,10 @@ absl::Status QuantiseAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &outputs));
   const float* x = ctx.input(0).flat<float>().data();
   float* y = outputs->flat<float>().data();
-  ParallelFor(outputs->NumElements(), kFakeQuantBlock,
-              [&](int64_t begin, int64_t end) { loop(x + begin, y + begin, end - begin, step); });
+  const bool stream = StreamsTo(y, y == x, outputs->TotalBytes());
+  ParallelFor(outputs->NumElements(), kFakeQuantBlock, [&](int64_t begin, int64_t end) {
+    loop(x + begin, y + begin, end - begin, step, stream);
+  });
   return absl::OkStatus();
 }
 
@@ -131,45 +135,28 @@ class FakeQuantPerChannel final : public OpKernel {
 
     const RowBlocks blocks(shape.num_elements() / channels, channels);
     const int64_t width = blocks.width();
-    Tensor floats;
-    Tensor masks;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {5, width}, &floats));
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_UINT32, {width}, &masks));
-    float* const min = floats.flat<float>().data();
-    float* const max = min + width;
-    float* const scale = max + width;
-    float* const inverse = scale + width;
-    float* const zero = inverse + width;
-    uint32_t* const keep = masks.flat<uint32_t>().data();
-
-    const float* const min_in = ctx.input(1).flat<float>().data();
-    const float* const max_in = ctx.input(2).flat<float>().data();
-    ParallelFor(channels, kFakeQuantBlock / 8, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        const bool is_zero = IsZeroRange(min_in[c], max_in[c]);
-        const FakeQuantStep step = is_zero ? FakeQuantStep() : Nudge(levels_, min_in[c], max_in[c]);
-        min[c] = step.min;
-        max[c] = step.max;
-        scale[c] = step.scale;
-        inverse[c] = step.inverse;
-        zero[c] = step.zero;
-        keep[c] = is_zero ? 0 : ~uint32_t{0};
-      }
-    });
-    for (float* values : {min, max, scale, inverse, zero}) blocks.Repeat(values);
-    blocks.Repeat(keep);
-
+    const float* const min = ctx.input(1).flat<float>().data();
+    const float* const max = ctx.input(2).flat<float>().data();
     const float* const x = ctx.input(0).flat<float>().data();
     float* const y = outputs->flat<float>().data();
+    const bool stream = StreamsTo(y, y == x, outputs->TotalBytes(), width * sizeof(float));
     blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
-      const int64_t j = tile.column;
-      const FakeQuantColumns columns = {min + j,     max + j,  scale + j,
-                                        inverse + j, zero + j, keep + j};
-      FakeQuantRows(x + tile.offset, y + tile.offset, tile.rows, width, tile.columns, columns);
-      if (tile.rest_columns > 0) {
-        FakeQuantRows(x + tile.rest_offset, y + tile.rest_offset, 1, width, tile.rest_columns,
-                      columns);
-      }
+      // Each tile works out its ranges anew, which costs less than to fetch them from memory.
+      constexpr int64_t kMax = RowBlocks::kMaxColumns;
+      float values[5 * kMax];
+      uint32_t keep[kMax];
+      const FakeQuantColumns steps = {
+          values, values + kMax, values + 2 * kMax, values + 3 * kMax, values + 4 * kMax, keep};
+      NudgeColumns(levels_, min + tile.column, max + tile.column, std::min(channels, tile.columns),
+                   steps);
+      for (int i = 0; i < 5; ++i) blocks.Repeat(values + i * kMax);
+      blocks.Repeat(keep);
+
+      const auto run = [&](int64_t offset, int64_t rows, int64_t columns) {
+        FakeQuantRows(x + offset, y + offset, rows, width, columns, steps, stream);
+      };
+      run(tile.offset, tile.rows, tile.columns);
+      if (tile.rest_columns > 0) run(tile.rest_offset, 1, tile.rest_columns);
     });
     return absl::OkStatus();
   }

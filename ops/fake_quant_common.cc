@@ -1,5 +1,6 @@
 #include "gradflow/ops/fake_quant_common.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -32,37 +33,16 @@ absl::Status CheckFakeQuantArgs(float min, float max) {
 
 absl::Status CheckFakeQuantVars(const Tensor& min, const Tensor& max) {
   const auto check = [](absl::string_view name, const Tensor& tensor) {
-    const auto values = tensor.flat<float>();
-    for (int64_t i = 0; i < values.size(); ++i) {
-      if (std::isfinite(values(i))) continue;
-      return errors::InvalidArgument(name, tensor.dims() == 0 ? "" : absl::StrCat("[", i, "]"),
-                                     " is ", values(i), ", expected a finite number");
-    }
-    return absl::OkStatus();
+    const absl::Span<const float> values = tensor.flat<float>();
+    if (AllFinite(values.data(), values.size())) return absl::OkStatus();
+    const auto bad = std::find_if_not(values.begin(), values.end(),
+                                      [](float value) { return std::isfinite(value); });
+    return errors::InvalidArgument(
+        name, tensor.dims() == 0 ? "" : absl::StrCat("[", bad - values.begin(), "]"), " is ", *bad,
+        ", expected a finite number");
   };
   GRADFLOW_RETURN_IF_ERROR(check("min", min));
   return check("max", max);
-}
-
-FakeQuantStep Nudge(const FakeQuantLevels& levels, float min, float max) {
-  const float steps = levels.highest - levels.lowest;
-  const float scale = (max - min) / steps;
-  const float zero_point = levels.lowest - min / scale;
-  float nudged = 0;
-  if (zero_point < levels.lowest) {
-    nudged = levels.lowest;
-  } else if (zero_point > levels.highest) {
-    nudged = levels.highest;
-  } else {
-    nudged = std::round(zero_point);
-  }
-  FakeQuantStep step;
-  step.min = (levels.lowest - nudged) * scale;
-  step.max = (levels.highest - nudged) * scale;
-  step.scale = scale;
-  step.inverse = steps / (max - min);
-  step.zero = std::floor(-step.min * step.inverse + 0.5f);
-  return step;
 }
 
 absl::Status CheckFakeQuantScalars(const PartialTensorShape& min, const PartialTensorShape& max) {

@@ -18,12 +18,6 @@ namespace gradflow {
 // Elements that an elementwise loop gives to one task.
 inline constexpr int64_t kFakeQuantBlock = 32 * 1024;
 
-// The integers that numbers are quantised to, by the attributes num_bits and narrow_range.
-struct FakeQuantLevels {
-  float lowest = 0;
-  float highest = 255;
-};
-
 absl::Status MakeFakeQuantLevels(int64_t num_bits, bool narrow_range, FakeQuantLevels* levels);
 // `min` and `max` as attributes: both finite, and min < max.
 absl::Status CheckFakeQuantArgs(float min, float max);
@@ -46,8 +40,6 @@ absl::Status ReadFakeQuantArgs(const Source& source, float* min, float* max) {
   return CheckFakeQuantArgs(*min, *max);
 }
 
-// The range nudged so that zero is one of its levels, with what the formulas need of it.
-FakeQuantStep Nudge(const FakeQuantLevels& levels, float min, float max);
 // Such a range says that it has not been measured yet: numbers become 0, gradients pass.
 inline bool IsZeroRange(float min, float max) { return min == 0.0f && max == 0.0f; }
 

@@ -32,11 +32,6 @@ absl::Status MakeBackprops(KernelContext& ctx, Tensor** backprops) {
   return ctx.ForwardInputOrAllocateOutput(from, 0, ctx.input(kInputs).shape(), backprops);
 }
 
-// A sum as a float; a NaN is always the same one.
-float SumToFloat(double sum) {
-  return std::isnan(sum) ? std::numeric_limits<float>::quiet_NaN() : static_cast<float>(sum);
-}
-
 absl::StatusOr<PartialTensorShape> BackpropsShape(const ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(CheckFakeQuantGradients(c.input(kGradients), c.input(kInputs)));
   return c.input(kGradients).MergeWith(c.input(kInputs));
@@ -76,8 +71,9 @@ class ArgsGradient final : public OpKernel {
     const float* g = ctx.input(kGradients).flat<float>().data();
     const float* x = ctx.input(kInputs).flat<float>().data();
     float* dx = backprops->flat<float>().data();
+    const bool stream = StreamsTo(dx, dx == g || dx == x, backprops->TotalBytes());
     ParallelFor(backprops->NumElements(), kFakeQuantBlock, [&](int64_t begin, int64_t end) {
-      FakeQuantGrad(g + begin, x + begin, dx + begin, end - begin, step_.min, step_.max);
+      FakeQuantGrad(g + begin, x + begin, dx + begin, end - begin, step_.min, step_.max, stream);
     });
     return absl::OkStatus();
   }
@@ -137,16 +133,18 @@ class VarsGradient final : public OpKernel {
     const float* x = ctx.input(kInputs).flat<float>().data();
     float* dx = backprops->flat<float>().data();
     double* block_sums = sums.flat<double>().data();
+    const bool stream = StreamsTo(dx, dx == g || dx == x, backprops->TotalBytes());
     ParallelFor(n, kFakeQuantBlock, [&](int64_t begin, int64_t end) {
       double lanes[2 * kSumLanes] = {};
-      FakeQuantGradSums(g + begin, x + begin, dx + begin, end - begin, step.min, step.max, lanes);
+      FakeQuantGradSums(g + begin, x + begin, dx + begin, end - begin, step.min, step.max, stream,
+                        lanes);
       double* sum = block_sums + begin / kFakeQuantBlock * 2;
       sum[0] = SumOfLanes(lanes);
       sum[1] = SumOfLanes(lanes + kSumLanes);
     });
     AddUpBlocks(block_sums, num_blocks, 2);
-    sum_below->scalar<float>()() = SumToFloat(block_sums[0]);
-    sum_above->scalar<float>()() = SumToFloat(block_sums[1]);
+    SumsToFloats(block_sums, 1, sum_below->flat<float>().data());
+    SumsToFloats(block_sums + 1, 1, sum_above->flat<float>().data());
     return absl::OkStatus();
   }
 
@@ -196,67 +194,64 @@ class PerChannelGradient final : public OpKernel {
 
     const RowBlocks blocks(shape.num_elements() / channels, channels);
     const int64_t width = blocks.width();
-    Tensor floats;
-    Tensor doubles;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {3, width}, &floats));
-    GRADFLOW_RETURN_IF_ERROR(
-        ctx.AllocateTemp(DT_DOUBLE, {blocks.num_blocks(), 2, width}, &doubles));
-    float* const low = floats.flat<float>().data();
-    float* const high = low + width;
-    float* const outside = high + width;
-    NudgeRanges(ctx.input(kMin), ctx.input(kMax), low, high, outside);
-    for (float* values : {low, high, outside}) blocks.Repeat(values);
-
+    // With few rows the sums are as large as the data, and are best rounded where they are made.
+    const bool one_tile_per_column = blocks.num_blocks() == 1 && blocks.repeats() == 1;
+    Tensor block_sums;
+    if (!one_tile_per_column) {
+      GRADFLOW_RETURN_IF_ERROR(
+          ctx.AllocateTemp(DT_DOUBLE, {blocks.num_blocks(), 2, width}, &block_sums));
+    }
     Tensor* backprops = nullptr;
     GRADFLOW_RETURN_IF_ERROR(MakeBackprops(ctx, &backprops));
     const float* const g = ctx.input(kGradients).flat<float>().data();
     const float* const x = ctx.input(kInputs).flat<float>().data();
+    const float* const min = ctx.input(kMin).flat<float>().data();
+    const float* const max = ctx.input(kMax).flat<float>().data();
     float* const dx = backprops->flat<float>().data();
-    double* const sums = doubles.flat<double>().data();
+    float* const below_out = below->flat<float>().data();
+    float* const above_out = above->flat<float>().data();
+    double* const sums = one_tile_per_column ? nullptr : block_sums.flat<double>().data();
+    const bool stream =
+        StreamsTo(dx, dx == g || dx == x, backprops->TotalBytes(), width * sizeof(float));
     blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
-      const int64_t j = tile.column;
-      const FakeQuantRanges ranges = {low + j, high + j, outside + j};
-      double* sum_below = sums + tile.block * 2 * width + j;
-      double* sum_above = sum_below + width;
+      // Each tile works out its ranges anew, which costs less than to fetch them from memory.
+      float values[3 * RowBlocks::kMaxColumns];
+      const FakeQuantRanges ranges = {values, values + RowBlocks::kMaxColumns,
+                                      values + 2 * RowBlocks::kMaxColumns};
+      NudgeRanges(levels_, min + tile.column, max + tile.column, std::min(channels, tile.columns),
+                  ranges);
+      for (float* range : {ranges.min, ranges.max, ranges.outside}) blocks.Repeat(range);
+
+      double tile_sums[2 * RowBlocks::kMaxColumns];
+      double* sum_below = tile_sums;
+      double* sum_above = tile_sums + RowBlocks::kMaxColumns;
+      if (!one_tile_per_column) {
+        sum_below = sums + tile.block * 2 * width + tile.column;
+        sum_above = sum_below + width;
+      }
       std::fill(sum_below, sum_below + tile.columns, 0.0);
       std::fill(sum_above, sum_above + tile.columns, 0.0);
       const auto run = [&](int64_t offset, int64_t rows, int64_t columns) {
-        FakeQuantGradRows(g + offset, x + offset, dx + offset, rows, width, columns, ranges,
+        FakeQuantGradRows(g + offset, x + offset, dx + offset, rows, width, columns, ranges, stream,
                           sum_below, sum_above);
       };
       run(tile.offset, tile.rows, tile.columns);
       if (tile.rest_columns > 0) run(tile.rest_offset, 1, tile.rest_columns);
+      if (one_tile_per_column) {
+        SumsToFloats(sum_below, tile.columns, below_out + tile.column);
+        SumsToFloats(sum_above, tile.columns, above_out + tile.column);
+      }
     });
+    if (one_tile_per_column) return absl::OkStatus();
     blocks.AddUp(sums, 2);
-    for (int64_t c = 0; c < channels; ++c) {
-      below->flat<float>()(c) = SumToFloat(sums[c]);
-      above->flat<float>()(c) = SumToFloat(sums[width + c]);
-    }
+    ParallelFor(channels, kFakeQuantBlock, [&](int64_t begin, int64_t end) {
+      SumsToFloats(sums + begin, end - begin, below_out + begin);
+      SumsToFloats(sums + width + begin, end - begin, above_out + begin);
+    });
     return absl::OkStatus();
   }
 
  private:
-  void NudgeRanges(const Tensor& min, const Tensor& max, float* low, float* high,
-                   float* outside) const {
-    const float* const min_in = min.flat<float>().data();
-    const float* const max_in = max.flat<float>().data();
-    ParallelFor(min.NumElements(), kFakeQuantBlock / 8, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        if (IsZeroRange(min_in[c], max_in[c])) {
-          // Everything is inside, and what cannot be (a NaN) passes too.
-          low[c] = -std::numeric_limits<float>::infinity();
-          high[c] = std::numeric_limits<float>::infinity();
-          outside[c] = 1;
-        } else {
-          const FakeQuantStep step = Nudge(levels_, min_in[c], max_in[c]);
-          low[c] = step.min;
-          high[c] = step.max;
-          outside[c] = 0;
-        }
-      }
-    });
-  }
-
   FakeQuantLevels levels_;
 };
 

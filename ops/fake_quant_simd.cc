@@ -9,6 +9,93 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
+// ---- Ranges ----
+
+// 0 in all lanes where the values are finite.
+template <class D>
+HWY_INLINE V<D> ZeroIfFinite(D d, const float* values) {
+  return hn::LoadU(d, values) * hn::Zero(d);
+}
+
+template <class D>
+struct NudgedRange {
+  V<D> min;
+  V<D> max;
+  V<D> scale;
+  V<D> inverse;
+  V<D> zero;
+};
+
+template <class D>
+HWY_INLINE NudgedRange<D> NudgeRange(D d, const FakeQuantLevels& levels, V<D> min, V<D> max) {
+  const V<D> lowest = hn::Set(d, levels.lowest);
+  const V<D> highest = hn::Set(d, levels.highest);
+  const V<D> half = hn::Set(d, 0.5f);
+  const V<D> steps = highest - lowest;
+  NudgedRange<D> range;
+  range.scale = (max - min) / steps;
+  range.inverse = steps / (max - min);
+  const V<D> zero_point = lowest - min / range.scale;
+  // Halves away from zero; what is rounded is not negative.
+  const V<D> floor = hn::Floor(zero_point);
+  V<D> nudged = floor + hn::IfThenElseZero(zero_point - floor >= half, hn::Set(d, 1.0f));
+  nudged = hn::IfThenElse(zero_point > highest, highest, nudged);
+  nudged = hn::IfThenElse(zero_point < lowest, lowest, nudged);
+  range.min = (lowest - nudged) * range.scale;
+  range.max = (highest - nudged) * range.scale;
+  range.zero = hn::Floor(hn::Neg(range.min) * range.inverse + half);
+  return range;
+}
+
+template <class D>
+HWY_INLINE hn::Mask<D> IsZeroRange(D d, V<D> min, V<D> max) {
+  return hn::And(min == hn::Zero(d), max == hn::Zero(d));
+}
+
+struct ColumnsMath {
+  FakeQuantLevels levels;
+  const float* min;
+  const float* max;
+  FakeQuantColumns columns;
+
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    const V<D> low = hn::LoadU(d, min + i);
+    const V<D> high = hn::LoadU(d, max + i);
+    const NudgedRange<D> range = NudgeRange(d, levels, low, high);
+    hn::StoreU(range.min, d, columns.min + i);
+    hn::StoreU(range.max, d, columns.max + i);
+    hn::StoreU(range.scale, d, columns.scale + i);
+    hn::StoreU(range.inverse, d, columns.inverse + i);
+    hn::StoreU(range.zero, d, columns.zero + i);
+    const hn::RebindToUnsigned<D> du;
+    const auto keep = Select(d, IsZeroRange(d, low, high), hn::Zero(du), hn::Set(du, ~0u));
+    hn::StoreU(keep, du, columns.keep + i);
+  }
+};
+
+struct RangesMath {
+  FakeQuantLevels levels;
+  const float* min;
+  const float* max;
+  FakeQuantRanges ranges;
+
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    const V<D> low = hn::LoadU(d, min + i);
+    const V<D> high = hn::LoadU(d, max + i);
+    const NudgedRange<D> range = NudgeRange(d, levels, low, high);
+    // Everything is inside, and what cannot be (a NaN) passes too.
+    const auto all = IsZeroRange(d, low, high);
+    const V<D> infinity = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7f800000u));
+    hn::StoreU(hn::IfThenElse(all, hn::Neg(infinity), range.min), d, ranges.min + i);
+    hn::StoreU(hn::IfThenElse(all, infinity, range.max), d, ranges.max + i);
+    hn::StoreU(hn::IfThenElseZero(all, hn::Set(d, 1.0f)), d, ranges.outside + i);
+  }
+};
+
+// ---- Forward ----
+
 // The comparisons are those of std::min and std::max, so that a NaN stays one.
 template <class D>
 HWY_INLINE V<D> Shift(V<D> x, V<D> min, V<D> max) {
@@ -21,7 +108,7 @@ HWY_INLINE V<D> Quantise(D d, V<D> steps, V<D> zero, V<D> scale) {
   return hn::Floor(steps - zero + hn::Set(d, 0.5f)) * scale;
 }
 
-template <bool kDivide>
+template <bool kDivide, bool kStream>
 struct FlatMath {
   const float* x;
   float* y;
@@ -32,10 +119,11 @@ struct FlatMath {
     const V<D> shift = Shift<D>(hn::LoadU(d, x + i), hn::Set(d, step.min), hn::Set(d, step.max));
     const V<D> scale = hn::Set(d, step.scale);
     const V<D> steps = kDivide ? shift / scale : shift * hn::Set(d, step.inverse);
-    hn::StoreU(Quantise(d, steps, hn::Set(d, step.zero), scale), d, y + i);
+    Put<Float, kStream>(d, Quantise(d, steps, hn::Set(d, step.zero), scale), y + i);
   }
 };
 
+template <bool kStream>
 struct RowsMath {
   const float* x;
   float* y;
@@ -51,10 +139,13 @@ struct RowsMath {
     const hn::RebindToUnsigned<D> du;
     const V<D> keep = hn::BitCast(d, hn::LoadU(du, steps.keep + j));
     const V<D> shift = Shift<D>(hn::LoadU(d, x + i), min, max);
-    hn::StoreU(hn::And(Quantise(d, shift * inverse, zero, scale), keep), d, y + i);
+    Put<Float, kStream>(d, hn::And(Quantise(d, shift * inverse, zero, scale), keep), y + i);
   }
 };
 
+// ---- Gradients ----
+
+template <bool kStream>
 struct GradMath {
   const float* g;
   const float* x;
@@ -67,71 +158,149 @@ struct GradMath {
     const V<D> value = hn::LoadU(d, x + i);
     const auto inside = hn::And(value >= hn::Set(d, min), value <= hn::Set(d, max));
     const V<D> mask = hn::IfThenElseZero(inside, hn::Set(d, 1.0f));
-    hn::StoreU(hn::LoadU(d, g + i) * mask, d, dx + i);
+    Put<Float, kStream>(d, hn::LoadU(d, g + i) * mask, dx + i);
   }
   template <class D>
-  HWY_INLINE void Run(D d, int64_t i, Wide<D>* sums) const {
+  HWY_INLINE void Run(D d, int64_t i, V<D>* terms) const {
     const V<D> value = hn::LoadU(d, x + i);
     const V<D> gradient = hn::LoadU(d, g + i);
     const V<D> low = hn::Set(d, min);
     const V<D> high = hn::Set(d, max);
     const auto inside = hn::And(value >= low, value <= high);
-    hn::StoreU(gradient * hn::IfThenElseZero(inside, hn::Set(d, 1.0f)), d, dx + i);
-    sums[0] = sums[0] + Wide<D>::Promote(d, hn::IfThenElseZero(value < low, gradient));
-    sums[1] = sums[1] + Wide<D>::Promote(d, hn::IfThenElseZero(value > high, gradient));
+    Put<Float, kStream>(d, gradient * hn::IfThenElseZero(inside, hn::Set(d, 1.0f)), dx + i);
+    terms[0] = hn::IfThenElseZero(value < low, gradient);
+    terms[1] = hn::IfThenElseZero(value > high, gradient);
   }
 };
 
+template <bool kStream>
 struct GradRowsMath {
   const float* g;
   const float* x;
   float* dx;
   FakeQuantRanges ranges;
-  double* sum_below;
-  double* sum_above;
 
   template <class D>
-  HWY_INLINE void Run(D d, int64_t i, int64_t j) const {
-    const V<D> low = hn::LoadU(d, ranges.min + j);
-    const V<D> high = hn::LoadU(d, ranges.max + j);
-    const V<D> outside = hn::LoadU(d, ranges.outside + j);
+  struct Range {
+    V<D> low;
+    V<D> high;
+    V<D> outside;
+  };
+
+  template <class D>
+  HWY_INLINE Range<D> Columns(D d, int64_t j) const {
+    return {hn::LoadU(d, ranges.min + j), hn::LoadU(d, ranges.max + j),
+            hn::LoadU(d, ranges.outside + j)};
+  }
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i, const Range<D>& range, V<D>* terms) const {
     const V<D> value = hn::LoadU(d, x + i);
     const V<D> gradient = hn::LoadU(d, g + i);
-    const auto inside = hn::And(value >= low, value <= high);
-    hn::StoreU(gradient * hn::IfThenElse(inside, hn::Set(d, 1.0f), outside), d, dx + i);
-    const Wide<D> below = Wide<D>::Promote(d, hn::IfThenElseZero(value < low, gradient));
-    const Wide<D> above = Wide<D>::Promote(d, hn::IfThenElseZero(value > high, gradient));
-    (Wide<D>::Load(sum_below + j) + below).Store(sum_below + j);
-    (Wide<D>::Load(sum_above + j) + above).Store(sum_above + j);
+    const auto inside = hn::And(value >= range.low, value <= range.high);
+    const V<D> factor = hn::IfThenElse(inside, hn::Set(d, 1.0f), range.outside);
+    Put<Float, kStream>(d, gradient * factor, dx + i);
+    terms[0] = hn::IfThenElseZero(value < range.low, gradient);
+    terms[1] = hn::IfThenElseZero(value > range.high, gradient);
   }
 };
 
-void Divide(const float* x, float* y, int64_t n, const FakeQuantStep& step) {
-  ForEach(FlatMath</*kDivide=*/true>{x, y, step}, n);
+template <class DD>
+HWY_INLINE void SumToFloat(DD d, const double* sum, float* result) {
+  const hn::Rebind<float, DD> df;
+  const hn::Vec<DD> value = hn::LoadU(d, sum);
+  const hn::Vec<DD> nan = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<DD>(), 0x7ff8ull << 48));
+  hn::StoreU(hn::DemoteTo(df, hn::IfThenElse(value == value, value, nan)), df, result);
 }
 
-void Multiply(const float* x, float* y, int64_t n, const FakeQuantStep& step) {
-  ForEach(FlatMath</*kDivide=*/false>{x, y, step}, n);
+// ---- For each target ----
+
+bool Finite(const float* values, int64_t n) {
+  // Not a sum, whose additions would wait for each other: zeros and NaN, whose bits are collected.
+  const Full d;
+  V<Full> bits = hn::Zero(d);
+  const int64_t step = kFull;
+  int64_t i = 0;
+  for (; i + step <= n; i += step) bits = hn::Or(bits, hn::Abs(ZeroIfFinite(d, values + i)));
+  bool finite = hn::AllTrue(d, bits == hn::Zero(d));
+  for (; i < n; ++i) {
+    finite = finite && hn::AllTrue(One(), ZeroIfFinite(One(), values + i) == hn::Zero(One()));
+  }
+  return finite;
+}
+
+void ToFloats(const double* sums, int64_t n, float* result) {
+  const hn::ScalableTag<double> d;
+  const int64_t step = hn::MaxLanes(d);
+  int64_t i = 0;
+  for (; i + step <= n; i += step) SumToFloat(d, sums + i, result + i);
+  for (; i < n; ++i) SumToFloat(hn::CappedTag<double, 1>(), sums + i, result + i);
+}
+
+void Columns(const FakeQuantLevels& levels, const float* min, const float* max, int64_t n,
+             const FakeQuantColumns& columns) {
+  ForEach(ColumnsMath{levels, min, max, columns}, n);
+}
+
+void Ranges(const FakeQuantLevels& levels, const float* min, const float* max, int64_t n,
+            const FakeQuantRanges& ranges) {
+  ForEach(RangesMath{levels, min, max, ranges}, n);
+}
+
+template <bool kDivide>
+HWY_INLINE void Flat(const float* x, float* y, int64_t n, const FakeQuantStep& step, bool stream) {
+  if (stream) {
+    ForEach(FlatMath<kDivide, true>{x, y, step}, n);
+    hwy::FlushStream();
+  } else {
+    ForEach(FlatMath<kDivide, false>{x, y, step}, n);
+  }
+}
+
+void Divide(const float* x, float* y, int64_t n, const FakeQuantStep& step, bool stream) {
+  Flat<true>(x, y, n, step, stream);
+}
+
+void Multiply(const float* x, float* y, int64_t n, const FakeQuantStep& step, bool stream) {
+  Flat<false>(x, y, n, step, stream);
 }
 
 void Rows(const float* x, float* y, int64_t rows, int64_t stride, int64_t columns,
-          const FakeQuantColumns& steps) {
-  ForEachRow(RowsMath{x, y, steps}, rows, stride, columns);
+          const FakeQuantColumns& steps, bool stream) {
+  if (stream) {
+    ForEachRow(RowsMath<true>{x, y, steps}, rows, stride, columns);
+    hwy::FlushStream();
+  } else {
+    ForEachRow(RowsMath<false>{x, y, steps}, rows, stride, columns);
+  }
 }
 
-void Grad(const float* g, const float* x, float* dx, int64_t n, float min, float max) {
-  ForEach(GradMath{g, x, dx, min, max}, n);
+void Grad(const float* g, const float* x, float* dx, int64_t n, float min, float max, bool stream) {
+  if (stream) {
+    ForEach(GradMath<true>{g, x, dx, min, max}, n);
+    hwy::FlushStream();
+  } else {
+    ForEach(GradMath<false>{g, x, dx, min, max}, n);
+  }
 }
 
 void GradSums(const float* g, const float* x, float* dx, int64_t n, float min, float max,
-              double* lanes) {
-  ForEachSum<2>(GradMath{g, x, dx, min, max}, n, lanes);
+              bool stream, double* lanes) {
+  if (stream) {
+    ForEachTerm<2>(GradMath<true>{g, x, dx, min, max}, n, lanes);
+    hwy::FlushStream();
+  } else {
+    ForEachTerm<2>(GradMath<false>{g, x, dx, min, max}, n, lanes);
+  }
 }
 
 void GradRows(const float* g, const float* x, float* dx, int64_t rows, int64_t stride,
-              int64_t columns, const FakeQuantRanges& ranges, double* sum_below,
-              double* sum_above) {
-  ForEachRow(GradRowsMath{g, x, dx, ranges, sum_below, sum_above}, rows, stride, columns);
+              int64_t columns, const FakeQuantRanges& ranges, bool stream, double* const* sums) {
+  if (stream) {
+    ForEachRowTerm<2>(GradRowsMath<true>{g, x, dx, ranges}, rows, stride, columns, sums);
+    hwy::FlushStream();
+  } else {
+    ForEachRowTerm<2>(GradRowsMath<false>{g, x, dx, ranges}, rows, stride, columns, sums);
+  }
 }
 
 }  // namespace
@@ -143,6 +312,10 @@ HWY_AFTER_NAMESPACE();
 namespace gradflow {
 namespace {
 
+HWY_EXPORT(Finite);
+HWY_EXPORT(ToFloats);
+HWY_EXPORT(Columns);
+HWY_EXPORT(Ranges);
 HWY_EXPORT(Divide);
 HWY_EXPORT(Multiply);
 HWY_EXPORT(Rows);
@@ -152,33 +325,59 @@ HWY_EXPORT(GradRows);
 
 }  // namespace
 
-void FakeQuantDivide(const float* x, float* y, int64_t n, const FakeQuantStep& step) {
-  GRADFLOW_SIMD_DISPATCH(Divide)(x, y, n, step);
+FakeQuantStep Nudge(const FakeQuantLevels& levels, float min, float max) {
+  FakeQuantStep step;
+  uint32_t keep = 0;
+  NudgeColumns(levels, &min, &max, 1,
+               {&step.min, &step.max, &step.scale, &step.inverse, &step.zero, &keep});
+  return step;
 }
 
-void FakeQuantMultiply(const float* x, float* y, int64_t n, const FakeQuantStep& step) {
-  GRADFLOW_SIMD_DISPATCH(Multiply)(x, y, n, step);
+bool AllFinite(const float* values, int64_t n) { return GRADFLOW_SIMD_DISPATCH(Finite)(values, n); }
+
+void SumsToFloats(const double* sums, int64_t n, float* result) {
+  GRADFLOW_SIMD_DISPATCH(ToFloats)(sums, n, result);
+}
+
+void NudgeColumns(const FakeQuantLevels& levels, const float* min, const float* max, int64_t n,
+                  const FakeQuantColumns& columns) {
+  GRADFLOW_SIMD_DISPATCH(Columns)(levels, min, max, n, columns);
+}
+
+void NudgeRanges(const FakeQuantLevels& levels, const float* min, const float* max, int64_t n,
+                 const FakeQuantRanges& ranges) {
+  GRADFLOW_SIMD_DISPATCH(Ranges)(levels, min, max, n, ranges);
+}
+
+void FakeQuantDivide(const float* x, float* y, int64_t n, const FakeQuantStep& step, bool stream) {
+  GRADFLOW_SIMD_DISPATCH(Divide)(x, y, n, step, stream);
+}
+
+void FakeQuantMultiply(const float* x, float* y, int64_t n, const FakeQuantStep& step,
+                       bool stream) {
+  GRADFLOW_SIMD_DISPATCH(Multiply)(x, y, n, step, stream);
 }
 
 void FakeQuantRows(const float* x, float* y, int64_t rows, int64_t stride, int64_t columns,
-                   const FakeQuantColumns& steps) {
-  GRADFLOW_SIMD_DISPATCH(Rows)(x, y, rows, stride, columns, steps);
+                   const FakeQuantColumns& steps, bool stream) {
+  GRADFLOW_SIMD_DISPATCH(Rows)(x, y, rows, stride, columns, steps, stream);
 }
 
-void FakeQuantGrad(const float* g, const float* x, float* dx, int64_t n, float min, float max) {
-  GRADFLOW_SIMD_DISPATCH(Grad)(g, x, dx, n, min, max);
+void FakeQuantGrad(const float* g, const float* x, float* dx, int64_t n, float min, float max,
+                   bool stream) {
+  GRADFLOW_SIMD_DISPATCH(Grad)(g, x, dx, n, min, max, stream);
 }
 
 void FakeQuantGradSums(const float* g, const float* x, float* dx, int64_t n, float min, float max,
-                       double* lanes) {
-  GRADFLOW_SIMD_DISPATCH(GradSums)(g, x, dx, n, min, max, lanes);
+                       bool stream, double* lanes) {
+  GRADFLOW_SIMD_DISPATCH(GradSums)(g, x, dx, n, min, max, stream, lanes);
 }
 
 void FakeQuantGradRows(const float* g, const float* x, float* dx, int64_t rows, int64_t stride,
-                       int64_t columns, const FakeQuantRanges& ranges, double* sum_below,
-                       double* sum_above) {
-  GRADFLOW_SIMD_DISPATCH(GradRows)
-  (g, x, dx, rows, stride, columns, ranges, sum_below, sum_above);
+                       int64_t columns, const FakeQuantRanges& ranges, bool stream,
+                       double* sum_below, double* sum_above) {
+  double* const sums[] = {sum_below, sum_above};
+  GRADFLOW_SIMD_DISPATCH(GradRows)(g, x, dx, rows, stride, columns, ranges, stream, sums);
 }
 
 }  // namespace gradflow

@@ -10,6 +10,10 @@ namespace {
 constexpr int64_t kBlockElements = 64 * 1024;
 // Less than this is not worth a task.
 constexpr int64_t kTaskElements = 32 * 1024;
+// Small planes are taken together up to so many contiguous elements (memory streams in best in
+// pages), as long as all that a tile has fits into a core's cache.
+constexpr int64_t kContiguousElements = 1024;
+constexpr int64_t kTileElements = 64 * 1024;
 // Channels of this size go through both passes at once, if there are enough of them to keep
 // threads busy: what the first pass has read is still in a cache.
 constexpr int64_t kMaxCachedElements = 512 * 1024;
@@ -23,7 +27,12 @@ PlaneBlocks::PlaneBlocks(int64_t batch, int64_t channels, int64_t spatial)
       spatial_(spatial),
       planes_per_block_(std::max<int64_t>(1, kBlockElements / spatial)),
       pieces_per_plane_(NumBlocks(spatial, kBlockElements)),
-      num_blocks_(NumBlocks(batch, planes_per_block_) * pieces_per_plane_) {}
+      num_blocks_(NumBlocks(batch, planes_per_block_) * pieces_per_plane_) {
+  const int64_t planes = std::min(batch_, planes_per_block_);
+  channels_per_tile_ = std::min(
+      {kContiguousElements / spatial_, kTileElements / spatial_ / planes, kMaxChannels, channels_});
+  channels_per_tile_ = std::max<int64_t>(1, channels_per_tile_);
+}
 
 int64_t PlaneBlocks::Count(int64_t block) const {
   if (pieces_per_plane_ > 1) {
@@ -34,44 +43,60 @@ int64_t PlaneBlocks::Count(int64_t block) const {
   return std::min(planes_per_block_, batch_ - begin) * spatial_;
 }
 
-void PlaneBlocks::ForEachRun(int64_t channel, int64_t block,
-                             absl::FunctionRef<void(int64_t offset, int64_t count)> fn) const {
+int64_t PlaneBlocks::NumGroups() const { return NumBlocks(channels_, channels_per_tile_); }
+
+PlaneBlocks::Tile PlaneBlocks::MakeTile(int64_t group, int64_t block) const {
+  Tile tile;
+  tile.channel = group * channels_per_tile_;
+  tile.block = block;
+  tile.planes.image_stride = channels_ * spatial_;
+  tile.planes.channels = std::min(channels_per_tile_, channels_ - tile.channel);
+  tile.planes.channel_stride = spatial_;
+  int64_t image = 0;
+  int64_t begin = 0;
   if (pieces_per_plane_ > 1) {
-    const int64_t plane = block / pieces_per_plane_ * channels_ + channel;
-    const int64_t begin = block % pieces_per_plane_ * kBlockElements;
-    fn(plane * spatial_ + begin, Count(block));
-    return;
+    image = block / pieces_per_plane_;
+    begin = block % pieces_per_plane_ * kBlockElements;
+    tile.planes.images = 1;
+    tile.planes.length = Count(block);
+  } else {
+    image = block * planes_per_block_;
+    tile.planes.images = std::min(planes_per_block_, batch_ - image);
+    tile.planes.length = spatial_;
   }
-  const int64_t begin = block * planes_per_block_;
-  const int64_t end = std::min(batch_, begin + planes_per_block_);
-  for (int64_t n = begin; n < end; ++n) fn((n * channels_ + channel) * spatial_, spatial_);
+  tile.offset = image * tile.planes.image_stride + tile.channel * spatial_ + begin;
+  return tile;
 }
 
-void PlaneBlocks::ForEachBlock(BlockFn fn) const {
-  const int64_t per_task = std::max<int64_t>(1, kTaskElements / Count(0));
-  ParallelFor(channels_ * num_blocks_, per_task, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) fn(i / num_blocks_, i % num_blocks_);
+void PlaneBlocks::ForEachTile(TileFn fn) const {
+  const int64_t per_task = std::max<int64_t>(1, kTaskElements / (Count(0) * channels_per_tile_));
+  ParallelFor(NumGroups() * num_blocks_, per_task, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) fn(MakeTile(i / num_blocks_, i % num_blocks_));
   });
 }
 
-void PlaneBlocks::InTwoPasses(BlockFn first, absl::FunctionRef<void(int64_t channel)> between,
-                              BlockFn second) const {
+void PlaneBlocks::InTwoPasses(TileFn first, absl::FunctionRef<void(int64_t channel)> between,
+                              TileFn second) const {
   const bool cached =
       num_blocks_ == 1 || (ChannelSize() <= kMaxCachedElements && channels_ >= kMinCachedChannels);
   if (cached) {
-    const int64_t per_task = std::max<int64_t>(1, kTaskElements / ChannelSize());
-    ParallelFor(channels_, per_task, [&](int64_t begin, int64_t end) {
-      for (int64_t channel = begin; channel < end; ++channel) {
-        for (int64_t block = 0; block < num_blocks_; ++block) first(channel, block);
-        between(channel);
-        for (int64_t block = 0; block < num_blocks_; ++block) second(channel, block);
+    const int64_t per_task =
+        std::max<int64_t>(1, kTaskElements / (ChannelSize() * channels_per_tile_));
+    ParallelFor(NumGroups(), per_task, [&](int64_t begin, int64_t end) {
+      for (int64_t group = begin; group < end; ++group) {
+        for (int64_t block = 0; block < num_blocks_; ++block) first(MakeTile(group, block));
+        const int64_t channel = group * channels_per_tile_;
+        const int64_t end_channel = std::min(channels_, channel + channels_per_tile_);
+        for (int64_t c = channel; c < end_channel; ++c) between(c);
+        // The last of it is most likely to be in a cache still.
+        for (int64_t block = num_blocks_ - 1; block >= 0; --block) second(MakeTile(group, block));
       }
     });
     return;
   }
-  ForEachBlock(first);
+  ForEachTile(first);
   for (int64_t channel = 0; channel < channels_; ++channel) between(channel);
-  ForEachBlock(second);
+  ForEachTile(second);
 }
 
 }  // namespace gradflow

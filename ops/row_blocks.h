@@ -50,9 +50,10 @@ class RowBlocks {
 
   // Calls fn for every tile, concurrently.
   void ForEachTile(absl::FunctionRef<void(const Tile&)> fn) const;
-  // Makes values[channels] values[width].
+  // Makes values[channels] values[width], where channels repeat.
   template <typename T>
   void Repeat(T* values) const {
+    if (repeats_ == 1) return;
     for (int64_t i = channels_; i < width_; ++i) values[i] = values[i - channels_];
   }
   // Adds up sums[num_blocks][num_sums][width]: sum s of channel c is sums[s * width + c]

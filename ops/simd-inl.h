@@ -35,6 +35,7 @@
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #endif
 
+#include <hwy/cache_control.h>
 #include <hwy/foreach_target.h>  // must come before highway.h
 #include <hwy/highway.h>
 
@@ -100,6 +101,10 @@ struct Float {
   static HWY_INLINE void Store(D d, V<D> v, float* p) {
     hn::StoreU(v, d, p);
   }
+  template <class D>
+  static HWY_INLINE void Stream(D d, V<D> v, float* p) {
+    hn::Stream(v, d, p);
+  }
 };
 
 // Selects by a mask of floats between integers, in the bits of floats.
@@ -115,10 +120,23 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> Load16(D, const uint16_t* p) {
   return hn::PromoteTo(du, hn::LoadU(hn::Rebind<uint16_t, D>(), p));
 }
 template <class D, class VU>
-HWY_INLINE void Store16(D, VU bits, uint16_t* p) {
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> Demote16(D, VU bits) {
   const hn::RebindToSigned<D> di;
+  return hn::DemoteTo(hn::Rebind<uint16_t, D>(), hn::BitCast(di, bits));
+}
+template <class D, class VU>
+HWY_INLINE void Store16(D d, VU bits, uint16_t* p) {
+  hn::StoreU(Demote16(d, bits), hn::Rebind<uint16_t, D>(), p);
+}
+template <class D, class VU>
+HWY_INLINE void Stream16(D d, VU bits, uint16_t* p) {
   const hn::Rebind<uint16_t, D> d16;
-  hn::StoreU(hn::DemoteTo(d16, hn::BitCast(di, bits)), d16, p);
+  // Streaming moves 16 bytes at least.
+  if constexpr (hn::MaxLanes(d16) < 8) {
+    hn::StoreU(Demote16(d, bits), d16, p);
+  } else {
+    hn::Stream(Demote16(d, bits), d16, p);
+  }
 }
 
 // The conversions of core/float16.h, bit for bit.
@@ -138,6 +156,14 @@ struct Half {
   }
   template <class D>
   static HWY_INLINE void Store(D d, V<D> v, uint16_t* p) {
+    Store16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE void Stream(D d, V<D> v, uint16_t* p) {
+    Stream16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> Round(D d, V<D> v) {
     const hn::RebindToUnsigned<D> du;
     const auto bits = hn::BitCast(du, v);
     const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000u));
@@ -152,7 +178,7 @@ struct Half {
     // 65520 and above round to infinity.
     half = Select(d, value >= hn::Set(d, 65520.0f), hn::Set(du, 0x7c00u), half);
     half = Select(d, value == value, half, hn::Set(du, 0x7e00u));
-    Store16(d, hn::Or(half, sign), p);
+    return hn::Or(half, sign);
   }
 };
 
@@ -164,14 +190,32 @@ struct Bfloat16 {
   }
   template <class D>
   static HWY_INLINE void Store(D d, V<D> v, uint16_t* p) {
+    Store16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE void Stream(D d, V<D> v, uint16_t* p) {
+    Stream16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> Round(D d, V<D> v) {
     const hn::RebindToUnsigned<D> du;
     const auto bits = hn::BitCast(du, v);
     const auto upper = hn::ShiftRight<16>(bits);
     const auto odd = hn::And(upper, hn::Set(du, 1u));
     const auto rounded = hn::ShiftRight<16>(bits + odd + hn::Set(du, 0x7fffu));
-    Store16(d, Select(d, v == v, rounded, hn::Or(upper, hn::Set(du, 0x0040u))), p);
+    return Select(d, v == v, rounded, hn::Or(upper, hn::Set(du, 0x0040u)));
   }
 };
+
+// Stores, past the caches if kStream (see StreamsTo in simd.h) and `v` is a full vector.
+template <class Io, bool kStream, class D>
+HWY_INLINE void Put(D d, V<D> v, typename Io::Element* p) {
+  if constexpr (kStream && hn::MaxLanes(D()) == kFull) {
+    Io::Stream(d, v, p);
+  } else {
+    Io::Store(d, v, p);
+  }
+}
 
 // ---- Sums in double: a vector of floats, promoted ----
 
@@ -194,6 +238,7 @@ struct Wide<D, false> {
     hn::StoreU(low, DD(), p);
     hn::StoreU(high, DD(), p + kLanes);
   }
+  static HWY_INLINE Wide Set(double value) { return {hn::Set(DD(), value), hn::Set(DD(), value)}; }
   static HWY_INLINE Wide Promote(D, V<D> v) {
     const hn::Rebind<float, DD> half;
     return {hn::PromoteTo(DD(), hn::LowerHalf(half, v)),
@@ -212,6 +257,7 @@ struct Wide<D, true> {
 
   static HWY_INLINE Wide Load(const double* p) { return {hn::LoadU(DD(), p)}; }
   HWY_INLINE void Store(double* p) const { hn::StoreU(v, DD(), p); }
+  static HWY_INLINE Wide Set(double value) { return {hn::Set(DD(), value)}; }
   static HWY_INLINE Wide Promote(D, V<D> f) { return {hn::PromoteTo(DD(), f)}; }
   HWY_INLINE Wide operator+(const Wide& b) const { return {v + b.v}; }
   HWY_INLINE Wide operator-(const Wide& b) const { return {v - b.v}; }
@@ -257,6 +303,57 @@ HWY_INLINE void ForEachSum(const Math& math, int64_t n, double* lanes) {
   }
 }
 
+// Conversion to double costs more than the rest of a sum, so terms are first added in float, four
+// at a time: with the two roundings of that, a sum is off by at most 2 * 2^-24 of the sum of
+// magnitudes. They are divided by four before, which is exact (but for numbers below 2^-124, which
+// may be off by 2^-148), so that terms of any size cannot overflow on the way.
+constexpr int64_t kFloatTerms = 4;
+
+template <class D>
+HWY_INLINE Wide<D> SumOfTerms(D d, V<D> a, V<D> b, V<D> c, V<D> e) {
+  const V<D> quarter = hn::Set(d, 0.25f);
+  const V<D> sum = (a * quarter + b * quarter) + (c * quarter + e * quarter);
+  return Wide<D>::Promote(d, sum) * Wide<D>::Set(4);
+}
+
+// math.Run(d, i, terms) for all of [0, n), where `terms` are kSums numbers for each element, which
+// it sets: they are added to lanes[kSums][kSumLanes].
+template <int kSums, class Math>
+HWY_INLINE void ForEachTerm(const Math& math, int64_t n, double* lanes) {
+  constexpr int64_t kStep = kFloatTerms * kSumLanes;
+  const int64_t vectors_end = n / kStep * kStep;
+  constexpr size_t kVectors = kSumLanes / kFull;
+  Wide<Full> sums[kVectors][kSums];
+  for (size_t u = 0; u < kVectors; ++u) {
+    for (int s = 0; s < kSums; ++s) {
+      sums[u][s] = Wide<Full>::Load(lanes + s * kSumLanes + u * kFull);
+    }
+  }
+  for (int64_t i = 0; i < vectors_end; i += kStep) {
+    for (size_t u = 0; u < kVectors; ++u) {
+      V<Full> terms[kFloatTerms][kSums];
+      for (int64_t t = 0; t < kFloatTerms; ++t) {
+        math.Run(Full(), i + t * kSumLanes + static_cast<int64_t>(u * kFull), terms[t]);
+      }
+      for (int s = 0; s < kSums; ++s) {
+        sums[u][s] =
+            sums[u][s] + SumOfTerms(Full(), terms[0][s], terms[1][s], terms[2][s], terms[3][s]);
+      }
+    }
+  }
+  for (size_t u = 0; u < kVectors; ++u) {
+    for (int s = 0; s < kSums; ++s) sums[u][s].Store(lanes + s * kSumLanes + u * kFull);
+  }
+  for (int64_t i = vectors_end; i < n; ++i) {
+    V<One> terms[kSums];
+    math.Run(One(), i, terms);
+    for (int s = 0; s < kSums; ++s) {
+      double* const lane = lanes + s * kSumLanes + i % kSumLanes;
+      (Wide<One>::Load(lane) + Wide<One>::Promote(One(), terms[s])).Store(lane);
+    }
+  }
+}
+
 // math.Run(d, i, j) for all elements i of rows that are `stride` elements apart, where j is the
 // column. One row after the other: it costs loads of the columns' coefficients and sums, but memory
 // streams in best when it is read in order.
@@ -269,6 +366,50 @@ HWY_INLINE void ForEachRow(const Math& math, int64_t rows, int64_t stride, int64
     for (; j + step <= columns; j += step) math.Run(Full(), begin + j, j);
     for (; j < columns; ++j) math.Run(One(), begin + j, j);
   }
+}
+
+// The terms of some rows from `begin` in the columns [j, j + Lanes(d)), added to the columns' sums.
+template <int kRows, int kSums, class D, class Math>
+HWY_INLINE void AddRowTerms(D d, const Math& math, int64_t begin, int64_t stride, int64_t j,
+                            double* const* sums) {
+  const auto columns = math.Columns(d, j);
+  V<D> terms[kRows][kSums];
+  for (int row = 0; row < kRows; ++row) {
+    math.Run(d, begin + row * stride + j, columns, terms[row]);
+  }
+  for (int s = 0; s < kSums; ++s) {
+    Wide<D> sum = Wide<D>::Load(sums[s] + j);
+    if constexpr (kRows == kFloatTerms) {
+      sum = sum + SumOfTerms(d, terms[0][s], terms[1][s], terms[2][s], terms[3][s]);
+    } else {
+      sum = sum + Wide<D>::Promote(d, terms[0][s]);
+    }
+    sum.Store(sums[s] + j);
+  }
+}
+
+template <int kRows, int kSums, class Math>
+HWY_INLINE void AddRowsTerms(const Math& math, int64_t begin, int64_t stride, int64_t columns,
+                             double* const* sums) {
+  const int64_t step = kFull;
+  int64_t j = 0;
+  for (; j + step <= columns; j += step) {
+    AddRowTerms<kRows, kSums>(Full(), math, begin, stride, j, sums);
+  }
+  for (; j < columns; ++j) AddRowTerms<kRows, kSums>(One(), math, begin, stride, j, sums);
+}
+
+// Like ForEachRow with sums per column: math.Run(d, i, math.Columns(d, j), terms), where `terms`
+// are kSums numbers, which it sets, to be added to sums[s][j]. Four rows at a time, which share
+// the loads of columns' coefficients and sums.
+template <int kSums, class Math>
+HWY_INLINE void ForEachRowTerm(const Math& math, int64_t rows, int64_t stride, int64_t columns,
+                               double* const* sums) {
+  int64_t row = 0;
+  for (; row + kFloatTerms <= rows; row += kFloatTerms) {
+    AddRowsTerms<kFloatTerms, kSums>(math, row * stride, stride, columns, sums);
+  }
+  for (; row < rows; ++row) AddRowsTerms<1, kSums>(math, row * stride, stride, columns, sums);
 }
 
 }  // namespace HWY_NAMESPACE

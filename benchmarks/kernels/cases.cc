@@ -24,7 +24,14 @@ std::vector<Case> Cases(bool all) {
       {Op::kFakeQuantPerChannelGradient, {1000003, 3}},
       {Op::kFakeQuantPerChannelGradient, {4096, 1000}},
       {Op::kFakeQuantPerChannelGradient, {32, 56, 56, 64}},
+      {Op::kFakeQuantPerChannelGradient, {4194304, 1}},
+      {Op::kFakeQuantPerChannelGradient, {600000, 7}},
+      {Op::kFakeQuantPerChannelGradient, {100, 100003}},
+      {Op::kFakeQuantPerChannelGradient, {1, 100003}},
       {Op::kFakeQuant, {1 << 24}},
+      {Op::kFakeQuantPerChannel, {65536, 256}},
+      {Op::kFakeQuantPerChannel, {1000003, 3}},
+      {Op::kFakeQuantPerChannel, {32, 56, 56, 64}},
   };
   const auto add = [&](Op op, int64_t batch, int64_t size, int64_t channels) {
     for (const bool channels_first : {false, true}) {

@@ -35,9 +35,10 @@ Runner OneDnn(const Case& c, int threads) {
        data, kEpsilon, flags},
       engine);
   std::unordered_map<int, memory> args;
+  std::vector<Tensor> tensors;
   const auto add = [&](int arg, const memory::desc& desc, uint32_t seed) {
-    memory m(desc, engine);
-    FillNormal(static_cast<float*>(m.get_data_handle()), desc.get_size() / sizeof(float), seed);
+    tensors.push_back(NormalTensor({static_cast<int64_t>(desc.get_size() / sizeof(float))}, seed));
+    memory m(desc, engine, tensors.back().flat<float>().data());
     args.emplace(arg, m);
     return m;
   };
@@ -61,7 +62,7 @@ Runner OneDnn(const Case& c, int threads) {
     add(DNNL_ARG_DST, data, 6);
     primitive = dnnl::batch_normalization_forward(forward);
   }
-  return [=]() mutable {
+  return [=, keep = tensors]() mutable {
     omp_set_num_threads(threads);
     primitive.execute(stream, args);
     stream.wait();

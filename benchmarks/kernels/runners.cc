@@ -8,12 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
-#include <random>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/fill_normal.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/pool_allocator.h"
 #include "gradflow/runtime/session.h"
 
 namespace gradflow::benchmarks {
@@ -24,12 +25,6 @@ void Check(const absl::Status& status) {
   if (status.ok()) return;
   std::fprintf(stderr, "%s\n", status.ToString().c_str());
   std::exit(1);
-}
-
-Tensor Normal(const TensorShape& shape, uint32_t seed) {
-  Tensor tensor(DT_FLOAT, shape);
-  FillNormal(tensor.flat<float>().data(), tensor.NumElements(), seed);
-  return tensor;
 }
 
 Tensor Filled(const TensorShape& shape, float value) {
@@ -44,14 +39,18 @@ void BuildOp(const Scope& scope, const Case& c) {
   const Output x = Placeholder(scope.WithOpName("x"), DT_FLOAT);
   const Output g = Placeholder(scope.WithOpName("g"), DT_FLOAT);
   const TensorShape vector({c.channels()});
-  const Output scale = Const(scope, Input::Initializer(Normal(vector, 3)));
-  const Output mean = Const(scope, Input::Initializer(Normal(vector, 4)));
+  const Output scale = Const(scope, Input::Initializer(NormalTensor(vector, 3)));
+  const Output mean = Const(scope, Input::Initializer(NormalTensor(vector, 4)));
   const Output variance = Const(scope, Input::Initializer(Filled(vector, 1)));
   const char* const format = c.channels_first ? "NCHW" : "NHWC";
   const Scope named = scope.WithOpName("op");
   switch (c.op) {
     case Op::kFakeQuant:
       FakeQuantWithMinMaxVars(named, x, -1.f, 1.f);
+      break;
+    case Op::kFakeQuantPerChannel:
+      FakeQuantWithMinMaxVarsPerChannel(
+          named, x, Const(scope, Input::Initializer(Filled(vector, -1))), variance);
       break;
     case Op::kFakeQuantGradient:
       FakeQuantWithMinMaxVarsGradient(named, g, x, -1.f, 1.f);
@@ -77,7 +76,8 @@ void BuildOp(const Scope& scope, const Case& c) {
 }
 
 bool IsGradient(Op op) {
-  return op != Op::kFakeQuant && op != Op::kBatchNormInference && op != Op::kBatchNormTraining;
+  return op != Op::kFakeQuant && op != Op::kFakeQuantPerChannel && op != Op::kBatchNormInference &&
+         op != Op::kBatchNormTraining;
 }
 
 // fn(begin, end) over [0, count) on `threads` threads, in as many parts.
@@ -100,6 +100,8 @@ std::string Case::OpName() const {
   switch (op) {
     case Op::kFakeQuant:
       return "FakeQuantWithMinMaxVars";
+    case Op::kFakeQuantPerChannel:
+      return "FakeQuantWithMinMaxVarsPerChannel";
     case Op::kFakeQuantGradient:
       return "FakeQuantWithMinMaxVarsGradient";
     case Op::kFakeQuantPerChannelGradient:
@@ -126,6 +128,13 @@ double Case::Bytes() const {
   return sizeof(float) * static_cast<double>(shape.num_elements()) * (IsGradient(op) ? 3 : 2);
 }
 
+Tensor NormalTensor(const TensorShape& shape, uint32_t seed) {
+  static const auto* const pool = new std::shared_ptr<Allocator>(std::make_shared<PoolAllocator>());
+  Tensor tensor(*pool, DT_FLOAT, shape);
+  FillNormal(tensor.flat<float>().data(), tensor.NumElements(), seed);
+  return tensor;
+}
+
 Runner Ours(const Case& c, int threads) {
   Scope scope = Scope::NewRootScope();
   BuildOp(scope, c);
@@ -135,8 +144,8 @@ Runner Ours(const Case& c, int threads) {
   options.config.set_intra_op_parallelism_threads(threads);
   const std::shared_ptr<Session> session(NewSession(options));
   Check(session->Create(graph));
-  std::vector<std::pair<std::string, Tensor>> feeds = {{"x", Normal(c.shape, 1)}};
-  if (IsGradient(c.op)) feeds.emplace_back("g", Normal(c.shape, 2));
+  std::vector<std::pair<std::string, Tensor>> feeds = {{"x", NormalTensor(c.shape, 1)}};
+  if (IsGradient(c.op)) feeds.emplace_back("g", NormalTensor(c.shape, 2));
   // Kernels make all their outputs, fetched or not.
   return [=] {
     std::vector<Tensor> outputs;
@@ -146,10 +155,9 @@ Runner Ours(const Case& c, int threads) {
 
 Runner Triad(const Case& c, int threads) {
   const int64_t count = c.shape.num_elements();
-  Tensor a(DT_FLOAT, c.shape);
-  a.flat<float>().setZero();
-  const Tensor b = Normal(c.shape, 1);
-  const Tensor d = Normal(c.shape, 2);
+  Tensor a = NormalTensor(c.shape, 3);
+  const Tensor b = NormalTensor(c.shape, 1);
+  const Tensor d = NormalTensor(c.shape, 2);
   float* const out = a.flat<float>().data();
   const float* const x = b.flat<float>().data();
   const float* const y = d.flat<float>().data();
@@ -160,31 +168,13 @@ Runner Triad(const Case& c, int threads) {
 
 Runner Copy(const Case& c, int threads) {
   const int64_t count = c.shape.num_elements();
-  Tensor a(DT_FLOAT, c.shape);
-  a.flat<float>().setZero();
-  const Tensor b = Normal(c.shape, 1);
+  Tensor a = NormalTensor(c.shape, 3);
+  const Tensor b = NormalTensor(c.shape, 1);
   float* const out = a.flat<float>().data();
   const float* const x = b.flat<float>().data();
   return InParts(count, threads, [a, b, out, x](int64_t begin, int64_t end) {
     std::copy(x + begin, x + end, out + begin);
   });
-}
-
-void FillNormal(float* values, int64_t count, uint32_t seed) {
-  // A period of normal numbers, shifted by the seed: quick to make, and of no length that fits
-  // with channels.
-  static const std::vector<float>* const period = [] {
-    auto* numbers = new std::vector<float>(65537);
-    std::mt19937 random(1);
-    std::normal_distribution<float> normal;
-    for (float& number : *numbers) number = normal(random);
-    return numbers;
-  }();
-  size_t next = seed * 7919 % period->size();
-  for (int64_t i = 0; i < count; ++i) {
-    values[i] = (*period)[next];
-    if (++next == period->size()) next = 0;
-  }
 }
 
 }  // namespace gradflow::benchmarks

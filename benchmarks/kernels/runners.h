@@ -17,6 +17,7 @@ using Runner = std::function<void()>;
 
 enum class Op {
   kFakeQuant,
+  kFakeQuantPerChannel,
   kFakeQuantGradient,
   kFakeQuantPerChannelGradient,
   kBatchNormInference,
@@ -49,8 +50,9 @@ Runner Copy(const Case& c, int threads);
 Runner OneDnn(const Case& c, int threads);
 Runner Torch(const Case& c, int threads);
 
-// Normally distributed floats, the same on every call.
-void FillNormal(float* values, int64_t count, uint32_t seed);
+// Normally distributed floats, the same on every call, for all contestants in the same kind of
+// memory: that of a session's own tensors, in huge pages where the system gives them.
+Tensor NormalTensor(const TensorShape& shape, uint32_t seed);
 
 }  // namespace gradflow::benchmarks
 

@@ -9,9 +9,10 @@ namespace {
 
 at::Tensor Normal(const TensorShape& shape, uint32_t seed) {
   const auto sizes = shape.dim_sizes();
-  at::Tensor tensor = at::empty(at::IntArrayRef(sizes.data(), sizes.size()), at::kFloat);
-  FillNormal(tensor.data_ptr<float>(), tensor.numel(), seed);
-  return tensor;
+  Tensor tensor = NormalTensor(shape, seed);
+  float* const data = tensor.flat<float>().data();
+  return at::from_blob(
+      data, at::IntArrayRef(sizes.data(), sizes.size()), [tensor](void*) {}, at::kFloat);
 }
 
 // As libtorch takes images: always indexed NCHW, in the memory order of the case.
@@ -40,6 +41,14 @@ Runner Torch(const Case& c, int threads) {
       const at::Tensor x = Normal(c.shape, 1);
       return WithThreads(threads,
                          [=] { at::fake_quantize_per_tensor_affine(x, 2.0 / 255, 128, 0, 255); });
+    }
+    case Op::kFakeQuantPerChannel: {
+      const at::Tensor x = Normal(c.shape, 1);
+      const at::Tensor scale = at::full({c.channels()}, 2.0 / 255);
+      const at::Tensor zero = at::full({c.channels()}, 128, at::kFloat);
+      return WithThreads(threads, [=] {
+        at::fake_quantize_per_channel_affine(x, scale, zero, x.dim() - 1, 0, 255);
+      });
     }
     case Op::kFakeQuantGradient: {
       // The learnable form, which has gradients of the range, as ours has.

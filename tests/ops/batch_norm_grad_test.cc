@@ -327,6 +327,51 @@ TEST(BatchNormGrad, SumsManyElementsAsFloat64Does) {
   }
 }
 
+// The sums over `count` elements of one channel, of x around 1e4 and of dy around `mean_dy`.
+void ExpectAccurateSums(int64_t count, const std::string& format, float mean_dy) {
+  SCOPED_TRACE(absl::StrCat(count, " elements, ", format, ", dy around ", mean_dy));
+  const Options options = {"FusedBatchNormGradV3", format};
+  const TensorShape shape = ImageSizes{count / 1000, 1, 20, 50, 1}.Shape(format);
+  const Tensor x = AroundMean(count, 1e4f, shape, 1);
+  const Tensor dy = AroundMean(count, mean_dy, shape, 2);
+  const float mean = 1e4f + 1.0f / 64;
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                       Grad(options, dy, x, AsTensor<float>({1}), AsTensor<float>({mean}),
+                            AsTensor<float>({1 - options.epsilon}))
+                           .RunOnThreads(2));
+  long double sum = 0;
+  long double sum_magnitude = 0;
+  long double product = 0;
+  long double product_magnitude = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const double g = dy.flat<float>()(i);
+    const double p = g * (x.flat<float>()(i) - static_cast<double>(mean));
+    sum += g;
+    sum_magnitude += std::abs(g);
+    product += p;
+    product_magnitude += std::abs(p);
+  }
+  const double bound = 4 * std::ldexp(1, -24);
+  EXPECT_NEAR(outputs[1].flat<float>()(0), static_cast<double>(product),
+              bound * static_cast<double>(product_magnitude));
+  EXPECT_NEAR(outputs[2].flat<float>()(0), static_cast<double>(sum),
+              bound * static_cast<double>(sum_magnitude));
+}
+
+TEST(BatchNormGrad, SumsOfMillionsAreAccurate) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    for (const float mean_dy : {0.0f, 1.0f, 1e4f}) ExpectAccurateSums(3'000'000, format, mean_dy);
+  }
+}
+
+// Takes ten seconds and more than a gigabyte, so it runs when asked for:
+//   gradflow_ops_tests --gtest_also_run_disabled_tests --gtest_filter='*HundredMillion*'
+TEST(BatchNormGrad, DISABLED_SumsOfAHundredMillionAreAccurate) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    for (const float mean_dy : {0.0f, 1e4f}) ExpectAccurateSums(100'000'000, format, mean_dy);
+  }
+}
+
 TEST(BatchNormGrad, IsLinearInTheGradient) {
   for (const bool training : {true, false}) {
     const Options options = {"FusedBatchNormGradV3", "NHWC", training};
@@ -447,28 +492,37 @@ TEST(BatchNormGrad, InfersShapesFromBothInputs) {
 
 // ---- The same bits everywhere ----
 
+void ExpectSameBits(const ImageSizes& sizes, const std::string& format, DataType dtype,
+                    uint32_t seed) {
+  SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, DataTypeString(dtype)));
+  for (const bool training : {true, false}) {
+    const Options options = {"FusedBatchNormGradV3", format, training};
+    Problem p(options, sizes, dtype, -3, 30, seed);
+    if (dtype != DT_HALF) {
+      p.dy = CancellingTensor(
+          dtype, p.x.shape(), sizes.channels,
+          [&](int64_t i) { return ChannelOf(sizes, format, i); }, seed);
+    }
+    OpTester tester = p.Tester(options);
+    ExpectSameBitsEverywhere(tester);
+  }
+}
+
 TEST(BatchNormGrad, HasTheSameBitsOnAllThreadsAndTargets) {
   std::mt19937 random(6);
-  for (int round = 0; round < 24; ++round) {
-    const int64_t channels = 1 + random() % (round % 4 == 0 ? 1500 : 70);
-    const int64_t batch = 1 + random() % 9;
-    const int64_t area = (round % 12 == 1 ? 500000 : 20000) / (channels * batch) + 1;
-    const int64_t height = 1 + random() % static_cast<int64_t>(std::sqrt(area) + 1);
-    const ImageSizes sizes = {batch, 1, height, area / height + 1, channels};
-    const std::string format = round % 2 == 0 ? "NHWC" : "NCHW";
+  for (int round = 0; round < 100; ++round) {
+    const std::string format =
+        round % 2 == 0 ? (round % 8 == 0 ? "NDHWC" : "NHWC") : (round % 8 == 1 ? "NCDHW" : "NCHW");
     const DataType dtype = round % 3 == 0 ? DT_FLOAT : round % 3 == 1 ? DT_HALF : DT_BFLOAT16;
-    SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, DataTypeString(dtype)));
-    for (const bool training : {true, false}) {
-      const Options options = {"FusedBatchNormGradV3", format, training};
-      Problem p(options, sizes, dtype, -3, 30, round);
-      if (dtype != DT_HALF) {
-        p.dy = CancellingTensor(
-            dtype, p.x.shape(), channels, [&](int64_t i) { return ChannelOf(sizes, format, i); },
-            round);
-      }
-      OpTester tester = p.Tester(options);
-      ExpectSameBitsEverywhere(tester);
-    }
+    ExpectSameBits(RandomSizes(random, round, format), format, dtype, round);
+  }
+}
+
+// Large enough for results to be stored past the caches.
+TEST(BatchNormGrad, HasTheSameBitsWhenItStreams) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    ExpectSameBits({22, 1, 32, 32, 48}, format, DT_FLOAT, 1);
+    ExpectSameBits({44, 1, 32, 32, 48}, format, DT_BFLOAT16, 2);
   }
 }
 

@@ -2,10 +2,12 @@
 #ifndef GRADFLOW_TESTS_OPS_BATCH_NORM_REFERENCE_H_
 #define GRADFLOW_TESTS_OPS_BATCH_NORM_REFERENCE_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -111,12 +113,37 @@ inline std::vector<double> Normalise(const std::vector<double>& x, const ImageSi
   return y;
 }
 
+// `count` floats around a mean, with a deviation of about 1. They repeat after a while, but not
+// with any block of a kernel.
+inline Tensor AroundMean(int64_t count, float mean, const TensorShape& shape, uint32_t seed) {
+  const Tensor period = RandomTensor(DT_FLOAT, {65537}, mean - 1.7, mean + 1.7, seed);
+  Tensor tensor(DT_FLOAT, shape);
+  for (int64_t i = 0; i < count; i += period.NumElements()) {
+    std::memcpy(tensor.flat<float>().data() + i, period.raw_data(),
+                sizeof(float) * std::min(period.NumElements(), count - i));
+  }
+  return tensor;
+}
+
+// Sizes that differ in everything that matters to how kernels go through them.
+inline ImageSizes RandomSizes(std::mt19937& random, int round, const std::string& format) {
+  const auto up_to = [&](int64_t limit) { return 1 + static_cast<int64_t>(random() % limit); };
+  const int64_t channels = up_to(round % 5 == 0 ? 1500 : round % 5 == 1 ? 3 : 70);
+  const int64_t batch = up_to(9);
+  const int64_t elements = round % 20 == 1 ? 500000 : 15000;
+  const int64_t area = elements / (channels * batch) + 1;
+  const int64_t depth = format.size() == 5 ? up_to(3) : 1;
+  const int64_t height = up_to(static_cast<int64_t>(std::sqrt(area)) + 1);
+  return {batch, depth, height, area / height / depth + 1, channels};
+}
+
 // Sizes with one and many channels and elements, for every path through the kernels.
 inline std::vector<ImageSizes> ManySizes() {
-  return {{2, 1, 3, 3, 4},   {1, 1, 1, 1, 1},     {1, 1, 1, 1, 9},     {2, 1, 1, 1, 600},
-          {7, 1, 1, 1, 3},   {3, 1, 5, 7, 1},     {2, 1, 4, 5, 3},     {2, 1, 3, 3, 17},
-          {5, 1, 7, 7, 64},  {1, 1, 2, 3, 513},   {2, 1, 1, 2, 1030},  {3, 1, 129, 131, 2},
-          {20, 1, 4, 4, 33}, {300, 1, 15, 16, 3}, {1, 1, 400, 400, 2}, {75, 1, 30, 30, 16}};
+  return {{2, 1, 3, 3, 4},    {1, 1, 1, 1, 1},     {1, 1, 1, 1, 9},     {2, 1, 1, 1, 600},
+          {7, 1, 1, 1, 3},    {3, 1, 5, 7, 1},     {2, 1, 4, 5, 3},     {2, 1, 3, 3, 17},
+          {5, 1, 7, 7, 64},   {1, 1, 2, 3, 513},   {2, 1, 1, 2, 1030},  {3, 1, 129, 131, 2},
+          {20, 1, 4, 4, 33},  {300, 1, 15, 16, 3}, {1, 1, 400, 400, 2}, {75, 1, 30, 30, 16},
+          {22, 1, 32, 32, 48}};
 }
 
 }  // namespace testing

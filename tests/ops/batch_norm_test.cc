@@ -264,6 +264,38 @@ TEST(BatchNorm, LargeMeansDoNotHurt) {
   }
 }
 
+// The statistics of `count` elements of one channel around 1e4.
+void ExpectAccurateStatistics(int64_t count, const std::string& format) {
+  SCOPED_TRACE(absl::StrCat(count, " elements, ", format));
+  const Tensor x = AroundMean(count, 1e4f, ImageSizes{count / 1000, 1, 20, 50, 1}.Shape(format), 1);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                       BatchNorm({"FusedBatchNormV3", format}, x, Parameters(1)).RunOnThreads(2));
+  long double sum = 0;
+  for (int64_t i = 0; i < count; ++i) sum += x.flat<float>()(i) - 1e4L;
+  const long double mean = sum / count;
+  long double squares = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const long double deviation = x.flat<float>()(i) - 1e4L - mean;
+    squares += deviation * deviation;
+  }
+  // Nothing but the rounding to float.
+  const double half_unit = std::ldexp(1.001, -24);
+  const double expected_mean = static_cast<double>(1e4L + mean);
+  const double expected_variance = static_cast<double>(squares / count);
+  EXPECT_NEAR(outputs[3].flat<float>()(0), expected_mean, half_unit * expected_mean);
+  EXPECT_NEAR(outputs[4].flat<float>()(0), expected_variance, half_unit * expected_variance);
+}
+
+TEST(BatchNorm, StatisticsOfMillionsAreAccurate) {
+  for (const std::string format : {"NHWC", "NCHW"}) ExpectAccurateStatistics(3'000'000, format);
+}
+
+// Takes some seconds and a gigabyte, so it runs when asked for:
+//   gradflow_ops_tests --gtest_also_run_disabled_tests --gtest_filter='*HundredMillion*'
+TEST(BatchNorm, DISABLED_StatisticsOfAHundredMillionAreAccurate) {
+  for (const std::string format : {"NHWC", "NCHW"}) ExpectAccurateStatistics(100'000'000, format);
+}
+
 TEST(BatchNorm, FirstElementMayBeFarFromTheOthers) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const ImageSizes sizes = {4, 1, 50, 50, 2};
@@ -418,28 +450,37 @@ TEST(BatchNorm, HugeEmptyTensorsAreEmpty) {
 
 // ---- The same bits everywhere ----
 
+void ExpectSameBits(const ImageSizes& sizes, const std::string& format, DataType dtype,
+                    uint32_t seed) {
+  SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, DataTypeString(dtype)));
+  Tensor x = RandomTensor(dtype, sizes.Shape(format), -3, 30, seed);
+  if (dtype != DT_HALF) {
+    x = CancellingTensor(
+        dtype, x.shape(), sizes.channels, [&](int64_t i) { return ChannelOf(sizes, format, i); },
+        seed);
+  }
+  const Parameters p(sizes.channels);
+  for (const bool training : {true, false}) {
+    OpTester tester = BatchNorm({"FusedBatchNormV3", format, training}, x, p);
+    ExpectSameBitsEverywhere(tester);
+  }
+}
+
 TEST(BatchNorm, HasTheSameBitsOnAllThreadsAndTargets) {
   std::mt19937 random(5);
-  for (int round = 0; round < 24; ++round) {
-    const int64_t channels = 1 + random() % (round % 4 == 0 ? 1500 : 70);
-    const int64_t batch = 1 + random() % 9;
-    const int64_t area = (round % 12 == 1 ? 600000 : 30000) / (channels * batch) + 1;
-    const int64_t height = 1 + random() % static_cast<int64_t>(std::sqrt(area) + 1);
-    const ImageSizes sizes = {batch, 1, height, area / height + 1, channels};
-    const std::string format = round % 2 == 0 ? "NHWC" : "NCHW";
+  for (int round = 0; round < 100; ++round) {
+    const std::string format =
+        round % 2 == 0 ? (round % 8 == 0 ? "NDHWC" : "NHWC") : (round % 8 == 1 ? "NCDHW" : "NCHW");
     const DataType dtype = round % 3 == 0 ? DT_FLOAT : round % 3 == 1 ? DT_HALF : DT_BFLOAT16;
-    SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, DataTypeString(dtype)));
-    Tensor x = RandomTensor(dtype, sizes.Shape(format), -3, 30, round);
-    if (dtype != DT_HALF) {
-      x = CancellingTensor(
-          dtype, x.shape(), channels, [&](int64_t i) { return ChannelOf(sizes, format, i); },
-          round);
-    }
-    const Parameters p(channels);
-    for (const bool training : {true, false}) {
-      OpTester tester = BatchNorm({"FusedBatchNormV3", format, training}, x, p);
-      ExpectSameBitsEverywhere(tester);
-    }
+    ExpectSameBits(RandomSizes(random, round, format), format, dtype, round);
+  }
+}
+
+// Large enough for results to be stored past the caches.
+TEST(BatchNorm, HasTheSameBitsWhenItStreams) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    ExpectSameBits({22, 1, 32, 32, 48}, format, DT_FLOAT, 1);
+    ExpectSameBits({44, 1, 32, 32, 48}, format, DT_BFLOAT16, 2);
   }
 }
 

@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "gradflow/ops/plane_blocks.h"
 #include "gradflow/ops/row_blocks.h"
 
 namespace gradflow {
@@ -88,43 +87,6 @@ TEST(RowBlocks, ReachEveryElementOnceAndCountThem) {
     }
     blocks.AddUp(counts.data(), 1);
     for (int64_t c = 0; c < channels; ++c) ASSERT_EQ(counts[c], rows);
-  }
-}
-
-TEST(PlaneBlocks, ReachEveryElementOnceAndCountThem) {
-  const int64_t shapes[][3] = {{1, 1, 1},     {2, 3, 4},      {1, 2, 200000}, {3, 2, 65536},
-                               {2, 1, 65537}, {300, 20, 400}, {5, 17, 49},    {1, 100, 2}};
-  for (const auto& shape : shapes) {
-    const int64_t batch = shape[0];
-    const int64_t channels = shape[1];
-    const int64_t spatial = shape[2];
-    SCOPED_TRACE(::testing::Message() << batch << " x " << channels << " x " << spatial);
-    const PlaneBlocks blocks(batch, channels, spatial);
-    std::vector<int> first(batch * channels * spatial);
-    std::vector<int> second(first.size());
-    std::vector<int> between(channels);
-    std::atomic<int64_t> strays{0};
-    const auto visit = [&](std::vector<int>& visits, int64_t channel, int64_t block) {
-      int64_t count = 0;
-      blocks.ForEachRun(channel, block, [&](int64_t offset, int64_t n) {
-        count += n;
-        for (int64_t i = 0; i < n; ++i) {
-          strays += (offset + i) / spatial % channels != channel;
-          ++visits[offset + i];
-        }
-      });
-      EXPECT_EQ(count, blocks.Count(block));
-    };
-    blocks.InTwoPasses([&](int64_t channel, int64_t block) { visit(first, channel, block); },
-                       [&](int64_t channel) { ++between[channel]; },
-                       [&](int64_t channel, int64_t block) {
-                         EXPECT_EQ(between[channel], 1);
-                         visit(second, channel, block);
-                       });
-    EXPECT_EQ(strays, 0);
-    EXPECT_EQ(std::count(first.begin(), first.end(), 1), batch * channels * spatial);
-    EXPECT_EQ(second, first);
-    EXPECT_THAT(between, ::testing::Each(1));
   }
 }
 

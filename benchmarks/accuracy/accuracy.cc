@@ -1,0 +1,30 @@
+// Checks the kernels' accuracy on every float and on sums of 10^8 elements. Exits with 1 if a
+// result is not as accurate as promised.
+//
+//   accuracy [--small]
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "benchmarks/accuracy/checks.h"
+
+namespace gradflow::benchmarks {
+
+void Check(const absl::Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::exit(1);
+}
+
+}  // namespace gradflow::benchmarks
+
+int main(int argc, char** argv) {
+  const bool small = argc == 2 && std::strcmp(argv[1], "--small") == 0;
+  if (argc > 1 && !small) {
+    std::fprintf(stderr, "usage: %s [--small]\n", argv[0]);
+    return 2;
+  }
+  const bool sums_good = gradflow::benchmarks::CheckSums(small);
+  const bool sweep_good = gradflow::benchmarks::SweepAllFloats(small);
+  return sums_good && sweep_good ? 0 : 1;
+}

@@ -1,0 +1,14 @@
+// Random numbers for benchmarks.
+#ifndef GRADFLOW_BENCHMARKS_FILL_NORMAL_H_
+#define GRADFLOW_BENCHMARKS_FILL_NORMAL_H_
+
+#include <cstdint>
+
+namespace gradflow::benchmarks {
+
+// Normally distributed floats of the given mean and a deviation of 1, the same on every call.
+void FillNormal(float* values, int64_t count, uint32_t seed, float mean = 0);
+
+}  // namespace gradflow::benchmarks
+
+#endif  // GRADFLOW_BENCHMARKS_FILL_NORMAL_H_
