@@ -24,7 +24,12 @@ RowBlocks::RowBlocks(int64_t rows, int64_t channels) : channels_(channels), repe
   width_ = channels * repeats_;
   wide_rows_ = rows / repeats_;
   rest_ = rows % repeats_ * channels;
-  rows_per_block_ = kBlockElements / std::min(width_, kMaxColumns);
+  // Blocks of about the same size, so that threads end together, and of whole groups of the rows
+  // that loops take at a time.
+  constexpr int64_t kGroup = 4;
+  const int64_t most_rows = kBlockElements / std::min(width_, kMaxColumns);
+  const int64_t even_rows = NumBlocks(wide_rows_, NumBlocks(wide_rows_, most_rows));
+  rows_per_block_ = NumBlocks(even_rows, kGroup) * kGroup;
   num_blocks_ = NumBlocks(wide_rows_, rows_per_block_);
 }
 
