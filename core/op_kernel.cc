@@ -8,6 +8,7 @@ absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tens
   absl::StatusOr<Tensor> tensor = Tensor::Allocate(allocator_, output_types_[i], shape);
   if (!tensor.ok()) return errors::Prefix(absl::StrCat("output ", i, ": "), tensor.status());
   outputs_[i] = *std::move(tensor);
+  if (allocated_bytes_ != nullptr) *allocated_bytes_ += outputs_[i].TotalBytes();
   *out = &outputs_[i];
   return absl::OkStatus();
 }
@@ -24,6 +25,7 @@ absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const
 
 absl::Status KernelContext::AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out) {
   GRADFLOW_ASSIGN_OR_RETURN(*out, Tensor::Allocate(allocator_, dtype, shape));
+  if (allocated_bytes_ != nullptr) *allocated_bytes_ += out->TotalBytes();
   return absl::OkStatus();
 }
 

@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
 
@@ -25,6 +26,7 @@ namespace gradflow {
 
 class NodeDef;
 class OpDef;
+class ResourceManager;
 
 // What a kernel may read while it is made. Borrows everything.
 class KernelConstruction {
@@ -59,8 +61,12 @@ class KernelContext {
   // `inputs` may be moved from by ForwardInput; `outputs` are default-constructed. All borrowed.
   KernelContext(absl::Span<Tensor> inputs, absl::Span<Tensor> outputs,
                 absl::Span<const DataType> output_types,
-                const std::shared_ptr<Allocator>& allocator)
-      : inputs_(inputs), outputs_(outputs), output_types_(output_types), allocator_(allocator) {}
+                const std::shared_ptr<Allocator>& allocator, ResourceManager* resources = nullptr)
+      : inputs_(inputs),
+        outputs_(outputs),
+        output_types_(output_types),
+        allocator_(allocator),
+        resources_(resources) {}
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
@@ -81,6 +87,16 @@ class KernelContext {
   // Memory that lives until the tensor is dropped.
   absl::Status AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out);
   const std::shared_ptr<Allocator>& allocator() const { return allocator_; }
+
+  // What the session keeps for kernels; null if a kernel is run without a session, also while a
+  // plan is made.
+  ResourceManager* resource_manager() const { return resources_; }
+
+  // From now on adds the bytes of each tensor that is allocated to *total; null for no more.
+  void CountAllocatedBytes(int64_t* total) { allocated_bytes_ = total; }
+
+  // Whether the run is to end early: see core/parallel.h, whose loops ask by themselves.
+  bool ShouldStop() const { return gradflow::ShouldStop(); }
 
   // ---- Checks, one line each. INVALID_ARGUMENT with the name, expected and found ----
 
@@ -103,6 +119,8 @@ class KernelContext {
   absl::Span<Tensor> outputs_;
   absl::Span<const DataType> output_types_;
   const std::shared_ptr<Allocator>& allocator_;
+  ResourceManager* const resources_;
+  int64_t* allocated_bytes_ = nullptr;
 };
 
 class OpKernel {

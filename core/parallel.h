@@ -4,6 +4,10 @@
 // that a kernel which keeps one partial result a block and combines them in order has the same
 // bits on any machine. A loop does not run other nodes of the graph while it waits. With one
 // thread, or outside any arena with one, blocks run in order on the calling thread.
+//
+// When the run that a kernel belongs to is to end (an error elsewhere, a cancellation, a deadline),
+// its loops skip the blocks that have not begun, and so do all loops after them: what a kernel
+// then returns does not matter, but it must not rely on values that a loop should have written.
 #ifndef GRADFLOW_CORE_PARALLEL_H_
 #define GRADFLOW_CORE_PARALLEL_H_
 
@@ -13,22 +17,46 @@
 
 namespace gradflow {
 
+class RunStop;
+
 // Calls fn(begin, end) for blocks that cover [0, total), concurrently. Every block but the last
 // has `block_size` units. A single block runs on the calling thread, without oneTBB.
 // REQUIRES: block_size > 0, and fn does not throw.
 void ParallelFor(int64_t total, int64_t block_size,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 
-// While one lives, the loops of its thread run there alone, in order, without oneTBB.
+// Whether the run that this thread works for is to end. For kernels that are busy for milliseconds
+// outside of ParallelFor: they ask now and then, and if so, return whatever status they like.
+bool ShouldStop();
+
+// How loops of a thread go.
+struct LoopSettings {
+  // What ends them early; null for nothing.
+  RunStop* stop = nullptr;
+  // The most threads that a loop may use, its own among them; 0 for all of the arena. With 1, loops
+  // run on their thread alone, in order, without oneTBB.
+  int max_threads = 0;
+};
+
+// While one lives, the loops of its thread go by `settings`.
+class ScopedLoopSettings {
+ public:
+  explicit ScopedLoopSettings(const LoopSettings& settings);
+  ~ScopedLoopSettings();
+  ScopedLoopSettings(const ScopedLoopSettings&) = delete;
+  ScopedLoopSettings& operator=(const ScopedLoopSettings&) = delete;
+
+ private:
+  const LoopSettings before_;
+};
+
+// While one lives, the loops of its thread run there alone.
 class ScopedSerialLoops {
  public:
   ScopedSerialLoops();
-  ~ScopedSerialLoops();
-  ScopedSerialLoops(const ScopedSerialLoops&) = delete;
-  ScopedSerialLoops& operator=(const ScopedSerialLoops&) = delete;
 
  private:
-  const bool before_;
+  const ScopedLoopSettings settings_;
 };
 
 // The block size at which a block of units that each cost about `nanoseconds_per_unit` outweighs

@@ -39,9 +39,28 @@ struct Registry::Tables {
 
 namespace {
 
-bool TypesFit(const KernelRegistration& kernel, const NodeDef& node) {
+// The attributes of one node, looked up once if the same one is asked for again and again, as by
+// kernels that differ in the types of one.
+class AttrsOfNode {
+ public:
+  explicit AttrsOfNode(const NodeDef& node) : node_(node) {}
+  const AttrValue* Find(const std::string& name) {
+    if (name_ == nullptr || *name_ != name) {
+      name_ = &name;
+      value_ = FindNodeAttr(node_, name);
+    }
+    return value_;
+  }
+
+ private:
+  const NodeDef& node_;
+  const std::string* name_ = nullptr;
+  const AttrValue* value_ = nullptr;
+};
+
+bool TypesFit(const KernelRegistration& kernel, AttrsOfNode* attrs) {
   for (const auto& [attr, types] : kernel.type_constraints) {
-    const AttrValue* value = FindNodeAttr(node, attr);
+    const AttrValue* value = attrs->Find(attr);
     if (value == nullptr) return false;
     const auto allowed = [&types = types](int dtype) {
       return std::find(types.begin(), types.end(), dtype) != types.end();
@@ -232,9 +251,10 @@ absl::StatusOr<const KernelRegistration*> Registry::FindKernel(const NodeDef& no
   const KernelRegistration* best = nullptr;
   bool ambiguous = false;
   std::string others;
+  AttrsOfNode attrs(node);
   if (const auto it = tables_->kernels.find(node.op()); it != tables_->kernels.end()) {
     for (const auto& kernel : it->second) {
-      if (kernel->device != device || kernel->label != label || !TypesFit(*kernel, node)) {
+      if (kernel->device != device || kernel->label != label || !TypesFit(*kernel, &attrs)) {
         continue;
       }
       if (best == nullptr || kernel->priority > best->priority) {

@@ -11,7 +11,9 @@ std::string ShapeContext::input_name(int i) const {
   NameRangeMap inputs;
   if (NameRangesForNode(node_, op_def_, &inputs, nullptr).ok()) {
     for (const auto& [name, range] : inputs) {
-      if (i >= range.first && i < range.second) return name;
+      if (i < range.first || i >= range.second) continue;
+      if (range.second - range.first == 1) return name;
+      return absl::StrCat(name, "[", i - range.first, "]");
     }
   }
   return absl::StrCat("input ", i);

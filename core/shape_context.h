@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -51,7 +52,7 @@ class ShapeContext {
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const PartialTensorShape& input(int i) const { return *inputs_[i]; }
   DataType input_type(int i) const { return input_types_[i]; }
-  // The name of input i in the op definition ("values" for each of a list).
+  // The name of input i in the op definition, in a list of several "values[1]".
   std::string input_name(int i) const;
   // Null if not known when the graph is built.
   const Tensor* input_tensor(int i) const { return constant_(i); }
@@ -88,7 +89,7 @@ class ShapeContext {
   absl::Span<const PartialTensorShape* const> inputs_;
   absl::Span<const DataType> input_types_;
   absl::FunctionRef<const Tensor*(int)> constant_;
-  std::vector<PartialTensorShape> outputs_;
+  absl::InlinedVector<PartialTensorShape, 2> outputs_;
 };
 
 // Sets the output shapes, or says what is wrong with the inputs.

@@ -186,8 +186,13 @@ bool Tensor::CopyFrom(const Tensor& other, const TensorShape& shape) {
   if (!shape.IsValid() || !other.IsInitialized() || shape.num_elements() != other.NumElements()) {
     return false;
   }
-  *this = other;
+  // Before what may be the last reference to the same buffer is dropped.
+  if (other.buffer_ != nullptr) other.buffer_->Ref();
+  if (buffer_ != nullptr) buffer_->Unref();
+  dtype_ = other.dtype_;
   shape_ = shape;
+  buffer_ = other.buffer_;
+  data_ = other.data_;
   return true;
 }
 

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/hash/hash.h"
+#include "absl/strings/match.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/shape_context.h"
@@ -98,7 +100,9 @@ const Tensor* Graph::ConstantValue(const Node& node, int output, int64_t max_ele
 }
 
 Node* Graph::NewNode(NodeDef* def, const OpRegistration& op) {
+  static const NodeTypes& none = *new NodeTypes();
   Node& node = nodes_.emplace_back();
+  node.types_ = &none;
   node.graph_ = this;
   node.def_ = def;
   node.op_ = &op;
@@ -108,29 +112,65 @@ Node* Graph::NewNode(NodeDef* def, const OpRegistration& op) {
 
 void Graph::RemoveNodes(int first_id) {
   nodes_.resize(first_id);
+  examples_.clear();
   MutexLock lock(&constants_->mutex);
   absl::erase_if(constants_->values,
                  [first_id](const auto& value) { return value.first >= first_id; });
 }
 
-absl::Status Graph::CheckAlone(Node* node, int producer, DataTypeVector* input_types) {
+namespace {
+
+int NumDataInputs(const NodeDef& node) {
+  int inputs = node.input_size();
+  while (inputs > 0 && absl::StartsWith(node.input(inputs - 1), "^")) --inputs;
+  return inputs;
+}
+
+}  // namespace
+
+size_t Graph::TypesHash::operator()(const NodeTypes& types) const {
+  return absl::HashOf(types.inputs, types.outputs);
+}
+
+bool Graph::TypesEqual::operator()(const NodeTypes& a, const NodeTypes& b) const {
+  return a.inputs == b.inputs && a.outputs == b.outputs;
+}
+
+absl::Status Graph::CheckAlone(Node* node, int producer, Example** example) {
   const OpDef& op_def = node->op_def();
+  NodeDef& def = *node->def_;
   GRADFLOW_RETURN_IF_ERROR(internal::CheckNodeName(node->name()));
   GRADFLOW_RETURN_IF_ERROR(internal::CheckDeprecation(op_def, producer));
-  AddDefaultsToNodeDef(op_def, node->def_);
-  GRADFLOW_RETURN_IF_ERROR(ValidateNodeDef(*node->def_, op_def));
-  GRADFLOW_RETURN_IF_ERROR(
-      InOutTypesForNode(*node->def_, op_def, input_types, &node->output_types_));
-  node->num_data_inputs_ = static_cast<int>(input_types->size());
-  node->output_shapes_.resize(node->output_types_.size());
+  AddDefaultsToNodeDef(op_def, &def);
+  Example& like = examples_[&node->op()];
+  *example = &like;
+  // Constants differ, and are long.
+  if (like.def != nullptr && !node->IsConstant() &&
+      NumDataInputs(def) == static_cast<int>(like.types->inputs.size()) &&
+      internal::HaveSameAttrs(def, *like.def)) {
+    if (def.device() != like.def->device()) like = {&def, like.types, false};
+  } else {
+    GRADFLOW_RETURN_IF_ERROR(ValidateNodeDef(def, op_def));
+    NodeTypes types;
+    GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(def, op_def, &types.inputs, &types.outputs));
+    like = {&def, &*types_.insert(std::move(types)).first, false};
+  }
+  node->types_ = like.types;
+  node->num_data_inputs_ = static_cast<int>(like.types->inputs.size());
+  node->output_shapes_.resize(like.types->outputs.size());
   return absl::OkStatus();
 }
 
-absl::Status Graph::CheckSources(Node* node, absl::Span<const DataType> input_types) {
+bool Graph::HasExtraAttrs(const Node& node) {
+  return node.def().attr_size() > node.op_def().attr_size();
+}
+
+absl::Status Graph::CheckSources(Node* node) {
+  const DataTypeVector& expected = node->types_->inputs;
   for (int i = 0; i < node->num_data_inputs_; ++i) {
     const DataType found = node->input_type(i);
-    if (!internal::IsInputType(found, input_types[i])) {
-      return internal::WrongInputType(node->op_def(), *node->def_, i, found, input_types[i]);
+    if (!internal::IsInputType(found, expected[i])) {
+      return internal::WrongInputType(node->op_def(), *node->def_, i, found, expected[i]);
     }
   }
   return absl::OkStatus();
@@ -169,17 +209,21 @@ absl::StatusOr<const Node*> Graph::AddNode(NodeDef&& def, bool infer_shapes) {
 absl::StatusOr<const Node*> Graph::Append(std::unique_ptr<NodeDef> def, const OpRegistration& op,
                                           absl::Span<const Node::Source> sources,
                                           bool infer_shapes) {
+  // In a large graph it takes as long to get there as to do the checks.
+  by_name_.prefetch(def->name());
   Node* const node = NewNode(def.get(), op);
   node->sources_.assign(sources.begin(), sources.end());
   bool is_named = false;
   const auto check = [&]() -> absl::Status {
-    DataTypeVector input_types;
-    GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), &input_types));
+    Example* example;
+    GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), &example));
     is_named = by_name_.try_emplace(def->name(), node).second;
     if (!is_named) return errors::InvalidArgument("the graph has a node of this name already");
-    GRADFLOW_RETURN_IF_ERROR(CheckSources(node, input_types));
-    GRADFLOW_RETURN_IF_ERROR(internal::CheckColocation(
-        *def, [this](absl::string_view name) { return FindNode(name) != nullptr; }));
+    GRADFLOW_RETURN_IF_ERROR(CheckSources(node));
+    if (HasExtraAttrs(*node)) {
+      GRADFLOW_RETURN_IF_ERROR(internal::CheckColocation(
+          *def, [this](absl::string_view name) { return FindNode(name) != nullptr; }));
+    }
     return infer_shapes ? InferShapes(node) : absl::OkStatus();
   };
   if (absl::Status status = check(); !status.ok()) {

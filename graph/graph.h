@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -71,6 +72,21 @@ class Graph {
   absl::StatusOr<const Node*> Append(std::unique_ptr<NodeDef> def, const OpRegistration& op,
                                      absl::Span<const Node::Source> sources, bool infer_shapes);
 
+  // A node that has passed CheckAlone. Another one of its op with the same attributes needs no
+  // checks of them: in large graphs most nodes do not.
+  struct Example {
+    const NodeDef* def = nullptr;
+    const NodeTypes* types = nullptr;
+    // Whether a kernel for it has been found. May be set by who looks for one.
+    bool has_kernel = false;
+  };
+  struct TypesHash {
+    size_t operator()(const NodeTypes& types) const;
+  };
+  struct TypesEqual {
+    bool operator()(const NodeTypes& a, const NodeTypes& b) const;
+  };
+
   // How a node comes to be. Each step needs those before it, for the node and for its sources;
   // errors lack the prefix that names the node.
 
@@ -78,10 +94,13 @@ class Graph {
   Node* NewNode(NodeDef* def, const OpRegistration& op);
   // Takes back the nodes with ids from first_id on, which are not in by_name_ yet.
   void RemoveNodes(int first_id);
-  // Its name, its attributes (adding defaults) and its output types.
-  static absl::Status CheckAlone(Node* node, int producer, DataTypeVector* input_types);
+  // Its name, its attributes (adding defaults) and its types. *example is the node itself, or
+  // one that it is like, until the next call.
+  absl::Status CheckAlone(Node* node, int producer, Example** example);
+  // Whether it has attributes beside those of its op.
+  static bool HasExtraAttrs(const Node& node);
   // The types of its sources.
-  static absl::Status CheckSources(Node* node, absl::Span<const DataType> input_types);
+  static absl::Status CheckSources(Node* node);
   static absl::Status InferShapes(Node* node);
 
   const Registry& registry_;
@@ -90,6 +109,9 @@ class Graph {
   std::deque<Node> nodes_;
   // Keys are the names inside the NodeDefs, which do not move either.
   absl::flat_hash_map<absl::string_view, Node*> by_name_;
+  absl::node_hash_set<NodeTypes, TypesHash, TypesEqual> types_;
+  // The last one of each op.
+  absl::flat_hash_map<const OpRegistration*, Example> examples_;
   // Values decoded by ConstantValue, and what out_edges() looks up; each with a mutex of its own.
   std::unique_ptr<Constants> constants_;
   std::unique_ptr<ReverseEdges> reverse_edges_;

@@ -18,9 +18,10 @@ namespace gradflow {
 
 using internal::NodePrefix;
 
-// Imports one GraphDef, in passes over all nodes: each alone, then its inputs, then the order, then
-// shapes in that order. Nodes are made at the end of the graph's as they are needed, and are taken
-// back if a pass fails; all else of the graph changes only in Commit.
+// Imports one GraphDef, in passes over all nodes: each alone, then its inputs, then the order
+// unless the GraphDef has one, then shapes in that order. Nodes are made at the end of the graph's
+// as they are needed, and are taken back if a pass fails; all else of the graph changes only in
+// Commit.
 class GraphImporter {
  public:
   // Takes over what is in `source` if it succeeds.
@@ -38,15 +39,22 @@ class GraphImporter {
   }
 
  private:
+  // How many nodes ahead names are brought into the cache: in a large graph, waiting for them would
+  // take most of the time.
+  static constexpr int kAhead = 8;
+
   absl::Status Check() {
     GRADFLOW_RETURN_IF_ERROR(internal::CheckVersions(source_.versions()));
-    GRADFLOW_RETURN_IF_ERROR(CheckNames());
-    GRADFLOW_RETURN_IF_ERROR(CheckOps());
+    if (!options_.prefix.empty()) AddPrefix();
+    GRADFLOW_RETURN_IF_ERROR(MakeNodes());
     GRADFLOW_RETURN_IF_ERROR(ConnectNodes());
-    std::vector<Node*> order;
-    GRADFLOW_RETURN_IF_ERROR(internal::SortTopologically(nodes_, first_id_, &order));
+    if (!sorted_) {
+      std::vector<Node*> order;
+      GRADFLOW_RETURN_IF_ERROR(internal::SortTopologically(nodes_, first_id_, &order));
+      nodes_ = std::move(order);
+    }
     if (options_.infer_shapes) {
-      for (Node* node : order) {
+      for (Node* node : nodes_) {
         if (absl::Status status = Graph::InferShapes(node); !status.ok()) {
           return errors::Prefix(NodePrefix(node->def()), status);
         }
@@ -59,29 +67,6 @@ class GraphImporter {
   // Whether the graph becomes what the GraphDef is.
   bool TakesAll() const {
     return options_.prefix.empty() && first_id_ == 0 && !graph_.def().has_library();
-  }
-
-  absl::Status CheckNames() {
-    if (!options_.prefix.empty()) AddPrefix();
-    by_name_.reserve(source_.node_size());
-    for (int i = 0; i < source_.node_size(); ++i) {
-      const NodeDef& def = source_.node(i);
-      if (def.name().empty()) {
-        return errors::InvalidArgument("node ", i, " of the graph (op ", internal::Quoted(def.op()),
-                                       ") has no name");
-      }
-      if (def.op().empty()) {
-        return errors::InvalidArgument("node ", internal::Quoted(def.name()), " has no op");
-      }
-      if (!by_name_.emplace(def.name(), nullptr).second) {
-        return errors::InvalidArgument(NodePrefix(def), "another node has this name too");
-      }
-      if (graph_.FindNode(def.name()) != nullptr) {
-        return errors::InvalidArgument(NodePrefix(def),
-                                       "the graph has a node of this name already");
-      }
-    }
-    return absl::OkStatus();
   }
 
   void AddPrefix() {
@@ -105,32 +90,60 @@ class GraphImporter {
     }
   }
 
-  // Makes the nodes. What the registry lacks is reported before what is wrong with attributes.
-  absl::Status CheckOps() {
-    const Registry& registry = graph_.registry();
-    internal::MissingOps missing(registry, source_);
+  // Makes the nodes, looking at each alone. What is wrong with names is reported before what the
+  // registry lacks, and that before what is wrong with attributes.
+  absl::Status MakeNodes() {
+    internal::MissingOps missing(graph_.registry(), source_);
     absl::Status fault;
     nodes_.reserve(source_.node_size());
-    input_types_.reserve(source_.node_size());
-    for (NodeDef& def : *source_.mutable_node()) {
-      const OpRegistration* op = registry.FindOp(def.op());
+    by_name_.reserve(source_.node_size());
+    for (int i = 0; i < source_.node_size(); ++i) {
+      NodeDef& def = *source_.mutable_node(i);
+      if (i + kAhead < source_.node_size()) by_name_.prefetch(source_.node(i + kAhead).name());
+      if (def.name().empty()) {
+        return errors::InvalidArgument("node ", i, " of the graph (op ", internal::Quoted(def.op()),
+                                       ") has no name");
+      }
+      if (def.op().empty()) {
+        return errors::InvalidArgument("node ", internal::Quoted(def.name()), " has no op");
+      }
+      const auto [by_name, is_new] = by_name_.emplace(def.name(), nullptr);
+      if (!is_new) {
+        return errors::InvalidArgument(NodePrefix(def), "another node has this name too");
+      }
+      if (graph_.FindNode(def.name()) != nullptr) {
+        return errors::InvalidArgument(NodePrefix(def),
+                                       "the graph has a node of this name already");
+      }
+      const OpRegistration* const op = FindOp(def.op());
       if (op == nullptr) {
         missing.AddOp(def);
         continue;
       }
-      Node* const node = graph_.NewNode(&def, *op);
-      nodes_.push_back(node);
-      by_name_[def.name()] = node;
-      absl::Status status =
-          Graph::CheckAlone(node, source_.versions().producer(), &input_types_.emplace_back());
-      if (!status.ok()) {
+      by_name->second = graph_.NewNode(&def, *op);
+      nodes_.push_back(by_name->second);
+      if (absl::Status status = CheckNode(nodes_.back(), &missing); !status.ok()) {
         fault.Update(errors::Prefix(NodePrefix(def), status));
-      } else if (options_.require_kernels) {
-        status = registry.FindKernel(def).status();
-        if (!status.ok()) missing.AddKernel(def, status);
       }
     }
     return missing.empty() ? fault : missing.status();
+  }
+
+  // Registry::FindOp, which takes a lock, once for each op.
+  const OpRegistration* FindOp(const std::string& name) {
+    const auto [op, is_new] = ops_.try_emplace(name);
+    if (is_new) op->second = graph_.registry().FindOp(name);
+    return op->second;
+  }
+
+  absl::Status CheckNode(Node* node, internal::MissingOps* missing) {
+    Graph::Example* like;
+    GRADFLOW_RETURN_IF_ERROR(graph_.CheckAlone(node, source_.versions().producer(), &like));
+    if (!options_.require_kernels || like->has_kernel) return absl::OkStatus();
+    const absl::Status status = graph_.registry().FindKernel(node->def()).status();
+    like->has_kernel = status.ok();
+    if (!status.ok()) missing->AddKernel(node->def(), status);
+    return absl::OkStatus();
   }
 
   absl::Status ConnectNodes() {
@@ -140,15 +153,24 @@ class GraphImporter {
       return options_.prefix.empty() ? graph_.FindNode(name) : nullptr;
     };
     internal::Sources sources;
-    const auto connect = [&](Node* node, const DataTypeVector& input_types) -> absl::Status {
+    const auto connect = [&](Node* node) -> absl::Status {
       GRADFLOW_RETURN_IF_ERROR(internal::ResolveInputs(node->def(), find, &sources));
       node->sources_.assign(sources.begin(), sources.end());
-      GRADFLOW_RETURN_IF_ERROR(Graph::CheckSources(node, input_types));
+      for (const Node::Source& source : sources) {
+        if (source.node->id() >= node->id()) sorted_ = false;
+      }
+      GRADFLOW_RETURN_IF_ERROR(Graph::CheckSources(node));
+      if (!Graph::HasExtraAttrs(*node)) return absl::OkStatus();
       return internal::CheckColocation(
           node->def(), [&](absl::string_view name) { return find(name) != nullptr; });
     };
     for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (absl::Status status = connect(nodes_[i], input_types_[i]); !status.ok()) {
+      if (i + kAhead < nodes_.size()) {
+        for (const std::string& input : nodes_[i + kAhead]->def().input()) {
+          by_name_.prefetch(absl::string_view(input).substr(0, input.find(':')));
+        }
+      }
+      if (absl::Status status = connect(nodes_[i]); !status.ok()) {
         return errors::Prefix(NodePrefix(nodes_[i]->def()), status);
       }
     }
@@ -156,7 +178,11 @@ class GraphImporter {
   }
 
   void Commit() {
-    for (Node* node : nodes_) graph_.by_name_.emplace(node->name(), node);
+    if (first_id_ == 0) {
+      graph_.by_name_ = std::move(by_name_);
+    } else {
+      graph_.by_name_.insert(by_name_.begin(), by_name_.end());
+    }
     if (TakesAll()) {
       graph_.def_->Swap(&source_);
       return;
@@ -173,10 +199,12 @@ class GraphImporter {
   GraphDef& source_;
   Graph& graph_;
   const int first_id_;
-  // The new nodes, in the order of the GraphDef, and the types of their inputs.
+  // The new nodes in the order of the GraphDef, and in the end each behind its sources.
   std::vector<Node*> nodes_;
-  std::vector<DataTypeVector> input_types_;
+  // Whether those are the same.
+  bool sorted_ = true;
   absl::flat_hash_map<absl::string_view, Node*> by_name_;
+  absl::flat_hash_map<absl::string_view, const OpRegistration*> ops_;
 };
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,

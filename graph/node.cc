@@ -23,7 +23,7 @@ std::vector<Edge> Node::in_edges() const {
 std::string Node::DebugString() const {
   std::string text = absl::StrCat(SummarizeNodeDef(*def_), " -> (");
   for (int i = 0; i < num_outputs(); ++i) {
-    absl::StrAppend(&text, i == 0 ? "" : ", ", DataTypeString(output_types_[i]),
+    absl::StrAppend(&text, i == 0 ? "" : ", ", DataTypeString(output_type(i)),
                     output_shapes_[i].DebugString());
   }
   return absl::StrCat(text, ")");

@@ -23,6 +23,12 @@ class NodeDef;
 class OpDef;
 class OpRegistration;
 
+// The types of a node's inputs and outputs. Nodes of a graph that have the same share one.
+struct NodeTypes {
+  DataTypeVector inputs;
+  DataTypeVector outputs;
+};
+
 // An edge into (or out of) a node. A control edge has -1 for both indices.
 struct Edge {
   const Node* src = nullptr;
@@ -49,11 +55,11 @@ class Node {
   bool IsConstant() const { return type_string() == "Const"; }
 
   int num_inputs() const { return num_data_inputs_; }
-  int num_outputs() const { return static_cast<int>(output_types_.size()); }
+  int num_outputs() const { return static_cast<int>(types_->outputs.size()); }
   // REQUIRES for these and output_shape: 0 <= i < num_inputs() (num_outputs())
   DataType input_type(int i) const { return sources_[i].node->output_type(sources_[i].output); }
-  DataType output_type(int i) const { return output_types_[i]; }
-  const DataTypeVector& output_types() const { return output_types_; }
+  DataType output_type(int i) const { return types_->outputs[i]; }
+  const DataTypeVector& output_types() const { return types_->outputs; }
   // What shape inference knows of output i.
   const PartialTensorShape& output_shape(int i) const { return output_shapes_[i]; }
 
@@ -85,10 +91,12 @@ class Node {
   const Graph* graph_ = nullptr;
   NodeDef* def_ = nullptr;
   const OpRegistration* op_ = nullptr;
+  // The types that inputs are to have by the op definition; those of their sources may be
+  // references to them.
+  const NodeTypes* types_ = nullptr;
   int id_ = 0;
   int num_data_inputs_ = 0;
   absl::InlinedVector<Source, 2> sources_;
-  DataTypeVector output_types_;
   absl::InlinedVector<PartialTensorShape, 1> output_shapes_;
 };
 

@@ -1,5 +1,6 @@
 #include "gradflow/graph/node_checks.h"
 
+#include <cstring>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -10,6 +11,7 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/tensor_id.h"
+#include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 
@@ -17,6 +19,33 @@ namespace gradflow::internal {
 namespace {
 
 constexpr size_t kMaxQuoted = 200;
+
+uint32_t Bits(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+bool HaveSameBits(const AttrValue& a, const AttrValue& b) {
+  if (a.value_case() != b.value_case()) return false;
+  switch (a.value_case()) {
+    case AttrValue::kType:
+      return a.type() == b.type();
+    case AttrValue::kI:
+      return a.i() == b.i();
+    case AttrValue::kF:
+      return Bits(a.f()) == Bits(b.f());
+    case AttrValue::kB:
+      return a.b() == b.b();
+    case AttrValue::kS:
+      return a.s() == b.s();
+    case AttrValue::kFunc:
+      // It has a map, which may be written in any order.
+      return false;
+    default:
+      return a.SerializePartialAsString() == b.SerializePartialAsString();
+  }
+}
 
 // The argument that `input`, an index among the node's inputs, is of, and the index within it if it
 // is a list (else -1).
@@ -59,6 +88,15 @@ absl::Status CheckNodeName(absl::string_view name) {
   return errors::InvalidArgument(
       "the name must begin with a letter, a digit or '.', and go on with these, '_', '-', '/' and "
       "'>'");
+}
+
+bool HaveSameAttrs(const NodeDef& a, const NodeDef& b) {
+  if (a.attr_size() != b.attr_size()) return false;
+  for (const auto& [name, value] : a.attr()) {
+    const auto it = b.attr().find(name);
+    if (it == b.attr().end() || !HaveSameBits(value, it->second)) return false;
+  }
+  return true;
 }
 
 absl::Status CheckDeprecation(const OpDef& op_def, int producer) {

@@ -29,6 +29,10 @@ std::string NodePrefix(const NodeDef& node);
 // Letters, digits and '.'; behind the first character also '_', '-', '/' and '>'.
 absl::Status CheckNodeName(absl::string_view name);
 
+// Whether both have the same attributes to the bit: 0.0 is not -0.0, nor is a tensor in another
+// encoding the same. False for attributes that hold functions.
+bool HaveSameAttrs(const NodeDef& a, const NodeDef& b);
+
 // UNIMPLEMENTED if graphs of the version `producer` may not use the op.
 absl::Status CheckDeprecation(const OpDef& op_def, int producer);
 

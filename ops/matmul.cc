@@ -77,7 +77,8 @@ void Multiply(const Sizes& sizes, BlasMatrix<const T> a, BlasMatrix<const T> b, 
   if (BlasIsConcurrent()) {
     ParallelFor(blocks, 1, multiply_blocks);
   } else {
-    multiply_blocks(0, blocks);
+    const ScopedSerialLoops serial;
+    ParallelFor(blocks, 1, multiply_blocks);
   }
 }
 

@@ -114,12 +114,36 @@ absl::Status ClientSession::Run(const RunOptions& run_options, const FeedType& i
   });
 }
 
+absl::Status ClientSession::MakeCallable(const CallableOptions& options,
+                                         CallableHandle* out_handle) const {
+  GRADFLOW_RETURN_IF_ERROR(impl_->runner.status());
+  GRADFLOW_RETURN_IF_ERROR(impl_->scope.status());
+  return (*impl_->runner)->MakeCallable(options, out_handle);
+}
+
+absl::Status ClientSession::RunCallable(CallableHandle handle,
+                                        const std::vector<Tensor>& feed_tensors,
+                                        std::vector<Tensor>* fetch_tensors,
+                                        RunMetadata* run_metadata) const {
+  GRADFLOW_RETURN_IF_ERROR(impl_->runner.status());
+  return (*impl_->runner)->RunCallable(handle, feed_tensors, fetch_tensors, run_metadata);
+}
+
+absl::Status ClientSession::ReleaseCallable(CallableHandle handle) const {
+  GRADFLOW_RETURN_IF_ERROR(impl_->runner.status());
+  return (*impl_->runner)->ReleaseCallable(handle);
+}
+
 PoolAllocator::Stats ClientSession::MemoryStats() const {
   return impl_->runner.ok() ? (*impl_->runner)->pool()->GetStats() : PoolAllocator::Stats();
 }
 
 void ClientSession::ResetPeakMemory() {
   if (impl_->runner.ok()) (*impl_->runner)->pool()->ResetPeak();
+}
+
+void ClientSession::Trim() {
+  if (impl_->runner.ok()) (*impl_->runner)->Trim();
 }
 
 }  // namespace gradflow

@@ -16,6 +16,7 @@
 #ifndef GRADFLOW_RUNTIME_CLIENT_SESSION_H_
 #define GRADFLOW_RUNTIME_CLIENT_SESSION_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -56,9 +57,18 @@ class ClientSession {
                    const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs,
                    RunMetadata* run_metadata) const;
 
+  // As Session's. CallableOptions names what Outputs and Operations are: Output::name(). The graph
+  // is seen as it was when the callable was made.
+  using CallableHandle = int64_t;
+  absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) const;
+  absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
+                           std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata) const;
+  absl::Status ReleaseCallable(CallableHandle handle) const;
+
   // As Session's.
   PoolAllocator::Stats MemoryStats() const;
   void ResetPeakMemory();
+  void Trim();
 
  private:
   struct Impl;

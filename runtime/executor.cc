@@ -15,11 +15,13 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tsan.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/runtime/call_safely.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/runtime/run_trace.h"
 
 namespace gradflow {
 
@@ -57,8 +59,6 @@ struct Executor::Threads {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int32_t kNone = -1;
 constexpr int32_t kDone = -2;
 
@@ -67,6 +67,45 @@ const Tensor& UnsetTensor() {
   static const Tensor* const unset = new Tensor(DT_INVALID, TensorShape());
   return *unset;
 }
+
+// How a run takes place: on one thread or several, and whether it is watched.
+enum class Mode { kAlone, kShared, kAloneTraced, kSharedTraced };
+constexpr bool IsShared(Mode mode) { return mode == Mode::kShared || mode == Mode::kSharedTraced; }
+constexpr bool IsTraced(Mode mode) {
+  return mode == Mode::kAloneTraced || mode == Mode::kSharedTraced;
+}
+
+RunStop::Clock::time_point Deadline(std::chrono::milliseconds timeout) {
+  // More than a year is no limit, and could be more than the clock can say.
+  const bool limited = timeout.count() > 0 && timeout < std::chrono::hours(24 * 365);
+  return limited ? RunStop::Clock::now() + timeout : RunStop::Clock::time_point::max();
+}
+
+// A task group that stays usable when oneTBB has no memory for a task.
+class NodeGroup : public tbb::task_group {
+ public:
+  // False if the task could not be made.
+  template <typename F>
+  bool TryRun(F&& task) noexcept {
+    try {
+      run(std::forward<F>(task));
+      return true;
+    } catch (...) {
+      ReleaseCount(this, 0);
+      return false;
+    }
+  }
+
+ private:
+  // run() counts the task before there is memory for it, and forgets to take that back; wait()
+  // would then never return. In later versions of oneTBB the task counts itself.
+  template <typename G>
+  static auto ReleaseCount(G* group, int) -> decltype(group->m_wait_ctx.release()) {
+    group->m_wait_ctx.release();
+  }
+  template <typename G>
+  static void ReleaseCount(G*, ...) {}
+};
 
 // One run of a plan.
 //
@@ -79,30 +118,35 @@ const Tensor& UnsetTensor() {
 //      without error it is kDone. Taking down is a release and reaching 0 an acquire, so the owner
 //      sees the outputs of all nodes that n waited for.
 //   2. tensors_[s] is a living object from when its maker is done (a feed: from the start) until
-//      uses_[s] is 0, and not at all if no one uses it; neither may be touched at other times. Its
-//      type is plan.slot_types()[s], as its maker checks, so a kernel's inputs have the types that
-//      the plan has checked against the node.
-//   3. uses_[s] counts the reads to come. A reader that finds it at 1 is the last and may move the
-//      tensor; any other copies the tensor first and counts down then, so that whoever finds 1
-//      knows that all copies are made. A fetch is a use that lasts until the end.
-//   4. status_ is written by the thread that sets stopped_, and read when all threads have left.
-//   5. Nothing throws while nodes run, when other threads may be in the run, too. Before and after
+//      uses_[s] is 0, and not at all if no one uses it; neither may be touched at other times, but
+//      for a node with one input that is its last reader: it destroys the tensor when it has run.
+//      Its type is plan.slot_types()[s], as its maker checks, so a kernel's inputs have the types
+//      that the plan has checked against the node.
+//   3. uses_[s] counts the reads to come. A reader that finds it at 1 is the last, and the
+//      tensor is its own; any other copies the tensor first and counts down then, so that whoever
+//      finds 1 knows that all copies are made. A fetch is a use that lasts until the end.
+//   4. status_ is written by the thread that sets failed_, and read when all threads have left.
+//   5. When stop_ has stopped, loops of kernels may have skipped blocks. So each kernel's outputs
+//      are dropped unless the run goes on after it has ended.
+//   6. Nothing throws while nodes run, when other threads may be in the run, too. Before and after
 //      that an exception may leave it: the tensors are dropped with the run.
 class PlanRun {
  public:
-  PlanRun(const Plan& plan, const std::shared_ptr<Allocator>& allocator, const RunLimits& limits,
-          char* memory)
+  PlanRun(const Plan& plan, const Parallelism& parallelism,
+          const std::shared_ptr<Allocator>& allocator, ResourceManager* resources,
+          const RunLimits& limits, RunTrace* trace, char* memory)
       : plan_(plan),
         nodes_(plan.nodes().data()),
+        parallelism_(parallelism),
         allocator_(allocator),
+        resources_(resources),
+        trace_(trace),
         tensors_(reinterpret_cast<Tensor*>(memory)),
         state_(reinterpret_cast<std::atomic<int32_t>*>(tensors_ + plan.num_slots())),
         uses_(state_ + plan.num_nodes()),
         unset_(UnsetTensor()),
-        timeout_(limits.timeout) {
-    // More than a year is no limit, and could be more than the clock can say.
-    has_deadline_ = timeout_.count() > 0 && timeout_ < std::chrono::hours(24 * 365);
-    if (has_deadline_) deadline_ = Clock::now() + timeout_;
+        timeout_(limits.timeout),
+        stop_(limits.cancelled, limits.closed, Deadline(limits.timeout)) {
     static_assert(sizeof(std::atomic<int32_t>) == sizeof(int32_t));
     if (plan.num_nodes() > 0) {
       std::memcpy(static_cast<void*>(state_), plan.pending().data(),
@@ -129,8 +173,12 @@ class PlanRun {
 
   // Runs all nodes on this thread.
   void RunAlone() {
-    const ScopedSerialLoops serial;
-    Work<false>(kNone);
+    const ScopedLoopSettings scope({&stop_, 1});
+    if (trace_ == nullptr) {
+      Work<Mode::kAlone>(kNone);
+    } else {
+      Work<Mode::kAloneTraced>(kNone);
+    }
   }
 
   // Runs all nodes on this thread and those of the arena, which this one is in.
@@ -139,7 +187,8 @@ class PlanRun {
       ~Restore() { callers_run = outer; }
       const PlanRun* const outer;
     } const restore{std::exchange(callers_run, this)};
-    Work<true>(kNone);
+    const ScopedLoopSettings scope(SharedLoops());
+    WorkShared(kNone);
     if (group_.has_value()) {
       group_->wait();
       TsanAcquire(this);
@@ -163,20 +212,45 @@ class PlanRun {
 
   // Runs node `first` (the plan's roots if kNone) and what becomes ready, but for what it offers to
   // other threads.
-  template <bool kShared>
+  template <Mode kMode>
   void Work(int32_t first) noexcept;
-  template <bool kShared>
+  void WorkShared(int32_t first) {
+    if (trace_ == nullptr) {
+      Work<Mode::kShared>(first);
+    } else {
+      Work<Mode::kSharedTraced>(first);
+    }
+  }
+  // Work of another thread than the caller's.
+  void Help(int32_t node);
+  template <Mode kMode>
   void AddReady(int32_t node, ReadyNodes* ready);
-  template <bool kShared>
+  // Offers the first node of the list, which no other thread could take when it was added.
+  void OfferFrom(ReadyNodes* ready);
+  template <Mode kMode>
   void AddSuccessors(int32_t node, ReadyNodes* ready);
+  // Gives a node to whichever thread is free. False if no other may run, or there is no memory.
   bool Offer(int32_t node);
+  LoopSettings SharedLoops() {
+    const int threads = parallelism_.intra_op < parallelism_.inter_op ? parallelism_.intra_op : 0;
+    return {&stop_, threads};
+  }
+  // Whether fewer nodes may run at once than there are threads.
+  bool limits_nodes() const { return parallelism_.inter_op < parallelism_.intra_op; }
 
-  // False if the node fails or may not start any more.
-  template <bool kShared>
+  // Ends the run, with the name of the node, if it is to end. `what` became of the node.
+  bool EndIfStopped(const Plan::PlanNode& node, const char* what) {
+    if (!stop_.Check()) return false;
+    EndStopped(node, what);
+    return true;
+  }
+  void EndStopped(const Plan::PlanNode& node, const char* what);
+  // False if the run is over.
+  template <Mode kMode>
   bool RunNode(int32_t node, Inputs* inputs);
-  template <bool kShared>
-  absl::Status Compute(const Plan::PlanNode& node, Inputs* inputs);
-  template <bool kShared>
+  template <Mode kMode>
+  absl::Status Compute(const Plan::PlanNode& node, Inputs* inputs, Tensor** only_input);
+  template <Mode kMode>
   void TakeInput(int32_t slot, Inputs* inputs);
   // Ends the run with the error that make_error() returns or throws, if it is the first.
   template <typename F>
@@ -193,55 +267,65 @@ class PlanRun {
 
   const Plan& plan_;
   const Plan::PlanNode* const nodes_;
+  const Parallelism& parallelism_;
   const std::shared_ptr<Allocator>& allocator_;
+  ResourceManager* const resources_;
+  RunTrace* const trace_;
   Tensor* const tensors_;
   std::atomic<int32_t>* const state_;
   std::atomic<int32_t>* const uses_;
   const Tensor& unset_;
   const std::chrono::milliseconds timeout_;
-  bool has_deadline_ = false;
-  Clock::time_point deadline_;
-  std::atomic<bool> stopped_{false};
+  RunStop stop_;
+  std::atomic<bool> failed_{false};
   absl::Status status_;
+  // Threads beside the caller's that have, or have been offered, a node; counted only where they
+  // are limited.
+  std::atomic<int32_t> helpers_{0};
   // Whether Finish has left no tensor in the slots.
   bool finished_ = false;
   // Made by the first offer, which is the caller's.
-  std::optional<tbb::task_group> group_;
+  std::optional<NodeGroup> group_;
 };
 
 thread_local const PlanRun* PlanRun::callers_run = nullptr;
 
-template <bool kShared>
+template <Mode kMode>
 void PlanRun::Work(int32_t first) noexcept {
   // A thread that waits for a run of its own does not lose itself in another's: it does one node
   // of that and hands on what follows.
-  const bool guest = kShared && callers_run != nullptr && callers_run != this;
+  const bool guest = IsShared(kMode) && callers_run != nullptr && callers_run != this;
   Inputs inputs;
   ReadyNodes ready;
   if (first == kNone) {
     // Backwards, since the newest is the first to run.
     const absl::Span<const int32_t> roots = plan_.roots();
-    for (size_t i = roots.size(); i-- > 0;) AddReady<kShared>(roots[i], &ready);
+    for (size_t i = roots.size(); i-- > 0;) AddReady<kMode>(roots[i], &ready);
   } else {
     ready.kept = first;
   }
+  // From now on, each node that ends looks whether the next may start.
+  const int32_t next = ready.list != kNone ? ready.list : ready.kept;
+  if (next == kNone || EndIfStopped(nodes_[next], "not started")) return;
   for (bool did_work = false;;) {
     int32_t node = ready.list;
     if (node != kNone) {
       ready.list = state_[node].load(std::memory_order_relaxed);
+      if (IsShared(kMode) && limits_nodes()) OfferFrom(&ready);
     } else if (node = std::exchange(ready.kept, kNone); node == kNone) {
       return;
     } else if (guest && std::exchange(did_work, true) && Offer(node)) {
       return;
     }
-    if (!RunNode<kShared>(node, &inputs)) return;
-    AddSuccessors<kShared>(node, &ready);
+    if (!RunNode<kMode>(node, &inputs)) return;
+    AddSuccessors<kMode>(node, &ready);
   }
 }
 
-template <bool kShared>
+template <Mode kMode>
 void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
-  if (!kShared || nodes_[node].cheap) {
+  if constexpr (IsTraced(kMode)) trace_->node(node).scheduled = RunTrace::Now();
+  if (!IsShared(kMode) || nodes_[node].cheap) {
     ready->list = Push(node, ready->list);
     return;
   }
@@ -249,19 +333,31 @@ void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
   if (before != kNone && !Offer(before)) ready->list = Push(before, ready->list);
 }
 
-template <bool kShared>
+void PlanRun::OfferFrom(ReadyNodes* ready) {
+  const int32_t node = ready->list;
+  if (node == kNone || nodes_[node].cheap) return;
+  // Before Offer, after which the node may be another thread's.
+  const int32_t rest = state_[node].load(std::memory_order_relaxed);
+  if (Offer(node)) ready->list = rest;
+}
+
+template <Mode kMode>
 void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
   const int32_t* const successors = plan_.successors().data();
   for (int32_t i = nodes_[node + 1].successors_begin; i-- > nodes_[node].successors_begin;) {
     const int32_t next = successors[i];
-    if constexpr (kShared) {
-      if (state_[next].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
+    if constexpr (IsShared(kMode)) {
+      // At 1, this node is the only one left to count, and nobody else does.
+      if (state_[next].load(std::memory_order_acquire) != 1 &&
+          state_[next].fetch_sub(1, std::memory_order_acq_rel) != 1) {
+        continue;
+      }
     } else {
       const int32_t pending = state_[next].load(std::memory_order_relaxed) - 1;
       state_[next].store(pending, std::memory_order_relaxed);
       if (pending != 0) continue;
     }
-    AddReady<kShared>(next, ready);
+    AddReady<kMode>(next, ready);
   }
 }
 
@@ -269,7 +365,7 @@ void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
 struct PlanRun::Task {
   GRADFLOW_NO_TSAN void operator()() const {
     TsanAcquire(handover);
-    run->Work<true>(node);
+    run->Help(node);
     TsanRelease(run);
   }
 
@@ -278,39 +374,60 @@ struct PlanRun::Task {
   int32_t node;
 };
 
-// Gives a node to whichever thread is free. False if there is no memory for that.
-bool PlanRun::Offer(int32_t node) {
-  try {
-    if (!group_.has_value()) group_.emplace();
-    TsanRelease(&state_[node]);
-    group_->run(Task{this, &state_[node], node});
-    return true;
-  } catch (...) {
-    return false;
-  }
+void PlanRun::Help(int32_t node) {
+  const ScopedLoopSettings scope(SharedLoops());
+  WorkShared(node);
+  if (limits_nodes()) helpers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
-template <bool kShared>
-bool PlanRun::RunNode(int32_t node, Inputs* inputs) {
-  if (stopped_.load(std::memory_order_relaxed)) return false;
-  const Plan::PlanNode& plan_node = nodes_[node];
-  if (has_deadline_ && Clock::now() > deadline_) {
-    Fail([&] {
-      return absl::DeadlineExceededError(absl::StrCat(internal::NodePrefix(plan_node.node->def()),
-                                                      "not started, since the run's timeout of ",
-                                                      timeout_.count(), " ms is over"));
-    });
+bool PlanRun::Offer(int32_t node) {
+  if (limits_nodes() &&
+      helpers_.fetch_add(1, std::memory_order_relaxed) >= parallelism_.inter_op - 1) {
+    helpers_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
+  if (!group_.has_value()) group_.emplace();
+  TsanRelease(&state_[node]);
+  if (group_->TryRun(Task{this, &state_[node], node})) return true;
+  if (limits_nodes()) helpers_.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+void PlanRun::EndStopped(const Plan::PlanNode& node, const char* what) {
+  Fail([&] {
+    const auto text = [&](const auto&... why) {
+      return absl::StrCat(internal::NodePrefix(node.node->def()), what, ", since ", why...);
+    };
+    if (stop_.cancelled()) return absl::CancelledError(text("the run was cancelled"));
+    if (stop_.closed()) return absl::CancelledError(text("the session was closed"));
+    return absl::DeadlineExceededError(
+        text("the run's timeout of ", timeout_.count(), " ms is over"));
+  });
+}
+
+template <Mode kMode>
+bool PlanRun::RunNode(int32_t node, Inputs* inputs) {
+  const Plan::PlanNode& plan_node = nodes_[node];
   const int32_t begin = plan_node.outputs_begin;
   const int32_t end = nodes_[node + 1].outputs_begin;
+  if constexpr (IsTraced(kMode)) {
+    trace_->node(node).thread = RunTrace::ThisThread();
+    trace_->node(node).start = RunTrace::Now();
+  }
   for (int32_t slot = begin; slot < end; ++slot) new (&tensors_[slot]) Tensor(unset_);
-  const absl::Status status = CallSafely([&] { return Compute<kShared>(plan_node, inputs); });
+  Tensor* only_input = nullptr;
+  const absl::Status status =
+      CallSafely([&] { return Compute<kMode>(plan_node, inputs, &only_input); });
   // Before anyone reads the outputs, so that an output over the memory of an input is alone there.
   inputs->clear();
-  if (!status.ok()) {
+  if (only_input != nullptr) std::destroy_at(only_input);
+  // The first thing to be said of a kernel that was stopped, whatever it says itself.
+  const bool stopped = stop_.Check() && EndIfStopped(plan_node, "stopped");
+  if (stopped || !status.ok()) {
     std::destroy(tensors_ + begin, tensors_ + end);
-    Fail([&] { return errors::Prefix(internal::NodePrefix(plan_node.node->def()), status); });
+    if (!stopped) {
+      Fail([&] { return errors::Prefix(internal::NodePrefix(plan_node.node->def()), status); });
+    }
     return false;
   }
   for (int32_t slot = begin; slot < end; ++slot) {
@@ -318,22 +435,39 @@ bool PlanRun::RunNode(int32_t node, Inputs* inputs) {
     if (uses == 0) std::destroy_at(&tensors_[slot]);
     uses_[slot].store(uses, std::memory_order_relaxed);
   }
+  if constexpr (IsTraced(kMode)) trace_->node(node).end = RunTrace::Now();
   state_[node].store(kDone, std::memory_order_relaxed);
   return true;
 }
 
-template <bool kShared>
-absl::Status PlanRun::Compute(const Plan::PlanNode& node, Inputs* inputs) {
+template <Mode kMode>
+absl::Status PlanRun::Compute(const Plan::PlanNode& node, Inputs* inputs, Tensor** only_input) {
   const Plan::PlanNode& next = *(&node + 1);
-  inputs->reserve(next.inputs_begin - node.inputs_begin);
-  for (int32_t i = node.inputs_begin; i < next.inputs_begin; ++i) {
-    TakeInput<kShared>(plan_.inputs()[i], inputs);
+  const int32_t num_inputs = next.inputs_begin - node.inputs_begin;
+  absl::Span<Tensor> in;
+  if (const int32_t* slots = plan_.inputs().data() + node.inputs_begin;
+      num_inputs == 1 && uses_[slots[0]].load(std::memory_order_acquire) == 1) {
+    // The last reader of its only input, as most are, reads it where it is.
+    uses_[slots[0]].store(0, std::memory_order_relaxed);
+    *only_input = &tensors_[slots[0]];
+    in = absl::MakeSpan(*only_input, 1);
+  } else {
+    inputs->reserve(num_inputs);
+    for (int32_t i = 0; i < num_inputs; ++i) TakeInput<kMode>(slots[i], inputs);
+    in = absl::MakeSpan(*inputs);
   }
   const size_t num_outputs = next.outputs_begin - node.outputs_begin;
   const absl::Span<Tensor> outputs(tensors_ + node.outputs_begin, num_outputs);
   const auto types = plan_.slot_types().subspan(node.outputs_begin, num_outputs);
-  KernelContext context(absl::MakeSpan(*inputs), outputs, types, allocator_);
+  KernelContext context(in, outputs, types, allocator_, resources_);
+  RunTrace::NodeRecord* record = nullptr;
+  if constexpr (IsTraced(kMode)) {
+    record = &trace_->node(static_cast<int32_t>(&node - nodes_));
+    context.CountAllocatedBytes(&record->allocated_bytes);
+    record->compute_start = RunTrace::Now();
+  }
   GRADFLOW_RETURN_IF_ERROR(node.kernel->Compute(context));
+  if constexpr (IsTraced(kMode)) record->compute_end = RunTrace::Now();
   for (size_t i = 0; i < num_outputs; ++i) {
     if (outputs[i].dtype() == types[i] && outputs[i].IsInitialized()) continue;
     if (outputs[i].dtype() == DT_INVALID) {
@@ -344,10 +478,16 @@ absl::Status PlanRun::Compute(const Plan::PlanNode& node, Inputs* inputs) {
                             " tensor of type ", DataTypeString(outputs[i].dtype()), ", expected ",
                             DataTypeString(types[i]));
   }
+  if constexpr (IsTraced(kMode)) {
+    for (const Tensor& output : outputs) {
+      record->outputs.push_back(
+          {output.dtype(), output.shape(), static_cast<int64_t>(output.TotalBytes())});
+    }
+  }
   return absl::OkStatus();
 }
 
-template <bool kShared>
+template <Mode kMode>
 void PlanRun::TakeInput(int32_t slot, Inputs* inputs) {
   Tensor& tensor = tensors_[slot];
   std::atomic<int32_t>& uses = uses_[slot];
@@ -359,7 +499,7 @@ void PlanRun::TakeInput(int32_t slot, Inputs* inputs) {
     return;
   }
   inputs->push_back(tensor);
-  if constexpr (kShared) {
+  if constexpr (IsShared(kMode)) {
     if (uses.fetch_sub(1, std::memory_order_acq_rel) == 1) std::destroy_at(&tensor);
   } else {
     uses.store(left - 1, std::memory_order_relaxed);
@@ -368,7 +508,8 @@ void PlanRun::TakeInput(int32_t slot, Inputs* inputs) {
 
 template <typename F>
 void PlanRun::Fail(F&& make_error) {
-  if (!stopped_.exchange(true, std::memory_order_relaxed)) status_ = CallSafely(make_error);
+  if (!failed_.exchange(true, std::memory_order_relaxed)) status_ = CallSafely(make_error);
+  stop_.Stop();
 }
 
 absl::Status PlanRun::Finish(std::vector<Tensor>* outputs) {
@@ -414,16 +555,21 @@ void PlanRun::DropTensors() {
 
 }  // namespace
 
-Executor::Executor(int threads, std::shared_ptr<Allocator> allocator)
-    : threads_(threads),
+Executor::Executor(const Parallelism& parallelism, std::shared_ptr<Allocator> allocator,
+                   ResourceManager* resources)
+    : parallelism_(parallelism),
       allocator_(std::move(allocator)),
+      resources_(resources),
       run_memory_(std::make_unique<PoolAllocator>()),
-      shared_threads_(threads > 1 ? std::make_unique<Threads>(threads) : nullptr) {}
+      shared_threads_(threads() > 1 ? std::make_unique<Threads>(threads()) : nullptr) {}
 
 Executor::~Executor() = default;
 
+void Executor::Trim() const { run_memory_->Trim(); }
+
 absl::Status Executor::Run(const Plan& plan, absl::Span<const Tensor* const> feeds,
-                           const RunLimits& limits, std::vector<Tensor>* outputs) const {
+                           const RunLimits& limits, std::vector<Tensor>* outputs,
+                           RunTrace* trace) const {
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(plan.CheckFeeds(feeds));
     const size_t bytes = std::max<size_t>(PlanRun::MemoryBytes(plan), 1);
@@ -433,7 +579,8 @@ absl::Status Executor::Run(const Plan& plan, absl::Span<const Tensor* const> fee
     if (memory == nullptr) {
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
-    PlanRun run(plan, allocator_, limits, static_cast<char*>(memory.get()));
+    PlanRun run(plan, parallelism_, allocator_, resources_, limits, trace,
+                static_cast<char*>(memory.get()));
     run.SetFeeds(feeds);
     if (shared_threads_ == nullptr || plan.all_cheap()) {
       run.RunAlone();

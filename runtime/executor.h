@@ -11,8 +11,11 @@
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_H_
 #define GRADFLOW_RUNTIME_EXECUTOR_H_
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -20,43 +23,70 @@
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/plan.h"
+#include "gradflow/runtime/pool_allocator.h"
 
 namespace gradflow {
 
-// What bounds one run.
+class ResourceManager;
+class RunTrace;
+
+// What bounds one run. Looked at before each node and, by kernels, before each block of a loop.
 struct RunLimits {
-  // Looked at before each node. Zero is no limit.
+  // After which the run is DEADLINE_EXCEEDED. Zero is no limit.
   std::chrono::milliseconds timeout{0};
+  // When true, the run is CANCELLED. Borrowed; null is no limit.
+  const std::atomic<bool>* cancelled = nullptr;
+  // The same, with another text: the session has been closed.
+  const std::atomic<bool>* closed = nullptr;
+};
+
+// How many threads runs use.
+struct Parallelism {
+  // The most nodes of one run at once.
+  int inter_op = 1;
+  // The most threads for the loops of one kernel.
+  int intra_op = 1;
 };
 
 class Executor {
  public:
-  // The thread that calls Run works on its run, and so do threads - 1 that all runs share (fewer if
-  // the machine has fewer cores). If several threads call Run at once, one that has nothing left to
-  // do for its own run but wait may help with a node of another's. With 1, no other thread ever
-  // takes part. Tensors are allocated from `allocator`. REQUIRES: threads >= 1
-  Executor(int threads, std::shared_ptr<Allocator> allocator);
+  // The thread that calls Run works on its run, and so do others that all runs share: with it, as
+  // many as the larger of the two numbers (fewer if the machine has fewer cores). If several
+  // threads call Run at once, one that has nothing left to do for its own run but wait may help
+  // with a node of another's. With 1 and 1, no other thread ever takes part. Tensors are allocated
+  // from `allocator`, and `resources` are for the kernels. REQUIRES: both numbers >= 1
+  Executor(const Parallelism& parallelism, std::shared_ptr<Allocator> allocator,
+           ResourceManager* resources = nullptr);
+  // The same number for both.
+  Executor(int threads, std::shared_ptr<Allocator> allocator)
+      : Executor(Parallelism{threads, threads}, std::move(allocator)) {}
   // REQUIRES: no run is in flight.
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  int threads() const { return threads_; }
+  int threads() const { return std::max(parallelism_.inter_op, parallelism_.intra_op); }
 
   // Runs `plan` with its feeds, in the plan's order, and puts what it fetches into *outputs, which
-  // may be null. The first error of a kernel ends the run: nodes that have not started do not
-  // start, and the text begins with "node 'name' (Op): " (unless memory is too short even for a
-  // text: RESOURCE_EXHAUSTED). On error *outputs is as it was.
+  // may be null. The first error of a kernel, or the first limit that is met, ends the run: nodes
+  // that have not started do not start, others stop at the next block of a loop, and the text
+  // begins with "node 'name' (Op): " (unless memory is too short even for a text:
+  // RESOURCE_EXHAUSTED). On error *outputs is as it was.
+  // What nodes do is recorded in *trace, which is for this plan, unless it is null.
   absl::Status Run(const Plan& plan, absl::Span<const Tensor* const> feeds, const RunLimits& limits,
-                   std::vector<Tensor>* outputs) const;
+                   std::vector<Tensor>* outputs, RunTrace* trace = nullptr) const;
+
+  // Gives memory that no run uses back to the system.
+  void Trim() const;
 
  private:
   struct Threads;
 
-  const int threads_;
+  const Parallelism parallelism_;
   const std::shared_ptr<Allocator> allocator_;
+  ResourceManager* const resources_;
   // Memory of the runs themselves, kept between them.
-  const std::unique_ptr<Allocator> run_memory_;
+  const std::unique_ptr<PoolAllocator> run_memory_;
   // Null for one thread.
   const std::unique_ptr<Threads> shared_threads_;
 };

@@ -4,35 +4,83 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/runtime/call_safely.h"
+#include "gradflow/runtime/run_trace.h"
 
 namespace gradflow {
 namespace {
 
-absl::StatusOr<int> NumThreads(const ConfigProto& config) {
+absl::StatusOr<Parallelism> ParallelismOf(const ConfigProto& config) {
   static constexpr int kMax = ConfigProto::kMaxThreads;
-  const auto check = [](const char* name, int threads) -> absl::Status {
-    if (threads >= 0 && threads <= kMax) return absl::OkStatus();
+  const auto check = [](const char* name, int threads) -> absl::StatusOr<int> {
+    if (threads == 0) return std::clamp(tbb::info::default_concurrency(), 1, kMax);
+    if (threads > 0 && threads <= kMax) return threads;
     return errors::InvalidArgument(name, " is ", threads, ", expected 0 to ", kMax);
   };
-  const int intra = config.intra_op_parallelism_threads();
-  const int inter = config.inter_op_parallelism_threads();
-  GRADFLOW_RETURN_IF_ERROR(check("intra_op_parallelism_threads", intra));
-  GRADFLOW_RETURN_IF_ERROR(check("inter_op_parallelism_threads", inter));
-  if (const int threads = std::max(intra, inter); threads > 0) return threads;
-  return std::clamp(tbb::info::default_concurrency(), 1, kMax);
+  Parallelism parallelism;
+  GRADFLOW_ASSIGN_OR_RETURN(parallelism.intra_op, check("intra_op_parallelism_threads",
+                                                        config.intra_op_parallelism_threads()));
+  GRADFLOW_ASSIGN_OR_RETURN(parallelism.inter_op, check("inter_op_parallelism_threads",
+                                                        config.inter_op_parallelism_threads()));
+  return parallelism;
+}
+
+absl::Status CheckMemoryOptions(const ConfigProto& config) {
+  if (config.tensor_memory_limit_bytes() < 0) {
+    return errors::InvalidArgument("tensor_memory_limit_bytes is ",
+                                   config.tensor_memory_limit_bytes(),
+                                   ", expected 0 (no limit) or more");
+  }
+  if (config.pool_limit_bytes() < -1) {
+    return errors::InvalidArgument("pool_limit_bytes is ", config.pool_limit_bytes(),
+                                   ", expected -1 (a quarter of the memory) or more");
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlanOptions> PlanOptionsOf(const ConfigProto& config) {
+  const OptimizerOptions& optimizer = config.graph_options().optimizer_options();
+  if (optimizer.opt_level() != OptimizerOptions::L1 &&
+      optimizer.opt_level() != OptimizerOptions::L0) {
+    return errors::InvalidArgument("opt_level is ", static_cast<int>(optimizer.opt_level()),
+                                   ", expected -1 (L0) or 0 (L1)");
+  }
+  if (optimizer.max_folded_constant_in_bytes() < 0) {
+    return errors::InvalidArgument("max_folded_constant_in_bytes is ",
+                                   optimizer.max_folded_constant_in_bytes(),
+                                   ", expected 0 (the default) or more");
+  }
+  PlanOptions options;
+  if (optimizer.opt_level() == OptimizerOptions::L0) {
+    options.merge_identical_nodes = false;
+    options.max_folded_bytes = 0;
+  } else if (optimizer.max_folded_constant_in_bytes() > 0) {
+    options.max_folded_bytes = optimizer.max_folded_constant_in_bytes();
+  }
+  return options;
+}
+
+std::shared_ptr<PoolAllocator> MakePool(const ConfigProto& config) {
+  const int64_t keep = config.pool_limit_bytes();
+  const int64_t limit = config.tensor_memory_limit_bytes();
+  return std::make_shared<PoolAllocator>(
+      keep < 0 ? PoolAllocator::DefaultLimit() : static_cast<size_t>(keep),
+      limit == 0 ? SIZE_MAX : static_cast<size_t>(limit));
 }
 
 absl::Status CheckRunOptions(const RunOptions& options) {
-  if (options.trace_level() != RunOptions::NO_TRACE) {
-    return errors::Unimplemented("RunOptions.trace_level is ",
-                                 static_cast<int>(options.trace_level()),
-                                 ", but only NO_TRACE (0) is supported");
+  if (options.trace_level() < RunOptions::NO_TRACE ||
+      options.trace_level() > RunOptions::FULL_TRACE) {
+    return errors::InvalidArgument("RunOptions.trace_level is ",
+                                   static_cast<int>(options.trace_level()), ", expected 0 to ",
+                                   static_cast<int>(RunOptions::FULL_TRACE));
   }
   if (options.timeout_in_ms() < 0) {
     return errors::InvalidArgument("RunOptions.timeout_in_ms is ", options.timeout_in_ms(),
@@ -40,6 +88,8 @@ absl::Status CheckRunOptions(const RunOptions& options) {
   }
   return absl::OkStatus();
 }
+
+using Feeds = absl::InlinedVector<const Tensor*, 8>;
 
 }  // namespace
 
@@ -49,17 +99,24 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Make(const SessionOpti
     return errors::NotFound("there is no session for the target ", internal::Quoted(options.target),
                             "; expected '' or 'local', which are this process");
   }
-  GRADFLOW_ASSIGN_OR_RETURN(const int threads, NumThreads(options.config));
+  GRADFLOW_ASSIGN_OR_RETURN(const Parallelism parallelism, ParallelismOf(options.config));
+  GRADFLOW_RETURN_IF_ERROR(CheckMemoryOptions(options.config));
+  GRADFLOW_ASSIGN_OR_RETURN(const PlanOptions plan_options, PlanOptionsOf(options.config));
   std::unique_ptr<GraphRunner> runner;
   GRADFLOW_RETURN_IF_ERROR(CallSafely([&] {
-    runner.reset(new GraphRunner(threads, graph));
+    runner.reset(new GraphRunner(parallelism, options.config, plan_options, graph));
     return absl::OkStatus();
   }));
   return runner;
 }
 
-GraphRunner::GraphRunner(int threads, const Graph& graph)
-    : graph_(graph), pool_(std::make_shared<PoolAllocator>()), executor_(threads, pool_) {}
+GraphRunner::GraphRunner(const Parallelism& parallelism, const ConfigProto& config,
+                         const PlanOptions& plan_options, const Graph& graph)
+    : graph_(graph),
+      plan_options_(plan_options),
+      memory_limit_(config.tensor_memory_limit_bytes()),
+      pool_(MakePool(config)),
+      executor_(parallelism, pool_, &resources_) {}
 
 absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& request,
                               std::vector<Tensor>* outputs, RunMetadata* metadata) {
@@ -70,13 +127,33 @@ absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& reque
     if (plan == nullptr) {
       GRADFLOW_ASSIGN_OR_RETURN(plan, FindOrMakePlan(request));
     }
-    absl::InlinedVector<const Tensor*, 8> feeds;
+    Feeds feeds;
     feeds.reserve(request.feeds.size());
     for (const auto& feed : request.feeds) feeds.push_back(&feed.second);
-    RunLimits limits;
-    limits.timeout = std::chrono::milliseconds(options.timeout_in_ms());
-    return executor_.Run(*plan, feeds, limits, outputs);
+    return RunPlan(*plan, options, feeds, outputs, metadata);
   });
+}
+
+absl::Status GraphRunner::RunPlan(const Plan& plan, const RunOptions& options,
+                                  absl::Span<const Tensor* const> feeds,
+                                  std::vector<Tensor>* outputs, RunMetadata* metadata) {
+  RunLimits limits;
+  limits.timeout = std::chrono::milliseconds(options.timeout_in_ms());
+  limits.closed = &closed_;
+  if (options.cancellation_token().has_value()) {
+    limits.cancelled = options.cancellation_token()->flag();
+  }
+  std::optional<RunTrace> trace;
+  if (options.trace_level() != RunOptions::NO_TRACE && metadata != nullptr) trace.emplace(plan);
+  absl::Status status =
+      executor_.Run(plan, feeds, limits, outputs, trace.has_value() ? &*trace : nullptr);
+  if (trace.has_value()) trace->WriteTo(metadata->mutable_step_stats());
+  if (memory_limit_ > 0 && absl::IsResourceExhausted(status)) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat(status.message(), " (the session may have ", memory_limit_,
+                     " bytes of tensors at once: ConfigProto.tensor_memory_limit_bytes)"));
+  }
+  return status;
 }
 
 absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const RunRequest& request) {
@@ -84,14 +161,74 @@ absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const Ru
   // Of several threads that need the same plan at first, one makes it and the others wait for it.
   if (std::shared_ptr<const Plan> plan = plans_.Find(request)) return plan;
   PlanNames names = request.Names();
-  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, Plan::Make(graph_, names, &kernels_));
+  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan,
+                            Plan::Make(graph_, names, &kernels_, plan_options_));
   plans_.Insert(std::move(names), plan);
   return plan;
 }
 
-void GraphRunner::DropCaches() {
+absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* out_handle) {
+  return CallSafely([&]() -> absl::Status {
+    GRADFLOW_RETURN_IF_ERROR(CheckRunOptions(options.run_options()));
+    auto callable = std::make_shared<Callable>();
+    callable->options = options.run_options();
+    {
+      MutexLock lock(&graph_mutex_);
+      GRADFLOW_ASSIGN_OR_RETURN(
+          callable->plan, Plan::Make(graph_, {options.feed(), options.fetch(), options.target()},
+                                     &kernels_, plan_options_));
+    }
+    WriterMutexLock lock(&callables_mutex_);
+    callables_.emplace(next_handle_, std::move(callable));
+    *out_handle = next_handle_++;
+    return absl::OkStatus();
+  });
+}
+
+absl::Status GraphRunner::RunCallable(int64_t handle, absl::Span<const Tensor> feeds,
+                                      std::vector<Tensor>* outputs, RunMetadata* metadata) {
+  return CallSafely([&]() -> absl::Status {
+    if (metadata != nullptr) metadata->Clear();
+    std::shared_ptr<const Callable> callable;
+    {
+      ReaderMutexLock lock(&callables_mutex_);
+      const auto it = callables_.find(handle);
+      if (it == callables_.end()) return NoCallable(handle);
+      callable = it->second;
+    }
+    Feeds pointers;
+    pointers.reserve(feeds.size());
+    for (const Tensor& feed : feeds) pointers.push_back(&feed);
+    return RunPlan(*callable->plan, callable->options, pointers, outputs, metadata);
+  });
+}
+
+absl::Status GraphRunner::ReleaseCallable(int64_t handle) {
+  return CallSafely([&]() -> absl::Status {
+    WriterMutexLock lock(&callables_mutex_);
+    return callables_.erase(handle) > 0 ? absl::OkStatus() : NoCallable(handle);
+  });
+}
+
+absl::Status GraphRunner::NoCallable(int64_t handle) const {
+  return errors::InvalidArgument("there is no callable of handle ", handle,
+                                 "; it may have been released");
+}
+
+void GraphRunner::Close() {
+  closed_.store(true, std::memory_order_release);
+  {
+    WriterMutexLock lock(&callables_mutex_);
+    callables_.clear();
+  }
   plans_.Clear();
+  resources_.Clear();
+  Trim();
+}
+
+void GraphRunner::Trim() {
   pool_->Trim();
+  executor_.Trim();
 }
 
 }  // namespace gradflow

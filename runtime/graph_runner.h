@@ -7,12 +7,17 @@
 #ifndef GRADFLOW_RUNTIME_GRAPH_RUNNER_H_
 #define GRADFLOW_RUNTIME_GRAPH_RUNNER_H_
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "gradflow/core/mutex.h"
+#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/runtime/executor.h"
@@ -36,23 +41,53 @@ class GraphRunner {
   absl::Status Run(const RunOptions& options, const RunRequest& request,
                    std::vector<Tensor>* outputs, RunMetadata* metadata);
 
+  // As Session's. Throw nothing.
+  absl::Status MakeCallable(const CallableOptions& options, int64_t* out_handle);
+  absl::Status RunCallable(int64_t handle, absl::Span<const Tensor> feeds,
+                           std::vector<Tensor>* outputs, RunMetadata* metadata);
+  absl::Status ReleaseCallable(int64_t handle);
+
   Mutex* graph_mutex() ABSL_LOCK_RETURNED(graph_mutex_) { return &graph_mutex_; }
 
-  // Drops the plans and the memory that no run uses.
-  void DropCaches();
+  // Ends all runs with CANCELLED, those in flight and those to come, without waiting for them, and
+  // drops the plans and the memory that no run uses.
+  void Close();
+  bool closed() const { return closed_.load(std::memory_order_acquire); }
+
+  // Gives memory that no run uses back to the system.
+  void Trim();
 
   int threads() const { return executor_.threads(); }
   const std::shared_ptr<PoolAllocator>& pool() const { return pool_; }
 
  private:
-  GraphRunner(int threads, const Graph& graph);
+  struct Callable {
+    std::shared_ptr<const Plan> plan;
+    RunOptions options;
+  };
+
+  GraphRunner(const Parallelism& parallelism, const ConfigProto& config,
+              const PlanOptions& plan_options, const Graph& graph);
 
   absl::StatusOr<std::shared_ptr<const Plan>> FindOrMakePlan(const RunRequest& request);
+  absl::Status RunPlan(const Plan& plan, const RunOptions& options,
+                       absl::Span<const Tensor* const> feeds, std::vector<Tensor>* outputs,
+                       RunMetadata* metadata);
+  absl::Status NoCallable(int64_t handle) const;
 
   const Graph& graph_;
+  const PlanOptions plan_options_;
+  // 0 for none.
+  const int64_t memory_limit_;
   const std::shared_ptr<PoolAllocator> pool_;
+  ResourceManager resources_;
   const Executor executor_;
   PlanCache plans_;
+  mutable SharedMutex callables_mutex_;
+  absl::flat_hash_map<int64_t, std::shared_ptr<const Callable>> callables_
+      ABSL_GUARDED_BY(callables_mutex_);
+  int64_t next_handle_ ABSL_GUARDED_BY(callables_mutex_) = 1;
+  std::atomic<bool> closed_{false};
   // Guards the reading and the changing of the graph.
   Mutex graph_mutex_;
   KernelCache kernels_ ABSL_GUARDED_BY(graph_mutex_);

@@ -10,31 +10,92 @@
 #define GRADFLOW_RUNTIME_OPTIONS_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "gradflow/runtime/cancellation.h"
 
 namespace gradflow {
+
+class StepStats;
+
+// How a session optimises the graphs that it runs. Whatever is said here, a run gives the same
+// values to the bit, and its errors are among those that it could end with otherwise.
+class OptimizerOptions {
+ public:
+  enum Level : int {
+    // Nodes that compute the same from the same inputs run once, and nodes of constants run when
+    // a plan is made.
+    L1 = 0,
+    // Every node that a run needs runs.
+    L0 = -1,
+  };
+
+  Level opt_level() const { return level_; }
+  void set_opt_level(Level level) { level_ = level; }
+  // The most bytes of tensors that come from running nodes of constants beforehand; 0 for 10 MiB,
+  // negative is INVALID_ARGUMENT when the session is made.
+  int64_t max_folded_constant_in_bytes() const { return max_folded_bytes_; }
+  void set_max_folded_constant_in_bytes(int64_t bytes) { max_folded_bytes_ = bytes; }
+
+ private:
+  Level level_ = L1;
+  int64_t max_folded_bytes_ = 0;
+};
+
+class GraphOptions {
+ public:
+  const OptimizerOptions& optimizer_options() const { return optimizer_; }
+  OptimizerOptions* mutable_optimizer_options() { return &optimizer_; }
+
+ private:
+  OptimizerOptions optimizer_;
+};
 
 // How a session uses the machine.
 //
 // A session has one set of threads, for nodes beside each other and for the loops inside a kernel
 // alike, so that the two never add up to more than the machine has. Its size is the larger of the
-// two numbers below; if both are 0, as they are at first, it is the number of cores. The thread
-// that calls Run is one of them: with 1, a run takes place on the calling thread alone and no
-// thread is ever started. Several threads that call Run at once each bring themselves.
+// two numbers below, either of which is the number of cores if it is 0, as it is at first. The
+// thread that calls Run is one of them: with 1 and 1, a run takes place on the calling thread alone
+// and no thread is ever started. Several threads that call Run at once each bring themselves.
 class ConfigProto {
  public:
   // The most that a session can be asked for. A negative or larger number is INVALID_ARGUMENT when
   // the session is made.
   static constexpr int kMaxThreads = 1024;
 
+  // The most threads that the loops of one kernel run on.
   int32_t intra_op_parallelism_threads() const { return intra_op_; }
   void set_intra_op_parallelism_threads(int32_t threads) { intra_op_ = threads; }
+  // The most nodes of one run that run at once.
   int32_t inter_op_parallelism_threads() const { return inter_op_; }
   void set_inter_op_parallelism_threads(int32_t threads) { inter_op_ = threads; }
+
+  const GraphOptions& graph_options() const { return graph_options_; }
+  GraphOptions* mutable_graph_options() { return &graph_options_; }
+
+  // ---- Memory. TensorFlow has no such options for the CPU ----
+
+  // The most bytes of tensors that the session's runs may have at once, those among them that have
+  // been fetched and are still held; 0 for no limit. A node that would need more fails with
+  // RESOURCE_EXHAUSTED; the session stays good. Constants and fed tensors do not count.
+  int64_t tensor_memory_limit_bytes() const { return tensor_memory_limit_; }
+  void set_tensor_memory_limit_bytes(int64_t bytes) { tensor_memory_limit_ = bytes; }
+  // About how much memory of dropped tensors the session keeps for the next; -1 for a quarter of
+  // the machine's. Session::Trim gives it back.
+  int64_t pool_limit_bytes() const { return pool_limit_; }
+  void set_pool_limit_bytes(int64_t bytes) { pool_limit_ = bytes; }
 
  private:
   int32_t intra_op_ = 0;
   int32_t inter_op_ = 0;
+  int64_t tensor_memory_limit_ = 0;
+  int64_t pool_limit_ = -1;
+  GraphOptions graph_options_;
 };
 
 struct SessionOptions {
@@ -47,33 +108,88 @@ struct SessionOptions {
 // How one run goes.
 class RunOptions {
  public:
-  enum TraceLevel {
+  enum TraceLevel : int {
     NO_TRACE = 0,
     SOFTWARE_TRACE = 1,
     HARDWARE_TRACE = 2,
     FULL_TRACE = 3,
   };
 
-  // Only NO_TRACE for now: a run with any other level is UNIMPLEMENTED.
+  // With any level but NO_TRACE, RunMetadata gets step_stats: all of them record the same.
   TraceLevel trace_level() const { return trace_level_; }
   void set_trace_level(TraceLevel level) { trace_level_ = level; }
 
   // Milliseconds after which the run ends with DEADLINE_EXCEEDED; 0 for no limit, negative is
-  // INVALID_ARGUMENT. The time is looked at before each node, so a run lasts until the kernels that
-  // run then are done.
+  // INVALID_ARGUMENT. Kernels that run then do not finish: a few milliseconds later all is over.
   int64_t timeout_in_ms() const { return timeout_in_ms_; }
   void set_timeout_in_ms(int64_t milliseconds) { timeout_in_ms_ = milliseconds; }
+
+  // Ends the run with CANCELLED, in the same way as a timeout. TensorFlow's RunOptions have none.
+  const std::optional<CancellationToken>& cancellation_token() const { return cancellation_token_; }
+  void set_cancellation_token(const CancellationToken& token) { cancellation_token_ = token; }
 
  private:
   TraceLevel trace_level_ = NO_TRACE;
   int64_t timeout_in_ms_ = 0;
+  std::optional<CancellationToken> cancellation_token_;
 };
 
-// What a run reports beside its outputs. It is empty for as long as RunOptions has no trace that a
-// session accepts.
+// What a run reports beside its outputs.
 class RunMetadata {
  public:
-  void Clear() {}
+  RunMetadata();
+  ~RunMetadata();
+  RunMetadata(const RunMetadata& other);
+  RunMetadata& operator=(const RunMetadata& other);
+  RunMetadata(RunMetadata&& other) noexcept;
+  RunMetadata& operator=(RunMetadata&& other) noexcept;
+
+  // With a trace: which nodes ran when on which thread, and what they made
+  // (gradflow/proto/step_stats.pb.h, in TensorFlow's wire format). Also of a run that failed, until
+  // then.
+  bool has_step_stats() const { return step_stats_ != nullptr; }
+  const StepStats& step_stats() const;
+  StepStats* mutable_step_stats();
+  void Clear();
+
+ private:
+  std::unique_ptr<StepStats> step_stats_;
+};
+
+// What a callable runs, for Session::MakeCallable: names as for Session::Run.
+//
+//   CallableOptions options;
+//   options.add_feed("x:0");
+//   options.add_fetch("y:0");
+class CallableOptions {
+ public:
+  // What is fed, in the order in which RunCallable takes the tensors.
+  int feed_size() const { return static_cast<int>(feed_.size()); }
+  const std::string& feed(int i) const { return feed_[i]; }
+  const std::vector<std::string>& feed() const { return feed_; }
+  void add_feed(std::string name) { feed_.push_back(std::move(name)); }
+
+  // What is fetched, in the order in which RunCallable returns it.
+  int fetch_size() const { return static_cast<int>(fetch_.size()); }
+  const std::string& fetch(int i) const { return fetch_[i]; }
+  const std::vector<std::string>& fetch() const { return fetch_; }
+  void add_fetch(std::string name) { fetch_.push_back(std::move(name)); }
+
+  // Nodes that run, too.
+  int target_size() const { return static_cast<int>(target_.size()); }
+  const std::string& target(int i) const { return target_[i]; }
+  const std::vector<std::string>& target() const { return target_; }
+  void add_target(std::string name) { target_.push_back(std::move(name)); }
+
+  // Of each run. A cancellation token that has been used stops all runs to come.
+  const RunOptions& run_options() const { return run_options_; }
+  RunOptions* mutable_run_options() { return &run_options_; }
+
+ private:
+  std::vector<std::string> feed_;
+  std::vector<std::string> fetch_;
+  std::vector<std::string> target_;
+  RunOptions run_options_;
 };
 
 }  // namespace gradflow

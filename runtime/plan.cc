@@ -3,19 +3,16 @@
 #include <limits>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/optimize.h"
+#include "gradflow/runtime/plan_nodes.h"
 #include "gradflow/runtime/tensor_names.h"
 
 namespace gradflow {
 namespace {
-
-bool IsPlaceholder(const Node& node) {
-  return node.type_string() == "Placeholder" || node.type_string() == "PlaceholderV2";
-}
 
 // What a fed Placeholder says of its shape; of unknown rank if it says nothing, or the node is
 // none.
@@ -36,16 +33,17 @@ absl::StatusOr<PartialTensorShape> DeclaredShape(const Node& node) {
 
 }  // namespace
 
-// Makes one plan. Runs over the pruned graph once to order it and once to lay it out, each in time
-// linear in its nodes and edges.
+// Makes one plan: chooses its nodes, optimises them and lays them out, each in time linear in its
+// nodes and edges.
 class PlanBuilder {
  public:
-  PlanBuilder(const Graph& graph, KernelCache* kernels) : graph_(graph), kernels_(kernels) {}
+  PlanBuilder(const Graph& graph, const PlanOptions& options, KernelCache* kernels)
+      : graph_(graph), options_(options), kernels_(kernels) {}
 
   absl::StatusOr<std::unique_ptr<const Plan>> Build(const PlanNames& names);
 
  private:
-  // What `position_` says of a node that has none yet.
+  // What the position of a node is that has none yet.
   static constexpr int32_t kUnvisited = -1;
   static constexpr int32_t kInProgress = -2;
 
@@ -57,55 +55,39 @@ class PlanBuilder {
   void AddSuccessors();
   void AddFetches();
 
-  // The feed that gives this output, or -1.
-  int FeedOf(const Node& node, int output) const {
-    if (feeds_.empty()) return -1;
-    const auto it = feeds_.find({node.id(), output});
-    return it == feeds_.end() ? -1 : it->second;
-  }
-  bool IsFedPlaceholder(const Node& node) const {
-    return !feeds_.empty() && IsPlaceholder(node) && FeedOf(node, 0) >= 0;
-  }
-  // Whether an edge is one that a feed replaces.
-  bool IsCut(const Node::Source& source) const {
-    return source.output < 0 ? IsFedPlaceholder(*source.node)
-                             : FeedOf(*source.node, source.output) >= 0;
-  }
   int SlotOf(const Node& node, int output) const {
-    const int feed = FeedOf(node, output);
-    return feed >= 0 ? feed : plan_->nodes_[position_[node.id()]].outputs_begin + output;
+    const int feed = nodes_.FeedOf(node, output);
+    return feed >= 0 ? feed : plan_->nodes_[nodes_.PositionOf(node)].outputs_begin + output;
   }
 
   const Graph& graph_;
+  const PlanOptions& options_;
   KernelCache* const kernels_;
   std::unique_ptr<Plan> plan_;
-  // (node id, output) -> index of the feed.
-  absl::flat_hash_map<std::pair<int, int>, int> feeds_;
+  PlanNodes nodes_;
   std::vector<TensorRef> fetches_;
-  // By node id: its number in the plan.
-  std::vector<int32_t> position_;
-  // The nodes of the plan by number.
-  std::vector<const Node*> order_;
 };
 
 absl::StatusOr<std::unique_ptr<const Plan>> PlanBuilder::Build(const PlanNames& names) {
   plan_.reset(new Plan);
-  position_.assign(graph_.num_nodes(), kUnvisited);
+  nodes_.position.assign(graph_.num_nodes(), kUnvisited);
   GRADFLOW_RETURN_IF_ERROR(ResolveFeeds(names.feeds));
-  std::vector<const Node*> roots;
   for (const std::string& name : names.fetches) {
     GRADFLOW_ASSIGN_OR_RETURN(const TensorRef fetch, FindTensor(graph_, "fetch", name));
     fetches_.push_back(fetch);
-    if (FeedOf(*fetch.node, fetch.output) < 0) roots.push_back(fetch.node);
+    if (nodes_.FeedOf(*fetch.node, fetch.output) < 0) nodes_.roots.push_back(fetch.node);
   }
   for (const std::string& name : names.targets) {
     GRADFLOW_ASSIGN_OR_RETURN(const Node* const target, FindTarget(graph_, name));
-    if (!IsFedPlaceholder(*target)) roots.push_back(target);
+    if (!nodes_.IsFedPlaceholder(*target)) nodes_.roots.push_back(target);
   }
-  for (const Node* root : roots) GRADFLOW_RETURN_IF_ERROR(Visit(root));
+  for (const Node* root : nodes_.roots) GRADFLOW_RETURN_IF_ERROR(Visit(root));
+  if (options_.merge_identical_nodes) MergeIdenticalNodes(&nodes_);
+  FoldConstants(options_.max_folded_bytes, kernels_, &nodes_);
   GRADFLOW_RETURN_IF_ERROR(AddNodes());
   AddSuccessors();
   AddFetches();
+  for (auto& [id, kernel] : nodes_.constants) plan_->constants_.push_back(std::move(kernel));
   return std::move(plan_);
 }
 
@@ -113,7 +95,7 @@ absl::Status PlanBuilder::ResolveFeeds(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     GRADFLOW_ASSIGN_OR_RETURN(const TensorRef fed, FindTensor(graph_, "feed", name));
     const int index = static_cast<int>(plan_->feeds_.size());
-    if (!feeds_.insert({{fed.node->id(), fed.output}, index}).second) {
+    if (!nodes_.feeds.insert({{fed.node->id(), fed.output}, index}).second) {
       return errors::InvalidArgument("feed '", TensorName(fed), "' is given twice");
     }
     Plan::Feed feed{TensorName(fed), PartialTensorShape()};
@@ -129,17 +111,17 @@ absl::Status PlanBuilder::Visit(const Node* root) {
   // the first of its sources that have not been looked at.
   std::vector<std::pair<const Node*, size_t>> stack;
   const auto enter = [&](const Node* node) {
-    position_[node->id()] = kInProgress;
+    nodes_.position[node->id()] = kInProgress;
     stack.emplace_back(node, 0);
   };
-  if (position_[root->id()] == kUnvisited) enter(root);
+  if (nodes_.position[root->id()] == kUnvisited) enter(root);
   while (!stack.empty()) {
     const Node* node = stack.back().first;
     const auto sources = node->sources();
     const Node* next = nullptr;
     for (size_t& i = stack.back().second; i < sources.size() && next == nullptr; ++i) {
-      if (IsCut(sources[i])) continue;
-      const int32_t position = position_[sources[i].node->id()];
+      if (nodes_.IsCut(sources[i])) continue;
+      const int32_t position = nodes_.position[sources[i].node->id()];
       if (position == kInProgress) {
         return errors::Internal(internal::NodePrefix(node->def()), "the graph has a cycle");
       }
@@ -148,8 +130,8 @@ absl::Status PlanBuilder::Visit(const Node* root) {
     if (next != nullptr) {
       enter(next);
     } else {
-      position_[node->id()] = static_cast<int32_t>(order_.size());
-      order_.push_back(node);
+      nodes_.position[node->id()] = static_cast<int32_t>(nodes_.order.size());
+      nodes_.order.push_back(node);
       stack.pop_back();
     }
   }
@@ -159,22 +141,25 @@ absl::Status PlanBuilder::Visit(const Node* root) {
 absl::Status PlanBuilder::AddNodes() {
   int64_t num_edges = 0;
   int64_t num_slots = plan_->num_feeds();
-  for (const Node* node : order_) {
-    num_edges += node->sources().size();
+  for (const Node* node : nodes_.order) {
+    num_edges += nodes_.SourcesOf(*node).size();
     num_slots += node->num_outputs();
   }
   if (std::max(num_edges, num_slots) > std::numeric_limits<int32_t>::max()) {
     return errors::ResourceExhausted("a run of ", num_edges, " edges and ", num_slots,
                                      " tensors is too large; expected at most 2147483647");
   }
-  plan_->nodes_.resize(order_.size() + 1);
+  plan_->nodes_.resize(nodes_.order.size() + 1);
   plan_->slot_types_.reserve(num_slots);
   plan_->slot_uses_.resize(num_slots);
   plan_->inputs_.reserve(num_edges);
-  for (size_t i = 0; i < order_.size(); ++i) {
-    const Node& node = *order_[i];
+  for (size_t i = 0; i < nodes_.order.size(); ++i) {
+    const Node& node = *nodes_.order[i];
     Plan::PlanNode& plan_node = plan_->nodes_[i];
-    GRADFLOW_ASSIGN_OR_RETURN(plan_node.kernel, kernels_->Get(node));
+    plan_node.kernel = nodes_.ConstantOf(node);
+    if (plan_node.kernel == nullptr) {
+      GRADFLOW_ASSIGN_OR_RETURN(plan_node.kernel, kernels_->Get(node));
+    }
     plan_node.node = &node;
     plan_node.cheap = plan_node.kernel->IsCheap();
     plan_->all_cheap_ = plan_->all_cheap_ && plan_node.cheap;
@@ -191,8 +176,9 @@ absl::Status PlanBuilder::AddNodes() {
 }
 
 absl::Status PlanBuilder::AddInputs(int index) {
-  const Node& node = *order_[index];
+  const Node& node = *nodes_.order[index];
   plan_->nodes_[index].inputs_begin = static_cast<int32_t>(plan_->inputs_.size());
+  if (nodes_.ConstantOf(node) != nullptr) return absl::OkStatus();
   for (int i = 0; i < node.num_inputs(); ++i) {
     const Node::Source& source = node.sources()[i];
     const int slot = SlotOf(*source.node, source.output);
@@ -210,7 +196,7 @@ absl::Status PlanBuilder::AddInputs(int index) {
 }
 
 void PlanBuilder::AddSuccessors() {
-  const size_t num_nodes = order_.size();
+  const size_t num_nodes = nodes_.order.size();
   // The pairs of nodes (from, to) with an edge between them, each once, by ascending `to`.
   std::vector<std::pair<int32_t, int32_t>> pairs;
   pairs.reserve(plan_->inputs_.size());
@@ -218,9 +204,9 @@ void PlanBuilder::AddSuccessors() {
   std::vector<size_t> last_to(num_nodes, num_nodes);
   plan_->pending_.resize(num_nodes);
   for (size_t to = 0; to < num_nodes; ++to) {
-    for (const Node::Source& source : order_[to]->sources()) {
-      if (IsCut(source)) continue;
-      const int32_t from = position_[source.node->id()];
+    for (const Node::Source& source : nodes_.SourcesOf(*nodes_.order[to])) {
+      if (nodes_.IsCut(source)) continue;
+      const int32_t from = nodes_.position[source.node->id()];
       if (std::exchange(last_to[from], to) == to) continue;
       pairs.emplace_back(from, static_cast<int32_t>(to));
       ++count[from];
@@ -251,8 +237,9 @@ void PlanBuilder::AddFetches() {
 }
 
 absl::StatusOr<std::unique_ptr<const Plan>> Plan::Make(const Graph& graph, const PlanNames& names,
-                                                       KernelCache* kernels) {
-  return PlanBuilder(graph, kernels).Build(names);
+                                                       KernelCache* kernels,
+                                                       const PlanOptions& options) {
+  return PlanBuilder(graph, options, kernels).Build(names);
 }
 
 absl::Status Plan::CheckFeeds(absl::Span<const Tensor* const> tensors) const {

@@ -4,7 +4,8 @@
 // fed tensor gets the fed value, and what only served to compute it is left out. Nodes are numbered
 // anew, each after all that it needs. Every tensor that a run may hold is a slot: first the feeds
 // in their order, then the outputs of the nodes one after the other. All is laid out in flat
-// arrays.
+// arrays. On the way it is made smaller (optimize.h): identical nodes run once, and nodes of
+// constants not at all, so that there may be fewer nodes than the graph has for this.
 //
 // Control inputs count as needs. A control edge from a Placeholder whose output is fed is cut like
 // a data edge (as in TensorFlow), and such a Placeholder is no target to run: it has its value.
@@ -37,6 +38,16 @@ struct PlanNames {
   std::vector<std::string> targets;
 };
 
+// How a plan is optimised. Whatever is said here, a run gives the same values, and its errors are
+// among those that it could end with otherwise.
+struct PlanOptions {
+  // Whether of nodes that compute the same from the same inputs only one runs.
+  bool merge_identical_nodes = true;
+  // Nodes of constants run once, when the plan is made, for as long as the tensors that this takes
+  // and leaves need no more memory than that; with 0, none does.
+  int64_t max_folded_bytes = 10 << 20;
+};
+
 class Plan {
  public:
   // One node of the plan. Its inputs, outputs and successors begin here, and end where those of the
@@ -65,7 +76,8 @@ class Plan {
   // twice; otherwise what the kernels say that cannot be made, with the name of the node.
   static absl::StatusOr<std::unique_ptr<const Plan>> Make(const Graph& graph,
                                                           const PlanNames& names,
-                                                          KernelCache* kernels);
+                                                          KernelCache* kernels,
+                                                          const PlanOptions& options = {});
 
   int num_nodes() const { return static_cast<int>(nodes_.size()) - 1; }
   int num_slots() const { return static_cast<int>(slot_types_.size()); }
@@ -116,6 +128,8 @@ class Plan {
   std::vector<Feed> feeds_;
   std::vector<Fetch> fetches_;
   bool all_cheap_ = true;
+  // Kernels of the plan's own, beside those of the cache.
+  std::vector<std::unique_ptr<const OpKernel>> constants_;
 };
 
 }  // namespace gradflow

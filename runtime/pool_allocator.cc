@@ -161,6 +161,7 @@ struct alignas(128) Shard {
   // Bytes handed out less bytes taken back here; threads may return what others took, so only the
   // sum over the shards means something.
   int64_t bytes_in_use ABSL_GUARDED_BY(lock) = 0;
+  int64_t allocations ABSL_GUARDED_BY(lock) = 0;
 };
 
 int ShardOfThisThread() {
@@ -172,11 +173,13 @@ int ShardOfThisThread() {
 }  // namespace
 
 struct PoolAllocator::Impl {
-  explicit Impl(size_t limit) : max_cached_bytes(limit) {}
+  Impl(size_t cached, size_t in_use) : max_cached_bytes(cached), max_bytes_in_use(in_use) {}
 
   // A block of the class from the shared lists or the system, without its bytes being counted as
   // in use. Of a small class, up to kBatch - 1 further ones follow it in *more.
   void* Take(SizeClass size_class, FreeBlock** more);
+  // The same without making room first if there is none.
+  void* TryTake(SizeClass size_class, FreeBlock** more);
   // Puts a list of blocks of the class on the shared lists.
   void Give(SizeClass size_class, FreeBlock* blocks);
   // Moves all blocks of the shards to the shared lists.
@@ -185,11 +188,16 @@ struct PoolAllocator::Impl {
   // system.
   void Shrink(size_t bytes);
 
+  // What counts against the limit.
+  size_t BytesInUse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return static_cast<size_t>(large_in_use + small_held);
+  }
   void UpdatePeak() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     peak = std::max(peak, large_in_use + small_held);
   }
 
   const size_t max_cached_bytes;
+  const size_t max_bytes_in_use;
   std::array<Shard, kNumShards> shards;
 
   mutable Mutex mutex;
@@ -203,16 +211,32 @@ struct PoolAllocator::Impl {
   // Small blocks from the system, wherever they are now.
   int64_t small_held ABSL_GUARDED_BY(mutex) = 0;
   int64_t peak ABSL_GUARDED_BY(mutex) = 0;
+  // Of large blocks.
+  int64_t allocations ABSL_GUARDED_BY(mutex) = 0;
   int64_t system_allocations ABSL_GUARDED_BY(mutex) = 0;
 };
 
 void* PoolAllocator::Impl::Take(SizeClass size_class, FreeBlock** more) {
+  void* const block = TryTake(size_class, more);
+  if (block != nullptr) return block;
+  EmptyShards();
+  Shrink(0);
+  return TryTake(size_class, more);
+}
+
+void* PoolAllocator::Impl::TryTake(SizeClass size_class, FreeBlock** more) {
   const auto [index, bytes] = size_class;
   const bool small = index < kNumSmallClasses;
+  int64_t& in_use = small ? small_held : large_in_use;
   {
     MutexLock lock(&mutex);
     last_used[index] = ++clock;
-    if (FreeBlock* first = free[index]) {
+    FreeBlock* const first = free[index];
+    // Small blocks count already when they are free.
+    const size_t more_in_use = small && first != nullptr ? 0 : bytes;
+    if (more_in_use > max_bytes_in_use - std::min(max_bytes_in_use, BytesInUse())) return nullptr;
+    in_use += more_in_use;
+    if (first != nullptr) {
       FreeBlock* last = first;
       int count = 1;
       for (; small && count < kBatch && last->next != nullptr; ++count) last = last->next;
@@ -220,21 +244,19 @@ void* PoolAllocator::Impl::Take(SizeClass size_class, FreeBlock** more) {
       last->next = nullptr;
       cached_bytes -= count * bytes;
       *more = first->next;
-      if (!small) large_in_use += bytes;
+      if (!small) ++allocations;
       UpdatePeak();
       return first;
     }
   }
-  void* block = SystemAllocate(bytes);
-  if (block == nullptr) {
-    EmptyShards();
-    Shrink(0);
-    block = SystemAllocate(bytes);
-    if (block == nullptr) return nullptr;
-  }
+  void* const block = SystemAllocate(bytes);
   MutexLock lock(&mutex);
+  if (block == nullptr) {
+    in_use -= bytes;
+    return nullptr;
+  }
   ++system_allocations;
-  (small ? small_held : large_in_use) += bytes;
+  if (!small) ++allocations;
   UpdatePeak();
   return block;
 }
@@ -305,8 +327,8 @@ size_t PoolAllocator::DefaultLimit() {
   return static_cast<size_t>(pages / 4) * page_bytes;
 }
 
-PoolAllocator::PoolAllocator(size_t max_cached_bytes)
-    : impl_(std::make_unique<Impl>(max_cached_bytes)) {}
+PoolAllocator::PoolAllocator(size_t max_cached_bytes, size_t max_bytes_in_use)
+    : impl_(std::make_unique<Impl>(max_cached_bytes, max_bytes_in_use)) {}
 
 PoolAllocator::~PoolAllocator() { Trim(); }
 
@@ -324,13 +346,17 @@ void* PoolAllocator::Allocate(size_t bytes) {
   {
     SpinLockHolder lock(&shard.lock);
     block = shard.Take(size_class);
-    if (block != nullptr) shard.bytes_in_use += size_class.bytes;
+    if (block != nullptr) {
+      shard.bytes_in_use += size_class.bytes;
+      ++shard.allocations;
+    }
   }
   if (block == nullptr) {
     block = impl_->Take(size_class, &more);
     if (block == nullptr) return nullptr;
     SpinLockHolder lock(&shard.lock);
     shard.bytes_in_use += size_class.bytes;
+    ++shard.allocations;
     while (more != nullptr) shard.Put(size_class, std::exchange(more, more->next));
   }
   Unpoison(block, size_class.bytes, bytes);
@@ -378,11 +404,13 @@ PoolAllocator::Stats PoolAllocator::GetStats() const {
     SpinLockHolder lock(&shard.lock);
     stats.bytes_in_use += shard.bytes_in_use;
     stats.bytes_cached += shard.cached_bytes;
+    stats.allocations += shard.allocations;
   }
   MutexLock lock(&impl_->mutex);
   stats.bytes_in_use += impl_->large_in_use;
   stats.bytes_cached += impl_->cached_bytes;
   stats.peak_bytes_in_use = impl_->peak;
+  stats.allocations += impl_->allocations;
   stats.system_allocations = impl_->system_allocations;
   return stats;
 }

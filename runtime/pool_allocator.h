@@ -32,7 +32,9 @@ class PoolAllocator final : public Allocator {
     int64_t peak_bytes_in_use = 0;
     // Kept for reuse now.
     int64_t bytes_cached = 0;
-    // How often the system was asked for a block since the pool was made.
+    // How many blocks were handed out since the pool was made, and how many of them came from the
+    // system.
+    int64_t allocations = 0;
     int64_t system_allocations = 0;
   };
 
@@ -40,8 +42,10 @@ class PoolAllocator final : public Allocator {
   static size_t DefaultLimit();
 
   // Keeps at most about `max_cached_bytes` of unused blocks; what comes back beyond that goes back
-  // to the system, blocks of the sizes that were not asked for longest first.
-  explicit PoolAllocator(size_t max_cached_bytes = DefaultLimit());
+  // to the system, blocks of the sizes that were not asked for longest first. Allocate() returns
+  // null rather than let peak_bytes_in_use exceed `max_bytes_in_use`.
+  explicit PoolAllocator(size_t max_cached_bytes = DefaultLimit(),
+                         size_t max_bytes_in_use = SIZE_MAX);
   ~PoolAllocator() override;
   PoolAllocator(const PoolAllocator&) = delete;
   PoolAllocator& operator=(const PoolAllocator&) = delete;

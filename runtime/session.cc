@@ -37,26 +37,44 @@ class LocalSession final : public Session {
                    const std::vector<std::string>& output_tensor_names,
                    const std::vector<std::string>& target_node_names, std::vector<Tensor>* outputs,
                    RunMetadata* run_metadata) override {
-    GRADFLOW_RETURN_IF_ERROR(CheckOpen());
-    if (!has_graph_.load(std::memory_order_acquire)) {
-      return errors::FailedPrecondition("the session has no graph; give it one with Create");
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckHasGraph());
     return runner_->Run(run_options, {inputs, output_tensor_names, target_node_names}, outputs,
                         run_metadata);
   }
 
+  absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) override {
+    GRADFLOW_RETURN_IF_ERROR(CheckHasGraph());
+    return runner_->MakeCallable(options, out_handle);
+  }
+  absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
+                           std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata) override {
+    GRADFLOW_RETURN_IF_ERROR(CheckOpen());
+    return runner_->RunCallable(handle, feed_tensors, fetch_tensors, run_metadata);
+  }
+  absl::Status ReleaseCallable(CallableHandle handle) override {
+    GRADFLOW_RETURN_IF_ERROR(CheckOpen());
+    return runner_->ReleaseCallable(handle);
+  }
+
   absl::Status Close() override {
-    if (!closed_.exchange(true, std::memory_order_acq_rel)) runner_->DropCaches();
+    runner_->Close();
     return absl::OkStatus();
   }
 
   PoolAllocator::Stats MemoryStats() const override { return runner_->pool()->GetStats(); }
   void ResetPeakMemory() override { runner_->pool()->ResetPeak(); }
+  void Trim() override { runner_->Trim(); }
 
  private:
   absl::Status CheckOpen() const {
-    if (!closed_.load(std::memory_order_acquire)) return absl::OkStatus();
+    if (!runner_->closed()) return absl::OkStatus();
     return absl::CancelledError("the session has been closed");
+  }
+
+  absl::Status CheckHasGraph() const {
+    GRADFLOW_RETURN_IF_ERROR(CheckOpen());
+    if (has_graph_.load(std::memory_order_acquire)) return absl::OkStatus();
+    return errors::FailedPrecondition("the session has no graph; give it one with Create");
   }
 
   absl::Status Import(const GraphDef& graph, bool is_new) {
@@ -77,7 +95,6 @@ class LocalSession final : public Session {
   // Never null after Init.
   std::unique_ptr<GraphRunner> runner_;
   std::atomic<bool> has_graph_{false};
-  std::atomic<bool> closed_{false};
 };
 
 }  // namespace

@@ -9,18 +9,26 @@
 // Only what the fetches and targets need runs; what only serves to compute a fed tensor does not.
 //
 // Thread safety, and what holds when calls meet:
-//   - Any number of threads may call Run at once. Runs do not see each other.
+//   - Any number of threads may call Run and RunCallable at once, also from within oneTBB tasks and
+//     arenas of their own. Runs change nothing that another one sees, but for the resources that
+//     kernels keep on purpose.
 //   - Create, Extend and Close may be called at any time. A run sees the graph as it was when the
-//     run began, or as it is after an Extend that was in progress then.
-//   - Runs in flight when Close is called end as usual. All calls after Close are CANCELLED, except
-//     Close itself.
+//     run began, or as it is after an Extend that was in progress then. A callable sees it as it
+//     was when the callable was made.
+//   - Close ends the runs in flight with CANCELLED, within milliseconds, and does not wait for that.
+//     All calls after Close are CANCELLED, except Close itself.
 //   - No call may be in progress when the session is destroyed. Tensors outlive it.
 //
-// Fetched tensors are handles: one may share its elements with a tensor that was fed, with another
-// that was fetched, or with a constant of the graph. Make a DeepCopy to write to one.
+// How many threads runs use, and how much memory, is said by SessionOptions (options.h). With
+// inter_op and intra_op both 1, no thread is ever started.
+//
+// Fetched tensors are the caller's: they keep their memory, whatever becomes of the session, until
+// they are dropped. They are handles: one may share its elements with a tensor that was fed, with
+// another that was fetched, or with a constant of the graph. Make a DeepCopy to write to one.
 #ifndef GRADFLOW_RUNTIME_SESSION_H_
 #define GRADFLOW_RUNTIME_SESSION_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -61,6 +69,7 @@ class Session {
   //                        another type or shape than its place
   //   FAILED_PRECONDITION  there is no graph yet
   //   DEADLINE_EXCEEDED    RunOptions.timeout_in_ms is over
+  //   CANCELLED            by RunOptions.cancellation_token, or the session has been closed
   //   otherwise what a kernel says, after "node 'name' (Op): "; the first error ends the run
   virtual absl::Status Run(const std::vector<std::pair<std::string, Tensor>>& inputs,
                            const std::vector<std::string>& output_tensor_names,
@@ -73,13 +82,28 @@ class Session {
                            const std::vector<std::string>& target_node_names,
                            std::vector<Tensor>* outputs, RunMetadata* run_metadata) = 0;
 
-  // Frees what the session keeps between runs. Further calls of it do nothing.
+  // ---- Callables: runs whose names are looked up once. As TensorFlow's ----
+
+  using CallableHandle = int64_t;
+  // Prepares what `options` names; errors are those that Run has for names.
+  virtual absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) = 0;
+  // As Run, with the tensors to feed in the order of CallableOptions.feed. INVALID_ARGUMENT if
+  // there is no such callable, or for another number of tensors.
+  virtual absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
+                                   std::vector<Tensor>* fetch_tensors,
+                                   RunMetadata* run_metadata) = 0;
+  // Runs of it that are in flight end as usual.
+  virtual absl::Status ReleaseCallable(CallableHandle handle) = 0;
+
+  // Stops all runs and frees what the session keeps between them.
   virtual absl::Status Close() = 0;
 
   // The memory of tensors that runs have allocated; ResetPeakMemory starts a new peak. Not in
   // TensorFlow's interface.
   virtual PoolAllocator::Stats MemoryStats() const = 0;
   virtual void ResetPeakMemory() = 0;
+  // Gives the memory of dropped tensors, which the session keeps for the next, back to the system.
+  virtual void Trim() = 0;
 };
 
 // As TensorFlow's. The second returns null where the first returns an error.

@@ -9,16 +9,27 @@
 #include "gradflow/core/status.h"
 #include "tools/commands.h"
 #include "tools/loaded_graph.h"
+#include "tools/progress.h"
 
 namespace gradflow::tools {
 
-absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
+namespace {
+
+// The times of the runs after the first few, in milliseconds. *before gets the state of the memory
+// when these begin.
+absl::StatusOr<std::vector<double>> TimeRuns(const LoadedGraph& loaded, const BenchFlags& flags,
+                                             PoolAllocator::Stats* before) {
   // The first runs make the plan, fill the pool of buffers and start the threads.
   constexpr int kWarmUpRuns = 3;
-  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph));
   std::vector<double> times;
+  times.reserve(flags.repeat);
+  Progress progress(flags.progress, flags.repeat, "runs");
   for (int run = -kWarmUpRuns; run < flags.repeat; ++run) {
-    if (run == 0) loaded.session->ResetPeakMemory();
+    if (run == 0) {
+      loaded.session->ResetPeakMemory();
+      *before = loaded.session->MemoryStats();
+    }
+    progress.Update(std::max(run, 0));
     std::vector<Tensor> outputs;
     const auto start = std::chrono::steady_clock::now();
     GRADFLOW_RETURN_IF_ERROR(
@@ -26,6 +37,15 @@ absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
     const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
     if (run >= 0) times.push_back(time.count());
   }
+  return times;
+}
+
+}  // namespace
+
+absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
+  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph));
+  PoolAllocator::Stats before;
+  GRADFLOW_ASSIGN_OR_RETURN(std::vector<double> times, TimeRuns(loaded, flags, &before));
   std::sort(times.begin(), times.end());
   const size_t middle = times.size() / 2;
   const double median =
@@ -33,17 +53,23 @@ absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
   const double mean = std::accumulate(times.begin(), times.end(), 0.0) / times.size();
   const int threads =
       flags.graph.threads > 0 ? flags.graph.threads : tbb::info::default_concurrency();
-  const int64_t peak = loaded.session->MemoryStats().peak_bytes_in_use;
+  const PoolAllocator::Stats memory = loaded.session->MemoryStats();
+  const double runs = static_cast<double>(times.size());
+  const double allocations = (memory.allocations - before.allocations) / runs;
+  const double from_system = (memory.system_allocations - before.system_allocations) / runs;
   if (flags.json) {
     out << absl::StreamFormat(
         "{\"median_ms\": %.6f, \"min_ms\": %.6f, \"mean_ms\": %.6f, \"runs\": %d, "
-        "\"threads\": %d, \"peak_tensor_bytes\": %d}\n",
-        median, times.front(), mean, times.size(), threads, peak);
+        "\"threads\": %d, \"peak_tensor_bytes\": %d, \"allocations_per_run\": %.2f, "
+        "\"system_allocations_per_run\": %.2f}\n",
+        median, times.front(), mean, times.size(), threads, memory.peak_bytes_in_use, allocations,
+        from_system);
   } else {
     out << absl::StreamFormat(
         "median %.4f ms, min %.4f ms, mean %.4f ms over %d runs on %d threads; "
-        "peak %d bytes of tensors\n",
-        median, times.front(), mean, times.size(), threads, peak);
+        "peak %d bytes of tensors, %.2f allocations a run, %.2f of them from the system\n",
+        median, times.front(), mean, times.size(), threads, memory.peak_bytes_in_use, allocations,
+        from_system);
   }
   return absl::OkStatus();
 }

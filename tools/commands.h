@@ -23,10 +23,19 @@ struct GraphFlags {
   int threads = 0;
 };
 
+struct RunFlags {
+  GraphFlags graph;
+  // 0: no limit.
+  double timeout_seconds = 0;
+  // Where to write what each node did; empty for nowhere.
+  std::string trace;
+};
+
 struct BenchFlags {
   GraphFlags graph;
   int repeat = 100;
   bool json = false;
+  bool progress = false;
 };
 
 struct OpsFlags {
@@ -36,7 +45,7 @@ struct OpsFlags {
   std::string name;
 };
 
-absl::Status RunCommand(const GraphFlags& flags, std::ostream& out);
+absl::Status RunCommand(const RunFlags& flags, std::ostream& out);
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out);
 absl::Status InspectCommand(const std::string& graph, std::ostream& out);
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out);

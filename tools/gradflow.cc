@@ -40,9 +40,14 @@ int Main(int argc, char** argv) {
   // Prints the whole usage, not only a hint at --help, when the arguments are wrong.
   app.failure_message(CLI::FailureMessage::help);
 
-  GraphFlags run;
+  RunFlags run;
   CLI::App* run_command = app.add_subcommand("run", "Run a graph once");
-  AddGraphFlags(run_command, &run);
+  AddGraphFlags(run_command, &run.graph);
+  run_command->add_option("--timeout", run.timeout_seconds, "Give up after so long")
+      ->option_text("SECONDS")
+      ->check(CLI::Range(0.0, 1e9));
+  run_command->add_option("--trace", run.trace, "Write what each node did, for ui.perfetto.dev")
+      ->option_text("FILE.json");
 
   BenchFlags bench;
   CLI::App* bench_command = app.add_subcommand("bench", "Time runs of a graph after warm-up");
@@ -51,6 +56,8 @@ int Main(int argc, char** argv) {
       ->option_text("N")
       ->check(CLI::Range(1, 1000000));
   bench_command->add_flag("--json", bench.json, "Print the result as JSON");
+  bench_command->add_flag("--progress", bench.progress,
+                          "Say how far it is; otherwise only on a terminal");
 
   std::string inspect;
   CLI::App* inspect_command =

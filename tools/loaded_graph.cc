@@ -6,7 +6,6 @@
 #include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/import.h"
-#include "gradflow/proto/graph.pb.h"
 
 namespace gradflow::tools {
 namespace {
@@ -47,13 +46,13 @@ std::vector<std::string> UnusedOutputs(const Graph& graph) {
 
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags) {
   LoadedGraph loaded;
-  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(flags.graph));
+  GRADFLOW_ASSIGN_OR_RETURN(loaded.graph, ReadGraphDef(flags.graph));
 
   SessionOptions options;
   options.config.set_intra_op_parallelism_threads(flags.threads);
   options.config.set_inter_op_parallelism_threads(flags.threads);
   GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(options));
-  if (absl::Status status = loaded.session->Create(def); !status.ok()) {
+  if (absl::Status status = loaded.session->Create(loaded.graph); !status.ok()) {
     return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
 
@@ -75,7 +74,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags) {
   }
   loaded.targets = flags.targets;
   if (loaded.fetches.empty() && loaded.targets.empty()) {
-    GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, DefaultFetches(def));
+    GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, DefaultFetches(loaded.graph));
     loaded.files.resize(loaded.fetches.size());
   }
   return loaded;

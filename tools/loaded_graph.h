@@ -10,12 +10,14 @@
 #include "absl/status/statusor.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
+#include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session.h"
 #include "tools/commands.h"
 
 namespace gradflow::tools {
 
 struct LoadedGraph {
+  GraphDef graph;
   std::unique_ptr<Session> session;
   std::vector<std::pair<std::string, Tensor>> feeds;
   std::vector<std::string> fetches;

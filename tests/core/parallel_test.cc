@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <mutex>
+#include <set>
+#include <thread>
 #include <utility>
 #include <vector>
+
+#include "gradflow/core/run_stop.h"
 
 namespace gradflow {
 namespace {
@@ -64,6 +69,72 @@ TEST(ParallelFor, Nests) {
     });
   });
   EXPECT_EQ(sum, 100 * 4950);
+}
+
+// Each loop is one of `blocks` blocks, with settings of its own.
+void Loop(int threads, const LoopSettings& settings, int64_t blocks,
+          absl::FunctionRef<void(int64_t block)> fn) {
+  tbb::task_arena(threads).execute([&] {
+    const ScopedLoopSettings scope(settings);
+    ParallelFor(blocks, 1, [&](int64_t begin, int64_t) { fn(begin); });
+  });
+}
+
+TEST(ParallelFor, SkipsWhatHasNotBegunWhenTheRunIsStopped) {
+  for (const int threads : {1, 2, 8}) {
+    RunStop stop;
+    std::atomic<int64_t> blocks = 0;
+    Loop(threads, {&stop}, int64_t{1} << 40, [&](int64_t) {
+      if (++blocks == 1000) stop.Stop();
+    });
+    EXPECT_GE(blocks, 1000);
+    // All loops after it, too, be they of one block.
+    const int64_t before = blocks;
+    Loop(threads, {&stop}, 1, [&](int64_t) { ++blocks; });
+    Loop(threads, {&stop}, 10, [&](int64_t) { ++blocks; });
+    EXPECT_EQ(blocks, before);
+  }
+}
+
+TEST(ParallelFor, StopsInnerLoopsAtADeadline) {
+  for (const int threads : {1, 2, 8}) {
+    RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
+    Loop(threads, {&stop}, 2, [&](int64_t) { ParallelFor(INT64_MAX, 1, [](int64_t, int64_t) {}); });
+    EXPECT_TRUE(stop.timed_out());
+  }
+}
+
+TEST(ParallelFor, UsesNoMoreThreadsThanItMay) {
+  for (const int max_threads : {1, 2, 3}) {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    std::vector<int> visits(5000);
+    Loop(8, {nullptr, max_threads}, 100, [&](int64_t outer) {
+      ParallelFor(50, 1, [&](int64_t inner, int64_t) {
+        ++visits[50 * outer + inner];
+        const std::lock_guard<std::mutex> lock(mutex);
+        threads.insert(std::this_thread::get_id());
+      });
+    });
+    EXPECT_LE(threads.size(), static_cast<size_t>(max_threads));
+    EXPECT_EQ(visits, std::vector<int>(5000, 1));
+  }
+}
+
+TEST(ShouldStop, AsksForTheRunOfTheThread) {
+  EXPECT_FALSE(ShouldStop());
+  std::atomic<bool> cancelled = false;
+  RunStop stop(&cancelled);
+  {
+    const ScopedLoopSettings scope({&stop});
+    EXPECT_FALSE(ShouldStop());
+    cancelled = true;
+    const ScopedSerialLoops serial;
+    EXPECT_TRUE(ShouldStop());
+    EXPECT_TRUE(stop.cancelled());
+    EXPECT_FALSE(stop.closed());
+  }
+  EXPECT_FALSE(ShouldStop());
 }
 
 TEST(BlockSizeForCost, FallsAsTheCostRises) {

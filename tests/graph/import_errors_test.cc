@@ -233,6 +233,53 @@ TEST(Import, NodesNeedAKernelOnTheirDevice) {
   EXPECT_THAT(ImportGraphDef(options, def, &graph), IsOk());
 }
 
+// Most nodes of a graph are like an earlier one, and checked less because of that.
+TEST(Import, NodesLikeAnEarlierOneAreRefusedAllTheSame) {
+  const std::string inputs =
+      ToyPlaceholder("x") +
+      ToyNode("i", "Placeholder", "attr { key: 'dtype' value { type: DT_INT32 } }") +
+      ToyNode("h", "Placeholder", "attr { key: 'dtype' value { type: DT_HALF } }");
+  const std::string good =
+      ToyNeg("neg", {"x"}) +
+      ToyNode("mode", "Mode", "input: 'x' attr { key: 'mode' value { s: 'FAST' } }");
+  const std::string type = " attr { key: 'T' value { type: DT_FLOAT } }";
+  const std::string bad[] = {
+      ToyNeg("bad", {"x", "x"}),
+      ToyNeg("bad", {}),
+      ToyNeg("bad", {"^x"}),
+      ToyNeg("bad", {"i"}),
+      ToyNeg("bad", {"x:1"}),
+      ToyNeg("b d", {"x"}),
+      ToyNeg("bad", {"x"}, "device: '/device:GPU:0'"),
+      ToyNeg("bad", {"x"}, "attr { key: '_class' value { list { s: 'loc:@none' } } }"),
+      ToyNeg("bad", {"x"}, "attr { key: 'more' value { i: 1 } }"),
+      ToyNeg("bad", {"x"}, "attr { key: '_kernel' value { s: 'special' } }"),
+      ToyNode("bad", "Neg", "input: 'h' attr { key: 'T' value { type: DT_HALF } }"),
+      ToyNode("bad", "Neg", "input: 'x' attr { key: 'T' value { i: 1 } }"),
+      ToyNode("bad", "Neg", "input: 'x'"),
+      ToyNode("bad", "Mode", "input: 'x' attr { key: 'mode' value { s: 'FASTER' } }"),
+      ToyNode("bad", "Mode",
+              "input: 'x' attr { key: 'mode' value { s: 'FAST' } } "
+              "attr { key: 'sizes' value { s: 'no list' } }"),
+  };
+  for (const std::string& node : bad) {
+    const auto import = [](const std::string& text) {
+      Graph graph(ToyGraphRegistry());
+      return ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(text), &graph);
+    };
+    const absl::Status alone = import(inputs + node);
+    ASSERT_FALSE(alone.ok()) << node;
+    EXPECT_EQ(import(inputs + good + node), alone);
+    // Nor is a node like one that was refused.
+    Graph graph(ToyGraphRegistry());
+    ASSERT_OK(ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(inputs + good), &graph));
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_EQ(ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(node), &graph), alone);
+    }
+    EXPECT_OK(graph.AddNode(std::move(*ToyGraphDef(ToyNeg("neg2", {"x"})).mutable_node(0))));
+  }
+}
+
 TEST(Import, ListOfMissingOpsHasAnEnd) {
   GraphDef def;
   for (int i = 0; i < 20000; ++i) {

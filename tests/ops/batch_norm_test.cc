@@ -290,12 +290,6 @@ TEST(BatchNorm, StatisticsOfMillionsAreAccurate) {
   for (const std::string format : {"NHWC", "NCHW"}) ExpectAccurateStatistics(3'000'000, format);
 }
 
-// Takes some seconds and a gigabyte, so it runs when asked for:
-//   gradflow_ops_tests --gtest_also_run_disabled_tests --gtest_filter='*HundredMillion*'
-TEST(BatchNorm, DISABLED_StatisticsOfAHundredMillionAreAccurate) {
-  for (const std::string format : {"NHWC", "NCHW"}) ExpectAccurateStatistics(100'000'000, format);
-}
-
 TEST(BatchNorm, FirstElementMayBeFarFromTheOthers) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const ImageSizes sizes = {4, 1, 50, 50, 2};

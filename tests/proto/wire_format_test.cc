@@ -18,6 +18,7 @@
 #include "gradflow/proto/data_type.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "gradflow/proto/step_stats.pb.h"
 #include "gradflow/proto/types.pb.h"
 #include "gtest/gtest.h"
 #include "tests/proto/wire_reader.h"
@@ -111,6 +112,7 @@ TEST(WireFormat, MessagesAndEnumsAreThoseOfTheTable) {
   std::set<std::string> messages;
   std::set<std::string> enums;
   AddNames(GraphDef::descriptor()->file(), messages, enums);
+  AddNames(StepStats::descriptor()->file(), messages, enums);
   std::set<std::string> expected_messages;
   for (const auto& [name, fields] : Table().messages) expected_messages.insert(name);
   std::set<std::string> expected_enums;

@@ -1,12 +1,17 @@
-// Random graphs against a sequential evaluator that knows nothing of plans.
+// Random graphs against a sequential evaluator that knows nothing of plans: values, errors,
+// cancellations. The environment may say how many (GRADFLOW_RANDOM_GRAPHS) and from which seed on
+// (GRADFLOW_RANDOM_SEED).
 #include <tbb/global_control.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/runtime/executor.h"
 #include "gradflow/runtime/pool_allocator.h"
@@ -18,6 +23,7 @@ namespace {
 
 using ::gradflow::testing::Int;
 using ::gradflow::testing::ToyAttrs;
+using ::gradflow::testing::ToyCancelled;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
@@ -77,8 +83,14 @@ class RandomRun {
     for (size_t i = 0; i < nodes_.size(); ++i) ToyCounter(static_cast<int>(i)) = 0;
   }
 
-  void Check(const absl::Status& status, const std::vector<Tensor>& outputs) const {
-    if (!failures_.empty()) {
+  // `may_be_cancelled`: by the caller, at any time.
+  void Check(const absl::Status& status, const std::vector<Tensor>& outputs,
+             bool may_be_cancelled) const {
+    const bool ends_early = !failures_.empty() || !cancels_.empty();
+    if (absl::IsCancelled(status)) {
+      EXPECT_TRUE(may_be_cancelled || !cancels_.empty()) << status;
+      EXPECT_TRUE(absl::StartsWith(status.message(), "node 'n")) << status;
+    } else if (ends_early) {
       EXPECT_TRUE(std::any_of(failures_.begin(), failures_.end(), [&](int node) {
         return absl::StartsWith(status.message(), absl::StrCat("node 'n", node, "' (Fail): "));
       })) << status;
@@ -93,7 +105,7 @@ class RandomRun {
       if (nodes_[i].op != "Tick") continue;
       const int count = ToyCounter(static_cast<int>(i));
       const int expected = runs_[i] ? 1 : 0;
-      EXPECT_TRUE(failures_.empty() ? count == expected : count <= expected)
+      EXPECT_TRUE(status.ok() ? count == expected : count <= expected)
           << "n" << i << " ran " << count << " times, expected " << expected;
     }
   }
@@ -141,6 +153,8 @@ class RandomRun {
     } else if (kind < 19 || Pick(0, 2) > 0) {
       node.op = "NoOp";
       inputs = 0;
+    } else if (Pick(0, 1) == 0) {
+      node.op = "Cancel";
     } else {
       node.op = "Fail";
     }
@@ -211,7 +225,11 @@ class RandomRun {
         continue;
       }
       std::vector<uint64_t> out(2, 0);
-      if (node.op == "Identity" || node.op == "Tick") out[0] = in[0];
+      if (node.op == "Identity" || node.op == "Tick" || node.op == "Cancel") out[0] = in[0];
+      if (node.op == "Cancel" && !fails[i]) {
+        cancels_.push_back(static_cast<int>(i));
+        fails[i] = true;
+      }
       if (node.op == "Neg") out[0] = -in[0];
       if (node.op == "Add") out[0] = in[0] + in[1];
       if (node.op == "Mix") out = {3 * in[0] - in[1], in[0] ^ in[1]};
@@ -233,10 +251,20 @@ class RandomRun {
   std::vector<std::vector<int64_t>> values_;
   // Nodes that fail although all that they need succeeds: one of them must end the run.
   std::vector<int> failures_;
+  // The same for nodes that cancel the run.
+  std::vector<int> cancels_;
 };
 
+uint64_t FromEnvironment(const char* name, uint64_t value) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr) return value;
+  EXPECT_TRUE(absl::SimpleAtoi(text, &value)) << name << "=" << text;
+  return value;
+}
+
 TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
-  const uint64_t first_seed = std::random_device()();
+  const uint64_t graphs = FromEnvironment("GRADFLOW_RANDOM_GRAPHS", 2000);
+  const uint64_t first_seed = FromEnvironment("GRADFLOW_RANDOM_SEED", std::random_device()());
   std::cout << "first seed: " << first_seed << "\n";
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
   const auto pool = std::make_shared<PoolAllocator>();
@@ -244,7 +272,7 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
   for (const int threads : {1, 2, 3, 8}) {
     executors.push_back(std::make_unique<Executor>(threads, pool));
   }
-  for (uint64_t seed = first_seed; seed < first_seed + 1000 && !HasFailure(); ++seed) {
+  for (uint64_t seed = first_seed; seed < first_seed + graphs && !HasFailure(); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const RandomRun run(seed);
     Graph graph(ToyRegistry());
@@ -255,11 +283,18 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
     for (const Tensor& value : run.fed_values()) feeds.push_back(&value);
     for (const auto& executor : executors) {
       SCOPED_TRACE(absl::StrCat(executor->threads(), " threads"));
-      for (int repeat = 0; repeat < 2; ++repeat) {
+      // The last time, the caller cancels the run while it is in flight.
+      for (const bool cancel : {false, false, true}) {
         run.ResetCounters();
+        ToyCancelled() = false;
+        RunLimits limits;
+        limits.cancelled = &ToyCancelled();
         std::vector<Tensor> outputs;
-        const absl::Status status = executor->Run(*plan, feeds, {}, &outputs);
-        run.Check(status, outputs);
+        std::thread canceller;
+        if (cancel) canceller = std::thread([] { ToyCancelled() = true; });
+        const absl::Status status = executor->Run(*plan, feeds, limits, &outputs);
+        if (cancel) canceller.join();
+        run.Check(status, outputs, cancel);
         outputs.clear();
         EXPECT_EQ(pool->GetStats().bytes_in_use, 0);
       }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -267,9 +269,9 @@ TEST(Session, HonoursOrRefusesRunOptions) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("timeout_in_ms is -1")));
   options.set_timeout_in_ms(INT64_MAX);
   EXPECT_OK(session->Run(options, feeds, {"after"}, {}, &outputs, nullptr));
-  options.set_trace_level(RunOptions::FULL_TRACE);
+  options.set_trace_level(static_cast<RunOptions::TraceLevel>(-1));
   EXPECT_THAT(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata),
-              StatusIs(StatusCode::kUnimplemented, HasSubstr("trace_level is 3")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("trace_level is -1")));
 }
 
 TEST(Session, ReusesMemory) {
@@ -291,6 +293,134 @@ TEST(Session, ReusesMemory) {
   EXPECT_EQ(session->MemoryStats().system_allocations, allocations);
   session->ResetPeakMemory();
   EXPECT_LT(session->MemoryStats().peak_bytes_in_use, 2 * (1 << 18));
+}
+
+// x -> a, b -> sum, of a quarter of a MiB each.
+std::unique_ptr<Session> SessionOfLargeTensors(const SessionOptions& options) {
+  const ToyAttrs float_attrs = {{"T", DT_FLOAT}};
+  absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(options, ToyRegistry());
+  EXPECT_THAT(session, IsOk());
+  EXPECT_OK((*session)->Create(
+      Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_FLOAT}}),
+              ToyNode("a", "Neg", {"x"}, float_attrs), ToyNode("b", "Neg", {"a"}, float_attrs),
+              ToyNode("sum", "Add", {"a", "b"}, float_attrs)})));
+  return *std::move(session);
+}
+
+TEST(Session, FailsRunsThatNeedMoreMemoryThanItMayHave) {
+  SessionOptions options;
+  options.config.set_tensor_memory_limit_bytes(400 << 10);
+  const std::unique_ptr<Session> session = SessionOfLargeTensors(options);
+  const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({1 << 16}))}};
+  std::vector<Tensor> outputs;
+  for (int i = 0; i < 3; ++i) {
+    // b cannot be written over a, which sum reads, too.
+    EXPECT_THAT(session->Run(feeds, {"sum"}, {}, &outputs),
+                StatusIs(StatusCode::kResourceExhausted,
+                         AllOf(HasSubstr("node 'b' (Neg): output 0: out of memory"),
+                               HasSubstr("409600 bytes of tensors"))));
+    EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
+    ASSERT_OK(session->Run(feeds, {"b"}, {}, &outputs));
+    // What has been fetched and is still held counts.
+    std::vector<Tensor> more;
+    EXPECT_THAT(session->Run(feeds, {"a"}, {}, &more), StatusIs(StatusCode::kResourceExhausted));
+    EXPECT_THAT(more, IsEmpty());
+    outputs.clear();
+  }
+  EXPECT_LE(session->MemoryStats().peak_bytes_in_use, 400 << 10);
+}
+
+TEST(Session, CountsSmallTensorsAgainstItsLimit) {
+  SessionOptions options;
+  options.config.set_tensor_memory_limit_bytes(2000);
+  const std::unique_ptr<Session> session = SessionOfLargeTensors(options);
+  std::vector<Tensor> outputs;
+  // Other sizes than before: what was freed must make room for them.
+  for (int64_t size = 1; size <= 128; ++size) {
+    const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({size}))}};
+    ASSERT_OK(session->Run(feeds, {"sum"}, {}, nullptr)) << size;
+  }
+  EXPECT_THAT(session->Run({{"x", Tensor(DT_FLOAT, TensorShape({512}))}}, {"sum"}, {}, nullptr),
+              StatusIs(StatusCode::kResourceExhausted));
+}
+
+TEST(Session, KeepsAndTrimsMemory) {
+  for (const bool keep : {true, false}) {
+    SessionOptions options;
+    if (!keep) options.config.set_pool_limit_bytes(0);
+    const std::unique_ptr<Session> session = SessionOfLargeTensors(options);
+    const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({1 << 16}))}};
+    std::vector<Tensor> outputs;
+    ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+    ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+    EXPECT_EQ(session->MemoryStats().bytes_cached > 1 << 18, keep);
+    EXPECT_EQ(session->MemoryStats().allocations, 4);
+    session->Trim();
+    EXPECT_EQ(session->MemoryStats().bytes_cached, 0);
+    EXPECT_GT(session->MemoryStats().bytes_in_use, 0);
+    EXPECT_EQ(outputs[0].NumElements(), 1 << 16);
+  }
+}
+
+TEST(Session, RefusesMemoryOptionsThatCannotBeHad) {
+  SessionOptions options;
+  options.config.set_tensor_memory_limit_bytes(-1);
+  EXPECT_THAT(Session::Make(options),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("tensor_memory_limit_bytes is -1")));
+  options.config.set_tensor_memory_limit_bytes(0);
+  options.config.set_pool_limit_bytes(-2);
+  EXPECT_THAT(Session::Make(options),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("pool_limit_bytes is -2")));
+}
+
+TEST(Session, FreesResourcesWhenItIsClosed) {
+  GraphDef graph = Graphs({ToyNode("a", "CountRuns", {}, {{"name", "n"}}),
+                           ToyNode("b", "CountRuns", {"^a"}, {{"name", "n"}}),
+                           ToyNode("c", "CountRuns", {}, {{"name", "n"}, {"container", "c"}})});
+  const std::unique_ptr<Session> first = EmptySession();
+  ASSERT_OK(first->Create(graph));
+  {
+    const std::unique_ptr<Session> second = EmptySession();
+    ASSERT_OK(second->Create(graph));
+    std::vector<Tensor> outputs;
+    for (int64_t i = 1; i <= 3; ++i) {
+      ASSERT_OK(first->Run({}, {"a", "b", "c"}, {}, &outputs));
+      EXPECT_EQ(Ints(outputs), std::vector<int64_t>({2 * i - 1, 2 * i, i}));
+    }
+    ASSERT_OK(second->Run({}, {"a", "b", "c"}, {}, &outputs));
+    EXPECT_EQ(Ints(outputs), std::vector<int64_t>({1, 2, 1}));
+    EXPECT_EQ(::gradflow::testing::ToyResources(), 4);
+  }
+  EXPECT_EQ(::gradflow::testing::ToyResources(), 2);
+  EXPECT_OK(first->Close());
+  EXPECT_EQ(::gradflow::testing::ToyResources(), 0);
+}
+
+int NumThreadsOfThisProcess() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST(Session, StartsNoThreadIfItMayHaveOne) {
+  SessionOptions options;
+  options.config.set_intra_op_parallelism_threads(1);
+  options.config.set_inter_op_parallelism_threads(1);
+  const int before = NumThreadsOfThisProcess();
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                       Session::Make(options, ToyRegistry()));
+  GraphDef graph = Graphs({ToyNode("i", "Placeholder", {}, {{"dtype", DT_INT64}})});
+  std::vector<std::string> fetches;
+  for (int i = 0; i < 20; ++i) {
+    fetches.push_back(absl::StrCat("n", i));
+    *graph.add_node() = IntNode(fetches.back(), "Neg", {"i"});
+    *graph.add_node() = ToyNode(absl::StrCat("threads", i), "Threads", {"^" + fetches.back()});
+    fetches.push_back(absl::StrCat("threads", i));
+  }
+  ASSERT_OK(session->Create(graph));
+  std::vector<Tensor> outputs;
+  ASSERT_OK(session->Run({{"i", Int(1)}}, fetches, {}, &outputs));
+  EXPECT_EQ(outputs[1].scalar<int64_t>()(), 1);
+  EXPECT_LE(NumThreadsOfThisProcess(), before);
 }
 
 TEST(Session, ServesAThousandRunsFromEightThreads) {

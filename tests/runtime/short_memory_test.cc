@@ -1,4 +1,7 @@
 // Runs for which the memory of the program is too short at some point: this replaces operator new.
+#include <dlfcn.h>
+#include <tbb/task_group.h>
+
 #include <atomic>
 #include <climits>
 #include <cstdlib>
@@ -25,13 +28,33 @@ bool TakeCall() {
   return left > 0;
 }
 
+// How many of oneTBB's own allocations of tasks succeed, of 10.
+std::atomic<int> tasks_of_ten{10};
+std::atomic<int> refused_tasks{0};
+
 }  // namespace
+
+// What oneTBB's headers call for the memory of a task: goes before the library's own function.
+void* tbb::detail::r1::allocate(tbb::detail::d1::small_object_pool*& pool, std::size_t bytes) {
+  static std::atomic<int> calls{0};
+  if (calls.fetch_add(1) % 10 >= tasks_of_ten) {
+    ++refused_tasks;
+    throw std::bad_alloc();
+  }
+  using Allocate = void*(tbb::detail::d1::small_object_pool*&, std::size_t);
+  static auto* const allocate = reinterpret_cast<Allocate*>(
+      dlsym(RTLD_NEXT, "_ZN3tbb6detail2r18allocateERPNS0_2d117small_object_poolEm"));
+  return allocate(pool, bytes);
+}
 
 // Not inlined, since the compiler would take free for a mistake.
 [[gnu::noinline]] void* operator new(size_t size) {
   void* const memory = TakeCall() ? std::malloc(size == 0 ? 1 : size) : nullptr;
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
+}
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return TakeCall() ? std::malloc(size == 0 ? 1 : size) : nullptr;
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
@@ -111,6 +134,30 @@ TEST_P(ShortMemoryTest, EndsRunsWithAnErrorAndKeepsNoTensor) {
   EXPECT_GT(named_errors, 0);
   // With memory again, all is as before.
   EXPECT_OK(Run(*good_plan, feeds, INT_MAX));
+}
+
+TEST_P(ShortMemoryTest, RunsNodesOnTheirThreadIfThereIsNoMemoryForTasks) {
+  constexpr int kWidth = 50;
+  ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  std::vector<std::string> names;
+  for (int n = 0; n < kWidth; ++n) {
+    names.push_back(absl::StrCat("n", n));
+    ASSERT_OK(AddToy(&graph_, names.back(), "Tick", {"x"}, {{"counter", n}}));
+  }
+  ASSERT_OK(AddToy(&graph_, "sum", "AddN", names, {{"N", kWidth}}));
+  ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph_, {{"x"}, {"sum"}, {}}, &kernels_));
+  const Tensor x = Int(3);
+  for (const int tasks : {0, 1, 5, 9, 10}) {
+    refused_tasks = 0;
+    for (int run = 0; run < 20; ++run) {
+      tasks_of_ten = tasks;
+      const absl::Status status = executor_.Run(*plan, {&x}, {}, &outputs_);
+      tasks_of_ten = 10;
+      ASSERT_OK(status);
+      EXPECT_EQ(outputs_[0].scalar<int64_t>()(), 3 * kWidth);
+    }
+    EXPECT_EQ(refused_tasks > 0, tasks < 10 && GetParam() > 1);
+  }
 }
 
 TEST_P(ShortMemoryTest, EndsRunsAtTheirTimeout) {

@@ -1,5 +1,6 @@
 #include "tests/runtime/toy_ops.h"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -100,6 +102,11 @@ absl::Status ComputeSetOtherType(KernelContext& ctx) {
 absl::Status ComputeSetUninitialized(KernelContext& ctx) {
   ctx.set_output(0, Tensor(DT_INT64, TensorShape({-1})));
   return absl::OkStatus();
+}
+
+absl::Status ComputeCancel(KernelContext& ctx) {
+  ToyCancelled() = true;
+  return PassOn(ctx);
 }
 
 absl::Status ComputeMeet(KernelContext& ctx) {
@@ -205,6 +212,91 @@ class WaitForKernel final : public OpKernel {
   int64_t milliseconds_ = 0;
 };
 
+class LoopForeverKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("counter", &counter_));
+    return construction.GetAttr("ask", &ask_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    ToyCounter(counter_).fetch_add(1);
+    if (ask_) {
+      while (!ctx.ShouldStop()) std::this_thread::yield();
+      return errors::Internal("what a stopped kernel says does not matter");
+    }
+    ParallelFor(INT64_MAX, 1, [](int64_t, int64_t) {});
+    return PassOn(ctx);
+  }
+
+ private:
+  int32_t counter_ = 0;
+  bool ask_ = false;
+};
+
+class WaitForCounterKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("counter", &counter_));
+    return construction.GetAttr("value", &value_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
+    while (ToyCounter(counter_).load() < value_ && Clock::now() < end) std::this_thread::yield();
+    return PassOn(ctx);
+  }
+
+ private:
+  int32_t counter_ = 0;
+  int32_t value_ = 0;
+};
+
+class MostAtOnceKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("counter", &counter_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    int most = ToyCounter(counter_).fetch_add(1) + 1;
+    const Clock::time_point end = Clock::now() + std::chrono::milliseconds(1);
+    while (Clock::now() < end) most = std::max(most, ToyCounter(counter_).load());
+    ToyCounter(counter_).fetch_sub(1);
+    return SetScalar(ctx, 0, most);
+  }
+
+ private:
+  int32_t counter_ = 0;
+};
+
+std::atomic<int> toy_resources{0};
+
+class RunCounter final : public ResourceBase {
+ public:
+  RunCounter() { ++toy_resources; }
+  ~RunCounter() override { --toy_resources; }
+  std::string DebugString() const override { return std::to_string(runs.load()); }
+
+  std::atomic<int64_t> runs{0};
+};
+
+class CountRunsKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("container", &container_));
+    return construction.GetAttr("name", &name_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_ASSIGN_OR_RETURN(
+        const std::shared_ptr<RunCounter> counter,
+        ctx.resource_manager()->LookupOrCreate<RunCounter>(
+            container_, name_, [] { return std::make_shared<RunCounter>(); }));
+    return SetScalar(ctx, 0, counter->runs.fetch_add(1) + 1);
+  }
+
+ private:
+  std::string container_;
+  std::string name_;
+};
+
 void RegisterToys(Registry& registry) {
   registry.Op("Placeholder")
       .Output("output: dtype")
@@ -225,7 +317,7 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("AddN", MakeFunctionKernel<ComputeAddN>);
   registry.Op("Mix").Input("a: int64").Input("b: int64").Output("x: int64").Output("y: int64");
   registry.Kernel("Mix", MakeFunctionKernel<ComputeMix>);
-  registry.Op("Tick").Input("x: int64").Output("y: int64").Attr("counter: int");
+  registry.Op("Tick").Stateful().Input("x: int64").Output("y: int64").Attr("counter: int");
   registry.Kernel("Tick", MakeKernel<TickKernel>);
   registry.Op("Reuse").Input("x: float").Output("y: float").Output("reused: bool");
   registry.Kernel("Reuse", MakeFunctionKernel<ComputeReuse>);
@@ -241,12 +333,36 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("SetUninitialized", MakeFunctionKernel<ComputeSetUninitialized>);
   registry.Op("Even").Input("x: int64").Output("y: int64").Attr("n: int");
   registry.Kernel("Even", MakeKernel<EvenKernel>);
-  registry.Op("WaitFor").Input("x: int64").Output("y: int64").Attr("ms: int");
+  registry.Op("WaitFor").Stateful().Input("x: int64").Output("y: int64").Attr("ms: int");
   registry.Kernel("WaitFor", MakeKernel<WaitForKernel>);
-  registry.Op("Meet").Output("met: bool");
+  registry.Op("Meet").Stateful().Output("met: bool");
   registry.Kernel("Meet", MakeFunctionKernel<ComputeMeet>);
-  registry.Op("Threads").Output("number: int64");
+  registry.Op("Threads").Stateful().Output("number: int64");
   registry.Kernel("Threads", MakeFunctionKernel<ComputeThreads>);
+  registry.Op("LoopForever")
+      .Stateful()
+      .Input("x: int64")
+      .Output("y: int64")
+      .Attr("counter: int")
+      .Attr("ask: bool = false");
+  registry.Kernel("LoopForever", MakeKernel<LoopForeverKernel>);
+  registry.Op("WaitForCounter")
+      .Stateful()
+      .Input("x: int64")
+      .Output("y: int64")
+      .Attr("counter: int")
+      .Attr("value: int");
+  registry.Kernel("WaitForCounter", MakeKernel<WaitForCounterKernel>);
+  registry.Op("Cancel").Stateful().Input("x: int64").Output("y: int64");
+  registry.Kernel("Cancel", MakeFunctionKernel<ComputeCancel>);
+  registry.Op("CountRuns")
+      .Output("runs: int64")
+      .Attr("container: string = ''")
+      .Attr("name: string")
+      .Stateful();
+  registry.Kernel("CountRuns", MakeKernel<CountRunsKernel>);
+  registry.Op("MostAtOnce").Stateful().Input("x: int64").Output("most: int64").Attr("counter: int");
+  registry.Kernel("MostAtOnce", MakeKernel<MostAtOnceKernel>);
 }
 
 }  // namespace
@@ -264,6 +380,13 @@ std::atomic<int>& ToyCounter(int index) {
   static std::array<std::atomic<int>, 1000> counters{};
   return counters.at(index);
 }
+
+std::atomic<bool>& ToyCancelled() {
+  static std::atomic<bool> cancelled{false};
+  return cancelled;
+}
+
+int ToyResources() { return toy_resources; }
 
 std::atomic<int>& ToyMeetings() {
   static std::atomic<int> meetings{0};

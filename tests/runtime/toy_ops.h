@@ -24,7 +24,8 @@
 namespace gradflow {
 namespace testing {
 
-// The ops, for int64 unless there is a T. Those marked * say that they are cheap.
+// The ops, for int64 unless there is a T. Those marked * say that they are cheap. Those that do or
+// see more than their inputs and outputs are stateful.
 //
 //   Placeholder*, Const*, Identity*, NoOp*   as usual
 //   Neg, Add          elementwise, of any T in {float, int64}; in place if they may
@@ -40,12 +41,25 @@ namespace testing {
 //   WaitFor           lasts until the clock has gone on by `ms`
 //   Meet              waits until two of it run at once: whether they did, in 20 seconds
 //   Threads           the number of threads that ran blocks of a parallel loop
+//   LoopForever       adds 1 to ToyCounter(counter), then lasts until the run is stopped: in a
+//                     parallel loop, or if `ask` in a loop of its own
+//   Cancel            passes on its input and makes ToyCancelled() true
+//   WaitForCounter    lasts until ToyCounter(counter) is at least `value`, or 20 seconds
+//   CountRuns         how often one of the resource (container, name) has been run
+//   MostAtOnce        adds 1 to ToyCounter(counter) and takes it off again 1 ms later; the most
+//   that
+//                     it has seen there
 const Registry& ToyRegistry();
 
-// A counter of the Tick ops, from 0 to 999.
+// A counter of the Tick ops and others, from 0 to 999.
 std::atomic<int>& ToyCounter(int index);
 // How often a Meet has been run.
 std::atomic<int>& ToyMeetings();
+
+// Set by Cancel.
+std::atomic<bool>& ToyCancelled();
+// How many resources of CountRuns there are.
+int ToyResources();
 
 // An attribute of any type that SetAttrValue takes.
 struct ToyAttr {

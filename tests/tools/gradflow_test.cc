@@ -168,6 +168,7 @@ TEST_F(GradflowTest, WrongUsageShowsTheUsage) {
       {"run", "graph.pb", "--feeds", "x"},
       {"run", "graph.pb", "--threads", "-1"},
       {"run", "graph.pb", "--threads", "many"},
+      {"run", "graph.pb", "--timeout", "-1"},
       {"bench", "graph.pb", "--repeat", "0"},
       {"ops", "--format", "xml"},
       {"convert", "only_one.pb"},
@@ -195,11 +196,42 @@ TEST_F(GradflowTest, BenchReportsTimesAsTextAndJson) {
   EXPECT_EQ(json.exit_code, 0) << json.err;
   EXPECT_THAT(json.out,
               MatchesRegex("\\{\"median_ms\": [0-9.]+, \"min_ms\": [0-9.]+, \"mean_ms\": [0-9.]+, "
-                           "\"runs\": 5, \"threads\": 2, \"peak_tensor_bytes\": [1-9][0-9]*\\}\n"));
+                           "\"runs\": 5, \"threads\": 2, \"peak_tensor_bytes\": [1-9][0-9]*, "
+                           "\"allocations_per_run\": [1-9][0-9.]*, "
+                           "\"system_allocations_per_run\": [0-9.]+\\}\n"));
+  EXPECT_THAT(json.err, IsEmpty());
   const ProcessResult text =
       Gradflow({"bench", File("graph.pb"), "--feed", Feed(), "--repeat", "5"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, MatchesRegex("median .* over 5 runs .*\n"));
+  EXPECT_THAT(text.out, MatchesRegex("median .* over 5 runs .* bytes of tensors, .*\n"));
+}
+
+TEST_F(GradflowTest, BenchSaysHowFarItIsIfAsked) {
+  const std::vector<std::string> bench = {"bench", File("graph.pb"), "--feed", Feed()};
+  EXPECT_THAT(Gradflow(bench).err, IsEmpty());
+  std::vector<std::string> asked = bench;
+  asked.insert(asked.end(), {"--json", "--progress"});
+  const ProcessResult result = Gradflow(asked);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, StartsWith("0 of 100 runs, 0.0 s\n"));
+  EXPECT_THAT(result.out, StartsWith("{"));
+}
+
+TEST_F(GradflowTest, RunGivesUpAtItsTimeout) {
+  // 8,000 products of seconds in all, none of which is the same as another.
+  Scope root = Scope::NewRootScope();
+  Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
+  Output product = x;
+  for (int i = 0; i < 8000; ++i) product = ops::MatMul(root, product, x);
+  ops::Identity(root.WithOpName("last"), product);
+  GraphDef graph;
+  ASSERT_THAT(root.ToGraphDef(&graph), IsOk());
+  ASSERT_THAT(WriteGraphDef(File("long.pb"), graph), IsOk());
+  ASSERT_THAT(WriteNpy(File("square.npy"), Tensor(DT_FLOAT, {512, 512})), IsOk());
+  ExpectFailure(Gradflow({"run", File("long.pb"), "--feed", "x=" + File("square.npy"), "--fetch",
+                          "last", "--timeout", "0.05", "--trace", File("trace.json")}),
+                "DEADLINE_EXCEEDED", HasSubstr("timeout of 50 ms"));
+  EXPECT_FALSE(FileExists(File("trace.json")));
 }
 
 TEST_F(GradflowTest, InspectListsOpsInputsAndOutputs) {

@@ -1,0 +1,57 @@
+// Measures the runtime beside tbb::flow::graph, plain loops and the parsing of protobuf, all in one
+// process, and prints one table: medians over repetitions that are interleaved at random, so that
+// what else the machine does falls on all alike.
+//
+//   runtime [--small] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
+//
+// --small makes the large cases, a graph of a million nodes and tensors of 64 MiB, small ones.
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "benchmarks/runtime/cases.h"
+#include "benchmarks/runtime/table.h"
+
+namespace gradflow::benchmarks {
+namespace {
+
+int Main(int argc, char** argv) {
+  bool small = false;
+  // Google Benchmark's defaults suit many small benchmarks; these are few and noisy.
+  std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=11",
+                                        "--benchmark_min_time=0.02",
+                                        "--benchmark_enable_random_interleaving=true"};
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--small") == 0) {
+      small = true;
+    } else {
+      arguments.emplace_back(argv[i]);
+    }
+  }
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  int count = static_cast<int>(pointers.size());
+  benchmark::Initialize(&count, pointers.data());
+  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+
+  RegisterNodeCases();
+  RegisterCallCases();
+  RegisterMemoryCases(small ? 1 : 64);
+  RegisterLoadingCases(small ? 1000 : 1000000);
+  Medians medians;
+  benchmark::RunSpecifiedBenchmarks(&medians);
+  Table table;
+  PrintNodeCases(medians, &table);
+  PrintCallCases(medians, &table);
+  PrintMemoryCases(medians, &table);
+  PrintLoadingCases(medians, &table);
+  table.Print();
+  return 0;
+}
+
+}  // namespace
+}  // namespace gradflow::benchmarks
+
+int main(int argc, char** argv) { return gradflow::benchmarks::Main(argc, argv); }

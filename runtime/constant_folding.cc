@@ -1,0 +1,204 @@
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "gradflow/core/allocator.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/runtime/call_safely.h"
+#include "gradflow/runtime/optimize.h"
+
+namespace gradflow {
+namespace {
+
+// The system's memory, up to a limit.
+class LimitedAllocator final : public Allocator {
+ public:
+  explicit LimitedAllocator(int64_t limit) : left_(limit) {}
+
+  void* Allocate(size_t bytes) override {
+    const auto wanted = static_cast<int64_t>(bytes);
+    if (left_.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) {
+      if (void* const block = SystemAllocator()->Allocate(bytes)) return block;
+    }
+    left_.fetch_add(wanted, std::memory_order_relaxed);
+    return nullptr;
+  }
+  void Deallocate(void* block, size_t bytes) override {
+    SystemAllocator()->Deallocate(block, bytes);
+    left_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<int64_t> left_;
+};
+
+// Stands for the kernel of a node whose outputs are known.
+class KnownKernel final : public OpKernel {
+ public:
+  explicit KnownKernel(std::vector<Tensor> outputs) : outputs_(std::move(outputs)) {}
+  absl::Status Compute(KernelContext& ctx) const override {
+    for (size_t i = 0; i < outputs_.size(); ++i) ctx.set_output(static_cast<int>(i), outputs_[i]);
+    return absl::OkStatus();
+  }
+  bool IsCheap() const override { return true; }
+
+ private:
+  const std::vector<Tensor> outputs_;
+};
+
+bool IsString(DataType dtype) { return BaseType(dtype) == DT_STRING; }
+
+class ConstantFolder {
+ public:
+  ConstantFolder(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes)
+      : max_bytes_(max_bytes),
+        kernels_(*kernels),
+        nodes_(*nodes),
+        kind_(nodes->order.size(), kVariable),
+        allocator_(std::make_shared<LimitedAllocator>(max_bytes)) {}
+
+  void Fold() {
+    for (size_t i = 0; i < kind_.size(); ++i) {
+      const Node& node = *nodes_.order[i];
+      if (node.IsConstant()) {
+        kind_[i] = nodes_.SourcesOf(node).empty() ? kConst : kVariable;
+      } else if (MayBeFolded(node) && Evaluate(node)) {
+        kind_[i] = kFolded;
+      }
+    }
+    if (!values_.empty()) RemoveUnused();
+  }
+
+ private:
+  enum Kind : uint8_t { kVariable, kConst, kFolded };
+
+  // Whether all that it needs is known.
+  bool MayBeFolded(const Node& node) const {
+    if (node.num_inputs() == 0) return false;
+    for (const Node::Source& source : node.sources()) {
+      if (nodes_.IsCut(source)) {
+        if (source.output >= 0) return false;
+      } else if (kind_[nodes_.PositionOf(*source.node)] == kVariable) {
+        return false;
+      }
+    }
+    for (const DataType dtype : node.output_types()) {
+      if (IsString(dtype)) return false;
+    }
+    return IsPure(node);
+  }
+
+  bool Evaluate(const Node& node) {
+    std::vector<Tensor> outputs;
+    const absl::Status status = CallSafely([&]() -> absl::Status {
+      absl::InlinedVector<Tensor, 4> inputs;
+      int64_t bytes = 0;
+      for (int i = 0; i < node.num_inputs(); ++i) {
+        GRADFLOW_ASSIGN_OR_RETURN(const Tensor input, ValueOf(node.sources()[i]));
+        bytes += static_cast<int64_t>(input.TotalBytes());
+        inputs.push_back(input);
+      }
+      if (bytes > max_bytes_) return errors::ResourceExhausted("inputs too large to fold");
+      return Run(node, absl::MakeSpan(inputs), &outputs);
+    });
+    if (!status.ok()) return false;
+    if (uses_.empty()) CountUses();
+    values_.emplace(node.id(), std::move(outputs));
+    for (const Node::Source& source : node.sources()) {
+      if (!nodes_.IsCut(source)) DropUse(*source.node);
+    }
+    return true;
+  }
+
+  absl::Status Run(const Node& node, absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) {
+    GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, kernels_.Get(node));
+    DataTypeVector types;
+    for (const DataType dtype : node.output_types()) types.push_back(BaseType(dtype));
+    outputs->resize(types.size());
+    const ScopedSerialLoops serial;
+    KernelContext context(inputs, absl::MakeSpan(*outputs), types, allocator_);
+    GRADFLOW_RETURN_IF_ERROR(kernel->Compute(context));
+    int64_t bytes = 0;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Tensor& output = (*outputs)[i];
+      if (output.dtype() != types[i] || !output.IsInitialized()) {
+        return errors::Internal("output ", i, " is not as declared");
+      }
+      bytes += static_cast<int64_t>(output.TotalBytes());
+    }
+    // Memory that does not come from the allocator counts, too.
+    if (bytes > max_bytes_) return errors::ResourceExhausted("outputs too large to fold");
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<Tensor> ValueOf(const Node::Source& source) {
+    const Node& node = *nodes_.order[nodes_.PositionOf(*source.node)];
+    if (const auto it = values_.find(node.id()); it != values_.end()) {
+      return it->second[source.output];
+    }
+    std::vector<Tensor> outputs;
+    GRADFLOW_RETURN_IF_ERROR(Run(node, {}, &outputs));
+    return std::move(outputs[source.output]);
+  }
+
+  // How many edges leave each node, and once more if it is a root.
+  void CountUses() {
+    uses_.resize(nodes_.order.size());
+    for (const Node* root : nodes_.roots) ++uses_[nodes_.PositionOf(*root)];
+    for (const Node* node : nodes_.order) {
+      for (const Node::Source& source : nodes_.SourcesOf(*node)) {
+        if (!nodes_.IsCut(source)) ++uses_[nodes_.PositionOf(*source.node)];
+      }
+    }
+  }
+
+  // A node that needed `node` has been folded.
+  void DropUse(const Node& node) {
+    const int32_t position = nodes_.PositionOf(node);
+    if (--uses_[position] > 0) return;
+    const auto it = values_.find(nodes_.order[position]->id());
+    if (it != values_.end()) it->second = {};
+  }
+
+  // Takes out what only served to compute what is known now, and puts values in their place.
+  void RemoveUnused() {
+    std::vector<int32_t> moved(nodes_.order.size());
+    int32_t end = 0;
+    for (size_t i = 0; i < nodes_.order.size(); ++i) {
+      const Node* const node = nodes_.order[i];
+      moved[i] = end;
+      if (kind_[i] != kVariable && uses_[i] == 0) continue;
+      if (kind_[i] == kFolded) {
+        nodes_.constants.emplace(
+            node->id(), std::make_unique<KnownKernel>(std::move(values_.find(node->id())->second)));
+      }
+      nodes_.order[end++] = node;
+    }
+    nodes_.order.resize(end);
+    for (int32_t& position : nodes_.position) {
+      if (position >= 0) position = moved[position];
+    }
+  }
+
+  const int64_t max_bytes_;
+  KernelCache& kernels_;
+  PlanNodes& nodes_;
+  // By position.
+  std::vector<Kind> kind_;
+  // By position; empty until a node is folded. A node that has been folded uses nothing.
+  std::vector<int32_t> uses_;
+  // By node id, of folded nodes: their outputs, for as long as they are used.
+  absl::flat_hash_map<int, std::vector<Tensor>> values_;
+  const std::shared_ptr<Allocator> allocator_;
+};
+
+}  // namespace
+
+void FoldConstants(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes) {
+  if (max_bytes > 0) ConstantFolder(max_bytes, kernels, nodes).Fold();
+}
+
+}  // namespace gradflow

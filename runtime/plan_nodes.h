@@ -1,0 +1,64 @@
+// PlanNodes: the nodes of a plan to be, from when they have been chosen until they are laid out. It
+// is what optimisations work on. Not for users.
+#ifndef GRADFLOW_RUNTIME_PLAN_NODES_H_
+#define GRADFLOW_RUNTIME_PLAN_NODES_H_
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/graph/node.h"
+
+namespace gradflow {
+
+inline bool IsPlaceholder(const Node& node) {
+  return node.type_string() == "Placeholder" || node.type_string() == "PlaceholderV2";
+}
+
+struct PlanNodes {
+  // The feed that gives this output, or -1.
+  int FeedOf(const Node& node, int output) const {
+    if (feeds.empty()) return -1;
+    const auto it = feeds.find({node.id(), output});
+    return it == feeds.end() ? -1 : it->second;
+  }
+  bool IsFedPlaceholder(const Node& node) const {
+    return !feeds.empty() && IsPlaceholder(node) && FeedOf(node, 0) >= 0;
+  }
+  // Whether an edge is one that a feed replaces.
+  bool IsCut(const Node::Source& source) const {
+    return source.output < 0 ? IsFedPlaceholder(*source.node)
+                             : FeedOf(*source.node, source.output) >= 0;
+  }
+  int32_t PositionOf(const Node& node) const { return position[node.id()]; }
+  // What gives the node's values without any inputs, or null.
+  const OpKernel* ConstantOf(const Node& node) const {
+    if (constants.empty()) return nullptr;
+    const auto it = constants.find(node.id());
+    return it == constants.end() ? nullptr : it->second.get();
+  }
+  // Where a node of the plan takes its inputs from, also those that a feed replaces.
+  absl::Span<const Node::Source> SourcesOf(const Node& node) const {
+    return ConstantOf(node) != nullptr ? absl::Span<const Node::Source>() : node.sources();
+  }
+
+  // (node id, output) -> index of the feed.
+  absl::flat_hash_map<std::pair<int, int>, int> feeds;
+  // Nodes that are fetched, but not fed, or are targets.
+  std::vector<const Node*> roots;
+  // Each after all that it needs.
+  std::vector<const Node*> order;
+  // By node id: its place in `order`, or that of the node which stands for it; negative for nodes
+  // that are not needed.
+  std::vector<int32_t> position;
+  // By node id: for nodes of `order` whose values are known.
+  absl::flat_hash_map<int, std::unique_ptr<const OpKernel>> constants;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_PLAN_NODES_H_

@@ -1,0 +1,125 @@
+#include "gradflow/core/resource_manager.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gradflow/core/status.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::absl::StatusCode;
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class Number : public ResourceBase {
+ public:
+  explicit Number(int n) : n_(n) { ++alive; }
+  ~Number() override { --alive; }
+  std::string DebugString() const override { return "number " + std::to_string(n_); }
+  int n() const { return n_; }
+
+  static std::atomic<int> alive;
+
+ private:
+  const int n_;
+};
+std::atomic<int> Number::alive{0};
+
+class Text : public ResourceBase {
+ public:
+  std::string DebugString() const override { return "text"; }
+};
+
+TEST(ResourceManager, FindsWhatHasBeenCreatedByContainerAndName) {
+  ResourceManager manager;
+  ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
+  ASSERT_OK(manager.Create("c", "a", std::make_shared<Number>(2)));
+  ASSERT_OK_AND_ASSIGN(const auto one, manager.Lookup<Number>("", "a"));
+  EXPECT_EQ(one->n(), 1);
+  ASSERT_OK_AND_ASSIGN(const auto two, manager.Lookup<Number>("c", "a"));
+  EXPECT_EQ(two->n(), 2);
+  ASSERT_OK_AND_ASSIGN(const auto base, manager.Lookup<ResourceBase>("c", "a"));
+  EXPECT_EQ(base, two);
+  EXPECT_EQ(manager.DebugString(),
+            "resource 'a': number 1\nresource 'a' of container 'c': number 2\n");
+}
+
+TEST(ResourceManager, SaysWhatIsWrong) {
+  ResourceManager manager;
+  ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
+  EXPECT_THAT(manager.Create("", "a", std::make_shared<Text>()),
+              StatusIs(StatusCode::kAlreadyExists, HasSubstr("resource 'a'")));
+  EXPECT_THAT(manager.Lookup<Number>("", "b"),
+              StatusIs(StatusCode::kNotFound, HasSubstr("resource 'b'")));
+  EXPECT_THAT(manager.Lookup<Number>("c", "a"),
+              StatusIs(StatusCode::kNotFound, HasSubstr("resource 'a' of container 'c'")));
+  EXPECT_THAT(manager.Lookup<Text>("", "a"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("Number, expected"), HasSubstr("Text"))));
+  EXPECT_THAT(manager.Delete("c", "a"), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(manager.LookupOrCreate<Text>("", "t", [] { return std::shared_ptr<Text>(); }),
+              StatusIs(StatusCode::kInternal));
+  EXPECT_THAT(manager.LookupOrCreate<Text>("", "t",
+                                           []() -> absl::StatusOr<std::shared_ptr<Text>> {
+                                             return errors::InvalidArgument("no");
+                                           }),
+              StatusIs(StatusCode::kInvalidArgument, "no"));
+  EXPECT_THAT(manager.Lookup<Text>("", "t"), StatusIs(StatusCode::kNotFound));
+}
+
+TEST(ResourceManager, FreesWhatIsRemovedOnceNoOneHoldsIt) {
+  {
+    ResourceManager manager;
+    for (const char* container : {"", "c", "d"}) {
+      for (const char* name : {"a", "b"}) {
+        ASSERT_OK(manager.Create(container, name, std::make_shared<Number>(1)));
+      }
+    }
+    EXPECT_EQ(Number::alive, 6);
+    ASSERT_OK(manager.Delete("", "a"));
+    EXPECT_EQ(Number::alive, 5);
+    {
+      ASSERT_OK_AND_ASSIGN(const auto held, manager.Lookup<Number>("c", "a"));
+      manager.Cleanup("c");
+      manager.Cleanup("no such container");
+      EXPECT_EQ(Number::alive, 4);
+    }
+    EXPECT_EQ(Number::alive, 3);
+    EXPECT_THAT(manager.Lookup<Number>("c", "a"), StatusIs(StatusCode::kNotFound));
+    manager.Clear();
+    EXPECT_EQ(Number::alive, 0);
+    ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
+  }
+  EXPECT_EQ(Number::alive, 0);
+}
+
+TEST(ResourceManager, MakesOneForManyThreads) {
+  ResourceManager manager;
+  std::atomic<int> made = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        const std::string name = std::to_string(i % 20);
+        const auto resource = manager.LookupOrCreate<Number>("", name, [&] {
+          ++made;
+          return std::make_shared<Number>(i % 20);
+        });
+        EXPECT_THAT(resource, IsOk());
+        EXPECT_EQ((*resource)->n(), i % 20);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made, 20);
+}
+
+}  // namespace
+}  // namespace gradflow

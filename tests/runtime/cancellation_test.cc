@@ -1,0 +1,192 @@
+// Runs that are stopped: by a token, a deadline, a closed session, an error elsewhere.
+#include "gradflow/runtime/cancellation.h"
+
+#include <tbb/global_control.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/runtime/session.h"
+#include "tests/runtime/toy_ops.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::absl::StatusCode;
+using ::gradflow::testing::Int;
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::ToyCounter;
+using ::gradflow::testing::ToyNode;
+using ::gradflow::testing::ToyRegistry;
+using ::testing::HasSubstr;
+
+// The counters of "loop" and "after".
+constexpr int kLoops = 0;
+constexpr int kAfter = 1;
+
+struct Param {
+  int threads;
+  // Whether the kernel asks by itself, or leaves that to its parallel loop.
+  bool ask;
+};
+
+// x -> loop, which lasts until the run is stopped, -> after. x -> good.
+class CancellationTest : public ::testing::TestWithParam<Param> {
+ protected:
+  CancellationTest() : control_(tbb::global_control::max_allowed_parallelism, 8) {}
+
+  void SetUp() override {
+    ToyCounter(kLoops) = 0;
+    ToyCounter(kAfter) = 0;
+    SessionOptions options;
+    options.config.set_inter_op_parallelism_threads(GetParam().threads);
+    options.config.set_intra_op_parallelism_threads(GetParam().threads);
+    absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(options, ToyRegistry());
+    ASSERT_THAT(session, IsOk());
+    session_ = *std::move(session);
+    GraphDef graph;
+    *graph.add_node() = ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}});
+    *graph.add_node() =
+        ToyNode("loop", "LoopForever", {"x"}, {{"counter", kLoops}, {"ask", GetParam().ask}});
+    *graph.add_node() = ToyNode("after", "Tick", {"loop"}, {{"counter", kAfter}});
+    *graph.add_node() = ToyNode("good", "Neg", {"x"}, {{"T", DT_INT64}});
+    ASSERT_OK(session_->Create(graph));
+  }
+
+  absl::Status Run(const std::vector<std::string>& fetches, const RunOptions& options = {}) {
+    outputs_.clear();
+    return session_->Run(options, {{"x", Int(3)}}, fetches, {}, &outputs_, nullptr);
+  }
+  // Whether nothing is left of a run that was stopped, and the next one is as if it had not been.
+  void ExpectCleanSession() {
+    EXPECT_EQ(session_->MemoryStats().bytes_in_use, 0);
+    EXPECT_EQ(ToyCounter(kAfter), 0);
+    ASSERT_OK(Run({"good"}));
+    EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -3);
+  }
+  static void WaitForLoops(int number) {
+    while (ToyCounter(kLoops) < number) std::this_thread::yield();
+  }
+
+  const tbb::global_control control_;
+  std::unique_ptr<Session> session_;
+  std::vector<Tensor> outputs_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, CancellationTest,
+                         ::testing::Values(Param{1, false}, Param{1, true}, Param{2, false},
+                                           Param{3, true}, Param{8, false}),
+                         [](const auto& info) {
+                           return absl::StrCat(info.param.threads, info.param.ask ? "Ask" : "Loop");
+                         });
+
+TEST_P(CancellationTest, StopsAThousandRunsByToken) {
+  constexpr int kRuns = 1000;
+  std::vector<CancellationToken> tokens(kRuns);
+  std::thread canceller([&] {
+    for (int i = 0; i < kRuns; ++i) {
+      WaitForLoops(i + 1);
+      tokens[i].Cancel();
+    }
+  });
+  for (const CancellationToken& token : tokens) {
+    RunOptions options;
+    options.set_cancellation_token(token);
+    EXPECT_THAT(Run({"after"}, options),
+                StatusIs(StatusCode::kCancelled,
+                         "node 'loop' (LoopForever): stopped, since the run was cancelled"));
+    EXPECT_TRUE(token.IsCancelled());
+  }
+  canceller.join();
+  EXPECT_EQ(ToyCounter(kLoops), kRuns);
+  ExpectCleanSession();
+}
+
+TEST_P(CancellationTest, StartsNothingWithATokenThatIsCancelled) {
+  const CancellationToken token;
+  token.Cancel();
+  RunOptions options;
+  options.set_cancellation_token(token);
+  EXPECT_THAT(Run({"after"}, options),
+              StatusIs(StatusCode::kCancelled,
+                       "node 'loop' (LoopForever): not started, since the run was cancelled"));
+  EXPECT_EQ(ToyCounter(kLoops), 0);
+  ExpectCleanSession();
+}
+
+TEST_P(CancellationTest, StopsAtADeadlineWithinAKernel) {
+  RunOptions options;
+  options.set_timeout_in_ms(2);
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_THAT(
+        Run({"after"}, options),
+        StatusIs(StatusCode::kDeadlineExceeded,
+                 "node 'loop' (LoopForever): stopped, since the run's timeout of 2 ms is over"));
+    EXPECT_EQ(ToyCounter(kLoops), i);
+  }
+  ExpectCleanSession();
+}
+
+TEST_P(CancellationTest, StopsSiblingsOfANodeThatFails) {
+  // On one thread, siblings do not run at once.
+  if (GetParam().threads == 1) return;
+  GraphDef graph;
+  *graph.add_node() =
+      ToyNode("started", "WaitForCounter", {"x"}, {{"counter", kLoops}, {"value", 1}});
+  *graph.add_node() = ToyNode("fail", "Fail", {"started"});
+  ASSERT_OK(session_->Extend(graph));
+  EXPECT_THAT(Run({"after", "fail"}),
+              StatusIs(StatusCode::kInvalidArgument, "node 'fail' (Fail): failed"));
+  ExpectCleanSession();
+}
+
+TEST_P(CancellationTest, StopsOnlyTheRunsOfTheToken) {
+  const CancellationToken first;
+  const CancellationToken second;
+  std::atomic<int> done = 0;
+  const auto run = [&](const CancellationToken& token) {
+    RunOptions options;
+    options.set_cancellation_token(token);
+    std::vector<Tensor> outputs;
+    const absl::Status status =
+        session_->Run(options, {{"x", Int(3)}}, {"after"}, {}, &outputs, nullptr);
+    EXPECT_THAT(status, StatusIs(StatusCode::kCancelled));
+    ++done;
+  };
+  std::thread a([&] { run(first); });
+  std::thread b([&] { run(second); });
+  WaitForLoops(2);
+  first.Cancel();
+  a.join();
+  EXPECT_EQ(done, 1);
+  second.Cancel();
+  b.join();
+  ExpectCleanSession();
+}
+
+TEST_P(CancellationTest, StopsAllRunsWhenTheSessionIsClosed) {
+  constexpr int kRuns = 4;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kRuns; ++i) {
+    callers.emplace_back([&] {
+      std::vector<Tensor> outputs;
+      EXPECT_THAT(session_->Run({{"x", Int(3)}}, {"after"}, {}, &outputs),
+                  StatusIs(StatusCode::kCancelled,
+                           "node 'loop' (LoopForever): stopped, since the session was closed"));
+    });
+  }
+  WaitForLoops(kRuns);
+  EXPECT_OK(session_->Close());
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(session_->MemoryStats().bytes_in_use, 0);
+  EXPECT_EQ(ToyCounter(kAfter), 0);
+}
+
+}  // namespace
+}  // namespace gradflow

@@ -1,0 +1,170 @@
+#include "tools/chrome_trace.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/types.h"
+
+namespace gradflow::tools {
+namespace {
+
+// All rows belong to one process; this is its number.
+constexpr int kProcess = 1;
+// The name that the runtime gives the thread that called for the run.
+constexpr char kCaller[] = "caller";
+
+// A JSON string.
+std::string Quoted(absl::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      absl::StrAppendFormat(&out, "\\u%04x", c);
+    } else {
+      out.push_back(c);
+    }
+  }
+  return out + "\"";
+}
+
+// Microseconds, as the format wants them, without losing a nanosecond.
+std::string Micros(int64_t nanoseconds) {
+  return absl::StrFormat("%d.%03d", nanoseconds / 1000, nanoseconds % 1000);
+}
+
+std::string ShapeOf(const TensorDescription& tensor) {
+  return absl::StrCat(
+      DataTypeString(tensor.dtype()), "[",
+      absl::StrJoin(tensor.shape().dim(), ",",
+                    [](std::string* out, const auto& dim) { absl::StrAppend(out, dim.size()); }),
+      "]");
+}
+
+int64_t Start(const NodeExecStats& node) { return node.all_start_nanos(); }
+int64_t End(const NodeExecStats& node) { return Start(node) + node.all_end_rel_nanos(); }
+
+class Writer {
+ public:
+  Writer(const StepStats& stats, const GraphDef& graph, std::vector<TracePhase> phases)
+      : phases_(std::move(phases)) {
+    for (const NodeDef& node : graph.node()) defs_[node.name()] = &node;
+    for (const DeviceStepStats& device : stats.dev_stats()) {
+      for (const auto& [thread, name] : device.thread_names()) {
+        threads_.emplace_back(thread, name);
+        if (name == kCaller) caller_ = thread;
+      }
+      for (const NodeExecStats& node : device.node_stats()) {
+        nodes_.push_back(&node);
+        by_name_[node.node_name()] = &node;
+      }
+    }
+    std::sort(threads_.begin(), threads_.end());
+  }
+
+  std::string Write() {
+    FitPhases();
+    for (const NodeExecStats* node : nodes_) origin_ = std::min(origin_, Start(*node));
+    for (const TracePhase& phase : phases_) origin_ = std::min(origin_, phase.start);
+    Add(absl::StrCat("\"ph\":\"M\",\"name\":\"process_name\",\"pid\":", kProcess,
+                     ",\"args\":{\"name\":\"gradflow\"}"));
+    for (const auto& [thread, name] : threads_) {
+      Add(absl::StrCat("\"ph\":\"M\",\"name\":\"thread_name\",", Row(thread),
+                       ",\"args\":{\"name\":", Quoted(name), "}"));
+    }
+    for (const TracePhase& phase : phases_) {
+      AddComplete(phase.name, "phase", caller_, phase.start, phase.end, "");
+    }
+    for (const NodeExecStats* node : nodes_) AddNode(*node);
+    for (const NodeExecStats* node : nodes_) AddArrowsTo(*node);
+    return absl::StrCat("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n",
+                        absl::StrJoin(events_, ",\n"), "\n]}\n");
+  }
+
+ private:
+  // Clocks may differ by some nanoseconds.
+  void FitPhases() {
+    for (TracePhase& phase : phases_) {
+      for (const NodeExecStats* node : nodes_) {
+        if (node->thread_id() != caller_) continue;
+        if (End(*node) <= phase.start || Start(*node) >= phase.end) continue;
+        phase.start = std::min(phase.start, Start(*node));
+        phase.end = std::max(phase.end, End(*node));
+      }
+    }
+    for (size_t i = 1; i < phases_.size(); ++i) {
+      phases_[i - 1].end = std::min(phases_[i - 1].end, phases_[i].start);
+    }
+  }
+
+  void Add(const std::string& fields) { events_.push_back(absl::StrCat("{", fields, "}")); }
+  static std::string Row(uint32_t thread) {
+    return absl::StrCat("\"pid\":", kProcess, ",\"tid\":", thread);
+  }
+  std::string Time(int64_t nanoseconds) const { return Micros(nanoseconds - origin_); }
+
+  void AddComplete(absl::string_view name, absl::string_view category, uint32_t thread,
+                   int64_t start, int64_t end, absl::string_view args) {
+    Add(absl::StrCat("\"ph\":\"X\",\"name\":", Quoted(name), ",\"cat\":", Quoted(category), ",",
+                     Row(thread), ",\"ts\":", Time(start), ",\"dur\":", Micros(end - start),
+                     ",\"args\":{", args, "}"));
+  }
+
+  void AddNode(const NodeExecStats& node) {
+    const auto def = defs_.find(node.node_name());
+    const std::string op = def == defs_.end() ? "node" : def->second->op();
+    int64_t allocated = 0;
+    for (const AllocatorMemoryUsed& memory : node.memory()) allocated += memory.total_bytes();
+    const std::string outputs =
+        absl::StrJoin(node.output(), " ", [](std::string* out, const NodeOutput& output) {
+          absl::StrAppend(out, ShapeOf(output.tensor_description()));
+        });
+    AddComplete(node.node_name(), op, node.thread_id(), Start(node), End(node),
+                absl::StrCat("\"op\":", Quoted(op), ",\"outputs\":", Quoted(outputs),
+                             ",\"allocated_bytes\":", allocated,
+                             ",\"waited_us\":", Micros(Start(node) - node.scheduled_nanos())));
+  }
+
+  void AddArrowsTo(const NodeExecStats& node) {
+    const auto def = defs_.find(node.node_name());
+    if (def == defs_.end()) return;
+    for (const std::string& input : def->second->input()) {
+      if (input.empty() || input[0] == '^') continue;
+      const auto maker = by_name_.find(input.substr(0, input.find(':')));
+      // Not if it was fed, or merged with another node.
+      if (maker == by_name_.end() || End(*maker->second) > Start(node)) continue;
+      const std::string arrow =
+          absl::StrCat("\"name\":", Quoted(input), ",\"cat\":\"tensor\",\"id\":", ++arrows_, ",");
+      // From within the one event to within the other: where an event ends is outside of it.
+      const int64_t from = std::max(Start(*maker->second), End(*maker->second) - 1);
+      Add(absl::StrCat("\"ph\":\"s\",", arrow, Row(maker->second->thread_id()),
+                       ",\"ts\":", Time(from)));
+      Add(absl::StrCat("\"ph\":\"f\",\"bp\":\"e\",", arrow, Row(node.thread_id()),
+                       ",\"ts\":", Time(Start(node))));
+    }
+  }
+
+  std::vector<TracePhase> phases_;
+  std::unordered_map<std::string, const NodeDef*> defs_;
+  std::vector<const NodeExecStats*> nodes_;
+  std::unordered_map<std::string, const NodeExecStats*> by_name_;
+  std::vector<std::pair<uint32_t, std::string>> threads_;
+  uint32_t caller_ = 0;
+  int64_t origin_ = std::numeric_limits<int64_t>::max();
+  int arrows_ = 0;
+  std::vector<std::string> events_;
+};
+
+}  // namespace
+
+std::string ChromeTrace(const StepStats& stats, const GraphDef& graph,
+                        std::vector<TracePhase> phases) {
+  return Writer(stats, graph, std::move(phases)).Write();
+}
+
+}  // namespace gradflow::tools
