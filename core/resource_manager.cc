@@ -25,6 +25,11 @@ std::string TypeName(const std::type_info& type) {
 
 }  // namespace
 
+ResourceManager::~ResourceManager() {
+  // The destructor of a resource may use the manager, and make another.
+  while (!containers_.empty()) Clear();
+}
+
 absl::Status ResourceManager::Create(absl::string_view container, absl::string_view name,
                                      std::shared_ptr<ResourceBase> resource) {
   WriterMutexLock lock(&mutex_);

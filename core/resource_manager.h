@@ -42,6 +42,7 @@ class ResourceBase {
 class ResourceManager {
  public:
   ResourceManager() = default;
+  ~ResourceManager();
   ResourceManager(const ResourceManager&) = delete;
   ResourceManager& operator=(const ResourceManager&) = delete;
 

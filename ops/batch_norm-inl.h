@@ -5,8 +5,7 @@
 // Sums are functions
 //   Add(dd, in, channel, sums)    // adds something of the doubles in[kInputs] to sums[kSums]
 // where `channel` is what Column(dd, j) has for columns from j on, or Channel(dd, c) for one
-// channel. A product of two floats is exact in double, so it makes no difference to the bits
-// whether a target rounds before it adds it to a sum.
+// channel.
 
 #include <cstdint>
 
@@ -82,7 +81,7 @@ HWY_INLINE void AddRows(const Sums& add, const typename Io::Element* const* in, 
                         int64_t stride, int64_t columns, double* const* sums) {
   constexpr int64_t kStep = kDoubles > 4 ? kDoubles : 4;
   int64_t j = 0;
-  // A cache line at a time, or half of one.
+  // A cache line of floats at a time, or half of one.
   for (; j + 2 * kStep <= columns; j += 2 * kStep) {
     PrefetchNextRows<kRows, kInputs>(in, begin + j, stride);
     for (int64_t part = 0; part < 2 * kStep; part += kDoubles) {

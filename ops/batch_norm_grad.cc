@@ -183,13 +183,6 @@ class BatchNormGrad final : public OpKernel {
                      ElementBytes(run.type, length));
   }
 
-  // Takes the mean of x off the sum of channel c's dy * x. With that in double, what is left is as
-  // good as a sum of dy * (x - mean), as long as floats can tell the elements from their mean.
-  static void Center(const Run& run, int64_t c) {
-    const ChannelTable& t = run.table;
-    t.sum_product[c] -= static_cast<double>(t.mean[c]) * t.sum_dy[c];
-  }
-
   // Of channel c, from its scale and, in training, its sums.
   void SetCoefficients(const Run& run, int64_t c) const {
     const ChannelTable& t = run.table;
@@ -210,6 +203,7 @@ class BatchNormGrad final : public OpKernel {
       for (int64_t c = 0; c < channels; ++c) SetCoefficients(run, c);
       blocks.Repeat(table.factor);
     }
+    blocks.Repeat(table.mean);
     blocks.ForEachTile([&](const RowBlocks::Tile& tile) {
       double* const sum_dy = run.block_sums + tile.block * 2 * width + tile.column;
       double* const sum_product = sum_dy + width;
@@ -217,11 +211,12 @@ class BatchNormGrad final : public OpKernel {
       std::fill_n(sum_product, tile.columns, 0.0);
       const auto add = [&](int64_t offset, const BatchNormRows& rows) {
         if (attrs_.is_training) {
-          BatchNormGradSumsOfRows(run.type, run.DyAt(offset), run.XAt(offset), rows, sum_dy,
-                                  sum_product);
+          BatchNormGradSumsOfRows(run.type, run.DyAt(offset), run.XAt(offset), rows,
+                                  table.mean + tile.column, sum_dy, sum_product);
         } else {
           BatchNormFrozenGradRows(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset),
-                                  rows, table.factor + tile.column, stream, sum_dy, sum_product);
+                                  rows, table.mean + tile.column, table.factor + tile.column,
+                                  stream, sum_dy, sum_product);
         }
       };
       add(tile.offset, {tile.rows, width, tile.columns});
@@ -230,12 +225,10 @@ class BatchNormGrad final : public OpKernel {
     blocks.AddUp(run.block_sums, 2);
     std::copy_n(run.block_sums, channels, table.sum_dy);
     std::copy_n(run.block_sums + width, channels, table.sum_product);
-    for (int64_t c = 0; c < channels; ++c) Center(run, c);
     if (!attrs_.is_training) return;
 
     for (int64_t c = 0; c < channels; ++c) SetCoefficients(run, c);
-    for (float* values :
-         {table.mean, table.mean_dy, table.mean_dy_rest, table.slope, table.factor}) {
+    for (float* values : {table.mean_dy, table.mean_dy_rest, table.slope, table.factor}) {
       blocks.Repeat(values);
     }
     ForEachRows(run.layout.count() * channels, width, /*backwards=*/!stream,
@@ -254,10 +247,12 @@ class BatchNormGrad final : public OpKernel {
       double lanes[PlaneBlocks::kMaxChannels * 2 * kSumLanes];
       std::fill_n(lanes, tile.planes.channels * 2 * kSumLanes, 0.0);
       if (attrs_.is_training) {
-        BatchNormGradSumsOfPlanes(run.type, run.DyAt(offset), run.XAt(offset), tile.planes, lanes);
+        BatchNormGradSumsOfPlanes(run.type, run.DyAt(offset), run.XAt(offset), tile.planes,
+                                  table.mean + tile.channel, lanes);
       } else {
         BatchNormFrozenGradPlanes(run.type, run.DyAt(offset), run.XAt(offset), run.DxAt(offset),
-                                  tile.planes, table.factor + tile.channel, stream, lanes);
+                                  tile.planes, table.mean + tile.channel,
+                                  table.factor + tile.channel, stream, lanes);
       }
       for (int64_t i = 0; i < tile.planes.channels; ++i) {
         double* const sums = run.block_sums + ((tile.channel + i) * num_blocks + tile.block) * 2;
@@ -269,7 +264,6 @@ class BatchNormGrad final : public OpKernel {
       AddUpBlocks(sums, num_blocks, 2);
       table.sum_dy[c] = sums[0];
       table.sum_product[c] = sums[1];
-      Center(run, c);
     };
     if (!attrs_.is_training) {
       for (int64_t c = 0; c < run.layout.channels; ++c) SetCoefficients(run, c);

@@ -9,22 +9,23 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Of dy and of dy * x: the mean of x is taken off the sum.
+// Of dy and of dy * (x - mean). The mean is taken off each x, and not off the sum of dy * x in the
+// end: roundings of that could all be to the same side and add up to more than is left.
 struct GradSums {
-  struct Nothing {};
+  const float* mean;
 
   template <class DD>
-  HWY_INLINE Nothing Column(DD, int64_t) const {
-    return {};
+  HWY_INLINE V<DD> Column(DD dd, int64_t j) const {
+    return LoadWide<Float>(dd, mean + j);
   }
   template <class DD>
-  HWY_INLINE Nothing Channel(DD, int64_t) const {
-    return {};
+  HWY_INLINE V<DD> Channel(DD dd, int64_t c) const {
+    return hn::Set(dd, static_cast<double>(mean[c]));
   }
   template <class DD>
-  HWY_INLINE void Add(DD, const V<DD>* dy_and_x, Nothing, V<DD>* sums) const {
+  HWY_INLINE void Add(DD, const V<DD>* dy_and_x, V<DD> channel_mean, V<DD>* sums) const {
     sums[0] = sums[0] + dy_and_x[0];
-    sums[1] = hn::MulAdd(dy_and_x[0], dy_and_x[1], sums[1]);
+    sums[1] = sums[1] + dy_and_x[0] * (dy_and_x[1] - channel_mean);
   }
 };
 
@@ -74,9 +75,9 @@ struct ScaleMap {
 
 template <class Io>
 HWY_INLINE void SumsOfRowsOf(const void* dy, const void* x, const BatchNormRows& rows,
-                             double* const* sums) {
+                             const float* mean, double* const* sums) {
   const typename Io::Element* const in[] = {Elements<Io>(dy), Elements<Io>(x)};
-  SumRows<Io, 2, 2>(GradSums(), in, rows, sums);
+  SumRows<Io, 2, 2>(GradSums{mean}, in, rows, sums);
 }
 
 template <class Io, bool kStream>
@@ -89,23 +90,24 @@ HWY_INLINE void GradRowsOf(const void* dy, const void* x, void* dx, const BatchN
 
 template <class Io, bool kStream>
 HWY_INLINE void FrozenRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
-                             const float* factor, double* const* sums) {
+                             const float* mean, const float* factor, double* const* sums) {
   // A few rows at a time, which are in the first cache when they are scaled.
   for (int64_t row = 0; row < rows.rows; row += kRowsAtATime) {
     const BatchNormRows some = {HWY_MIN(rows.rows - row, kRowsAtATime), rows.stride, rows.columns};
     const int64_t offset = row * rows.stride;
     const typename Io::Element* const in[] = {Elements<Io>(dy) + offset, Elements<Io>(x) + offset};
-    SumRows<Io, 2, 2>(GradSums(), in, some, sums);
+    SumRows<Io, 2, 2>(GradSums{mean}, in, some, sums);
     MapRows<Io, 1, kStream>(ScaleMap{factor}, in, Elements<Io>(dx) + offset, some);
   }
   if (kStream) hwy::FlushStream();
 }
 
 template <class Io>
-HWY_INLINE void SumsOfPlanesOf(const void* dy, const void* x, const Planes& planes, double* lanes) {
+HWY_INLINE void SumsOfPlanesOf(const void* dy, const void* x, const Planes& planes,
+                               const float* mean, double* lanes) {
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
     const typename Io::Element* const in[] = {Elements<Io>(dy) + offset, Elements<Io>(x) + offset};
-    SumRun<Io, 2, 2>(GradSums(), c, in, planes.length, NextRun(planes, c), 0,
+    SumRun<Io, 2, 2>(GradSums{mean}, c, in, planes.length, NextRun(planes, c), 0,
                      lanes + c * 2 * kSumLanes);
   });
 }
@@ -123,7 +125,7 @@ HWY_INLINE void GradPlanesOf(const void* dy, const void* x, void* dx, const Plan
 
 template <class Io, bool kStream>
 HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Planes& planes,
-                               const float* factor, double* lanes) {
+                               const float* mean, const float* factor, double* lanes) {
   // As much of a run at a time as is in the first cache when it is scaled.
   constexpr int64_t kElements = 2048;
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
@@ -132,7 +134,7 @@ HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Pl
       const int64_t n = HWY_MIN(planes.length - i, kElements);
       const typename Io::Element* const in[] = {Elements<Io>(dy) + offset + i,
                                                 Elements<Io>(x) + offset + i};
-      SumRun<Io, 2, 2>(GradSums(), c, in, n, n, 0, lanes + c * 2 * kSumLanes);
+      SumRun<Io, 2, 2>(GradSums{mean}, c, in, n, n, 0, lanes + c * 2 * kSumLanes);
       MapRun<Io, 1, kStream>(scale, in, Elements<Io>(dx) + offset + i, n);
     }
   });
@@ -140,8 +142,8 @@ HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Pl
 }
 
 void RowsSums(ElementType type, const void* dy, const void* x, const BatchNormRows& rows,
-              double* const* sums) {
-  GRADFLOW_SIMD_SWITCH(type, SumsOfRowsOf, dy, x, rows, sums);
+              const float* mean, double* const* sums) {
+  GRADFLOW_SIMD_SWITCH(type, SumsOfRowsOf, dy, x, rows, mean, sums);
 }
 
 void Rows(ElementType type, const void* dy, const void* x, void* dx, const BatchNormRows& rows,
@@ -150,13 +152,14 @@ void Rows(ElementType type, const void* dy, const void* x, void* dx, const Batch
 }
 
 void FrozenRows(ElementType type, const void* dy, const void* x, void* dx,
-                const BatchNormRows& rows, const float* factor, bool stream, double* const* sums) {
-  GRADFLOW_BATCH_NORM_SWITCH(type, stream, FrozenRowsOf, dy, x, dx, rows, factor, sums);
+                const BatchNormRows& rows, const float* mean, const float* factor, bool stream,
+                double* const* sums) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, FrozenRowsOf, dy, x, dx, rows, mean, factor, sums);
 }
 
 void PlanesSums(ElementType type, const void* dy, const void* x, const Planes& planes,
-                double* lanes) {
-  GRADFLOW_SIMD_SWITCH(type, SumsOfPlanesOf, dy, x, planes, lanes);
+                const float* mean, double* lanes) {
+  GRADFLOW_SIMD_SWITCH(type, SumsOfPlanesOf, dy, x, planes, mean, lanes);
 }
 
 void PlanesGrad(ElementType type, const void* dy, const void* x, void* dx, const Planes& planes,
@@ -165,8 +168,8 @@ void PlanesGrad(ElementType type, const void* dy, const void* x, void* dx, const
 }
 
 void FrozenPlanes(ElementType type, const void* dy, const void* x, void* dx, const Planes& planes,
-                  const float* factor, bool stream, double* lanes) {
-  GRADFLOW_BATCH_NORM_SWITCH(type, stream, FrozenPlanesOf, dy, x, dx, planes, factor, lanes);
+                  const float* mean, const float* factor, bool stream, double* lanes) {
+  GRADFLOW_BATCH_NORM_SWITCH(type, stream, FrozenPlanesOf, dy, x, dx, planes, mean, factor, lanes);
 }
 
 }  // namespace
@@ -188,9 +191,10 @@ HWY_EXPORT(FrozenPlanes);
 }  // namespace
 
 void BatchNormGradSumsOfRows(ElementType type, const void* dy, const void* x,
-                             const BatchNormRows& rows, double* sum_dy, double* sum_product) {
+                             const BatchNormRows& rows, const float* mean, double* sum_dy,
+                             double* sum_product) {
   double* const sums[] = {sum_dy, sum_product};
-  GRADFLOW_SIMD_DISPATCH(RowsSums)(type, dy, x, rows, sums);
+  GRADFLOW_SIMD_DISPATCH(RowsSums)(type, dy, x, rows, mean, sums);
 }
 
 void BatchNormGradRows(ElementType type, const void* dy, const void* x, void* dx,
@@ -200,15 +204,15 @@ void BatchNormGradRows(ElementType type, const void* dy, const void* x, void* dx
 }
 
 void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, void* dx,
-                             const BatchNormRows& rows, const float* factor, bool stream,
-                             double* sum_dy, double* sum_product) {
+                             const BatchNormRows& rows, const float* mean, const float* factor,
+                             bool stream, double* sum_dy, double* sum_product) {
   double* const sums[] = {sum_dy, sum_product};
-  GRADFLOW_SIMD_DISPATCH(FrozenRows)(type, dy, x, dx, rows, factor, stream, sums);
+  GRADFLOW_SIMD_DISPATCH(FrozenRows)(type, dy, x, dx, rows, mean, factor, stream, sums);
 }
 
 void BatchNormGradSumsOfPlanes(ElementType type, const void* dy, const void* x,
-                               const Planes& planes, double* lanes) {
-  GRADFLOW_SIMD_DISPATCH(PlanesSums)(type, dy, x, planes, lanes);
+                               const Planes& planes, const float* mean, double* lanes) {
+  GRADFLOW_SIMD_DISPATCH(PlanesSums)(type, dy, x, planes, mean, lanes);
 }
 
 void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
@@ -218,9 +222,9 @@ void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* 
 }
 
 void BatchNormFrozenGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
-                               const Planes& planes, const float* factor, bool stream,
-                               double* lanes) {
-  GRADFLOW_SIMD_DISPATCH(FrozenPlanes)(type, dy, x, dx, planes, factor, stream, lanes);
+                               const Planes& planes, const float* mean, const float* factor,
+                               bool stream, double* lanes) {
+  GRADFLOW_SIMD_DISPATCH(FrozenPlanes)(type, dy, x, dx, planes, mean, factor, stream, lanes);
 }
 
 }  // namespace gradflow

@@ -20,26 +20,27 @@ struct BatchNormGradCoefficients {
   const float* factor;
 };
 
-// Adds, for each column, the sums of dy and of dy * x.
+// Adds, for each column, the sums of dy and of dy * (x - mean).
 void BatchNormGradSumsOfRows(ElementType type, const void* dy, const void* x,
-                             const BatchNormRows& rows, double* sum_dy, double* sum_product);
+                             const BatchNormRows& rows, const float* mean, double* sum_dy,
+                             double* sum_product);
 void BatchNormGradRows(ElementType type, const void* dy, const void* x, void* dx,
                        const BatchNormRows& rows, const BatchNormGradCoefficients& coefficients,
                        bool stream);
 // The sums, and dx = dy * factor.
 void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, void* dx,
-                             const BatchNormRows& rows, const float* factor, bool stream,
-                             double* sum_dy, double* sum_product);
+                             const BatchNormRows& rows, const float* mean, const float* factor,
+                             bool stream, double* sum_dy, double* sum_product);
 
 // The same for planes; sums are added to lanes[channels][2][kSumLanes].
 void BatchNormGradSumsOfPlanes(ElementType type, const void* dy, const void* x,
-                               const Planes& planes, double* lanes);
+                               const Planes& planes, const float* mean, double* lanes);
 void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
                          const Planes& planes, const BatchNormGradCoefficients& coefficients,
                          bool stream);
 void BatchNormFrozenGradPlanes(ElementType type, const void* dy, const void* x, void* dx,
-                               const Planes& planes, const float* factor, bool stream,
-                               double* lanes);
+                               const Planes& planes, const float* mean, const float* factor,
+                               bool stream, double* lanes);
 
 }  // namespace gradflow
 

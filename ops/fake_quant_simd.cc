@@ -209,7 +209,12 @@ HWY_INLINE void SumToFloat(DD d, const double* sum, float* result) {
   const hn::Rebind<float, DD> df;
   const hn::Vec<DD> value = hn::LoadU(d, sum);
   const hn::Vec<DD> nan = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<DD>(), 0x7ff8ull << 48));
-  hn::StoreU(hn::DemoteTo(df, hn::IfThenElse(value == value, value, nan)), df, result);
+  // Where the next float is infinity, some targets stop at the largest float, of which twice is
+  // infinity, too.
+  const auto beyond = hn::Abs(value) >= hn::Set(d, 0x1.ffffffp127);
+  const hn::Vec<DD> factor = hn::IfThenElse(beyond, hn::Set(d, 2.0), hn::Set(d, 1.0));
+  const auto rounded = hn::DemoteTo(df, hn::IfThenElse(value == value, value, nan));
+  hn::StoreU(rounded * hn::DemoteTo(df, factor), df, result);
 }
 
 // ---- For each target ----

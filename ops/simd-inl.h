@@ -245,7 +245,6 @@ struct Wide<D, false> {
             hn::PromoteTo(DD(), hn::UpperHalf(half, v))};
   }
   HWY_INLINE Wide operator+(const Wide& b) const { return {low + b.low, high + b.high}; }
-  HWY_INLINE Wide operator-(const Wide& b) const { return {low - b.low, high - b.high}; }
   HWY_INLINE Wide operator*(const Wide& b) const { return {low * b.low, high * b.high}; }
 };
 #endif
@@ -260,7 +259,6 @@ struct Wide<D, true> {
   static HWY_INLINE Wide Set(double value) { return {hn::Set(DD(), value)}; }
   static HWY_INLINE Wide Promote(D, V<D> f) { return {hn::PromoteTo(DD(), f)}; }
   HWY_INLINE Wide operator+(const Wide& b) const { return {v + b.v}; }
-  HWY_INLINE Wide operator-(const Wide& b) const { return {v - b.v}; }
   HWY_INLINE Wide operator*(const Wide& b) const { return {v * b.v}; }
 };
 
@@ -273,34 +271,6 @@ HWY_INLINE void ForEach(const Math& math, int64_t n) {
   int64_t i = 0;
   for (; i + step <= n; i += step) math.Run(Full(), i);
   for (; i < n; ++i) math.Run(One(), i);
-}
-
-// math.Run(d, i, sums) for all of [0, n), where `sums` are kSums numbers for each element to add
-// to. They start from and end in lanes[kSums][kSumLanes].
-template <int kSums, class Math>
-HWY_INLINE void ForEachSum(const Math& math, int64_t n, double* lanes) {
-  constexpr size_t kVectors = kSumLanes / kFull;
-  Wide<Full> sums[kVectors][kSums];
-  for (size_t u = 0; u < kVectors; ++u) {
-    for (int s = 0; s < kSums; ++s) {
-      sums[u][s] = Wide<Full>::Load(lanes + s * kSumLanes + u * kFull);
-    }
-  }
-  int64_t i = 0;
-  for (; i + kSumLanes <= n; i += kSumLanes) {
-    for (size_t u = 0; u < kVectors; ++u) {
-      math.Run(Full(), i + static_cast<int64_t>(u * kFull), sums[u]);
-    }
-  }
-  for (size_t u = 0; u < kVectors; ++u) {
-    for (int s = 0; s < kSums; ++s) sums[u][s].Store(lanes + s * kSumLanes + u * kFull);
-  }
-  for (double* lane = lanes; i < n; ++i, ++lane) {
-    Wide<One> one[kSums];
-    for (int s = 0; s < kSums; ++s) one[s] = Wide<One>::Load(lane + s * kSumLanes);
-    math.Run(One(), i, one);
-    for (int s = 0; s < kSums; ++s) one[s].Store(lane + s * kSumLanes);
-  }
 }
 
 // Conversion to double costs more than the rest of a sum, so terms are first added in float, four

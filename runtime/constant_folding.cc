@@ -1,10 +1,14 @@
+#include <tbb/task_arena.h>
+
 #include <atomic>
+#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/call_safely.h"
@@ -35,6 +39,9 @@ class LimitedAllocator final : public Allocator {
   std::atomic<int64_t> left_;
 };
 
+// What takes longer is left to the runs, which can be stopped.
+constexpr std::chrono::milliseconds kMaxTime(300);
+
 // Stands for the kernel of a node whose outputs are known.
 class KnownKernel final : public OpKernel {
  public:
@@ -61,7 +68,7 @@ class ConstantFolder {
         allocator_(std::make_shared<LimitedAllocator>(max_bytes)) {}
 
   void Fold() {
-    for (size_t i = 0; i < kind_.size(); ++i) {
+    for (size_t i = 0; i < kind_.size() && !stop_.IsStopped(); ++i) {
       const Node& node = *nodes_.order[i];
       if (node.IsConstant()) {
         kind_[i] = nodes_.SourcesOf(node).empty() ? kConst : kVariable;
@@ -118,9 +125,11 @@ class ConstantFolder {
     DataTypeVector types;
     for (const DataType dtype : node.output_types()) types.push_back(BaseType(dtype));
     outputs->resize(types.size());
-    const ScopedSerialLoops serial;
+    const ScopedLoopSettings serial({&stop_, 1});
     KernelContext context(inputs, absl::MakeSpan(*outputs), types, allocator_);
     GRADFLOW_RETURN_IF_ERROR(kernel->Compute(context));
+    // Its loops may have skipped something then.
+    if (stop_.Check()) return absl::DeadlineExceededError("takes too long to fold");
     int64_t bytes = 0;
     for (size_t i = 0; i < types.size(); ++i) {
       const Tensor& output = (*outputs)[i];
@@ -193,12 +202,16 @@ class ConstantFolder {
   // By node id, of folded nodes: their outputs, for as long as they are used.
   absl::flat_hash_map<int, std::vector<Tensor>> values_;
   const std::shared_ptr<Allocator> allocator_;
+  RunStop stop_{nullptr, nullptr, RunStop::Clock::now() + kMaxTime};
 };
 
 }  // namespace
 
 void FoldConstants(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes) {
-  if (max_bytes > 0) ConstantFolder(max_bytes, kernels, nodes).Fold();
+  if (max_bytes == 0) return;
+  // Isolated, so that a kernel which waits for tasks of its own takes none of the caller's, which
+  // could ask for the plan that is being made.
+  tbb::this_task_arena::isolate([&] { ConstantFolder(max_bytes, kernels, nodes).Fold(); });
 }
 
 }  // namespace gradflow

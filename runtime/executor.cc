@@ -181,18 +181,17 @@ class PlanRun {
     }
   }
 
-  // Runs all nodes on this thread and those of the arena, which this one is in.
+  // Runs all nodes on this thread and those of the arena, which this one is in. Isolated, so that a
+  // thread which waits for its run takes no node of another's: that could be long.
   void RunShared() {
-    struct Restore {
-      ~Restore() { callers_run = outer; }
-      const PlanRun* const outer;
-    } const restore{std::exchange(callers_run, this)};
-    const ScopedLoopSettings scope(SharedLoops());
-    WorkShared(kNone);
-    if (group_.has_value()) {
-      group_->wait();
-      TsanAcquire(this);
-    }
+    tbb::this_task_arena::isolate([this] {
+      const ScopedLoopSettings scope(SharedLoops());
+      WorkShared(kNone);
+      if (group_.has_value()) {
+        group_->wait();
+        TsanAcquire(this);
+      }
+    });
   }
 
   // Ends the run. Only once, after all nodes.
@@ -262,9 +261,6 @@ class PlanRun {
     return node;
   }
 
-  // The run that this thread has called for and now works for, or waits for.
-  static thread_local const PlanRun* callers_run;
-
   const Plan& plan_;
   const Plan::PlanNode* const nodes_;
   const Parallelism& parallelism_;
@@ -288,13 +284,8 @@ class PlanRun {
   std::optional<NodeGroup> group_;
 };
 
-thread_local const PlanRun* PlanRun::callers_run = nullptr;
-
 template <Mode kMode>
 void PlanRun::Work(int32_t first) noexcept {
-  // A thread that waits for a run of its own does not lose itself in another's: it does one node
-  // of that and hands on what follows.
-  const bool guest = IsShared(kMode) && callers_run != nullptr && callers_run != this;
   Inputs inputs;
   ReadyNodes ready;
   if (first == kNone) {
@@ -307,14 +298,12 @@ void PlanRun::Work(int32_t first) noexcept {
   // From now on, each node that ends looks whether the next may start.
   const int32_t next = ready.list != kNone ? ready.list : ready.kept;
   if (next == kNone || EndIfStopped(nodes_[next], "not started")) return;
-  for (bool did_work = false;;) {
+  for (;;) {
     int32_t node = ready.list;
     if (node != kNone) {
       ready.list = state_[node].load(std::memory_order_relaxed);
       if (IsShared(kMode) && limits_nodes()) OfferFrom(&ready);
     } else if (node = std::exchange(ready.kept, kNone); node == kNone) {
-      return;
-    } else if (guest && std::exchange(did_work, true) && Offer(node)) {
       return;
     }
     if (!RunNode<kMode>(node, &inputs)) return;
@@ -422,7 +411,7 @@ bool PlanRun::RunNode(int32_t node, Inputs* inputs) {
   inputs->clear();
   if (only_input != nullptr) std::destroy_at(only_input);
   // The first thing to be said of a kernel that was stopped, whatever it says itself.
-  const bool stopped = stop_.Check() && EndIfStopped(plan_node, "stopped");
+  const bool stopped = EndIfStopped(plan_node, "stopped");
   if (stopped || !status.ok()) {
     std::destroy(tensors_ + begin, tensors_ + end);
     if (!stopped) {

@@ -51,10 +51,10 @@ struct Parallelism {
 class Executor {
  public:
   // The thread that calls Run works on its run, and so do others that all runs share: with it, as
-  // many as the larger of the two numbers (fewer if the machine has fewer cores). If several
-  // threads call Run at once, one that has nothing left to do for its own run but wait may help
-  // with a node of another's. With 1 and 1, no other thread ever takes part. Tensors are allocated
-  // from `allocator`, and `resources` are for the kernels. REQUIRES: both numbers >= 1
+  // many as the larger of the two numbers (fewer if the machine has fewer cores). A thread
+  // that waits for its run works for no other. With 1 and 1, no other thread ever takes part.
+  // Tensors are allocated from `allocator`, and `resources` are for the kernels. REQUIRES: both
+  // numbers >= 1
   Executor(const Parallelism& parallelism, std::shared_ptr<Allocator> allocator,
            ResourceManager* resources = nullptr);
   // The same number for both.

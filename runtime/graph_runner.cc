@@ -118,6 +118,11 @@ GraphRunner::GraphRunner(const Parallelism& parallelism, const ConfigProto& conf
       pool_(MakePool(config)),
       executor_(parallelism, pool_, &resources_) {}
 
+GraphRunner::~GraphRunner() {
+  // Tensors that live on keep the pool, but need not keep what it has in store.
+  pool_->StopCaching();
+}
+
 absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& request,
                               std::vector<Tensor>* outputs, RunMetadata* metadata) {
   return CallSafely([&]() -> absl::Status {
@@ -142,6 +147,10 @@ absl::Status GraphRunner::RunPlan(const Plan& plan, const RunOptions& options,
   limits.closed = &closed_;
   if (options.cancellation_token().has_value()) {
     limits.cancelled = options.cancellation_token()->flag();
+  }
+  if (plan.num_nodes() == 0 && options.cancellation_token().has_value() &&
+      options.cancellation_token()->IsCancelled()) {
+    return absl::CancelledError("the run was cancelled");
   }
   std::optional<RunTrace> trace;
   if (options.trace_level() != RunOptions::NO_TRACE && metadata != nullptr) trace.emplace(plan);
@@ -179,6 +188,8 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
                                      &kernels_, plan_options_));
     }
     WriterMutexLock lock(&callables_mutex_);
+    // Close drops the callables after it has said so.
+    if (closed()) return Closed();
     callables_.emplace(next_handle_, std::move(callable));
     *out_handle = next_handle_++;
     return absl::OkStatus();
@@ -210,7 +221,10 @@ absl::Status GraphRunner::ReleaseCallable(int64_t handle) {
   });
 }
 
+absl::Status GraphRunner::Closed() { return absl::CancelledError("the session has been closed"); }
+
 absl::Status GraphRunner::NoCallable(int64_t handle) const {
+  if (closed()) return Closed();
   return errors::InvalidArgument("there is no callable of handle ", handle,
                                  "; it may have been released");
 }
@@ -223,7 +237,8 @@ void GraphRunner::Close() {
   }
   plans_.Clear();
   resources_.Clear();
-  Trim();
+  pool_->StopCaching();
+  executor_.Trim();
 }
 
 void GraphRunner::Trim() {

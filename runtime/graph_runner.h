@@ -33,6 +33,8 @@ class GraphRunner {
   // Borrows the graph. Errors are those of the options.
   static absl::StatusOr<std::unique_ptr<GraphRunner>> Make(const SessionOptions& options,
                                                            const Graph& graph);
+  // Tensors outlive it. REQUIRES: no run is in flight.
+  ~GraphRunner();
   GraphRunner(const GraphRunner&) = delete;
   GraphRunner& operator=(const GraphRunner&) = delete;
 
@@ -52,6 +54,8 @@ class GraphRunner {
   // Ends all runs with CANCELLED, those in flight and those to come, without waiting for them, and
   // drops the plans and the memory that no run uses.
   void Close();
+  // What is said of calls after Close.
+  static absl::Status Closed();
   bool closed() const { return closed_.load(std::memory_order_acquire); }
 
   // Gives memory that no run uses back to the system.

@@ -36,7 +36,8 @@ class OptimizerOptions {
 
   Level opt_level() const { return level_; }
   void set_opt_level(Level level) { level_ = level; }
-  // The most bytes of tensors that come from running nodes of constants beforehand; 0 for 10 MiB,
+  // The most bytes of tensors that come from running nodes of constants beforehand, for each list
+  // of feeds, fetches and targets that is run; 0 for 10 MiB,
   // negative is INVALID_ARGUMENT when the session is made.
   int64_t max_folded_constant_in_bytes() const { return max_folded_bytes_; }
   void set_max_folded_constant_in_bytes(int64_t bytes) { max_folded_bytes_ = bytes; }
@@ -81,8 +82,9 @@ class ConfigProto {
   // ---- Memory. TensorFlow has no such options for the CPU ----
 
   // The most bytes of tensors that the session's runs may have at once, those among them that have
-  // been fetched and are still held; 0 for no limit. A node that would need more fails with
-  // RESOURCE_EXHAUSTED; the session stays good. Constants and fed tensors do not count.
+  // been fetched and are still held, as the pool rounds them up; 0 for no limit. A node that would
+  // need more fails with RESOURCE_EXHAUSTED; the session stays good. Constants and fed tensors do
+  // not count.
   int64_t tensor_memory_limit_bytes() const { return tensor_memory_limit_; }
   void set_tensor_memory_limit_bytes(int64_t bytes) { tensor_memory_limit_ = bytes; }
   // About how much memory of dropped tensors the session keeps for the next; -1 for a quarter of
@@ -121,6 +123,7 @@ class RunOptions {
 
   // Milliseconds after which the run ends with DEADLINE_EXCEEDED; 0 for no limit, negative is
   // INVALID_ARGUMENT. Kernels that run then do not finish: a few milliseconds later all is over.
+  // What the first run of its feeds, fetches and targets takes to prepare does not count.
   int64_t timeout_in_ms() const { return timeout_in_ms_; }
   void set_timeout_in_ms(int64_t milliseconds) { timeout_in_ms_ = milliseconds; }
 

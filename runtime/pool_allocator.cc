@@ -196,7 +196,7 @@ struct PoolAllocator::Impl {
     peak = std::max(peak, large_in_use + small_held);
   }
 
-  const size_t max_cached_bytes;
+  std::atomic<size_t> max_cached_bytes;
   const size_t max_bytes_in_use;
   std::array<Shard, kNumShards> shards;
 
@@ -396,6 +396,11 @@ void PoolAllocator::Deallocate(void* block, size_t bytes) {
 void PoolAllocator::Trim() {
   impl_->EmptyShards();
   impl_->Shrink(0);
+}
+
+void PoolAllocator::StopCaching() {
+  impl_->max_cached_bytes.store(0);
+  Trim();
 }
 
 PoolAllocator::Stats PoolAllocator::GetStats() const {

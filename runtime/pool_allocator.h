@@ -55,6 +55,8 @@ class PoolAllocator final : public Allocator {
 
   // Gives all unused blocks back to the system.
   void Trim();
+  // The same for good: from now on, blocks that are not small go back as they are dropped.
+  void StopCaching();
   // Exact if no thread uses the pool meanwhile.
   Stats GetStats() const;
   void ResetPeak();

@@ -68,7 +68,7 @@ class LocalSession final : public Session {
  private:
   absl::Status CheckOpen() const {
     if (!runner_->closed()) return absl::OkStatus();
-    return absl::CancelledError("the session has been closed");
+    return GraphRunner::Closed();
   }
 
   absl::Status CheckHasGraph() const {

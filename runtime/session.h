@@ -15,8 +15,8 @@
 //   - Create, Extend and Close may be called at any time. A run sees the graph as it was when the
 //     run began, or as it is after an Extend that was in progress then. A callable sees it as it
 //     was when the callable was made.
-//   - Close ends the runs in flight with CANCELLED, within milliseconds, and does not wait for that.
-//     All calls after Close are CANCELLED, except Close itself.
+//   - Close ends the runs in flight with CANCELLED, at the next block of their kernels' loops, and
+//     does not wait for that. All calls after Close are CANCELLED, except Close itself.
 //   - No call may be in progress when the session is destroyed. Tensors outlive it.
 //
 // How many threads runs use, and how much memory, is said by SessionOptions (options.h). With
@@ -95,7 +95,7 @@ class Session {
   // Runs of it that are in flight end as usual.
   virtual absl::Status ReleaseCallable(CallableHandle handle) = 0;
 
-  // Stops all runs and frees what the session keeps between them.
+  // Stops all runs and frees the plans and the memory that the session keeps between them.
   virtual absl::Status Close() = 0;
 
   // The memory of tensors that runs have allocated; ResetPeakMemory starts a new peak. Not in

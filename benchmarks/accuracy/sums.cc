@@ -70,10 +70,13 @@ std::vector<Reference> Sums(const Layout& layout, const Term& term) {
   return sums;
 }
 
+// The larger of two errors. A NaN is larger than all.
+double Worse(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+
 double WorstError(const std::vector<Reference>& sums, const Tensor& found, double factor = 1) {
   double worst = 0;
   for (size_t c = 0; c < sums.size(); ++c) {
-    worst = std::max(worst, sums[c].Error(found.flat<float>()(c), factor));
+    worst = Worse(worst, sums[c].Error(found.flat<float>()(c), factor));
   }
   return worst;
 }

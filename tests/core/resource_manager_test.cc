@@ -37,6 +37,27 @@ class Text : public ResourceBase {
   std::string DebugString() const override { return "text"; }
 };
 
+// Leaves another resource behind when it goes.
+class Successor : public Number {
+ public:
+  explicit Successor(ResourceManager* manager) : Number(1), manager_(*manager) {}
+  ~Successor() override {
+    EXPECT_THAT(manager_.Create("heirs", "n", std::make_shared<Number>(2)), IsOk());
+  }
+
+ private:
+  ResourceManager& manager_;
+};
+
+TEST(ResourceManager, MayBeUsedByResourcesThatDieWithIt) {
+  {
+    ResourceManager manager;
+    ASSERT_THAT(manager.Create("", "n", std::make_shared<Successor>(&manager)), IsOk());
+    EXPECT_EQ(Number::alive, 1);
+  }
+  EXPECT_EQ(Number::alive, 0);
+}
+
 TEST(ResourceManager, FindsWhatHasBeenCreatedByContainerAndName) {
   ResourceManager manager;
   ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));

@@ -395,6 +395,35 @@ TEST(BatchNormGrad, IsLinearInTheGradient) {
   }
 }
 
+// Roundings of many equal terms are all to the same side.
+TEST(BatchNormGrad, TakesTheMeanOffEachElement) {
+  const struct {
+    float x;
+    float mean;
+    float dy;
+  } cases[] = {{1000.1f, 1000.1f, 0.3f}, {1 + 0x1p-23f, 1, 0.1f}, {1000 + 0x1p-14f, 1000, 0.3f}};
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    for (const bool training : {true, false}) {
+      for (const auto& c : cases) {
+        SCOPED_TRACE(absl::StrCat(format, ", x = ", c.x, ", training ", training));
+        const Options options = {"FusedBatchNormGradV3", format, training};
+        const TensorShape shape = ImageSizes{1, 1, 256, 256, 1}.Shape(format);
+        Tensor x(DT_FLOAT, shape);
+        x.flat<float>().setConstant(c.x);
+        Tensor dy(DT_FLOAT, shape);
+        dy.flat<float>().setConstant(c.dy);
+        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                             Grad(options, dy, x, AsTensor<float>({1}), AsTensor<float>({c.mean}),
+                                  AsTensor<float>({1 - options.epsilon}))
+                                 .Run());
+        const double sum =
+            65536.0 * c.dy * (static_cast<double>(c.x) - static_cast<double>(c.mean));
+        EXPECT_NEAR(outputs[1].flat<float>()(0), sum, sum * 0x1p-22);
+      }
+    }
+  }
+}
+
 TEST(BatchNormGrad, OneElementHasNoGradient) {
   const Options options;
   const Tensor x = AsTensor<float>({5, -7}, {1, 1, 1, 2});

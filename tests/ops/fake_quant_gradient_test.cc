@@ -294,6 +294,25 @@ TEST(FakeQuantGradient, MaskMultipliesSoThatNaNAndInfinityStay) {
   ExpectTensorEqual(inside[2], AsScalar<float>(1));
 }
 
+TEST(FakeQuantGradient, SumsBeyondFloatAreInfiniteOnAllTargets) {
+  for (const std::vector<float>& g :
+       {std::vector<float>{kInfinity}, std::vector<float>{3e38f, 3e38f},
+        std::vector<float>{-3e38f, -3e38f}, std::vector<float>{3.4028235e38f, 1e30f},
+        std::vector<float>(200, 1e37f)}) {
+    const auto size = static_cast<int64_t>(g.size());
+    const Tensor gradients = AsTensor<float>(g, {size, 1});
+    const Tensor x = AsTensor<float>(std::vector<float>(g.size(), 9), {size, 1});
+    OpTester vars = Vars(gradients, x, -1, 1);
+    ExpectSameBitsEverywhere(vars);
+    OpTester per_channel = PerChannel(gradients, x, AsTensor<float>({-1}), AsTensor<float>({1}));
+    ExpectSameBitsEverywhere(per_channel);
+    double sum = 0;
+    for (const float value : g) sum += value;
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, vars.Run());
+    ExpectTensorEqual(outputs[2], AsScalar<float>(static_cast<float>(sum)));
+  }
+}
+
 TEST(FakeQuantGradient, ZeroRangePassesEverything) {
   const Tensor x = AsTensor<float>({-5, 0, 5, kNaN});
   const Tensor g = AsTensor<float>({1, -2, kInfinity, 4});

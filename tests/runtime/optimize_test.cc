@@ -32,6 +32,7 @@ using ::gradflow::testing::ToyAttrs;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
@@ -302,6 +303,16 @@ TEST_F(OptimizeTest, LeavesAFoldingThatFailsToTheRun) {
   }
 }
 
+TEST_F(OptimizeTest, LeavesAFoldingThatTakesLongToTheRun) {
+  AddConst("c", Int(2));
+  AddInt("Neg", "neg", {"c"});
+  for (const bool ask : {false, true}) {
+    const std::string name = ask ? "asks" : "loops";
+    Add(name, "LoopForeverPurely", {"neg"}, {{"counter", 11}, {"ask", ask}});
+    EXPECT_THAT(NodesOf({{}, {name}, {}}, kFold), ElementsAre("neg", name));
+  }
+}
+
 TEST_F(OptimizeTest, FoldsWithinItsBoundOfBytes) {
   Tensor large(DT_FLOAT, {1000});
   large.flat<float>().setConstant(1);
@@ -349,7 +360,8 @@ TEST_F(OptimizeTest, TakesDeepAndWideGraphs) {
     AddInt("Add", absl::StrCat("s", i), {wide, absl::StrCat("w", i)});
     wide = absl::StrCat("s", i);
   }
-  EXPECT_THAT(NodesOf({{}, {deep}, {}}, PlanOptions()), ElementsAre(deep));
+  // On a slow machine, some are left to the run.
+  EXPECT_THAT(NodesOf({{}, {deep}, {}}, PlanOptions()), Contains(deep));
   EXPECT_THAT(Ints({{}, {deep}, {}}, {}, PlanOptions()), ElementsAre(1));
   EXPECT_EQ(NodesOf({{"x"}, {wide}, {}}, PlanOptions()).size(), kWide + 1);
   EXPECT_THAT(Ints({{"x"}, {wide}, {}}, {Int(1)}, PlanOptions()), ElementsAre(1 - kWide));

@@ -175,6 +175,17 @@ TEST(PoolAllocator, TrimGivesBackAllThatIsNotInUse) {
   pool.Deallocate(kept, 100);
 }
 
+TEST(PoolAllocator, KeepsNothingOnceItHasStoppedCaching) {
+  PoolAllocator pool;
+  void* const kept = pool.Allocate(kMiB);
+  pool.Deallocate(pool.Allocate(2 * kMiB), 2 * kMiB);
+  pool.StopCaching();
+  EXPECT_EQ(pool.GetStats().bytes_cached, 0);
+  pool.Deallocate(kept, kMiB);
+  EXPECT_EQ(pool.GetStats().bytes_cached, 0);
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
+}
+
 TEST(PoolAllocator, KnowsThePeak) {
   PoolAllocator pool;
   void* const a = pool.Allocate(2 * kMiB);

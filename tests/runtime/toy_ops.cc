@@ -346,6 +346,12 @@ void RegisterToys(Registry& registry) {
       .Attr("counter: int")
       .Attr("ask: bool = false");
   registry.Kernel("LoopForever", MakeKernel<LoopForeverKernel>);
+  registry.Op("LoopForeverPurely")
+      .Input("x: int64")
+      .Output("y: int64")
+      .Attr("counter: int")
+      .Attr("ask: bool = false");
+  registry.Kernel("LoopForeverPurely", MakeKernel<LoopForeverKernel>);
   registry.Op("WaitForCounter")
       .Stateful()
       .Input("x: int64")

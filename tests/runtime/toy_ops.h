@@ -43,12 +43,12 @@ namespace testing {
 //   Threads           the number of threads that ran blocks of a parallel loop
 //   LoopForever       adds 1 to ToyCounter(counter), then lasts until the run is stopped: in a
 //                     parallel loop, or if `ask` in a loop of its own
+//   LoopForeverPurely the same, but not stateful
 //   Cancel            passes on its input and makes ToyCancelled() true
 //   WaitForCounter    lasts until ToyCounter(counter) is at least `value`, or 20 seconds
 //   CountRuns         how often one of the resource (container, name) has been run
 //   MostAtOnce        adds 1 to ToyCounter(counter) and takes it off again 1 ms later; the most
-//   that
-//                     it has seen there
+//                     that it has seen there
 const Registry& ToyRegistry();
 
 // A counter of the Tick ops and others, from 0 to 999.

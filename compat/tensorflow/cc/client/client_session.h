@@ -1,0 +1,50 @@
+// ClientSession: gradflow's, except that it gives TensorFlow's Status.
+#ifndef GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
+#define GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
+
+#include <vector>
+
+#include "gradflow/runtime/client_session.h"
+#include "tensorflow/cc/framework/ops.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/core/public/session_options.h"
+
+namespace tensorflow {
+
+class ClientSession : public gradflow::ClientSession {
+ public:
+  using gradflow::ClientSession::ClientSession;
+
+  Status Run(const std::vector<Output>& fetch_outputs, std::vector<Tensor>* outputs) const {
+    return gradflow::ClientSession::Run(fetch_outputs, outputs);
+  }
+  Status Run(const FeedType& inputs, const std::vector<Output>& fetch_outputs,
+             std::vector<Tensor>* outputs) const {
+    return gradflow::ClientSession::Run(inputs, fetch_outputs, outputs);
+  }
+  Status Run(const FeedType& inputs, const std::vector<Output>& fetch_outputs,
+             const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs) const {
+    return gradflow::ClientSession::Run(inputs, fetch_outputs, run_outputs, outputs);
+  }
+  Status Run(const RunOptions& run_options, const FeedType& inputs,
+             const std::vector<Output>& fetch_outputs, const std::vector<Operation>& run_outputs,
+             std::vector<Tensor>* outputs, RunMetadata* run_metadata) const {
+    return gradflow::ClientSession::Run(run_options, inputs, fetch_outputs, run_outputs, outputs,
+                                        run_metadata);
+  }
+
+  Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) {
+    return gradflow::ClientSession::MakeCallable(options, out_handle);
+  }
+  Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
+                     std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata) {
+    return gradflow::ClientSession::RunCallable(handle, feed_tensors, fetch_tensors, run_metadata);
+  }
+  Status ReleaseCallable(CallableHandle handle) {
+    return gradflow::ClientSession::ReleaseCallable(handle);
+  }
+};
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_

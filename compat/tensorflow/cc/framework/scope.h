@@ -1,0 +1,73 @@
+// Scope: gradflow's, except that it and the scopes that come from it give TensorFlow's Status. It
+// goes wherever a gradflow::Scope does.
+#ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
+#define GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gradflow/graph/scope.h"
+#include "tensorflow/cc/framework/ops.h"
+#include "tensorflow/core/graph/graph.h"
+#include "tensorflow/core/graph/node_builder.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+
+struct CompositeOpScopes;
+
+class Scope : public gradflow::Scope {
+ public:
+  Scope(gradflow::Scope scope) : gradflow::Scope(std::move(scope)) {}  // NOLINT: both are one
+
+  static Scope NewRootScope() { return gradflow::Scope::NewRootScope(); }
+  static Scope DisabledShapeInferenceScope() {
+    return gradflow::Scope::DisabledShapeInferenceScope();
+  }
+
+  Scope NewSubScope(StringPiece name) const { return gradflow::Scope::NewSubScope(name); }
+  template <typename... Parts>
+  Scope WithOpName(const Parts&... parts) const {
+    return gradflow::Scope::WithOpName(parts...);
+  }
+  Scope WithControlDependencies(gtl::ArraySlice<Operation> control_deps) const {
+    return gradflow::Scope::WithControlDependencies(control_deps);
+  }
+  Scope WithControlDependencies(const Output& control_dep) const {
+    return gradflow::Scope::WithControlDependencies(control_dep);
+  }
+  Scope WithNoControlDependencies() const { return gradflow::Scope::WithNoControlDependencies(); }
+  Scope WithDevice(StringPiece device) const { return gradflow::Scope::WithDevice(device); }
+  Scope WithAssignedDevice(StringPiece device) const {
+    return gradflow::Scope::WithAssignedDevice(device);
+  }
+  Scope ColocateWith(const Operation& op) const { return gradflow::Scope::ColocateWith(op); }
+  Scope ColocateWith(const Output& output) const { return gradflow::Scope::ColocateWith(output); }
+  Scope ClearColocation() const { return gradflow::Scope::ClearColocation(); }
+  Scope ExitOnError() const { return gradflow::Scope::ExitOnError(); }
+  Scope WithKernelLabel(StringPiece label) const { return gradflow::Scope::WithKernelLabel(label); }
+  CompositeOpScopes GetCompositeOpScopes(StringPiece composite_op_name) const;
+
+  Status status() const { return gradflow::Scope::status(); }
+  Status ToGraphDef(GraphDef* graph_def, bool include_debug_info = false) const {
+    return gradflow::Scope::ToGraphDef(graph_def, include_debug_info);
+  }
+  Status ToGraph(Graph* graph) const { return gradflow::Scope::ToGraph(graph); }
+};
+
+struct CompositeOpScopes {
+  // For every op but the last.
+  Scope child;
+  // For the last op.
+  Scope last;
+};
+
+inline CompositeOpScopes Scope::GetCompositeOpScopes(StringPiece composite_op_name) const {
+  gradflow::CompositeOpScopes scopes = gradflow::Scope::GetCompositeOpScopes(composite_op_name);
+  return {std::move(scopes.child), std::move(scopes.last)};
+}
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_

@@ -1,0 +1,37 @@
+// test::GetTensor: what outputs of a scope's graph are, for tests.
+#ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_TESTUTIL_H_
+#define GRADFLOW_COMPAT_CC_FRAMEWORK_TESTUTIL_H_
+
+#include <vector>
+
+#include "tensorflow/cc/client/client_session.h"
+#include "tensorflow/cc/framework/ops.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+
+namespace tensorflow {
+namespace test {
+
+// Failures are the test's.
+inline void GetTensors(const Scope& scope, const ClientSession::FeedType& feeds,
+                       const OutputList& tensors, std::vector<Tensor>* out) {
+  TF_ASSERT_OK(ClientSession(scope).Run(feeds, tensors, out));
+}
+inline void GetTensors(const Scope& scope, OutputList tensors, std::vector<Tensor>* out) {
+  GetTensors(scope, {}, tensors, out);
+}
+inline void GetTensor(const Scope& scope, const ClientSession::FeedType& feeds, Output tensor,
+                      Tensor* out) {
+  std::vector<Tensor> outputs;
+  GetTensors(scope, feeds, {tensor}, &outputs);
+  if (!outputs.empty()) *out = outputs[0];
+}
+inline void GetTensor(const Scope& scope, Output tensor, Tensor* out) {
+  GetTensor(scope, {}, tensor, out);
+}
+
+}  // namespace test
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CC_FRAMEWORK_TESTUTIL_H_

@@ -1,0 +1,88 @@
+// Base classes of kernels with one or two inputs of one type.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NUMERIC_OP_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_NUMERIC_OP_H_
+
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/platform/errors.h"
+
+namespace tensorflow {
+
+// One input and one output of type T.
+template <class T>
+class UnaryOp : public OpKernel {
+ public:
+  explicit UnaryOp(OpKernelConstruction* context) : OpKernel(context) {
+    const DataType dtype = DataTypeToEnum<T>::v();
+    OP_REQUIRES_OK(context, context->MatchSignature({dtype}, {dtype}));
+  }
+};
+
+// Two inputs and one output of type T.
+template <class T>
+class BinaryOp : public OpKernel {
+ public:
+  explicit BinaryOp(OpKernelConstruction* context) : OpKernel(context) {
+    const DataType dtype = DataTypeToEnum<T>::v();
+    OP_REQUIRES_OK(context, context->MatchSignature({dtype, dtype}, {dtype}));
+  }
+};
+
+// CHILD has `void Operate(OpKernelContext*, const Tensor& input, Tensor* output)`; the output has
+// the input's shape, and may be the input.
+template <class T, class CHILD>
+class UnaryElementWiseOp : public UnaryOp<T> {
+ public:
+  using UnaryOp<T>::UnaryOp;
+  void Compute(OpKernelContext* context) override {
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->forward_input_or_allocate_output(
+                                {0}, 0, context->input(0).shape(), &output));
+    static_cast<CHILD*>(this)->Operate(context, context->input(0), output);
+  }
+};
+
+// CHILD has `template <int NDIMS> void Operate(OpKernelContext*, const Tensor& a, const Tensor& b,
+// Tensor* output)`; all of them have one shape, of up to 8 dimensions.
+template <class T, class CHILD>
+class BinaryElementWiseOp : public BinaryOp<T> {
+ public:
+  using BinaryOp<T>::BinaryOp;
+  void Compute(OpKernelContext* context) override {
+    const Tensor& a = context->input(0);
+    const Tensor& b = context->input(1);
+    if (!context->ValidateInputsAreSameShape(this)) return;
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context,
+                   context->forward_input_or_allocate_output({0, 1}, 0, a.shape(), &output));
+    CHILD* child = static_cast<CHILD*>(this);
+    switch (a.dims()) {
+      case 0:
+        return child->template Operate<0>(context, a, b, output);
+      case 1:
+        return child->template Operate<1>(context, a, b, output);
+      case 2:
+        return child->template Operate<2>(context, a, b, output);
+      case 3:
+        return child->template Operate<3>(context, a, b, output);
+      case 4:
+        return child->template Operate<4>(context, a, b, output);
+      case 5:
+        return child->template Operate<5>(context, a, b, output);
+      case 6:
+        return child->template Operate<6>(context, a, b, output);
+      case 7:
+        return child->template Operate<7>(context, a, b, output);
+      case 8:
+        return child->template Operate<8>(context, a, b, output);
+      default:
+        context->SetStatus(
+            errors::InvalidArgument("inputs must have at most 8 dimensions, but have ", a.dims()));
+    }
+  }
+};
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_NUMERIC_OP_H_

@@ -1,0 +1,109 @@
+#include "tensorflow/core/framework/op.h"
+
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "gradflow/core/registry.h"
+#include "gradflow/proto/op_def.pb.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace tensorflow {
+namespace {
+
+// What registrations leave behind beside the registry.
+struct Registrations {
+  std::mutex mutex;
+  std::map<std::string, OpShapeInferenceFn> shape_fns;
+  // Kernels that come before their ops: the order of two files is not known.
+  std::map<std::string, std::vector<gradflow::KernelRegistration>> early_kernels;
+};
+
+Registrations& GetRegistrations() {
+  static auto* registrations = new Registrations;
+  return *registrations;
+}
+
+// The shape function of all ops registered here: the registry holds plain functions.
+absl::Status CallShapeFn(gradflow::ShapeContext& context) {
+  const OpShapeInferenceFn* fn;
+  {
+    Registrations& registrations = GetRegistrations();
+    const std::lock_guard<std::mutex> lock(registrations.mutex);
+    // Stays where it is: functions are never removed.
+    fn = &registrations.shape_fns.at(context.def().op());
+  }
+  shape_inference::InferenceContext c(context);
+  return (*fn)(&c);
+}
+
+void Report(const absl::Status& status) {
+  if (!status.ok()) LOG(ERROR) << "registration failed: " << status;
+}
+
+}  // namespace
+
+OpRegistry::Handle OpRegistry::Global() {
+  static const auto* registry = new OpRegistry(gradflow::GlobalRegistry());
+  return Handle(registry);
+}
+
+absl::Status OpRegistry::LookUpOpDef(const std::string& name, const OpDef** op_def) const {
+  const absl::StatusOr<const gradflow::OpRegistration*> op = registry_.LookUpOp(name);
+  if (!op.ok()) return op.status();
+  *op_def = &(*op)->def();
+  return absl::OkStatus();
+}
+
+namespace register_op {
+
+OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
+  auto def = std::make_unique<gradflow::OpDef>();
+  if (absl::Status status = wrapper.builder_.Finalize(def.get()); !status.ok()) {
+    Report(status);
+    return;
+  }
+  const absl::Status status = gradflow::GlobalRegistry().RegisterOp(
+      std::move(def), wrapper.shape_fn_ == nullptr ? nullptr : CallShapeFn);
+  Report(status);
+  if (!status.ok()) return;
+
+  Registrations& registrations = GetRegistrations();
+  std::vector<gradflow::KernelRegistration> kernels;
+  {
+    const std::lock_guard<std::mutex> lock(registrations.mutex);
+    registrations.shape_fns[wrapper.name_] = wrapper.shape_fn_;
+    if (auto early = registrations.early_kernels.extract(wrapper.name_)) {
+      kernels = std::move(early.mapped());
+    }
+  }
+  for (gradflow::KernelRegistration& kernel : kernels) {
+    Report(gradflow::GlobalRegistry().RegisterKernel(std::move(kernel)));
+  }
+}
+
+}  // namespace register_op
+
+KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, gradflow::KernelFactory factory) {
+  gradflow::KernelRegistration kernel = builder.kernel_;
+  kernel.factory = factory;
+  if (kernel.device == DEVICE_DEFAULT) {
+    // Wherever nothing else is.
+    kernel.device = DEVICE_CPU;
+    kernel.priority = std::numeric_limits<int>::min();
+  }
+  Registrations& registrations = GetRegistrations();
+  {
+    const std::lock_guard<std::mutex> lock(registrations.mutex);
+    if (gradflow::GlobalRegistry().FindOp(kernel.op) == nullptr) {
+      registrations.early_kernels[kernel.op].push_back(std::move(kernel));
+      return;
+    }
+  }
+  Report(gradflow::GlobalRegistry().RegisterKernel(std::move(kernel)));
+}
+
+}  // namespace tensorflow

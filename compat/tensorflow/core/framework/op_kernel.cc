@@ -1,0 +1,279 @@
+#include "tensorflow/core/framework/op_kernel.h"
+
+#include <algorithm>
+#include <thread>
+#include <tuple>
+
+#include "gradflow/core/parallel.h"
+#include "gradflow/proto/op_def.pb.h"
+#include "tensorflow/core/util/work_sharder.h"
+
+namespace tensorflow {
+namespace {
+
+absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece kind, StringPiece name,
+                       int* start, int* stop) {
+  const auto it = ranges.find(std::string(name));
+  if (it == ranges.end()) return errors::InvalidArgument("there is no ", kind, " '", name, "'");
+  std::tie(*start, *stop) = it->second;
+  return absl::OkStatus();
+}
+
+// The position of an argument that is no list.
+absl::Status OnlyOne(StringPiece kind, StringPiece name, int start, int stop) {
+  if (stop == start + 1) return absl::OkStatus();
+  return errors::InvalidArgument(kind, " '", name, "' is a list of ", stop - start,
+                                 " where one tensor is expected");
+}
+absl::Status FindInput(const tensorflow::OpKernel& kernel, StringPiece name, int* i) {
+  int stop;
+  TF_RETURN_IF_ERROR(kernel.InputRange(name, i, &stop));
+  return OnlyOne("input", name, *i, stop);
+}
+absl::Status FindOutput(const tensorflow::OpKernel& kernel, StringPiece name, int* i) {
+  int stop;
+  TF_RETURN_IF_ERROR(kernel.OutputRange(name, i, &stop));
+  return OnlyOne("output", name, *i, stop);
+}
+
+// Runs a kernel of TensorFlow's kind.
+class KernelAdapter final : public gradflow::OpKernel {
+ public:
+  explicit KernelAdapter(std::unique_ptr<tensorflow::OpKernel> kernel)
+      : kernel_(std::move(kernel)), is_cheap_(!kernel_->IsExpensive()) {}
+
+  absl::Status Compute(gradflow::KernelContext& context) const override {
+    OpKernelContext op_context(*kernel_, context);
+    kernel_->Compute(&op_context);
+    TF_RETURN_IF_ERROR(op_context.status());
+    for (int i = 0; i < op_context.num_outputs(); ++i) {
+      const Tensor* output = op_context.mutable_output(i);
+      if (output == nullptr) return errors::Internal("the kernel has not set output ", i);
+      if (output->dtype() != op_context.expected_output_dtype(i)) {
+        return errors::Internal("the kernel has set output ", i, " to a tensor of type ",
+                                DataTypeString(output->dtype()), ", expected ",
+                                DataTypeString(op_context.expected_output_dtype(i)));
+      }
+    }
+    return absl::OkStatus();
+  }
+  bool IsCheap() const override { return is_cheap_; }
+
+ private:
+  const std::unique_ptr<tensorflow::OpKernel> kernel_;
+  const bool is_cheap_;
+};
+
+void LogFailure(const char* file, int line, const absl::Status& status) {
+  VLOG(1) << "OP_REQUIRES failed at " << file << ":" << line << " : " << status;
+}
+
+}  // namespace
+
+namespace compat_internal {
+
+absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> WrapKernel(
+    const gradflow::KernelConstruction& construction, OpKernel* (*make)(OpKernelConstruction*)) {
+  OpKernelConstruction context(construction);
+  TF_RETURN_IF_ERROR(context.status());
+  std::unique_ptr<OpKernel> kernel(make(&context));
+  TF_RETURN_IF_ERROR(context.status());
+  return std::make_unique<KernelAdapter>(std::move(kernel));
+}
+
+}  // namespace compat_internal
+
+OpKernelConstruction::OpKernelConstruction(const gradflow::KernelConstruction& construction) {
+  auto info = std::make_shared<compat_internal::KernelInfo>();
+  info->def = construction.def();
+  for (int i = 0; i < construction.num_inputs(); ++i) {
+    info->input_types.push_back(construction.input_type(i));
+  }
+  for (int i = 0; i < construction.num_outputs(); ++i) {
+    info->output_types.push_back(construction.output_type(i));
+  }
+  SetStatus(gradflow::NameRangesForNode(info->def, construction.op_def(), &info->input_ranges,
+                                        &info->output_ranges));
+  info_ = std::move(info);
+}
+
+absl::Status OpKernelConstruction::MatchSignature(DataTypeSlice expected_inputs,
+                                                  DataTypeSlice expected_outputs) const {
+  if (expected_inputs == DataTypeSlice(info_->input_types) &&
+      expected_outputs == DataTypeSlice(info_->output_types)) {
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument(
+      "Signature mismatch, have: ", DataTypeSliceString(info_->input_types), "->",
+      DataTypeSliceString(info_->output_types), " expected: ", DataTypeSliceString(expected_inputs),
+      "->", DataTypeSliceString(expected_outputs));
+}
+
+absl::Status OpKernelConstruction::allocate_temp(DataType type, const TensorShape& shape,
+                                                 Tensor* out) const {
+  absl::StatusOr<Tensor> tensor = Tensor::Allocate(type, shape);
+  if (!tensor.ok()) return tensor.status();
+  *out = *std::move(tensor);
+  return absl::OkStatus();
+}
+
+void OpKernelConstruction::CtxFailure(const char* file, int line, const absl::Status& status) {
+  LogFailure(file, line, status);
+  SetStatus(status);
+}
+
+void OpKernelConstruction::CtxFailureWithWarning(const char* file, int line,
+                                                 const absl::Status& status) {
+  CtxFailure(file, line, status);
+}
+
+absl::Status OpKernel::InputRange(StringPiece name, int* start, int* stop) const {
+  return FindRange(info_->input_ranges, "input", name, start, stop);
+}
+
+absl::Status OpKernel::OutputRange(StringPiece name, int* start, int* stop) const {
+  return FindRange(info_->output_ranges, "output", name, start, stop);
+}
+
+const Tensor& OpInputList::operator[](int i) const { return context_->input(start_ + i); }
+
+Tensor* OpOutputList::operator[](int i) { return context_->mutable_output(start_ + i); }
+
+absl::Status OpOutputList::allocate(int i, const TensorShape& shape, Tensor** out) {
+  return context_->allocate_output(start_ + i, shape, out);
+}
+
+void OpOutputList::set(int i, const Tensor& tensor) { context_->set_output(start_ + i, tensor); }
+
+DataType OpOutputList::expected_output_dtype(int i) const {
+  return context_->expected_output_dtype(start_ + i);
+}
+
+const DeviceBase::CpuWorkerThreads* DeviceBase::tensorflow_cpu_worker_threads() const {
+  static thread::ThreadPool workers;
+  static const CpuWorkerThreads threads{workers.NumThreads(), &workers};
+  return &threads;
+}
+
+DeviceBase* OpKernelContext::device() const {
+  static DeviceBase device;
+  return &device;
+}
+
+absl::Status OpKernelContext::input(StringPiece name, const Tensor** tensor) const {
+  int i;
+  TF_RETURN_IF_ERROR(FindInput(kernel_, name, &i));
+  *tensor = &input(i);
+  return absl::OkStatus();
+}
+
+absl::Status OpKernelContext::input_list(StringPiece name, OpInputList* list) {
+  int start, stop;
+  TF_RETURN_IF_ERROR(kernel_.InputRange(name, &start, &stop));
+  *list = OpInputList(this, start, stop);
+  return absl::OkStatus();
+}
+
+bool OpKernelContext::ValidateInputsAreSameShape(OpKernel*) {
+  for (int i = 1; i < num_inputs(); ++i) {
+    if (!input(0).IsSameSize(input(i))) {
+      SetStatus(errors::InvalidArgument(
+          "Inputs to operation must have the same size and shape. Input 0: ",
+          input(0).shape().DebugString(), " != input ", i, ": ", input(i).shape().DebugString()));
+      return false;
+    }
+  }
+  return true;
+}
+
+absl::Status OpKernelContext::allocate_output(StringPiece name, const TensorShape& shape,
+                                              Tensor** out) {
+  int i;
+  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &i));
+  return allocate_output(i, shape, out);
+}
+
+absl::Status OpKernelContext::output_list(StringPiece name, OpOutputList* list) {
+  int start, stop;
+  TF_RETURN_IF_ERROR(kernel_.OutputRange(name, &start, &stop));
+  *list = OpOutputList(this, start, stop);
+  return absl::OkStatus();
+}
+
+absl::Status OpKernelContext::set_output(StringPiece name, const Tensor& tensor) {
+  int i;
+  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &i));
+  set_output(i, tensor);
+  return absl::OkStatus();
+}
+
+absl::Status OpKernelContext::mutable_output(StringPiece name, Tensor** tensor) {
+  int i;
+  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &i));
+  *tensor = mutable_output(i);
+  return absl::OkStatus();
+}
+
+absl::Status OpKernelContext::forward_input_or_allocate_output(gtl::ArraySlice<int> candidates,
+                                                               int i, const TensorShape& shape,
+                                                               Tensor** out, int* forwarded) {
+  if (forwarded != nullptr) *forwarded = -1;
+  for (const int candidate : candidates) {
+    const Tensor& in = input(candidate);
+    if (in.dtype() != expected_output_dtype(i) || in.NumElements() != shape.num_elements() ||
+        !in.CanBeReused()) {
+      continue;
+    }
+    is_set_[i] = true;
+    TF_RETURN_IF_ERROR(context_.ForwardInputOrAllocateOutput(candidate, i, shape, out));
+    if (forwarded != nullptr && (*out)->SharesBufferWith(input(candidate))) *forwarded = candidate;
+    return absl::OkStatus();
+  }
+  return allocate_output(i, shape, out);
+}
+
+absl::Status OpKernelContext::forward_input_or_allocate_output(
+    gtl::ArraySlice<StringPiece> candidates, StringPiece name, const TensorShape& shape,
+    Tensor** out) {
+  int output;
+  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &output));
+  std::vector<int> inputs(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    TF_RETURN_IF_ERROR(FindInput(kernel_, candidates[i], &inputs[i]));
+  }
+  return forward_input_or_allocate_output(inputs, output, shape, out);
+}
+
+void OpKernelContext::CtxFailure(const char* file, int line, const absl::Status& status) {
+  LogFailure(file, line, status);
+  SetStatus(status);
+}
+
+void OpKernelContext::CtxFailureWithWarning(const char* file, int line,
+                                            const absl::Status& status) {
+  CtxFailure(file, line, status);
+}
+
+namespace thread {
+
+int ThreadPool::NumThreads() const {
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+void ThreadPool::ParallelFor(int64 total, int64 cost_per_unit,
+                             const std::function<void(int64, int64)>& fn) const {
+  // Cycles, of which TensorFlow's costs are counted in, taken as thirds of a nanosecond.
+  const double nanoseconds = std::max<double>(static_cast<double>(cost_per_unit), 1) / 3;
+  gradflow::ParallelFor(total, gradflow::BlockSizeForCost(nanoseconds), fn);
+}
+
+}  // namespace thread
+
+void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,
+           std::function<void(int64, int64)> work) {
+  if (total <= 0) return;
+  if (max_parallelism <= 1) return work(0, total);
+  workers->ParallelFor(total, cost_per_unit, work);
+}
+
+}  // namespace tensorflow

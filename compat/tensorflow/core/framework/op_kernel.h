@@ -1,0 +1,329 @@
+// OpKernel: a kernel as TensorFlow's programs write them, and REGISTER_KERNEL_BUILDER.
+//
+//   class ZeroOutOp : public OpKernel {
+//    public:
+//     explicit ZeroOutOp(OpKernelConstruction* context) : OpKernel(context) {}
+//     void Compute(OpKernelContext* context) override { ... }
+//   };
+//   REGISTER_KERNEL_BUILDER(Name("ZeroOut").Device(DEVICE_CPU), ZeroOutOp);
+//
+// Kernels run on the CPU. As in TensorFlow, Compute may be called by several threads at once.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/threadpool.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/logging.h"
+#include "tensorflow/core/platform/macros.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+
+class OpKernel;
+class OpKernelContext;
+
+// What is the same for a kernel's every run.
+namespace compat_internal {
+struct KernelInfo {
+  NodeDef def;
+  DataTypeVector input_types;
+  DataTypeVector output_types;
+  gradflow::NameRangeMap input_ranges;
+  gradflow::NameRangeMap output_ranges;
+};
+}  // namespace compat_internal
+
+// What a kernel may read while it is made.
+class OpKernelConstruction {
+ public:
+  explicit OpKernelConstruction(const gradflow::KernelConstruction& construction);
+
+  const NodeDef& def() const { return info_->def; }
+  DeviceType device_type() const { return DeviceType(DEVICE_CPU); }
+  int num_inputs() const { return static_cast<int>(info_->input_types.size()); }
+  int num_outputs() const { return static_cast<int>(info_->output_types.size()); }
+  DataType input_type(int i) const { return info_->input_types[i]; }
+  DataType output_type(int i) const { return info_->output_types[i]; }
+  const DataTypeVector& input_types() const { return info_->input_types; }
+  const DataTypeVector& output_types() const { return info_->output_types; }
+  // INVALID_ARGUMENT unless inputs and outputs have just these types.
+  absl::Status MatchSignature(DataTypeSlice expected_inputs, DataTypeSlice expected_outputs) const;
+
+  template <typename T>
+  absl::Status GetAttr(StringPiece name, T* value) const {
+    return GetNodeAttr(info_->def, name, value);
+  }
+  bool HasAttr(StringPiece name) const { return HasNodeAttr(info_->def, name); }
+  absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) const;
+
+  // The first error counts.
+  void SetStatus(const absl::Status& status) { status_.Update(status); }
+  const Status& status() const { return status_; }
+  void CtxFailure(const absl::Status& status) { SetStatus(status); }
+  void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
+  void CtxFailure(const char* file, int line, const absl::Status& status);
+  void CtxFailureWithWarning(const char* file, int line, const absl::Status& status);
+
+ private:
+  friend class OpKernel;
+  std::shared_ptr<const compat_internal::KernelInfo> info_;
+  Status status_;
+};
+
+class OpKernel {
+ public:
+  explicit OpKernel(OpKernelConstruction* context) : info_(context->info_) {}
+  virtual ~OpKernel() = default;
+  OpKernel(const OpKernel&) = delete;
+  OpKernel& operator=(const OpKernel&) = delete;
+
+  virtual void Compute(OpKernelContext* context) = 0;
+  // Whether to give Compute to another thread; one that is not expensive runs where its inputs were
+  // made.
+  virtual bool IsExpensive() { return true; }
+
+  const NodeDef& def() const { return info_->def; }
+  const std::string& name() const { return info_->def.name(); }
+  const std::string& type_string() const { return info_->def.op(); }
+  const std::string& requested_device() const { return info_->def.device(); }
+  const std::string& requested_input(int i) const { return info_->def.input(i); }
+  int num_inputs() const { return static_cast<int>(info_->input_types.size()); }
+  int num_outputs() const { return static_cast<int>(info_->output_types.size()); }
+  DataType input_type(int i) const { return info_->input_types[i]; }
+  DataType output_type(int i) const { return info_->output_types[i]; }
+  const DataTypeVector& input_types() const { return info_->input_types; }
+  const DataTypeVector& output_types() const { return info_->output_types; }
+  // INVALID_ARGUMENT if there is no argument of the name.
+  absl::Status InputRange(StringPiece name, int* start, int* stop) const;
+  absl::Status OutputRange(StringPiece name, int* start, int* stop) const;
+
+ private:
+  const std::shared_ptr<const compat_internal::KernelInfo> info_;
+};
+
+// The inputs of an argument that is a list.
+class OpInputList {
+ public:
+  OpInputList() = default;
+  OpInputList(OpKernelContext* context, int start, int stop)
+      : context_(context), start_(start), stop_(stop) {}
+  int size() const { return stop_ - start_; }
+  const Tensor& operator[](int i) const;
+
+  class Iterator {
+   public:
+    Iterator(const OpInputList* list, int i) : list_(list), i_(i) {}
+    const Tensor& operator*() const { return (*list_)[i_]; }
+    Iterator& operator++() { return ++i_, *this; }
+    bool operator!=(const Iterator& other) const { return i_ != other.i_; }
+    bool operator==(const Iterator& other) const { return i_ == other.i_; }
+
+   private:
+    const OpInputList* list_;
+    int i_;
+  };
+  Iterator begin() const { return Iterator(this, 0); }
+  Iterator end() const { return Iterator(this, size()); }
+
+ private:
+  OpKernelContext* context_ = nullptr;
+  int start_ = 0;
+  int stop_ = 0;
+};
+
+// The outputs of an argument that is a list.
+class OpOutputList {
+ public:
+  OpOutputList() = default;
+  OpOutputList(OpKernelContext* context, int start, int stop)
+      : context_(context), start_(start), stop_(stop) {}
+  int size() const { return stop_ - start_; }
+  Tensor* operator[](int i);
+  absl::Status allocate(int i, const TensorShape& shape, Tensor** out);
+  void set(int i, const Tensor& tensor);
+  DataType expected_output_dtype(int i) const;
+
+ private:
+  OpKernelContext* context_ = nullptr;
+  int start_ = 0;
+  int stop_ = 0;
+};
+
+// The device that runs the kernel, for its threads.
+class DeviceBase {
+ public:
+  struct CpuWorkerThreads {
+    int num_threads = 0;
+    thread::ThreadPool* workers = nullptr;
+  };
+  const CpuWorkerThreads* tensorflow_cpu_worker_threads() const;
+  std::string name() const { return "/device:CPU:0"; }
+};
+
+// One run of a kernel.
+class OpKernelContext {
+ public:
+  OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context)
+      : kernel_(kernel), context_(context), is_set_(context.num_outputs(), false) {}
+  OpKernelContext(const OpKernelContext&) = delete;
+  OpKernelContext& operator=(const OpKernelContext&) = delete;
+
+  const OpKernel& op_kernel() const { return kernel_; }
+  DeviceBase* device() const;
+
+  // ---- Inputs ----
+
+  int num_inputs() const { return context_.num_inputs(); }
+  DataType input_dtype(int i) const { return kernel_.input_type(i); }
+  const Tensor& input(int i) const { return context_.input(i); }
+  absl::Status input(StringPiece name, const Tensor** tensor) const;
+  absl::Status input_list(StringPiece name, OpInputList* list);
+  // False, and the run fails, if the inputs differ in shape.
+  bool ValidateInputsAreSameShape(OpKernel* op);
+
+  // ---- Outputs ----
+
+  int num_outputs() const { return context_.num_outputs(); }
+  DataType expected_output_dtype(int i) const { return kernel_.output_type(i); }
+  absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out) {
+    is_set_[i] = true;
+    return context_.AllocateOutput(i, shape, out);
+  }
+  absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out);
+  absl::Status output_list(StringPiece name, OpOutputList* list);
+  void set_output(int i, const Tensor& tensor) {
+    is_set_[i] = true;
+    context_.set_output(i, tensor);
+  }
+  absl::Status set_output(StringPiece name, const Tensor& tensor);
+  // Null if the output has not been set.
+  Tensor* mutable_output(int i) { return is_set_[i] ? context_.mutable_output(i) : nullptr; }
+  absl::Status mutable_output(StringPiece name, Tensor** tensor);
+  // Makes output i over the elements of the first of the candidates that no one else needs and that
+  // has as many elements of the output's type; without one, over new ones. *forwarded gets which
+  // candidate it was, or -1.
+  absl::Status forward_input_or_allocate_output(gtl::ArraySlice<int> candidates, int i,
+                                                const TensorShape& shape, Tensor** out,
+                                                int* forwarded = nullptr);
+  absl::Status forward_input_or_allocate_output(gtl::ArraySlice<StringPiece> candidates,
+                                                StringPiece name, const TensorShape& shape,
+                                                Tensor** out);
+
+  absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) {
+    return context_.AllocateTemp(type, shape, out);
+  }
+
+  // ---- Errors: the first one counts ----
+
+  void SetStatus(const absl::Status& status) { status_.Update(status); }
+  const Status& status() const { return status_; }
+  void CtxFailure(const absl::Status& status) { SetStatus(status); }
+  void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
+  void CtxFailure(const char* file, int line, const absl::Status& status);
+  void CtxFailureWithWarning(const char* file, int line, const absl::Status& status);
+
+ private:
+  const OpKernel& kernel_;
+  gradflow::KernelContext& context_;
+  // Of each output.
+  absl::InlinedVector<bool, 8> is_set_;
+  Status status_;
+};
+
+namespace compat_internal {
+
+// A kernel of TensorFlow's kind as one of gradflow's.
+absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> WrapKernel(
+    const gradflow::KernelConstruction& construction, OpKernel* (*make)(OpKernelConstruction*));
+
+template <typename K>
+absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> MakeKernel(
+    const gradflow::KernelConstruction& construction) {
+  return WrapKernel(construction,
+                    [](OpKernelConstruction* context) -> OpKernel* { return new K(context); });
+}
+
+}  // namespace compat_internal
+
+// What REGISTER_KERNEL_BUILDER is given: Name("Op").Device(DEVICE_CPU).TypeConstraint<float>("T").
+class KernelDefBuilder {
+ public:
+  explicit KernelDefBuilder(const char* op) { kernel_.op = op; }
+  KernelDefBuilder& Device(const char* type) { return kernel_.device = type, *this; }
+  KernelDefBuilder& Device(const DeviceType& type) { return Device(type.type()); }
+  template <typename T>
+  KernelDefBuilder& TypeConstraint(const char* attr) {
+    return TypeConstraint(attr, DataTypeToEnum<T>::value);
+  }
+  KernelDefBuilder& TypeConstraint(const char* attr, DataType type) {
+    return TypeConstraint(attr, gtl::ArraySlice<DataType>(&type, 1));
+  }
+  KernelDefBuilder& TypeConstraint(const char* attr, gtl::ArraySlice<DataType> types) {
+    kernel_.type_constraints.emplace_back(attr, DataTypeVector(types.begin(), types.end()));
+    return *this;
+  }
+  KernelDefBuilder& Label(const char* label) { return kernel_.label = label, *this; }
+  KernelDefBuilder& Priority(int priority) { return kernel_.priority = priority, *this; }
+  // All memory is the host's.
+  KernelDefBuilder& HostMemory(const char*) { return *this; }
+
+ private:
+  friend struct KernelRegistrar;
+  gradflow::KernelRegistration kernel_;
+};
+
+struct KernelRegistrar {
+  KernelRegistrar(const KernelDefBuilder& builder, gradflow::KernelFactory factory);
+};
+
+namespace register_kernel {
+using Name = KernelDefBuilder;
+}  // namespace register_kernel
+
+}  // namespace tensorflow
+
+#define REGISTER_KERNEL_BUILDER(builder, ...) \
+  GRADFLOW_COMPAT_REGISTER_KERNEL(__COUNTER__, builder, __VA_ARGS__)
+#define GRADFLOW_COMPAT_REGISTER_KERNEL(counter, builder, ...) \
+  GRADFLOW_COMPAT_REGISTER_KERNEL_IMPL(counter, builder, __VA_ARGS__)
+#define GRADFLOW_COMPAT_REGISTER_KERNEL_IMPL(counter, builder, ...)              \
+  static const ::tensorflow::KernelRegistrar gradflow_kernel_registrar_##counter \
+      TF_ATTRIBUTE_UNUSED(::tensorflow::register_kernel::builder,                \
+                          &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>)
+#define REGISTER_SYSTEM_KERNEL_BUILDER(builder, ...) REGISTER_KERNEL_BUILDER(builder, __VA_ARGS__)
+
+// Fails the run (or the making of the kernel) and returns, unless `condition` holds.
+#define OP_REQUIRES(context, condition, status)            \
+  do {                                                     \
+    if (!TF_PREDICT_TRUE(condition)) {                     \
+      (context)->CtxFailure(__FILE__, __LINE__, (status)); \
+      return;                                              \
+    }                                                      \
+  } while (false)
+
+// The same unless the status is OK.
+#define OP_REQUIRES_OK(context, ...)                                         \
+  do {                                                                       \
+    if (const ::absl::Status gradflow_status = (__VA_ARGS__);                \
+        !TF_PREDICT_TRUE(gradflow_status.ok())) {                            \
+      (context)->CtxFailureWithWarning(__FILE__, __LINE__, gradflow_status); \
+      return;                                                                \
+    }                                                                        \
+  } while (false)
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_

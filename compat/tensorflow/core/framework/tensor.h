@@ -1,0 +1,16 @@
+// Tensor.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
+
+#include "gradflow/core/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/tensor_types.h"
+#include "tensorflow/core/framework/types.h"
+
+namespace tensorflow {
+
+using gradflow::Tensor;
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_

@@ -1,0 +1,25 @@
+// io::JoinPath.
+#ifndef GRADFLOW_COMPAT_CORE_LIB_IO_PATH_H_
+#define GRADFLOW_COMPAT_CORE_LIB_IO_PATH_H_
+
+#include <initializer_list>
+#include <string>
+
+#include "tensorflow/core/lib/core/stringpiece.h"
+
+namespace tensorflow {
+namespace io {
+namespace internal {
+std::string JoinPathImpl(std::initializer_list<StringPiece> parts);
+}  // namespace internal
+
+// The parts with one '/' between each two; empty parts are left out.
+template <typename... T>
+std::string JoinPath(const T&... parts) {
+  return internal::JoinPathImpl({parts...});
+}
+
+}  // namespace io
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_LIB_IO_PATH_H_

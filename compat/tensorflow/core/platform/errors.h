@@ -1,0 +1,64 @@
+// errors::InvalidArgument(...) and the other kinds, errors::IsInvalidArgument(status), and the
+// macros that return early. The macros return absl::Status; see status.h.
+#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
+#define GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+namespace errors {
+
+using Code = error::Code;
+
+#define GRADFLOW_COMPAT_ERROR(Name)                            \
+  template <typename... Args>                                  \
+  absl::Status Name(const Args&... args) {                     \
+    return absl::Status(Code::k##Name, absl::StrCat(args...)); \
+  }                                                            \
+  inline bool Is##Name(const absl::Status& status) { return status.code() == Code::k##Name; }
+GRADFLOW_COMPAT_ERROR(Aborted)
+GRADFLOW_COMPAT_ERROR(AlreadyExists)
+GRADFLOW_COMPAT_ERROR(Cancelled)
+GRADFLOW_COMPAT_ERROR(DataLoss)
+GRADFLOW_COMPAT_ERROR(DeadlineExceeded)
+GRADFLOW_COMPAT_ERROR(FailedPrecondition)
+GRADFLOW_COMPAT_ERROR(Internal)
+GRADFLOW_COMPAT_ERROR(InvalidArgument)
+GRADFLOW_COMPAT_ERROR(NotFound)
+GRADFLOW_COMPAT_ERROR(OutOfRange)
+GRADFLOW_COMPAT_ERROR(PermissionDenied)
+GRADFLOW_COMPAT_ERROR(ResourceExhausted)
+GRADFLOW_COMPAT_ERROR(Unauthenticated)
+GRADFLOW_COMPAT_ERROR(Unavailable)
+GRADFLOW_COMPAT_ERROR(Unimplemented)
+GRADFLOW_COMPAT_ERROR(Unknown)
+#undef GRADFLOW_COMPAT_ERROR
+
+// Adds text to a status behind its own; OK stays OK.
+template <typename... Args>
+void AppendToMessage(absl::Status* status, Args... args) {
+  if (status->ok()) return;
+  *status = absl::Status(status->code(), absl::StrCat(status->message(), "\n\t", args...));
+}
+
+}  // namespace errors
+}  // namespace tensorflow
+
+#define TF_RETURN_IF_ERROR(...)                         \
+  do {                                                  \
+    if (::absl::Status gradflow_status = (__VA_ARGS__); \
+        __builtin_expect(!gradflow_status.ok(), 0)) {   \
+      return gradflow_status;                           \
+    }                                                   \
+  } while (false)
+
+#define TF_RETURN_WITH_CONTEXT_IF_ERROR(expr, ...)                                             \
+  do {                                                                                         \
+    if (::absl::Status gradflow_status = (expr); __builtin_expect(!gradflow_status.ok(), 0)) { \
+      ::tensorflow::errors::AppendToMessage(&gradflow_status, __VA_ARGS__);                    \
+      return gradflow_status;                                                                  \
+    }                                                                                          \
+  } while (false)
+
+#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_

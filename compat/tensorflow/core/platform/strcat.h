@@ -1,0 +1,7 @@
+// strings::StrCat, at its current place.
+#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STRCAT_H_
+#define GRADFLOW_COMPAT_CORE_PLATFORM_STRCAT_H_
+
+#include "tensorflow/core/lib/strings/strcat.h"
+
+#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_STRCAT_H_

@@ -1,0 +1,271 @@
+// Custom ops in the current spelling (absl::Status, int64_t, absl::string_view): lists, names of
+// arguments, attributes, shape functions that refuse, kernels that share their work.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/cc/client/client_session.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/graph/node_builder.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/platform/test.h"
+#include "tensorflow/core/util/work_sharder.h"
+
+namespace tensorflow {
+namespace {
+
+using shape_inference::DimensionHandle;
+using shape_inference::InferenceContext;
+using shape_inference::ShapeHandle;
+
+// The kernel comes before the definition, as when they are in two files.
+class RowSumsOp : public OpKernel {
+ public:
+  explicit RowSumsOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("scale", &scale_));
+  }
+
+  void Compute(OpKernelContext* context) override {
+    OpInputList rows;
+    OP_REQUIRES_OK(context, context->input_list("rows", &rows));
+    const Tensor* start = nullptr;
+    OP_REQUIRES_OK(context, context->input("start", &start));
+    OP_REQUIRES(context, TensorShapeUtils::IsScalar(start->shape()),
+                absl::InvalidArgumentError(
+                    absl::StrCat("start must be scalar, got ", start->shape().DebugString())));
+    OpOutputList sums;
+    OP_REQUIRES_OK(context, context->output_list("sums", &sums));
+    for (int i = 0; i < rows.size(); ++i) {
+      Tensor* sum = nullptr;
+      OP_REQUIRES_OK(context, sums.allocate(i, TensorShape({}), &sum));
+      Tensor partial;
+      OP_REQUIRES_OK(context, context->allocate_temp(DT_FLOAT, rows[i].shape(), &partial));
+      const auto in = rows[i].flat<float>();
+      auto out = partial.flat<float>();
+      auto work = [&](int64_t begin, int64_t end) {
+        for (int64_t j = begin; j < end; ++j) out(j) = in(j)*scale_;
+      };
+      const DeviceBase::CpuWorkerThreads& threads =
+          *context->device()->tensorflow_cpu_worker_threads();
+      Shard(threads.num_threads, threads.workers, in.size(), 1000, work);
+      float total = start->scalar<float>()();
+      for (int64_t j = 0; j < out.size(); ++j) total += out(j);
+      sum->scalar<float>()() = total;
+    }
+    Tensor* count = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output("count", TensorShape({1}), &count));
+    count->vec<int64_t>()(0) = rows.size();
+  }
+
+ private:
+  float scale_;
+};
+
+REGISTER_KERNEL_BUILDER(Name("CompatRowSums").Device(DEVICE_CPU), RowSumsOp);
+
+REGISTER_OP("CompatRowSums")
+    .Input("rows: N * float")
+    .Input("start: float")
+    .Output("sums: N * float")
+    .Output("count: int64")
+    .Attr("N: int >= 1")
+    .Attr("scale: float = 1.0")
+    .SetShapeFn([](InferenceContext* c) {
+      std::vector<ShapeHandle> rows;
+      TF_RETURN_IF_ERROR(c->input("rows", &rows));
+      DimensionHandle length = c->UnknownDim();
+      for (ShapeHandle row : rows) {
+        TF_RETURN_IF_ERROR(c->WithRank(row, 1, &row));
+        TF_RETURN_IF_ERROR(c->Merge(length, c->Dim(row, 0), &length));
+      }
+      ShapeHandle unused;
+      TF_RETURN_IF_ERROR(c->WithRank(c->input(c->num_inputs() - 1), 0, &unused));
+      TF_RETURN_IF_ERROR(c->set_output("sums", std::vector<ShapeHandle>(rows.size(), c->Scalar())));
+      TF_RETURN_IF_ERROR(c->set_output("count", {c->Vector(1)}));
+      return absl::OkStatus();
+    });
+
+// Shapes of every kind: [batch, 2 * columns, columns of the second].
+absl::Status MixShape(InferenceContext* c) {
+  ShapeHandle a, b;
+  TF_RETURN_IF_ERROR(c->WithRankAtLeast(c->input(0), 2, &a));
+  TF_RETURN_IF_ERROR(c->WithRankAtMost(c->input(1), 2, &b));
+  DimensionHandle twice;
+  TF_RETURN_IF_ERROR(c->Multiply(c->Dim(a, -1), 2, &twice));
+  ShapeHandle batch;
+  TF_RETURN_IF_ERROR(c->Subshape(a, 0, -1, &batch));
+  ShapeHandle out;
+  TF_RETURN_IF_ERROR(c->Concatenate(batch, c->Vector(twice), &out));
+  TF_RETURN_IF_ERROR(c->Concatenate(out, c->MakeShape({c->Dim(b, 1), 3}), &out));
+  c->set_output(0, out);
+  if (!c->RankKnown(b)) c->set_output(0, c->UnknownShape());
+  return absl::OkStatus();
+}
+REGISTER_OP("CompatMix")
+    .Input("a: float")
+    .Input("b: float")
+    .Output("c: float")
+    .SetShapeFn(MixShape);
+
+REGISTER_OP("CompatSame")
+    .Input("x: T")
+    .Output("y: T")
+    .Attr("T: type")
+    .SetShapeFn(shape_inference::UnchangedShape);
+REGISTER_OP("CompatForgetful").Input("x: float").Output("y: float").Output("z: float");
+
+class ForgetfulOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override { context->set_output(0, context->input(0)); }
+};
+REGISTER_KERNEL_BUILDER(Name("CompatForgetful").Device(DEVICE_CPU), ForgetfulOp);
+
+// Adds one in place where it may, and says in its second output which input it took.
+REGISTER_OP("CompatInPlace")
+    .Input("a: float")
+    .Input("b: float")
+    .Output("sum: float")
+    .Output("forwarded: int32");
+
+class InPlaceOp : public OpKernel {
+ public:
+  explicit InPlaceOp(OpKernelConstruction* context) : OpKernel(context) {}
+  void Compute(OpKernelContext* context) override {
+    const Tensor& b = context->input(1);
+    Tensor* sum = nullptr;
+    int forwarded = -2;
+    OP_REQUIRES_OK(
+        context, context->forward_input_or_allocate_output({0, 1}, 0, b.shape(), &sum, &forwarded));
+    const auto in = b.flat<float>();
+    auto out = sum->flat<float>();
+    for (int64_t i = 0; i < in.size(); ++i) out(i) = in(i) + 1;
+    context->set_output(1, Tensor(static_cast<int32_t>(forwarded)));
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("CompatInPlace").Device(DEVICE_CPU), InPlaceOp);
+
+Operation AddNode(const Scope& scope, NodeBuilder* builder) {
+  scope.UpdateBuilder(builder);
+  Node* node = nullptr;
+  scope.UpdateStatus(builder->Finalize(scope.graph(), &node));
+  return Operation(node);
+}
+
+Operation RowSums(const Scope& scope, const InputList& rows, const Input& start, float scale) {
+  NodeBuilder builder(scope.GetUniqueNameForOp("RowSums"), "CompatRowSums");
+  builder.Input(ops::AsNodeOutList(scope, rows))
+      .Input(ops::AsNodeOut(scope, start))
+      .Attr("scale", scale);
+  return AddNode(scope, &builder);
+}
+
+TEST(CurrentCustomOpTest, ListsAndNamedArguments) {
+  const Scope root = Scope::NewRootScope();
+  const Operation sums = RowSums(root, {{1.f, 2.f}, {3.f, 4.f}}, 10.f, 2.f);
+  TF_CHECK_OK(root.status());
+  EXPECT_EQ(sums.num_outputs(), 3);
+  std::vector<Tensor> outputs;
+  const absl::Status status =
+      ClientSession(root).Run({Output(sums, 0), Output(sums, 1), Output(sums, 2)}, &outputs);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(outputs[0].scalar<float>()(), 16);
+  EXPECT_EQ(outputs[1].scalar<float>()(), 24);
+  EXPECT_EQ(outputs[2].vec<int64_t>()(0), 2);
+}
+
+TEST(CurrentCustomOpTest, ShapeFunctionRefuses) {
+  const Scope root = Scope::NewRootScope();
+  RowSums(root, {{1.f, 2.f}, {3.f, 4.f, 5.f}}, 0.f, 1.f);
+  EXPECT_TRUE(absl::IsInvalidArgument(root.status())) << root.status();
+  EXPECT_TRUE(
+      absl::StrContains(root.status().message(), "Dimensions must be equal, but are 2 and 3"))
+      << root.status();
+}
+
+TEST(CurrentCustomOpTest, KernelRefusesWhatTheShapeFunctionCannotSee) {
+  const Scope root = Scope::NewRootScope();
+  auto start = ops::Placeholder(root, DT_FLOAT);
+  const Operation sums = RowSums(root, {{1.f, 2.f}}, start, 1.f);
+  TF_CHECK_OK(root.status());
+  std::vector<Tensor> outputs;
+  const absl::Status status =
+      ClientSession(root).Run({{start, {1.f, 2.f}}}, {Output(sums, 0)}, &outputs);
+  EXPECT_TRUE(absl::StrContains(status.message(), "start must be scalar, got [2]")) << status;
+}
+
+TEST(CurrentCustomOpTest, ArithmeticOfShapes) {
+  const Scope root = Scope::NewRootScope();
+  const auto shape = [&](const Output& a, const Output& b) {
+    NodeBuilder builder(root.GetUniqueNameForOp("Mix"), "CompatMix");
+    builder.Input(a).Input(b);
+    const Operation op = AddNode(root, &builder);
+    return op.node() == nullptr ? std::string(root.status().message())
+                                : op.node()->output_shape(0).DebugString();
+  };
+  const auto placeholder = [&](const PartialTensorShape& shape) {
+    return ops::Placeholder(root, DT_FLOAT, ops::Placeholder::Shape(shape)).output;
+  };
+  EXPECT_EQ(shape(placeholder({7, 5}), placeholder({2, 4})), "[7,10,4,3]");
+  EXPECT_EQ(shape(placeholder({6, 7, -1}), placeholder({2, -1})), "[6,7,?,?,3]");
+  EXPECT_EQ(shape(placeholder({7, 5}), placeholder(PartialTensorShape())), "<unknown>");
+  EXPECT_TRUE(absl::StrContains(shape(placeholder({7}), placeholder({2, 4})),
+                                "Shape must be at least rank 2 but is rank 1"))
+      << root.status();
+}
+
+TEST(CurrentCustomOpTest, CommonShapeFunctionAndMissingKernel) {
+  const Scope root = Scope::NewRootScope();
+  NodeBuilder builder("same", "CompatSame");
+  builder.Input(ops::AsNodeOut(root, {1.f, 2.f, 3.f}));
+  const Operation same = AddNode(root, &builder);
+  TF_CHECK_OK(root.status());
+  EXPECT_EQ(same.node()->output_shape(0).DebugString(), "[3]");
+  std::vector<Tensor> outputs;
+  EXPECT_TRUE(absl::IsUnimplemented(ClientSession(root).Run({Output(same, 0)}, &outputs)));
+}
+
+TEST(CurrentCustomOpTest, ForwardsTheFirstInputThatNoOneElseNeeds) {
+  const Scope root = Scope::NewRootScope();
+  auto fed = ops::Placeholder(root, DT_FLOAT);
+  // Scalar `a` has too few elements; `b` is needed by this node alone.
+  auto b = ops::Neg(root, fed);
+  NodeBuilder builder("in_place", "CompatInPlace");
+  builder.Input(ops::AsNodeOut(root, 1.f)).Input(ops::AsNodeOut(root, b));
+  const Operation op = AddNode(root, &builder);
+  TF_CHECK_OK(root.status());
+  std::vector<Tensor> outputs;
+  const ClientSession session(root);
+  TF_CHECK_OK(session.Run({{fed, {1.f, 2.f}}}, {Output(op, 0), Output(op, 1)}, &outputs));
+  test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({0, -1}));
+  EXPECT_EQ(outputs[1].scalar<int32_t>()(), 1);
+  // If b is fetched too, it must stay as it is.
+  TF_CHECK_OK(session.Run({{fed, {1.f, 2.f}}}, {Output(op, 0), Output(op, 1), b}, &outputs));
+  test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({0, -1}));
+  EXPECT_EQ(outputs[1].scalar<int32_t>()(), -1);
+  test::ExpectTensorEqual<float>(outputs[2], test::AsTensor<float>({-1, -2}));
+}
+
+TEST(CurrentCustomOpTest, OutputThatIsNotSetIsAnError) {
+  const Scope root = Scope::NewRootScope();
+  NodeBuilder builder("forgetful", "CompatForgetful");
+  builder.Input(ops::AsNodeOut(root, 1.f));
+  const Operation op = AddNode(root, &builder);
+  std::vector<Tensor> outputs;
+  const absl::Status status = ClientSession(root).Run({Output(op, 1)}, &outputs);
+  EXPECT_TRUE(absl::IsInternal(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "has not set output 1")) << status;
+}
+
+}  // namespace
+}  // namespace tensorflow

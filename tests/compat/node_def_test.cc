@@ -1,0 +1,118 @@
+// NodeDefs and graphs that are made node by node, and run.
+#include <memory>
+#include <vector>
+
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/fake_input.h"
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/graph/default_device.h"
+#include "tensorflow/core/graph/graph.h"
+#include "tensorflow/core/graph/node_builder.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/platform/test.h"
+#include "tensorflow/core/public/session.h"
+
+namespace tensorflow {
+namespace {
+
+NodeDef* AddConst(const string& name, const Tensor& value, GraphDef* graph) {
+  NodeDef* node = graph->add_node();
+  TF_CHECK_OK(NodeDefBuilder(name, "Const")
+                  .Attr("dtype", value.dtype())
+                  .Attr("value", value)
+                  .Finalize(node));
+  return node;
+}
+
+TEST(NodeDefBuilderTest, GraphOfNodeDefsRuns) {
+  GraphDef graph;
+  AddConst("a", test::AsTensor<float>({1, 2}, {1, 2}), &graph);
+  AddConst("b", test::AsTensor<float>({3, 4}, {1, 2}), &graph);
+  TF_ASSERT_OK(NodeDefBuilder("c", "MatMul")
+                   .Input("a", 0, DT_FLOAT)
+                   .Input(NodeDefBuilder::NodeOut("b", 0, DT_FLOAT))
+                   .Attr("transpose_b", true)
+                   .ControlInput("b")
+                   .Finalize(graph.add_node()));
+  TF_ASSERT_OK(NodeDefBuilder("d", "AddN")
+                   .Input({{"c", 0, DT_FLOAT}, {"c", 0, DT_FLOAT}})
+                   .Device("/cpu:0")
+                   .Finalize(graph.add_node()));
+  EXPECT_EQ(graph.node(2).attr().at("T").type(), DT_FLOAT);
+  EXPECT_EQ(graph.node(2).input(2), "^b");
+  graph::SetDefaultDevice("/device:CPU:0", &graph);
+  EXPECT_EQ(graph.node(0).device(), "/device:CPU:0");
+  EXPECT_EQ(graph.node(3).device(), "/cpu:0");
+
+  std::unique_ptr<Session> session(NewSession(SessionOptions()));
+  TF_ASSERT_OK(session->Create(graph));
+  std::vector<Tensor> outputs;
+  TF_ASSERT_OK(session->Run({}, {"d"}, {"a"}, &outputs));
+  test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({22}, {1, 1}));
+}
+
+TEST(NodeDefBuilderTest, GraphOnADeviceWithoutKernelsIsRefused) {
+  GraphDef graph;
+  AddConst("a", test::AsScalar<float>(1), &graph);
+  graph::SetDefaultDevice("/gpu:0", &graph);
+  std::unique_ptr<Session> session(NewSession({}));
+  EXPECT_EQ(session->Create(graph).code(), error::UNIMPLEMENTED);
+}
+
+TEST(NodeDefBuilderTest, FakeInputs) {
+  NodeDef node;
+  TF_ASSERT_OK(NodeDefBuilder("n", "AddN").Input(FakeInput(3, DT_INT64)).Finalize(&node));
+  EXPECT_EQ(node.input_size(), 3);
+  EXPECT_EQ(node.attr().at("T").type(), DT_INT64);
+  TF_ASSERT_OK(NodeDefBuilder("n", "AddN")
+                   .Attr("N", 2)
+                   .Attr("T", DT_HALF)
+                   .Input(FakeInput())
+                   .Finalize(&node));
+  EXPECT_EQ(node.input_size(), 2);
+  TF_ASSERT_OK(
+      NodeDefBuilder("n", "IdentityN").Input(FakeInput({DT_FLOAT, DT_BOOL})).Finalize(&node));
+  EXPECT_EQ(node.attr().at("T").list().type_size(), 2);
+}
+
+TEST(NodeDefBuilderTest, FaultsAreErrors) {
+  NodeDef node;
+  const Status unknown = NodeDefBuilder("n", "AddNothing").Finalize(&node);
+  EXPECT_EQ(unknown.code(), error::NOT_FOUND);
+  const Status missing = NodeDefBuilder("n", "Add").Input(FakeInput(DT_FLOAT)).Finalize(&node);
+  EXPECT_NE(missing.error_message().find("expected 2 inputs, but 1"), string::npos) << missing;
+  const Status mixed = NodeDefBuilder("n", "Add")
+                           .Input(FakeInput(DT_FLOAT))
+                           .Input(FakeInput(DT_INT32))
+                           .Finalize(&node);
+  EXPECT_NE(mixed.error_message().find("'T'"), string::npos) << mixed;
+  const Status list =
+      NodeDefBuilder("n", "Neg").Input({{"a", 0, DT_FLOAT}, {"b", 0, DT_FLOAT}}).Finalize(&node);
+  EXPECT_NE(list.error_message().find("a list is given"), string::npos) << list;
+  EXPECT_EQ(node.name(), "");
+}
+
+TEST(NodeBuilderTest, AddsNodesToAGraph) {
+  Graph graph(OpRegistry::Global());
+  Node* constant;
+  TF_ASSERT_OK(NodeBuilder("c", "Const")
+                   .Attr("dtype", DT_INT32)
+                   .Attr("value", test::AsTensor<int32>({1, 2}))
+                   .Finalize(&graph, &constant));
+  Node* negated;
+  TF_ASSERT_OK(NodeBuilder("n", "Neg").Input(constant).Finalize(&graph, &negated));
+  EXPECT_EQ(negated->type_string(), "Neg");
+  EXPECT_EQ(negated->output_type(0), DT_INT32);
+  EXPECT_EQ(graph.num_nodes(), 2);
+  DataType dtype;
+  TF_EXPECT_OK(GetNodeAttr(negated->attrs(), "T", &dtype));
+  EXPECT_EQ(dtype, DT_INT32);
+  TF_EXPECT_OK(GetNodeAttr(AttrSlice(negated->def()), "T", &dtype));
+  EXPECT_FALSE(TryGetNodeAttr(negated->def(), "U", &dtype));
+}
+
+}  // namespace
+}  // namespace tensorflow

@@ -1,0 +1,143 @@
+// Kernel unit tests on OpsTestBase, as TensorFlow's own are written.
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tensorflow/core/framework/fake_input.h"
+#include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/framework/types.pb.h"
+#include "tensorflow/core/kernels/ops_testutil.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/platform/test.h"
+
+namespace tensorflow {
+
+class QuantOpsTest : public OpsTestBase {
+ protected:
+  void MakeGradientOp(int num_bits, bool narrow_range) {
+    TF_EXPECT_OK(NodeDefBuilder("op", "FakeQuantWithMinMaxVarsGradient")
+                     .Input(FakeInput(DT_FLOAT))  // gradients
+                     .Input(FakeInput(DT_FLOAT))  // inputs
+                     .Input(FakeInput(DT_FLOAT))  // min
+                     .Input(FakeInput(DT_FLOAT))  // max
+                     .Attr("num_bits", num_bits)
+                     .Attr("narrow_range", narrow_range)
+                     .Finalize(node_def()));
+    TF_EXPECT_OK(InitOp());
+  }
+};
+
+TEST_F(QuantOpsTest, GradientPassesWithinTheRangeOnly) {
+  MakeGradientOp(8, false);
+  AddInput<float>(TensorShape({2, 3}), [](int i) -> float { return 1.f + i; });
+  AddInputFromArray<float>(TensorShape({2, 3}), {-2.f, -0.9f, 0.f, 0.5f, 0.9f, 2.f});
+  AddInputFromArray<float>(TensorShape({}), {-1.0f});
+  AddInputFromList<float, double>(TensorShape({}), {1.0});
+  TF_ASSERT_OK(RunOpKernel());
+
+  Tensor expected_dx(DT_FLOAT, TensorShape({2, 3}));
+  test::FillValues<float>(&expected_dx, {0.f, 2.f, 3.f, 4.f, 5.f, 0.f});
+  EXPECT_EQ(GetInput(1).dim_size(1), 3);
+  test::ExpectClose(expected_dx, *GetOutput(0));
+  test::ExpectTensorEqual<float>(test::AsScalar<float>(1), *GetOutput(1));
+  test::ExpectTensorEqual<float>(test::AsScalar<float>(6), *GetOutput(2));
+}
+
+TEST_F(QuantOpsTest, AttributesAreChecked) {
+  TF_ASSERT_OK(NodeDefBuilder("op", "FakeQuantWithMinMaxVarsGradient")
+                   .Input(FakeInput())
+                   .Input(FakeInput())
+                   .Input(FakeInput())
+                   .Input(FakeInput())
+                   .Attr("num_bits", 99)
+                   .Finalize(node_def()));
+  Status s = InitOp();
+  if (s.ok()) {
+    for (int i = 0; i < 4; ++i) AddInputFromArray<float>(TensorShape({}), {0.5f * i});
+    s = RunOpKernel();
+  }
+  EXPECT_EQ(error::INVALID_ARGUMENT, s.code()) << s;
+  EXPECT_NE(s.error_message().find("num_bits"), string::npos) << s;
+}
+
+TEST_F(QuantOpsTest, ShapesAreChecked) {
+  MakeGradientOp(8, true);
+  AddInputFromArray<float>(TensorShape({2}), {1, 2});
+  AddInputFromArray<float>(TensorShape({3}), {1, 2, 3});
+  AddInputFromArray<float>(TensorShape({}), {-1});
+  AddInputFromArray<float>(TensorShape({}), {1});
+  EXPECT_TRUE(errors::IsInvalidArgument(RunOpKernel()));
+  EXPECT_EQ(GetOutput(0), nullptr);
+}
+
+class AddNOpTest : public OpsTestBase {
+ protected:
+  template <typename T>
+  void MakeOp(int n) {
+    TF_ASSERT_OK(NodeDefBuilder("add_n", "AddN")
+                     .Input(FakeInput(n, DataTypeToEnum<T>::v()))
+                     .Finalize(node_def()));
+    TF_ASSERT_OK(InitOp());
+  }
+};
+
+TEST_F(AddNOpTest, SumsAList) {
+  MakeOp<int32>(3);
+  EXPECT_EQ(node_def()->attr().at("N").i(), 3);
+  for (int i = 0; i < 3; ++i) {
+    AddInput<int32>(TensorShape({4}), [i](int x) { return x + 10 * i; });
+  }
+  TF_ASSERT_OK(RunOpKernel());
+  Tensor expected(DT_INT32, TensorShape({4}));
+  auto flat = expected.flat<int32>();
+  for (int i = 0; i < flat.size(); ++i) flat(i) = 30 + 3 * i;
+  test::ExpectEqual(*GetOutput(0), expected);
+}
+
+TEST_F(AddNOpTest, RunsAgainOnChangedInputs) {
+  MakeOp<double>(2);
+  AddInputFromArray<double>(TensorShape({2}), {1, 2});
+  AddInputFromArray<double>(TensorShape({2}), {3, 4});
+  TF_ASSERT_OK(RunOpKernel());
+  test::ExpectTensorNear<double>(*GetOutput(0), test::AsTensor<double>({4, 6}), 1e-12);
+  mutable_input(0)->flat<double>().setConstant(10);
+  TF_ASSERT_OK(RunOpKernel());
+  test::ExpectTensorNear<double>(*GetOutput(0), test::AsTensor<double>({13, 14}), 1e-12);
+}
+
+TEST_F(AddNOpTest, WrongNumberOfInputsIsAnError) {
+  MakeOp<float>(2);
+  AddInputFromArray<float>(TensorShape({1}), {1});
+  EXPECT_FALSE(RunOpKernel().ok());
+}
+
+class BatchNormOpTest : public OpsTestBase {};
+
+TEST_F(BatchNormOpTest, Inference) {
+  TF_ASSERT_OK(NodeDefBuilder("batch_norm", "FusedBatchNorm")
+                   .Input(FakeInput(DT_FLOAT))
+                   .Input(FakeInput(DT_FLOAT))
+                   .Input(FakeInput(DT_FLOAT))
+                   .Input(FakeInput(DT_FLOAT))
+                   .Input(FakeInput(DT_FLOAT))
+                   .Attr("epsilon", 0.001)
+                   .Attr("is_training", false)
+                   .Attr("data_format", "NHWC")
+                   .Finalize(node_def()));
+  TF_ASSERT_OK(InitOp());
+  AddInputFromArray<float>(TensorShape({1, 1, 2, 2}), {5, 6, 7, 8});
+  AddInputFromArray<float>(TensorShape({2}), {4.0, 1.0});
+  AddInputFromArray<float>(TensorShape({2}), {2.0, 0.0});
+  AddInputFromArray<float>(TensorShape({2}), {6.0, 7.0});
+  AddInputFromArray<float>(TensorShape({2}), {1.0, 3.999});
+  TF_ASSERT_OK(RunOpKernel());
+  Tensor expected(DT_FLOAT, TensorShape({1, 1, 2, 2}));
+  // 4 / sqrt(1.001) away from 2; half a unit away from 0.
+  test::FillValues<float>(&expected, {-1.998001f, -0.5f, 5.998001f, 0.5f});
+  test::ExpectTensorNear<float>(expected, *GetOutput(0), 0.0001);
+}
+
+}  // namespace tensorflow

@@ -1,0 +1,120 @@
+// Tensors, views, shapes and formats.
+#include "tensorflow/core/framework/tensor.h"
+
+#include <gtest/gtest-spi.h>
+
+#include <vector>
+
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/lib/gtl/array_slice.h"
+#include "tensorflow/core/platform/test.h"
+#include "tensorflow/core/util/tensor_format.h"
+
+namespace tensorflow {
+namespace {
+
+template <typename T>
+T Total(typename TTypes<T, 3>::ConstTensor values) {
+  T total = 0;
+  for (int i = 0; i < values.dimension(0); ++i) {
+    for (int j = 0; j < values.dimension(1); ++j) {
+      for (int k = 0; k < values.dimension(2); ++k) total += values(i, j, k);
+    }
+  }
+  return total;
+}
+
+int64 Length(StringPiece text) { return text.size(); }
+
+int64 Product(gtl::ArraySlice<int64> values) {
+  int64 product = 1;
+  for (int64 value : values) product *= value;
+  return product;
+}
+
+TEST(TensorTest, ViewsOfTTypes) {
+  Tensor t(DT_FLOAT, TensorShape({2, 3, 4}));
+  test::FillIota<float>(&t, 1);
+  const Tensor& constant = t;
+  EXPECT_EQ(Total<float>(constant.tensor<float, 3>()), 300);
+  TTypes<float>::Matrix rows = t.flat_inner_dims<float>();
+  EXPECT_EQ(rows.dimension(0), 6);
+  EXPECT_EQ(rows(5, 3), 24);
+  TTypes<float, 4>::Tensor shaped = t.shaped<float, 4>({2, 3, 2, 2});
+  EXPECT_EQ(shaped(1, 2, 1, 0), 23);
+  t.flat<float>().setZero();
+  EXPECT_EQ(constant.flat<float>()(7), 0);
+  t.tensor<float, 3>().setConstant(2.5f);
+  EXPECT_EQ(t.flat<float>().data()[23], 2.5f);
+  EXPECT_EQ(t.flat<float>().size(), t.NumElements());
+}
+
+TEST(TensorTest, ScalarsAndStrings) {
+  EXPECT_EQ(Tensor(3.5f).scalar<float>()(), 3.5f);
+  Tensor words(DT_STRING, TensorShape({2}));
+  words.vec<string>()(0) = "tensor";
+  words.vec<tstring>()(1) = "flow";
+  EXPECT_EQ(Length(words.vec<tstring>()(0)), 6);
+  EXPECT_EQ(DataTypeString(DataTypeToEnum<int64>::v()), "int64");
+  EXPECT_EQ(test::AsScalar<string>("x").dtype(), DT_STRING);
+}
+
+TEST(TensorTest, Protos) {
+  TensorProto proto;
+  test::AsTensor<int32>({1, 2, 3}).AsProtoTensorContent(&proto);
+  EXPECT_EQ(proto.dtype(), DT_INT32);
+  Tensor back;
+  ASSERT_TRUE(back.FromProto(proto));
+  test::ExpectEqual(back, test::AsTensor<int32>({1, 2, 3}));
+}
+
+TEST(TensorShapeTest, Utils) {
+  EXPECT_TRUE(TensorShapeUtils::IsScalar(TensorShape({})));
+  EXPECT_TRUE(TensorShapeUtils::IsVector(TensorShape({3})));
+  EXPECT_TRUE(TensorShapeUtils::IsSquareMatrix(TensorShape({3, 3})));
+  EXPECT_FALSE(TensorShapeUtils::IsMatrix(TensorShape({3})));
+  EXPECT_TRUE(TensorShapeUtils::StartsWith(TensorShape({2, 3, 4}), TensorShape({2, 3})));
+  EXPECT_TRUE(TensorShapeUtils::EndsWith(TensorShape({2, 3, 4}), TensorShape({4})));
+  EXPECT_FALSE(TensorShapeUtils::EndsWith(TensorShape({4}), TensorShape({2, 4})));
+  TensorShape shape;
+  const int32 dims[] = {2, 5};
+  ASSERT_TRUE(TensorShapeUtils::MakeShape(dims, 2, &shape).ok());
+  EXPECT_EQ(shape, TensorShape({2, 5}));
+  EXPECT_FALSE(TensorShapeUtils::MakeShape(std::vector<int64>{-2}, &shape).ok());
+  EXPECT_EQ(TensorShapeUtils::ShapeListString({shape, TensorShape({})}), "[2,5], []");
+  EXPECT_EQ(Product({2, 3, 4}), 24);
+}
+
+TEST(TensorFormatTest, Dimensions) {
+  TensorFormat format;
+  ASSERT_TRUE(FormatFromString("NCHW", &format));
+  EXPECT_EQ(format, FORMAT_NCHW);
+  EXPECT_FALSE(FormatFromString("CHWN", &format));
+  Tensor images(DT_FLOAT, ShapeFromFormat(FORMAT_NCHW, 2, 4, 5, 3));
+  EXPECT_EQ(images.shape(), TensorShape({2, 3, 4, 5}));
+  EXPECT_EQ(GetTensorDim(images, FORMAT_NCHW, 'C'), 3);
+  EXPECT_EQ(GetTensorDim(images, FORMAT_NHWC, 'C'), 5);
+  EXPECT_EQ(GetTensorDim(images.shape(), FORMAT_NCHW, 'H'), 4);
+  EXPECT_EQ(GetTensorDimIndex<2>(FORMAT_NHWC, 'W'), 2);
+  EXPECT_EQ(ToString(FORMAT_NHWC), "NHWC");
+}
+
+TEST(TensorTestUtilTest, DifferencesAreFailures) {
+  static const Tensor a = test::AsTensor<float>({1, 2, 3});
+  static const Tensor b = test::AsTensor<float>({1, 2, 3.01f});
+  test::ExpectTensorNear<float>(a, b, 0.02);
+  test::ExpectClose(a, b, /*atol=*/0, /*rtol=*/0.01);
+  EXPECT_NONFATAL_FAILURE(test::ExpectTensorNear<float>(a, b, 0.001), "element 2 is 3");
+  EXPECT_NONFATAL_FAILURE(test::ExpectTensorEqual<float>(a, b), "element 2 is 3");
+  EXPECT_NONFATAL_FAILURE(test::ExpectClose(a, b), "element 2 is 3");
+  EXPECT_NONFATAL_FAILURE(test::ExpectEqual(a, b), "element 2 is 3");
+  static const Tensor other_shape = test::AsTensor<float>({1, 2, 3}, {3, 1});
+  EXPECT_NONFATAL_FAILURE(test::ExpectTensorEqual<float>(a, other_shape), "[3,1]");
+}
+
+}  // namespace
+}  // namespace tensorflow
