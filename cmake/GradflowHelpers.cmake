@@ -109,6 +109,8 @@ function(gradflow_test)
   endif()
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gmock
                       GTest::gtest_main)
+  # Tests take longer to compile than to run.
+  target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
   target_compile_definitions(${arg_NAME}
                              PRIVATE GRADFLOW_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
   foreach(program IN LISTS arg_PROGRAMS)

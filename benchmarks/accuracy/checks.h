@@ -8,11 +8,11 @@ namespace gradflow::benchmarks {
 
 // Each prints a line per case and returns whether all were good; `small` takes a sample only.
 
-// The elementwise results of the fake-quant ops against their formulas in float, bit by bit, for
-// every float that there is.
+// The elementwise results of the fake-quant ops against their formulas in float, bit by bit (but
+// for those of a NaN), for every float that there is.
 bool SweepAllFloats(bool small);
-// Every sum over 10^8 elements against float64: the error must be at most 4 * 2^-24 of the sum of
-// magnitudes, also where the mean is 10^4 and the deviation 1.
+// The float ops' sums over 10^8 elements against float64: the error must be at most 4 * 2^-24 of
+// the sum of magnitudes, also where the mean is 10^4 and the deviation 1.
 bool CheckSums(bool small);
 
 // A check that cannot run is a mistake in this program: prints the status and exits.

@@ -142,10 +142,14 @@ bool CheckBatchNorm(const Layout& layout, float mean) {
   const ops::FusedBatchNormGradV3 backward(
       root, dy, x, Filled(vector, 1), mean_in, Filled(vector, 1), Filled(vector, 1),
       ops::FusedBatchNormGradV3::DataFormat(format).Epsilon(kEpsilon));
+  const ops::FusedBatchNormGradV3 frozen(
+      root, dy, x, Filled(vector, 1), mean_in, Filled(vector, 1), Filled(vector, 1),
+      ops::FusedBatchNormGradV3::DataFormat(format).Epsilon(kEpsilon).IsTraining(false));
   std::vector<Tensor> outputs;
-  Check(ClientSession(root).Run({forward.reserve_space_1, forward.reserve_space_2,
-                                 backward.offset_backprop, backward.scale_backprop},
-                                &outputs));
+  Check(ClientSession(root).Run(
+      {forward.reserve_space_1, forward.reserve_space_2, backward.offset_backprop,
+       backward.scale_backprop, frozen.offset_backprop, frozen.scale_backprop},
+      &outputs));
 
   const std::vector<Reference> sums = Sums(layout, [&](int64_t i) { return values[i]; });
   bool good =
@@ -156,13 +160,16 @@ bool CheckBatchNorm(const Layout& layout, float mean) {
   });
   good &= Report(absl::StrCat("batch norm's variance ", name),
                  WorstError(squares, outputs[1], 1 / count));
-  good &= Report(absl::StrCat("batch norm's offset gradient ", name),
-                 WorstError(Sums(layout, [&](int64_t i) { return gradients[i]; }), outputs[2]));
+  const std::vector<Reference> offsets = Sums(layout, [&](int64_t i) { return gradients[i]; });
   const std::vector<Reference> products = Sums(layout, [&](int64_t i) {
     return static_cast<double>(gradients[i]) * (static_cast<double>(values[i]) - mean);
   });
-  good &= Report(absl::StrCat("batch norm's scale gradient ", name),
-                 WorstError(products, outputs[3], 1 / std::sqrt(1.0 + kEpsilon)));
+  const double inverse = 1 / std::sqrt(1.0 + kEpsilon);
+  good &= Report(absl::StrCat("batch norm's offset gradient ", name),
+                 Worse(WorstError(offsets, outputs[2]), WorstError(offsets, outputs[4])));
+  good &= Report(
+      absl::StrCat("batch norm's scale gradient ", name),
+      Worse(WorstError(products, outputs[3], inverse), WorstError(products, outputs[5], inverse)));
   return good;
 }
 

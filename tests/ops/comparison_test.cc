@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -123,14 +124,12 @@ TEST(Equal, OfShapesThatDoNotBroadcastIsFalseIfAllowed) {
   }
 }
 
-// Gives one block for every size, which is not to be touched.
+// Gives small blocks for every size: room for a tensor's header, and none for elements, which are
+// not to be touched.
 class SmallBlocks final : public Allocator {
  public:
-  void* Allocate(size_t) override { return block_; }
-  void Deallocate(void*, size_t) override {}
-
- private:
-  alignas(kAlignment) char block_[kAlignment];
+  void* Allocate(size_t) override { return std::aligned_alloc(kAlignment, kAlignment); }
+  void Deallocate(void* block, size_t) override { std::free(block); }
 };
 
 TEST(Equal, OfShapesWhoseResultIsTooLargeIsAlwaysAnError) {
