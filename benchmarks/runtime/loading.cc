@@ -135,9 +135,11 @@ void BuildThroughScope(benchmark::State& state) {
 
 void RegisterLoadingCases(int nodes) {
   num_nodes = nodes;
-  for (const auto& [name, fn] :
-       {std::pair{kParse, Parse}, std::pair{kImport, Import}, std::pair{kPlan, MakePlan},
-        std::pair{kScope, BuildThroughScope}}) {
+  const struct {
+    const char* name;
+    void (*run)(benchmark::State&);
+  } cases[] = {{kParse, Parse}, {kImport, Import}, {kPlan, MakePlan}, {kScope, BuildThroughScope}};
+  for (const auto& [name, fn] : cases) {
     benchmark::RegisterBenchmark(name, fn)->UseRealTime()->Iterations(1)->Repetitions(3);
   }
 }

@@ -17,7 +17,6 @@ namespace {
 using ::absl::StatusCode;
 using ::gradflow::testing::Floats;
 using ::gradflow::testing::Int;
-using ::gradflow::testing::IsOk;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyNode;

@@ -24,7 +24,6 @@ using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
-using ::testing::HasSubstr;
 
 // The counters of "loop" and "after".
 constexpr int kLoops = 0;

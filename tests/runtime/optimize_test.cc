@@ -34,7 +34,6 @@ using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::Contains;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 constexpr PlanOptions kNone = {/*merge_identical_nodes=*/false, /*max_folded_bytes=*/0};
 constexpr PlanOptions kMerge = {/*merge_identical_nodes=*/true, /*max_folded_bytes=*/0};

@@ -18,12 +18,10 @@ namespace {
 using ::absl::StatusCode;
 using ::gradflow::testing::Floats;
 using ::gradflow::testing::Int;
-using ::gradflow::testing::IsOk;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 int64_t NowMicros() {
   return std::chrono::duration_cast<std::chrono::microseconds>(

@@ -25,7 +25,6 @@ namespace gradflow {
 namespace {
 
 using ::gradflow::testing::FileExists;
-using ::gradflow::testing::IsOk;
 using ::gradflow::testing::ProcessResult;
 using ::gradflow::testing::ReadFile;
 using ::gradflow::testing::RunProcess;
