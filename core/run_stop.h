@@ -38,21 +38,16 @@ class RunStop {
   }
   // The same with a look at the clock if there is a deadline, which takes some 25 ns.
   bool Check() {
-    if (has_deadline_ && !IsStopped() && Clock::now() > deadline_) {
-      timed_out_.store(true, std::memory_order_relaxed);
-      Stop();
-    }
+    if (has_deadline_ && !IsStopped() && Clock::now() > deadline_) Stop();
     return IsStopped();
   }
 
   // Why, as far as it is not Stop().
   bool cancelled() const { return cancelled_ != &stopped_ && cancelled_->load(); }
   bool closed() const { return closed_ != &stopped_ && closed_->load(); }
-  bool timed_out() const { return timed_out_.load(); }
 
  private:
   std::atomic<bool> stopped_{false};
-  std::atomic<bool> timed_out_{false};
   // &stopped_ if there is none.
   const std::atomic<bool>* const cancelled_;
   const std::atomic<bool>* const closed_;

@@ -1,8 +1,9 @@
 #include "gradflow/graph/node_checks.h"
 
-#include <cstring>
+#include <cstdint>
 #include <vector>
 
+#include "absl/base/casts.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -20,12 +21,6 @@ namespace {
 
 constexpr size_t kMaxQuoted = 200;
 
-uint32_t Bits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
 bool HaveSameBits(const AttrValue& a, const AttrValue& b) {
   if (a.value_case() != b.value_case()) return false;
   switch (a.value_case()) {
@@ -34,7 +29,7 @@ bool HaveSameBits(const AttrValue& a, const AttrValue& b) {
     case AttrValue::kI:
       return a.i() == b.i();
     case AttrValue::kF:
-      return Bits(a.f()) == Bits(b.f());
+      return absl::bit_cast<uint32_t>(a.f()) == absl::bit_cast<uint32_t>(b.f());
     case AttrValue::kB:
       return a.b() == b.b();
     case AttrValue::kS:

@@ -46,6 +46,20 @@ HWY_INLINE V<DD> LoadWide(DD dd, const typename Io::Element* p) {
   return hn::PromoteTo(dd, Io::Load(hn::Rebind<float, DD>(), p));
 }
 
+// A number of each column or channel, for sums to be taken of what differs from it.
+struct Shift {
+  const float* shift;
+
+  template <class DD>
+  HWY_INLINE V<DD> Column(DD dd, int64_t j) const {
+    return LoadWide<Float>(dd, shift + j);
+  }
+  template <class DD>
+  HWY_INLINE V<DD> Channel(DD dd, int64_t c) const {
+    return hn::Set(dd, static_cast<double>(shift[c]));
+  }
+};
+
 // ---- Rows ----
 
 // Rows that are gone through together: columns' sums and coefficients are in registers meanwhile.

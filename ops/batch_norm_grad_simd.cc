@@ -11,17 +11,7 @@ namespace {
 
 // Of dy and of dy * (x - mean). The mean is taken off each x, and not off the sum of dy * x in the
 // end: roundings of that could all be to the same side and add up to more than is left.
-struct GradSums {
-  const float* mean;
-
-  template <class DD>
-  HWY_INLINE V<DD> Column(DD dd, int64_t j) const {
-    return LoadWide<Float>(dd, mean + j);
-  }
-  template <class DD>
-  HWY_INLINE V<DD> Channel(DD dd, int64_t c) const {
-    return hn::Set(dd, static_cast<double>(mean[c]));
-  }
+struct GradSums : Shift {
   template <class DD>
   HWY_INLINE void Add(DD, const V<DD>* dy_and_x, V<DD> channel_mean, V<DD>* sums) const {
     sums[0] = sums[0] + dy_and_x[0];
@@ -77,7 +67,7 @@ template <class Io>
 HWY_INLINE void SumsOfRowsOf(const void* dy, const void* x, const BatchNormRows& rows,
                              const float* mean, double* const* sums) {
   const typename Io::Element* const in[] = {Elements<Io>(dy), Elements<Io>(x)};
-  SumRows<Io, 2, 2>(GradSums{mean}, in, rows, sums);
+  SumRows<Io, 2, 2>(GradSums{{mean}}, in, rows, sums);
 }
 
 template <class Io, bool kStream>
@@ -96,7 +86,7 @@ HWY_INLINE void FrozenRowsOf(const void* dy, const void* x, void* dx, const Batc
     const BatchNormRows some = {HWY_MIN(rows.rows - row, kRowsAtATime), rows.stride, rows.columns};
     const int64_t offset = row * rows.stride;
     const typename Io::Element* const in[] = {Elements<Io>(dy) + offset, Elements<Io>(x) + offset};
-    SumRows<Io, 2, 2>(GradSums{mean}, in, some, sums);
+    SumRows<Io, 2, 2>(GradSums{{mean}}, in, some, sums);
     MapRows<Io, 1, kStream>(ScaleMap{factor}, in, Elements<Io>(dx) + offset, some);
   }
   if (kStream) hwy::FlushStream();
@@ -107,7 +97,7 @@ HWY_INLINE void SumsOfPlanesOf(const void* dy, const void* x, const Planes& plan
                                const float* mean, double* lanes) {
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
     const typename Io::Element* const in[] = {Elements<Io>(dy) + offset, Elements<Io>(x) + offset};
-    SumRun<Io, 2, 2>(GradSums{mean}, c, in, planes.length, NextRun(planes, c), 0,
+    SumRun<Io, 2, 2>(GradSums{{mean}}, c, in, planes.length, NextRun(planes, c), 0,
                      lanes + c * 2 * kSumLanes);
   });
 }
@@ -134,7 +124,7 @@ HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Pl
       const int64_t n = HWY_MIN(planes.length - i, kElements);
       const typename Io::Element* const in[] = {Elements<Io>(dy) + offset + i,
                                                 Elements<Io>(x) + offset + i};
-      SumRun<Io, 2, 2>(GradSums{mean}, c, in, n, n, 0, lanes + c * 2 * kSumLanes);
+      SumRun<Io, 2, 2>(GradSums{{mean}}, c, in, n, n, 0, lanes + c * 2 * kSumLanes);
       MapRun<Io, 1, kStream>(scale, in, Elements<Io>(dx) + offset + i, n);
     }
   });

@@ -10,17 +10,7 @@ namespace HWY_NAMESPACE {
 namespace {
 
 // The difference is taken in double, where it is exact unless x and the shift are far apart.
-struct MomentSums {
-  const float* shift;
-
-  template <class DD>
-  HWY_INLINE V<DD> Column(DD dd, int64_t j) const {
-    return LoadWide<Float>(dd, shift + j);
-  }
-  template <class DD>
-  HWY_INLINE V<DD> Channel(DD dd, int64_t c) const {
-    return hn::Set(dd, static_cast<double>(shift[c]));
-  }
+struct MomentSums : Shift {
   template <class DD>
   HWY_INLINE void Add(DD, const V<DD>* x, V<DD> channel_shift, V<DD>* sums) const {
     const V<DD> difference = x[0] - channel_shift;
@@ -60,7 +50,7 @@ template <class Io>
 HWY_INLINE void MomentsOfRowsOf(const void* x, const BatchNormRows& rows, const float* shift,
                                 double* const* sums) {
   const typename Io::Element* const in[] = {Elements<Io>(x)};
-  SumRows<Io, 1, 2>(MomentSums{shift}, in, rows, sums);
+  SumRows<Io, 1, 2>(MomentSums{{shift}}, in, rows, sums);
 }
 
 template <class Io, bool kStream>
@@ -74,7 +64,7 @@ HWY_INLINE void RowsForwardOf(const void* x, void* y, const BatchNormRows& rows,
 template <class Io>
 HWY_INLINE void MomentsOfPlanesOf(const void* x, const Planes& planes, const float* shift,
                                   double* lanes) {
-  const MomentSums sums = {shift};
+  const MomentSums sums = {{shift}};
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
     const typename Io::Element* const in[] = {Elements<Io>(x) + offset};
     typename Io::Element pad;

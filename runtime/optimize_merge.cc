@@ -1,7 +1,8 @@
-#include <cstring>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/base/casts.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "gradflow/core/types.h"
@@ -16,12 +17,6 @@ namespace {
 
 // Bytes of an attribute beyond which it is not compared.
 constexpr size_t kMaxAttrBytes = 4096;
-
-uint32_t Bits(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
 
 // Shapes, tensors and lists are hashed in the wire format.
 bool IsCompound(const AttrValue& value) {
@@ -39,7 +34,7 @@ bool HashAttr(const AttrValue& value, std::string* scratch, size_t* hash) {
       *hash = absl::HashOf(value.i());
       return true;
     case AttrValue::kF:
-      *hash = absl::HashOf(Bits(value.f()));
+      *hash = absl::HashOf(absl::bit_cast<uint32_t>(value.f()));
       return true;
     case AttrValue::kB:
       *hash = absl::HashOf(value.b());

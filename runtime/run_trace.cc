@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/step_stats.pb.h"
@@ -19,12 +20,6 @@ namespace {
 
 constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:CPU:0";
 constexpr char kAllocator[] = "cpu";
-
-template <typename Clock>
-int64_t NanosecondsOf() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch())
-      .count();
-}
 
 int64_t Micros(int64_t nanoseconds) { return nanoseconds / 1000; }
 
@@ -71,9 +66,11 @@ RunTrace::RunTrace(const Plan& plan)
     : plan_(plan),
       nodes_(plan.num_nodes()),
       caller_(ThisThread()),
-      since_1970_(NanosecondsOf<std::chrono::system_clock>() - Now()) {}
+      since_1970_(absl::GetCurrentTimeNanos() - Now()) {}
 
-int64_t RunTrace::Now() { return NanosecondsOf<std::chrono::steady_clock>(); }
+int64_t RunTrace::Now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 uint32_t RunTrace::ThisThread() {
   thread_local const auto id = static_cast<uint32_t>(syscall(SYS_gettid));

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/types.h"
+#include "gradflow/graph/tensor_id.h"
 
 namespace gradflow::tools {
 namespace {
@@ -134,8 +135,9 @@ class Writer {
     const auto def = defs_.find(node.node_name());
     if (def == defs_.end()) return;
     for (const std::string& input : def->second->input()) {
-      if (input.empty() || input[0] == '^') continue;
-      const auto maker = by_name_.find(input.substr(0, input.find(':')));
+      const absl::StatusOr<TensorId> id = ParseTensorId(input);
+      if (!id.ok() || id->IsControl()) continue;
+      const auto maker = by_name_.find(std::string(id->node));
       // Not if it was fed, or merged with another node.
       if (maker == by_name_.end() || End(*maker->second) > Start(node)) continue;
       const std::string arrow =

@@ -1,8 +1,8 @@
 // gradflow run: runs a graph once.
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 
+#include "absl/time/clock.h"
 #include "gradflow/core/file.h"
 #include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
@@ -12,13 +12,6 @@
 
 namespace gradflow::tools {
 namespace {
-
-// Since 1970, as step statistics have it.
-int64_t NowNanos() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // In two steps, so that a trace can tell them apart. *trace gets its text if it is wanted.
 absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<Tensor>* outputs,
@@ -35,13 +28,13 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
   run_options.set_timeout_in_ms(std::llround(std::ceil(flags.timeout_seconds * 1000)));
   if (!flags.trace.empty()) run_options.set_trace_level(RunOptions::FULL_TRACE);
 
-  const int64_t start = NowNanos();
+  const int64_t start = absl::GetCurrentTimeNanos();
   Session::CallableHandle handle = 0;
   GRADFLOW_RETURN_IF_ERROR(loaded.session->MakeCallable(options, &handle));
-  const int64_t planned = NowNanos();
+  const int64_t planned = absl::GetCurrentTimeNanos();
   RunMetadata metadata;
   GRADFLOW_RETURN_IF_ERROR(loaded.session->RunCallable(handle, feeds, outputs, &metadata));
-  const int64_t end = NowNanos();
+  const int64_t end = absl::GetCurrentTimeNanos();
   if (!flags.trace.empty()) {
     *trace = ChromeTrace(metadata.step_stats(), loaded.graph,
                          {{"make plan", start, planned}, {"run", planned, end}});

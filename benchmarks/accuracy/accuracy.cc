@@ -3,20 +3,9 @@
 //
 //   accuracy [--small]
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "benchmarks/accuracy/checks.h"
-
-namespace gradflow::benchmarks {
-
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
-}
-
-}  // namespace gradflow::benchmarks
 
 int main(int argc, char** argv) {
   const bool small = argc == 2 && std::strcmp(argv[1], "--small") == 0;

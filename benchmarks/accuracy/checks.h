@@ -2,8 +2,6 @@
 #ifndef GRADFLOW_BENCHMARKS_ACCURACY_CHECKS_H_
 #define GRADFLOW_BENCHMARKS_ACCURACY_CHECKS_H_
 
-#include "absl/status/status.h"
-
 namespace gradflow::benchmarks {
 
 // Each prints a line per case and returns whether all were good; `small` takes a sample only.
@@ -14,9 +12,6 @@ bool SweepAllFloats(bool small);
 // The float ops' sums over 10^8 elements against float64: the error must be at most 4 * 2^-24 of
 // the sum of magnitudes, also where the mean is 10^4 and the deviation 1.
 bool CheckSums(bool small);
-
-// A check that cannot run is a mistake in this program: prints the status and exits.
-void Check(const absl::Status& status);
 
 }  // namespace gradflow::benchmarks
 

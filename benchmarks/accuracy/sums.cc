@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "benchmarks/accuracy/checks.h"
 #include "benchmarks/fill_normal.h"
+#include "benchmarks/harness.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/client_session.h"
 

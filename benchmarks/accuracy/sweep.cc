@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "benchmarks/accuracy/checks.h"
+#include "benchmarks/harness.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/client_session.h"
 

@@ -5,14 +5,12 @@
 //   kernels [--all] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/harness.h"
 #include "benchmarks/kernels/cases.h"
 #include "benchmarks/kernels/runners.h"
 
@@ -43,50 +41,26 @@ void RunBenchmark(benchmark::State& state, const Case& c, int threads,
   for (auto _ : state) run();
 }
 
-// Collects the times of all repetitions.
-class Collector : public benchmark::BenchmarkReporter {
- public:
-  bool ReportContext(const Context&) override { return true; }
-  void ReportRuns(const std::vector<Run>& runs) override {
-    for (const Run& run : runs) {
-      if (run.error_occurred || run.run_type == Run::RT_Aggregate) continue;
-      std::fprintf(stderr, ".");
-      times_[run.run_name.function_name].push_back(run.real_accumulated_time /
-                                                   static_cast<double>(run.iterations));
-    }
-  }
-  // Seconds; 0 if it was not run.
-  double Median(const std::string& name) {
-    std::vector<double>& times = times_[name];
-    if (times.empty()) return 0;
-    std::nth_element(times.begin(), times.begin() + times.size() / 2, times.end());
-    return times[times.size() / 2];
-  }
-
- private:
-  std::map<std::string, std::vector<double>> times_;
-};
-
-void PrintRatio(double seconds, double to) {
-  if (seconds > 0 && to > 0) {
-    std::printf(" %9.2f", seconds / to);
+void PrintRatio(double time, double to) {
+  if (time > 0 && to > 0) {
+    std::printf(" %9.2f", time / to);
   } else {
     std::printf(" %9s", "-");
   }
 }
 
-void PrintTable(const std::vector<Case>& cases, Collector& collector) {
+void PrintTable(const std::vector<Case>& cases, const Medians& medians) {
   std::printf("\n%-42s %-22s %7s %7s %9s %9s | as multiples of ours: %9s %9s\n", "op", "shape",
               "threads", "GB/s", "/ triad", "/ copy", "oneDNN", "libtorch");
   for (const Case& c : cases) {
     for (const int threads : kThreads) {
       const auto median = [&](const char* contestant) {
-        return collector.Median(BenchmarkName(c, threads, contestant));
+        return medians.Nanoseconds(BenchmarkName(c, threads, contestant));
       };
       const double ours = median("ours");
       if (ours == 0) continue;
       std::printf("%-42s %-22s %7d %7.2f", c.OpName().c_str(), c.ShapeName().c_str(), threads,
-                  c.Bytes() / ours * 1e-9);
+                  c.Bytes() / ours);
       PrintRatio(ours, median("triad"));
       PrintRatio(ours, median("copy"));
       std::printf(" | %22s", "");
@@ -99,22 +73,7 @@ void PrintTable(const std::vector<Case>& cases, Collector& collector) {
 
 int Main(int argc, char** argv) {
   bool all = false;
-  // Google Benchmark's defaults suit many small benchmarks; these are few and noisy.
-  std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=11",
-                                        "--benchmark_min_time=0.03",
-                                        "--benchmark_enable_random_interleaving=true"};
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--all") == 0) {
-      all = true;
-    } else {
-      arguments.emplace_back(argv[i]);
-    }
-  }
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+  if (!Initialize(argc, argv, "--all", &all)) return 2;
 
   const std::vector<Case> cases = Cases(all);
   for (const Case& c : cases) {
@@ -128,9 +87,9 @@ int Main(int argc, char** argv) {
       }
     }
   }
-  Collector collector;
-  benchmark::RunSpecifiedBenchmarks(&collector);
-  PrintTable(cases, collector);
+  Medians medians;
+  benchmark::RunSpecifiedBenchmarks(&medians);
+  PrintTable(cases, medians);
   return 0;
 }
 

@@ -5,12 +5,11 @@
 #include <tbb/task_arena.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/fill_normal.h"
+#include "benchmarks/harness.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
@@ -19,13 +18,6 @@
 
 namespace gradflow::benchmarks {
 namespace {
-
-// A benchmark that cannot run is a mistake in this program.
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
-}
 
 Tensor Filled(const TensorShape& shape, float value) {
   Tensor tensor(DT_FLOAT, shape);

@@ -3,6 +3,7 @@
 #ifndef GRADFLOW_BENCHMARKS_RUNTIME_CASES_H_
 #define GRADFLOW_BENCHMARKS_RUNTIME_CASES_H_
 
+#include "benchmarks/harness.h"
 #include "benchmarks/runtime/table.h"
 
 namespace gradflow::benchmarks {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/harness.h"
 #include "benchmarks/runtime/cases.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"

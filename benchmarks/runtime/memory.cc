@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "benchmarks/harness.h"
 #include "benchmarks/runtime/cases.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"

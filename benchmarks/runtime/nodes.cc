@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "benchmarks/harness.h"
 #include "benchmarks/runtime/cases.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"

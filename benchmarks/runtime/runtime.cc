@@ -7,10 +7,7 @@
 // --small makes the large cases, a graph of a million nodes and tensors of 64 MiB, small ones.
 #include <benchmark/benchmark.h>
 
-#include <cstring>
-#include <string>
-#include <vector>
-
+#include "benchmarks/harness.h"
 #include "benchmarks/runtime/cases.h"
 #include "benchmarks/runtime/table.h"
 
@@ -19,22 +16,7 @@ namespace {
 
 int Main(int argc, char** argv) {
   bool small = false;
-  // Google Benchmark's defaults suit many small benchmarks; these are few and noisy.
-  std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=11",
-                                        "--benchmark_min_time=0.02",
-                                        "--benchmark_enable_random_interleaving=true"};
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--small") == 0) {
-      small = true;
-    } else {
-      arguments.emplace_back(argv[i]);
-    }
-  }
-  std::vector<char*> pointers;
-  for (std::string& argument : arguments) pointers.push_back(argument.data());
-  int count = static_cast<int>(pointers.size());
-  benchmark::Initialize(&count, pointers.data());
-  if (benchmark::ReportUnrecognizedArguments(count, pointers.data())) return 2;
+  if (!Initialize(argc, argv, "--small", &small)) return 2;
 
   RegisterNodeCases();
   RegisterCallCases();

@@ -1,32 +1,10 @@
 #include "benchmarks/runtime/table.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 
 #include "absl/strings/str_format.h"
 
 namespace gradflow::benchmarks {
-
-void Medians::ReportRuns(const std::vector<Run>& runs) {
-  for (const Run& run : runs) {
-    if (run.error_occurred || run.run_type == Run::RT_Aggregate) continue;
-    std::fprintf(stderr, ".");
-    const std::string& name = run.run_name.function_name;
-    samples_[name].push_back(run.real_accumulated_time / static_cast<double>(run.iterations) * 1e9);
-    for (const auto& [counter, value] : run.counters) {
-      samples_[name + "#" + counter].push_back(value.value);
-    }
-  }
-}
-
-double Medians::Median(const std::string& key) const {
-  const auto it = samples_.find(key);
-  if (it == samples_.end()) return 0;
-  std::vector<double> sorted = it->second;
-  std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
-  return sorted[sorted.size() / 2];
-}
 
 void Table::Add(absl::string_view what, absl::string_view where, double value,
                 absl::string_view unit, bool may_be_zero) {
@@ -57,12 +35,6 @@ void Table::Print() const {
   std::printf("\n%-44s %-10s %10s %-12s %9s   %-18s %s\n", "case", "threads", "ours", "", "ratio",
               "to", "target");
   for (const std::string& line : lines_) std::printf("%s\n", line.c_str());
-}
-
-void Check(const absl::Status& status) {
-  if (status.ok()) return;
-  std::fprintf(stderr, "%s\n", status.ToString().c_str());
-  std::exit(1);
 }
 
 }  // namespace gradflow::benchmarks

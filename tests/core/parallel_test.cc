@@ -100,7 +100,7 @@ TEST(ParallelFor, StopsInnerLoopsAtADeadline) {
   for (const int threads : {1, 2, 8}) {
     RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
     Loop(threads, {&stop}, 2, [&](int64_t) { ParallelFor(INT64_MAX, 1, [](int64_t, int64_t) {}); });
-    EXPECT_TRUE(stop.timed_out());
+    EXPECT_TRUE(stop.IsStopped());
   }
 }
 
