@@ -29,6 +29,8 @@ target_compile_options(gradflow_warnings INTERFACE -Wall -Wextra
 function(gradflow_target_defaults target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "NO_WARNINGS" "" "")
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+  # Not left to the dependencies: Abseil's package asks for C++14, which is what clang 14 then takes.
+  target_compile_features(${target} PUBLIC cxx_std_17)
   if(NOT arg_NO_WARNINGS)
     target_compile_options(
       ${target} PRIVATE $<TARGET_PROPERTY:gradflow_warnings,INTERFACE_COMPILE_OPTIONS>)
@@ -65,7 +67,6 @@ function(gradflow_library)
            FILES ${arg_HDRS} ${arg_GENERATED_HDRS})
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_NAME} VERSION ${PROJECT_VERSION}
                                              SOVERSION ${PROJECT_VERSION_MAJOR})
-  target_compile_features(${target} PUBLIC cxx_std_17)
   target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
   if(arg_NO_WARNINGS)
     gradflow_target_defaults(${target} NO_WARNINGS)
@@ -83,7 +84,6 @@ function(gradflow_executable)
   cmake_parse_arguments(PARSE_ARGV 0 arg "INSTALL" "NAME;OUTPUT_NAME" "SRCS;DEPS")
   add_executable(${arg_NAME} ${arg_SRCS})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS})
-  target_compile_features(${arg_NAME} PRIVATE cxx_std_17)
   # Sources may include the headers beside them as "tools/x.h".
   target_include_directories(${arg_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   if(arg_OUTPUT_NAME)

@@ -38,6 +38,9 @@ int main() {
   for (int i = 0; i < 4; ++i) sum += outputs[0].flat<float>()(i);
   CHECK_LT(abs(sum), 1e-4);
   CHECK_EQ(outputs[2].vec<float>()(0), 10.f);
+  // By hand: the sum of dy * (x - mean) is 15.
+  CHECK_LT(abs(outputs[1].vec<float>()(0) - 30.f / 7), 1e-5);
+  CHECK_LT(abs(outputs[0].flat<float>()(0) + 12.f / 49), 1e-5);
 
   GraphDef graph_def;
   TF_CHECK_OK(root.ToGraphDef(&graph_def));

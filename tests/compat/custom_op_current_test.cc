@@ -131,6 +131,52 @@ class ForgetfulOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("CompatForgetful").Device(DEVICE_CPU), ForgetfulOp);
 
+// Asks for outputs that it does not have.
+REGISTER_OP("CompatGreedy").Input("x: float").Output("y: float").Attr("set: bool");
+
+class GreedyOp : public OpKernel {
+ public:
+  explicit GreedyOp(OpKernelConstruction* context) : OpKernel(context) {
+    OP_REQUIRES_OK(context, context->GetAttr("set", &set_));
+  }
+  void Compute(OpKernelContext* context) override {
+    context->set_output(0, context->input(0));
+    EXPECT_EQ(context->input(7).NumElements(), 0);
+    EXPECT_EQ(context->mutable_output(7), nullptr);
+    if (set_) return context->set_output(-1, context->input(0));
+    Tensor* output = nullptr;
+    OP_REQUIRES_OK(context, context->allocate_output(1, TensorShape({2}), &output));
+  }
+
+ private:
+  bool set_;
+};
+REGISTER_KERNEL_BUILDER(Name("CompatGreedy").Device(DEVICE_CPU), GreedyOp);
+
+// Looks behind its inputs, of which there may be none.
+REGISTER_OP("CompatNoInputs")
+    .Input("x: N * float")
+    .Output("y: float")
+    .Attr("N: int >= 0")
+    .SetShapeFn([](InferenceContext* c) {
+      if (c->input_tensor(0) != nullptr) return errors::Internal("there is no input");
+      c->set_output(3, c->Scalar());
+      return shape_inference::UnchangedShape(c);
+    });
+
+// Shapes of unknown rank.
+REGISTER_OP("CompatUnknown")
+    .Input("x: float")
+    .Output("same_rank: float")
+    .Output("part: float")
+    .SetShapeFn([](InferenceContext* c) {
+      c->set_output(0, c->UnknownShapeOfRank(c->Rank(c->input(0))));
+      ShapeHandle part;
+      TF_RETURN_IF_ERROR(c->Subshape(c->input(0), 1, 3, &part));
+      c->set_output(1, part);
+      return absl::OkStatus();
+    });
+
 // Adds one in place where it may, and says in its second output which input it took.
 REGISTER_OP("CompatInPlace")
     .Input("a: float")
@@ -265,6 +311,40 @@ TEST(CurrentCustomOpTest, OutputThatIsNotSetIsAnError) {
   const absl::Status status = ClientSession(root).Run({Output(op, 1)}, &outputs);
   EXPECT_TRUE(absl::IsInternal(status)) << status;
   EXPECT_TRUE(absl::StrContains(status.message(), "has not set output 1")) << status;
+}
+
+TEST(CurrentCustomOpTest, OutputThatIsNotThereIsAnError) {
+  for (const bool set : {false, true}) {
+    const Scope root = Scope::NewRootScope();
+    NodeBuilder builder("greedy", "CompatGreedy");
+    builder.Input(ops::AsNodeOut(root, 1.f)).Attr("set", set);
+    const Operation op = AddNode(root, &builder);
+    std::vector<Tensor> outputs;
+    const absl::Status status = ClientSession(root).Run({Output(op, 0)}, &outputs);
+    EXPECT_TRUE(absl::IsInternal(status)) << status;
+    EXPECT_TRUE(absl::StrContains(status.message(), "there is no output ")) << status;
+  }
+}
+
+TEST(CurrentCustomOpTest, ShapesThatAreNotKnownStaySo) {
+  const Scope root = Scope::NewRootScope();
+  NodeBuilder none("none", "CompatNoInputs");
+  none.Input(std::vector<NodeBuilder::NodeOut>());
+  const Operation no_inputs = AddNode(root, &none);
+  TF_CHECK_OK(root.status());
+  EXPECT_EQ(no_inputs.node()->output_shape(0).DebugString(), "<unknown>");
+  const auto shapes = [&](const PartialTensorShape& shape) {
+    const Output x = ops::Placeholder(root, DT_FLOAT, ops::Placeholder::Shape(shape)).output;
+    NodeBuilder builder(root.GetUniqueNameForOp("Unknown"), "CompatUnknown");
+    builder.Input(x);
+    const Operation op = AddNode(root, &builder);
+    TF_CHECK_OK(root.status());
+    return absl::StrCat(op.node()->output_shape(0).DebugString(), " ",
+                        op.node()->output_shape(1).DebugString());
+  };
+  EXPECT_EQ(shapes({4, 5}), "[?,?] [5]");
+  EXPECT_EQ(shapes({4, 5, 6, 7}), "[?,?,?,?] [5,6]");
+  EXPECT_EQ(shapes(PartialTensorShape()), "<unknown> <unknown>");
 }
 
 }  // namespace

@@ -95,5 +95,10 @@ int main(int argc, char* argv[]) {
   std::unique_ptr<tensorflow::Session> none;
   const Status missing = LoadGraph(graph_path, &none);
   CHECK(tensorflow::errors::IsNotFound(missing)) << missing;
+  tensorflow::GraphDef graph_def;
+  const Status no_file = ReadBinaryProto(env, graph_path, &graph_def);
+  CHECK(tensorflow::errors::IsNotFound(no_file)) << no_file;
+  const Status folder = ReadBinaryProto(env, "/", &graph_def);
+  CHECK(!folder.ok() && !tensorflow::errors::IsNotFound(folder)) << folder;
   return 0;
 }

@@ -111,7 +111,16 @@ TEST_F(AddNOpTest, RunsAgainOnChangedInputs) {
 TEST_F(AddNOpTest, WrongNumberOfInputsIsAnError) {
   MakeOp<float>(2);
   AddInputFromArray<float>(TensorShape({1}), {1});
-  EXPECT_FALSE(RunOpKernel().ok());
+  EXPECT_TRUE(errors::IsInvalidArgument(RunOpKernel()));
+}
+
+TEST_F(AddNOpTest, RefusedInitOpLeavesNoKernel) {
+  MakeOp<float>(2);
+  (*node_def()->mutable_attr())["N"].set_i(0);
+  EXPECT_TRUE(errors::IsInvalidArgument(InitOp()));
+  AddInputFromArray<float>(TensorShape({1}), {1});
+  AddInputFromArray<float>(TensorShape({1}), {2});
+  EXPECT_TRUE(errors::IsFailedPrecondition(RunOpKernel()));
 }
 
 class BatchNormOpTest : public OpsTestBase {};

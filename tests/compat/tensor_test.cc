@@ -3,6 +3,7 @@
 
 #include <gtest/gtest-spi.h>
 
+#include <limits>
 #include <vector>
 
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -70,6 +71,15 @@ TEST(TensorTest, Protos) {
   Tensor back;
   ASSERT_TRUE(back.FromProto(proto));
   test::ExpectEqual(back, test::AsTensor<int32>({1, 2, 3}));
+}
+
+TEST(TensorTestUtil, InfinityIsCloseToItselfAlone) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  test::ExpectClose(test::AsScalar<float>(infinity), test::AsScalar<float>(infinity));
+  EXPECT_NONFATAL_FAILURE(
+      test::ExpectClose(test::AsScalar<float>(std::numeric_limits<float>::infinity()),
+                        test::AsScalar<float>(1)),
+      "");
 }
 
 TEST(TensorShapeTest, Utils) {

@@ -56,29 +56,20 @@ class BinaryElementWiseOp : public BinaryOp<T> {
     Tensor* output = nullptr;
     OP_REQUIRES_OK(context,
                    context->forward_input_or_allocate_output({0, 1}, 0, a.shape(), &output));
-    CHILD* child = static_cast<CHILD*>(this);
-    switch (a.dims()) {
-      case 0:
-        return child->template Operate<0>(context, a, b, output);
-      case 1:
-        return child->template Operate<1>(context, a, b, output);
-      case 2:
-        return child->template Operate<2>(context, a, b, output);
-      case 3:
-        return child->template Operate<3>(context, a, b, output);
-      case 4:
-        return child->template Operate<4>(context, a, b, output);
-      case 5:
-        return child->template Operate<5>(context, a, b, output);
-      case 6:
-        return child->template Operate<6>(context, a, b, output);
-      case 7:
-        return child->template Operate<7>(context, a, b, output);
-      case 8:
-        return child->template Operate<8>(context, a, b, output);
-      default:
-        context->SetStatus(
-            errors::InvalidArgument("inputs must have at most 8 dimensions, but have ", a.dims()));
+    OperateFrom<0>(context, a, b, output);
+  }
+
+ private:
+  // Calls Operate<NDIMS> of the child for the rank of `a`, which is N at least.
+  template <int N>
+  void OperateFrom(OpKernelContext* context, const Tensor& a, const Tensor& b, Tensor* output) {
+    if constexpr (N > 8) {
+      context->SetStatus(
+          errors::InvalidArgument("inputs must have at most 8 dimensions, but have ", a.dims()));
+    } else if (a.dims() == N) {
+      static_cast<CHILD*>(this)->template Operate<N>(context, a, b, output);
+    } else {
+      OperateFrom<N + 1>(context, a, b, output);
     }
   }
 };

@@ -66,15 +66,15 @@ OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
     Report(status);
     return;
   }
-  const absl::Status status = gradflow::GlobalRegistry().RegisterOp(
-      std::move(def), wrapper.shape_fn_ == nullptr ? nullptr : CallShapeFn);
-  Report(status);
-  if (!status.ok()) return;
-
   Registrations& registrations = GetRegistrations();
   std::vector<gradflow::KernelRegistration> kernels;
   {
+    // From before others can see the op: they may call its shape function at once.
     const std::lock_guard<std::mutex> lock(registrations.mutex);
+    const absl::Status status = gradflow::GlobalRegistry().RegisterOp(
+        std::move(def), wrapper.shape_fn_ == nullptr ? nullptr : CallShapeFn);
+    Report(status);
+    if (!status.ok()) return;
     registrations.shape_fns[wrapper.name_] = wrapper.shape_fn_;
     if (auto early = registrations.early_kernels.extract(wrapper.name_)) {
       kernels = std::move(early.mapped());

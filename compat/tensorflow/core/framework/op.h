@@ -6,7 +6,8 @@
 //       .Output("zeroed: int32")
 //       .SetShapeFn([](shape_inference::InferenceContext* c) { ... });
 //
-// A registration with a fault is reported by LOG(ERROR) and kept in GlobalRegistry().status().
+// A registration with a fault is reported by LOG(ERROR). That of an op which is there already is
+// kept in GlobalRegistry().status(), too.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 

@@ -1,23 +1,17 @@
 #include "tensorflow/core/framework/op_kernel.h"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 #include <tuple>
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "tensorflow/core/framework/name_ranges.h"
 #include "tensorflow/core/util/work_sharder.h"
 
 namespace tensorflow {
 namespace {
-
-absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece kind, StringPiece name,
-                       int* start, int* stop) {
-  const auto it = ranges.find(std::string(name));
-  if (it == ranges.end()) return errors::InvalidArgument("there is no ", kind, " '", name, "'");
-  std::tie(*start, *stop) = it->second;
-  return absl::OkStatus();
-}
 
 // The position of an argument that is no list.
 absl::Status OnlyOne(StringPiece kind, StringPiece name, int start, int stop) {
@@ -48,7 +42,9 @@ class KernelAdapter final : public gradflow::OpKernel {
     TF_RETURN_IF_ERROR(op_context.status());
     for (int i = 0; i < op_context.num_outputs(); ++i) {
       const Tensor* output = op_context.mutable_output(i);
-      if (output == nullptr) return errors::Internal("the kernel has not set output ", i);
+      if (output == nullptr || !output->IsInitialized()) {
+        return errors::Internal("the kernel has not set output ", i);
+      }
       if (output->dtype() != op_context.expected_output_dtype(i)) {
         return errors::Internal("the kernel has set output ", i, " to a tensor of type ",
                                 DataTypeString(output->dtype()), ", expected ",
@@ -64,13 +60,14 @@ class KernelAdapter final : public gradflow::OpKernel {
   const bool is_cheap_;
 };
 
-void LogFailure(const char* file, int line, const absl::Status& status) {
-  VLOG(1) << "OP_REQUIRES failed at " << file << ":" << line << " : " << status;
-}
-
 }  // namespace
 
 namespace compat_internal {
+
+void StatusSink::CtxFailure(const char* file, int line, const absl::Status& status) {
+  VLOG(1) << "OP_REQUIRES failed at " << file << ":" << line << " : " << status;
+  SetStatus(status);
+}
 
 absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> WrapKernel(
     const gradflow::KernelConstruction& construction, OpKernel* (*make)(OpKernelConstruction*)) {
@@ -117,22 +114,18 @@ absl::Status OpKernelConstruction::allocate_temp(DataType type, const TensorShap
   return absl::OkStatus();
 }
 
-void OpKernelConstruction::CtxFailure(const char* file, int line, const absl::Status& status) {
-  LogFailure(file, line, status);
-  SetStatus(status);
-}
-
-void OpKernelConstruction::CtxFailureWithWarning(const char* file, int line,
-                                                 const absl::Status& status) {
-  CtxFailure(file, line, status);
-}
-
 absl::Status OpKernel::InputRange(StringPiece name, int* start, int* stop) const {
-  return FindRange(info_->input_ranges, "input", name, start, stop);
+  gradflow::NameRange range;
+  TF_RETURN_IF_ERROR(compat_internal::FindRange(info_->input_ranges, "input", name, &range));
+  std::tie(*start, *stop) = range;
+  return absl::OkStatus();
 }
 
 absl::Status OpKernel::OutputRange(StringPiece name, int* start, int* stop) const {
-  return FindRange(info_->output_ranges, "output", name, start, stop);
+  gradflow::NameRange range;
+  TF_RETURN_IF_ERROR(compat_internal::FindRange(info_->output_ranges, "output", name, &range));
+  std::tie(*start, *stop) = range;
+  return absl::OkStatus();
 }
 
 const Tensor& OpInputList::operator[](int i) const { return context_->input(start_ + i); }
@@ -200,6 +193,30 @@ absl::Status OpKernelContext::output_list(StringPiece name, OpOutputList* list) 
   return absl::OkStatus();
 }
 
+const Tensor& OpKernelContext::input(int i) const {
+  static const Tensor& none = *new Tensor();
+  return i >= 0 && i < num_inputs() ? context_.input(i) : none;
+}
+
+absl::Status OpKernelContext::CheckOutput(int i) const {
+  if (HasOutput(i)) return absl::OkStatus();
+  return errors::Internal("there is no output ", i, "; the kernel has ", num_outputs());
+}
+
+absl::Status OpKernelContext::allocate_output(int i, const TensorShape& shape, Tensor** out) {
+  TF_RETURN_IF_ERROR(CheckOutput(i));
+  TF_RETURN_IF_ERROR(context_.AllocateOutput(i, shape, out));
+  is_set_[i] = true;
+  return absl::OkStatus();
+}
+
+void OpKernelContext::set_output(int i, const Tensor& tensor) {
+  SetStatus(CheckOutput(i));
+  if (!HasOutput(i)) return;
+  context_.set_output(i, tensor);
+  is_set_[i] = true;
+}
+
 absl::Status OpKernelContext::set_output(StringPiece name, const Tensor& tensor) {
   int i;
   TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &i));
@@ -218,14 +235,15 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(gtl::ArraySlice<i
                                                                int i, const TensorShape& shape,
                                                                Tensor** out, int* forwarded) {
   if (forwarded != nullptr) *forwarded = -1;
+  TF_RETURN_IF_ERROR(CheckOutput(i));
   for (const int candidate : candidates) {
     const Tensor& in = input(candidate);
     if (in.dtype() != expected_output_dtype(i) || in.NumElements() != shape.num_elements() ||
         !in.CanBeReused()) {
       continue;
     }
-    is_set_[i] = true;
     TF_RETURN_IF_ERROR(context_.ForwardInputOrAllocateOutput(candidate, i, shape, out));
+    is_set_[i] = true;
     if (forwarded != nullptr && (*out)->SharesBufferWith(input(candidate))) *forwarded = candidate;
     return absl::OkStatus();
   }
@@ -242,16 +260,6 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(
     TF_RETURN_IF_ERROR(FindInput(kernel_, candidates[i], &inputs[i]));
   }
   return forward_input_or_allocate_output(inputs, output, shape, out);
-}
-
-void OpKernelContext::CtxFailure(const char* file, int line, const absl::Status& status) {
-  LogFailure(file, line, status);
-  SetStatus(status);
-}
-
-void OpKernelContext::CtxFailureWithWarning(const char* file, int line,
-                                            const absl::Status& status) {
-  CtxFailure(file, line, status);
 }
 
 namespace thread {
@@ -272,7 +280,8 @@ void ThreadPool::ParallelFor(int64 total, int64 cost_per_unit,
 void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,
            std::function<void(int64, int64)> work) {
   if (total <= 0) return;
-  if (max_parallelism <= 1) return work(0, total);
+  std::optional<gradflow::ScopedSerialLoops> serial;
+  if (max_parallelism <= 1) serial.emplace();
   workers->ParallelFor(total, cost_per_unit, work);
 }
 

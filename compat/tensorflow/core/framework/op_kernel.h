@@ -39,6 +39,22 @@ class OpKernelContext;
 
 // What is the same for a kernel's every run.
 namespace compat_internal {
+
+// Keeps the first error that a kernel reports.
+class StatusSink {
+ public:
+  void SetStatus(const absl::Status& status) { status_.Update(status); }
+  const Status& status() const { return status_; }
+  void CtxFailure(const absl::Status& status) { SetStatus(status); }
+  void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
+  void CtxFailure(const char* file, int line, const absl::Status& status);
+  void CtxFailureWithWarning(const char* file, int line, const absl::Status& status) {
+    CtxFailure(file, line, status);
+  }
+
+ private:
+  Status status_;
+};
 struct KernelInfo {
   NodeDef def;
   DataTypeVector input_types;
@@ -49,7 +65,7 @@ struct KernelInfo {
 }  // namespace compat_internal
 
 // What a kernel may read while it is made.
-class OpKernelConstruction {
+class OpKernelConstruction : public compat_internal::StatusSink {
  public:
   explicit OpKernelConstruction(const gradflow::KernelConstruction& construction);
 
@@ -71,18 +87,9 @@ class OpKernelConstruction {
   bool HasAttr(StringPiece name) const { return HasNodeAttr(info_->def, name); }
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) const;
 
-  // The first error counts.
-  void SetStatus(const absl::Status& status) { status_.Update(status); }
-  const Status& status() const { return status_; }
-  void CtxFailure(const absl::Status& status) { SetStatus(status); }
-  void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
-  void CtxFailure(const char* file, int line, const absl::Status& status);
-  void CtxFailureWithWarning(const char* file, int line, const absl::Status& status);
-
  private:
   friend class OpKernel;
   std::shared_ptr<const compat_internal::KernelInfo> info_;
-  Status status_;
 };
 
 class OpKernel {
@@ -176,7 +183,7 @@ class DeviceBase {
 };
 
 // One run of a kernel.
-class OpKernelContext {
+class OpKernelContext : public compat_internal::StatusSink {
  public:
   OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context)
       : kernel_(kernel), context_(context), is_set_(context.num_outputs(), false) {}
@@ -190,7 +197,8 @@ class OpKernelContext {
 
   int num_inputs() const { return context_.num_inputs(); }
   DataType input_dtype(int i) const { return kernel_.input_type(i); }
-  const Tensor& input(int i) const { return context_.input(i); }
+  // An empty tensor if there is no input i.
+  const Tensor& input(int i) const;
   absl::Status input(StringPiece name, const Tensor** tensor) const;
   absl::Status input_list(StringPiece name, OpInputList* list);
   // False, and the run fails, if the inputs differ in shape.
@@ -200,19 +208,16 @@ class OpKernelContext {
 
   int num_outputs() const { return context_.num_outputs(); }
   DataType expected_output_dtype(int i) const { return kernel_.output_type(i); }
-  absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out) {
-    is_set_[i] = true;
-    return context_.AllocateOutput(i, shape, out);
-  }
+  // INTERNAL if there is no output i; set_output fails the run then.
+  absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out);
   absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out);
   absl::Status output_list(StringPiece name, OpOutputList* list);
-  void set_output(int i, const Tensor& tensor) {
-    is_set_[i] = true;
-    context_.set_output(i, tensor);
-  }
+  void set_output(int i, const Tensor& tensor);
   absl::Status set_output(StringPiece name, const Tensor& tensor);
   // Null if the output has not been set.
-  Tensor* mutable_output(int i) { return is_set_[i] ? context_.mutable_output(i) : nullptr; }
+  Tensor* mutable_output(int i) {
+    return HasOutput(i) && is_set_[i] ? context_.mutable_output(i) : nullptr;
+  }
   absl::Status mutable_output(StringPiece name, Tensor** tensor);
   // Makes output i over the elements of the first of the candidates that no one else needs and that
   // has as many elements of the output's type; without one, over new ones. *forwarded gets which
@@ -228,21 +233,14 @@ class OpKernelContext {
     return context_.AllocateTemp(type, shape, out);
   }
 
-  // ---- Errors: the first one counts ----
-
-  void SetStatus(const absl::Status& status) { status_.Update(status); }
-  const Status& status() const { return status_; }
-  void CtxFailure(const absl::Status& status) { SetStatus(status); }
-  void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
-  void CtxFailure(const char* file, int line, const absl::Status& status);
-  void CtxFailureWithWarning(const char* file, int line, const absl::Status& status);
-
  private:
+  bool HasOutput(int i) const { return i >= 0 && i < num_outputs(); }
+  absl::Status CheckOutput(int i) const;
+
   const OpKernel& kernel_;
   gradflow::KernelContext& context_;
   // Of each output.
   absl::InlinedVector<bool, 8> is_set_;
-  Status status_;
 };
 
 namespace compat_internal {

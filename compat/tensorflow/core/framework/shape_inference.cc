@@ -6,6 +6,7 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "tensorflow/core/framework/name_ranges.h"
 
 namespace tensorflow {
 namespace shape_inference {
@@ -17,15 +18,6 @@ absl::Status FindRanges(const NodeDef& node, gradflow::NameRangeMap* inputs,
   GRADFLOW_ASSIGN_OR_RETURN(const gradflow::OpRegistration* op,
                             gradflow::GlobalRegistry().LookUpOp(node.op()));
   return gradflow::NameRangesForNode(node, op->def(), inputs, outputs);
-}
-
-// The range of an argument among the inputs or outputs.
-absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece kind, StringPiece name,
-                       gradflow::NameRange* range) {
-  const auto it = ranges.find(std::string(name));
-  if (it == ranges.end()) return errors::InvalidArgument("there is no ", kind, " '", name, "'");
-  *range = it->second;
-  return absl::OkStatus();
 }
 
 // a + b for two sizes.
@@ -52,7 +44,7 @@ absl::Status InferenceContext::input(StringPiece name, std::vector<ShapeHandle>*
   gradflow::NameRangeMap ranges;
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(FindRanges(context_.def(), &ranges, nullptr));
-  TF_RETURN_IF_ERROR(FindRange(ranges, "input", name, &range));
+  TF_RETURN_IF_ERROR(compat_internal::FindRange(ranges, "input", name, &range));
   shapes->clear();
   for (int i = range.first; i < range.second; ++i) shapes->push_back(input(i));
   return absl::OkStatus();
@@ -63,7 +55,7 @@ absl::Status InferenceContext::set_output(StringPiece name,
   gradflow::NameRangeMap ranges;
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(FindRanges(context_.def(), nullptr, &ranges));
-  TF_RETURN_IF_ERROR(FindRange(ranges, "output", name, &range));
+  TF_RETURN_IF_ERROR(compat_internal::FindRange(ranges, "output", name, &range));
   if (range.second - range.first != static_cast<int>(shapes.size())) {
     return errors::InvalidArgument("output '", name, "' has ", range.second - range.first,
                                    " tensors, but ", shapes.size(), " shapes are given");
@@ -191,6 +183,7 @@ ShapeHandle InferenceContext::MakeShape(std::initializer_list<DimensionOrConstan
 }
 
 ShapeHandle InferenceContext::UnknownShapeOfRank(int64 rank) {
+  if (rank < 0 || rank > gradflow::kMaxDims) return UnknownShape();
   return Own(PartialTensorShape::UnknownOfRank(static_cast<int>(rank)));
 }
 
@@ -230,9 +223,7 @@ absl::Status InferenceContext::Subshape(ShapeHandle s, int64 start, int64 end, S
     return absl::OkStatus();
   }
   if (!RankKnown(s)) {
-    // Without a rank, how much is left is known only if both count from the same end.
-    *out = start >= 0 && end >= start && end <= gradflow::kMaxDims ? UnknownShapeOfRank(end - start)
-                                                                   : UnknownShape();
+    *out = UnknownShape();
     return absl::OkStatus();
   }
   const int64 rank = Rank(s);

@@ -72,13 +72,23 @@ class InferenceContext {
 
   int num_inputs() const { return context_.num_inputs(); }
   int num_outputs() const { return context_.num_outputs(); }
-  ShapeHandle input(int i) const { return ShapeHandle(&context_.input(i)); }
+  // Unknown if there is no input i: how many there are may be up to the graph.
+  ShapeHandle input(int i) const {
+    return i >= 0 && i < num_inputs() ? ShapeHandle(&context_.input(i)) : ShapeHandle();
+  }
   // The inputs of an argument, by its name.
   absl::Status input(StringPiece name, std::vector<ShapeHandle>* shapes) const;
   // Null if the value is not known when the graph is built.
-  const Tensor* input_tensor(int i) const { return context_.input_tensor(i); }
-  ShapeHandle output(int i) const { return ShapeHandle(&context_.output(i)); }
-  void set_output(int i, ShapeHandle shape) { context_.set_output(i, Value(shape)); }
+  const Tensor* input_tensor(int i) const {
+    return i >= 0 && i < num_inputs() ? context_.input_tensor(i) : nullptr;
+  }
+  ShapeHandle output(int i) const {
+    return i >= 0 && i < num_outputs() ? ShapeHandle(&context_.output(i)) : ShapeHandle();
+  }
+  // Of an output that the node does not have, nothing is kept.
+  void set_output(int i, ShapeHandle shape) {
+    if (i >= 0 && i < num_outputs()) context_.set_output(i, Value(shape));
+  }
   absl::Status set_output(StringPiece name, const std::vector<ShapeHandle>& shapes);
 
   AttrSlice attrs() const { return AttrSlice(context_.def()); }

@@ -41,14 +41,17 @@ void FillValues(Tensor* tensor, std::initializer_list<SrcType> values) {
 template <typename T>
 void FillFn(Tensor* tensor, std::function<T(int)> fn) {
   const auto flat = tensor->flat<T>();
+  ASSERT_EQ(flat.size(), tensor->NumElements()) << tensor->DebugString(0);
   for (int64 i = 0; i < flat.size(); ++i) flat(i) = fn(static_cast<int>(i));
 }
 
 // start, start + 1, ...
 template <typename T>
 void FillIota(Tensor* tensor, const T& start) {
+  const auto flat = tensor->flat<T>();
+  ASSERT_EQ(flat.size(), tensor->NumElements()) << tensor->DebugString(0);
   T value = start;
-  for (T& element : tensor->flat<T>()) {
+  for (T& element : flat) {
     element = value;
     value = static_cast<T>(value + T(1));
   }
@@ -164,10 +167,13 @@ inline void ExpectClose(const Tensor& x, const Tensor& y, double atol = -1, doub
     internal::ExpectElements<T>(x, y, [=](const T& a, const T& b) {
       if (a == b || (internal::IsNan(a) && internal::IsNan(b))) return true;
       if constexpr (gradflow::kIsComplex<T>) {
-        return std::abs(a - b) <= absolute + relative * std::abs(a);
+        const double bound = absolute + relative * static_cast<double>(std::abs(a));
+        return std::isfinite(bound) && static_cast<double>(std::abs(a - b)) <= bound;
       } else {
         const double wide_a = static_cast<double>(a);
-        return std::abs(wide_a - static_cast<double>(b)) <= absolute + relative * std::abs(wide_a);
+        const double bound = absolute + relative * std::abs(wide_a);
+        // Infinity is close to itself alone.
+        return std::isfinite(bound) && std::abs(wide_a - static_cast<double>(b)) <= bound;
       }
     });
   });

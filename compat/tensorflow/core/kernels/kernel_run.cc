@@ -13,6 +13,9 @@ namespace tensorflow {
 namespace compat_internal {
 
 absl::Status KernelRun::Init(gradflow::NodeDef* node) {
+  // An older kernel does not fit the types of the new node.
+  kernel_ = nullptr;
+  outputs_.clear();
   const gradflow::Registry& registry = gradflow::GlobalRegistry();
   GRADFLOW_ASSIGN_OR_RETURN(const gradflow::OpRegistration* op, registry.LookUpOp(node->op()));
   gradflow::AddDefaultsToNodeDef(op->def(), node);

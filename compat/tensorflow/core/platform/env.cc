@@ -4,13 +4,15 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstring>
+#include <exception>
 #include <filesystem>
-#include <fstream>
+#include <limits>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/file.h"
+#include "gradflow/core/status.h"
 #include "tensorflow/core/lib/io/path.h"
 
 namespace tensorflow {
@@ -31,10 +33,6 @@ absl::Status FileError(const std::string& path, absl::string_view what, std::err
     return absl::FailedPreconditionError(text);
   }
   return absl::UnknownError(text);
-}
-
-absl::Status LastError(const std::string& path, absl::string_view what) {
-  return FileError(path, what, std::error_code(errno, std::generic_category()));
 }
 
 }  // namespace
@@ -146,30 +144,44 @@ uint64 Env::NowMicros() const {
       .count();
 }
 
-Status ReadFileToString(Env* env, const std::string& path, std::string* data) {
-  uint64 size = 0;
-  TF_RETURN_IF_ERROR(env->GetFileSize(path, &size));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return LastError(path, "cannot be opened");
-  std::string content(size, '\0');
-  file.read(content.data(), static_cast<std::streamsize>(size));
-  if (!file) return errors::DataLoss("'", path, "': cannot be read to its end");
-  *data = std::move(content);
-  return absl::OkStatus();
+namespace {
+
+// Of a path, as gradflow's file functions leave it out.
+absl::Status WithPath(const std::string& path, const absl::Status& status) {
+  return gradflow::errors::Prefix(absl::StrCat("'", path, "': "), status);
+}
+
+absl::Status ReadFile(const std::string& path, size_t max_bytes, std::string* data) {
+  size_t size = 0;
+  GRADFLOW_ASSIGN_OR_RETURN(const gradflow::internal::FileDescriptor file,
+                            gradflow::internal::OpenFile(path, &size));
+  if (size > max_bytes) {
+    return errors::DataLoss("the file has ", size, " bytes, expected at most ", max_bytes);
+  }
+  try {
+    data->resize(size);
+  } catch (const std::exception&) {
+    return errors::ResourceExhausted("out of memory for ", size, " bytes");
+  }
+  return gradflow::internal::ReadAt(file.get(), 0, data->data(), size);
+}
+
+// What protobuf can read.
+constexpr size_t kMaxMessageBytes = std::numeric_limits<int>::max();
+
+}  // namespace
+
+Status ReadFileToString(Env*, const std::string& path, std::string* data) {
+  return WithPath(path, ReadFile(path, std::numeric_limits<size_t>::max(), data));
 }
 
 Status WriteStringToFile(Env*, const std::string& path, const StringPiece& data) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (!file) return LastError(path, "cannot be opened");
-  file.write(data.data(), static_cast<std::streamsize>(data.size()));
-  file.close();
-  if (!file) return LastError(path, "cannot be written");
-  return absl::OkStatus();
+  return WithPath(path, gradflow::internal::WriteFile(path, {data}));
 }
 
-Status ReadBinaryProto(Env* env, const std::string& path, protobuf::MessageLite* proto) {
+Status ReadBinaryProto(Env*, const std::string& path, protobuf::MessageLite* proto) {
   std::string data;
-  TF_RETURN_IF_ERROR(ReadFileToString(env, path, &data));
+  TF_RETURN_IF_ERROR(WithPath(path, ReadFile(path, kMaxMessageBytes, &data)));
   if (proto->ParseFromString(data)) return absl::OkStatus();
   return errors::DataLoss("'", path, "': is no ", proto->GetTypeName());
 }
@@ -183,9 +195,9 @@ Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::Messa
   return WriteStringToFile(env, path, data);
 }
 
-Status ReadTextProto(Env* env, const std::string& path, protobuf::Message* proto) {
+Status ReadTextProto(Env*, const std::string& path, protobuf::Message* proto) {
   std::string data;
-  TF_RETURN_IF_ERROR(ReadFileToString(env, path, &data));
+  TF_RETURN_IF_ERROR(WithPath(path, ReadFile(path, kMaxMessageBytes, &data)));
   if (protobuf::TextFormat::ParseFromString(data, proto)) return absl::OkStatus();
   return errors::DataLoss("'", path, "': is no text of a ", proto->GetTypeName());
 }

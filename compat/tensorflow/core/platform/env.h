@@ -44,7 +44,9 @@ class Env {
 Status ReadFileToString(Env* env, const std::string& path, std::string* data);
 Status WriteStringToFile(Env* env, const std::string& path, const StringPiece& data);
 
-// A message in a file: NOT_FOUND if it cannot be opened, DATA_LOSS if it does not parse.
+// A message in a file: what the system says if it cannot be opened (NOT_FOUND, PERMISSION_DENIED),
+// INVALID_ARGUMENT for what is no file, DATA_LOSS if it does not parse or has 2 GiB or more. Files
+// are written whole or not at all.
 Status ReadBinaryProto(Env* env, const std::string& path, protobuf::MessageLite* proto);
 Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::MessageLite& proto);
 Status ReadTextProto(Env* env, const std::string& path, protobuf::Message* proto);

@@ -38,7 +38,10 @@ inline int GetTensorBatchDimIndex(int, TensorFormat) { return 0; }
 inline int GetTensorFeatureDimIndex(int num_dims, TensorFormat format) {
   return format == FORMAT_NHWC ? num_dims - 1 : 1;
 }
-inline int GetTensorSpatialDimIndex(int, TensorFormat format, int spatial_dim) {
+// Fatal if there is no such dimension.
+inline int GetTensorSpatialDimIndex(int num_dims, TensorFormat format, int spatial_dim) {
+  CHECK(spatial_dim >= 0 && spatial_dim < GetTensorSpatialDims(num_dims, format))
+      << "spatial dimension " << spatial_dim << " of " << num_dims << " dimensions";
   return spatial_dim + (format == FORMAT_NHWC ? 1 : 2);
 }
 

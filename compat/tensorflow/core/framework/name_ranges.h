@@ -1,0 +1,26 @@
+// Where an argument of an op is among the inputs or outputs of a node. Not for users.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NAME_RANGES_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_NAME_RANGES_H_
+
+#include <string>
+
+#include "gradflow/core/op_def_util.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/lib/core/stringpiece.h"
+
+namespace tensorflow {
+namespace compat_internal {
+
+// INVALID_ARGUMENT if there is no argument of that name; `kind` is "input" or "output".
+inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece kind,
+                              StringPiece name, gradflow::NameRange* range) {
+  const auto it = ranges.find(std::string(name));
+  if (it == ranges.end()) return errors::InvalidArgument("there is no ", kind, " '", name, "'");
+  *range = it->second;
+  return absl::OkStatus();
+}
+
+}  // namespace compat_internal
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_NAME_RANGES_H_
