@@ -95,13 +95,22 @@ function(gradflow_executable)
   endif()
 endfunction()
 
+# gradflow_compile_fast(<target>)
+#
+# For tests, which take longer to compile than to run. The references that take long to run are
+# in a library of their own.
+function(gradflow_compile_fast target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+endfunction()
+
 # gradflow_test(NAME <target> SRCS <file>... [DEPS <target>...] [PROGRAMS <target>...]
 #               [LABEL <label>])
 #
 # A GoogleTest program; each of its tests is a CTest test of its own, named
 # <label>.<suite>.<test>. LABEL is <target> unless given. GRADFLOW_TEST_DATA_DIR is the
 # path of tests/data, as a string literal. PROGRAMS are executable targets that the tests
-# start: they are built first, and GRADFLOW_PROGRAM_<target> is the path of each.
+# start: they are built first, and GRADFLOW_PROGRAM_<target> is the path of each. The headers
+# that most tests include are those that gradflow_precompiled has compiled.
 function(gradflow_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SRCS;DEPS;PROGRAMS")
   if(NOT arg_LABEL)
@@ -109,8 +118,8 @@ function(gradflow_test)
   endif()
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gmock
                       GTest::gtest_main)
-  # Tests take longer to compile than to run.
-  target_compile_options(${arg_NAME} PRIVATE $<$<CONFIG:Release>:-O1>)
+  gradflow_compile_fast(${arg_NAME})
+  target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
   target_compile_definitions(${arg_NAME}
                              PRIVATE GRADFLOW_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
   foreach(program IN LISTS arg_PROGRAMS)
