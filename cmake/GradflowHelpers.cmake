@@ -9,7 +9,7 @@ set(GRADFLOW_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include)
 set(GRADFLOW_GEN_DIR ${PROJECT_BINARY_DIR}/gen)
 file(MAKE_DIRECTORY ${GRADFLOW_INCLUDE_DIR}/gradflow ${GRADFLOW_GEN_DIR}/gradflow/proto
                     ${GRADFLOW_GEN_DIR}/gradflow/ops)
-foreach(layer IN ITEMS proto core ops graph runtime compat)
+foreach(layer IN ITEMS proto core ops graph runtime compat testing)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${GRADFLOW_INCLUDE_DIR}/gradflow/${layer}
        SYMBOLIC)
 endforeach()
@@ -31,24 +31,26 @@ function(gradflow_target_defaults target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   # Not left to the dependencies: Abseil's package asks for C++14, which is what clang 14 then takes.
   target_compile_features(${target} PUBLIC cxx_std_17)
+  # Calls between functions of the library are its own affair, also of those that others may call.
+  target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
   if(NOT arg_NO_WARNINGS)
     target_compile_options(
       ${target} PRIVATE $<TARGET_PROPERTY:gradflow_warnings,INTERFACE_COMPILE_OPTIONS>)
   endif()
 endfunction()
 
-# gradflow_library(NAME <name> [LAYER <folder>] [HDRS <file>...] [SRCS <file>...]
-#                  [GENERATED_HDRS <file>...] [GENERATED_SRCS <file>...]
-#                  [DEPS <target>...] [PRIVATE_DEPS <target>...] [NO_WARNINGS])
+# gradflow_layer(NAME <name> [LAYER <folder>] [HDRS <file>...] [SRCS <file>...]
+#                [GENERATED_HDRS <file>...] [GENERATED_SRCS <file>...]
+#                [DEPS <layer>...] [PRIVATE_DEPS <target>...] [DEFAULT_VISIBILITY] [NO_WARNINGS])
 #
-# The library gradflow_<name>, with the alias gradflow::<name>, which is also its name
-# after find_package(gradflow). HDRS and SRCS are relative to the current folder.
-# Headers, also generated ones, install to include/gradflow/<layer>/; LAYER is the
-# current folder's name unless given. Generated files are relative to
-# ${GRADFLOW_GEN_DIR}/gradflow/<layer>. DEPS are targets that the headers need,
-# PRIVATE_DEPS those that only the sources need.
-function(gradflow_library)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "NO_WARNINGS" "NAME;LAYER"
+# The objects gradflow_<name>, which become part of the library gradflow. HDRS and SRCS are
+# relative to the current folder. HDRS, also generated ones, are public: they install to
+# include/gradflow/<layer>/; LAYER is the current folder's name unless given. What they declare is
+# visible outside of the shared library where a `#pragma GCC visibility` around it says so.
+# Generated files are relative to ${GRADFLOW_GEN_DIR}/gradflow/<layer>. DEPS are the layers below,
+# PRIVATE_DEPS the packages that the sources need besides those of gradflow::headers.
+function(gradflow_layer)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "DEFAULT_VISIBILITY;NO_WARNINGS" "NAME;LAYER"
                         "HDRS;SRCS;GENERATED_HDRS;GENERATED_SRCS;DEPS;PRIVATE_DEPS")
   if(NOT arg_LAYER)
     cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME arg_LAYER)
@@ -58,30 +60,76 @@ function(gradflow_library)
   list(TRANSFORM arg_GENERATED_SRCS PREPEND ${GRADFLOW_GEN_DIR}/gradflow/${arg_LAYER}/)
 
   set(target gradflow_${arg_NAME})
-  add_library(${target} ${arg_SRCS} ${arg_GENERATED_SRCS})
-  add_library(gradflow::${arg_NAME} ALIAS ${target})
-  target_sources(
-    ${target}
-    PUBLIC FILE_SET HEADERS
-           BASE_DIRS ${GRADFLOW_INCLUDE_DIR} ${GRADFLOW_GEN_DIR}
-           FILES ${arg_HDRS} ${arg_GENERATED_HDRS})
-  set_target_properties(${target} PROPERTIES EXPORT_NAME ${arg_NAME} VERSION ${PROJECT_VERSION}
-                                             SOVERSION ${PROJECT_VERSION_MAJOR})
-  target_link_libraries(${target} PUBLIC ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
+  add_library(${target} OBJECT ${arg_SRCS} ${arg_GENERATED_SRCS})
+  list(TRANSFORM arg_DEPS PREPEND gradflow_)
+  target_link_libraries(${target} PRIVATE gradflow_headers ${arg_DEPS} ${arg_PRIVATE_DEPS})
   if(arg_NO_WARNINGS)
     gradflow_target_defaults(${target} NO_WARNINGS)
   else()
     gradflow_target_defaults(${target})
   endif()
-  install(TARGETS ${target} EXPORT gradflowTargets FILE_SET HEADERS)
+  if(NOT arg_DEFAULT_VISIBILITY)
+    set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
+                                               VISIBILITY_INLINES_HIDDEN ON)
+  endif()
+
+  target_sources(
+    gradflow_headers
+    INTERFACE FILE_SET HEADERS
+              BASE_DIRS ${GRADFLOW_INCLUDE_DIR} ${GRADFLOW_GEN_DIR}
+              FILES ${arg_HDRS} ${arg_GENERATED_HDRS})
+  set_property(GLOBAL APPEND PROPERTY GRADFLOW_OBJECTS $<TARGET_OBJECTS:${target}>)
+  set_property(GLOBAL APPEND PROPERTY GRADFLOW_PRIVATE_DEPS ${arg_PRIVATE_DEPS})
 endfunction()
 
-# gradflow_executable(NAME <target> [OUTPUT_NAME <file>] SRCS <file>... [DEPS <target>...]
-#                     [INSTALL])
+# gradflow_library(NAME <name> [ALWAYS_STATIC] OBJECTS <object>... [LIBS <library>...]
+#                  [DEPS <target>...] [PRIVATE_DEPS <target>...])
 #
-# A program in the current folder of the build tree; with INSTALL it is installed too.
+# A library of a user's link line, gradflow::<name>, made of objects that are compiled once. There
+# are two targets, gradflow_<name>_static and gradflow_<name>_shared, and gradflow::<name> is the
+# one that BUILD_SHARED_LIBS asks for; so is gradflow::<name> after find_package(gradflow). LIBS are
+# other libraries of this kind, DEPS and PRIVATE_DEPS targets that exist as they are. With
+# ALWAYS_STATIC the two differ in what they link only. The other one is built if somebody needs it
+# (tests see everything in the static one), and installed with GRADFLOW_BUILD_BOTH.
+function(gradflow_library)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "ALWAYS_STATIC" "NAME" "OBJECTS;LIBS;DEPS;PRIVATE_DEPS")
+  foreach(kind IN ITEMS static shared)
+    set(target gradflow_${arg_NAME}_${kind})
+    if(kind STREQUAL "shared" AND NOT arg_ALWAYS_STATIC)
+      add_library(${target} SHARED ${arg_OBJECTS})
+      # The lists of the packages are longer than what is used of them.
+      target_link_options(${target} PRIVATE LINKER:--as-needed)
+    else()
+      add_library(${target} STATIC ${arg_OBJECTS})
+    endif()
+    set(libs ${arg_LIBS})
+    list(TRANSFORM libs REPLACE "(.+)" "gradflow_\\1_${kind}")
+    target_link_libraries(${target} PUBLIC ${libs} ${arg_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
+    set_target_properties(
+      ${target}
+      PROPERTIES EXPORT_NAME ${arg_NAME}
+                 OUTPUT_NAME gradflow_${arg_NAME}
+                 LINKER_LANGUAGE CXX
+                 VERSION ${PROJECT_VERSION}
+                 SOVERSION ${GRADFLOW_SOVERSION})
+    if(arg_NAME STREQUAL "gradflow")
+      set_target_properties(${target} PROPERTIES OUTPUT_NAME gradflow)
+    elseif(arg_ALWAYS_STATIC AND kind STREQUAL "shared")
+      # Beside the other one in a build tree; only one of them is installed.
+      set_target_properties(${target} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY shared)
+    endif()
+    if(NOT kind IN_LIST GRADFLOW_KINDS)
+      set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    endif()
+  endforeach()
+  add_library(gradflow::${arg_NAME} ALIAS gradflow_${arg_NAME}_${GRADFLOW_KIND})
+endfunction()
+
+# gradflow_executable(NAME <target> [OUTPUT_NAME <file>] SRCS <file>... [DEPS <target>...])
+#
+# A program in the current folder of the build tree.
 function(gradflow_executable)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "INSTALL" "NAME;OUTPUT_NAME" "SRCS;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;OUTPUT_NAME" "SRCS;DEPS")
   add_executable(${arg_NAME} ${arg_SRCS})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS})
   # Sources may include the headers beside them as "tools/x.h".
@@ -90,9 +138,6 @@ function(gradflow_executable)
     set_target_properties(${arg_NAME} PROPERTIES OUTPUT_NAME ${arg_OUTPUT_NAME})
   endif()
   gradflow_target_defaults(${arg_NAME})
-  if(arg_INSTALL)
-    install(TARGETS ${arg_NAME})
-  endif()
 endfunction()
 
 # gradflow_compile_fast(<target>)
@@ -119,7 +164,9 @@ function(gradflow_test)
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gmock
                       GTest::gtest_main)
   gradflow_compile_fast(${arg_NAME})
-  target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
+  if(GRADFLOW_PRECOMPILE_HEADERS)
+    target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
+  endif()
   target_compile_definitions(${arg_NAME}
                              PRIVATE GRADFLOW_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/tests/data")
   foreach(program IN LISTS arg_PROGRAMS)

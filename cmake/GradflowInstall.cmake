@@ -1,16 +1,99 @@
-# Makes find_package(gradflow) work, from an installed prefix and from the build tree
-# alike (with gradflow_DIR set to the latter).
+# Makes find_package(gradflow) work, from an installed prefix and from the build tree alike (with
+# gradflow_DIR set to the latter), and pkg-config.
+#
+# What is installed has three components, which are the packages of GradflowPackages.cmake:
+# runtime, the shared libraries; dev, what it takes to compile against them; tools, the command
+# line.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gradflow)
+
+# gradflow_install_targets(<part> <target>...)
+#
+# The targets, and for find_package the file gradflow-<part>-targets.cmake, which makes them.
+function(gradflow_install_targets part)
+  set(component dev)
+  if(part STREQUAL "cli")
+    set(component tools)
+  endif()
+  install(
+    TARGETS ${ARGN}
+    EXPORT gradflow-${part}
+    RUNTIME COMPONENT tools
+    LIBRARY COMPONENT runtime NAMELINK_COMPONENT dev
+    ARCHIVE COMPONENT dev
+    FILE_SET HEADERS COMPONENT dev)
+  export(EXPORT gradflow-${part} NAMESPACE gradflow::
+         FILE ${PROJECT_BINARY_DIR}/gradflow-${part}-targets.cmake)
+  install(EXPORT gradflow-${part} NAMESPACE gradflow:: FILE gradflow-${part}-targets.cmake
+          DESTINATION ${config_dir} COMPONENT ${component})
+endfunction()
+
+foreach(kind IN LISTS GRADFLOW_KINDS)
+  gradflow_install_targets(${kind} gradflow_gradflow_${kind} gradflow_headers)
+  install(
+    TARGETS gradflow_tensorflow_compat_headers
+    EXPORT gradflow-tensorflow_compat-${kind}
+    FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gradflow/compat COMPONENT dev)
+  gradflow_install_targets(tensorflow_compat-${kind} gradflow_tensorflow_compat_${kind})
+endforeach()
+set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
+                 ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
+                 ${PROJECT_SOURCE_DIR}/cmake/GradflowOps.cmake)
+if(TARGET gradflow_testing_${GRADFLOW_KIND})
+  # Whichever library a program links, its tests link the same archive.
+  gradflow_install_targets(testing gradflow_testing_${GRADFLOW_KIND})
+  list(APPEND config_files ${PROJECT_SOURCE_DIR}/cmake/GradflowTesting.cmake
+       ${PROJECT_SOURCE_DIR}/cmake/GradflowGoldenTest.cc.in)
+endif()
+if(TARGET gradflow_generate_ops)
+  # The command line has a file of its own: it is another package, which may be missing.
+  gradflow_install_targets(cli gradflow_cli)
+  install(
+    TARGETS gradflow_generate_ops
+    EXPORT gradflow-tools
+    DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/gradflow
+    COMPONENT dev)
+  export(EXPORT gradflow-tools NAMESPACE gradflow::
+         FILE ${PROJECT_BINARY_DIR}/gradflow-tools-targets.cmake)
+  install(EXPORT gradflow-tools NAMESPACE gradflow:: FILE gradflow-tools-targets.cmake
+          DESTINATION ${config_dir} COMPONENT dev)
+  install(FILES docs/gradflow.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT tools)
+  install(FILES tools/completion/gradflow.bash
+          DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions
+          RENAME gradflow COMPONENT tools)
+endif()
+
 configure_package_config_file(cmake/gradflowConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                               INSTALL_DESTINATION ${config_dir})
+# Before 1.0 a minor version may change what programs see.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
+install(FILES ${config_files} DESTINATION ${config_dir} COMPONENT dev)
+# In a build tree they are beside the configuration too.
+foreach(file IN LISTS config_files)
+  cmake_path(GET file PARENT_PATH folder)
+  if(NOT folder STREQUAL PROJECT_BINARY_DIR)
+    cmake_path(GET file FILENAME name)
+    configure_file(${file} ${PROJECT_BINARY_DIR}/${name} COPYONLY)
+  endif()
+endforeach()
 
-export(EXPORT gradflowTargets NAMESPACE gradflow:: FILE ${PROJECT_BINARY_DIR}/gradflowTargets.cmake)
-install(EXPORT gradflowTargets NAMESPACE gradflow:: DESTINATION ${config_dir})
-install(FILES ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
-              ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake DESTINATION ${config_dir})
+# The folder of gradflow.pc tells the prefix, so that it may be moved.
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(prefix /prefix)
+cmake_path(RELATIVE_PATH prefix BASE_DIRECTORY /prefix/${pkgconfig_dir} OUTPUT_VARIABLE
+           GRADFLOW_PREFIX_FROM_PC)
+get_target_property(requires gradflow_headers INTERFACE_LINK_LIBRARIES)
+list(FILTER requires INCLUDE REGEX "^absl::")
+list(TRANSFORM requires REPLACE "^absl::" "absl_")
+list(JOIN requires " " GRADFLOW_PC_REQUIRES)
+set(requires_private ${private_deps})
+list(FILTER requires_private INCLUDE REGEX "^absl::")
+list(TRANSFORM requires_private REPLACE "^absl::" "absl_")
+list(JOIN requires_private " " GRADFLOW_PC_REQUIRES_PRIVATE)
+list(JOIN BLAS_LIBRARIES " " GRADFLOW_PC_BLAS)
+configure_file(cmake/gradflow.pc.in ${PROJECT_BINARY_DIR}/gradflow.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/gradflow.pc DESTINATION ${pkgconfig_dir} COMPONENT dev)

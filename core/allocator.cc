@@ -18,8 +18,9 @@ class SystemAllocatorImpl final : public Allocator {
 }  // namespace
 
 const std::shared_ptr<Allocator>& SystemAllocator() {
+  // It owns nothing, so that copies of it, of which every tensor has one, count nothing.
   static const auto* const allocator =
-      new std::shared_ptr<Allocator>(std::make_shared<SystemAllocatorImpl>());
+      new std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), new SystemAllocatorImpl);
   return *allocator;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <memory>
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 // Thread-safe. Tensors hold on to their allocator, so one that is dropped lives as long as its
@@ -25,5 +26,6 @@ class Allocator {
 const std::shared_ptr<Allocator>& SystemAllocator();
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_ALLOCATOR_H_

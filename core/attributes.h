@@ -13,6 +13,7 @@
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class AttrValue;
@@ -98,5 +99,6 @@ void AddNodeAttr(absl::string_view name, const T& value, NodeDef* node) {
 }
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_ATTRIBUTES_H_

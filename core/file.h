@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow::internal {
 
 // Owns an open file.
@@ -45,5 +46,6 @@ absl::Status ReadAt(int fd, size_t offset, char* to, size_t size);
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts);
 
 }  // namespace gradflow::internal
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_FILE_H_

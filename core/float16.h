@@ -12,6 +12,7 @@
 #include <limits>
 #include <type_traits>
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 namespace internal {
 
@@ -94,15 +95,20 @@ inline float Bfloat16BitsToFloat(uint16_t b) { return BitsToFloat(static_cast<ui
 // A 16-bit float whose conversions are the template arguments. Trivially copyable.
 template <uint16_t (*FromFloat)(float), float (*ToFloat)(uint16_t)>
 struct Float16 {
+  // The bits, sign first.
   uint16_t bits;
 
   Float16() = default;
+  // The nearest value, ties to even.
   template <typename T, typename = decltype(static_cast<float>(T()))>
   explicit Float16(T value) : bits(FromFloat(internal::RoundToOdd(value))) {}
+  // The value of these bits, and the float that it is.
   static constexpr Float16 FromBits(uint16_t bits) { return Float16(bits, 0); }
 
+  // The float that it is.
   operator float() const { return ToFloat(bits); }  // NOLINT: exact, as in TensorFlow
 
+  // Computed in float, and rounded.
   Float16& operator+=(Float16 other) { return *this = Float16(float{*this} + float{other}); }
   Float16& operator-=(Float16 other) { return *this = Float16(float{*this} - float{other}); }
   Float16& operator*=(Float16 other) { return *this = Float16(float{*this} * float{other}); }
@@ -112,10 +118,12 @@ struct Float16 {
   constexpr Float16(uint16_t b, int) : bits(b) {}
 };
 
+// The IEEE format of 16 bits, and the upper half of a float.
 using half = Float16<internal::FloatToHalfBits, internal::HalfBitsToFloat>;
 using bfloat16 = Float16<internal::FloatToBfloat16Bits, internal::Bfloat16BitsToFloat>;
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 template <>
 class std::numeric_limits<gradflow::half> {

@@ -8,10 +8,13 @@
 
 #include "absl/base/thread_annotations.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
+// std::mutex with the attributes.
 class ABSL_LOCKABLE Mutex {
  public:
+  // Waits until no one else has it; not to be called by a thread that has it.
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
@@ -22,6 +25,7 @@ class ABSL_LOCKABLE Mutex {
 // Holds a mutex from its construction to the end of the scope.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
+  // Waits for the mutex.
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
     mutex_->Lock();
   }
@@ -36,8 +40,10 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
 // The same for many readers or one writer.
 class ABSL_LOCKABLE SharedMutex {
  public:
+  // Waits until no one else has it.
   void WriterLock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   void WriterUnlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+  // Waits until no writer has it.
   void ReaderLock() ABSL_SHARED_LOCK_FUNCTION() { mutex_.lock_shared(); }
   void ReaderUnlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock_shared(); }
 
@@ -45,8 +51,10 @@ class ABSL_LOCKABLE SharedMutex {
   std::shared_mutex mutex_;
 };
 
+// Holds a SharedMutex as its one writer.
 class ABSL_SCOPED_LOCKABLE WriterMutexLock {
  public:
+  // Waits for the mutex.
   explicit WriterMutexLock(SharedMutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
     mutex_->WriterLock();
   }
@@ -58,8 +66,10 @@ class ABSL_SCOPED_LOCKABLE WriterMutexLock {
   SharedMutex* mutex_;
 };
 
+// Holds a SharedMutex as one of its readers.
 class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
  public:
+  // Waits for the mutex.
   explicit ReaderMutexLock(SharedMutex* mutex) ABSL_SHARED_LOCK_FUNCTION(mutex) : mutex_(mutex) {
     mutex_->ReaderLock();
   }
@@ -72,5 +82,6 @@ class ABSL_SCOPED_LOCKABLE ReaderMutexLock {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_MUTEX_H_

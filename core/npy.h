@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "gradflow/core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 // Reads a file. Either byte order and either memory order (Fortran order is transposed on reading).
@@ -30,5 +31,6 @@ absl::Status WriteNpy(const std::string& path, const Tensor& tensor);
 absl::StatusOr<std::string> FormatNpyHeader(const Tensor& tensor);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_NPY_H_

@@ -16,17 +16,22 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class OpDef;
 
+// Makes an OpDef of specs. Faults of them are what Finalize returns.
 class OpDefBuilder {
  public:
+  // Begins the definition of an op.
   explicit OpDefBuilder(absl::string_view name) : name_(name) {}
 
+  // Specs as TensorFlow's: "T: {float, double}", "x: T", "n: int >= 1 = 2".
   OpDefBuilder& Attr(absl::string_view spec);
   OpDefBuilder& Input(absl::string_view spec);
   OpDefBuilder& Output(absl::string_view spec);
+  // What the OpDef says of the op beside that.
   OpDefBuilder& SetIsCommutative();
   OpDefBuilder& SetIsAggregate();
   OpDefBuilder& SetIsStateful();
@@ -56,5 +61,6 @@ class OpDefBuilder {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_OP_DEF_BUILDER_H_

@@ -11,6 +11,7 @@
 #include "absl/strings/string_view.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class NodeDef;
@@ -51,5 +52,6 @@ std::vector<std::string> NearNames(absl::string_view name,
                                    const std::vector<std::string>& candidates, int limit = 3);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_OP_DEF_UTIL_H_

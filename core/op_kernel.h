@@ -22,6 +22,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class NodeDef;
@@ -31,18 +32,22 @@ class ResourceManager;
 // What a kernel may read while it is made. Borrows everything.
 class KernelConstruction {
  public:
+  // The types are those of the node's inputs and outputs, lists laid out.
   KernelConstruction(const NodeDef& node, const OpDef& op_def,
                      absl::Span<const DataType> input_types,
                      absl::Span<const DataType> output_types)
       : node_(node), op_def_(op_def), input_types_(input_types), output_types_(output_types) {}
 
+  // The node and its op's definition.
   const NodeDef& def() const { return node_; }
   const OpDef& op_def() const { return op_def_; }
+  // Data inputs and outputs; each element of a list is one.
   int num_inputs() const { return static_cast<int>(input_types_.size()); }
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
   DataType input_type(int i) const { return input_types_[i]; }
   DataType output_type(int i) const { return output_types_[i]; }
 
+  // NOT_FOUND without such an attribute, INVALID_ARGUMENT for another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(node_, name, value);
@@ -68,6 +73,7 @@ class KernelContext {
         allocator_(allocator),
         resources_(resources) {}
 
+  // Data inputs and outputs; each element of a list is one.
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const Tensor& input(int i) const { return inputs_[i]; }
@@ -133,11 +139,11 @@ class OpKernel {
   virtual bool IsCheap() const { return false; }
 };
 
+// Makes a kernel for a node, or says why there can be none.
 using KernelFactory =
     absl::StatusOr<std::unique_ptr<OpKernel>> (*)(const KernelConstruction& construction);
 
-// A factory of the kernel class K, which has `absl::Status Init(const KernelConstruction&)` to
-// read and check attributes if it needs any.
+// Whether a kernel class has `absl::Status Init(const KernelConstruction&)`.
 template <typename K, typename = void>
 struct HasInit : std::false_type {};
 template <typename K>
@@ -145,6 +151,7 @@ struct HasInit<
     K, std::void_t<decltype(std::declval<K&>().Init(std::declval<const KernelConstruction&>()))>>
     : std::true_type {};
 
+// A factory of the kernel class K, whose Init, if it has one, reads and checks attributes.
 template <typename K>
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernel(
     [[maybe_unused]] const KernelConstruction& construction) {
@@ -167,5 +174,6 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeFunctionKernel(const KernelConstru
 }
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_OP_KERNEL_H_

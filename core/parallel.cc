@@ -72,6 +72,14 @@ void ParallelFor(int64_t total, int64_t block_size,
       fn(begin, std::min(total - begin, block_size) + begin);
     }
   };
+  if (settings.arena != nullptr && settings.max_threads != 1) {
+    const bool entered = settings.arena->Execute([&] {
+      const ScopedLoopSettings inside({stop, settings.max_threads});
+      ParallelFor(total, block_size, fn);
+    });
+    if (!entered) run_blocks(0, blocks);
+    return;
+  }
   const int arena_threads = tbb::this_task_arena::max_concurrency();
   if (settings.max_threads == 1 || arena_threads == 1) {
     run_blocks(0, blocks);

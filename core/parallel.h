@@ -15,6 +15,7 @@
 
 #include "absl/functional/function_ref.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class RunStop;
@@ -29,6 +30,15 @@ void ParallelFor(int64_t total, int64_t block_size,
 // outside of ParallelFor: they ask now and then, and if so, return whatever status they like.
 bool ShouldStop();
 
+// Threads that loops may go to.
+class LoopArena {
+ public:
+  virtual ~LoopArena() = default;
+  // Calls fn() on the calling thread, as one of the arena's. False, without a call, if there is no
+  // room for it.
+  virtual bool Execute(absl::FunctionRef<void()> fn) = 0;
+};
+
 // How loops of a thread go.
 struct LoopSettings {
   // What ends them early; null for nothing.
@@ -36,11 +46,15 @@ struct LoopSettings {
   // The most threads that a loop may use, its own among them; 0 for all of the arena. With 1, loops
   // run on their thread alone, in order, without oneTBB.
   int max_threads = 0;
+  // Where loops of several blocks take place, which run on their thread alone if there is no room;
+  // null for where their thread is.
+  LoopArena* arena = nullptr;
 };
 
 // While one lives, the loops of its thread go by `settings`.
 class ScopedLoopSettings {
  public:
+  // Saves the settings of this thread, and puts these in their place.
   explicit ScopedLoopSettings(const LoopSettings& settings);
   ~ScopedLoopSettings();
   ScopedLoopSettings(const ScopedLoopSettings&) = delete;
@@ -69,5 +83,6 @@ inline int64_t NumBlocks(int64_t total, int64_t block_size) {
 }
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_PARALLEL_H_

@@ -1,6 +1,7 @@
 #include "gradflow/core/registry.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "absl/base/thread_annotations.h"
@@ -181,7 +182,7 @@ absl::Status Registry::RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, 
   if (!valid.ok()) return tables_->Fault(std::move(valid));
   auto op = std::make_unique<OpRegistration>(std::move(def), shape_fn, std::move(api));
   const std::string& name = op->def().name();
-  if (tables_->ops.contains(name)) {
+  if (tables_->ops.contains(name) || (base_ != nullptr && base_->FindOp(name) != nullptr)) {
     return tables_->Fault(errors::AlreadyExists("op '", name, "' is already registered"));
   }
   tables_->ops.emplace(name, std::move(op));
@@ -189,9 +190,9 @@ absl::Status Registry::RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, 
 }
 
 absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
+  const OpRegistration* op = FindOpOrBase(kernel.op);
   MutexLock lock(&tables_->mutex);
-  const auto op = tables_->ops.find(kernel.op);
-  if (op == tables_->ops.end()) {
+  if (op == nullptr) {
     return tables_->Fault(
         errors::NotFound("a kernel is registered for op '", kernel.op, "', which is not"));
   }
@@ -200,7 +201,7 @@ absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
         errors::InvalidArgument("the kernel registered for op '", kernel.op, "' has no factory"));
   }
   for (const auto& constraint : kernel.type_constraints) {
-    const auto& attrs = op->second->def().attr();
+    const auto& attrs = op->def().attr();
     const auto has_name = [&](const OpDef::AttrDef& attr) {
       return attr.name() == constraint.first &&
              (attr.type() == "type" || attr.type() == "list(type)");
@@ -214,6 +215,32 @@ absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
   auto& kernels = tables_->kernels[kernel.op];
   kernels.push_back(std::make_unique<KernelRegistration>(std::move(kernel)));
   return absl::OkStatus();
+}
+
+absl::Status Registry::RegisterAllOrNothing(absl::FunctionRef<void(Registry&)> add) {
+  Registry additions;
+  additions.base_ = this;
+  add(additions);
+  GRADFLOW_RETURN_IF_ERROR(additions.status());
+  MutexLock additions_lock(&additions.tables_->mutex);
+  MutexLock lock(&tables_->mutex);
+  for (const auto& [name, op] : additions.tables_->ops) {
+    // Registered here by another thread since.
+    if (tables_->ops.contains(name)) {
+      return errors::AlreadyExists("op '", name, "' is already registered");
+    }
+  }
+  for (auto& [name, op] : additions.tables_->ops) tables_->ops.emplace(name, std::move(op));
+  for (auto& [op, kernels] : additions.tables_->kernels) {
+    auto& mine = tables_->kernels[op];
+    std::move(kernels.begin(), kernels.end(), std::back_inserter(mine));
+  }
+  return absl::OkStatus();
+}
+
+const OpRegistration* Registry::FindOpOrBase(absl::string_view name) const {
+  const OpRegistration* op = FindOp(name);
+  return op != nullptr || base_ == nullptr ? op : base_->FindOp(name);
 }
 
 const OpRegistration* Registry::FindOp(absl::string_view name) const {

@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -26,6 +27,7 @@
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class NodeDef;
@@ -46,8 +48,10 @@ struct OpApi {
 // One registered op. Immutable once registered.
 class OpRegistration {
  public:
+  // Made by Registry::RegisterOp.
   OpRegistration(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api);
   ~OpRegistration();
+  // What was registered.
   const OpDef& def() const { return *def_; }
   ShapeFn shape_fn() const { return shape_fn_; }
   const OpApi& api() const { return api_; }
@@ -60,6 +64,7 @@ class OpRegistration {
 
 // One registered kernel.
 struct KernelRegistration {
+  // Which op it computes, and on which type of device.
   std::string op;
   std::string device = "CPU";
   // Attribute -> types it may have; a list(type) attribute must have only these.
@@ -80,9 +85,11 @@ class Registry {
   // Collects an op and registers it at the end of the full expression.
   class OpBuilder {
    public:
+    // Made by Registry::Op, and registers when it is destroyed.
     OpBuilder(Registry* registry, absl::string_view name);
     OpBuilder(OpBuilder&& other) noexcept;
     ~OpBuilder();
+    // As OpDefBuilder's.
     OpBuilder& Input(absl::string_view spec) { return builder_.Input(spec), *this; }
     OpBuilder& Output(absl::string_view spec) { return builder_.Output(spec), *this; }
     OpBuilder& Attr(absl::string_view spec) { return builder_.Attr(spec), *this; }
@@ -90,6 +97,7 @@ class Registry {
     OpBuilder& Aggregate() { return builder_.SetIsAggregate(), *this; }
     OpBuilder& Stateful() { return builder_.SetIsStateful(), *this; }
     OpBuilder& Doc(absl::string_view text) { return builder_.Doc(text), *this; }
+    // Infers the shapes of the outputs.
     OpBuilder& Shape(ShapeFn fn) { return shape_fn_ = fn, *this; }
     // The file of the C++ wrapper ("array_ops", "math_ops", "nn_ops").
     OpBuilder& Group(absl::string_view group) { return api_.group = std::string(group), *this; }
@@ -109,6 +117,7 @@ class Registry {
   // Collects a kernel and registers it at the end of the full expression.
   class KernelBuilder {
    public:
+    // Made by Registry::Kernel, and registers when it is destroyed.
     KernelBuilder(Registry* registry, absl::string_view op, KernelFactory factory);
     KernelBuilder(KernelBuilder&& other) noexcept;
     ~KernelBuilder();
@@ -116,9 +125,11 @@ class Registry {
     KernelBuilder& Type(absl::string_view attr) {
       return Types(attr, {DataTypeToEnum<T>::value});
     }
+    // For nodes whose type attribute `attr` is one of these.
     KernelBuilder& Types(absl::string_view attr, DataTypeVector types) {
       return kernel_.type_constraints.emplace_back(attr, std::move(types)), *this;
     }
+    // As the members of KernelRegistration.
     KernelBuilder& Device(absl::string_view d) { return kernel_.device = std::string(d), *this; }
     KernelBuilder& Label(absl::string_view l) { return kernel_.label = std::string(l), *this; }
     KernelBuilder& Priority(int p) { return kernel_.priority = p, *this; }
@@ -133,6 +144,7 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
+  // Begins an op, and a kernel of one that is registered.
   OpBuilder Op(absl::string_view name) { return OpBuilder(this, name); }
   KernelBuilder Kernel(absl::string_view op, KernelFactory factory) {
     return KernelBuilder(this, op, factory);
@@ -140,6 +152,9 @@ class Registry {
   // The same without the chain. ALREADY_EXISTS, INVALID_ARGUMENT.
   absl::Status RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api = {});
   absl::Status RegisterKernel(KernelRegistration kernel);
+  // All that `add` registers with the registry it is given, which has this one's ops too, or, if
+  // any of it has a fault, nothing: then status() stays as it was, and the fault is returned.
+  absl::Status RegisterAllOrNothing(absl::FunctionRef<void(Registry& additions)> add);
 
   // Null if there is no such op.
   const OpRegistration* FindOp(absl::string_view name) const;
@@ -158,6 +173,11 @@ class Registry {
 
  private:
   struct Tables;
+  // In this one if it is there, or else in base_.
+  const OpRegistration* FindOpOrBase(absl::string_view name) const;
+
+  // What RegisterAllOrNothing adds to; null in all others.
+  const Registry* base_ = nullptr;
   std::unique_ptr<Tables> tables_;
 };
 
@@ -167,5 +187,6 @@ class Registry {
 Registry& GlobalRegistry();
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_REGISTRY_H_

@@ -32,7 +32,7 @@ ResourceManager::~ResourceManager() {
 
 absl::Status ResourceManager::Create(absl::string_view container, absl::string_view name,
                                      std::shared_ptr<ResourceBase> resource) {
-  WriterMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Resources& resources = containers_[std::string(container)];
   if (resources.emplace(name, std::move(resource)).second) return absl::OkStatus();
   return errors::AlreadyExists("there is a ", FullName(container, name));
@@ -41,7 +41,7 @@ absl::Status ResourceManager::Create(absl::string_view container, absl::string_v
 absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::Find(absl::string_view container,
                                                                     absl::string_view name) const {
   {
-    ReaderMutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (const auto of_container = containers_.find(container); of_container != containers_.end()) {
       const auto resource = of_container->second.find(name);
       if (resource != of_container->second.end()) return resource->second;
@@ -54,7 +54,7 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     absl::string_view container, absl::string_view name,
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make) {
   if (auto found = Find(container, name); found.ok()) return found;
-  WriterMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Resources& resources = containers_[std::string(container)];
   if (const auto it = resources.find(name); it != resources.end()) return it->second;
   GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<ResourceBase> made, make());
@@ -76,7 +76,7 @@ absl::Status ResourceManager::Delete(absl::string_view container, absl::string_v
   // Dropped without the lock: its destructor may use the manager.
   std::shared_ptr<ResourceBase> removed;
   {
-    WriterMutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (const auto of_container = containers_.find(container); of_container != containers_.end()) {
       if (const auto it = of_container->second.find(name); it != of_container->second.end()) {
         removed = std::move(it->second);
@@ -91,7 +91,7 @@ absl::Status ResourceManager::Delete(absl::string_view container, absl::string_v
 void ResourceManager::Cleanup(absl::string_view container) {
   // Dropped after the lock, as above.
   Resources removed;
-  WriterMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (const auto it = containers_.find(container); it != containers_.end()) {
     removed = std::move(it->second);
     containers_.erase(it);
@@ -101,13 +101,13 @@ void ResourceManager::Cleanup(absl::string_view container) {
 void ResourceManager::Clear() {
   // As above.
   Containers removed;
-  WriterMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   removed.swap(containers_);
 }
 
 std::string ResourceManager::DebugString() const {
   std::string text;
-  ReaderMutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const auto& [container, resources] : containers_) {
     for (const auto& [name, resource] : resources) {
       absl::StrAppend(&text, FullName(container, name), ": ", resource->DebugString(), "\n");

@@ -30,6 +30,7 @@
 #include "absl/strings/string_view.h"
 #include "gradflow/core/mutex.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class ResourceBase {
@@ -99,10 +100,11 @@ class ResourceManager {
     return WrongType(container, name, **resource, typeid(T));
   }
 
-  mutable SharedMutex mutex_;
+  mutable Mutex mutex_;
   Containers containers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_RESOURCE_MANAGER_H_

@@ -11,10 +11,12 @@
 #include <atomic>
 #include <chrono>
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class RunStop {
  public:
+  // What deadlines are told in.
   using Clock = std::chrono::steady_clock;
 
   // Stops at Stop(), at `deadline`, and when one of the flags is true, which then must not become
@@ -56,5 +58,6 @@ class RunStop {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_RUN_STOP_H_

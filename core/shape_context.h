@@ -27,6 +27,7 @@
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class NodeDef;
@@ -47,6 +48,7 @@ class ShapeContext {
         constant_(constant),
         outputs_(num_outputs) {}
 
+  // The node, and what is known of its inputs.
   const NodeDef& def() const { return node_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
@@ -57,6 +59,7 @@ class ShapeContext {
   // Null if not known when the graph is built.
   const Tensor* input_tensor(int i) const { return constant_(i); }
 
+  // NOT_FOUND without such an attribute, INVALID_ARGUMENT for another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(node_, name, value);
@@ -96,5 +99,6 @@ class ShapeContext {
 using ShapeFn = absl::Status (*)(ShapeContext& c);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_SHAPE_CONTEXT_H_

@@ -13,6 +13,7 @@
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/tensor_shape.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 // Output 0 has the shape of input 0.
@@ -55,5 +56,6 @@ absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const i
 absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<const int64_t> dims);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_SHAPE_FNS_H_

@@ -29,11 +29,13 @@
 #define GRADFLOW_CONCAT_(a, b) GRADFLOW_CONCAT_IMPL_(a, b)
 #define GRADFLOW_CONCAT_IMPL_(a, b) a##b
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 // As in TensorFlow: errors::InvalidArgument("expected ", n, " but found ", m).
 namespace errors {
 
+// An error of this code, whose text is `args`, joined as by absl::StrCat.
 template <typename... Args>
 absl::Status InvalidArgument(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
@@ -68,5 +70,6 @@ absl::Status Prefix(absl::string_view prefix, const absl::Status& status);
 
 }  // namespace errors
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_STATUS_H_

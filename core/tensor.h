@@ -28,6 +28,7 @@
 #include "gradflow/core/tensor_view.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class TensorProto;
@@ -77,6 +78,7 @@ class Tensor {
   }
   explicit Tensor(const char* scalar) : Tensor(tstring(scalar)) {}
 
+  // A copy shares the elements.
   Tensor(const Tensor& other)
       : dtype_(other.dtype_), shape_(other.shape_), buffer_(other.buffer_), data_(other.data_) {
     if (buffer_ != nullptr) buffer_->Ref();
@@ -113,6 +115,7 @@ class Tensor {
   static absl::StatusOr<Tensor> FromMemory(DataType dtype, const TensorShape& shape, void* data,
                                            bool writable, std::function<void()> release);
 
+  // The type, the sizes and their product.
   DataType dtype() const { return dtype_; }
   const TensorShape& shape() const { return shape_; }
   int dims() const { return shape_.dims(); }
@@ -275,5 +278,6 @@ class Tensor {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_TENSOR_H_

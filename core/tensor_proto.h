@@ -9,6 +9,7 @@
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/tensor.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class TensorProto;
@@ -32,5 +33,6 @@ absl::Status ValidateTensorProto(const TensorProto& proto);
 void TensorToProto(const Tensor& tensor, TensorProto* proto);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_TENSOR_PROTO_H_

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class TensorShapeProto;
@@ -27,6 +28,7 @@ inline constexpr int kMaxDims = 254;
 // a * b for a, b >= 0, or -1 if an operand is negative or the product exceeds int64.
 int64_t MultiplyWithoutOverflow(int64_t a, int64_t b);
 
+// The sizes of dimensions.
 using DimVector = absl::InlinedVector<int64_t, 4>;
 
 class TensorShape {
@@ -42,19 +44,23 @@ class TensorShape {
   static absl::StatusOr<TensorShape> Make(const TensorShapeProto& proto);
   void AsProto(TensorShapeProto* proto) const;
 
+  // False after an operation that had no valid result.
   bool IsValid() const { return valid_; }
+  // The number of dimensions.
   int dims() const { return static_cast<int>(dims_.size()); }
   // REQUIRES: 0 <= d < dims()
   int64_t dim_size(int d) const { return dims_[d]; }
   absl::Span<const int64_t> dim_sizes() const { return dims_; }
   int64_t num_elements() const { return num_elements_; }
 
+  // Change the dimensions. What cannot be makes the shape invalid.
   void AddDim(int64_t size);
   void InsertDim(int d, int64_t size);
   void RemoveDim(int d);
   void set_dim(int d, int64_t size);
   void AppendShape(const TensorShape& shape);
 
+  // Whether all dimensions are the same.
   bool IsSameSize(const TensorShape& other) const { return *this == other; }
   friend bool operator==(const TensorShape& a, const TensorShape& b) {
     return a.dims_ == b.dims_ && a.valid_ == b.valid_;
@@ -89,6 +95,7 @@ class PartialTensorShape {
   static PartialTensorShape UnknownOfRank(int rank);
   void AsProto(TensorShapeProto* proto) const;
 
+  // Whether nothing is known, and whether all is.
   bool unknown_rank() const { return unknown_rank_; }
   // -1 if the rank is unknown.
   int dims() const { return unknown_rank_ ? -1 : static_cast<int>(dims_.size()); }
@@ -100,6 +107,7 @@ class PartialTensorShape {
   // -1 if any dimension is unknown or the product exceeds int64.
   int64_t num_elements() const;
 
+  // Whether the number and the sizes of all dimensions are known.
   bool IsFullyDefined() const;
   // False, and nothing written, unless fully defined.
   bool AsTensorShape(TensorShape* shape) const;
@@ -107,6 +115,7 @@ class PartialTensorShape {
   // The shape that has what is known in either; INVALID_ARGUMENT if they contradict.
   absl::StatusOr<PartialTensorShape> MergeWith(const PartialTensorShape& other) const;
 
+  // Whether the same is known of both.
   friend bool operator==(const PartialTensorShape& a, const PartialTensorShape& b) {
     return a.unknown_rank_ == b.unknown_rank_ && a.dims_ == b.dims_;
   }
@@ -123,5 +132,6 @@ class PartialTensorShape {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_TENSOR_SHAPE_H_

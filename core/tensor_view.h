@@ -14,11 +14,14 @@
 
 #include "absl/types/span.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
+// N-dimensional elements in row-major order that something else owns.
 template <typename T, int N>
 class TensorView {
  public:
+  // The type of the elements.
   using value_type = std::remove_const_t<T>;
 
   // The empty view of a mismatch.
@@ -45,6 +48,7 @@ class TensorView {
   // The element at `i` in row-major order (of a vector or flat view: its i-th).
   T& operator[](int64_t i) const { return data_[size_ == 0 ? 0 : i]; }
 
+  // The sizes, and the elements: null if there are none.
   int64_t dimension(int d) const { return dims_[d]; }
   const std::array<int64_t, N>& dimensions() const { return dims_; }
   int64_t size() const { return size_; }
@@ -53,6 +57,7 @@ class TensorView {
   T* end() const { return data() + size_; }
   operator absl::Span<T>() const { return absl::Span<T>(data(), size_); }  // NOLINT
 
+  // Writes all elements.
   void setConstant(const value_type& value) const { std::fill(begin(), end(), value); }
   void setZero() const { setConstant(value_type()); }
 
@@ -72,6 +77,7 @@ class TensorView {
 // As TensorFlow names them.
 template <typename T>
 struct TTypes {
+  // A view of a tensor of rank 0, 1, of all elements of one of any rank, and of rank 2.
   using Scalar = TensorView<T, 0>;
   using Vec = TensorView<T, 1>;
   using Flat = TensorView<T, 1>;
@@ -83,5 +89,6 @@ struct TTypes {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_TENSOR_VIEW_H_

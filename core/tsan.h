@@ -19,12 +19,14 @@ extern "C" void __tsan_release(void* address);  // NOLINT
 
 namespace gradflow {
 
+// What this thread has done is seen by the one that acquires `address` next.
 inline void TsanRelease([[maybe_unused]] const void* address) {
 #ifdef GRADFLOW_TSAN
   __tsan_release(const_cast<void*>(address));
 #endif
 }
 
+// Sees what was done by the threads that have released `address`.
 inline void TsanAcquire([[maybe_unused]] const void* address) {
 #ifdef GRADFLOW_TSAN
   __tsan_acquire(const_cast<void*>(address));

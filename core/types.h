@@ -13,8 +13,10 @@
 #include "gradflow/core/float16.h"
 #include "gradflow/proto/data_type.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
+// The C++ types of elements that C++ does not name itself: half and bfloat16 are in float16.h.
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 using tstring = std::string;
@@ -24,6 +26,7 @@ using tstring = std::string;
 // apart.
 template <typename Storage, DataType Id>
 struct StorageType {
+  // The bits; two values are equal if they are.
   Storage value{};
   friend bool operator==(StorageType a, StorageType b) { return a.value == b.value; }
   friend bool operator!=(StorageType a, StorageType b) { return a.value != b.value; }
@@ -43,6 +46,7 @@ using uint4 = StorageType<uint8_t, DT_UINT4>;
 using int2 = StorageType<int8_t, DT_INT2>;
 using uint2 = StorageType<uint8_t, DT_UINT2>;
 
+// Types of inputs, outputs, or of an attribute that is a list.
 using DataTypeVector = std::vector<DataType>;
 
 // ---- C++ type <-> DataType at compile time ----
@@ -103,6 +107,7 @@ struct TypeList {};
 
 template <typename T>
 struct TypeTag {
+  // The type that the tag stands for.
   using type = T;
 };
 
@@ -110,6 +115,7 @@ template <typename A, typename B>
 struct ConcatTypes;
 template <typename... As, typename... Bs>
 struct ConcatTypes<TypeList<As...>, TypeList<Bs...>> {
+  // The types of the one, then of the other.
   using type = TypeList<As..., Bs...>;
 };
 
@@ -181,5 +187,6 @@ const DataTypeVector& QuantizedDataTypes();
 const DataTypeVector& AllDataTypes();
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_CORE_TYPES_H_

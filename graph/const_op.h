@@ -17,6 +17,7 @@
 #include "gradflow/graph/ops.h"
 #include "gradflow/graph/scope.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class TensorProto;
@@ -24,6 +25,7 @@ struct NodeOut;
 
 namespace ops {
 
+// A node that holds `value`.
 Output Const(const Scope& scope, const Input::Initializer& value);
 // The node holds a copy of `proto`, checked but otherwise as it is.
 Output ConstFromProto(const Scope& scope, const TensorProto& proto);
@@ -57,5 +59,6 @@ std::vector<NodeOut> AsNodeOutList(const Scope& scope, const InputList& inputs);
 
 }  // namespace ops
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_CONST_OP_H_

@@ -7,11 +7,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class Graph;
 class GraphDef;
 
+// How ExportGraphDef writes a graph.
 struct ExportGraphDefOptions {
   // Leave out attributes that have their default value, so that readers that do not know them yet
   // can read the graph.
@@ -33,5 +35,6 @@ std::string GraphDefToText(const GraphDef& graph_def);
 absl::Status WriteGraphDef(const std::string& path, const GraphDef& graph_def);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_EXPORT_H_

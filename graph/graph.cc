@@ -1,5 +1,9 @@
 #include "gradflow/graph/graph.h"
 
+#include <google/protobuf/arena.h>
+#include <sys/mman.h>
+
+#include <new>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -55,6 +59,38 @@ struct Graph::ReverseEdges {
   }
 };
 
+namespace {
+
+// The more blocks an arena has, the larger the next one is. Large ones come in huge pages, where
+// the system has them, and each page is touched for the first time by a node soon to be added.
+constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+void* AllocateBlock(size_t bytes) {
+  if (bytes < kHugePageBytes) return ::operator new(bytes);
+  void* const block = ::operator new(bytes, std::align_val_t(kHugePageBytes));
+  // Advice only.
+  madvise(block, bytes, MADV_HUGEPAGE);
+  return block;
+}
+
+void FreeBlock(void* block, size_t bytes) {
+  if (bytes < kHugePageBytes) {
+    ::operator delete(block);
+  } else {
+    ::operator delete(block, std::align_val_t(kHugePageBytes));
+  }
+}
+
+google::protobuf::ArenaOptions ArenaOptionsOfGraphs() {
+  google::protobuf::ArenaOptions options;
+  options.max_block_size = kHugePageBytes;
+  options.block_alloc = AllocateBlock;
+  options.block_dealloc = FreeBlock;
+  return options;
+}
+
+}  // namespace
+
 Graph::Graph(const Registry& registry)
     : registry_(registry),
       def_(std::make_unique<GraphDef>()),
@@ -63,7 +99,19 @@ Graph::Graph(const Registry& registry)
   def_->mutable_versions()->set_producer(kGraphDefVersion);
 }
 
-Graph::~Graph() = default;
+Graph::~Graph() {
+  if (arena_ == nullptr) return;
+  // What is the arena's is not the GraphDef's to delete.
+  auto& nodes = *def_->mutable_node();
+  while (!nodes.empty()) NodeDefPtr(nodes.UnsafeArenaReleaseLast()).reset();
+}
+
+Graph::Name::Name(absl::string_view n) : text(n), hash(absl::HashOf(n)) {}
+
+NodeDefPtr Graph::NewNodeDef() {
+  if (arena_ == nullptr) arena_ = std::make_unique<google::protobuf::Arena>(ArenaOptionsOfGraphs());
+  return NodeDefPtr(google::protobuf::Arena::CreateMessage<NodeDef>(arena_.get()));
+}
 
 const Node* Graph::FindNode(absl::string_view name) const {
   const auto it = by_name_.find(name);
@@ -196,7 +244,7 @@ absl::Status Graph::InferShapes(Node* node) {
 }
 
 absl::StatusOr<const Node*> Graph::AddNode(NodeDef&& def, bool infer_shapes) {
-  auto owned = std::make_unique<NodeDef>(std::move(def));
+  NodeDefPtr owned(new NodeDef(std::move(def)));
   absl::StatusOr<const OpRegistration*> op = registry_.LookUpOp(owned->op());
   if (!op.ok()) return errors::Prefix(internal::NodePrefix(*owned), op.status());
   internal::Sources sources;
@@ -206,18 +254,19 @@ absl::StatusOr<const Node*> Graph::AddNode(NodeDef&& def, bool infer_shapes) {
   return Append(std::move(owned), **op, sources, infer_shapes);
 }
 
-absl::StatusOr<const Node*> Graph::Append(std::unique_ptr<NodeDef> def, const OpRegistration& op,
+absl::StatusOr<const Node*> Graph::Append(NodeDefPtr def, const OpRegistration& op,
                                           absl::Span<const Node::Source> sources,
                                           bool infer_shapes) {
   // In a large graph it takes as long to get there as to do the checks.
-  by_name_.prefetch(def->name());
+  const Name name = def->name();
+  by_name_.prefetch(name);
   Node* const node = NewNode(def.get(), op);
   node->sources_.assign(sources.begin(), sources.end());
   bool is_named = false;
   const auto check = [&]() -> absl::Status {
     Example* example;
     GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), &example));
-    is_named = by_name_.try_emplace(def->name(), node).second;
+    is_named = by_name_.try_emplace(name, node).second;
     if (!is_named) return errors::InvalidArgument("the graph has a node of this name already");
     GRADFLOW_RETURN_IF_ERROR(CheckSources(node));
     if (HasExtraAttrs(*node)) {
@@ -227,11 +276,12 @@ absl::StatusOr<const Node*> Graph::Append(std::unique_ptr<NodeDef> def, const Op
     return infer_shapes ? InferShapes(node) : absl::OkStatus();
   };
   if (absl::Status status = check(); !status.ok()) {
-    if (is_named) by_name_.erase(def->name());
+    if (is_named) by_name_.erase(name);
     RemoveNodes(node->id_);
     return errors::Prefix(internal::NodePrefix(*def), status);
   }
-  def_->mutable_node()->AddAllocated(def.release());
+  // Not AddAllocated, which would copy a node of an arena.
+  def_->mutable_node()->UnsafeArenaAddAllocated(def.release());
   return node;
 }
 

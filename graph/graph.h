@@ -24,6 +24,11 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/node.h"
 
+#pragma GCC visibility push(default)
+namespace google::protobuf {
+class Arena;
+}
+
 namespace gradflow {
 
 class GraphDef;
@@ -40,10 +45,12 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
+  // Where the ops are looked up.
   const Registry& registry() const { return registry_; }
   // The graph, with default attributes filled in.
   const GraphDef& def() const { return *def_; }
 
+  // Nodes are numbered from 0 in the order in which they were added.
   int num_nodes() const { return static_cast<int>(nodes_.size()); }
   // REQUIRES: 0 <= id < num_nodes()
   const Node* node(int id) const { return &nodes_[id]; }
@@ -63,13 +70,32 @@ class Graph {
   friend class GraphImporter;
   friend class Node;
   friend class NodeBuilder;
+  friend class OpRecorder;
 
   struct Constants;
   struct ReverseEdges;
 
+  // The name of a node with its hash, which a growing table needs again and again.
+  struct Name {
+    Name(absl::string_view n);                                  // NOLINT: it stands for the name
+    Name(const std::string& n) : Name(absl::string_view(n)) {}  // NOLINT
+    friend bool operator==(const Name& a, const Name& b) {
+      return a.hash == b.hash && a.text == b.text;
+    }
+    absl::string_view text;
+    size_t hash;
+  };
+  struct NameHash {
+    size_t operator()(const Name& name) const { return name.hash; }
+  };
+  // Keys are the names inside the NodeDefs, which do not move.
+  using NodesByName = absl::flat_hash_map<Name, Node*, NameHash>;
+
+  // An empty NodeDef for Append, in the memory of the graph.
+  NodeDefPtr NewNodeDef();
   // AddNode for a node whose inputs have been looked up: `sources` are those of Node::sources(),
   // and are nodes of this graph with such outputs.
-  absl::StatusOr<const Node*> Append(std::unique_ptr<NodeDef> def, const OpRegistration& op,
+  absl::StatusOr<const Node*> Append(NodeDefPtr def, const OpRegistration& op,
                                      absl::Span<const Node::Source> sources, bool infer_shapes);
 
   // A node that has passed CheckAlone. Another one of its op with the same attributes needs no
@@ -104,11 +130,12 @@ class Graph {
   static absl::Status InferShapes(Node* node);
 
   const Registry& registry_;
+  // Has the nodes that NewNodeDef made; null if there are none. All others own themselves.
+  std::unique_ptr<google::protobuf::Arena> arena_;
   std::unique_ptr<GraphDef> def_;
   // A deque, since nodes must not move.
   std::deque<Node> nodes_;
-  // Keys are the names inside the NodeDefs, which do not move either.
-  absl::flat_hash_map<absl::string_view, Node*> by_name_;
+  NodesByName by_name_;
   absl::node_hash_set<NodeTypes, TypesHash, TypesEqual> types_;
   // The last one of each op.
   absl::flat_hash_map<const OpRegistration*, Example> examples_;
@@ -118,5 +145,6 @@ class Graph {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_GRAPH_H_

@@ -14,6 +14,7 @@
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/text_format.h"
+#include "gradflow/graph/wire_check.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow {
@@ -32,23 +33,28 @@ bool LooksLikeText(absl::string_view bytes) {
   });
 }
 
-absl::StatusOr<std::string> ReadBytes(const std::string& path) {
+absl::Status CheckSize(size_t size, const GraphLimits& limits) {
+  const auto limit = static_cast<size_t>(
+      std::clamp<int64_t>(limits.max_file_bytes, 0, static_cast<int64_t>(kMaxBytes)));
+  if (size <= limit) return absl::OkStatus();
+  return errors::InvalidArgument("expected a GraphDef of at most ", limit,
+                                 " bytes (GraphLimits::max_file_bytes), but found ", size);
+}
+
+absl::StatusOr<std::string> ReadBytes(const std::string& path, const GraphLimits& limits) {
   size_t size;
   GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
   if (size == 0) return errors::InvalidArgument("expected a GraphDef, but the file is empty");
-  if (size > kMaxBytes) {
-    return errors::InvalidArgument("the file has ", size,
-                                   " bytes, but a GraphDef has less than 2 GiB");
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckSize(size, limits));
   std::string bytes(size, '\0');
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
   return bytes;
 }
 
-absl::StatusOr<GraphDef> ReadFile(const std::string& path) {
-  GRADFLOW_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path));
+absl::StatusOr<GraphDef> ReadFile(const std::string& path, const GraphLimits& limits) {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path, limits));
   const bool text = IsTextName(path) || (!IsBinaryName(path) && LooksLikeText(bytes));
-  return text ? ParseGraphDefText(bytes) : ParseGraphDef(bytes);
+  return text ? ParseGraphDefText(bytes, limits) : ParseGraphDef(bytes, limits);
 }
 
 absl::Status WriteBytes(const std::string& path, const GraphDef& graph_def) {
@@ -68,28 +74,31 @@ std::string FilePrefix(const std::string& path) { return absl::StrCat("'", path,
 
 }  // namespace
 
-absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes) {
-  // Protobuf would write to standard error what the status says.
-  const google::protobuf::LogSilencer silencer;
+absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes, const GraphLimits& limits) {
+  GRADFLOW_RETURN_IF_ERROR(CheckSize(bytes.size(), limits));
   GraphDef graph_def;
-  if (bytes.size() > kMaxBytes ||
-      !graph_def.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return errors::InvalidArgument("expected a binary GraphDef, but found ", bytes.size(),
-                                   " bytes that are none");
+  absl::Status status = internal::CheckWire(bytes, graph_def, limits);
+  if (status.ok()) {
+    // Protobuf would write to standard error what the status says.
+    const google::protobuf::LogSilencer silencer;
+    if (graph_def.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return graph_def;
+    status = internal::ExplainWire(bytes, graph_def, limits);
+    if (status.ok()) status = errors::InvalidArgument(bytes.size(), " bytes that are none");
   }
-  return graph_def;
+  return errors::Prefix("expected a binary GraphDef: ", status);
 }
 
-absl::StatusOr<GraphDef> ParseGraphDefText(absl::string_view text) {
+absl::StatusOr<GraphDef> ParseGraphDefText(absl::string_view text, const GraphLimits& limits) {
+  GRADFLOW_RETURN_IF_ERROR(CheckSize(text.size(), limits));
   GraphDef graph_def;
-  if (absl::Status status = internal::MessageFromText(text, &graph_def); !status.ok()) {
+  if (absl::Status status = internal::MessageFromText(text, limits, &graph_def); !status.ok()) {
     return errors::Prefix("expected a GraphDef as text: ", status);
   }
   return graph_def;
 }
 
-absl::StatusOr<GraphDef> ReadGraphDef(const std::string& path) {
-  absl::StatusOr<GraphDef> graph_def = ReadFile(path);
+absl::StatusOr<GraphDef> ReadGraphDef(const std::string& path, const GraphLimits& limits) {
+  absl::StatusOr<GraphDef> graph_def = ReadFile(path, limits);
   if (!graph_def.ok()) return errors::Prefix(FilePrefix(path), graph_def.status());
   return graph_def;
 }

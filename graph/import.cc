@@ -11,6 +11,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import_checks.h"
+#include "gradflow/graph/import_limits.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/proto/graph.pb.h"
 
@@ -26,7 +27,11 @@ class GraphImporter {
  public:
   // Takes over what is in `source` if it succeeds.
   GraphImporter(const ImportGraphDefOptions& options, GraphDef* source, Graph* graph)
-      : options_(options), source_(*source), graph_(*graph), first_id_(graph->num_nodes()) {}
+      : options_(options),
+        limits_(options),
+        source_(*source),
+        graph_(*graph),
+        first_id_(graph->num_nodes()) {}
 
   absl::Status Import() {
     absl::Status status = Check();
@@ -45,6 +50,7 @@ class GraphImporter {
 
   absl::Status Check() {
     GRADFLOW_RETURN_IF_ERROR(internal::CheckVersions(source_.versions()));
+    GRADFLOW_RETURN_IF_ERROR(limits_.CheckGraph(source_));
     if (!options_.prefix.empty()) AddPrefix();
     GRADFLOW_RETURN_IF_ERROR(MakeNodes());
     GRADFLOW_RETURN_IF_ERROR(ConnectNodes());
@@ -107,6 +113,9 @@ class GraphImporter {
       if (def.op().empty()) {
         return errors::InvalidArgument("node ", internal::Quoted(def.name()), " has no op");
       }
+      if (absl::Status status = limits_.CheckNode(def); !status.ok()) {
+        return errors::Prefix(NodePrefix(def), status);
+      }
       const auto [by_name, is_new] = by_name_.emplace(def.name(), nullptr);
       if (!is_new) {
         return errors::InvalidArgument(NodePrefix(def), "another node has this name too");
@@ -139,6 +148,8 @@ class GraphImporter {
   absl::Status CheckNode(Node* node, internal::MissingOps* missing) {
     Graph::Example* like;
     GRADFLOW_RETURN_IF_ERROR(graph_.CheckAlone(node, source_.versions().producer(), &like));
+    // Attributes that an earlier node has are checked.
+    if (like->def == &node->def()) GRADFLOW_RETURN_IF_ERROR(limits_.CheckAttrs(node->def()));
     if (!options_.require_kernels || like->has_kernel) return absl::OkStatus();
     const absl::Status status = graph_.registry().FindKernel(node->def()).status();
     like->has_kernel = status.ok();
@@ -196,6 +207,7 @@ class GraphImporter {
   }
 
   const ImportGraphDefOptions& options_;
+  internal::LimitChecks limits_;
   GraphDef& source_;
   Graph& graph_;
   const int first_id_;
@@ -203,7 +215,7 @@ class GraphImporter {
   std::vector<Node*> nodes_;
   // Whether those are the same.
   bool sorted_ = true;
-  absl::flat_hash_map<absl::string_view, Node*> by_name_;
+  Graph::NodesByName by_name_;
   absl::flat_hash_map<absl::string_view, const OpRegistration*> ops_;
 };
 

@@ -3,11 +3,16 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/proto/node_def.pb.h"
+#include "gradflow/proto/op_def.pb.h"
 
 namespace gradflow {
 
+void NodeDefDeleter::operator()(NodeDef* def) const {
+  if (def->GetArena() == nullptr) delete def;
+}
+
 const std::string& Node::name() const { return def_->name(); }
-const std::string& Node::type_string() const { return def_->op(); }
+const std::string& Node::type_string() const { return op_->def().name(); }
 const OpDef& Node::op_def() const { return op_->def(); }
 const std::string& Node::requested_device() const { return def_->device(); }
 

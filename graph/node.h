@@ -5,6 +5,7 @@
 #ifndef GRADFLOW_GRAPH_NODE_H_
 #define GRADFLOW_GRAPH_NODE_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class Graph;
@@ -23,14 +25,23 @@ class NodeDef;
 class OpDef;
 class OpRegistration;
 
+// Owns a NodeDef, unless that is part of a protobuf arena.
+struct NodeDefDeleter {
+  // Deletes it, where the type is known.
+  void operator()(NodeDef* def) const;
+};
+using NodeDefPtr = std::unique_ptr<NodeDef, NodeDefDeleter>;
+
 // The types of a node's inputs and outputs. Nodes of a graph that have the same share one.
 struct NodeTypes {
+  // Lists are laid out.
   DataTypeVector inputs;
   DataTypeVector outputs;
 };
 
 // An edge into (or out of) a node. A control edge has -1 for both indices.
 struct Edge {
+  // From an output of one node to an input of another; -1 for control.
   const Node* src = nullptr;
   int src_output = -1;
   const Node* dst = nullptr;
@@ -54,6 +65,7 @@ class Node {
   const std::string& requested_device() const;
   bool IsConstant() const { return type_string() == "Const"; }
 
+  // Data inputs and outputs; each element of a list is one.
   int num_inputs() const { return num_data_inputs_; }
   int num_outputs() const { return static_cast<int>(types_->outputs.size()); }
   // REQUIRES for these and output_shape: 0 <= i < num_inputs() (num_outputs())
@@ -63,6 +75,7 @@ class Node {
   // What shape inference knows of output i.
   const PartialTensorShape& output_shape(int i) const { return output_shapes_[i]; }
 
+  // NOT_FOUND without such an attribute, INVALID_ARGUMENT for another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(def(), name, value);
@@ -77,11 +90,13 @@ class Node {
   // inputs first ([0, num_inputs())), then control inputs (output == -1). In an imported graph a
   // source may have a greater id than its consumer.
   struct Source {
+    // The output that the input is.
     const Node* node = nullptr;
     int output = -1;
   };
   absl::Span<const Source> sources() const { return sources_; }
 
+  // The NodeDef as text.
   std::string DebugString() const;
 
  private:
@@ -101,5 +116,6 @@ class Node {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_NODE_H_

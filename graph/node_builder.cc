@@ -27,8 +27,10 @@ DataType TypeOf(const NodeOut& source) { return source.node->output_type(source.
 }  // namespace
 
 NodeBuilder::NodeBuilder(absl::string_view name, absl::string_view op)
-    : def_(std::make_unique<NodeDef>()) {
+    : NodeBuilder(NodeDefPtr(new NodeDef), op) {
   def_->mutable_name()->assign(name.data(), name.size());
+}
+NodeBuilder::NodeBuilder(NodeDefPtr def, absl::string_view op) : def_(std::move(def)) {
   def_->mutable_op()->assign(op.data(), op.size());
 }
 NodeBuilder::~NodeBuilder() = default;
@@ -249,7 +251,9 @@ absl::Status NodeBuilder::Finalize(Graph* graph, Node** node) {
 // ---- OpRecorder ----
 
 OpRecorder::OpRecorder(const Scope& scope, absl::string_view op)
-    : scope_(scope), live_(scope.ok()), builder_("", op) {}
+    : scope_(scope),
+      live_(scope.ok()),
+      builder_(live_ ? scope.graph()->NewNodeDef() : NodeDefPtr(new NodeDef), op) {}
 
 OpRecorder& OpRecorder::Input(const gradflow::Input& input) {
   if (!live_ || !CheckValue(input, -1)) return *this;
@@ -290,7 +294,7 @@ bool OpRecorder::CheckValue(const gradflow::Input& input, int i) {
 Operation OpRecorder::Finish() {
   if (!live_ || !scope_.ok()) return Operation();
   live_ = false;
-  *builder_.def_->mutable_name() = scope_.GetUniqueNameForOp(builder_.def_->op());
+  builder_.def_->set_name(scope_.GetUniqueNameForOp(builder_.def_->op()));
   if (!scope_.ok()) return Operation();
   scope_.UpdateBuilder(&builder_);
   Node* node = nullptr;

@@ -27,8 +27,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/graph/node.h"
 #include "gradflow/graph/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class Graph;
@@ -40,21 +42,26 @@ class Scope;
 // One output of a node.
 struct NodeOut {
   NodeOut() = default;
+  // An output of a node that is there.
   NodeOut(const Node* n, int32_t i = 0) : node(n), index(i) {}                   // NOLINT
   NodeOut(const Output& output) : node(output.node()), index(output.index()) {}  // NOLINT
+  // The node, and the number of its output.
   const Node* node = nullptr;
   int32_t index = 0;
 };
 
 class NodeBuilder {
  public:
+  // For code written for TensorFlow.
   using NodeOut = gradflow::NodeOut;
 
+  // Begins a node.
   NodeBuilder(absl::string_view name, absl::string_view op);
   ~NodeBuilder();
   NodeBuilder(NodeBuilder&&) noexcept;
   NodeBuilder& operator=(NodeBuilder&&) noexcept;
 
+  // The next input.
   NodeBuilder& Input(NodeOut source);
   NodeBuilder& Input(const Node* node, int32_t index = 0) { return Input(NodeOut(node, index)); }
   NodeBuilder& Input(const Output& output) { return Input(NodeOut(output)); }
@@ -89,6 +96,7 @@ class NodeBuilder {
   // Whether shapes are inferred and checked. They are unless a scope says otherwise.
   NodeBuilder& InferShapes(bool infer) { return infer_shapes_ = infer, *this; }
 
+  // As it was given; the node may get another if that is taken.
   const std::string& node_name() const;
 
   // Adds the node. NOT_FOUND if the graph's registry does not have the op, otherwise
@@ -106,6 +114,8 @@ class NodeBuilder {
     int size;
   };
 
+  NodeBuilder(NodeDefPtr def, absl::string_view op);
+
   absl::Status CheckSources(const Graph& graph, const OpDef& op_def) const;
   absl::Status InferAttrs(const OpDef& op_def);
   absl::Status InferAttrsFrom(const OpDef& op_def, int argument);
@@ -116,7 +126,7 @@ class NodeBuilder {
                         absl::string_view attr) const;
   std::string SourceName(const OpDef& op_def, int argument, int i) const;
 
-  std::unique_ptr<NodeDef> def_;
+  NodeDefPtr def_;
   absl::InlinedVector<NodeOut, 4> sources_;
   absl::InlinedVector<Argument, 4> arguments_;
   absl::InlinedVector<const Node*, 2> control_inputs_;
@@ -157,5 +167,6 @@ class OpRecorder {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_NODE_BUILDER_H_

@@ -24,6 +24,7 @@
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/core/types.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class Node;
@@ -34,8 +35,10 @@ class TensorProto;
 class Operation {
  public:
   Operation() = default;
+  // A handle to a node.
   explicit Operation(const Node* node) : node_(const_cast<Node*>(node)) {}
 
+  // Data inputs and outputs.
   int32_t num_inputs() const;
   int32_t num_outputs() const;
   // DT_INVALID, or an empty output, if there is no input (output) `i`.
@@ -58,10 +61,12 @@ class Operation {
 class Output {
  public:
   Output() = default;
+  // An output of a node or operation; of a node alone, output 0.
   explicit Output(const Node* node) : op_(node) {}
   Output(const Node* node, int32_t index) : op_(node), index_(index) {}
   Output(const Operation& op, int32_t index) : op_(op), index_(index) {}
 
+  // The operation and the number of its output; what it says of that.
   Operation op() const { return op_; }
   Node* node() const { return op_.node(); }
   int32_t index() const { return index_; }
@@ -79,10 +84,13 @@ class Output {
   int32_t index_ = 0;
 };
 
+// For maps with outputs as keys.
 struct OutputHash {
+  // The hash of an output.
   size_t operator()(const Output& output) const { return output.hash(); }
 };
 
+// Outputs, as inputs that are a list take them.
 using OutputList = std::vector<Output>;
 
 namespace internal {
@@ -121,10 +129,12 @@ class Input {
   // A list's elements must agree in type and shape. If they do not, `status` says why, and the
   // scope in which the value is used takes it over.
   struct Initializer {
+    // A scalar; the other constructors make tensors of any rank.
     template <typename T, typename E = internal::ElementTypeT<T>>
     Initializer(const T& value) {  // NOLINT: as in TensorFlow
       Fill(value, TensorShape());
     }
+    // The tensor itself.
     Initializer(const Tensor& value);  // NOLINT: as in TensorFlow
     // Every element of a tensor of `shape` is `value`.
     template <typename T, typename E = internal::ElementTypeT<T>>
@@ -147,8 +157,10 @@ class Input {
     // One more dimension in front of that of the elements.
     Initializer(const std::initializer_list<Initializer>& elements);  // NOLINT: as in TensorFlow
 
+    // The tensor as a message.
     TensorProto AsTensorProto() const;
 
+    // Why there is no tensor, or the tensor.
     absl::Status status;
     Tensor tensor;
 
@@ -186,9 +198,11 @@ class Input {
     bool Allocate(DataType dtype, const TensorShape& shape);
   };
 
+  // An output, or a value for which a Const is added.
   Input(const Output& output) : output_(output) {}  // NOLINT: as in TensorFlow
   // The one output of `op`; an error if it does not have just one.
   Input(const Operation& op);  // NOLINT: as in TensorFlow
+  // An output, or a value for which a Const is added.
   template <typename T, typename E = internal::ElementTypeT<T>>
   Input(const T& value) : Input(Initializer(value)) {}       // NOLINT: as in TensorFlow
   Input(const Initializer& value);                           // NOLINT: as in TensorFlow
@@ -229,6 +243,7 @@ class Input {
 // What an op takes where it takes a list.
 class InputList {
  public:
+  // Outputs and values, one after the other.
   InputList(const OutputList& outputs)  // NOLINT: as in TensorFlow
       : inputs_(outputs.begin(), outputs.end()) {}
   InputList(const std::initializer_list<Input>& inputs) : inputs_(inputs) {}  // NOLINT: the same
@@ -236,6 +251,7 @@ class InputList {
       : inputs_(inputs.begin(), inputs.end()) {}
   InputList(std::vector<Input> inputs) : inputs_(std::move(inputs)) {}  // NOLINT: the same
 
+  // The inputs.
   size_t size() const { return inputs_.size(); }
   std::vector<Input>::iterator begin() { return inputs_.begin(); }
   std::vector<Input>::iterator end() { return inputs_.end(); }
@@ -247,5 +263,6 @@ class InputList {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_OPS_H_

@@ -28,6 +28,7 @@
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/ops.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class GraphDef;
@@ -125,6 +126,7 @@ class Scope {
   std::string op_name_;
 };
 
+// What Scope::GetCompositeOpScopes returns.
 struct CompositeOpScopes {
   // For every op but the last.
   Scope child;
@@ -133,5 +135,6 @@ struct CompositeOpScopes {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_SCOPE_H_

@@ -8,8 +8,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
+// An output of a node, or a control input, as text names it: "node", "node:1", "^node".
 struct TensorId {
   // A part of the text that was parsed.
   absl::string_view node;
@@ -26,5 +28,6 @@ absl::StatusOr<TensorId> ParseTensorId(absl::string_view text);
 std::string FormatTensorId(const TensorId& id);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_GRAPH_TENSOR_ID_H_

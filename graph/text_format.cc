@@ -5,15 +5,20 @@
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/wire_check.h"
 
 namespace gradflow::internal {
 namespace {
@@ -25,6 +30,8 @@ using google::protobuf::TextFormat;
 
 // As protobuf limits binary messages; deeper ones would overflow the stack.
 constexpr int kMaxDepth = 100;
+// About what a message takes in memory, beside the characters of its text.
+constexpr int64_t kMessageBytes = 300;
 
 constexpr absl::string_view kUnknownHeader =
     "# Fields unknown to gradflow: the message's path, and the fields in base64.\n";
@@ -141,6 +148,50 @@ Message* FollowStep(Message* message, absl::string_view step) {
   return StringField(*element, "name") == name ? element : nullptr;
 }
 
+// ---- What the parser does not look at ----
+
+// That text is UTF-8, as it has to be in a binary file, and that no key of a map is there twice,
+// which a map would not show. REQUIRES: no one has looked at the maps since the text was parsed
+absl::Status CheckStrings(const Message& message, const std::string& path) {
+  const Reflection& reflection = *message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  const auto step = [&](const FieldDescriptor* field, int i) {
+    return absl::StrCat(path, path.empty() ? "" : ".", field->name(),
+                        i < 0 ? "" : absl::StrCat("[", i, "]"));
+  };
+  for (const FieldDescriptor* field : fields) {
+    const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    absl::flat_hash_set<std::string> keys;
+    for (int i = 0; i < size; ++i) {
+      if (field->type() == FieldDescriptor::TYPE_STRING) {
+        std::string scratch;
+        const std::string& text =
+            field->is_repeated()
+                ? reflection.GetRepeatedStringReference(message, field, i, &scratch)
+                : reflection.GetStringReference(message, field, &scratch);
+        if (!IsUtf8(text)) {
+          return errors::InvalidArgument(step(field, field->is_repeated() ? i : -1),
+                                         " is no UTF-8: ", Quoted(text));
+        }
+      } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        const Message& inner = field->is_repeated()
+                                   ? reflection.GetRepeatedMessage(message, field, i)
+                                   : reflection.GetMessage(message, field);
+        if (field->is_map()) {
+          std::string key = StringField(inner, "key");
+          if (!keys.insert(key).second) {
+            return errors::InvalidArgument("in ", step(field, -1), "[", Quoted(key),
+                                           "]: the map has this key twice");
+          }
+        }
+        GRADFLOW_RETURN_IF_ERROR(CheckStrings(inner, step(field, field->is_repeated() ? i : -1)));
+      }
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RestoreUnknown(absl::string_view text, Message* message) {
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -178,18 +229,26 @@ std::string MessageToText(const Message& message) {
   return text + unknown;
 }
 
-absl::Status MessageFromText(absl::string_view text, Message* message) {
+absl::Status MessageFromText(absl::string_view text, const GraphLimits& limits, Message* message) {
   if (text.size() > std::numeric_limits<int>::max()) {
     return errors::InvalidArgument("the text has ", text.size(), " bytes, more than 2 GiB");
+  }
+  const auto braces =
+      std::count_if(text.begin(), text.end(), [](char c) { return c == '{' || c == '<'; });
+  if (braces > (limits.max_message_bytes - static_cast<int64_t>(text.size())) / kMessageBytes) {
+    return errors::InvalidArgument("the text, with ", braces, " messages, would take more than ",
+                                   limits.max_message_bytes,
+                                   " bytes of memory (GraphLimits::max_message_bytes)");
   }
   FirstError first_error;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&first_error);
-  parser.SetRecursionLimit(kMaxDepth);
+  parser.SetRecursionLimit(std::min(limits.max_depth, kMaxDepth));
   google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
   const bool parsed = parser.Parse(&stream, message);
   GRADFLOW_RETURN_IF_ERROR(first_error.status());
   if (!parsed) return errors::InvalidArgument("the text cannot be parsed");
+  GRADFLOW_RETURN_IF_ERROR(CheckStrings(*message, ""));
   return RestoreUnknown(text, message);
 }
 

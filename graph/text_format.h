@@ -20,13 +20,20 @@ namespace google::protobuf {
 class Message;
 }  // namespace google::protobuf
 
-namespace gradflow::internal {
+namespace gradflow {
+
+struct GraphLimits;
+
+namespace internal {
 
 std::string MessageToText(const google::protobuf::Message& message);
 
-// INVALID_ARGUMENT, with line and column, if `text` is not that of such a message.
-absl::Status MessageFromText(absl::string_view text, google::protobuf::Message* message);
+// INVALID_ARGUMENT, with line and column (or the field), if `text` is not that of such a message,
+// exceeds the limits, has text that is no UTF-8, or the key of a map twice.
+absl::Status MessageFromText(absl::string_view text, const GraphLimits& limits,
+                             google::protobuf::Message* message);
 
-}  // namespace gradflow::internal
+}  // namespace internal
+}  // namespace gradflow
 
 #endif  // GRADFLOW_GRAPH_TEXT_FORMAT_H_

@@ -75,38 +75,38 @@ int Int(int64_t value) { return static_cast<int>(value); }
 bool BlasIsConcurrent() { return BlasThreading() != Threading::kOneAtATime; }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
-              BlasMatrix<float> c) {
+              BlasMatrix<float> c, bool add) {
   Call([&] {
     cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
-                Int(a.stride), b.data, Int(b.stride), 0, c.data, Int(c.stride));
+                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
   });
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
-              BlasMatrix<const double> b, BlasMatrix<double> c) {
+              BlasMatrix<const double> b, BlasMatrix<double> c, bool add) {
   Call([&] {
     cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
-                Int(a.stride), b.data, Int(b.stride), 0, c.data, Int(c.stride));
+                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
   });
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
-              BlasMatrix<const complex64> b, BlasMatrix<complex64> c) {
+              BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add) {
   const complex64 one = 1;
-  const complex64 zero = 0;
+  const complex64 scale = add ? 1 : 0;
   Call([&] {
     cblas_cgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
-                Int(a.stride), b.data, Int(b.stride), &zero, c.data, Int(c.stride));
+                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
   });
 }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
-              BlasMatrix<const complex128> b, BlasMatrix<complex128> c) {
+              BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add) {
   const complex128 one = 1;
-  const complex128 zero = 0;
+  const complex128 scale = add ? 1 : 0;
   Call([&] {
     cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
-                Int(a.stride), b.data, Int(b.stride), &zero, c.data, Int(c.stride));
+                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
   });
 }
 

@@ -30,15 +30,16 @@ struct BlasMatrix {
 // threads of its own to keep to the calling thread.
 bool BlasIsConcurrent();
 
-// c[m,n] = a[m,k] * b[k,n]. REQUIRES: m, n, k > 0; they and all strides fit in an int.
+// c[m,n] = a[m,k] * b[k,n], or, if `add`, c + that. REQUIRES: m, n, k > 0; they and all strides fit
+// in an int.
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
-              BlasMatrix<float> c);
+              BlasMatrix<float> c, bool add = false);
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
-              BlasMatrix<const double> b, BlasMatrix<double> c);
+              BlasMatrix<const double> b, BlasMatrix<double> c, bool add = false);
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
-              BlasMatrix<const complex64> b, BlasMatrix<complex64> c);
+              BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add = false);
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
-              BlasMatrix<const complex128> b, BlasMatrix<complex128> c);
+              BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add = false);
 
 }  // namespace gradflow
 

@@ -1,8 +1,10 @@
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/tensor_proto.h"
 #include "gradflow/ops/register.h"
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/tensor.pb.h"
@@ -29,20 +31,49 @@ absl::Status ConstShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+// Whether the value takes far more memory than its form in the graph, which may repeat one element
+// any number of times.
+bool IsCompact(const TensorProto& proto) {
+  constexpr int64_t kSmallBytes = int64_t{1} << 20;
+  constexpr int64_t kMuchMore = 8;
+  const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
+  if (!shape.ok() || !proto.tensor_content().empty()) return false;
+  const int64_t element = proto.dtype() != DT_STRING
+                              ? DataTypeSize(static_cast<DataType>(proto.dtype()))
+                              : static_cast<int64_t>(proto.ByteSizeLong() + sizeof(tstring));
+  const int64_t bytes = MultiplyWithoutOverflow(shape->num_elements(), element);
+  return bytes < 0 ||
+         (bytes > kSmallBytes && bytes / kMuchMore > static_cast<int64_t>(proto.ByteSizeLong()));
+}
+
 class ConstKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
-    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("value", &value_));
-    return CheckValueType(value_.dtype(), construction.output_type(0));
-  }
-  absl::Status Compute(KernelContext& ctx) const override {
-    ctx.set_output(0, value_);
+    const AttrValue* const value = FindNodeAttr(construction.def(), "value");
+    if (value == nullptr) return errors::InvalidArgument("the node has no attribute 'value'");
+    GRADFLOW_RETURN_IF_ERROR(CheckValueType(static_cast<DataType>(value->tensor().dtype()),
+                                            construction.output_type(0)));
+    if (!IsCompact(value->tensor())) return construction.GetAttr("value", &value_);
+    compact_ = std::make_unique<TensorProto>(value->tensor());
     return absl::OkStatus();
   }
-  bool IsCheap() const override { return true; }
+  // A large repeated value is made for each run, in the memory that runs are given: a file of a few
+  // bytes gets no more of it than any other node.
+  absl::Status Compute(KernelContext& ctx) const override {
+    if (compact_ == nullptr) {
+      ctx.set_output(0, value_);
+      return absl::OkStatus();
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor value, TensorFromProto(*compact_, ctx.allocator()));
+    ctx.set_output(0, std::move(value));
+    return absl::OkStatus();
+  }
+  bool IsCheap() const override { return compact_ == nullptr; }
 
  private:
   Tensor value_;
+  // In place of the value.
+  std::unique_ptr<const TensorProto> compact_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // MatMul.
 //
-// The product is computed in blocks that the shapes alone determine, each by one call of the BLAS,
-// so that it has the same bits on any number of threads. The BLAS picks its code by the processor:
+// The product is computed in blocks that the shapes alone determine, each by calls of the BLAS, so
+// that it has the same bits on any number of threads. The BLAS picks its code by the processor:
 // on another one the last bits may differ.
 #include <algorithm>
 #include <cstdint>
@@ -53,6 +53,9 @@ absl::Status MatMulShape(ShapeContext& c) {
 // ---- Products by the BLAS ----
 
 constexpr int64_t kBlockColumns = 256;
+// Bytes of a row that the BLAS gets at once, so that its calls, between which a run may be stopped,
+// take a few milliseconds at most.
+constexpr int64_t kBlockInnerBytes = 16384;
 
 // Rows of a block: few enough for small matrices to make several blocks of a few million
 // operations, and enough for the BLAS to do well.
@@ -63,6 +66,7 @@ int64_t BlockRows(const Sizes& sizes) {
 
 template <typename T>
 void Multiply(const Sizes& sizes, BlasMatrix<const T> a, BlasMatrix<const T> b, BlasMatrix<T> c) {
+  constexpr int64_t block_inner = kBlockInnerBytes / static_cast<int64_t>(sizeof(T));
   const int64_t block_rows = BlockRows(sizes);
   const int64_t blocks_across = NumBlocks(sizes.n, kBlockColumns);
   const int64_t blocks = NumBlocks(sizes.m, block_rows) * blocks_across;
@@ -70,8 +74,11 @@ void Multiply(const Sizes& sizes, BlasMatrix<const T> a, BlasMatrix<const T> b, 
     for (int64_t block = begin; block < end; ++block) {
       const int64_t row = block / blocks_across * block_rows;
       const int64_t column = block % blocks_across * kBlockColumns;
-      BlasGemm(std::min(block_rows, sizes.m - row), std::min(kBlockColumns, sizes.n - column),
-               sizes.k, a.Block(row, 0), b.Block(0, column), c.Block(row, column));
+      for (int64_t p = 0; p < sizes.k && (p == 0 || !ShouldStop()); p += block_inner) {
+        BlasGemm(std::min(block_rows, sizes.m - row), std::min(kBlockColumns, sizes.n - column),
+                 std::min(block_inner, sizes.k - p), a.Block(row, p), b.Block(p, column),
+                 c.Block(row, column), /*add=*/p > 0);
+      }
     }
   };
   if (BlasIsConcurrent()) {

@@ -7,12 +7,14 @@
 
 #include "gradflow/core/registry.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 // Registers every op of the library. Faults, such as an op that is there already, are in
 // registry.status() afterwards.
 void RegisterStandardOps(Registry& registry);
 
+// Registers the family of this name.
 void RegisterAddN(Registry& registry);
 void RegisterArithmetic(Registry& registry);
 void RegisterBatchNorm(Registry& registry);
@@ -50,5 +52,6 @@ void RegisterTranspose(Registry& registry);
 void RegisterUnary(Registry& registry);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_OPS_REGISTER_H_

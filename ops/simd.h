@@ -12,6 +12,7 @@
 
 #include "absl/strings/string_view.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 // Sums over a contiguous run of elements are kept as this many partial sums, element i going to
@@ -59,5 +60,6 @@ inline double SumOfLanes(const double* lanes) {
 }
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_OPS_SIMD_H_

@@ -33,7 +33,9 @@ absl::StatusOr<PartialTensorShape> TiledShape(const PartialTensorShape& input,
     }
     shape.set_dim(d, size);
   }
-  return PartialTensorShape::Make(shape.dim_sizes());
+  absl::StatusOr<PartialTensorShape> tiled = PartialTensorShape::Make(shape.dim_sizes());
+  if (!tiled.ok()) return errors::Prefix("input repeated by multiples: ", tiled.status());
+  return tiled;
 }
 
 absl::Status TileShape(ShapeContext& c) {

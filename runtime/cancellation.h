@@ -18,6 +18,7 @@
 #include <atomic>
 #include <memory>
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class CancellationToken {
@@ -40,5 +41,6 @@ class CancellationToken {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_RUNTIME_CANCELLATION_H_

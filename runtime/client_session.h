@@ -29,6 +29,7 @@
 #include "gradflow/runtime/options.h"
 #include "gradflow/runtime/pool_allocator.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class ClientSession {
@@ -36,6 +37,7 @@ class ClientSession {
   // What to feed: the tensor or value that takes the place of an output.
   using FeedType = std::unordered_map<Output, Input::Initializer, OutputHash>;
 
+  // A session for the graph of the scope. Its error, and that of the options, is what Run returns.
   explicit ClientSession(const Scope& scope);
   ClientSession(const Scope& scope, const std::string& target);
   ClientSession(const Scope& scope, const SessionOptions& session_options);
@@ -76,5 +78,6 @@ class ClientSession {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_RUNTIME_CLIENT_SESSION_H_

@@ -56,6 +56,13 @@ class KnownKernel final : public OpKernel {
   const std::vector<Tensor> outputs_;
 };
 
+FoldedNode MakeFolded(std::vector<Tensor> outputs) {
+  FoldedNode folded;
+  for (const Tensor& output : outputs) folded.bytes += static_cast<int64_t>(output.TotalBytes());
+  folded.kernel = std::make_shared<KnownKernel>(std::move(outputs));
+  return folded;
+}
+
 bool IsString(DataType dtype) { return BaseType(dtype) == DT_STRING; }
 
 class ConstantFolder {
@@ -65,13 +72,15 @@ class ConstantFolder {
         kernels_(*kernels),
         nodes_(*nodes),
         kind_(nodes->order.size(), kVariable),
-        allocator_(std::make_shared<LimitedAllocator>(max_bytes)) {}
+        allocator_(std::make_shared<LimitedAllocator>(max_bytes - BytesOf(*nodes))) {}
 
   void Fold() {
     for (size_t i = 0; i < kind_.size() && !stop_.IsStopped(); ++i) {
       const Node& node = *nodes_.order[i];
-      if (node.IsConstant()) {
-        kind_[i] = nodes_.SourcesOf(node).empty() ? kConst : kVariable;
+      if (nodes_.ConstantOf(node) != nullptr) {
+        kind_[i] = kConst;
+      } else if (node.IsConstant()) {
+        kind_[i] = node.sources().empty() ? kConst : kVariable;
       } else if (MayBeFolded(node) && Evaluate(node)) {
         kind_[i] = kFolded;
       }
@@ -82,9 +91,16 @@ class ConstantFolder {
  private:
   enum Kind : uint8_t { kVariable, kConst, kFolded };
 
+  // Of what was folded for other plans, and is used here.
+  static int64_t BytesOf(const PlanNodes& nodes) {
+    int64_t bytes = 0;
+    for (const auto& [id, folded] : nodes.constants) bytes += folded.bytes;
+    return bytes;
+  }
+
   // Whether all that it needs is known.
   bool MayBeFolded(const Node& node) const {
-    if (node.num_inputs() == 0) return false;
+    if (node.num_inputs() == 0 || !kernels_.MayBeFolded(node)) return false;
     for (const Node::Source& source : node.sources()) {
       if (nodes_.IsCut(source)) {
         if (source.output >= 0) return false;
@@ -109,9 +125,14 @@ class ConstantFolder {
         inputs.push_back(input);
       }
       if (bytes > max_bytes_) return errors::ResourceExhausted("inputs too large to fold");
-      return Run(node, absl::MakeSpan(inputs), &outputs);
+      GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, kernels_.Get(node));
+      return Run(node, *kernel, absl::MakeSpan(inputs), &outputs);
     });
-    if (!status.ok()) return false;
+    if (!status.ok()) {
+      // In another plan there may be more memory to spare.
+      if (!absl::IsResourceExhausted(status)) kernels_.NeverFold(node);
+      return false;
+    }
     if (uses_.empty()) CountUses();
     values_.emplace(node.id(), std::move(outputs));
     for (const Node::Source& source : node.sources()) {
@@ -120,14 +141,14 @@ class ConstantFolder {
     return true;
   }
 
-  absl::Status Run(const Node& node, absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) {
-    GRADFLOW_ASSIGN_OR_RETURN(const OpKernel* const kernel, kernels_.Get(node));
+  absl::Status Run(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
+                   std::vector<Tensor>* outputs) {
     DataTypeVector types;
     for (const DataType dtype : node.output_types()) types.push_back(BaseType(dtype));
     outputs->resize(types.size());
     const ScopedLoopSettings serial({&stop_, 1});
     KernelContext context(inputs, absl::MakeSpan(*outputs), types, allocator_);
-    GRADFLOW_RETURN_IF_ERROR(kernel->Compute(context));
+    GRADFLOW_RETURN_IF_ERROR(kernel.Compute(context));
     // Its loops may have skipped something then.
     if (stop_.Check()) return absl::DeadlineExceededError("takes too long to fold");
     int64_t bytes = 0;
@@ -148,8 +169,12 @@ class ConstantFolder {
     if (const auto it = values_.find(node.id()); it != values_.end()) {
       return it->second[source.output];
     }
+    const OpKernel* kernel = nodes_.ConstantOf(node);
+    if (kernel == nullptr) {
+      GRADFLOW_ASSIGN_OR_RETURN(kernel, kernels_.Get(node));
+    }
     std::vector<Tensor> outputs;
-    GRADFLOW_RETURN_IF_ERROR(Run(node, {}, &outputs));
+    GRADFLOW_RETURN_IF_ERROR(Run(node, *kernel, {}, &outputs));
     return std::move(outputs[source.output]);
   }
 
@@ -179,10 +204,14 @@ class ConstantFolder {
     for (size_t i = 0; i < nodes_.order.size(); ++i) {
       const Node* const node = nodes_.order[i];
       moved[i] = end;
-      if (kind_[i] != kVariable && uses_[i] == 0) continue;
+      if (kind_[i] != kVariable && uses_[i] == 0) {
+        nodes_.constants.erase(node->id());
+        continue;
+      }
       if (kind_[i] == kFolded) {
-        nodes_.constants.emplace(
-            node->id(), std::make_unique<KnownKernel>(std::move(values_.find(node->id())->second)));
+        const FoldedNode folded = MakeFolded(std::move(values_.find(node->id())->second));
+        kernels_.AddFolded(*node, folded, max_bytes_);
+        nodes_.constants.emplace(node->id(), folded);
       }
       nodes_.order[end++] = node;
     }

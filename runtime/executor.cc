@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
@@ -26,7 +28,7 @@
 namespace gradflow {
 
 // The threads that the runs of a session share.
-struct Executor::Threads {
+struct Executor::Threads final : LoopArena {
   // Room in the arena for the workers and beside them for max_callers threads, each with a run of
   // its own. Who finds no room is not made to wait: there is more to do than threads to do it, so
   // its run takes place on its own thread.
@@ -51,6 +53,13 @@ struct Executor::Threads {
     Threads& threads;
     const int before;
   };
+
+  bool Execute(absl::FunctionRef<void()> fn) override {
+    const Caller caller(this);
+    if (!caller.has_room()) return false;
+    arena.execute([&] { fn(); });
+    return true;
+  }
 
   const int max_callers;
   std::atomic<int> callers{0};
@@ -171,9 +180,10 @@ class PlanRun {
     }
   }
 
-  // Runs all nodes on this thread.
-  void RunAlone() {
-    const ScopedLoopSettings scope({&stop_, 1});
+  // Runs all nodes on this thread, and their loops in the arena unless that is null.
+  void RunAlone(LoopArena* arena) {
+    const ScopedLoopSettings scope(
+        {&stop_, arena == nullptr ? 1 : SharedLoops().max_threads, arena});
     if (trace_ == nullptr) {
       Work<Mode::kAlone>(kNone);
     } else {
@@ -201,7 +211,7 @@ class PlanRun {
   struct Task;
   using Inputs = absl::InlinedVector<Tensor, 8>;
 
-  // Ready nodes of one thread.
+  // Ready nodes that are one thread's.
   struct ReadyNodes {
     // A list through state_: nodes to run here, the newest first.
     int32_t list = kNone;
@@ -224,12 +234,13 @@ class PlanRun {
   void Help(int32_t node);
   template <Mode kMode>
   void AddReady(int32_t node, ReadyNodes* ready);
-  // Offers the first node of the list, which no other thread could take when it was added.
-  void OfferFrom(ReadyNodes* ready);
   template <Mode kMode>
   void AddSuccessors(int32_t node, ReadyNodes* ready);
-  // Gives a node to whichever thread is free. False if no other may run, or there is no memory.
+  // Gives a node to whichever thread is free. False if there is no memory for that.
   bool Offer(int32_t node);
+  bool OfferAsTask(int32_t node);
+  // Takes one of waiting_, or kNone: then the thread counts as working no more.
+  int32_t TakeWaiting();
   LoopSettings SharedLoops() {
     const int threads = parallelism_.intra_op < parallelism_.inter_op ? parallelism_.intra_op : 0;
     return {&stop_, threads};
@@ -256,6 +267,7 @@ class PlanRun {
   void Fail(F&& make_error);
   void DropTensors();
 
+  // Makes `list` what follows on `node`.
   int32_t Push(int32_t node, int32_t list) {
     state_[node].store(list, std::memory_order_relaxed);
     return node;
@@ -275,13 +287,20 @@ class PlanRun {
   RunStop stop_;
   std::atomic<bool> failed_{false};
   absl::Status status_;
-  // Threads beside the caller's that have, or have been offered, a node; counted only where they
-  // are limited.
-  std::atomic<int32_t> helpers_{0};
   // Whether Finish has left no tensor in the slots.
   bool finished_ = false;
   // Made by the first offer, which is the caller's.
   std::optional<NodeGroup> group_;
+
+  // Where fewer nodes may run at once than there are threads, those that may not yet are a list
+  // through state_; a thread goes on with one of them when it has none of its own left. As long as
+  // there is one, as many threads as may are working (or have a task that is to begin): a thread
+  // that stops has found none, and who adds one makes a task for another thread if it may.
+  Mutex waiting_mutex_;
+  int32_t waiting_ ABSL_GUARDED_BY(waiting_mutex_) = kNone;
+  // The end of the list, if there is one.
+  int32_t last_waiting_ ABSL_GUARDED_BY(waiting_mutex_) = kNone;
+  int working_ ABSL_GUARDED_BY(waiting_mutex_) = 1;
 };
 
 template <Mode kMode>
@@ -302,9 +321,9 @@ void PlanRun::Work(int32_t first) noexcept {
     int32_t node = ready.list;
     if (node != kNone) {
       ready.list = state_[node].load(std::memory_order_relaxed);
-      if (IsShared(kMode) && limits_nodes()) OfferFrom(&ready);
     } else if (node = std::exchange(ready.kept, kNone); node == kNone) {
-      return;
+      if (!IsShared(kMode) || !limits_nodes()) return;
+      if (node = TakeWaiting(); node == kNone) return;
     }
     if (!RunNode<kMode>(node, &inputs)) return;
     AddSuccessors<kMode>(node, &ready);
@@ -320,14 +339,6 @@ void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
   }
   const int32_t before = std::exchange(ready->kept, node);
   if (before != kNone && !Offer(before)) ready->list = Push(before, ready->list);
-}
-
-void PlanRun::OfferFrom(ReadyNodes* ready) {
-  const int32_t node = ready->list;
-  if (node == kNone || nodes_[node].cheap) return;
-  // Before Offer, after which the node may be another thread's.
-  const int32_t rest = state_[node].load(std::memory_order_relaxed);
-  if (Offer(node)) ready->list = rest;
 }
 
 template <Mode kMode>
@@ -350,7 +361,7 @@ void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
   }
 }
 
-// A ready node that has been offered to other threads.
+// Work for another thread: a ready node, or kNone for one that waits.
 struct PlanRun::Task {
   GRADFLOW_NO_TSAN void operator()() const {
     TsanAcquire(handover);
@@ -364,22 +375,50 @@ struct PlanRun::Task {
 };
 
 void PlanRun::Help(int32_t node) {
+  if (node == kNone) node = TakeWaiting();
+  if (node == kNone) return;
   const ScopedLoopSettings scope(SharedLoops());
   WorkShared(node);
-  if (limits_nodes()) helpers_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool PlanRun::Offer(int32_t node) {
-  if (limits_nodes() &&
-      helpers_.fetch_add(1, std::memory_order_relaxed) >= parallelism_.inter_op - 1) {
-    helpers_.fetch_sub(1, std::memory_order_relaxed);
-    return false;
+  if (!limits_nodes()) return OfferAsTask(node);
+  bool add_thread;
+  {
+    MutexLock lock(&waiting_mutex_);
+    Push(node, kNone);
+    if (waiting_ == kNone) {
+      waiting_ = node;
+    } else {
+      Push(last_waiting_, node);
+    }
+    last_waiting_ = node;
+    add_thread = working_ < parallelism_.inter_op;
+    if (add_thread) ++working_;
   }
+  if (add_thread && !OfferAsTask(kNone)) {
+    MutexLock lock(&waiting_mutex_);
+    --working_;
+  }
+  return true;
+}
+
+bool PlanRun::OfferAsTask(int32_t node) {
   if (!group_.has_value()) group_.emplace();
-  TsanRelease(&state_[node]);
-  if (group_->TryRun(Task{this, &state_[node], node})) return true;
-  if (limits_nodes()) helpers_.fetch_sub(1, std::memory_order_relaxed);
-  return false;
+  const void* const handover = node == kNone ? nodes_ : static_cast<const void*>(&state_[node]);
+  TsanRelease(handover);
+  return group_->TryRun(Task{this, handover, node});
+}
+
+int32_t PlanRun::TakeWaiting() {
+  MutexLock lock(&waiting_mutex_);
+  const int32_t node = waiting_;
+  if (node == kNone) {
+    --working_;
+  } else {
+    waiting_ = state_[node].load(std::memory_order_relaxed);
+  }
+  return node;
 }
 
 void PlanRun::EndStopped(const Plan::PlanNode& node, const char* what) {
@@ -544,10 +583,10 @@ void PlanRun::DropTensors() {
 
 }  // namespace
 
-Executor::Executor(const Parallelism& parallelism, std::shared_ptr<Allocator> allocator,
+Executor::Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
                    ResourceManager* resources)
     : parallelism_(parallelism),
-      allocator_(std::move(allocator)),
+      allocator_(allocator),
       resources_(resources),
       run_memory_(std::make_unique<PoolAllocator>()),
       shared_threads_(threads() > 1 ? std::make_unique<Threads>(threads()) : nullptr) {}
@@ -568,15 +607,13 @@ absl::Status Executor::Run(const Plan& plan, absl::Span<const Tensor* const> fee
     if (memory == nullptr) {
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
-    PlanRun run(plan, parallelism_, allocator_, resources_, limits, trace,
+    PlanRun run(plan, parallelism_, allocator_.get(), resources_, limits, trace,
                 static_cast<char*>(memory.get()));
     run.SetFeeds(feeds);
-    if (shared_threads_ == nullptr || plan.all_cheap()) {
-      run.RunAlone();
-    } else if (const Threads::Caller caller(shared_threads_.get()); caller.has_room()) {
-      shared_threads_->arena.execute([&] { run.RunShared(); });
-    } else {
-      run.RunAlone();
+    if (shared_threads_ == nullptr || plan.is_sequential()) {
+      run.RunAlone(shared_threads_.get());
+    } else if (!shared_threads_->Execute([&] { run.RunShared(); })) {
+      run.RunAlone(nullptr);
     }
     return run.Finish(outputs);
   });

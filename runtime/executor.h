@@ -7,7 +7,8 @@
 // its result in place, and is dropped after that.
 //
 // Thread safety: Run is const and any number of threads may call it at once, also for one plan,
-// also from within a oneTBB task or arena of the caller's.
+// also from within a oneTBB task or arena of the caller's. Runs of a plan that needs no other
+// thread write to no memory that other runs write.
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_H_
 #define GRADFLOW_RUNTIME_EXECUTOR_H_
 
@@ -15,7 +16,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +24,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/plan.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/runtime/stripes.h"
 
 namespace gradflow {
 
@@ -55,11 +56,11 @@ class Executor {
   // that waits for its run works for no other. With 1 and 1, no other thread ever takes part.
   // Tensors are allocated from `allocator`, and `resources` are for the kernels. REQUIRES: both
   // numbers >= 1
-  Executor(const Parallelism& parallelism, std::shared_ptr<Allocator> allocator,
+  Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
            ResourceManager* resources = nullptr);
   // The same number for both.
-  Executor(int threads, std::shared_ptr<Allocator> allocator)
-      : Executor(Parallelism{threads, threads}, std::move(allocator)) {}
+  Executor(int threads, const std::shared_ptr<Allocator>& allocator)
+      : Executor(Parallelism{threads, threads}, allocator) {}
   // REQUIRES: no run is in flight.
   ~Executor();
   Executor(const Executor&) = delete;
@@ -83,7 +84,8 @@ class Executor {
   struct Threads;
 
   const Parallelism parallelism_;
-  const std::shared_ptr<Allocator> allocator_;
+  // Every tensor holds on to it.
+  const StripedPtr<Allocator> allocator_;
   ResourceManager* const resources_;
   // Memory of the runs themselves, kept between them.
   const std::unique_ptr<PoolAllocator> run_memory_;

@@ -179,7 +179,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const Ru
 absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* out_handle) {
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckRunOptions(options.run_options()));
-    auto callable = std::make_shared<Callable>();
+    const auto callable = std::make_shared<Callable>();
     callable->options = options.run_options();
     {
       MutexLock lock(&graph_mutex_);
@@ -187,12 +187,18 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
           callable->plan, Plan::Make(graph_, {options.feed(), options.fetch(), options.target()},
                                      &kernels_, plan_options_));
     }
-    WriterMutexLock lock(&callables_mutex_);
-    // Close drops the callables after it has said so.
-    if (closed()) return Closed();
-    callables_.emplace(next_handle_, std::move(callable));
-    *out_handle = next_handle_++;
-    return absl::OkStatus();
+    bool added = false;
+    callables_.Update([&](const Callables& old) -> std::optional<Callables> {
+      // Close drops the callables after it has said so.
+      if (closed()) return std::nullopt;
+      Callables callables = old;
+      *out_handle = callables.next_handle++;
+      callables.list.emplace_back(*out_handle,
+                                  std::make_shared<StripedPtr<const Callable>>(callable));
+      added = true;
+      return callables;
+    });
+    return added ? absl::OkStatus() : Closed();
   });
 }
 
@@ -200,13 +206,11 @@ absl::Status GraphRunner::RunCallable(int64_t handle, absl::Span<const Tensor> f
                                       std::vector<Tensor>* outputs, RunMetadata* metadata) {
   return CallSafely([&]() -> absl::Status {
     if (metadata != nullptr) metadata->Clear();
-    std::shared_ptr<const Callable> callable;
-    {
-      ReaderMutexLock lock(&callables_mutex_);
-      const auto it = callables_.find(handle);
-      if (it == callables_.end()) return NoCallable(handle);
-      callable = it->second;
-    }
+    // Found by a reader that is gone when the run begins: a version of the table that is replaced
+    // must not wait for a long run.
+    const std::shared_ptr<const Callable> callable =
+        Published<Callables>::Reader(callables_)->Find(handle);
+    if (callable == nullptr) return NoCallable(handle);
     Feeds pointers;
     pointers.reserve(feeds.size());
     for (const Tensor& feed : feeds) pointers.push_back(&feed);
@@ -216,9 +220,26 @@ absl::Status GraphRunner::RunCallable(int64_t handle, absl::Span<const Tensor> f
 
 absl::Status GraphRunner::ReleaseCallable(int64_t handle) {
   return CallSafely([&]() -> absl::Status {
-    WriterMutexLock lock(&callables_mutex_);
-    return callables_.erase(handle) > 0 ? absl::OkStatus() : NoCallable(handle);
+    bool found = false;
+    callables_.Update([&](const Callables& old) -> std::optional<Callables> {
+      Callables callables = old;
+      auto& list = callables.list;
+      const auto it = std::find_if(list.begin(), list.end(),
+                                   [=](const auto& entry) { return entry.first == handle; });
+      if (it == list.end()) return std::nullopt;
+      found = true;
+      list.erase(it);
+      return callables;
+    });
+    return found ? absl::OkStatus() : NoCallable(handle);
   });
+}
+
+std::shared_ptr<const GraphRunner::Callable> GraphRunner::Callables::Find(int64_t handle) const {
+  const auto it =
+      std::lower_bound(list.begin(), list.end(), handle,
+                       [](const auto& entry, int64_t wanted) { return entry.first < wanted; });
+  return it != list.end() && it->first == handle ? it->second->get() : nullptr;
 }
 
 absl::Status GraphRunner::Closed() { return absl::CancelledError("the session has been closed"); }
@@ -231,10 +252,9 @@ absl::Status GraphRunner::NoCallable(int64_t handle) const {
 
 void GraphRunner::Close() {
   closed_.store(true, std::memory_order_release);
-  {
-    WriterMutexLock lock(&callables_mutex_);
-    callables_.clear();
-  }
+  callables_.Update([](const Callables& old) -> std::optional<Callables> {
+    return Callables{{}, old.next_handle};
+  });
   plans_.Clear();
   resources_.Clear();
   pool_->StopCaching();

@@ -3,16 +3,17 @@
 //
 // Thread safety: Run is const in effect and may be called by any number of threads at once. Who
 // adds nodes to the graph holds graph_mutex() meanwhile; runs whose plans are made do not wait for
-// that.
+// that. Nor do they write to any memory that other runs write, but for the counts of tensors that
+// they share: fed ones, and constants of the graph.
 #ifndef GRADFLOW_RUNTIME_GRAPH_RUNNER_H_
 #define GRADFLOW_RUNTIME_GRAPH_RUNNER_H_
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -25,6 +26,8 @@
 #include "gradflow/runtime/options.h"
 #include "gradflow/runtime/plan_cache.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/runtime/published.h"
+#include "gradflow/runtime/stripes.h"
 
 namespace gradflow {
 
@@ -69,6 +72,14 @@ class GraphRunner {
     std::shared_ptr<const Plan> plan;
     RunOptions options;
   };
+  struct Callables {
+    // The callable of a handle, or null.
+    std::shared_ptr<const Callable> Find(int64_t handle) const;
+
+    // By ascending handles.
+    std::vector<std::pair<int64_t, std::shared_ptr<const StripedPtr<const Callable>>>> list;
+    int64_t next_handle = 1;
+  };
 
   GraphRunner(const Parallelism& parallelism, const ConfigProto& config,
               const PlanOptions& plan_options, const Graph& graph);
@@ -87,10 +98,7 @@ class GraphRunner {
   ResourceManager resources_;
   const Executor executor_;
   PlanCache plans_;
-  mutable SharedMutex callables_mutex_;
-  absl::flat_hash_map<int64_t, std::shared_ptr<const Callable>> callables_
-      ABSL_GUARDED_BY(callables_mutex_);
-  int64_t next_handle_ ABSL_GUARDED_BY(callables_mutex_) = 1;
+  Published<Callables> callables_;
   std::atomic<bool> closed_{false};
   // Guards the reading and the changing of the graph.
   Mutex graph_mutex_;

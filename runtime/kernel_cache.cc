@@ -1,6 +1,7 @@
 #include "gradflow/runtime/kernel_cache.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -9,13 +10,13 @@
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/runtime/call_safely.h"
+#include "gradflow/runtime/op_traits.h"
 
 namespace gradflow {
 namespace {
 
-absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node) {
-  GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const registration,
-                            node.graph().registry().FindKernel(node.def()));
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node,
+                                                        const KernelRegistration* registration) {
   absl::InlinedVector<DataType, 8> input_types(node.num_inputs());
   for (int i = 0; i < node.num_inputs(); ++i) input_types[i] = node.input_type(i);
   const KernelConstruction construction(node.def(), node.op_def(), input_types,
@@ -31,17 +32,58 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node) {
 
 }  // namespace
 
+absl::StatusOr<const KernelRegistration*> KernelCache::FindKernel(const Node& node) {
+  const auto [it, is_new] = kernels_of_ops_.try_emplace(&node.op());
+  KernelsOfOp& kernels = it->second;
+  if (is_new) kernels.types_decide = AttrsThatFollowFromTypes(node.op_def()).types;
+  const bool types_decide =
+      kernels.types_decide && node.requested_device().empty() && !HasExtraAttrs(node);
+  const DataTypeVector* const types = &node.output_types();
+  if (types_decide) {
+    for (const auto& [known_types, kernel] : kernels.by_types) {
+      if (known_types == types) return kernel;
+    }
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const kernel,
+                            node.graph().registry().FindKernel(node.def()));
+  if (types_decide) kernels.by_types.emplace_back(types, kernel);
+  return kernel;
+}
+
 absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {
   const size_t id = node.id();
   if (id >= kernels_.size()) {
     kernels_.resize(std::max<size_t>(id + 1, node.graph().num_nodes()));
   }
   if (kernels_[id] == nullptr) {
-    absl::StatusOr<std::unique_ptr<OpKernel>> kernel = MakeKernelFor(node);
-    if (!kernel.ok()) return errors::Prefix(internal::NodePrefix(node.def()), kernel.status());
-    kernels_[id] = *std::move(kernel);
+    const auto make = [&]() -> absl::Status {
+      GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const registration, FindKernel(node));
+      GRADFLOW_ASSIGN_OR_RETURN(kernels_[id], MakeKernelFor(node, registration));
+      return absl::OkStatus();
+    };
+    if (absl::Status status = make(); !status.ok()) {
+      return errors::Prefix(internal::NodePrefix(node.def()), status);
+    }
   }
   return kernels_[id].get();
+}
+
+FoldedNode KernelCache::FindFolded(const Node& node) const {
+  const auto it = folded_by_id_.find(node.id());
+  return it == folded_by_id_.end() ? FoldedNode() : it->second->second;
+}
+
+void KernelCache::AddFolded(const Node& node, FoldedNode folded, int64_t max_bytes) {
+  if (folded.bytes > max_bytes || folded_by_id_.contains(node.id())) return;
+  folded_bytes_ += folded.bytes;
+  folded_.emplace_back(node.id(), std::move(folded));
+  folded_by_id_[node.id()] = std::prev(folded_.end());
+  while (folded_bytes_ > max_bytes) {
+    const auto& [id, oldest] = folded_.front();
+    folded_bytes_ -= oldest.bytes;
+    folded_by_id_.erase(id);
+    folded_.pop_front();
+  }
 }
 
 }  // namespace gradflow

@@ -21,10 +21,10 @@ bool IsPure(const Node& node);
 // bits; nodes with large ones (long constants) stay as they are.
 void MergeIdenticalNodes(PlanNodes* nodes);
 
-// Runs pure nodes of constants now, on the calling thread, and puts their values in their place. A
-// node that fails stays, and fails in the run, if it gets there. So do nodes with control inputs
-// from nodes of the run, nodes of strings, and those whose inputs or outputs would make the memory
-// in use exceed `max_bytes`.
+// Runs pure nodes of constants now, on the calling thread, and puts their values in their place and
+// into `kernels`, for plans to come. A node that fails stays, and fails in the run, if it gets
+// there. So do nodes with control inputs from nodes of the run, nodes of strings, and those whose
+// inputs or outputs would make the memory in use exceed `max_bytes`.
 void FoldConstants(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes);
 
 }  // namespace gradflow

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/base/casts.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "gradflow/core/types.h"
@@ -10,6 +11,7 @@
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "gradflow/runtime/op_traits.h"
 #include "gradflow/runtime/optimize.h"
 
 namespace gradflow {
@@ -72,24 +74,44 @@ SourceNumber NumberOf(const PlanNodes& nodes, const Node::Source& source) {
   return {nodes.PositionOf(*source.node), source.output};
 }
 
-// Whether the node may be merged, and then its hash.
-bool HashNode(const PlanNodes& nodes, const Node& node, std::string* scratch, size_t* hash) {
-  if (!IsPure(node)) return false;
-  // Attributes are in no order.
-  size_t attrs = 0;
-  for (const auto& [name, value] : node.def().attr()) {
-    size_t attr;
-    if (!HashAttr(value, scratch, &attr)) return false;
-    attrs += absl::HashOf(name, attr);
+// Hashes nodes that may be merged.
+class NodeHasher {
+ public:
+  explicit NodeHasher(const PlanNodes& nodes) : nodes_(nodes) {}
+
+  // Whether the node may be merged, and then its hash.
+  bool Hash(const Node& node, size_t* hash) {
+    // Nothing is known of the sources of one that has been folded before.
+    if (!IsPure(node) || nodes_.ConstantOf(node) != nullptr) return false;
+    size_t attrs = absl::HashOf(&node.output_types());
+    if (!TypesTellAttrs(node)) {
+      // They are in no order.
+      for (const auto& [name, value] : node.def().attr()) {
+        size_t attr;
+        if (!HashAttr(value, &scratch_, &attr)) return false;
+        attrs += absl::HashOf(name, attr);
+      }
+    }
+    size_t sources = 0;
+    for (const Node::Source& source : node.sources()) {
+      const SourceNumber number = NumberOf(nodes_, source);
+      sources = absl::HashOf(sources, number.from, number.output);
+    }
+    *hash = absl::HashOf(&node.op(), attrs, sources);
+    return true;
   }
-  size_t sources = 0;
-  for (const Node::Source& source : node.sources()) {
-    const SourceNumber number = NumberOf(nodes, source);
-    sources = absl::HashOf(sources, number.from, number.output);
+
+ private:
+  bool TypesTellAttrs(const Node& node) {
+    const auto [it, is_new] = types_tell_attrs_.try_emplace(&node.op());
+    if (is_new) it->second = AttrsThatFollowFromTypes(node.op_def()).all;
+    return it->second && !HasExtraAttrs(node);
   }
-  *hash = absl::HashOf(&node.op(), attrs, sources);
-  return true;
-}
+
+  const PlanNodes& nodes_;
+  absl::flat_hash_map<const OpRegistration*, bool> types_tell_attrs_;
+  std::string scratch_;
+};
 
 bool Same(const PlanNodes& nodes, const Node& a, const Node& b) {
   if (&a.op() != &b.op() || a.sources().size() != b.sources().size() ||
@@ -124,14 +146,18 @@ void MergeIdenticalNodes(PlanNodes* nodes) {
   };
   absl::flat_hash_set<int32_t, decltype(hash_of), decltype(same)> kept(nodes->order.size(), hash_of,
                                                                        same);
-  std::string scratch;
+  NodeHasher hasher(*nodes);
   int32_t end = 0;
-  for (const Node* node : nodes->order) {
+  const size_t size = nodes->order.size();
+  for (size_t i = 0; i < size; ++i) {
+    const Node* const node = nodes->order[i];
+    if (i + kNodesAhead < size) PrefetchNode(nodes->order[i + kNodesAhead]);
+    if (i + kNodesAhead / 2 < size) __builtin_prefetch(&nodes->order[i + kNodesAhead / 2]->def());
     // It is put behind those that are kept, to stay there unless it equals one of them.
     nodes->order[end] = node;
     int32_t& position = nodes->position[node->id()];
     position = end;
-    if (HashNode(*nodes, *node, &scratch, &hashes[end])) position = *kept.insert(end).first;
+    if (hasher.Hash(*node, &hashes[end])) position = *kept.insert(end).first;
     if (position == end) ++end;
   }
   nodes->order.resize(end);

@@ -18,6 +18,7 @@
 
 #include "gradflow/runtime/cancellation.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class StepStats;
@@ -26,6 +27,7 @@ class StepStats;
 // values to the bit, and its errors are among those that it could end with otherwise.
 class OptimizerOptions {
  public:
+  // As TensorFlow's.
   enum Level : int {
     // Nodes that compute the same from the same inputs run once, and nodes of constants run when
     // a plan is made.
@@ -34,11 +36,13 @@ class OptimizerOptions {
     L0 = -1,
   };
 
+  // Whether plans are made smaller: all levels but L0.
   Level opt_level() const { return level_; }
   void set_opt_level(Level level) { level_ = level; }
   // The most bytes of tensors that come from running nodes of constants beforehand, for each list
-  // of feeds, fetches and targets that is run; 0 for 10 MiB,
-  // negative is INVALID_ARGUMENT when the session is made.
+  // of feeds, fetches and targets that is run; 0 for 10 MiB, negative is INVALID_ARGUMENT when the
+  // session is made. The session keeps as many of the latest, so that other lists need not run
+  // those nodes again.
   int64_t max_folded_constant_in_bytes() const { return max_folded_bytes_; }
   void set_max_folded_constant_in_bytes(int64_t bytes) { max_folded_bytes_ = bytes; }
 
@@ -47,8 +51,10 @@ class OptimizerOptions {
   int64_t max_folded_bytes_ = 0;
 };
 
+// As TensorFlow's, of which the optimizer's options are left.
 class GraphOptions {
  public:
+  // What plans are made smaller by.
   const OptimizerOptions& optimizer_options() const { return optimizer_; }
   OptimizerOptions* mutable_optimizer_options() { return &optimizer_; }
 
@@ -76,6 +82,7 @@ class ConfigProto {
   int32_t inter_op_parallelism_threads() const { return inter_op_; }
   void set_inter_op_parallelism_threads(int32_t threads) { inter_op_ = threads; }
 
+  // How plans are made.
   const GraphOptions& graph_options() const { return graph_options_; }
   GraphOptions* mutable_graph_options() { return &graph_options_; }
 
@@ -110,6 +117,7 @@ struct SessionOptions {
 // How one run goes.
 class RunOptions {
  public:
+  // As TensorFlow's.
   enum TraceLevel : int {
     NO_TRACE = 0,
     SOFTWARE_TRACE = 1,
@@ -142,6 +150,7 @@ class RunMetadata {
  public:
   RunMetadata();
   ~RunMetadata();
+  // A copy has statistics of its own.
   RunMetadata(const RunMetadata& other);
   RunMetadata& operator=(const RunMetadata& other);
   RunMetadata(RunMetadata&& other) noexcept;
@@ -196,5 +205,6 @@ class CallableOptions {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_RUNTIME_OPTIONS_H_

@@ -1,5 +1,6 @@
 #include "gradflow/runtime/plan.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -48,11 +49,14 @@ class PlanBuilder {
   static constexpr int32_t kInProgress = -2;
 
   absl::Status ResolveFeeds(const std::vector<std::string>& names);
+  // Whether what the cache has of folded nodes holds for these feeds.
+  bool MayUseFolded() const;
   // Numbers what `root` needs, then itself.
   absl::Status Visit(const Node* root);
   absl::Status AddNodes();
   absl::Status AddInputs(int index);
   void AddSuccessors();
+  void OrderByPriority();
   void AddFetches();
 
   int SlotOf(const Node& node, int output) const {
@@ -65,6 +69,7 @@ class PlanBuilder {
   KernelCache* const kernels_;
   std::unique_ptr<Plan> plan_;
   PlanNodes nodes_;
+  bool use_folded_ = false;
   std::vector<TensorRef> fetches_;
 };
 
@@ -81,13 +86,17 @@ absl::StatusOr<std::unique_ptr<const Plan>> PlanBuilder::Build(const PlanNames& 
     GRADFLOW_ASSIGN_OR_RETURN(const Node* const target, FindTarget(graph_, name));
     if (!nodes_.IsFedPlaceholder(*target)) nodes_.roots.push_back(target);
   }
+  use_folded_ = MayUseFolded();
   for (const Node* root : nodes_.roots) GRADFLOW_RETURN_IF_ERROR(Visit(root));
   if (options_.merge_identical_nodes) MergeIdenticalNodes(&nodes_);
   FoldConstants(options_.max_folded_bytes, kernels_, &nodes_);
   GRADFLOW_RETURN_IF_ERROR(AddNodes());
   AddSuccessors();
+  if (!plan_->is_sequential_) OrderByPriority();
   AddFetches();
-  for (auto& [id, kernel] : nodes_.constants) plan_->constants_.push_back(std::move(kernel));
+  for (auto& [id, folded] : nodes_.constants) {
+    plan_->constants_.push_back(std::move(folded.kernel));
+  }
   return std::move(plan_);
 }
 
@@ -106,6 +115,16 @@ absl::Status PlanBuilder::ResolveFeeds(const std::vector<std::string>& names) {
   return absl::OkStatus();
 }
 
+bool PlanBuilder::MayUseFolded() const {
+  if (options_.max_folded_bytes == 0) return false;
+  // What is folded consists of pure nodes and constants. A feed in their midst changes what they
+  // give.
+  return std::all_of(nodes_.feeds.begin(), nodes_.feeds.end(), [&](const auto& feed) {
+    const Node& node = *graph_.node(feed.first.first);
+    return !node.IsConstant() && !IsPure(node);
+  });
+}
+
 absl::Status PlanBuilder::Visit(const Node* root) {
   // Depth first, without recursion: the stack holds the path to a node, and for each node on it
   // the first of its sources that have not been looked at.
@@ -113,11 +132,18 @@ absl::Status PlanBuilder::Visit(const Node* root) {
   const auto enter = [&](const Node* node) {
     nodes_.position[node->id()] = kInProgress;
     stack.emplace_back(node, 0);
+    // What a node needs often was added shortly before it.
+    if (node->id() >= kNodesAhead) PrefetchNode(graph_.node(node->id() - kNodesAhead));
+    if (!use_folded_) return;
+    // Then nothing that it needs is needed for it.
+    if (FoldedNode folded = kernels_->FindFolded(*node); folded.kernel != nullptr) {
+      nodes_.constants.emplace(node->id(), std::move(folded));
+    }
   };
   if (nodes_.position[root->id()] == kUnvisited) enter(root);
   while (!stack.empty()) {
     const Node* node = stack.back().first;
-    const auto sources = node->sources();
+    const auto sources = nodes_.SourcesOf(*node);
     const Node* next = nullptr;
     for (size_t& i = stack.back().second; i < sources.size() && next == nullptr; ++i) {
       if (nodes_.IsCut(sources[i])) continue;
@@ -155,6 +181,7 @@ absl::Status PlanBuilder::AddNodes() {
   plan_->inputs_.reserve(num_edges);
   for (size_t i = 0; i < nodes_.order.size(); ++i) {
     const Node& node = *nodes_.order[i];
+    if (i + kNodesAhead < nodes_.order.size()) PrefetchNode(nodes_.order[i + kNodesAhead]);
     Plan::PlanNode& plan_node = plan_->nodes_[i];
     plan_node.kernel = nodes_.ConstantOf(node);
     if (plan_node.kernel == nullptr) {
@@ -162,7 +189,6 @@ absl::Status PlanBuilder::AddNodes() {
     }
     plan_node.node = &node;
     plan_node.cheap = plan_node.kernel->IsCheap();
-    plan_->all_cheap_ = plan_->all_cheap_ && plan_node.cheap;
     plan_node.outputs_begin = static_cast<int32_t>(plan_->slot_types_.size());
     for (const DataType dtype : node.output_types()) {
       plan_->slot_types_.push_back(BaseType(dtype));
@@ -203,14 +229,21 @@ void PlanBuilder::AddSuccessors() {
   std::vector<size_t> count(num_nodes);
   std::vector<size_t> last_to(num_nodes, num_nodes);
   plan_->pending_.resize(num_nodes);
+  // The most nodes worth a task on a path that ends at a node.
+  std::vector<int32_t> depth(num_nodes);
+  int32_t num_tasks = 0;
   for (size_t to = 0; to < num_nodes; ++to) {
     for (const Node::Source& source : nodes_.SourcesOf(*nodes_.order[to])) {
       if (nodes_.IsCut(source)) continue;
       const int32_t from = nodes_.position[source.node->id()];
+      depth[to] = std::max(depth[to], depth[from]);
       if (std::exchange(last_to[from], to) == to) continue;
       pairs.emplace_back(from, static_cast<int32_t>(to));
       ++count[from];
       ++plan_->pending_[to];
+    }
+    if (!plan_->nodes_[to].cheap) {
+      if (depth[to]++ != num_tasks++) plan_->is_sequential_ = false;
     }
     if (plan_->pending_[to] == 0) plan_->roots_.push_back(static_cast<int32_t>(to));
   }
@@ -223,6 +256,33 @@ void PlanBuilder::AddSuccessors() {
   plan_->nodes_[num_nodes].successors_begin = static_cast<int32_t>(total);
   plan_->successors_.resize(total);
   for (const auto& [from, to] : pairs) plan_->successors_[count[from]++] = to;
+}
+
+void PlanBuilder::OrderByPriority() {
+  // Of each node: the most nodes worth a task on a path that begins there.
+  std::vector<int32_t> priority(nodes_.order.size());
+  const auto more_urgent = [&](int32_t a, int32_t b) { return priority[a] > priority[b]; };
+  // The most urgent first, which the thread that has them goes on with. Then by rising urgency,
+  // since they are offered from behind, and taken by other threads in the order of the offers.
+  const auto order = [&](int32_t* begin, int32_t* end) {
+    if (std::adjacent_find(
+            begin, end, [&](int32_t a, int32_t b) { return priority[a] != priority[b]; }) == end) {
+      return;
+    }
+    std::stable_sort(begin, end, more_urgent);
+    std::reverse(begin + 1, end);
+  };
+  for (int32_t i = plan_->num_nodes(); i-- > 0;) {
+    const auto& nodes = plan_->nodes_;
+    int32_t* const begin = plan_->successors_.data() + nodes[i].successors_begin;
+    int32_t* const end = plan_->successors_.data() + nodes[i + 1].successors_begin;
+    for (const int32_t* next = begin; next != end; ++next) {
+      priority[i] = std::max(priority[i], priority[*next]);
+    }
+    if (!nodes[i].cheap) ++priority[i];
+    order(begin, end);
+  }
+  order(plan_->roots_.data(), plan_->roots_.data() + plan_->roots_.size());
 }
 
 void PlanBuilder::AddFetches() {

@@ -82,8 +82,9 @@ class Plan {
   int num_nodes() const { return static_cast<int>(nodes_.size()) - 1; }
   int num_slots() const { return static_cast<int>(slot_types_.size()); }
   int num_feeds() const { return static_cast<int>(feeds_.size()); }
-  // Whether no kernel is worth a task, nor splits its work.
-  bool all_cheap() const { return all_cheap_; }
+  // Whether there are never two nodes at once that are worth a task: each of these waits, in the
+  // end, for the one before.
+  bool is_sequential() const { return is_sequential_; }
 
   // By node, and one more that only ends the last.
   absl::Span<const PlanNode> nodes() const { return nodes_; }
@@ -91,9 +92,11 @@ class Plan {
   absl::Span<const int32_t> pending() const { return pending_; }
   // Slots that the nodes read.
   absl::Span<const int32_t> inputs() const { return inputs_; }
-  // Nodes that wait for a node, each once, in ascending order.
+  // Nodes that wait for a node, each once: first the one that is best run next, since the longest
+  // path of nodes worth a task begins there, and last the second best. Ascending if it does not
+  // matter.
   absl::Span<const int32_t> successors() const { return successors_; }
-  // Nodes that wait for none, in ascending order.
+  // Nodes that wait for none, in the same order.
   absl::Span<const int32_t> roots() const { return roots_; }
   // For each slot, the type that its tensor must have.
   absl::Span<const DataType> slot_types() const { return slot_types_; }
@@ -127,9 +130,9 @@ class Plan {
   std::vector<int32_t> slot_uses_;
   std::vector<Feed> feeds_;
   std::vector<Fetch> fetches_;
-  bool all_cheap_ = true;
-  // Kernels of the plan's own, beside those of the cache.
-  std::vector<std::unique_ptr<const OpKernel>> constants_;
+  bool is_sequential_ = true;
+  // Kernels that the cache may drop before the plan does.
+  std::vector<std::shared_ptr<const OpKernel>> constants_;
 };
 
 }  // namespace gradflow

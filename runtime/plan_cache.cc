@@ -1,6 +1,8 @@
 #include "gradflow/runtime/plan_cache.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
@@ -45,48 +47,55 @@ PlanNames RunRequest::Names() const {
   return names;
 }
 
-size_t PlanCache::Hash::operator()(const PlanNames& names) const { return HashAll(names); }
+size_t PlanCache::Hash::operator()(const std::shared_ptr<const Entry>& entry) const {
+  return HashAll(entry->names);
+}
 size_t PlanCache::Hash::operator()(const RunRequest& request) const { return HashAll(request); }
 
-bool PlanCache::Equal::operator()(const PlanNames& a, const PlanNames& b) const {
-  return EqualAll(a, b);
+bool PlanCache::Equal::operator()(const std::shared_ptr<const Entry>& a,
+                                  const std::shared_ptr<const Entry>& b) const {
+  return EqualAll(a->names, b->names);
 }
-bool PlanCache::Equal::operator()(const PlanNames& a, const RunRequest& b) const {
-  return EqualAll(a, b);
+bool PlanCache::Equal::operator()(const std::shared_ptr<const Entry>& a,
+                                  const RunRequest& b) const {
+  return EqualAll(a->names, b);
 }
 
 std::shared_ptr<const Plan> PlanCache::Find(const RunRequest& request) const {
-  ReaderMutexLock lock(&mutex_);
-  const auto it = plans_.find(request);
-  if (it == plans_.end()) return nullptr;
-  const Entry& entry = *it->second;
-  const int64_t now = clock_ + 1;
+  const Published<Table>::Reader table(table_);
+  const auto it = table->entries.find(request);
+  if (it == table->entries.end()) return nullptr;
+  const Entry& entry = **it;
+  const int64_t now = table->clock + 1;
   if (entry.last_used.load(std::memory_order_relaxed) != now) {
     entry.last_used.store(now, std::memory_order_relaxed);
   }
-  return entry.plan;
+  return entry.plan.get();
 }
 
-void PlanCache::Insert(PlanNames names, std::shared_ptr<const Plan> plan) {
-  WriterMutexLock lock(&mutex_);
-  clock_ += 2;
-  plans_.insert_or_assign(std::move(names), std::make_unique<Entry>(std::move(plan), clock_));
-  while (plans_.size() > capacity_) {
-    plans_.erase(std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) {
-      return a.second->last_used.load(std::memory_order_relaxed) <
-             b.second->last_used.load(std::memory_order_relaxed);
-    }));
-  }
+void PlanCache::Insert(PlanNames names, const std::shared_ptr<const Plan>& plan) {
+  table_.Update([&](const Table& old) -> std::optional<Table> {
+    Table table = old;
+    table.clock += 2;
+    auto entry = std::make_shared<Entry>();
+    entry->names = std::move(names);
+    entry->plan = StripedPtr<const Plan>(plan);
+    entry->last_used.store(table.clock, std::memory_order_relaxed);
+    table.entries.erase(entry);
+    table.entries.insert(std::move(entry));
+    while (table.entries.size() > capacity_) {
+      table.entries.erase(std::min_element(table.entries.begin(), table.entries.end(),
+                                           [](const auto& a, const auto& b) {
+                                             return a->last_used.load(std::memory_order_relaxed) <
+                                                    b->last_used.load(std::memory_order_relaxed);
+                                           }));
+    }
+    return table;
+  });
 }
 
 void PlanCache::Clear() {
-  WriterMutexLock lock(&mutex_);
-  plans_.clear();
-}
-
-size_t PlanCache::size() const {
-  ReaderMutexLock lock(&mutex_);
-  return plans_.size();
+  table_.Update([](const Table&) { return std::optional<Table>(Table()); });
 }
 
 }  // namespace gradflow

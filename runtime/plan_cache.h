@@ -4,7 +4,8 @@
 // A fixed number is kept; of the others, those that have not been asked for longest go first. A
 // plan that is dropped lives until the runs that use it end.
 //
-// Thread safety: all of it may be used from any thread. Who finds a plan takes no exclusive lock.
+// Thread safety: all of it may be used from any thread. Who finds a plan takes no lock, and writes
+// to no memory that other threads write.
 #ifndef GRADFLOW_RUNTIME_PLAN_CACHE_H_
 #define GRADFLOW_RUNTIME_PLAN_CACHE_H_
 
@@ -14,11 +15,12 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
-#include "gradflow/core/mutex.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/plan.h"
+#include "gradflow/runtime/published.h"
+#include "gradflow/runtime/stripes.h"
 
 namespace gradflow {
 
@@ -32,6 +34,33 @@ struct RunRequest {
 };
 
 class PlanCache {
+ private:
+  struct Entry {
+    PlanNames names;
+    StripedPtr<const Plan> plan;
+    // Twice the number of insertions before its last use, and one more if that was not its own:
+    // what matters is who was used since another plan came, and finding a plan again before the
+    // next one comes writes nothing.
+    mutable std::atomic<int64_t> last_used;
+  };
+  // Both forms of the names have the same hash if they are the same names.
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(const std::shared_ptr<const Entry>& entry) const;
+    size_t operator()(const RunRequest& request) const;
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const std::shared_ptr<const Entry>& a,
+                    const std::shared_ptr<const Entry>& b) const;
+    bool operator()(const std::shared_ptr<const Entry>& a, const RunRequest& b) const;
+  };
+  struct Table {
+    absl::flat_hash_set<std::shared_ptr<const Entry>, Hash, Equal> entries;
+    // Twice the number of insertions.
+    int64_t clock = 0;
+  };
+
  public:
   static constexpr size_t kDefaultCapacity = 128;
 
@@ -39,38 +68,13 @@ class PlanCache {
 
   // Null if there is none.
   std::shared_ptr<const Plan> Find(const RunRequest& request) const;
-  void Insert(PlanNames names, std::shared_ptr<const Plan> plan);
+  size_t size() const { return Published<Table>::Reader(table_)->entries.size(); }
+  void Insert(PlanNames names, const std::shared_ptr<const Plan>& plan);
   void Clear();
-  size_t size() const;
 
  private:
-  // Both forms of the names have the same hash if they are the same names.
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(const PlanNames& names) const;
-    size_t operator()(const RunRequest& request) const;
-  };
-  struct Equal {
-    using is_transparent = void;
-    bool operator()(const PlanNames& a, const PlanNames& b) const;
-    bool operator()(const PlanNames& a, const RunRequest& b) const;
-  };
-  struct Entry {
-    Entry(std::shared_ptr<const Plan> p, int64_t now) : plan(std::move(p)), last_used(now) {}
-    std::shared_ptr<const Plan> plan;
-    // Twice the number of insertions before its last use, and one more if that was not its own:
-    // what matters is who was used since another plan came, and finding a plan again before the
-    // next one comes writes nothing.
-    mutable std::atomic<int64_t> last_used;
-  };
-
   const size_t capacity_;
-  mutable SharedMutex mutex_;
-  // Entries do not move.
-  absl::flat_hash_map<PlanNames, std::unique_ptr<Entry>, Hash, Equal> plans_
-      ABSL_GUARDED_BY(mutex_);
-  // Twice the number of insertions.
-  int64_t clock_ ABSL_GUARDED_BY(mutex_) = 0;
+  Published<Table> table_;
 };
 
 }  // namespace gradflow

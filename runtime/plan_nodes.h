@@ -3,8 +3,8 @@
 #ifndef GRADFLOW_RUNTIME_PLAN_NODES_H_
 #define GRADFLOW_RUNTIME_PLAN_NODES_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
@@ -12,11 +12,21 @@
 #include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/graph/node.h"
+#include "gradflow/runtime/kernel_cache.h"
 
 namespace gradflow {
 
 inline bool IsPlaceholder(const Node& node) {
   return node.type_string() == "Placeholder" || node.type_string() == "PlaceholderV2";
+}
+
+// For loops over the nodes of large graphs, whose time is that of getting at them in memory: makes
+// the node, which will be needed kNodesAhead nodes later, come closer.
+inline constexpr int kNodesAhead = 8;
+inline void PrefetchNode(const Node* node) {
+  constexpr size_t kLine = 64;
+  const char* const begin = reinterpret_cast<const char*>(node);
+  for (size_t i = 0; i < sizeof(Node); i += kLine) __builtin_prefetch(begin + i);
 }
 
 struct PlanNodes {
@@ -39,7 +49,7 @@ struct PlanNodes {
   const OpKernel* ConstantOf(const Node& node) const {
     if (constants.empty()) return nullptr;
     const auto it = constants.find(node.id());
-    return it == constants.end() ? nullptr : it->second.get();
+    return it == constants.end() ? nullptr : it->second.kernel.get();
   }
   // Where a node of the plan takes its inputs from, also those that a feed replaces.
   absl::Span<const Node::Source> SourcesOf(const Node& node) const {
@@ -56,7 +66,7 @@ struct PlanNodes {
   // that are not needed.
   std::vector<int32_t> position;
   // By node id: for nodes of `order` whose values are known.
-  absl::flat_hash_map<int, std::unique_ptr<const OpKernel>> constants;
+  absl::flat_hash_map<int, FoldedNode> constants;
 };
 
 }  // namespace gradflow

@@ -12,6 +12,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "gradflow/core/mutex.h"
+#include "gradflow/runtime/stripes.h"
 
 // Under AddressSanitizer, blocks in the pool may not be touched, nor a block's unused end.
 #if defined(__SANITIZE_ADDRESS__)
@@ -39,7 +40,6 @@ constexpr size_t kHeaderBytes = Allocator::kAlignment;
 constexpr int kNumClasses = 160;
 // Blocks of these classes, of up to 32 KiB and a header, go through the shards.
 constexpr int kNumSmallClasses = 32;
-constexpr int kNumShards = 16;
 constexpr size_t kMaxShardBytes = size_t{256} << 10;
 // So many blocks move from the shared lists to a shard at once.
 constexpr int kBatch = 8;
@@ -130,8 +130,8 @@ class ABSL_SCOPED_LOCKABLE SpinLockHolder {
   SpinLock* lock_;
 };
 
-// A thread's cache of small blocks, or that of a few threads if there are many.
-struct alignas(128) Shard {
+// A stripe's cache of small blocks.
+struct alignas(kStripeAlignment) Shard {
   struct List {
     FreeBlock* first = nullptr;
     size_t bytes = 0;
@@ -164,12 +164,6 @@ struct alignas(128) Shard {
   int64_t allocations ABSL_GUARDED_BY(lock) = 0;
 };
 
-int ShardOfThisThread() {
-  static std::atomic<int> threads{0};
-  thread_local const int shard = threads.fetch_add(1, std::memory_order_relaxed) % kNumShards;
-  return shard;
-}
-
 }  // namespace
 
 struct PoolAllocator::Impl {
@@ -198,7 +192,7 @@ struct PoolAllocator::Impl {
 
   std::atomic<size_t> max_cached_bytes;
   const size_t max_bytes_in_use;
-  std::array<Shard, kNumShards> shards;
+  std::array<Shard, kNumStripes> shards;
 
   mutable Mutex mutex;
   std::array<FreeBlock*, kNumClasses> free ABSL_GUARDED_BY(mutex) = {};
@@ -342,7 +336,7 @@ void* PoolAllocator::Allocate(size_t bytes) {
     if (block != nullptr) Unpoison(block, size_class.bytes, bytes);
     return block;
   }
-  Shard& shard = impl_->shards[ShardOfThisThread()];
+  Shard& shard = impl_->shards[StripeOfThisThread()];
   {
     SpinLockHolder lock(&shard.lock);
     block = shard.Take(size_class);
@@ -375,7 +369,7 @@ void PoolAllocator::Deallocate(void* block, size_t bytes) {
   Shard::List overflow;
   int overflow_class = 0;
   {
-    Shard& shard = impl_->shards[ShardOfThisThread()];
+    Shard& shard = impl_->shards[StripeOfThisThread()];
     SpinLockHolder lock(&shard.lock);
     shard.Put(size_class, free_block);
     shard.bytes_in_use -= size_class.bytes;

@@ -20,6 +20,7 @@
 
 #include "gradflow/core/allocator.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class PoolAllocator final : public Allocator {
@@ -67,5 +68,6 @@ class PoolAllocator final : public Allocator {
 };
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_RUNTIME_POOL_ALLOCATOR_H_

@@ -41,6 +41,7 @@
 #include "gradflow/runtime/options.h"
 #include "gradflow/runtime/pool_allocator.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 
 class GraphDef;
@@ -111,5 +112,6 @@ absl::Status NewSession(const SessionOptions& options, Session** out_session);
 Session* NewSession(const SessionOptions& options);
 
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_RUNTIME_SESSION_H_

@@ -7,11 +7,15 @@
 #include <CLI/Formatter.hpp>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "gradflow/core/plugin.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/version.h"
 #include "gradflow/runtime/call_safely.h"
 #include "tools/commands.h"
+#include "tools/test_command.h"
 
 namespace gradflow::tools {
 namespace {
@@ -34,11 +38,45 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
       ->check(CLI::NonNegativeNumber);
 }
 
+void AddPluginFlag(CLI::App* command, std::vector<std::string>* plugins) {
+  command->add_option("--plugin", *plugins, "Load ops and kernels from a shared library")
+      ->option_text("FILE.so")
+      ->allow_extra_args(false);
+}
+
+void AddTestFlags(CLI::App* command, TestFlags* flags) {
+  command->add_option("folder", flags->folders, "A case, or a folder with cases")
+      ->required()
+      ->option_text("FOLDER...");
+  CLI::Option* update =
+      command->add_flag("--update", flags->update, "Write what they give as what they expect");
+  CLI::Option* atol =
+      command->add_option("--atol", flags->atol, "Allowed |actual - expected|, plus --rtol's")
+          ->option_text("NUMBER")
+          ->check(CLI::NonNegativeNumber)
+          ->excludes(update);
+  CLI::Option* rtol = command->add_option("--rtol", flags->rtol, "The same, times |expected|")
+                          ->option_text("NUMBER")
+                          ->check(CLI::NonNegativeNumber)
+                          ->excludes(update);
+  command->add_option("--ulps", flags->ulps, "Allowed units in the last place")
+      ->option_text("N")
+      ->check(CLI::NonNegativeNumber)
+      ->excludes(update)
+      ->excludes(atol)
+      ->excludes(rtol);
+  command->add_option("--threads", flags->threads, "Threads to run on; 0: all cores")
+      ->option_text("N")
+      ->check(CLI::NonNegativeNumber);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Runs and examines TensorFlow graphs of gradient ops.", "gradflow");
   app.require_subcommand(1);
   // Prints the whole usage, not only a hint at --help, when the arguments are wrong.
   app.failure_message(CLI::FailureMessage::help);
+  app.set_version_flag("--version", "gradflow " GRADFLOW_VERSION_STRING);
+  std::vector<std::string> plugins;
 
   RunFlags run;
   CLI::App* run_command = app.add_subcommand("run", "Run a graph once");
@@ -48,6 +86,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1e9));
   run_command->add_option("--trace", run.trace, "Write what each node did, for ui.perfetto.dev")
       ->option_text("FILE.json");
+  AddPluginFlag(run_command, &plugins);
 
   BenchFlags bench;
   CLI::App* bench_command = app.add_subcommand("bench", "Time runs of a graph after warm-up");
@@ -58,6 +97,7 @@ int Main(int argc, char** argv) {
   bench_command->add_flag("--json", bench.json, "Print the result as JSON");
   bench_command->add_flag("--progress", bench.progress,
                           "Say how far it is; otherwise only on a terminal");
+  AddPluginFlag(bench_command, &plugins);
 
   std::string inspect;
   CLI::App* inspect_command =
@@ -65,6 +105,7 @@ int Main(int argc, char** argv) {
   inspect_command->add_option("graph", inspect, "GraphDef, binary or text")
       ->required()
       ->option_text("GRAPH");
+  AddPluginFlag(inspect_command, &plugins);
 
   OpsFlags ops;
   CLI::App* ops_command = app.add_subcommand("ops", "List the registered ops");
@@ -73,12 +114,19 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "pbtxt"}));
   ops_command->add_option("name", ops.name, "Only this op, with its documentation")
       ->option_text("[NAME]");
+  AddPluginFlag(ops_command, &plugins);
 
   std::string from, to;
   CLI::App* convert_command =
       app.add_subcommand("convert", "Convert a GraphDef between binary (.pb) and text (.pbtxt)");
   convert_command->add_option("in", from, "GraphDef to read")->required()->option_text("IN");
   convert_command->add_option("out", to, "GraphDef to write")->required()->option_text("OUT");
+
+  TestFlags test;
+  CLI::App* test_command = app.add_subcommand(
+      "test", "Run golden cases: folders with a graph, feeds/ and expected/ as .npy files");
+  AddTestFlags(test_command, &test);
+  AddPluginFlag(test_command, &plugins);
 
   try {
     app.parse(argc, argv);
@@ -89,10 +137,12 @@ int Main(int argc, char** argv) {
 
   // Short memory is an error like others, wherever it shows.
   absl::Status status = CallSafely([&] {
+    for (const std::string& plugin : plugins) GRADFLOW_RETURN_IF_ERROR(LoadLibrary(plugin));
     if (run_command->parsed()) return RunCommand(run, std::cout);
     if (bench_command->parsed()) return BenchCommand(bench, std::cout);
     if (inspect_command->parsed()) return InspectCommand(inspect, std::cout);
     if (ops_command->parsed()) return OpsCommand(ops, std::cout);
+    if (test_command->parsed()) return TestCommand(test, std::cout);
     return ConvertCommand(from, to);
   });
   std::cout.flush();

@@ -1,24 +1,42 @@
-// gradflow_generate_wrappers --output_dir=DIR GROUP...
+// gradflow_generate_wrappers [--plugin=FILE.so --include_dir=DIR] --output_dir=DIR GROUP...
 //
-// Writes the C++ classes of all standard ops into DIR, one header and source for each group that
-// they are registered in. Run by the build.
+// Writes the C++ classes of all standard ops, or of those of a plugin, into a folder, one header
+// and source for each group that they are registered in. Programs include the headers from
+// include_dir. Run by the build, and as gradflow_generate_ops by that of other projects.
 #include <cstdio>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "gradflow/core/plugin.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/gen/wrapper_generator.h"
+#include "gradflow/ops/register.h"
 
 namespace {
 
-absl::Status Run(const std::string& output_dir, const std::vector<std::string>& groups) {
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<gradflow::GeneratedFile> files,
-                            gradflow::GenerateWrappers(gradflow::GlobalRegistry(), groups));
+struct Flags {
+  std::string plugin;
+  std::string output_dir;
+  std::string include_dir = "gradflow/ops";
+  std::vector<std::string> groups;
+};
+
+absl::Status Run(const Flags& flags) {
+  gradflow::Registry registry;
+  gradflow::RegisterStandardOps(registry);
+  const gradflow::Registry* base = nullptr;
+  if (!flags.plugin.empty()) {
+    GRADFLOW_RETURN_IF_ERROR(gradflow::LoadLibrary(flags.plugin, registry));
+    base = &gradflow::GlobalRegistry();
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const std::vector<gradflow::GeneratedFile> files,
+      gradflow::GenerateWrappers(registry, flags.groups, flags.include_dir, base));
   for (const gradflow::GeneratedFile& file : files) {
-    GRADFLOW_RETURN_IF_ERROR(gradflow::WriteIfChanged(output_dir, file));
+    GRADFLOW_RETURN_IF_ERROR(gradflow::WriteIfChanged(flags.output_dir, file));
   }
   return absl::OkStatus();
 }
@@ -26,13 +44,26 @@ absl::Status Run(const std::string& output_dir, const std::vector<std::string>& 
 }  // namespace
 
 int main(int argc, char** argv) {
-  absl::string_view output_dir = argc > 2 ? argv[1] : "";
-  if (!absl::ConsumePrefix(&output_dir, "--output_dir=") || output_dir.empty()) {
-    std::fprintf(stderr, "usage: %s --output_dir=DIR GROUP...\n", argv[0]);
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view arg = argv[i];
+    if (absl::ConsumePrefix(&arg, "--plugin=")) {
+      flags.plugin = std::string(arg);
+    } else if (absl::ConsumePrefix(&arg, "--output_dir=")) {
+      flags.output_dir = std::string(arg);
+    } else if (absl::ConsumePrefix(&arg, "--include_dir=")) {
+      flags.include_dir = std::string(arg);
+    } else {
+      flags.groups.emplace_back(arg);
+    }
+  }
+  if (flags.output_dir.empty() || flags.groups.empty()) {
+    std::fprintf(stderr,
+                 "usage: %s [--plugin=FILE.so --include_dir=DIR] --output_dir=DIR GROUP...\n",
+                 argv[0]);
     return 2;
   }
-  const std::vector<std::string> groups(argv + 2, argv + argc);
-  if (const absl::Status status = Run(std::string(output_dir), groups); !status.ok()) {
+  if (const absl::Status status = Run(flags); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 1;
   }

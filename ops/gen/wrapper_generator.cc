@@ -45,11 +45,14 @@ GeneratedFile Header(const std::string& include_dir, const std::string& group,
                                   "#include \"gradflow/graph/ops.h\"\n"
                                   "#include \"gradflow/graph/scope.h\"\n"
                                   "\n"
+                                  "#pragma GCC visibility push(default)\n"
                                   "namespace gradflow {\n"
                                   "namespace ops {\n");
   for (const OpWrapper& op : ops) absl::StrAppend(&text, "\n", op.Declaration());
-  absl::StrAppend(&text, "\n}  // namespace ops\n}  // namespace gradflow\n\n#endif  // ", guard,
-                  "\n");
+  absl::StrAppend(&text,
+                  "\n}  // namespace ops\n}  // namespace gradflow\n"
+                  "#pragma GCC visibility pop\n\n#endif  // ",
+                  guard, "\n");
   return {name, std::move(text)};
 }
 
@@ -70,7 +73,8 @@ GeneratedFile Source(const std::string& include_dir, const std::string& group,
 
 absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(const Registry& registry,
                                                             const std::vector<std::string>& groups,
-                                                            const std::string& include_dir) {
+                                                            const std::string& include_dir,
+                                                            const Registry* base) {
   GRADFLOW_RETURN_IF_ERROR(registry.status());
   std::map<std::string, std::vector<OpWrapper>> ops_of_group;
   for (const std::string& group : groups) ops_of_group[group];
@@ -78,6 +82,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(const Registry& regi
     const std::string& name = op->def().name();
     // Ops with an underscore in front are made by programs, not written by people.
     if (op->api().hand_written || name[0] == '_') continue;
+    if (base != nullptr && base->FindOp(name) != nullptr) continue;
     const auto ops = ops_of_group.find(op->api().group);
     if (ops == ops_of_group.end()) {
       return errors::InvalidArgument("op '", name, "' is in group '", op->api().group,
@@ -95,7 +100,7 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(const Registry& regi
     absl::StrAppend(&all, "#include \"", include_dir, "/", group, ".h\"\n");
   }
   absl::StrAppend(&all, "#include \"gradflow/graph/const_op.h\"\n\n#endif  // ", guard, "\n");
-  files.push_back({"standard_ops.h", std::move(all)});
+  if (base == nullptr) files.push_back({"standard_ops.h", std::move(all)});
   return files;
 }
 

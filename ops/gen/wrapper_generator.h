@@ -19,13 +19,14 @@ struct GeneratedFile {
 };
 
 // A header and a source for each of `groups`, and standard_ops.h, which includes all headers. They
-// are included from `include_dir`. The same arguments give the same text.
+// are included from `include_dir`. With `base`, the ops that it has too are left out, and there is
+// no standard_ops.h. The same arguments give the same text.
 //
 // INVALID_ARGUMENT for a faulty registry or an op in another group, UNIMPLEMENTED for an op that no
 // class can be made for.
 absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(
     const Registry& registry, const std::vector<std::string>& groups,
-    const std::string& include_dir = "gradflow/ops");
+    const std::string& include_dir = "gradflow/ops", const Registry* base = nullptr);
 
 // Writes the file into `directory` unless it holds just that already, so that nothing which depends
 // on it is built again.

@@ -11,7 +11,7 @@
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -42,7 +42,7 @@ Read WriteAndRead(const Written& value) {
   NodeDef node;
   AddNodeAttr("a", value, &node);
   Read read{};
-  EXPECT_OK(GetNodeAttr(node, "a", &read));
+  GRADFLOW_EXPECT_OK(GetNodeAttr(node, "a", &read));
   return read;
 }
 
@@ -96,8 +96,8 @@ TEST(NodeAttr, ReadsAnEmptyListAsAnyList) {
   AddNodeAttr("a", DataTypeVector(), &node);
   std::vector<std::string> strings = {"old"};
   std::vector<int64_t> ints = {1};
-  EXPECT_OK(GetNodeAttr(node, "a", &strings));
-  EXPECT_OK(GetNodeAttr(node, "a", &ints));
+  GRADFLOW_EXPECT_OK(GetNodeAttr(node, "a", &strings));
+  GRADFLOW_EXPECT_OK(GetNodeAttr(node, "a", &ints));
   EXPECT_TRUE(strings.empty());
   EXPECT_TRUE(ints.empty());
 }
@@ -169,7 +169,7 @@ TEST(NodeAttr, ReportsAnotherType) {
 }
 
 TEST(NodeAttr, ReportsIntsBeyond32Bits) {
-  EXPECT_OK(ReadAs<int32_t>("i: -2147483648"));
+  GRADFLOW_EXPECT_OK(ReadAs<int32_t>("i: -2147483648"));
   EXPECT_THAT(
       ReadAs<int32_t>("i: 2147483648"),
       StatusIs(kInvalidArgument, "attribute a: expected an int of 32 bits, but found 2147483648"));
@@ -178,7 +178,7 @@ TEST(NodeAttr, ReportsIntsBeyond32Bits) {
 }
 
 TEST(NodeAttr, ReportsShapesThatAreNotFull) {
-  EXPECT_OK(ReadAs<TensorShape>("shape {}"));
+  GRADFLOW_EXPECT_OK(ReadAs<TensorShape>("shape {}"));
   EXPECT_THAT(ReadAs<TensorShape>("shape { dim { size: -1 } }"),
               StatusIs(kInvalidArgument, HasSubstr("attribute a: ")));
   EXPECT_THAT(ReadAs<TensorShape>("shape { unknown_rank: true }"),
@@ -232,7 +232,7 @@ TEST(AttrValueHasType, ChecksWhatIsInside) {
   for (int i = 0; i < 30; ++i) {
     deep_function = absl::StrCat("attr { key: 'f' value { func { ", deep_function, " } } }");
   }
-  EXPECT_OK(AttrValueHasType(FromText("func { " + deep_function + " }"), "func"));
+  GRADFLOW_EXPECT_OK(AttrValueHasType(FromText("func { " + deep_function + " }"), "func"));
   AttrValue too_deep;
   for (int i = 0; i < 100; ++i) {
     AttrValue outer;
@@ -374,7 +374,7 @@ TEST(AttrValues, HoldTensorsOfEveryType) {
     AttrValue encoded, spelled_out;
     SetAttrValue(tensor, &encoded);
     tensor.AsProtoField(spelled_out.mutable_tensor());
-    EXPECT_OK(AttrValueHasType(encoded, "tensor"));
+    GRADFLOW_EXPECT_OK(AttrValueHasType(encoded, "tensor"));
     EXPECT_TRUE(AreAttrValuesEqual(encoded, spelled_out));
     EXPECT_THAT(SummarizeAttrValue(encoded), HasSubstr("shape: [2,2] values: "));
     AttrValue zeros;

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -99,7 +99,8 @@ TEST(ParseNpy, ReadsEveryTypeInEitherByteOrder) {
     for (const std::string order : {"<", ">", "=", "|", ""}) {
       SCOPED_TRACE(order + c.name);
       const std::string data = order == ">" ? Swapped(c.bytes, c.word) : c.bytes;
-      ASSERT_OK_AND_ASSIGN(const Tensor tensor, ParseNpy(File(Dict(order + c.name, "(2,)"), data)));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                    ParseNpy(File(Dict(order + c.name, "(2,)"), data)));
       EXPECT_EQ(tensor.dtype(), c.dtype);
       EXPECT_EQ(tensor.shape(), TensorShape({2}));
       EXPECT_EQ(tensor.tensor_data(), c.bytes);
@@ -109,15 +110,17 @@ TEST(ParseNpy, ReadsEveryTypeInEitherByteOrder) {
 
 TEST(ParseNpy, ReadsEveryVersion) {
   for (const int version : {1, 2, 3}) {
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                         ParseNpy(File(Dict("<f4", "(2, 1)"), BytesOf<float>({1, 2}), version)));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const Tensor tensor,
+        ParseNpy(File(Dict("<f4", "(2, 1)"), BytesOf<float>({1, 2}), version)));
     EXPECT_EQ(tensor.DebugString(), "Tensor<type: float shape: [2,1] values: [1][2]>") << version;
   }
 }
 
 TEST(ParseNpy, ReadsAHeaderLongerThanVersionOneHas) {
   const std::string header = Dict("<f4", "()") + std::string(100000, ' ') + "\n";
-  ASSERT_OK_AND_ASSIGN(const Tensor tensor, ParseNpy(File(header, BytesOf<float>({7}), 2)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                ParseNpy(File(header, BytesOf<float>({7}), 2)));
   EXPECT_EQ(tensor.scalar<float>()(), 7);
 }
 
@@ -130,8 +133,8 @@ TEST(ParseNpy, ReadsAnyOrderOfKeysAndWhiteSpace) {
            "{'descr': '<i2', 'fortran_order': False, 'shape': (2L, 3L), }",
        }) {
     SCOPED_TRACE(header);
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                         ParseNpy(File(header, BytesOf<int16_t>({0, 1, 2, 3, 4, 5}))));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                  ParseNpy(File(header, BytesOf<int16_t>({0, 1, 2, 3, 4, 5}))));
     EXPECT_EQ(tensor.shape(), TensorShape({2, 3}));
     EXPECT_EQ(tensor.matrix<int16_t>()(1, 0), 3);
   }
@@ -150,7 +153,8 @@ TEST(ParseNpy, ReadsShapes) {
   for (const auto& [text, shape] : cases) {
     const std::string data(shape.num_elements() * 4, '\0');
     for (const bool fortran : {false, true}) {
-      ASSERT_OK_AND_ASSIGN(const Tensor tensor, ParseNpy(File(Dict("<f4", text, fortran), data)));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                    ParseNpy(File(Dict("<f4", text, fortran), data)));
       EXPECT_EQ(tensor.shape(), shape) << text;
     }
   }
@@ -190,11 +194,12 @@ TEST(ParseNpy, TransposesFortranOrder) {
         append(&column_major, i);
         append(&row_major, FortranIndex(shape, i));
       }
-      ASSERT_OK_AND_ASSIGN(const Tensor little,
-                           ParseNpy(File(Dict(std::string("<") + name, text, true), column_major)));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const Tensor little,
+          ParseNpy(File(Dict(std::string("<") + name, text, true), column_major)));
       EXPECT_EQ(little.shape(), shape);
       EXPECT_TRUE(little.tensor_data() == row_major);
-      ASSERT_OK_AND_ASSIGN(
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
           const Tensor big,
           ParseNpy(File(Dict(std::string(">") + name, text, true), Swapped(column_major, word))));
       EXPECT_TRUE(big.tensor_data() == row_major);
@@ -203,8 +208,8 @@ TEST(ParseNpy, TransposesFortranOrder) {
 }
 
 TEST(ParseNpy, AnyByteButZeroIsTrue) {
-  ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                       ParseNpy(File(Dict("|b1", "(4,)"), std::string("\0\1\2\377", 4))));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                ParseNpy(File(Dict("|b1", "(4,)"), std::string("\0\1\2\377", 4))));
   EXPECT_EQ(tensor.tensor_data(), std::string("\0\1\1\1", 4));
 }
 
@@ -349,10 +354,10 @@ TEST(FormatNpyHeader, WritesShapesAsTuples) {
 TEST(FormatNpyHeader, ElementsStartAtAMultipleOf64Bytes) {
   for (int rank = 0; rank <= kMaxDims; ++rank) {
     const Tensor tensor(DT_FLOAT, TensorShape(std::vector<int64_t>(rank, 1)));
-    ASSERT_OK_AND_ASSIGN(const std::string header, FormatNpyHeader(tensor));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string header, FormatNpyHeader(tensor));
     ASSERT_EQ(header.size() % 64, 0u) << rank;
     ASSERT_EQ(header.back(), '\n') << rank;
-    ASSERT_OK_AND_ASSIGN(const Tensor read, ParseNpy(header + std::string(4, '\0')));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor read, ParseNpy(header + std::string(4, '\0')));
     ASSERT_EQ(read.shape(), tensor.shape());
   }
 }
@@ -408,7 +413,7 @@ TEST_F(NpyFile, ReadsSmallFilesIntoMemory) {
       SCOPED_TRACE(c.name);
       Put(AlignedFile(Dict((c.word == 1 ? ">" : "<") + std::string(c.name), "(2, 1)", fortran),
                       c.bytes));
-      ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Path()));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Path()));
       EXPECT_EQ(tensor.shape(), TensorShape({2, 1}));
       // What happens to the file does not matter any more.
       std::filesystem::resize_file(Path(), 0);
@@ -453,7 +458,7 @@ TEST_F(NpyFile, MapsLargeFilesThatNeedNoChange) {
     Put(c.header);
     std::filesystem::resize_file(Path(), c.header.size() + c.size - c.end.size());
     std::ofstream(Path(), std::ios::binary | std::ios::app) << c.end;
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Path()));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Path()));
     // The elements outlive the file's name, and are not written to.
     std::filesystem::remove(Path());
     EXPECT_EQ(tensor.CanBeReused(), !c.mapped);
@@ -482,7 +487,7 @@ TEST_F(NpyFile, ReadsWhatMustChange) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.what);
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Put(c.file)));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Put(c.file)));
     EXPECT_EQ(tensor.tensor_data(), c.bytes);
     EXPECT_TRUE(tensor.CanBeReused());
     EXPECT_TRUE(tensor.IsAligned());
@@ -490,7 +495,8 @@ TEST_F(NpyFile, ReadsWhatMustChange) {
 }
 
 TEST_F(NpyFile, ReadsEmptyTensors) {
-  ASSERT_OK_AND_ASSIGN(const Tensor tensor, ReadNpy(Put(AlignedFile(Dict("<f4", "(0, 3)"), ""))));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                ReadNpy(Put(AlignedFile(Dict("<f4", "(0, 3)"), ""))));
   EXPECT_EQ(tensor.shape(), TensorShape({0, 3}));
   EXPECT_TRUE(tensor.IsInitialized());
 }
@@ -526,10 +532,10 @@ TEST_F(NpyFile, RefusesWhatIsNoRegularFile) {
 TEST_F(NpyFile, WritesWhatItReads) {
   for (const TypeCase& c : TypeCases()) {
     SCOPED_TRACE(c.name);
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                         ParseNpy(File(Dict("<" + std::string(c.name), "(1, 2)"), c.bytes)));
-    ASSERT_OK(WriteNpy(Path(), tensor));
-    ASSERT_OK_AND_ASSIGN(const Tensor read, ReadNpy(Path()));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const Tensor tensor, ParseNpy(File(Dict("<" + std::string(c.name), "(1, 2)"), c.bytes)));
+    GRADFLOW_ASSERT_OK(WriteNpy(Path(), tensor));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor read, ReadNpy(Path()));
     EXPECT_EQ(read.dtype(), c.dtype);
     EXPECT_EQ(read.shape(), TensorShape({1, 2}));
     EXPECT_EQ(read.tensor_data(), c.bytes);
@@ -541,11 +547,11 @@ TEST_F(NpyFile, WritesHeaderAndElements) {
   Tensor tensor(DT_BFLOAT16, {4});
   for (int i = 0; i < 4; ++i) tensor.flat<bfloat16>()(i) = bfloat16(i);
   const Tensor slice = tensor.Slice(1, 3);
-  ASSERT_OK_AND_ASSIGN(const std::string header, FormatNpyHeader(slice));
-  ASSERT_OK(WriteNpy(Path(), slice));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string header, FormatNpyHeader(slice));
+  GRADFLOW_ASSERT_OK(WriteNpy(Path(), slice));
   EXPECT_EQ(Get(Path()), header + BytesOf<uint16_t>({0x3f80, 0x4000}));
-  ASSERT_OK(WriteNpy(Path(), Tensor(DT_INT64, {0})));
-  ASSERT_OK_AND_ASSIGN(const Tensor empty, ReadNpy(Path()));
+  GRADFLOW_ASSERT_OK(WriteNpy(Path(), Tensor(DT_INT64, {0})));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor empty, ReadNpy(Path()));
   EXPECT_EQ(empty.DebugString(), "Tensor<type: int64 shape: [0] values: >");
 }
 
@@ -553,10 +559,10 @@ TEST_F(NpyFile, ReplacesAFileThatIsStillMapped) {
   const std::string header = AlignedFile(Dict("<f4", "(16777216,)"), "");
   Put(header);
   std::filesystem::resize_file(Path(), header.size() + kLarge);
-  ASSERT_OK_AND_ASSIGN(const Tensor before, ReadNpy(Path()));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor before, ReadNpy(Path()));
   EXPECT_FALSE(before.CanBeReused());
-  ASSERT_OK(WriteNpy(Path(), Tensor(2.0f)));
-  ASSERT_OK_AND_ASSIGN(const Tensor after, ReadNpy(Path()));
+  GRADFLOW_ASSERT_OK(WriteNpy(Path(), Tensor(2.0f)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor after, ReadNpy(Path()));
   EXPECT_EQ(before.flat<float>()(16777215), 0);
   EXPECT_EQ(after.scalar<float>()(), 2);
 }
@@ -564,14 +570,14 @@ TEST_F(NpyFile, ReplacesAFileThatIsStillMapped) {
 TEST_F(NpyFile, WritesThroughALink) {
   Put("old");
   ASSERT_EQ(symlink("x.npy", Path("link").c_str()), 0);
-  ASSERT_OK(WriteNpy(Path("link"), Tensor(1.0f)));
+  GRADFLOW_ASSERT_OK(WriteNpy(Path("link"), Tensor(1.0f)));
   EXPECT_TRUE(std::filesystem::is_symlink(Path("link")));
   EXPECT_THAT(ReadNpy(Path()), IsOk());
 }
 
 TEST_F(NpyFile, WritesNamesAsLongAsTheyMayBe) {
   const std::string path = Path(std::string(255, 'x'));
-  ASSERT_OK(WriteNpy(path, Tensor(1.0f)));
+  GRADFLOW_ASSERT_OK(WriteNpy(path, Tensor(1.0f)));
   EXPECT_THAT(ReadNpy(path), IsOk());
 }
 
@@ -579,7 +585,7 @@ TEST_F(NpyFile, GivesFilesTheUsualPermissions) {
   const mode_t mask = umask(027);
   const absl::Status status = WriteNpy(Path(), Tensor(1.0f));
   umask(mask);
-  ASSERT_OK(status);
+  GRADFLOW_ASSERT_OK(status);
   struct stat info;
   ASSERT_EQ(stat(Path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0640u);

@@ -12,7 +12,7 @@
 #include "absl/strings/strip.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 
 OpDef Build(const OpDefBuilder& builder) {
   OpDef op_def;
-  EXPECT_OK(builder.Finalize(&op_def));
+  GRADFLOW_EXPECT_OK(builder.Finalize(&op_def));
   return op_def;
 }
 
@@ -83,7 +83,7 @@ TEST(OpDefBuilder, ReadsAndWritesEverySignature) {
     SCOPED_TRACE(row);
     ++rows;
     OpDef op_def;
-    ASSERT_OK(BuilderFromRow(row).Finalize(&op_def));
+    GRADFLOW_ASSERT_OK(BuilderFromRow(row).Finalize(&op_def));
     EXPECT_EQ(OpDefSignature(op_def), row);
   }
   EXPECT_GT(rows, 200);

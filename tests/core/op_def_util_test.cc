@@ -11,7 +11,7 @@
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -33,7 +33,7 @@ Proto FromText(const std::string& text) {
 
 OpDef Build(const OpDefBuilder& builder) {
   OpDef op_def;
-  EXPECT_OK(builder.Finalize(&op_def));
+  GRADFLOW_EXPECT_OK(builder.Finalize(&op_def));
   return op_def;
 }
 
@@ -82,7 +82,7 @@ TEST(ValidateOpDef, AcceptsInternalAndNamespacedOps) {
   for (const char* name : {"A", "MatMul", "Conv2D", "_Arg", "Addons>Op", "A_b"}) {
     OpDef op_def;
     op_def.set_name(name);
-    EXPECT_OK(ValidateOpDef(op_def)) << name;
+    GRADFLOW_EXPECT_OK(ValidateOpDef(op_def)) << name;
   }
 }
 
@@ -196,11 +196,11 @@ TEST(Defaults, SurviveStrippingAndAdding) {
 
 TEST(ValidateNodeDef, AcceptsWhatTheDefinitionSays) {
   NodeDef node = TestNode();
-  EXPECT_OK(ValidateNodeDef(node, TestOp()));
+  GRADFLOW_EXPECT_OK(ValidateNodeDef(node, TestOp()));
   AddNodeAttr("_anything", "goes", &node);
-  EXPECT_OK(ValidateNodeDef(node, TestOp()));
+  GRADFLOW_EXPECT_OK(ValidateNodeDef(node, TestOp()));
   AddNodeAttr("M", 0, &node);
-  EXPECT_OK(ValidateNodeDef(node, TestOp()));
+  GRADFLOW_EXPECT_OK(ValidateNodeDef(node, TestOp()));
 }
 
 TEST(ValidateNodeDef, NamesTheAttributeExpectedAndFound) {
@@ -278,7 +278,7 @@ TEST(ValidateNodeDef, CountsDataInputs) {
                        "expected 6 inputs (first, values, rest, var), but found 5"));
   const OpDef source = Build(OpDefBuilder("Source"));
   node = FromText<NodeDef>("input: ['^a']");
-  EXPECT_OK(ValidateNodeDef(node, source));
+  GRADFLOW_EXPECT_OK(ValidateNodeDef(node, source));
   node.add_input("b");
   EXPECT_THAT(ValidateNodeDef(node, source),
               StatusIs(absl::StatusCode::kInvalidArgument, "expected 0 inputs, but found 1"));
@@ -288,7 +288,7 @@ TEST(ValidateNodeDef, CountsDataInputs) {
 
 TEST(InOutTypesForNode, LaysOutListsOneAfterTheOther) {
   DataTypeVector inputs = {DT_BOOL}, outputs = {DT_BOOL};
-  ASSERT_OK(InOutTypesForNode(TestNode(), TestOp(), &inputs, &outputs));
+  GRADFLOW_ASSERT_OK(InOutTypesForNode(TestNode(), TestOp(), &inputs, &outputs));
   EXPECT_THAT(inputs, ElementsAre(DT_FLOAT, DT_FLOAT, DT_FLOAT, DT_INT32, DT_INT64, DT_FLOAT_REF));
   EXPECT_THAT(outputs, ElementsAre(DT_INT32, DT_INT32, DT_INT32, DT_FLOAT_REF, DT_INT32, DT_INT64));
 }
@@ -320,19 +320,19 @@ TEST(InOutTypesForNode, SaysWhichAttributeIsMissing) {
 
 TEST(NameRangesForNode, GivesTheRangeOfEachArgument) {
   NameRangeMap inputs, outputs;
-  ASSERT_OK(NameRangesForNode(TestNode(), TestOp(), &inputs, &outputs));
+  GRADFLOW_ASSERT_OK(NameRangesForNode(TestNode(), TestOp(), &inputs, &outputs));
   EXPECT_THAT(inputs, UnorderedElementsAre(Pair("first", Pair(0, 1)), Pair("values", Pair(1, 3)),
                                            Pair("rest", Pair(3, 5)), Pair("var", Pair(5, 6))));
   EXPECT_THAT(outputs, UnorderedElementsAre(Pair("out", Pair(0, 3)), Pair("refs", Pair(3, 4)),
                                             Pair("last", Pair(4, 6))));
-  EXPECT_OK(NameRangesForNode(TestNode(), TestOp(), nullptr, nullptr));
+  GRADFLOW_EXPECT_OK(NameRangesForNode(TestNode(), TestOp(), nullptr, nullptr));
 }
 
 TEST(NameRangesForNode, GivesEmptyListsAnEmptyRange) {
   NodeDef node = TestNode();
   AddNodeAttr("M", 0, &node);
   NameRangeMap outputs;
-  ASSERT_OK(NameRangesForNode(node, TestOp(), nullptr, &outputs));
+  GRADFLOW_ASSERT_OK(NameRangesForNode(node, TestOp(), nullptr, &outputs));
   EXPECT_EQ(outputs["out"], NameRange(0, 0));
   EXPECT_EQ(outputs["refs"], NameRange(0, 1));
 }

@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -64,8 +64,9 @@ TEST_F(KernelContextTest, ForwardsAnInputThatNoOneElseHolds) {
 TEST_F(KernelContextTest, DoesNotForwardWhatIsSharedOrDoesNotFit) {
   const Tensor shared(DT_FLOAT, {4});
   float fixed[4] = {};
-  ASSERT_OK_AND_ASSIGN(const Tensor read_only,
-                       Tensor::FromMemory(DT_FLOAT, {4}, fixed, /*writable=*/false, nullptr));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const Tensor read_only,
+      Tensor::FromMemory(DT_FLOAT, {4}, fixed, /*writable=*/false, nullptr));
   KernelContext ctx = Context({shared, Tensor(DT_INT32, {4}), Tensor(DT_FLOAT, {5}), read_only});
   for (int input = 0; input < 4; ++input) {
     Tensor* out = nullptr;

@@ -121,6 +121,47 @@ TEST(ParallelFor, UsesNoMoreThreadsThanItMay) {
   }
 }
 
+// An arena of four threads, or one without room.
+class TestArena final : public LoopArena {
+ public:
+  explicit TestArena(bool has_room) : has_room_(has_room) {}
+  bool Execute(absl::FunctionRef<void()> fn) override {
+    ++calls_;
+    if (has_room_) arena_.execute([&] { fn(); });
+    return has_room_;
+  }
+  int calls() const { return calls_; }
+
+ private:
+  const bool has_room_;
+  int calls_ = 0;
+  tbb::task_arena arena_{4};
+};
+
+TEST(ParallelFor, EntersAnArenaForLoopsOfSeveralBlocks) {
+  TestArena arena(/*has_room=*/true);
+  const ScopedLoopSettings scope({nullptr, 0, &arena});
+  std::atomic<int> concurrency = 0;
+  ParallelFor(10, 10, [&](int64_t, int64_t) {});
+  EXPECT_EQ(arena.calls(), 0);
+  ParallelFor(10, 1, [&](int64_t, int64_t) {
+    concurrency = tbb::this_task_arena::max_concurrency();
+    // It is there already.
+    ParallelFor(10, 1, [](int64_t, int64_t) {});
+  });
+  EXPECT_EQ(arena.calls(), 1);
+  EXPECT_EQ(concurrency, 4);
+}
+
+TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfItsArenaHasNoRoom) {
+  TestArena arena(/*has_room=*/false);
+  const ScopedLoopSettings scope({nullptr, 0, &arena});
+  std::vector<int64_t> begins;
+  ParallelFor(5, 2, [&](int64_t begin, int64_t) { begins.push_back(begin); });
+  EXPECT_EQ(begins, (std::vector<int64_t>{0, 2, 4}));
+  EXPECT_EQ(arena.calls(), 1);
+}
+
 TEST(ShouldStop, AsksForTheRunOfTheThread) {
   EXPECT_FALSE(ShouldStop());
   std::atomic<bool> cancelled = false;

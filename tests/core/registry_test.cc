@@ -6,7 +6,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -101,17 +101,19 @@ TEST(Registry, ChoosesKernelsByTypeDeviceLabelAndPriority) {
   ASSERT_THAT(registry.status(), IsOk());
 
   const auto find = [&](const NodeDef& node) { return registry.FindKernel(node); };
-  ASSERT_OK_AND_ASSIGN(const KernelRegistration* plain, find(ToyNode(DT_FLOAT)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* plain, find(ToyNode(DT_FLOAT)));
   EXPECT_EQ(plain->device, "CPU");
   EXPECT_EQ(plain->label, "");
-  ASSERT_OK_AND_ASSIGN(const KernelRegistration* labelled, find(ToyNode(DT_FLOAT, "", "fast")));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* labelled,
+                                find(ToyNode(DT_FLOAT, "", "fast")));
   EXPECT_EQ(labelled->label, "fast");
-  ASSERT_OK_AND_ASSIGN(const KernelRegistration* preferred, find(ToyNode(DT_INT64)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* preferred, find(ToyNode(DT_INT64)));
   EXPECT_EQ(preferred->priority, 1);
   for (const char* device : {"/cpu:0", "/job:a/replica:0/task:1/device:CPU:0", "CPU"}) {
     EXPECT_THAT(find(ToyNode(DT_INT32, device)), IsOk()) << device;
   }
-  ASSERT_OK_AND_ASSIGN(const KernelRegistration* gpu, find(ToyNode(DT_FLOAT, "/device:GPU:0")));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* gpu,
+                                find(ToyNode(DT_FLOAT, "/device:GPU:0")));
   EXPECT_EQ(gpu->device, "GPU");
   EXPECT_THAT(find(ToyNode(DT_INT32, "/gpu:1")), StatusIs(absl::StatusCode::kUnimplemented));
   EXPECT_THAT(find(ToyNode(DT_DOUBLE)),
@@ -144,6 +146,30 @@ TEST(Registry, ConstrainsEveryTypeOfAList) {
   EXPECT_THAT(registry.FindKernel(node), IsOk());
   AddNodeAttr("T", absl::MakeConstSpan({DT_FLOAT, DT_STRING}), &node);
   EXPECT_THAT(registry.FindKernel(node), StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+TEST(Registry, RegistersAllOrNothing) {
+  Registry registry;
+  RegisterToy(registry);
+  const auto add = [](Registry& additions) {
+    // What is added may build on what there is.
+    additions.Kernel("Toy", MakeFunctionKernel<Nothing>);
+    additions.Op("Other").Input("x: float").Output("y: float").Shape(UnchangedShape);
+    additions.Kernel("Other", MakeFunctionKernel<Nothing>);
+  };
+  EXPECT_THAT(registry.RegisterAllOrNothing([&](Registry& additions) {
+    add(additions);
+    RegisterToy(additions);
+  }),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'Toy'")));
+  EXPECT_THAT(registry.status(), IsOk());
+  EXPECT_EQ(registry.FindOp("Other"), nullptr);
+  EXPECT_THAT(registry.FindKernel(ToyNode(DT_FLOAT)).status(),
+              StatusIs(absl::StatusCode::kUnimplemented));
+
+  EXPECT_THAT(registry.RegisterAllOrNothing(add), IsOk());
+  EXPECT_NE(registry.FindOp("Other"), nullptr);
+  EXPECT_THAT(registry.FindKernel(ToyNode(DT_FLOAT)).status(), IsOk());
 }
 
 }  // namespace

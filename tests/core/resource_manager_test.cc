@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gradflow/core/status.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -60,13 +60,13 @@ TEST(ResourceManager, MayBeUsedByResourcesThatDieWithIt) {
 
 TEST(ResourceManager, FindsWhatHasBeenCreatedByContainerAndName) {
   ResourceManager manager;
-  ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
-  ASSERT_OK(manager.Create("c", "a", std::make_shared<Number>(2)));
-  ASSERT_OK_AND_ASSIGN(const auto one, manager.Lookup<Number>("", "a"));
+  GRADFLOW_ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
+  GRADFLOW_ASSERT_OK(manager.Create("c", "a", std::make_shared<Number>(2)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto one, manager.Lookup<Number>("", "a"));
   EXPECT_EQ(one->n(), 1);
-  ASSERT_OK_AND_ASSIGN(const auto two, manager.Lookup<Number>("c", "a"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto two, manager.Lookup<Number>("c", "a"));
   EXPECT_EQ(two->n(), 2);
-  ASSERT_OK_AND_ASSIGN(const auto base, manager.Lookup<ResourceBase>("c", "a"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto base, manager.Lookup<ResourceBase>("c", "a"));
   EXPECT_EQ(base, two);
   EXPECT_EQ(manager.DebugString(),
             "resource 'a': number 1\nresource 'a' of container 'c': number 2\n");
@@ -74,7 +74,7 @@ TEST(ResourceManager, FindsWhatHasBeenCreatedByContainerAndName) {
 
 TEST(ResourceManager, SaysWhatIsWrong) {
   ResourceManager manager;
-  ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
+  GRADFLOW_ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
   EXPECT_THAT(manager.Create("", "a", std::make_shared<Text>()),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("resource 'a'")));
   EXPECT_THAT(manager.Lookup<Number>("", "b"),
@@ -100,14 +100,14 @@ TEST(ResourceManager, FreesWhatIsRemovedOnceNoOneHoldsIt) {
     ResourceManager manager;
     for (const char* container : {"", "c", "d"}) {
       for (const char* name : {"a", "b"}) {
-        ASSERT_OK(manager.Create(container, name, std::make_shared<Number>(1)));
+        GRADFLOW_ASSERT_OK(manager.Create(container, name, std::make_shared<Number>(1)));
       }
     }
     EXPECT_EQ(Number::alive, 6);
-    ASSERT_OK(manager.Delete("", "a"));
+    GRADFLOW_ASSERT_OK(manager.Delete("", "a"));
     EXPECT_EQ(Number::alive, 5);
     {
-      ASSERT_OK_AND_ASSIGN(const auto held, manager.Lookup<Number>("c", "a"));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto held, manager.Lookup<Number>("c", "a"));
       manager.Cleanup("c");
       manager.Cleanup("no such container");
       EXPECT_EQ(Number::alive, 4);
@@ -116,7 +116,7 @@ TEST(ResourceManager, FreesWhatIsRemovedOnceNoOneHoldsIt) {
     EXPECT_THAT(manager.Lookup<Number>("c", "a"), StatusIs(StatusCode::kNotFound));
     manager.Clear();
     EXPECT_EQ(Number::alive, 0);
-    ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
+    GRADFLOW_ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
   }
   EXPECT_EQ(Number::alive, 0);
 }

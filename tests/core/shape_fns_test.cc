@@ -8,7 +8,7 @@
 #include "gradflow/core/op_def_builder.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gradflow/proto/tensor.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -114,7 +114,8 @@ TEST(TensorProto, CasesHaveEveryTypeOfPlainBytes) {
 TEST(TensorProto, ReadsTypedLists) {
   for (const TypeCase& c : TypeCases()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(Proto(c.dtype, {3}, ListText(c))));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                  TensorFromProto(Proto(c.dtype, {3}, ListText(c))));
     EXPECT_EQ(tensor.dtype(), c.dtype);
     EXPECT_EQ(tensor.shape(), TensorShape({3}));
     EXPECT_EQ(tensor.tensor_data(), c.bytes);
@@ -127,7 +128,7 @@ TEST(TensorProto, ReadsContent) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     TensorProto proto = Proto(c.dtype, {3, 1});
     proto.set_tensor_content(c.bytes);
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto));
     EXPECT_EQ(tensor.shape(), TensorShape({3, 1}));
     EXPECT_EQ(tensor.tensor_data(), c.bytes);
   }
@@ -138,8 +139,8 @@ TEST(TensorProto, ShortListsRepeatTheirLastElement) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     // Enough that several steps of filling are needed, and the last is a part of one.
     constexpr int64_t kRows = 5000;
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                         TensorFromProto(Proto(c.dtype, {kRows}, ListText(c))));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                  TensorFromProto(Proto(c.dtype, {kRows}, ListText(c))));
     const size_t size = DataTypeSize(c.dtype);
     std::string expected = c.bytes;
     for (int64_t i = 3; i < kRows; ++i) expected += c.bytes.substr(2 * size);
@@ -150,7 +151,7 @@ TEST(TensorProto, ShortListsRepeatTheirLastElement) {
 TEST(TensorProto, EmptyListsMeanZeros) {
   for (const TypeCase& c : TypeCases()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(Proto(c.dtype, {2, 2})));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(Proto(c.dtype, {2, 2})));
     EXPECT_EQ(tensor.tensor_data(), std::string(4 * DataTypeSize(c.dtype), '\0'));
   }
 }
@@ -158,7 +159,7 @@ TEST(TensorProto, EmptyListsMeanZeros) {
 TEST(TensorProto, EmptyTensorsHaveNoValues) {
   for (const TypeCase& c : TypeCases()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(Proto(c.dtype, {2, 0})));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(Proto(c.dtype, {2, 0})));
     EXPECT_EQ(tensor.shape(), TensorShape({2, 0}));
     TensorProto proto;
     TensorToProto(tensor, &proto);
@@ -175,7 +176,7 @@ TEST(TensorProto, WritesEachForm) {
     const TensorProto list = Proto(c.dtype, {3}, ListText(c));
     TensorProto content = Proto(c.dtype, {3});
     content.set_tensor_content(c.bytes);
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(list));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(list));
     TensorProto proto = Proto(DT_STRING, {7}, "string_val: 'is overwritten'");
     tensor.AsProtoField(&proto);
     EXPECT_EQ(proto.SerializeAsString(), list.SerializeAsString());
@@ -189,11 +190,12 @@ TEST(TensorProto, WritesEachForm) {
 TEST(TensorProto, EqualElementsAreWrittenOnce) {
   for (const TypeCase& c : TypeCases()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
-    ASSERT_OK_AND_ASSIGN(const Tensor row, TensorFromProto(Proto(c.dtype, {3}, ListText(c))));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor row,
+                                  TensorFromProto(Proto(c.dtype, {3}, ListText(c))));
     TensorProto one;
     row.SubSlice(1).AsProtoField(&one);
     one.mutable_tensor_shape()->add_dim()->set_size(100);
-    ASSERT_OK_AND_ASSIGN(const Tensor uniform, TensorFromProto(one));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor uniform, TensorFromProto(one));
     TensorProto proto;
     TensorToProto(uniform, &proto);
     EXPECT_EQ(proto.SerializeAsString(), one.SerializeAsString());
@@ -209,7 +211,7 @@ TEST(TensorProto, OneElementThatDiffersIsKept) {
     TensorProto proto;
     TensorToProto(tensor, &proto);
     EXPECT_THAT(ValueFields(proto), ElementsAre("tensor_content"));
-    ASSERT_OK_AND_ASSIGN(const Tensor read, TensorFromProto(proto));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor read, TensorFromProto(proto));
     EXPECT_EQ(read.tensor_data(), tensor.tensor_data());
   }
 }
@@ -237,13 +239,13 @@ TEST(TensorProto, Strings) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.values);
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                         TensorFromProto(Proto(DT_STRING, {c.size}, c.values)));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                  TensorFromProto(Proto(DT_STRING, {c.size}, c.values)));
     EXPECT_THAT(tensor.span<tstring>(), ::testing::ElementsAreArray(c.elements));
     TensorProto proto;
     TensorToProto(tensor, &proto);
     EXPECT_EQ(proto.string_val_size(), c.written);
-    ASSERT_OK_AND_ASSIGN(const Tensor read, TensorFromProto(proto));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor read, TensorFromProto(proto));
     EXPECT_THAT(read.span<tstring>(), ::testing::ElementsAreArray(c.elements));
     tensor.AsProtoTensorContent(&proto);
     EXPECT_EQ(proto.tensor_content(), "");
@@ -272,7 +274,7 @@ TEST(TensorProto, ReadsStringsFromContent) {
     TensorProto proto = Proto(DT_STRING, c.dims);
     proto.set_tensor_content(c.content);
     EXPECT_THAT(ValidateTensorProto(proto), IsOk());
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto));
     EXPECT_EQ(tensor.shape(), TensorShape(c.dims));
     EXPECT_THAT(tensor.span<tstring>(), ::testing::ElementsAreArray(c.elements));
   }
@@ -292,7 +294,7 @@ TEST(TensorProto, BytesOfSmallTypesAreNormalized) {
   for (const auto& c : cases) {
     TensorProto proto = Proto(c.dtype, {5});
     proto.set_tensor_content(c.content);
-    ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto));
     EXPECT_EQ(tensor.tensor_data(), c.bytes) << DataTypeString(c.dtype);
   }
 }

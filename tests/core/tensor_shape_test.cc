@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "gradflow/proto/tensor_shape.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -63,7 +63,7 @@ TEST(TensorShape, CountsElements) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.text);
-    ASSERT_OK_AND_ASSIGN(const TensorShape made, TensorShape::Make(c.dims));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const TensorShape made, TensorShape::Make(c.dims));
     for (const TensorShape& shape : {made, TensorShape(c.dims)}) {
       EXPECT_TRUE(shape.IsValid());
       EXPECT_EQ(shape.dims(), static_cast<int>(c.dims.size()));
@@ -163,7 +163,7 @@ TEST(TensorShape, ProtoRoundTrips) {
     TensorShapeProto proto = Proto({9, 9}, true);  // is overwritten
     shape.AsProto(&proto);
     EXPECT_FALSE(proto.unknown_rank());
-    ASSERT_OK_AND_ASSIGN(const TensorShape read, TensorShape::Make(proto));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const TensorShape read, TensorShape::Make(proto));
     EXPECT_EQ(read, shape);
   }
 }
@@ -219,8 +219,8 @@ TEST(PartialTensorShape, MergesWhatIsKnown) {
     SCOPED_TRACE(c.a.DebugString() + " and " + c.b.DebugString());
     EXPECT_TRUE(c.a.IsCompatibleWith(c.b));
     EXPECT_TRUE(c.b.IsCompatibleWith(c.a));
-    ASSERT_OK_AND_ASSIGN(const PartialTensorShape ab, c.a.MergeWith(c.b));
-    ASSERT_OK_AND_ASSIGN(const PartialTensorShape ba, c.b.MergeWith(c.a));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const PartialTensorShape ab, c.a.MergeWith(c.b));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const PartialTensorShape ba, c.b.MergeWith(c.a));
     EXPECT_EQ(ab, c.merged);
     EXPECT_EQ(ba, c.merged);
   }
@@ -255,7 +255,7 @@ TEST(PartialTensorShape, ProtoRoundTrips) {
     TensorShapeProto proto = Proto({9}, true);  // is overwritten
     shape.AsProto(&proto);
     EXPECT_EQ(proto.unknown_rank(), shape.unknown_rank());
-    ASSERT_OK_AND_ASSIGN(const PartialTensorShape read, PartialTensorShape::Make(proto));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const PartialTensorShape read, PartialTensorShape::Make(proto));
     EXPECT_EQ(read, shape);
   }
 }

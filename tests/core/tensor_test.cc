@@ -12,7 +12,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -167,7 +167,7 @@ TEST(Tensor, LastHandleGivesTheMemoryBack) {
   LimitedAllocator* const raw = allocator.get();
   for (const DataType dtype : {DT_INT32, DT_STRING}) {
     absl::StatusOr<Tensor> tensor = Tensor::Allocate(allocator, dtype, {10});
-    ASSERT_OK(tensor);
+    GRADFLOW_ASSERT_OK(tensor);
     Tensor slice = tensor->Slice(2, 4);
     EXPECT_GT(raw->used(), 0u);
     *tensor = Tensor();
@@ -239,8 +239,8 @@ TEST(TensorFromMemory, UsesTheMemoryAndReleasesItOnce) {
   int released = 0;
   float values[] = {1, 2, 3, 4};
   {
-    ASSERT_OK_AND_ASSIGN(Tensor tensor,
-                         Tensor::FromMemory(DT_FLOAT, {2, 2}, values, true, [&] { ++released; }));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        Tensor tensor, Tensor::FromMemory(DT_FLOAT, {2, 2}, values, true, [&] { ++released; }));
     EXPECT_EQ(tensor.raw_data(), values);
     EXPECT_TRUE(tensor.CanBeReused());
     tensor.matrix<float>()(1, 1) = 5;
@@ -255,16 +255,16 @@ TEST(TensorFromMemory, UsesTheMemoryAndReleasesItOnce) {
 
 TEST(TensorFromMemory, IsNotReusedUnlessWritable) {
   double value = 1;
-  ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                       Tensor::FromMemory(DT_DOUBLE, {}, &value, false, nullptr));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
+                                Tensor::FromMemory(DT_DOUBLE, {}, &value, false, nullptr));
   EXPECT_FALSE(tensor.CanBeReused());
   EXPECT_EQ(tensor.scalar<double>()(), 1);
 }
 
 TEST(TensorFromMemory, EmptyTensorNeedsNoMemory) {
   int released = 0;
-  ASSERT_OK_AND_ASSIGN(const Tensor tensor,
-                       Tensor::FromMemory(DT_FLOAT, {0, 3}, nullptr, true, [&] { ++released; }));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, Tensor::FromMemory(DT_FLOAT, {0, 3}, nullptr,
+                                                                        true, [&] { ++released; }));
   EXPECT_TRUE(tensor.IsInitialized());
   EXPECT_EQ(released, 1);
 }
@@ -463,7 +463,7 @@ TEST(TensorReshape, CopyFromSharesElements) {
 
 TEST(TensorReshape, ReshapedSaysWhatDoesNotFit) {
   const Tensor tensor = Iota({2, 3});
-  ASSERT_OK_AND_ASSIGN(const Tensor flat, tensor.Reshaped({6}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor flat, tensor.Reshaped({6}));
   EXPECT_TRUE(flat.SharesBufferWith(tensor));
   EXPECT_THAT(Ints(flat), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(tensor.Reshaped({5}), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -472,7 +472,7 @@ TEST(TensorReshape, ReshapedSaysWhatDoesNotFit) {
 
 TEST(TensorDeepCopy, HasElementsOfItsOwn) {
   const Tensor tensor = Iota({4, 2});
-  ASSERT_OK_AND_ASSIGN(Tensor copy, tensor.Slice(1, 3).DeepCopy());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(Tensor copy, tensor.Slice(1, 3).DeepCopy());
   EXPECT_FALSE(copy.SharesBufferWith(tensor));
   EXPECT_TRUE(copy.IsAligned());
   EXPECT_EQ(copy.shape(), TensorShape({2, 2}));
@@ -487,11 +487,11 @@ TEST(TensorStrings, AreElementsAsOthers) {
   for (const tstring& s : tensor.flat<tstring>()) EXPECT_EQ(s, "");
   tensor.matrix<tstring>()(1, 0) = long_text;
   EXPECT_EQ(tensor.TotalBytes(), 4 * sizeof(tstring) + 1000);
-  ASSERT_OK_AND_ASSIGN(Tensor copy, tensor.DeepCopy());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(Tensor copy, tensor.DeepCopy());
   copy.matrix<tstring>()(1, 0) = "other";
   EXPECT_EQ(tensor.matrix<tstring>()(1, 0), long_text);
   EXPECT_EQ(tensor.SubSlice(1).vec<tstring>()(0), long_text);
-  ASSERT_OK_AND_ASSIGN(const Tensor flat, tensor.Reshaped({4}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor flat, tensor.Reshaped({4}));
   EXPECT_EQ(flat.vec<tstring>()(2), long_text);
 }
 

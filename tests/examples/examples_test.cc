@@ -7,7 +7,7 @@
 #include <string>
 
 #include "gradflow/core/npy.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/testing/subprocess.h"
 
 namespace gradflow {
@@ -46,7 +46,7 @@ TEST(QatBlock, EveryGradientAgreesWithFiniteDifferences) {
   EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
   EXPECT_THAT(result.out, HasSubstr("Every gradient agrees"));
   EXPECT_THAT(result.out, Not(HasSubstr("TOO FAR")));
-  ASSERT_OK_AND_ASSIGN(const Tensor gradient, ReadNpy(out + "/per_tensor.grad_input.npy"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor gradient, ReadNpy(out + "/per_tensor.grad_input.npy"));
   EXPECT_EQ(gradient.shape(), TensorShape({4096, 14, 14, 4}));
   EXPECT_THAT(ReadFile(out + "/qat_block.png"), StartsWith("\x89PNG"));
 }

@@ -24,9 +24,9 @@
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
 #include "tests/proto/wire_reader.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -219,7 +219,7 @@ TEST(SerializeGraphDef, EqualGraphsHaveEqualBytes) {
 TEST(ParseGraphDef, GivesBackTheGraph) {
   for (const GraphDef& def : {GraphDef(), RichGraphDef(), UnknownFieldsGraphDef()}) {
     const std::string bytes = Serialized(def);
-    ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDef(bytes));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDef(bytes));
     EXPECT_TRUE(MessageDifferencer::Equals(parsed, def));
     EXPECT_EQ(Serialized(parsed), bytes);
   }
@@ -233,8 +233,7 @@ TEST(ParseGraphDef, RefusesOtherBytes) {
                                  std::string("\xff"), std::string("not a graph"), invalid_utf8}) {
     ::testing::internal::CaptureStderr();
     EXPECT_THAT(ParseGraphDef(bad),
-                StatusIs(kInvalid, absl::StrCat("expected a binary GraphDef, but found ",
-                                                bad.size(), " bytes that are none")));
+                StatusIs(kInvalid, StartsWith("expected a binary GraphDef: at byte ")));
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   }
 }
@@ -264,7 +263,7 @@ TEST(ParseGraphDef, RefusesDeepNesting) {
 TEST(GraphDefText, RoundTripsAreLossless) {
   for (const GraphDef& def : {GraphDef(), RichGraphDef(), UnknownFieldsGraphDef()}) {
     const std::string text = GraphDefToText(def);
-    ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDefText(text));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDefText(text));
     EXPECT_TRUE(MessageDifferencer::Equals(parsed, def)) << text;
     EXPECT_EQ(Serialized(parsed), Serialized(def)) << text;
     EXPECT_EQ(GraphDefToText(parsed), text);
@@ -289,7 +288,7 @@ TEST(GraphDefText, KeepsEveryFloat) {
     tensor.add_float_val(value);
     tensor.add_double_val(1.0 / value);
   }
-  ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDefText(GraphDefToText(def)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDefText(GraphDefToText(def)));
   EXPECT_EQ(Serialized(parsed), Serialized(def));
 }
 
@@ -338,7 +337,7 @@ TEST_F(GraphFileTest, RoundTripsAreLossless) {
   const GraphDef def = UnknownFieldsGraphDef();
   for (const char* name : {"graph.pb", "graph.pbtxt"}) {
     ASSERT_THAT(WriteGraphDef(Path(name), def), IsOk());
-    ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
     EXPECT_EQ(Serialized(read), Serialized(def));
   }
   EXPECT_EQ(Content("graph.pb"), Serialized(def));
@@ -351,7 +350,7 @@ TEST_F(GraphFileTest, ContentDecidesForOtherNames) {
   Write("binary", Serialized(def));
   Write("text", GraphDefToText(def));
   for (const char* name : {"binary", "text"}) {
-    ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
     EXPECT_EQ(Serialized(read), Serialized(def));
   }
 }
@@ -373,7 +372,7 @@ TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
       {"", kInvalid, "expected a regular file, but found a directory"},
       {"pipe.pb", kInvalid, "expected a regular file, but found a pipe"},
       {"empty.pb", kInvalid, "expected a GraphDef, but the file is empty"},
-      {"broken.pb", kInvalid, "expected a binary GraphDef, but found 100 bytes that are none"},
+      {"broken.pb", kInvalid, "expected a binary GraphDef: at byte "},
       {"broken.pbtxt", kInvalid, "expected a GraphDef as text: line 2, column 8: "},
       {"text.pb", kInvalid, "expected a binary GraphDef"},
       {"binary.pbtxt", kInvalid, "expected a GraphDef as text: line "},
@@ -388,7 +387,8 @@ TEST_F(GraphFileTest, RefusesFilesBeyondTwoGiB) {
   Write("large.pb", "x");
   std::filesystem::resize_file(Path("large.pb"), uint64_t{1} << 31);  // sparse
   EXPECT_THAT(ReadGraphDef(Path("large.pb")),
-              StatusIs(kInvalid, HasSubstr("has 2147483648 bytes, but a GraphDef has less")));
+              StatusIs(kInvalid, HasSubstr("expected a GraphDef of at most 2147483647 bytes "
+                                           "(GraphLimits::max_file_bytes), but found 2147483648")));
 }
 
 TEST_F(GraphFileTest, WritesReplaceWholeFiles) {

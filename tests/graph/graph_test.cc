@@ -16,8 +16,8 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -56,9 +56,9 @@ std::vector<std::string> EdgeTexts(const std::vector<Edge>& edges) {
 TEST(Graph, AddsNodes) {
   Graph graph(ToyGraphRegistry());
   EXPECT_EQ(graph.num_nodes(), 0);
-  ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(OneNode(kConst)));
-  ASSERT_OK_AND_ASSIGN(const Node* neg,
-                       graph.AddNode(OneNode(R"(name: "n" op: "Neg" input: "c:0" input: "^c"
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(OneNode(kConst)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const Node* neg, graph.AddNode(OneNode(R"(name: "n" op: "Neg" input: "c:0" input: "^c"
                                attr { key: "T" value { type: DT_INT32 } })")));
   EXPECT_EQ(graph.num_nodes(), 2);
   EXPECT_EQ(graph.node(1), neg);
@@ -79,7 +79,8 @@ TEST(Graph, AddsNodes) {
 
 TEST(Graph, FillsInDefaults) {
   Graph graph(ToyGraphRegistry());
-  ASSERT_OK_AND_ASSIGN(const Node* node, graph.AddNode(OneNode(R"(name: "p" op: "Placeholder"
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* node,
+                                graph.AddNode(OneNode(R"(name: "p" op: "Placeholder"
                                                 attr { key: "dtype" value { type: DT_HALF } })")));
   EXPECT_TRUE(node->def().attr().at("shape").shape().unknown_rank());
   EXPECT_TRUE(node->output_shape(0).unknown_rank());
@@ -111,7 +112,7 @@ TEST(Graph, RefusesNodesWithoutChange) {
        "node 'n' (Const): value is not of type dtype"},
   };
   Graph graph(ToyGraphRegistry());
-  ASSERT_OK(graph.AddNode(OneNode(kConst)));
+  GRADFLOW_ASSERT_OK(graph.AddNode(OneNode(kConst)));
   const std::string before = graph.def().SerializeAsString();
   for (const auto& [node, error] : cases) {
     const absl::Status status = graph.AddNode(OneNode(node)).status();
@@ -121,12 +122,12 @@ TEST(Graph, RefusesNodesWithoutChange) {
     EXPECT_EQ(graph.FindNode("n"), nullptr);
     EXPECT_EQ(graph.def().SerializeAsString(), before);
   }
-  EXPECT_OK(graph.AddNode(OneNode(R"(name: "n" op: "NoOp")")));
+  GRADFLOW_EXPECT_OK(graph.AddNode(OneNode(R"(name: "n" op: "NoOp")")));
 }
 
 TEST(Graph, ColocationWithItselfAndOtherClassesIsFine) {
   Graph graph(ToyGraphRegistry());
-  EXPECT_OK(graph.AddNode(OneNode(
+  GRADFLOW_EXPECT_OK(graph.AddNode(OneNode(
       R"(name: "n" op: "NoOp" attr { key: "_class" value { list { s: "loc:@n" s: "x@y" } } })")));
 }
 
@@ -179,8 +180,9 @@ TEST(Graph, MayBeReadByManyThreads) {
 
 TEST(Graph, KnowsTheValuesOfConstants) {
   Graph graph(ToyGraphRegistry());
-  ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(OneNode(kConst)));
-  ASSERT_OK_AND_ASSIGN(const Node* noop, graph.AddNode(OneNode(R"(name: "n" op: "NoOp")")));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(OneNode(kConst)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* noop,
+                                graph.AddNode(OneNode(R"(name: "n" op: "NoOp")")));
   const Tensor* value = graph.ConstantValue(*c, 0);
   ASSERT_NE(value, nullptr);
   EXPECT_THAT(value->span<int32_t>(), ElementsAre(3, 4));
@@ -196,7 +198,8 @@ TEST(Graph, ConstantOfAnotherTypeHasNoValue) {
   Graph graph(ToyGraphRegistry());
   NodeDef def = OneNode(kConst);
   (*def.mutable_attr())["dtype"].set_type(DT_FLOAT);
-  ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(std::move(def), /*infer_shapes=*/false));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* c,
+                                graph.AddNode(std::move(def), /*infer_shapes=*/false));
   EXPECT_EQ(graph.ConstantValue(*c, 0), nullptr);
 }
 
@@ -246,7 +249,7 @@ TEST(TensorId, Parses) {
                {"a/b:3", "a/b", 3}, {"a:b", "a:b", 0},   {"a:", "a:", 0},    {"a:b:1", "a:b", 1},
                {"7", "7", 0},       {"^a:1", "a:1", -1}, {"a:-1", "a:-1", 0}};
   for (const auto& [text, node, index] : cases) {
-    ASSERT_OK_AND_ASSIGN(const TensorId id, ParseTensorId(text));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const TensorId id, ParseTensorId(text));
     EXPECT_EQ(id.node, node) << text;
     EXPECT_EQ(id.index, index) << text;
   }

@@ -9,8 +9,8 @@
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -272,11 +272,12 @@ TEST(Import, NodesLikeAnEarlierOneAreRefusedAllTheSame) {
     EXPECT_EQ(import(inputs + good + node), alone);
     // Nor is a node like one that was refused.
     Graph graph(ToyGraphRegistry());
-    ASSERT_OK(ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(inputs + good), &graph));
+    GRADFLOW_ASSERT_OK(ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(inputs + good), &graph));
     for (int i = 0; i < 2; ++i) {
       EXPECT_EQ(ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(node), &graph), alone);
     }
-    EXPECT_OK(graph.AddNode(std::move(*ToyGraphDef(ToyNeg("neg2", {"x"})).mutable_node(0))));
+    GRADFLOW_EXPECT_OK(
+        graph.AddNode(std::move(*ToyGraphDef(ToyNeg("neg2", {"x"})).mutable_node(0))));
   }
 }
 

@@ -12,8 +12,8 @@
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {

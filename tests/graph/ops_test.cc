@@ -11,8 +11,8 @@
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/proto/tensor.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {

@@ -14,8 +14,8 @@
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/unique_names.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {

@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -25,7 +25,7 @@ TEST(AddN, AddsInTheOrderOfTheInputs) {
         sum = i == 0 ? x : sum + x;
       }
     }
-    ExpectTensorEqual(OpTester("AddN").Inputs(inputs).RunOne(), expected);
+    EXPECT_THAT(OpTester("AddN").Inputs(inputs).RunOne(), TensorEq(expected));
   }
 }
 
@@ -33,48 +33,48 @@ TEST(AddN, OfEveryNumericType) {
   ForEachType(RealTypes(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
-    ExpectTensorEqual(OpTester("AddN")
-                          .Input(AsTensor<T>({1, 2}))
-                          .Input(AsTensor<T>({10, 20}))
-                          .Input(AsTensor<T>({3, 4}))
-                          .RunOne(),
-                      AsTensor<T>({14, 26}));
+    EXPECT_THAT(OpTester("AddN")
+                    .Input(AsTensor<T>({1, 2}))
+                    .Input(AsTensor<T>({10, 20}))
+                    .Input(AsTensor<T>({3, 4}))
+                    .RunOne(),
+                TensorEq(AsTensor<T>({14, 26})));
   });
-  ExpectTensorEqual(OpTester("AddN")
-                        .Input(AsTensor<complex64>({{1, 2}}))
-                        .Input(AsTensor<complex64>({{10, -20}}))
-                        .RunOne(),
-                    AsTensor<complex64>({{11, -18}}));
+  EXPECT_THAT(OpTester("AddN")
+                  .Input(AsTensor<complex64>({{1, 2}}))
+                  .Input(AsTensor<complex64>({{10, -20}}))
+                  .RunOne(),
+              TensorEq(AsTensor<complex64>({{11, -18}})));
 }
 
 TEST(AddN, OfOneIsItself) {
   const Tensor x = RandomTensor(DT_FLOAT, {4});
-  ExpectTensorEqual(OpTester("AddN").Input(x).RunOne(), x);
+  EXPECT_THAT(OpTester("AddN").Input(x).RunOne(), TensorEq(x));
 }
 
 TEST(AddN, OfTheSameTensorTwice) {
   const Tensor x = AsTensor<float>({1, 2, 3});
-  ExpectTensorEqual(OpTester("AddN").Input(x).Input(x).RunOne(), AsTensor<float>({2, 4, 6}));
+  EXPECT_THAT(OpTester("AddN").Input(x).Input(x).RunOne(), TensorEq(AsTensor<float>({2, 4, 6})));
 }
 
 // 2048 + 1 is no half, so that rounding in between would lose both ones.
 TEST(AddN, RoundsHalvesOnce) {
-  ExpectTensorEqual(OpTester("AddN")
-                        .Input(AsTensor<half>({2048}))
-                        .Input(AsTensor<half>({1}))
-                        .Input(AsTensor<half>({1}))
-                        .RunOne(),
-                    AsTensor<half>({2050}));
+  EXPECT_THAT(OpTester("AddN")
+                  .Input(AsTensor<half>({2048}))
+                  .Input(AsTensor<half>({1}))
+                  .Input(AsTensor<half>({1}))
+                  .RunOne(),
+              TensorEq(AsTensor<half>({2050})));
 }
 
 TEST(AddN, IntegersWrapAround) {
   const int32_t max = std::numeric_limits<int32_t>::max();
-  ExpectTensorEqual(OpTester("AddN")
-                        .Input(AsTensor<int32_t>({max}))
-                        .Input(AsTensor<int32_t>({max}))
-                        .Input(AsTensor<int32_t>({3}))
-                        .RunOne(),
-                    AsTensor<int32_t>({1}));
+  EXPECT_THAT(OpTester("AddN")
+                  .Input(AsTensor<int32_t>({max}))
+                  .Input(AsTensor<int32_t>({max}))
+                  .Input(AsTensor<int32_t>({3}))
+                  .RunOne(),
+              TensorEq(AsTensor<int32_t>({1})));
 }
 
 TEST(AddN, RefusesDifferentShapes) {
@@ -88,9 +88,10 @@ TEST(AddN, RefusesDifferentShapes) {
 }
 
 TEST(AddN, RefusesInputsOfAnotherType) {
-  NodeDef node = MakeNode("AddN", DT_FLOAT);
-  AddNodeAttr("N", 2, &node);
-  EXPECT_THAT(RunKernel(node, {AsTensor<float>({1}), AsTensor<int8_t>({1})}),
+  EXPECT_THAT(OpTester("AddN")
+                  .Attr("T", DT_FLOAT)
+                  .Attr("N", 2)
+                  .RunOn({AsTensor<float>({1}), AsTensor<int8_t>({1})}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("inputs must be of type float, but input 1 is int8")));
 }

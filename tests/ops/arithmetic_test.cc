@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -45,9 +45,9 @@ TEST(Arithmetic, FloatsHaveTheBitsOfTheFormula) {
       // A float64 result that is rounded to a type of half its precision or less is the correctly
       // rounded result in that type.
       if (c.one_operation) {
-        ExpectTensorEqual(z, expected);
+        EXPECT_THAT(z, TensorEq(expected));
       } else {
-        ExpectClose(z, expected);
+        EXPECT_THAT(z, TensorNear(expected));
       }
     }
   }
@@ -59,18 +59,17 @@ TEST(Arithmetic, SquaredDifferenceRoundsTwice) {
                      .Input(AsTensor<float>({1.0f, 3}))
                      .Input(AsTensor<float>({1e-9f, 5}))
                      .RunOne();
-  ExpectTensorEqual(z, AsTensor<float>({1, 4}));
+  EXPECT_THAT(z, TensorEq(AsTensor<float>({1, 4})));
 }
 
 TEST(Arithmetic, HalfRoundsOnceFromFloat) {
   // 2049 is no half: ties go to even, 2048. In float the sum is exact.
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("AddV2").Input(AsTensor<half>({2048, 2048})).Input(AsTensor<half>({1, 3})).RunOne(),
-      AsTensor<half>({2048, 2052}));
+      TensorEq(AsTensor<half>({2048, 2052})));
   // Beyond the largest half.
-  ExpectTensorEqual(
-      OpTester("Mul").Input(AsTensor<half>({60000})).Input(AsTensor<half>({2})).RunOne(),
-      AsTensor<half>({kInf}));
+  EXPECT_THAT(OpTester("Mul").Input(AsTensor<half>({60000})).Input(AsTensor<half>({2})).RunOne(),
+              TensorEq(AsTensor<half>({kInf})));
 }
 
 TEST(Arithmetic, IntegersOfEveryType) {
@@ -81,8 +80,8 @@ TEST(Arithmetic, IntegersOfEveryType) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(DataTypeToEnum<T>::value));
       const Tensor x = AsTensor<T>({9, 10, 11, 7});
       const Tensor y = AsTensor<T>({3, 1, 5, 7});
-      ExpectTensorEqual(OpTester(c.op).Input(x).Input(y).RunOne(),
-                        BinaryReference(x, y, DataTypeToEnum<T>::value, c.reference));
+      EXPECT_THAT(OpTester(c.op).Input(x).Input(y).RunOne(),
+                  TensorEq(BinaryReference(x, y, DataTypeToEnum<T>::value, c.reference)));
     });
   }
 }
@@ -90,11 +89,14 @@ TEST(Arithmetic, IntegersOfEveryType) {
 TEST(Arithmetic, SignedIntegersComputeWithNegatives) {
   const Tensor x = AsTensor<int64_t>({-7, 7, -7});
   const Tensor y = AsTensor<int64_t>({3, -3, -3});
-  ExpectTensorEqual(OpTester("AddV2").Input(x).Input(y).RunOne(), AsTensor<int64_t>({-4, 4, -10}));
-  ExpectTensorEqual(OpTester("Sub").Input(x).Input(y).RunOne(), AsTensor<int64_t>({-10, 10, -4}));
-  ExpectTensorEqual(OpTester("Mul").Input(x).Input(y).RunOne(), AsTensor<int64_t>({-21, -21, 21}));
-  ExpectTensorEqual(OpTester("SquaredDifference").Input(x).Input(y).RunOne(),
-                    AsTensor<int64_t>({100, 100, 16}));
+  EXPECT_THAT(OpTester("AddV2").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<int64_t>({-4, 4, -10})));
+  EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<int64_t>({-10, 10, -4})));
+  EXPECT_THAT(OpTester("Mul").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<int64_t>({-21, -21, 21})));
+  EXPECT_THAT(OpTester("SquaredDifference").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<int64_t>({100, 100, 16})));
 }
 
 TEST(Arithmetic, IntegersWrapAround) {
@@ -103,67 +105,66 @@ TEST(Arithmetic, IntegersWrapAround) {
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
     constexpr T max = std::numeric_limits<T>::max();
     constexpr T min = std::numeric_limits<T>::min();
-    ExpectTensorEqual(
+    EXPECT_THAT(
         OpTester("AddV2").Input(AsTensor<T>({max, min})).Input(AsTensor<T>({1, min})).RunOne(),
-        AsTensor<T>({min, 0}));
-    ExpectTensorEqual(
-        OpTester("Sub").Input(AsTensor<T>({min, 0})).Input(AsTensor<T>({1, min})).RunOne(),
-        AsTensor<T>({max, min}));
-    ExpectTensorEqual(OpTester("Mul")
-                          .Input(AsTensor<T>({max, min, min}))
-                          .Input(AsTensor<T>({max, -1, min}))
-                          .RunOne(),
-                      AsTensor<T>({1, min, 0}));
+        TensorEq(AsTensor<T>({min, 0})));
+    EXPECT_THAT(OpTester("Sub").Input(AsTensor<T>({min, 0})).Input(AsTensor<T>({1, min})).RunOne(),
+                TensorEq(AsTensor<T>({max, min})));
+    EXPECT_THAT(OpTester("Mul")
+                    .Input(AsTensor<T>({max, min, min}))
+                    .Input(AsTensor<T>({max, -1, min}))
+                    .RunOne(),
+                TensorEq(AsTensor<T>({1, min, 0})));
   });
-  ExpectTensorEqual(OpTester("Mul")
-                        .Input(AsTensor<uint16_t>({65535}))
-                        .Input(AsTensor<uint16_t>({65535}))
-                        .RunOne(),
-                    AsTensor<uint16_t>({1}));
-  ExpectTensorEqual(OpTester("SquaredDifference")
-                        .Input(AsTensor<int32_t>({std::numeric_limits<int32_t>::min()}))
-                        .Input(AsTensor<int32_t>({1}))
-                        .RunOne(),
-                    AsTensor<int32_t>({1}));
+  EXPECT_THAT(OpTester("Mul")
+                  .Input(AsTensor<uint16_t>({65535}))
+                  .Input(AsTensor<uint16_t>({65535}))
+                  .RunOne(),
+              TensorEq(AsTensor<uint16_t>({1})));
+  EXPECT_THAT(OpTester("SquaredDifference")
+                  .Input(AsTensor<int32_t>({std::numeric_limits<int32_t>::min()}))
+                  .Input(AsTensor<int32_t>({1}))
+                  .RunOne(),
+              TensorEq(AsTensor<int32_t>({1})));
 }
 
 TEST(Arithmetic, ComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {3, -1}});
   const Tensor y = AsTensor<complex64>({{4, -5}, {0, 2}});
-  ExpectTensorEqual(OpTester("AddV2").Input(x).Input(y).RunOne(),
-                    AsTensor<complex64>({{5, -3}, {3, 1}}));
-  ExpectTensorEqual(OpTester("Sub").Input(x).Input(y).RunOne(),
-                    AsTensor<complex64>({{-3, 7}, {3, -3}}));
-  ExpectTensorEqual(OpTester("Mul").Input(x).Input(y).RunOne(),
-                    AsTensor<complex64>({{14, 3}, {2, 6}}));
-  ExpectClose(OpTester("RealDiv").Input(x).Input(y).RunOne(),
-              AsTensor<complex64>({{-6.0f / 41, 13.0f / 41}, {-0.5f, -1.5f}}));
-  ExpectTensorEqual(OpTester("SquaredDifference").Input(x).Input(y).RunOne(),
-                    AsTensor<complex64>({{58, 0}, {18, 0}}));
+  EXPECT_THAT(OpTester("AddV2").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<complex64>({{5, -3}, {3, 1}})));
+  EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<complex64>({{-3, 7}, {3, -3}})));
+  EXPECT_THAT(OpTester("Mul").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<complex64>({{14, 3}, {2, 6}})));
+  EXPECT_THAT(OpTester("RealDiv").Input(x).Input(y).RunOne(),
+              TensorNear(AsTensor<complex64>({{-6.0f / 41, 13.0f / 41}, {-0.5f, -1.5f}})));
+  EXPECT_THAT(OpTester("SquaredDifference").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<complex64>({{58, 0}, {18, 0}})));
 }
 
 TEST(Arithmetic, InfinitiesNanAndSignedZeros) {
-  ExpectTensorEqual(OpTester("Sub")
-                        .Input(AsTensor<float>({kInf, kNan, 0, -0.0f}))
-                        .Input(AsTensor<float>({kInf, 1, 0, 0}))
-                        .RunOne(),
-                    AsTensor<float>({kNan, kNan, 0, -0.0f}));
-  ExpectTensorEqual(OpTester("RealDiv")
-                        .Input(AsTensor<float>({1, -1, 0, 1}))
-                        .Input(AsTensor<float>({0, 0, 0, -kInf}))
-                        .RunOne(),
-                    AsTensor<float>({kInf, -kInf, kNan, -0.0f}));
-  ExpectTensorEqual(
+  EXPECT_THAT(OpTester("Sub")
+                  .Input(AsTensor<float>({kInf, kNan, 0, -0.0f}))
+                  .Input(AsTensor<float>({kInf, 1, 0, 0}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({kNan, kNan, 0, -0.0f})));
+  EXPECT_THAT(OpTester("RealDiv")
+                  .Input(AsTensor<float>({1, -1, 0, 1}))
+                  .Input(AsTensor<float>({0, 0, 0, -kInf}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({kInf, -kInf, kNan, -0.0f})));
+  EXPECT_THAT(
       OpTester("Mul").Input(AsTensor<float>({kNan, kInf})).Input(AsTensor<float>({0, 0})).RunOne(),
-      AsTensor<float>({kNan, kNan}));
+      TensorEq(AsTensor<float>({kNan, kNan})));
 }
 
 TEST(Add, AppendsStrings) {
-  ExpectTensorEqual(OpTester("Add")
-                        .Input(AsTensor<tstring>({"a", "", "a long one that is on the heap, "}))
-                        .Input(AsScalar<tstring>("b"))
-                        .RunOne(),
-                    AsTensor<tstring>({"ab", "b", "a long one that is on the heap, b"}));
+  EXPECT_THAT(OpTester("Add")
+                  .Input(AsTensor<tstring>({"a", "", "a long one that is on the heap, "}))
+                  .Input(AsScalar<tstring>("b"))
+                  .RunOne(),
+              TensorEq(AsTensor<tstring>({"ab", "b", "a long one that is on the heap, b"})));
 }
 
 TEST(RealDiv, HasNoKernelForIntegers) {

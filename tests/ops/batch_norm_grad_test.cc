@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/ops/batch_norm_reference.h"
-#include "tests/ops/op_test_util.h"
-#include "tests/ops/same_bits.h"
+#include "tests/ops/cancelling_tensor.h"
 
 namespace gradflow {
 namespace testing {
@@ -78,9 +78,10 @@ struct Reference {
   void Check(const std::vector<Tensor>& outputs, DataType dtype, double tolerance) const {
     ASSERT_EQ(outputs.size(), 5u);
     if (tolerance >= 0) {
-      ExpectClose(outputs[0], FromDoubles(dtype, dx, outputs[0].shape()), tolerance, tolerance);
+      EXPECT_THAT(outputs[0],
+                  TensorNear(FromDoubles(dtype, dx, outputs[0].shape()), tolerance, tolerance));
     } else {
-      ExpectClose(outputs[0], FromDoubles(dtype, dx, outputs[0].shape()));
+      EXPECT_THAT(outputs[0], TensorNear(FromDoubles(dtype, dx, outputs[0].shape())));
     }
     const double bound = 4 * std::ldexp(1, -24);
     ASSERT_EQ(outputs[1].NumElements(), static_cast<int64_t>(sum.size()));
@@ -90,8 +91,8 @@ struct Reference {
                   bound * inverse[c] * product_magnitude[c]);
       EXPECT_NEAR(outputs[2].flat<float>()(c), sum[c], bound * sum_magnitude[c]);
     }
-    ExpectTensorEqual(outputs[3], Empty());
-    ExpectTensorEqual(outputs[4], Empty());
+    EXPECT_THAT(outputs[3], TensorEq(Empty()));
+    EXPECT_THAT(outputs[4], TensorEq(Empty()));
   }
 
   std::vector<double> dx;
@@ -139,21 +140,21 @@ TEST(BatchNormGrad, HasKnownValues) {
   const Tensor scale = AsTensor<float>({10});
   const Tensor mean = AsTensor<float>({2});
   const Tensor variance = AsTensor<float>({1});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       Grad(options, dy, x, scale, mean, variance).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Grad(options, dy, x, scale, mean, variance).Run());
   // Two elements determine mean and variance, so nothing is left for them.
-  ExpectTensorEqual(outputs[0], AsTensor<float>({0, 0}, shape));
-  ExpectTensorEqual(outputs[1], AsTensor<float>({2}));
-  ExpectTensorEqual(outputs[2], AsTensor<float>({12}));
-  ExpectTensorEqual(outputs[3], Empty());
-  ExpectTensorEqual(outputs[4], Empty());
+  EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({0, 0}, shape)));
+  EXPECT_THAT(outputs[1], TensorEq(AsTensor<float>({2})));
+  EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({12})));
+  EXPECT_THAT(outputs[3], TensorEq(Empty()));
+  EXPECT_THAT(outputs[4], TensorEq(Empty()));
 
   options.is_training = false;
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> frozen,
-                       Grad(options, dy, x, scale, mean, AsTensor<float>({4})).Run());
-  ExpectTensorEqual(frozen[0], AsTensor<float>({25, 35}, shape));
-  ExpectTensorEqual(frozen[1], AsTensor<float>({1}));
-  ExpectTensorEqual(frozen[2], AsTensor<float>({12}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> frozen,
+                                Grad(options, dy, x, scale, mean, AsTensor<float>({4})).Run());
+  EXPECT_THAT(frozen[0], TensorEq(AsTensor<float>({25, 35}, shape)));
+  EXPECT_THAT(frozen[1], TensorEq(AsTensor<float>({1})));
+  EXPECT_THAT(frozen[2], TensorEq(AsTensor<float>({12})));
 }
 
 TEST(BatchNormGrad, FollowsTheFormula) {
@@ -165,7 +166,7 @@ TEST(BatchNormGrad, FollowsTheFormula) {
           SCOPED_TRACE(absl::StrCat(sizes.Shape(format).DebugString(), format, training, op));
           const Options options = {op, format, training};
           const Problem p(options, sizes);
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
+          GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
           Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
               .Check(outputs, DT_FLOAT, 1e-6);
         }
@@ -179,20 +180,20 @@ TEST(BatchNormGrad, FormatsAgree) {
   for (const bool training : {true, false}) {
     const Options options = {"FusedBatchNormGradV3", "NDHWC", training};
     const Problem p(options, sizes);
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last, p.Tester(options).Run());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last, p.Tester(options).Run());
     Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance).Check(last, DT_FLOAT, 1e-6);
     // The three dimensions of an image are no more than a number of elements.
     const ImageSizes flat = {3, 1, 4 * 5, 6, 7};
     for (const std::string format : {"NHWC", "NCHW", "NCDHW"}) {
       SCOPED_TRACE(format);
       const ImageSizes& same = format.size() == 5 ? sizes : flat;
-      ASSERT_OK_AND_ASSIGN(
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
           const std::vector<Tensor> outputs,
           Grad({"FusedBatchNormGradV3", format, training}, ToFormat(p.dy, same, "NHWC", format),
                ToFormat(p.x, same, "NHWC", format), p.scale, p.mean, p.variance)
               .Run());
-      ExpectClose(outputs[0], ToFormat(last[0], same, "NHWC", format), 1e-7, 3e-7);
-      for (int i = 1; i < 5; ++i) ExpectClose(outputs[i], last[i], 1e-7, 1e-7);
+      EXPECT_THAT(outputs[0], TensorNear(ToFormat(last[0], same, "NHWC", format), 3e-7, 1e-7));
+      for (int i = 1; i < 5; ++i) EXPECT_THAT(outputs[i], TensorNear(last[i], 1e-7, 1e-7));
     }
   }
 }
@@ -205,15 +206,16 @@ TEST(BatchNormGrad, HalfAndBfloat16AreComputedInFloat) {
           SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", format, training));
           const Options options = {"FusedBatchNormGradV3", format, training};
           const Problem p(options, sizes, dtype);
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
+          GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
           const auto as_float = [](const Tensor& t) {
             return FromDoubles<float>(AsDoubles(t), t.shape());
           };
-          ASSERT_OK_AND_ASSIGN(
+          GRADFLOW_ASSERT_OK_AND_ASSIGN(
               const std::vector<Tensor> expected,
               Grad(options, as_float(p.dy), as_float(p.x), p.scale, p.mean, p.variance).Run());
-          ExpectTensorEqual(outputs[0], FromDoubles(dtype, AsDoubles(expected[0]), p.x.shape()));
-          for (int i = 1; i < 5; ++i) ExpectTensorEqual(outputs[i], expected[i]);
+          EXPECT_THAT(outputs[0],
+                      TensorEq(FromDoubles(dtype, AsDoubles(expected[0]), p.x.shape())));
+          for (int i = 1; i < 5; ++i) EXPECT_THAT(outputs[i], TensorEq(expected[i]));
           Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
               .Check(outputs, dtype, -1);
         }
@@ -246,7 +248,7 @@ TEST(BatchNormGrad, AgreesWithDifferencesOfTheForwardFunction) {
         SCOPED_TRACE(absl::StrCat(format, training));
         const Options options = {"FusedBatchNormGradV3", format, training};
         const Problem p(options, sizes);
-        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
+        GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).Run());
         const BatchStatistics running = {AsDoubles(p.mean), AsDoubles(p.variance)};
         const BatchStatistics* frozen = training ? nullptr : &running;
         std::vector<double> x = AsDoubles(p.x);
@@ -279,14 +281,14 @@ TEST(BatchNormGrad, TakesWhatTheForwardOpSaves) {
   const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"), -1, 4);
   const Tensor dy = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"));
   const Tensor scale = RandomTensor(DT_FLOAT, {7}, 0.5, 2);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> forward,
-                       OpTester("FusedBatchNormV3")
-                           .Inputs({x, scale, scale, Empty(), Empty()})
-                           .Attr("epsilon", 1e-3f)
-                           .Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> forward,
+                                OpTester("FusedBatchNormV3")
+                                    .Inputs({x, scale, scale, Empty(), Empty()})
+                                    .Attr("epsilon", 1e-3f)
+                                    .Run());
   const Options options;
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       Grad(options, dy, x, scale, forward[3], forward[4]).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Grad(options, dy, x, scale, forward[3], forward[4]).Run());
   const BatchStatistics exact = StatisticsOf(AsDoubles(x), sizes, "NHWC");
   Reference(options, sizes, dy, x, scale, FromDoubles<float>(exact.mean, {7}),
             FromDoubles<float>(exact.variance, {7}))
@@ -302,13 +304,13 @@ TEST(BatchNormGrad, LargeMeansDoNotHurt) {
       SCOPED_TRACE(absl::StrCat(format, mean));
       const Options options = {"FusedBatchNormGradV3", format};
       Problem p(options, sizes, DT_FLOAT, mean - 1.7, mean + 1.7);
-      ASSERT_OK_AND_ASSIGN(std::vector<Tensor> outputs, p.Tester(options).Run());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(std::vector<Tensor> outputs, p.Tester(options).Run());
       Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
           .Check(outputs, DT_FLOAT, 2e-6);
       // The same of the gradients.
       std::swap(p.dy, p.x);
       p.mean = AsTensor<float>({0.25f, 0.25f, 0.25f});
-      ASSERT_OK_AND_ASSIGN(outputs, p.Tester(options).Run());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(outputs, p.Tester(options).Run());
       Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
           .Check(outputs, DT_FLOAT, 2e-6);
     }
@@ -321,7 +323,8 @@ TEST(BatchNormGrad, SumsManyElementsAsFloat64Does) {
     const ImageSizes sizes = {3, 1, 400, 401, 2};
     Problem p(options, sizes, DT_FLOAT, -1, 1);
     p.dy = RandomTensor(DT_FLOAT, p.x.shape(), 1e4 - 1.7, 1e4 + 1.7, 9);
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, p.Tester(options).RunOnThreads(2));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  p.Tester(options).RunOnThreads(2));
     Reference(options, sizes, p.dy, p.x, p.scale, p.mean, p.variance)
         .Check(outputs, DT_FLOAT, 3e-6);
   }
@@ -335,10 +338,10 @@ void ExpectAccurateSums(int64_t count, const std::string& format, float mean_dy)
   const Tensor x = AroundMean(count, 1e4f, shape, 1);
   const Tensor dy = AroundMean(count, mean_dy, shape, 2);
   const float mean = 1e4f + 1.0f / 64;
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       Grad(options, dy, x, AsTensor<float>({1}), AsTensor<float>({mean}),
-                            AsTensor<float>({1 - options.epsilon}))
-                           .RunOnThreads(2));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Grad(options, dy, x, AsTensor<float>({1}), AsTensor<float>({mean}),
+                                     AsTensor<float>({1 - options.epsilon}))
+                                    .RunOnThreads(2));
   long double sum = 0;
   long double sum_magnitude = 0;
   long double product = 0;
@@ -379,10 +382,10 @@ TEST(BatchNormGrad, IsLinearInTheGradient) {
     const auto run = [&](const Tensor& dy) {
       return Grad(options, dy, p.x, p.scale, p.mean, p.variance).Run();
     };
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_p, run(p.dy));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_q, run(q.dy));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_both, run(both));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_twice, run(twice));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_p, run(p.dy));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_q, run(q.dy));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_both, run(both));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_twice, run(twice));
     for (int o = 0; o < 3; ++o) {
       for (int64_t i = 0; i < of_p[o].NumElements(); ++i) {
         const float a = of_p[o].flat<float>()(i);
@@ -412,10 +415,11 @@ TEST(BatchNormGrad, TakesTheMeanOffEachElement) {
         x.flat<float>().setConstant(c.x);
         Tensor dy(DT_FLOAT, shape);
         dy.flat<float>().setConstant(c.dy);
-        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                             Grad(options, dy, x, AsTensor<float>({1}), AsTensor<float>({c.mean}),
-                                  AsTensor<float>({1 - options.epsilon}))
-                                 .Run());
+        GRADFLOW_ASSERT_OK_AND_ASSIGN(
+            const std::vector<Tensor> outputs,
+            Grad(options, dy, x, AsTensor<float>({1}), AsTensor<float>({c.mean}),
+                 AsTensor<float>({1 - options.epsilon}))
+                .Run());
         const double sum =
             65536.0 * c.dy * (static_cast<double>(c.x) - static_cast<double>(c.mean));
         EXPECT_NEAR(outputs[1].flat<float>()(0), sum, sum * 0x1p-22);
@@ -428,12 +432,12 @@ TEST(BatchNormGrad, OneElementHasNoGradient) {
   const Options options;
   const Tensor x = AsTensor<float>({5, -7}, {1, 1, 1, 2});
   const Tensor zero = AsTensor<float>({0, 0});
-  ASSERT_OK_AND_ASSIGN(
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> outputs,
       Grad(options, x, x, AsTensor<float>({1, 2}), AsTensor<float>({5, -7}), zero).Run());
-  ExpectClose(outputs[0], AsTensor<float>({0, 0}, {1, 1, 1, 2}), 0, 0);
-  ExpectClose(outputs[1], zero, 0, 0);
-  ExpectTensorEqual(outputs[2], AsTensor<float>({5, -7}));
+  EXPECT_THAT(outputs[0], TensorNear(AsTensor<float>({0, 0}, {1, 1, 1, 2}), 0, 0));
+  EXPECT_THAT(outputs[1], TensorNear(zero, 0, 0));
+  EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({5, -7})));
 }
 
 TEST(BatchNormGrad, OneNaNOrInfinityIsItsChannelsAlone) {
@@ -445,9 +449,9 @@ TEST(BatchNormGrad, OneNaNOrInfinityIsItsChannelsAlone) {
       const Problem p(options, sizes);
       Tensor dy = *p.dy.DeepCopy();
       dy.flat<float>()(format == "NHWC" ? 34 : 36) = bad;
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                           Grad(options, dy, p.x, p.scale, p.mean, p.variance).Run());
-      ExpectTensorEqual(outputs[2].Slice(1, 2), AsTensor<float>({bad}));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                    Grad(options, dy, p.x, p.scale, p.mean, p.variance).Run());
+      EXPECT_THAT(outputs[2].Slice(1, 2), TensorEq(AsTensor<float>({bad})));
       for (int64_t i = 0; i < dy.NumElements(); ++i) {
         EXPECT_EQ(std::isfinite(outputs[0].flat<float>()(i)), ChannelOf(sizes, format, i) != 1);
       }
@@ -459,10 +463,10 @@ TEST(BatchNormGrad, InputsMayBeOneTensor) {
   const ImageSizes sizes = {2, 1, 5, 5, 3};
   const Options options;
   const Problem p(options, sizes);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       Grad(options, p.x, p.x, p.scale, p.mean, p.variance).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Grad(options, p.x, p.x, p.scale, p.mean, p.variance).Run());
   Reference(options, sizes, p.x, p.x, p.scale, p.mean, p.variance).Check(outputs, DT_FLOAT, 1e-6);
-  ASSERT_OK(Grad(options, p.x, p.x, p.scale, p.scale, p.scale).Run());
+  GRADFLOW_ASSERT_OK(Grad(options, p.x, p.x, p.scale, p.scale, p.scale).Run());
 }
 
 // ---- Nothing to do ----
@@ -472,14 +476,14 @@ TEST(BatchNormGrad, EmptyBatchHasNoGradient) {
     for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
       const Tensor x(DT_FLOAT, shape);
       const Tensor two = AsTensor<float>({1, 2});
-      ASSERT_OK_AND_ASSIGN(
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
           const std::vector<Tensor> outputs,
           Grad({"FusedBatchNormGradV3", "NHWC", training}, x, x, two, two, two).Run());
-      ExpectTensorEqual(outputs[0], x);
-      ExpectTensorEqual(outputs[1], AsTensor<float>({0, 0}));
-      ExpectTensorEqual(outputs[2], AsTensor<float>({0, 0}));
-      ExpectTensorEqual(outputs[3], Empty());
-      ExpectTensorEqual(outputs[4], Empty());
+      EXPECT_THAT(outputs[0], TensorEq(x));
+      EXPECT_THAT(outputs[1], TensorEq(AsTensor<float>({0, 0})));
+      EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({0, 0})));
+      EXPECT_THAT(outputs[3], TensorEq(Empty()));
+      EXPECT_THAT(outputs[4], TensorEq(Empty()));
     }
   }
 }
@@ -487,23 +491,23 @@ TEST(BatchNormGrad, EmptyBatchHasNoGradient) {
 TEST(BatchNormGrad, NoChannelsHaveNothing) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
-    ASSERT_OK_AND_ASSIGN(
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
         const std::vector<Tensor> outputs,
         Grad({"FusedBatchNormGradV2", format}, x, x, Empty(), Empty(), Empty()).Run());
-    ExpectTensorEqual(outputs[0], x);
-    for (int i = 1; i < 5; ++i) ExpectTensorEqual(outputs[i], Empty());
+    EXPECT_THAT(outputs[0], TensorEq(x));
+    for (int i = 1; i < 5; ++i) EXPECT_THAT(outputs[i], TensorEq(Empty()));
   }
 }
 
 TEST(BatchNormGrad, InfersShapesFromBothInputs) {
-  ASSERT_OK_AND_ASSIGN(const std::vector<PartialTensorShape> shapes,
-                       OpTester("FusedBatchNormGradV2")
-                           .UnknownInput(DT_FLOAT, {-1, 3, 5, -1})
-                           .UnknownInput(DT_FLOAT, {2, -1, -1, -1})
-                           .UnknownInput(DT_FLOAT)
-                           .UnknownInput(DT_FLOAT, {4})
-                           .UnknownInput(DT_FLOAT)
-                           .InferShapes());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<PartialTensorShape> shapes,
+                                OpTester("FusedBatchNormGradV2")
+                                    .UnknownInput(DT_FLOAT, {-1, 3, 5, -1})
+                                    .UnknownInput(DT_FLOAT, {2, -1, -1, -1})
+                                    .UnknownInput(DT_FLOAT)
+                                    .UnknownInput(DT_FLOAT, {4})
+                                    .UnknownInput(DT_FLOAT)
+                                    .InferShapes());
   EXPECT_EQ(shapes[0].DebugString(), "[2,3,5,4]");
   EXPECT_EQ(shapes[1].DebugString(), "[4]");
   EXPECT_EQ(shapes[2].DebugString(), "[4]");
@@ -525,7 +529,7 @@ void ExpectSameBits(const ImageSizes& sizes, const std::string& format, DataType
           [&](int64_t i) { return ChannelOf(sizes, format, i); }, seed);
     }
     OpTester tester = p.Tester(options);
-    ExpectSameBitsEverywhere(tester);
+    GRADFLOW_EXPECT_OK(tester.RunEverywhere());
   }
 }
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/ops/batch_norm_reference.h"
-#include "tests/ops/op_test_util.h"
-#include "tests/ops/same_bits.h"
+#include "tests/ops/cancelling_tensor.h"
 
 namespace gradflow {
 namespace testing {
@@ -62,17 +62,17 @@ Tensor Empty() { return Tensor(DT_FLOAT, {0}); }
 TEST(BatchNorm, HasKnownValues) {
   // Channels {1, 3} and {2, 10}: means 2 and 6, variances 1 and 16.
   const Options options = {"FusedBatchNorm", "NHWC", true, 0, 1};
-  ASSERT_OK_AND_ASSIGN(
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> outputs,
       BatchNorm(options, AsTensor<float>({1, 2, 3, 10}, {1, 2, 1, 2}), AsTensor<float>({1, 10}),
                 AsTensor<float>({0, 5}), Empty(), Empty())
           .Run());
   ASSERT_EQ(outputs.size(), 5u);
-  ExpectTensorEqual(outputs[0], AsTensor<float>({-1, -5, 1, 15}, {1, 2, 1, 2}));
-  ExpectTensorEqual(outputs[1], AsTensor<float>({2, 6}));
-  ExpectTensorEqual(outputs[2], AsTensor<float>({2, 32}));
-  ExpectTensorEqual(outputs[3], AsTensor<float>({2, 6}));
-  ExpectTensorEqual(outputs[4], AsTensor<float>({1, 16}));
+  EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({-1, -5, 1, 15}, {1, 2, 1, 2})));
+  EXPECT_THAT(outputs[1], TensorEq(AsTensor<float>({2, 6})));
+  EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({2, 32})));
+  EXPECT_THAT(outputs[3], TensorEq(AsTensor<float>({2, 6})));
+  EXPECT_THAT(outputs[4], TensorEq(AsTensor<float>({1, 16})));
 }
 
 TEST(BatchNorm, TrainsAsFloat64Does) {
@@ -83,21 +83,21 @@ TEST(BatchNorm, TrainsAsFloat64Does) {
       const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), -2, 3);
       const std::vector<double> values = AsDoubles(x);
       const BatchStatistics expected = StatisticsOf(values, sizes, format);
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                           BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                    BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
       ASSERT_EQ(outputs.size(), 6u);
       const auto y = Normalise(values, sizes, format, expected, AsDoubles(p.scale),
                                AsDoubles(p.offset), 1e-3f);
-      ExpectClose(outputs[0], FromDoubles<float>(y, x.shape()), 3e-7, 3e-7);
+      EXPECT_THAT(outputs[0], TensorNear(FromDoubles<float>(y, x.shape()), 3e-7, 3e-7));
       const TensorShape channels({sizes.channels});
       const double m = static_cast<double>(sizes.count());
       std::vector<double> corrected = expected.variance;
       for (double& variance : corrected) variance *= m > 1 ? m / (m - 1) : 1;
-      ExpectClose(outputs[1], FromDoubles<float>(expected.mean, channels), 1e-7, 1e-8);
-      ExpectClose(outputs[2], FromDoubles<float>(corrected, channels), 1e-7, 0);
-      ExpectTensorEqual(outputs[3], outputs[1]);
-      ExpectClose(outputs[4], FromDoubles<float>(expected.variance, channels), 1e-7, 0);
-      ExpectTensorEqual(outputs[5], AsScalar<float>(0));
+      EXPECT_THAT(outputs[1], TensorNear(FromDoubles<float>(expected.mean, channels), 1e-8, 1e-7));
+      EXPECT_THAT(outputs[2], TensorNear(FromDoubles<float>(corrected, channels), 0, 1e-7));
+      EXPECT_THAT(outputs[3], TensorEq(outputs[1]));
+      EXPECT_THAT(outputs[4], TensorNear(FromDoubles<float>(expected.variance, channels), 0, 1e-7));
+      EXPECT_THAT(outputs[5], TensorEq(AsScalar<float>(0)));
     }
   }
 }
@@ -108,14 +108,14 @@ TEST(BatchNorm, InfersAsFloat64Does) {
       SCOPED_TRACE(sizes.Shape(format).DebugString() + format);
       const Parameters p(sizes.channels);
       const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), -2, 3);
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                           BatchNorm({"FusedBatchNormV2", format, false}, x, p).Run());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                    BatchNorm({"FusedBatchNormV2", format, false}, x, p).Run());
       const auto y =
           Normalise(AsDoubles(x), sizes, format, {AsDoubles(p.mean), AsDoubles(p.variance)},
                     AsDoubles(p.scale), AsDoubles(p.offset), 1e-3f);
-      ExpectClose(outputs[0], FromDoubles<float>(y, x.shape()), 3e-7, 3e-7);
-      for (const int i : {1, 3}) ExpectTensorEqual(outputs[i], p.mean);
-      for (const int i : {2, 4}) ExpectTensorEqual(outputs[i], p.variance);
+      EXPECT_THAT(outputs[0], TensorNear(FromDoubles<float>(y, x.shape()), 3e-7, 3e-7));
+      for (const int i : {1, 3}) EXPECT_THAT(outputs[i], TensorEq(p.mean));
+      for (const int i : {2, 4}) EXPECT_THAT(outputs[i], TensorEq(p.variance));
     }
   }
 }
@@ -125,19 +125,19 @@ TEST(BatchNorm, FormatsAgree) {
   const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NDHWC"), -1, 5);
   const Parameters p(7);
   for (const bool training : {true, false}) {
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last,
-                         BatchNorm({"FusedBatchNormV3", "NDHWC", training}, x, p).Run());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last,
+                                  BatchNorm({"FusedBatchNormV3", "NDHWC", training}, x, p).Run());
     // The three dimensions of an image are no more than a number of elements.
     const ImageSizes flat = {3, 1, 4 * 5, 6, 7};
     for (const std::string format : {"NHWC", "NCHW", "NCDHW"}) {
       SCOPED_TRACE(format);
       const ImageSizes& same = format.size() == 5 ? sizes : flat;
-      ASSERT_OK_AND_ASSIGN(
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
           const std::vector<Tensor> outputs,
           BatchNorm({"FusedBatchNormV3", format, training}, ToFormat(x, same, "NHWC", format), p)
               .Run());
-      ExpectClose(outputs[0], ToFormat(last[0], same, "NHWC", format), 1e-7, 3e-7);
-      for (int i = 1; i < 6; ++i) ExpectClose(outputs[i], last[i], 1e-7, 0);
+      EXPECT_THAT(outputs[0], TensorNear(ToFormat(last[0], same, "NHWC", format), 3e-7, 1e-7));
+      for (int i = 1; i < 6; ++i) EXPECT_THAT(outputs[i], TensorNear(last[i], 0, 1e-7));
     }
   }
 }
@@ -151,12 +151,13 @@ TEST(BatchNorm, HalfAndBfloat16AreComputedInFloat) {
           const Parameters p(sizes.channels);
           const Tensor x = RandomTensor(dtype, sizes.Shape(format), -2, 3);
           const Options options = {"FusedBatchNormV3", format, training};
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, BatchNorm(options, x, p).Run());
+          GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                        BatchNorm(options, x, p).Run());
           const Tensor as_float = FromDoubles<float>(AsDoubles(x), x.shape());
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
-                               BatchNorm(options, as_float, p).Run());
-          ExpectTensorEqual(outputs[0], FromDoubles(dtype, AsDoubles(expected[0]), x.shape()));
-          for (int i = 1; i < 6; ++i) ExpectTensorEqual(outputs[i], expected[i]);
+          GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
+                                        BatchNorm(options, as_float, p).Run());
+          EXPECT_THAT(outputs[0], TensorEq(FromDoubles(dtype, AsDoubles(expected[0]), x.shape())));
+          for (int i = 1; i < 6; ++i) EXPECT_THAT(outputs[i], TensorEq(expected[i]));
         }
       }
     }
@@ -169,20 +170,16 @@ TEST(BatchNorm, ConvertsEveryHalfAndBfloat16) {
     Tensor x(dtype, {1, 256, 256, 1});
     auto* bits = static_cast<uint16_t*>(x.raw_data());
     for (int i = 0; i < 65536; ++i) bits[i] = static_cast<uint16_t>(i);
-    for (const std::string& target : SimdTargets()) {
-      SCOPED_TRACE(target + DataTypeString(dtype));
-      ASSERT_TRUE(SetSimdTarget(target));
-      const Tensor zero = AsTensor<float>({0});
-      const Tensor one = AsTensor<float>({1});
-      ASSERT_OK_AND_ASSIGN(
-          const std::vector<Tensor> outputs,
-          BatchNorm({"FusedBatchNormV3", "NCHW", false, 0}, *x.Reshaped({1, 1, 256, 256}), one,
-                    AsTensor<float>({-0.0f}), zero, one)
-              .RunOnThreads(1));
-      ExpectTensorEqual(*outputs[0].Reshaped(x.shape()), x);
-    }
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor zero = AsTensor<float>({0});
+    const Tensor one = AsTensor<float>({1});
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> outputs,
+        BatchNorm({"FusedBatchNormV3", "NCHW", false, 0}, *x.Reshaped({1, 1, 256, 256}), one,
+                  AsTensor<float>({-0.0f}), zero, one)
+            .RunEverywhere({{1}, {}}));
+    EXPECT_THAT(*outputs[0].Reshaped(x.shape()), TensorEq(x));
   }
-  ASSERT_TRUE(SetSimdTarget(""));
 }
 
 // Rounding to 16 bits, at and around each half-way point and the ends.
@@ -196,19 +193,15 @@ TEST(BatchNorm, RoundsToHalfAndBfloat16ToNearestEven) {
       std::vector<double> expected;
       expected.reserve(values.size());
       for (const double value : values) expected.push_back(static_cast<float>(value) * factor);
-      for (const std::string& target : SimdTargets()) {
-        SCOPED_TRACE(absl::StrCat(target, DataTypeString(dtype), " ", factor));
-        ASSERT_TRUE(SetSimdTarget(target));
-        ASSERT_OK_AND_ASSIGN(
-            const std::vector<Tensor> outputs,
-            BatchNorm({"FusedBatchNormV3", "NHWC", false, 0}, x, AsTensor<float>({factor}),
-                      AsTensor<float>({-0.0f}), AsTensor<float>({0}), AsTensor<float>({1}))
-                .RunOnThreads(1));
-        ExpectTensorEqual(outputs[0], FromDoubles(dtype, expected, x.shape()));
-      }
+      SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", factor));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          BatchNorm({"FusedBatchNormV3", "NHWC", false, 0}, x, AsTensor<float>({factor}),
+                    AsTensor<float>({-0.0f}), AsTensor<float>({0}), AsTensor<float>({1}))
+              .RunEverywhere({{1}, {}}));
+      EXPECT_THAT(outputs[0], TensorEq(FromDoubles(dtype, expected, x.shape())));
     }
   }
-  ASSERT_TRUE(SetSimdTarget(""));
 }
 
 TEST(BatchNorm, StatisticsMayBeBfloat16) {
@@ -223,20 +216,20 @@ TEST(BatchNorm, StatisticsMayBeBfloat16) {
   const Tensor variance = vector(0.5, 2);
   for (const bool training : {true, false}) {
     const Options options = {"FusedBatchNormV3", "NHWC", training, 1e-3f, training ? 0.5f : 1.0f};
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                         BatchNorm(options, x, scale, offset, mean, variance).Run());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  BatchNorm(options, x, scale, offset, mean, variance).Run());
     const auto as_float = [](const Tensor& t) {
       return FromDoubles<float>(AsDoubles(t), t.shape());
     };
-    ASSERT_OK_AND_ASSIGN(
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
         const std::vector<Tensor> expected,
         BatchNorm(options, x, as_float(scale), as_float(offset), as_float(mean), as_float(variance))
             .Run());
-    ExpectTensorEqual(outputs[0], expected[0]);
+    EXPECT_THAT(outputs[0], TensorEq(expected[0]));
     for (int i = 1; i < 6; ++i) {
       EXPECT_EQ(outputs[i].dtype(), DT_BFLOAT16);
-      ExpectTensorEqual(outputs[i],
-                        FromDoubles<bfloat16>(AsDoubles(expected[i]), expected[i].shape()));
+      EXPECT_THAT(outputs[i],
+                  TensorEq(FromDoubles<bfloat16>(AsDoubles(expected[i]), expected[i].shape())));
     }
   }
 }
@@ -252,14 +245,14 @@ TEST(BatchNorm, LargeMeansDoNotHurt) {
       const std::vector<double> values = AsDoubles(x);
       const BatchStatistics expected = StatisticsOf(values, sizes, format);
       const Parameters p(3);
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                           BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
-      ExpectClose(outputs[3], FromDoubles<float>(expected.mean, {3}), 6e-8, 0);
-      ExpectClose(outputs[4], FromDoubles<float>(expected.variance, {3}), 1e-7, 0);
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                    BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
+      EXPECT_THAT(outputs[3], TensorNear(FromDoubles<float>(expected.mean, {3}), 0, 6e-8));
+      EXPECT_THAT(outputs[4], TensorNear(FromDoubles<float>(expected.variance, {3}), 0, 1e-7));
       const auto y = Normalise(values, sizes, format, expected, AsDoubles(p.scale),
                                AsDoubles(p.offset), 1e-3f);
       // Better than the float mean would be: that is off by up to 4e-3 of these deviations.
-      ExpectClose(outputs[0], FromDoubles<float>(y, x.shape()), 5e-7, 5e-7);
+      EXPECT_THAT(outputs[0], TensorNear(FromDoubles<float>(y, x.shape()), 5e-7, 5e-7));
     }
   }
 }
@@ -268,8 +261,9 @@ TEST(BatchNorm, LargeMeansDoNotHurt) {
 void ExpectAccurateStatistics(int64_t count, const std::string& format) {
   SCOPED_TRACE(absl::StrCat(count, " elements, ", format));
   const Tensor x = AroundMean(count, 1e4f, ImageSizes{count / 1000, 1, 20, 50, 1}.Shape(format), 1);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       BatchNorm({"FusedBatchNormV3", format}, x, Parameters(1)).RunOnThreads(2));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      BatchNorm({"FusedBatchNormV3", format}, x, Parameters(1)).RunOnThreads(2));
   long double sum = 0;
   for (int64_t i = 0; i < count; ++i) sum += x.flat<float>()(i) - 1e4L;
   const long double mean = sum / count;
@@ -296,10 +290,10 @@ TEST(BatchNorm, FirstElementMayBeFarFromTheOthers) {
     Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format), 100, 101);
     x.flat<float>()(0) = 1e6;
     const BatchStatistics expected = StatisticsOf(AsDoubles(x), sizes, format);
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                         BatchNorm({"FusedBatchNormV3", format}, x, Parameters(2)).Run());
-    ExpectClose(outputs[3], FromDoubles<float>(expected.mean, {2}), 1e-7, 0);
-    ExpectClose(outputs[4], FromDoubles<float>(expected.variance, {2}), 1e-7, 0);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  BatchNorm({"FusedBatchNormV3", format}, x, Parameters(2)).Run());
+    EXPECT_THAT(outputs[3], TensorNear(FromDoubles<float>(expected.mean, {2}), 0, 1e-7));
+    EXPECT_THAT(outputs[4], TensorNear(FromDoubles<float>(expected.variance, {2}), 0, 1e-7));
   }
 }
 
@@ -309,10 +303,10 @@ TEST(BatchNorm, ConstantChannelsHaveNoVariance) {
     Tensor x(DT_FLOAT, sizes.Shape(format));
     x.flat<float>().setConstant(1234.5678f);
     const Parameters p(3);
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                         BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
-    ExpectTensorEqual(outputs[3], AsTensor<float>({1234.5678f, 1234.5678f, 1234.5678f}));
-    ExpectTensorEqual(outputs[4], AsTensor<float>({0, 0, 0}));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
+    EXPECT_THAT(outputs[3], TensorEq(AsTensor<float>({1234.5678f, 1234.5678f, 1234.5678f})));
+    EXPECT_THAT(outputs[4], TensorEq(AsTensor<float>({0, 0, 0})));
     for (int64_t i = 0; i < x.NumElements(); ++i) {
       ASSERT_EQ(outputs[0].flat<float>()(i), p.offset.flat<float>()(ChannelOf(sizes, format, i)));
     }
@@ -328,13 +322,14 @@ TEST(BatchNorm, OneNaNOrInfinityIsItsChannelsAlone) {
         SCOPED_TRACE(absl::StrCat(format, bad, " at ", place));
         Tensor x = RandomTensor(DT_FLOAT, sizes.Shape(format));
         x.flat<float>()(place) = bad;
-        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                             BatchNorm({"FusedBatchNormV3", format}, x, Parameters(3)).Run());
+        GRADFLOW_ASSERT_OK_AND_ASSIGN(
+            const std::vector<Tensor> outputs,
+            BatchNorm({"FusedBatchNormV3", format}, x, Parameters(3)).Run());
         for (int64_t c = 0; c < 3; ++c) {
           EXPECT_EQ(std::isfinite(outputs[3].flat<float>()(c)), c != 1);
           EXPECT_EQ(std::isnan(outputs[4].flat<float>()(c)), c == 1);
         }
-        ExpectTensorEqual(outputs[3].Slice(1, 2), AsTensor<float>({bad}));
+        EXPECT_THAT(outputs[3].Slice(1, 2), TensorEq(AsTensor<float>({bad})));
         for (int64_t i = 0; i < x.NumElements(); ++i) {
           EXPECT_EQ(std::isnan(outputs[0].flat<float>()(i)), ChannelOf(sizes, format, i) == 1);
         }
@@ -349,12 +344,12 @@ TEST(BatchNorm, MixesRunningStatistics) {
   const ImageSizes sizes = {2, 1, 3, 3, 4};
   const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"), -2, 3);
   const Parameters p(4);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> batch, BatchNorm({}, x, p).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> batch, BatchNorm({}, x, p).Run());
   for (const float factor : {0.0f, 0.1f, 0.99f}) {
     SCOPED_TRACE(factor);
     for (const std::string op : {"FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNorm"}) {
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                           BatchNorm({op, "NHWC", true, 1e-3f, factor}, x, p).Run());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                    BatchNorm({op, "NHWC", true, 1e-3f, factor}, x, p).Run());
       const auto mixed = [&](const Tensor& running, const Tensor& fresh) {
         std::vector<double> values;
         values.reserve(4);
@@ -364,9 +359,9 @@ TEST(BatchNorm, MixesRunningStatistics) {
         }
         return FromDoubles<float>(values, {4});
       };
-      ExpectClose(outputs[1], mixed(p.mean, batch[1]), 3e-7, 0);
-      ExpectClose(outputs[2], mixed(p.variance, batch[2]), 3e-7, 0);
-      for (const int i : {0, 3, 4}) ExpectTensorEqual(outputs[i], batch[i]);
+      EXPECT_THAT(outputs[1], TensorNear(mixed(p.mean, batch[1]), 0, 3e-7));
+      EXPECT_THAT(outputs[2], TensorNear(mixed(p.variance, batch[2]), 0, 3e-7));
+      for (const int i : {0, 3, 4}) EXPECT_THAT(outputs[i], TensorEq(batch[i]));
     }
   }
 }
@@ -375,23 +370,23 @@ TEST(BatchNorm, RunningStatisticsMayHaveAnyLengthInTraining) {
   const ImageSizes sizes = {2, 1, 3, 3, 4};
   const Tensor x = RandomTensor(DT_FLOAT, sizes.Shape("NHWC"), -2, 3);
   const Parameters p(4);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected, BatchNorm({}, x, p).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected, BatchNorm({}, x, p).Run());
   for (const int64_t length : {0, 1, 4, 7}) {
     const Tensor any = RandomTensor(DT_FLOAT, {length});
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                         BatchNorm({}, x, p.scale, p.offset, any, any).Run());
-    for (int i = 0; i < 6; ++i) ExpectTensorEqual(outputs[i], expected[i]);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  BatchNorm({}, x, p.scale, p.offset, any, any).Run());
+    for (int i = 0; i < 6; ++i) EXPECT_THAT(outputs[i], TensorEq(expected[i]));
   }
 }
 
 TEST(BatchNorm, OneElementHasNoCorrection) {
   const Tensor x = AsTensor<float>({5, -7}, {1, 1, 1, 2});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, BatchNorm({}, x, Parameters(2)).Run());
-  ExpectTensorEqual(outputs[0].flat<float>()(0) == Parameters(2).offset.flat<float>()(0)
-                        ? outputs[1]
-                        : outputs[2],
-                    AsTensor<float>({5, -7}));
-  ExpectTensorEqual(outputs[2], AsTensor<float>({0, 0}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                BatchNorm({}, x, Parameters(2)).Run());
+  EXPECT_THAT(outputs[0].flat<float>()(0) == Parameters(2).offset.flat<float>()(0) ? outputs[1]
+                                                                                   : outputs[2],
+              TensorEq(AsTensor<float>({5, -7})));
+  EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({0, 0})));
 }
 
 // ---- Nothing to do ----
@@ -399,13 +394,14 @@ TEST(BatchNorm, OneElementHasNoCorrection) {
 TEST(BatchNorm, EmptyBatchHasNoStatistics) {
   for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
     const Tensor x(DT_FLOAT, shape);
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                         BatchNorm({"FusedBatchNormV3", "NHWC", true}, x, Parameters(2)).Run());
-    ExpectTensorEqual(outputs[0], x);
-    ExpectTensorEqual(outputs[1], AsTensor<float>({kNaN, kNaN}));
-    ExpectTensorEqual(outputs[2], AsTensor<float>({kNaN, kNaN}));
-    ExpectTensorEqual(outputs[3], AsTensor<float>({0, 0}));
-    ExpectTensorEqual(outputs[4], AsTensor<float>({0, 0}));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> outputs,
+        BatchNorm({"FusedBatchNormV3", "NHWC", true}, x, Parameters(2)).Run());
+    EXPECT_THAT(outputs[0], TensorEq(x));
+    EXPECT_THAT(outputs[1], TensorEq(AsTensor<float>({kNaN, kNaN})));
+    EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({kNaN, kNaN})));
+    EXPECT_THAT(outputs[3], TensorEq(AsTensor<float>({0, 0})));
+    EXPECT_THAT(outputs[4], TensorEq(AsTensor<float>({0, 0})));
   }
 }
 
@@ -414,11 +410,11 @@ TEST(BatchNorm, EmptyBatchPassesOnRunningStatistics) {
   for (const TensorShape& shape : {TensorShape({0, 3, 3, 2}), TensorShape({2, 0, 3, 2})}) {
     for (const std::string op : {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}) {
       const Tensor x(DT_FLOAT, shape);
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                           BatchNorm({op, "NHWC", false}, x, p).Run());
-      ExpectTensorEqual(outputs[0], x);
-      for (const int i : {1, 3}) ExpectTensorEqual(outputs[i], p.mean);
-      for (const int i : {2, 4}) ExpectTensorEqual(outputs[i], p.variance);
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                    BatchNorm({op, "NHWC", false}, x, p).Run());
+      EXPECT_THAT(outputs[0], TensorEq(x));
+      for (const int i : {1, 3}) EXPECT_THAT(outputs[i], TensorEq(p.mean));
+      for (const int i : {2, 4}) EXPECT_THAT(outputs[i], TensorEq(p.variance));
     }
   }
 }
@@ -427,11 +423,11 @@ TEST(BatchNorm, NoChannelsHaveNothing) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
     for (const bool training : {true, false}) {
-      ASSERT_OK_AND_ASSIGN(
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
           const std::vector<Tensor> outputs,
           BatchNorm({"FusedBatchNormV2", format, training}, x, Parameters(0)).Run());
-      ExpectTensorEqual(outputs[0], x);
-      for (int i = 1; i < 5; ++i) ExpectTensorEqual(outputs[i], Empty());
+      EXPECT_THAT(outputs[0], TensorEq(x));
+      for (int i = 1; i < 5; ++i) EXPECT_THAT(outputs[i], TensorEq(Empty()));
     }
   }
 }
@@ -439,7 +435,7 @@ TEST(BatchNorm, NoChannelsHaveNothing) {
 TEST(BatchNorm, HugeEmptyTensorsAreEmpty) {
   const Tensor x(DT_FLOAT, {0, int64_t{1} << 31, int64_t{1} << 31, 2});
   if (!x.shape().IsValid()) GTEST_SKIP() << "the shape itself is refused";
-  EXPECT_OK(BatchNorm({}, x, Parameters(2)).Run());
+  GRADFLOW_EXPECT_OK(BatchNorm({}, x, Parameters(2)).Run());
 }
 
 // ---- The same bits everywhere ----
@@ -456,7 +452,7 @@ void ExpectSameBits(const ImageSizes& sizes, const std::string& format, DataType
   const Parameters p(sizes.channels);
   for (const bool training : {true, false}) {
     OpTester tester = BatchNorm({"FusedBatchNormV3", format, training}, x, p);
-    ExpectSameBitsEverywhere(tester);
+    GRADFLOW_EXPECT_OK(tester.RunEverywhere());
   }
 }
 
@@ -547,9 +543,9 @@ TEST(BatchNorm, RejectsBadAttributes) {
 TEST(BatchNorm, SurvivesTheInputsOfAdvisories) {
   const Options options = {"FusedBatchNorm", "NHWC", false, 0, 0};
   const Tensor no_channels(DT_FLOAT, {1, 1, 1, 0});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       BatchNorm(options, no_channels, Parameters(0)).Run());
-  ExpectTensorEqual(outputs[0], no_channels);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                BatchNorm(options, no_channels, Parameters(0)).Run());
+  EXPECT_THAT(outputs[0], TensorEq(no_channels));
   Tensor x(DT_FLOAT, {10, 10, 10, 6});
   x.flat<float>().setZero();
   const Tensor zero = AsTensor<float>({0});

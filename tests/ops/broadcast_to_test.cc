@@ -1,4 +1,5 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -27,16 +28,16 @@ TEST(BroadcastTo, RepeatsInEveryType) {
       SCOPED_TRACE(absl::StrCat(c.from.DebugString(), " to ", c.to.DebugString()));
       const Tensor input = DistinctTensor(dtype, c.from);
       const std::vector<int64_t> dims(c.to.dim_sizes().begin(), c.to.dim_sizes().end());
-      ExpectTensorEqual(BroadcastTo(input, dims).RunOne(),
-                        Rearranged(input, c.to, [&](const std::vector<int64_t>& index) {
-                          int64_t from = 0;
-                          const int skip = c.to.dims() - c.from.dims();
-                          for (int d = 0; d < c.from.dims(); ++d) {
-                            const int64_t size = c.from.dim_size(d);
-                            from = from * size + (size == 1 ? 0 : index[d + skip]);
-                          }
-                          return from;
-                        }));
+      EXPECT_THAT(BroadcastTo(input, dims).RunOne(),
+                  TensorEq(Rearranged(input, c.to, [&](const std::vector<int64_t>& index) {
+                    int64_t from = 0;
+                    const int skip = c.to.dims() - c.from.dims();
+                    for (int d = 0; d < c.from.dims(); ++d) {
+                      const int64_t size = c.from.dim_size(d);
+                      from = from * size + (size == 1 ? 0 : index[d + skip]);
+                    }
+                    return from;
+                  })));
     }
   }
 }

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -99,9 +99,9 @@ void ExpectCasts() {
   }
   if constexpr (kIsComplex<From> && kIsComplex<To>) {
     // Which compares real and imaginary parts, in which NaN equals NaN.
-    ExpectClose(Cast(x, expected.dtype()).RunOne(), expected, 0, 0);
+    EXPECT_THAT(Cast(x, expected.dtype()).RunOne(), TensorNear(expected, 0, 0));
   } else {
-    ExpectTensorEqual(Cast(x, expected.dtype()).RunOne(), expected);
+    EXPECT_THAT(Cast(x, expected.dtype()).RunOne(), TensorEq(expected));
   }
 }
 
@@ -115,84 +115,85 @@ TEST(Cast, ConvertsEveryTypeToEveryOther) {
 
 TEST(Cast, KeepsInt64Exact) {
   const int64_t odd = (int64_t{1} << 62) + 1;
-  ExpectTensorEqual(Cast(AsTensor<int64_t>({odd, -odd}), DT_UINT64).RunOne(),
-                    AsTensor<uint64_t>({static_cast<uint64_t>(odd), -static_cast<uint64_t>(odd)}));
-  ExpectTensorEqual(Cast(AsTensor<uint64_t>({UINT64_MAX}), DT_INT64).RunOne(),
-                    AsTensor<int64_t>({-1}));
-  ExpectTensorEqual(Cast(AsTensor<uint64_t>({UINT64_MAX}), DT_DOUBLE).RunOne(),
-                    AsTensor<double>({0x1p64}));
+  EXPECT_THAT(
+      Cast(AsTensor<int64_t>({odd, -odd}), DT_UINT64).RunOne(),
+      TensorEq(AsTensor<uint64_t>({static_cast<uint64_t>(odd), -static_cast<uint64_t>(odd)})));
+  EXPECT_THAT(Cast(AsTensor<uint64_t>({UINT64_MAX}), DT_INT64).RunOne(),
+              TensorEq(AsTensor<int64_t>({-1})));
+  EXPECT_THAT(Cast(AsTensor<uint64_t>({UINT64_MAX}), DT_DOUBLE).RunOne(),
+              TensorEq(AsTensor<double>({0x1p64})));
 }
 
 TEST(Cast, RoundsToHalfOnce) {
   // Just over the middle of two numbers of the type, which is the nearest float.
-  ExpectTensorEqual(Cast(AsTensor<double>({1.00048828218621, -1.00048828218621}), DT_HALF).RunOne(),
-                    AsTensor<half>({1.0009765625f, -1.0009765625f}));
-  ExpectTensorEqual(Cast(AsTensor<complex128>({{1.00048828218621, 0}}), DT_HALF).RunOne(),
-                    AsTensor<half>({1.0009765625f}));
-  ExpectTensorEqual(Cast(AsTensor<double>({1.00390625000001}), DT_BFLOAT16).RunOne(),
-                    AsTensor<bfloat16>({1.0078125f}));
-  ExpectTensorEqual(Cast(AsTensor<int32_t>({(1 << 30) + (1 << 22) + 1}), DT_BFLOAT16).RunOne(),
-                    AsTensor<bfloat16>({0x1p30f + 0x1p23f}));
+  EXPECT_THAT(Cast(AsTensor<double>({1.00048828218621, -1.00048828218621}), DT_HALF).RunOne(),
+              TensorEq(AsTensor<half>({1.0009765625f, -1.0009765625f})));
+  EXPECT_THAT(Cast(AsTensor<complex128>({{1.00048828218621, 0}}), DT_HALF).RunOne(),
+              TensorEq(AsTensor<half>({1.0009765625f})));
+  EXPECT_THAT(Cast(AsTensor<double>({1.00390625000001}), DT_BFLOAT16).RunOne(),
+              TensorEq(AsTensor<bfloat16>({1.0078125f})));
+  EXPECT_THAT(Cast(AsTensor<int32_t>({(1 << 30) + (1 << 22) + 1}), DT_BFLOAT16).RunOne(),
+              TensorEq(AsTensor<bfloat16>({0x1p30f + 0x1p23f})));
   const int64_t middle = (int64_t{1} << 62) + (int64_t{1} << 54);
-  ExpectTensorEqual(Cast(AsTensor<int64_t>({middle + 1, middle}), DT_BFLOAT16).RunOne(),
-                    AsTensor<bfloat16>({0x1p62f + 0x1p55f, 0x1p62f}));
+  EXPECT_THAT(Cast(AsTensor<int64_t>({middle + 1, middle}), DT_BFLOAT16).RunOne(),
+              TensorEq(AsTensor<bfloat16>({0x1p62f + 0x1p55f, 0x1p62f})));
 }
 
 TEST(Cast, SaturatesWhatDoesNotFit) {
-  ExpectTensorEqual(
-      Cast(AsTensor<float>({3e9f, -3e9f, kInf, -kInf, kNan, -1.9f}), DT_INT32).RunOne(),
-      AsTensor<int32_t>({INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, -1}));
-  ExpectTensorEqual(Cast(AsTensor<float>({-5, 300, 255.5f, kNan}), DT_UINT8).RunOne(),
-                    AsTensor<uint8_t>({0, 255, 255, 0}));
-  ExpectTensorEqual(Cast(AsTensor<int32_t>({-1, 300}), DT_UINT8).RunOne(),
-                    AsTensor<uint8_t>({255, 44}));
+  EXPECT_THAT(Cast(AsTensor<float>({3e9f, -3e9f, kInf, -kInf, kNan, -1.9f}), DT_INT32).RunOne(),
+              TensorEq(AsTensor<int32_t>({INT32_MAX, INT32_MIN, INT32_MAX, INT32_MIN, 0, -1})));
+  EXPECT_THAT(Cast(AsTensor<float>({-5, 300, 255.5f, kNan}), DT_UINT8).RunOne(),
+              TensorEq(AsTensor<uint8_t>({0, 255, 255, 0})));
+  EXPECT_THAT(Cast(AsTensor<int32_t>({-1, 300}), DT_UINT8).RunOne(),
+              TensorEq(AsTensor<uint8_t>({255, 44})));
 }
 
 TEST(Cast, TruncatesMantissasIfAsked) {
   // 1 + 2^-8 + 2^-9 is over half-way between two bfloat16 values, 1 and 1 + 2^-7.
   const float value = 1 + 0x1p-8f + 0x1p-9f;
   const Tensor x = AsTensor<float>({value, -value, kInf, kNan, 0});
-  ExpectTensorEqual(Cast(x, DT_BFLOAT16).RunOne(),
-                    AsTensor<bfloat16>({1 + 0x1p-7f, -1 - 0x1p-7f, kInf, kNan, 0}));
-  ExpectTensorEqual(Cast(x, DT_BFLOAT16, true).RunOne(),
-                    AsTensor<bfloat16>({1, -1, kInf, kNan, 0}));
+  EXPECT_THAT(Cast(x, DT_BFLOAT16).RunOne(),
+              TensorEq(AsTensor<bfloat16>({1 + 0x1p-7f, -1 - 0x1p-7f, kInf, kNan, 0})));
+  EXPECT_THAT(Cast(x, DT_BFLOAT16, true).RunOne(),
+              TensorEq(AsTensor<bfloat16>({1, -1, kInf, kNan, 0})));
   const double precise = 1 + 0x1p-11 + 0x1p-12;
-  ExpectTensorEqual(Cast(AsTensor<double>({precise}), DT_HALF).RunOne(),
-                    AsTensor<half>({1 + 0x1p-10f}));
-  ExpectTensorEqual(Cast(AsTensor<double>({precise}), DT_HALF, true).RunOne(), AsTensor<half>({1}));
-  ExpectTensorEqual(Cast(AsTensor<double>({1 + 0x1.8p-24}), DT_FLOAT, true).RunOne(),
-                    AsTensor<float>({1}));
-  ExpectTensorEqual(
+  EXPECT_THAT(Cast(AsTensor<double>({precise}), DT_HALF).RunOne(),
+              TensorEq(AsTensor<half>({1 + 0x1p-10f})));
+  EXPECT_THAT(Cast(AsTensor<double>({precise}), DT_HALF, true).RunOne(),
+              TensorEq(AsTensor<half>({1})));
+  EXPECT_THAT(Cast(AsTensor<double>({1 + 0x1.8p-24}), DT_FLOAT, true).RunOne(),
+              TensorEq(AsTensor<float>({1})));
+  EXPECT_THAT(
       Cast(AsTensor<complex128>({{1 + 0x1.8p-24, -1 - 0x1.8p-24}}), DT_COMPLEX64, true).RunOne(),
-      AsTensor<complex64>({{1, -1}}));
+      TensorEq(AsTensor<complex64>({{1, -1}})));
   // Integers, and floats that become wider, are as without it.
-  ExpectTensorEqual(Cast(AsTensor<int32_t>({257}), DT_BFLOAT16, true).RunOne(),
-                    AsTensor<bfloat16>({256}));
-  ExpectTensorEqual(Cast(AsTensor<half>({0.1f}), DT_DOUBLE, true).RunOne(),
-                    AsTensor<double>({float{half(0.1f)}}));
+  EXPECT_THAT(Cast(AsTensor<int32_t>({257}), DT_BFLOAT16, true).RunOne(),
+              TensorEq(AsTensor<bfloat16>({256})));
+  EXPECT_THAT(Cast(AsTensor<half>({0.1f}), DT_DOUBLE, true).RunOne(),
+              TensorEq(AsTensor<double>({float{half(0.1f)}})));
 }
 
 TEST(Cast, TruncationKeepsNanWhoseMantissaIsLow) {
   const uint32_t bits = 0x7f800001;
   float nan;
   std::memcpy(&nan, &bits, sizeof(nan));
-  ExpectTensorEqual(Cast(AsTensor<float>({nan}), DT_BFLOAT16, true).RunOne(),
-                    AsTensor<bfloat16>({kNan}));
+  EXPECT_THAT(Cast(AsTensor<float>({nan}), DT_BFLOAT16, true).RunOne(),
+              TensorEq(AsTensor<bfloat16>({kNan})));
 }
 
 TEST(Cast, ConvertsLargeAndEmptyTensors) {
   const Tensor x = Iota<int32_t>({301, 333});
-  ExpectTensorEqual(Cast(x, DT_DOUBLE).RunOne(), Iota<double>({301, 333}));
-  ExpectTensorEqual(Cast(Tensor(DT_FLOAT, {0, 2}), DT_INT8).RunOne(), Tensor(DT_INT8, {0, 2}));
-  ExpectTensorEqual(Cast(AsScalar<bool>(true), DT_HALF).RunOne(), AsScalar<half>(1));
+  EXPECT_THAT(Cast(x, DT_DOUBLE).RunOne(), TensorEq(Iota<double>({301, 333})));
+  EXPECT_THAT(Cast(Tensor(DT_FLOAT, {0, 2}), DT_INT8).RunOne(), TensorEq(Tensor(DT_INT8, {0, 2})));
+  EXPECT_THAT(Cast(AsScalar<bool>(true), DT_HALF).RunOne(), TensorEq(AsScalar<half>(1)));
 }
 
 TEST(Cast, PassesOnWhatHasTheTypeAlready) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor x = DistinctTensor(dtype, {3});
-    ASSERT_OK_AND_ASSIGN(const Tensor y, Cast(x, dtype).RunOne());
-    ExpectTensorEqual(y, x);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y, Cast(x, dtype).RunOne());
+    EXPECT_THAT(y, TensorEq(x));
     EXPECT_EQ(y.raw_data(), x.raw_data());
   }
 }

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -25,7 +25,8 @@ TYPED_TEST(CheckNumericsTest, PassesFiniteTensorsOn) {
                            -0.f, static_cast<typename Literal<TypeParam>::type>(Limits::min())});
   for (const Tensor& tensor :
        {finite, AsTensor<TypeParam>({}, {0, 3}), AsScalar<TypeParam>(1), Iota<TypeParam>({300})}) {
-    ExpectTensorEqual(OpTester("CheckNumerics").Input(tensor).Attr("message", "").RunOne(), tensor);
+    EXPECT_THAT(OpTester("CheckNumerics").Input(tensor).Attr("message", "").RunOne(),
+                TensorEq(tensor));
   }
 }
 

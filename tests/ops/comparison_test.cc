@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -39,32 +39,32 @@ TEST(Comparison, OfEveryRealType) {
                                 [](double v) { return static_cast<int>(v); });
       Tensor y = UnaryReference(RandomTensor(dtype, {23, 1}, 0, 4, 2),
                                 [](double v) { return static_cast<int>(v); });
-      ExpectTensorEqual(OpTester(c.op).Input(x).Input(y).RunOne(),
-                        BinaryReference(x, y, DT_BOOL, c.reference));
-      ExpectTensorEqual(OpTester(c.op).Input(y).Input(x).RunOne(),
-                        BinaryReference(y, x, DT_BOOL, c.reference));
+      EXPECT_THAT(OpTester(c.op).Input(x).Input(y).RunOne(),
+                  TensorEq(BinaryReference(x, y, DT_BOOL, c.reference)));
+      EXPECT_THAT(OpTester(c.op).Input(y).Input(x).RunOne(),
+                  TensorEq(BinaryReference(y, x, DT_BOOL, c.reference)));
     });
   }
 }
 
 TEST(Comparison, OrdersByValueAndNotByBits) {
-  ExpectTensorEqual(OpTester("Less")
-                        .Input(AsTensor<int8_t>({-1, 127, -128}))
-                        .Input(AsTensor<int8_t>({1, -128, 127}))
-                        .RunOne(),
-                    AsTensor<bool>({true, false, true}));
-  ExpectTensorEqual(OpTester("Less")
-                        .Input(AsTensor<uint8_t>({255, 1}))
-                        .Input(AsTensor<uint8_t>({1, 255}))
-                        .RunOne(),
-                    AsTensor<bool>({false, true}));
+  EXPECT_THAT(OpTester("Less")
+                  .Input(AsTensor<int8_t>({-1, 127, -128}))
+                  .Input(AsTensor<int8_t>({1, -128, 127}))
+                  .RunOne(),
+              TensorEq(AsTensor<bool>({true, false, true})));
+  EXPECT_THAT(OpTester("Less")
+                  .Input(AsTensor<uint8_t>({255, 1}))
+                  .Input(AsTensor<uint8_t>({1, 255}))
+                  .RunOne(),
+              TensorEq(AsTensor<bool>({false, true})));
   // Integers that are one double.
   constexpr int64_t large = (int64_t{1} << 53) + 1;
   for (const auto& [op, expected] :
        {std::pair<const char*, bool>{"Greater", true}, {"Equal", false}, {"LessEqual", false}}) {
-    ExpectTensorEqual(
+    EXPECT_THAT(
         OpTester(op).Input(AsScalar<int64_t>(large)).Input(AsScalar<int64_t>(large - 1)).RunOne(),
-        AsScalar<bool>(expected));
+        TensorEq(AsScalar<bool>(expected)));
   }
 }
 
@@ -73,12 +73,12 @@ TEST(Comparison, WithNanIsFalseExceptNotEqual) {
     SCOPED_TRACE(c.op);
     const Tensor x = AsTensor<float>({kNan, 1, kNan, 0});
     const Tensor y = AsTensor<float>({1, kNan, kNan, -0.0f});
-    ExpectTensorEqual(OpTester(c.op).Input(x).Input(y).RunOne(),
-                      BinaryReference(x, y, DT_BOOL, c.reference));
+    EXPECT_THAT(OpTester(c.op).Input(x).Input(y).RunOne(),
+                TensorEq(BinaryReference(x, y, DT_BOOL, c.reference)));
     const Tensor hx = AsTensor<half>({kNan, 1, kNan, 0});
     const Tensor hy = AsTensor<half>({1, kNan, kNan, -0.0f});
-    ExpectTensorEqual(OpTester(c.op).Input(hx).Input(hy).RunOne(),
-                      BinaryReference(x, y, DT_BOOL, c.reference));
+    EXPECT_THAT(OpTester(c.op).Input(hx).Input(hy).RunOne(),
+                TensorEq(BinaryReference(x, y, DT_BOOL, c.reference)));
   }
 }
 
@@ -98,8 +98,8 @@ TEST(Equal, OfBoolsStringsComplexAndQuantizedNumbers) {
   };
   for (const auto& [x, y] : cases) {
     SCOPED_TRACE(DataTypeString(x.dtype()));
-    ExpectTensorEqual(OpTester("Equal").Input(x).Input(y).RunOne(), expected);
-    ExpectTensorEqual(OpTester("NotEqual").Input(x).Input(y).RunOne(), opposite);
+    EXPECT_THAT(OpTester("Equal").Input(x).Input(y).RunOne(), TensorEq(expected));
+    EXPECT_THAT(OpTester("NotEqual").Input(x).Input(y).RunOne(), TensorEq(opposite));
   }
 }
 
@@ -111,16 +111,16 @@ TEST(Equal, OfShapesThatDoNotBroadcastIsFalseIfAllowed) {
     const Tensor expected = AsScalar<bool>(op[0] == 'N');
     auto tester = OpTester(op);
     tester.Input(x).Input(y).Attr("incompatible_shape_error", false);
-    ExpectTensorEqual(tester.RunOne(), expected);
-    ASSERT_OK_AND_ASSIGN(const PartialTensorShape shape, tester.InferShape());
+    EXPECT_THAT(tester.RunOne(), TensorEq(expected));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const PartialTensorShape shape, tester.InferShape());
     EXPECT_EQ(shape.DebugString(), "[]");
     EXPECT_THAT(OpTester(op).Input(x).Input(y).Run(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("shapes [2,3] and [2] cannot be broadcast together")));
     // It still broadcasts where it can.
-    ExpectTensorEqual(
+    EXPECT_THAT(
         OpTester(op).Input(x).Input(x).Attr("incompatible_shape_error", false).RunOne(),
-        BinaryReference(x, x, DT_BOOL, [&](double, double) { return op[0] == 'E'; }));
+        TensorEq(BinaryReference(x, x, DT_BOOL, [&](double, double) { return op[0] == 'E'; })));
   }
 }
 
@@ -145,23 +145,23 @@ TEST(Equal, OfShapesWhoseResultIsTooLargeIsAlwaysAnError) {
                       .Attr("incompatible_shape_error", incompatible_shape_error)
                       .InferShape(),
                   error);
-      NodeDef node = MakeNode(op, DT_BOOL);
-      AddNodeAttr("incompatible_shape_error", incompatible_shape_error, &node);
-      EXPECT_THAT(
-          RunKernel(node, {Tensor(allocator, DT_BOOL, column), Tensor(allocator, DT_BOOL, row)}),
-          error);
+      EXPECT_THAT(OpTester(op)
+                      .Attr("T", DT_BOOL)
+                      .Attr("incompatible_shape_error", incompatible_shape_error)
+                      .RunOn({Tensor(allocator, DT_BOOL, column), Tensor(allocator, DT_BOOL, row)}),
+                  error);
     }
   }
 }
 
 TEST(Equal, ShapeIsUnknownWhileItMayBeAScalar) {
   for (const bool error : {false, true}) {
-    ASSERT_OK_AND_ASSIGN(const PartialTensorShape shape,
-                         OpTester("Equal")
-                             .UnknownInput(DT_FLOAT, {2, -1})
-                             .UnknownInput(DT_FLOAT, {2, 3})
-                             .Attr("incompatible_shape_error", error)
-                             .InferShape());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const PartialTensorShape shape,
+                                  OpTester("Equal")
+                                      .UnknownInput(DT_FLOAT, {2, -1})
+                                      .UnknownInput(DT_FLOAT, {2, 3})
+                                      .Attr("incompatible_shape_error", error)
+                                      .InferShape());
     EXPECT_EQ(shape.DebugString(), error ? "[2,3]" : "<unknown>");
   }
 }

@@ -1,6 +1,7 @@
 #include <limits>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -31,28 +32,28 @@ TEST(ConcatV2, JoinsAlongEveryAxisInEveryType) {
         }));
         start += size;
       }
-      ExpectTensorEqual(tester.Input(AsScalar<int32_t>(axis)).RunOne(), whole);
+      EXPECT_THAT(tester.Input(AsScalar<int32_t>(axis)).RunOne(), TensorEq(whole));
     }
   }
 }
 
 TEST(ConcatV2, PassesOnTheOnlyPartWithElements) {
   const Tensor part = Iota<float>({2, 3});
-  ASSERT_OK_AND_ASSIGN(const Tensor output, OpTester("ConcatV2")
-                                                .Input(Tensor(DT_FLOAT, {0, 3}))
-                                                .Input(part)
-                                                .Input(AsScalar<int64_t>(0))
-                                                .RunOne());
-  ExpectTensorEqual(output, part);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor output, OpTester("ConcatV2")
+                                                         .Input(Tensor(DT_FLOAT, {0, 3}))
+                                                         .Input(part)
+                                                         .Input(AsScalar<int64_t>(0))
+                                                         .RunOne());
+  EXPECT_THAT(output, TensorEq(part));
   EXPECT_EQ(output.raw_data(), part.raw_data());
 }
 
 TEST(ConcatV2, JoinsLargeTensors) {
-  ASSERT_OK_AND_ASSIGN(const Tensor output, OpTester("ConcatV2")
-                                                .Input(Iota<int32_t>({1000, 300}))
-                                                .Input(Iota<int32_t>({1000, 200}, 300000))
-                                                .Input(AsScalar<int32_t>(1))
-                                                .RunOne());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor output, OpTester("ConcatV2")
+                                                         .Input(Iota<int32_t>({1000, 300}))
+                                                         .Input(Iota<int32_t>({1000, 200}, 300000))
+                                                         .Input(AsScalar<int32_t>(1))
+                                                         .RunOne());
   const auto values = output.matrix<int32_t>();
   for (int i = 0; i < 1000; ++i) {
     for (int j = 0; j < 500; ++j) {

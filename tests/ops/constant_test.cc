@@ -1,6 +1,6 @@
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/attr_value.pb.h"
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -15,8 +15,8 @@ TEST(Const, GivesItsValueInEveryType) {
     SCOPED_TRACE(DataTypeString(dtype));
     for (const TensorShape& shape : {TensorShape(), TensorShape({0}), TensorShape({2, 3})}) {
       const Tensor value = DistinctTensor(dtype, shape);
-      ExpectTensorEqual(OpTester("Const").Attr("dtype", dtype).Attr("value", value).RunOne(),
-                        value);
+      EXPECT_THAT(OpTester("Const").Attr("dtype", dtype).Attr("value", value).RunOne(),
+                  TensorEq(value));
     }
   }
 }
@@ -24,8 +24,8 @@ TEST(Const, GivesItsValueInEveryType) {
 TEST(Const, SharesItsValueBetweenRuns) {
   OpTester tester("Const");
   tester.Attr("dtype", DT_FLOAT).Attr("value", Iota<float>({1000}));
-  ASSERT_OK_AND_ASSIGN(const Tensor first, tester.RunOne());
-  ExpectTensorEqual(tester.RunOne(), first);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor first, tester.RunOne());
+  EXPECT_THAT(tester.RunOne(), TensorEq(first));
 }
 
 TEST(Const, RejectsAValueOfAnotherType) {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -48,7 +48,7 @@ TEST(Elementwise, BroadcastsAsNumPyDoes) {
     SCOPED_TRACE(x_shape.DebugString() + " and " + y_shape.DebugString());
     const Tensor x = RandomTensor(DT_FLOAT, x_shape, -10, 10, 1);
     const Tensor y = RandomTensor(DT_FLOAT, y_shape, -10, 10, 2);
-    ExpectTensorEqual(OpTester("Sub").Input(x).Input(y).RunOne(), Subtracted(x, y));
+    EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunOne(), TensorEq(Subtracted(x, y)));
   }
 }
 
@@ -69,7 +69,7 @@ TEST(Elementwise, BroadcastsRandomShapes) {
     const Tensor x = RandomTensor(DT_DOUBLE, TensorShape(dims[0]), -10, 10, round);
     const Tensor y = RandomTensor(DT_DOUBLE, TensorShape(dims[1]), -10, 10, round + 1000);
     SCOPED_TRACE(x.shape().DebugString() + " and " + y.shape().DebugString());
-    ExpectTensorEqual(OpTester("Sub").Input(x).Input(y).RunOne(), Subtracted(x, y));
+    EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunOne(), TensorEq(Subtracted(x, y)));
   }
 }
 
@@ -87,26 +87,26 @@ TEST(Elementwise, GoesThroughLargeTensorsInBlocks) {
     SCOPED_TRACE(x_shape.DebugString() + " and " + y_shape.DebugString());
     const Tensor x = RandomTensor(DT_FLOAT, x_shape, -10, 10, 1);
     const Tensor y = RandomTensor(DT_FLOAT, y_shape, -10, 10, 2);
-    ExpectTensorEqual(OpTester("Sub").Input(x).Input(y).RunOne(), Subtracted(x, y));
-    ExpectTensorEqual(OpTester("Sub").Input(y).Input(x).RunOne(), Subtracted(y, x));
+    EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunOne(), TensorEq(Subtracted(x, y)));
+    EXPECT_THAT(OpTester("Sub").Input(y).Input(x).RunOne(), TensorEq(Subtracted(y, x)));
   }
   const Tensor x = RandomTensor(DT_FLOAT, {300007}, -10, 10);
-  ExpectTensorEqual(OpTester("Neg").Input(x).RunOne(),
-                    UnaryReference(x, [](double v) { return -v; }));
+  EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
+              TensorEq(UnaryReference(x, [](double v) { return -v; })));
 }
 
 TEST(Elementwise, ReadsSlicesThatAreNotAligned) {
   const Tensor whole = RandomTensor(DT_FLOAT, {7, 3}, -10, 10);
   const Tensor x = whole.Slice(1, 7);
-  ExpectTensorEqual(OpTester("Sub").Input(x).Input(whole.Slice(0, 6)).RunOne(),
-                    Subtracted(x, whole.Slice(0, 6)));
+  EXPECT_THAT(OpTester("Sub").Input(x).Input(whole.Slice(0, 6)).RunOne(),
+              TensorEq(Subtracted(x, whole.Slice(0, 6))));
 }
 
 // Runs AddV2 and says which of the inputs' memory the output has.
 const void* OutputOfAdd(std::vector<Tensor> inputs) {
-  absl::StatusOr<Tensor> z = RunKernel(MakeNode("AddV2", DT_FLOAT), std::move(inputs));
-  EXPECT_OK(z);
-  return z.ok() ? z->raw_data() : nullptr;
+  const auto z = OpTester("AddV2").Attr("T", DT_FLOAT).RunOn(std::move(inputs));
+  GRADFLOW_EXPECT_OK(z);
+  return z.ok() ? (*z)[0].raw_data() : nullptr;
 }
 
 TEST(Elementwise, WritesInThePlaceOfAnInputNoOneElseNeeds) {
@@ -154,11 +154,12 @@ TEST(Elementwise, RefusesShapesThatDoNotBroadcast) {
 }
 
 TEST(Elementwise, RefusesInputsOfAnotherType) {
-  EXPECT_THAT(RunKernel(MakeNode("AddV2", DT_FLOAT),
-                        {RandomTensor(DT_FLOAT, {2}), RandomTensor(DT_DOUBLE, {2})}),
+  EXPECT_THAT(OpTester("AddV2")
+                  .Attr("T", DT_FLOAT)
+                  .RunOn({RandomTensor(DT_FLOAT, {2}), RandomTensor(DT_DOUBLE, {2})}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("input 1 has type double, expected a type with elements of 4")));
-  EXPECT_THAT(RunKernel(MakeNode("Neg", DT_FLOAT), {RandomTensor(DT_HALF, {2})}),
+  EXPECT_THAT(OpTester("Neg").Attr("T", DT_FLOAT).RunOn({RandomTensor(DT_HALF, {2})}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input 0 has type half")));
 }
 

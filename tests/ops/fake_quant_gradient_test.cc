@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/ops/cancelling_tensor.h"
 #include "tests/ops/fake_quant_reference.h"
-#include "tests/ops/op_test_util.h"
-#include "tests/ops/same_bits.h"
 
 namespace gradflow {
 namespace testing {
@@ -76,7 +76,7 @@ void CheckAgainstFormula(const std::vector<Tensor>& outputs, const Tensor& g, co
     if (ranges[c].Below(input)) below[c].Add(gradient);
     if (ranges[c].Above(input)) above[c].Add(gradient);
   }
-  ExpectTensorEqual(outputs[0], backprops);
+  EXPECT_THAT(outputs[0], TensorEq(backprops));
   ASSERT_EQ(outputs[1].NumElements(), channels);
   ASSERT_EQ(outputs[2].NumElements(), channels);
   for (int64_t c = 0; c < channels; ++c) {
@@ -93,20 +93,21 @@ TEST(FakeQuantGradient, HasKnownValues) {
   const Tensor x = AsTensor<float>({-1, 0, 100, 255, 255.5f, 300});
   const Tensor g = AsTensor<float>({1, 2, 4, 8, 16, 32});
   const Tensor backprops = AsTensor<float>({0, 2, 4, 8, 0, 0});
-  ExpectTensorEqual(Args(g, x, 0, 255).RunOne(), backprops);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 0, 255).Run());
-  ExpectTensorEqual(outputs[0], backprops);
-  ExpectTensorEqual(outputs[1], AsScalar<float>(1));
-  ExpectTensorEqual(outputs[2], AsScalar<float>(48));
+  EXPECT_THAT(Args(g, x, 0, 255).RunOne(), TensorEq(backprops));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 0, 255).Run());
+  EXPECT_THAT(outputs[0], TensorEq(backprops));
+  EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(1)));
+  EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(48)));
 
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> by_channel,
-                       PerChannel(AsTensor<float>({1, 2, 4, 8, 16, 32}, {2, 3}),
-                                  AsTensor<float>({-1, 0, 100, 255, 255.5f, 300}, {2, 3}),
-                                  AsTensor<float>({0, 0, 0}), AsTensor<float>({255, 255, 25.5f}))
-                           .Run());
-  ExpectTensorEqual(by_channel[0], AsTensor<float>({0, 2, 0, 8, 0, 0}, {2, 3}));
-  ExpectTensorEqual(by_channel[1], AsTensor<float>({1, 0, 0}));
-  ExpectTensorEqual(by_channel[2], AsTensor<float>({0, 16, 36}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> by_channel,
+      PerChannel(AsTensor<float>({1, 2, 4, 8, 16, 32}, {2, 3}),
+                 AsTensor<float>({-1, 0, 100, 255, 255.5f, 300}, {2, 3}),
+                 AsTensor<float>({0, 0, 0}), AsTensor<float>({255, 255, 25.5f}))
+          .Run());
+  EXPECT_THAT(by_channel[0], TensorEq(AsTensor<float>({0, 2, 0, 8, 0, 0}, {2, 3})));
+  EXPECT_THAT(by_channel[1], TensorEq(AsTensor<float>({1, 0, 0})));
+  EXPECT_THAT(by_channel[2], TensorEq(AsTensor<float>({0, 16, 36})));
 }
 
 TEST(FakeQuantGradient, PassesFromEndToEndOfTheNudgedRange) {
@@ -115,10 +116,10 @@ TEST(FakeQuantGradient, PassesFromEndToEndOfTheNudgedRange) {
   const Tensor x =
       AsTensor<float>({std::nextafter(low, -2.0f), low, -1, 1, high, std::nextafter(high, 2.0f)});
   const Tensor g = AsTensor<float>({1, 1, 1, 1, 1, 1});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).Run());
-  ExpectTensorEqual(outputs[0], AsTensor<float>({0, 1, 0, 1, 1, 0}));
-  ExpectTensorEqual(outputs[1], AsScalar<float>(2));
-  ExpectTensorEqual(outputs[2], AsScalar<float>(1));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).Run());
+  EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({0, 1, 0, 1, 1, 0})));
+  EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(2)));
+  EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(1)));
 }
 
 TEST(FakeQuantGradient, FollowsTheFormula) {
@@ -130,11 +131,12 @@ TEST(FakeQuantGradient, FollowsTheFormula) {
         const QuantRange range(min, max, num_bits, narrow);
         const Tensor x = AsTensor<float>(InterestingInputs(range, 40));
         const Tensor g = RandomTensor(DT_FLOAT, x.shape(), -1, 1, random());
-        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                             Vars(g, x, min, max, num_bits, narrow).Run());
+        GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                      Vars(g, x, min, max, num_bits, narrow).Run());
         CheckAgainstFormula(outputs, g, x, {range});
-        if (min < max)
-          ExpectTensorEqual(Args(g, x, min, max, num_bits, narrow).RunOne(), outputs[0]);
+        if (min < max) {
+          EXPECT_THAT(Args(g, x, min, max, num_bits, narrow).RunOne(), TensorEq(outputs[0]));
+        }
       }
     }
   }
@@ -161,7 +163,7 @@ TEST(FakeQuantGradient, FollowsTheFormulaPerChannel) {
     }
     const Tensor g = RandomTensor(DT_FLOAT, shape, -1, 2, random());
     const Tensor x = RandomTensor(DT_FLOAT, shape, -8, 8, random());
-    ASSERT_OK_AND_ASSIGN(
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
         const std::vector<Tensor> outputs,
         PerChannel(g, x, AsTensor<float>(min), AsTensor<float>(max), 4, true).Run());
     CheckAgainstFormula(outputs, g, x, ranges);
@@ -180,12 +182,13 @@ TEST(FakeQuantGradient, SumsManyElementsAsFloat64Does) {
     g.flat<float>()(i) = static_cast<float>(1e4 + (random() / 4294967296.0 - 0.5) * 3.5);
     x.flat<float>()(i) = i % 3 == 0 ? -20.0f : 20.0f;
   }
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).RunOnThreads(2));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Vars(g, x, -1, 1).RunOnThreads(2));
   CheckAgainstFormula(outputs, g, x, {QuantRange(-1, 1, 8, false)});
 
-  ASSERT_OK_AND_ASSIGN(const Tensor g2, g.Slice(0, 3000015).Reshaped({1000005, 3}));
-  ASSERT_OK_AND_ASSIGN(const Tensor x2, x.Slice(0, 3000015).Reshaped({1000005, 3}));
-  ASSERT_OK_AND_ASSIGN(
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor g2, g.Slice(0, 3000015).Reshaped({1000005, 3}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor x2, x.Slice(0, 3000015).Reshaped({1000005, 3}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> by_channel,
       PerChannel(g2, x2, AsTensor<float>({-1, -6, 0}), AsTensor<float>({1, 6, 1})).RunOnThreads(2));
   CheckAgainstFormula(
@@ -198,8 +201,9 @@ TEST(FakeQuantGradient, SumsDoNotOverflowOnTheWay) {
   for (int i = 0; i < 100; i += 2) g[i + 1] = -3e38f;
   g[0] = 1e38f;
   const Tensor x = AsTensor<float>(std::vector<float>(100, 5));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(AsTensor<float>(g), x, 0, 1).Run());
-  ExpectClose(outputs[2], AsScalar<float>(-2e38f), 1e-6, 0);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Vars(AsTensor<float>(g), x, 0, 1).Run());
+  EXPECT_THAT(outputs[2], TensorNear(AsScalar<float>(-2e38f), 0, 1e-6));
 }
 
 TEST(FakeQuantGradient, IsLinearInTheGradients) {
@@ -218,9 +222,9 @@ TEST(FakeQuantGradient, IsLinearInTheGradients) {
   const Tensor min = RandomTensor(DT_FLOAT, {12}, -2, 0);
   const Tensor max = RandomTensor(DT_FLOAT, {12}, 0.5, 2);
   const auto check = [&](auto run) {
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_a, run(a));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_b, run(b));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_both, run(both));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_a, run(a));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_b, run(b));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> of_both, run(both));
     for (int o = 0; o < 3; ++o) {
       for (int64_t i = 0; i < of_a[o].NumElements(); ++i) {
         ASSERT_EQ(of_both[o].flat<float>()(i),
@@ -246,8 +250,8 @@ TEST(FakeQuantGradient, AgreesWithDifferencesOfTheCut) {
     }
     return sum;
   };
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       Vars(g, x, static_cast<float>(min), static_cast<float>(max)).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Vars(g, x, static_cast<float>(min), static_cast<float>(max)).Run());
   const double h = 1e-4;
   for (int64_t i = 0; i < 200; ++i) {
     const double difference = (loss(i, h, min, max) - loss(i, -h, min, max)) / (2 * h);
@@ -264,34 +268,35 @@ TEST(FakeQuantGradient, AgreesWithDifferencesOfTheCut) {
 TEST(FakeQuantGradient, NaNInputIsNowhere) {
   const Tensor x = AsTensor<float>({kNaN, -kNaN, 0});
   const Tensor g = AsTensor<float>({5, -7, 2});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).Run());
-  ExpectTensorEqual(outputs[0], AsTensor<float>({0, -0.0f, 2}));
-  ExpectTensorEqual(outputs[1], AsScalar<float>(0));
-  ExpectTensorEqual(outputs[2], AsScalar<float>(0));
-  ExpectTensorEqual(Args(g, x, -1, 1).RunOne(), outputs[0]);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).Run());
+  EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({0, -0.0f, 2})));
+  EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(0)));
+  EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(0)));
+  EXPECT_THAT(Args(g, x, -1, 1).RunOne(), TensorEq(outputs[0]));
   const Tensor low = AsTensor<float>({-1, -1, -1});
   const Tensor high = AsTensor<float>({1, 1, 1});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> by_channel, PerChannel(g, x, low, high).Run());
-  ExpectTensorEqual(by_channel[0], outputs[0]);
-  ExpectTensorEqual(by_channel[1], AsTensor<float>({0, 0, 0}));
-  ExpectTensorEqual(by_channel[2], AsTensor<float>({0, 0, 0}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> by_channel,
+                                PerChannel(g, x, low, high).Run());
+  EXPECT_THAT(by_channel[0], TensorEq(outputs[0]));
+  EXPECT_THAT(by_channel[1], TensorEq(AsTensor<float>({0, 0, 0})));
+  EXPECT_THAT(by_channel[2], TensorEq(AsTensor<float>({0, 0, 0})));
 }
 
 TEST(FakeQuantGradient, MaskMultipliesSoThatNaNAndInfinityStay) {
   const Tensor x = AsTensor<float>({9, 9, -9, -9, 0, 0});
   const Tensor g = AsTensor<float>({kNaN, kInfinity, -kInfinity, -3, kInfinity, kNaN});
   const Tensor expected = AsTensor<float>({kNaN, kNaN, kNaN, -0.0f, kInfinity, kNaN});
-  ExpectTensorEqual(Args(g, x, -1, 1).RunOne(), expected);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).Run());
-  ExpectTensorEqual(outputs[0], expected);
-  ExpectTensorEqual(outputs[1], AsScalar<float>(-kInfinity));
-  ExpectTensorEqual(outputs[2], AsScalar<float>(kNaN));
+  EXPECT_THAT(Args(g, x, -1, 1).RunOne(), TensorEq(expected));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, -1, 1).Run());
+  EXPECT_THAT(outputs[0], TensorEq(expected));
+  EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(-kInfinity)));
+  EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(kNaN)));
   // Inside, they are not part of the sums.
-  ASSERT_OK_AND_ASSIGN(
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> inside,
       Vars(AsTensor<float>({kNaN, kInfinity, 1}), AsTensor<float>({0, 0, 9}), -1, 1).Run());
-  ExpectTensorEqual(inside[1], AsScalar<float>(0));
-  ExpectTensorEqual(inside[2], AsScalar<float>(1));
+  EXPECT_THAT(inside[1], TensorEq(AsScalar<float>(0)));
+  EXPECT_THAT(inside[2], TensorEq(AsScalar<float>(1)));
 }
 
 TEST(FakeQuantGradient, SumsBeyondFloatAreInfiniteOnAllTargets) {
@@ -303,83 +308,85 @@ TEST(FakeQuantGradient, SumsBeyondFloatAreInfiniteOnAllTargets) {
     const Tensor gradients = AsTensor<float>(g, {size, 1});
     const Tensor x = AsTensor<float>(std::vector<float>(g.size(), 9), {size, 1});
     OpTester vars = Vars(gradients, x, -1, 1);
-    ExpectSameBitsEverywhere(vars);
+    GRADFLOW_EXPECT_OK(vars.RunEverywhere());
     OpTester per_channel = PerChannel(gradients, x, AsTensor<float>({-1}), AsTensor<float>({1}));
-    ExpectSameBitsEverywhere(per_channel);
+    GRADFLOW_EXPECT_OK(per_channel.RunEverywhere());
     double sum = 0;
     for (const float value : g) sum += value;
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, vars.Run());
-    ExpectTensorEqual(outputs[2], AsScalar<float>(static_cast<float>(sum)));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, vars.Run());
+    EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(static_cast<float>(sum))));
   }
 }
 
 TEST(FakeQuantGradient, ZeroRangePassesEverything) {
   const Tensor x = AsTensor<float>({-5, 0, 5, kNaN});
   const Tensor g = AsTensor<float>({1, -2, kInfinity, 4});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 0, 0).Run());
-  ExpectTensorEqual(outputs[0], g);
-  ExpectTensorEqual(outputs[1], AsScalar<float>(0));
-  ExpectTensorEqual(outputs[2], AsScalar<float>(0));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 0, 0).Run());
+  EXPECT_THAT(outputs[0], TensorEq(g));
+  EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(0)));
+  EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(0)));
   // Only the channels that have it.
-  ASSERT_OK_AND_ASSIGN(
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> by_channel,
       PerChannel(g, x, AsTensor<float>({0, -1, -1, 0}), AsTensor<float>({0, 1, 1, -0.0f})).Run());
-  ExpectTensorEqual(by_channel[0], AsTensor<float>({1, -2, kNaN, 4}));
-  ExpectTensorEqual(by_channel[1], AsTensor<float>({0, 0, 0, 0}));
-  ExpectTensorEqual(by_channel[2], AsTensor<float>({0, 0, kInfinity, 0}));
+  EXPECT_THAT(by_channel[0], TensorEq(AsTensor<float>({1, -2, kNaN, 4})));
+  EXPECT_THAT(by_channel[1], TensorEq(AsTensor<float>({0, 0, 0, 0})));
+  EXPECT_THAT(by_channel[2], TensorEq(AsTensor<float>({0, 0, kInfinity, 0})));
 }
 
 TEST(FakeQuantGradient, ReversedRangeHasNothingInside) {
   // Nudged to [1, -1] or so: what lies between counts as below and as above.
   const Tensor x = AsTensor<float>({-5, 0, 5});
   const Tensor g = AsTensor<float>({1, 2, 4});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 1, -1).Run());
-  ExpectTensorEqual(outputs[0], AsTensor<float>({0, 0, 0}));
-  ExpectTensorEqual(outputs[1], AsScalar<float>(3));
-  ExpectTensorEqual(outputs[2], AsScalar<float>(6));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, 1, -1).Run());
+  EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({0, 0, 0})));
+  EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(3)));
+  EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(6)));
 }
 
 TEST(FakeQuantGradient, RangeOfOnePointPassesWhereTheInputIsZero) {
   const Tensor x = AsTensor<float>({-5, -0.0f, 0, 2, 5});
   const Tensor g = AsTensor<float>({1, 2, 4, 8, 16});
   for (const float end : {2.0f, -2.0f}) {
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, end, end).Run());
-    ExpectTensorEqual(outputs[0], AsTensor<float>({0, 2, 4, 0, 0}));
-    ExpectTensorEqual(outputs[1], AsScalar<float>(1));
-    ExpectTensorEqual(outputs[2], AsScalar<float>(24));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(g, x, end, end).Run());
+    EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({0, 2, 4, 0, 0})));
+    EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(1)));
+    EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(24)));
   }
 }
 
 TEST(FakeQuantGradient, GradientsAndInputsMayBeOneTensor) {
   const Tensor x = RandomTensor(DT_FLOAT, {1000, 5}, -3, 3);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(x, x, -1, 1).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(x, x, -1, 1).Run());
   CheckAgainstFormula(outputs, x, x, {QuantRange(-1, 1, 8, false)});
   const Tensor min = AsTensor<float>({-1, -1, -1, -1, -1});
   const Tensor max = AsTensor<float>({1, 1, 1, 1, 1});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> by_channel, PerChannel(x, x, min, max).Run());
-  ExpectTensorEqual(by_channel[0], outputs[0]);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> by_channel,
+                                PerChannel(x, x, min, max).Run());
+  EXPECT_THAT(by_channel[0], TensorEq(outputs[0]));
 }
 
 TEST(FakeQuantGradient, TakesTheGradientsMemoryForTheResult) {
   Tensor inputs[] = {RandomTensor(DT_FLOAT, {50}), RandomTensor(DT_FLOAT, {50}),
                      AsScalar<float>(-1), AsScalar<float>(1)};
   const void* memory = inputs[0].raw_data();
-  ASSERT_OK_AND_ASSIGN(const OpRegistration* op,
-                       GlobalRegistry().LookUpOp("FakeQuantWithMinMaxVarsGradient"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const OpRegistration* op,
+                                GlobalRegistry().LookUpOp("FakeQuantWithMinMaxVarsGradient"));
   NodeDef node;
   node.set_op(op->def().name());
   AddNodeAttr("num_bits", 8, &node);
   AddNodeAttr("narrow_range", false, &node);
-  ASSERT_OK_AND_ASSIGN(const KernelRegistration* kernel, GlobalRegistry().FindKernel(node));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* kernel,
+                                GlobalRegistry().FindKernel(node));
   const DataTypeVector input_types(4, DT_FLOAT);
   const DataTypeVector output_types(3, DT_FLOAT);
-  ASSERT_OK_AND_ASSIGN(
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::unique_ptr<OpKernel> gradient,
       kernel->factory(KernelConstruction(node, op->def(), input_types, output_types)));
   Tensor outputs[3];
   KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types,
                         SystemAllocator());
-  ASSERT_OK(gradient->Compute(context));
+  GRADFLOW_ASSERT_OK(gradient->Compute(context));
   EXPECT_EQ(outputs[0].raw_data(), memory);
 }
 
@@ -388,35 +395,37 @@ TEST(FakeQuantGradient, TakesTheGradientsMemoryForTheResult) {
 TEST(FakeQuantGradient, EmptyInputHasNoGradient) {
   for (const TensorShape& shape : {TensorShape({0}), TensorShape({0, 3}), TensorShape({2, 0, 3})}) {
     const Tensor empty(DT_FLOAT, shape);
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Vars(empty, empty, -1, 1).Run());
-    ExpectTensorEqual(outputs[0], empty);
-    ExpectTensorEqual(outputs[1], AsScalar<float>(0));
-    ExpectTensorEqual(outputs[2], AsScalar<float>(0));
-    ExpectTensorEqual(Args(empty, empty, -1, 1).RunOne(), empty);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  Vars(empty, empty, -1, 1).Run());
+    EXPECT_THAT(outputs[0], TensorEq(empty));
+    EXPECT_THAT(outputs[1], TensorEq(AsScalar<float>(0)));
+    EXPECT_THAT(outputs[2], TensorEq(AsScalar<float>(0)));
+    EXPECT_THAT(Args(empty, empty, -1, 1).RunOne(), TensorEq(empty));
   }
   const Tensor no_rows(DT_FLOAT, {0, 3});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       PerChannel(no_rows, no_rows, Iota<float>({3}), Iota<float>({3})).Run());
-  ExpectTensorEqual(outputs[0], no_rows);
-  ExpectTensorEqual(outputs[1], AsTensor<float>({0, 0, 0}));
-  ExpectTensorEqual(outputs[2], AsTensor<float>({0, 0, 0}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      PerChannel(no_rows, no_rows, Iota<float>({3}), Iota<float>({3})).Run());
+  EXPECT_THAT(outputs[0], TensorEq(no_rows));
+  EXPECT_THAT(outputs[1], TensorEq(AsTensor<float>({0, 0, 0})));
+  EXPECT_THAT(outputs[2], TensorEq(AsTensor<float>({0, 0, 0})));
   const Tensor no_channels(DT_FLOAT, {3, 0});
   const Tensor none(DT_FLOAT, {0});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> nothing,
-                       PerChannel(no_channels, no_channels, none, none).Run());
-  ExpectTensorEqual(nothing[0], no_channels);
-  ExpectTensorEqual(nothing[1], none);
-  ExpectTensorEqual(nothing[2], none);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> nothing,
+                                PerChannel(no_channels, no_channels, none, none).Run());
+  EXPECT_THAT(nothing[0], TensorEq(no_channels));
+  EXPECT_THAT(nothing[1], TensorEq(none));
+  EXPECT_THAT(nothing[2], TensorEq(none));
 }
 
 TEST(FakeQuantGradient, InfersShapesFromBothInputs) {
-  ASSERT_OK_AND_ASSIGN(const std::vector<PartialTensorShape> shapes,
-                       OpTester("FakeQuantWithMinMaxVarsPerChannelGradient")
-                           .UnknownInput(DT_FLOAT, {2, -1, -1})
-                           .UnknownInput(DT_FLOAT, {-1, 3, -1})
-                           .UnknownInput(DT_FLOAT)
-                           .UnknownInput(DT_FLOAT, {4})
-                           .InferShapes());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<PartialTensorShape> shapes,
+                                OpTester("FakeQuantWithMinMaxVarsPerChannelGradient")
+                                    .UnknownInput(DT_FLOAT, {2, -1, -1})
+                                    .UnknownInput(DT_FLOAT, {-1, 3, -1})
+                                    .UnknownInput(DT_FLOAT)
+                                    .UnknownInput(DT_FLOAT, {4})
+                                    .InferShapes());
   EXPECT_EQ(shapes[0].DebugString(), "[2,3,4]");
   EXPECT_EQ(shapes[1].DebugString(), "[4]");
   EXPECT_EQ(shapes[2].DebugString(), "[4]");
@@ -438,13 +447,13 @@ TEST(FakeQuantGradient, HasTheSameBitsOnAllThreadsAndTargets) {
         DT_FLOAT, shape, channels, [&](int64_t i) { return i % channels; }, round);
     const int num_bits = 2 + round % 15;
     OpTester args = Args(g, x, -2, 1, num_bits);
-    ExpectSameBitsEverywhere(args);
+    GRADFLOW_EXPECT_OK(args.RunEverywhere());
     OpTester vars = Vars(g, x, -2, 1, num_bits);
-    ExpectSameBitsEverywhere(vars);
+    GRADFLOW_EXPECT_OK(vars.RunEverywhere());
     OpTester per_channel =
         PerChannel(g, x, RandomTensor(DT_FLOAT, {channels}, -2, 1),
                    RandomTensor(DT_FLOAT, {channels}, -1, 2, 5), num_bits, round % 2 == 0);
-    ExpectSameBitsEverywhere(per_channel);
+    GRADFLOW_EXPECT_OK(per_channel.RunEverywhere());
   }
 }
 

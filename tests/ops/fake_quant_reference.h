@@ -9,7 +9,7 @@
 #include <limits>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {

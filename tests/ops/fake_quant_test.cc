@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/ops/cancelling_tensor.h"
 #include "tests/ops/fake_quant_reference.h"
-#include "tests/ops/op_test_util.h"
-#include "tests/ops/same_bits.h"
 
 namespace gradflow {
 namespace testing {
@@ -86,29 +86,29 @@ TEST(FakeQuant, HasKnownValues) {
     const Tensor inputs = AsTensor<float>(golden.inputs);
     const Tensor expected = AsTensor<float>(golden.outputs);
     const auto [min, max] = golden.range;
-    ExpectClose(Args(inputs, min, max, 8, golden.narrow).RunOne(), expected, 2e-7, 0);
-    ExpectClose(Vars(inputs, AsScalar<float>(min), AsScalar<float>(max), 8, golden.narrow).RunOne(),
-                expected, 2e-7, 0);
+    EXPECT_THAT(Args(inputs, min, max, 8, golden.narrow).RunOne(), TensorNear(expected, 0, 2e-7));
+    EXPECT_THAT(Vars(inputs, AsScalar<float>(min), AsScalar<float>(max), 8, golden.narrow).RunOne(),
+                TensorNear(expected, 0, 2e-7));
     const int64_t n = inputs.NumElements();
-    ExpectClose(PerChannel(inputs, AsTensor<float>(std::vector<float>(n, min)),
+    EXPECT_THAT(PerChannel(inputs, AsTensor<float>(std::vector<float>(n, min)),
                            AsTensor<float>(std::vector<float>(n, max)), 8, golden.narrow)
                     .RunOne(),
-                expected, 2e-7, 0);
+                TensorNear(expected, 0, 2e-7));
   }
 }
 
 TEST(FakeQuant, HasTheDocumentedNudgedEndsToTheBit) {
-  ExpectTensorEqual(Args(AsTensor<float>({-100, 100}), -1, 1).RunOne(),
-                    AsTensor<float>({-0.99607849f, 1.00392163f}));
-  ExpectTensorEqual(Args(AsTensor<float>({-100, 100}), -6, 6).RunOne(),
-                    AsTensor<float>({-6.02352953f, 5.97647047f}));
-  ExpectTensorEqual(Args(AsTensor<float>({-100, 200}), 12, 123).RunOne(),
-                    AsTensor<float>({0, 111}));
+  EXPECT_THAT(Args(AsTensor<float>({-100, 100}), -1, 1).RunOne(),
+              TensorEq(AsTensor<float>({-0.99607849f, 1.00392163f})));
+  EXPECT_THAT(Args(AsTensor<float>({-100, 100}), -6, 6).RunOne(),
+              TensorEq(AsTensor<float>({-6.02352953f, 5.97647047f})));
+  EXPECT_THAT(Args(AsTensor<float>({-100, 200}), 12, 123).RunOne(),
+              TensorEq(AsTensor<float>({0, 111})));
 }
 
 TEST(FakeQuant, UsesTheDefaultsOfItsAttributes) {
-  ExpectTensorEqual(OpTester("FakeQuantWithMinMaxArgs").Input(AsTensor<float>({-7, 0, 7})).RunOne(),
-                    AsTensor<float>({-6.02352953f, 0, 5.97647047f}));
+  EXPECT_THAT(OpTester("FakeQuantWithMinMaxArgs").Input(AsTensor<float>({-7, 0, 7})).RunOne(),
+              TensorEq(AsTensor<float>({-6.02352953f, 0, 5.97647047f})));
 }
 
 // ---- The formula, to the bit ----
@@ -123,8 +123,8 @@ TEST(FakeQuant, ArgsFollowTheFormulaToTheBit) {
         std::vector<float> expected;
         expected.reserve(inputs.size());
         for (const float x : inputs) expected.push_back(range.Forward(x, /*divide=*/false));
-        ExpectTensorEqual(Args(AsTensor<float>(inputs), min, max, num_bits, narrow).RunOne(),
-                          AsTensor<float>(expected));
+        EXPECT_THAT(Args(AsTensor<float>(inputs), min, max, num_bits, narrow).RunOne(),
+                    TensorEq(AsTensor<float>(expected)));
       }
     }
   }
@@ -140,10 +140,10 @@ TEST(FakeQuant, VarsFollowTheFormulaToTheBit) {
         std::vector<float> expected;
         expected.reserve(inputs.size());
         for (const float x : inputs) expected.push_back(range.Forward(x, /*divide=*/true));
-        ExpectTensorEqual(Vars(AsTensor<float>(inputs), AsScalar<float>(min), AsScalar<float>(max),
-                               num_bits, narrow)
-                              .RunOne(),
-                          AsTensor<float>(expected));
+        EXPECT_THAT(Vars(AsTensor<float>(inputs), AsScalar<float>(min), AsScalar<float>(max),
+                         num_bits, narrow)
+                        .RunOne(),
+                    TensorEq(AsTensor<float>(expected)));
       }
     }
   }
@@ -177,10 +177,10 @@ TEST(FakeQuant, PerChannelFollowsTheFormulaToTheBit) {
         }
       }
       const TensorShape shape({rows, static_cast<int64_t>(channels)});
-      ExpectTensorEqual(PerChannel(AsTensor<float>(inputs, shape), AsTensor<float>(min),
-                                   AsTensor<float>(max), num_bits, narrow)
-                            .RunOne(),
-                        AsTensor<float>(expected, shape));
+      EXPECT_THAT(PerChannel(AsTensor<float>(inputs, shape), AsTensor<float>(min),
+                             AsTensor<float>(max), num_bits, narrow)
+                      .RunOne(),
+                  TensorEq(AsTensor<float>(expected, shape)));
     }
   }
 }
@@ -202,9 +202,9 @@ TEST(FakeQuant, FollowsTheFormulaForFloatsOfAllSizes) {
     multiplied.push_back(range.Forward(x, false));
   }
   const Tensor tensor = AsTensor<float>(inputs);
-  ExpectTensorEqual(Vars(tensor, AsScalar<float>(-1), AsScalar<float>(1)).RunOne(),
-                    AsTensor<float>(divided));
-  ExpectTensorEqual(Args(tensor, -1, 1).RunOne(), AsTensor<float>(multiplied));
+  EXPECT_THAT(Vars(tensor, AsScalar<float>(-1), AsScalar<float>(1)).RunOne(),
+              TensorEq(AsTensor<float>(divided)));
+  EXPECT_THAT(Args(tensor, -1, 1).RunOne(), TensorEq(AsTensor<float>(multiplied)));
 }
 
 TEST(FakeQuant, FormsDifferHalfWayBetweenLevels) {
@@ -212,9 +212,9 @@ TEST(FakeQuant, FormsDifferHalfWayBetweenLevels) {
   std::vector<float> inputs;
   for (int level = -127; level < 128; ++level) inputs.push_back((level + 0.5f) * range.scale);
   const Tensor tensor = AsTensor<float>(inputs);
-  ASSERT_OK_AND_ASSIGN(const Tensor divided,
-                       Vars(tensor, AsScalar<float>(-1), AsScalar<float>(1)).RunOne());
-  ASSERT_OK_AND_ASSIGN(const Tensor multiplied, Args(tensor, -1, 1).RunOne());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor divided,
+                                Vars(tensor, AsScalar<float>(-1), AsScalar<float>(1)).RunOne());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor multiplied, Args(tensor, -1, 1).RunOne());
   int differ = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const float difference = divided.flat<float>()(i) - multiplied.flat<float>()(i);
@@ -233,12 +233,12 @@ TEST(FakeQuant, MapsZeroToZero) {
     for (int num_bits = 2; num_bits <= 16; ++num_bits) {
       SCOPED_TRACE(absl::StrCat(num_bits, " bits, ", min, " to ", max));
       const Tensor zero = AsTensor<float>({0});
-      ExpectTensorEqual(Args(zero, min, max, num_bits).RunOne(), zero);
-      ExpectTensorEqual(Vars(zero, AsScalar<float>(min), AsScalar<float>(max), num_bits).RunOne(),
-                        zero);
-      ExpectTensorEqual(
+      EXPECT_THAT(Args(zero, min, max, num_bits).RunOne(), TensorEq(zero));
+      EXPECT_THAT(Vars(zero, AsScalar<float>(min), AsScalar<float>(max), num_bits).RunOne(),
+                  TensorEq(zero));
+      EXPECT_THAT(
           PerChannel(zero, AsTensor<float>({min}), AsTensor<float>({max}), num_bits).RunOne(),
-          zero);
+          TensorEq(zero));
     }
   }
 }
@@ -246,29 +246,28 @@ TEST(FakeQuant, MapsZeroToZero) {
 TEST(FakeQuant, ZeroRangeGivesZeros) {
   const Tensor inputs = AsTensor<float>({-1, 0, 3, kInfinity, kNaN, -kNaN});
   const Tensor zeros = AsTensor<float>({0, 0, 0, 0, 0, 0});
-  ExpectTensorEqual(Vars(inputs, AsScalar<float>(0), AsScalar<float>(0)).RunOne(), zeros);
-  ExpectTensorEqual(Vars(inputs, AsScalar<float>(-0.0f), AsScalar<float>(0)).RunOne(), zeros);
+  EXPECT_THAT(Vars(inputs, AsScalar<float>(0), AsScalar<float>(0)).RunOne(), TensorEq(zeros));
+  EXPECT_THAT(Vars(inputs, AsScalar<float>(-0.0f), AsScalar<float>(0)).RunOne(), TensorEq(zeros));
   // Only the channels that have it.
-  ExpectTensorEqual(PerChannel(inputs, AsTensor<float>({0, 0, 0, -1, 0, -1}),
-                               AsTensor<float>({0, 255, 0, 1, 0, 1}))
-                        .RunOne(),
-                    AsTensor<float>({0, 0, 0, 1.00392163f, 0, kNaN}));
+  EXPECT_THAT(PerChannel(inputs, AsTensor<float>({0, 0, 0, -1, 0, -1}),
+                         AsTensor<float>({0, 255, 0, 1, 0, 1}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({0, 0, 0, 1.00392163f, 0, kNaN})));
 }
 
 TEST(FakeQuant, KeepsNaN) {
   const Tensor inputs = AsTensor<float>({kNaN, 1, -kNaN});
   const Tensor expected = AsTensor<float>({kNaN, 1, kNaN});
-  ExpectTensorEqual(Args(inputs, 0, 255).RunOne(), expected);
-  ExpectTensorEqual(Vars(inputs, AsScalar<float>(0), AsScalar<float>(255)).RunOne(), expected);
-  ExpectTensorEqual(
+  EXPECT_THAT(Args(inputs, 0, 255).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Vars(inputs, AsScalar<float>(0), AsScalar<float>(255)).RunOne(), TensorEq(expected));
+  EXPECT_THAT(
       PerChannel(inputs, AsTensor<float>({0, 0, 0}), AsTensor<float>({255, 255, 255})).RunOne(),
-      expected);
+      TensorEq(expected));
 }
 
 TEST(FakeQuant, EqualEndsOtherThanZeroGiveNaN) {
-  ExpectTensorEqual(
-      Vars(AsTensor<float>({-1, 0, 2, 3}), AsScalar<float>(2), AsScalar<float>(2)).RunOne(),
-      AsTensor<float>({kNaN, kNaN, kNaN, kNaN}));
+  EXPECT_THAT(Vars(AsTensor<float>({-1, 0, 2, 3}), AsScalar<float>(2), AsScalar<float>(2)).RunOne(),
+              TensorEq(AsTensor<float>({kNaN, kNaN, kNaN, kNaN})));
 }
 
 // ---- Shapes ----
@@ -286,8 +285,9 @@ TEST(FakeQuant, TakesAnyShape) {
       divided.flat<float>()(i) = range.Forward(inputs.flat<float>()(i), true);
       multiplied.flat<float>()(i) = range.Forward(inputs.flat<float>()(i), false);
     }
-    ExpectTensorEqual(Args(inputs, -2, 2, 4).RunOne(), multiplied);
-    ExpectTensorEqual(Vars(inputs, AsScalar<float>(-2), AsScalar<float>(2), 4).RunOne(), divided);
+    EXPECT_THAT(Args(inputs, -2, 2, 4).RunOne(), TensorEq(multiplied));
+    EXPECT_THAT(Vars(inputs, AsScalar<float>(-2), AsScalar<float>(2), 4).RunOne(),
+                TensorEq(divided));
   }
 }
 
@@ -308,7 +308,7 @@ TEST(FakeQuant, TakesAnyRankPerChannel) {
       const QuantRange range(min.flat<float>()(c), max.flat<float>()(c), 5, true);
       expected.flat<float>()(i) = range.Forward(inputs.flat<float>()(i), false);
     }
-    ExpectTensorEqual(PerChannel(inputs, min, max, 5, true).RunOne(), expected);
+    EXPECT_THAT(PerChannel(inputs, min, max, 5, true).RunOne(), TensorEq(expected));
   }
 }
 
@@ -332,13 +332,13 @@ TEST(FakeQuant, HasTheSameBitsOnAllThreadsAndTargets) {
     const Tensor inputs = RandomTensor(DT_FLOAT, {rows, channels}, -3, 3, round);
     const int num_bits = 2 + round % 15;
     OpTester args = Args(inputs, -2, 1, num_bits);
-    ExpectSameBitsEverywhere(args);
+    GRADFLOW_EXPECT_OK(args.RunEverywhere());
     OpTester vars = Vars(inputs, AsScalar<float>(-2), AsScalar<float>(1), num_bits);
-    ExpectSameBitsEverywhere(vars);
+    GRADFLOW_EXPECT_OK(vars.RunEverywhere());
     OpTester per_channel =
         PerChannel(inputs, RandomTensor(DT_FLOAT, {channels}, -2, 1),
                    RandomTensor(DT_FLOAT, {channels}, -1, 2, 5), num_bits, round % 2 == 0);
-    ExpectSameBitsEverywhere(per_channel);
+    GRADFLOW_EXPECT_OK(per_channel.RunEverywhere());
   }
 }
 
@@ -347,11 +347,11 @@ TEST(FakeQuant, HasTheSameBitsOnAllTargetsForSpecialNumbers) {
     SCOPED_TRACE(absl::StrCat(min, " to ", max));
     const Tensor inputs = AsTensor<float>(InterestingInputs(QuantRange(min, max, 8, false)));
     OpTester vars = Vars(inputs, AsScalar<float>(min), AsScalar<float>(max));
-    ExpectSameBitsEverywhere(vars);
+    GRADFLOW_EXPECT_OK(vars.RunEverywhere());
     const int64_t n = inputs.NumElements();
     OpTester per_channel = PerChannel(inputs, AsTensor<float>(std::vector<float>(n, min)),
                                       AsTensor<float>(std::vector<float>(n, max)));
-    ExpectSameBitsEverywhere(per_channel);
+    GRADFLOW_EXPECT_OK(per_channel.RunEverywhere());
   }
 }
 

@@ -1,4 +1,5 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -14,16 +15,16 @@ TEST(Fill, RepeatsAValueOfEveryType) {
     const Tensor value = DistinctTensor(dtype, {});
     for (const TensorShape& shape : {TensorShape({2, 3}), TensorShape(), TensorShape({4, 0})}) {
       const Tensor dims = AsTensor<int64_t>(shape.dim_sizes());
-      ExpectTensorEqual(OpTester("Fill").Input(dims).Input(value).RunOne(),
-                        Rearranged(value, shape, [](auto&) { return 0; }));
+      EXPECT_THAT(OpTester("Fill").Input(dims).Input(value).RunOne(),
+                  TensorEq(Rearranged(value, shape, [](auto&) { return 0; })));
     }
   }
 }
 
 TEST(Fill, FillsALargeTensor) {
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("Fill").Input(AsTensor<int32_t>({70, 9000})).Input(AsScalar<int8_t>(7)).RunOne(),
-      AsTensor<int8_t>(std::vector<int8_t>(630000, 7), {70, 9000}));
+      TensorEq(AsTensor<int8_t>(std::vector<int8_t>(630000, 7), {70, 9000})));
 }
 
 TEST(Fill, RejectsBadArguments) {
@@ -57,8 +58,8 @@ TEST(ZerosLike, GivesZerosOfEveryType) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
     for (const TensorShape& shape : {TensorShape(), TensorShape({3, 5}), TensorShape({0, 2})}) {
-      ASSERT_OK_AND_ASSIGN(const Tensor zeros,
-                           OpTester("ZerosLike").Input(DistinctTensor(dtype, shape)).RunOne());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const Tensor zeros, OpTester("ZerosLike").Input(DistinctTensor(dtype, shape)).RunOne());
       EXPECT_EQ(zeros.shape(), shape);
       if (dtype == DT_STRING) {
         for (const tstring& element : zeros.flat<tstring>()) EXPECT_EQ(element, "");
@@ -67,8 +68,8 @@ TEST(ZerosLike, GivesZerosOfEveryType) {
       }
     }
   }
-  ExpectTensorEqual(OpTester("ZerosLike").Input(Iota<double>({300000}, 1)).RunOne(),
-                    AsTensor<double>(std::vector<double>(300000, 0)));
+  EXPECT_THAT(OpTester("ZerosLike").Input(Iota<double>({300000}, 1)).RunOne(),
+              TensorEq(AsTensor<double>(std::vector<double>(300000, 0))));
 }
 
 TEST(ZerosLike, TakesOneInput) {
@@ -84,9 +85,9 @@ TEST(OnesLike, GivesOnesOfEveryType) {
     for (const TensorShape& shape : shapes) {
       Tensor ones(DataTypeToEnum<T>::value, shape);
       ones.flat<T>().setConstant(T(1));
-      ExpectTensorEqual(
+      EXPECT_THAT(
           OpTester("OnesLike").Input(DistinctTensor(DataTypeToEnum<T>::value, shape)).RunOne(),
-          ones);
+          TensorEq(ones));
     }
   });
 }

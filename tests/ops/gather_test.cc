@@ -1,4 +1,5 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -28,13 +29,13 @@ TEST(GatherV2, PicksAlongEveryAxisInEveryType) {
       TensorShape shape = params.shape();
       shape.set_dim(d, 3);
       shape.InsertDim(d + 1, 2);
-      ExpectTensorEqual(Gather(params, indices, axis).RunOne(),
-                        Rearranged(params, shape, [&](std::vector<int64_t> index) {
-                          const int64_t pick = picks[index[d] * 2 + index[d + 1]];
-                          index.erase(index.begin() + d);
-                          index[d] = pick;
-                          return (index[0] * 3 + index[1]) * 4 + index[2];
-                        }));
+      EXPECT_THAT(Gather(params, indices, axis).RunOne(),
+                  TensorEq(Rearranged(params, shape, [&](std::vector<int64_t> index) {
+                    const int64_t pick = picks[index[d] * 2 + index[d + 1]];
+                    index.erase(index.begin() + d);
+                    index[d] = pick;
+                    return (index[0] * 3 + index[1]) * 4 + index[2];
+                  })));
     }
   }
 }
@@ -42,10 +43,10 @@ TEST(GatherV2, PicksAlongEveryAxisInEveryType) {
 TEST(GatherV2, TakesIndicesOfEveryType) {
   const Tensor params = AsTensor<float>({10, 11, 12});
   const Tensor expected = AsTensor<float>({12, 10});
-  ExpectTensorEqual(Gather(params, AsTensor<int16_t>({2, 0}), 0).RunOne(), expected);
-  ExpectTensorEqual(Gather(params, AsTensor<int32_t>({2, 0}), 0).RunOne(), expected);
-  ExpectTensorEqual(Gather(params, AsTensor<int64_t>({2, 0}), 0).RunOne(), expected);
-  ExpectTensorEqual(Gather(params, AsScalar<int64_t>(1), 0).RunOne(), AsScalar<float>(11));
+  EXPECT_THAT(Gather(params, AsTensor<int16_t>({2, 0}), 0).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, AsTensor<int32_t>({2, 0}), 0).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, AsTensor<int64_t>({2, 0}), 0).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, AsScalar<int64_t>(1), 0).RunOne(), TensorEq(AsScalar<float>(11)));
 }
 
 TEST(GatherV2, PicksWithinBatches) {
@@ -53,26 +54,27 @@ TEST(GatherV2, PicksWithinBatches) {
   const Tensor params = Iota<float>({2, 3, 2});
   const Tensor indices = AsTensor<int32_t>({2, 0, 1, 1}, {2, 2});
   const Tensor expected = AsTensor<float>({4, 5, 0, 1, 8, 9, 8, 9}, {2, 2, 2});
-  ExpectTensorEqual(Gather(params, indices, 1, 1).RunOne(), expected);
-  ExpectTensorEqual(Gather(params, indices, 1, -1).RunOne(), expected);
+  EXPECT_THAT(Gather(params, indices, 1, 1).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, indices, 1, -1).RunOne(), TensorEq(expected));
   // Behind the batch, another dimension before the axis: params[b, o, i].
-  ExpectTensorEqual(Gather(params, AsTensor<int32_t>({1, 0}, {2, 1}), 2, 1).RunOne(),
-                    AsTensor<float>({1, 3, 5, 6, 8, 10}, {2, 3, 1}));
+  EXPECT_THAT(Gather(params, AsTensor<int32_t>({1, 0}, {2, 1}), 2, 1).RunOne(),
+              TensorEq(AsTensor<float>({1, 3, 5, 6, 8, 10}, {2, 3, 1})));
   // All dimensions of the indices are batch.
-  ExpectTensorEqual(Gather(params, AsTensor<int32_t>({2, 1}), 1, 1).RunOne(),
-                    AsTensor<float>({4, 5, 8, 9}, {2, 2}));
+  EXPECT_THAT(Gather(params, AsTensor<int32_t>({2, 1}), 1, 1).RunOne(),
+              TensorEq(AsTensor<float>({4, 5, 8, 9}, {2, 2})));
 }
 
 TEST(GatherV2, PicksFromLargeAndEmptyTensors) {
   std::vector<int64_t> picks;
   for (int64_t i = 0; i < 2000; ++i) picks.push_back(i * 7919 % 3000);
   const Tensor params = Iota<int32_t>({3000, 64});
-  ExpectTensorEqual(
-      Gather(params, AsTensor<int64_t>(picks), 0).RunOne(),
-      Rearranged(params, {2000, 64}, [&](auto& index) { return picks[index[0]] * 64 + index[1]; }));
-  ExpectTensorEqual(Gather(params, AsTensor<int64_t>({}), 0).RunOne(), Tensor(DT_INT32, {0, 64}));
-  ExpectTensorEqual(Gather(Tensor(DT_FLOAT, {2, 0}), AsTensor<int32_t>({1}), 0).RunOne(),
-                    Tensor(DT_FLOAT, {1, 0}));
+  EXPECT_THAT(Gather(params, AsTensor<int64_t>(picks), 0).RunOne(),
+              TensorEq(Rearranged(params, {2000, 64},
+                                  [&](auto& index) { return picks[index[0]] * 64 + index[1]; })));
+  EXPECT_THAT(Gather(params, AsTensor<int64_t>({}), 0).RunOne(),
+              TensorEq(Tensor(DT_INT32, {0, 64})));
+  EXPECT_THAT(Gather(Tensor(DT_FLOAT, {2, 0}), AsTensor<int32_t>({1}), 0).RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {1, 0})));
 }
 
 TEST(GatherV2, RejectsIndicesOutOfRange) {

@@ -22,9 +22,9 @@
 #include "gradflow/ops/gen/wrapper_text.h"
 #include "gradflow/ops/register.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/data/golden/toy_ops.cc"
 #include "tests/data/golden/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace testing {
@@ -135,15 +135,15 @@ T: Their type.)");
 }
 
 TEST(GenerateWrappers, WritesTheGoldenFiles) {
-  ASSERT_OK_AND_ASSIGN(const std::vector<GeneratedFile> files,
-                       GenerateWrappers(ToyRegistry(), {"toy_ops"}, kGoldenDir));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<GeneratedFile> files,
+                                GenerateWrappers(ToyRegistry(), {"toy_ops"}, kGoldenDir));
   const auto folder = std::filesystem::path(GRADFLOW_TEST_DATA_DIR) / "golden";
   std::vector<std::string> names;
   for (const GeneratedFile& file : files) {
     SCOPED_TRACE(file.name);
     names.push_back(file.name);
     if (std::getenv("GRADFLOW_UPDATE_GOLDEN") != nullptr) {
-      ASSERT_OK(WriteIfChanged(folder.string(), file));
+      GRADFLOW_ASSERT_OK(WriteIfChanged(folder.string(), file));
     }
     std::ifstream golden(folder / file.name);
     std::stringstream content;
@@ -180,12 +180,12 @@ TEST(GenerateWrappers, WritesOnlyFilesThatChange) {
   const std::string folder = ::testing::TempDir();
   const auto path = std::filesystem::path(folder) / "generate_wrappers_test.txt";
   std::filesystem::remove(path);
-  ASSERT_OK(WriteIfChanged(folder, {"generate_wrappers_test.txt", "one"}));
+  GRADFLOW_ASSERT_OK(WriteIfChanged(folder, {"generate_wrappers_test.txt", "one"}));
   const auto long_ago = std::filesystem::last_write_time(path) - std::chrono::hours(1);
   std::filesystem::last_write_time(path, long_ago);
-  ASSERT_OK(WriteIfChanged(folder, {"generate_wrappers_test.txt", "one"}));
+  GRADFLOW_ASSERT_OK(WriteIfChanged(folder, {"generate_wrappers_test.txt", "one"}));
   EXPECT_EQ(std::filesystem::last_write_time(path), long_ago);
-  ASSERT_OK(WriteIfChanged(folder, {"generate_wrappers_test.txt", "two"}));
+  GRADFLOW_ASSERT_OK(WriteIfChanged(folder, {"generate_wrappers_test.txt", "two"}));
   EXPECT_NE(std::filesystem::last_write_time(path), long_ago);
   std::filesystem::remove(path);
   EXPECT_THAT(WriteIfChanged("/nonexistent", {"x", "y"}),
@@ -210,7 +210,7 @@ TEST(WrapperText, WrapsComments) {
 template <typename T>
 T AttrOf(const Operation& op, absl::string_view name) {
   T value{};
-  EXPECT_OK(op.node()->GetAttr(name, &value));
+  GRADFLOW_EXPECT_OK(op.node()->GetAttr(name, &value));
   return value;
 }
 
@@ -218,7 +218,7 @@ TEST(ToyWrappers, PassRequiredAttributesOn) {
   const Scope scope = Scope::NewRootScope(ToyRegistry());
   const ops::ToySource source(scope, DT_HALF, "text", -3, 0.5f, true, {2, -1}, Tensor(1.5),
                               {"a", "b"}, {1, 2});
-  ASSERT_OK(scope.status());
+  GRADFLOW_ASSERT_OK(scope.status());
   // "node" is taken by the accessor.
   EXPECT_EQ(source.node_.type(), DT_HALF);
   EXPECT_EQ(source.node(), source.operation.node());
@@ -237,7 +237,7 @@ TEST(ToyWrappers, HaveTheDefaultsOfTheDefinition) {
   const ops::ToyOptions recorded(scope, 1.f);
   // Without any attribute given, defaults come from the definition itself.
   const Operation plain = OpRecorder(scope, "ToyOptions").Input(2.f).Finish();
-  ASSERT_OK(scope.status());
+  GRADFLOW_ASSERT_OK(scope.status());
   for (const auto& attr : plain.node()->op_def().attr()) {
     EXPECT_TRUE(AreAttrValuesEqual(*FindNodeAttr(recorded.operation.node()->def(), attr.name()),
                                    *FindNodeAttr(plain.node()->def(), attr.name())))
@@ -257,7 +257,7 @@ TEST(ToyWrappers, SetOptionalAttributes) {
                          .Class(7)
                          .ToyOptions_(8);
   const ops::ToyOptions options(scope, 1.f, attrs);
-  ASSERT_OK(scope.status());
+  GRADFLOW_ASSERT_OK(scope.status());
   EXPECT_EQ(AttrOf<std::string>(options.operation, "s"), "text");
   EXPECT_EQ(AttrOf<int64_t>(options.operation, "num_bits"), 3);
   EXPECT_THAT(AttrOf<std::vector<int64_t>>(options.operation, "axes"), ElementsAre(4, 5, 6));
@@ -277,7 +277,7 @@ TEST(ToyWrappers, TakeAndGiveLists) {
   const ops::ToySplit split(scope, joined, 2);
   const ops::ToyList list(scope, {split.count, split.parts[1]});
   const Operation sink = ops::ToySink(scope, list[1]);
-  ASSERT_OK(scope.status());
+  GRADFLOW_ASSERT_OK(scope.status());
   EXPECT_EQ(joined.operation.num_inputs(), 4);
   EXPECT_EQ(split.first.index(), 0);
   ASSERT_EQ(split.parts.size(), 2);

@@ -1,4 +1,4 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -16,7 +16,7 @@ TEST(Identity, GivesAnyTensorOnWithoutACopy) {
       for (const TensorShape& shape : {TensorShape(), TensorShape({2, 0}), TensorShape({2, 3})}) {
         const Tensor input = DistinctTensor(dtype, shape);
         const auto output = OpTester(op).Input(input).RunOne();
-        ExpectTensorEqual(output, input);
+        EXPECT_THAT(output, TensorEq(input));
         EXPECT_TRUE(!output.ok() || output->raw_data() == input.raw_data());
       }
     }
@@ -33,11 +33,11 @@ TEST(Identity, TakesOneInput) {
 TEST(IdentityN, GivesTensorsOfSeveralTypesOn) {
   const std::vector<Tensor> inputs = {AsTensor<float>({1, 2}), AsScalar<tstring>("x"),
                                       AsTensor<bool>({true, false}, {2, 1})};
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
-                       OpTester("IdentityN").Inputs(inputs).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                OpTester("IdentityN").Inputs(inputs).Run());
   ASSERT_EQ(outputs.size(), inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    ExpectTensorEqual(outputs[i], inputs[i]);
+    EXPECT_THAT(outputs[i], TensorEq(inputs[i]));
     EXPECT_EQ(outputs[i].raw_data(), inputs[i].raw_data());
   }
 }

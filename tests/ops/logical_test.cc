@@ -1,6 +1,6 @@
 #include <cstring>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -11,11 +11,11 @@ using ::testing::HasSubstr;
 TEST(Logical, TruthTables) {
   const Tensor x = AsTensor<bool>({false, true}, {2, 1});
   const Tensor y = AsTensor<bool>({false, true});
-  ExpectTensorEqual(OpTester("LogicalAnd").Input(x).Input(y).RunOne(),
-                    AsTensor<bool>({false, false, false, true}, {2, 2}));
-  ExpectTensorEqual(OpTester("LogicalOr").Input(x).Input(y).RunOne(),
-                    AsTensor<bool>({false, true, true, true}, {2, 2}));
-  ExpectTensorEqual(OpTester("LogicalNot").Input(y).RunOne(), AsTensor<bool>({true, false}));
+  EXPECT_THAT(OpTester("LogicalAnd").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<bool>({false, false, false, true}, {2, 2})));
+  EXPECT_THAT(OpTester("LogicalOr").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<bool>({false, true, true, true}, {2, 2})));
+  EXPECT_THAT(OpTester("LogicalNot").Input(y).RunOne(), TensorEq(AsTensor<bool>({true, false})));
 }
 
 // Feeds and files may hold bools as other bytes than 0 and 1.
@@ -24,11 +24,12 @@ TEST(Logical, AnyByteButZeroIsTrue) {
   const char bytes[] = {0, 2, static_cast<char>(0x80)};
   std::memcpy(x.raw_data(), bytes, sizeof(bytes));
   const Tensor y = AsTensor<bool>({true, true, true});
-  ExpectTensorEqual(OpTester("LogicalAnd").Input(x).Input(y).RunOne(),
-                    AsTensor<bool>({false, true, true}));
-  ExpectTensorEqual(OpTester("LogicalOr").Input(x).Input(x).RunOne(),
-                    AsTensor<bool>({false, true, true}));
-  ExpectTensorEqual(OpTester("LogicalNot").Input(x).RunOne(), AsTensor<bool>({true, false, false}));
+  EXPECT_THAT(OpTester("LogicalAnd").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<bool>({false, true, true})));
+  EXPECT_THAT(OpTester("LogicalOr").Input(x).Input(x).RunOne(),
+              TensorEq(AsTensor<bool>({false, true, true})));
+  EXPECT_THAT(OpTester("LogicalNot").Input(x).RunOne(),
+              TensorEq(AsTensor<bool>({true, false, false})));
 }
 
 TEST(Logical, RefusesShapesThatDoNotBroadcast) {

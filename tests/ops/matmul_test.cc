@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -58,13 +58,13 @@ TEST(MatMul, MultipliesEveryTranspose) {
           const Tensor b = RandomTensor(dtype, Matrix(s.k, s.n, transpose_b), -1, 1, 2);
           SCOPED_TRACE(DataTypeString(dtype) + a.shape().DebugString() + b.shape().DebugString());
           const double tolerance = (dtype == DT_FLOAT ? 1e-7 : 2e-16) * (s.k + 3);
-          ExpectClose(OpTester("MatMul")
+          EXPECT_THAT(OpTester("MatMul")
                           .Input(a)
                           .Input(b)
                           .Attr("transpose_a", transpose_a)
                           .Attr("transpose_b", transpose_b)
                           .RunOne(),
-                      Product(a, b, transpose_a, transpose_b), tolerance, tolerance);
+                      TensorNear(Product(a, b, transpose_a, transpose_b), tolerance, tolerance));
         }
       }
     }
@@ -78,20 +78,21 @@ TEST(MatMul, OfSixteenBitFloatsIsRoundedOnce) {
       const Tensor a = RandomTensor(dtype, Matrix(31, 130, transpose), 0, 1, 1);
       const Tensor b = RandomTensor(dtype, Matrix(130, 67, transpose), 0, 1, 2);
       // Half a unit of the last place, and a little for the sum in float.
-      ExpectClose(OpTester("MatMul")
-                      .Input(a)
-                      .Input(b)
-                      .Attr("transpose_a", transpose)
-                      .Attr("transpose_b", transpose)
-                      .RunOne(),
-                  Product(a, b, transpose, transpose), dtype == DT_HALF ? 1e-3 : 8e-3, 0);
+      EXPECT_THAT(
+          OpTester("MatMul")
+              .Input(a)
+              .Input(b)
+              .Attr("transpose_a", transpose)
+              .Attr("transpose_b", transpose)
+              .RunOne(),
+          TensorNear(Product(a, b, transpose, transpose), 0, dtype == DT_HALF ? 1e-3 : 8e-3));
     }
   }
   // Adding in half would stop at 2048.
   Tensor ones(DT_HALF, {1, 4000});
   ones.flat<half>().setConstant(half(1));
-  ExpectTensorEqual(OpTester("MatMul").Input(ones).Input(ones).Attr("transpose_b", true).RunOne(),
-                    AsTensor<half>({4000}, {1, 1}));
+  EXPECT_THAT(OpTester("MatMul").Input(ones).Input(ones).Attr("transpose_b", true).RunOne(),
+              TensorEq(AsTensor<half>({4000}, {1, 1})));
 }
 
 TEST(MatMul, OfIntegers) {
@@ -102,50 +103,50 @@ TEST(MatMul, OfIntegers) {
         SCOPED_TRACE(DataTypeString(dtype));
         const Tensor a = RandomTensor(dtype, Matrix(5, 6, transpose_a), 0, 6, 1);
         const Tensor b = RandomTensor(dtype, Matrix(6, 7, transpose_b), 0, 6, 2);
-        ExpectTensorEqual(OpTester("MatMul")
-                              .Input(a)
-                              .Input(b)
-                              .Attr("transpose_a", transpose_a)
-                              .Attr("transpose_b", transpose_b)
-                              .RunOne(),
-                          Product(a, b, transpose_a, transpose_b));
+        EXPECT_THAT(OpTester("MatMul")
+                        .Input(a)
+                        .Input(b)
+                        .Attr("transpose_a", transpose_a)
+                        .Attr("transpose_b", transpose_b)
+                        .RunOne(),
+                    TensorEq(Product(a, b, transpose_a, transpose_b)));
       }
     }
   });
   const Tensor a = RandomTensor(DT_INT32, {150, 90}, -100, 100, 1);
   const Tensor b = RandomTensor(DT_INT32, {90, 140}, -100, 100, 2);
-  ExpectTensorEqual(OpTester("MatMul").Input(a).Input(b).RunOne(), Product(a, b, false, false));
+  EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(), TensorEq(Product(a, b, false, false)));
 }
 
 TEST(MatMul, IntegersWrapAround) {
   const int32_t min = std::numeric_limits<int32_t>::min();
-  ExpectTensorEqual(OpTester("MatMul")
-                        .Input(AsTensor<int32_t>({min, 3}, {1, 2}))
-                        .Input(AsTensor<int32_t>({-1, 5}, {2, 1}))
-                        .RunOne(),
-                    AsTensor<int32_t>({min + 15}, {1, 1}));
-  ExpectTensorEqual(OpTester("MatMul")
-                        .Input(AsTensor<uint16_t>({65535, 65535}, {1, 2}))
-                        .Input(AsTensor<uint16_t>({65535, 65535}, {2, 1}))
-                        .RunOne(),
-                    AsTensor<uint16_t>({2}, {1, 1}));
+  EXPECT_THAT(OpTester("MatMul")
+                  .Input(AsTensor<int32_t>({min, 3}, {1, 2}))
+                  .Input(AsTensor<int32_t>({-1, 5}, {2, 1}))
+                  .RunOne(),
+              TensorEq(AsTensor<int32_t>({min + 15}, {1, 1})));
+  EXPECT_THAT(OpTester("MatMul")
+                  .Input(AsTensor<uint16_t>({65535, 65535}, {1, 2}))
+                  .Input(AsTensor<uint16_t>({65535, 65535}, {2, 1}))
+                  .RunOne(),
+              TensorEq(AsTensor<uint16_t>({2}, {1, 1})));
 }
 
 TEST(MatMul, OfComplexNumbersTransposesWithoutConjugating) {
   const Tensor a = AsTensor<complex64>({{1, 2}, {3, 4}}, {2, 1});
   const Tensor b = AsTensor<complex64>({{0, 1}, {2, 0}}, {1, 2});
-  ExpectTensorEqual(OpTester("MatMul").Input(a).Input(b).RunOne(),
-                    AsTensor<complex64>({{-2, 1}, {2, 4}, {-4, 3}, {6, 8}}, {2, 2}));
-  ExpectTensorEqual(OpTester("MatMul")
-                        .Input(a)
-                        .Input(b)
-                        .Attr("transpose_a", true)
-                        .Attr("transpose_b", true)
-                        .RunOne(),
-                    AsTensor<complex64>({{4, 9}}, {1, 1}));
+  EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(),
+              TensorEq(AsTensor<complex64>({{-2, 1}, {2, 4}, {-4, 3}, {6, 8}}, {2, 2})));
+  EXPECT_THAT(OpTester("MatMul")
+                  .Input(a)
+                  .Input(b)
+                  .Attr("transpose_a", true)
+                  .Attr("transpose_b", true)
+                  .RunOne(),
+              TensorEq(AsTensor<complex64>({{4, 9}}, {1, 1})));
   const Tensor z = AsTensor<complex128>({{0, 1}}, {1, 1});
-  ExpectTensorEqual(OpTester("MatMul").Input(z).Input(z).RunOne(),
-                    AsTensor<complex128>({{-1, 0}}, {1, 1}));
+  EXPECT_THAT(OpTester("MatMul").Input(z).Input(z).RunOne(),
+              TensorEq(AsTensor<complex128>({{-1, 0}}, {1, 1})));
 }
 
 TEST(MatMul, OfEmptyMatrices) {
@@ -153,25 +154,25 @@ TEST(MatMul, OfEmptyMatrices) {
     SCOPED_TRACE(DataTypeString(dtype));
     Tensor zeros(dtype, {2, 3});
     std::memset(zeros.raw_data(), 0, zeros.TotalBytes());
-    ExpectTensorEqual(
+    EXPECT_THAT(
         OpTester("MatMul").Input(Tensor(dtype, {2, 0})).Input(Tensor(dtype, {0, 3})).RunOne(),
-        zeros);
-    ExpectTensorEqual(OpTester("MatMul").Input(Tensor(dtype, {0, 2})).Input(zeros).RunOne(),
-                      Tensor(dtype, {0, 3}));
-    ExpectTensorEqual(OpTester("MatMul")
-                          .Input(zeros)
-                          .Input(Tensor(dtype, {0, 3}))
-                          .Attr("transpose_b", true)
-                          .RunOne(),
-                      Tensor(dtype, {2, 0}));
+        TensorEq(zeros));
+    EXPECT_THAT(OpTester("MatMul").Input(Tensor(dtype, {0, 2})).Input(zeros).RunOne(),
+                TensorEq(Tensor(dtype, {0, 3})));
+    EXPECT_THAT(OpTester("MatMul")
+                    .Input(zeros)
+                    .Input(Tensor(dtype, {0, 3}))
+                    .Attr("transpose_b", true)
+                    .RunOne(),
+                TensorEq(Tensor(dtype, {2, 0})));
   }
 }
 
 TEST(MatMul, InfinitiesAndNanReachTheProduct) {
   const Tensor a = AsTensor<float>({kInf, 0, kNan, 0, 1, 1}, {3, 2});
   const Tensor b = AsTensor<float>({1, 0, 2, 3}, {2, 2});
-  ExpectTensorEqual(OpTester("MatMul").Input(a).Input(b).RunOne(),
-                    AsTensor<float>({kInf, kNan, kNan, kNan, 3, 3}, {3, 2}));
+  EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(),
+              TensorEq(AsTensor<float>({kInf, kNan, kNan, kNan, 3, 3}, {3, 2})));
 }
 
 TEST(MatMul, HasTheSameBitsOnAnyNumberOfThreads) {
@@ -180,7 +181,7 @@ TEST(MatMul, HasTheSameBitsOnAnyNumberOfThreads) {
       OpTester tester("MatMul");
       tester.Input(RandomTensor(dtype, {s.m, s.k}, -10, 10, 1));
       tester.Input(RandomTensor(dtype, {s.k, s.n}, -10, 10, 2));
-      ExpectSameBitsOnThreads(&tester);
+      GRADFLOW_EXPECT_OK(tester.RunEverywhere());
     }
   }
 }
@@ -214,8 +215,9 @@ TEST(MatMul, RefusesWhatIsNoMatrix) {
 }
 
 TEST(MatMul, RefusesInputsOfAnotherType) {
-  EXPECT_THAT(RunKernel(MakeNode("MatMul", DT_FLOAT),
-                        {RandomTensor(DT_FLOAT, {1, 1}), RandomTensor(DT_DOUBLE, {1, 1})}),
+  EXPECT_THAT(OpTester("MatMul")
+                  .Attr("T", DT_FLOAT)
+                  .RunOn({RandomTensor(DT_FLOAT, {1, 1}), RandomTensor(DT_DOUBLE, {1, 1})}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("a and b must be of type float, but are float and double")));
 }
@@ -230,9 +232,9 @@ TEST(MatMul, RefusesDimensionsThatABlasCannotTake) {
   {
     const auto row = Tensor::FromMemory(DT_FLOAT, {1, n}, memory, false, [] {});
     const auto column = Tensor::FromMemory(DT_FLOAT, {n, 1}, memory, false, [] {});
-    ASSERT_OK(row);
-    ASSERT_OK(column);
-    EXPECT_THAT(RunKernel(MakeNode("MatMul", DT_FLOAT), {*row, *column}),
+    GRADFLOW_ASSERT_OK(row);
+    GRADFLOW_ASSERT_OK(column);
+    EXPECT_THAT(OpTester("MatMul").Attr("T", DT_FLOAT).RunOn({*row, *column}),
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("dimensions must be under 2147483648, but a has shape "
                                    "[1,2147483648], b has shape [2147483648,1]")));
@@ -241,11 +243,11 @@ TEST(MatMul, RefusesDimensionsThatABlasCannotTake) {
 }
 
 TEST(MatMul, InfersWhatIsKnown) {
-  ASSERT_OK_AND_ASSIGN(const PartialTensorShape shape, OpTester("MatMul")
-                                                           .UnknownInput(DT_FLOAT, {-1, 3})
-                                                           .UnknownInput(DT_FLOAT)
-                                                           .Attr("transpose_a", true)
-                                                           .InferShape());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const PartialTensorShape shape, OpTester("MatMul")
+                                                                    .UnknownInput(DT_FLOAT, {-1, 3})
+                                                                    .UnknownInput(DT_FLOAT)
+                                                                    .Attr("transpose_a", true)
+                                                                    .InferShape());
   EXPECT_EQ(shape.DebugString(), "[3,?]");
 }
 

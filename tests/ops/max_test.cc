@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -33,10 +33,10 @@ TEST(Max, OfEveryLayout) {
     SCOPED_TRACE(c.DebugString());
     const Tensor x = RandomTensor(DT_FLOAT, c.shape, -2, -1);
     const Tensor axes = AsTensor<int32_t>(c.axes);
-    ExpectTensorEqual(OpTester("Max").Input(x).Input(axes).RunOne(),
-                      ReductionReference(x, c.axes, false, MaxOf));
-    ExpectTensorEqual(OpTester("Min").Input(x).Input(axes).Attr("keep_dims", true).RunOne(),
-                      ReductionReference(x, c.axes, true, MinOf));
+    EXPECT_THAT(OpTester("Max").Input(x).Input(axes).RunOne(),
+                TensorEq(ReductionReference(x, c.axes, false, MaxOf)));
+    EXPECT_THAT(OpTester("Min").Input(x).Input(axes).Attr("keep_dims", true).RunOne(),
+                TensorEq(ReductionReference(x, c.axes, true, MinOf)));
   }
 }
 
@@ -47,10 +47,10 @@ TEST(Max, OfRandomShapes) {
     SCOPED_TRACE(c.DebugString());
     const Tensor x = RandomTensor(DT_INT32, c.shape, -100, 100, round);
     const Tensor axes = AsTensor<int32_t>(c.axes);
-    ExpectTensorEqual(OpTester("Max").Input(x).Input(axes).RunOne(),
-                      ReductionReference(x, c.axes, false, MaxOf));
-    ExpectTensorEqual(OpTester("Min").Input(x).Input(axes).RunOne(),
-                      ReductionReference(x, c.axes, false, MinOf));
+    EXPECT_THAT(OpTester("Max").Input(x).Input(axes).RunOne(),
+                TensorEq(ReductionReference(x, c.axes, false, MaxOf)));
+    EXPECT_THAT(OpTester("Min").Input(x).Input(axes).RunOne(),
+                TensorEq(ReductionReference(x, c.axes, false, MinOf)));
   }
 }
 
@@ -59,16 +59,16 @@ TEST(Max, OfEveryRealType) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
     const Tensor x = AsTensor<T>({1, 2, 3, 4, 5, 0}, {2, 3});
-    ExpectTensorEqual(OpTester("Max").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-                      AsTensor<T>({4, 5, 3}));
-    ExpectTensorEqual(OpTester("Min").Input(x).Input(AsScalar<int32_t>(-1)).RunOne(),
-                      AsTensor<T>({1, 0}));
+    EXPECT_THAT(OpTester("Max").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                TensorEq(AsTensor<T>({4, 5, 3})));
+    EXPECT_THAT(OpTester("Min").Input(x).Input(AsScalar<int32_t>(-1)).RunOne(),
+                TensorEq(AsTensor<T>({1, 0})));
     const Tensor extremes =
         AsTensor<T>({std::numeric_limits<T>::lowest(), std::numeric_limits<T>::max()});
-    ExpectTensorEqual(OpTester("Max").Input(extremes).Input(AsScalar<int32_t>(0)).RunOne(),
-                      AsScalar<T>(std::numeric_limits<T>::max()));
-    ExpectTensorEqual(OpTester("Min").Input(extremes).Input(AsScalar<int32_t>(0)).RunOne(),
-                      AsScalar<T>(std::numeric_limits<T>::lowest()));
+    EXPECT_THAT(OpTester("Max").Input(extremes).Input(AsScalar<int32_t>(0)).RunOne(),
+                TensorEq(AsScalar<T>(std::numeric_limits<T>::max())));
+    EXPECT_THAT(OpTester("Min").Input(extremes).Input(AsScalar<int32_t>(0)).RunOne(),
+                TensorEq(AsScalar<T>(std::numeric_limits<T>::lowest())));
   });
 }
 
@@ -81,8 +81,8 @@ TEST(Max, KeepsNanWhereverItIs) {
       values[where] = kNan;
       const Tensor x = FromDoubles(dtype, {n}, values);
       for (const char* op : {"Max", "Min"}) {
-        ExpectTensorEqual(OpTester(op).Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-                          FromDoubles(dtype, {}, {kNan}));
+        EXPECT_THAT(OpTester(op).Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                    TensorEq(FromDoubles(dtype, {}, {kNan})));
       }
     }
   }
@@ -91,21 +91,21 @@ TEST(Max, KeepsNanWhereverItIs) {
 TEST(Max, OfNothing) {
   const Tensor axis = AsScalar<int32_t>(0);
   const Tensor floats(DT_FLOAT, {0, 2});
-  ExpectTensorEqual(OpTester("Max").Input(floats).Input(axis).RunOne(),
-                    FromDoubles(DT_FLOAT, {2}, {-kInf, -kInf}));
-  ExpectTensorEqual(OpTester("Min").Input(floats).Input(axis).RunOne(),
-                    FromDoubles(DT_FLOAT, {2}, {kInf, kInf}));
+  EXPECT_THAT(OpTester("Max").Input(floats).Input(axis).RunOne(),
+              TensorEq(FromDoubles(DT_FLOAT, {2}, {-kInf, -kInf})));
+  EXPECT_THAT(OpTester("Min").Input(floats).Input(axis).RunOne(),
+              TensorEq(FromDoubles(DT_FLOAT, {2}, {kInf, kInf})));
   const Tensor bytes(DT_INT8, {0, 2});
-  ExpectTensorEqual(OpTester("Max").Input(bytes).Input(axis).RunOne(),
-                    AsTensor<int8_t>({-128, -128}));
-  ExpectTensorEqual(OpTester("Min").Input(bytes).Input(axis).RunOne(),
-                    AsTensor<int8_t>({127, 127}));
+  EXPECT_THAT(OpTester("Max").Input(bytes).Input(axis).RunOne(),
+              TensorEq(AsTensor<int8_t>({-128, -128})));
+  EXPECT_THAT(OpTester("Min").Input(bytes).Input(axis).RunOne(),
+              TensorEq(AsTensor<int8_t>({127, 127})));
 }
 
 TEST(Max, OfInfinities) {
   const Tensor x = FromDoubles(DT_FLOAT, {2, 2}, {-kInf, -kInf, kInf, 1});
-  ExpectTensorEqual(OpTester("Max").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
-                    FromDoubles(DT_FLOAT, {2}, {-kInf, kInf}));
+  EXPECT_THAT(OpTester("Max").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+              TensorEq(FromDoubles(DT_FLOAT, {2}, {-kInf, kInf})));
 }
 
 TEST(Max, HasNoKernelForQuantizedNumbers) {

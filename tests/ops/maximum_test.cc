@@ -2,7 +2,7 @@
 #include <limits>
 #include <string>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -20,12 +20,12 @@ TEST(Maximum, TakesTheLargerInEveryType) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor x = RandomTensor(dtype, {13, 7}, 0, 100, 1);
     const Tensor y = RandomTensor(dtype, {7}, 0, 100, 2);
-    ExpectTensorEqual(
+    EXPECT_THAT(
         OpTester("Maximum").Input(x).Input(y).RunOne(),
-        BinaryReference(x, y, dtype, [](double a, double b) { return std::fmax(a, b); }));
-    ExpectTensorEqual(
+        TensorEq(BinaryReference(x, y, dtype, [](double a, double b) { return std::fmax(a, b); })));
+    EXPECT_THAT(
         OpTester("Minimum").Input(x).Input(y).RunOne(),
-        BinaryReference(x, y, dtype, [](double a, double b) { return std::fmin(a, b); }));
+        TensorEq(BinaryReference(x, y, dtype, [](double a, double b) { return std::fmin(a, b); })));
   });
 }
 
@@ -33,10 +33,10 @@ TEST(Maximum, OrdersNegativeAndLargeIntegers) {
   constexpr int64_t large = int64_t{1} << 62;
   const Tensor x = AsTensor<int64_t>({-1, large, -large});
   const Tensor y = AsTensor<int64_t>({0, large + 1, -large - 1});
-  ExpectTensorEqual(OpTester("Maximum").Input(x).Input(y).RunOne(),
-                    AsTensor<int64_t>({0, large + 1, -large}));
-  ExpectTensorEqual(OpTester("Minimum").Input(x).Input(y).RunOne(),
-                    AsTensor<int64_t>({-1, large, -large - 1}));
+  EXPECT_THAT(OpTester("Maximum").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<int64_t>({0, large + 1, -large})));
+  EXPECT_THAT(OpTester("Minimum").Input(x).Input(y).RunOne(),
+              TensorEq(AsTensor<int64_t>({-1, large, -large - 1})));
 }
 
 TEST(Maximum, KeepsNanOfEitherInput) {
@@ -59,19 +59,18 @@ TEST(Maximum, KeepsNanOfEitherInput) {
     const Tensor expected_min = BinaryReference(x, y, DT_FLOAT, [](double a, double b) {
       return std::isnan(a) || std::isnan(b) ? kNan : std::fmin(a, b);
     });
-    ExpectTensorEqual(OpTester("Maximum").Input(x).Input(y).RunOne(), expected_max);
-    ExpectTensorEqual(OpTester("Minimum").Input(x).Input(y).RunOne(), expected_min);
+    EXPECT_THAT(OpTester("Maximum").Input(x).Input(y).RunOne(), TensorEq(expected_max));
+    EXPECT_THAT(OpTester("Minimum").Input(x).Input(y).RunOne(), TensorEq(expected_min));
   }
-  ExpectTensorEqual(
-      OpTester("Maximum").Input(AsScalar<half>(kNan)).Input(AsScalar<half>(1)).RunOne(),
-      AsScalar<half>(kNan));
+  EXPECT_THAT(OpTester("Maximum").Input(AsScalar<half>(kNan)).Input(AsScalar<half>(1)).RunOne(),
+              TensorEq(AsScalar<half>(kNan)));
 }
 
 TEST(Maximum, TakesTheZeroOfTheSecondInput) {
   const Tensor plus = AsTensor<float>({0});
   const Tensor minus = AsTensor<float>({-0.0f});
-  ExpectTensorEqual(OpTester("Maximum").Input(plus).Input(minus).RunOne(), minus);
-  ExpectTensorEqual(OpTester("Minimum").Input(minus).Input(plus).RunOne(), plus);
+  EXPECT_THAT(OpTester("Maximum").Input(plus).Input(minus).RunOne(), TensorEq(minus));
+  EXPECT_THAT(OpTester("Minimum").Input(minus).Input(plus).RunOne(), TensorEq(plus));
 }
 
 TEST(Maximum, HasNoComplexNumbers) {

@@ -1,4 +1,5 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -30,23 +31,23 @@ TEST(Pack, StacksAlongEveryAxisInEveryType) {
       const int d = axis < 0 ? axis + 3 : axis;
       TensorShape shape({2, 4});
       shape.InsertDim(d, 3);
-      ExpectTensorEqual(OpTester("Pack").Inputs(parts).Attr("axis", axis).RunOne(),
-                        Rearranged(all, shape, [d](std::vector<int64_t> index) {
-                          const int64_t part = index[d];
-                          index.erase(index.begin() + d);
-                          return part * 8 + index[0] * 4 + index[1];
-                        }));
+      EXPECT_THAT(OpTester("Pack").Inputs(parts).Attr("axis", axis).RunOne(),
+                  TensorEq(Rearranged(all, shape, [d](std::vector<int64_t> index) {
+                    const int64_t part = index[d];
+                    index.erase(index.begin() + d);
+                    return part * 8 + index[0] * 4 + index[1];
+                  })));
     }
   }
 }
 
 TEST(Pack, StacksScalarsAndEmptyTensors) {
-  ExpectTensorEqual(OpTester("Pack").Input(AsScalar<float>(1)).Input(AsScalar<float>(2)).RunOne(),
-                    AsTensor<float>({1, 2}));
-  ExpectTensorEqual(OpTester("Pack").Inputs(Parts(DT_FLOAT, 2, {3, 0})).RunOne(),
-                    Tensor(DT_FLOAT, {2, 3, 0}));
-  ExpectTensorEqual(OpTester("Pack").Input(AsTensor<float>({1, 2})).RunOne(),
-                    AsTensor<float>({1, 2}, {1, 2}));
+  EXPECT_THAT(OpTester("Pack").Input(AsScalar<float>(1)).Input(AsScalar<float>(2)).RunOne(),
+              TensorEq(AsTensor<float>({1, 2})));
+  EXPECT_THAT(OpTester("Pack").Inputs(Parts(DT_FLOAT, 2, {3, 0})).RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {2, 3, 0})));
+  EXPECT_THAT(OpTester("Pack").Input(AsTensor<float>({1, 2})).RunOne(),
+              TensorEq(AsTensor<float>({1, 2}, {1, 2})));
 }
 
 TEST(Pack, RejectsBadArguments) {
@@ -86,17 +87,17 @@ TEST(Unpack, TakesApartAlongEveryAxisInEveryType) {
       SCOPED_TRACE(axis);
       const int d = axis < 0 ? axis + 3 : axis;
       const int num = static_cast<int>(value.dim_size(d));
-      ASSERT_OK_AND_ASSIGN(
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
           const std::vector<Tensor> parts,
           OpTester("Unpack").Input(value).Attr("num", num).Attr("axis", axis).Run());
       ASSERT_EQ(parts.size(), num);
       TensorShape shape = value.shape();
       shape.RemoveDim(d);
       for (int p = 0; p < num; ++p) {
-        ExpectTensorEqual(parts[p], Rearranged(value, shape, [&](std::vector<int64_t> index) {
-                            index.insert(index.begin() + d, p);
-                            return index[0] * strides[0] + index[1] * strides[1] + index[2];
-                          }));
+        EXPECT_THAT(parts[p], TensorEq(Rearranged(value, shape, [&](std::vector<int64_t> index) {
+                      index.insert(index.begin() + d, p);
+                      return index[0] * strides[0] + index[1] * strides[1] + index[2];
+                    })));
       }
     }
   }
@@ -104,10 +105,10 @@ TEST(Unpack, TakesApartAlongEveryAxisInEveryType) {
 
 TEST(Unpack, SharesRowsThatAreAligned) {
   const Tensor value = Iota<float>({3, 32});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> rows,
-                       OpTester("Unpack").Input(value).Attr("num", 3).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> rows,
+                                OpTester("Unpack").Input(value).Attr("num", 3).Run());
   for (int i = 0; i < 3; ++i) {
-    ExpectTensorEqual(rows[i], Iota<float>({32}, i * 32));
+    EXPECT_THAT(rows[i], TensorEq(Iota<float>({32}, i * 32)));
     EXPECT_EQ(rows[i].raw_data(), value.flat<float>().data() + i * 32);
   }
 }
@@ -115,9 +116,10 @@ TEST(Unpack, SharesRowsThatAreAligned) {
 TEST(Unpack, TakesEmptyTensorsApart) {
   EXPECT_THAT(OpTester("Unpack").Input(Tensor(DT_FLOAT, {0, 2})).Attr("num", 0).Run(),
               IsOkAndHolds(::testing::IsEmpty()));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> rows,
-                       OpTester("Unpack").Input(Tensor(DT_FLOAT, {2, 0})).Attr("num", 2).Run());
-  ExpectTensorEqual(rows[1], AsTensor<float>({}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> rows,
+      OpTester("Unpack").Input(Tensor(DT_FLOAT, {2, 0})).Attr("num", 2).Run());
+  EXPECT_THAT(rows[1], TensorEq(AsTensor<float>({})));
 }
 
 TEST(Unpack, RejectsBadArguments) {

@@ -1,4 +1,4 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -30,7 +30,7 @@ TEST(PlaceholderWithDefault, GivesItsInputUnlessFed) {
   for (const PartialTensorShape& shape :
        {PartialTensorShape(), PartialTensorShape({-1}), PartialTensorShape({3})}) {
     OpTester tester = OpTester("PlaceholderWithDefault").Input(input).Attr("shape", shape);
-    ExpectTensorEqual(tester.ShapeIsData().RunOne(), input);
+    EXPECT_THAT(tester.ShapeIsData().RunOne(), TensorEq(input));
     EXPECT_THAT(tester.InferShape(), ShapeIs(shape.DebugString()));
   }
 }

@@ -1,6 +1,6 @@
 #include <limits>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -25,26 +25,27 @@ TEST(Range, CountsInEveryType) {
   ForEachType(Types(), [](auto tag) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
-    ExpectTensorEqual(Range<T>(3, 10, 2).RunOne(), AsTensor<T>({3, 5, 7, 9}));
-    ExpectTensorEqual(Range<T>(0, 3, 1).RunOne(), AsTensor<T>({0, 1, 2}));
-    ExpectTensorEqual(Range<T>(5, 5, 1).RunOne(), AsTensor<T>({}));
-    ExpectTensorEqual(Range<T>(5, 6, 100).RunOne(), AsTensor<T>({5}));
+    EXPECT_THAT(Range<T>(3, 10, 2).RunOne(), TensorEq(AsTensor<T>({3, 5, 7, 9})));
+    EXPECT_THAT(Range<T>(0, 3, 1).RunOne(), TensorEq(AsTensor<T>({0, 1, 2})));
+    EXPECT_THAT(Range<T>(5, 5, 1).RunOne(), TensorEq(AsTensor<T>({})));
+    EXPECT_THAT(Range<T>(5, 6, 100).RunOne(), TensorEq(AsTensor<T>({5})));
   });
 }
 
 TEST(Range, CountsDown) {
-  ExpectTensorEqual(Range<int32_t>(3, -4, -3).RunOne(), AsTensor<int32_t>({3, 0, -3}));
-  ExpectTensorEqual(Range<double>(1, 0, -0.25).RunOne(), AsTensor<double>({1, 0.75, 0.5, 0.25}));
+  EXPECT_THAT(Range<int32_t>(3, -4, -3).RunOne(), TensorEq(AsTensor<int32_t>({3, 0, -3})));
+  EXPECT_THAT(Range<double>(1, 0, -0.25).RunOne(),
+              TensorEq(AsTensor<double>({1, 0.75, 0.5, 0.25})));
 }
 
 TEST(Range, StopsBeforeTheLimitAsRoundedInItsType) {
-  ExpectTensorEqual(Range<float>(0, 0.3f, 0.1f).RunOne(), AsTensor<float>({0, 0.1f, 2 * 0.1f}));
-  ASSERT_OK_AND_ASSIGN(const Tensor tenths, Range<float>(0, 1, 0.1f).RunOne());
+  EXPECT_THAT(Range<float>(0, 0.3f, 0.1f).RunOne(), TensorEq(AsTensor<float>({0, 0.1f, 2 * 0.1f})));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tenths, Range<float>(0, 1, 0.1f).RunOne());
   EXPECT_EQ(tenths.NumElements(), 10);
 }
 
 TEST(Range, DoesNotAccumulateErrors) {
-  ASSERT_OK_AND_ASSIGN(const Tensor numbers, Range<bfloat16>(0, 1000, 1).RunOne());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor numbers, Range<bfloat16>(0, 1000, 1).RunOne());
   ASSERT_EQ(numbers.NumElements(), 1000);
   for (int i = 0; i < 1000; ++i) {
     ASSERT_EQ(float{numbers.flat<bfloat16>()(i)}, float{bfloat16(i)});
@@ -54,12 +55,12 @@ TEST(Range, DoesNotAccumulateErrors) {
 TEST(Range, ReachesTheEndsOfIntegerTypes) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
-  ExpectTensorEqual(Range<int64_t>(kMax - 3, kMax, 2).RunOne(),
-                    AsTensor<int64_t>({kMax - 3, kMax - 1}));
-  ExpectTensorEqual(Range<int64_t>(kMin, kMax, kMax).RunOne(),
-                    AsTensor<int64_t>({kMin, -1, kMax - 1}));
-  ExpectTensorEqual(Range<int64_t>(kMax, kMin, kMin).RunOne(), AsTensor<int64_t>({kMax, -1}));
-  ExpectTensorEqual(Range<int8_t>(-128, 127, 100).RunOne(), AsTensor<int8_t>({-128, -28, 72}));
+  EXPECT_THAT(Range<int64_t>(kMax - 3, kMax, 2).RunOne(),
+              TensorEq(AsTensor<int64_t>({kMax - 3, kMax - 1})));
+  EXPECT_THAT(Range<int64_t>(kMin, kMax, kMax).RunOne(),
+              TensorEq(AsTensor<int64_t>({kMin, -1, kMax - 1})));
+  EXPECT_THAT(Range<int64_t>(kMax, kMin, kMin).RunOne(), TensorEq(AsTensor<int64_t>({kMax, -1})));
+  EXPECT_THAT(Range<int8_t>(-128, 127, 100).RunOne(), TensorEq(AsTensor<int8_t>({-128, -28, 72})));
 }
 
 TEST(Range, RejectsBadArguments) {

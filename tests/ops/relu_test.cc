@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -21,8 +21,8 @@ TEST(Relu, OfEveryRealType) {
     SCOPED_TRACE(DataTypeString(dtype));
     const bool is_signed = std::numeric_limits<T>::is_signed;
     const Tensor x = RandomTensor(dtype, {3, 4, 5}, is_signed ? -100 : 0, 100);
-    ExpectTensorEqual(OpTester("Relu").Input(x).RunOne(),
-                      UnaryReference(x, [](double v) { return v > 0 ? v : 0; }));
+    EXPECT_THAT(OpTester("Relu").Input(x).RunOne(),
+                TensorEq(UnaryReference(x, [](double v) { return v > 0 ? v : 0; })));
   });
 }
 
@@ -31,8 +31,9 @@ TEST(Relu, KeepsNan) {
     Tensor x(DT_FLOAT, {5, n});
     const float values[] = {kNan, kInf, -kInf, -0.0f, 2};
     for (int64_t i = 0; i < 5 * n; ++i) x.flat<float>()(i) = values[i / n];
-    ExpectTensorEqual(OpTester("Relu").Input(x).RunOne(),
-                      UnaryReference(x, [](double v) { return std::isnan(v) || v > 0 ? v : 0; }));
+    EXPECT_THAT(
+        OpTester("Relu").Input(x).RunOne(),
+        TensorEq(UnaryReference(x, [](double v) { return std::isnan(v) || v > 0 ? v : 0; })));
   }
 }
 

@@ -1,4 +1,4 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -15,7 +15,7 @@ TEST(Reshape, KeepsElementsInEveryType) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor tensor = DistinctTensor(dtype, {2, 6});
     const auto output = OpTester("Reshape").Input(tensor).Input(AsTensor<int32_t>({3, 4})).RunOne();
-    ExpectTensorEqual(output, Reshaped(tensor, {3, 4}));
+    EXPECT_THAT(output, TensorEq(Reshaped(tensor, {3, 4})));
     EXPECT_TRUE(!output.ok() || output->raw_data() == tensor.raw_data());
   }
 }
@@ -36,8 +36,8 @@ TEST(Reshape, ResolvesOneUnknownDimension) {
   for (const auto& c : cases) {
     SCOPED_TRACE(c.to.DebugString());
     const Tensor tensor = Iota<float>(c.from);
-    ExpectTensorEqual(OpTester("Reshape").Input(tensor).Input(AsTensor<int64_t>(c.shape)).RunOne(),
-                      Reshaped(tensor, c.to));
+    EXPECT_THAT(OpTester("Reshape").Input(tensor).Input(AsTensor<int64_t>(c.shape)).RunOne(),
+                TensorEq(Reshaped(tensor, c.to)));
   }
 }
 
@@ -93,12 +93,12 @@ TEST(ExpandDims, InsertsADimension) {
   const Tensor input = Iota<double>({2, 3});
   for (const auto& c : cases) {
     SCOPED_TRACE(c.dim);
-    ExpectTensorEqual(OpTester("ExpandDims").Input(input).Input(AsScalar<int32_t>(c.dim)).RunOne(),
-                      Reshaped(input, c.shape));
+    EXPECT_THAT(OpTester("ExpandDims").Input(input).Input(AsScalar<int32_t>(c.dim)).RunOne(),
+                TensorEq(Reshaped(input, c.shape)));
   }
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("ExpandDims").Input(AsScalar<tstring>("x")).Input(AsTensor<int64_t>({0})).RunOne(),
-      AsTensor<tstring>({"x"}));
+      TensorEq(AsTensor<tstring>({"x"})));
 }
 
 TEST(ExpandDims, RejectsDimensionsOutOfRange) {
@@ -137,11 +137,11 @@ TEST(Squeeze, TakesOutDimensionsOfSizeOne) {
                {{-5, 2, 2}, {2, 3, 1}}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.shape.DebugString());
-    ExpectTensorEqual(OpTester("Squeeze").Input(input).Attr("squeeze_dims", c.axes).RunOne(),
-                      Reshaped(input, c.shape));
+    EXPECT_THAT(OpTester("Squeeze").Input(input).Attr("squeeze_dims", c.axes).RunOne(),
+                TensorEq(Reshaped(input, c.shape)));
   }
-  ExpectTensorEqual(OpTester("Squeeze").Input(Iota<int32_t>({1, 1})).RunOne(),
-                    AsScalar<int32_t>(0));
+  EXPECT_THAT(OpTester("Squeeze").Input(Iota<int32_t>({1, 1})).RunOne(),
+              TensorEq(AsScalar<int32_t>(0)));
 }
 
 TEST(Squeeze, RejectsOtherDimensions) {

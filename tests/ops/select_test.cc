@@ -2,7 +2,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -25,38 +25,38 @@ TEST(SelectV2, TakesElementsInEveryType) {
     const Tensor both = DistinctTensor(dtype, {2, 2, 3});
     const Tensor t = both.SubSlice(0);
     const Tensor e = both.SubSlice(1);
-    ExpectTensorEqual(Select(condition, t, e).RunOne(),
-                      Rearranged(both, {2, 3}, [&](const std::vector<int64_t>& index) {
-                        const int64_t i = index[0] * 3 + index[1];
-                        return c(i) ? i : 6 + i;
-                      }));
+    EXPECT_THAT(Select(condition, t, e).RunOne(),
+                TensorEq(Rearranged(both, {2, 3}, [&](const std::vector<int64_t>& index) {
+                  const int64_t i = index[0] * 3 + index[1];
+                  return c(i) ? i : 6 + i;
+                })));
   }
 }
 
 TEST(SelectV2, BroadcastsAllThree) {
   const Tensor condition = AsTensor<bool>({true, false}, {2, 1});
   const Tensor row = AsTensor<float>({1, 2, 3});
-  ExpectTensorEqual(Select(condition, row, AsScalar<float>(0)).RunOne(),
-                    AsTensor<float>({1, 2, 3, 0, 0, 0}, {2, 3}));
-  ExpectTensorEqual(Select(condition, AsScalar<float>(9), Iota<float>({2, 2, 3})).RunOne(),
-                    AsTensor<float>({9, 9, 9, 3, 4, 5, 9, 9, 9, 9, 10, 11}, {2, 2, 3}));
-  ExpectTensorEqual(Select(AsScalar<bool>(false), row, AsTensor<float>({7}, {1, 1})).RunOne(),
-                    AsTensor<float>({7, 7, 7}, {1, 3}));
-  ExpectTensorEqual(Select(AsScalar<bool>(true), AsScalar<float>(1), AsScalar<float>(2)).RunOne(),
-                    AsScalar<float>(1));
+  EXPECT_THAT(Select(condition, row, AsScalar<float>(0)).RunOne(),
+              TensorEq(AsTensor<float>({1, 2, 3, 0, 0, 0}, {2, 3})));
+  EXPECT_THAT(Select(condition, AsScalar<float>(9), Iota<float>({2, 2, 3})).RunOne(),
+              TensorEq(AsTensor<float>({9, 9, 9, 3, 4, 5, 9, 9, 9, 9, 10, 11}, {2, 2, 3})));
+  EXPECT_THAT(Select(AsScalar<bool>(false), row, AsTensor<float>({7}, {1, 1})).RunOne(),
+              TensorEq(AsTensor<float>({7, 7, 7}, {1, 3})));
+  EXPECT_THAT(Select(AsScalar<bool>(true), AsScalar<float>(1), AsScalar<float>(2)).RunOne(),
+              TensorEq(AsScalar<float>(1)));
 }
 
 TEST(SelectV2, TakesLargeAndEmptyTensors) {
   Tensor condition(DT_BOOL, {100000});
   for (int i = 0; i < 100000; ++i) condition.flat<bool>()(i) = i % 3 == 0;
-  ASSERT_OK_AND_ASSIGN(const Tensor output,
-                       Select(condition, Iota<int32_t>({100000}), AsScalar<int32_t>(-1)).RunOne());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const Tensor output,
+      Select(condition, Iota<int32_t>({100000}), AsScalar<int32_t>(-1)).RunOne());
   for (int i = 0; i < 100000; ++i) {
     ASSERT_EQ(output.flat<int32_t>()(i), i % 3 == 0 ? i : -1);
   }
-  ExpectTensorEqual(
-      Select(AsScalar<bool>(true), Tensor(DT_FLOAT, {0, 3}), AsScalar<float>(1)).RunOne(),
-      Tensor(DT_FLOAT, {0, 3}));
+  EXPECT_THAT(Select(AsScalar<bool>(true), Tensor(DT_FLOAT, {0, 3}), AsScalar<float>(1)).RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {0, 3})));
 }
 
 TEST(SelectV2, WritesInPlaceOfAnInputThatNoOneElseNeeds) {
@@ -72,11 +72,12 @@ TEST(SelectV2, WritesInPlaceOfAnInputThatNoOneElseNeeds) {
       std::vector<Tensor> inputs = {condition};
       inputs.push_back(std::move(t));
       inputs.push_back(std::move(e));
-      ASSERT_OK_AND_ASSIGN(const Tensor output,
-                           RunKernel(MakeNode("SelectV2", DT_FLOAT), std::move(inputs)));
-      ExpectTensorEqual(output, AsTensor<float>({1, 5, 3}));
-      EXPECT_EQ(output.raw_data() == t_data, !t_is_shared);
-      EXPECT_EQ(output.raw_data() == e_data, t_is_shared && !e_is_shared);
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> outputs,
+          OpTester("SelectV2").Attr("T", DT_FLOAT).RunOn(std::move(inputs)));
+      EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({1, 5, 3})));
+      EXPECT_EQ(outputs[0].raw_data() == t_data, !t_is_shared);
+      EXPECT_EQ(outputs[0].raw_data() == e_data, t_is_shared && !e_is_shared);
     }
   }
 }
@@ -85,8 +86,8 @@ TEST(SelectV2, TakesEveryByteButZeroAsTrue) {
   Tensor condition(DT_BOOL, {3});
   const unsigned char bytes[] = {0, 2, 255};
   std::memcpy(condition.raw_data(), bytes, 3);
-  ExpectTensorEqual(Select(condition, AsScalar<float>(1), AsScalar<float>(0)).RunOne(),
-                    AsTensor<float>({0, 1, 1}));
+  EXPECT_THAT(Select(condition, AsScalar<float>(1), AsScalar<float>(0)).RunOne(),
+              TensorEq(AsTensor<float>({0, 1, 1})));
 }
 
 TEST(SelectV2, RejectsBadArguments) {

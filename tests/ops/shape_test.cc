@@ -1,4 +1,4 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -17,18 +17,18 @@ Tensor Empty(const TensorShape& shape) {
 
 TEST(Shape, GivesSizesOfDimensions) {
   const Tensor matrix = Iota<float>({2, 3});
-  ExpectTensorEqual(OpTester("Shape").Input(matrix).RunOne(), AsTensor<int32_t>({2, 3}));
-  ExpectTensorEqual(OpTester("Shape").Input(matrix).Attr("out_type", DT_INT64).RunOne(),
-                    AsTensor<int64_t>({2, 3}));
-  ExpectTensorEqual(OpTester("Shape").Input(AsScalar<tstring>("x")).RunOne(),
-                    AsTensor<int32_t>({}));
-  ExpectTensorEqual(OpTester("Shape").Input(Empty({0, 5})).RunOne(), AsTensor<int32_t>({0, 5}));
+  EXPECT_THAT(OpTester("Shape").Input(matrix).RunOne(), TensorEq(AsTensor<int32_t>({2, 3})));
+  EXPECT_THAT(OpTester("Shape").Input(matrix).Attr("out_type", DT_INT64).RunOne(),
+              TensorEq(AsTensor<int64_t>({2, 3})));
+  EXPECT_THAT(OpTester("Shape").Input(AsScalar<tstring>("x")).RunOne(),
+              TensorEq(AsTensor<int32_t>({})));
+  EXPECT_THAT(OpTester("Shape").Input(Empty({0, 5})).RunOne(), TensorEq(AsTensor<int32_t>({0, 5})));
 }
 
 TEST(Shape, LargeSizesNeedInt64) {
   const Tensor large = Empty({int64_t{1} << 40, 0});
-  ExpectTensorEqual(OpTester("Shape").Input(large).Attr("out_type", DT_INT64).RunOne(),
-                    AsTensor<int64_t>({int64_t{1} << 40, 0}));
+  EXPECT_THAT(OpTester("Shape").Input(large).Attr("out_type", DT_INT64).RunOne(),
+              TensorEq(AsTensor<int64_t>({int64_t{1} << 40, 0})));
   EXPECT_THAT(OpTester("Shape").Input(large).Run(),
               StatusIs(kInvalidArgument,
                        "out_type is int32, which cannot hold 1099511627776 of the input's shape "
@@ -46,15 +46,15 @@ TEST(Shape, InfersTheRank) {
 }
 
 TEST(ShapeN, GivesOneShapeForEachInput) {
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> shapes, OpTester("ShapeN")
-                                                             .Input(Iota<float>({2, 3}))
-                                                             .Input(AsScalar<float>(1))
-                                                             .Input(Iota<float>({4}))
-                                                             .Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> shapes, OpTester("ShapeN")
+                                                                      .Input(Iota<float>({2, 3}))
+                                                                      .Input(AsScalar<float>(1))
+                                                                      .Input(Iota<float>({4}))
+                                                                      .Run());
   ASSERT_EQ(shapes.size(), 3);
-  ExpectTensorEqual(shapes[0], AsTensor<int32_t>({2, 3}));
-  ExpectTensorEqual(shapes[1], AsTensor<int32_t>({}));
-  ExpectTensorEqual(shapes[2], AsTensor<int32_t>({4}));
+  EXPECT_THAT(shapes[0], TensorEq(AsTensor<int32_t>({2, 3})));
+  EXPECT_THAT(shapes[1], TensorEq(AsTensor<int32_t>({})));
+  EXPECT_THAT(shapes[2], TensorEq(AsTensor<int32_t>({4})));
 }
 
 TEST(ShapeN, TakesAtLeastOneInput) {
@@ -63,11 +63,11 @@ TEST(ShapeN, TakesAtLeastOneInput) {
 }
 
 TEST(Size, CountsElements) {
-  ExpectTensorEqual(OpTester("Size").Input(Iota<half>({2, 3, 4})).RunOne(), AsScalar<int32_t>(24));
-  ExpectTensorEqual(
-      OpTester("Size").Input(AsScalar<tstring>("x")).Attr("out_type", DT_INT64).RunOne(),
-      AsScalar<int64_t>(1));
-  ExpectTensorEqual(OpTester("Size").Input(Empty({3, 0})).RunOne(), AsScalar<int32_t>(0));
+  EXPECT_THAT(OpTester("Size").Input(Iota<half>({2, 3, 4})).RunOne(),
+              TensorEq(AsScalar<int32_t>(24)));
+  EXPECT_THAT(OpTester("Size").Input(AsScalar<tstring>("x")).Attr("out_type", DT_INT64).RunOne(),
+              TensorEq(AsScalar<int64_t>(1)));
+  EXPECT_THAT(OpTester("Size").Input(Empty({3, 0})).RunOne(), TensorEq(AsScalar<int32_t>(0)));
 }
 
 TEST(Size, RejectsOtherOutTypes) {
@@ -76,9 +76,10 @@ TEST(Size, RejectsOtherOutTypes) {
 }
 
 TEST(Rank, CountsDimensions) {
-  ExpectTensorEqual(OpTester("Rank").Input(Iota<bfloat16>({2, 3, 4})).RunOne(),
-                    AsScalar<int32_t>(3));
-  ExpectTensorEqual(OpTester("Rank").Input(AsScalar<bool>(true)).RunOne(), AsScalar<int32_t>(0));
+  EXPECT_THAT(OpTester("Rank").Input(Iota<bfloat16>({2, 3, 4})).RunOne(),
+              TensorEq(AsScalar<int32_t>(3)));
+  EXPECT_THAT(OpTester("Rank").Input(AsScalar<bool>(true)).RunOne(),
+              TensorEq(AsScalar<int32_t>(0)));
 }
 
 TEST(Rank, TakesOneInput) {

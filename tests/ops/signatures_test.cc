@@ -21,7 +21,7 @@
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace testing {
@@ -54,10 +54,10 @@ std::map<std::string, std::string> ReferenceSignatures() {
 std::vector<const OpRegistration*> AllOps() { return GlobalRegistry().Ops(); }
 
 TEST(StandardOps, RegisterWithoutAFault) {
-  EXPECT_OK(GlobalRegistry().status());
+  GRADFLOW_EXPECT_OK(GlobalRegistry().status());
   Registry registry;
   RegisterStandardOps(registry);
-  EXPECT_OK(registry.status());
+  GRADFLOW_EXPECT_OK(registry.status());
   EXPECT_EQ(registry.Ops().size(), AllOps().size());
 }
 
@@ -171,7 +171,7 @@ TEST(StandardOps, AreAllThere) {
         "Square", "SquaredDifference", "Sqrt", "Rsqrt", "Exp", "Log", "Tanh", "Sigmoid", "Relu",
         "Equal", "Less", "Greater", "GreaterEqual", "LogicalAnd", "SelectV2", "Sum", "Mean", "Max",
         "Min", "MatMul"}) {
-    EXPECT_OK(GlobalRegistry().LookUpOp(name));
+    GRADFLOW_EXPECT_OK(GlobalRegistry().LookUpOp(name));
   }
 }
 

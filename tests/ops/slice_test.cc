@@ -1,4 +1,5 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -18,34 +19,34 @@ TEST(Slice, CutsABlockInEveryType) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor input = DistinctTensor(dtype, {3, 4, 5});
-    ExpectTensorEqual(Slice(input, {1, 0, 2}, {2, 3, -1}).RunOne(),
-                      Rearranged(input, {2, 3, 3}, [](const std::vector<int64_t>& index) {
-                        return ((index[0] + 1) * 4 + index[1]) * 5 + index[2] + 2;
-                      }));
+    EXPECT_THAT(Slice(input, {1, 0, 2}, {2, 3, -1}).RunOne(),
+                TensorEq(Rearranged(input, {2, 3, 3}, [](const std::vector<int64_t>& index) {
+                  return ((index[0] + 1) * 4 + index[1]) * 5 + index[2] + 2;
+                })));
   }
 }
 
 TEST(Slice, TakesInt32) {
-  ExpectTensorEqual(OpTester("Slice")
-                        .Input(Iota<float>({5}))
-                        .Input(AsTensor<int32_t>({1}))
-                        .Input(AsTensor<int32_t>({3}))
-                        .RunOne(),
-                    AsTensor<float>({1, 2, 3}));
+  EXPECT_THAT(OpTester("Slice")
+                  .Input(Iota<float>({5}))
+                  .Input(AsTensor<int32_t>({1}))
+                  .Input(AsTensor<int32_t>({3}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({1, 2, 3})));
 }
 
 TEST(Slice, CutsAtTheEdges) {
   const Tensor input = Iota<float>({2, 3});
-  ExpectTensorEqual(Slice(input, {0, 0}, {-1, -1}).RunOne(), input);
-  ExpectTensorEqual(Slice(input, {2, 0}, {-1, 3}).RunOne(), Tensor(DT_FLOAT, {0, 3}));
-  ExpectTensorEqual(Slice(input, {1, 3}, {1, 0}).RunOne(), Tensor(DT_FLOAT, {1, 0}));
-  ExpectTensorEqual(Slice(AsScalar<float>(7), {}, {}).RunOne(), AsScalar<float>(7));
+  EXPECT_THAT(Slice(input, {0, 0}, {-1, -1}).RunOne(), TensorEq(input));
+  EXPECT_THAT(Slice(input, {2, 0}, {-1, 3}).RunOne(), TensorEq(Tensor(DT_FLOAT, {0, 3})));
+  EXPECT_THAT(Slice(input, {1, 3}, {1, 0}).RunOne(), TensorEq(Tensor(DT_FLOAT, {1, 0})));
+  EXPECT_THAT(Slice(AsScalar<float>(7), {}, {}).RunOne(), TensorEq(AsScalar<float>(7)));
 }
 
 TEST(Slice, SharesRowsThatAreAligned) {
   const Tensor input = Iota<float>({10, 16});
-  ASSERT_OK_AND_ASSIGN(const Tensor rows, Slice(input, {3, 0}, {2, 16}).RunOne());
-  ExpectTensorEqual(rows, Iota<float>({2, 16}, 48));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor rows, Slice(input, {3, 0}, {2, 16}).RunOne());
+  EXPECT_THAT(rows, TensorEq(Iota<float>({2, 16}, 48)));
   EXPECT_EQ(rows.raw_data(), input.flat<float>().data() + 48);
 }
 

@@ -1,4 +1,5 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -18,16 +19,16 @@ TEST(Split, CutsAlongEveryAxisInEveryType) {
     for (int axis = -3; axis < 3; ++axis) {
       SCOPED_TRACE(axis);
       const int d = axis < 0 ? axis + 3 : axis;
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
-                           Split(AsScalar<int32_t>(axis), value, 2).Run());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
+                                    Split(AsScalar<int32_t>(axis), value, 2).Run());
       ASSERT_EQ(parts.size(), 2);
       TensorShape shape = whole;
       shape.set_dim(d, whole.dim_size(d) / 2);
       for (int p = 0; p < 2; ++p) {
-        ExpectTensorEqual(parts[p], Rearranged(value, shape, [&](std::vector<int64_t> index) {
-                            index[d] += p * shape.dim_size(d);
-                            return (index[0] * 4 + index[1]) * 6 + index[2];
-                          }));
+        EXPECT_THAT(parts[p], TensorEq(Rearranged(value, shape, [&](std::vector<int64_t> index) {
+                      index[d] += p * shape.dim_size(d);
+                      return (index[0] * 4 + index[1]) * 6 + index[2];
+                    })));
       }
     }
   }
@@ -35,17 +36,17 @@ TEST(Split, CutsAlongEveryAxisInEveryType) {
 
 TEST(Split, SharesPartsThatAreAligned) {
   const Tensor value = Iota<float>({4, 16});
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
-                       Split(AsScalar<int32_t>(0), value, 2).Run());
-  ExpectTensorEqual(parts[1], Iota<float>({2, 16}, 32));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
+                                Split(AsScalar<int32_t>(0), value, 2).Run());
+  EXPECT_THAT(parts[1], TensorEq(Iota<float>({2, 16}, 32)));
   EXPECT_EQ(parts[1].raw_data(), value.flat<float>().data() + 32);
 }
 
 TEST(Split, CutsEmptyTensors) {
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
-                       Split(AsTensor<int32_t>({1}), Tensor(DT_FLOAT, {0, 6}), 3).Run());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
+                                Split(AsTensor<int32_t>({1}), Tensor(DT_FLOAT, {0, 6}), 3).Run());
   ASSERT_EQ(parts.size(), 3);
-  ExpectTensorEqual(parts[2], Tensor(DT_FLOAT, {0, 2}));
+  EXPECT_THAT(parts[2], TensorEq(Tensor(DT_FLOAT, {0, 2})));
 }
 
 TEST(Split, RejectsBadArguments) {

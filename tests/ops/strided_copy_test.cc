@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 
 namespace gradflow {
 namespace testing {
@@ -76,7 +76,7 @@ TEST(CopyStrided, ScattersIntoAPart) {
   target.flat<int32_t>().setZero();
   // Into column 1, upwards.
   CopyStrided({4}, AsTensor<int32_t>({1, 2, 3, 4}), {0, {1}}, &target, {10, {-3}});
-  ExpectTensorEqual(target, AsTensor<int32_t>({0, 4, 0, 0, 3, 0, 0, 2, 0, 0, 1, 0}, {4, 3}));
+  EXPECT_THAT(target, TensorEq(AsTensor<int32_t>({0, 4, 0, 0, 3, 0, 0, 2, 0, 0, 1, 0}, {4, 3})));
 }
 
 }  // namespace

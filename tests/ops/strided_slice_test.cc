@@ -1,6 +1,7 @@
 #include <random>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -65,10 +66,11 @@ TEST(StridedSlice, AgreesWithPythonOnOneDimension) {
                 absl::StrCat("[", begin, ":", end, ":", stride, "] of ", size, ", masks ", mask));
             const std::vector<int64_t> indices =
                 Indices(size, begin, end, stride, (mask & 1) != 0, (mask & 2) != 0);
-            ASSERT_OK_AND_ASSIGN(const Tensor output, StridedSlice(input, {begin}, {end}, {stride},
-                                                                   {mask & 1, (mask & 2) >> 1})
-                                                          .RunOne());
-            ExpectTensorEqual(output, AsTensor<int32_t>(indices));
+            GRADFLOW_ASSERT_OK_AND_ASSIGN(
+                const Tensor output,
+                StridedSlice(input, {begin}, {end}, {stride}, {mask & 1, (mask & 2) >> 1})
+                    .RunOne());
+            EXPECT_THAT(output, TensorEq(AsTensor<int32_t>(indices)));
           }
         }
       }
@@ -81,11 +83,10 @@ TEST(StridedSlice, AgreesWithPythonInEveryType) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor input = DistinctTensor(dtype, {4, 5, 6});
     // input[::-1, 1:-1, ::2]
-    ExpectTensorEqual(
-        StridedSlice(input, {0, 1, 0}, {0, -1, 0}, {-1, 1, 2}, {0b101, 0b101}).RunOne(),
-        Rearranged(input, {4, 3, 3}, [](const std::vector<int64_t>& index) {
-          return ((3 - index[0]) * 5 + index[1] + 1) * 6 + 2 * index[2];
-        }));
+    EXPECT_THAT(StridedSlice(input, {0, 1, 0}, {0, -1, 0}, {-1, 1, 2}, {0b101, 0b101}).RunOne(),
+                TensorEq(Rearranged(input, {4, 3, 3}, [](const std::vector<int64_t>& index) {
+                  return ((3 - index[0]) * 5 + index[1] + 1) * 6 + 2 * index[2];
+                })));
   }
 }
 
@@ -115,13 +116,13 @@ TEST(StridedSlice, AgreesWithPythonOnRandomSlices) {
       result.push_back(static_cast<int64_t>(indices[d].size()));
     }
     const Tensor input = DistinctTensor(DT_INT16, TensorShape(dims));
-    ExpectTensorEqual(
+    EXPECT_THAT(
         StridedSlice(input, begin, end, strides, masks).RunOne(),
-        Rearranged(input, TensorShape(result), [&](const std::vector<int64_t>& index) {
+        TensorEq(Rearranged(input, TensorShape(result), [&](const std::vector<int64_t>& index) {
           int64_t from = 0;
           for (int d = 0; d < rank; ++d) from = from * dims[d] + indices[d][index[d]];
           return from;
-        }));
+        })));
   }
 }
 
@@ -129,56 +130,57 @@ TEST(StridedSlice, ShrinksInsertsAndSkipsDimensions) {
   const Tensor input = Iota<float>({2, 3, 4});
   const auto at = [](int64_t i, int64_t j, int64_t k) { return (i * 3 + j) * 4 + k; };
   // input[1]
-  ExpectTensorEqual(StridedSlice(input, {1}, {2}, {1}, {0, 0, 0, 0, 1}).RunOne(),
-                    Iota<float>({3, 4}, 12));
+  EXPECT_THAT(StridedSlice(input, {1}, {2}, {1}, {0, 0, 0, 0, 1}).RunOne(),
+              TensorEq(Iota<float>({3, 4}, 12)));
   // input[-1, ..., -2]
-  ExpectTensorEqual(
+  EXPECT_THAT(
       StridedSlice(input, {-1, 0, -2}, {0, 0, 0}, {1, 1, 1}, {0, 0, 0b010, 0, 0b101}).RunOne(),
-      Rearranged(input, {3}, [&](auto& index) { return at(1, index[0], 2); }));
+      TensorEq(Rearranged(input, {3}, [&](auto& index) { return at(1, index[0], 2); })));
   // input[..., newaxis, 1:3]
-  ExpectTensorEqual(
+  EXPECT_THAT(
       StridedSlice(input, {0, 0, 1}, {0, 0, 3}, {1, 1, 1}, {0, 0, 0b001, 0b010, 0}).RunOne(),
-      Rearranged(input, {2, 3, 1, 2},
-                 [&](auto& index) { return at(index[0], index[1], index[3] + 1); }));
+      TensorEq(Rearranged(input, {2, 3, 1, 2},
+                          [&](auto& index) { return at(index[0], index[1], index[3] + 1); })));
   // input[newaxis, 0, newaxis]
-  ExpectTensorEqual(
+  EXPECT_THAT(
       StridedSlice(input, {0, 0, 0}, {0, 0, 0}, {1, 1, 1}, {0, 0, 0, 0b101, 0b010}).RunOne(),
-      Iota<float>({1, 1, 3, 4}));
+      TensorEq(Iota<float>({1, 1, 3, 4})));
   // input[...] where the ellipsis stands for nothing
-  ExpectTensorEqual(
+  EXPECT_THAT(
       StridedSlice(input, {0, 0, 0, 0}, {1, 2, 9, 3}, {1, 1, 1, 1}, {0, 0, 0b0100, 0, 0}).RunOne(),
-      Rearranged(input, {1, 2, 3}, [&](auto& index) { return at(index[0], index[1], index[2]); }));
+      TensorEq(Rearranged(input, {1, 2, 3},
+                          [&](auto& index) { return at(index[0], index[1], index[2]); })));
   // A scalar: input[newaxis, ...]
-  ExpectTensorEqual(
+  EXPECT_THAT(
       StridedSlice(AsScalar<tstring>("x"), {0, 0}, {0, 0}, {1, 1}, {0, 0, 0b10, 0b01}).RunOne(),
-      AsTensor<tstring>({"x"}));
+      TensorEq(AsTensor<tstring>({"x"})));
   // Everything: input[:]
-  ExpectTensorEqual(StridedSlice(input, {}, {}, {}).RunOne(), input);
+  EXPECT_THAT(StridedSlice(input, {}, {}, {}).RunOne(), TensorEq(input));
 }
 
 TEST(StridedSlice, ShrinkingWinsOverBeginMaskAndNewAxisOverShrinking) {
   const Tensor input = Iota<float>({3});
-  ExpectTensorEqual(StridedSlice(input, {2}, {0}, {1}, {1, 1, 0, 0, 1}).RunOne(),
-                    AsScalar<float>(2));
-  ExpectTensorEqual(StridedSlice(input, {2}, {0}, {1}, {0, 0, 0, 1, 1}).RunOne(),
-                    Iota<float>({1, 3}));
+  EXPECT_THAT(StridedSlice(input, {2}, {0}, {1}, {1, 1, 0, 0, 1}).RunOne(),
+              TensorEq(AsScalar<float>(2)));
+  EXPECT_THAT(StridedSlice(input, {2}, {0}, {1}, {0, 0, 0, 1, 1}).RunOne(),
+              TensorEq(Iota<float>({1, 3})));
 }
 
 TEST(StridedSlice, TakesInt16AndInt32) {
-  ExpectTensorEqual(OpTester("StridedSlice")
-                        .Input(Iota<float>({9}))
-                        .Input(AsTensor<int16_t>({8}))
-                        .Input(AsTensor<int16_t>({0}))
-                        .Input(AsTensor<int16_t>({-4}))
-                        .RunOne(),
-                    AsTensor<float>({8, 4}));
-  ExpectTensorEqual(OpTester("StridedSlice")
-                        .Input(Iota<float>({9}))
-                        .Input(AsTensor<int32_t>({1}))
-                        .Input(AsTensor<int32_t>({INT32_MAX}))
-                        .Input(AsTensor<int32_t>({INT32_MAX}))
-                        .RunOne(),
-                    AsTensor<float>({1}));
+  EXPECT_THAT(OpTester("StridedSlice")
+                  .Input(Iota<float>({9}))
+                  .Input(AsTensor<int16_t>({8}))
+                  .Input(AsTensor<int16_t>({0}))
+                  .Input(AsTensor<int16_t>({-4}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({8, 4})));
+  EXPECT_THAT(OpTester("StridedSlice")
+                  .Input(Iota<float>({9}))
+                  .Input(AsTensor<int32_t>({1}))
+                  .Input(AsTensor<int32_t>({INT32_MAX}))
+                  .Input(AsTensor<int32_t>({INT32_MAX}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({1})));
 }
 
 TEST(StridedSlice, SurvivesExtremeIndices) {
@@ -186,14 +188,15 @@ TEST(StridedSlice, SurvivesExtremeIndices) {
   for (const int64_t a : {INT64_MIN, INT64_MAX}) {
     for (const int64_t b : {INT64_MIN, INT64_MAX}) {
       for (const int64_t stride : {INT64_MIN, INT64_MIN + 1, INT64_MAX, int64_t{-1}, int64_t{1}}) {
-        EXPECT_OK(StridedSlice(input, {a}, {b}, {stride}).Run());
+        GRADFLOW_EXPECT_OK(StridedSlice(input, {a}, {b}, {stride}).Run());
       }
     }
   }
-  ExpectTensorEqual(StridedSlice(input, {INT64_MAX}, {INT64_MIN}, {-1}).RunOne(),
-                    AsTensor<float>({2, 1, 0}));
+  EXPECT_THAT(StridedSlice(input, {INT64_MAX}, {INT64_MIN}, {-1}).RunOne(),
+              TensorEq(AsTensor<float>({2, 1, 0})));
   const Tensor empty(DT_FLOAT, {0, INT64_MAX});
-  ExpectTensorEqual(StridedSlice(empty, {0, INT64_MAX}, {0, INT64_MIN}, {-1, -1}).RunOne(), empty);
+  EXPECT_THAT(StridedSlice(empty, {0, INT64_MAX}, {0, INT64_MIN}, {-1, -1}).RunOne(),
+              TensorEq(empty));
 }
 
 TEST(StridedSlice, RejectsBadArguments) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -40,10 +40,10 @@ TEST(Sum, OverEverySetOfAxes) {
     for (const bool keep_dims : {false, true}) {
       SCOPED_TRACE(AsTensor<int32_t>(axes).DebugString(5));
       const Tensor indices = AsTensor<int32_t>(axes);
-      ExpectClose(OpTester("Sum").Input(x).Input(indices).Attr("keep_dims", keep_dims).RunOne(),
-                  ReductionReference(x, axes, keep_dims, SumOf), 1e-15, 1e-15);
-      ExpectClose(OpTester("Mean").Input(x).Input(indices).Attr("keep_dims", keep_dims).RunOne(),
-                  ReductionReference(x, axes, keep_dims, MeanOf), 1e-15, 1e-15);
+      EXPECT_THAT(OpTester("Sum").Input(x).Input(indices).Attr("keep_dims", keep_dims).RunOne(),
+                  TensorNear(ReductionReference(x, axes, keep_dims, SumOf), 1e-15, 1e-15));
+      EXPECT_THAT(OpTester("Mean").Input(x).Input(indices).Attr("keep_dims", keep_dims).RunOne(),
+                  TensorNear(ReductionReference(x, axes, keep_dims, MeanOf), 1e-15, 1e-15));
     }
   }
 }
@@ -55,8 +55,8 @@ TEST(Sum, OfEveryLayout) {
     SCOPED_TRACE(c.DebugString());
     const Tensor x = RandomTensor(DT_FLOAT, c.shape, -1, 2);
     // The sum in double is rounded to float once.
-    ExpectClose(OpTester("Sum").Input(x).Input(AsTensor<int32_t>(c.axes)).RunOne(),
-                ReductionReference(x, c.axes, false, SumOf), 6e-8, 1e-12);
+    EXPECT_THAT(OpTester("Sum").Input(x).Input(AsTensor<int32_t>(c.axes)).RunOne(),
+                TensorNear(ReductionReference(x, c.axes, false, SumOf), 1e-12, 6e-8));
   }
 }
 
@@ -66,11 +66,11 @@ TEST(Sum, OfRandomShapes) {
     const ReductionCase c = RandomReduction(&random);
     SCOPED_TRACE(c.DebugString());
     const Tensor x = RandomTensor(DT_DOUBLE, c.shape, -1, 1, round);
-    ExpectClose(OpTester("Sum")
+    EXPECT_THAT(OpTester("Sum")
                     .Input(x)
                     .Input(AsTensor<int64_t>(std::vector<int64_t>(c.axes.begin(), c.axes.end())))
                     .RunOne(),
-                ReductionReference(x, c.axes, false, SumOf), 1e-15, 1e-15);
+                TensorNear(ReductionReference(x, c.axes, false, SumOf), 1e-15, 1e-15));
   }
 }
 
@@ -80,7 +80,7 @@ TEST(Sum, HasTheSameBitsOnAnyNumberOfThreads) {
       SCOPED_TRACE(DataTypeString(dtype) + c.DebugString());
       OpTester tester("Sum");
       tester.Input(RandomTensor(dtype, c.shape, -1, 1)).Input(AsTensor<int32_t>(c.axes));
-      ExpectSameBitsOnThreads(&tester);
+      GRADFLOW_EXPECT_OK(tester.RunEverywhere());
     }
   }
 }
@@ -97,8 +97,8 @@ TEST(Sum, OfDoublesKeepsWhatCancels) {
       x.vec<double>()(n + 1 + i) = -half.vec<double>()((i * 7 + n / 3) % n);
     }
     x.vec<double>()(n) = 1e-9;
-    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-                      AsScalar<double>(1e-9));
+    EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                TensorEq(AsScalar<double>(1e-9)));
     // The same in each of several columns.
     for (const int64_t columns : {3, 70}) {
       if (n > 1000) break;
@@ -106,24 +106,24 @@ TEST(Sum, OfDoublesKeepsWhatCancels) {
       for (int64_t i = 0; i < matrix.NumElements(); ++i) {
         matrix.flat<double>()(i) = x.vec<double>()(i / columns);
       }
-      ExpectTensorEqual(OpTester("Sum").Input(matrix).Input(AsScalar<int32_t>(0)).RunOne(),
-                        FromDoubles(DT_DOUBLE, {columns}, std::vector<double>(columns, 1e-9)));
+      EXPECT_THAT(OpTester("Sum").Input(matrix).Input(AsScalar<int32_t>(0)).RunOne(),
+                  TensorEq(FromDoubles(DT_DOUBLE, {columns}, std::vector<double>(columns, 1e-9))));
     }
   }
 }
 
 TEST(Sum, OfManyFloatsIsRoundedOnce) {
   const Tensor x = RandomTensor(DT_FLOAT, {1 << 20}, 0);
-  ExpectClose(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-              ReductionReference(x, {0}, false, SumOf), 6e-8, 0);
+  EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+              TensorNear(ReductionReference(x, {0}, false, SumOf), 0, 6e-8));
   // A hundred thousand halves of 1, where adding in half would stop at 2048.
   Tensor ones(DT_HALF, {10, 5000});
   ones.flat<half>().setConstant(half(1));
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("Sum").Input(ones).Input(AsScalar<int32_t>(1)).RunOne(),
-      UnaryReference(Tensor(ones.SubSlice(0).Slice(0, 10)), [](double) { return 5000; }));
-  ExpectTensorEqual(OpTester("Mean").Input(ones).Input(AsTensor<int32_t>({0, 1})).RunOne(),
-                    AsScalar<half>(1));
+      TensorEq(UnaryReference(Tensor(ones.SubSlice(0).Slice(0, 10)), [](double) { return 5000; })));
+  EXPECT_THAT(OpTester("Mean").Input(ones).Input(AsTensor<int32_t>({0, 1})).RunOne(),
+              TensorEq(AsScalar<half>(1)));
 }
 
 // The exact results are just over the middle of two numbers of the type, and a float is the middle.
@@ -131,14 +131,15 @@ TEST(Sum, OfHalvesIsRoundedFromDouble) {
   const auto run = [](const char* op, const Tensor& x) {
     return OpTester(op).Input(x).Input(AsScalar<int32_t>(0)).RunOne();
   };
-  ExpectTensorEqual(run("Sum", AsTensor<half>({2048, 1, 0x1p-24f})), AsScalar<half>(2050));
-  ExpectTensorEqual(run("Sum", AsTensor<half>({2048, 1})), AsScalar<half>(2048));
-  ExpectTensorEqual(run("Mean", AsTensor<half>({4096, 2, 0x1p-24f, 0})), AsScalar<half>(1025));
-  ExpectTensorEqual(run("Mean", AsTensor<half>({4096, 2, 0x1p-23f, 4096, 2, 0, 0, 0})),
-                    AsScalar<half>(1025));
-  ExpectTensorEqual(run("Sum", AsTensor<bfloat16>({256, 1, 0x1p-30f})), AsScalar<bfloat16>(258));
-  ExpectTensorEqual(run("Mean", AsTensor<bfloat16>({512, 2, 0x1p-30f, 0})),
-                    AsScalar<bfloat16>(129));
+  EXPECT_THAT(run("Sum", AsTensor<half>({2048, 1, 0x1p-24f})), TensorEq(AsScalar<half>(2050)));
+  EXPECT_THAT(run("Sum", AsTensor<half>({2048, 1})), TensorEq(AsScalar<half>(2048)));
+  EXPECT_THAT(run("Mean", AsTensor<half>({4096, 2, 0x1p-24f, 0})), TensorEq(AsScalar<half>(1025)));
+  EXPECT_THAT(run("Mean", AsTensor<half>({4096, 2, 0x1p-23f, 4096, 2, 0, 0, 0})),
+              TensorEq(AsScalar<half>(1025)));
+  EXPECT_THAT(run("Sum", AsTensor<bfloat16>({256, 1, 0x1p-30f})),
+              TensorEq(AsScalar<bfloat16>(258)));
+  EXPECT_THAT(run("Mean", AsTensor<bfloat16>({512, 2, 0x1p-30f, 0})),
+              TensorEq(AsScalar<bfloat16>(129)));
 }
 
 TEST(Sum, OfEveryRealType) {
@@ -146,61 +147,61 @@ TEST(Sum, OfEveryRealType) {
     using T = typename decltype(tag)::type;
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
     const Tensor x = AsTensor<T>({1, 2, 3, 4, 5, 7}, {2, 3});
-    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-                      AsTensor<T>({5, 7, 10}));
-    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
-                      AsTensor<T>({6, 16}));
-    ExpectTensorEqual(OpTester("Mean").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-                      FromDoubles(x.dtype(), {3}, {2.5, 3.5, 5}));
+    EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                TensorEq(AsTensor<T>({5, 7, 10})));
+    EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+                TensorEq(AsTensor<T>({6, 16})));
+    EXPECT_THAT(OpTester("Mean").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                TensorEq(FromDoubles(x.dtype(), {3}, {2.5, 3.5, 5})));
   });
 }
 
 TEST(Sum, OfComplexNumbers) {
   const Tensor x = AsTensor<complex64>({{1, 2}, {3, 4}, {5, 6}, {7, -8}}, {2, 2});
-  ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
-                    AsTensor<complex64>({{4, 6}, {12, -2}}));
-  ExpectTensorEqual(OpTester("Mean").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-                    AsTensor<complex64>({{3, 4}, {5, -2}}));
+  EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+              TensorEq(AsTensor<complex64>({{4, 6}, {12, -2}})));
+  EXPECT_THAT(OpTester("Mean").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+              TensorEq(AsTensor<complex64>({{3, 4}, {5, -2}})));
   const Tensor z = AsTensor<complex128>({{1, 1e100}, {1e100, 1}, {-1e100, 1}, {1, -1e100}});
-  ExpectTensorEqual(OpTester("Sum").Input(z).Input(AsScalar<int32_t>(0)).RunOne(),
-                    AsScalar<complex128>({2, 2}));
+  EXPECT_THAT(OpTester("Sum").Input(z).Input(AsScalar<int32_t>(0)).RunOne(),
+              TensorEq(AsScalar<complex128>({2, 2})));
 }
 
 TEST(Sum, IntegersWrapAround) {
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("Sum").Input(AsTensor<int8_t>({100, 100, 100})).Input(AsScalar<int32_t>(0)).RunOne(),
-      AsScalar<int8_t>(44));
+      TensorEq(AsScalar<int8_t>(44)));
   const int64_t max = std::numeric_limits<int64_t>::max();
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("Sum").Input(AsTensor<int64_t>({max, max})).Input(AsScalar<int32_t>(0)).RunOne(),
-      AsScalar<int64_t>(-2));
+      TensorEq(AsScalar<int64_t>(-2)));
 }
 
 TEST(Mean, OfIntegersRoundsTowardsZeroAndDoesNotWrap) {
-  ExpectTensorEqual(OpTester("Mean")
-                        .Input(AsTensor<int8_t>({100, 100, 101}))
-                        .Input(AsScalar<int32_t>(0))
-                        .RunOne(),
-                    AsScalar<int8_t>(100));
-  ExpectTensorEqual(
+  EXPECT_THAT(OpTester("Mean")
+                  .Input(AsTensor<int8_t>({100, 100, 101}))
+                  .Input(AsScalar<int32_t>(0))
+                  .RunOne(),
+              TensorEq(AsScalar<int8_t>(100)));
+  EXPECT_THAT(
       OpTester("Mean").Input(AsTensor<int32_t>({-3, -4})).Input(AsScalar<int32_t>(0)).RunOne(),
-      AsScalar<int32_t>(-3));
-  ExpectTensorEqual(
+      TensorEq(AsScalar<int32_t>(-3)));
+  EXPECT_THAT(
       OpTester("Mean").Input(AsTensor<uint8_t>({255, 255})).Input(AsScalar<int32_t>(0)).RunOne(),
-      AsScalar<uint8_t>(255));
+      TensorEq(AsScalar<uint8_t>(255)));
 }
 
 TEST(Sum, InfinitiesAndNan) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
     const Tensor x =
         FromDoubles(dtype, {4, 3}, {kInf, 1, 2, kInf, -kInf, 1, kNan, 1, 1, -kInf, 0, 0});
-    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
-                      FromDoubles(dtype, {4}, {kInf, kNan, kNan, -kInf}));
+    EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(1)).RunOne(),
+                TensorEq(FromDoubles(dtype, {4}, {kInf, kNan, kNan, -kInf})));
   }
   const double max = std::numeric_limits<double>::max();
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("Sum").Input(AsTensor<double>({max, max, 1})).Input(AsScalar<int32_t>(0)).RunOne(),
-      AsScalar<double>(kInf));
+      TensorEq(AsScalar<double>(kInf)));
 }
 
 TEST(Sum, OfNothing) {
@@ -208,33 +209,32 @@ TEST(Sum, OfNothing) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_INT32}) {
     SCOPED_TRACE(DataTypeString(dtype));
     const Tensor x(dtype, {3, 0});
-    ExpectTensorEqual(OpTester("Sum").Input(x).Input(axis).RunOne(),
-                      FromDoubles(dtype, {3}, {0, 0, 0}));
+    EXPECT_THAT(OpTester("Sum").Input(x).Input(axis).RunOne(),
+                TensorEq(FromDoubles(dtype, {3}, {0, 0, 0})));
     const double mean = dtype == DT_INT32 ? 0 : kNan;
-    ExpectTensorEqual(OpTester("Mean").Input(x).Input(axis).RunOne(),
-                      FromDoubles(dtype, {3}, {mean, mean, mean}));
+    EXPECT_THAT(OpTester("Mean").Input(x).Input(axis).RunOne(),
+                TensorEq(FromDoubles(dtype, {3}, {mean, mean, mean})));
     // Nothing to reduce for, either.
-    ExpectTensorEqual(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
-                      Tensor(dtype, {0}));
+    EXPECT_THAT(OpTester("Sum").Input(x).Input(AsScalar<int32_t>(0)).RunOne(),
+                TensorEq(Tensor(dtype, {0})));
   }
-  ExpectTensorEqual(
+  EXPECT_THAT(
       OpTester("Sum").Input(Tensor(DT_COMPLEX64, {0, 2})).Input(AsScalar<int32_t>(0)).RunOne(),
-      AsTensor<complex64>({{0, 0}, {0, 0}}));
+      TensorEq(AsTensor<complex64>({{0, 0}, {0, 0}})));
   // Sizes whose product overflows beside the zero.
   const int64_t large = int64_t{1} << 40;
-  ExpectTensorEqual(OpTester("Sum")
-                        .Input(Tensor(DT_FLOAT, {large, large, 0}))
-                        .Input(AsTensor<int32_t>({0, 1, 2}))
-                        .RunOne(),
-                    AsScalar<float>(0));
+  EXPECT_THAT(OpTester("Sum")
+                  .Input(Tensor(DT_FLOAT, {large, large, 0}))
+                  .Input(AsTensor<int32_t>({0, 1, 2}))
+                  .RunOne(),
+              TensorEq(AsScalar<float>(0)));
 }
 
 TEST(Sum, OverNoAxesIsTheInput) {
   const Tensor x = AsTensor<float>({1, -0.0f});
-  ExpectTensorEqual(OpTester("Sum").Input(x).Input(Tensor(DT_INT32, {0})).RunOne(), x);
-  ExpectTensorEqual(
-      OpTester("Mean").Input(AsScalar<int32_t>(7)).Input(Tensor(DT_INT64, {0})).RunOne(),
-      AsScalar<int32_t>(7));
+  EXPECT_THAT(OpTester("Sum").Input(x).Input(Tensor(DT_INT32, {0})).RunOne(), TensorEq(x));
+  EXPECT_THAT(OpTester("Mean").Input(AsScalar<int32_t>(7)).Input(Tensor(DT_INT64, {0})).RunOne(),
+              TensorEq(AsScalar<int32_t>(7)));
 }
 
 TEST(Sum, RefusesBadAxes) {
@@ -268,9 +268,10 @@ TEST(Sum, RefusesBadAxes) {
 }
 
 TEST(Sum, RefusesAnInputOfAnotherType) {
-  EXPECT_THAT(RunKernel(MakeNode("Sum", DT_DOUBLE), {AsTensor<float>({1}), AsScalar<int32_t>(0)}),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("input must be of type double, but is float")));
+  EXPECT_THAT(
+      OpTester("Sum").Attr("T", DT_DOUBLE).RunOn({AsTensor<float>({1}), AsScalar<int32_t>(0)}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("input must be of type double, but is float")));
 }
 
 TEST(Sum, RefusesAResultThatIsTooLarge) {

@@ -1,4 +1,5 @@
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -19,20 +20,20 @@ TEST(Tile, RepeatsInEveryType) {
     for (const std::vector<int64_t>& multiples :
          std::vector<std::vector<int64_t>>{{3, 2, 1}, {1, 1, 4}, {2, 1, 2}, {1, 1, 1}, {2, 0, 3}}) {
       const TensorShape shape({2 * multiples[0], 3 * multiples[1], 2 * multiples[2]});
-      ExpectTensorEqual(Tile(input, multiples).RunOne(),
-                        Rearranged(input, shape, [](const std::vector<int64_t>& index) {
-                          return (index[0] % 2 * 3 + index[1] % 3) * 2 + index[2] % 2;
-                        }));
+      EXPECT_THAT(Tile(input, multiples).RunOne(),
+                  TensorEq(Rearranged(input, shape, [](const std::vector<int64_t>& index) {
+                    return (index[0] % 2 * 3 + index[1] % 3) * 2 + index[2] % 2;
+                  })));
     }
   }
 }
 
 TEST(Tile, RepeatsScalarsVectorsAndEmptyTensors) {
-  ExpectTensorEqual(Tile(AsScalar<float>(3), {}).RunOne(), AsScalar<float>(3));
-  ExpectTensorEqual(
+  EXPECT_THAT(Tile(AsScalar<float>(3), {}).RunOne(), TensorEq(AsScalar<float>(3)));
+  EXPECT_THAT(
       OpTester("Tile").Input(AsTensor<tstring>({"a", "b"})).Input(AsTensor<int32_t>({2})).RunOne(),
-      AsTensor<tstring>({"a", "b", "a", "b"}));
-  ExpectTensorEqual(Tile(Tensor(DT_FLOAT, {0, 2}), {5, 2}).RunOne(), Tensor(DT_FLOAT, {0, 4}));
+      TensorEq(AsTensor<tstring>({"a", "b", "a", "b"})));
+  EXPECT_THAT(Tile(Tensor(DT_FLOAT, {0, 2}), {5, 2}).RunOne(), TensorEq(Tensor(DT_FLOAT, {0, 4})));
 }
 
 TEST(Tile, RejectsBadArguments) {

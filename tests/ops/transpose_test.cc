@@ -1,7 +1,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
@@ -29,8 +30,8 @@ TEST(Transpose, ReordersInEveryType) {
     const Tensor x = DistinctTensor(dtype, {5, 6, 7});
     for (const std::vector<int64_t>& perm :
          std::vector<std::vector<int64_t>>{{2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {0, 1, 2}}) {
-      ExpectTensorEqual(OpTester("Transpose").Input(x).Input(AsTensor<int32_t>(perm)).RunOne(),
-                        Transposed(x, perm));
+      EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int32_t>(perm)).RunOne(),
+                  TensorEq(Transposed(x, perm)));
     }
   }
 }
@@ -39,42 +40,41 @@ TEST(Transpose, TakesEveryPermutation) {
   const Tensor x = Iota<int16_t>({3, 1, 4, 5});
   std::vector<int64_t> perm = {0, 1, 2, 3};
   do {
-    ExpectTensorEqual(OpTester("Transpose").Input(x).Input(AsTensor<int64_t>(perm)).RunOne(),
-                      Transposed(x, perm));
+    EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int64_t>(perm)).RunOne(),
+                TensorEq(Transposed(x, perm)));
   } while (std::next_permutation(perm.begin(), perm.end()));
 }
 
 TEST(Transpose, ReordersLargeTensors) {
   // Not multiples of the tiles that it works by.
   const Tensor x = Iota<int32_t>({333, 257});
-  ExpectTensorEqual(OpTester("Transpose").Input(x).Input(AsTensor<int32_t>({1, 0})).RunOne(),
-                    Transposed(x, {1, 0}));
+  EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int32_t>({1, 0})).RunOne(),
+              TensorEq(Transposed(x, {1, 0})));
   const Tensor images = Iota<int32_t>({8, 30, 31, 5});
   for (const std::vector<int64_t>& perm :
        std::vector<std::vector<int64_t>>{{0, 3, 1, 2}, {0, 2, 3, 1}, {3, 2, 1, 0}}) {
-    ExpectTensorEqual(OpTester("Transpose").Input(images).Input(AsTensor<int32_t>(perm)).RunOne(),
-                      Transposed(images, perm));
+    EXPECT_THAT(OpTester("Transpose").Input(images).Input(AsTensor<int32_t>(perm)).RunOne(),
+                TensorEq(Transposed(images, perm)));
   }
 }
 
 TEST(Transpose, DoesNotCopyWhereTheOrderStays) {
   const Tensor x = Iota<float>({1, 4, 1, 5});
-  ASSERT_OK_AND_ASSIGN(
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const Tensor y,
       OpTester("Transpose").Input(x).Input(AsTensor<int32_t>({1, 0, 3, 2})).RunOne());
-  ExpectTensorEqual(y, Iota<float>({4, 1, 5, 1}));
+  EXPECT_THAT(y, TensorEq(Iota<float>({4, 1, 5, 1})));
   EXPECT_EQ(y.raw_data(), x.raw_data());
 }
 
 TEST(Transpose, ReordersScalarsAndEmptyTensors) {
-  ExpectTensorEqual(
-      OpTester("Transpose").Input(AsScalar<float>(1)).Input(AsTensor<int32_t>({})).RunOne(),
-      AsScalar<float>(1));
-  ExpectTensorEqual(OpTester("Transpose")
-                        .Input(Tensor(DT_FLOAT, {2, 0, 3}))
-                        .Input(AsTensor<int32_t>({2, 0, 1}))
-                        .RunOne(),
-                    Tensor(DT_FLOAT, {3, 2, 0}));
+  EXPECT_THAT(OpTester("Transpose").Input(AsScalar<float>(1)).Input(AsTensor<int32_t>({})).RunOne(),
+              TensorEq(AsScalar<float>(1)));
+  EXPECT_THAT(OpTester("Transpose")
+                  .Input(Tensor(DT_FLOAT, {2, 0, 3}))
+                  .Input(AsTensor<int32_t>({2, 0, 1}))
+                  .RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {3, 2, 0})));
 }
 
 TEST(Transpose, RejectsWhatIsNoPermutation) {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <string>
 
-#include "tests/ops/op_test_util.h"
+#include "gradflow/testing/kernel_test.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -29,7 +29,7 @@ TEST(Unary, FloatsHaveTheBitsOfTheFormula) {
       const Tensor x = RandomTensor(dtype, {5, 41}, op[1] == 'q' ? 0 : -100, 100);
       // One operation in float64, rounded to a type of half its precision, is the correctly rounded
       // operation in that type.
-      ExpectTensorEqual(OpTester(op).Input(x).RunOne(), UnaryReference(x, reference));
+      EXPECT_THAT(OpTester(op).Input(x).RunOne(), TensorEq(UnaryReference(x, reference)));
     }
   }
 }
@@ -40,11 +40,11 @@ TEST(Rsqrt, RoundsTheRootAndItsReciprocal) {
   for (int i = 0; i < 1000; ++i) {
     expected.vec<float>()(i) = 1.0f / std::sqrt(x.vec<float>()(i));
   }
-  ExpectTensorEqual(OpTester("Rsqrt").Input(x).RunOne(), expected);
+  EXPECT_THAT(OpTester("Rsqrt").Input(x).RunOne(), TensorEq(expected));
   for (const DataType dtype : kFloats) {
     const Tensor values = RandomTensor(dtype, {99}, 1, 100);
-    ExpectClose(OpTester("Rsqrt").Input(values).RunOne(),
-                UnaryReference(values, [](double v) { return 1 / std::sqrt(v); }));
+    EXPECT_THAT(OpTester("Rsqrt").Input(values).RunOne(),
+                TensorNear(UnaryReference(values, [](double v) { return 1 / std::sqrt(v); })));
   }
 }
 
@@ -55,42 +55,45 @@ TEST(Unary, IntegersOfEverySignedType) {
     constexpr T min = std::numeric_limits<T>::min();
     constexpr T max = std::numeric_limits<T>::max();
     const Tensor x = AsTensor<T>({0, 1, -2, 11, max, min});
-    ExpectTensorEqual(OpTester("Neg").Input(x).RunOne(), AsTensor<T>({0, -1, 2, -11, -max, min}));
-    ExpectTensorEqual(OpTester("Abs").Input(x).RunOne(), AsTensor<T>({0, 1, 2, 11, max, min}));
-    ExpectTensorEqual(OpTester("Square").Input(x).RunOne(), AsTensor<T>({0, 1, 4, 121, 1, 0}));
+    EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
+                TensorEq(AsTensor<T>({0, -1, 2, -11, -max, min})));
+    EXPECT_THAT(OpTester("Abs").Input(x).RunOne(), TensorEq(AsTensor<T>({0, 1, 2, 11, max, min})));
+    EXPECT_THAT(OpTester("Square").Input(x).RunOne(), TensorEq(AsTensor<T>({0, 1, 4, 121, 1, 0})));
   });
-  ExpectTensorEqual(OpTester("Square").Input(AsTensor<uint16_t>({65535, 3})).RunOne(),
-                    AsTensor<uint16_t>({1, 9}));
+  EXPECT_THAT(OpTester("Square").Input(AsTensor<uint16_t>({65535, 3})).RunOne(),
+              TensorEq(AsTensor<uint16_t>({1, 9})));
 }
 
 TEST(Unary, SpecialValues) {
   const Tensor x = AsTensor<float>({kInf, -kInf, kNan, 0, -0.0f});
-  ExpectTensorEqual(OpTester("Neg").Input(x).RunOne(),
-                    AsTensor<float>({-kInf, kInf, kNan, -0.0f, 0}));
-  ExpectTensorEqual(OpTester("Abs").Input(x).RunOne(), AsTensor<float>({kInf, kInf, kNan, 0, 0}));
-  ExpectTensorEqual(OpTester("Square").Input(x).RunOne(),
-                    AsTensor<float>({kInf, kInf, kNan, 0, 0}));
-  ExpectTensorEqual(OpTester("Sqrt").Input(x).RunOne(),
-                    AsTensor<float>({kInf, kNan, kNan, 0, -0.0f}));
-  ExpectTensorEqual(OpTester("Rsqrt").Input(x).RunOne(),
-                    AsTensor<float>({0, kNan, kNan, kInf, -kInf}));
+  EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({-kInf, kInf, kNan, -0.0f, 0})));
+  EXPECT_THAT(OpTester("Abs").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({kInf, kInf, kNan, 0, 0})));
+  EXPECT_THAT(OpTester("Square").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({kInf, kInf, kNan, 0, 0})));
+  EXPECT_THAT(OpTester("Sqrt").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({kInf, kNan, kNan, 0, -0.0f})));
+  EXPECT_THAT(OpTester("Rsqrt").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({0, kNan, kNan, kInf, -kInf})));
 }
 
 TEST(Unary, ComplexNumbers) {
   const Tensor x = AsTensor<complex128>({{3, 4}, {-4, 0}, {0, 0}});
-  ExpectTensorEqual(OpTester("Neg").Input(x).RunOne(),
-                    AsTensor<complex128>({{-3, -4}, {4, -0.0}, {-0.0, -0.0}}));
-  ExpectTensorEqual(OpTester("Square").Input(x).RunOne(),
-                    AsTensor<complex128>({{-7, 24}, {16, -0.0}, {0, 0}}));
-  ExpectClose(OpTester("Sqrt").Input(x).RunOne(), AsTensor<complex128>({{2, 1}, {0, 2}, {0, 0}}));
-  ExpectClose(OpTester("Rsqrt").Input(x.Slice(0, 2)).RunOne(),
-              AsTensor<complex128>({{0.4, -0.2}, {0, -0.5}}));
+  EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
+              TensorEq(AsTensor<complex128>({{-3, -4}, {4, -0.0}, {-0.0, -0.0}})));
+  EXPECT_THAT(OpTester("Square").Input(x).RunOne(),
+              TensorEq(AsTensor<complex128>({{-7, 24}, {16, -0.0}, {0, 0}})));
+  EXPECT_THAT(OpTester("Sqrt").Input(x).RunOne(),
+              TensorNear(AsTensor<complex128>({{2, 1}, {0, 2}, {0, 0}})));
+  EXPECT_THAT(OpTester("Rsqrt").Input(x.Slice(0, 2)).RunOne(),
+              TensorNear(AsTensor<complex128>({{0.4, -0.2}, {0, -0.5}})));
 }
 
 TEST(Unary, OfNothing) {
   const Tensor empty(DT_FLOAT, {2, 0, 3});
   for (const char* op : {"Neg", "Abs", "Square", "Sqrt", "Rsqrt"}) {
-    ExpectTensorEqual(OpTester(op).Input(empty).RunOne(), empty);
+    EXPECT_THAT(OpTester(op).Input(empty).RunOne(), TensorEq(empty));
   }
 }
 

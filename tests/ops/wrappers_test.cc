@@ -11,7 +11,7 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace testing {
@@ -124,7 +124,7 @@ TEST_F(WrappersTest, ReachEveryOp) {
       {"FusedBatchNormGradV3",
        FusedBatchNormGradV3(s, images, images, channels, channels, channels, channels).operation},
   };
-  ASSERT_OK(s.status());
+  GRADFLOW_ASSERT_OK(s.status());
   std::set<std::string> recorded = {"Placeholder", "Const", "Equal"};
   for (const auto& node : nodes) {
     EXPECT_EQ(node.operation.node()->type_string(), node.op);
@@ -137,7 +137,7 @@ TEST_F(WrappersTest, InferShapes) {
   const Split split(scope_, 1, x_, 3);
   const Squeeze squeezed(scope_, ExpandDims(scope_, x_, -1), Squeeze::Axis({-1}));
   const Unstack rows(scope_, x_, 2);
-  ASSERT_OK(scope_.status());
+  GRADFLOW_ASSERT_OK(scope_.status());
   ASSERT_EQ(split.output.size(), 3);
   EXPECT_EQ(split[2].node()->output_shape(2).DebugString(), "[2,2]");
   EXPECT_EQ(squeezed.node()->output_shape(0).DebugString(), "[2,6]");
@@ -174,12 +174,12 @@ TEST(Wrappers, AttrsOwnTheirValues) {
   const auto message = PreventGradient::Message(std::string(100, 'm'));
   const Squeeze squeezed(scope, Const(scope, {{1.f, 2.f}}), attrs);
   const PreventGradient prevented(scope, squeezed, message);
-  ASSERT_OK(scope.status());
+  GRADFLOW_ASSERT_OK(scope.status());
   std::vector<int64_t> axes;
-  ASSERT_OK(squeezed.node()->GetAttr("squeeze_dims", &axes));
+  GRADFLOW_ASSERT_OK(squeezed.node()->GetAttr("squeeze_dims", &axes));
   EXPECT_THAT(axes, ElementsAre(0));
   std::string text;
-  ASSERT_OK(prevented.node()->GetAttr("message", &text));
+  GRADFLOW_ASSERT_OK(prevented.node()->GetAttr("message", &text));
   EXPECT_EQ(text, std::string(100, 'm'));
 }
 

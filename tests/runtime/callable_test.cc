@@ -8,8 +8,8 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/runtime/client_session.h"
 #include "gradflow/runtime/session.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -33,7 +33,7 @@ class CallableTest : public ::testing::Test {
     *graph.add_node() = ToyNode("y", "Placeholder", {}, {{"dtype", DT_INT64}});
     *graph.add_node() = ToyNode("mix", "Mix", {"x", "y"});
     *graph.add_node() = ToyNode("tick", "Tick", {"x"}, {{"counter", 0}});
-    EXPECT_OK(session_->Create(graph));
+    GRADFLOW_EXPECT_OK(session_->Create(graph));
   }
 
   static CallableOptions MixOptions() {
@@ -46,7 +46,7 @@ class CallableTest : public ::testing::Test {
   }
   Session::CallableHandle Make(const CallableOptions& options) {
     Session::CallableHandle handle = -1;
-    EXPECT_OK(session_->MakeCallable(options, &handle));
+    GRADFLOW_EXPECT_OK(session_->MakeCallable(options, &handle));
     return handle;
   }
 
@@ -63,13 +63,13 @@ TEST_F(CallableTest, TakesAndGivesTensorsInTheOrderOfItsOptions) {
   const Session::CallableHandle handle = Make(options);
   ToyCounter(0) = 0;
   for (int64_t x = 0; x < 3; ++x) {
-    ASSERT_OK(session_->RunCallable(handle, {Int(7), Int(x)}, &outputs_, nullptr));
+    GRADFLOW_ASSERT_OK(session_->RunCallable(handle, {Int(7), Int(x)}, &outputs_, nullptr));
     ASSERT_THAT(outputs_, SizeIs(2));
     EXPECT_EQ(outputs_[0].scalar<int64_t>()(), x ^ 7);
     EXPECT_EQ(outputs_[1].scalar<int64_t>()(), 3 * x - 7);
     EXPECT_EQ(ToyCounter(0), x + 1);
   }
-  EXPECT_OK(session_->RunCallable(handle, {Int(7), Int(1)}, nullptr, nullptr));
+  GRADFLOW_EXPECT_OK(session_->RunCallable(handle, {Int(7), Int(1)}, nullptr, nullptr));
 }
 
 TEST_F(CallableTest, SaysWhatIsWrong) {
@@ -91,20 +91,20 @@ TEST_F(CallableTest, SaysWhatIsWrong) {
       StatusIs(StatusCode::kInvalidArgument, "feed 'x:0': expected type int64, found float"));
   EXPECT_THAT(session_->RunCallable(handle + 1, {}, &outputs_, nullptr),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no callable of handle")));
-  EXPECT_OK(session_->ReleaseCallable(handle));
+  GRADFLOW_EXPECT_OK(session_->ReleaseCallable(handle));
   EXPECT_THAT(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, nullptr),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("may have been released")));
   EXPECT_THAT(session_->ReleaseCallable(handle), StatusIs(StatusCode::kInvalidArgument));
 }
 
 TEST_F(CallableTest, NeedsAGraphAndAnOpenSession) {
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> empty,
-                       Session::Make(SessionOptions(), ToyRegistry()));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> empty,
+                                Session::Make(SessionOptions(), ToyRegistry()));
   Session::CallableHandle handle = -1;
   EXPECT_THAT(empty->MakeCallable(MixOptions(), &handle),
               StatusIs(StatusCode::kFailedPrecondition));
   handle = Make(MixOptions());
-  EXPECT_OK(session_->Close());
+  GRADFLOW_EXPECT_OK(session_->Close());
   EXPECT_THAT(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, nullptr),
               StatusIs(StatusCode::kCancelled));
   EXPECT_THAT(session_->MakeCallable(MixOptions(), &handle), StatusIs(StatusCode::kCancelled));
@@ -114,11 +114,11 @@ TEST_F(CallableTest, KeepsItsGraphWhenTheSessionsIsExtended) {
   const Session::CallableHandle handle = Make(MixOptions());
   GraphDef more;
   *more.add_node() = ToyNode("neg", "Neg", {"mix"}, {{"T", DT_INT64}});
-  ASSERT_OK(session_->Extend(more));
-  EXPECT_OK(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, nullptr));
+  GRADFLOW_ASSERT_OK(session_->Extend(more));
+  GRADFLOW_EXPECT_OK(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, nullptr));
   CallableOptions options = MixOptions();
   options.add_fetch("neg");
-  ASSERT_OK(session_->RunCallable(Make(options), {Int(1), Int(5)}, &outputs_, nullptr));
+  GRADFLOW_ASSERT_OK(session_->RunCallable(Make(options), {Int(1), Int(5)}, &outputs_, nullptr));
   EXPECT_EQ(outputs_[2].scalar<int64_t>()(), -14);
 }
 
@@ -129,7 +129,7 @@ TEST_F(CallableTest, HasRunOptions) {
   options.mutable_run_options()->set_trace_level(RunOptions::FULL_TRACE);
   const Session::CallableHandle handle = Make(options);
   RunMetadata metadata;
-  EXPECT_OK(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, &metadata));
+  GRADFLOW_EXPECT_OK(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, &metadata));
   EXPECT_TRUE(metadata.has_step_stats());
   token.Cancel();
   EXPECT_THAT(session_->RunCallable(handle, {Int(1), Int(1)}, &outputs_, nullptr),
@@ -150,7 +150,7 @@ TEST_F(CallableTest, RunsWhileOthersAreMadeAndReleased) {
             session_->RunCallable(own < 0 ? shared : own, {Int(t), Int(i)}, &outputs, nullptr);
         correct += status.ok() && outputs[1].scalar<int64_t>()() == 3 * i - t;
         if (own >= 0) {
-          EXPECT_OK(session_->ReleaseCallable(own));
+          GRADFLOW_EXPECT_OK(session_->ReleaseCallable(own));
         }
       }
     });
@@ -162,18 +162,19 @@ TEST_F(CallableTest, RunsWhileOthersAreMadeAndReleased) {
 
 TEST(ClientSessionCallable, RunsWhatAScopeHasBuilt) {
   Scope root = Scope::NewRootScope(ToyRegistry());
-  ASSERT_OK(root.graph()->AddNode(ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}})).status());
-  ASSERT_OK(root.graph()->AddNode(ToyNode("y", "Neg", {"x"}, {{"T", DT_INT64}})).status());
+  GRADFLOW_ASSERT_OK(
+      root.graph()->AddNode(ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}})).status());
+  GRADFLOW_ASSERT_OK(root.graph()->AddNode(ToyNode("y", "Neg", {"x"}, {{"T", DT_INT64}})).status());
   const ClientSession session(root);
   CallableOptions options;
   options.add_feed("x");
   options.add_fetch("y:0");
   ClientSession::CallableHandle handle = -1;
-  ASSERT_OK(session.MakeCallable(options, &handle));
+  GRADFLOW_ASSERT_OK(session.MakeCallable(options, &handle));
   std::vector<Tensor> outputs;
-  ASSERT_OK(session.RunCallable(handle, {Int(4)}, &outputs, nullptr));
+  GRADFLOW_ASSERT_OK(session.RunCallable(handle, {Int(4)}, &outputs, nullptr));
   EXPECT_EQ(outputs[0].scalar<int64_t>()(), -4);
-  EXPECT_OK(session.ReleaseCallable(handle));
+  GRADFLOW_EXPECT_OK(session.ReleaseCallable(handle));
   EXPECT_THAT(session.RunCallable(handle, {Int(4)}, &outputs, nullptr),
               StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(ClientSession(root, "elsewhere").MakeCallable(options, &handle),

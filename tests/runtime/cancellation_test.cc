@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/runtime/session.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -55,7 +55,7 @@ class CancellationTest : public ::testing::TestWithParam<Param> {
         ToyNode("loop", "LoopForever", {"x"}, {{"counter", kLoops}, {"ask", GetParam().ask}});
     *graph.add_node() = ToyNode("after", "Tick", {"loop"}, {{"counter", kAfter}});
     *graph.add_node() = ToyNode("good", "Neg", {"x"}, {{"T", DT_INT64}});
-    ASSERT_OK(session_->Create(graph));
+    GRADFLOW_ASSERT_OK(session_->Create(graph));
   }
 
   absl::Status Run(const std::vector<std::string>& fetches, const RunOptions& options = {}) {
@@ -66,7 +66,7 @@ class CancellationTest : public ::testing::TestWithParam<Param> {
   void ExpectCleanSession() {
     EXPECT_EQ(session_->MemoryStats().bytes_in_use, 0);
     EXPECT_EQ(ToyCounter(kAfter), 0);
-    ASSERT_OK(Run({"good"}));
+    GRADFLOW_ASSERT_OK(Run({"good"}));
     EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -3);
   }
   static void WaitForLoops(int number) {
@@ -139,7 +139,7 @@ TEST_P(CancellationTest, StopsSiblingsOfANodeThatFails) {
   *graph.add_node() =
       ToyNode("started", "WaitForCounter", {"x"}, {{"counter", kLoops}, {"value", 1}});
   *graph.add_node() = ToyNode("fail", "Fail", {"started"});
-  ASSERT_OK(session_->Extend(graph));
+  GRADFLOW_ASSERT_OK(session_->Extend(graph));
   EXPECT_THAT(Run({"after", "fail"}),
               StatusIs(StatusCode::kInvalidArgument, "node 'fail' (Fail): failed"));
   ExpectCleanSession();
@@ -181,7 +181,7 @@ TEST_P(CancellationTest, StopsAllRunsWhenTheSessionIsClosed) {
     });
   }
   WaitForLoops(kRuns);
-  EXPECT_OK(session_->Close());
+  GRADFLOW_EXPECT_OK(session_->Close());
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(session_->MemoryStats().bytes_in_use, 0);
   EXPECT_EQ(ToyCounter(kAfter), 0);

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "gradflow/graph/node_builder.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -42,7 +42,7 @@ class ClientSessionTest : public ::testing::Test {
 TEST_F(ClientSessionTest, FetchesWithoutFeeds) {
   const Output y = Neg(root_, int64_t{3});
   const ClientSession session(root_);
-  ASSERT_OK(session.Run({y}, &outputs_));
+  GRADFLOW_ASSERT_OK(session.Run({y}, &outputs_));
   ASSERT_THAT(outputs_, SizeIs(1));
   EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -3);
 }
@@ -53,11 +53,12 @@ TEST_F(ClientSessionTest, FeedsValuesListsAndTensors) {
   const Output y = Neg(root_, x);
   const Output g = Neg(root_, f);
   const ClientSession session(root_);
-  ASSERT_OK(session.Run({{x, int64_t{4}}, {f, {{1.f, 2.f}, {3.f, 4.f}}}}, {y, g}, &outputs_));
+  GRADFLOW_ASSERT_OK(
+      session.Run({{x, int64_t{4}}, {f, {{1.f, 2.f}, {3.f, 4.f}}}}, {y, g}, &outputs_));
   EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -4);
   EXPECT_EQ(outputs_[1].shape(), TensorShape({2, 2}));
   EXPECT_EQ(outputs_[1].matrix<float>()(1, 0), -3);
-  ASSERT_OK(session.Run({{x, Int(7)}}, {y}, &outputs_));
+  GRADFLOW_ASSERT_OK(session.Run({{x, Int(7)}}, {y}, &outputs_));
   EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -7);
 }
 
@@ -67,8 +68,8 @@ TEST_F(ClientSessionTest, FeedsAndFetchesAnyOutput) {
   const Output first = Neg(root_, mix.output(0));
   const Output second = Neg(root_, mix.output(1));
   const ClientSession session(root_);
-  ASSERT_OK(session.Run({{mix.output(1), int64_t{10}}, {x, int64_t{2}}},
-                        {second, mix.output(1), first}, &outputs_));
+  GRADFLOW_ASSERT_OK(session.Run({{mix.output(1), int64_t{10}}, {x, int64_t{2}}},
+                                 {second, mix.output(1), first}, &outputs_));
   EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -10);
   EXPECT_EQ(outputs_[1].scalar<int64_t>()(), 10);
   EXPECT_EQ(outputs_[2].scalar<int64_t>()(), -4);
@@ -80,25 +81,25 @@ TEST_F(ClientSessionTest, RunsOperationsWithoutFetchingThem) {
   const Operation group = OpRecorder(root_.WithControlDependencies({tick.op()}), "NoOp").Finish();
   const ClientSession session(root_);
   ToyCounter(0) = 0;
-  ASSERT_OK(session.Run({{x, int64_t{1}}}, {}, {group}, nullptr));
+  GRADFLOW_ASSERT_OK(session.Run({{x, int64_t{1}}}, {}, {group}, nullptr));
   EXPECT_EQ(ToyCounter(0), 1);
-  ASSERT_OK(
+  GRADFLOW_ASSERT_OK(
       session.Run(RunOptions(), {{x, int64_t{1}}}, {x}, {tick.op(), group}, &outputs_, nullptr));
   EXPECT_EQ(ToyCounter(0), 2);
   EXPECT_THAT(outputs_, SizeIs(1));
   RunMetadata metadata;
-  ASSERT_OK(session.Run(RunOptions(), {}, {}, {}, &outputs_, &metadata));
+  GRADFLOW_ASSERT_OK(session.Run(RunOptions(), {}, {}, {}, &outputs_, &metadata));
   EXPECT_THAT(outputs_, IsEmpty());
 }
 
 TEST_F(ClientSessionTest, SeesNodesThatAreAddedLater) {
   const Output x = Placeholder(root_);
   const ClientSession session(root_);
-  ASSERT_OK(session.Run({{x, int64_t{1}}}, {x}, &outputs_));
+  GRADFLOW_ASSERT_OK(session.Run({{x, int64_t{1}}}, {x}, &outputs_));
   Output last = x;
   for (int i = 0; i < 100; ++i) {
     last = Neg(root_, last);
-    ASSERT_OK(session.Run({{x, int64_t{1}}}, {last}, &outputs_));
+    GRADFLOW_ASSERT_OK(session.Run({{x, int64_t{1}}}, {last}, &outputs_));
     EXPECT_EQ(outputs_[0].scalar<int64_t>()(), i % 2 == 0 ? -1 : 1);
   }
 }
@@ -106,7 +107,7 @@ TEST_F(ClientSessionTest, SeesNodesThatAreAddedLater) {
 TEST_F(ClientSessionTest, ReturnsTheErrorOfItsScope) {
   const Output x = Placeholder(root_);
   const ClientSession session(root_);
-  EXPECT_OK(session.Run({{x, int64_t{1}}}, {x}, &outputs_));
+  GRADFLOW_EXPECT_OK(session.Run({{x, int64_t{1}}}, {x}, &outputs_));
   const Output bad = Neg(root_.WithOpName("bad"), Input::Initializer({1.f, 2.f}, {3}));
   EXPECT_FALSE(root_.ok());
   EXPECT_EQ(session.Run({{x, int64_t{1}}}, {x}, &outputs_), root_.status());
@@ -154,8 +155,8 @@ TEST_F(ClientSessionTest, TakesOptions) {
   const Output y = Neg(root_, int64_t{3});
   SessionOptions options;
   options.config.set_intra_op_parallelism_threads(1);
-  EXPECT_OK(ClientSession(root_, options).Run({y}, &outputs_));
-  EXPECT_OK(ClientSession(root_, "").Run({y}, &outputs_));
+  GRADFLOW_EXPECT_OK(ClientSession(root_, options).Run({y}, &outputs_));
+  GRADFLOW_EXPECT_OK(ClientSession(root_, "").Run({y}, &outputs_));
   options.config.set_intra_op_parallelism_threads(-3);
   EXPECT_THAT(ClientSession(root_, options).Run({y}, &outputs_),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("intra_op_parallelism_threads")));
@@ -172,7 +173,7 @@ TEST_F(ClientSessionTest, LeavesWhatIsFedAlone) {
   const Tensor fed = Int(5);
   const ClientSession::FeedType feeds = {{x, fed}};
   for (int i = 0; i < 3; ++i) {
-    ASSERT_OK(session.Run(feeds, {y}, &outputs_));
+    GRADFLOW_ASSERT_OK(session.Run(feeds, {y}, &outputs_));
     EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -5);
     EXPECT_EQ(fed.scalar<int64_t>()(), 5);
   }
@@ -184,7 +185,7 @@ TEST_F(ClientSessionTest, KeepsTheGraphAlive) {
   const Output y = Neg(*scope, x);
   const ClientSession session(*scope);
   scope.reset();
-  ASSERT_OK(session.Run({{x, int64_t{2}}}, {y}, &outputs_));
+  GRADFLOW_ASSERT_OK(session.Run({{x, int64_t{2}}}, {y}, &outputs_));
   EXPECT_EQ(outputs_[0].scalar<int64_t>()(), -2);
 }
 

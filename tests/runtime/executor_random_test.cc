@@ -15,8 +15,8 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/runtime/executor.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -65,7 +65,7 @@ class RandomRun {
       if (node.op == "Identity" || node.op == "Neg" || node.op == "Add") attrs = {{"T", DT_INT64}};
       if (node.op == "AddN") attrs = {{"N", static_cast<int>(node.inputs.size())}};
       if (node.op == "Tick") attrs = {{"counter", static_cast<int>(i)}};
-      ASSERT_OK(graph->AddNode(ToyNode(absl::StrCat("n", i), node.op, inputs, attrs)));
+      GRADFLOW_ASSERT_OK(graph->AddNode(ToyNode(absl::StrCat("n", i), node.op, inputs, attrs)));
     }
   }
 
@@ -95,7 +95,7 @@ class RandomRun {
         return absl::StartsWith(status.message(), absl::StrCat("node 'n", node, "' (Fail): "));
       })) << status;
     } else {
-      ASSERT_OK(status);
+      GRADFLOW_ASSERT_OK(status);
       ASSERT_EQ(outputs.size(), fetches_.size());
       for (size_t i = 0; i < fetches_.size(); ++i) {
         EXPECT_EQ(outputs[i].scalar<int64_t>()(), Value(fetches_[i])) << Name(fetches_[i]);
@@ -277,7 +277,7 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
     Graph graph(ToyRegistry());
     run.AddTo(&graph);
     KernelCache kernels;
-    ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, run.Names(), &kernels));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, run.Names(), &kernels));
     std::vector<const Tensor*> feeds;
     for (const Tensor& value : run.fed_values()) feeds.push_back(&value);
     for (const auto& executor : executors) {

@@ -12,8 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/tsan.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -39,7 +39,7 @@ class ExecutorTest : public ::testing::TestWithParam<int> {
 
   void Add(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
            const ToyAttrs& attrs = {}) {
-    ASSERT_OK(AddToy(&graph_, name, op, inputs, attrs));
+    GRADFLOW_ASSERT_OK(AddToy(&graph_, name, op, inputs, attrs));
   }
   void AddPlaceholder(const std::string& name, DataType dtype = DT_INT64) {
     Add(name, "Placeholder", {}, {{"dtype", dtype}});
@@ -69,7 +69,7 @@ class ExecutorTest : public ::testing::TestWithParam<int> {
   // The one fetched scalar.
   int64_t RunInt(const PlanNames& names, const std::vector<Tensor>& feeds) {
     std::vector<Tensor> outputs;
-    EXPECT_OK(Run(names, feeds, &outputs));
+    GRADFLOW_EXPECT_OK(Run(names, feeds, &outputs));
     return outputs.size() == 1 ? outputs[0].scalar<int64_t>()() : -1;
   }
 
@@ -96,7 +96,8 @@ TEST_P(ExecutorTest, PassesOnEachOutput) {
   Add("mix", "Mix", {"a", "b"});
   AddInt("Add", "sum", {"mix:1", "mix"});
   std::vector<Tensor> outputs;
-  ASSERT_OK(Run({{"a", "b"}, {"mix:1", "sum", "mix:0", "mix:1"}, {}}, {Int(5), Int(3)}, &outputs));
+  GRADFLOW_ASSERT_OK(
+      Run({{"a", "b"}, {"mix:1", "sum", "mix:0", "mix:1"}, {}}, {Int(5), Int(3)}, &outputs));
   ASSERT_THAT(outputs, SizeIs(4));
   EXPECT_EQ(outputs[0].scalar<int64_t>()(), 6);
   EXPECT_EQ(outputs[1].scalar<int64_t>()(), 18);
@@ -113,7 +114,7 @@ TEST_P(ExecutorTest, RunsTargetsAndControlInputsOnceEach) {
   Add("group", "NoOp", {"^tick0", "^tick1"});
   Add("last", "Tick", {"x", "^group", "^tick2"}, {{"counter", 4}});
   std::vector<Tensor> outputs;
-  ASSERT_OK(Run({{"x"}, {"last"}, {"group", "last", "last"}}, {Int(1)}, &outputs));
+  GRADFLOW_ASSERT_OK(Run({{"x"}, {"last"}, {"group", "last", "last"}}, {Int(1)}, &outputs));
   EXPECT_EQ(ToyCounter(0), 1);
   EXPECT_EQ(ToyCounter(1), 1);
   EXPECT_EQ(ToyCounter(2), 1);
@@ -152,7 +153,8 @@ TEST_P(ExecutorTest, WritesInPlaceOnlyWhatNoOneElseReads) {
   Add("twice", "Add", {"third", "third"}, {{"T", DT_FLOAT}});
   std::vector<Tensor> outputs;
   const Tensor x = Floats({1, 2, 3});
-  ASSERT_OK(Run({{"x"}, {"first:1", "second:1", "third:1", "second", "twice"}, {}}, {x}, &outputs));
+  GRADFLOW_ASSERT_OK(
+      Run({{"x"}, {"first:1", "second:1", "third:1", "second", "twice"}, {}}, {x}, &outputs));
   EXPECT_FALSE(outputs[0].scalar<bool>()());
   EXPECT_TRUE(outputs[1].scalar<bool>()());
   EXPECT_FALSE(outputs[2].scalar<bool>()());
@@ -175,7 +177,7 @@ TEST_P(ExecutorTest, DropsTensorsAtTheirLastUse) {
   const std::unique_ptr<const Plan> plan = MakePlan({{"x"}, {last}, {}});
   {
     std::vector<Tensor> outputs;
-    ASSERT_OK(Run(*plan, {x}, &outputs));
+    GRADFLOW_ASSERT_OK(Run(*plan, {x}, &outputs));
     EXPECT_EQ(outputs[0].flat<float>()(kElements - 1), 2);
     // One buffer through all nodes.
     EXPECT_LT(pool_->GetStats().peak_bytes_in_use, 2 * kElements * int64_t{sizeof(float)});
@@ -183,7 +185,7 @@ TEST_P(ExecutorTest, DropsTensorsAtTheirLastUse) {
   EXPECT_EQ(pool_->GetStats().bytes_in_use, 0);
   const int64_t allocations = pool_->GetStats().system_allocations;
   std::vector<Tensor> outputs;
-  ASSERT_OK(Run(*plan, {x}, &outputs));
+  GRADFLOW_ASSERT_OK(Run(*plan, {x}, &outputs));
   EXPECT_EQ(pool_->GetStats().system_allocations, allocations);
 }
 
@@ -192,7 +194,7 @@ TEST_P(ExecutorTest, GivesBackAFedTensorThatIsFetched) {
   AddInt("Neg", "y", {"x"});
   std::vector<Tensor> outputs;
   const Tensor fed = Int(4);
-  ASSERT_OK(Run({{"y"}, {"y", "y:0"}, {}}, {fed}, &outputs));
+  GRADFLOW_ASSERT_OK(Run({{"y"}, {"y", "y:0"}, {}}, {fed}, &outputs));
   ASSERT_THAT(outputs, SizeIs(2));
   EXPECT_TRUE(outputs[0].SharesBufferWith(fed));
   EXPECT_TRUE(outputs[1].SharesBufferWith(fed));
@@ -201,9 +203,9 @@ TEST_P(ExecutorTest, GivesBackAFedTensorThatIsFetched) {
 TEST_P(ExecutorTest, DoesNothingForAnEmptyPlan) {
   AddPlaceholder("x");
   std::vector<Tensor> outputs = {Int(1)};
-  ASSERT_OK(Run({{"x"}, {}, {}}, {Int(1)}, &outputs));
+  GRADFLOW_ASSERT_OK(Run({{"x"}, {}, {}}, {Int(1)}, &outputs));
   EXPECT_THAT(outputs, IsEmpty());
-  EXPECT_OK(Run(PlanNames(), {}, nullptr));
+  GRADFLOW_EXPECT_OK(Run(PlanNames(), {}, nullptr));
 }
 
 TEST_P(ExecutorTest, NamesTheNodeThatFails) {
@@ -311,7 +313,7 @@ TEST_P(ExecutorTest, DropsTensorsThatManyReadAtOnce) {
   }
   const std::unique_ptr<const Plan> plan = MakePlan({{"x"}, {last}, {}});
   for (int i = 0; i < 500; ++i) {
-    ASSERT_OK(Run(*plan, {Int(i)}, nullptr));
+    GRADFLOW_ASSERT_OK(Run(*plan, {Int(i)}, nullptr));
     ASSERT_EQ(pool_->GetStats().bytes_in_use, 0);
   }
 }
@@ -328,7 +330,7 @@ TEST_P(ExecutorTest, EndsAtItsTimeout) {
                        "node 'slow' (WaitFor): stopped, since the run's timeout of 1 ms is over"));
   EXPECT_EQ(ToyCounter(0), 0);
   limits.timeout = std::chrono::milliseconds::max();
-  EXPECT_OK(Run({{"x"}, {"next"}, {}}, {Int(1)}, nullptr, limits));
+  GRADFLOW_EXPECT_OK(Run({{"x"}, {"next"}, {}}, {Int(1)}, nullptr, limits));
   EXPECT_EQ(ToyCounter(0), 1);
 }
 
@@ -339,7 +341,7 @@ TEST_P(ExecutorTest, RunsIndependentNodesAndLoopsOnAllItsThreads) {
   if (GetParam() > 1) {
     ToyMeetings() = 0;
     std::vector<Tensor> outputs;
-    ASSERT_OK(Run({{}, {"a", "b"}, {}}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(Run({{}, {"a", "b"}, {}}, {}, &outputs));
     EXPECT_TRUE(outputs[0].scalar<bool>()());
     EXPECT_TRUE(outputs[1].scalar<bool>()());
   }
@@ -364,31 +366,53 @@ TEST_P(ExecutorTest, HonoursTheLimitsOfNodesAndLoops) {
     ToyCounter(0) = 0;
     std::vector<Tensor> outputs;
     const Executor few_nodes(Parallelism{/*inter_op=*/other, /*intra_op=*/GetParam()}, pool_);
-    ASSERT_OK(few_nodes.Run(*nodes_plan, {&x}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(few_nodes.Run(*nodes_plan, {&x}, {}, &outputs));
     for (const Tensor& most : outputs) EXPECT_LE(most.scalar<int64_t>()(), other);
     const Executor few_loops(Parallelism{/*inter_op=*/GetParam(), /*intra_op=*/other}, pool_);
-    ASSERT_OK(few_loops.Run(*loop_plan, {&x}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(few_loops.Run(*loop_plan, {&x}, {}, &outputs));
     EXPECT_LE(outputs[0].scalar<int64_t>()(), other);
+  }
+}
+
+TEST_P(ExecutorTest, LetsNoNodeWaitForAThreadThatMayRunIt) {
+  // Two nodes at once of one that ends: whichever thread does not run `wait` has nothing to do
+  // until then.
+  AddPlaceholder("x");
+  Add("tick", "Tick", {"x"}, {{"counter", 1}});
+  Add("wait", "WaitForCounter", {"x"}, {{"counter", 1}, {"value", 1}});
+  Add("a", "Meet", {"^wait"});
+  Add("b", "Meet", {"^wait"});
+  const std::unique_ptr<const Plan> plan = MakePlan({{"x"}, {"a", "b"}, {"tick", "wait"}});
+  const Executor executor(Parallelism{/*inter_op=*/2, /*intra_op=*/GetParam()}, pool_);
+  const Tensor x = Int(1);
+  for (int i = 0; i < 20; ++i) {
+    ToyCounter(1) = 0;
+    ToyMeetings() = 0;
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(executor.Run(*plan, {&x}, {}, &outputs));
+    ASSERT_TRUE(outputs[0].scalar<bool>()());
+    ASSERT_TRUE(outputs[1].scalar<bool>()());
   }
 }
 
 TEST(Executor, RunsDeepChainsWithoutRecursion) {
   constexpr int kDepth = 100000;
   Graph graph(ToyRegistry());
-  ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
   std::string last = "x";
   for (int i = 0; i < kDepth; ++i) {
     const std::string name = absl::StrCat("n", i);
-    ASSERT_OK(AddToy(&graph, name, i % 4 == 0 ? "Neg" : "Identity", {last}, {{"T", DT_INT64}}));
+    GRADFLOW_ASSERT_OK(
+        AddToy(&graph, name, i % 4 == 0 ? "Neg" : "Identity", {last}, {{"T", DT_INT64}}));
     last = name;
   }
   KernelCache kernels;
-  ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, {{"x"}, {last}, {}}, &kernels));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, {{"x"}, {last}, {}}, &kernels));
   const Tensor x = Int(7);
   for (const int threads : {1, 2, 3, 8}) {
     const Executor executor(threads, SystemAllocator());
     std::vector<Tensor> outputs;
-    ASSERT_OK(executor.Run(*plan, {&x}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(executor.Run(*plan, {&x}, {}, &outputs));
     EXPECT_EQ(outputs[0].scalar<int64_t>()(), 7);
   }
 }
@@ -403,15 +427,15 @@ int NumThreadsOfThisProcess() {
 
 TEST(Executor, StartsNoThreadIfItHasOne) {
   Graph graph(ToyRegistry());
-  ASSERT_OK(AddToy(&graph, "a", "Threads", {}));
-  ASSERT_OK(AddToy(&graph, "b", "Threads", {}));
-  ASSERT_OK(AddToy(&graph, "sum", "AddN", {"a", "b"}, {{"N", 2}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph, "a", "Threads", {}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph, "b", "Threads", {}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph, "sum", "AddN", {"a", "b"}, {{"N", 2}}));
   KernelCache kernels;
-  ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, {{}, {"sum"}, {}}, &kernels));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, {{}, {"sum"}, {}}, &kernels));
   const int before = NumThreadsOfThisProcess();
   const Executor executor(1, SystemAllocator());
   std::vector<Tensor> outputs;
-  ASSERT_OK(executor.Run(*plan, {}, {}, &outputs));
+  GRADFLOW_ASSERT_OK(executor.Run(*plan, {}, {}, &outputs));
   EXPECT_EQ(outputs[0].scalar<int64_t>()(), 2);
   EXPECT_LE(NumThreadsOfThisProcess(), before);
 }
@@ -440,6 +464,23 @@ TEST_P(ExecutorTest, RunsWithinTasksOfTheCaller) {
   tbb::task_arena(1).execute([&] { tbb::parallel_for(0, 100, run); });
   TsanAcquire(&join);
   EXPECT_EQ(correct, 200);
+}
+
+TEST_P(ExecutorTest, RunsLoopsOfMoreCallersThanItHasThreads) {
+  Add("threads", "Threads", {});
+  const std::unique_ptr<const Plan> plan = MakePlan({{}, {"threads"}, {}});
+  EXPECT_TRUE(plan->is_sequential());
+  std::atomic<int> correct{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 32; ++caller) {
+    callers.emplace_back([&] {
+      std::vector<Tensor> outputs;
+      const absl::Status status = Run(*plan, {}, &outputs);
+      if (status.ok() && outputs[0].scalar<int64_t>()() >= 1) ++correct;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(correct, 32);
 }
 
 TEST_P(ExecutorTest, ServesMoreCallersThanItHasThreads) {

@@ -16,8 +16,8 @@
 #include "gradflow/runtime/plan.h"
 #include "gradflow/runtime/pool_allocator.h"
 #include "gradflow/runtime/session.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -39,11 +39,16 @@ constexpr PlanOptions kNone = {/*merge_identical_nodes=*/false, /*max_folded_byt
 constexpr PlanOptions kMerge = {/*merge_identical_nodes=*/true, /*max_folded_bytes=*/0};
 constexpr PlanOptions kFold = {/*merge_identical_nodes=*/false};
 
+class NoKernel final : public OpKernel {
+ public:
+  absl::Status Compute(KernelContext&) const override { return absl::OkStatus(); }
+};
+
 class OptimizeTest : public ::testing::Test {
  protected:
   void Add(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
            const ToyAttrs& attrs = {}) {
-    ASSERT_OK(AddToy(&graph_, name, op, inputs, attrs));
+    GRADFLOW_ASSERT_OK(AddToy(&graph_, name, op, inputs, attrs));
   }
   void AddInt(const std::string& op, const std::string& name,
               const std::vector<std::string>& inputs) {
@@ -126,7 +131,7 @@ TEST_F(OptimizeTest, KeepsNodesThatDiffer) {
   AddInt("Add", "ba", {"x", "identity"});
   NodeDef device = ToyNode("device", "Identity", {"x"}, {{"T", DT_INT64}});
   device.set_device("/cpu:0");
-  ASSERT_OK(graph_.AddNode(std::move(device)));
+  GRADFLOW_ASSERT_OK(graph_.AddNode(std::move(device)));
   // What does more than compute, and what is to be fed.
   Add("tick", "Tick", {"x"}, {{"counter", 7}});
   Add("tick2", "Tick", {"x"}, {{"counter", 7}});
@@ -168,8 +173,8 @@ TEST_F(OptimizeTest, KeepsControlDependenciesOfMergedNodes) {
   Add("after_both", "NoOp", {"^a", "^b"});
   EXPECT_THAT(NodesOf({{"x"}, {}, {"after_b", "after_both", "a"}}, kMerge),
               ElementsAre("tick", "b", "after_b", "after_both"));
-  ASSERT_OK_AND_ASSIGN(const auto plan,
-                       Plan::Make(graph_, {{"x"}, {}, {"after_both"}}, &kernels_, kMerge));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Plan::Make(graph_, {{"x"}, {}, {"after_both"}}, &kernels_, kMerge));
   EXPECT_THAT(plan->pending(), ElementsAre(0, 1, 1));
 }
 
@@ -223,7 +228,8 @@ TEST_F(OptimizeTest, FoldsNodesOfConstants) {
   AddInt("Add", "z", {"y", "mix:1"});
   const PlanNames names = {{"x"}, {"z"}, {}};
   EXPECT_THAT(NodesOf(names, kFold), ElementsAre("mix", "neg", "y", "z"));
-  ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph_, names, &kernels_, kFold));
+  KernelCache kernels;
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph_, names, &kernels, kFold));
   EXPECT_THAT(plan->pending(), ElementsAre(0, 0, 1, 2));
   // neg = -(3 * 7 - 2), mix:1 = 7 ^ 2.
   EXPECT_THAT(Ints(names, {Int(100)}, kFold), ElementsAre(100 - 19 + 5));
@@ -240,15 +246,65 @@ TEST_F(OptimizeTest, RunsAFoldedNodeOncePerPlan) {
   AddConst("x", Floats({1, 2}));
   Add("reuse", "Reuse", {"x"});
   Add("neg", "Neg", {"reuse"}, {{"T", DT_FLOAT}});
-  ASSERT_OK_AND_ASSIGN(const auto plan,
-                       Plan::Make(graph_, {{}, {"neg", "reuse"}, {}}, &kernels_, kFold));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Plan::Make(graph_, {{}, {"neg", "reuse"}, {}}, &kernels_, kFold));
   for (int i = 0; i < 3; ++i) {
     std::vector<Tensor> outputs;
-    ASSERT_OK(executor_.Run(*plan, {}, RunLimits(), &outputs));
+    GRADFLOW_ASSERT_OK(executor_.Run(*plan, {}, RunLimits(), &outputs));
     EXPECT_THAT(outputs[0].span<float>(), ElementsAre(-1, -2));
     EXPECT_THAT(outputs[1].span<float>(), ElementsAre(1, 2));
   }
   EXPECT_EQ(plan->num_nodes(), 2);
+}
+
+TEST_F(OptimizeTest, FoldsANodeOnceForAllPlans) {
+  AddPlaceholder("x");
+  AddConst("two", Int(2));
+  AddConst("five", Int(5));
+  Add("count", "TickPurely", {"two"}, {{"counter", 12}});
+  AddInt("Neg", "a", {"count"});
+  AddInt("Neg", "b", {"five"});
+  AddInt("Add", "y", {"x", "a"});
+  AddInt("Add", "z", {"a", "b"});
+  ToyCounter(12) = 0;
+  for (const PlanOptions& options : {kFold, PlanOptions()}) {
+    EXPECT_THAT(Ints({{"x"}, {"y"}, {}}, {Int(10)}, options), ElementsAre(8));
+    EXPECT_THAT(Ints({{"x"}, {"y", "a", "b"}, {}}, {Int(10)}, options), ElementsAre(8, -2, -5));
+    EXPECT_THAT(Ints({{}, {"a", "z"}, {"b"}}, {}, options), ElementsAre(-2, -7));
+    EXPECT_THAT(NodesOf({{"x"}, {"y"}, {}}, options), ElementsAre("a", "y"));
+    EXPECT_EQ(ToyCounter(12), 1);
+  }
+  // What is fed on the way changes the value, of which nothing may be left.
+  EXPECT_THAT(Ints({{"two", "x"}, {"y"}, {}}, {Int(3), Int(10)}, kFold), ElementsAre(7));
+  EXPECT_THAT(Ints({{"count", "x"}, {"y"}, {}}, {Int(4), Int(10)}, kFold), ElementsAre(6));
+  EXPECT_THAT(Ints({{"a", "x"}, {"y"}, {}}, {Int(4), Int(10)}, kFold), ElementsAre(14));
+  EXPECT_THAT(Ints({{"x"}, {"y"}, {}}, {Int(10)}, kFold), ElementsAre(8));
+  // Without folding there is none.
+  EXPECT_THAT(NodesOf({{"x"}, {"y"}, {}}, kNone), ElementsAre("two", "count", "a", "y"));
+
+  // A folding that failed is not tried again.
+  Add("endless", "LoopForeverPurely", {"two"}, {{"counter", 13}});
+  ToyCounter(13) = 0;
+  for (int i = 0; i < 3; ++i) NodesOf({{}, {"endless"}, {}}, kFold);
+  EXPECT_EQ(ToyCounter(13), 1);
+}
+
+TEST_F(OptimizeTest, KeepsFoldedNodesWithinTheBound) {
+  AddConst("c", Int(2));
+  for (const char* const name : {"a", "b", "d"}) AddInt("Neg", name, {"c"});
+  const auto add = [&](const char* name, int64_t bytes) {
+    kernels_.AddFolded(*graph_.FindNode(name), {std::make_shared<NoKernel>(), bytes}, 100);
+  };
+  const auto has = [&](const char* name) {
+    return kernels_.FindFolded(*graph_.FindNode(name)).kernel != nullptr;
+  };
+  add("a", 40);
+  add("b", 60);
+  EXPECT_TRUE(has("a") && has("b"));
+  add("d", 101);
+  EXPECT_TRUE(has("a") && has("b") && !has("d"));
+  add("d", 1);
+  EXPECT_TRUE(!has("a") && has("b") && has("d"));
 }
 
 TEST_F(OptimizeTest, FoldsNoNodeThatDoesMoreOrIsNotKnown) {
@@ -268,8 +324,8 @@ TEST_F(OptimizeTest, FoldsNoNodeThatDoesMoreOrIsNotKnown) {
   EXPECT_THAT(NodesOf(names, kFold),
               ElementsAre("c", "tick", "after_tick", "neg", "after_neg", "late", "of_late", "x",
                           "unknown", "text", "string"));
-  ASSERT_OK_AND_ASSIGN(const auto plan,
-                       Plan::Make(graph_, {{}, {}, {"after_neg"}}, &kernels_, kFold));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Plan::Make(graph_, {{}, {}, {"after_neg"}}, &kernels_, kFold));
   EXPECT_THAT(plan->pending(), ElementsAre(0));
   // A constant that is fed is none.
   EXPECT_THAT(NodesOf({{"c"}, {"neg"}, {}}, kFold), ElementsAre("neg"));
@@ -337,8 +393,9 @@ TEST_F(OptimizeTest, FoldsWithinItsBoundOfBytes) {
   }
   EXPECT_THAT(NodesOf({{}, {last}, {}}, with_bound(10000)), ElementsAre(last));
   EXPECT_EQ(NodesOf({{}, all, {}}, with_bound(10000)).size(), all.size());
-  ASSERT_OK_AND_ASSIGN(const auto plan,
-                       Plan::Make(graph_, {{}, all, {}}, &kernels_, with_bound(10000)));
+  KernelCache kernels;
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Plan::Make(graph_, {{}, all, {}}, &kernels, with_bound(10000)));
   // Two fit; the third reads the second, and so on.
   EXPECT_THAT(plan->pending().subspan(0, 4), ElementsAre(0, 0, 1, 1));
 }
@@ -466,7 +523,7 @@ TEST_F(OptimizeTest, ChangesNothingInRandomGraphs) {
         needs[i].push_back(pick(0, i - 1));
         inputs.push_back("^" + name(needs[i].back()));
       }
-      ASSERT_OK(AddToy(&graph, name(i), op, inputs, attrs));
+      GRADFLOW_ASSERT_OK(AddToy(&graph, name(i), op, inputs, attrs));
     }
     PlanNames names;
     for (int i = pick(1, 6); i > 0; --i) {
@@ -484,11 +541,11 @@ TEST_F(OptimizeTest, ChangesNothingInRandomGraphs) {
     for (const Tensor& tensor : fed) pointers.push_back(&tensor);
 
     KernelCache kernels;
-    ASSERT_OK_AND_ASSIGN(const auto plain, Plan::Make(graph, names, &kernels, kNone));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plain, Plan::Make(graph, names, &kernels, kNone));
     std::vector<Tensor> expected;
     const absl::Status reference = executor_.Run(*plain, pointers, RunLimits(), &expected);
     for (const PlanOptions& options : {kMerge, kFold, PlanOptions()}) {
-      ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, names, &kernels, options));
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, names, &kernels, options));
       smaller += plan->num_nodes() < plain->num_nodes() ? 1 : 0;
       std::vector<Tensor> found;
       const absl::Status status = executor_.Run(*plan, pointers, RunLimits(), &found);

@@ -4,8 +4,8 @@
 #include <thread>
 #include <vector>
 
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -26,14 +26,17 @@ struct Request {
 class PlanCacheTest : public ::testing::Test {
  protected:
   PlanCacheTest() {
-    EXPECT_OK(AddToy(&graph_, "a", "Placeholder", {}, {{"dtype", DT_INT64}}));
-    EXPECT_OK(AddToy(&graph_, "b", "Placeholder", {}, {{"dtype", DT_INT64}}));
+    GRADFLOW_EXPECT_OK(AddToy(&graph_, "a", "Placeholder", {}, {{"dtype", DT_INT64}}));
+    GRADFLOW_EXPECT_OK(AddToy(&graph_, "b", "Placeholder", {}, {{"dtype", DT_INT64}}));
   }
 
+  static std::shared_ptr<const Plan> Find(const PlanCache& cache, const Request& request) {
+    return cache.Find(request.View());
+  }
   std::shared_ptr<const Plan> Insert(PlanCache* cache, const Request& request) {
     absl::StatusOr<std::unique_ptr<const Plan>> made =
         Plan::Make(graph_, request.View().Names(), &kernels_);
-    EXPECT_OK(made);
+    GRADFLOW_EXPECT_OK(made);
     std::shared_ptr<const Plan> plan = *std::move(made);
     cache->Insert(request.View().Names(), plan);
     return plan;
@@ -59,16 +62,16 @@ TEST_F(PlanCacheTest, TellsNamesInEachRoleAndOrderApart) {
   PlanCache cache;
   std::vector<std::shared_ptr<const Plan>> plans;
   for (const Request& request : requests) {
-    EXPECT_EQ(cache.Find(request.View()), nullptr);
+    EXPECT_EQ(Find(cache, request), nullptr);
     plans.push_back(Insert(&cache, request));
   }
-  for (size_t i = 0; i < plans.size(); ++i) EXPECT_EQ(cache.Find(requests[i].View()), plans[i]);
+  for (size_t i = 0; i < plans.size(); ++i) EXPECT_EQ(Find(cache, requests[i]), plans[i]);
   // The values that are fed do not matter.
   const Request other_value = {{{"a", Int(2)}}, {}, {}};
-  EXPECT_EQ(cache.Find(other_value.View()), plans[1]);
+  EXPECT_EQ(Find(cache, other_value), plans[1]);
   cache.Clear();
   EXPECT_EQ(cache.size(), 0u);
-  EXPECT_EQ(cache.Find(requests[0].View()), nullptr);
+  EXPECT_EQ(Find(cache, requests[0]), nullptr);
 }
 
 TEST_F(PlanCacheTest, DropsWhatWasNotUsedForLongest) {
@@ -78,12 +81,12 @@ TEST_F(PlanCacheTest, DropsWhatWasNotUsedForLongest) {
   PlanCache cache(2);
   Insert(&cache, a);
   Insert(&cache, b);
-  EXPECT_NE(cache.Find(a.View()), nullptr);
+  EXPECT_NE(Find(cache, a), nullptr);
   Insert(&cache, both);
   EXPECT_EQ(cache.size(), 2u);
-  EXPECT_EQ(cache.Find(b.View()), nullptr);
-  EXPECT_NE(cache.Find(a.View()), nullptr);
-  EXPECT_NE(cache.Find(both.View()), nullptr);
+  EXPECT_EQ(Find(cache, b), nullptr);
+  EXPECT_NE(Find(cache, a), nullptr);
+  EXPECT_NE(Find(cache, both), nullptr);
 }
 
 TEST_F(PlanCacheTest, ServesManyThreads) {
@@ -97,7 +100,7 @@ TEST_F(PlanCacheTest, ServesManyThreads) {
     threads.emplace_back([&, t] {
       for (int i = 0; i < 1000; ++i) {
         const int n = (i + t) % 4;
-        const std::shared_ptr<const Plan> found = cache.Find(requests[n].View());
+        const std::shared_ptr<const Plan> found = Find(cache, requests[n]);
         if (found != nullptr) {
           EXPECT_EQ(found, plans[n]);
         } else {
@@ -108,6 +111,19 @@ TEST_F(PlanCacheTest, ServesManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(cache.size(), 2u);
+}
+
+TEST_F(PlanCacheTest, DroppedPlansLiveAsLongAsTheirUsers) {
+  const Request a = {{}, {"a"}, {}};
+  PlanCache cache;
+  const std::weak_ptr<const Plan> plan = Insert(&cache, a);
+  std::shared_ptr<const Plan> found = cache.Find(a.View());
+  EXPECT_NE(found, nullptr);
+  cache.Clear();
+  EXPECT_EQ(Find(cache, a), nullptr);
+  EXPECT_EQ(found, plan.lock());
+  found.reset();
+  EXPECT_TRUE(plan.expired());
 }
 
 }  // namespace

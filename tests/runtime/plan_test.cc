@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gradflow/graph/import.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -30,7 +30,7 @@ class PlanTest : public ::testing::Test {
  protected:
   void Add(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
            const ToyAttrs& attrs = {}) {
-    ASSERT_OK(AddToy(&graph_, name, op, inputs, attrs));
+    GRADFLOW_ASSERT_OK(AddToy(&graph_, name, op, inputs, attrs));
   }
   void AddInt(const std::string& op, const std::string& name,
               const std::vector<std::string>& inputs) {
@@ -98,7 +98,8 @@ TEST_F(PlanTest, CutsControlEdgesOfFedPlaceholdersOnly) {
 TEST_F(PlanTest, CountsEachNeededNodeAndEachUseOnce) {
   AddMixGraph();
   AddInt("Add", "double", {"a", "a", "^b", "^a"});
-  ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x", "y"}, {"double", "double:0", "a"}, {"b"}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Make({{"x", "y"}, {"double", "double:0", "a"}, {"b"}}));
   // a, mix, b, double: "double" waits for a and b, "mix" for a.
   ASSERT_EQ(plan->num_nodes(), 4);
   EXPECT_THAT(plan->pending(), ElementsAre(0, 1, 1, 2));
@@ -109,21 +110,71 @@ TEST_F(PlanTest, CountsEachNeededNodeAndEachUseOnce) {
   EXPECT_EQ(plan->fetches()[0].slot, 6);
   EXPECT_FALSE(plan->fetches()[0].last);
   EXPECT_TRUE(plan->fetches()[1].last);
-  EXPECT_FALSE(plan->all_cheap());
 }
 
-TEST_F(PlanTest, KnowsWhenAllKernelsAreCheap) {
-  AddMixGraph();
-  AddInt("Identity", "id", {"x"});
-  Add("group", "NoOp", {"^id"});
-  ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"id"}, {"group"}}));
-  EXPECT_TRUE(plan->all_cheap());
+TEST_F(PlanTest, KnowsWhenNoTwoNodesAreWorthATaskAtOnce) {
+  Add("x", "Placeholder", {}, {{"dtype", DT_INT64}});
+  AddInt("Neg", "a", {"x"});
+  AddInt("Neg", "b", {"a"});
+  AddInt("Identity", "cheap", {"x"});
+  AddInt("Identity", "behind", {"b"});
+  AddInt("Add", "end", {"behind", "cheap"});
+  AddInt("Add", "beside", {"a", "a"});
+  Add("after", "Neg", {"beside", "^end"}, {{"T", DT_INT64}});
+  Add("then", "Neg", {"x", "^b"}, {{"T", DT_INT64}});
+  AddInt("Neg", "last", {"then"});
+  const struct {
+    std::vector<std::string> fetches;
+    bool sequential;
+  } cases[] = {
+      {{}, true},
+      {{"x", "cheap"}, true},
+      {{"a"}, true},
+      {{"end", "cheap", "b"}, true},
+      {{"last", "b"}, true},
+      {{"a", "beside"}, true},
+      {{"end", "beside"}, false},
+      {{"after"}, false},
+      {{"end", "last"}, false},
+  };
+  for (const auto& [fetches, sequential] : cases) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, fetches, {}}));
+    EXPECT_EQ(plan->is_sequential(), sequential) << ::testing::PrintToString(fetches);
+  }
+}
+
+TEST_F(PlanTest, PutsFirstWhatMostWaitsFor) {
+  Add("x", "Placeholder", {}, {{"dtype", DT_INT64}});
+  // From "start", three paths of 1, 3 and 2 nodes, and one of cheap nodes.
+  AddInt("Neg", "start", {"x"});
+  AddInt("Neg", "short", {"start"});
+  AddInt("Identity", "cheap", {"start"});
+  AddInt("Identity", "cheap2", {"cheap"});
+  Add("long", "Mix", {"start", "start"});
+  AddInt("Neg", "long2", {"long"});
+  AddInt("Neg", "long3", {"long2"});
+  AddInt("Add", "middle", {"start", "start"});
+  AddInt("Neg", "middle2", {"middle"});
+  // And another root of as many.
+  AddInt("Add", "other", {"x", "x"});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const auto plan, Make({{"x"}, {"other", "cheap2", "short", "middle2", "long3"}, {}}));
+  const auto names = [&](absl::Span<const int32_t> nodes) {
+    std::vector<std::string> result;
+    for (const int32_t node : nodes) result.push_back(plan->nodes()[node].node->name());
+    return result;
+  };
+  EXPECT_THAT(names(plan->roots()), ElementsAre("start", "other"));
+  const int32_t start = plan->roots()[0];
+  const int32_t begin = plan->nodes()[start].successors_begin;
+  EXPECT_THAT(names(plan->successors().subspan(begin, 4)),
+              ElementsAre("long", "cheap", "short", "middle"));
 }
 
 TEST_F(PlanTest, SharesKernelsBetweenPlans) {
   AddMixGraph();
-  ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"a"}, {}}));
-  ASSERT_OK_AND_ASSIGN(const auto other, Make({{"x", "y"}, {"b"}, {}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"a"}, {}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto other, Make({{"x", "y"}, {"b"}, {}}));
   EXPECT_EQ(plan->nodes()[0].kernel, other->nodes()[0].kernel);
 }
 
@@ -193,7 +244,7 @@ TEST_F(PlanTest, NamesTheNodeWhoseKernelCannotBeMade) {
   EXPECT_THAT(Make({{}, {"none"}, {}}),
               StatusIs(StatusCode::kUnimplemented, StartsWith("node 'none' (NoKernel): ")));
   // Of a node that does not run, the kernel need not exist.
-  EXPECT_OK(Make({{"none"}, {"none"}, {}}));
+  GRADFLOW_EXPECT_OK(Make({{"none"}, {"none"}, {}}));
 }
 
 TEST_F(PlanTest, ChecksFedValues) {
@@ -201,16 +252,17 @@ TEST_F(PlanTest, ChecksFedValues) {
   Add("rows", "Placeholder", {}, {{"dtype", DT_FLOAT}, {"shape", PartialTensorShape({-1, 3})}});
   Add("scalar", "Placeholder", {}, {{"dtype", DT_INT64}, {"shape", PartialTensorShape({})}});
   Add("mix", "Mix", {"scalar", "scalar"});
-  ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"any", "rows", "scalar", "mix:1"}, {}, {}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Make({{"any", "rows", "scalar", "mix:1"}, {}, {}}));
   const Tensor rows(DT_FLOAT, TensorShape({2, 3}));
   const auto check = [&](const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d) {
     return plan->CheckFeeds({&a, &b, &c, &d});
   };
   const Tensor f = Floats({1});
   const Tensor i = Int(1);
-  EXPECT_OK(check(f, rows, i, i));
+  GRADFLOW_EXPECT_OK(check(f, rows, i, i));
   // Only a Placeholder says what shape may be fed.
-  EXPECT_OK(check(f, Tensor(DT_FLOAT, {0, 3}), i, Tensor(DT_INT64, {7})));
+  GRADFLOW_EXPECT_OK(check(f, Tensor(DT_FLOAT, {0, 3}), i, Tensor(DT_INT64, {7})));
   EXPECT_THAT(check(i, rows, i, i), StatusIs(StatusCode::kInvalidArgument,
                                              "feed 'any:0': expected type float, found int64"));
   EXPECT_THAT(check(f, rows, i, f), StatusIs(StatusCode::kInvalidArgument,
@@ -231,15 +283,15 @@ TEST_F(PlanTest, TakesAnyShapeForAScalarPlaceholderOfAnOldGraph) {
   old.mutable_versions()->set_producer(20);
   *old.add_node() =
       ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}, {"shape", PartialTensorShape({})}});
-  ASSERT_OK(ImportGraphDef(ImportGraphDefOptions(), old, &graph_));
-  ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"x"}, {}}));
+  GRADFLOW_ASSERT_OK(ImportGraphDef(ImportGraphDefOptions(), old, &graph_));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"x"}, {}}));
   const Tensor vector(DT_INT64, {2});
-  EXPECT_OK(plan->CheckFeeds({&vector}));
+  GRADFLOW_EXPECT_OK(plan->CheckFeeds({&vector}));
 }
 
 TEST_F(PlanTest, OutlivesAdditionsToTheGraph) {
   AddMixGraph();
-  ASSERT_OK_AND_ASSIGN(const auto plan, Make({{}, {"a"}, {}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{}, {"a"}, {}}));
   for (int i = 0; i < 1000; ++i) Add("more" + std::to_string(i), "NoOp", {});
   EXPECT_EQ(plan->nodes()[1].node->name(), "a");
   EXPECT_THAT(NodesOf({{}, {"a"}, {"more999"}}), ElementsAre("x", "a", "more999"));

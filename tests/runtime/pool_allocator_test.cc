@@ -10,7 +10,7 @@
 
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/tensor.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {

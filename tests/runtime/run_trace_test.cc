@@ -9,8 +9,8 @@
 
 #include "gradflow/proto/step_stats.pb.h"
 #include "gradflow/runtime/session.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -44,7 +44,7 @@ class RunTraceTest : public ::testing::TestWithParam<int> {
     *graph.add_node() = ToyNode("c", "Neg", {"x", "^b"}, {{"T", DT_FLOAT}});
     *graph.add_node() = ToyNode("i", "Placeholder", {}, {{"dtype", DT_INT64}});
     *graph.add_node() = ToyNode("fail", "Fail", {"i", "^a"});
-    EXPECT_OK(session_->Create(graph));
+    GRADFLOW_EXPECT_OK(session_->Create(graph));
     traced_.set_trace_level(RunOptions::FULL_TRACE);
   }
 
@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Threads, RunTraceTest, ::testing::Values(1, 2, 8));
 
 TEST_P(RunTraceTest, SaysWhatEachNodeDid) {
   const int64_t before = NowMicros();
-  ASSERT_OK(
+  GRADFLOW_ASSERT_OK(
       session_->Run(traced_, {{"x", Floats({1, 2, 3})}}, {"b", "c"}, {}, &outputs_, &metadata_));
   const int64_t after = NowMicros();
   ASSERT_TRUE(metadata_.has_step_stats());
@@ -114,10 +114,10 @@ TEST_P(RunTraceTest, RecordsARunThatFailsUntilThen) {
 
 TEST_P(RunTraceTest, RecordsNothingUnlessAsked) {
   const std::vector<std::pair<std::string, Tensor>> feeds = {{"x", Floats({1})}};
-  EXPECT_OK(session_->Run(traced_, feeds, {"a"}, {}, &outputs_, nullptr));
-  EXPECT_OK(session_->Run(traced_, feeds, {"a"}, {}, &outputs_, &metadata_));
+  GRADFLOW_EXPECT_OK(session_->Run(traced_, feeds, {"a"}, {}, &outputs_, nullptr));
+  GRADFLOW_EXPECT_OK(session_->Run(traced_, feeds, {"a"}, {}, &outputs_, &metadata_));
   const RunMetadata copy = metadata_;
-  EXPECT_OK(session_->Run(RunOptions(), feeds, {"a"}, {}, &outputs_, &metadata_));
+  GRADFLOW_EXPECT_OK(session_->Run(RunOptions(), feeds, {"a"}, {}, &outputs_, &metadata_));
   EXPECT_FALSE(metadata_.has_step_stats());
   EXPECT_EQ(metadata_.step_stats().dev_stats_size(), 0);
   EXPECT_EQ(copy.step_stats().dev_stats_size(), 1);
@@ -129,8 +129,8 @@ TEST_P(RunTraceTest, RecordsNothingUnlessAsked) {
 TEST_P(RunTraceTest, RecordsEachOfManyRunsApart) {
   for (int i = 0; i < 200; ++i) {
     const bool all = i % 2 == 0;
-    ASSERT_OK(session_->Run(traced_, {{"x", Floats({1, 2})}}, {all ? "c" : "a"}, {}, &outputs_,
-                            &metadata_));
+    GRADFLOW_ASSERT_OK(session_->Run(traced_, {{"x", Floats({1, 2})}}, {all ? "c" : "a"}, {},
+                                     &outputs_, &metadata_));
     ASSERT_EQ(metadata_.step_stats().dev_stats(0).node_stats_size(), all ? 3 : 1);
   }
 }

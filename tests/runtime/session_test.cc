@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace gradflow {
 namespace {
@@ -57,7 +57,7 @@ std::unique_ptr<Session> EmptySession(int threads = 2) {
 
 std::unique_ptr<Session> MixSession(int threads = 2) {
   std::unique_ptr<Session> session = EmptySession(threads);
-  EXPECT_OK(session->Create(MixGraph()));
+  GRADFLOW_EXPECT_OK(session->Create(MixGraph()));
   return session;
 }
 
@@ -89,7 +89,7 @@ TEST(Session, FeedsAndFetchesAnyTensor) {
     // Twice, with a plan that is new and with one that is kept.
     for (int i = 0; i < 2; ++i) {
       std::vector<Tensor> outputs;
-      ASSERT_OK(session->Run(c.feeds, c.fetches, {}, &outputs));
+      GRADFLOW_ASSERT_OK(session->Run(c.feeds, c.fetches, {}, &outputs));
       EXPECT_EQ(Ints(outputs), c.expected);
     }
   }
@@ -97,11 +97,11 @@ TEST(Session, FeedsAndFetchesAnyTensor) {
 
 TEST(Session, RunsWithoutOutputs) {
   const std::unique_ptr<Session> session = MixSession();
-  EXPECT_OK(session->Run({{"x", Int(1)}}, {}, {"neg"}, nullptr));
-  EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, nullptr));
-  EXPECT_OK(session->Run({}, {}, {}, nullptr));
+  GRADFLOW_EXPECT_OK(session->Run({{"x", Int(1)}}, {}, {"neg"}, nullptr));
+  GRADFLOW_EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, nullptr));
+  GRADFLOW_EXPECT_OK(session->Run({}, {}, {}, nullptr));
   std::vector<Tensor> outputs = {Int(1)};
-  EXPECT_OK(session->Run({{"x", Int(1)}}, {}, {"neg"}, &outputs));
+  GRADFLOW_EXPECT_OK(session->Run({{"x", Int(1)}}, {}, {"neg"}, &outputs));
   EXPECT_THAT(outputs, IsEmpty());
 }
 
@@ -112,7 +112,7 @@ TEST(Session, SaysWhatIsWrongWithARequest) {
       ToyNode("image", "Placeholder", {},
               {{"dtype", DT_FLOAT}, {"shape", PartialTensorShape({-1, 28, 28, 1})}});
   *graph.add_node() = ToyNode("odd", "Even", {"x"}, {{"n", 1}});
-  ASSERT_OK(session->Create(graph));
+  GRADFLOW_ASSERT_OK(session->Create(graph));
   struct Case {
     Feeds feeds;
     std::vector<std::string> fetches;
@@ -173,35 +173,35 @@ TEST(Session, GetsItsGraphOnce) {
   EXPECT_THAT(session->Create(Graphs({IntNode("y", "Neg", {"x"})})),
               StatusIs(StatusCode::kInvalidArgument));
   EXPECT_THAT(session->Run({}, {"y"}, {}, &outputs), StatusIs(StatusCode::kFailedPrecondition));
-  ASSERT_OK(session->Create(MixGraph()));
-  EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+  GRADFLOW_ASSERT_OK(session->Create(MixGraph()));
+  GRADFLOW_EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
   EXPECT_THAT(session->Create(MixGraph()),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("Extend")));
 }
 
 TEST(Session, ExtendsItsGraph) {
   const std::unique_ptr<Session> session = EmptySession();
-  ASSERT_OK(session->Extend(MixGraph()));
+  GRADFLOW_ASSERT_OK(session->Extend(MixGraph()));
   std::vector<Tensor> outputs;
-  ASSERT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
-  ASSERT_OK(session->Extend(Graphs(
+  GRADFLOW_ASSERT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+  GRADFLOW_ASSERT_OK(session->Extend(Graphs(
       {IntNode("more", "Neg", {"mix:1"}), IntNode("most", "Add", {"more", "neg", "^sum"})})));
-  ASSERT_OK(session->Run({{"x", Int(-2)}, {"y", Int(1)}}, {"most", "neg"}, {}, &outputs));
+  GRADFLOW_ASSERT_OK(session->Run({{"x", Int(-2)}, {"y", Int(1)}}, {"most", "neg"}, {}, &outputs));
   EXPECT_EQ(Ints(outputs), std::vector<int64_t>({-3 + 2, 2}));
   // What cannot be added leaves all as it was.
   EXPECT_THAT(session->Extend(Graphs({IntNode("new", "Neg", {"x"}), IntNode("neg", "Neg", {"x"})})),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("neg")));
   EXPECT_THAT(session->Run({{"x", Int(1)}}, {"new"}, {}, &outputs),
               StatusIs(StatusCode::kNotFound));
-  EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+  GRADFLOW_EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
 }
 
 TEST(Session, DoesNothingAfterClose) {
   const std::unique_ptr<Session> session = MixSession();
   std::vector<Tensor> outputs;
-  ASSERT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
-  EXPECT_OK(session->Close());
-  EXPECT_OK(session->Close());
+  GRADFLOW_ASSERT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
+  GRADFLOW_EXPECT_OK(session->Close());
+  GRADFLOW_EXPECT_OK(session->Close());
   EXPECT_THAT(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs),
               StatusIs(StatusCode::kCancelled, HasSubstr("closed")));
   EXPECT_THAT(session->Extend(MixGraph()), StatusIs(StatusCode::kCancelled));
@@ -212,7 +212,7 @@ TEST(Session, DoesNothingAfterClose) {
 TEST(Session, TensorsOutliveIt) {
   std::unique_ptr<Session> session = MixSession();
   std::vector<Tensor> outputs;
-  ASSERT_OK(session->Run({{"x", Int(5)}}, {"neg"}, {}, &outputs));
+  GRADFLOW_ASSERT_OK(session->Run({{"x", Int(5)}}, {"neg"}, {}, &outputs));
   session.reset();
   EXPECT_EQ(outputs[0].scalar<int64_t>()(), -5);
 }
@@ -246,7 +246,7 @@ TEST(Session, RefusesOptionsThatCannotBeHad) {
   SessionOptions options;
   options.target = "local";
   options.config.set_inter_op_parallelism_threads(ConfigProto::kMaxThreads);
-  EXPECT_OK(Session::Make(options, ToyRegistry()));
+  GRADFLOW_EXPECT_OK(Session::Make(options, ToyRegistry()));
   EXPECT_NE(std::unique_ptr<Session>(NewSession(options)), nullptr);
 }
 
@@ -255,12 +255,12 @@ TEST(Session, HonoursOrRefusesRunOptions) {
   GraphDef graph = MixGraph();
   *graph.add_node() = ToyNode("slow", "WaitFor", {"x"}, {{"ms", 3}});
   *graph.add_node() = IntNode("after", "Neg", {"slow"});
-  ASSERT_OK(session->Create(graph));
+  GRADFLOW_ASSERT_OK(session->Create(graph));
   const Feeds feeds = {{"x", Int(1)}};
   std::vector<Tensor> outputs;
   RunMetadata metadata;
   RunOptions options;
-  EXPECT_OK(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata));
+  GRADFLOW_EXPECT_OK(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata));
   options.set_timeout_in_ms(1);
   EXPECT_THAT(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata),
               StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("timeout of 1 ms")));
@@ -268,7 +268,7 @@ TEST(Session, HonoursOrRefusesRunOptions) {
   EXPECT_THAT(session->Run(options, feeds, {"after"}, {}, &outputs, nullptr),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("timeout_in_ms is -1")));
   options.set_timeout_in_ms(INT64_MAX);
-  EXPECT_OK(session->Run(options, feeds, {"after"}, {}, &outputs, nullptr));
+  GRADFLOW_EXPECT_OK(session->Run(options, feeds, {"after"}, {}, &outputs, nullptr));
   options.set_trace_level(static_cast<RunOptions::TraceLevel>(-1));
   EXPECT_THAT(session->Run(options, feeds, {"after"}, {}, &outputs, &metadata),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("trace_level is -1")));
@@ -277,18 +277,18 @@ TEST(Session, HonoursOrRefusesRunOptions) {
 TEST(Session, ReusesMemory) {
   const std::unique_ptr<Session> session = EmptySession();
   const ToyAttrs float_attrs = {{"T", DT_FLOAT}};
-  ASSERT_OK(session->Create(
+  GRADFLOW_ASSERT_OK(session->Create(
       Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_FLOAT}}),
               ToyNode("a", "Neg", {"x"}, float_attrs), ToyNode("b", "Neg", {"x"}, float_attrs),
               ToyNode("sum", "Add", {"a", "b"}, float_attrs)})));
   const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({1 << 16}))}};
   std::vector<Tensor> outputs;
-  ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+  GRADFLOW_ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
   EXPECT_GE(session->MemoryStats().peak_bytes_in_use, 2 * (1 << 18));
   const int64_t allocations = session->MemoryStats().system_allocations;
   for (int i = 0; i < 10; ++i) {
     outputs.clear();
-    ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
   }
   EXPECT_EQ(session->MemoryStats().system_allocations, allocations);
   session->ResetPeakMemory();
@@ -300,7 +300,7 @@ std::unique_ptr<Session> SessionOfLargeTensors(const SessionOptions& options) {
   const ToyAttrs float_attrs = {{"T", DT_FLOAT}};
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(options, ToyRegistry());
   EXPECT_THAT(session, IsOk());
-  EXPECT_OK((*session)->Create(
+  GRADFLOW_EXPECT_OK((*session)->Create(
       Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_FLOAT}}),
               ToyNode("a", "Neg", {"x"}, float_attrs), ToyNode("b", "Neg", {"a"}, float_attrs),
               ToyNode("sum", "Add", {"a", "b"}, float_attrs)})));
@@ -320,7 +320,7 @@ TEST(Session, FailsRunsThatNeedMoreMemoryThanItMayHave) {
                          AllOf(HasSubstr("node 'b' (Neg): output 0: out of memory"),
                                HasSubstr("409600 bytes of tensors"))));
     EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
-    ASSERT_OK(session->Run(feeds, {"b"}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(session->Run(feeds, {"b"}, {}, &outputs));
     // What has been fetched and is still held counts.
     std::vector<Tensor> more;
     EXPECT_THAT(session->Run(feeds, {"a"}, {}, &more), StatusIs(StatusCode::kResourceExhausted));
@@ -338,7 +338,7 @@ TEST(Session, CountsSmallTensorsAgainstItsLimit) {
   // Other sizes than before: what was freed must make room for them.
   for (int64_t size = 1; size <= 128; ++size) {
     const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({size}))}};
-    ASSERT_OK(session->Run(feeds, {"sum"}, {}, nullptr)) << size;
+    GRADFLOW_ASSERT_OK(session->Run(feeds, {"sum"}, {}, nullptr)) << size;
   }
   EXPECT_THAT(session->Run({{"x", Tensor(DT_FLOAT, TensorShape({512}))}}, {"sum"}, {}, nullptr),
               StatusIs(StatusCode::kResourceExhausted));
@@ -351,8 +351,8 @@ TEST(Session, KeepsAndTrimsMemory) {
     const std::unique_ptr<Session> session = SessionOfLargeTensors(options);
     const Feeds feeds = {{"x", Tensor(DT_FLOAT, TensorShape({1 << 16}))}};
     std::vector<Tensor> outputs;
-    ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
-    ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(session->Run(feeds, {"sum"}, {}, &outputs));
     EXPECT_EQ(session->MemoryStats().bytes_cached > 1 << 18, keep);
     EXPECT_EQ(session->MemoryStats().allocations, 4);
     session->Trim();
@@ -378,21 +378,21 @@ TEST(Session, FreesResourcesWhenItIsClosed) {
                            ToyNode("b", "CountRuns", {"^a"}, {{"name", "n"}}),
                            ToyNode("c", "CountRuns", {}, {{"name", "n"}, {"container", "c"}})});
   const std::unique_ptr<Session> first = EmptySession();
-  ASSERT_OK(first->Create(graph));
+  GRADFLOW_ASSERT_OK(first->Create(graph));
   {
     const std::unique_ptr<Session> second = EmptySession();
-    ASSERT_OK(second->Create(graph));
+    GRADFLOW_ASSERT_OK(second->Create(graph));
     std::vector<Tensor> outputs;
     for (int64_t i = 1; i <= 3; ++i) {
-      ASSERT_OK(first->Run({}, {"a", "b", "c"}, {}, &outputs));
+      GRADFLOW_ASSERT_OK(first->Run({}, {"a", "b", "c"}, {}, &outputs));
       EXPECT_EQ(Ints(outputs), std::vector<int64_t>({2 * i - 1, 2 * i, i}));
     }
-    ASSERT_OK(second->Run({}, {"a", "b", "c"}, {}, &outputs));
+    GRADFLOW_ASSERT_OK(second->Run({}, {"a", "b", "c"}, {}, &outputs));
     EXPECT_EQ(Ints(outputs), std::vector<int64_t>({1, 2, 1}));
     EXPECT_EQ(::gradflow::testing::ToyResources(), 4);
   }
   EXPECT_EQ(::gradflow::testing::ToyResources(), 2);
-  EXPECT_OK(first->Close());
+  GRADFLOW_EXPECT_OK(first->Close());
   EXPECT_EQ(::gradflow::testing::ToyResources(), 0);
 }
 
@@ -406,8 +406,8 @@ TEST(Session, StartsNoThreadIfItMayHaveOne) {
   options.config.set_intra_op_parallelism_threads(1);
   options.config.set_inter_op_parallelism_threads(1);
   const int before = NumThreadsOfThisProcess();
-  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
-                       Session::Make(options, ToyRegistry()));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                                Session::Make(options, ToyRegistry()));
   GraphDef graph = Graphs({ToyNode("i", "Placeholder", {}, {{"dtype", DT_INT64}})});
   std::vector<std::string> fetches;
   for (int i = 0; i < 20; ++i) {
@@ -416,9 +416,9 @@ TEST(Session, StartsNoThreadIfItMayHaveOne) {
     *graph.add_node() = ToyNode(absl::StrCat("threads", i), "Threads", {"^" + fetches.back()});
     fetches.push_back(absl::StrCat("threads", i));
   }
-  ASSERT_OK(session->Create(graph));
+  GRADFLOW_ASSERT_OK(session->Create(graph));
   std::vector<Tensor> outputs;
-  ASSERT_OK(session->Run({{"i", Int(1)}}, fetches, {}, &outputs));
+  GRADFLOW_ASSERT_OK(session->Run({{"i", Int(1)}}, fetches, {}, &outputs));
   EXPECT_EQ(outputs[1].scalar<int64_t>()(), 1);
   EXPECT_LE(NumThreadsOfThisProcess(), before);
 }
@@ -475,10 +475,10 @@ TEST(Session, RunsWhileItIsExtendedAndClosed) {
     });
   }
   for (int i = 0; i < 100; ++i) {
-    EXPECT_OK(session->Extend(Graphs({IntNode(absl::StrCat("more", i), "Neg", {"neg"})})));
+    GRADFLOW_EXPECT_OK(session->Extend(Graphs({IntNode(absl::StrCat("more", i), "Neg", {"neg"})})));
     extended = i + 1;
   }
-  EXPECT_OK(session->Close());
+  GRADFLOW_EXPECT_OK(session->Close());
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(wrong, 0);
 }

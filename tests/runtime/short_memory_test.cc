@@ -13,8 +13,8 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/executor.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
-#include "tests/testing/status_matchers.h"
 
 namespace {
 
@@ -90,21 +90,21 @@ INSTANTIATE_TEST_SUITE_P(Threads, ShortMemoryTest, ::testing::Values(1, 3));
 // heap, and so are texts.
 TEST_P(ShortMemoryTest, EndsRunsWithAnErrorAndKeepsNoTensor) {
   const std::string a_long_name(200, 'n');
-  ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_FLOAT}}));
-  ASSERT_OK(AddToy(&graph_, "i", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_FLOAT}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "i", "Placeholder", {}, {{"dtype", DT_INT64}}));
   PlanNames good{{"x", "i"}, {}, {}};
   std::vector<std::string> waits_for = {"i"};
   for (int n = 0; n < 12; ++n) {
     const std::string name = absl::StrCat("n", n);
-    ASSERT_OK(AddToy(&graph_, name, "Neg", {"x"}, {{"T", DT_FLOAT}}));
+    GRADFLOW_ASSERT_OK(AddToy(&graph_, name, "Neg", {"x"}, {{"T", DT_FLOAT}}));
     good.fetches.push_back(name);
     waits_for.push_back("^" + name);
   }
-  ASSERT_OK(AddToy(&graph_, a_long_name, "Fail", waits_for));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, a_long_name, "Fail", waits_for));
   PlanNames bad = good;
   bad.targets.push_back(a_long_name);
-  ASSERT_OK_AND_ASSIGN(const auto good_plan, Plan::Make(graph_, good, &kernels_));
-  ASSERT_OK_AND_ASSIGN(const auto bad_plan, Plan::Make(graph_, bad, &kernels_));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto good_plan, Plan::Make(graph_, good, &kernels_));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto bad_plan, Plan::Make(graph_, bad, &kernels_));
 
   const Tensor x(DT_FLOAT, TensorShape(std::vector<int64_t>(40, 1)));
   const Tensor i = Int(1);
@@ -133,19 +133,20 @@ TEST_P(ShortMemoryTest, EndsRunsWithAnErrorAndKeepsNoTensor) {
   }
   EXPECT_GT(named_errors, 0);
   // With memory again, all is as before.
-  EXPECT_OK(Run(*good_plan, feeds, INT_MAX));
+  GRADFLOW_EXPECT_OK(Run(*good_plan, feeds, INT_MAX));
 }
 
 TEST_P(ShortMemoryTest, RunsNodesOnTheirThreadIfThereIsNoMemoryForTasks) {
   constexpr int kWidth = 50;
-  ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
   std::vector<std::string> names;
   for (int n = 0; n < kWidth; ++n) {
     names.push_back(absl::StrCat("n", n));
-    ASSERT_OK(AddToy(&graph_, names.back(), "Tick", {"x"}, {{"counter", n}}));
+    GRADFLOW_ASSERT_OK(AddToy(&graph_, names.back(), "Tick", {"x"}, {{"counter", n}}));
   }
-  ASSERT_OK(AddToy(&graph_, "sum", "AddN", names, {{"N", kWidth}}));
-  ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph_, {{"x"}, {"sum"}, {}}, &kernels_));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "sum", "AddN", names, {{"N", kWidth}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Plan::Make(graph_, {{"x"}, {"sum"}, {}}, &kernels_));
   const Tensor x = Int(3);
   for (const int tasks : {0, 1, 5, 9, 10}) {
     refused_tasks = 0;
@@ -153,7 +154,7 @@ TEST_P(ShortMemoryTest, RunsNodesOnTheirThreadIfThereIsNoMemoryForTasks) {
       tasks_of_ten = tasks;
       const absl::Status status = executor_.Run(*plan, {&x}, {}, &outputs_);
       tasks_of_ten = 10;
-      ASSERT_OK(status);
+      GRADFLOW_ASSERT_OK(status);
       EXPECT_EQ(outputs_[0].scalar<int64_t>()(), 3 * kWidth);
     }
     EXPECT_EQ(refused_tasks > 0, tasks < 10 && GetParam() > 1);
@@ -161,11 +162,11 @@ TEST_P(ShortMemoryTest, RunsNodesOnTheirThreadIfThereIsNoMemoryForTasks) {
 }
 
 TEST_P(ShortMemoryTest, EndsRunsAtTheirTimeout) {
-  ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
-  ASSERT_OK(AddToy(&graph_, "slow", "WaitFor", {"x"}, {{"ms", 3}}));
-  ASSERT_OK(AddToy(&graph_, std::string(200, 'n'), "Neg", {"slow"}, {{"T", DT_INT64}}));
-  ASSERT_OK_AND_ASSIGN(const auto plan,
-                       Plan::Make(graph_, {{"x"}, {std::string(200, 'n')}, {}}, &kernels_));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "slow", "WaitFor", {"x"}, {{"ms", 3}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, std::string(200, 'n'), "Neg", {"slow"}, {{"T", DT_INT64}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const auto plan, Plan::Make(graph_, {{"x"}, {std::string(200, 'n')}, {}}, &kernels_));
   RunLimits limits;
   limits.timeout = std::chrono::milliseconds(1);
   const Tensor x = Int(1);

@@ -319,6 +319,8 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("Mix", MakeFunctionKernel<ComputeMix>);
   registry.Op("Tick").Stateful().Input("x: int64").Output("y: int64").Attr("counter: int");
   registry.Kernel("Tick", MakeKernel<TickKernel>);
+  registry.Op("TickPurely").Input("x: int64").Output("y: int64").Attr("counter: int");
+  registry.Kernel("TickPurely", MakeKernel<TickKernel>);
   registry.Op("Reuse").Input("x: float").Output("y: float").Output("reused: bool");
   registry.Kernel("Reuse", MakeFunctionKernel<ComputeReuse>);
   registry.Op("Fail").Input("x: int64").Output("y: int64").Attr("message: string = 'failed'");

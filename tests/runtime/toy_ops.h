@@ -1,8 +1,8 @@
 // A registry of toy ops for the tests of the runtime, and a short way to write graphs of them.
 //
 //   Graph graph(ToyRegistry());
-//   ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_FLOAT}}));
-//   ASSERT_OK(AddToy(&graph, "y", "Neg", {"x"}, {{"T", DT_FLOAT}}));
+//   GRADFLOW_ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_FLOAT}}));
+//   GRADFLOW_ASSERT_OK(AddToy(&graph, "y", "Neg", {"x"}, {{"T", DT_FLOAT}}));
 #ifndef GRADFLOW_TESTS_RUNTIME_TOY_OPS_H_
 #define GRADFLOW_TESTS_RUNTIME_TOY_OPS_H_
 

@@ -1,18 +1,12 @@
 #include "tests/testing/op_reference.h"
 
-#include <tbb/global_control.h>
+#include <gtest/gtest.h>
 
-#include <memory>
-#include <utility>
+#include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "gradflow/core/op_def_util.h"
-#include "gradflow/core/op_kernel.h"
-#include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
-#include "gradflow/core/status.h"
-#include "gradflow/proto/op_def.pb.h"
+#include "gradflow/testing/tensor_diff.h"
 
 namespace gradflow {
 namespace testing {
@@ -60,40 +54,27 @@ Tensor BinaryReference(const Tensor& x, const Tensor& y, DataType dtype,
   return FromDoubles(dtype, shape, values);
 }
 
-absl::StatusOr<Tensor> RunKernel(NodeDef node, std::vector<Tensor> inputs) {
-  const Registry& registry = GlobalRegistry();
-  GRADFLOW_ASSIGN_OR_RETURN(const OpRegistration* op, registry.LookUpOp(node.op()));
-  AddDefaultsToNodeDef(op->def(), &node);
-  DataTypeVector input_types;
-  DataTypeVector output_types;
-  GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(node, op->def(), &input_types, &output_types));
-  GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* registration, registry.FindKernel(node));
-  GRADFLOW_ASSIGN_OR_RETURN(
-      const std::unique_ptr<OpKernel> kernel,
-      registration->factory(KernelConstruction(node, op->def(), input_types, output_types)));
-  std::vector<Tensor> outputs(output_types.size());
-  KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types,
-                        SystemAllocator());
-  GRADFLOW_RETURN_IF_ERROR(kernel->Compute(context));
-  return outputs[0];
-}
-
-void ExpectSameBitsOnThreads(OpTester* tester) {
-  const tbb::global_control allow(tbb::global_control::max_allowed_parallelism, 8);
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected, tester->RunOnThreads(1));
-  for (const int threads : {2, 3, 8}) {
-    SCOPED_TRACE(absl::StrCat(threads, " threads"));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> actual, tester->RunOnThreads(threads));
-    ExpectTensorEqual(actual[0], expected[0]);
+Tensor Rearranged(const Tensor& source, const TensorShape& shape,
+                  const std::function<int64_t(const std::vector<int64_t>& index)>& source_index) {
+  Tensor result(source.dtype(), shape);
+  std::vector<int64_t> index(shape.dims());
+  const size_t size = DataTypeSize(source.dtype());
+  for (int64_t i = 0; i < shape.num_elements(); ++i) {
+    int64_t rest = i;
+    for (int d = shape.dims() - 1; d >= 0; --d) {
+      index[d] = rest % shape.dim_size(d);
+      rest /= shape.dim_size(d);
+    }
+    const int64_t from = source_index(index);
+    EXPECT_TRUE(from >= 0 && from < source.NumElements()) << from;
+    if (source.dtype() == DT_STRING) {
+      result.flat<tstring>()(i) = source.flat<tstring>()(from);
+    } else {
+      std::memcpy(static_cast<char*>(result.raw_data()) + i * size,
+                  static_cast<const char*>(source.raw_data()) + from * size, size);
+    }
   }
-}
-
-NodeDef MakeNode(absl::string_view op, DataType type) {
-  NodeDef node;
-  node.set_name("node");
-  node.set_op(std::string(op));
-  AddNodeAttr("T", type, &node);
-  return node;
+  return result;
 }
 
 Tensor ReductionReference(const Tensor& x, const std::vector<int32_t>& axes, bool keep_dims,

@@ -1,20 +1,16 @@
-// What the tests of the math ops compare with, computed in float64 one element at a time, and ways
-// to run a kernel that OpTester does not have.
+// What the tests of ops compare with, computed in float64 one element at a time.
 #ifndef GRADFLOW_TESTS_TESTING_OP_REFERENCE_H_
 #define GRADFLOW_TESTS_TESTING_OP_REFERENCE_H_
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
-#include "gradflow/proto/node_def.pb.h"
-#include "tests/ops/op_test_util.h"
 
 namespace gradflow {
 namespace testing {
@@ -41,12 +37,10 @@ std::vector<ReductionCase> ReductionLayouts();
 // A small shape and some of its axes.
 ReductionCase RandomReduction(std::mt19937* random);
 
-// A node with attribute T, without inputs.
-NodeDef MakeNode(absl::string_view op, DataType type);
-// Output 0 of the kernel for `node`, to which the inputs belong. Their types are not checked.
-absl::StatusOr<Tensor> RunKernel(NodeDef node, std::vector<Tensor> inputs);
-// Runs an op with one output on 1, 2, 3 and 8 threads, and expects the same bits.
-void ExpectSameBitsOnThreads(OpTester* tester);
+// The tensor of `shape` whose element at `index` is element number source_index(index) of `source`,
+// in row-major order. What an op that only moves elements should give.
+Tensor Rearranged(const Tensor& source, const TensorShape& shape,
+                  const std::function<int64_t(const std::vector<int64_t>& index)>& source_index);
 
 }  // namespace testing
 }  // namespace gradflow

@@ -16,7 +16,7 @@
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/testing/subprocess.h"
 
 namespace gradflow {
@@ -105,7 +105,7 @@ TEST_F(GradflowTest, RunWritesFilesOnAnyNumberOfThreads) {
         {"run", File("graph.pb"), "--feed", Feed(), "--fetch", "y=" + out, "--threads", threads});
     EXPECT_EQ(result.exit_code, 0) << result.err;
     EXPECT_THAT(result.out, IsEmpty());
-    ASSERT_OK_AND_ASSIGN(const Tensor y, ReadNpy(out));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y, ReadNpy(out));
     EXPECT_EQ(y.DebugString(), "Tensor<type: float shape: [3] values: 2 -6 1>");
   }
 }

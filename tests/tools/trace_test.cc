@@ -18,7 +18,7 @@
 #include "gradflow/graph/import.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "tests/testing/status_matchers.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/testing/subprocess.h"
 
 namespace gradflow {
@@ -157,9 +157,9 @@ TEST_F(TraceTest, ShowsNodesTensorsAndPhases) {
   Output b = ops::Square(root.WithOpName("b"), a);
   ops::Sub(root.WithOpName("c"), a, b);
   GraphDef graph;
-  ASSERT_OK(root.ToGraphDef(&graph));
-  ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
-  ASSERT_OK(WriteNpy(File("x.npy"), Tensor(1.5f)));
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), Tensor(1.5f)));
   for (const std::string threads : {"1", "2"}) {
     const ProcessResult result =
         Gradflow({"run", File("graph.pb"), "--feed", "x=" + File("x.npy"), "--fetch", "c",
@@ -185,9 +185,9 @@ TEST_F(TraceTest, IsWrittenWholeOrNotAtAll) {
   Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
   ops::Neg(root.WithOpName("y"), x);
   GraphDef graph;
-  ASSERT_OK(root.ToGraphDef(&graph));
-  ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
-  ASSERT_OK(WriteNpy(File("x.npy"), Tensor(1.5f)));
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), Tensor(1.5f)));
   const ProcessResult not_fed =
       Gradflow({"run", File("graph.pb"), "--fetch", "y", "--trace", File("trace.json")});
   EXPECT_EQ(not_fed.exit_code, 1);

@@ -17,6 +17,7 @@
 #include "gradflow/graph/ops.h"
 #include "gradflow/graph/scope.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow {
 namespace ops {
 
@@ -314,5 +315,6 @@ class ToySplit {
 
 }  // namespace ops
 }  // namespace gradflow
+#pragma GCC visibility pop
 
 #endif  // TESTS_DATA_GOLDEN_TOY_OPS_H_

@@ -1,0 +1,288 @@
+#include "gradflow/graph/import_limits.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/wire_check.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow::internal {
+namespace {
+
+// As deep as attributes of ops may carry functions.
+constexpr int kMaxFunctionDepth = 32;
+
+absl::Status TooMany(absl::string_view what, int64_t found, int64_t limit, absl::string_view name) {
+  return errors::InvalidArgument(what, ", found ", found, ", expected at most ", limit,
+                                 " (GraphLimits::", name, ")");
+}
+
+// What the tensor takes in memory, or -1 for more than an int64 counts. 0 for what is no tensor.
+int64_t TensorBytes(const TensorProto& proto) {
+  const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
+  if (!shape.ok() || !DataTypeCanBeTensor(proto.dtype())) return 0;
+  const int64_t elements = shape->num_elements();
+  if (proto.dtype() != DT_STRING) {
+    return MultiplyWithoutOverflow(elements, DataTypeSize(proto.dtype()));
+  }
+  // The last string of the list fills the rest.
+  const int64_t last =
+      proto.string_val_size() == 0 ? 0 : static_cast<int64_t>(proto.string_val().rbegin()->size());
+  return MultiplyWithoutOverflow(elements, static_cast<int64_t>(sizeof(tstring)) + last);
+}
+
+int64_t ListLength(const AttrValue::ListValue& list) {
+  return int64_t{list.s_size()} + list.i_size() + list.f_size() + list.b_size() + list.type_size() +
+         list.shape_size() + list.tensor_size() + list.func_size();
+}
+
+// "'f' -> 'g' -> 'f'", if functions call each other in a circle; otherwise "". Functions are called
+// by nodes that have their name as op.
+std::string FindRecursion(const FunctionDefLibrary& library) {
+  absl::flat_hash_map<absl::string_view, int> index;
+  for (int i = 0; i < library.function_size(); ++i) {
+    index.emplace(library.function(i).signature().name(), i);
+  }
+  enum State : uint8_t { kNew, kOnPath, kDone };
+  std::vector<State> state(library.function_size(), kNew);
+  // The functions on the path, each with the next of its nodes to look at.
+  std::vector<std::pair<int, int>> path;
+  for (int root = 0; root < library.function_size(); ++root) {
+    if (state[root] != kNew) continue;
+    path.emplace_back(root, 0);
+    state[root] = kOnPath;
+    while (!path.empty()) {
+      auto& [function, next] = path.back();
+      const auto& nodes = library.function(function).node_def();
+      int called = -1;
+      while (next < nodes.size() && called < 0) {
+        const auto it = index.find(nodes[next++].op());
+        if (it != index.end() && state[it->second] != kDone) called = it->second;
+      }
+      if (called < 0) {
+        state[function] = kDone;
+        path.pop_back();
+      } else if (state[called] == kNew) {
+        state[called] = kOnPath;
+        path.emplace_back(called, 0);
+      } else {
+        const auto first = std::find_if(
+            path.begin(), path.end(), [called](const auto& step) { return step.first == called; });
+        constexpr size_t kMaxNames = 10;
+        std::string text;
+        size_t names = 0;
+        for (auto it = first; it != path.end() && names < kMaxNames; ++it, ++names) {
+          absl::StrAppend(&text, Quoted(library.function(it->first).signature().name()), " -> ");
+        }
+        if (path.end() - first > static_cast<int64_t>(kMaxNames)) absl::StrAppend(&text, "... -> ");
+        return absl::StrCat(text, Quoted(library.function(called).signature().name()));
+      }
+    }
+  }
+  return "";
+}
+
+// Whether all names differ; the first that does not goes to *twice.
+template <typename Messages>
+bool HasTwice(const Messages& messages, absl::flat_hash_set<absl::string_view>* names,
+              absl::string_view* twice) {
+  for (const auto& message : messages) {
+    if (!names->insert(message.name()).second) {
+      *twice = message.name();
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+absl::Status LimitChecks::CheckName(absl::string_view what, absl::string_view name) const {
+  if (static_cast<int64_t>(name.size()) > options_.limits.max_name_bytes) {
+    return errors::InvalidArgument(what, " ", Quoted(name), " has ", name.size(),
+                                   " bytes, expected at most ", options_.limits.max_name_bytes,
+                                   " (GraphLimits::max_name_bytes)");
+  }
+  if (!IsUtf8(name)) {
+    return errors::InvalidArgument(what, " ", Quoted(name),
+                                   " is no UTF-8, which text in a GraphDef must be");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckGraph(const GraphDef& graph) {
+  int64_t nodes = graph.node_size();
+  for (const FunctionDef& function : graph.library().function()) nodes += function.node_def_size();
+  if (nodes > options_.limits.max_nodes) {
+    return TooMany("the graph has too many nodes", nodes, options_.limits.max_nodes, "max_nodes");
+  }
+  return graph.has_library() ? CheckLibrary(graph.library()) : absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckNode(const NodeDef& node) const {
+  const GraphLimits& limits = options_.limits;
+  GRADFLOW_RETURN_IF_ERROR(CheckName("the name", node.name()));
+  GRADFLOW_RETURN_IF_ERROR(CheckName("the op", node.op()));
+  GRADFLOW_RETURN_IF_ERROR(CheckName("the device", node.device()));
+  if (node.input_size() > limits.max_inputs) {
+    return TooMany("the node has too many inputs", node.input_size(), limits.max_inputs,
+                   "max_inputs");
+  }
+  if (node.attr_size() > limits.max_attrs) {
+    return TooMany("the node has too many attributes", node.attr_size(), limits.max_attrs,
+                   "max_attrs");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckAttrs(const NodeDef& node) {
+  for (const auto& [name, value] : node.attr()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckName("the name of attribute", name));
+    GRADFLOW_RETURN_IF_ERROR(CheckValue(name, value, 0));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& value, int depth) {
+  const auto check_float = [&](float number) {
+    if (!std::isnan(number) || options_.allow_nan_attributes) return absl::OkStatus();
+    return errors::InvalidArgument("attribute ", Quoted(name),
+                                   " is NaN, expected a number "
+                                   "(ImportGraphDefOptions::allow_nan_attributes)");
+  };
+  const auto add_tensor = [&](const TensorProto& tensor) {
+    const int64_t bytes = TensorBytes(tensor);
+    const int64_t left = options_.limits.max_constant_bytes - constant_bytes_;
+    if (bytes >= 0 && bytes <= left) {
+      constant_bytes_ += bytes;
+      return absl::OkStatus();
+    }
+    return errors::InvalidArgument(
+        "attribute ", Quoted(name), " is a tensor of type ", DataTypeString(tensor.dtype()),
+        " and shape ",
+        TensorShape::Make(tensor.tensor_shape()).value_or(TensorShape()).DebugString(), ", with ",
+        bytes < 0 ? "more bytes than an int64 counts" : absl::StrCat(bytes, " bytes"),
+        ", but the constants of a graph have at most ", options_.limits.max_constant_bytes,
+        " together (GraphLimits::max_constant_bytes), of which ", left, " are left");
+  };
+  const auto check_function = [&](const NameAttrList& function) -> absl::Status {
+    if (depth >= kMaxFunctionDepth) {
+      return errors::InvalidArgument("attribute ", Quoted(name),
+                                     ": functions in attributes of functions are nested deeper "
+                                     "than ",
+                                     kMaxFunctionDepth, " levels");
+    }
+    for (const auto& [inner_name, inner] : function.attr()) {
+      GRADFLOW_RETURN_IF_ERROR(CheckValue(name, inner, depth + 1));
+    }
+    return absl::OkStatus();
+  };
+  switch (value.value_case()) {
+    case AttrValue::kF:
+      return check_float(value.f());
+    case AttrValue::kTensor:
+      return add_tensor(value.tensor());
+    case AttrValue::kFunc:
+      return check_function(value.func());
+    case AttrValue::kList:
+      break;
+    default:
+      return absl::OkStatus();
+  }
+  const AttrValue::ListValue& list = value.list();
+  if (ListLength(list) > options_.limits.max_list_length) {
+    return TooMany(absl::StrCat("the list of attribute ", Quoted(name), " is too long"),
+                   ListLength(list), options_.limits.max_list_length, "max_list_length");
+  }
+  for (const float number : list.f()) GRADFLOW_RETURN_IF_ERROR(check_float(number));
+  for (const TensorProto& tensor : list.tensor()) GRADFLOW_RETURN_IF_ERROR(add_tensor(tensor));
+  for (const NameAttrList& function : list.func()) {
+    GRADFLOW_RETURN_IF_ERROR(check_function(function));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckLibrary(const FunctionDefLibrary& library) {
+  if (library.function_size() > options_.limits.max_functions) {
+    return TooMany("the graph has too many functions", library.function_size(),
+                   options_.limits.max_functions, "max_functions");
+  }
+  absl::flat_hash_set<absl::string_view> names;
+  for (int i = 0; i < library.function_size(); ++i) {
+    const FunctionDef& function = library.function(i);
+    const std::string& name = function.signature().name();
+    if (name.empty()) {
+      return errors::InvalidArgument("function ", i, " of the graph has no name");
+    }
+    GRADFLOW_RETURN_IF_ERROR(CheckName("the name of function", name));
+    if (!names.insert(name).second) {
+      return errors::InvalidArgument("function ", Quoted(name), ": another one has this name too");
+    }
+    const absl::Status status = CheckFunction(function);
+    if (!status.ok()) return errors::Prefix(absl::StrCat("function ", Quoted(name), ": "), status);
+  }
+  const std::string recursion = FindRecursion(library);
+  if (recursion.empty()) return absl::OkStatus();
+  return errors::InvalidArgument("a function of the graph calls itself: ", recursion);
+}
+
+absl::Status LimitChecks::CheckFunction(const FunctionDef& function) {
+  const OpDef& signature = function.signature();
+  absl::flat_hash_set<absl::string_view> names;
+  absl::string_view twice;
+  if (HasTwice(signature.attr(), &names, &twice)) {
+    return errors::InvalidArgument("attribute ", Quoted(twice), " is declared twice");
+  }
+  names.clear();
+  if (HasTwice(signature.input_arg(), &names, &twice)) {
+    return errors::InvalidArgument("argument ", Quoted(twice), " is declared twice");
+  }
+  names.clear();
+  if (HasTwice(signature.output_arg(), &names, &twice)) {
+    return errors::InvalidArgument("result ", Quoted(twice), " is declared twice");
+  }
+  names.clear();
+  for (const auto& [name, value] : function.attr()) {
+    if (name.empty()) return errors::InvalidArgument("an attribute has no name");
+    GRADFLOW_RETURN_IF_ERROR(CheckName("the name of attribute", name));
+    GRADFLOW_RETURN_IF_ERROR(CheckValue(name, value, 0));
+  }
+  for (const auto& [name, source] : function.ret()) {
+    if (source.empty()) {
+      return errors::InvalidArgument("the source of its result ", Quoted(name), " is empty");
+    }
+  }
+  for (int i = 0; i < function.node_def_size(); ++i) {
+    const NodeDef& node = function.node_def(i);
+    if (node.name().empty()) return errors::InvalidArgument("its node ", i, " has no name");
+    const auto check = [&]() -> absl::Status {
+      GRADFLOW_RETURN_IF_ERROR(CheckNode(node));
+      if (node.op().empty()) return errors::InvalidArgument("the node has no op");
+      if (!names.insert(node.name()).second) {
+        return errors::InvalidArgument("another node has this name too");
+      }
+      for (const std::string& input : node.input()) {
+        if (input.empty()) return errors::InvalidArgument("the name of an input is empty");
+      }
+      for (const auto& [name, value] : node.attr()) {
+        if (name.empty()) return errors::InvalidArgument("an attribute has no name");
+      }
+      return CheckAttrs(node);
+    };
+    GRADFLOW_RETURN_IF_ERROR(errors::Prefix(NodePrefix(node), check()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow::internal

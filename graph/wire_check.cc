@@ -1,0 +1,479 @@
+#include "gradflow/graph/wire_check.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+#include <google/protobuf/message.h>
+#include <google/protobuf/stubs/common.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/graph/node_checks.h"
+
+namespace gradflow::internal {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::MessageFactory;
+using google::protobuf::internal::WireFormatLite;
+
+constexpr int kVarint = WireFormatLite::WIRETYPE_VARINT;
+constexpr int kFixed64 = WireFormatLite::WIRETYPE_FIXED64;
+constexpr int kLength = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+constexpr int kStartGroup = WireFormatLite::WIRETYPE_START_GROUP;
+constexpr int kEndGroup = WireFormatLite::WIRETYPE_END_GROUP;
+constexpr int kFixed32 = WireFormatLite::WIRETYPE_FIXED32;
+
+// As protobuf's parser takes by itself; more could overflow the stack.
+constexpr int kMaxDepth = 100;
+// A field's number goes with it into a varint of 32 bits.
+constexpr uint64_t kMaxTag = 0xffffffff;
+
+// What a value of a list, or of a field that is not known, takes in memory at most; and a string
+// beside its characters.
+constexpr int64_t kValueSize = 16;
+constexpr int64_t kStringSize = 40;
+
+// What is to be known of a message's fields to walk over them, by number.
+struct Type;
+struct Field {
+  enum Kind : uint8_t { kUnknown, kScalar, kBytes, kText, kMessage };
+  Kind kind = kUnknown;
+  // Scalars: the wire type of one, and how many bytes it has in memory.
+  uint8_t wire_type = 0;
+  uint8_t size = 0;
+  // Messages.
+  const Type* type = nullptr;
+  bool is_map = false;
+  const FieldDescriptor* descriptor = nullptr;
+};
+struct Type {
+  const Descriptor* descriptor = nullptr;
+  // Bytes of an empty one in memory.
+  int64_t size = 0;
+  // Not more than the messages of a graph have; what is beyond is skipped as unknown.
+  std::vector<Field> fields;
+};
+
+int64_t SizeInMemory(FieldDescriptor::CppType type) {
+  switch (type) {
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return 1;
+    case FieldDescriptor::CPPTYPE_INT64:
+    case FieldDescriptor::CPPTYPE_UINT64:
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return 8;
+    default:
+      return 4;
+  }
+}
+
+// The types of messages that a graph consists of; never destroyed.
+class Types {
+ public:
+  const Type* Get(const Descriptor* descriptor) {
+    MutexLock lock(&mutex_);
+    return Make(descriptor);
+  }
+
+ private:
+  const Type* Make(const Descriptor* descriptor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    std::unique_ptr<Type>& slot = types_[descriptor];
+    if (slot != nullptr) return slot.get();
+    Type* const type = (slot = std::make_unique<Type>()).get();
+    type->descriptor = descriptor;
+    // An entry of a map is a node of a hash table; its key and value count as its fields.
+    constexpr int64_t kEntrySize = 32;
+    type->size =
+        descriptor->options().map_entry()
+            ? kEntrySize
+            : static_cast<int64_t>(
+                  MessageFactory::generated_factory()->GetPrototype(descriptor)->SpaceUsedLong());
+    constexpr int kMaxNumber = 1000;
+    for (int i = 0; i < descriptor->field_count(); ++i) {
+      const FieldDescriptor* const from = descriptor->field(i);
+      if (from->number() > kMaxNumber) continue;
+      if (type->fields.size() <= static_cast<size_t>(from->number())) {
+        type->fields.resize(from->number() + 1);
+      }
+      // The recursion may move nothing of `type`, which is on the heap.
+      Field field;
+      field.descriptor = from;
+      switch (from->type()) {
+        case FieldDescriptor::TYPE_MESSAGE:
+          field.kind = Field::kMessage;
+          field.is_map = from->is_map();
+          field.type = Make(from->message_type());
+          break;
+        case FieldDescriptor::TYPE_STRING:
+          field.kind = Field::kText;
+          break;
+        case FieldDescriptor::TYPE_BYTES:
+          field.kind = Field::kBytes;
+          break;
+        default:
+          field.kind = Field::kScalar;
+          field.wire_type = WireFormatLite::WireTypeForFieldType(
+              static_cast<WireFormatLite::FieldType>(from->type()));
+          field.size = static_cast<uint8_t>(SizeInMemory(from->cpp_type()));
+      }
+      type->fields[from->number()] = field;
+    }
+    return type;
+  }
+
+  Mutex mutex_;
+  absl::flat_hash_map<const Descriptor*, std::unique_ptr<Type>> types_ ABSL_GUARDED_BY(mutex_);
+};
+
+const Type* TypeOf(const Message& prototype) {
+  static Types& types = *new Types;
+  return types.Get(prototype.GetDescriptor());
+}
+
+// Takes a varint off the front. Null if it does not end, or has more than 64 bits.
+const char* TakeVarint(const char* at, const char* end, uint64_t* value) {
+  uint64_t result = 0;
+  for (int shift = 0; shift < 70 && at < end; shift += 7) {
+    const auto byte = static_cast<uint8_t>(*at++);
+    result |= static_cast<uint64_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) {
+      *value = result;
+      return at;
+    }
+  }
+  return nullptr;
+}
+
+// The keys of one map of a message that have been seen. Most have a few.
+class Keys {
+ public:
+  // False if it was there already.
+  bool Add(absl::string_view key) {
+    constexpr size_t kFew = 16;
+    if (many_.empty() && few_.size() < kFew) {
+      if (std::find(few_.begin(), few_.end(), key) != few_.end()) return false;
+      few_.push_back(key);
+      return true;
+    }
+    if (many_.empty()) many_.insert(few_.begin(), few_.end());
+    return many_.insert(key).second;
+  }
+
+ private:
+  absl::InlinedVector<absl::string_view, 8> few_;
+  absl::flat_hash_set<absl::string_view> many_;
+};
+
+class Walker {
+ public:
+  Walker(absl::string_view bytes, const GraphLimits& limits, bool thorough)
+      : bytes_(bytes), limits_(limits), thorough_(thorough) {}
+
+  absl::Status Check(const Type& type) {
+    memory_ = type.size;
+    if (Walk(type, bytes_.data(), bytes_.data() + bytes_.size(), 0)) return absl::OkStatus();
+    const std::string place = absl::StrCat("at byte ", at_ - bytes_.data());
+    // The first steps say which node, and the last what of it.
+    constexpr size_t kFirst = 6;
+    constexpr size_t kLast = 4;
+    std::reverse(path_.begin(), path_.end());
+    if (path_.size() > kFirst + kLast) {
+      path_.erase(path_.begin() + kFirst, path_.end() - kLast);
+      path_.insert(path_.begin() + kFirst, "...");
+    }
+    const std::string path = absl::StrJoin(path_, ".");
+    return errors::InvalidArgument(place, path.empty() ? "" : absl::StrCat(", in ", path), ": ",
+                                   what_);
+  }
+
+ private:
+  template <typename... Args>
+  bool Fail(const char* at, const Args&... args) {
+    at_ = at;
+    what_ = absl::StrCat(args...);
+    return false;
+  }
+  bool CutOff(const char* at, const Field& field, uint64_t wanted, const char* end) {
+    return Fail(at, Name(field), " has ", wanted, " bytes, but only ", end - at,
+                " are left where it is");
+  }
+  static std::string Name(const Field& field) {
+    return field.descriptor == nullptr ? "a field"
+                                       : absl::StrCat("field ", field.descriptor->name());
+  }
+
+  bool Walk(const Type& type, const char* at, const char* end, int depth) {
+    if (depth > std::min(limits_.max_depth, kMaxDepth)) {
+      return Fail(at, "messages are nested deeper than ", std::min(limits_.max_depth, kMaxDepth),
+                  " levels (GraphLimits::max_depth)");
+    }
+    const char* const begin = at;
+    // By number: a message has one or two maps.
+    absl::InlinedVector<std::pair<int, Keys>, 1> keys;
+    while (at < end) {
+      const char* const start = at;
+      uint64_t tag;
+      at = TakeVarint(at, end, &tag);
+      if (at == nullptr || tag > kMaxTag || tag >> 3 == 0) {
+        return Fail(start, "expected the number of a field, but found none");
+      }
+      const uint64_t number = tag >> 3;
+      const int wire_type = static_cast<int>(tag & 7);
+      const Field& field = number < type.fields.size() ? type.fields[number] : UnknownField();
+      if (wire_type != kLength) {
+        if (wire_type == kEndGroup) return Fail(start, "a group ends that has not begun");
+        at = SkipValue(field, wire_type, number, at, end, depth);
+        if (at == nullptr) return false;
+        const bool is_kept = field.kind != Field::kScalar || field.descriptor->is_repeated();
+        if (is_kept && !Take(start, kValueSize)) return false;
+        continue;
+      }
+      uint64_t length;
+      const char* const content = TakeVarint(at, end, &length);
+      if (content == nullptr) return Fail(at, Name(field), " has no length");
+      if (length > static_cast<uint64_t>(end - content)) {
+        return CutOff(content, field, length, end);
+      }
+      at = content + length;
+      if (!CheckContent(field, content, at, depth, &keys)) {
+        // Where it is that something is wrong is only asked now: what came before, again.
+        if (field.kind == Field::kMessage) path_.push_back(Step(field, begin, start, content, at));
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool CheckContent(const Field& field, const char* content, const char* end, int depth,
+                    absl::InlinedVector<std::pair<int, Keys>, 1>* keys) {
+    const auto length = static_cast<int64_t>(end - content);
+    const absl::string_view value(content, length);
+    switch (field.kind) {
+      case Field::kMessage:
+        if (field.is_map && !AddKey(field, content, end, keys)) return false;
+        return Take(content, field.type->size + 8) && Walk(*field.type, content, end, depth + 1);
+      case Field::kText:
+        if (thorough_ && !IsUtf8(value)) {
+          return Fail(content, Name(field), " is no UTF-8: ", Quoted(value));
+        }
+        return Take(content, length + kStringSize);
+      case Field::kScalar:
+        if (thorough_ && !CheckPacked(field, content, end)) return false;
+        return Take(content, field.wire_type == kVarint ? length * field.size : length);
+      default:
+        return Take(content, length + kStringSize);
+    }
+  }
+
+  // `wire_type` is not that of a length. Null, having failed, if the value does not end.
+  const char* SkipValue(const Field& field, int wire_type, uint64_t number, const char* at,
+                        const char* end, int depth) {
+    uint64_t value;
+    int64_t size = 0;
+    switch (wire_type) {
+      case kVarint:
+        if (const char* next = TakeVarint(at, end, &value)) return next;
+        Fail(at, Name(field), " has a number that does not end");
+        return nullptr;
+      case kStartGroup:
+        return SkipGroup(number, at, end, depth + 1);
+      case kFixed32:
+        size = 4;
+        break;
+      case kFixed64:
+        size = 8;
+        break;
+      default:
+        Fail(at, Name(field), " has the unknown encoding ", wire_type);
+        return nullptr;
+    }
+    if (end - at >= size) return at + size;
+    CutOff(at, field, size, end);
+    return nullptr;
+  }
+
+  // Graphs have no groups, but files may.
+  const char* SkipGroup(uint64_t number, const char* at, const char* end, int depth) {
+    if (depth > std::min(limits_.max_depth, kMaxDepth)) {
+      Fail(at, "groups are nested deeper than ", std::min(limits_.max_depth, kMaxDepth),
+           " levels (GraphLimits::max_depth)");
+      return nullptr;
+    }
+    while (at < end) {
+      const char* const start = at;
+      uint64_t tag;
+      at = TakeVarint(at, end, &tag);
+      if (at == nullptr || tag > kMaxTag || tag >> 3 == 0) {
+        Fail(start, "expected the number of a field, but found none");
+        return nullptr;
+      }
+      const int wire_type = static_cast<int>(tag & 7);
+      if (wire_type == kEndGroup) {
+        if (tag >> 3 == number) return at;
+        Fail(start, "a group ends that has not begun");
+        return nullptr;
+      }
+      if (wire_type == kLength) {
+        uint64_t length;
+        const char* const content = TakeVarint(at, end, &length);
+        if (content == nullptr || length > static_cast<uint64_t>(end - content)) {
+          Fail(at, "a field is cut off");
+          return nullptr;
+        }
+        at = content + length;
+      } else {
+        at = SkipValue(UnknownField(), wire_type, tag >> 3, at, end, depth);
+        if (at == nullptr) return nullptr;
+      }
+      if (!Take(start, (at - start) + kValueSize)) return nullptr;
+    }
+    Fail(end, "a group does not end");
+    return nullptr;
+  }
+
+  bool CheckPacked(const Field& field, const char* at, const char* end) {
+    const int64_t length = end - at;
+    if (field.wire_type == kVarint) {
+      uint64_t value;
+      while (at < end) {
+        const char* const next = TakeVarint(at, end, &value);
+        if (next == nullptr) return Fail(at, Name(field), " has a number that does not end");
+        at = next;
+      }
+      return true;
+    }
+    const int size = field.wire_type == kFixed32 ? 4 : 8;
+    if (length % size == 0) return true;
+    return Fail(at, Name(field), " has ", length, " bytes, expected a multiple of ", size);
+  }
+
+  // The key of a map's entry, as it is in the file: "" if it has none, which means the same as an
+  // empty one or 0.
+  static absl::string_view KeyOf(const char* at, const char* end) {
+    absl::string_view key;
+    while (at != nullptr && at < end) {
+      uint64_t tag;
+      uint64_t value;
+      at = TakeVarint(at, end, &tag);
+      if (at == nullptr) break;
+      const char* const content = TakeVarint(at, end, &value);
+      if ((tag & 7) == kLength) {
+        if (content == nullptr || value > static_cast<uint64_t>(end - content)) break;
+        at = content + value;
+        if (tag >> 3 == 1) key = absl::string_view(content, value);
+      } else if ((tag & 7) == kVarint) {
+        if (content == nullptr) break;
+        if (tag >> 3 == 1) {
+          key = value == 0 ? absl::string_view() : absl::string_view(at, content - at);
+        }
+        at = content;
+      } else {
+        break;
+      }
+    }
+    return key;
+  }
+
+  bool AddKey(const Field& field, const char* content, const char* end,
+              absl::InlinedVector<std::pair<int, Keys>, 1>* keys) {
+    const int number = field.descriptor->number();
+    auto it = std::find_if(keys->begin(), keys->end(),
+                           [number](const auto& map) { return map.first == number; });
+    if (it == keys->end()) {
+      keys->emplace_back(number, Keys());
+      it = keys->end() - 1;
+    }
+    const absl::string_view key = KeyOf(content, end);
+    if (it->second.Add(key)) return true;
+    return Fail(content, "the map has this key twice");
+  }
+
+  bool Take(const char* at, int64_t bytes) {
+    memory_ += bytes;
+    if (memory_ <= limits_.max_message_bytes) return true;
+    return Fail(at, "the file would take more than ", limits_.max_message_bytes,
+                " bytes of memory (GraphLimits::max_message_bytes)");
+  }
+
+  // "node[3]", "attr['T']"
+  static std::string Step(const Field& field, const char* begin, const char* start,
+                          const char* content, const char* end) {
+    const std::string& name = field.descriptor->name();
+    if (field.is_map) {
+      const absl::string_view key = KeyOf(content, end);
+      const bool is_text =
+          field.type->fields.size() > 1 && field.type->fields[1].kind == Field::kText;
+      return is_text ? absl::StrCat(name, "[", Quoted(key), "]") : name;
+    }
+    if (!field.descriptor->is_repeated()) return name;
+    // All up to `start` is known to be well-formed.
+    int index = 0;
+    const auto tag_of_field = static_cast<uint64_t>(field.descriptor->number()) << 3 | kLength;
+    for (const char* at = begin; at < start;) {
+      uint64_t tag;
+      uint64_t value;
+      at = TakeVarint(at, start, &tag);
+      if (at == nullptr) break;
+      index += tag == tag_of_field;
+      const int wire_type = static_cast<int>(tag & 7);
+      if (wire_type == kLength || wire_type == kVarint) {
+        at = TakeVarint(at, start, &value);
+        if (at == nullptr) break;
+        if (wire_type == kLength) at += value;
+      } else {
+        // Among groups it is not counted.
+        if (wire_type != kFixed32 && wire_type != kFixed64) return name;
+        at += wire_type == kFixed32 ? 4 : 8;
+      }
+    }
+    return absl::StrCat(name, "[", index, "]");
+  }
+
+  static const Field& UnknownField() {
+    static const Field field;
+    return field;
+  }
+
+  const absl::string_view bytes_;
+  const GraphLimits& limits_;
+  const bool thorough_;
+  int64_t memory_ = 0;
+  // What failed, from the inside out.
+  const char* at_ = nullptr;
+  std::string what_;
+  std::vector<std::string> path_;
+};
+
+}  // namespace
+
+absl::Status CheckWire(absl::string_view bytes, const Message& prototype,
+                       const GraphLimits& limits) {
+  return Walker(bytes, limits, /*thorough=*/false).Check(*TypeOf(prototype));
+}
+
+absl::Status ExplainWire(absl::string_view bytes, const Message& prototype,
+                         const GraphLimits& limits) {
+  return Walker(bytes, limits, /*thorough=*/true).Check(*TypeOf(prototype));
+}
+
+bool IsUtf8(absl::string_view text) {
+  return google::protobuf::internal::IsStructurallyValidUTF8(text.data(),
+                                                             static_cast<int>(text.size()));
+}
+
+}  // namespace gradflow::internal

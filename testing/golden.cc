@@ -1,0 +1,365 @@
+#include "gradflow/testing/golden.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <system_error>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "gradflow/core/npy.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/graph/tensor_id.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/session.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kExtension = ".npy";
+
+bool IsFile(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
+// The file of the case's graph; empty if it has none.
+std::string GraphFile(const fs::path& folder) {
+  for (const char* name : {"graph.pb", "graph.pbtxt"}) {
+    if (IsFile(folder / name)) return (folder / name).string();
+  }
+  return "";
+}
+
+absl::Status CannotRead(const fs::path& path, const std::error_code& error) {
+  return errors::NotFound("'", path.string(), "': cannot read: ", error.message());
+}
+
+// The paths of what is in `folder` at any depth, sorted.
+absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code error;
+  // Links to folders are not followed: they could lead round in a circle.
+  for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
+       it.increment(error)) {
+    paths.push_back(it->path());
+  }
+  if (error) return CannotRead(folder, error);
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+// The .npy files under `folder`, each with the name of the tensor that it stands for. None if there
+// is no such folder.
+absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TensorFiles(
+    const fs::path& folder) {
+  std::vector<std::pair<std::string, std::string>> files;
+  std::error_code ignored;
+  if (!fs::exists(folder, ignored)) return files;
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, Contents(folder));
+  for (const fs::path& path : paths) {
+    if (path.extension() != fs::path(std::string(kExtension)) || !IsFile(path)) continue;
+    GRADFLOW_ASSIGN_OR_RETURN(std::string name,
+                              GoldenTensorName(path.lexically_relative(folder).generic_string()));
+    files.emplace_back(std::move(name), path.string());
+  }
+  return files;
+}
+
+// A tensor from a file; one of type uint16 that stands for bfloat16 becomes that.
+absl::StatusOr<Tensor> ReadAs(const std::string& file, DataType dtype) {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(file));
+  if (dtype != DT_BFLOAT16 || tensor.dtype() != DT_UINT16) return tensor;
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(DT_BFLOAT16, tensor.shape()));
+  if (tensor.NumElements() > 0) {
+    std::memcpy(result.raw_data(), tensor.raw_data(), tensor.TotalBytes());
+  }
+  return result;
+}
+
+// The outputs of the graph that no node uses, in the order of the nodes.
+std::vector<std::string> UnusedOutputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node& node = *graph.node(id);
+    std::vector<bool> used(node.num_outputs());
+    for (const Edge& edge : node.out_edges()) {
+      if (!edge.IsControlEdge()) used[edge.src_output] = true;
+    }
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      if (!used[i]) names.push_back(FormatTensorId({node.name(), i}));
+    }
+  }
+  return names;
+}
+
+// A case that has been read.
+class Case {
+ public:
+  Case(std::string folder, const GoldenOptions& options, const Registry& registry)
+      : folder_(std::move(folder)), options_(options), graph_(registry) {}
+
+  absl::Status Load() {
+    const std::string file = GraphFile(folder_);
+    if (file.empty()) return errors::NotFound("there is no graph.pb and no graph.pbtxt");
+    GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(file));
+    SessionOptions session_options;
+    session_options.config.set_intra_op_parallelism_threads(options_.threads);
+    session_options.config.set_inter_op_parallelism_threads(options_.threads);
+    GRADFLOW_ASSIGN_OR_RETURN(session_, Session::Make(session_options, graph_.registry()));
+    GRADFLOW_RETURN_IF_ERROR(session_->Create(def));
+    // For the types of outputs, and which of them are used.
+    GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), def, &graph_));
+    GRADFLOW_ASSIGN_OR_RETURN(const auto feeds, TensorFiles(fs::path(folder_) / "feeds"));
+    for (const auto& [name, feed_file] : feeds) {
+      GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadAs(feed_file, TypeOf(name)));
+      feeds_.emplace_back(name, std::move(value));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(expected_, TensorFiles(ExpectedFolder()));
+    return ReadTolerances();
+  }
+
+  absl::StatusOr<GoldenResult> Compare() {
+    if (expected_.empty()) {
+      return errors::FailedPrecondition("nothing is expected: there is no .npy file in expected/");
+    }
+    std::vector<std::string> fetches;
+    for (const auto& [name, file] : expected_) fetches.push_back(name);
+    std::vector<Tensor> outputs;
+    GRADFLOW_RETURN_IF_ERROR(session_->Run(feeds_, fetches, {}, &outputs));
+    GoldenResult result;
+    result.outputs = static_cast<int>(outputs.size());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      GRADFLOW_ASSIGN_OR_RETURN(const Tensor expected,
+                                ReadAs(expected_[i].second, outputs[i].dtype()));
+      TensorDiff diff =
+          DiffTensors(outputs[i], expected, ToleranceOf(fetches[i], outputs[i].dtype()));
+      if (!diff.ok()) result.differences.push_back({fetches[i], std::move(diff)});
+    }
+    return result;
+  }
+
+  absl::StatusOr<GoldenResult> Update() {
+    if (expected_.empty()) {
+      for (const std::string& name : UnusedOutputs(graph_)) {
+        expected_.emplace_back(name, (ExpectedFolder() / GoldenFileName(name)).string());
+      }
+    }
+    std::vector<std::string> fetches;
+    for (const auto& [name, file] : expected_) fetches.push_back(name);
+    std::vector<Tensor> outputs;
+    GRADFLOW_RETURN_IF_ERROR(session_->Run(feeds_, fetches, {}, &outputs));
+    GRADFLOW_RETURN_IF_ERROR(Write(outputs));
+    GoldenResult result;
+    result.outputs = static_cast<int>(outputs.size());
+    return result;
+  }
+
+ private:
+  fs::path ExpectedFolder() const { return fs::path(folder_) / "expected"; }
+
+  // DT_INVALID if there is no such output: the run says so.
+  DataType TypeOf(const std::string& name) const {
+    const absl::StatusOr<TensorId> id = ParseTensorId(name);
+    const Node* node = id.ok() ? graph_.FindNode(id->node) : nullptr;
+    const bool exists = node != nullptr && id->index >= 0 && id->index < node->num_outputs();
+    return exists ? node->output_type(id->index) : DT_INVALID;
+  }
+
+  absl::Status ReadTolerances() {
+    const std::string path = (fs::path(folder_) / "tolerance.txt").string();
+    if (!IsFile(path)) return absl::OkStatus();
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream text;
+    text << file.rdbuf();
+    if (!file) return errors::NotFound("tolerance.txt cannot be read");
+    absl::StatusOr<GoldenTolerances> tolerances = ParseGoldenTolerances(text.str());
+    if (!tolerances.ok()) return errors::Prefix("tolerance.txt: ", tolerances.status());
+    tolerances_ = *std::move(tolerances);
+    for (const auto& [name, tolerance] : tolerances_.by_name) {
+      const bool known =
+          name.empty() || std::any_of(expected_.begin(), expected_.end(),
+                                      [&name = name](const auto& e) { return e.first == name; });
+      if (!known) {
+        return errors::InvalidArgument("tolerance.txt: output '", name, "' is not in expected/");
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  Tolerance ToleranceOf(const std::string& name, DataType dtype) const {
+    if (options_.tolerance.has_value()) return *options_.tolerance;
+    for (const std::string& key : {name, std::string()}) {
+      const auto found = tolerances_.by_name.find(key);
+      if (found != tolerances_.by_name.end()) return found->second;
+    }
+    return Tolerance::ForType(dtype);
+  }
+
+  // Each beside its place; only when all are there they go to it.
+  absl::Status Write(const std::vector<Tensor>& outputs) const {
+    absl::Status status;
+    std::error_code error;
+    for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
+      const fs::path file = expected_[i].second;
+      fs::create_directories(file.parent_path(), error);
+      status = WriteNpy(New(i), outputs[i]);
+    }
+    for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
+      fs::rename(New(i), expected_[i].second, error);
+      if (error) {
+        status = errors::FailedPrecondition("'", expected_[i].second,
+                                            "': cannot write: ", error.message());
+      }
+    }
+    if (!status.ok()) {
+      for (size_t i = 0; i < outputs.size(); ++i) fs::remove(New(i), error);
+    }
+    return status;
+  }
+  std::string New(size_t i) const { return expected_[i].second + ".new"; }
+
+  const std::string folder_;
+  const GoldenOptions options_;
+  Graph graph_;
+  std::unique_ptr<Session> session_;
+  std::vector<std::pair<std::string, Tensor>> feeds_;
+  // Names of outputs and their files.
+  std::vector<std::pair<std::string, std::string>> expected_;
+  GoldenTolerances tolerances_;
+};
+
+// What `work` makes of the case, with errors that name it.
+template <typename Work>
+absl::StatusOr<GoldenResult> WithCase(const std::string& folder, const GoldenOptions& options,
+                                      const Registry& registry, const Work& work) {
+  Case golden(folder, options, registry);
+  absl::Status status = golden.Load();
+  if (status.ok()) {
+    absl::StatusOr<GoldenResult> result = work(&golden);
+    if (result.ok()) return result;
+    status = result.status();
+  }
+  return errors::Prefix(absl::StrCat("'", folder, "': "), status);
+}
+
+// One line of tolerance.txt without its name.
+absl::StatusOr<Tolerance> ParseTolerance(const std::vector<std::string>& words) {
+  if (words == std::vector<std::string>{"exact"}) return Tolerance::Exact();
+  std::map<std::string, double> values;
+  for (size_t i = 0; i + 1 < words.size(); i += 2) {
+    double value = 0;
+    const bool good = absl::SimpleAtod(words[i + 1], &value) && std::isfinite(value) && value >= 0;
+    if (!good) return errors::InvalidArgument("'", words[i + 1], "' is no tolerance");
+    if (!values.emplace(words[i], value).second) {
+      return errors::InvalidArgument("'", words[i], "' is there twice");
+    }
+  }
+  if (words.size() % 2 == 0) {
+    int64_t ulps = 0;
+    if (values.size() == 1 && values.count("ulps") == 1 && absl::SimpleAtoi(words[1], &ulps)) {
+      return Tolerance::Ulps(ulps);
+    }
+    const size_t near = values.count("atol") + values.count("rtol");
+    if (near == values.size() && near > 0) return Tolerance::Near(values["atol"], values["rtol"]);
+  }
+  return errors::InvalidArgument(
+      "expected \"[NAME] atol NUMBER [rtol NUMBER]\", \"rtol NUMBER\", \"ulps NUMBER\" or "
+      "\"exact\"");
+}
+
+}  // namespace
+
+std::string GoldenResult::Text() const {
+  std::string text;
+  for (const Difference& difference : differences) {
+    absl::StrAppend(&text, text.empty() ? "" : "\n", difference.fetch, ": ",
+                    difference.diff.Text());
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder) {
+  if (!GraphFile(folder).empty()) return std::vector<std::string>{folder};
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<fs::path> paths, Contents(folder));
+  std::vector<std::string> cases;
+  for (const fs::path& path : paths) {
+    if (!GraphFile(path).empty()) cases.push_back(path.string());
+  }
+  if (cases.empty()) {
+    return errors::NotFound("'", folder,
+                            "': there is no graph.pb or graph.pbtxt in it or its folders");
+  }
+  return cases;
+}
+
+absl::StatusOr<GoldenResult> RunGoldenCase(const std::string& folder, const GoldenOptions& options,
+                                           const Registry& registry) {
+  return WithCase(folder, options, registry, [](Case* golden) { return golden->Compare(); });
+}
+
+absl::StatusOr<GoldenResult> UpdateGoldenCase(const std::string& folder,
+                                              const GoldenOptions& options,
+                                              const Registry& registry) {
+  return WithCase(folder, options, registry, [](Case* golden) { return golden->Update(); });
+}
+
+absl::StatusOr<GoldenTolerances> ParseGoldenTolerances(absl::string_view text) {
+  GoldenTolerances tolerances;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = line.substr(0, line.find('#'));
+    std::vector<std::string> words =
+        absl::StrSplit(line, absl::ByAnyChar(" \t\r"), absl::SkipEmpty());
+    if (words.empty()) continue;
+    std::string name;
+    const bool named = words.size() % 2 == (words.back() == "exact" ? 0 : 1);
+    if (named && words.size() > 1) {
+      const absl::StatusOr<TensorId> id = ParseTensorId(words[0]);
+      if (!id.ok()) return errors::Prefix(absl::StrCat("line ", number, ": "), id.status());
+      name = FormatTensorId(*id);
+      words.erase(words.begin());
+    }
+    const absl::StatusOr<Tolerance> tolerance = ParseTolerance(words);
+    if (!tolerance.ok()) {
+      return errors::Prefix(absl::StrCat("line ", number, ": "), tolerance.status());
+    }
+    if (!tolerances.by_name.emplace(name, *tolerance).second) {
+      return errors::InvalidArgument("line ", number, ": '", name, "' has a tolerance already");
+    }
+  }
+  return tolerances;
+}
+
+std::string GoldenFileName(absl::string_view tensor) {
+  return absl::StrCat(absl::StrReplaceAll(tensor, {{":", "@"}}), kExtension);
+}
+
+absl::StatusOr<std::string> GoldenTensorName(absl::string_view file) {
+  absl::string_view name = file;
+  const bool is_npy = absl::ConsumeSuffix(&name, kExtension);
+  const std::string tensor = absl::StrReplaceAll(name, {{"@", ":"}});
+  const absl::StatusOr<TensorId> id = ParseTensorId(tensor);
+  if (!is_npy || !id.ok() || id->IsControl() || absl::StrContains(id->node, ":")) {
+    return errors::InvalidArgument("'", file,
+                                   "' is not named like a tensor: \"node.npy\", \"node@1.npy\"");
+  }
+  return FormatTensorId(*id);
+}
+
+}  // namespace testing
+}  // namespace gradflow

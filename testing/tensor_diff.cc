@@ -1,0 +1,325 @@
+#include "gradflow/testing/tensor_diff.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+// The fewest digits that read back as the same number of the type.
+template <typename T>
+std::string NumberText(T value) {
+  std::array<char, 64> text{};
+  std::to_chars_result result{};
+  if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) {
+    // No more than they have; trailing zeros are left out.
+    result = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value),
+                           std::chars_format::general, 5);
+  } else {
+    result = std::to_chars(text.data(), text.data() + text.size(), value);
+  }
+  return std::string(text.data(), result.ptr);
+}
+
+// Distances, on which few digits say enough.
+std::string ShortText(double value) { return absl::StrCat(value); }
+
+// Neighbouring numbers of the type become neighbouring integers; both zeros become 0.
+template <typename T>
+int64_t Ordinal(T value) {
+  using Bits = std::conditional_t<sizeof(T) == 2, int16_t,
+                                  std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
+  Bits bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if (bits >= 0) return bits;
+  return -static_cast<int64_t>(bits & std::numeric_limits<Bits>::max());
+}
+
+// How many steps it takes from one to the other. Both are finite. Saturates.
+template <typename T>
+uint64_t UlpDistance(T a, T b) {
+  const int64_t x = Ordinal(a);
+  const int64_t y = Ordinal(b);
+  return x > y ? static_cast<uint64_t>(x) - static_cast<uint64_t>(y)
+               : static_cast<uint64_t>(y) - static_cast<uint64_t>(x);
+}
+
+template <typename T>
+constexpr bool kIsFloating =
+    std::is_floating_point_v<T> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16>;
+
+template <typename T>
+bool SameBits(const T& a, const T& b) {
+  return std::memcmp(&a, &b, sizeof(T)) == 0;
+}
+
+// Whether a part of an element (all of it unless it is complex) is close enough.
+template <typename T>
+bool IsClose(T actual, T expected, const Tolerance& tolerance) {
+  if (SameBits(actual, expected)) return true;
+  if constexpr (kIsFloating<T>) {
+    const auto a = static_cast<double>(actual);
+    const auto e = static_cast<double>(expected);
+    if (std::isnan(a) && std::isnan(e)) return true;
+    if (tolerance.is_exact()) return false;
+    if (!std::isfinite(a) || !std::isfinite(e)) return false;
+    if (tolerance.in_ulps()) {
+      return UlpDistance(actual, expected) <= static_cast<uint64_t>(tolerance.ulps());
+    }
+    return std::abs(a - e) <= tolerance.atol() + tolerance.rtol() * std::abs(e);
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    if (tolerance.is_exact() || tolerance.in_ulps()) return false;
+    const auto a = static_cast<long double>(actual);
+    const auto e = static_cast<long double>(expected);
+    return std::abs(a - e) <= tolerance.atol() + tolerance.rtol() * std::abs(e);
+  } else {
+    return false;
+  }
+}
+
+// |actual - expected| where that is a finite number, else -1.
+template <typename T>
+double Distance(T actual, T expected) {
+  if constexpr (kIsFloating<T> || std::is_integral_v<T>) {
+    const double distance = std::abs(static_cast<double>(actual) - static_cast<double>(expected));
+    return std::isfinite(distance) ? distance : -1;
+  } else {
+    return -1;
+  }
+}
+
+template <typename T>
+std::string PartText(const T& value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_same_v<T, tstring>) {
+    return absl::StrCat("\"", absl::CEscape(value), "\"");
+  } else if constexpr (kIsFloating<T> || std::is_integral_v<T>) {
+    return NumberText(value);
+  } else {
+    return absl::StrCat(value.value);
+  }
+}
+
+// " (difference 0.25, 12 ulps)", or nothing where there is no telling.
+template <typename T>
+std::string DistanceText(T actual, T expected) {
+  const double distance = Distance(actual, expected);
+  if (distance < 0 || std::is_same_v<T, bool>) return "";
+  if constexpr (kIsFloating<T>) {
+    const uint64_t ulps = UlpDistance(actual, expected);
+    return absl::StrCat(" (difference ", ShortText(distance), ", ", ulps,
+                        ulps == 1 ? " ulp)" : " ulps)");
+  } else {
+    return absl::StrCat(" (difference ", ShortText(distance), ")");
+  }
+}
+
+// "[0,2]"; "" for the element of a scalar.
+std::string IndexText(const TensorShape& shape, int64_t position) {
+  if (shape.dims() == 0) return "";
+  std::vector<int64_t> index(shape.dims());
+  for (int d = shape.dims(); d-- > 0;) {
+    index[d] = position % shape.dim_size(d);
+    position /= shape.dim_size(d);
+  }
+  std::string text;
+  for (const int64_t i : index) absl::StrAppend(&text, text.empty() ? "[" : ",", i);
+  return text + "]";
+}
+
+// Compares elements of kParts parts each.
+template <typename T, int kParts>
+class Comparison {
+ public:
+  Comparison(const T* actual, const T* expected, const TensorShape& shape)
+      : actual_(actual), expected_(expected), shape_(shape) {}
+
+  void Run(const Tolerance& tolerance, int max_elements, TensorDiff* diff) const {
+    double furthest = -1;
+    for (int64_t i = 0; i < shape_.num_elements(); ++i) {
+      bool close = true;
+      double distance = -1;
+      for (int part = 0; part < kParts; ++part) {
+        const T& a = actual_[i * kParts + part];
+        const T& e = expected_[i * kParts + part];
+        if (IsElementClose(a, e, tolerance)) continue;
+        close = false;
+        if constexpr (!std::is_same_v<T, tstring>) distance = std::max(distance, Distance(a, e));
+      }
+      if (close) continue;
+      if (diff->differing++ < max_elements) diff->first.push_back({i, Describe(i)});
+      if (distance > furthest) {
+        furthest = distance;
+        diff->furthest.position = i;
+      }
+    }
+    if (furthest >= 0) diff->furthest.text = Describe(diff->furthest.position);
+  }
+
+ private:
+  static bool IsElementClose(const T& a, const T& e, const Tolerance& tolerance) {
+    if constexpr (std::is_same_v<T, tstring>) {
+      return a == e;
+    } else {
+      return IsClose(a, e, tolerance);
+    }
+  }
+
+  std::string Describe(int64_t i) const {
+    const std::string index = IndexText(shape_, i);
+    const T* a = actual_ + i * kParts;
+    const T* e = expected_ + i * kParts;
+    std::string text = index.empty() ? "" : index + ": ";
+    if constexpr (kParts == 2) {
+      absl::StrAppend(&text, "(", PartText(a[0]), ",", PartText(a[1]), "), expected (",
+                      PartText(e[0]), ",", PartText(e[1]), ")");
+    } else {
+      absl::StrAppend(&text, PartText(*a), ", expected ", PartText(*e));
+      if constexpr (!std::is_same_v<T, tstring>) absl::StrAppend(&text, DistanceText(*a, *e));
+    }
+    return text;
+  }
+
+  const T* actual_;
+  const T* expected_;
+  const TensorShape& shape_;
+};
+
+using OtherTypes =
+    TypeList<bool, tstring, qint8, quint8, qint16, quint16, qint32, float8_e5m2, float8_e4m3fn,
+             float8_e4m3fnuz, float8_e4m3b11fnuz, float8_e5m2fnuz, int4, uint4, int2, uint2>;
+using TensorTypeList = ConcatTypes<NumberTypes, OtherTypes>::type;
+
+std::string Counted(const TensorDiff& diff) {
+  return absl::StrCat(diff.differing, " of ", diff.elements,
+                      diff.elements == 1 ? " element " : " elements ",
+                      diff.differing == 1 ? "differs" : "differ");
+}
+
+// What follows the count: the elements, each after `separator`.
+std::string Elements(const TensorDiff& diff, const std::string& separator) {
+  std::string text;
+  for (const TensorDiff::Element& element : diff.first) {
+    absl::StrAppend(&text, separator, element.text);
+  }
+  const auto left = diff.differing - static_cast<int64_t>(diff.first.size());
+  if (left > 0) absl::StrAppend(&text, separator, "and ", left, " more");
+  if (left > 0 && !diff.furthest.text.empty()) {
+    absl::StrAppend(&text, ", furthest off ", diff.furthest.text);
+  }
+  return text;
+}
+
+}  // namespace
+
+Tolerance Tolerance::ForType(DataType dtype) {
+  switch (dtype) {
+    case DT_HALF:
+      return Near(1e-4, 2e-3);
+    case DT_BFLOAT16:
+      return Near(1e-4, 1.6e-2);
+    case DT_FLOAT:
+    case DT_COMPLEX64:
+      return Near(1e-6, 1e-5);
+    case DT_DOUBLE:
+    case DT_COMPLEX128:
+      return Near(1e-13, 1e-12);
+    default:
+      return Exact();
+  }
+}
+
+std::string Tolerance::DebugString() const {
+  switch (kind_) {
+    case Kind::kExact:
+      return "";
+    case Kind::kUlps:
+      return absl::StrCat("within ", ulps_, ulps_ == 1 ? " ulp" : " ulps");
+    case Kind::kNear:
+      break;
+  }
+  return absl::StrCat("within ", atol_, " + ", rtol_, " * |expected|");
+}
+
+std::string TensorDiff::Line() const {
+  if (ok()) return "";
+  if (!mismatch.empty()) return mismatch;
+  const std::string elements_text = Elements(*this, "; ");
+  return absl::StrCat(Counted(*this), ":", elements_text.substr(1));
+}
+
+std::string TensorDiff::Text() const {
+  if (ok()) return "";
+  if (!mismatch.empty()) return mismatch;
+  return absl::StrCat(Counted(*this), Elements(*this, "\n  "));
+}
+
+TensorDiff DiffTensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
+                       int max_elements) {
+  TensorDiff diff;
+  if (actual.dtype() != expected.dtype()) {
+    diff.mismatch = absl::StrCat("type is ", DataTypeString(actual.dtype()), ", expected ",
+                                 DataTypeString(expected.dtype()));
+    return diff;
+  }
+  if (!actual.IsInitialized() || !expected.IsInitialized()) {
+    diff.mismatch = absl::StrCat("the tensor ", actual.IsInitialized() ? "expected " : "",
+                                 "is not initialised");
+    return diff;
+  }
+  if (actual.shape() != expected.shape()) {
+    diff.mismatch = absl::StrCat("shape is ", actual.shape().DebugString(), ", expected ",
+                                 expected.shape().DebugString());
+    return diff;
+  }
+  diff.elements = actual.NumElements();
+  if (diff.elements == 0) return diff;
+  const bool known = DispatchType(TensorTypeList(), actual.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (kIsComplex<T>) {
+      using Part = typename T::value_type;
+      Comparison<Part, 2>(static_cast<const Part*>(actual.raw_data()),
+                          static_cast<const Part*>(expected.raw_data()), actual.shape())
+          .Run(tolerance, max_elements, &diff);
+    } else {
+      Comparison<T, 1>(actual.flat<T>().data(), expected.flat<T>().data(), actual.shape())
+          .Run(tolerance, max_elements, &diff);
+    }
+  });
+  if (!known) {
+    diff.mismatch =
+        absl::StrCat("elements of type ", DataTypeString(actual.dtype()), " cannot be compared");
+  }
+  return diff;
+}
+
+std::vector<double> AsDoubles(const Tensor& tensor) {
+  std::vector<double> values;
+  using Types = ConcatTypes<NumberTypes, TypeList<bool>>::type;
+  DispatchType(Types(), tensor.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    values.reserve(tensor.NumElements());
+    for (const T& element : tensor.flat<T>()) {
+      if constexpr (kIsComplex<T>) {
+        values.push_back(element.real());
+        values.push_back(element.imag());
+      } else {
+        values.push_back(static_cast<double>(element));
+      }
+    }
+  });
+  return values;
+}
+
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,400 @@
+// The limits of ImportGraphDef and of reading a GraphDef, and what files say that protobuf lets
+// pass.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
+#include "tests/graph/toy_graph_ops.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::ToyGraphDef;
+using ::gradflow::testing::ToyGraphRegistry;
+using ::gradflow::testing::ToyNeg;
+using ::gradflow::testing::ToyNode;
+using ::gradflow::testing::ToyPlaceholder;
+using ::testing::HasSubstr;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+absl::Status Import(const GraphDef& def, const ImportGraphDefOptions& options = {}) {
+  Graph graph(ToyGraphRegistry());
+  absl::Status status = ImportGraphDef(options, def, &graph);
+  EXPECT_EQ(graph.num_nodes(), status.ok() ? def.node_size() : 0);
+  return status;
+}
+
+std::string Const(const std::string& name, const std::string& tensor) {
+  return ToyNode(name, "Const",
+                 absl::StrCat("attr { key: 'dtype' value { type: DT_FLOAT } } "
+                              "attr { key: 'value' value { tensor { dtype: DT_FLOAT ",
+                              tensor, " } } }"));
+}
+
+// The value of an attribute that holds functions in functions.
+std::string Nested(int depth) {
+  std::string text = "i: 1";
+  for (int i = 0; i < depth; ++i) {
+    text = absl::StrCat("func { name: 'f' attr { key: 'a' value { ", text, " } } }");
+  }
+  return text;
+}
+
+struct Case {
+  const char* name;
+  std::string graph;
+  std::string error;
+  // Sets the limit that makes the error.
+  void (*set)(ImportGraphDefOptions&) = [](ImportGraphDefOptions&) {};
+};
+
+std::vector<Case> Limits() {
+  const std::string long_name(20, 'n');
+  return {
+      {"nodes", ToyPlaceholder("a") + ToyNeg("b", {"a"}),
+       "the graph has too many nodes, found 2, expected at most 1 (GraphLimits::max_nodes)",
+       [](auto& o) { o.limits.max_nodes = 1; }},
+      {"nodes of functions",
+       ToyPlaceholder("a") + "library { function { signature { name: 'F' } "
+                             "node_def { name: 'n' op: 'NoOp' } } }",
+       "the graph has too many nodes, found 2, expected at most 1 (GraphLimits::max_nodes)",
+       [](auto& o) { o.limits.max_nodes = 1; }},
+      {"functions",
+       "library { function { signature { name: 'F' } } function { signature { name: 'G' } } }",
+       "the graph has too many functions, found 2, expected at most 1 (GraphLimits::max_functions)",
+       [](auto& o) { o.limits.max_functions = 1; }},
+      {"inputs", ToyPlaceholder("a") + ToyNeg("b", {"a", "^a", "^a"}),
+       "node 'b' (Neg): the node has too many inputs, found 3, expected at most 2 "
+       "(GraphLimits::max_inputs)",
+       [](auto& o) { o.limits.max_inputs = 2; }},
+      {"attributes", ToyNode("a", "NoOp", "attr { key: '_a' } attr { key: '_b' }"),
+       "node 'a' (NoOp): the node has too many attributes, found 2, expected at most 1 "
+       "(GraphLimits::max_attrs)",
+       [](auto& o) { o.limits.max_attrs = 1; }},
+      {"name of a node", ToyPlaceholder(long_name),
+       "): the name 'nnnnnnnnnnnnnnnnnnnn' has 20 bytes, expected at most 15 "
+       "(GraphLimits::max_name_bytes)",
+       [](auto& o) { o.limits.max_name_bytes = 15; }},
+      {"name of an op", ToyNode("a", std::string(16, 'O')),
+       "node 'a' (OOOOOOOOOOOOOOOO): the op 'OOOOOOOOOOOOOOOO' has 16 bytes, expected at most 15",
+       [](auto& o) { o.limits.max_name_bytes = 15; }},
+      {"name of a device", ToyNode("a", "NoOp", "device: '/device:CPU:00000'"),
+       "node 'a' (NoOp): the device '/device:CPU:00000' has 17 bytes, expected at most 15",
+       [](auto& o) { o.limits.max_name_bytes = 15; }},
+      {"name of an attribute", ToyNode("a", "NoOp", "attr { key: '_23456789abcdefg' }"),
+       "node 'a' (NoOp): the name of attribute '_23456789abcdefg' has 16 bytes, expected at most "
+       "15",
+       [](auto& o) { o.limits.max_name_bytes = 15; }},
+      {"name of a function", "library { function { signature { name: 'Function90123456' } } }",
+       "the name of function 'Function90123456' has 16 bytes, expected at most 15",
+       [](auto& o) { o.limits.max_name_bytes = 15; }},
+      {"device that is no text", ToyNode("a", "NoOp", "device: '\\377'"),
+       "node 'a' (NoOp): the device '\\377' is no UTF-8, which text in a GraphDef must be"},
+      {"attribute that is no text", ToyNode("a", "NoOp", "attr { key: '_\\377' }"),
+       "node 'a' (NoOp): the name of attribute '_\\377' is no UTF-8"},
+      {"list", ToyNode("a", "NoOp", "attr { key: '_l' value { list { i: [ 1, 2, 3 ] } } }"),
+       "node 'a' (NoOp): the list of attribute '_l' is too long, found 3, expected at most 2 "
+       "(GraphLimits::max_list_length)",
+       [](auto& o) { o.limits.max_list_length = 2; }},
+      {"functions in functions",
+       ToyNode("a", "NoOp", absl::StrCat("attr { key: '_f' value { ", Nested(33), " } }")),
+       "node 'a' (NoOp): attribute '_f': functions in attributes of functions are nested deeper "
+       "than 32 levels"},
+      {"NaN", ToyNode("a", "NoOp", "attr { key: '_f' value { f: nan } }"),
+       "node 'a' (NoOp): attribute '_f' is NaN, expected a number "
+       "(ImportGraphDefOptions::allow_nan_attributes)"},
+      {"NaN in a list", ToyNode("a", "NoOp", "attr { key: '_f' value { list { f: [ 1, nan ] } } }"),
+       "node 'a' (NoOp): attribute '_f' is NaN"},
+      {"NaN in a function",
+       ToyNode("a", "NoOp",
+               "attr { key: '_f' value { func { attr { key: 'g' value { f: nan } } } } }"),
+       "node 'a' (NoOp): attribute '_f' is NaN"},
+      {"constants",
+       Const("a", "tensor_shape { dim { size: 20 } }") +
+           Const("b", "tensor_shape { dim { size: 6 } }"),
+       "node 'b' (Const): attribute 'value' is a tensor of type float and shape [6], with 24 "
+       "bytes, but the constants of a graph have at most 100 together "
+       "(GraphLimits::max_constant_bytes), of which 20 are left",
+       [](auto& o) { o.limits.max_constant_bytes = 100; }},
+      {"huge constant", Const("a", "tensor_shape { dim { size: 1152921504606846976 } }"),
+       "node 'a' (Const): attribute 'value' is a tensor of type float and shape "
+       "[1152921504606846976], with 4611686018427387904 bytes, but the constants of a graph have "
+       "at most 8589934592 together"},
+      {"constant beyond int64",
+       Const("a", "tensor_shape { dim { size: 3000000000 } dim { size: 3000000000 } }"),
+       "node 'a' (Const): attribute 'value' is a tensor of type float and shape "
+       "[3000000000,3000000000], with more bytes than an int64 counts"},
+      {"strings that repeat a long one",
+       ToyNode("a", "Const",
+               "attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' value { tensor "
+               "{ dtype: DT_STRING tensor_shape { dim { size: 2000000000 } } string_val: "
+               "'0123456789' } } }"),
+       "node 'a' (Const): attribute 'value' is a tensor of type string and shape [2000000000]"},
+      // Functions, which gradflow cannot call, but keeps.
+      {"function without a name", "library { function {} }", "function 0 of the graph has no name"},
+      {"functions of one name",
+       "library { function { signature { name: 'F' } } function { signature { name: 'F' } } }",
+       "function 'F': another one has this name too"},
+      {"attributes of one name",
+       "library { function { signature { name: 'F' attr { name: 'T' } attr { name: 'T' } } } }",
+       "function 'F': attribute 'T' is declared twice"},
+      {"arguments of one name",
+       "library { function { signature { name: 'F' input_arg { name: 'x' } input_arg { name: 'x' } "
+       "} } }",
+       "function 'F': argument 'x' is declared twice"},
+      {"results of one name",
+       "library { function { signature { name: 'F' output_arg { name: 'y' } output_arg { name: 'y' "
+       "} } } }",
+       "function 'F': result 'y' is declared twice"},
+      {"attribute of a function without a name",
+       "library { function { signature { name: 'F' } attr { key: '' value { i: 1 } } } }",
+       "function 'F': an attribute has no name"},
+      {"result from nowhere",
+       "library { function { signature { name: 'F' } ret { key: 'y' value: '' } } }",
+       "function 'F': the source of its result 'y' is empty"},
+      {"node of a function without a name",
+       "library { function { signature { name: 'F' } node_def { op: 'NoOp' } } }",
+       "function 'F': its node 0 has no name"},
+      {"node of a function without an op",
+       "library { function { signature { name: 'F' } node_def { name: 'n' } } }",
+       "function 'F': node 'n' (): the node has no op"},
+      {"nodes of a function of one name",
+       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'NoOp' } "
+       "node_def { name: 'n' op: 'NoOp' } } }",
+       "function 'F': node 'n' (NoOp): another node has this name too"},
+      {"input of a function's node without a name",
+       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'NoOp' input: '' } "
+       "} }",
+       "function 'F': node 'n' (NoOp): the name of an input is empty"},
+      {"attribute of a function's node without a name",
+       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'NoOp' attr { key: "
+       "'' } } } }",
+       "function 'F': node 'n' (NoOp): an attribute has no name"},
+      {"function that calls itself",
+       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'F' } "
+       "node_def { name: 'm' op: 'F' } } }",
+       "a function of the graph calls itself: 'F' -> 'F'"},
+      {"functions that call each other",
+       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'G' } } "
+       "function { signature { name: 'G' } node_def { name: 'n' op: 'NoOp' } "
+       "node_def { name: 'm' op: 'F' } } }",
+       "a function of the graph calls itself: 'F' -> 'G' -> 'F'"},
+  };
+}
+
+TEST(ImportLimits, SayWhatIsTooLargeOrWrong) {
+  for (const Case& test : Limits()) {
+    SCOPED_TRACE(test.name);
+    ImportGraphDefOptions options;
+    test.set(options);
+    EXPECT_THAT(Import(ToyGraphDef(test.graph), options),
+                StatusIs(kInvalid, HasSubstr(test.error)));
+  }
+}
+
+TEST(ImportLimits, LetPassWhatIsJustWithinThem) {
+  const GraphDef def = ToyGraphDef(
+      ToyPlaceholder("a") + ToyNeg("b", {"a", "^a"}, "attr { key: '_f' value { f: 1 } }") +
+      Const("c", "tensor_shape { dim { size: 25 } }") +
+      ToyNode("d", "NoOp", "attr { key: '_l' value { list { i: [ 1, 2 ] } } }") +
+      ToyNode("e", "NoOp", absl::StrCat("attr { key: '_f' value { ", Nested(32), " } }")) +
+      "library { function { signature { name: 'F' } node_def { name: 'n' op: 'G' } "
+      "node_def { name: 'm' op: 'G' } } function { signature { name: 'G' } } }");
+  ImportGraphDefOptions options;
+  options.limits.max_nodes = 7;
+  options.limits.max_functions = 2;
+  options.limits.max_inputs = 2;
+  options.limits.max_attrs = 2;
+  options.limits.max_name_bytes = 11;  // "Placeholder"
+  options.limits.max_list_length = 2;
+  options.limits.max_constant_bytes = 100;
+  EXPECT_THAT(Import(def, options), IsOk());
+}
+
+TEST(ImportLimits, NanAttributesMayBeAllowed) {
+  const GraphDef def = ToyGraphDef(ToyNode("a", "NoOp", "attr { key: '_f' value { f: nan } }"));
+  EXPECT_THAT(Import(def), StatusIs(kInvalid));
+  ImportGraphDefOptions options;
+  options.allow_nan_attributes = true;
+  EXPECT_THAT(Import(def, options), IsOk());
+}
+
+// ---- Files ----
+
+// A field of bytes: number, length, content.
+std::string Field(int number, const std::string& content) {
+  std::string bytes(1, static_cast<char>(number << 3 | 2));
+  size_t length = content.size();
+  for (; length >= 0x80; length >>= 7) bytes.push_back(static_cast<char>(length | 0x80));
+  bytes.push_back(static_cast<char>(length));
+  return bytes + content;
+}
+std::string Name(const std::string& name) { return Field(1, name); }
+std::string Node(const std::string& content) { return Field(1, content); }
+std::string Attr(const std::string& key, const std::string& value) {
+  return Field(5, Field(1, key) + Field(2, value));
+}
+
+struct BadFile {
+  const char* name;
+  std::string bytes;
+  std::string error;
+};
+
+std::vector<BadFile> BadFiles() {
+  const std::string good = Node(Name("a"));
+  std::string groups;
+  for (int i = 0; i < 101; ++i) groups.push_back('\x7b');
+  return {
+      {"cut off", Node(Name("a")) + std::string("\x0a\x05zz"),
+       "at byte 7: field node has 5 bytes, but only 2 are left where it is"},
+      {"cut off inside", good + Node("\x0a\x05zz"),
+       "at byte 9, in node[1]: field name has 5 bytes, but only 2 are left where it is"},
+      {"no length", "\x0a", "at byte 1: field node has no length"},
+      {"length that does not end", "\x0a\xff\xff", "at byte 1: field node has no length"},
+      {"no field", std::string("\0", 1),
+       "at byte 0: expected the number of a field, but found none"},
+      {"field that does not end", "\xff", "at byte 0: expected the number of a field"},
+      {"number of a field that is too large", "\xff\xff\xff\xff\x7f",
+       "at byte 0: expected the number of a field, but found none"},
+      {"number that does not end", Field(4, "\x08\xff"),
+       "at byte 3, in versions: field producer has a number that does not end"},
+      {"number of four bytes that is cut off", Node(Attr("a", "\x25zz")),
+       "in node[0].attr['a'].value: field f has 4 bytes, but only 2 are left where it is"},
+      {"encoding that there is not", "\x0e", "at byte 1: field node has the unknown encoding 6"},
+      {"end of a group", "\x0c", "at byte 0: a group ends that has not begun"},
+      {"group without an end", "\x7b\x08\x01", "at byte 3: a group does not end"},
+      {"end of another group", "\x7b\x0c", "at byte 1: a group ends that has not begun"},
+      {"field of a group that is cut off", "\x7b\x0a\x05", "at byte 2: a field is cut off"},
+      {"group with no field", std::string("\x7b\0", 2),
+       "at byte 1: expected the number of a field"},
+      {"groups in groups", groups,
+       "groups are nested deeper than 100 levels (GraphLimits::max_depth)"},
+      {"text that is none", good + Node(Field(2, "ab\xff")),
+       "at byte 9, in node[1]: field op is no UTF-8: 'ab\\377'"},
+      {"key that is no text", Node(Attr("\xc0\x80", "")),
+       "in node[0].attr['\\300\\200']: field key is no UTF-8"},
+      {"attribute that is there twice",
+       Node(Name("a")) + Node(Name("b") + Attr("T", "") + Attr("T", "")),
+       "in node[1].attr['T']: the map has this key twice"},
+      {"list of numbers that does not end", Node(Attr("l", Field(1, Field(3, "\x01\xff")))),
+       "in node[0].attr['l'].value.list: field i has a number that does not end"},
+      {"list of numbers of four bytes that is cut off",
+       Node(Attr("l", Field(1, Field(4, "12345")))),
+       "in node[0].attr['l'].value.list: field f has 5 bytes, expected a multiple of 4"},
+  };
+}
+
+TEST(ParseGraphDef, SaysWhereAFileIsWrong) {
+  for (const BadFile& bad : BadFiles()) {
+    SCOPED_TRACE(bad.name);
+    EXPECT_THAT(ParseGraphDef(bad.bytes),
+                StatusIs(kInvalid, HasSubstr(absl::StrCat("expected a binary GraphDef: "))));
+    EXPECT_THAT(ParseGraphDef(bad.bytes), StatusIs(kInvalid, HasSubstr(bad.error)));
+  }
+}
+
+// Every prefix of a file is either a file or is said to be cut off.
+TEST(ParseGraphDef, SaysWhereAFileIsCutOff) {
+  const std::string bytes =
+      ToyGraphDef(ToyPlaceholder("a") + ToyNeg("b", {"a"}) +
+                  Const("c", "tensor_shape { dim { size: 2 } } float_val: [ 1, 2 ]") +
+                  "versions { producer: 3 min_consumer: 300 } library { function { signature { "
+                  "name: 'F' } arg_attr { key: 7 value { attr { key: 'x' value { f: 1 } } } } } }")
+          .SerializeAsString();
+  int whole = 0;
+  for (size_t size = 0; size <= bytes.size(); ++size) {
+    GraphDef expected;
+    const bool parses = expected.ParseFromString(bytes.substr(0, size));
+    const absl::StatusOr<GraphDef> parsed = ParseGraphDef(bytes.substr(0, size));
+    ASSERT_EQ(parsed.ok(), parses) << size << ": " << parsed.status();
+    whole += parses;
+    if (!parses) {
+      EXPECT_THAT(parsed, StatusIs(kInvalid, HasSubstr(": at byte ")));
+    }
+  }
+  EXPECT_GE(whole, 5);
+}
+
+TEST(ParseGraphDef, KeepsToItsLimits) {
+  const GraphDef def = ToyGraphDef(
+      ToyPlaceholder("a") +
+      ToyNode("n", "NoOp", absl::StrCat("attr { key: '_v' value { ", Nested(10), " } }")));
+  const std::string binary = def.SerializeAsString();
+  const std::string text = GraphDefToText(def);
+  GRADFLOW_ASSERT_OK(ParseGraphDef(binary));
+  GRADFLOW_ASSERT_OK(ParseGraphDefText(text));
+
+  GraphLimits limits;
+  limits.max_file_bytes = static_cast<int64_t>(binary.size());
+  GRADFLOW_EXPECT_OK(ParseGraphDef(binary, limits));
+  EXPECT_THAT(
+      ParseGraphDefText(text, limits),
+      StatusIs(kInvalid, HasSubstr(absl::StrCat("expected a GraphDef of at most ", binary.size(),
+                                                " bytes (GraphLimits::max_file_bytes), but found ",
+                                                text.size()))));
+  --limits.max_file_bytes;
+  EXPECT_THAT(ParseGraphDef(binary, limits), StatusIs(kInvalid, HasSubstr("max_file_bytes")));
+
+  // A node, an attribute, its value, and 3 more for each function but the last.
+  limits = {};
+  limits.max_depth = 33;
+  GRADFLOW_EXPECT_OK(ParseGraphDef(binary, limits));
+  limits.max_depth = 32;
+  EXPECT_THAT(ParseGraphDef(binary, limits),
+              StatusIs(kInvalid, HasSubstr(".value: messages are nested deeper than 32 levels "
+                                           "(GraphLimits::max_depth)")));
+  EXPECT_THAT(ParseGraphDefText(text, limits), StatusIs(kInvalid, HasSubstr("line ")));
+
+  limits = {};
+  limits.max_message_bytes = 1000;
+  EXPECT_THAT(ParseGraphDef(binary, limits),
+              StatusIs(kInvalid, HasSubstr("the file would take more than 1000 bytes of memory "
+                                           "(GraphLimits::max_message_bytes)")));
+  EXPECT_THAT(ParseGraphDefText(text, limits),
+              StatusIs(kInvalid, HasSubstr("messages, would take more than 1000 bytes of memory "
+                                           "(GraphLimits::max_message_bytes)")));
+}
+
+// Two bytes of a file are an empty message, which has hundreds in memory.
+TEST(ParseGraphDef, CountsWhatMessagesTakeInMemory) {
+  GraphDef def;
+  for (int i = 0; i < 1000; ++i) {
+    (*def.add_node()->mutable_attr())["a"].mutable_list()->add_tensor();
+  }
+  GraphLimits limits;
+  limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) * 3 / 2;
+  GRADFLOW_EXPECT_OK(ParseGraphDef(def.SerializeAsString(), limits));
+  limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) / 2;
+  EXPECT_THAT(ParseGraphDef(def.SerializeAsString(), limits),
+              StatusIs(kInvalid, HasSubstr("max_message_bytes")));
+}
+
+TEST(ParseGraphDefText, TakesNoTextThatABinaryFileCannotHold) {
+  EXPECT_THAT(
+      ParseGraphDefText("node { name: 'a' } node { name: 'a\\377' }"),
+      StatusIs(kInvalid, "expected a GraphDef as text: node[1].name is no UTF-8: 'a\\377'"));
+  EXPECT_THAT(ParseGraphDefText("node { input: 'a' input: 'a\\377' }"),
+              StatusIs(kInvalid, HasSubstr("node[0].input[1] is no UTF-8: 'a\\377'")));
+  EXPECT_THAT(ParseGraphDefText("node { attr { key: '\\377' } }"),
+              StatusIs(kInvalid, HasSubstr("node[0].attr[0].key is no UTF-8")));
+  EXPECT_THAT(ParseGraphDefText("node { attr { key: 'T' value { i: 1 } } attr { key: 'T' } }"),
+              StatusIs(kInvalid, HasSubstr("in node[0].attr['T']: the map has this key twice")));
+  GRADFLOW_EXPECT_OK(
+      ParseGraphDefText("node { attr { key: 'T' value { s: '\\377' } } attr { key: 'U' } }"));
+}
+
+}  // namespace
+}  // namespace gradflow

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# clean_root.sh FOLDER
+#
+# Installs the Debian packages in FOLDER into a new system that has nothing else, and builds and
+# runs ../consumer there with the shared and with the static library. As root; takes what it needs
+# from Debian's mirror.
+set -euo pipefail
+packages=$(realpath "$1")
+source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
+
+root=$(mktemp -d)
+chmod 755 "$root"
+trap 'rm -rf "$root"' EXIT
+debootstrap --variant=minbase bookworm "$root" http://deb.debian.org/debian >"$root.log" 2>&1 || {
+  tail -n 20 "$root.log" >&2
+  exit 1
+}
+rm -f "$root.log"
+mkdir -p "$root/gradflow/tests"
+cp "$packages"/*.deb "$root/gradflow/"
+cp -r "$source/examples" "$root/gradflow/"
+cp -r "$source/tests/consumer" "$source/tests/compat" "$root/gradflow/tests/"
+
+chroot "$root" env DEBIAN_FRONTEND=noninteractive bash -euo pipefail <<'INSIDE'
+cd /gradflow
+install() {
+  apt-get install -qq -y --no-install-recommends "$@" >log 2>&1 || { tail log; exit 1; }
+}
+apt-get update -qq
+# What a user of programs needs is the library and the command line alone.
+install ./libgradflow0_*.deb ./gradflow-tools_*.deb
+gradflow test tests/consumer/golden
+gradflow ops Relu >/dev/null
+install ./libgradflow-dev_*.deb g++ cmake ninja-build protobuf-compiler libgmock-dev
+for kind in shared static; do
+  cmake -G Ninja -S tests/consumer -B $kind -DGRADFLOW_KIND=$kind >log || { cat log; exit 1; }
+  ninja -C $kind >log || { cat log; exit 1; }
+  ctest --test-dir $kind --output-on-failure --no-tests=error | tail -n 4
+done
+INSIDE

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# command_line_docs.sh GRADFLOW MAN_PAGE COMPLETION
+#
+# Fails unless the manual page and the completion know the commands and the options of --help, and
+# no others.
+set -euo pipefail
+gradflow=$1 man_page=$2 completion=$3
+
+# The long options in the text of standard input.
+long_options() { grep -oE -- '--[a-z_]+' | sort -u; }
+# Of the manual page, without its escapes, the section of a command.
+manual() { sed 's/\\-/-/g' "$man_page" | sed -n "/^\.SS gradflow $1\$/,/^\.S[SH]/p"; }
+completed() {
+  COMP_WORDS=(gradflow "$@" --) COMP_CWORD=$#
+  ((++COMP_CWORD))
+  _gradflow
+  printf '%s\n' "${COMPREPLY[@]}"
+}
+# shellcheck source=/dev/null
+source "$completion"
+
+same() {
+  diff <(echo "$2") <(echo "$3") >/dev/null && return
+  echo "$1 differ: --help (<), ours (>)"
+  diff <(echo "$2") <(echo "$3")
+  return 1
+}
+
+commands=$("$gradflow" --help | sed -n '/^Subcommands:/,$s/^  \([a-z]*\) .*/\1/p' | sort)
+[[ -n $commands ]]
+same "commands of the manual page" "$commands" \
+  "$(sed -n 's/^\.SS gradflow //p' "$man_page" | sort)"
+COMP_WORDS=(gradflow "") COMP_CWORD=1
+_gradflow
+same "completed commands" "$commands" "$(printf '%s\n' "${COMPREPLY[@]}" | grep -v '^-' | sort)"
+
+for command in $commands; do
+  help=$("$gradflow" "$command" --help | long_options)
+  same "completed options of $command" "$help" "$(completed "$command" | long_options)"
+  same "options of $command in the manual page" "$help" \
+    "$({ manual "$command"; echo --help; } | long_options)"
+done

@@ -1,0 +1,15 @@
+# Moves an installed prefix, which no file of text in it may name.
+#
+#   cmake -D FROM=<prefix> -D TO=<prefix> -P move.cmake
+file(GLOB_RECURSE files "${FROM}/*.cmake" "${FROM}/*.pc" "${FROM}/*.h")
+if(NOT files)
+  message(FATAL_ERROR "nothing is installed in ${FROM}")
+endif()
+foreach(file IN LISTS files)
+  file(STRINGS "${file}" lines REGEX "${FROM}")
+  if(lines)
+    message(FATAL_ERROR "${file} names the prefix: ${lines}")
+  endif()
+endforeach()
+file(REMOVE_RECURSE "${TO}")
+file(RENAME "${FROM}" "${TO}")

@@ -1,0 +1,161 @@
+#include "gradflow/core/plugin.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "gradflow/graph/node_builder.h"
+#include "gradflow/ops/register.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/node_def.pb.h"
+#include "gradflow/runtime/client_session.h"
+#include "gradflow/testing/status_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const char kPlugin[] = GRADFLOW_TOY_PLUGIN_FILE;
+
+std::string Read(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  return content.str();
+}
+
+// A file of this test with such content.
+std::string Write(const std::string& name, const std::string& content) {
+  std::string path = ::testing::TempDir() + "gradflow_plugin_test_" + name;
+  std::ofstream(path, std::ios::binary) << content;
+  return path;
+}
+
+// A copy of the plugin in which `to` stands for `from`.
+std::string CopyWith(const std::string& name, const std::string& from, const std::string& to) {
+  std::string content = Read(kPlugin);
+  const size_t at = content.find(from);
+  EXPECT_NE(at, std::string::npos);
+  content.replace(at, to.size(), to);
+  return Write(name, content);
+}
+
+// What the plugin reads from the environment, while this lives.
+class Wanted {
+ public:
+  explicit Wanted(const char* what) { setenv("GRADFLOW_TOY_PLUGIN", what, 1); }
+  ~Wanted() { unsetenv("GRADFLOW_TOY_PLUGIN"); }
+};
+
+Output AddToyNegate(const Scope& scope, Output x) {
+  return OpRecorder(scope, "ToyNegate").Input(x).Finish().output(0);
+}
+
+TEST(LoadLibrary, ItsOpsRunInGraphs) {
+  ASSERT_THAT(LoadLibrary(kPlugin), IsOk());
+  // What is loaded stays as it is.
+  ASSERT_THAT(LoadLibrary(kPlugin), IsOk());
+
+  Scope root = Scope::NewRootScope();
+  auto x = ops::Placeholder(root, DT_FLOAT);
+  const Output y = AddToyNegate(root, x);
+  auto z = ops::Relu(root.WithKernelLabel("toy"), x);
+  ClientSession session(root);
+  std::vector<Tensor> outputs;
+  ASSERT_THAT(session.Run({{x, {1.f, -2.f}}}, {y, z}, &outputs), IsOk());
+  for (const Tensor& output : outputs) {
+    EXPECT_EQ(output.flat<float>()(0), -1);
+    EXPECT_EQ(output.flat<float>()(1), 2);
+  }
+}
+
+TEST(LoadLibrary, ARegistryOfOnesOwnGetsTheOps) {
+  Registry registry;
+  RegisterStandardOps(registry);
+  EXPECT_THAT(LoadLibrary(kPlugin, registry), IsOk());
+  EXPECT_NE(registry.FindOp("ToyNegate"), nullptr);
+  EXPECT_THAT(LoadLibrary(kPlugin, registry),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'ToyNegate'")));
+  EXPECT_THAT(registry.status(), IsOk());
+}
+
+TEST(LoadLibrary, AFaultLeavesTheRegistryAsItWas) {
+  Registry registry;
+  RegisterStandardOps(registry);
+  {
+    const Wanted wanted("an op that is there");
+    EXPECT_THAT(LoadLibrary(kPlugin, registry),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         AllOf(HasSubstr(kPlugin), HasSubstr("'Relu' is already registered"))));
+  }
+  {
+    const Wanted wanted("an exception");
+    EXPECT_THAT(LoadLibrary(kPlugin, registry),
+                StatusIs(absl::StatusCode::kInternal, HasSubstr("out of order")));
+  }
+  EXPECT_EQ(registry.FindOp("ToyNegate"), nullptr);
+  EXPECT_THAT(registry.status(), IsOk());
+  // Neither did it get the kernel of Relu.
+  NodeDef relu;
+  relu.set_op("Relu");
+  AddNodeAttr("T", DT_FLOAT, &relu);
+  AddNodeAttr("_kernel", "toy", &relu);
+  EXPECT_THAT(registry.FindKernel(relu).status(), StatusIs(absl::StatusCode::kUnimplemented));
+  EXPECT_THAT(LoadLibrary(kPlugin, registry), IsOk());
+}
+
+TEST(LoadLibrary, WrongFilesAreErrors) {
+  const std::string plugin = Read(kPlugin);
+  ASSERT_GT(plugin.size(), 4096u);
+  std::string folder = ::testing::TempDir() + "gradflow_plugin_test_folder";
+  mkdir(folder.c_str(), 0777);
+  const struct {
+    std::string path;
+    absl::StatusCode code;
+    std::string text;
+  } cases[] = {
+      {"/nowhere/x.so", absl::StatusCode::kNotFound, "'/nowhere/x.so': cannot open"},
+      {"x\n.so", absl::StatusCode::kNotFound, "'x\\n.so'"},
+      {"", absl::StatusCode::kNotFound, "''"},
+      {folder, absl::StatusCode::kInvalidArgument, "directory"},
+      {Write("empty", ""), absl::StatusCode::kInvalidArgument, "expected a shared library"},
+      {Write("text", std::string(100, 'x')), absl::StatusCode::kInvalidArgument,
+       "expected a shared library"},
+      {"/proc/self/exe", absl::StatusCode::kFailedPrecondition, "cannot be loaded"},
+      {Write("header", plugin.substr(0, 64)), absl::StatusCode::kInvalidArgument, "cut short"},
+      {Write("half", plugin.substr(0, 4096)), absl::StatusCode::kInvalidArgument, "cut short"},
+      {CopyWith("class",
+                "\x7f"
+                "ELF\2",
+                "\x7f"
+                "ELF\1"),
+       absl::StatusCode::kFailedPrecondition, "cannot be loaded"},
+      {CopyWith("no_plugin", "gradflow_plugin", "gradflow_plugiX"),
+       absl::StatusCode::kInvalidArgument, "GRADFLOW_PLUGIN"},
+      {CopyWith("magic", "gradflow" GRADFLOW_VERSION_STRING, "gradflaw"),
+       absl::StatusCode::kInvalidArgument, "GRADFLOW_PLUGIN"},
+      {CopyWith("version", "gradflow" GRADFLOW_VERSION_STRING, "gradflow9.9.9"),
+       absl::StatusCode::kFailedPrecondition, "compiled with gradflow 9.9.9, expected 0.1.x"},
+      {CopyWith("symbol", "9OpBuilder", "9OpBuildeX"), absl::StatusCode::kFailedPrecondition,
+       "cannot be loaded"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.path);
+    Registry registry;
+    EXPECT_THAT(LoadLibrary(c.path, registry), StatusIs(c.code, HasSubstr(c.text)));
+    EXPECT_TRUE(registry.Ops().empty());
+  }
+}
+
+}  // namespace
+}  // namespace gradflow

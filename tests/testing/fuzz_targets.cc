@@ -1,0 +1,191 @@
+#include "tests/testing/fuzz_targets.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "absl/strings/str_split.h"
+#include "gradflow/core/allocator.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/npy.h"
+#include "gradflow/core/op_def_builder.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/tensor_proto.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/proto/op_def.pb.h"
+#include "tests/testing/hostile_graph.h"
+
+namespace gradflow::testing {
+namespace {
+
+// As much as a few thousand runs a second can have.
+constexpr int64_t kMemory = 16 << 20;
+
+void RunGraphDef(absl::string_view bytes) {
+  HostileOptions options;
+  options.memory_bytes = kMemory;
+  options.timeout_ms = 200;
+  (void)RunHostileGraph(bytes, options);
+}
+
+// Up to kMemory at once.
+class SmallAllocator final : public Allocator {
+ public:
+  void* Allocate(size_t bytes) override {
+    return bytes > static_cast<size_t>(kMemory) ? nullptr : SystemAllocator()->Allocate(bytes);
+  }
+  void Deallocate(void* block, size_t bytes) override {
+    SystemAllocator()->Deallocate(block, bytes);
+  }
+};
+
+void RunTensorProto(absl::string_view bytes) {
+  const google::protobuf::LogSilencer silencer;
+  TensorProto proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
+  const absl::Status valid = ValidateTensorProto(proto);
+  // Strings get memory elsewhere.
+  if (proto.dtype() == DT_STRING && valid.ok() && proto.string_val_size() > 0) {
+    const TensorShape shape = TensorShape::Make(proto.tensor_shape()).value_or(TensorShape());
+    if (shape.num_elements() > kMemory / 64) return;
+  }
+  static const auto* const allocator =
+      new std::shared_ptr<Allocator>(std::make_shared<SmallAllocator>());
+  const absl::StatusOr<Tensor> tensor = TensorFromProto(proto, *allocator);
+  if (!tensor.ok()) {
+    EXPECT_TRUE(tensor.status() == valid ||
+                (valid.ok() && tensor.status().code() == absl::StatusCode::kResourceExhausted))
+        << tensor.status() << " and " << valid;
+    return;
+  }
+  EXPECT_TRUE(valid.ok()) << valid;
+  EXPECT_FALSE(tensor->DebugString().empty());
+  TensorProto again;
+  TensorToProto(*tensor, &again);
+  const absl::StatusOr<Tensor> copy = TensorFromProto(again, *allocator);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  EXPECT_EQ(copy->dtype(), tensor->dtype());
+  EXPECT_EQ(copy->shape(), tensor->shape());
+  if (tensor->dtype() != DT_STRING) {
+    EXPECT_EQ(copy->tensor_data(), tensor->tensor_data());
+  }
+  AttrValue a;
+  AttrValue b;
+  *a.mutable_tensor() = proto;
+  *b.mutable_tensor() = again;
+  EXPECT_TRUE(AreAttrValuesEqual(a, b));
+  EXPECT_FALSE(SummarizeAttrValue(a).empty());
+}
+
+void RunTextFormat(absl::string_view text) {
+  const google::protobuf::LogSilencer silencer;
+  const absl::StatusOr<GraphDef> graph = ParseGraphDefText(text);
+  if (graph.ok()) {
+    const std::string first = GraphDefToText(*graph);
+    const absl::StatusOr<GraphDef> again = ParseGraphDefText(first);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(GraphDefToText(*again), first);
+    EXPECT_TRUE(ParseGraphDef(graph->SerializeAsString()).ok());
+  }
+  for (const char* type : {"int", "list(int)", "string", "tensor", "shape", "list(func)", "type"}) {
+    AttrValue value;
+    if (!ParseAttrValue(type, text, &value)) continue;
+    EXPECT_TRUE(AttrValueHasType(value, type).ok());
+    EXPECT_FALSE(SummarizeAttrValue(value).empty());
+  }
+}
+
+void RunNpy(absl::string_view bytes) {
+  const absl::StatusOr<Tensor> tensor = ParseNpy(bytes);
+  if (!tensor.ok()) return;
+  const absl::StatusOr<std::string> header = FormatNpyHeader(*tensor);
+  ASSERT_TRUE(header.ok()) << header.status();
+  const absl::StatusOr<Tensor> again = ParseNpy(absl::StrCat(*header, tensor->tensor_data()));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->dtype(), tensor->dtype());
+  EXPECT_EQ(again->shape(), tensor->shape());
+  EXPECT_EQ(again->tensor_data(), tensor->tensor_data());
+}
+
+void RunOpSpec(absl::string_view text) {
+  const google::protobuf::LogSilencer silencer;
+  OpDefBuilder builder("Fuzz");
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line.size() < 2) continue;
+    const absl::string_view spec = line.substr(2);
+    switch (line[0]) {
+      case 'i':
+        builder.Input(spec);
+        break;
+      case 'o':
+        builder.Output(spec);
+        break;
+      case 'd':
+        builder.Doc(spec);
+        break;
+      default:
+        builder.Attr(spec);
+    }
+  }
+  OpDef op_def;
+  const absl::Status status = builder.Finalize(&op_def);
+  if (!status.ok()) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+    return;
+  }
+  EXPECT_TRUE(ValidateOpDef(op_def).ok());
+  EXPECT_FALSE(OpDefSignature(op_def).empty());
+  NodeDef node;
+  node.set_name("n");
+  node.set_op("Fuzz");
+  AddDefaultsToNodeDef(op_def, &node);
+  (void)ValidateNodeDef(node, op_def);
+  DataTypeVector inputs;
+  DataTypeVector outputs;
+  (void)InOutTypesForNode(node, op_def, &inputs, &outputs);
+}
+
+template <typename Message, typename Mutate>
+bool MutateProto(MutationRandom* random, std::string* bytes, Mutate mutate) {
+  const google::protobuf::LogSilencer silencer;
+  Message message;
+  if (!message.ParseFromString(*bytes)) return false;
+  for (int64_t i = random->Below(3); i >= 0; --i) mutate(random, &message);
+  bytes->clear();
+  google::protobuf::io::StringOutputStream stream(bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  // The same for the same seed.
+  coded.SetSerializationDeterministic(true);
+  return message.SerializePartialToCodedStream(&coded);
+}
+
+bool MutateGraphDef(MutationRandom* random, std::string* bytes) {
+  return MutateProto<GraphDef>(random, bytes, MutateGraph);
+}
+bool MutateTensorProto(MutationRandom* random, std::string* bytes) {
+  return MutateProto<TensorProto>(random, bytes, MutateMessage);
+}
+
+constexpr FuzzTarget kTargets[] = {{"graph_def", RunGraphDef, MutateGraphDef},
+                                   {"tensor_proto", RunTensorProto, MutateTensorProto},
+                                   {"text_format", RunTextFormat, nullptr},
+                                   {"npy", RunNpy, nullptr},
+                                   {"op_spec", RunOpSpec, nullptr}};
+
+}  // namespace
+
+absl::Span<const FuzzTarget> FuzzTargets() { return kTargets; }
+
+const FuzzTarget* FindFuzzTarget(absl::string_view name) {
+  for (const FuzzTarget& target : kTargets) {
+    if (target.name == name) return &target;
+  }
+  return nullptr;
+}
+
+}  // namespace gradflow::testing

@@ -1,0 +1,232 @@
+// Golden cases: what their files say, running them, and writing what they expect.
+#include "gradflow/testing/golden_test.h"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gradflow/core/npy.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/subprocess.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+
+TEST(GoldenFileName, AndBack) {
+  EXPECT_EQ(GoldenFileName("x"), "x.npy");
+  EXPECT_EQ(GoldenFileName("layer/grad:2"), "layer/grad@2.npy");
+  EXPECT_THAT(GoldenTensorName("layer/grad@2.npy"), IsOkAndHolds(std::string("layer/grad:2")));
+  // As one may have named it, and of output 0.
+  EXPECT_THAT(GoldenTensorName("grad:2.npy"), IsOkAndHolds(std::string("grad:2")));
+  EXPECT_THAT(GoldenTensorName("x@0.npy"), IsOkAndHolds(std::string("x")));
+  for (const char* bad : {"x", ".npy", "^x.npy", "x@y.npy", "@1.npy"}) {
+    EXPECT_THAT(GoldenTensorName(bad), StatusIs(kInvalid, HasSubstr("is not named like a tensor")))
+        << bad;
+  }
+}
+
+TEST(ParseGoldenTolerances, OfAllAndOfSome) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenTolerances all,
+                                ParseGoldenTolerances("# for the accelerator\n"
+                                                      "rtol 1e-3 atol 0.5  # both\n"
+                                                      "\n"
+                                                      "grad:0 ulps 4\n"
+                                                      "grad:1 rtol 1e-2\r\n"
+                                                      "mask exact\n"));
+  ASSERT_EQ(all.by_name.size(), 4);
+  EXPECT_EQ(all.by_name.at("").DebugString(), "within 0.5 + 0.001 * |expected|");
+  EXPECT_EQ(all.by_name.at("grad").DebugString(), "within 4 ulps");
+  EXPECT_EQ(all.by_name.at("grad:1").DebugString(), "within 0 + 0.01 * |expected|");
+  EXPECT_TRUE(all.by_name.at("mask").is_exact());
+}
+
+TEST(ParseGoldenTolerances, SaysWhichLineIsWrong) {
+  const struct {
+    const char* text;
+    const char* error;
+  } cases[] = {
+      {"exact\nrtol", "line 2: expected"},
+      {"rtol nan", "line 1: 'nan' is no tolerance"},
+      {"rtol -1", "line 1: '-1' is no tolerance"},
+      {"ulps 1.5", "line 1: expected"},
+      {"ulps 1 rtol 2", "line 1: expected"},
+      {"ftol 1", "line 1: expected"},
+      {"rtol 1 rtol 2", "line 1: 'rtol' is there twice"},
+      {"x ulps 1\nx:0 ulps 2", "line 2: 'x' has a tolerance already"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(ParseGoldenTolerances(c.text), StatusIs(kInvalid, StartsWith(c.error))) << c.text;
+  }
+}
+
+// A case in a folder of its own: y = 2 x, with a gradient of three outputs beside it.
+class GoldenCaseTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    dir_ = ::testing::TempDir() + "/golden." +
+           ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(dir_);
+    MakeCase("case");
+  }
+
+  void MakeCase(const std::string& name) {
+    const Scope root = Scope::NewRootScope();
+    const Output x = ops::Placeholder(root.WithOpName("in/x"), DT_FLOAT);
+    ops::Mul(root.WithOpName("y"), x, ops::Const(root.WithOpName("two"), 2.0f));
+    ops::FakeQuantWithMinMaxVarsGradient(root.WithOpName("grad"), x, x, -1.0f, 1.0f);
+    GraphDef graph;
+    GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+    for (const char* folder : {"/feeds/in", "/expected"}) {
+      fs::create_directories(dir_ + "/" + name + folder);
+    }
+    GRADFLOW_ASSERT_OK(WriteGraphDef(File(name + "/graph.pbtxt"), graph));
+    GRADFLOW_ASSERT_OK(WriteNpy(File(name + "/feeds/in/x.npy"), AsTensor<float>({1, -3})));
+  }
+
+  void Expect(const std::string& file, const Tensor& tensor) {
+    GRADFLOW_ASSERT_OK(WriteNpy(File("case/expected/" + file), tensor));
+  }
+  std::string File(const std::string& name) const { return dir_ + "/" + name; }
+
+  std::string dir_;
+};
+
+TEST_F(GoldenCaseTest, ComparesWhatIsExpected) {
+  Expect("y.npy", AsTensor<float>({2, -6}));
+  Expect("grad@1.npy", AsScalar<float>(-3));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult good, RunGoldenCase(File("case")));
+  EXPECT_EQ(good.outputs, 2);
+  EXPECT_TRUE(good.ok()) << good.Text();
+
+  Expect("y.npy", AsTensor<float>({2, -6.5f}));
+  Expect("grad@1.npy", AsTensor<double>({-3}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult bad, RunGoldenCase(File("case")));
+  EXPECT_EQ(bad.Text(),
+            "grad:1: type is float, expected double\n"
+            "y: 1 of 2 elements differs\n  [1]: -6, expected -6.5 (difference 0.5, 1048576 ulps)");
+}
+
+TEST_F(GoldenCaseTest, TakesTolerancesFromItsFileAndFromOptions) {
+  Expect("y.npy", AsTensor<float>({2, -6.5f}));
+  WriteFile(File("case/tolerance.txt"), "y atol 0.5\n");
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult near, RunGoldenCase(File("case")));
+  EXPECT_TRUE(near.ok()) << near.Text();
+  GoldenOptions options;
+  options.tolerance = Tolerance::Ulps(5);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult far, RunGoldenCase(File("case"), options));
+  EXPECT_FALSE(far.ok());
+  WriteFile(File("case/tolerance.txt"), "z atol 0.5\n");
+  EXPECT_THAT(
+      RunGoldenCase(File("case")),
+      StatusIs(kInvalid, AllOf(HasSubstr(File("case")),
+                               HasSubstr("tolerance.txt: output 'z' is not in expected/"))));
+}
+
+TEST_F(GoldenCaseTest, KeepsBfloat16AsBits) {
+  const Scope root = Scope::NewRootScope();
+  ops::Neg(root.WithOpName("y"), ops::Placeholder(root.WithOpName("x"), DT_BFLOAT16));
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  fs::create_directories(File("bf16/feeds"));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("bf16/graph.pb"), graph));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("bf16/feeds/x.npy"), AsTensor<bfloat16>({1, 2.5f})));
+  GRADFLOW_ASSERT_OK(UpdateGoldenCase(File("bf16")));
+  EXPECT_THAT(ReadNpy(File("bf16/expected/y.npy")), TensorEq(AsTensor<uint16_t>({0xbf80, 0xc020})));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult result, RunGoldenCase(File("bf16")));
+  EXPECT_TRUE(result.ok()) << result.Text();
+}
+
+TEST_F(GoldenCaseTest, UpdateWritesOutputsThatNoNodeUses) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult written, UpdateGoldenCase(File("case")));
+  EXPECT_EQ(written.outputs, 4);
+  EXPECT_THAT(ReadNpy(File("case/expected/y.npy")), TensorEq(AsTensor<float>({2, -6})));
+  EXPECT_THAT(ReadNpy(File("case/expected/grad.npy")), IsOk());
+  EXPECT_THAT(ReadNpy(File("case/expected/grad@2.npy")), TensorEq(AsScalar<float>(0)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult result, RunGoldenCase(File("case")));
+  EXPECT_EQ(result.outputs, 4);
+  EXPECT_TRUE(result.ok()) << result.Text();
+}
+
+TEST_F(GoldenCaseTest, UpdateKeepsToWhatIsExpectedAlready) {
+  Expect("y.npy", AsScalar<float>(0));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult written, UpdateGoldenCase(File("case")));
+  EXPECT_EQ(written.outputs, 1);
+  EXPECT_THAT(ReadNpy(File("case/expected/y.npy")), TensorEq(AsTensor<float>({2, -6})));
+  EXPECT_FALSE(FileExists(File("case/expected/grad.npy")));
+}
+
+TEST_F(GoldenCaseTest, UpdateWritesAllOrNothing) {
+  Expect("a.npy", AsScalar<float>(0));
+  EXPECT_THAT(UpdateGoldenCase(File("case")), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(ReadNpy(File("case/expected/a.npy")), TensorEq(AsScalar<float>(0)));
+  // The second of two cannot be written: a folder is in its place.
+  fs::remove(File("case/expected/a.npy"));
+  Expect("grad.npy", AsScalar<float>(0));
+  Expect("y.npy", AsScalar<float>(0));
+  fs::create_directories(File("case/expected/y.npy.new/full"));
+  EXPECT_THAT(UpdateGoldenCase(File("case")), StatusIs(kInvalid, HasSubstr("y.npy.new")));
+  EXPECT_THAT(ReadNpy(File("case/expected/grad.npy")), TensorEq(AsScalar<float>(0)));
+  EXPECT_FALSE(FileExists(File("case/expected/grad.npy.new")));
+}
+
+TEST_F(GoldenCaseTest, SaysWhatIsWrongWithACase) {
+  EXPECT_THAT(RunGoldenCase(File("case")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("nothing is expected")));
+  Expect("z.npy", AsScalar<float>(0));
+  EXPECT_THAT(RunGoldenCase(File("case")),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(StartsWith("'" + File("case") + "': "), HasSubstr("'z'"))));
+  EXPECT_THAT(RunGoldenCase(File("none")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no graph.pb")));
+  fs::remove(File("case/expected/z.npy"));
+  Expect("y.npy", AsScalar<float>(0));
+  WriteFile(File("case/feeds/in/x.npy"), "no array");
+  EXPECT_THAT(RunGoldenCase(File("case")), StatusIs(kInvalid, HasSubstr("in/x.npy")));
+  WriteFile(File("case/graph.pbtxt"), "node {");
+  EXPECT_THAT(RunGoldenCase(File("case")), StatusIs(kInvalid, HasSubstr("graph.pbtxt")));
+}
+
+TEST_F(GoldenCaseTest, AreFoundAtAnyDepth) {
+  MakeCase("more/b");
+  MakeCase("more/a");
+  EXPECT_THAT(FindGoldenCases(dir_),
+              IsOkAndHolds(ElementsAre(File("case"), File("more/a"), File("more/b"))));
+  EXPECT_THAT(FindGoldenCases(File("case")), IsOkAndHolds(ElementsAre(File("case"))));
+  EXPECT_THAT(FindGoldenCases(File("case/feeds")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no graph.pb")));
+  EXPECT_THAT(FindGoldenCases(File("none")), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(GoldenCaseTest, HaveNamesForGoogleTest) {
+  MakeCase("more/a-b");
+  MakeCase("more/a_b");
+  std::vector<std::string> names;
+  for (const GoldenCase& golden : GoldenCases(dir_)) names.push_back(golden.name);
+  EXPECT_THAT(names, ElementsAre("case", "more_a_b", "more_a_b_2"));
+  EXPECT_EQ(GoldenCases(File("case/"))[0].name, "case");
+  EXPECT_EQ(GoldenCases(File("none"))[0].name, "cannot_be_listed");
+}
+
+// ---- The fixture, over the cases of tests/data ----
+
+TEST_P(GoldenTest, GivesWhatIsExpected) { RunAndCompare(); }
+INSTANTIATE_TEST_SUITE_P(Data, GoldenTest,
+                         ::testing::ValuesIn(GoldenCases(GRADFLOW_TEST_DATA_DIR "/golden_cases")),
+                         GoldenCaseName);
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,271 @@
+// ComputeGradientError and CheckGradient: what they find, and what they say.
+#include "gradflow/testing/gradient_checker.h"
+
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/graph/const_op.h"
+#include "gradflow/ops/register.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/testing/kernel_test.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// ---- Graphs ----
+
+// y = tanh(x), dx = factor * dy * (1 - y^2)
+struct TanhGraph {
+  explicit TanhGraph(DataType dtype) : x(ops::Placeholder(scope, dtype)), y(ops::Tanh(scope, x)) {}
+
+  GradientFn Gradient(double factor = 1) const {
+    return [this, factor](const Scope& s, const OutputList& dys) -> OutputList {
+      const auto constant = [&](double value) {
+        return ops::Cast(s, ops::Const(s, value), x.type());
+      };
+      const Output slope = ops::Sub(s, constant(1), ops::Square(s, y));
+      return {ops::Mul(s, ops::Mul(s, dys[0], slope), constant(factor))};
+    };
+  }
+
+  Scope scope = Scope::NewRootScope();
+  Output x;
+  Output y;
+};
+
+TEST(ComputeGradientError, IsSmallForARightGradient) {
+  for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
+    const TanhGraph graph(dtype);
+    double error = -1;
+    GRADFLOW_ASSERT_OK(ComputeGradientError(graph.scope, {graph.x}, {{2, 3}}, {graph.y}, {{2, 3}},
+                                            graph.Gradient(), &error));
+    EXPECT_GT(error, 0);
+    EXPECT_LT(error, dtype == DT_FLOAT ? 1e-4 : 1e-9);
+  }
+}
+
+TEST(ComputeGradientError, FindsAWrongGradient) {
+  const TanhGraph graph(DT_DOUBLE);
+  double error = 0;
+  GRADFLOW_ASSERT_OK(ComputeGradientError(graph.scope, graph.x, AsTensor<double>({0.5, 0, 3}),
+                                          graph.y, {3}, graph.Gradient(1.25), &error));
+  // At 0, where the slope is 1.
+  EXPECT_NEAR(error, 0.25, 1e-8);
+}
+
+TEST(FindGradientError, SaysWhere) {
+  const TanhGraph graph(DT_DOUBLE);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const GradientError error,
+      FindGradientError(graph.scope, {graph.x}, {AsTensor<double>({0.5, 0, 3})}, {graph.y},
+                        graph.Gradient(1.5)));
+  EXPECT_EQ(error.y_element, 1);
+  EXPECT_EQ(error.x_element, 1);
+  EXPECT_EQ(error.analytic, 1.5);
+  EXPECT_NEAR(error.numeric, 1, 1e-8);
+  EXPECT_EQ(error.largest, 1.5);
+  EXPECT_EQ(error.DebugString(),
+            "d y0[1] / d x0[1] is 1.5 by the gradient, 1 by differences "
+            "(error 0.5)");
+}
+
+TEST(FindGradientError, OfSeveralInputsAndOutputs) {
+  const Scope scope = Scope::NewRootScope();
+  const Output a = ops::Placeholder(scope, DT_DOUBLE);
+  const Output b = ops::Placeholder(scope, DT_DOUBLE);
+  const Output product = ops::MatMul(scope, a, b);
+  const Output square = ops::Square(scope, a);
+  // The last term is that of the square.
+  const auto gradient = [&](double of_square) -> GradientFn {
+    return [&a, &b, of_square](const Scope& s, const OutputList& dys) -> OutputList {
+      const Output by_product = ops::MatMul(s, dys[0], b, ops::MatMul::TransposeB(true));
+      const Output by_square = ops::Mul(s, ops::Mul(s, dys[1], a), ops::Const(s, of_square));
+      return {ops::Add(s, by_product, by_square),
+              ops::MatMul(s, a, dys[0], ops::MatMul::TransposeA(true))};
+    };
+  };
+  const std::vector<Tensor> values = {RandomTensor(DT_DOUBLE, {2, 3}),
+                                      RandomTensor(DT_DOUBLE, {3, 2}, -1, 1, 2)};
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const GradientError right,
+      FindGradientError(scope, {a, b}, values, {product, square}, gradient(2)));
+  EXPECT_LT(right.max_error, 1e-8);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const GradientError wrong,
+      FindGradientError(scope, {a, b}, values, {product, square}, gradient(3)));
+  EXPECT_EQ(wrong.y, 1);
+  EXPECT_EQ(wrong.x, 0);
+}
+
+TEST(FindGradientError, CountsNanAsTheLargestError) {
+  const TanhGraph graph(DT_FLOAT);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const GradientError error,
+      FindGradientError(graph.scope, {graph.x}, {AsTensor<float>({0, 1})}, {graph.y},
+                        [&](const Scope& s, const OutputList& dys) -> OutputList {
+                          return {ops::Log(s, ops::Sub(s, dys[0], 2.0f))};
+                        }));
+  EXPECT_TRUE(std::isnan(error.max_error));
+}
+
+TEST(FindGradientError, SaysWhatDoesNotFit) {
+  const TanhGraph graph(DT_FLOAT);
+  const Tensor value = AsTensor<float>({1, 2});
+  const auto find = [&](const OutputList& xs, const std::vector<Tensor>& values,
+                        const GradientFn& gradient) {
+    return FindGradientError(graph.scope, xs, values, {graph.y}, gradient).status();
+  };
+  const auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(find({graph.x}, {}, graph.Gradient()),
+              StatusIs(kInvalid, "there are 1 xs, but 0 values of them"));
+  EXPECT_THAT(find({graph.x}, {AsTensor<double>({1})}, graph.Gradient()),
+              StatusIs(kInvalid,
+                       "x0 has type float, and its value double: both must be float, or "
+                       "double"));
+  const auto no_gradient = [](const Scope&, const OutputList&) { return OutputList(); };
+  EXPECT_THAT(find({graph.x}, {value}, no_gradient),
+              StatusIs(kInvalid, "the gradient graph gives 0 gradients for 1 xs"));
+  const auto scalar = [](const Scope& s, const OutputList&) -> OutputList {
+    return {ops::Const(s, 1.0f)};
+  };
+  EXPECT_THAT(find({graph.x}, {value}, scalar),
+              StatusIs(kInvalid,
+                       "the gradient of x0 must be float of shape [2], but is float of "
+                       "shape []"));
+  double error = 0;
+  EXPECT_THAT(ComputeGradientError(graph.scope, {graph.x}, {{2}, {3}}, {graph.y}, {{2}},
+                                   graph.Gradient(), &error),
+              StatusIs(kInvalid, "there are 1 xs, but 2 shapes of them"));
+  // Shapes that the graph knows.
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({2}));
+  EXPECT_THAT(
+      ComputeGradientError(scope, x, value, ops::Square(scope, x), {3}, graph.Gradient(), &error),
+      StatusIs(kInvalid, "y0 has shape [2], not [3]"));
+}
+
+// ---- Ops whose gradient op is known ----
+
+TEST(CheckGradient, OfFakeQuant) {
+  const Tensor x = AsTensor<float>({-3, -0.9f, -0.31f, 0.123f, 0.9f, 1.7f}, {3, 2});
+  for (const int num_bits : {2, 8, 16}) {
+    for (const bool narrow : {false, true}) {
+      SCOPED_TRACE(absl::StrCat(num_bits, narrow ? " narrow" : ""));
+      const auto tester = [&](const char* op) {
+        return OpTester(op).Input(x).Attr("num_bits", num_bits).Attr("narrow_range", narrow);
+      };
+      EXPECT_TRUE(
+          CheckGradient(tester("FakeQuantWithMinMaxArgs").Attr("min", -1.25f).Attr("max", 1.1f)));
+      EXPECT_TRUE(CheckGradient(tester("FakeQuantWithMinMaxVars")
+                                    .Input(AsScalar<float>(-1.25f))
+                                    .Input(AsScalar<float>(1.1f))));
+      EXPECT_TRUE(CheckGradient(tester("FakeQuantWithMinMaxVarsPerChannel")
+                                    .Input<float>({-1.25f, -0.6f})
+                                    .Input<float>({1.1f, 2})));
+    }
+  }
+  EXPECT_TRUE(CheckGradient("FakeQuantWithMinMaxVars",
+                            {x, AsScalar<float>(-1.25f), AsScalar<float>(1.1f)}));
+}
+
+TEST(CheckGradient, OfFusedBatchNorm) {
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 3, 2, 2}, Normal(0, 1));
+  const Tensor scale = AsTensor<float>({0.5f, 2});
+  const Tensor offset = AsTensor<float>({1, -1});
+  for (const char* op : {"FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3"}) {
+    SCOPED_TRACE(op);
+    OpTester training(op);
+    training.Inputs({x, scale, offset, Tensor(), Tensor()}).Attr("epsilon", 0.01f);
+    EXPECT_TRUE(CheckGradient(training));
+    // The means and variances given are constants.
+    OpTester inference(op);
+    inference.Inputs({x, scale, offset, AsTensor<float>({0.5f, 0}), AsTensor<float>({1, 2})})
+        .Attr("is_training", false);
+    EXPECT_TRUE(CheckGradient(inference));
+  }
+  OpTester channels_first("FusedBatchNormV3");
+  channels_first.Input(*x.Reshaped({2, 2, 3, 2}))
+      .Inputs({scale, offset, Tensor(), Tensor()})
+      .Attr("data_format", "NCHW");
+  EXPECT_TRUE(CheckGradient(channels_first));
+}
+
+// ---- Ops of one's own ----
+
+// y = x^3, of which the gradient op gives `Factor` * x^2 * dy; in double.
+absl::Status Cube(KernelContext& ctx) {
+  Tensor* y = nullptr;
+  absl::Status status = ctx.AllocateOutput(0, ctx.input(0).shape(), &y);
+  for (int64_t i = 0; status.ok() && i < y->NumElements(); ++i) {
+    const double x = ctx.input(0).flat<double>()(i);
+    y->flat<double>()(i) = x * x * x;
+  }
+  return status;
+}
+
+template <int Factor>
+absl::Status CubeGrad(KernelContext& ctx) {
+  Tensor* dx = nullptr;
+  absl::Status status = ctx.AllocateOutput(0, ctx.input(0).shape(), &dx);
+  for (int64_t i = 0; status.ok() && i < dx->NumElements(); ++i) {
+    const double x = ctx.input(1).flat<double>()(i);
+    dx->flat<double>()(i) = Factor * x * x * ctx.input(0).flat<double>()(i);
+  }
+  return status;
+}
+
+template <int Factor>
+std::unique_ptr<Registry> RegistryOfCube() {
+  auto registry = std::make_unique<Registry>();
+  RegisterStandardOps(*registry);
+  registry->Op("Cube").Input("x: double").Output("y: double").Shape(UnchangedShape).Doc("A test.");
+  registry->Op("CubeGrad")
+      .Input("dy: double")
+      .Input("x: double")
+      .Output("dx: double")
+      .Shape(UnchangedShape)
+      .Doc("A test.");
+  registry->Kernel("Cube", MakeFunctionKernel<Cube>);
+  registry->Kernel("CubeGrad", MakeFunctionKernel<CubeGrad<Factor>>);
+  return registry;
+}
+
+TEST(CheckGradient, OfARegisteredOpInDouble) {
+  const Tensor x = AsTensor<double>({-1, 0.5, 2});
+  const auto right = RegistryOfCube<3>();
+  EXPECT_THAT(CheckGradient(OpTester("Cube", *right).Input(x)).message(),
+              HasSubstr("gradient of 'Cube': no gradient op is known"));
+  RegisterGradientOp("Cube", {"CubeGrad", {"d:y", "x"}, {"x"}});
+  EXPECT_TRUE(CheckGradient(OpTester("Cube", *right).Input(x)));
+  const auto wrong = RegistryOfCube<2>();
+  const ::testing::AssertionResult result = CheckGradient(OpTester("Cube", *wrong).Input(x));
+  EXPECT_FALSE(result);
+  EXPECT_STREQ(result.message(),
+               "gradient of 'Cube': d y0[2] / d x0[2] is 8 by the gradient, 12 by differences "
+               "(error 4), allowed 1.2e-07; x0 = x");
+  RegisterGradientOp("Cube", {"CubeGrad", {"d:z", "x"}, {"x"}});
+  EXPECT_THAT(CheckGradient(OpTester("Cube", *right).Input(x)).message(),
+              AllOf(HasSubstr("INVALID_ARGUMENT"), HasSubstr("has no output 'z'")));
+  RegisterGradientOp("Cube", {"CubGrad", {"d:y", "x"}, {"x"}});
+  EXPECT_THAT(CheckGradient(OpTester("Cube", *right).Input(x)).message(),
+              HasSubstr("did you mean 'CubeGrad'"));
+}
+
+TEST(CheckGradient, SaysThatAnOpIsNotKnown) {
+  EXPECT_STREQ(CheckGradient("Relu", {AsTensor<float>({1})}).message(),
+               "gradient of 'Relu': no gradient op is known; RegisterGradientOp adds one");
+  EXPECT_THAT(CheckGradient("FakeQuantWithMinMaxVars", {AsTensor<float>({1})}).message(),
+              HasSubstr("INVALID_ARGUMENT"));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,39 @@
+# Completion of gradflow's commands, options and files for bash.
+_gradflow() {
+  local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options i command=
+  COMPREPLY=()
+  for ((i = 1; i < COMP_CWORD; ++i)); do
+    if [[ ${COMP_WORDS[i]} != -* ]]; then
+      command=${COMP_WORDS[i]}
+      break
+    fi
+  done
+
+  case $command in
+    "") options="run bench inspect ops convert test --version" ;;
+    run) options="--feed --fetch --target --threads --timeout --trace --plugin" ;;
+    bench) options="--feed --fetch --target --threads --repeat --json --progress --plugin" ;;
+    inspect) options="--plugin" ;;
+    ops) options="--format --plugin" ;;
+    test) options="--update --atol --rtol --ulps --threads --plugin" ;;
+  esac
+  options+=" --help"
+
+  case $previous in
+    --threads | --timeout | --repeat | --target | --feed | --fetch | --atol | --rtol | --ulps) return ;;
+    --format)
+      mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
+      return
+      ;;
+  esac
+  if [[ -z $command || $current == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+  elif [[ $command == ops && $previous != --plugin ]]; then
+    options=$(gradflow ops 2>/dev/null | sed -n 's/^\([A-Z][A-Za-z0-9]*\)(.*/\1/p')
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+  else
+    compopt -o filenames
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -F _gradflow gradflow

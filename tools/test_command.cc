@@ -1,0 +1,75 @@
+#include "tools/test_command.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "gradflow/core/status.h"
+#include "gradflow/testing/golden.h"
+
+namespace gradflow::tools {
+namespace {
+
+using ::gradflow::testing::FindGoldenCases;
+using ::gradflow::testing::GoldenOptions;
+using ::gradflow::testing::GoldenResult;
+using ::gradflow::testing::RunGoldenCase;
+using ::gradflow::testing::Tolerance;
+using ::gradflow::testing::UpdateGoldenCase;
+
+GoldenOptions MakeOptions(const TestFlags& flags) {
+  GoldenOptions options;
+  options.threads = flags.threads;
+  if (flags.ulps.has_value()) {
+    options.tolerance = Tolerance::Ulps(*flags.ulps);
+  } else if (flags.atol.has_value() || flags.rtol.has_value()) {
+    options.tolerance = Tolerance::Near(flags.atol.value_or(0), flags.rtol.value_or(0));
+  }
+  return options;
+}
+
+std::string Outputs(int count) {
+  return absl::StrCat(" (", count, count == 1 ? " output)" : " outputs)");
+}
+
+// "grad: 1 of 4 elements differs: [2]: ...; grad:1: ..."
+std::string Differences(const GoldenResult& result) {
+  std::string text;
+  for (const GoldenResult::Difference& difference : result.differences) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", difference.fetch, ": ",
+                    difference.diff.Line());
+  }
+  return text;
+}
+
+}  // namespace
+
+absl::Status TestCommand(const TestFlags& flags, std::ostream& out) {
+  const GoldenOptions options = MakeOptions(flags);
+  std::vector<std::string> cases;
+  for (const std::string& folder : flags.folders) {
+    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> found, FindGoldenCases(folder));
+    cases.insert(cases.end(), found.begin(), found.end());
+  }
+  int failed = 0;
+  for (const std::string& folder : cases) {
+    const absl::StatusOr<GoldenResult> result =
+        flags.update ? UpdateGoldenCase(folder, options) : RunGoldenCase(folder, options);
+    if (!result.ok()) {
+      // The text begins with the case's folder.
+      const absl::Status& status = result.status();
+      out << "FAIL  " << absl::StrReplaceAll(status.message(), {{"\n", "; "}}) << " ("
+          << absl::StatusCodeToString(status.code()) << ")\n";
+    } else if (!result->ok()) {
+      out << "FAIL  '" << folder << "': " << Differences(*result) << "\n";
+    } else {
+      out << (flags.update ? "wrote" : "ok   ") << " '" << folder << "'" << Outputs(result->outputs)
+          << "\n";
+    }
+    out.flush();
+    if (!result.ok() || !result->ok()) ++failed;
+  }
+  if (failed == 0) return absl::OkStatus();
+  return errors::FailedPrecondition(failed, " of ", cases.size(),
+                                    cases.size() == 1 ? " case failed" : " cases failed");
+}
+
+}  // namespace gradflow::tools
