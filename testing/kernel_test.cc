@@ -41,8 +41,9 @@ const Tensor& KernelTest::output(absl::string_view name) const {
 
 absl::Status KernelTest::Keep(absl::StatusOr<std::vector<Tensor>> outputs) {
   outputs_.clear();
-  if (outputs.ok()) outputs_ = *std::move(outputs);
-  return outputs.status();
+  if (!outputs.ok()) return outputs.status();
+  outputs_ = *std::move(outputs);
+  return absl::OkStatus();
 }
 
 }  // namespace testing

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/cancelling_tensor.h"
