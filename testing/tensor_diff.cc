@@ -76,7 +76,7 @@ bool IsClose(T actual, T expected, const Tolerance& tolerance) {
       return UlpDistance(actual, expected) <= static_cast<uint64_t>(tolerance.ulps());
     }
     return std::abs(a - e) <= tolerance.atol() + tolerance.rtol() * std::abs(e);
-  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+  } else if constexpr (std::is_integral_v<T>) {
     if (tolerance.is_exact() || tolerance.in_ulps()) return false;
     const auto a = static_cast<long double>(actual);
     const auto e = static_cast<long double>(expected);
@@ -97,10 +97,16 @@ double Distance(T actual, T expected) {
   }
 }
 
+// A bool as tensors hold it, which may be a byte that no bool of C++ is.
+struct BoolByte {
+  uint8_t value;
+};
+
 template <typename T>
 std::string PartText(const T& value) {
-  if constexpr (std::is_same_v<T, bool>) {
-    return value ? "true" : "false";
+  if constexpr (std::is_same_v<T, BoolByte>) {
+    if (value.value > 1) return absl::StrCat("true (byte ", value.value, ")");
+    return value.value == 1 ? "true" : "false";
   } else if constexpr (std::is_same_v<T, tstring>) {
     return absl::StrCat("\"", absl::CEscape(value), "\"");
   } else if constexpr (kIsFloating<T> || std::is_integral_v<T>) {
@@ -114,7 +120,7 @@ std::string PartText(const T& value) {
 template <typename T>
 std::string DistanceText(T actual, T expected) {
   const double distance = Distance(actual, expected);
-  if (distance < 0 || std::is_same_v<T, bool>) return "";
+  if (distance < 0) return "";
   if constexpr (kIsFloating<T>) {
     const uint64_t ulps = UlpDistance(actual, expected);
     return absl::StrCat(" (difference ", ShortText(distance), ", ", ulps,
@@ -290,6 +296,10 @@ TensorDiff DiffTensors(const Tensor& actual, const Tensor& expected, const Toler
       using Part = typename T::value_type;
       Comparison<Part, 2>(static_cast<const Part*>(actual.raw_data()),
                           static_cast<const Part*>(expected.raw_data()), actual.shape())
+          .Run(tolerance, max_elements, &diff);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      Comparison<BoolByte, 1>(static_cast<const BoolByte*>(actual.raw_data()),
+                              static_cast<const BoolByte*>(expected.raw_data()), actual.shape())
           .Run(tolerance, max_elements, &diff);
     } else {
       Comparison<T, 1>(actual.flat<T>().data(), expected.flat<T>().data(), actual.shape())
