@@ -3,6 +3,7 @@
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,8 +26,9 @@ namespace {
 // the limit goes down again.
 void AllowManyThreads() {
   constexpr size_t kMost = 64;
+  alignas(tbb::global_control) static unsigned char storage[sizeof(tbb::global_control)];
   static const auto* const allow =
-      new tbb::global_control(tbb::global_control::max_allowed_parallelism, kMost);
+      new (storage) tbb::global_control(tbb::global_control::max_allowed_parallelism, kMost);
   (void)allow;
 }
 
