@@ -4,6 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
 #include "gradflow/graph/node_checks.h"
 
 namespace gradflow {
@@ -31,6 +32,21 @@ absl::StatusOr<TensorId> ParseTensorId(absl::string_view text) {
 std::string FormatTensorId(const TensorId& id) {
   if (id.index == 0) return std::string(id.node);
   return id.IsControl() ? absl::StrCat("^", id.node) : absl::StrCat(id.node, ":", id.index);
+}
+
+std::vector<std::string> UnusedOutputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node& node = *graph.node(id);
+    std::vector<bool> used(node.num_outputs());
+    for (const Edge& edge : node.out_edges()) {
+      if (!edge.IsControlEdge()) used[edge.src_output] = true;
+    }
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      if (!used[i]) names.push_back(FormatTensorId({node.name(), i}));
+    }
+  }
+  return names;
 }
 
 }  // namespace gradflow

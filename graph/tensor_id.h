@@ -4,12 +4,15 @@
 #define GRADFLOW_GRAPH_TENSOR_ID_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 #pragma GCC visibility push(default)
 namespace gradflow {
+
+class Graph;
 
 // An output of a node, or a control input, as text names it: "node", "node:1", "^node".
 struct TensorId {
@@ -26,6 +29,10 @@ absl::StatusOr<TensorId> ParseTensorId(absl::string_view text);
 
 // "node" for output 0, "node:2", "^node".
 std::string FormatTensorId(const TensorId& id);
+
+// The outputs of `graph` that none of its nodes uses, as by FormatTensorId, in the order of the
+// nodes.
+std::vector<std::string> UnusedOutputs(const Graph& graph);
 
 }  // namespace gradflow
 #pragma GCC visibility pop

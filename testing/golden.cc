@@ -90,22 +90,6 @@ absl::StatusOr<Tensor> ReadAs(const std::string& file, DataType dtype) {
   return result;
 }
 
-// The outputs of the graph that no node uses, in the order of the nodes.
-std::vector<std::string> UnusedOutputs(const Graph& graph) {
-  std::vector<std::string> names;
-  for (int id = 0; id < graph.num_nodes(); ++id) {
-    const Node& node = *graph.node(id);
-    std::vector<bool> used(node.num_outputs());
-    for (const Edge& edge : node.out_edges()) {
-      if (!edge.IsControlEdge()) used[edge.src_output] = true;
-    }
-    for (int i = 0; i < node.num_outputs(); ++i) {
-      if (!used[i]) names.push_back(FormatTensorId({node.name(), i}));
-    }
-  }
-  return names;
-}
-
 // A case that has been read.
 class Case {
  public:

@@ -9,10 +9,11 @@
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/graph.pb.h"
 #include "tools/commands.h"
-#include "tools/loaded_graph.h"
 
 namespace gradflow::tools {
 namespace {

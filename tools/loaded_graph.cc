@@ -1,11 +1,11 @@
 #include "tools/loaded_graph.h"
 
-#include <set>
-
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/graph/tensor_id.h"
 
 namespace gradflow::tools {
 namespace {
@@ -25,24 +25,6 @@ absl::StatusOr<std::vector<std::string>> DefaultFetches(const GraphDef& def) {
 }
 
 }  // namespace
-
-std::vector<std::string> UnusedOutputs(const Graph& graph) {
-  std::set<std::pair<int, int>> used;
-  for (int id = 0; id < graph.num_nodes(); ++id) {
-    for (const Node::Source& source : graph.node(id)->sources()) {
-      used.emplace(source.node->id(), source.output);
-    }
-  }
-  std::vector<std::string> unused;
-  for (int id = 0; id < graph.num_nodes(); ++id) {
-    const Node* node = graph.node(id);
-    for (int output = 0; output < node->num_outputs(); ++output) {
-      if (used.count({id, output}) > 0) continue;
-      unused.push_back(output == 0 ? node->name() : absl::StrCat(node->name(), ":", output));
-    }
-  }
-  return unused;
-}
 
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags) {
   LoadedGraph loaded;

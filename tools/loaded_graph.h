@@ -9,7 +9,6 @@
 
 #include "absl/status/statusor.h"
 #include "gradflow/core/tensor.h"
-#include "gradflow/graph/graph.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session.h"
 #include "tools/commands.h"
@@ -28,10 +27,6 @@ struct LoadedGraph {
 
 // Errors name the file or flag.
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags);
-
-// The outputs of `graph` that none of its nodes uses, as "node" or "node:output", in the order of
-// the nodes.
-std::vector<std::string> UnusedOutputs(const Graph& graph);
 
 }  // namespace gradflow::tools
 

@@ -4,7 +4,6 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -27,6 +26,7 @@
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
 #include "tests/proto/wire_reader.h"
+#include "tests/testing/folder_fixture.h"
 
 namespace gradflow {
 namespace {
@@ -106,29 +106,18 @@ std::string Serialized(const GraphDef& def) {
   return bytes.value_or("");
 }
 
-class GraphFileTest : public ::testing::Test {
+class GraphFileTest : public testing::FolderFixture {
  protected:
-  void SetUp() override {
-    dir_ = absl::StrCat(::testing::TempDir(), "/gradflow_export_test_", getpid(), "_",
-                        ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    std::filesystem::remove_all(dir_);
-    ASSERT_TRUE(std::filesystem::create_directories(dir_));
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
-  std::string Path(const std::string& name) const { return dir_ + "/" + name; }
   void Write(const std::string& name, const std::string& content) const {
-    std::ofstream(Path(name), std::ios::binary) << content;
+    std::ofstream(File(name), std::ios::binary) << content;
   }
   std::string Content(const std::string& name) const {
-    std::ifstream file(Path(name), std::ios::binary);
+    std::ifstream file(File(name), std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
   int NumFiles() const {
-    return static_cast<int>(std::distance(std::filesystem::directory_iterator(dir_), {}));
+    return static_cast<int>(std::distance(std::filesystem::directory_iterator(folder()), {}));
   }
-
-  std::string dir_;
 };
 
 // ---- Export ----
@@ -336,8 +325,8 @@ TEST(GraphDefText, ErrorsSayWhere) {
 TEST_F(GraphFileTest, RoundTripsAreLossless) {
   const GraphDef def = UnknownFieldsGraphDef();
   for (const char* name : {"graph.pb", "graph.pbtxt"}) {
-    ASSERT_THAT(WriteGraphDef(Path(name), def), IsOk());
-    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
+    ASSERT_THAT(WriteGraphDef(File(name), def), IsOk());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(File(name)));
     EXPECT_EQ(Serialized(read), Serialized(def));
   }
   EXPECT_EQ(Content("graph.pb"), Serialized(def));
@@ -350,7 +339,7 @@ TEST_F(GraphFileTest, ContentDecidesForOtherNames) {
   Write("binary", Serialized(def));
   Write("text", GraphDefToText(def));
   for (const char* name : {"binary", "text"}) {
-    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(Path(name)));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(File(name)));
     EXPECT_EQ(Serialized(read), Serialized(def));
   }
 }
@@ -361,7 +350,7 @@ TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
   Write("broken.pbtxt", "node {\n  name 1 }");
   Write("text.pb", "node {}");
   Write("binary.pbtxt", Serialized(RichGraphDef()));
-  ASSERT_EQ(mkfifo(Path("pipe.pb").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(File("pipe.pb").c_str(), 0600), 0);
   const struct {
     const char* name;
     absl::StatusCode code;
@@ -378,30 +367,30 @@ TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
       {"binary.pbtxt", kInvalid, "expected a GraphDef as text: line "},
   };
   for (const auto& [name, code, error] : cases) {
-    EXPECT_THAT(ReadGraphDef(Path(name)),
-                StatusIs(code, StartsWith(absl::StrCat("'", Path(name), "': ", error))));
+    EXPECT_THAT(ReadGraphDef(File(name)),
+                StatusIs(code, StartsWith(absl::StrCat("'", File(name), "': ", error))));
   }
 }
 
 TEST_F(GraphFileTest, RefusesFilesBeyondTwoGiB) {
   Write("large.pb", "x");
-  std::filesystem::resize_file(Path("large.pb"), uint64_t{1} << 31);  // sparse
-  EXPECT_THAT(ReadGraphDef(Path("large.pb")),
+  std::filesystem::resize_file(File("large.pb"), uint64_t{1} << 31);  // sparse
+  EXPECT_THAT(ReadGraphDef(File("large.pb")),
               StatusIs(kInvalid, HasSubstr("expected a GraphDef of at most 2147483647 bytes "
                                            "(GraphLimits::max_file_bytes), but found 2147483648")));
 }
 
 TEST_F(GraphFileTest, WritesReplaceWholeFiles) {
   Write("graph.pb", "old");
-  std::filesystem::create_symlink("graph.pb", Path("link.pb"));
-  ASSERT_THAT(WriteGraphDef(Path("link.pb"), RichGraphDef()), IsOk());
-  EXPECT_TRUE(std::filesystem::is_symlink(Path("link.pb")));
+  std::filesystem::create_symlink("graph.pb", File("link.pb"));
+  ASSERT_THAT(WriteGraphDef(File("link.pb"), RichGraphDef()), IsOk());
+  EXPECT_TRUE(std::filesystem::is_symlink(File("link.pb")));
   EXPECT_EQ(Content("graph.pb"), Serialized(RichGraphDef()));
   EXPECT_EQ(NumFiles(), 2);
 }
 
 TEST_F(GraphFileTest, WriteErrorsNameTheFileAndLeaveNothing) {
-  std::filesystem::create_directory(Path("dir.pb"));
+  std::filesystem::create_directory(File("dir.pb"));
   const struct {
     const char* name;
     absl::StatusCode code;
@@ -412,8 +401,8 @@ TEST_F(GraphFileTest, WriteErrorsNameTheFileAndLeaveNothing) {
       {"graph.pb.gz", kInvalid, "expected a name that ends in .pb (binary) or .pbtxt (text)"},
   };
   for (const auto& [name, code, error] : cases) {
-    EXPECT_THAT(WriteGraphDef(Path(name), RichGraphDef()),
-                StatusIs(code, StartsWith(absl::StrCat("'", Path(name), "': ", error))));
+    EXPECT_THAT(WriteGraphDef(File(name), RichGraphDef()),
+                StatusIs(code, StartsWith(absl::StrCat("'", File(name), "': ", error))));
   }
   EXPECT_EQ(NumFiles(), 1);
 }

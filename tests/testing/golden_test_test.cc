@@ -10,6 +10,7 @@
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/folder_fixture.h"
 #include "tests/testing/subprocess.h"
 
 namespace gradflow {
@@ -73,14 +74,9 @@ TEST(ParseGoldenTolerances, SaysWhichLineIsWrong) {
 }
 
 // A case in a folder of its own: y = 2 x, with a gradient of three outputs beside it.
-class GoldenCaseTest : public ::testing::Test {
+class GoldenCaseTest : public FolderFixture {
  protected:
-  void SetUp() override {
-    dir_ = ::testing::TempDir() + "/golden." +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(dir_);
-    MakeCase("case");
-  }
+  void SetUp() override { MakeCase("case"); }
 
   void MakeCase(const std::string& name) {
     const Scope root = Scope::NewRootScope();
@@ -89,8 +85,8 @@ class GoldenCaseTest : public ::testing::Test {
     ops::FakeQuantWithMinMaxVarsGradient(root.WithOpName("grad"), x, x, -1.0f, 1.0f);
     GraphDef graph;
     GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
-    for (const char* folder : {"/feeds/in", "/expected"}) {
-      fs::create_directories(dir_ + "/" + name + folder);
+    for (const char* part : {"/feeds/in", "/expected"}) {
+      fs::create_directories(folder() + "/" + name + part);
     }
     GRADFLOW_ASSERT_OK(WriteGraphDef(File(name + "/graph.pbtxt"), graph));
     GRADFLOW_ASSERT_OK(WriteNpy(File(name + "/feeds/in/x.npy"), AsTensor<float>({1, -3})));
@@ -99,9 +95,6 @@ class GoldenCaseTest : public ::testing::Test {
   void Expect(const std::string& file, const Tensor& tensor) {
     GRADFLOW_ASSERT_OK(WriteNpy(File("case/expected/" + file), tensor));
   }
-  std::string File(const std::string& name) const { return dir_ + "/" + name; }
-
-  std::string dir_;
 };
 
 TEST_F(GoldenCaseTest, ComparesWhatIsExpected) {
@@ -202,7 +195,7 @@ TEST_F(GoldenCaseTest, SaysWhatIsWrongWithACase) {
 TEST_F(GoldenCaseTest, AreFoundAtAnyDepth) {
   MakeCase("more/b");
   MakeCase("more/a");
-  EXPECT_THAT(FindGoldenCases(dir_),
+  EXPECT_THAT(FindGoldenCases(folder()),
               IsOkAndHolds(ElementsAre(File("case"), File("more/a"), File("more/b"))));
   EXPECT_THAT(FindGoldenCases(File("case")), IsOkAndHolds(ElementsAre(File("case"))));
   EXPECT_THAT(FindGoldenCases(File("case/feeds")),
@@ -214,7 +207,7 @@ TEST_F(GoldenCaseTest, HaveNamesForGoogleTest) {
   MakeCase("more/a-b");
   MakeCase("more/a_b");
   std::vector<std::string> names;
-  for (const GoldenCase& golden : GoldenCases(dir_)) names.push_back(golden.name);
+  for (const GoldenCase& golden : GoldenCases(folder())) names.push_back(golden.name);
   EXPECT_THAT(names, ElementsAre("case", "more_a_b", "more_a_b_2"));
   EXPECT_EQ(GoldenCases(File("case/"))[0].name, "case");
   EXPECT_EQ(GoldenCases(File("none"))[0].name, "cannot_be_listed");

@@ -3,7 +3,6 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,7 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/testing/status_matchers.h"
-#include "tests/testing/subprocess.h"
+#include "tests/tools/command_line_fixture.h"
 
 namespace gradflow {
 namespace {
@@ -26,7 +25,6 @@ using ::gradflow::testing::FileExists;
 using ::gradflow::testing::IsOk;
 using ::gradflow::testing::ProcessResult;
 using ::gradflow::testing::ReadFile;
-using ::gradflow::testing::RunProcess;
 using ::gradflow::testing::WriteFile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -35,20 +33,6 @@ using ::testing::MatchesRegex;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-ProcessResult Gradflow(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), GRADFLOW_PROGRAM_gradflow_cli);
-  return RunProcess(arguments);
-}
-
-// A failure of the work: status 1, one line "CODE: text", and nothing else.
-void ExpectFailure(const ProcessResult& result, const std::string& code,
-                   const ::testing::Matcher<std::string>& text) {
-  EXPECT_EQ(result.exit_code, 1) << result.err;
-  EXPECT_THAT(result.out, IsEmpty());
-  EXPECT_THAT(result.err, AllOf(StartsWith(code + ": "), text));
-  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
-}
-
 Tensor Floats(const std::vector<float>& values) {
   Tensor tensor(DT_FLOAT, {static_cast<int64_t>(values.size())});
   std::copy(values.begin(), values.end(), tensor.flat<float>().begin());
@@ -56,13 +40,9 @@ Tensor Floats(const std::vector<float>& values) {
 }
 
 // y = x * factor (2), and the gradient ops of fake quantisation; files in a folder of their own.
-class GradflowTest : public ::testing::Test {
+class GradflowTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
-    dir_ = ::testing::TempDir() + "/" +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
     Scope root = Scope::NewRootScope();
     Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT, ops::Placeholder::Shape({-1}));
     Output factor = ops::Const(root.WithOpName("factor"), 2.0f);
@@ -74,10 +54,7 @@ class GradflowTest : public ::testing::Test {
     ASSERT_THAT(WriteNpy(File("x.npy"), Floats({1, -3, 0.5})), IsOk());
   }
 
-  std::string File(const std::string& name) const { return dir_ + "/" + name; }
   std::string Feed() const { return "x=" + File("x.npy"); }
-
-  std::string dir_;
 };
 
 TEST_F(GradflowTest, RunPrintsWhatItFetches) {
@@ -127,7 +104,7 @@ TEST_F(GradflowTest, RunSaysWhatFailed) {
 
   ExpectFailure(Gradflow({"run", File("missing.pb")}), "NOT_FOUND", HasSubstr("missing.pb"));
   ExpectFailure(Gradflow({"run", File("broken.pb")}), "INVALID_ARGUMENT", HasSubstr("broken.pb"));
-  ExpectFailure(Gradflow({"run", dir_}), "INVALID_ARGUMENT", HasSubstr(dir_));
+  ExpectFailure(Gradflow({"run", folder()}), "INVALID_ARGUMENT", HasSubstr(folder()));
   ExpectFailure(Gradflow({"run", graph, "--fetch", "y"}), "INVALID_ARGUMENT", HasSubstr("'x'"));
   ExpectFailure(Gradflow({"run", graph, "--feed", Feed(), "--fetch", "z"}), "NOT_FOUND",
                 HasSubstr("'z'"));

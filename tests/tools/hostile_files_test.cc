@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -14,7 +13,7 @@
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
-#include "tests/testing/subprocess.h"
+#include "tests/tools/command_line_fixture.h"
 
 namespace gradflow {
 namespace {
@@ -22,20 +21,14 @@ namespace {
 using ::gradflow::testing::FileExists;
 using ::gradflow::testing::ProcessResult;
 using ::gradflow::testing::ReadFile;
-using ::gradflow::testing::RunProcess;
 using ::gradflow::testing::WriteFile;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-class HostileFilesTest : public ::testing::Test {
+class HostileFilesTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
-    dir_ = ::testing::TempDir() + "/hostile_" +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
     const Scope root = Scope::NewRootScope();
     const Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
     ops::Neg(root.WithOpName("y"), x);
@@ -61,26 +54,13 @@ class HostileFilesTest : public ::testing::Test {
       ASSERT_EQ(mkfifo(File(absl::StrCat("pipe", kind)).c_str(), 0600), 0);
     }
   }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
-  std::string File(const std::string& name) const { return dir_ + "/" + name; }
-
-  static ProcessResult Gradflow(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), GRADFLOW_PROGRAM_gradflow_cli);
-    return RunProcess(arguments);
-  }
 
   // One line that names the file, and nothing else.
   static void ExpectFailure(const ProcessResult& result, const std::string& code,
                             const std::string& file, const std::string& text) {
-    EXPECT_EQ(result.exit_code, 1) << result.err;
-    EXPECT_THAT(result.out, IsEmpty());
-    EXPECT_THAT(result.err,
-                AllOf(StartsWith(code + ": "), HasSubstr("'" + file + "'"), HasSubstr(text)));
-    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    CommandLineFixture::ExpectFailure(result, code,
+                                      AllOf(HasSubstr("'" + file + "'"), HasSubstr(text)));
   }
-
-  std::string dir_;
 };
 
 struct BadFile {
@@ -136,7 +116,7 @@ TEST_F(HostileFilesTest, OutputsThatCannotBeWrittenLeaveNothing) {
     ExpectFailure(Gradflow({"convert", File("good.pb"), graph}), "INVALID_ARGUMENT", graph,
                   "expected a regular file");
   }
-  for (const auto& entry : std::filesystem::directory_iterator(dir_)) {
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
     EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
   }
 }

@@ -8,7 +8,7 @@
 
 #include "gradflow/core/npy.h"
 #include "gradflow/testing/kernel_test.h"
-#include "tests/testing/subprocess.h"
+#include "tests/tools/command_line_fixture.h"
 
 namespace gradflow {
 namespace testing {
@@ -22,16 +22,12 @@ using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 // Works on a copy of the cases of tests/data.
-class TestCommandTest : public ::testing::Test {
+class TestCommandTest : public CommandLineFixture {
  protected:
   void SetUp() override {
-    dir_ = ::testing::TempDir() + "/test_command." +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(dir_);
-    fs::copy(GRADFLOW_TEST_DATA_DIR "/golden_cases", dir_, fs::copy_options::recursive);
+    fs::copy(GRADFLOW_TEST_DATA_DIR "/golden_cases", folder(), fs::copy_options::recursive);
   }
 
-  std::string File(const std::string& name) const { return dir_ + "/" + name; }
   std::string Quant() const { return "'" + File("fake_quant_gradient") + "'"; }
   std::string Norm() const { return "'" + File("layer/batch_norm") + "'"; }
   // What fails "expected" by 1.
@@ -41,15 +37,13 @@ class TestCommandTest : public ::testing::Test {
   }
 
   static ProcessResult Test(std::vector<std::string> arguments) {
-    arguments.insert(arguments.begin(), {GRADFLOW_PROGRAM_gradflow_cli, "test"});
-    return RunProcess(arguments);
+    arguments.insert(arguments.begin(), "test");
+    return Gradflow(std::move(arguments));
   }
-
-  std::string dir_;
 };
 
 TEST_F(TestCommandTest, PrintsALineForEachCase) {
-  const ProcessResult result = Test({dir_});
+  const ProcessResult result = Test({folder()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "ok    " + Quant() + " (3 outputs)\nok    " + Norm() + " (1 output)\n");
   EXPECT_THAT(result.err, IsEmpty());
@@ -57,7 +51,7 @@ TEST_F(TestCommandTest, PrintsALineForEachCase) {
 
 TEST_F(TestCommandTest, ShowsWhatDiffersAndGoesOn) {
   SpoilQuant();
-  const ProcessResult result = Test({dir_});
+  const ProcessResult result = Test({folder()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "FAIL  " + Quant() +
                             ": backprop:2: 1 of 1 element differs: 5, expected 6 (difference 1, "
@@ -79,7 +73,7 @@ TEST_F(TestCommandTest, TakesTolerancesFromTheCommandLine) {
 
 TEST_F(TestCommandTest, CountsErrorsAsFailures) {
   WriteFile(File("layer/batch_norm/graph.pbtxt"), "node {\n");
-  const ProcessResult result = Test({dir_});
+  const ProcessResult result = Test({folder()});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, AllOf(StartsWith("ok    " + Quant()), HasSubstr("\nFAIL  " + Norm()),
                                 HasSubstr("(INVALID_ARGUMENT)\n")));
@@ -89,16 +83,16 @@ TEST_F(TestCommandTest, CountsErrorsAsFailures) {
 
 TEST_F(TestCommandTest, UpdateWritesWhatIsExpected) {
   SpoilQuant();
-  const ProcessResult result = Test({"--update", dir_});
+  const ProcessResult result = Test({"--update", folder()});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(result.out, "wrote " + Quant() + " (3 outputs)\nwrote " + Norm() + " (1 output)\n");
   EXPECT_THAT(ReadNpy(File("fake_quant_gradient/expected/backprop@2.npy")),
               TensorEq(AsScalar<float>(5)));
-  EXPECT_EQ(Test({dir_, "--ulps", "0"}).exit_code, 0);
+  EXPECT_EQ(Test({folder(), "--ulps", "0"}).exit_code, 0);
 }
 
 TEST_F(TestCommandTest, FailsBeforeTheFirstCaseIfAFolderHasNone) {
-  const ProcessResult result = Test({dir_, File("none")});
+  const ProcessResult result = Test({folder(), File("none")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.out, IsEmpty());
   EXPECT_THAT(result.err, AllOf(StartsWith("NOT_FOUND: "), HasSubstr("none")));
@@ -107,10 +101,10 @@ TEST_F(TestCommandTest, FailsBeforeTheFirstCaseIfAFolderHasNone) {
 TEST_F(TestCommandTest, ShowsItsUsageForWrongArguments) {
   const std::vector<std::vector<std::string>> wrong = {
       {},
-      {dir_, "--ulps", "-1"},
-      {dir_, "--ulps", "1", "--rtol", "1"},
-      {dir_, "--update", "--atol", "1"},
-      {dir_, "--atol", "x"},
+      {folder(), "--ulps", "-1"},
+      {folder(), "--ulps", "1", "--rtol", "1"},
+      {folder(), "--update", "--atol", "1"},
+      {folder(), "--atol", "x"},
   };
   for (const std::vector<std::string>& arguments : wrong) {
     const ProcessResult result = Test(arguments);

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <set>
 #include <string>
@@ -19,7 +18,7 @@
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
-#include "tests/testing/subprocess.h"
+#include "tests/tools/command_line_fixture.h"
 
 namespace gradflow {
 namespace {
@@ -133,22 +132,7 @@ void ExpectWellFormed(const Trace& trace) {
   }
 }
 
-class TraceTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    dir_ = ::testing::TempDir() + "/trace_" +
-           ::testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(dir_);
-    std::filesystem::create_directories(dir_);
-  }
-  std::string File(const std::string& name) const { return dir_ + "/" + name; }
-  ProcessResult Gradflow(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.begin(), GRADFLOW_PROGRAM_gradflow_cli);
-    return RunProcess(arguments);
-  }
-
-  std::string dir_;
-};
+using TraceTest = testing::CommandLineFixture;
 
 TEST_F(TraceTest, ShowsNodesTensorsAndPhases) {
   Scope root = Scope::NewRootScope();
@@ -203,7 +187,7 @@ TEST_F(TraceTest, IsWrittenWholeOrNotAtAll) {
 // The graph and the pictures of examples/qat_block.
 TEST_F(TraceTest, HoldsTheOpsOfTheQatBlock) {
   const ProcessResult prepare =
-      RunProcess({GRADFLOW_PROGRAM_gradflow_example_qat_block, "prepare", dir_});
+      RunProcess({GRADFLOW_PROGRAM_gradflow_example_qat_block, "prepare", folder()});
   ASSERT_EQ(prepare.exit_code, 0) << prepare.err;
   std::vector<std::string> run = {"run",     File("qat_block.pb"),
                                   "--feed",  "images=" + File("images.npy"),
