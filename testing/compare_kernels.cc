@@ -85,6 +85,7 @@ CompareKernels& CompareKernels::Input(const Tensor& tensor) {
     return ::testing::AssertionFailure()
            << "kernel '" << label_ << "' of '" << tester_.node().op() << "': ";
   };
+  if (max_size_ < 0) return failure() << "MaxSize(" << max_size_ << ") is negative";
   std::mt19937 random(seed_);
   absl::Status last_error;
   bool succeeded = false;

@@ -140,8 +140,7 @@ TEST(LoadLibrary, WrongFilesAreErrors) {
                 "\x7f"
                 "ELF\1"),
        absl::StatusCode::kFailedPrecondition, "cannot be loaded"},
-      {CopyWith("no_plugin", "gradflow_plugin", "gradflow_plugiX"),
-       absl::StatusCode::kInvalidArgument, "GRADFLOW_PLUGIN"},
+      {GRADFLOW_NO_PLUGIN_FILE, absl::StatusCode::kInvalidArgument, "GRADFLOW_PLUGIN"},
       {CopyWith("magic", "gradflow" GRADFLOW_VERSION_STRING, "gradflaw"),
        absl::StatusCode::kInvalidArgument, "GRADFLOW_PLUGIN"},
       {CopyWith("version", "gradflow" GRADFLOW_VERSION_STRING, "gradflow9.9.9"),

@@ -80,6 +80,8 @@ TEST(CompareKernels, FailsWithoutSuchAKernel) {
               HasSubstr("did you mean 'Relu'"));
   EXPECT_THAT(CompareKernels("Relu", "mine").Input("[...").Run().message(),
               HasSubstr("shape '[...' must be like"));
+  EXPECT_THAT(CompareKernels("Relu", "mine").Input("[...]").MaxSize(-1).Run().message(),
+              HasSubstr("MaxSize(-1) is negative"));
 }
 
 // Of other ops the built-in kernel is compared with itself, under a label.

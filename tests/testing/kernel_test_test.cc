@@ -80,7 +80,8 @@ TEST(RandomTensor, IsTheSameEachTimeAndHasItsDistribution) {
   for (const double x : normal.flat<double>()) squares += (x - 5) * (x - 5);
   EXPECT_NEAR(sum / 1e5, 5, 0.03);
   EXPECT_NEAR(squares / 1e5, 4, 0.06);
-  for (const double x : RandomTensor(DT_DOUBLE, {1000}, Uniform(2, 3)).flat<double>()) {
+  const Tensor uniform = RandomTensor(DT_DOUBLE, {1000}, Uniform(2, 3));
+  for (const double x : uniform.flat<double>()) {
     EXPECT_GE(x, 2);
     EXPECT_LT(x, 3);
   }
