@@ -18,9 +18,11 @@ endforeach()
 # files ever see it. See gradflow_target_defaults.
 add_library(gradflow_warnings INTERFACE)
 # gcc 12 takes the moving of absl::InlinedVector, which every shape has, for a use of
-# uninitialised memory.
+# uninitialised memory. A class of a source that a unity build includes may have members whose type
+# is in that source's unnamed namespace.
 target_compile_options(gradflow_warnings INTERFACE -Wall -Wextra
                                                    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+                                                   $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
                                                    $<$<BOOL:${GRADFLOW_WERROR}>:-Werror>)
 
 # gradflow_target_defaults(<target> [NO_WARNINGS])
@@ -164,6 +166,7 @@ function(gradflow_test)
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gmock
                       GTest::gtest_main)
   gradflow_compile_fast(${arg_NAME})
+  set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD_BATCH_SIZE 15)
   if(GRADFLOW_PRECOMPILE_HEADERS)
     target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
   endif()

@@ -63,6 +63,8 @@ if(TARGET gradflow_generate_ops)
   install(FILES tools/completion/gradflow.bash
           DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/bash-completion/completions
           RENAME gradflow COMPONENT tools)
+  install(FILES tools/completion/_gradflow
+          DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/zsh/vendor-completions COMPONENT tools)
 endif()
 
 configure_package_config_file(cmake/gradflowConfig.cmake.in

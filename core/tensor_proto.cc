@@ -36,16 +36,16 @@ enum ListId {
   kNumLists,
 };
 
-struct List {
+struct ValueList {
   const char* name;
   int64_t size;
   // Null for lists of messages and strings.
   const void* data;
 };
 
-std::array<List, kNumLists> Lists(const TensorProto& proto) {
+std::array<ValueList, kNumLists> Lists(const TensorProto& proto) {
   const auto list = [](const char* name, const auto& values) {
-    return List{name, static_cast<int64_t>(values.size()), values.data()};
+    return ValueList{name, static_cast<int64_t>(values.size()), values.data()};
   };
   return {{
       list("half_val", proto.half_val()),
@@ -66,7 +66,7 @@ std::array<List, kNumLists> Lists(const TensorProto& proto) {
 }
 
 // The list that holds elements of `dtype`. REQUIRES: DataTypeCanBeTensor(dtype)
-ListId ListOf(DataType dtype) {
+ListId ValueListOf(DataType dtype) {
   switch (dtype) {
     case DT_HALF:
     case DT_BFLOAT16:
@@ -143,7 +143,7 @@ IntRange RangeOf(DataType dtype) {
   }
 }
 
-absl::Status CheckInts(const List& list, DataType dtype) {
+absl::Status CheckInts(const ValueList& list, DataType dtype) {
   const IntRange range = RangeOf(dtype);
   const auto* values = static_cast<const int32_t*>(list.data);
   const auto* end = values + list.size;
@@ -169,7 +169,7 @@ absl::Status CheckContent(const TensorProto& proto, const TensorShape& shape) {
                                  "), but found ", found, " bytes");
 }
 
-absl::Status CheckList(const TensorProto& proto, const List& list, const TensorShape& shape) {
+absl::Status CheckList(const TensorProto& proto, const ValueList& list, const TensorShape& shape) {
   const DataType dtype = proto.dtype();
   const int64_t per_element = ValuesPerElement(dtype);
   if (list.size % per_element != 0) {
@@ -181,7 +181,7 @@ absl::Status CheckList(const TensorProto& proto, const List& list, const TensorS
                                    list.name, " for shape ", shape.DebugString(), ", but found ",
                                    list.size / per_element);
   }
-  const ListId id = ListOf(dtype);
+  const ListId id = ValueListOf(dtype);
   return id == kIntVal || id == kHalfVal ? CheckInts(list, dtype) : absl::OkStatus();
 }
 
@@ -192,9 +192,9 @@ absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
     return errors::InvalidArgument("no tensor can have type ", DataTypeString(dtype));
   }
   GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Make(proto.tensor_shape()));
-  const std::array<List, kNumLists> lists = Lists(proto);
-  const List& own = lists[ListOf(dtype)];
-  for (const List& list : lists) {
+  const std::array<ValueList, kNumLists> lists = Lists(proto);
+  const ValueList& own = lists[ValueListOf(dtype)];
+  for (const ValueList& list : lists) {
     if (list.size > 0 && &list != &own) {
       return errors::InvalidArgument("expected the values of a tensor of type ",
                                      DataTypeString(dtype), " in ", own.name, ", but found ",
@@ -234,7 +234,7 @@ void NormalizeBytes(DataType dtype, int64_t size, uint8_t* bytes) {
 
 // int32 values that are known to fit, to elements of the width of Word.
 template <typename Word>
-void NarrowInts(const List& list, void* to) {
+void NarrowInts(const ValueList& list, void* to) {
   const auto* values = static_cast<const int32_t*>(list.data);
   std::transform(values, values + list.size, static_cast<Word*>(to),
                  [](int32_t v) { return static_cast<Word>(v); });
@@ -257,12 +257,12 @@ void FillRest(int64_t have, int64_t count, size_t element, char* data) {
   }
 }
 
-void CopyList(const List& list, Tensor* tensor) {
+void CopyList(const ValueList& list, Tensor* tensor) {
   const DataType dtype = tensor->dtype();
   const size_t element = DataTypeSize(dtype);
   auto* data = static_cast<char*>(tensor->raw_data());
   const int64_t have = list.size / ValuesPerElement(dtype);
-  const ListId id = ListOf(dtype);
+  const ListId id = ValueListOf(dtype);
   if ((id == kIntVal || id == kHalfVal) && element == 1) {
     NarrowInts<uint8_t>(list, data);
   } else if ((id == kIntVal || id == kHalfVal) && element == 2) {
@@ -304,7 +304,7 @@ void AddValues(const Tensor& tensor, int64_t count, Field* field) {
 // The first `count` elements into the typed list. REQUIRES: 0 < count <= tensor.NumElements()
 void WriteList(const Tensor& tensor, int64_t count, TensorProto* proto) {
   const DataType dtype = tensor.dtype();
-  switch (ListOf(dtype)) {
+  switch (ValueListOf(dtype)) {
     case kHalfVal:
       return AddValues<uint16_t>(tensor, count, proto->mutable_half_val());
     case kFloatVal:
@@ -379,7 +379,7 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
     std::memcpy(tensor.raw_data(), content.data(), content.size());
     NormalizeBytes(tensor.dtype(), content.size(), static_cast<uint8_t*>(tensor.raw_data()));
   } else {
-    CopyList(Lists(proto)[ListOf(tensor.dtype())], &tensor);
+    CopyList(Lists(proto)[ValueListOf(tensor.dtype())], &tensor);
   }
   return tensor;
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "gradflow/graph/import.h"
 #include "gradflow/runtime/cancellation.h"
 
 #pragma GCC visibility push(default)
@@ -112,6 +113,8 @@ struct SessionOptions {
   // the session is made.
   std::string target;
   ConfigProto config;
+  // How large the graphs of Session::Create and Extend may be. TensorFlow has no such option.
+  GraphLimits graph_limits;
 };
 
 // How one run goes.

@@ -1,6 +1,7 @@
 #include "gradflow/runtime/session.h"
 
 #include <atomic>
+#include <utility>
 
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
@@ -18,12 +19,19 @@ class LocalSession final : public Session {
   explicit LocalSession(const Registry& registry) : graph_(registry) {}
 
   absl::Status Init(const SessionOptions& options) {
+    import_options_.limits = options.graph_limits;
     GRADFLOW_ASSIGN_OR_RETURN(runner_, GraphRunner::Make(options, graph_));
     return absl::OkStatus();
   }
 
   absl::Status Create(const GraphDef& graph) override { return Import(graph, /*is_new=*/true); }
+  absl::Status Create(GraphDef&& graph) override {
+    return Import(std::move(graph), /*is_new=*/true);
+  }
   absl::Status Extend(const GraphDef& graph) override { return Import(graph, /*is_new=*/false); }
+  absl::Status Extend(GraphDef&& graph) override {
+    return Import(std::move(graph), /*is_new=*/false);
+  }
 
   absl::Status Run(const std::vector<std::pair<std::string, Tensor>>& inputs,
                    const std::vector<std::string>& output_tensor_names,
@@ -77,19 +85,22 @@ class LocalSession final : public Session {
     return errors::FailedPrecondition("the session has no graph; give it one with Create");
   }
 
-  absl::Status Import(const GraphDef& graph, bool is_new) {
+  // Copies or moves the GraphDef, as ImportGraphDef does.
+  template <typename G>
+  absl::Status Import(G&& graph, bool is_new) {
     GRADFLOW_RETURN_IF_ERROR(CheckOpen());
     return CallSafely([&]() -> absl::Status {
       MutexLock lock(runner_->graph_mutex());
       if (is_new && has_graph_.load(std::memory_order_relaxed)) {
         return errors::AlreadyExists("the session has a graph; add to it with Extend");
       }
-      GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), graph, &graph_));
+      GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(import_options_, std::forward<G>(graph), &graph_));
       has_graph_.store(true, std::memory_order_release);
       return absl::OkStatus();
     });
   }
 
+  ImportGraphDefOptions import_options_;
   // Changed only under runner_->graph_mutex().
   Graph graph_;
   // Never null after Init.

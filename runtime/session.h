@@ -58,9 +58,12 @@ class Session {
   // Gives the session its graph. ALREADY_EXISTS if it has one; otherwise what ImportGraphDef
   // (graph/import.h) says, and then nothing has changed.
   virtual absl::Status Create(const GraphDef& graph) = 0;
+  // The same without a copy. On error `graph` is in an unknown state.
+  virtual absl::Status Create(GraphDef&& graph) = 0;
   // Adds nodes, which may take inputs from nodes that are there. The first Extend of a session
   // without a graph is a Create.
   virtual absl::Status Extend(const GraphDef& graph) = 0;
+  virtual absl::Status Extend(GraphDef&& graph) = 0;
 
   // Runs what `output_tensor_names` and `target_node_names` need and puts the tensors of the
   // former, in order, into *outputs, which may be null. On error *outputs is as it was:

@@ -92,6 +92,15 @@ absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Ten
                                   const Output& y, const TensorShape& y_shape,
                                   const GradientFn& gradient, double* max_error);
 
+// The same by the gradient ops that are known (see CheckGradient), where every node between xs and
+// ys has one. Otherwise UNIMPLEMENTED, naming the node; the scope stays good. The differences are
+// those of the graph as it is: of fake quantisation with its steps, which its gradient leaves out.
+absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
+                                  const std::vector<TensorShape>& x_shapes, const OutputList& ys,
+                                  const std::vector<TensorShape>& y_shapes, double* max_error);
+absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
+                                  const Output& y, const TensorShape& y_shape, double* max_error);
+
 // How an op's gradient op is called. Names are those of arguments in the op definitions.
 struct GradientOp {
   // The op that computes the gradient.
@@ -106,13 +115,14 @@ struct GradientOp {
   bool straight_through = false;
 };
 
-// Makes CheckGradient know one more op, or know it otherwise. Attributes of the gradient op that
-// the op has, too, are those of the op. Not thread-safe.
+// Makes CheckGradient and ComputeGradientError know one more op, or know it otherwise. Attributes
+// of the gradient op that the op has, too, are those of the op. Not thread-safe.
 void RegisterGradientOp(absl::string_view op, const GradientOp& gradient);
 
 // Whether the gradient op of `op` agrees with differences of it, at these inputs. Known are the
-// FakeQuantWithMinMax ops and FusedBatchNorm, V2 and V3 (training), and what RegisterGradientOp
-// has added. Inputs must be off the places where an op has no derivative by more than delta.
+// FakeQuantWithMinMax ops, FusedBatchNorm, V2 and V3 (training), Identity and Neg, and what
+// RegisterGradientOp has added. Inputs must be off the places where an op has no derivative by more
+// than delta.
 ::testing::AssertionResult CheckGradient(const OpTester& op, const GradientOptions& options = {});
 ::testing::AssertionResult CheckGradient(absl::string_view op, const std::vector<Tensor>& inputs,
                                          const GradientOptions& options = {});

@@ -1,8 +1,10 @@
-// CheckGradient, and the gradient ops that it knows.
+// CheckGradient and ComputeGradientError by the gradient ops that are known.
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -10,6 +12,8 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/const_op.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/node.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/math_ops.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -36,35 +40,126 @@ std::map<std::string, GradientOp, std::less<>>& GradientOps() {
     std::vector<std::string> inputs_v3 = inputs;
     inputs_v3.emplace_back("reserve_space_3");
     (*table)["FusedBatchNormV3"] = {"FusedBatchNormGradV3", inputs_v3, {"x", "scale", "offset"}};
+    (*table)["Identity"] = {"Identity", {"d:output"}, {"input"}};
+    (*table)["Neg"] = {"Neg", {"d:y"}, {"x"}};
     return table;
   }();
   return *ops;
 }
 
+// How the gradient op of a node is called: GradientOp with numbers for names.
+class GradientCall {
+ public:
+  // `node` is of the op `op_def` and needs no inputs yet. Borrows `gradient`.
+  static absl::StatusOr<GradientCall> Make(const NodeDef& node, const OpDef& op_def,
+                                           const GradientOp& gradient) {
+    GradientCall call(node.op(), gradient);
+    GRADFLOW_RETURN_IF_ERROR(NameRangesForNode(node, op_def, &call.inputs_, &call.outputs_));
+    for (const std::string& input : gradient.inputs) {
+      absl::string_view name = input;
+      if (!absl::ConsumePrefix(&name, "d:")) continue;
+      GRADFLOW_ASSIGN_OR_RETURN(const int i, call.Find(call.outputs_, std::string(name), "output"));
+      call.dys_.push_back(i);
+    }
+    for (const std::string& name : gradient.outputs) {
+      GRADFLOW_ASSIGN_OR_RETURN(const int i, call.Find(call.inputs_, name, "input"));
+      call.dxs_.push_back(i);
+    }
+    return call;
+  }
+
+  const std::string& gradient_op() const { return gradient_->op; }
+  // The node's outputs whose gradients the gradient op takes, in its order.
+  const std::vector<int>& dys() const { return dys_; }
+  // The node's inputs whose gradients it gives, in its order.
+  const std::vector<int>& dxs() const { return dxs_; }
+  // The node's input of this name, or -1.
+  int FindInput(const std::string& name) const {
+    const auto range = inputs_.find(name);
+    return range == inputs_.end() ? -1 : range->second.first;
+  }
+
+  // Adds the gradient op to the node's graph. Takes the gradients of dys(), returns those of dxs().
+  absl::StatusOr<OutputList> Add(const Scope& scope, const Node& node,
+                                 const OutputList& dys) const {
+    Graph& graph = *scope.graph();
+    GRADFLOW_ASSIGN_OR_RETURN(const OpRegistration* op, graph.registry().LookUpOp(gradient_->op));
+    NodeDef def;
+    def.set_name(scope.GetUniqueNameForOp(gradient_->op));
+    def.set_op(gradient_->op);
+    size_t next_dy = 0;
+    for (const std::string& name : gradient_->inputs) {
+      if (absl::StartsWith(name, "d:")) {
+        def.add_input(dys[next_dy++].name());
+      } else if (const int i = FindInput(name); i >= 0) {
+        const Node::Source source = node.sources()[i];
+        def.add_input(Output(source.node, source.output).name());
+      } else {
+        GRADFLOW_ASSIGN_OR_RETURN(const int j, Find(outputs_, name, "input or output"));
+        def.add_input(Output(&node, j).name());
+      }
+    }
+    for (const OpDef::AttrDef& attr : op->def().attr()) {
+      if (const AttrValue* value = FindNodeAttr(node.def(), attr.name()); value != nullptr) {
+        AddNodeAttr(attr.name(), *value, &def);
+      }
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const Node* added, graph.AddNode(std::move(def)));
+    OutputList dxs;
+    for (size_t i = 0; i < dxs_.size(); ++i) dxs.emplace_back(added, static_cast<int>(i));
+    return dxs;
+  }
+
+ private:
+  GradientCall(std::string op, const GradientOp& gradient)
+      : op_(std::move(op)), gradient_(&gradient) {}
+
+  absl::StatusOr<int> Find(const NameRangeMap& ranges, const std::string& name,
+                           absl::string_view kind) const {
+    const auto range = ranges.find(name);
+    if (range == ranges.end()) {
+      return errors::InvalidArgument("op '", op_, "' has no ", kind, " '", name,
+                                     "', which the call of '", gradient_->op, "' names");
+    }
+    return range->second.first;
+  }
+
+  std::string op_;
+  const GradientOp* gradient_;
+  NameRangeMap inputs_;
+  NameRangeMap outputs_;
+  std::vector<int> dys_;
+  std::vector<int> dxs_;
+};
+
 // The op under test in a graph of its own: its inputs are placeholders, which are fed.
 class OpGraph {
  public:
-  OpGraph(OpTester tester, GradientOp gradient)
+  OpGraph(OpTester tester, const GradientOp& gradient)
       : tester_(std::move(tester)),
-        gradient_(std::move(gradient)),
+        gradient_(gradient),
         scope_(Scope::NewRootScope(tester_.registry())) {}
 
   absl::StatusOr<GradientError> Run(GradientOptions options) {
     GRADFLOW_RETURN_IF_ERROR(tester_.Finalize());
     if (tester_.num_inputs() == 0) return errors::InvalidArgument("the op has no inputs");
-    GRADFLOW_RETURN_IF_ERROR(
-        NameRangesForNode(tester_.node(), tester_.op_def(), &inputs_, &outputs_));
-    GRADFLOW_RETURN_IF_ERROR(AddOp());
+    GRADFLOW_ASSIGN_OR_RETURN(const GradientCall call,
+                              GradientCall::Make(tester_.node(), tester_.op_def(), gradient_));
+    GRADFLOW_RETURN_IF_ERROR(AddOp(call));
     OutputList xs;
     std::vector<Tensor> values;
-    for (const std::string& name : gradient_.outputs) {
-      GRADFLOW_ASSIGN_OR_RETURN(const int i, Find(inputs_, name, "input"));
+    for (const int i : call.dxs()) {
       xs.push_back(input_nodes_[i]);
       values.push_back(tester_.input(i));
     }
-    GRADFLOW_ASSIGN_OR_RETURN(const OutputList ys, Differentiated());
+    OutputList ys;
+    for (const int i : call.dys()) ys.emplace_back(op_, i);
+    if (gradient_.straight_through) {
+      GRADFLOW_ASSIGN_OR_RETURN(const Output clipped, Clipped(call));
+      ys = {clipped};
+    }
     const auto gradient = [&](const Scope&, const OutputList& dys) {
-      absl::StatusOr<OutputList> dxs = AddGradientOp(dys);
+      absl::StatusOr<OutputList> dxs = call.Add(scope_, *op_, dys);
       scope_.UpdateStatus(dxs.status());
       return dxs.ok() ? *std::move(dxs) : OutputList();
     };
@@ -72,75 +167,40 @@ class OpGraph {
   }
 
  private:
-  absl::StatusOr<int> Find(const NameRangeMap& ranges, const std::string& name,
-                           absl::string_view kind) const {
-    const auto range = ranges.find(name);
-    if (range == ranges.end()) {
-      return errors::InvalidArgument("op '", tester_.node().op(), "' has no ", kind, " '", name,
-                                     "', which the call of '", gradient_.op, "' names");
-    }
-    return range->second.first;
-  }
-
-  absl::StatusOr<Output> AddNode(NodeDef&& def) {
-    GRADFLOW_ASSIGN_OR_RETURN(const Node* node, scope_.graph()->AddNode(std::move(def)));
-    return Output(node, 0);
-  }
-
   // The op, with a node for each of its inputs. Those of which no gradient is taken are constants.
-  absl::Status AddOp() {
-    std::vector<bool> varies(tester_.num_inputs());
-    for (const std::string& name : gradient_.outputs) {
-      GRADFLOW_ASSIGN_OR_RETURN(const int i, Find(inputs_, name, "input"));
-      varies[i] = true;
-    }
+  absl::Status AddOp(const GradientCall& call) {
     NodeDef def = tester_.node();
     def.clear_input();
     for (int i = 0; i < tester_.num_inputs(); ++i) {
       const Scope scope = scope_.WithOpName("input", i);
+      const bool varies = absl::c_linear_search(call.dxs(), i);
       input_nodes_.push_back(
-          varies[i] ? ops::Placeholder(scope, tester_.input_types()[i],
-                                       ops::Placeholder::Shape(tester_.input(i).shape()))
-                    : ops::Const(scope, tester_.input(i)));
+          varies ? ops::Placeholder(scope, tester_.input_types()[i],
+                                    ops::Placeholder::Shape(tester_.input(i).shape()))
+                 : ops::Const(scope, tester_.input(i)));
       GRADFLOW_RETURN_IF_ERROR(scope_.status());
       def.add_input(input_nodes_.back().name());
     }
     def.set_name("op");
-    GRADFLOW_ASSIGN_OR_RETURN(op_, AddNode(std::move(def)));
+    GRADFLOW_ASSIGN_OR_RETURN(op_, scope_.graph()->AddNode(std::move(def)));
     return absl::OkStatus();
-  }
-
-  // What differences are taken of: for each "d:name" of the gradient op in turn, that output.
-  absl::StatusOr<OutputList> Differentiated() {
-    OutputList ys;
-    for (const std::string& input : gradient_.inputs) {
-      absl::string_view name = input;
-      if (!absl::ConsumePrefix(&name, "d:")) continue;
-      GRADFLOW_ASSIGN_OR_RETURN(const int i, Find(outputs_, std::string(name), "output"));
-      ys.emplace_back(op_.node(), i);
-    }
-    if (!gradient_.straight_through) return ys;
-    GRADFLOW_ASSIGN_OR_RETURN(const Output clipped, Clipped());
-    return OutputList{clipped};
   }
 
   // The op without its rounding. Its result is between two bounds, which are min and max after
   // they have been rounded, too: these roundings stay what they are at the values given.
-  absl::StatusOr<Output> Clipped() {
+  absl::StatusOr<Output> Clipped(const GradientCall& call) {
     constexpr float kFar = 1e30f;
-    GRADFLOW_ASSIGN_OR_RETURN(const Output low, Bound(-kFar, "min"));
-    GRADFLOW_ASSIGN_OR_RETURN(const Output high, Bound(kFar, "max"));
+    GRADFLOW_ASSIGN_OR_RETURN(const Output low, Bound(-kFar, call.FindInput("min")));
+    GRADFLOW_ASSIGN_OR_RETURN(const Output high, Bound(kFar, call.FindInput("max")));
     const Output y = ops::Minimum(scope_, ops::Maximum(scope_, input_nodes_[0], low), high);
     GRADFLOW_RETURN_IF_ERROR(scope_.status());
     return y;
   }
 
-  // The bound that the op has for inputs that are `far` away: its argument `name` plus what
-  // rounding has added to that, or, if the op has no such argument, a constant.
-  absl::StatusOr<Output> Bound(float far, const std::string& name) {
-    const auto argument = inputs_.find(name);
-    const bool is_input = argument != inputs_.end();
-    const int i = is_input ? argument->second.first : 0;
+  // The bound that the op has for inputs that are `far` away: its input `i` plus what rounding has
+  // added to that, or, if that is -1, a constant.
+  absl::StatusOr<Output> Bound(float far, int i) {
+    const bool is_input = i >= 0;
     Tensor x(DT_FLOAT, is_input ? tester_.input(i).shape() : TensorShape());
     for (float& element : x.flat<float>()) element = far;
     std::vector<Tensor> inputs = {x};
@@ -154,43 +214,134 @@ class OpGraph {
     return Output(ops::Add(scope_, input_nodes_[i], added));
   }
 
-  absl::StatusOr<OutputList> AddGradientOp(const OutputList& dys) {
-    GRADFLOW_ASSIGN_OR_RETURN(const OpRegistration* op, tester_.registry().LookUpOp(gradient_.op));
-    NodeDef def;
-    def.set_name("gradient");
-    def.set_op(gradient_.op);
-    size_t next_dy = 0;
-    for (const std::string& name : gradient_.inputs) {
-      if (absl::StartsWith(name, "d:")) {
-        def.add_input(dys[next_dy++].name());
-      } else if (const auto input = inputs_.find(name); input != inputs_.end()) {
-        def.add_input(input_nodes_[input->second.first].name());
-      } else {
-        GRADFLOW_ASSIGN_OR_RETURN(const int i, Find(outputs_, name, "input or output"));
-        def.add_input(Output(op_.node(), i).name());
-      }
+  OpTester tester_;
+  const GradientOp& gradient_;
+  Scope scope_;
+  OutputList input_nodes_;
+  const Node* op_ = nullptr;
+};
+
+// Adds the gradients of xs to the scope's graph, from ys back through every node between them.
+class Backpropagation {
+ public:
+  Backpropagation(const Scope& scope, const OutputList& xs) : scope_(scope), xs_(xs) {}
+
+  // Whatever the error, the scope stays good.
+  absl::StatusOr<OutputList> Run(const OutputList& ys, const OutputList& dys) {
+    for (size_t i = 0; i < ys.size(); ++i) {
+      Visit(ys[i].node());
+      terms_[ys[i]].push_back(dys[i]);
     }
-    for (const OpDef::AttrDef& attr : op->def().attr()) {
-      if (const AttrValue* value = FindNodeAttr(tester_.node(), attr.name()); value != nullptr) {
-        AddNodeAttr(attr.name(), *value, &def);
-      }
+    for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
+      GRADFLOW_RETURN_IF_ERROR(errors::Prefix(
+          absl::StrCat("node '", (*node)->name(), "' (", (*node)->type_string(), "): "),
+          Propagate(**node)));
     }
-    GRADFLOW_ASSIGN_OR_RETURN(const Output node, AddNode(std::move(def)));
     OutputList dxs;
-    for (size_t i = 0; i < gradient_.outputs.size(); ++i) {
-      dxs.emplace_back(node.node(), static_cast<int>(i));
+    for (size_t i = 0; i < xs_.size(); ++i) {
+      const auto terms = terms_.find(xs_[i]);
+      if (terms == terms_.end()) {
+        return errors::InvalidArgument("no y depends on x", i, ", which is '", xs_[i].name(), "'");
+      }
+      dxs.push_back(Sum(terms->second));
     }
     return dxs;
   }
 
-  OpTester tester_;
-  const GradientOp gradient_;
-  Scope scope_;
-  NameRangeMap inputs_;
-  NameRangeMap outputs_;
-  OutputList input_nodes_;
-  Output op_;
+ private:
+  // Appends to order_ what depends on an x among `last` and what it depends on, sources first.
+  void Visit(const Node* last) {
+    if (!depends_.try_emplace(last, false).second) return;
+    // The nodes on the way here, and which source is next in each.
+    std::vector<std::pair<const Node*, int>> path = {{last, 0}};
+    while (!path.empty()) {
+      const Node* node = path.back().first;
+      int& next = path.back().second;
+      if (next == node->num_inputs()) {
+        if (depends_[node]) order_.push_back(node);
+        path.pop_back();
+        continue;
+      }
+      const Node::Source source = node->sources()[next];
+      if (IsX(Output(source.node, source.output))) {
+        depends_[node] = true;
+        ++next;
+      } else if (const auto [known, is_new] = depends_.try_emplace(source.node, false); is_new) {
+        path.emplace_back(source.node, 0);
+      } else {
+        // Its visit has ended: there are no cycles.
+        const bool depends = known->second;
+        depends_[node] |= depends;
+        ++next;
+      }
+    }
+  }
+
+  // Adds the gradient op of a node, whose consumers have theirs.
+  absl::Status Propagate(const Node& node) {
+    const auto gradient = GradientOps().find(node.type_string());
+    if (gradient == GradientOps().end()) {
+      return errors::Unimplemented(
+          "no gradient op is known, and gradflow does not differentiate graphs by itself");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const GradientCall call,
+                              GradientCall::Make(node.def(), node.op_def(), gradient->second));
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      const Output y(&node, i);
+      if (IsX(y) || !terms_.contains(y) || absl::c_linear_search(call.dys(), i)) {
+        continue;
+      }
+      return errors::Unimplemented("its gradient op '", call.gradient_op(),
+                                   "' takes no gradient of output ", i);
+    }
+    OutputList dys;
+    for (const int i : call.dys()) {
+      const Output y(&node, i);
+      const auto terms = terms_.find(y);
+      const bool has_terms = terms != terms_.end() && !IsX(y);
+      dys.push_back(has_terms ? Sum(terms->second) : ops::ZerosLike(scope_, y));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const OutputList dxs, call.Add(scope_, node, dys));
+    for (int i = 0; i < node.num_inputs(); ++i) {
+      const Output source(node.sources()[i].node, node.sources()[i].output);
+      if (!IsX(source) && !depends_[source.node()]) continue;
+      const auto dx = absl::c_find(call.dxs(), i);
+      if (dx == call.dxs().end()) {
+        return errors::Unimplemented("its gradient op '", call.gradient_op(),
+                                     "' gives no gradient of input ", i);
+      }
+      terms_[source].push_back(dxs[dx - call.dxs().begin()]);
+    }
+    return absl::OkStatus();
+  }
+
+  bool IsX(const Output& output) const { return absl::c_linear_search(xs_, output); }
+
+  Output Sum(const OutputList& terms) const {
+    return terms.size() == 1 ? terms[0] : ops::AddN(scope_, terms);
+  }
+
+  const Scope& scope_;
+  const OutputList& xs_;
+  // Whether a node depends on an x; of those visited.
+  absl::flat_hash_map<const Node*, bool> depends_;
+  std::vector<const Node*> order_;
+  // What the gradient of an output is the sum of.
+  absl::flat_hash_map<Output, OutputList, OutputHash> terms_;
 };
+
+// Calls `compute` with the function that adds the gradients of xs.
+template <typename Compute>
+absl::Status WithKnownGradient(const OutputList& xs, const OutputList& ys, const Compute& compute) {
+  absl::Status known;
+  const auto gradient = [&](const Scope& scope, const OutputList& dys) {
+    absl::StatusOr<OutputList> dxs = Backpropagation(scope, xs).Run(ys, dys);
+    known = dxs.status();
+    return dxs.ok() ? *std::move(dxs) : OutputList();
+  };
+  const absl::Status computed = compute(gradient);
+  return known.ok() ? computed : known;
+}
 
 }  // namespace
 
@@ -225,6 +376,21 @@ void RegisterGradientOp(absl::string_view op, const GradientOp& gradient) {
 ::testing::AssertionResult CheckGradient(absl::string_view op, const std::vector<Tensor>& inputs,
                                          const GradientOptions& options) {
   return CheckGradient(OpTester(op).Inputs(inputs), options);
+}
+
+absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
+                                  const std::vector<TensorShape>& x_shapes, const OutputList& ys,
+                                  const std::vector<TensorShape>& y_shapes, double* max_error) {
+  return WithKnownGradient(xs, ys, [&](const GradientFn& gradient) {
+    return ComputeGradientError(scope, xs, x_shapes, ys, y_shapes, gradient, max_error);
+  });
+}
+
+absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
+                                  const Output& y, const TensorShape& y_shape, double* max_error) {
+  return WithKnownGradient({x}, {y}, [&](const GradientFn& gradient) {
+    return ComputeGradientError(scope, x, x_init_value, y, y_shape, gradient, max_error);
+  });
 }
 
 }  // namespace testing

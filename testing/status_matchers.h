@@ -10,6 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <ostream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -20,21 +22,40 @@
 namespace gradflow {
 namespace testing {
 
-namespace internal {
+// Of IsOk and StatusIs. Not a template, which every test would compile again.
+class StatusMatcher {
+ public:
+  // What GoogleTest asks of a matcher.
+  using is_gtest_matcher = void;
 
-inline const absl::Status& GetStatus(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& GetStatus(const absl::StatusOr<T>& status_or) {
-  return status_or.status();
-}
+  // Made by the functions below.
+  explicit StatusMatcher(absl::StatusCode code) : code_(code) {}
+  StatusMatcher(absl::StatusCode code, ::testing::Matcher<const std::string&> message)
+      : code_(code), message_(std::move(message)) {}
+  // What GoogleTest asks of a matcher.
+  bool MatchAndExplain(const absl::Status& status, std::ostream* os) const;
+  template <typename T>
+  bool MatchAndExplain(const absl::StatusOr<T>& status_or, std::ostream* os) const {
+    return MatchAndExplain(status_or.status(), os);
+  }
+  void DescribeTo(std::ostream* os) const;
+  void DescribeNegationTo(std::ostream* os) const;
 
-}  // namespace internal
+ private:
+  void DescribeMessageTo(std::ostream* os) const;
+
+  absl::StatusCode code_;
+  std::optional<::testing::Matcher<const std::string&>> message_;
+};
 
 // An OK status, or a StatusOr with a value.
-MATCHER(IsOk, negation ? "is not OK" : "is OK") {
-  const absl::Status& status = internal::GetStatus(arg);
-  *result_listener << "whose status is " << status;
-  return status.ok();
+inline StatusMatcher IsOk() { return StatusMatcher(absl::StatusCode::kOk); }
+// A status, or a StatusOr's, with this code.
+inline StatusMatcher StatusIs(absl::StatusCode code) { return StatusMatcher(code); }
+// The same, and its message is equal to `message`, or matches it if that is a matcher.
+inline StatusMatcher StatusIs(absl::StatusCode code,
+                              ::testing::Matcher<const std::string&> message) {
+  return StatusMatcher(code, std::move(message));
 }
 
 // A StatusOr whose value is `value`, or matches it if that is a matcher.
@@ -47,26 +68,6 @@ MATCHER_P(IsOkAndHolds, value,
     return false;
   }
   return ::testing::ExplainMatchResult(value, *arg, result_listener);
-}
-
-// A status, or a StatusOr's, with this code.
-MATCHER_P(StatusIs, code,
-          std::string(negation ? "does not have" : "has") + " the code " +
-              absl::StatusCodeToString(code)) {
-  const absl::Status& status = internal::GetStatus(arg);
-  *result_listener << "whose status is " << status;
-  return status.code() == code;
-}
-
-// The same, and its message is equal to `message`, or matches it if that is a matcher.
-MATCHER_P2(StatusIs, code, message,
-           std::string(negation ? "does not have" : "has") + " the code " +
-               absl::StatusCodeToString(code) + " with a message that " +
-               ::testing::DescribeMatcher<std::string>(message)) {
-  const absl::Status& status = internal::GetStatus(arg);
-  *result_listener << "whose status is " << status;
-  return status.code() == code &&
-         ::testing::ExplainMatchResult(message, std::string(status.message()), result_listener);
 }
 
 }  // namespace testing

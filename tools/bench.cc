@@ -43,7 +43,7 @@ absl::StatusOr<std::vector<double>> TimeRuns(const LoadedGraph& loaded, const Be
 }  // namespace
 
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
-  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph));
+  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph, LoadOptions()));
   PoolAllocator::Stats before;
   GRADFLOW_ASSIGN_OR_RETURN(std::vector<double> times, TimeRuns(loaded, flags, &before));
   std::sort(times.begin(), times.end());

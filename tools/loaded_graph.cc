@@ -1,5 +1,7 @@
 #include "tools/loaded_graph.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
@@ -26,15 +28,21 @@ absl::StatusOr<std::vector<std::string>> DefaultFetches(const GraphDef& def) {
 
 }  // namespace
 
-absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags) {
+absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions& options) {
   LoadedGraph loaded;
-  GRADFLOW_ASSIGN_OR_RETURN(loaded.graph, ReadGraphDef(flags.graph));
+  GRADFLOW_ASSIGN_OR_RETURN(GraphDef graph, ReadGraphDef(flags.graph));
 
-  SessionOptions options;
-  options.config.set_intra_op_parallelism_threads(flags.threads);
-  options.config.set_inter_op_parallelism_threads(flags.threads);
-  GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(options));
-  if (absl::Status status = loaded.session->Create(loaded.graph); !status.ok()) {
+  SessionOptions session_options;
+  session_options.config.set_intra_op_parallelism_threads(flags.threads);
+  session_options.config.set_inter_op_parallelism_threads(flags.threads);
+  if (!options.repeats) {
+    session_options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
+        OptimizerOptions::L0);
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(session_options));
+  const bool fetches_unused = flags.fetches.empty() && flags.targets.empty();
+  if (options.keep_graph || fetches_unused) loaded.graph = graph;
+  if (absl::Status status = loaded.session->Create(std::move(graph)); !status.ok()) {
     return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
 
@@ -55,7 +63,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags) {
     loaded.files.push_back(std::move(file));
   }
   loaded.targets = flags.targets;
-  if (loaded.fetches.empty() && loaded.targets.empty()) {
+  if (fetches_unused) {
     GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, DefaultFetches(loaded.graph));
     loaded.files.resize(loaded.fetches.size());
   }

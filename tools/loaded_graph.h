@@ -16,6 +16,7 @@
 namespace gradflow::tools {
 
 struct LoadedGraph {
+  // Empty unless it was to be kept.
   GraphDef graph;
   std::unique_ptr<Session> session;
   std::vector<std::pair<std::string, Tensor>> feeds;
@@ -25,8 +26,16 @@ struct LoadedGraph {
   std::vector<std::string> targets;
 };
 
+// How a graph is loaded.
+struct LoadOptions {
+  // Whether a copy of the graph is kept beside that of the session.
+  bool keep_graph = false;
+  // Whether the session prepares for more runs than one.
+  bool repeats = true;
+};
+
 // Errors name the file or flag.
-absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags);
+absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions& options);
 
 }  // namespace gradflow::tools
 

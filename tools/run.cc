@@ -47,7 +47,9 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   // As many values as one reads.
   constexpr int64_t kPrintedValues = 32;
-  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const LoadedGraph loaded,
+      LoadGraph(flags.graph, {/*keep_graph=*/!flags.trace.empty(), /*repeats=*/false}));
   std::vector<Tensor> outputs;
   std::string trace;
   GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, &outputs, &trace));

@@ -1,32 +1,25 @@
 #include "gradflow/core/attributes.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/testing/status_matchers.h"
+#include "tests/core/shorthands.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::FromText;
+using ::gradflow::testing::kInvalidArgument;
 using ::gradflow::testing::StatusIs;
 using ::testing::HasSubstr;
-
-constexpr absl::StatusCode kInvalidArgument = absl::StatusCode::kInvalidArgument;
-
-template <typename Proto = AttrValue>
-Proto FromText(const std::string& text) {
-  Proto proto;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  return proto;
-}
 
 Tensor Vector(std::initializer_list<float> values) {
   Tensor tensor(DT_FLOAT, {static_cast<int64_t>(values.size())});
@@ -134,7 +127,7 @@ TEST(NodeAttr, FindsAttributesByName) {
 template <typename T>
 absl::Status ReadAs(const std::string& value) {
   NodeDef node;
-  (*node.mutable_attr())["a"] = FromText(value);
+  (*node.mutable_attr())["a"] = FromText<AttrValue>(value);
   T read{};
   return GetNodeAttr(node, "a", &read);
 }
@@ -211,7 +204,7 @@ TEST(AttrValueHasType, TellsTypesApart) {
   };
   for (const auto& type : cases) {
     for (const auto& value : cases) {
-      const absl::Status status = AttrValueHasType(FromText(value.value), type.type);
+      const absl::Status status = AttrValueHasType(FromText<AttrValue>(value.value), type.type);
       EXPECT_EQ(status.ok(), &type == &value) << type.type << ", " << value.value;
       if (!status.ok()) {
         EXPECT_THAT(status,
@@ -221,7 +214,8 @@ TEST(AttrValueHasType, TellsTypesApart) {
       }
     }
     const bool is_list = absl::string_view(type.type).substr(0, 4) == "list";
-    EXPECT_EQ(AttrValueHasType(FromText("list {}"), type.type).ok(), is_list) << type.type;
+    EXPECT_EQ(AttrValueHasType(FromText<AttrValue>("list {}"), type.type).ok(), is_list)
+        << type.type;
     EXPECT_THAT(AttrValueHasType(AttrValue(), type.type),
                 StatusIs(kInvalidArgument, HasSubstr("but found no value")));
   }
@@ -232,7 +226,8 @@ TEST(AttrValueHasType, ChecksWhatIsInside) {
   for (int i = 0; i < 30; ++i) {
     deep_function = absl::StrCat("attr { key: 'f' value { func { ", deep_function, " } } }");
   }
-  GRADFLOW_EXPECT_OK(AttrValueHasType(FromText("func { " + deep_function + " }"), "func"));
+  GRADFLOW_EXPECT_OK(
+      AttrValueHasType(FromText<AttrValue>("func { " + deep_function + " }"), "func"));
   AttrValue too_deep;
   for (int i = 0; i < 100; ++i) {
     AttrValue outer;
@@ -271,7 +266,7 @@ TEST(AttrValueHasType, ChecksWhatIsInside) {
       {"list(list(int))", "list { i: 1 }", "is no type of an attribute"},
   };
   for (const auto& c : cases) {
-    EXPECT_THAT(AttrValueHasType(FromText(c.value), c.type),
+    EXPECT_THAT(AttrValueHasType(FromText<AttrValue>(c.value), c.type),
                 StatusIs(kInvalidArgument, HasSubstr(c.text)))
         << c.value;
   }
@@ -349,8 +344,10 @@ TEST(AreAttrValuesEqual, ComparesMeaning) {
     for (const auto& group_b : groups) {
       for (const std::string& a : group_a) {
         for (const std::string& b : group_b) {
-          EXPECT_EQ(AreAttrValuesEqual(FromText(a), FromText(b)), &group_a == &group_b) << a << "\n"
-                                                                                        << b;
+          EXPECT_EQ(AreAttrValuesEqual(FromText<AttrValue>(a), FromText<AttrValue>(b)),
+                    &group_a == &group_b)
+              << a << "\n"
+              << b;
         }
       }
     }
@@ -387,11 +384,13 @@ TEST(AttrValues, HoldTensorsOfEveryType) {
 
 TEST(AttrValues, ReadStringsInTensorContent) {
   const std::string head = "tensor { dtype: DT_STRING tensor_shape { dim { size: 12 } } ";
-  const AttrValue content = FromText(
+  const AttrValue content = FromText<AttrValue>(
       head + "tensor_content: '\\001\\002\\000\\000\\000\\000\\000\\000\\000\\000\\000\\000abc' }");
-  EXPECT_TRUE(AreAttrValuesEqual(content, FromText(head + "string_val: ['a', 'bc', ''] }")));
-  EXPECT_FALSE(AreAttrValuesEqual(content, FromText(head + "string_val: ['a', 'bc'] }")));
-  EXPECT_FALSE(AreAttrValuesEqual(content, FromText(head + "}")));
+  EXPECT_TRUE(
+      AreAttrValuesEqual(content, FromText<AttrValue>(head + "string_val: ['a', 'bc', ''] }")));
+  EXPECT_FALSE(
+      AreAttrValuesEqual(content, FromText<AttrValue>(head + "string_val: ['a', 'bc'] }")));
+  EXPECT_FALSE(AreAttrValuesEqual(content, FromText<AttrValue>(head + "}")));
   EXPECT_EQ(
       SummarizeAttrValue(content),
       "Tensor<type: string shape: [12] values: \"a\" \"bc\" \"\" \"\" \"\" \"\" \"\" \"\" \"\" "
@@ -402,9 +401,11 @@ TEST(AttrValues, ReadStringsInTensorContent) {
 TEST(AttrValues, HandleTensorsBeyondMemory) {
   const std::string huge =
       "dtype: DT_FLOAT tensor_shape { dim { size: 1099511627776 } dim { size: 1048576 } }";
-  const AttrValue ones = FromText("tensor { " + huge + " float_val: 1 }");
-  EXPECT_TRUE(AreAttrValuesEqual(ones, FromText("tensor { " + huge + " float_val: [1, 1] }")));
-  EXPECT_FALSE(AreAttrValuesEqual(ones, FromText("tensor { " + huge + " float_val: [1, 2] }")));
+  const AttrValue ones = FromText<AttrValue>("tensor { " + huge + " float_val: 1 }");
+  EXPECT_TRUE(
+      AreAttrValuesEqual(ones, FromText<AttrValue>("tensor { " + huge + " float_val: [1, 1] }")));
+  EXPECT_FALSE(
+      AreAttrValuesEqual(ones, FromText<AttrValue>("tensor { " + huge + " float_val: [1, 2] }")));
   EXPECT_EQ(SummarizeAttrValue(ones),
             "Tensor<type: float shape: [1099511627776,1048576] values: 1 1 1 1 1 1 1 1 1 1...>");
 }
@@ -459,7 +460,9 @@ TEST(SummarizeAttrValue, PrintsEveryType) {
        "Tensor<type: float shape: [?] invalid>"},
       {"tensor {}", "Tensor<type: INVALID shape: [] invalid>"},
   };
-  for (const auto& c : cases) EXPECT_EQ(SummarizeAttrValue(FromText(c.value)), c.text) << c.value;
+  for (const auto& c : cases) {
+    EXPECT_EQ(SummarizeAttrValue(FromText<AttrValue>(c.value)), c.text) << c.value;
+  }
 }
 
 TEST(SummarizeAttrValue, IsNeverLong) {
@@ -554,7 +557,8 @@ TEST(ParseAttrValue, ReadsTheTextOfEveryType) {
     AttrValue value;
     SetAttrValue("before", &value);
     EXPECT_TRUE(ParseAttrValue(c.type, c.text, &value)) << c.type << " " << c.text;
-    EXPECT_TRUE(AreAttrValuesEqual(value, FromText(c.value))) << SummarizeAttrValue(value);
+    EXPECT_TRUE(AreAttrValuesEqual(value, FromText<AttrValue>(c.value)))
+        << SummarizeAttrValue(value);
   }
 }
 

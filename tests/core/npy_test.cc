@@ -18,18 +18,20 @@
 #include <vector>
 
 #include "gradflow/testing/status_matchers.h"
+#include "tests/core/shorthands.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::BytesOf;
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInvalidArgument;
 using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 std::string Little(size_t value, int bytes) {
   std::string text;
@@ -55,11 +57,6 @@ std::string AlignedFile(const std::string& dict, const std::string& data) {
   return File(header + "\n", data);
 }
 
-template <typename T>
-std::string BytesOf(const std::vector<T>& values) {
-  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
-
 // The bytes of each word of `size` bytes the other way round.
 std::string Swapped(std::string bytes, size_t size) {
   for (size_t i = 0; i < bytes.size(); i += size) {
@@ -68,14 +65,14 @@ std::string Swapped(std::string bytes, size_t size) {
   return bytes;
 }
 
-struct TypeCase {
+struct NpyType {
   DataType dtype;
   const char* name;
   size_t word;
   std::string bytes;  // of two elements
 };
 
-std::vector<TypeCase> TypeCases() {
+std::vector<NpyType> NpyTypes() {
   return {
       {DT_BOOL, "b1", 1, std::string("\1\0", 2)},
       {DT_INT8, "i1", 1, BytesOf<int8_t>({-128, 1})},
@@ -95,7 +92,7 @@ std::vector<TypeCase> TypeCases() {
 }
 
 TEST(ParseNpy, ReadsEveryTypeInEitherByteOrder) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const NpyType& c : NpyTypes()) {
     for (const std::string order : {"<", ">", "=", "|", ""}) {
       SCOPED_TRACE(order + c.name);
       const std::string data = order == ">" ? Swapped(c.bytes, c.word) : c.bytes;
@@ -291,18 +288,18 @@ TEST(ParseNpy, RefusesWhatIsNoFile) {
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(c.text);
-    EXPECT_THAT(ParseNpy(c.bytes), StatusIs(kInvalid, HasSubstr(c.text)));
+    EXPECT_THAT(ParseNpy(c.bytes), StatusIs(kInvalidArgument, HasSubstr(c.text)));
   }
   std::string many = "(";
   for (int i = 0; i <= kMaxDims; ++i) many += "1, ";
   EXPECT_THAT(ParseNpy(File(Dict("<f4", many + ")"), data)),
-              StatusIs(kInvalid, HasSubstr("at most 254 dimensions, but this has 255")));
+              StatusIs(kInvalidArgument, HasSubstr("at most 254 dimensions, but this has 255")));
 }
 
 TEST(ParseNpy, EveryCutAndEveryChangedByteIsSafe) {
   const std::string file = AlignedFile(Dict("<f4", "(2, 3)"), std::string(24, '\1'));
   for (size_t size = 0; size < file.size(); ++size) {
-    EXPECT_THAT(ParseNpy(file.substr(0, size)), StatusIs(kInvalid)) << size;
+    EXPECT_THAT(ParseNpy(file.substr(0, size)), StatusIs(kInvalidArgument)) << size;
   }
   for (size_t i = 0; i < file.size() - 24; ++i) {
     for (int byte = 0; byte < 256; ++byte) {
@@ -313,7 +310,7 @@ TEST(ParseNpy, EveryCutAndEveryChangedByteIsSafe) {
       if (tensor.ok()) {
         EXPECT_EQ(tensor->TotalBytes(), 24u);
       } else {
-        EXPECT_THAT(tensor, StatusIs(kInvalid));
+        EXPECT_THAT(tensor, StatusIs(kInvalidArgument));
       }
     }
   }
@@ -331,7 +328,7 @@ TEST(FormatNpyHeader, IsAsNumPyWritesIt) {
 
 TEST(FormatNpyHeader, NamesEveryType) {
   std::vector<std::pair<DataType, std::string>> cases = {{DT_BFLOAT16, "<u2"}};
-  for (const TypeCase& c : TypeCases()) {
+  for (const NpyType& c : NpyTypes()) {
     cases.emplace_back(c.dtype, (c.bytes.size() == 2 ? "|" : "<") + std::string(c.name));
   }
   for (const auto& [dtype, descr] : cases) {
@@ -365,12 +362,13 @@ TEST(FormatNpyHeader, ElementsStartAtAMultipleOf64Bytes) {
 TEST(FormatNpyHeader, RefusesTypesThatNumPyDoesNotHave) {
   for (const DataType dtype :
        {DT_STRING, DT_QINT8, DT_QUINT16, DT_QINT32, DT_FLOAT8_E5M2, DT_INT4, DT_UINT2}) {
-    EXPECT_THAT(FormatNpyHeader(Tensor(dtype, {1})),
-                StatusIs(kInvalid, "a tensor of type " + DataTypeString(dtype) +
+    EXPECT_THAT(
+        FormatNpyHeader(Tensor(dtype, {1})),
+        StatusIs(kInvalidArgument, "a tensor of type " + DataTypeString(dtype) +
                                        " cannot be a .npy file, as NumPy has no such type"));
   }
   EXPECT_THAT(FormatNpyHeader(Tensor(DT_FLOAT, {-1})),
-              StatusIs(kInvalid, HasSubstr("not initialised")));
+              StatusIs(kInvalidArgument, HasSubstr("not initialised")));
 }
 
 // ---- Files ----
@@ -408,7 +406,7 @@ class NpyFile : public ::testing::Test {
 };
 
 TEST_F(NpyFile, ReadsSmallFilesIntoMemory) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const NpyType& c : NpyTypes()) {
     for (const bool fortran : {false, true}) {
       SCOPED_TRACE(c.name);
       Put(AlignedFile(Dict((c.word == 1 ? ">" : "<") + std::string(c.name), "(2, 1)", fortran),
@@ -507,11 +505,11 @@ TEST_F(NpyFile, ReadsAsParseDoes) {
   for (size_t size = 0; size < file.size(); ++size) {
     const std::string cut = file.substr(0, size);
     const absl::Status parsed = ParseNpy(cut).status();
-    ASSERT_THAT(parsed, StatusIs(kInvalid));
+    ASSERT_THAT(parsed, StatusIs(kInvalidArgument));
     ASSERT_THAT(ReadNpy(Put(cut)),
-                StatusIs(kInvalid, "'" + Path() + "': " + std::string(parsed.message())));
+                StatusIs(kInvalidArgument, "'" + Path() + "': " + std::string(parsed.message())));
   }
-  EXPECT_THAT(ReadNpy(Put(file + "x")), StatusIs(kInvalid, HasSubstr("but found 9 bytes")));
+  EXPECT_THAT(ReadNpy(Put(file + "x")), StatusIs(kInvalidArgument, HasSubstr("but found 9 bytes")));
 }
 
 TEST_F(NpyFile, RefusesWhatIsNoRegularFile) {
@@ -519,18 +517,19 @@ TEST_F(NpyFile, RefusesWhatIsNoRegularFile) {
               StatusIs(absl::StatusCode::kNotFound,
                        "'" + Path("missing.npy") + "': cannot open: No such file or directory"));
   EXPECT_THAT(ReadNpy(""), StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot open")));
-  EXPECT_THAT(ReadNpy(Path("")), StatusIs(kInvalid, "'" + Path("") +
-                                                        "': expected a regular file, but found a "
-                                                        "directory"));
+  EXPECT_THAT(ReadNpy(Path("")),
+              StatusIs(kInvalidArgument, "'" + Path("") +
+                                             "': expected a regular file, but found a "
+                                             "directory"));
   ASSERT_EQ(mkfifo(Path("fifo").c_str(), 0600), 0);
-  EXPECT_THAT(ReadNpy(Path("fifo")), StatusIs(kInvalid, HasSubstr("but found a pipe")));
-  EXPECT_THAT(ReadNpy("/dev/zero"), StatusIs(kInvalid, HasSubstr("but found a device")));
+  EXPECT_THAT(ReadNpy(Path("fifo")), StatusIs(kInvalidArgument, HasSubstr("but found a pipe")));
+  EXPECT_THAT(ReadNpy("/dev/zero"), StatusIs(kInvalidArgument, HasSubstr("but found a device")));
   Put("x");
   EXPECT_FALSE(ReadNpy(Path("x.npy/y")).ok());
 }
 
 TEST_F(NpyFile, WritesWhatItReads) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const NpyType& c : NpyTypes()) {
     SCOPED_TRACE(c.name);
     GRADFLOW_ASSERT_OK_AND_ASSIGN(
         const Tensor tensor, ParseNpy(File(Dict("<" + std::string(c.name), "(1, 2)"), c.bytes)));
@@ -596,10 +595,13 @@ TEST_F(NpyFile, FailedWritesLeaveNothing) {
               StatusIs(absl::StatusCode::kNotFound, "'" + Path("no/folder.npy") +
                                                         "': cannot write: No such file or "
                                                         "directory"));
-  EXPECT_THAT(WriteNpy(Path(), Tensor("text")),
-              StatusIs(kInvalid, AllOf(StartsWith("'" + Path() + "'"), HasSubstr("type string"))));
-  EXPECT_THAT(WriteNpy(Path(""), Tensor(1.0f)), StatusIs(kInvalid, HasSubstr("a directory")));
-  EXPECT_THAT(WriteNpy("/dev/null", Tensor(1.0f)), StatusIs(kInvalid, HasSubstr("a device")));
+  EXPECT_THAT(
+      WriteNpy(Path(), Tensor("text")),
+      StatusIs(kInvalidArgument, AllOf(StartsWith("'" + Path() + "'"), HasSubstr("type string"))));
+  EXPECT_THAT(WriteNpy(Path(""), Tensor(1.0f)),
+              StatusIs(kInvalidArgument, HasSubstr("a directory")));
+  EXPECT_THAT(WriteNpy("/dev/null", Tensor(1.0f)),
+              StatusIs(kInvalidArgument, HasSubstr("a device")));
   EXPECT_THAT(Names(), ElementsAre());
 }
 

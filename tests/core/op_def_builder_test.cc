@@ -13,23 +13,19 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/testing/status_matchers.h"
+#include "tests/core/shorthands.h"
 
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::Finalized;
 using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-OpDef Build(const OpDefBuilder& builder) {
-  OpDef op_def;
-  GRADFLOW_EXPECT_OK(builder.Finalize(&op_def));
-  return op_def;
-}
-
 // The attribute that `spec` makes, as OpDefSignature writes it.
 std::string AttrText(const std::string& spec) {
-  const std::string text = OpDefSignature(Build(OpDefBuilder("Op").Attr(spec)));
+  const std::string text = OpDefSignature(Finalized(OpDefBuilder("Op").Attr(spec)));
   return std::string(absl::StripSuffix(absl::StripPrefix(text, "Op() -> () { "), " }"));
 }
 
@@ -39,7 +35,7 @@ void ExpectOpDef(const OpDefBuilder& builder, const std::string& expected_text) 
   google::protobuf::util::MessageDifferencer differencer;
   std::string difference;
   differencer.ReportDifferencesToString(&difference);
-  EXPECT_TRUE(differencer.Compare(expected, Build(builder))) << difference;
+  EXPECT_TRUE(differencer.Compare(expected, Finalized(builder))) << difference;
 }
 
 // ---- Rows of op_signatures.txt ----
@@ -242,35 +238,35 @@ TEST(OpDefBuilder, ReadsEveryFormOfArgument) {
 }
 
 TEST(OpDefBuilder, GivesLengthsOfArgumentsAMinimumOfOne) {
-  const OpDef op_def = Build(OpDefBuilder("Op")
-                                 .Input("a: N * float")
-                                 .Output("b: Ts")
-                                 .Attr("N: int")
-                                 .Attr("Ts: list(type)")
-                                 .Attr("other: int"));
+  const OpDef op_def = Finalized(OpDefBuilder("Op")
+                                     .Input("a: N * float")
+                                     .Output("b: Ts")
+                                     .Attr("N: int")
+                                     .Attr("Ts: list(type)")
+                                     .Attr("other: int"));
   EXPECT_EQ(OpDefSignature(op_def),
             "Op(a: N * float) -> (b: Ts) { N: int >= 1; Ts: list(type) >= 1; other: int }");
 }
 
 TEST(OpDefBuilder, MarksOpsOnResourcesStateful) {
-  EXPECT_TRUE(Build(OpDefBuilder("Op").Input("r: resource")).is_stateful());
-  EXPECT_TRUE(Build(OpDefBuilder("Op").Output("r: resource")).is_stateful());
-  EXPECT_FALSE(Build(OpDefBuilder("Op").Input("r: T").Attr("T: type")).is_stateful());
+  EXPECT_TRUE(Finalized(OpDefBuilder("Op").Input("r: resource")).is_stateful());
+  EXPECT_TRUE(Finalized(OpDefBuilder("Op").Output("r: resource")).is_stateful());
+  EXPECT_FALSE(Finalized(OpDefBuilder("Op").Input("r: T").Attr("T: type")).is_stateful());
 }
 
 TEST(OpDefBuilder, WritesFlagsInOneBracket) {
-  EXPECT_EQ(OpDefSignature(Build(OpDefBuilder("Op")
-                                     .SetIsStateful()
-                                     .SetIsAggregate()
-                                     .Deprecated(1, "")
-                                     .SetIsCommutative())),
+  EXPECT_EQ(OpDefSignature(Finalized(OpDefBuilder("Op")
+                                         .SetIsStateful()
+                                         .SetIsAggregate()
+                                         .Deprecated(1, "")
+                                         .SetIsCommutative())),
             "Op() -> ()  [commutative, aggregate, stateful, deprecated]");
 }
 
 // ---- Documentation ----
 
 TEST(OpDefBuilder, SplitsDocumentation) {
-  const OpDef op_def = Build(
+  const OpDef op_def = Finalized(
       OpDefBuilder("Op").Input("x: T").Output("y: T").Attr("T: type").Attr("axis: int = 0").Doc(R"(
     Does something.
 
@@ -300,14 +296,14 @@ TEST(OpDefBuilder, SplitsDocumentation) {
 }
 
 TEST(OpDefBuilder, TakesShortDocumentation) {
-  const OpDef one = Build(OpDefBuilder("Op").Input("x: float").Doc("Only a summary.\r\n"));
+  const OpDef one = Finalized(OpDefBuilder("Op").Input("x: float").Doc("Only a summary.\r\n"));
   EXPECT_EQ(one.summary(), "Only a summary.");
   EXPECT_EQ(one.description(), "");
-  const OpDef two = Build(OpDefBuilder("Op").Input("x: float").Doc("Summary.\nx: The input."));
+  const OpDef two = Finalized(OpDefBuilder("Op").Input("x: float").Doc("Summary.\nx: The input."));
   EXPECT_EQ(two.description(), "");
   EXPECT_EQ(two.input_arg(0).description(), "The input.");
-  EXPECT_EQ(Build(OpDefBuilder("Op").Doc(" \n\n")).summary(), "");
-  EXPECT_EQ(Build(OpDefBuilder("Op").Doc("S.\nNote: x\nText: y")).description(),
+  EXPECT_EQ(Finalized(OpDefBuilder("Op").Doc(" \n\n")).summary(), "");
+  EXPECT_EQ(Finalized(OpDefBuilder("Op").Doc("S.\nNote: x\nText: y")).description(),
             "Note: x\nText: y");
 }
 

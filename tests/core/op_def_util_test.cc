@@ -1,7 +1,6 @@
 #include "gradflow/core/op_def_util.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -12,10 +11,13 @@
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/testing/status_matchers.h"
+#include "tests/core/shorthands.h"
 
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::Finalized;
+using ::gradflow::testing::FromText;
 using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -24,34 +26,21 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
 
-template <typename Proto>
-Proto FromText(const std::string& text) {
-  Proto proto;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  return proto;
-}
-
-OpDef Build(const OpDefBuilder& builder) {
-  OpDef op_def;
-  GRADFLOW_EXPECT_OK(builder.Finalize(&op_def));
-  return op_def;
-}
-
 OpDef TestOp() {
-  return Build(OpDefBuilder("Test")
-                   .Input("first: float")
-                   .Input("values: N * T")
-                   .Input("rest: Ts")
-                   .Input("var: Ref(T)")
-                   .Output("out: M * int32")
-                   .Output("refs: Ref(T)")
-                   .Output("last: Ts")
-                   .Attr("N: int >= 1")
-                   .Attr("M: int >= 0 = 0")
-                   .Attr("T: {half, float} = DT_FLOAT")
-                   .Attr("Ts: list({int32, int64}) >= 1")
-                   .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
-                   .Attr("ksize: list(int) >= 4 = [1, 2, 2, 1]"));
+  return Finalized(OpDefBuilder("Test")
+                       .Input("first: float")
+                       .Input("values: N * T")
+                       .Input("rest: Ts")
+                       .Input("var: Ref(T)")
+                       .Output("out: M * int32")
+                       .Output("refs: Ref(T)")
+                       .Output("last: Ts")
+                       .Attr("N: int >= 1")
+                       .Attr("M: int >= 0 = 0")
+                       .Attr("T: {half, float} = DT_FLOAT")
+                       .Attr("Ts: list({int32, int64}) >= 1")
+                       .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+                       .Attr("ksize: list(int) >= 4 = [1, 2, 2, 1]"));
 }
 
 NodeDef TestNode() {
@@ -276,7 +265,7 @@ TEST(ValidateNodeDef, CountsDataInputs) {
   EXPECT_THAT(ValidateNodeDef(node, TestOp()),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "expected 6 inputs (first, values, rest, var), but found 5"));
-  const OpDef source = Build(OpDefBuilder("Source"));
+  const OpDef source = Finalized(OpDefBuilder("Source"));
   node = FromText<NodeDef>("input: ['^a']");
   GRADFLOW_EXPECT_OK(ValidateNodeDef(node, source));
   node.add_input("b");
@@ -294,8 +283,8 @@ TEST(InOutTypesForNode, LaysOutListsOneAfterTheOther) {
 }
 
 TEST(InOutTypesForNode, RefusesLengthsBeyondAnyNode) {
-  const OpDef op_def =
-      Build(OpDefBuilder("Op").Output("a: N * float").Output("b: N * float").Attr("N: int >= 0"));
+  const OpDef op_def = Finalized(
+      OpDefBuilder("Op").Output("a: N * float").Output("b: N * float").Attr("N: int >= 0"));
   DataTypeVector inputs, outputs;
   for (const int64_t n : {int64_t{-1}, int64_t{1} << 40, std::numeric_limits<int64_t>::max()}) {
     NodeDef node;

@@ -1,7 +1,6 @@
 #include "gradflow/core/tensor_proto.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -10,25 +9,25 @@
 
 #include "gradflow/proto/tensor.pb.h"
 #include "gradflow/testing/status_matchers.h"
+#include "tests/core/shorthands.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::BytesOf;
+using ::gradflow::testing::FromText;
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInf;
+using ::gradflow::testing::kNan;
 using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TensorProto Parse(const std::string& text) {
-  TensorProto proto;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &proto)) << text;
-  return proto;
-}
-
 // A proto of type `dtype`, and with the dimensions and further fields of `text`.
 TensorProto Proto(DataType dtype, const std::vector<int64_t>& dims, const std::string& text = "") {
-  TensorProto proto = Parse(text);
+  TensorProto proto = FromText<TensorProto>(text);
   proto.set_dtype(dtype);
   for (const int64_t dim : dims) proto.mutable_tensor_shape()->add_dim()->set_size(dim);
   return proto;
@@ -45,13 +44,8 @@ std::vector<std::string> ValueFields(const TensorProto& proto) {
   return names;
 }
 
-template <typename T>
-std::string BytesOf(const std::vector<T>& values) {
-  return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
-}
-
 // Three elements of a type: as bytes, and as the text of the typed list.
-struct TypeCase {
+struct TypedList {
   DataType dtype;
   const char* list;
   std::string values;
@@ -59,9 +53,7 @@ struct TypeCase {
 };
 
 // Each type with its smallest and largest values, or odd ones such as NaN.
-std::vector<TypeCase> TypeCases() {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  constexpr float kInf = std::numeric_limits<float>::infinity();
+std::vector<TypedList> TypedLists() {
   return {
       {DT_FLOAT, "float_val", "[1.5, -inf, nan]", BytesOf<float>({1.5f, -kInf, kNan})},
       {DT_DOUBLE, "double_val", "[1e300, 0.1, -2]", BytesOf<double>({1e300, 0.1, -2})},
@@ -100,11 +92,11 @@ std::vector<TypeCase> TypeCases() {
   };
 }
 
-std::string ListText(const TypeCase& c) { return std::string(c.list) + ": " + c.values; }
+std::string ListText(const TypedList& c) { return std::string(c.list) + ": " + c.values; }
 
 TEST(TensorProto, CasesHaveEveryTypeOfPlainBytes) {
   std::vector<DataType> covered, expected;
-  for (const TypeCase& c : TypeCases()) covered.push_back(c.dtype);
+  for (const TypedList& c : TypedLists()) covered.push_back(c.dtype);
   for (const DataType dtype : AllDataTypes()) {
     if (DataTypeIsPlainBytes(dtype)) expected.push_back(dtype);
   }
@@ -112,7 +104,7 @@ TEST(TensorProto, CasesHaveEveryTypeOfPlainBytes) {
 }
 
 TEST(TensorProto, ReadsTypedLists) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
                                   TensorFromProto(Proto(c.dtype, {3}, ListText(c))));
@@ -124,7 +116,7 @@ TEST(TensorProto, ReadsTypedLists) {
 }
 
 TEST(TensorProto, ReadsContent) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     TensorProto proto = Proto(c.dtype, {3, 1});
     proto.set_tensor_content(c.bytes);
@@ -135,7 +127,7 @@ TEST(TensorProto, ReadsContent) {
 }
 
 TEST(TensorProto, ShortListsRepeatTheirLastElement) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     // Enough that several steps of filling are needed, and the last is a part of one.
     constexpr int64_t kRows = 5000;
@@ -149,7 +141,7 @@ TEST(TensorProto, ShortListsRepeatTheirLastElement) {
 }
 
 TEST(TensorProto, EmptyListsMeanZeros) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(Proto(c.dtype, {2, 2})));
     EXPECT_EQ(tensor.tensor_data(), std::string(4 * DataTypeSize(c.dtype), '\0'));
@@ -157,7 +149,7 @@ TEST(TensorProto, EmptyListsMeanZeros) {
 }
 
 TEST(TensorProto, EmptyTensorsHaveNoValues) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(Proto(c.dtype, {2, 0})));
     EXPECT_EQ(tensor.shape(), TensorShape({2, 0}));
@@ -171,7 +163,7 @@ TEST(TensorProto, EmptyTensorsHaveNoValues) {
 }
 
 TEST(TensorProto, WritesEachForm) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     const TensorProto list = Proto(c.dtype, {3}, ListText(c));
     TensorProto content = Proto(c.dtype, {3});
@@ -188,7 +180,7 @@ TEST(TensorProto, WritesEachForm) {
 }
 
 TEST(TensorProto, EqualElementsAreWrittenOnce) {
-  for (const TypeCase& c : TypeCases()) {
+  for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor row,
                                   TensorFromProto(Proto(c.dtype, {3}, ListText(c))));
@@ -305,7 +297,7 @@ TEST(TensorProto, RefusesWhatIsNoTensor) {
     const char* text;
   } cases[] = {
       // Types.
-      {Parse(""), "no tensor can have type INVALID"},
+      {FromText<TensorProto>(""), "no tensor can have type INVALID"},
       {Proto(DT_FLOAT_REF, {0}), "no tensor can have type float_ref"},
       {Proto(DT_RESOURCE, {}, "resource_handle_val {}"), "no tensor can have type resource"},
       {Proto(DT_VARIANT, {0}), "no tensor can have type variant"},

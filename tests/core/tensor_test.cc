@@ -13,11 +13,14 @@
 #include <vector>
 
 #include "gradflow/testing/status_matchers.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInf;
+using ::gradflow::testing::kNan;
 using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -524,8 +527,6 @@ TEST(TensorPrinting, SummarizesValues) {
 }
 
 TEST(TensorPrinting, WritesEachTypeInItsOwnWay) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  constexpr float kInf = std::numeric_limits<float>::infinity();
   const std::pair<Tensor, const char*> cases[] = {
       {Make<bool>({3}, {false, true, true}), "0 1 1"},
       {Make<float>({4}, {1, 0.1f, -1e20f, 1e-7f}), "1 0.1 -1e+20 1e-07"},

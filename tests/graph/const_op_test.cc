@@ -16,11 +16,9 @@ namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::NewToyScope;
 using ::gradflow::testing::StatusIs;
-using ::gradflow::testing::ToyGraphRegistry;
 using ::testing::HasSubstr;
-
-Scope NewRoot() { return Scope::NewRootScope(ToyGraphRegistry()); }
 
 // The value that the node holds, whose type agrees with the node's.
 std::string ValueOf(const Output& output) {
@@ -37,7 +35,7 @@ std::string ValueOf(const Output& output) {
 }
 
 TEST(Const, HoldsScalarsAndLists) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(ValueOf(ops::Const(root, 42.0f)), "Tensor<type: float shape: [] values: 42>");
   EXPECT_EQ(ValueOf(ops::Const(root, {{2.0}, {3.0}})),
             "Tensor<type: double shape: [2,1] values: [2][3]>");
@@ -50,7 +48,7 @@ TEST(Const, HoldsScalarsAndLists) {
 }
 
 TEST(Const, HoldsEmptyLists) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(ops::Const(root, {}).node()->output_shape(0).DebugString(), "[0]");
   EXPECT_EQ(ops::Const(root, {{}}).node()->output_shape(0).DebugString(), "[1,0]");
   EXPECT_EQ(ops::Const(root, {{{}, {}}}).node()->output_shape(0).DebugString(), "[1,2,0]");
@@ -62,7 +60,7 @@ TEST(Const, HoldsEmptyLists) {
 }
 
 TEST(Const, TakesAShape) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(ValueOf(ops::Const(root, 42.0, {2, 2})),
             "Tensor<type: double shape: [2,2] values: [42 42][42 42]>");
   EXPECT_EQ(ValueOf(ops::Const(root, {"1", "2", "3", "4"}, {2, 2})),
@@ -75,7 +73,7 @@ TEST(Const, TakesAShape) {
 }
 
 TEST(Const, ConvertsToTheTypeAskedFor) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(ValueOf(ops::Const<int>(root, {1, 2})), "Tensor<type: int32 shape: [2] values: 1 2>");
   EXPECT_EQ(ValueOf(ops::Const<double>(root, {1, -2})),
             "Tensor<type: double shape: [2] values: 1 -2>");
@@ -102,7 +100,7 @@ TEST(Const, ConvertsToTheTypeAskedFor) {
 TEST(Const, ConvertsTensorsOfEveryNumberType) {
   ForEachType(ConcatTypes<NumberTypes, TypeList<bool>>::type(), [](auto tag) {
     using T = typename decltype(tag)::type;
-    const Scope root = NewRoot();
+    const Scope root = NewToyScope();
     SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
     Tensor tensor(DataTypeToEnum<T>::value, {2});
     tensor.flat<T>()(0) = static_cast<T>(1);
@@ -115,7 +113,7 @@ TEST(Const, ConvertsTensorsOfEveryNumberType) {
               "Tensor<type: complex128 shape: [2] values: (1,0) (0,0)>");
     EXPECT_THAT(root.status(), IsOk());
   });
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(ValueOf(ops::Const<float>(root, Tensor(half(-0.5f)))),
             "Tensor<type: float shape: [] values: -0.5>");
   EXPECT_EQ(ValueOf(ops::Const<int>(root, Tensor(bfloat16(-300)))),
@@ -134,7 +132,7 @@ TEST(Const, ConvertsTensorsOfEveryNumberType) {
 
 template <typename T>
 void ExpectNoConversion(const Input::Initializer& value, const std::string& error) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(ops::Const<T>(root.WithOpName("c"), value), Output());
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument, "node 'c' (Const): value: " + error));
@@ -159,7 +157,7 @@ TEST(Const, RefusesListsThatMakeNoTensor) {
   for (const Input::Initializer& value :
        {Input::Initializer({{2.0}, {"df"}}), Input::Initializer({{1}, {1, 2}}),
         Input::Initializer({1, 2, 3}, {2})}) {
-    const Scope root = NewRoot();
+    const Scope root = NewToyScope();
     EXPECT_EQ(ops::Const(root, value), Output());
     EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                         HasSubstr("node 'Const' (Const): value: a list ")));
@@ -168,7 +166,7 @@ TEST(Const, RefusesListsThatMakeNoTensor) {
 }
 
 TEST(Const, HoldsAProtoAsItIs) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   TensorProto proto;
   proto.set_dtype(DT_DOUBLE);
   proto.mutable_tensor_shape()->add_dim()->set_size(4);
@@ -180,7 +178,7 @@ TEST(Const, HoldsAProtoAsItIs) {
 }
 
 TEST(Const, RefusesAProtoThatIsNoTensor) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   TensorProto proto;
   proto.set_dtype(DT_DOUBLE);
   proto.add_double_val(1);
@@ -191,7 +189,7 @@ TEST(Const, RefusesAProtoThatIsNoTensor) {
 }
 
 TEST(Const, IsNamedAsOtherOps) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(ops::Const(root, 1).node()->name(), "Const");
   EXPECT_EQ(ops::Const(root, 1).node()->name(), "Const_1");
   EXPECT_EQ(ops::Const<float>(root, 1).node()->name(), "Const_2");

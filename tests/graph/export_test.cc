@@ -26,6 +26,7 @@
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
 #include "tests/proto/wire_reader.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/folder_fixture.h"
 
 namespace gradflow {
@@ -34,6 +35,7 @@ namespace {
 using ::google::protobuf::util::MessageDifferencer;
 using ::gradflow::testing::DecodeWire;
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInvalidArgument;
 using ::gradflow::testing::ReadWireTable;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyGraphDef;
@@ -41,8 +43,6 @@ using ::gradflow::testing::ToyGraphRegistry;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 void AddUnknown(google::protobuf::Message* message, const std::string& value) {
   auto& unknown = *message->GetReflection()->MutableUnknownFields(message);
@@ -222,7 +222,7 @@ TEST(ParseGraphDef, RefusesOtherBytes) {
                                  std::string("\xff"), std::string("not a graph"), invalid_utf8}) {
     ::testing::internal::CaptureStderr();
     EXPECT_THAT(ParseGraphDef(bad),
-                StatusIs(kInvalid, StartsWith("expected a binary GraphDef: at byte ")));
+                StatusIs(kInvalidArgument, StartsWith("expected a binary GraphDef: at byte ")));
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
   }
 }
@@ -241,10 +241,10 @@ TEST(ParseGraphDef, RefusesDeepNesting) {
     return def;
   };
   EXPECT_THAT(ParseGraphDef(nested(10).SerializeAsString()), IsOk());
-  EXPECT_THAT(ParseGraphDef(nested(100).SerializeAsString()), StatusIs(kInvalid));
+  EXPECT_THAT(ParseGraphDef(nested(100).SerializeAsString()), StatusIs(kInvalidArgument));
   EXPECT_THAT(ParseGraphDefText(GraphDefToText(nested(10))), IsOk());
   EXPECT_THAT(ParseGraphDefText(GraphDefToText(nested(100))),
-              StatusIs(kInvalid, HasSubstr("too deep")));
+              StatusIs(kInvalidArgument, HasSubstr("too deep")));
 }
 
 // ---- Text ----
@@ -306,18 +306,19 @@ TEST(GraphDefText, UnknownFieldsOfWhatIsGoneAreAnError) {
     const std::string changed = absl::StrReplaceAll(text, {{from, to}});
     ASSERT_NE(changed, text) << from;
     EXPECT_THAT(ParseGraphDefText(changed),
-                StatusIs(kInvalid, AllOf(HasSubstr("line "), HasSubstr("remove the line"))))
+                StatusIs(kInvalidArgument, AllOf(HasSubstr("line "), HasSubstr("remove the line"))))
         << to;
   }
 }
 
 TEST(GraphDefText, ErrorsSayWhere) {
-  EXPECT_THAT(
-      ParseGraphDefText("node {\n  name: 'n'\n  ops: 'NoOp'\n}"),
-      StatusIs(kInvalid, AllOf(StartsWith("expected a GraphDef as text: line 3, column 6: "),
-                               HasSubstr("\\\"ops\\\""))));
-  EXPECT_THAT(ParseGraphDefText("node {"), StatusIs(kInvalid, HasSubstr("line 1, column 7: ")));
-  EXPECT_THAT(ParseGraphDefText(std::string("\0\1\2", 3)), StatusIs(kInvalid));
+  EXPECT_THAT(ParseGraphDefText("node {\n  name: 'n'\n  ops: 'NoOp'\n}"),
+              StatusIs(kInvalidArgument,
+                       AllOf(StartsWith("expected a GraphDef as text: line 3, column 6: "),
+                             HasSubstr("\\\"ops\\\""))));
+  EXPECT_THAT(ParseGraphDefText("node {"),
+              StatusIs(kInvalidArgument, HasSubstr("line 1, column 7: ")));
+  EXPECT_THAT(ParseGraphDefText(std::string("\0\1\2", 3)), StatusIs(kInvalidArgument));
 }
 
 // ---- Files ----
@@ -358,13 +359,13 @@ TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
   } cases[] = {
       {"none.pb", absl::StatusCode::kNotFound, "cannot open"},
       {"none/graph.pb", absl::StatusCode::kNotFound, "cannot open"},
-      {"", kInvalid, "expected a regular file, but found a directory"},
-      {"pipe.pb", kInvalid, "expected a regular file, but found a pipe"},
-      {"empty.pb", kInvalid, "expected a GraphDef, but the file is empty"},
-      {"broken.pb", kInvalid, "expected a binary GraphDef: at byte "},
-      {"broken.pbtxt", kInvalid, "expected a GraphDef as text: line 2, column 8: "},
-      {"text.pb", kInvalid, "expected a binary GraphDef"},
-      {"binary.pbtxt", kInvalid, "expected a GraphDef as text: line "},
+      {"", kInvalidArgument, "expected a regular file, but found a directory"},
+      {"pipe.pb", kInvalidArgument, "expected a regular file, but found a pipe"},
+      {"empty.pb", kInvalidArgument, "expected a GraphDef, but the file is empty"},
+      {"broken.pb", kInvalidArgument, "expected a binary GraphDef: at byte "},
+      {"broken.pbtxt", kInvalidArgument, "expected a GraphDef as text: line 2, column 8: "},
+      {"text.pb", kInvalidArgument, "expected a binary GraphDef"},
+      {"binary.pbtxt", kInvalidArgument, "expected a GraphDef as text: line "},
   };
   for (const auto& [name, code, error] : cases) {
     EXPECT_THAT(ReadGraphDef(File(name)),
@@ -375,8 +376,9 @@ TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
 TEST_F(GraphFileTest, RefusesFilesBeyondTwoGiB) {
   Write("large.pb", "x");
   std::filesystem::resize_file(File("large.pb"), uint64_t{1} << 31);  // sparse
-  EXPECT_THAT(ReadGraphDef(File("large.pb")),
-              StatusIs(kInvalid, HasSubstr("expected a GraphDef of at most 2147483647 bytes "
+  EXPECT_THAT(
+      ReadGraphDef(File("large.pb")),
+      StatusIs(kInvalidArgument, HasSubstr("expected a GraphDef of at most 2147483647 bytes "
                                            "(GraphLimits::max_file_bytes), but found 2147483648")));
 }
 
@@ -397,8 +399,9 @@ TEST_F(GraphFileTest, WriteErrorsNameTheFileAndLeaveNothing) {
     const char* error;
   } cases[] = {
       {"none/graph.pb", absl::StatusCode::kNotFound, "cannot write"},
-      {"dir.pb", kInvalid, "expected a regular file, but found a directory"},
-      {"graph.pb.gz", kInvalid, "expected a name that ends in .pb (binary) or .pbtxt (text)"},
+      {"dir.pb", kInvalidArgument, "expected a regular file, but found a directory"},
+      {"graph.pb.gz", kInvalidArgument,
+       "expected a name that ends in .pb (binary) or .pbtxt (text)"},
   };
   for (const auto& [name, code, error] : cases) {
     EXPECT_THAT(WriteGraphDef(File(name), RichGraphDef()),

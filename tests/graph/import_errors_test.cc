@@ -11,11 +11,14 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInvalidArgument;
+using ::gradflow::testing::NodeNames;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyGraphDef;
 using ::gradflow::testing::ToyGraphRegistry;
@@ -25,15 +28,6 @@ using ::gradflow::testing::ToyPlaceholder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-std::vector<std::string> Names(const Graph& graph) {
-  std::vector<std::string> names;
-  names.reserve(graph.num_nodes());
-  for (int id = 0; id < graph.num_nodes(); ++id) names.push_back(graph.node(id)->name());
-  return names;
-}
 
 struct BadGraph {
   const char* name;
@@ -49,15 +43,15 @@ std::vector<BadGraph> BadGraphs() {
       ToyNode("h", "Placeholder", "attr { key: 'dtype' value { type: DT_HALF } }");
   return {
       // Names and ops.
-      {"no name", a + "node { op: 'NoOp' }", kInvalid,
+      {"no name", a + "node { op: 'NoOp' }", kInvalidArgument,
        "node 1 of the graph (op 'NoOp') has no name"},
-      {"no op", "node { name: 'n' }", kInvalid, "node 'n' has no op"},
-      {"bad name", ToyNode("a b", "NoOp"), kInvalid,
+      {"no op", "node { name: 'n' }", kInvalidArgument, "node 'n' has no op"},
+      {"bad name", ToyNode("a b", "NoOp"), kInvalidArgument,
        "node 'a b' (NoOp): the name must begin with a letter, a digit or '.', and go on with "
        "these, '_', '-', '/' and '>'"},
-      {"internal name", ToyNode("_SOURCE", "NoOp"), kInvalid,
+      {"internal name", ToyNode("_SOURCE", "NoOp"), kInvalidArgument,
        "node '_SOURCE' (NoOp): the name must"},
-      {"duplicate name", a + ToyNode("n", "NoOp") + ToyPlaceholder("a"), kInvalid,
+      {"duplicate name", a + ToyNode("n", "NoOp") + ToyPlaceholder("a"), kInvalidArgument,
        "node 'a' (Placeholder): another node has this name too"},
       // Ops and kernels that are missing.
       {"unknown op", a + ToyNode("n", "Negg"), absl::StatusCode::kNotFound,
@@ -85,84 +79,88 @@ std::vector<BadGraph> BadGraphs() {
        "node 'n' (Retired): the op may not be used in graphs of version 1000: it is deprecated "
        "since version 1000. Use Const."},
       // Attributes.
-      {"missing attribute", a + ToyNode("n", "Neg", "input: 'a'"), kInvalid,
+      {"missing attribute", a + ToyNode("n", "Neg", "input: 'a'"), kInvalidArgument,
        "node 'n' (Neg): attribute T (type) is missing"},
       {"wrong type of attribute",
-       ToyNode("n", "Placeholder", "attr { key: 'dtype' value { i: 1 } }"), kInvalid,
+       ToyNode("n", "Placeholder", "attr { key: 'dtype' value { i: 1 } }"), kInvalidArgument,
        "node 'n' (Placeholder): attribute dtype: expected type, but found 1 (int)"},
       {"value that is not allowed",
-       ToyNode("n", "Neg", "input: 'n' attr { key: 'T' value { type: DT_STRING } }"), kInvalid,
+       ToyNode("n", "Neg", "input: 'n' attr { key: 'T' value { type: DT_STRING } }"),
+       kInvalidArgument,
        "node 'n' (Neg): attribute T must be one of {half, float, double, int32}, but is string"},
-      {"unknown attribute", ToyNode("n", "NoOp", "attr { key: 'x' value { i: 1 } }"), kInvalid,
-       "node 'n' (NoOp): unknown attribute 'x'"},
+      {"unknown attribute", ToyNode("n", "NoOp", "attr { key: 'x' value { i: 1 } }"),
+       kInvalidArgument, "node 'n' (NoOp): unknown attribute 'x'"},
       {"attribute without value", ToyNode("n", "Placeholder", "attr { key: 'dtype' value {} }"),
-       kInvalid, "node 'n' (Placeholder): attribute dtype: "},
+       kInvalidArgument, "node 'n' (Placeholder): attribute dtype: "},
       {"number that is no type",
-       ToyNode("n", "Placeholder", "attr { key: 'dtype' value { type: 77 } }"), kInvalid,
+       ToyNode("n", "Placeholder", "attr { key: 'dtype' value { type: 77 } }"), kInvalidArgument,
        "node 'n' (Placeholder): attribute dtype: "},
       {"tensor that is none",
        ToyNode(
            "n", "Const",
            "attr { key: 'dtype' value { type: DT_FLOAT } } attr { key: 'value' value { tensor { "
            "dtype: DT_FLOAT tensor_shape { dim { size: 3 } } tensor_content: 'abc' } } }"),
-       kInvalid, "node 'n' (Const): attribute value: "},
+       kInvalidArgument, "node 'n' (Const): attribute value: "},
       {"list under its minimum", ToyNode("n", "IdentityN", "attr { key: 'T' value { list {} } }"),
-       kInvalid, "node 'n' (IdentityN): attribute T must have at least 1 element, but has 0"},
+       kInvalidArgument,
+       "node 'n' (IdentityN): attribute T must have at least 1 element, but has 0"},
       {"absurd length",
        ToyNode("n", "Pack",
                "attr { key: 'N' value { i: 9000000000000000000 } } "
                "attr { key: 'T' value { type: DT_FLOAT } }"),
-       kInvalid, "node 'n' (Pack): the length of values must be from 0 to "},
+       kInvalidArgument, "node 'n' (Pack): the length of values must be from 0 to "},
       // Inputs.
-      {"too few inputs", ToyNeg("n", {}), kInvalid,
+      {"too few inputs", ToyNeg("n", {}), kInvalidArgument,
        "node 'n' (Neg): expected 1 input (x), but found 0"},
-      {"too many inputs", a + ToyNeg("n", {"a", "a"}), kInvalid,
+      {"too many inputs", a + ToyNeg("n", {"a", "a"}), kInvalidArgument,
        "node 'n' (Neg): expected 1 input (x), but found 2"},
-      {"missing input", ToyNeg("n", {"b"}), kInvalid,
+      {"missing input", ToyNeg("n", {"b"}), kInvalidArgument,
        "node 'n' (Neg): input 'b' is of no node of the graph"},
-      {"missing control input", a + ToyNeg("n", {"a", "^b"}), kInvalid,
+      {"missing control input", a + ToyNeg("n", {"a", "^b"}), kInvalidArgument,
        "node 'n' (Neg): input '^b' is of no node of the graph"},
-      {"empty input", ToyNeg("n", {""}), kInvalid, "node 'n' (Neg): '' names no node"},
-      {"empty control input", a + ToyNeg("n", {"a", "^"}), kInvalid,
+      {"empty input", ToyNeg("n", {""}), kInvalidArgument, "node 'n' (Neg): '' names no node"},
+      {"empty control input", a + ToyNeg("n", {"a", "^"}), kInvalidArgument,
        "node 'n' (Neg): '^' names no node"},
-      {"output that does not exist", a + ToyNeg("n", {"a:1"}), kInvalid,
+      {"output that does not exist", a + ToyNeg("n", {"a:1"}), kInvalidArgument,
        "node 'n' (Neg): input 'a:1' does not exist: 'a' (Placeholder) has 1 output"},
-      {"output of none", ToyNode("o", "NoOp") + ToyNeg("n", {"o"}), kInvalid,
+      {"output of none", ToyNode("o", "NoOp") + ToyNeg("n", {"o"}), kInvalidArgument,
        "node 'n' (Neg): input 'o' does not exist: 'o' (NoOp) has 0 outputs"},
-      {"index beyond int", a + ToyNeg("n", {"a:4294967296"}), kInvalid,
+      {"index beyond int", a + ToyNeg("n", {"a:4294967296"}), kInvalidArgument,
        "node 'n' (Neg): the index in 'a:4294967296' is too large"},
-      {"control input before data input", a + ToyNeg("n", {"^a", "a"}), kInvalid,
+      {"control input before data input", a + ToyNeg("n", {"^a", "a"}), kInvalidArgument,
        "node 'n' (Neg): input 'a' comes after a control input; these must be last"},
-      {"wrong type of input", half_placeholder + ToyNeg("n", {"h"}), kInvalid,
+      {"wrong type of input", half_placeholder + ToyNeg("n", {"h"}), kInvalidArgument,
        "node 'n' (Neg): input x ('h') has type half, expected float (attribute T)"},
       {"wrong type in a list",
        a + half_placeholder +
            ToyNode("n", "Pack",
                    "input: 'a' input: 'h' attr { key: 'N' value { i: 2 } } "
                    "attr { key: 'T' value { type: DT_FLOAT } }"),
-       kInvalid,
+       kInvalidArgument,
        "node 'n' (Pack): input values[1] ('h') has type half, expected float (attribute T)"},
-      {"wrong fixed type", half_placeholder + ToyNode("n", "Pair", "input: 'h'"), kInvalid,
+      {"wrong fixed type", half_placeholder + ToyNode("n", "Pair", "input: 'h'"), kInvalidArgument,
        "node 'n' (Pair): input x ('h') has type half, expected float"},
       // Cycles.
-      {"node that feeds itself", ToyNeg("n", {"n"}), kInvalid, "the graph has a cycle: 'n' -> 'n'"},
+      {"node that feeds itself", ToyNeg("n", {"n"}), kInvalidArgument,
+       "the graph has a cycle: 'n' -> 'n'"},
       {"cycle",
        a + ToyNeg("x", {"a", "^z"}) + ToyNeg("y", {"x"}) + ToyNeg("z", {"y"}) + ToyNeg("w", {"z"}),
-       kInvalid, "the graph has a cycle: 'x' -> 'y' -> 'z' -> 'x'"},
+       kInvalidArgument, "the graph has a cycle: 'x' -> 'y' -> 'z' -> 'x'"},
       {"control cycle", ToyNode("n", "NoOp", "input: '^m'") + ToyNode("m", "NoOp", "input: '^n'"),
-       kInvalid, "the graph has a cycle: 'n' -> 'm' -> 'n'"},
+       kInvalidArgument, "the graph has a cycle: 'n' -> 'm' -> 'n'"},
       // Colocation.
       {"colocation", ToyNode("n", "NoOp", "attr { key: '_class' value { list { s: 'loc:@m' } } }"),
-       kInvalid, "node 'n' (NoOp): it is to be colocated with 'm', which is no node of the graph"},
+       kInvalidArgument,
+       "node 'n' (NoOp): it is to be colocated with 'm', which is no node of the graph"},
       {"colocation that is no list",
-       ToyNode("n", "NoOp", "attr { key: '_class' value { s: 'm' } }"), kInvalid,
+       ToyNode("n", "NoOp", "attr { key: '_class' value { s: 'm' } }"), kInvalidArgument,
        "node 'n' (NoOp): attribute _class: "},
       // Versions.
-      {"too new", "versions { producer: 9999 min_consumer: 9999 }", kInvalid,
+      {"too new", "versions { producer: 9999 min_consumer: 9999 }", kInvalidArgument,
        "the graph needs a reader of version 9999, but gradflow reads up to version 2200"},
-      {"bad consumer", "versions { producer: 9 bad_consumers: 3 bad_consumers: 2200 }", kInvalid,
-       "the graph excludes readers of version 2200, which gradflow is"},
-      {"negative producer", "versions { producer: -1 }", kInvalid,
+      {"bad consumer", "versions { producer: 9 bad_consumers: 3 bad_consumers: 2200 }",
+       kInvalidArgument, "the graph excludes readers of version 2200, which gradflow is"},
+      {"negative producer", "versions { producer: -1 }", kInvalidArgument,
        "the graph's producer has version -1, expected one of at least 0"},
       // Shapes.
       {"shapes",
@@ -171,7 +169,7 @@ std::vector<BadGraph> BadGraphs() {
                "attr { key: 'shape' value { shape { dim { size: 2 } dim { size: 3 } } } }") +
            ToyNode("n", "MatMul",
                    "input: 'a' input: 'a' attr { key: 'T' value { type: DT_FLOAT } }"),
-       kInvalid, "node 'n' (MatMul): a and b must agree, but have shapes [2,3] and [2,3]"},
+       kInvalidArgument, "node 'n' (MatMul): a and b must agree, but have shapes [2,3] and [2,3]"},
   };
 }
 
@@ -187,7 +185,7 @@ TEST(Import, RefusesBadGraphsWithoutChange) {
     EXPECT_EQ(empty.num_nodes(), 0);
     EXPECT_EQ(empty.def().node_size(), 0);
     EXPECT_THAT(ImportGraphDef({}, def, &graph), StatusIs(bad.code, HasSubstr(bad.error)));
-    EXPECT_THAT(Names(graph), ElementsAre("old"));
+    EXPECT_THAT(NodeNames(graph), ElementsAre("old"));
     EXPECT_EQ(graph.FindNode("n"), nullptr);
     EXPECT_EQ(graph.def().SerializeAsString(), before);
   }
@@ -301,7 +299,7 @@ TEST(Import, LongCyclesAreCut) {
     absl::StrAppend(&text, ToyNeg(absl::StrCat("n", i), {absl::StrCat("n", (i + 29) % 30)}));
   Graph graph(ToyGraphRegistry());
   EXPECT_THAT(ImportGraphDef({}, ToyGraphDef(text), &graph),
-              StatusIs(kInvalid,
+              StatusIs(kInvalidArgument,
                        "the graph has a cycle: 'n0' -> 'n1' -> 'n2' -> 'n3' -> 'n4' -> 'n5' -> "
                        "'n6' -> 'n7' -> 'n8' -> (21 more) -> 'n0'"));
 }

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -14,11 +13,13 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInvalidArgument;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyGraphDef;
 using ::gradflow::testing::ToyGraphRegistry;
@@ -26,8 +27,6 @@ using ::gradflow::testing::ToyNeg;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyPlaceholder;
 using ::testing::HasSubstr;
-
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 absl::Status Import(const GraphDef& def, const ImportGraphDefOptions& options = {}) {
   Graph graph(ToyGraphRegistry());
@@ -200,7 +199,7 @@ TEST(ImportLimits, SayWhatIsTooLargeOrWrong) {
     ImportGraphDefOptions options;
     test.set(options);
     EXPECT_THAT(Import(ToyGraphDef(test.graph), options),
-                StatusIs(kInvalid, HasSubstr(test.error)));
+                StatusIs(kInvalidArgument, HasSubstr(test.error)));
   }
 }
 
@@ -225,7 +224,7 @@ TEST(ImportLimits, LetPassWhatIsJustWithinThem) {
 
 TEST(ImportLimits, NanAttributesMayBeAllowed) {
   const GraphDef def = ToyGraphDef(ToyNode("a", "NoOp", "attr { key: '_f' value { f: nan } }"));
-  EXPECT_THAT(Import(def), StatusIs(kInvalid));
+  EXPECT_THAT(Import(def), StatusIs(kInvalidArgument));
   ImportGraphDefOptions options;
   options.allow_nan_attributes = true;
   EXPECT_THAT(Import(def, options), IsOk());
@@ -241,9 +240,9 @@ std::string Field(int number, const std::string& content) {
   bytes.push_back(static_cast<char>(length));
   return bytes + content;
 }
-std::string Name(const std::string& name) { return Field(1, name); }
-std::string Node(const std::string& content) { return Field(1, content); }
-std::string Attr(const std::string& key, const std::string& value) {
+std::string NameField(const std::string& name) { return Field(1, name); }
+std::string NodeField(const std::string& content) { return Field(1, content); }
+std::string AttrField(const std::string& key, const std::string& value) {
   return Field(5, Field(1, key) + Field(2, value));
 }
 
@@ -254,13 +253,13 @@ struct BadFile {
 };
 
 std::vector<BadFile> BadFiles() {
-  const std::string good = Node(Name("a"));
+  const std::string good = NodeField(NameField("a"));
   std::string groups;
   for (int i = 0; i < 101; ++i) groups.push_back('\x7b');
   return {
-      {"cut off", Node(Name("a")) + std::string("\x0a\x05zz"),
+      {"cut off", NodeField(NameField("a")) + std::string("\x0a\x05zz"),
        "at byte 7: field node has 5 bytes, but only 2 are left where it is"},
-      {"cut off inside", good + Node("\x0a\x05zz"),
+      {"cut off inside", good + NodeField("\x0a\x05zz"),
        "at byte 9, in node[1]: field name has 5 bytes, but only 2 are left where it is"},
       {"no length", "\x0a", "at byte 1: field node has no length"},
       {"length that does not end", "\x0a\xff\xff", "at byte 1: field node has no length"},
@@ -271,7 +270,7 @@ std::vector<BadFile> BadFiles() {
        "at byte 0: expected the number of a field, but found none"},
       {"number that does not end", Field(4, "\x08\xff"),
        "at byte 3, in versions: field producer has a number that does not end"},
-      {"number of four bytes that is cut off", Node(Attr("a", "\x25zz")),
+      {"number of four bytes that is cut off", NodeField(AttrField("a", "\x25zz")),
        "in node[0].attr['a'].value: field f has 4 bytes, but only 2 are left where it is"},
       {"encoding that there is not", "\x0e", "at byte 1: field node has the unknown encoding 6"},
       {"end of a group", "\x0c", "at byte 0: a group ends that has not begun"},
@@ -282,17 +281,19 @@ std::vector<BadFile> BadFiles() {
        "at byte 1: expected the number of a field"},
       {"groups in groups", groups,
        "groups are nested deeper than 100 levels (GraphLimits::max_depth)"},
-      {"text that is none", good + Node(Field(2, "ab\xff")),
+      {"text that is none", good + NodeField(Field(2, "ab\xff")),
        "at byte 9, in node[1]: field op is no UTF-8: 'ab\\377'"},
-      {"key that is no text", Node(Attr("\xc0\x80", "")),
+      {"key that is no text", NodeField(AttrField("\xc0\x80", "")),
        "in node[0].attr['\\300\\200']: field key is no UTF-8"},
       {"attribute that is there twice",
-       Node(Name("a")) + Node(Name("b") + Attr("T", "") + Attr("T", "")),
+       NodeField(NameField("a")) +
+           NodeField(NameField("b") + AttrField("T", "") + AttrField("T", "")),
        "in node[1].attr['T']: the map has this key twice"},
-      {"list of numbers that does not end", Node(Attr("l", Field(1, Field(3, "\x01\xff")))),
+      {"list of numbers that does not end",
+       NodeField(AttrField("l", Field(1, Field(3, "\x01\xff")))),
        "in node[0].attr['l'].value.list: field i has a number that does not end"},
       {"list of numbers of four bytes that is cut off",
-       Node(Attr("l", Field(1, Field(4, "12345")))),
+       NodeField(AttrField("l", Field(1, Field(4, "12345")))),
        "in node[0].attr['l'].value.list: field f has 5 bytes, expected a multiple of 4"},
   };
 }
@@ -300,9 +301,10 @@ std::vector<BadFile> BadFiles() {
 TEST(ParseGraphDef, SaysWhereAFileIsWrong) {
   for (const BadFile& bad : BadFiles()) {
     SCOPED_TRACE(bad.name);
-    EXPECT_THAT(ParseGraphDef(bad.bytes),
-                StatusIs(kInvalid, HasSubstr(absl::StrCat("expected a binary GraphDef: "))));
-    EXPECT_THAT(ParseGraphDef(bad.bytes), StatusIs(kInvalid, HasSubstr(bad.error)));
+    EXPECT_THAT(
+        ParseGraphDef(bad.bytes),
+        StatusIs(kInvalidArgument, HasSubstr(absl::StrCat("expected a binary GraphDef: "))));
+    EXPECT_THAT(ParseGraphDef(bad.bytes), StatusIs(kInvalidArgument, HasSubstr(bad.error)));
   }
 }
 
@@ -322,7 +324,7 @@ TEST(ParseGraphDef, SaysWhereAFileIsCutOff) {
     ASSERT_EQ(parsed.ok(), parses) << size << ": " << parsed.status();
     whole += parses;
     if (!parses) {
-      EXPECT_THAT(parsed, StatusIs(kInvalid, HasSubstr(": at byte ")));
+      EXPECT_THAT(parsed, StatusIs(kInvalidArgument, HasSubstr(": at byte ")));
     }
   }
   EXPECT_GE(whole, 5);
@@ -340,31 +342,35 @@ TEST(ParseGraphDef, KeepsToItsLimits) {
   GraphLimits limits;
   limits.max_file_bytes = static_cast<int64_t>(binary.size());
   GRADFLOW_EXPECT_OK(ParseGraphDef(binary, limits));
-  EXPECT_THAT(
-      ParseGraphDefText(text, limits),
-      StatusIs(kInvalid, HasSubstr(absl::StrCat("expected a GraphDef of at most ", binary.size(),
-                                                " bytes (GraphLimits::max_file_bytes), but found ",
-                                                text.size()))));
+  EXPECT_THAT(ParseGraphDefText(text, limits),
+              StatusIs(kInvalidArgument,
+                       HasSubstr(absl::StrCat("expected a GraphDef of at most ", binary.size(),
+                                              " bytes (GraphLimits::max_file_bytes), but found ",
+                                              text.size()))));
   --limits.max_file_bytes;
-  EXPECT_THAT(ParseGraphDef(binary, limits), StatusIs(kInvalid, HasSubstr("max_file_bytes")));
+  EXPECT_THAT(ParseGraphDef(binary, limits),
+              StatusIs(kInvalidArgument, HasSubstr("max_file_bytes")));
 
   // A node, an attribute, its value, and 3 more for each function but the last.
   limits = {};
   limits.max_depth = 33;
   GRADFLOW_EXPECT_OK(ParseGraphDef(binary, limits));
   limits.max_depth = 32;
-  EXPECT_THAT(ParseGraphDef(binary, limits),
-              StatusIs(kInvalid, HasSubstr(".value: messages are nested deeper than 32 levels "
+  EXPECT_THAT(
+      ParseGraphDef(binary, limits),
+      StatusIs(kInvalidArgument, HasSubstr(".value: messages are nested deeper than 32 levels "
                                            "(GraphLimits::max_depth)")));
-  EXPECT_THAT(ParseGraphDefText(text, limits), StatusIs(kInvalid, HasSubstr("line ")));
+  EXPECT_THAT(ParseGraphDefText(text, limits), StatusIs(kInvalidArgument, HasSubstr("line ")));
 
   limits = {};
   limits.max_message_bytes = 1000;
-  EXPECT_THAT(ParseGraphDef(binary, limits),
-              StatusIs(kInvalid, HasSubstr("the file would take more than 1000 bytes of memory "
+  EXPECT_THAT(
+      ParseGraphDef(binary, limits),
+      StatusIs(kInvalidArgument, HasSubstr("the file would take more than 1000 bytes of memory "
                                            "(GraphLimits::max_message_bytes)")));
-  EXPECT_THAT(ParseGraphDefText(text, limits),
-              StatusIs(kInvalid, HasSubstr("messages, would take more than 1000 bytes of memory "
+  EXPECT_THAT(
+      ParseGraphDefText(text, limits),
+      StatusIs(kInvalidArgument, HasSubstr("messages, would take more than 1000 bytes of memory "
                                            "(GraphLimits::max_message_bytes)")));
 }
 
@@ -379,19 +385,20 @@ TEST(ParseGraphDef, CountsWhatMessagesTakeInMemory) {
   GRADFLOW_EXPECT_OK(ParseGraphDef(def.SerializeAsString(), limits));
   limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) / 2;
   EXPECT_THAT(ParseGraphDef(def.SerializeAsString(), limits),
-              StatusIs(kInvalid, HasSubstr("max_message_bytes")));
+              StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
 }
 
 TEST(ParseGraphDefText, TakesNoTextThatABinaryFileCannotHold) {
-  EXPECT_THAT(
-      ParseGraphDefText("node { name: 'a' } node { name: 'a\\377' }"),
-      StatusIs(kInvalid, "expected a GraphDef as text: node[1].name is no UTF-8: 'a\\377'"));
+  EXPECT_THAT(ParseGraphDefText("node { name: 'a' } node { name: 'a\\377' }"),
+              StatusIs(kInvalidArgument,
+                       "expected a GraphDef as text: node[1].name is no UTF-8: 'a\\377'"));
   EXPECT_THAT(ParseGraphDefText("node { input: 'a' input: 'a\\377' }"),
-              StatusIs(kInvalid, HasSubstr("node[0].input[1] is no UTF-8: 'a\\377'")));
+              StatusIs(kInvalidArgument, HasSubstr("node[0].input[1] is no UTF-8: 'a\\377'")));
   EXPECT_THAT(ParseGraphDefText("node { attr { key: '\\377' } }"),
-              StatusIs(kInvalid, HasSubstr("node[0].attr[0].key is no UTF-8")));
-  EXPECT_THAT(ParseGraphDefText("node { attr { key: 'T' value { i: 1 } } attr { key: 'T' } }"),
-              StatusIs(kInvalid, HasSubstr("in node[0].attr['T']: the map has this key twice")));
+              StatusIs(kInvalidArgument, HasSubstr("node[0].attr[0].key is no UTF-8")));
+  EXPECT_THAT(
+      ParseGraphDefText("node { attr { key: 'T' value { i: 1 } } attr { key: 'T' } }"),
+      StatusIs(kInvalidArgument, HasSubstr("in node[0].attr['T']: the map has this key twice")));
   GRADFLOW_EXPECT_OK(
       ParseGraphDefText("node { attr { key: 'T' value { s: '\\377' } } attr { key: 'U' } }"));
 }

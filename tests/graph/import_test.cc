@@ -11,11 +11,14 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInvalidArgument;
+using ::gradflow::testing::NodeNames;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyGraphDef;
 using ::gradflow::testing::ToyGraphRegistry;
@@ -25,15 +28,6 @@ using ::gradflow::testing::ToyPlaceholder;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-
-std::vector<std::string> Names(const Graph& graph) {
-  std::vector<std::string> names;
-  names.reserve(graph.num_nodes());
-  for (int id = 0; id < graph.num_nodes(); ++id) names.push_back(graph.node(id)->name());
-  return names;
-}
-
 // ---- What is imported ----
 
 TEST(Import, KeepsTheOrderOfTheFile) {
@@ -41,7 +35,7 @@ TEST(Import, KeepsTheOrderOfTheFile) {
   const GraphDef def = ToyGraphDef(ToyNeg("c", {"b", "^a"}) + ToyNeg("b", {"a:0"}) +
                                    ToyPlaceholder("a") + ToyNode("d", "NoOp"));
   ASSERT_THAT(ImportGraphDef({}, def, &graph), IsOk());
-  EXPECT_THAT(Names(graph), ElementsAre("c", "b", "a", "d"));
+  EXPECT_THAT(NodeNames(graph), ElementsAre("c", "b", "a", "d"));
   for (int id = 0; id < graph.num_nodes(); ++id) {
     EXPECT_EQ(graph.node(id)->id(), id);
     EXPECT_EQ(&graph.node(id)->def(), &graph.def().node(id));
@@ -91,7 +85,7 @@ TEST(Import, AddsToWhatIsThere) {
   const Node* a = graph.node(0);
   ASSERT_THAT(ImportGraphDef({}, ToyGraphDef(ToyNeg("c", {"b"}) + ToyNeg("b", {"a"})), &graph),
               IsOk());
-  EXPECT_THAT(Names(graph), ElementsAre("a", "c", "b"));
+  EXPECT_THAT(NodeNames(graph), ElementsAre("a", "c", "b"));
   EXPECT_EQ(graph.FindNode("b")->sources()[0].node, a);
   EXPECT_EQ(graph.FindNode("c")->sources()[0].node, graph.FindNode("b"));
   EXPECT_EQ(&graph.node(2)->def(), &graph.def().node(2));
@@ -109,7 +103,7 @@ TEST(Import, PrefixIsPutBeforeEveryName) {
     options.prefix = prefix;
     ASSERT_THAT(ImportGraphDef(options, def, &graph), IsOk());
   }
-  EXPECT_THAT(Names(graph), ElementsAre("a", "b", "p/a", "p/b", "q/r/a", "q/r/b"));
+  EXPECT_THAT(NodeNames(graph), ElementsAre("a", "b", "p/a", "p/b", "q/r/a", "q/r/b"));
   EXPECT_THAT(graph.FindNode("p/b")->def().input(), ElementsAre("p/a:0", "^p/a"));
   EXPECT_THAT(graph.FindNode("p/b")->def().attr().at("_class").list().s(),
               ElementsAre("loc:@p/a", "other"));
@@ -122,13 +116,15 @@ TEST(Import, PrefixedNodesSeeOnlyEachOther) {
               IsOk());
   ImportGraphDefOptions options;
   options.prefix = "p";
-  EXPECT_THAT(ImportGraphDef(options, ToyGraphDef(ToyNeg("b", {"a"})), &graph),
-              StatusIs(kInvalid, "node 'p/b' (Neg): input 'p/a' is of no node of the graph"));
-  EXPECT_THAT(ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph),
-              StatusIs(kInvalid, HasSubstr("node 'p/a' (Placeholder): the graph has a node")));
+  EXPECT_THAT(
+      ImportGraphDef(options, ToyGraphDef(ToyNeg("b", {"a"})), &graph),
+      StatusIs(kInvalidArgument, "node 'p/b' (Neg): input 'p/a' is of no node of the graph"));
+  EXPECT_THAT(
+      ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph),
+      StatusIs(kInvalidArgument, HasSubstr("node 'p/a' (Placeholder): the graph has a node")));
   options.prefix = "not a name";
   EXPECT_THAT(ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph),
-              StatusIs(kInvalid, HasSubstr("the name must begin")));
+              StatusIs(kInvalidArgument, HasSubstr("the name must begin")));
   EXPECT_EQ(graph.num_nodes(), 2);
 }
 
@@ -194,7 +190,7 @@ TEST(Import, FunctionsMustNotContradict) {
             "another gradient of op 'Neg'"}}) {
     EXPECT_THAT(ImportGraphDef(
                     {}, ToyGraphDef("library { " + library + " }" + ToyNode("b", "NoOp")), &graph),
-                StatusIs(kInvalid, HasSubstr(error)));
+                StatusIs(kInvalidArgument, HasSubstr(error)));
     EXPECT_EQ(graph.def().SerializeAsString(), before);
   }
 }

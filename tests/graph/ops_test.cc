@@ -18,13 +18,11 @@ namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::NewToyScope;
 using ::gradflow::testing::StatusIs;
-using ::gradflow::testing::ToyGraphRegistry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Initializer = Input::Initializer;
-
-Scope NewRoot() { return Scope::NewRootScope(ToyGraphRegistry()); }
 
 std::string Print(const Initializer& value) {
   return value.status.ok() ? value.tensor.DebugString(100) : value.status.ToString();
@@ -33,7 +31,7 @@ std::string Print(const Initializer& value) {
 // ---- Operation, Output ----
 
 TEST(Operation, SaysWhatTheNodeIs) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output x = ops::Const(root.WithOpName("x"), 1.0f);
   const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(x).Finish();
   EXPECT_EQ(pair.num_inputs(), 1);
@@ -50,7 +48,7 @@ TEST(Operation, SaysWhatTheNodeIs) {
 }
 
 TEST(Operation, IsEmptyWhereThereIsNothing) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Operation noop = OpRecorder(root, "NoOp").Finish();
   for (const Operation& op : {Operation(), noop}) {
     EXPECT_EQ(op.num_inputs(), 0);
@@ -68,7 +66,7 @@ TEST(Operation, IsEmptyWhereThereIsNothing) {
 }
 
 TEST(Output, IsAKey) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Operation pair = OpRecorder(root, "Pair").Input(1.0f).Finish();
   std::unordered_map<Output, int, OutputHash> map;
   map[pair.output(0)] = 1;
@@ -187,7 +185,7 @@ TEST(Initializer, GoesToProto) {
 // ---- Input, InputList ----
 
 TEST(Input, IsAnOutputOrAValue) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output x = ops::Const(root, 1.0f);
   const Input from_output = x;
   EXPECT_FALSE(from_output.is_value());
@@ -204,7 +202,7 @@ TEST(Input, IsAnOutputOrAValue) {
 }
 
 TEST(Input, ValueBecomesAConstOfASubScope) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Operation a = OpRecorder(root.WithOpName("a"), "Neg").Input(1.0f).Finish();
   const Operation b = OpRecorder(root, "Neg").Input(Input{{1.0f}, {2.0f}}).Finish();
   const Operation c = OpRecorder(root, "Neg").Input(Tensor(3.0f)).Finish();
@@ -217,11 +215,11 @@ TEST(Input, ValueBecomesAConstOfASubScope) {
 }
 
 TEST(Input, BadValueIsAnErrorOfTheScope) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   OpRecorder(root.WithOpName("m"), "MatMul").Input(1.0f).Input(Input{{1, 2}, {3}}).Finish();
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                       HasSubstr("node 'm' (MatMul): input b: a list is ragged")));
-  const Scope other = NewRoot();
+  const Scope other = NewToyScope();
   OpRecorder(other, "Pack").Input(InputList{1, {1, 2.0}}).Finish();
   EXPECT_THAT(other.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -229,7 +227,7 @@ TEST(Input, BadValueIsAnErrorOfTheScope) {
 }
 
 TEST(Input, TakesAnOperationOfOneOutput) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Operation neg = OpRecorder(root, "Neg").Input(1.0f).Finish();
   EXPECT_EQ(OpRecorder(root, "Neg").Input(neg).Finish().input(0), neg.output(0));
   const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(neg).Finish();
@@ -240,13 +238,13 @@ TEST(Input, TakesAnOperationOfOneOutput) {
 }
 
 TEST(Input, NamesANode) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(1.0f).Finish();
   const Operation neg = OpRecorder(root, "Neg").Input(Input("p", 1, DT_FLOAT)).Finish();
   EXPECT_EQ(neg.input(0), pair.output(1));
   for (const Input& input :
        {Input("none", 0, DT_FLOAT), Input("p", 2, DT_FLOAT), Input("p", 0, DT_HALF)}) {
-    const Scope other = NewRoot();
+    const Scope other = NewToyScope();
     OpRecorder(other.WithOpName("p"), "Pair").Input(1.0f).Finish();
     OpRecorder(other, "Neg").Input(input).Finish();
     EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -255,7 +253,7 @@ TEST(Input, NamesANode) {
 }
 
 TEST(InputList, MixesOutputsAndValues) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output x = ops::Const(root, 1.0f);
   const Operation pack = OpRecorder(root, "Pack").Input(InputList{x, 2.0f, Tensor(3.0f)}).Finish();
   ASSERT_THAT(root.status(), IsOk());

@@ -21,12 +21,11 @@ namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::NewToyScope;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyGraphRegistry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-Scope NewRoot() { return Scope::NewRootScope(ToyGraphRegistry()); }
 
 Output Neg(const Scope& scope, const Input& x) {
   return OpRecorder(scope, "Neg").Input(x).Finish().output(0);
@@ -39,7 +38,7 @@ std::string NameOf(const Scope& scope, const std::string& op = "op") {
 // ---- Names ----
 
 TEST(ScopeNames, OpsAreNumberedFromTheSecondOn) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(NameOf(root, "Add"), "Add");
   EXPECT_EQ(NameOf(root, "Add"), "Add_1");
   EXPECT_EQ(NameOf(root, "Add"), "Add_2");
@@ -47,7 +46,7 @@ TEST(ScopeNames, OpsAreNumberedFromTheSecondOn) {
 }
 
 TEST(ScopeNames, NumberedNamesAreTakenToo) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(NameOf(root, "a"), "a");
   EXPECT_EQ(NameOf(root, "a"), "a_1");
   EXPECT_EQ(NameOf(root, "a_1"), "a_1_1");
@@ -59,7 +58,7 @@ TEST(ScopeNames, NumberedNamesAreTakenToo) {
 }
 
 TEST(ScopeNames, SubScopesAreUniqueWithinTheirParent) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Scope first = root.NewSubScope("s");
   const Scope second = root.NewSubScope("s");
   EXPECT_EQ(NameOf(first), "s/op");
@@ -71,21 +70,21 @@ TEST(ScopeNames, SubScopesAreUniqueWithinTheirParent) {
 }
 
 TEST(ScopeNames, OpsAndSubScopesShareNames) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   root.NewSubScope("s");
   EXPECT_EQ(NameOf(root, "s"), "s_1");
   EXPECT_EQ(NameOf(root.NewSubScope("s")), "s_2/op");
 }
 
 TEST(ScopeNames, SubScopeWithoutNameIsTheSamePlace) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(NameOf(root.NewSubScope("").NewSubScope("")), "op");
   EXPECT_EQ(NameOf(root.NewSubScope("")), "op_1");
   EXPECT_EQ(NameOf(root), "op_2");
 }
 
 TEST(ScopeNames, WithOpNameNamesOpsUntilReplaced) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(NameOf(root.WithOpName("x")), "x");
   EXPECT_EQ(NameOf(root.WithOpName("x")), "x_1");
   EXPECT_EQ(NameOf(root.WithOpName("x").WithOpName("y")), "y");
@@ -97,7 +96,7 @@ TEST(ScopeNames, WithOpNameNamesOpsUntilReplaced) {
 }
 
 TEST(ScopeNames, WithOpNameJoinsParts) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(NameOf(root.WithOpName("layer", 3, "/", std::string("w"))), "layer3/w");
   EXPECT_EQ(NameOf(root.WithOpName("layer", 3, "/w")), "layer3/w_1");
 }
@@ -115,7 +114,7 @@ std::vector<std::string> NamesOfComposite(const Scope& scope) {
 }
 
 TEST(ScopeNames, LastOpOfACompositeHasItsName) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_THAT(NamesOfComposite(root),
               ElementsAre("linear/mul", "linear/bias", "linear/a", "linear/mul_1", "linear"));
   EXPECT_EQ(NameOf(root, "linear"), "linear_1");
@@ -127,14 +126,14 @@ TEST(ScopeNames, LastOpOfACompositeHasItsName) {
 }
 
 TEST(ScopeNames, CompositeInASubScopeIsNamedAsInTensorFlow) {
-  const Scope sub = NewRoot().NewSubScope("s");
+  const Scope sub = NewToyScope().NewSubScope("s");
   const CompositeOpScopes scopes = sub.GetCompositeOpScopes("linear");
   EXPECT_EQ(NameOf(scopes.child), "s/linear/op");
   EXPECT_EQ(NameOf(scopes.last), "s_s/linear");
 }
 
 TEST(ScopeNames, LastScopeOfACompositeIsForOneOp) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const CompositeOpScopes scopes = root.GetCompositeOpScopes("linear");
   EXPECT_EQ(NameOf(scopes.last), "linear");
   EXPECT_EQ(NameOf(scopes.last), "");
@@ -143,14 +142,14 @@ TEST(ScopeNames, LastScopeOfACompositeIsForOneOp) {
 }
 
 TEST(ScopeNames, LastScopeOfACompositeCannotBeRenamed) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   root.GetCompositeOpScopes("linear").last.WithOpName("other");
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("cannot be named 'other'")));
 }
 
 TEST(ScopeNames, CompositeNeedsAName) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   root.GetCompositeOpScopes("");
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a name")));
 }
@@ -201,7 +200,7 @@ TEST(UniqueNames, TakesNamesThatLookLikeNumbers) {
 // ---- What scopes give to their ops ----
 
 TEST(Scope, RecordsNodesInTheGraph) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output x = ops::Const(root.WithOpName("x"), 1.5f);
   const Output y = Neg(root, x);
   ASSERT_THAT(root.status(), IsOk());
@@ -219,7 +218,7 @@ TEST(Scope, RecordsNodesInTheGraph) {
 }
 
 TEST(Scope, ControlDependenciesAddUp) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Operation a = OpRecorder(root.WithOpName("a"), "NoOp").Finish();
   const Operation b = OpRecorder(root.WithOpName("b"), "NoOp").Finish();
   const Output c = ops::Const(root.WithOpName("c"), 1.0f);
@@ -236,7 +235,7 @@ TEST(Scope, ControlDependenciesAddUp) {
 }
 
 TEST(Scope, EmptyControlDependencyIsAnError) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   OpRecorder(root.WithControlDependencies({Operation()}), "NoOp").Finish();
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -244,7 +243,7 @@ TEST(Scope, EmptyControlDependencyIsAnError) {
 }
 
 TEST(Scope, AssignedDeviceWinsOverDevice) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Scope device = root.WithDevice("/cpu:1");
   EXPECT_EQ(ops::Const(root, 1).node()->requested_device(), "");
   EXPECT_EQ(ops::Const(device, 1).node()->requested_device(), "/cpu:1");
@@ -254,7 +253,7 @@ TEST(Scope, AssignedDeviceWinsOverDevice) {
 }
 
 TEST(Scope, KernelLabelIsAnAttribute) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output x = ops::Const(root, 1.0f);
   std::string label;
   ASSERT_THAT(Neg(root.WithKernelLabel("fast"), x).node()->GetAttr("_kernel", &label), IsOk());
@@ -269,7 +268,7 @@ std::vector<std::string> Colocation(const Output& output) {
 }
 
 TEST(Scope, ColocationNamesWhereTheOtherIs) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output a = ops::Const(root.WithOpName("a"), 1.0f);
   const Output b = ops::Const(root.WithOpName("b"), 1.0f);
   const Scope with_b = root.ColocateWith(b);
@@ -285,7 +284,7 @@ TEST(Scope, ColocationNamesWhereTheOtherIs) {
 }
 
 TEST(Scope, ColocationWithNothingIsAnError) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_FALSE(root.ColocateWith(Output()).ok());
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("empty operation")));
@@ -294,7 +293,7 @@ TEST(Scope, ColocationWithNothingIsAnError) {
 // ---- Status ----
 
 TEST(Scope, FirstErrorStays) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Scope sub = root.NewSubScope("s").WithOpName("x");
   sub.UpdateStatus(absl::OkStatus());
   EXPECT_TRUE(root.ok());
@@ -310,7 +309,7 @@ TEST(Scope, FirstErrorStays) {
 }
 
 TEST(Scope, OpsOfAFailedScopeDoNothing) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output x = ops::Const(root, 1.0f);
   root.UpdateStatus(absl::NotFoundError("failed"));
   EXPECT_EQ(ops::Const(root, 2.0f), Output());
@@ -324,7 +323,7 @@ TEST(Scope, OpsOfAFailedScopeDoNothing) {
 }
 
 TEST(Scope, ErrorsNameTheNode) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   Neg(root.NewSubScope("s").WithOpName("x"), "text");
   EXPECT_THAT(root.status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
@@ -332,7 +331,7 @@ TEST(Scope, ErrorsNameTheNode) {
 }
 
 TEST(Scope, NamesThatAreNoneAreErrors) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   ops::Const(root.WithOpName("a b"), 1);
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument,
                                       HasSubstr("node 'a b' (Const): the name must begin with")));
@@ -340,7 +339,7 @@ TEST(Scope, NamesThatAreNoneAreErrors) {
 
 TEST(ScopeDeathTest, ExitOnErrorPrintsAndAborts) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Scope strict = root.ExitOnError();
   strict.UpdateStatus(absl::OkStatus());
   EXPECT_DEATH(strict.NewSubScope("s").UpdateStatus(absl::NotFoundError("the reason")),
@@ -352,7 +351,7 @@ TEST(ScopeDeathTest, ExitOnErrorPrintsAndAborts) {
 // ---- Shapes, other graphs ----
 
 TEST(Scope, InfersShapesUnlessDisabled) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   EXPECT_EQ(Neg(root, ops::Const(root, 1.0f, {2, 3})).node()->output_shape(0).DebugString(),
             "[2,3]");
   const Scope blind = Scope::DisabledShapeInferenceScope(ToyGraphRegistry()).NewSubScope("s");
@@ -363,7 +362,7 @@ TEST(Scope, InfersShapesUnlessDisabled) {
 }
 
 TEST(Scope, ShapeErrorsNameTheNode) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   const Output a = ops::Const(root, 1.0f, {2, 3});
   OpRecorder(root, "MatMul").Input(a).Input(a).Finish();
   EXPECT_THAT(root.status(),
@@ -374,7 +373,7 @@ TEST(Scope, ShapeErrorsNameTheNode) {
 }
 
 TEST(Scope, GoesIntoAnotherGraph) {
-  const Scope root = NewRoot();
+  const Scope root = NewToyScope();
   Neg(root, 1.0f);
   Graph graph(ToyGraphRegistry());
   ASSERT_THAT(root.ToGraph(&graph), IsOk());
@@ -383,9 +382,9 @@ TEST(Scope, GoesIntoAnotherGraph) {
 }
 
 TEST(Scope, CopiesShareTheGraph) {
-  Scope copy = NewRoot();
+  Scope copy = NewToyScope();
   {
-    const Scope root = NewRoot();
+    const Scope root = NewToyScope();
     copy = root;
     ops::Const(root, 1);
   }

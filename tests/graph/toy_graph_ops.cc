@@ -14,7 +14,7 @@
 namespace gradflow::testing {
 namespace {
 
-absl::Status Nothing(KernelContext&) { return absl::OkStatus(); }
+absl::Status DoNothing(KernelContext&) { return absl::OkStatus(); }
 
 absl::Status ConstShape(ShapeContext& c) {
   Tensor value;
@@ -99,10 +99,10 @@ void Register(Registry& r) {
       .Attr("sizes: list(int) = [1, 2]");
   for (const char* op : {"NoOp", "Const", "Placeholder", "MatMul", "Pair", "Pack", "Gather",
                          "IdentityN", "Fill", "Mode"}) {
-    r.Kernel(op, MakeFunctionKernel<Nothing>);
+    r.Kernel(op, MakeFunctionKernel<DoNothing>);
   }
-  r.Kernel("Neg", MakeFunctionKernel<Nothing>).Types("T", {DT_FLOAT, DT_DOUBLE, DT_INT32});
-  r.Kernel("Neg", MakeFunctionKernel<Nothing>).Type<float>("T").Label("fast");
+  r.Kernel("Neg", MakeFunctionKernel<DoNothing>).Types("T", {DT_FLOAT, DT_DOUBLE, DT_INT32});
+  r.Kernel("Neg", MakeFunctionKernel<DoNothing>).Type<float>("T").Label("fast");
 
   auto retired = std::make_unique<OpDef>();
   EXPECT_TRUE(OpDefBuilder("Retired")
@@ -125,6 +125,8 @@ const Registry& ToyGraphRegistry() {
   return registry;
 }
 
+Scope NewToyScope() { return Scope::NewRootScope(ToyGraphRegistry()); }
+
 GraphDef ToyGraphDef(const std::string& text) {
   GraphDef graph_def;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &graph_def)) << text;
@@ -144,6 +146,13 @@ std::string ToyNeg(const std::string& name, const std::vector<std::string>& inpu
   std::string text = "attr { key: 'T' value { type: DT_FLOAT } } ";
   for (const std::string& input : inputs) absl::StrAppend(&text, "input: '", input, "' ");
   return ToyNode(name, "Neg", absl::StrCat(text, more));
+}
+
+std::vector<std::string> NodeNames(const Graph& graph) {
+  std::vector<std::string> names;
+  names.reserve(graph.num_nodes());
+  for (int id = 0; id < graph.num_nodes(); ++id) names.push_back(graph.node(id)->name());
+  return names;
 }
 
 }  // namespace gradflow::testing

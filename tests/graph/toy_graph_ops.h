@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "gradflow/core/registry.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/scope.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow::testing {
@@ -26,6 +28,8 @@ namespace gradflow::testing {
 //   Retired() -> (y: float)                                      deprecated since version 1000
 // All have kernels but Retired.
 const Registry& ToyGraphRegistry();
+// The root scope of a new graph of these ops.
+Scope NewToyScope();
 
 // The GraphDef of `text`; fails the test if it does not parse.
 GraphDef ToyGraphDef(const std::string& text);
@@ -36,6 +40,9 @@ std::string ToyNode(const std::string& name, const std::string& op, const std::s
 std::string ToyPlaceholder(const std::string& name);
 std::string ToyNeg(const std::string& name, const std::vector<std::string>& inputs,
                    const std::string& more = "");
+
+// The names of the nodes, in their order.
+std::vector<std::string> NodeNames(const Graph& graph);
 
 }  // namespace gradflow::testing
 

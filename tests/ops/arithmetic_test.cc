@@ -5,6 +5,7 @@
 #include <string>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -13,29 +14,26 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 double Add(double x, double y) { return x + y; }
 double Subtract(double x, double y) { return x - y; }
 double Multiply(double x, double y) { return x * y; }
 double Divide(double x, double y) { return x / y; }
 double SquaredDifference(double x, double y) { return (x - y) * (x - y); }
 
-struct Case {
+struct ArithmeticCase {
   const char* op;
   double (*reference)(double, double);
   // Whether one rounding of the float64 result is that of the formula in the type.
   bool one_operation;
 };
-const Case kCases[] = {
+const ArithmeticCase kArithmeticCases[] = {
     {"Add", Add, true},        {"AddV2", Add, true},
     {"Sub", Subtract, true},   {"Mul", Multiply, true},
     {"RealDiv", Divide, true}, {"SquaredDifference", SquaredDifference, false},
 };
 
 TEST(Arithmetic, FloatsHaveTheBitsOfTheFormula) {
-  for (const Case& c : kCases) {
+  for (const ArithmeticCase& c : kArithmeticCases) {
     for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
       const Tensor x = RandomTensor(dtype, {17, 5}, -100, 100, 1);
@@ -73,8 +71,8 @@ TEST(Arithmetic, HalfRoundsOnceFromFloat) {
 }
 
 TEST(Arithmetic, IntegersOfEveryType) {
-  for (const Case& c :
-       {Case{"AddV2", Add, true}, {"Sub", Subtract, true}, {"Mul", Multiply, true}}) {
+  for (const ArithmeticCase& c :
+       {ArithmeticCase{"AddV2", Add, true}, {"Sub", Subtract, true}, {"Mul", Multiply, true}}) {
     ForEachType(IntegerTypes(), [&](auto tag) {
       using T = typename decltype(tag)::type;
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(DataTypeToEnum<T>::value));

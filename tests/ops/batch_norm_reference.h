@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -67,19 +66,8 @@ inline Tensor ToFormat(const Tensor& tensor, const ImageSizes& sizes, const std:
   return result;
 }
 
-// Doubles as a tensor of type T, rounded.
-template <typename T>
-Tensor FromDoubles(const std::vector<double>& values, const TensorShape& shape) {
-  Tensor tensor(DataTypeToEnum<T>::value, shape);
-  for (size_t i = 0; i < values.size(); ++i) tensor.flat<T>()(i) = static_cast<T>(values[i]);
-  return tensor;
-}
-inline Tensor FromDoubles(DataType dtype, const std::vector<double>& values,
-                          const TensorShape& shape) {
-  return dtype == DT_HALF       ? FromDoubles<half>(values, shape)
-         : dtype == DT_BFLOAT16 ? FromDoubles<bfloat16>(values, shape)
-                                : FromDoubles<float>(values, shape);
-}
+// In place of statistics that an op does not have.
+inline Tensor EmptyVector() { return Tensor(DT_FLOAT, {0}); }
 
 // Mean and population variance of each channel.
 struct BatchStatistics {

@@ -3,15 +3,13 @@
 #include <limits>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
 

@@ -1,12 +1,11 @@
 #include <limits>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 absl::Status Check(const Tensor& tensor) {
   return OpTester("CheckNumerics").Input(tensor).Attr("message", "loss").Run().status();

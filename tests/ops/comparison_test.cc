@@ -1,11 +1,11 @@
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -14,13 +14,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Case {
+struct ComparisonCase {
   const char* op;
   bool (*reference)(double, double);
 };
-const Case kCases[] = {
+const ComparisonCase kComparisonCases[] = {
     {"Equal", [](double x, double y) { return x == y; }},
     {"NotEqual", [](double x, double y) { return x != y; }},
     {"Less", [](double x, double y) { return x < y; }},
@@ -30,7 +28,7 @@ const Case kCases[] = {
 };
 
 TEST(Comparison, OfEveryRealType) {
-  for (const Case& c : kCases) {
+  for (const ComparisonCase& c : kComparisonCases) {
     ForEachType(RealTypes(), [&](auto tag) {
       constexpr DataType dtype = DataTypeToEnum<typename decltype(tag)::type>::value;
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
@@ -69,7 +67,7 @@ TEST(Comparison, OrdersByValueAndNotByBits) {
 }
 
 TEST(Comparison, WithNanIsFalseExceptNotEqual) {
-  for (const Case& c : kCases) {
+  for (const ComparisonCase& c : kComparisonCases) {
     SCOPED_TRACE(c.op);
     const Tensor x = AsTensor<float>({kNan, 1, kNan, 0});
     const Tensor y = AsTensor<float>({1, kNan, kNan, -0.0f});

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -8,8 +9,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 TEST(ConcatV2, JoinsAlongEveryAxisInEveryType) {
   for (const DataType dtype : TensorTypes()) {

@@ -1,14 +1,13 @@
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 TEST(Const, GivesItsValueInEveryType) {
   for (const DataType dtype : TensorTypes()) {

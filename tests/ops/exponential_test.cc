@@ -1,9 +1,9 @@
 #include <cmath>
 #include <complex>
-#include <limits>
 #include <string>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -12,17 +12,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-struct Case {
+struct ExponentialCase {
   const char* op;
   double (*reference)(double);
   double low;
   double high;
 };
 // In long double, so that the reference is right to the last bit of a double.
-const Case kCases[] = {
+const ExponentialCase kExponentialCases[] = {
     {"Exp", [](double x) { return static_cast<double>(std::exp(static_cast<long double>(x))); },
      -10, 10},
     {"Log", [](double x) { return static_cast<double>(std::log(static_cast<long double>(x))); },
@@ -35,7 +32,7 @@ const Case kCases[] = {
 };
 
 TEST(Exponential, FloatsAreCorrectlyRounded) {
-  for (const Case& c : kCases) {
+  for (const ExponentialCase& c : kExponentialCases) {
     for (const DataType dtype : {DT_FLOAT, DT_BFLOAT16}) {
       SCOPED_TRACE(std::string(c.op) + " of " + DataTypeString(dtype));
       const Tensor x = RandomTensor(dtype, {2003}, c.low, c.high);
@@ -45,7 +42,7 @@ TEST(Exponential, FloatsAreCorrectlyRounded) {
 }
 
 TEST(Exponential, DoublesAndHalvesAreRightToTheLastPlaces) {
-  for (const Case& c : kCases) {
+  for (const ExponentialCase& c : kExponentialCases) {
     SCOPED_TRACE(c.op);
     const Tensor x = RandomTensor(DT_DOUBLE, {501}, c.low, c.high);
     EXPECT_THAT(OpTester(c.op).Input(x).RunOne(),
@@ -59,7 +56,7 @@ TEST(Exponential, DoublesAndHalvesAreRightToTheLastPlaces) {
 // The same element gives the same bits wherever it lies in a tensor.
 TEST(Exponential, DoesNotDependOnThePosition) {
   const Tensor x = RandomTensor(DT_FLOAT, {70001}, -3, 3);
-  for (const Case& c : kCases) {
+  for (const ExponentialCase& c : kExponentialCases) {
     SCOPED_TRACE(c.op);
     const Tensor positive = UnaryReference(x, [](double v) { return std::fabs(v) + 0.5; });
     const auto whole = OpTester(c.op).Input(positive).RunOne();
@@ -136,7 +133,7 @@ TEST(Exponential, OfComplex64IsComputedInComplex128AndRoundedOnce) {
 }
 
 TEST(Exponential, RefusesIntegers) {
-  for (const Case& c : kCases) {
+  for (const ExponentialCase& c : kExponentialCases) {
     EXPECT_THAT(OpTester(c.op).Input(AsTensor<int32_t>({1})).MakeKernel(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")))
         << c.op;

@@ -10,12 +10,10 @@
 #include <vector>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
-
-inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
-inline constexpr float kNaN = std::numeric_limits<float>::quiet_NaN();
 
 struct QuantRange {
   QuantRange(float min, float max, int num_bits, bool narrow_range) {
@@ -59,10 +57,10 @@ inline std::vector<float> InterestingInputs(const QuantRange& range, int levels 
                                -0.0f,
                                1.0f,
                                -1.0f,
-                               kNaN,
-                               -kNaN,
-                               kInfinity,
-                               -kInfinity,
+                               kNan,
+                               -kNan,
+                               kInf,
+                               -kInf,
                                std::numeric_limits<float>::max(),
                                std::numeric_limits<float>::lowest(),
                                std::numeric_limits<float>::min(),
@@ -77,8 +75,8 @@ inline std::vector<float> InterestingInputs(const QuantRange& range, int levels 
   }
   const size_t size = values.size();
   for (size_t i = 0; i < size; ++i) {
-    values.push_back(std::nextafter(values[i], kInfinity));
-    values.push_back(std::nextafter(values[i], -kInfinity));
+    values.push_back(std::nextafter(values[i], kInf));
+    values.push_back(std::nextafter(values[i], -kInf));
   }
   return values;
 }
@@ -101,13 +99,6 @@ inline std::vector<MinMax> AllRanges() {
   }
   return ranges;
 }
-
-// The name of the argument that an advisory's or a test's error is about, and what else it says.
-struct ErrorCase {
-  const char* what;
-  OpTester tester;
-  const char* error;
-};
 
 }  // namespace testing
 }  // namespace gradflow

@@ -1,4 +1,5 @@
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -6,8 +7,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 OpTester Gather(const Tensor& params, const Tensor& indices, int64_t axis, int64_t batch_dims = 0) {
   return OpTester("GatherV2")

@@ -1,12 +1,11 @@
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 TEST(Identity, GivesAnyTensorOnWithoutACopy) {
   for (const char* op : {"Identity", "StopGradient", "PreventGradient"}) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -13,9 +14,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // The product in float64.
 Tensor Product(const Tensor& a, const Tensor& b, bool transpose_a, bool transpose_b) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -13,9 +14,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double MaxOf(const std::vector<double>& values) {
   double max = -kInf;

@@ -1,8 +1,8 @@
 #include <cmath>
-#include <limits>
 #include <string>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -10,9 +10,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Maximum, TakesTheLargerInEveryType) {
   ForEachType(RealTypes(), [](auto tag) {

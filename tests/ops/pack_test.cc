@@ -1,4 +1,5 @@
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -6,8 +7,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 // `parts` tensors with the elements of one tensor of shape [parts, shape].
 std::vector<Tensor> Parts(DataType dtype, int parts, const TensorShape& shape) {

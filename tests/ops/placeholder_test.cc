@@ -1,10 +1,9 @@
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 TEST(Placeholder, MustBeFed) {
   EXPECT_THAT(OpTester("Placeholder").Attr("dtype", DT_HALF).Run(),

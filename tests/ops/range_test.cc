@@ -1,14 +1,13 @@
 #include <limits>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 template <typename T>
 OpTester Range(typename Literal<T>::type start, typename Literal<T>::type limit,

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -10,9 +11,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 TEST(Relu, OfEveryRealType) {
   ForEachType(RealTypes(), [](auto tag) {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -10,8 +11,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 OpTester Select(const Tensor& condition, const Tensor& t, const Tensor& e) {
   return OpTester("SelectV2").Input(condition).Input(t).Input(e);

@@ -1,11 +1,10 @@
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 OpTester Slice(const Tensor& input, const std::vector<int64_t>& begin,
                const std::vector<int64_t>& size) {

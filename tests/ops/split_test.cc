@@ -1,11 +1,10 @@
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 OpTester Split(const Tensor& split_dim, const Tensor& value, int num_split) {
   return OpTester("Split").Input(split_dim).Input(value).Attr("num_split", num_split);

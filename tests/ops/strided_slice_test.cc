@@ -1,6 +1,7 @@
 #include <random>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -8,8 +9,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 struct Masks {
   int begin = 0;

@@ -1,4 +1,5 @@
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -6,8 +7,6 @@ namespace testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 OpTester Tile(const Tensor& input, const std::vector<int64_t>& multiples) {
   return OpTester("Tile").Input(input).Input(AsTensor<int64_t>(multiples));

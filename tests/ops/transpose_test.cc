@@ -2,13 +2,12 @@
 #include <numeric>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
-
-constexpr auto kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
 Tensor Transposed(const Tensor& x, const std::vector<int64_t>& perm) {
   TensorShape shape;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
 namespace gradflow {
@@ -12,8 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 const DataType kFloats[] = {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16};
 
 TEST(Unary, FloatsHaveTheBitsOfTheFormula) {

@@ -14,12 +14,11 @@
 #include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
-namespace testing {
+namespace ops {
 namespace {
 
+using ::gradflow::testing::StatusIs;
 using ::testing::ElementsAre;
-
-using namespace ops;  // NOLINT: as programs have it
 
 class WrappersTest : public ::testing::Test {
  protected:
@@ -184,5 +183,5 @@ TEST(Wrappers, AttrsOwnTheirValues) {
 }
 
 }  // namespace
-}  // namespace testing
+}  // namespace ops
 }  // namespace gradflow

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# command_line_docs.sh GRADFLOW MAN_PAGE COMPLETION
+# command_line_docs.sh GRADFLOW MAN_PAGE BASH_COMPLETION ZSH_COMPLETION
 #
-# Fails unless the manual page and the completion know the commands and the options of --help, and
+# Fails unless the manual page and the completions know the commands and the options of --help, and
 # no others.
 set -euo pipefail
-gradflow=$1 man_page=$2 completion=$3
+gradflow=$1 man_page=$2 bash_completion=$3 zsh_completion=$4
 
 # The long options in the text of standard input.
 long_options() { grep -oE -- '--[a-z_]+' | sort -u; }
@@ -17,7 +17,9 @@ completed() {
   printf '%s\n' "${COMPREPLY[@]}"
 }
 # shellcheck source=/dev/null
-source "$completion"
+source "$bash_completion"
+# What zsh completes is read, as zsh may be missing: of a command, its branch of the `case`.
+zsh_branch() { sed -n "/^    $1)\$/,/;;/p" "$zsh_completion"; }
 
 same() {
   diff <(echo "$2") <(echo "$3") >/dev/null && return
@@ -32,11 +34,17 @@ same "commands of the manual page" "$commands" \
   "$(sed -n 's/^\.SS gradflow //p' "$man_page" | sort)"
 COMP_WORDS=(gradflow "") COMP_CWORD=1
 _gradflow
-same "completed commands" "$commands" "$(printf '%s\n' "${COMPREPLY[@]}" | grep -v '^-' | sort)"
+same "commands that bash completes" "$commands" \
+  "$(printf '%s\n' "${COMPREPLY[@]}" | grep -v '^-' | sort)"
+same "commands that zsh completes" "$commands" \
+  "$(sed -nE "/ commands=\(/,/^  \)/s/^    [\"']([a-z]+):.*/\1/p" "$zsh_completion" | sort)"
+if command -v zsh >/dev/null; then zsh -n "$zsh_completion"; fi
 
 for command in $commands; do
   help=$("$gradflow" "$command" --help | long_options)
-  same "completed options of $command" "$help" "$(completed "$command" | long_options)"
+  same "options of $command that bash completes" "$help" "$(completed "$command" | long_options)"
+  same "options of $command that zsh completes" "$help" \
+    "$({ zsh_branch "$command" | sed 's/(.*)--/--/'; echo --help; } | long_options)"
   same "options of $command in the manual page" "$help" \
     "$({ manual "$command"; echo --help; } | long_options)"
 done

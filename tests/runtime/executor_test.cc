@@ -1,6 +1,5 @@
 #include "gradflow/runtime/executor.h"
 
-#include <dirent.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -22,6 +21,7 @@ using ::gradflow::testing::AddToy;
 using ::gradflow::testing::Floats;
 using ::gradflow::testing::Int;
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::NumThreadsOfThisProcess;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyAttrs;
 using ::gradflow::testing::ToyCounter;
@@ -415,14 +415,6 @@ TEST(Executor, RunsDeepChainsWithoutRecursion) {
     GRADFLOW_ASSERT_OK(executor.Run(*plan, {&x}, {}, &outputs));
     EXPECT_EQ(outputs[0].scalar<int64_t>()(), 7);
   }
-}
-
-int NumThreadsOfThisProcess() {
-  int threads = 0;
-  DIR* const dir = opendir("/proc/self/task");
-  while (const dirent* entry = readdir(dir)) threads += entry->d_name[0] != '.';
-  closedir(dir);
-  return threads;
 }
 
 TEST(Executor, StartsNoThreadIfItHasOne) {

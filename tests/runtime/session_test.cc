@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
-#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,6 +16,7 @@ namespace {
 using ::absl::StatusCode;
 using ::gradflow::testing::Int;
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::NumThreadsOfThisProcess;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyAttrs;
 using ::gradflow::testing::ToyNode;
@@ -177,6 +176,34 @@ TEST(Session, GetsItsGraphOnce) {
   GRADFLOW_EXPECT_OK(session->Run({{"x", Int(1)}}, {"neg"}, {}, &outputs));
   EXPECT_THAT(session->Create(MixGraph()),
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("Extend")));
+}
+
+TEST(Session, TakesGraphsUpToItsLimits) {
+  SessionOptions options;
+  options.graph_limits.max_nodes = 4;
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                                Session::Make(options, ToyRegistry()));
+  EXPECT_THAT(session->Create(MixGraph()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_nodes")));
+  GraphDef small = MixGraph();
+  small.mutable_node()->RemoveLast();
+  GRADFLOW_ASSERT_OK(session->Create(small));
+  EXPECT_THAT(session->Extend(MixGraph()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("max_nodes")));
+}
+
+TEST(Session, TakesOverGraphsThatAreMoved) {
+  const std::unique_ptr<Session> session = EmptySession();
+  GraphDef graph = MixGraph();
+  const NodeDef sum = graph.node(4);
+  graph.mutable_node()->RemoveLast();
+  const NodeDef* const x = &graph.node(0);
+  GRADFLOW_ASSERT_OK(session->Create(std::move(graph)));
+  EXPECT_EQ(x->name(), "x");
+  GRADFLOW_ASSERT_OK(session->Extend(Graphs({sum})));
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(session->Run({{"x", Int(1)}, {"y", Int(2)}}, {"sum"}, {}, &outputs));
+  EXPECT_EQ(Ints(outputs), std::vector<int64_t>{-8});
 }
 
 TEST(Session, ExtendsItsGraph) {
@@ -394,11 +421,6 @@ TEST(Session, FreesResourcesWhenItIsClosed) {
   EXPECT_EQ(::gradflow::testing::ToyResources(), 2);
   GRADFLOW_EXPECT_OK(first->Close());
   EXPECT_EQ(::gradflow::testing::ToyResources(), 0);
-}
-
-int NumThreadsOfThisProcess() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
 }
 
 TEST(Session, StartsNoThreadIfItMayHaveOne) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <functional>
+#include <iterator>
 #include <new>
 #include <set>
 #include <stdexcept>
@@ -395,6 +397,11 @@ std::atomic<bool>& ToyCancelled() {
 }
 
 int ToyResources() { return toy_resources; }
+
+int NumThreadsOfThisProcess() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<int>(std::distance(begin(tasks), end(tasks)));
+}
 
 std::atomic<int>& ToyMeetings() {
   static std::atomic<int> meetings{0};

@@ -60,6 +60,8 @@ std::atomic<int>& ToyMeetings();
 std::atomic<bool>& ToyCancelled();
 // How many resources of CountRuns there are.
 int ToyResources();
+// Of all kinds, also those of oneTBB.
+int NumThreadsOfThisProcess();
 
 // An attribute of any type that SetAttrValue takes.
 struct ToyAttr {

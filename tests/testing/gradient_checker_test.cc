@@ -12,6 +12,7 @@
 #include "gradflow/ops/register.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
@@ -59,6 +60,26 @@ TEST(ComputeGradientError, FindsAWrongGradient) {
                                           graph.y, {3}, graph.Gradient(1.25), &error));
   // At 0, where the slope is 1.
   EXPECT_NEAR(error, 0.25, 1e-8);
+}
+
+TEST(ComputeGradientError, TakesTheGradientOpsThatAreKnown) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Placeholder(scope, DT_DOUBLE);
+  const Tensor value = AsTensor<double>({0.5, 0, 3});
+  const Output y = ops::Neg(scope, ops::Identity(scope, ops::Neg(scope, x)));
+  double error = -1;
+  GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, value, y, {3}, &error));
+  EXPECT_LT(error, 1e-9);
+  GRADFLOW_ASSERT_OK(ComputeGradientError(scope, {x}, {{2}}, {y, x}, {{2}, {2}}, &error));
+  EXPECT_LT(error, 1e-9);
+  // Half of the gradient of x^2, which is 2 * x.
+  RegisterGradientOp("Square", {"Mul", {"d:y", "x"}, {"x"}});
+  const Output square = ops::Square(scope, y);
+  GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, value, square, {3}, &error));
+  EXPECT_NEAR(error, 3, 1e-8);
+  EXPECT_THAT(ComputeGradientError(scope, x, value, ops::Sqrt(scope, square), {3}, &error),
+              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("(Sqrt): no gradient op")));
+  GRADFLOW_EXPECT_OK(scope.status());
 }
 
 TEST(FindGradientError, SaysWhere) {
@@ -123,33 +144,32 @@ TEST(FindGradientError, SaysWhatDoesNotFit) {
                         const GradientFn& gradient) {
     return FindGradientError(graph.scope, xs, values, {graph.y}, gradient).status();
   };
-  const auto kInvalid = absl::StatusCode::kInvalidArgument;
   EXPECT_THAT(find({graph.x}, {}, graph.Gradient()),
-              StatusIs(kInvalid, "there are 1 xs, but 0 values of them"));
+              StatusIs(kInvalidArgument, "there are 1 xs, but 0 values of them"));
   EXPECT_THAT(find({graph.x}, {AsTensor<double>({1})}, graph.Gradient()),
-              StatusIs(kInvalid,
+              StatusIs(kInvalidArgument,
                        "x0 has type float, and its value double: both must be float, or "
                        "double"));
   const auto no_gradient = [](const Scope&, const OutputList&) { return OutputList(); };
   EXPECT_THAT(find({graph.x}, {value}, no_gradient),
-              StatusIs(kInvalid, "the gradient graph gives 0 gradients for 1 xs"));
+              StatusIs(kInvalidArgument, "the gradient graph gives 0 gradients for 1 xs"));
   const auto scalar = [](const Scope& s, const OutputList&) -> OutputList {
     return {ops::Const(s, 1.0f)};
   };
   EXPECT_THAT(find({graph.x}, {value}, scalar),
-              StatusIs(kInvalid,
+              StatusIs(kInvalidArgument,
                        "the gradient of x0 must be float of shape [2], but is float of "
                        "shape []"));
   double error = 0;
   EXPECT_THAT(ComputeGradientError(graph.scope, {graph.x}, {{2}, {3}}, {graph.y}, {{2}},
                                    graph.Gradient(), &error),
-              StatusIs(kInvalid, "there are 1 xs, but 2 shapes of them"));
+              StatusIs(kInvalidArgument, "there are 1 xs, but 2 shapes of them"));
   // Shapes that the graph knows.
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({2}));
   EXPECT_THAT(
       ComputeGradientError(scope, x, value, ops::Square(scope, x), {3}, graph.Gradient(), &error),
-      StatusIs(kInvalid, "y0 has shape [2], not [3]"));
+      StatusIs(kInvalidArgument, "y0 has shape [2], not [3]"));
 }
 
 // ---- Ops whose gradient op is known ----

@@ -11,6 +11,7 @@
 
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensors.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace testing {
@@ -19,9 +20,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // What EXPECT_THAT(value, matcher) says, from "Expected" on; "" if the matcher accepts.
 template <typename T, typename M>

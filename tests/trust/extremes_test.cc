@@ -19,17 +19,17 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session.h"
 #include "gradflow/testing/status_matchers.h"
+#include "tests/testing/constants.h"
 
 namespace gradflow {
 namespace {
 
 using ::gradflow::testing::IsOk;
+using ::gradflow::testing::kInvalidArgument;
 using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
-
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 
 NodeDef* AddNode(const std::string& name, const std::string& op, GraphDef* def) {
   NodeDef* node = def->add_node();
@@ -71,14 +71,16 @@ TEST(Extremes, ASmallFileAsksForAHugeTensor) {
   GraphDef def;
   AddZeros("c", {int64_t{1} << 60}, &def);
   ASSERT_LE(def.ByteSizeLong(), 100);
-  EXPECT_THAT(LoadAndRun(def, "c"),
-              StatusIs(kInvalid, StartsWith("node 'c' (Const): attribute 'value' is a tensor of "
+  EXPECT_THAT(
+      LoadAndRun(def, "c"),
+      StatusIs(kInvalidArgument, StartsWith("node 'c' (Const): attribute 'value' is a tensor of "
                                             "type float and shape [1152921504606846976]")));
   // Nor is it had by other dimensions, or a limit that lets it pass.
   GraphDef split;
   AddZeros("c", {int64_t{1} << 31, int64_t{1} << 31, 4}, &split);
-  EXPECT_THAT(LoadAndRun(split, "c"),
-              StatusIs(kInvalid, HasSubstr("has more elements than a 64-bit integer counts")));
+  EXPECT_THAT(
+      LoadAndRun(split, "c"),
+      StatusIs(kInvalidArgument, HasSubstr("has more elements than a 64-bit integer counts")));
 
   ImportGraphDefOptions no_limit;
   no_limit.limits.max_constant_bytes = std::numeric_limits<int64_t>::max();
@@ -162,12 +164,13 @@ TEST(Extremes, ANodeWith100000Inputs) {
   AddNodeAttr("dtype", DT_INT32, text);
   wrong.mutable_node(1)->set_input(77'777, "text");
   EXPECT_THAT(LoadAndRun(wrong, "sum"),
-              StatusIs(kInvalid,
+              StatusIs(kInvalidArgument,
                        "node 'sum' (AddN): input inputs[77777] ('text') has type int32, "
                        "expected float (attribute T)"));
   def.mutable_node(1)->mutable_input()->RemoveLast();
-  EXPECT_THAT(LoadAndRun(def, "sum"),
-              StatusIs(kInvalid, HasSubstr("expected 100000 inputs (inputs), but found 99999")));
+  EXPECT_THAT(
+      LoadAndRun(def, "sum"),
+      StatusIs(kInvalidArgument, HasSubstr("expected 100000 inputs (inputs), but found 99999")));
 }
 
 // A list of functions with attributes that are lists of functions, and so on.
@@ -178,8 +181,8 @@ TEST(Extremes, A10000DeepNestedList) {
   for (int i = 0; i < kDepth; ++i) text += "} } } }";
   EXPECT_THAT(
       ParseGraphDefText(absl::StrCat("node { name: 'n' attr { key: 'v' value { ", text, "} } }")),
-      StatusIs(kInvalid, AllOf(StartsWith("expected a GraphDef as text: line 1, column "),
-                               HasSubstr("deep"))));
+      StatusIs(kInvalidArgument, AllOf(StartsWith("expected a GraphDef as text: line 1, column "),
+                                       HasSubstr("deep"))));
 
   // The same in binary, from the inside out. Appended backwards, to be turned around.
   std::string backwards;
@@ -198,8 +201,9 @@ TEST(Extremes, A10000DeepNestedList) {
   }
   for (const int field : {2, 5, 1}) wrap(field);
   std::reverse(backwards.begin(), backwards.end());
-  EXPECT_THAT(ParseGraphDef(backwards),
-              StatusIs(kInvalid, AllOf(HasSubstr("in node[0].attr[''].value.list.func[0].attr['']"),
+  EXPECT_THAT(
+      ParseGraphDef(backwards),
+      StatusIs(kInvalidArgument, AllOf(HasSubstr("in node[0].attr[''].value.list.func[0].attr['']"),
                                        HasSubstr("messages are nested deeper than 100 levels "
                                                  "(GraphLimits::max_depth)"))));
 }
@@ -211,8 +215,8 @@ TEST(Extremes, ACycleOf100000Nodes) {
     AddNeg(absl::StrCat("n", i), absl::StrCat("n", (i + 1) % kNodes), &def);
   }
   EXPECT_THAT(LoadAndRun(def, "n0"),
-              StatusIs(kInvalid, AllOf(StartsWith("the graph has a cycle: 'n"),
-                                       HasSubstr(" -> (99991 more) -> 'n"))));
+              StatusIs(kInvalidArgument, AllOf(StartsWith("the graph has a cycle: 'n"),
+                                               HasSubstr(" -> (99991 more) -> 'n"))));
 }
 
 TEST(Extremes, ANameOf10Megabytes) {
@@ -222,20 +226,20 @@ TEST(Extremes, ANameOf10Megabytes) {
   GraphDef def;
   AddZeros(name, {}, &def);
   absl::StatusOr<Tensor> result = LoadAndRun(def, "n");
-  EXPECT_THAT(result, StatusIs(kInvalid, HasSubstr(absl::StrCat("...' ", error))));
+  EXPECT_THAT(result, StatusIs(kInvalidArgument, HasSubstr(absl::StrCat("...' ", error))));
   EXPECT_LT(result.status().message().size(), 1000);
 
   GraphDef op;
   AddNode("n", name, &op);
-  EXPECT_THAT(LoadAndRun(op, "n"), StatusIs(kInvalid, HasSubstr(error)));
+  EXPECT_THAT(LoadAndRun(op, "n"), StatusIs(kInvalidArgument, HasSubstr(error)));
   GraphDef attr;
   AddZeros("n", {}, &attr);
   AddNodeAttr("_" + name.substr(1), 1, attr.mutable_node(0));
-  EXPECT_THAT(LoadAndRun(attr, "n"), StatusIs(kInvalid, HasSubstr(error)));
+  EXPECT_THAT(LoadAndRun(attr, "n"), StatusIs(kInvalidArgument, HasSubstr(error)));
   GraphDef input;
   AddNeg("n", name, &input);
   result = LoadAndRun(input, "n");
-  EXPECT_THAT(result, StatusIs(kInvalid, HasSubstr("...' is of no node of the graph")));
+  EXPECT_THAT(result, StatusIs(kInvalidArgument, HasSubstr("...' is of no node of the graph")));
   EXPECT_LT(result.status().message().size(), 1000);
   // A name that is asked for is the caller's own.
   GraphDef good;
@@ -249,8 +253,9 @@ TEST(Extremes, AFileOfEmptyMessages) {
   for (int i = 0; i < 20'000'000; ++i) bytes += std::string("\x0a\0", 2);
   GraphLimits limits;
   limits.max_message_bytes = int64_t{1} << 30;
-  EXPECT_THAT(ParseGraphDef(bytes, limits),
-              StatusIs(kInvalid, HasSubstr("the file would take more than 1073741824 bytes")));
+  EXPECT_THAT(
+      ParseGraphDef(bytes, limits),
+      StatusIs(kInvalidArgument, HasSubstr("the file would take more than 1073741824 bytes")));
 }
 
 }  // namespace

@@ -1,0 +1,79 @@
+// ComputeGradientError: gradients of a scope's graph against central differences, for tests.
+// Programs that include this link gradflow::testing, too.
+//
+//   float max_error;
+//   TF_ASSERT_OK((ComputeGradientError<float, float, float>(
+//       scope, {x, scale, offset}, {x_shape, {4}, {4}}, {batch_norm.y}, {x_shape}, &max_error)));
+//   EXPECT_LT(max_error, 1e-2);
+#ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_GRADIENT_CHECKER_H_
+#define GRADFLOW_COMPAT_CC_FRAMEWORK_GRADIENT_CHECKER_H_
+
+#include <type_traits>
+#include <vector>
+
+#include "gradflow/testing/gradient_checker.h"
+#include "tensorflow/cc/framework/ops.h"
+#include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+namespace compat_internal {
+
+// That the outputs have the C++ type T, of which there are differences.
+template <typename T>
+Status CheckDifferentiable(const char* what, const OutputList& outputs) {
+  if (!std::is_floating_point<T>::value) {
+    return errors::Unimplemented("gradients of ", DataTypeString(DataTypeToEnum<T>::value),
+                                 " are not checked, only of float and double");
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].type() == DataTypeToEnum<T>::value) continue;
+    return errors::InvalidArgument(what, i, " has type ", DataTypeString(outputs[i].type()),
+                                   ", but the test is for ",
+                                   DataTypeString(DataTypeToEnum<T>::value));
+  }
+  return OkStatus();
+}
+
+}  // namespace compat_internal
+
+// *max_error gets the largest difference between an element of the Jacobian of ys by xs as the
+// gradient ops have it and as central differences do; NaN if there is one. Every node between xs
+// and ys must have a gradient op that gradflow knows, or that gradflow::testing::RegisterGradientOp
+// has told it of: otherwise UNIMPLEMENTED, naming the node. X_T and Y_T are float or double. The xs
+// have random values in [-1, 1).
+template <typename X_T, typename Y_T, typename JAC_T>
+Status ComputeGradientError(const Scope& scope, const OutputList& xs,
+                            const std::vector<TensorShape>& x_shapes, const OutputList& ys,
+                            const std::vector<TensorShape>& y_shapes, JAC_T* max_error) {
+  TF_RETURN_IF_ERROR(scope.status());
+  TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<X_T>("x", xs));
+  TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<Y_T>("y", ys));
+  double error = 0;
+  TF_RETURN_IF_ERROR(
+      gradflow::testing::ComputeGradientError(scope, xs, x_shapes, ys, y_shapes, &error));
+  *max_error = static_cast<JAC_T>(error);
+  return OkStatus();
+}
+
+// The same at the value given of x.
+template <typename X_T, typename Y_T, typename JAC_T>
+Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
+                            const Output& y, const TensorShape& y_shape, JAC_T* max_error) {
+  TF_RETURN_IF_ERROR(scope.status());
+  TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<X_T>("x", {x}));
+  TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<Y_T>("y", {y}));
+  double error = 0;
+  TF_RETURN_IF_ERROR(
+      gradflow::testing::ComputeGradientError(scope, x, x_init_value, y, y_shape, &error));
+  *max_error = static_cast<JAC_T>(error);
+  return OkStatus();
+}
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CC_FRAMEWORK_GRADIENT_CHECKER_H_

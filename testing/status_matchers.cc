@@ -1,0 +1,38 @@
+#include "gradflow/testing/status_matchers.h"
+
+namespace gradflow {
+namespace testing {
+
+bool StatusMatcher::MatchAndExplain(const absl::Status& status, std::ostream* os) const {
+  // Null where GoogleTest only asks whether it matches.
+  if (os != nullptr) *os << "whose status is " << status;
+  return status.code() == code_ &&
+         (!message_.has_value() || message_->Matches(std::string(status.message())));
+}
+
+void StatusMatcher::DescribeTo(std::ostream* os) const {
+  if (code_ == absl::StatusCode::kOk) {
+    *os << "is OK";
+  } else {
+    *os << "has the code " << absl::StatusCodeToString(code_);
+  }
+  DescribeMessageTo(os);
+}
+
+void StatusMatcher::DescribeNegationTo(std::ostream* os) const {
+  if (code_ == absl::StatusCode::kOk) {
+    *os << "is not OK";
+  } else {
+    *os << "does not have the code " << absl::StatusCodeToString(code_);
+  }
+  DescribeMessageTo(os);
+}
+
+void StatusMatcher::DescribeMessageTo(std::ostream* os) const {
+  if (!message_.has_value()) return;
+  *os << " with a message that ";
+  message_->DescribeTo(os);
+}
+
+}  // namespace testing
+}  // namespace gradflow
