@@ -6,9 +6,11 @@
 #include <new>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/shape_context.h"
@@ -198,6 +200,9 @@ absl::Status Graph::CheckAlone(Node* node, int producer, Example** example) {
       internal::HaveSameAttrs(def, *like.def)) {
     if (def.device() != like.def->device()) like = {&def, like.types, false};
   } else {
+    // A node that is not valid takes its place, too: no node is compared with the same large
+    // attribute more than once.
+    like = {};
     GRADFLOW_RETURN_IF_ERROR(ValidateNodeDef(def, op_def));
     NodeTypes types;
     GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(def, op_def, &types.inputs, &types.outputs));
@@ -205,7 +210,6 @@ absl::Status Graph::CheckAlone(Node* node, int producer, Example** example) {
   }
   node->types_ = like.types;
   node->num_data_inputs_ = static_cast<int>(like.types->inputs.size());
-  node->output_shapes_.resize(like.types->outputs.size());
   return absl::OkStatus();
 }
 
@@ -244,14 +248,19 @@ absl::Status Graph::InferShapes(Node* node) {
 }
 
 absl::StatusOr<const Node*> Graph::AddNode(NodeDef&& def, bool infer_shapes) {
-  NodeDefPtr owned(new NodeDef(std::move(def)));
-  absl::StatusOr<const OpRegistration*> op = registry_.LookUpOp(owned->op());
-  if (!op.ok()) return errors::Prefix(internal::NodePrefix(*owned), op.status());
-  internal::Sources sources;
-  const absl::Status resolved = internal::ResolveInputs(
-      *owned, [this](absl::string_view name) { return FindNode(name); }, &sources);
-  if (!resolved.ok()) return errors::Prefix(internal::NodePrefix(*owned), resolved);
-  return Append(std::move(owned), **op, sources, infer_shapes);
+  const Node* node = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(CallSafely([&]() -> absl::Status {
+    NodeDefPtr owned(new NodeDef(std::move(def)));
+    absl::StatusOr<const OpRegistration*> op = registry_.LookUpOp(owned->op());
+    if (!op.ok()) return errors::Prefix(internal::NodePrefix(*owned), op.status());
+    internal::Sources sources;
+    const absl::Status resolved = internal::ResolveInputs(
+        *owned, [this](absl::string_view name) { return FindNode(name); }, &sources);
+    if (!resolved.ok()) return errors::Prefix(internal::NodePrefix(*owned), resolved);
+    GRADFLOW_ASSIGN_OR_RETURN(node, Append(std::move(owned), **op, sources, infer_shapes));
+    return absl::OkStatus();
+  }));
+  return node;
 }
 
 absl::StatusOr<const Node*> Graph::Append(NodeDefPtr def, const OpRegistration& op,
@@ -261,11 +270,17 @@ absl::StatusOr<const Node*> Graph::Append(NodeDefPtr def, const OpRegistration& 
   const Name name = def->name();
   by_name_.prefetch(name);
   Node* const node = NewNode(def.get(), op);
-  node->sources_.assign(sources.begin(), sources.end());
   bool is_named = false;
+  // Also if there is no memory for the rest.
+  absl::Cleanup remove_node = [&] {
+    if (is_named) by_name_.erase(name);
+    RemoveNodes(node->id_);
+  };
+  node->sources_.assign(sources.begin(), sources.end());
   const auto check = [&]() -> absl::Status {
     Example* example;
     GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), &example));
+    node->output_shapes_.resize(node->num_outputs());
     is_named = by_name_.try_emplace(name, node).second;
     if (!is_named) return errors::InvalidArgument("the graph has a node of this name already");
     GRADFLOW_RETURN_IF_ERROR(CheckSources(node));
@@ -276,10 +291,10 @@ absl::StatusOr<const Node*> Graph::Append(NodeDefPtr def, const OpRegistration& 
     return infer_shapes ? InferShapes(node) : absl::OkStatus();
   };
   if (absl::Status status = check(); !status.ok()) {
-    if (is_named) by_name_.erase(name);
-    RemoveNodes(node->id_);
     return errors::Prefix(internal::NodePrefix(*def), status);
   }
+  def_->mutable_node()->Reserve(def_->node_size() + 1);
+  std::move(remove_node).Cancel();
   // Not AddAllocated, which would copy a node of an arena.
   def_->mutable_node()->UnsafeArenaAddAllocated(def.release());
   return node;

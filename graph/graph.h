@@ -120,8 +120,8 @@ class Graph {
   Node* NewNode(NodeDef* def, const OpRegistration& op);
   // Takes back the nodes with ids from first_id on, which are not in by_name_ yet.
   void RemoveNodes(int first_id);
-  // Its name, its attributes (adding defaults) and its types. *example is the node itself, or
-  // one that it is like, until the next call.
+  // Its name, its attributes (adding defaults) and its types, but no place for the shapes of its
+  // outputs. *example is the node itself, or one that it is like, until the next call.
   absl::Status CheckAlone(Node* node, int producer, Example** example);
   // Whether it has attributes beside those of its op.
   static bool HasExtraAttrs(const Node& node);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/file.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
@@ -77,29 +78,36 @@ std::string FilePrefix(const std::string& path) { return absl::StrCat("'", path,
 absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes, const GraphLimits& limits) {
   GRADFLOW_RETURN_IF_ERROR(CheckSize(bytes.size(), limits));
   GraphDef graph_def;
-  absl::Status status = internal::CheckWire(bytes, graph_def, limits);
-  if (status.ok()) {
+  const absl::Status status = CallSafely([&]() -> absl::Status {
+    GRADFLOW_RETURN_IF_ERROR(internal::CheckWire(bytes, graph_def, limits));
     // Protobuf would write to standard error what the status says.
     const google::protobuf::LogSilencer silencer;
-    if (graph_def.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return graph_def;
-    status = internal::ExplainWire(bytes, graph_def, limits);
-    if (status.ok()) status = errors::InvalidArgument(bytes.size(), " bytes that are none");
-  }
-  return errors::Prefix("expected a binary GraphDef: ", status);
+    if (graph_def.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return absl::OkStatus();
+    }
+    GRADFLOW_RETURN_IF_ERROR(internal::ExplainWire(bytes, graph_def, limits));
+    return errors::InvalidArgument(bytes.size(), " bytes that are none");
+  });
+  if (!status.ok()) return errors::Prefix("expected a binary GraphDef: ", status);
+  return graph_def;
 }
 
 absl::StatusOr<GraphDef> ParseGraphDefText(absl::string_view text, const GraphLimits& limits) {
   GRADFLOW_RETURN_IF_ERROR(CheckSize(text.size(), limits));
   GraphDef graph_def;
-  if (absl::Status status = internal::MessageFromText(text, limits, &graph_def); !status.ok()) {
-    return errors::Prefix("expected a GraphDef as text: ", status);
-  }
+  const absl::Status status =
+      CallSafely([&] { return internal::MessageFromText(text, limits, &graph_def); });
+  if (!status.ok()) return errors::Prefix("expected a GraphDef as text: ", status);
   return graph_def;
 }
 
 absl::StatusOr<GraphDef> ReadGraphDef(const std::string& path, const GraphLimits& limits) {
-  absl::StatusOr<GraphDef> graph_def = ReadFile(path, limits);
-  if (!graph_def.ok()) return errors::Prefix(FilePrefix(path), graph_def.status());
+  GraphDef graph_def;
+  const absl::Status status = CallSafely([&]() -> absl::Status {
+    GRADFLOW_ASSIGN_OR_RETURN(graph_def, ReadFile(path, limits));
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return errors::Prefix(FilePrefix(path), status);
   return graph_def;
 }
 

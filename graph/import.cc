@@ -1,12 +1,15 @@
 #include "gradflow/graph/import.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
@@ -34,13 +37,12 @@ class GraphImporter {
         first_id_(graph->num_nodes()) {}
 
   absl::Status Import() {
-    absl::Status status = Check();
-    if (status.ok()) {
-      Commit();
-    } else {
-      graph_.RemoveNodes(first_id_);
-    }
-    return status;
+    // Also if there is no memory for the rest.
+    absl::Cleanup remove_nodes = [this] { graph_.RemoveNodes(first_id_); };
+    GRADFLOW_RETURN_IF_ERROR(Check());
+    Commit();
+    std::move(remove_nodes).Cancel();
+    return absl::OkStatus();
   }
 
  private:
@@ -133,6 +135,10 @@ class GraphImporter {
       nodes_.push_back(by_name->second);
       if (absl::Status status = CheckNode(nodes_.back(), &missing); !status.ok()) {
         fault.Update(errors::Prefix(NodePrefix(def), status));
+        continue;
+      }
+      if (absl::Status status = MakeOutputs(nodes_.back()); !status.ok()) {
+        return errors::Prefix(NodePrefix(def), status);
       }
     }
     return missing.empty() ? fault : missing.status();
@@ -154,6 +160,14 @@ class GraphImporter {
     const absl::Status status = graph_.registry().FindKernel(node->def()).status();
     like->has_kernel = status.ok();
     if (!status.ok()) missing->AddKernel(node->def(), status);
+    return absl::OkStatus();
+  }
+
+  absl::Status MakeOutputs(Node* node) {
+    const int arguments = node->op_def().output_arg_size();
+    GRADFLOW_RETURN_IF_ERROR(
+        limits_.CountListOutputs(std::max(node->num_outputs() - arguments, 0)));
+    node->output_shapes_.resize(node->num_outputs());
     return absl::OkStatus();
   }
 
@@ -189,21 +203,30 @@ class GraphImporter {
   }
 
   void Commit() {
-    if (first_id_ == 0) {
-      graph_.by_name_ = std::move(by_name_);
-    } else {
-      graph_.by_name_.insert(by_name_.begin(), by_name_.end());
-    }
     if (TakesAll()) {
+      graph_.by_name_ = std::move(by_name_);
       graph_.def_->Swap(&source_);
       return;
     }
+    // All that may lack memory comes first, so that the graph has all of it or nothing.
+    GraphDef& def = *graph_.def_;
+    VersionDef versions = def.versions();
+    internal::MergeVersions(source_.versions(), &versions);
+    FunctionDefLibrary library;
+    if (source_.has_library()) {
+      library = def.library();
+      internal::MergeLibraries(source_.library(), &library);
+    }
+    graph_.by_name_.reserve(graph_.by_name_.size() + by_name_.size());
+    def.mutable_node()->Reserve(def.node_size() + source_.node_size());
+    std::vector<NodeDef*> nodes(source_.node_size());
+
+    def.mutable_versions()->Swap(&versions);
+    if (source_.has_library()) def.mutable_library()->Swap(&library);
+    graph_.by_name_.insert(by_name_.begin(), by_name_.end());
     // Nodes stay where they are in memory: this only passes on who owns them.
-    std::vector<NodeDef*> defs(source_.node_size());
-    source_.mutable_node()->ExtractSubrange(0, source_.node_size(), defs.data());
-    for (NodeDef* def : defs) graph_.def_->mutable_node()->AddAllocated(def);
-    internal::MergeVersions(source_.versions(), graph_.def_->mutable_versions());
-    internal::MergeLibraries(source_.library(), graph_.def_->mutable_library());
+    source_.mutable_node()->ExtractSubrange(0, source_.node_size(), nodes.data());
+    for (NodeDef* node : nodes) def.mutable_node()->AddAllocated(node);
   }
 
   const ImportGraphDefOptions& options_;
@@ -221,14 +244,19 @@ class GraphImporter {
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
                             Graph* graph) {
-  return ImportGraphDef(options, GraphDef(graph_def), graph);
+  return CallSafely([&] {
+    GraphDef source = graph_def;
+    return GraphImporter(options, &source, graph).Import();
+  });
 }
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,
                             Graph* graph) {
-  // On the heap, whatever arena the argument is in, since the graph takes over the nodes.
-  GraphDef source = std::move(graph_def);
-  return GraphImporter(options, &source, graph).Import();
+  return CallSafely([&] {
+    // On the heap, whatever arena the argument is in, since the graph takes over the nodes.
+    GraphDef source = std::move(graph_def);
+    return GraphImporter(options, &source, graph).Import();
+  });
 }
 
 }  // namespace gradflow

@@ -37,11 +37,13 @@ struct GraphLimits {
   // Of a node, data and control inputs together.
   int64_t max_inputs = 1 << 20;
   int64_t max_attrs = 1000;
+  // Outputs of all nodes that are elements of lists. A short attribute says how many a list has.
+  int64_t max_list_outputs = 1 << 22;
   // Bytes of the name of a node, a function, an attribute or a device.
   int64_t max_name_bytes = 10'000;
   // Elements of an attribute that is a list.
   int64_t max_list_length = 1 << 20;
-  // Bytes of tensors that all attributes of the graph make together. A constant that repeats one
+  // Bytes of tensors that all attributes of the GraphDef make together. A constant that repeats one
   // value needs a few bytes in a file for any number of elements.
   int64_t max_constant_bytes = int64_t{8} << 30;
 };

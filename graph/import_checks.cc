@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/status.h"
@@ -162,9 +163,11 @@ absl::Status CheckVersions(const VersionDef& versions) {
 void MergeVersions(const VersionDef& from, VersionDef* to) {
   to->set_producer(std::min(to->producer(), from.producer()));
   to->set_min_consumer(std::max(to->min_consumer(), from.min_consumer()));
+  if (from.bad_consumers().empty()) return;
+  // A file may have any number of them.
+  absl::flat_hash_set<int> known(to->bad_consumers().begin(), to->bad_consumers().end());
   for (const int bad : from.bad_consumers()) {
-    const auto& known = to->bad_consumers();
-    if (std::find(known.begin(), known.end(), bad) == known.end()) to->add_bad_consumers(bad);
+    if (known.insert(bad).second) to->add_bad_consumers(bad);
   }
 }
 

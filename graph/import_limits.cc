@@ -146,6 +146,15 @@ absl::Status LimitChecks::CheckNode(const NodeDef& node) const {
   return absl::OkStatus();
 }
 
+absl::Status LimitChecks::CountListOutputs(int outputs) {
+  list_outputs_ += outputs;
+  if (list_outputs_ <= options_.limits.max_list_outputs) return absl::OkStatus();
+  return errors::InvalidArgument(
+      "with the outputs of this node, the lists of outputs of the graph have ", list_outputs_,
+      " elements, expected at most ", options_.limits.max_list_outputs,
+      " (GraphLimits::max_list_outputs)");
+}
+
 absl::Status LimitChecks::CheckAttrs(const NodeDef& node) {
   for (const auto& [name, value] : node.attr()) {
     GRADFLOW_RETURN_IF_ERROR(CheckName("the name of attribute", name));

@@ -31,6 +31,8 @@ class LimitChecks {
   absl::Status CheckNode(const NodeDef& node) const;
   // The values of the attributes. REQUIRES: those of the op are valid
   absl::Status CheckAttrs(const NodeDef& node);
+  // Of one more node, the outputs that are elements of lists.
+  absl::Status CountListOutputs(int outputs);
 
  private:
   absl::Status CheckName(absl::string_view what, absl::string_view name) const;
@@ -41,6 +43,8 @@ class LimitChecks {
   const ImportGraphDefOptions& options_;
   // Of all attributes so far.
   int64_t constant_bytes_ = 0;
+  // Of all nodes so far.
+  int64_t list_outputs_ = 0;
 };
 
 }  // namespace internal

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/const_op.h"
@@ -222,6 +223,10 @@ absl::Status NodeBuilder::CheckSources(const Graph& graph, const OpDef& op_def) 
 }
 
 absl::Status NodeBuilder::Finalize(Graph* graph, Node** node) {
+  return CallSafely([&] { return AddTo(graph, node); });
+}
+
+absl::Status NodeBuilder::AddTo(Graph* graph, Node** node) {
   if (def_ == nullptr) return errors::FailedPrecondition("a node builder makes one node only");
   absl::StatusOr<const OpRegistration*> op = graph->registry().LookUpOp(def_->op());
   absl::Status status = op.status();

@@ -116,6 +116,8 @@ class NodeBuilder {
 
   NodeBuilder(NodeDefPtr def, absl::string_view op);
 
+  // Finalize, which may throw if there is no memory.
+  absl::Status AddTo(Graph* graph, Node** node);
   absl::Status CheckSources(const Graph& graph, const OpDef& op_def) const;
   absl::Status InferAttrs(const OpDef& op_def);
   absl::Status InferAttrsFrom(const OpDef& op_def, int argument);

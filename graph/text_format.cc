@@ -6,9 +6,13 @@
 #include <google/protobuf/unknown_field_set.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
@@ -106,8 +110,13 @@ void AppendUnknown(const Message& message, const std::string& path, std::string*
   }
 }
 
+// The entries of maps by key, each map gone through once, whatever the number of its lines.
+using EntriesByKey = absl::flat_hash_map<std::string, Message*>;
+using MapIndex =
+    absl::flat_hash_map<std::pair<const Message*, const FieldDescriptor*>, EntriesByKey>;
+
 // The message that one step of a path leads to, or null if there is none.
-Message* FollowStep(Message* message, absl::string_view step) {
+Message* FollowStep(Message* message, absl::string_view step, MapIndex* maps) {
   const Reflection& reflection = *message->GetReflection();
   const size_t end = step.find_first_of("[{");
   int number = 0;
@@ -129,13 +138,14 @@ Message* FollowStep(Message* message, absl::string_view step) {
         !absl::ConsumeSuffix(&rest, "}") || !absl::Base64Unescape(rest, &name)) {
       return nullptr;
     }
-    for (int i = 0; i < size; ++i) {
+    const auto [entries, is_new] = maps->try_emplace({message, field});
+    for (int i = 0; is_new && i < size; ++i) {
       Message* entry = reflection.MutableRepeatedMessage(message, field, i);
-      if (StringField(*entry, "key") == name) {
-        return entry->GetReflection()->MutableMessage(entry, value);
-      }
+      entries->second.emplace(StringField(*entry, "key"), entry);
     }
-    return nullptr;
+    const auto entry = entries->second.find(name);
+    if (entry == entries->second.end()) return nullptr;
+    return entry->second->GetReflection()->MutableMessage(entry->second, value);
   }
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(rest, absl::MaxSplits(']', 1));
@@ -192,7 +202,10 @@ absl::Status CheckStrings(const Message& message, const std::string& path) {
   return absl::OkStatus();
 }
 
-absl::Status RestoreUnknown(absl::string_view text, Message* message) {
+// `memory` is about what the message takes so far.
+absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, int64_t memory,
+                            Message* message) {
+  MapIndex maps;
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -201,20 +214,73 @@ absl::Status RestoreUnknown(absl::string_view text, Message* message) {
         absl::StrSplit(absl::StripSuffix(line, "\r"), absl::MaxSplits(' ', 1));
     Message* target = message;
     for (absl::string_view step : absl::StrSplit(parts.first, '.', absl::SkipEmpty())) {
-      if (target != nullptr) target = FollowStep(target, step);
+      if (target != nullptr) target = FollowStep(target, step, &maps);
     }
     std::string bytes;
     google::protobuf::UnknownFieldSet unknown;
-    if (target == nullptr || !absl::Base64Unescape(parts.second, &bytes) ||
-        !unknown.ParseFromString(bytes)) {
+    if (target == nullptr || !absl::Base64Unescape(parts.second, &bytes)) {
       return errors::InvalidArgument(
           "line ", number,
           ": these unknown fields are of no message of the graph; if the text was "
           "changed on purpose, remove the line");
     }
-    target->GetReflection()->MutableUnknownFields(target)->MergeFrom(unknown);
+    if (const absl::Status status = CheckUnknownWire(bytes, limits, &memory); !status.ok()) {
+      return errors::Prefix(absl::StrCat("line ", number, ": in the unknown fields, "), status);
+    }
+    if (!unknown.ParseFromString(bytes)) {
+      return errors::InvalidArgument("line ", number, ": the unknown fields cannot be parsed");
+    }
+    target->GetReflection()->MutableUnknownFields(target)->MergeFromAndDestroy(&unknown);
   }
   return absl::OkStatus();
+}
+
+// ---- Memory ----
+
+// Where a string that begins with `quote` before `i`, or a comment, ends: as protobuf's tokenizer
+// has it, which goes on after what is wrong.
+size_t SkipString(absl::string_view text, size_t i, char quote) {
+  const auto ends_line = [&](size_t at) {
+    return at >= text.size() || text[at] == '\n' || text[at] == '\0';
+  };
+  while (!ends_line(i)) {
+    const char c = text[i++];
+    if (c == quote) break;
+    if (c == '\\' && !ends_line(i)) ++i;
+  }
+  return i;
+}
+size_t SkipComment(absl::string_view text, size_t i) {
+  return std::min(text.find_first_of(absl::string_view("\n\0", 2), i), text.size());
+}
+
+// About what the message of a text takes in memory, and the text, by its marks: every message has a
+// brace, every string has quotes, and every number has a colon or comma before it.
+int64_t MemoryOf(absl::string_view text) {
+  auto memory = static_cast<int64_t>(text.size());
+  for (size_t i = 0; i < text.size();) {
+    switch (const char c = text[i++]) {
+      case '{':
+      case '<':
+        memory += kMessageBytes;
+        break;
+      case ',':
+      case ':':
+        memory += kValueBytes;
+        break;
+      case '"':
+      case '\'':
+        memory += kStringBytes;
+        i = SkipString(text, i, c);
+        break;
+      case '#':
+        i = SkipComment(text, i);
+        break;
+      default:
+        break;
+    }
+  }
+  return memory;
 }
 
 }  // namespace
@@ -233,11 +299,9 @@ absl::Status MessageFromText(absl::string_view text, const GraphLimits& limits, 
   if (text.size() > std::numeric_limits<int>::max()) {
     return errors::InvalidArgument("the text has ", text.size(), " bytes, more than 2 GiB");
   }
-  const auto braces =
-      std::count_if(text.begin(), text.end(), [](char c) { return c == '{' || c == '<'; });
-  if (braces > (limits.max_message_bytes - static_cast<int64_t>(text.size())) / kMessageBytes) {
-    return errors::InvalidArgument("the text, with ", braces, " messages, would take more than ",
-                                   limits.max_message_bytes,
+  const int64_t memory = MemoryOf(text);
+  if (memory > limits.max_message_bytes) {
+    return errors::InvalidArgument("the text would take more than ", limits.max_message_bytes,
                                    " bytes of memory (GraphLimits::max_message_bytes)");
   }
   FirstError first_error;
@@ -249,7 +313,7 @@ absl::Status MessageFromText(absl::string_view text, const GraphLimits& limits, 
   GRADFLOW_RETURN_IF_ERROR(first_error.status());
   if (!parsed) return errors::InvalidArgument("the text cannot be parsed");
   GRADFLOW_RETURN_IF_ERROR(CheckStrings(*message, ""));
-  return RestoreUnknown(text, message);
+  return RestoreUnknown(text, limits, memory, message);
 }
 
 }  // namespace gradflow::internal

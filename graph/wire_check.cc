@@ -43,10 +43,8 @@ constexpr int kMaxWireDepth = 100;
 // A field's number goes with it into a varint of 32 bits.
 constexpr uint64_t kMaxTag = 0xffffffff;
 
-// What a value of a list, or of a field that is not known, takes in memory at most; and a string
-// beside its characters.
-constexpr int64_t kValueSize = 16;
-constexpr int64_t kStringSize = 40;
+// What the set of a message's or a group's unknown fields takes beside them.
+constexpr int64_t kUnknownSetBytes = 48;
 
 // What is to be known of a message's fields to walk over them, by number.
 struct Type;
@@ -56,6 +54,7 @@ struct Field {
   // Scalars: the wire type of one, and how many bytes it has in memory.
   uint8_t wire_type = 0;
   uint8_t size = 0;
+  bool is_repeated = false;
   // Messages.
   const Type* type = nullptr;
   bool is_map = false;
@@ -113,6 +112,7 @@ class Types {
       // The recursion may move nothing of `type`, which is on the heap.
       Field field;
       field.descriptor = from;
+      field.is_repeated = from->is_repeated();
       switch (from->type()) {
         case FieldDescriptor::TYPE_MESSAGE:
           field.kind = Field::kMessage;
@@ -184,8 +184,9 @@ class Walker {
   Walker(absl::string_view bytes, const GraphLimits& limits, bool thorough)
       : bytes_(bytes), limits_(limits), thorough_(thorough) {}
 
-  absl::Status Check(const Type& type) {
-    memory_ = type.size;
+  // Of a message that takes `type.size` bytes, beside `memory` that others take.
+  absl::Status Check(const Type& type, int64_t memory) {
+    memory_ = memory + type.size;
     if (Walk(type, bytes_.data(), bytes_.data() + bytes_.size(), 0)) return absl::OkStatus();
     const std::string place = absl::StrCat("at byte ", at_ - bytes_.data());
     // The first steps say which node, and the last what of it.
@@ -200,6 +201,8 @@ class Walker {
     return errors::InvalidArgument(place, path.empty() ? "" : absl::StrCat(", in ", path), ": ",
                                    what_);
   }
+
+  int64_t memory() const { return memory_; }
 
  private:
   template <typename... Args>
@@ -225,6 +228,7 @@ class Walker {
     const char* const begin = at;
     // By number: a message has one or two maps.
     absl::InlinedVector<std::pair<int, Keys>, 1> keys;
+    bool has_unknown = false;
     while (at < end) {
       const char* const start = at;
       uint64_t tag;
@@ -235,21 +239,21 @@ class Walker {
       const uint64_t number = tag >> 3;
       const int wire_type = static_cast<int>(tag & 7);
       const Field& field = number < type.fields.size() ? type.fields[number] : UnknownField();
-      if (wire_type != kLength) {
+      if (!IsKnown(field, wire_type)) {
         if (wire_type == kEndGroup) return Fail(start, "a group ends that has not begun");
-        at = SkipValue(field, wire_type, number, at, end, depth);
+        if (!has_unknown && !Take(start, kUnknownSetBytes)) return false;
+        has_unknown = true;
+        at = SkipUnknown(field, wire_type, number, at, end, depth);
         if (at == nullptr) return false;
-        const bool is_kept = field.kind != Field::kScalar || field.descriptor->is_repeated();
-        if (is_kept && !Take(start, kValueSize)) return false;
         continue;
       }
-      uint64_t length;
-      const char* const content = TakeVarint(at, end, &length);
-      if (content == nullptr) return Fail(at, Name(field), " has no length");
-      if (length > static_cast<uint64_t>(end - content)) {
-        return CutOff(content, field, length, end);
+      if (wire_type != kLength) {
+        at = SkipNumber(field, wire_type, at, end);
+        if (at == nullptr || (field.is_repeated && !Take(start, kValueBytes))) return false;
+        continue;
       }
-      at = content + length;
+      const char* const content = SkipLength(field, at, end, &at);
+      if (content == nullptr) return false;
       if (!CheckContent(field, content, at, depth, &keys)) {
         // Where it is that something is wrong is only asked now: what came before, again.
         if (field.kind == Field::kMessage) path_.push_back(Step(field, begin, start, content, at));
@@ -259,6 +263,20 @@ class Walker {
     return true;
   }
 
+  // Whether protobuf takes a value of this encoding for the field; else it keeps the value as that
+  // of an unknown field.
+  static bool IsKnown(const Field& field, int wire_type) {
+    switch (field.kind) {
+      case Field::kUnknown:
+        return false;
+      case Field::kScalar:
+        return wire_type == field.wire_type || (wire_type == kLength && field.is_repeated);
+      default:
+        return wire_type == kLength;
+    }
+  }
+
+  // REQUIRES: IsKnown(field, kLength)
   bool CheckContent(const Field& field, const char* content, const char* end, int depth,
                     absl::InlinedVector<std::pair<int, Keys>, 1>* keys) {
     const auto length = static_cast<int64_t>(end - content);
@@ -271,40 +289,69 @@ class Walker {
         if (thorough_ && !IsUtf8(value)) {
           return Fail(content, Name(field), " is no UTF-8: ", Quoted(value));
         }
-        return Take(content, length + kStringSize);
+        return Take(content, length + kStringBytes);
       case Field::kScalar:
         if (thorough_ && !CheckPacked(field, content, end)) return false;
         return Take(content, field.wire_type == kVarint ? length * field.size : length);
       default:
-        return Take(content, length + kStringSize);
+        return Take(content, length + kStringBytes);
     }
   }
 
-  // `wire_type` is not that of a length. Null, having failed, if the value does not end.
-  const char* SkipValue(const Field& field, int wire_type, uint64_t number, const char* at,
-                        const char* end, int depth) {
-    uint64_t value;
-    int64_t size = 0;
+  // The following return null, having failed, if a value does not end.
+
+  // The content, which ends at `*next`.
+  const char* SkipLength(const Field& field, const char* at, const char* end, const char** next) {
+    uint64_t length;
+    const char* const content = TakeVarint(at, end, &length);
+    if (content == nullptr) {
+      Fail(at, Name(field), " has no length");
+      return nullptr;
+    }
+    if (length > static_cast<uint64_t>(end - content)) {
+      CutOff(content, field, length, end);
+      return nullptr;
+    }
+    *next = content + length;
+    return content;
+  }
+
+  const char* SkipNumber(const Field& field, int wire_type, const char* at, const char* end) {
+    if (wire_type == kVarint) {
+      uint64_t value;
+      const char* const next = TakeVarint(at, end, &value);
+      if (next == nullptr) Fail(at, Name(field), " has a number that does not end");
+      return next;
+    }
+    const int size = wire_type == kFixed32 ? 4 : 8;
+    if (end - at >= size) return at + size;
+    CutOff(at, field, size, end);
+    return nullptr;
+  }
+
+  // What protobuf keeps of a value that it has no field for. Also null if that is too much.
+  const char* SkipUnknown(const Field& field, int wire_type, uint64_t number, const char* at,
+                          const char* end, int depth) {
+    const char* next;
     switch (wire_type) {
       case kVarint:
-        if (const char* next = TakeVarint(at, end, &value)) return next;
-        Fail(at, Name(field), " has a number that does not end");
-        return nullptr;
-      case kStartGroup:
-        return SkipGroup(number, at, end, depth + 1);
       case kFixed32:
-        size = 4;
-        break;
       case kFixed64:
-        size = 8;
-        break;
+        next = SkipNumber(field, wire_type, at, end);
+        return next != nullptr && Take(at, kValueBytes) ? next : nullptr;
+      case kLength: {
+        const char* const content = SkipLength(field, at, end, &next);
+        return content != nullptr && Take(at, kValueBytes + kStringBytes + (next - content))
+                   ? next
+                   : nullptr;
+      }
+      case kStartGroup:
+        return Take(at, kValueBytes + kUnknownSetBytes) ? SkipGroup(number, at, end, depth + 1)
+                                                        : nullptr;
       default:
         Fail(at, Name(field), " has the unknown encoding ", wire_type);
         return nullptr;
     }
-    if (end - at >= size) return at + size;
-    CutOff(at, field, size, end);
-    return nullptr;
   }
 
   // Graphs have no groups, but files may.
@@ -328,19 +375,8 @@ class Walker {
         Fail(start, "a group ends that has not begun");
         return nullptr;
       }
-      if (wire_type == kLength) {
-        uint64_t length;
-        const char* const content = TakeVarint(at, end, &length);
-        if (content == nullptr || length > static_cast<uint64_t>(end - content)) {
-          Fail(at, "a field is cut off");
-          return nullptr;
-        }
-        at = content + length;
-      } else {
-        at = SkipValue(UnknownField(), wire_type, tag >> 3, at, end, depth);
-        if (at == nullptr) return nullptr;
-      }
-      if (!Take(start, (at - start) + kValueSize)) return nullptr;
+      at = SkipUnknown(UnknownField(), wire_type, tag >> 3, at, end, depth);
+      if (at == nullptr) return nullptr;
     }
     Fail(end, "a group does not end");
     return nullptr;
@@ -463,12 +499,19 @@ class Walker {
 
 absl::Status CheckWire(absl::string_view bytes, const Message& prototype,
                        const GraphLimits& limits) {
-  return Walker(bytes, limits, /*thorough=*/false).Check(*TypeOf(prototype));
+  return Walker(bytes, limits, /*thorough=*/false).Check(*TypeOf(prototype), 0);
 }
 
 absl::Status ExplainWire(absl::string_view bytes, const Message& prototype,
                          const GraphLimits& limits) {
-  return Walker(bytes, limits, /*thorough=*/true).Check(*TypeOf(prototype));
+  return Walker(bytes, limits, /*thorough=*/true).Check(*TypeOf(prototype), 0);
+}
+
+absl::Status CheckUnknownWire(absl::string_view bytes, const GraphLimits& limits, int64_t* memory) {
+  Walker walker(bytes, limits, /*thorough=*/false);
+  const absl::Status status = walker.Check(Type(), *memory);
+  *memory = walker.memory();
+  return status;
 }
 
 bool IsUtf8(absl::string_view text) {

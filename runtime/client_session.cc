@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node.h"
-#include "gradflow/runtime/call_safely.h"
 #include "gradflow/runtime/graph_runner.h"
 
 namespace gradflow {

@@ -7,11 +7,11 @@
 
 #include "absl/container/inlined_vector.h"
 #include "gradflow/core/allocator.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
-#include "gradflow/runtime/call_safely.h"
 #include "gradflow/runtime/optimize.h"
 
 namespace gradflow {

@@ -15,13 +15,13 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tsan.h"
 #include "gradflow/graph/node_checks.h"
-#include "gradflow/runtime/call_safely.h"
 #include "gradflow/runtime/pool_allocator.h"
 #include "gradflow/runtime/run_trace.h"
 
@@ -145,6 +145,7 @@ class PlanRun {
           const std::shared_ptr<Allocator>& allocator, ResourceManager* resources,
           const RunLimits& limits, RunTrace* trace, char* memory)
       : plan_(plan),
+        order_(plan.order()),
         nodes_(plan.nodes().data()),
         parallelism_(parallelism),
         allocator_(allocator),
@@ -194,6 +195,7 @@ class PlanRun {
   // Runs all nodes on this thread and those of the arena, which this one is in. Isolated, so that a
   // thread which waits for its run takes no node of another's: that could be long.
   void RunShared() {
+    measures_ = plan_.BeginMeasuring();
     tbb::this_task_arena::isolate([this] {
       const ScopedLoopSettings scope(SharedLoops());
       WorkShared(kNone);
@@ -201,6 +203,12 @@ class PlanRun {
         group_->wait();
         TsanAcquire(this);
       }
+    });
+    if (!measures_) return;
+    // Without memory for another order, the plan keeps the one it has.
+    (void)CallSafely([&] {
+      plan_.EndMeasuring(/*finished=*/!failed_.load(std::memory_order_relaxed));
+      return absl::OkStatus();
     });
   }
 
@@ -274,6 +282,7 @@ class PlanRun {
   }
 
   const Plan& plan_;
+  const Plan::Order& order_;
   const Plan::PlanNode* const nodes_;
   const Parallelism& parallelism_;
   const std::shared_ptr<Allocator>& allocator_;
@@ -287,6 +296,8 @@ class PlanRun {
   RunStop stop_;
   std::atomic<bool> failed_{false};
   absl::Status status_;
+  // Whether the nodes that are worth a task are timed for the plan.
+  bool measures_ = false;
   // Whether Finish has left no tensor in the slots.
   bool finished_ = false;
   // Made by the first offer, which is the caller's.
@@ -309,7 +320,7 @@ void PlanRun::Work(int32_t first) noexcept {
   ReadyNodes ready;
   if (first == kNone) {
     // Backwards, since the newest is the first to run.
-    const absl::Span<const int32_t> roots = plan_.roots();
+    const std::vector<int32_t>& roots = order_.roots;
     for (size_t i = roots.size(); i-- > 0;) AddReady<kMode>(roots[i], &ready);
   } else {
     ready.kept = first;
@@ -343,7 +354,7 @@ void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
 
 template <Mode kMode>
 void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
-  const int32_t* const successors = plan_.successors().data();
+  const int32_t* const successors = order_.successors.data();
   for (int32_t i = nodes_[node + 1].successors_begin; i-- > nodes_[node].successors_begin;) {
     const int32_t next = successors[i];
     if constexpr (IsShared(kMode)) {
@@ -494,7 +505,10 @@ absl::Status PlanRun::Compute(const Plan::PlanNode& node, Inputs* inputs, Tensor
     context.CountAllocatedBytes(&record->allocated_bytes);
     record->compute_start = RunTrace::Now();
   }
+  const bool measures = IsShared(kMode) && measures_ && !node.cheap;
+  const int64_t start = measures ? RunTrace::Now() : 0;
   GRADFLOW_RETURN_IF_ERROR(node.kernel->Compute(context));
+  if (measures) plan_.SetCost(static_cast<int>(&node - nodes_), RunTrace::Now() - start);
   if constexpr (IsTraced(kMode)) record->compute_end = RunTrace::Now();
   for (size_t i = 0; i < num_outputs; ++i) {
     if (outputs[i].dtype() == types[i] && outputs[i].IsInitialized()) continue;

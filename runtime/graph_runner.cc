@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
-#include "gradflow/runtime/call_safely.h"
 #include "gradflow/runtime/run_trace.h"
 
 namespace gradflow {
@@ -89,6 +89,13 @@ absl::Status CheckRunOptions(const RunOptions& options) {
   return absl::OkStatus();
 }
 
+absl::Status CheckNotCancelled(const RunOptions& options) {
+  if (!options.cancellation_token().has_value() || !options.cancellation_token()->IsCancelled()) {
+    return absl::OkStatus();
+  }
+  return absl::CancelledError("the run was cancelled");
+}
+
 using Feeds = absl::InlinedVector<const Tensor*, 8>;
 
 }  // namespace
@@ -130,6 +137,8 @@ absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& reque
     if (metadata != nullptr) metadata->Clear();
     std::shared_ptr<const Plan> plan = plans_.Find(request);
     if (plan == nullptr) {
+      // Making a plan may take long, and wait for others to be made.
+      GRADFLOW_RETURN_IF_ERROR(CheckNotCancelled(options));
       GRADFLOW_ASSIGN_OR_RETURN(plan, FindOrMakePlan(request));
     }
     Feeds feeds;
@@ -148,10 +157,7 @@ absl::Status GraphRunner::RunPlan(const Plan& plan, const RunOptions& options,
   if (options.cancellation_token().has_value()) {
     limits.cancelled = options.cancellation_token()->flag();
   }
-  if (plan.num_nodes() == 0 && options.cancellation_token().has_value() &&
-      options.cancellation_token()->IsCancelled()) {
-    return absl::CancelledError("the run was cancelled");
-  }
+  if (plan.num_nodes() == 0) GRADFLOW_RETURN_IF_ERROR(CheckNotCancelled(options));
   std::optional<RunTrace> trace;
   if (options.trace_level() != RunOptions::NO_TRACE && metadata != nullptr) trace.emplace(plan);
   absl::Status status =
@@ -173,6 +179,8 @@ absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const Ru
   GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan,
                             Plan::Make(graph_, names, &kernels_, plan_options_));
   plans_.Insert(std::move(names), plan);
+  // Close may have cleared the cache before.
+  if (closed()) plans_.Clear();
   return plan;
 }
 

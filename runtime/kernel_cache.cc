@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node_checks.h"
-#include "gradflow/runtime/call_safely.h"
 #include "gradflow/runtime/op_traits.h"
 
 namespace gradflow {

@@ -56,7 +56,6 @@ class PlanBuilder {
   absl::Status AddNodes();
   absl::Status AddInputs(int index);
   void AddSuccessors();
-  void OrderByPriority();
   void AddFetches();
 
   int SlotOf(const Node& node, int output) const {
@@ -92,7 +91,11 @@ absl::StatusOr<std::unique_ptr<const Plan>> PlanBuilder::Build(const PlanNames& 
   FoldConstants(options_.max_folded_bytes, kernels_, &nodes_);
   GRADFLOW_RETURN_IF_ERROR(AddNodes());
   AddSuccessors();
-  if (!plan_->is_sequential_) OrderByPriority();
+  if (!plan_->is_sequential_) {
+    const auto nodes = plan_->nodes();
+    plan_->SortByPaths([&](int node) { return nodes[node].cheap ? 0 : 1; }, &plan_->first_order_);
+    plan_->cost_.reset(new std::atomic<int64_t>[plan_->num_nodes()]());
+  }
   AddFetches();
   for (auto& [id, folded] : nodes_.constants) {
     plan_->constants_.push_back(std::move(folded.kernel));
@@ -245,7 +248,7 @@ void PlanBuilder::AddSuccessors() {
     if (!plan_->nodes_[to].cheap) {
       if (depth[to]++ != num_tasks++) plan_->is_sequential_ = false;
     }
-    if (plan_->pending_[to] == 0) plan_->roots_.push_back(static_cast<int32_t>(to));
+    if (plan_->pending_[to] == 0) plan_->first_order_.roots.push_back(static_cast<int32_t>(to));
   }
   // From here on, `count` says where the next successor of a node goes.
   size_t total = 0;
@@ -254,35 +257,9 @@ void PlanBuilder::AddSuccessors() {
     total += std::exchange(count[i], total);
   }
   plan_->nodes_[num_nodes].successors_begin = static_cast<int32_t>(total);
-  plan_->successors_.resize(total);
-  for (const auto& [from, to] : pairs) plan_->successors_[count[from]++] = to;
-}
-
-void PlanBuilder::OrderByPriority() {
-  // Of each node: the most nodes worth a task on a path that begins there.
-  std::vector<int32_t> priority(nodes_.order.size());
-  const auto more_urgent = [&](int32_t a, int32_t b) { return priority[a] > priority[b]; };
-  // The most urgent first, which the thread that has them goes on with. Then by rising urgency,
-  // since they are offered from behind, and taken by other threads in the order of the offers.
-  const auto order = [&](int32_t* begin, int32_t* end) {
-    if (std::adjacent_find(
-            begin, end, [&](int32_t a, int32_t b) { return priority[a] != priority[b]; }) == end) {
-      return;
-    }
-    std::stable_sort(begin, end, more_urgent);
-    std::reverse(begin + 1, end);
-  };
-  for (int32_t i = plan_->num_nodes(); i-- > 0;) {
-    const auto& nodes = plan_->nodes_;
-    int32_t* const begin = plan_->successors_.data() + nodes[i].successors_begin;
-    int32_t* const end = plan_->successors_.data() + nodes[i + 1].successors_begin;
-    for (const int32_t* next = begin; next != end; ++next) {
-      priority[i] = std::max(priority[i], priority[*next]);
-    }
-    if (!nodes[i].cheap) ++priority[i];
-    order(begin, end);
-  }
-  order(plan_->roots_.data(), plan_->roots_.data() + plan_->roots_.size());
+  std::vector<int32_t>& successors = plan_->first_order_.successors;
+  successors.resize(total);
+  for (const auto& [from, to] : pairs) successors[count[from]++] = to;
 }
 
 void PlanBuilder::AddFetches() {
@@ -325,6 +302,53 @@ absl::Status Plan::CheckFeeds(absl::Span<const Tensor* const> tensors) const {
     }
   }
   return absl::OkStatus();
+}
+
+void Plan::SortByPaths(absl::FunctionRef<int64_t(int)> length, Order* order) const {
+  // Of each node: the longest path that begins there.
+  std::vector<int64_t> path(num_nodes());
+  // The first is what the thread that has them goes on with. The others are offered from behind,
+  // and taken by other threads in the order of the offers.
+  const auto sort = [&](int32_t* begin, int32_t* end) {
+    if (std::adjacent_find(begin, end, [&](int32_t a, int32_t b) { return path[a] != path[b]; }) ==
+        end) {
+      return;
+    }
+    std::stable_sort(begin, end, [&](int32_t a, int32_t b) { return path[a] > path[b]; });
+    std::reverse(begin + 1, end);
+  };
+  for (int32_t i = num_nodes(); i-- > 0;) {
+    int32_t* const begin = order->successors.data() + nodes_[i].successors_begin;
+    int32_t* const end = order->successors.data() + nodes_[i + 1].successors_begin;
+    for (const int32_t* next = begin; next != end; ++next) path[i] = std::max(path[i], path[*next]);
+    path[i] += length(i);
+    sort(begin, end);
+  }
+  sort(order->roots.data(), order->roots.data() + order->roots.size());
+}
+
+bool Plan::BeginMeasuring() const {
+  if (cost_ == nullptr) return false;
+  int left = to_begin_.load(std::memory_order_relaxed);
+  while (left > 0 && !to_begin_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
+  }
+  return left > 0;
+}
+
+void Plan::EndMeasuring(bool finished) const {
+  if (!finished) {
+    to_begin_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  // Who ends last sees what all have measured.
+  if (to_end_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  measured_order_ = first_order_;
+  SortByPaths(
+      [&](int node) {
+        return nodes_[node].cheap ? 0 : cost_[node].load(std::memory_order_relaxed);
+      },
+      &measured_order_);
+  order_.store(&measured_order_, std::memory_order_release);
 }
 
 }  // namespace gradflow

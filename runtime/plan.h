@@ -10,16 +10,23 @@
 // Control inputs count as needs. A control edge from a Placeholder whose output is fed is cut like
 // a data edge (as in TensorFlow), and such a Placeholder is no target to run: it has its value.
 //
-// Thread safety: immutable; any number of runs may share one. It borrows the graph's nodes and the
-// kernels of the cache, and both must outlive it; nodes may be added to the graph meanwhile.
+// Of nodes that could be begun, that one is best begun from which the longest path leads to the
+// end. At first, paths are as long as they have nodes that are worth a task; once a few runs have
+// measured these, as long as they take.
+//
+// Thread safety: any number of runs may share one, of which only the order changes. It borrows the
+// graph's nodes and the kernels of the cache, and both must outlive it; nodes may be added to the
+// graph meanwhile.
 #ifndef GRADFLOW_RUNTIME_PLAN_H_
 #define GRADFLOW_RUNTIME_PLAN_H_
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -59,10 +66,19 @@ class Plan {
     int32_t inputs_begin = 0;
     // Its first output's slot. An output that is fed has a slot here, too, which no one reads.
     int32_t outputs_begin = 0;
-    // Into successors().
+    // Into Order::successors.
     int32_t successors_begin = 0;
     // Of the kernel: whether it may run on any thread at once.
     bool cheap = false;
+  };
+
+  // Which nodes are best begun. The first of a list is the best, and the last the second best;
+  // ascending if it does not matter.
+  struct Order {
+    // Nodes that wait for none.
+    std::vector<int32_t> roots;
+    // Nodes that wait for a node, each once.
+    std::vector<int32_t> successors;
   };
 
   // What a fetch gives.
@@ -92,12 +108,8 @@ class Plan {
   absl::Span<const int32_t> pending() const { return pending_; }
   // Slots that the nodes read.
   absl::Span<const int32_t> inputs() const { return inputs_; }
-  // Nodes that wait for a node, each once: first the one that is best run next, since the longest
-  // path of nodes worth a task begins there, and last the second best. Ascending if it does not
-  // matter.
-  absl::Span<const int32_t> successors() const { return successors_; }
-  // Nodes that wait for none, in the same order.
-  absl::Span<const int32_t> roots() const { return roots_; }
+  // The order for runs that begin now; runs that have begun may keep to theirs.
+  const Order& order() const { return *order_.load(std::memory_order_acquire); }
   // For each slot, the type that its tensor must have.
   absl::Span<const DataType> slot_types() const { return slot_types_; }
   // For each slot, how often it is read by the nodes, and once more if it is fetched.
@@ -108,6 +120,21 @@ class Plan {
   // INVALID_ARGUMENT, with the name of the feed, unless there is one tensor for each, of the right
   // type and, where it stands for a Placeholder, of a shape that fits the attribute `shape`.
   absl::Status CheckFeeds(absl::Span<const Tensor* const> tensors) const;
+
+  // ---- What nodes cost ----
+
+  // How many runs measure: the first finds cold caches and no memory in the pool.
+  static constexpr int kMeasuredRuns = 2;
+  // Whether the run that begins is to measure its nodes that are not cheap. It then calls
+  // EndMeasuring at its end.
+  bool BeginMeasuring() const;
+  // The last to say so of a node counts.
+  void SetCost(int node, int64_t nanoseconds) const {
+    cost_[node].store(nanoseconds, std::memory_order_relaxed);
+  }
+  // After the last of the runs that measured, changes the order. A run that did not get to its end
+  // leaves it to another one to measure.
+  void EndMeasuring(bool finished) const;
 
  private:
   friend class PlanBuilder;
@@ -121,16 +148,24 @@ class Plan {
 
   Plan() = default;
 
+  // The paths' lengths follow from the lengths of nodes.
+  void SortByPaths(absl::FunctionRef<int64_t(int)> length, Order* order) const;
+
   std::vector<PlanNode> nodes_;
   std::vector<int32_t> pending_;
   std::vector<int32_t> inputs_;
-  std::vector<int32_t> successors_;
-  std::vector<int32_t> roots_;
   std::vector<DataType> slot_types_;
   std::vector<int32_t> slot_uses_;
   std::vector<Feed> feeds_;
   std::vector<Fetch> fetches_;
   bool is_sequential_ = true;
+  Order first_order_;
+  mutable Order measured_order_;
+  mutable std::atomic<const Order*> order_{&first_order_};
+  // By node, in nanoseconds; null if no order is better than another.
+  std::unique_ptr<std::atomic<int64_t>[]> cost_;
+  mutable std::atomic<int> to_begin_{kMeasuredRuns};
+  mutable std::atomic<int> to_end_{kMeasuredRuns};
   // Kernels that the cache may drop before the plan does.
   std::vector<std::shared_ptr<const OpKernel>> constants_;
 };

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <utility>
 
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/call_safely.h"
 #include "gradflow/runtime/graph_runner.h"
 
 namespace gradflow {
@@ -112,8 +112,11 @@ class LocalSession final : public Session {
 
 absl::StatusOr<std::unique_ptr<Session>> Session::Make(const SessionOptions& options,
                                                        const Registry& registry) {
-  auto session = std::make_unique<LocalSession>(registry);
-  GRADFLOW_RETURN_IF_ERROR(session->Init(options));
+  std::unique_ptr<LocalSession> session;
+  GRADFLOW_RETURN_IF_ERROR(CallSafely([&] {
+    session = std::make_unique<LocalSession>(registry);
+    return session->Init(options);
+  }));
   return session;
 }
 

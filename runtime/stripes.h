@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -17,7 +18,8 @@ inline constexpr size_t kStripeAlignment = 128;
 
 // In [0, kNumStripes), always the same for a thread. Threads share one only if there are more.
 inline int StripeOfThisThread() {
-  static std::atomic<int> threads{0};
+  // Unsigned, so that it may wrap.
+  static std::atomic<uint32_t> threads{0};
   thread_local const int stripe = threads.fetch_add(1, std::memory_order_relaxed) % kNumStripes;
   return stripe;
 }

@@ -13,7 +13,7 @@
 #include "gradflow/core/plugin.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/version.h"
-#include "gradflow/runtime/call_safely.h"
+#include "gradflow/core/call_safely.h"
 #include "tools/commands.h"
 #include "tools/test_command.h"
 

@@ -287,6 +287,18 @@ TEST(GraphDefText, UnknownFieldsAreCommentsForOthers) {
   EXPECT_TRUE(MessageDifferencer::Equals(parsed, RichGraphDef()));
 }
 
+// In time linear in them: entry by entry, this would take minutes.
+TEST(GraphDefText, KeepsUnknownFieldsOfManyEntriesOfAMap) {
+  GraphDef def;
+  auto& attrs = *def.add_node()->mutable_attr();
+  for (int i = 0; i < 20'000; ++i) AddUnknown(&attrs[absl::StrCat("a", i)], absl::StrCat(i));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ParseGraphDefText(GraphDefToText(def)));
+  ASSERT_EQ(read.node(0).attr_size(), attrs.size());
+  for (const auto& [name, value] : read.node(0).attr()) {
+    ASSERT_EQ(value.SerializeAsString(), attrs[name].SerializeAsString()) << name;
+  }
+}
+
 TEST(GraphDefText, UnknownFieldsOfWhatIsGoneAreAnError) {
   const std::string text = GraphDefToText(UnknownFieldsGraphDef());
   for (const auto& [from, to] :
@@ -301,13 +313,26 @@ TEST(GraphDefText, UnknownFieldsOfWhatIsGoneAreAnError) {
                                                         {"#? 1[1]", "#? 1[1"},
                                                         {"#? 4 ", "#? 4[0] "},
                                                         {"#? 4 ", "#? 4.1 "},
-                                                        {"#? 4 ", "#? 4 !"},
-                                                        {"#? 4 ", "#? 4 gA=="}}) {
+                                                        {"#? 4 ", "#? 4 !"}}) {
     const std::string changed = absl::StrReplaceAll(text, {{from, to}});
     ASSERT_NE(changed, text) << from;
     EXPECT_THAT(ParseGraphDefText(changed),
                 StatusIs(kInvalidArgument, AllOf(HasSubstr("line "), HasSubstr("remove the line"))))
         << to;
+  }
+}
+
+TEST(GraphDefText, UnknownFieldsThatAreNoneAreAnError) {
+  for (const auto& [field, error] : std::vector<std::pair<std::string, std::string>>{
+           {"gA==", "at byte 0: expected the number of a field, but found none"},
+           {"egVh", "at byte 2: a field has 5 bytes, but only 1 are left where it is"},
+           {"ew==", "at byte 1: a group does not end"},
+           {"fA==", "at byte 0: a group ends that has not begun"}}) {
+    EXPECT_THAT(
+        ParseGraphDefText(absl::StrCat("node {}\n#? 1[0] ", field, "\n")),
+        StatusIs(
+            kInvalidArgument,
+            absl::StrCat("expected a GraphDef as text: line 2: in the unknown fields, ", error)));
   }
 }
 

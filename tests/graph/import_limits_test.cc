@@ -1,12 +1,15 @@
 // The limits of ImportGraphDef and of reading a GraphDef, and what files say that protobuf lets
 // pass.
 #include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
@@ -26,6 +29,7 @@ using ::gradflow::testing::ToyGraphRegistry;
 using ::gradflow::testing::ToyNeg;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyPlaceholder;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 absl::Status Import(const GraphDef& def, const ImportGraphDefOptions& options = {}) {
@@ -230,6 +234,22 @@ TEST(ImportLimits, NanAttributesMayBeAllowed) {
   EXPECT_THAT(Import(def, options), IsOk());
 }
 
+// In time linear in their number: each compared with each, these would take minutes.
+TEST(ImportLimits, VersionsMayExcludeManyReaders) {
+  constexpr int kCount = 1'000'000;
+  GraphDef def;
+  for (int i = 0; i < kCount; ++i) def.mutable_versions()->add_bad_consumers(10'000 + i);
+  Graph graph(ToyGraphRegistry());
+  ImportGraphDefOptions options;
+  options.prefix = "p";
+  GRADFLOW_ASSERT_OK(ImportGraphDef(options, def, &graph));
+  def.mutable_versions()->add_bad_consumers(5);
+  def.mutable_versions()->add_bad_consumers(5);
+  GRADFLOW_ASSERT_OK(ImportGraphDef(options, def, &graph));
+  ASSERT_EQ(graph.def().versions().bad_consumers_size(), kCount + 1);
+  EXPECT_EQ(graph.def().versions().bad_consumers(kCount), 5);
+}
+
 // ---- Files ----
 
 // A field of bytes: number, length, content.
@@ -276,7 +296,8 @@ std::vector<BadFile> BadFiles() {
       {"end of a group", "\x0c", "at byte 0: a group ends that has not begun"},
       {"group without an end", "\x7b\x08\x01", "at byte 3: a group does not end"},
       {"end of another group", "\x7b\x0c", "at byte 1: a group ends that has not begun"},
-      {"field of a group that is cut off", "\x7b\x0a\x05", "at byte 2: a field is cut off"},
+      {"field of a group that is cut off", "\x7b\x0a\x05",
+       "at byte 3: a field has 5 bytes, but only 0 are left where it is"},
       {"group with no field", std::string("\x7b\0", 2),
        "at byte 1: expected the number of a field"},
       {"groups in groups", groups,
@@ -370,8 +391,26 @@ TEST(ParseGraphDef, KeepsToItsLimits) {
                                            "(GraphLimits::max_message_bytes)")));
   EXPECT_THAT(
       ParseGraphDefText(text, limits),
-      StatusIs(kInvalidArgument, HasSubstr("messages, would take more than 1000 bytes of memory "
+      StatusIs(kInvalidArgument, HasSubstr("the text would take more than 1000 bytes of memory "
                                            "(GraphLimits::max_message_bytes)")));
+}
+
+std::string Repeated(absl::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) absl::StrAppend(&all, text);
+  return all;
+}
+
+// A limit that what `def` takes in memory exceeds, by protobuf's own count, and one that it keeps.
+GraphLimits TooLittleFor(const GraphDef& def) {
+  GraphLimits limits;
+  limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) * 9 / 10;
+  return limits;
+}
+GraphLimits EnoughFor(const GraphDef& def) {
+  GraphLimits limits;
+  limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) * 3;
+  return limits;
 }
 
 // Two bytes of a file are an empty message, which has hundreds in memory.
@@ -386,6 +425,99 @@ TEST(ParseGraphDef, CountsWhatMessagesTakeInMemory) {
   limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) / 2;
   EXPECT_THAT(ParseGraphDef(def.SerializeAsString(), limits),
               StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
+}
+
+// Two bytes of a file are one of these, too. Fields of an encoding that is not theirs are no better
+// known than others.
+TEST(ParseGraphDef, CountsWhatUnknownFieldsTakeInMemory) {
+  for (const std::string& field : {
+           std::string("\x78\x01"),         // field 15, a number
+           std::string("\x7d\0\0\0\0", 5),  // of four bytes
+           Field(15, ""),                   // a string
+           Field(15, "longer than what a string has in itself"),
+           std::string("\x7b\x7c"),                 // a group
+           std::string("\x7b\x7a\0\x78\1\x7c", 6),  // with a string and a number
+           std::string("\x7b\x7b\x7c\x7c"),         // with a group
+           std::string("\x1a\0", 2),                // `version`, a number, as a string
+           std::string("\x1d\0\0\0\0", 5),
+           std::string("\x19\0\0\0\0\0\0\0\0", 9),
+           std::string("\x1b\x1c"),
+           std::string("\x08\x01"),  // `node`, a message, as a number
+           std::string("\x0b\x0c"),
+       }) {
+    const std::string bytes = Repeated(field, 1000);
+    SCOPED_TRACE(absl::CHexEscape(field));
+    GraphDef def;
+    ASSERT_TRUE(def.ParseFromString(bytes));
+    EXPECT_THAT(ParseGraphDef(bytes, TooLittleFor(def)),
+                StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
+    GRADFLOW_EXPECT_OK(ParseGraphDef(bytes, EnoughFor(def)));
+  }
+}
+
+TEST(ParseGraphDefText, CountsWhatValuesTakeInMemory) {
+  const std::string empty_strings = absl::StrCat("input: ['", Repeated("','", 1000), "']");
+  for (const std::string& text : {
+           absl::StrCat("node { ", empty_strings, " }"),
+           absl::StrCat("node { ", Repeated("input: \"\" ", 1000), " }"),
+           absl::StrCat("node { attr { key: 'a' value { list { i: [1", Repeated(",1", 1000),
+                        "] } } } }"),
+           absl::StrCat("node { attr { key: 'a' value { list { ", Repeated("i:1 ", 1000),
+                        "} } } }"),
+           // Where strings and comments end.
+           absl::StrCat("# it's\nnode { ", empty_strings, " }"),
+           absl::StrCat("node { name: \"it's\" ", empty_strings, " }"),
+           absl::StrCat("node { name: 'it\\'s' ", empty_strings, " }"),
+           absl::StrCat("node { name: 'it\\\\' ", empty_strings, " }"),
+           absl::StrCat("node { name: '#' ", empty_strings, " }"),
+       }) {
+    SCOPED_TRACE(text.substr(0, 50));
+    const GraphDef def = ToyGraphDef(text);
+    EXPECT_THAT(ParseGraphDefText(text, TooLittleFor(def)),
+                StatusIs(kInvalidArgument, HasSubstr("the text would take more than ")));
+    GRADFLOW_EXPECT_OK(ParseGraphDefText(text, EnoughFor(def)));
+  }
+  // It is wrong, but protobuf reads on.
+  GraphLimits limits;
+  limits.max_message_bytes = 50'000;
+  for (const absl::string_view wrong :
+       {absl::string_view("'\n"), absl::string_view("'\\\n"), absl::string_view("'\0", 2),
+        absl::string_view("'\\\0", 3), absl::string_view("#\0", 2)}) {
+    SCOPED_TRACE(absl::CHexEscape(wrong));
+    EXPECT_THAT(
+        ParseGraphDefText(absl::StrCat("node { name: '' ", wrong, empty_strings, " }"), limits),
+        StatusIs(kInvalidArgument, HasSubstr("the text would take more than 50000 bytes")));
+  }
+}
+
+TEST(ParseGraphDefText, CountsNoValuesInStringsAndComments) {
+  const std::string marks = Repeated("{<,:", 1000);
+  const std::string text =
+      absl::StrCat("# '", marks, "\nnode { name: '", marks, "\\'\"", marks, "' }");
+  GraphLimits limits;
+  limits.max_message_bytes = static_cast<int64_t>(text.size()) + 1000;
+  GRADFLOW_EXPECT_OK(ParseGraphDefText(text, limits));
+}
+
+// Four characters of base64 can be a string.
+TEST(ParseGraphDefText, CountsWhatUnknownFieldsTakeInMemory) {
+  GraphDef one;
+  one.add_node();
+  GraphDef many;
+  const auto add_unknown = [](google::protobuf::Message* message, int count) {
+    auto* const unknown = message->GetReflection()->MutableUnknownFields(message);
+    for (int i = 0; i < count; ++i) unknown->AddLengthDelimited(15, "");
+  };
+  add_unknown(one.mutable_node(0), 1000);
+  for (int i = 0; i < 100; ++i) add_unknown(many.add_node(), 10);
+  for (const GraphDef& def : {one, many}) {
+    const std::string text = GraphDefToText(def);
+    SCOPED_TRACE(text);
+    EXPECT_THAT(
+        ParseGraphDefText(text, TooLittleFor(def)),
+        StatusIs(kInvalidArgument, AllOf(HasSubstr("line "), HasSubstr("max_message_bytes"))));
+    GRADFLOW_EXPECT_OK(ParseGraphDefText(text, EnoughFor(def)));
+  }
 }
 
 TEST(ParseGraphDefText, TakesNoTextThatABinaryFileCannotHold) {

@@ -112,6 +112,12 @@ TEST_P(CancellationTest, StartsNothingWithATokenThatIsCancelled) {
   token.Cancel();
   RunOptions options;
   options.set_cancellation_token(token);
+  // Not even a plan is made.
+  EXPECT_THAT(Run({"after"}, options), StatusIs(StatusCode::kCancelled, "the run was cancelled"));
+  RunOptions in_time;
+  in_time.set_timeout_in_ms(1);
+  EXPECT_THAT(Run({"after"}, in_time), StatusIs(StatusCode::kDeadlineExceeded));
+  ToyCounter(kLoops) = 0;
   EXPECT_THAT(Run({"after"}, options),
               StatusIs(StatusCode::kCancelled,
                        "node 'loop' (LoopForever): not started, since the run was cancelled"));

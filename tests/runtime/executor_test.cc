@@ -350,6 +350,31 @@ TEST_P(ExecutorTest, RunsIndependentNodesAndLoopsOnAllItsThreads) {
   EXPECT_LE(threads, GetParam());
 }
 
+TEST_P(ExecutorTest, MeasuresWhatNodesCostInItsFirstRuns) {
+  AddPlaceholder("x");
+  AddInt("Neg", "a", {"x"});
+  AddInt("Add", "b", {"x", "x"});
+  Add("bad", "Fail", {"x"}, {{"message", "no luck"}});
+  const std::unique_ptr<const Plan> plan = MakePlan({{"x"}, {"a", "b"}, {}});
+  const std::unique_ptr<const Plan> failing = MakePlan({{"x"}, {"a", "b", "bad"}, {}});
+  const auto has_measured = [](const Plan& p, const Plan::Order& first) {
+    return &p.order() != &first;
+  };
+  const Plan::Order& first = plan->order();
+  const Plan::Order& failing_first = failing->order();
+  for (int run = 0; run < Plan::kMeasuredRuns; ++run) {
+    EXPECT_FALSE(has_measured(*plan, first));
+    GRADFLOW_ASSERT_OK(Run(*plan, {Int(1)}, nullptr));
+    EXPECT_FALSE(Run(*failing, {Int(1)}, nullptr).ok());
+  }
+  // One thread has no choice but to run all.
+  EXPECT_EQ(has_measured(*plan, first), GetParam() > 1);
+  EXPECT_FALSE(has_measured(*failing, failing_first));
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(Run(*plan, {Int(1)}, &outputs));
+  EXPECT_EQ(outputs[1].scalar<int64_t>()(), 2);
+}
+
 TEST_P(ExecutorTest, HonoursTheLimitsOfNodesAndLoops) {
   AddPlaceholder("x");
   PlanNames nodes{{"x"}, {}, {}};

@@ -103,8 +103,8 @@ TEST_F(PlanTest, CountsEachNeededNodeAndEachUseOnce) {
   // a, mix, b, double: "double" waits for a and b, "mix" for a.
   ASSERT_EQ(plan->num_nodes(), 4);
   EXPECT_THAT(plan->pending(), ElementsAre(0, 1, 1, 2));
-  EXPECT_THAT(plan->roots(), ElementsAre(0));
-  EXPECT_THAT(plan->successors(), ElementsAre(1, 3, 2, 3));
+  EXPECT_THAT(plan->order().roots, ElementsAre(0));
+  EXPECT_THAT(plan->order().successors, ElementsAre(1, 3, 2, 3));
   // x, y, a (mix, double twice, fetched), mix:0, mix:1, b, double (fetched).
   EXPECT_THAT(plan->slot_uses(), ElementsAre(1, 1, 4, 1, 0, 0, 1));
   EXPECT_EQ(plan->fetches()[0].slot, 6);
@@ -164,11 +164,48 @@ TEST_F(PlanTest, PutsFirstWhatMostWaitsFor) {
     for (const int32_t node : nodes) result.push_back(plan->nodes()[node].node->name());
     return result;
   };
-  EXPECT_THAT(names(plan->roots()), ElementsAre("start", "other"));
-  const int32_t start = plan->roots()[0];
+  EXPECT_THAT(names(plan->order().roots), ElementsAre("start", "other"));
+  const int32_t start = plan->order().roots[0];
   const int32_t begin = plan->nodes()[start].successors_begin;
-  EXPECT_THAT(names(plan->successors().subspan(begin, 4)),
+  EXPECT_THAT(names(absl::MakeConstSpan(plan->order().successors).subspan(begin, 4)),
               ElementsAre("long", "cheap", "short", "middle"));
+}
+
+TEST_F(PlanTest, PutsFirstWhatTakesLongestOnceRunsHaveMeasured) {
+  Add("x", "Placeholder", {}, {{"dtype", DT_INT64}});
+  AddInt("Neg", "many", {"x"});
+  AddInt("Neg", "many2", {"many"});
+  AddInt("Neg", "many3", {"many2"});
+  AddInt("Add", "slow", {"x", "x"});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"many3", "slow"}, {}}));
+  const auto first_root = [&] { return plan->nodes()[plan->order().roots[0]].node->name(); };
+  EXPECT_EQ(first_root(), "many");
+
+  // One run too few, since one of them did not end.
+  const auto measure = [&](bool finished) {
+    ASSERT_TRUE(plan->BeginMeasuring());
+    for (int node = 0; node < plan->num_nodes(); ++node) {
+      plan->SetCost(node, plan->nodes()[node].node->name() == "slow" ? 1000 : 300);
+    }
+    plan->EndMeasuring(finished);
+  };
+  for (int run = 1; run < Plan::kMeasuredRuns; ++run) measure(/*finished=*/true);
+  measure(/*finished=*/false);
+  EXPECT_EQ(first_root(), "many");
+
+  const Plan::Order& before = plan->order();
+  measure(/*finished=*/true);
+  EXPECT_EQ(first_root(), "slow");
+  EXPECT_FALSE(plan->BeginMeasuring());
+  // Runs that are under way keep theirs.
+  EXPECT_EQ(plan->nodes()[before.roots[0]].node->name(), "many");
+}
+
+TEST_F(PlanTest, MeasuresNothingWhereOrderDoesNotMatter) {
+  AddMixGraph();
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"a"}, {}}));
+  ASSERT_TRUE(plan->is_sequential());
+  EXPECT_FALSE(plan->BeginMeasuring());
 }
 
 TEST_F(PlanTest, SharesKernelsBetweenPlans) {

@@ -1,9 +1,11 @@
-// Runs for which the memory of the program is too short at some point: this replaces operator new.
+// Runs and imports for which the memory of the program is too short at some point: this replaces
+// operator new.
 #include <dlfcn.h>
 #include <tbb/task_group.h>
 
 #include <atomic>
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 #include <string>
@@ -11,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/graph/import.h"
 #include "gradflow/runtime/executor.h"
 #include "gradflow/runtime/pool_allocator.h"
 #include "gradflow/testing/status_matchers.h"
@@ -21,7 +24,11 @@ namespace {
 // How many calls of operator new succeed from now on.
 std::atomic<int> calls_left{INT_MAX};
 
-bool TakeCall() {
+// Of how many bytes at most.
+std::atomic<size_t> largest_call{SIZE_MAX};
+
+bool TakeCall(size_t size) {
+  if (size > largest_call.load(std::memory_order_relaxed)) return false;
   int left = calls_left.load(std::memory_order_relaxed);
   while (left != INT_MAX && left > 0 && !calls_left.compare_exchange_weak(left, left - 1)) {
   }
@@ -49,12 +56,12 @@ void* tbb::detail::r1::allocate(tbb::detail::d1::small_object_pool*& pool, std::
 
 // Not inlined, since the compiler would take free for a mistake.
 [[gnu::noinline]] void* operator new(size_t size) {
-  void* const memory = TakeCall() ? std::malloc(size == 0 ? 1 : size) : nullptr;
+  void* const memory = TakeCall(size) ? std::malloc(size == 0 ? 1 : size) : nullptr;
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 [[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  return TakeCall() ? std::malloc(size == 0 ? 1 : size) : nullptr;
+  return TakeCall(size) ? std::malloc(size == 0 ? 1 : size) : nullptr;
 }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
@@ -64,6 +71,7 @@ namespace {
 
 using ::gradflow::testing::AddToy;
 using ::gradflow::testing::Int;
+using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
 
 class ShortMemoryTest : public ::testing::TestWithParam<int> {
@@ -180,6 +188,34 @@ TEST_P(ShortMemoryTest, EndsRunsAtTheirTimeout) {
     }
     ASSERT_EQ(pool_->GetStats().bytes_in_use, 0) << calls;
   }
+}
+
+TEST(ShortMemoryGraph, HasAllOfWhatIsAddedOrNothing) {
+  constexpr int kInputs = 100'000;
+  Graph graph(ToyRegistry());
+  GRADFLOW_ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  GraphDef def;
+  *def.add_node() = ToyNode("y", "Placeholder", {}, {{"dtype", DT_INT64}});
+  *def.add_node() =
+      ToyNode("sum", "AddN", std::vector<std::string>(kInputs, "x"), {{"N", kInputs}});
+  *def.add_node() = ToyNode("z", "Neg", {"sum"}, {{"T", DT_INT64}});
+  // Too little for the types of the inputs, or for what they are.
+  for (const size_t bytes : {100'000, 1'000'000}) {
+    GraphDef imported = def;
+    NodeDef added = def.node(1);
+    largest_call = bytes;
+    const absl::Status import = ImportGraphDef({}, std::move(imported), &graph);
+    const absl::Status add = graph.AddNode(std::move(added)).status();
+    largest_call = SIZE_MAX;
+    EXPECT_EQ(import.code(), absl::StatusCode::kResourceExhausted) << import;
+    EXPECT_EQ(add.code(), absl::StatusCode::kResourceExhausted) << add;
+    EXPECT_EQ(graph.num_nodes(), 1);
+    EXPECT_EQ(graph.FindNode("y"), nullptr);
+    EXPECT_EQ(graph.FindNode("sum"), nullptr);
+  }
+  GRADFLOW_ASSERT_OK(ImportGraphDef({}, def, &graph));
+  EXPECT_EQ(graph.num_nodes(), 4);
+  EXPECT_EQ(graph.def().node_size(), 4);
 }
 
 }  // namespace

@@ -142,6 +142,28 @@ TEST(Extremes, AChainOf200000Nodes) {
   }
 }
 
+// A thousand bytes ask for twenty million outputs.
+TEST(Extremes, ManyNodesWithAMillionOutputs) {
+  GraphDef def;
+  AddZeros("axis", {}, &def);
+  AddZeros("x", {1 << 20}, &def);
+  auto& axis = *def.mutable_node(0)->mutable_attr();
+  axis["dtype"].set_type(DT_INT32);
+  axis["value"].mutable_tensor()->set_dtype(DT_INT32);
+  for (int i = 0; i < 20; ++i) {
+    NodeDef* split = AddNode(absl::StrCat("split", i), "Split", &def);
+    AddNodeAttr("num_split", 1 << 20, split);
+    AddNodeAttr("T", DT_FLOAT, split);
+    split->add_input("axis");
+    split->add_input("x");
+  }
+  EXPECT_THAT(LoadAndRun(def, "split0:7"),
+              StatusIs(kInvalidArgument,
+                       "node 'split4' (Split): with the outputs of this node, the lists of outputs "
+                       "of the graph have 5242875 elements, expected at most 4194304 "
+                       "(GraphLimits::max_list_outputs)"));
+}
+
 TEST(Extremes, ANodeWith100000Inputs) {
   constexpr int kInputs = 100'000;
   GraphDef def;

@@ -1,6 +1,6 @@
 // Keeps exceptions of other people's code, and of a short memory, from crossing a public function.
-#ifndef GRADFLOW_RUNTIME_CALL_SAFELY_H_
-#define GRADFLOW_RUNTIME_CALL_SAFELY_H_
+#ifndef GRADFLOW_CORE_CALL_SAFELY_H_
+#define GRADFLOW_CORE_CALL_SAFELY_H_
 
 #include <exception>
 #include <new>
@@ -32,4 +32,4 @@ absl::Status CallSafely(F&& fn) noexcept {
 
 }  // namespace gradflow
 
-#endif  // GRADFLOW_RUNTIME_CALL_SAFELY_H_
+#endif  // GRADFLOW_CORE_CALL_SAFELY_H_
