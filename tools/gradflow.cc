@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/plugin.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/version.h"
-#include "gradflow/core/call_safely.h"
 #include "tools/commands.h"
 #include "tools/test_command.h"
 
