@@ -166,6 +166,7 @@ function(gradflow_test)
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gmock
                       GTest::gtest_main)
   gradflow_compile_fast(${arg_NAME})
+  # As many as a compiler takes with a gigabyte: they share most of what they instantiate.
   set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD_BATCH_SIZE 15)
   if(GRADFLOW_PRECOMPILE_HEADERS)
     target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
