@@ -147,7 +147,7 @@ endfunction()
 # For tests, which take longer to compile than to run. The references that take long to run are
 # in a library of their own.
 function(gradflow_compile_fast target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>)
 endfunction()
 
 # gradflow_test(NAME <target> SRCS <file>... [DEPS <target>...] [PROGRAMS <target>...]
