@@ -189,12 +189,14 @@ endfunction()
 
 # gradflow_benchmark(NAME <target> SRCS <file>... [DEPS <target>...] [SMOKE <argument>...])
 #
-# A benchmark program. CTest runs it for a moment with the arguments SMOKE, so that it
-# cannot rot.
+# A benchmark program. With GRADFLOW_TEST_BENCHMARKS, CTest runs it for a moment with the arguments
+# SMOKE, so that it cannot rot; without, it is built on demand.
 function(gradflow_benchmark)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "SRCS;DEPS;SMOKE")
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} benchmark::benchmark)
-  if(GRADFLOW_BUILD_TESTS)
+  if(NOT GRADFLOW_TEST_BENCHMARKS)
+    set_target_properties(${arg_NAME} PROPERTIES EXCLUDE_FROM_ALL ON)
+  elseif(GRADFLOW_BUILD_TESTS)
     add_test(NAME benchmark.${arg_NAME} COMMAND ${arg_NAME} ${arg_SMOKE})
     set_tests_properties(benchmark.${arg_NAME} PROPERTIES TIMEOUT 60 LABELS benchmark)
   endif()
