@@ -66,7 +66,7 @@ std::array<ValueList, kNumLists> Lists(const TensorProto& proto) {
 }
 
 // The list that holds elements of `dtype`. REQUIRES: DataTypeCanBeTensor(dtype)
-ListId ValueListOf(DataType dtype) {
+ListId ListOf(DataType dtype) {
   switch (dtype) {
     case DT_HALF:
     case DT_BFLOAT16:
@@ -181,7 +181,7 @@ absl::Status CheckList(const TensorProto& proto, const ValueList& list, const Te
                                    list.name, " for shape ", shape.DebugString(), ", but found ",
                                    list.size / per_element);
   }
-  const ListId id = ValueListOf(dtype);
+  const ListId id = ListOf(dtype);
   return id == kIntVal || id == kHalfVal ? CheckInts(list, dtype) : absl::OkStatus();
 }
 
@@ -193,7 +193,7 @@ absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
   }
   GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Make(proto.tensor_shape()));
   const std::array<ValueList, kNumLists> lists = Lists(proto);
-  const ValueList& own = lists[ValueListOf(dtype)];
+  const ValueList& own = lists[ListOf(dtype)];
   for (const ValueList& list : lists) {
     if (list.size > 0 && &list != &own) {
       return errors::InvalidArgument("expected the values of a tensor of type ",
@@ -262,7 +262,7 @@ void CopyList(const ValueList& list, Tensor* tensor) {
   const size_t element = DataTypeSize(dtype);
   auto* data = static_cast<char*>(tensor->raw_data());
   const int64_t have = list.size / ValuesPerElement(dtype);
-  const ListId id = ValueListOf(dtype);
+  const ListId id = ListOf(dtype);
   if ((id == kIntVal || id == kHalfVal) && element == 1) {
     NarrowInts<uint8_t>(list, data);
   } else if ((id == kIntVal || id == kHalfVal) && element == 2) {
@@ -304,7 +304,7 @@ void AddValues(const Tensor& tensor, int64_t count, Field* field) {
 // The first `count` elements into the typed list. REQUIRES: 0 < count <= tensor.NumElements()
 void WriteList(const Tensor& tensor, int64_t count, TensorProto* proto) {
   const DataType dtype = tensor.dtype();
-  switch (ValueListOf(dtype)) {
+  switch (ListOf(dtype)) {
     case kHalfVal:
       return AddValues<uint16_t>(tensor, count, proto->mutable_half_val());
     case kFloatVal:
@@ -379,7 +379,7 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
     std::memcpy(tensor.raw_data(), content.data(), content.size());
     NormalizeBytes(tensor.dtype(), content.size(), static_cast<uint8_t*>(tensor.raw_data()));
   } else {
-    CopyList(Lists(proto)[ValueListOf(tensor.dtype())], &tensor);
+    CopyList(Lists(proto)[ListOf(tensor.dtype())], &tensor);
   }
   return tensor;
 }

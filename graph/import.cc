@@ -244,10 +244,7 @@ class GraphImporter {
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
                             Graph* graph) {
-  return CallSafely([&] {
-    GraphDef source = graph_def;
-    return GraphImporter(options, &source, graph).Import();
-  });
+  return CallSafely([&] { return ImportGraphDef(options, GraphDef(graph_def), graph); });
 }
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,

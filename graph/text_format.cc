@@ -32,8 +32,6 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 
-// As protobuf limits binary messages; deeper ones would overflow the stack.
-constexpr int kMaxTextDepth = 100;
 // About what a message takes in memory, beside the characters of its text.
 constexpr int64_t kMessageBytes = 300;
 
@@ -307,7 +305,7 @@ absl::Status MessageFromText(absl::string_view text, const GraphLimits& limits, 
   FirstError first_error;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&first_error);
-  parser.SetRecursionLimit(std::min(limits.max_depth, kMaxTextDepth));
+  parser.SetRecursionLimit(std::min(limits.max_depth, kMaxMessageDepth));
   google::protobuf::io::ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
   const bool parsed = parser.Parse(&stream, message);
   GRADFLOW_RETURN_IF_ERROR(first_error.status());

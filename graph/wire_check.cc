@@ -38,8 +38,6 @@ constexpr int kStartGroup = WireFormatLite::WIRETYPE_START_GROUP;
 constexpr int kEndGroup = WireFormatLite::WIRETYPE_END_GROUP;
 constexpr int kFixed32 = WireFormatLite::WIRETYPE_FIXED32;
 
-// As protobuf's parser takes by itself; more could overflow the stack.
-constexpr int kMaxWireDepth = 100;
 // A field's number goes with it into a varint of 32 bits.
 constexpr uint64_t kMaxTag = 0xffffffff;
 
@@ -221,9 +219,10 @@ class Walker {
   }
 
   bool Walk(const Type& type, const char* at, const char* end, int depth) {
-    if (depth > std::min(limits_.max_depth, kMaxWireDepth)) {
+    if (depth > std::min(limits_.max_depth, kMaxMessageDepth)) {
       return Fail(at, "messages are nested deeper than ",
-                  std::min(limits_.max_depth, kMaxWireDepth), " levels (GraphLimits::max_depth)");
+                  std::min(limits_.max_depth, kMaxMessageDepth),
+                  " levels (GraphLimits::max_depth)");
     }
     const char* const begin = at;
     // By number: a message has one or two maps.
@@ -356,8 +355,8 @@ class Walker {
 
   // Graphs have no groups, but files may.
   const char* SkipGroup(uint64_t number, const char* at, const char* end, int depth) {
-    if (depth > std::min(limits_.max_depth, kMaxWireDepth)) {
-      Fail(at, "groups are nested deeper than ", std::min(limits_.max_depth, kMaxWireDepth),
+    if (depth > std::min(limits_.max_depth, kMaxMessageDepth)) {
+      Fail(at, "groups are nested deeper than ", std::min(limits_.max_depth, kMaxMessageDepth),
            " levels (GraphLimits::max_depth)");
       return nullptr;
     }

@@ -22,8 +22,12 @@ namespace internal {
 
 // What a number of a list, or a field that is not known, takes in memory at most; and a string
 // beside its characters.
-constexpr int64_t kValueBytes = 16;
-constexpr int64_t kStringBytes = 56;
+inline constexpr int64_t kValueBytes = 16;
+inline constexpr int64_t kStringBytes = 56;
+
+// How deep messages may be, as protobuf's parser of bytes takes them by itself; deeper ones, also
+// in text, could overflow the stack.
+inline constexpr int kMaxMessageDepth = 100;
 
 // INVALID_ARGUMENT, with the place, unless `bytes` may be parsed into a message like `prototype`:
 // fields that end where they should, no deeper and in memory no larger than the limits, the keys of

@@ -148,7 +148,7 @@ class Plan {
 
   Plan() = default;
 
-  // The paths' lengths follow from the lengths of nodes.
+  // Sorts both lists of an order. `length` is that of a node; a path has the sum of its nodes.
   void SortByPaths(absl::FunctionRef<int64_t(int)> length, Order* order) const;
 
   std::vector<PlanNode> nodes_;
@@ -164,6 +164,7 @@ class Plan {
   mutable std::atomic<const Order*> order_{&first_order_};
   // By node, in nanoseconds; null if no order is better than another.
   std::unique_ptr<std::atomic<int64_t>[]> cost_;
+  // Runs that are to measure: how many are still to begin, and how many to end.
   mutable std::atomic<int> to_begin_{kMeasuredRuns};
   mutable std::atomic<int> to_end_{kMeasuredRuns};
   // Kernels that the cache may drop before the plan does.

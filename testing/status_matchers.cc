@@ -10,25 +10,12 @@ bool StatusMatcher::MatchAndExplain(const absl::Status& status, std::ostream* os
          (!message_.has_value() || message_->Matches(std::string(status.message())));
 }
 
-void StatusMatcher::DescribeTo(std::ostream* os) const {
+void StatusMatcher::Describe(const char* is, const char* has, std::ostream* os) const {
   if (code_ == absl::StatusCode::kOk) {
-    *os << "is OK";
+    *os << is << " OK";
   } else {
-    *os << "has the code " << absl::StatusCodeToString(code_);
+    *os << has << " the code " << absl::StatusCodeToString(code_);
   }
-  DescribeMessageTo(os);
-}
-
-void StatusMatcher::DescribeNegationTo(std::ostream* os) const {
-  if (code_ == absl::StatusCode::kOk) {
-    *os << "is not OK";
-  } else {
-    *os << "does not have the code " << absl::StatusCodeToString(code_);
-  }
-  DescribeMessageTo(os);
-}
-
-void StatusMatcher::DescribeMessageTo(std::ostream* os) const {
   if (!message_.has_value()) return;
   *os << " with a message that ";
   message_->DescribeTo(os);

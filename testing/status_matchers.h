@@ -38,11 +38,11 @@ class StatusMatcher {
   bool MatchAndExplain(const absl::StatusOr<T>& status_or, std::ostream* os) const {
     return MatchAndExplain(status_or.status(), os);
   }
-  void DescribeTo(std::ostream* os) const;
-  void DescribeNegationTo(std::ostream* os) const;
+  void DescribeTo(std::ostream* os) const { Describe("is", "has", os); }
+  void DescribeNegationTo(std::ostream* os) const { Describe("is not", "does not have", os); }
 
  private:
-  void DescribeMessageTo(std::ostream* os) const;
+  void Describe(const char* is, const char* has, std::ostream* os) const;
 
   absl::StatusCode code_;
   std::optional<::testing::Matcher<const std::string&>> message_;

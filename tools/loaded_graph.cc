@@ -19,10 +19,10 @@ std::pair<std::string, std::string> SplitFlag(const std::string& flag) {
   return {flag.substr(0, equals), flag.substr(equals + 1)};
 }
 
-// Reads the GraphDef and imports it into a graph of its own to find what is unused.
-absl::StatusOr<std::vector<std::string>> DefaultFetches(const GraphDef& def) {
+// Imports the GraphDef into a graph of its own to find what is unused.
+absl::StatusOr<std::vector<std::string>> DefaultFetches(GraphDef def) {
   Graph graph;
-  GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), def, &graph));
+  GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), std::move(def), &graph));
   return UnusedOutputs(graph);
 }
 
@@ -41,7 +41,9 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   }
   GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(session_options));
   const bool fetches_unused = flags.fetches.empty() && flags.targets.empty();
-  if (options.keep_graph || fetches_unused) loaded.graph = graph;
+  if (options.keep_graph) loaded.graph = graph;
+  GraphDef graph_of_fetches;
+  if (fetches_unused) graph_of_fetches = graph;
   if (absl::Status status = loaded.session->Create(std::move(graph)); !status.ok()) {
     return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
@@ -64,7 +66,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   }
   loaded.targets = flags.targets;
   if (fetches_unused) {
-    GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, DefaultFetches(loaded.graph));
+    GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, DefaultFetches(std::move(graph_of_fetches)));
     loaded.files.resize(loaded.fetches.size());
   }
   return loaded;

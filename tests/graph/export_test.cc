@@ -291,7 +291,7 @@ TEST(GraphDefText, UnknownFieldsAreCommentsForOthers) {
 TEST(GraphDefText, KeepsUnknownFieldsOfManyEntriesOfAMap) {
   GraphDef def;
   auto& attrs = *def.add_node()->mutable_attr();
-  for (int i = 0; i < 20'000; ++i) AddUnknown(&attrs[absl::StrCat("a", i)], absl::StrCat(i));
+  for (int i = 0; i < 60'000; ++i) AddUnknown(&attrs[absl::StrCat("a", i)], absl::StrCat(i));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ParseGraphDefText(GraphDefToText(def)));
   ASSERT_EQ(read.node(0).attr_size(), attrs.size());
   for (const auto& [name, value] : read.node(0).attr()) {

@@ -197,9 +197,8 @@ TEST(Session, TakesOverGraphsThatAreMoved) {
   GraphDef graph = MixGraph();
   const NodeDef sum = graph.node(4);
   graph.mutable_node()->RemoveLast();
-  const NodeDef* const x = &graph.node(0);
   GRADFLOW_ASSERT_OK(session->Create(std::move(graph)));
-  EXPECT_EQ(x->name(), "x");
+  EXPECT_EQ(graph.node_size(), 0);
   GRADFLOW_ASSERT_OK(session->Extend(Graphs({sum})));
   std::vector<Tensor> outputs;
   GRADFLOW_ASSERT_OK(session->Run({{"x", Int(1)}, {"y", Int(2)}}, {"sum"}, {}, &outputs));
