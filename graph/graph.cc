@@ -1,9 +1,7 @@
 #include "gradflow/graph/graph.h"
 
 #include <google/protobuf/arena.h>
-#include <sys/mman.h>
 
-#include <new>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -16,6 +14,7 @@
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_proto.h"
+#include "gradflow/graph/huge_pages.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/proto/graph.pb.h"
 
@@ -44,7 +43,7 @@ struct Graph::ReverseEdges {
   std::vector<Link> links ABSL_GUARDED_BY(mutex);
   std::vector<Chain> chains ABSL_GUARDED_BY(mutex);
 
-  void Extend(const std::deque<Node>& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void Extend(const std::pmr::deque<Node>& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     chains.resize(nodes.size());
     for (; num_nodes < static_cast<int>(nodes.size()); ++num_nodes) {
       const Node& node = nodes[num_nodes];
@@ -63,31 +62,12 @@ struct Graph::ReverseEdges {
 
 namespace {
 
-// The more blocks an arena has, the larger the next one is. Large ones come in huge pages, where
-// the system has them, and each page is touched for the first time by a node soon to be added.
-constexpr size_t kHugePageBytes = size_t{2} << 20;
-
-void* AllocateBlock(size_t bytes) {
-  if (bytes < kHugePageBytes) return ::operator new(bytes);
-  void* const block = ::operator new(bytes, std::align_val_t(kHugePageBytes));
-  // Advice only.
-  madvise(block, bytes, MADV_HUGEPAGE);
-  return block;
-}
-
-void FreeBlock(void* block, size_t bytes) {
-  if (bytes < kHugePageBytes) {
-    ::operator delete(block);
-  } else {
-    ::operator delete(block, std::align_val_t(kHugePageBytes));
-  }
-}
-
+// The more blocks an arena has, the larger the next one is.
 google::protobuf::ArenaOptions ArenaOptionsOfGraphs() {
   google::protobuf::ArenaOptions options;
-  options.max_block_size = kHugePageBytes;
-  options.block_alloc = AllocateBlock;
-  options.block_dealloc = FreeBlock;
+  options.max_block_size = internal::kHugePageBytes;
+  options.block_alloc = internal::AllocateBlock;
+  options.block_dealloc = internal::FreeBlock;
   return options;
 }
 
@@ -96,6 +76,8 @@ google::protobuf::ArenaOptions ArenaOptionsOfGraphs() {
 Graph::Graph(const Registry& registry)
     : registry_(registry),
       def_(std::make_unique<GraphDef>()),
+      node_memory_(internal::MakeBlockPool()),
+      nodes_(node_memory_.get()),
       constants_(std::make_unique<Constants>()),
       reverse_edges_(std::make_unique<ReverseEdges>()) {
   def_->mutable_versions()->set_producer(kGraphDefVersion);

@@ -10,8 +10,11 @@
 #define GRADFLOW_GRAPH_GRAPH_H_
 
 #include <deque>
+#include <functional>
 #include <memory>
+#include <memory_resource>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -22,6 +25,7 @@
 #include "absl/types/span.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/graph/huge_pages.h"
 #include "gradflow/graph/node.h"
 
 #pragma GCC visibility push(default)
@@ -89,7 +93,8 @@ class Graph {
     size_t operator()(const Name& name) const { return name.hash; }
   };
   // Keys are the names inside the NodeDefs, which do not move.
-  using NodesByName = absl::flat_hash_map<Name, Node*, NameHash>;
+  using NodesByName = absl::flat_hash_map<Name, Node*, NameHash, std::equal_to<Name>,
+                                          internal::BlockAllocator<std::pair<const Name, Node*>>>;
 
   // An empty NodeDef for Append, in the memory of the graph.
   NodeDefPtr NewNodeDef();
@@ -133,8 +138,10 @@ class Graph {
   // Has the nodes that NewNodeDef made; null if there are none. All others own themselves.
   std::unique_ptr<google::protobuf::Arena> arena_;
   std::unique_ptr<GraphDef> def_;
+  // What nodes_ allocates from; a deque asks for a few nodes at a time.
+  std::unique_ptr<std::pmr::memory_resource> node_memory_;
   // A deque, since nodes must not move.
-  std::deque<Node> nodes_;
+  std::pmr::deque<Node> nodes_;
   NodesByName by_name_;
   absl::node_hash_set<NodeTypes, TypesHash, TypesEqual> types_;
   // The last one of each op.

@@ -1,5 +1,6 @@
 #include "gradflow/graph/node_checks.h"
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -73,12 +74,18 @@ std::string NodePrefix(const NodeDef& node) {
 }
 
 absl::Status CheckNodeName(absl::string_view name) {
+  // By character: whether it may be in a name, which every name of a large graph asks.
+  static const auto& allowed = *new std::array<bool, 256>([] {
+    std::array<bool, 256> table{};
+    for (int c = 0; c < 128; ++c) {
+      table[c] = absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
+                 absl::string_view("_.-/>").find(static_cast<char>(c)) != absl::string_view::npos;
+    }
+    return table;
+  }());
   if (name.empty()) return errors::InvalidArgument("the name is empty");
   bool valid = absl::ascii_isalnum(name[0]) || name[0] == '.';
-  for (const char c : name) {
-    valid = valid &&
-            (absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '-' || c == '/' || c == '>');
-  }
+  for (const char c : name) valid &= allowed[static_cast<unsigned char>(c)];
   if (valid) return absl::OkStatus();
   return errors::InvalidArgument(
       "the name must begin with a letter, a digit or '.', and go on with these, '_', '-', '/' and "

@@ -64,16 +64,12 @@ Scope Scope::WithNewSettings(Settings** settings) const {
 
 // ---- Names ----
 
-std::string Scope::Qualified(absl::string_view name) const {
-  return name_.empty() || name.empty() ? absl::StrCat(name_, name) : absl::StrCat(name_, "/", name);
-}
-
 Scope Scope::NewSubScope(absl::string_view name) const {
   Scope scope = *this;
   scope.used_ = nullptr;
   scope.op_name_.clear();
   if (!name.empty()) {
-    scope.name_ = Qualified(names_->Take(name));
+    scope.name_ = names_->Take(name_, name);
     scope.names_ = std::make_shared<internal::UniqueNames>();
   }
   return scope;
@@ -93,7 +89,7 @@ Scope Scope::WithOpNameImpl(std::string op_name) const {
 }
 
 std::string Scope::GetUniqueNameForOp(absl::string_view default_name) const {
-  if (!single_use()) return Qualified(names_->Take(op_name_.empty() ? default_name : op_name_));
+  if (!single_use()) return names_->Take(name_, op_name_.empty() ? default_name : op_name_);
   if (*used_) {
     UpdateStatus(errors::AlreadyExists("the last op of a composite op, ",
                                        internal::Quoted(op_name_), ", exists already"));

@@ -113,7 +113,6 @@ class Scope {
   // A scope whose settings are a copy of this one's, to be changed.
   Scope WithNewSettings(Settings** settings) const;
   bool single_use() const { return used_ != nullptr; }
-  std::string Qualified(absl::string_view name) const;
 
   std::shared_ptr<Shared> shared_;
   // The names taken under `name_`.

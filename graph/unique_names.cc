@@ -6,30 +6,38 @@
 
 namespace gradflow::internal {
 
-std::string UniqueNames::Take(absl::string_view name) {
+std::string UniqueNames::Take(absl::string_view scope, absl::string_view name) {
+  const absl::string_view slash = scope.empty() ? "" : "/";
   auto entry = counters_.find(name);
   if (entry == counters_.end()) {
-    const bool taken = IsGenerated(name);
+    const int number = NumberOf(name);
+    if (number > 0) has_numbered_ = true;
+    const bool taken = number > 0 && IsGenerated(name, number);
     entry = counters_.emplace(name, 0).first;
-    if (!taken) return std::string(name);
+    if (!taken) return absl::StrCat(scope, name.empty() ? "" : slash, name);
   }
-  std::string unique;
+  int& number = entry->second;
   do {
-    unique = absl::StrCat(name, "_", ++entry->second);
-  } while (counters_.contains(unique));
-  return unique;
+    ++number;
+  } while (has_numbered_ && counters_.contains(absl::StrCat(name, "_", number)));
+  return absl::StrCat(scope, slash, name, "_", number);
 }
 
-// Whether `name` is a name_<k> that Take(name) has given or passed over.
-bool UniqueNames::IsGenerated(absl::string_view name) const {
-  const size_t separator = name.rfind('_');
-  if (separator == absl::string_view::npos) return false;
-  const absl::string_view digits = name.substr(separator + 1);
+// The k of a name_<k> as Take writes it; 0 if `name` is none.
+int UniqueNames::NumberOf(absl::string_view name) {
+  const absl::string_view digits = name.substr(name.rfind('_') + 1);
   // Only as StrCat writes them: no sign, no space, no leading zero.
-  if (digits.empty() || !absl::ascii_isdigit(digits[0]) || digits[0] == '0') return false;
+  if (digits.size() == name.size() || digits.empty() || !absl::ascii_isdigit(digits[0]) ||
+      digits[0] == '0') {
+    return 0;
+  }
   int number;
-  if (!absl::SimpleAtoi(digits, &number)) return false;
-  const auto entry = counters_.find(name.substr(0, separator));
+  return absl::SimpleAtoi(digits, &number) ? number : 0;
+}
+
+// Whether `name`, which ends in _<number>, has been given or passed over for what is before that.
+bool UniqueNames::IsGenerated(absl::string_view name, int number) const {
+  const auto entry = counters_.find(name.substr(0, name.rfind('_')));
   return entry != counters_.end() && number <= entry->second;
 }
 

@@ -1,4 +1,3 @@
-#include <tbb/task_arena.h>
 
 #include <atomic>
 #include <chrono>
@@ -237,10 +236,7 @@ class ConstantFolder {
 }  // namespace
 
 void FoldConstants(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes) {
-  if (max_bytes == 0) return;
-  // Isolated, so that a kernel which waits for tasks of its own takes none of the caller's, which
-  // could ask for the plan that is being made.
-  tbb::this_task_arena::isolate([&] { ConstantFolder(max_bytes, kernels, nodes).Fold(); });
+  if (max_bytes > 0) ConstantFolder(max_bytes, kernels, nodes).Fold();
 }
 
 }  // namespace gradflow

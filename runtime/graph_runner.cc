@@ -1,6 +1,7 @@
 #include "gradflow/runtime/graph_runner.h"
 
 #include <tbb/info.h>
+#include <tbb/task_arena.h>
 
 #include <algorithm>
 #include <chrono>
@@ -176,12 +177,19 @@ absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const Ru
   // Of several threads that need the same plan at first, one makes it and the others wait for it.
   if (std::shared_ptr<const Plan> plan = plans_.Find(request)) return plan;
   PlanNames names = request.Names();
-  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan,
-                            Plan::Make(graph_, names, &kernels_, plan_options_));
+  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, MakePlan(names));
   plans_.Insert(std::move(names), plan);
   // Close may have cleared the cache before.
   if (closed()) plans_.Clear();
   return plan;
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::MakePlan(const PlanNames& names) {
+  KernelCache* const kernels = &kernels_;
+  // Isolated, so that a kernel, or the factory of one, which waits for tasks of its own takes none
+  // of the caller's, which could wait for graph_mutex_.
+  return tbb::this_task_arena::isolate(
+      [&] { return Plan::Make(graph_, names, kernels, plan_options_); });
 }
 
 absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* out_handle) {
@@ -191,9 +199,8 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
     callable->options = options.run_options();
     {
       MutexLock lock(&graph_mutex_);
-      GRADFLOW_ASSIGN_OR_RETURN(
-          callable->plan, Plan::Make(graph_, {options.feed(), options.fetch(), options.target()},
-                                     &kernels_, plan_options_));
+      GRADFLOW_ASSIGN_OR_RETURN(callable->plan,
+                                MakePlan({options.feed(), options.fetch(), options.target()}));
     }
     bool added = false;
     callables_.Update([&](const Callables& old) -> std::optional<Callables> {

@@ -85,6 +85,8 @@ class GraphRunner {
               const PlanOptions& plan_options, const Graph& graph);
 
   absl::StatusOr<std::shared_ptr<const Plan>> FindOrMakePlan(const RunRequest& request);
+  absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const PlanNames& names)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
   absl::Status RunPlan(const Plan& plan, const RunOptions& options,
                        absl::Span<const Tensor* const> feeds, std::vector<Tensor>* outputs,
                        RunMetadata* metadata);

@@ -181,7 +181,7 @@ TEST(UniqueNames, AgreesWithKeepingEveryName) {
       std::string name = random() % 2 == 0 ? "a" : "b";
       while (random() % 2 == 0) absl::StrAppend(&name, "_", random() % 4);
       if (random() % 20 == 0) name += "_01";
-      const std::string unique = names.Take(name);
+      const std::string unique = names.Take("", name);
       EXPECT_EQ(unique, all.Take(name));
       EXPECT_TRUE(given.insert(unique).second) << unique;
     }
@@ -191,9 +191,9 @@ TEST(UniqueNames, AgreesWithKeepingEveryName) {
 TEST(UniqueNames, TakesNamesThatLookLikeNumbers) {
   for (const char* name : {"", "_", "_1", "1", "a_", "a_+1", "a_ 1", "a_99999999999999999999"}) {
     internal::UniqueNames names;
-    names.Take("a");
-    EXPECT_EQ(names.Take(name), name);
-    EXPECT_EQ(names.Take(name), absl::StrCat(name, "_1"));
+    names.Take("", "a");
+    EXPECT_EQ(names.Take("", name), name);
+    EXPECT_EQ(names.Take("s", name), absl::StrCat("s/", name, "_1"));
   }
 }
 

@@ -1,9 +1,15 @@
 #include "gradflow/runtime/session.h"
 
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_group.h>
+
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -475,6 +481,51 @@ TEST(Session, ServesAThousandRunsFromEightThreads) {
     EXPECT_EQ(correct, 1000);
     EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
   }
+}
+
+// Its factory does what was asked for, once.
+class HookKernel final : public OpKernel {
+ public:
+  static std::function<void()>& Hook() {
+    static auto& hook = *new std::function<void()>();
+    return hook;
+  }
+  absl::Status Init(const KernelConstruction&) {
+    if (const auto hook = std::exchange(Hook(), nullptr); hook != nullptr) hook();
+    return absl::OkStatus();
+  }
+  absl::Status Compute(KernelContext&) const override { return absl::OkStatus(); }
+};
+
+// While the factory of "a" waits for a task that another thread is busy with, this thread has the
+// run of "b" to do, which needs a plan, too.
+TEST(Session, MakesPlansWithinTasksOfTheCaller) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
+  Registry registry;
+  registry.Op("Hook").Stateful();
+  registry.Kernel("Hook", MakeKernel<HookKernel>);
+  const std::unique_ptr<Session> session = *Session::Make(SessionOptions(), registry);
+  GRADFLOW_ASSERT_OK(session->Create(Graphs({ToyNode("a", "Hook", {}), ToyNode("b", "Hook", {})})));
+  std::atomic<bool> begun{false};
+  std::atomic<bool> awaited{false};
+  tbb::task_arena(2).execute([&] {
+    tbb::task_group busy;
+    tbb::task_group runs;
+    busy.run([&] {
+      begun = true;
+      while (!awaited) std::this_thread::yield();
+      for (int i = 0; i < 10000; ++i) std::this_thread::yield();
+    });
+    while (!begun) std::this_thread::yield();
+    runs.run([&] { GRADFLOW_EXPECT_OK(session->Run({}, {}, {"b"}, nullptr)); });
+    HookKernel::Hook() = [&] {
+      awaited = true;
+      busy.wait();
+    };
+    GRADFLOW_EXPECT_OK(session->Run({}, {}, {"a"}, nullptr));
+    runs.wait();
+  });
+  EXPECT_TRUE(awaited);
 }
 
 TEST(Session, RunsWhileItIsExtendedAndClosed) {

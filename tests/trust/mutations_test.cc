@@ -6,6 +6,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -91,6 +92,9 @@ TEST(Mutations, RunOrFailWithAStatus) {
     for (const auto& [code, count] : codes) std::cout << code << ": " << count << "\n";
     std::cout << "the longest, of seed " << longest_seed << ", took "
               << std::chrono::duration<double, std::milli>(longest).count() << " ms\n";
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    std::cout << "the process never had more than " << usage.ru_maxrss / 1024 << " MiB\n";
   }
   // They are neither all valid nor all refused.
   EXPECT_GT(codes[absl::StatusCode::kOk], mutations / 20);
