@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
@@ -59,6 +60,10 @@ class Caller {
     Check(session_.session().RunCallable(session_.callable(), fed_, &outputs, nullptr));
     benchmark::DoNotOptimize(outputs);
   }
+  // About as long as a run, and shares nothing: what the cores give.
+  void Count() const {
+    for (uint64_t i = 0; i < 1000; ++i) benchmark::DoNotOptimize(i);
+  }
 
  private:
   const NegSession& session_;
@@ -70,7 +75,8 @@ class Caller {
 constexpr struct {
   const char* name;
   void (Caller::*run)() const;
-} kWays[] = {{"names", &Caller::RunByNames}, {"callable", &Caller::RunCallable}};
+} kWays[] = {
+    {"names", &Caller::RunByNames}, {"callable", &Caller::RunCallable}, {"count", &Caller::Count}};
 
 constexpr int kManyThreads = 8;
 // Long beside the time slices that threads get.
@@ -137,6 +143,10 @@ void PrintCallCases(const Medians& medians, Table* table) {
     table->Compare("one thread's", many == 0 ? 0 : kManyThreads * one / many, 1, Table::kAtLeast,
                    std::min<double>(cores, kManyThreads));
   }
+  const double many = medians.Nanoseconds(ThreadsName("count", kManyThreads));
+  table->Add("  a loop that counts", absl::StrCat(kManyThreads),
+             many == 0 ? 0 : kManyThreads * medians.Nanoseconds(ThreadsName("count", 1)) / many,
+             "x one thread's");
 }
 
 }  // namespace gradflow::benchmarks
