@@ -54,6 +54,15 @@ const AttrValue* FindNodeAttr(const NodeDef& node, absl::string_view name) {
   return it == node.attr().end() ? nullptr : &it->second;
 }
 
+absl::Status AttrSlice::Find(absl::string_view name, const AttrValue** value) const {
+  *value = Find(name);
+  if (*value != nullptr) return absl::OkStatus();
+  return errors::NotFound("node '", node_->name(), "' has no attribute '", name, "'");
+}
+
+int AttrSlice::size() const { return static_cast<int>(node_->attr_size()); }
+std::string AttrSlice::SummarizeNode() const { return SummarizeNodeDef(*node_); }
+
 namespace internal {
 
 AttrValue* MutableNodeAttr(NodeDef* node, absl::string_view name) {

@@ -44,6 +44,23 @@ absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vecto
 // The value itself; nullptr if there is none.
 const AttrValue* FindNodeAttr(const NodeDef& node, absl::string_view name);
 
+// The attributes of a node, which it borrows.
+class AttrSlice {
+ public:
+  AttrSlice(const NodeDef& node) : node_(&node) {}    // NOLINT: as in TensorFlow
+  operator const NodeDef&() const { return *node_; }  // NOLINT: goes wherever nodes go
+  const NodeDef& node() const { return *node_; }
+  // Null, or NOT_FOUND and *value null, if there is none of that name.
+  const AttrValue* Find(absl::string_view name) const { return FindNodeAttr(*node_, name); }
+  absl::Status Find(absl::string_view name, const AttrValue** value) const;
+  int size() const;
+  // The node in a line.
+  std::string SummarizeNode() const;
+
+ private:
+  const NodeDef* node_;
+};
+
 // ---- Writing ----
 
 void SetAttrValue(absl::string_view value, AttrValue* out);

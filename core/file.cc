@@ -35,13 +35,13 @@ absl::Status WriteAll(int fd, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-// A new file in `folder`, with the permissions that the user's mask gives to new files (mkstemp
-// would keep it from everybody else). Negative, with errno set, if there cannot be one.
-int CreateTemporary(const std::string& folder, std::string* name) {
+// A new file in `folder`, of `mode` less the user's mask. Negative, with errno set, if there cannot
+// be one.
+int CreateTemporary(const std::string& folder, mode_t mode, std::string* name) {
   static std::atomic<uint32_t> counter{0};
   for (;;) {
     *name = absl::StrCat(folder, ".gradflow-", getpid(), "-", counter.fetch_add(1), ".tmp");
-    const int fd = open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    const int fd = open(name->c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd >= 0 || errno != EEXIST) return fd;
   }
 }
@@ -78,9 +78,11 @@ absl::Status ReadAt(int fd, size_t offset, char* to, size_t size) {
   return absl::OkStatus();
 }
 
-absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts) {
+absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
+                                             absl::Span<const absl::string_view> parts) {
   struct stat info;
-  if (stat(path.c_str(), &info) == 0) GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
+  const bool replaces = stat(path.c_str(), &info) == 0;
+  if (replaces) GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
   std::string target = path;
   if (char* const real = realpath(path.c_str(), nullptr)) {
     target = real;
@@ -88,18 +90,35 @@ absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_vi
   }
   std::string temporary;
   // Up to the last '/', or nothing: npos + 1 is 0.
-  FileDescriptor file(CreateTemporary(target.substr(0, target.rfind('/') + 1), &temporary));
+  const std::string folder = target.substr(0, target.rfind('/') + 1);
+  const mode_t mode = replaces ? info.st_mode & 0777 : 0666;
+  FileDescriptor file(CreateTemporary(folder, mode, &temporary));
   if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot write");
-  absl::Status status;
+  StagedFile staged(std::move(temporary), std::move(target));
+  // What the mask has taken off.
+  if (replaces && fchmod(file.get(), mode) != 0) return absl::ErrnoToStatus(errno, "cannot write");
   for (const absl::string_view part : parts) {
-    if (status.ok()) status = WriteAll(file.get(), part);
+    GRADFLOW_RETURN_IF_ERROR(WriteAll(file.get(), part));
   }
-  if (!file.Close() && status.ok()) status = absl::ErrnoToStatus(errno, "cannot write");
-  if (status.ok() && rename(temporary.c_str(), target.c_str()) != 0) {
-    status = absl::ErrnoToStatus(errno, "cannot write");
+  if (!file.Close()) return absl::ErrnoToStatus(errno, "cannot write");
+  return staged;
+}
+
+StagedFile::~StagedFile() {
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+absl::Status StagedFile::Commit() {
+  if (rename(temporary_.c_str(), target_.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, "cannot write");
   }
-  if (!status.ok()) unlink(temporary.c_str());
-  return status;
+  temporary_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts) {
+  GRADFLOW_ASSIGN_OR_RETURN(StagedFile file, StagedFile::Write(path, parts));
+  return file.Commit();
 }
 
 }  // namespace gradflow::internal

@@ -40,9 +40,35 @@ class FileDescriptor {
 absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, size_t* size);
 absl::Status ReadAt(int fd, size_t offset, char* to, size_t size);
 
-// Writes `parts`, one after the other. The file appears whole or not at all: it is written beside
-// `path` and renamed. Where `path` is a link, what it points to is replaced. INVALID_ARGUMENT if
-// there is something else than a regular file at `path`.
+// A file that is written, but not yet in its place.
+class StagedFile {
+ public:
+  // Writes `parts`, one after the other, to a new file beside `path`. Where `path` is a link, what
+  // it points to is to be replaced; the new file has the permissions of the old one.
+  // INVALID_ARGUMENT if there is something else than a regular file at `path`.
+  static absl::StatusOr<StagedFile> Write(const std::string& path,
+                                          absl::Span<const absl::string_view> parts);
+  StagedFile(StagedFile&& other) noexcept
+      : temporary_(std::exchange(other.temporary_, "")), target_(std::move(other.target_)) {}
+  StagedFile& operator=(StagedFile&& other) noexcept {
+    std::swap(temporary_, other.temporary_);
+    std::swap(target_, other.target_);
+    return *this;
+  }
+  // Removes the new file unless it has been put in place.
+  ~StagedFile();
+  // Puts it in place. To be called once.
+  absl::Status Commit();
+
+ private:
+  StagedFile(std::string temporary, std::string target)
+      : temporary_(std::move(temporary)), target_(std::move(target)) {}
+
+  std::string temporary_;
+  std::string target_;
+};
+
+// Both at once: the file appears whole or not at all.
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts);
 
 }  // namespace gradflow::internal

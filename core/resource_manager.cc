@@ -33,8 +33,13 @@ ResourceManager::~ResourceManager() {
 absl::Status ResourceManager::Create(absl::string_view container, absl::string_view name,
                                      std::shared_ptr<ResourceBase> resource) {
   MutexLock lock(&mutex_);
+  GRADFLOW_RETURN_IF_ERROR(CheckOpen());
   Resources& resources = containers_[std::string(container)];
-  if (resources.emplace(name, std::move(resource)).second) return absl::OkStatus();
+  // Which leaves `resource` as it is if it has no place for it: the destructor, too, may use the
+  // manager.
+  if (resources.try_emplace(std::string(name), std::move(resource)).second) {
+    return absl::OkStatus();
+  }
   return errors::AlreadyExists("there is a ", FullName(container, name));
 }
 
@@ -55,6 +60,7 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make) {
   if (auto found = Find(container, name); found.ok()) return found;
   MutexLock lock(&mutex_);
+  GRADFLOW_RETURN_IF_ERROR(CheckOpen());
   Resources& resources = containers_[std::string(container)];
   if (const auto it = resources.find(name); it != resources.end()) return it->second;
   GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<ResourceBase> made, make());
@@ -103,6 +109,18 @@ void ResourceManager::Clear() {
   Containers removed;
   MutexLock lock(&mutex_);
   removed.swap(containers_);
+}
+
+void ResourceManager::Close() {
+  {
+    MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+  Clear();
+}
+
+absl::Status ResourceManager::CheckOpen() const {
+  return closed_ ? absl::CancelledError("the session has been closed") : absl::OkStatus();
 }
 
 std::string ResourceManager::DebugString() const {

@@ -47,7 +47,8 @@ class ResourceManager {
   ResourceManager(const ResourceManager&) = delete;
   ResourceManager& operator=(const ResourceManager&) = delete;
 
-  // ALREADY_EXISTS if there is one of that name, whatever its type. REQUIRES: resource != nullptr
+  // ALREADY_EXISTS if there is one of that name, whatever its type; CANCELLED after Close().
+  // REQUIRES: resource != nullptr
   absl::Status Create(absl::string_view container, absl::string_view name,
                       std::shared_ptr<ResourceBase> resource);
   // NOT_FOUND if there is none; INVALID_ARGUMENT if it is no T.
@@ -57,7 +58,8 @@ class ResourceManager {
     return As<T>(container, name, Find(container, name));
   }
   // The one that is there, or else what make() returns: a std::shared_ptr<T> or a StatusOr of one.
-  // Of several threads that ask at once, one makes it; make() must not use the manager.
+  // Of several threads that ask at once, one makes it; make() must not use the manager, and others
+  // wait for it. CANCELLED after Close().
   template <typename T, typename F>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(absl::string_view container,
                                                     absl::string_view name, F&& make) {
@@ -75,7 +77,10 @@ class ResourceManager {
   void Cleanup(absl::string_view container);
   // Removes all resources.
   void Clear();
-  // A line for each resource: container, name and what it says of itself.
+  // The same, and takes no more.
+  void Close();
+  // A line for each resource: container, name and what it says of itself, for which it must not use
+  // the manager.
   std::string DebugString() const;
 
  private:
@@ -87,6 +92,7 @@ class ResourceManager {
   absl::StatusOr<std::shared_ptr<ResourceBase>> FindOrMake(
       absl::string_view container, absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make);
+  absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status WrongType(absl::string_view container, absl::string_view name,
                                 const ResourceBase& resource, const std::type_info& expected);
 
@@ -102,6 +108,7 @@ class ResourceManager {
 
   mutable Mutex mutex_;
   Containers containers_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace gradflow

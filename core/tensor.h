@@ -71,6 +71,9 @@ class Tensor {
   // tensors or the shape is not valid, IsInitialized() is false; Allocate() says why.
   Tensor(DataType dtype, const TensorShape& shape);
   Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype, const TensorShape& shape);
+  // The same of an allocator that outlives the tensor.
+  Tensor(Allocator* allocator, DataType dtype, const TensorShape& shape)
+      : Tensor(std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), allocator), dtype, shape) {}
   // A scalar.
   template <typename T, DataType = DataTypeToEnum<T>::value>
   explicit Tensor(const T& scalar) : Tensor(DataTypeToEnum<T>::value, TensorShape()) {

@@ -102,7 +102,7 @@ const Node* Graph::FindNode(absl::string_view name) const {
   return it == by_name_.end() ? nullptr : it->second;
 }
 
-std::vector<Edge> Node::out_edges() const {
+EdgeSet Node::out_edges() const {
   Graph::ReverseEdges& reverse = *graph_->reverse_edges_;
   MutexLock lock(&reverse.mutex);
   reverse.Extend(graph_->nodes_);
@@ -110,7 +110,7 @@ std::vector<Edge> Node::out_edges() const {
   for (int i = reverse.chains[id_].first; i >= 0; i = reverse.links[i].next) {
     edges.push_back(reverse.links[i].edge);
   }
-  return edges;
+  return EdgeSet(std::move(edges));
 }
 
 const Tensor* Graph::ConstantValue(const Node& node, int output, int64_t max_elements) const {

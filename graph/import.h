@@ -39,7 +39,7 @@ struct GraphLimits {
   int64_t max_attrs = 1000;
   // Outputs of all nodes that are elements of lists. A short attribute says how many a list has.
   int64_t max_list_outputs = 1 << 22;
-  // Bytes of the name of a node, a function, an attribute or a device.
+  // Bytes of the name of a node, a function, an argument, a result, an attribute or a device.
   int64_t max_name_bytes = 10'000;
   // Elements of an attribute that is a list.
   int64_t max_list_length = 1 << 20;

@@ -10,8 +10,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_proto.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/wire_check.h"
@@ -28,11 +30,13 @@ absl::Status TooMany(absl::string_view what, int64_t found, int64_t limit, absl:
                                  " (GraphLimits::", name, ")");
 }
 
-// What the tensor takes in memory, or -1 for more than an int64 counts. 0 for what is no tensor.
+TensorShape ShapeOf(const TensorProto& proto) {
+  return TensorShape::Make(proto.tensor_shape()).value_or(TensorShape());
+}
+
+// What the tensor takes in memory, or -1 for more than an int64 counts. REQUIRES: it is valid
 int64_t TensorBytes(const TensorProto& proto) {
-  const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
-  if (!shape.ok() || !DataTypeCanBeTensor(proto.dtype())) return 0;
-  const int64_t elements = shape->num_elements();
+  const int64_t elements = ShapeOf(proto).num_elements();
   if (proto.dtype() != DT_STRING) {
     return MultiplyWithoutOverflow(elements, DataTypeSize(proto.dtype()));
   }
@@ -93,19 +97,6 @@ std::string FindRecursion(const FunctionDefLibrary& library) {
   return "";
 }
 
-// Whether all names differ; the first that does not goes to *twice.
-template <typename Messages>
-bool HasTwice(const Messages& messages, absl::flat_hash_set<absl::string_view>* names,
-              absl::string_view* twice) {
-  for (const auto& message : messages) {
-    if (!names->insert(message.name()).second) {
-      *twice = message.name();
-      return true;
-    }
-  }
-  return false;
-}
-
 }  // namespace
 
 absl::Status LimitChecks::CheckName(absl::string_view what, absl::string_view name) const {
@@ -158,12 +149,16 @@ absl::Status LimitChecks::CountListOutputs(int outputs) {
 absl::Status LimitChecks::CheckAttrs(const NodeDef& node) {
   for (const auto& [name, value] : node.attr()) {
     GRADFLOW_RETURN_IF_ERROR(CheckName("the name of attribute", name));
-    GRADFLOW_RETURN_IF_ERROR(CheckValue(name, value, 0));
+    // No op's definition has attributes of such names.
+    const bool is_extra = absl::StartsWith(name, "_");
+    GRADFLOW_RETURN_IF_ERROR(
+        CheckValue(name, value, is_extra ? Tensors::kUnknown : Tensors::kValid, 0));
   }
   return absl::OkStatus();
 }
 
-absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& value, int depth) {
+absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& value,
+                                     Tensors tensors, int depth) {
   const auto check_float = [&](float number) {
     if (!std::isnan(number) || options_.allow_nan_attributes) return absl::OkStatus();
     return errors::InvalidArgument("attribute ", Quoted(name),
@@ -171,6 +166,12 @@ absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& va
                                    "(ImportGraphDefOptions::allow_nan_attributes)");
   };
   const auto add_tensor = [&](const TensorProto& tensor) {
+    if (tensors == Tensors::kUnknown) {
+      const absl::Status status = ValidateTensorProto(tensor);
+      if (!status.ok()) {
+        return errors::Prefix(absl::StrCat("attribute ", Quoted(name), ": "), status);
+      }
+    }
     const int64_t bytes = TensorBytes(tensor);
     const int64_t left = options_.limits.max_constant_bytes - constant_bytes_;
     if (bytes >= 0 && bytes <= left) {
@@ -179,8 +180,7 @@ absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& va
     }
     return errors::InvalidArgument(
         "attribute ", Quoted(name), " is a tensor of type ", DataTypeString(tensor.dtype()),
-        " and shape ",
-        TensorShape::Make(tensor.tensor_shape()).value_or(TensorShape()).DebugString(), ", with ",
+        " and shape ", ShapeOf(tensor).DebugString(), ", with ",
         bytes < 0 ? "more bytes than an int64 counts" : absl::StrCat(bytes, " bytes"),
         ", but the constants of a graph have at most ", options_.limits.max_constant_bytes,
         " together (GraphLimits::max_constant_bytes), of which ", left, " are left");
@@ -193,7 +193,7 @@ absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& va
                                      kMaxFunctionDepth, " levels");
     }
     for (const auto& [inner_name, inner] : function.attr()) {
-      GRADFLOW_RETURN_IF_ERROR(CheckValue(name, inner, depth + 1));
+      GRADFLOW_RETURN_IF_ERROR(CheckValue(name, inner, tensors, depth + 1));
     }
     return absl::OkStatus();
   };
@@ -247,49 +247,83 @@ absl::Status LimitChecks::CheckLibrary(const FunctionDefLibrary& library) {
 }
 
 absl::Status LimitChecks::CheckFunction(const FunctionDef& function) {
-  const OpDef& signature = function.signature();
+  GRADFLOW_RETURN_IF_ERROR(CheckSignature(function.signature()));
+  GRADFLOW_RETURN_IF_ERROR(CheckFunctionAttrs(function.attr()));
+  for (const auto& [index, argument] : function.arg_attr()) {
+    GRADFLOW_RETURN_IF_ERROR(errors::Prefix(absl::StrCat("argument ", index, ": "),
+                                            CheckFunctionAttrs(argument.attr())));
+  }
+  GRADFLOW_RETURN_IF_ERROR(CheckResults("result", function.ret()));
+  GRADFLOW_RETURN_IF_ERROR(CheckResults("control output", function.control_ret()));
   absl::flat_hash_set<absl::string_view> names;
-  absl::string_view twice;
-  if (HasTwice(signature.attr(), &names, &twice)) {
-    return errors::InvalidArgument("attribute ", Quoted(twice), " is declared twice");
-  }
-  names.clear();
-  if (HasTwice(signature.input_arg(), &names, &twice)) {
-    return errors::InvalidArgument("argument ", Quoted(twice), " is declared twice");
-  }
-  names.clear();
-  if (HasTwice(signature.output_arg(), &names, &twice)) {
-    return errors::InvalidArgument("result ", Quoted(twice), " is declared twice");
-  }
-  names.clear();
-  for (const auto& [name, value] : function.attr()) {
-    if (name.empty()) return errors::InvalidArgument("an attribute has no name");
-    GRADFLOW_RETURN_IF_ERROR(CheckName("the name of attribute", name));
-    GRADFLOW_RETURN_IF_ERROR(CheckValue(name, value, 0));
-  }
-  for (const auto& [name, source] : function.ret()) {
-    if (source.empty()) {
-      return errors::InvalidArgument("the source of its result ", Quoted(name), " is empty");
-    }
-  }
   for (int i = 0; i < function.node_def_size(); ++i) {
     const NodeDef& node = function.node_def(i);
     if (node.name().empty()) return errors::InvalidArgument("its node ", i, " has no name");
     const auto check = [&]() -> absl::Status {
       GRADFLOW_RETURN_IF_ERROR(CheckNode(node));
+      // TensorFlow's own passes begin some names in functions with '_'.
+      GRADFLOW_RETURN_IF_ERROR(CheckNodeName(absl::StripPrefix(node.name(), "_")));
       if (node.op().empty()) return errors::InvalidArgument("the node has no op");
       if (!names.insert(node.name()).second) {
         return errors::InvalidArgument("another node has this name too");
       }
       for (const std::string& input : node.input()) {
         if (input.empty()) return errors::InvalidArgument("the name of an input is empty");
+        GRADFLOW_RETURN_IF_ERROR(CheckName("the input", input));
       }
-      for (const auto& [name, value] : node.attr()) {
-        if (name.empty()) return errors::InvalidArgument("an attribute has no name");
-      }
-      return CheckAttrs(node);
+      return CheckFunctionAttrs(node.attr());
     };
     GRADFLOW_RETURN_IF_ERROR(errors::Prefix(NodePrefix(node), check()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckSignature(const OpDef& signature) {
+  GRADFLOW_RETURN_IF_ERROR(CheckDeclared("attribute", signature.attr()));
+  GRADFLOW_RETURN_IF_ERROR(CheckDeclared("argument", signature.input_arg()));
+  GRADFLOW_RETURN_IF_ERROR(CheckDeclared("result", signature.output_arg()));
+  for (const std::string& name : signature.control_output()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckName("the name of control output", name));
+  }
+  for (const OpDef::AttrDef& attr : signature.attr()) {
+    for (const AttrValue* value : {&attr.default_value(), &attr.allowed_values()}) {
+      GRADFLOW_RETURN_IF_ERROR(errors::Prefix(
+          "in its signature: ", CheckValue(attr.name(), *value, Tensors::kUnknown, 0)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Messages>
+absl::Status LimitChecks::CheckDeclared(absl::string_view what, const Messages& messages) const {
+  absl::flat_hash_set<absl::string_view> names;
+  for (const auto& message : messages) {
+    GRADFLOW_RETURN_IF_ERROR(CheckName(absl::StrCat("the name of ", what), message.name()));
+    if (!names.insert(message.name()).second) {
+      return errors::InvalidArgument(what, " ", Quoted(message.name()), " is declared twice");
+    }
+  }
+  return absl::OkStatus();
+}
+
+template <typename Attrs>
+absl::Status LimitChecks::CheckFunctionAttrs(const Attrs& attrs) {
+  for (const auto& [name, value] : attrs) {
+    if (name.empty()) return errors::InvalidArgument("an attribute has no name");
+    GRADFLOW_RETURN_IF_ERROR(CheckName("the name of attribute", name));
+    GRADFLOW_RETURN_IF_ERROR(CheckValue(name, value, Tensors::kUnknown, 0));
+  }
+  return absl::OkStatus();
+}
+
+template <typename Results>
+absl::Status LimitChecks::CheckResults(absl::string_view what, const Results& results) const {
+  for (const auto& [name, source] : results) {
+    GRADFLOW_RETURN_IF_ERROR(CheckName(absl::StrCat("the name of its ", what), name));
+    if (source.empty()) {
+      return errors::InvalidArgument("the source of its ", what, " ", Quoted(name), " is empty");
+    }
+    GRADFLOW_RETURN_IF_ERROR(CheckName(absl::StrCat("the source of its ", what), source));
   }
   return absl::OkStatus();
 }

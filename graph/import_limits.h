@@ -15,6 +15,7 @@ class AttrValue;
 class FunctionDef;
 class FunctionDefLibrary;
 class NodeDef;
+class OpDef;
 
 namespace internal {
 
@@ -35,10 +36,24 @@ class LimitChecks {
   absl::Status CountListOutputs(int outputs);
 
  private:
+  // Whether those of an attribute are known to be valid.
+  enum class Tensors { kValid, kUnknown };
+
   absl::Status CheckName(absl::string_view what, absl::string_view name) const;
-  absl::Status CheckValue(absl::string_view name, const AttrValue& value, int depth);
+  absl::Status CheckValue(absl::string_view name, const AttrValue& value, Tensors tensors,
+                          int depth);
   absl::Status CheckLibrary(const FunctionDefLibrary& library);
   absl::Status CheckFunction(const FunctionDef& function);
+  absl::Status CheckSignature(const OpDef& signature);
+  // The names of repeated messages: also that none is there twice.
+  template <typename Messages>
+  absl::Status CheckDeclared(absl::string_view what, const Messages& messages) const;
+  // A map of attributes, which no op's definition describes.
+  template <typename Attrs>
+  absl::Status CheckFunctionAttrs(const Attrs& attrs);
+  // A map from the name of a result to "node:output:index", an argument or a node.
+  template <typename Results>
+  absl::Status CheckResults(absl::string_view what, const Results& results) const;
 
   const ImportGraphDefOptions& options_;
   // Of all attributes so far.

@@ -16,13 +16,13 @@ const std::string& Node::type_string() const { return op_->def().name(); }
 const OpDef& Node::op_def() const { return op_->def(); }
 const std::string& Node::requested_device() const { return def_->device(); }
 
-std::vector<Edge> Node::in_edges() const {
+EdgeSet Node::in_edges() const {
   std::vector<Edge> edges;
   edges.reserve(sources_.size());
   for (int i = 0; i < static_cast<int>(sources_.size()); ++i) {
-    edges.push_back({sources_[i].node, sources_[i].output, this, i < num_data_inputs_ ? i : -1});
+    edges.emplace_back(sources_[i].node, sources_[i].output, this, i < num_data_inputs_ ? i : -1);
   }
-  return edges;
+  return EdgeSet(std::move(edges));
 }
 
 std::string Node::DebugString() const {

@@ -5,8 +5,11 @@
 #ifndef GRADFLOW_GRAPH_NODE_H_
 #define GRADFLOW_GRAPH_NODE_H_
 
+#include <cstddef>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -39,14 +42,58 @@ struct NodeTypes {
   DataTypeVector outputs;
 };
 
-// An edge into (or out of) a node. A control edge has -1 for both indices.
-struct Edge {
-  // From an output of one node to an input of another; -1 for control.
-  const Node* src = nullptr;
-  int src_output = -1;
-  const Node* dst = nullptr;
-  int dst_input = -1;
-  bool IsControlEdge() const { return src_output < 0; }
+// An edge from an output of one node to an input of another. A control edge has -1 for both
+// indices.
+class Edge {
+ public:
+  Edge(const Node* src, int src_output, const Node* dst, int dst_input)
+      : src_(src), dst_(dst), src_output_(src_output), dst_input_(dst_input) {}
+  // Both ends, for programs that hold nodes as TensorFlow's do; nodes have nothing to change.
+  Node* src() const { return const_cast<Node*>(src_); }
+  Node* dst() const { return const_cast<Node*>(dst_); }
+  int src_output() const { return src_output_; }
+  int dst_input() const { return dst_input_; }
+  bool IsControlEdge() const { return src_output_ < 0; }
+
+ private:
+  const Node* src_;
+  const Node* dst_;
+  int src_output_;
+  int dst_input_;
+};
+
+// Edges of a node, in order. Iterating gives pointers, `for (const Edge* edge : edges)`, which are
+// good as long as the set is.
+class EdgeSet {
+ public:
+  class const_iterator {
+   public:
+    using iterator_category = std::forward_iterator_tag;
+    using value_type = const Edge*;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const value_type*;
+    using reference = value_type;
+    explicit const_iterator(const Edge* edge = nullptr) : edge_(edge) {}
+    const Edge* operator*() const { return edge_; }
+    const_iterator& operator++() { return ++edge_, *this; }
+    const_iterator operator++(int) { return const_iterator(edge_++); }
+    friend bool operator==(const_iterator a, const_iterator b) { return a.edge_ == b.edge_; }
+    friend bool operator!=(const_iterator a, const_iterator b) { return a.edge_ != b.edge_; }
+
+   private:
+    const Edge* edge_;
+  };
+  using iterator = const_iterator;
+  using value_type = const Edge*;
+
+  explicit EdgeSet(std::vector<Edge> edges) : edges_(std::move(edges)) {}
+  const_iterator begin() const { return const_iterator(edges_.data()); }
+  const_iterator end() const { return const_iterator(edges_.data() + edges_.size()); }
+  size_t size() const { return edges_.size(); }
+  bool empty() const { return edges_.empty(); }
+
+ private:
+  std::vector<Edge> edges_;
 };
 
 class Node {
@@ -57,8 +104,7 @@ class Node {
   // The op: "MatMul".
   const std::string& type_string() const;
   const NodeDef& def() const { return *def_; }
-  // For TensorFlow's GetNodeAttr(node->attrs(), ...).
-  const NodeDef& attrs() const { return *def_; }
+  AttrSlice attrs() const { return AttrSlice(*def_); }
   const OpDef& op_def() const;
   const OpRegistration& op() const { return *op_; }
   const Graph& graph() const { return *graph_; }
@@ -82,9 +128,9 @@ class Node {
   }
 
   // Data edges in the order of the inputs, then control edges.
-  std::vector<Edge> in_edges() const;
+  EdgeSet in_edges() const;
   // In the order of the consumers. The first call for a graph takes time linear in it.
-  std::vector<Edge> out_edges() const;
+  EdgeSet out_edges() const;
 
   // The same without making a vector, for passes over whole graphs: where input i comes from, data
   // inputs first ([0, num_inputs())), then control inputs (output == -1). In an imported graph a

@@ -35,6 +35,13 @@ NodeBuilder::NodeBuilder(NodeDefPtr def, absl::string_view op) : def_(std::move(
   def_->mutable_op()->assign(op.data(), op.size());
 }
 NodeBuilder::~NodeBuilder() = default;
+NodeBuilder::NodeBuilder(const NodeBuilder& other)
+    : def_(other.def_ == nullptr ? nullptr : new NodeDef(*other.def_)),
+      sources_(other.sources_),
+      arguments_(other.arguments_),
+      control_inputs_(other.control_inputs_),
+      assigned_device_(other.assigned_device_),
+      infer_shapes_(other.infer_shapes_) {}
 NodeBuilder::NodeBuilder(NodeBuilder&&) noexcept = default;
 NodeBuilder& NodeBuilder::operator=(NodeBuilder&&) noexcept = default;
 

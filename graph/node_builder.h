@@ -58,6 +58,8 @@ class NodeBuilder {
   // Begins a node.
   NodeBuilder(absl::string_view name, absl::string_view op);
   ~NodeBuilder();
+  NodeBuilder(const NodeBuilder& other);
+  NodeBuilder& operator=(const NodeBuilder& other) { return *this = NodeBuilder(other); }
   NodeBuilder(NodeBuilder&&) noexcept;
   NodeBuilder& operator=(NodeBuilder&&) noexcept;
 

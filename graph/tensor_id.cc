@@ -39,8 +39,8 @@ std::vector<std::string> UnusedOutputs(const Graph& graph) {
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = *graph.node(id);
     std::vector<bool> used(node.num_outputs());
-    for (const Edge& edge : node.out_edges()) {
-      if (!edge.IsControlEdge()) used[edge.src_output] = true;
+    for (const Edge* edge : node.out_edges()) {
+      if (!edge->IsControlEdge()) used[edge->src_output()] = true;
     }
     for (int i = 0; i < node.num_outputs(); ++i) {
       if (!used[i]) names.push_back(FormatTensorId({node.name(), i}));

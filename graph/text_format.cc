@@ -27,10 +27,12 @@
 namespace gradflow::internal {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
+using google::protobuf::UnknownField;
 
 // About what a message takes in memory, beside the characters of its text.
 constexpr int64_t kMessageBytes = 300;
@@ -200,6 +202,31 @@ absl::Status CheckStrings(const Message& message, const std::string& path) {
   return absl::OkStatus();
 }
 
+// Whether protobuf would take `unknown` for the value of a field that it knows, and look into it.
+bool IsKnown(const UnknownField& unknown, const Descriptor& type) {
+  const FieldDescriptor* const field = type.FindFieldByNumber(unknown.number());
+  if (field == nullptr) return false;
+  if (field->is_packable() && unknown.type() == UnknownField::TYPE_LENGTH_DELIMITED) return true;
+  switch (field->type()) {
+    case FieldDescriptor::TYPE_DOUBLE:
+    case FieldDescriptor::TYPE_FIXED64:
+    case FieldDescriptor::TYPE_SFIXED64:
+      return unknown.type() == UnknownField::TYPE_FIXED64;
+    case FieldDescriptor::TYPE_FLOAT:
+    case FieldDescriptor::TYPE_FIXED32:
+    case FieldDescriptor::TYPE_SFIXED32:
+      return unknown.type() == UnknownField::TYPE_FIXED32;
+    case FieldDescriptor::TYPE_STRING:
+    case FieldDescriptor::TYPE_BYTES:
+    case FieldDescriptor::TYPE_MESSAGE:
+      return unknown.type() == UnknownField::TYPE_LENGTH_DELIMITED;
+    case FieldDescriptor::TYPE_GROUP:
+      return unknown.type() == UnknownField::TYPE_GROUP;
+    default:
+      return unknown.type() == UnknownField::TYPE_VARINT;
+  }
+}
+
 // `memory` is about what the message takes so far.
 absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, int64_t memory,
                             Message* message) {
@@ -227,6 +254,13 @@ absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, i
     }
     if (!unknown.ParseFromString(bytes)) {
       return errors::InvalidArgument("line ", number, ": the unknown fields cannot be parsed");
+    }
+    for (int i = 0; i < unknown.field_count(); ++i) {
+      if (IsKnown(unknown.field(i), *target->GetDescriptor())) {
+        return errors::InvalidArgument("line ", number, ": in the unknown fields, field ",
+                                       unknown.field(i).number(), " is a known one of a ",
+                                       target->GetDescriptor()->name());
+      }
     }
     target->GetReflection()->MutableUnknownFields(target)->MergeFromAndDestroy(&unknown);
   }

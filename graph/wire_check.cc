@@ -8,8 +8,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -157,11 +159,14 @@ const char* TakeVarint(const char* at, const char* end, uint64_t* value) {
   return nullptr;
 }
 
+// The key of an entry of a map: text, or a number as protobuf keeps it. Empty and 0 if it has none.
+using MapKey = std::pair<absl::string_view, uint64_t>;
+
 // The keys of one map of a message that have been seen. Most have a few.
 class Keys {
  public:
   // False if it was there already.
-  bool Add(absl::string_view key) {
+  bool Add(const MapKey& key) {
     constexpr size_t kFew = 16;
     if (many_.empty() && few_.size() < kFew) {
       if (std::find(few_.begin(), few_.end(), key) != few_.end()) return false;
@@ -173,8 +178,8 @@ class Keys {
   }
 
  private:
-  absl::InlinedVector<absl::string_view, 8> few_;
-  absl::flat_hash_set<absl::string_view> many_;
+  absl::InlinedVector<MapKey, 8> few_;
+  absl::flat_hash_set<MapKey> many_;
 };
 
 class Walker {
@@ -282,8 +287,8 @@ class Walker {
     const absl::string_view value(content, length);
     switch (field.kind) {
       case Field::kMessage:
-        if (field.is_map && !AddKey(field, content, end, keys)) return false;
-        return Take(content, field.type->size + 8) && Walk(*field.type, content, end, depth + 1);
+        return Take(content, field.type->size + 8) && Walk(*field.type, content, end, depth + 1) &&
+               (!field.is_map || AddKey(field, content, end, keys));
       case Field::kText:
         if (thorough_ && !IsUtf8(value)) {
           return Fail(content, Name(field), " is no UTF-8: ", Quoted(value));
@@ -397,29 +402,51 @@ class Walker {
     return Fail(at, Name(field), " has ", length, " bytes, expected a multiple of ", size);
   }
 
-  // The key of a map's entry, as it is in the file: "" if it has none, which means the same as an
-  // empty one or 0.
-  static absl::string_view KeyOf(const char* at, const char* end) {
-    absl::string_view key;
-    while (at != nullptr && at < end) {
+  // The key that protobuf's parser takes: the last field 1 of the key's encoding, past all others.
+  // Of an entry that is not well-formed, that before the fault.
+  static MapKey KeyOf(const Field& map, const char* at, const char* end) {
+    const Field& field = map.type->fields[1];
+    const bool is_text = field.kind == Field::kText;
+    const uint64_t tag_of_key = uint64_t{1} << 3 | (is_text ? kLength : field.wire_type);
+    MapKey key;
+    int groups = 0;
+    while (at < end) {
       uint64_t tag;
-      uint64_t value;
+      uint64_t number = 0;
+      absl::string_view text;
       at = TakeVarint(at, end, &tag);
-      if (at == nullptr) break;
-      const char* const content = TakeVarint(at, end, &value);
-      if ((tag & 7) == kLength) {
-        if (content == nullptr || value > static_cast<uint64_t>(end - content)) break;
-        at = content + value;
-        if (tag >> 3 == 1) key = absl::string_view(content, value);
-      } else if ((tag & 7) == kVarint) {
-        if (content == nullptr) break;
-        if (tag >> 3 == 1) {
-          key = value == 0 ? absl::string_view() : absl::string_view(at, content - at);
+      if (at == nullptr) return key;
+      switch (const int wire_type = static_cast<int>(tag & 7)) {
+        case kVarint:
+        case kLength:
+          at = TakeVarint(at, end, &number);
+          if (at == nullptr) return key;
+          if (wire_type == kVarint) break;
+          if (number > static_cast<uint64_t>(end - at)) return key;
+          text = absl::string_view(at, number);
+          at += number;
+          break;
+        case kFixed32:
+        case kFixed64: {
+          const int size = wire_type == kFixed32 ? 4 : 8;
+          if (end - at < size) return key;
+          std::memcpy(&number, at, size);
+          at += size;
+          break;
         }
-        at = content;
-      } else {
-        break;
+        case kStartGroup:
+          ++groups;
+          break;
+        case kEndGroup:
+          --groups;
+          break;
+        default:
+          return key;
       }
+      if (groups > 0 || tag != tag_of_key) continue;
+      // A varint may have more bits than the key.
+      if (field.size == 4) number = static_cast<uint32_t>(number);
+      key = is_text ? MapKey(text, 0) : MapKey("", number);
     }
     return key;
   }
@@ -433,8 +460,7 @@ class Walker {
       keys->emplace_back(number, Keys());
       it = keys->end() - 1;
     }
-    const absl::string_view key = KeyOf(content, end);
-    if (it->second.Add(key)) return true;
+    if (it->second.Add(KeyOf(field, content, end))) return true;
     return Fail(content, "the map has this key twice");
   }
 
@@ -445,15 +471,14 @@ class Walker {
                 " bytes of memory (GraphLimits::max_message_bytes)");
   }
 
-  // "node[3]", "attr['T']"
+  // "node[3]", "attr['T']", "arg_attr[1]"
   static std::string Step(const Field& field, const char* begin, const char* start,
                           const char* content, const char* end) {
     const std::string& name = field.descriptor->name();
     if (field.is_map) {
-      const absl::string_view key = KeyOf(content, end);
-      const bool is_text =
-          field.type->fields.size() > 1 && field.type->fields[1].kind == Field::kText;
-      return is_text ? absl::StrCat(name, "[", Quoted(key), "]") : name;
+      const auto [text, number] = KeyOf(field, content, end);
+      const bool is_text = field.type->fields[1].kind == Field::kText;
+      return absl::StrCat(name, "[", is_text ? Quoted(text) : absl::StrCat(number), "]");
     }
     if (!field.descriptor->is_repeated()) return name;
     // All up to `start` is known to be well-formed.

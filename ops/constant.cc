@@ -34,7 +34,7 @@ absl::Status ConstShape(ShapeContext& c) {
 // Whether the value takes far more memory than its form in the graph, which may repeat one element
 // any number of times.
 bool IsCompact(const TensorProto& proto) {
-  constexpr int64_t kSmallBytes = int64_t{1} << 20;
+  constexpr int64_t kSmallBytes = int64_t{16} << 10;
   constexpr int64_t kMuchMore = 8;
   const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
   if (!shape.ok() || !proto.tensor_content().empty()) return false;

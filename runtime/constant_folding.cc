@@ -101,9 +101,8 @@ class ConstantFolder {
   bool MayBeFolded(const Node& node) const {
     if (node.num_inputs() == 0 || !kernels_.MayBeFolded(node)) return false;
     for (const Node::Source& source : node.sources()) {
-      if (nodes_.IsCut(source)) {
-        if (source.output >= 0) return false;
-      } else if (kind_[nodes_.PositionOf(*source.node)] == kVariable) {
+      // Also if only its control input is cut: a plan without this feed has to find that missing.
+      if (nodes_.IsCut(source) || kind_[nodes_.PositionOf(*source.node)] == kVariable) {
         return false;
       }
     }

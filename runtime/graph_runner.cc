@@ -271,7 +271,7 @@ void GraphRunner::Close() {
     return Callables{{}, old.next_handle};
   });
   plans_.Clear();
-  resources_.Clear();
+  resources_.Close();
   pool_->StopCaching();
   executor_.Trim();
 }

@@ -40,7 +40,7 @@ class CompareKernels {
   //   name  is a size that differs from round to round, the same wherever the name stands,
   //   ...   is any number of such dimensions, the same wherever it stands:
   // "[...]", "[n,2,c]", "[...,c]", "[]".
-  CompareKernels& Input(absl::string_view shape, const Distribution& distribution = Uniform(-1, 1),
+  CompareKernels& Input(absl::string_view shape, const Distribution& distribution = Distribution(),
                         DataType dtype = DT_FLOAT);
   // The same tensor in all rounds, such as the axes of a reduction.
   CompareKernels& Input(const Tensor& tensor);

@@ -117,6 +117,10 @@ class Case {
   }
 
   absl::StatusOr<GoldenResult> Compare() {
+    if (options_.tolerance.has_value() && options_.tolerance->ulps() < 0) {
+      return errors::InvalidArgument("a tolerance of ", options_.tolerance->ulps(),
+                                     " ulps is negative");
+    }
     if (expected_.empty()) {
       return errors::FailedPrecondition("nothing is expected: there is no .npy file in expected/");
     }

@@ -58,8 +58,9 @@ struct GoldenResult {
 // the order of their names. NOT_FOUND if there are none.
 absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder);
 
-// Runs a case and compares what it expects. FAILED_PRECONDITION if it expects nothing; otherwise
-// errors are those of the files, the graph and the run, and name the case's folder.
+// Runs a case and compares what it expects. FAILED_PRECONDITION if it expects nothing,
+// INVALID_ARGUMENT if the tolerance is of negative ulps; otherwise errors are those of the files,
+// the graph and the run, and name the case's folder.
 absl::StatusOr<GoldenResult> RunGoldenCase(const std::string& folder,
                                            const GoldenOptions& options = {},
                                            const Registry& registry = GlobalRegistry());

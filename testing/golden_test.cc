@@ -1,7 +1,7 @@
 #include "gradflow/testing/golden_test.h"
 
 #include <filesystem>
-#include <map>
+#include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -16,7 +16,7 @@ std::vector<GoldenCase> GoldenCases(const std::string& folder) {
   // Running it gives the same error.
   if (!folders.ok()) return {{folder, "cannot_be_listed"}};
   std::vector<GoldenCase> cases;
-  std::map<std::string, int> uses;
+  std::set<std::string> names;
   for (const std::string& path : *folders) {
     const fs::path whole = fs::path(path).lexically_normal();
     std::string name = whole.lexically_relative(fs::path(folder).lexically_normal()).string();
@@ -26,9 +26,10 @@ std::vector<GoldenCase> GoldenCases(const std::string& folder) {
     for (char& c : name) {
       if (!absl::ascii_isalnum(c)) c = '_';
     }
-    // "a/b" and "a_b" would be the same.
-    const int use = ++uses[name];
-    cases.push_back({path, use == 1 ? name : absl::StrCat(name, "_", use)});
+    // "a/b" and "a_b" would be the same, and with a number they may be "a_b_2".
+    std::string unique = name;
+    for (int use = 2; !names.insert(unique).second; ++use) unique = absl::StrCat(name, "_", use);
+    cases.push_back({path, unique});
   }
   return cases;
 }

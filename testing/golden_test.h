@@ -21,7 +21,7 @@ namespace gradflow {
 namespace testing {
 
 // A case by its folder, named after where it is in the folder that was asked for: GoogleTest allows
-// letters and digits, other characters are '_'.
+// letters and digits, other characters are '_'. Where names would be the same, they get numbers.
 struct GoldenCase {
   // The case, and its name as a test's.
   std::string folder;

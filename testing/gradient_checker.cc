@@ -215,7 +215,9 @@ absl::StatusOr<GradientError> FindGradientError(const Scope& scope, const Output
         const double a = analytic[y][x][k];
         const double n = numeric[y][x][k];
         const double error = std::abs(a - n);
-        worst.largest = std::max({worst.largest, std::abs(a), std::abs(n)});
+        for (const double element : {a, n}) {
+          if (std::isfinite(element)) worst.largest = std::max(worst.largest, std::abs(element));
+        }
         // The first NaN stays.
         if (std::isnan(worst.max_error) || error <= worst.max_error) continue;
         const int64_t columns = x_values[x].NumElements();

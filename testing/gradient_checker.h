@@ -58,7 +58,7 @@ struct GradientOptions {
 struct GradientError {
   // |analytic - numeric|; NaN if either is.
   double max_error = 0;
-  // The largest absolute value among the elements of the Jacobian.
+  // The largest absolute value among the finite elements of both Jacobians.
   double largest = 0;
   // Element `y_element` of ys[y] by element `x_element` of xs[x].
   int y = 0;

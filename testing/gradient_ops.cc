@@ -362,7 +362,7 @@ void RegisterGradientOp(absl::string_view op, const GradientOp& gradient) {
   double allowed = options.max_error;
   if (allowed == 0) allowed = op.input(0).dtype() == DT_DOUBLE ? 1e-8 : 2e-3;
   allowed *= std::max(1.0, error->largest);
-  // Also false for NaN.
+  // Also false for NaN and infinity: `largest` is finite.
   if (error->max_error <= allowed) return ::testing::AssertionSuccess();
   // Names for what the error calls x0, x1, ...
   std::vector<std::string> names;

@@ -77,7 +77,7 @@ class OpTester {
   }
   // Always the same, but different for each input of an op unless `seed` says otherwise.
   OpTester& RandomInput(DataType dtype, const TensorShape& shape,
-                        const Distribution& distribution = Uniform(-1, 1), uint32_t seed = 0);
+                        const Distribution& distribution = Distribution(), uint32_t seed = 0);
   // From a .npy file. If it cannot be read, everything below says so.
   OpTester& InputFromNpy(const std::string& path);
   OpTester& Inputs(const std::vector<Tensor>& tensors);

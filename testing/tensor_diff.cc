@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "absl/strings/escaping.h"
@@ -30,9 +31,6 @@ std::string NumberText(T value) {
   return std::string(text.data(), result.ptr);
 }
 
-// Distances, on which few digits say enough.
-std::string ShortText(double value) { return absl::StrCat(value); }
-
 // Neighbouring numbers of the type become neighbouring integers; both zeros become 0.
 template <typename T>
 int64_t Ordinal(T value) {
@@ -44,13 +42,17 @@ int64_t Ordinal(T value) {
   return -static_cast<int64_t>(bits & std::numeric_limits<Bits>::max());
 }
 
-// How many steps it takes from one to the other. Both are finite. Saturates.
+// |a - b| of integers, also where their type does not hold it.
+template <typename T>
+uint64_t IntegerDistance(T a, T b) {
+  return a > b ? static_cast<uint64_t>(a) - static_cast<uint64_t>(b)
+               : static_cast<uint64_t>(b) - static_cast<uint64_t>(a);
+}
+
+// How many steps it takes from one to the other. Both are finite.
 template <typename T>
 uint64_t UlpDistance(T a, T b) {
-  const int64_t x = Ordinal(a);
-  const int64_t y = Ordinal(b);
-  return x > y ? static_cast<uint64_t>(x) - static_cast<uint64_t>(y)
-               : static_cast<uint64_t>(y) - static_cast<uint64_t>(x);
+  return IntegerDistance(Ordinal(a), Ordinal(b));
 }
 
 template <typename T>
@@ -73,7 +75,8 @@ bool IsClose(T actual, T expected, const Tolerance& tolerance) {
     if (tolerance.is_exact()) return false;
     if (!std::isfinite(a) || !std::isfinite(e)) return false;
     if (tolerance.in_ulps()) {
-      return UlpDistance(actual, expected) <= static_cast<uint64_t>(tolerance.ulps());
+      const int64_t ulps = std::max<int64_t>(tolerance.ulps(), 0);
+      return UlpDistance(actual, expected) <= static_cast<uint64_t>(ulps);
     }
     return std::abs(a - e) <= tolerance.atol() + tolerance.rtol() * std::abs(e);
   } else if constexpr (std::is_integral_v<T>) {
@@ -86,15 +89,20 @@ bool IsClose(T actual, T expected, const Tolerance& tolerance) {
   }
 }
 
-// |actual - expected| where that is a finite number, else -1.
+// What a distance is counted in: doubles do not tell all integers of 64 bits apart.
 template <typename T>
-double Distance(T actual, T expected) {
-  if constexpr (kIsFloating<T> || std::is_integral_v<T>) {
+using DistanceOf = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+
+// |actual - expected| where that is a finite number.
+template <typename T>
+std::optional<DistanceOf<T>> Distance(T actual, T expected) {
+  if constexpr (std::is_integral_v<T>) {
+    return IntegerDistance(actual, expected);
+  } else if constexpr (kIsFloating<T>) {
     const double distance = std::abs(static_cast<double>(actual) - static_cast<double>(expected));
-    return std::isfinite(distance) ? distance : -1;
-  } else {
-    return -1;
+    if (std::isfinite(distance)) return distance;
   }
+  return std::nullopt;
 }
 
 // A bool as tensors hold it, which may be a byte that no bool of C++ is.
@@ -116,17 +124,17 @@ std::string PartText(const T& value) {
   }
 }
 
-// " (difference 0.25, 12 ulps)", or nothing where there is no telling.
+// " (difference 0.25, 12 ulps)", or nothing where there is no telling. Integers have all their
+// digits.
 template <typename T>
 std::string DistanceText(T actual, T expected) {
-  const double distance = Distance(actual, expected);
-  if (distance < 0) return "";
+  const auto distance = Distance(actual, expected);
+  if (!distance.has_value()) return "";
   if constexpr (kIsFloating<T>) {
     const uint64_t ulps = UlpDistance(actual, expected);
-    return absl::StrCat(" (difference ", ShortText(distance), ", ", ulps,
-                        ulps == 1 ? " ulp)" : " ulps)");
+    return absl::StrCat(" (difference ", *distance, ", ", ulps, ulps == 1 ? " ulp)" : " ulps)");
   } else {
-    return absl::StrCat(" (difference ", ShortText(distance), ")");
+    return absl::StrCat(" (difference ", *distance, ")");
   }
 }
 
@@ -151,10 +159,10 @@ class Comparison {
       : actual_(actual), expected_(expected), shape_(shape) {}
 
   void Run(const Tolerance& tolerance, int max_elements, TensorDiff* diff) const {
-    double furthest = -1;
+    std::optional<DistanceOf<T>> furthest;
     for (int64_t i = 0; i < shape_.num_elements(); ++i) {
       bool close = true;
-      double distance = -1;
+      std::optional<DistanceOf<T>> distance;
       for (int part = 0; part < kParts; ++part) {
         const T& a = actual_[i * kParts + part];
         const T& e = expected_[i * kParts + part];
@@ -164,12 +172,13 @@ class Comparison {
       }
       if (close) continue;
       if (diff->differing++ < max_elements) diff->first.push_back({i, Describe(i)});
+      // No distance is less than any.
       if (distance > furthest) {
         furthest = distance;
         diff->furthest.position = i;
       }
     }
-    if (furthest >= 0) diff->furthest.text = Describe(diff->furthest.position);
+    if (furthest.has_value()) diff->furthest.text = Describe(diff->furthest.position);
   }
 
  private:

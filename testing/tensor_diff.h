@@ -22,7 +22,7 @@ class Tolerance {
   // |actual - expected| <= atol + rtol * |expected|
   static Tolerance Near(double atol, double rtol) { return Tolerance(Kind::kNear, atol, rtol, 0); }
   // At most `ulps` steps from one number of the type to the next; 0 and -0 are none apart. Integers
-  // must be equal.
+  // must be equal. A negative number allows what 0 does.
   static Tolerance Ulps(int64_t ulps) { return Tolerance(Kind::kUlps, 0, 0, ulps); }
   // Near() as a few roundings in the type leave it: for float 1e-6 + 1e-5 * |expected|. Exact for
   // what is not floating-point.

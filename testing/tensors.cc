@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -9,21 +10,46 @@
 
 namespace gradflow {
 namespace testing {
+namespace {
+
+// In place of Kind::kDefault. Few integers are between -1 and 1.
+Distribution DefaultDistribution(DataType dtype) {
+  Distribution distribution = Uniform(-1, 1);
+  DispatchType(IntegerTypes(), dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    distribution = Uniform(std::is_signed_v<T> ? -10 : 0, 10);
+  });
+  return distribution;
+}
+
+// The integer of the type that is nearest to the value; of NaN the smallest one.
+template <typename T>
+T NearestInteger(double value) {
+  using Limits = std::numeric_limits<T>;
+  const double rounded = std::round(value);
+  // The largest integer of 64 bits is no double, but the one above it is.
+  if (rounded >= std::ldexp(1.0, Limits::digits)) return Limits::max();
+  return rounded > static_cast<double>(Limits::min()) ? static_cast<T>(rounded) : Limits::min();
+}
+
+}  // namespace
 
 Tensor RandomTensor(DataType dtype, const TensorShape& shape, const Distribution& distribution,
                     uint32_t seed) {
+  const bool is_default = distribution.kind == Distribution::Kind::kDefault;
+  const Distribution drawn = is_default ? DefaultDistribution(dtype) : distribution;
   Tensor tensor(dtype, shape);
   // mt19937 is the same everywhere, unlike the distributions of the standard library.
   std::mt19937 generator(seed);
   const auto unit = [&] { return generator() / 4294967296.0; };
   const auto next = [&] {
-    if (distribution.kind == Distribution::Kind::kUniform) {
-      return distribution.a + (distribution.b - distribution.a) * unit();
+    if (drawn.kind == Distribution::Kind::kUniform) {
+      return drawn.a + (drawn.b - drawn.a) * unit();
     }
     // Box and Muller's. The logarithm is of a number in (0, 1].
     constexpr double kTwoPi = 6.283185307179586;
     const double radius = std::sqrt(-2 * std::log(1 - unit()));
-    return distribution.a + distribution.b * radius * std::cos(kTwoPi * unit());
+    return drawn.a + drawn.b * radius * std::cos(kTwoPi * unit());
   };
   using Types = ConcatTypes<NumberTypes, TypeList<bool>>::type;
   const bool numeric = DispatchType(Types(), dtype, [&](auto tag) {
@@ -34,6 +60,8 @@ Tensor RandomTensor(DataType dtype, const TensorShape& shape, const Distribution
         element = T(real, next());
       } else if constexpr (std::is_same_v<T, bool>) {
         element = generator() % 2 == 1;
+      } else if constexpr (std::is_integral_v<T>) {
+        element = NearestInteger<T>(next());
       } else {
         element = static_cast<T>(next());
       }

@@ -58,11 +58,13 @@ Tensor Iota(const TensorShape& shape, int64_t start = 0) {
   return AsTensor<T>(values, shape);
 }
 
-// How random elements are distributed.
+// How random elements are distributed. Integers are the nearest to what is drawn that their type
+// has.
 struct Distribution {
-  // Which distribution it is.
-  enum class Kind { kUniform, kNormal };
-  Kind kind = Kind::kUniform;
+  // Which distribution it is. The default one is uniform in [-1, 1), of integers from -10 to 10, of
+  // unsigned ones from 0 to 10.
+  enum class Kind { kDefault, kUniform, kNormal };
+  Kind kind = Kind::kDefault;
   // Of a uniform one the bounds, of a normal one the mean and the standard deviation.
   double a = -1;
   double b = 1;
@@ -76,11 +78,11 @@ inline Distribution Normal(double mean, double stddev) {
 }
 
 // Random elements, the same for the same arguments everywhere. For numeric types and bool.
-Tensor RandomTensor(DataType dtype, const TensorShape& shape, const Distribution& distribution,
-                    uint32_t seed = 1);
+Tensor RandomTensor(DataType dtype, const TensorShape& shape,
+                    const Distribution& distribution = Distribution(), uint32_t seed = 1);
 // Uniform in [low, high).
-inline Tensor RandomTensor(DataType dtype, const TensorShape& shape, double low = -1,
-                           double high = 1, uint32_t seed = 1) {
+inline Tensor RandomTensor(DataType dtype, const TensorShape& shape, double low, double high = 1,
+                           uint32_t seed = 1) {
   return RandomTensor(dtype, shape, Uniform(low, high), seed);
 }
 

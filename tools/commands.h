@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_TOOLS_COMMANDS_H_
 #define GRADFLOW_TOOLS_COMMANDS_H_
 
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -21,6 +22,8 @@ struct GraphFlags {
   std::vector<std::string> targets;
   // 0: all cores.
   int threads = 0;
+  // Of tensors at once; 0: no limit.
+  int64_t memory_limit = 0;
 };
 
 struct RunFlags {

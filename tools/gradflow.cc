@@ -36,6 +36,10 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
   command->add_option("--threads", flags->threads, "Threads to run on; 0: all cores")
       ->option_text("N")
       ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--memory-limit", flags->memory_limit, "Memory of tensors at once; 0: no limit")
+      ->option_text("BYTES")
+      ->check(CLI::NonNegativeNumber);
 }
 
 void AddPluginFlag(CLI::App* command, std::vector<std::string>* plugins) {

@@ -35,6 +35,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   SessionOptions session_options;
   session_options.config.set_intra_op_parallelism_threads(flags.threads);
   session_options.config.set_inter_op_parallelism_threads(flags.threads);
+  session_options.config.set_tensor_memory_limit_bytes(flags.memory_limit);
   if (!options.repeats) {
     session_options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
         OptimizerOptions::L0);

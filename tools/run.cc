@@ -1,8 +1,13 @@
 // gradflow run: runs a graph once.
+#include <chrono>
 #include <cmath>
-#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "absl/types/span.h"
 #include "gradflow/core/file.h"
 #include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
@@ -28,13 +33,18 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
   run_options.set_timeout_in_ms(std::llround(std::ceil(flags.timeout_seconds * 1000)));
   if (!flags.trace.empty()) run_options.set_trace_level(RunOptions::FULL_TRACE);
 
-  const int64_t start = absl::GetCurrentTimeNanos();
+  // The time of the day, from a clock that nobody sets meanwhile.
+  const auto now = [day = absl::GetCurrentTimeNanos(), begin = std::chrono::steady_clock::now()] {
+    const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - begin;
+    return day + static_cast<int64_t>(passed.count());
+  };
+  const int64_t start = now();
   Session::CallableHandle handle = 0;
   GRADFLOW_RETURN_IF_ERROR(loaded.session->MakeCallable(options, &handle));
-  const int64_t planned = absl::GetCurrentTimeNanos();
+  const int64_t planned = now();
   RunMetadata metadata;
   GRADFLOW_RETURN_IF_ERROR(loaded.session->RunCallable(handle, feeds, outputs, &metadata));
-  const int64_t end = absl::GetCurrentTimeNanos();
+  const int64_t end = now();
   if (!flags.trace.empty()) {
     *trace = ChromeTrace(metadata.step_stats(), loaded.graph,
                          {{"make plan", start, planned}, {"run", planned, end}});
@@ -53,24 +63,27 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   std::vector<Tensor> outputs;
   std::string trace;
   GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, &outputs, &trace));
-  // Files first: if one cannot be written, none is left, and nothing is printed.
-  std::vector<std::string> written;
-  const auto keep = [&](const std::string& file, const absl::Status& status) {
-    if (status.ok()) {
-      written.push_back(file);
-    } else {
-      for (const std::string& other : written) std::remove(other.c_str());
-    }
-    return status;
+  // Files first, and in their places only when all are written: if one cannot be, all is as it was,
+  // and nothing is printed.
+  std::vector<std::pair<std::string, internal::StagedFile>> files;
+  const auto stage = [&](const std::string& file, absl::Span<const absl::string_view> parts) {
+    absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(file, parts);
+    if (!staged.ok()) return errors::Prefix(absl::StrCat("'", file, "': "), staged.status());
+    files.emplace_back(file, *std::move(staged));
+    return absl::OkStatus();
   };
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (loaded.files[i].empty()) continue;
-    GRADFLOW_RETURN_IF_ERROR(keep(loaded.files[i], WriteNpy(loaded.files[i], outputs[i])));
+    const std::string& file = loaded.files[i];
+    if (file.empty()) continue;
+    const absl::StatusOr<std::string> header = FormatNpyHeader(outputs[i]);
+    if (!header.ok()) return errors::Prefix(absl::StrCat("'", file, "': "), header.status());
+    GRADFLOW_RETURN_IF_ERROR(stage(file, {*header, outputs[i].tensor_data()}));
   }
-  if (!flags.trace.empty()) {
-    GRADFLOW_RETURN_IF_ERROR(
-        keep(flags.trace, errors::Prefix(absl::StrCat("'", flags.trace, "': "),
-                                         internal::WriteFile(flags.trace, {trace}))));
+  if (!flags.trace.empty()) GRADFLOW_RETURN_IF_ERROR(stage(flags.trace, {trace}));
+  for (auto& [file, staged] : files) {
+    if (absl::Status status = staged.Commit(); !status.ok()) {
+      return errors::Prefix(absl::StrCat("'", file, "': "), status);
+    }
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!loaded.files[i].empty()) continue;

@@ -21,6 +21,10 @@ void PrintCallCases(const Medians& medians, Table* table);
 void RegisterMemoryCases(int mebibytes);
 void PrintMemoryCases(const Medians& medians, Table* table);
 
+// How long a run goes on after it has been cancelled.
+void RegisterStoppingCases();
+void PrintStoppingCases(const Medians& medians, Table* table);
+
 // How long a graph of `nodes` nodes takes from its bytes, or through Scope, to a plan.
 void RegisterLoadingCases(int nodes);
 void PrintLoadingCases(const Medians& medians, Table* table);

@@ -21,6 +21,7 @@ int Main(int argc, char** argv) {
   RegisterNodeCases();
   RegisterCallCases();
   RegisterMemoryCases(small ? 1 : 64);
+  RegisterStoppingCases();
   RegisterLoadingCases(small ? 1000 : 1000000);
   Medians medians;
   benchmark::RunSpecifiedBenchmarks(&medians);
@@ -28,6 +29,7 @@ int Main(int argc, char** argv) {
   PrintNodeCases(medians, &table);
   PrintCallCases(medians, &table);
   PrintMemoryCases(medians, &table);
+  PrintStoppingCases(medians, &table);
   PrintLoadingCases(medians, &table);
   table.Print();
   return 0;

@@ -112,6 +112,18 @@ TEST(NodeBuilderTest, AddsNodesToAGraph) {
   EXPECT_EQ(dtype, DT_INT32);
   TF_EXPECT_OK(GetNodeAttr(AttrSlice(negated->def()), "T", &dtype));
   EXPECT_FALSE(TryGetNodeAttr(negated->def(), "U", &dtype));
+  EXPECT_EQ(negated->attrs().Find("T")->type(), DT_INT32);
+  EXPECT_EQ(negated->attrs().Find("U"), nullptr);
+}
+
+TEST(NodeBuilderTest, MayBeCopied) {
+  Graph graph(OpRegistry::Global());
+  auto builder = NodeBuilder("c", "Const").Attr("dtype", DT_INT32);
+  auto other = builder;
+  Node* three;
+  TF_ASSERT_OK(builder.Attr("value", test::AsScalar<int32>(3)).Finalize(&graph, &three));
+  EXPECT_FALSE(other.Finalize(&graph, nullptr).ok()) << "its value was given to a copy";
+  EXPECT_EQ(graph.num_nodes(), 1);
 }
 
 }  // namespace

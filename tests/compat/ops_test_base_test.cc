@@ -38,12 +38,23 @@ TEST_F(QuantOpsTest, GradientPassesWithinTheRangeOnly) {
   AddInputFromList<float, double>(TensorShape({}), {1.0});
   TF_ASSERT_OK(RunOpKernel());
 
-  Tensor expected_dx(DT_FLOAT, TensorShape({2, 3}));
+  Tensor expected_dx(allocator(), DT_FLOAT, TensorShape({2, 3}));
   test::FillValues<float>(&expected_dx, {0.f, 2.f, 3.f, 4.f, 5.f, 0.f});
   EXPECT_EQ(GetInput(1).dim_size(1), 3);
   test::ExpectClose(expected_dx, *GetOutput(0));
   test::ExpectTensorEqual<float>(test::AsScalar<float>(1), *GetOutput(1));
   test::ExpectTensorEqual<float>(test::AsScalar<float>(6), *GetOutput(2));
+}
+
+TEST_F(QuantOpsTest, RunsAgainOnOtherInputs) {
+  TF_ASSERT_OK(NodeDefBuilder("op", "Neg").Input(FakeInput(DT_INT32)).Finalize(node_def()));
+  TF_ASSERT_OK(InitOp());
+  for (int32 value : {3, -4}) {
+    inputs_.clear();
+    AddInputFromArray<int32>(TensorShape({}), {value});
+    TF_ASSERT_OK(RunOpKernel());
+    test::ExpectTensorEqual<int32>(test::AsScalar<int32>(-value), *GetOutput(0));
+  }
 }
 
 TEST_F(QuantOpsTest, AttributesAreChecked) {

@@ -10,6 +10,7 @@
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/platform/test.h"
 
@@ -28,17 +29,12 @@ void GetColocationConstraints(const Output& tensor, std::vector<string>* constra
   TF_EXPECT_OK(GetNodeAttr(tensor.op().node()->attrs(), kColocationAttrName, constraints));
 }
 
-std::vector<string> ControlInputs(const Scope& scope, const Output& output) {
-  GraphDef graph_def;
-  TF_EXPECT_OK(scope.ToGraphDef(&graph_def));
-  std::vector<string> inputs;
-  for (const NodeDef& node : graph_def.node()) {
-    if (node.name() != output.node()->name()) continue;
-    for (const string& input : node.input()) {
-      if (input[0] == '^') inputs.push_back(input);
-    }
+std::vector<string> ControlInputs(const Output& output) {
+  std::vector<string> names;
+  for (const Edge* edge : output.node()->in_edges()) {
+    if (edge->IsControlEdge()) names.push_back(edge->src()->name());
   }
-  return inputs;
+  return names;
 }
 
 TEST(ScopeTest, UniqueNames) {
@@ -80,10 +76,10 @@ TEST(ScopeTest, ControlDeps) {
   Scope with_control_deps =
       root.WithControlDependencies(std::vector<Operation>{first.op(), second.op()});
   auto sum = Add(with_control_deps, 1.f, 2.f);
-  EXPECT_EQ(ControlInputs(root, sum.z), (std::vector<string>{"^first", "^second"}));
+  EXPECT_EQ(ControlInputs(sum.z), (std::vector<string>{"first", "second"}));
   Scope no_control_deps = with_control_deps.WithNoControlDependencies();
   auto difference = Sub(no_control_deps, 3.f, 2.f);
-  EXPECT_TRUE(ControlInputs(root, difference.z).empty());
+  EXPECT_TRUE(ControlInputs(difference.z).empty());
   EXPECT_EQ(with_control_deps.control_deps().size(), 2u);
   TF_EXPECT_OK(root.status());
 }

@@ -588,6 +588,13 @@ TEST_F(NpyFile, GivesFilesTheUsualPermissions) {
   struct stat info;
   ASSERT_EQ(stat(Path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0640u);
+  // Those of the file that it replaces.
+  for (const mode_t mode : {0600, 0666}) {
+    ASSERT_EQ(chmod(Path().c_str(), mode), 0);
+    GRADFLOW_ASSERT_OK(WriteNpy(Path(), Tensor(2.0f)));
+    ASSERT_EQ(stat(Path().c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, mode);
+  }
 }
 
 TEST_F(NpyFile, FailedWritesLeaveNothing) {

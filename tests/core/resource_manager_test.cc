@@ -58,6 +58,35 @@ TEST(ResourceManager, MayBeUsedByResourcesThatDieWithIt) {
   EXPECT_EQ(Number::alive, 0);
 }
 
+// Looks for another resource when it goes.
+class Curious : public Text {
+ public:
+  explicit Curious(ResourceManager* manager) : manager_(*manager) {}
+  ~Curious() override { EXPECT_THAT(manager_.Lookup<Text>("", "n"), IsOk()); }
+
+ private:
+  ResourceManager& manager_;
+};
+
+TEST(ResourceManager, MayBeUsedByAResourceThatItHasNoPlaceFor) {
+  ResourceManager manager;
+  ASSERT_THAT(manager.Create("", "n", std::make_shared<Text>()), IsOk());
+  EXPECT_THAT(manager.Create("", "n", std::make_shared<Curious>(&manager)),
+              StatusIs(StatusCode::kAlreadyExists));
+}
+
+TEST(ResourceManager, TakesNoneAfterClose) {
+  ResourceManager manager;
+  ASSERT_THAT(manager.Create("", "a", std::make_shared<Number>(1)), IsOk());
+  manager.Close();
+  EXPECT_EQ(Number::alive, 0);
+  EXPECT_THAT(manager.Create("", "b", std::make_shared<Number>(2)),
+              StatusIs(StatusCode::kCancelled, HasSubstr("closed")));
+  EXPECT_THAT(manager.LookupOrCreate<Number>("", "b", [] { return std::make_shared<Number>(2); }),
+              StatusIs(StatusCode::kCancelled));
+  EXPECT_EQ(manager.DebugString(), "");
+}
+
 TEST(ResourceManager, FindsWhatHasBeenCreatedByContainerAndName) {
   ResourceManager manager;
   GRADFLOW_ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));

@@ -1,5 +1,5 @@
 // The limits of ImportGraphDef and of reading a GraphDef, and what files say that protobuf lets
-// pass.
+// pass. Those of functions are in import_functions_test.cc.
 #include <gmock/gmock.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
@@ -145,55 +145,12 @@ std::vector<Case> Limits() {
                "{ dtype: DT_STRING tensor_shape { dim { size: 2000000000 } } string_val: "
                "'0123456789' } } }"),
        "node 'a' (Const): attribute 'value' is a tensor of type string and shape [2000000000]"},
-      // Functions, which gradflow cannot call, but keeps.
-      {"function without a name", "library { function {} }", "function 0 of the graph has no name"},
-      {"functions of one name",
-       "library { function { signature { name: 'F' } } function { signature { name: 'F' } } }",
-       "function 'F': another one has this name too"},
-      {"attributes of one name",
-       "library { function { signature { name: 'F' attr { name: 'T' } attr { name: 'T' } } } }",
-       "function 'F': attribute 'T' is declared twice"},
-      {"arguments of one name",
-       "library { function { signature { name: 'F' input_arg { name: 'x' } input_arg { name: 'x' } "
-       "} } }",
-       "function 'F': argument 'x' is declared twice"},
-      {"results of one name",
-       "library { function { signature { name: 'F' output_arg { name: 'y' } output_arg { name: 'y' "
-       "} } } }",
-       "function 'F': result 'y' is declared twice"},
-      {"attribute of a function without a name",
-       "library { function { signature { name: 'F' } attr { key: '' value { i: 1 } } } }",
-       "function 'F': an attribute has no name"},
-      {"result from nowhere",
-       "library { function { signature { name: 'F' } ret { key: 'y' value: '' } } }",
-       "function 'F': the source of its result 'y' is empty"},
-      {"node of a function without a name",
-       "library { function { signature { name: 'F' } node_def { op: 'NoOp' } } }",
-       "function 'F': its node 0 has no name"},
-      {"node of a function without an op",
-       "library { function { signature { name: 'F' } node_def { name: 'n' } } }",
-       "function 'F': node 'n' (): the node has no op"},
-      {"nodes of a function of one name",
-       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'NoOp' } "
-       "node_def { name: 'n' op: 'NoOp' } } }",
-       "function 'F': node 'n' (NoOp): another node has this name too"},
-      {"input of a function's node without a name",
-       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'NoOp' input: '' } "
-       "} }",
-       "function 'F': node 'n' (NoOp): the name of an input is empty"},
-      {"attribute of a function's node without a name",
-       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'NoOp' attr { key: "
-       "'' } } } }",
-       "function 'F': node 'n' (NoOp): an attribute has no name"},
-      {"function that calls itself",
-       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'F' } "
-       "node_def { name: 'm' op: 'F' } } }",
-       "a function of the graph calls itself: 'F' -> 'F'"},
-      {"functions that call each other",
-       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'G' } } "
-       "function { signature { name: 'G' } node_def { name: 'n' op: 'NoOp' } "
-       "node_def { name: 'm' op: 'F' } } }",
-       "a function of the graph calls itself: 'F' -> 'G' -> 'F'"},
+      {"extra attribute that is no tensor",
+       ToyNode("a", "NoOp",
+               "attr { key: '_t' value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } "
+               "tensor_content: 'abc' } } }"),
+       "node 'a' (NoOp): attribute '_t': expected tensor_content of 3 elements of 4 bytes (type "
+       "float, shape [3]), but found 3 bytes"},
   };
 }
 
@@ -276,6 +233,10 @@ std::vector<BadFile> BadFiles() {
   const std::string good = NodeField(NameField("a"));
   std::string groups;
   for (int i = 0; i < 101; ++i) groups.push_back('\x7b');
+  std::string in_functions = "\x25zz";
+  for (int i = 0; i < 3; ++i) {
+    in_functions = Field(10, Field(2, Field(1, "a") + Field(2, in_functions)));
+  }
   return {
       {"cut off", NodeField(NameField("a")) + std::string("\x0a\x05zz"),
        "at byte 7: field node has 5 bytes, but only 2 are left where it is"},
@@ -316,6 +277,12 @@ std::vector<BadFile> BadFiles() {
       {"list of numbers of four bytes that is cut off",
        NodeField(AttrField("l", Field(1, Field(4, "12345")))),
        "in node[0].attr['l'].value.list: field f has 5 bytes, expected a multiple of 4"},
+      {"deep inside", NodeField(AttrField("a", in_functions)),
+       "in node[0].attr['a'].value.func.attr['a'].value.....value.func.attr['a'].value: field f "
+       "has 4 bytes, but only 2 are left where it is"},
+      // A tag of six bytes.
+      {"what only protobuf refuses", std::string("\x8a\x80\x80\x80\x80\0\0", 7),
+       "expected a binary GraphDef: 7 bytes that are none"},
   };
 }
 

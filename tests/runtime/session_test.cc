@@ -483,6 +483,19 @@ TEST(Session, ServesAThousandRunsFromEightThreads) {
   }
 }
 
+TEST(Session, MissesAFeedThatAnEarlierRunHad) {
+  const std::unique_ptr<Session> session = EmptySession();
+  GRADFLOW_ASSERT_OK(
+      session->Create(Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}}),
+                              ToyNode("c", "Const", {}, {{"dtype", DT_INT64}, {"value", Int(5)}}),
+                              IntNode("n", "Neg", {"c", "^x"})})));
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(session->Run({{"x", Int(1)}}, {"n"}, {}, &outputs));
+  EXPECT_EQ(Ints(outputs), (std::vector<int64_t>{-5}));
+  EXPECT_THAT(session->Run({}, {"n"}, {}, &outputs),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("node 'x' (Placeholder)")));
+}
+
 // Its factory does what was asked for, once.
 class HookKernel final : public OpKernel {
  public:

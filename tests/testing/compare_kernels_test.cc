@@ -40,11 +40,20 @@ absl::Status RefusesEmpty(KernelContext& ctx) {
   return MyRelu(ctx);
 }
 
+// Right where there is nothing to do.
+absl::Status Zeros(KernelContext& ctx) {
+  Tensor* y = nullptr;
+  absl::Status status = ctx.AllocateOutput(0, ctx.input(0).shape(), &y);
+  for (int64_t i = 0; status.ok() && i < y->NumElements(); ++i) y->flat<int32_t>()(i) = 0;
+  return status;
+}
+
 // Registered once: a label names one kernel.
 const bool registered = [] {
   GlobalRegistry().Kernel("Relu", MakeFunctionKernel<MyRelu>).Type<float>("T").Label("mine");
   GlobalRegistry().Kernel("Relu", MakeFunctionKernel<NoRemainder>).Type<float>("T").Label("short");
   GlobalRegistry().Kernel("Relu", MakeFunctionKernel<RefusesEmpty>).Type<float>("T").Label("picky");
+  GlobalRegistry().Kernel("Relu", MakeFunctionKernel<Zeros>).Type<int32_t>("T").Label("zeros");
   return true;
 }();
 
@@ -65,6 +74,13 @@ TEST(CompareKernels, ShowsTheFirstRoundThatDiffers) {
               AllOf(StartsWith("kernel 'short' of 'Relu': round 0, seed 9, input shapes [5], "
                                "output 0: 1 of 5 elements differs\n  [4]: 7, expected "),
                     Not(HasSubstr("round 1"))));
+}
+
+TEST(CompareKernels, ComparesIntegersThatAreNotAllZero) {
+  const ::testing::AssertionResult result =
+      CompareKernels("Relu", "zeros").Input("[40]", Distribution(), DT_INT32).Rounds(1).Run();
+  EXPECT_FALSE(result);
+  EXPECT_THAT(result.message(), HasSubstr(": 0, expected "));
 }
 
 TEST(CompareKernels, ShowsErrorsOfOneAlone) {

@@ -63,6 +63,7 @@ TEST(ParseGoldenTolerances, SaysWhichLineIsWrong) {
       {"rtol nan", "line 1: 'nan' is no tolerance"},
       {"rtol -1", "line 1: '-1' is no tolerance"},
       {"ulps 1.5", "line 1: expected"},
+      {"ulps -1", "line 1: '-1' is no tolerance"},
       {"ulps 1 rtol 2", "line 1: expected"},
       {"ftol 1", "line 1: expected"},
       {"rtol 1 rtol 2", "line 1: 'rtol' is there twice"},
@@ -127,6 +128,14 @@ TEST_F(GoldenCaseTest, TakesTolerancesFromItsFileAndFromOptions) {
               StatusIs(kInvalidArgument,
                        AllOf(HasSubstr(File("case")),
                              HasSubstr("tolerance.txt: output 'z' is not in expected/"))));
+}
+
+TEST_F(GoldenCaseTest, RefusesANegativeNumberOfUlps) {
+  Expect("y.npy", AsTensor<float>({2, -6.5f}));
+  GoldenOptions options;
+  options.tolerance = Tolerance::Ulps(-1);
+  EXPECT_THAT(RunGoldenCase(File("case"), options),
+              StatusIs(kInvalidArgument, HasSubstr("a tolerance of -1 ulps is negative")));
 }
 
 TEST_F(GoldenCaseTest, KeepsBfloat16AsBits) {
@@ -212,6 +221,13 @@ TEST_F(GoldenCaseTest, HaveNamesForGoogleTest) {
   EXPECT_THAT(names, ElementsAre("case", "more_a_b", "more_a_b_2"));
   EXPECT_EQ(GoldenCases(File("case/"))[0].name, "case");
   EXPECT_EQ(GoldenCases(File("none"))[0].name, "cannot_be_listed");
+}
+
+TEST_F(GoldenCaseTest, HaveNamesThatDiffer) {
+  for (const char* name : {"a/b", "a_b", "a_b_2"}) MakeCase(name);
+  std::vector<std::string> names;
+  for (const GoldenCase& golden : GoldenCases(folder())) names.push_back(golden.name);
+  EXPECT_THAT(names, ElementsAre("a_b", "a_b_2", "a_b_2_2", "case"));
 }
 
 // ---- The fixture, over the cases of tests/data ----

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/graph/const_op.h"
@@ -242,30 +243,40 @@ absl::Status CubeGrad(KernelContext& ctx) {
   return status;
 }
 
-template <int Factor>
-std::unique_ptr<Registry> RegistryOfCube() {
+// Right but for the slope of element 1 by itself, which is infinite, or NaN if `Sign` is 0.
+template <int Sign>
+absl::Status InfiniteCubeGrad(KernelContext& ctx) {
+  absl::Status status = CubeGrad<3>(ctx);
+  if (status.ok() && ctx.input(0).flat<double>()(1) != 0) {
+    ctx.mutable_output(0)->flat<double>()(1) = Sign * kInf;
+  }
+  return status;
+}
+
+template <absl::Status (*Gradient)(KernelContext&)>
+std::unique_ptr<Registry> RegistryOfCube(const std::string& op = "Cube") {
   auto registry = std::make_unique<Registry>();
   RegisterStandardOps(*registry);
-  registry->Op("Cube").Input("x: double").Output("y: double").Shape(UnchangedShape).Doc("A test.");
+  registry->Op(op).Input("x: double").Output("y: double").Shape(UnchangedShape).Doc("A test.");
   registry->Op("CubeGrad")
       .Input("dy: double")
       .Input("x: double")
       .Output("dx: double")
       .Shape(UnchangedShape)
       .Doc("A test.");
-  registry->Kernel("Cube", MakeFunctionKernel<Cube>);
-  registry->Kernel("CubeGrad", MakeFunctionKernel<CubeGrad<Factor>>);
+  registry->Kernel(op, MakeFunctionKernel<Cube>);
+  registry->Kernel("CubeGrad", MakeFunctionKernel<Gradient>);
   return registry;
 }
 
 TEST(CheckGradient, OfARegisteredOpInDouble) {
   const Tensor x = AsTensor<double>({-1, 0.5, 2});
-  const auto right = RegistryOfCube<3>();
+  const auto right = RegistryOfCube<CubeGrad<3>>();
   EXPECT_THAT(CheckGradient(OpTester("Cube", *right).Input(x)).message(),
               HasSubstr("gradient of 'Cube': no gradient op is known"));
   RegisterGradientOp("Cube", {"CubeGrad", {"d:y", "x"}, {"x"}});
   EXPECT_TRUE(CheckGradient(OpTester("Cube", *right).Input(x)));
-  const auto wrong = RegistryOfCube<2>();
+  const auto wrong = RegistryOfCube<CubeGrad<2>>();
   const ::testing::AssertionResult result = CheckGradient(OpTester("Cube", *wrong).Input(x));
   EXPECT_FALSE(result);
   EXPECT_STREQ(result.message(),
@@ -277,6 +288,45 @@ TEST(CheckGradient, OfARegisteredOpInDouble) {
   RegisterGradientOp("Cube", {"CubGrad", {"d:y", "x"}, {"x"}});
   EXPECT_THAT(CheckGradient(OpTester("Cube", *right).Input(x)).message(),
               HasSubstr("did you mean 'CubeGrad'"));
+}
+
+TEST(CheckGradient, RefusesWhatIsNotFinite) {
+  // A name of its own: gradient ops are known from one test to the next.
+  const std::string op = "InfiniteCube";
+  RegisterGradientOp(op, {"CubeGrad", {"d:y", "x"}, {"x"}});
+  const Tensor x = AsTensor<double>({-1, 0.5, 2});
+  GradientOptions far;
+  far.delta = 1e103;
+  const struct {
+    std::unique_ptr<Registry> registry;
+    Tensor x;
+    GradientOptions options;
+    const char* text;
+  } cases[] = {
+      {RegistryOfCube<InfiniteCubeGrad<1>>(op),
+       x,
+       {},
+       "d y0[1] / d x0[1] is inf by the gradient, 0.75 by differences (error inf)"},
+      {RegistryOfCube<InfiniteCubeGrad<-1>>(op),
+       x,
+       {},
+       "d y0[1] / d x0[1] is -inf by the gradient, 0.75 by differences (error inf)"},
+      {RegistryOfCube<InfiniteCubeGrad<0>>(op),
+       x,
+       {},
+       "d y0[1] / d x0[1] is nan by the gradient, 0.75 by differences (error nan)"},
+      // The other way round: the cube overflows.
+      {RegistryOfCube<CubeGrad<3>>(op), AsTensor<double>({0}), far,
+       "d y0[0] / d x0[0] is 0 by the gradient, inf by differences (error inf)"},
+  };
+  for (const auto& c : cases) {
+    const ::testing::AssertionResult result =
+        CheckGradient(OpTester(op, *c.registry).Input(c.x), c.options);
+    EXPECT_FALSE(result);
+    EXPECT_THAT(result.message(),
+                AllOf(HasSubstr(absl::StrCat("gradient of 'InfiniteCube': ", c.text, ", allowed ")),
+                      HasSubstr("; x0 = x")));
+  }
 }
 
 TEST(CheckGradient, SaysThatAnOpIsNotKnown) {

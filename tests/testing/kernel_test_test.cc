@@ -4,10 +4,12 @@
 #include <gtest/gtest-spi.h>
 #include <tbb/task_arena.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/npy.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
@@ -91,6 +93,49 @@ TEST(RandomTensor, IsTheSameEachTimeAndHasItsDistribution) {
   OpTester tester("Sub");
   tester.RandomInput(DT_FLOAT, {9}).RandomInput(DT_FLOAT, {9});
   EXPECT_THAT(tester.input(0), ::testing::Not(TensorEq(tester.input(1))));
+}
+
+TEST(RandomTensor, OfIntegersIsTheNearestOfTheType) {
+  const struct {
+    DataType dtype;
+    Distribution distribution;
+    double min;
+    double max;
+  } cases[] = {
+      {DT_INT8, Distribution(), -10, 10},
+      {DT_INT16, Distribution(), -10, 10},
+      {DT_INT32, Distribution(), -10, 10},
+      {DT_INT64, Distribution(), -10, 10},
+      {DT_UINT8, Distribution(), 0, 10},
+      {DT_UINT16, Distribution(), 0, 10},
+      {DT_UINT32, Distribution(), 0, 10},
+      {DT_UINT64, Distribution(), 0, 10},
+      {DT_INT32, Uniform(-1, 1), -1, 1},
+      {DT_INT32, Uniform(2.6, 3.4), 3, 3},
+      {DT_INT32, Uniform(-3.4, -2.6), -3, -3},
+      {DT_UINT32, Uniform(-3, -2), 0, 0},
+      {DT_INT8, Uniform(-200, 200), -128, 127},
+      {DT_UINT8, Normal(100, 500), 0, 255},
+      {DT_INT64, Uniform(-1e300, 1e300), -0x1p63, 0x1p63},
+      {DT_UINT64, Uniform(-1e300, 1e300), 0, 0x1p64},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(absl::StrCat(DataTypeString(c.dtype), " from ", c.min, " to ", c.max));
+    const Tensor tensor = RandomTensor(c.dtype, {1000}, c.distribution);
+    const std::vector<double> values = AsDoubles(tensor);
+    EXPECT_EQ(*std::min_element(values.begin(), values.end()), c.min);
+    EXPECT_EQ(*std::max_element(values.begin(), values.end()), c.max);
+  }
+}
+
+TEST(RandomTensor, HasADefaultForEachType) {
+  EXPECT_THAT(RandomTensor(DT_FLOAT, {9}), TensorEq(RandomTensor(DT_FLOAT, {9}, -1, 1)));
+  EXPECT_THAT(RandomTensor(DT_COMPLEX64, {9}), TensorEq(RandomTensor(DT_COMPLEX64, {9}, -1, 1)));
+  EXPECT_THAT(RandomTensor(DT_INT32, {9}), TensorEq(RandomTensor(DT_INT32, {9}, -10, 10)));
+  EXPECT_THAT(RandomTensor(DT_UINT8, {9}), TensorEq(RandomTensor(DT_UINT8, {9}, 0, 10)));
+  OpTester tester("AddN");
+  tester.RandomInput(DT_INT32, {100});
+  EXPECT_THAT(tester.input(0), TensorEq(RandomTensor(DT_INT32, {100})));
 }
 
 // ---- Kernels with faults that Run() finds ----

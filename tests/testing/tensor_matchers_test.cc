@@ -91,8 +91,9 @@ TEST(TensorEq, ShowsElementsOfEveryKind) {
               HasSubstr("\n  [0]: 1.5, expected 1.25 (difference 0.25, 256 ulps)"));
   EXPECT_THAT(Failure(AsTensor<qint8>({-3}), TensorEq(AsTensor<qint8>({4}))),
               HasSubstr("\n  [0]: -3, expected 4"));
-  EXPECT_THAT(Failure(AsTensor<uint64_t>({~uint64_t{0}}), TensorEq(AsTensor<uint64_t>({0}))),
-              HasSubstr("\n  [0]: 18446744073709551615, expected 0 (difference 1.84467e+19)"));
+  EXPECT_THAT(
+      Failure(AsTensor<uint64_t>({~uint64_t{0}}), TensorEq(AsTensor<uint64_t>({0}))),
+      HasSubstr("\n  [0]: 18446744073709551615, expected 0 (difference 18446744073709551615)"));
   // Numbers that are the same in six digits.
   EXPECT_THAT(Failure(AsTensor<double>({0.1}), TensorEq(AsTensor<double>({0.1 + 0x1p-55}))),
               HasSubstr("\n  [0]: 0.1, expected 0.10000000000000003 (difference 2.77556e-17, 2 "
@@ -102,6 +103,37 @@ TEST(TensorEq, ShowsElementsOfEveryKind) {
     EXPECT_THAT(distinct, TensorEq(*distinct.DeepCopy())) << DataTypeString(dtype);
     EXPECT_THAT(distinct.Slice(1, 7), Not(TensorEq(distinct.Slice(0, 6)))) << DataTypeString(dtype);
   }
+}
+
+TEST(TensorEq, CountsDifferencesOfIntegersExactly) {
+  constexpr int64_t min = std::numeric_limits<int64_t>::min();
+  constexpr int64_t max = std::numeric_limits<int64_t>::max();
+  // The same double as large + 1.
+  constexpr int64_t large = int64_t{1} << 53;
+  const struct {
+    Tensor actual;
+    Tensor expected;
+    const char* text;
+  } cases[] = {
+      {AsTensor<int64_t>({large + 1}), AsTensor<int64_t>({large}), "(difference 1)"},
+      {AsTensor<int64_t>({-large}), AsTensor<int64_t>({-large - 1}), "(difference 1)"},
+      {AsTensor<int64_t>({min}), AsTensor<int64_t>({max}), "(difference 18446744073709551615)"},
+      {AsTensor<int64_t>({max}), AsTensor<int64_t>({min}), "(difference 18446744073709551615)"},
+      {AsTensor<uint64_t>({0}), AsTensor<uint64_t>({~uint64_t{1}}),
+       "(difference 18446744073709551614)"},
+      {AsTensor<int32_t>({-5000000}), AsTensor<int32_t>({5000000}), "(difference 10000000)"},
+      {AsTensor<int8_t>({-128}), AsTensor<int8_t>({127}), "(difference 255)"},
+      {AsTensor<uint8_t>({1}), AsTensor<uint8_t>({255}), "(difference 254)"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(Failure(c.actual, TensorEq(c.expected)), ::testing::EndsWith(c.text));
+  }
+  const TensorDiff diff =
+      DiffTensors(AsTensor<int64_t>({max - 1, max - 3, max - 2}),
+                  AsTensor<int64_t>({max, max, max}), Tolerance::Exact(), /*max_elements=*/1);
+  EXPECT_EQ(diff.furthest.position, 1);
+  EXPECT_EQ(diff.furthest.text,
+            "[1]: 9223372036854775804, expected 9223372036854775807 (difference 3)");
 }
 
 TEST(TensorEq, TellsZerosApartButNotNans) {
@@ -193,6 +225,19 @@ TEST(TensorWithinUlps, OfEveryFloatingTypeAndNoOther) {
   EXPECT_THAT(AsTensor<int32_t>({2}), Not(TensorWithinUlps(AsTensor<int32_t>({1}), 5)));
   EXPECT_THAT(Floats({kInf}), Not(TensorWithinUlps(Floats({3.4028235e38f}), 5)));
   EXPECT_THAT(Floats({kNan}), TensorWithinUlps(Floats({kNan}), 0));
+}
+
+TEST(TensorWithinUlps, AllowsOnlyWhatIsEqualIfNegative) {
+  for (const int64_t ulps : {int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
+    SCOPED_TRACE(ulps);
+    EXPECT_THAT(Floats({1, -0.0f, kNan, kInf}), TensorWithinUlps(Floats({1, 0, kNan, kInf}), ulps));
+    EXPECT_THAT(Floats({1.5f}), Not(TensorWithinUlps(Floats({1}), ulps)));
+    EXPECT_THAT(AsTensor<half>({1.5f}), Not(TensorWithinUlps(AsTensor<half>({1}), ulps)));
+    EXPECT_THAT(AsTensor<double>({1 + 0x1p-52}),
+                Not(TensorWithinUlps(AsTensor<double>({1}), ulps)));
+    EXPECT_THAT(AsTensor<complex64>({{1, 2}}),
+                Not(TensorWithinUlps(AsTensor<complex64>({{1, 3}}), ulps)));
+  }
 }
 
 TEST(ShapeIs, OfShapesAndOfAStatusOr) {

@@ -121,6 +121,31 @@ TEST_F(HostileFilesTest, OutputsThatCannotBeWrittenLeaveNothing) {
   }
 }
 
+TEST_F(HostileFilesTest, AnOutputThatCannotBeWrittenLeavesTheOthersAsTheyWere) {
+  const std::string old = File("old.npy");
+  WriteFile(old, "old");
+  const ProcessResult result =
+      Gradflow({"run", File("good.pb"), "--feed", "x=" + File("good.npy"), "--fetch", "y=" + old,
+                "--fetch", "x=" + File("nowhere/x.npy")});
+  ExpectFailure(result, "NOT_FOUND", File("nowhere/x.npy"), "cannot write");
+  EXPECT_EQ(ReadFile(old), "old");
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    EXPECT_NE(entry.path().extension(), ".tmp") << entry.path();
+  }
+}
+
+TEST_F(HostileFilesTest, ATensorBeyondTheLimitIsAnError) {
+  const std::vector<std::string> run = {
+      "run", File("good.pb"), "--feed", "x=" + File("good.npy"), "--fetch", "y"};
+  std::vector<std::string> limited = run;
+  limited.insert(limited.end(), {"--memory-limit", "1"});
+  EXPECT_EQ(Gradflow(run).exit_code, 0);
+  const ProcessResult result = Gradflow(limited);
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, AllOf(StartsWith("RESOURCE_EXHAUSTED: node 'y' (Neg): "),
+                                HasSubstr("tensor_memory_limit_bytes")));
+}
+
 TEST_F(HostileFilesTest, ATensorBeyondMemoryIsAnErrorAndWritesNothing) {
   const std::string out = File("out.npy");
   const ProcessResult result = Gradflow({"run", File("good.pb"), "--fetch", "huge=" + out});

@@ -95,6 +95,8 @@ TEST(Mutations, RunOrFailWithAStatus) {
     rusage usage;
     getrusage(RUSAGE_SELF, &usage);
     std::cout << "the process never had more than " << usage.ru_maxrss / 1024 << " MiB\n";
+    EXPECT_LT(longest, std::chrono::seconds(1));
+    EXPECT_LT(usage.ru_maxrss, 1 << 20);
   }
   // They are neither all valid nor all refused.
   EXPECT_GT(codes[absl::StatusCode::kOk], mutations / 20);

@@ -11,8 +11,8 @@ _gradflow() {
 
   case $command in
     "") options="run bench inspect ops convert test --version" ;;
-    run) options="--feed --fetch --target --threads --timeout --trace --plugin" ;;
-    bench) options="--feed --fetch --target --threads --repeat --json --progress --plugin" ;;
+    run) options="--feed --fetch --target --threads --memory-limit --timeout --trace --plugin" ;;
+    bench) options="--feed --fetch --target --threads --memory-limit --repeat --json --progress --plugin" ;;
     inspect) options="--plugin" ;;
     ops) options="--format --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --plugin" ;;
@@ -20,7 +20,7 @@ _gradflow() {
   options+=" --help"
 
   case $previous in
-    --threads | --timeout | --repeat | --target | --feed | --fetch | --atol | --rtol | --ulps) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --target | --feed | --fetch | --atol | --rtol | --ulps) return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return

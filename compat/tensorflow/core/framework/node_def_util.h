@@ -27,25 +27,12 @@ using gradflow::SummarizeAttrValue;
 using gradflow::SummarizeNodeDef;
 
 // The attributes of a node, which it borrows.
-class AttrSlice {
+class AttrSlice : public gradflow::AttrSlice {
  public:
-  AttrSlice(const NodeDef& node) : node_(&node) {}  // NOLINT: as in TensorFlow
-  // Null if there is none of that name.
-  const AttrValue* Find(StringPiece name) const { return gradflow::FindNodeAttr(*node_, name); }
-  absl::Status Find(StringPiece name, const AttrValue** value) const {
-    *value = Find(name);
-    if (*value != nullptr) return absl::OkStatus();
-    return errors::NotFound("node '", node_->name(), "' has no attribute '", std::string(name),
-                            "'");
-  }
-  int size() const { return static_cast<int>(node_->attr().size()); }
-  auto begin() const { return node_->attr().begin(); }
-  auto end() const { return node_->attr().end(); }
-  std::string SummarizeNode() const { return SummarizeNodeDef(*node_); }
-  const NodeDef& node() const { return *node_; }
-
- private:
-  const NodeDef* node_;
+  using gradflow::AttrSlice::AttrSlice;
+  AttrSlice(const gradflow::AttrSlice& other) : gradflow::AttrSlice(other) {}  // NOLINT
+  auto begin() const { return node().attr().begin(); }
+  auto end() const { return node().attr().end(); }
 };
 
 template <typename T>

@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
 
+#include "gradflow/core/allocator.h"
 #include "gradflow/core/tensor.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/tensor_types.h"
@@ -9,6 +10,7 @@
 
 namespace tensorflow {
 
+using gradflow::Allocator;
 using gradflow::Tensor;
 
 }  // namespace tensorflow

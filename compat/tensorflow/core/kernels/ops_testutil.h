@@ -71,8 +71,13 @@ class OpsTestBase : public ::testing::Test {
     const bool exists = i >= 0 && i < static_cast<int>(run_.outputs().size());
     return exists ? &run_.outputs()[i] : nullptr;
   }
+  // What tensors of the test are made with: `Tensor expected(allocator(), DT_FLOAT, shape)`.
+  Allocator* allocator() { return gradflow::SystemAllocator().get(); }
   // The types that the kernel's inputs are to have.
   DataType input_type(int i) const { return run_.input_type(i); }
+
+  // Clear them to run the kernel on others.
+  std::deque<Tensor> inputs_;
 
  private:
   Tensor* NewInput(DataType dtype, const TensorShape& shape) {
@@ -84,7 +89,6 @@ class OpsTestBase : public ::testing::Test {
 
   NodeDef node_def_;
   compat_internal::KernelRun run_;
-  std::deque<Tensor> inputs_;
 };
 
 }  // namespace tensorflow

@@ -11,8 +11,11 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/file.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
 #include "tensorflow/core/lib/io/path.h"
 
 namespace tensorflow {
@@ -166,8 +169,20 @@ absl::Status ReadFile(const std::string& path, size_t max_bytes, std::string* da
   return gradflow::internal::ReadAt(file.get(), 0, data->data(), size);
 }
 
-// What protobuf can read.
+// What protobuf can read, and how deep it goes in bytes.
 constexpr size_t kMaxMessageBytes = std::numeric_limits<int>::max();
+constexpr int kMaxTextDepth = 100;
+
+// Graphs are read with gradflow's limits.
+absl::Status TakeGraph(const std::string& path, absl::StatusOr<gradflow::GraphDef> read,
+                       gradflow::GraphDef* graph) {
+  if (absl::IsResourceExhausted(read.status())) return WithPath(path, read.status());
+  if (!read.ok()) {
+    return errors::DataLoss("'", path, "': is no GraphDef: ", read.status().message());
+  }
+  *graph = *std::move(read);
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -182,8 +197,13 @@ Status WriteStringToFile(Env*, const std::string& path, const StringPiece& data)
 Status ReadBinaryProto(Env*, const std::string& path, protobuf::MessageLite* proto) {
   std::string data;
   TF_RETURN_IF_ERROR(WithPath(path, ReadFile(path, kMaxMessageBytes, &data)));
-  if (proto->ParseFromString(data)) return absl::OkStatus();
-  return errors::DataLoss("'", path, "': is no ", proto->GetTypeName());
+  if (auto* const graph = dynamic_cast<gradflow::GraphDef*>(proto)) {
+    return TakeGraph(path, gradflow::ParseGraphDef(data), graph);
+  }
+  return gradflow::CallSafely([&]() -> absl::Status {
+    if (proto->ParseFromString(data)) return absl::OkStatus();
+    return errors::DataLoss("'", path, "': is no ", proto->GetTypeName());
+  });
 }
 
 Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::MessageLite& proto) {
@@ -198,8 +218,16 @@ Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::Messa
 Status ReadTextProto(Env*, const std::string& path, protobuf::Message* proto) {
   std::string data;
   TF_RETURN_IF_ERROR(WithPath(path, ReadFile(path, kMaxMessageBytes, &data)));
-  if (protobuf::TextFormat::ParseFromString(data, proto)) return absl::OkStatus();
-  return errors::DataLoss("'", path, "': is no text of a ", proto->GetTypeName());
+  if (auto* const graph = dynamic_cast<gradflow::GraphDef*>(proto)) {
+    return TakeGraph(path, gradflow::ParseGraphDefText(data), graph);
+  }
+  return gradflow::CallSafely([&]() -> absl::Status {
+    protobuf::TextFormat::Parser parser;
+    // By itself the parser goes as deep as the text says, and the stack ends.
+    parser.SetRecursionLimit(kMaxTextDepth);
+    if (parser.ParseFromString(data, proto)) return absl::OkStatus();
+    return errors::DataLoss("'", path, "': is no text of a ", proto->GetTypeName());
+  });
 }
 
 Status WriteTextProto(Env* env, const std::string& path, const protobuf::Message& proto) {

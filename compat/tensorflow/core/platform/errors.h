@@ -35,11 +35,12 @@ GRADFLOW_COMPAT_ERROR(Unimplemented)
 GRADFLOW_COMPAT_ERROR(Unknown)
 #undef GRADFLOW_COMPAT_ERROR
 
-// Adds text to a status behind its own; OK stays OK.
-template <typename... Args>
-void AppendToMessage(absl::Status* status, Args... args) {
-  if (status->ok()) return;
-  *status = absl::Status(status->code(), absl::StrCat(status->message(), "\n\t", args...));
+// Adds text to a status behind its own; OK stays OK. Of a Status or an absl::Status.
+template <typename S, typename... Args>
+void AppendToMessage(S* status, Args... args) {
+  const absl::Status old = *status;
+  if (old.ok()) return;
+  *status = absl::Status(old.code(), absl::StrCat(old.message(), "\n\t", args...));
 }
 
 }  // namespace errors

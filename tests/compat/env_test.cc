@@ -1,0 +1,81 @@
+// Graphs in files that may come from anyone.
+#include "tensorflow/core/platform/env.h"
+
+#include <string>
+
+#include "tensorflow/core/framework/graph.pb.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/lib/io/path.h"
+#include "tensorflow/core/platform/test.h"
+
+namespace tensorflow {
+namespace {
+
+class ReadProtoTest : public ::testing::Test {
+ protected:
+  // A file of this text.
+  string File(const string& text) const {
+    TF_CHECK_OK(WriteStringToFile(Env::Default(), path_, text));
+    return path_;
+  }
+  void TearDown() override { (void)Env::Default()->DeleteFile(path_); }
+
+ private:
+  const string path_ = io::JoinPath(
+      ::testing::TempDir(),
+      string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".proto");
+};
+
+string Repeated(const string& text, int times) {
+  string result;
+  for (int i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+// Text of lists of functions, `depth` of them within each other.
+string NestedAttr(int depth) {
+  return "attr { key: 'v' value { " + Repeated("list { func { attr { key: 'a' value { ", depth) +
+         Repeated("} } } } ", depth) + "} }";
+}
+
+TEST_F(ReadProtoTest, RefusesTextThatIsTooDeep) {
+  GraphDef graph;
+  NodeDef node;
+  TF_EXPECT_OK(ReadTextProto(Env::Default(), File("node { " + NestedAttr(10) + " }"), &graph));
+  TF_EXPECT_OK(ReadTextProto(Env::Default(), File(NestedAttr(10)), &node));
+  EXPECT_EQ(
+      ReadTextProto(Env::Default(), File("node { " + NestedAttr(100000) + " }"), &graph).code(),
+      error::DATA_LOSS);
+  EXPECT_EQ(ReadTextProto(Env::Default(), File(NestedAttr(100000)), &node).code(),
+            error::DATA_LOSS);
+}
+
+TEST_F(ReadProtoTest, SaysWhereAGraphIsWrong) {
+  GraphDef graph;
+  // The key "a" twice.
+  const string entry =
+      "\x2a\x07\x0a\x01"
+      "a"
+      "\x12\x02\x18\x01";
+  const Status twice = ReadBinaryProto(Env::Default(), File("\x0a\x12" + entry + entry), &graph);
+  EXPECT_EQ(twice.code(), error::DATA_LOSS);
+  EXPECT_NE(twice.error_message().find("is no GraphDef"), string::npos) << twice;
+  EXPECT_NE(twice.error_message().find("node[0].attr['a']"), string::npos) << twice;
+  const Status cut = ReadTextProto(Env::Default(), File("node { name: 'a'"), &graph);
+  EXPECT_EQ(cut.code(), error::DATA_LOSS);
+  EXPECT_NE(cut.error_message().find("is no GraphDef"), string::npos) << cut;
+}
+
+TEST(ErrorsTest, TextIsAddedToAStatus) {
+  Status status = errors::InvalidArgument("wrong");
+  errors::AppendToMessage(&status, "in step ", 2);
+  EXPECT_EQ(status.error_message(), "wrong\n\tin step 2");
+  Status ok;
+  errors::AppendToMessage(&ok, "in step ", 2);
+  TF_EXPECT_OK(ok);
+}
+
+}  // namespace
+}  // namespace tensorflow
