@@ -15,6 +15,7 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/graph/export.h"
+#include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
@@ -26,7 +27,28 @@ namespace {
 // As much as a few thousand runs a second can have.
 constexpr int64_t kMemory = 16 << 20;
 
+// Into one graph, the second time under a prefix, with limits that small files can reach.
+void ImportTwice(absl::string_view bytes) {
+  ImportGraphDefOptions options;
+  options.limits.max_nodes = 32;
+  options.limits.max_functions = 4;
+  options.limits.max_inputs = 16;
+  options.limits.max_attrs = 12;
+  options.limits.max_list_outputs = 32;
+  options.limits.max_name_bytes = 64;
+  options.limits.max_list_length = 32;
+  options.limits.max_constant_bytes = kMemory;
+  const absl::StatusOr<GraphDef> def = ParseGraphDef(bytes, options.limits);
+  Graph graph;
+  if (!def.ok() || !ImportGraphDef(options, *def, &graph).ok()) return;
+  const int nodes = graph.num_nodes();
+  options.prefix = "p";
+  const bool has_both = ImportGraphDef(options, *def, &graph).ok();
+  EXPECT_EQ(graph.num_nodes(), has_both ? 2 * nodes : nodes);
+}
+
 void RunGraphDef(absl::string_view bytes) {
+  ImportTwice(bytes);
   HostileOptions options;
   options.memory_bytes = kMemory;
   options.timeout_ms = 200;
