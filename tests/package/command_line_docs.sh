@@ -7,7 +7,7 @@ set -euo pipefail
 gradflow=$1 man_page=$2 bash_completion=$3 zsh_completion=$4
 
 # The long options in the text of standard input.
-long_options() { grep -oE -- '--[a-z_]+' | sort -u; }
+long_options() { grep -oE -- '--[a-z_]+(-[a-z]+)*' | sort -u; }
 # Of the manual page, without its escapes, the section of a command.
 manual() { sed 's/\\-/-/g' "$man_page" | sed -n "/^\.SS gradflow $1\$/,/^\.S[SH]/p"; }
 completed() {
