@@ -21,8 +21,8 @@ void PrintCallCases(const Medians& medians, Table* table);
 void RegisterMemoryCases(int mebibytes);
 void PrintMemoryCases(const Medians& medians, Table* table);
 
-// How long a run goes on after it has been cancelled.
-void RegisterStoppingCases();
+// How long a run goes on after it has been cancelled, `stops` times.
+void RegisterStoppingCases(int stops);
 void PrintStoppingCases(const Medians& medians, Table* table);
 
 // How long a graph of `nodes` nodes takes from its bytes, or through Scope, to a plan.
