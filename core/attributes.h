@@ -47,6 +47,7 @@ const AttrValue* FindNodeAttr(const NodeDef& node, absl::string_view name);
 // The attributes of a node, which it borrows.
 class AttrSlice {
  public:
+  // Of a node, and back.
   AttrSlice(const NodeDef& node) : node_(&node) {}    // NOLINT: as in TensorFlow
   operator const NodeDef&() const { return *node_; }  // NOLINT: goes wherever nodes go
   const NodeDef& node() const { return *node_; }

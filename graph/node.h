@@ -46,6 +46,7 @@ struct NodeTypes {
 // indices.
 class Edge {
  public:
+  // From an output to an input.
   Edge(const Node* src, int src_output, const Node* dst, int dst_input)
       : src_(src), dst_(dst), src_output_(src_output), dst_input_(dst_input) {}
   // Both ends, for programs that hold nodes as TensorFlow's do; nodes have nothing to change.
@@ -62,31 +63,41 @@ class Edge {
   int dst_input_;
 };
 
+namespace internal {
+
+// Of EdgeSet.
+class EdgeIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = const Edge*;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const value_type*;
+  using reference = value_type;
+  explicit EdgeIterator(const Edge* edge = nullptr) : edge_(edge) {}
+  const Edge* operator*() const { return edge_; }
+  EdgeIterator& operator++() { return ++edge_, *this; }
+  EdgeIterator operator++(int) { return EdgeIterator(edge_++); }
+  friend bool operator==(EdgeIterator a, EdgeIterator b) { return a.edge_ == b.edge_; }
+  friend bool operator!=(EdgeIterator a, EdgeIterator b) { return a.edge_ != b.edge_; }
+
+ private:
+  const Edge* edge_;
+};
+
+}  // namespace internal
+
 // Edges of a node, in order. Iterating gives pointers, `for (const Edge* edge : edges)`, which are
 // good as long as the set is.
 class EdgeSet {
  public:
-  class const_iterator {
-   public:
-    using iterator_category = std::forward_iterator_tag;
-    using value_type = const Edge*;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const value_type*;
-    using reference = value_type;
-    explicit const_iterator(const Edge* edge = nullptr) : edge_(edge) {}
-    const Edge* operator*() const { return edge_; }
-    const_iterator& operator++() { return ++edge_, *this; }
-    const_iterator operator++(int) { return const_iterator(edge_++); }
-    friend bool operator==(const_iterator a, const_iterator b) { return a.edge_ == b.edge_; }
-    friend bool operator!=(const_iterator a, const_iterator b) { return a.edge_ != b.edge_; }
-
-   private:
-    const Edge* edge_;
-  };
+  // For the containers' concepts.
+  using const_iterator = internal::EdgeIterator;
   using iterator = const_iterator;
   using value_type = const Edge*;
 
+  // Takes them over.
   explicit EdgeSet(std::vector<Edge> edges) : edges_(std::move(edges)) {}
+  // As containers have them.
   const_iterator begin() const { return const_iterator(edges_.data()); }
   const_iterator end() const { return const_iterator(edges_.data() + edges_.size()); }
   size_t size() const { return edges_.size(); }
