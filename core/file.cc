@@ -95,8 +95,8 @@ absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
   FileDescriptor file(CreateTemporary(folder, mode, &temporary));
   if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot write");
   StagedFile staged(std::move(temporary), std::move(target));
-  // What the mask has taken off.
-  if (replaces && fchmod(file.get(), mode) != 0) return absl::ErrnoToStatus(errno, "cannot write");
+  // Gives back what the mask has taken off. Where there are no such permissions, it stays without.
+  if (replaces) (void)fchmod(file.get(), mode);
   for (const absl::string_view part : parts) {
     GRADFLOW_RETURN_IF_ERROR(WriteAll(file.get(), part));
   }

@@ -43,7 +43,7 @@ struct Graph::ReverseEdges {
   std::vector<Link> links ABSL_GUARDED_BY(mutex);
   std::vector<Chain> chains ABSL_GUARDED_BY(mutex);
 
-  void Extend(const std::pmr::deque<Node>& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void Extend(const std::deque<Node>& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     chains.resize(nodes.size());
     for (; num_nodes < static_cast<int>(nodes.size()); ++num_nodes) {
       const Node& node = nodes[num_nodes];
@@ -76,8 +76,6 @@ google::protobuf::ArenaOptions ArenaOptionsOfGraphs() {
 Graph::Graph(const Registry& registry)
     : registry_(registry),
       def_(std::make_unique<GraphDef>()),
-      node_memory_(internal::MakeBlockPool()),
-      nodes_(node_memory_.get()),
       constants_(std::make_unique<Constants>()),
       reverse_edges_(std::make_unique<ReverseEdges>()) {
   def_->mutable_versions()->set_producer(kGraphDefVersion);

@@ -12,7 +12,6 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <memory_resource>
 #include <string>
 #include <utility>
 #include <vector>
@@ -138,10 +137,8 @@ class Graph {
   // Has the nodes that NewNodeDef made; null if there are none. All others own themselves.
   std::unique_ptr<google::protobuf::Arena> arena_;
   std::unique_ptr<GraphDef> def_;
-  // What nodes_ allocates from; a deque asks for a few nodes at a time.
-  std::unique_ptr<std::pmr::memory_resource> node_memory_;
   // A deque, since nodes must not move.
-  std::pmr::deque<Node> nodes_;
+  std::deque<Node> nodes_;
   NodesByName by_name_;
   absl::node_hash_set<NodeTypes, TypesHash, TypesEqual> types_;
   // The last one of each op.

@@ -22,21 +22,4 @@ void FreeBlock(void* block, size_t bytes) {
   }
 }
 
-namespace {
-
-class BlockResource final : public std::pmr::memory_resource {
-  void* do_allocate(size_t bytes, size_t) override { return AllocateBlock(bytes); }
-  void do_deallocate(void* block, size_t bytes, size_t) override { FreeBlock(block, bytes); }
-  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
-};
-
-}  // namespace
-
-std::unique_ptr<std::pmr::memory_resource> MakeBlockPool() {
-  static BlockResource& blocks = *new BlockResource();
-  std::pmr::pool_options options;
-  options.max_blocks_per_chunk = 16384;
-  return std::make_unique<std::pmr::unsynchronized_pool_resource>(options, &blocks);
-}
-
 }  // namespace gradflow::internal

@@ -5,8 +5,6 @@
 #define GRADFLOW_GRAPH_HUGE_PAGES_H_
 
 #include <cstddef>
-#include <memory>
-#include <memory_resource>
 
 namespace gradflow::internal {
 
@@ -16,9 +14,6 @@ inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 void* AllocateBlock(size_t bytes);
 // REQUIRES: `bytes` is what it was allocated with.
 void FreeBlock(void* block, size_t bytes);
-
-// Takes blocks, and gives them out in small pieces, which it takes back. Not for several threads.
-std::unique_ptr<std::pmr::memory_resource> MakeBlockPool();
 
 // For containers of the standard library's kind.
 template <typename T>

@@ -4,6 +4,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/unknown_field_set.h>
+#include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -33,6 +34,7 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 using google::protobuf::UnknownField;
+using google::protobuf::internal::WireFormatLite;
 
 // About what a message takes in memory, beside the characters of its text.
 constexpr int64_t kMessageBytes = 300;
@@ -206,25 +208,15 @@ absl::Status CheckStrings(const Message& message, const std::string& path) {
 bool IsKnown(const UnknownField& unknown, const Descriptor& type) {
   const FieldDescriptor* const field = type.FindFieldByNumber(unknown.number());
   if (field == nullptr) return false;
-  if (field->is_packable() && unknown.type() == UnknownField::TYPE_LENGTH_DELIMITED) return true;
-  switch (field->type()) {
-    case FieldDescriptor::TYPE_DOUBLE:
-    case FieldDescriptor::TYPE_FIXED64:
-    case FieldDescriptor::TYPE_SFIXED64:
-      return unknown.type() == UnknownField::TYPE_FIXED64;
-    case FieldDescriptor::TYPE_FLOAT:
-    case FieldDescriptor::TYPE_FIXED32:
-    case FieldDescriptor::TYPE_SFIXED32:
-      return unknown.type() == UnknownField::TYPE_FIXED32;
-    case FieldDescriptor::TYPE_STRING:
-    case FieldDescriptor::TYPE_BYTES:
-    case FieldDescriptor::TYPE_MESSAGE:
-      return unknown.type() == UnknownField::TYPE_LENGTH_DELIMITED;
-    case FieldDescriptor::TYPE_GROUP:
-      return unknown.type() == UnknownField::TYPE_GROUP;
-    default:
-      return unknown.type() == UnknownField::TYPE_VARINT;
-  }
+  // By UnknownField::Type.
+  constexpr WireFormatLite::WireType kWireTypes[] = {
+      WireFormatLite::WIRETYPE_VARINT, WireFormatLite::WIRETYPE_FIXED32,
+      WireFormatLite::WIRETYPE_FIXED64, WireFormatLite::WIRETYPE_LENGTH_DELIMITED,
+      WireFormatLite::WIRETYPE_START_GROUP};
+  const WireFormatLite::WireType found = kWireTypes[unknown.type()];
+  return found == WireFormatLite::WireTypeForFieldType(
+                      static_cast<WireFormatLite::FieldType>(field->type())) ||
+         (field->is_packable() && found == WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
 }
 
 // `memory` is about what the message takes so far.
