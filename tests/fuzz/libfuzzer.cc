@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
                                           unsigned int seed) {
   gradflow::testing::MutationRandom random(seed);
-  if (Target().mutate == nullptr || random.OneIn(8)) return LLVMFuzzerMutate(data, size, max_size);
+  if (random.OneIn(8)) return LLVMFuzzerMutate(data, size, max_size);
   std::string bytes(reinterpret_cast<const char*>(data), size);
   if (!Target().mutate(&random, &bytes) || bytes.size() > max_size) {
     return LLVMFuzzerMutate(data, size, max_size);

@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/attributes.h"
@@ -193,11 +194,73 @@ bool MutateTensorProto(MutationRandom* random, std::string* bytes) {
   return MutateProto<TensorProto>(random, bytes, MutateMessage);
 }
 
+// The words of graphs and of values of attributes.
+constexpr absl::string_view kTextWords =
+    "node name op input device attr key value type shape tensor list func placeholder versions dim "
+    "size library function s i f b { } < > : [ ] , ; # #? \n \" ' \\ DT_FLOAT DT_INT32 dtype "
+    "tensor_shape float_val int_val string_val tensor_content nan -inf true false 1e40 0x1f - "
+    "\\377 "
+    "unknown_rank [foo.bar]";
+
+bool MutateText(MutationRandom* random, std::string* text) {
+  if (random->OneIn(2)) {
+    const absl::StatusOr<GraphDef> parsed = ParseGraphDefText(*text);
+    if (parsed.ok()) {
+      GraphDef graph = *parsed;
+      MutateGraph(random, &graph);
+      *text = GraphDefToText(graph);
+      return true;
+    }
+  }
+  for (int64_t i = random->Below(3); i >= 0; --i) MutateWords(random, kTextWords, text);
+  return true;
+}
+
+constexpr absl::string_view kNpyWords =
+    "'descr' 'fortran_order' 'shape' True False ( ) () (3,) , : { } [ ' \" < > | = - L \n b1 i1 i2 "
+    "i4 "
+    "i8 u1 u4 u8 f2 f4 f8 c8 c16 S3 O";
+
+// The words of the header, whose length then mostly fits again, or what is behind it.
+bool MutateNpy(MutationRandom* random, std::string* bytes) {
+  if (bytes->size() < 12) return false;
+  const bool is_version1 = (*bytes)[6] == 1;
+  const size_t begin = is_version1 ? 10 : 12;
+  size_t length = 0;
+  for (size_t i = begin; i-- > 8;) length = length << 8 | static_cast<unsigned char>((*bytes)[i]);
+  if (length > bytes->size() - begin) return false;
+  std::string header = bytes->substr(begin, length);
+  std::string data = bytes->substr(begin + length);
+  bytes->resize(begin);
+  if (random->OneIn(4)) {
+    data.resize(random->Below(64));
+  } else {
+    MutateWords(random, kNpyWords, &header);
+  }
+  if (!random->OneIn(8)) {
+    size_t rest = header.size();
+    for (size_t i = 8; i < begin; ++i, rest >>= 8) (*bytes)[i] = static_cast<char>(rest);
+  }
+  absl::StrAppend(bytes, header, data);
+  return true;
+}
+
+constexpr absl::string_view kSpecWords =
+    "\ni \no \na \nd x: y: T: int float bool string shape tensor func type list numbertype "
+    "realnumbertype quantizedtype Ref ( ) { } [ ] , : = >= * ~ ' \" DT_FLOAT half bfloat16 N T "
+    "true "
+    "false -1 1e-3";
+
+bool MutateSpec(MutationRandom* random, std::string* text) {
+  for (int64_t i = random->Below(3); i >= 0; --i) MutateWords(random, kSpecWords, text);
+  return true;
+}
+
 constexpr FuzzTarget kTargets[] = {{"graph_def", RunGraphDef, MutateGraphDef},
                                    {"tensor_proto", RunTensorProto, MutateTensorProto},
-                                   {"text_format", RunTextFormat, nullptr},
-                                   {"npy", RunNpy, nullptr},
-                                   {"op_spec", RunOpSpec, nullptr}};
+                                   {"text_format", RunTextFormat, MutateText},
+                                   {"npy", RunNpy, MutateNpy},
+                                   {"op_spec", RunOpSpec, MutateSpec}};
 
 }  // namespace
 

@@ -8,7 +8,11 @@
 #include <limits>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/proto/op_def.pb.h"
 
@@ -355,6 +359,56 @@ void MutateGraph(MutationRandom* random, GraphDef* graph) {
     default:
       MutateMessage(random, graph);
   }
+}
+
+void MutateWords(MutationRandom* random, absl::string_view vocabulary, std::string* text) {
+  // Runs of letters and digits, and each other character alone, also white space.
+  std::vector<std::string> words;
+  bool in_word = false;
+  for (const char c : *text) {
+    const bool is_word = absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+    if (!is_word || !in_word) words.emplace_back();
+    words.back().push_back(c);
+    in_word = is_word;
+  }
+  if (words.empty()) words.emplace_back();
+  const auto any = [&] { return random->Below(static_cast<int64_t>(words.size())); };
+  const auto some_word = [&]() -> std::string {
+    if (random->OneIn(4)) return absl::StrCat(random->OddInteger());
+    if (random->OneIn(2)) return words[any()];
+    const std::vector<absl::string_view> known = absl::StrSplit(vocabulary, ' ');
+    return std::string(known[random->Below(static_cast<int64_t>(known.size()))]);
+  };
+  const int64_t at = any();
+  switch (random->Below(6)) {
+    case 0:
+      words.erase(words.begin() + at);
+      break;
+    case 1:
+      words[at].swap(words[any()]);
+      break;
+    case 2:
+      words[at] = some_word();
+      break;
+    case 3: {
+      // A stretch of words, again.
+      const int64_t from = any();
+      const int64_t count =
+          std::min<int64_t>(1 + random->Below(20), static_cast<int64_t>(words.size()) - from);
+      const std::vector<std::string> stretch(words.begin() + from, words.begin() + from + count);
+      words.insert(words.begin() + at, stretch.begin(), stretch.end());
+      break;
+    }
+    case 4: {
+      const int64_t count =
+          std::min<int64_t>(1 + random->Below(20), static_cast<int64_t>(words.size()) - at);
+      words.erase(words.begin() + at, words.begin() + at + count);
+      break;
+    }
+    default:
+      words.insert(words.begin() + at, some_word());
+  }
+  *text = absl::StrJoin(words, "");
 }
 
 void MutateBytes(MutationRandom* random, std::string* bytes) {

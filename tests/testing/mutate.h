@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow::testing {
@@ -32,6 +33,10 @@ void MutateMessage(MutationRandom* random, google::protobuf::Message* message);
 // Changes a graph in one of the ways in which graphs differ: swaps inputs, changes types, shapes,
 // values, ops and names, drops attributes, or MutateMessage.
 void MutateGraph(MutationRandom* random, GraphDef* graph);
+
+// Changes text in the way in which texts of one language differ: drops, repeats, swaps or replaces
+// words and numbers, or puts one of `vocabulary`, words with spaces between, in.
+void MutateWords(MutationRandom* random, absl::string_view vocabulary, std::string* text);
 
 // Flips bits, cuts off, repeats or inserts bytes.
 void MutateBytes(MutationRandom* random, std::string* bytes);
