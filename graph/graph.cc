@@ -43,7 +43,7 @@ struct Graph::ReverseEdges {
   std::vector<Link> links ABSL_GUARDED_BY(mutex);
   std::vector<Chain> chains ABSL_GUARDED_BY(mutex);
 
-  void Extend(const std::deque<Node>& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+  void Extend(const internal::NodeStore& nodes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     chains.resize(nodes.size());
     for (; num_nodes < static_cast<int>(nodes.size()); ++num_nodes) {
       const Node& node = nodes[num_nodes];
@@ -131,7 +131,7 @@ const Tensor* Graph::ConstantValue(const Node& node, int output, int64_t max_ele
 
 Node* Graph::NewNode(NodeDef* def, const OpRegistration& op) {
   static const NodeTypes& none = *new NodeTypes();
-  Node& node = nodes_.emplace_back();
+  Node& node = nodes_.Add();
   node.types_ = &none;
   node.graph_ = this;
   node.def_ = def;
@@ -141,8 +141,8 @@ Node* Graph::NewNode(NodeDef* def, const OpRegistration& op) {
 }
 
 void Graph::RemoveNodes(int first_id) {
-  nodes_.resize(first_id);
-  examples_.clear();
+  nodes_.Truncate(first_id);
+  for (auto& [name, example] : examples_) example = {example.op};
   MutexLock lock(&constants_->mutex);
   absl::erase_if(constants_->values,
                  [first_id](const auto& value) { return value.first >= first_id; });
@@ -166,27 +166,44 @@ bool Graph::TypesEqual::operator()(const NodeTypes& a, const NodeTypes& b) const
   return a.inputs == b.inputs && a.outputs == b.outputs;
 }
 
-absl::Status Graph::CheckAlone(Node* node, int producer, Example** example) {
+Graph::Example* Graph::FindExample(absl::string_view op) {
+  const auto it = examples_.find(op);
+  if (it != examples_.end()) return &it->second;
+  const OpRegistration* const registration = registry_.FindOp(op);
+  if (registration == nullptr) return nullptr;
+  return &examples_.try_emplace(registration->def().name(), Example{registration}).first->second;
+}
+
+absl::StatusOr<Graph::Example*> Graph::LookUpExample(absl::string_view op) {
+  Example* example = FindExample(op);
+  if (example == nullptr) {
+    GRADFLOW_RETURN_IF_ERROR(registry_.LookUpOp(op).status());
+    // Registered just now.
+    example = FindExample(op);
+  }
+  return example;
+}
+
+absl::Status Graph::CheckAlone(Node* node, int producer, Example* example) {
   const OpDef& op_def = node->op_def();
   NodeDef& def = *node->def_;
   GRADFLOW_RETURN_IF_ERROR(internal::CheckNodeName(node->name()));
   GRADFLOW_RETURN_IF_ERROR(internal::CheckDeprecation(op_def, producer));
   AddDefaultsToNodeDef(op_def, &def);
-  Example& like = examples_[&node->op()];
-  *example = &like;
+  Example& like = *example;
   // Constants differ, and are long.
   if (like.def != nullptr && !node->IsConstant() &&
       NumDataInputs(def) == static_cast<int>(like.types->inputs.size()) &&
       internal::HaveSameAttrs(def, *like.def)) {
-    if (def.device() != like.def->device()) like = {&def, like.types, false};
+    if (def.device() != like.def->device()) like = {like.op, &def, like.types};
   } else {
     // A node that is not valid takes its place, too: no node is compared with the same large
     // attribute more than once.
-    like = {};
+    like = {like.op};
     GRADFLOW_RETURN_IF_ERROR(ValidateNodeDef(def, op_def));
     NodeTypes types;
     GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(def, op_def, &types.inputs, &types.outputs));
-    like = {&def, &*types_.insert(std::move(types)).first, false};
+    like = {like.op, &def, &*types_.insert(std::move(types)).first};
   }
   node->types_ = like.types;
   node->num_data_inputs_ = static_cast<int>(like.types->inputs.size());
@@ -231,25 +248,25 @@ absl::StatusOr<const Node*> Graph::AddNode(NodeDef&& def, bool infer_shapes) {
   const Node* node = nullptr;
   GRADFLOW_RETURN_IF_ERROR(CallSafely([&]() -> absl::Status {
     NodeDefPtr owned(new NodeDef(std::move(def)));
-    absl::StatusOr<const OpRegistration*> op = registry_.LookUpOp(owned->op());
-    if (!op.ok()) return errors::Prefix(internal::NodePrefix(*owned), op.status());
+    const absl::StatusOr<Example*> example = LookUpExample(owned->op());
+    if (!example.ok()) return errors::Prefix(internal::NodePrefix(*owned), example.status());
     internal::Sources sources;
     const absl::Status resolved = internal::ResolveInputs(
         *owned, [this](absl::string_view name) { return FindNode(name); }, &sources);
     if (!resolved.ok()) return errors::Prefix(internal::NodePrefix(*owned), resolved);
-    GRADFLOW_ASSIGN_OR_RETURN(node, Append(std::move(owned), **op, sources, infer_shapes));
+    GRADFLOW_ASSIGN_OR_RETURN(node, Append(std::move(owned), *example, sources, infer_shapes));
     return absl::OkStatus();
   }));
   return node;
 }
 
-absl::StatusOr<const Node*> Graph::Append(NodeDefPtr def, const OpRegistration& op,
+absl::StatusOr<const Node*> Graph::Append(NodeDefPtr def, Example* example,
                                           absl::Span<const Node::Source> sources,
                                           bool infer_shapes) {
   // In a large graph it takes as long to get there as to do the checks.
   const Name name = def->name();
   by_name_.prefetch(name);
-  Node* const node = NewNode(def.get(), op);
+  Node* const node = NewNode(def.get(), *example->op);
   bool is_named = false;
   // Also if there is no memory for the rest.
   absl::Cleanup remove_node = [&] {
@@ -258,8 +275,7 @@ absl::StatusOr<const Node*> Graph::Append(NodeDefPtr def, const OpRegistration& 
   };
   node->sources_.assign(sources.begin(), sources.end());
   const auto check = [&]() -> absl::Status {
-    Example* example;
-    GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), &example));
+    GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), example));
     node->output_shapes_.resize(node->num_outputs());
     is_named = by_name_.try_emplace(name, node).second;
     if (!is_named) return errors::InvalidArgument("the graph has a node of this name already");

@@ -9,7 +9,6 @@
 #ifndef GRADFLOW_GRAPH_GRAPH_H_
 #define GRADFLOW_GRAPH_GRAPH_H_
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/node_hash_map.h"
 #include "absl/container/node_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -26,6 +26,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/huge_pages.h"
 #include "gradflow/graph/node.h"
+#include "gradflow/graph/node_store.h"
 
 #pragma GCC visibility push(default)
 namespace google::protobuf {
@@ -97,19 +98,25 @@ class Graph {
 
   // An empty NodeDef for Append, in the memory of the graph.
   NodeDefPtr NewNodeDef();
-  // AddNode for a node whose inputs have been looked up: `sources` are those of Node::sources(),
-  // and are nodes of this graph with such outputs.
-  absl::StatusOr<const Node*> Append(NodeDefPtr def, const OpRegistration& op,
-                                     absl::Span<const Node::Source> sources, bool infer_shapes);
 
-  // A node that has passed CheckAlone. Another one of its op with the same attributes needs no
-  // checks of them: in large graphs most nodes do not.
+  // An op and the last node of it that has passed CheckAlone, if there is one. Another with the
+  // same attributes needs no checks of them: in large graphs most nodes do not.
   struct Example {
+    const OpRegistration* op = nullptr;
     const NodeDef* def = nullptr;
     const NodeTypes* types = nullptr;
     // Whether a kernel for it has been found. May be set by who looks for one.
     bool has_kernel = false;
   };
+  // Null, or NOT_FOUND, if the registry has no such op. Good as long as the graph.
+  Example* FindExample(absl::string_view op);
+  absl::StatusOr<Example*> LookUpExample(absl::string_view op);
+
+  // AddNode for a node whose op and inputs have been looked up: `sources` are those of
+  // Node::sources(), and are nodes of this graph with such outputs.
+  absl::StatusOr<const Node*> Append(NodeDefPtr def, Example* example,
+                                     absl::Span<const Node::Source> sources, bool infer_shapes);
+
   struct TypesHash {
     size_t operator()(const NodeTypes& types) const;
   };
@@ -125,8 +132,8 @@ class Graph {
   // Takes back the nodes with ids from first_id on, which are not in by_name_ yet.
   void RemoveNodes(int first_id);
   // Its name, its attributes (adding defaults) and its types, but no place for the shapes of its
-  // outputs. *example is the node itself, or one that it is like, until the next call.
-  absl::Status CheckAlone(Node* node, int producer, Example** example);
+  // outputs. *example, that of its op, has this node then, or one that it is like.
+  absl::Status CheckAlone(Node* node, int producer, Example* example);
   // Whether it has attributes beside those of its op.
   static bool HasExtraAttrs(const Node& node);
   // The types of its sources.
@@ -137,12 +144,11 @@ class Graph {
   // Has the nodes that NewNodeDef made; null if there are none. All others own themselves.
   std::unique_ptr<google::protobuf::Arena> arena_;
   std::unique_ptr<GraphDef> def_;
-  // A deque, since nodes must not move.
-  std::deque<Node> nodes_;
+  internal::NodeStore nodes_;
   NodesByName by_name_;
   absl::node_hash_set<NodeTypes, TypesHash, TypesEqual> types_;
-  // The last one of each op.
-  absl::flat_hash_map<const OpRegistration*, Example> examples_;
+  // By the names of the ops. Looking there takes no lock, as the registry does.
+  absl::node_hash_map<absl::string_view, Example> examples_;
   // Values decoded by ConstantValue, and what out_edges() looks up; each with a mutex of its own.
   std::unique_ptr<Constants> constants_;
   std::unique_ptr<ReverseEdges> reverse_edges_;

@@ -126,14 +126,14 @@ class GraphImporter {
         return errors::InvalidArgument(NodePrefix(def),
                                        "the graph has a node of this name already");
       }
-      const OpRegistration* const op = FindOp(def.op());
-      if (op == nullptr) {
+      Graph::Example* const example = graph_.FindExample(def.op());
+      if (example == nullptr) {
         missing.AddOp(def);
         continue;
       }
-      by_name->second = graph_.NewNode(&def, *op);
+      by_name->second = graph_.NewNode(&def, *example->op);
       nodes_.push_back(by_name->second);
-      if (absl::Status status = CheckNode(nodes_.back(), &missing); !status.ok()) {
+      if (absl::Status status = CheckNode(nodes_.back(), example, &missing); !status.ok()) {
         fault.Update(errors::Prefix(NodePrefix(def), status));
         continue;
       }
@@ -144,16 +144,8 @@ class GraphImporter {
     return missing.empty() ? fault : missing.status();
   }
 
-  // Registry::FindOp, which takes a lock, once for each op.
-  const OpRegistration* FindOp(const std::string& name) {
-    const auto [op, is_new] = ops_.try_emplace(name);
-    if (is_new) op->second = graph_.registry().FindOp(name);
-    return op->second;
-  }
-
-  absl::Status CheckNode(Node* node, internal::MissingOps* missing) {
-    Graph::Example* like;
-    GRADFLOW_RETURN_IF_ERROR(graph_.CheckAlone(node, source_.versions().producer(), &like));
+  absl::Status CheckNode(Node* node, Graph::Example* like, internal::MissingOps* missing) {
+    GRADFLOW_RETURN_IF_ERROR(graph_.CheckAlone(node, source_.versions().producer(), like));
     // Attributes that an earlier node has are checked.
     if (like->def == &node->def()) GRADFLOW_RETURN_IF_ERROR(limits_.CheckAttrs(node->def()));
     if (!options_.require_kernels || like->has_kernel) return absl::OkStatus();
@@ -239,7 +231,6 @@ class GraphImporter {
   // Whether those are the same.
   bool sorted_ = true;
   Graph::NodesByName by_name_;
-  absl::flat_hash_map<absl::string_view, const OpRegistration*> ops_;
 };
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,

@@ -123,6 +123,7 @@ absl::Status NodeBuilder::InferAttrs(const OpDef& op_def) {
             : absl::StrCat(" (", absl::StrJoin(op_def.input_arg(), ", ", append_name), ")"),
         ", but found ", arguments_.size());
   }
+  TypeAttr type;
   for (int a = 0; a < op_def.input_arg_size(); ++a) {
     const OpDef::ArgDef& arg = op_def.input_arg(a);
     const bool is_list = arguments_[a].size != kSingle;
@@ -131,14 +132,14 @@ absl::Status NodeBuilder::InferAttrs(const OpDef& op_def) {
           "input ", arg.name(), " is ",
           is_list ? "a list, expected a single output" : "a single output, expected a list");
     }
-    GRADFLOW_RETURN_IF_ERROR(InferAttrsFrom(op_def, a));
+    GRADFLOW_RETURN_IF_ERROR(InferAttrsFrom(op_def, a, &type));
   }
   return absl::OkStatus();
 }
 
 // Sets the attributes that follow from an argument, or compares it with those that are set; those
 // given with a value of another kind than theirs are left to the checks of all attributes.
-absl::Status NodeBuilder::InferAttrsFrom(const OpDef& op_def, int a) {
+absl::Status NodeBuilder::InferAttrsFrom(const OpDef& op_def, int a, TypeAttr* last) {
   const OpDef::ArgDef& arg = op_def.input_arg(a);
   const auto sources = absl::MakeConstSpan(sources_).subspan(
       arguments_[a].begin, arguments_[a].size == kSingle ? 1 : arguments_[a].size);
@@ -171,7 +172,9 @@ absl::Status NodeBuilder::InferAttrsFrom(const OpDef& op_def, int a) {
   }
   int expected = arg.type();
   if (!arg.type_attr().empty() && count > 0) {
-    AttrValue& type = attrs[arg.type_attr()];
+    // Mostly that of the argument before, too.
+    if (arg.type_attr() != last->name) *last = {arg.type_attr(), &attrs[arg.type_attr()]};
+    AttrValue& type = *last->value;
     if (type.value_case() == AttrValue::VALUE_NOT_SET) type.set_type(BaseType(TypeOf(sources[0])));
     if (type.value_case() != AttrValue::kType) return absl::OkStatus();
     expected = type.type();
@@ -235,18 +238,19 @@ absl::Status NodeBuilder::Finalize(Graph* graph, Node** node) {
 
 absl::Status NodeBuilder::AddTo(Graph* graph, Node** node) {
   if (def_ == nullptr) return errors::FailedPrecondition("a node builder makes one node only");
-  absl::StatusOr<const OpRegistration*> op = graph->registry().LookUpOp(def_->op());
-  absl::Status status = op.status();
-  if (status.ok()) status = CheckSources(*graph, (*op)->def());
-  if (status.ok()) status = InferAttrs((*op)->def());
+  const absl::StatusOr<Graph::Example*> example = graph->LookUpExample(def_->op());
+  absl::Status status = example.status();
+  if (status.ok()) status = CheckSources(*graph, (*example)->op->def());
+  if (status.ok()) status = InferAttrs((*example)->op->def());
   if (!status.ok()) return errors::Prefix(internal::NodePrefix(*def_), status);
 
   absl::InlinedVector<Node::Source, 4> sources;
   auto& inputs = *def_->mutable_input();
   inputs.Reserve(static_cast<int>(sources_.size() + control_inputs_.size()));
   for (const NodeOut& source : sources_) {
-    std::string* input = inputs.Add();
-    *input = source.node->name();
+    // A new string takes no more memory than it needs; assigned to, it grows by halves.
+    std::string* const input = inputs.Add();
+    *input = std::string(source.node->name());
     if (source.index > 0) absl::StrAppend(input, ":", source.index);
     sources.push_back({source.node, source.index});
   }
@@ -255,7 +259,7 @@ absl::Status NodeBuilder::AddTo(Graph* graph, Node** node) {
     sources.push_back({control, -1});
   }
   GRADFLOW_ASSIGN_OR_RETURN(const Node* made,
-                            graph->Append(std::move(def_), **op, sources, infer_shapes_));
+                            graph->Append(std::move(def_), *example, sources, infer_shapes_));
   if (node != nullptr) *node = const_cast<Node*>(made);
   return absl::OkStatus();
 }

@@ -33,6 +33,7 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+class AttrValue;
 class Graph;
 class Node;
 class NodeDef;
@@ -116,13 +117,19 @@ class NodeBuilder {
     int size;
   };
 
+  // An attribute of the node, which has the type of an argument.
+  struct TypeAttr {
+    absl::string_view name;
+    AttrValue* value = nullptr;
+  };
+
   NodeBuilder(NodeDefPtr def, absl::string_view op);
 
   // Finalize, which may throw if there is no memory.
   absl::Status AddTo(Graph* graph, Node** node);
   absl::Status CheckSources(const Graph& graph, const OpDef& op_def) const;
   absl::Status InferAttrs(const OpDef& op_def);
-  absl::Status InferAttrsFrom(const OpDef& op_def, int argument);
+  absl::Status InferAttrsFrom(const OpDef& op_def, int argument, TypeAttr* last);
   absl::Status CheckType(const OpDef& op_def, int argument, int i, int expected,
                          absl::string_view attr) const;
   absl::Status Mismatch(const OpDef& op_def, int argument, int i, absl::string_view what,

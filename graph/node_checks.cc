@@ -94,9 +94,12 @@ absl::Status CheckNodeName(absl::string_view name) {
 
 bool HaveSameAttrs(const NodeDef& a, const NodeDef& b) {
   if (a.attr_size() != b.attr_size()) return false;
+  // Maps of one attribute, and mostly those of few, are in the same order.
+  auto same_place = b.attr().begin();
   for (const auto& [name, value] : a.attr()) {
-    const auto it = b.attr().find(name);
+    const auto it = same_place->first == name ? same_place : b.attr().find(name);
     if (it == b.attr().end() || !HaveSameBits(value, it->second)) return false;
+    ++same_place;
   }
   return true;
 }

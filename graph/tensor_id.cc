@@ -35,15 +35,23 @@ std::string FormatTensorId(const TensorId& id) {
 }
 
 std::vector<std::string> UnusedOutputs(const Graph& graph) {
+  // Which of all outputs, those of node i from begin[i] on, some node takes.
+  std::vector<int> begin(graph.num_nodes() + 1);
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    begin[id + 1] = begin[id] + graph.node(id)->num_outputs();
+  }
+  std::vector<bool> is_used(begin.back());
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node& node = *graph.node(id);
+    for (const auto& [source, output] : node.sources().subspan(0, node.num_inputs())) {
+      is_used[begin[source->id()] + output] = true;
+    }
+  }
   std::vector<std::string> names;
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = *graph.node(id);
-    std::vector<bool> used(node.num_outputs());
-    for (const Edge* edge : node.out_edges()) {
-      if (!edge->IsControlEdge()) used[edge->src_output()] = true;
-    }
     for (int i = 0; i < node.num_outputs(); ++i) {
-      if (!used[i]) names.push_back(FormatTensorId({node.name(), i}));
+      if (!is_used[begin[id] + i]) names.push_back(FormatTensorId({node.name(), i}));
     }
   }
   return names;

@@ -1,10 +1,29 @@
 #include "gradflow/graph/unique_names.h"
 
+#include <initializer_list>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace gradflow::internal {
+
+namespace {
+
+// As StrCat, whose strings grow by halves, but in no more memory than it takes: graphs have
+// millions of names.
+std::string Join(std::initializer_list<absl::string_view> parts) {
+  char joined[256];
+  size_t size = 0;
+  for (const absl::string_view part : parts) {
+    if (part.size() > sizeof(joined) - size) return absl::StrJoin(parts, "");
+    size += part.copy(joined + size, part.size());
+  }
+  return std::string(joined, size);
+}
+
+}  // namespace
 
 std::string UniqueNames::Take(absl::string_view scope, absl::string_view name) {
   const absl::string_view slash = scope.empty() ? "" : "/";
@@ -14,13 +33,13 @@ std::string UniqueNames::Take(absl::string_view scope, absl::string_view name) {
     if (number > 0) has_numbered_ = true;
     const bool taken = number > 0 && IsGenerated(name, number);
     entry = counters_.emplace(name, 0).first;
-    if (!taken) return absl::StrCat(scope, name.empty() ? "" : slash, name);
+    if (!taken) return Join({scope, name.empty() ? "" : slash, name});
   }
   int& number = entry->second;
   do {
     ++number;
   } while (has_numbered_ && counters_.contains(absl::StrCat(name, "_", number)));
-  return absl::StrCat(scope, slash, name, "_", number);
+  return Join({scope, slash, name, "_", absl::AlphaNum(number).Piece()});
 }
 
 // The k of a name_<k> as Take writes it; 0 if `name` is none.

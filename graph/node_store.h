@@ -1,0 +1,50 @@
+// NodeStore: the nodes of a graph, by number. Not for users.
+#ifndef GRADFLOW_GRAPH_NODE_STORE_H_
+#define GRADFLOW_GRAPH_NODE_STORE_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "gradflow/graph/node.h"
+
+namespace gradflow::internal {
+
+// Like a std::deque<Node>: nodes do not move. That of libstdc++ has blocks of 512 bytes, of three
+// nodes, each allocated for itself; these come many at once, in huge pages when there are many.
+class NodeStore {
+ public:
+  NodeStore() = default;
+  ~NodeStore();
+  NodeStore(const NodeStore&) = delete;
+  NodeStore& operator=(const NodeStore&) = delete;
+
+  size_t size() const { return size_; }
+  // REQUIRES: i < size()
+  Node& operator[](size_t i) { return blocks_[i / kBlock][i % kBlock]; }
+  const Node& operator[](size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
+  // Throws std::bad_alloc.
+  Node& Add();
+  // Destroys all but the first `size` nodes. REQUIRES: size <= size()
+  void Truncate(size_t size);
+
+ private:
+  // Nodes.
+  static constexpr size_t kBlock = 64;
+  // What AllocateBlock gave.
+  struct Memory {
+    void* begin;
+    size_t bytes;
+  };
+
+  void AddBlock();
+
+  std::vector<Node*> blocks_;
+  std::vector<Memory> memory_;
+  // Blocks that the last piece of memory has room for.
+  size_t free_blocks_ = 0;
+  size_t size_ = 0;
+};
+
+}  // namespace gradflow::internal
+
+#endif  // GRADFLOW_GRAPH_NODE_STORE_H_
