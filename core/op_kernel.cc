@@ -65,6 +65,11 @@ absl::Status KernelContext::CheckSameShape(int i, absl::string_view name_i, int 
 absl::StatusOr<DimVector> KernelContext::Ints(int i, absl::string_view name) const {
   DimVector values;
   const Tensor& tensor = inputs_[i];
+  // Looked at before they are copied.
+  if (tensor.NumElements() > kMaxDims) {
+    return errors::InvalidArgument(name, " must have at most ", kMaxDims, " elements, but has ",
+                                   tensor.NumElements());
+  }
   const bool known =
       DispatchType(TypeList<int16_t, int32_t, int64_t>(), tensor.dtype(), [&](auto tag) {
         const auto flat = tensor.flat<typename decltype(tag)::type>();

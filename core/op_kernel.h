@@ -115,7 +115,8 @@ class KernelContext {
   // "gradients and inputs must have the same shape, but have [2] and [3]"
   absl::Status CheckSameShape(int i, absl::string_view name_i, int j,
                               absl::string_view name_j) const;
-  // The elements of an int32 or int64 (or int16) input, widened.
+  // The elements of an int32 or int64 (or int16) input, widened: sizes or axes, of which no op
+  // takes more than 1024.
   absl::StatusOr<DimVector> Ints(int i, absl::string_view name) const;
   // The one element of a scalar int32 or int64 (or int16) input.
   absl::StatusOr<int64_t> ScalarInt(int i, absl::string_view name) const;

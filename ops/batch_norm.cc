@@ -1,6 +1,5 @@
 // Batch normalisation: FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3. The gradients are in
 // batch_norm_grad.cc.
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -134,10 +133,13 @@ class BatchNorm final : public OpKernel {
                                                  : TensorShape({width, planes.num_blocks(), 2});
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_DOUBLE, moments, &block_moments));
     } else {
+      // By way of coefficients that are not there yet.
       VectorToFloats(ctx.input(kMean), table.center);
-      std::copy_n(table.center, layout.channels, table.mean);
-      VectorToFloats(ctx.input(kVariance), table.center);
-      std::copy_n(table.center, layout.channels, table.variance);
+      VectorToFloats(ctx.input(kVariance), table.factor);
+      ForEachChannel(layout.channels, [&](int64_t c) {
+        table.mean[c] = table.center[c];
+        table.variance[c] = table.factor[c];
+      });
     }
     VectorToFloats(ctx.input(kScale), table.factor);
     VectorToFloats(ctx.input(kOffset), table.offset);
@@ -185,12 +187,12 @@ class BatchNorm final : public OpKernel {
     const int64_t width = blocks.width();
     if (attrs_.is_training) {
       MomentsOfRows(blocks, layout.channels, type, in, moments);
-      for (int64_t c = 0; c < layout.channels; ++c) {
+      ForEachChannel(layout.channels, [&](int64_t c) {
         table.mean[c] = moments[c];
         table.variance[c] = moments[width + c] / static_cast<double>(layout.count());
-      }
+      });
     }
-    for (int64_t c = 0; c < layout.channels; ++c) SetCoefficients(table, c);
+    ForEachChannel(layout.channels, [&](int64_t c) { SetCoefficients(table, c); });
     for (float* values : {table.center, table.center_rest, table.factor, table.offset}) {
       blocks.Repeat(values);
     }
@@ -220,7 +222,7 @@ class BatchNorm final : public OpKernel {
                              coefficients.At(tile.channel), stream);
     };
     if (!attrs_.is_training) {
-      for (int64_t c = 0; c < layout.channels; ++c) SetCoefficients(table, c);
+      ForEachChannel(layout.channels, [&](int64_t c) { SetCoefficients(table, c); });
       blocks.ForEachTile(normalise);
       return;
     }

@@ -107,7 +107,11 @@ void ElementsToFloats(ElementType type, const void* elements, int64_t n, float* 
 }
 
 void VectorToFloats(const Tensor& vector, float* floats) {
-  ElementsToFloats(ElementTypeOf(vector.dtype()), vector.raw_data(), vector.NumElements(), floats);
+  const ElementType type = ElementTypeOf(vector.dtype());
+  const void* const elements = vector.raw_data();
+  ParallelFor(vector.NumElements(), BlockSizeForCost(1), [&](int64_t begin, int64_t end) {
+    ElementsToFloats(type, ElementAt(elements, type, begin), end - begin, floats + begin);
+  });
 }
 
 void SetVector(Tensor* vector, absl::FunctionRef<double(int64_t i)> value) {
@@ -118,10 +122,10 @@ void SetVector(Tensor* vector, absl::FunctionRef<double(int64_t i)> value) {
   };
   if (vector->dtype() == DT_BFLOAT16) {
     const auto flat = vector->flat<bfloat16>();
-    for (int64_t i = 0; i < flat.size(); ++i) flat(i) = bfloat16(as_float(i));
+    ForEachChannel(flat.size(), [&](int64_t i) { flat(i) = bfloat16(as_float(i)); });
   } else {
     const auto flat = vector->flat<float>();
-    for (int64_t i = 0; i < flat.size(); ++i) flat(i) = as_float(i);
+    ForEachChannel(flat.size(), [&](int64_t i) { flat(i) = as_float(i); });
   }
 }
 

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
@@ -89,9 +90,17 @@ inline void* ElementAt(void* base, ElementType type, int64_t i) {
 }
 void ElementsToFloats(ElementType type, const void* elements, int64_t n, float* floats);
 
+// Calls fn(c) for every channel, concurrently if there are thousands.
+template <typename F>
+void ForEachChannel(int64_t channels, const F& fn) {
+  ParallelFor(channels, BlockSizeForCost(10), [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) fn(c);
+  });
+}
+
 // The elements of a vector of float or bfloat16.
 void VectorToFloats(const Tensor& vector, float* floats);
-// Sets element i of a vector of float or bfloat16 to value(i).
+// Sets element i of a vector of float or bfloat16 to value(i), which is called concurrently.
 void SetVector(Tensor* vector, absl::FunctionRef<double(int64_t i)> value);
 
 // The nearest float, and in *rest what it lacks. Together they are as precise as two floats.

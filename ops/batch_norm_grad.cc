@@ -107,7 +107,9 @@ class BatchNormGrad final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(kScaleBackprop, {channels}, &scale_backprop));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(kOffsetBackprop, {channels}, &offset_backprop));
     if (shape.num_elements() == 0) {
-      for (Tensor* sum : {scale_backprop, offset_backprop}) sum->flat<float>().setZero();
+      for (Tensor* sum : {scale_backprop, offset_backprop}) {
+        SetVector(sum, [](int64_t) { return 0; });
+      }
       return ctx.AllocateOutput(kXBackprop, shape, &unused);
     }
 
@@ -200,7 +202,7 @@ class BatchNormGrad final : public OpKernel {
     const int64_t channels = run.layout.channels;
     const bool stream = Streams(run, width);
     if (!attrs_.is_training) {
-      for (int64_t c = 0; c < channels; ++c) SetCoefficients(run, c);
+      ForEachChannel(channels, [&](int64_t c) { SetCoefficients(run, c); });
       blocks.Repeat(table.factor);
     }
     blocks.Repeat(table.mean);
@@ -223,11 +225,13 @@ class BatchNormGrad final : public OpKernel {
       if (tile.rest_columns > 0) add(tile.rest_offset, {1, width, tile.rest_columns});
     });
     blocks.AddUp(run.block_sums, 2);
-    std::copy_n(run.block_sums, channels, table.sum_dy);
-    std::copy_n(run.block_sums + width, channels, table.sum_product);
+    ForEachChannel(channels, [&](int64_t c) {
+      table.sum_dy[c] = run.block_sums[c];
+      table.sum_product[c] = run.block_sums[width + c];
+    });
     if (!attrs_.is_training) return;
 
-    for (int64_t c = 0; c < channels; ++c) SetCoefficients(run, c);
+    ForEachChannel(channels, [&](int64_t c) { SetCoefficients(run, c); });
     for (float* values : {table.mean_dy, table.mean_dy_rest, table.slope, table.factor}) {
       blocks.Repeat(values);
     }
@@ -266,9 +270,9 @@ class BatchNormGrad final : public OpKernel {
       table.sum_product[c] = sums[1];
     };
     if (!attrs_.is_training) {
-      for (int64_t c = 0; c < run.layout.channels; ++c) SetCoefficients(run, c);
+      ForEachChannel(run.layout.channels, [&](int64_t c) { SetCoefficients(run, c); });
       blocks.ForEachTile(add);
-      for (int64_t c = 0; c < run.layout.channels; ++c) add_up(c);
+      ForEachChannel(run.layout.channels, add_up);
       return;
     }
     blocks.InTwoPasses(

@@ -1,9 +1,11 @@
 #include "gradflow/ops/fake_quant_common.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/input_checks.h"
 
@@ -34,9 +36,15 @@ absl::Status CheckFakeQuantArgs(float min, float max) {
 absl::Status CheckFakeQuantVars(const Tensor& min, const Tensor& max) {
   const auto check = [](absl::string_view name, const Tensor& tensor) {
     const absl::Span<const float> values = tensor.flat<float>();
-    if (AllFinite(values.data(), values.size())) return absl::OkStatus();
+    std::atomic<int64_t> finite{0};
+    ParallelFor(values.size(), kFakeQuantBlock, [&](int64_t begin, int64_t end) {
+      if (AllFinite(values.data() + begin, end - begin)) finite += end - begin;
+    });
+    if (finite == static_cast<int64_t>(values.size())) return absl::OkStatus();
     const auto bad = std::find_if_not(values.begin(), values.end(),
                                       [](float value) { return std::isfinite(value); });
+    // Not all were looked at.
+    if (bad == values.end()) return absl::CancelledError("the run has been stopped");
     return errors::InvalidArgument(
         name, tensor.dims() == 0 ? "" : absl::StrCat("[", bad - values.begin(), "]"), " is ", *bad,
         ", expected a finite number");

@@ -186,8 +186,10 @@ class PerChannelGradient final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, {channels}, &below));
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(2, {channels}, &above));
     if (shape.num_elements() == 0) {
-      below->flat<float>().setZero();
-      above->flat<float>().setZero();
+      float* const zeros[] = {below->flat<float>().data(), above->flat<float>().data()};
+      ParallelFor(channels, kFakeQuantBlock, [&](int64_t begin, int64_t end) {
+        for (float* sums : zeros) std::fill(sums + begin, sums + end, 0.0f);
+      });
       Tensor* backprops = nullptr;
       return ctx.AllocateOutput(0, shape, &backprops);
     }

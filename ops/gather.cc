@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -87,24 +89,73 @@ absl::Status GatherShapeFn(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The indices, each checked to be in [0, limit).
-absl::StatusOr<DimVector> CheckedIndices(const KernelContext& ctx, int64_t limit) {
-  GRADFLOW_ASSIGN_OR_RETURN(DimVector indices, ctx.Ints(1, "indices"));
-  const TensorShape& shape = ctx.input(1).shape();
-  for (int64_t i = 0; i < static_cast<int64_t>(indices.size()); ++i) {
-    if (indices[i] >= 0 && indices[i] < limit) continue;
-    // The position, dimension by dimension.
-    std::string position;
-    int64_t rest = i;
-    for (int d = shape.dims() - 1; d >= 0; --d) {
-      position = absl::StrCat(rest % shape.dim_size(d), position.empty() ? "" : ",", position);
-      rest /= shape.dim_size(d);
+// ---- The kernel ----
+
+// Checks that all are in [0, limit). Of a run that is stopped some may not be looked at, but then
+// the loop that would use them does not begin either.
+template <typename Index>
+absl::Status CheckIndices(const Tensor& indices, int64_t limit) {
+  const Index* values = indices.flat<Index>().data();
+  // The first that is not.
+  std::atomic<int64_t> bad{indices.NumElements()};
+  ParallelFor(indices.NumElements(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
+    // What follows a wrong one does not matter.
+    if (begin > bad) return;
+    for (int64_t i = begin; i < end; ++i) {
+      if (values[i] >= 0 && values[i] < limit) continue;
+      int64_t first = bad;
+      while (i < first && !bad.compare_exchange_weak(first, i)) {
+      }
+      return;
     }
-    return errors::InvalidArgument("indices", shape.dims() == 0 ? "" : "[", position,
-                                   shape.dims() == 0 ? "" : "]", " = ", indices[i],
-                                   " is not in [0, ", limit, ")");
+  });
+  if (bad == indices.NumElements()) return absl::OkStatus();
+  // The position, dimension by dimension.
+  const TensorShape& shape = indices.shape();
+  std::string position;
+  int64_t rest = bad;
+  for (int d = shape.dims() - 1; d >= 0; --d) {
+    position = absl::StrCat(rest % shape.dim_size(d), position.empty() ? "" : ",", position);
+    rest /= shape.dim_size(d);
   }
-  return indices;
+  return errors::InvalidArgument("indices", shape.dims() == 0 ? "" : "[", position,
+                                 shape.dims() == 0 ? "" : "]", " = ", int64_t{values[bad]},
+                                 " is not in [0, ", limit, ")");
+}
+
+// params is [batch, outer, limit, inner], indices [batch, count], the output
+// [batch, outer, count, inner].
+struct GatherSizes {
+  int64_t batch = 1;
+  int64_t outer = 1;
+  int64_t limit = 1;
+  int64_t inner = 1;
+  int64_t count = 1;
+};
+
+// A unit of work is one run of `inner` elements, of type E.
+template <typename E, typename Index>
+void CopyRuns(const GatherSizes& sizes, const Tensor& params, const Tensor& indices,
+              Tensor* output) {
+  const E* from = static_cast<const E*>(params.raw_data());
+  const Index* picks = indices.flat<Index>().data();
+  E* to = static_cast<E*>(output->raw_data());
+  const int64_t inner = sizes.inner;
+  const double element_cost = std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E);
+  // A long run goes in parts, between which it may be stopped.
+  const int64_t part = BlockSizeForCost(element_cost);
+  ParallelFor(sizes.batch * sizes.outer * sizes.count, BlockSizeForCost(2 + inner * element_cost),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t unit = begin; unit < end; ++unit) {
+                  const int64_t row = unit / sizes.count;
+                  const int64_t index = picks[row / sizes.outer * sizes.count + unit % sizes.count];
+                  const E* source = from + (row * sizes.limit + index) * inner;
+                  E* target = to + unit * inner;
+                  for (int64_t i = 0; i < inner && (i == 0 || !ShouldStop()); i += part) {
+                    std::copy_n(source + i, std::min(part, inner - i), target + i);
+                  }
+                }
+              });
 }
 
 class GatherKernel final : public OpKernel {
@@ -123,38 +174,39 @@ class GatherKernel final : public OpKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape gathered,
                               GatherShape(params_shape, ctx.input(1).shape(), axes));
     const TensorShape shape(gathered.dim_sizes());
-    const int64_t limit = params_shape.dim_size(axes.axis);
-    GRADFLOW_ASSIGN_OR_RETURN(const DimVector indices, CheckedIndices(ctx, limit));
+    // The indices are read where they are: a copy in one type could take more memory than they do.
+    absl::Status status;
+    const bool known = DispatchType(
+        TypeList<int16_t, int32_t, int64_t>(), ctx.input_dtype(1),
+        [&](auto tag) { status = Gather<typename decltype(tag)::type>(ctx, axes, shape); });
+    if (!known) {
+      return errors::InvalidArgument("indices must be of type int16, int32 or int64, but is ",
+                                     DataTypeString(ctx.input_dtype(1)));
+    }
+    return status;
+  }
+
+ private:
+  template <typename Index>
+  static absl::Status Gather(KernelContext& ctx, const GatherAxes& axes, const TensorShape& shape) {
+    const Tensor& params = ctx.input(0);
+    const Tensor& indices = ctx.input(1);
+    GatherSizes sizes;
+    sizes.limit = params.dim_size(axes.axis);
+    GRADFLOW_RETURN_IF_ERROR(CheckIndices<Index>(indices, sizes.limit));
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     if (shape.num_elements() == 0) return absl::OkStatus();
-
-    // params is [batch, outer, limit, inner], indices [batch, count], the output
-    // [batch, outer, count, inner]. A unit of work is one run of `inner` elements.
-    int64_t batch = 1;
-    for (int d = 0; d < axes.batch_dims; ++d) batch *= params_shape.dim_size(d);
-    int64_t inner = 1;
-    for (int d = axes.axis + 1; d < params.dims(); ++d) inner *= params_shape.dim_size(d);
-    const int64_t count = static_cast<int64_t>(indices.size()) / batch;
-    const int64_t units = shape.num_elements() / inner;
-    const int64_t outer = units / batch / count;
+    for (int d = 0; d < axes.batch_dims; ++d) sizes.batch *= params.dim_size(d);
+    for (int d = axes.batch_dims; d < axes.axis; ++d) sizes.outer *= params.dim_size(d);
+    for (int d = axes.axis + 1; d < params.dims(); ++d) sizes.inner *= params.dim_size(d);
+    sizes.count = indices.NumElements() / sizes.batch;
     DispatchElement(params.dtype(), [&](auto tag) {
-      using E = typename decltype(tag)::type;
-      const E* from = static_cast<const E*>(params.raw_data());
-      E* to = static_cast<E*>(output->raw_data());
-      const double cost = 2 + inner * (std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E));
-      ParallelFor(units, BlockSizeForCost(cost), [&](int64_t begin, int64_t end) {
-        for (int64_t unit = begin; unit < end; ++unit) {
-          const int64_t row = unit / count;
-          const int64_t index = indices[row / outer * count + unit % count];
-          std::copy_n(from + (row * limit + index) * inner, inner, to + unit * inner);
-        }
-      });
+      CopyRuns<typename decltype(tag)::type, Index>(sizes, params, indices, output);
     });
     return absl::OkStatus();
   }
 
- private:
   int64_t batch_dims_ = 0;
 };
 

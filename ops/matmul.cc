@@ -91,25 +91,43 @@ void Multiply(const Sizes& sizes, BlasMatrix<const T> a, BlasMatrix<const T> b, 
 
 // ---- Products of integers, which wrap around ----
 
+// Bytes of a row of the result that are summed up at a time: they stay in the first-level cache.
+constexpr int64_t kSumBytes = 16384;
+// Products after which a run may be stopped: a tenth of a millisecond of them, or a whole one where
+// b is transposed and has to be read across.
+constexpr int64_t kInnerProducts = int64_t{1} << 17;
+
 template <typename T>
 void MultiplyIntegers(const Sizes& sizes, BlasMatrix<const T> a, BlasMatrix<const T> b,
                       BlasMatrix<T> c) {
+  constexpr int64_t block_columns = kSumBytes / static_cast<int64_t>(sizeof(T));
   const auto product = [](T x, T y) { return static_cast<T>(1u * x * y); };
-  const double row_nanoseconds = 0.5 * static_cast<double>(sizes.n) * sizes.k;
-  ParallelFor(sizes.m, BlockSizeForCost(row_nanoseconds), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      T* row = c.data + i * c.stride;
-      std::fill_n(row, sizes.n, T(0));
-      for (int64_t p = 0; p < sizes.k; ++p) {
-        const T x = *a.Block(i, p).data;
-        const T* y = b.Block(p, 0).data;
-        const int64_t y_stride = b.transposed ? b.stride : 1;
-        for (int64_t j = 0; j < sizes.n; ++j) {
-          row[j] = static_cast<T>(row[j] + product(x, y[j * y_stride]));
+  const int64_t most_columns = std::min(sizes.n, block_columns);
+  const int64_t block_inner = std::max<int64_t>(1, kInnerProducts / most_columns);
+  const int64_t blocks_across = NumBlocks(sizes.n, block_columns);
+  const double block_nanoseconds = 0.5 * static_cast<double>(most_columns) * sizes.k;
+  const auto multiply_blocks = [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t i = block / blocks_across;
+      const int64_t column = block % blocks_across * block_columns;
+      const int64_t columns = std::min(block_columns, sizes.n - column);
+      T* row = c.data + i * c.stride + column;
+      std::fill_n(row, columns, T(0));
+      for (int64_t start = 0; start < sizes.k && (start == 0 || !ShouldStop());
+           start += block_inner) {
+        const int64_t stop = std::min(block_inner, sizes.k - start) + start;
+        for (int64_t p = start; p < stop; ++p) {
+          const T x = *a.Block(i, p).data;
+          const T* y = b.Block(p, column).data;
+          const int64_t y_stride = b.transposed ? b.stride : 1;
+          for (int64_t j = 0; j < columns; ++j) {
+            row[j] = static_cast<T>(row[j] + product(x, y[j * y_stride]));
+          }
         }
       }
     }
-  });
+  };
+  ParallelFor(sizes.m * blocks_across, BlockSizeForCost(block_nanoseconds), multiply_blocks);
 }
 
 // ---- The kernel ----
@@ -158,7 +176,9 @@ class MatMulKernel final : public OpKernel {
     if (product->NumElements() == 0) return absl::OkStatus();
     if (sizes.k == 0) {
       T* elements = static_cast<T*>(product->raw_data());
-      std::fill_n(elements, product->NumElements(), T(0));
+      ParallelFor(
+          product->NumElements(), BlockSizeForCost(0.05 * sizeof(T)),
+          [&](int64_t begin, int64_t end) { std::fill(elements + begin, elements + end, T(0)); });
       return absl::OkStatus();
     }
     return Product(ctx, sizes, product);

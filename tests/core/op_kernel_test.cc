@@ -109,5 +109,12 @@ TEST_F(KernelContextTest, ReadsIntegersOfEveryIndexType) {
                                               "v must be a scalar, but has shape [2]"));
 }
 
+TEST_F(KernelContextTest, CopiesNoMoreIntegersThanAShapeHasDimensions) {
+  KernelContext ctx = Context({Tensor(DT_INT32, {254}), Tensor(DT_INT32, {255})});
+  EXPECT_EQ(ctx.Ints(0, "v")->size(), 254);
+  EXPECT_THAT(ctx.Ints(1, "v"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                         "v must have at most 254 elements, but has 255"));
+}
+
 }  // namespace
 }  // namespace gradflow

@@ -484,6 +484,17 @@ TEST(BatchNormGrad, EmptyBatchHasNoGradient) {
   }
 }
 
+TEST(BatchNormGrad, EmptyBatchOfManyChannelsHasNoGradient) {
+  const Tensor x(DT_FLOAT, {0, 1, 1, 5000});
+  Tensor zeros(DT_FLOAT, {5000});
+  zeros.flat<float>().setZero();
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      Grad({"FusedBatchNormGradV3", "NHWC"}, x, x, zeros, zeros, zeros).Run());
+  EXPECT_THAT(outputs[1], TensorEq(zeros));
+  EXPECT_THAT(outputs[2], TensorEq(zeros));
+}
+
 TEST(BatchNormGrad, NoChannelsHaveNothing) {
   for (const std::string format : {"NHWC", "NCHW"}) {
     const Tensor x(DT_FLOAT, ImageSizes{2, 1, 3, 3, 0}.Shape(format));
@@ -537,6 +548,12 @@ TEST(BatchNormGrad, HasTheSameBitsOnAllThreadsAndTargets) {
         round % 2 == 0 ? (round % 8 == 0 ? "NDHWC" : "NHWC") : (round % 8 == 1 ? "NCDHW" : "NCHW");
     const DataType dtype = round % 3 == 0 ? DT_FLOAT : round % 3 == 1 ? DT_HALF : DT_BFLOAT16;
     ExpectGradientHasSameBits(RandomSizes(random, round, format), format, dtype, round);
+  }
+}
+
+TEST(BatchNormGrad, HasTheSameBitsWithThousandsOfChannels) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    ExpectGradientHasSameBits({2, 1, 1, 3, 5000}, format, DT_FLOAT, 1);
   }
 }
 

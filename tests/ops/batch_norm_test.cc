@@ -465,6 +465,12 @@ TEST(BatchNorm, HasTheSameBitsOnAllThreadsAndTargets) {
   }
 }
 
+TEST(BatchNorm, HasTheSameBitsWithThousandsOfChannels) {
+  for (const std::string format : {"NHWC", "NCHW"}) {
+    ExpectForwardHasSameBits({2, 1, 1, 3, 5000}, format, DT_FLOAT, 1);
+  }
+}
+
 // Large enough for results to be stored past the caches.
 TEST(BatchNorm, HasTheSameBitsWhenItStreams) {
   for (const std::string format : {"NHWC", "NCHW"}) {

@@ -1,10 +1,10 @@
 #include <cstdint>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 
 #include "gradflow/testing/kernel_test.h"
+#include "tests/ops/small_blocks.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
@@ -121,14 +121,6 @@ TEST(Equal, OfShapesThatDoNotBroadcastIsFalseIfAllowed) {
         TensorEq(BinaryReference(x, x, DT_BOOL, [&](double, double) { return op[0] == 'E'; })));
   }
 }
-
-// Gives small blocks for every size: room for a tensor's header, and none for elements, which are
-// not to be touched.
-class SmallBlocks final : public Allocator {
- public:
-  void* Allocate(size_t) override { return std::aligned_alloc(kAlignment, kAlignment); }
-  void Deallocate(void* block, size_t) override { std::free(block); }
-};
 
 TEST(Equal, OfShapesWhoseResultIsTooLargeIsAlwaysAnError) {
   const TensorShape column({int64_t{1} << 32, 1});

@@ -513,6 +513,24 @@ TEST(FakeQuantGradient, RejectsRangesThatAreNotFinite) {
               StatusIs(kInvalidArgument, "max is -inf, expected a finite number"));
   EXPECT_THAT(PerChannel(x, x, x, AsTensor<float>({1, kInf})).Run(),
               StatusIs(kInvalidArgument, "max[1] is inf, expected a finite number"));
+  // The first of them, and before those of max.
+  const Tensor many = Iota<float>({100000});
+  Tensor min = Iota<float>({100000});
+  min.flat<float>()(70000) = kNan;
+  min.flat<float>()(99999) = kInf;
+  EXPECT_THAT(PerChannel(many, many, min, min).Run(),
+              StatusIs(kInvalidArgument, "min[70000] is nan, expected a finite number"));
+}
+
+TEST(FakeQuantGradient, EmptyInputOfManyChannelsHasNoGradient) {
+  const Tensor empty(DT_FLOAT, {0, 100000});
+  const Tensor range = Iota<float>({100000});
+  Tensor zeros(DT_FLOAT, {100000});
+  zeros.flat<float>().setZero();
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                PerChannel(empty, empty, range, range).Run());
+  EXPECT_THAT(outputs[1], TensorEq(zeros));
+  EXPECT_THAT(outputs[2], TensorEq(zeros));
 }
 
 }  // namespace

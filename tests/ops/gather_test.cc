@@ -1,4 +1,9 @@
+#include <memory>
+
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/testing/kernel_test.h"
+#include "tests/ops/small_blocks.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
@@ -92,6 +97,53 @@ TEST(GatherV2, RejectsIndicesOutOfRange) {
   for (const auto& c : cases) {
     EXPECT_THAT(Gather(c.params, c.indices, 0).Run(), StatusIs(kInvalidArgument, c.error));
   }
+}
+
+TEST(GatherV2, NamesTheFirstOfManyIndicesOutOfRange) {
+  Tensor indices(DT_INT16, {400, 1000});
+  indices.flat<int16_t>().setConstant(2);
+  for (const int64_t i : {399999, 260000, 170123}) indices.flat<int16_t>()(i) = 3;
+  indices.flat<int16_t>()(170122) = -7;
+  EXPECT_THAT(Gather(Iota<float>({3, 2}), indices, 0).Run(),
+              StatusIs(kInvalidArgument, "indices[170,122] = -7 is not in [0, 3)"));
+}
+
+// A node whose indices seem to be 2^36 numbers, of which only the first few have memory. A copy as
+// int64 would take 512 GB.
+OpTester WithoutIndices() {
+  return OpTester("GatherV2")
+      .Attr("Tparams", DT_FLOAT)
+      .Attr("Tindices", DT_INT16)
+      .Attr("Taxis", DT_INT32);
+}
+std::vector<Tensor> InputsWithoutIndices(int16_t first) {
+  Tensor indices(std::make_shared<SmallBlocks>(), DT_INT16, {int64_t{1} << 36});
+  *static_cast<int16_t*>(indices.raw_data()) = first;
+  return {Tensor(DT_FLOAT, {1, 0}), indices, AsScalar<int32_t>(0)};
+}
+
+TEST(GatherV2, ReadsIndicesWhereTheyAre) {
+  EXPECT_THAT(WithoutIndices().RunOn(InputsWithoutIndices(5)),
+              StatusIs(kInvalidArgument, "indices[0] = 5 is not in [0, 1)"));
+}
+
+TEST(GatherV2, DoesNotReadIndicesOfARunThatIsStopped) {
+  RunStop stop;
+  stop.Stop();
+  const ScopedLoopSettings scope({&stop});
+  GRADFLOW_EXPECT_OK(WithoutIndices().RunOn(InputsWithoutIndices(0)));
+}
+
+TEST(GatherV2, StopsWithinALongSlice) {
+  Tensor params(DT_STRING, {1, 5000});
+  for (tstring& s : params.span<tstring>()) s = "x";
+  // The deadline is over, but a loop of one block, as for one slice, does not look at the clock.
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  const ScopedLoopSettings scope({&stop});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                Gather(params, AsTensor<int32_t>({0}), 0).RunOnThreads(1));
+  EXPECT_EQ(outputs[0].span<tstring>()[0], "x");
+  EXPECT_EQ(outputs[0].span<tstring>()[4999], "");
 }
 
 TEST(GatherV2, RejectsBadArguments) {

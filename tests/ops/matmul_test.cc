@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
@@ -116,6 +118,39 @@ TEST(MatMul, OfIntegers) {
   EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(), TensorEq(Product(a, b, false, false)));
 }
 
+TEST(MatMul, OfIntegersWithLongRows) {
+  for (const DataType dtype : {DT_INT32, DT_UINT64}) {
+    for (const bool transpose_b : {false, true}) {
+      SCOPED_TRACE(DataTypeString(dtype));
+      const Tensor a = RandomTensor(dtype, {3, 200}, 0, 100, 1);
+      const Tensor b = RandomTensor(dtype, Matrix(200, 5000, transpose_b), 0, 100, 2);
+      EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).Attr("transpose_b", transpose_b).RunOne(),
+                  TensorEq(Product(a, b, false, transpose_b)));
+    }
+  }
+}
+
+TEST(MatMul, OfIntegersStopsWithinARow) {
+  constexpr int32_t kInner = 1 << 14;
+  for (const bool transpose_b : {false, true}) {
+    Tensor a(DT_INT32, {1, kInner});
+    Tensor b(DT_INT32, Matrix(kInner, 64, transpose_b));
+    a.flat<int32_t>().setConstant(1);
+    b.flat<int32_t>().setConstant(1);
+    // The deadline is over, but a loop of one block, as for one row, does not look at the clock.
+    RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+    const ScopedLoopSettings scope({&stop});
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> outputs,
+        OpTester("MatMul").Input(a).Input(b).Attr("transpose_b", transpose_b).RunOnThreads(1));
+    // Each element counts the products that went into it.
+    for (const int32_t products : outputs[0].span<int32_t>()) {
+      EXPECT_GT(products, 0);
+      EXPECT_LT(products, kInner);
+    }
+  }
+}
+
 TEST(MatMul, IntegersWrapAround) {
   const int32_t min = std::numeric_limits<int32_t>::min();
   EXPECT_THAT(OpTester("MatMul")
@@ -163,6 +198,11 @@ TEST(MatMul, OfEmptyMatrices) {
                     .Attr("transpose_b", true)
                     .RunOne(),
                 TensorEq(Tensor(dtype, {2, 0})));
+    Tensor many_zeros(dtype, {1000, 300});
+    std::memset(many_zeros.raw_data(), 0, many_zeros.TotalBytes());
+    EXPECT_THAT(
+        OpTester("MatMul").Input(Tensor(dtype, {1000, 0})).Input(Tensor(dtype, {0, 300})).RunOne(),
+        TensorEq(many_zeros));
   }
 }
 
@@ -175,7 +215,8 @@ TEST(MatMul, InfinitiesAndNanReachTheProduct) {
 
 TEST(MatMul, HasTheSameBitsOnAnyNumberOfThreads) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_INT32}) {
-    for (const Sizes& s : std::vector<Sizes>{{300, 70, 600}, {1000, 33, 5}, {3, 700, 800}}) {
+    for (const Sizes& s :
+         std::vector<Sizes>{{300, 70, 600}, {1000, 33, 5}, {3, 700, 800}, {2, 70, 9000}}) {
       OpTester tester("MatMul");
       tester.Input(RandomTensor(dtype, {s.m, s.k}, -10, 10, 1));
       tester.Input(RandomTensor(dtype, {s.k, s.n}, -10, 10, 2));
