@@ -1,10 +1,12 @@
 #include "gradflow/core/resource_manager.h"
 
 #include <cxxabi.h>
+#include <tbb/task_arena.h>
 
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -24,6 +26,13 @@ std::string TypeName(const std::type_info& type) {
 }
 
 }  // namespace
+
+struct ResourceManager::Making {
+  // Held by the maker.
+  Mutex made;
+  // No thread any more when it is done. Guarded by mutex_.
+  std::thread::id maker = std::this_thread::get_id();
+};
 
 ResourceManager::~ResourceManager() {
   // The destructor of a resource may use the manager, and make another.
@@ -47,28 +56,73 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::Find(absl::string
                                                                     absl::string_view name) const {
   {
     MutexLock lock(&mutex_);
-    if (const auto of_container = containers_.find(container); of_container != containers_.end()) {
-      const auto resource = of_container->second.find(name);
-      if (resource != of_container->second.end()) return resource->second;
-    }
+    if (std::shared_ptr<ResourceBase> found = FindLocked(container, name)) return found;
   }
   return errors::NotFound("there is no ", FullName(container, name));
+}
+
+std::shared_ptr<ResourceBase> ResourceManager::FindLocked(absl::string_view container,
+                                                          absl::string_view name) const {
+  const auto of_container = containers_.find(container);
+  if (of_container == containers_.end()) return nullptr;
+  const auto resource = of_container->second.find(name);
+  return resource == of_container->second.end() ? nullptr : resource->second;
 }
 
 absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     absl::string_view container, absl::string_view name,
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make) {
   if (auto found = Find(container, name); found.ok()) return found;
-  MutexLock lock(&mutex_);
-  GRADFLOW_RETURN_IF_ERROR(CheckOpen());
-  Resources& resources = containers_[std::string(container)];
-  if (const auto it = resources.find(name); it != resources.end()) return it->second;
-  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<ResourceBase> made, make());
-  if (made == nullptr) {
-    return errors::Internal("the maker of the ", FullName(container, name), " made none");
+  const std::pair<std::string, std::string> key(container, name);
+  const auto making = std::make_shared<Making>();
+  // Those that wait for this resource wait for this lock.
+  MutexLock while_it_is_made(&making->made);
+  for (;;) {
+    std::shared_ptr<Making> other;
+    {
+      MutexLock lock(&mutex_);
+      GRADFLOW_RETURN_IF_ERROR(CheckOpen());
+      if (std::shared_ptr<ResourceBase> found = FindLocked(container, name)) return found;
+      const auto [it, is_first] = makings_.try_emplace(key, making);
+      if (is_first) break;
+      other = it->second;
+      if (WaitsForThisThread(other.get())) {
+        return errors::FailedPrecondition("the maker of the ", FullName(container, name),
+                                          " waits for itself");
+      }
+      waiting_[std::this_thread::get_id()] = other.get();
+    }
+    { MutexLock until_it_is_made(&other->made); }
+    MutexLock lock(&mutex_);
+    waiting_.erase(std::this_thread::get_id());
   }
-  resources.emplace(name, made);
-  return made;
+  // If there is no place for it, dropped without the lock, as in Create.
+  std::shared_ptr<ResourceBase> made;
+  // Isolated, so that a maker which waits for tasks of its own is given no other node of the graph,
+  // which could wait for this resource and so for itself.
+  const absl::Status status = CallSafely([&] {
+    return tbb::this_task_arena::isolate([&]() -> absl::Status {
+      GRADFLOW_ASSIGN_OR_RETURN(made, make());
+      if (made != nullptr) return absl::OkStatus();
+      return errors::Internal("the maker of the ", FullName(container, name), " made none");
+    });
+  });
+  MutexLock lock(&mutex_);
+  makings_.erase(key);
+  making->maker = std::thread::id();
+  GRADFLOW_RETURN_IF_ERROR(status);
+  GRADFLOW_RETURN_IF_ERROR(CheckOpen());
+  // Someone may have created one meanwhile.
+  return containers_[key.first].try_emplace(key.second, made).first->second;
+}
+
+bool ResourceManager::WaitsForThisThread(const Making* making) const {
+  while (making != nullptr) {
+    if (making->maker == std::this_thread::get_id()) return true;
+    const auto next = waiting_.find(making->maker);
+    making = next == waiting_.end() ? nullptr : next->second;
+  }
+  return false;
 }
 
 absl::Status ResourceManager::WrongType(absl::string_view container, absl::string_view name,

@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
@@ -58,8 +59,10 @@ class ResourceManager {
     return As<T>(container, name, Find(container, name));
   }
   // The one that is there, or else what make() returns: a std::shared_ptr<T> or a StatusOr of one.
-  // Of several threads that ask at once, one makes it; make() must not use the manager, and others
-  // wait for it. CANCELLED after Close().
+  // Of several threads that ask at once, one makes it, and only the others that ask for the same
+  // wait; if it fails, nothing is left, and the next one tries. make() may use the manager, also to
+  // make other resources: FAILED_PRECONDITION if makers would wait for each other in a circle.
+  // CANCELLED after Close(), also if that comes while it is made.
   template <typename T, typename F>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(absl::string_view container,
                                                     absl::string_view name, F&& make) {
@@ -86,12 +89,19 @@ class ResourceManager {
  private:
   using Resources = std::map<std::string, std::shared_ptr<ResourceBase>, std::less<>>;
   using Containers = std::map<std::string, Resources, std::less<>>;
+  // A resource that is being made.
+  struct Making;
 
   absl::StatusOr<std::shared_ptr<ResourceBase>> Find(absl::string_view container,
                                                      absl::string_view name) const;
   absl::StatusOr<std::shared_ptr<ResourceBase>> FindOrMake(
       absl::string_view container, absl::string_view name,
       absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make);
+  std::shared_ptr<ResourceBase> FindLocked(absl::string_view container,
+                                           absl::string_view name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the maker is this thread, or waits for it, perhaps through others.
+  bool WaitsForThisThread(const Making* making) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status WrongType(absl::string_view container, absl::string_view name,
                                 const ResourceBase& resource, const std::type_info& expected);
@@ -108,6 +118,11 @@ class ResourceManager {
 
   mutable Mutex mutex_;
   Containers containers_ ABSL_GUARDED_BY(mutex_);
+  // By container and name.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<Making>> makings_
+      ABSL_GUARDED_BY(mutex_);
+  // What threads wait for.
+  std::map<std::thread::id, const Making*> waiting_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -1,16 +1,19 @@
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/graph/node_checks.h"
 #include "gradflow/runtime/optimize.h"
 
 namespace gradflow {
@@ -66,15 +69,20 @@ bool IsString(DataType dtype) { return BaseType(dtype) == DT_STRING; }
 
 class ConstantFolder {
  public:
-  ConstantFolder(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes)
+  ConstantFolder(int64_t max_bytes, const RunLimits& limits, KernelCache* kernels, PlanNodes* nodes)
       : max_bytes_(max_bytes),
+        limits_(limits),
         kernels_(*kernels),
         nodes_(*nodes),
         kind_(nodes->order.size(), kVariable),
-        allocator_(std::make_shared<LimitedAllocator>(max_bytes - BytesOf(*nodes))) {}
+        allocator_(std::make_shared<LimitedAllocator>(max_bytes - BytesOf(*nodes))),
+        run_stop_(limits.cancelled, limits.closed, limits.Deadline()),
+        stop_(limits.cancelled, limits.closed,
+              std::min(limits.Deadline(), RunStop::Clock::now() + kMaxTime)) {}
 
-  void Fold() {
-    for (size_t i = 0; i < kind_.size() && !stop_.IsStopped(); ++i) {
+  // Not OK if a node was stopped since the run is over.
+  absl::Status Fold() {
+    for (size_t i = 0; i < kind_.size() && stopped_.ok() && !stop_.IsStopped(); ++i) {
       const Node& node = *nodes_.order[i];
       if (nodes_.ConstantOf(node) != nullptr) {
         kind_[i] = kConst;
@@ -84,7 +92,9 @@ class ConstantFolder {
         kind_[i] = kFolded;
       }
     }
+    // Also when stopped: those values are whole, and other plans need not wait for them again.
     if (!values_.empty()) RemoveUnused();
+    return stopped_;
   }
 
  private:
@@ -127,8 +137,14 @@ class ConstantFolder {
       return Run(node, *kernel, absl::MakeSpan(inputs), &outputs);
     });
     if (!status.ok()) {
-      // In another plan there may be more memory to spare.
-      if (!absl::IsResourceExhausted(status)) kernels_.NeverFold(node);
+      if (run_stop_.Check()) {
+        // Which says nothing of the node.
+        stopped_ = errors::Prefix(absl::StrCat(internal::NodePrefix(node.def()), "stopped, since "),
+                                  WhyStopped(run_stop_, limits_));
+      } else if (!absl::IsResourceExhausted(status)) {
+        // In another plan there may be more memory to spare.
+        kernels_.NeverFold(node);
+      }
       return false;
     }
     if (uses_.empty()) CountUses();
@@ -220,6 +236,7 @@ class ConstantFolder {
   }
 
   const int64_t max_bytes_;
+  const RunLimits& limits_;
   KernelCache& kernels_;
   PlanNodes& nodes_;
   // By position.
@@ -229,13 +246,18 @@ class ConstantFolder {
   // By node id, of folded nodes: their outputs, for as long as they are used.
   absl::flat_hash_map<int, std::vector<Tensor>> values_;
   const std::shared_ptr<Allocator> allocator_;
-  RunStop stop_{nullptr, nullptr, RunStop::Clock::now() + kMaxTime};
+  // When the run is over that waits for the plan, and when folding is: not later.
+  RunStop run_stop_;
+  RunStop stop_;
+  absl::Status stopped_;
 };
 
 }  // namespace
 
-void FoldConstants(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes) {
-  if (max_bytes > 0) ConstantFolder(max_bytes, kernels, nodes).Fold();
+absl::Status FoldConstants(int64_t max_bytes, const RunLimits& limits, KernelCache* kernels,
+                           PlanNodes* nodes) {
+  if (max_bytes <= 0) return absl::OkStatus();
+  return ConstantFolder(max_bytes, limits, kernels, nodes).Fold();
 }
 
 }  // namespace gradflow

@@ -84,12 +84,6 @@ constexpr bool IsTraced(Mode mode) {
   return mode == Mode::kAloneTraced || mode == Mode::kSharedTraced;
 }
 
-RunStop::Clock::time_point Deadline(std::chrono::milliseconds timeout) {
-  // More than a year is no limit, and could be more than the clock can say.
-  const bool limited = timeout.count() > 0 && timeout < std::chrono::hours(24 * 365);
-  return limited ? RunStop::Clock::now() + timeout : RunStop::Clock::time_point::max();
-}
-
 // A task group that stays usable when oneTBB has no memory for a task.
 class NodeGroup : public tbb::task_group {
  public:
@@ -155,8 +149,8 @@ class PlanRun {
         state_(reinterpret_cast<std::atomic<int32_t>*>(tensors_ + plan.num_slots())),
         uses_(state_ + plan.num_nodes()),
         unset_(UnsetTensor()),
-        timeout_(limits.timeout),
-        stop_(limits.cancelled, limits.closed, Deadline(limits.timeout)) {
+        limits_(limits),
+        stop_(limits.cancelled, limits.closed, limits.Deadline()) {
     static_assert(sizeof(std::atomic<int32_t>) == sizeof(int32_t));
     if (plan.num_nodes() > 0) {
       std::memcpy(static_cast<void*>(state_), plan.pending().data(),
@@ -292,7 +286,7 @@ class PlanRun {
   std::atomic<int32_t>* const state_;
   std::atomic<int32_t>* const uses_;
   const Tensor& unset_;
-  const std::chrono::milliseconds timeout_;
+  const RunLimits& limits_;
   RunStop stop_;
   std::atomic<bool> failed_{false};
   absl::Status status_;
@@ -434,13 +428,8 @@ int32_t PlanRun::TakeWaiting() {
 
 void PlanRun::EndStopped(const Plan::PlanNode& node, const char* what) {
   Fail([&] {
-    const auto text = [&](const auto&... why) {
-      return absl::StrCat(internal::NodePrefix(node.node->def()), what, ", since ", why...);
-    };
-    if (stop_.cancelled()) return absl::CancelledError(text("the run was cancelled"));
-    if (stop_.closed()) return absl::CancelledError(text("the session was closed"));
-    return absl::DeadlineExceededError(
-        text("the run's timeout of ", timeout_.count(), " ms is over"));
+    return errors::Prefix(absl::StrCat(internal::NodePrefix(node.node->def()), what, ", since "),
+                          WhyStopped(stop_, limits_));
   });
 }
 
@@ -464,6 +453,7 @@ bool PlanRun::RunNode(int32_t node, Inputs* inputs) {
   const bool stopped = EndIfStopped(plan_node, "stopped");
   if (stopped || !status.ok()) {
     std::destroy(tensors_ + begin, tensors_ + end);
+    if constexpr (IsTraced(kMode)) trace_->node(node).EndFailed();
     if (!stopped) {
       Fail([&] { return errors::Prefix(internal::NodePrefix(plan_node.node->def()), status); });
     }
@@ -608,6 +598,7 @@ Executor::Executor(const Parallelism& parallelism, const std::shared_ptr<Allocat
 Executor::~Executor() = default;
 
 void Executor::Trim() const { run_memory_->Trim(); }
+void Executor::StopCaching() const { run_memory_->StopCaching(); }
 
 absl::Status Executor::Run(const Plan& plan, absl::Span<const Tensor* const> feeds,
                            const RunLimits& limits, std::vector<Tensor>* outputs,

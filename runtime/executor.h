@@ -13,8 +13,6 @@
 #define GRADFLOW_RUNTIME_EXECUTOR_H_
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -24,22 +22,13 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/plan.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/runtime/run_limits.h"
 #include "gradflow/runtime/stripes.h"
 
 namespace gradflow {
 
 class ResourceManager;
 class RunTrace;
-
-// What bounds one run. Looked at before each node and, by kernels, before each block of a loop.
-struct RunLimits {
-  // After which the run is DEADLINE_EXCEEDED. Zero is no limit.
-  std::chrono::milliseconds timeout{0};
-  // When true, the run is CANCELLED. Borrowed; null is no limit.
-  const std::atomic<bool>* cancelled = nullptr;
-  // The same, with another text: the session has been closed.
-  const std::atomic<bool>* closed = nullptr;
-};
 
 // How many threads runs use.
 struct Parallelism {
@@ -79,6 +68,8 @@ class Executor {
 
   // Gives memory that no run uses back to the system.
   void Trim() const;
+  // The same for good: large blocks go back as the runs that are in flight end.
+  void StopCaching() const;
 
  private:
   struct Threads;
@@ -87,7 +78,8 @@ class Executor {
   // Every tensor holds on to it.
   const StripedPtr<Allocator> allocator_;
   ResourceManager* const resources_;
-  // Memory of the runs themselves, kept between them.
+  // Memory of the runs themselves, kept between them until Trim: of each size, as many blocks as
+  // there were runs at once, and a quarter of the machine's memory at most.
   const std::unique_ptr<PoolAllocator> run_memory_;
   // Null for one thread.
   const std::unique_ptr<Threads> shared_threads_;

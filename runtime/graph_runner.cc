@@ -11,6 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/runtime/run_trace.h"
@@ -90,14 +91,18 @@ absl::Status CheckRunOptions(const RunOptions& options) {
   return absl::OkStatus();
 }
 
-absl::Status CheckNotCancelled(const RunOptions& options) {
-  if (!options.cancellation_token().has_value() || !options.cancellation_token()->IsCancelled()) {
-    return absl::OkStatus();
-  }
-  return absl::CancelledError("the run was cancelled");
+absl::Status CheckLimits(const RunLimits& limits) {
+  RunStop stop(limits.cancelled, limits.closed, limits.Deadline());
+  return stop.Check() ? WhyStopped(stop, limits) : absl::OkStatus();
 }
 
 using Feeds = absl::InlinedVector<const Tensor*, 8>;
+
+// A plan, and what must outlive it.
+struct PlanAndKernels {
+  std::shared_ptr<KernelCache> kernels;
+  std::unique_ptr<const Plan> plan;
+};
 
 }  // namespace
 
@@ -124,7 +129,8 @@ GraphRunner::GraphRunner(const Parallelism& parallelism, const ConfigProto& conf
       plan_options_(plan_options),
       memory_limit_(config.tensor_memory_limit_bytes()),
       pool_(MakePool(config)),
-      executor_(parallelism, pool_, &resources_) {}
+      executor_(parallelism, pool_, &resources_),
+      kernels_(std::make_shared<KernelCache>()) {}
 
 GraphRunner::~GraphRunner() {
   // Tensors that live on keep the pool, but need not keep what it has in store.
@@ -136,29 +142,36 @@ absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& reque
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckRunOptions(options));
     if (metadata != nullptr) metadata->Clear();
+    const RunLimits limits = LimitsOf(options);
     std::shared_ptr<const Plan> plan = plans_.Find(request);
     if (plan == nullptr) {
       // Making a plan may take long, and wait for others to be made.
-      GRADFLOW_RETURN_IF_ERROR(CheckNotCancelled(options));
-      GRADFLOW_ASSIGN_OR_RETURN(plan, FindOrMakePlan(request));
+      GRADFLOW_RETURN_IF_ERROR(CheckLimits(limits));
+      GRADFLOW_ASSIGN_OR_RETURN(plan, FindOrMakePlan(request, limits));
     }
     Feeds feeds;
     feeds.reserve(request.feeds.size());
     for (const auto& feed : request.feeds) feeds.push_back(&feed.second);
-    return RunPlan(*plan, options, feeds, outputs, metadata);
+    return RunPlan(*plan, options, limits, feeds, outputs, metadata);
   });
 }
 
-absl::Status GraphRunner::RunPlan(const Plan& plan, const RunOptions& options,
-                                  absl::Span<const Tensor* const> feeds,
-                                  std::vector<Tensor>* outputs, RunMetadata* metadata) {
+RunLimits GraphRunner::LimitsOf(const RunOptions& options) const {
   RunLimits limits;
   limits.timeout = std::chrono::milliseconds(options.timeout_in_ms());
+  limits.deadline = limits.Deadline();
   limits.closed = &closed_;
   if (options.cancellation_token().has_value()) {
     limits.cancelled = options.cancellation_token()->flag();
   }
-  if (plan.num_nodes() == 0) GRADFLOW_RETURN_IF_ERROR(CheckNotCancelled(options));
+  return limits;
+}
+
+absl::Status GraphRunner::RunPlan(const Plan& plan, const RunOptions& options,
+                                  const RunLimits& limits, absl::Span<const Tensor* const> feeds,
+                                  std::vector<Tensor>* outputs, RunMetadata* metadata) {
+  // Otherwise the nodes ask.
+  if (plan.num_nodes() == 0) GRADFLOW_RETURN_IF_ERROR(CheckLimits(limits));
   std::optional<RunTrace> trace;
   if (options.trace_level() != RunOptions::NO_TRACE && metadata != nullptr) trace.emplace(plan);
   absl::Status status =
@@ -172,24 +185,35 @@ absl::Status GraphRunner::RunPlan(const Plan& plan, const RunOptions& options,
   return status;
 }
 
-absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const RunRequest& request) {
+absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const RunRequest& request,
+                                                                        const RunLimits& limits) {
   MutexLock lock(&graph_mutex_);
   // Of several threads that need the same plan at first, one makes it and the others wait for it.
+  // If its run ends meanwhile, the next one does.
   if (std::shared_ptr<const Plan> plan = plans_.Find(request)) return plan;
   PlanNames names = request.Names();
-  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, MakePlan(names));
+  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, MakePlan(names, limits));
   plans_.Insert(std::move(names), plan);
   // Close may have cleared the cache before.
   if (closed()) plans_.Clear();
   return plan;
 }
 
-absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::MakePlan(const PlanNames& names) {
-  KernelCache* const kernels = &kernels_;
+absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::MakePlan(const PlanNames& names,
+                                                                  const RunLimits& limits) {
+  const auto made = std::make_shared<PlanAndKernels>();
+  {
+    MutexLock lock(&kernels_mutex_);
+    made->kernels = kernels_;
+  }
+  if (made->kernels == nullptr) return Closed();
   // Isolated, so that a kernel, or the factory of one, which waits for tasks of its own takes none
   // of the caller's, which could wait for graph_mutex_.
-  return tbb::this_task_arena::isolate(
-      [&] { return Plan::Make(graph_, names, kernels, plan_options_); });
+  GRADFLOW_ASSIGN_OR_RETURN(made->plan, tbb::this_task_arena::isolate([&] {
+                              return Plan::Make(graph_, names, made->kernels.get(), plan_options_,
+                                                limits);
+                            }));
+  return std::shared_ptr<const Plan>(made, made->plan.get());
 }
 
 absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* out_handle) {
@@ -197,10 +221,13 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
     GRADFLOW_RETURN_IF_ERROR(CheckRunOptions(options.run_options()));
     const auto callable = std::make_shared<Callable>();
     callable->options = options.run_options();
+    // The limits of its options are those of its runs.
+    RunLimits limits;
+    limits.closed = &closed_;
     {
       MutexLock lock(&graph_mutex_);
-      GRADFLOW_ASSIGN_OR_RETURN(callable->plan,
-                                MakePlan({options.feed(), options.fetch(), options.target()}));
+      GRADFLOW_ASSIGN_OR_RETURN(
+          callable->plan, MakePlan({options.feed(), options.fetch(), options.target()}, limits));
     }
     bool added = false;
     callables_.Update([&](const Callables& old) -> std::optional<Callables> {
@@ -226,10 +253,11 @@ absl::Status GraphRunner::RunCallable(int64_t handle, absl::Span<const Tensor> f
     const std::shared_ptr<const Callable> callable =
         Published<Callables>::Reader(callables_)->Find(handle);
     if (callable == nullptr) return NoCallable(handle);
+    const RunLimits limits = LimitsOf(callable->options);
     Feeds pointers;
     pointers.reserve(feeds.size());
     for (const Tensor& feed : feeds) pointers.push_back(&feed);
-    return RunPlan(*callable->plan, callable->options, pointers, outputs, metadata);
+    return RunPlan(*callable->plan, callable->options, limits, pointers, outputs, metadata);
   });
 }
 
@@ -273,7 +301,11 @@ void GraphRunner::Close() {
   plans_.Clear();
   resources_.Close();
   pool_->StopCaching();
-  executor_.Trim();
+  executor_.StopCaching();
+  // Freed without the lock, unless a plan has them.
+  std::shared_ptr<KernelCache> kernels;
+  MutexLock lock(&kernels_mutex_);
+  kernels.swap(kernels_);
 }
 
 void GraphRunner::Trim() {

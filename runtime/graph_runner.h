@@ -27,6 +27,7 @@
 #include "gradflow/runtime/plan_cache.h"
 #include "gradflow/runtime/pool_allocator.h"
 #include "gradflow/runtime/published.h"
+#include "gradflow/runtime/run_limits.h"
 #include "gradflow/runtime/stripes.h"
 
 namespace gradflow {
@@ -55,7 +56,7 @@ class GraphRunner {
   Mutex* graph_mutex() ABSL_LOCK_RETURNED(graph_mutex_) { return &graph_mutex_; }
 
   // Ends all runs with CANCELLED, those in flight and those to come, without waiting for them, and
-  // drops the plans and the memory that no run uses.
+  // drops the plans, kernels, constants and memory that no run uses; the last run drops the rest.
   void Close();
   // What is said of calls after Close.
   static absl::Status Closed();
@@ -84,10 +85,15 @@ class GraphRunner {
   GraphRunner(const Parallelism& parallelism, const ConfigProto& config,
               const PlanOptions& plan_options, const Graph& graph);
 
-  absl::StatusOr<std::shared_ptr<const Plan>> FindOrMakePlan(const RunRequest& request);
-  absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const PlanNames& names)
+  // The clock of the timeout runs from here on.
+  RunLimits LimitsOf(const RunOptions& options) const;
+  absl::StatusOr<std::shared_ptr<const Plan>> FindOrMakePlan(const RunRequest& request,
+                                                             const RunLimits& limits);
+  // The plan keeps its kernels alive.
+  absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const PlanNames& names,
+                                                       const RunLimits& limits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
-  absl::Status RunPlan(const Plan& plan, const RunOptions& options,
+  absl::Status RunPlan(const Plan& plan, const RunOptions& options, const RunLimits& limits,
                        absl::Span<const Tensor* const> feeds, std::vector<Tensor>* outputs,
                        RunMetadata* metadata);
   absl::Status NoCallable(int64_t handle) const;
@@ -104,7 +110,9 @@ class GraphRunner {
   std::atomic<bool> closed_{false};
   // Guards the reading and the changing of the graph.
   Mutex graph_mutex_;
-  KernelCache kernels_ ABSL_GUARDED_BY(graph_mutex_);
+  // Close drops it without waiting for graph_mutex_, which guards what is in it.
+  Mutex kernels_mutex_;
+  std::shared_ptr<KernelCache> kernels_ ABSL_GUARDED_BY(kernels_mutex_);
 };
 
 }  // namespace gradflow

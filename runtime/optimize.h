@@ -9,8 +9,10 @@
 
 #include <cstdint>
 
+#include "absl/status/status.h"
 #include "gradflow/runtime/kernel_cache.h"
 #include "gradflow/runtime/plan_nodes.h"
+#include "gradflow/runtime/run_limits.h"
 
 namespace gradflow {
 
@@ -24,8 +26,11 @@ void MergeIdenticalNodes(PlanNodes* nodes);
 // Runs pure nodes of constants now, on the calling thread, and puts their values in their place and
 // into `kernels`, for plans to come. A node that fails stays, and fails in the run, if it gets
 // there. So do nodes with control inputs from nodes of the run, nodes of strings, and those whose
-// inputs or outputs would make the memory in use exceed `max_bytes`.
-void FoldConstants(int64_t max_bytes, KernelCache* kernels, PlanNodes* nodes);
+// inputs or outputs would make the memory in use exceed `max_bytes`. `limits` are those of the run
+// that waits for this: where they end it, the status says so, with the name of the node that was
+// stopped, which may be folded another time; `kernels` gets what was finished before.
+absl::Status FoldConstants(int64_t max_bytes, const RunLimits& limits, KernelCache* kernels,
+                           PlanNodes* nodes);
 
 }  // namespace gradflow
 

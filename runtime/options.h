@@ -134,7 +134,9 @@ class RunOptions {
 
   // Milliseconds after which the run ends with DEADLINE_EXCEEDED; 0 for no limit, negative is
   // INVALID_ARGUMENT. Kernels that run then do not finish: a few milliseconds later all is over.
-  // What the first run of its feeds, fetches and targets takes to prepare does not count.
+  // What the first run of its feeds, fetches and targets takes to prepare counts, too, but for the
+  // time in which it waits for others to prepare theirs: that is over when they are done. Prepared
+  // beforehand by MakeCallable, a run takes no such time.
   int64_t timeout_in_ms() const { return timeout_in_ms_; }
   void set_timeout_in_ms(int64_t milliseconds) { timeout_in_ms_ = milliseconds; }
 
@@ -161,7 +163,7 @@ class RunMetadata {
 
   // With a trace: which nodes ran when on which thread, and what they made
   // (gradflow/proto/step_stats.pb.h, in TensorFlow's wire format). Also of a run that failed, until
-  // then.
+  // then: the node that failed, and those that were stopped, are there without outputs.
   bool has_step_stats() const { return step_stats_ != nullptr; }
   const StepStats& step_stats() const;
   StepStats* mutable_step_stats();

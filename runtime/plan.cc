@@ -4,7 +4,9 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/proto/graph.pb.h"
@@ -38,8 +40,13 @@ absl::StatusOr<PartialTensorShape> DeclaredShape(const Node& node) {
 // nodes and edges.
 class PlanBuilder {
  public:
-  PlanBuilder(const Graph& graph, const PlanOptions& options, KernelCache* kernels)
-      : graph_(graph), options_(options), kernels_(kernels) {}
+  PlanBuilder(const Graph& graph, const PlanOptions& options, const RunLimits& limits,
+              KernelCache* kernels)
+      : graph_(graph),
+        options_(options),
+        limits_(limits),
+        kernels_(kernels),
+        stop_(limits.cancelled, limits.closed, limits.Deadline()) {}
 
   absl::StatusOr<std::unique_ptr<const Plan>> Build(const PlanNames& names);
 
@@ -48,6 +55,13 @@ class PlanBuilder {
   static constexpr int32_t kUnvisited = -1;
   static constexpr int32_t kInProgress = -2;
 
+  // Not OK when the run that waits for the plan is over. Asked at each node, since the factory of a
+  // kernel may take long.
+  absl::Status CheckNotStopped(const Node& node) {
+    if (!stop_.Check()) return absl::OkStatus();
+    return errors::Prefix(absl::StrCat(internal::NodePrefix(node.def()), "not planned, since "),
+                          WhyStopped(stop_, limits_));
+  }
   absl::Status ResolveFeeds(const std::vector<std::string>& names);
   // Whether what the cache has of folded nodes holds for these feeds.
   bool MayUseFolded() const;
@@ -65,7 +79,9 @@ class PlanBuilder {
 
   const Graph& graph_;
   const PlanOptions& options_;
+  const RunLimits& limits_;
   KernelCache* const kernels_;
+  RunStop stop_;
   std::unique_ptr<Plan> plan_;
   PlanNodes nodes_;
   bool use_folded_ = false;
@@ -88,7 +104,7 @@ absl::StatusOr<std::unique_ptr<const Plan>> PlanBuilder::Build(const PlanNames& 
   use_folded_ = MayUseFolded();
   for (const Node* root : nodes_.roots) GRADFLOW_RETURN_IF_ERROR(Visit(root));
   if (options_.merge_identical_nodes) MergeIdenticalNodes(&nodes_);
-  FoldConstants(options_.max_folded_bytes, kernels_, &nodes_);
+  GRADFLOW_RETURN_IF_ERROR(FoldConstants(options_.max_folded_bytes, limits_, kernels_, &nodes_));
   GRADFLOW_RETURN_IF_ERROR(AddNodes());
   AddSuccessors();
   if (!plan_->is_sequential_) {
@@ -159,6 +175,7 @@ absl::Status PlanBuilder::Visit(const Node* root) {
     if (next != nullptr) {
       enter(next);
     } else {
+      GRADFLOW_RETURN_IF_ERROR(CheckNotStopped(*node));
       nodes_.position[node->id()] = static_cast<int32_t>(nodes_.order.size());
       nodes_.order.push_back(node);
       stack.pop_back();
@@ -185,6 +202,7 @@ absl::Status PlanBuilder::AddNodes() {
   for (size_t i = 0; i < nodes_.order.size(); ++i) {
     const Node& node = *nodes_.order[i];
     if (i + kNodesAhead < nodes_.order.size()) PrefetchNode(nodes_.order[i + kNodesAhead]);
+    GRADFLOW_RETURN_IF_ERROR(CheckNotStopped(node));
     Plan::PlanNode& plan_node = plan_->nodes_[i];
     plan_node.kernel = nodes_.ConstantOf(node);
     if (plan_node.kernel == nullptr) {
@@ -275,8 +293,9 @@ void PlanBuilder::AddFetches() {
 
 absl::StatusOr<std::unique_ptr<const Plan>> Plan::Make(const Graph& graph, const PlanNames& names,
                                                        KernelCache* kernels,
-                                                       const PlanOptions& options) {
-  return PlanBuilder(graph, options, kernels).Build(names);
+                                                       const PlanOptions& options,
+                                                       const RunLimits& limits) {
+  return PlanBuilder(graph, options, limits, kernels).Build(names);
 }
 
 absl::Status Plan::CheckFeeds(absl::Span<const Tensor* const> tensors) const {

@@ -35,6 +35,7 @@
 #include "gradflow/core/types.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/runtime/kernel_cache.h"
+#include "gradflow/runtime/run_limits.h"
 
 namespace gradflow {
 
@@ -89,11 +90,14 @@ class Plan {
   };
 
   // NOT_FOUND or INVALID_ARGUMENT for a name that the graph does not have or a tensor that is fed
-  // twice; otherwise what the kernels say that cannot be made, with the name of the node.
+  // twice; otherwise what the kernels say that cannot be made, with the name of the node. Ends
+  // early, as a run does, at the limits of the run that waits for it; `kernels` has what was found
+  // out until then.
   static absl::StatusOr<std::unique_ptr<const Plan>> Make(const Graph& graph,
                                                           const PlanNames& names,
                                                           KernelCache* kernels,
-                                                          const PlanOptions& options = {});
+                                                          const PlanOptions& options = {},
+                                                          const RunLimits& limits = {});
 
   int num_nodes() const { return static_cast<int>(nodes_.size()) - 1; }
   int num_slots() const { return static_cast<int>(slot_types_.size()); }

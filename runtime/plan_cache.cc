@@ -80,15 +80,17 @@ void PlanCache::Insert(PlanNames names, const std::shared_ptr<const Plan>& plan)
     auto entry = std::make_shared<Entry>();
     entry->names = std::move(names);
     entry->plan = StripedPtr<const Plan>(plan);
+    entry->inserted = table.clock;
     entry->last_used.store(table.clock, std::memory_order_relaxed);
     table.entries.erase(entry);
     table.entries.insert(std::move(entry));
     while (table.entries.size() > capacity_) {
-      table.entries.erase(std::min_element(table.entries.begin(), table.entries.end(),
-                                           [](const auto& a, const auto& b) {
-                                             return a->last_used.load(std::memory_order_relaxed) <
-                                                    b->last_used.load(std::memory_order_relaxed);
-                                           }));
+      const auto age = [](const Entry& entry) {
+        return std::pair(entry.last_used.load(std::memory_order_relaxed), entry.inserted);
+      };
+      table.entries.erase(
+          std::min_element(table.entries.begin(), table.entries.end(),
+                           [&](const auto& a, const auto& b) { return age(*a) < age(*b); }));
     }
     return table;
   });

@@ -1,8 +1,9 @@
 // PlanCache: the plans of one graph by the names of their feeds, fetches and targets, in the order
 // in which they are given.
 //
-// A fixed number is kept; of the others, those that have not been asked for longest go first. A
-// plan that is dropped lives until the runs that use it end.
+// A fixed number is kept; of the others, those that have not been asked for longest go first. Time
+// is counted in plans that come: of those that were asked for since the last one came, the one that
+// came first goes first. A plan that is dropped lives until the runs that use it end.
 //
 // Thread safety: all of it may be used from any thread. Who finds a plan takes no lock, and writes
 // to no memory that other threads write.
@@ -38,6 +39,8 @@ class PlanCache {
   struct Entry {
     PlanNames names;
     StripedPtr<const Plan> plan;
+    // Table::clock when it came.
+    int64_t inserted = 0;
     // Twice the number of insertions before its last use, and one more if that was not its own:
     // what matters is who was used since another plan came, and finding a plan again before the
     // next one comes writes nothing.

@@ -62,6 +62,13 @@ void WriteNode(const NodeDef& node, const RunTrace::NodeRecord& record, int64_t 
 
 }  // namespace
 
+void RunTrace::NodeRecord::EndFailed() {
+  end = Now();
+  if (compute_start == 0) compute_start = end;
+  if (compute_end == 0) compute_end = end;
+  outputs.clear();
+}
+
 RunTrace::RunTrace(const Plan& plan)
     : plan_(plan),
       nodes_(plan.num_nodes()),

@@ -26,7 +26,7 @@ class RunTrace {
     int64_t start = 0;
     int64_t compute_start = 0;
     int64_t compute_end = 0;
-    // 0 if the node has not run to its end.
+    // Of the node, also if it failed or was stopped; 0 if it did not start.
     int64_t end = 0;
     uint32_t thread = 0;
     // Of all tensors that its kernel allocated.
@@ -37,6 +37,9 @@ class RunTrace {
       int64_t bytes;
     };
     absl::InlinedVector<Output, 1> outputs;
+
+    // Ends the record of a node that gave no outputs, at whatever point.
+    void EndFailed();
   };
 
   // Made by the thread that calls for the run. The plan must outlive it.
@@ -48,7 +51,7 @@ class RunTrace {
   static uint32_t ThisThread();
 
   NodeRecord& node(int32_t index) { return nodes_[index]; }
-  // The nodes that have run, by their start.
+  // The nodes that have started, by their start.
   void WriteTo(StepStats* stats) const;
 
  private:

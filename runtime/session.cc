@@ -7,6 +7,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/graph_runner.h"
 
@@ -67,6 +68,11 @@ class LocalSession final : public Session {
   absl::Status Close() override {
     runner_->Close();
     return absl::OkStatus();
+  }
+
+  std::vector<std::string> UnusedOutputs() const override {
+    MutexLock lock(runner_->graph_mutex());
+    return gradflow::UnusedOutputs(graph_);
   }
 
   PoolAllocator::Stats MemoryStats() const override { return runner_->pool()->GetStats(); }

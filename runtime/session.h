@@ -99,8 +99,13 @@ class Session {
   // Runs of it that are in flight end as usual.
   virtual absl::Status ReleaseCallable(CallableHandle handle) = 0;
 
-  // Stops all runs and frees the plans and the memory that the session keeps between them.
+  // Stops all runs, without waiting for them, and frees the plans, kernels, constants and memory
+  // that the session keeps between them; what runs in flight use goes when they end.
   virtual absl::Status Close() = 0;
+
+  // The outputs that no node takes, by name, in the order of the nodes: what a graph is likely to
+  // be for, if nobody says. Not in TensorFlow's interface.
+  virtual std::vector<std::string> UnusedOutputs() const = 0;
 
   // The memory of tensors that runs have allocated; ResetPeakMemory starts a new peak. Not in
   // TensorFlow's interface.

@@ -5,9 +5,6 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
-#include "gradflow/graph/graph.h"
-#include "gradflow/graph/import.h"
-#include "gradflow/graph/tensor_id.h"
 
 namespace gradflow::tools {
 namespace {
@@ -17,13 +14,6 @@ std::pair<std::string, std::string> SplitFlag(const std::string& flag) {
   const size_t equals = flag.find('=');
   if (equals == std::string::npos) return {flag, ""};
   return {flag.substr(0, equals), flag.substr(equals + 1)};
-}
-
-// Imports the GraphDef into a graph of its own to find what is unused.
-absl::StatusOr<std::vector<std::string>> DefaultFetches(GraphDef def) {
-  Graph graph;
-  GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), std::move(def), &graph));
-  return UnusedOutputs(graph);
 }
 
 }  // namespace
@@ -41,10 +31,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
         OptimizerOptions::L0);
   }
   GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(session_options));
-  const bool fetches_unused = flags.fetches.empty() && flags.targets.empty();
   if (options.keep_graph) loaded.graph = graph;
-  GraphDef graph_of_fetches;
-  if (fetches_unused) graph_of_fetches = graph;
   if (absl::Status status = loaded.session->Create(std::move(graph)); !status.ok()) {
     return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
@@ -66,8 +53,8 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
     loaded.files.push_back(std::move(file));
   }
   loaded.targets = flags.targets;
-  if (fetches_unused) {
-    GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, DefaultFetches(std::move(graph_of_fetches)));
+  if (flags.fetches.empty() && flags.targets.empty()) {
+    loaded.fetches = loaded.session->UnusedOutputs();
     loaded.files.resize(loaded.fetches.size());
   }
   return loaded;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/harness.h"
@@ -15,6 +16,7 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/kernel_cache.h"
 #include "gradflow/runtime/plan.h"
+#include "gradflow/runtime/session.h"
 
 namespace gradflow::benchmarks {
 namespace {
@@ -22,6 +24,8 @@ namespace {
 constexpr char kParse[] = "loading/parse";
 constexpr char kImport[] = "loading/import";
 constexpr char kPlan[] = "loading/plan";
+constexpr char kFirstRun[] = "loading/first_run";
+constexpr char kFirstRunOfFewer[] = "loading/first_run_of_fewer";
 constexpr char kScope[] = "loading/scope";
 
 int num_nodes = 0;
@@ -122,6 +126,22 @@ void MakePlan(benchmark::State& state) {
   }
 }
 
+// The first run of a session, for which it makes kernels and a plan.
+void FirstRun(benchmark::State& state, int nodes) {
+  const GraphDef def = BuildGraph(nodes).graph()->def();
+  for (auto _ : state) {
+    state.PauseTiming();
+    const std::unique_ptr<Session> session(NewSession(SessionOptions()));
+    Check(session->Create(def));
+    malloc_trim(0);
+    state.ResumeTiming();
+    std::vector<Tensor> outputs;
+    Check(session->Run({{"x", Tensor(1.0f)}}, {"end"}, {}, &outputs));
+  }
+}
+void FirstRunOfAll(benchmark::State& state) { FirstRun(state, num_nodes); }
+void FirstRunOfFewer(benchmark::State& state) { FirstRun(state, num_nodes / 10); }
+
 void BuildThroughScope(benchmark::State& state) {
   for (auto _ : state) {
     auto scope = std::make_unique<Scope>(BuildGraph(num_nodes));
@@ -139,7 +159,12 @@ void RegisterLoadingCases(int nodes) {
   const struct {
     const char* name;
     void (*run)(benchmark::State&);
-  } cases[] = {{kParse, Parse}, {kImport, Import}, {kPlan, MakePlan}, {kScope, BuildThroughScope}};
+  } cases[] = {{kParse, Parse},
+               {kImport, Import},
+               {kPlan, MakePlan},
+               {kFirstRun, FirstRunOfAll},
+               {kFirstRunOfFewer, FirstRunOfFewer},
+               {kScope, BuildThroughScope}};
   for (const auto& [name, fn] : cases) {
     benchmark::RegisterBenchmark(name, fn)->UseRealTime()->Iterations(1)->Repetitions(3);
   }
@@ -156,6 +181,8 @@ void PrintLoadingCases(const Medians& medians, Table* table) {
     if (target > 0) table->Expect(value, Table::kAtMost, target);
   };
   add("plan", nanoseconds(kPlan), "ns a node", 1000);
+  add("plan and first run", nanoseconds(kFirstRun), "ns a node", 0);
+  add("the same of a tenth of them", nanoseconds(kFirstRunOfFewer) * 10, "ns a node", 0);
   add("Scope", nanoseconds(kScope), "ns a node", 1500);
   const double graph_bytes = medians.Counter(kPlan, "graph_bytes");
   const double plan_bytes = medians.Counter(kPlan, "plan_bytes");

@@ -147,7 +147,7 @@ Scope Build(const ScalarGraph& graph) {
   return scope;
 }
 
-Runner Ours(const ScalarGraph& graph, int threads) {
+Runner Runs(const ScalarGraph& graph, int threads, bool is_watched) {
   GraphDef def;
   Check(Build(graph).ToGraphDef(&def));
   SessionOptions options;
@@ -160,8 +160,18 @@ Runner Ours(const ScalarGraph& graph, int threads) {
   Check(session->Create(def));
   std::vector<std::pair<std::string, Tensor>> feeds;
   for (int i = 0; i < graph.num_feeds; ++i) feeds.emplace_back(FeedName(i), Tensor(0.3f));
-  return [=] { Check(session->Run(feeds, {}, {"sink"}, nullptr)); };
+  RunOptions run_options;
+  if (is_watched) run_options.set_trace_level(RunOptions::FULL_TRACE);
+  return [=] {
+    RunMetadata metadata;
+    Check(
+        session->Run(run_options, feeds, {}, {"sink"}, nullptr, is_watched ? &metadata : nullptr));
+  };
 }
+
+Runner Ours(const ScalarGraph& graph, int threads) { return Runs(graph, threads, false); }
+// With statistics of every node.
+Runner Watched(const ScalarGraph& graph, int threads) { return Runs(graph, threads, true); }
 
 // The plan's kernels, called one after the other: what is left without any scheduling.
 Runner Kernels(const ScalarGraph& graph, int threads) {
@@ -290,6 +300,7 @@ struct Contestant {
 };
 constexpr Contestant kContestants[] = {
     {"ours", Ours}, {"flow", Flow}, {"kernels", Kernels}, {"arithmetic", Arithmetic}};
+constexpr Contestant kWatched = {"watched", Watched};
 constexpr int kThreads[] = {1, 2};
 
 std::string Name(const char* graph, int threads, const char* contestant) {
@@ -322,6 +333,7 @@ void RegisterNodeCases() {
     for (const Contestant& contestant : kContestants) {
       for (const GraphCase& graph : kGraphs) Register(graph, contestant, threads);
     }
+    Register(kGraphs[0], kWatched, threads);
     for (const GraphCase& graph : {kLongChains, kChainAmongOthers}) {
       Register(graph, kContestants[0], threads);
       Register(graph, kContestants[1], threads);
@@ -347,7 +359,8 @@ void PrintNodeCases(const Medians& medians, Table* table) {
       if (threads > 1) continue;
       for (const auto& [contestant, name] :
            {std::pair{"flow", "tbb::flow::graph"}, std::pair{"kernels", "a loop over the kernels"},
-            std::pair{"arithmetic", "a loop over the arithmetic"}}) {
+            std::pair{"arithmetic", "a loop over the arithmetic"},
+            std::pair{"watched", "with RunOptions::FULL_TRACE"}}) {
         table->Add(absl::StrCat("  ", name), "1",
                    medians.Nanoseconds(Name(graph, 1, contestant)) * 1e-4, "ns a node");
       }

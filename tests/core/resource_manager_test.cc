@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -169,6 +170,129 @@ TEST(ResourceManager, MakesOneForManyThreads) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(made, 20);
+}
+
+std::shared_ptr<Number> MakeNumber() { return std::make_shared<Number>(1); }
+
+TEST(ResourceManager, MakersMayUseIt) {
+  ResourceManager manager;
+  GRADFLOW_ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
+  const auto made =
+      manager.LookupOrCreate<Number>("", "c", [&]() -> absl::StatusOr<std::shared_ptr<Number>> {
+        GRADFLOW_ASSIGN_OR_RETURN(const auto a, manager.Lookup<Number>("", "a"));
+        GRADFLOW_ASSIGN_OR_RETURN(
+            const auto b, manager.LookupOrCreate<Number>("", "b", [] { return MakeNumber(); }));
+        EXPECT_THAT(manager.Delete("", "a"), IsOk());
+        return std::make_shared<Number>(a->n() + b->n());
+      });
+  GRADFLOW_ASSERT_OK(made);
+  EXPECT_EQ((*made)->n(), 2);
+  EXPECT_EQ(manager.DebugString(), "resource 'b': number 1\nresource 'c': number 2\n");
+}
+
+TEST(ResourceManager, OthersNeedNotWaitForAMaker) {
+  ResourceManager manager;
+  std::atomic<bool> begun = false;
+  std::atomic<bool> others_done = false;
+  std::thread slow([&] {
+    EXPECT_THAT(manager.LookupOrCreate<Number>("c", "slow",
+                                               [&] {
+                                                 begun = true;
+                                                 while (!others_done) std::this_thread::yield();
+                                                 return MakeNumber();
+                                               }),
+                IsOk());
+  });
+  while (!begun) std::this_thread::yield();
+  EXPECT_THAT(manager.Lookup<Number>("c", "slow"), StatusIs(StatusCode::kNotFound));
+  EXPECT_THAT(manager.LookupOrCreate<Number>("c", "fast", MakeNumber), IsOk());
+  EXPECT_THAT(manager.LookupOrCreate<Number>("", "slow", MakeNumber), IsOk());
+  GRADFLOW_EXPECT_OK(manager.Delete("c", "fast"));
+  others_done = true;
+  slow.join();
+  EXPECT_THAT(manager.Lookup<Number>("c", "slow"), IsOk());
+}
+
+// The first maker fails once another thread has asked, and that one then makes the resource.
+TEST(ResourceManager, ThoseThatWaitTryWhenAMakerFails) {
+  ResourceManager manager;
+  std::atomic<int> asked = 0;
+  std::atomic<int> calls = 0;
+  std::atomic<int> failed = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      ++asked;
+      const auto resource =
+          manager.LookupOrCreate<Number>("", "n", [&]() -> absl::StatusOr<std::shared_ptr<Number>> {
+            while (asked < 4) std::this_thread::yield();
+            const int call = ++calls;
+            if (call == 1) return errors::InvalidArgument("no");
+            if (call == 2) throw std::runtime_error("no");
+            return std::make_shared<Number>(call);
+          });
+      if (!resource.ok()) {
+        ++failed;
+      } else {
+        EXPECT_EQ((*resource)->n(), 3);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(failed, 2);
+}
+
+TEST(ResourceManager, RefusesMakersThatWaitForEachOther) {
+  ResourceManager manager;
+  const auto itself = manager.LookupOrCreate<Number>("", "n", [&] {
+    return manager.LookupOrCreate<Number>("", "n", [] { return MakeNumber(); });
+  });
+  EXPECT_THAT(itself, StatusIs(StatusCode::kFailedPrecondition,
+                               "the maker of the resource 'n' waits for itself"));
+  EXPECT_THAT(manager.Lookup<Number>("", "n"), StatusIs(StatusCode::kNotFound));
+
+  // Each of "0", "1" and "2" needs the next one.
+  std::atomic<int> begun = 0;
+  std::atomic<int> refused = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&, t] {
+      const auto made = manager.LookupOrCreate<Number>(
+          "circle", std::to_string(t), [&]() -> absl::StatusOr<std::shared_ptr<Number>> {
+            ++begun;
+            while (begun < 3) std::this_thread::yield();
+            const auto next = manager.LookupOrCreate<Number>("circle", std::to_string((t + 1) % 3),
+                                                             [] { return MakeNumber(); });
+            if (!next.ok()) {
+              EXPECT_THAT(next, StatusIs(StatusCode::kFailedPrecondition));
+              ++refused;
+            }
+            return std::make_shared<Number>(t);
+          });
+      EXPECT_THAT(made, IsOk());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(refused, 1);
+}
+
+TEST(ResourceManager, DropsWhatIsMadeTooLate) {
+  ResourceManager manager;
+  const auto existing = manager.LookupOrCreate<Number>("", "n", [&] {
+    EXPECT_THAT(manager.Create("", "n", std::make_shared<Number>(7)), IsOk());
+    return MakeNumber();
+  });
+  GRADFLOW_ASSERT_OK(existing);
+  EXPECT_EQ((*existing)->n(), 7);
+  EXPECT_EQ(Number::alive, 1);
+  EXPECT_THAT(manager.LookupOrCreate<Text>("", "closed",
+                                           [&] {
+                                             manager.Close();
+                                             return std::make_shared<Text>();
+                                           }),
+              StatusIs(StatusCode::kCancelled));
+  EXPECT_EQ(manager.DebugString(), "");
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <tbb/global_control.h>
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/run_stop.h"
+#include "gradflow/runtime/plan.h"
 #include "gradflow/runtime/session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
@@ -22,8 +25,10 @@ using ::gradflow::testing::Int;
 using ::gradflow::testing::IsOk;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyCounter;
+using ::gradflow::testing::ToyHooks;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
+using ::testing::HasSubstr;
 
 // The counters of "loop" and "after".
 constexpr int kLoops = 0;
@@ -72,6 +77,20 @@ class CancellationTest : public ::testing::TestWithParam<Param> {
   static void WaitForLoops(int number) {
     while (ToyCounter(kLoops) < number) std::this_thread::yield();
   }
+  // Leaves the plan of "after" behind.
+  void RunUntilItLoops() {
+    const int loops = ToyCounter(kLoops);
+    const CancellationToken token;
+    std::thread canceller([&] {
+      WaitForLoops(loops + 1);
+      token.Cancel();
+    });
+    RunOptions options;
+    options.set_cancellation_token(token);
+    EXPECT_THAT(Run({"after"}, options), StatusIs(StatusCode::kCancelled));
+    canceller.join();
+    ToyCounter(kLoops) = 0;
+  }
 
   const tbb::global_control control_;
   std::unique_ptr<Session> session_;
@@ -114,10 +133,7 @@ TEST_P(CancellationTest, StartsNothingWithATokenThatIsCancelled) {
   options.set_cancellation_token(token);
   // Not even a plan is made.
   EXPECT_THAT(Run({"after"}, options), StatusIs(StatusCode::kCancelled, "the run was cancelled"));
-  RunOptions in_time;
-  in_time.set_timeout_in_ms(1);
-  EXPECT_THAT(Run({"after"}, in_time), StatusIs(StatusCode::kDeadlineExceeded));
-  ToyCounter(kLoops) = 0;
+  RunUntilItLoops();
   EXPECT_THAT(Run({"after"}, options),
               StatusIs(StatusCode::kCancelled,
                        "node 'loop' (LoopForever): not started, since the run was cancelled"));
@@ -126,6 +142,7 @@ TEST_P(CancellationTest, StartsNothingWithATokenThatIsCancelled) {
 }
 
 TEST_P(CancellationTest, StopsAtADeadlineWithinAKernel) {
+  RunUntilItLoops();
   RunOptions options;
   options.set_timeout_in_ms(2);
   for (int i = 1; i <= 3; ++i) {
@@ -191,6 +208,134 @@ TEST_P(CancellationTest, StopsAllRunsWhenTheSessionIsClosed) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(session_->MemoryStats().bytes_in_use, 0);
   EXPECT_EQ(ToyCounter(kAfter), 0);
+}
+
+// ---- While the plan is made ----
+
+// two -> minus_two -> folded; x, folded -> sum. x -> made -> last. "folded" and "made" have hooks.
+class PlanningTest : public ::testing::Test {
+ protected:
+  PlanningTest() {
+    options_.set_cancellation_token(token_);
+    session_ = *Session::Make(SessionOptions(), ToyRegistry());
+    GraphDef graph;
+    *graph.add_node() = ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}});
+    *graph.add_node() = ToyNode("two", "Const", {}, {{"value", Int(2)}, {"dtype", DT_INT64}});
+    *graph.add_node() = ToyNode("minus_two", "Neg", {"two"}, {{"T", DT_INT64}});
+    *graph.add_node() = ToyNode("folded", "Hooked", {"minus_two"});
+    *graph.add_node() = ToyNode("sum", "Add", {"x", "folded"}, {{"T", DT_INT64}});
+    *graph.add_node() = ToyNode("made", "Hooked", {"x"});
+    *graph.add_node() = ToyNode("last", "Neg", {"made"}, {{"T", DT_INT64}});
+    GRADFLOW_EXPECT_OK(session_->Create(graph));
+  }
+  ~PlanningTest() override { ToyHooks() = {}; }
+
+  absl::Status Run(const std::string& fetch, const RunOptions& options = {}) {
+    outputs_.clear();
+    return session_->Run(options, {{"x", Int(10)}}, {fetch}, {}, &outputs_, nullptr);
+  }
+  int64_t Fetched() const { return outputs_.at(0).scalar<int64_t>()(); }
+
+  // Whether "folded" is as if nothing had been stopped: computed once for all plans, from now on.
+  void ExpectFoldsOnce() {
+    int runs = 0;
+    ToyHooks().compute = [&](KernelContext&) { ++runs; };
+    for (int i = 0; i < 2; ++i) {
+      GRADFLOW_ASSERT_OK(Run("sum"));
+      EXPECT_EQ(Fetched(), 8);
+      GRADFLOW_ASSERT_OK(Run("folded"));
+      EXPECT_EQ(Fetched(), -2);
+    }
+    EXPECT_EQ(runs, 1);
+  }
+
+  const CancellationToken token_;
+  RunOptions options_;
+  std::unique_ptr<Session> session_;
+  std::vector<Tensor> outputs_;
+};
+
+TEST_F(PlanningTest, StopsFoldingByToken) {
+  ToyHooks().compute = [&](KernelContext& ctx) {
+    token_.Cancel();
+    while (!ctx.ShouldStop()) std::this_thread::yield();
+  };
+  EXPECT_THAT(Run("sum", options_),
+              StatusIs(StatusCode::kCancelled,
+                       "node 'folded' (Hooked): stopped, since the run was cancelled"));
+  ExpectFoldsOnce();
+}
+
+TEST_F(PlanningTest, StopsFoldingAtADeadline) {
+  ToyHooks().compute = [](KernelContext& ctx) {
+    while (!ctx.ShouldStop()) std::this_thread::yield();
+  };
+  options_.set_timeout_in_ms(1);
+  EXPECT_THAT(Run("sum", options_), StatusIs(StatusCode::kDeadlineExceeded,
+                                             HasSubstr("the run's timeout of 1 ms is over")));
+  ExpectFoldsOnce();
+}
+
+TEST_F(PlanningTest, StopsFoldingWhenTheSessionIsClosed) {
+  ToyHooks().compute = [&](KernelContext& ctx) {
+    GRADFLOW_EXPECT_OK(session_->Close());
+    while (!ctx.ShouldStop()) std::this_thread::yield();
+  };
+  EXPECT_THAT(Run("sum"), StatusIs(StatusCode::kCancelled, HasSubstr("the session was closed")));
+}
+
+TEST_F(PlanningTest, StopsBetweenKernelsByToken) {
+  ToyHooks().make = [&] { token_.Cancel(); };
+  EXPECT_THAT(Run("last", options_),
+              StatusIs(StatusCode::kCancelled,
+                       "node 'last' (Neg): not planned, since the run was cancelled"));
+  GRADFLOW_ASSERT_OK(Run("last"));
+  EXPECT_EQ(Fetched(), -10);
+}
+
+TEST_F(PlanningTest, StopsBetweenKernelsAtADeadline) {
+  ToyHooks().make = [] {
+    const auto end = RunStop::Clock::now() + std::chrono::milliseconds(2);
+    while (RunStop::Clock::now() < end) std::this_thread::yield();
+  };
+  options_.set_timeout_in_ms(1);
+  EXPECT_THAT(Run("last", options_), StatusIs(StatusCode::kDeadlineExceeded,
+                                              HasSubstr("the run's timeout of 1 ms is over")));
+  GRADFLOW_ASSERT_OK(Run("last"));
+  EXPECT_EQ(Fetched(), -10);
+}
+
+// A run that waits for the plan of another makes it when that one is stopped.
+TEST_F(PlanningTest, StopsNoOtherRunThatNeedsThePlan) {
+  int runs = 0;
+  std::thread other;
+  ToyHooks().compute = [&](KernelContext& ctx) {
+    if (++runs > 1) return;
+    other = std::thread([&] {
+      std::vector<Tensor> outputs;
+      GRADFLOW_ASSERT_OK(session_->Run({{"x", Int(5)}}, {"sum"}, {}, &outputs));
+      EXPECT_EQ(outputs[0].scalar<int64_t>()(), 3);
+    });
+    token_.Cancel();
+    while (!ctx.ShouldStop()) std::this_thread::yield();
+  };
+  EXPECT_THAT(Run("sum", options_), StatusIs(StatusCode::kCancelled));
+  other.join();
+  EXPECT_EQ(runs, 2);
+}
+
+TEST(PlanLimits, EndAPlanThatIsTooLate) {
+  Graph graph(ToyRegistry());
+  GRADFLOW_ASSERT_OK(
+      graph.AddNode(ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}})).status());
+  KernelCache kernels;
+  RunLimits limits;
+  limits.timeout = std::chrono::milliseconds(1);
+  limits.deadline = RunStop::Clock::now() - std::chrono::milliseconds(1);
+  EXPECT_THAT(
+      Plan::Make(graph, {{}, {"x"}, {}}, &kernels, {}, limits),
+      StatusIs(StatusCode::kDeadlineExceeded,
+               "node 'x' (Placeholder): not planned, since the run's timeout of 1 ms is over"));
 }
 
 }  // namespace

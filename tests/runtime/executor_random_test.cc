@@ -1,13 +1,15 @@
 // Random graphs against a sequential evaluator that knows nothing of plans: values, errors,
-// cancellations. The environment may say how many (GRADFLOW_RANDOM_GRAPHS) and from which seed on
-// (GRADFLOW_RANDOM_SEED).
+// cancellations; by the executor, and by sessions with several runs at once. The environment may
+// say how many (GRADFLOW_RANDOM_GRAPHS) and from which seed on (GRADFLOW_RANDOM_SEED).
 #include <tbb/global_control.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -15,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/runtime/executor.h"
 #include "gradflow/runtime/pool_allocator.h"
+#include "gradflow/runtime/session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
 
@@ -33,28 +36,35 @@ struct RandomNode {
   // Of each data input: the node and its output.
   std::vector<std::pair<int, int>> inputs;
   std::vector<int> control_inputs;
+  // Of a Const.
+  int64_t value = 0;
 };
 
 int NumOutputs(const RandomNode& node) { return node.op == "NoOp" ? 0 : node.op == "Mix" ? 2 : 1; }
 
-// A graph, and what to feed, fetch and run. Nodes are numbered so that each comes after its inputs.
-class RandomRun {
+using Random = std::mt19937_64;
+int Pick(Random& random, int low, int high) {
+  return std::uniform_int_distribution<int>(low, high)(random);
+}
+
+// A node and one of its outputs.
+using OutputOf = std::pair<int, int>;
+std::string Name(const OutputOf& output) {
+  return absl::StrCat("n", output.first, ":", output.second);
+}
+
+// Nodes are numbered so that each comes after its inputs.
+class RandomGraph {
  public:
-  explicit RandomRun(uint64_t seed) : random_(seed) {
-    const int size = Pick(2, 60);
-    for (int i = 0; i < size; ++i) AddNode();
-    const bool wild = Pick(0, 1) == 1;
-    for (int i = 0; i < size; ++i) {
-      for (int output = 0; output < NumOutputs(nodes_[i]); ++output) {
-        if (nodes_[i].op == "Placeholder" || (wild && Pick(0, 9) == 0)) Feed(i, output);
-      }
-    }
-    for (int i = Pick(1, 5); i > 0; --i) fetches_.push_back(PickOutput());
-    for (int i = Pick(0, 2); i > 0; --i) targets_.push_back(Pick(0, size - 1));
-    Evaluate();
+  explicit RandomGraph(Random& random) {
+    const int size = Pick(random, 2, 60);
+    for (int i = 0; i < size; ++i) AddNode(random);
   }
 
-  void AddTo(Graph* graph) const {
+  const std::vector<RandomNode>& nodes() const { return nodes_; }
+
+  GraphDef Def() const {
+    GraphDef graph;
     for (size_t i = 0; i < nodes_.size(); ++i) {
       const RandomNode& node = nodes_[i];
       std::vector<std::string> inputs;
@@ -62,78 +72,39 @@ class RandomRun {
       for (int control : node.control_inputs) inputs.push_back(absl::StrCat("^n", control));
       ToyAttrs attrs;
       if (node.op == "Placeholder") attrs = {{"dtype", DT_INT64}};
+      if (node.op == "Const") attrs = {{"dtype", DT_INT64}, {"value", Int(node.value)}};
       if (node.op == "Identity" || node.op == "Neg" || node.op == "Add") attrs = {{"T", DT_INT64}};
       if (node.op == "AddN") attrs = {{"N", static_cast<int>(node.inputs.size())}};
       if (node.op == "Tick") attrs = {{"counter", static_cast<int>(i)}};
-      GRADFLOW_ASSERT_OK(graph->AddNode(ToyNode(absl::StrCat("n", i), node.op, inputs, attrs)));
+      *graph.add_node() = ToyNode(absl::StrCat("n", i), node.op, inputs, attrs);
     }
+    return graph;
   }
 
-  PlanNames Names() const {
-    PlanNames names;
-    for (const auto& feed : feeds_) names.feeds.push_back(Name(feed));
-    for (const auto& fetch : fetches_) names.fetches.push_back(Name(fetch));
-    for (int target : targets_) names.targets.push_back(absl::StrCat("n", target));
-    return names;
+  OutputOf PickOutput(Random& random) const {
+    for (;;) {
+      // Rather a late node than an early one, for depth.
+      const int last = static_cast<int>(nodes_.size()) - 1;
+      const int node = std::max(Pick(random, 0, last), Pick(random, 0, last));
+      if (const int outputs = NumOutputs(nodes_[node]); outputs > 0) {
+        return {node, Pick(random, 0, outputs - 1)};
+      }
+    }
   }
-  const std::vector<Tensor>& fed_values() const { return fed_values_; }
 
   // Empties the counters of all Tick nodes.
   void ResetCounters() const {
     for (size_t i = 0; i < nodes_.size(); ++i) ToyCounter(static_cast<int>(i)) = 0;
   }
 
-  // `may_be_cancelled`: by the caller, at any time.
-  void Check(const absl::Status& status, const std::vector<Tensor>& outputs,
-             bool may_be_cancelled) const {
-    const bool ends_early = !failures_.empty() || !cancels_.empty();
-    if (absl::IsCancelled(status)) {
-      EXPECT_TRUE(may_be_cancelled || !cancels_.empty()) << status;
-      EXPECT_TRUE(absl::StartsWith(status.message(), "node 'n")) << status;
-    } else if (ends_early) {
-      EXPECT_TRUE(std::any_of(failures_.begin(), failures_.end(), [&](int node) {
-        return absl::StartsWith(status.message(), absl::StrCat("node 'n", node, "' (Fail): "));
-      })) << status;
-    } else {
-      GRADFLOW_ASSERT_OK(status);
-      ASSERT_EQ(outputs.size(), fetches_.size());
-      for (size_t i = 0; i < fetches_.size(); ++i) {
-        EXPECT_EQ(outputs[i].scalar<int64_t>()(), Value(fetches_[i])) << Name(fetches_[i]);
-      }
-    }
-    for (size_t i = 0; i < nodes_.size(); ++i) {
-      if (nodes_[i].op != "Tick") continue;
-      const int count = ToyCounter(static_cast<int>(i));
-      const int expected = runs_[i] ? 1 : 0;
-      EXPECT_TRUE(status.ok() ? count == expected : count <= expected)
-          << "n" << i << " ran " << count << " times, expected " << expected;
-    }
-  }
-
  private:
-  using OutputOf = std::pair<int, int>;
-
-  int Pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-  static std::string Name(const OutputOf& output) {
-    return absl::StrCat("n", output.first, ":", output.second);
-  }
-  OutputOf PickOutput() {
-    for (;;) {
-      // Rather a late node than an early one, for depth.
-      const int last = static_cast<int>(nodes_.size()) - 1;
-      const int node = std::max(Pick(0, last), Pick(0, last));
-      if (const int outputs = NumOutputs(nodes_[node]); outputs > 0) {
-        return {node, Pick(0, outputs - 1)};
-      }
-    }
-  }
-
-  void AddNode() {
+  void AddNode(Random& random) {
     RandomNode node;
-    const int kind = nodes_.empty() ? 0 : Pick(0, 19);
+    const int kind = nodes_.empty() ? 0 : Pick(random, 0, 19);
     int inputs = 1;
     if (kind < 2) {
-      node.op = "Placeholder";
+      node.op = Pick(random, 0, 2) == 0 ? "Const" : "Placeholder";
+      node.value = Pick(random, -1000000, 1000000);
       inputs = 0;
     } else if (kind < 4) {
       node.op = "Identity";
@@ -147,20 +118,20 @@ class RandomRun {
       inputs = 2;
     } else if (kind < 16) {
       node.op = "AddN";
-      inputs = Pick(1, 12);
+      inputs = Pick(random, 1, 12);
     } else if (kind < 18) {
       node.op = "Tick";
-    } else if (kind < 19 || Pick(0, 2) > 0) {
+    } else if (kind < 19 || Pick(random, 0, 2) > 0) {
       node.op = "NoOp";
       inputs = 0;
-    } else if (Pick(0, 1) == 0) {
+    } else if (Pick(random, 0, 1) == 0) {
       node.op = "Cancel";
     } else {
       node.op = "Fail";
     }
-    for (int i = 0; i < inputs; ++i) node.inputs.push_back(PickOutput());
-    for (int i = Pick(0, 5); i > 3 && !nodes_.empty(); --i) {
-      const int control = Pick(0, static_cast<int>(nodes_.size()) - 1);
+    for (int i = 0; i < inputs; ++i) node.inputs.push_back(PickOutput(random));
+    for (int i = Pick(random, 0, 5); i > 3 && !nodes_.empty(); --i) {
+      const int control = Pick(random, 0, static_cast<int>(nodes_.size()) - 1);
       auto& controls = node.control_inputs;
       if (std::find(controls.begin(), controls.end(), control) == controls.end()) {
         controls.push_back(control);
@@ -169,11 +140,63 @@ class RandomRun {
     nodes_.push_back(std::move(node));
   }
 
-  void Feed(int node, int output) {
-    feeds_.emplace_back(node, output);
-    fed_values_.push_back(Int(Pick(-1000000, 1000000)));
+  std::vector<RandomNode> nodes_;
+};
+
+// What to feed, fetch and run of a graph, and what comes of it.
+class RandomRun {
+ public:
+  // `cancels`: whether Cancel nodes end the run.
+  RandomRun(const RandomGraph& graph, bool cancels, Random& random) : nodes_(graph.nodes()) {
+    const int size = static_cast<int>(nodes_.size());
+    const bool wild = Pick(random, 0, 1) == 1;
+    for (int i = 0; i < size; ++i) {
+      for (int output = 0; output < NumOutputs(nodes_[i]); ++output) {
+        if (nodes_[i].op == "Placeholder" || (wild && Pick(random, 0, 9) == 0)) {
+          feeds_.emplace_back(i, output);
+          fed_values_.push_back(Int(Pick(random, -1000000, 1000000)));
+        }
+      }
+    }
+    for (int i = Pick(random, 1, 5); i > 0; --i) fetches_.push_back(graph.PickOutput(random));
+    for (int i = Pick(random, 0, 2); i > 0; --i) targets_.push_back(Pick(random, 0, size - 1));
+    Evaluate(cancels);
   }
 
+  PlanNames Names() const {
+    PlanNames names;
+    for (const auto& feed : feeds_) names.feeds.push_back(Name(feed));
+    for (const auto& fetch : fetches_) names.fetches.push_back(Name(fetch));
+    for (int target : targets_) names.targets.push_back(absl::StrCat("n", target));
+    return names;
+  }
+  const std::vector<Tensor>& fed_values() const { return fed_values_; }
+  bool Runs(size_t node) const { return runs_[node]; }
+
+  // `may_be_cancelled`: by the caller, at any time.
+  void Check(const absl::Status& status, const std::vector<Tensor>& outputs,
+             bool may_be_cancelled) const {
+    const bool ends_early = !failures_.empty() || !cancels_.empty();
+    if (absl::IsCancelled(status)) {
+      EXPECT_TRUE(may_be_cancelled || !cancels_.empty()) << status;
+      // Before there is a plan, no node is known.
+      EXPECT_TRUE(absl::StartsWith(status.message(), "node 'n") ||
+                  status.message() == "the run was cancelled")
+          << status;
+    } else if (ends_early) {
+      EXPECT_TRUE(std::any_of(failures_.begin(), failures_.end(), [&](int node) {
+        return absl::StartsWith(status.message(), absl::StrCat("node 'n", node, "' (Fail): "));
+      })) << status;
+    } else {
+      GRADFLOW_ASSERT_OK(status);
+      ASSERT_EQ(outputs.size(), fetches_.size());
+      for (size_t i = 0; i < fetches_.size(); ++i) {
+        EXPECT_EQ(outputs[i].scalar<int64_t>()(), Value(fetches_[i])) << Name(fetches_[i]);
+      }
+    }
+  }
+
+ private:
   bool IsFed(const OutputOf& output) const {
     return std::find(feeds_.begin(), feeds_.end(), output) != feeds_.end();
   }
@@ -189,7 +212,7 @@ class RandomRun {
   }
 
   // Which nodes run, which of them are the first to fail, and the values of all.
-  void Evaluate() {
+  void Evaluate(bool cancels) {
     runs_.assign(nodes_.size(), false);
     for (const OutputOf& fetch : fetches_) {
       if (!IsFed(fetch)) runs_[fetch.first] = true;
@@ -226,10 +249,11 @@ class RandomRun {
       }
       std::vector<uint64_t> out(2, 0);
       if (node.op == "Identity" || node.op == "Tick" || node.op == "Cancel") out[0] = in[0];
-      if (node.op == "Cancel" && !fails[i]) {
+      if (node.op == "Cancel" && cancels && !fails[i]) {
         cancels_.push_back(static_cast<int>(i));
         fails[i] = true;
       }
+      if (node.op == "Const") out[0] = static_cast<uint64_t>(node.value);
       if (node.op == "Neg") out[0] = -in[0];
       if (node.op == "Add") out[0] = in[0] + in[1];
       if (node.op == "Mix") out = {3 * in[0] - in[1], in[0] ^ in[1]};
@@ -240,8 +264,7 @@ class RandomRun {
     }
   }
 
-  std::mt19937_64 random_;
-  std::vector<RandomNode> nodes_;
+  const std::vector<RandomNode>& nodes_;
   std::vector<OutputOf> feeds_;
   std::vector<Tensor> fed_values_;
   std::vector<OutputOf> fetches_;
@@ -254,6 +277,25 @@ class RandomRun {
   // The same for nodes that cancel the run.
   std::vector<int> cancels_;
 };
+
+// That each Tick has run as often as runs did that need it; where runs have failed, it may have run
+// once less for each. Of each run, whether it was OK.
+void CheckCounters(const RandomGraph& graph, const std::vector<const RandomRun*>& runs,
+                   const std::vector<bool>& ok) {
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    if (graph.nodes()[i].op != "Tick") continue;
+    int least = 0;
+    int most = 0;
+    for (size_t r = 0; r < runs.size(); ++r) {
+      if (!runs[r]->Runs(i)) continue;
+      ++most;
+      if (ok[r]) ++least;
+    }
+    const int count = ToyCounter(static_cast<int>(i));
+    EXPECT_TRUE(least <= count && count <= most)
+        << "n" << i << " ran " << count << " times, expected " << least << " to " << most;
+  }
+}
 
 uint64_t FromEnvironment(const char* name, uint64_t value) {
   const char* const text = std::getenv(name);
@@ -273,9 +315,14 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
   }
   for (uint64_t seed = first_seed; seed < first_seed + graphs && !HasFailure(); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    const RandomRun run(seed);
+    Random random(seed);
+    const RandomGraph random_graph(random);
+    const RandomRun run(random_graph, /*cancels=*/true, random);
     Graph graph(ToyRegistry());
-    run.AddTo(&graph);
+    const GraphDef def = random_graph.Def();
+    for (const NodeDef& node : def.node()) {
+      GRADFLOW_ASSERT_OK(graph.AddNode(NodeDef(node)).status());
+    }
     KernelCache kernels;
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Plan::Make(graph, run.Names(), &kernels));
     std::vector<const Tensor*> feeds;
@@ -284,7 +331,7 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
       SCOPED_TRACE(absl::StrCat(executor->threads(), " threads"));
       // The last time, the caller cancels the run while it is in flight.
       for (const bool cancel : {false, false, true}) {
-        run.ResetCounters();
+        random_graph.ResetCounters();
         ToyCancelled() = false;
         RunLimits limits;
         limits.cancelled = &ToyCancelled();
@@ -294,10 +341,88 @@ TEST(ExecutorRandom, AgreesWithASequentialEvaluator) {
         const absl::Status status = executor->Run(*plan, feeds, limits, &outputs);
         if (cancel) canceller.join();
         run.Check(status, outputs, cancel);
+        CheckCounters(random_graph, {&run}, {status.ok()});
         outputs.clear();
         EXPECT_EQ(pool->GetStats().bytes_in_use, 0);
       }
     }
+  }
+}
+
+// One run of several that a session is asked for at once.
+struct SessionRun {
+  const RandomRun* run;
+  // Whether another thread cancels it at some time.
+  bool is_cancelled;
+  CancellationToken token;
+  absl::Status status;
+  std::vector<Tensor> outputs;
+};
+
+void RunIn(Session* session, SessionRun* run) {
+  const PlanNames names = run->run->Names();
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  for (size_t i = 0; i < names.feeds.size(); ++i) {
+    feeds.emplace_back(names.feeds[i], run->run->fed_values()[i]);
+  }
+  RunOptions options;
+  options.set_cancellation_token(run->token);
+  run->status = session->Run(options, feeds, names.fetches, names.targets, &run->outputs, nullptr);
+}
+
+// Several threads, each with a few runs of one session one after the other: of the same feeds and
+// fetches or of others, some of them cancelled by the next thread.
+TEST(SessionRandom, AgreesWithASequentialEvaluatorWhenRunsOverlap) {
+  constexpr int kRounds = 3;
+  const uint64_t graphs = FromEnvironment("GRADFLOW_RANDOM_GRAPHS", 2000) / 2;
+  const uint64_t first_seed = FromEnvironment("GRADFLOW_RANDOM_SEED", 1);
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
+  for (uint64_t seed = first_seed; seed < first_seed + graphs && !HasFailure(); ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Random random(seed);
+    const RandomGraph graph(random);
+    std::vector<RandomRun> requests;
+    for (int i = Pick(random, 1, 3); i > 0; --i) {
+      requests.emplace_back(graph, /*cancels=*/false, random);
+    }
+    // By thread and round.
+    std::vector<std::vector<SessionRun>> runs(Pick(random, 2, 4));
+    for (std::vector<SessionRun>& of_thread : runs) {
+      for (int round = 0; round < kRounds; ++round) {
+        const int request = Pick(random, 0, static_cast<int>(requests.size()) - 1);
+        of_thread.push_back({&requests[request], Pick(random, 0, 3) == 0, {}, {}, {}});
+      }
+    }
+    SessionOptions options;
+    options.config.set_inter_op_parallelism_threads(Pick(random, 1, 4));
+    options.config.set_intra_op_parallelism_threads(Pick(random, 1, 4));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Session> session,
+                                  Session::Make(options, ToyRegistry()));
+    GRADFLOW_ASSERT_OK(session->Create(graph.Def()));
+    graph.ResetCounters();
+    std::vector<std::thread> threads;
+    for (size_t t = 0; t < runs.size(); ++t) {
+      threads.emplace_back([&, t] {
+        for (int round = 0; round < kRounds; ++round) {
+          const SessionRun& next = runs[(t + 1) % runs.size()][round];
+          if (next.is_cancelled) next.token.Cancel();
+          RunIn(session.get(), &runs[t][round]);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    std::vector<const RandomRun*> all;
+    std::vector<bool> ok;
+    for (std::vector<SessionRun>& of_thread : runs) {
+      for (SessionRun& run : of_thread) {
+        run.run->Check(run.status, run.outputs, run.is_cancelled);
+        all.push_back(run.run);
+        ok.push_back(run.status.ok());
+        run.outputs.clear();
+      }
+    }
+    CheckCounters(graph, all, ok);
+    EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
   }
 }
 

@@ -89,6 +89,21 @@ TEST_F(PlanCacheTest, DropsWhatWasNotUsedForLongest) {
   EXPECT_NE(Find(cache, both), nullptr);
 }
 
+// In the order in which they came, not in that of a hash table.
+TEST_F(PlanCacheTest, DropsTheOldestOfThoseUsedSinceTheLastCame) {
+  constexpr int kPlans = 12;
+  PlanCache cache(kPlans);
+  // Told apart by the number of their fetches.
+  const auto request = [](int i) { return Request{{}, std::vector<std::string>(i + 1, "a"), {}}; };
+  int end = 0;
+  for (; end < kPlans; ++end) Insert(&cache, request(end));
+  for (int first = 0; first < 6; ++first) {
+    for (int i = first; i < end; ++i) EXPECT_NE(Find(cache, request(i)), nullptr) << i;
+    Insert(&cache, request(end++));
+    EXPECT_EQ(Find(cache, request(first)), nullptr) << first;
+  }
+}
+
 TEST_F(PlanCacheTest, ServesManyThreads) {
   PlanCache cache(2);
   const Request requests[] = {

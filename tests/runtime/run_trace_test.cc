@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gradflow/proto/step_stats.pb.h"
@@ -19,6 +20,7 @@ using ::absl::StatusCode;
 using ::gradflow::testing::Floats;
 using ::gradflow::testing::Int;
 using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::ElementsAre;
@@ -103,13 +105,43 @@ TEST_P(RunTraceTest, SaysWhatEachNodeDid) {
   EXPECT_EQ(nodes["b"].memory(0).total_bytes(), 0);
 }
 
-TEST_P(RunTraceTest, RecordsARunThatFailsUntilThen) {
+TEST_P(RunTraceTest, RecordsARunThatFailsUntilThenAndWhatFailed) {
   EXPECT_THAT(session_->Run(traced_, {{"x", Floats({1})}, {"i", Int(1)}}, {"fail"}, {}, &outputs_,
                             &metadata_),
               StatusIs(StatusCode::kInvalidArgument));
   ASSERT_EQ(metadata_.step_stats().dev_stats_size(), 1);
+  ASSERT_EQ(metadata_.step_stats().dev_stats(0).node_stats_size(), 2);
+  const NodeExecStats& a = metadata_.step_stats().dev_stats(0).node_stats(0);
+  const NodeExecStats& fail = metadata_.step_stats().dev_stats(0).node_stats(1);
+  EXPECT_EQ(a.node_name(), "a");
+  EXPECT_EQ(a.output_size(), 1);
+  EXPECT_EQ(fail.node_name(), "fail");
+  EXPECT_EQ(fail.output_size(), 0);
+  EXPECT_GE(fail.scheduled_nanos(), a.all_start_nanos() + a.all_end_rel_nanos());
+  EXPECT_GE(fail.all_start_nanos(), fail.scheduled_nanos());
+  EXPECT_LE(0, fail.op_start_rel_nanos());
+  EXPECT_LE(fail.op_start_rel_nanos(), fail.op_end_rel_nanos());
+  EXPECT_LE(fail.op_end_rel_nanos(), fail.all_end_rel_nanos());
+}
+
+TEST_P(RunTraceTest, RecordsWhatWasStopped) {
+  GraphDef graph;
+  *graph.add_node() = ToyNode("loop", "LoopForever", {"i"}, {{"counter", 0}});
+  *graph.add_node() = ToyNode("after", "Neg", {"loop"}, {{"T", DT_INT64}});
+  GRADFLOW_ASSERT_OK(session_->Extend(graph));
+  ToyCounter(0) = 0;
+  const CancellationToken token;
+  traced_.set_cancellation_token(token);
+  std::thread canceller([&] {
+    while (ToyCounter(0) == 0) std::this_thread::yield();
+    token.Cancel();
+  });
+  EXPECT_THAT(session_->Run(traced_, {{"i", Int(1)}}, {"after"}, {}, &outputs_, &metadata_),
+              StatusIs(StatusCode::kCancelled));
+  canceller.join();
   ASSERT_EQ(metadata_.step_stats().dev_stats(0).node_stats_size(), 1);
-  EXPECT_EQ(metadata_.step_stats().dev_stats(0).node_stats(0).node_name(), "a");
+  EXPECT_EQ(metadata_.step_stats().dev_stats(0).node_stats(0).node_name(), "loop");
+  EXPECT_EQ(metadata_.step_stats().dev_stats(0).node_stats(0).output_size(), 0);
 }
 
 TEST_P(RunTraceTest, RecordsNothingUnlessAsked) {

@@ -25,6 +25,8 @@ using ::gradflow::testing::IsOk;
 using ::gradflow::testing::NumThreadsOfThisProcess;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyAttrs;
+using ::gradflow::testing::ToyCounter;
+using ::gradflow::testing::ToyMeetings;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::HasSubstr;
@@ -426,6 +428,108 @@ TEST(Session, FreesResourcesWhenItIsClosed) {
   EXPECT_EQ(::gradflow::testing::ToyResources(), 2);
   GRADFLOW_EXPECT_OK(first->Close());
   EXPECT_EQ(::gradflow::testing::ToyResources(), 0);
+}
+
+// Counts itself, and gives a tensor of Pool(). Runs until it is let go, whatever is stopped.
+class KeptKernel final : public OpKernel {
+ public:
+  static std::atomic<int>& Alive() {
+    static std::atomic<int> alive{0};
+    return alive;
+  }
+  static std::atomic<bool>& Hold() {
+    static std::atomic<bool> hold{false};
+    return hold;
+  }
+  static std::atomic<int>& Started() {
+    static std::atomic<int> started{0};
+    return started;
+  }
+  static std::shared_ptr<PoolAllocator> Pool() {
+    static const auto pool = std::make_shared<PoolAllocator>();
+    return pool;
+  }
+
+  KeptKernel() { ++Alive(); }
+  ~KeptKernel() override { --Alive(); }
+  absl::Status Compute(KernelContext& ctx) const override {
+    ++Started();
+    while (Hold()) std::this_thread::yield();
+    Tensor tensor(Pool(), DT_INT64, TensorShape());
+    tensor.scalar<int64_t>()() = 1;
+    ctx.set_output(0, tensor);
+    return absl::OkStatus();
+  }
+};
+
+TEST(Session, FreesKernelsAndConstantsWhenItIsClosed) {
+  Registry registry;
+  registry.Op("Const").Output("output: dtype").Attr("value: tensor").Attr("dtype: type");
+  registry.Kernel("Const", MakeKernel<KeptKernel>);
+  registry.Op("Pure").Input("x: int64").Output("y: int64");
+  registry.Kernel("Pure", MakeKernel<KeptKernel>);
+  registry.Op("Stateful").Stateful().Input("x: int64").Output("y: int64");
+  registry.Kernel("Stateful", MakeKernel<KeptKernel>);
+  const GraphDef graph =
+      Graphs({ToyNode("c", "Const", {}, {{"dtype", DT_INT64}, {"value", Int(1)}}),
+              ToyNode("folded", "Pure", {"c"}), ToyNode("last", "Stateful", {"folded"})});
+  const auto in_use = [] { return KeptKernel::Pool()->GetStats().bytes_in_use; };
+  for (const bool in_flight : {false, true}) {
+    const std::unique_ptr<Session> session = *Session::Make(SessionOptions(), registry);
+    GRADFLOW_ASSERT_OK(session->Create(graph));
+    GRADFLOW_ASSERT_OK(session->Run({}, {}, {"last"}, nullptr));
+    CallableOptions options;
+    options.add_target("last");
+    options.add_target("folded");
+    Session::CallableHandle handle = 0;
+    GRADFLOW_ASSERT_OK(session->MakeCallable(options, &handle));
+    EXPECT_EQ(KeptKernel::Alive(), 3);
+    EXPECT_GT(in_use(), 0);
+    std::thread run;
+    if (in_flight) {
+      KeptKernel::Hold() = true;
+      const int started = KeptKernel::Started();
+      run = std::thread([&] {
+        EXPECT_THAT(session->RunCallable(handle, {}, nullptr, nullptr),
+                    StatusIs(StatusCode::kCancelled, HasSubstr("node 'last' (Stateful)")));
+      });
+      while (KeptKernel::Started() == started) std::this_thread::yield();
+    }
+    GRADFLOW_EXPECT_OK(session->Close());
+    if (in_flight) {
+      EXPECT_EQ(KeptKernel::Alive(), 3);
+      KeptKernel::Hold() = false;
+      run.join();
+    }
+    EXPECT_EQ(KeptKernel::Alive(), 0);
+    EXPECT_EQ(in_use(), 0);
+  }
+}
+
+// Each session has more nodes to run than threads; none of them ends before the other session has
+// begun, and two, one of each, only at once.
+TEST(Session, LetsOtherSessionsRun) {
+  for (const int counter : {0, 1}) ToyCounter(counter) = 0;
+  ToyMeetings() = 0;
+  const auto run = [](int own, int other) {
+    const std::unique_ptr<Session> session = EmptySession();
+    GraphDef graph = Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}}),
+                             ToyNode("start", "Tick", {"x"}, {{"counter", own}})});
+    *graph.add_node() = ToyNode("meet", "Meet", {"^start"});
+    std::vector<std::string> waits;
+    for (int i = 0; i < 8; ++i) {
+      waits.push_back(absl::StrCat("wait", i));
+      *graph.add_node() =
+          ToyNode(waits.back(), "WaitForCounter", {"start"}, {{"counter", other}, {"value", 1}});
+    }
+    GRADFLOW_ASSERT_OK(session->Create(graph));
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(session->Run({{"x", Int(1)}}, {"meet"}, waits, &outputs));
+    EXPECT_TRUE(outputs[0].scalar<bool>()());
+  };
+  std::thread first([&] { run(0, 1); });
+  run(1, 0);
+  first.join();
 }
 
 TEST(Session, StartsNoThreadIfItMayHaveOne) {

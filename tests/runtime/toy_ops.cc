@@ -269,6 +269,18 @@ class MostAtOnceKernel final : public OpKernel {
   int32_t counter_ = 0;
 };
 
+class HookedKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction&) {
+    if (ToyHooks().make != nullptr) ToyHooks().make();
+    return absl::OkStatus();
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    if (ToyHooks().compute != nullptr) ToyHooks().compute(ctx);
+    return PassOn(ctx);
+  }
+};
+
 std::atomic<int> toy_resources{0};
 
 class RunCounter final : public ResourceBase {
@@ -371,6 +383,8 @@ void RegisterToys(Registry& registry) {
       .Attr("name: string")
       .Stateful();
   registry.Kernel("CountRuns", MakeKernel<CountRunsKernel>);
+  registry.Op("Hooked").Input("x: int64").Output("y: int64");
+  registry.Kernel("Hooked", MakeKernel<HookedKernel>);
   registry.Op("MostAtOnce").Stateful().Input("x: int64").Output("most: int64").Attr("counter: int");
   registry.Kernel("MostAtOnce", MakeKernel<MostAtOnceKernel>);
 }
@@ -394,6 +408,11 @@ std::atomic<int>& ToyCounter(int index) {
 std::atomic<bool>& ToyCancelled() {
   static std::atomic<bool> cancelled{false};
   return cancelled;
+}
+
+Hooks& ToyHooks() {
+  static Hooks* const hooks = new Hooks;
+  return *hooks;
 }
 
 int ToyResources() { return toy_resources; }

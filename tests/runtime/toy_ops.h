@@ -7,6 +7,7 @@
 #define GRADFLOW_TESTS_RUNTIME_TOY_OPS_H_
 
 #include <atomic>
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
@@ -47,6 +49,7 @@ namespace testing {
 //   Cancel            passes on its input and makes ToyCancelled() true
 //   WaitForCounter    lasts until ToyCounter(counter) is at least `value`, or 20 seconds
 //   CountRuns         how often one of the resource (container, name) has been run
+//   Hooked            passes on its input; does what ToyHooks() say. Not stateful
 //   MostAtOnce        adds 1 to ToyCounter(counter) and takes it off again 1 ms later; the most
 //                     that it has seen there
 const Registry& ToyRegistry();
@@ -55,6 +58,14 @@ const Registry& ToyRegistry();
 std::atomic<int>& ToyCounter(int index);
 // How often a Meet has been run.
 std::atomic<int>& ToyMeetings();
+
+// What Hooked does when its kernel is made and when it runs; nothing if empty. To be changed while
+// none of them does either.
+struct Hooks {
+  std::function<void()> make;
+  std::function<void(KernelContext&)> compute;
+};
+Hooks& ToyHooks();
 
 // Set by Cancel.
 std::atomic<bool>& ToyCancelled();

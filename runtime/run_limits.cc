@@ -1,0 +1,21 @@
+#include "gradflow/runtime/run_limits.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace gradflow {
+
+RunStop::Clock::time_point RunLimits::Deadline() const {
+  if (deadline.has_value()) return *deadline;
+  // More than a year is no limit, and could be more than the clock can say.
+  const bool limited = timeout.count() > 0 && timeout < std::chrono::hours(24 * 365);
+  return limited ? RunStop::Clock::now() + timeout : RunStop::Clock::time_point::max();
+}
+
+absl::Status WhyStopped(const RunStop& stop, const RunLimits& limits) {
+  if (stop.cancelled()) return absl::CancelledError("the run was cancelled");
+  if (stop.closed()) return absl::CancelledError("the session was closed");
+  return absl::DeadlineExceededError(
+      absl::StrCat("the run's timeout of ", limits.timeout.count(), " ms is over"));
+}
+
+}  // namespace gradflow
