@@ -17,6 +17,9 @@ class SystemAllocatorImpl final : public Allocator {
 
 }  // namespace
 
+bool Allocator::Reserve(size_t) { return true; }
+void Allocator::Release(size_t) {}
+
 const std::shared_ptr<Allocator>& SystemAllocator() {
   // It owns nothing, so that copies of it, of which every tensor has one, count nothing.
   static const auto* const allocator =

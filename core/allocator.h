@@ -20,6 +20,12 @@ class Allocator {
   virtual void* Allocate(size_t bytes) = 0;
   // Gives back a block of Allocate(bytes) of this allocator.
   virtual void Deallocate(void* block, size_t bytes) = 0;
+  // Counts memory that is allocated elsewhere, as by strings for their characters, as if it came
+  // from here; false, and nothing is counted, if that is more than there is to be had. An allocator
+  // that has no limit need not count.
+  virtual bool Reserve(size_t bytes);
+  // Takes back what Reserve(bytes) counted.
+  virtual void Release(size_t bytes);
 };
 
 // The system's memory. Never destroyed.

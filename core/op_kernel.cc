@@ -1,10 +1,43 @@
 #include "gradflow/core/op_kernel.h"
 
+#include <algorithm>
+
 #include "gradflow/core/status.h"
 
 namespace gradflow {
 
+double KernelContext::StringLength() {
+  if (string_length_ < 0) {
+    double bytes = 0;
+    double strings = 0;
+    for (const Tensor& input : inputs_) {
+      if (input.dtype() != DT_STRING) continue;
+      bytes += static_cast<double>(input.StringBytes());
+      strings += static_cast<double>(input.NumElements());
+    }
+    string_length_ = bytes / std::max(strings, 1.0);
+  }
+  return string_length_;
+}
+
+absl::Status KernelContext::CheckStringBytes(double bytes) const {
+  // Beyond this, no allocator has any.
+  constexpr double kMost = 1e18;
+  const auto reserved = static_cast<size_t>(std::min(bytes, kMost));
+  if (!allocator_->Reserve(reserved)) {
+    return errors::ResourceExhausted("out of memory for strings of ", reserved,
+                                     " characters in all");
+  }
+  allocator_->Release(reserved);
+  return absl::OkStatus();
+}
+
 absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tensor** out) {
+  if (output_types_[i] == DT_STRING && shape.IsValid()) {
+    const absl::Status status =
+        CheckStringBytes(static_cast<double>(shape.num_elements()) * StringLength());
+    if (!status.ok()) return errors::Prefix(absl::StrCat("output ", i, ": "), status);
+  }
   absl::StatusOr<Tensor> tensor = Tensor::Allocate(allocator_, output_types_[i], shape);
   if (!tensor.ok()) return errors::Prefix(absl::StrCat("output ", i, ": "), tensor.status());
   outputs_[i] = *std::move(tensor);
@@ -16,7 +49,9 @@ absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tens
 absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const TensorShape& shape,
                                                          Tensor** out) {
   Tensor& in = inputs_[input];
-  if (in.dtype() == output_types_[i] && in.CanBeReused() && outputs_[i].CopyFrom(in, shape)) {
+  // Strings would be new all the same.
+  if (in.dtype() == output_types_[i] && in.dtype() != DT_STRING && in.CanBeReused() &&
+      outputs_[i].CopyFrom(in, shape)) {
     *out = &outputs_[i];
     return absl::OkStatus();
   }

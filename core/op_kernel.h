@@ -82,14 +82,18 @@ class KernelContext {
 
   // Makes output i, with elements not initialised, and returns it through *out.
   absl::Status AllocateOutput(int i, const TensorShape& shape, Tensor** out);
-  // The same, but over the elements of input `input` if no one else needs them, and they have
-  // the output's type and number: then *out aliases the input (which stays readable), and each
-  // element must be read before it is written.
+  // The same, but over the elements of input `input` if no one else needs them, and they are no
+  // strings and have the output's type and number: then *out aliases the input (which stays
+  // readable), and each element must be read before it is written.
   absl::Status ForwardInputOrAllocateOutput(int input, int i, const TensorShape& shape,
                                             Tensor** out);
   // Makes `tensor` output i, sharing its elements.
   void set_output(int i, Tensor tensor) { outputs_[i] = std::move(tensor); }
   Tensor* mutable_output(int i) { return &outputs_[i]; }
+  // RESOURCE_EXHAUSTED if the session has no memory for so many characters. What AllocateOutput is
+  // asked for is checked as if its strings were as long as those of the inputs are on average; a
+  // kernel that may make longer ones, as by repeating an input, asks before it does.
+  absl::Status CheckStringBytes(double bytes) const;
   // Memory that lives until the tensor is dropped.
   absl::Status AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out);
   const std::shared_ptr<Allocator>& allocator() const { return allocator_; }
@@ -122,12 +126,17 @@ class KernelContext {
   absl::StatusOr<int64_t> ScalarInt(int i, absl::string_view name) const;
 
  private:
+  // Of the inputs' strings, on average.
+  double StringLength();
+
   absl::Span<Tensor> inputs_;
   absl::Span<Tensor> outputs_;
   absl::Span<const DataType> output_types_;
   const std::shared_ptr<Allocator>& allocator_;
   ResourceManager* const resources_;
   int64_t* allocated_bytes_ = nullptr;
+  // Negative until asked for.
+  double string_length_ = -1;
 };
 
 class OpKernel {

@@ -38,12 +38,24 @@ class OwnedBuffer final : public internal::TensorBuffer {
     std::destroy_n(static_cast<tstring*>(data()), num_strings_);
     const std::shared_ptr<Allocator> allocator = std::move(allocator_);
     const size_t bytes = kHeaderBytes + size();
+    if (reserved_ > 0) allocator->Release(reserved_);
     this->~OwnedBuffer();
     allocator->Deallocate(this, bytes);
   }
 
+  bool Reserve(size_t bytes) override {
+    if (bytes > reserved_) {
+      if (!allocator_->Reserve(bytes - reserved_)) return false;
+    } else if (bytes < reserved_) {
+      allocator_->Release(reserved_ - bytes);
+    }
+    reserved_ = bytes;
+    return true;
+  }
+
   std::shared_ptr<Allocator> allocator_;
   int64_t num_strings_;
+  size_t reserved_ = 0;
 };
 static_assert(sizeof(OwnedBuffer) <= Allocator::kAlignment, "the header must fit before the data");
 
@@ -84,6 +96,8 @@ absl::Status CheckTypeAndShape(DataType dtype, const TensorShape& shape) {
 
 }  // namespace
 
+bool internal::TensorBuffer::Reserve(size_t) { return true; }
+
 Tensor::Tensor(DataType dtype, const TensorShape& shape)
     : Tensor(SystemAllocator(), dtype, shape) {}
 
@@ -115,6 +129,25 @@ absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& alloca
   tensor.buffer_ = buffer;
   tensor.data_ = buffer->data();
   return tensor;
+}
+
+size_t Tensor::StringBytes() const {
+  size_t bytes = 0;
+  if (dtype_ == DT_STRING) {
+    for (const tstring& s : span<tstring>()) bytes += s.size();
+  }
+  return bytes;
+}
+
+absl::Status Tensor::CountStrings() {
+  return dtype_ == DT_STRING ? CountStrings(StringBytes()) : absl::OkStatus();
+}
+
+absl::Status Tensor::CountStrings(size_t bytes) {
+  if (dtype_ != DT_STRING || buffer_ == nullptr || buffer_->Reserve(bytes)) return absl::OkStatus();
+  return errors::ResourceExhausted("out of memory for the ", bytes,
+                                   " characters of a tensor of strings of shape ",
+                                   shape_.DebugString());
 }
 
 absl::StatusOr<Tensor> Tensor::FromMemory(DataType dtype, const TensorShape& shape, void* data,

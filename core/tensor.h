@@ -48,17 +48,19 @@ class TensorBuffer {
   void* data() const { return data_; }
   size_t size() const { return size_; }
   bool writable() const { return writable_; }
+  // Makes `bytes` what is reserved of the allocator beside the elements. False if there is no more.
+  virtual bool Reserve(size_t bytes);
 
  protected:
   TensorBuffer(void* data, size_t size, bool writable)
-      : data_(data), size_(size), writable_(writable) {}
+      : writable_(writable), data_(data), size_(size) {}
   virtual void Free() = 0;
 
  private:
   std::atomic<int> refs_{1};
+  bool writable_;
   void* data_;
   size_t size_;
-  bool writable_;
 };
 
 }  // namespace internal
@@ -246,6 +248,14 @@ class Tensor {
   void AsProtoTensorContent(TensorProto* proto) const;
   // False, and nothing changed, if the proto makes no tensor; TensorFromProto says why.
   [[nodiscard]] bool FromProto(const TensorProto& proto);
+
+  // Counts the characters of the strings as memory of the tensor's allocator: those that are there
+  // now, or `bytes` that are to come, in place of what was counted before. RESOURCE_EXHAUSTED if it
+  // has no more. Of other types there is nothing to count.
+  absl::Status CountStrings();
+  absl::Status CountStrings(size_t bytes);
+  // The characters of all strings.
+  size_t StringBytes() const;
 
   // ---- Printing ----
 

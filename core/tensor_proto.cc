@@ -278,6 +278,18 @@ absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
   const std::string& content = proto.tensor_content();
   const auto strings = tensor->flat<tstring>();
   // One long string may fill a tensor of many: the only copy here that can outgrow memory.
+  size_t bytes = content.size();
+  for (const std::string& s : from) bytes += s.size();
+  if (!from.empty()) {
+    const auto repeats = static_cast<size_t>(strings.size() - from.size());
+    const size_t length = from.rbegin()->size();
+    if (length > 0 && repeats > (std::numeric_limits<size_t>::max() - bytes) / length) {
+      bytes = std::numeric_limits<size_t>::max();
+    } else {
+      bytes += repeats * length;
+    }
+  }
+  GRADFLOW_RETURN_IF_ERROR(tensor->CountStrings(bytes));
   try {
     auto to = strings.begin();
     if (!content.empty()) {

@@ -5,7 +5,9 @@
 #include <type_traits>
 
 #include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
 #include "gradflow/ops/elementwise.h"
+#include "gradflow/ops/input_checks.h"
 #include "gradflow/ops/register.h"
 
 namespace gradflow {
@@ -63,6 +65,9 @@ struct SquareDifference {
 };
 
 absl::Status AddStrings(KernelContext& ctx) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape,
+                            BroadcastShapes(ctx.input(0).shape(), ctx.input(1).shape()));
+  GRADFLOW_RETURN_IF_ERROR(CheckBroadcastStrings(ctx, {0, 1}, shape.num_elements()));
   return Binary<tstring>(
       ctx, [](const tstring& x, const tstring& y) { return x + y; },
       /*nanoseconds=*/50);

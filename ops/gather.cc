@@ -158,6 +158,29 @@ void CopyRuns(const GatherSizes& sizes, const Tensor& params, const Tensor& indi
               });
 }
 
+// The characters of all strings that are picked, which may be one long one many times. As in
+// CopyRuns, indices that were not checked are not looked at.
+template <typename Index>
+double PickedBytes(const GatherSizes& sizes, const Tensor& params, const Tensor& indices) {
+  // More than any memory; nor does the sum of those that are added at once get out of hand.
+  constexpr int64_t kEnough = int64_t{1} << 60;
+  const tstring* from = static_cast<const tstring*>(params.raw_data());
+  const Index* picks = indices.flat<Index>().data();
+  std::atomic<int64_t> bytes{0};
+  ParallelFor(sizes.batch * sizes.outer * sizes.count, BlockSizeForCost(2 + sizes.inner),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t unit = begin; unit < end && bytes < kEnough; ++unit) {
+                  const int64_t row = unit / sizes.count;
+                  const int64_t index = picks[row / sizes.outer * sizes.count + unit % sizes.count];
+                  const tstring* run = from + (row * sizes.limit + index) * sizes.inner;
+                  int64_t run_bytes = 0;
+                  for (int64_t i = 0; i < sizes.inner; ++i) run_bytes += run[i].size();
+                  bytes += run_bytes;
+                }
+              });
+  return static_cast<double>(bytes);
+}
+
 class GatherKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -194,13 +217,19 @@ class GatherKernel final : public OpKernel {
     GatherSizes sizes;
     sizes.limit = params.dim_size(axes.axis);
     GRADFLOW_RETURN_IF_ERROR(CheckIndices<Index>(indices, sizes.limit));
-    Tensor* output = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
-    if (shape.num_elements() == 0) return absl::OkStatus();
+    if (shape.num_elements() == 0) {
+      Tensor* output = nullptr;
+      return ctx.AllocateOutput(0, shape, &output);
+    }
     for (int d = 0; d < axes.batch_dims; ++d) sizes.batch *= params.dim_size(d);
     for (int d = axes.batch_dims; d < axes.axis; ++d) sizes.outer *= params.dim_size(d);
     for (int d = axes.axis + 1; d < params.dims(); ++d) sizes.inner *= params.dim_size(d);
     sizes.count = indices.NumElements() / sizes.batch;
+    if (params.dtype() == DT_STRING) {
+      GRADFLOW_RETURN_IF_ERROR(ctx.CheckStringBytes(PickedBytes<Index>(sizes, params, indices)));
+    }
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     DispatchElement(params.dtype(), [&](auto tag) {
       CopyRuns<typename decltype(tag)::type, Index>(sizes, params, indices, output);
     });

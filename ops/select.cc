@@ -4,6 +4,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/input_checks.h"
 #include "gradflow/ops/register.h"
 #include "gradflow/ops/strided_copy.h"
 
@@ -32,6 +33,7 @@ absl::Status Select(KernelContext& ctx) {
   // In the place of an input that is not repeated and that no one else needs, element by element.
   const Tensor& first = ctx.input(1);
   const int forward = first.NumElements() == shape.num_elements() && first.CanBeReused() ? 1 : 2;
+  GRADFLOW_RETURN_IF_ERROR(CheckBroadcastStrings(ctx, {1, 2}, shape.num_elements()));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(forward, 0, shape, &output));
   DispatchElement(output->dtype(), [&](auto tag) {

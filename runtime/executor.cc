@@ -501,7 +501,13 @@ absl::Status PlanRun::Compute(const Plan::PlanNode& node, Inputs* inputs, Tensor
   if (measures) plan_.SetCost(static_cast<int>(&node - nodes_), RunTrace::Now() - start);
   if constexpr (IsTraced(kMode)) record->compute_end = RunTrace::Now();
   for (size_t i = 0; i < num_outputs; ++i) {
-    if (outputs[i].dtype() == types[i] && outputs[i].IsInitialized()) continue;
+    if (outputs[i].dtype() == types[i] && outputs[i].IsInitialized()) {
+      // Shared with another tensor they are counted, or the caller's.
+      if (types[i] == DT_STRING && outputs[i].CanBeReused()) {
+        GRADFLOW_RETURN_IF_ERROR(outputs[i].CountStrings());
+      }
+      continue;
+    }
     if (outputs[i].dtype() == DT_INVALID) {
       return errors::Internal("the kernel did not set output ", i);
     }

@@ -168,6 +168,8 @@ class RunMetadata {
   const StepStats& step_stats() const;
   StepStats* mutable_step_stats();
   void Clear();
+  // As TensorFlow's RunMetadata, for programs that read its files.
+  std::string SerializeAsString() const;
 
  private:
   std::unique_ptr<StepStats> step_stats_;

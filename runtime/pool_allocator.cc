@@ -184,10 +184,10 @@ struct PoolAllocator::Impl {
 
   // What counts against the limit.
   size_t BytesInUse() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    return static_cast<size_t>(large_in_use + small_held);
+    return static_cast<size_t>(large_in_use + small_held + reserved);
   }
   void UpdatePeak() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    peak = std::max(peak, large_in_use + small_held);
+    peak = std::max(peak, large_in_use + small_held + reserved);
   }
 
   std::atomic<size_t> max_cached_bytes;
@@ -204,6 +204,8 @@ struct PoolAllocator::Impl {
   int64_t large_in_use ABSL_GUARDED_BY(mutex) = 0;
   // Small blocks from the system, wherever they are now.
   int64_t small_held ABSL_GUARDED_BY(mutex) = 0;
+  // Counted here, and allocated elsewhere.
+  int64_t reserved ABSL_GUARDED_BY(mutex) = 0;
   int64_t peak ABSL_GUARDED_BY(mutex) = 0;
   // Of large blocks.
   int64_t allocations ABSL_GUARDED_BY(mutex) = 0;
@@ -387,6 +389,20 @@ void PoolAllocator::Deallocate(void* block, size_t bytes) {
   }
 }
 
+bool PoolAllocator::Reserve(size_t bytes) {
+  MutexLock lock(&impl_->mutex);
+  const size_t limit = std::min(impl_->max_bytes_in_use, 4 * DefaultLimit());
+  if (bytes > limit - std::min(limit, impl_->BytesInUse())) return false;
+  impl_->reserved += static_cast<int64_t>(bytes);
+  impl_->UpdatePeak();
+  return true;
+}
+
+void PoolAllocator::Release(size_t bytes) {
+  MutexLock lock(&impl_->mutex);
+  impl_->reserved -= static_cast<int64_t>(bytes);
+}
+
 void PoolAllocator::Trim() {
   impl_->EmptyShards();
   impl_->Shrink(0);
@@ -406,7 +422,7 @@ PoolAllocator::Stats PoolAllocator::GetStats() const {
     stats.allocations += shard.allocations;
   }
   MutexLock lock(&impl_->mutex);
-  stats.bytes_in_use += impl_->large_in_use;
+  stats.bytes_in_use += impl_->large_in_use + impl_->reserved;
   stats.bytes_cached += impl_->cached_bytes;
   stats.peak_bytes_in_use = impl_->peak;
   stats.allocations += impl_->allocations;

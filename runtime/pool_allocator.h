@@ -25,7 +25,7 @@ namespace gradflow {
 
 class PoolAllocator final : public Allocator {
  public:
-  // Bytes of blocks, as they were rounded up to their size class.
+  // Bytes of blocks, as they were rounded up to their size class, and in use also what is reserved.
   struct Stats {
     // In use now, and the most that were since the pool was made or ResetPeak was called. The peak
     // counts all small blocks that the pool holds, in use or not, which saves counting each.
@@ -53,6 +53,9 @@ class PoolAllocator final : public Allocator {
 
   void* Allocate(size_t bytes) override;
   void Deallocate(void* block, size_t bytes) override;
+  // Within the same limit as blocks; without one, within the machine's memory.
+  bool Reserve(size_t bytes) override;
+  void Release(size_t bytes) override;
 
   // Gives all unused blocks back to the system.
   void Trim();

@@ -15,6 +15,8 @@
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::StatusIs;
+
 constexpr size_t kKiB = 1024;
 constexpr size_t kMiB = 1024 * kKiB;
 // Of a tensor, in front of its elements.
@@ -195,6 +197,54 @@ TEST(PoolAllocator, KnowsThePeak) {
   pool.ResetPeak();
   EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(2 * kMiB + kHeader));
   pool.Deallocate(a, 2 * kMiB);
+}
+
+TEST(PoolAllocator, CountsWhatIsReservedWithItsBlocks) {
+  PoolAllocator pool(0, 10 * kMiB);
+  EXPECT_TRUE(pool.Reserve(6 * kMiB));
+  EXPECT_FALSE(pool.Reserve(5 * kMiB));
+  EXPECT_EQ(pool.Allocate(5 * kMiB), nullptr);
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 6 * kMiB);
+  pool.Release(2 * kMiB);
+  void* const block = pool.Allocate(5 * kMiB);
+  EXPECT_NE(block, nullptr);
+  EXPECT_FALSE(pool.Reserve(2 * kMiB));
+  pool.Deallocate(block, 5 * kMiB);
+  pool.Release(4 * kMiB);
+  EXPECT_EQ(pool.GetStats().bytes_in_use, 0);
+  EXPECT_GE(pool.GetStats().peak_bytes_in_use, 9 * kMiB);
+}
+
+TEST(PoolAllocator, ReservesNoMoreThanTheMachineHas) {
+  PoolAllocator pool;
+  EXPECT_TRUE(pool.Reserve(PoolAllocator::DefaultLimit()));
+  EXPECT_FALSE(pool.Reserve(4 * PoolAllocator::DefaultLimit()));
+  pool.Release(PoolAllocator::DefaultLimit());
+}
+
+TEST(PoolAllocator, CountsTheCharactersOfStringsWhileTheyLive) {
+  const auto pool = std::make_shared<PoolAllocator>(0, kMiB);
+  {
+    Tensor strings(pool, DT_STRING, {2});
+    const int64_t elements = pool->GetStats().bytes_in_use;
+    strings.flat<tstring>()(0) = std::string(1000, 'x');
+    strings.flat<tstring>()(1) = "12345";
+    EXPECT_EQ(strings.StringBytes(), 1005);
+    GRADFLOW_EXPECT_OK(strings.CountStrings());
+    EXPECT_EQ(pool->GetStats().bytes_in_use, elements + 1005);
+    EXPECT_THAT(strings.CountStrings(2 * kMiB),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         "out of memory for the 2097152 characters of a tensor of strings of "
+                         "shape [2]"));
+    EXPECT_EQ(pool->GetStats().bytes_in_use, elements + 1005);
+    strings.flat<tstring>()(0) = "";
+    GRADFLOW_EXPECT_OK(strings.CountStrings());
+    EXPECT_EQ(pool->GetStats().bytes_in_use, elements + 5);
+    // A handle to the same strings counts nothing.
+    const Tensor same = strings;
+    EXPECT_EQ(pool->GetStats().bytes_in_use, elements + 5);
+  }
+  EXPECT_EQ(pool->GetStats().bytes_in_use, 0);
 }
 
 TEST(PoolAllocator, LivesAsLongAsItsTensors) {

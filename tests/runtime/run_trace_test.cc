@@ -23,7 +23,10 @@ using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::Lt;
 
 int64_t NowMicros() {
   return std::chrono::duration_cast<std::chrono::microseconds>(
@@ -142,6 +145,18 @@ TEST_P(RunTraceTest, RecordsWhatWasStopped) {
   ASSERT_EQ(metadata_.step_stats().dev_stats(0).node_stats_size(), 1);
   EXPECT_EQ(metadata_.step_stats().dev_stats(0).node_stats(0).node_name(), "loop");
   EXPECT_EQ(metadata_.step_stats().dev_stats(0).node_stats(0).output_size(), 0);
+}
+
+// The one field of TensorFlow's RunMetadata that is set: 1, a message.
+TEST_P(RunTraceTest, IsWrittenAsTensorFlowsMessage) {
+  EXPECT_EQ(metadata_.SerializeAsString(), "");
+  GRADFLOW_ASSERT_OK(
+      session_->Run(traced_, {{"x", Floats({1, 2, 3})}}, {"b"}, {}, &outputs_, &metadata_));
+  const std::string stats = metadata_.step_stats().SerializeAsString();
+  ASSERT_THAT(stats.size(), AllOf(Ge(128), Lt(128 * 128)));
+  const char size[] = {static_cast<char>(0x80 | (stats.size() & 0x7f)),
+                       static_cast<char>(stats.size() >> 7)};
+  EXPECT_EQ(metadata_.SerializeAsString(), "\x0a" + std::string(size, 2) + stats);
 }
 
 TEST_P(RunTraceTest, RecordsNothingUnlessAsked) {

@@ -16,6 +16,8 @@
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session.h"
 #include "gradflow/testing/status_matchers.h"
@@ -127,6 +129,61 @@ TEST(Extremes, ALargeRepeatedConstantHasItsValueInEveryRun) {
     EXPECT_EQ(std::count(c.begin(), c.end(), 2.5f), c.size() - 1);
     const auto neg = outputs[1].flat<float>();
     EXPECT_EQ(std::count(neg.begin(), neg.end(), -2.5f), c.size() - 1);
+  }
+}
+
+// The node "out" repeats the characters of a string, in a graph of a few thousand bytes.
+void MakeLongStrings(absl::string_view how, GraphDef* def) {
+  const Scope scope = Scope::NewRootScope();
+  const Scope out = scope.WithOpName("out");
+  const std::string text(4096, 'x');
+  const auto strings = [&](int64_t count, const std::string& s) {
+    return Input::Initializer(s, TensorShape({count}));
+  };
+  if (how == "Const") {
+    ops::Const(out, strings(1 << 20, text));
+  } else if (how == "Fill") {
+    ops::Fill(out, {1 << 20}, text);
+  } else if (how == "Tile") {
+    ops::Tile(out, strings(1, text), {1 << 20});
+  } else if (how == "BroadcastTo") {
+    ops::BroadcastTo(out, text, {1 << 20});
+  } else if (how == "GatherV2") {
+    // On average the strings are short.
+    const Output params =
+        ops::ConcatV2(scope, InputList{strings(1, text), strings(1 << 20, "")}, Input(0));
+    ops::GatherV2(out, params, ops::Fill(scope, {1 << 20}, 0), 0);
+  } else if (how == "SelectV2") {
+    ops::SelectV2(out, ops::Fill(scope, {1 << 20}, true), text, strings(1 << 20, ""));
+  } else if (how == "Add") {
+    ops::Add(out, text, strings(1 << 20, ""));
+  } else {
+    // Doubled again and again.
+    Output sum = ops::Const(scope, text);
+    for (int i = 0; i < 40; ++i) sum = ops::Add(scope, sum, sum);
+    ops::Identity(out, sum);
+  }
+  GRADFLOW_ASSERT_OK(scope.ToGraphDef(def));
+}
+
+TEST(Extremes, FewCharactersAreRepeatedBeyondWhatTheSessionMayUse) {
+  for (const char* how :
+       {"Const", "Fill", "Tile", "BroadcastTo", "GatherV2", "SelectV2", "Add", "Add of sums"}) {
+    SCOPED_TRACE(how);
+    GraphDef def;
+    MakeLongStrings(how, &def);
+    EXPECT_LE(def.ByteSizeLong(), 20'000);
+    SessionOptions options;
+    // There is room for the strings without their characters.
+    options.config.set_tensor_memory_limit_bytes(256 << 20);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto session, Session::Make(options));
+    GRADFLOW_ASSERT_OK(session->Create(def));
+    std::vector<Tensor> outputs;
+    EXPECT_THAT(session->Run({}, {"out"}, {}, &outputs),
+                StatusIs(absl::StatusCode::kResourceExhausted,
+                         AllOf(StartsWith("node '"), HasSubstr("out of memory for"))));
+    EXPECT_EQ(session->MemoryStats().bytes_in_use, 0);
+    EXPECT_LE(session->MemoryStats().peak_bytes_in_use, 256 << 20);
   }
 }
 
