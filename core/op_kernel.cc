@@ -1,45 +1,37 @@
 #include "gradflow/core/op_kernel.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gradflow/core/status.h"
 
 namespace gradflow {
 
-double KernelContext::StringLength() {
-  if (string_length_ < 0) {
-    double bytes = 0;
-    double strings = 0;
-    for (const Tensor& input : inputs_) {
-      if (input.dtype() != DT_STRING) continue;
-      bytes += static_cast<double>(input.StringBytes());
-      strings += static_cast<double>(input.NumElements());
-    }
-    string_length_ = bytes / std::max(strings, 1.0);
+double KernelContext::RepeatedStringBytes(int64_t strings) const {
+  double input_strings = 0;
+  for (const Tensor& input : inputs_) {
+    if (input.dtype() == DT_STRING) input_strings += static_cast<double>(input.NumElements());
   }
-  return string_length_;
-}
-
-absl::Status KernelContext::CheckStringBytes(double bytes) const {
-  // Beyond this, no allocator has any.
-  constexpr double kMost = 1e18;
-  const auto reserved = static_cast<size_t>(std::min(bytes, kMost));
-  if (!allocator_->Reserve(reserved)) {
-    return errors::ResourceExhausted("out of memory for strings of ", reserved,
-                                     " characters in all");
-  }
-  allocator_->Release(reserved);
-  return absl::OkStatus();
+  if (input_strings == 0 || static_cast<double>(strings) <= input_strings) return 0;
+  double bytes = 0;
+  for (const Tensor& input : inputs_) bytes += static_cast<double>(input.StringBytes());
+  return bytes / input_strings * static_cast<double>(strings);
 }
 
 absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tensor** out) {
-  if (output_types_[i] == DT_STRING && shape.IsValid()) {
-    const absl::Status status =
-        CheckStringBytes(static_cast<double>(shape.num_elements()) * StringLength());
-    if (!status.ok()) return errors::Prefix(absl::StrCat("output ", i, ": "), status);
-  }
+  const auto fault = [i](const absl::Status& status) {
+    return errors::Prefix(absl::StrCat("output ", i, ": "), status);
+  };
   absl::StatusOr<Tensor> tensor = Tensor::Allocate(allocator_, output_types_[i], shape);
-  if (!tensor.ok()) return errors::Prefix(absl::StrCat("output ", i, ": "), tensor.status());
+  if (!tensor.ok()) return fault(tensor.status());
+  if (output_types_[i] == DT_STRING) {
+    double bytes = std::exchange(expected_string_bytes_, -1);
+    if (bytes < 0) bytes = RepeatedStringBytes(shape.num_elements());
+    // Beyond this, no allocator has any.
+    constexpr double kMost = 1e18;
+    const absl::Status status = tensor->CountStrings(static_cast<size_t>(std::min(bytes, kMost)));
+    if (!status.ok()) return fault(status);
+  }
   outputs_[i] = *std::move(tensor);
   if (allocated_bytes_ != nullptr) *allocated_bytes_ += outputs_[i].TotalBytes();
   *out = &outputs_[i];

@@ -90,10 +90,11 @@ class KernelContext {
   // Makes `tensor` output i, sharing its elements.
   void set_output(int i, Tensor tensor) { outputs_[i] = std::move(tensor); }
   Tensor* mutable_output(int i) { return &outputs_[i]; }
-  // RESOURCE_EXHAUSTED if the session has no memory for so many characters. What AllocateOutput is
-  // asked for is checked as if its strings were as long as those of the inputs are on average; a
-  // kernel that may make longer ones, as by repeating an input, asks before it does.
-  absl::Status CheckStringBytes(double bytes) const;
+  // How many characters the strings will have of the next output that is allocated: they count as
+  // memory of the session while the output lives. Without it, an output of more strings than the
+  // inputs have is taken to repeat them all equally often, and for others there is nothing to
+  // expect: their characters are counted when the kernel is done.
+  void ExpectStringBytes(double bytes) { expected_string_bytes_ = bytes; }
   // Memory that lives until the tensor is dropped.
   absl::Status AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out);
   const std::shared_ptr<Allocator>& allocator() const { return allocator_; }
@@ -119,15 +120,15 @@ class KernelContext {
   // "gradients and inputs must have the same shape, but have [2] and [3]"
   absl::Status CheckSameShape(int i, absl::string_view name_i, int j,
                               absl::string_view name_j) const;
-  // The elements of an int32 or int64 (or int16) input, widened: sizes or axes, of which no op
-  // takes more than 1024.
+  // The elements of an int32 or int64 (or int16) input, widened: sizes or axes. INVALID_ARGUMENT if
+  // they are more than a shape has dimensions, kMaxDims.
   absl::StatusOr<DimVector> Ints(int i, absl::string_view name) const;
   // The one element of a scalar int32 or int64 (or int16) input.
   absl::StatusOr<int64_t> ScalarInt(int i, absl::string_view name) const;
 
  private:
-  // Of the inputs' strings, on average.
-  double StringLength();
+  // Of an output of so many strings, if nothing else is expected.
+  double RepeatedStringBytes(int64_t strings) const;
 
   absl::Span<Tensor> inputs_;
   absl::Span<Tensor> outputs_;
@@ -135,8 +136,8 @@ class KernelContext {
   const std::shared_ptr<Allocator>& allocator_;
   ResourceManager* const resources_;
   int64_t* allocated_bytes_ = nullptr;
-  // Negative until asked for.
-  double string_length_ = -1;
+  // Negative if nothing is expected.
+  double expected_string_bytes_ = -1;
 };
 
 class OpKernel {

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -74,6 +75,8 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make) {
   if (auto found = Find(container, name); found.ok()) return found;
   const std::pair<std::string, std::string> key(container, name);
+  // If there is no place for it, dropped without any lock: its destructor may use the manager.
+  std::shared_ptr<ResourceBase> made;
   const auto making = std::make_shared<Making>();
   // Those that wait for this resource wait for this lock.
   MutexLock while_it_is_made(&making->made);
@@ -96,13 +99,13 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     MutexLock lock(&mutex_);
     waiting_.erase(std::this_thread::get_id());
   }
-  // If there is no place for it, dropped without the lock, as in Create.
-  std::shared_ptr<ResourceBase> made;
   // Isolated, so that a maker which waits for tasks of its own is given no other node of the graph,
   // which could wait for this resource and so for itself.
   const absl::Status status = CallSafely([&] {
     return tbb::this_task_arena::isolate([&]() -> absl::Status {
       GRADFLOW_ASSIGN_OR_RETURN(made, make());
+      // Its loops may have left out blocks.
+      if (ShouldStop()) return absl::CancelledError("the run was stopped while it made a resource");
       if (made != nullptr) return absl::OkStatus();
       return errors::Internal("the maker of the ", FullName(container, name), " made none");
     });

@@ -62,7 +62,8 @@ class ResourceManager {
   // Of several threads that ask at once, one makes it, and only the others that ask for the same
   // wait; if it fails, nothing is left, and the next one tries. make() may use the manager, also to
   // make other resources: FAILED_PRECONDITION if makers would wait for each other in a circle.
-  // CANCELLED after Close(), also if that comes while it is made.
+  // CANCELLED after Close(), also if that comes while it is made, or if the run is stopped then.
+  // Waiting for a maker ends when that does, whatever becomes of the run that waits.
   template <typename T, typename F>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(absl::string_view container,
                                                     absl::string_view name, F&& make) {

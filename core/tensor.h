@@ -251,7 +251,8 @@ class Tensor {
 
   // Counts the characters of the strings as memory of the tensor's allocator: those that are there
   // now, or `bytes` that are to come, in place of what was counted before. RESOURCE_EXHAUSTED if it
-  // has no more. Of other types there is nothing to count.
+  // has no more. Of other types there is nothing to count. REQUIRES: CanBeReused(), and all
+  // elements of the memory are this tensor's
   absl::Status CountStrings();
   absl::Status CountStrings(size_t bytes);
   // The characters of all strings.

@@ -7,6 +7,7 @@
 #include <new>
 #include <string>
 
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/string_content.h"
 #include "gradflow/proto/tensor.pb.h"
@@ -242,19 +243,21 @@ void NarrowInts(const ValueList& list, void* to) {
 
 // Elements [have, count) become copies of the last before them, or zero if there is none.
 void FillRest(int64_t have, int64_t count, size_t element, char* data) {
-  if (have == 0) {
-    std::memset(data, 0, count * element);
-    return;
-  }
-  // Each copy takes what is there already, up to what stays in the cache.
-  constexpr int64_t kMaxStep = 1024;
-  char* const last = data + (have - 1) * element;
-  const int64_t copies = count - have + 1;
-  for (int64_t done = 1; done < copies;) {
-    const int64_t step = std::min({done, copies - done, kMaxStep});
-    std::memcpy(last + done * element, last, step * element);
-    done += step;
-  }
+  if (have == 0) std::memset(data, 0, element);
+  const int64_t first = std::max<int64_t>(have, 1);
+  const char* const last = data + (first - 1) * element;
+  ParallelFor(count - first, BlockSizeForCost(0.05 * static_cast<double>(element)),
+              [&](int64_t begin, int64_t end) {
+                // Each copy takes what is there already, up to what stays in the cache.
+                constexpr int64_t kMaxStep = 1024;
+                char* const target = data + (first + begin) * element;
+                std::memcpy(target, last, element);
+                for (int64_t done = 1; done < end - begin;) {
+                  const int64_t step = std::min({done, end - begin - done, kMaxStep});
+                  std::memcpy(target + done * element, target, step * element);
+                  done += step;
+                }
+              });
 }
 
 void CopyList(const ValueList& list, Tensor* tensor) {
@@ -297,7 +300,10 @@ absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
                               [&](absl::string_view s) { (to++)->assign(s.data(), s.size()); });
     } else if (!from.empty()) {
       to = std::copy(from.begin(), from.end(), to);
-      std::fill(to, strings.end(), *from.rbegin());
+      const tstring& last = *from.rbegin();
+      const double nanoseconds = 20 + 0.05 * static_cast<double>(last.size());
+      ParallelFor(strings.end() - to, BlockSizeForCost(nanoseconds),
+                  [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, last); });
     }
   } catch (const std::bad_alloc&) {
     return errors::ResourceExhausted("out of memory for the strings of a tensor of shape ",
@@ -385,6 +391,8 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, CheckedShape(proto));
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, proto.dtype(), shape));
   if (tensor.NumElements() == 0) return tensor;
+  // Loops that a run may stop, and that start no threads for who is not in a run.
+  const ScopedSerialLoops serial;
   if (tensor.dtype() == DT_STRING) {
     GRADFLOW_RETURN_IF_ERROR(CopyStrings(proto, &tensor));
   } else if (const std::string& content = proto.tensor_content(); !content.empty()) {

@@ -13,6 +13,9 @@ namespace gradflow::internal {
 // nodes, each allocated for itself; these come many at once, in huge pages when there are many.
 class NodeStore {
  public:
+  // Nodes to a block.
+  static constexpr size_t kBlock = 64;
+
   NodeStore() = default;
   ~NodeStore();
   NodeStore(const NodeStore&) = delete;
@@ -28,8 +31,6 @@ class NodeStore {
   void Truncate(size_t size);
 
  private:
-  // Nodes.
-  static constexpr size_t kBlock = 64;
   // What AllocateBlock gave.
   struct Memory {
     void* begin;

@@ -226,7 +226,7 @@ class GatherKernel final : public OpKernel {
     for (int d = axes.axis + 1; d < params.dims(); ++d) sizes.inner *= params.dim_size(d);
     sizes.count = indices.NumElements() / sizes.batch;
     if (params.dtype() == DT_STRING) {
-      GRADFLOW_RETURN_IF_ERROR(ctx.CheckStringBytes(PickedBytes<Index>(sizes, params, indices)));
+      ctx.ExpectStringBytes(PickedBytes<Index>(sizes, params, indices));
     }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));

@@ -16,17 +16,6 @@ absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& f
                                  found.DebugString());
 }
 
-absl::Status CheckBroadcastStrings(const KernelContext& ctx, absl::Span<const int> inputs,
-                                   int64_t count) {
-  double bytes = 0;
-  for (const int i : inputs) {
-    const Tensor& input = ctx.input(i);
-    if (input.dtype() != DT_STRING || input.NumElements() == 0) continue;
-    bytes += static_cast<double>(input.StringBytes()) / static_cast<double>(input.NumElements());
-  }
-  return ctx.CheckStringBytes(bytes * static_cast<double>(count));
-}
-
 absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types) {
   if (ctx.num_inputs() != static_cast<int>(types.size())) {
     return errors::InvalidArgument("the node has ", ctx.num_inputs(), " inputs, expected ",

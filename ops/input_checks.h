@@ -3,8 +3,6 @@
 #ifndef GRADFLOW_OPS_INPUT_CHECKS_H_
 #define GRADFLOW_OPS_INPUT_CHECKS_H_
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -21,11 +19,6 @@ absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
 
 // INVALID_ARGUMENT unless a tensor of this shape has one element, or may have if it is not known.
 absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found);
-
-// RESOURCE_EXHAUSTED if there is no memory for the characters of these inputs, those of them that
-// are strings, when each is broadcast to `count` elements.
-absl::Status CheckBroadcastStrings(const KernelContext& ctx, absl::Span<const int> inputs,
-                                   int64_t count);
 
 // INVALID_ARGUMENT unless the inputs of a run are there and have these types. A kernel that reads
 // elements through pointers starts with this.

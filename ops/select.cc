@@ -1,10 +1,11 @@
+#include <atomic>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
-#include "gradflow/ops/input_checks.h"
 #include "gradflow/ops/register.h"
 #include "gradflow/ops/strided_copy.h"
 
@@ -16,6 +17,34 @@ absl::Status SelectShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(shape, BroadcastShapes(c.input(0), shape));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
+}
+
+// Calls fn(to, element) for each place of the output with the element that is selected for it.
+// `loop` is over the output, the condition, t and e; `data` are those of the latter three.
+template <typename E, typename F>
+void ForEachSelected(const StridedLoop& loop, const void* const data[3], const F& fn) {
+  // As bytes, since a bool that was fed as another value than 0 and 1 must not be read as one.
+  const auto* condition = static_cast<const uint8_t*>(data[0]);
+  const auto* t = static_cast<const E*>(data[1]);
+  const auto* e = static_cast<const E*>(data[2]);
+  loop.ForEachRun(std::is_same_v<E, tstring> ? 20 : 1, [&](const int64_t* offsets, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const bool use_t = condition[offsets[1] + i * loop.inner_stride(1)] != 0;
+      fn(offsets[0] + i * loop.inner_stride(0), use_t ? t[offsets[2] + i * loop.inner_stride(2)]
+                                                      : e[offsets[3] + i * loop.inner_stride(3)]);
+    }
+  });
+}
+
+// The characters of the strings that are selected.
+double SelectedBytes(const StridedLoop& loop, const void* const data[3]) {
+  // More than any memory; nor does the sum get out of hand beyond that.
+  constexpr int64_t kEnough = int64_t{1} << 60;
+  std::atomic<int64_t> bytes{0};
+  ForEachSelected<tstring>(loop, data, [&](int64_t, const tstring& s) {
+    if (!s.empty() && bytes < kEnough) bytes += static_cast<int64_t>(s.size());
+  });
+  return static_cast<double>(bytes);
 }
 
 absl::Status Select(KernelContext& ctx) {
@@ -33,24 +62,13 @@ absl::Status Select(KernelContext& ctx) {
   // In the place of an input that is not repeated and that no one else needs, element by element.
   const Tensor& first = ctx.input(1);
   const int forward = first.NumElements() == shape.num_elements() && first.CanBeReused() ? 1 : 2;
-  GRADFLOW_RETURN_IF_ERROR(CheckBroadcastStrings(ctx, {1, 2}, shape.num_elements()));
+  if (first.dtype() == DT_STRING) ctx.ExpectStringBytes(SelectedBytes(loop, data));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(forward, 0, shape, &output));
   DispatchElement(output->dtype(), [&](auto tag) {
     using E = typename decltype(tag)::type;
     E* result = static_cast<E*>(output->raw_data());
-    // As bytes, since a bool that was fed as another value than 0 and 1 must not be read as one.
-    const auto* condition = static_cast<const uint8_t*>(data[0]);
-    const auto* t = static_cast<const E*>(data[1]);
-    const auto* e = static_cast<const E*>(data[2]);
-    loop.ForEachRun(std::is_same_v<E, tstring> ? 20 : 1, [&](const int64_t* offsets, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        const bool use_t = condition[offsets[1] + i * loop.inner_stride(1)] != 0;
-        result[offsets[0] + i * loop.inner_stride(0)] =
-            use_t ? t[offsets[2] + i * loop.inner_stride(2)]
-                  : e[offsets[3] + i * loop.inner_stride(3)];
-      }
-    });
+    ForEachSelected<E>(loop, data, [&](int64_t to, const E& element) { result[to] = element; });
   });
   return absl::OkStatus();
 }

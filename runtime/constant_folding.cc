@@ -1,5 +1,3 @@
-
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <utility>
@@ -25,15 +23,27 @@ class LimitedAllocator final : public Allocator {
   explicit LimitedAllocator(int64_t limit) : left_(limit) {}
 
   void* Allocate(size_t bytes) override {
-    const auto wanted = static_cast<int64_t>(bytes);
-    if (left_.fetch_sub(wanted, std::memory_order_relaxed) >= wanted) {
-      if (void* const block = SystemAllocator()->Allocate(bytes)) return block;
-    }
-    left_.fetch_add(wanted, std::memory_order_relaxed);
-    return nullptr;
+    if (!Reserve(bytes)) return nullptr;
+    void* const block = SystemAllocator()->Allocate(bytes);
+    if (block == nullptr) Release(bytes);
+    return block;
   }
   void Deallocate(void* block, size_t bytes) override {
     SystemAllocator()->Deallocate(block, bytes);
+    Release(bytes);
+  }
+  bool Reserve(size_t bytes) override {
+    // More than that no limit allows, and a sum could overflow.
+    constexpr size_t kMost = size_t{1} << 60;
+    if (bytes > kMost) return false;
+    if (left_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed) >=
+        static_cast<int64_t>(bytes)) {
+      return true;
+    }
+    Release(bytes);
+    return false;
+  }
+  void Release(size_t bytes) override {
     left_.fetch_add(static_cast<int64_t>(bytes), std::memory_order_relaxed);
   }
 
@@ -76,9 +86,7 @@ class ConstantFolder {
         nodes_(*nodes),
         kind_(nodes->order.size(), kVariable),
         allocator_(std::make_shared<LimitedAllocator>(max_bytes - BytesOf(*nodes))),
-        run_stop_(limits.cancelled, limits.closed, limits.Deadline()),
-        stop_(limits.cancelled, limits.closed,
-              std::min(limits.Deadline(), RunStop::Clock::now() + kMaxTime)) {}
+        stop_(limits.cancelled, limits.closed, RunStop::Clock::now() + kMaxTime) {}
 
   // Not OK if a node was stopped since the run is over.
   absl::Status Fold() {
@@ -137,10 +145,10 @@ class ConstantFolder {
       return Run(node, *kernel, absl::MakeSpan(inputs), &outputs);
     });
     if (!status.ok()) {
-      if (run_stop_.Check()) {
+      if (stop_.cancelled() || stop_.closed()) {
         // Which says nothing of the node.
         stopped_ = errors::Prefix(absl::StrCat(internal::NodePrefix(node.def()), "stopped, since "),
-                                  WhyStopped(run_stop_, limits_));
+                                  WhyStopped(stop_, limits_));
       } else if (!absl::IsResourceExhausted(status)) {
         // In another plan there may be more memory to spare.
         kernels_.NeverFold(node);
@@ -246,8 +254,7 @@ class ConstantFolder {
   // By node id, of folded nodes: their outputs, for as long as they are used.
   absl::flat_hash_map<int, std::vector<Tensor>> values_;
   const std::shared_ptr<Allocator> allocator_;
-  // When the run is over that waits for the plan, and when folding is: not later.
-  RunStop run_stop_;
+  // When the run is cancelled that waits for the plan, or folding has taken long enough.
   RunStop stop_;
   absl::Status stopped_;
 };

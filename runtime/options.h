@@ -134,13 +134,14 @@ class RunOptions {
 
   // Milliseconds after which the run ends with DEADLINE_EXCEEDED; 0 for no limit, negative is
   // INVALID_ARGUMENT. Kernels that run then do not finish: a few milliseconds later all is over.
-  // What the first run of its feeds, fetches and targets takes to prepare counts, too, but for the
-  // time in which it waits for others to prepare theirs: that is over when they are done. Prepared
-  // beforehand by MakeCallable, a run takes no such time.
+  // The time counts from the call. What the first run of its feeds, fetches and targets takes to
+  // prepare is not cut short, nor is waiting for others to prepare theirs: then the run ends, and
+  // the next one finds all prepared.
   int64_t timeout_in_ms() const { return timeout_in_ms_; }
   void set_timeout_in_ms(int64_t milliseconds) { timeout_in_ms_ = milliseconds; }
 
-  // Ends the run with CANCELLED, in the same way as a timeout. TensorFlow's RunOptions have none.
+  // Ends the run with CANCELLED, in the same way as a timeout, and also while it prepares (though
+  // not while it waits for others to prepare theirs). TensorFlow's RunOptions have none.
   const std::optional<CancellationToken>& cancellation_token() const { return cancellation_token_; }
   void set_cancellation_token(const CancellationToken& token) { cancellation_token_ = token; }
 

@@ -174,6 +174,7 @@ struct PoolAllocator::Impl {
   void* Take(SizeClass size_class, FreeBlock** more);
   // The same without making room first if there is none.
   void* TryTake(SizeClass size_class, FreeBlock** more);
+  bool TryReserve(size_t bytes);
   // Puts a list of blocks of the class on the shared lists.
   void Give(SizeClass size_class, FreeBlock* blocks);
   // Moves all blocks of the shards to the shared lists.
@@ -255,6 +256,16 @@ void* PoolAllocator::Impl::TryTake(SizeClass size_class, FreeBlock** more) {
   if (!small) ++allocations;
   UpdatePeak();
   return block;
+}
+
+bool PoolAllocator::Impl::TryReserve(size_t bytes) {
+  static const size_t machine_bytes = 4 * DefaultLimit();
+  const size_t limit = std::min(max_bytes_in_use, machine_bytes);
+  MutexLock lock(&mutex);
+  if (bytes > limit - std::min(limit, BytesInUse())) return false;
+  reserved += static_cast<int64_t>(bytes);
+  UpdatePeak();
+  return true;
 }
 
 void PoolAllocator::Impl::Give(SizeClass size_class, FreeBlock* blocks) {
@@ -390,12 +401,10 @@ void PoolAllocator::Deallocate(void* block, size_t bytes) {
 }
 
 bool PoolAllocator::Reserve(size_t bytes) {
-  MutexLock lock(&impl_->mutex);
-  const size_t limit = std::min(impl_->max_bytes_in_use, 4 * DefaultLimit());
-  if (bytes > limit - std::min(limit, impl_->BytesInUse())) return false;
-  impl_->reserved += static_cast<int64_t>(bytes);
-  impl_->UpdatePeak();
-  return true;
+  if (bytes == 0 || impl_->TryReserve(bytes)) return true;
+  impl_->EmptyShards();
+  impl_->Shrink(0);
+  return impl_->TryReserve(bytes);
 }
 
 void PoolAllocator::Release(size_t bytes) {

@@ -70,9 +70,14 @@ class LocalSession final : public Session {
     return absl::OkStatus();
   }
 
-  std::vector<std::string> UnusedOutputs() const override {
-    MutexLock lock(runner_->graph_mutex());
-    return gradflow::UnusedOutputs(graph_);
+  absl::StatusOr<std::vector<std::string>> UnusedOutputs() const override {
+    std::vector<std::string> outputs;
+    GRADFLOW_RETURN_IF_ERROR(CallSafely([&] {
+      MutexLock lock(runner_->graph_mutex());
+      outputs = gradflow::UnusedOutputs(graph_);
+      return absl::OkStatus();
+    }));
+    return outputs;
   }
 
   PoolAllocator::Stats MemoryStats() const override { return runner_->pool()->GetStats(); }

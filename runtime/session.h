@@ -104,8 +104,9 @@ class Session {
   virtual absl::Status Close() = 0;
 
   // The outputs that no node takes, by name, in the order of the nodes: what a graph is likely to
-  // be for, if nobody says. Not in TensorFlow's interface.
-  virtual std::vector<std::string> UnusedOutputs() const = 0;
+  // be for, if nobody says. Waits for an import or a plan in progress. Not in TensorFlow's
+  // interface.
+  virtual absl::StatusOr<std::vector<std::string>> UnusedOutputs() const = 0;
 
   // The memory of tensors that runs have allocated; ResetPeakMemory starts a new peak. Not in
   // TensorFlow's interface.

@@ -54,7 +54,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   }
   loaded.targets = flags.targets;
   if (flags.fetches.empty() && flags.targets.empty()) {
-    loaded.fetches = loaded.session->UnusedOutputs();
+    GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, loaded.session->UnusedOutputs());
     loaded.files.resize(loaded.fetches.size());
   }
   return loaded;

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/testing/status_matchers.h"
 
@@ -275,6 +277,21 @@ TEST(ResourceManager, RefusesMakersThatWaitForEachOther) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(refused, 1);
+}
+
+// Its loops leave out blocks, so it may be half made.
+TEST(ResourceManager, DropsWhatAStoppedRunMakes) {
+  ResourceManager manager;
+  const auto make = [] { return std::make_shared<Number>(1); };
+  {
+    RunStop stop(nullptr, nullptr, RunStop::Clock::time_point::max());
+    const ScopedLoopSettings settings({&stop, 1});
+    stop.Stop();
+    EXPECT_THAT(manager.LookupOrCreate<Number>("c", "x", make),
+                StatusIs(absl::StatusCode::kCancelled));
+  }
+  EXPECT_THAT(manager.Lookup<Number>("c", "x"), StatusIs(absl::StatusCode::kNotFound));
+  GRADFLOW_EXPECT_OK(manager.LookupOrCreate<Number>("c", "x", make).status());
 }
 
 TEST(ResourceManager, DropsWhatIsMadeTooLate) {

@@ -397,6 +397,43 @@ TEST(TensorProto, MemoryThatIsNotThere) {
   }
 }
 
+// Has memory for elements, and for 1 MiB of characters.
+class FewCharacters final : public Allocator {
+ public:
+  void* Allocate(size_t bytes) override { return SystemAllocator()->Allocate(bytes); }
+  void Deallocate(void* block, size_t bytes) override {
+    SystemAllocator()->Deallocate(block, bytes);
+  }
+  bool Reserve(size_t bytes) override {
+    if (reserved + bytes > 1 << 20) return false;
+    reserved += bytes;
+    return true;
+  }
+  void Release(size_t bytes) override { reserved -= bytes; }
+
+  size_t reserved = 0;
+};
+
+TEST(TensorProto, CountsTheCharactersOfStrings) {
+  const auto allocator = std::make_shared<FewCharacters>();
+  TensorProto proto = Proto(DT_STRING, {1024});
+  proto.add_string_val("abc");
+  proto.add_string_val(std::string(1024, 'x'));
+  EXPECT_THAT(TensorFromProto(proto, allocator), IsOk());
+  {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, TensorFromProto(proto, allocator));
+    EXPECT_EQ(allocator->reserved, 3 + 1023 * 1024);
+    EXPECT_EQ(allocator->reserved, tensor.StringBytes());
+  }
+  EXPECT_EQ(allocator->reserved, 0);
+  *proto.mutable_string_val(1) += "xy";
+  EXPECT_THAT(TensorFromProto(proto, allocator),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       "out of memory for the 1049601 characters of a tensor of strings of shape "
+                       "[1024]"));
+  EXPECT_EQ(allocator->reserved, 0);
+}
+
 TEST(TensorProto, FromProtoTakesTheTensor) {
   Tensor tensor;
   EXPECT_TRUE(tensor.FromProto(Proto(DT_INT16, {2}, "int_val: [1, -1]")));

@@ -215,6 +215,15 @@ TEST(PoolAllocator, CountsWhatIsReservedWithItsBlocks) {
   EXPECT_GE(pool.GetStats().peak_bytes_in_use, 9 * kMiB);
 }
 
+TEST(PoolAllocator, GivesUpItsBlocksForWhatIsReserved) {
+  PoolAllocator pool(10 * kMiB, kMiB);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 900; ++i) blocks.push_back(pool.Allocate(kKiB));
+  for (void* const block : blocks) pool.Deallocate(block, kKiB);
+  EXPECT_TRUE(pool.Reserve(900 * kKiB));
+  pool.Release(900 * kKiB);
+}
+
 TEST(PoolAllocator, ReservesNoMoreThanTheMachineHas) {
   PoolAllocator pool;
   EXPECT_TRUE(pool.Reserve(PoolAllocator::DefaultLimit()));

@@ -16,8 +16,6 @@ struct FuzzTarget {
   absl::string_view name;
   // Fails the test (which ends a fuzzer) unless all is as documented.
   void (*run)(absl::string_view bytes);
-  // A mutation that knows the structure of the bytes; null if there is none. False if they do not
-  // have it.
   // A mutation that knows the structure of the bytes. False if they do not have it.
   bool (*mutate)(MutationRandom* random, std::string* bytes);
 };
