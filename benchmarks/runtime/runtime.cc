@@ -21,7 +21,7 @@ int Main(int argc, char** argv) {
   RegisterNodeCases();
   RegisterCallCases();
   RegisterMemoryCases(small ? 1 : 64);
-  RegisterStoppingCases(small ? 3 : 200);
+  RegisterStoppingCases(small ? 3 : 1000);
   RegisterLoadingCases(small ? 1000 : 1000000);
   Medians medians;
   benchmark::RunSpecifiedBenchmarks(&medians);

@@ -56,7 +56,7 @@ void Stop(benchmark::State& state, int stops) {
       options.set_cancellation_token(token);
       Clock::time_point cancelled;
       std::thread canceller([&] {
-        std::this_thread::sleep_for(std::chrono::microseconds(500 + 100 * i));
+        std::this_thread::sleep_for(std::chrono::microseconds(500 + 100 * (i % 200)));
         cancelled = Clock::now();
         token.Cancel();
       });

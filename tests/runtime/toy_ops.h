@@ -42,7 +42,7 @@ namespace testing {
 //   NoKernel          has none
 //   WaitFor           lasts until the clock has gone on by `ms`
 //   Meet              waits until two of it run at once: whether they did, in 20 seconds
-//   Threads           the number of threads that ran blocks of a parallel loop
+//   Threads           the most threads at once that ran blocks of a parallel loop
 //   LoopForever       adds 1 to ToyCounter(counter), then lasts until the run is stopped: in a
 //                     parallel loop, or if `ask` in a loop of its own
 //   LoopForeverPurely the same, but not stateful
