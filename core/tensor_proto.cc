@@ -401,6 +401,8 @@ absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
   } else {
     CopyList(Lists(proto)[ListOf(tensor.dtype())], &tensor);
   }
+  // A loop may have left out elements.
+  if (ShouldStop()) return absl::CancelledError("the run has been stopped");
   return tensor;
 }
 

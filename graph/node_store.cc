@@ -6,7 +6,6 @@
 #include "gradflow/graph/huge_pages.h"
 
 namespace gradflow::internal {
-
 namespace {
 
 constexpr size_t kBlockBytes = NodeStore::kBlock * sizeof(Node);
@@ -14,11 +13,13 @@ static_assert(kBlockBytes <= kHugePageBytes);
 
 }  // namespace
 
+void NodeStore::FreeMemory::operator()(void* begin) const { FreeBlock(begin, bytes); }
+
 NodeStore::~NodeStore() { Truncate(0); }
 
 Node& NodeStore::Add() {
   if (size_ == blocks_.size() * kBlock) AddBlock();
-  Node* const node = new (&(*this)[size_]) Node();
+  Node* const node = new (blocks_[size_ / kBlock] + size_ % kBlock) Node();
   ++size_;
   return *node;
 }
@@ -27,30 +28,29 @@ void NodeStore::Truncate(size_t size) {
   while (size_ > size) (*this)[--size_].~Node();
   // Memory of which nothing is left, from the end.
   while (!memory_.empty()) {
-    const Memory& last = memory_.back();
-    const size_t blocks_before = blocks_.size() - (last.bytes / kBlockBytes - free_blocks_);
+    const size_t blocks_before = blocks_.size() - UsedBlocks();
     if (size_ > blocks_before * kBlock) return;
     blocks_.resize(blocks_before);
-    free_blocks_ = 0;
-    FreeBlock(last.begin, last.bytes);
     memory_.pop_back();
+    free_blocks_ = 0;
   }
 }
 
+size_t NodeStore::UsedBlocks() const {
+  return memory_.back().get_deleter().bytes / kBlockBytes - free_blocks_;
+}
+
 void NodeStore::AddBlock() {
-  // Space for what is to come first: nothing is lost if there is none.
-  blocks_.reserve(blocks_.size() + 1);
   if (free_blocks_ == 0) {
-    memory_.reserve(memory_.size() + 1);
     // The more there are, the more at once.
-    const size_t bytes =
-        memory_.empty() ? kBlockBytes : std::min(2 * memory_.back().bytes, kHugePageBytes);
-    memory_.push_back({AllocateBlock(bytes), bytes});
+    const size_t bytes = memory_.empty()
+                             ? kBlockBytes
+                             : std::min(2 * memory_.back().get_deleter().bytes, kHugePageBytes);
+    memory_.push_back(Memory(AllocateBlock(bytes), FreeMemory{bytes}));
     free_blocks_ = bytes / kBlockBytes;
   }
-  const Memory& last = memory_.back();
-  const size_t used = last.bytes / kBlockBytes - free_blocks_;
-  blocks_.push_back(reinterpret_cast<Node*>(static_cast<char*>(last.begin) + used * kBlockBytes));
+  char* const begin = static_cast<char*>(memory_.back().get());
+  blocks_.push_back(reinterpret_cast<Node*>(begin + UsedBlocks() * kBlockBytes));
   --free_blocks_;
 }
 

@@ -3,6 +3,7 @@
 #define GRADFLOW_GRAPH_NODE_STORE_H_
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 #include "gradflow/graph/node.h"
@@ -32,12 +33,15 @@ class NodeStore {
 
  private:
   // What AllocateBlock gave.
-  struct Memory {
-    void* begin;
+  struct FreeMemory {
     size_t bytes;
+    void operator()(void* begin) const;
   };
+  using Memory = std::unique_ptr<void, FreeMemory>;
 
   void AddBlock();
+  // Of the last piece of memory.
+  size_t UsedBlocks() const;
 
   std::vector<Node*> blocks_;
   std::vector<Memory> memory_;

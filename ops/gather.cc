@@ -133,51 +133,61 @@ struct GatherSizes {
   int64_t count = 1;
 };
 
-// A unit of work is one run of `inner` elements, of type E.
+// The runs of `inner` elements that are picked, in the order of the output.
 template <typename E, typename Index>
-void CopyRuns(const GatherSizes& sizes, const Tensor& params, const Tensor& indices,
-              Tensor* output) {
-  const E* from = static_cast<const E*>(params.raw_data());
-  const Index* picks = indices.flat<Index>().data();
+class PickedRuns {
+ public:
+  PickedRuns(const GatherSizes& sizes, const Tensor& params, const Tensor& indices)
+      : sizes_(sizes),
+        from_(static_cast<const E*>(params.raw_data())),
+        picks_(indices.flat<Index>().data()) {}
+
+  int64_t size() const { return sizes_.batch * sizes_.outer * sizes_.count; }
+  const E* operator[](int64_t i) const {
+    const int64_t row = i / sizes_.count;
+    const int64_t index = picks_[row / sizes_.outer * sizes_.count + i % sizes_.count];
+    return from_ + (row * sizes_.limit + index) * sizes_.inner;
+  }
+
+ private:
+  const GatherSizes sizes_;
+  const E* const from_;
+  const Index* const picks_;
+};
+
+template <typename E, typename Index>
+void CopyRuns(const PickedRuns<E, Index>& runs, int64_t inner, Tensor* output) {
   E* to = static_cast<E*>(output->raw_data());
-  const int64_t inner = sizes.inner;
   const double element_cost = std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E);
   // A long run goes in parts, between which it may be stopped.
   const int64_t part = BlockSizeForCost(element_cost);
-  ParallelFor(sizes.batch * sizes.outer * sizes.count, BlockSizeForCost(2 + inner * element_cost),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t unit = begin; unit < end; ++unit) {
-                  const int64_t row = unit / sizes.count;
-                  const int64_t index = picks[row / sizes.outer * sizes.count + unit % sizes.count];
-                  const E* source = from + (row * sizes.limit + index) * inner;
-                  E* target = to + unit * inner;
-                  for (int64_t i = 0; i < inner && (i == 0 || !ShouldStop()); i += part) {
-                    std::copy_n(source + i, std::min(part, inner - i), target + i);
-                  }
-                }
-              });
+  const auto copy = [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const E* source = runs[r];
+      E* target = to + r * inner;
+      for (int64_t i = 0; i < inner && (i == 0 || !ShouldStop()); i += part) {
+        std::copy_n(source + i, std::min(part, inner - i), target + i);
+      }
+    }
+  };
+  ParallelFor(runs.size(), BlockSizeForCost(2 + inner * element_cost), copy);
 }
 
 // The characters of all strings that are picked, which may be one long one many times. As in
 // CopyRuns, indices that were not checked are not looked at.
 template <typename Index>
-double PickedBytes(const GatherSizes& sizes, const Tensor& params, const Tensor& indices) {
-  // More than any memory; nor does the sum of those that are added at once get out of hand.
+double PickedBytes(const PickedRuns<tstring, Index>& runs, int64_t inner) {
+  // More than any memory; nor does what is added at once get out of hand.
   constexpr int64_t kEnough = int64_t{1} << 60;
-  const tstring* from = static_cast<const tstring*>(params.raw_data());
-  const Index* picks = indices.flat<Index>().data();
   std::atomic<int64_t> bytes{0};
-  ParallelFor(sizes.batch * sizes.outer * sizes.count, BlockSizeForCost(2 + sizes.inner),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t unit = begin; unit < end && bytes < kEnough; ++unit) {
-                  const int64_t row = unit / sizes.count;
-                  const int64_t index = picks[row / sizes.outer * sizes.count + unit % sizes.count];
-                  const tstring* run = from + (row * sizes.limit + index) * sizes.inner;
-                  int64_t run_bytes = 0;
-                  for (int64_t i = 0; i < sizes.inner; ++i) run_bytes += run[i].size();
-                  bytes += run_bytes;
-                }
-              });
+  ParallelFor(runs.size(), BlockSizeForCost(2 + inner), [&](int64_t begin, int64_t end) {
+    if (bytes >= kEnough) return;
+    int64_t block_bytes = 0;
+    for (int64_t r = begin; r < end; ++r) {
+      for (const tstring& s : absl::MakeConstSpan(runs[r], inner)) block_bytes += s.size();
+    }
+    bytes += block_bytes;
+  });
   return static_cast<double>(bytes);
 }
 
@@ -226,12 +236,14 @@ class GatherKernel final : public OpKernel {
     for (int d = axes.axis + 1; d < params.dims(); ++d) sizes.inner *= params.dim_size(d);
     sizes.count = indices.NumElements() / sizes.batch;
     if (params.dtype() == DT_STRING) {
-      ctx.ExpectStringBytes(PickedBytes<Index>(sizes, params, indices));
+      const PickedRuns<tstring, Index> runs(sizes, params, indices);
+      ctx.ExpectStringBytes(PickedBytes(runs, sizes.inner));
     }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     DispatchElement(params.dtype(), [&](auto tag) {
-      CopyRuns<typename decltype(tag)::type, Index>(sizes, params, indices, output);
+      const PickedRuns<typename decltype(tag)::type, Index> runs(sizes, params, indices);
+      CopyRuns(runs, sizes.inner, output);
     });
     return absl::OkStatus();
   }

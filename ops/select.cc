@@ -19,30 +19,45 @@ absl::Status SelectShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Calls fn(to, element) for each place of the output with the element that is selected for it.
-// `loop` is over the output, the condition, t and e; `data` are those of the latter three.
-template <typename E, typename F>
-void ForEachSelected(const StridedLoop& loop, const void* const data[3], const F& fn) {
+// What is selected, by places in a loop over the output, the condition, t and e.
+template <typename E>
+class Selected {
+ public:
+  // `data` are those of the condition, t and e.
+  Selected(const StridedLoop& loop, const void* const data[3])
+      : loop_(loop),
+        condition_(static_cast<const uint8_t*>(data[0])),
+        t_(static_cast<const E*>(data[1])),
+        e_(static_cast<const E*>(data[2])) {}
+
+  // Element i of a run that begins at `offsets`.
+  const E& At(const int64_t* offsets, int64_t i) const {
+    return condition_[offsets[1] + i * loop_.inner_stride(1)] != 0
+               ? t_[offsets[2] + i * loop_.inner_stride(2)]
+               : e_[offsets[3] + i * loop_.inner_stride(3)];
+  }
+
+ private:
+  const StridedLoop& loop_;
   // As bytes, since a bool that was fed as another value than 0 and 1 must not be read as one.
-  const auto* condition = static_cast<const uint8_t*>(data[0]);
-  const auto* t = static_cast<const E*>(data[1]);
-  const auto* e = static_cast<const E*>(data[2]);
-  loop.ForEachRun(std::is_same_v<E, tstring> ? 20 : 1, [&](const int64_t* offsets, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) {
-      const bool use_t = condition[offsets[1] + i * loop.inner_stride(1)] != 0;
-      fn(offsets[0] + i * loop.inner_stride(0), use_t ? t[offsets[2] + i * loop.inner_stride(2)]
-                                                      : e[offsets[3] + i * loop.inner_stride(3)]);
-    }
-  });
-}
+  const uint8_t* const condition_;
+  const E* const t_;
+  const E* const e_;
+};
+
+constexpr double kStringNanoseconds = 20;
 
 // The characters of the strings that are selected.
 double SelectedBytes(const StridedLoop& loop, const void* const data[3]) {
-  // More than any memory; nor does the sum get out of hand beyond that.
+  // More than any memory; nor does what is added at once get out of hand.
   constexpr int64_t kEnough = int64_t{1} << 60;
+  const Selected<tstring> selected(loop, data);
   std::atomic<int64_t> bytes{0};
-  ForEachSelected<tstring>(loop, data, [&](int64_t, const tstring& s) {
-    if (!s.empty() && bytes < kEnough) bytes += static_cast<int64_t>(s.size());
+  loop.ForEachRun(kStringNanoseconds, [&](const int64_t* offsets, int64_t n) {
+    if (bytes >= kEnough) return;
+    int64_t run_bytes = 0;
+    for (int64_t i = 0; i < n; ++i) run_bytes += selected.At(offsets, i).size();
+    bytes += run_bytes;
   });
   return static_cast<double>(bytes);
 }
@@ -68,7 +83,13 @@ absl::Status Select(KernelContext& ctx) {
   DispatchElement(output->dtype(), [&](auto tag) {
     using E = typename decltype(tag)::type;
     E* result = static_cast<E*>(output->raw_data());
-    ForEachSelected<E>(loop, data, [&](int64_t to, const E& element) { result[to] = element; });
+    const Selected<E> selected(loop, data);
+    const double nanoseconds = std::is_same_v<E, tstring> ? kStringNanoseconds : 1;
+    loop.ForEachRun(nanoseconds, [&](const int64_t* offsets, int64_t n) {
+      for (int64_t i = 0; i < n; ++i) {
+        result[offsets[0] + i * loop.inner_stride(0)] = selected.At(offsets, i);
+      }
+    });
   });
   return absl::OkStatus();
 }

@@ -150,7 +150,7 @@ class PlanRun {
         uses_(state_ + plan.num_nodes()),
         unset_(UnsetTensor()),
         limits_(limits),
-        stop_(limits.cancelled, limits.closed, limits.Deadline()) {
+        stop_(limits.cancelled, limits.closed, limits.deadline) {
     static_assert(sizeof(std::atomic<int32_t>) == sizeof(int32_t));
     if (plan.num_nodes() > 0) {
       std::memcpy(static_cast<void*>(state_), plan.pending().data(),

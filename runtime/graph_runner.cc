@@ -11,6 +11,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
@@ -92,7 +93,7 @@ absl::Status CheckRunOptions(const RunOptions& options) {
 }
 
 absl::Status CheckLimits(const RunLimits& limits) {
-  RunStop stop(limits.cancelled, limits.closed, limits.Deadline());
+  RunStop stop(limits.cancelled, limits.closed, limits.deadline);
   return stop.Check() ? WhyStopped(stop, limits) : absl::OkStatus();
 }
 
@@ -158,8 +159,7 @@ absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& reque
 
 RunLimits GraphRunner::LimitsOf(const RunOptions& options) const {
   RunLimits limits;
-  limits.timeout = std::chrono::milliseconds(options.timeout_in_ms());
-  limits.deadline = limits.Deadline();
+  limits.SetTimeout(std::chrono::milliseconds(options.timeout_in_ms()));
   limits.closed = &closed_;
   if (options.cancellation_token().has_value()) {
     limits.cancelled = options.cancellation_token()->flag();
@@ -207,6 +207,8 @@ absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::MakePlan(const PlanName
     made->kernels = kernels_;
   }
   if (made->kernels == nullptr) return Closed();
+  // What is made serves all runs: the loops of factories do not end with a run that calls for this.
+  const ScopedLoopSettings loops({nullptr, 1});
   // Isolated, so that a kernel, or the factory of one, which waits for tasks of its own takes none
   // of the caller's, which could wait for graph_mutex_.
   GRADFLOW_ASSIGN_OR_RETURN(made->plan, tbb::this_task_arena::isolate([&] {

@@ -27,8 +27,8 @@ void MergeIdenticalNodes(PlanNodes* nodes);
 // into `kernels`, for plans to come. A node that fails stays, and fails in the run, if it gets
 // there. So do nodes with control inputs from nodes of the run, nodes of strings, and those whose
 // inputs or outputs would make the memory in use exceed `max_bytes`. `limits` are those of the run
-// that waits for this: where they end it, the status says so, with the name of the node that was
-// stopped, which may be folded another time; `kernels` gets what was finished before.
+// that waits for this: where their flags end it, the status says so, with the name of the node that
+// was stopped, which may be folded another time; `kernels` gets what was finished before.
 absl::Status FoldConstants(int64_t max_bytes, const RunLimits& limits, KernelCache* kernels,
                            PlanNodes* nodes);
 

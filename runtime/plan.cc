@@ -46,7 +46,7 @@ class PlanBuilder {
         options_(options),
         limits_(limits),
         kernels_(kernels),
-        stop_(limits.cancelled, limits.closed, RunStop::Clock::time_point::max()) {}
+        stop_(limits.cancelled, limits.closed) {}
 
   absl::StatusOr<std::unique_ptr<const Plan>> Build(const PlanNames& names);
 
@@ -56,8 +56,7 @@ class PlanBuilder {
   static constexpr int32_t kInProgress = -2;
 
   // Not OK when the run that waits for the plan is cancelled. Asked at each node, since the factory
-  // of a kernel may take long. A deadline does not end planning, or a run whose plan takes longer
-  // to make than it may itself would never come to an end, however often it is tried.
+  // of a kernel may take long.
   absl::Status CheckNotStopped(const Node& node) {
     if (!stop_.Check()) return absl::OkStatus();
     return errors::Prefix(absl::StrCat(internal::NodePrefix(node.def()), "not planned, since "),

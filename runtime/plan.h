@@ -91,8 +91,8 @@ class Plan {
 
   // NOT_FOUND or INVALID_ARGUMENT for a name that the graph does not have or a tensor that is fed
   // twice; otherwise what the kernels say that cannot be made, with the name of the node. Ends
-  // early, as a run does, at the limits of the run that waits for it; `kernels` has what was found
-  // out until then.
+  // early, between nodes, by the flags of `limits`, those of the run that waits for it; `kernels`
+  // has what was found out until then.
   static absl::StatusOr<std::unique_ptr<const Plan>> Make(const Graph& graph,
                                                           const PlanNames& names,
                                                           KernelCache* kernels,

@@ -188,7 +188,7 @@ struct PoolAllocator::Impl {
     return static_cast<size_t>(large_in_use + small_held + reserved);
   }
   void UpdatePeak() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    peak = std::max(peak, large_in_use + small_held + reserved);
+    peak = std::max(peak, static_cast<int64_t>(BytesInUse()));
   }
 
   std::atomic<size_t> max_cached_bytes;

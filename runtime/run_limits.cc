@@ -4,11 +4,11 @@
 
 namespace gradflow {
 
-RunStop::Clock::time_point RunLimits::Deadline() const {
-  if (deadline.has_value()) return *deadline;
+void RunLimits::SetTimeout(std::chrono::milliseconds limit) {
+  timeout = limit;
   // More than a year is no limit, and could be more than the clock can say.
   const bool limited = timeout.count() > 0 && timeout < std::chrono::hours(24 * 365);
-  return limited ? RunStop::Clock::now() + timeout : RunStop::Clock::time_point::max();
+  deadline = limited ? RunStop::Clock::now() + timeout : RunStop::Clock::time_point::max();
 }
 
 absl::Status WhyStopped(const RunStop& stop, const RunLimits& limits) {

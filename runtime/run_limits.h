@@ -1,30 +1,30 @@
-// RunLimits: what may end a run early, from when it is asked for: while it waits for its plan and
-// while its nodes run. Not for users.
+// RunLimits: what may end a run early. Not for users.
 #ifndef GRADFLOW_RUNTIME_RUN_LIMITS_H_
 #define GRADFLOW_RUNTIME_RUN_LIMITS_H_
 
 #include <atomic>
 #include <chrono>
-#include <optional>
 
 #include "absl/status/status.h"
 #include "gradflow/core/run_stop.h"
 
 namespace gradflow {
 
-// Looked at before each node and, by kernels, before each block of a loop.
+// Looked at before each node and, by kernels, before each block of a loop. The flags also end the
+// making of the run's plan; the deadline does not, or a run whose plan takes longer to make than it
+// may itself would never come to an end, however often it is tried.
 struct RunLimits {
-  // After which the run is DEADLINE_EXCEEDED. Zero is no limit.
+  // Sets the timeout, and the deadline from now on. Zero is no limit.
+  void SetTimeout(std::chrono::milliseconds limit);
+
+  // For messages.
   std::chrono::milliseconds timeout{0};
-  // When that is; not set, it is counted from when Deadline() is called.
-  std::optional<RunStop::Clock::time_point> deadline = std::nullopt;
+  // After which the run is DEADLINE_EXCEEDED.
+  RunStop::Clock::time_point deadline = RunStop::Clock::time_point::max();
   // When true, the run is CANCELLED. Borrowed; null is no limit.
   const std::atomic<bool>* cancelled = nullptr;
   // The same, with another text: the session has been closed.
   const std::atomic<bool>* closed = nullptr;
-
-  // time_point::max() without a limit.
-  RunStop::Clock::time_point Deadline() const;
 };
 
 // Why a run of these limits is to end: "the run was cancelled". REQUIRES: stop, which has these

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/proto/tensor.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/core/shorthands.h"
@@ -432,6 +434,21 @@ TEST(TensorProto, CountsTheCharactersOfStrings) {
                        "out of memory for the 1049601 characters of a tensor of strings of shape "
                        "[1024]"));
   EXPECT_EQ(allocator->reserved, 0);
+}
+
+// A repeated value is not made to its end then.
+TEST(TensorProto, MakesNoTensorInARunThatIsStopped) {
+  RunStop stop;
+  const ScopedLoopSettings settings({&stop, 1});
+  for (const DataType dtype : {DT_FLOAT, DT_STRING}) {
+    TensorProto proto = Proto(dtype, {100000});
+    if (dtype == DT_FLOAT) proto.add_float_val(1);
+    if (dtype == DT_STRING) proto.add_string_val("a");
+    EXPECT_THAT(TensorFromProto(proto), IsOk());
+  }
+  stop.Stop();
+  EXPECT_THAT(TensorFromProto(Proto(DT_FLOAT, {100000})),
+              StatusIs(absl::StatusCode::kCancelled, "the run has been stopped"));
 }
 
 TEST(TensorProto, FromProtoTakesTheTensor) {

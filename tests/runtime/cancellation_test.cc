@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/runtime/session.h"
 #include "gradflow/testing/status_matchers.h"
@@ -307,6 +308,18 @@ TEST_F(PlanningTest, StopsBetweenKernelsByToken) {
               StatusIs(StatusCode::kCancelled,
                        "node 'last' (Neg): not planned, since the run was cancelled"));
   GRADFLOW_ASSERT_OK(Run("last"));
+  EXPECT_EQ(Fetched(), -10);
+}
+
+// A session may be run by a kernel of another one's run.
+TEST_F(PlanningTest, IsNotCutShortByTheRunThatItIsCalledIn) {
+  RunStop outer;
+  outer.Stop();
+  const ScopedLoopSettings settings({&outer, 1});
+  int blocks = 0;
+  ToyHooks().make = [&] { ParallelFor(3, 1, [&](int64_t, int64_t) { ++blocks; }); };
+  GRADFLOW_ASSERT_OK(Run("last"));
+  EXPECT_EQ(blocks, 3);
   EXPECT_EQ(Fetched(), -10);
 }
 

@@ -324,12 +324,12 @@ TEST_P(ExecutorTest, EndsAtItsTimeout) {
   Add("next", "Tick", {"slow"}, {{"counter", 0}});
   ToyCounter(0) = 0;
   RunLimits limits;
-  limits.timeout = std::chrono::milliseconds(1);
+  limits.SetTimeout(std::chrono::milliseconds(1));
   EXPECT_THAT(Run({{"x"}, {"next"}, {}}, {Int(1)}, nullptr, limits),
               StatusIs(absl::StatusCode::kDeadlineExceeded,
                        "node 'slow' (WaitFor): stopped, since the run's timeout of 1 ms is over"));
   EXPECT_EQ(ToyCounter(0), 0);
-  limits.timeout = std::chrono::milliseconds::max();
+  limits.SetTimeout(std::chrono::milliseconds::max());
   GRADFLOW_EXPECT_OK(Run({{"x"}, {"next"}, {}}, {Int(1)}, nullptr, limits));
   EXPECT_EQ(ToyCounter(0), 1);
 }

@@ -29,6 +29,7 @@ using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyMeetings;
 using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -504,6 +505,20 @@ TEST(Session, FreesKernelsAndConstantsWhenItIsClosed) {
     EXPECT_EQ(KeptKernel::Alive(), 0);
     EXPECT_EQ(in_use(), 0);
   }
+}
+
+TEST(Session, KnowsWhichOutputsNoNodeTakes) {
+  const std::unique_ptr<Session> session = EmptySession();
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(std::vector<std::string> unused, session->UnusedOutputs());
+  EXPECT_TRUE(unused.empty());
+  GRADFLOW_ASSERT_OK(
+      session->Create(Graphs({ToyNode("x", "Placeholder", {}, {{"dtype", DT_INT64}}),
+                              ToyNode("last", "Neg", {"first"}, {{"T", DT_INT64}}),
+                              ToyNode("first", "Neg", {"x"}, {{"T", DT_INT64}}),
+                              ToyNode("waited_for", "Neg", {"x"}, {{"T", DT_INT64}}),
+                              ToyNode("waits", "Neg", {"x", "^waited_for"}, {{"T", DT_INT64}})})));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(unused, session->UnusedOutputs());
+  EXPECT_THAT(unused, ElementsAre("last", "waited_for", "waits"));
 }
 
 // Each session has more nodes to run than threads; none of them ends before the other session has

@@ -176,7 +176,7 @@ TEST_P(ShortMemoryTest, EndsRunsAtTheirTimeout) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const auto plan, Plan::Make(graph_, {{"x"}, {std::string(200, 'n')}, {}}, &kernels_));
   RunLimits limits;
-  limits.timeout = std::chrono::milliseconds(1);
+  limits.SetTimeout(std::chrono::milliseconds(1));
   const Tensor x = Int(1);
   bool in_time = false;
   for (int calls = 0; !in_time; ++calls) {

@@ -199,8 +199,7 @@ constexpr absl::string_view kTextWords =
     "node name op input device attr key value type shape tensor list func placeholder versions dim "
     "size library function s i f b { } < > : [ ] , ; # #? \n \" ' \\ DT_FLOAT DT_INT32 dtype "
     "tensor_shape float_val int_val string_val tensor_content nan -inf true false 1e40 0x1f - "
-    "\\377 "
-    "unknown_rank [foo.bar]";
+    "\\377 unknown_rank [foo.bar]";
 
 bool MutateText(MutationRandom* random, std::string* text) {
   if (random->OneIn(2)) {
@@ -218,8 +217,7 @@ bool MutateText(MutationRandom* random, std::string* text) {
 
 constexpr absl::string_view kNpyWords =
     "'descr' 'fortran_order' 'shape' True False ( ) () (3,) , : { } [ ' \" < > | = - L \n b1 i1 i2 "
-    "i4 "
-    "i8 u1 u4 u8 f2 f4 f8 c8 c16 S3 O";
+    "i4 i8 u1 u4 u8 f2 f4 f8 c8 c16 S3 O";
 
 // The words of the header, whose length then mostly fits again, or what is behind it.
 bool MutateNpy(MutationRandom* random, std::string* bytes) {
@@ -248,8 +246,7 @@ bool MutateNpy(MutationRandom* random, std::string* bytes) {
 constexpr absl::string_view kSpecWords =
     "\ni \no \na \nd x: y: T: int float bool string shape tensor func type list numbertype "
     "realnumbertype quantizedtype Ref ( ) { } [ ] , : = >= * ~ ' \" DT_FLOAT half bfloat16 N T "
-    "true "
-    "false -1 1e-3";
+    "true false -1 1e-3";
 
 bool MutateSpec(MutationRandom* random, std::string* text) {
   for (int64_t i = random->Below(3); i >= 0; --i) MutateWords(random, kSpecWords, text);
