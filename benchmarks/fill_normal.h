@@ -6,7 +6,7 @@
 
 namespace gradflow::benchmarks {
 
-// Normally distributed floats of the given mean and a deviation of 1, the same on every call.
+// Fills in normally distributed floats of the given mean and a stddev of 1, the same on every call.
 void FillNormal(float* values, int64_t count, uint32_t seed, float mean = 0);
 
 }  // namespace gradflow::benchmarks

@@ -1,4 +1,4 @@
-// What the benchmark programs share.
+// Helpers that the benchmark programs share.
 #ifndef GRADFLOW_BENCHMARKS_HARNESS_H_
 #define GRADFLOW_BENCHMARKS_HARNESS_H_
 
@@ -12,12 +12,13 @@
 
 namespace gradflow::benchmarks {
 
-// A benchmark that cannot run is a mistake in its program, which then says so and ends.
+// Prints an error and ends the program: a benchmark that cannot run is a mistake in its program.
 void Check(const absl::Status& status);
 
-// Starts Google Benchmark with defaults for few and noisy benchmarks (interleaved at random, so
-// that what else the machine does falls on all alike), which the arguments may change. *flag is
-// whether `name`, "--name", is among them. False if an argument is wrong; it has been reported.
+// Initializes Google Benchmark with defaults for few and noisy benchmarks, which the arguments may
+// override: repetitions are interleaved at random, so that other load of the machine affects all
+// alike. Sets *flag to true if "--name", for the given `name`, is among the arguments. Reports a
+// wrong argument and returns false.
 bool Initialize(int argc, char** argv, const char* name, bool* flag);
 
 // Collects the time of an iteration and the counters of every repetition.
@@ -26,7 +27,7 @@ class Medians : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context&) override { return true; }
   void ReportRuns(const std::vector<Run>& runs) override;
 
-  // Of an iteration; 0 if the benchmark was not run.
+  // Returns the time of an iteration; 0 if the benchmark was not run.
   double Nanoseconds(const std::string& name) const { return Median(name); }
   double Counter(const std::string& name, const std::string& counter) const {
     return Median(name + "#" + counter);

@@ -1,40 +1,59 @@
-# The functions that every CMakeLists.txt of gradflow uses to declare its targets.
+# Functions that declare the targets of gradflow.
 include_guard(GLOBAL)
 
-# Headers are included as "gradflow/<layer>/x.h" whatever the checkout is called: the
-# build tree links the folders of the layers to where the include path finds them.
-# Generated files never go through these links, which would write into the source
-# tree; they have a tree of their own, which has the same form.
+# Headers are included as "gradflow/<layer>/x.h", independent of the name of the checkout: the
+# build tree has links to the folders of the layers on its include path. Generated files must
+# not go through these links, which would write into the source tree; they have a separate tree
+# of the same form.
 set(GRADFLOW_INCLUDE_DIR ${PROJECT_BINARY_DIR}/include)
 set(GRADFLOW_GEN_DIR ${PROJECT_BINARY_DIR}/gen)
 file(MAKE_DIRECTORY ${GRADFLOW_INCLUDE_DIR}/gradflow ${GRADFLOW_GEN_DIR}/gradflow/proto
                     ${GRADFLOW_GEN_DIR}/gradflow/ops)
-foreach(layer IN ITEMS proto core ops graph runtime compat testing)
+foreach(layer IN ITEMS proto core io codegen ops graph runtime compat testing)
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${layer} ${GRADFLOW_INCLUDE_DIR}/gradflow/${layer}
        SYMBOLIC)
 endforeach()
 
-# Warnings are ours alone: no target links this, so that neither users nor the export
-# files ever see it. See gradflow_target_defaults.
+# Warnings are private to this build: no target links this one, so it reaches neither users nor
+# export files. See gradflow_target_defaults.
 add_library(gradflow_warnings INTERFACE)
-# gcc 12 takes the moving of absl::InlinedVector, which every shape has, for a use of
-# uninitialised memory. A class of a source that a unity build includes may have members whose type
-# is in that source's unnamed namespace.
+# False positives: gcc 12 reports moves of absl::InlinedVector, which every shape has, as uses of
+# uninitialised memory; in unity builds classes of a source may have members whose type is in the
+# source's anonymous namespace.
 target_compile_options(gradflow_warnings INTERFACE -Wall -Wextra
                                                    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
                                                    $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>
                                                    $<$<BOOL:${GRADFLOW_WERROR}>:-Werror>)
 
+# Faster builds of gradflow itself, where the tools are there. GCC's precompiled headers are cached
+# only if they are preprocessed in their place.
+set(GRADFLOW_FAST_LINK_OPTIONS)
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(GRADFLOW_CCACHE ccache)
+  if(GRADFLOW_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+        ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${GRADFLOW_CCACHE})
+  endif()
+  find_program(GRADFLOW_MOLD mold)
+  if(GRADFLOW_MOLD)
+    set(GRADFLOW_FAST_LINK_OPTIONS -fuse-ld=mold)
+  endif()
+endif()
+
 # gradflow_target_defaults(<target> [NO_WARNINGS])
 #
-# What every compiled target of ours has in common.
+# Sets the properties that all compiled targets share.
 function(gradflow_target_defaults target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "NO_WARNINGS" "" "")
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
-  # Not left to the dependencies: Abseil's package asks for C++14, which is what clang 14 then takes.
+  # Explicit, as Abseil's package requires C++14 only, which clang 14 would then use.
   target_compile_features(${target} PUBLIC cxx_std_17)
-  # Calls between functions of the library are its own affair, also of those that others may call.
+  # Calls within the library are direct, also those of exported functions.
   target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fno-semantic-interposition>)
+  if(CMAKE_CXX_COMPILER_LAUNCHER)
+    target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  endif()
+  target_link_options(${target} PRIVATE ${GRADFLOW_FAST_LINK_OPTIONS})
   if(NOT arg_NO_WARNINGS)
     target_compile_options(
       ${target} PRIVATE $<TARGET_PROPERTY:gradflow_warnings,INTERFACE_COMPILE_OPTIONS>)
@@ -45,7 +64,7 @@ endfunction()
 #                [GENERATED_HDRS <file>...] [GENERATED_SRCS <file>...]
 #                [DEPS <layer>...] [PRIVATE_DEPS <target>...] [DEFAULT_VISIBILITY] [NO_WARNINGS])
 #
-# The objects gradflow_<name>, which become part of the library gradflow. HDRS and SRCS are
+# Declares the objects gradflow_<name>, a part of the library gradflow. HDRS and SRCS are
 # relative to the current folder. HDRS, also generated ones, are public: they install to
 # include/gradflow/<layer>/; LAYER is the current folder's name unless given. What they declare is
 # visible outside of the shared library where a `#pragma GCC visibility` around it says so.
@@ -87,20 +106,20 @@ endfunction()
 # gradflow_library(NAME <name> [ALWAYS_STATIC] OBJECTS <object>... [LIBS <library>...]
 #                  [DEPS <target>...] [PRIVATE_DEPS <target>...])
 #
-# A library of a user's link line, gradflow::<name>, made of objects that are compiled once. There
-# are two targets, gradflow_<name>_static and gradflow_<name>_shared, and gradflow::<name> is the
-# one that BUILD_SHARED_LIBS asks for; so is gradflow::<name> after find_package(gradflow). LIBS are
-# other libraries of this kind, DEPS and PRIVATE_DEPS targets that exist as they are. With
-# ALWAYS_STATIC the two differ in what they link only. The other one is built if somebody needs it
-# (tests see everything in the static one), and installed with GRADFLOW_BUILD_BOTH.
+# Declares a library for users, gradflow::<name>, from objects that are compiled once. There are
+# two targets, gradflow_<name>_static and gradflow_<name>_shared; gradflow::<name> is the one that
+# BUILD_SHARED_LIBS selects, also after find_package(gradflow). LIBS are other libraries declared by
+# this function, DEPS and PRIVATE_DEPS other targets. With ALWAYS_STATIC both are static and differ only
+# in the libraries they link. The other target is built on demand (tests link the static one, which
+# has no hidden symbols), and installed with GRADFLOW_BUILD_BOTH.
 function(gradflow_library)
   cmake_parse_arguments(PARSE_ARGV 0 arg "ALWAYS_STATIC" "NAME" "OBJECTS;LIBS;DEPS;PRIVATE_DEPS")
   foreach(kind IN ITEMS static shared)
     set(target gradflow_${arg_NAME}_${kind})
     if(kind STREQUAL "shared" AND NOT arg_ALWAYS_STATIC)
       add_library(${target} SHARED ${arg_OBJECTS})
-      # The lists of the packages are longer than what is used of them.
-      target_link_options(${target} PRIVATE LINKER:--as-needed)
+      # Drops packages' libraries that are not used.
+      target_link_options(${target} PRIVATE LINKER:--as-needed ${GRADFLOW_FAST_LINK_OPTIONS})
     else()
       add_library(${target} STATIC ${arg_OBJECTS})
     endif()
@@ -117,7 +136,7 @@ function(gradflow_library)
     if(arg_NAME STREQUAL "gradflow")
       set_target_properties(${target} PROPERTIES OUTPUT_NAME gradflow)
     elseif(arg_ALWAYS_STATIC AND kind STREQUAL "shared")
-      # Beside the other one in a build tree; only one of them is installed.
+      # A separate folder in the build tree; only one of the two is installed.
       set_target_properties(${target} PROPERTIES ARCHIVE_OUTPUT_DIRECTORY shared)
     endif()
     if(NOT kind IN_LIST GRADFLOW_KINDS)
@@ -129,12 +148,12 @@ endfunction()
 
 # gradflow_executable(NAME <target> [OUTPUT_NAME <file>] SRCS <file>... [DEPS <target>...])
 #
-# A program in the current folder of the build tree.
+# Declares a program, in the current folder of the build tree.
 function(gradflow_executable)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;OUTPUT_NAME" "SRCS;DEPS")
   add_executable(${arg_NAME} ${arg_SRCS})
   target_link_libraries(${arg_NAME} PRIVATE ${arg_DEPS})
-  # Sources may include the headers beside them as "tools/x.h".
+  # Sources may include headers of their folder as "tools/x.h".
   target_include_directories(${arg_NAME} PRIVATE ${PROJECT_SOURCE_DIR})
   if(arg_OUTPUT_NAME)
     set_target_properties(${arg_NAME} PROPERTIES OUTPUT_NAME ${arg_OUTPUT_NAME})
@@ -144,8 +163,8 @@ endfunction()
 
 # gradflow_compile_fast(<target>)
 #
-# For tests, which take longer to compile than to run. The references that take long to run are
-# in a library of their own.
+# Disables optimisation for tests, which take longer to compile than to run. Slow reference
+# implementations are in a separate library.
 function(gradflow_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>)
 endfunction()
@@ -153,11 +172,11 @@ endfunction()
 # gradflow_test(NAME <target> SRCS <file>... [DEPS <target>...] [PROGRAMS <target>...]
 #               [LABEL <label>])
 #
-# A GoogleTest program; each of its tests is a CTest test of its own, named
-# <label>.<suite>.<test>. LABEL is <target> unless given. GRADFLOW_TEST_DATA_DIR is the
-# path of tests/data, as a string literal. PROGRAMS are executable targets that the tests
-# start: they are built first, and GRADFLOW_PROGRAM_<target> is the path of each. The headers
-# that most tests include are those that gradflow_precompiled has compiled.
+# Declares a GoogleTest program. Each of its tests is a CTest test named <label>.<suite>.<test>;
+# LABEL defaults to <target>. The macro GRADFLOW_TEST_DATA_DIR is the path of tests/data, as a
+# string literal. PROGRAMS are executable targets that the tests start: they are built first,
+# and the macro GRADFLOW_PROGRAM_<target> is the path of each. Uses the precompiled headers of
+# gradflow_precompiled.
 function(gradflow_test)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SRCS;DEPS;PROGRAMS")
   if(NOT arg_LABEL)
@@ -166,8 +185,8 @@ function(gradflow_test)
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} GTest::gmock
                       GTest::gtest_main)
   gradflow_compile_fast(${arg_NAME})
-  # As many as a compiler takes with a gigabyte: they share most of what they instantiate.
-  set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD_BATCH_SIZE 15)
+  # Limited so that a compiler needs about a gigabyte. The sources share most instantiations.
+  set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
   if(GRADFLOW_PRECOMPILE_HEADERS)
     target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
   endif()
@@ -178,7 +197,7 @@ function(gradflow_test)
     target_compile_definitions(${arg_NAME}
                                PRIVATE GRADFLOW_PROGRAM_${program}="$<TARGET_FILE:${program}>")
   endforeach()
-  # PRE_TEST asks the program for its tests when ctest runs rather than after each link.
+  # PRE_TEST lists the tests when ctest runs, not after each link.
   gtest_discover_tests(
     ${arg_NAME}
     DISCOVERY_MODE PRE_TEST
@@ -189,8 +208,8 @@ endfunction()
 
 # gradflow_benchmark(NAME <target> SRCS <file>... [DEPS <target>...] [SMOKE <argument>...])
 #
-# A benchmark program. With GRADFLOW_TEST_BENCHMARKS, CTest runs it for a moment with the arguments
-# SMOKE, so that it cannot rot; without, it is built on demand.
+# Declares a benchmark program. With GRADFLOW_TEST_BENCHMARKS, CTest runs it briefly with the
+# arguments SMOKE; otherwise it is built on demand.
 function(gradflow_benchmark)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "SRCS;DEPS;SMOKE")
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} benchmark::benchmark)

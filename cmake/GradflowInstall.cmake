@@ -1,9 +1,8 @@
-# Makes find_package(gradflow) work, from an installed prefix and from the build tree alike (with
-# gradflow_DIR set to the latter), and pkg-config.
+# Installation, for find_package(gradflow) and pkg-config. find_package also finds the build tree,
+# with gradflow_DIR set to it.
 #
-# What is installed has three components, which are the packages of GradflowPackages.cmake:
-# runtime, the shared libraries; dev, what it takes to compile against them; tools, the command
-# line.
+# There are three components, each a package of GradflowPackages.cmake: runtime, the shared
+# libraries; dev, the files for compiling against them; tools, the command line.
 include_guard(GLOBAL)
 include(CMakePackageConfigHelpers)
 
@@ -11,7 +10,8 @@ set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/gradflow)
 
 # gradflow_install_targets(<part> <target>...)
 #
-# The targets, and for find_package the file gradflow-<part>-targets.cmake, which makes them.
+# Installs the targets, and the file gradflow-<part>-targets.cmake, which defines them for
+# find_package.
 function(gradflow_install_targets part)
   set(component dev)
   if(part STREQUAL "cli")
@@ -42,13 +42,13 @@ set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                  ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/GradflowOps.cmake)
 if(TARGET gradflow_testing_${GRADFLOW_KIND})
-  # Whichever library a program links, its tests link the same archive.
+  # Tests link the same archive with either library.
   gradflow_install_targets(testing gradflow_testing_${GRADFLOW_KIND})
   list(APPEND config_files ${PROJECT_SOURCE_DIR}/cmake/GradflowTesting.cmake
        ${PROJECT_SOURCE_DIR}/cmake/GradflowGoldenTest.cc.in)
 endif()
 if(TARGET gradflow_generate_ops)
-  # The command line has a file of its own: it is another package, which may be missing.
+  # The command line has its own file, as its package may not be installed.
   gradflow_install_targets(cli gradflow_cli)
   install(
     TARGETS gradflow_generate_ops
@@ -70,11 +70,11 @@ endif()
 configure_package_config_file(cmake/gradflowConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                               INSTALL_DESTINATION ${config_dir})
-# Before 1.0 a minor version may change what programs see.
+# Before 1.0 a minor version may change the interface.
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${config_files} DESTINATION ${config_dir} COMPONENT dev)
-# In a build tree they are beside the configuration too.
+# In a build tree they are in the folder of the configuration, too.
 foreach(file IN LISTS config_files)
   cmake_path(GET file PARENT_PATH folder)
   if(NOT folder STREQUAL PROJECT_BINARY_DIR)
@@ -83,7 +83,7 @@ foreach(file IN LISTS config_files)
   endif()
 endforeach()
 
-# The folder of gradflow.pc tells the prefix, so that it may be moved.
+# Relocatable: the prefix is relative to the folder of gradflow.pc.
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 set(prefix /prefix)
 cmake_path(RELATIVE_PATH prefix BASE_DIRECTORY /prefix/${pkgconfig_dir} OUTPUT_VARIABLE

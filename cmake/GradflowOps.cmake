@@ -1,7 +1,7 @@
-# Ops of one's own: for projects that call find_package(gradflow) or add_subdirectory(gradflow).
+# Custom ops, for projects that call find_package(gradflow) or add_subdirectory(gradflow).
 include_guard(GLOBAL)
 
-# Whether gradflow::gradflow is a shared library.
+# Determines whether gradflow::gradflow is a shared library.
 function(gradflow_is_shared result)
   get_target_property(library gradflow::gradflow ALIASED_TARGET)
   if(NOT library)
@@ -17,9 +17,9 @@ endfunction()
 
 # gradflow_add_plugin(<target> <source>...)
 #
-# A shared library <target>.so that programs and the command line load while they run, as
-# gradflow/core/plugin.h says. It calls the gradflow of the program that loads it: with a static one
-# of its own, there would be two registries in one program.
+# Declares a plugin, a shared library <target>.so that programs and the command line load at run
+# time (see gradflow/io/plugin.h). It does not link gradflow but uses the loading program's: a static
+# copy would be a second registry in one program.
 function(gradflow_add_plugin target)
   add_library(${target} MODULE ${ARGN})
   set_target_properties(${target} PROPERTIES PREFIX "" CXX_VISIBILITY_PRESET hidden)
@@ -36,8 +36,8 @@ endfunction()
 
 # gradflow_plugin_host(<target>)
 #
-# Links gradflow::gradflow to a program that loads plugins: of a static library all of it, where
-# plugins find it.
+# Links gradflow::gradflow to a program that loads plugins. Links and exports the whole of a static
+# library, for the plugins.
 function(gradflow_plugin_host target)
   target_link_libraries(${target} PRIVATE gradflow::gradflow)
   gradflow_is_shared(shared)
@@ -51,10 +51,10 @@ endfunction()
 
 # gradflow_generate_ops(<target> PLUGIN <plugin> GROUPS <group>... [INCLUDE_DIR <folder>])
 #
-# A library of the C++ classes ops::Name(scope, ...) for the ops that the target <plugin> (of
-# gradflow_add_plugin) registers, made from their definitions when it is built. The classes of the
-# ops of group "g" (Registry::OpBuilder::Group) are in "<folder>/g.h", which programs that link
-# <target> include; <folder> is <target> unless given.
+# Declares a library of the C++ wrapper classes ops::Name(scope, ...) for the ops that the target
+# <plugin> (of gradflow_add_plugin) registers, generated from their definitions. Programs that link
+# <target> include "<folder>/g.h" for the ops of group "g" (Registry::OpBuilder::Group). <folder>
+# defaults to <target>.
 function(gradflow_generate_ops target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLUGIN;INCLUDE_DIR" "GROUPS")
   if(NOT arg_PLUGIN OR NOT arg_GROUPS)
@@ -74,7 +74,7 @@ function(gradflow_generate_ops target)
   set(headers ${arg_GROUPS})
   list(TRANSFORM headers REPLACE "(.+)" "${output_dir}/\\1.h")
   file(MAKE_DIRECTORY ${output_dir})
-  # The program rewrites only files whose content changes; the stamp says that it ran.
+  # The program rewrites only files whose content changes; the stamp records that it ran.
   add_custom_command(
     OUTPUT ${include_dir}/stamp
     BYPRODUCTS ${headers} ${sources}

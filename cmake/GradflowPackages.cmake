@@ -1,4 +1,4 @@
-# `cpack` makes the packages of Debian: libgradflow0, libgradflow-dev and gradflow-tools.
+# Debian packages, built by cpack: libgradflow0, libgradflow-dev and gradflow-tools.
 include_guard(GLOBAL)
 
 set(CPACK_GENERATOR DEB)
@@ -14,10 +14,11 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# Where dpkg-shlibdeps finds the packages' own libraries.
+# The folder where dpkg-shlibdeps finds the packages' own libraries.
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR})
 
-# The build of the BLAS that the library is made for; what its file is called fits others too.
+# The BLAS package that the library is built for. Explicit, as other packages provide a file of the
+# same name.
 set(blas_package libblis4-serial)
 set(blas_dev_package libblis-serial-dev)
 if(NOT BLA_VENDOR STREQUAL "FLAME")
@@ -35,7 +36,7 @@ if("shared" IN_LIST GRADFLOW_KINDS)
   set(CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS ON)
   set(runtime_package
       "${CPACK_DEBIAN_RUNTIME_PACKAGE_NAME} (= ${PROJECT_VERSION}), ")
-  # A package's library is found once the cache of the dynamic linker knows of it.
+  # Updates the cache of the dynamic linker.
   set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/triggers)
   file(WRITE ${PROJECT_BINARY_DIR}/triggers "activate-noawait ldconfig\n")
 endif()

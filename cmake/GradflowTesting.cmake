@@ -5,9 +5,9 @@ include(GoogleTest)
 
 # gradflow_add_golden_test(<target> FOLDER <folder> [ATOL <number>] [RTOL <number>] [ULPS <number>])
 #
-# A GoogleTest program that runs the golden cases in <folder>, each a CTest test named
-# <target>.<case>: see gradflow/testing/golden.h. The tolerance, if one is given, counts in place of
-# those of the cases. The cases are found when ctest runs.
+# Declares a GoogleTest program that runs the golden cases in <folder> (see
+# gradflow/testing/golden.h), each a CTest test named <target>.<case>. A tolerance, if given,
+# overrides those of the cases. ctest discovers the cases when it runs.
 function(gradflow_add_golden_test target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "FOLDER;ATOL;RTOL;ULPS" "")
   if(NOT arg_FOLDER OR arg_UNPARSED_ARGUMENTS)

@@ -5,9 +5,9 @@
 #   cmake -D FROM=<folder of protoc's output> -D TO=<folder of generated headers>
 #         -P SplitDataType.cmake
 #
-# A file whose content stays the same is not touched, so nothing is compiled again.
+# Does not touch files whose content is unchanged, to avoid recompilation.
 
-# Writes `content` to `file` unless it already holds just that.
+# Writes `content` to `file` unless it already has that content.
 function(write_if_different file content)
   if(EXISTS "${file}")
     file(READ "${file}" old)
@@ -31,11 +31,11 @@ if(enum STREQUAL "" OR NOT enum MATCHES "DT_FLOAT = 1,")
                       "gradflow expects it from protoc")
 endif()
 
-# The enum goes, and its header is included before all others, outside of any namespace.
+# Removes the enum and includes its header before all others, outside of any namespace.
 string(REPLACE "${enum}" "// enum DataType: see gradflow/proto/data_type.h\n" header "${header}")
 string(FIND "${header}" "\n#include " first_include)
 if(first_include EQUAL -1)
-  message(FATAL_ERROR "${FROM}/types.pb.h has no #include to put another one before")
+  message(FATAL_ERROR "${FROM}/types.pb.h has no #include before which to insert data_type.h")
 endif()
 string(SUBSTRING "${header}" 0 ${first_include} before)
 string(SUBSTRING "${header}" ${first_include} -1 after)
@@ -46,9 +46,9 @@ write_if_different(
   "${TO}/data_type.h"
   "// Generated from gradflow/proto/types.proto. Do not edit.
 //
-// The types of a tensor's elements. This is the enum of the generated messages, which
-// include this header, so both share one type; unlike their headers it needs nothing
-// of Protocol Buffers.
+// Element types of tensors.
+//
+// The generated messages include this header. Independent of Protocol Buffers' headers.
 
 #ifndef GRADFLOW_PROTO_DATA_TYPE_H_
 #define GRADFLOW_PROTO_DATA_TYPE_H_

@@ -8,7 +8,7 @@ namespace {
 class SystemAllocatorImpl final : public Allocator {
  public:
   void* Allocate(size_t bytes) override {
-    // aligned_alloc wants a multiple of the alignment.
+    // aligned_alloc requires a multiple of the alignment.
     const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
     return rounded < bytes ? nullptr : std::aligned_alloc(kAlignment, rounded);
   }
@@ -21,7 +21,7 @@ bool Allocator::Reserve(size_t) { return true; }
 void Allocator::Release(size_t) {}
 
 const std::shared_ptr<Allocator>& SystemAllocator() {
-  // It owns nothing, so that copies of it, of which every tensor has one, count nothing.
+  // Non-owning, so that copies, of which every tensor has one, skip reference counting.
   static const auto* const allocator =
       new std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), new SystemAllocatorImpl);
   return *allocator;

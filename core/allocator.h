@@ -1,4 +1,4 @@
-// Where tensors get their memory.
+// Allocator: the source of the memory of tensors.
 #ifndef GRADFLOW_CORE_ALLOCATOR_H_
 #define GRADFLOW_CORE_ALLOCATOR_H_
 
@@ -8,27 +8,28 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Thread-safe. Tensors hold on to their allocator, so one that is dropped lives as long as its
-// memory is used.
+// Tensors share ownership of their allocator: it lives as long as its memory is in use.
+//
+// Thread-safe.
 class Allocator {
  public:
-  // Every block starts at a multiple of this: a cache line, and a vector of AVX-512.
+  // Alignment of every block, in bytes: a cache line, and an AVX-512 vector.
   static constexpr size_t kAlignment = 64;
 
   virtual ~Allocator() = default;
-  // `bytes` bytes, or nullptr if there are none to be had. REQUIRES: bytes > 0
+  // Returns a block of `bytes` bytes, or nullptr if out of memory. REQUIRES: bytes > 0
   virtual void* Allocate(size_t bytes) = 0;
-  // Gives back a block of Allocate(bytes) of this allocator.
+  // Frees `block`. REQUIRES: `block` was returned by Allocate(bytes) of this allocator.
   virtual void Deallocate(void* block, size_t bytes) = 0;
-  // Counts memory that is allocated elsewhere, as by strings for their characters, as if it came
-  // from here; false, and nothing is counted, if that is more than there is to be had. An allocator
-  // that has no limit need not count.
+  // Charges memory that is allocated elsewhere, such as the characters of strings, against the
+  // limit of this allocator. Returns false and charges nothing if that would exceed the limit. An
+  // allocator without a limit need not keep account.
   virtual bool Reserve(size_t bytes);
-  // Takes back what Reserve(bytes) counted.
+  // Releases a charge of Reserve(bytes).
   virtual void Release(size_t bytes);
 };
 
-// The system's memory. Never destroyed.
+// Returns the allocator that takes memory from the system. It is never destroyed.
 const std::shared_ptr<Allocator>& SystemAllocator();
 
 }  // namespace gradflow

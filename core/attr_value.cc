@@ -1,4 +1,4 @@
-// Looking into attribute values: equality, and short texts of them.
+// Equality and summaries of attribute values.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -20,8 +20,8 @@ using List = AttrValue::ListValue;
 
 // ---- Equality ----
 
-// How many leading elements the proto spells out: all that follow are equal to the last of them, or
-// zero if there are none.
+// Returns the number of leading elements that the proto stores. Those that follow equal the last
+// stored one, or are zero if none is stored.
 int64_t NumSpelledOut(const TensorProto& proto, int64_t num_elements) {
   if (!proto.tensor_content().empty()) return num_elements;
   return std::max<int64_t>(
@@ -31,8 +31,8 @@ int64_t NumSpelledOut(const TensorProto& proto, int64_t num_elements) {
        proto.uint64_val_size(), static_cast<int64_t>(proto.float8_val().size())});
 }
 
-// The first `count` elements of a valid tensor of `num_elements`, as a vector. A proto of a few
-// bytes may stand for a tensor larger than memory, so the rest is never made.
+// Decodes the first `count` elements of a valid tensor of `num_elements`, as a vector. Never
+// decodes the rest: a proto of a few bytes may encode a tensor larger than memory.
 absl::StatusOr<Tensor> DecodeHead(const TensorProto& proto, int64_t num_elements, int64_t count) {
   TensorProto head;
   head.set_dtype(proto.dtype());
@@ -70,7 +70,7 @@ bool AreTensorsEqual(const TensorProto& a, const TensorProto& b) {
       TensorShape::Make(b.tensor_shape()).value_or(TensorShape()) != shape) {
     return false;
   }
-  // Behind what either spells out, both only repeat their last element.
+  // After the elements that either stores, both repeat their last one.
   const int64_t n = shape.num_elements();
   const int64_t count = std::min(n, std::max(NumSpelledOut(a, n), NumSpelledOut(b, n)));
   const absl::StatusOr<Tensor> head_a = DecodeHead(a, n, count);
@@ -81,7 +81,7 @@ bool AreTensorsEqual(const TensorProto& a, const TensorProto& b) {
 }
 
 bool AreShapesEqual(const TensorShapeProto& a, const TensorShapeProto& b) {
-  // Names of dimensions are for people and mean nothing.
+  // Dimension names are not compared: they have no meaning.
   return a.unknown_rank() == b.unknown_rank() &&
          std::equal(a.dim().begin(), a.dim().end(), b.dim().begin(), b.dim().end(),
                     [](const auto& x, const auto& y) { return x.size() == y.size(); });
@@ -112,7 +112,7 @@ bool AreListsEqual(const List& a, const List& b) {
 
 // ---- Text ----
 
-// A summary stays short whatever the value is.
+// Limits on the length of summaries.
 constexpr int kMaxItems = 10;
 constexpr int kMaxInputs = 30;
 constexpr size_t kMaxBytes = 80;
@@ -141,7 +141,7 @@ std::string JoinSome(const Items& items, int limit, Print print) {
   return text;
 }
 
-// The shortest text that reads back as the same float, and does not look like an int.
+// Returns the shortest text that parses to the same float and is distinct from an int.
 std::string FloatText(float value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
@@ -163,7 +163,7 @@ std::string TypeText(int number) {
                                   : DataTypeString(static_cast<DataType>(number));
 }
 
-// Also of shapes that are not valid: messages are about those.
+// Accepts invalid shapes, which error messages quote.
 std::string ShapeText(const TensorShapeProto& shape) {
   if (shape.unknown_rank()) return "<unknown>";
   std::string text = "[";
@@ -203,7 +203,7 @@ std::string AttrText(const AttrValue& value, int depth);
 
 template <typename Map>
 std::string AttrsText(const Map& attrs, int limit, int depth) {
-  // In order of names: the order of the map depends on hashing.
+  // Sorted by name, as the order of the map depends on hashing.
   std::vector<std::pair<const std::string*, const AttrValue*>> sorted;
   for (const auto& [name, value] : attrs) sorted.emplace_back(&name, &value);
   std::sort(sorted.begin(), sorted.end(),
@@ -226,7 +226,7 @@ std::string ListText(const List& list, int depth) {
   const auto join = [](const auto& items, auto print) {
     return items.empty() ? std::string() : JoinSome(items, kMaxItems, print);
   };
-  // At most one of these is not empty in a valid list.
+  // In a valid list at most one of these is non-empty.
   return absl::StrCat(
              "[", join(list.s(), QuotedText),
              join(list.i(), [](int64_t i) { return absl::StrCat(i); }), join(list.f(), FloatText),

@@ -1,4 +1,4 @@
-// Which type an attribute value has, and values from text.
+// Type checks of attribute values, and parsing.
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
@@ -16,12 +16,12 @@ namespace {
 
 using List = AttrValue::ListValue;
 
-// A type of attributes, and where its values are.
+// An attribute type and the field that holds its values.
 struct Kind {
-  // As in op definitions.
+  // The name in op definitions.
   absl::string_view name;
   AttrValue::ValueCase value_case;
-  // The field's name in AttrValue and in ListValue alike.
+  // The field's name, both in AttrValue and in ListValue.
   const char* field;
   int (*list_size)(const List& list);
 };
@@ -37,7 +37,7 @@ constexpr Kind kKinds[] = {
     {"func", AttrValue::kFunc, "func", [](const List& list) { return list.func_size(); }},
 };
 
-// Finds "int" and "list(int)" alike. Null if `type` is neither.
+// Finds the kind of `type`, which is "int" or "list(int)". Returns null if there is none.
 const Kind* FindKind(absl::string_view type, bool* is_list) {
   *is_list = absl::ConsumePrefix(&type, "list(");
   if (*is_list && !absl::ConsumeSuffix(&type, ")")) return nullptr;
@@ -47,10 +47,10 @@ const Kind* FindKind(absl::string_view type, bool* is_list) {
   return nullptr;
 }
 
-// Functions may carry functions in their attributes; no program nests them as deep as this.
+// Limit on functions nested in attributes of functions. Far beyond any real program.
 constexpr int kMaxFunctionDepth = 32;
 
-// "3.5 (float)", for messages.
+// Returns "3.5 (float)", for messages.
 std::string DescribeValue(const AttrValue& value) {
   if (value.value_case() == AttrValue::VALUE_NOT_SET) return "no value";
   std::string text = SummarizeAttrValue(value);
@@ -67,11 +67,11 @@ std::string DescribeValue(const AttrValue& value) {
 absl::Status CheckDataType(int number) {
   const auto dtype = static_cast<DataType>(number);
   if (!DataType_IsValid(number)) {
-    return errors::InvalidArgument("expected a type, but found ", number, ", which is none");
+    return errors::InvalidArgument("expected a type, but found ", number, ", which is not a type");
   }
   if (dtype == DT_INVALID) return errors::InvalidArgument("expected a type, but found DT_INVALID");
   if (IsRefType(dtype)) {
-    return errors::InvalidArgument("expected a type that is no reference, but found ",
+    return errors::InvalidArgument("expected a non-reference type, but found ",
                                    DataType_Name(dtype));
   }
   return absl::OkStatus();
@@ -90,7 +90,7 @@ absl::Status CheckFunction(const NameAttrList& function, int depth) {
   return absl::OkStatus();
 }
 
-// Checks what may be wrong inside of a value, whatever its type.
+// Checks the enum numbers, shapes, tensors and functions in a value of any type.
 absl::Status CheckContents(const AttrValue& value, int depth) {
   switch (value.value_case()) {
     case AttrValue::kType:
@@ -118,7 +118,7 @@ absl::Status CheckContents(const AttrValue& value, int depth) {
   return absl::OkStatus();
 }
 
-// Whether `text` is one list: its first character is a bracket whose partner is its last.
+// Returns true if `text` is one list: the last character closes the bracket that the first opens.
 bool IsOneList(absl::string_view text) {
   if (text.empty() || text[0] != '[') return false;
   int depth = 0;
@@ -142,7 +142,7 @@ bool IsOneList(absl::string_view text) {
   return false;
 }
 
-// Without a collector the parser writes errors to standard error.
+// Discards errors, which the parser would otherwise write to standard error.
 class IgnoreErrors : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
@@ -155,7 +155,7 @@ absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type) {
   const Kind* kind = FindKind(type, &is_list);
   if (kind == nullptr) {
     return errors::InvalidArgument("'", absl::CEscape(type.substr(0, 80)),
-                                   "' is no type of an attribute");
+                                   "' is not an attribute type");
   }
   if (value.value_case() != (is_list ? AttrValue::kList : kind->value_case)) {
     return errors::InvalidArgument("expected ", type, ", but found ", DescribeValue(value));

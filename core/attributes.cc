@@ -1,4 +1,4 @@
-// Reading and writing of single attributes. What concerns values as a whole is in attr_value.cc.
+// Typed access to attributes. Functions of whole values are in attr_value.cc.
 #include "gradflow/core/attributes.h"
 
 #include <limits>
@@ -12,7 +12,7 @@
 namespace gradflow {
 namespace {
 
-// Attribute `name` of the node, if it has one, of `type`.
+// Returns attribute `name` of the node, checking that it has type `type`.
 absl::StatusOr<const AttrValue*> TypedAttr(const NodeDef& node, absl::string_view name,
                                            absl::string_view type) {
   const AttrValue* value = FindNodeAttr(node, name);
@@ -41,7 +41,7 @@ absl::Status TensorAttr(const TensorProto& proto, absl::string_view name, Tensor
   return absl::OkStatus();
 }
 
-// Makes *out an empty list, also if it already is a list.
+// Replaces *out by an empty list.
 AttrValue::ListValue* ResetToList(AttrValue* out) {
   out->Clear();
   return out->mutable_list();
@@ -215,7 +215,7 @@ void SetAttrValue(const Tensor& value, AttrValue* out) {
 }
 
 void SetAttrValue(absl::Span<const absl::string_view> value, AttrValue* out) {
-  // The views may look into *out.
+  // The views may point into *out.
   AttrValue result;
   AttrValue::ListValue* list = result.mutable_list();
   for (const absl::string_view item : value) list->add_s(std::string(item));

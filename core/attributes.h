@@ -1,4 +1,4 @@
-// Attributes of nodes: typed reading and writing of AttrValue, comparing, printing and parsing.
+// Attributes of nodes: typed access to AttrValue, comparison, printing and parsing.
 #ifndef GRADFLOW_CORE_ATTRIBUTES_H_
 #define GRADFLOW_CORE_ATTRIBUTES_H_
 
@@ -19,8 +19,8 @@ namespace gradflow {
 class AttrValue;
 class NodeDef;
 
-// ---- Reading: NOT_FOUND if the node has no attribute `name`, INVALID_ARGUMENT if its value is of
-// another type (or, for int32_t, out of range) ----
+// ---- Reading. GetNodeAttr returns NOT_FOUND if the node has no attribute `name`, INVALID_ARGUMENT
+// if its value has another type or, for int32_t, is out of range ----
 
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::string* value);
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, int64_t* value);
@@ -41,21 +41,21 @@ absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, DataTypeVe
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name,
                          std::vector<PartialTensorShape>* value);
 absl::Status GetNodeAttr(const NodeDef& node, absl::string_view name, std::vector<Tensor>* value);
-// The value itself; nullptr if there is none.
+// Returns the value of attribute `name`, borrowed from `node`; nullptr if there is none.
 const AttrValue* FindNodeAttr(const NodeDef& node, absl::string_view name);
 
-// The attributes of a node, which it borrows.
+// A view of a node's attributes. Borrows the node.
 class AttrSlice {
  public:
-  // Of a node, and back.
+  // Converts from and to a node implicitly.
   AttrSlice(const NodeDef& node) : node_(&node) {}    // NOLINT: as in TensorFlow
   operator const NodeDef&() const { return *node_; }  // NOLINT: goes wherever nodes go
   const NodeDef& node() const { return *node_; }
-  // Null, or NOT_FOUND and *value null, if there is none of that name.
+  // Returns null, or NOT_FOUND with *value null, if there is no attribute of that name.
   const AttrValue* Find(absl::string_view name) const { return FindNodeAttr(*node_, name); }
   absl::Status Find(absl::string_view name, const AttrValue** value) const;
   int size() const;
-  // The node in a line.
+  // Returns SummarizeNodeDef(node()).
   std::string SummarizeNode() const;
 
  private:
@@ -93,18 +93,19 @@ void AddNodeAttr(absl::string_view name, const T& value, NodeDef* node);
 
 // ---- Whole values ----
 
-// INVALID_ARGUMENT unless `value` is of `type`, a name as in op definitions: "int", "float",
-// "bool", "string", "type", "shape", "tensor", "func", "list(...)" of these. Enum numbers,
-// shapes and tensors inside are checked too.
+// Returns INVALID_ARGUMENT unless `value` is of `type`, a name as in op definitions: "int",
+// "float", "bool", "string", "type", "shape", "tensor", "func", or "list(...)" of these. Also
+// checks the enum numbers, shapes and tensors it contains.
 absl::Status AttrValueHasType(const AttrValue& value, absl::string_view type);
-// Equal in meaning: tensors with the same elements are equal whatever their encoding.
+// Returns true if the values mean the same: tensors are compared by element, whatever their
+// encoding.
 bool AreAttrValuesEqual(const AttrValue& a, const AttrValue& b);
-// For people: 3, "text", DT_FLOAT, [1, 2], and a tensor's first elements.
+// Returns a human-readable value: 3, "text", DT_FLOAT, [1, 2], or a tensor's first elements.
 std::string SummarizeAttrValue(const AttrValue& value);
-// "{{node n}} = Op[T=DT_FLOAT](a, b:1, ^c)"
+// Returns the node on one line: "{{node n}} = Op[T=DT_FLOAT](a, b:1, ^c)".
 std::string SummarizeNodeDef(const NodeDef& node);
-// Parses `text`, the protobuf text of a value of `type`, without its name: 3, 'text', DT_FLOAT,
-// [1, 2], { dim { size: 2 } }. False if it is not.
+// Parses `text`, a value of `type` in protobuf text format without its field name: 3, 'text',
+// DT_FLOAT, [1, 2], { dim { size: 2 } }. Returns false if it does not parse.
 bool ParseAttrValue(absl::string_view type, absl::string_view text, AttrValue* out);
 
 namespace internal {

@@ -1,4 +1,5 @@
-// Keeps exceptions of other people's code, and of a short memory, from crossing a public function.
+// CallSafely: converts exceptions, of user code and of memory allocation, to absl::Status, so that
+// none crosses a public function.
 #ifndef GRADFLOW_CORE_CALL_SAFELY_H_
 #define GRADFLOW_CORE_CALL_SAFELY_H_
 
@@ -10,9 +11,9 @@
 
 namespace gradflow {
 
-// The status that fn() returns; RESOURCE_EXHAUSTED if it throws std::bad_alloc, and INTERNAL, with
-// the text of the exception, if it throws anything else. Without memory for a text,
-// RESOURCE_EXHAUSTED without one, which needs none.
+// Returns the status of fn(); RESOURCE_EXHAUSTED if it throws std::bad_alloc; INTERNAL, with the
+// text of the exception, if it throws anything else. If there is no memory for a message, returns
+// RESOURCE_EXHAUSTED with an empty message, which does not allocate.
 template <typename F>
 absl::Status CallSafely(F&& fn) noexcept {
   try {

@@ -1,9 +1,9 @@
 // The two 16-bit floating-point types of TensorFlow: half (IEEE 754 binary16, DT_HALF) and
 // bfloat16 (the upper half of a float, DT_BFLOAT16).
 //
-// They are storage types: arithmetic converts to float, and back by rounding to nearest, ties to
-// even; a double or an integer is rounded once, too. A NaN stays a (quiet) NaN. Conversion to float
-// is exact.
+// They are storage types: arithmetic converts to float, which is exact, and rounds the result to
+// nearest, ties to even. Conversions from double and from integers also round only once. NaNs stay
+// NaNs and become quiet.
 #ifndef GRADFLOW_CORE_FLOAT16_H_
 #define GRADFLOW_CORE_FLOAT16_H_
 
@@ -27,10 +27,10 @@ inline float BitsToFloat(uint32_t u) {
   return f;
 }
 
-// A float that rounds to each narrower type as `value` itself does: where it is not exact, it is
-// the one of the two floats around the value whose last bit is 1 ("rounding to odd"), which is
-// never half-way between two narrower numbers. The nearest float may be, and would be rounded
-// again.
+// Rounds `value` to a float such that rounding the float to a narrower type equals rounding `value`
+// directly. An inexact result is that of the two neighbouring floats whose last bit is 1 (rounding
+// to odd), which is never a tie between two narrower numbers. The nearest float may be a tie, which
+// would be rounded twice.
 template <typename T>
 float RoundToOdd(T value) {
   const float nearest = static_cast<float>(value);
@@ -38,7 +38,7 @@ float RoundToOdd(T value) {
     return nearest;
   } else if constexpr (std::is_integral_v<T>) {
     if constexpr (std::numeric_limits<T>::digits > std::numeric_limits<double>::digits) {
-      // The same for the low bits that a double may have no room for.
+      // Rounds to odd in those low bits that a double cannot represent.
       constexpr T kLow = 0x7ff;
       if ((nearest >= 0x1p53f || nearest <= -0x1p53f) && (value & kLow) != 0) {
         value = (value & ~kLow) | (kLow + 1);
@@ -61,8 +61,8 @@ inline uint16_t FloatToHalfBits(float f) {
   }
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // rounds to infinity
   if (magnitude < 0x38800000u) {
-    // Subnormal or zero: adding 0.5 puts the result's last place at the sum's, so that the
-    // addition itself rounds to nearest even.
+    // Subnormal or zero: adding 0.5 aligns the last place of the result with that of the sum, so
+    // that the addition rounds to nearest even.
     const float sum = BitsToFloat(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (FloatBits(sum) - 0x3f000000u));
   }
@@ -74,8 +74,8 @@ inline float HalfBitsToFloat(uint16_t h) {
   const uint32_t sign = static_cast<uint32_t>(h & 0x8000u) << 16;
   const uint32_t magnitude = h & 0x7fffu;
   if (magnitude >= 0x7c00u) return BitsToFloat(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
-  // A half's exponent and mantissa, moved to a float's place, are 2^-112 times the value;
-  // the product is exact, for subnormals too.
+  // A half's exponent and mantissa, shifted to their position in a float, represent 2^-112 times
+  // the value. The product is exact, also for subnormals.
   const float value = BitsToFloat(magnitude << 13) * 0x1p112f;
   return BitsToFloat(sign | FloatBits(value));
 }
@@ -92,23 +92,23 @@ inline float Bfloat16BitsToFloat(uint16_t b) { return BitsToFloat(static_cast<ui
 
 }  // namespace internal
 
-// A 16-bit float whose conversions are the template arguments. Trivially copyable.
+// A 16-bit float with the given conversions. Trivially copyable.
 template <uint16_t (*FromFloat)(float), float (*ToFloat)(uint16_t)>
 struct Float16 {
   // The bits, sign first.
   uint16_t bits;
 
   Float16() = default;
-  // The nearest value, ties to even.
+  // Rounds to the nearest value, ties to even.
   template <typename T, typename = decltype(static_cast<float>(T()))>
   explicit Float16(T value) : bits(FromFloat(internal::RoundToOdd(value))) {}
-  // The value of these bits, and the float that it is.
+  // Returns the value with the given bits.
   static constexpr Float16 FromBits(uint16_t bits) { return Float16(bits, 0); }
 
-  // The float that it is.
+  // Converts to float exactly.
   operator float() const { return ToFloat(bits); }  // NOLINT: exact, as in TensorFlow
 
-  // Computed in float, and rounded.
+  // Compute in float and round.
   Float16& operator+=(Float16 other) { return *this = Float16(float{*this} + float{other}); }
   Float16& operator-=(Float16 other) { return *this = Float16(float{*this} - float{other}); }
   Float16& operator*=(Float16 other) { return *this = Float16(float{*this} * float{other}); }
@@ -118,7 +118,7 @@ struct Float16 {
   constexpr Float16(uint16_t b, int) : bits(b) {}
 };
 
-// The IEEE format of 16 bits, and the upper half of a float.
+// IEEE 754 binary16, and the upper half of a float.
 using half = Float16<internal::FloatToHalfBits, internal::HalfBitsToFloat>;
 using bfloat16 = Float16<internal::FloatToBfloat16Bits, internal::Bfloat16BitsToFloat>;
 

@@ -1,8 +1,11 @@
-// A mutex that clang's thread-safety analysis and ThreadSanitizer both understand: std::mutex lacks
-// the attributes of the one, and Debian's absl::Mutex is not instrumented for the other.
+// Mutex: a mutex that both clang's thread-safety analysis and ThreadSanitizer understand.
+// std::mutex lacks the attributes for the former, and Debian's absl::Mutex is not instrumented for
+// the latter.
 #ifndef GRADFLOW_CORE_MUTEX_H_
 #define GRADFLOW_CORE_MUTEX_H_
 
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
 
 #include "absl/base/thread_annotations.h"
@@ -10,21 +13,45 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// std::mutex with the attributes.
+// std::mutex with thread-safety attributes.
 class ABSL_LOCKABLE Mutex {
  public:
-  // Waits until no one else has it; not to be called by a thread that has it.
+  // Blocks until the mutex is free. REQUIRES: the calling thread does not hold it
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
+  friend class CondVar;
+
   std::mutex mutex_;
 };
 
-// Holds a mutex from its construction to the end of the scope.
+// std::condition_variable for a Mutex. As that, may wake without a reason.
+class CondVar {
+ public:
+  // Releases the mutex, waits to be notified, and takes the mutex again.
+  void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
+    changed_.wait(lock);
+    lock.release();
+  }
+  // The same, until `deadline` at most.
+  void WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
+    changed_.wait_until(lock, deadline);
+    lock.release();
+  }
+  void Notify() { changed_.notify_one(); }
+
+ private:
+  std::condition_variable changed_;
+};
+
+// Holds a mutex for the duration of a scope.
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:
-  // Waits for the mutex.
+  // Blocks until `mutex` is free.
   explicit MutexLock(Mutex* mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) : mutex_(mutex) {
     mutex_->Lock();
   }

@@ -22,12 +22,12 @@ namespace {
 
 bool IsWordChar(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Takes a spec apart from the left. Space between tokens means nothing.
+// Tokenizes a spec from the left, skipping white space between tokens.
 class SpecReader {
  public:
   explicit SpecReader(absl::string_view spec) { Advance(spec); }
 
-  // What is left.
+  // The unread rest.
   absl::string_view rest() const { return rest_; }
 
   bool Consume(absl::string_view token) {
@@ -36,7 +36,7 @@ class SpecReader {
     return true;
   }
 
-  // Letters, digits and '_'; empty if there are none.
+  // Consumes letters, digits and '_'. Returns "" if there are none.
   absl::string_view Word() {
     const auto end = std::find_if_not(rest_.begin(), rest_.end(), IsWordChar);
     const absl::string_view word = rest_.substr(0, end - rest_.begin());
@@ -51,7 +51,7 @@ class SpecReader {
     return true;
   }
 
-  // A string in single or double quotes, with C's escapes.
+  // Consumes a string in single or double quotes, with C escapes.
   bool ConsumeQuoted(std::string* value) {
     if (rest_.empty() || (rest_[0] != '"' && rest_[0] != '\'')) return false;
     size_t end = 1;
@@ -61,7 +61,7 @@ class SpecReader {
     return true;
   }
 
-  // "expected ':', but found 'abc'"
+  // Returns an error such as "expected ':', but found 'abc'".
   absl::Status Expected(absl::string_view what) const {
     const std::string found =
         rest_.empty() ? "nothing" : absl::StrCat("'", absl::CEscape(rest_.substr(0, 80)), "'");
@@ -74,12 +74,12 @@ class SpecReader {
   absl::string_view rest_;
 };
 
-// "float" or "DT_FLOAT".
+// Parses "float" or "DT_FLOAT".
 bool TypeFromWord(absl::string_view word, DataType* dtype) {
   return DataTypeFromString(word, dtype) || DataType_Parse(std::string(word), dtype);
 }
 
-// The types of a named set; null if there is no set of that name.
+// Returns the types of a named set, or null if there is no such set.
 const DataTypeVector* TypeSet(absl::string_view name) {
   if (name == "numbertype" || name == "numerictype") return &NumberDataTypes();
   if (name == "realnumbertype" || name == "realnumerictype") return &RealNumberDataTypes();
@@ -87,7 +87,7 @@ const DataTypeVector* TypeSet(absl::string_view name) {
   return nullptr;
 }
 
-// A set behind its '{': types and named sets of them, or strings. A comma may end it.
+// Parses a set after its '{': types and named sets of types, or strings. Allows a trailing comma.
 absl::Status ParseSet(SpecReader* reader, OpDef::AttrDef* attr) {
   AttrValue::ListValue* allowed = attr->mutable_allowed_values()->mutable_list();
   do {
@@ -114,7 +114,7 @@ absl::Status ParseSet(SpecReader* reader, OpDef::AttrDef* attr) {
   return absl::OkStatus();
 }
 
-// A type without "list(": int, {half, float}, numbertype.
+// Parses a type other than list(...): int, {half, float}, numbertype.
 absl::Status ParseElementType(SpecReader* reader, OpDef::AttrDef* attr) {
   if (reader->Consume("{")) return ParseSet(reader, attr);
   const SpecReader before = *reader;
@@ -129,7 +129,7 @@ absl::Status ParseElementType(SpecReader* reader, OpDef::AttrDef* attr) {
   return absl::OkStatus();
 }
 
-// Types are written as in sets; everything else in protobuf's text format.
+// Parses types as in sets, and everything else in protobuf text format.
 bool ParseDefault(const std::string& type, absl::string_view text, AttrValue* value) {
   if (ParseAttrValue(type, text, value)) return true;
   SpecReader reader(text);
@@ -181,14 +181,14 @@ OpDef::AttrDef* FindMutableAttr(OpDef* op_def, absl::string_view name) {
   return const_cast<OpDef::AttrDef*>(FindAttrDef(*op_def, name));
 }
 
-// An attribute that tells how many tensors an argument has is at least 1 unless it says otherwise.
+// Sets the minimum of an attribute that is the length of an argument to 1 if it has none.
 void SetDefaultMinimum(OpDef::AttrDef* attr) {
   if (attr == nullptr || attr->has_minimum()) return;
   attr->set_has_minimum(true);
   attr->set_minimum(1);
 }
 
-// REQUIRES: the attributes are there.
+// REQUIRES: the attributes of `op_def` have been parsed
 absl::Status ParseArg(absl::string_view spec, OpDef* op_def, OpDef::ArgDef* arg) {
   SpecReader reader(spec);
   arg->set_name(std::string(reader.Word()));
@@ -211,7 +211,7 @@ absl::Status ParseArg(absl::string_view spec, OpDef* op_def, OpDef::ArgDef* arg)
   OpDef::AttrDef* attr = FindMutableAttr(op_def, type);
   if (DataTypeFromString(type, &dtype)) {
     arg->set_type(dtype);
-    // What takes or makes a resource by name touches state behind it.
+    // Ops that use resources have side effects.
     if (dtype == DT_RESOURCE) op_def->set_is_stateful(true);
   } else if (attr != nullptr && attr->type() == "type") {
     arg->set_type_attr(attr->name());
@@ -231,7 +231,7 @@ size_t Indent(absl::string_view line) {
   return line.size() - absl::StripLeadingAsciiWhitespace(line).size();
 }
 
-// The lines without blank ones around them and without the indentation that all have.
+// Joins lines, dropping leading and trailing blank lines and the common indentation.
 std::string JoinLines(absl::Span<const absl::string_view> lines) {
   while (!lines.empty() && lines.front().empty()) lines.remove_prefix(1);
   while (!lines.empty() && lines.back().empty()) lines.remove_suffix(1);
@@ -244,7 +244,7 @@ std::string JoinLines(absl::Span<const absl::string_view> lines) {
   });
 }
 
-// Takes "name: text" apart.
+// Splits "name: text". Returns false if the line has another form.
 bool IsEntry(absl::string_view line, absl::string_view* name, absl::string_view* text) {
   SpecReader reader(line);
   *name = reader.Word();
@@ -255,7 +255,7 @@ bool IsEntry(absl::string_view line, absl::string_view* name, absl::string_view*
   return true;
 }
 
-// Where the description of the argument or attribute is; null if there is none of that name.
+// Returns the description of the argument or attribute `name`, or null if there is none.
 std::string* FindDescription(OpDef* op_def, absl::string_view name) {
   for (auto& arg : *op_def->mutable_input_arg()) {
     if (arg.name() == name) return arg.mutable_description();
@@ -282,8 +282,8 @@ void ParseDoc(absl::string_view doc, OpDef* op_def, std::vector<std::string>* fa
   }
   for (absl::string_view& line : lines) line.remove_prefix(std::min(indent, line.size()));
 
-  // The entries are at the end: behind the first of them is nothing but entries and what belongs to
-  // them. Prose with a colon ("Note: ...") before them is no entry.
+  // Entries are at the end: only entries and their continuation lines follow the first one. Prose
+  // with a colon ("Note: ...") before it is not an entry.
   absl::string_view name, text;
   size_t first = lines.size();
   for (size_t i = lines.size(); i-- > 0;) {
@@ -303,7 +303,7 @@ void ParseDoc(absl::string_view doc, OpDef* op_def, std::vector<std::string>* fa
       *description = absl::StrCat(text, text.empty() || more.empty() ? "" : "\n", more);
     } else {
       faults->push_back(absl::StrCat("the documentation describes '", name,
-                                     "', which is no argument or attribute"));
+                                     "', which is not an argument or attribute"));
     }
     i = end;
   }

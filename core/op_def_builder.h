@@ -1,4 +1,4 @@
-// Makes an OpDef from TensorFlow's spec strings.
+// OpDefBuilder: builds an OpDef from spec strings in TensorFlow's syntax.
 //
 //   inputs, outputs: "name: T"   where T is a type ("float"), an attribute of type `type` or
 //                    `list(type)`; "name: N * T" for a list; "name: Ref(T)" for a reference.
@@ -21,29 +21,29 @@ namespace gradflow {
 
 class OpDef;
 
-// Makes an OpDef of specs. Faults of them are what Finalize returns.
+// Collects specs. Errors in them are returned by Finalize.
 class OpDefBuilder {
  public:
-  // Begins the definition of an op.
+  // Starts the definition of op `name`.
   explicit OpDefBuilder(absl::string_view name) : name_(name) {}
 
-  // Specs as TensorFlow's: "T: {float, double}", "x: T", "n: int >= 1 = 2".
+  // Add an attribute, input or output: "T: {float, double}", "n: int >= 1 = 2", "x: T".
   OpDefBuilder& Attr(absl::string_view spec);
   OpDefBuilder& Input(absl::string_view spec);
   OpDefBuilder& Output(absl::string_view spec);
-  // What the OpDef says of the op beside that.
+  // Set the flags of the OpDef.
   OpDefBuilder& SetIsCommutative();
   OpDefBuilder& SetIsAggregate();
   OpDefBuilder& SetIsStateful();
   OpDefBuilder& SetAllowsUninitializedInput();
   OpDefBuilder& Deprecated(int version, absl::string_view explanation);
-  // The first line is the summary, the rest the description; lines "name: text" at its end
-  // describe the argument, output or attribute `name` (a text may go on, indented, in further
-  // lines).
+  // Sets the documentation. The first line is the summary, the rest the description. Lines
+  // "name: text" at the end describe the argument, output or attribute `name`; indented lines
+  // continue a text.
   OpDefBuilder& Doc(absl::string_view text);
 
-  // INVALID_ARGUMENT, with every fault found, if a spec does not parse or the definition does not
-  // hold together (ValidateOpDef).
+  // Writes the definition to *op_def. Returns INVALID_ARGUMENT, with all errors found, if a spec
+  // does not parse or the definition is inconsistent (see ValidateOpDef).
   absl::Status Finalize(OpDef* op_def) const;
 
  private:

@@ -1,4 +1,4 @@
-// What the sources about op definitions share. Internal: not part of the library's interface.
+// Helpers shared by the sources about op definitions. Internal.
 #ifndef GRADFLOW_CORE_OP_DEF_INTERNAL_H_
 #define GRADFLOW_CORE_OP_DEF_INTERNAL_H_
 
@@ -14,23 +14,25 @@ class AttrValue;
 class OpDef;
 class OpDef_AttrDef;
 
-// Null if the op has no such attribute.
+// Returns null if the op has no attribute `name`.
 const OpDef_AttrDef* FindAttrDef(const OpDef& op_def, absl::string_view name);
 
-// Whether `type` is a type of attributes: "int", "list(int)".
+// Returns true if `type` is a type of attributes, such as "int" or "list(int)".
 bool IsAttrType(absl::string_view type);
 
-// INVALID_ARGUMENT unless a node may have `value` for `attr`: its type, minimum and allowed values.
+// Returns INVALID_ARGUMENT unless `value` has the type of `attr` and satisfies its minimum and its
+// allowed values.
 absl::Status CheckAttrValue(const OpDef_AttrDef& attr, const AttrValue& value);
 
-// "a; b; c", and how many more there are.
+// Returns "a; b; c", and how many more errors there are.
 std::string JoinFaults(const std::vector<std::string>& faults);
 
-// As definitions are written: half, 1.0, "SAME", [1, 1], unknown (a shape of unknown rank).
+// Returns the value in the syntax of specs: half, 1.0, "SAME", [1, 1], or unknown (a shape of
+// unknown rank).
 std::string DefinitionText(const AttrValue& value);
-// The values of a list as a set: {half, float}.
+// Returns the values of a list as a set: {half, float}.
 std::string DefinitionSetText(const AttrValue& list);
-// "T: {half, float} = float"
+// Returns the spec of an attribute: "T: {half, float} = float".
 std::string DefinitionText(const OpDef_AttrDef& attr);
 
 }  // namespace gradflow

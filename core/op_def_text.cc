@@ -14,7 +14,7 @@
 namespace gradflow {
 namespace {
 
-// The elements of a list, each as a value of its own.
+// Splits a list into one value per element.
 std::vector<AttrValue> Elements(const AttrValue::ListValue& list) {
   std::vector<AttrValue> values;
   for (const auto& item : list.s()) values.emplace_back().set_s(item);
@@ -56,7 +56,7 @@ std::string DefinitionText(const AttrValue& value) {
     case AttrValue::kType:
       return DataTypeString(value.type());
     case AttrValue::kS:
-      // In full, which a summary is not.
+      // In full: a summary may shorten it.
       return absl::StrCat("\"", absl::CEscape(value.s()), "\"");
     case AttrValue::kShape:
       if (value.shape().unknown_rank()) return "unknown";

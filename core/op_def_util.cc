@@ -18,10 +18,11 @@
 namespace gradflow {
 namespace {
 
-// Far beyond any real node. Numbers in a file must not make us lay out more.
+// Limit on the inputs or outputs of a node, which untrusted input could otherwise make arbitrarily
+// large. Far beyond any real node.
 constexpr int64_t kMaxTensorsPerNode = 1 << 20;
 
-// How many tensors `arg` stands for in the node.
+// Returns the number of tensors of `arg` in the node.
 absl::StatusOr<int64_t> ArgLength(const NodeDef& node, const OpDef::ArgDef& arg) {
   int64_t length = 1;
   if (!arg.number_attr().empty()) {
@@ -58,7 +59,7 @@ absl::Status ForEachArg(const NodeDef& node, const Args& args, Fn fn) {
 
 absl::Status ArgTypes(const NodeDef& node, const Args& args, DataTypeVector* types) {
   types->clear();
-  // Neighbours mostly share their type.
+  // Consecutive arguments mostly share a type attribute.
   const std::string* last_attr = nullptr;
   DataType last_type = DT_INVALID;
   return ForEachArg(node, args, [&](const OpDef::ArgDef& arg, int begin, int end) {
@@ -111,7 +112,7 @@ absl::Status CheckNumInputs(const NodeDef& node, const OpDef& op_def) {
       ", but found ", found);
 }
 
-// The edit distance of a and b if it is at most `limit`, else something larger.
+// Returns the edit distance of a and b if it is at most `limit`, otherwise a larger number.
 int BoundedDistance(absl::string_view a, absl::string_view b, int limit) {
   const int rows = static_cast<int>(a.size());
   const int columns = static_cast<int>(b.size());
@@ -119,7 +120,7 @@ int BoundedDistance(absl::string_view a, absl::string_view b, int limit) {
   std::vector<int> row(columns + 1);
   for (int j = 0; j <= columns; ++j) row[j] = j;
   for (int i = 1; i <= rows; ++i) {
-    // Cells further than `limit` from the diagonal cannot be on a path of at most that cost.
+    // Cells further than `limit` from the diagonal cannot be on a path of cost at most `limit`.
     const int first = std::max(1, i - limit);
     const int last = std::min(columns, i + limit);
     int diagonal = row[first - 1];
@@ -192,6 +193,10 @@ absl::Status ValidateNodeDef(const NodeDef& node, const OpDef& op_def) {
   return CheckNumInputs(node, op_def);
 }
 
+bool IsListArg(const OpDef::ArgDef& arg) {
+  return !arg.number_attr().empty() || !arg.type_list_attr().empty();
+}
+
 absl::Status InOutTypesForNode(const NodeDef& node, const OpDef& op_def, DataTypeVector* inputs,
                                DataTypeVector* outputs) {
   GRADFLOW_RETURN_IF_ERROR(ArgTypes(node, op_def.input_arg(), inputs));
@@ -206,7 +211,7 @@ absl::Status NameRangesForNode(const NodeDef& node, const OpDef& op_def, NameRan
 
 std::vector<std::string> NearNames(absl::string_view name,
                                    const std::vector<std::string>& candidates, int limit) {
-  // What is this long was not mistyped.
+  // Limits the cost. Names this long are not misspellings.
   constexpr size_t kMaxLength = 200;
   if (name.size() > kMaxLength || limit <= 0) return {};
   const std::string lower = absl::AsciiStrToLower(name);

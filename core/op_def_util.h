@@ -1,4 +1,4 @@
-// What an OpDef means for a NodeDef: checks, defaults, and the types of inputs and outputs.
+// Functions of an OpDef and a NodeDef: validation, defaults, and the types of inputs and outputs.
 #ifndef GRADFLOW_CORE_OP_DEF_UTIL_H_
 #define GRADFLOW_CORE_OP_DEF_UTIL_H_
 
@@ -16,38 +16,43 @@ namespace gradflow {
 
 class NodeDef;
 class OpDef;
+class OpDef_ArgDef;
 
-// INVALID_ARGUMENT unless the definition holds together: names are identifiers and unique, types
-// and type attributes exist, defaults have their type and are allowed.
+// Returns INVALID_ARGUMENT unless the definition is consistent: names are identifiers and unique,
+// types and type attributes exist, and defaults have their attribute's type and are allowed.
 absl::Status ValidateOpDef(const OpDef& op_def);
 
-// Sets the attributes with a default that the node does not have.
+// Sets each missing attribute that has a default.
 void AddDefaultsToNodeDef(const OpDef& op_def, NodeDef* node);
-// Removes the attributes that have their default value.
+// Removes each attribute whose value is its default.
 void StripDefaultsFromNodeDef(const OpDef& op_def, NodeDef* node);
 
-// INVALID_ARGUMENT unless the attributes are those of the definition, all of them, with allowed
-// values, and the number of data inputs is right. Attributes whose names begin with '_' are
-// anyone's. REQUIRES: defaults are set.
+// Returns INVALID_ARGUMENT unless the node has exactly the attributes of the definition, with
+// allowed values, and the right number of data inputs. Attributes whose names begin with '_' are
+// ignored. REQUIRES: defaults are set.
 absl::Status ValidateNodeDef(const NodeDef& node, const OpDef& op_def);
 
-// The types of the node's inputs and outputs, lists laid out one after the other.
+// Returns whether an argument is a list of tensors.
+bool IsListArg(const OpDef_ArgDef& arg);
+
+// Computes the types of the node's inputs and outputs, with lists flattened.
 absl::Status InOutTypesForNode(const NodeDef& node, const OpDef& op_def, DataTypeVector* inputs,
                                DataTypeVector* outputs);
 
-// For each input (output) argument by name, [begin, end) of it among the node's inputs (outputs).
-// Either result may be null.
+// Maps the name of each input (output) argument to its range [begin, end) of the node's inputs
+// (outputs). Either result may be null.
 using NameRange = std::pair<int, int>;
 using NameRangeMap = absl::flat_hash_map<std::string, NameRange>;
 absl::Status NameRangesForNode(const NodeDef& node, const OpDef& op_def, NameRangeMap* inputs,
                                NameRangeMap* outputs);
 
-// One line that says all but the documentation:
+// Returns the definition on one line, without documentation:
 //   Pack(values: N * T) -> (output: T) { N: int >= 1; T: type; axis: int = 0 }
-// with "  [stateful]", "  [commutative, aggregate]" or "  [deprecated]" behind where it is so.
+// followed by flags, if any: "  [stateful]", "  [commutative, aggregate]", "  [deprecated]".
 std::string OpDefSignature(const OpDef& op_def);
 
-// Up to `limit` of `candidates` that are spelt most like `name`, nearest first, none too far.
+// Returns up to `limit` of `candidates` with the least edit distance to `name`, nearest first,
+// leaving out those that are not similar.
 std::vector<std::string> NearNames(absl::string_view name,
                                    const std::vector<std::string>& candidates, int limit = 3);
 

@@ -1,4 +1,4 @@
-// Whether definitions hold together, and whether values are what a definition asks for.
+// Validation of op definitions, and of attribute values against them.
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
@@ -24,7 +24,7 @@ absl::Status CheckMinimum(const OpDef::AttrDef& attr, const AttrValue& value) {
     return errors::InvalidArgument("attribute ", attr.name(), " must be at least ", attr.minimum(),
                                    ", but is ", value.i());
   }
-  // All fields but one are empty.
+  // At most one field is non-empty.
   const auto& list = value.list();
   const int64_t length = int64_t{list.s_size()} + list.i_size() + list.f_size() + list.b_size() +
                          list.type_size() + list.shape_size() + list.tensor_size() +
@@ -60,12 +60,12 @@ absl::Status CheckAllowed(const OpDef::AttrDef& attr, const AttrValue& value) {
   return errors::InvalidArgument(
       "attribute ", attr.name(), value.has_list() ? " must hold only " : " must be one of ",
       DefinitionSetText(attr.allowed_values()), value.has_list() ? ", but holds " : ", but is ",
-      // Types by the names that the set has; strings shortened.
+      // Types as the set names them; strings shortened.
       refused.has_s() ? SummarizeAttrValue(refused) : DefinitionText(refused));
 }
 
 bool IsOpName(absl::string_view name) {
-  // "Namespace>Op" too.
+  // Includes "Namespace>Op".
   return !name.empty() && (absl::ascii_isupper(name[0]) || name[0] == '_') &&
          std::all_of(name.begin(), name.end(), [](unsigned char c) {
            return absl::ascii_isalnum(c) || c == '_' || c == '>';
@@ -83,7 +83,7 @@ bool IsKnownType(DataType dtype) {
   return std::find(all.begin(), all.end(), dtype) != all.end();
 }
 
-// Collects what is wrong with one definition.
+// Collects the errors of one definition.
 class OpDefChecker {
  public:
   explicit OpDefChecker(const OpDef& op_def) : op_def_(op_def) {}
@@ -108,9 +108,9 @@ class OpDefChecker {
 
   void CheckName(const std::string& name, absl::string_view what) {
     if (!IsIdentifier(name)) {
-      Fault("the name of ", what, " '", absl::CEscape(name), "' is no identifier");
+      Fault("the name of ", what, " '", absl::CEscape(name), "' is not an identifier");
     } else if (!names_.insert(name).second) {
-      Fault("the name of ", what, " ", name, " is taken already");
+      Fault("the name of ", what, " ", name, " is already used");
     }
   }
 
@@ -125,7 +125,7 @@ class OpDefChecker {
     const size_t faults = faults_.size();
     if (!IsAttrType(attr.type())) {
       Fault("attribute ", attr.name(), " has type '", absl::CEscape(attr.type()),
-            "', which no attribute has");
+            "', which is not an attribute type");
     } else if (attr.has_minimum() && attr.type() != "int" && !is_list) {
       Fault("attribute ", attr.name(), " has a minimum, which ", attr.type(), " cannot have");
     } else if (attr.has_minimum() && is_list && attr.minimum() < 0) {
@@ -153,7 +153,7 @@ class OpDefChecker {
     }
     if (arg.type() != DT_INVALID && !IsKnownType(arg.type())) {
       Fault(what, " ", arg.name(), " has type ", DataTypeString(arg.type()),
-            ", which an argument cannot have");
+            ", which arguments cannot have");
     }
     CheckAttrOfArg(arg, what, arg.type_attr(), "type");
     CheckAttrOfArg(arg, what, arg.type_list_attr(), "list(type)");
@@ -164,13 +164,14 @@ class OpDefChecker {
     }
   }
 
-  // The attribute if `name` names one, of type `type`.
+  // Returns the attribute `name` if it exists and has type `type`.
   const OpDef::AttrDef* CheckAttrOfArg(const OpDef::ArgDef& arg, absl::string_view what,
                                        const std::string& name, absl::string_view type) {
     if (name.empty()) return nullptr;
     const OpDef::AttrDef* attr = FindAttrDef(op_def_, name);
     if (attr == nullptr) {
-      Fault(what, " ", arg.name(), " refers to '", absl::CEscape(name), "', which is no attribute");
+      Fault(what, " ", arg.name(), " refers to '", absl::CEscape(name),
+            "', which is not an attribute");
     } else if (attr->type() != type) {
       Fault(what, " ", arg.name(), " needs attribute ", name, " to be of type ", type,
             ", but it is ", attr->type());

@@ -1,6 +1,10 @@
 #include "gradflow/core/op_kernel.h"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "gradflow/core/status.h"
@@ -22,14 +26,14 @@ absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tens
   const auto fault = [i](const absl::Status& status) {
     return errors::Prefix(absl::StrCat("output ", i, ": "), status);
   };
-  absl::StatusOr<Tensor> tensor = Tensor::Allocate(allocator_, output_types_[i], shape);
+  absl::StatusOr<Tensor> tensor = Tensor::Allocate(*run_.allocator, output_types_[i], shape);
   if (!tensor.ok()) return fault(tensor.status());
   if (output_types_[i] == DT_STRING) {
     double bytes = std::exchange(expected_string_bytes_, -1);
     if (bytes < 0) bytes = RepeatedStringBytes(shape.num_elements());
     // Beyond this, no allocator has any.
     constexpr double kMost = 1e18;
-    const absl::Status status = tensor->CountStrings(static_cast<size_t>(std::min(bytes, kMost)));
+    const absl::Status status = tensor->ChargeStrings(static_cast<size_t>(std::min(bytes, kMost)));
     if (!status.ok()) return fault(status);
   }
   outputs_[i] = *std::move(tensor);
@@ -43,7 +47,7 @@ absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const
   Tensor& in = inputs_[input];
   // Strings would be new all the same.
   if (in.dtype() == output_types_[i] && in.dtype() != DT_STRING && in.CanBeReused() &&
-      outputs_[i].CopyFrom(in, shape)) {
+      outputs_[i].TakeFrom(&in, shape)) {
     *out = &outputs_[i];
     return absl::OkStatus();
   }
@@ -51,9 +55,45 @@ absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const
 }
 
 absl::Status KernelContext::AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out) {
-  GRADFLOW_ASSIGN_OR_RETURN(*out, Tensor::Allocate(allocator_, dtype, shape));
+  GRADFLOW_ASSIGN_OR_RETURN(*out, Tensor::Allocate(*run_.allocator, dtype, shape));
   if (allocated_bytes_ != nullptr) *allocated_bytes_ += out->TotalBytes();
   return absl::OkStatus();
+}
+
+namespace {
+
+// Lets the thread that runs an asynchronous kernel wait for its end.
+class Waiter final : public AsyncDone::Target {
+ public:
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<absl::Status> status;
+  };
+  explicit Waiter(State* state) : state_(*state) {}
+  ~Waiter() override { Done(errors::Internal("the kernel dropped its callback without a call")); }
+
+  bool Done(absl::Status status) override {
+    if (done_.exchange(true)) return false;
+    const std::lock_guard<std::mutex> lock(state_.mutex);
+    state_.status = std::move(status);
+    state_.changed.notify_one();
+    return true;
+  }
+
+ private:
+  State& state_;
+  std::atomic<bool> done_{false};
+};
+
+}  // namespace
+
+absl::Status AsyncOpKernel::Compute(KernelContext& ctx) const {
+  Waiter::State state;
+  ComputeAsync(ctx, AsyncDone(std::make_shared<Waiter>(&state)));
+  std::unique_lock<std::mutex> lock(state.mutex);
+  state.changed.wait(lock, [&] { return state.status.has_value(); });
+  return *std::move(state.status);
 }
 
 absl::Status KernelContext::CheckScalar(int i, absl::string_view name) const {

@@ -4,21 +4,26 @@
 // A kernel is made once for a node of a plan and then run any number of times, also concurrently:
 // Compute must not change the kernel. It checks its inputs, whatever the shape function has
 // checked, and returns a status; errors say the local fact ("min must be a scalar, but has shape
-// [2]"), and the executor adds "node 'name' (Op): ". It does not throw.
+// [2]"), and the executor adds "node 'name' (Op): ". It does not throw. A kernel that waits for
+// something outside of its thread (a timer, a queue, another machine, a function) is an
+// AsyncOpKernel, which holds no thread meanwhile.
 #ifndef GRADFLOW_CORE_OP_KERNEL_H_
 #define GRADFLOW_CORE_OP_KERNEL_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/run_context.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
 
@@ -27,16 +32,22 @@ namespace gradflow {
 
 class NodeDef;
 class OpDef;
+class PlanRun;
 class ResourceManager;
 
-// What a kernel may read while it is made. Borrows everything.
+// The information that a kernel may read while it is made. Borrows everything.
 class KernelConstruction {
  public:
-  // The types are those of the node's inputs and outputs, lists laid out.
+  // The types are those of the node's inputs and outputs, lists laid out. `constant` is what
+  // constant() returns. All are borrowed.
   KernelConstruction(const NodeDef& node, const OpDef& op_def,
                      absl::Span<const DataType> input_types,
-                     absl::Span<const DataType> output_types)
-      : node_(node), op_def_(op_def), input_types_(input_types), output_types_(output_types) {}
+                     absl::Span<const DataType> output_types, const Tensor* constant = nullptr)
+      : node_(node),
+        op_def_(op_def),
+        input_types_(input_types),
+        output_types_(output_types),
+        constant_(constant) {}
 
   // The node and its op's definition.
   const NodeDef& def() const { return node_; }
@@ -46,6 +57,9 @@ class KernelConstruction {
   int num_outputs() const { return static_cast<int>(output_types_.size()); }
   DataType input_type(int i) const { return input_types_[i]; }
   DataType output_type(int i) const { return output_types_[i]; }
+  // Returns the value of a Const if the graph has decoded it before, otherwise null. A kernel that
+  // shares it saves a second copy.
+  const Tensor* constant() const { return constant_; }
 
   // NOT_FOUND without such an attribute, INVALID_ARGUMENT for another type.
   template <typename T>
@@ -58,6 +72,7 @@ class KernelConstruction {
   const OpDef& op_def_;
   absl::Span<const DataType> input_types_;
   absl::Span<const DataType> output_types_;
+  const Tensor* constant_;
 };
 
 // One run of a kernel: its inputs, and the outputs to be. Used by one thread at a time.
@@ -65,13 +80,8 @@ class KernelContext {
  public:
   // `inputs` may be moved from by ForwardInput; `outputs` are default-constructed. All borrowed.
   KernelContext(absl::Span<Tensor> inputs, absl::Span<Tensor> outputs,
-                absl::Span<const DataType> output_types,
-                const std::shared_ptr<Allocator>& allocator, ResourceManager* resources = nullptr)
-      : inputs_(inputs),
-        outputs_(outputs),
-        output_types_(output_types),
-        allocator_(allocator),
-        resources_(resources) {}
+                absl::Span<const DataType> output_types, const RunContext& run)
+      : inputs_(inputs), outputs_(outputs), output_types_(output_types), run_(run) {}
 
   // Data inputs and outputs; each element of a list is one.
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
@@ -80,34 +90,50 @@ class KernelContext {
   DataType input_dtype(int i) const { return inputs_[i].dtype(); }
   DataType expected_output_dtype(int i) const { return output_types_[i]; }
 
-  // Makes output i, with elements not initialised, and returns it through *out.
+  // Allocates output i, its elements uninitialised, and returns it through *out.
   absl::Status AllocateOutput(int i, const TensorShape& shape, Tensor** out);
-  // The same, but over the elements of input `input` if no one else needs them, and they are no
-  // strings and have the output's type and number: then *out aliases the input (which stays
-  // readable), and each element must be read before it is written.
+  // Makes output i share the elements of input `input` if nothing else reads them, and they have
+  // the output's type and number and are not strings; otherwise allocates it. In the first case
+  // *out aliases the input, which stays readable as long as output i is not replaced: read each
+  // element before writing it.
   absl::Status ForwardInputOrAllocateOutput(int input, int i, const TensorShape& shape,
                                             Tensor** out);
   // Makes `tensor` output i, sharing its elements.
   void set_output(int i, Tensor tensor) { outputs_[i] = std::move(tensor); }
   Tensor* mutable_output(int i) { return &outputs_[i]; }
-  // How many characters the strings will have of the next output that is allocated: they count as
-  // memory of the session while the output lives. Without it, an output of more strings than the
-  // inputs have is taken to repeat them all equally often, and for others there is nothing to
-  // expect: their characters are counted when the kernel is done.
+  // Sets the expected number of characters of the strings in the next output that is allocated.
+  // They are charged to the session's memory while the output lives. Without this call, an output
+  // of more strings than the inputs have is expected to repeat them all equally often. For other
+  // outputs nothing is expected: their characters are charged when the kernel is done.
   void ExpectStringBytes(double bytes) { expected_string_bytes_ = bytes; }
   // Memory that lives until the tensor is dropped.
   absl::Status AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out);
-  const std::shared_ptr<Allocator>& allocator() const { return allocator_; }
+  const std::shared_ptr<Allocator>& allocator() const { return *run_.allocator; }
 
-  // What the session keeps for kernels; null if a kernel is run without a session, also while a
-  // plan is made.
-  ResourceManager* resource_manager() const { return resources_; }
+  // The run that this is part of: what loops, resources and functions need.
+  const RunContext& run() const { return run_; }
+  // Returns the session's resources for kernels; null without a session, also while a plan is made.
+  ResourceManager* resource_manager() const { return run_.resources; }
 
+  // Says that output i has no value, since the branch that makes it is not taken: nodes that read
+  // it do not run, and their outputs have no value either.
+  void SetOutputDead(int i) { dead_outputs_.push_back(i); }
+  absl::Span<const int> dead_outputs() const { return dead_outputs_; }
+
+  // ---- For the executor ----
+
+  // Which node of which plan's run this is; null if that does not matter.
+  void SetPlanNode(PlanRun* run, int node) {
+    plan_run_ = run;
+    plan_node_ = node;
+  }
+  PlanRun* plan_run() const { return plan_run_; }
+  int plan_node() const { return plan_node_; }
   // From now on adds the bytes of each tensor that is allocated to *total; null for no more.
   void CountAllocatedBytes(int64_t* total) { allocated_bytes_ = total; }
 
-  // Whether the run is to end early: see core/parallel.h, whose loops ask by themselves.
-  bool ShouldStop() const { return gradflow::ShouldStop(); }
+  // Reports whether the run is to end early. Loops of core/parallel.h ask by themselves.
+  bool ShouldStop() const { return run_.ShouldStop(); }
 
   // ---- Checks, one line each. INVALID_ARGUMENT with the name, expected and found ----
 
@@ -127,34 +153,87 @@ class KernelContext {
   absl::StatusOr<int64_t> ScalarInt(int i, absl::string_view name) const;
 
  private:
-  // Of an output of so many strings, if nothing else is expected.
+  // Returns the expected bytes of an output of `strings` strings, for which ExpectStringBytes was
+  // not called.
   double RepeatedStringBytes(int64_t strings) const;
 
   absl::Span<Tensor> inputs_;
   absl::Span<Tensor> outputs_;
   absl::Span<const DataType> output_types_;
-  const std::shared_ptr<Allocator>& allocator_;
-  ResourceManager* const resources_;
+  const RunContext& run_;
   int64_t* allocated_bytes_ = nullptr;
   // Negative if nothing is expected.
   double expected_string_bytes_ = -1;
+  absl::InlinedVector<int, 2> dead_outputs_;
+  PlanRun* plan_run_ = nullptr;
+  int plan_node_ = -1;
 };
+
+// ParallelFor() of core/parallel.h in the run of `ctx`.
+inline void ParallelFor(const KernelContext& ctx, int64_t total, int64_t block_size,
+                        absl::FunctionRef<void(int64_t begin, int64_t end)> fn) {
+  ParallelFor(ctx.run(), total, block_size, fn);
+}
+
+class AsyncOpKernel;
 
 class OpKernel {
  public:
   virtual ~OpKernel() = default;
   // Sets every output, or returns an error. Thread-safe.
   virtual absl::Status Compute(KernelContext& ctx) const = 0;
-  // Whether a run costs no more than a task switch whatever the input (it only passes handles
-  // on, or makes scalars): such a kernel runs on the thread that made its inputs.
+  // Returns true if a run costs no more than a task switch for any input (it only passes handles
+  // on, or makes scalars). Such a kernel runs on the thread that made its inputs.
   virtual bool IsCheap() const { return false; }
+  // This kernel if it is an AsyncOpKernel, or null.
+  virtual const AsyncOpKernel* AsAsync() const { return nullptr; }
+};
+
+// Ends one run of an AsyncOpKernel. Copies end the same run.
+//
+// Thread safety: may be copied, called and dropped on any thread, also when the graph's run is long
+// over, which then ignores it.
+class AsyncDone {
+ public:
+  // The receiver of the end of a kernel's run.
+  class Target {
+   public:
+    virtual ~Target() = default;
+    // Returns false, and does nothing, if it has been called before.
+    virtual bool Done(absl::Status status) = 0;
+  };
+
+  // Ends `target`.
+  explicit AsyncDone(std::shared_ptr<Target> target) : target_(std::move(target)) {}
+
+  // Ends the run: with an OK status all outputs are set. Returns false, without effect, if it has
+  // ended before.
+  bool operator()(absl::Status status) const { return target_->Done(std::move(status)); }
+
+ private:
+  std::shared_ptr<Target> target_;
+};
+
+// A kernel that may end on another thread than it began on, later, while no thread waits for it.
+class AsyncOpKernel : public OpKernel {
+ public:
+  // Begins the computation, and calls done() when it has ended: from any thread, also before this
+  // returns. `ctx` lives as long as a copy of `done` does. When the run is stopped
+  // (ctx.run().stop->AddCallback() tells), the kernel should give up and drop `done`, or call it
+  // with any status; the graph's run ends without waiting for it. If all copies of `done` are
+  // dropped without a call, the node fails with INTERNAL.
+  virtual void ComputeAsync(KernelContext& ctx, AsyncDone done) const = 0;
+
+  // For those who run a kernel without an executor: waits for done(), on this thread.
+  absl::Status Compute(KernelContext& ctx) const final;
+  const AsyncOpKernel* AsAsync() const final { return this; }
 };
 
 // Makes a kernel for a node, or says why there can be none.
 using KernelFactory =
     absl::StatusOr<std::unique_ptr<OpKernel>> (*)(const KernelConstruction& construction);
 
-// Whether a kernel class has `absl::Status Init(const KernelConstruction&)`.
+// True for a kernel class that has `absl::Status Init(const KernelConstruction&)`.
 template <typename K, typename = void>
 struct HasInit : std::false_type {};
 template <typename K>

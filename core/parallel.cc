@@ -9,13 +9,27 @@
 #include <atomic>
 #include <utility>
 
-#include "gradflow/core/run_stop.h"
 #include "gradflow/core/tsan.h"
 
 namespace gradflow {
 namespace {
 
-thread_local LoopSettings loop_settings;
+// Where the calling thread is. Both say only what the thread need not do again: a thread without
+// them enters the arena, or shares its loop.
+thread_local const LoopArena* current_arena = nullptr;
+thread_local bool in_limited_loop = false;
+
+// Marks the thread as one that runs a block of a loop.
+class ScopedBlock {
+ public:
+  ScopedBlock(const LoopArena* arena, bool limited)
+      : arena_(arena), limited_before_(std::exchange(in_limited_loop, limited)) {}
+  ~ScopedBlock() { in_limited_loop = limited_before_; }
+
+ private:
+  const ScopedArenaMembership arena_;
+  const bool limited_before_;
+};
 
 // Calls run(begin, end) for ranges that cover [0, blocks), on at most `max_threads` threads of the
 // arena if that is not 0.
@@ -43,25 +57,23 @@ void RunOnThreads(int64_t blocks, int max_threads, const F& run) {
 
 }  // namespace
 
-ScopedLoopSettings::ScopedLoopSettings(const LoopSettings& settings)
-    : before_(std::exchange(loop_settings, settings)) {}
-ScopedLoopSettings::~ScopedLoopSettings() { loop_settings = before_; }
+ScopedArenaMembership::ScopedArenaMembership(const LoopArena* arena)
+    : before_(std::exchange(current_arena, arena)) {}
+ScopedArenaMembership::~ScopedArenaMembership() { current_arena = before_; }
 
-ScopedSerialLoops::ScopedSerialLoops() : settings_({loop_settings.stop, 1}) {}
-
-bool ShouldStop() {
-  RunStop* const stop = loop_settings.stop;
-  return stop != nullptr && stop->Check();
+RunContext SerialLoops(const RunContext& run) {
+  RunContext serial = run;
+  serial.max_loop_threads = 1;
+  return serial;
 }
 
-void ParallelFor(int64_t total, int64_t block_size,
+void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn) {
   if (total <= 0) return;
-  const LoopSettings settings = loop_settings;
-  RunStop* const stop = settings.stop;
+  RunStop* const stop = run.stop;
   const int64_t blocks = NumBlocks(total, block_size);
   if (blocks == 1) {
-    // Not even the clock is looked at, so that a deadline costs small loops nothing.
+    // No look at the clock either, so that a deadline costs small loops nothing.
     if (stop == nullptr || !stop->IsStopped()) fn(0, total);
     return;
   }
@@ -72,31 +84,26 @@ void ParallelFor(int64_t total, int64_t block_size,
       fn(begin, std::min(total - begin, block_size) + begin);
     }
   };
-  if (settings.arena != nullptr && settings.max_threads != 1) {
-    const bool entered = settings.arena->Execute([&] {
-      const ScopedLoopSettings inside({stop, settings.max_threads});
-      ParallelFor(total, block_size, fn);
-    });
+  if (run.max_loop_threads == 1 || in_limited_loop) return run_blocks(0, blocks);
+  if (run.arena != nullptr && run.arena != current_arena) {
+    const bool entered = run.arena->Execute([&] { ParallelFor(run, total, block_size, fn); });
     if (!entered) run_blocks(0, blocks);
     return;
   }
   const int arena_threads = tbb::this_task_arena::max_concurrency();
-  if (settings.max_threads == 1 || arena_threads == 1) {
-    run_blocks(0, blocks);
-    return;
-  }
-  const bool limited = settings.max_threads > 0 && settings.max_threads < arena_threads;
-  // Isolated, so that a thread which waits for its blocks takes no other node of the graph: that
+  if (arena_threads == 1) return run_blocks(0, blocks);
+  const bool limited = run.max_loop_threads > 0 && run.max_loop_threads < arena_threads;
+  const LoopArena* const arena = current_arena;
+  // Isolated, so that a thread that waits for its blocks takes no other node of the graph: that
   // node could be long, and the stack would grow with each.
   char fork = 0;
   char join = 0;
   TsanRelease(&fork);
   tbb::this_task_arena::isolate([&] {
-    RunOnThreads(blocks, limited ? settings.max_threads : 0,
+    RunOnThreads(blocks, limited ? run.max_loop_threads : 0,
                  [&](int64_t begin, int64_t end) GRADFLOW_NO_TSAN {
                    TsanAcquire(&fork);
-                   // A loop inside of a block that has to share its threads has one of them.
-                   const ScopedLoopSettings scope({stop, limited ? 1 : 0});
+                   const ScopedBlock block(arena, limited);
                    run_blocks(begin, end);
                    TsanRelease(&join);
                  });

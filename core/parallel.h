@@ -1,83 +1,53 @@
-// Parallel loops for kernels, over oneTBB in the arena that the kernel runs in.
+// Parallel loops for kernels, over oneTBB in the arena of their run.
 //
-// How the work is split depends on the amount of work alone, never on the number of threads, so
-// that a kernel which keeps one partial result a block and combines them in order has the same
-// bits on any machine. A loop does not run other nodes of the graph while it waits. With one
-// thread, or outside any arena with one, blocks run in order on the calling thread.
+// The amount of work alone decides how it is split, never the number of threads: a kernel that
+// keeps one partial result per block and combines them in order has the same bits on any machine.
+// A thread that waits for its loop runs no other node of the graph. With one thread, blocks run in
+// order on the calling thread.
 //
-// When the run that a kernel belongs to is to end (an error elsewhere, a cancellation, a deadline),
-// its loops skip the blocks that have not begun, and so do all loops after them: what a kernel
-// then returns does not matter, but it must not rely on values that a loop should have written.
+// When a run is to end (an error elsewhere, a cancellation, a deadline), its loops skip the blocks
+// that have not begun, and so do all later loops. What a kernel then returns does not matter, but
+// it must not rely on values that a loop should have written.
 #ifndef GRADFLOW_CORE_PARALLEL_H_
 #define GRADFLOW_CORE_PARALLEL_H_
 
 #include <cstdint>
 
 #include "absl/functional/function_ref.h"
+#include "gradflow/core/run_context.h"
 
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-class RunStop;
-
 // Calls fn(begin, end) for blocks that cover [0, total), concurrently. Every block but the last
-// has `block_size` units. A single block runs on the calling thread, without oneTBB.
+// has `block_size` units. A single block runs on the calling thread, without oneTBB. A loop inside
+// a block of a loop whose threads are limited runs on the thread of that block.
 // REQUIRES: block_size > 0, and fn does not throw.
-void ParallelFor(int64_t total, int64_t block_size,
+void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 
-// Whether the run that this thread works for is to end. For kernels that are busy for milliseconds
-// outside of ParallelFor: they ask now and then, and if so, return whatever status they like.
-bool ShouldStop();
-
-// Threads that loops may go to.
-class LoopArena {
+// Marks the calling thread as one of `arena` while it lives: loops of runs in that arena need not
+// enter it. For those who implement LoopArena.
+class ScopedArenaMembership {
  public:
-  virtual ~LoopArena() = default;
-  // Calls fn() on the calling thread, as one of the arena's. False, without a call, if there is no
-  // room for it.
-  virtual bool Execute(absl::FunctionRef<void()> fn) = 0;
-};
-
-// How loops of a thread go.
-struct LoopSettings {
-  // What ends them early; null for nothing.
-  RunStop* stop = nullptr;
-  // The most threads that a loop may use, its own among them; 0 for all of the arena. With 1, loops
-  // run on their thread alone, in order, without oneTBB.
-  int max_threads = 0;
-  // Where loops of several blocks take place, which run on their thread alone if there is no room;
-  // null for where their thread is.
-  LoopArena* arena = nullptr;
-};
-
-// While one lives, the loops of its thread go by `settings`.
-class ScopedLoopSettings {
- public:
-  // Saves the settings of this thread, and puts these in their place.
-  explicit ScopedLoopSettings(const LoopSettings& settings);
-  ~ScopedLoopSettings();
-  ScopedLoopSettings(const ScopedLoopSettings&) = delete;
-  ScopedLoopSettings& operator=(const ScopedLoopSettings&) = delete;
+  // `arena` must outlive this.
+  explicit ScopedArenaMembership(const LoopArena* arena);
+  ~ScopedArenaMembership();
+  ScopedArenaMembership(const ScopedArenaMembership&) = delete;
+  ScopedArenaMembership& operator=(const ScopedArenaMembership&) = delete;
 
  private:
-  const LoopSettings before_;
+  const LoopArena* const before_;
 };
 
-// While one lives, the loops of its thread run there alone.
-class ScopedSerialLoops {
- public:
-  ScopedSerialLoops();
+// Returns a copy of `run` whose loops run on their calling thread.
+RunContext SerialLoops(const RunContext& run);
 
- private:
-  const ScopedLoopSettings settings_;
-};
-
-// The block size at which a block of units that each cost about `nanoseconds_per_unit` outweighs
-// the cost of a task many times.
+// Returns the block size at which a block of units that each cost about `nanoseconds_per_unit`
+// outweighs the cost of a task many times.
 int64_t BlockSizeForCost(double nanoseconds_per_unit);
 
-// Blocks of ParallelFor(total, block_size).
+// Returns the number of blocks of ParallelFor(run, total, block_size).
 inline int64_t NumBlocks(int64_t total, int64_t block_size) {
   return total / block_size + (total % block_size != 0 ? 1 : 0);
 }

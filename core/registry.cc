@@ -24,14 +24,14 @@ namespace gradflow {
 
 struct Registry::Tables {
   mutable Mutex mutex;
-  // Keys are the names inside the values.
+  // Keys view the names inside the values.
   absl::flat_hash_map<absl::string_view, std::unique_ptr<OpRegistration>> ops
       ABSL_GUARDED_BY(mutex);
   absl::flat_hash_map<std::string, std::vector<std::unique_ptr<KernelRegistration>>> kernels
       ABSL_GUARDED_BY(mutex);
   absl::Status status ABSL_GUARDED_BY(mutex);
 
-  // Keeps the first fault, and returns `fault`.
+  // Keeps the first error, and returns `fault`.
   absl::Status Fault(absl::Status fault) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     status.Update(fault);
     return fault;
@@ -40,8 +40,8 @@ struct Registry::Tables {
 
 namespace {
 
-// The attributes of one node, looked up once if the same one is asked for again and again, as by
-// kernels that differ in the types of one.
+// The attributes of a node, caching the last lookup: consecutive kernels mostly constrain the same
+// attribute.
 class AttrsOfNode {
  public:
   explicit AttrsOfNode(const NodeDef& node) : node_(node) {}
@@ -81,8 +81,8 @@ std::string KernelLabel(const NodeDef& node) {
   return label == nullptr ? "" : label->s();
 }
 
-// The kernels there are, for messages: "(CPU; T in [float, double]), (CPU; label 'mine')". Those
-// that differ only in the types of one attribute, as most do, are told as one.
+// Returns the kernels, for messages: "(CPU; T in [float, double]), (CPU; label 'mine')". Kernels
+// that differ only in the types of one attribute are combined.
 std::string DescribeKernels(const std::vector<std::unique_ptr<KernelRegistration>>& kernels) {
   std::vector<KernelRegistration> merged;
   for (const auto& kernel : kernels) {
@@ -110,11 +110,11 @@ std::string DescribeKernels(const std::vector<std::unique_ptr<KernelRegistration
   });
 }
 
-// What the node asks for, in the words of DescribeKernels.
+// Returns the node's device, types and label, in the format of DescribeKernels.
 std::string DescribeRequest(const NodeDef& node, const std::string& device,
                             const std::string& label) {
   std::string text = device;
-  // A map, for an order that does not depend on hashing.
+  // Sorted, as the order of node.attr() depends on hashing.
   std::map<std::string, std::string> types;
   for (const auto& [name, value] : node.attr()) {
     if (value.value_case() == AttrValue::kType) types[name] = DataTypeString(value.type());
@@ -194,7 +194,7 @@ absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
   MutexLock lock(&tables_->mutex);
   if (op == nullptr) {
     return tables_->Fault(
-        errors::NotFound("a kernel is registered for op '", kernel.op, "', which is not"));
+        errors::NotFound("cannot register a kernel: op '", kernel.op, "' is not registered"));
   }
   if (kernel.factory == nullptr) {
     return tables_->Fault(
@@ -209,7 +209,7 @@ absl::Status Registry::RegisterKernel(KernelRegistration kernel) {
     if (std::none_of(attrs.begin(), attrs.end(), has_name)) {
       return tables_->Fault(errors::InvalidArgument("a kernel of op '", kernel.op, "' constrains '",
                                                     constraint.first,
-                                                    "', which is no type attribute of the op"));
+                                                    "', which is not a type attribute"));
     }
   }
   auto& kernels = tables_->kernels[kernel.op];
@@ -225,7 +225,7 @@ absl::Status Registry::RegisterAllOrNothing(absl::FunctionRef<void(Registry&)> a
   MutexLock additions_lock(&additions.tables_->mutex);
   MutexLock lock(&tables_->mutex);
   for (const auto& [name, op] : additions.tables_->ops) {
-    // Registered here by another thread since.
+    // Another thread may have registered it since `additions` checked.
     if (tables_->ops.contains(name)) {
       return errors::AlreadyExists("op '", name, "' is already registered");
     }

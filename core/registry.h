@@ -1,4 +1,4 @@
-// Registry: which ops there are, and which kernels run them.
+// Registry: the known ops and their kernels.
 //
 //   void RegisterMatMul(Registry& registry) {
 //     registry.Op("MatMul")
@@ -8,8 +8,11 @@
 //     registry.Kernel("MatMul", MakeKernel<MatMulKernel<float>>).Type<float>("T");
 //   }
 //
-// Thread-safe. Registrations stay as long as the registry: pointers to them stay valid. A fault in
-// a registration (a spec that does not parse, an op twice) is kept and returned by status().
+// Registrations live as long as the registry, and pointers to them stay valid. The first error of a
+// registration (a spec that does not parse, an op registered twice) is kept and returned by
+// status().
+//
+// Thread-safe.
 #ifndef GRADFLOW_CORE_REGISTRY_H_
 #define GRADFLOW_CORE_REGISTRY_H_
 
@@ -33,25 +36,25 @@ namespace gradflow {
 class NodeDef;
 class OpDef;
 
-// The C++ face of an op, which the wrapper generator reads beside its definition.
+// Properties of an op's C++ wrapper, for the wrapper generator.
 struct OpApi {
-  // File of the wrapper: "math_ops" for ops/math_ops.h.
+  // The wrapper's file: "math_ops" for ops/math_ops.h.
   std::string group;
-  // Other names of the wrapper class, as TensorFlow's C++ API has them: "Stack" for Pack.
+  // Further names of the wrapper class in TensorFlow's C++ API: "Stack" for Pack.
   std::vector<std::string> aliases;
-  // Names in the C++ API of arguments and attributes that TensorFlow's API renames.
+  // Arguments and attributes that TensorFlow's C++ API renames: {name in the definition, C++ name}.
   std::vector<std::pair<std::string, std::string>> renames;
-  // A hand-written class of this name exists instead of a generated one.
+  // The wrapper class is hand-written, not generated.
   bool hand_written = false;
 };
 
 // One registered op. Immutable once registered.
 class OpRegistration {
  public:
-  // Made by Registry::RegisterOp.
+  // Called by Registry::RegisterOp.
   OpRegistration(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api);
   ~OpRegistration();
-  // What was registered.
+  // The registered definition, shape function and wrapper properties.
   const OpDef& def() const { return *def_; }
   ShapeFn shape_fn() const { return shape_fn_; }
   const OpApi& api() const { return api_; }
@@ -64,32 +67,32 @@ class OpRegistration {
 
 // One registered kernel.
 struct KernelRegistration {
-  // Which op it computes, and on which type of device.
+  // The op that the kernel computes, and the type of device it runs on.
   std::string op;
   std::string device = "CPU";
-  // Attribute -> types it may have; a list(type) attribute must have only these.
+  // Allowed types by attribute. Every element of a list(type) attribute must be allowed.
   std::vector<std::pair<std::string, DataTypeVector>> type_constraints;
-  // Chosen only by nodes whose attribute _kernel has this value.
+  // Matches only nodes whose attribute _kernel has this value.
   std::string label;
-  // Of several that fit, the highest runs.
+  // The matching kernel with the highest priority is chosen.
   int priority = 0;
   KernelFactory factory = nullptr;
 };
 
-// The type of the device that a node's device string asks for: "GPU" of "/job:a/device:GPU:0" and
-// of "/gpu:0". What says nothing of it is the CPU's.
+// Returns the device type that a node's device string names: "GPU" for "/job:a/device:GPU:0" and
+// for "/gpu:0"; "CPU" if it names none.
 std::string DeviceType(absl::string_view device);
 
 class Registry {
  public:
-  // Collects an op and registers it at the end of the full expression.
+  // Collects the definition of an op and registers it at the end of the full expression.
   class OpBuilder {
    public:
-    // Made by Registry::Op, and registers when it is destroyed.
+    // Called by Registry::Op. The destructor registers the op.
     OpBuilder(Registry* registry, absl::string_view name);
     OpBuilder(OpBuilder&& other) noexcept;
     ~OpBuilder();
-    // As OpDefBuilder's.
+    // As in OpDefBuilder.
     OpBuilder& Input(absl::string_view spec) { return builder_.Input(spec), *this; }
     OpBuilder& Output(absl::string_view spec) { return builder_.Output(spec), *this; }
     OpBuilder& Attr(absl::string_view spec) { return builder_.Attr(spec), *this; }
@@ -97,9 +100,9 @@ class Registry {
     OpBuilder& Aggregate() { return builder_.SetIsAggregate(), *this; }
     OpBuilder& Stateful() { return builder_.SetIsStateful(), *this; }
     OpBuilder& Doc(absl::string_view text) { return builder_.Doc(text), *this; }
-    // Infers the shapes of the outputs.
+    // Sets the function that infers the shapes of the outputs.
     OpBuilder& Shape(ShapeFn fn) { return shape_fn_ = fn, *this; }
-    // The file of the C++ wrapper ("array_ops", "math_ops", "nn_ops").
+    // Set the members of OpApi. `group` is "array_ops", "math_ops", "nn_ops" or a plugin's own.
     OpBuilder& Group(absl::string_view group) { return api_.group = std::string(group), *this; }
     OpBuilder& Alias(absl::string_view name) { return api_.aliases.emplace_back(name), *this; }
     OpBuilder& Rename(absl::string_view from, absl::string_view to) {
@@ -114,10 +117,10 @@ class Registry {
     OpApi api_;
   };
 
-  // Collects a kernel and registers it at the end of the full expression.
+  // Collects the properties of a kernel and registers it at the end of the full expression.
   class KernelBuilder {
    public:
-    // Made by Registry::Kernel, and registers when it is destroyed.
+    // Called by Registry::Kernel. The destructor registers the kernel.
     KernelBuilder(Registry* registry, absl::string_view op, KernelFactory factory);
     KernelBuilder(KernelBuilder&& other) noexcept;
     ~KernelBuilder();
@@ -125,11 +128,11 @@ class Registry {
     KernelBuilder& Type(absl::string_view attr) {
       return Types(attr, {DataTypeToEnum<T>::value});
     }
-    // For nodes whose type attribute `attr` is one of these.
+    // Restricts the kernel to nodes whose type attribute `attr` is one of `types`.
     KernelBuilder& Types(absl::string_view attr, DataTypeVector types) {
       return kernel_.type_constraints.emplace_back(attr, std::move(types)), *this;
     }
-    // As the members of KernelRegistration.
+    // Set the members of KernelRegistration.
     KernelBuilder& Device(absl::string_view d) { return kernel_.device = std::string(d), *this; }
     KernelBuilder& Label(absl::string_view l) { return kernel_.label = std::string(l), *this; }
     KernelBuilder& Priority(int p) { return kernel_.priority = p, *this; }
@@ -144,46 +147,46 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Begins an op, and a kernel of one that is registered.
+  // Starts the registration of an op, or of a kernel for a registered op.
   OpBuilder Op(absl::string_view name) { return OpBuilder(this, name); }
   KernelBuilder Kernel(absl::string_view op, KernelFactory factory) {
     return KernelBuilder(this, op, factory);
   }
-  // The same without the chain. ALREADY_EXISTS, INVALID_ARGUMENT.
+  // Registers an op or a kernel without a builder. Returns ALREADY_EXISTS or INVALID_ARGUMENT.
   absl::Status RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api = {});
   absl::Status RegisterKernel(KernelRegistration kernel);
-  // All that `add` registers with the registry it is given, which has this one's ops too, or, if
-  // any of it has a fault, nothing: then status() stays as it was, and the fault is returned.
+  // Calls `add` with a registry that also finds this registry's ops, and then adds everything that
+  // it registered. On error adds nothing, leaves status() unchanged and returns the error.
   absl::Status RegisterAllOrNothing(absl::FunctionRef<void(Registry& additions)> add);
 
-  // Null if there is no such op.
+  // Returns null if the op is not registered.
   const OpRegistration* FindOp(absl::string_view name) const;
-  // NOT_FOUND "op 'Foo' is not registered; did you mean 'For'?".
+  // Returns NOT_FOUND "op 'Foo' is not registered; did you mean 'For'?" if it is not registered.
   absl::StatusOr<const OpRegistration*> LookUpOp(absl::string_view name) const;
-  // All ops, by name.
+  // Returns all ops, sorted by name.
   std::vector<const OpRegistration*> Ops() const;
 
-  // The kernel for a node: for the type of device it asks for ("" and "CPU" are the CPU), its types
-  // and its label. UNIMPLEMENTED, with the kernels there are, if none fits; INVALID_ARGUMENT if two
-  // of the same priority do. REQUIRES: the node's attributes have been validated.
+  // Returns the kernel that matches the node's device type ("" means CPU), types and label.
+  // Returns UNIMPLEMENTED, listing the op's kernels, if none matches; INVALID_ARGUMENT if several
+  // match with the same priority. REQUIRES: the node's attributes have been validated.
   absl::StatusOr<const KernelRegistration*> FindKernel(const NodeDef& node) const;
 
-  // The first fault of a registration.
+  // Returns the first error of a registration, or OK.
   absl::Status status() const;
 
  private:
   struct Tables;
-  // In this one if it is there, or else in base_.
+  // Looks the op up in this registry, then in base_.
   const OpRegistration* FindOpOrBase(absl::string_view name) const;
 
-  // What RegisterAllOrNothing adds to; null in all others.
+  // In the registry that RegisterAllOrNothing passes to `add`, the one it adds to; otherwise null.
   const Registry* base_ = nullptr;
   std::unique_ptr<Tables> tables_;
 };
 
-// The registry that programs use unless they bring their own: all ops of the library, and whatever
-// the program adds. Defined in ops/register.cc, where every family is listed; so a program
-// that links the library has all ops without static initialisers. Made on the first call.
+// Returns the default registry: all ops of the library, and those that the program adds. Created on
+// the first call. Defined in ops/register.cc.in, which the build completes with every folder of
+// ops/, so that a program that links the library has all ops without static initialisers.
 Registry& GlobalRegistry();
 
 }  // namespace gradflow

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
-#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -29,14 +29,14 @@ std::string TypeName(const std::type_info& type) {
 }  // namespace
 
 struct ResourceManager::Making {
-  // Held by the maker.
+  // Held by the thread that runs make().
   Mutex made;
-  // No thread any more when it is done. Guarded by mutex_.
+  // The thread that runs make(), or no thread afterwards. Guarded by ResourceManager::mutex_.
   std::thread::id maker = std::this_thread::get_id();
 };
 
 ResourceManager::~ResourceManager() {
-  // The destructor of a resource may use the manager, and make another.
+  // The destructor of a resource may use the manager and create another resource.
   while (!containers_.empty()) Clear();
 }
 
@@ -45,12 +45,12 @@ absl::Status ResourceManager::Create(absl::string_view container, absl::string_v
   MutexLock lock(&mutex_);
   GRADFLOW_RETURN_IF_ERROR(CheckOpen());
   Resources& resources = containers_[std::string(container)];
-  // Which leaves `resource` as it is if it has no place for it: the destructor, too, may use the
-  // manager.
+  // On failure try_emplace leaves `resource` unmoved. It is destroyed after the lock is released,
+  // as its destructor may use the manager.
   if (resources.try_emplace(std::string(name), std::move(resource)).second) {
     return absl::OkStatus();
   }
-  return errors::AlreadyExists("there is a ", FullName(container, name));
+  return errors::AlreadyExists(FullName(container, name), " already exists");
 }
 
 absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::Find(absl::string_view container,
@@ -59,7 +59,7 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::Find(absl::string
     MutexLock lock(&mutex_);
     if (std::shared_ptr<ResourceBase> found = FindLocked(container, name)) return found;
   }
-  return errors::NotFound("there is no ", FullName(container, name));
+  return errors::NotFound(FullName(container, name), " does not exist");
 }
 
 std::shared_ptr<ResourceBase> ResourceManager::FindLocked(absl::string_view container,
@@ -72,13 +72,14 @@ std::shared_ptr<ResourceBase> ResourceManager::FindLocked(absl::string_view cont
 
 absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     absl::string_view container, absl::string_view name,
-    absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make) {
+    absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make, RunStop* stop) {
   if (auto found = Find(container, name); found.ok()) return found;
   const std::pair<std::string, std::string> key(container, name);
-  // If there is no place for it, dropped without any lock: its destructor may use the manager.
+  // Declared before the locks: if it is not stored, its destructor, which may use the manager, runs
+  // after they are released.
   std::shared_ptr<ResourceBase> made;
   const auto making = std::make_shared<Making>();
-  // Those that wait for this resource wait for this lock.
+  // Threads that wait for this resource block on this lock.
   MutexLock while_it_is_made(&making->made);
   for (;;) {
     std::shared_ptr<Making> other;
@@ -90,8 +91,8 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
       if (is_first) break;
       other = it->second;
       if (WaitsForThisThread(other.get())) {
-        return errors::FailedPrecondition("the maker of the ", FullName(container, name),
-                                          " waits for itself");
+        return errors::FailedPrecondition("creating ", FullName(container, name),
+                                          " would deadlock: it waits for itself");
       }
       waiting_[std::this_thread::get_id()] = other.get();
     }
@@ -99,15 +100,17 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
     MutexLock lock(&mutex_);
     waiting_.erase(std::this_thread::get_id());
   }
-  // Isolated, so that a maker which waits for tasks of its own is given no other node of the graph,
-  // which could wait for this resource and so for itself.
+  // Isolated: while make() waits for tasks of its own, oneTBB must not run other nodes on this
+  // thread, as they could wait for this resource and deadlock.
   const absl::Status status = CallSafely([&] {
     return tbb::this_task_arena::isolate([&]() -> absl::Status {
       GRADFLOW_ASSIGN_OR_RETURN(made, make());
-      // Its loops may have left out blocks.
-      if (ShouldStop()) return absl::CancelledError("the run was stopped while it made a resource");
+      // Its loops may have skipped blocks.
+      if (stop != nullptr && stop->Check())
+        return absl::CancelledError("the run was stopped while it made a resource");
       if (made != nullptr) return absl::OkStatus();
-      return errors::Internal("the maker of the ", FullName(container, name), " made none");
+      return errors::Internal("the function that creates ", FullName(container, name),
+                              " returned null");
     });
   });
   MutexLock lock(&mutex_);
@@ -115,7 +118,7 @@ absl::StatusOr<std::shared_ptr<ResourceBase>> ResourceManager::FindOrMake(
   making->maker = std::thread::id();
   GRADFLOW_RETURN_IF_ERROR(status);
   GRADFLOW_RETURN_IF_ERROR(CheckOpen());
-  // Someone may have created one meanwhile.
+  // Create() may have added one meanwhile.
   return containers_[key.first].try_emplace(key.second, made).first->second;
 }
 
@@ -131,12 +134,12 @@ bool ResourceManager::WaitsForThisThread(const Making* making) const {
 absl::Status ResourceManager::WrongType(absl::string_view container, absl::string_view name,
                                         const ResourceBase& resource,
                                         const std::type_info& expected) {
-  return errors::InvalidArgument("the ", FullName(container, name), " is a ",
-                                 TypeName(typeid(resource)), ", expected a ", TypeName(expected));
+  return errors::InvalidArgument(FullName(container, name), " is a ", TypeName(typeid(resource)),
+                                 ", expected a ", TypeName(expected));
 }
 
 absl::Status ResourceManager::Delete(absl::string_view container, absl::string_view name) {
-  // Dropped without the lock: its destructor may use the manager.
+  // Destroyed after the lock is released: its destructor may use the manager.
   std::shared_ptr<ResourceBase> removed;
   {
     MutexLock lock(&mutex_);
@@ -148,11 +151,11 @@ absl::Status ResourceManager::Delete(absl::string_view container, absl::string_v
     }
   }
   if (removed != nullptr) return absl::OkStatus();
-  return errors::NotFound("there is no ", FullName(container, name));
+  return errors::NotFound(FullName(container, name), " does not exist");
 }
 
 void ResourceManager::Cleanup(absl::string_view container) {
-  // Dropped after the lock, as above.
+  // Destroyed after the lock is released, as above.
   Resources removed;
   MutexLock lock(&mutex_);
   if (const auto it = containers_.find(container); it != containers_.end()) {
@@ -162,7 +165,7 @@ void ResourceManager::Cleanup(absl::string_view container) {
 }
 
 void ResourceManager::Clear() {
-  // As above.
+  // Destroyed after the lock is released, as above.
   Containers removed;
   MutexLock lock(&mutex_);
   removed.swap(containers_);

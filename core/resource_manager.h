@@ -1,7 +1,7 @@
-// ResourceManager: what kernels keep from one run to the next, owned by the session.
+// ResourceManager: state of kernels that outlives a run, owned by the session.
 //
-// A resource has a name within a named container; the container "" is the default one. Kernels
-// find theirs through KernelContext::resource_manager():
+// A resource has a name within a named container; "" is the default container. Kernels look
+// resources up through KernelContext::resource_manager():
 //
 //   class Counter : public ResourceBase { ... };
 //   GRADFLOW_ASSIGN_OR_RETURN(
@@ -9,11 +9,11 @@
 //       ctx.resource_manager()->LookupOrCreate<Counter>(
 //           container_, name_, [] { return std::make_shared<Counter>(); }));
 //
-// An op whose kernel does this is Stateful(), so that no optimisation takes its nodes for functions
-// of their inputs. A resource lives until it has been removed, or the session ends, and no one
-// holds it any more.
+// An op whose kernel uses resources must be Stateful(), so that optimisations do not treat its
+// nodes as pure functions. Ownership is shared: a resource is destroyed once it has been removed
+// (or the session has ended) and no kernel holds it.
 //
-// Thread safety: all of it may be used from any thread. Resources look after themselves.
+// Thread-safe. Resources synchronise themselves.
 #ifndef GRADFLOW_CORE_RESOURCE_MANAGER_H_
 #define GRADFLOW_CORE_RESOURCE_MANAGER_H_
 
@@ -34,10 +34,12 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+class RunStop;
+
 class ResourceBase {
  public:
   virtual ~ResourceBase() = default;
-  // A line for people.
+  // Returns a human-readable line. Must not use the ResourceManager.
   virtual std::string DebugString() const = 0;
 };
 
@@ -48,60 +50,64 @@ class ResourceManager {
   ResourceManager(const ResourceManager&) = delete;
   ResourceManager& operator=(const ResourceManager&) = delete;
 
-  // ALREADY_EXISTS if there is one of that name, whatever its type; CANCELLED after Close().
-  // REQUIRES: resource != nullptr
+  // Adds a resource. Returns ALREADY_EXISTS if there is one of that name, of any type; CANCELLED
+  // after Close(). REQUIRES: resource != nullptr
   absl::Status Create(absl::string_view container, absl::string_view name,
                       std::shared_ptr<ResourceBase> resource);
-  // NOT_FOUND if there is none; INVALID_ARGUMENT if it is no T.
+  // Returns NOT_FOUND if there is no such resource, INVALID_ARGUMENT if it is not a T.
   template <typename T>
   absl::StatusOr<std::shared_ptr<T>> Lookup(absl::string_view container,
                                             absl::string_view name) const {
     return As<T>(container, name, Find(container, name));
   }
-  // The one that is there, or else what make() returns: a std::shared_ptr<T> or a StatusOr of one.
-  // Of several threads that ask at once, one makes it, and only the others that ask for the same
-  // wait; if it fails, nothing is left, and the next one tries. make() may use the manager, also to
-  // make other resources: FAILED_PRECONDITION if makers would wait for each other in a circle.
-  // CANCELLED after Close(), also if that comes while it is made, or if the run is stopped then.
-  // Waiting for a maker ends when that does, whatever becomes of the run that waits.
+  // Returns the resource, creating it by make() if there is none. make() returns a
+  // std::shared_ptr<T> or a StatusOr of one. Concurrent calls for one resource call make() once:
+  // one thread creates it, the others wait. If make() fails, its caller returns the error and one
+  // of the waiting threads tries next. A wait ends when make() returns, even if the waiting run is
+  // cancelled.
+  //
+  // make() may use the manager, including to create other resources; returns FAILED_PRECONDITION
+  // if that would deadlock. Returns CANCELLED if Close() was called before or during make(), or if
+  // the run was stopped during make().
   template <typename T, typename F>
   absl::StatusOr<std::shared_ptr<T>> LookupOrCreate(absl::string_view container,
-                                                    absl::string_view name, F&& make) {
+                                                    absl::string_view name, F&& make,
+                                                    RunStop* stop = nullptr) {
     const auto make_base = [&]() -> absl::StatusOr<std::shared_ptr<ResourceBase>> {
       absl::StatusOr<std::shared_ptr<T>> made = make();
       if (!made.ok()) return made.status();
       return std::shared_ptr<ResourceBase>(*std::move(made));
     };
-    return As<T>(container, name, FindOrMake(container, name, make_base));
+    return As<T>(container, name, FindOrMake(container, name, make_base, stop));
   }
 
-  // NOT_FOUND if there is none.
+  // Removes a resource. Returns NOT_FOUND if there is none.
   absl::Status Delete(absl::string_view container, absl::string_view name);
-  // Removes all resources of a container; there need not be any.
+  // Removes all resources of a container, if any.
   void Cleanup(absl::string_view container);
   // Removes all resources.
   void Clear();
-  // The same, and takes no more.
+  // Removes all resources and rejects new ones.
   void Close();
-  // A line for each resource: container, name and what it says of itself, for which it must not use
-  // the manager.
+  // Returns a line per resource: container, name and the resource's DebugString().
   std::string DebugString() const;
 
  private:
   using Resources = std::map<std::string, std::shared_ptr<ResourceBase>, std::less<>>;
   using Containers = std::map<std::string, Resources, std::less<>>;
-  // A resource that is being made.
+  // The state of a LookupOrCreate whose make() is running.
   struct Making;
 
   absl::StatusOr<std::shared_ptr<ResourceBase>> Find(absl::string_view container,
                                                      absl::string_view name) const;
   absl::StatusOr<std::shared_ptr<ResourceBase>> FindOrMake(
       absl::string_view container, absl::string_view name,
-      absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make);
+      absl::FunctionRef<absl::StatusOr<std::shared_ptr<ResourceBase>>()> make, RunStop* stop);
   std::shared_ptr<ResourceBase> FindLocked(absl::string_view container,
                                            absl::string_view name) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the maker is this thread, or waits for it, perhaps through others.
+  // Returns true if the thread that runs make() is this thread or waits for it, directly or through
+  // other threads.
   bool WaitsForThisThread(const Making* making) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static absl::Status WrongType(absl::string_view container, absl::string_view name,
@@ -119,10 +125,10 @@ class ResourceManager {
 
   mutable Mutex mutex_;
   Containers containers_ ABSL_GUARDED_BY(mutex_);
-  // By container and name.
+  // Resources being made, by container and name.
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Making>> makings_
       ABSL_GUARDED_BY(mutex_);
-  // What threads wait for.
+  // The resource that each waiting thread waits for.
   std::map<std::thread::id, const Making*> waiting_ ABSL_GUARDED_BY(mutex_);
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };

@@ -36,8 +36,8 @@ absl::Status ShapeContext::CheckRank(int i, int rank) const {
 absl::Status ShapeContext::CheckRankAtLeast(int i, int rank) const {
   const PartialTensorShape& shape = input(i);
   if (shape.unknown_rank() || shape.dims() >= rank) return absl::OkStatus();
-  return errors::InvalidArgument(input_name(i), " must have rank ", rank,
-                                 " at least, but has shape ", shape.DebugString());
+  return errors::InvalidArgument(input_name(i), " must have rank at least ", rank,
+                                 ", but has shape ", shape.DebugString());
 }
 
 absl::Status ShapeContext::CheckSameShape(int i, int j) const {

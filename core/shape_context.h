@@ -1,4 +1,5 @@
-// ShapeContext: what an op's shape function sees of a node, and where it puts the result.
+// ShapeContext: the argument of an op's shape function: the node, the known shapes and values of
+// its inputs, and the inferred shapes of its outputs.
 //
 //   absl::Status MyShape(ShapeContext& c) {
 //     GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 4));         // input 0 has rank 4, or unknown
@@ -8,8 +9,8 @@
 //     return absl::OkStatus();
 //   }
 //
-// Shape functions run when a node is added to a graph, with whatever is known then, and do not
-// have the last word: kernels check again. Their errors say the local fact; the caller adds
+// Shape functions run when a node is added to a graph and may see unknown shapes and values, so
+// kernels check their inputs again. Error messages state the local fact; the caller prepends
 // "node 'name' (Op): ".
 #ifndef GRADFLOW_CORE_SHAPE_CONTEXT_H_
 #define GRADFLOW_CORE_SHAPE_CONTEXT_H_
@@ -35,8 +36,8 @@ class OpDef;
 
 class ShapeContext {
  public:
-  // `constant(i)` gives the value of input i if the graph knows it, or null; the pointer stays
-  // valid while the context lives. All are borrowed.
+  // `constant(i)` returns the value of input i if it is known when the graph is built, or else
+  // null; the pointer must stay valid while the context lives. Borrows all arguments.
   ShapeContext(const NodeDef& node, const OpDef& op_def,
                absl::Span<const PartialTensorShape* const> inputs,
                absl::Span<const DataType> input_types, int num_outputs,
@@ -48,42 +49,45 @@ class ShapeContext {
         constant_(constant),
         outputs_(num_outputs) {}
 
-  // The node, and what is known of its inputs.
+  // The node, and the types and known shapes of its inputs.
   const NodeDef& def() const { return node_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   const PartialTensorShape& input(int i) const { return *inputs_[i]; }
   DataType input_type(int i) const { return input_types_[i]; }
-  // The name of input i in the op definition, in a list of several "values[1]".
+  // Returns the name of input i in the op definition; "values[1]" for an element of a list of
+  // several.
   std::string input_name(int i) const;
-  // Null if not known when the graph is built.
+  // Returns the value of input i, or null if it is not known when the graph is built.
   const Tensor* input_tensor(int i) const { return constant_(i); }
 
-  // NOT_FOUND without such an attribute, INVALID_ARGUMENT for another type.
+  // Returns NOT_FOUND if there is no such attribute, INVALID_ARGUMENT if it has another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(node_, name, value);
   }
 
-  // Outputs that are not set are of unknown rank.
+  // Sets the shape of output i, which is otherwise of unknown rank.
   void set_output(int i, PartialTensorShape shape) { outputs_[i] = std::move(shape); }
   const PartialTensorShape& output(int i) const { return outputs_[i]; }
+  absl::Span<PartialTensorShape> mutable_outputs() { return absl::MakeSpan(outputs_); }
 
   // ---- Helpers ----
 
-  // Dimension d of input i (from the end if negative), or -1 if it, or the rank, is not known.
+  // Returns dimension d of input i, counted from the end if negative; -1 if it is unknown.
   int64_t Dim(int i, int d) const;
-  // INVALID_ARGUMENT "min must have rank 0, but has shape [2,3]" unless input i has rank `rank`
-  // or an unknown one.
+  // Returns INVALID_ARGUMENT "min must have rank 0, but has shape [2,3]" unless the rank of input i
+  // is `rank` or unknown.
   absl::Status CheckRank(int i, int rank) const;
   absl::Status CheckRankAtLeast(int i, int rank) const;
-  // INVALID_ARGUMENT unless the shapes of inputs i and j may be the same.
+  // Returns INVALID_ARGUMENT unless the shapes of inputs i and j are compatible.
   absl::Status CheckSameShape(int i, int j) const;
-  // The shape that input i, a vector of int32 or int64 sizes, holds: dimensions are checked, -1
-  // means unknown if `allow_unknown`. Of known rank only if its value is not known.
+  // Returns the shape whose dimensions are the elements of input i, a vector of int32 or int64. If
+  // its value is unknown, the dimensions are unknown. Checks the dimensions; -1 means unknown if
+  // `allow_unknown`, and is otherwise an error.
   absl::StatusOr<PartialTensorShape> ShapeFromInput(int i, bool allow_unknown = false) const;
-  // The elements of input i as int64 into *values; false if its value is not known.
-  // INVALID_ARGUMENT if it is not of an integer type.
+  // Stores the elements of input i in *values. Returns false if its value is unknown,
+  // INVALID_ARGUMENT if its type is not an integer type.
   absl::StatusOr<bool> IntsFromInput(int i, std::vector<int64_t>* values) const;
 
  private:
@@ -95,7 +99,7 @@ class ShapeContext {
   absl::InlinedVector<PartialTensorShape, 2> outputs_;
 };
 
-// Sets the output shapes, or says what is wrong with the inputs.
+// Sets the shapes of the outputs, or returns an error if the inputs are not valid.
 using ShapeFn = absl::Status (*)(ShapeContext& c);
 
 }  // namespace gradflow

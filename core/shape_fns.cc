@@ -57,7 +57,8 @@ absl::Status ReductionShape(ShapeContext& c) {
 
 namespace {
 
-// False if sizes do not fit. REQUIRES: both ranks are known.
+// Computes the broadcast dimensions. Returns false if the shapes are not compatible.
+// REQUIRES: both ranks are known
 bool BroadcastDims(const PartialTensorShape& a, const PartialTensorShape& b, DimVector* dims) {
   const int rank = std::max(a.dims(), b.dims());
   dims->resize(rank);
@@ -71,7 +72,7 @@ bool BroadcastDims(const PartialTensorShape& a, const PartialTensorShape& b, Dim
     } else if (size_a == 1) {
       (*dims)[d] = size_b;
     } else if (size_a < 0 || size_b < 0) {
-      // The unknown one is 1 or the same as the known one, which is not 1.
+      // The unknown size (-1) is 1 or equals the known one, which is not 1.
       (*dims)[d] = std::max(size_a, size_b);
     } else {
       return false;
@@ -163,14 +164,14 @@ absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<cons
                                      requested.DebugString(), " beside a dimension of 0");
     }
     if (num_elements % rest != 0) {
-      return errors::InvalidArgument("a tensor of ", num_elements, " elements cannot take shape ",
-                                     requested.DebugString());
+      return errors::InvalidArgument("a tensor of ", num_elements,
+                                     " elements cannot be reshaped to ", requested.DebugString());
     }
     *unknown = num_elements / rest;
   }
   GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Make(resolved));
   if (shape.num_elements() != num_elements) {
-    return errors::InvalidArgument("a tensor of ", num_elements, " elements cannot take shape ",
+    return errors::InvalidArgument("a tensor of ", num_elements, " elements cannot be reshaped to ",
                                    shape.DebugString());
   }
   return shape;

@@ -1,5 +1,5 @@
-// Shape functions and shape arithmetic that many ops share, used by shape functions and kernels
-// alike so that both give the same answer and the same error.
+// Shape functions and shape arithmetic shared by many ops. Shape functions and kernels both call
+// them, so that results and errors agree.
 #ifndef GRADFLOW_CORE_SHAPE_FNS_H_
 #define GRADFLOW_CORE_SHAPE_FNS_H_
 
@@ -16,43 +16,45 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Output 0 has the shape of input 0.
+// Gives output 0 the shape of input 0.
 absl::Status UnchangedShape(ShapeContext& c);
-// All inputs and output 0 have one shape.
+// Gives output 0 the shape of all inputs, which must have the same shape.
 absl::Status SameShape(ShapeContext& c);
-// Every output is a scalar.
+// Makes every output a scalar.
 absl::Status ScalarShape(ShapeContext& c);
-// No outputs, or nothing known of them.
+// Leaves the shapes of all outputs unknown.
 absl::Status UnknownShape(ShapeContext& c);
-// Output 0 is inputs 0 and 1 broadcast as NumPy does.
+// Gives output 0 the NumPy broadcast shape of inputs 0 and 1.
 absl::Status BroadcastBinaryShape(ShapeContext& c);
-// Output 0 is input 0 reduced over the axes in input 1, by attribute keep_dims.
+// Gives output 0 the shape of input 0 reduced over the axes in input 1, by attribute keep_dims.
 absl::Status ReductionShape(ShapeContext& c);
 
-// The common shape of a and b, broadcast as NumPy does: aligned at the last dimension, ones
-// stretch. INVALID_ARGUMENT "shapes [2,3] and [2] cannot be broadcast together".
+// Returns the shape of a and b under NumPy broadcasting: shapes are aligned at the last dimension,
+// and dimensions of size 1 stretch. Returns INVALID_ARGUMENT "shapes [2,3] and [2] cannot be
+// broadcast together" if they are not compatible.
 absl::StatusOr<TensorShape> BroadcastShapes(const TensorShape& a, const TensorShape& b);
 absl::StatusOr<PartialTensorShape> BroadcastShapes(const PartialTensorShape& a,
                                                    const PartialTensorShape& b);
 
-// Whether the sizes fit that both know, so that only a result of too many elements may still keep
-// the shapes from being broadcast together.
+// Returns true if all dimensions known in both shapes can be broadcast. BroadcastShapes may still
+// fail if the result has too many elements.
 bool CanBroadcast(const PartialTensorShape& a, const PartialTensorShape& b);
 
-// `axis` counted from the front. INVALID_ARGUMENT "axis 4 is out of range [-2, 2)" if it is.
+// Returns `axis`, plus `rank` if negative. Returns INVALID_ARGUMENT "axis 4 is out of range
+// [-2, 2)" if it is out of range.
 absl::StatusOr<int> CanonicalAxis(absl::string_view name, int64_t axis, int rank);
 
-// INVALID_ARGUMENT unless `shape` may be that of the axes of a reduction of `rank` dimensions, or
-// an unknown number of them if negative: a scalar or a vector of at most that many.
+// Returns INVALID_ARGUMENT unless `shape`, that of the axes of a reduction, is compatible with a
+// scalar or with a vector of at most `rank` elements. A negative rank is unknown.
 absl::Status CheckReductionAxes(absl::string_view name, const PartialTensorShape& shape, int rank);
-// What is left of `dims` when reduced over `axes`, which must differ. If not null, (*reduced)[d]
-// becomes whether they name dimension d.
+// Returns the shape of `dims` reduced over `axes`, which must be distinct. If `reduced` is not
+// null, sets (*reduced)[d] to whether dimension d is reduced.
 absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const int64_t> dims,
                                       absl::Span<const int64_t> axes, bool keep_dims,
                                       std::vector<bool>* reduced = nullptr);
 
-// Resolves the one -1 of a Reshape: `dims` for a tensor of `num_elements` elements. Beside a 0 it
-// is an error, as every size would do.
+// Returns `dims`, the shape argument of Reshape, with its -1 resolved for a tensor of
+// `num_elements` elements. A -1 beside a 0 is an error, as it would be ambiguous.
 absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<const int64_t> dims);
 
 }  // namespace gradflow

@@ -1,7 +1,7 @@
-// Early exit for code that returns absl::Status, and short names for the errors of this library.
+// Macros for early return from functions that return absl::Status, and factories of errors.
 //
-// The macros carry the meaning of Abseil's later status_macros.h, which the oldest supported Abseil
-// (20220623) does not have.
+// The macros behave like those of Abseil's later status_macros.h, which the oldest supported Abseil
+// (20220623) lacks.
 #ifndef GRADFLOW_CORE_STATUS_H_
 #define GRADFLOW_CORE_STATUS_H_
 
@@ -32,10 +32,10 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// As in TensorFlow: errors::InvalidArgument("expected ", n, " but found ", m).
+// Factories as in TensorFlow: errors::InvalidArgument("expected ", n, " but found ", m).
 namespace errors {
 
-// An error of this code, whose text is `args`, joined as by absl::StrCat.
+// Return an error of the named code with the message absl::StrCat(args...).
 template <typename... Args>
 absl::Status InvalidArgument(const Args&... args) {
   return absl::InvalidArgumentError(absl::StrCat(args...));
@@ -65,7 +65,7 @@ absl::Status Internal(const Args&... args) {
   return absl::InternalError(absl::StrCat(args...));
 }
 
-// `status` with `prefix` before its message and the same code; OK stays OK.
+// Returns `status` with `prefix` prepended to its message; OK if `status` is OK.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status);
 
 }  // namespace errors

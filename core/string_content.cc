@@ -7,7 +7,8 @@
 namespace gradflow::internal {
 namespace {
 
-// Takes a varint off the front of `bytes`. False if there is none, or one of more than 32 bits.
+// Consumes a varint at the front of `bytes`. Returns false if there is none or if it has more than
+// 32 bits.
 bool TakeVarint32(absl::string_view* bytes, uint32_t* value) {
   uint64_t result = 0;
   for (size_t i = 0; i < 5 && i < bytes->size(); ++i) {
@@ -26,7 +27,7 @@ bool TakeVarint32(absl::string_view* bytes, uint32_t* value) {
 
 absl::Status CheckStringContent(absl::string_view content, int64_t count) {
   absl::string_view rest = content;
-  // Every length takes a byte at least, so neither the loop nor the sum gets out of hand.
+  // Each length takes at least one byte, which bounds the loop, and the sum cannot overflow.
   uint64_t expected = 0;
   for (int64_t i = 0; i < count; ++i) {
     uint32_t length;
@@ -38,7 +39,7 @@ absl::Status CheckStringContent(absl::string_view content, int64_t count) {
     expected += length;
   }
   if (rest.size() != expected) {
-    return errors::InvalidArgument("expected ", expected, " bytes of strings behind the ", count,
+    return errors::InvalidArgument("expected ", expected, " bytes of strings after the ", count,
                                    " lengths in tensor_content, but found ", rest.size());
   }
   return absl::OkStatus();

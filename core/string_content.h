@@ -1,6 +1,5 @@
-// The strings of a TensorProto that are in its tensor_content, as TensorFlow may write them: the
-// length of each as a varint of at most 32 bits, one after the other, then the bytes of all. Not
-// for users.
+// Strings in the tensor_content of a TensorProto, as TensorFlow may write them: the lengths as
+// varints of at most 32 bits, followed by the bytes of all strings. Internal.
 #ifndef GRADFLOW_CORE_STRING_CONTENT_H_
 #define GRADFLOW_CORE_STRING_CONTENT_H_
 
@@ -12,10 +11,10 @@
 
 namespace gradflow::internal {
 
-// INVALID_ARGUMENT unless `content` is `count` strings, to its last byte. Allocates nothing.
+// Returns INVALID_ARGUMENT unless `content` consists of exactly `count` strings. Allocates nothing.
 absl::Status CheckStringContent(absl::string_view content, int64_t count);
 
-// Calls fn for the first `limit` of `count` strings, which are parts of `content`.
+// Calls `fn` for the first `limit` of `count` strings, passing views into `content`.
 // REQUIRES: CheckStringContent(content, count) is OK, and 0 <= limit <= count
 void ForEachString(absl::string_view content, int64_t count, int64_t limit,
                    absl::FunctionRef<void(absl::string_view)> fn);

@@ -10,10 +10,10 @@
 namespace gradflow {
 namespace {
 
-// Elements in memory of an allocator, behind this header in one block.
+// Elements in memory of an allocator, in one block with this header before them.
 class OwnedBuffer final : public internal::TensorBuffer {
  public:
-  // Null if there is no memory.
+  // Returns null if out of memory.
   static OwnedBuffer* Make(const std::shared_ptr<Allocator>& allocator, size_t bytes,
                            int64_t num_strings) {
     if (bytes > std::numeric_limits<size_t>::max() / 2) return nullptr;
@@ -77,7 +77,8 @@ size_t ElementBytes(DataType dtype) {
   return dtype == DT_STRING ? sizeof(tstring) : DataTypeSize(dtype);
 }
 
-// Beside a dimension of 0 others may have any product; then it does not matter.
+// Multiplies, mapping overflow to 0. A product overflows only if another dimension is 0, where its
+// value does not matter.
 void Multiply(int64_t* product, int64_t size) {
   *product = std::max<int64_t>(MultiplyWithoutOverflow(*product, size), 0);
 }
@@ -107,7 +108,7 @@ Tensor::Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype,
   if (absl::StatusOr<Tensor> tensor = Allocate(allocator, dtype, shape); tensor.ok()) {
     *this = *std::move(tensor);
   } else if (shape.num_elements() == 0) {
-    // A type without tensors must not look initialised because it has no elements.
+    // IsInitialized() must be false even if `shape` has no elements.
     shape_ = TensorShape({-1});
   }
 }
@@ -118,7 +119,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& alloca
   const int64_t count = shape.num_elements();
   if (count == 0) return Tensor(dtype, shape, nullptr, nullptr);
   const int64_t bytes = MultiplyWithoutOverflow(count, ElementBytes(dtype));
-  // Copies the shape, for which there may be no memory, before there is a buffer to lose.
+  // Copies the shape, which may throw, before allocating the buffer, which would leak.
   Tensor tensor(dtype, shape, nullptr, nullptr);
   internal::TensorBuffer* buffer =
       bytes < 0 ? nullptr : OwnedBuffer::Make(allocator, bytes, dtype == DT_STRING ? count : 0);
@@ -139,11 +140,11 @@ size_t Tensor::StringBytes() const {
   return bytes;
 }
 
-absl::Status Tensor::CountStrings() {
-  return dtype_ == DT_STRING ? CountStrings(StringBytes()) : absl::OkStatus();
+absl::Status Tensor::ChargeStrings() {
+  return dtype_ == DT_STRING ? ChargeStrings(StringBytes()) : absl::OkStatus();
 }
 
-absl::Status Tensor::CountStrings(size_t bytes) {
+absl::Status Tensor::ChargeStrings(size_t bytes) {
   if (dtype_ != DT_STRING || buffer_ == nullptr || buffer_->Reserve(bytes)) return absl::OkStatus();
   return errors::ResourceExhausted("out of memory for the ", bytes,
                                    " characters of a tensor of strings of shape ",
@@ -163,7 +164,7 @@ absl::StatusOr<Tensor> Tensor::FromMemory(DataType dtype, const TensorShape& sha
     status = errors::InvalidArgument("a tensor of shape ", shape.DebugString(), " and type ",
                                      DataTypeString(dtype), " has more bytes than memory");
   }
-  // Complex numbers are aligned as their parts.
+  // Complex numbers have the alignment of their parts.
   const size_t alignment = DataTypeIsComplex(dtype) ? element / 2 : element;
   if (status.ok() && bytes > 0 &&
       (data == nullptr || reinterpret_cast<uintptr_t>(data) % alignment != 0)) {
@@ -219,13 +220,26 @@ bool Tensor::CopyFrom(const Tensor& other, const TensorShape& shape) {
   if (!shape.IsValid() || !other.IsInitialized() || shape.num_elements() != other.NumElements()) {
     return false;
   }
-  // Before what may be the last reference to the same buffer is dropped.
+  // Refs first: both may share a buffer, and this may hold its last reference.
   if (other.buffer_ != nullptr) other.buffer_->Ref();
-  if (buffer_ != nullptr) buffer_->Unref();
+  Drop();
   dtype_ = other.dtype_;
   shape_ = shape;
   buffer_ = other.buffer_;
   data_ = other.data_;
+  borrows_ = false;
+  return true;
+}
+
+bool Tensor::TakeFrom(Tensor* other, const TensorShape& shape) {
+  if (!shape.IsValid() || shape.num_elements() != other->NumElements()) return false;
+  Drop();
+  dtype_ = other->dtype_;
+  shape_ = shape;
+  buffer_ = other->buffer_;
+  data_ = other->data_;
+  borrows_ = false;
+  other->borrows_ = true;
   return true;
 }
 
@@ -233,7 +247,7 @@ absl::StatusOr<Tensor> Tensor::Reshaped(const TensorShape& shape) const {
   Tensor reshaped;
   if (!reshaped.CopyFrom(*this, shape)) {
     return errors::InvalidArgument("a tensor of shape ", shape_.DebugString(),
-                                   " cannot take shape ", shape.DebugString());
+                                   " cannot be reshaped to ", shape.DebugString());
   }
   return reshaped;
 }

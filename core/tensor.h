@@ -1,8 +1,10 @@
 // Tensor: an n-dimensional array of elements of one DataType, in row-major order.
 //
-// A tensor is a cheap handle: copying it shares the elements, which are reference-counted and start
-// at a multiple of 64 bytes. Copies may be used and dropped on different threads; writing elements
-// that another thread reads or writes needs the caller's own synchronisation.
+// A tensor is a cheap handle to reference-counted elements, which start at a multiple of 64 bytes.
+// Copying a tensor shares the elements.
+//
+// Thread safety: copies may be used and destroyed on different threads. Writing elements that
+// another thread reads or writes requires external synchronisation.
 //
 //   Tensor t(DT_FLOAT, {2, 3});
 //   t.flat<float>().setZero();
@@ -35,7 +37,7 @@ class TensorProto;
 
 namespace internal {
 
-// The memory behind tensors that share it. Freed by the last Unref().
+// The memory that a set of tensors shares. The last Unref() frees it.
 class TensorBuffer {
  public:
   virtual ~TensorBuffer() = default;
@@ -48,7 +50,8 @@ class TensorBuffer {
   void* data() const { return data_; }
   size_t size() const { return size_; }
   bool writable() const { return writable_; }
-  // Makes `bytes` what is reserved of the allocator beside the elements. False if there is no more.
+  // Sets the bytes charged to the allocator in addition to the elements. Returns false if that
+  // exceeds the allocator's limit.
   virtual bool Reserve(size_t bytes);
 
  protected:
@@ -67,13 +70,14 @@ class TensorBuffer {
 
 class Tensor {
  public:
-  // A float tensor of shape [0], as TensorFlow's.
+  // A float tensor of shape [0], as in TensorFlow.
   Tensor() : shape_({0}) {}
-  // Elements are not initialised (strings are empty). If memory is short, or the type has no
-  // tensors or the shape is not valid, IsInitialized() is false; Allocate() says why.
+  // Allocates elements without initialising them (strings are empty). IsInitialized() is false if
+  // out of memory, if tensors of `dtype` do not exist, or if `shape` is invalid; Allocate() returns
+  // the reason.
   Tensor(DataType dtype, const TensorShape& shape);
   Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype, const TensorShape& shape);
-  // The same of an allocator that outlives the tensor.
+  // As above. REQUIRES: `allocator` outlives the tensor's memory
   Tensor(Allocator* allocator, DataType dtype, const TensorShape& shape)
       : Tensor(std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), allocator), dtype, shape) {}
   // A scalar.
@@ -83,7 +87,7 @@ class Tensor {
   }
   explicit Tensor(const char* scalar) : Tensor(tstring(scalar)) {}
 
-  // A copy shares the elements.
+  // Copies share the elements.
   Tensor(const Tensor& other)
       : dtype_(other.dtype_), shape_(other.shape_), buffer_(other.buffer_), data_(other.data_) {
     if (buffer_ != nullptr) buffer_->Ref();
@@ -92,70 +96,80 @@ class Tensor {
       : dtype_(other.dtype_),
         shape_(std::move(other.shape_)),
         buffer_(std::exchange(other.buffer_, nullptr)),
-        data_(std::exchange(other.data_, nullptr)) {}
+        data_(std::exchange(other.data_, nullptr)) {
+    if (std::exchange(other.borrows_, false) && buffer_ != nullptr) buffer_->Ref();
+  }
   Tensor& operator=(const Tensor& other) { return *this = Tensor(other); }
   Tensor& operator=(Tensor&& other) noexcept {
     if (this == &other) return *this;
-    if (buffer_ != nullptr) buffer_->Unref();
+    if (std::exchange(other.borrows_, false) && other.buffer_ != nullptr) other.buffer_->Ref();
+    Drop();
     dtype_ = other.dtype_;
     shape_ = std::move(other.shape_);
     buffer_ = std::exchange(other.buffer_, nullptr);
     data_ = std::exchange(other.data_, nullptr);
+    borrows_ = false;
     return *this;
   }
-  ~Tensor() {
-    if (buffer_ != nullptr) buffer_->Unref();
-  }
+  ~Tensor() { Drop(); }
+  // A tensor of DT_INVALID, which holds nothing: an output before its kernel sets it.
+  struct Unset {};
+  explicit Tensor(Unset) noexcept : dtype_(DT_INVALID) {}
 
-  // INVALID_ARGUMENT for a type or shape that tensors cannot have, RESOURCE_EXHAUSTED if the
-  // memory cannot be had.
+  // Returns a tensor with uninitialised elements; INVALID_ARGUMENT for a type or shape that tensors
+  // cannot have, RESOURCE_EXHAUSTED if out of memory.
   static absl::StatusOr<Tensor> Allocate(const std::shared_ptr<Allocator>& allocator,
                                          DataType dtype, const TensorShape& shape);
   static absl::StatusOr<Tensor> Allocate(DataType dtype, const TensorShape& shape) {
     return Allocate(SystemAllocator(), dtype, shape);
   }
-  // A tensor over memory of the caller's, `release` being called when no tensor uses it any more.
-  // Kernels do not write to it unless `writable`. INVALID_ARGUMENT (and `release` is called) if
-  // the type is not plain bytes, the shape is not valid, or `data` is not aligned for the type.
+  // Returns a tensor over memory of the caller. Calls `release` once no tensor uses the memory.
+  // Kernels do not write to it unless `writable`. Calls `release` and returns INVALID_ARGUMENT if
+  // the type is not plain bytes, the shape is invalid, or `data` is not aligned for the type.
   static absl::StatusOr<Tensor> FromMemory(DataType dtype, const TensorShape& shape, void* data,
                                            bool writable, std::function<void()> release);
 
-  // The type, the sizes and their product.
+  // The element type, the sizes and their product.
   DataType dtype() const { return dtype_; }
   const TensorShape& shape() const { return shape_; }
   int dims() const { return shape_.dims(); }
   int64_t dim_size(int d) const { return shape_.dim_size(d); }
   int64_t NumElements() const { return shape_.num_elements(); }
-  // Bytes of the elements; of strings including what they hold on the heap.
+  // Returns the size of the elements in bytes, including what strings hold on the heap.
   size_t TotalBytes() const;
   bool IsInitialized() const {
     return shape_.IsValid() && (data_ != nullptr || NumElements() == 0);
   }
   bool IsSameSize(const Tensor& other) const { return shape_ == other.shape_; }
-  // Whether both are (parts of) the same memory.
+  // Returns true if both tensors are (parts of) one buffer.
   bool SharesBufferWith(const Tensor& other) const {
     return buffer_ != nullptr && buffer_ == other.buffer_;
   }
-  // Whether this is the only tensor of its memory and may be written in place.
+  // Returns true if this is the only tensor of its buffer and may be written in place.
   bool CanBeReused() const {
-    return buffer_ != nullptr && buffer_->writable() && buffer_->RefCountIsOne();
+    return buffer_ != nullptr && !borrows_ && buffer_->writable() && buffer_->RefCountIsOne();
   }
-  // A slice may start anywhere; a tensor that is no slice starts at a multiple of 64 bytes.
+  // Returns true if the elements start at a multiple of 64 bytes. Slices may start anywhere.
   bool IsAligned() const { return reinterpret_cast<uintptr_t>(data_) % Allocator::kAlignment == 0; }
 
-  // Rows [start, limit) of dimension 0, sharing the elements. The range is cut to what exists;
-  // of a scalar, the scalar itself.
+  // Returns rows [start, limit) of dimension 0, sharing the elements. The range is clamped to the
+  // rows that exist. A slice of a scalar is the scalar.
   Tensor Slice(int64_t start, int64_t limit) const;
-  // Row `index` of dimension 0, without that dimension; not initialised if there is no such row.
+  // Returns row `index` of dimension 0 without that dimension, sharing the elements. The result is
+  // not initialised if the row does not exist.
   Tensor SubSlice(int64_t index) const;
-  // Makes this `other` with another shape, sharing the elements. False, and nothing changed, if
-  // the numbers of elements differ.
+  // Makes this tensor share the elements of `other`, with shape `shape`. Returns false and changes
+  // nothing if the numbers of elements differ.
   bool CopyFrom(const Tensor& other, const TensorShape& shape);
+  // CopyFrom that takes over other's reference to the elements, without counting: `other` stays
+  // readable as long as another tensor holds them. REQUIRES: other.CanBeReused()
+  bool TakeFrom(Tensor* other, const TensorShape& shape);
   absl::StatusOr<Tensor> Reshaped(const TensorShape& shape) const;
-  // A tensor with elements of its own.
+  // Returns a tensor that shares no elements with this one.
   absl::StatusOr<Tensor> DeepCopy() const;
 
-  // ---- Elements as typed views: empty views (size 0) if T is not the type or N not the rank ----
+  // ---- Typed views of the elements. A view is empty (size 0) if T is not the element type or N is
+  // not the rank ----
 
   template <typename T, int N>
   TensorView<T, N> tensor() {
@@ -197,7 +211,7 @@ class Tensor {
   TensorView<const T, 1> flat() const {
     return View<const T, 1>({NumElements()}, data_);
   }
-  // The elements with other dimensions; empty if the numbers of elements differ.
+  // A view with dimensions `dims`; empty if the numbers of elements differ.
   template <typename T, int N>
   TensorView<T, N> shaped(absl::Span<const int64_t> dims) {
     return CountsMatch(dims) ? View<T, N>(dims, data_) : TensorView<T, N>();
@@ -206,8 +220,8 @@ class Tensor {
   TensorView<const T, N> shaped(absl::Span<const int64_t> dims) const {
     return CountsMatch(dims) ? View<const T, N>(dims, data_) : TensorView<const T, N>();
   }
-  // N dimensions: the last N - 1 as they are, all before them as one. Ones in front if there are
-  // fewer than N.
+  // A view with N dimensions that keeps the last N - 1 and flattens those before them into one.
+  // Prepends ones if the rank is less than N.
   template <typename T, int N = 2>
   TensorView<T, N> flat_inner_dims() {
     return View<T, N>(InnerDims(N), data_);
@@ -216,8 +230,8 @@ class Tensor {
   TensorView<const T, N> flat_inner_dims() const {
     return View<const T, N>(InnerDims(N), data_);
   }
-  // N dimensions: the first N - 1 as they are, all behind them as one. Ones behind if there are
-  // fewer than N.
+  // A view with N dimensions that keeps the first N - 1 and flattens those after them into one.
+  // Appends ones if the rank is less than N.
   template <typename T, int N = 2>
   TensorView<T, N> flat_outer_dims() {
     return View<T, N>(OuterDims(N), data_);
@@ -226,7 +240,7 @@ class Tensor {
   TensorView<const T, N> flat_outer_dims() const {
     return View<const T, N>(OuterDims(N), data_);
   }
-  // The elements as a span; empty if T is not the type.
+  // The elements as a span; empty if T is not the element type.
   template <typename T>
   absl::Span<T> span() {
     return flat<T>();
@@ -236,37 +250,39 @@ class Tensor {
     return flat<T>();
   }
 
-  // The elements as bytes; nullptr if there are none. Meaningless for strings.
+  // The bytes of the elements; nullptr if there are none. Not meaningful for strings.
   const void* raw_data() const { return data_; }
   void* raw_data() { return data_; }
   absl::string_view tensor_data() const;
 
   // ---- TensorProto ----
 
-  // Elements in the typed list (float_val, ...), or, AsProtoTensorContent, as bytes.
+  // Writes the elements to the typed list (float_val, ...). AsProtoTensorContent writes them to
+  // tensor_content, as bytes.
   void AsProtoField(TensorProto* proto) const;
   void AsProtoTensorContent(TensorProto* proto) const;
-  // False, and nothing changed, if the proto makes no tensor; TensorFromProto says why.
+  // Returns false and changes nothing if `proto` is not valid; TensorFromProto returns the reason.
   [[nodiscard]] bool FromProto(const TensorProto& proto);
 
-  // Counts the characters of the strings as memory of the tensor's allocator: those that are there
-  // now, or `bytes` that are to come, in place of what was counted before. RESOURCE_EXHAUSTED if it
-  // has no more. Of other types there is nothing to count. REQUIRES: CanBeReused(), and all
-  // elements of the memory are this tensor's
-  absl::Status CountStrings();
-  absl::Status CountStrings(size_t bytes);
-  // The characters of all strings.
+  // Charges the characters of the strings to the tensor's allocator: the present ones, or `bytes`
+  // that are about to be written. Replaces the previous charge. Returns RESOURCE_EXHAUSTED if that
+  // exceeds the allocator's limit. Does nothing for other types. REQUIRES: CanBeReused(), and this
+  // tensor covers its whole buffer
+  absl::Status ChargeStrings();
+  absl::Status ChargeStrings(size_t bytes);
+  // Returns the total number of characters of the strings.
   size_t StringBytes() const;
 
   // ---- Printing ----
 
-  // The first elements, nested by dimension: "[1 2][3 4]"; "..." where more follow.
+  // Returns the first `max_entries` elements, nested by dimension: "[1 2][3 4]"; "..." stands for
+  // further elements.
   std::string SummarizeValue(int64_t max_entries) const;
   // "Tensor<type: float shape: [2] values: 1 2>"
   std::string DebugString(int64_t max_entries = 3) const;
 
  private:
-  // Takes over a reference to `buffer`.
+  // Takes ownership of one reference to `buffer`.
   Tensor(DataType dtype, const TensorShape& shape, internal::TensorBuffer* buffer, void* data)
       : dtype_(dtype), shape_(shape), buffer_(buffer), data_(data) {}
 
@@ -284,9 +300,15 @@ class Tensor {
   DimVector InnerDims(int n) const;
   DimVector OuterDims(int n) const;
 
+  void Drop() {
+    if (buffer_ != nullptr && !borrows_) buffer_->Unref();
+  }
+
   DataType dtype_ = DT_FLOAT;
+  // True if another tensor holds the reference to the buffer. Copies hold their own.
+  bool borrows_ = false;
   TensorShape shape_;
-  // Null if there are no elements. Slices share the buffer of the whole and point into it.
+  // Null if there are no elements. The data_ of a slice points into the buffer it shares.
   internal::TensorBuffer* buffer_ = nullptr;
   void* data_ = nullptr;
 };

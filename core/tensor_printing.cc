@@ -8,7 +8,7 @@
 namespace gradflow {
 namespace {
 
-// The shortest text that reads back as the same number, in the precision of T.
+// Appends the shortest text that parses to the same number in the precision of T.
 template <typename T>
 void AppendFloat(std::string* out, T value) {
   char text[32];
@@ -27,7 +27,7 @@ void AppendElement(std::string* out, const T& value) {
     AppendFloat(out, value.imag());
     out->push_back(')');
   } else if constexpr (kIsFloat16<T>) {
-    // Six digits tell all halves and bfloat16s apart; the float's own digits would be noise.
+    // Six digits distinguish all values of half and bfloat16.
     absl::StrAppend(out, static_cast<float>(value));
   } else if constexpr (std::is_floating_point_v<T>) {
     AppendFloat(out, value);
@@ -47,7 +47,7 @@ class Summary {
   std::string Print() {
     // The outermost dimension has no brackets of its own.
     PrintDim(0, 0, values_.size());
-    if (cut_) out_ += "...";
+    if (truncated_) out_ += "...";
     return std::move(out_);
   }
 
@@ -61,7 +61,7 @@ class Summary {
     const bool last = d + 1 == dims_.size();
     for (int64_t i = 0; i < dims_[d]; ++i) {
       if (left_ <= 0) {
-        cut_ = true;
+        truncated_ = true;
         return;
       }
       if (last) {
@@ -83,7 +83,7 @@ class Summary {
   TensorView<const T, 1> values_;
   absl::Span<const int64_t> dims_;
   int64_t left_;
-  bool cut_ = false;
+  bool truncated_ = false;
   std::string out_;
 };
 

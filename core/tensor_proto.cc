@@ -16,7 +16,7 @@ namespace gradflow {
 namespace {
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-              "tensor_content is little-endian, and is copied as it is");
+              "tensor_content is little-endian and is copied without conversion");
 
 // The typed lists of a TensorProto.
 enum ListId {
@@ -101,10 +101,10 @@ ListId ListOf(DataType dtype) {
   }
 }
 
-// Values of the list that make one element.
+// Returns the number of list values per element.
 int64_t ValuesPerElement(DataType dtype) { return DataTypeIsComplex(dtype) ? 2 : 1; }
 
-// What a value of int_val or half_val, both lists of int32, may be for an element of `dtype`.
+// Allowed values in int_val and half_val, both lists of int32, for an element type.
 struct IntRange {
   int32_t min;
   int32_t max;
@@ -186,7 +186,7 @@ absl::Status CheckList(const TensorProto& proto, const ValueList& list, const Te
   return id == kIntVal || id == kHalfVal ? CheckInts(list, dtype) : absl::OkStatus();
 }
 
-// The shape of the tensor that `proto` makes, if it makes one.
+// Returns the shape of the tensor if `proto` is valid.
 absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
   const DataType dtype = proto.dtype();
   if (!DataTypeCanBeTensor(dtype)) {
@@ -213,8 +213,8 @@ absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
   return shape;
 }
 
-// Raw bytes come from anywhere. A bool that is neither 0 nor 1 would be undefined behaviour, so
-// every other byte becomes 1; of integers under 8 bits only those bits count, the rest follows.
+// Canonicalises untrusted bytes. A bool other than 0 and 1 would be undefined behaviour, so nonzero
+// bytes become 1. Integers narrower than 8 bits are sign- or zero-extended from their low bits.
 void NormalizeBytes(DataType dtype, int64_t size, uint8_t* bytes) {
   const auto apply = [&](auto fn) { std::transform(bytes, bytes + size, bytes, fn); };
   switch (dtype) {
@@ -233,7 +233,7 @@ void NormalizeBytes(DataType dtype, int64_t size, uint8_t* bytes) {
   }
 }
 
-// int32 values that are known to fit, to elements of the width of Word.
+// Narrows int32 values to elements of the width of Word. REQUIRES: the values fit
 template <typename Word>
 void NarrowInts(const ValueList& list, void* to) {
   const auto* values = static_cast<const int32_t*>(list.data);
@@ -241,14 +241,14 @@ void NarrowInts(const ValueList& list, void* to) {
                  [](int32_t v) { return static_cast<Word>(v); });
 }
 
-// Elements [have, count) become copies of the last before them, or zero if there is none.
-void FillRest(int64_t have, int64_t count, size_t element, char* data) {
+// Fills elements [have, count) with copies of element have - 1, or with zeros if `have` is 0.
+void FillRest(const RunContext& run, int64_t have, int64_t count, size_t element, char* data) {
   if (have == 0) std::memset(data, 0, element);
   const int64_t first = std::max<int64_t>(have, 1);
   const char* const last = data + (first - 1) * element;
-  ParallelFor(count - first, BlockSizeForCost(0.05 * static_cast<double>(element)),
+  ParallelFor(run, count - first, BlockSizeForCost(0.05 * static_cast<double>(element)),
               [&](int64_t begin, int64_t end) {
-                // Each copy takes what is there already, up to what stays in the cache.
+                // Doubles the copied prefix each step, up to a size that stays in the cache.
                 constexpr int64_t kMaxStep = 1024;
                 char* const target = data + (first + begin) * element;
                 std::memcpy(target, last, element);
@@ -260,7 +260,7 @@ void FillRest(int64_t have, int64_t count, size_t element, char* data) {
               });
 }
 
-void CopyList(const ValueList& list, Tensor* tensor) {
+void CopyList(const RunContext& run, const ValueList& list, Tensor* tensor) {
   const DataType dtype = tensor->dtype();
   const size_t element = DataTypeSize(dtype);
   auto* data = static_cast<char*>(tensor->raw_data());
@@ -273,14 +273,14 @@ void CopyList(const ValueList& list, Tensor* tensor) {
   } else if (have > 0) {
     std::memcpy(data, list.data, have * element);
   }
-  FillRest(have, tensor->NumElements(), element, data);
+  FillRest(run, have, tensor->NumElements(), element, data);
 }
 
-absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
+absl::Status CopyStrings(const RunContext& run, const TensorProto& proto, Tensor* tensor) {
   const auto& from = proto.string_val();
   const std::string& content = proto.tensor_content();
   const auto strings = tensor->flat<tstring>();
-  // One long string may fill a tensor of many: the only copy here that can outgrow memory.
+  // One long string may fill a large tensor: this copy alone can be much larger than the proto.
   size_t bytes = content.size();
   for (const std::string& s : from) bytes += s.size();
   if (!from.empty()) {
@@ -292,7 +292,7 @@ absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
       bytes += repeats * length;
     }
   }
-  GRADFLOW_RETURN_IF_ERROR(tensor->CountStrings(bytes));
+  GRADFLOW_RETURN_IF_ERROR(tensor->ChargeStrings(bytes));
   try {
     auto to = strings.begin();
     if (!content.empty()) {
@@ -302,7 +302,7 @@ absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
       to = std::copy(from.begin(), from.end(), to);
       const tstring& last = *from.rbegin();
       const double nanoseconds = 20 + 0.05 * static_cast<double>(last.size());
-      ParallelFor(strings.end() - to, BlockSizeForCost(nanoseconds),
+      ParallelFor(run, strings.end() - to, BlockSizeForCost(nanoseconds),
                   [&](int64_t begin, int64_t end) { std::fill(to + begin, to + end, last); });
     }
   } catch (const std::bad_alloc&) {
@@ -312,14 +312,16 @@ absl::Status CopyStrings(const TensorProto& proto, Tensor* tensor) {
   return absl::OkStatus();
 }
 
-// Storage is the type of the values in the tensor, of which complex elements have two.
+// Appends `count` values of the tensor to `field`. Storage is their type; complex elements are two
+// values.
 template <typename Storage, typename Field>
 void AddValues(const Tensor& tensor, int64_t count, Field* field) {
   const auto* values = static_cast<const Storage*>(tensor.raw_data());
   field->Add(values, values + count * ValuesPerElement(tensor.dtype()));
 }
 
-// The first `count` elements into the typed list. REQUIRES: 0 < count <= tensor.NumElements()
+// Writes the first `count` elements to the typed list.
+// REQUIRES: 0 < count <= tensor.NumElements()
 void WriteList(const Tensor& tensor, int64_t count, TensorProto* proto) {
   const DataType dtype = tensor.dtype();
   switch (ListOf(dtype)) {
@@ -363,7 +365,7 @@ void WriteList(const Tensor& tensor, int64_t count, TensorProto* proto) {
   }
 }
 
-// Whether the tensor has elements and their bits are all the same.
+// Returns true if the tensor has elements and all have the same bits.
 bool IsUniform(const Tensor& tensor) {
   if (!tensor.IsInitialized() || tensor.NumElements() == 0) return false;
   if (tensor.dtype() == DT_STRING) {
@@ -371,13 +373,13 @@ bool IsUniform(const Tensor& tensor) {
     return std::all_of(strings.begin(), strings.end(),
                        [&](const tstring& s) { return s == strings[0]; });
   }
-  // The same if each element is equal to the one before it.
+  // All elements are equal iff each is equal to its predecessor.
   const absl::string_view bytes = tensor.tensor_data();
   const size_t element = DataTypeSize(tensor.dtype());
   return std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
 }
 
-// Type and shape, all that there is of a tensor that is not initialised.
+// Writes type and shape, which is everything for a tensor that is not initialised.
 void WriteHeader(const Tensor& tensor, TensorProto* proto) {
   proto->Clear();
   proto->set_dtype(tensor.dtype());
@@ -387,22 +389,24 @@ void WriteHeader(const Tensor& tensor, TensorProto* proto) {
 }  // namespace
 
 absl::StatusOr<Tensor> TensorFromProto(const TensorProto& proto,
-                                       const std::shared_ptr<Allocator>& allocator) {
+                                       const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, CheckedShape(proto));
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, proto.dtype(), shape));
   if (tensor.NumElements() == 0) return tensor;
-  // Loops that a run may stop, and that start no threads for who is not in a run.
-  const ScopedSerialLoops serial;
+  RunContext run;
+  run.stop = stop;
+  // Starts no threads for a caller that is not in a run.
+  run.max_loop_threads = 1;
   if (tensor.dtype() == DT_STRING) {
-    GRADFLOW_RETURN_IF_ERROR(CopyStrings(proto, &tensor));
+    GRADFLOW_RETURN_IF_ERROR(CopyStrings(run, proto, &tensor));
   } else if (const std::string& content = proto.tensor_content(); !content.empty()) {
     std::memcpy(tensor.raw_data(), content.data(), content.size());
     NormalizeBytes(tensor.dtype(), content.size(), static_cast<uint8_t*>(tensor.raw_data()));
   } else {
-    CopyList(Lists(proto)[ListOf(tensor.dtype())], &tensor);
+    CopyList(run, Lists(proto)[ListOf(tensor.dtype())], &tensor);
   }
-  // A loop may have left out elements.
-  if (ShouldStop()) return absl::CancelledError("the run has been stopped");
+  // A stopped loop leaves elements unset.
+  if (run.ShouldStop()) return absl::CancelledError("the run has been stopped");
   return tensor;
 }
 
@@ -415,7 +419,7 @@ void TensorToProto(const Tensor& tensor, TensorProto* proto) {
 }
 
 void Tensor::AsProtoField(TensorProto* proto) const {
-  // A list counts its values in an int.
+  // The size of a repeated field is an int.
   const int64_t values = MultiplyWithoutOverflow(NumElements(), ValuesPerElement(dtype_));
   if (values > std::numeric_limits<int>::max()) return AsProtoTensorContent(proto);
   WriteHeader(*this, proto);

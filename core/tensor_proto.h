@@ -1,4 +1,4 @@
-// Tensor <-> TensorProto, the form of tensors in a GraphDef.
+// Conversion between Tensor and TensorProto, the form of tensors in a GraphDef.
 #ifndef GRADFLOW_CORE_TENSOR_PROTO_H_
 #define GRADFLOW_CORE_TENSOR_PROTO_H_
 
@@ -12,24 +12,27 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+class RunStop;
 class TensorProto;
 
-// The tensor that `proto` says. Its values are tensor_content (raw little-endian bytes, row-major;
-// of strings all lengths as varints, then all bytes) or the typed list of the dtype, which may be
-// short: its last value fills the rest, and an empty one means zeros (empty strings). The bytes are
-// copied once.
+// Returns the tensor that `proto` encodes, copying its values. They are in tensor_content
+// (little-endian bytes in row-major order; for strings, all lengths as varints, then all bytes) or
+// in the typed list of the dtype. A list may be shorter than the tensor: the last value fills the
+// rest, and an empty list means zeros (empty strings).
 //
-// INVALID_ARGUMENT, naming what was expected and found, for: a type without tensors or a reference
-// type; an invalid or partial shape; tensor_content of another size than the shape's; a list
-// longer than the tensor; values in the list of another type. RESOURCE_EXHAUSTED without memory.
+// Returns INVALID_ARGUMENT, naming what was expected and found, for: a reference type or another
+// type without tensors; an invalid or partial shape; tensor_content whose size does not match the
+// shape; a list longer than the tensor; values in the list of another type. Returns
+// RESOURCE_EXHAUSTED if out of memory.
 absl::StatusOr<Tensor> TensorFromProto(
-    const TensorProto& proto, const std::shared_ptr<Allocator>& allocator = SystemAllocator());
+    const TensorProto& proto, const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
+    RunStop* stop = nullptr);
 
-// All that TensorFromProto checks, without making the tensor.
+// Returns the INVALID_ARGUMENT error that TensorFromProto would return, without making the tensor.
 absl::Status ValidateTensorProto(const TensorProto& proto);
 
-// Writes `tensor` in the form that is smaller for it: one value in the typed list if all
-// elements have the same bits, bytes otherwise (strings always in their list).
+// Writes `tensor` in its smaller encoding: one value in the typed list if all elements have the
+// same bits, tensor_content otherwise. Strings are always written to their list.
 void TensorToProto(const Tensor& tensor, TensorProto* proto);
 
 }  // namespace gradflow

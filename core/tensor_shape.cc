@@ -21,7 +21,7 @@ std::string DimsString(absl::Span<const int64_t> dims) {
                       "]");
 }
 
-// What is wrong with `dims` as a shape (`min_dim` 0) or a partial one (-1).
+// Returns an error unless `dims` is a valid shape (`min_dim` 0) or partial shape (`min_dim` -1).
 absl::Status CheckDims(absl::Span<const int64_t> dims, int64_t min_dim) {
   if (dims.size() > kMaxDims) {
     return errors::InvalidArgument("a shape has at most ", kMaxDims, " dimensions, but this has ",
@@ -33,18 +33,18 @@ absl::Status CheckDims(absl::Span<const int64_t> dims, int64_t min_dim) {
       return errors::InvalidArgument("dimension ", dim, " of shape ", DimsString(dims),
                                      " is negative");
     }
-    // An unknown dimension could be 1 or 0; the known ones alone must fit, unless one is 0.
+    // The product of the known dimensions must fit, unless one of them is 0.
     if (dim >= 0) product = product < 0 && dim == 0 ? 0 : MultiplyWithoutOverflow(product, dim);
   }
   if (product < 0) {
     return errors::InvalidArgument("shape ", DimsString(dims),
-                                   " has more elements than a 64-bit integer counts");
+                                   " has more elements than fit in an int64");
   }
   return absl::OkStatus();
 }
 
 absl::StatusOr<DimVector> DimsFromProto(const TensorShapeProto& proto) {
-  // Checked before the vector grows: a file may claim any number of dimensions.
+  // Checked before the vector grows: untrusted input may have any number of dimensions.
   if (proto.dim_size() > kMaxDims) {
     return errors::InvalidArgument("a shape has at most ", kMaxDims, " dimensions, but this has ",
                                    proto.dim_size());
@@ -88,7 +88,7 @@ void TensorShape::Update() {
   valid_ = valid_ && CheckDims(dims_, 0).ok();
   num_elements_ = valid_ ? 1 : 0;
   for (const int64_t dim : dims_) {
-    // CheckDims allows an intermediate overflow beside a zero, so zero must win here too.
+    // Consistent with CheckDims, which allows intermediate overflow if a dimension is 0.
     num_elements_ =
         dim == 0 ? 0 : std::max<int64_t>(MultiplyWithoutOverflow(num_elements_, dim), 0);
     if (num_elements_ == 0) break;

@@ -1,9 +1,9 @@
-// A typed, row-major view of a tensor's elements with N dimensions, as Tensor::matrix<float>()
-// and its siblings return.
+// TensorView: a typed, row-major view of a tensor's elements with N dimensions, as returned by
+// Tensor::matrix<float>() and its siblings.
 //
-// A view does not own memory: the tensor must outlive it. A view that could not be made (wrong
-// type or rank) is empty: size() is 0, data() is nullptr, and indexing it reaches one dummy element
-// of the calling thread instead of memory that is not there.
+// A view borrows the elements: the tensor must outlive it. A view of the wrong type or rank is
+// empty: size() is 0, data() is nullptr, and indexing returns a dummy element of the calling
+// thread, so that a mismatch never accesses invalid memory.
 #ifndef GRADFLOW_CORE_TENSOR_VIEW_H_
 #define GRADFLOW_CORE_TENSOR_VIEW_H_
 
@@ -17,17 +17,17 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// N-dimensional elements in row-major order that something else owns.
+// A view of N-dimensional elements in row-major order.
 template <typename T, int N>
 class TensorView {
  public:
-  // The type of the elements.
+  // The element type.
   using value_type = std::remove_const_t<T>;
 
-  // The empty view of a mismatch.
+  // An empty view.
   TensorView() : data_(Dummy()) {}
   TensorView(T* data, const std::array<int64_t, N>& dims) : data_(data), dims_(dims) {
-    // Unsigned, because beside a dimension of 0, where no stride matters, others may overflow.
+    // Unsigned: if a dimension is 0, the product of the others may overflow, and no stride is used.
     uint64_t stride = 1;
     for (int d = N - 1; d >= 0; --d) {
       strides_[d] = stride;
@@ -36,7 +36,7 @@ class TensorView {
     size_ = stride;
   }
 
-  // The element at the given indices, each in [0, dimension(d)). Not checked.
+  // Returns the element at the given indices. REQUIRES (unchecked): each is in [0, dimension(d))
   template <typename... Index>
   T& operator()(Index... index) const {
     static_assert(sizeof...(Index) == N, "one index per dimension");
@@ -45,10 +45,10 @@ class TensorView {
     for (int d = 0; d < N; ++d) offset += indices[d] * strides_[d];
     return data_[offset];
   }
-  // The element at `i` in row-major order (of a vector or flat view: its i-th).
+  // Returns element `i` in row-major order.
   T& operator[](int64_t i) const { return data_[size_ == 0 ? 0 : i]; }
 
-  // The sizes, and the elements: null if there are none.
+  // The sizes and the elements. data() is null if there are no elements.
   int64_t dimension(int d) const { return dims_[d]; }
   const std::array<int64_t, N>& dimensions() const { return dims_; }
   int64_t size() const { return size_; }
@@ -57,7 +57,7 @@ class TensorView {
   T* end() const { return data() + size_; }
   operator absl::Span<T>() const { return absl::Span<T>(data(), size_); }  // NOLINT
 
-  // Writes all elements.
+  // Sets all elements.
   void setConstant(const value_type& value) const { std::fill(begin(), end(), value); }
   void setZero() const { setConstant(value_type()); }
 
@@ -74,10 +74,10 @@ class TensorView {
   int64_t size_ = 0;
 };
 
-// As TensorFlow names them.
+// TensorFlow's names of views.
 template <typename T>
 struct TTypes {
-  // A view of a tensor of rank 0, 1, of all elements of one of any rank, and of rank 2.
+  // Views of rank 0, of rank 1, of the flattened elements of any rank, and of rank 2.
   using Scalar = TensorView<T, 0>;
   using Vec = TensorView<T, 1>;
   using Flat = TensorView<T, 1>;

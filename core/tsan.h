@@ -1,11 +1,10 @@
-// Tells ThreadSanitizer of an order between threads that goes through oneTBB, which is not
-// instrumented: what happens before TsanRelease(p) is seen after TsanAcquire(p). Nothing in other
-// builds.
+// Annotations of happens-before edges for ThreadSanitizer, which does not see those inside oneTBB,
+// as it is not instrumented: TsanRelease(p) happens before TsanAcquire(p). No-ops in other builds.
 #ifndef GRADFLOW_CORE_TSAN_H_
 #define GRADFLOW_CORE_TSAN_H_
 
-// For a function that oneTBB calls in a task: it may read the task itself, which another thread has
-// written, before its TsanAcquire. What it calls is watched as usual.
+// Marks a function that oneTBB calls as a task, which reads the task object, written by another
+// thread, before its TsanAcquire. Its callees are checked as usual.
 #ifdef GRADFLOW_TSAN
 #define GRADFLOW_NO_TSAN __attribute__((no_sanitize("thread")))
 #else
@@ -19,14 +18,14 @@ extern "C" void __tsan_release(void* address);  // NOLINT
 
 namespace gradflow {
 
-// What this thread has done is seen by the one that acquires `address` next.
+// Releases the calling thread's writes to the next thread that acquires `address`.
 inline void TsanRelease([[maybe_unused]] const void* address) {
 #ifdef GRADFLOW_TSAN
   __tsan_release(const_cast<void*>(address));
 #endif
 }
 
-// Sees what was done by the threads that have released `address`.
+// Acquires the writes of the threads that have released `address`.
 inline void TsanAcquire([[maybe_unused]] const void* address) {
 #ifdef GRADFLOW_TSAN
   __tsan_acquire(const_cast<void*>(address));

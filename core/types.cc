@@ -18,7 +18,7 @@ struct TypeInfo {
   Kind kind;
 };
 
-// In the order of the numbers, which are dense from 1.
+// Indexed by the number of the type minus 1.
 constexpr TypeInfo kTypes[] = {
     {DT_FLOAT, "float", 4, kFloating},
     {DT_DOUBLE, "double", 8, kFloating},
@@ -55,7 +55,7 @@ constexpr TypeInfo kTypes[] = {
 };
 constexpr int kNumTypes = sizeof(kTypes) / sizeof(kTypes[0]);
 
-// Null for references and for numbers that are no type.
+// Returns null for references and for numbers that are not a type.
 const TypeInfo* Info(DataType dtype) {
   const int number = static_cast<int>(dtype);
   return number >= 1 && number <= kNumTypes ? &kTypes[number - 1] : nullptr;
@@ -72,7 +72,7 @@ std::string DataTypeString(DataType dtype) {
   if (const TypeInfo* info = Info(dtype)) return info->name;
   if (dtype == DT_INVALID) return "INVALID";
   if (IsRefType(dtype)) {
-    if (const TypeInfo* info = Info(RemoveRefType(dtype))) return absl::StrCat(info->name, "_ref");
+    if (const TypeInfo* info = Info(BaseType(dtype))) return absl::StrCat(info->name, "_ref");
   }
   return absl::StrCat("DataType(", static_cast<int>(dtype), ")");
 }

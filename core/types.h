@@ -1,5 +1,5 @@
-// The element types of tensors: the enum DataType (DT_FLOAT, ...), numbered as TensorFlow's, the
-// C++ type of each, and ways to go from one to the other at compile time and at run time.
+// Element types of tensors: the enum DataType (DT_FLOAT, ...), numbered as in TensorFlow, the C++
+// type for each, and the mapping between the two at compile time and at run time.
 #ifndef GRADFLOW_CORE_TYPES_H_
 #define GRADFLOW_CORE_TYPES_H_
 
@@ -16,17 +16,17 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// The C++ types of elements that C++ does not name itself: half and bfloat16 are in float16.h.
+// Element types that are not built into C++. half and bfloat16 are in float16.h.
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 using tstring = std::string;
 
-// Elements that kernels move but do not compute with: quantised integers, the 8-bit floats and the
-// integers under 8 bits (one per byte, as TensorFlow keeps them). `Id` tells types of like storage
-// apart.
+// An element that kernels move but do not compute with: quantised integers, 8-bit floats, and
+// integers narrower than 8 bits (stored one per byte, as in TensorFlow). `Id` distinguishes types
+// that share a storage type.
 template <typename Storage, DataType Id>
 struct StorageType {
-  // The bits; two values are equal if they are.
+  // The bits. Values compare equal if their bits are equal.
   Storage value{};
   friend bool operator==(StorageType a, StorageType b) { return a.value == b.value; }
   friend bool operator!=(StorageType a, StorageType b) { return a.value != b.value; }
@@ -46,7 +46,7 @@ using uint4 = StorageType<uint8_t, DT_UINT4>;
 using int2 = StorageType<int8_t, DT_INT2>;
 using uint2 = StorageType<uint8_t, DT_UINT2>;
 
-// Types of inputs, outputs, or of an attribute that is a list.
+// A list of types: of inputs, of outputs, or the value of a list(type) attribute.
 using DataTypeVector = std::vector<DataType>;
 
 // ---- C++ type <-> DataType at compile time ----
@@ -100,14 +100,14 @@ GRADFLOW_MATCH_TYPE(int2, DT_INT2);
 GRADFLOW_MATCH_TYPE(uint2, DT_UINT2);
 #undef GRADFLOW_MATCH_TYPE
 
-// ---- Type lists: what a kernel is instantiated for ----
+// ---- Type lists: the types that a kernel is instantiated for ----
 
 template <typename... Ts>
 struct TypeList {};
 
 template <typename T>
 struct TypeTag {
-  // The type that the tag stands for.
+  // The tagged type.
   using type = T;
 };
 
@@ -115,7 +115,7 @@ template <typename A, typename B>
 struct ConcatTypes;
 template <typename... As, typename... Bs>
 struct ConcatTypes<TypeList<As...>, TypeList<Bs...>> {
-  // The types of the one, then of the other.
+  // The types of the first list, followed by those of the second.
   using type = TypeList<As..., Bs...>;
 };
 
@@ -129,14 +129,15 @@ using NumberTypes = ConcatTypes<RealTypes, ComplexTypes>::type;
 using QuantizedTypes = TypeList<qint8, quint8, qint16, quint16, qint32>;
 using IndexTypes = TypeList<int32_t, int64_t>;
 
-// Calls fn(TypeTag<T>()) for each T of the list, in order. Registers one kernel per type:
+// Calls fn(TypeTag<T>()) for each T of the list, in order. Used to register one kernel per type:
 //   ForEachType(FloatingTypes(), [&](auto tag) { using T = typename decltype(tag)::type; ... });
 template <typename... Ts, typename F>
 void ForEachType(TypeList<Ts...>, F&& fn) {
   (fn(TypeTag<Ts>()), ...);
 }
 
-// Calls fn(TypeTag<T>()) for the T of the list that `dtype` names. False if the list has none.
+// Calls fn(TypeTag<T>()) for the T of the list whose DataType is `dtype`. Returns false, without
+// calling `fn`, if the list has no such T.
 template <typename... Ts, typename F>
 bool DispatchType(TypeList<Ts...>, DataType dtype, F&& fn) {
   return ((dtype == DataTypeToEnum<Ts>::value ? (fn(TypeTag<Ts>()), true) : false) || ...);
@@ -149,41 +150,43 @@ inline constexpr bool kIsComplex = std::is_same_v<T, complex64> || std::is_same_
 
 // ---- DataType at run time ----
 
-// "float", "int32", "half", ... as in op definitions; "float_ref" for DT_FLOAT_REF; for a number
-// that is no type "DataType(77)".
+// Returns the name of `dtype` in op definitions: "float", "int32", "half"; "float_ref" for
+// DT_FLOAT_REF; "DataType(77)" for a number that is not a type.
 std::string DataTypeString(DataType dtype);
-// The inverse, which knows "float32", "float16", "float64" too. False if `name` names no type.
+// Inverse of DataTypeString(). Also accepts "float32", "float16" and "float64". Returns false if
+// `name` is not the name of a type.
 bool DataTypeFromString(absl::string_view name, DataType* dtype);
-// "[float, int32]"
+// Returns the names in brackets: "[float, int32]".
 std::string DataTypeVectorString(const DataTypeVector& types);
 
-// Bytes of one element; 0 for types whose elements are no plain bytes (string, resource, variant),
-// for reference types and for numbers that are no type.
+// Returns the size of one element in bytes. Returns 0 for types that are not trivially copyable
+// (string, resource, variant), for reference types and for numbers that are not a type.
 int DataTypeSize(DataType dtype);
-// Whether a Tensor can hold elements of this type: those with a C++ type above.
+// Returns true if a Tensor can hold elements of this type, that is, if it has a C++ type above.
 bool DataTypeCanBeTensor(DataType dtype);
-// Whether the elements may be copied as bytes: all tensor types but string.
+// Returns true if elements may be copied as bytes: all tensor types except string.
 inline bool DataTypeIsPlainBytes(DataType dtype) { return DataTypeSize(dtype) > 0; }
 
-// Reference types (DT_FLOAT_REF) are 100 above the type they refer to.
+// The number of a reference type (DT_FLOAT_REF) is that of the type it refers to plus 100.
 inline bool IsRefType(DataType dtype) { return static_cast<int>(dtype) > 100; }
-inline DataType RemoveRefType(DataType dtype) {
+// The type without the reference.
+inline DataType BaseType(DataType dtype) {
   return IsRefType(dtype) ? static_cast<DataType>(static_cast<int>(dtype) - 100) : dtype;
 }
 inline DataType MakeRefType(DataType dtype) {
   return static_cast<DataType>(static_cast<int>(dtype) + 100);
 }
-inline DataType BaseType(DataType dtype) { return RemoveRefType(dtype); }
 bool DataTypeIsFloating(DataType dtype);
 bool DataTypeIsInteger(DataType dtype);
 bool DataTypeIsComplex(DataType dtype);
 bool DataTypeIsQuantized(DataType dtype);
 
-// TensorFlow's sets for attribute constraints: "type" allows all, "numbertype" these, and so on.
+// Sets of types that attribute constraints name, as in TensorFlow: "numbertype", "realnumbertype"
+// and "quantizedtype".
 const DataTypeVector& NumberDataTypes();
 const DataTypeVector& RealNumberDataTypes();
 const DataTypeVector& QuantizedDataTypes();
-// Every type that is not a reference, in the order of their numbers.
+// All types except references, in the order of their numbers. The constraint "type" allows these.
 const DataTypeVector& AllDataTypes();
 
 }  // namespace gradflow

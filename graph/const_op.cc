@@ -17,7 +17,7 @@
 namespace gradflow::ops {
 namespace {
 
-// The number that a value is: each of ConstTypes is exact in one of these.
+// A number of any of ConstTypes, each of which is exact in one of these.
 using Number = std::variant<int64_t, uint64_t, double, complex128>;
 using ConstTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
 
@@ -34,7 +34,7 @@ Number ToNumber(T value) {
   }
 }
 
-// Whether the integer type T can hold `value`, fractions cut off.
+// Returns whether the integer type T can hold `value`, truncated toward zero.
 template <typename T>
 bool Fits(int64_t value) {
   if (value < 0) return value >= static_cast<int64_t>(std::numeric_limits<T>::min());
@@ -95,7 +95,7 @@ absl::StatusOr<Tensor> Convert(const Tensor& from, DataType dtype) {
       ++done;
     }
   });
-  // An empty list has no type of its own.
+  // An empty list has no type of its own, so it converts to any.
   if (done == from.NumElements()) return result;
   if (!readable || !writable) {
     return errors::InvalidArgument("a value of type ", DataTypeString(from.dtype()),
@@ -105,7 +105,7 @@ absl::StatusOr<Tensor> Convert(const Tensor& from, DataType dtype) {
   return errors::InvalidArgument("the value ", value, " does not fit in ", DataTypeString(dtype));
 }
 
-// An error of a Const that has no name yet.
+// Sets the scope's error for a Const that has no name yet.
 Output Fail(const Scope& scope, const absl::Status& status) {
   const std::string name = scope.GetUniqueNameForOp("Const");
   scope.UpdateStatus(errors::Prefix(absl::StrCat("node '", name, "' (Const): value: "), status));
@@ -151,9 +151,9 @@ NodeOut AsNodeOut(const Scope& scope, const Input& input) {
     const Output output = Operation(node).output(input.index());
     if (output.node() == nullptr || output.type() != input.data_type()) {
       scope.UpdateStatus(errors::InvalidArgument(
-          "an input is to be output ", input.index(), " of type ",
-          DataTypeString(input.data_type()), " of ", input.node_name(),
-          node == nullptr ? ", which is no node of the graph" : ", which it does not have"));
+          "an input names output ", input.index(), " of type ", DataTypeString(input.data_type()),
+          " of ", input.node_name(),
+          node == nullptr ? ", which is not in the graph" : ", which has no such output"));
       return NodeOut();
     }
     return output;

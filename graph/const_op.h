@@ -1,4 +1,4 @@
-// ops::Const: constants in a graph.
+// ops::Const: adds constants to a graph.
 //
 //   ops::Const(scope, 42.f);                          // a scalar
 //   ops::Const(scope, {{1, 2}, {3, 4}});              // int32 of shape [2,2]
@@ -25,19 +25,19 @@ struct NodeOut;
 
 namespace ops {
 
-// A node that holds `value`.
+// Adds a node that holds `value`.
 Output Const(const Scope& scope, const Input::Initializer& value);
-// The node holds a copy of `proto`, checked but otherwise as it is.
+// Adds a node that holds a copy of `proto`, which is checked but not converted.
 Output ConstFromProto(const Scope& scope, const TensorProto& proto);
 
 namespace internal {
-// The value as `dtype`. Numbers are converted as by static_cast, and a complex number counts by its
-// real part where a real one is wanted; a number that the type cannot hold, or a string where a
-// number is wanted, is an error of the scope.
+// Adds a constant of type `dtype`. Numbers are converted as by static_cast; where a real number is
+// wanted, a complex one is replaced by its real part. A number that the type cannot hold, or a
+// string where a number is wanted, is an error of the scope.
 Output ConstAs(const Scope& scope, const Input::Initializer& value, DataType dtype);
 }  // namespace internal
 
-// The value is converted to T where it is another type; TensorFlow adds a Cast for that.
+// Adds a constant of type T. A value of another type is converted here; TensorFlow adds a Cast.
 template <typename T>
 Output Const(const Scope& scope, const Input::Initializer& value) {
   return internal::ConstAs(scope, value,
@@ -52,8 +52,8 @@ Output Const(const Scope& scope, const std::initializer_list<T>& values, const T
   return Const(scope, Input::Initializer(values, shape));
 }
 
-// The output that `input` stands for: a value becomes a Const of a sub-scope "Const". On failure
-// the scope has the error and the result no node.
+// Returns the output that `input` stands for. A value becomes a Const in a sub-scope "Const". On
+// error the scope has the status, and the result has no node.
 NodeOut AsNodeOut(const Scope& scope, const Input& input);
 std::vector<NodeOut> AsNodeOutList(const Scope& scope, const InputList& inputs);
 

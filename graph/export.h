@@ -1,4 +1,4 @@
-// From a Graph to a GraphDef, and from a GraphDef to files.
+// Writes a Graph to a GraphDef, and a GraphDef to bytes, text and files.
 #ifndef GRADFLOW_GRAPH_EXPORT_H_
 #define GRADFLOW_GRAPH_EXPORT_H_
 
@@ -13,25 +13,26 @@ namespace gradflow {
 class Graph;
 class GraphDef;
 
-// How ExportGraphDef writes a graph.
+// Options of ExportGraphDef.
 struct ExportGraphDefOptions {
-  // Leave out attributes that have their default value, so that readers that do not know them yet
-  // can read the graph.
+  // Omits attributes that have their default value, so that readers that do not know them yet can
+  // read the graph.
   bool strip_default_attrs = false;
 };
 
-// The whole graph, with all that came with it when it was imported.
+// Copies the graph to *graph_def, with everything that it was imported with.
 absl::Status ExportGraphDef(const Graph& graph, const ExportGraphDefOptions& options,
                             GraphDef* graph_def);
 
-// The bytes of a file. Equal graphs have equal bytes. INVALID_ARGUMENT if there would be 2 GiB or
-// more.
+// Returns the bytes of a binary file. Equal graphs have equal bytes. INVALID_ARGUMENT if there are
+// 2 GiB or more.
 absl::StatusOr<std::string> SerializeGraphDef(const GraphDef& graph_def);
-// The text of a file. Fields that gradflow does not know are kept in comments at its end.
+// Returns the content of a text file. Comments at its end hold the fields that gradflow does not
+// know.
 std::string GraphDefToText(const GraphDef& graph_def);
 
-// Writes a file, as text if its name ends in ".pbtxt". It appears whole or not at all: it is
-// written beside `path` and renamed.
+// Writes a file, as text if its name ends in ".pbtxt". The file appears whole or not at all: it is
+// written next to `path` and renamed.
 absl::Status WriteGraphDef(const std::string& path, const GraphDef& graph_def);
 
 }  // namespace gradflow

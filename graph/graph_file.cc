@@ -1,4 +1,4 @@
-// GraphDefs as bytes, text and files: what import.h and export.h declare of these.
+// Reading and writing of GraphDefs as bytes, text and files; see import.h and export.h.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
@@ -10,24 +10,25 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
-#include "gradflow/core/file.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/text_format.h"
 #include "gradflow/graph/wire_check.h"
+#include "gradflow/io/file.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow {
 namespace {
 
-// What protobuf can read and write.
+// The limit of protobuf.
 constexpr size_t kMaxBytes = std::numeric_limits<int>::max();
 
 bool IsTextName(absl::string_view path) { return absl::EndsWith(path, ".pbtxt"); }
 bool IsBinaryName(absl::string_view path) { return absl::EndsWith(path, ".pb"); }
 
-// Whether the bytes are text: a node's op makes a control character of the binary form.
+// Returns whether the bytes are text. In the binary form, the tag of a node's op is a control
+// character.
 bool LooksLikeText(absl::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](unsigned char c) {
     return (c >= ' ' && c != 0x7f) || c == '\n' || c == '\r' || c == '\t';
@@ -80,13 +81,13 @@ absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes, const GraphLimit
   GraphDef graph_def;
   const absl::Status status = CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(internal::CheckWire(bytes, graph_def, limits));
-    // Protobuf would write to standard error what the status says.
+    // Keeps protobuf from writing to standard error what the status says.
     const google::protobuf::LogSilencer silencer;
     if (graph_def.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
       return absl::OkStatus();
     }
     GRADFLOW_RETURN_IF_ERROR(internal::ExplainWire(bytes, graph_def, limits));
-    return errors::InvalidArgument(bytes.size(), " bytes that are none");
+    return errors::InvalidArgument(bytes.size(), " bytes that are not one");
   });
   if (!status.ok()) return errors::Prefix("expected a binary GraphDef: ", status);
   return graph_def;
@@ -122,7 +123,7 @@ absl::StatusOr<std::string> SerializeGraphDef(const GraphDef& graph_def) {
   {
     google::protobuf::io::StringOutputStream stream(&bytes);
     google::protobuf::io::CodedOutputStream coded(&stream);
-    // Maps are sorted.
+    // Sorts maps.
     coded.SetSerializationDeterministic(true);
     if (!graph_def.SerializeToCodedStream(&coded)) {
       return errors::Internal("the graph cannot be serialized");

@@ -12,33 +12,37 @@
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
-#include "gradflow/graph/graph.h"
+#include "gradflow/graph/graph_impl.h"
 #include "gradflow/graph/import_checks.h"
 #include "gradflow/graph/import_limits.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow {
+namespace {
 
+using internal::Attrs;
+using internal::Example;
+using internal::GraphImpl;
 using internal::NodePrefix;
 
-// Imports one GraphDef, in passes over all nodes: each alone, then its inputs, then the order
-// unless the GraphDef has one, then shapes in that order. Nodes are made at the end of the graph's
-// as they are needed, and are taken back if a pass fails; all else of the graph changes only in
-// Commit.
+// Imports one GraphDef in passes over its nodes: each alone, then inputs, then a topological order
+// unless the GraphDef has one, then shapes in that order. The first pass appends nodes to the
+// graph, and they are removed if a pass fails; everything else of the graph changes only in Commit.
 class GraphImporter {
  public:
-  // Takes over what is in `source` if it succeeds.
+  // Import takes the content of `source` if it succeeds.
   GraphImporter(const ImportGraphDefOptions& options, GraphDef* source, Graph* graph)
       : options_(options),
         limits_(options),
         source_(*source),
-        graph_(*graph),
-        first_id_(graph->num_nodes()) {}
+        graph_(GraphImpl::Of(graph)),
+        first_id_(graph->num_nodes()),
+        shapes_(graph_.shapes_mark()) {}
 
   absl::Status Import() {
-    // Also if there is no memory for the rest.
-    absl::Cleanup remove_nodes = [this] { graph_.RemoveNodes(first_id_); };
+    // Runs also if memory runs out.
+    absl::Cleanup remove_nodes = [this] { graph_.RemoveNodes(first_id_, shapes_); };
     GRADFLOW_RETURN_IF_ERROR(Check());
     Commit();
     std::move(remove_nodes).Cancel();
@@ -46,8 +50,8 @@ class GraphImporter {
   }
 
  private:
-  // How many nodes ahead names are brought into the cache: in a large graph, waiting for them would
-  // take most of the time.
+  // Names are prefetched this many nodes ahead. In a large graph, cache misses would take most of
+  // the time.
   static constexpr int kAhead = 8;
 
   absl::Status Check() {
@@ -63,25 +67,25 @@ class GraphImporter {
     }
     if (options_.infer_shapes) {
       for (Node* node : nodes_) {
-        if (absl::Status status = Graph::InferShapes(node); !status.ok()) {
+        if (absl::Status status = graph_.InferShapes(node); !status.ok()) {
           return errors::Prefix(NodePrefix(node->def()), status);
         }
       }
     }
     if (TakesAll()) return absl::OkStatus();
-    return internal::CheckLibraries(source_.library(), graph_.def().library());
+    return internal::CheckLibraries(source_.library(), graph_.def()->library());
   }
 
-  // Whether the graph becomes what the GraphDef is.
+  // Returns whether the graph becomes a copy of the GraphDef.
   bool TakesAll() const {
-    return options_.prefix.empty() && first_id_ == 0 && !graph_.def().has_library();
+    return options_.prefix.empty() && first_id_ == 0 && !graph_.def()->has_library();
   }
 
   void AddPrefix() {
     const std::string prefix(absl::StripSuffix(options_.prefix, "/"));
     const auto add = [&](absl::string_view marker, std::string* name) {
       absl::string_view rest = *name;
-      // An empty name stays empty, to be refused.
+      // An empty name stays empty and is refused later.
       if (!absl::ConsumePrefix(&rest, marker) || rest.empty()) return;
       *name = absl::StrCat(marker, prefix, "/", rest);
     };
@@ -98,8 +102,8 @@ class GraphImporter {
     }
   }
 
-  // Makes the nodes, looking at each alone. What is wrong with names is reported before what the
-  // registry lacks, and that before what is wrong with attributes.
+  // Appends the nodes and checks each alone. Reports faults of names first, then what the registry
+  // lacks, then faults of attributes.
   absl::Status MakeNodes() {
     internal::MissingOps missing(graph_.registry(), source_);
     absl::Status fault;
@@ -118,21 +122,21 @@ class GraphImporter {
       if (absl::Status status = limits_.CheckNode(def); !status.ok()) {
         return errors::Prefix(NodePrefix(def), status);
       }
-      const auto [by_name, is_new] = by_name_.emplace(def.name(), nullptr);
-      if (!is_new) {
-        return errors::InvalidArgument(NodePrefix(def), "another node has this name too");
+      // If the op is missing, the import fails before the id is looked at.
+      const int id = static_cast<int>(graph_.nodes().size());
+      if (!by_name_.emplace(def.name(), &def.name(), id).second) {
+        return errors::InvalidArgument(NodePrefix(def), "another node has the same name");
       }
       if (graph_.FindNode(def.name()) != nullptr) {
         return errors::InvalidArgument(NodePrefix(def),
-                                       "the graph has a node of this name already");
+                                       "the graph already has a node of this name");
       }
-      Graph::Example* const example = graph_.FindExample(def.op());
+      Example* const example = graph_.FindExample(def.op());
       if (example == nullptr) {
         missing.AddOp(def);
         continue;
       }
-      by_name->second = graph_.NewNode(&def, *example->op);
-      nodes_.push_back(by_name->second);
+      nodes_.push_back(graph_.NewNode(&def, *example->op));
       if (absl::Status status = CheckNode(nodes_.back(), example, &missing); !status.ok()) {
         fault.Update(errors::Prefix(NodePrefix(def), status));
         continue;
@@ -144,9 +148,10 @@ class GraphImporter {
     return missing.empty() ? fault : missing.status();
   }
 
-  absl::Status CheckNode(Node* node, Graph::Example* like, internal::MissingOps* missing) {
-    GRADFLOW_RETURN_IF_ERROR(graph_.CheckAlone(node, source_.versions().producer(), like));
-    // Attributes that an earlier node has are checked.
+  absl::Status CheckNode(Node* node, Example* like, internal::MissingOps* missing) {
+    GRADFLOW_RETURN_IF_ERROR(
+        graph_.CheckAlone(node, source_.versions().producer(), like, Attrs::kUnchecked));
+    // Attributes equal to those of an earlier node are checked already.
     if (like->def == &node->def()) GRADFLOW_RETURN_IF_ERROR(limits_.CheckAttrs(node->def()));
     if (!options_.require_kernels || like->has_kernel) return absl::OkStatus();
     const absl::Status status = graph_.registry().FindKernel(node->def()).status();
@@ -159,25 +164,25 @@ class GraphImporter {
     const int arguments = node->op_def().output_arg_size();
     GRADFLOW_RETURN_IF_ERROR(
         limits_.CountListOutputs(std::max(node->num_outputs() - arguments, 0)));
-    node->output_shapes_.resize(node->num_outputs());
+    graph_.MakeOutputShapes(node);
     return absl::OkStatus();
   }
 
   absl::Status ConnectNodes() {
     const auto find = [this](absl::string_view name) -> const Node* {
       const auto it = by_name_.find(name);
-      if (it != by_name_.end()) return it->second;
+      if (it != by_name_.end()) return &graph_.nodes()[it->id];
       return options_.prefix.empty() ? graph_.FindNode(name) : nullptr;
     };
     internal::Sources sources;
     const auto connect = [&](Node* node) -> absl::Status {
       GRADFLOW_RETURN_IF_ERROR(internal::ResolveInputs(node->def(), find, &sources));
-      node->sources_.assign(sources.begin(), sources.end());
+      GraphImpl::SetSources(node, sources);
       for (const Node::Source& source : sources) {
         if (source.node->id() >= node->id()) sorted_ = false;
       }
-      GRADFLOW_RETURN_IF_ERROR(Graph::CheckSources(node));
-      if (!Graph::HasExtraAttrs(*node)) return absl::OkStatus();
+      GRADFLOW_RETURN_IF_ERROR(GraphImpl::CheckSources(node));
+      if (!internal::HasExtraAttrs(*node)) return absl::OkStatus();
       return internal::CheckColocation(
           node->def(), [&](absl::string_view name) { return find(name) != nullptr; });
     };
@@ -196,12 +201,12 @@ class GraphImporter {
 
   void Commit() {
     if (TakesAll()) {
-      graph_.by_name_ = std::move(by_name_);
-      graph_.def_->Swap(&source_);
+      *graph_.by_name() = std::move(by_name_);
+      graph_.def()->Swap(&source_);
       return;
     }
-    // All that may lack memory comes first, so that the graph has all of it or nothing.
-    GraphDef& def = *graph_.def_;
+    // Allocates first, so that the graph gets everything or nothing.
+    GraphDef& def = *graph_.def();
     VersionDef versions = def.versions();
     internal::MergeVersions(source_.versions(), &versions);
     FunctionDefLibrary library;
@@ -209,14 +214,14 @@ class GraphImporter {
       library = def.library();
       internal::MergeLibraries(source_.library(), &library);
     }
-    graph_.by_name_.reserve(graph_.by_name_.size() + by_name_.size());
+    graph_.by_name()->reserve(graph_.by_name()->size() + by_name_.size());
     def.mutable_node()->Reserve(def.node_size() + source_.node_size());
     std::vector<NodeDef*> nodes(source_.node_size());
 
     def.mutable_versions()->Swap(&versions);
     if (source_.has_library()) def.mutable_library()->Swap(&library);
-    graph_.by_name_.insert(by_name_.begin(), by_name_.end());
-    // Nodes stay where they are in memory: this only passes on who owns them.
+    graph_.by_name()->insert(by_name_.begin(), by_name_.end());
+    // Transfers ownership; the NodeDefs do not move.
     source_.mutable_node()->ExtractSubrange(0, source_.node_size(), nodes.data());
     for (NodeDef* node : nodes) def.mutable_node()->AddAllocated(node);
   }
@@ -224,14 +229,18 @@ class GraphImporter {
   const ImportGraphDefOptions& options_;
   internal::LimitChecks limits_;
   GraphDef& source_;
-  Graph& graph_;
+  GraphImpl& graph_;
   const int first_id_;
-  // The new nodes in the order of the GraphDef, and in the end each behind its sources.
+  // The graph's shapes before the import.
+  const internal::ShapeStore::Mark shapes_;
+  // The new nodes in the order of the GraphDef, and after sorting, each after its sources.
   std::vector<Node*> nodes_;
-  // Whether those are the same.
+  // True if the order of the GraphDef is topological.
   bool sorted_ = true;
-  Graph::NodesByName by_name_;
+  internal::NodesByName by_name_;
 };
+
+}  // namespace
 
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
                             Graph* graph) {
@@ -241,7 +250,8 @@ absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,
                             Graph* graph) {
   return CallSafely([&] {
-    // On the heap, whatever arena the argument is in, since the graph takes over the nodes.
+    // On the heap, whatever arena the argument is in, since the graph becomes the owner of the
+    // nodes.
     GraphDef source = std::move(graph_def);
     return GraphImporter(options, &source, graph).Import();
   });

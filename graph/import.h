@@ -1,4 +1,4 @@
-// From a GraphDef to a Graph, and from files to a GraphDef.
+// Imports a GraphDef into a Graph, and reads GraphDefs from bytes, text and files.
 #ifndef GRADFLOW_GRAPH_IMPORT_H_
 #define GRADFLOW_GRAPH_IMPORT_H_
 
@@ -15,78 +15,76 @@ namespace gradflow {
 class Graph;
 class GraphDef;
 
-// How large a GraphDef may be, so that one from a stranger takes no more time and memory than its
-// reader wants to spend. What is larger is refused with INVALID_ARGUMENT, in words that name the
-// limit. docs/trust.md says what is checked beside these.
+// Limits of the size of an untrusted GraphDef, and so of the time and memory that it costs. A
+// larger one is INVALID_ARGUMENT, and the text names the limit. docs/security.md lists all other
+// checks.
 struct GraphLimits {
-  // ---- Of bytes and text, before messages are made of them ----
+  // ---- Of bytes and text, before they are parsed ----
 
-  // Of a file. Protobuf takes less than 2 GiB, whatever is said here.
+  // Bytes of a file. Protobuf accepts less than 2 GiB, whatever the limit.
   int64_t max_file_bytes = (int64_t{1} << 31) - 1;
-  // How deep messages may be within each other: at most 100 are taken. A value of a node's
-  // attribute is 3 deep.
+  // Depth of nested messages, at most 100. The value of a node's attribute has depth 3.
   int max_depth = 100;
-  // About what the messages of a file take in memory. An empty message has 2 bytes in a file, and
+  // Estimated memory of the messages of a file. An empty message has 2 bytes in a file, and
   // hundreds in memory.
   int64_t max_message_bytes = int64_t{8} << 30;
 
-  // ---- Of a GraphDef, the nodes of its functions included ----
+  // ---- Of a GraphDef, including the nodes of its functions ----
 
   int64_t max_nodes = 10'000'000;
   int64_t max_functions = 100'000;
-  // Of a node, data and control inputs together.
+  // Data and control inputs of a node.
   int64_t max_inputs = 1 << 20;
   int64_t max_attrs = 1000;
-  // Outputs of all nodes that are elements of lists. A short attribute says how many a list has.
+  // Outputs of all nodes that are elements of lists. A short attribute can make a long list.
   int64_t max_list_outputs = 1 << 22;
-  // Bytes of the name of a node, a function, an argument, a result, an attribute or a device.
+  // Bytes of the name of a node, function, argument, result, attribute or device.
   int64_t max_name_bytes = 10'000;
   // Elements of an attribute that is a list.
   int64_t max_list_length = 1 << 20;
-  // Bytes of tensors that all attributes of the GraphDef make together. A constant that repeats one
-  // value needs a few bytes in a file for any number of elements.
+  // Bytes of the tensors in all attributes together. A constant that repeats one value needs a few
+  // bytes in a file for any number of elements.
   int64_t max_constant_bytes = int64_t{8} << 30;
 };
 
-// How ImportGraphDef takes a graph in.
+// Options of ImportGraphDef.
 struct ImportGraphDefOptions {
-  // Nodes are named "prefix/name". They then take inputs from each other only; without a prefix
-  // they may take inputs from nodes that the graph has already.
+  // If not empty, nodes are named "prefix/name" and take inputs from each other only. Without a
+  // prefix they may also take inputs from nodes that the graph already has.
   std::string prefix;
-  // Whether every node must have a kernel, for its types and on its device.
+  // Requires a kernel for every node's types and device.
   bool require_kernels = true;
   bool infer_shapes = true;
   GraphLimits limits;
-  // Whether attributes may be NaN. No op of TensorFlow's has a use for one of its parameters that
-  // is.
+  // Allows NaN in attributes, which no op of TensorFlow has a use for.
   bool allow_nan_attributes = false;
 };
 
-// Adds the nodes of `graph_def`, in its order, with default attributes filled in. Everything is
-// checked before anything is added, in time linear in the graph:
+// Adds the nodes of `graph_def`, in its order, and fills in default attributes. Checks everything
+// before it adds anything, in time linear in the graph. Errors:
 //
-//   NOT_FOUND         ops are not registered, or UNIMPLEMENTED, they have no kernel for their
-//                     types or device: all of them in one message, with near names
+//   NOT_FOUND         ops are not registered; one message names all of them, with near names
+//   UNIMPLEMENTED     ops have no kernel for their types or device; likewise
 //   INVALID_ARGUMENT  the first of: bad or duplicate names, wrong, missing or unknown attributes,
 //                     wrong inputs, cycles, colocation with nodes that do not exist, versions
 //                     that exclude this reader, functions that call themselves, what exceeds
 //                     the limits, shapes that cannot be
 //
-// An empty graph takes over all else that the GraphDef holds (functions, versions, debug
-// information, fields that gradflow does not know). To other graphs functions are added, and their
-// versions are narrowed to what can read both.
+// An empty graph takes everything else that the GraphDef holds: functions, versions, debug
+// information and unknown fields. A graph with nodes takes the functions, and its versions are
+// narrowed to those that can read both.
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
                             Graph* graph);
-// The same without a copy.
+// As above, without a copy. On error `graph_def` is in an unspecified state.
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,
                             Graph* graph);
 
-// Reads a file: text if its name ends in ".pbtxt", binary if in ".pb", otherwise what its content
-// is. NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT for what is no GraphDef, with the place in
-// the file and what is wrong there (cut off, no UTF-8, a key of a map given twice, beyond the
-// limits); the text names the file. The graph is not checked: ImportGraphDef does that.
+// Reads a file: text if its name ends in ".pbtxt", binary if in ".pb", otherwise according to its
+// content. NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT with the place in the file and the
+// fault there (truncated, not UTF-8, duplicate key of a map, beyond a limit). The text names the
+// file. Does not check the graph, which ImportGraphDef does.
 absl::StatusOr<GraphDef> ReadGraphDef(const std::string& path, const GraphLimits& limits = {});
-// The same from the content of a file.
+// As ReadGraphDef(), for the content of a file.
 absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes, const GraphLimits& limits = {});
 absl::StatusOr<GraphDef> ParseGraphDefText(absl::string_view text, const GraphLimits& limits = {});
 

@@ -39,7 +39,7 @@ std::string MissingOps::WhyNotFound(const NodeDef& node) const {
 }
 
 absl::Status MissingOps::status() const {
-  // A file may name any number of ops that nobody has.
+  // A file may name any number of unknown ops.
   constexpr size_t kMaxLines = 50;
   std::vector<std::string> lines;
   bool op_is_missing = false;
@@ -66,13 +66,13 @@ absl::Status MissingOps::status() const {
 
 namespace {
 
-// "'a' -> 'b' -> 'a'": a cycle among the nodes that still wait for a source.
+// Returns a cycle among the nodes that still wait for a source, as "'a' -> 'b' -> 'a'".
 std::string DescribeCycle(const std::vector<Node*>& nodes, int first_id,
                           const std::vector<int>& waiting) {
   const auto waits = [&](const Node* node) {
     return node->id() >= first_id && waiting[node->id() - first_id] > 0;
   };
-  // Every node that waits has a source that waits: going from source to source ends in a cycle.
+  // Every waiting node has a waiting source, so a walk from source to source reaches a cycle.
   const Node* node = *std::find_if(nodes.begin(), nodes.end(), waits);
   std::vector<const Node*> path;
   std::vector<bool> on_path(nodes.size());
@@ -129,7 +129,7 @@ absl::Status SortTopologically(const std::vector<Node*>& nodes, int first_id,
   for (int i = 0; i < count; ++i) {
     if (waiting[i] == 0) order->push_back(nodes[i]);
   }
-  // What is in `order` is its own queue.
+  // *order is also the queue.
   for (size_t done = 0; done < order->size(); ++done) {
     const int i = (*order)[done]->id() - first_id;
     for (int c = begin[i]; c < begin[i + 1]; ++c) {
@@ -146,7 +146,7 @@ absl::Status SortTopologically(const std::vector<Node*>& nodes, int first_id,
 absl::Status CheckVersions(const VersionDef& versions) {
   if (versions.producer() < 0) {
     return errors::InvalidArgument("the graph's producer has version ", versions.producer(),
-                                   ", expected one of at least 0");
+                                   ", expected 0 or more");
   }
   if (versions.min_consumer() > kGraphDefVersion) {
     return errors::InvalidArgument("the graph needs a reader of version ", versions.min_consumer(),
@@ -155,7 +155,7 @@ absl::Status CheckVersions(const VersionDef& versions) {
   const auto& bad = versions.bad_consumers();
   if (std::find(bad.begin(), bad.end(), kGraphDefVersion) != bad.end()) {
     return errors::InvalidArgument("the graph excludes readers of version ", kGraphDefVersion,
-                                   ", which gradflow is");
+                                   ", the version of gradflow");
   }
   return absl::OkStatus();
 }
@@ -164,7 +164,7 @@ void MergeVersions(const VersionDef& from, VersionDef* to) {
   to->set_producer(std::min(to->producer(), from.producer()));
   to->set_min_consumer(std::max(to->min_consumer(), from.min_consumer()));
   if (from.bad_consumers().empty()) return;
-  // A file may have any number of them.
+  // A file may have any number of bad consumers.
   absl::flat_hash_set<int> known(to->bad_consumers().begin(), to->bad_consumers().end());
   for (const int bad : from.bad_consumers()) {
     if (known.insert(bad).second) to->add_bad_consumers(bad);
@@ -175,7 +175,7 @@ void MergeVersions(const VersionDef& from, VersionDef* to) {
 
 namespace {
 
-// The three lists of a library, each with the field that identifies its members.
+// The name that identifies a member of each of the three lists of a library.
 const std::string& Key(const FunctionDef& function) { return function.signature().name(); }
 const std::string& Key(const GradientDef& gradient) { return gradient.function_name(); }
 const std::string& Key(const RegisteredGradient& gradient) { return gradient.registered_op_type(); }
@@ -204,7 +204,7 @@ absl::Status CheckSame(const Messages& from, const Messages& to, absl::string_vi
 
 template <typename Messages>
 void AddNew(const Messages& from, Messages* to) {
-  // The pointers of `known` are not followed, so that `to` may grow.
+  // The pointers of `known` are not dereferenced below, where `to` grows.
   const auto known = ByKey(*to);
   for (const auto& message : from) {
     if (!known.contains(Key(message))) *to->Add() = message;

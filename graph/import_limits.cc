@@ -16,13 +16,13 @@
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/graph/node_checks.h"
-#include "gradflow/graph/wire_check.h"
+#include "gradflow/graph/protobuf_internals.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow::internal {
 namespace {
 
-// As deep as attributes of ops may carry functions.
+// The maximum nesting of functions in attributes of functions.
 constexpr int kMaxFunctionDepth = 32;
 
 absl::Status TooMany(absl::string_view what, int64_t found, int64_t limit, absl::string_view name) {
@@ -34,7 +34,8 @@ TensorShape ShapeOf(const TensorProto& proto) {
   return TensorShape::Make(proto.tensor_shape()).value_or(TensorShape());
 }
 
-// What the tensor takes in memory, or -1 for more than an int64 counts. REQUIRES: it is valid
+// Returns the bytes of the tensor, or -1 if an int64 cannot hold them. REQUIRES: the tensor is
+// valid.
 int64_t TensorBytes(const TensorProto& proto) {
   const int64_t elements = ShapeOf(proto).num_elements();
   if (proto.dtype() != DT_STRING) {
@@ -51,8 +52,8 @@ int64_t ListLength(const AttrValue::ListValue& list) {
          list.shape_size() + list.tensor_size() + list.func_size();
 }
 
-// "'f' -> 'g' -> 'f'", if functions call each other in a circle; otherwise "". Functions are called
-// by nodes that have their name as op.
+// Returns a cycle of calls as "'f' -> 'g' -> 'f'", or "" if there is none. A node calls the
+// function whose name is its op.
 std::string FindRecursion(const FunctionDefLibrary& library) {
   absl::flat_hash_map<absl::string_view, int> index;
   for (int i = 0; i < library.function_size(); ++i) {
@@ -60,7 +61,7 @@ std::string FindRecursion(const FunctionDefLibrary& library) {
   }
   enum State : uint8_t { kNew, kOnPath, kDone };
   std::vector<State> state(library.function_size(), kNew);
-  // The functions on the path, each with the next of its nodes to look at.
+  // The functions on the path, each with its next node to visit.
   std::vector<std::pair<int, int>> path;
   for (int root = 0; root < library.function_size(); ++root) {
     if (state[root] != kNew) continue;
@@ -107,7 +108,7 @@ absl::Status LimitChecks::CheckName(absl::string_view what, absl::string_view na
   }
   if (!IsUtf8(name)) {
     return errors::InvalidArgument(what, " ", Quoted(name),
-                                   " is no UTF-8, which text in a GraphDef must be");
+                                   " is not UTF-8, which text in a GraphDef must be");
   }
   return absl::OkStatus();
 }
@@ -157,53 +158,58 @@ absl::Status LimitChecks::CheckAttrs(const NodeDef& node) {
   return absl::OkStatus();
 }
 
+absl::Status LimitChecks::CheckFloat(absl::string_view name, float value) const {
+  if (!std::isnan(value) || options_.allow_nan_attributes) return absl::OkStatus();
+  return errors::InvalidArgument("attribute ", Quoted(name),
+                                 " is NaN, expected a number "
+                                 "(ImportGraphDefOptions::allow_nan_attributes)");
+}
+
+absl::Status LimitChecks::AddTensor(absl::string_view name, const TensorProto& tensor,
+                                    Tensors tensors) {
+  if (tensors == Tensors::kUnknown) {
+    const absl::Status status = ValidateTensorProto(tensor);
+    if (!status.ok()) {
+      return errors::Prefix(absl::StrCat("attribute ", Quoted(name), ": "), status);
+    }
+  }
+  const int64_t bytes = TensorBytes(tensor);
+  const int64_t left = options_.limits.max_constant_bytes - constant_bytes_;
+  if (bytes >= 0 && bytes <= left) {
+    constant_bytes_ += bytes;
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument(
+      "attribute ", Quoted(name), " is a tensor of type ", DataTypeString(tensor.dtype()),
+      " and shape ", ShapeOf(tensor).DebugString(), ", with ",
+      bytes < 0 ? "more bytes than an int64 counts" : absl::StrCat(bytes, " bytes"),
+      ", but the constants of a graph have at most ", options_.limits.max_constant_bytes,
+      " together (GraphLimits::max_constant_bytes), of which ", left, " are left");
+}
+
+absl::Status LimitChecks::CheckFunctionValue(absl::string_view name, const NameAttrList& function,
+                                             Tensors tensors, int depth) {
+  if (depth >= kMaxFunctionDepth) {
+    return errors::InvalidArgument("attribute ", Quoted(name),
+                                   ": functions in attributes of functions are nested deeper "
+                                   "than ",
+                                   kMaxFunctionDepth, " levels");
+  }
+  for (const auto& [inner_name, inner] : function.attr()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckValue(name, inner, tensors, depth + 1));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& value,
                                      Tensors tensors, int depth) {
-  const auto check_float = [&](float number) {
-    if (!std::isnan(number) || options_.allow_nan_attributes) return absl::OkStatus();
-    return errors::InvalidArgument("attribute ", Quoted(name),
-                                   " is NaN, expected a number "
-                                   "(ImportGraphDefOptions::allow_nan_attributes)");
-  };
-  const auto add_tensor = [&](const TensorProto& tensor) {
-    if (tensors == Tensors::kUnknown) {
-      const absl::Status status = ValidateTensorProto(tensor);
-      if (!status.ok()) {
-        return errors::Prefix(absl::StrCat("attribute ", Quoted(name), ": "), status);
-      }
-    }
-    const int64_t bytes = TensorBytes(tensor);
-    const int64_t left = options_.limits.max_constant_bytes - constant_bytes_;
-    if (bytes >= 0 && bytes <= left) {
-      constant_bytes_ += bytes;
-      return absl::OkStatus();
-    }
-    return errors::InvalidArgument(
-        "attribute ", Quoted(name), " is a tensor of type ", DataTypeString(tensor.dtype()),
-        " and shape ", ShapeOf(tensor).DebugString(), ", with ",
-        bytes < 0 ? "more bytes than an int64 counts" : absl::StrCat(bytes, " bytes"),
-        ", but the constants of a graph have at most ", options_.limits.max_constant_bytes,
-        " together (GraphLimits::max_constant_bytes), of which ", left, " are left");
-  };
-  const auto check_function = [&](const NameAttrList& function) -> absl::Status {
-    if (depth >= kMaxFunctionDepth) {
-      return errors::InvalidArgument("attribute ", Quoted(name),
-                                     ": functions in attributes of functions are nested deeper "
-                                     "than ",
-                                     kMaxFunctionDepth, " levels");
-    }
-    for (const auto& [inner_name, inner] : function.attr()) {
-      GRADFLOW_RETURN_IF_ERROR(CheckValue(name, inner, tensors, depth + 1));
-    }
-    return absl::OkStatus();
-  };
   switch (value.value_case()) {
     case AttrValue::kF:
-      return check_float(value.f());
+      return CheckFloat(name, value.f());
     case AttrValue::kTensor:
-      return add_tensor(value.tensor());
+      return AddTensor(name, value.tensor(), tensors);
     case AttrValue::kFunc:
-      return check_function(value.func());
+      return CheckFunctionValue(name, value.func(), tensors, depth);
     case AttrValue::kList:
       break;
     default:
@@ -214,10 +220,12 @@ absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& va
     return TooMany(absl::StrCat("the list of attribute ", Quoted(name), " is too long"),
                    ListLength(list), options_.limits.max_list_length, "max_list_length");
   }
-  for (const float number : list.f()) GRADFLOW_RETURN_IF_ERROR(check_float(number));
-  for (const TensorProto& tensor : list.tensor()) GRADFLOW_RETURN_IF_ERROR(add_tensor(tensor));
+  for (const float number : list.f()) GRADFLOW_RETURN_IF_ERROR(CheckFloat(name, number));
+  for (const TensorProto& tensor : list.tensor()) {
+    GRADFLOW_RETURN_IF_ERROR(AddTensor(name, tensor, tensors));
+  }
   for (const NameAttrList& function : list.func()) {
-    GRADFLOW_RETURN_IF_ERROR(check_function(function));
+    GRADFLOW_RETURN_IF_ERROR(CheckFunctionValue(name, function, tensors, depth));
   }
   return absl::OkStatus();
 }
@@ -236,7 +244,7 @@ absl::Status LimitChecks::CheckLibrary(const FunctionDefLibrary& library) {
     }
     GRADFLOW_RETURN_IF_ERROR(CheckName("the name of function", name));
     if (!names.insert(name).second) {
-      return errors::InvalidArgument("function ", Quoted(name), ": another one has this name too");
+      return errors::InvalidArgument("function ", Quoted(name), ": another one has the same name");
     }
     const absl::Status status = CheckFunction(function);
     if (!status.ok()) return errors::Prefix(absl::StrCat("function ", Quoted(name), ": "), status);
@@ -265,7 +273,7 @@ absl::Status LimitChecks::CheckFunction(const FunctionDef& function) {
       GRADFLOW_RETURN_IF_ERROR(CheckNodeName(absl::StripPrefix(node.name(), "_")));
       if (node.op().empty()) return errors::InvalidArgument("the node has no op");
       if (!names.insert(node.name()).second) {
-        return errors::InvalidArgument("another node has this name too");
+        return errors::InvalidArgument("another node has the same name");
       }
       for (const std::string& input : node.input()) {
         if (input.empty()) return errors::InvalidArgument("the name of an input is empty");

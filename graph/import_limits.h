@@ -1,5 +1,5 @@
-// What ImportGraphDef checks by itself of a GraphDef from a stranger: how large its parts are, and
-// what neither an op definition nor a kernel looks at. Not for users.
+// Checks of the sizes of an untrusted GraphDef, and of parts that neither an op definition nor a
+// kernel checks. Not for users.
 #ifndef GRADFLOW_GRAPH_IMPORT_LIMITS_H_
 #define GRADFLOW_GRAPH_IMPORT_LIMITS_H_
 
@@ -14,51 +14,58 @@ namespace gradflow {
 class AttrValue;
 class FunctionDef;
 class FunctionDefLibrary;
+class NameAttrList;
 class NodeDef;
 class OpDef;
+class TensorProto;
 
 namespace internal {
 
-// Errors are INVALID_ARGUMENT and name the limit; those of nodes say the local fact, and the caller
+// Errors are INVALID_ARGUMENT and name the limit. Those of nodes say the local fact; the caller
 // adds NodePrefix.
 class LimitChecks {
  public:
   explicit LimitChecks(const ImportGraphDefOptions& options) : options_(options) {}
 
-  // How many nodes and functions there are, and the functions themselves.
+  // Checks the numbers of nodes and functions, and the functions themselves.
   absl::Status CheckGraph(const GraphDef& graph);
-  // How long names are, and how many inputs and attributes; in a time that does not depend on
-  // these.
+  // Checks the lengths of names and the numbers of inputs and attributes, in constant time.
   absl::Status CheckNode(const NodeDef& node) const;
-  // The values of the attributes. REQUIRES: those of the op are valid
+  // Checks the values of the attributes. REQUIRES: those of the op are valid.
   absl::Status CheckAttrs(const NodeDef& node);
-  // Of one more node, the outputs that are elements of lists.
+  // Counts the outputs of one more node that are elements of lists.
   absl::Status CountListOutputs(int outputs);
 
  private:
-  // Whether those of an attribute are known to be valid.
+  // Says if the tensors of an attribute are known to be valid.
   enum class Tensors { kValid, kUnknown };
 
   absl::Status CheckName(absl::string_view what, absl::string_view name) const;
+  // Checks a value of attribute `name`, which is inside `depth` functions.
   absl::Status CheckValue(absl::string_view name, const AttrValue& value, Tensors tensors,
                           int depth);
+  absl::Status CheckFloat(absl::string_view name, float value) const;
+  absl::Status CheckFunctionValue(absl::string_view name, const NameAttrList& function,
+                                  Tensors tensors, int depth);
+  // Counts the bytes of a tensor.
+  absl::Status AddTensor(absl::string_view name, const TensorProto& tensor, Tensors tensors);
   absl::Status CheckLibrary(const FunctionDefLibrary& library);
   absl::Status CheckFunction(const FunctionDef& function);
   absl::Status CheckSignature(const OpDef& signature);
-  // The names of repeated messages: also that none is there twice.
+  // Checks the names of repeated messages, each of which must be unique.
   template <typename Messages>
   absl::Status CheckDeclared(absl::string_view what, const Messages& messages) const;
-  // A map of attributes, which no op's definition describes.
+  // Checks a map of attributes that no op definition describes.
   template <typename Attrs>
   absl::Status CheckFunctionAttrs(const Attrs& attrs);
-  // A map from the name of a result to "node:output:index", an argument or a node.
+  // Checks a map from the name of a result to "node:output:index", an argument or a node.
   template <typename Results>
   absl::Status CheckResults(absl::string_view what, const Results& results) const;
 
   const ImportGraphDefOptions& options_;
-  // Of all attributes so far.
+  // Bytes in all attributes so far.
   int64_t constant_bytes_ = 0;
-  // Of all nodes so far.
+  // List outputs of all nodes so far.
   int64_t list_outputs_ = 0;
 };
 

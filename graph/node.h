@@ -1,7 +1,8 @@
-// Node: one node of a Graph, as a light view of its NodeDef and of what the graph knows beside it.
+// Node: a node of a Graph, with its op, inputs, types and shapes.
 //
-// Nodes are made by their graph, never move, and live as long as it. Reading them is thread-safe
-// while no one adds to the graph.
+// A node is owned by its graph, lives as long as it, and never moves.
+//
+// Thread safety: nodes may be read from several threads while no thread adds to the graph.
 #ifndef GRADFLOW_GRAPH_NODE_H_
 #define GRADFLOW_GRAPH_NODE_H_
 
@@ -22,34 +23,32 @@
 namespace gradflow {
 
 class Graph;
-class GraphImporter;
 class Node;
 class NodeDef;
 class OpDef;
 class OpRegistration;
 
-// Owns a NodeDef, unless that is part of a protobuf arena.
+// Deletes a NodeDef that is on the heap, and leaves one of a protobuf arena to the arena.
 struct NodeDefDeleter {
-  // Deletes it, where the type is known.
+  // Defined where the type is complete.
   void operator()(NodeDef* def) const;
 };
 using NodeDefPtr = std::unique_ptr<NodeDef, NodeDefDeleter>;
 
-// The types of a node's inputs and outputs. Nodes of a graph that have the same share one.
+// The types of a node's inputs and outputs, shared by all nodes of a graph that have the same.
 struct NodeTypes {
-  // Lists are laid out.
+  // Lists are flattened.
   DataTypeVector inputs;
   DataTypeVector outputs;
 };
 
-// An edge from an output of one node to an input of another. A control edge has -1 for both
-// indices.
+// An edge from an output of one node to an input of another. Both indices of a control edge are -1.
 class Edge {
  public:
-  // From an output to an input.
+  // An edge from an output to an input.
   Edge(const Node* src, int src_output, const Node* dst, int dst_input)
       : src_(src), dst_(dst), src_output_(src_output), dst_input_(dst_input) {}
-  // Both ends, for programs that hold nodes as TensorFlow's do; nodes have nothing to change.
+  // The ends. Not const, as in TensorFlow's API, although no member of a node changes it.
   Node* src() const { return const_cast<Node*>(src_); }
   Node* dst() const { return const_cast<Node*>(dst_); }
   int src_output() const { return src_output_; }
@@ -65,7 +64,9 @@ class Edge {
 
 namespace internal {
 
-// Of EdgeSet.
+class GraphImpl;
+
+// The iterator of EdgeSet.
 class EdgeIterator {
  public:
   using iterator_category = std::forward_iterator_tag;
@@ -86,18 +87,18 @@ class EdgeIterator {
 
 }  // namespace internal
 
-// Edges of a node, in order. Iterating gives pointers, `for (const Edge* edge : edges)`, which are
-// good as long as the set is.
+// The edges of a node, in order: `for (const Edge* edge : edges)`. Pointers are valid as long as
+// the set.
 class EdgeSet {
  public:
-  // For the containers' concepts.
+  // The types that containers have.
   using const_iterator = internal::EdgeIterator;
   using iterator = const_iterator;
   using value_type = const Edge*;
 
-  // Takes them over.
+  // Takes ownership of the edges.
   explicit EdgeSet(std::vector<Edge> edges) : edges_(std::move(edges)) {}
-  // As containers have them.
+  // The members that containers have.
   const_iterator begin() const { return const_iterator(edges_.data()); }
   const_iterator end() const { return const_iterator(edges_.data() + edges_.size()); }
   size_t size() const { return edges_.size(); }
@@ -109,10 +110,10 @@ class EdgeSet {
 
 class Node {
  public:
-  // Position of the node in the GraphDef, from 0.
+  // The position of the node in the GraphDef, from 0.
   int id() const { return id_; }
   const std::string& name() const;
-  // The op: "MatMul".
+  // The name of the op, such as "MatMul".
   const std::string& type_string() const;
   const NodeDef& def() const { return *def_; }
   AttrSlice attrs() const { return AttrSlice(*def_); }
@@ -122,54 +123,56 @@ class Node {
   const std::string& requested_device() const;
   bool IsConstant() const { return type_string() == "Const"; }
 
-  // Data inputs and outputs; each element of a list is one.
+  // Data inputs and outputs; each element of a list counts.
   int num_inputs() const { return num_data_inputs_; }
   int num_outputs() const { return static_cast<int>(types_->outputs.size()); }
   // REQUIRES for these and output_shape: 0 <= i < num_inputs() (num_outputs())
   DataType input_type(int i) const { return sources_[i].node->output_type(sources_[i].output); }
   DataType output_type(int i) const { return types_->outputs[i]; }
   const DataTypeVector& output_types() const { return types_->outputs; }
-  // What shape inference knows of output i.
+  // The inferred shape of output i.
   const PartialTensorShape& output_shape(int i) const { return output_shapes_[i]; }
 
-  // NOT_FOUND without such an attribute, INVALID_ARGUMENT for another type.
+  // Reads an attribute. NOT_FOUND if the node has none of this name, INVALID_ARGUMENT if it has
+  // another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(def(), name, value);
   }
 
-  // Data edges in the order of the inputs, then control edges.
+  // Returns data edges in the order of the inputs, then control edges.
   EdgeSet in_edges() const;
-  // In the order of the consumers. The first call for a graph takes time linear in it.
+  // Returns edges in the order of the consumers. The first call for a graph takes time linear in
+  // the graph.
   EdgeSet out_edges() const;
 
-  // The same without making a vector, for passes over whole graphs: where input i comes from, data
-  // inputs first ([0, num_inputs())), then control inputs (output == -1). In an imported graph a
-  // source may have a greater id than its consumer.
+  // The sources of the inputs without making edges, for passes over whole graphs: data inputs first
+  // ([0, num_inputs())), then control inputs (output == -1). In an imported graph a source may have
+  // a greater id than its consumer.
   struct Source {
-    // The output that the input is.
+    // The node that the value comes from.
     const Node* node = nullptr;
+    // Its output; negative for a control input.
     int output = -1;
   };
   absl::Span<const Source> sources() const { return sources_; }
 
-  // The NodeDef as text.
+  // Returns the NodeDef with types and shapes of the outputs, in one line.
   std::string DebugString() const;
 
  private:
-  friend class Graph;
-  friend class GraphImporter;
+  friend class internal::GraphImpl;
 
   const Graph* graph_ = nullptr;
   NodeDef* def_ = nullptr;
   const OpRegistration* op_ = nullptr;
-  // The types that inputs are to have by the op definition; those of their sources may be
-  // references to them.
+  // The input types are those of the op definition; sources may have references to them.
   const NodeTypes* types_ = nullptr;
   int id_ = 0;
   int num_data_inputs_ = 0;
   absl::InlinedVector<Source, 2> sources_;
-  absl::InlinedVector<PartialTensorShape, 1> output_shapes_;
+  // One for each output. Nodes may share them.
+  const PartialTensorShape* output_shapes_ = nullptr;
 };
 
 }  // namespace gradflow

@@ -5,11 +5,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/const_op.h"
-#include "gradflow/graph/graph.h"
+#include "gradflow/graph/graph_impl.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/protobuf_internals.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/attr_value.pb.h"
@@ -18,10 +20,6 @@
 
 namespace gradflow {
 namespace {
-
-bool IsList(const OpDef::ArgDef& arg) {
-  return !arg.number_attr().empty() || !arg.type_list_attr().empty();
-}
 
 DataType TypeOf(const NodeOut& source) { return source.node->output_type(source.index); }
 
@@ -40,6 +38,7 @@ NodeBuilder::NodeBuilder(const NodeBuilder& other)
       sources_(other.sources_),
       arguments_(other.arguments_),
       control_inputs_(other.control_inputs_),
+      has_list_(other.has_list_),
       assigned_device_(other.assigned_device_),
       infer_shapes_(other.infer_shapes_) {}
 NodeBuilder::NodeBuilder(NodeBuilder&&) noexcept = default;
@@ -54,6 +53,7 @@ NodeBuilder& NodeBuilder::Input(NodeOut source) {
 }
 
 NodeBuilder& NodeBuilder::Input(absl::Span<const NodeOut> sources) {
+  has_list_ = true;
   arguments_.push_back({static_cast<int>(sources_.size()), static_cast<int>(sources.size())});
   sources_.insert(sources_.end(), sources.begin(), sources.end());
   return *this;
@@ -82,20 +82,20 @@ NodeBuilder& NodeBuilder::AssignedDevice(absl::string_view device) {
   return *this;
 }
 
-// "b"; "values[1]" if the argument is a list and `i` is not -1, which means the list as a whole.
+// Returns "b", or "values[1]" for element 1 of a list. If `i` is -1, the list as a whole.
 std::string NodeBuilder::SourceName(const OpDef& op_def, int argument, int i) const {
   const std::string& name = op_def.input_arg(argument).name();
   return arguments_[argument].size == kSingle || i < 0 ? name : absl::StrCat(name, "[", i, "]");
 }
 
-// Source `i` of an argument (or the list as a whole) does not agree with the op definition, or with
-// attribute `attr` unless that is empty.
+// The error of source `i` of an argument, or of the list as a whole, that disagrees with the op
+// definition, or with attribute `attr` unless that is empty.
 absl::Status NodeBuilder::Mismatch(const OpDef& op_def, int argument, int i, absl::string_view what,
                                    absl::string_view found, absl::string_view expected,
                                    absl::string_view attr) const {
   std::string reason;
   if (!attr.empty()) {
-    // The attribute was set from the first source that has it, unless it was given.
+    // The first source that has the attribute set it, unless it was given.
     std::string origin = "given";
     for (int a = 0; a <= argument; ++a) {
       const OpDef::ArgDef& arg = op_def.input_arg(a);
@@ -127,7 +127,7 @@ absl::Status NodeBuilder::InferAttrs(const OpDef& op_def) {
   for (int a = 0; a < op_def.input_arg_size(); ++a) {
     const OpDef::ArgDef& arg = op_def.input_arg(a);
     const bool is_list = arguments_[a].size != kSingle;
-    if (is_list != IsList(arg)) {
+    if (is_list != IsListArg(arg)) {
       return errors::InvalidArgument(
           "input ", arg.name(), " is ",
           is_list ? "a list, expected a single output" : "a single output, expected a list");
@@ -137,8 +137,8 @@ absl::Status NodeBuilder::InferAttrs(const OpDef& op_def) {
   return absl::OkStatus();
 }
 
-// Sets the attributes that follow from an argument, or compares it with those that are set; those
-// given with a value of another kind than theirs are left to the checks of all attributes.
+// Sets the attributes that follow from an argument, or compares the argument with those that are
+// set. An attribute that was given a value of the wrong kind is left to ValidateNodeDef.
 absl::Status NodeBuilder::InferAttrsFrom(const OpDef& op_def, int a, TypeAttr* last) {
   const OpDef::ArgDef& arg = op_def.input_arg(a);
   const auto sources = absl::MakeConstSpan(sources_).subspan(
@@ -172,7 +172,7 @@ absl::Status NodeBuilder::InferAttrsFrom(const OpDef& op_def, int a, TypeAttr* l
   }
   int expected = arg.type();
   if (!arg.type_attr().empty() && count > 0) {
-    // Mostly that of the argument before, too.
+    // Often the attribute of the previous argument.
     if (arg.type_attr() != last->name) *last = {arg.type_attr(), &attrs[arg.type_attr()]};
     AttrValue& type = *last->value;
     if (type.value_case() == AttrValue::VALUE_NOT_SET) type.set_type(BaseType(TypeOf(sources[0])));
@@ -211,7 +211,7 @@ absl::Status NodeBuilder::CheckSources(const Graph& graph, const OpDef& op_def) 
     if (&source.node->graph() != &graph) {
       return errors::InvalidArgument("input ", name(&source), " (",
                                      internal::Quoted(source.node->name()),
-                                     ") is of another graph");
+                                     ") belongs to another graph");
     }
     if (source.index < 0 || source.index >= source.node->num_outputs()) {
       return errors::InvalidArgument("input ", name(&source), " is output ", source.index, " of ",
@@ -226,7 +226,7 @@ absl::Status NodeBuilder::CheckSources(const Graph& graph, const OpDef& op_def) 
     }
     if (&node->graph() != &graph) {
       return errors::InvalidArgument("the control dependency ", internal::Quoted(node->name()),
-                                     " is of another graph");
+                                     " belongs to another graph");
     }
   }
   return absl::OkStatus();
@@ -237,31 +237,70 @@ absl::Status NodeBuilder::Finalize(Graph* graph, Node** node) {
 }
 
 absl::Status NodeBuilder::AddTo(Graph* graph, Node** node) {
-  if (def_ == nullptr) return errors::FailedPrecondition("a node builder makes one node only");
-  const absl::StatusOr<Graph::Example*> example = graph->LookUpExample(def_->op());
+  if (def_ == nullptr) {
+    return errors::FailedPrecondition("Finalize was called before; a NodeBuilder makes one node");
+  }
+  internal::GraphImpl& impl = internal::GraphImpl::Of(graph);
+  const absl::StatusOr<internal::Example*> example = impl.LookUpExample(def_->op());
   absl::Status status = example.status();
+  internal::Attrs attrs = internal::Attrs::kUnchecked;
   if (status.ok()) status = CheckSources(*graph, (*example)->op->def());
-  if (status.ok()) status = InferAttrs((*example)->op->def());
+  if (status.ok()) status = MakeAttrs(**example, &attrs);
   if (!status.ok()) return errors::Prefix(internal::NodePrefix(*def_), status);
 
   absl::InlinedVector<Node::Source, 4> sources;
+  AddInputs(&sources);
+  GRADFLOW_ASSIGN_OR_RETURN(const Node* made,
+                            impl.Append(std::move(def_), *example, sources, infer_shapes_, attrs));
+  if (node != nullptr) *node = const_cast<Node*>(made);
+  return absl::OkStatus();
+}
+
+// Sets the attributes that follow from the inputs. *attrs becomes what is known of all of them.
+absl::Status NodeBuilder::MakeAttrs(const internal::Example& example, internal::Attrs* attrs) {
+  if (has_list_ || def_->attr_size() > 0) return InferAttrs(example.op->def());
+  if (!example.inferred || !HasInputTypes(example.types->inputs)) {
+    *attrs = internal::Attrs::kInferred;
+    return InferAttrs(example.op->def());
+  }
+  *attrs = internal::Attrs::kOfExample;
+  for (const auto& [name, value] : example.def->attr()) {
+    AttrValue& copy = (*def_->mutable_attr())[name];
+    if (value.value_case() == AttrValue::kType) {
+      copy.set_type(value.type());
+    } else {
+      copy = value;
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool NodeBuilder::HasInputTypes(const DataTypeVector& types) const {
+  return std::equal(sources_.begin(), sources_.end(), types.begin(), types.end(),
+                    [](const NodeOut& source, DataType type) { return TypeOf(source) == type; });
+}
+
+// Writes the inputs of the NodeDef, and the same as *sources.
+void NodeBuilder::AddInputs(absl::InlinedVector<Node::Source, 4>* sources) {
+  // The name of a node lives as long as the graph, so messages of its arena need no copies.
+  const bool borrow = def_->GetArena() != nullptr;
   auto& inputs = *def_->mutable_input();
   inputs.Reserve(static_cast<int>(sources_.size() + control_inputs_.size()));
   for (const NodeOut& source : sources_) {
-    // A new string takes no more memory than it needs; assigned to, it grows by halves.
-    std::string* const input = inputs.Add();
-    *input = std::string(source.node->name());
-    if (source.index > 0) absl::StrAppend(input, ":", source.index);
-    sources.push_back({source.node, source.index});
+    sources->push_back({source.node, source.index});
+    const std::string& name = source.node->name();
+    if (source.index > 0) {
+      *inputs.Add() = absl::StrCat(name, ":", source.index);
+    } else if (borrow) {
+      internal::AddBorrowed(name, &inputs);
+    } else {
+      *inputs.Add() = name;
+    }
   }
   for (const Node* control : control_inputs_) {
     *inputs.Add() = absl::StrCat("^", control->name());
-    sources.push_back({control, -1});
+    sources->push_back({control, -1});
   }
-  GRADFLOW_ASSIGN_OR_RETURN(const Node* made,
-                            graph->Append(std::move(def_), *example, sources, infer_shapes_));
-  if (node != nullptr) *node = const_cast<Node*>(made);
-  return absl::OkStatus();
 }
 
 // ---- OpRecorder ----
@@ -269,7 +308,9 @@ absl::Status NodeBuilder::AddTo(Graph* graph, Node** node) {
 OpRecorder::OpRecorder(const Scope& scope, absl::string_view op)
     : scope_(scope),
       live_(scope.ok()),
-      builder_(live_ ? scope.graph()->NewNodeDef() : NodeDefPtr(new NodeDef), op) {}
+      builder_(
+          live_ ? internal::GraphImpl::Of(scope.graph()).NewNodeDef() : NodeDefPtr(new NodeDef),
+          op) {}
 
 OpRecorder& OpRecorder::Input(const gradflow::Input& input) {
   if (!live_ || !CheckValue(input, -1)) return *this;
@@ -289,8 +330,8 @@ OpRecorder& OpRecorder::Input(const InputList& inputs) {
   return *this;
 }
 
-// Whether `input`, the next of the op or the i-th of its next list, is well-formed; if not, the
-// scope's error names the op and the input.
+// Returns whether `input`, the next input of the op or the i-th of its next list, is well-formed.
+// If not, the scope gets an error that names the op and the input.
 bool OpRecorder::CheckValue(const gradflow::Input& input, int i) {
   if (input.status().ok()) return true;
   NodeDef& def = *builder_.def_;

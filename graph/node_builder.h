@@ -1,5 +1,5 @@
-// NodeBuilder and OpRecorder: adding a node of any op to a graph, also of ops that have no wrapper
-// class.
+// NodeBuilder and OpRecorder: add a node of any op to a graph, whether or not the op has a
+// generated class.
 //
 //   Operation mul = OpRecorder(scope, "MatMul").Input(a).Input(b).Attr("transpose_a",
 //   true).Finish();
@@ -8,9 +8,8 @@
 //   absl::Status status = NodeBuilder("product", "MatMul").Input(a).Input(b).Finalize(graph,
 //   &node);
 //
-// Inputs are given in the order of the op definition, a list of them by one call with a list.
-// Attributes that follow from the inputs (types, lengths of lists) need not be given, nor those
-// with a default.
+// Inputs are passed in the order of the op definition; one call passes a list. Attributes that
+// follow from the inputs (types, lengths of lists) may be omitted, and so may those with a default.
 #ifndef GRADFLOW_GRAPH_NODE_BUILDER_H_
 #define GRADFLOW_GRAPH_NODE_BUILDER_H_
 
@@ -40,13 +39,18 @@ class NodeDef;
 class OpDef;
 class Scope;
 
+namespace internal {
+struct Example;
+enum class Attrs;
+}  // namespace internal
+
 // One output of a node.
 struct NodeOut {
   NodeOut() = default;
-  // An output of a node that is there.
+  // Output `i` of a node.
   NodeOut(const Node* n, int32_t i = 0) : node(n), index(i) {}                   // NOLINT
   NodeOut(const Output& output) : node(output.node()), index(output.index()) {}  // NOLINT
-  // The node, and the number of its output.
+  // The node, and the index of its output.
   const Node* node = nullptr;
   int32_t index = 0;
 };
@@ -56,7 +60,7 @@ class NodeBuilder {
   // For code written for TensorFlow.
   using NodeOut = gradflow::NodeOut;
 
-  // Begins a node.
+  // Starts a node.
   NodeBuilder(absl::string_view name, absl::string_view op);
   ~NodeBuilder();
   NodeBuilder(const NodeBuilder& other);
@@ -64,18 +68,18 @@ class NodeBuilder {
   NodeBuilder(NodeBuilder&&) noexcept;
   NodeBuilder& operator=(NodeBuilder&&) noexcept;
 
-  // The next input.
+  // Adds the next input.
   NodeBuilder& Input(NodeOut source);
   NodeBuilder& Input(const Node* node, int32_t index = 0) { return Input(NodeOut(node, index)); }
   NodeBuilder& Input(const Output& output) { return Input(NodeOut(output)); }
   NodeBuilder& Input(absl::Span<const NodeOut> sources);
-  // A dependency given twice counts once.
+  // Adds a control input, unless it is there already.
   NodeBuilder& ControlInput(const Node* node);
   NodeBuilder& ControlInputs(absl::Span<const Node* const> nodes);
   NodeBuilder& Device(absl::string_view device);
-  // Wins over Device().
+  // Overrides Device().
   NodeBuilder& AssignedDevice(absl::string_view device);
-  // The last value given counts.
+  // Sets an attribute. A later value replaces an earlier one.
   template <typename T>
   NodeBuilder& Attr(absl::string_view name, const T& value) {
     if constexpr (std::is_convertible_v<const T&, absl::Span<const int32_t>>) {
@@ -96,28 +100,28 @@ class NodeBuilder {
       return Attr(name, absl::Span<const T>(values.begin(), values.size()));
     }
   }
-  // Whether shapes are inferred and checked. They are unless a scope says otherwise.
+  // Sets whether shapes are inferred and checked. The default is true.
   NodeBuilder& InferShapes(bool infer) { return infer_shapes_ = infer, *this; }
 
-  // As it was given; the node may get another if that is taken.
+  // The name that was passed to the constructor.
   const std::string& node_name() const;
 
-  // Adds the node. NOT_FOUND if the graph's registry does not have the op, otherwise
-  // INVALID_ARGUMENT, beginning with "node 'name' (Op): " and saying what was expected and found;
-  // then nothing is added, and *node (which may be null) is as it was. Call it once.
+  // Adds the node to the graph and stores it in *node, which may be null. May be called once.
+  // NOT_FOUND if the graph's registry does not have the op, otherwise INVALID_ARGUMENT; the text
+  // begins with "node 'name' (Op): ". On error the graph and *node are unchanged.
   absl::Status Finalize(Graph* graph, Node** node = nullptr);
 
  private:
   friend class OpRecorder;
 
-  // A call of Input: `size` sources, or one that is no list (kSingle).
+  // A call of Input: a list of `size` sources, or a single one (kSingle).
   static constexpr int kSingle = -1;
   struct Argument {
     int begin;
     int size;
   };
 
-  // An attribute of the node, which has the type of an argument.
+  // A type attribute of the node.
   struct TypeAttr {
     absl::string_view name;
     AttrValue* value = nullptr;
@@ -125,9 +129,12 @@ class NodeBuilder {
 
   NodeBuilder(NodeDefPtr def, absl::string_view op);
 
-  // Finalize, which may throw if there is no memory.
+  // Finalize, except that it throws if memory runs out.
   absl::Status AddTo(Graph* graph, Node** node);
   absl::Status CheckSources(const Graph& graph, const OpDef& op_def) const;
+  absl::Status MakeAttrs(const internal::Example& example, internal::Attrs* attrs);
+  bool HasInputTypes(const DataTypeVector& types) const;
+  void AddInputs(absl::InlinedVector<Node::Source, 4>* sources);
   absl::Status InferAttrs(const OpDef& op_def);
   absl::Status InferAttrsFrom(const OpDef& op_def, int argument, TypeAttr* last);
   absl::Status CheckType(const OpDef& op_def, int argument, int i, int expected,
@@ -141,18 +148,21 @@ class NodeBuilder {
   absl::InlinedVector<NodeOut, 4> sources_;
   absl::InlinedVector<Argument, 4> arguments_;
   absl::InlinedVector<const Node*, 2> control_inputs_;
+  // True if any argument is a list.
+  bool has_list_ = false;
   bool assigned_device_ = false;
   bool infer_shapes_ = true;
 };
 
-// Adds one op to a scope, as the wrapper classes do: name, device, control dependencies, colocation
-// and kernel label are the scope's, and so are errors. On a scope that has failed it does nothing.
+// Adds one op to a scope, as the generated classes do. The scope provides name, device, control
+// dependencies, colocation and kernel label, and keeps the first error. Does nothing on a scope
+// that has failed.
 class OpRecorder {
  public:
-  // `scope` must live until Finish(), which is called once.
+  // REQUIRES: `scope` outlives the call of Finish(), which is made once.
   OpRecorder(const Scope& scope, absl::string_view op);
 
-  // A list in braces could be either of these: write Input{...} or InputList{...}.
+  // Adds the next input. A list in braces is ambiguous: write Input{...} or InputList{...}.
   OpRecorder& Input(const gradflow::Input& input);
   OpRecorder& Input(const InputList& inputs);
   template <typename T>
@@ -165,14 +175,14 @@ class OpRecorder {
     if (live_) builder_.Attr(name, values);
     return *this;
   }
-  // The new node, or an empty operation if the scope has failed.
+  // Adds the node. Returns an empty operation if the scope has failed.
   Operation Finish();
 
  private:
   bool CheckValue(const gradflow::Input& input, int i);
 
   const Scope& scope_;
-  // Whether the scope was fine so far.
+  // True if the scope has been ok so far.
   bool live_;
   NodeBuilder builder_;
 };

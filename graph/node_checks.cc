@@ -36,15 +36,15 @@ bool HaveSameBits(const AttrValue& a, const AttrValue& b) {
     case AttrValue::kS:
       return a.s() == b.s();
     case AttrValue::kFunc:
-      // It has a map, which may be written in any order.
+      // A function has a map, which may be written in any order.
       return false;
     default:
       return a.SerializePartialAsString() == b.SerializePartialAsString();
   }
 }
 
-// The argument that `input`, an index among the node's inputs, is of, and the index within it if it
-// is a list (else -1).
+// The argument that input `input` of a node belongs to, and the index within it if it is a list,
+// else -1.
 struct InputArg {
   const OpDef::ArgDef* arg = nullptr;
   int index = -1;
@@ -55,8 +55,7 @@ InputArg FindInputArg(const OpDef& op_def, const NodeDef& node, int input) {
   for (const auto& arg : op_def.input_arg()) {
     const NameRange& range = ranges[arg.name()];
     if (input < range.first || input >= range.second) continue;
-    const bool is_list = !arg.number_attr().empty() || !arg.type_list_attr().empty();
-    return {&arg, is_list ? input - range.first : -1};
+    return {&arg, IsListArg(arg) ? input - range.first : -1};
   }
   return {};
 }
@@ -74,7 +73,7 @@ std::string NodePrefix(const NodeDef& node) {
 }
 
 absl::Status CheckNodeName(absl::string_view name) {
-  // By character: whether it may be in a name, which every name of a large graph asks.
+  // A table by character, since this runs for every name of a large graph.
   static const auto& allowed = *new std::array<bool, 256>([] {
     std::array<bool, 256> table{};
     for (int c = 0; c < 128; ++c) {
@@ -94,7 +93,7 @@ absl::Status CheckNodeName(absl::string_view name) {
 
 bool HaveSameAttrs(const NodeDef& a, const NodeDef& b) {
   if (a.attr_size() != b.attr_size()) return false;
-  // Maps of one attribute, and mostly those of few, are in the same order.
+  // Maps of one attribute, and most maps of few, have the same order.
   auto same_place = b.attr().begin();
   for (const auto& [name, value] : a.attr()) {
     const auto it = same_place->first == name ? same_place : b.attr().find(name);
@@ -103,6 +102,8 @@ bool HaveSameAttrs(const NodeDef& a, const NodeDef& b) {
   }
   return true;
 }
+
+bool HasExtraAttrs(const Node& node) { return node.def().attr_size() > node.op_def().attr_size(); }
 
 absl::Status CheckDeprecation(const OpDef& op_def, int producer) {
   if (!op_def.has_deprecation() || producer < op_def.deprecation().version()) {
@@ -126,7 +127,7 @@ absl::Status ResolveInputs(const NodeDef& node,
     }
     const Node* source = find(id.node);
     if (source == nullptr) {
-      return errors::InvalidArgument("input ", Quoted(input), " is of no node of the graph");
+      return errors::InvalidArgument("input ", Quoted(input), " names no node of the graph");
     }
     if (id.index >= source->num_outputs()) {
       return errors::InvalidArgument("input ", Quoted(input), " does not exist: ", Quoted(id.node),
@@ -139,7 +140,7 @@ absl::Status ResolveInputs(const NodeDef& node,
 }
 
 bool IsInputType(DataType found, DataType expected) {
-  return found == expected || (IsRefType(found) && RemoveRefType(found) == expected);
+  return found == expected || BaseType(found) == expected;
 }
 
 absl::Status WrongInputType(const OpDef& op_def, const NodeDef& node, int input, DataType found,
@@ -163,8 +164,8 @@ absl::Status CheckColocation(const NodeDef& node,
     absl::string_view name = entry;
     if (!absl::ConsumePrefix(&name, kColocationPrefix)) continue;
     if (name != node.name() && !exists(name)) {
-      return errors::InvalidArgument("it is to be colocated with ", Quoted(name),
-                                     ", which is no node of the graph");
+      return errors::InvalidArgument("it is colocated with ", Quoted(name),
+                                     ", which is not in the graph");
     }
   }
   return absl::OkStatus();

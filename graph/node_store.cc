@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "gradflow/graph/huge_pages.h"
+#include "gradflow/core/huge_pages.h"
 
 namespace gradflow::internal {
 namespace {
@@ -26,7 +26,7 @@ Node& NodeStore::Add() {
 
 void NodeStore::Truncate(size_t size) {
   while (size_ > size) (*this)[--size_].~Node();
-  // Memory of which nothing is left, from the end.
+  // Frees the pieces of memory at the end that hold no nodes.
   while (!memory_.empty()) {
     const size_t blocks_before = blocks_.size() - UsedBlocks();
     if (size_ > blocks_before * kBlock) return;
@@ -42,7 +42,7 @@ size_t NodeStore::UsedBlocks() const {
 
 void NodeStore::AddBlock() {
   if (free_blocks_ == 0) {
-    // The more there are, the more at once.
+    // Each piece is twice as large as the one before, up to a huge page.
     const size_t bytes = memory_.empty()
                              ? kBlockBytes
                              : std::min(2 * memory_.back().get_deleter().bytes, kHugePageBytes);

@@ -10,11 +10,12 @@
 
 namespace gradflow::internal {
 
-// Like a std::deque<Node>: nodes do not move. That of libstdc++ has blocks of 512 bytes, of three
-// nodes, each allocated for itself; these come many at once, in huge pages when there are many.
+// A std::deque<Node> with larger blocks: nodes do not move. The blocks of libstdc++'s have three
+// nodes and are allocated one by one; these are allocated many at a time, in huge pages when there
+// are many.
 class NodeStore {
  public:
-  // Nodes to a block.
+  // Nodes per block.
   static constexpr size_t kBlock = 64;
 
   NodeStore() = default;
@@ -26,13 +27,13 @@ class NodeStore {
   // REQUIRES: i < size()
   Node& operator[](size_t i) { return blocks_[i / kBlock][i % kBlock]; }
   const Node& operator[](size_t i) const { return blocks_[i / kBlock][i % kBlock]; }
-  // Throws std::bad_alloc.
+  // Appends a node. Throws std::bad_alloc.
   Node& Add();
-  // Destroys all but the first `size` nodes. REQUIRES: size <= size()
+  // Destroys all nodes but the first `size`. REQUIRES: size <= size()
   void Truncate(size_t size);
 
  private:
-  // What AllocateBlock gave.
+  // Frees memory of AllocateBlock.
   struct FreeMemory {
     size_t bytes;
     void operator()(void* begin) const;
@@ -40,12 +41,12 @@ class NodeStore {
   using Memory = std::unique_ptr<void, FreeMemory>;
 
   void AddBlock();
-  // Of the last piece of memory.
+  // Returns the number of blocks in use of the last piece of memory.
   size_t UsedBlocks() const;
 
   std::vector<Node*> blocks_;
   std::vector<Memory> memory_;
-  // Blocks that the last piece of memory has room for.
+  // Blocks that the last piece of memory still has room for.
   size_t free_blocks_ = 0;
   size_t size_ = 0;
 };

@@ -1,11 +1,11 @@
-// Operation, Output and Input: what code that builds graphs passes around.
+// Operation, Output and Input: handles and values for code that builds graphs.
 //
 //   Output a = ops::Const(scope, {{1.f, 2.f}, {3.f, 4.f}});
 //   Output b = ops::Add(scope, a, 1.f);        // an Input made from a value becomes a Const node
 //   Output c = ops::AddN(scope, {a, b, {{0.f, 0.f}, {0.f, 0.f}}});
 //
-// Operations and outputs are handles into a graph, which must outlive them. Those of a scope that
-// has failed are empty: they say zero inputs and outputs, DT_INVALID and "".
+// Operations and outputs are handles into a graph, which must outlive them. A scope that has failed
+// returns empty ones, which have no inputs or outputs, the type DT_INVALID and the name "".
 #ifndef GRADFLOW_GRAPH_OPS_H_
 #define GRADFLOW_GRAPH_OPS_H_
 
@@ -38,16 +38,16 @@ class Operation {
   // A handle to a node.
   explicit Operation(const Node* node) : node_(const_cast<Node*>(node)) {}
 
-  // Data inputs and outputs.
+  // The numbers of data inputs and outputs.
   int32_t num_inputs() const;
   int32_t num_outputs() const;
-  // DT_INVALID, or an empty output, if there is no input (output) `i`.
+  // Return DT_INVALID, or an empty output, if there is no input (output) `i`.
   DataType input_type(int32_t i) const;
   DataType output_type(int32_t i) const;
   Output input(int32_t i) const;
   Output output(int32_t i) const;
 
-  // Not const, as in TensorFlow's API, although nothing of a node can be changed.
+  // Not const, as in TensorFlow's API, although no member of a node changes it.
   Node* node() const { return node_; }
   uint64_t hash(int32_t index) const;
   friend bool operator==(const Operation& a, const Operation& b) { return a.node_ == b.node_; }
@@ -61,12 +61,12 @@ class Operation {
 class Output {
  public:
   Output() = default;
-  // An output of a node or operation; of a node alone, output 0.
+  // An output of a node or operation; output 0 if no index is given.
   explicit Output(const Node* node) : op_(node) {}
   Output(const Node* node, int32_t index) : op_(node), index_(index) {}
   Output(const Operation& op, int32_t index) : op_(op), index_(index) {}
 
-  // The operation and the number of its output; what it says of that.
+  // The operation, and the index and type of its output.
   Operation op() const { return op_; }
   Node* node() const { return op_.node(); }
   int32_t index() const { return index_; }
@@ -84,19 +84,19 @@ class Output {
   int32_t index_ = 0;
 };
 
-// For maps with outputs as keys.
+// Hashes outputs, for maps.
 struct OutputHash {
-  // The hash of an output.
+  // Returns the hash of an output.
   size_t operator()(const Output& output) const { return output.hash(); }
 };
 
-// Outputs, as inputs that are a list take them.
+// Outputs, for inputs that are lists.
 using OutputList = std::vector<Output>;
 
 namespace internal {
 
-// The type of elements that a C++ value makes: itself, a string for what converts to one, int64_t
-// for `long long`. No `type` for what makes no element.
+// The element type that a C++ value has in a tensor: its own, tstring for what converts to a
+// string, int64_t for `long long`. There is no `type` for anything else.
 template <typename T, typename = void>
 struct ElementType {};
 template <typename T>
@@ -121,22 +121,22 @@ using ElementTypeT = typename ElementType<T>::type;
 
 }  // namespace internal
 
-// What an op takes: an output, or a value from which a Const is made in the op's scope.
+// An input of an op: an output, or a value for which a Const is added in the op's scope.
 class Input {
  public:
-  // A value written down in a program: a scalar, nested lists of them in braces, or a tensor.
+  // A value in a program: a scalar, nested lists of scalars in braces, or a tensor.
   //
-  // A list's elements must agree in type and shape. If they do not, `status` says why, and the
-  // scope in which the value is used takes it over.
+  // The elements of a list must agree in type and shape. If they do not, `status` says why, and
+  // becomes the error of the scope in which the value is used.
   struct Initializer {
-    // A scalar; the other constructors make tensors of any rank.
+    // A scalar.
     template <typename T, typename E = internal::ElementTypeT<T>>
     Initializer(const T& value) {  // NOLINT: as in TensorFlow
       Fill(value, TensorShape());
     }
-    // The tensor itself.
+    // A tensor.
     Initializer(const Tensor& value);  // NOLINT: as in TensorFlow
-    // Every element of a tensor of `shape` is `value`.
+    // A tensor of `shape` with `value` in every element.
     template <typename T, typename E = internal::ElementTypeT<T>>
     Initializer(const T& value, const TensorShape& shape) {
       Fill(value, shape);
@@ -144,7 +144,7 @@ class Input {
     template <typename T, typename E = internal::ElementTypeT<T>>
     Initializer(const std::initializer_list<T>& values)  // NOLINT: as in TensorFlow
         : Initializer(values, TensorShape({static_cast<int64_t>(values.size())})) {}
-    // The elements of a tensor of `shape` in row-major order.
+    // A tensor of `shape` with these elements in row-major order.
     template <typename T, typename E = internal::ElementTypeT<T>>
     Initializer(const std::initializer_list<T>& values, const TensorShape& shape) {
       if constexpr (std::is_same_v<E, tstring>) {
@@ -154,13 +154,13 @@ class Input {
         SetBytes(DataTypeToEnum<E>::value, values.begin(), values.size(), shape);
       }
     }
-    // One more dimension in front of that of the elements.
+    // A tensor with one more dimension in front of those of the elements.
     Initializer(const std::initializer_list<Initializer>& elements);  // NOLINT: as in TensorFlow
 
-    // The tensor as a message.
+    // Returns the tensor as a message.
     TensorProto AsTensorProto() const;
 
-    // Why there is no tensor, or the tensor.
+    // If not ok, there is no tensor.
     absl::Status status;
     Tensor tensor;
 
@@ -189,7 +189,7 @@ class Input {
       }
       return views;
     }
-    // The elements as bytes, so that there is one function for all types.
+    // These take elements as bytes, so that one function serves all types.
     void FillBytes(DataType dtype, const void* value, const TensorShape& shape);
     void FillString(absl::string_view value, const TensorShape& shape);
     void SetBytes(DataType dtype, const void* values, size_t count, const TensorShape& shape);
@@ -200,7 +200,7 @@ class Input {
 
   // An output, or a value for which a Const is added.
   Input(const Output& output) : output_(output) {}  // NOLINT: as in TensorFlow
-  // The one output of `op`; an error if it does not have just one.
+  // The only output of `op`. An error if `op` does not have exactly one.
   Input(const Operation& op);  // NOLINT: as in TensorFlow
   // An output, or a value for which a Const is added.
   template <typename T, typename E = internal::ElementTypeT<T>>
@@ -212,16 +212,16 @@ class Input {
   // Output `index` of the node `node_name` of the scope's graph.
   Input(absl::string_view node_name, int32_t index, DataType dtype);
 
-  // Of an output; null otherwise.
+  // The node of an output; null for anything else.
   Node* node() const { return output_.node(); }
   const Output& output() const { return output_; }
   int32_t index() const;
-  // Of Input(node_name, index, dtype).
+  // The arguments of Input(node_name, index, dtype).
   absl::string_view node_name() const {
     return other_ == nullptr ? absl::string_view() : other_->node_name;
   }
   DataType data_type() const { return other_ == nullptr ? DT_INVALID : other_->dtype; }
-  // Whether it is a value, from which a Const is made; then its tensor, or what is wrong with it.
+  // Returns true if this is a value. status() is its error, tensor() its tensor.
   bool is_value() const { return other_ != nullptr && other_->node_name.empty(); }
   absl::Status status() const { return other_ == nullptr ? absl::OkStatus() : other_->status; }
   const Tensor& tensor() const;
@@ -236,14 +236,14 @@ class Input {
   };
 
   Output output_;
-  // What is not an output; null for what is. Shared, so that inputs are cheap to copy.
+  // Null for an output. Shared, so that inputs are cheap to copy.
   std::shared_ptr<const Other> other_;
 };
 
-// What an op takes where it takes a list.
+// An input of an op that is a list.
 class InputList {
  public:
-  // Outputs and values, one after the other.
+  // Outputs and values in order.
   InputList(const OutputList& outputs)  // NOLINT: as in TensorFlow
       : inputs_(outputs.begin(), outputs.end()) {}
   InputList(const std::initializer_list<Input>& inputs) : inputs_(inputs) {}  // NOLINT: the same

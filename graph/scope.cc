@@ -17,20 +17,20 @@
 
 namespace gradflow {
 
-// What all scopes of one root have in common.
+// The state that all scopes of one root share.
 struct Scope::Shared {
   std::shared_ptr<Graph> graph;
   absl::Status status;
   bool infer_shapes = true;
 };
 
-// What few scopes change. Immutable once a scope has it.
+// Properties that few scopes change. Immutable once a scope has them.
 struct Scope::Settings {
   std::vector<Operation> control_deps;
   std::string device;
   std::string assigned_device;
   std::string kernel_label;
-  // Names of nodes, sorted.
+  // Names of nodes in order.
   std::vector<std::string> colocations;
   bool exit_on_error = false;
 };
@@ -49,7 +49,7 @@ Scope Scope::DisabledShapeInferenceScope(const Registry& registry) {
 }
 
 const Scope::Settings& Scope::settings() const {
-  // Never destroyed, so that scopes of static storage may be used until the end.
+  // Never destroyed, so that scopes of static storage can be used until the end.
   static const Settings& defaults = *new Settings();
   return settings_ == nullptr ? defaults : *settings_;
 }
@@ -105,7 +105,7 @@ CompositeOpScopes Scope::GetCompositeOpScopes(absl::string_view composite_op_nam
     return {*this, *this};
   }
   if (single_use()) {
-    // The last op of a composite is a composite itself: its ops go beside those before it.
+    // The last op of a composite is itself a composite: its ops are named like those before it.
     Scope child = *this;
     child.used_ = nullptr;
     child.name_ = op_name_;
@@ -120,7 +120,7 @@ CompositeOpScopes Scope::GetCompositeOpScopes(absl::string_view composite_op_nam
   return {child, last};
 }
 
-// ---- Other things that scopes differ in ----
+// ---- Other properties ----
 
 Scope Scope::WithControlDependencies(absl::Span<const Operation> control_deps) const {
   Settings* settings;
@@ -158,7 +158,7 @@ Scope Scope::WithAssignedDevice(absl::string_view device) const {
 
 Scope Scope::ColocateWith(const Operation& op) const {
   if (op.node() == nullptr) {
-    UpdateStatus(errors::InvalidArgument("an op is to be colocated with an empty operation"));
+    UpdateStatus(errors::InvalidArgument("an op cannot be colocated with an empty operation"));
     return *this;
   }
   Settings* settings;

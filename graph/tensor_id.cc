@@ -35,7 +35,7 @@ std::string FormatTensorId(const TensorId& id) {
 }
 
 std::vector<std::string> UnusedOutputs(const Graph& graph) {
-  // Which of all outputs, those of node i from begin[i] on, some node takes.
+  // used[begin[i] + j]: whether some node takes output j of node i.
   std::vector<int> begin(graph.num_nodes() + 1);
   for (int id = 0; id < graph.num_nodes(); ++id) {
     begin[id + 1] = begin[id] + graph.node(id)->num_outputs();

@@ -1,5 +1,5 @@
-// The names of tensors in graphs and on command lines: "node:output", "node" for output 0, and
-// "^node" for a control input.
+// TensorId: the name of a tensor in a graph or on a command line. "node:1" is output 1 of a node,
+// "node" its output 0, and "^node" a control input.
 #ifndef GRADFLOW_GRAPH_TENSOR_ID_H_
 #define GRADFLOW_GRAPH_TENSOR_ID_H_
 
@@ -14,24 +14,22 @@ namespace gradflow {
 
 class Graph;
 
-// An output of a node, or a control input, as text names it: "node", "node:1", "^node".
 struct TensorId {
-  // A part of the text that was parsed.
+  // Points into the parsed text.
   absl::string_view node;
   // -1 for a control input.
   int index = 0;
   bool IsControl() const { return index < 0; }
 };
 
-// INVALID_ARGUMENT if the name of the node is missing or the index is too large. Whether there is
-// such a node is not looked at.
+// Parses the name of a tensor. INVALID_ARGUMENT if the name of the node is empty or the index is
+// too large. The node need not exist.
 absl::StatusOr<TensorId> ParseTensorId(absl::string_view text);
 
-// "node" for output 0, "node:2", "^node".
+// Returns "node" for output 0, otherwise "node:2" or "^node".
 std::string FormatTensorId(const TensorId& id);
 
-// The outputs of `graph` that none of its nodes uses, as by FormatTensorId, in the order of the
-// nodes.
+// Returns the outputs of `graph` that no node takes as input, in the order of the nodes.
 std::vector<std::string> UnusedOutputs(const Graph& graph);
 
 }  // namespace gradflow

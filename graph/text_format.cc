@@ -4,7 +4,6 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 #include <google/protobuf/unknown_field_set.h>
-#include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,6 +22,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/protobuf_internals.h"
 #include "gradflow/graph/wire_check.h"
 
 namespace gradflow::internal {
@@ -34,9 +34,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::TextFormat;
 using google::protobuf::UnknownField;
-using google::protobuf::internal::WireFormatLite;
 
-// About what a message takes in memory, beside the characters of its text.
+// An estimate of the memory of a message besides the characters of its text.
 constexpr int64_t kMessageBytes = 300;
 
 constexpr absl::string_view kUnknownHeader =
@@ -59,9 +58,9 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   absl::Status status_;
 };
 
-// ---- Fields that are not known ----
+// ---- Unknown fields ----
 
-// The name or key of a message, or "" if it has none.
+// Returns the name or key of a message, or "" if it has none.
 std::string StringField(const Message& message, const char* name) {
   const FieldDescriptor* field = message.GetDescriptor()->FindFieldByName(name);
   if (field == nullptr || field->is_repeated()) return "";
@@ -112,12 +111,12 @@ void AppendUnknown(const Message& message, const std::string& path, std::string*
   }
 }
 
-// The entries of maps by key, each map gone through once, whatever the number of its lines.
+// The entries of maps by key. Each map is indexed once, on its first use.
 using EntriesByKey = absl::flat_hash_map<std::string, Message*>;
 using MapIndex =
     absl::flat_hash_map<std::pair<const Message*, const FieldDescriptor*>, EntriesByKey>;
 
-// The message that one step of a path leads to, or null if there is none.
+// Returns the message that one step of a path leads to, or null if there is none.
 Message* FollowStep(Message* message, absl::string_view step, MapIndex* maps) {
   const Reflection& reflection = *message->GetReflection();
   const size_t end = step.find_first_of("[{");
@@ -160,10 +159,11 @@ Message* FollowStep(Message* message, absl::string_view step, MapIndex* maps) {
   return StringField(*element, "name") == name ? element : nullptr;
 }
 
-// ---- What the parser does not look at ----
+// ---- Checks that the parser does not make ----
 
-// That text is UTF-8, as it has to be in a binary file, and that no key of a map is there twice,
-// which a map would not show. REQUIRES: no one has looked at the maps since the text was parsed
+// Checks that strings are UTF-8, as they must be in a binary file, and that no key of a map occurs
+// twice, which the map itself would not show. REQUIRES: the maps have not been read since the text
+// was parsed.
 absl::Status CheckStrings(const Message& message, const std::string& path) {
   const Reflection& reflection = *message.GetReflection();
   std::vector<const FieldDescriptor*> fields;
@@ -184,7 +184,7 @@ absl::Status CheckStrings(const Message& message, const std::string& path) {
                 : reflection.GetStringReference(message, field, &scratch);
         if (!IsUtf8(text)) {
           return errors::InvalidArgument(step(field, field->is_repeated() ? i : -1),
-                                         " is no UTF-8: ", Quoted(text));
+                                         " is not UTF-8: ", Quoted(text));
         }
       } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
         const Message& inner = field->is_repeated()
@@ -204,22 +204,17 @@ absl::Status CheckStrings(const Message& message, const std::string& path) {
   return absl::OkStatus();
 }
 
-// Whether protobuf would take `unknown` for the value of a field that it knows, and look into it.
+// Returns whether protobuf would parse `unknown` as the value of a field that it knows.
 bool IsKnown(const UnknownField& unknown, const Descriptor& type) {
   const FieldDescriptor* const field = type.FindFieldByNumber(unknown.number());
   if (field == nullptr) return false;
-  // By UnknownField::Type.
-  constexpr WireFormatLite::WireType kWireTypes[] = {
-      WireFormatLite::WIRETYPE_VARINT, WireFormatLite::WIRETYPE_FIXED32,
-      WireFormatLite::WIRETYPE_FIXED64, WireFormatLite::WIRETYPE_LENGTH_DELIMITED,
-      WireFormatLite::WIRETYPE_START_GROUP};
-  const WireFormatLite::WireType found = kWireTypes[unknown.type()];
-  return found == WireFormatLite::WireTypeForFieldType(
-                      static_cast<WireFormatLite::FieldType>(field->type())) ||
-         (field->is_packable() && found == WireFormatLite::WIRETYPE_LENGTH_DELIMITED);
+  // Indexed by UnknownField::Type.
+  constexpr WireType kWireTypes[] = {kVarint, kFixed32, kFixed64, kLength, kStartGroup};
+  const WireType found = kWireTypes[unknown.type()];
+  return found == WireTypeOf(*field) || (field->is_packable() && found == kLength);
 }
 
-// `memory` is about what the message takes so far.
+// `memory` is an estimate of the memory of the message so far.
 absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, int64_t memory,
                             Message* message) {
   MapIndex maps;
@@ -238,7 +233,7 @@ absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, i
     if (target == nullptr || !absl::Base64Unescape(parts.second, &bytes)) {
       return errors::InvalidArgument(
           "line ", number,
-          ": these unknown fields are of no message of the graph; if the text was "
+          ": these unknown fields belong to no message of the graph; if the text was "
           "changed on purpose, remove the line");
     }
     if (const absl::Status status = CheckUnknownWire(bytes, limits, &memory); !status.ok()) {
@@ -261,8 +256,8 @@ absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, i
 
 // ---- Memory ----
 
-// Where a string that begins with `quote` before `i`, or a comment, ends: as protobuf's tokenizer
-// has it, which goes on after what is wrong.
+// Returns the end of a string that begins with `quote` before `i`, or of a comment. Agrees with
+// protobuf's tokenizer, which goes on after an error.
 size_t SkipString(absl::string_view text, size_t i, char quote) {
   const auto ends_line = [&](size_t at) {
     return at >= text.size() || text[at] == '\n' || text[at] == '\0';
@@ -278,8 +273,8 @@ size_t SkipComment(absl::string_view text, size_t i) {
   return std::min(text.find_first_of(absl::string_view("\n\0", 2), i), text.size());
 }
 
-// About what the message of a text takes in memory, and the text, by its marks: every message has a
-// brace, every string has quotes, and every number has a colon or comma before it.
+// Estimates the memory of a text and of its message by counting marks: every message has a brace,
+// every string has quotes, and every number follows a colon or a comma.
 int64_t MemoryOf(absl::string_view text) {
   auto memory = static_cast<int64_t>(text.size());
   for (size_t i = 0; i < text.size();) {

@@ -1,13 +1,14 @@
-// GraphDefs as protobuf text. Not for users: import.h and export.h have the functions for these.
+// Messages as protobuf text. Not for users, who have import.h and export.h.
 //
-// Protobuf's text cannot hold fields that a program does not know. Ours keeps them in comments at
-// its end, which other readers skip:
+// Protobuf's text format cannot hold unknown fields. Comments at the end of the text, which other
+// readers skip, hold them here:
 //
 //   # Fields unknown to gradflow: the message's path, and the fields in base64.
 //   #? 1[3]bg==.5{VA==} 8F0F
 //
-// A path has the number of a field for each step, with the index of the message in a repeated field
-// (and its name in base64, if it has a field `name`), or the key in a map (in base64).
+// Each step of a path is the number of a field. It is followed by the index of the message in a
+// repeated field (and its name in base64, if it has a field `name`), or by the key in a map (in
+// base64).
 #ifndef GRADFLOW_GRAPH_TEXT_FORMAT_H_
 #define GRADFLOW_GRAPH_TEXT_FORMAT_H_
 
@@ -26,10 +27,11 @@ struct GraphLimits;
 
 namespace internal {
 
+// Returns the text of a message.
 std::string MessageToText(const google::protobuf::Message& message);
 
-// INVALID_ARGUMENT, with line and column (or the field), if `text` is not that of such a message,
-// exceeds the limits, has text that is no UTF-8, or the key of a map twice.
+// Parses a message. INVALID_ARGUMENT, with line and column or the field, if `text` is malformed,
+// exceeds the limits, holds a string that is not UTF-8, or has a key of a map twice.
 absl::Status MessageFromText(absl::string_view text, const GraphLimits& limits,
                              google::protobuf::Message* message);
 

@@ -11,8 +11,7 @@ namespace gradflow::internal {
 
 namespace {
 
-// As StrCat, whose strings grow by halves, but in no more memory than it takes: graphs have
-// millions of names.
+// StrCat in no more memory than the text needs, since graphs have millions of names.
 std::string Join(std::initializer_list<absl::string_view> parts) {
   char joined[256];
   size_t size = 0;
@@ -42,10 +41,10 @@ std::string UniqueNames::Take(absl::string_view scope, absl::string_view name) {
   return Join({scope, slash, name, "_", absl::AlphaNum(number).Piece()});
 }
 
-// The k of a name_<k> as Take writes it; 0 if `name` is none.
+// Returns the k of a name_<k> as Take writes it, otherwise 0.
 int UniqueNames::NumberOf(absl::string_view name) {
   const absl::string_view digits = name.substr(name.rfind('_') + 1);
-  // Only as StrCat writes them: no sign, no space, no leading zero.
+  // StrCat writes no sign, no space and no leading zero.
   if (digits.size() == name.size() || digits.empty() || !absl::ascii_isdigit(digits[0]) ||
       digits[0] == '0') {
     return 0;
@@ -54,7 +53,7 @@ int UniqueNames::NumberOf(absl::string_view name) {
   return absl::SimpleAtoi(digits, &number) ? number : 0;
 }
 
-// Whether `name`, which ends in _<number>, has been given or passed over for what is before that.
+// Returns whether `name`, which ends in _<number>, was taken or passed over for the name before it.
 bool UniqueNames::IsGenerated(absl::string_view name, int number) const {
   const auto entry = counters_.find(name.substr(0, name.rfind('_')));
   return entry != counters_.end() && number <= entry->second;

@@ -11,19 +11,18 @@ namespace gradflow::internal {
 
 class UniqueNames {
  public:
-  // `name` if it is not taken, else the first of name_1, name_2, ... that is not, beginning behind
-  // the last one that was given for `name`; it is taken from then on. What is returned begins with
-  // "<scope>/" unless `scope` is empty.
+  // Takes `name`, or if it is taken, the first free one of name_1, name_2, ... after the last one
+  // that was taken for `name`. Returns the name with "<scope>/" in front, unless `scope` is empty.
   std::string Take(absl::string_view scope, absl::string_view name);
 
  private:
   static int NumberOf(absl::string_view name);
   bool IsGenerated(absl::string_view name, int number) const;
 
-  // Names asked for, each with the last number given to it. Of the names made by a number only
-  // those are here that were asked for too: a thousand ops of one kind take one entry.
+  // Requested names, each with the last number that it got. A numbered name has no entry unless it
+  // was requested too, so a thousand ops of one kind take one entry.
   absl::flat_hash_map<std::string, int> counters_;
-  // Whether any of them is one that a number could have made, as few are.
+  // True if any of them looks like a numbered name, which is rare.
   bool has_numbered_ = false;
 };
 

@@ -3,8 +3,6 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/message.h>
-#include <google/protobuf/stubs/common.h>
-#include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -23,6 +21,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/protobuf_internals.h"
 
 namespace gradflow::internal {
 namespace {
@@ -31,40 +30,32 @@ using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::MessageFactory;
-using google::protobuf::internal::WireFormatLite;
 
-constexpr int kVarint = WireFormatLite::WIRETYPE_VARINT;
-constexpr int kFixed64 = WireFormatLite::WIRETYPE_FIXED64;
-constexpr int kLength = WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
-constexpr int kStartGroup = WireFormatLite::WIRETYPE_START_GROUP;
-constexpr int kEndGroup = WireFormatLite::WIRETYPE_END_GROUP;
-constexpr int kFixed32 = WireFormatLite::WIRETYPE_FIXED32;
-
-// A field's number goes with it into a varint of 32 bits.
+// The number of a field and its wire type share a varint of 32 bits.
 constexpr uint64_t kMaxTag = 0xffffffff;
 
-// What the set of a message's or a group's unknown fields takes beside them.
+// The memory of the set of unknown fields of a message or group, without the fields.
 constexpr int64_t kUnknownSetBytes = 48;
 
-// What is to be known of a message's fields to walk over them, by number.
+// The fields of a message by number, for a walk over its wire format.
 struct Type;
 struct Field {
   enum Kind : uint8_t { kUnknown, kScalar, kBytes, kText, kMessage };
   Kind kind = kUnknown;
-  // Scalars: the wire type of one, and how many bytes it has in memory.
+  // For scalars: the wire type and the size in memory.
   uint8_t wire_type = 0;
   uint8_t size = 0;
   bool is_repeated = false;
-  // Messages.
+  // For messages.
   const Type* type = nullptr;
   bool is_map = false;
   const FieldDescriptor* descriptor = nullptr;
 };
 struct Type {
   const Descriptor* descriptor = nullptr;
-  // Bytes of an empty one in memory.
+  // The memory of an empty message.
   int64_t size = 0;
-  // Not more than the messages of a graph have; what is beyond is skipped as unknown.
+  // Indexed by number. Higher numbers are skipped as unknown.
   std::vector<Field> fields;
 };
 
@@ -81,7 +72,7 @@ int64_t SizeInMemory(FieldDescriptor::CppType type) {
   }
 }
 
-// The types of messages that a graph consists of; never destroyed.
+// The types of the messages of a graph. Never destroyed.
 class Types {
  public:
   const Type* Get(const Descriptor* descriptor) {
@@ -95,7 +86,7 @@ class Types {
     if (slot != nullptr) return slot.get();
     Type* const type = (slot = std::make_unique<Type>()).get();
     type->descriptor = descriptor;
-    // An entry of a map is a node of a hash table; its key and value count as its fields.
+    // A map entry is a node of a hash table; its key and value count as its fields.
     constexpr int64_t kEntrySize = 32;
     type->size =
         descriptor->options().map_entry()
@@ -109,7 +100,7 @@ class Types {
       if (type->fields.size() <= static_cast<size_t>(from->number())) {
         type->fields.resize(from->number() + 1);
       }
-      // The recursion may move nothing of `type`, which is on the heap.
+      // `type` is on the heap, so the recursion does not move it.
       Field field;
       field.descriptor = from;
       field.is_repeated = from->is_repeated();
@@ -127,8 +118,7 @@ class Types {
           break;
         default:
           field.kind = Field::kScalar;
-          field.wire_type = WireFormatLite::WireTypeForFieldType(
-              static_cast<WireFormatLite::FieldType>(from->type()));
+          field.wire_type = WireTypeOf(*from);
           field.size = static_cast<uint8_t>(SizeInMemory(from->cpp_type()));
       }
       type->fields[from->number()] = field;
@@ -145,7 +135,7 @@ const Type* TypeOf(const Message& prototype) {
   return types.Get(prototype.GetDescriptor());
 }
 
-// Takes a varint off the front. Null if it does not end, or has more than 64 bits.
+// Parses a varint and returns its end, or null if it does not end or has more than 64 bits.
 const char* TakeVarint(const char* at, const char* end, uint64_t* value) {
   uint64_t result = 0;
   for (int shift = 0; shift < 70 && at < end; shift += 7) {
@@ -159,13 +149,13 @@ const char* TakeVarint(const char* at, const char* end, uint64_t* value) {
   return nullptr;
 }
 
-// The key of an entry of a map: text, or a number as protobuf keeps it. Empty and 0 if it has none.
+// The key of a map entry: text, or a number as protobuf stores it. Empty and 0 if it has none.
 using MapKey = std::pair<absl::string_view, uint64_t>;
 
-// The keys of one map of a message that have been seen. Most have a few.
+// The keys of one map of a message that have been seen. Most maps have few.
 class Keys {
  public:
-  // False if it was there already.
+  // Returns false if the key was there already.
   bool Add(const MapKey& key) {
     constexpr size_t kFew = 16;
     if (many_.empty() && few_.size() < kFew) {
@@ -187,12 +177,12 @@ class Walker {
   Walker(absl::string_view bytes, const GraphLimits& limits, bool thorough)
       : bytes_(bytes), limits_(limits), thorough_(thorough) {}
 
-  // Of a message that takes `type.size` bytes, beside `memory` that others take.
+  // Checks a message of `type.size` bytes, besides the `memory` of others.
   absl::Status Check(const Type& type, int64_t memory) {
     memory_ = memory + type.size;
     if (Walk(type, bytes_.data(), bytes_.data() + bytes_.size(), 0)) return absl::OkStatus();
     const std::string place = absl::StrCat("at byte ", at_ - bytes_.data());
-    // The first steps say which node, and the last what of it.
+    // The first steps name the node, and the last ones its part.
     constexpr size_t kFirst = 6;
     constexpr size_t kLast = 4;
     std::reverse(path_.begin(), path_.end());
@@ -230,7 +220,7 @@ class Walker {
                   " levels (GraphLimits::max_depth)");
     }
     const char* const begin = at;
-    // By number: a message has one or two maps.
+    // By number of the field. A message has one or two maps.
     absl::InlinedVector<std::pair<int, Keys>, 1> keys;
     bool has_unknown = false;
     while (at < end) {
@@ -259,7 +249,7 @@ class Walker {
       const char* const content = SkipLength(field, at, end, &at);
       if (content == nullptr) return false;
       if (!CheckContent(field, content, at, depth, &keys)) {
-        // Where it is that something is wrong is only asked now: what came before, again.
+        // The index of the element is only counted now that an error needs it.
         if (field.kind == Field::kMessage) path_.push_back(Step(field, begin, start, content, at));
         return false;
       }
@@ -267,8 +257,8 @@ class Walker {
     return true;
   }
 
-  // Whether protobuf takes a value of this encoding for the field; else it keeps the value as that
-  // of an unknown field.
+  // Returns whether protobuf parses a value of this encoding as the field. If not, it keeps the
+  // value as an unknown field.
   static bool IsKnown(const Field& field, int wire_type) {
     switch (field.kind) {
       case Field::kUnknown:
@@ -280,7 +270,7 @@ class Walker {
     }
   }
 
-  // REQUIRES: IsKnown(field, kLength)
+  // REQUIRES: IsKnown(field, kLength).
   bool CheckContent(const Field& field, const char* content, const char* end, int depth,
                     absl::InlinedVector<std::pair<int, Keys>, 1>* keys) {
     const auto length = static_cast<int64_t>(end - content);
@@ -291,7 +281,7 @@ class Walker {
                (!field.is_map || AddKey(field, content, end, keys));
       case Field::kText:
         if (thorough_ && !IsUtf8(value)) {
-          return Fail(content, Name(field), " is no UTF-8: ", Quoted(value));
+          return Fail(content, Name(field), " is not UTF-8: ", Quoted(value));
         }
         return Take(content, length + kStringBytes);
       case Field::kScalar:
@@ -302,9 +292,9 @@ class Walker {
     }
   }
 
-  // The following return null, having failed, if a value does not end.
+  // The following fail and return null if a value does not end.
 
-  // The content, which ends at `*next`.
+  // Returns the content, which ends at *next.
   const char* SkipLength(const Field& field, const char* at, const char* end, const char** next) {
     uint64_t length;
     const char* const content = TakeVarint(at, end, &length);
@@ -333,7 +323,8 @@ class Walker {
     return nullptr;
   }
 
-  // What protobuf keeps of a value that it has no field for. Also null if that is too much.
+  // Skips a value that protobuf has no field for and counts its memory. Also null if there is too
+  // much.
   const char* SkipUnknown(const Field& field, int wire_type, uint64_t number, const char* at,
                           const char* end, int depth) {
     const char* next;
@@ -358,7 +349,7 @@ class Walker {
     }
   }
 
-  // Graphs have no groups, but files may.
+  // Messages of graphs have no groups, but files may.
   const char* SkipGroup(uint64_t number, const char* at, const char* end, int depth) {
     if (depth > std::min(limits_.max_depth, kMaxMessageDepth)) {
       Fail(at, "groups are nested deeper than ", std::min(limits_.max_depth, kMaxMessageDepth),
@@ -402,12 +393,12 @@ class Walker {
     return Fail(at, Name(field), " has ", length, " bytes, expected a multiple of ", size);
   }
 
-  // The key that protobuf's parser takes: the last field 1 of the key's encoding, past all others.
-  // Of an entry that is not well-formed, that before the fault.
+  // Returns the key as protobuf's parser finds it: the last field 1 that has the key's encoding. In
+  // a malformed entry, the last one before the fault.
   static MapKey KeyOf(const Field& map, const char* at, const char* end) {
     const Field& field = map.type->fields[1];
     const bool is_text = field.kind == Field::kText;
-    const uint64_t tag_of_key = uint64_t{1} << 3 | (is_text ? kLength : field.wire_type);
+    const uint64_t tag_of_key = uint64_t{1} << 3 | (is_text ? uint8_t{kLength} : field.wire_type);
     MapKey key;
     int groups = 0;
     while (at < end) {
@@ -481,7 +472,7 @@ class Walker {
       return absl::StrCat(name, "[", is_text ? Quoted(text) : absl::StrCat(number), "]");
     }
     if (!field.descriptor->is_repeated()) return name;
-    // All up to `start` is known to be well-formed.
+    // The bytes before `start` are known to be well-formed.
     int index = 0;
     const auto tag_of_field = static_cast<uint64_t>(field.descriptor->number()) << 3 | kLength;
     for (const char* at = begin; at < start;) {
@@ -496,7 +487,7 @@ class Walker {
         if (at == nullptr) break;
         if (wire_type == kLength) at += value;
       } else {
-        // Among groups it is not counted.
+        // Elements inside of groups are not counted.
         if (wire_type != kFixed32 && wire_type != kFixed64) return name;
         at += wire_type == kFixed32 ? 4 : 8;
       }
@@ -513,7 +504,7 @@ class Walker {
   const GraphLimits& limits_;
   const bool thorough_;
   int64_t memory_ = 0;
-  // What failed, from the inside out.
+  // The path to the fault, from the inside out.
   const char* at_ = nullptr;
   std::string what_;
   std::vector<std::string> path_;
@@ -536,11 +527,6 @@ absl::Status CheckUnknownWire(absl::string_view bytes, const GraphLimits& limits
   const absl::Status status = walker.Check(Type(), *memory);
   *memory = walker.memory();
   return status;
-}
-
-bool IsUtf8(absl::string_view text) {
-  return google::protobuf::internal::IsStructurallyValidUTF8(text.data(),
-                                                             static_cast<int>(text.size()));
 }
 
 }  // namespace gradflow::internal

@@ -1,7 +1,6 @@
-// The families of ops. Each is one file of this folder, with one function that registers
-// definitions, shape functions and kernels; RegisterStandardOps calls them all.
-//
-// A new family adds its function here and in register.cc, each in alphabetical order.
+// Registration of all op families. A family is a file ops/FOLDER/FAMILY.cc with a function
+// gradflow::FAMILY::Register, which registers definitions, shape functions and kernels. The build
+// generates the calls (cmake/WriteRegister.cmake), so a new family is listed nowhere.
 #ifndef GRADFLOW_OPS_REGISTER_H_
 #define GRADFLOW_OPS_REGISTER_H_
 
@@ -10,46 +9,9 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Registers every op of the library. Faults, such as an op that is there already, are in
-// registry.status() afterwards.
+// Registers every op of the library: definitions, shape functions and kernels. Faults, such as an
+// op that is already registered, are in registry.status() afterwards.
 void RegisterStandardOps(Registry& registry);
-
-// Registers the family of this name.
-void RegisterAddN(Registry& registry);
-void RegisterArithmetic(Registry& registry);
-void RegisterBatchNorm(Registry& registry);
-void RegisterBatchNormGrad(Registry& registry);
-void RegisterBroadcastTo(Registry& registry);
-void RegisterCast(Registry& registry);
-void RegisterCheckNumerics(Registry& registry);
-void RegisterComparison(Registry& registry);
-void RegisterConcat(Registry& registry);
-void RegisterConstant(Registry& registry);
-void RegisterExponential(Registry& registry);
-void RegisterFakeQuant(Registry& registry);
-void RegisterFakeQuantGradient(Registry& registry);
-void RegisterFill(Registry& registry);
-void RegisterGather(Registry& registry);
-void RegisterIdentity(Registry& registry);
-void RegisterLogical(Registry& registry);
-void RegisterMatMul(Registry& registry);
-void RegisterMax(Registry& registry);
-void RegisterMaximum(Registry& registry);
-void RegisterNoOp(Registry& registry);
-void RegisterPack(Registry& registry);
-void RegisterPlaceholder(Registry& registry);
-void RegisterRange(Registry& registry);
-void RegisterRelu(Registry& registry);
-void RegisterReshape(Registry& registry);
-void RegisterSelect(Registry& registry);
-void RegisterShape(Registry& registry);
-void RegisterSlice(Registry& registry);
-void RegisterSplit(Registry& registry);
-void RegisterStridedSlice(Registry& registry);
-void RegisterSum(Registry& registry);
-void RegisterTile(Registry& registry);
-void RegisterTranspose(Registry& registry);
-void RegisterUnary(Registry& registry);
 
 }  // namespace gradflow
 #pragma GCC visibility pop

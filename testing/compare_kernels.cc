@@ -17,7 +17,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// The sizes that the shapes of one round are made of.
+// The sizes of named dimensions in one round.
 class RoundSizes {
  public:
   RoundSizes(std::mt19937* random, int64_t max_size) : random_(*random), max_size_(max_size) {
@@ -49,7 +49,7 @@ class RoundSizes {
   }
 
  private:
-  // Small sizes, and those where loops over vectors change, more often than others.
+  // Returns a random size. Prefers small ones and those around multiples of vector sizes.
   int64_t Draw() {
     constexpr int64_t kTurns[] = {0, 1, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33};
     const auto draw = static_cast<int64_t>(random_() % 32);
@@ -114,11 +114,11 @@ CompareKernels& CompareKernels::Input(const Tensor& tensor) {
 
     const std::string where =
         absl::StrCat("round ", round, ", seed ", seed_, ", input shapes ", shapes);
-    // More than one thread, since that is how graphs run.
+    // Several threads, as in graphs.
     const auto expected = built_in.RunOnThreads(2);
     const auto actual = other.RunOnThreads(2);
     if (expected.status().code() != actual.status().code()) {
-      return failure() << where << ": gives " << actual.status() << ", the built-in one "
+      return failure() << where << ": returns " << actual.status() << ", the built-in one "
                        << expected.status();
     }
     if (!expected.ok()) {

@@ -1,4 +1,4 @@
-// CompareKernels runs another implementation of an op beside the built-in one.
+// CompareKernels: compares another kernel of an op with the built-in one, on random inputs.
 //
 //   GlobalRegistry().Kernel("Relu", MakeKernel<MyRelu>).Type<float>("T").Label("mine");
 //   ...
@@ -31,18 +31,18 @@ namespace testing {
 
 class CompareKernels {
  public:
-  // Compares the kernel that is registered with `label` with the one that has none.
+  // Compares the kernel registered with label `label` with the one without a label.
   CompareKernels(absl::string_view op, absl::string_view label,
                  const Registry& registry = GlobalRegistry());
 
-  // The op's next input: random tensors of a shape in which
+  // Adds an input: random tensors of shape `shape`, such as "[...]", "[n,2,c]", "[...,c]" or "[]",
+  // where
   //   5     is the size 5,
-  //   name  is a size that differs from round to round, the same wherever the name stands,
-  //   ...   is any number of such dimensions, the same wherever it stands:
-  // "[...]", "[n,2,c]", "[...,c]", "[]".
+  //   name  is a size that varies between rounds and is equal wherever the name appears,
+  //   ...   is any number of such dimensions, equal wherever it appears.
   CompareKernels& Input(absl::string_view shape, const Distribution& distribution = Distribution(),
                         DataType dtype = DT_FLOAT);
-  // The same tensor in all rounds, such as the axes of a reduction.
+  // Adds an input with the same value in all rounds, such as the axes of a reduction.
   CompareKernels& Input(const Tensor& tensor);
   template <typename T>
   CompareKernels& Attr(absl::string_view name, const T& value) {
@@ -54,22 +54,23 @@ class CompareKernels {
     return *this;
   }
 
-  // How close the outputs must be. Tolerance::ForType of each unless it is said here.
+  // Sets the tolerance of all outputs. Default: Tolerance::ForType of each output.
   CompareKernels& Within(const Tolerance& tolerance) { return tolerance_ = tolerance, *this; }
-  // Only outputs before this one are compared; those behind them are for the op's own gradient.
+  // Compares only the first `count` outputs. Later ones may be internal to the op's gradient.
   CompareKernels& Outputs(int count) { return outputs_ = count, *this; }
-  // Shapes and values that are tried, among them sizes 0 and 1. The same for the same seed.
+  // Sets the number of rounds, each with other shapes (including sizes 0 and 1) and other values,
+  // and the seed, which determines them.
   CompareKernels& Rounds(int rounds, uint32_t seed = 1) {
     rounds_ = rounds;
     seed_ = seed;
     return *this;
   }
-  // The largest size of a dimension that has a name, and of those of "...".
+  // Sets the maximum size of named dimensions and of those of "...".
   CompareKernels& MaxSize(int64_t size) { return max_size_ = size, *this; }
 
-  // Whether both agree, or fail alike (with the same code), in all rounds; if not, how the first
-  // round came out in which they do not. A failure, too, if there is no such kernel, or if the
-  // built-in one fails in all rounds.
+  // Succeeds if both kernels agree, or fail with the same code, in every round. Otherwise describes
+  // the first round in which they differ. Also fails if there is no such kernel or if the built-in
+  // one fails in every round.
   ::testing::AssertionResult Run() const;
 
  private:
@@ -77,7 +78,7 @@ class CompareKernels {
     std::string shape;
     Distribution distribution;
     DataType dtype;
-    // The tensor itself, if it is always the same.
+    // The value, if it is the same in all rounds.
     std::optional<Tensor> tensor;
   };
 

@@ -15,13 +15,13 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/tensor_id.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace gradflow {
 namespace testing {
@@ -36,7 +36,7 @@ bool IsFile(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-// The file of the case's graph; empty if it has none.
+// Returns the path of the case's graph; "" if it has none.
 std::string GraphFile(const fs::path& folder) {
   for (const char* name : {"graph.pb", "graph.pbtxt"}) {
     if (IsFile(folder / name)) return (folder / name).string();
@@ -48,11 +48,11 @@ absl::Status CannotRead(const fs::path& path, const std::error_code& error) {
   return errors::NotFound("'", path.string(), "': cannot read: ", error.message());
 }
 
-// The paths of what is in `folder` at any depth, sorted.
+// Returns the paths of the entries of `folder` at any depth, sorted.
 absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder) {
   std::vector<fs::path> paths;
   std::error_code error;
-  // Links to folders are not followed: they could lead round in a circle.
+  // Does not follow links to folders, which could form cycles.
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
     paths.push_back(it->path());
@@ -62,8 +62,8 @@ absl::StatusOr<std::vector<fs::path>> Contents(const fs::path& folder) {
   return paths;
 }
 
-// The .npy files under `folder`, each with the name of the tensor that it stands for. None if there
-// is no such folder.
+// Returns the .npy files under `folder`, as {tensor name, path}. Returns none if the folder does
+// not exist.
 absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TensorFiles(
     const fs::path& folder) {
   std::vector<std::pair<std::string, std::string>> files;
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> TensorFiles(
   return files;
 }
 
-// A tensor from a file; one of type uint16 that stands for bfloat16 becomes that.
+// Reads a tensor of type `dtype` from a file. Converts uint16 to bfloat16.
 absl::StatusOr<Tensor> ReadAs(const std::string& file, DataType dtype) {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, ReadNpy(file));
   if (dtype != DT_BFLOAT16 || tensor.dtype() != DT_UINT16) return tensor;
@@ -90,7 +90,7 @@ absl::StatusOr<Tensor> ReadAs(const std::string& file, DataType dtype) {
   return result;
 }
 
-// A case that has been read.
+// A loaded case.
 class Case {
  public:
   Case(std::string folder, const GoldenOptions& options, const Registry& registry)
@@ -98,14 +98,14 @@ class Case {
 
   absl::Status Load() {
     const std::string file = GraphFile(folder_);
-    if (file.empty()) return errors::NotFound("there is no graph.pb and no graph.pbtxt");
+    if (file.empty()) return errors::NotFound("neither graph.pb nor graph.pbtxt exists");
     GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(file));
     SessionOptions session_options;
     session_options.config.set_intra_op_parallelism_threads(options_.threads);
     session_options.config.set_inter_op_parallelism_threads(options_.threads);
     GRADFLOW_ASSIGN_OR_RETURN(session_, Session::Make(session_options, graph_.registry()));
     GRADFLOW_RETURN_IF_ERROR(session_->Create(def));
-    // For the types of outputs, and which of them are used.
+    // Determines the types of outputs and which of them are used.
     GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), def, &graph_));
     GRADFLOW_ASSIGN_OR_RETURN(const auto feeds, TensorFiles(fs::path(folder_) / "feeds"));
     for (const auto& [name, feed_file] : feeds) {
@@ -122,7 +122,7 @@ class Case {
                                      " ulps is negative");
     }
     if (expected_.empty()) {
-      return errors::FailedPrecondition("nothing is expected: there is no .npy file in expected/");
+      return errors::FailedPrecondition("expected/ has no .npy file");
     }
     std::vector<std::string> fetches;
     for (const auto& [name, file] : expected_) fetches.push_back(name);
@@ -159,7 +159,7 @@ class Case {
  private:
   fs::path ExpectedFolder() const { return fs::path(folder_) / "expected"; }
 
-  // DT_INVALID if there is no such output: the run says so.
+  // Returns DT_INVALID if the output does not exist, which the run reports.
   DataType TypeOf(const std::string& name) const {
     const absl::StatusOr<TensorId> id = ParseTensorId(name);
     const Node* node = id.ok() ? graph_.FindNode(id->node) : nullptr;
@@ -197,7 +197,7 @@ class Case {
     return Tolerance::ForType(dtype);
   }
 
-  // Each beside its place; only when all are there they go to it.
+  // Writes all files under temporary names before renaming any.
   absl::Status Write(const std::vector<Tensor>& outputs) const {
     absl::Status status;
     std::error_code error;
@@ -225,12 +225,12 @@ class Case {
   Graph graph_;
   std::unique_ptr<Session> session_;
   std::vector<std::pair<std::string, Tensor>> feeds_;
-  // Names of outputs and their files.
+  // {name of the output, path}.
   std::vector<std::pair<std::string, std::string>> expected_;
   GoldenTolerances tolerances_;
 };
 
-// What `work` makes of the case, with errors that name it.
+// Returns the result of `work` on the case. Errors name the case.
 template <typename Work>
 absl::StatusOr<GoldenResult> WithCase(const std::string& folder, const GoldenOptions& options,
                                       const Registry& registry, const Work& work) {
@@ -244,16 +244,16 @@ absl::StatusOr<GoldenResult> WithCase(const std::string& folder, const GoldenOpt
   return errors::Prefix(absl::StrCat("'", folder, "': "), status);
 }
 
-// One line of tolerance.txt without its name.
+// Parses a line of tolerance.txt without its name.
 absl::StatusOr<Tolerance> ParseTolerance(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"exact"}) return Tolerance::Exact();
   std::map<std::string, double> values;
   for (size_t i = 0; i + 1 < words.size(); i += 2) {
     double value = 0;
     const bool good = absl::SimpleAtod(words[i + 1], &value) && std::isfinite(value) && value >= 0;
-    if (!good) return errors::InvalidArgument("'", words[i + 1], "' is no tolerance");
+    if (!good) return errors::InvalidArgument("'", words[i + 1], "' is not a tolerance");
     if (!values.emplace(words[i], value).second) {
-      return errors::InvalidArgument("'", words[i], "' is there twice");
+      return errors::InvalidArgument("'", words[i], "' appears twice");
     }
   }
   if (words.size() % 2 == 0) {
@@ -289,7 +289,7 @@ absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& fold
   }
   if (cases.empty()) {
     return errors::NotFound("'", folder,
-                            "': there is no graph.pb or graph.pbtxt in it or its folders");
+                            "': neither it nor its subfolders contain graph.pb or graph.pbtxt");
   }
   return cases;
 }

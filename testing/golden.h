@@ -1,14 +1,14 @@
-// Golden cases: folders with a graph, what goes in, and what should come out.
+// Golden cases: folders with a graph, its feeds and its expected outputs.
 //
 //   bn_gradient/
 //     graph.pb                a GraphDef, or graph.pbtxt
-//     feeds/dy.npy            what is fed: the output of that name, of any node
-//     feeds/layer/x@1.npy     "layer/x:1": folders stand for '/', and '@' for ':'
-//     expected/grad.npy       what fetching "grad" should give
-//     tolerance.txt           optional; see ReadGoldenTolerance
+//     feeds/dy.npy            the value fed to "dy", an output of any node
+//     feeds/layer/x@1.npy     fed to "layer/x:1": folders stand for '/', '@' for ':'
+//     expected/grad.npy       the expected value of "grad"
+//     tolerance.txt           optional; see GoldenTolerances
 //
-// `gradflow test FOLDER...` runs them, and so does GoogleTest: golden_test.h, and
-// gradflow_add_golden_test() in CMake. bfloat16, which NumPy does not have, is uint16 in the files.
+// `gradflow test FOLDER...` runs golden cases, and so do GoogleTest programs: see golden_test.h and
+// gradflow_add_golden_test() in CMake. Files store bfloat16, which NumPy lacks, as uint16.
 #ifndef GRADFLOW_TESTING_GOLDEN_H_
 #define GRADFLOW_TESTING_GOLDEN_H_
 
@@ -27,66 +27,66 @@
 namespace gradflow {
 namespace testing {
 
-// How RunGoldenCase runs and compares.
+// Options of RunGoldenCase and UpdateGoldenCase.
 struct GoldenOptions {
-  // In place of what the case's tolerance.txt says.
+  // Overrides the case's tolerance.txt.
   std::optional<Tolerance> tolerance;
-  // 0: all cores.
+  // Number of threads; 0 for all cores.
   int threads = 0;
 };
 
-// What a case gave.
+// The outcome of a case.
 struct GoldenResult {
-  // An output that is not as expected.
+  // An output that differs from its expected value.
   struct Difference {
     // The name of the output, as "node" or "node:1".
     std::string fetch;
     TensorDiff diff;
   };
 
-  // Whether all outputs were as expected.
+  // Returns true if all outputs are as expected.
   bool ok() const { return differences.empty(); }
-  // "grad: 1 of 4 elements differs: [2]: ..."; outputs that are off, one a line.
+  // Returns a line per differing output: "grad: 1 of 4 elements differs: [2]: ...".
   std::string Text() const;
-  // How many outputs were compared, or written.
+  // The number of outputs compared or written.
   int outputs = 0;
-  // Those that are not as expected.
+  // The outputs that differ.
   std::vector<Difference> differences;
 };
 
-// The cases in `folder`: itself if it has a graph, otherwise those of its folders, at any depth, in
-// the order of their names. NOT_FOUND if there are none.
+// Returns the cases in `folder`: itself if it has a graph, otherwise its subfolders at any depth
+// that have one, sorted by name. Returns NOT_FOUND if there are none.
 absl::StatusOr<std::vector<std::string>> FindGoldenCases(const std::string& folder);
 
-// Runs a case and compares what it expects. FAILED_PRECONDITION if it expects nothing,
-// INVALID_ARGUMENT if the tolerance is of negative ulps; otherwise errors are those of the files,
-// the graph and the run, and name the case's folder.
+// Runs a case and compares its outputs with the expected ones. Returns FAILED_PRECONDITION if none
+// is expected, INVALID_ARGUMENT if the tolerance in ulps is negative, and errors of the files, the
+// graph and the run. Errors name the folder.
 absl::StatusOr<GoldenResult> RunGoldenCase(const std::string& folder,
                                            const GoldenOptions& options = {},
                                            const Registry& registry = GlobalRegistry());
 
-// Runs a case and writes what it gives as what it expects: of the outputs that it expects so far,
-// or, if there are none, of those that no node of the graph uses. All files are written, or none.
+// Runs a case and writes its outputs to expected/: those with a file there, or, if there are none,
+// those that no node of the graph uses. Writes all files or none.
 absl::StatusOr<GoldenResult> UpdateGoldenCase(const std::string& folder,
                                               const GoldenOptions& options = {},
                                               const Registry& registry = GlobalRegistry());
 
-// What tolerance.txt says. Each line is
+// The contents of tolerance.txt. Each line is
 //   [NAME] atol NUMBER [rtol NUMBER]
 //   [NAME] rtol NUMBER
 //   [NAME] ulps NUMBER
 //   [NAME] exact
-// for the output NAME, or for all that have no line of their own; '#' begins a comment. Outputs of
-// which it says nothing have Tolerance::ForType.
+// for output NAME, or for all outputs without a line of their own. '#' begins a comment. Outputs
+// without a tolerance have Tolerance::ForType.
 struct GoldenTolerances {
-  // By the name of the output; "" for the others.
+  // Keyed by the name of the output; "" applies to the others.
   std::map<std::string, Tolerance> by_name;
 };
-// Reads the text of a tolerance.txt.
+// Parses the text of a tolerance.txt.
 absl::StatusOr<GoldenTolerances> ParseGoldenTolerances(absl::string_view text);
 
-// "layer/x:1" as "layer/x@1.npy", and back; names of output 0 have no number. INVALID_ARGUMENT if
-// it is no such name.
+// Convert "layer/x:1" to "layer/x@1.npy" and back. Names of output 0 have no number. Return
+// INVALID_ARGUMENT if the name does not have that form.
 std::string GoldenFileName(absl::string_view tensor);
 absl::StatusOr<std::string> GoldenTensorName(absl::string_view file);
 

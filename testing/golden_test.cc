@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 std::vector<GoldenCase> GoldenCases(const std::string& folder) {
   const absl::StatusOr<std::vector<std::string>> folders = FindGoldenCases(folder);
-  // Running it gives the same error.
+  // Running this case returns the same error.
   if (!folders.ok()) return {{folder, "cannot_be_listed"}};
   std::vector<GoldenCase> cases;
   std::set<std::string> names;
@@ -26,7 +26,7 @@ std::vector<GoldenCase> GoldenCases(const std::string& folder) {
     for (char& c : name) {
       if (!absl::ascii_isalnum(c)) c = '_';
     }
-    // "a/b" and "a_b" would be the same, and with a number they may be "a_b_2".
+    // "a/b" and "a_b" have the same name; with a number it may equal that of "a_b_2".
     std::string unique = name;
     for (int use = 2; !names.insert(unique).second; ++use) unique = absl::StrCat(name, "_", use);
     cases.push_back({path, unique});

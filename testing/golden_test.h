@@ -1,6 +1,6 @@
-// GoldenTest: golden cases (golden.h) as a parameterised GoogleTest.
+// GoldenTest: golden cases (see golden.h) as a parameterised GoogleTest.
 //
-// gradflow_add_golden_test() in CMake writes the source file of such a test. By hand:
+// gradflow_add_golden_test() in CMake generates such a test. Hand-written:
 //
 //   TEST_P(GoldenTest, GivesWhatIsExpected) { RunAndCompare(); }
 //   INSTANTIATE_TEST_SUITE_P(Accelerator, GoldenTest,
@@ -20,15 +20,16 @@
 namespace gradflow {
 namespace testing {
 
-// A case by its folder, named after where it is in the folder that was asked for: GoogleTest allows
-// letters and digits, other characters are '_'. Where names would be the same, they get numbers.
+// A case and the name of its test: the path relative to the folder that was searched, with '_' for
+// characters that GoogleTest does not allow, and a number to make it unique.
 struct GoldenCase {
-  // The case, and its name as a test's.
+  // The folder of the case.
   std::string folder;
+  // The name of its test.
   std::string name;
 };
 
-// The cases in a folder. If they cannot be listed, one that fails and says why.
+// Returns the cases in a folder. If they cannot be listed, returns one that fails with the reason.
 std::vector<GoldenCase> GoldenCases(const std::string& folder);
 // For INSTANTIATE_TEST_SUITE_P.
 std::string GoldenCaseName(const ::testing::TestParamInfo<GoldenCase>& info);
@@ -36,7 +37,7 @@ void PrintTo(const GoldenCase& golden, std::ostream* os);
 
 class GoldenTest : public ::testing::TestWithParam<GoldenCase> {
  protected:
-  // Fails unless the case gives what it expects.
+  // Runs the case. Fails unless its outputs are as expected.
   static void RunAndCompare(const GoldenOptions& options = {});
 };
 

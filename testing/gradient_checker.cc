@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/array_ops.h"
-#include "gradflow/runtime/client_session.h"
+#include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/tensor_diff.h"
 #include "gradflow/testing/tensors.h"
 
@@ -23,7 +23,7 @@ double Element(const Tensor& tensor, int64_t i) {
   return tensor.dtype() == DT_FLOAT ? tensor.flat<float>()(i) : tensor.flat<double>()(i);
 }
 
-// The element's value as the type holds it.
+// Sets element i and returns its value after rounding to the tensor's type.
 double SetElement(int64_t i, double value, Tensor* tensor) {
   DispatchType(Types(), tensor->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -38,7 +38,7 @@ Tensor Zeros(DataType dtype, const TensorShape& shape) {
   return zeros;
 }
 
-// jacobian[y][x] has element (i * elements of x + j) for d y_i / d x_j.
+// Element (i * elements of x + j) of jacobian[y][x] is d y_i / d x_j.
 using Jacobian = std::vector<std::vector<std::vector<double>>>;
 
 class Checker {
@@ -73,7 +73,7 @@ class Checker {
     dxs_ = gradient(scope_, dys_);
     GRADFLOW_RETURN_IF_ERROR(scope_.status());
     if (dxs_.size() != xs_.size()) {
-      return errors::InvalidArgument("the gradient graph gives ", dxs_.size(), " gradients for ",
+      return errors::InvalidArgument("the gradient graph returns ", dxs_.size(), " gradients for ",
                                      xs_.size(), " xs");
     }
     return absl::OkStatus();
@@ -81,7 +81,7 @@ class Checker {
 
   const std::vector<Tensor>& y_values() const { return y_values_; }
 
-  // One row for each element of each y.
+  // Computes one row for each element of each y.
   absl::StatusOr<Jacobian> Analytic() const {
     Jacobian jacobian = MakeJacobian();
     ClientSession::FeedType feeds = Feeds();
@@ -106,7 +106,7 @@ class Checker {
     return jacobian;
   }
 
-  // One column for each element of each x.
+  // Computes one column for each element of each x.
   absl::StatusOr<Jacobian> Numeric(double asked_delta) const {
     Jacobian jacobian = MakeJacobian();
     ClientSession::FeedType feeds = Feeds();
@@ -127,7 +127,7 @@ class Checker {
             return errors::InvalidArgument("the shape of y", y, " depends on the value of x", x);
           }
           for (int64_t i = 0; i < y_values_[y].NumElements(); ++i) {
-            // Divided by what the type leaves of 2 * delta.
+            // Divides by 2 * delta as rounded to the type.
             jacobian[y][x][i * columns + j] =
                 (Element(high[y], i) - Element(low[y], i)) / (above - below);
           }
@@ -174,7 +174,7 @@ class Checker {
     return absl::OkStatus();
   }
 
-  // Runs with element j of xs[x] at `at`, and says through *set what it was then.
+  // Runs with element j of xs[x] set to `at`, and stores its rounded value in *set.
   absl::Status RunAt(size_t x, int64_t j, double at, ClientSession::FeedType* feeds, double* set,
                      std::vector<Tensor>* ys) const {
     GRADFLOW_ASSIGN_OR_RETURN(Tensor moved, x_values_[x].DeepCopy());
@@ -218,7 +218,7 @@ absl::StatusOr<GradientError> FindGradientError(const Scope& scope, const Output
         for (const double element : {a, n}) {
           if (std::isfinite(element)) worst.largest = std::max(worst.largest, std::abs(element));
         }
-        // The first NaN stays.
+        // Keeps the first NaN.
         if (std::isnan(worst.max_error) || error <= worst.max_error) continue;
         const int64_t columns = x_values[x].NumElements();
         worst.max_error = error;

@@ -1,7 +1,7 @@
-// Compares gradients with central differences, as TensorFlow's gradient checker does.
+// Gradient checker: compares gradients with central differences, like TensorFlow's.
 //
-// gradflow does not differentiate graphs by itself: what TensorFlow's AddSymbolicGradients would
-// add is given as a function that adds the gradient graph.
+// gradflow does not differentiate graphs. The caller provides a function that adds the gradient
+// graph, in place of TensorFlow's AddSymbolicGradients.
 //
 //   Scope scope = Scope::NewRootScope();
 //   Output x = ops::Placeholder(scope, DT_FLOAT);
@@ -13,7 +13,7 @@
 //   GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, x_value, y, {2, 3}, gradient, &max_error));
 //   EXPECT_LT(max_error, 1e-4);
 //
-// Ops whose gradient op is known need one call:
+// Ops with a registered gradient op need one call:
 //
 //   EXPECT_TRUE(CheckGradient("FakeQuantWithMinMaxVars", {x, min, max}));
 //   EXPECT_TRUE(CheckGradient(OpTester("FusedBatchNormV3").Inputs(...).Attr("epsilon", 0.01f)));
@@ -39,28 +39,27 @@
 namespace gradflow {
 namespace testing {
 
-// Adds the gradients of xs to `scope`, given those of ys (placeholders): for each x the sum over
-// all ys of dy * (dy/dx), of the shape of x.
+// Adds the gradients of xs to `scope`, given those of ys (placeholders). Returns for each x the sum
+// of dy * (dy/dx) over all ys, with the shape of x.
 using GradientFn = std::function<OutputList(const Scope& scope, const OutputList& dys)>;
 
-// How gradients are compared with differences.
+// Options of the comparison.
 struct GradientOptions {
-  // What is added to an element of x, and taken off it; 0 for 1e-2 with float and 1e-5 with double.
-  // A difference of two results has the rounding errors of both, so that the error of a central
+  // The step of the central differences; 0 for 1e-2 with float and 1e-5 with double. The error of a
   // difference is about (rounding error of y) / delta + delta^2 / 6 * (third derivative).
   double delta = 0;
-  // What CheckGradient allows |gradient - difference| / max(1, largest element of the Jacobian) to
-  // be; 0 for 2e-3 with float and 1e-8 with double.
+  // The maximum of |gradient - difference| / max(1, largest element of the Jacobian) that
+  // CheckGradient allows; 0 for 2e-3 with float and 1e-8 with double.
   double max_error = 0;
 };
 
-// Where a gradient is furthest off.
+// The largest error of a gradient and its position.
 struct GradientError {
   // |analytic - numeric|; NaN if either is.
   double max_error = 0;
-  // The largest absolute value among the finite elements of both Jacobians.
+  // The largest absolute value of the finite elements of both Jacobians.
   double largest = 0;
-  // Element `y_element` of ys[y] by element `x_element` of xs[x].
+  // The derivative of element `y_element` of ys[y] by element `x_element` of xs[x].
   int y = 0;
   int64_t y_element = 0;
   int x = 0;
@@ -68,22 +67,22 @@ struct GradientError {
   double analytic = 0;
   double numeric = 0;
 
-  // "d y0[3] / d x1[0] is 0.5 by the gradient, 0.25 by differences (error 0.25)"
+  // Returns "d y0[3] / d x1[0] is 0.5 by the gradient, 0.25 by differences (error 0.25)".
   std::string DebugString() const;
 };
 
-// The Jacobian of ys by xs: what the gradient graph gives for each unit vector in the place of dys,
-// against central differences about `x_values`. The xs are float or double and are fed, so they may
-// be placeholders or anything else; ys are float or double. Takes a run for each element of ys, and
-// two for each element of xs. INVALID_ARGUMENT if types, or the shapes of what the gradient graph
-// gives, do not fit; otherwise what a run says.
+// Compares two Jacobians of ys by xs: that of the gradient graph, evaluated for each unit vector as
+// dys, and that of central differences at `x_values`. The xs and ys must be float or double. The xs
+// are fed and need not be placeholders. Takes one run per element of ys and two per element of xs.
+// Returns INVALID_ARGUMENT if types, or the shapes of the gradients, do not match, and errors of
+// runs.
 absl::StatusOr<GradientError> FindGradientError(const Scope& scope, const OutputList& xs,
                                                 const std::vector<Tensor>& x_values,
                                                 const OutputList& ys, const GradientFn& gradient,
                                                 const GradientOptions& options = {});
 
-// As TensorFlow's, but for `gradient`: *max_error gets the largest absolute error. The xs have
-// random values in [-1, 1).
+// Stores the largest absolute error in *max_error, at random values of xs in [-1, 1). As in
+// TensorFlow, except for the argument `gradient`.
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
                                   const std::vector<TensorShape>& y_shapes,
@@ -92,37 +91,38 @@ absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Ten
                                   const Output& y, const TensorShape& y_shape,
                                   const GradientFn& gradient, double* max_error);
 
-// The same by the gradient ops that are known (see CheckGradient), where every node between xs and
-// ys has one. Otherwise UNIMPLEMENTED, naming the node; the scope stays good. The differences are
-// those of the graph as it is: of fake quantisation with its steps, which its gradient leaves out.
+// Overloads that use the registered gradient ops (see RegisterGradientOp). Return UNIMPLEMENTED,
+// naming the node, if a node between xs and ys has none; the scope remains ok(). The differences
+// are those of the unmodified graph: those of fake quantisation include its steps, which its
+// gradient ignores.
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
                                   const std::vector<TensorShape>& y_shapes, double* max_error);
 absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
                                   const Output& y, const TensorShape& y_shape, double* max_error);
 
-// How an op's gradient op is called. Names are those of arguments in the op definitions.
+// The call of an op's gradient op. Names are those of arguments in the op definitions.
 struct GradientOp {
   // The op that computes the gradient.
   std::string op;
-  // For each input of the gradient op: "d:y" for the gradient of output y, or an input or output of
-  // the op itself, inputs first where both have a name.
+  // For each input of the gradient op: "d:y" for the gradient of output y, or the name of an input
+  // or output of the op. A name of both denotes the input.
   std::vector<std::string> inputs;
-  // For each output of the gradient op, from the first, the input that it is the gradient of.
+  // For each output of the gradient op, the input that it is the gradient of. May be shorter.
   std::vector<std::string> outputs;
-  // The op rounds, and its gradient takes that for the identity: differences are taken of the
-  // op with its bounds, found by running it, in place of rounding.
+  // The op rounds, and its gradient treats rounding as the identity. Differences are then computed
+  // of the op without rounding: of clamping to its bounds, which are found by running it.
   bool straight_through = false;
 };
 
-// Makes CheckGradient and ComputeGradientError know one more op, or know it otherwise. Attributes
-// of the gradient op that the op has, too, are those of the op. Not thread-safe.
+// Registers the gradient op of `op` for CheckGradient and ComputeGradientError, replacing a
+// previous one. The gradient op takes attributes that both ops have from the op. Not thread-safe.
 void RegisterGradientOp(absl::string_view op, const GradientOp& gradient);
 
-// Whether the gradient op of `op` agrees with differences of it, at these inputs. Known are the
-// FakeQuantWithMinMax ops, FusedBatchNorm, V2 and V3 (training), Identity and Neg, and what
-// RegisterGradientOp has added. Inputs must be off the places where an op has no derivative by more
-// than delta.
+// Succeeds if the gradient op of `op` agrees with differences of `op` at these inputs. Gradient ops
+// are known for the FakeQuantWithMinMax ops, FusedBatchNorm, V2 and V3 (training), Identity and
+// Neg, and for ops that RegisterGradientOp has added. REQUIRES: inputs are further than delta from
+// points where the op is not differentiable
 ::testing::AssertionResult CheckGradient(const OpTester& op, const GradientOptions& options = {});
 ::testing::AssertionResult CheckGradient(absl::string_view op, const std::vector<Tensor>& inputs,
                                          const GradientOptions& options = {});

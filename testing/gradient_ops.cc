@@ -1,4 +1,4 @@
-// CheckGradient and ComputeGradientError by the gradient ops that are known.
+// CheckGradient and ComputeGradientError by registered gradient ops.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -47,10 +47,10 @@ std::map<std::string, GradientOp, std::less<>>& GradientOps() {
   return *ops;
 }
 
-// How the gradient op of a node is called: GradientOp with numbers for names.
+// The call of a node's gradient op: a GradientOp with names resolved to indices.
 class GradientCall {
  public:
-  // `node` is of the op `op_def` and needs no inputs yet. Borrows `gradient`.
+  // `node` has op `op_def` and need not have inputs yet. Borrows `gradient`.
   static absl::StatusOr<GradientCall> Make(const NodeDef& node, const OpDef& op_def,
                                            const GradientOp& gradient) {
     GradientCall call(node.op(), gradient);
@@ -69,17 +69,17 @@ class GradientCall {
   }
 
   const std::string& gradient_op() const { return gradient_->op; }
-  // The node's outputs whose gradients the gradient op takes, in its order.
+  // The outputs of the node whose gradients the gradient op takes, in its order.
   const std::vector<int>& dys() const { return dys_; }
-  // The node's inputs whose gradients it gives, in its order.
+  // The inputs of the node whose gradients it returns, in its order.
   const std::vector<int>& dxs() const { return dxs_; }
-  // The node's input of this name, or -1.
+  // Returns the index of the node's input `name`, or -1.
   int FindInput(const std::string& name) const {
     const auto range = inputs_.find(name);
     return range == inputs_.end() ? -1 : range->second.first;
   }
 
-  // Adds the gradient op to the node's graph. Takes the gradients of dys(), returns those of dxs().
+  // Adds the gradient op to the node's graph. Given the gradients of dys(), returns those of dxs().
   absl::StatusOr<OutputList> Add(const Scope& scope, const Node& node,
                                  const OutputList& dys) const {
     Graph& graph = *scope.graph();
@@ -132,7 +132,7 @@ class GradientCall {
   std::vector<int> dxs_;
 };
 
-// The op under test in a graph of its own: its inputs are placeholders, which are fed.
+// A graph with the op under test, whose inputs are fed placeholders.
 class OpGraph {
  public:
   OpGraph(OpTester tester, const GradientOp& gradient)
@@ -167,7 +167,7 @@ class OpGraph {
   }
 
  private:
-  // The op, with a node for each of its inputs. Those of which no gradient is taken are constants.
+  // Adds the op and a node for each input. Inputs without a gradient are constants.
   absl::Status AddOp(const GradientCall& call) {
     NodeDef def = tester_.node();
     def.clear_input();
@@ -186,8 +186,8 @@ class OpGraph {
     return absl::OkStatus();
   }
 
-  // The op without its rounding. Its result is between two bounds, which are min and max after
-  // they have been rounded, too: these roundings stay what they are at the values given.
+  // Adds the op without its rounding: clamping to its bounds. The bounds are min and max plus the
+  // amount by which the op rounds them at the given values.
   absl::StatusOr<Output> Clipped(const GradientCall& call) {
     constexpr float kFar = 1e30f;
     GRADFLOW_ASSIGN_OR_RETURN(const Output low, Bound(-kFar, call.FindInput("min")));
@@ -197,8 +197,8 @@ class OpGraph {
     return y;
   }
 
-  // The bound that the op has for inputs that are `far` away: its input `i` plus what rounding has
-  // added to that, or, if that is -1, a constant.
+  // Adds the bound of the op for inputs of value `far`: its input `i` plus the rounding of that
+  // input, or a constant if `i` is -1.
   absl::StatusOr<Output> Bound(float far, int i) {
     const bool is_input = i >= 0;
     Tensor x(DT_FLOAT, is_input ? tester_.input(i).shape() : TensorShape());
@@ -221,12 +221,12 @@ class OpGraph {
   const Node* op_ = nullptr;
 };
 
-// Adds the gradients of xs to the scope's graph, from ys back through every node between them.
+// Adds the gradients of xs to the scope's graph by backpropagation from ys.
 class Backpropagation {
  public:
   Backpropagation(const Scope& scope, const OutputList& xs) : scope_(scope), xs_(xs) {}
 
-  // Whatever the error, the scope stays good.
+  // The scope remains ok() on error.
   absl::StatusOr<OutputList> Run(const OutputList& ys, const OutputList& dys) {
     for (size_t i = 0; i < ys.size(); ++i) {
       Visit(ys[i].node());
@@ -249,10 +249,10 @@ class Backpropagation {
   }
 
  private:
-  // Appends to order_ what depends on an x among `last` and what it depends on, sources first.
+  // Appends `last` and its transitive inputs that depend on an x to order_, in topological order.
   void Visit(const Node* last) {
     if (!depends_.try_emplace(last, false).second) return;
-    // The nodes on the way here, and which source is next in each.
+    // The current path, with the next source of each node.
     std::vector<std::pair<const Node*, int>> path = {{last, 0}};
     while (!path.empty()) {
       const Node* node = path.back().first;
@@ -269,7 +269,7 @@ class Backpropagation {
       } else if (const auto [known, is_new] = depends_.try_emplace(source.node, false); is_new) {
         path.emplace_back(source.node, 0);
       } else {
-        // Its visit has ended: there are no cycles.
+        // Its visit is complete, as there are no cycles.
         const bool depends = known->second;
         depends_[node] |= depends;
         ++next;
@@ -277,12 +277,12 @@ class Backpropagation {
     }
   }
 
-  // Adds the gradient op of a node, whose consumers have theirs.
+  // Adds the gradient op of a node. REQUIRES: its consumers have been propagated
   absl::Status Propagate(const Node& node) {
     const auto gradient = GradientOps().find(node.type_string());
     if (gradient == GradientOps().end()) {
       return errors::Unimplemented(
-          "no gradient op is known, and gradflow does not differentiate graphs by itself");
+          "the op has no registered gradient op, and gradflow does not differentiate graphs");
     }
     GRADFLOW_ASSIGN_OR_RETURN(const GradientCall call,
                               GradientCall::Make(node.def(), node.op_def(), gradient->second));
@@ -308,7 +308,7 @@ class Backpropagation {
       const auto dx = absl::c_find(call.dxs(), i);
       if (dx == call.dxs().end()) {
         return errors::Unimplemented("its gradient op '", call.gradient_op(),
-                                     "' gives no gradient of input ", i);
+                                     "' returns no gradient of input ", i);
       }
       terms_[source].push_back(dxs[dx - call.dxs().begin()]);
     }
@@ -323,14 +323,14 @@ class Backpropagation {
 
   const Scope& scope_;
   const OutputList& xs_;
-  // Whether a node depends on an x; of those visited.
+  // True for visited nodes that depend on an x.
   absl::flat_hash_map<const Node*, bool> depends_;
   std::vector<const Node*> order_;
-  // What the gradient of an output is the sum of.
+  // The terms of the gradient of each output.
   absl::flat_hash_map<Output, OutputList, OutputHash> terms_;
 };
 
-// Calls `compute` with the function that adds the gradients of xs.
+// Calls `compute` with a GradientFn for xs.
 template <typename Compute>
 absl::Status WithKnownGradient(const OutputList& xs, const OutputList& ys, const Compute& compute) {
   absl::Status known;
@@ -355,16 +355,16 @@ void RegisterGradientOp(absl::string_view op, const GradientOp& gradient) {
   };
   const auto gradient = GradientOps().find(op.node().op());
   if (gradient == GradientOps().end()) {
-    return failure() << "no gradient op is known; RegisterGradientOp adds one";
+    return failure() << "the op has no registered gradient op; see RegisterGradientOp";
   }
   const absl::StatusOr<GradientError> error = OpGraph(op, gradient->second).Run(options);
   if (!error.ok()) return failure() << error.status();
   double allowed = options.max_error;
   if (allowed == 0) allowed = op.input(0).dtype() == DT_DOUBLE ? 1e-8 : 2e-3;
   allowed *= std::max(1.0, error->largest);
-  // Also false for NaN and infinity: `largest` is finite.
+  // False for NaN and infinity, as `largest` is finite.
   if (error->max_error <= allowed) return ::testing::AssertionSuccess();
-  // Names for what the error calls x0, x1, ...
+  // Names of x0, x1, ... in the message.
   std::vector<std::string> names;
   for (const std::string& name : gradient->second.outputs) {
     names.push_back(absl::StrCat("x", names.size(), " = ", name));

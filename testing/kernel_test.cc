@@ -22,13 +22,13 @@ OpTester& KernelTest::Op(absl::string_view op, const Registry& registry) {
 
 const Tensor& KernelTest::output(int i) const {
   if (i >= 0 && i < num_outputs()) return outputs_[i];
-  ADD_FAILURE() << "there is no output " << i << ": the last run gave " << num_outputs();
+  ADD_FAILURE() << "there is no output " << i << ": the last run returned " << num_outputs();
   return NoOutput();
 }
 
 const Tensor& KernelTest::output(absl::string_view name) const {
   NameRangeMap ranges;
-  // Until something has run, the definition is not known.
+  // The definition is known once the node has run.
   if (num_outputs() > 0 && NameRangesForNode(op_.node(), op_.op_def(), nullptr, &ranges).ok()) {
     const auto range = ranges.find(name);
     if (range != ranges.end() && range->second.first < range->second.second) {

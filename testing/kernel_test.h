@@ -32,24 +32,24 @@ namespace testing {
 
 class KernelTest : public ::testing::Test {
  protected:
-  // Begins a node of this op, in place of the one before. Inputs and attributes are added to the
-  // result: see OpTester.
+  // Starts a node of op `op`, replacing the previous node. Add inputs and attributes to the result;
+  // see OpTester.
   OpTester& Op(absl::string_view op, const Registry& registry = GlobalRegistry());
-  // The node that Op() has begun.
+  // Returns the current node.
   OpTester& op() { return op_; }
 
-  // Runs the node with OpTester's checks and keeps its outputs.
+  // Runs the node with the checks of OpTester and stores its outputs.
   absl::Status Run() { return Keep(op_.Run()); }
-  // Runs it on several numbers of threads and all instruction sets, and expects the same bits.
+  // Runs the node with several numbers of threads and all instruction sets, and expects equal bits.
   absl::Status RunEverywhere(const Everywhere& where = {}) {
     return Keep(op_.RunEverywhere(where));
   }
 
-  // Of the last run.
+  // Returns the number of outputs of the last run.
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  // Of the last run. A failure, and an empty tensor, if there is no such output.
+  // Returns output i of the last run. Adds a failure and returns an empty tensor if there is none.
   const Tensor& output(int i) const;
-  // By its name in the op's definition. Of a list the first.
+  // Returns the output of that name in the op definition, or the first element of a list.
   const Tensor& output(absl::string_view name) const;
 
  private:

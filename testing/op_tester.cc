@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
-#include "gradflow/ops/simd.h"
+#include "gradflow/io/npy.h"
+#include "gradflow/ops/common/simd.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/testing/status_matchers.h"
@@ -22,8 +22,8 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// Lets arenas have more threads than the machine has processors. For good: oneTBB complains when
-// the limit goes down again.
+// Allows arenas with more threads than the machine has processors. Permanent: oneTBB warns when the
+// limit is lowered again.
 void AllowManyThreads() {
   constexpr size_t kMost = 64;
   alignas(tbb::global_control) static unsigned char storage[sizeof(tbb::global_control)];
@@ -32,7 +32,7 @@ void AllowManyThreads() {
   (void)allow;
 }
 
-// Puts the instruction set back in the end.
+// Restores the instruction set at the end of the scope.
 class ScopedSimdTarget {
  public:
   ScopedSimdTarget() = default;
@@ -99,12 +99,12 @@ OpTester& OpTester::UnknownInput(DataType dtype, const PartialTensorShape& shape
   return *this;
 }
 
-// Attributes that the node does not have and that follow from the inputs given.
+// Sets missing attributes that can be inferred from the inputs.
 void OpTester::InferTypesAndNumbers(const OpDef& op_def) {
   const auto is_set = [&](const std::string& name) {
     return FindNodeAttr(*node_, name) != nullptr;
   };
-  // The number of inputs of each argument, or -1; at most one attribute can be solved for.
+  // The number of inputs of each argument, or -1 if unknown. At most one can be solved for.
   std::vector<int> counts;
   int known = 0;
   int unknown = 0;
@@ -173,7 +173,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::RunOnThreads(int threads) {
 
 absl::StatusOr<std::vector<Tensor>> OpTester::RunOn(std::vector<Tensor> inputs) {
   if (inputs_.empty()) {
-    // The types follow from the attributes.
+    // The types are determined by the attributes.
     GRADFLOW_ASSIGN_OR_RETURN(op_, registry_->LookUpOp(node_->op()));
     AddDefaultsToNodeDef(op_->def(), node_.get());
     DataTypeVector types;
@@ -200,8 +200,9 @@ absl::StatusOr<std::vector<Tensor>> OpTester::KnownInputs(bool copies) const {
 absl::StatusOr<std::vector<Tensor>> OpTester::RunKernel(const OpKernel& kernel, int threads,
                                                         std::vector<Tensor> inputs) {
   std::vector<Tensor> outputs(output_types_.size());
-  KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types_,
-                        SystemAllocator());
+  RunContext run;
+  run.stop = stop_;
+  KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types_, run);
   absl::Status status;
   AllowManyThreads();
   tbb::task_arena(threads).execute([&] { status = kernel.Compute(context); });

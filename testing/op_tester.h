@@ -1,4 +1,4 @@
-// OpTester runs one op on given inputs, and checks on the way what holds for every op:
+// OpTester: runs one op on given inputs and checks invariants of all ops:
 //
 //   TEST(Tile, RepeatsRows) {
 //     const auto y = OpTester("Tile")
@@ -10,7 +10,7 @@
 //   EXPECT_THAT(OpTester("Tile").Input(...).Input(...).Run(),
 //               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("multiples")));
 //
-// KernelTest (kernel_test.h) is a GoogleTest fixture with one.
+// KernelTest (kernel_test.h) is a GoogleTest fixture with an OpTester.
 #ifndef GRADFLOW_TESTING_OP_TESTER_H_
 #define GRADFLOW_TESTING_OP_TESTER_H_
 
@@ -37,19 +37,20 @@ class OpDef;
 
 namespace testing {
 
-// Where RunEverywhere runs a kernel.
+// The configurations in which RunEverywhere runs a kernel.
 struct Everywhere {
-  // Numbers of threads, up to 64: also more than the machine has processors, so that a test means
-  // the same anywhere.
+  // Numbers of threads, at most 64. They may exceed the number of processors, so that tests do not
+  // depend on the machine.
   std::vector<int> threads = {1, 2, 3, 8};
-  // Instruction sets, of those in SimdTargets() (ops/simd.h); empty for all that the processor has.
+  // Instruction sets, from SimdTargets() (ops/common/simd.h); empty for all that the processor
+  // supports.
   std::vector<std::string> simd_targets;
 };
 
 // Copies are independent.
 class OpTester {
  public:
-  // Of a registered op; the registry is borrowed.
+  // Tests the registered op `op`. Borrows the registry.
   explicit OpTester(absl::string_view op, const Registry& registry = GlobalRegistry());
   ~OpTester();
   OpTester(const OpTester& other);
@@ -57,10 +58,10 @@ class OpTester {
   OpTester(OpTester&&) noexcept;
   OpTester& operator=(OpTester&&) noexcept;
 
-  // ---- Inputs, in the order of the op's definition, lists laid out ----
+  // ---- Inputs, in the order of the op definition, with lists flattened ----
 
   OpTester& Input(const Tensor& tensor);
-  // Of an array: Input<float>({1, 2, 3, 4}, {2, 2}); a vector if it has no shape.
+  // From literals: Input<float>({1, 2, 3, 4}, {2, 2}). Without a shape, a vector.
   template <typename T>
   OpTester& Input(std::initializer_list<typename Literal<T>::type> values,
                   const TensorShape& shape) {
@@ -70,23 +71,23 @@ class OpTester {
   OpTester& Input(std::initializer_list<typename Literal<T>::type> values) {
     return Input(AsTensor<T>(values));
   }
-  // A copy of a span.
+  // Copies a span.
   template <typename T>
   OpTester& InputFromSpan(absl::Span<const T> values, const TensorShape& shape) {
     return Input(AsTensor<T>(values, shape));
   }
-  // Always the same, but different for each input of an op unless `seed` says otherwise.
+  // Adds a deterministic random tensor. With seed 0 the values differ between inputs.
   OpTester& RandomInput(DataType dtype, const TensorShape& shape,
                         const Distribution& distribution = Distribution(), uint32_t seed = 0);
-  // From a .npy file. If it cannot be read, everything below says so.
+  // Reads a .npy file. If that fails, all runs below return the error.
   OpTester& InputFromNpy(const std::string& path);
   OpTester& Inputs(const std::vector<Tensor>& tensors);
-  // An input of which only that is known; for InferShapes and RunOn.
+  // Adds an input of unknown value, for InferShapes and RunOn.
   OpTester& UnknownInput(DataType dtype, const PartialTensorShape& shape = PartialTensorShape());
 
   // ---- Attributes ----
 
-  // Those that follow from the inputs (T, N) need not be set.
+  // Attributes that are inferred from the inputs (T, N) need not be set.
   template <typename T>
   OpTester& Attr(absl::string_view name, const T& value) {
     AddNodeAttr(name, value, node_.get());
@@ -95,48 +96,55 @@ class OpTester {
   OpTester& Attr(absl::string_view name, std::initializer_list<int64_t> values) {
     return Attr(name, absl::MakeConstSpan(values.begin(), values.size()));
   }
-  // Takes the kernel that is registered with this label.
+  // Selects the kernel registered with label `label`.
   OpTester& KernelLabel(absl::string_view label) { return Attr("_kernel", std::string(label)); }
-  // Does not expect the shape function to find every dimension although all inputs are known.
+  // Output shapes depend on more than the inputs' shapes and values: allows the shape function to
+  // leave dimensions unknown even if all inputs are known.
   OpTester& ShapeIsData() { return shape_is_data_ = true, *this; }
 
   // ---- Running ----
 
-  // Makes the kernel and runs it. Expects, if it succeeds, that
+  // Creates the kernel and runs it. If it succeeds, expects that
   // - outputs have the types of the definition, and inputs are unchanged;
-  // - the outputs have the same bits on one thread and on several, and when the kernel owns its
-  //   inputs and may write in place;
-  // - the shape function agrees with the outputs, whatever part of the inputs is known to it, and
-  //   finds the whole shape if all are.
-  // If it fails, that it does so each time, and that the shape function does not crash.
+  // - outputs have the same bits on one thread and on several, and when the kernel owns its inputs
+  //   and may compute in place;
+  // - the shape function agrees with the outputs, whichever part of the inputs is known, and infers
+  //   the whole shape if all inputs are known.
+  // If it fails, expects that it fails every time and that the shape function does not crash.
   absl::StatusOr<std::vector<Tensor>> Run();
-  // The same for an op with one output.
+  // Runs an op with one output.
   absl::StatusOr<Tensor> RunOne();
+  // Runs the kernel in a run that `stop` stops, which must outlive this.
+  OpTester& StoppedBy(RunStop* stop) {
+    stop_ = stop;
+    return *this;
+  }
   // Runs the kernel on one thread as a reference and then on each number of threads and each
   // instruction set of `where`, and expects the same bits. Returns the outputs. No other kernel
   // may run meanwhile: the instruction set is the process's.
   absl::StatusOr<std::vector<Tensor>> RunEverywhere(const Everywhere& where = {});
-  // Runs the kernel once, on that many threads, without any of those checks.
+  // Runs the kernel once, on `threads` threads, without checks.
   absl::StatusOr<std::vector<Tensor>> RunOnThreads(int threads);
-  // Runs the kernel once, made for the inputs above (or, if there are none, for the attributes
-  // alone), on other ones: also of types and shapes that no graph would give it. It may write in
-  // place to those that no one else holds.
+  // Runs a kernel created for the inputs above (or, if there are none, for the attributes alone)
+  // once, on `inputs`. They may have types and shapes that graphs rule out. The kernel may compute
+  // in place in tensors that are not shared.
   absl::StatusOr<std::vector<Tensor>> RunOn(std::vector<Tensor> inputs);
-  // The outcome of making the kernel, without running it.
+  // Creates the kernel without running it, and returns the status.
   absl::Status MakeKernel();
-  // What the shape function says of the outputs, all inputs but the unknown ones being constants.
+  // Calls the shape function and returns the shapes of the outputs. All inputs except unknown ones
+  // are constants.
   absl::StatusOr<std::vector<PartialTensorShape>> InferShapes();
-  // The same for an op with one output.
+  // Infers the shape of an op with one output.
   absl::StatusOr<PartialTensorShape> InferShape();
 
-  // ---- What has been said so far ----
+  // ---- Access to the node ----
 
   const Registry& registry() const { return *registry_; }
-  // INVALID_ARGUMENT or NOT_FOUND if there is no such op, or the inputs and attributes are not
-  // those of the op. Otherwise the node then has all attributes.
+  // Sets all attributes of the node. Returns NOT_FOUND if the op does not exist, INVALID_ARGUMENT
+  // if the inputs or attributes do not match its definition.
   absl::Status Finalize();
   const NodeDef& node() const { return *node_; }
-  // REQUIRES for these: Finalize() is OK.
+  // REQUIRES (all below): Finalize() returned OK.
   const OpDef& op_def() const { return op_->def(); }
   const DataTypeVector& input_types() const { return input_types_; }
   const DataTypeVector& output_types() const { return output_types_; }
@@ -147,11 +155,11 @@ class OpTester {
   struct InputInfo {
     DataType dtype;
     PartialTensorShape shape;
-    // Of no meaning unless known.
+    // Valid only if known.
     Tensor value;
     bool known;
   };
-  // Which of the inputs' parts the shape function may see.
+  // The shapes and values of inputs that the shape function may see.
   struct Knowledge {
     std::vector<PartialTensorShape> shapes;
     std::vector<const Tensor*> values;
@@ -171,12 +179,13 @@ class OpTester {
   const Registry* registry_;
   std::unique_ptr<NodeDef> node_;
   std::vector<InputInfo> inputs_;
-  // The first fault of an input.
+  // The first error of an input.
   absl::Status status_;
   const OpRegistration* op_ = nullptr;
   DataTypeVector input_types_;
   DataTypeVector output_types_;
   bool shape_is_data_ = false;
+  RunStop* stop_ = nullptr;
 };
 
 }  // namespace testing

@@ -4,7 +4,7 @@ namespace gradflow {
 namespace testing {
 
 bool StatusMatcher::MatchAndExplain(const absl::Status& status, std::ostream* os) const {
-  // Null where GoogleTest only asks whether it matches.
+  // GoogleTest passes null if it needs no explanation.
   if (os != nullptr) *os << "whose status is " << status;
   return status.code() == code_ &&
          (!message_.has_value() || message_->Matches(std::string(status.message())));

@@ -1,4 +1,4 @@
-// GoogleTest matchers for absl::Status and absl::StatusOr, named as Abseil's later ones:
+// GoogleTest matchers for absl::Status and absl::StatusOr, with the names of Abseil's later ones:
 //
 //   EXPECT_THAT(Load(path), IsOk());
 //   EXPECT_THAT(Load(path), IsOkAndHolds(3));
@@ -22,17 +22,17 @@
 namespace gradflow {
 namespace testing {
 
-// Of IsOk and StatusIs. Not a template, which every test would compile again.
+// The matcher of IsOk and StatusIs. Not a template, to save compile time in every test.
 class StatusMatcher {
  public:
-  // What GoogleTest asks of a matcher.
+  // Required by GoogleTest.
   using is_gtest_matcher = void;
 
-  // Made by the functions below.
+  // Called by the functions below.
   explicit StatusMatcher(absl::StatusCode code) : code_(code) {}
   StatusMatcher(absl::StatusCode code, ::testing::Matcher<const std::string&> message)
       : code_(code), message_(std::move(message)) {}
-  // What GoogleTest asks of a matcher.
+  // Required by GoogleTest.
   bool MatchAndExplain(const absl::Status& status, std::ostream* os) const;
   template <typename T>
   bool MatchAndExplain(const absl::StatusOr<T>& status_or, std::ostream* os) const {
@@ -48,17 +48,17 @@ class StatusMatcher {
   std::optional<::testing::Matcher<const std::string&>> message_;
 };
 
-// An OK status, or a StatusOr with a value.
+// Matches an OK Status, or a StatusOr with a value.
 inline StatusMatcher IsOk() { return StatusMatcher(absl::StatusCode::kOk); }
-// A status, or a StatusOr's, with this code.
+// Matches a Status or StatusOr with code `code`.
 inline StatusMatcher StatusIs(absl::StatusCode code) { return StatusMatcher(code); }
-// The same, and its message is equal to `message`, or matches it if that is a matcher.
+// Matches a Status or StatusOr with code `code` whose message equals, or matches, `message`.
 inline StatusMatcher StatusIs(absl::StatusCode code,
                               ::testing::Matcher<const std::string&> message) {
   return StatusMatcher(code, std::move(message));
 }
 
-// A StatusOr whose value is `value`, or matches it if that is a matcher.
+// Matches a StatusOr whose value equals, or matches, `value`.
 MATCHER_P(IsOkAndHolds, value,
           "is OK and holds a value that " +
               ::testing::DescribeMatcher<typename std::decay_t<arg_type>::value_type>(value,
@@ -73,7 +73,7 @@ MATCHER_P(IsOkAndHolds, value,
 }  // namespace testing
 }  // namespace gradflow
 
-// A Status or StatusOr is OK.
+// Expect (assert) that a Status or StatusOr is OK.
 #define GRADFLOW_EXPECT_OK(expr) EXPECT_THAT(expr, ::gradflow::testing::IsOk())
 #define GRADFLOW_ASSERT_OK(expr) ASSERT_THAT(expr, ::gradflow::testing::IsOk())
 

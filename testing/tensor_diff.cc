@@ -16,13 +16,13 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// The fewest digits that read back as the same number of the type.
+// Returns the shortest text that parses to the same number of the type.
 template <typename T>
 std::string NumberText(T value) {
   std::array<char, 64> text{};
   std::to_chars_result result{};
   if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) {
-    // No more than they have; trailing zeros are left out.
+    // Five significant digits distinguish all values. Omits trailing zeros.
     result = std::to_chars(text.data(), text.data() + text.size(), static_cast<float>(value),
                            std::chars_format::general, 5);
   } else {
@@ -31,7 +31,7 @@ std::string NumberText(T value) {
   return std::string(text.data(), result.ptr);
 }
 
-// Neighbouring numbers of the type become neighbouring integers; both zeros become 0.
+// Maps adjacent numbers of the type to adjacent integers, and both zeros to 0.
 template <typename T>
 int64_t Ordinal(T value) {
   using Bits = std::conditional_t<sizeof(T) == 2, int16_t,
@@ -42,14 +42,14 @@ int64_t Ordinal(T value) {
   return -static_cast<int64_t>(bits & std::numeric_limits<Bits>::max());
 }
 
-// |a - b| of integers, also where their type does not hold it.
+// Returns |a - b| without overflow.
 template <typename T>
 uint64_t IntegerDistance(T a, T b) {
   return a > b ? static_cast<uint64_t>(a) - static_cast<uint64_t>(b)
                : static_cast<uint64_t>(b) - static_cast<uint64_t>(a);
 }
 
-// How many steps it takes from one to the other. Both are finite.
+// Returns the distance in units in the last place. REQUIRES: both are finite
 template <typename T>
 uint64_t UlpDistance(T a, T b) {
   return IntegerDistance(Ordinal(a), Ordinal(b));
@@ -64,7 +64,7 @@ bool SameBits(const T& a, const T& b) {
   return std::memcmp(&a, &b, sizeof(T)) == 0;
 }
 
-// Whether a part of an element (all of it unless it is complex) is close enough.
+// Returns true if a part of an element (the whole, unless it is complex) is within the tolerance.
 template <typename T>
 bool IsClose(T actual, T expected, const Tolerance& tolerance) {
   if (SameBits(actual, expected)) return true;
@@ -89,11 +89,11 @@ bool IsClose(T actual, T expected, const Tolerance& tolerance) {
   }
 }
 
-// What a distance is counted in: doubles do not tell all integers of 64 bits apart.
+// The type of distances. Doubles cannot represent all distances of 64-bit integers.
 template <typename T>
 using DistanceOf = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
 
-// |actual - expected| where that is a finite number.
+// Returns |actual - expected| if it is finite.
 template <typename T>
 std::optional<DistanceOf<T>> Distance(T actual, T expected) {
   if constexpr (std::is_integral_v<T>) {
@@ -105,7 +105,7 @@ std::optional<DistanceOf<T>> Distance(T actual, T expected) {
   return std::nullopt;
 }
 
-// A bool as tensors hold it, which may be a byte that no bool of C++ is.
+// A bool in a tensor, which may be a byte other than 0 and 1.
 struct BoolByte {
   uint8_t value;
 };
@@ -124,8 +124,8 @@ std::string PartText(const T& value) {
   }
 }
 
-// " (difference 0.25, 12 ulps)", or nothing where there is no telling. Integers have all their
-// digits.
+// Returns " (difference 0.25, 12 ulps)", or "" if the difference is not finite. Prints all digits
+// of integers.
 template <typename T>
 std::string DistanceText(T actual, T expected) {
   const auto distance = Distance(actual, expected);
@@ -138,7 +138,7 @@ std::string DistanceText(T actual, T expected) {
   }
 }
 
-// "[0,2]"; "" for the element of a scalar.
+// Returns "[0,2]"; "" for the element of a scalar.
 std::string IndexText(const TensorShape& shape, int64_t position) {
   if (shape.dims() == 0) return "";
   std::vector<int64_t> index(shape.dims());
@@ -172,7 +172,7 @@ class Comparison {
       }
       if (close) continue;
       if (diff->differing++ < max_elements) diff->first.push_back({i, Describe(i)});
-      // No distance is less than any.
+      // An empty distance compares less than any other.
       if (distance > furthest) {
         furthest = distance;
         diff->furthest.position = i;
@@ -221,7 +221,7 @@ std::string Counted(const TensorDiff& diff) {
                       diff.differing == 1 ? "differs" : "differ");
 }
 
-// What follows the count: the elements, each after `separator`.
+// Returns the elements, each after `separator`.
 std::string Elements(const TensorDiff& diff, const std::string& separator) {
   std::string text;
   for (const TensorDiff::Element& element : diff.first) {

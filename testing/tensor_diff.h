@@ -1,5 +1,5 @@
-// Where two tensors differ, and by how much. Needs no GoogleTest: its matchers (tensor_matchers.h)
-// and `gradflow test` both say what this finds.
+// DiffTensors: the differences between two tensors. Independent of GoogleTest; used by its matchers
+// (tensor_matchers.h) and by `gradflow test`.
 #ifndef GRADFLOW_TESTING_TENSOR_DIFF_H_
 #define GRADFLOW_TESTING_TENSOR_DIFF_H_
 
@@ -13,28 +13,29 @@
 namespace gradflow {
 namespace testing {
 
-// How far an element may be from the one expected. NaN and infinities are only close to themselves,
-// and so are all elements that are not numbers. Of a complex number either part counts by itself.
+// The allowed difference between an element and its expected value. NaN, infinities and elements
+// that are not numbers are close only to themselves. The parts of complex numbers are compared
+// separately.
 class Tolerance {
  public:
-  // The same bits; any NaN equals any other, and 0 is not -0.
+  // Requires equal bits, except that all NaNs are equal. 0 differs from -0.
   static Tolerance Exact() { return Tolerance(Kind::kExact, 0, 0, 0); }
-  // |actual - expected| <= atol + rtol * |expected|
+  // Requires |actual - expected| <= atol + rtol * |expected|.
   static Tolerance Near(double atol, double rtol) { return Tolerance(Kind::kNear, atol, rtol, 0); }
-  // At most `ulps` steps from one number of the type to the next; 0 and -0 are none apart. Integers
-  // must be equal. A negative number allows what 0 does.
+  // Allows a distance of `ulps` units in the last place. 0 equals -0. Integers must be equal. A
+  // negative number is treated as 0.
   static Tolerance Ulps(int64_t ulps) { return Tolerance(Kind::kUlps, 0, 0, ulps); }
-  // Near() as a few roundings in the type leave it: for float 1e-6 + 1e-5 * |expected|. Exact for
-  // what is not floating-point.
+  // Allows a few rounding errors of the type: Near(1e-6, 1e-5) for float. Exact for types that are
+  // not floating-point.
   static Tolerance ForType(DataType dtype);
 
-  // What it was made with.
+  // The kind and the arguments it was made with.
   bool is_exact() const { return kind_ == Kind::kExact; }
   bool in_ulps() const { return kind_ == Kind::kUlps; }
   double atol() const { return atol_; }
   double rtol() const { return rtol_; }
   int64_t ulps() const { return ulps_; }
-  // "" for an exact one, "within 2 ulps", "within 1e-06 + 1e-05 * |expected|"
+  // Returns "" for Exact(), "within 2 ulps", or "within 1e-06 + 1e-05 * |expected|".
   std::string DebugString() const;
 
  private:
@@ -48,39 +49,40 @@ class Tolerance {
   int64_t ulps_;
 };
 
-// What DiffTensors found.
+// The result of DiffTensors.
 struct TensorDiff {
   // An element that differs.
   struct Element {
-    // Where it is in row-major order.
+    // The index of the element in row-major order.
     int64_t position = 0;
     // "[0,2]: 1.5, expected 1.25 (difference 0.25, 2097152 ulps)"
     std::string text;
   };
 
-  // Type, shape and elements agree.
+  // Returns true if types, shapes and elements agree.
   bool ok() const { return mismatch.empty() && differing == 0; }
-  // "type is int32, expected float", "shape is [2], expected [3]"; then no elements are compared.
+  // "type is int32, expected float" or "shape is [2], expected [3]", in which case elements are not
+  // compared; otherwise "".
   std::string mismatch;
   int64_t elements = 0;
-  // How many elements are further off than allowed: the first ones of them, and, where they are
-  // finite numbers, the one that is furthest off.
+  // The number of elements that differ by more than the tolerance, the first of them, and, among
+  // those that are finite numbers, the one with the largest difference.
   int64_t differing = 0;
   std::vector<Element> first;
   Element furthest;
 
-  // "2 of 6 elements differ: [0,2]: 1.5, expected ...; [1,2]: ..."; "" if ok().
+  // Returns "2 of 6 elements differ: [0,2]: 1.5, expected ...; [1,2]: ..."; "" if ok().
   std::string Line() const;
-  // The same with an element a line.
+  // Returns Line() with one element per line.
   std::string Text() const;
 };
 
-// Compares type, shape and elements, and describes up to `max_elements` of those that differ.
+// Compares type, shape and elements. Describes up to `max_elements` elements that differ.
 TensorDiff DiffTensors(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
                        int max_elements = 5);
 
-// The elements of a numeric or bool tensor as doubles, of a complex number both parts; empty for
-// other types.
+// Returns the elements of a numeric or bool tensor as doubles, with both parts of complex numbers;
+// empty for other types.
 std::vector<double> AsDoubles(const Tensor& tensor);
 
 }  // namespace testing

@@ -3,7 +3,7 @@
 namespace gradflow {
 namespace {
 
-// As many values as one reads.
+// Number of values in messages.
 constexpr int64_t kPrintedValues = 20;
 
 }  // namespace

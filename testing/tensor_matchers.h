@@ -1,7 +1,7 @@
 // GoogleTest matchers for tensors, and for a StatusOr of one:
 //
 //   EXPECT_THAT(y, TensorEq(AsTensor<float>({1, 2})));
-//   EXPECT_THAT(session.Fetch("y"), TensorNear(expected));           // as a few roundings leave it
+//   EXPECT_THAT(session.Fetch("y"), TensorNear(expected));           // default for the type
 //   EXPECT_THAT(y, TensorNear(expected, /*atol=*/1e-6, /*rtol=*/1e-4));
 //   EXPECT_THAT(y, TensorWithinUlps(expected, 2));
 //   EXPECT_THAT(outputs, ElementsAre(TensorEq(a), TensorEq(b)));
@@ -31,7 +31,7 @@
 
 namespace gradflow {
 
-// How failures show tensors and shapes.
+// Print tensors and shapes in GoogleTest failures.
 void PrintTo(const Tensor& tensor, std::ostream* os);
 void PrintTo(const absl::StatusOr<Tensor>& tensor, std::ostream* os);
 inline void PrintTo(const TensorShape& shape, std::ostream* os) { *os << shape.DebugString(); }
@@ -41,16 +41,16 @@ inline void PrintTo(const PartialTensorShape& shape, std::ostream* os) {
 
 namespace testing {
 
-// Of TensorEq, TensorNear and TensorWithinUlps.
+// The matcher of TensorEq, TensorNear and TensorWithinUlps.
 class TensorMatcher {
  public:
-  // What GoogleTest asks of a matcher.
+  // Required by GoogleTest.
   using is_gtest_matcher = void;
 
-  // Made by the functions below.
+  // Called by the functions below.
   TensorMatcher(Tensor expected, const Tolerance& tolerance)
       : expected_(std::move(expected)), tolerance_(tolerance) {}
-  // What GoogleTest asks of a matcher.
+  // Required by GoogleTest.
   bool MatchAndExplain(const Tensor& actual, std::ostream* os) const;
   bool MatchAndExplain(const absl::StatusOr<Tensor>& actual, std::ostream* os) const;
   void DescribeTo(std::ostream* os) const;
@@ -61,37 +61,37 @@ class TensorMatcher {
   Tolerance tolerance_;
 };
 
-// Same type, shape and bits; NaN equals NaN, and 0 is not -0.
+// Matches a tensor with the same type, shape and bits. All NaNs are equal; 0 differs from -0.
 inline TensorMatcher TensorEq(const Tensor& expected) {
   return TensorMatcher(expected, Tolerance::Exact());
 }
-// Same type and shape, and each element within the tolerance; infinities and NaN must be the same.
+// Matches a tensor with the same type and shape and each element within the tolerance. Infinities
+// and NaNs must be equal.
 inline TensorMatcher TensorNear(const Tensor& expected, const Tolerance& tolerance) {
   return TensorMatcher(expected, tolerance);
 }
-// |actual - expected| <= atol + rtol * |expected|
+// Requires |actual - expected| <= atol + rtol * |expected|.
 inline TensorMatcher TensorNear(const Tensor& expected, double atol, double rtol) {
   return TensorMatcher(expected, Tolerance::Near(atol, rtol));
 }
-// With the tolerance for the type: see Tolerance::ForType.
+// Uses Tolerance::ForType.
 inline TensorMatcher TensorNear(const Tensor& expected) {
   return TensorMatcher(expected, Tolerance::ForType(expected.dtype()));
 }
-// Each element at most `ulps` units in the last place from the one expected.
+// Allows a distance of `ulps` units in the last place.
 inline TensorMatcher TensorWithinUlps(const Tensor& expected, int64_t ulps) {
   return TensorMatcher(expected, Tolerance::Ulps(ulps));
 }
 
-// A TensorShape or PartialTensorShape, or a StatusOr of one, that prints as `text`: "[2,?]",
-// "<unknown>".
+// The matcher of ShapeIs.
 class ShapeMatcher {
  public:
-  // What GoogleTest asks of a matcher.
+  // Required by GoogleTest.
   using is_gtest_matcher = void;
 
-  // Made by ShapeIs.
+  // Called by ShapeIs.
   explicit ShapeMatcher(absl::string_view text) : text_(text) {}
-  // What GoogleTest asks of a matcher.
+  // Required by GoogleTest.
   bool MatchAndExplain(const TensorShape& shape, std::ostream* os) const {
     return MatchAndExplain(PartialTensorShape(shape), os);
   }
@@ -103,7 +103,8 @@ class ShapeMatcher {
  private:
   std::string text_;
 };
-// A shape that reads "[2,?,3]".
+// Matches a TensorShape or PartialTensorShape, or a StatusOr of one, whose DebugString() is `text`:
+// "[2,?]", "<unknown>".
 inline ShapeMatcher ShapeIs(absl::string_view text) { return ShapeMatcher(text); }
 
 }  // namespace testing

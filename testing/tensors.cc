@@ -12,7 +12,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-// In place of Kind::kDefault. Few integers are between -1 and 1.
+// Returns the distribution that kDefault stands for.
 Distribution DefaultDistribution(DataType dtype) {
   Distribution distribution = Uniform(-1, 1);
   DispatchType(IntegerTypes(), dtype, [&](auto tag) {
@@ -22,12 +22,12 @@ Distribution DefaultDistribution(DataType dtype) {
   return distribution;
 }
 
-// The integer of the type that is nearest to the value; of NaN the smallest one.
+// Rounds to nearest and clamps to the range of T. Returns the smallest T for NaN.
 template <typename T>
 T NearestInteger(double value) {
   using Limits = std::numeric_limits<T>;
   const double rounded = std::round(value);
-  // The largest integer of 64 bits is no double, but the one above it is.
+  // Doubles represent 2^digits; the maximum itself they may not.
   if (rounded >= std::ldexp(1.0, Limits::digits)) return Limits::max();
   return rounded > static_cast<double>(Limits::min()) ? static_cast<T>(rounded) : Limits::min();
 }
@@ -39,14 +39,14 @@ Tensor RandomTensor(DataType dtype, const TensorShape& shape, const Distribution
   const bool is_default = distribution.kind == Distribution::Kind::kDefault;
   const Distribution drawn = is_default ? DefaultDistribution(dtype) : distribution;
   Tensor tensor(dtype, shape);
-  // mt19937 is the same everywhere, unlike the distributions of the standard library.
+  // mt19937 is portable, unlike the distributions of the standard library.
   std::mt19937 generator(seed);
   const auto unit = [&] { return generator() / 4294967296.0; };
   const auto next = [&] {
     if (drawn.kind == Distribution::Kind::kUniform) {
       return drawn.a + (drawn.b - drawn.a) * unit();
     }
-    // Box and Muller's. The logarithm is of a number in (0, 1].
+    // Box-Muller transform. The argument of the logarithm is in (0, 1].
     constexpr double kTwoPi = 6.283185307179586;
     const double radius = std::sqrt(-2 * std::log(1 - unit()));
     return drawn.a + drawn.b * radius * std::cos(kTwoPi * unit());

@@ -1,4 +1,4 @@
-// Tensors for tests: by literal, counted, and random but always the same.
+// Tensors for tests: from literals, ascending, and deterministic random tensors.
 #ifndef GRADFLOW_TESTING_TENSORS_H_
 #define GRADFLOW_TESTING_TENSORS_H_
 
@@ -15,7 +15,7 @@
 namespace gradflow {
 namespace testing {
 
-// What a literal element of type T is written as: half and bfloat16 as float, qint8 as int8_t.
+// The type of literals for elements of type T: float for half and bfloat16, int8_t for qint8.
 template <typename T>
 struct Literal {
   // The type of the literals.
@@ -27,7 +27,8 @@ struct Literal<StorageType<Storage, Id>> {
   using type = Storage;
 };
 
-// The values in row-major order: AsTensor<half>({1, 2.5, 3, 4}, {2, 2}). `values` is any container.
+// Returns a tensor with the given values in row-major order: AsTensor<half>({1, 2.5, 3, 4}, {2,
+// 2}). `values` is any container.
 template <typename T, typename Container = std::initializer_list<typename Literal<T>::type>>
 Tensor AsTensor(const Container& values, const TensorShape& shape) {
   Tensor tensor(DataTypeToEnum<T>::value, shape);
@@ -39,7 +40,7 @@ Tensor AsTensor(const Container& values, const TensorShape& shape) {
   for (const auto& value : values) flat(i++) = T{static_cast<typename Literal<T>::type>(value)};
   return tensor;
 }
-// A vector: AsTensor<int32_t>({1, 2}).
+// Returns a vector: AsTensor<int32_t>({1, 2}).
 template <typename T, typename Container = std::initializer_list<typename Literal<T>::type>>
 Tensor AsTensor(const Container& values) {
   return AsTensor<T, Container>(values, TensorShape({static_cast<int64_t>(values.size())}));
@@ -48,7 +49,7 @@ template <typename T>
 Tensor AsScalar(typename Literal<T>::type value) {
   return AsTensor<T>({value}, TensorShape());
 }
-// start, start + 1, ...
+// Returns a tensor with elements start, start + 1, ...
 template <typename T>
 Tensor Iota(const TensorShape& shape, int64_t start = 0) {
   std::vector<typename Literal<T>::type> values;
@@ -58,18 +59,17 @@ Tensor Iota(const TensorShape& shape, int64_t start = 0) {
   return AsTensor<T>(values, shape);
 }
 
-// How random elements are distributed. Integers are the nearest to what is drawn that their type
-// has.
+// A distribution of random elements. Integers are rounded to nearest and clamped to their type.
 struct Distribution {
-  // Which distribution it is. The default one is uniform in [-1, 1), of integers from -10 to 10, of
-  // unsigned ones from 0 to 10.
+  // The default is uniform in [-1, 1); from -10 to 10 for signed and from 0 to 10 for unsigned
+  // integers.
   enum class Kind { kDefault, kUniform, kNormal };
   Kind kind = Kind::kDefault;
-  // Of a uniform one the bounds, of a normal one the mean and the standard deviation.
+  // The bounds of a uniform distribution; the mean and stddev of a normal one.
   double a = -1;
   double b = 1;
 };
-// Uniform in [low, high).
+// Returns the uniform distribution on [low, high).
 inline Distribution Uniform(double low, double high) {
   return {Distribution::Kind::kUniform, low, high};
 }
@@ -77,18 +77,19 @@ inline Distribution Normal(double mean, double stddev) {
   return {Distribution::Kind::kNormal, mean, stddev};
 }
 
-// Random elements, the same for the same arguments everywhere. For numeric types and bool.
+// Returns a random tensor that depends on the arguments alone, on every platform.
+// REQUIRES: `dtype` is numeric or bool
 Tensor RandomTensor(DataType dtype, const TensorShape& shape,
                     const Distribution& distribution = Distribution(), uint32_t seed = 1);
-// Uniform in [low, high).
+// Returns a random tensor, uniform in [low, high).
 inline Tensor RandomTensor(DataType dtype, const TensorShape& shape, double low, double high = 1,
                            uint32_t seed = 1) {
   return RandomTensor(dtype, shape, Uniform(low, high), seed);
 }
 
-// A tensor of any type with elements that differ from each other, as far as the type goes.
+// Returns a tensor of any type with distinct elements, as far as the type has enough values.
 Tensor DistinctTensor(DataType dtype, const TensorShape& shape);
-// Every type that tensors have.
+// Returns all types that tensors can have.
 const DataTypeVector& TensorTypes();
 
 }  // namespace testing

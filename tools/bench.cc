@@ -15,11 +15,11 @@ namespace gradflow::tools {
 
 namespace {
 
-// The times of the runs after the first few, in milliseconds. *before gets the state of the memory
-// when these begin.
+// Returns the times of the runs after warm-up, in milliseconds. Stores the allocator's statistics
+// at their start in *before.
 absl::StatusOr<std::vector<double>> TimeRuns(const LoadedGraph& loaded, const BenchFlags& flags,
                                              PoolAllocator::Stats* before) {
-  // The first runs make the plan, fill the pool of buffers and start the threads.
+  // The first runs make the plan, fill the buffer pool and start the threads.
   constexpr int kWarmUpRuns = 3;
   std::vector<double> times;
   times.reserve(flags.repeat);
@@ -67,7 +67,7 @@ absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
   } else {
     out << absl::StreamFormat(
         "median %.4f ms, min %.4f ms, mean %.4f ms over %d runs on %d threads; "
-        "peak %d bytes of tensors, %.2f allocations a run, %.2f of them from the system\n",
+        "peak %d bytes of tensors, %.2f allocations per run, %.2f of them from the system\n",
         median, times.front(), mean, times.size(), threads, memory.peak_bytes_in_use, allocations,
         from_system);
   }

@@ -14,12 +14,12 @@
 namespace gradflow::tools {
 namespace {
 
-// All rows belong to one process; this is its number.
+// The process id of all rows.
 constexpr int kProcess = 1;
-// The name that the runtime gives the thread that called for the run.
+// The runtime's name for the calling thread.
 constexpr char kCaller[] = "caller";
 
-// A JSON string.
+// Returns `text` as a JSON string.
 std::string Quoted(absl::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -34,7 +34,7 @@ std::string Quoted(absl::string_view text) {
   return out + "\"";
 }
 
-// Microseconds, as the format wants them, without losing a nanosecond.
+// Returns microseconds, the unit of the format, with nanosecond precision.
 std::string Micros(int64_t nanoseconds) {
   return absl::StrFormat("%d.%03d", nanoseconds / 1000, nanoseconds % 1000);
 }
@@ -88,7 +88,7 @@ class Writer {
   }
 
  private:
-  // Clocks may differ by some nanoseconds.
+  // Extends phases over events that they overlap partially: clocks may differ by some nanoseconds.
   void FitPhases() {
     for (TracePhase& phase : phases_) {
       for (const NodeExecStats* node : nodes_) {
@@ -138,11 +138,11 @@ class Writer {
       const absl::StatusOr<TensorId> id = ParseTensorId(input);
       if (!id.ok() || id->IsControl()) continue;
       const auto maker = by_name_.find(std::string(id->node));
-      // Not if it was fed, or merged with another node.
+      // No arrow if the producer was fed, or eliminated as a common subexpression.
       if (maker == by_name_.end() || End(*maker->second) > Start(node)) continue;
       const std::string arrow =
           absl::StrCat("\"name\":", Quoted(input), ",\"cat\":\"tensor\",\"id\":", ++arrows_, ",");
-      // From within the one event to within the other: where an event ends is outside of it.
+      // Arrows must start within an event, and the end of an event is exclusive.
       const int64_t from = std::max(Start(*maker->second), End(*maker->second) - 1);
       Add(absl::StrCat("\"ph\":\"s\",", arrow, Row(maker->second->thread_id()),
                        ",\"ts\":", Time(from)));

@@ -1,4 +1,4 @@
-// A run's statistics as a file that Perfetto (ui.perfetto.dev) and chrome://tracing open.
+// Conversion of a run's statistics to a trace for Perfetto (ui.perfetto.dev) and chrome://tracing.
 #ifndef GRADFLOW_TOOLS_CHROME_TRACE_H_
 #define GRADFLOW_TOOLS_CHROME_TRACE_H_
 
@@ -11,18 +11,18 @@
 
 namespace gradflow::tools {
 
-// Something beside the nodes that took time on the thread that called for the run; nanoseconds
-// since 1970.
+// A phase of the run, other than a node, on the calling thread. Times are nanoseconds since the
+// Unix epoch.
 struct TracePhase {
   std::string name;
   int64_t start;
   int64_t end;
 };
 
-// JSON in the Chrome trace format: a row for each thread, with a complete event for each node and,
-// on the caller's, for each phase; and an arrow for each tensor that one node made and another
-// read, as `graph` says. Times are relative to the earliest. A phase is made long enough for the
-// events that it overlaps in part, so that all nest.
+// Returns JSON in the Chrome trace format: a row per thread, with a complete event per node and, on
+// the caller's row, per phase; and an arrow per edge of `graph` between executed nodes. Times are
+// relative to the earliest event. Extends phases over events that they overlap partially, so that
+// events nest.
 std::string ChromeTrace(const StepStats& stats, const GraphDef& graph,
                         std::vector<TracePhase> phases);
 

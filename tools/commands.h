@@ -1,4 +1,4 @@
-// The subcommands of `gradflow`. Each prints its result to `out` and returns what went wrong.
+// The subcommands of `gradflow`. Each prints its result to `out` and returns a status.
 #ifndef GRADFLOW_TOOLS_COMMANDS_H_
 #define GRADFLOW_TOOLS_COMMANDS_H_
 
@@ -11,26 +11,26 @@
 
 namespace gradflow::tools {
 
-// What `run` and `bench` share: a graph, what goes in and what comes out.
+// Flags shared by `run` and `bench`: a graph, its feeds, fetches and targets, and limits.
 struct GraphFlags {
   std::string graph;
   // NAME=FILE.npy
   std::vector<std::string> feeds;
-  // NAME or NAME=FILE.npy; if there are no fetches and no targets, every output that no node of
-  // the graph uses.
+  // NAME or NAME=FILE.npy. Without fetches and targets, fetches every output that no node of the
+  // graph uses.
   std::vector<std::string> fetches;
   std::vector<std::string> targets;
-  // 0: all cores.
+  // Number of threads; 0 for all cores.
   int threads = 0;
-  // Of tensors at once; 0: no limit.
+  // Maximum bytes of tensors at a time; 0 for no limit.
   int64_t memory_limit = 0;
 };
 
 struct RunFlags {
   GraphFlags graph;
-  // 0: no limit.
+  // 0 for no limit.
   double timeout_seconds = 0;
-  // Where to write what each node did; empty for nowhere.
+  // Path of the trace to write; empty for none.
   std::string trace;
 };
 
@@ -42,9 +42,9 @@ struct BenchFlags {
 };
 
 struct OpsFlags {
-  // "text" or "pbtxt"
+  // "text" or "pbtxt".
   std::string format = "text";
-  // Empty: all ops.
+  // The op to describe; empty for all.
   std::string name;
 };
 

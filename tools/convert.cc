@@ -1,4 +1,4 @@
-// gradflow convert: a GraphDef from binary to text and back, as the files' names say.
+// gradflow convert: converts a GraphDef between binary and text. File names determine the formats.
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
@@ -7,7 +7,7 @@
 
 namespace gradflow::tools {
 
-// The graph is not validated: graphs of ops that are not ours convert too.
+// Does not validate the graph: unknown ops are allowed.
 absl::Status ConvertCommand(const std::string& from, const std::string& to) {
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(from));
   return WriteGraphDef(to, graph);

@@ -1,6 +1,6 @@
-// The command line of gradflow: reads the arguments and calls the subcommand.
+// The command line tool: parses the arguments and calls a subcommand.
 //
-// Exit status: 0 done; 1 the work failed, with one line "CODE: text" on standard error; 2 wrong
+// Exit status: 0 on success; 1 on failure, with one line "CODE: text" on standard error; 2 on wrong
 // usage, with the usage on standard error.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -11,9 +11,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "gradflow/core/call_safely.h"
-#include "gradflow/core/plugin.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/version.h"
+#include "gradflow/io/plugin.h"
 #include "tools/commands.h"
 #include "tools/test_command.h"
 
@@ -24,20 +24,20 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
   command->add_option("graph", flags->graph, "GraphDef, binary or text")
       ->required()
       ->option_text("GRAPH");
-  command->add_option("--feed", flags->feeds, "Feed an output from a file")
+  command->add_option("--feed", flags->feeds, "Feed a tensor from a file")
       ->option_text("NAME=FILE.npy")
       ->allow_extra_args(false);
-  command->add_option("--fetch", flags->fetches, "Fetch an output; to a file, or print it")
+  command->add_option("--fetch", flags->fetches, "Fetch a tensor; write it to a file, or print it")
       ->option_text("NAME[=FILE.npy]")
       ->allow_extra_args(false);
   command->add_option("--target", flags->targets, "Run a node without fetching its outputs")
       ->option_text("NODE")
       ->allow_extra_args(false);
-  command->add_option("--threads", flags->threads, "Threads to run on; 0: all cores")
+  command->add_option("--threads", flags->threads, "Number of threads; 0: all cores")
       ->option_text("N")
       ->check(CLI::NonNegativeNumber);
   command
-      ->add_option("--memory-limit", flags->memory_limit, "Memory of tensors at once; 0: no limit")
+      ->add_option("--memory-limit", flags->memory_limit, "Limit on memory of tensors; 0: no limit")
       ->option_text("BYTES")
       ->check(CLI::NonNegativeNumber);
 }
@@ -53,23 +53,23 @@ void AddTestFlags(CLI::App* command, TestFlags* flags) {
       ->required()
       ->option_text("FOLDER...");
   CLI::Option* update =
-      command->add_flag("--update", flags->update, "Write what they give as what they expect");
+      command->add_flag("--update", flags->update, "Replace expected outputs by actual ones");
   CLI::Option* atol =
-      command->add_option("--atol", flags->atol, "Allowed |actual - expected|, plus --rtol's")
+      command->add_option("--atol", flags->atol, "Absolute tolerance, added to that of --rtol")
           ->option_text("NUMBER")
           ->check(CLI::NonNegativeNumber)
           ->excludes(update);
-  CLI::Option* rtol = command->add_option("--rtol", flags->rtol, "The same, times |expected|")
+  CLI::Option* rtol = command->add_option("--rtol", flags->rtol, "Relative tolerance")
                           ->option_text("NUMBER")
                           ->check(CLI::NonNegativeNumber)
                           ->excludes(update);
-  command->add_option("--ulps", flags->ulps, "Allowed units in the last place")
+  command->add_option("--ulps", flags->ulps, "Tolerance in units in the last place")
       ->option_text("N")
       ->check(CLI::NonNegativeNumber)
       ->excludes(update)
       ->excludes(atol)
       ->excludes(rtol);
-  command->add_option("--threads", flags->threads, "Threads to run on; 0: all cores")
+  command->add_option("--threads", flags->threads, "Number of threads; 0: all cores")
       ->option_text("N")
       ->check(CLI::NonNegativeNumber);
 }
@@ -77,7 +77,7 @@ void AddTestFlags(CLI::App* command, TestFlags* flags) {
 int Main(int argc, char** argv) {
   CLI::App app("Runs and examines TensorFlow graphs of gradient ops.", "gradflow");
   app.require_subcommand(1);
-  // Prints the whole usage, not only a hint at --help, when the arguments are wrong.
+  // On wrong usage prints the usage, not just a hint at --help.
   app.failure_message(CLI::FailureMessage::help);
   app.set_version_flag("--version", "gradflow " GRADFLOW_VERSION_STRING);
   std::vector<std::string> plugins;
@@ -85,27 +85,27 @@ int Main(int argc, char** argv) {
   RunFlags run;
   CLI::App* run_command = app.add_subcommand("run", "Run a graph once");
   AddGraphFlags(run_command, &run.graph);
-  run_command->add_option("--timeout", run.timeout_seconds, "Give up after so long")
+  run_command->add_option("--timeout", run.timeout_seconds, "Time limit; 0: no limit")
       ->option_text("SECONDS")
       ->check(CLI::Range(0.0, 1e9));
-  run_command->add_option("--trace", run.trace, "Write what each node did, for ui.perfetto.dev")
+  run_command->add_option("--trace", run.trace, "Write a trace of the run, for ui.perfetto.dev")
       ->option_text("FILE.json");
   AddPluginFlag(run_command, &plugins);
 
   BenchFlags bench;
   CLI::App* bench_command = app.add_subcommand("bench", "Time runs of a graph after warm-up");
   AddGraphFlags(bench_command, &bench.graph);
-  bench_command->add_option("--repeat", bench.repeat, "Runs to time, up to a million")
+  bench_command->add_option("--repeat", bench.repeat, "Number of runs to time, up to a million")
       ->option_text("N")
       ->check(CLI::Range(1, 1000000));
   bench_command->add_flag("--json", bench.json, "Print the result as JSON");
   bench_command->add_flag("--progress", bench.progress,
-                          "Say how far it is; otherwise only on a terminal");
+                          "Report progress; default: on a terminal only");
   AddPluginFlag(bench_command, &plugins);
 
   std::string inspect;
   CLI::App* inspect_command =
-      app.add_subcommand("inspect", "List a graph's ops, inputs, outputs, and what it lacks");
+      app.add_subcommand("inspect", "List a graph's ops, inputs, outputs, and import errors");
   inspect_command->add_option("graph", inspect, "GraphDef, binary or text")
       ->required()
       ->option_text("GRAPH");
@@ -113,10 +113,10 @@ int Main(int argc, char** argv) {
 
   OpsFlags ops;
   CLI::App* ops_command = app.add_subcommand("ops", "List the registered ops");
-  ops_command->add_option("--format", ops.format, "How to print them")
+  ops_command->add_option("--format", ops.format, "Output format")
       ->option_text("text|pbtxt")
       ->check(CLI::IsMember({"text", "pbtxt"}));
-  ops_command->add_option("name", ops.name, "Only this op, with its documentation")
+  ops_command->add_option("name", ops.name, "Describe only this op, with its documentation")
       ->option_text("[NAME]");
   AddPluginFlag(ops_command, &plugins);
 
@@ -135,11 +135,11 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // Help that was asked for goes to standard output and is no error.
+    // Requested help goes to standard output and is not an error.
     return app.exit(error) == 0 ? 0 : 2;
   }
 
-  // Short memory is an error like others, wherever it shows.
+  // Converts std::bad_alloc to an error.
   absl::Status status = CallSafely([&] {
     for (const std::string& plugin : plugins) GRADFLOW_RETURN_IF_ERROR(LoadLibrary(plugin));
     if (run_command->parsed()) return RunCommand(run, std::cout);

@@ -1,4 +1,4 @@
-// gradflow inspect: nodes by op, inputs, outputs, shapes, what is missing.
+// gradflow inspect: lists nodes by op, inputs, outputs, shapes and import errors.
 #include <map>
 #include <set>
 
@@ -54,7 +54,7 @@ void PrintEnds(const Graph& graph, std::ostream& out) {
   }
 }
 
-// The same for a graph that cannot be imported: what its nodes alone tell.
+// Prints inputs and outputs of a graph that cannot be imported, from its nodes alone.
 void PrintEnds(const GraphDef& def, std::ostream& out) {
   std::set<absl::string_view> used;
   for (const NodeDef& node : def.node()) {
@@ -68,7 +68,7 @@ void PrintEnds(const GraphDef& def, std::ostream& out) {
     if (node.op() != "Placeholder" && node.op() != "PlaceholderWithDefault") continue;
     DataType dtype = DT_INVALID;
     PartialTensorShape shape;
-    // What is not there stays unknown.
+    // A missing attribute remains unknown.
     GetNodeAttr(node, "dtype", &dtype).IgnoreError();
     GetNodeAttr(node, "shape", &shape).IgnoreError();
     out << "  " << absl::CEscape(node.name()) << "  " << DataTypeString(dtype) << " "
@@ -92,7 +92,7 @@ absl::Status InspectCommand(const std::string& graph_file, std::ostream& out) {
     PrintEnds(graph, out);
   } else {
     PrintEnds(def, out);
-    // Not an error of inspecting: this is what one inspects a graph for.
+    // Part of the report, not an error of the command.
     out << "cannot run:\n  " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n  ")
         << "\n";
   }

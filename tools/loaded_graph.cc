@@ -3,13 +3,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/npy.h"
 
 namespace gradflow::tools {
 namespace {
 
-// NAME=FILE; the file is empty if there is no '='.
+// Splits NAME=FILE. The file is "" if there is no '='.
 std::pair<std::string, std::string> SplitFlag(const std::string& flag) {
   const size_t equals = flag.find('=');
   if (equals == std::string::npos) return {flag, ""};
@@ -25,7 +25,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   SessionOptions session_options;
   session_options.config.set_intra_op_parallelism_threads(flags.threads);
   session_options.config.set_inter_op_parallelism_threads(flags.threads);
-  session_options.config.set_tensor_memory_limit_bytes(flags.memory_limit);
+  session_options.tensor_memory_limit_bytes = flags.memory_limit;
   if (!options.repeats) {
     session_options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
         OptimizerOptions::L0);

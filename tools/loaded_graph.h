@@ -1,4 +1,4 @@
-// A graph from a file in a session, with its feeds read: what `run` and `bench` start from.
+// LoadGraph: loads a graph into a session and reads its feeds, for `run` and `bench`.
 #ifndef GRADFLOW_TOOLS_LOADED_GRAPH_H_
 #define GRADFLOW_TOOLS_LOADED_GRAPH_H_
 
@@ -10,31 +10,31 @@
 #include "absl/status/statusor.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 #include "tools/commands.h"
 
 namespace gradflow::tools {
 
 struct LoadedGraph {
-  // Empty unless it was to be kept.
+  // Empty unless LoadOptions::keep_graph.
   GraphDef graph;
   std::unique_ptr<Session> session;
   std::vector<std::pair<std::string, Tensor>> feeds;
   std::vector<std::string> fetches;
-  // For each fetch the file it goes to; empty to print it.
+  // For each fetch the path to write it to; empty to print it.
   std::vector<std::string> files;
   std::vector<std::string> targets;
 };
 
-// How a graph is loaded.
+// Options of LoadGraph.
 struct LoadOptions {
-  // Whether a copy of the graph is kept beside that of the session.
+  // Keeps a copy of the graph in addition to the session's.
   bool keep_graph = false;
-  // Whether the session prepares for more runs than one.
+  // The session is run more than once, which is worth more preparation.
   bool repeats = true;
 };
 
-// Errors name the file or flag.
+// Loads the graph and the feeds. Errors name the file or flag.
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions& options);
 
 }  // namespace gradflow::tools

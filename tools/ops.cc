@@ -1,4 +1,4 @@
-// gradflow ops: every registered op, with its documentation.
+// gradflow ops: lists the registered ops, or describes one.
 #include <google/protobuf/text_format.h>
 
 #include "absl/strings/str_join.h"

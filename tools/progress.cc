@@ -10,7 +10,7 @@
 namespace gradflow::tools {
 namespace {
 
-// Goes to the first column and erases the line.
+// Moves to the first column and erases the line.
 constexpr char kEraseLine[] = "\r\033[K";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How far a long piece of work has come, on standard error.
+// Progress: reports the progress of long work on standard error.
 #ifndef GRADFLOW_TOOLS_PROGRESS_H_
 #define GRADFLOW_TOOLS_PROGRESS_H_
 
@@ -7,17 +7,17 @@
 
 namespace gradflow::tools {
 
-// Shows nothing for work of under a second, unless asked, and then only on a terminal: one line,
-// which is removed at the end. Elsewhere, and only if asked, it writes a line a second.
+// On a terminal, shows one line, which it erases at the end; unless `asked`, only after a second.
+// Otherwise, if `asked`, writes a line per second.
 class Progress {
  public:
-  // `unit` is what is counted up to `total`, in the plural.
+  // `unit` is the plural name of the `total` items.
   Progress(bool asked, int total, std::string unit);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Writes only if it is time to.
+  // Reports that `done` items are complete, if an update is due.
   void Update(int done);
 
  private:

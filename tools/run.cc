@@ -8,9 +8,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/types/span.h"
-#include "gradflow/core/file.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/file.h"
+#include "gradflow/io/npy.h"
 #include "tools/chrome_trace.h"
 #include "tools/commands.h"
 #include "tools/loaded_graph.h"
@@ -18,7 +18,8 @@
 namespace gradflow::tools {
 namespace {
 
-// In two steps, so that a trace can tell them apart. *trace gets its text if it is wanted.
+// Makes the plan and runs it, as separate phases of the trace. Stores the trace in *trace if
+// requested.
 absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<Tensor>* outputs,
                  std::string* trace) {
   CallableOptions options;
@@ -33,7 +34,7 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
   run_options.set_timeout_in_ms(std::llround(std::ceil(flags.timeout_seconds * 1000)));
   if (!flags.trace.empty()) run_options.set_trace_level(RunOptions::FULL_TRACE);
 
-  // The time of the day, from a clock that nobody sets meanwhile.
+  // Wall time, advanced by a monotonic clock.
   const auto now = [day = absl::GetCurrentTimeNanos(), begin = std::chrono::steady_clock::now()] {
     const std::chrono::nanoseconds passed = std::chrono::steady_clock::now() - begin;
     return day + static_cast<int64_t>(passed.count());
@@ -55,7 +56,7 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
 }  // namespace
 
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
-  // As many values as one reads.
+  // Number of values printed per output.
   constexpr int64_t kPrintedValues = 32;
   GRADFLOW_ASSIGN_OR_RETURN(
       const LoadedGraph loaded,
@@ -63,8 +64,7 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   std::vector<Tensor> outputs;
   std::string trace;
   GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, &outputs, &trace));
-  // Files first, and in their places only when all are written: if one cannot be, all is as it was,
-  // and nothing is printed.
+  // Writes all files before renaming any: on failure no file changes and nothing is printed.
   std::vector<std::pair<std::string, internal::StagedFile>> files;
   const auto stage = [&](const std::string& file, absl::Span<const absl::string_view> parts) {
     absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(file, parts);

@@ -30,7 +30,7 @@ std::string Outputs(int count) {
   return absl::StrCat(" (", count, count == 1 ? " output)" : " outputs)");
 }
 
-// "grad: 1 of 4 elements differs: [2]: ...; grad:1: ..."
+// Returns "grad: 1 of 4 elements differs: [2]: ...; grad:1: ...".
 std::string Differences(const GoldenResult& result) {
   std::string text;
   for (const GoldenResult::Difference& difference : result.differences) {
@@ -54,7 +54,7 @@ absl::Status TestCommand(const TestFlags& flags, std::ostream& out) {
     const absl::StatusOr<GoldenResult> result =
         flags.update ? UpdateGoldenCase(folder, options) : RunGoldenCase(folder, options);
     if (!result.ok()) {
-      // The text begins with the case's folder.
+      // The message begins with the folder of the case.
       const absl::Status& status = result.status();
       out << "FAIL  " << absl::StrReplaceAll(status.message(), {{"\n", "; "}}) << " ("
           << absl::StatusCodeToString(status.code()) << ")\n";

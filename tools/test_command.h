@@ -14,17 +14,17 @@ namespace gradflow::tools {
 struct TestFlags {
   // Cases, or folders with cases at any depth.
   std::vector<std::string> folders;
-  // Write what the cases give as what they expect.
+  // Replaces the expected outputs by the actual ones.
   bool update = false;
-  // In place of the cases' own tolerances; the first two go together.
+  // Override the tolerances of the cases. atol and rtol apply together.
   std::optional<double> atol;
   std::optional<double> rtol;
   std::optional<int> ulps;
-  // 0: all cores.
+  // Number of threads; 0 for all cores.
   int threads = 0;
 };
 
-// Prints a line for each case. FAILED_PRECONDITION "2 of 3 cases failed" if some have failed.
+// Prints a line for each case. Returns FAILED_PRECONDITION "2 of 3 cases failed" if any failed.
 absl::Status TestCommand(const TestFlags& flags, std::ostream& out);
 
 }  // namespace gradflow::tools

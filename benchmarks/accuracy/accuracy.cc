@@ -1,5 +1,5 @@
 // Checks the kernels' accuracy on every float and on sums of 10^8 elements. Exits with 1 if a
-// result is not as accurate as promised.
+// result is less accurate than promised.
 //
 //   accuracy [--small]
 #include <cstdio>

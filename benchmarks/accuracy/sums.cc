@@ -10,7 +10,7 @@
 #include "benchmarks/fill_normal.h"
 #include "benchmarks/harness.h"
 #include "gradflow/ops/standard_ops.h"
-#include "gradflow/runtime/client_session.h"
+#include "gradflow/runtime/session/client_session.h"
 
 namespace gradflow::benchmarks {
 namespace {
@@ -27,7 +27,7 @@ Tensor Filled(const TensorShape& shape, float value) {
   return tensor;
 }
 
-// A sum in float64, whose roundings are kept and added in the end, and the sum of magnitudes.
+// A compensated sum in float64, and the sum of magnitudes.
 class Reference {
  public:
   void Add(double term) {
@@ -38,7 +38,7 @@ class Reference {
     magnitude_ += std::abs(term);
   }
   double sum() const { return sum_ + rest_; }
-  // Of factor * this sum, in units of 2^-24 of the sum of magnitudes.
+  // Returns the error of `found` as factor * this sum, in units of 2^-24 of the sum of magnitudes.
   double Error(float found, double factor = 1) const {
     const double error = std::abs(found - factor * sum());
     return error == 0 ? 0 : error / (std::abs(factor) * magnitude_) * 0x1p24;
@@ -50,13 +50,13 @@ class Reference {
   double magnitude_ = 0;
 };
 
-// How the elements of a tensor belong to channels.
+// The mapping of a tensor's elements to channels.
 struct Layout {
   TensorShape shape;
   bool channels_first;
 
   int64_t channels() const { return shape.dim_size(channels_first ? 1 : shape.dims() - 1); }
-  // For a batch of 1.
+  // Returns the channel of element i, for a batch of 1.
   int64_t ChannelOf(int64_t i) const {
     return channels_first ? i / (shape.num_elements() / channels()) : i % channels();
   }
@@ -71,7 +71,7 @@ std::vector<Reference> Sums(const Layout& layout, const Term& term) {
   return sums;
 }
 
-// The larger of two errors. A NaN is larger than all.
+// Returns the larger of two errors. A NaN is larger than any number.
 double Worse(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
 double WorstError(const std::vector<Reference>& sums, const Tensor& found, double factor = 1) {
@@ -96,7 +96,7 @@ bool CheckFakeQuant(const TensorShape& shape, float mean) {
   const Tensor g = Normal(shape, 1, mean);
   const Tensor x = Normal(shape, 2, 0);
   const TensorShape range({layout.channels()});
-  // Nudging leaves this range as it is.
+  // Nudging does not change this range.
   constexpr float kMin = -0.5f;
   constexpr float kMax = kMin + 255 * 0.5f / 128;
   Scope root = Scope::NewRootScope();
@@ -137,7 +137,7 @@ bool CheckBatchNorm(const Layout& layout, float mean) {
   const ops::FusedBatchNormV3 forward(root, x, Filled(vector, 1), Filled(vector, 0),
                                       Tensor(DT_FLOAT, {0}), Tensor(DT_FLOAT, {0}),
                                       ops::FusedBatchNormV3::DataFormat(format));
-  // Of float's statistics: they are inputs of the gradient.
+  // Statistics rounded to float: they are inputs of the gradient.
   const Tensor mean_in = Filled(vector, mean);
   constexpr float kEpsilon = 0x1p-10f;
   const ops::FusedBatchNormGradV3 backward(

@@ -12,12 +12,12 @@
 #include "benchmarks/accuracy/checks.h"
 #include "benchmarks/harness.h"
 #include "gradflow/ops/standard_ops.h"
-#include "gradflow/runtime/client_session.h"
+#include "gradflow/runtime/session/client_session.h"
 
 namespace gradflow::benchmarks {
 namespace {
 
-// The formulas, one number at a time.
+// The formulas for a single number.
 struct Quantiser {
   Quantiser(float min, float max, int num_bits, bool narrow_range)
       : lowest(narrow_range ? 1.0f : 0.0f), highest(static_cast<float>((1 << num_bits) - 1)) {
@@ -61,7 +61,7 @@ bool SameFloat(float a, float b) {
   return std::memcmp(&a, &b, sizeof(a)) == 0;
 }
 
-// Elements of `outputs` that are not expected(x).
+// Counts the elements of `outputs` that differ from expected(x).
 template <typename Expected>
 int64_t CountOthers(const Tensor& inputs, const Tensor& outputs, const Expected& expected) {
   const float* const x = inputs.flat<float>().data();
@@ -77,7 +77,7 @@ int64_t CountOthers(const Tensor& inputs, const Tensor& outputs, const Expected&
       std::plus<>());
 }
 
-// False if an op differs from its formula for one of the floats.
+// Returns false if an op differs from its formula for any of the floats.
 bool Sweep(const Range& range, int64_t floats_per_step, int64_t step_between) {
   Scope root = Scope::NewRootScope();
   const TensorShape shape({floats_per_step / kChannels, kChannels});
@@ -96,7 +96,7 @@ bool Sweep(const Range& range, int64_t floats_per_step, int64_t step_between) {
   using PerChannelGradientAttrs = ops::FakeQuantWithMinMaxVarsPerChannelGradient::Attrs;
   const Output min = ops::Const(root, mins);
   const Output max = ops::Const(root, maxs);
-  // Gradients of the numbers themselves.
+  // The gradients with respect to the numbers themselves.
   const std::vector<Output> fetches = {
       ops::FakeQuantWithMinMaxArgs(
           root, x, ArgsAttrs().Min(range.min).Max(range.max).NumBits(bits).NarrowRange(narrow)),

@@ -3,7 +3,7 @@
 namespace gradflow::benchmarks {
 namespace {
 
-// Height (and width) and channels of the batch norms of ResNet-50 and of MobileNet, each once.
+// Height (and width) and channels of the batch norms of ResNet-50 and MobileNet, each once.
 constexpr int64_t kBatchNorms[][2] = {
     {112, 64}, {56, 64},  {56, 256}, {28, 128}, {28, 512}, {14, 256}, {14, 1024},
     {7, 512},  {7, 2048}, {112, 32}, {56, 128}, {28, 256}, {14, 512}, {7, 1024},

@@ -8,8 +8,8 @@
 
 namespace gradflow::benchmarks {
 
-// A few that tell how each kernel does; with `all`, also every batch norm of ResNet-50 and
-// MobileNet at batch sizes of 8 and 32.
+// Returns a few cases of each kernel. With `all`, adds every batch norm of ResNet-50 and MobileNet
+// at batch sizes of 8 and 32.
 std::vector<Case> Cases(bool all);
 
 }  // namespace gradflow::benchmarks

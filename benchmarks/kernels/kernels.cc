@@ -1,6 +1,6 @@
-// Times the kernels beside their peers and beside the memory, all in one process, and prints one
-// table: medians over repetitions that are interleaved at random, so that what else the machine
-// does falls on all alike.
+// Times the kernels beside their peers and the memory bandwidth, all in one process, and prints one
+// table of medians. Repetitions are interleaved at random, so that other load of the machine
+// affects all alike.
 //
 //   kernels [--all] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 #include <benchmark/benchmark.h>
@@ -33,10 +33,10 @@ void RunBenchmark(benchmark::State& state, const Case& c, int threads,
                   Runner (*make)(const Case& c, int threads)) {
   const Runner run = make(c, threads);
   if (run == nullptr) {
-    state.SkipWithError("not to be had");
+    state.SkipWithError("not available");
     return;
   }
-  // Fills pools and caches, and starts threads.
+  // Warms up: fills pools and caches, and starts threads.
   for (int i = 0; i < 3; ++i) run();
   for (auto _ : state) run();
 }

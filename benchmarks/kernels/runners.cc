@@ -13,8 +13,8 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/pool_allocator.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/memory/pool_allocator.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace gradflow::benchmarks {
 namespace {
@@ -25,7 +25,7 @@ Tensor Filled(const TensorShape& shape, float value) {
   return tensor;
 }
 
-// The node "op" of the case; its tensors "x" and "g" are to be fed.
+// Adds the node "op" of the case, whose inputs "x" and "g" must be fed.
 void BuildOp(const Scope& scope, const Case& c) {
   using namespace ops;  // NOLINT: short
   const Output x = Placeholder(scope.WithOpName("x"), DT_FLOAT);
@@ -72,7 +72,7 @@ bool IsGradient(Op op) {
          op != Op::kBatchNormTraining;
 }
 
-// fn(begin, end) over [0, count) on `threads` threads, in as many parts.
+// Runs fn(begin, end) over [0, count) on `threads` threads, in about four parts per thread.
 template <typename F>
 Runner InParts(int64_t count, int threads, F fn) {
   if (threads == 1) return [=] { fn(0, count); };
@@ -138,7 +138,7 @@ Runner Ours(const Case& c, int threads) {
   Check(session->Create(graph));
   std::vector<std::pair<std::string, Tensor>> feeds = {{"x", NormalTensor(c.shape, 1)}};
   if (IsGradient(c.op)) feeds.emplace_back("g", NormalTensor(c.shape, 2));
-  // Kernels make all their outputs, fetched or not.
+  // Kernels compute all their outputs, fetched or not.
   return [=] {
     std::vector<Tensor> outputs;
     Check(session->Run(feeds, {"op"}, {}, &outputs));

@@ -1,4 +1,4 @@
-// What the kernel benchmarks time: one call of a Runner is one run of an op.
+// The contestants of the kernel benchmarks. One call of a Runner is one run of an op.
 #ifndef GRADFLOW_BENCHMARKS_KERNELS_RUNNERS_H_
 #define GRADFLOW_BENCHMARKS_KERNELS_RUNNERS_H_
 
@@ -12,7 +12,7 @@
 
 namespace gradflow::benchmarks {
 
-// Null where there is nothing to run.
+// Null if there is nothing to run.
 using Runner = std::function<void()>;
 
 enum class Op {
@@ -26,7 +26,7 @@ enum class Op {
   kBatchNormGradTraining,
 };
 
-// A benchmark: an op on inputs of one shape. Batch norm takes shapes in the order of its format.
+// An op on inputs of one shape. The dimensions of batch norm are in the order of its format.
 struct Case {
   Op op;
   TensorShape shape;
@@ -36,22 +36,23 @@ struct Case {
   // "[32,56,56,64] NHWC"
   std::string ShapeName() const;
   int64_t channels() const { return shape.dim_size(channels_first ? 1 : shape.dims() - 1); }
-  // Bytes that must move: each large input read once and each large output written once.
+  // Returns the bytes that must move: each large input is read once, each large output written
+  // once.
   double Bytes() const;
 };
 
-// The op through a session in steady state, on `threads` threads.
+// Runs the op through a session in steady state, on `threads` threads.
 Runner Ours(const Case& c, int threads);
-// a = b + s * c over arrays of the case's elements.
+// Computes a = b + s * c over arrays of the case's elements.
 Runner Triad(const Case& c, int threads);
-// a = b.
+// Computes a = b.
 Runner Copy(const Case& c, int threads);
-// The peers; null where a peer is not built in or does not have the op.
+// Run the peers. Null where a peer is not built in or does not have the op.
 Runner OneDnn(const Case& c, int threads);
 Runner Torch(const Case& c, int threads);
 
-// Normally distributed floats, the same on every call, for all contestants in the same kind of
-// memory: that of a session's own tensors, in huge pages where the system gives them.
+// Returns normally distributed floats, the same on every call. All contestants have them in the
+// same kind of memory: that of a session's own tensors, in huge pages where the system has them.
 Tensor NormalTensor(const TensorShape& shape, uint32_t seed);
 
 }  // namespace gradflow::benchmarks

@@ -15,13 +15,13 @@ at::Tensor Normal(const TensorShape& shape, uint32_t seed) {
       data, at::IntArrayRef(sizes.data(), sizes.size()), [tensor](void*) {}, at::kFloat);
 }
 
-// As libtorch takes images: always indexed NCHW, in the memory order of the case.
+// Returns images as libtorch takes them: indexed NCHW, in the memory order of the case.
 at::Tensor Images(const Case& c, uint32_t seed) {
   at::Tensor images = Normal(c.shape, seed);
   return c.channels_first ? images : images.permute({0, 3, 1, 2});
 }
 
-// Runs without recording for differentiation.
+// Returns a runner that does not record for differentiation.
 template <typename F>
 Runner WithThreads(int threads, F run) {
   return [=] {
@@ -51,7 +51,7 @@ Runner Torch(const Case& c, int threads) {
       });
     }
     case Op::kFakeQuantGradient: {
-      // The learnable form, which has gradients of the range, as ours has.
+      // The learnable form, which has gradients of the range as ours has.
       const at::Tensor g = Normal(c.shape, 1), x = Normal(c.shape, 2);
       const at::Tensor scale = at::full({1}, 2.0 / 255), zero = at::full({1}, 128.0);
       return WithThreads(threads, [=] {

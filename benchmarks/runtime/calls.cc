@@ -1,4 +1,4 @@
-// What a call of Run costs.
+// The cost of a call of Run.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "benchmarks/runtime/cases.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace gradflow::benchmarks {
 namespace {
@@ -45,7 +45,7 @@ class NegSession {
   Session::CallableHandle callable_ = 0;
 };
 
-// Who runs it, with tensors of its own to feed.
+// A caller of the session, with its own tensors to feed.
 class Caller {
  public:
   explicit Caller(const NegSession& session) : session_(session) {}
@@ -60,7 +60,7 @@ class Caller {
     Check(session_.session().RunCallable(session_.callable(), fed_, &outputs, nullptr));
     benchmark::DoNotOptimize(outputs);
   }
-  // About as long as a run, and shares nothing: what the cores give.
+  // Takes about as long as a run and shares nothing: measures the scaling of the cores alone.
   void Count() const {
     for (uint64_t i = 0; i < 1000; ++i) benchmark::DoNotOptimize(i);
   }
@@ -79,10 +79,10 @@ constexpr struct {
     {"names", &Caller::RunByNames}, {"callable", &Caller::RunCallable}, {"count", &Caller::Count}};
 
 constexpr int kManyThreads = 8;
-// Long beside the time slices that threads get.
+// Makes a measurement long compared to the scheduler's time slices.
 constexpr int kRunsPerThread = 20000;
 
-// kRunsPerThread runs on each of `threads` threads at once.
+// Makes kRunsPerThread runs on each of `threads` threads at once.
 void RunOnThreads(benchmark::State& state, int threads, void (Caller::*run)() const) {
   const NegSession session;
   for (auto _ : state) {

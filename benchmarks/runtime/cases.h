@@ -1,5 +1,5 @@
-// The runtime benchmarks, a family to a file. Each family registers its benchmarks with Google
-// Benchmark and afterwards writes its lines of the table.
+// The runtime benchmarks, one family to a file. Each family registers its benchmarks with Google
+// Benchmark and afterwards adds its lines to the table.
 #ifndef GRADFLOW_BENCHMARKS_RUNTIME_CASES_H_
 #define GRADFLOW_BENCHMARKS_RUNTIME_CASES_H_
 
@@ -8,24 +8,25 @@
 
 namespace gradflow::benchmarks {
 
-// What a node costs: chains, layers and independent nodes beside tbb::flow::graph and plain loops;
-// and how two chains of long kernels share two threads.
+// The cost of a node: chains, layers and independent nodes beside tbb::flow::graph and plain loops;
+// and two chains of long kernels that share two threads.
 void RegisterNodeCases();
 void PrintNodeCases(const Medians& medians, Table* table);
 
-// What a call of Run costs, alone and from many threads at once.
+// The cost of a call of Run, alone and from many threads at once.
 void RegisterCallCases();
 void PrintCallCases(const Medians& medians, Table* table);
 
-// What a long chain of large tensors takes of the system. `mebibytes` are those of a tensor.
+// The memory of a long chain of large tensors, of `mebibytes` each.
 void RegisterMemoryCases(int mebibytes);
 void PrintMemoryCases(const Medians& medians, Table* table);
 
-// How long a run goes on after it has been cancelled, `stops` times.
+// The latency of cancelling a run, measured `stops` times.
 void RegisterStoppingCases(int stops);
 void PrintStoppingCases(const Medians& medians, Table* table);
 
-// How long a graph of `nodes` nodes takes from its bytes, or through Scope, to a plan.
+// The time to load a graph of `nodes` nodes from its bytes, to build it through Scope, and to plan
+// it.
 void RegisterLoadingCases(int nodes);
 void PrintLoadingCases(const Medians& medians, Table* table);
 

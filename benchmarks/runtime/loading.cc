@@ -1,4 +1,4 @@
-// How large graphs are loaded, planned and built.
+// Loading, planning and building of large graphs.
 #include <benchmark/benchmark.h>
 #include <malloc.h>
 
@@ -14,9 +14,9 @@
 #include "gradflow/graph/import.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/kernel_cache.h"
-#include "gradflow/runtime/plan.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/plan/kernel_cache.h"
+#include "gradflow/runtime/plan/plan.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace gradflow::benchmarks {
 namespace {
@@ -30,8 +30,9 @@ constexpr char kScope[] = "loading/scope";
 
 int num_nodes = 0;
 
-// About `nodes` nodes in sub-scopes of 100, as of a network with many layers: sums of two earlier
-// nodes, other elementwise ops, and one constant in ten. The last is named "end".
+// Returns a graph of about `nodes` nodes in sub-scopes of 100, like a network with many layers:
+// sums of two earlier nodes, other elementwise ops, and one constant in ten. The last node is named
+// "end".
 Scope BuildGraph(int nodes) {
   const Scope scope = Scope::NewRootScope();
   Output x = ops::Placeholder(scope.WithOpName("x"), DT_FLOAT);
@@ -72,7 +73,7 @@ GraphDef ParsedGraph() {
   return def;
 }
 
-// Bytes that the program has allocated.
+// Returns the bytes that the program has allocated.
 double HeapBytes() {
   const auto info = mallinfo2();
   return static_cast<double>(info.uordblks + info.hblkhd);
@@ -92,7 +93,7 @@ void Parse(benchmark::State& state) {
   }
 }
 
-// From the bytes to a graph: what is compared with the parse contains it.
+// Imports a graph from its bytes. Includes the parse that it is compared with.
 void Import(benchmark::State& state) {
   GraphBytes();
   for (auto _ : state) {
@@ -126,7 +127,7 @@ void MakePlan(benchmark::State& state) {
   }
 }
 
-// The first run of a session, for which it makes kernels and a plan.
+// Times the first run of a session, which makes kernels and a plan.
 void FirstRun(benchmark::State& state, int nodes) {
   const GraphDef def = BuildGraph(nodes).graph()->def();
   for (auto _ : state) {

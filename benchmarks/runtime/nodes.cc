@@ -1,4 +1,4 @@
-// What a node costs.
+// The cost of a node.
 #include <benchmark/benchmark.h>
 #include <tbb/flow_graph.h>
 #include <tbb/task_arena.h>
@@ -16,18 +16,18 @@
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/kernel_cache.h"
-#include "gradflow/runtime/plan.h"
-#include "gradflow/runtime/pool_allocator.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/memory/pool_allocator.h"
+#include "gradflow/runtime/plan/kernel_cache.h"
+#include "gradflow/runtime/plan/plan.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace gradflow::benchmarks {
 namespace {
 
 using Runner = std::function<void()>;
 
-// A node of a graph of scalars: the values that it reads (by number: first those that are fed, then
-// those of the nodes) and what it makes of them.
+// A node of a graph of scalars: the values that it reads (by number: first the fed values, then
+// those of the nodes) and its function of them.
 struct ScalarNode {
   enum Op { kNeg, kAdd, kWork };
   Op op;
@@ -35,13 +35,13 @@ struct ScalarNode {
   int b;
 };
 
-// A graph; all of it is to be run.
+// A graph, all nodes of which run.
 struct ScalarGraph {
   int num_feeds = 0;
   std::vector<ScalarNode> nodes;
 };
 
-// 25,000 steps, each of which needs the one before: about 100 us on a processor of 3 GHz.
+// Executes 25,000 dependent steps: about 100 us on a processor of 3 GHz.
 float Work(float x) {
   for (int i = 0; i < 25000; ++i) x = 3.7f * x * (1.0f - x);
   return x;
@@ -84,8 +84,8 @@ ScalarGraph TwoLongChains() {
   return graph;
 }
 
-// A chain of 20 in the midst of 20 nodes that no other needs: two threads are done soonest if one
-// of them begins with the chain.
+// Returns a chain of 20 among 20 nodes that no other needs. Two threads finish soonest if one of
+// them begins with the chain.
 ScalarGraph ChainAmongOthers() {
   ScalarGraph graph{1, {}};
   for (int i = 0; i < 10; ++i) graph.nodes.push_back({ScalarNode::kWork, 0, -1});
@@ -103,7 +103,7 @@ constexpr GraphCase kGraphs[] = {
 constexpr GraphCase kLongChains = {"two_long_chains", TwoLongChains};
 constexpr GraphCase kChainAmongOthers = {"chain_among_others", ChainAmongOthers};
 
-// Nodes that no other reads, beside which nothing else keeps a node in the graph.
+// Returns the nodes that no other reads. They must be targets, or they would be pruned.
 std::vector<int> Sinks(const ScalarGraph& graph) {
   std::vector<bool> is_read(graph.num_feeds + graph.nodes.size());
   for (const ScalarNode& node : graph.nodes) {
@@ -119,7 +119,7 @@ std::vector<int> Sinks(const ScalarGraph& graph) {
 
 std::string FeedName(int i) { return absl::StrCat("x", i); }
 
-// The graph with a node "sink" that waits for all of it.
+// Returns the graph with a node "sink" that waits for all of it.
 Scope Build(const ScalarGraph& graph) {
   const Scope scope = Scope::NewRootScope();
   std::vector<Output> values;
@@ -153,7 +153,7 @@ Runner Runs(const ScalarGraph& graph, int threads, bool is_watched) {
   SessionOptions options;
   options.config.set_intra_op_parallelism_threads(threads);
   options.config.set_inter_op_parallelism_threads(threads);
-  // Without merging: the independent nodes are all the same.
+  // Disables common-subexpression elimination: the independent nodes are all the same.
   options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
       OptimizerOptions::L0);
   const std::shared_ptr<Session> session(NewSession(options));
@@ -170,27 +170,29 @@ Runner Runs(const ScalarGraph& graph, int threads, bool is_watched) {
 }
 
 Runner Ours(const ScalarGraph& graph, int threads) { return Runs(graph, threads, false); }
-// With statistics of every node.
+// Runs with statistics of every node.
 Runner Watched(const ScalarGraph& graph, int threads) { return Runs(graph, threads, true); }
 
-// The plan's kernels, called one after the other: what is left without any scheduling.
+// Calls the plan's kernels one after the other: the cost without any scheduling.
 Runner Kernels(const ScalarGraph& graph, int threads) {
   if (threads > 1) return nullptr;
   struct State {
     explicit State(Scope s) : scope(std::move(s)) {}
     Scope scope;
     KernelCache kernels;
-    std::unique_ptr<const Plan> plan;
+    std::shared_ptr<const Plan> plan;
     std::shared_ptr<Allocator> pool = std::make_shared<PoolAllocator>();
+    RunContext run;
     std::vector<Tensor> values;
   };
   const auto state = std::make_shared<State>(Build(graph));
   PlanNames names{{}, {}, {"sink"}};
   for (int i = 0; i < graph.num_feeds; ++i) names.feeds.push_back(FeedName(i));
-  // Without merging: the independent nodes are all the same.
+  // Disables common-subexpression elimination: the independent nodes are all the same.
   auto plan = Plan::Make(*state->scope.graph(), names, &state->kernels, {false, 0});
   Check(plan.status());
   state->plan = *std::move(plan);
+  state->run.allocator = &state->pool;
   state->values.resize(state->plan->num_slots());
   for (int i = 0; i < graph.num_feeds; ++i) state->values[i] = Tensor(0.3f);
   return [state] {
@@ -202,15 +204,14 @@ Runner Kernels(const ScalarGraph& graph, int threads) {
       const int num_inputs = next.inputs_begin - node.inputs_begin;
       for (int k = 0; k < num_inputs; ++k) {
         const int slot = plan.inputs()[node.inputs_begin + k];
-        // Moved where a run would do so.
+        // Moves a tensor where a run would do so.
         const bool last = plan.slot_uses()[slot] == 1 && slot >= plan.num_feeds();
         inputs[k] = last ? std::move(state->values[slot]) : state->values[slot];
       }
       const int num_outputs = next.outputs_begin - node.outputs_begin;
       const auto outputs = absl::MakeSpan(state->values).subspan(node.outputs_begin, num_outputs);
       KernelContext context(absl::MakeSpan(inputs, num_inputs), outputs,
-                            plan.slot_types().subspan(node.outputs_begin, num_outputs),
-                            state->pool);
+                            plan.slot_types().subspan(node.outputs_begin, num_outputs), state->run);
       Check(node.kernel->Compute(context));
     }
   };
@@ -231,7 +232,7 @@ void Compute(const ScalarNode& node, int number, std::vector<float>* values) {
   }
 }
 
-// The same arithmetic without tensors, in order.
+// Computes the same arithmetic without tensors, in order.
 Runner Arithmetic(const ScalarGraph& graph, int threads) {
   if (threads > 1) return nullptr;
   auto values = std::make_shared<std::vector<float>>(graph.num_feeds + graph.nodes.size(), 0.3f);
@@ -242,7 +243,7 @@ Runner Arithmetic(const ScalarGraph& graph, int threads) {
   };
 }
 
-// The same, a node of tbb::flow::graph each.
+// Computes the same arithmetic with a node of tbb::flow::graph each.
 Runner Flow(const ScalarGraph& graph, int threads) {
   using FlowNode = tbb::flow::continue_node<tbb::flow::continue_msg>;
   struct State {
@@ -315,7 +316,7 @@ void Register(const GraphCase& c, const Contestant& contestant, int threads) {
                                    state.SkipWithError("not to be had");
                                    return;
                                  }
-                                 // Fills pools and caches, and starts threads.
+                                 // Warms up: fills pools and caches, and starts threads.
                                  for (int i = 0; i < 3; ++i) run();
                                  for (auto _ : state) run();
                                })

@@ -1,10 +1,10 @@
-// Measures the runtime beside tbb::flow::graph, plain loops and the parsing of protobuf, all in one
-// process, and prints one table: medians over repetitions that are interleaved at random, so that
-// what else the machine does falls on all alike.
+// Measures the runtime beside tbb::flow::graph, plain loops and protobuf parsing, all in one
+// process, and prints one table of medians. Repetitions are interleaved at random, so that other
+// load of the machine affects all alike.
 //
 //   runtime [--small] [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 //
-// --small makes the large cases, a graph of a million nodes and tensors of 64 MiB, small ones.
+// --small reduces the large cases, a graph of a million nodes and tensors of 64 MiB.
 #include <benchmark/benchmark.h>
 
 #include "benchmarks/harness.h"

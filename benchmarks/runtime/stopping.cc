@@ -1,4 +1,4 @@
-// How long a run of long kernels goes on after it has been cancelled.
+// The latency of cancelling a run of long kernels.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 #include "benchmarks/runtime/cases.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace gradflow::benchmarks {
 namespace {
@@ -22,8 +22,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr char kStopping[] = "stopping";
 
-// A product and a batch norm's gradient side by side, of half a second or so, cancelled at other
-// times in each run.
+// Runs a matrix product and a batch norm's gradient side by side, for about half a second, and
+// cancels each run at a different time.
 void Stop(benchmark::State& state, int stops) {
   const Scope scope = Scope::NewRootScope();
   const auto placeholder = [&](const char* name) {
@@ -52,8 +52,6 @@ void Stop(benchmark::State& state, int stops) {
     double total = 0;
     for (int i = 0; i < stops; ++i) {
       CancellationToken token;
-      RunOptions options;
-      options.set_cancellation_token(token);
       Clock::time_point cancelled;
       std::thread canceller([&] {
         std::this_thread::sleep_for(std::chrono::microseconds(500 + 100 * (i % 200)));
@@ -62,7 +60,7 @@ void Stop(benchmark::State& state, int stops) {
       });
       std::vector<Tensor> outputs;
       const absl::Status status =
-          session->Run(options, feeds, {"product", "gradient"}, {}, &outputs, nullptr);
+          session->Run({}, feeds, {"product", "gradient"}, {}, &outputs, nullptr, token);
       const Clock::time_point end = Clock::now();
       canceller.join();
       if (!absl::IsCancelled(status)) Check(absl::InternalError("the run was not cancelled"));

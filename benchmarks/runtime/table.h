@@ -1,4 +1,4 @@
-// The table that is printed of all benchmarks.
+// The table of results of all benchmarks.
 #ifndef GRADFLOW_BENCHMARKS_RUNTIME_TABLE_H_
 #define GRADFLOW_BENCHMARKS_RUNTIME_TABLE_H_
 
@@ -9,17 +9,17 @@
 
 namespace gradflow::benchmarks {
 
-// Lines of what was measured, what it is compared with, and what it is to be.
+// Lines with a measured value, the value that it is compared with, and its target.
 class Table {
  public:
   enum Bound { kAtMost, kAtLeast };
-  // "chain of Neg", "2 threads", 36, "ns a node". Without a value that was measured (0, unless
-  // `may_be_zero`) there is no line.
+  // Adds a line, such as "chain of Neg", "2 threads", 36, "ns a node". Adds none if no value was
+  // measured (0, unless `may_be_zero`).
   void Add(absl::string_view what, absl::string_view where, double value, absl::string_view unit,
            bool may_be_zero = false);
-  // Adds value / to, which is to be at most (at least) `target`, to the last line.
+  // Adds value / to, which must be at most (at least) `target`, to the last line.
   void Compare(absl::string_view with, double value, double to, Bound bound, double target);
-  // The same for the value itself.
+  // As Compare(), for the value itself.
   void Expect(double value, Bound bound, double target);
   void Print() const;
 

@@ -1,15 +1,15 @@
 // Loads the plugin soft_threshold.so and runs its op in a graph.
 //
-//   custom_op PLUGIN.so [GRAPH.pb]     the second: where to write the graph too
+//   custom_op PLUGIN.so [GRAPH.pb]     GRAPH.pb: also write the graph to this file
 #include <iostream>
 #include <vector>
 
-#include "gradflow/core/plugin.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
+#include "gradflow/io/plugin.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/client_session.h"
+#include "gradflow/runtime/session/client_session.h"
 #include "shrinkage/shrinkage_ops.h"
 
 namespace {

@@ -1,12 +1,12 @@
-// An op of one's own: definition, shape function and kernel, in a plugin.
+// A custom op in a plugin: definition, shape function and kernel.
 #include <cmath>
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
-#include "gradflow/core/plugin.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/plugin.h"
 
 namespace {
 
@@ -21,8 +21,8 @@ absl::Status CheckThreshold(float threshold) {
   return gradflow::errors::InvalidArgument("threshold must not be negative, but is ", threshold);
 }
 
-// Called when a node is added to a graph: what can be said of its output then, and the errors that
-// can be told then.
+// Shape function. Called when a node is added to a graph; infers the output's shape and reports
+// errors that are already known.
 absl::Status SoftThresholdShape(ShapeContext& c) {
   float threshold;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("threshold", &threshold));
@@ -45,9 +45,9 @@ class SoftThreshold final : public gradflow::OpKernel {
     T* y = output->flat<T>().data();
     const T threshold = static_cast<T>(threshold_);
     constexpr int64_t kBlock = 1 << 14;
-    gradflow::ParallelFor(output->NumElements(), kBlock, [&](int64_t begin, int64_t end) {
+    gradflow::ParallelFor(ctx, output->NumElements(), kBlock, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        // In this form NaN stays NaN.
+        // This form propagates NaN.
         y[i] = std::abs(x[i]) <= threshold ? T(0) : x[i] - std::copysign(threshold, x[i]);
       }
     });

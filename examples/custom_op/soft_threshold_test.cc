@@ -1,11 +1,11 @@
-// Tests of the plugin's kernel by the harness.
+// Tests of the plugin's kernel with gradflow::testing.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "gradflow/core/plugin.h"
+#include "gradflow/io/plugin.h"
 #include "gradflow/testing/kernel_test.h"
 
 namespace {

@@ -6,17 +6,17 @@
 namespace qat_block {
 namespace {
 
-using namespace gradflow;       // NOLINT: as programs of TensorFlow's C++ API do
+using namespace gradflow;       // NOLINT: customary with TensorFlow's C++ API
 using namespace gradflow::ops;  // NOLINT
 
 constexpr float kEpsilon = 1e-3f;
 
-// The ranges are symmetric and their bounds 127 steps of a power of two, so that the narrow range
-// of 8 bits (254 steps) holds zero without nudging.
+// Symmetric ranges whose bounds are 127 times a power of two: the narrow range of 8 bits (254
+// steps) contains zero without nudging.
 constexpr float kMax = 127.0f / 128;
 constexpr float kMaxOfChannel[kChannels] = {127.0f / 128, 127.0f / 256, 127.0f / 128, 127.0f / 64};
 
-// uint8 [n, 28, 28] -> float [n, 14, 14, 4], in [0, 1].
+// Converts uint8 [n, 28, 28] to float [n, 14, 14, 4] in [0, 1].
 Output SpaceToDepth(const Scope& scope, const Output& images) {
   Output pixels = Mul(scope, Cast(scope, images, DT_FLOAT), 1.0f / 255);
   Output squares = Reshape(scope, pixels, {-1, kHeight / 2, 2, kWidth / 2, 2});
@@ -24,7 +24,7 @@ Output SpaceToDepth(const Scope& scope, const Output& images) {
   return Reshape(scope.WithOpName("x"), channels_last, {-1, kHeight / 2, kWidth / 2, kChannels});
 }
 
-// The gradient of the loss from the quantiser's output back to the block's inputs.
+// Adds the gradients of the loss, from the quantiser's output back to the block's inputs.
 void Backward(const Scope& scope, const FusedBatchNormV3& norm, const Output& x,
               const Output& scale, const Output& backprops, const Output& backprop_wrt_min,
               const Output& backprop_wrt_max) {
@@ -38,12 +38,12 @@ void Backward(const Scope& scope, const FusedBatchNormV3& norm, const Output& x,
   Identity(scope.WithOpName("grad_max"), backprop_wrt_max);
 }
 
-// Fake quantisation is a staircase, whose gradient op is that of the clamp behind it (the
-// straight-through estimator). So the loss to take differences of clamps instead of quantising.
+// Fake quantisation is a step function, and its gradient op differentiates the clamp within it (the
+// straight-through estimator). So the loss for finite differences clamps instead of quantising.
 void ClampLoss(const Scope& scope, const Output& y, const Output& min, const Output& max,
                const Output& upstream) {
   Output clamped = Minimum(scope, Maximum(scope, y, min), max);
-  // In double, since a loss in float would round away the differences of single pixels.
+  // In double: a loss in float would round away the differences of single pixels.
   Output weighted = Mul(scope, Cast(scope, clamped, DT_DOUBLE), Cast(scope, upstream, DT_DOUBLE));
   Sum(scope.WithOpName("loss"), weighted, {0, 1, 2, 3});
 }
@@ -58,7 +58,7 @@ void BuildBlock(const Scope& scope) {
   Output x = SpaceToDepth(scope, images);
   Output scale = Const(scope.WithOpName("scale"), {1.0f, 0.75f, 1.25f, 1.5f});
   Output offset = Const(scope.WithOpName("offset"), {-0.25f, 0.0f, -0.25f, 0.5f});
-  // In training the batch's own statistics are used, not these.
+  // Unused in training, which uses the statistics of the batch.
   Output none = Const(scope.WithOpName("no_statistics"), Input::Initializer(Tensor(DT_FLOAT, {0})));
   FusedBatchNormV3 norm(scope.WithOpName("norm"), x, scale, offset, none, none,
                         FusedBatchNormV3::Epsilon(kEpsilon));

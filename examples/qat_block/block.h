@@ -5,7 +5,7 @@
 //   gradients by x, scale, offset, min and max come back through
 //   FakeQuantWithMinMaxVarsGradient and FusedBatchNormGradV3.
 //
-// A second branch quantises each channel in a range of its own.
+// A second branch quantises each channel with its own range.
 #ifndef GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
 #define GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
 
@@ -16,23 +16,24 @@
 
 namespace qat_block {
 
-// Images of 28 x 28 become [14, 14, 4]: each square of four pixels is one pixel of four channels.
+// Images of 28 x 28 are converted to [14, 14, 4]: each square of four pixels becomes one pixel with
+// four channels.
 inline constexpr int kHeight = 28;
 inline constexpr int kWidth = 28;
 inline constexpr int kChannels = 4;
 
-// One gradient that the graph computes, by the names of its tensors.
+// A gradient that the graph computes, with the names of its tensors.
 struct Gradient {
-  std::string name;      // "per_tensor/input", for people and for files
+  std::string name;      // "per_tensor/input", in reports and file names
   std::string gradient;  // the tensor that holds it
   std::string variable;  // the tensor by which the loss is differentiated
-  std::string loss;      // the differentiable loss that finite differences are taken of
+  std::string loss;      // the differentiable loss for finite differences
 };
 
 // Adds the block to `scope`.
 void BuildBlock(const gradflow::Scope& scope);
 
-// All gradients of the block.
+// Returns all gradients of the block.
 std::vector<Gradient> Gradients();
 
 }  // namespace qat_block

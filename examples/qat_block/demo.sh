@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo: builds the block's graph and a batch, runs them with `gradflow run`, reports.
+# Demo: writes the block's graph and a batch, runs them with `gradflow run`, and prints a report.
 # Usage: demo.sh BUILD_DIR [OUTPUT_DIR]
 set -euo pipefail
 

@@ -8,20 +8,20 @@
 
 #include "absl/status/statusor.h"
 #include "gradflow/core/tensor.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace qat_block {
 
 using Feeds = std::vector<std::pair<std::string, gradflow::Tensor>>;
 
-// The gradient of the double scalar `loss` by each element of the float `variable`, whose value is
-// `value`: (loss(v + step) - loss(v - step)) / 2 step.
+// Returns the gradient of the double scalar `loss` by each element of the float tensor `variable`,
+// at `value`: (loss(v + step) - loss(v - step)) / (2 * step).
 absl::StatusOr<gradflow::Tensor> FiniteDifferences(gradflow::Session& session, const Feeds& feeds,
                                                    const std::string& loss,
                                                    const std::string& variable,
                                                    const gradflow::Tensor& value, float step);
 
-// |a - b| / |b|, by the Euclidean norm over all elements; 0 if they are equal.
+// Returns |a - b| / |b| in the Euclidean norm over all elements; 0 if they are equal.
 double RelativeDistance(const gradflow::Tensor& a, const gradflow::Tensor& b);
 
 }  // namespace qat_block

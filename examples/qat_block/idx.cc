@@ -17,7 +17,7 @@ absl::StatusOr<gradflow::Tensor> ReadIdxImages(const std::string& path, int64_t 
   const std::unique_ptr<gzFile_s, Close> file(gzopen(path.c_str(), "rb"));
   if (file == nullptr) return errors::NotFound(path, " cannot be opened");
 
-  // The header: two zeros, the type of the elements, the rank, and the sizes as big-endian words.
+  // Header: two zeros, the element type, the rank, and the sizes as big-endian words.
   unsigned char header[16];
   if (gzread(file.get(), header, sizeof(header)) != static_cast<int>(sizeof(header)) ||
       header[0] != 0 || header[1] != 0 || header[2] != 8 || header[3] != 3) {

@@ -1,4 +1,4 @@
-// Reads the IDX files (gzipped or not) that MNIST and its successors come in.
+// Reader of IDX files (optionally gzipped), the format of MNIST and its successors.
 #ifndef GRADFLOW_EXAMPLES_QAT_BLOCK_IDX_H_
 #define GRADFLOW_EXAMPLES_QAT_BLOCK_IDX_H_
 
@@ -9,7 +9,7 @@
 
 namespace qat_block {
 
-// The first `count` images of an IDX file of unsigned bytes: uint8 [count, height, width].
+// Reads the first `count` images of an IDX file of unsigned bytes, as uint8 [count, height, width].
 absl::StatusOr<gradflow::Tensor> ReadIdxImages(const std::string& path, int64_t count);
 
 }  // namespace qat_block

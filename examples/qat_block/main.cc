@@ -1,10 +1,10 @@
 // Gradients of a quantised batch-norm block on Fashion-MNIST.
 //
 //   qat_block prepare DIR    writes the graph (qat_block.pb) and a batch of 4,096 images (.npy)
-//   qat_block report DIR     says what `gradflow run` made of them, compares every gradient with
+//   qat_block report DIR     reports the results of `gradflow run`, compares every gradient with
 //                            finite differences on a small batch, and draws qat_block.png
 //
-// demo.sh runs both, with `gradflow run` between them in a process of its own.
+// demo.sh runs both, with `gradflow run` as a separate process between them.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,12 +18,12 @@
 #include "examples/qat_block/finite_differences.h"
 #include "examples/qat_block/idx.h"
 #include "examples/qat_block/picture.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 
 namespace qat_block {
 namespace {
@@ -34,11 +34,11 @@ using gradflow::Tensor;
 constexpr int64_t kImages = 4096;
 constexpr int64_t kSmallBatch = 8;
 constexpr int kPictured = 10;
-// What the gradients must agree with finite differences to.
+// Maximum relative error of gradients against finite differences.
 constexpr double kTolerance = 0.01;
 
-// float [n, 14, 14, 4]: for each image, the next one minus it, pixel by pixel. Stands for the
-// gradient that the rest of a network sends back.
+// Returns float [n, 14, 14, 4]: the next image minus each image, per pixel. Stands in for the
+// gradient from the rest of a network.
 absl::StatusOr<Tensor> MakeUpstream(const Tensor& images) {
   const int64_t count = images.dim_size(0);
   GRADFLOW_ASSIGN_OR_RETURN(
@@ -82,7 +82,8 @@ absl::StatusOr<std::unique_ptr<gradflow::Session>> LoadBlock(const std::string& 
   return session;
 }
 
-// How far a gradient op is from finite differences, on the first images of the batch.
+// Returns the relative error of a gradient against finite differences, on the first images of the
+// batch.
 absl::StatusOr<double> Check(gradflow::Session& session, const Tensor& images,
                              const Tensor& upstream, const Gradient& gradient) {
   const Feeds batch = {{"images", images.Slice(0, kSmallBatch)},
@@ -91,8 +92,8 @@ absl::StatusOr<double> Check(gradflow::Session& session, const Tensor& images,
   GRADFLOW_RETURN_IF_ERROR(
       session.Run(batch, {gradient.gradient, gradient.variable, "x"}, {}, &outputs));
   const Feeds feeds = {{"upstream", upstream.Slice(0, kSmallBatch)}};
-  // Pixels are multiples of 1/255. A step well under that seldom carries a value across a bound,
-  // where the clamp has a kink; a much smaller one would drown in the rounding of float32.
+  // Pixels are multiples of 1/255. A much smaller step seldom moves a value across a bound, where
+  // the clamp is not differentiable. A still smaller one would be lost in the rounding of float32.
   constexpr float kStep = 7e-4f;
   Feeds fixed = feeds;
   if (gradient.variable != "x") fixed.emplace_back("x", outputs[2]);
@@ -121,7 +122,7 @@ absl::Status Report(const std::string& dir) {
     GRADFLOW_ASSIGN_OR_RETURN(const double distance, Check(*session, images, upstream, gradient));
     const auto flat = value.flat<float>();
     const auto [low, high] = std::minmax_element(flat.begin(), flat.end());
-    // Written so that a NaN does not agree.
+    // False for NaN.
     const bool agrees = distance <= kTolerance;
     all_agree = all_agree && agrees;
     std::printf("  %-20s %-16s [%11.4f, %11.4f]  %8.4f%%%s\n", gradient.name.c_str(),

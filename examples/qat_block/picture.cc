@@ -23,7 +23,7 @@ class Canvas {
         height_(kMargin + rows * (kHeight * kZoom + kMargin)),
         pixels_(3 * width_ * height_, 255) {}
 
-  // Paints pixel (y, x) of the picture in (row, column).
+  // Paints pixel (y, x) of the image in cell (row, column).
   void Paint(int row, int column, int y, int x, const uint8_t (&rgb)[3]) {
     const int top = kMargin + row * (kHeight * kZoom + kMargin) + y * kZoom;
     const int left = kMargin + column * (kWidth * kZoom + kMargin) + x * kZoom;

@@ -1,4 +1,4 @@
-// The picture of the example: images and, below each, the gradient of the loss by its pixels.
+// The picture of the example: images and, below each, the gradients of the loss by its pixels.
 #ifndef GRADFLOW_EXAMPLES_QAT_BLOCK_PICTURE_H_
 #define GRADFLOW_EXAMPLES_QAT_BLOCK_PICTURE_H_
 
@@ -10,9 +10,9 @@
 
 namespace qat_block {
 
-// Writes a PNG with one column an image: the image in grey, then each tensor of `gradients`
-// (float [n, 14, 14, 4], the block's layout) in red where it is positive and blue where it is
-// negative. REQUIRES: every tensor has at least `columns` images.
+// Writes a PNG with one column per image: the image in grey, then each tensor of `gradients`
+// (float [n, 14, 14, 4], the block's layout), with positive values in red and negative ones in
+// blue. REQUIRES: every tensor has at least `columns` images
 absl::Status WritePicture(const std::string& path, const gradflow::Tensor& images,
                           const std::vector<gradflow::Tensor>& gradients, int columns);
 

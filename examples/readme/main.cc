@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "gradflow/ops/standard_ops.h"
-#include "gradflow/runtime/client_session.h"
+#include "gradflow/runtime/session/client_session.h"
 
 int main() {
   using namespace gradflow;       // NOLINT: short example

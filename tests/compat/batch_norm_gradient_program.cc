@@ -1,5 +1,5 @@
-// The gradient of batch normalisation, channels first, which TensorFlow's CPU refused for years; by
-// the wrapper class, and named tensors of the same graph by a Session.
+// The gradient of batch normalisation in NCHW, by the wrapper class, and the same graph's tensors
+// by a Session.
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -33,7 +33,7 @@ int main() {
   ClientSession client(root);
   TF_CHECK_OK(client.Run({grad.x_backprop, grad.scale_backprop, grad.offset_backprop}, &outputs));
   CHECK_EQ(outputs[0].shape(), shape);
-  // The gradient of x sums to zero, that of the offset is the sum of dy.
+  // The gradient of x sums to zero; that of the offset is the sum of dy.
   double sum = 0;
   for (int i = 0; i < 4; ++i) sum += outputs[0].flat<float>()(i);
   CHECK_LT(abs(sum), 1e-4);

@@ -1,5 +1,5 @@
-// Custom ops in the current spelling (absl::Status, int64_t, absl::string_view): lists, names of
-// arguments, attributes, shape functions that refuse, kernels that share their work.
+// Custom ops with the current names (absl::Status, int64_t, absl::string_view): lists, argument
+// names, attributes, failing shape functions, kernels that shard their work.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -28,7 +28,7 @@ using shape_inference::DimensionHandle;
 using shape_inference::InferenceContext;
 using shape_inference::ShapeHandle;
 
-// The kernel comes before the definition, as when they are in two files.
+// The kernel is registered before the op, as may happen with two files.
 class RowSumsOp : public OpKernel {
  public:
   explicit RowSumsOp(OpKernelConstruction* context) : OpKernel(context) {
@@ -131,7 +131,7 @@ class ForgetfulOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("CompatForgetful").Device(DEVICE_CPU), ForgetfulOp);
 
-// Asks for outputs that it does not have.
+// Sets outputs that do not exist.
 REGISTER_OP("CompatGreedy").Input("x: float").Output("y: float").Attr("set: bool");
 
 class GreedyOp : public OpKernel {
@@ -153,7 +153,7 @@ class GreedyOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("CompatGreedy").Device(DEVICE_CPU), GreedyOp);
 
-// Looks behind its inputs, of which there may be none.
+// Accesses inputs that do not exist.
 REGISTER_OP("CompatNoInputs")
     .Input("x: N * float")
     .Output("y: float")
@@ -177,7 +177,7 @@ REGISTER_OP("CompatUnknown")
       return absl::OkStatus();
     });
 
-// Adds one in place where it may, and says in its second output which input it took.
+// Adds one, in place if possible; the second output is the index of the reused input.
 REGISTER_OP("CompatInPlace")
     .Input("a: float")
     .Input("b: float")
@@ -239,7 +239,7 @@ TEST(CurrentCustomOpTest, ShapeFunctionRefuses) {
       << root.status();
 }
 
-TEST(CurrentCustomOpTest, KernelRefusesWhatTheShapeFunctionCannotSee) {
+TEST(CurrentCustomOpTest, KernelRejectsWhatTheShapeFunctionCannotSee) {
   const Scope root = Scope::NewRootScope();
   auto start = ops::Placeholder(root, DT_FLOAT);
   const Operation sums = RowSums(root, {{1.f, 2.f}}, start, 1.f);
@@ -284,7 +284,7 @@ TEST(CurrentCustomOpTest, CommonShapeFunctionAndMissingKernel) {
 TEST(CurrentCustomOpTest, ForwardsTheFirstInputThatNoOneElseNeeds) {
   const Scope root = Scope::NewRootScope();
   auto fed = ops::Placeholder(root, DT_FLOAT);
-  // Scalar `a` has too few elements; `b` is needed by this node alone.
+  // The scalar `a` has too few elements; `b` has no other consumer.
   auto b = ops::Neg(root, fed);
   NodeBuilder builder("in_place", "CompatInPlace");
   builder.Input(ops::AsNodeOut(root, 1.f)).Input(ops::AsNodeOut(root, b));
@@ -295,7 +295,7 @@ TEST(CurrentCustomOpTest, ForwardsTheFirstInputThatNoOneElseNeeds) {
   TF_CHECK_OK(session.Run({{fed, {1.f, 2.f}}}, {Output(op, 0), Output(op, 1)}, &outputs));
   test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({0, -1}));
   EXPECT_EQ(outputs[1].scalar<int32_t>()(), 1);
-  // If b is fetched too, it must stay as it is.
+  // If b is fetched, too, it must not be overwritten.
   TF_CHECK_OK(session.Run({{fed, {1.f, 2.f}}}, {Output(op, 0), Output(op, 1), b}, &outputs));
   test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({0, -1}));
   EXPECT_EQ(outputs[1].scalar<int32_t>()(), -1);

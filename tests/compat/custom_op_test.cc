@@ -1,5 +1,5 @@
-// A custom op as in TensorFlow's guide, in the spelling of 1.15: definition, shape function,
-// kernel, used from a graph.
+// A custom op as in TensorFlow's guide, with the names of 1.15: definition, shape function, kernel,
+// and use in a graph.
 #include "tensorflow/cc/client/client_session.h"
 #include "tensorflow/cc/ops/standard_ops.h"
 #include "tensorflow/core/framework/op.h"
@@ -68,7 +68,7 @@ REGISTER_KERNEL(int32);
 
 namespace {
 
-// What TensorFlow's build makes of the definition.
+// The wrapper class that TensorFlow's build generates.
 class KeepOne {
  public:
   KeepOne(const Scope& scope, Input to_zero, int64 preserve_index) {

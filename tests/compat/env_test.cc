@@ -1,4 +1,4 @@
-// Graphs in files that may come from anyone.
+// Files with untrusted graphs.
 #include "tensorflow/core/platform/env.h"
 
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 class ReadProtoTest : public ::testing::Test {
  protected:
-  // A file of this text.
+  // Writes `text` to a file and returns its path.
   string File(const string& text) const {
     TF_CHECK_OK(WriteStringToFile(Env::Default(), path_, text));
     return path_;
@@ -34,7 +34,7 @@ string Repeated(const string& text, int times) {
   return result;
 }
 
-// Text of lists of functions, `depth` of them within each other.
+// Returns the text of `depth` nested lists of functions.
 string NestedAttr(int depth) {
   return "attr { key: 'v' value { " + Repeated("list { func { attr { key: 'a' value { ", depth) +
          Repeated("} } } } ", depth) + "} }";
@@ -61,11 +61,11 @@ TEST_F(ReadProtoTest, SaysWhereAGraphIsWrong) {
       "\x12\x02\x18\x01";
   const Status twice = ReadBinaryProto(Env::Default(), File("\x0a\x12" + entry + entry), &graph);
   EXPECT_EQ(twice.code(), error::DATA_LOSS);
-  EXPECT_NE(twice.error_message().find("is no GraphDef"), string::npos) << twice;
+  EXPECT_NE(twice.error_message().find("is not a GraphDef"), string::npos) << twice;
   EXPECT_NE(twice.error_message().find("node[0].attr['a']"), string::npos) << twice;
   const Status cut = ReadTextProto(Env::Default(), File("node { name: 'a'"), &graph);
   EXPECT_EQ(cut.code(), error::DATA_LOSS);
-  EXPECT_NE(cut.error_message().find("is no GraphDef"), string::npos) << cut;
+  EXPECT_NE(cut.error_message().find("is not a GraphDef"), string::npos) << cut;
 }
 
 TEST(ErrorsTest, TextIsAddedToAStatus) {

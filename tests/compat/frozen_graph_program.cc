@@ -1,5 +1,5 @@
-// Loads a frozen graph from a file and runs it by the names of its nodes, as programs that classify
-// images do. Spelt as of TensorFlow 1.15.
+// Loads a frozen graph from a file and runs it by node names, like image classifiers. With the
+// names of TensorFlow 1.15.
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,7 +27,7 @@ using tensorflow::Tensor;
 
 namespace {
 
-// A layer of a network, with its weights in constants.
+// Writes a graph of one layer with constant weights.
 Status WriteFrozenGraph(const string& path) {
   tensorflow::Scope root = tensorflow::Scope::NewRootScope();
   using namespace tensorflow::ops;  // NOLINT(build/namespaces)
@@ -89,7 +89,7 @@ int main(int argc, char* argv[]) {
   CHECK_EQ(outputs[0].matrix<float>()(0, 1), 0);
   TF_CHECK_OK(session->Close());
 
-  // What is not there is reported.
+  // Missing files are reported.
   TF_CHECK_OK(env->DeleteFile(graph_path));
   TF_CHECK_OK(env->DeleteDir(dir));
   std::unique_ptr<tensorflow::Session> none;

@@ -1,4 +1,4 @@
-// Gradients against differences, as tests of TensorFlow's C++ gradients have it.
+// Comparison of gradients with differences, as in tests of TensorFlow's C++ gradients.
 #include "tensorflow/cc/framework/gradient_checker.h"
 
 #include <vector>
@@ -28,7 +28,7 @@ class GradientCheckerTest : public ::testing::Test {
     EXPECT_LT(max_error, allowed);
   }
 
-  // Of a test that cannot be made.
+  // Expects an error of ComputeGradientError.
   template <typename X_T = float, typename Y_T = float>
   void ExpectError(const OutputList& xs, const OutputList& ys, error::Code code,
                    const string& text) {
@@ -79,7 +79,7 @@ TEST_F(GradientCheckerTest, GradientsOfSeveralUsesAreAdded) {
 }
 
 TEST_F(GradientCheckerTest, InnerOutputs) {
-  // What is fed does not depend on x.
+  // Fed tensors do not depend on x.
   const auto x = Placeholder(scope_, DT_FLOAT, Placeholder::Shape(shape_));
   const auto inner = BatchNorm(x);
   RunTest({x, inner}, {shape_, shape_}, {BatchNorm(inner), BatchNorm(x)}, {shape_, shape_}, 5e-3f);
@@ -93,7 +93,7 @@ TEST_F(GradientCheckerTest, StepsOfFakeQuant) {
   TF_ASSERT_OK(
       (ComputeGradientError<float, float, float>(scope_, x, value, fine, {2, 3}, &max_error)));
   EXPECT_LT(max_error, 2e-2);
-  // With steps much larger than those of the differences, the gradient is not that of the function.
+  // With quantisation steps much larger than delta, differences do not agree with the gradient.
   const auto coarse = FakeQuantWithMinMaxArgs(scope_, x, FakeQuantWithMinMaxArgs::NumBits(2));
   TF_ASSERT_OK(
       (ComputeGradientError<float, float, float>(scope_, x, value, coarse, {2, 3}, &max_error)));
@@ -108,13 +108,14 @@ TEST_F(GradientCheckerTest, InDouble) {
   EXPECT_LT(max_error, 1e-9);
 }
 
-TEST_F(GradientCheckerTest, SaysWhatHasNoGradient) {
+TEST_F(GradientCheckerTest, NamesNodesWithoutAGradient) {
   const auto x = Placeholder(scope_.WithOpName("x"), DT_FLOAT);
   const auto relu = Relu(scope_.WithOpName("layer/relu"), x);
-  ExpectError({x}, {Neg(scope_, relu)}, error::UNIMPLEMENTED,
-              "node 'layer/relu' (Relu): no gradient op is known, and gradflow does not "
-              "differentiate graphs by itself");
-  // What is not between x and y need not have one.
+  ExpectError(
+      {x}, {Neg(scope_, relu)}, error::UNIMPLEMENTED,
+      "node 'layer/relu' (Relu): the op has no registered gradient op, and gradflow does not "
+      "differentiate graphs");
+  // Nodes that are not between x and y need no gradient.
   RunTest({relu}, {shape_}, {BatchNorm(relu)}, {shape_}, 5e-3f);
 
   const auto vector = Placeholder(scope_.WithOpName("vector"), DT_FLOAT);
@@ -124,7 +125,7 @@ TEST_F(GradientCheckerTest, SaysWhatHasNoGradient) {
   EXPECT_EQ((ComputeGradientError<float, float, float>(scope_, {vector}, {{2}}, {norm.y}, {shape_},
                                                        &max_error)),
             errors::Unimplemented("node 'norm' (FusedBatchNormV3): its gradient op "
-                                  "'FusedBatchNormGradV3' gives no gradient of input 3"));
+                                  "'FusedBatchNormGradV3' returns no gradient of input 3"));
   EXPECT_EQ((ComputeGradientError<float, float, float>(scope_, {vector}, {{2}}, {norm.batch_mean},
                                                        {{2}}, &max_error)),
             errors::Unimplemented("node 'norm' (FusedBatchNormV3): its gradient op "
@@ -132,7 +133,7 @@ TEST_F(GradientCheckerTest, SaysWhatHasNoGradient) {
   TF_EXPECT_OK(scope_.status());
 }
 
-TEST_F(GradientCheckerTest, SaysWhatDoesNotFit) {
+TEST_F(GradientCheckerTest, NamesMismatches) {
   const auto x = Placeholder(scope_, DT_FLOAT);
   const auto other = Placeholder(scope_.WithOpName("other"), DT_FLOAT);
   const auto y = Neg(scope_, x);

@@ -1,4 +1,4 @@
-// Kernels under a label, chosen by a scope, beside the built-in one.
+// Kernels with a label, selected by a scope.
 #include <vector>
 
 #include "tensorflow/cc/client/client_session.h"
@@ -12,7 +12,7 @@
 
 namespace tensorflow {
 
-// Squares, with a sign, so that a test sees which kernel ran.
+// Computes the square with the sign of the input, to identify the kernel that ran.
 template <typename T>
 class SignedSquareOp : public UnaryElementWiseOp<T, SignedSquareOp<T>> {
  public:
@@ -35,7 +35,7 @@ TF_CALL_float(REGISTER);
 TF_CALL_double(REGISTER);
 #undef REGISTER
 
-// a - b, element by element.
+// Returns a - b element-wise.
 template <typename T>
 class PlainSubOp : public BinaryElementWiseOp<T, PlainSubOp<T>> {
  public:
@@ -76,7 +76,7 @@ TEST(KernelLabelTest, ScopeChoosesTheKernel) {
 
 TEST(KernelLabelTest, BinaryElementWiseOpDemandsEqualShapes) {
   Scope root = Scope::NewRootScope();
-  // Constants are made first: under the label there is no kernel for them.
+  // Outside of the scope: constants have no kernel with the label.
   auto x = ops::Const(root, {{1.f, 2.f}});
   auto y = ops::Const(root, {{3.f, 5.f}});
   auto one = ops::Const(root, 1.f);

@@ -1,4 +1,4 @@
-// NodeDefs and graphs that are made node by node, and run.
+// NodeDefs, and graphs built node by node.
 #include <memory>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// Kernel unit tests on OpsTestBase, as TensorFlow's own are written.
+// Kernel tests with OpsTestBase, as in TensorFlow.
 #include <functional>
 #include <memory>
 #include <vector>

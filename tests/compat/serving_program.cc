@@ -1,5 +1,5 @@
-// Loads a graph in the current spelling: text and binary files, several threads that run one
-// session, callables, and options of a run.
+// Loads and runs a graph, with TensorFlow's current names: text and binary files, concurrent runs
+// of a session, callables, and run options.
 #include <memory>
 #include <string>
 #include <thread>
@@ -50,7 +50,7 @@ absl::Status RoundTrip(tf::GraphDef* graph) {
   if (files != std::vector<std::string>{"graph.pb", "graph.pbtxt"}) {
     return tf::errors::Internal(files.size(), " files");
   }
-  // A text is no binary file.
+  // A text file is not a binary file.
   if (tf::ReadBinaryProto(env, text, &from_text).ok()) return tf::errors::Internal("was read");
   for (const std::string& file : files) {
     TF_RETURN_IF_ERROR(env->DeleteFile(tf::io::JoinPath(dir, file)));

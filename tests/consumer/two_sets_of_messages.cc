@@ -1,5 +1,5 @@
-// gradflow's messages and others of TensorFlow's names, in one program: both are there, and what
-// one writes the other reads.
+// gradflow's messages and messages with TensorFlow's names coexist in one program and read each
+// other's bytes.
 #include <google/protobuf/descriptor.h>
 
 #include <iostream>

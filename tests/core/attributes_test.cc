@@ -29,7 +29,7 @@ Tensor Vector(std::initializer_list<float> values) {
 
 // ---- Reading and writing ----
 
-// What is written as a Written is read as a Read.
+// Writes a Written and expects to read an equal Read.
 template <typename Read, typename Written>
 Read WriteAndRead(const Written& value) {
   NodeDef node;
@@ -123,7 +123,7 @@ TEST(NodeAttr, FindsAttributesByName) {
   EXPECT_EQ(FindNodeAttr(node, ""), nullptr);
 }
 
-// Reads attribute "a" with the text form `value` as a T.
+// Reads attribute "a" with text `value` as a T.
 template <typename T>
 absl::Status ReadAs(const std::string& value) {
   NodeDef node;
@@ -221,7 +221,7 @@ TEST(AttrValueHasType, TellsTypesApart) {
   }
 }
 
-TEST(AttrValueHasType, ChecksWhatIsInside) {
+TEST(AttrValueHasType, ChecksNestedValues) {
   std::string deep_function = "name: 'F'";
   for (int i = 0; i < 30; ++i) {
     deep_function = absl::StrCat("attr { key: 'f' value { func { ", deep_function, " } } }");
@@ -247,11 +247,11 @@ TEST(AttrValueHasType, ChecksWhatIsInside) {
       {"type", "type: DT_INVALID", "found DT_INVALID"},
       {"type", "type: 77", "found 77"},
       {"type", "type: -1", "found -1"},
-      {"type", "type: DT_INT8_REF", "expected a type that is no reference, but found DT_INT8_REF"},
+      {"type", "type: DT_INT8_REF", "expected a non-reference type, but found DT_INT8_REF"},
       {"list(type)", "list { type: [ DT_FLOAT, 77 ] }", "found 77"},
-      {"list(type)", "list { type: [ DT_FLOAT_REF ] }", "no reference"},
+      {"list(type)", "list { type: [ DT_FLOAT_REF ] }", "non-reference"},
       {"shape", "shape { dim { size: -2 } }", "-2"},
-      {"shape", "shape { dim { size: 4294967296 } dim { size: 4294967296 } }", "64-bit"},
+      {"shape", "shape { dim { size: 4294967296 } dim { size: 4294967296 } }", "fit in an int64"},
       {"list(shape)", "list { shape {} shape { dim { size: -2 } } }", "-2"},
       {"tensor", "tensor {}", ""},
       {"tensor", "tensor { dtype: DT_FLOAT tensor_shape { dim { size: -1 } } }", ""},
@@ -259,11 +259,11 @@ TEST(AttrValueHasType, ChecksWhatIsInside) {
       {"list(tensor)", "list { tensor { dtype: DT_FLOAT_REF tensor_shape {} } }", ""},
       {"func", "func { attr { key: 'T' value { type: 77 } } }", "found 77"},
       {"list(func)", "list { func { attr { key: 'T' value { list { type: 77 } } } } }", "found 77"},
-      {"", "i: 1", "'' is no type of an attribute"},
-      {"Int", "i: 1", "'Int' is no type of an attribute"},
-      {"list(int", "list { i: 1 }", "is no type of an attribute"},
-      {"list(int", "i: 1", "is no type of an attribute"},
-      {"list(list(int))", "list { i: 1 }", "is no type of an attribute"},
+      {"", "i: 1", "'' is not an attribute type"},
+      {"Int", "i: 1", "'Int' is not an attribute type"},
+      {"list(int", "list { i: 1 }", "is not an attribute type"},
+      {"list(int", "i: 1", "is not an attribute type"},
+      {"list(list(int))", "list { i: 1 }", "is not an attribute type"},
   };
   for (const auto& c : cases) {
     EXPECT_THAT(AttrValueHasType(FromText<AttrValue>(c.value), c.type),
@@ -275,7 +275,7 @@ TEST(AttrValueHasType, ChecksWhatIsInside) {
 // ---- AreAttrValuesEqual ----
 
 TEST(AreAttrValuesEqual, ComparesMeaning) {
-  // Values in one group are equal, values in different groups are not.
+  // Values are equal if and only if they are in the same group.
   const std::vector<std::vector<std::string>> groups = {
       {""},
       {"s: 'x'", "s: '\\x78'"},
@@ -333,7 +333,7 @@ TEST(AreAttrValuesEqual, ComparesMeaning) {
        "scomplex_val: [ 1, 2, 1, 2 ] }"},
       {"tensor { dtype: DT_COMPLEX64 tensor_shape { dim { size: 3 } } scomplex_val: [1, 2, 2, 1] "
        "}"},
-      // Not valid: equal if they are the same bytes.
+      // Invalid values: equal if their bytes are equal.
       {"tensor { dtype: DT_FLOAT tensor_shape {} tensor_content: 'abc' }",
        "tensor { dtype: DT_FLOAT tensor_shape {} tensor_content: 'abc' }"},
       {"tensor { dtype: DT_FLOAT tensor_shape {} tensor_content: 'abd' }"},
@@ -397,7 +397,7 @@ TEST(AttrValues, ReadStringsInTensorContent) {
       "\"\"...>");
 }
 
-// A few bytes may stand for far more elements than fit into memory.
+// A few bytes may encode more elements than fit in memory.
 TEST(AttrValues, HandleTensorsBeyondMemory) {
   const std::string huge =
       "dtype: DT_FLOAT tensor_shape { dim { size: 1099511627776 } dim { size: 1048576 } }";
@@ -562,7 +562,7 @@ TEST(ParseAttrValue, ReadsTheTextOfEveryType) {
   }
 }
 
-TEST(ParseAttrValue, RefusesWhatIsNoValueOfTheType) {
+TEST(ParseAttrValue, RejectsValuesOfOtherTypes) {
   const struct {
     const char* type;
     const char* text;

@@ -12,7 +12,7 @@
 namespace gradflow {
 namespace {
 
-// What is to be known of a format to compute with it in double, where its arithmetic is exact.
+// Parameters of a format, to compute with it in double, which is exact.
 struct Format {
   int mantissa_bits;
   int min_exponent;
@@ -26,7 +26,7 @@ constexpr Format FormatOf() {
   return std::is_same_v<T, half> ? kHalf : kBfloat16;
 }
 
-// The value of 16 bits, by the definition of the format.
+// Returns the value of 16 bits by the definition of the format.
 double Decode(uint16_t bits, Format format) {
   const int exponent_bits = 15 - format.mantissa_bits;
   const int exponent = (bits >> format.mantissa_bits) & ((1 << exponent_bits) - 1);
@@ -41,7 +41,7 @@ double Decode(uint16_t bits, Format format) {
   return sign * std::ldexp(hidden + mantissa, shift);
 }
 
-// `value` rounded to the format's nearest, ties to even.
+// Rounds `value` to nearest in the format, ties to even.
 double Round(double value, Format format) {
   if (std::isnan(value) || std::isinf(value) || value == 0) return value;
   const int exponent = std::max(std::ilogb(value), format.min_exponent) - format.mantissa_bits;
@@ -93,7 +93,7 @@ TYPED_TEST(Float16Test, EveryValueRoundTrips) {
 }
 
 TYPED_TEST(Float16Test, TiesBetweenNeighboursGoToEven) {
-  // All pairs of neighbours, the largest with what would be next to it.
+  // All pairs of adjacent numbers, and the largest with its successor in an unbounded format.
   const uint16_t infinity = std::numeric_limits<TypeParam>::infinity().bits;
   for (uint16_t bits = 0; bits < infinity; ++bits) {
     const Format format = FormatOf<TypeParam>();
@@ -115,7 +115,7 @@ TYPED_TEST(Float16Test, RoundsEveryKindOfFloat) {
   for (int i = 0; i < 2000000; ++i) {
     ASSERT_TRUE(RoundsToNearest<TypeParam>(internal::BitsToFloat(random())));
   }
-  // Bits at random are rarely in the range of half's subnormals, zero and overflow.
+  // Random bits are rarely subnormal, zero or overflowing in half.
   std::uniform_real_distribution<float> exponents(-30, 18);
   for (int i = 0; i < 2000000; ++i) {
     ASSERT_TRUE(RoundsToNearest<TypeParam>(std::exp2(exponents(random))));
@@ -123,8 +123,7 @@ TYPED_TEST(Float16Test, RoundsEveryKindOfFloat) {
 }
 
 TYPED_TEST(Float16Test, RoundsDoublesOnce) {
-  // Half-way between neighbours, and as close to that as doubles get: the nearest float is
-  // half-way.
+  // Ties, and the doubles next to them, whose nearest float is the tie.
   const uint16_t infinity = std::numeric_limits<TypeParam>::infinity().bits;
   const Format format = FormatOf<TypeParam>();
   for (uint16_t bits = 0; bits < infinity; ++bits) {
@@ -147,7 +146,7 @@ TYPED_TEST(Float16Test, RoundsDoublesOnce) {
     const double off = std::ldexp(middle, -distances(random));
     ASSERT_TRUE(RoundsToNearest<TypeParam>(i % 2 == 0 ? middle + off : middle - off));
     ASSERT_TRUE(RoundsToNearest<TypeParam>(i % 2 == 0 ? -middle - off : off - middle));
-    // Any double, most of them out of range.
+    // Random doubles, mostly out of range.
     const uint64_t any = random();
     double value;
     std::memcpy(&value, &any, sizeof(value));
@@ -164,7 +163,7 @@ TYPED_TEST(Float16Test, RoundsDoublesOnce) {
 }
 
 TEST(Float16Test, KnownDoublesRoundOnce) {
-  // Just over the middle of 1 and 1 + 2^-10, which is the float next to it.
+  // Slightly above the midpoint of 1 and 1 + 2^-10, which is the nearest float.
   EXPECT_EQ(float{half(1.00048828218621)}, 1.0009765625f);
   EXPECT_EQ(float{half(-1.00048828218621)}, -1.0009765625f);
   EXPECT_EQ(float{half(1.00048828125)}, 1.0f);
@@ -172,8 +171,7 @@ TEST(Float16Test, KnownDoublesRoundOnce) {
 }
 
 TEST(Float16Test, IntegersRoundOnce) {
-  // One more than the middle of two neighbours, which is lost in a float and, of the last, also in
-  // a double.
+  // One more than a tie. A float loses the difference, and in the last case a double does, too.
   EXPECT_EQ(float{bfloat16((1 << 30) + (1 << 22) + 1)}, 0x1p30f + 0x1p23f);
   EXPECT_EQ(float{bfloat16(-(1 << 30) - (1 << 22) - 1)}, -0x1p30f - 0x1p23f);
   EXPECT_EQ(float{bfloat16((1 << 30) + (1 << 22))}, 0x1p30f);
@@ -198,7 +196,7 @@ TYPED_TEST(Float16Test, Extremes) {
     EXPECT_TRUE(RoundsToNearest<TypeParam>(f));
     EXPECT_TRUE(RoundsToNearest<TypeParam>(-f));
   }
-  // A NaN whose payload is in the bits that are cut off.
+  // A NaN whose payload is only in the discarded bits.
   EXPECT_TRUE(std::isnan(float{TypeParam(internal::BitsToFloat(0x7f800001))}));
   EXPECT_TRUE(std::isnan(float{TypeParam(internal::BitsToFloat(0xff800001))}));
 }

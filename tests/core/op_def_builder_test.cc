@@ -23,7 +23,7 @@ using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// The attribute that `spec` makes, as OpDefSignature writes it.
+// Returns the attribute of `spec` as printed by OpDefSignature.
 std::string AttrText(const std::string& spec) {
   const std::string text = OpDefSignature(Finalized(OpDefBuilder("Op").Attr(spec)));
   return std::string(absl::StripSuffix(absl::StripPrefix(text, "Op() -> () { "), " }"));
@@ -40,7 +40,7 @@ void ExpectOpDef(const OpDefBuilder& builder, const std::string& expected_text) 
 
 // ---- Rows of op_signatures.txt ----
 
-// Text up to `end`, which is removed with it.
+// Removes and returns the text before `end`, and removes `end`.
 std::string TakeUntil(absl::string_view end, absl::string_view* text) {
   const size_t at = text->find(end);
   EXPECT_NE(at, absl::string_view::npos) << *text;
@@ -49,16 +49,18 @@ std::string TakeUntil(absl::string_view end, absl::string_view* text) {
   return taken;
 }
 
-// "Name(inputs) -> (outputs) { attributes }  [flags]"
+// Parses "Name(inputs) -> (outputs) { attributes }  [flags]".
 OpDefBuilder BuilderFromRow(absl::string_view row) {
   OpDefBuilder builder(TakeUntil("(", &row));
   std::string inputs = TakeUntil(") -> (", &row);
-  // An argument may end in ')' itself: "ref: Ref(T)".
+  // An argument may end with ')': "ref: Ref(T)".
   std::string outputs = TakeUntil(absl::StrContains(row, ") {") ? ") { " : ")", &row);
   if (absl::StrContains(row, " }")) {
     for (absl::string_view attr : absl::StrSplit(TakeUntil(" }", &row), "; ")) {
       const bool unknown = absl::ConsumeSuffix(&attr, "= unknown");
-      builder.Attr(absl::StrCat(attr, unknown ? "= { unknown_rank: true }" : ""));
+      const bool scalar = absl::ConsumeSuffix(&attr, ": shape = []");
+      builder.Attr(absl::StrCat(attr, unknown ? "= { unknown_rank: true }" : "",
+                                scalar ? ": shape = {}" : ""));
     }
   }
   for (const auto& spec : absl::StrSplit(inputs, ", ", absl::SkipEmpty())) builder.Input(spec);
@@ -163,7 +165,7 @@ TEST(OpDefBuilder, KeepsAllOfALongSetOrDefault) {
             "a: list(int) = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]");
 }
 
-// ---- The message itself, beside its text ----
+// ---- The message ----
 
 TEST(OpDefBuilder, FillsTheMessage) {
   ExpectOpDef(OpDefBuilder("Pack")
@@ -237,7 +239,7 @@ TEST(OpDefBuilder, ReadsEveryFormOfArgument) {
               )pb");
 }
 
-TEST(OpDefBuilder, GivesLengthsOfArgumentsAMinimumOfOne) {
+TEST(OpDefBuilder, LengthsOfArgumentsHaveAMinimumOfOne) {
   const OpDef op_def = Finalized(OpDefBuilder("Op")
                                      .Input("a: N * float")
                                      .Output("b: Ts")
@@ -307,9 +309,9 @@ TEST(OpDefBuilder, TakesShortDocumentation) {
             "Note: x\nText: y");
 }
 
-// ---- Faults ----
+// ---- Errors ----
 
-TEST(OpDefBuilder, NamesWhatIsWrongWithASpec) {
+TEST(OpDefBuilder, NamesTheErrorOfASpec) {
   const struct {
     OpDefBuilder builder;
     const char* text;
@@ -375,7 +377,7 @@ TEST(OpDefBuilder, ValidatesTheDefinition) {
                              HasSubstr("default of attribute a must be at least 2, but is 1"))));
 }
 
-// Whatever a spec says, parsing it ends, in a definition or an error.
+// Parsing of arbitrary specs terminates, with a definition or an error.
 TEST(OpDefBuilder, SurvivesDamagedSpecs) {
   const std::string specs[] = {"T: list({float, 'a\\'b'}) >= 3 = [{ dim { size: 2 } }, DT_FLOAT]",
                                "name: Ref(N * T) = \"x\\\"", "s: {'\\x', \"\\777\"} = '\\"};

@@ -75,7 +75,7 @@ TEST(ValidateOpDef, AcceptsInternalAndNamespacedOps) {
   }
 }
 
-TEST(ValidateOpDef, NamesWhatDoesNotHoldTogether) {
+TEST(ValidateOpDef, NamesInconsistencies) {
   const struct {
     const char* op_def;
     const char* text;
@@ -83,22 +83,23 @@ TEST(ValidateOpDef, NamesWhatDoesNotHoldTogether) {
       {"name: ''", "must begin with a capital letter"},
       {"name: 'add'", "op 'add': the name must begin with a capital letter"},
       {"name: 'Add-2'", "must begin with a capital letter"},
-      {"input_arg { name: '2x' type: DT_FLOAT }", "name of input '2x' is no identifier"},
-      {"output_arg { type: DT_FLOAT }", "name of output '' is no identifier"},
-      {"attr { name: '_a' type: 'int' }", "name of attribute '_a' is no identifier"},
+      {"input_arg { name: '2x' type: DT_FLOAT }", "name of input '2x' is not an identifier"},
+      {"output_arg { type: DT_FLOAT }", "name of output '' is not an identifier"},
+      {"attr { name: '_a' type: 'int' }", "name of attribute '_a' is not an identifier"},
       {"attr { name: 'int8' type: 'int' }", "attribute int8 has the name of a type"},
       {"attr { name: 'a' type: 'int' } attr { name: 'a' type: 'int' }",
-       "name of attribute a is taken already"},
+       "name of attribute a is already used"},
       {"attr { name: 'a' type: 'int' } input_arg { name: 'a' type: DT_FLOAT }",
-       "name of input a is taken already"},
+       "name of input a is already used"},
       {"input_arg { name: 'a' type: DT_FLOAT } output_arg { name: 'a' type: DT_FLOAT }",
-       "name of output a is taken already"},
+       "name of output a is already used"},
       {"input_arg { name: 'a' }", "input a must have one type, but has 0"},
       {"input_arg { name: 'a' type: DT_FLOAT type_attr: 'T' } attr { name: 'T' type: 'type' }",
        "input a must have one type, but has 2"},
       {"input_arg { name: 'a' type: DT_FLOAT_REF }", "input a has type float_ref"},
       {"input_arg { name: 'a' type: 77 }", "input a has type DataType(77)"},
-      {"input_arg { name: 'a' type_attr: 'T' }", "input a refers to 'T', which is no attribute"},
+      {"input_arg { name: 'a' type_attr: 'T' }",
+       "input a refers to 'T', which is not an attribute"},
       {"input_arg { name: 'a' type_attr: 'T' } attr { name: 'T' type: 'int' }",
        "input a needs attribute T to be of type type, but it is int"},
       {"input_arg { name: 'a' type_list_attr: 'T' } attr { name: 'T' type: 'type' }",
@@ -110,10 +111,10 @@ TEST(ValidateOpDef, NamesWhatDoesNotHoldTogether) {
       {"output_arg { name: 'a' number_attr: 'N' type_list_attr: 'T' } "
        "attr { name: 'N' type: 'int' has_minimum: true } attr { name: 'T' type: 'list(type)' }",
        "output a has both a length and a list of types"},
-      {"attr { name: 'a' type: 'integer' }", "type 'integer', which no attribute has"},
-      {"attr { name: 'a' type: 'list(int' }", "type 'list(int', which no attribute has"},
-      {"attr { name: 'a' type: 'list(list(int))' }", "which no attribute has"},
-      {"attr { name: 'a' }", "type '', which no attribute has"},
+      {"attr { name: 'a' type: 'integer' }", "type 'integer', which is not an attribute type"},
+      {"attr { name: 'a' type: 'list(int' }", "type 'list(int', which is not an attribute type"},
+      {"attr { name: 'a' type: 'list(list(int))' }", "which is not an attribute type"},
+      {"attr { name: 'a' }", "type '', which is not an attribute type"},
       {"attr { name: 'a' type: 'float' has_minimum: true }",
        "attribute a has a minimum, which float cannot have"},
       {"attr { name: 'a' type: 'list(int)' has_minimum: true minimum: -1 }",
@@ -147,7 +148,7 @@ TEST(ValidateOpDef, ReportsSeveralFaultsButNotHundreds) {
   for (int i = 0; i < 500; ++i) op_def.add_attr()->set_name("a");
   const absl::Status status = ValidateOpDef(op_def);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
-                               AllOf(HasSubstr("taken already; "), HasSubstr("; and 99"))));
+                               AllOf(HasSubstr("already used; "), HasSubstr("; and 99"))));
   EXPECT_LT(status.message().size(), 2000u);
 }
 
@@ -183,7 +184,7 @@ TEST(Defaults, SurviveStrippingAndAdding) {
 
 // ---- ValidateNodeDef ----
 
-TEST(ValidateNodeDef, AcceptsWhatTheDefinitionSays) {
+TEST(ValidateNodeDef, AcceptsNodesOfTheDefinition) {
   NodeDef node = TestNode();
   GRADFLOW_EXPECT_OK(ValidateNodeDef(node, TestOp()));
   AddNodeAttr("_anything", "goes", &node);
@@ -195,7 +196,7 @@ TEST(ValidateNodeDef, AcceptsWhatTheDefinitionSays) {
 TEST(ValidateNodeDef, NamesTheAttributeExpectedAndFound) {
   const struct {
     const char* attr;
-    // Empty: the attribute is removed.
+    // If empty, the attribute is removed.
     const char* value;
     const char* text;
   } cases[] = {
@@ -208,8 +209,8 @@ TEST(ValidateNodeDef, NamesTheAttributeExpectedAndFound) {
       {"N", "list {}", "attribute N: expected int, but found []"},
       {"M", "i: 2000000", "length of out must be from 0 to 1048576, but is 2000000"},
       {"T", "type: DT_DOUBLE", "attribute T must be one of {half, float}, but is double"},
-      {"T", "type: DT_FLOAT_REF", "expected a type that is no reference, but found DT_FLOAT_REF"},
-      {"T", "type: 77", "attribute T: expected a type, but found 77, which is none"},
+      {"T", "type: DT_FLOAT_REF", "expected a non-reference type, but found DT_FLOAT_REF"},
+      {"T", "type: 77", "attribute T: expected a type, but found 77, which is not a type"},
       {"Ts", "list {}", "attribute Ts must have at least 1 element, but has 0"},
       {"Ts", "list { type: [ DT_INT32, DT_HALF ] }",
        "attribute Ts must hold only {int32, int64}, but holds half"},
@@ -230,7 +231,7 @@ TEST(ValidateNodeDef, NamesTheAttributeExpectedAndFound) {
       (*node.mutable_attr())[c.attr] = FromText<AttrValue>(c.value);
     }
     absl::Status status = ValidateNodeDef(node, TestOp());
-    // What concerns outputs alone shows when they are laid out.
+    // Errors of outputs are found when their types are computed.
     DataTypeVector inputs, outputs;
     if (status.ok()) status = InOutTypesForNode(node, TestOp(), &inputs, &outputs);
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.text)))
@@ -307,7 +308,7 @@ TEST(InOutTypesForNode, SaysWhichAttributeIsMissing) {
               StatusIs(absl::StatusCode::kNotFound, "attribute Ts is missing"));
 }
 
-TEST(NameRangesForNode, GivesTheRangeOfEachArgument) {
+TEST(NameRangesForNode, ReturnsTheRangeOfEachArgument) {
   NameRangeMap inputs, outputs;
   GRADFLOW_ASSERT_OK(NameRangesForNode(TestNode(), TestOp(), &inputs, &outputs));
   EXPECT_THAT(inputs, UnorderedElementsAre(Pair("first", Pair(0, 1)), Pair("values", Pair(1, 3)),
@@ -317,7 +318,7 @@ TEST(NameRangesForNode, GivesTheRangeOfEachArgument) {
   GRADFLOW_EXPECT_OK(NameRangesForNode(TestNode(), TestOp(), nullptr, nullptr));
 }
 
-TEST(NameRangesForNode, GivesEmptyListsAnEmptyRange) {
+TEST(NameRangesForNode, ReturnsEmptyRangesForEmptyLists) {
   NodeDef node = TestNode();
   AddNodeAttr("M", 0, &node);
   NameRangeMap outputs;
@@ -345,7 +346,7 @@ TEST(NearNames, FindsTheNearestFirst) {
   EXPECT_THAT(NearNames("x", {"X", "y", ""}), ElementsAre("X"));
 }
 
-// The plain form of what NearNames computes within a band.
+// The full dynamic program, which NearNames computes within a band.
 int EditDistance(const std::string& a, const std::string& b) {
   std::vector<std::vector<int>> cost(a.size() + 1, std::vector<int>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) {

@@ -16,15 +16,15 @@ using ::gradflow::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A context over inputs of its own, with two outputs, float and int32.
+// A context with its own inputs and two outputs, float and int32.
 class KernelContextTest : public ::testing::Test {
  protected:
   KernelContext Context(std::vector<Tensor> inputs) {
     inputs_ = std::move(inputs);
-    return KernelContext(absl::MakeSpan(inputs_), absl::MakeSpan(outputs_), types_,
-                         SystemAllocator());
+    return KernelContext(absl::MakeSpan(inputs_), absl::MakeSpan(outputs_), types_, run_);
   }
 
+  RunContext run_;
   std::vector<Tensor> inputs_;
   std::vector<Tensor> outputs_ = std::vector<Tensor>(2);
   DataTypeVector types_ = {DT_FLOAT, DT_INT32};
@@ -54,14 +54,14 @@ TEST_F(KernelContextTest, ForwardsAnInputThatNoOneElseHolds) {
   ASSERT_THAT(ctx.ForwardInputOrAllocateOutput(0, 0, {2, 2}, &out), IsOk());
   EXPECT_EQ(out->raw_data(), data);
   EXPECT_EQ(out->shape(), TensorShape({2, 2}));
-  // Now that the output shares it, another output cannot have it too.
+  // The output shares the buffer, so another output cannot.
   outputs_[1] = Tensor();
   types_[1] = DT_FLOAT;
   ASSERT_THAT(ctx.ForwardInputOrAllocateOutput(0, 1, {4}, &out), IsOk());
   EXPECT_NE(out->raw_data(), data);
 }
 
-TEST_F(KernelContextTest, DoesNotForwardWhatIsSharedOrDoesNotFit) {
+TEST_F(KernelContextTest, DoesNotForwardSharedOrMismatchedInputs) {
   const Tensor shared(DT_FLOAT, {4});
   float fixed[4] = {};
   GRADFLOW_ASSERT_OK_AND_ASSIGN(

@@ -23,7 +23,7 @@ std::vector<Block> BlocksOf(int64_t total, int64_t block_size, int threads) {
   std::vector<Block> blocks;
   std::mutex mutex;
   tbb::task_arena(threads).execute([&] {
-    ParallelFor(total, block_size, [&](int64_t begin, int64_t end) {
+    ParallelFor(RunContext(), total, block_size, [&](int64_t begin, int64_t end) {
       const std::lock_guard<std::mutex> lock(mutex);
       blocks.emplace_back(begin, end);
     });
@@ -56,42 +56,50 @@ TEST(ParallelFor, TakesRangesBeyond32Bits) {
 
 TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfThereIsOne) {
   std::vector<int64_t> begins;
-  tbb::task_arena(1).execute(
-      [&] { ParallelFor(5, 2, [&](int64_t begin, int64_t) { begins.push_back(begin); }); });
+  tbb::task_arena(1).execute([&] {
+    ParallelFor(RunContext(), 5, 2, [&](int64_t begin, int64_t) { begins.push_back(begin); });
+  });
   EXPECT_EQ(begins, (std::vector<int64_t>{0, 2, 4}));
 }
 
 TEST(ParallelFor, Nests) {
   std::atomic<int64_t> sum = 0;
   tbb::task_arena(4).execute([&] {
-    ParallelFor(100, 1, [&](int64_t outer, int64_t) {
-      ParallelFor(100, 10, [&](int64_t begin, int64_t end) { sum += outer * (end - begin); });
+    ParallelFor(RunContext(), 100, 1, [&](int64_t outer, int64_t) {
+      ParallelFor(RunContext(), 100, 10,
+                  [&](int64_t begin, int64_t end) { sum += outer * (end - begin); });
     });
   });
   EXPECT_EQ(sum, 100 * 4950);
 }
 
-// Each loop is one of `blocks` blocks, with settings of its own.
-void Loop(int threads, const LoopSettings& settings, int64_t blocks,
-          absl::FunctionRef<void(int64_t block)> fn) {
-  tbb::task_arena(threads).execute([&] {
-    const ScopedLoopSettings scope(settings);
-    ParallelFor(blocks, 1, [&](int64_t begin, int64_t) { fn(begin); });
-  });
+RunContext RunOf(RunStop* stop, int max_loop_threads = 0, LoopArena* arena = nullptr) {
+  RunContext run;
+  run.stop = stop;
+  run.max_loop_threads = max_loop_threads;
+  run.arena = arena;
+  return run;
 }
 
-TEST(ParallelFor, SkipsWhatHasNotBegunWhenTheRunIsStopped) {
+// A loop of `blocks` blocks in an arena of its own.
+void Loop(int threads, const RunContext& run, int64_t blocks,
+          absl::FunctionRef<void(int64_t block)> fn) {
+  tbb::task_arena(threads).execute(
+      [&] { ParallelFor(run, blocks, 1, [&](int64_t begin, int64_t) { fn(begin); }); });
+}
+
+TEST(ParallelFor, SkipsBlocksOnceTheRunIsStopped) {
   for (const int threads : {1, 2, 8}) {
     RunStop stop;
     std::atomic<int64_t> blocks = 0;
-    Loop(threads, {&stop}, int64_t{1} << 40, [&](int64_t) {
+    Loop(threads, RunOf(&stop), int64_t{1} << 40, [&](int64_t) {
       if (++blocks == 1000) stop.Stop();
     });
     EXPECT_GE(blocks, 1000);
-    // All loops after it, too, be they of one block.
+    // Later loops, even of one block, are skipped, too.
     const int64_t before = blocks;
-    Loop(threads, {&stop}, 1, [&](int64_t) { ++blocks; });
-    Loop(threads, {&stop}, 10, [&](int64_t) { ++blocks; });
+    Loop(threads, RunOf(&stop), 1, [&](int64_t) { ++blocks; });
+    Loop(threads, RunOf(&stop), 10, [&](int64_t) { ++blocks; });
     EXPECT_EQ(blocks, before);
   }
 }
@@ -99,7 +107,8 @@ TEST(ParallelFor, SkipsWhatHasNotBegunWhenTheRunIsStopped) {
 TEST(ParallelFor, StopsInnerLoopsAtADeadline) {
   for (const int threads : {1, 2, 8}) {
     RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
-    Loop(threads, {&stop}, 2, [&](int64_t) { ParallelFor(INT64_MAX, 1, [](int64_t, int64_t) {}); });
+    Loop(threads, RunOf(&stop), 2,
+         [&](int64_t) { ParallelFor(RunOf(&stop), INT64_MAX, 1, [](int64_t, int64_t) {}); });
     EXPECT_TRUE(stop.IsStopped());
   }
 }
@@ -109,8 +118,9 @@ TEST(ParallelFor, UsesNoMoreThreadsThanItMay) {
     std::mutex mutex;
     std::set<std::thread::id> threads;
     std::vector<int> visits(5000);
-    Loop(8, {nullptr, max_threads}, 100, [&](int64_t outer) {
-      ParallelFor(50, 1, [&](int64_t inner, int64_t) {
+    const RunContext run = RunOf(nullptr, max_threads);
+    Loop(8, run, 100, [&](int64_t outer) {
+      ParallelFor(run, 50, 1, [&](int64_t inner, int64_t) {
         ++visits[50 * outer + inner];
         const std::lock_guard<std::mutex> lock(mutex);
         threads.insert(std::this_thread::get_id());
@@ -121,13 +131,17 @@ TEST(ParallelFor, UsesNoMoreThreadsThanItMay) {
   }
 }
 
-// An arena of four threads, or one without room.
+// An arena of four threads, or a full one.
 class TestArena final : public LoopArena {
  public:
   explicit TestArena(bool has_room) : has_room_(has_room) {}
   bool Execute(absl::FunctionRef<void()> fn) override {
     ++calls_;
-    if (has_room_) arena_.execute([&] { fn(); });
+    const auto enter = [&] {
+      const ScopedArenaMembership member(this);
+      fn();
+    };
+    if (has_room_) arena_.execute(enter);
     return has_room_;
   }
   int calls() const { return calls_; }
@@ -140,14 +154,14 @@ class TestArena final : public LoopArena {
 
 TEST(ParallelFor, EntersAnArenaForLoopsOfSeveralBlocks) {
   TestArena arena(/*has_room=*/true);
-  const ScopedLoopSettings scope({nullptr, 0, &arena});
+  const RunContext run = RunOf(nullptr, 0, &arena);
   std::atomic<int> concurrency = 0;
-  ParallelFor(10, 10, [&](int64_t, int64_t) {});
+  ParallelFor(run, 10, 10, [&](int64_t, int64_t) {});
   EXPECT_EQ(arena.calls(), 0);
-  ParallelFor(10, 1, [&](int64_t, int64_t) {
+  ParallelFor(run, 10, 1, [&](int64_t, int64_t) {
     concurrency = tbb::this_task_arena::max_concurrency();
-    // It is there already.
-    ParallelFor(10, 1, [](int64_t, int64_t) {});
+    // The thread is already in the arena.
+    ParallelFor(run, 10, 1, [](int64_t, int64_t) {});
   });
   EXPECT_EQ(arena.calls(), 1);
   EXPECT_EQ(concurrency, 4);
@@ -155,27 +169,23 @@ TEST(ParallelFor, EntersAnArenaForLoopsOfSeveralBlocks) {
 
 TEST(ParallelFor, RunsInOrderOnTheCallingThreadIfItsArenaHasNoRoom) {
   TestArena arena(/*has_room=*/false);
-  const ScopedLoopSettings scope({nullptr, 0, &arena});
+  const RunContext run = RunOf(nullptr, 0, &arena);
   std::vector<int64_t> begins;
-  ParallelFor(5, 2, [&](int64_t begin, int64_t) { begins.push_back(begin); });
+  ParallelFor(run, 5, 2, [&](int64_t begin, int64_t) { begins.push_back(begin); });
   EXPECT_EQ(begins, (std::vector<int64_t>{0, 2, 4}));
   EXPECT_EQ(arena.calls(), 1);
 }
 
-TEST(ShouldStop, AsksForTheRunOfTheThread) {
-  EXPECT_FALSE(ShouldStop());
-  std::atomic<bool> cancelled = false;
+TEST(RunContext, ShouldStopAsksForItsRun) {
+  EXPECT_FALSE(RunContext().ShouldStop());
+  CancelFlag cancelled;
   RunStop stop(&cancelled);
-  {
-    const ScopedLoopSettings scope({&stop});
-    EXPECT_FALSE(ShouldStop());
-    cancelled = true;
-    const ScopedSerialLoops serial;
-    EXPECT_TRUE(ShouldStop());
-    EXPECT_TRUE(stop.cancelled());
-    EXPECT_FALSE(stop.closed());
-  }
-  EXPECT_FALSE(ShouldStop());
+  const RunContext run = RunOf(&stop);
+  EXPECT_FALSE(run.ShouldStop());
+  cancelled.Raise();
+  EXPECT_TRUE(SerialLoops(run).ShouldStop());
+  EXPECT_TRUE(stop.cancelled());
+  EXPECT_FALSE(stop.closed());
 }
 
 TEST(BlockSizeForCost, FallsAsTheCostRises) {

@@ -79,7 +79,7 @@ TEST(Registry, KeepsTheFirstFault) {
     registry.Kernel("Toy", MakeFunctionKernel<Nothing>).Type<float>("U");
     EXPECT_THAT(registry.status(),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr("'U'"), HasSubstr("no type attribute"))));
+                         AllOf(HasSubstr("'U'"), HasSubstr("not a type attribute"))));
   }
   {
     Registry registry;
@@ -152,7 +152,7 @@ TEST(Registry, RegistersAllOrNothing) {
   Registry registry;
   RegisterToy(registry);
   const auto add = [](Registry& additions) {
-    // What is added may build on what there is.
+    // Additions may refer to existing ops.
     additions.Kernel("Toy", MakeFunctionKernel<Nothing>);
     additions.Op("Other").Input("x: float").Output("y: float").Shape(UnchangedShape);
     additions.Kernel("Other", MakeFunctionKernel<Nothing>);

@@ -40,7 +40,7 @@ class Text : public ResourceBase {
   std::string DebugString() const override { return "text"; }
 };
 
-// Leaves another resource behind when it goes.
+// The destructor creates another resource.
 class Successor : public Number {
  public:
   explicit Successor(ResourceManager* manager) : Number(1), manager_(*manager) {}
@@ -61,7 +61,7 @@ TEST(ResourceManager, MayBeUsedByResourcesThatDieWithIt) {
   EXPECT_EQ(Number::alive, 0);
 }
 
-// Looks for another resource when it goes.
+// The destructor looks up another resource.
 class Curious : public Text {
  public:
   explicit Curious(ResourceManager* manager) : manager_(*manager) {}
@@ -104,7 +104,7 @@ TEST(ResourceManager, FindsWhatHasBeenCreatedByContainerAndName) {
             "resource 'a': number 1\nresource 'a' of container 'c': number 2\n");
 }
 
-TEST(ResourceManager, SaysWhatIsWrong) {
+TEST(ResourceManager, NamesErrors) {
   ResourceManager manager;
   GRADFLOW_ASSERT_OK(manager.Create("", "a", std::make_shared<Number>(1)));
   EXPECT_THAT(manager.Create("", "a", std::make_shared<Text>()),
@@ -127,7 +127,7 @@ TEST(ResourceManager, SaysWhatIsWrong) {
   EXPECT_THAT(manager.Lookup<Text>("", "t"), StatusIs(StatusCode::kNotFound));
 }
 
-TEST(ResourceManager, FreesWhatIsRemovedOnceNoOneHoldsIt) {
+TEST(ResourceManager, FreesRemovedResourcesOnceUnreferenced) {
   {
     ResourceManager manager;
     for (const char* container : {"", "c", "d"}) {
@@ -215,8 +215,8 @@ TEST(ResourceManager, OthersNeedNotWaitForAMaker) {
   EXPECT_THAT(manager.Lookup<Number>("c", "slow"), IsOk());
 }
 
-// The first maker fails once another thread has asked, and that one then makes the resource.
-TEST(ResourceManager, ThoseThatWaitTryWhenAMakerFails) {
+// The first make() fails while another thread waits, which then creates the resource.
+TEST(ResourceManager, WaitersRetryWhenCreationFails) {
   ResourceManager manager;
   std::atomic<int> asked = 0;
   std::atomic<int> calls = 0;
@@ -251,10 +251,10 @@ TEST(ResourceManager, RefusesMakersThatWaitForEachOther) {
     return manager.LookupOrCreate<Number>("", "n", [] { return MakeNumber(); });
   });
   EXPECT_THAT(itself, StatusIs(StatusCode::kFailedPrecondition,
-                               "the maker of the resource 'n' waits for itself"));
+                               "creating resource 'n' would deadlock: it waits for itself"));
   EXPECT_THAT(manager.Lookup<Number>("", "n"), StatusIs(StatusCode::kNotFound));
 
-  // Each of "0", "1" and "2" needs the next one.
+  // Each of "0", "1" and "2" requires the next one.
   std::atomic<int> begun = 0;
   std::atomic<int> refused = 0;
   std::vector<std::thread> threads;
@@ -279,22 +279,21 @@ TEST(ResourceManager, RefusesMakersThatWaitForEachOther) {
   EXPECT_EQ(refused, 1);
 }
 
-// Its loops leave out blocks, so it may be half made.
-TEST(ResourceManager, DropsWhatAStoppedRunMakes) {
+// Its loops skip blocks, so it may be incomplete.
+TEST(ResourceManager, DropsResourcesOfAStoppedRun) {
   ResourceManager manager;
   const auto make = [] { return std::make_shared<Number>(1); };
   {
     RunStop stop(nullptr, nullptr, RunStop::Clock::time_point::max());
-    const ScopedLoopSettings settings({&stop, 1});
     stop.Stop();
-    EXPECT_THAT(manager.LookupOrCreate<Number>("c", "x", make),
+    EXPECT_THAT(manager.LookupOrCreate<Number>("c", "x", make, &stop),
                 StatusIs(absl::StatusCode::kCancelled));
   }
   EXPECT_THAT(manager.Lookup<Number>("c", "x"), StatusIs(absl::StatusCode::kNotFound));
   GRADFLOW_EXPECT_OK(manager.LookupOrCreate<Number>("c", "x", make).status());
 }
 
-TEST(ResourceManager, DropsWhatIsMadeTooLate) {
+TEST(ResourceManager, DropsResourcesMadeAfterClose) {
   ResourceManager manager;
   const auto existing = manager.LookupOrCreate<Number>("", "n", [&] {
     EXPECT_THAT(manager.Create("", "n", std::make_shared<Number>(7)), IsOk());

@@ -41,13 +41,13 @@ TEST(BroadcastShapes, FollowsNumPy) {
   }
 }
 
-TEST(BroadcastShapes, RejectsWhatDoesNotFit) {
+TEST(BroadcastShapes, RejectsIncompatibleShapes) {
   EXPECT_THAT(BroadcastShapes(TensorShape({2, 3}), TensorShape({2})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "shapes [2,3] and [2] cannot be broadcast together"));
   EXPECT_THAT(BroadcastShapes(TensorShape({0}), TensorShape({2})),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  // The product overflows although neither operand's does.
+  // The product overflows although those of the operands do not.
   EXPECT_THAT(BroadcastShapes(TensorShape({int64_t{1} << 40, 1}), TensorShape({int64_t{1} << 40})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("more elements")));
 }
@@ -79,15 +79,15 @@ TEST(ResolveReshape, FillsInOneDimension) {
   EXPECT_EQ(ResolveReshape(0, {3, -1})->DebugString(), "[3,0]");
 }
 
-TEST(ResolveReshape, RejectsWhatDoesNotFit) {
+TEST(ResolveReshape, RejectsIncompatibleShapes) {
   const auto text = [](int64_t count, absl::Span<const int64_t> dims) {
     const auto result = ResolveReshape(count, dims);
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(result.status().message());
   };
   EXPECT_EQ(text(6, {-1, -1}), "shape [?,?] must have at most one dimension of -1");
-  EXPECT_EQ(text(6, {4, -1}), "a tensor of 6 elements cannot take shape [4,?]");
-  EXPECT_EQ(text(6, {4}), "a tensor of 6 elements cannot take shape [4]");
+  EXPECT_EQ(text(6, {4, -1}), "a tensor of 6 elements cannot be reshaped to [4,?]");
+  EXPECT_EQ(text(6, {4}), "a tensor of 6 elements cannot be reshaped to [4]");
   EXPECT_EQ(text(6, {0, -1}),
             "cannot infer the size of dimension 1 of shape [0,?] beside a dimension of 0");
   EXPECT_EQ(text(0, {-1, 3, 0}),
@@ -96,7 +96,7 @@ TEST(ResolveReshape, RejectsWhatDoesNotFit) {
   EXPECT_THAT(text(6, {-1, int64_t{1} << 40, int64_t{1} << 40}), HasSubstr("more elements"));
 }
 
-// Runs `fn` on a node of Reduce with the given input shape and, if known, axes.
+// Infers the shape of a Reduce node with the given input shape and, if known, axes.
 absl::StatusOr<std::string> Reduce(const PartialTensorShape& input, const Tensor* axes,
                                    bool keep_dims) {
   OpDef op_def;

@@ -1,4 +1,4 @@
-// Short ways to say what the tests of core say often.
+// Helpers for the tests of core.
 #ifndef GRADFLOW_TESTS_CORE_SHORTHANDS_H_
 #define GRADFLOW_TESTS_CORE_SHORTHANDS_H_
 
@@ -14,7 +14,7 @@
 
 namespace gradflow::testing {
 
-// The message of `text`; fails the test if it does not parse.
+// Parses a message from `text`. Fails the test if it does not parse.
 template <typename Proto>
 Proto FromText(const std::string& text) {
   Proto proto;
@@ -22,14 +22,14 @@ Proto FromText(const std::string& text) {
   return proto;
 }
 
-// What the builder makes; fails the test if that is an error.
+// Returns the definition of `builder`. Fails the test on error.
 inline OpDef Finalized(const OpDefBuilder& builder) {
   OpDef op_def;
   GRADFLOW_EXPECT_OK(builder.Finalize(&op_def));
   return op_def;
 }
 
-// The bytes of the elements, as they lie in memory.
+// Returns the bytes of the elements in memory order.
 template <typename T>
 std::string BytesOf(const std::vector<T>& values) {
   return std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));

@@ -27,7 +27,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A proto of type `dtype`, and with the dimensions and further fields of `text`.
+// Returns a proto with the given type and dimensions and the fields in `text`.
 TensorProto Proto(DataType dtype, const std::vector<int64_t>& dims, const std::string& text = "") {
   TensorProto proto = FromText<TensorProto>(text);
   proto.set_dtype(dtype);
@@ -35,7 +35,7 @@ TensorProto Proto(DataType dtype, const std::vector<int64_t>& dims, const std::s
   return proto;
 }
 
-// The names of the fields that hold values.
+// Returns the names of the fields that hold values.
 std::vector<std::string> ValueFields(const TensorProto& proto) {
   std::vector<const google::protobuf::FieldDescriptor*> fields;
   proto.GetReflection()->ListFields(proto, &fields);
@@ -46,7 +46,7 @@ std::vector<std::string> ValueFields(const TensorProto& proto) {
   return names;
 }
 
-// Three elements of a type: as bytes, and as the text of the typed list.
+// Three elements of a type, as bytes and as the text of the typed list.
 struct TypedList {
   DataType dtype;
   const char* list;
@@ -54,7 +54,7 @@ struct TypedList {
   std::string bytes;
 };
 
-// Each type with its smallest and largest values, or odd ones such as NaN.
+// Returns each type with its smallest and largest values, or special ones such as NaN.
 std::vector<TypedList> TypedLists() {
   return {
       {DT_FLOAT, "float_val", "[1.5, -inf, nan]", BytesOf<float>({1.5f, -kInf, kNan})},
@@ -131,7 +131,7 @@ TEST(TensorProto, ReadsContent) {
 TEST(TensorProto, ShortListsRepeatTheirLastElement) {
   for (const TypedList& c : TypedLists()) {
     SCOPED_TRACE(DataTypeString(c.dtype));
-    // Enough that several steps of filling are needed, and the last is a part of one.
+    // Enough rows for several steps of filling, the last of them partial.
     constexpr int64_t kRows = 5000;
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor,
                                   TensorFromProto(Proto(c.dtype, {kRows}, ListText(c))));
@@ -249,7 +249,7 @@ TEST(TensorProto, Strings) {
   }
 }
 
-// As TensorFlow writes them with AsProtoTensorContent: all lengths as varints, then all bytes.
+// The format of TensorFlow's AsProtoTensorContent: all lengths as varints, then all bytes.
 TEST(TensorProto, ReadsStringsFromContent) {
   const std::string long_string(300, 'x');
   const struct {
@@ -260,7 +260,7 @@ TEST(TensorProto, ReadsStringsFromContent) {
       {{}, std::string("\0", 1), {""}},
       {{3}, std::string("\1\0\3ab\0c", 7), {"a", "", std::string("b\0c", 3)}},
       {{2, 1}, "\xac\2\1" + long_string + "y", {long_string, "y"}},
-      // A length of more bytes than it needs.
+      // A length with a non-minimal encoding.
       {{2}, std::string("\x81\x80\x80\x80\0\2abc", 9), {"a", "bc"}},
   };
   for (const auto& c : cases) {
@@ -293,7 +293,7 @@ TEST(TensorProto, BytesOfSmallTypesAreNormalized) {
   }
 }
 
-TEST(TensorProto, RefusesWhatIsNoTensor) {
+TEST(TensorProto, RejectsInvalidProtos) {
   const struct {
     TensorProto proto;
     const char* text;
@@ -306,7 +306,7 @@ TEST(TensorProto, RefusesWhatIsNoTensor) {
       {Proto(static_cast<DataType>(77), {0}), "no tensor can have type DataType(77)"},
       // Shapes.
       {Proto(DT_FLOAT, {2, -1}), "dimension -1 of shape [2,?] is negative"},
-      {Proto(DT_FLOAT, {int64_t{1} << 40, int64_t{1} << 40}), "more elements than a 64-bit"},
+      {Proto(DT_FLOAT, {int64_t{1} << 40, int64_t{1} << 40}), "more elements than fit in an int64"},
       {Proto(DT_FLOAT, std::vector<int64_t>(255, 1)), "at most 254 dimensions"},
       {Proto(DT_FLOAT, {}, "tensor_shape { unknown_rank: true }"), "rank is unknown"},
       // Content.
@@ -317,9 +317,9 @@ TEST(TensorProto, RefusesWhatIsNoTensor) {
       {Proto(DT_UINT8, {0}, "tensor_content: 'a'"), "0 elements of 1 bytes"},
       {Proto(DT_FLOAT, {int64_t{1} << 62}, "tensor_content: 'abcd'"), "but found 4 bytes"},
       {Proto(DT_STRING, {1}, "tensor_content: 'abcd'"),
-       "expected 97 bytes of strings behind the 1 lengths in tensor_content, but found 3"},
+       "expected 97 bytes of strings after the 1 lengths in tensor_content, but found 3"},
       {Proto(DT_STRING, {2}, "tensor_content: '\\001\\001ab '"),
-       "expected 2 bytes of strings behind the 2 lengths in tensor_content, but found 3"},
+       "expected 2 bytes of strings after the 2 lengths in tensor_content, but found 3"},
       {Proto(DT_STRING, {0}, "tensor_content: 'a'"), "expected 0 bytes of strings"},
       {Proto(DT_STRING, {3}, "tensor_content: '\\000\\001'"),
        "expected the lengths of 3 strings at the start of tensor_content, but found 2 in its 2 "
@@ -330,7 +330,7 @@ TEST(TensorProto, RefusesWhatIsNoTensor) {
       {Proto(DT_STRING, {1}, "tensor_content: '\\200\\200\\200\\200\\200\\000'"),
        "but found 0 in its 6 bytes"},
       {Proto(DT_STRING, {2}, "tensor_content: '\\377\\377\\377\\377\\017\\001a'"),
-       "expected 4294967296 bytes of strings behind the 2 lengths in tensor_content, but found 1"},
+       "expected 4294967296 bytes of strings after the 2 lengths in tensor_content, but found 1"},
       {Proto(DT_STRING, {int64_t{1} << 62}, "tensor_content: '\\000'"),
        "expected the lengths of 4611686018427387904 strings"},
       {Proto(DT_STRING, {1}, "tensor_content: '\\000' string_val: 'a'"), "but found both"},
@@ -389,7 +389,7 @@ TEST(TensorProto, MemoryThatIsNotThere) {
   EXPECT_THAT(
       TensorFromProto(small, std::make_shared<NoMemory>()),
       StatusIs(absl::StatusCode::kResourceExhausted, AllOf(HasSubstr("float"), HasSubstr("[2]"))));
-  // A few bytes that ask for more than there can be; valid, as far as the proto goes.
+  // Valid protos of a few bytes whose tensors exceed any memory.
   for (const DataType dtype : {DT_FLOAT, DT_STRING, DT_COMPLEX128}) {
     const TensorProto huge = Proto(dtype, {int64_t{1} << 62});
     EXPECT_THAT(ValidateTensorProto(huge), IsOk());
@@ -399,7 +399,7 @@ TEST(TensorProto, MemoryThatIsNotThere) {
   }
 }
 
-// Has memory for elements, and for 1 MiB of characters.
+// Allocates elements, and charges at most 1 MiB of characters.
 class FewCharacters final : public Allocator {
  public:
   void* Allocate(size_t bytes) override { return SystemAllocator()->Allocate(bytes); }
@@ -436,18 +436,17 @@ TEST(TensorProto, CountsTheCharactersOfStrings) {
   EXPECT_EQ(allocator->reserved, 0);
 }
 
-// A repeated value is not made to its end then.
+// Filling with a repeated value stops early.
 TEST(TensorProto, MakesNoTensorInARunThatIsStopped) {
   RunStop stop;
-  const ScopedLoopSettings settings({&stop, 1});
   for (const DataType dtype : {DT_FLOAT, DT_STRING}) {
     TensorProto proto = Proto(dtype, {100000});
     if (dtype == DT_FLOAT) proto.add_float_val(1);
     if (dtype == DT_STRING) proto.add_string_val("a");
-    EXPECT_THAT(TensorFromProto(proto), IsOk());
+    EXPECT_THAT(TensorFromProto(proto, SystemAllocator(), &stop), IsOk());
   }
   stop.Stop();
-  EXPECT_THAT(TensorFromProto(Proto(DT_FLOAT, {100000})),
+  EXPECT_THAT(TensorFromProto(Proto(DT_FLOAT, {100000}), SystemAllocator(), &stop),
               StatusIs(absl::StatusCode::kCancelled, "the run has been stopped"));
 }
 

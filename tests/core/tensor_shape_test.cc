@@ -56,7 +56,7 @@ TEST(TensorShape, CountsElements) {
       {{2, 3, 4}, 24, "[2,3,4]"},
       {{2, 0, 4}, 0, "[2,0,4]"},
       {{kMax}, kMax, "[9223372036854775807]"},
-      // A dimension of 0 makes an empty tensor, whatever the others are.
+      // A dimension of 0 makes the tensor empty, whatever the other dimensions are.
       {{kBig, kBig, 0}, 0, "[1099511627776,1099511627776,0]"},
       {{0, kBig, kBig}, 0, "[0,1099511627776,1099511627776]"},
       {{kBig, 0, kBig}, 0, "[1099511627776,0,1099511627776]"},
@@ -73,7 +73,7 @@ TEST(TensorShape, CountsElements) {
   }
 }
 
-TEST(TensorShape, RefusesWhatIsNoShape) {
+TEST(TensorShape, RejectsInvalidShapes) {
   const struct {
     std::vector<int64_t> dims;
     const char* text;
@@ -81,7 +81,7 @@ TEST(TensorShape, RefusesWhatIsNoShape) {
       {{2, -3}, "dimension -3 of shape [2,-3] is negative"},
       {{-1}, "negative"},
       {{0, -1}, "negative"},
-      {{kBig, kBig}, "[1099511627776,1099511627776] has more elements than a 64-bit integer"},
+      {{kBig, kBig}, "[1099511627776,1099511627776] has more elements than fit in an int64"},
       {{kMax, 2}, "more elements"},
       {std::vector<int64_t>(kMaxDims + 1, 1), "at most 254 dimensions, but this has 255"},
   };
@@ -173,7 +173,7 @@ TEST(TensorShape, ProtoOfUnknownRankIsRefused) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("rank is unknown")));
 }
 
-TEST(PartialTensorShape, KnowsWhatItKnows) {
+TEST(PartialTensorShape, ReportsWhatIsKnown) {
   const struct {
     PartialTensorShape shape;
     int dims;
@@ -203,7 +203,7 @@ TEST(PartialTensorShape, KnowsWhatItKnows) {
   }
 }
 
-TEST(PartialTensorShape, MergesWhatIsKnown) {
+TEST(PartialTensorShape, MergesKnownDimensions) {
   const struct {
     PartialTensorShape a, b, merged;
   } cases[] = {
@@ -226,7 +226,7 @@ TEST(PartialTensorShape, MergesWhatIsKnown) {
   }
 }
 
-TEST(PartialTensorShape, ContradictionsDoNotMerge) {
+TEST(PartialTensorShape, ContradictingShapesDoNotMerge) {
   const std::pair<PartialTensorShape, PartialTensorShape> cases[] = {
       {{2, -1}, {3, -1}}, {{2}, {2, 1}}, {{0}, {1}}, {PartialTensorShape({}), {-1}}};
   for (const auto& [a, b] : cases) {
@@ -260,7 +260,7 @@ TEST(PartialTensorShape, ProtoRoundTrips) {
   }
 }
 
-TEST(PartialTensorShape, RefusesWhatIsNoShape) {
+TEST(PartialTensorShape, RejectsInvalidShapes) {
   const struct {
     TensorShapeProto proto;
     const char* text;

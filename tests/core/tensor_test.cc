@@ -38,7 +38,7 @@ Tensor Make(const TensorShape& shape, const std::vector<T>& values) {
   return tensor;
 }
 
-// 0, 1, 2, ...
+// Returns a tensor with elements 0, 1, 2, ...
 Tensor Iota(const TensorShape& shape) {
   Tensor tensor(DT_INT32, shape);
   std::iota(tensor.flat<int32_t>().begin(), tensor.flat<int32_t>().end(), 0);
@@ -50,7 +50,7 @@ std::vector<int32_t> Ints(const Tensor& tensor) {
   return {flat.begin(), flat.end()};
 }
 
-// Gives out memory of the system's allocator up to a limit, and counts what it has not back.
+// Allocates from the system up to a limit, and counts the bytes in use.
 class LimitedAllocator final : public Allocator {
  public:
   explicit LimitedAllocator(size_t limit) : limit_(limit) {}
@@ -158,14 +158,14 @@ TEST(Tensor, MemoryThatIsNotThere) {
                        AllOf(HasSubstr("type float"), HasSubstr("shape [1024]"))));
   EXPECT_FALSE(Tensor(allocator, DT_FLOAT, {1024}).IsInitialized());
   EXPECT_EQ(allocator->used(), 0u);
-  // More bytes than a 64-bit integer counts, or than an address space has.
+  // Sizes that exceed int64, or the address space.
   for (const DataType dtype : {DT_FLOAT, DT_STRING, DT_COMPLEX128}) {
     const TensorShape shape({std::numeric_limits<int64_t>::max() / 2});
     EXPECT_THAT(Tensor::Allocate(dtype, shape), StatusIs(absl::StatusCode::kResourceExhausted));
   }
 }
 
-TEST(Tensor, LastHandleGivesTheMemoryBack) {
+TEST(Tensor, LastHandleFreesTheMemory) {
   auto allocator = std::make_shared<LimitedAllocator>(4096);
   LimitedAllocator* const raw = allocator.get();
   for (const DataType dtype : {DT_INT32, DT_STRING}) {
@@ -236,7 +236,7 @@ TEST(Tensor, HandlesAreCountedAcrossThreads) {
   EXPECT_EQ(allocator->used(), 0u);
 }
 
-// ---- Memory of others ----
+// ---- External memory ----
 
 TEST(TensorFromMemory, UsesTheMemoryAndReleasesItOnce) {
   int released = 0;
@@ -377,7 +377,7 @@ TEST(TensorViews, MismatchIsEmpty) {
   expect_empty(tensor.shaped<int32_t, 2>({-2, -3}));
   expect_empty(constant.shaped<int32_t, 2>({6}));
   EXPECT_TRUE(constant.span<float>().empty());
-  // Reading and writing it reaches no memory of the tensor.
+  // Accessing it does not access memory of the tensor.
   tensor.matrix<float>()(1, 2) = 7;
   tensor.scalar<int32_t>()() = 7;
   tensor.vec<int32_t>()[5] = 7;
@@ -464,13 +464,13 @@ TEST(TensorReshape, CopyFromSharesElements) {
   EXPECT_TRUE(other.CopyFrom(Iota({0, 4}), {7, 0}));
 }
 
-TEST(TensorReshape, ReshapedSaysWhatDoesNotFit) {
+TEST(TensorReshape, ReshapedNamesMismatches) {
   const Tensor tensor = Iota({2, 3});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor flat, tensor.Reshaped({6}));
   EXPECT_TRUE(flat.SharesBufferWith(tensor));
   EXPECT_THAT(Ints(flat), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(tensor.Reshaped({5}), StatusIs(absl::StatusCode::kInvalidArgument,
-                                             "a tensor of shape [2,3] cannot take shape [5]"));
+                                             "a tensor of shape [2,3] cannot be reshaped to [5]"));
 }
 
 TEST(TensorDeepCopy, HasElementsOfItsOwn) {

@@ -80,7 +80,6 @@ TEST(Types, ReferencesToEveryType) {
     EXPECT_EQ(static_cast<int>(ref), static_cast<int>(dtype) + 100);
     EXPECT_TRUE(IsRefType(ref));
     EXPECT_FALSE(IsRefType(dtype));
-    EXPECT_EQ(RemoveRefType(ref), dtype);
     EXPECT_EQ(BaseType(ref), dtype);
     EXPECT_EQ(BaseType(dtype), dtype);
     EXPECT_EQ(DataTypeSize(ref), 0);

@@ -1,12 +1,11 @@
-// The examples do what they say: the README's program prints what the README says, and the demo
-// ends well and leaves its files.
+// The README's program prints the README's output, and the demo succeeds and writes its files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <string>
 
-#include "gradflow/core/npy.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/testing/subprocess.h"
 
@@ -20,7 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Of tests/data, the folder above which is the source tree.
+// The root of the source tree.
 const char kSources[] = GRADFLOW_TEST_DATA_DIR "/../..";
 
 TEST(Readme, ShowsTheProgramThatIsBuiltAndItsOutput) {
@@ -29,7 +28,7 @@ TEST(Readme, ShowsTheProgramThatIsBuiltAndItsOutput) {
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(readme, HasSubstr("```\n" + result.out + "```\n"));
 
-  // The source differs in its first comment and in notes for tools at the ends of lines.
+  // The source additionally has a file comment and NOLINT comments.
   std::string source = ReadFile(std::string(kSources) + "/examples/readme/main.cc");
   source = source.substr(source.find("  Scope root"));
   source = source.substr(0, source.find("\n// Prints"));
@@ -51,7 +50,7 @@ TEST(QatBlock, EveryGradientAgreesWithFiniteDifferences) {
   EXPECT_THAT(ReadFile(out + "/qat_block.png"), StartsWith("\x89PNG"));
 }
 
-TEST(QatBlock, SaysWhatIsWrong) {
+TEST(QatBlock, NamesErrors) {
   const char* const program = GRADFLOW_PROGRAM_gradflow_example_qat_block;
   EXPECT_EQ(RunProcess({program}).exit_code, 2);
   const ProcessResult result = RunProcess({program, "prepare", ::testing::TempDir(), "/nowhere"});

@@ -1,4 +1,4 @@
-// libFuzzer's entries, for the target GRADFLOW_FUZZ_TARGET of tests/testing/fuzz_targets.h.
+// libFuzzer's entry points for the target GRADFLOW_FUZZ_TARGET of tests/testing/fuzz_targets.h.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace {
 
 const gradflow::testing::FuzzTarget& Target() {
   static const auto* const target = [] {
-    // A failed expectation is a finding: nothing catches it, and libFuzzer keeps the input.
+    // A failed expectation throws, so that libFuzzer stops and keeps the input.
     GTEST_FLAG_SET(throw_on_failure, true);
     return gradflow::testing::FindFuzzTarget(GRADFLOW_FUZZ_TARGET);
   }();

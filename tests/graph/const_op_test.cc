@@ -20,7 +20,7 @@ using ::gradflow::testing::NewToyScope;
 using ::gradflow::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// The value that the node holds, whose type agrees with the node's.
+// Returns the node's value. Expects that its type is the node's.
 std::string ValueOf(const Output& output) {
   if (output.node() == nullptr) return "none";
   EXPECT_EQ(output.node()->type_string(), "Const");
@@ -122,7 +122,7 @@ TEST(Const, ConvertsTensorsOfEveryNumberType) {
             "Tensor<type: int64 shape: [] values: -128>");
   EXPECT_EQ(ValueOf(ops::Const<double>(root, Tensor(std::numeric_limits<uint64_t>::max()))),
             "Tensor<type: double shape: [] values: 18446744073709551616>");
-  // As Cast does, complex numbers count by their real part.
+  // Like Cast, converts complex numbers by their real part.
   EXPECT_EQ(ValueOf(ops::Const<complex128>(root, Tensor(complex64(1, 2)))),
             "Tensor<type: complex128 shape: [] values: (1,2)>");
   EXPECT_EQ(ValueOf(ops::Const<float>(root, Tensor(complex128(1.5, 2)))),
@@ -138,7 +138,7 @@ void ExpectNoConversion(const Input::Initializer& value, const std::string& erro
               StatusIs(absl::StatusCode::kInvalidArgument, "node 'c' (Const): value: " + error));
 }
 
-TEST(Const, RefusesWhatTheTypeCannotHold) {
+TEST(Const, RejectsValuesThatTheTypeCannotHold) {
   ExpectNoConversion<uint8_t>({0, 256}, "the value 256 does not fit in uint8");
   ExpectNoConversion<uint8_t>(-1, "the value -1 does not fit in uint8");
   ExpectNoConversion<int8_t>(128.0, "the value 128 does not fit in int8");

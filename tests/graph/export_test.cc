@@ -52,7 +52,7 @@ void AddUnknown(google::protobuf::Message* message, const std::string& value) {
   unknown.AddLengthDelimited(1004, value);
 }
 
-// A graph with something of everything, also of what later versions may add.
+// Returns a graph with all kinds of fields, including some of later versions.
 GraphDef RichGraphDef() {
   GraphDef def = ToyGraphDef(R"(
     node { name: 'c' op: 'Const' device: '/cpu:0'
@@ -84,7 +84,7 @@ GraphDef RichGraphDef() {
   return def;
 }
 
-// The same with fields that this version does not know, at every kind of place.
+// Returns that graph with unknown fields in all kinds of messages.
 GraphDef UnknownFieldsGraphDef() {
   GraphDef def = RichGraphDef();
   AddUnknown(&def, "graph");
@@ -137,12 +137,12 @@ TEST(ExportGraphDef, LeavesOutDefaultsIfAsked) {
   options.strip_default_attrs = true;
   ASSERT_THAT(ExportGraphDef(graph, options, &stripped), IsOk());
   EXPECT_TRUE(MessageDifferencer::Equals(stripped, def)) << stripped.DebugString();
-  // The graph itself keeps them.
+  // The graph keeps them.
   EXPECT_EQ(graph.def().node(1).attr_size(), 4);
 }
 
-TEST(ExportGraphDef, GivesBackWhatWasImported) {
-  // The op of the function's body is not registered, which is nobody's business.
+TEST(ExportGraphDef, RoundTripsImportedGraphs) {
+  // The op in the function's body need not be registered.
   Graph graph(ToyGraphRegistry());
   GraphDef def = UnknownFieldsGraphDef();
   (*def.mutable_node(0)->mutable_attr())["value"].mutable_tensor()->DiscardUnknownFields();
@@ -194,7 +194,7 @@ TEST(SerializeGraphDef, BytesAreThoseOfTheWireFormat) {
 TEST(SerializeGraphDef, EqualGraphsHaveEqualBytes) {
   const GraphDef def = UnknownFieldsGraphDef();
   GraphDef other = def;
-  // The same attributes, put in in another order.
+  // Equal attributes, inserted in another order.
   auto& attrs = *other.mutable_node(1)->mutable_attr();
   std::vector<std::pair<std::string, AttrValue>> entries;
   for (const auto& [name, value] : attrs) entries.emplace_back(name, value);
@@ -205,7 +205,7 @@ TEST(SerializeGraphDef, EqualGraphsHaveEqualBytes) {
   EXPECT_EQ(Serialized(other), Serialized(def));
 }
 
-TEST(ParseGraphDef, GivesBackTheGraph) {
+TEST(ParseGraphDef, ReturnsTheGraph) {
   for (const GraphDef& def : {GraphDef(), RichGraphDef(), UnknownFieldsGraphDef()}) {
     const std::string bytes = Serialized(def);
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef parsed, ParseGraphDef(bytes));
@@ -287,7 +287,7 @@ TEST(GraphDefText, UnknownFieldsAreCommentsForOthers) {
   EXPECT_TRUE(MessageDifferencer::Equals(parsed, RichGraphDef()));
 }
 
-// In time linear in them: entry by entry, this would take minutes.
+// Takes linear time. Quadratic time would be minutes.
 TEST(GraphDefText, KeepsUnknownFieldsOfManyEntriesOfAMap) {
   GraphDef def;
   auto& attrs = *def.add_node()->mutable_attr();
@@ -299,7 +299,7 @@ TEST(GraphDefText, KeepsUnknownFieldsOfManyEntriesOfAMap) {
   }
 }
 
-TEST(GraphDefText, UnknownFieldsOfWhatIsGoneAreAnError) {
+TEST(GraphDefText, UnknownFieldsOfRemovedFieldsAreAnError) {
   const std::string text = GraphDefToText(UnknownFieldsGraphDef());
   for (const auto& [from, to] :
        std::vector<std::pair<std::string, std::string>>{{"name: \"n\"", "name: \"other\""},
@@ -320,7 +320,7 @@ TEST(GraphDefText, UnknownFieldsOfWhatIsGoneAreAnError) {
         ParseGraphDefText(changed),
         StatusIs(kInvalidArgument,
                  AllOf(StartsWith("expected a GraphDef as text: line "),
-                       HasSubstr(": these unknown fields are of no message of the graph; if "
+                       HasSubstr(": these unknown fields belong to no message of the graph; if "
                                  "the text was changed on purpose, remove the line"))))
         << to;
   }
@@ -341,7 +341,7 @@ TEST(GraphDefText, UnknownFieldsThatAreNoneAreAnError) {
   }
 }
 
-// Which protobuf does not take for the known one.
+// Protobuf treats them as unknown fields.
 TEST(GraphDefText, KeepsFieldsOfAnotherWireType) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef graph, ParseGraphDefText("node {}\n#? 1[0] KAE=\n"));
   EXPECT_EQ(graph.SerializeAsString(), "\n\2\x28\1");

@@ -29,7 +29,7 @@ using ::gradflow::testing::ToyGraphRegistry;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The one node of a GraphDef.
+// Returns the single node of a GraphDef.
 NodeDef OneNode(const std::string& text) {
   return ToyGraphDef(absl::StrCat("node { ", text, " }")).node(0);
 }
@@ -92,20 +92,20 @@ TEST(Graph, RefusesNodesWithoutChange) {
   } cases[] = {
       {R"(op: "NoOp")", "node '' (NoOp): the name is empty"},
       {R"(name: "a")", "node 'a' (): op '' is not registered"},
-      {R"(name: "c" op: "NoOp")", "node 'c' (NoOp): the graph has a node of this name already"},
+      {R"(name: "c" op: "NoOp")", "node 'c' (NoOp): the graph already has a node of this name"},
       {R"(name: "n" op: "Neg" input: "none" attr { key: "T" value { type: DT_INT32 } })",
-       "node 'n' (Neg): input 'none' is of no node of the graph"},
+       "node 'n' (Neg): input 'none' names no node of the graph"},
       {R"(name: "n" op: "Neg" input: "c:1" attr { key: "T" value { type: DT_INT32 } })",
        "node 'n' (Neg): input 'c:1' does not exist: 'c' (Const) has 1 output"},
       {R"(name: "n" op: "Neg" input: "n" attr { key: "T" value { type: DT_INT32 } })",
-       "node 'n' (Neg): input 'n' is of no node of the graph"},
+       "node 'n' (Neg): input 'n' names no node of the graph"},
       {R"(name: "n" op: "Neg" input: "" attr { key: "T" value { type: DT_INT32 } })",
        "node 'n' (Neg): '' names no node"},
       {R"(name: "n" op: "Neg" input: "c" attr { key: "T" value { type: DT_FLOAT } })",
        "node 'n' (Neg): input x ('c') has type int32, expected float (attribute T)"},
       {R"(name: "n" op: "Neg" input: "c")", "node 'n' (Neg): attribute T (type) is missing"},
       {R"(name: "n" op: "NoOp" attr { key: "_class" value { list { s: "loc:@d" } } })",
-       "node 'n' (NoOp): it is to be colocated with 'd'"},
+       "node 'n' (NoOp): it is colocated with 'd'"},
       {R"(name: "n" op: "Const" attr { key: "dtype" value { type: DT_HALF } }
           attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape {} } } })",
        "node 'n' (Const): value is not of type dtype"},
@@ -140,7 +140,7 @@ TEST(Graph, EdgesGoBothWays) {
                           .Input(p.output(1))
                           .Input(a)
                           .Finish();
-  // The index follows as the graph grows.
+  // The index is updated when the graph grows.
   EXPECT_THAT(EdgeTexts(a.node()->out_edges()), ElementsAre("a:0->p:0", "a:0->m:1", "a:-1->m:-1"));
   const Operation k = OpRecorder(root.WithOpName("k"), "Pack").Input(InputList{a, a}).Finish();
   ASSERT_THAT(root.status(), IsOk());
@@ -217,7 +217,7 @@ TEST(Graph, ShapeFunctionsSeeConstants) {
                                       HasSubstr("node 'Fill_2' (Fill): dims")));
 }
 
-// A node that fails must not leave its values behind for the next one with its number.
+// The values of a rejected node must not apply to the next node with its id.
 TEST(Graph, ForgetsConstantsOfNodesThatFail) {
   Graph graph(ToyGraphRegistry());
   const std::string text = R"(

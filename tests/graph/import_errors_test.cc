@@ -1,4 +1,4 @@
-// What ImportGraphDef refuses, and how it says so.
+// Tests of the errors of ImportGraphDef.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,8 +52,8 @@ std::vector<BadGraph> BadGraphs() {
       {"internal name", ToyNode("_SOURCE", "NoOp"), kInvalidArgument,
        "node '_SOURCE' (NoOp): the name must"},
       {"duplicate name", a + ToyNode("n", "NoOp") + ToyPlaceholder("a"), kInvalidArgument,
-       "node 'a' (Placeholder): another node has this name too"},
-      // Ops and kernels that are missing.
+       "node 'a' (Placeholder): another node has the same name"},
+      // Missing ops and kernels.
       {"unknown op", a + ToyNode("n", "Negg"), absl::StatusCode::kNotFound,
        "node 'n' (Negg): op 'Negg' is not registered; did you mean 'Neg'?"},
       {"several unknown ops",
@@ -115,9 +115,9 @@ std::vector<BadGraph> BadGraphs() {
       {"too many inputs", a + ToyNeg("n", {"a", "a"}), kInvalidArgument,
        "node 'n' (Neg): expected 1 input (x), but found 2"},
       {"missing input", ToyNeg("n", {"b"}), kInvalidArgument,
-       "node 'n' (Neg): input 'b' is of no node of the graph"},
+       "node 'n' (Neg): input 'b' names no node of the graph"},
       {"missing control input", a + ToyNeg("n", {"a", "^b"}), kInvalidArgument,
-       "node 'n' (Neg): input '^b' is of no node of the graph"},
+       "node 'n' (Neg): input '^b' names no node of the graph"},
       {"empty input", ToyNeg("n", {""}), kInvalidArgument, "node 'n' (Neg): '' names no node"},
       {"empty control input", a + ToyNeg("n", {"a", "^"}), kInvalidArgument,
        "node 'n' (Neg): '^' names no node"},
@@ -150,8 +150,7 @@ std::vector<BadGraph> BadGraphs() {
        kInvalidArgument, "the graph has a cycle: 'n' -> 'm' -> 'n'"},
       // Colocation.
       {"colocation", ToyNode("n", "NoOp", "attr { key: '_class' value { list { s: 'loc:@m' } } }"),
-       kInvalidArgument,
-       "node 'n' (NoOp): it is to be colocated with 'm', which is no node of the graph"},
+       kInvalidArgument, "node 'n' (NoOp): it is colocated with 'm', which is not in the graph"},
       {"colocation that is no list",
        ToyNode("n", "NoOp", "attr { key: '_class' value { s: 'm' } }"), kInvalidArgument,
        "node 'n' (NoOp): attribute _class: "},
@@ -159,9 +158,9 @@ std::vector<BadGraph> BadGraphs() {
       {"too new", "versions { producer: 9999 min_consumer: 9999 }", kInvalidArgument,
        "the graph needs a reader of version 9999, but gradflow reads up to version 2200"},
       {"bad consumer", "versions { producer: 9 bad_consumers: 3 bad_consumers: 2200 }",
-       kInvalidArgument, "the graph excludes readers of version 2200, which gradflow is"},
+       kInvalidArgument, "the graph excludes readers of version 2200, the version of gradflow"},
       {"negative producer", "versions { producer: -1 }", kInvalidArgument,
-       "the graph's producer has version -1, expected one of at least 0"},
+       "the graph's producer has version -1, expected 0 or more"},
       // Shapes.
       {"shapes",
        ToyNode("a", "Placeholder",
@@ -231,7 +230,7 @@ TEST(Import, NodesNeedAKernelOnTheirDevice) {
   EXPECT_THAT(ImportGraphDef(options, def, &graph), IsOk());
 }
 
-// Most nodes of a graph are like an earlier one, and checked less because of that.
+// Nodes that resemble an earlier one skip some checks.
 TEST(Import, NodesLikeAnEarlierOneAreRefusedAllTheSame) {
   const std::string inputs =
       ToyPlaceholder("x") +
@@ -268,7 +267,7 @@ TEST(Import, NodesLikeAnEarlierOneAreRefusedAllTheSame) {
     const absl::Status alone = import(inputs + node);
     ASSERT_FALSE(alone.ok()) << node;
     EXPECT_EQ(import(inputs + good + node), alone);
-    // Nor is a node like one that was refused.
+    // Nodes that resemble a rejected one are also rejected.
     Graph graph(ToyGraphRegistry());
     GRADFLOW_ASSERT_OK(ImportGraphDef(ImportGraphDefOptions(), ToyGraphDef(inputs + good), &graph));
     for (int i = 0; i < 2; ++i) {
@@ -293,7 +292,7 @@ TEST(Import, ListOfMissingOpsHasAnEnd) {
   EXPECT_LT(status.message().size(), 10000);
 }
 
-TEST(Import, LongCyclesAreCut) {
+TEST(Import, LongCyclesAreTruncatedInErrors) {
   std::string text;
   for (int i = 0; i < 30; ++i)
     absl::StrAppend(&text, ToyNeg(absl::StrCat("n", i), {absl::StrCat("n", (i + 29) % 30)}));

@@ -1,5 +1,4 @@
-// What ImportGraphDef refuses of the functions of a GraphDef, which gradflow cannot call, but
-// keeps.
+// Tests of the errors of ImportGraphDef in functions, which gradflow keeps but cannot call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +36,7 @@ absl::Status ImportFunctions(const std::string& functions,
   return status;
 }
 
-// The texts of functions: with more in the signature, and with more behind it.
+// Return the text of a function with additional text in the signature, and after it.
 std::string Signature(absl::string_view more) {
   return absl::StrCat("function { signature { name: 'F' ", more, " } }");
 }
@@ -64,7 +63,7 @@ TEST(ImportFunctions, NamesMustBeThereAndDiffer) {
   ExpectRefused({
       {"function without a name", "function {}", "function 0 of the graph has no name"},
       {"functions of one name", Function("") + Function(""),
-       "function 'F': another one has this name too"},
+       "function 'F': another one has the same name"},
       {"attributes of one name", Signature("attr { name: 'T' } attr { name: 'T' }"),
        "function 'F': attribute 'T' is declared twice"},
       {"arguments of one name", Signature("input_arg { name: 'x' } input_arg { name: 'x' }"),
@@ -86,7 +85,7 @@ TEST(ImportFunctions, NamesMustBeThereAndDiffer) {
        "function 'F': node 'n' (): the node has no op"},
       {"nodes of one name",
        Function("node_def { name: 'n' op: 'NoOp' } node_def { name: 'n' op: 'NoOp' }"),
-       "function 'F': node 'n' (NoOp): another node has this name too"},
+       "function 'F': node 'n' (NoOp): another node has the same name"},
       {"input without a name", Function("node_def { name: 'n' op: 'NoOp' input: '' }"),
        "function 'F': node 'n' (NoOp): the name of an input is empty"},
       {"attribute of a node without a name",
@@ -148,15 +147,16 @@ TEST(ImportFunctions, NamesHaveTheLengthOfNames) {
             absl::StrReplaceAll(test.function, {{"@", absl::StrCat("'", longest, "'")}}), options),
         IsOk());
   }
-  EXPECT_THAT(ImportFunctions(Function("ret { key: 'y' value: 'n\\377' }")),
-              StatusIs(kInvalidArgument,
-                       "function 'F': the source of its result 'n\\377' is no UTF-8, which text in "
-                       "a GraphDef must be"));
+  EXPECT_THAT(
+      ImportFunctions(Function("ret { key: 'y' value: 'n\\377' }")),
+      StatusIs(kInvalidArgument,
+               "function 'F': the source of its result 'n\\377' is not UTF-8, which text in "
+               "a GraphDef must be"));
 }
 
 // ---- Attributes ----
 
-// A function with an attribute of the value "@", and how messages about it begin.
+// A function with an attribute of value "@", and the prefix of messages about it.
 struct Place {
   const char* function;
   const char* begin;
@@ -269,7 +269,7 @@ TEST(ImportFunctions, FunctionsMustNotCallThemselves) {
   });
 }
 
-TEST(ImportFunctions, MayBeWhatTensorFlowWrites) {
+TEST(ImportFunctions, AcceptsWhatTensorFlowWrites) {
   EXPECT_THAT(ImportFunctions(R"(
     function {
       signature {

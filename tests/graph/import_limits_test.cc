@@ -1,5 +1,5 @@
-// The limits of ImportGraphDef and of reading a GraphDef, and what files say that protobuf lets
-// pass. Those of functions are in import_functions_test.cc.
+// Tests of the limits of ImportGraphDef and of reading a GraphDef, and of invalid files that
+// protobuf accepts. Limits of functions are in import_functions_test.cc.
 #include <gmock/gmock.h>
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ std::string Const(const std::string& name, const std::string& tensor) {
                               tensor, " } } }"));
 }
 
-// The value of an attribute that holds functions in functions.
+// Returns an attribute value of functions nested in functions.
 std::string Nested(int depth) {
   std::string text = "i: 1";
   for (int i = 0; i < depth; ++i) {
@@ -59,7 +59,7 @@ struct Case {
   const char* name;
   std::string graph;
   std::string error;
-  // Sets the limit that makes the error.
+  // Sets the limit that causes the error.
   void (*set)(ImportGraphDefOptions&) = [](ImportGraphDefOptions&) {};
 };
 
@@ -104,9 +104,9 @@ std::vector<Case> Limits() {
        "the name of function 'Function90123456' has 16 bytes, expected at most 15",
        [](auto& o) { o.limits.max_name_bytes = 15; }},
       {"device that is no text", ToyNode("a", "NoOp", "device: '\\377'"),
-       "node 'a' (NoOp): the device '\\377' is no UTF-8, which text in a GraphDef must be"},
+       "node 'a' (NoOp): the device '\\377' is not UTF-8, which text in a GraphDef must be"},
       {"attribute that is no text", ToyNode("a", "NoOp", "attr { key: '_\\377' }"),
-       "node 'a' (NoOp): the name of attribute '_\\377' is no UTF-8"},
+       "node 'a' (NoOp): the name of attribute '_\\377' is not UTF-8"},
       {"list", ToyNode("a", "NoOp", "attr { key: '_l' value { list { i: [ 1, 2, 3 ] } } }"),
        "node 'a' (NoOp): the list of attribute '_l' is too long, found 3, expected at most 2 "
        "(GraphLimits::max_list_length)",
@@ -154,7 +154,7 @@ std::vector<Case> Limits() {
   };
 }
 
-TEST(ImportLimits, SayWhatIsTooLargeOrWrong) {
+TEST(ImportLimits, NameWhatExceedsThem) {
   for (const Case& test : Limits()) {
     SCOPED_TRACE(test.name);
     ImportGraphDefOptions options;
@@ -164,7 +164,7 @@ TEST(ImportLimits, SayWhatIsTooLargeOrWrong) {
   }
 }
 
-TEST(ImportLimits, LetPassWhatIsJustWithinThem) {
+TEST(ImportLimits, AcceptInputsJustWithinThem) {
   const GraphDef def = ToyGraphDef(
       ToyPlaceholder("a") + ToyNeg("b", {"a", "^a"}, "attr { key: '_f' value { f: 1 } }") +
       Const("c", "tensor_shape { dim { size: 25 } }") +
@@ -191,7 +191,7 @@ TEST(ImportLimits, NanAttributesMayBeAllowed) {
   EXPECT_THAT(Import(def, options), IsOk());
 }
 
-// In time linear in their number: each compared with each, these would take minutes.
+// Takes linear time. Quadratic time would be minutes.
 TEST(ImportLimits, VersionsMayExcludeManyReaders) {
   constexpr int kCount = 1'000'000;
   GraphDef def;
@@ -209,7 +209,7 @@ TEST(ImportLimits, VersionsMayExcludeManyReaders) {
 
 // ---- Files ----
 
-// A field of bytes: number, length, content.
+// Returns a length-delimited field.
 std::string Field(int number, const std::string& content) {
   std::string bytes(1, static_cast<char>(number << 3 | 2));
   size_t length = content.size();
@@ -264,9 +264,9 @@ std::vector<BadFile> BadFiles() {
       {"groups in groups", groups,
        "groups are nested deeper than 100 levels (GraphLimits::max_depth)"},
       {"text that is none", good + NodeField(Field(2, "ab\xff")),
-       "at byte 9, in node[1]: field op is no UTF-8: 'ab\\377'"},
+       "at byte 9, in node[1]: field op is not UTF-8: 'ab\\377'"},
       {"key that is no text", NodeField(AttrField("\xc0\x80", "")),
-       "in node[0].attr['\\300\\200']: field key is no UTF-8"},
+       "in node[0].attr['\\300\\200']: field key is not UTF-8"},
       {"attribute that is there twice",
        NodeField(NameField("a")) +
            NodeField(NameField("b") + AttrField("T", "") + AttrField("T", "")),
@@ -282,7 +282,7 @@ std::vector<BadFile> BadFiles() {
        "has 4 bytes, but only 2 are left where it is"},
       // A tag of six bytes.
       {"what only protobuf refuses", std::string("\x8a\x80\x80\x80\x80\0\0", 7),
-       "expected a binary GraphDef: 7 bytes that are none"},
+       "expected a binary GraphDef: 7 bytes that are not one"},
   };
 }
 
@@ -296,8 +296,8 @@ TEST(ParseGraphDef, SaysWhereAFileIsWrong) {
   }
 }
 
-// Every prefix of a file is either a file or is said to be cut off.
-TEST(ParseGraphDef, SaysWhereAFileIsCutOff) {
+// Every prefix of a file is either valid or reported as truncated.
+TEST(ParseGraphDef, ReportsWhereAFileIsTruncated) {
   const std::string bytes =
       ToyGraphDef(ToyPlaceholder("a") + ToyNeg("b", {"a"}) +
                   Const("c", "tensor_shape { dim { size: 2 } } float_val: [ 1, 2 ]") +
@@ -339,7 +339,7 @@ TEST(ParseGraphDef, KeepsToItsLimits) {
   EXPECT_THAT(ParseGraphDef(binary, limits),
               StatusIs(kInvalidArgument, HasSubstr("max_file_bytes")));
 
-  // A node, an attribute, its value, and 3 more for each function but the last.
+  // A node, an attribute, its value, and 3 more for each function except the last.
   limits = {};
   limits.max_depth = 33;
   GRADFLOW_EXPECT_OK(ParseGraphDef(binary, limits));
@@ -368,7 +368,7 @@ std::string Repeated(absl::string_view text, int times) {
   return all;
 }
 
-// A limit that what `def` takes in memory exceeds, by protobuf's own count, and one that it keeps.
+// Return limits that are below, and above, the size of `def` in memory as reported by protobuf.
 GraphLimits TooLittleFor(const GraphDef& def) {
   GraphLimits limits;
   limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) * 9 / 10;
@@ -380,8 +380,8 @@ GraphLimits EnoughFor(const GraphDef& def) {
   return limits;
 }
 
-// Two bytes of a file are an empty message, which has hundreds in memory.
-TEST(ParseGraphDef, CountsWhatMessagesTakeInMemory) {
+// Two bytes of a file are an empty message, which takes hundreds in memory.
+TEST(ParseGraphDef, ChargesTheMemoryOfMessages) {
   GraphDef def;
   for (int i = 0; i < 1000; ++i) {
     (*def.add_node()->mutable_attr())["a"].mutable_list()->add_tensor();
@@ -394,9 +394,8 @@ TEST(ParseGraphDef, CountsWhatMessagesTakeInMemory) {
               StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
 }
 
-// Two bytes of a file are one of these, too. Fields of an encoding that is not theirs are no better
-// known than others.
-TEST(ParseGraphDef, CountsWhatUnknownFieldsTakeInMemory) {
+// Two bytes of a file can be an unknown field, too, as can known fields with another wire type.
+TEST(ParseGraphDef, ChargesTheMemoryOfUnknownFields) {
   for (const std::string& field : {
            std::string("\x78\x01"),         // field 15, a number
            std::string("\x7d\0\0\0\0", 5),  // of four bytes
@@ -422,7 +421,7 @@ TEST(ParseGraphDef, CountsWhatUnknownFieldsTakeInMemory) {
   }
 }
 
-TEST(ParseGraphDefText, CountsWhatValuesTakeInMemory) {
+TEST(ParseGraphDefText, ChargesTheMemoryOfValues) {
   const std::string empty_strings = absl::StrCat("input: ['", Repeated("','", 1000), "']");
   for (const std::string& text : {
            absl::StrCat("node { ", empty_strings, " }"),
@@ -431,7 +430,7 @@ TEST(ParseGraphDefText, CountsWhatValuesTakeInMemory) {
                         "] } } } }"),
            absl::StrCat("node { attr { key: 'a' value { list { ", Repeated("i:1 ", 1000),
                         "} } } }"),
-           // Where strings and comments end.
+           // Ends of strings and comments.
            absl::StrCat("# it's\nnode { ", empty_strings, " }"),
            absl::StrCat("node { name: \"it's\" ", empty_strings, " }"),
            absl::StrCat("node { name: 'it\\'s' ", empty_strings, " }"),
@@ -444,7 +443,7 @@ TEST(ParseGraphDefText, CountsWhatValuesTakeInMemory) {
                 StatusIs(kInvalidArgument, HasSubstr("the text would take more than ")));
     GRADFLOW_EXPECT_OK(ParseGraphDefText(text, EnoughFor(def)));
   }
-  // It is wrong, but protobuf reads on.
+  // It is invalid, but protobuf continues reading.
   GraphLimits limits;
   limits.max_message_bytes = 50'000;
   for (const absl::string_view wrong :
@@ -466,8 +465,8 @@ TEST(ParseGraphDefText, CountsNoValuesInStringsAndComments) {
   GRADFLOW_EXPECT_OK(ParseGraphDefText(text, limits));
 }
 
-// Four characters of base64 can be a string.
-TEST(ParseGraphDefText, CountsWhatUnknownFieldsTakeInMemory) {
+// Four characters of text can be a string field.
+TEST(ParseGraphDefText, ChargesTheMemoryOfUnknownFields) {
   GraphDef one;
   one.add_node();
   GraphDef many;
@@ -490,11 +489,11 @@ TEST(ParseGraphDefText, CountsWhatUnknownFieldsTakeInMemory) {
 TEST(ParseGraphDefText, TakesNoTextThatABinaryFileCannotHold) {
   EXPECT_THAT(ParseGraphDefText("node { name: 'a' } node { name: 'a\\377' }"),
               StatusIs(kInvalidArgument,
-                       "expected a GraphDef as text: node[1].name is no UTF-8: 'a\\377'"));
+                       "expected a GraphDef as text: node[1].name is not UTF-8: 'a\\377'"));
   EXPECT_THAT(ParseGraphDefText("node { input: 'a' input: 'a\\377' }"),
-              StatusIs(kInvalidArgument, HasSubstr("node[0].input[1] is no UTF-8: 'a\\377'")));
+              StatusIs(kInvalidArgument, HasSubstr("node[0].input[1] is not UTF-8: 'a\\377'")));
   EXPECT_THAT(ParseGraphDefText("node { attr { key: '\\377' } }"),
-              StatusIs(kInvalidArgument, HasSubstr("node[0].attr[0].key is no UTF-8")));
+              StatusIs(kInvalidArgument, HasSubstr("node[0].attr[0].key is not UTF-8")));
   EXPECT_THAT(
       ParseGraphDefText("node { attr { key: 'T' value { i: 1 } } attr { key: 'T' } }"),
       StatusIs(kInvalidArgument, HasSubstr("in node[0].attr['T']: the map has this key twice")));

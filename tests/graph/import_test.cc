@@ -118,10 +118,10 @@ TEST(Import, PrefixedNodesSeeOnlyEachOther) {
   options.prefix = "p";
   EXPECT_THAT(
       ImportGraphDef(options, ToyGraphDef(ToyNeg("b", {"a"})), &graph),
-      StatusIs(kInvalidArgument, "node 'p/b' (Neg): input 'p/a' is of no node of the graph"));
-  EXPECT_THAT(
-      ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph),
-      StatusIs(kInvalidArgument, HasSubstr("node 'p/a' (Placeholder): the graph has a node")));
+      StatusIs(kInvalidArgument, "node 'p/b' (Neg): input 'p/a' names no node of the graph"));
+  EXPECT_THAT(ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph),
+              StatusIs(kInvalidArgument,
+                       HasSubstr("node 'p/a' (Placeholder): the graph already has a node")));
   options.prefix = "not a name";
   EXPECT_THAT(ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph),
               StatusIs(kInvalidArgument, HasSubstr("the name must begin")));
@@ -204,8 +204,8 @@ TEST(Import, MovedGraphIsNotCopied) {
   EXPECT_EQ(&graph.node(0)->def(), node);
 }
 
-// A chain that is long, in the worst order of the file: deep recursion would overflow the stack,
-// and anything quadratic would take minutes.
+// A long chain in the worst order: recursion would overflow the stack, and quadratic time would be
+// minutes.
 TEST(Import, TakesLongChainsInAnyOrder) {
   constexpr int kNodes = 100000;
   GraphDef def;

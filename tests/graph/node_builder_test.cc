@@ -57,6 +57,63 @@ TEST_F(NodeBuilderTest, InfersATypeFromAnInput) {
   EXPECT_EQ(node->sources()[1].output, 1);
 }
 
+// Nodes of one op take their attributes from each other where they may.
+TEST_F(NodeBuilderTest, GivesNodesOfOneOpTheirOwnAttributes) {
+  struct Case {
+    Output input;
+    const char* device;
+    bool transpose;
+  };
+  const Case cases[] = {{f_, "", false},       {f_, "", false}, {d_, "", false}, {d_, "", false},
+                        {d_, "/cpu:0", false}, {f_, "", true},  {f_, "", false}, {f_, "", false}};
+  for (const Case& c : cases) {
+    const Scope scope = c.device[0] == '\0' ? root_ : root_.WithDevice(c.device);
+    OpRecorder op(scope, "MatMul");
+    op.Input(c.input).Input(c.input);
+    if (c.transpose) op.Attr("transpose_a", true);
+    const Node* node = op.Finish().node();
+    ASSERT_NE(node, nullptr) << root_.status();
+    const NodeDef& def = node->def();
+    EXPECT_EQ(def.attr().at("T").type(), c.input.type());
+    EXPECT_EQ(def.attr().at("transpose_a").b(), c.transpose);
+    EXPECT_FALSE(def.attr().at("transpose_b").b());
+    EXPECT_EQ(def.attr_size(), 3);
+    EXPECT_EQ(def.device(), c.device);
+    EXPECT_EQ(node->output_type(0), c.input.type());
+    EXPECT_THAT(def.input(), ElementsAre(c.input.node()->name(), c.input.node()->name()));
+  }
+  // Wrong inputs are errors also behind right ones.
+  OpRecorder(root_.WithOpName("bad"), "MatMul").Input(f_).Input(d_).Finish();
+  EXPECT_THAT(root_.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("node 'bad' (MatMul): input b has type double")));
+}
+
+// Nodes of a graph may share strings; copies of its GraphDef share nothing.
+TEST_F(NodeBuilderTest, MakesNodesWhoseCopiesOutliveTheGraph) {
+  GraphDef copy;
+  std::string bytes;
+  {
+    const Scope scope = Scope::NewRootScope(ToyGraphRegistry());
+    const Output c = ops::Const(scope.WithOpName("a_name_too_long_to_be_within_a_string"), 1.0f);
+    Output x = c;
+    for (int i = 0; i < 100; ++i) x = OpRecorder(scope, "Neg").Input(x).Finish().output(0);
+    Node* node = nullptr;
+    ASSERT_THAT(
+        NodeBuilder("built", "Neg").Input(x).ControlInput(c.node()).Finalize(scope.graph(), &node),
+        IsOk());
+    OpRecorder(scope, "Neg").Input(Output(node, 0)).Finish();
+    ASSERT_TRUE(scope.ok()) << scope.status();
+    copy = scope.graph()->def();
+    bytes = copy.SerializeAsString();
+  }
+  EXPECT_EQ(copy.node_size(), 103);
+  EXPECT_EQ(copy.node(1).input(0), "a_name_too_long_to_be_within_a_string");
+  EXPECT_EQ(copy.node(102).input(0), "built");
+  copy.mutable_node(1)->set_input(0, "changed");
+  EXPECT_EQ(copy.node(0).name(), "a_name_too_long_to_be_within_a_string");
+  EXPECT_EQ(bytes.size() - copy.SerializeAsString().size(), 30u);
+}
+
 TEST_F(NodeBuilderTest, InfersLengthAndTypeFromAList) {
   const Node* node = Build(NodeBuilder("n", "Pack").Input({f_, f_, pair_.output(0)}));
   EXPECT_EQ(node->def().attr().at("N").i(), 3);
@@ -198,16 +255,16 @@ TEST_F(NodeBuilderTest, ErrorsNameNodeArgumentAndTypes) {
       {"Neg", [&](B& b) { b.Input(pair_.node(), 2); },
        "input x is output 2 of 'pair' (Pair), which has 2"},
       {"Neg", [&](B& b) { b.Input(pair_.node(), -1); }, "input x is output -1 of 'pair'"},
-      {"Neg", [&](B& b) { b.Input(foreign); }, "input x ('foreign') is of another graph"},
+      {"Neg", [&](B& b) { b.Input(foreign); }, "input x ('foreign') belongs to another graph"},
       {"NoOp", [&](B& b) { b.ControlInput(nullptr); },
        "a control dependency is an empty operation"},
       {"NoOp", [&](B& b) { b.ControlInput(foreign.node()); },
-       "the control dependency 'foreign' is of another graph"},
+       "the control dependency 'foreign' belongs to another graph"},
       {"Retired", [](B&) {},
        "the op may not be used in graphs of version 2200: it is deprecated since version 1000. "
        "Use Const."},
       {"NoOp", [](B& b) { b.Attr("_class", {"loc:@none"}); },
-       "it is to be colocated with 'none', which is no node of the graph"},
+       "it is colocated with 'none', which is not in the graph"},
       {"NoOp", [](B& b) { b.Attr("_class", 1); }, "attribute _class"},
   };
   const int num_nodes = graph()->num_nodes();
@@ -236,7 +293,7 @@ TEST_F(NodeBuilderTest, UnknownOpsHaveNearNames) {
 TEST_F(NodeBuilderTest, NamesMustBeNewAndValid) {
   EXPECT_THAT(NodeBuilder("f", "NoOp").Finalize(graph()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       "node 'f' (NoOp): the graph has a node of this name already"));
+                       "node 'f' (NoOp): the graph already has a node of this name"));
   for (const char* name : {"", "_a", "-a", "/a", ">a", "a:0", "^a", "a b", "a\n", "\xff", "a\\"}) {
     EXPECT_THAT(NodeBuilder(name, "NoOp").Finalize(graph()),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(": the name ")))
@@ -247,7 +304,7 @@ TEST_F(NodeBuilderTest, NamesMustBeNewAndValid) {
   }
 }
 
-TEST_F(NodeBuilderTest, LongNamesAreCutInErrors) {
+TEST_F(NodeBuilderTest, LongNamesAreTruncatedInErrors) {
   const absl::Status status = NodeBuilder(std::string(100000, '!'), "NoOp").Finalize(graph());
   EXPECT_LT(status.message().size(), 1000);
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("!!!...' (NoOp)")));

@@ -9,7 +9,7 @@
 namespace gradflow::internal {
 namespace {
 
-// Enough for several pieces of memory, also large ones.
+// Enough for several chunks of memory, including large ones.
 constexpr size_t kMany = 60'000;
 
 TEST(NodeStore, KeepsNodesInTheirPlaces) {
@@ -17,14 +17,14 @@ TEST(NodeStore, KeepsNodesInTheirPlaces) {
   std::vector<const Node*> places;
   while (nodes.size() < kMany) places.push_back(&nodes.Add());
   for (size_t i = 0; i < kMany; ++i) ASSERT_EQ(&nodes[i], places[i]) << i;
-  // Each apart from the others.
+  // The nodes do not overlap.
   std::sort(places.begin(), places.end());
   for (size_t i = 1; i < kMany; ++i) ASSERT_LE(places[i - 1] + 1, places[i]) << i;
 }
 
 TEST(NodeStore, TakesNodesBackAndGoesOn) {
   NodeStore nodes;
-  // Within a block, at its end, within a piece of memory, at its end, none.
+  // Within a block, at its end, within a chunk of memory, at its end, none.
   for (const size_t kept : {kMany / 2, size_t{1000}, size_t{3 * 64}, size_t{65}, size_t{64},
                             size_t{63}, size_t{1}, size_t{0}}) {
     SCOPED_TRACE(kept);

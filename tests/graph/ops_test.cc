@@ -30,7 +30,7 @@ std::string Print(const Initializer& value) {
 
 // ---- Operation, Output ----
 
-TEST(Operation, SaysWhatTheNodeIs) {
+TEST(Operation, DescribesItsNode) {
   const Scope root = NewToyScope();
   const Output x = ops::Const(root.WithOpName("x"), 1.0f);
   const Operation pair = OpRecorder(root.WithOpName("p"), "Pair").Input(x).Finish();
@@ -170,7 +170,7 @@ TEST(Initializer, RefusesRaggedAndMixedLists) {
                        "element 0 is double of shape [1]"));
   EXPECT_THAT(Initializer({1, 2.0}).status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("several types")));
-  // From any depth.
+  // At any depth.
   EXPECT_THAT(Initializer({{{{1, 2}, {3}}}}).status,
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("element 1 is int32")));
 }

@@ -101,7 +101,7 @@ TEST(ScopeNames, WithOpNameJoinsParts) {
   EXPECT_EQ(NameOf(root.WithOpName("layer", 3, "/w")), "layer3/w_1");
 }
 
-// Two ops made of several, one of which ends in the other.
+// Two composite ops, one of which contains the other as its last op.
 std::vector<std::string> NamesOfInnerComposite(const Scope& scope) {
   const CompositeOpScopes scopes = scope.GetCompositeOpScopes("inner");
   return {NameOf(scopes.child, "a"), NameOf(scopes.child, "mul"), NameOf(scopes.last, "last")};
@@ -154,7 +154,7 @@ TEST(ScopeNames, CompositeNeedsAName) {
   EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a name")));
 }
 
-// UniqueNames keeps little; this keeps every name.
+// A reference implementation of UniqueNames that stores every name.
 class AllNames {
  public:
   std::string Take(const std::string& name) {
@@ -197,7 +197,7 @@ TEST(UniqueNames, TakesNamesThatLookLikeNumbers) {
   }
 }
 
-// ---- What scopes give to their ops ----
+// ---- Properties of scopes' ops ----
 
 TEST(Scope, RecordsNodesInTheGraph) {
   const Scope root = NewToyScope();
@@ -228,7 +228,7 @@ TEST(Scope, ControlDependenciesAddUp) {
               ElementsAre("c", "^a", "^b", "^c"));
   EXPECT_THAT(after.WithNoControlDependencies().control_deps(), ElementsAre());
   EXPECT_THAT(Neg(after.WithNoControlDependencies(), c).node()->def().input(), ElementsAre("c"));
-  // A value's Const waits too.
+  // The Const of a value has the control inputs, too.
   EXPECT_THAT(ops::AsNodeOut(after, 2.0f).node->def().input(), ElementsAre("^a", "^b", "^c"));
   EXPECT_THAT(root.control_deps(), ElementsAre());
   EXPECT_THAT(root.status(), IsOk());
@@ -275,7 +275,7 @@ TEST(Scope, ColocationNamesWhereTheOtherIs) {
   const Output c = Neg(with_b.WithOpName("c"), b);
   EXPECT_THAT(Colocation(a), ElementsAre());
   EXPECT_THAT(Colocation(c), ElementsAre("loc:@b"));
-  // What c is with, rather than c.
+  // Colocated with the group of c, not with c.
   EXPECT_THAT(Colocation(Neg(root.ColocateWith(c), c)), ElementsAre("loc:@b"));
   EXPECT_THAT(Colocation(Neg(with_b.ColocateWith(a.op()).ColocateWith(b), c)),
               ElementsAre("loc:@a", "loc:@b"));

@@ -1,5 +1,4 @@
-// A few ops for tests of graphs, in a registry of their own, so that these tests do not depend on
-// the library's ops.
+// Ops for tests of graphs, in a separate registry: these tests do not depend on the library's ops.
 #ifndef GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_
 #define GRADFLOW_TESTS_GRAPH_TOY_GRAPH_OPS_H_
 
@@ -26,22 +25,22 @@ namespace gradflow::testing {
 //   Fill(dims: int32, value: T) -> (output: T) { T: type }       shape from the value of dims
 //   Mode(x: float) -> (y: float) { mode: {"SLOW", "FAST"}; sizes: list(int) = [1, 2] }
 //   Retired() -> (y: float)                                      deprecated since version 1000
-// All have kernels but Retired.
+// All except Retired have kernels.
 const Registry& ToyGraphRegistry();
-// The root scope of a new graph of these ops.
+// Returns the root scope of a new graph of these ops.
 Scope NewToyScope();
 
-// The GraphDef of `text`; fails the test if it does not parse.
+// Parses a GraphDef from `text`. Fails the test if it does not parse.
 GraphDef ToyGraphDef(const std::string& text);
 
-// Texts of nodes for ToyGraphDef: any, a float placeholder, and a Neg of floats. `more` is the text
-// of further fields.
+// Return the text of a node for ToyGraphDef: of any op, of a float placeholder, and of a Neg of
+// floats. `more` is the text of further fields.
 std::string ToyNode(const std::string& name, const std::string& op, const std::string& more = "");
 std::string ToyPlaceholder(const std::string& name);
 std::string ToyNeg(const std::string& name, const std::vector<std::string>& inputs,
                    const std::string& more = "");
 
-// The names of the nodes, in their order.
+// Returns the names of the nodes, in order.
 std::vector<std::string> NodeNames(const Graph& graph);
 
 }  // namespace gradflow::testing

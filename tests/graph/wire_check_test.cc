@@ -29,7 +29,7 @@ std::string LengthField(int number, absl::string_view content) {
   return absl::StrCat(bytes, content);
 }
 
-// A map of a GraphDef: around its entries, the fields that lead to it from the inside out.
+// A map in a GraphDef: the fields that enclose its entries, from the inside out.
 struct MapPath {
   std::vector<int> fields;
   size_t (*size)(const GraphDef& graph);
@@ -62,7 +62,7 @@ struct MapCase {
   const char* name;
   const MapPath& path;
   std::vector<std::string> entries;
-  // Of the key that is there twice; empty if all differ.
+  // The path of the duplicate key; empty if all keys differ.
   std::string place;
 };
 
@@ -84,7 +84,7 @@ std::vector<MapCase> MapCases() {
       {"also behind the value", attrs, {t + value + u, t}, ""},
       {"a tag of two bytes", attrs, {"\x8a\0\x01T"s, t}, "node[0].attr['T']"},
       {"a length of two bytes", attrs, {"\x0a\x81\0T"s, t}, "node[0].attr['T']"},
-      // Fields that an entry does not have.
+      // Unknown fields of an entry.
       {"a varint", attrs, {t, "\x18\x01" + t}, "node[0].attr['T']"},
       {"four bytes", attrs, {t + value, "\x1d\x01\x02\x03\x04" + t + value}, "node[0].attr['T']"},
       {"four bytes before different keys", attrs, {"\x1dTTTT" + t, "\x1dTTTT" + u}, ""},
@@ -99,7 +99,7 @@ std::vector<MapCase> MapCases() {
        "node[0].attr['T']"},
       {"a group of the key's number", attrs, {t, t + "\x0b" + u + "\x0c"}, "node[0].attr['T']"},
       {"groups before different keys", attrs, {"\x1b\x1c" + t, "\x1b\x1c" + u}, ""},
-      // Of the key's number, in another encoding.
+      // The key's field number with another wire type.
       {"a varint for text", attrs, {t, t + "\x08\x05"}, "node[0].attr['T']"},
       {"a varint for no text", attrs, {"\x08\x05", "\x08\x06"}, "node[0].attr['']"},
       {"four bytes for text", attrs, {t, t + "\x0dUUUU"}, "node[0].attr['T']"},
@@ -137,7 +137,7 @@ std::vector<MapCase> MapCases() {
   };
 }
 
-// What counts as the same key is what protobuf takes for it.
+// Keys are equal if protobuf treats them as equal.
 TEST(WireCheck, KeysOfMapsMustDiffer) {
   for (const MapCase& test : MapCases()) {
     SCOPED_TRACE(test.name);
@@ -157,7 +157,7 @@ TEST(WireCheck, KeysOfMapsMustDiffer) {
   }
 }
 
-// More than are looked through one by one.
+// More than are searched linearly.
 TEST(WireCheck, KeysOfMapsMayBeMany) {
   for (const MapPath& path : {AttrsOfNode(), AttrsOfArguments(), Traces()}) {
     std::vector<std::string> entries;
@@ -172,8 +172,8 @@ TEST(WireCheck, KeysOfMapsMayBeMany) {
   }
 }
 
-// An entry that ends too early has the key that it has so far.
-TEST(WireCheck, EntriesThatAreCutOffHaveTheirFirstKey) {
+// A truncated entry has the key that precedes its end.
+TEST(WireCheck, TruncatedEntriesHaveTheirFirstKey) {
   const std::string t = "\x0a\x01T";
   for (const std::string& end : {"\x12"s, "\x12\x01"s, "\x0a\x05U"s, "\x1d\x01"s, "\x19\x01"s,
                                  "\x18\xff"s, "\x1b"s, "\x1c"s, "\x1e"s, "\xff"s}) {

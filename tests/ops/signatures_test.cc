@@ -1,4 +1,4 @@
-// What holds for every op of the library, and which ops there are.
+// Tests of all ops of the library: the list of ops, and properties of each.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ std::string ReadFile(const std::filesystem::path& path) {
   return text.str();
 }
 
-// TensorFlow's signatures by the name of the op.
+// Returns TensorFlow's signatures by op name.
 std::map<std::string, std::string> ReferenceSignatures() {
   std::map<std::string, std::string> signatures;
   const std::string text =
@@ -102,8 +102,8 @@ TEST(StandardOps, HaveShapeFunctions) {
   }
 }
 
-// A node of the op all of whose type attributes are `dtype` as far as they allow it, and otherwise
-// the first type they allow.
+// Returns a node of the op whose type attributes are `dtype` if allowed, otherwise the first
+// allowed type.
 NodeDef NodeOfType(const OpDef& def, DataType dtype) {
   NodeDef node;
   node.set_name("node");
@@ -133,12 +133,12 @@ TEST(StandardOps, HaveKernels) {
   }
 }
 
-// The name stands in quotes in the test of its family, where tests name the op that they run.
+// The test of a family must contain the quoted names of its ops.
 TEST(StandardOps, HaveTests) {
   std::string tests;
   const auto folder = std::filesystem::path(GRADFLOW_TEST_DATA_DIR).parent_path() / "ops";
   const auto self = std::filesystem::path(__FILE__).filename();
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (absl::EndsWith(name, "_test.cc") && name != self && name != "wrappers_test.cc") {
       tests += ReadFile(entry.path());

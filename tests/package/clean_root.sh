@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # clean_root.sh FOLDER
 #
-# Installs the Debian packages in FOLDER into a new system that has nothing else, and builds and
-# runs ../consumer there with the shared and with the static library. As root; takes what it needs
-# from Debian's mirror.
+# Installs the Debian packages in FOLDER into a minimal system, and builds and runs ../consumer there
+# with the shared and with the static library. Requires root and a Debian mirror.
 set -euo pipefail
 packages=$(realpath "$1")
 source=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../..")
@@ -27,7 +26,7 @@ install() {
   apt-get install -qq -y --no-install-recommends "$@" >log 2>&1 || { tail log; exit 1; }
 }
 apt-get update -qq
-# What a user of programs needs is the library and the command line alone.
+# The library and the command line must suffice to run programs.
 install ./libgradflow0_*.deb ./gradflow-tools_*.deb
 gradflow test tests/consumer/golden
 gradflow ops Relu >/dev/null

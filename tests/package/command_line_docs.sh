@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # command_line_docs.sh GRADFLOW MAN_PAGE BASH_COMPLETION ZSH_COMPLETION
 #
-# Fails unless the manual page and the completions know the commands and the options of --help, and
-# no others.
+# Fails unless the manual page and the completions have exactly the commands and options of --help.
 set -euo pipefail
 gradflow=$1 man_page=$2 bash_completion=$3 zsh_completion=$4
 
-# The long options in the text of standard input.
+# Extracts the long options from standard input.
 long_options() { grep -oE -- '--[a-z_]+(-[a-z]+)*' | sort -u; }
-# Of the manual page, without its escapes, the section of a command.
+# Extracts the section of a command from the manual page, without escapes.
 manual() { sed 's/\\-/-/g' "$man_page" | sed -n "/^\.SS gradflow $1\$/,/^\.S[SH]/p"; }
 completed() {
   COMP_WORDS=(gradflow "$@" --) COMP_CWORD=$#
@@ -18,7 +17,7 @@ completed() {
 }
 # shellcheck source=/dev/null
 source "$bash_completion"
-# What zsh completes is read, as zsh may be missing: of a command, its branch of the `case`.
+# Extracts the branch of a command from the `case` of the zsh completion: zsh may not be installed.
 zsh_branch() { sed -n "/^    $1)\$/,/;;/p" "$zsh_completion"; }
 
 same() {

@@ -1,4 +1,4 @@
-# Moves an installed prefix, which no file of text in it may name.
+# Moves an installed prefix. Fails if a text file in it contains the old path.
 #
 #   cmake -D FROM=<prefix> -D TO=<prefix> -P move.cmake
 file(GLOB_RECURSE files "${FROM}/*.cmake" "${FROM}/*.pc" "${FROM}/*.h")

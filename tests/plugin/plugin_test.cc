@@ -1,4 +1,4 @@
-#include "gradflow/core/plugin.h"
+#include "gradflow/io/plugin.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include "gradflow/ops/register.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/node_def.pb.h"
-#include "gradflow/runtime/client_session.h"
+#include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/status_matchers.h"
 
 namespace gradflow {
@@ -34,14 +34,14 @@ std::string Read(const std::string& path) {
   return content.str();
 }
 
-// A file of this test with such content.
+// Writes a file for this test.
 std::string Write(const std::string& name, const std::string& content) {
   std::string path = ::testing::TempDir() + "gradflow_plugin_test_" + name;
   std::ofstream(path, std::ios::binary) << content;
   return path;
 }
 
-// A copy of the plugin in which `to` stands for `from`.
+// Writes a copy of the plugin with `from` replaced by `to`.
 std::string CopyWith(const std::string& name, const std::string& from, const std::string& to) {
   std::string content = Read(kPlugin);
   const size_t at = content.find(from);
@@ -50,7 +50,7 @@ std::string CopyWith(const std::string& name, const std::string& from, const std
   return Write(name, content);
 }
 
-// What the plugin reads from the environment, while this lives.
+// Sets the environment variables of the plugin while in scope.
 class Wanted {
  public:
   explicit Wanted(const char* what) { setenv("GRADFLOW_TOY_PLUGIN", what, 1); }
@@ -63,7 +63,7 @@ Output AddToyNegate(const Scope& scope, Output x) {
 
 TEST(LoadLibrary, ItsOpsRunInGraphs) {
   ASSERT_THAT(LoadLibrary(kPlugin), IsOk());
-  // What is loaded stays as it is.
+  // Loading it again has no effect.
   ASSERT_THAT(LoadLibrary(kPlugin), IsOk());
 
   Scope root = Scope::NewRootScope();
@@ -105,7 +105,7 @@ TEST(LoadLibrary, AFaultLeavesTheRegistryAsItWas) {
   }
   EXPECT_EQ(registry.FindOp("ToyNegate"), nullptr);
   EXPECT_THAT(registry.status(), IsOk());
-  // Neither did it get the kernel of Relu.
+  // The kernel of Relu was not registered, either.
   NodeDef relu;
   relu.set_op("Relu");
   AddNodeAttr("T", DT_FLOAT, &relu);
@@ -132,8 +132,8 @@ TEST(LoadLibrary, WrongFilesAreErrors) {
       {Write("text", std::string(100, 'x')), absl::StatusCode::kInvalidArgument,
        "expected a shared library"},
       {"/proc/self/exe", absl::StatusCode::kFailedPrecondition, "cannot be loaded"},
-      {Write("header", plugin.substr(0, 64)), absl::StatusCode::kInvalidArgument, "cut short"},
-      {Write("half", plugin.substr(0, 4096)), absl::StatusCode::kInvalidArgument, "cut short"},
+      {Write("header", plugin.substr(0, 64)), absl::StatusCode::kInvalidArgument, "truncated"},
+      {Write("half", plugin.substr(0, 4096)), absl::StatusCode::kInvalidArgument, "truncated"},
       {CopyWith("class",
                 "\x7f"
                 "ELF\2",

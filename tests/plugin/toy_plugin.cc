@@ -1,10 +1,10 @@
-// The plugin of plugin_test.cc. The environment says what it does, so that one library is enough.
+// The plugin of plugin_test.cc. Environment variables select its behaviour.
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
 
-#include "gradflow/core/plugin.h"
 #include "gradflow/core/shape_fns.h"
+#include "gradflow/io/plugin.h"
 
 namespace {
 

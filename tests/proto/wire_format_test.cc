@@ -1,4 +1,4 @@
-// The messages are what tests/data/wire_format.txt says, and so are their bytes.
+// Tests that the messages and their bytes conform to tests/data/wire_format.txt.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
 #include <google/protobuf/message.h>
@@ -15,10 +15,12 @@
 #include <vector>
 
 #include "gmock/gmock.h"
+#include "gradflow/proto/config.pb.h"
 #include "gradflow/proto/data_type.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
-#include "gradflow/proto/step_stats.pb.h"
+#include "gradflow/proto/saved_model.pb.h"
+#include "gradflow/proto/tensor_bundle.pb.h"
 #include "gradflow/proto/types.pb.h"
 #include "gtest/gtest.h"
 #include "tests/proto/wire_reader.h"
@@ -44,9 +46,18 @@ const WireTable& Table() {
   return *table;
 }
 
-// "gradflow.AttrValue.ListValue" -> "AttrValue.ListValue".
+constexpr char kPackage[] = "gradflow.";
+
+// "gradflow.AttrValue.ListValue" -> "AttrValue.ListValue". Names of other packages stay.
 std::string WithoutPackage(const std::string& name) {
-  return name.substr(std::string("gradflow.").size());
+  return name.rfind(kPackage, 0) == 0 ? name.substr(std::string(kPackage).size()) : name;
+}
+
+// The message of a name as in the table, or null.
+const Descriptor* FindMessage(const std::string& name) {
+  const DescriptorPool& pool = *DescriptorPool::generated_pool();
+  const Descriptor* message = pool.FindMessageTypeByName(kPackage + name);
+  return message != nullptr ? message : pool.FindMessageTypeByName(name);
 }
 
 std::string TypeName(const FieldDescriptor& field) {
@@ -55,7 +66,7 @@ std::string TypeName(const FieldDescriptor& field) {
   return field.type_name();
 }
 
-// The row of the table that describes `field`.
+// Returns the row of the table for `field`.
 WireField ToRow(const FieldDescriptor& field) {
   WireField row;
   row.number = field.number();
@@ -83,6 +94,19 @@ std::string ToString(const WireField& row) {
   return text;
 }
 
+// Adds the full names of `message` and of what is nested in it.
+void AddNames(const Descriptor* message, std::set<std::string>& messages,
+              std::set<std::string>& enums) {
+  messages.insert(WithoutPackage(message->full_name()));
+  for (int i = 0; i < message->enum_type_count(); ++i) {
+    enums.insert(WithoutPackage(message->enum_type(i)->full_name()));
+  }
+  for (int i = 0; i < message->nested_type_count(); ++i) {
+    if (message->nested_type(i)->options().map_entry()) continue;
+    AddNames(message->nested_type(i), messages, enums);
+  }
+}
+
 // Adds the full names of `file` and of what it imports.
 void AddNames(const FileDescriptor* file, std::set<std::string>& messages,
               std::set<std::string>& enums) {
@@ -93,12 +117,7 @@ void AddNames(const FileDescriptor* file, std::set<std::string>& messages,
     enums.insert(WithoutPackage(file->enum_type(i)->full_name()));
   }
   for (int i = 0; i < file->message_type_count(); ++i) {
-    const Descriptor* message = file->message_type(i);
-    messages.insert(WithoutPackage(message->full_name()));
-    for (int j = 0; j < message->nested_type_count(); ++j) {
-      if (message->nested_type(j)->options().map_entry()) continue;
-      messages.insert(WithoutPackage(message->nested_type(j)->full_name()));
-    }
+    AddNames(file->message_type(i), messages, enums);
   }
 }
 
@@ -112,7 +131,9 @@ TEST(WireFormat, MessagesAndEnumsAreThoseOfTheTable) {
   std::set<std::string> messages;
   std::set<std::string> enums;
   AddNames(GraphDef::descriptor()->file(), messages, enums);
-  AddNames(StepStats::descriptor()->file(), messages, enums);
+  AddNames(ConfigProto::descriptor()->file(), messages, enums);
+  AddNames(SavedModel::descriptor()->file(), messages, enums);
+  AddNames(BundleEntryProto::descriptor()->file(), messages, enums);
   std::set<std::string> expected_messages;
   for (const auto& [name, fields] : Table().messages) expected_messages.insert(name);
   std::set<std::string> expected_enums;
@@ -123,8 +144,7 @@ TEST(WireFormat, MessagesAndEnumsAreThoseOfTheTable) {
 
 TEST(WireFormat, FieldsAreThoseOfTheTable) {
   for (const auto& [name, fields] : Table().messages) {
-    const Descriptor* message =
-        DescriptorPool::generated_pool()->FindMessageTypeByName("gradflow." + name);
+    const Descriptor* message = FindMessage(name);
     ASSERT_NE(message, nullptr) << name;
     std::set<std::string> expected;
     for (const WireField& field : fields) expected.insert(ToString(field));
@@ -153,7 +173,7 @@ TEST(WireFormat, EnumValuesAreThoseOfTheTable) {
 void Flatten(const Message& message, const std::string& prefix,
              std::map<std::string, std::string>& values);
 
-// One value of a field: of element `index` where the field is repeated, else `index` is -1.
+// Adds one value of a field: element `index` of a repeated field; otherwise `index` is -1.
 void FlattenValue(const Message& message, const FieldDescriptor* field, int index,
                   const std::string& path, std::map<std::string, std::string>& values) {
   const Reflection& r = *message.GetReflection();
@@ -227,14 +247,14 @@ void Flatten(const Message& message, const std::string& prefix,
   }
 }
 
-// Sets every field of `message`, and of the messages in it down to `depth`, to values that differ
-// and that need every byte of their type.
+// Sets every field of `message`, and of nested messages down to `depth`, to distinct values that
+// use every byte of their type.
 void FillIn(Message& message, int depth, int& counter) {
   const Reflection& r = *message.GetReflection();
   const Descriptor& descriptor = *message.GetDescriptor();
   for (int f = 0; f < descriptor.field_count(); ++f) {
     const FieldDescriptor* field = descriptor.field(f);
-    // Of a oneof, one field in turn.
+    // One field of each oneof, in turn.
     if (const auto* oneof = field->real_containing_oneof()) {
       if (field->index_in_oneof() != counter % oneof->field_count()) continue;
     }
@@ -295,7 +315,7 @@ void FillIn(Message& message, int depth, int& counter) {
   }
 }
 
-// What DecodeWire reads from the bytes of `message` is what `message` holds.
+// Expects that DecodeWire reads the values of `message` from its bytes.
 void ExpectBytesHoldValues(const Message& message) {
   std::map<std::string, std::string> expected;
   Flatten(message, "", expected);
@@ -316,12 +336,11 @@ TEST(WireFormat, BytesHoldEveryFieldOfAGraph) {
 
 TEST(WireFormat, BytesHoldEveryFieldOfEveryMessage) {
   for (const auto& [name, fields] : Table().messages) {
-    const Descriptor* descriptor =
-        DescriptorPool::generated_pool()->FindMessageTypeByName("gradflow." + name);
+    const Descriptor* descriptor = FindMessage(name);
     ASSERT_NE(descriptor, nullptr) << name;
     const Message* prototype =
         ::google::protobuf::MessageFactory::generated_factory()->GetPrototype(descriptor);
-    // Each start chooses another field of every oneof.
+    // Each start selects another field of every oneof.
     for (int start = 0; start < 10; ++start) {
       SCOPED_TRACE(name);
       std::unique_ptr<Message> message(prototype->New());
@@ -395,9 +414,9 @@ TEST(WireFormat, BytesHoldAGraph) {
 }
 
 TEST(WireFormat, ReaderRefusesOtherBytes) {
-  EXPECT_NE(DecodeWire(Table(), "GraphDef", "\x0a\x7f").error, "");        // a length past the end
-  EXPECT_NE(DecodeWire(Table(), "GraphDef", "\x80").error, "");            // half a tag
-  EXPECT_NE(DecodeWire(Table(), "VersionDef", "\x1a\x01\x07").error, "");  // packed consumers
+  EXPECT_NE(DecodeWire(Table(), "GraphDef", "\x0a\x7f").error, "");    // a length past the end
+  EXPECT_NE(DecodeWire(Table(), "GraphDef", "\x80").error, "");        // half a tag
+  EXPECT_NE(DecodeWire(Table(), "VersionDef", "\x18\x07").error, "");  // not packed
 }
 
 TEST(WireFormat, UnknownEnumNumbersSurvive) {
@@ -465,7 +484,7 @@ TEST(DataTypeHeader, IsTheEnumOfTheMessages) {
   static_assert(DT_FLOAT == 1 && DT_HALF == 19 && DT_UINT2_REF == 132);
   const EnumDescriptor* descriptor = DataType_descriptor();
   ASSERT_EQ(descriptor->full_name(), "gradflow.DataType");
-  // DataType_Name goes from the header's constants, the descriptor from the file's.
+  // DataType_Name uses the constants of the header, the descriptor those of the file.
   EXPECT_EQ(DataType_Name(DT_BFLOAT16), "DT_BFLOAT16");
   EXPECT_EQ(descriptor->FindValueByName("DT_BFLOAT16")->number(), DT_BFLOAT16);
 }

@@ -11,7 +11,7 @@ namespace {
 
 enum WireType { kVarint = 0, kFixed64 = 1, kLength = 2, kFixed32 = 5 };
 
-// Parses what follows a field's number, as in "shape TensorShapeProto oneof value".
+// Parses the text after a field's number, such as "shape TensorShapeProto oneof value".
 WireField ParseField(const std::string& line) {
   WireField field;
   std::istringstream words(line);
@@ -98,14 +98,14 @@ class Decoder {
     return false;
   }
 
-  // The first `count` bytes of `bytes`, little-endian.
+  // Decodes the first `count` bytes of `bytes`, little-endian.
   static uint64_t Fixed(std::string_view bytes, int count) {
     uint64_t value = 0;
     for (int i = 0; i < count; ++i) value |= uint64_t{bytes[i] & 0xffu} << (8 * i);
     return value;
   }
 
-  // Takes one value off `bytes`. A varint is given as 8 bytes.
+  // Consumes one value of `bytes`. Returns a varint as 8 bytes.
   static bool Payload(uint64_t wire_type, std::string_view& bytes, std::string& payload) {
     uint64_t size = wire_type == kFixed64 ? 8 : 4;
     if (wire_type == kVarint || wire_type == kLength) {
@@ -127,12 +127,12 @@ class Decoder {
 
   int TypeOnWire(const std::string& type) const {
     if (type == "double" || type == "fixed64") return kFixed64;
-    if (type == "float") return kFixed32;
+    if (type == "float" || type == "fixed32") return kFixed32;
     if (type == "string" || type == "bytes" || table_.messages.count(type) > 0) return kLength;
     return kVarint;
   }
 
-  // The text of a value that is not a message.
+  // Returns the text of a value that is not a message.
   static std::string Text(const std::string& type, const std::string& payload) {
     if (type == "string" || type == "bytes") return payload;
     const uint64_t bits = Fixed(payload, static_cast<int>(payload.size()));
@@ -148,7 +148,7 @@ class Decoder {
       return WireNumber(value);
     }
     if (type == "uint64" || type == "fixed64") return std::to_string(bits);
-    if (type == "uint32") return std::to_string(static_cast<uint32_t>(bits));
+    if (type == "uint32" || type == "fixed32") return std::to_string(static_cast<uint32_t>(bits));
     return std::to_string(static_cast<int64_t>(bits));  // int32, int64, bool, enums
   }
 
@@ -158,7 +158,7 @@ class Decoder {
     return !is_message || Message(type, payload, path + ".");
   }
 
-  // An entry of a map is a message of a key, field 1, and a value, field 2.
+  // A map entry is a message with a key, field 1, and a value, field 2.
   bool MapEntry(const WireField& field, std::string_view bytes, const std::string& path) {
     std::string key;
     std::string value;
@@ -183,7 +183,7 @@ WireTable ReadWireTable(const std::string& path) {
   WireTable table;
   std::ifstream file(path);
   if (!file) table.error = "cannot read " + path;
-  // The message or enum that an indented line belongs to, by its indentation.
+  // The enclosing message or enum, keyed by indentation.
   std::map<size_t, std::string> scopes;
   bool in_enum = false;
   for (std::string line; std::getline(file, line);) {
@@ -212,7 +212,7 @@ WireTable ReadWireTable(const std::string& path) {
       table.messages[scopes[indent - 2]].push_back(ParseField(line));
     }
   }
-  // A type may be named from within its message: "ArgAttrs" for "FunctionDef.ArgAttrs".
+  // Resolves names relative to the message: "ArgAttrs" means "FunctionDef.ArgAttrs".
   for (auto& [message, fields] : table.messages) {
     for (WireField& field : fields) {
       const std::string nested = message + "." + field.type;

@@ -1,6 +1,5 @@
-// A reader of the Protocol Buffers wire format that shares no code with Protocol Buffers: it knows
-// the messages only from the table in tests/data/wire_format.txt. Tests hold what gradflow writes
-// against it.
+// An independent reader of the Protocol Buffers wire format, to check the bytes that gradflow
+// writes. The messages are defined by the table in tests/data/wire_format.txt.
 //
 //   WireTable table = ReadWireTable(GRADFLOW_TEST_DATA_DIR "/wire_format.txt");
 //   WireMessage graph = DecodeWire(table, "GraphDef", bytes);
@@ -29,30 +28,30 @@ struct WireField {
 };
 
 struct WireTable {
-  // By full name without the package: "AttrValue.ListValue".
+  // Keyed by full name without the package: "AttrValue.ListValue".
   std::map<std::string, std::vector<WireField>> messages;
   std::map<std::string, std::map<std::string, int>> enums;
-  // What is wrong with the file, or empty.
+  // The error of the file, or empty.
   std::string error;
 };
 
 WireTable ReadWireTable(const std::string& path);
 
 struct WireMessage {
-  // Every value that the bytes hold, by path, as in "node[0].attr[T].list.i[2]": repeated fields
-  // have indices, maps have keys, a field that the table does not know has its number ("?99").
-  // Numbers and enums are decimal with as many digits as they need, bools "0" or "1", strings and
-  // bytes themselves; messages are "{}", so that empty ones show too.
+  // All values, by path, such as "node[0].attr[T].list.i[2]": repeated fields have indices, maps
+  // have keys, and unknown fields have their number ("?99"). Numbers and enums are decimal with as
+  // many digits as needed, bools are "0" or "1", strings and bytes are literal. Messages are "{}",
+  // so that empty ones are included.
   std::map<std::string, std::string> values;
-  // What is wrong with the bytes, or empty.
+  // The error of the bytes, or empty.
   std::string error;
 };
 
-// Decodes `bytes` as the message of the table that is named `message`. Fields must be written in
-// the form that the table says, packed or not.
+// Decodes `bytes` as the message `message` of the table. Fields must be packed if and only if the
+// table says so.
 WireMessage DecodeWire(const WireTable& table, const std::string& message, std::string_view bytes);
 
-// The text of a number in `WireMessage::values`.
+// Returns the text of a number in `WireMessage::values`.
 std::string WireNumber(double value);
 std::string WireNumber(float value);
 

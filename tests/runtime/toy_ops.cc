@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <map>
+#include <mutex>
 #include <new>
+#include <random>
 #include <stdexcept>
 #include <thread>
 
@@ -21,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Signed arithmetic that wraps around.
+// Converts to signed, with wrap-around.
 int64_t Wrap(uint64_t value) { return static_cast<int64_t>(value); }
 float Negate(float x) { return -x; }
 int64_t Negate(int64_t x) { return Wrap(-static_cast<uint64_t>(x)); }
@@ -105,7 +109,7 @@ absl::Status ComputeSetUninitialized(KernelContext& ctx) {
 }
 
 absl::Status ComputeCancel(KernelContext& ctx) {
-  ToyCancelled() = true;
+  ToyCancelled()->Raise();
   return PassOn(ctx);
 }
 
@@ -119,10 +123,10 @@ absl::Status ComputeMeet(KernelContext& ctx) {
 }
 
 absl::Status ComputeThreads(KernelContext& ctx) {
-  // Not how many there were in all: a thread may leave, and another take its place.
+  // Counts concurrent threads, as threads may leave and be replaced.
   std::atomic<int64_t> now{0};
   std::atomic<int64_t> most{0};
-  ParallelFor(200, 1, [&](int64_t, int64_t) {
+  ParallelFor(ctx, 200, 1, [&](int64_t, int64_t) {
     const int64_t threads = ++now;
     for (int64_t before = most; before < threads && !most.compare_exchange_weak(before, threads);) {
     }
@@ -227,7 +231,7 @@ class LoopForeverKernel final : public OpKernel {
       while (!ctx.ShouldStop()) std::this_thread::yield();
       return errors::Internal("what a stopped kernel says does not matter");
     }
-    ParallelFor(INT64_MAX, 1, [](int64_t, int64_t) {});
+    ParallelFor(ctx, INT64_MAX, 1, [](int64_t, int64_t) {});
     return PassOn(ctx);
   }
 
@@ -312,7 +316,207 @@ class CountRunsKernel final : public OpKernel {
   std::string name_;
 };
 
+// Calls functions on a thread of its own, in any order.
+class LaterThread {
+ public:
+  static LaterThread& Get() {
+    static auto* const thread = new LaterThread;
+    return *thread;
+  }
+  void Add(std::function<void()> fn) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    queue_.push_back(std::move(fn));
+    changed_.notify_all();
+  }
+  // Waits until all calls have ended.
+  void WaitUntilIdle() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return queue_.empty() && !busy_; });
+  }
+
+ private:
+  LaterThread() {
+    std::thread([this] { Work(); }).detach();
+  }
+  [[noreturn]] void Work() {
+    std::mt19937 random(1);
+    for (;;) {
+      std::function<void()> fn;
+      {
+        std::unique_lock<std::mutex> lock(mutex_);
+        changed_.wait(lock, [this] { return !queue_.empty(); });
+        std::swap(queue_[random() % queue_.size()], queue_.back());
+        fn = std::move(queue_.back());
+        queue_.pop_back();
+        busy_ = true;
+      }
+      fn();
+      fn = nullptr;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      busy_ = false;
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::function<void()>> queue_;
+  bool busy_ = false;
+};
+
+class HoldKernel final : public AsyncOpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("stops", &stops_);
+  }
+  void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    if (stops_) {
+      const auto stop = [done] { done(absl::CancelledError("given up")); };
+      if (ctx.run().stop->AddCallback(stop) == 0) stop();
+    }
+    ToyHeld::Get().Add([&ctx, done] {
+      ctx.set_output(0, ctx.input(0));
+      return done(absl::OkStatus());
+    });
+  }
+
+ private:
+  bool stops_ = false;
+};
+
+class LaterKernel final : public AsyncOpKernel {
+ public:
+  void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    static std::atomic<int> count{0};
+    const auto end = [&ctx, done] { done(PassOn(ctx)); };
+    // A third of them ends before this returns.
+    if (count.fetch_add(1) % 3 == 0) return end();
+    LaterThread::Get().Add(end);
+  }
+};
+
+struct Awaiting {
+  std::mutex mutex;
+  std::multimap<int, AsyncDone> waiting;
+};
+Awaiting& ToyAwaiting() {
+  static auto* const awaiting = new Awaiting;
+  return *awaiting;
+}
+
+class AwaitKernel final : public AsyncOpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("counter", &counter_);
+  }
+  void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    ctx.set_output(0, Tensor(int64_t{1}));
+    const std::lock_guard<std::mutex> lock(ToyAwaiting().mutex);
+    if (ToyCounter(counter_) > 0) {
+      done(absl::OkStatus());
+    } else {
+      ToyAwaiting().waiting.emplace(counter_, done);
+    }
+  }
+
+ private:
+  int counter_ = 0;
+};
+
+class IncrementKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("counter", &counter_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    const std::lock_guard<std::mutex> lock(ToyAwaiting().mutex);
+    ++ToyCounter(counter_);
+    auto& waiting = ToyAwaiting().waiting;
+    const auto [begin, end] = waiting.equal_range(counter_);
+    for (auto it = begin; it != end; ++it) it->second(absl::OkStatus());
+    waiting.erase(begin, end);
+    return PassOn(ctx);
+  }
+
+ private:
+  int counter_ = 0;
+};
+
+class CallKernel : public AsyncOpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("f", &function_);
+  }
+  void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    Call(ctx, ctx.input(0), 0, done);
+  }
+
+ protected:
+  // Output 0 becomes what the function makes of `arg`, and `add`.
+  void Call(KernelContext& ctx, const Tensor& arg, int64_t add, const AsyncDone& done) const {
+    FunctionRunner* const functions = ctx.run().functions;
+    const auto function = functions->Find(function_);
+    if (!function.ok()) {
+      done(function.status());
+      return;
+    }
+    functions->RunAsync(*function, ctx, {arg},
+                        [&ctx, add, done](absl::Status status, std::vector<Tensor> results) {
+                          if (status.ok()) {
+                            ctx.set_output(0, Tensor(results[0].scalar<int64_t>()() + add));
+                          }
+                          done(std::move(status));
+                        });
+  }
+
+ private:
+  std::string function_;
+};
+
+class RecurseKernel final : public CallKernel {
+ public:
+  void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    const int64_t n = ctx.input(0).scalar<int64_t>()();
+    if (n == 0) {
+      ctx.set_output(0, Tensor(int64_t{0}));
+      done(absl::OkStatus());
+    } else {
+      Call(ctx, Tensor(n - 1), 1, done);
+    }
+  }
+};
+
+absl::Status ComputeBranch(KernelContext& ctx) {
+  const int taken = ctx.input(1).scalar<bool>()() ? 1 : 0;
+  ctx.set_output(taken, ctx.input(0));
+  ctx.SetOutputDead(1 - taken);
+  return absl::OkStatus();
+}
+
+void RegisterAsyncToys(Registry& registry) {
+  registry.Op("Hold").Stateful().Input("x: int64").Output("y: int64").Attr("stops: bool = false");
+  registry.Kernel("Hold", MakeKernel<HoldKernel>);
+  registry.Op("Later").Input("x: int64").Output("y: int64").Stateful();
+  registry.Kernel("Later", MakeKernel<LaterKernel>);
+  registry.Op("Await").Stateful().Output("y: int64").Attr("counter: int");
+  registry.Kernel("Await", MakeKernel<AwaitKernel>);
+  registry.Op("Increment").Stateful().Input("x: int64").Output("y: int64").Attr("counter: int");
+  registry.Kernel("Increment", MakeKernel<IncrementKernel>);
+  for (const char* op : {"Call", "Recurse"}) {
+    registry.Op(op).Stateful().Input("x: int64").Output("y: int64").Attr("f: string");
+  }
+  registry.Kernel("Call", MakeKernel<CallKernel>);
+  registry.Kernel("Recurse", MakeKernel<RecurseKernel>);
+  registry.Op("Branch")
+      .Input("x: int64")
+      .Input("flag: bool")
+      .Output("no: int64")
+      .Output("yes: int64");
+  registry.Kernel("Branch", MakeFunctionKernel<ComputeBranch>);
+}
+
 void RegisterToys(Registry& registry) {
+  RegisterAsyncToys(registry);
   registry.Op("Placeholder")
       .Output("output: dtype")
       .Attr("dtype: type")
@@ -401,13 +605,41 @@ const Registry& ToyRegistry() {
   return *registry;
 }
 
+void ToyWaitForLater() { LaterThread::Get().WaitUntilIdle(); }
+
+ToyHeld& ToyHeld::Get() {
+  static auto* const held = new ToyHeld;
+  return *held;
+}
+
+void ToyHeld::Add(std::function<bool()> end) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  held_.push_back(std::move(end));
+}
+
+int ToyHeld::size() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int>(held_.size());
+}
+
+bool ToyHeld::WaitFor(int count) const {
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
+  while (size() < count && Clock::now() < end) std::this_thread::yield();
+  return size() >= count;
+}
+
+std::vector<std::function<bool()>> ToyHeld::TakeAll() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::exchange(held_, {});
+}
+
 std::atomic<int>& ToyCounter(int index) {
   static std::array<std::atomic<int>, 1000> counters{};
   return counters.at(index);
 }
 
-std::atomic<bool>& ToyCancelled() {
-  static std::atomic<bool> cancelled{false};
+std::unique_ptr<CancelFlag>& ToyCancelled() {
+  static auto cancelled = std::make_unique<CancelFlag>();
   return cancelled;
 }
 

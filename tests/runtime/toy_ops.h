@@ -1,4 +1,4 @@
-// A registry of toy ops for the tests of the runtime, and a short way to write graphs of them.
+// A registry of toy ops for the tests of the runtime, and a helper to build graphs of them.
 //
 //   Graph graph(ToyRegistry());
 //   GRADFLOW_ASSERT_OK(AddToy(&graph, "x", "Placeholder", {}, {{"dtype", DT_FLOAT}}));
@@ -9,6 +9,8 @@
 #include <atomic>
 #include <functional>
 #include <initializer_list>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,12 +28,12 @@
 namespace gradflow {
 namespace testing {
 
-// The ops, for int64 unless there is a T. Those marked * say that they are cheap. Those that do or
-// see more than their inputs and outputs are stateful.
+// The ops, for int64 unless there is a T. Kernels of ops marked * are cheap. Ops with side effects,
+// or that depend on more than their inputs, are stateful.
 //
 //   Placeholder*, Const*, Identity*, NoOp*   as usual
-//   Neg, Add          elementwise, of any T in {float, int64}; in place if they may
-//   AddN              of any number of equal scalars
+//   Neg, Add          elementwise, for T in {float, int64}; in place if possible
+//   AddN              adds any number of equal scalars
 //   Mix               (a, b) -> (3 a - b, a ^ b)
 //   Tick              passes on its input and adds 1 to ToyCounter(counter)
 //   Reuse             float -> itself in place if it may, and whether it could
@@ -46,35 +48,63 @@ namespace testing {
 //   LoopForever       adds 1 to ToyCounter(counter), then lasts until the run is stopped: in a
 //                     parallel loop, or if `ask` in a loop of its own
 //   LoopForeverPurely the same, but not stateful
-//   Cancel            passes on its input and makes ToyCancelled() true
+//   Cancel            passes on its input and makes ToyCancelled() raised
 //   WaitForCounter    lasts until ToyCounter(counter) is at least `value`, or 20 seconds
 //   CountRuns         how often one of the resource (container, name) has been run
 //   Hooked            passes on its input; does what ToyHooks() say. Not stateful
 //   MostAtOnce        adds 1 to ToyCounter(counter) and takes it off again 1 ms later; the most
 //                     that it has seen there
+//   Hold*             passes on its input when another thread calls what it leaves in ToyHeld();
+//                     ends by itself when the run is stopped, if `stops`
+//   Later*            passes on its input from another thread, some time, or at once
+//   Await*            ends when ToyCounter(counter) is raised by an Increment, with its value
+//   Increment         passes on its input, raises ToyCounter(counter) and wakes each Await
+//   Call*             what function `f` makes of its input
+//   Recurse*          n -> 0 for 0, or else 1 + what function `f` makes of n - 1
+//   Branch            (x, flag) -> x as output 1 if `flag`, or else 0; the other has no value
+// In this second part, * marks asynchronous ops.
 const Registry& ToyRegistry();
+
+// Waits until every Later has ended, also those of runs that are over.
+void ToyWaitForLater();
+
+// Ends the Hold nodes that are under way.
+class ToyHeld {
+ public:
+  static ToyHeld& Get();
+  void Add(std::function<bool()> end);
+  int size() const;
+  // Waits until there are as many, in 20 seconds; returns whether there are.
+  bool WaitFor(int count) const;
+  // Takes all.
+  std::vector<std::function<bool()>> TakeAll();
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::function<bool()>> held_;
+};
 
 // A counter of the Tick ops and others, from 0 to 999.
 std::atomic<int>& ToyCounter(int index);
-// How often a Meet has been run.
+// Returns the number of runs of Meet.
 std::atomic<int>& ToyMeetings();
 
-// What Hooked does when its kernel is made and when it runs; nothing if empty. To be changed while
-// none of them does either.
+// Functions that Hooked calls when its kernel is created and when it runs, unless empty. Must not
+// be changed meanwhile.
 struct Hooks {
   std::function<void()> make;
   std::function<void(KernelContext&)> compute;
 };
 Hooks& ToyHooks();
 
-// Set by Cancel.
-std::atomic<bool>& ToyCancelled();
-// How many resources of CountRuns there are.
+// The flag that Cancel sets.
+std::unique_ptr<CancelFlag>& ToyCancelled();
+// Returns the number of resources of CountRuns.
 int ToyResources();
-// Of all kinds, also those of oneTBB.
+// Returns the number of all threads of the process, including those of oneTBB.
 int NumThreadsOfThisProcess();
 
-// An attribute of any type that SetAttrValue takes.
+// An attribute of any type that SetAttrValue accepts.
 struct ToyAttr {
   template <typename T>
   ToyAttr(const char* n, const T& v) : name(n) {

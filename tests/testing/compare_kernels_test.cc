@@ -1,4 +1,4 @@
-// CompareKernels: another implementation of an op beside the built-in one.
+// Tests of CompareKernels.
 #include "gradflow/testing/compare_kernels.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// An accelerator's Relu, which is right.
+// A correct Relu.
 absl::Status MyRelu(KernelContext& ctx) {
   Tensor* y = nullptr;
   absl::Status status = ctx.AllocateOutput(0, ctx.input(0).shape(), &y);
@@ -27,7 +27,7 @@ absl::Status MyRelu(KernelContext& ctx) {
   return status;
 }
 
-// Forgets what does not fill a vector of 4.
+// Omits the remainder after vectors of 4.
 absl::Status NoRemainder(KernelContext& ctx) {
   absl::Status status = MyRelu(ctx);
   Tensor* y = ctx.mutable_output(0);
@@ -40,7 +40,7 @@ absl::Status RefusesEmpty(KernelContext& ctx) {
   return MyRelu(ctx);
 }
 
-// Right where there is nothing to do.
+// Correct only for empty tensors.
 absl::Status Zeros(KernelContext& ctx) {
   Tensor* y = nullptr;
   absl::Status status = ctx.AllocateOutput(0, ctx.input(0).shape(), &y);
@@ -48,7 +48,7 @@ absl::Status Zeros(KernelContext& ctx) {
   return status;
 }
 
-// Registered once: a label names one kernel.
+// Registered once, as labels must be unique.
 const bool registered = [] {
   GlobalRegistry().Kernel("Relu", MakeFunctionKernel<MyRelu>).Type<float>("T").Label("mine");
   GlobalRegistry().Kernel("Relu", MakeFunctionKernel<NoRemainder>).Type<float>("T").Label("short");
@@ -86,7 +86,8 @@ TEST(CompareKernels, ComparesIntegersThatAreNotAllZero) {
 TEST(CompareKernels, ShowsErrorsOfOneAlone) {
   const ::testing::AssertionResult result = CompareKernels("Relu", "picky").Input("[...]").Run();
   EXPECT_FALSE(result);
-  EXPECT_THAT(result.message(), HasSubstr(": gives INVALID_ARGUMENT: empty, the built-in one OK"));
+  EXPECT_THAT(result.message(),
+              HasSubstr(": returns INVALID_ARGUMENT: empty, the built-in one OK"));
 }
 
 TEST(CompareKernels, FailsWithoutSuchAKernel) {
@@ -100,7 +101,7 @@ TEST(CompareKernels, FailsWithoutSuchAKernel) {
               HasSubstr("MaxSize(-1) is negative"));
 }
 
-// Of other ops the built-in kernel is compared with itself, under a label.
+// For other ops, registers the built-in kernel a second time, with a label.
 absl::Status MyAdd(KernelContext& ctx) {
   const Tensor& x = ctx.input(0);
   const Tensor& y = ctx.input(1);
@@ -126,7 +127,7 @@ TEST(CompareKernels, NamesStandForTheSameSizeEverywhere) {
   registry.Kernel("Plus", MakeFunctionKernel<Same>).Label("same");
   EXPECT_TRUE(CompareKernels("Plus", "same", registry).Input("[n,...,2]").Input("[n,...,2]").Run());
   EXPECT_TRUE(CompareKernels("Plus", "same", registry).Input("[]").Input(AsScalar<float>(2)).Run());
-  // Shapes on which the op always fails compare nothing.
+  // Fails if the op fails for all shapes.
   EXPECT_THAT(CompareKernels("Plus", "same", registry).Input("[2]").Input("[3]").Run().message(),
               HasSubstr("the built-in one fails in all rounds, the last one with "
                         "INVALID_ARGUMENT: not alike"));

@@ -1,4 +1,4 @@
-// Names that tests say often, in one place: a unity build compiles several of them together.
+// Names used by many tests, in one place: unity builds compile several tests together.
 #ifndef GRADFLOW_TESTS_TESTING_CONSTANTS_H_
 #define GRADFLOW_TESTS_TESTING_CONSTANTS_H_
 
@@ -10,7 +10,7 @@ namespace gradflow::testing {
 
 inline constexpr absl::StatusCode kInvalidArgument = absl::StatusCode::kInvalidArgument;
 
-// Also where doubles are meant, to which they convert as they are.
+// Also used as doubles, to which they convert exactly.
 inline constexpr float kInf = std::numeric_limits<float>::infinity();
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 

@@ -11,12 +11,12 @@ namespace testing {
 
 class FolderFixture : public ::testing::Test {
  protected:
-  // Makes an empty folder, of this test alone; it goes with the test.
+  // Creates an empty folder for this test, which the destructor removes.
   FolderFixture();
   ~FolderFixture() override;
 
   const std::string& folder() const { return folder_; }
-  // The path of a file in it.
+  // Returns the path of a file in the folder.
   std::string File(const std::string& name) const { return folder_ + "/" + name; }
 
  private:

@@ -11,13 +11,13 @@
 #include "absl/strings/str_split.h"
 #include "gradflow/core/allocator.h"
 #include "gradflow/core/attributes.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/op_def_builder.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tests/testing/hostile_graph.h"
@@ -25,10 +25,11 @@
 namespace gradflow::testing {
 namespace {
 
-// As much as a few thousand runs a second can have.
+// Memory limit. Small enough for a few thousand runs per second.
 constexpr int64_t kMemory = 16 << 20;
 
-// Into one graph, the second time under a prefix, with limits that small files can reach.
+// Imports a file into one graph twice, the second time under a prefix, with limits that small files
+// can reach.
 void ImportTwice(absl::string_view bytes) {
   ImportGraphDefOptions options;
   options.limits.max_nodes = 32;
@@ -56,7 +57,7 @@ void RunGraphDef(absl::string_view bytes) {
   (void)RunHostileGraph(bytes, options);
 }
 
-// Up to kMemory at once.
+// An allocator limited to kMemory.
 class SmallAllocator final : public Allocator {
  public:
   void* Allocate(size_t bytes) override {
@@ -72,7 +73,7 @@ void RunTensorProto(absl::string_view bytes) {
   TensorProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
   const absl::Status valid = ValidateTensorProto(proto);
-  // Strings get memory elsewhere.
+  // Strings allocate their characters elsewhere.
   if (proto.dtype() == DT_STRING && valid.ok() && proto.string_val_size() > 0) {
     const TensorShape shape = TensorShape::Make(proto.tensor_shape()).value_or(TensorShape());
     if (shape.num_elements() > kMemory / 64) return;
@@ -182,7 +183,7 @@ bool MutateProto(MutationRandom* random, std::string* bytes, Mutate mutate) {
   bytes->clear();
   google::protobuf::io::StringOutputStream stream(bytes);
   google::protobuf::io::CodedOutputStream coded(&stream);
-  // The same for the same seed.
+  // Deterministic for a given seed.
   coded.SetSerializationDeterministic(true);
   return message.SerializePartialToCodedStream(&coded);
 }
@@ -194,7 +195,7 @@ bool MutateTensorProto(MutationRandom* random, std::string* bytes) {
   return MutateProto<TensorProto>(random, bytes, MutateMessage);
 }
 
-// The words of graphs and of values of attributes.
+// Vocabulary of graphs and attribute values.
 constexpr absl::string_view kTextWords =
     "node name op input device attr key value type shape tensor list func placeholder versions dim "
     "size library function s i f b { } < > : [ ] , ; # #? \n \" ' \\ DT_FLOAT DT_INT32 dtype "
@@ -219,7 +220,7 @@ constexpr absl::string_view kNpyWords =
     "'descr' 'fortran_order' 'shape' True False ( ) () (3,) , : { } [ ' \" < > | = - L \n b1 i1 i2 "
     "i4 i8 u1 u4 u8 f2 f4 f8 c8 c16 S3 O";
 
-// The words of the header, whose length then mostly fits again, or what is behind it.
+// Mutates the words of the header, mostly correcting its length, or the bytes after it.
 bool MutateNpy(MutationRandom* random, std::string* bytes) {
   if (bytes->size() < 12) return false;
   const bool is_version1 = (*bytes)[6] == 1;

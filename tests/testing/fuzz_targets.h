@@ -1,5 +1,5 @@
-// What the fuzzers call with bytes that may be anything: one function for each kind of input that
-// comes from strangers. An ordinary test replays the files of tests/data/corpus/<name>/ with them.
+// Fuzz targets: one function per kind of untrusted input. An ordinary test replays the files of
+// tests/data/corpus/<name>/.
 #ifndef GRADFLOW_TESTS_TESTING_FUZZ_TARGETS_H_
 #define GRADFLOW_TESTS_TESTING_FUZZ_TARGETS_H_
 
@@ -12,22 +12,23 @@
 namespace gradflow::testing {
 
 struct FuzzTarget {
-  // Also that of the folder of its corpus.
+  // Also the name of the corpus folder.
   absl::string_view name;
-  // Fails the test (which ends a fuzzer) unless all is as documented.
+  // Processes arbitrary bytes. Fails the test (which stops a fuzzer) if a documented property is
+  // violated.
   void (*run)(absl::string_view bytes);
-  // A mutation that knows the structure of the bytes. False if they do not have it.
+  // A structure-aware mutation. Returns false if the bytes do not have the structure.
   bool (*mutate)(MutationRandom* random, std::string* bytes);
 };
 
 //   graph_def    a binary GraphDef: read, imported, run
-//   tensor_proto a binary TensorProto: made a tensor and back
-//   text_format  a GraphDef as text, and values of attributes
+//   tensor_proto a binary TensorProto: converted to a tensor and back
+//   text_format  a text GraphDef, and attribute values
 //   npy          the bytes of a .npy file
 //   op_spec      lines of an op definition: "i x: T", "o y: T", "a T: type", "d documentation"
 absl::Span<const FuzzTarget> FuzzTargets();
 
-// Null if there is none of this name.
+// Returns null if there is no target of that name.
 const FuzzTarget* FindFuzzTarget(absl::string_view name);
 
 }  // namespace gradflow::testing

@@ -1,12 +1,12 @@
-// Golden cases: what their files say, running them, and writing what they expect.
+// Tests of golden cases: parsing their files, running and updating them.
 #include "gradflow/testing/golden_test.h"
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "gradflow/core/npy.h"
 #include "gradflow/graph/export.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/kernel_test.h"
@@ -29,7 +29,7 @@ TEST(GoldenFileName, AndBack) {
   EXPECT_EQ(GoldenFileName("x"), "x.npy");
   EXPECT_EQ(GoldenFileName("layer/grad:2"), "layer/grad@2.npy");
   EXPECT_THAT(GoldenTensorName("layer/grad@2.npy"), IsOkAndHolds(std::string("layer/grad:2")));
-  // As one may have named it, and of output 0.
+  // Alternative names, and a name of output 0.
   EXPECT_THAT(GoldenTensorName("grad:2.npy"), IsOkAndHolds(std::string("grad:2")));
   EXPECT_THAT(GoldenTensorName("x@0.npy"), IsOkAndHolds(std::string("x")));
   for (const char* bad : {"x", ".npy", "^x.npy", "x@y.npy", "@1.npy"}) {
@@ -60,13 +60,13 @@ TEST(ParseGoldenTolerances, SaysWhichLineIsWrong) {
     const char* error;
   } cases[] = {
       {"exact\nrtol", "line 2: expected"},
-      {"rtol nan", "line 1: 'nan' is no tolerance"},
-      {"rtol -1", "line 1: '-1' is no tolerance"},
+      {"rtol nan", "line 1: 'nan' is not a tolerance"},
+      {"rtol -1", "line 1: '-1' is not a tolerance"},
       {"ulps 1.5", "line 1: expected"},
-      {"ulps -1", "line 1: '-1' is no tolerance"},
+      {"ulps -1", "line 1: '-1' is not a tolerance"},
       {"ulps 1 rtol 2", "line 1: expected"},
       {"ftol 1", "line 1: expected"},
-      {"rtol 1 rtol 2", "line 1: 'rtol' is there twice"},
+      {"rtol 1 rtol 2", "line 1: 'rtol' appears twice"},
       {"x ulps 1\nx:0 ulps 2", "line 2: 'x' has a tolerance already"},
   };
   for (const auto& c : cases) {
@@ -75,7 +75,7 @@ TEST(ParseGoldenTolerances, SaysWhichLineIsWrong) {
   }
 }
 
-// A case in a folder of its own: y = 2 x, with a gradient of three outputs beside it.
+// A case y = 2 x, with a gradient of three outputs in the same graph.
 class GoldenCaseTest : public FolderFixture {
  protected:
   void SetUp() override { MakeCase("case"); }
@@ -163,7 +163,7 @@ TEST_F(GoldenCaseTest, UpdateWritesOutputsThatNoNodeUses) {
   EXPECT_TRUE(result.ok()) << result.Text();
 }
 
-TEST_F(GoldenCaseTest, UpdateKeepsToWhatIsExpectedAlready) {
+TEST_F(GoldenCaseTest, UpdateWritesOnlyExpectedOutputs) {
   Expect("y.npy", AsScalar<float>(0));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GoldenResult written, UpdateGoldenCase(File("case")));
   EXPECT_EQ(written.outputs, 1);
@@ -175,7 +175,7 @@ TEST_F(GoldenCaseTest, UpdateWritesAllOrNothing) {
   Expect("a.npy", AsScalar<float>(0));
   EXPECT_THAT(UpdateGoldenCase(File("case")), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(ReadNpy(File("case/expected/a.npy")), TensorEq(AsScalar<float>(0)));
-  // The second of two cannot be written: a folder is in its place.
+  // The second of two files cannot be written, as a folder has its name.
   fs::remove(File("case/expected/a.npy"));
   Expect("grad.npy", AsScalar<float>(0));
   Expect("y.npy", AsScalar<float>(0));
@@ -185,15 +185,15 @@ TEST_F(GoldenCaseTest, UpdateWritesAllOrNothing) {
   EXPECT_FALSE(FileExists(File("case/expected/grad.npy.new")));
 }
 
-TEST_F(GoldenCaseTest, SaysWhatIsWrongWithACase) {
-  EXPECT_THAT(RunGoldenCase(File("case")),
-              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("nothing is expected")));
+TEST_F(GoldenCaseTest, NamesTheErrorOfACase) {
+  EXPECT_THAT(RunGoldenCase(File("case")), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                    HasSubstr("expected/ has no .npy file")));
   Expect("z.npy", AsScalar<float>(0));
   EXPECT_THAT(RunGoldenCase(File("case")),
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(StartsWith("'" + File("case") + "': "), HasSubstr("'z'"))));
   EXPECT_THAT(RunGoldenCase(File("none")),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no graph.pb")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("neither graph.pb nor")));
   fs::remove(File("case/expected/z.npy"));
   Expect("y.npy", AsScalar<float>(0));
   WriteFile(File("case/feeds/in/x.npy"), "no array");
@@ -209,7 +209,7 @@ TEST_F(GoldenCaseTest, AreFoundAtAnyDepth) {
               IsOkAndHolds(ElementsAre(File("case"), File("more/a"), File("more/b"))));
   EXPECT_THAT(FindGoldenCases(File("case")), IsOkAndHolds(ElementsAre(File("case"))));
   EXPECT_THAT(FindGoldenCases(File("case/feeds")),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no graph.pb")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("contain graph.pb")));
   EXPECT_THAT(FindGoldenCases(File("none")), StatusIs(absl::StatusCode::kNotFound));
 }
 
@@ -230,7 +230,7 @@ TEST_F(GoldenCaseTest, HaveNamesThatDiffer) {
   EXPECT_THAT(names, ElementsAre("a_b", "a_b_2", "a_b_2_2", "case"));
 }
 
-// ---- The fixture, over the cases of tests/data ----
+// ---- The fixture, on the cases of tests/data ----
 
 TEST_P(GoldenTest, GivesWhatIsExpected) { RunAndCompare(); }
 INSTANTIATE_TEST_SUITE_P(Data, GoldenTest,

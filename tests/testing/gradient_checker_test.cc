@@ -1,4 +1,4 @@
-// ComputeGradientError and CheckGradient: what they find, and what they say.
+// Tests of ComputeGradientError and CheckGradient: results and messages.
 #include "gradflow/testing/gradient_checker.h"
 
 #include <cmath>
@@ -59,7 +59,7 @@ TEST(ComputeGradientError, FindsAWrongGradient) {
   double error = 0;
   GRADFLOW_ASSERT_OK(ComputeGradientError(graph.scope, graph.x, AsTensor<double>({0.5, 0, 3}),
                                           graph.y, {3}, graph.Gradient(1.25), &error));
-  // At 0, where the slope is 1.
+  // At 0, where the derivative is 1.
   EXPECT_NEAR(error, 0.25, 1e-8);
 }
 
@@ -73,13 +73,14 @@ TEST(ComputeGradientError, TakesTheGradientOpsThatAreKnown) {
   EXPECT_LT(error, 1e-9);
   GRADFLOW_ASSERT_OK(ComputeGradientError(scope, {x}, {{2}}, {y, x}, {{2}, {2}}, &error));
   EXPECT_LT(error, 1e-9);
-  // Half of the gradient of x^2, which is 2 * x.
+  // Half of the correct gradient 2 * x.
   RegisterGradientOp("Square", {"Mul", {"d:y", "x"}, {"x"}});
   const Output square = ops::Square(scope, y);
   GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, value, square, {3}, &error));
   EXPECT_NEAR(error, 3, 1e-8);
   EXPECT_THAT(ComputeGradientError(scope, x, value, ops::Sqrt(scope, square), {3}, &error),
-              StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("(Sqrt): no gradient op")));
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("(Sqrt): the op has no registered gradient op")));
   GRADFLOW_EXPECT_OK(scope.status());
 }
 
@@ -105,7 +106,7 @@ TEST(FindGradientError, OfSeveralInputsAndOutputs) {
   const Output b = ops::Placeholder(scope, DT_DOUBLE);
   const Output product = ops::MatMul(scope, a, b);
   const Output square = ops::Square(scope, a);
-  // The last term is that of the square.
+  // The last term is the gradient of the square.
   const auto gradient = [&](double of_square) -> GradientFn {
     return [&a, &b, of_square](const Scope& s, const OutputList& dys) -> OutputList {
       const Output by_product = ops::MatMul(s, dys[0], b, ops::MatMul::TransposeB(true));
@@ -138,7 +139,7 @@ TEST(FindGradientError, CountsNanAsTheLargestError) {
   EXPECT_TRUE(std::isnan(error.max_error));
 }
 
-TEST(FindGradientError, SaysWhatDoesNotFit) {
+TEST(FindGradientError, NamesMismatches) {
   const TanhGraph graph(DT_FLOAT);
   const Tensor value = AsTensor<float>({1, 2});
   const auto find = [&](const OutputList& xs, const std::vector<Tensor>& values,
@@ -153,7 +154,7 @@ TEST(FindGradientError, SaysWhatDoesNotFit) {
                        "double"));
   const auto no_gradient = [](const Scope&, const OutputList&) { return OutputList(); };
   EXPECT_THAT(find({graph.x}, {value}, no_gradient),
-              StatusIs(kInvalidArgument, "the gradient graph gives 0 gradients for 1 xs"));
+              StatusIs(kInvalidArgument, "the gradient graph returns 0 gradients for 1 xs"));
   const auto scalar = [](const Scope& s, const OutputList&) -> OutputList {
     return {ops::Const(s, 1.0f)};
   };
@@ -165,7 +166,7 @@ TEST(FindGradientError, SaysWhatDoesNotFit) {
   EXPECT_THAT(ComputeGradientError(graph.scope, {graph.x}, {{2}, {3}}, {graph.y}, {{2}},
                                    graph.Gradient(), &error),
               StatusIs(kInvalidArgument, "there are 1 xs, but 2 shapes of them"));
-  // Shapes that the graph knows.
+  // Shapes known to the graph.
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape({2}));
   EXPECT_THAT(
@@ -173,7 +174,7 @@ TEST(FindGradientError, SaysWhatDoesNotFit) {
       StatusIs(kInvalidArgument, "y0 has shape [2], not [3]"));
 }
 
-// ---- Ops whose gradient op is known ----
+// ---- Ops with a registered gradient op ----
 
 TEST(CheckGradient, OfFakeQuant) {
   const Tensor x = AsTensor<float>({-3, -0.9f, -0.31f, 0.123f, 0.9f, 1.7f}, {3, 2});
@@ -206,7 +207,7 @@ TEST(CheckGradient, OfFusedBatchNorm) {
     OpTester training(op);
     training.Inputs({x, scale, offset, Tensor(), Tensor()}).Attr("epsilon", 0.01f);
     EXPECT_TRUE(CheckGradient(training));
-    // The means and variances given are constants.
+    // The given means and variances are constants.
     OpTester inference(op);
     inference.Inputs({x, scale, offset, AsTensor<float>({0.5f, 0}), AsTensor<float>({1, 2})})
         .Attr("is_training", false);
@@ -219,9 +220,9 @@ TEST(CheckGradient, OfFusedBatchNorm) {
   EXPECT_TRUE(CheckGradient(channels_first));
 }
 
-// ---- Ops of one's own ----
+// ---- Custom ops ----
 
-// y = x^3, of which the gradient op gives `Factor` * x^2 * dy; in double.
+// y = x^3 in double, with a gradient op that returns `Factor` * x^2 * dy.
 absl::Status Cube(KernelContext& ctx) {
   Tensor* y = nullptr;
   absl::Status status = ctx.AllocateOutput(0, ctx.input(0).shape(), &y);
@@ -243,7 +244,7 @@ absl::Status CubeGrad(KernelContext& ctx) {
   return status;
 }
 
-// Right but for the slope of element 1 by itself, which is infinite, or NaN if `Sign` is 0.
+// Correct except for the derivative of element 1, which is infinite, or NaN if `Sign` is 0.
 template <int Sign>
 absl::Status InfiniteCubeGrad(KernelContext& ctx) {
   absl::Status status = CubeGrad<3>(ctx);
@@ -273,7 +274,7 @@ TEST(CheckGradient, OfARegisteredOpInDouble) {
   const Tensor x = AsTensor<double>({-1, 0.5, 2});
   const auto right = RegistryOfCube<CubeGrad<3>>();
   EXPECT_THAT(CheckGradient(OpTester("Cube", *right).Input(x)).message(),
-              HasSubstr("gradient of 'Cube': no gradient op is known"));
+              HasSubstr("gradient of 'Cube': the op has no registered gradient op"));
   RegisterGradientOp("Cube", {"CubeGrad", {"d:y", "x"}, {"x"}});
   EXPECT_TRUE(CheckGradient(OpTester("Cube", *right).Input(x)));
   const auto wrong = RegistryOfCube<CubeGrad<2>>();
@@ -290,8 +291,8 @@ TEST(CheckGradient, OfARegisteredOpInDouble) {
               HasSubstr("did you mean 'CubeGrad'"));
 }
 
-TEST(CheckGradient, RefusesWhatIsNotFinite) {
-  // A name of its own: gradient ops are known from one test to the next.
+TEST(CheckGradient, RejectsNonFiniteDifferences) {
+  // A unique name: registered gradient ops persist between tests.
   const std::string op = "InfiniteCube";
   RegisterGradientOp(op, {"CubeGrad", {"d:y", "x"}, {"x"}});
   const Tensor x = AsTensor<double>({-1, 0.5, 2});
@@ -315,7 +316,7 @@ TEST(CheckGradient, RefusesWhatIsNotFinite) {
        x,
        {},
        "d y0[1] / d x0[1] is nan by the gradient, 0.75 by differences (error nan)"},
-      // The other way round: the cube overflows.
+      // Conversely, the cube overflows.
       {RegistryOfCube<CubeGrad<3>>(op), AsTensor<double>({0}), far,
        "d y0[0] / d x0[0] is 0 by the gradient, inf by differences (error inf)"},
   };
@@ -331,7 +332,7 @@ TEST(CheckGradient, RefusesWhatIsNotFinite) {
 
 TEST(CheckGradient, SaysThatAnOpIsNotKnown) {
   EXPECT_STREQ(CheckGradient("Relu", {AsTensor<float>({1})}).message(),
-               "gradient of 'Relu': no gradient op is known; RegisterGradientOp adds one");
+               "gradient of 'Relu': the op has no registered gradient op; see RegisterGradientOp");
   EXPECT_THAT(CheckGradient("FakeQuantWithMinMaxVars", {AsTensor<float>({1})}).message(),
               HasSubstr("INVALID_ARGUMENT"));
 }

@@ -10,7 +10,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 #include "tests/testing/op_rows.h"
 
 namespace gradflow::testing {
@@ -18,7 +18,7 @@ namespace {
 
 using Feeds = std::vector<std::pair<std::string, Tensor>>;
 
-// Something for a placeholder of this shape, if it is not too large.
+// Makes a feed for a placeholder of this shape. Returns false if it would be too large.
 bool MakeFeed(DataType dtype, const PartialTensorShape& shape, Tensor* feed) {
   TensorShape sizes;
   for (int d = 0; d < shape.dims(); ++d) {
@@ -50,8 +50,8 @@ absl::Status Run(const GraphDef& def, const HostileOptions& options) {
     return status;
   }
   SessionOptions session_options;
-  session_options.config.set_tensor_memory_limit_bytes(options.memory_bytes);
-  session_options.config.set_pool_limit_bytes(0);
+  session_options.tensor_memory_limit_bytes = options.memory_bytes;
+  session_options.pool_limit_bytes = 0;
   session_options.config.set_intra_op_parallelism_threads(options.threads);
   session_options.config.set_inter_op_parallelism_threads(options.threads);
   absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(session_options);
@@ -79,7 +79,7 @@ absl::Status Run(const GraphDef& def, const HostileOptions& options) {
   absl::Status status = (*session)->Run(run_options, feeds, fetches, targets, &outputs, nullptr);
   for (const Tensor& output : outputs) {
     EXPECT_TRUE(output.IsInitialized());
-    // Looks at elements.
+    // Reads elements.
     EXPECT_FALSE(output.DebugString().empty());
   }
   EXPECT_TRUE(status.ok() || outputs.empty());
@@ -97,7 +97,7 @@ absl::Status RunHostileGraph(absl::string_view bytes, const HostileOptions& opti
   absl::Status status = graph.ok() ? Run(*graph, options) : graph.status();
   EXPECT_NE(status.code(), absl::StatusCode::kInternal) << status;
   EXPECT_NE(status.code(), absl::StatusCode::kUnknown) << status;
-  // Whatever names and strings the file has.
+  // Bounds the message for any names and strings in the file.
   constexpr size_t kMaxMessage = 20'000;
   EXPECT_LE(status.message().size(), kMaxMessage);
   EXPECT_TRUE(std::all_of(status.message().begin(), status.message().end(), [](char c) {

@@ -1,4 +1,4 @@
-// Loads, plans and runs a file that may say anything.
+// Loads, plans and runs an untrusted file.
 #ifndef GRADFLOW_TESTS_TESTING_HOSTILE_GRAPH_H_
 #define GRADFLOW_TESTS_TESTING_HOSTILE_GRAPH_H_
 
@@ -18,13 +18,13 @@ struct HostileOptions {
   int threads = 1;
 };
 
-// What reading the bytes as a GraphDef, importing it and running all of its nodes gives;
-// placeholders are fed with a few elements. Fails the test if the outcome is an INTERNAL or UNKNOWN
-// error, which are for our own faults, or if memory is not given back.
+// Reads the bytes as a GraphDef, imports it and runs all nodes, feeding placeholders with a few
+// elements. Returns the status. Fails the test if that is INTERNAL or UNKNOWN, which indicate bugs,
+// or if memory leaks.
 absl::Status RunHostileGraph(absl::string_view bytes, const HostileOptions& options = {});
 
-// Valid graphs that have every op between them: the rows of the file (tests/data/op_rows.txt), each
-// alone with constants and with placeholders, and several in one graph.
+// Returns valid graphs that together contain every op: each row of the file
+// (tests/data/op_rows.txt) with constants and with placeholders, and several rows in one graph.
 std::vector<GraphDef> ValidGraphs(const std::string& path);
 
 }  // namespace gradflow::testing

@@ -1,4 +1,4 @@
-// KernelTest and OpTester: their ways to give inputs, and the faults of kernels that they find.
+// Tests of KernelTest and OpTester: inputs, and the detection of faulty kernels.
 #include "gradflow/testing/kernel_test.h"
 
 #include <gtest/gtest-spi.h>
@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_fns.h"
-#include "gradflow/ops/simd.h"
+#include "gradflow/io/npy.h"
+#include "gradflow/ops/common/simd.h"
 
 namespace gradflow {
 namespace testing {
@@ -50,7 +50,7 @@ TEST_F(FixtureTest, FindsOutputsByName) {
   EXPECT_THAT(output("backprop_wrt_min"), TensorEq(AsScalar<float>(1)));
   EXPECT_THAT(output("backprop_wrt_max"), TensorEq(AsScalar<float>(3)));
   EXPECT_NONFATAL_FAILURE(output("backprop"), "there is no output 'backprop'");
-  EXPECT_NONFATAL_FAILURE(output(3), "there is no output 3: the last run gave 3");
+  EXPECT_NONFATAL_FAILURE(output(3), "there is no output 3: the last run returned 3");
 }
 
 TEST_F(FixtureTest, SaysWhatIsWrongWithTheNode) {
@@ -60,7 +60,7 @@ TEST_F(FixtureTest, SaysWhatIsWrongWithTheNode) {
   EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kNotFound, HasSubstr("/no/such.npy")));
   Op("Square").Input<float>({1}).Input<float>({1});
   EXPECT_THAT(Run(), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_NONFATAL_FAILURE(output(0), "there is no output 0: the last run gave 0");
+  EXPECT_NONFATAL_FAILURE(output(0), "there is no output 0: the last run returned 0");
 }
 
 TEST_F(FixtureTest, RunsEverywhereWithTheSameBits) {
@@ -89,7 +89,7 @@ TEST(RandomTensor, IsTheSameEachTimeAndHasItsDistribution) {
   }
   EXPECT_THAT(RandomTensor(DT_FLOAT, {9}, Normal(0, 1), 1),
               ::testing::Not(TensorEq(RandomTensor(DT_FLOAT, {9}, Normal(0, 1), 2))));
-  // The inputs of an op differ.
+  // The random inputs of an op differ.
   OpTester tester("Sub");
   tester.RandomInput(DT_FLOAT, {9}).RandomInput(DT_FLOAT, {9});
   EXPECT_THAT(tester.input(0), ::testing::Not(TensorEq(tester.input(1))));
@@ -138,9 +138,9 @@ TEST(RandomTensor, HasADefaultForEachType) {
   EXPECT_THAT(tester.input(0), TensorEq(RandomTensor(DT_INT32, {100})));
 }
 
-// ---- Kernels with faults that Run() finds ----
+// ---- Faulty kernels that Run() detects ----
 
-// Passes a tensor on.
+// Registers an op with one input and one output, computed by Function.
 template <absl::Status (*Function)(KernelContext&)>
 std::unique_ptr<Registry> RegistryOf(ShapeFn shape_fn = UnchangedShape) {
   auto registry = std::make_unique<Registry>();

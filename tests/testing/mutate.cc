@@ -24,10 +24,10 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// What a mutation of messages does not grow beyond.
+// Limit on the size of repeated fields.
 constexpr int kMaxElements = 64;
 
-// All messages in `message`, itself first.
+// Collects all messages in `message`, itself first.
 void CollectMessages(Message* message, std::vector<Message*>* all) {
   all->push_back(message);
   const Reflection& reflection = *message->GetReflection();
@@ -58,7 +58,7 @@ void SetScalar(MutationRandom* random, Message* message, const FieldDescriptor* 
       (r.*set)(message, field, value);
     }
   };
-  const int64_t integer = random->OddInteger();
+  const int64_t integer = random->BoundaryInteger();
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_INT32:
       return put(&Reflection::SetInt32, &Reflection::SetRepeatedInt32, &Reflection::AddInt32,
@@ -117,11 +117,11 @@ auto* RandomElement(MutationRandom* random, Messages* messages) {
   return messages->Mutable(static_cast<int>(random->Below(messages->size())));
 }
 
-// The attributes of the node that `is_wanted`.
+// Returns the attributes of the node that satisfy `is_wanted`.
 template <typename Wanted>
 AttrValue* RandomAttr(MutationRandom* random, NodeDef* node, Wanted is_wanted) {
   std::vector<AttrValue*> attrs;
-  // In the order of names, so that the choice does not depend on how maps are kept.
+  // Sorted, so that the choice does not depend on the order of maps.
   std::vector<std::string> names;
   for (const auto& [name, value] : node->attr()) names.push_back(name);
   std::sort(names.begin(), names.end());
@@ -142,12 +142,12 @@ DataType RandomType(MutationRandom* random) {
 void MutateShape(MutationRandom* random, TensorShapeProto* shape) {
   const int64_t choice = random->Below(4);
   if (choice == 0 || shape->dim_size() == 0) {
-    shape->add_dim()->set_size(random->OneIn(2) ? random->Below(5) : random->OddInteger());
+    shape->add_dim()->set_size(random->OneIn(2) ? random->Below(5) : random->BoundaryInteger());
   } else if (choice == 1) {
     shape->mutable_dim()->RemoveLast();
   } else if (choice == 2) {
     shape->mutable_dim(static_cast<int>(random->Below(shape->dim_size())))
-        ->set_size(random->OneIn(2) ? random->Below(5) : random->OddInteger());
+        ->set_size(random->OneIn(2) ? random->Below(5) : random->BoundaryInteger());
   } else {
     shape->mutable_dim()->SwapElements(0, shape->dim_size() - 1);
   }
@@ -160,21 +160,21 @@ void MutateTensor(MutationRandom* random, TensorProto* tensor) {
     case 1:
       return MutateShape(random, tensor->mutable_tensor_shape());
     case 2:
-      // As text of the content: one element of integers becomes odd.
+      // Sets one integer of the content to a boundary value.
       if (tensor->tensor_content().size() >= 4) {
         const size_t size = tensor->dtype() == DT_INT64 || tensor->dtype() == DT_DOUBLE ? 8 : 4;
         const size_t count = tensor->tensor_content().size() / size;
         if (count == 0) return;
-        const int64_t value = random->OddInteger();
+        const int64_t value = random->BoundaryInteger();
         tensor->mutable_tensor_content()->replace(random->Below(static_cast<int64_t>(count)) * size,
                                                   size, reinterpret_cast<const char*>(&value),
                                                   size);
         return;
       }
       if (tensor->int_val_size() > 0) {
-        return tensor->set_int_val(0, static_cast<int32_t>(random->OddInteger()));
+        return tensor->set_int_val(0, static_cast<int32_t>(random->BoundaryInteger()));
       }
-      if (tensor->int64_val_size() > 0) return tensor->set_int64_val(0, random->OddInteger());
+      if (tensor->int64_val_size() > 0) return tensor->set_int64_val(0, random->BoundaryInteger());
       return;
     default:
       return MutateMessage(random, tensor);
@@ -197,7 +197,7 @@ uint64_t MutationRandom::Next() {
   return z ^ (z >> 31);
 }
 
-int64_t MutationRandom::OddInteger() {
+int64_t MutationRandom::BoundaryInteger() {
   switch (Below(4)) {
     case 0:
       return Below(11) - 5;
@@ -224,7 +224,7 @@ double MutationRandom::OddNumber() {
                                         std::numeric_limits<double>::infinity(),
                                         -std::numeric_limits<double>::infinity(),
                                         std::numeric_limits<double>::quiet_NaN()};
-  if (OneIn(4)) return static_cast<double>(OddInteger());
+  if (OneIn(4)) return static_cast<double>(BoundaryInteger());
   return kNumbers[Below(std::size(kNumbers))];
 }
 
@@ -237,7 +237,7 @@ void MutateMessage(MutationRandom* random, Message* message) {
   const Reflection& r = *target->GetReflection();
   std::vector<const FieldDescriptor*> fields;
   r.ListFields(*target, &fields);
-  // Mostly a field that is there.
+  // Prefers fields that are set.
   const FieldDescriptor* field =
       fields.empty() || random->OneIn(4)
           ? descriptor->field(static_cast<int>(random->Below(descriptor->field_count())))
@@ -248,8 +248,8 @@ void MutateMessage(MutationRandom* random, Message* message) {
     } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
       SetScalar(random, target, field, -1);
     } else {
-      // What another message of this type has, if there is one. Taken first: making this one may
-      // free others, of which only one can be there.
+      // Copies another message of this type, if there is one. Serialises it first: setting this
+      // field may clear another one of the same oneof.
       std::string bytes;
       for (const Message* other : all) {
         if (other->GetDescriptor() == field->message_type() && random->OneIn(3)) {
@@ -350,8 +350,8 @@ void MutateGraph(MutationRandom* random, GraphDef* graph) {
       }
       return;
     case 10:
-      // The whole attribute, mostly of another type, so that more fits: "T" from one node to
-      // others.
+      // Copies the whole attribute, such as "T", from one node to another, to keep graphs
+      // consistent.
       for (const auto& [name, value] : other->attr()) {
         if (node->attr().contains(name)) (*node->mutable_attr())[name] = value;
       }
@@ -362,7 +362,7 @@ void MutateGraph(MutationRandom* random, GraphDef* graph) {
 }
 
 void MutateWords(MutationRandom* random, absl::string_view vocabulary, std::string* text) {
-  // Runs of letters and digits, and each other character alone, also white space.
+  // Tokens: runs of letters and digits, and any other character, including white space.
   std::vector<std::string> words;
   bool in_word = false;
   for (const char c : *text) {
@@ -374,7 +374,7 @@ void MutateWords(MutationRandom* random, absl::string_view vocabulary, std::stri
   if (words.empty()) words.emplace_back();
   const auto any = [&] { return random->Below(static_cast<int64_t>(words.size())); };
   const auto some_word = [&]() -> std::string {
-    if (random->OneIn(4)) return absl::StrCat(random->OddInteger());
+    if (random->OneIn(4)) return absl::StrCat(random->BoundaryInteger());
     if (random->OneIn(2)) return words[any()];
     const std::vector<absl::string_view> known = absl::StrSplit(vocabulary, ' ');
     return std::string(known[random->Below(static_cast<int64_t>(known.size()))]);
@@ -391,7 +391,7 @@ void MutateWords(MutationRandom* random, absl::string_view vocabulary, std::stri
       words[at] = some_word();
       break;
     case 3: {
-      // A stretch of words, again.
+      // Repeats a range of words.
       const int64_t from = any();
       const int64_t count =
           std::min<int64_t>(1 + random->Below(20), static_cast<int64_t>(words.size()) - from);

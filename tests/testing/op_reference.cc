@@ -115,7 +115,7 @@ std::string ReductionCase::DebugString() const {
 
 std::vector<ReductionCase> ReductionLayouts() {
   return {
-      // Everything, in one block and in several.
+      // All dimensions, in one block and in several.
       {{1}, {0}},
       {{63}, {0}},
       {{64}, {0}},
@@ -142,7 +142,7 @@ std::vector<ReductionCase> ReductionLayouts() {
       {{300, 511}, {0}},
       {{300, 513}, {0}},
       {{3, 60001}, {0}},
-      // Both, as batch norm has them, and other patterns.
+      // Both, as in batch normalisation, and other patterns.
       {{8, 7, 6, 5}, {0, 1, 2}},
       {{16, 3, 51, 49}, {0, 2, 3}},
       {{300, 5, 2}, {0, 2}},

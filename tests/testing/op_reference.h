@@ -1,4 +1,4 @@
-// What the tests of ops compare with, computed in float64 one element at a time.
+// Reference implementations for the tests of ops, in float64, one element at a time.
 #ifndef GRADFLOW_TESTS_TESTING_OP_REFERENCE_H_
 #define GRADFLOW_TESTS_TESTING_OP_REFERENCE_H_
 
@@ -15,14 +15,14 @@
 namespace gradflow {
 namespace testing {
 
-// A tensor of these values, each rounded once to the type, which is real or bool.
+// Returns a tensor of the values, each rounded once to `dtype`, which must be real or bool.
 Tensor FromDoubles(DataType dtype, const TensorShape& shape, const std::vector<double>& values);
-// f of each element of x.
+// Returns f(x) for each element.
 Tensor UnaryReference(const Tensor& x, absl::FunctionRef<double(double)> f);
-// f of the elements of x and y, broadcast to one shape.
+// Returns f(x, y) for each element, with broadcasting.
 Tensor BinaryReference(const Tensor& x, const Tensor& y, DataType dtype,
                        absl::FunctionRef<double(double, double)> f);
-// f of the elements that go into each result of a reduction, in their order.
+// Returns f of the elements that are reduced to each result, in order.
 Tensor ReductionReference(const Tensor& x, const std::vector<int32_t>& axes, bool keep_dims,
                           absl::FunctionRef<double(const std::vector<double>&)> f);
 
@@ -32,13 +32,13 @@ struct ReductionCase {
 
   std::string DebugString() const;
 };
-// Shapes around the sizes at which a reduction is laid out differently.
+// Returns shapes around the sizes at which reductions change their layout.
 std::vector<ReductionCase> ReductionLayouts();
-// A small shape and some of its axes.
+// Returns a small random shape and some of its axes.
 ReductionCase RandomReduction(std::mt19937* random);
 
-// The tensor of `shape` whose element at `index` is element number source_index(index) of `source`,
-// in row-major order. What an op that only moves elements should give.
+// Returns the tensor of shape `shape` whose element at `index` is element source_index(index), in
+// row-major order, of `source`. The reference for ops that only move elements.
 Tensor Rearranged(const Tensor& source, const TensorShape& shape,
                   const std::function<int64_t(const std::vector<int64_t>& index)>& source_index);
 

@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tests/testing/subprocess.h"
@@ -37,7 +38,7 @@ int64_t Integer(const std::string& text) {
   return number;
 }
 
-// Element i of a tensor, whose text is `value` if it is not empty.
+// Sets element i of a tensor to `value`, or to its default if `value` is empty.
 void SetElement(const std::string& value, int64_t i, Tensor* tensor) {
   const auto integer = [&] { return value.empty() ? i : Integer(value); };
   switch (tensor->dtype()) {
@@ -73,11 +74,11 @@ void SetAttrs(const std::string& op, const std::string& attrs, const std::vector
   const OpRegistration* const registered = GlobalRegistry().FindOp(op);
   ASSERT_NE(registered, nullptr) << op;
   const OpDef& def = registered->def();
-  // What follows from the inputs; a list has all that the other arguments leave.
+  // Infers attributes from the inputs. A list takes all inputs that the other arguments leave.
   size_t next = 0;
   for (const auto& arg : def.input_arg()) {
     size_t length = 1;
-    if (!arg.number_attr().empty() || !arg.type_list_attr().empty()) {
+    if (IsListArg(arg)) {
       length = inputs.size() + 1 - def.input_arg_size();
     }
     ASSERT_LE(next + length, inputs.size()) << op;

@@ -1,10 +1,10 @@
-// Ops with their inputs and attributes as rows of text, for tests that run many of them:
+// Ops with inputs and attributes as rows of text, for tests of many ops:
 //
 //   Tile | Tmultiples=DT_INT32 | float[2,2]; int32[2]={1, 2}
 //
-// Attributes are "name=value; ..." in protobuf's text; those that follow from the inputs are left
-// out. Inputs are "type[shape]=value" for all elements, "type[shape]={value, ...}", or
-// "type[shape]" for the elements 0.1, 0.2, ... (of integers 0, 1, ...).
+// Attributes are "name=value; ..." in protobuf text format, without those inferred from the inputs.
+// Inputs are "type[shape]=value" for equal elements, "type[shape]={value, ...}", or "type[shape]"
+// for elements 0.1, 0.2, ... (0, 1, ... for integers).
 #ifndef GRADFLOW_TESTS_TESTING_OP_ROWS_H_
 #define GRADFLOW_TESTS_TESTING_OP_ROWS_H_
 
@@ -17,18 +17,18 @@
 
 namespace gradflow::testing {
 
-// The lines of a file that are neither empty nor comments, split at '|'.
+// Returns the lines of a file that are neither empty nor comments, split at '|'.
 std::vector<std::vector<std::string>> ReadRows(const std::string& path);
 
-// Errors in rows fail the test.
+// Parses an input. Errors fail the test.
 Tensor ParseTensor(const std::string& text);
 std::vector<Tensor> ParseTensors(const std::string& text);
 
-// How much the graph knows of the inputs.
+// The properties of inputs that shape inference knows.
 enum class Knowledge { kValues, kRanks, kNothing };
 
-// Adds a node `name` of the op, and one for each input, `name`/i0 ...: constants, or placeholders
-// whose values go to *feeds.
+// Adds a node `name` of the op and one for each input, `name`/i0, ...: constants, or placeholders
+// whose values are added to *feeds.
 void AddOpRow(const std::string& name, const std::string& op, const std::string& attrs,
               const std::vector<Tensor>& inputs, Knowledge knowledge, GraphDef* graph,
               std::vector<std::pair<std::string, Tensor>>* feeds);

@@ -1,4 +1,4 @@
-// What the matchers for statuses accept, and the text with which they fail.
+// Tests of the matchers for statuses: what they accept, and their messages.
 #include "gradflow/testing/status_matchers.h"
 
 #include <gtest/gtest-spi.h>

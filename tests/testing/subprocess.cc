@@ -14,7 +14,7 @@ namespace gradflow {
 namespace testing {
 
 ProcessResult RunProcess(const std::vector<std::string>& arguments) {
-  // Through files rather than pipes, which a program could fill and then wait for.
+  // Files, not pipes: a program could fill a pipe and block.
   static int runs = 0;
   const std::string base =
       ::testing::TempDir() + "/process." + std::to_string(getpid()) + "." + std::to_string(runs++);

@@ -9,16 +9,16 @@ namespace gradflow {
 namespace testing {
 
 struct ProcessResult {
-  // Exit status; -1 if the process did not exit by itself.
+  // The exit status; -1 if the process was terminated by a signal.
   int exit_code = -1;
   std::string out;
   std::string err;
 };
 
-// `arguments[0]` is the program's path. No shell is involved; standard input is empty.
+// Runs the program `arguments[0]`, without a shell and with empty standard input.
 ProcessResult RunProcess(const std::vector<std::string>& arguments);
 
-// The whole of a file, or "" if it cannot be read.
+// Returns the contents of a file, or "" if it cannot be read.
 std::string ReadFile(const std::string& path);
 void WriteFile(const std::string& path, const std::string& contents);
 bool FileExists(const std::string& path);

@@ -1,4 +1,4 @@
-// What the matchers accept, and the exact text with which they fail.
+// Tests of the matchers for tensors: what they accept, and their exact messages.
 #include "gradflow/testing/tensor_matchers.h"
 
 #include <gtest/gtest-spi.h>
@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What EXPECT_THAT(value, matcher) says, from "Expected" on; "" if the matcher accepts.
+// Returns the message of EXPECT_THAT(value, matcher) from "Expected" on; "" if it matches.
 template <typename T, typename M>
 std::string Failure(const T& value, const M& matcher) {
   const ::testing::Matcher<const T&> m = ::testing::SafeMatcherCast<const T&>(matcher);
@@ -94,7 +94,7 @@ TEST(TensorEq, ShowsElementsOfEveryKind) {
   EXPECT_THAT(
       Failure(AsTensor<uint64_t>({~uint64_t{0}}), TensorEq(AsTensor<uint64_t>({0}))),
       HasSubstr("\n  [0]: 18446744073709551615, expected 0 (difference 18446744073709551615)"));
-  // Numbers that are the same in six digits.
+  // Numbers that agree in six digits.
   EXPECT_THAT(Failure(AsTensor<double>({0.1}), TensorEq(AsTensor<double>({0.1 + 0x1p-55}))),
               HasSubstr("\n  [0]: 0.1, expected 0.10000000000000003 (difference 2.77556e-17, 2 "
                         "ulps)"));
@@ -108,7 +108,7 @@ TEST(TensorEq, ShowsElementsOfEveryKind) {
 TEST(TensorEq, CountsDifferencesOfIntegersExactly) {
   constexpr int64_t min = std::numeric_limits<int64_t>::min();
   constexpr int64_t max = std::numeric_limits<int64_t>::max();
-  // The same double as large + 1.
+  // Equal to large + 1 as a double.
   constexpr int64_t large = int64_t{1} << 53;
   const struct {
     Tensor actual;
@@ -208,7 +208,7 @@ TEST(TensorWithinUlps, CountsNumbersBetween) {
             "  Actual: Tensor<type: float shape: [2] values: 1 1.0000002>, "
             "1 of 2 elements differs\n"
             "  [1]: 1.0000002, expected 1 (difference 2.38419e-07, 2 ulps)");
-  // Across zero, of which there are two that count as one.
+  // Across zero: 0 and -0 are one step.
   const float tiny = std::numeric_limits<float>::denorm_min();
   EXPECT_THAT(Floats({-tiny}), TensorWithinUlps(Floats({tiny}), 2));
   EXPECT_THAT(Floats({-tiny}), Not(TensorWithinUlps(Floats({tiny}), 1)));
@@ -227,7 +227,7 @@ TEST(TensorWithinUlps, OfEveryFloatingTypeAndNoOther) {
   EXPECT_THAT(Floats({kNan}), TensorWithinUlps(Floats({kNan}), 0));
 }
 
-TEST(TensorWithinUlps, AllowsOnlyWhatIsEqualIfNegative) {
+TEST(TensorWithinUlps, AllowsOnlyEqualElementsIfNegative) {
   for (const int64_t ulps : {int64_t{-1}, std::numeric_limits<int64_t>::min()}) {
     SCOPED_TRACE(ulps);
     EXPECT_THAT(Floats({1, -0.0f, kNan, kInf}), TensorWithinUlps(Floats({1, 0, kNan, kInf}), ulps));

@@ -1,5 +1,5 @@
-// CommandLineFixture: a GoogleTest fixture for tests of the command line as a process, with a
-// folder for its files.
+// CommandLineFixture: a GoogleTest fixture that runs the command line as a process, with a folder
+// for files.
 #ifndef GRADFLOW_TESTS_TOOLS_COMMAND_LINE_FIXTURE_H_
 #define GRADFLOW_TESTS_TOOLS_COMMAND_LINE_FIXTURE_H_
 
@@ -23,7 +23,7 @@ class CommandLineFixture : public FolderFixture {
     return RunProcess(arguments);
   }
 
-  // A failure of the work: status 1, one line "CODE: text", and nothing else.
+  // Expects exit status 1 and only one line "CODE: text".
   static void ExpectFailure(const ProcessResult& result, const std::string& code,
                             const ::testing::Matcher<std::string>& text) {
     EXPECT_EQ(result.exit_code, 1) << result.err;

@@ -1,4 +1,4 @@
-// The command line, as a process: exit status, standard output and error, files.
+// Tests of the command line as a process: exit status, standard output and error, files.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
@@ -39,7 +39,7 @@ Tensor Floats(const std::vector<float>& values) {
   return tensor;
 }
 
-// y = x * factor (2), and the gradient ops of fake quantisation; files in a folder of their own.
+// Writes a graph with y = x * factor (2) and the gradient ops of fake quantisation, and its feeds.
 class GradflowTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
@@ -130,7 +130,7 @@ TEST_F(GradflowTest, FailedRunLeavesNoFile) {
   ExpectFailure(Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch",
                           "y=" + File("no_folder") + "/y.npy"}),
                 "NOT_FOUND", HasSubstr("no_folder"));
-  // Nor does it leave the files that could be written, or print the rest.
+  // It also neither keeps the files that could be written nor prints the other outputs.
   ExpectFailure(Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--fetch", "y=" + out,
                           "--fetch", "x=" + File("no_folder") + "/x.npy", "--fetch", "grad"}),
                 "NOT_FOUND", HasSubstr("no_folder"));
@@ -194,8 +194,8 @@ TEST_F(GradflowTest, BenchSaysHowFarItIsIfAsked) {
   EXPECT_THAT(result.out, StartsWith("{"));
 }
 
-TEST_F(GradflowTest, RunGivesUpAtItsTimeout) {
-  // 8,000 products of seconds in all, none of which is the same as another.
+TEST_F(GradflowTest, RunStopsAtItsTimeout) {
+  // 8,000 distinct products, which take seconds.
   Scope root = Scope::NewRootScope();
   Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
   Output product = x;
@@ -220,7 +220,7 @@ TEST_F(GradflowTest, InspectListsOpsInputsAndOutputs) {
                     HasSubstr("\n  grad:2  float []")));
 }
 
-TEST_F(GradflowTest, InspectSaysWhatIsMissing) {
+TEST_F(GradflowTest, InspectReportsMissingOps) {
   WriteFile(File("alien.pbtxt"),
             "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_HALF } } }"
             "node { name: 'a' op: 'Mull' input: 'x' } node { name: 'b' op: 'Convolve3000' }"
@@ -240,7 +240,7 @@ TEST_F(GradflowTest, ConvertsBothWaysWithoutLoss) {
   EXPECT_THAT(ReadFile(File("graph.pbtxt")), HasSubstr("op: \"FakeQuantWithMinMaxVarsGradient\""));
   EXPECT_EQ(Gradflow({"convert", File("graph.pbtxt"), File("back.pb")}).exit_code, 0);
   EXPECT_EQ(ReadFile(File("back.pb")), ReadFile(binary));
-  // What runs is the same, whatever the form.
+  // Both forms run alike.
   const ProcessResult run =
       Gradflow({"run", File("graph.pbtxt"), "--feed", Feed(), "--fetch", "y"});
   EXPECT_THAT(run.out, HasSubstr("2 -6 1"));
@@ -261,7 +261,7 @@ TEST_F(GradflowTest, OpsShowsDocumentationAndSuggestsNames) {
                 HasSubstr("FusedBatchNormGradV3"));
 }
 
-// The definitions that the program prints are the rows of TensorFlow's signatures.
+// The printed definitions equal TensorFlow's signatures.
 TEST_F(GradflowTest, OpsAgreeWithTensorFlowsSignatures) {
   const ProcessResult result = Gradflow({"ops", "--format", "pbtxt"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

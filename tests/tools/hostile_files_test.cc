@@ -1,4 +1,4 @@
-// What the command line says of files that it cannot use, and what it leaves behind.
+// Tests of the command line on invalid files: messages, and no partial outputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/npy.h"
 #include "gradflow/graph/export.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
@@ -55,7 +55,7 @@ class HostileFilesTest : public testing::CommandLineFixture {
     }
   }
 
-  // One line that names the file, and nothing else.
+  // Expects one line that names the file, and no other output.
   static void ExpectFailure(const ProcessResult& result, const std::string& code,
                             const std::string& file, const std::string& text) {
     CommandLineFixture::ExpectFailure(result, code,
@@ -104,7 +104,7 @@ TEST_F(HostileFilesTest, RunSaysWhatIsWrongWithAFeed) {
   EXPECT_FALSE(FileExists(out));
 }
 
-// What is there stays as it is, and nothing is left beside it.
+// Existing files are unchanged, and no temporary file remains.
 TEST_F(HostileFilesTest, OutputsThatCannotBeWrittenLeaveNothing) {
   const std::vector<std::string> run = {"run", File("good.pb"), "--feed", "x=" + File("good.npy")};
   for (const char* out : {"folder", "pipe"}) {

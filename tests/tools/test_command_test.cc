@@ -1,4 +1,4 @@
-// gradflow test, as a process: a line for each case, exit status, and what it writes.
+// Tests of `gradflow test` as a process: a line per case, exit status, and updated files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "gradflow/core/npy.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/tools/command_line_fixture.h"
 
@@ -30,7 +30,7 @@ class TestCommandTest : public CommandLineFixture {
 
   std::string Quant() const { return "'" + File("fake_quant_gradient") + "'"; }
   std::string Norm() const { return "'" + File("layer/batch_norm") + "'"; }
-  // What fails "expected" by 1.
+  // Changes an expected output by 1.
   void SpoilQuant() const {
     GRADFLOW_ASSERT_OK(
         WriteNpy(File("fake_quant_gradient/expected/backprop@2.npy"), AsScalar<float>(6)));

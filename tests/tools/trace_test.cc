@@ -1,4 +1,4 @@
-// What `gradflow run --trace` writes: the structure that Perfetto asks for.
+// Tests of the structure of the file that `gradflow run --trace` writes.
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "gradflow/core/npy.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
@@ -30,7 +30,7 @@ using ::gradflow::testing::RunProcess;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
-// Nanoseconds, as a whole number.
+// Converts microseconds to integral nanoseconds.
 int64_t Nanos(double microseconds) { return std::llround(microseconds * 1000); }
 
 struct Event {
@@ -47,10 +47,10 @@ struct Arrow {
 };
 
 struct Trace {
-  // By row, in the order of their start, the longer first.
+  // By row, ordered by start; of equal starts, the longer first.
   std::map<int, std::vector<Event>> rows;
   std::map<int, std::string> row_names;
-  // By id: where it starts and where it ends.
+  // Start and end of each arrow, by id.
   std::map<int, Arrow> starts;
   std::map<int, Arrow> ends;
 
@@ -64,7 +64,7 @@ struct Trace {
   }
 };
 
-// Fails the test unless the text is JSON of the form that is expected.
+// Parses a trace. Fails the test unless it is JSON of the expected form.
 Trace Parse(const std::string& json) {
   Trace trace;
   google::protobuf::Struct root;
@@ -102,7 +102,7 @@ Trace Parse(const std::string& json) {
   return trace;
 }
 
-// That events of a row are apart or one within the other, and arrows go from one to another.
+// Expects that events of a row are disjoint or nested, and that arrows connect events.
 void ExpectWellFormed(const Trace& trace) {
   for (const auto& [row, events] : trace.rows) {
     EXPECT_EQ(trace.row_names.count(row), 1u) << row;

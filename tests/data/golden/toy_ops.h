@@ -31,7 +31,7 @@ namespace ops {
 // And one more.
 //
 // Arguments:
-// * scope: Where the op is added, and how.
+// * scope: The scope that the node is added to.
 // * axis: The dimension.
 // * values: Some tensors.
 //
@@ -56,7 +56,7 @@ using ToyGlue = ToyJoin;
 // Lists.
 //
 // Arguments:
-// * scope: Where the op is added, and how.
+// * scope: The scope that the node is added to.
 // * inputs: In.
 //
 // Members:
@@ -74,7 +74,7 @@ class ToyList {
 // Has every kind of default.
 //
 // Arguments:
-// * scope: Where the op is added, and how.
+// * scope: The scope that the node is added to.
 // * default_:
 //
 // Optional attributes (see `Attrs`):
@@ -241,7 +241,7 @@ class ToyOptions {
 // Takes a tensor.
 //
 // Arguments:
-// * scope: Where the op is added, and how.
+// * scope: The scope that the node is added to.
 // * x: The tensor.
 //
 // Members:
@@ -257,7 +257,7 @@ class ToySink {
 // Needs every attribute.
 //
 // Arguments:
-// * scope: Where the op is added, and how.
+// * scope: The scope that the node is added to.
 // * dtype:
 // * s:
 // * i:
@@ -294,7 +294,7 @@ class ToySource {
 // Splits.
 //
 // Arguments:
-// * scope: Where the op is added, and how.
+// * scope: The scope that the node is added to.
 // * value: A tensor.
 // * num: How many.
 //

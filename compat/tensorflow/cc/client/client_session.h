@@ -1,10 +1,11 @@
-// ClientSession: gradflow's, except that it gives TensorFlow's Status.
+// ClientSession: gradflow::ClientSession, returning TensorFlow's Status.
 #ifndef GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
 #define GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
 
 #include <vector>
 
-#include "gradflow/runtime/client_session.h"
+#include "gradflow/runtime/session/client_session.h"
+#include "gradflow/runtime/session/options.h"
 #include "tensorflow/cc/framework/ops.h"
 #include "tensorflow/cc/framework/scope.h"
 #include "tensorflow/core/public/session_options.h"

@@ -1,5 +1,5 @@
-// ComputeGradientError: gradients of a scope's graph against central differences, for tests.
-// Programs that include this link gradflow::testing, too.
+// ComputeGradientError: compares gradients of a graph with central differences, for tests. Programs
+// that include this header must link gradflow::testing.
 //
 //   float max_error;
 //   TF_ASSERT_OK((ComputeGradientError<float, float, float>(
@@ -23,7 +23,7 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// That the outputs have the C++ type T, of which there are differences.
+// Returns an error unless the outputs have the C++ type T, which must be float or double.
 template <typename T>
 Status CheckDifferentiable(const char* what, const OutputList& outputs) {
   if (!std::is_floating_point<T>::value) {
@@ -41,11 +41,10 @@ Status CheckDifferentiable(const char* what, const OutputList& outputs) {
 
 }  // namespace compat_internal
 
-// *max_error gets the largest difference between an element of the Jacobian of ys by xs as the
-// gradient ops have it and as central differences do; NaN if there is one. Every node between xs
-// and ys must have a gradient op that gradflow knows, or that gradflow::testing::RegisterGradientOp
-// has told it of: otherwise UNIMPLEMENTED, naming the node. X_T and Y_T are float or double. The xs
-// have random values in [-1, 1).
+// Stores in *max_error the largest difference between the Jacobians of ys by xs that gradient ops
+// and central differences compute; NaN if either has a NaN. The xs have random values in [-1, 1).
+// Returns UNIMPLEMENTED, naming the node, if a node between xs and ys has no gradient op; see
+// gradflow::testing::RegisterGradientOp. X_T and Y_T must be float or double.
 template <typename X_T, typename Y_T, typename JAC_T>
 Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                             const std::vector<TensorShape>& x_shapes, const OutputList& ys,
@@ -60,7 +59,7 @@ Status ComputeGradientError(const Scope& scope, const OutputList& xs,
   return OkStatus();
 }
 
-// The same at the value given of x.
+// As above, at the given value of x.
 template <typename X_T, typename Y_T, typename JAC_T>
 Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
                             const Output& y, const TensorShape& y_shape, JAC_T* max_error) {

@@ -1,5 +1,5 @@
-// Scope: gradflow's, except that it and the scopes that come from it give TensorFlow's Status. It
-// goes wherever a gradflow::Scope does.
+// Scope: gradflow::Scope, returning TensorFlow's Status, as do its sub-scopes. Converts to
+// gradflow::Scope.
 #ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
 #define GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
 
@@ -57,7 +57,7 @@ class Scope : public gradflow::Scope {
 };
 
 struct CompositeOpScopes {
-  // For every op but the last.
+  // For all ops except the last.
   Scope child;
   // For the last op.
   Scope last;

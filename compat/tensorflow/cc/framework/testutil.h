@@ -1,4 +1,4 @@
-// test::GetTensor: what outputs of a scope's graph are, for tests.
+// test::GetTensor: evaluates outputs of a scope's graph, for tests.
 #ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_TESTUTIL_H_
 #define GRADFLOW_COMPAT_CC_FRAMEWORK_TESTUTIL_H_
 
@@ -13,7 +13,7 @@
 namespace tensorflow {
 namespace test {
 
-// Failures are the test's.
+// Evaluate outputs. Errors fail the test.
 inline void GetTensors(const Scope& scope, const ClientSession::FeedType& feeds,
                        const OutputList& tensors, std::vector<Tensor>* out) {
   TF_ASSERT_OK(ClientSession(scope).Run(feeds, tensors, out));

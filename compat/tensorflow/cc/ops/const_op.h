@@ -9,8 +9,8 @@
 namespace tensorflow {
 namespace ops {
 
-// All of gradflow's: what programs add to tensorflow::ops stands beside it.
-using namespace gradflow::ops;  // NOLINT: the names are the point
+// A using-directive, so that programs can add their own names to tensorflow::ops.
+using namespace gradflow::ops;  // NOLINT
 
 }  // namespace ops
 }  // namespace tensorflow

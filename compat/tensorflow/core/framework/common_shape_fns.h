@@ -1,4 +1,4 @@
-// Shape functions that many ops share.
+// Shape functions shared by many ops.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_COMMON_SHAPE_FNS_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_COMMON_SHAPE_FNS_H_
 
@@ -7,26 +7,27 @@
 namespace tensorflow {
 namespace shape_inference {
 
-// Output 0 has the shape of input 0 (and it has that rank, or at least it).
+// Give output 0 the shape of input 0, which must have the given rank, or at least that rank.
 absl::Status UnchangedShape(InferenceContext* c);
 absl::Status UnchangedShapeWithRank(InferenceContext* c, int32 rank);
 absl::Status UnchangedShapeWithRankAtLeast(InferenceContext* c, int32 rank);
 absl::Status UnchangedShapeWithRankAtMost(InferenceContext* c, int32 rank);
-// The op has no outputs.
+// For ops without outputs.
 absl::Status NoOutputs(InferenceContext* c);
-// Output 0 is a scalar.
+// Makes output 0 a scalar.
 absl::Status ScalarShape(InferenceContext* c);
-// Nothing is known of any output.
+// Leaves the shapes of all outputs unknown.
 absl::Status UnknownShape(InferenceContext* c);
-// Output 0 has the shape of inputs 0 and 1, which is one.
+// Gives output 0 the shape of inputs 0 and 1, which must have the same shape.
 absl::Status MergeBothInputsShapeFn(InferenceContext* c);
-// Output 0 is inputs 0 and 1 broadcast as NumPy does.
+// Gives output 0 the NumPy broadcast shape of inputs 0 and 1.
 absl::Status BroadcastBinaryOpShapeFn(InferenceContext* c);
-// Output 0 is the product of matrices 0 and 1, by attributes transpose_a and transpose_b.
+// Gives output 0 the shape of the product of inputs 0 and 1, by attributes transpose_a and
+// transpose_b.
 absl::Status MatMulShape(InferenceContext* c);
-// Output 0 is input 0 reduced over the axes in input 1, by attribute keep_dims.
+// Gives output 0 the shape of input 0 reduced over the axes in input 1, by attribute keep_dims.
 absl::Status ReductionShape(InferenceContext* c);
-// Output 0 has the shape that is attribute `shape`.
+// Gives output 0 the shape in attribute `shape`.
 absl::Status ExplicitShape(InferenceContext* c);
 
 }  // namespace shape_inference

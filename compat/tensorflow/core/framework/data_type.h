@@ -1,4 +1,4 @@
-// The enum DataType and its values, without the headers of Protocol Buffers. Not for users, who
+// The enum DataType and its values, without the headers of Protocol Buffers. Internal: programs
 // include types.h or types.pb.h.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_DATA_TYPE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_DATA_TYPE_H_

@@ -1,4 +1,4 @@
-// FakeInput: stands for inputs of a node in tests that make a NodeDef, not a graph.
+// FakeInput: placeholder for inputs of a node, in tests that make a NodeDef without a graph.
 //
 //   NodeDefBuilder("op", "AddN").Input(FakeInput(2, DT_FLOAT)).Finalize(&node_def)
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_FAKE_INPUT_H_
@@ -11,19 +11,19 @@
 
 namespace tensorflow {
 
-// How many inputs an argument gets and of which types, as far as attributes do not say so.
+// The number and types of the inputs of an argument, unless determined by attributes.
 struct FakeInputs {
   std::optional<int> count;
   std::optional<DataTypeVector> types;
 };
 
 inline FakeInputs FakeInput() { return {}; }
-// One of this type, or a list of it whose length an attribute says.
+// One input of type `dtype`, or a list of them whose length an attribute determines.
 inline FakeInputs FakeInput(DataType dtype) { return {std::nullopt, DataTypeVector{dtype}}; }
-// A list of n, of a type that an attribute says.
+// A list of n inputs whose type an attribute determines.
 inline FakeInputs FakeInput(int n) { return {n, std::nullopt}; }
 inline FakeInputs FakeInput(int n, DataType dtype) { return {n, DataTypeVector(n, dtype)}; }
-// A list of these types.
+// A list of inputs of the given types.
 inline FakeInputs FakeInput(DataTypeSlice types) {
   return {static_cast<int>(types.size()), DataTypeVector(types.begin(), types.end())};
 }

@@ -1,4 +1,4 @@
-// Where an argument of an op is among the inputs or outputs of a node. Not for users.
+// Ranges of arguments among the inputs or outputs of a node. Internal.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NAME_RANGES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_NAME_RANGES_H_
 
@@ -11,7 +11,8 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// INVALID_ARGUMENT if there is no argument of that name; `kind` is "input" or "output".
+// Stores the range of argument `name` in *range. Returns INVALID_ARGUMENT if there is none. `kind`,
+// for the message, is "input" or "output".
 inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece kind,
                               StringPiece name, gradflow::NameRange* range) {
   const auto it = ranges.find(std::string(name));

@@ -9,7 +9,7 @@
 namespace tensorflow {
 namespace {
 
-// Sets an attribute that follows from the inputs; an error if it has been given another value.
+// Sets an attribute inferred from the inputs. Returns an error if it is set to another value.
 template <typename T>
 absl::Status SetInferred(const std::string& attr, const T& value, NodeDef* node) {
   AttrValue inferred;
@@ -24,7 +24,7 @@ absl::Status SetInferred(const std::string& attr, const T& value, NodeDef* node)
   return absl::OkStatus();
 }
 
-// What an input of type `dtype` says of the attributes of `arg`.
+// Infers the attributes of `arg` from an input of type `dtype`.
 absl::Status CheckType(const OpDef::ArgDef& arg, DataType dtype, NodeDef* node) {
   if (!arg.type_attr().empty()) return SetInferred(arg.type_attr(), BaseType(dtype), node);
   if (arg.type() == DT_INVALID || TypesCompatible(arg.type(), dtype)) return absl::OkStatus();
@@ -79,14 +79,14 @@ absl::Status NodeDefBuilder::Finalize(NodeDef* node_def) const {
                                      arguments_.size(),
                                      " are given: ", gradflow::OpDefSignature(*op_def_));
     }
-    // First the attributes, which say how many inputs a fake argument stands for.
+    // Attributes first: they determine the number of inputs of fake arguments.
     for (int a = 0; a < op_def_->input_arg_size(); ++a) {
       const OpDef::ArgDef& arg = op_def_->input_arg(a);
       const Argument& argument = arguments_[a];
       DataTypeVector types;
       if (argument.is_fake) {
         if (!argument.fake.types.has_value()) {
-          // An attribute will say, or else its default will do.
+          // The type is given by an attribute or its default.
           if (!argument.fake.count.has_value()) continue;
           types.assign(*argument.fake.count, DT_INVALID);
         } else {
@@ -95,7 +95,7 @@ absl::Status NodeDefBuilder::Finalize(NodeDef* node_def) const {
       } else {
         for (const NodeOut& source : argument.sources) types.push_back(source.data_type);
       }
-      const bool wants_list = !arg.number_attr().empty() || !arg.type_list_attr().empty();
+      const bool wants_list = gradflow::IsListArg(arg);
       const bool has_list = argument.is_fake ? argument.fake.count.has_value() : argument.is_list;
       // FakeInput(DT_FLOAT) may stand for a list of one type.
       if (has_list != wants_list && (!argument.is_fake || has_list)) {

@@ -1,5 +1,4 @@
-// NodeDefBuilder: makes a NodeDef from inputs given by name, and fills in the attributes that
-// follow from them, and defaults.
+// NodeDefBuilder: builds a NodeDef from named inputs. Sets inferred attributes and defaults.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NODE_DEF_BUILDER_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_NODE_DEF_BUILDER_H_
 
@@ -18,7 +17,7 @@ namespace tensorflow {
 
 class NodeDefBuilder {
  public:
-  // An output of a node, by name.
+  // An output of a node by the node's name.
   struct NodeOut {
     NodeOut(StringPiece n, int i, DataType dt) : node(n), index(i), data_type(dt) {}
     NodeOut() = default;
@@ -32,7 +31,7 @@ class NodeDefBuilder {
   // REQUIRES: op_def outlives the builder.
   NodeDefBuilder(StringPiece name, const OpDef* op_def);
 
-  // One call for each argument of the definition.
+  // Add the inputs of the next argument of the definition.
   NodeDefBuilder& Input(StringPiece src_node, int src_index, DataType dt) {
     return Input(NodeOut(src_node, src_index, dt));
   }
@@ -56,7 +55,8 @@ class NodeDefBuilder {
     }
   }
 
-  // INVALID_ARGUMENT, or NOT_FOUND for an op that is not registered; then *node_def is as it was.
+  // Stores the node in *node_def. On error leaves *node_def unchanged and returns INVALID_ARGUMENT,
+  // or NOT_FOUND for an op that is not registered.
   absl::Status Finalize(NodeDef* node_def) const;
 
   const std::string& node_name() const { return node_def_.name(); }
@@ -70,7 +70,7 @@ class NodeDefBuilder {
     FakeInputs fake;
   };
 
-  // Null if the op is not registered: `status_` says so.
+  // Null if the op is not registered, in which case status_ is NOT_FOUND.
   const OpDef* op_def_ = nullptr;
   absl::Status status_;
   NodeDef node_def_;

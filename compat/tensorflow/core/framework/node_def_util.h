@@ -1,4 +1,4 @@
-// Reading and writing the attributes of nodes.
+// Access to the attributes of nodes.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NODE_DEF_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_NODE_DEF_UTIL_H_
 
@@ -13,7 +13,7 @@
 
 namespace tensorflow {
 
-// The attribute that colocates a node, and what each of its values begins with.
+// The colocation attribute of nodes, and the prefix of its values.
 inline constexpr const char* kColocationAttrName = "_class";
 inline constexpr const char* kColocationGroupPrefix = "loc:@";
 
@@ -26,7 +26,7 @@ using gradflow::SetAttrValue;
 using gradflow::SummarizeAttrValue;
 using gradflow::SummarizeNodeDef;
 
-// The attributes of a node, which it borrows.
+// A view of the attributes of a node. Borrows the node.
 class AttrSlice : public gradflow::AttrSlice {
  public:
   using gradflow::AttrSlice::AttrSlice;
@@ -39,7 +39,7 @@ template <typename T>
 absl::Status GetNodeAttr(const AttrSlice& attrs, StringPiece name, T* value) {
   return gradflow::GetNodeAttr(attrs.node(), name, value);
 }
-// False, and *value as it was, where GetNodeAttr has an error.
+// Returns false and leaves *value unchanged if GetNodeAttr returns an error.
 template <typename T>
 bool TryGetNodeAttr(const AttrSlice& attrs, StringPiece name, T* value) {
   return GetNodeAttr(attrs, name, value).ok();

@@ -1,4 +1,4 @@
-// Base classes of kernels with one or two inputs of one type.
+// Base classes of kernels with one or two inputs of the same type.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NUMERIC_OP_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_NUMERIC_OP_H_
 
@@ -9,7 +9,7 @@
 
 namespace tensorflow {
 
-// One input and one output of type T.
+// A kernel with one input and one output of type T.
 template <class T>
 class UnaryOp : public OpKernel {
  public:
@@ -19,7 +19,7 @@ class UnaryOp : public OpKernel {
   }
 };
 
-// Two inputs and one output of type T.
+// A kernel with two inputs and one output of type T.
 template <class T>
 class BinaryOp : public OpKernel {
  public:
@@ -29,8 +29,8 @@ class BinaryOp : public OpKernel {
   }
 };
 
-// CHILD has `void Operate(OpKernelContext*, const Tensor& input, Tensor* output)`; the output has
-// the input's shape, and may be the input.
+// CHILD must have `void Operate(OpKernelContext*, const Tensor& input, Tensor* output)`. The output
+// has the shape of the input and may share its buffer.
 template <class T, class CHILD>
 class UnaryElementWiseOp : public UnaryOp<T> {
  public:
@@ -43,8 +43,8 @@ class UnaryElementWiseOp : public UnaryOp<T> {
   }
 };
 
-// CHILD has `template <int NDIMS> void Operate(OpKernelContext*, const Tensor& a, const Tensor& b,
-// Tensor* output)`; all of them have one shape, of up to 8 dimensions.
+// CHILD must have `template <int NDIMS> void Operate(OpKernelContext*, const Tensor& a,
+// const Tensor& b, Tensor* output)`. The tensors have the same shape, of at most 8 dimensions.
 template <class T, class CHILD>
 class BinaryElementWiseOp : public BinaryOp<T> {
  public:
@@ -60,7 +60,7 @@ class BinaryElementWiseOp : public BinaryOp<T> {
   }
 
  private:
-  // Calls Operate<NDIMS> of the child for the rank of `a`, which is N at least.
+  // Calls Operate<NDIMS> of the child for the rank of `a`, which is at least N.
   template <int N>
   void OperateFrom(OpKernelContext* context, const Tensor& a, const Tensor& b, Tensor* output) {
     if constexpr (N > 8) {

@@ -14,11 +14,12 @@
 namespace tensorflow {
 namespace {
 
-// What registrations leave behind beside the registry.
+// State of registrations in addition to the registry.
 struct Registrations {
   std::mutex mutex;
   std::map<std::string, OpShapeInferenceFn> shape_fns;
-  // Kernels that come before their ops: the order of two files is not known.
+  // Kernels registered before their ops: the order of static initialisers of two files is
+  // undefined.
   std::map<std::string, std::vector<gradflow::KernelRegistration>> early_kernels;
 };
 
@@ -27,13 +28,14 @@ Registrations& GetRegistrations() {
   return *registrations;
 }
 
-// The shape function of all ops registered here: the registry holds plain functions.
+// The shape function of all ops registered here. Looks the op's function up by name, as the
+// registry stores function pointers only.
 absl::Status CallShapeFn(gradflow::ShapeContext& context) {
   const OpShapeInferenceFn* fn;
   {
     Registrations& registrations = GetRegistrations();
     const std::lock_guard<std::mutex> lock(registrations.mutex);
-    // Stays where it is: functions are never removed.
+    // The pointer stays valid: functions are never removed.
     fn = &registrations.shape_fns.at(context.def().op());
   }
   shape_inference::InferenceContext c(context);
@@ -69,7 +71,7 @@ OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
   Registrations& registrations = GetRegistrations();
   std::vector<gradflow::KernelRegistration> kernels;
   {
-    // From before others can see the op: they may call its shape function at once.
+    // Locked until shape_fns has the function: other threads may call it once the op is registered.
     const std::lock_guard<std::mutex> lock(registrations.mutex);
     const absl::Status status = gradflow::GlobalRegistry().RegisterOp(
         std::move(def), wrapper.shape_fn_ == nullptr ? nullptr : CallShapeFn);
@@ -91,7 +93,7 @@ KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, gradflow::Kern
   gradflow::KernelRegistration kernel = builder.kernel_;
   kernel.factory = factory;
   if (kernel.device == DEVICE_DEFAULT) {
-    // Wherever nothing else is.
+    // A fallback: lowest priority.
     kernel.device = DEVICE_CPU;
     kernel.priority = std::numeric_limits<int>::min();
   }

@@ -1,13 +1,13 @@
-// REGISTER_OP: adds an op to the registry that scopes and sessions use, when the program starts (or
-// loads the library that holds it). And OpRegistry, to look ops up.
+// REGISTER_OP: registers an op with GlobalRegistry() during static initialisation of the program or
+// of the library that contains it. OpRegistry: looks up ops.
 //
 //   REGISTER_OP("ZeroOut")
 //       .Input("to_zero: int32")
 //       .Output("zeroed: int32")
 //       .SetShapeFn([](shape_inference::InferenceContext* c) { ... });
 //
-// A registration with a fault is reported by LOG(ERROR). That of an op which is there already is
-// kept in GlobalRegistry().status(), too.
+// Errors of registrations are reported by LOG(ERROR). Those of ops that are already registered are
+// also kept in GlobalRegistry().status().
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 
@@ -28,8 +28,8 @@ namespace tensorflow {
 
 using gradflow::OpDef;
 
-// The ops that there are. It is gradflow::GlobalRegistry(), and converts to it, for Graph's
-// constructor.
+// The registry of ops: gradflow::GlobalRegistry(), to which it converts, for the constructor of
+// Graph.
 class OpRegistry {
  public:
   class Handle {
@@ -46,7 +46,7 @@ class OpRegistry {
   };
   static Handle Global();
 
-  // NOT_FOUND, with near names, if there is none.
+  // Returns NOT_FOUND, suggesting similar names, if there is no such op.
   absl::Status LookUpOpDef(const std::string& name, const OpDef** op_def) const;
 
  private:
@@ -57,7 +57,7 @@ using OpRegistryInterface = OpRegistry;
 
 namespace register_op {
 
-// Collects a definition.
+// Collects the definition of an op.
 class OpDefBuilderWrapper {
  public:
   explicit OpDefBuilderWrapper(StringPiece name) : name_(name), builder_(name) {}
@@ -85,7 +85,7 @@ class OpDefBuilderWrapper {
   OpShapeInferenceFn shape_fn_;
 };
 
-// Registers what a builder has collected.
+// Registers the definition that a builder has collected.
 struct OpRegistrar {
   OpRegistrar(const OpDefBuilderWrapper& wrapper);  // NOLINT: for REGISTER_OP
 };

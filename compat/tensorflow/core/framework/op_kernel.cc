@@ -13,7 +13,7 @@
 namespace tensorflow {
 namespace {
 
-// The position of an argument that is no list.
+// Returns an error unless the argument is a single tensor.
 absl::Status OnlyOne(StringPiece kind, StringPiece name, int start, int stop) {
   if (stop == start + 1) return absl::OkStatus();
   return errors::InvalidArgument(kind, " '", name, "' is a list of ", stop - start,
@@ -30,7 +30,7 @@ absl::Status FindOutput(const tensorflow::OpKernel& kernel, StringPiece name, in
   return OnlyOne("output", name, *i, stop);
 }
 
-// Runs a kernel of TensorFlow's kind.
+// Adapts a tensorflow::OpKernel to gradflow::OpKernel.
 class KernelAdapter final : public gradflow::OpKernel {
  public:
   explicit KernelAdapter(std::unique_ptr<tensorflow::OpKernel> kernel)
@@ -140,17 +140,6 @@ void OpOutputList::set(int i, const Tensor& tensor) { context_->set_output(start
 
 DataType OpOutputList::expected_output_dtype(int i) const {
   return context_->expected_output_dtype(start_ + i);
-}
-
-const DeviceBase::CpuWorkerThreads* DeviceBase::tensorflow_cpu_worker_threads() const {
-  static thread::ThreadPool workers;
-  static const CpuWorkerThreads threads{workers.NumThreads(), &workers};
-  return &threads;
-}
-
-DeviceBase* OpKernelContext::device() const {
-  static DeviceBase device;
-  return &device;
 }
 
 absl::Status OpKernelContext::input(StringPiece name, const Tensor** tensor) const {
@@ -270,9 +259,11 @@ int ThreadPool::NumThreads() const {
 
 void ThreadPool::ParallelFor(int64 total, int64 cost_per_unit,
                              const std::function<void(int64, int64)>& fn) const {
-  // Cycles, of which TensorFlow's costs are counted in, taken as thirds of a nanosecond.
+  // TensorFlow's costs are in cycles. Assumes 3 cycles per nanosecond.
   const double nanoseconds = std::max<double>(static_cast<double>(cost_per_unit), 1) / 3;
-  gradflow::ParallelFor(total, gradflow::BlockSizeForCost(nanoseconds), fn);
+  static const gradflow::RunContext no_run;
+  gradflow::ParallelFor(run_ != nullptr ? *run_ : no_run, total,
+                        gradflow::BlockSizeForCost(nanoseconds), fn);
 }
 
 }  // namespace thread
@@ -280,9 +271,14 @@ void ThreadPool::ParallelFor(int64 total, int64 cost_per_unit,
 void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,
            std::function<void(int64, int64)> work) {
   if (total <= 0) return;
-  std::optional<gradflow::ScopedSerialLoops> serial;
-  if (max_parallelism <= 1) serial.emplace();
-  workers->ParallelFor(total, cost_per_unit, work);
+  if (max_parallelism > 1) {
+    workers->ParallelFor(total, cost_per_unit, work);
+  } else {
+    const gradflow::RunContext* const run = workers->run();
+    const gradflow::RunContext serial =
+        gradflow::SerialLoops(run != nullptr ? *run : gradflow::RunContext());
+    thread::ThreadPool(&serial).ParallelFor(total, cost_per_unit, work);
+  }
 }
 
 }  // namespace tensorflow

@@ -1,4 +1,4 @@
-// OpKernel: a kernel as TensorFlow's programs write them, and REGISTER_KERNEL_BUILDER.
+// OpKernel: a kernel with TensorFlow's interface. REGISTER_KERNEL_BUILDER: registers a kernel.
 //
 //   class ZeroOutOp : public OpKernel {
 //    public:
@@ -37,7 +37,7 @@ namespace tensorflow {
 class OpKernel;
 class OpKernelContext;
 
-// What is the same for a kernel's every run.
+// The properties of a kernel that all runs share.
 namespace compat_internal {
 
 // Keeps the first error that a kernel reports.
@@ -64,7 +64,7 @@ struct KernelInfo {
 };
 }  // namespace compat_internal
 
-// What a kernel may read while it is made.
+// The argument of a kernel's constructor.
 class OpKernelConstruction : public compat_internal::StatusSink {
  public:
   explicit OpKernelConstruction(const gradflow::KernelConstruction& construction);
@@ -77,7 +77,7 @@ class OpKernelConstruction : public compat_internal::StatusSink {
   DataType output_type(int i) const { return info_->output_types[i]; }
   const DataTypeVector& input_types() const { return info_->input_types; }
   const DataTypeVector& output_types() const { return info_->output_types; }
-  // INVALID_ARGUMENT unless inputs and outputs have just these types.
+  // Returns INVALID_ARGUMENT unless inputs and outputs have exactly these types.
   absl::Status MatchSignature(DataTypeSlice expected_inputs, DataTypeSlice expected_outputs) const;
 
   template <typename T>
@@ -100,8 +100,8 @@ class OpKernel {
   OpKernel& operator=(const OpKernel&) = delete;
 
   virtual void Compute(OpKernelContext* context) = 0;
-  // Whether to give Compute to another thread; one that is not expensive runs where its inputs were
-  // made.
+  // Returns true if Compute is worth a task of its own. Inexpensive kernels run inline on the
+  // thread that produced their inputs.
   virtual bool IsExpensive() { return true; }
 
   const NodeDef& def() const { return info_->def; }
@@ -115,7 +115,7 @@ class OpKernel {
   DataType output_type(int i) const { return info_->output_types[i]; }
   const DataTypeVector& input_types() const { return info_->input_types; }
   const DataTypeVector& output_types() const { return info_->output_types; }
-  // INVALID_ARGUMENT if there is no argument of the name.
+  // Return INVALID_ARGUMENT if there is no argument `name`.
   absl::Status InputRange(StringPiece name, int* start, int* stop) const;
   absl::Status OutputRange(StringPiece name, int* start, int* stop) const;
 
@@ -123,7 +123,7 @@ class OpKernel {
   const std::shared_ptr<const compat_internal::KernelInfo> info_;
 };
 
-// The inputs of an argument that is a list.
+// The inputs of a list argument.
 class OpInputList {
  public:
   OpInputList() = default;
@@ -153,7 +153,7 @@ class OpInputList {
   int stop_ = 0;
 };
 
-// The outputs of an argument that is a list.
+// The outputs of a list argument.
 class OpOutputList {
  public:
   OpOutputList() = default;
@@ -171,57 +171,69 @@ class OpOutputList {
   int stop_ = 0;
 };
 
-// The device that runs the kernel, for its threads.
+// The device that runs the kernel. Provides access to its threads.
 class DeviceBase {
  public:
   struct CpuWorkerThreads {
     int num_threads = 0;
     thread::ThreadPool* workers = nullptr;
   };
-  const CpuWorkerThreads* tensorflow_cpu_worker_threads() const;
+  explicit DeviceBase(const gradflow::RunContext* run)
+      : workers_(run), threads_{workers_.NumThreads(), &workers_} {}
+  DeviceBase(const DeviceBase&) = delete;
+  DeviceBase& operator=(const DeviceBase&) = delete;
+
+  const CpuWorkerThreads* tensorflow_cpu_worker_threads() const { return &threads_; }
   std::string name() const { return "/device:CPU:0"; }
+
+ private:
+  thread::ThreadPool workers_;
+  const CpuWorkerThreads threads_;
 };
 
 // One run of a kernel.
 class OpKernelContext : public compat_internal::StatusSink {
  public:
   OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context)
-      : kernel_(kernel), context_(context), is_set_(context.num_outputs(), false) {}
+      : kernel_(kernel),
+        context_(context),
+        device_(&context.run()),
+        is_set_(context.num_outputs(), false) {}
   OpKernelContext(const OpKernelContext&) = delete;
   OpKernelContext& operator=(const OpKernelContext&) = delete;
 
   const OpKernel& op_kernel() const { return kernel_; }
-  DeviceBase* device() const;
+  DeviceBase* device() const { return &device_; }
 
   // ---- Inputs ----
 
   int num_inputs() const { return context_.num_inputs(); }
   DataType input_dtype(int i) const { return kernel_.input_type(i); }
-  // An empty tensor if there is no input i.
+  // Returns an empty tensor if there is no input i.
   const Tensor& input(int i) const;
   absl::Status input(StringPiece name, const Tensor** tensor) const;
   absl::Status input_list(StringPiece name, OpInputList* list);
-  // False, and the run fails, if the inputs differ in shape.
+  // Returns false and fails the run if the inputs differ in shape.
   bool ValidateInputsAreSameShape(OpKernel* op);
 
   // ---- Outputs ----
 
   int num_outputs() const { return context_.num_outputs(); }
   DataType expected_output_dtype(int i) const { return kernel_.output_type(i); }
-  // INTERNAL if there is no output i; set_output fails the run then.
+  // Returns INTERNAL if there is no output i. set_output fails the run in that case.
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out);
   absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out);
   absl::Status output_list(StringPiece name, OpOutputList* list);
   void set_output(int i, const Tensor& tensor);
   absl::Status set_output(StringPiece name, const Tensor& tensor);
-  // Null if the output has not been set.
+  // Returns null if the output has not been set.
   Tensor* mutable_output(int i) {
     return HasOutput(i) && is_set_[i] ? context_.mutable_output(i) : nullptr;
   }
   absl::Status mutable_output(StringPiece name, Tensor** tensor);
-  // Makes output i over the elements of the first of the candidates that no one else needs and that
-  // has as many elements of the output's type; without one, over new ones. *forwarded gets which
-  // candidate it was, or -1.
+  // Allocates output i in place in the first candidate input that is not needed elsewhere and has
+  // the output's type and number of elements. Without such a candidate, allocates a new buffer.
+  // Stores the index of the candidate, or -1, in *forwarded.
   absl::Status forward_input_or_allocate_output(gtl::ArraySlice<int> candidates, int i,
                                                 const TensorShape& shape, Tensor** out,
                                                 int* forwarded = nullptr);
@@ -239,13 +251,14 @@ class OpKernelContext : public compat_internal::StatusSink {
 
   const OpKernel& kernel_;
   gradflow::KernelContext& context_;
-  // Of each output.
+  mutable DeviceBase device_;
+  // For each output, whether it has been set.
   absl::InlinedVector<bool, 8> is_set_;
 };
 
 namespace compat_internal {
 
-// A kernel of TensorFlow's kind as one of gradflow's.
+// Wraps a tensorflow::OpKernel as a gradflow::OpKernel.
 absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> WrapKernel(
     const gradflow::KernelConstruction& construction, OpKernel* (*make)(OpKernelConstruction*));
 
@@ -258,7 +271,8 @@ absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> MakeKernel(
 
 }  // namespace compat_internal
 
-// What REGISTER_KERNEL_BUILDER is given: Name("Op").Device(DEVICE_CPU).TypeConstraint<float>("T").
+// The argument of REGISTER_KERNEL_BUILDER:
+// Name("Op").Device(DEVICE_CPU).TypeConstraint<float>("T").
 class KernelDefBuilder {
  public:
   explicit KernelDefBuilder(const char* op) { kernel_.op = op; }
@@ -277,7 +291,7 @@ class KernelDefBuilder {
   }
   KernelDefBuilder& Label(const char* label) { return kernel_.label = label, *this; }
   KernelDefBuilder& Priority(int priority) { return kernel_.priority = priority, *this; }
-  // All memory is the host's.
+  // No effect: all memory is host memory.
   KernelDefBuilder& HostMemory(const char*) { return *this; }
 
  private:
@@ -305,7 +319,7 @@ using Name = KernelDefBuilder;
                           &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>)
 #define REGISTER_SYSTEM_KERNEL_BUILDER(builder, ...) REGISTER_KERNEL_BUILDER(builder, __VA_ARGS__)
 
-// Fails the run (or the making of the kernel) and returns, unless `condition` holds.
+// Fails the run (or the construction of the kernel) and returns, unless `condition` is true.
 #define OP_REQUIRES(context, condition, status)            \
   do {                                                     \
     if (!TF_PREDICT_TRUE(condition)) {                     \
@@ -314,7 +328,7 @@ using Name = KernelDefBuilder;
     }                                                      \
   } while (false)
 
-// The same unless the status is OK.
+// Fails the run (or the construction of the kernel) and returns, unless the status is OK.
 #define OP_REQUIRES_OK(context, ...)                                         \
   do {                                                                       \
     if (const ::absl::Status gradflow_status = (__VA_ARGS__);                \

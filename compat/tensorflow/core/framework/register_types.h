@@ -1,4 +1,4 @@
-// TF_CALL_float(m) and its like: m(type) for each type of a set that tensors have here.
+// TF_CALL_float(m) and related macros: expand to m(type) for each supported type of a set.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_REGISTER_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_REGISTER_TYPES_H_
 

@@ -12,7 +12,7 @@ namespace tensorflow {
 namespace shape_inference {
 namespace {
 
-// Where the arguments of the node are among its inputs and outputs.
+// Computes the ranges of the arguments among the node's inputs and outputs.
 absl::Status FindRanges(const NodeDef& node, gradflow::NameRangeMap* inputs,
                         gradflow::NameRangeMap* outputs) {
   GRADFLOW_ASSIGN_OR_RETURN(const gradflow::OpRegistration* op,
@@ -20,7 +20,7 @@ absl::Status FindRanges(const NodeDef& node, gradflow::NameRangeMap* inputs,
   return gradflow::NameRangesForNode(node, op->def(), inputs, outputs);
 }
 
-// a + b for two sizes.
+// Stores a + b in *sum. Returns an error on overflow.
 absl::Status CheckedAdd(int64 a, int64 b, int64* sum) {
   if (!__builtin_add_overflow(a, b, sum)) return absl::OkStatus();
   return errors::InvalidArgument("Dimension size overflow from adding ", a, " and ", b);

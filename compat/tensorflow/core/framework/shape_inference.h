@@ -1,7 +1,7 @@
-// InferenceContext: what a shape function sees of a node, by TensorFlow's names.
+// InferenceContext: the argument of shape functions, with TensorFlow's interface.
 //
-// Dimensions are sizes, -1 where unknown: two unknown dimensions are not known to be equal, which
-// TensorFlow keeps track of.
+// Dimensions are sizes, or -1 if unknown. Unlike TensorFlow, does not track which unknown
+// dimensions are equal.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_H_
 
@@ -24,7 +24,7 @@ namespace shape_inference {
 
 class InferenceContext;
 
-// A shape that an InferenceContext owns. One that is not set is of unknown rank.
+// A handle to a shape owned by an InferenceContext. A default-constructed handle has unknown rank.
 class ShapeHandle {
  public:
   ShapeHandle() = default;
@@ -49,11 +49,11 @@ class DimensionHandle {
   int64 size_ = -1;
 };
 
-// What the arithmetic on dimensions takes.
+// An operand of arithmetic on dimensions.
 struct DimensionOrConstant {
   DimensionOrConstant(DimensionHandle d) : dim(d) {}  // NOLINT: as in TensorFlow
   DimensionOrConstant(int64 value) : val(value) {}    // NOLINT: as in TensorFlow
-  // Set, or else `val` counts.
+  // If not set, `val` is the operand.
   DimensionHandle dim;
   int64 val = -1;
 };
@@ -63,7 +63,7 @@ class InferenceContext {
   static constexpr int64 kUnknownDim = -1;
   static constexpr int32 kUnknownRank = -1;
 
-  // Borrows `context`, to which set_output writes.
+  // Borrows `context`. set_output writes to it.
   explicit InferenceContext(gradflow::ShapeContext& context) : context_(context) {}
   InferenceContext(const InferenceContext&) = delete;
   InferenceContext& operator=(const InferenceContext&) = delete;
@@ -72,20 +72,21 @@ class InferenceContext {
 
   int num_inputs() const { return context_.num_inputs(); }
   int num_outputs() const { return context_.num_outputs(); }
-  // Unknown if there is no input i: how many there are may be up to the graph.
+  // Returns an unknown shape if there is no input i, as the number of inputs may depend on the
+  // graph.
   ShapeHandle input(int i) const {
     return i >= 0 && i < num_inputs() ? ShapeHandle(&context_.input(i)) : ShapeHandle();
   }
-  // The inputs of an argument, by its name.
+  // Stores the shapes of the inputs of argument `name`.
   absl::Status input(StringPiece name, std::vector<ShapeHandle>* shapes) const;
-  // Null if the value is not known when the graph is built.
+  // Returns null if the value is not known when the graph is built.
   const Tensor* input_tensor(int i) const {
     return i >= 0 && i < num_inputs() ? context_.input_tensor(i) : nullptr;
   }
   ShapeHandle output(int i) const {
     return i >= 0 && i < num_outputs() ? ShapeHandle(&context_.output(i)) : ShapeHandle();
   }
-  // Of an output that the node does not have, nothing is kept.
+  // Does nothing if there is no output i.
   void set_output(int i, ShapeHandle shape) {
     if (i >= 0 && i < num_outputs()) context_.set_output(i, Value(shape));
   }
@@ -97,26 +98,27 @@ class InferenceContext {
     return context_.GetAttr(name, value);
   }
 
-  // ---- Looking at shapes and dimensions ----
+  // ---- Access to shapes and dimensions ----
 
   static bool RankKnown(ShapeHandle s) { return Rank(s) >= 0; }
-  // -1 if unknown.
+  // Returns -1 if unknown.
   static int32 Rank(ShapeHandle s) { return s.IsSet() ? s.shape_->dims() : kUnknownRank; }
-  // Dimension i, from the end if it is negative; unknown if the rank is, or there is none.
+  // Returns dimension i, counted from the end if negative. Unknown if the rank is unknown or there
+  // is no such dimension.
   DimensionHandle Dim(ShapeHandle s, int64 i) const;
-  // As Dim, by TensorFlow for a known rank alone.
+  // Returns Dim(s, i). TensorFlow requires a known rank.
   DimensionHandle DimKnownRank(ShapeHandle s, int64 i) const { return Dim(s, i); }
   static int64 Value(DimensionOrConstant d) { return d.dim.is_set_ ? d.dim.size_ : d.val; }
   static bool ValueKnown(DimensionOrConstant d) { return Value(d) >= 0; }
   bool FullyDefined(ShapeHandle s) const;
-  // Unknown if a dimension is.
+  // Returns an unknown size if any dimension is unknown.
   DimensionHandle NumElements(ShapeHandle s) const;
-  // "[2,?]", "?"
+  // Return "[2,?]" and "?".
   std::string DebugString(ShapeHandle s) const;
   std::string DebugString(DimensionHandle d) const;
 
-  // ---- Demands. INVALID_ARGUMENT if they contradict what is known; otherwise *out is what is
-  // known with them ----
+  // ---- Constraints. Return INVALID_ARGUMENT if they contradict the known shapes; otherwise store
+  // the refined shape in *out ----
 
   absl::Status WithRank(ShapeHandle s, int64 rank, ShapeHandle* out);
   absl::Status WithRankAtLeast(ShapeHandle s, int64 rank, ShapeHandle* out);
@@ -124,11 +126,11 @@ class InferenceContext {
   absl::Status WithValue(DimensionHandle d, int64 value, DimensionHandle* out);
   absl::Status Merge(DimensionHandle a, DimensionHandle b, DimensionHandle* out);
   absl::Status Merge(ShapeHandle a, ShapeHandle b, ShapeHandle* out);
-  // `prefix` merged with the first dimensions of `s`.
+  // Merges `prefix` with the first dimensions of `s`.
   absl::Status MergePrefix(ShapeHandle s, ShapeHandle prefix, ShapeHandle* s_out,
                            ShapeHandle* prefix_out);
 
-  // ---- Making shapes ----
+  // ---- Construction of shapes ----
 
   ShapeHandle MakeShape(const std::vector<DimensionHandle>& dims);
   ShapeHandle MakeShape(std::initializer_list<DimensionOrConstant> dims);
@@ -137,22 +139,22 @@ class InferenceContext {
   ShapeHandle Scalar() { return Own(PartialTensorShape(TensorShape())); }
   ShapeHandle Vector(DimensionOrConstant dim) { return MakeShape({dim}); }
   ShapeHandle Matrix(DimensionOrConstant a, DimensionOrConstant b) { return MakeShape({a, b}); }
-  // The shape that input i, a vector of sizes, holds.
+  // Makes the shape whose dimensions are the elements of input i, a vector.
   absl::Status MakeShapeFromShapeTensor(int i, ShapeHandle* out);
   absl::Status MakeShapeFromPartialTensorShape(const PartialTensorShape& shape, ShapeHandle* out);
   absl::Status MakeShapeFromTensorShape(const TensorShape& shape, ShapeHandle* out);
   absl::Status MakeShapeFromShapeProto(const TensorShapeProto& proto, ShapeHandle* out);
-  // Dimensions from `start` up to `end`, from the end of the shape if negative.
+  // Dimensions [start, end) of `s`. Negative positions count from the end.
   absl::Status Subshape(ShapeHandle s, int64 start, ShapeHandle* out);
   absl::Status Subshape(ShapeHandle s, int64 start, int64 end, ShapeHandle* out);
   absl::Status Concatenate(ShapeHandle a, ShapeHandle b, ShapeHandle* out);
   absl::Status ReplaceDim(ShapeHandle s, int64 i, DimensionHandle dim, ShapeHandle* out);
 
-  // ---- Making dimensions; unknown where an operand is ----
+  // ---- Construction of dimensions. Results are unknown if an operand is unknown ----
 
   DimensionHandle MakeDim(DimensionOrConstant d) { return DimensionHandle(Value(d)); }
   DimensionHandle UnknownDim() { return DimensionHandle(kUnknownDim); }
-  // The value of input i, a scalar.
+  // Makes a dimension of the value of input i, a scalar.
   absl::Status MakeDimForScalarInput(int i, DimensionHandle* out);
   absl::Status GetScalarFromTensor(const Tensor* tensor, int64* value);
   absl::Status Add(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
@@ -163,7 +165,7 @@ class InferenceContext {
   absl::Status Min(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
   absl::Status Max(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
 
-  // What stands behind this context. Not in TensorFlow.
+  // Returns the underlying context. Not in TensorFlow.
   gradflow::ShapeContext& shape_context() const { return context_; }
 
  private:
@@ -171,7 +173,7 @@ class InferenceContext {
   ShapeHandle Own(PartialTensorShape shape);
 
   gradflow::ShapeContext& context_;
-  // A deque, since handles point to its elements.
+  // A deque, as handles point to its elements.
   std::deque<PartialTensorShape> shapes_;
 };
 

@@ -39,12 +39,12 @@ class TensorShapeUtils {
   }
   static bool StartsWith(const TensorShape& shape, const TensorShape& prefix);
   static bool EndsWith(const TensorShape& shape, const TensorShape& suffix);
-  // INVALID_ARGUMENT for dimensions that make no shape.
+  // Return INVALID_ARGUMENT if the dimensions are not valid.
   static absl::Status MakeShape(gtl::ArraySlice<int32> dims, TensorShape* out);
   static absl::Status MakeShape(gtl::ArraySlice<int64> dims, TensorShape* out);
   static absl::Status MakeShape(const int32* dims, int64 n, TensorShape* out);
   static absl::Status MakeShape(const int64* dims, int64 n, TensorShape* out);
-  // "[2,3], []"
+  // Returns "[2,3], []".
   static std::string ShapeListString(gtl::ArraySlice<TensorShape> shapes);
 };
 

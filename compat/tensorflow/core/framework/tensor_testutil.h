@@ -1,4 +1,4 @@
-// Tensors by literal, and comparing tensors, for tests.
+// Tensors from literals, and comparison of tensors, for tests.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TESTUTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TESTUTIL_H_
 
@@ -19,7 +19,7 @@
 namespace tensorflow {
 namespace test {
 
-// The values in row-major order.
+// Fills a tensor with the given values, in row-major order.
 template <typename T>
 void FillValues(Tensor* tensor, gtl::ArraySlice<T> values) {
   const auto flat = tensor->flat<T>();
@@ -27,7 +27,7 @@ void FillValues(Tensor* tensor, gtl::ArraySlice<T> values) {
       << "values for " << tensor->DebugString(0);
   for (int64 i = 0; i < flat.size(); ++i) flat(i) = values[i];
 }
-// The same from values of another type, which are converted.
+// Fills a tensor with values converted from another type.
 template <typename T, typename SrcType>
 void FillValues(Tensor* tensor, std::initializer_list<SrcType> values) {
   const auto flat = tensor->flat<T>();
@@ -37,7 +37,7 @@ void FillValues(Tensor* tensor, std::initializer_list<SrcType> values) {
                  [](const SrcType& value) { return static_cast<T>(value); });
 }
 
-// Element i is fn(i).
+// Sets element i to fn(i).
 template <typename T>
 void FillFn(Tensor* tensor, std::function<T(int)> fn) {
   const auto flat = tensor->flat<T>();
@@ -45,7 +45,7 @@ void FillFn(Tensor* tensor, std::function<T(int)> fn) {
   for (int64 i = 0; i < flat.size(); ++i) flat(i) = fn(static_cast<int>(i));
 }
 
-// start, start + 1, ...
+// Fills a tensor with start, start + 1, ...
 template <typename T>
 void FillIota(Tensor* tensor, const T& start) {
   const auto flat = tensor->flat<T>();
@@ -76,7 +76,7 @@ Tensor AsScalar(const T& value) {
 
 namespace internal {
 
-// Whether type and shape are equal; a failure of the test if not.
+// Returns true if types and shapes are equal. Otherwise adds a failure.
 inline bool ExpectSameKind(const Tensor& x, const Tensor& y) {
   EXPECT_EQ(DataTypeString(x.dtype()), DataTypeString(y.dtype()));
   EXPECT_EQ(x.shape().DebugString(), y.shape().DebugString());
@@ -92,7 +92,7 @@ bool IsNan(const T& value) {
   return value != value;
 }
 
-// Expects same(x, y) of each pair of elements, and reports the first pair without.
+// Expects same(x, y) for each pair of elements, and reports the first pair that violates it.
 template <typename T, typename Same>
 void ExpectElements(const Tensor& x, const Tensor& y, Same same) {
   if (!ExpectSameKind(x, y)) return;
@@ -110,8 +110,8 @@ void ExpectElements(const Tensor& x, const Tensor& y, Same same) {
 
 }  // namespace internal
 
-// Same type, shape and elements. Floating-point elements may differ by 4 units in the last place,
-// as by GoogleTest's EXPECT_FLOAT_EQ, and NaN equals NaN.
+// Expects equal types, shapes and elements. Floating-point elements may differ by 4 units in the
+// last place, as with GoogleTest's EXPECT_FLOAT_EQ, and NaN equals NaN.
 template <typename T>
 void ExpectTensorEqual(const Tensor& x, const Tensor& y) {
   internal::ExpectElements<T>(x, y, [](const T& a, const T& b) {
@@ -126,7 +126,7 @@ void ExpectTensorEqual(const Tensor& x, const Tensor& y) {
   });
 }
 
-// |x - y| <= abs_err for each pair of elements.
+// Expects |x - y| <= abs_err for each pair of elements.
 template <typename T>
 void ExpectTensorNear(const Tensor& x, const Tensor& y, double abs_err) {
   internal::ExpectElements<T>(x, y, [abs_err](const T& a, const T& b) {
@@ -139,7 +139,7 @@ void ExpectTensorNear(const Tensor& x, const Tensor& y, double abs_err) {
   });
 }
 
-// Same type, shape and bits of what has bits.
+// Expects equal types, shapes and bits (characters of strings).
 inline void ExpectEqual(const Tensor& x, const Tensor& y) {
   if (!internal::ExpectSameKind(x, y)) return;
   using Types = gradflow::TypeList<float, double, half, bfloat16, int8, int16, int32, int64, uint8,
@@ -150,8 +150,8 @@ inline void ExpectEqual(const Tensor& x, const Tensor& y) {
   EXPECT_TRUE(known) << "tensors of type " << DataTypeString(x.dtype()) << " cannot be compared";
 }
 
-// |x - y| <= atol + rtol * |x| for each pair of elements; negative tolerances mean some units in
-// the last place of the type. For floating-point and complex types.
+// Expects |x - y| <= atol + rtol * |x| for each pair of elements. Negative tolerances mean a few
+// units in the last place. For floating-point and complex types.
 inline void ExpectClose(const Tensor& x, const Tensor& y, double atol = -1, double rtol = -1) {
   using Types = gradflow::TypeList<float, double, half, bfloat16, complex64, complex128>;
   const bool known = gradflow::DispatchType(Types(), x.dtype(), [&](auto tag) {
@@ -172,7 +172,7 @@ inline void ExpectClose(const Tensor& x, const Tensor& y, double atol = -1, doub
       } else {
         const double wide_a = static_cast<double>(a);
         const double bound = absolute + relative * std::abs(wide_a);
-        // Infinity is close to itself alone.
+        // Infinity is close only to itself.
         return std::isfinite(bound) && std::abs(wide_a - static_cast<double>(b)) <= bound;
       }
     });

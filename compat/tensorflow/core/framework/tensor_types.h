@@ -1,5 +1,5 @@
-// TTypes: the types of a tensor's views. They index, measure and fill; for arithmetic on whole
-// views, which Eigen's have, write a loop.
+// TTypes: the types of a tensor's views. Views support indexing, sizes and filling. Unlike Eigen's,
+// they have no arithmetic on whole views.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TYPES_H_
 
@@ -11,15 +11,14 @@
 
 namespace gradflow {
 
-// The elements, for LOG: a line for each row of the last dimension; those of a vector in a column,
-// as Eigen has them.
+// Prints a line per row of the last dimension, or per element of a vector, as Eigen does.
 template <typename T, int N>
 std::ostream& operator<<(std::ostream& os, const TensorView<T, N>& view) {
   int64_t columns = 1;
   if constexpr (N >= 2) columns = view.dimension(N - 1);
   for (int64_t i = 0; i < view.size(); ++i) {
     if (i > 0) os << (i % columns == 0 ? '\n' : ' ');
-    // Bytes as numbers.
+    // Prints bytes as numbers.
     if constexpr (sizeof(T) == 1 && std::is_integral_v<T>) {
       os << +view[i];
     } else {

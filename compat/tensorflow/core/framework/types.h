@@ -1,4 +1,4 @@
-// Element types, and what device a kernel is for.
+// Element types and device types.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TYPES_H_
 
@@ -35,18 +35,20 @@ using gradflow::qint32;
 using gradflow::qint8;
 using gradflow::quint16;
 using gradflow::quint8;
-using gradflow::RemoveRefType;
+
+inline DataType RemoveRefType(DataType dtype) { return gradflow::BaseType(dtype); }
 
 using DataTypeSlice = gtl::ArraySlice<DataType>;
 inline std::string DataTypeSliceString(DataTypeSlice types) {
   return gradflow::DataTypeVectorString(DataTypeVector(types.begin(), types.end()));
 }
-// Whether a value of type `actual` may go where `expected` is wanted.
+// Returns true if a value of type `actual` is valid where `expected` is required.
 inline bool TypesCompatible(DataType expected, DataType actual) {
   return expected == actual || expected == BaseType(actual);
 }
 
-// "CPU", "GPU". Kernels for others than the CPU may be registered, and never run.
+// A device type, "CPU" or "GPU". Kernels for devices other than the CPU may be registered but never
+// run.
 class DeviceType {
  public:
   explicit DeviceType(StringPiece type) : type_(type) {}

@@ -9,8 +9,8 @@
 namespace tensorflow {
 namespace graph {
 
-// Puts the nodes that name no device on `device`. There are only the CPU's: a graph with nodes on
-// another is refused by Session::Create.
+// Places the nodes without a device on `device`. Only the CPU is supported: Session::Create rejects
+// graphs with nodes on other devices.
 inline void SetDefaultDevice(const std::string& device, GraphDef* graph_def) {
   for (NodeDef& node : *graph_def->mutable_node()) {
     if (node.device().empty()) node.set_device(device);

@@ -13,7 +13,7 @@ namespace tensorflow {
 namespace compat_internal {
 
 absl::Status KernelRun::Init(gradflow::NodeDef* node) {
-  // An older kernel does not fit the types of the new node.
+  // A previous kernel does not match the types of the new node.
   kernel_ = nullptr;
   outputs_.clear();
   const gradflow::Registry& registry = gradflow::GlobalRegistry();
@@ -35,7 +35,7 @@ gradflow::DataType KernelRun::input_type(size_t i) const {
 absl::Status KernelRun::Run(const std::deque<gradflow::Tensor>& inputs) {
   outputs_.clear();
   if (kernel_ == nullptr) {
-    return gradflow::errors::FailedPrecondition("InitOp() has not made a kernel");
+    return gradflow::errors::FailedPrecondition("there is no kernel: InitOp() has not succeeded");
   }
   if (inputs.size() != input_types_.size()) {
     return gradflow::errors::InvalidArgument("the kernel has ", input_types_.size(),
@@ -43,8 +43,9 @@ absl::Status KernelRun::Run(const std::deque<gradflow::Tensor>& inputs) {
   }
   std::vector<gradflow::Tensor> handles(inputs.begin(), inputs.end());
   std::vector<gradflow::Tensor> outputs(output_types_.size());
+  const gradflow::RunContext run;
   gradflow::KernelContext context(absl::MakeSpan(handles), absl::MakeSpan(outputs), output_types_,
-                                  gradflow::SystemAllocator());
+                                  run);
   GRADFLOW_RETURN_IF_ERROR(kernel_->Compute(context));
   outputs_ = std::move(outputs);
   return absl::OkStatus();

@@ -1,4 +1,4 @@
-// The part of OpsTestBase that needs no GoogleTest. Not for users.
+// The part of OpsTestBase that is independent of GoogleTest. Internal.
 #ifndef GRADFLOW_COMPAT_CORE_KERNELS_KERNEL_RUN_H_
 #define GRADFLOW_COMPAT_CORE_KERNELS_KERNEL_RUN_H_
 
@@ -14,14 +14,14 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// One kernel and what it has made.
+// A kernel and its outputs.
 class KernelRun {
  public:
-  // Makes the kernel of the node, with defaults filled in.
+  // Sets default attributes of the node and creates its kernel.
   absl::Status Init(gradflow::NodeDef* node);
-  // The type that input i is to have, or DT_INVALID if there is none.
+  // Returns the required type of input i, or DT_INVALID if there is no such input.
   gradflow::DataType input_type(size_t i) const;
-  // Runs it on copies of the inputs' handles, so that it changes none of them.
+  // Runs the kernel on `inputs`, which it shares and therefore does not overwrite.
   absl::Status Run(const std::deque<gradflow::Tensor>& inputs);
   std::vector<gradflow::Tensor>& outputs() { return outputs_; }
 

@@ -1,7 +1,7 @@
-// OpsTestBase: a GoogleTest fixture that runs one kernel on inputs of the test.
+// OpsTestBase: a GoogleTest fixture that runs one kernel.
 //
 //   class ReluOpTest : public OpsTestBase {};
-//   TEST_F(ReluOpTest, CutsNegatives) {
+//   TEST_F(ReluOpTest, ClampsNegatives) {
 //     TF_ASSERT_OK(NodeDefBuilder("op", "Relu").Input(FakeInput(DT_FLOAT)).Finalize(node_def()));
 //     TF_ASSERT_OK(InitOp());
 //     AddInputFromArray<float>(TensorShape({2}), {-1, 1});
@@ -30,7 +30,7 @@
 
 namespace tensorflow {
 
-// A tensor that a test may change.
+// A mutable input tensor.
 struct TensorValue {
   Tensor* tensor = nullptr;
   Tensor* operator->() const { return tensor; }
@@ -39,14 +39,14 @@ struct TensorValue {
 class OpsTestBase : public ::testing::Test {
  protected:
   NodeDef* node_def() { return &node_def_; }
-  // Kernels run on the CPU alone: any other device is a failure.
+  // Fails the test for devices other than the CPU.
   void SetDevice(const DeviceType& type) { ASSERT_EQ(type.type_string(), DEVICE_CPU); }
 
-  // Makes the kernel of *node_def().
+  // Creates the kernel of *node_def().
   Status InitOp() { return run_.Init(&node_def_); }
 
-  // Adds an input in the order of the definition, of the type that it is to have; values are
-  // converted to it. A type that makes no sense fails the test.
+  // Adds the next input in the order of the definition. Converts the values to its type. Fails the
+  // test if they cannot be converted.
   template <typename T>
   void AddInput(const TensorShape& shape, std::function<T(int)> x_mapping) {
     if (Tensor* input = NewInput(DataTypeToEnum<T>::v(), shape)) test::FillFn<T>(input, x_mapping);
@@ -66,17 +66,17 @@ class OpsTestBase : public ::testing::Test {
 
   const Tensor& GetInput(int i) const { return inputs_[i]; }
   TensorValue mutable_input(int i) { return TensorValue{&inputs_[i]}; }
-  // The output of the last run; null if it failed or there is no such output.
+  // Returns output i of the last run; null if the run failed or there is no such output.
   Tensor* GetOutput(int i) {
     const bool exists = i >= 0 && i < static_cast<int>(run_.outputs().size());
     return exists ? &run_.outputs()[i] : nullptr;
   }
-  // What tensors of the test are made with: `Tensor expected(allocator(), DT_FLOAT, shape)`.
+  // Returns an allocator for the test: `Tensor expected(allocator(), DT_FLOAT, shape)`.
   Allocator* allocator() { return gradflow::SystemAllocator().get(); }
-  // The types that the kernel's inputs are to have.
+  // Returns the required type of input i.
   DataType input_type(int i) const { return run_.input_type(i); }
 
-  // Clear them to run the kernel on others.
+  // The inputs. Clear them to run the kernel on others.
   std::deque<Tensor> inputs_;
 
  private:

@@ -12,9 +12,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
-#include "gradflow/core/file.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/file.h"
 #include "gradflow/proto/graph.pb.h"
 #include "tensorflow/core/lib/io/path.h"
 
@@ -149,7 +149,7 @@ uint64 Env::NowMicros() const {
 
 namespace {
 
-// Of a path, as gradflow's file functions leave it out.
+// Prepends the path, which the errors of gradflow's file functions omit.
 absl::Status WithPath(const std::string& path, const absl::Status& status) {
   return gradflow::errors::Prefix(absl::StrCat("'", path, "': "), status);
 }
@@ -169,16 +169,16 @@ absl::Status ReadFile(const std::string& path, size_t max_bytes, std::string* da
   return gradflow::internal::ReadAt(file.get(), 0, data->data(), size);
 }
 
-// What protobuf can read, and how deep it goes in bytes.
+// The maximum size of a message in protobuf, and the maximum nesting depth in text format.
 constexpr size_t kMaxMessageBytes = std::numeric_limits<int>::max();
 constexpr int kMaxTextDepth = 100;
 
-// Graphs are read with gradflow's limits.
+// Reads a graph with gradflow's limits.
 absl::Status TakeGraph(const std::string& path, absl::StatusOr<gradflow::GraphDef> read,
                        gradflow::GraphDef* graph) {
   if (absl::IsResourceExhausted(read.status())) return WithPath(path, read.status());
   if (!read.ok()) {
-    return errors::DataLoss("'", path, "': is no GraphDef: ", read.status().message());
+    return errors::DataLoss("'", path, "': is not a GraphDef: ", read.status().message());
   }
   *graph = *std::move(read);
   return absl::OkStatus();
@@ -202,7 +202,7 @@ Status ReadBinaryProto(Env*, const std::string& path, protobuf::MessageLite* pro
   }
   return gradflow::CallSafely([&]() -> absl::Status {
     if (proto->ParseFromString(data)) return absl::OkStatus();
-    return errors::DataLoss("'", path, "': is no ", proto->GetTypeName());
+    return errors::DataLoss("'", path, "': is not a ", proto->GetTypeName());
   });
 }
 
@@ -223,10 +223,10 @@ Status ReadTextProto(Env*, const std::string& path, protobuf::Message* proto) {
   }
   return gradflow::CallSafely([&]() -> absl::Status {
     protobuf::TextFormat::Parser parser;
-    // By itself the parser goes as deep as the text says, and the stack ends.
+    // The parser's default is unlimited recursion, which could overflow the stack.
     parser.SetRecursionLimit(kMaxTextDepth);
     if (parser.ParseFromString(data, proto)) return absl::OkStatus();
-    return errors::DataLoss("'", path, "': is no text of a ", proto->GetTypeName());
+    return errors::DataLoss("'", path, "': is not the text of a ", proto->GetTypeName());
   });
 }
 

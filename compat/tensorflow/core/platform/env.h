@@ -1,5 +1,5 @@
-// Env: files, as far as programs that load and save graphs need them; and protobuf messages in
-// files.
+// Env: file operations for programs that load and save graphs. Functions that read and write
+// protobuf messages.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_ENV_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_ENV_H_
 
@@ -25,7 +25,7 @@ class Env {
   static Env* Default();
   virtual ~Env() = default;
 
-  // NOT_FOUND if there is none.
+  // Returns NOT_FOUND if the file does not exist.
   virtual Status FileExists(const std::string& path);
   virtual Status GetFileSize(const std::string& path, uint64* size);
   virtual Status DeleteFile(const std::string& path);
@@ -33,20 +33,20 @@ class Env {
   virtual Status CreateDir(const std::string& path);
   virtual Status RecursivelyCreateDir(const std::string& path);
   virtual Status DeleteDir(const std::string& path);
-  // FAILED_PRECONDITION if it is something else.
+  // Returns FAILED_PRECONDITION if `path` exists and is not a directory.
   virtual Status IsDirectory(const std::string& path);
-  // The names in a folder, in alphabetical order.
+  // Stores the names of the entries of a directory, sorted.
   virtual Status GetChildren(const std::string& dir, std::vector<std::string>* result);
-  // The time since 1970.
+  // Returns the microseconds since the Unix epoch.
   virtual uint64 NowMicros() const;
 };
 
 Status ReadFileToString(Env* env, const std::string& path, std::string* data);
 Status WriteStringToFile(Env* env, const std::string& path, const StringPiece& data);
 
-// A message in a file: what the system says if it cannot be opened (NOT_FOUND, PERMISSION_DENIED),
-// INVALID_ARGUMENT for what is no file, DATA_LOSS if it does not parse or has 2 GiB or more. Files
-// are written whole or not at all.
+// Read and write a message. Return the system's error if the file cannot be opened (NOT_FOUND,
+// PERMISSION_DENIED), INVALID_ARGUMENT if it is not a regular file, DATA_LOSS if it does not parse
+// or has 2 GiB or more. Files are written whole or not at all.
 Status ReadBinaryProto(Env* env, const std::string& path, protobuf::MessageLite* proto);
 Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::MessageLite& proto);
 Status ReadTextProto(Env* env, const std::string& path, protobuf::Message* proto);

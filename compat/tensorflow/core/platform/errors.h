@@ -1,5 +1,5 @@
-// errors::InvalidArgument(...) and the other kinds, errors::IsInvalidArgument(status), and the
-// macros that return early. The macros return absl::Status; see status.h.
+// errors::InvalidArgument(...), errors::IsInvalidArgument(status) and their siblings, and macros
+// for early return. The macros return absl::Status; see status.h.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 
@@ -35,7 +35,7 @@ GRADFLOW_COMPAT_ERROR(Unimplemented)
 GRADFLOW_COMPAT_ERROR(Unknown)
 #undef GRADFLOW_COMPAT_ERROR
 
-// Adds text to a status behind its own; OK stays OK. Of a Status or an absl::Status.
+// Appends text to the message of a Status or an absl::Status. Does nothing if it is OK.
 template <typename S, typename... Args>
 void AppendToMessage(S* status, Args... args) {
   const absl::Status old = *status;

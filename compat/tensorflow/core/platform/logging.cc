@@ -9,7 +9,7 @@ namespace tensorflow {
 namespace compat_internal {
 namespace {
 
-// The number in an environment variable, or 0.
+// Returns the number in an environment variable, or 0.
 int LevelFromEnvironment(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? 0 : std::atoi(value);
@@ -27,7 +27,7 @@ LogMessage::~LogMessage() {
 
 void LogMessage::Print() const {
   const char* slash = std::strrchr(file_, '/');
-  // One call, so that messages of several threads do not mix.
+  // One call, so that messages of different threads do not interleave.
   std::fprintf(stderr, "%c %s:%d] %s\n", "IWEF"[std::clamp(severity_, 0, 3)],
                slash == nullptr ? file_ : slash + 1, line_, str().c_str());
 }

@@ -1,8 +1,8 @@
-// LOG, VLOG, CHECK and DCHECK, as TensorFlow's: to standard error; FATAL and a CHECK that fails end
-// the program (std::abort).
+// LOG, VLOG, CHECK and DCHECK, as in TensorFlow. They print to standard error. FATAL and a failed
+// CHECK abort the program.
 //
-// TF_CPP_MIN_LOG_LEVEL (0 to 3, for INFO to FATAL) and TF_CPP_MAX_VLOG_LEVEL in the environment say
-// what is printed, read when the first message is.
+// The environment variables TF_CPP_MIN_LOG_LEVEL (0 to 3, for INFO to FATAL) and
+// TF_CPP_MAX_VLOG_LEVEL select the messages to print. They are read at the first message.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_LOGGING_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_LOGGING_H_
 
@@ -26,7 +26,7 @@ inline constexpr int NUM_SEVERITIES = 4;
 
 namespace compat_internal {
 
-// Collects one message and prints it when it is destroyed.
+// Collects a message. The destructor prints it.
 class LogMessage : public std::ostringstream {
  public:
   LogMessage(const char* file, int line, int severity);
@@ -69,7 +69,7 @@ void PrintOperand(std::ostream& os, const T& value) {
   }
 }
 
-// Null if op(a, b); otherwise the text of the failure.
+// Returns null if op(a, b), otherwise the message of the failure.
 template <typename A, typename B, typename Op>
 std::unique_ptr<std::string> CheckOp(const A& a, const B& b, Op op, const char* text) {
   if (__builtin_expect(static_cast<bool>(op(a, b)), 1)) return nullptr;
@@ -82,7 +82,7 @@ std::unique_ptr<std::string> CheckOp(const A& a, const B& b, Op op, const char* 
   return std::make_unique<std::string>(os.str());
 }
 
-// Operands of different signs are compared as C++ does, without a warning in the caller's code.
+// Suppresses warnings about operands of different signedness in the caller's code.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wsign-compare"
 struct CheckEq {
@@ -148,7 +148,7 @@ T&& CheckNotNull(const char* file, int line, const char* text, T&& pointer) {
 
 #define LOG(severity) GRADFLOW_COMPAT_LOG_##severity
 #define VLOG_IS_ON(level) (::tensorflow::compat_internal::VlogIsOn(level))
-// Loops, since an `if` could take an `else` behind the macro for its own.
+// Loops: an `if` could capture an `else` after the macro.
 #define VLOG(level)                                                                  \
   for (bool gradflow_vlog = VLOG_IS_ON(level); gradflow_vlog; gradflow_vlog = false) \
   GRADFLOW_COMPAT_LOG_INFO
@@ -177,7 +177,7 @@ T&& CheckNotNull(const char* file, int line, const char* text, T&& pointer) {
 #define QCHECK_GT(a, b) CHECK_GT(a, b)
 #define QCHECK_GE(a, b) CHECK_GE(a, b)
 
-// With NDEBUG, compiled but not evaluated.
+// Compiled but not evaluated if NDEBUG is defined.
 #ifdef NDEBUG
 #define GRADFLOW_COMPAT_DEBUG_ONLY while (false)
 #else

@@ -1,4 +1,4 @@
-// Attributes and helpers by TensorFlow's names.
+// Attributes and helpers with TensorFlow's names.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_MACROS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_MACROS_H_
 

@@ -1,4 +1,4 @@
-// io::JoinPath, at its current place.
+// io::JoinPath, at its current path.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_PATH_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_PATH_H_
 

@@ -1,9 +1,8 @@
-// Status: an absl::Status that has the names of TensorFlow 1.15, too.
+// Status: an absl::Status with the additional names of TensorFlow 1.15.
 //
-// Every function of these headers, and of gradflow, takes and gives absl::Status or this class:
-// each converts to the other. What programs write behind `return` (errors::X(), OkStatus(),
-// Status::OK(), TF_RETURN_IF_ERROR) has the type absl::Status, so that a lambda may mix them
-// without naming its return type, in either spelling.
+// Functions of these headers and of gradflow take and return absl::Status or this class; each
+// converts to the other. Expressions that programs return (errors::X(), OkStatus(), Status::OK(),
+// TF_RETURN_IF_ERROR) have type absl::Status, so that lambdas may mix them without a return type.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STATUS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_STATUS_H_
 
@@ -20,7 +19,7 @@
 
 namespace tensorflow {
 
-// The codes by the names of error_codes.proto; their type is Abseil's, so that both compare.
+// The codes with the names of error_codes.proto. Their type is Abseil's, so that both compare.
 namespace error {
 
 using Code = absl::StatusCode;
@@ -45,7 +44,7 @@ inline constexpr Code DATA_LOSS = Code::kDataLoss;
 
 }  // namespace error
 
-// absl::Status cannot be derived from, so this holds one.
+// Holds an absl::Status, which is final.
 class Status {
  public:
   Status() = default;
@@ -58,7 +57,7 @@ class Status {
   error::Code code() const { return status_.code(); }
   int raw_code() const { return status_.raw_code(); }
   StringPiece message() const { return status_.message(); }
-  // The same, as of 1.15.
+  // The message, by its name in TensorFlow 1.15.
   std::string error_message() const { return std::string(status_.message()); }
   std::string ToString() const { return status_.ToString(); }
   // Keeps the first error.
@@ -87,7 +86,7 @@ inline std::string error_name(error::Code code) { return absl::StatusCodeToStrin
 
 }  // namespace tensorflow
 
-// A loop, since an `if` could take an `else` behind the macro for its own.
+// A loop: an `if` could capture an `else` after the macro.
 #define GRADFLOW_COMPAT_CHECK_OK(value, severity)                                \
   for (const ::absl::Status gradflow_checked = (value); !gradflow_checked.ok();) \
   LOG(severity) << "Non-OK-status: " #value " status: " << gradflow_checked << " "

@@ -1,4 +1,4 @@
-// StatusOr and the macro that unpacks one.
+// StatusOr, and the macro TF_ASSIGN_OR_RETURN.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STATUSOR_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_STATUSOR_H_
 

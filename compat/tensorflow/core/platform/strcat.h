@@ -1,4 +1,4 @@
-// strings::StrCat, at its current place.
+// strings::StrCat, at its current path.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STRCAT_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_STRCAT_H_
 

@@ -1,4 +1,4 @@
-// StringPiece, at its current place.
+// StringPiece, at its current path.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STRINGPIECE_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_STRINGPIECE_H_
 

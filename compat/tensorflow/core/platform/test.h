@@ -1,4 +1,4 @@
-// GoogleTest, and where tests put their files.
+// GoogleTest, and helpers for tests: a temporary directory and a random seed.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_TEST_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_TEST_H_
 
@@ -12,13 +12,13 @@
 namespace tensorflow {
 namespace testing {
 
-// A folder to write in.
+// Returns a directory for temporary files.
 inline std::string TmpDir() {
   std::string dir = ::testing::TempDir();
   while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
   return dir;
 }
-// The seed of GoogleTest's --gtest_random_seed, or a fixed one.
+// Returns the value of --gtest_random_seed, or a constant if it is not set.
 inline int RandomSeed() {
   const int seed = ::testing::UnitTest::GetInstance()->random_seed();
   return seed == 0 ? 301 : seed;

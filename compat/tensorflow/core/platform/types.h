@@ -1,4 +1,4 @@
-// The names of plain types that TensorFlow's programs use.
+// TensorFlow's names of fundamental types.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_TYPES_H_
 

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "gradflow/runtime/session.h"
+#include "gradflow/runtime/session/session.h"
 #include "tensorflow/core/platform/errors.h"
 
 namespace tensorflow {

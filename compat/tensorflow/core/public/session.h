@@ -1,5 +1,5 @@
-// Session: runs a GraphDef by the names of its nodes. What gradflow/runtime/session.h says of
-// names, errors, threads and tensors holds here.
+// Session: runs a GraphDef by the names of its nodes. See gradflow/runtime/session/session.h for
+// names, errors, thread safety and ownership of tensors.
 #ifndef GRADFLOW_COMPAT_CORE_PUBLIC_SESSION_H_
 #define GRADFLOW_COMPAT_CORE_PUBLIC_SESSION_H_
 
@@ -16,8 +16,8 @@
 
 namespace tensorflow {
 
-// An interface of its own, since a program may derive from it, with TensorFlow's Status. NewSession
-// makes one over gradflow::Session.
+// The interface of sessions, with TensorFlow's Status. Programs may derive from it. NewSession
+// returns an implementation by gradflow::Session.
 class Session {
  public:
   virtual ~Session() = default;
@@ -40,7 +40,7 @@ class Session {
   virtual Status Close() = 0;
 };
 
-// The second returns null where the first returns an error.
+// Create a session. The second overload returns null on error.
 Status NewSession(const SessionOptions& options, Session** out_session);
 Session* NewSession(const SessionOptions& options);
 

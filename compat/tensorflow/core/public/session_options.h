@@ -1,18 +1,13 @@
-// SessionOptions and what they consist of. See gradflow/runtime/options.h for what can be said.
+// SessionOptions and its members. See gradflow/runtime/session/options.h.
 #ifndef GRADFLOW_COMPAT_CORE_PUBLIC_SESSION_OPTIONS_H_
 #define GRADFLOW_COMPAT_CORE_PUBLIC_SESSION_OPTIONS_H_
 
-#include "gradflow/runtime/options.h"
+#include "gradflow/runtime/session/options.h"
 #include "tensorflow/core/platform/types.h"
+#include "tensorflow/core/protobuf/config.pb.h"
 
 namespace tensorflow {
 
-using gradflow::CallableOptions;
-using gradflow::ConfigProto;
-using gradflow::GraphOptions;
-using gradflow::OptimizerOptions;
-using gradflow::RunMetadata;
-using gradflow::RunOptions;
 using gradflow::SessionOptions;
 
 }  // namespace tensorflow

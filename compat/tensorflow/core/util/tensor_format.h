@@ -13,12 +13,12 @@
 namespace tensorflow {
 
 enum TensorFormat {
-  // Batch, the spatial dimensions, channels; with two of the former, "NHWC".
+  // Batch, spatial dimensions, channels: "NHWC" for two spatial dimensions.
   FORMAT_NHWC = 0,
   FORMAT_NCHW = 1,
 };
 
-// False if `text` is neither; "NDHWC" and "NCDHW" are them, too.
+// Parses "NHWC", "NCHW", "NDHWC" or "NCDHW". Returns false for other texts.
 inline bool FormatFromString(StringPiece text, TensorFormat* format) {
   if (text == "NHWC" || text == "NDHWC") return *format = FORMAT_NHWC, true;
   if (text == "NCHW" || text == "NCDHW") return *format = FORMAT_NCHW, true;
@@ -38,15 +38,15 @@ inline int GetTensorBatchDimIndex(int, TensorFormat) { return 0; }
 inline int GetTensorFeatureDimIndex(int num_dims, TensorFormat format) {
   return format == FORMAT_NHWC ? num_dims - 1 : 1;
 }
-// Fatal if there is no such dimension.
+// Aborts if there is no such dimension.
 inline int GetTensorSpatialDimIndex(int num_dims, TensorFormat format, int spatial_dim) {
   CHECK(spatial_dim >= 0 && spatial_dim < GetTensorSpatialDims(num_dims, format))
       << "spatial dimension " << spatial_dim << " of " << num_dims << " dimensions";
   return spatial_dim + (format == FORMAT_NHWC ? 1 : 2);
 }
 
-// Which dimension 'N', 'C', 'H' or 'W' is ('0', '1', ... the spatial ones), of a tensor with that
-// many spatial dimensions. Fatal for other letters.
+// Returns the index of dimension 'N', 'C', 'H' or 'W' ('0', '1', ... for spatial dimensions) of a
+// tensor with the given number of spatial dimensions. Aborts for other letters.
 template <int NUM_SPATIAL_DIMS>
 int GetTensorDimIndex(TensorFormat format, char dimension) {
   constexpr int kDims = NUM_SPATIAL_DIMS + 2;
@@ -87,7 +87,7 @@ inline int GetTensorDimIndex(TensorFormat format, char dimension, int num_total_
   }
 }
 
-// The size of that dimension.
+// Returns the size of a dimension.
 inline int64 GetTensorDim(absl::Span<const int64> sizes, TensorFormat format, char dimension) {
   const int i = GetTensorDimIndex(format, dimension, static_cast<int>(sizes.size()));
   return sizes[i];
@@ -99,7 +99,7 @@ inline int64 GetTensorDim(const Tensor& tensor, TensorFormat format, char dimens
   return GetTensorDim(tensor.shape(), format, dimension);
 }
 
-// The shape of a batch of images.
+// Returns the shape of a batch of images.
 inline TensorShape ShapeFromFormat(TensorFormat format, int64 N, absl::Span<const int64> spatial,
                                    int64 C) {
   TensorShape shape({N});

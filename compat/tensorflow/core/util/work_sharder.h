@@ -1,4 +1,4 @@
-// Shard: splits the work of a kernel.
+// Shard: shards the work of a kernel.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_WORK_SHARDER_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_WORK_SHARDER_H_
 
@@ -8,7 +8,7 @@
 
 namespace tensorflow {
 
-// As ThreadPool::ParallelFor; on the calling thread alone if max_parallelism <= 1.
+// Calls workers->ParallelFor, or runs on the calling thread alone if max_parallelism <= 1.
 void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,
            std::function<void(int64, int64)> work);
 

@@ -1,4 +1,4 @@
-// errors, at their place of 1.15.
+// errors, at the path of TensorFlow 1.15.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_CORE_ERRORS_H_
 #define GRADFLOW_COMPAT_CORE_LIB_CORE_ERRORS_H_
 

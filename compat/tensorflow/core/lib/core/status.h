@@ -1,4 +1,4 @@
-// Status, at its place of 1.15.
+// Status, at the path of TensorFlow 1.15.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_CORE_STATUS_H_
 #define GRADFLOW_COMPAT_CORE_LIB_CORE_STATUS_H_
 

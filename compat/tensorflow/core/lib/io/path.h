@@ -13,7 +13,7 @@ namespace internal {
 std::string JoinPathImpl(std::initializer_list<StringPiece> parts);
 }  // namespace internal
 
-// The parts with one '/' between each two; empty parts are left out.
+// Joins the non-empty parts with one '/' between them.
 template <typename... T>
 std::string JoinPath(const T&... parts) {
   return internal::JoinPathImpl({parts...});

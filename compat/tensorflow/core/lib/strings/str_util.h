@@ -1,4 +1,4 @@
-// str_util: the functions of it that were TensorFlow's own before Abseil had them.
+// str_util: functions that precede their counterparts in Abseil.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_STRINGS_STR_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_STRINGS_STR_UTIL_H_
 
@@ -13,7 +13,7 @@ using absl::EndsWith;
 using absl::StartsWith;
 using absl::StrContains;
 
-// The elements of `list`, with `separator` between them.
+// Joins the elements of `list` with `separator`.
 template <typename T>
 std::string Join(const T& list, const char* separator) {
   return absl::StrJoin(list, separator);

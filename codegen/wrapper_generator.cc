@@ -1,0 +1,122 @@
+#include "gradflow/codegen/wrapper_generator.h"
+
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "gradflow/codegen/op_wrapper.h"
+#include "gradflow/core/status.h"
+#include "gradflow/proto/op_def.pb.h"
+
+namespace gradflow {
+namespace {
+
+constexpr char kNotice[] =
+    "// Generated from the definitions of the ops. Do not edit.\n"
+    "// clang-format off\n";
+
+std::string Guard(const std::string& path) {
+  return absl::StrCat(
+      absl::AsciiStrToUpper(absl::StrReplaceAll(path, {{"/", "_"}, {".", "_"}, {"-", "_"}})), "_");
+}
+
+GeneratedFile Header(const std::string& include_dir, const std::string& group,
+                     const std::vector<OpWrapper>& ops) {
+  const std::string name = absl::StrCat(group, ".h");
+  const std::string guard = Guard(absl::StrCat(include_dir, "/", name));
+  std::string text = absl::StrCat(kNotice, "#ifndef ", guard, "\n#define ", guard,
+                                  "\n\n"
+                                  "#include <cstddef>\n"
+                                  "#include <cstdint>\n"
+                                  "#include <limits>\n"
+                                  "#include <string>\n"
+                                  "#include <vector>\n"
+                                  "\n"
+                                  "#include \"absl/strings/string_view.h\"\n"
+                                  "#include \"absl/types/span.h\"\n"
+                                  "#include \"gradflow/core/tensor.h\"\n"
+                                  "#include \"gradflow/core/tensor_shape.h\"\n"
+                                  "#include \"gradflow/core/types.h\"\n"
+                                  "#include \"gradflow/graph/ops.h\"\n"
+                                  "#include \"gradflow/graph/scope.h\"\n"
+                                  "\n"
+                                  "#pragma GCC visibility push(default)\n"
+                                  "namespace gradflow {\n"
+                                  "namespace ops {\n");
+  for (const OpWrapper& op : ops) absl::StrAppend(&text, "\n", op.Declaration());
+  absl::StrAppend(&text,
+                  "\n}  // namespace ops\n}  // namespace gradflow\n"
+                  "#pragma GCC visibility pop\n\n#endif  // ",
+                  guard, "\n");
+  return {name, std::move(text)};
+}
+
+GeneratedFile Source(const std::string& include_dir, const std::string& group,
+                     const std::vector<OpWrapper>& ops) {
+  std::string text = absl::StrCat(kNotice, "#include \"", include_dir, "/", group,
+                                  ".h\"\n\n"
+                                  "#include \"gradflow/graph/node_builder.h\"\n"
+                                  "\n"
+                                  "namespace gradflow {\n"
+                                  "namespace ops {\n");
+  for (const OpWrapper& op : ops) absl::StrAppend(&text, "\n", op.Definition());
+  absl::StrAppend(&text, "\n}  // namespace ops\n}  // namespace gradflow\n");
+  return {absl::StrCat(group, ".cc"), std::move(text)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(const Registry& registry,
+                                                            const std::vector<std::string>& groups,
+                                                            const std::string& include_dir,
+                                                            const Registry* base) {
+  GRADFLOW_RETURN_IF_ERROR(registry.status());
+  std::map<std::string, std::vector<OpWrapper>> ops_of_group;
+  for (const std::string& group : groups) ops_of_group[group];
+  for (const OpRegistration* op : registry.Ops()) {
+    const std::string& name = op->def().name();
+    // Ops whose name begins with an underscore are internal and have no wrapper.
+    if (op->api().hand_written || name[0] == '_') continue;
+    if (base != nullptr && base->FindOp(name) != nullptr) continue;
+    const auto ops = ops_of_group.find(op->api().group);
+    if (ops == ops_of_group.end()) {
+      return errors::InvalidArgument("op '", name, "' is in group '", op->api().group,
+                                     "', expected one of ", absl::StrJoin(groups, ", "));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(OpWrapper wrapper, OpWrapper::Make(*op));
+    ops->second.push_back(std::move(wrapper));
+  }
+  const std::string guard = Guard(absl::StrCat(include_dir, "/standard_ops.h"));
+  std::string all = absl::StrCat(kNotice, "#ifndef ", guard, "\n#define ", guard, "\n\n");
+  std::vector<GeneratedFile> files;
+  for (const auto& [group, ops] : ops_of_group) {
+    files.push_back(Header(include_dir, group, ops));
+    files.push_back(Source(include_dir, group, ops));
+    absl::StrAppend(&all, "#include \"", include_dir, "/", group, ".h\"\n");
+  }
+  absl::StrAppend(&all, "#include \"gradflow/graph/const_op.h\"\n\n#endif  // ", guard, "\n");
+  if (base == nullptr) files.push_back({"standard_ops.h", std::move(all)});
+  return files;
+}
+
+absl::Status WriteIfChanged(const std::string& directory, const GeneratedFile& file) {
+  const std::string path = absl::StrCat(directory, "/", file.name);
+  {
+    std::ifstream in(path, std::ios::binary);
+    std::stringstream content;
+    content << in.rdbuf();
+    if (in && content.str() == file.content) return absl::OkStatus();
+  }
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << file.content;
+  out.close();
+  if (!out) return errors::FailedPrecondition("cannot write '", path, "'");
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow

@@ -1,0 +1,213 @@
+#include "gradflow/codegen/wrapper_text.h"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/proto/attr_value.pb.h"
+
+namespace gradflow {
+namespace {
+
+constexpr size_t kColumns = 100;
+
+std::string FloatLiteral(float value) {
+  if (std::isnan(value)) return "::std::numeric_limits<float>::quiet_NaN()";
+  if (std::isinf(value)) {
+    return absl::StrCat(value < 0 ? "-" : "", "::std::numeric_limits<float>::infinity()");
+  }
+  // The shortest text that parses to the same float.
+  std::string text;
+  for (int digits = 6; digits <= 9; ++digits) {
+    text = absl::StrFormat("%.*g", digits, value);
+    if (std::strtof(text.c_str(), nullptr) == value) break;
+  }
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text + "f";
+}
+
+absl::StatusOr<std::string> ShapeLiteral(const TensorShapeProto& proto) {
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape, PartialTensorShape::Make(proto));
+  if (shape.unknown_rank()) return std::string("::gradflow::PartialTensorShape()");
+  return absl::StrCat("::gradflow::PartialTensorShape({", absl::StrJoin(shape.dim_sizes(), ", "),
+                      "})");
+}
+
+std::string TypeLiteral(int dtype) {
+  return absl::StrCat("::gradflow::", DataType_Name(static_cast<DataType>(dtype)));
+}
+
+std::string StringLiteral(absl::string_view text) {
+  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
+}
+
+// Returns "int" for "list(int)"; "" for types that are not lists.
+absl::string_view ElementOfList(absl::string_view attr_type) {
+  if (!absl::ConsumePrefix(&attr_type, "list(")) return "";
+  absl::ConsumeSuffix(&attr_type, ")");
+  return attr_type;
+}
+
+absl::Status NoCppType(absl::string_view attr_type) {
+  return errors::Unimplemented("attributes of type '", attr_type, "' have no C++ type");
+}
+
+// Wraps the words of `text`, prefixing the first line with `first` and the others with `rest`.
+std::string Wrap(absl::string_view first, absl::string_view rest, absl::string_view text) {
+  std::string result;
+  std::string line(first);
+  bool empty = true;
+  for (absl::string_view word : absl::StrSplit(text, absl::ByAnyChar(" \t"), absl::SkipEmpty())) {
+    if (!empty && line.size() + 1 + word.size() > kColumns) {
+      absl::StrAppend(&result, line, "\n");
+      line = std::string(rest);
+      empty = true;
+    }
+    absl::StrAppend(&line, empty ? "" : " ", word);
+    empty = false;
+  }
+  absl::StrAppend(&result, absl::StripTrailingAsciiWhitespace(line), "\n");
+  return result;
+}
+
+}  // namespace
+
+absl::StatusOr<CppAttrType> CppTypeOfAttr(absl::string_view attr_type) {
+  const absl::string_view element = ElementOfList(attr_type);
+  const absl::string_view scalar = element.empty() ? attr_type : element;
+  CppAttrType type;
+  if (scalar == "string") {
+    type = {"::absl::string_view", "::std::string"};
+  } else if (scalar == "int") {
+    // int in lists, as in TensorFlow's API: {1, 2} and std::vector<int> convert.
+    type.parameter = element.empty() ? "int64_t" : "int";
+  } else if (scalar == "float" || scalar == "bool") {
+    type.parameter = std::string(scalar);
+  } else if (scalar == "type") {
+    type.parameter = "::gradflow::DataType";
+  } else if (scalar == "shape") {
+    type.parameter = "::gradflow::PartialTensorShape";
+  } else if (scalar == "tensor") {
+    type.parameter = "::gradflow::Tensor";
+  } else {
+    return NoCppType(attr_type);
+  }
+  if (type.member.empty()) type.member = type.parameter;
+  if (!element.empty()) {
+    return CppAttrType{absl::StrCat("::absl::Span<const ", type.parameter, ">"),
+                       absl::StrCat("::std::vector<", type.member, ">"), true};
+  }
+  if (scalar == "shape" || scalar == "tensor") {
+    type.parameter = absl::StrCat("const ", type.parameter, "&");
+  }
+  return type;
+}
+
+absl::StatusOr<std::string> CppLiteral(absl::string_view attr_type, const AttrValue& value) {
+  if (attr_type == "string") return StringLiteral(value.s());
+  // The smallest int64 has no literal.
+  if (attr_type == "int" && value.i() == INT64_MIN) return std::string("INT64_MIN");
+  if (attr_type == "int") return absl::StrCat(value.i());
+  if (attr_type == "float") return FloatLiteral(value.f());
+  if (attr_type == "bool") return std::string(value.b() ? "true" : "false");
+  if (attr_type == "type") return TypeLiteral(value.type());
+  if (attr_type == "shape") return ShapeLiteral(value.shape());
+
+  std::vector<std::string> items;
+  const AttrValue::ListValue& list = value.list();
+  const absl::string_view element = ElementOfList(attr_type);
+  if (element == "string") {
+    for (const std::string& s : list.s()) items.push_back(StringLiteral(s));
+  } else if (element == "int") {
+    for (const int64_t i : list.i()) items.push_back(absl::StrCat(i));
+  } else if (element == "float") {
+    for (const float f : list.f()) items.push_back(FloatLiteral(f));
+  } else if (element == "bool") {
+    for (const bool b : list.b()) items.emplace_back(b ? "true" : "false");
+  } else if (element == "type") {
+    for (const int type : list.type()) items.push_back(TypeLiteral(type));
+  } else if (element == "shape") {
+    for (const TensorShapeProto& proto : list.shape()) {
+      GRADFLOW_ASSIGN_OR_RETURN(std::string shape, ShapeLiteral(proto));
+      items.push_back(std::move(shape));
+    }
+  } else if (element != "tensor" || list.tensor_size() > 0) {
+    return NoCppType(attr_type);
+  }
+  return absl::StrCat("{", absl::StrJoin(items, ", "), "}");
+}
+
+std::string CamelCase(absl::string_view name) {
+  std::string result;
+  bool upper = true;
+  for (const char c : name) {
+    if (c != '_') result.push_back(upper ? absl::ascii_toupper(c) : c);
+    upper = c == '_';
+  }
+  return result;
+}
+
+std::string SafeName(absl::string_view name) {
+  static const auto* reserved = new std::set<absl::string_view>{
+      // Keywords of C++.
+      "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+      "case", "catch", "char", "char8_t", "char16_t", "char32_t", "class", "compl", "concept",
+      "const", "const_cast", "consteval", "constexpr", "constinit", "continue", "co_await",
+      "co_return", "co_yield", "decltype", "default", "delete", "do", "double", "dynamic_cast",
+      "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto",
+      "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq",
+      "nullptr", "operator", "or", "or_eq", "private", "protected", "public", "register",
+      "reinterpret_cast", "requires", "return", "short", "signed", "sizeof", "static",
+      "static_assert", "static_cast", "struct", "switch", "template", "this", "thread_local",
+      "throw", "true", "try", "typedef", "typeid", "typename", "union", "unsigned", "using",
+      "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
+      // Names that every wrapper class uses.
+      "attrs", "node", "operation", "scope", "Attrs"};
+  return absl::StrCat(name, reserved->count(name) > 0 ? "_" : "");
+}
+
+std::string Comment(absl::string_view indent, absl::string_view text) {
+  text = absl::StripAsciiWhitespace(text);
+  if (text.empty()) return "";
+  const std::string prefix = absl::StrCat(indent, "// ");
+  std::string result;
+  std::string paragraph;
+  const auto flush = [&] {
+    if (!paragraph.empty()) absl::StrAppend(&result, Wrap(prefix, prefix, paragraph));
+    paragraph.clear();
+  };
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    line = absl::StripTrailingAsciiWhitespace(line);
+    if (line.empty()) {
+      flush();
+      absl::StrAppend(&result, indent, "//\n");
+    } else if (absl::ascii_isspace(line[0]) || line[0] == '*' || line[0] == '-') {
+      // Formulas and lists are not wrapped.
+      flush();
+      absl::StrAppend(&result, prefix, line, "\n");
+    } else {
+      absl::StrAppend(&paragraph, paragraph.empty() ? "" : " ", line);
+    }
+  }
+  flush();
+  return result;
+}
+
+std::string ItemComment(absl::string_view indent, absl::string_view name, absl::string_view text) {
+  const std::string words = absl::StrReplaceAll(text, {{"\n", " "}});
+  return Wrap(absl::StrCat(indent, "// * ", name, ": "), absl::StrCat(indent, "//   "), words);
+}
+
+}  // namespace gradflow

@@ -1,0 +1,61 @@
+// Copies, concatenates, splits and writes tensors.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_UTIL_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_UTIL_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor.pb.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/lib/gtl/array_slice.h"
+#include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/platform/types.h"
+
+namespace tensorflow {
+namespace tensor {
+
+// Returns a tensor with elements of its own. It is not initialized if there is no memory for them.
+Tensor DeepCopy(const Tensor& other);
+// Copies the elements. REQUIRES: both have the same type and number of elements.
+void DeepCopy(const Tensor& input, Tensor* output);
+
+// Concatenates tensors along dimension 0. INVALID_ARGUMENT if there are none, if one is a scalar,
+// or if types or other dimensions differ.
+Status Concat(gtl::ArraySlice<Tensor> tensors, Tensor* result);
+// The inverse: makes a tensor of sizes[i] rows for each i. INVALID_ARGUMENT if `tensor` is a scalar
+// or does not have the sum of `sizes` as dimension 0.
+Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes, std::vector<Tensor>* result);
+
+// Makes a shape from a vector of int32 or int64 sizes; -1 is INVALID_ARGUMENT.
+Status MakeShape(const Tensor& shape_t, TensorShape* out);
+
+// Shortens a tensor by leaving out elements at the end that repeat the one before, if it has at
+// least `min_num_elements` elements and gets `min_compression_ratio` times smaller. Returns whether
+// it did.
+bool CompressTensorProtoInPlace(int64 min_num_elements, float min_compression_ratio,
+                                TensorProto* tensor);
+inline bool CompressTensorProtoInPlace(TensorProto* tensor) {
+  return CompressTensorProtoInPlace(64, 2.0f, tensor);
+}
+
+// Returns a message with `values` in the list of their type (float_val, ...). It is empty if their
+// number is not that of `shape`.
+template <typename Type>
+TensorProto CreateTensorProto(const std::vector<Type>& values, const std::vector<size_t>& shape) {
+  TensorShape dims;
+  for (const size_t size : shape) dims.AddDim(static_cast<int64>(size));
+  TensorProto proto;
+  if (!dims.IsValid() || dims.num_elements() != static_cast<int64>(values.size())) return proto;
+  Tensor tensor(DataTypeToEnum<Type>::value, dims);
+  if (!tensor.IsInitialized()) return proto;
+  std::copy(values.begin(), values.end(), tensor.flat<Type>().begin());
+  tensor.AsProtoField(&proto);
+  return proto;
+}
+
+}  // namespace tensor
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_UTIL_H_

@@ -1,0 +1,77 @@
+// Reading and writing whole files. Internal.
+//
+// Error messages state the failure and its reason ("cannot open: No such file or directory"); the
+// caller adds the path.
+#ifndef GRADFLOW_IO_FILE_H_
+#define GRADFLOW_IO_FILE_H_
+
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow::internal {
+
+// An owning file descriptor.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~FileDescriptor();
+  int get() const { return fd_; }
+  // Closes the file. Returns false, with errno set, if written data could not be stored.
+  bool Close();
+
+ private:
+  int fd_;
+};
+
+// Opens a file for reading and stores its size in *size. Returns INVALID_ARGUMENT if it is not a
+// regular file (a directory, a pipe).
+absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, size_t* size);
+absl::Status ReadAt(int fd, size_t offset, char* to, size_t size);
+
+// A new file that has been written and not yet renamed to its path.
+class StagedFile {
+ public:
+  // Writes the concatenation of `parts` to a temporary file in the directory of `path`. If `path`
+  // is a symbolic link, its target will be replaced. The new file has the permissions of the one it
+  // replaces. Returns INVALID_ARGUMENT if `path` exists and is not a regular file.
+  static absl::StatusOr<StagedFile> Write(const std::string& path,
+                                          absl::Span<const absl::string_view> parts);
+  StagedFile(StagedFile&& other) noexcept
+      : temporary_(std::exchange(other.temporary_, "")), target_(std::move(other.target_)) {}
+  StagedFile& operator=(StagedFile&& other) noexcept {
+    std::swap(temporary_, other.temporary_);
+    std::swap(target_, other.target_);
+    return *this;
+  }
+  // Removes the temporary file unless it has been committed.
+  ~StagedFile();
+  // Renames the temporary file to its path. REQUIRES: not called before
+  absl::Status Commit();
+
+ private:
+  StagedFile(std::string temporary, std::string target)
+      : temporary_(std::move(temporary)), target_(std::move(target)) {}
+
+  std::string temporary_;
+  std::string target_;
+};
+
+// Writes and commits a StagedFile: the file appears whole or not at all.
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts);
+
+}  // namespace gradflow::internal
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_IO_FILE_H_

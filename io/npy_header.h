@@ -1,0 +1,42 @@
+// Parser of the header of .npy files. Internal: used by npy.cc.
+#ifndef GRADFLOW_IO_NPY_HEADER_H_
+#define GRADFLOW_IO_NPY_HEADER_H_
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/core/types.h"
+
+namespace gradflow::internal {
+
+struct NpyHeader {
+  DataType dtype = DT_INVALID;
+  bool big_endian = false;
+  bool fortran_order = false;
+  TensorShape shape;
+};
+
+// The range [begin, end) of a file that holds the text of the header. The elements follow it.
+struct NpyHeaderRange {
+  size_t begin;
+  size_t end;
+};
+
+// The maximum size of the prelude of a file: "\x93NUMPY", the version, and the length of the
+// header's text, which takes 2 bytes in version 1.0 and 4 in later ones.
+inline constexpr size_t kMaxNpyPreludeSize = 12;
+
+// Locates the header. REQUIRES: `start` holds the first min(kMaxNpyPreludeSize, file_size) bytes of
+// the file
+absl::StatusOr<NpyHeaderRange> FindNpyHeader(absl::string_view start, size_t file_size);
+
+// Parses the text of the header: a Python dict as NumPy writes it, with keys in any order and any
+// white space. Returns an error unless the `data_size` bytes after it are exactly the elements.
+absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text, size_t data_size);
+
+}  // namespace gradflow::internal
+
+#endif  // GRADFLOW_IO_NPY_HEADER_H_

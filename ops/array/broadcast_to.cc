@@ -1,0 +1,61 @@
+#include <utility>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/strided_copy.h"
+
+namespace gradflow::broadcast_to {
+namespace {
+
+// Returns an error unless NumPy's rules broadcast `input` to `shape`.
+absl::Status CheckBroadcasts(const PartialTensorShape& input, const PartialTensorShape& shape) {
+  const absl::StatusOr<PartialTensorShape> both = BroadcastShapes(input, shape);
+  if (both.ok() && both->IsCompatibleWith(shape)) return absl::OkStatus();
+  return errors::InvalidArgument("input has shape ", input.DebugString(),
+                                 ", which cannot be broadcast to shape ", shape.DebugString());
+}
+
+absl::Status BroadcastToShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(1));
+  GRADFLOW_RETURN_IF_ERROR(CheckBroadcasts(c.input(0), shape));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status BroadcastTo(KernelContext& ctx) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "shape"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(1, "shape"));
+  absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
+  if (!shape.ok()) return errors::Prefix("shape: ", shape.status());
+  const TensorShape& input = ctx.input(0).shape();
+  GRADFLOW_RETURN_IF_ERROR(CheckBroadcasts(input, *shape));
+  return OutputStrided(ctx, 0, *shape, dims, 0, {0, BroadcastStrides(input.dim_sizes(), dims)});
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("BroadcastTo")
+      .Group("array_ops")
+      .Input("input: T")
+      .Input("shape: Tidx")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr("Tidx: {int32, int64} = DT_INT32")
+      .Shape(BroadcastToShape)
+      .Doc(R"(Broadcasts a tensor to a shape, as NumPy does.
+
+Shapes are aligned at the last dimension. Dimensions of size 1, and those that `input` lacks, are
+repeated.
+
+input: The tensor.
+shape: A vector: the shape of the result.
+output: The tensor of that shape.
+T: The type of `input`.
+Tidx: The type of `shape`.)");
+  registry.Kernel("BroadcastTo", MakeFunctionKernel<BroadcastTo>);
+}
+
+}  // namespace gradflow::broadcast_to

@@ -1,0 +1,117 @@
+#include <cstring>
+#include <utility>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/strided_copy.h"
+
+namespace gradflow::fill {
+namespace {
+
+// Sets all elements of `output` to the scalar `value`, which has the same type.
+void SetAll(const RunContext& run, const Tensor& value, Tensor* output) {
+  const DimVector no_strides(output->dims());
+  CopyStrided(run, output->shape().dim_sizes(), value, {0, no_strides}, output,
+              {0, RowMajorStrides(output->shape().dim_sizes())});
+}
+
+absl::Status FillShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(0));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status Fill(KernelContext& ctx) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "dims"));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "value"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "dims"));
+  absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
+  if (!shape.ok()) return errors::Prefix("dims: ", shape.status());
+  Tensor* output = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
+  SetAll(ctx.run(), ctx.input(1), output);
+  return absl::OkStatus();
+}
+
+absl::Status ZerosLike(KernelContext& ctx) {
+  Tensor* output = nullptr;
+  if (!DataTypeIsPlainBytes(ctx.expected_output_dtype(0))) {
+    // New strings are empty.
+    return ctx.AllocateOutput(0, ctx.input(0).shape(), &output);
+  }
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &output));
+  // In every type of plain bytes, zero has all bits zero.
+  const size_t size = DataTypeSize(output->dtype());
+  char* bytes = static_cast<char*>(output->raw_data());
+  ParallelFor(ctx, output->NumElements(), BlockSizeForCost(0.05 * size),
+              [&](int64_t begin, int64_t end) {
+                std::memset(bytes + begin * size, 0, (end - begin) * size);
+              });
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status OnesLike(KernelContext& ctx) {
+  Tensor* output = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &output));
+  SetAll(ctx.run(), Tensor(T(1)), output);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("Fill")
+      .Group("array_ops")
+      .Input("dims: index_type")
+      .Input("value: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr("index_type: {int32, int64} = DT_INT32")
+      .Shape(FillShape)
+      .Doc(R"(Returns a tensor filled with a scalar.
+
+dims: A vector: the shape of the result.
+value: A scalar: the value of every element.
+output: The filled tensor.
+T: The type of `value`.
+index_type: The type of `dims`.)");
+  registry.Kernel("Fill", MakeFunctionKernel<Fill>);
+
+  registry.Op("ZerosLike")
+      .Group("array_ops")
+      .Input("x: T")
+      .Output("y: T")
+      .Attr("T: type")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns zeros with the type and shape of a tensor.
+
+x: Any tensor. Its elements are not used.
+y: Zeros, or empty strings.
+T: The type of `x`.)");
+  registry.Kernel("ZerosLike", MakeFunctionKernel<ZerosLike>);
+
+  registry.Op("OnesLike")
+      .Group("array_ops")
+      .Input("x: T")
+      .Output("y: T")
+      .Attr(
+          "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, uint32, int64, "
+          "uint64, complex64, complex128, bool}")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns ones with the type and shape of a tensor.
+
+x: A tensor of numbers or bools. Its elements are not used.
+y: Ones, or true.
+T: The type of `x`.)");
+  ForEachType(ConcatTypes<NumberTypes, TypeList<bool>>::type(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel("OnesLike", MakeFunctionKernel<OnesLike<T>>).template Type<T>("T");
+  });
+}
+
+}  // namespace gradflow::fill

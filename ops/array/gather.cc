@@ -1,0 +1,288 @@
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/strided_copy.h"
+
+namespace gradflow::gather {
+namespace {
+
+// The axis and the number of batch dimensions, nonnegative and checked against the ranks.
+struct GatherAxes {
+  int axis = 0;
+  int batch_dims = 0;
+};
+
+// Returns `batch_dims`, plus the rank of the indices if negative.
+absl::StatusOr<int> ResolveBatchDims(int64_t batch_dims, int indices_rank) {
+  if (batch_dims < -indices_rank || batch_dims > indices_rank) {
+    return errors::InvalidArgument("batch_dims ", batch_dims, " is out of range [", -indices_rank,
+                                   ", ", indices_rank, "], by the rank of indices");
+  }
+  return static_cast<int>(batch_dims < 0 ? batch_dims + indices_rank : batch_dims);
+}
+
+absl::StatusOr<GatherAxes> ResolveAxes(int params_rank, int indices_rank, int64_t axis,
+                                       int64_t batch_dims) {
+  GatherAxes axes;
+  GRADFLOW_ASSIGN_OR_RETURN(axes.axis, CanonicalAxis("axis", axis, params_rank));
+  GRADFLOW_ASSIGN_OR_RETURN(axes.batch_dims, ResolveBatchDims(batch_dims, indices_rank));
+  if (axes.batch_dims > axes.axis) {
+    return errors::InvalidArgument("batch_dims ", axes.batch_dims, " must be at most axis ",
+                                   axes.axis);
+  }
+  return axes;
+}
+
+// Returns the shape params[:axis] + indices[batch_dims:] + params[axis + 1:].
+// REQUIRES: both ranks are known
+absl::StatusOr<PartialTensorShape> GatherShape(const PartialTensorShape& params,
+                                               const PartialTensorShape& indices,
+                                               const GatherAxes& axes) {
+  DimVector dims;
+  for (int d = 0; d < axes.batch_dims; ++d) {
+    const int64_t a = params.dim_size(d);
+    const int64_t b = indices.dim_size(d);
+    if (a >= 0 && b >= 0 && a != b) {
+      return errors::InvalidArgument("params, of shape ", params.DebugString(),
+                                     ", and indices, of ", "shape ", indices.DebugString(),
+                                     ", must agree in the first ", axes.batch_dims,
+                                     " dimensions, the batch_dims");
+    }
+    dims.push_back(std::max(a, b));
+  }
+  for (int d = axes.batch_dims; d < axes.axis; ++d) dims.push_back(params.dim_size(d));
+  for (int d = axes.batch_dims; d < indices.dims(); ++d) dims.push_back(indices.dim_size(d));
+  for (int d = axes.axis + 1; d < params.dims(); ++d) dims.push_back(params.dim_size(d));
+  return PartialTensorShape::Make(dims);
+}
+
+absl::Status GatherShapeFn(ShapeContext& c) {
+  int64_t batch_dims;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("batch_dims", &batch_dims));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(2, 0));
+  std::vector<int64_t> axis;
+  GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(2, &axis));
+  const PartialTensorShape& params = c.input(0);
+  const PartialTensorShape& indices = c.input(1);
+  if (params.unknown_rank() || indices.unknown_rank()) return absl::OkStatus();
+  if (!known) {
+    GRADFLOW_ASSIGN_OR_RETURN(const int batch_rank, ResolveBatchDims(batch_dims, indices.dims()));
+    const int rank = params.dims() + indices.dims() - 1 - batch_rank;
+    // batch_dims > axis is an error once the axis is known.
+    if (rank <= kMaxDims) c.set_output(0, PartialTensorShape::UnknownOfRank(rank));
+    return absl::OkStatus();
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,
+                            ResolveAxes(params.dims(), indices.dims(), axis[0], batch_dims));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, GatherShape(params, indices, axes));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// ---- The kernel ----
+
+// Returns an error unless all indices are in [0, limit). If the run is stopped, some may remain
+// unchecked; then the loops that use them are skipped, too.
+template <typename Index>
+absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit) {
+  const Index* values = indices.flat<Index>().data();
+  // The first invalid index.
+  std::atomic<int64_t> bad{indices.NumElements()};
+  ParallelFor(run, indices.NumElements(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
+    // Indices after an invalid one need no check.
+    if (begin > bad) return;
+    for (int64_t i = begin; i < end; ++i) {
+      if (values[i] >= 0 && values[i] < limit) continue;
+      int64_t first = bad;
+      while (i < first && !bad.compare_exchange_weak(first, i)) {
+      }
+      return;
+    }
+  });
+  if (bad == indices.NumElements()) return absl::OkStatus();
+  // The multi-dimensional position of the index.
+  const TensorShape& shape = indices.shape();
+  std::string position;
+  int64_t rest = bad;
+  for (int d = shape.dims() - 1; d >= 0; --d) {
+    position = absl::StrCat(rest % shape.dim_size(d), position.empty() ? "" : ",", position);
+    rest /= shape.dim_size(d);
+  }
+  return errors::InvalidArgument("indices", shape.dims() == 0 ? "" : "[", position,
+                                 shape.dims() == 0 ? "" : "]", " = ", int64_t{values[bad]},
+                                 " is not in [0, ", limit, ")");
+}
+
+// Sizes of params as [batch, outer, limit, inner], of indices as [batch, count], and of the output
+// as [batch, outer, count, inner].
+struct GatherSizes {
+  int64_t batch = 1;
+  int64_t outer = 1;
+  int64_t limit = 1;
+  int64_t inner = 1;
+  int64_t count = 1;
+};
+
+// The selected runs of `inner` elements, in the order of the output.
+template <typename E, typename Index>
+class GatheredRuns {
+ public:
+  GatheredRuns(const GatherSizes& sizes, const Tensor& params, const Tensor& indices)
+      : sizes_(sizes),
+        from_(static_cast<const E*>(params.raw_data())),
+        picks_(indices.flat<Index>().data()) {}
+
+  int64_t size() const { return sizes_.batch * sizes_.outer * sizes_.count; }
+  const E* operator[](int64_t i) const {
+    const int64_t row = i / sizes_.count;
+    const int64_t index = picks_[row / sizes_.outer * sizes_.count + i % sizes_.count];
+    return from_ + (row * sizes_.limit + index) * sizes_.inner;
+  }
+
+ private:
+  const GatherSizes sizes_;
+  const E* const from_;
+  const Index* const picks_;
+};
+
+template <typename E, typename Index>
+void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t inner,
+              Tensor* output) {
+  E* to = static_cast<E*>(output->raw_data());
+  const double element_cost = std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E);
+  // A long run is copied in parts, so that a stopped run ends soon.
+  const int64_t part = BlockSizeForCost(element_cost);
+  const auto copy = [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const E* source = runs[r];
+      E* target = to + r * inner;
+      for (int64_t i = 0; i < inner && (i == 0 || !run.ShouldStop()); i += part) {
+        std::copy_n(source + i, std::min(part, inner - i), target + i);
+      }
+    }
+  };
+  ParallelFor(run, runs.size(), BlockSizeForCost(2 + inner * element_cost), copy);
+}
+
+// Returns the number of characters of the selected strings, which may repeat a long one many times.
+// Like CopyRuns, never uses unchecked indices.
+template <typename Index>
+double GatheredBytes(const RunContext& run, const GatheredRuns<tstring, Index>& runs,
+                     int64_t inner) {
+  // More than any memory, and small enough that sums do not overflow.
+  constexpr int64_t kEnough = int64_t{1} << 60;
+  std::atomic<int64_t> bytes{0};
+  ParallelFor(run, runs.size(), BlockSizeForCost(2 + inner), [&](int64_t begin, int64_t end) {
+    if (bytes >= kEnough) return;
+    int64_t block_bytes = 0;
+    for (int64_t r = begin; r < end; ++r) {
+      for (const tstring& s : absl::MakeConstSpan(runs[r], inner)) block_bytes += s.size();
+    }
+    bytes += block_bytes;
+  });
+  return static_cast<double>(bytes);
+}
+
+class GatherKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("batch_dims", &batch_dims_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& params = ctx.input(0);
+    const TensorShape& params_shape = params.shape();
+    GRADFLOW_ASSIGN_OR_RETURN(const int64_t axis, ctx.ScalarInt(2, "axis"));
+    if (params.dims() == 0) return errors::InvalidArgument("params must not be a scalar");
+    GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,
+                              ResolveAxes(params.dims(), ctx.input(1).dims(), axis, batch_dims_));
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape gathered,
+                              GatherShape(params_shape, ctx.input(1).shape(), axes));
+    const TensorShape shape(gathered.dim_sizes());
+    // Reads the indices in their type: a widened copy could take more memory than they do.
+    absl::Status status;
+    const bool known = DispatchType(
+        TypeList<int16_t, int32_t, int64_t>(), ctx.input_dtype(1),
+        [&](auto tag) { status = Gather<typename decltype(tag)::type>(ctx, axes, shape); });
+    if (!known) {
+      return errors::InvalidArgument("indices must be of type int16, int32 or int64, but is ",
+                                     DataTypeString(ctx.input_dtype(1)));
+    }
+    return status;
+  }
+
+ private:
+  template <typename Index>
+  static absl::Status Gather(KernelContext& ctx, const GatherAxes& axes, const TensorShape& shape) {
+    const Tensor& params = ctx.input(0);
+    const Tensor& indices = ctx.input(1);
+    GatherSizes sizes;
+    sizes.limit = params.dim_size(axes.axis);
+    GRADFLOW_RETURN_IF_ERROR(CheckIndices<Index>(ctx.run(), indices, sizes.limit));
+    if (shape.num_elements() == 0) {
+      Tensor* output = nullptr;
+      return ctx.AllocateOutput(0, shape, &output);
+    }
+    for (int d = 0; d < axes.batch_dims; ++d) sizes.batch *= params.dim_size(d);
+    for (int d = axes.batch_dims; d < axes.axis; ++d) sizes.outer *= params.dim_size(d);
+    for (int d = axes.axis + 1; d < params.dims(); ++d) sizes.inner *= params.dim_size(d);
+    sizes.count = indices.NumElements() / sizes.batch;
+    if (params.dtype() == DT_STRING) {
+      const GatheredRuns<tstring, Index> runs(sizes, params, indices);
+      ctx.ExpectStringBytes(GatheredBytes(ctx.run(), runs, sizes.inner));
+    }
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    DispatchElement(params.dtype(), [&](auto tag) {
+      const GatheredRuns<typename decltype(tag)::type, Index> runs(sizes, params, indices);
+      CopyRuns(ctx.run(), runs, sizes.inner, output);
+    });
+    return absl::OkStatus();
+  }
+
+  int64_t batch_dims_ = 0;
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("GatherV2")
+      .Group("array_ops")
+      .Input("params: Tparams")
+      .Input("indices: Tindices")
+      .Input("axis: Taxis")
+      .Output("output: Tparams")
+      .Attr("batch_dims: int = 0")
+      .Attr("Tparams: type")
+      .Attr("Tindices: {int16, int32, int64}")
+      .Attr("Taxis: {int32, int64}")
+      .Shape(GatherShapeFn)
+      .Doc(R"(Gathers slices of a tensor by their indices along one dimension.
+
+The shape of the result is that of `params` with dimension `axis` replaced by the dimensions of
+`indices` (without the first `batch_dims`). An index out of range is an error.
+
+params: The tensor to gather from, of at least one dimension.
+indices: A tensor of indices, each at least 0 and less than the size of dimension `axis`.
+axis: A scalar: the dimension. Negative values count from the end.
+output: The slices.
+batch_dims: The number of leading dimensions that `params` and `indices` share: indices select
+  within their batch. At most `axis`. Negative values count from the rank of `indices`.
+Tparams: The type of `params`.
+Tindices: The type of `indices`.
+Taxis: The type of `axis`.)");
+  registry.Kernel("GatherV2", MakeKernel<GatherKernel>);
+}
+
+}  // namespace gradflow::gather

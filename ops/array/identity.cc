@@ -1,0 +1,73 @@
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+
+namespace gradflow::identity {
+namespace {
+
+absl::Status UnchangedShapes(ShapeContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) c.set_output(i, c.input(i));
+  return absl::OkStatus();
+}
+
+// Forwards the inputs, sharing their memory.
+absl::Status ForwardInputs(KernelContext& ctx) {
+  for (int i = 0; i < ctx.num_inputs(); ++i) ctx.set_output(i, ctx.input(i));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("Identity")
+      .Group("array_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns its input without copying it.
+
+input: Any tensor.
+output: The same tensor.
+T: The type of the tensor.)");
+  registry.Op("IdentityN")
+      .Group("array_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: list(type) >= 1")
+      .Shape(UnchangedShapes)
+      .Doc(R"(Returns its inputs without copying them, once all are available.
+
+input: Any tensors.
+output: The same tensors.
+T: The types of the tensors.)");
+  registry.Op("StopGradient")
+      .Group("array_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns its input, which gradients treat as a constant.
+
+input: Any tensor.
+output: The same tensor.
+T: The type of the tensor.)");
+  registry.Op("PreventGradient")
+      .Group("array_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr("message: string = ''")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns its input. Taking a gradient through it is an error.
+
+input: Any tensor.
+output: The same tensor.
+T: The type of the tensor.
+message: The message of that error.)");
+  for (const char* op : {"Identity", "IdentityN", "StopGradient", "PreventGradient"}) {
+    registry.Kernel(op, MakeFunctionKernel<ForwardInputs, /*Cheap=*/true>);
+  }
+}
+
+}  // namespace gradflow::identity

@@ -1,0 +1,101 @@
+#include <utility>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow::placeholder {
+namespace {
+
+absl::Status PlaceholderShape(ShapeContext& c) {
+  PartialTensorShape shape;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// Plans prune nodes that are fed, so a placeholder that runs was not fed.
+class PlaceholderKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("shape", &shape_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    return errors::InvalidArgument("a value must be fed, of type ",
+                                   DataTypeString(ctx.expected_output_dtype(0)),
+                                   shape_.unknown_rank() ? "" : " and shape ",
+                                   shape_.unknown_rank() ? "" : shape_.DebugString());
+  }
+  bool IsCheap() const override { return true; }
+
+ private:
+  PartialTensorShape shape_;
+};
+
+absl::Status CheckDefault(const PartialTensorShape& input, const PartialTensorShape& shape) {
+  if (input.IsCompatibleWith(shape)) return absl::OkStatus();
+  return errors::InvalidArgument("input has shape ", input.DebugString(), ", but shape is ",
+                                 shape.DebugString());
+}
+
+absl::Status PlaceholderWithDefaultShape(ShapeContext& c) {
+  PartialTensorShape shape;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
+  GRADFLOW_RETURN_IF_ERROR(CheckDefault(c.input(0), shape));
+  // Ignores the shape of the input: a fed value may have another shape.
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+class PlaceholderWithDefaultKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("shape", &shape_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckDefault(ctx.input(0).shape(), shape_));
+    ctx.set_output(0, ctx.input(0));
+    return absl::OkStatus();
+  }
+  bool IsCheap() const override { return true; }
+
+ private:
+  PartialTensorShape shape_;
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("Placeholder")
+      .Group("array_ops")
+      .Output("output: dtype")
+      .Attr("dtype: type")
+      .Attr("shape: shape = { unknown_rank: true }")
+      .Shape(PlaceholderShape)
+      .Doc(R"(A tensor that the caller of each run must feed.
+
+A run that needs it fails if it is not fed.
+
+output: The fed tensor.
+dtype: The type of the tensor.
+shape: The shape of the tensor, partially known or unknown.)");
+  registry.Kernel("Placeholder", MakeKernel<PlaceholderKernel>);
+
+  registry.Op("PlaceholderWithDefault")
+      .Group("array_ops")
+      .Input("input: dtype")
+      .Output("output: dtype")
+      .Attr("dtype: type")
+      .Attr("shape: shape")
+      .Shape(PlaceholderWithDefaultShape)
+      .Doc(R"(A tensor that the caller of a run may feed, and that otherwise is `input`.
+
+input: The default value.
+output: The fed tensor, or `input`.
+dtype: The type of the tensor.
+shape: The shape of the tensor, partially known or unknown. Must be compatible with that of
+  `input`.)");
+  registry.Kernel("PlaceholderWithDefault", MakeKernel<PlaceholderWithDefaultKernel>);
+}
+
+}  // namespace gradflow::placeholder

@@ -1,0 +1,248 @@
+#include "gradflow/ops/array/strided_slice.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/strided_copy.h"
+
+namespace gradflow::strided_slice {
+namespace {
+
+// As in TensorFlow.
+constexpr int kMaxEntries = 32;
+
+bool Has(int64_t mask, int i) { return ((mask >> i) & 1) != 0; }
+
+struct Range {
+  int64_t begin = 0;
+  int64_t stride = 1;
+  int64_t size = -1;
+};
+
+// Returns the one index of dimension `d`, of size `dim`, that entry `i` selects.
+absl::StatusOr<Range> OneIndex(const StridedSliceEntries& entries, int i, int d, int64_t dim) {
+  if (entries.strides.has_value() && (*entries.strides)[i] < 0) {
+    return errors::InvalidArgument("strides[", i, "] must be positive, since shrink_axis_mask ",
+                                   "selects one index there, but is ", (*entries.strides)[i]);
+  }
+  Range range{0, 1, 1};
+  if (!entries.begin.has_value() || dim < 0) return range;
+  const int64_t index = (*entries.begin)[i];
+  if (index < -dim || index >= dim) {
+    return errors::InvalidArgument("slice index begin[", i, "] = ", index, " of dimension ", d,
+                                   " is out of range [", -dim, ", ", dim, ")");
+  }
+  range.begin = index < 0 ? index + dim : index;
+  return range;
+}
+
+// Returns the range of a dimension of size `dim` that entry `i` selects.
+Range IndexRange(const StridedSliceEntries& entries, const StridedSliceMasks& masks, int i,
+                 int64_t dim) {
+  const bool from_start = Has(masks.begin, i);
+  const bool to_end = Has(masks.end, i);
+  if (dim < 0 || !entries.strides.has_value() || (!from_start && !entries.begin.has_value()) ||
+      (!to_end && !entries.end.has_value())) {
+    return Range();
+  }
+  const int64_t stride = (*entries.strides)[i];
+  // The bounds that indices are clamped to.
+  const int64_t first = stride > 0 ? 0 : -1;
+  const int64_t last = stride > 0 ? dim : dim - 1;
+  const auto resolve = [&](int64_t index) {
+    return std::clamp(index < 0 ? index + dim : index, first, last);
+  };
+  Range range;
+  range.stride = stride;
+  range.begin = from_start ? (stride > 0 ? first : last) : resolve((*entries.begin)[i]);
+  const int64_t end = to_end ? (stride > 0 ? last : first) : resolve((*entries.end)[i]);
+  const int64_t distance = end - range.begin;
+  const bool empty = distance == 0 || (distance < 0) != (stride < 0);
+  range.size = empty ? 0 : distance / stride + (distance % stride != 0 ? 1 : 0);
+  return range;
+}
+
+absl::Status CheckEntries(const StridedSliceEntries& entries, const StridedSliceMasks& masks,
+                          int* ellipsis) {
+  if (entries.count >= kMaxEntries) {
+    return errors::InvalidArgument("begin, end and strides must have fewer than ", kMaxEntries,
+                                   " elements, but have ", entries.count);
+  }
+  *ellipsis = -1;
+  for (int i = 0; i < entries.count; ++i) {
+    if (Has(masks.ellipsis, i)) {
+      if (*ellipsis >= 0) {
+        return errors::InvalidArgument("ellipsis_mask ", masks.ellipsis,
+                                       " has more than one entry, ", *ellipsis, " and ", i);
+      }
+      *ellipsis = i;
+    }
+    if (entries.strides.has_value() && (*entries.strides)[i] == 0) {
+      return errors::InvalidArgument("strides[", i, "] must not be 0");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& input,
+                                                  const StridedSliceEntries& entries,
+                                                  const StridedSliceMasks& masks) {
+  int ellipsis;
+  GRADFLOW_RETURN_IF_ERROR(CheckEntries(entries, masks, &ellipsis));
+  int taken = 0;
+  for (int i = 0; i < entries.count; ++i) {
+    if (i != ellipsis && !Has(masks.new_axis, i)) ++taken;
+  }
+  if (taken > input.dims()) {
+    return errors::InvalidArgument("begin, end and strides index ", taken,
+                                   " dimensions, but input has shape ", input.DebugString());
+  }
+  StridedSlicePlan plan;
+  const auto take = [&](const Range& range, bool keep) {
+    plan.begin.push_back(range.begin);
+    plan.stride.push_back(range.stride);
+    plan.size.push_back(range.size);
+    if (keep) plan.shape.push_back(range.size);
+  };
+  const auto take_whole = [&](int count) {
+    for (int k = 0; k < count; ++k) {
+      take({0, 1, input.dim_size(static_cast<int>(plan.size.size()))}, true);
+    }
+  };
+  for (int i = 0; i < entries.count; ++i) {
+    if (i == ellipsis) {
+      take_whole(input.dims() - taken);
+      continue;
+    }
+    if (Has(masks.new_axis, i)) {
+      plan.shape.push_back(1);
+      continue;
+    }
+    const int d = static_cast<int>(plan.size.size());
+    if (Has(masks.shrink_axis, i)) {
+      GRADFLOW_ASSIGN_OR_RETURN(const Range index, OneIndex(entries, i, d, input.dim_size(d)));
+      take(index, false);
+    } else {
+      take(IndexRange(entries, masks, i, input.dim_size(d)), true);
+    }
+  }
+  // Without an ellipsis, one is implied at the end.
+  if (ellipsis < 0) take_whole(input.dims() - taken);
+  return plan;
+}
+
+namespace {
+
+absl::Status StridedSliceShape(ShapeContext& c) {
+  StridedSliceMasks masks;
+  GRADFLOW_RETURN_IF_ERROR(
+      masks.Read([&](const char* name, int64_t* value) { return c.GetAttr(name, value); }));
+  // The three vectors have the same length, which any of them may determine.
+  PartialTensorShape length = PartialTensorShape::UnknownOfRank(1);
+  for (int i = 1; i <= 3; ++i) {
+    if (!length.IsCompatibleWith(c.input(i))) {
+      return errors::InvalidArgument("begin, end and strides must be vectors of one length, but ",
+                                     "have shapes ", c.input(1).DebugString(), ", ",
+                                     c.input(2).DebugString(), " and ", c.input(3).DebugString());
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(length, length.MergeWith(c.input(i)));
+  }
+  std::vector<int64_t> values[3];
+  std::optional<absl::Span<const int64_t>> known[3];
+  for (int i = 0; i < 3; ++i) {
+    GRADFLOW_ASSIGN_OR_RETURN(const bool is_known, c.IntsFromInput(i + 1, &values[i]));
+    if (is_known) known[i] = values[i];
+  }
+  if (c.input(0).unknown_rank() || length.dim_size(0) < 0) return absl::OkStatus();
+  const int count = static_cast<int>(std::min<int64_t>(length.dim_size(0), kMaxEntries));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const StridedSlicePlan plan,
+      PlanStridedSlice(c.input(0), {count, known[0], known[1], known[2]}, masks));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, PartialTensorShape::Make(plan.shape));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+class StridedSliceKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return masks_.Read(
+        [&](const char* name, int64_t* value) { return construction.GetAttr(name, value); });
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "begin"));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(1, "begin", 2, "end"));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(1, "begin", 3, "strides"));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector begin, ctx.Ints(1, "begin"));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector end, ctx.Ints(2, "end"));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector strides, ctx.Ints(3, "strides"));
+    const int count = static_cast<int>(std::min<size_t>(begin.size(), kMaxEntries));
+    const TensorShape& input = ctx.input(0).shape();
+    GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan,
+                              PlanStridedSlice(input, {count, begin, end, strides}, masks_));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(plan.shape));
+    StridedLoop::Operand from = {0, RowMajorStrides(input.dim_sizes())};
+    if (shape.num_elements() > 0) {
+      for (int d = 0; d < input.dims(); ++d) {
+        from.offset += plan.begin[d] * from.strides[d];
+        // The stride of a single element is not used and may be any number.
+        from.strides[d] = plan.size[d] == 1 ? 0 : from.strides[d] * plan.stride[d];
+      }
+    }
+    return OutputStrided(ctx, 0, shape, plan.size, 0, std::move(from));
+  }
+
+ private:
+  StridedSliceMasks masks_;
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("StridedSlice")
+      .Group("array_ops")
+      .Input("input: T")
+      .Input("begin: Index")
+      .Input("end: Index")
+      .Input("strides: Index")
+      .Output("output: T")
+      .Attr("T: type")
+      .Attr("Index: {int16, int32, int64}")
+      .Attr("begin_mask: int = 0")
+      .Attr("end_mask: int = 0")
+      .Attr("ellipsis_mask: int = 0")
+      .Attr("new_axis_mask: int = 0")
+      .Attr("shrink_axis_mask: int = 0")
+      .Shape(StridedSliceShape)
+      .Doc(R"(Returns the slice `input[begin:end:stride, ..., newaxis, index]`, as in NumPy.
+
+Entry i of the three vectors applies to dimension i. It selects the elements from `begin[i]` up to
+but excluding `end[i]` in steps of `strides[i]`, backwards if that is negative. Negative indices
+count from the end, and ranges are clamped to the dimension. Dimensions without an entry are
+selected whole. Bit i of a mask changes the meaning of entry i.
+
+input: The tensor.
+begin: A vector: the first index in each dimension.
+end: A vector of the same length: the exclusive limit in each dimension.
+strides: A vector of the same length: the step in each dimension, not 0.
+output: The selected elements.
+T: The type of `input`.
+Index: The type of the vectors.
+begin_mask: Ignores `begin[i]`: starts at the first element, or at the last if the stride is
+  negative.
+end_mask: Ignores `end[i]`: continues to the end.
+ellipsis_mask: The entry selects all of the dimensions without another entry. At most one bit.
+new_axis_mask: The entry inserts a dimension of size 1 and applies to no dimension of `input`.
+shrink_axis_mask: The entry selects the one index `begin[i]`, which must exist, and removes the
+  dimension.)");
+  registry.Kernel("StridedSlice", MakeKernel<StridedSliceKernel>);
+}
+
+}  // namespace gradflow::strided_slice

@@ -1,0 +1,68 @@
+// Index arithmetic of NumPy's extended slices, x[begin:end:stride, ..., newaxis, i], shared by the
+// shape function and the kernel of StridedSlice.
+#ifndef GRADFLOW_OPS_ARRAY_STRIDED_SLICE_H_
+#define GRADFLOW_OPS_ARRAY_STRIDED_SLICE_H_
+
+#include <cstdint>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "gradflow/core/tensor_shape.h"
+
+namespace gradflow::strided_slice {
+
+// The masks of the op. Bit i applies to entry i of `begin`, `end` and `strides`.
+struct StridedSliceMasks {
+  // Starts at the first element in the direction of the stride, ignoring `begin`.
+  int64_t begin = 0;
+  // Ends after the last element, ignoring `end`.
+  int64_t end = 0;
+  // Selects all of the dimensions that the other entries do not index. At most one bit.
+  int64_t ellipsis = 0;
+  // Inserts a dimension of size 1, without indexing a dimension of the input.
+  int64_t new_axis = 0;
+  // Selects the one index `begin` and removes the dimension.
+  int64_t shrink_axis = 0;
+
+  // Reads the masks by `get_attr(name, &value)`.
+  template <typename GetAttr>
+  absl::Status Read(const GetAttr& get_attr) {
+    absl::Status status;
+    status.Update(get_attr("begin_mask", &begin));
+    status.Update(get_attr("end_mask", &end));
+    status.Update(get_attr("ellipsis_mask", &ellipsis));
+    status.Update(get_attr("new_axis_mask", &new_axis));
+    status.Update(get_attr("shrink_axis_mask", &shrink_axis));
+    return status;
+  }
+};
+
+// The entries. During shape inference any of the three vectors may be unknown.
+struct StridedSliceEntries {
+  int count = 0;
+  std::optional<absl::Span<const int64_t>> begin;
+  std::optional<absl::Span<const int64_t>> end;
+  std::optional<absl::Span<const int64_t>> strides;
+};
+
+struct StridedSlicePlan {
+  // For each dimension of the input, the first index, the stride, and the number of elements (-1 if
+  // unknown).
+  DimVector begin;
+  DimVector stride;
+  DimVector size;
+  // The shape of the result: `size` with dimensions removed and inserted.
+  DimVector shape;
+};
+
+// Returns INVALID_ARGUMENT if the entries are not valid for the input.
+// REQUIRES: the rank of `input` is known
+absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& input,
+                                                  const StridedSliceEntries& entries,
+                                                  const StridedSliceMasks& masks);
+
+}  // namespace gradflow::strided_slice
+
+#endif  // GRADFLOW_OPS_ARRAY_STRIDED_SLICE_H_

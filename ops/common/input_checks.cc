@@ -1,0 +1,42 @@
+#include "gradflow/ops/common/input_checks.h"
+
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+
+absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
+                        const PartialTensorShape& expected, absl::string_view why) {
+  return errors::InvalidArgument(name, " has shape ", found.DebugString(), ", expected ",
+                                 expected.DebugString(), " (", why, ")");
+}
+
+absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found) {
+  if (found.num_elements() == 1 || !found.IsFullyDefined()) return absl::OkStatus();
+  return errors::InvalidArgument(name, " must have one element, but has shape ",
+                                 found.DebugString());
+}
+
+absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types) {
+  if (ctx.num_inputs() != static_cast<int>(types.size())) {
+    return errors::InvalidArgument("the node has ", ctx.num_inputs(), " inputs, expected ",
+                                   types.size());
+  }
+  for (int i = 0; i < ctx.num_inputs(); ++i) {
+    if (ctx.input_dtype(i) != types[i]) {
+      return errors::InvalidArgument("input ", i, " has type ", DataTypeString(ctx.input_dtype(i)),
+                                     ", expected ", DataTypeString(types[i]));
+    }
+    if (!ctx.input(i).IsInitialized()) {
+      return errors::InvalidArgument("input ", i, " is not initialized");
+    }
+  }
+  return absl::OkStatus();
+}
+
+DataTypeVector InputTypes(const KernelConstruction& construction) {
+  DataTypeVector types;
+  for (int i = 0; i < construction.num_inputs(); ++i) types.push_back(construction.input_type(i));
+  return types;
+}
+
+}  // namespace gradflow

@@ -1,0 +1,32 @@
+// Checks of inputs for shape functions and kernels, which thus return the same errors, such as
+// "scale has shape [32], expected [64] (the channels of x [8,28,28,64], NHWC)".
+#ifndef GRADFLOW_OPS_COMMON_INPUT_CHECKS_H_
+#define GRADFLOW_OPS_COMMON_INPUT_CHECKS_H_
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/core/types.h"
+
+namespace gradflow {
+
+// Returns the INVALID_ARGUMENT error that input `name` has shape `found` instead of `expected`.
+// `why` states the origin of `expected`.
+absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
+                        const PartialTensorShape& expected, absl::string_view why);
+
+// Returns INVALID_ARGUMENT unless a tensor of shape `found` has one element, or may have if the
+// shape is not fully known.
+absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found);
+
+// Returns INVALID_ARGUMENT unless the inputs are initialised and have the given types. Kernels that
+// read elements through pointers call this first.
+absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types);
+// Returns the types for CheckInputTypes, which a kernel stores when it is constructed.
+DataTypeVector InputTypes(const KernelConstruction& construction);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_COMMON_INPUT_CHECKS_H_

@@ -1,0 +1,458 @@
+// Highway, once for each target it compiles for, and the loops that the files with SIMD kernels
+// share. Such a file looks like this:
+//
+//   #include "gradflow/ops/foo_simd.h"       // plain functions over raw pointers
+//   #undef HWY_TARGET_INCLUDE
+//   #define HWY_TARGET_INCLUDE "gradflow/ops/foo_simd.cc"
+//   #include "gradflow/ops/common/simd-inl.h"       // includes foo_simd.cc again
+//   HWY_BEFORE_NAMESPACE();
+//   namespace gradflow::HWY_NAMESPACE {
+//   void Foo(const float* x, int64_t n) { ... }
+//   }
+//   HWY_AFTER_NAMESPACE();
+//   #if HWY_ONCE
+//   namespace gradflow {
+//   HWY_EXPORT(Foo);
+//   void Foo(const float* x, int64_t n) { GRADFLOW_SIMD_DISPATCH(Foo)(x, n); }
+//   }
+//   #endif
+//
+// Nothing of the standard library may be used between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE:
+// the linker keeps one copy of an inline function, which could be one for a processor that the
+// program does not run on.
+//
+// Equal bits on all targets: every operation rounds as IEEE 754 says, products and sums are not
+// fused, and the order of sums does not depend on the vectors' width.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gradflow/ops/common/simd.h"
+
+// SSSE3 without SSE4 is not worth a copy of the kernels, and vectors of unknown size cannot be
+// members.
+#ifndef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/foreach_target.h>  // must come before highway.h
+#include <hwy/highway.h>
+
+#ifndef GRADFLOW_SIMD_DISPATCH
+#define GRADFLOW_SIMD_DISPATCH(function) \
+  (::gradflow::ApplySimdSwitch(), HWY_DYNAMIC_DISPATCH(function))
+#endif
+
+// Returns from the enclosing void function after Function<Float>(...), or <Half>, or <Bfloat16>.
+#ifndef GRADFLOW_SIMD_SWITCH
+#define GRADFLOW_SIMD_SWITCH(type, Function, ...) \
+  switch (type) {                                 \
+    case ElementType::kFloat:                     \
+      return Function<Float>(__VA_ARGS__);        \
+    case ElementType::kHalf:                      \
+      return Function<Half>(__VA_ARGS__);         \
+    case ElementType::kBfloat16:                  \
+      return Function<Bfloat16>(__VA_ARGS__);     \
+  }
+#endif
+
+// Unrolls a loop of a few rounds, known at compile time, over vectors in an array. Without it, gcc
+// -O2 keeps the loop, and the vectors on the stack.
+#ifndef GRADFLOW_UNROLL
+#define GRADFLOW_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+// A guard that holds once for each target.
+#if defined(GRADFLOW_OPS_COMMON_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef GRADFLOW_OPS_COMMON_SIMD_INL_H_
+#undef GRADFLOW_OPS_COMMON_SIMD_INL_H_
+#else
+#define GRADFLOW_OPS_COMMON_SIMD_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace gradflow {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Loops go through full vectors of floats and finish with vectors of one, by the same code.
+using Full = hn::ScalableTag<float>;
+using One = hn::CappedTag<float, 1>;
+template <class D>
+using V = hn::Vec<D>;
+
+constexpr size_t kFull = hn::MaxLanes(Full());
+static_assert(kSumLanes % kFull == 0, "a step of kSumLanes elements is a number of full vectors");
+
+// ---- Elements in memory, as float in registers ----
+
+template <class Io>
+HWY_INLINE const typename Io::Element* Elements(const void* p) {
+  return static_cast<const typename Io::Element*>(p);
+}
+template <class Io>
+HWY_INLINE typename Io::Element* Elements(void* p) {
+  return static_cast<typename Io::Element*>(p);
+}
+
+struct Float {
+  using Element = float;
+  template <class D>
+  static HWY_INLINE V<D> Load(D d, const float* p) {
+    return hn::LoadU(d, p);
+  }
+  template <class D>
+  static HWY_INLINE void Store(D d, V<D> v, float* p) {
+    hn::StoreU(v, d, p);
+  }
+  template <class D>
+  static HWY_INLINE void StoreNonTemporal(D d, V<D> v, float* p) {
+    hn::Stream(v, d, p);
+  }
+};
+
+// Selects by a mask of floats between integers, in the bits of floats.
+template <class D, class M, class VU>
+HWY_INLINE VU Select(D d, M mask, VU yes, VU no) {
+  const hn::RebindToUnsigned<D> du;
+  return hn::BitCast(du, hn::IfThenElse(mask, hn::BitCast(d, yes), hn::BitCast(d, no)));
+}
+
+template <class D>
+HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> Load16(D, const uint16_t* p) {
+  const hn::RebindToUnsigned<D> du;
+  return hn::PromoteTo(du, hn::LoadU(hn::Rebind<uint16_t, D>(), p));
+}
+template <class D, class VU>
+HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> Demote16(D, VU bits) {
+  const hn::RebindToSigned<D> di;
+  return hn::DemoteTo(hn::Rebind<uint16_t, D>(), hn::BitCast(di, bits));
+}
+template <class D, class VU>
+HWY_INLINE void Store16(D d, VU bits, uint16_t* p) {
+  hn::StoreU(Demote16(d, bits), hn::Rebind<uint16_t, D>(), p);
+}
+template <class D, class VU>
+HWY_INLINE void StoreNonTemporal16(D d, VU bits, uint16_t* p) {
+  const hn::Rebind<uint16_t, D> d16;
+  // A non-temporal store has 16 bytes at least.
+  if constexpr (hn::MaxLanes(d16) < 8) {
+    hn::StoreU(Demote16(d, bits), d16, p);
+  } else {
+    hn::Stream(Demote16(d, bits), d16, p);
+  }
+}
+
+// The conversions of core/float16.h, bit for bit.
+struct Half {
+  using Element = uint16_t;
+  template <class D>
+  static HWY_INLINE V<D> Load(D d, const uint16_t* p) {
+    const hn::RebindToUnsigned<D> du;
+    const auto bits = Load16(d, p);
+    const auto sign = hn::ShiftLeft<16>(hn::And(bits, hn::Set(du, 0x8000u)));
+    const auto magnitude = hn::ShiftLeft<13>(hn::And(bits, hn::Set(du, 0x7fffu)));
+    const auto value = hn::BitCast(d, magnitude) * hn::Set(d, 0x1p112f);
+    // Infinities and NaN have come out as 2^16 and above.
+    const auto exponent =
+        hn::IfThenElseZero(value >= hn::Set(d, 0x1p16f), hn::BitCast(d, hn::Set(du, 0x7f800000u)));
+    return hn::BitCast(d, hn::Or(sign, hn::Or(hn::BitCast(du, value), hn::BitCast(du, exponent))));
+  }
+  template <class D>
+  static HWY_INLINE void Store(D d, V<D> v, uint16_t* p) {
+    Store16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE void StoreNonTemporal(D d, V<D> v, uint16_t* p) {
+    StoreNonTemporal16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> Round(D d, V<D> v) {
+    const hn::RebindToUnsigned<D> du;
+    const auto bits = hn::BitCast(du, v);
+    const auto sign = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 0x8000u));
+    const auto magnitude = hn::And(bits, hn::Set(du, 0x7fffffffu));
+    const auto value = hn::BitCast(d, magnitude);
+    const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1u));
+    const auto rounded = magnitude + odd + hn::Set(du, 0x0fffu);
+    const auto normal = hn::ShiftRight<13>(rounded - hn::Set(du, 0x38000000u));
+    const auto sum = hn::BitCast(du, value + hn::Set(d, 0.5f));
+    const auto subnormal = sum - hn::Set(du, 0x3f000000u);
+    auto half = Select(d, value < hn::Set(d, 0x1p-14f), subnormal, normal);
+    // 65520 and above round to infinity.
+    half = Select(d, value >= hn::Set(d, 65520.0f), hn::Set(du, 0x7c00u), half);
+    half = Select(d, value == value, half, hn::Set(du, 0x7e00u));
+    return hn::Or(half, sign);
+  }
+};
+
+struct Bfloat16 {
+  using Element = uint16_t;
+  template <class D>
+  static HWY_INLINE V<D> Load(D d, const uint16_t* p) {
+    return hn::BitCast(d, hn::ShiftLeft<16>(Load16(d, p)));
+  }
+  template <class D>
+  static HWY_INLINE void Store(D d, V<D> v, uint16_t* p) {
+    Store16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE void StoreNonTemporal(D d, V<D> v, uint16_t* p) {
+    StoreNonTemporal16(d, Round(d, v), p);
+  }
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> Round(D d, V<D> v) {
+    const hn::RebindToUnsigned<D> du;
+    const auto bits = hn::BitCast(du, v);
+    const auto upper = hn::ShiftRight<16>(bits);
+    const auto odd = hn::And(upper, hn::Set(du, 1u));
+    const auto rounded = hn::ShiftRight<16>(bits + odd + hn::Set(du, 0x7fffu));
+    return Select(d, v == v, rounded, hn::Or(upper, hn::Set(du, 0x0040u)));
+  }
+};
+
+// Stores `v`, with a non-temporal store if kNonTemporal and it is a full vector.
+template <class Io, bool kNonTemporal, class D>
+HWY_INLINE void Put(D d, V<D> v, typename Io::Element* p) {
+  if constexpr (kNonTemporal && hn::MaxLanes(D()) == kFull) {
+    Io::StoreNonTemporal(d, v, p);
+  } else {
+    Io::Store(d, v, p);
+  }
+}
+
+// ---- Sums in double: a vector of floats, promoted ----
+
+template <class D, bool kOne = (hn::MaxLanes(D()) == 1)>
+struct Wide;
+
+#if HWY_TARGET != HWY_SCALAR
+// In a full vector's place there are two of double, with its lower and upper half.
+template <class D>
+struct Wide<D, false> {
+  using DD = hn::Repartition<double, D>;
+  static constexpr size_t kLanes = hn::MaxLanes(DD());
+  V<DD> low;
+  V<DD> high;
+
+  static HWY_INLINE Wide Load(const double* p) {
+    return {hn::LoadU(DD(), p), hn::LoadU(DD(), p + kLanes)};
+  }
+  HWY_INLINE void Store(double* p) const {
+    hn::StoreU(low, DD(), p);
+    hn::StoreU(high, DD(), p + kLanes);
+  }
+  static HWY_INLINE Wide Set(double value) { return {hn::Set(DD(), value), hn::Set(DD(), value)}; }
+  static HWY_INLINE Wide Promote(D, V<D> v) {
+    const hn::Rebind<float, DD> half;
+    return {hn::PromoteTo(DD(), hn::LowerHalf(half, v)),
+            hn::PromoteTo(DD(), hn::UpperHalf(half, v))};
+  }
+  HWY_INLINE Wide operator+(const Wide& b) const { return {low + b.low, high + b.high}; }
+  HWY_INLINE Wide operator*(const Wide& b) const { return {low * b.low, high * b.high}; }
+};
+#endif
+
+template <class D>
+struct Wide<D, true> {
+  using DD = hn::Rebind<double, D>;
+  V<DD> v;
+
+  static HWY_INLINE Wide Load(const double* p) { return {hn::LoadU(DD(), p)}; }
+  HWY_INLINE void Store(double* p) const { hn::StoreU(v, DD(), p); }
+  static HWY_INLINE Wide Set(double value) { return {hn::Set(DD(), value)}; }
+  static HWY_INLINE Wide Promote(D, V<D> f) { return {hn::PromoteTo(DD(), f)}; }
+  HWY_INLINE Wide operator+(const Wide& b) const { return {v + b.v}; }
+  HWY_INLINE Wide operator*(const Wide& b) const { return {v * b.v}; }
+};
+
+// ---- Loops ----
+
+// Calls math.Run(d, i) for all i of [0, n).
+template <class Math>
+HWY_INLINE void ForEach(const Math& math, int64_t n) {
+  const int64_t step = kFull;
+  int64_t i = 0;
+  for (; i + step <= n; i += step) math.Run(Full(), i);
+  for (; i < n; ++i) math.Run(One(), i);
+}
+
+// ---- Sums of terms ----
+//
+// Conversion to double costs more than the rest of a sum, so terms are first added in float, two or
+// four at a time. With the one or two roundings of that, a sum is off by at most 2 * 2^-24 of the
+// sum of magnitudes. The functions that compute terms take a weight, which is 1/2 or 1/4 for
+// groups, so that terms of any size cannot overflow on the way. That is exact but for numbers below
+// 2^-124, which may be off by 2^-148.
+constexpr int64_t kFloatTerms = 4;
+constexpr float kTermWeight = 0.25f;
+
+// Returns the sum of four terms, from the sums a and b of two terms of that weight each.
+template <class D>
+HWY_INLINE Wide<D> SumOfTerms(D d, V<D> a, V<D> b) {
+  return Wide<D>::Promote(d, a + b) * Wide<D>::Set(kFloatTerms);
+}
+
+// Calls math.Run(d, i, weight, terms) for all i of [0, n). Run sets `terms` to kSums numbers for
+// each element, times `weight`, which are added to lanes[kSums][kSumLanes].
+template <int kSums, class Math>
+HWY_INLINE void ForEachTerm(const Math& math, int64_t n, double* lanes) {
+  constexpr int64_t kStep = kFloatTerms * kSumLanes;
+  const int64_t vectors_end = n / kStep * kStep;
+  constexpr size_t kVectors = kSumLanes / kFull;
+  Wide<Full> sums[kVectors][kSums];
+  GRADFLOW_UNROLL
+  for (size_t u = 0; u < kVectors; ++u) {
+    GRADFLOW_UNROLL
+    for (int s = 0; s < kSums; ++s) {
+      sums[u][s] = Wide<Full>::Load(lanes + s * kSumLanes + u * kFull);
+    }
+  }
+  for (int64_t i = 0; i < vectors_end; i += kStep) {
+    GRADFLOW_UNROLL
+    for (size_t u = 0; u < kVectors; ++u) {
+      V<Full> terms[kFloatTerms][kSums];
+      GRADFLOW_UNROLL
+      for (int64_t t = 0; t < kFloatTerms; ++t) {
+        math.Run(Full(), i + t * kSumLanes + static_cast<int64_t>(u * kFull), kTermWeight,
+                 terms[t]);
+      }
+      GRADFLOW_UNROLL
+      for (int s = 0; s < kSums; ++s) {
+        sums[u][s] =
+            sums[u][s] + SumOfTerms(Full(), terms[0][s] + terms[1][s], terms[2][s] + terms[3][s]);
+      }
+    }
+  }
+  GRADFLOW_UNROLL
+  for (size_t u = 0; u < kVectors; ++u) {
+    GRADFLOW_UNROLL
+    for (int s = 0; s < kSums; ++s) sums[u][s].Store(lanes + s * kSumLanes + u * kFull);
+  }
+  for (int64_t i = vectors_end; i < n; ++i) {
+    V<One> terms[kSums];
+    math.Run(One(), i, 1.0f, terms);
+    GRADFLOW_UNROLL
+    for (int s = 0; s < kSums; ++s) {
+      double* const lane = lanes + s * kSumLanes + i % kSumLanes;
+      (Wide<One>::Load(lane) + Wide<One>::Promote(One(), terms[s])).Store(lane);
+    }
+  }
+}
+
+// Calls math.Run(d, i, j) for all elements i of rows that are `stride` elements apart, where j is
+// the column. Rows are read one after the other: that repeats loads of the columns' coefficients,
+// but memory is fastest when it is read in order.
+template <class Math>
+HWY_INLINE void ForEachRow(const Math& math, int64_t rows, int64_t stride, int64_t columns) {
+  const int64_t step = kFull;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t begin = row * stride;
+    int64_t j = 0;
+    for (; j + step <= columns; j += step) math.Run(Full(), begin + j, j);
+    for (; j < columns; ++j) math.Run(One(), begin + j, j);
+  }
+}
+
+// The row order of loops with sums or non-temporal stores: pairs of rows that are about half of the
+// rows apart, [0, pairs) with [distance, rows), and the rows between one at a time.
+//
+// The rows of a pair share the loads and stores of their columns' coefficients and sums. Each row
+// of a pair is a separate sequential stream, which the processor's prefetchers follow; alternating
+// between adjacent rows makes a pattern that jumps. An odd distance keeps the pairs of most widths
+// from lying at the same offset of a 4 KiB page, where they would compete for the same ways of the
+// first-level cache.
+struct RowPairs {
+  int64_t pairs;
+  int64_t distance;
+};
+
+HWY_INLINE RowPairs PairRows(int64_t rows) {
+  constexpr int64_t kFewRows = 16;
+  const int64_t half = rows - rows / 2;
+  const int64_t distance = rows < kFewRows ? half : half | 1;
+  return {rows - distance, distance};
+}
+
+// Runs math on kVectors vectors from column j on of kRows rows that are `distance` elements apart,
+// the first of which begins at element `begin`. Stores come last: a load at the same offset of a
+// 4 KiB page as a store shortly before it waits for that store. With stores in between, rows of 4
+// KiB took 1.7 triads instead of 1.2 (AMD EPYC, Zen 3).
+template <int kRows, int kVectors, int kSums, class D, class Math>
+HWY_INLINE void AddTerms(D d, const Math& math, int64_t begin, int64_t distance, int64_t j,
+                         double* const* sums) {
+  constexpr int64_t kLanes = hn::MaxLanes(D());
+  // Two terms are added in float, as in ForEachTerm.
+  constexpr float kWeight = 1.0f / kRows;
+  V<D> results[kRows][kVectors];
+  V<D> totals[kVectors][kSums];
+  GRADFLOW_UNROLL
+  for (int64_t u = 0; u < kVectors; ++u) {
+    const auto columns = math.Columns(d, j + u * kLanes);
+    results[0][u] = math.Run(d, begin + j + u * kLanes, columns, kWeight, totals[u]);
+    if constexpr (kRows == 2) {
+      V<D> terms[kSums];
+      results[1][u] = math.Run(d, begin + distance + j + u * kLanes, columns, kWeight, terms);
+      GRADFLOW_UNROLL
+      for (int s = 0; s < kSums; ++s) totals[u][s] = totals[u][s] + terms[s];
+    }
+  }
+  GRADFLOW_UNROLL
+  for (int64_t row = 0; row < kRows; ++row) {
+    GRADFLOW_UNROLL
+    for (int64_t u = 0; u < kVectors; ++u) {
+      math.Store(d, results[row][u], begin + row * distance + j + u * kLanes);
+    }
+  }
+  GRADFLOW_UNROLL
+  for (int s = 0; s < kSums; ++s) {
+    GRADFLOW_UNROLL
+    for (int64_t u = 0; u < kVectors; ++u) {
+      double* const sum = sums[s] + j + u * kLanes;
+      Wide<D> total = Wide<D>::Promote(d, totals[u][s]);
+      if constexpr (kRows != 1) total = total * Wide<D>::Set(kRows);
+      (Wide<D>::Load(sum) + total).Store(sum);
+    }
+  }
+}
+
+template <int kRows, int kSums, class Math>
+HWY_INLINE void AddRowTerms(const Math& math, int64_t begin, int64_t distance, int64_t columns,
+                            int64_t next, double* const* sums) {
+  // A cache line of floats at a time, which a non-temporal store is to fill at once.
+  constexpr int kLineVectors = kSumLanes / kFull;
+  int64_t j = 0;
+  for (; j + kSumLanes <= columns; j += kSumLanes) {
+    if (next != 0) {
+      for (int64_t row = 0; row < kRows; ++row) math.Prefetch(begin + row * distance + j + next);
+    }
+    AddTerms<kRows, kLineVectors, kSums>(Full(), math, begin, distance, j, sums);
+  }
+  for (; j < columns; ++j) AddTerms<kRows, 1, kSums>(One(), math, begin, distance, j, sums);
+}
+
+// Calls math for all elements of rows that are `stride` elements apart:
+//   result = math.Run(d, i, math.Columns(d, j), weight, terms)
+// where i is the element, j its column, and `terms` are kSums numbers times `weight`, which it
+// sets, to be added to sums[s][j]; and math.Store(d, result, i).
+template <int kSums, class Math>
+HWY_INLINE void ForEachRowTerm(const Math& math, int64_t rows, int64_t stride, int64_t columns,
+                               double* const* sums) {
+  const RowPairs pairs = PairRows(rows);
+  // Prefetchers see what comes next in memory, but not where the next row of a tile is.
+  const int64_t next = stride == columns ? 0 : stride;
+  for (int64_t row = 0; row < pairs.pairs; ++row) {
+    AddRowTerms<2, kSums>(math, row * stride, pairs.distance * stride, columns, next, sums);
+  }
+  for (int64_t row = pairs.pairs; row < pairs.distance; ++row) {
+    AddRowTerms<1, kSums>(math, row * stride, 0, columns, 0, sums);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradflow
+HWY_AFTER_NAMESPACE();
+
+#endif  // the guard of each target

@@ -1,0 +1,85 @@
+#include "gradflow/ops/common/simd.h"
+
+#include <hwy/targets.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+namespace gradflow {
+namespace simd_targets {
+namespace {
+
+struct Target {
+  const char* name;
+  // Highway's targets that count as this one.
+  int64_t bits;
+};
+
+constexpr Target kTargets[] = {
+    {"avx512", HWY_AVX3_DL | HWY_AVX3},  {"avx2", HWY_AVX2}, {"sse4", HWY_SSE4}, {"neon", HWY_NEON},
+    {"scalar", HWY_SCALAR | HWY_EMU128},
+};
+
+// Returns the bits of a target that this processor has; 0 if there is none of that name.
+int64_t UsableBits(absl::string_view name) {
+  // Independent of what has been chosen before. The fallback is always there.
+  static const int64_t detected = hwy::SupportedTargets() | HWY_SCALAR | HWY_EMU128;
+  for (const Target& target : kTargets) {
+    if (name == target.name) return target.bits & detected;
+  }
+  return 0;
+}
+
+// Returns the choice of GRADFLOW_SIMD; 0 for none.
+int64_t BitsFromEnvironment() {
+  const char* name = std::getenv("GRADFLOW_SIMD");
+  if (name == nullptr || *name == '\0') return 0;
+  const int64_t bits = UsableBits(name);
+  if (bits == 0) {
+    std::fprintf(stderr, "GRADFLOW_SIMD=%s is ignored: this processor has no such target\n", name);
+  }
+  return bits;
+}
+
+}  // namespace
+}  // namespace simd_targets
+
+std::vector<std::string> SimdTargets() {
+  std::vector<std::string> names;
+  for (const simd_targets::Target& target : simd_targets::kTargets) {
+    if (simd_targets::UsableBits(target.name) != 0) names.emplace_back(target.name);
+  }
+  return names;
+}
+
+std::string CurrentSimdTarget() {
+  ApplySimdSwitch();
+  const int64_t chosen = hwy::SupportedTargets();
+  for (const simd_targets::Target& target : simd_targets::kTargets) {
+    if ((target.bits & chosen) != 0) return target.name;
+  }
+  return "scalar";
+}
+
+bool SetSimdTarget(absl::string_view name) {
+  ApplySimdSwitch();
+  const int64_t bits =
+      name.empty() ? simd_targets::BitsFromEnvironment() : simd_targets::UsableBits(name);
+  if (bits == 0 && !name.empty()) return false;
+  hwy::SetSupportedTargetsForTest(bits);
+  return true;
+}
+
+void ApplySimdSwitch() {
+  static const bool applied = [] {
+    simd_targets::UsableBits("");  // Looks at the processor before the choice hides it.
+    if (const int64_t bits = simd_targets::BitsFromEnvironment(); bits != 0) {
+      hwy::SetSupportedTargetsForTest(bits);
+    }
+    return true;
+  }();
+  (void)applied;
+}
+
+}  // namespace gradflow

@@ -1,0 +1,229 @@
+#include "gradflow/ops/common/strided_copy.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+namespace {
+
+// Side of the square tiles of transpositions, which use whole cache lines of source and target.
+constexpr int64_t kTile = 32;
+
+double NanosecondsPerElement(DataType dtype, bool contiguous) {
+  if (!DataTypeIsPlainBytes(dtype)) return 20;
+  return contiguous ? 0.05 * DataTypeSize(dtype) : 1;
+}
+
+template <typename E>
+void CopyRun(const E* from, int64_t from_stride, E* to, int64_t to_stride, int64_t n) {
+  if (to_stride == 1 && from_stride == 1) {
+    std::copy_n(from, n, to);
+  } else if (to_stride == 1 && from_stride == 0) {
+    std::fill_n(to, n, *from);
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i * to_stride] = from[i * from_stride];
+  }
+}
+
+// Returns the dimension along which the source is contiguous if that is not the last one and tiling
+// the two pays off; -1 otherwise.
+int DimensionToTile(const StridedLoop& loop) {
+  const DimVector& dims = loop.dims();
+  const int last = static_cast<int>(dims.size()) - 1;
+  if (loop.inner_stride(1) == 1 || dims[last] < 4) return -1;
+  for (int d = 0; d < last; ++d) {
+    if (loop.operand(1).strides[d] == 1 && dims[d] >= 4) return d;
+  }
+  return -1;
+}
+
+// Copies in tiles over dimension `d` and the last one.
+template <typename E>
+void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* source, E* target) {
+  const int last = static_cast<int>(loop.dims().size()) - 1;
+  const int64_t rows = loop.dims()[d];
+  const int64_t columns = loop.dims()[last];
+  const int64_t to_row = loop.operand(0).strides[d];
+  const int64_t to_column = loop.operand(0).strides[last];
+  const int64_t from_column = loop.operand(1).strides[last];
+
+  // A loop over the tiles. Operands 2 and 3 compute the first row and column of a tile.
+  DimVector dims = loop.dims();
+  std::vector<StridedLoop::Operand> operands = {loop.operand(0), loop.operand(1), {}, {}};
+  operands[2].strides.resize(dims.size());
+  operands[3].strides.resize(dims.size());
+  operands[2].strides[d] = 1;
+  operands[3].strides[last] = 1;
+  for (const int tiled : {d, last}) {
+    dims[tiled] = NumBlocks(dims[tiled], kTile);
+    for (StridedLoop::Operand& operand : operands) operand.strides[tiled] *= kTile;
+  }
+  const StridedLoop tiles(dims, std::move(operands));
+  tiles.ForEachRun(run, kTile * kTile * 0.5, [&](const int64_t* offsets, int64_t n) {
+    for (int64_t t = 0; t < n; ++t) {
+      E* to = target + offsets[0] + t * tiles.inner_stride(0);
+      const E* from = source + offsets[1] + t * tiles.inner_stride(1);
+      const int64_t row = offsets[2] + t * tiles.inner_stride(2);
+      const int64_t column = offsets[3] + t * tiles.inner_stride(3);
+      const int64_t tile_rows = std::min(kTile, rows - row);
+      const int64_t tile_columns = std::min(kTile, columns - column);
+      for (int64_t i = 0; i < tile_rows; ++i) {
+        CopyRun(from + i, from_column, to + i * to_row, to_column, tile_columns);
+      }
+    }
+  });
+}
+
+// Copies operand 1 of the loop, the source, to operand 0, the target.
+void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& source,
+              Tensor* target) {
+  if (loop.num_elements() == 0) return;
+  DispatchElement(source.dtype(), [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    const E* from = static_cast<const E*>(source.raw_data());
+    E* to = static_cast<E*>(target->raw_data());
+    if (const int d = DimensionToTile(loop); d >= 0) return CopyTiled(run, loop, d, from, to);
+    const int64_t to_stride = loop.inner_stride(0);
+    const int64_t from_stride = loop.inner_stride(1);
+    const bool contiguous = to_stride == 1 && (from_stride == 1 || from_stride == 0);
+    loop.ForEachRun(run, NanosecondsPerElement(source.dtype(), contiguous),
+                    [&](const int64_t* offsets, int64_t n) {
+                      CopyRun(from + offsets[1], from_stride, to + offsets[0], to_stride, n);
+                    });
+  });
+}
+
+}  // namespace
+
+DimVector RowMajorStrides(absl::Span<const int64_t> dims) {
+  DimVector strides(dims.size());
+  // Unsigned: in an empty tensor the product of some dimensions may overflow, and no stride is
+  // used.
+  uint64_t stride = 1;
+  for (size_t d = dims.size(); d-- > 0;) {
+    strides[d] = static_cast<int64_t>(stride);
+    stride *= static_cast<uint64_t>(dims[d]);
+  }
+  return strides;
+}
+
+DimVector BroadcastStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> to) {
+  const DimVector own = RowMajorStrides(dims);
+  DimVector strides(to.size());
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] != 1) strides[to.size() - dims.size() + d] = own[d];
+  }
+  return strides;
+}
+
+StridedLoop::StridedLoop(absl::Span<const int64_t> dims, std::vector<Operand> operands)
+    : operands_(operands.size()), num_elements_(1) {
+  const size_t count = operands.size();
+  for (size_t k = 0; k < count; ++k) operands_[k].offset = operands[k].offset;
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) {
+    num_elements_ = 0;
+    dims = {};
+  }
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 1) continue;
+    num_elements_ *= dims[d];
+    bool joins = !dims_.empty();
+    for (size_t k = 0; joins && k < count; ++k) {
+      joins = operands_[k].strides.back() == operands[k].strides[d] * dims[d];
+    }
+    if (joins) {
+      dims_.back() *= dims[d];
+    } else {
+      dims_.push_back(dims[d]);
+    }
+    for (size_t k = 0; k < count; ++k) {
+      if (joins) {
+        operands_[k].strides.back() = operands[k].strides[d];
+      } else {
+        operands_[k].strides.push_back(operands[k].strides[d]);
+      }
+    }
+  }
+  if (dims_.empty()) {
+    dims_.push_back(num_elements_);
+    for (Operand& operand : operands_) operand.strides.push_back(1);
+  }
+}
+
+void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_element,
+                             absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn) const {
+  if (num_elements_ == 0) return;
+  const size_t count = operands_.size();
+  const int last = static_cast<int>(dims_.size()) - 1;
+  // A unit of work is a run: a row of the last dimension, or a part of a long row.
+  const int64_t row = dims_[last];
+  const int64_t per_block = BlockSizeForCost(nanoseconds_per_element);
+  const int64_t per_unit = std::min(row, per_block);
+  const int64_t units_per_row = NumBlocks(row, per_unit);
+  const int64_t units = num_elements_ / row * units_per_row;
+  ParallelFor(run, units, std::max<int64_t>(1, per_block / per_unit),
+              [&](int64_t begin, int64_t end) {
+                DimVector index(last);
+                absl::InlinedVector<int64_t, 4> row_offsets(count);
+                absl::InlinedVector<int64_t, 4> offsets(count);
+                for (size_t k = 0; k < count; ++k) row_offsets[k] = operands_[k].offset;
+                int64_t rest = begin / units_per_row;
+                for (int d = last - 1; d >= 0; --d) {
+                  index[d] = rest % dims_[d];
+                  rest /= dims_[d];
+                  for (size_t k = 0; k < count; ++k)
+                    row_offsets[k] += index[d] * operands_[k].strides[d];
+                }
+                int64_t part = begin % units_per_row;
+                for (int64_t unit = begin; unit < end; ++unit) {
+                  const int64_t start = part * per_unit;
+                  for (size_t k = 0; k < count; ++k) {
+                    offsets[k] = row_offsets[k] + start * operands_[k].strides[last];
+                  }
+                  fn(offsets.data(), std::min(per_unit, row - start));
+                  if (++part < units_per_row) continue;
+                  part = 0;
+                  // Advances to the next row.
+                  for (int d = last - 1; d >= 0; --d) {
+                    const bool wraps = ++index[d] == dims_[d];
+                    for (size_t k = 0; k < count; ++k) {
+                      const int64_t stride = operands_[k].strides[d];
+                      row_offsets[k] += wraps ? stride - stride * dims_[d] : stride;
+                    }
+                    if (!wraps) break;
+                    index[d] = 0;
+                  }
+                }
+              });
+}
+
+void CopyStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& source,
+                 StridedLoop::Operand from, Tensor* target, StridedLoop::Operand to) {
+  CopyLoop(run, StridedLoop(dims, {std::move(to), std::move(from)}), source, target);
+}
+
+absl::Status OutputStrided(KernelContext& ctx, int output, const TensorShape& shape,
+                           absl::Span<const int64_t> dims, int input, StridedLoop::Operand from) {
+  const Tensor& source = ctx.input(input);
+  const StridedLoop loop(dims, {{0, RowMajorStrides(dims)}, std::move(from)});
+  const int64_t n = loop.num_elements();
+  if (n > 0 && loop.dims().size() == 1 && (n == 1 || loop.inner_stride(1) == 1)) {
+    const int64_t begin = loop.operand(1).offset;
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor flat, source.Reshaped({source.NumElements()}));
+    const Tensor run = flat.Slice(begin, begin + n);
+    if (run.IsAligned()) {
+      GRADFLOW_ASSIGN_OR_RETURN(Tensor shaped, run.Reshaped(shape));
+      ctx.set_output(output, std::move(shaped));
+      return absl::OkStatus();
+    }
+  }
+  Tensor* target = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(output, shape, &target));
+  CopyLoop(ctx.run(), loop, source, target);
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow

@@ -1,0 +1,96 @@
+// Strided copies between tensors: the common implementation of slicing, concatenation,
+// transposition, tiling and broadcasting. Supports every tensor type, with one instantiation per
+// element size.
+#ifndef GRADFLOW_OPS_COMMON_STRIDED_COPY_H_
+#define GRADFLOW_OPS_COMMON_STRIDED_COPY_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+
+namespace gradflow {
+
+// Returns the strides, in elements, of a row-major tensor.
+DimVector RowMajorStrides(absl::Span<const int64_t> dims);
+
+// Returns the strides of a row-major tensor of shape `dims` broadcast to shape `to` by NumPy's
+// rules. Dimensions that repeat have stride 0.
+DimVector BroadcastStrides(absl::Span<const int64_t> dims, absl::Span<const int64_t> to);
+
+// A loop nest over several operands with different strides. Element (i0, i1, ...) of operand k is
+// at offset + i0 * strides[0] + i1 * strides[1] + ... of that operand.
+class StridedLoop {
+ public:
+  struct Operand {
+    int64_t offset = 0;
+    // One per dimension, in elements; 0 repeats an element.
+    DimVector strides;
+  };
+
+  // Drops dimensions of size 1 and merges adjacent dimensions that have one stride in all operands.
+  // REQUIRES: no dimension is negative, and their product fits in an int64
+  StridedLoop(absl::Span<const int64_t> dims, std::vector<Operand> operands);
+
+  int64_t num_elements() const { return num_elements_; }
+  // The dimensions after merging, at least one.
+  const DimVector& dims() const { return dims_; }
+  const Operand& operand(int k) const { return operands_[k]; }
+  // Returns the stride of operand k along the last dimension.
+  int64_t inner_stride(int k) const { return operands_[k].strides.back(); }
+
+  // Calls fn(offsets, n) concurrently for runs of n elements along the last dimension, which
+  // together cover all elements. Element i of operand k's run is at offsets[k] + i *
+  // inner_stride(k).
+  void ForEachRun(const RunContext& run, double nanoseconds_per_element,
+                  absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn) const;
+
+ private:
+  DimVector dims_;
+  std::vector<Operand> operands_;
+  int64_t num_elements_;
+};
+
+// Calls fn(TypeTag<E>()), where E has the size and copy semantics of `dtype`'s elements: an
+// unsigned integer, a pair of them, or a string. For kernels that only move elements.
+struct Bytes16 {
+  uint64_t words[2];
+};
+template <typename F>
+void DispatchElement(DataType dtype, F&& fn) {
+  switch (DataTypeSize(dtype)) {
+    case 1:
+      return fn(TypeTag<uint8_t>());
+    case 2:
+      return fn(TypeTag<uint16_t>());
+    case 4:
+      return fn(TypeTag<uint32_t>());
+    case 8:
+      return fn(TypeTag<uint64_t>());
+    case 16:
+      return fn(TypeTag<Bytes16>());
+    default:
+      return fn(TypeTag<tstring>());
+  }
+}
+
+// Copies a block of shape `dims` from `source`, where `from` locates its elements, to `target`,
+// where `to` does. REQUIRES: the tensors have the same type, the block lies within both, and no
+// element of `target` is written twice
+void CopyStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& source,
+                 StridedLoop::Operand from, Tensor* target, StridedLoop::Operand to);
+
+// Sets output `output` to a tensor of shape `shape` whose elements are those of the block of shape
+// `dims` that `from` locates in input `input`. Shares the input's buffer if the block is contiguous
+// and its start is aligned. REQUIRES: `shape` and `dims` have the same number of elements
+absl::Status OutputStrided(KernelContext& ctx, int output, const TensorShape& shape,
+                           absl::Span<const int64_t> dims, int input, StridedLoop::Operand from);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_COMMON_STRIDED_COPY_H_

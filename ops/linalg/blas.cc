@@ -1,0 +1,113 @@
+#include "gradflow/ops/linalg/blas.h"
+
+#include <cblas.h>
+
+#include "gradflow/core/mutex.h"
+
+extern "C" {
+#ifndef OPENBLAS_VERSION
+// Not in this cblas.h, but possibly in the library that is loaded at run time.
+__attribute__((weak)) int openblas_get_parallel(void);
+__attribute__((weak)) void openblas_set_num_threads(int);
+#endif
+// Present if OpenBLAS is built for OpenMP.
+__attribute__((weak)) int omp_get_max_threads(void);
+__attribute__((weak)) void omp_set_num_threads(int);
+}
+
+namespace gradflow {
+namespace {
+
+enum class Threading {
+  // Calls may run concurrently, each on its thread.
+  kConcurrent,
+  // OpenBLAS for OpenMP: every call queries OpenMP for the number of threads.
+  kOpenMp,
+  // OpenBLAS without locks: calls must be serialised.
+  kSerialized,
+};
+
+Threading AskBlas() {
+#ifndef OPENBLAS_VERSION
+  if (openblas_get_parallel == nullptr) return Threading::kConcurrent;
+#endif
+  const int parallel = openblas_get_parallel();
+  if (parallel == 0) return Threading::kSerialized;
+  openblas_set_num_threads(1);
+  return parallel == 2 && omp_set_num_threads != nullptr ? Threading::kOpenMp
+                                                         : Threading::kConcurrent;
+}
+
+Threading BlasThreading() {
+  static const Threading threading = AskBlas();
+  return threading;
+}
+
+// Calls `gemm` as the BLAS requires.
+template <typename F>
+void Call(const F& gemm) {
+  switch (BlasThreading()) {
+    case Threading::kConcurrent:
+      return gemm();
+    case Threading::kOpenMp: {
+      const int threads = omp_get_max_threads();
+      omp_set_num_threads(1);
+      gemm();
+      return omp_set_num_threads(threads);
+    }
+    case Threading::kSerialized: {
+      static auto* const mutex = new Mutex;
+      MutexLock lock(mutex);
+      return gemm();
+    }
+  }
+}
+
+template <typename T>
+CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
+  return matrix.transposed ? CblasTrans : CblasNoTrans;
+}
+
+int Int(int64_t value) { return static_cast<int>(value); }
+
+}  // namespace
+
+bool BlasIsConcurrent() { return BlasThreading() != Threading::kSerialized; }
+
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
+              BlasMatrix<float> c, bool add) {
+  Call([&] {
+    cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
+                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
+  });
+}
+
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
+              BlasMatrix<const double> b, BlasMatrix<double> c, bool add) {
+  Call([&] {
+    cblas_dgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
+                Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));
+  });
+}
+
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
+              BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add) {
+  const complex64 one = 1;
+  const complex64 scale = add ? 1 : 0;
+  Call([&] {
+    cblas_cgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
+                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
+  });
+}
+
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
+              BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add) {
+  const complex128 one = 1;
+  const complex128 scale = add ? 1 : 0;
+  Call([&] {
+    cblas_zgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), &one, a.data,
+                Int(a.stride), b.data, Int(b.stride), &scale, c.data, Int(c.stride));
+  });
+}
+
+}  // namespace gradflow

@@ -1,0 +1,46 @@
+// Matrix products by the linked BLAS. Each call computes on the calling thread, for kernels that
+// split their work with core/parallel.h.
+#ifndef GRADFLOW_OPS_LINALG_BLAS_H_
+#define GRADFLOW_OPS_LINALG_BLAS_H_
+
+#include <cstdint>
+
+#include "gradflow/core/types.h"
+
+namespace gradflow {
+
+// A view of a row-major matrix whose row i starts at data + i * stride.
+template <typename T>
+struct BlasMatrix {
+  T* data;
+  int64_t stride;
+  // The view is the transpose of the matrix in memory. Must be false for results.
+  bool transposed = false;
+
+  // Returns the block of the view that starts at `row` and `column`.
+  BlasMatrix Block(int64_t row, int64_t column) const {
+    return {data + (transposed ? column * stride + row : row * stride + column), stride,
+            transposed};
+  }
+};
+
+// Returns true if concurrent calls of BlasGemm run in parallel. Debian's serial build of OpenBLAS
+// shares scratch memory between concurrent calls, which makes their results wrong; BlasGemm
+// serialises calls of it. The first call of either function sets a multithreaded BLAS to one
+// thread.
+bool BlasIsConcurrent();
+
+// Computes c[m,n] = a[m,k] * b[k,n], or c += a * b if `add`.
+// REQUIRES: m, n, k > 0; they and all strides fit in an int
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
+              BlasMatrix<float> c, bool add = false);
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const double> a,
+              BlasMatrix<const double> b, BlasMatrix<double> c, bool add = false);
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex64> a,
+              BlasMatrix<const complex64> b, BlasMatrix<complex64> c, bool add = false);
+void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const complex128> a,
+              BlasMatrix<const complex128> b, BlasMatrix<complex128> c, bool add = false);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_LINALG_BLAS_H_

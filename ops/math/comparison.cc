@@ -1,0 +1,144 @@
+// Equal, NotEqual, Less, LessEqual, Greater and GreaterEqual.
+//
+// Comparisons with NaN are false, except for NotEqual.
+#include <cstdint>
+#include <functional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/elementwise.h"
+
+namespace gradflow::comparison {
+namespace {
+
+// Shape function of Equal and NotEqual. If incompatible_shape_error is false and the shapes are not
+// compatible, the output is a scalar; so its shape is unknown until both shapes are known.
+absl::Status EqualShape(ShapeContext& c) {
+  bool incompatible_shape_error = true;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("incompatible_shape_error", &incompatible_shape_error));
+  if (incompatible_shape_error) return BroadcastBinaryShape(c);
+  if (!CanBroadcast(c.input(0), c.input(1))) return ScalarShape(c);
+  if (c.input(0).IsFullyDefined() && c.input(1).IsFullyDefined()) return BroadcastBinaryShape(c);
+  return absl::OkStatus();
+}
+
+// Compares elements of type T by F, which is std::equal_to or std::not_equal_to.
+template <typename T, typename F>
+class EqualKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("incompatible_shape_error", &incompatible_shape_error_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    if (!incompatible_shape_error_ && !CanBroadcast(ctx.input(0).shape(), ctx.input(1).shape())) {
+      ctx.set_output(0, Tensor(F()(0, 1)));
+      return absl::OkStatus();
+    }
+    return Binary<T, bool>(ctx, F());
+  }
+
+ private:
+  bool incompatible_shape_error_ = true;
+};
+
+template <typename F>
+void RegisterEqualKernels(Registry& registry, absl::string_view op) {
+  const auto add = [&](auto tag, DataTypeVector types) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel(op, MakeKernel<EqualKernel<T, F>>).Types("T", std::move(types));
+  };
+  // Equal integers have equal bits.
+  add(TypeTag<uint8_t>(), {DT_BOOL, DT_INT8, DT_UINT8, DT_QINT8, DT_QUINT8});
+  add(TypeTag<uint16_t>(), {DT_INT16, DT_UINT16, DT_QINT16, DT_QUINT16});
+  add(TypeTag<uint32_t>(), {DT_INT32, DT_UINT32, DT_QINT32});
+  add(TypeTag<uint64_t>(), {DT_INT64, DT_UINT64});
+  ForEachType(TypeList<bfloat16, half, float, double, complex64, complex128, tstring>(),
+              [&](auto tag) { add(tag, {DataTypeToEnum<typename decltype(tag)::type>::value}); });
+}
+
+void RegisterEqual(Registry& registry) {
+  registry.Op("Equal")
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: type")
+      .Attr("incompatible_shape_error: bool = true")
+      .Commutative()
+      .Shape(EqualShape)
+      .Doc(R"(Returns x == y element-wise.
+
+The inputs are broadcast to one shape as NumPy does. NaN equals nothing, and -0 equals 0.
+
+x: A tensor of numbers, bools or strings.
+y: A tensor of the same type.
+z: The results, of the broadcast shape.
+T: The type of `x` and `y`.
+incompatible_shape_error: If true, shapes that cannot be broadcast together are an error. If false,
+  the result is then the scalar false.)");
+  RegisterEqualKernels<std::equal_to<>>(registry, "Equal");
+
+  registry.Op("NotEqual")
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: type")
+      .Attr("incompatible_shape_error: bool = true")
+      .Commutative()
+      .Shape(EqualShape)
+      .Doc(R"(Returns x != y element-wise.
+
+The inputs are broadcast to one shape as NumPy does. NaN differs from everything, and -0 equals 0.
+
+x: A tensor of numbers, bools or strings.
+y: A tensor of the same type.
+z: The results, of the broadcast shape.
+T: The type of `x` and `y`.
+incompatible_shape_error: If true, shapes that cannot be broadcast together are an error. If false,
+  the result is then the scalar true.)");
+  RegisterEqualKernels<std::not_equal_to<>>(registry, "NotEqual");
+}
+
+// Registers an ordering comparison of real numbers. `sign` is "<" for Less.
+template <typename F>
+void RegisterOrder(Registry& registry, absl::string_view op, absl::string_view sign) {
+  registry.Op(op)
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr(
+          "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, "
+          "uint16, half, uint32, "
+          "uint64}")
+      .Shape(BroadcastBinaryShape)
+      .Doc(absl::StrCat("Returns x ", sign, R"( y element-wise.
+
+The inputs are broadcast to one shape as NumPy does. A comparison with NaN is false.
+
+x: A tensor of real numbers.
+y: A tensor of the same type.
+z: The results, of the broadcast shape.
+T: The type of `x` and `y`.)"));
+  ForEachType(RealTypes(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel(op, MakeFunctionKernel<BinaryKernel<F, T, bool>>).template Type<T>("T");
+  });
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  RegisterEqual(registry);
+  RegisterOrder<std::less<>>(registry, "Less", "<");
+  RegisterOrder<std::less_equal<>>(registry, "LessEqual", "<=");
+  RegisterOrder<std::greater<>>(registry, "Greater", ">");
+  RegisterOrder<std::greater_equal<>>(registry, "GreaterEqual", ">=");
+}
+
+}  // namespace gradflow::comparison

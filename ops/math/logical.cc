@@ -1,0 +1,73 @@
+// LogicalAnd, LogicalOr and LogicalNot.
+//
+// Bools are read as bytes, where every nonzero value is true: reading a bool other than 0 and 1,
+// which may have been fed, is undefined behaviour.
+#include <cstdint>
+
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/ops/common/elementwise.h"
+
+namespace gradflow::logical {
+namespace {
+
+absl::Status LogicalAnd(KernelContext& ctx) {
+  return Binary<uint8_t>(ctx, [](uint8_t x, uint8_t y) { return (x != 0) & (y != 0); });
+}
+
+absl::Status LogicalOr(KernelContext& ctx) {
+  return Binary<uint8_t>(ctx, [](uint8_t x, uint8_t y) { return (x | y) != 0; });
+}
+
+absl::Status LogicalNot(KernelContext& ctx) {
+  return Unary<uint8_t>(ctx, [](uint8_t x) { return x == 0; });
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("LogicalAnd")
+      .Group("math_ops")
+      .Input("x: bool")
+      .Input("y: bool")
+      .Output("z: bool")
+      .Commutative()
+      .Shape(BroadcastBinaryShape)
+      .Doc(R"(Returns x AND y element-wise.
+
+The inputs are broadcast to one shape as NumPy does.
+
+x: A tensor.
+y: A tensor.
+z: The results, of the broadcast shape.)");
+  registry.Kernel("LogicalAnd", MakeFunctionKernel<LogicalAnd>);
+
+  registry.Op("LogicalOr")
+      .Group("math_ops")
+      .Input("x: bool")
+      .Input("y: bool")
+      .Output("z: bool")
+      .Commutative()
+      .Shape(BroadcastBinaryShape)
+      .Doc(R"(Returns x OR y element-wise.
+
+The inputs are broadcast to one shape as NumPy does.
+
+x: A tensor.
+y: A tensor.
+z: The results, of the broadcast shape.)");
+  registry.Kernel("LogicalOr", MakeFunctionKernel<LogicalOr>);
+
+  registry.Op("LogicalNot")
+      .Group("math_ops")
+      .Input("x: bool")
+      .Output("y: bool")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns NOT x element-wise.
+
+x: A tensor.
+y: The results, of the shape of `x`.)");
+  registry.Kernel("LogicalNot", MakeFunctionKernel<LogicalNot>);
+}
+
+}  // namespace gradflow::logical

@@ -1,0 +1,71 @@
+// Maximum and Minimum.
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/ops/common/elementwise.h"
+
+namespace gradflow::maximum {
+namespace {
+
+// Propagates NaN: x if x is NaN, and y if y is NaN, as NaN compares false. Uses operators without
+// branches, so that the compiler vectorises.
+struct Larger {
+  template <typename T>
+  T operator()(T x, T y) const {
+    return ((x > y) | (x != x)) ? x : y;
+  }
+};
+
+struct Smaller {
+  template <typename T>
+  T operator()(T x, T y) const {
+    return ((x < y) | (x != x)) ? x : y;
+  }
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("Maximum")
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: T")
+      .Attr(
+          "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, "
+          "int32, uint32, int64, "
+          "uint64}")
+      .Shape(BroadcastBinaryShape)
+      .Doc(R"(Returns the maximum of x and y element-wise.
+
+The inputs are broadcast to one shape as NumPy does. If either element is NaN, the result is NaN.
+For zeros of different sign, the result is the one in `y`.
+
+x: A tensor.
+y: A tensor of the same type.
+z: The maxima, of the broadcast shape.
+T: The type of the inputs and the output.)");
+  RegisterBinaryKernels<Larger, OwnType>(registry, "Maximum", RealTypes());
+
+  registry.Op("Minimum")
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: T")
+      .Attr(
+          "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, "
+          "int32, uint32, int64, "
+          "uint64}")
+      .Shape(BroadcastBinaryShape)
+      .Doc(R"(Returns the minimum of x and y element-wise.
+
+The inputs are broadcast to one shape as NumPy does. If either element is NaN, the result is NaN.
+For zeros of different sign, the result is the one in `y`.
+
+x: A tensor.
+y: A tensor of the same type.
+z: The minima, of the broadcast shape.
+T: The type of the inputs and the output.)");
+  RegisterBinaryKernels<Smaller, OwnType>(registry, "Minimum", RealTypes());
+}
+
+}  // namespace gradflow::maximum

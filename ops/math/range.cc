@@ -1,0 +1,143 @@
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <utility>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow::range {
+namespace {
+
+// The type in which elements are computed: float for half and bfloat16.
+template <typename T>
+using Arithmetic = std::conditional_t<kIsFloat16<T>, float, T>;
+
+// Returns the number of elements start, start + delta, ... before limit.
+template <typename T>
+absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
+  const auto describe = [&] {
+    return absl::StrCat(Arithmetic<T>(start), ", ", Arithmetic<T>(limit), " and ",
+                        Arithmetic<T>(delta));
+  };
+  if constexpr (!std::is_integral_v<T>) {
+    for (const T value : {start, limit, delta}) {
+      if (!std::isfinite(Arithmetic<T>(value))) {
+        return errors::InvalidArgument("start, limit and delta must be finite, but are ",
+                                       describe());
+      }
+    }
+  }
+  if (delta == 0) return errors::InvalidArgument("delta must not be 0");
+  const bool forward = delta > 0;
+  if (forward ? start > limit : start < limit) {
+    return errors::InvalidArgument("start must be at ", forward ? "most" : "least",
+                                   " limit when delta is ", forward ? "positive" : "negative",
+                                   ", but start, limit and delta are ", describe());
+  }
+  int64_t size = -1;
+  if constexpr (std::is_integral_v<T>) {
+    // Unsigned: neither the distance nor the negation of the smallest delta overflows.
+    const auto a = static_cast<uint64_t>(start);
+    const auto b = static_cast<uint64_t>(limit);
+    const auto step = static_cast<uint64_t>(delta);
+    const uint64_t distance = forward ? b - a : a - b;
+    const uint64_t stride = forward ? step : -step;
+    // Negative if it exceeds the maximum of int64.
+    size = static_cast<int64_t>(distance / stride + (distance % stride != 0));
+  } else {
+    // Rounds every step to the type: 0.3f / 0.1f must be exactly 3, unlike the exact quotient of
+    // these floats.
+    const double steps = std::ceil(std::abs(double{T(T(limit - start) / delta)}));
+    // Sizes from 2^63 on are too large.
+    if (steps < 9223372036854775808.0) size = static_cast<int64_t>(steps);
+  }
+  if (size < 0) {
+    return errors::InvalidArgument("the range has more elements than fit in an int64: ",
+                                   "start, limit and delta are ", describe());
+  }
+  return size;
+}
+
+template <typename T>
+absl::StatusOr<int64_t> RangeSize(const Tensor& start, const Tensor& limit, const Tensor& delta) {
+  return RangeSize<T>(start.scalar<T>()(), limit.scalar<T>()(), delta.scalar<T>()());
+}
+
+absl::Status RangeShape(ShapeContext& c) {
+  for (int i = 0; i < 3; ++i) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
+  const Tensor* start = c.input_tensor(0);
+  const Tensor* limit = c.input_tensor(1);
+  const Tensor* delta = c.input_tensor(2);
+  absl::StatusOr<int64_t> size = -1;
+  if (start != nullptr && limit != nullptr && delta != nullptr) {
+    DispatchType(RealTypes(), start->dtype(), [&](auto tag) {
+      size = RangeSize<typename decltype(tag)::type>(*start, *limit, *delta);
+    });
+    GRADFLOW_RETURN_IF_ERROR(size.status());
+  }
+  c.set_output(0, {*size});
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status Range(KernelContext& ctx) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(0, "start"));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "limit"));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(2, "delta"));
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t size,
+                            RangeSize<T>(ctx.input(0), ctx.input(1), ctx.input(2)));
+  Tensor* output = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {size}, &output));
+  const Arithmetic<T> start = ctx.input(0).scalar<T>()();
+  const Arithmetic<T> delta = ctx.input(2).scalar<T>()();
+  T* values = output->flat<T>().data();
+  ParallelFor(ctx, size, BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        // Unsigned: intermediate results wrap around.
+        values[i] = static_cast<T>(static_cast<uint64_t>(start) +
+                                   static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
+      } else {
+        // A product: repeated addition would accumulate rounding errors.
+        values[i] = T(start + static_cast<Arithmetic<T>>(i) * delta);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("Range")
+      .Group("math_ops")
+      .Input("start: Tidx")
+      .Input("limit: Tidx")
+      .Input("delta: Tidx")
+      .Output("output: Tidx")
+      .Attr(
+          "Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, uint16, uint32, "
+          "uint64} = DT_INT32")
+      .Shape(RangeShape)
+      .Doc(R"(Returns the numbers from `start` up to but excluding `limit`, in steps of `delta`.
+
+Element i is `start + i * delta`, computed in the element type (half and bfloat16 in float).
+
+start: A scalar: the first number.
+limit: A scalar: the exclusive limit. At least `start` if `delta` is positive, at most `start` if
+  `delta` is negative.
+delta: A scalar: the step, not 0.
+output: A vector; empty if `start` equals `limit`.
+Tidx: The type of the numbers.)");
+  using Types = TypeList<bfloat16, half, float, double, int8_t, int16_t, int32_t, int64_t, uint16_t,
+                         uint32_t, uint64_t>;
+  ForEachType(Types(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel("Range", MakeFunctionKernel<Range<T>>).template Type<T>("Tidx");
+  });
+}
+
+}  // namespace gradflow::range

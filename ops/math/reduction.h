@@ -1,0 +1,130 @@
+// Reductions along axes, for ops such as Sum. Their inputs are a tensor and the axes; the attribute
+// keep_dims retains reduced axes with size 1.
+//
+// An op defines a Policy, its operations on elements of one type; the rest is not templated. The
+// order in which elements are combined depends on the shape alone, so that results have the same
+// bits on any number of threads and any machine.
+#ifndef GRADFLOW_OPS_MATH_REDUCTION_H_
+#define GRADFLOW_OPS_MATH_REDUCTION_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+
+namespace gradflow {
+
+// A Policy as functions on arrays. An accumulator holds the combination of the elements added to
+// it.
+struct Reducer {
+  // Maximum of accumulator_size, in bytes.
+  static constexpr size_t kMaxAccumulatorSize = 16;
+
+  size_t element_size;
+  size_t accumulator_size;
+  // The number of parts of an element, which are reduced independently: 2 for complex numbers.
+  int parts;
+  // Initialises n accumulators.
+  void (*clear)(int64_t n, void* accumulators);
+  // Adds x[r * row_stride + j * stride] to accumulator j, for each r in [0, rows) in order and each
+  // j in [0, n).
+  void (*add)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+              void* accumulators);
+  // Combines accumulator j of `from` into accumulator j, for each j in [0, n).
+  void (*merge)(const void* from, int64_t n, void* accumulators);
+  // Sets out[j] to the result of accumulator j, to which `count` elements were added.
+  void (*finish)(const void* accumulators, int64_t count, int64_t n, void* out);
+};
+
+// Sets output 0 to input 0 reduced over the axes in input 1.
+absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims);
+
+namespace internal {
+
+// Adds four rows at a time, to load and store the accumulators once per four rows.
+template <typename Policy, typename Element, typename Accumulator>
+inline void AddRows(const Element* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+                    Accumulator* accumulators) {
+  for (; rows >= 4; rows -= 4, x += 4 * row_stride) {
+    for (int64_t j = 0; j < n; ++j) {
+      const Element* element = x + j * stride;
+      Accumulator a = accumulators[j];
+      Policy::Add(element[0], &a);
+      Policy::Add(element[row_stride], &a);
+      Policy::Add(element[2 * row_stride], &a);
+      Policy::Add(element[3 * row_stride], &a);
+      accumulators[j] = a;
+    }
+  }
+  for (; rows > 0; --rows, x += row_stride) {
+    for (int64_t j = 0; j < n; ++j) Policy::Add(x[j * stride], &accumulators[j]);
+  }
+}
+
+}  // namespace internal
+
+// Returns the Reducer of a Policy, which defines
+//   using Element, using Accumulator   (for a part, if elements have several)
+//   static Accumulator Nothing();
+//   static void Add(Element x, Accumulator* a);
+//   static void Merge(const Accumulator& from, Accumulator* a);
+//   static Element Finish(const Accumulator& a, int64_t count);
+template <typename Policy>
+constexpr Reducer MakeReducer(int parts = 1) {
+  using Element = typename Policy::Element;
+  using Accumulator = typename Policy::Accumulator;
+  static_assert(sizeof(Accumulator) <= Reducer::kMaxAccumulatorSize);
+  return {sizeof(Element),
+          sizeof(Accumulator),
+          parts,
+          [](int64_t n, void* accumulators) {
+            auto* a = static_cast<Accumulator*>(accumulators);
+            for (int64_t j = 0; j < n; ++j) a[j] = Policy::Nothing();
+          },
+          [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+             void* accumulators) {
+            const auto* elements = static_cast<const Element*>(x);
+            auto* a = static_cast<Accumulator*>(accumulators);
+            if (stride == 1) {
+              internal::AddRows<Policy>(elements, rows, row_stride, n, 1, a);
+            } else {
+              internal::AddRows<Policy>(elements, rows, row_stride, n, stride, a);
+            }
+          },
+          [](const void* from, int64_t n, void* accumulators) {
+            auto* a = static_cast<Accumulator*>(accumulators);
+            const auto* b = static_cast<const Accumulator*>(from);
+            for (int64_t j = 0; j < n; ++j) Policy::Merge(b[j], &a[j]);
+          },
+          [](const void* accumulators, int64_t count, int64_t n, void* out) {
+            const auto* a = static_cast<const Accumulator*>(accumulators);
+            auto* result = static_cast<Element*>(out);
+            for (int64_t j = 0; j < n; ++j) result[j] = Policy::Finish(a[j], count);
+          }};
+}
+
+template <Reducer (*Make)()>
+class ReductionKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("keep_dims", &keep_dims_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    return Reduce(ctx, Make(), keep_dims_);
+  }
+
+ private:
+  bool keep_dims_ = false;
+};
+
+// Registers the definition of a reduction op. `types` is the set of allowed values of T, in the
+// syntax of specs.
+void RegisterReductionOp(Registry& registry, absl::string_view op, absl::string_view alias,
+                         absl::string_view types, absl::string_view doc);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_MATH_REDUCTION_H_

@@ -1,0 +1,180 @@
+#include "gradflow/runtime/executor/executor.h"
+
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <utility>
+
+#include "absl/functional/function_ref.h"
+#include "gradflow/core/call_safely.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tsan.h"
+#include "gradflow/runtime/executor/run.h"
+
+namespace gradflow {
+namespace {
+
+// The worker threads that the runs of a session share.
+class Threads final : public LoopArena, public ReadyQueue::Arena {
+ public:
+  // The arena has room for the workers, and for max_callers_ calling threads, each with a run of
+  // its own. If the arena is full, a run executes on its calling thread: there is more work than
+  // threads.
+  explicit Threads(int threads)
+      : max_callers_(2 * threads + 6), arena_(max_callers_ + NumWorkers(threads), max_callers_) {
+    arena_.initialize();
+  }
+
+  bool Execute(absl::FunctionRef<void()> fn) override {
+    const Caller caller(this);
+    if (!caller.has_room()) return false;
+    // Isolated, so that a thread that waits in a kernel does not take a node of another run.
+    arena_.execute([&] {
+      const ScopedArenaMembership member(this);
+      tbb::this_task_arena::isolate([&] { fn(); });
+    });
+    return true;
+  }
+
+  bool Spawn(void (*help)(void*), void* gate) override {
+    try {
+      arena_.enqueue(Helper{help, gate});
+      return true;
+    } catch (...) {
+      return false;
+    }
+  }
+
+ private:
+  struct Helper {
+    GRADFLOW_NO_TSAN void operator()() const { help(gate); }
+    void (*help)(void*);
+    void* gate;
+  };
+
+  // Counts a caller during its lifetime.
+  struct Caller {
+    explicit Caller(Threads* t)
+        : threads(*t), before(t->callers_.fetch_add(1, std::memory_order_relaxed)) {}
+    ~Caller() { threads.callers_.fetch_sub(1, std::memory_order_relaxed); }
+    bool has_room() const { return before < threads.max_callers_; }
+    Threads& threads;
+    const int before;
+  };
+
+  // Returns the number of workers, at most as many as the process may have: with more, oneTBB warns
+  // on standard error.
+  static int NumWorkers(int threads) {
+    const size_t allowed =
+        tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+    return static_cast<int>(std::min<size_t>(threads, allowed)) - 1;
+  }
+
+  const int max_callers_;
+  std::atomic<int> callers_{0};
+  tbb::task_arena arena_;
+};
+
+std::shared_ptr<const ExecutorState> MakeState(const Parallelism& parallelism,
+                                               const std::shared_ptr<Allocator>& allocator,
+                                               std::shared_ptr<ResourceManager> resources) {
+  auto state = std::make_shared<ExecutorState>();
+  state->parallelism = parallelism;
+  state->allocator = ShardedPtr<Allocator>(allocator);
+  state->resources = std::move(resources);
+  state->run_memory = std::make_unique<PoolAllocator>();
+  const int threads = std::max(parallelism.inter_op, parallelism.intra_op);
+  if (threads > 1) state->arena = std::make_shared<Threads>(threads);
+  return state;
+}
+
+// Returns the bytes of all feeds: nodes take longer in runs that are fed more than the measured
+// runs.
+int64_t BytesOf(absl::Span<const Tensor* const> feeds) {
+  int64_t bytes = 0;
+  for (const Tensor* feed : feeds) {
+    bytes += feed->NumElements() *
+             static_cast<int64_t>(std::max<size_t>(DataTypeSize(feed->dtype()), 1));
+  }
+  return bytes;
+}
+
+// Executes one call of Executor::Run. REQUIRES: CheckFeeds of the plan accepts the feeds
+absl::Status RunOnce(RunCore* core, const Plan& plan, absl::Span<const Tensor* const> feeds,
+                     RunTrace* trace, std::vector<Tensor>* outputs) {
+  void* const memory = PlanRun::AllocateMemory(plan, &core->run_memory());
+  if (memory == nullptr) {
+    return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
+  }
+  PlanRun run(core, plan, trace, memory);
+  run.SetFeeds(feeds);
+  bool measures = false;
+  if (core->shared()) {
+    const int64_t fed_bytes = BytesOf(feeds);
+    run.SetFedBytes(fed_bytes);
+    measures = plan.BeginMeasuring(fed_bytes);
+  }
+  if (measures) run.MeasureCosts();
+  core->RunToEnd(&run);
+  // Out of memory for a new order, the plan keeps its current one.
+  if (measures) {
+    (void)CallSafely([&] {
+      plan.EndMeasuring(/*finished=*/!core->failed());
+      return absl::OkStatus();
+    });
+  }
+  if (core->failed()) return std::move(core->status());
+  return outputs == nullptr ? absl::OkStatus() : run.Fetch(outputs);
+}
+
+}  // namespace
+
+Executor::Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
+                   std::shared_ptr<ResourceManager> resources)
+    : state_(MakeState(parallelism, allocator, std::move(resources))) {}
+
+Executor::~Executor() = default;
+
+int Executor::threads() const {
+  return std::max(state_->parallelism.inter_op, state_->parallelism.intra_op);
+}
+void Executor::Trim() const { state_->run_memory->Trim(); }
+void Executor::StopCaching() const { state_->run_memory->StopCaching(); }
+
+absl::Status Executor::Run(const std::shared_ptr<const Plan>& plan,
+                           absl::Span<const Tensor* const> feeds, const RunLimits& limits,
+                           std::vector<Tensor>* outputs, RunTrace* trace,
+                           const std::shared_ptr<const FunctionTable>& functions) const {
+  return CallSafely([&]() -> absl::Status {
+    GRADFLOW_RETURN_IF_ERROR(plan->CheckFeeds(feeds));
+    const ExecutorState& state = *state_;
+    const Parallelism& threads = state.parallelism;
+    Threads* const arena = static_cast<Threads*>(state.arena.get());
+    const auto run = [&](ReadyQueue::Arena* helpers, int max_loop_threads) -> absl::Status {
+      if (!plan->has_async()) {
+        RunCore core(state, state.allocator.get(), limits, trace, functions.get(), helpers,
+                     max_loop_threads);
+        return RunOnce(&core, *plan, feeds, trace, outputs);
+      }
+      const auto core = std::make_shared<RunCore>(state, state.allocator.get(), limits, trace,
+                                                  functions.get(), helpers, max_loop_threads);
+      core->Retain(state_, plan, functions);
+      return RunOnce(core.get(), *plan, feeds, trace, outputs);
+    };
+    if (arena == nullptr) return run(nullptr, 1);
+    // Limits loops to fewer threads than the arena has, if more nodes than that may run at once.
+    const int max_loop_threads = threads.intra_op < threads.inter_op ? threads.intra_op : 0;
+    if (threads.inter_op == 1 || !plan->may_share(BytesOf(feeds))) {
+      return run(nullptr, max_loop_threads);
+    }
+    absl::Status status;
+    if (arena->Execute([&] { status = run(arena, max_loop_threads); })) return status;
+    return run(nullptr, 1);
+  });
+}
+
+}  // namespace gradflow

@@ -1,0 +1,123 @@
+// Executor: runs plans on the threads of one session.
+//
+// A run is one block of memory (a count per node, a slot per tensor) and owns no threads. A thread
+// that finishes a node continues with one of the nodes that became ready and leaves the others to
+// the session's threads. Kernels that cost less than a hand-over stay on the thread that made their
+// inputs. A tensor is moved into the last node that reads it, which may write its result in place,
+// and is dropped after that node.
+//
+// Asynchronous kernels hold no thread: a run that has nothing else to do waits on the thread that
+// called Run. Functions that kernels call run the same way, as part of the run.
+//
+// Thread safety: Run is const. Any number of threads may call it at once, also with the same plan,
+// and also from within a oneTBB task or arena of the caller. Runs of a plan that needs no other
+// thread write to no memory that other runs write.
+#ifndef GRADFLOW_RUNTIME_EXECUTOR_EXECUTOR_H_
+#define GRADFLOW_RUNTIME_EXECUTOR_EXECUTOR_H_
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gradflow/core/allocator.h"
+#include "gradflow/core/run_context.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/runtime/executor/run_limits.h"
+#include "gradflow/runtime/memory/pool_allocator.h"
+#include "gradflow/runtime/plan/plan.h"
+
+namespace gradflow {
+
+class ResourceManager;
+class RunTrace;
+struct ExecutorState;
+
+// The number of threads that runs use.
+struct Parallelism {
+  // The maximum number of nodes of one run that execute at once.
+  int inter_op = 1;
+  // The maximum number of threads for the loops of one kernel.
+  int intra_op = 1;
+};
+
+// A function that kernels call: a plan whose feeds are its arguments and whose fetches are its
+// results.
+class RunnableFunction {
+ public:
+  RunnableFunction(std::string name, std::shared_ptr<const Plan> plan)
+      : name_(std::move(name)), plan_(std::move(plan)) {}
+  const std::string& name() const { return name_; }
+  const std::shared_ptr<const Plan>& plan() const { return plan_; }
+
+ private:
+  std::string name_;
+  std::shared_ptr<const Plan> plan_;
+};
+
+// The functions that the kernels of a run may call, by name.
+class FunctionTable {
+ public:
+  // Adds a function. Replaces the function of that name, if any.
+  void Add(const std::string& name, std::shared_ptr<const Plan> plan) {
+    functions_.insert_or_assign(name, RunnableFunction(name, std::move(plan)));
+  }
+  // Returns null if there is no such function.
+  const RunnableFunction* Find(absl::string_view name) const {
+    const auto it = functions_.find(name);
+    return it == functions_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  std::map<std::string, RunnableFunction, std::less<>> functions_;
+};
+
+class Executor {
+ public:
+  // The thread that calls Run works on its run, together with threads that all runs share.
+  // Including the caller, there are as many as the larger of the two numbers, or fewer if the
+  // machine has fewer cores. A thread that waits for its run works for no other run. With 1 and 1,
+  // no other thread ever takes part. Tensors are allocated from `allocator`; kernels use
+  // `resources`. REQUIRES: both numbers >= 1
+  Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
+           std::shared_ptr<ResourceManager> resources = nullptr);
+  // As above, with `threads` for both numbers.
+  Executor(int threads, const std::shared_ptr<Allocator>& allocator)
+      : Executor(Parallelism{threads, threads}, allocator) {}
+  // REQUIRES: no run is in flight. Asynchronous kernels of runs that are over may still be.
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  int threads() const;
+
+  // Runs `plan` with `feeds`, in the plan's order, and stores the fetched tensors in *outputs,
+  // which may be null. On error *outputs is unchanged.
+  //
+  // The first error of a kernel, or the first limit that is reached, ends the run. Nodes that have
+  // not started do not start, running nodes stop at the next block of a loop, and asynchronous
+  // nodes are not waited for. The error's text begins with "node 'name' (Op): ", unless memory is
+  // too short even for a text: RESOURCE_EXHAUSTED.
+  //
+  // Records the nodes in *trace, which is made for this plan, unless it is null. Kernels may call
+  // `functions`.
+  absl::Status Run(const std::shared_ptr<const Plan>& plan, absl::Span<const Tensor* const> feeds,
+                   const RunLimits& limits, std::vector<Tensor>* outputs, RunTrace* trace = nullptr,
+                   const std::shared_ptr<const FunctionTable>& functions = nullptr) const;
+
+  // Returns memory that no run uses to the system.
+  void Trim() const;
+  // As Trim(), permanently: large blocks are returned to the system as the runs in flight end.
+  void StopCaching() const;
+
+ private:
+  const std::shared_ptr<const ExecutorState> state_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_EXECUTOR_EXECUTOR_H_

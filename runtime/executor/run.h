@@ -1,0 +1,305 @@
+// RunCore and PlanRun: one Executor::Run, and one run of a plan within it.
+//
+// A RunCore holds what a run has once: its limits, its queue of ready work and its first error. It
+// has a PlanRun for the requested plan, and one for each function call in progress.
+//
+// A PlanRun executes the nodes of its plan. A thread that finishes a node continues with one of the
+// nodes that became ready, and leaves the others in the queue.
+//
+// Not for users.
+#ifndef GRADFLOW_RUNTIME_EXECUTOR_RUN_H_
+#define GRADFLOW_RUNTIME_EXECUTOR_RUN_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "gradflow/core/call_safely.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_context.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/runtime/executor/executor.h"
+#include "gradflow/runtime/executor/ready_queue.h"
+#include "gradflow/runtime/executor/run_limits.h"
+#include "gradflow/runtime/memory/pool_allocator.h"
+#include "gradflow/runtime/memory/shards.h"
+#include "gradflow/runtime/plan/plan.h"
+
+namespace gradflow {
+
+class PlanRun;
+class RunTrace;
+
+// State that the runs of an executor share.
+struct ExecutorState {
+  // Returns the number of a new run. Threads of different shards write to different memory.
+  int64_t NextStepId() const {
+    const int shard = ShardOfThisThread();
+    const int64_t before = step_counts[shard].count.fetch_add(1, std::memory_order_relaxed);
+    return before * kNumShards + shard + 1;
+  }
+
+  Parallelism parallelism;
+  // Kept alive by every tensor.
+  ShardedPtr<Allocator> allocator;
+  std::shared_ptr<ResourceManager> resources;
+  // Memory of the runs themselves, cached between runs until Trim. Caches as many blocks of each
+  // size as there were runs at once, up to a quarter of the machine's memory.
+  std::unique_ptr<PoolAllocator> run_memory;
+  // Null for one thread.
+  std::shared_ptr<LoopArena> arena;
+
+  struct alignas(kShardAlignment) StepCount {
+    std::atomic<int64_t> count{0};
+  };
+  mutable std::array<StepCount, kNumShards> step_counts;
+};
+
+class RunCore final : public FunctionRunner, public std::enable_shared_from_this<RunCore> {
+ public:
+  // Borrows `trace`, and everything else unless Retain() is called. With `arena`, several threads
+  // work for the run.
+  RunCore(const ExecutorState& state, const std::shared_ptr<Allocator>& allocator,
+          const RunLimits& limits, RunTrace* trace, const FunctionTable* functions,
+          ReadyQueue::Arena* arena, int max_loop_threads);
+  ~RunCore() override;
+
+  // Keeps everything that asynchronous kernels may use alive as long as this object. REQUIRES: the
+  // core is shared
+  void Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
+              std::shared_ptr<const FunctionTable> functions);
+
+  // Runs `run` to its end, on the calling thread and its helpers. After that no thread is in the
+  // run, and asynchronous nodes that are still in flight can no longer reach it.
+  void RunToEnd(PlanRun* run);
+
+  // Implements FunctionRunner.
+  absl::StatusOr<const RunnableFunction*> Find(absl::string_view name) const override;
+  void RunAsync(const RunnableFunction* function, const KernelContext& caller,
+                std::vector<Tensor> args, Done done) override;
+
+  // Ends the run with the error that make_error() returns or throws, if it is the first.
+  template <typename F>
+  void Fail(F&& make_error) {
+    if (!failed_.exchange(true, std::memory_order_relaxed)) status_ = CallSafely(make_error);
+    stop_.Stop();
+  }
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  // REQUIRES: no thread is in the run.
+  absl::Status& status() { return status_; }
+
+  const RunContext& context() const { return context_; }
+  RunStop& stop() { return stop_; }
+  const RunLimits& limits() const { return limits_; }
+  ReadyQueue& queue() { return queue_; }
+  PoolAllocator& run_memory() const { return *state_.run_memory; }
+  RunTrace* trace() const { return trace_; }
+  // Returns true if several threads work for the run.
+  bool shared() const { return shared_; }
+
+ private:
+  friend class PlanRun;
+
+  // Executes a piece of work and what follows it.
+  void Execute(ReadyQueue::Work* work);
+  // Executes work until the queue is empty.
+  void Help();
+  // Destroys a function's run that has ended.
+  void Remove(PlanRun* run);
+
+  const ExecutorState& state_;
+  RunLimits limits_;
+  RunTrace* const trace_;
+  const FunctionTable* const functions_;
+  const bool shared_;
+  RunStop stop_;
+  RunContext context_;
+  ReadyQueue queue_;
+  std::atomic<bool> failed_{false};
+  // Written by the thread that sets failed_, read after all threads have left.
+  absl::Status status_;
+  Mutex mutex_;
+  // Function calls in progress.
+  std::map<PlanRun*, std::unique_ptr<PlanRun>> calls_ ABSL_GUARDED_BY(mutex_);
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+
+  // Kept alive by Retain().
+  std::shared_ptr<const ExecutorState> retained_state_;
+  std::shared_ptr<Allocator> retained_allocator_;
+  std::shared_ptr<const Plan> retained_plan_;
+  std::shared_ptr<const FunctionTable> retained_functions_;
+};
+
+// One run of a plan.
+//
+// Thread safety: many threads may call Work(), each with a node that it owns: a ready node that no
+// other thread has taken.
+//
+// Invariants:
+//   1. pending_[n] counts down from the number of nodes that n waits for to 0. The thread that
+//      decrements it to 0 owns n. Decrements are releases and reaching 0 is an acquire, so the
+//      owner sees the outputs of all nodes that n waited for.
+//   2. slot_states_[s] is the state of tensors_[s]: no object (kEmpty), a tensor (kValue), or no
+//      object because the branch that makes it is not taken (kDead). The producer of s sets the
+//      state before any reader can run. The last reader resets it to kEmpty when it has taken the
+//      tensor. The tensor has the type plan.slot_types()[s], which its producer checks.
+//   3. uses_[s] counts the remaining reads. A reader that finds 1 is the last, and owns the tensor.
+//      Any other reader first copies the tensor and then counts down, so all copies are complete
+//      when a reader finds 1. A fetch is a use that lasts until the end.
+//   4. After the run has stopped, loops of kernels may have skipped blocks. Therefore a kernel's
+//      outputs are dropped unless the run is still going on when the kernel has ended.
+//   5. Nothing throws while nodes run, since other threads may be in the run. Before and after, an
+//      exception may leave the run: its tensors are dropped with it.
+class PlanRun : public ReadyQueue::Source {
+ public:
+  // The caller of a function: a link in the chain of nodes that errors name.
+  struct Caller {
+    PlanRun* run;
+    int32_t node;
+  };
+
+  // Returns memory for a run of `plan`, or null if out of memory.
+  static void* AllocateMemory(const Plan& plan, PoolAllocator* pool);
+
+  // Takes ownership of `memory`, which AllocateMemory returned. `trace` is made for this plan, or
+  // null.
+  PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory);
+  ~PlanRun();
+  PlanRun(const PlanRun&) = delete;
+  PlanRun& operator=(const PlanRun&) = delete;
+
+  // Makes this the run of a function. `done` receives the fetched tensors.
+  void SetCaller(const Caller& caller, FunctionRunner::Done done);
+  void SetFeeds(absl::Span<const Tensor* const> feeds);
+  // Moves the fetched tensors into *outputs. REQUIRES: all nodes have run
+  absl::Status Fetch(std::vector<Tensor>* outputs);
+
+  const Plan& plan() const { return plan_; }
+  // Sets the number of fed bytes, which decides if the measured costs of the plan's nodes hold.
+  void SetFedBytes(int64_t bytes) { small_ = order_.Holds(bytes) ? order_.small.data() : nullptr; }
+  // Makes the run measure the costs of the plan's nodes.
+  void MeasureCosts() { measures_ = true; }
+
+ private:
+  friend class RunCore;
+  class AsyncNode;
+  enum class SlotState : uint8_t { kEmpty, kValue, kDead };
+  // Execution on one thread or several, with or without a trace.
+  enum class Mode { kAlone, kShared, kAloneTraced, kSharedTraced };
+  static constexpr bool IsShared(Mode mode) {
+    return mode == Mode::kShared || mode == Mode::kSharedTraced;
+  }
+  static constexpr bool IsTraced(Mode mode) {
+    return mode == Mode::kAloneTraced || mode == Mode::kSharedTraced;
+  }
+  using Inputs = absl::InlinedVector<Tensor, 8>;
+  // Indexes of a node's outputs that have no value.
+  using DeadOutputs = absl::InlinedVector<int, 2>;
+
+  // Ready nodes that one thread owns.
+  struct ReadyNodes {
+    // The nodes to run on this thread, newest first, linked through links_.
+    int32_t list = kNoNode;
+    // A node that is worth another thread, for when the list is empty.
+    int32_t kept = kNoNode;
+  };
+
+  static size_t MemoryBytes(const Plan& plan);
+
+  // Executes `work`, which belongs to this run, and the nodes that become ready, except those that
+  // it leaves in the queue.
+  void Execute(ReadyQueue::Work* work);
+  template <Mode kMode>
+  void Work(ReadyQueue::Work* work) noexcept;
+  bool IsSmall(int32_t node) const {
+    return nodes_[node].cheap || (small_ != nullptr && small_[node] != 0);
+  }
+  template <Mode kMode>
+  void AddReady(int32_t node, ReadyNodes* ready);
+  template <Mode kMode>
+  void AddSuccessors(int32_t node, ReadyNodes* ready);
+  // Returns false if the run is over. Sets *ended to false if the node ends later.
+  template <Mode kMode>
+  bool RunNode(int32_t node, Inputs* inputs, bool* ended);
+  template <Mode kMode>
+  absl::Status Compute(int32_t node, Inputs* inputs, Tensor** only_input, DeadOutputs* dead);
+  // Copies the indexes of the kernel's outputs without a value to *dead, and sets placeholder
+  // tensors for them.
+  void SetDeadOutputs(int32_t node, const KernelContext& context, DeadOutputs* dead);
+  template <Mode kMode>
+  void StartAsync(int32_t node);
+  template <Mode kMode>
+  bool EndAsync(AsyncNode* node);
+  // Ends a node whose kernel returned `status`. Returns false if the run is over.
+  template <Mode kMode>
+  bool EndNode(int32_t node, const DeadOutputs& dead, const absl::Status& status);
+  template <Mode kMode>
+  absl::Status CheckOutputs(int32_t node);
+  template <Mode kMode>
+  void TakeInput(int32_t slot, Inputs* inputs);
+  bool HasDeadInput(int32_t node) const;
+  void SkipDeadNode(int32_t node);
+
+  // Ends the run if it has been stopped, and returns true then. The error names the node and `what`
+  // became of it.
+  bool EndIfStopped(int32_t node, const char* what) {
+    if (!core_.stop().Check()) return false;
+    EndStopped(node, what);
+    return true;
+  }
+  void EndStopped(int32_t node, const char* what);
+  // Returns an asynchronous node that is in flight, or kNoNode.
+  int32_t FirstAsyncNode() const;
+  // Returns "node 'name' (Op): ", preceded by the prefixes of the callers.
+  std::string Prefix(int32_t node) const;
+  // Counts a piece of work that keeps a function's run open.
+  void Open() { open_.fetch_add(1, std::memory_order_relaxed); }
+  void CloseOne();
+  void Destroy(int32_t slot) {
+    slot_states_[slot] = SlotState::kEmpty;
+    std::destroy_at(&tensors_[slot]);
+  }
+  // Prepends `node` to `list`. Returns the new list.
+  int32_t Link(int32_t node, int32_t list) {
+    links_[node] = list;
+    return node;
+  }
+
+  RunCore& core_;
+  const Plan& plan_;
+  const Plan::Order& order_;
+  const Plan::PlanNode* const nodes_;
+  RunTrace* const trace_;
+  Tensor* const tensors_;
+  std::atomic<int32_t>* const uses_;
+  std::atomic<int32_t>* const pending_;
+  int32_t* const links_;
+  SlotState* const slot_states_;
+  bool measures_ = false;
+  // By node; null if unknown.
+  const uint8_t* small_ = nullptr;
+  // True if any slot is or was dead.
+  std::atomic<bool> any_dead_{false};
+
+  // Pieces of work of a function's run, queued or in progress, and its asynchronous nodes in
+  // flight.
+  std::atomic<int> open_{1};
+  Caller caller_ = {nullptr, kNoNode};
+  // The number of calls that this one is within.
+  int depth_ = 0;
+  FunctionRunner::Done done_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_EXECUTOR_RUN_H_

@@ -1,0 +1,89 @@
+#include "gradflow/runtime/plan/kernel_cache.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "gradflow/core/call_safely.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/graph_impl.h"
+#include "gradflow/graph/node_checks.h"
+#include "gradflow/runtime/plan/op_traits.h"
+
+namespace gradflow {
+namespace {
+
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node,
+                                                        const KernelRegistration* registration) {
+  absl::InlinedVector<DataType, 8> input_types(node.num_inputs());
+  for (int i = 0; i < node.num_inputs(); ++i) input_types[i] = node.input_type(i);
+  const KernelConstruction construction(node.def(), node.op_def(), input_types, node.output_types(),
+                                        internal::DecodedConstant(node));
+  std::unique_ptr<OpKernel> kernel;
+  GRADFLOW_RETURN_IF_ERROR(CallSafely([&]() -> absl::Status {
+    GRADFLOW_ASSIGN_OR_RETURN(kernel, registration->factory(construction));
+    return absl::OkStatus();
+  }));
+  if (kernel == nullptr) return errors::Internal("the factory of the kernel made none");
+  return kernel;
+}
+
+}  // namespace
+
+absl::StatusOr<const KernelRegistration*> KernelCache::FindKernel(const Node& node) {
+  const auto [it, is_new] = kernels_of_ops_.try_emplace(&node.op());
+  KernelsOfOp& kernels = it->second;
+  if (is_new) kernels.types_decide = AttrsThatFollowFromTypes(node.op_def()).types;
+  const bool types_decide =
+      kernels.types_decide && node.requested_device().empty() && !internal::HasExtraAttrs(node);
+  const DataTypeVector* const types = &node.output_types();
+  if (types_decide) {
+    for (const auto& [known_types, kernel] : kernels.by_types) {
+      if (known_types == types) return kernel;
+    }
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const kernel,
+                            node.graph().registry().FindKernel(node.def()));
+  if (types_decide) kernels.by_types.emplace_back(types, kernel);
+  return kernel;
+}
+
+absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {
+  const size_t id = node.id();
+  if (id >= kernels_.size()) {
+    kernels_.resize(std::max<size_t>(id + 1, node.graph().num_nodes()));
+  }
+  if (kernels_[id] == nullptr) {
+    const auto make = [&]() -> absl::Status {
+      GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const registration, FindKernel(node));
+      GRADFLOW_ASSIGN_OR_RETURN(kernels_[id], MakeKernelFor(node, registration));
+      return absl::OkStatus();
+    };
+    if (absl::Status status = make(); !status.ok()) {
+      return errors::Prefix(internal::NodePrefix(node.def()), status);
+    }
+  }
+  return kernels_[id].get();
+}
+
+FoldedNode KernelCache::FindFolded(const Node& node) const {
+  const auto it = folded_by_id_.find(node.id());
+  return it == folded_by_id_.end() ? FoldedNode() : it->second->second;
+}
+
+void KernelCache::AddFolded(const Node& node, FoldedNode folded, int64_t max_bytes) {
+  if (folded.bytes > max_bytes || folded_by_id_.contains(node.id())) return;
+  folded_bytes_ += folded.bytes;
+  folded_.emplace_back(node.id(), std::move(folded));
+  folded_by_id_[node.id()] = std::prev(folded_.end());
+  while (folded_bytes_ > max_bytes) {
+    const auto& [id, oldest] = folded_.front();
+    folded_bytes_ -= oldest.bytes;
+    folded_by_id_.erase(id);
+    folded_.pop_front();
+  }
+}
+
+}  // namespace gradflow

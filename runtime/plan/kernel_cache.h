@@ -1,0 +1,80 @@
+// KernelCache: the kernels of a graph's nodes, each made when a plan first needs it, and the
+// results of constant folding (optimize.h).
+//
+// Plans of one graph share their kernels, so a constant that several plans use is decoded once, and
+// the state that a kernel keeps for its node is the same for all fetches. A node keeps its id as
+// long as its graph lives. The graph must outlive the cache.
+//
+// Thread safety: all methods require exclusive access. The kernels may run concurrently.
+#ifndef GRADFLOW_RUNTIME_PLAN_KERNEL_CACHE_H_
+#define GRADFLOW_RUNTIME_PLAN_KERNEL_CACHE_H_
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/graph/node.h"
+
+namespace gradflow {
+
+struct KernelRegistration;
+class OpRegistration;
+
+// A kernel without inputs that produces the outputs of a folded node, as long as nothing that the
+// node needs is fed.
+struct FoldedNode {
+  // Null for none.
+  std::shared_ptr<const OpKernel> kernel;
+  // Bytes of the tensors that the kernel holds.
+  int64_t bytes = 0;
+};
+
+class KernelCache {
+ public:
+  // Returns the kernel of a node, which lives as long as the cache. Errors begin with "node 'name'
+  // (Op): ", and include attributes that the kernel rejects. A kernel that could not be made is
+  // tried again on the next call.
+  absl::StatusOr<const OpKernel*> Get(const Node& node);
+
+  // Finds or adds a folded node. Keeps the latest folded nodes whose total size is at most
+  // max_bytes.
+  FoldedNode FindFolded(const Node& node) const;
+  void AddFolded(const Node& node, FoldedNode folded, int64_t max_bytes);
+  // Excludes nodes from folding that fail or take long.
+  bool MayBeFolded(const Node& node) const { return !not_folded_.contains(node.id()); }
+  void NeverFold(const Node& node) { not_folded_.insert(node.id()); }
+
+ private:
+  // The kernels of an op by the types of nodes (Node::output_types()), if the types determine the
+  // kernel.
+  struct KernelsOfOp {
+    bool types_decide = false;
+    absl::InlinedVector<std::pair<const DataTypeVector*, const KernelRegistration*>, 1> by_types;
+  };
+  absl::StatusOr<const KernelRegistration*> FindKernel(const Node& node);
+
+  // A node's id and its folded form.
+  using Folded = std::pair<int, FoldedNode>;
+
+  // By the node's id; null if not made.
+  std::vector<std::unique_ptr<OpKernel>> kernels_;
+  // Caches look-ups: finding a kernel takes longer than making it.
+  absl::flat_hash_map<const OpRegistration*, KernelsOfOp> kernels_of_ops_;
+  // The latest is last.
+  std::list<Folded> folded_;
+  int64_t folded_bytes_ = 0;
+  // By the node's id.
+  absl::flat_hash_map<int, std::list<Folded>::iterator> folded_by_id_;
+  absl::flat_hash_set<int> not_folded_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_PLAN_KERNEL_CACHE_H_

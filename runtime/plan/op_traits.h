@@ -1,0 +1,24 @@
+// Traits that an op's definition implies for all its nodes. Not for users.
+#ifndef GRADFLOW_RUNTIME_PLAN_OP_TRAITS_H_
+#define GRADFLOW_RUNTIME_PLAN_OP_TRAITS_H_
+
+#include "gradflow/graph/node.h"
+
+namespace gradflow {
+
+class OpDef;
+
+// Attributes of an op that follow from the types of a node's inputs and outputs. Two nodes with the
+// same types have the same values of these attributes; the graph shares type lists, so their
+// Node::output_types() are the same object.
+struct AttrsByTypes {
+  // True if all attributes that are types follow. They determine the kernel.
+  bool types = true;
+  // True if all attributes follow.
+  bool all = true;
+};
+AttrsByTypes AttrsThatFollowFromTypes(const OpDef& op_def);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_PLAN_OP_TRAITS_H_

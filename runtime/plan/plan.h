@@ -1,0 +1,211 @@
+// Plan: the work of a run, computed once for a list of feeds, fetches and targets.
+//
+// A plan is the graph pruned to the nodes that the fetches and targets need, with feeds in the
+// place of the tensors that they feed: readers of a fed tensor get the fed value, and nodes that
+// only served to compute it are pruned. Nodes are renumbered in topological order. Every tensor
+// that a run may hold is a slot: first the feeds in their order, then the outputs of one node after
+// the other. Everything is laid out in flat arrays. Common-subexpression elimination and constant
+// folding (optimize.h) make the plan smaller, so it may have fewer nodes than the pruned graph.
+//
+// Control inputs are dependencies as well. A control edge from a Placeholder whose output is fed is
+// pruned like a data edge (as in TensorFlow). Such a Placeholder is not run as a target: its value
+// is fed.
+//
+// Ready nodes are prioritized by critical-path length: the node with the longest path to the end
+// comes first. At first, the length of a path is the number of its nodes that are worth a task.
+// Once a few runs have measured these nodes, it is the time that they take.
+//
+// Thread safety: any number of runs may share a plan, of which only the order changes. The graph
+// and the kernel cache must outlive the plan, which borrows their nodes and kernels. Nodes may be
+// added to the graph meanwhile.
+#ifndef GRADFLOW_RUNTIME_PLAN_PLAN_H_
+#define GRADFLOW_RUNTIME_PLAN_PLAN_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/types.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/runtime/executor/run_limits.h"
+#include "gradflow/runtime/plan/kernel_cache.h"
+
+namespace gradflow {
+
+// Names of tensors ("node:1", "node") and, for the targets, of nodes.
+struct PlanNames {
+  std::vector<std::string> feeds;
+  std::vector<std::string> fetches;
+  std::vector<std::string> targets;
+};
+
+// Optimizations of a plan. They do not change the values of a run, and its errors are among those
+// that it could end with otherwise.
+struct PlanOptions {
+  // Runs only one of several nodes that compute the same from the same inputs.
+  bool eliminate_common_subexpressions = true;
+  // Folds constants when the plan is made, as long as the tensors that this needs and leaves take
+  // no more memory than this; 0 disables constant folding.
+  int64_t max_folded_bytes = 10 << 20;
+};
+
+class Plan {
+ public:
+  // One node of the plan. Its inputs, outputs and successors begin here, and end where those of the
+  // next node begin.
+  struct PlanNode {
+    const OpKernel* kernel = nullptr;
+    const Node* node = nullptr;
+    // Index into inputs().
+    int32_t inputs_begin = 0;
+    // The slot of its first output. A fed output has a slot here, too, which has no readers.
+    int32_t outputs_begin = 0;
+    // Index into Order::successors.
+    int32_t successors_begin = 0;
+    // True if the kernel costs less than a hand-over to another thread, and if it is asynchronous.
+    bool cheap = false;
+    bool async = false;
+  };
+
+  // The priorities of nodes. The first of a list is the best, and the last the second best. Lists
+  // are ascending if the order does not matter.
+  struct Order {
+    // Nodes that wait for no other node.
+    std::vector<int32_t> roots;
+    // For each node, the nodes that wait for it, each once.
+    std::vector<int32_t> successors;
+    // By node: nonzero if it costs less than a hand-over to another thread, as measured. Empty if
+    // nothing has been measured.
+    std::vector<uint8_t> small;
+    // The bytes that were fed when `small` was measured.
+    int64_t measured_bytes = 0;
+    // True if two nodes that are not small may ever run at once.
+    bool shares = true;
+
+    // Returns true if `small` holds for a run that is fed so many bytes.
+    bool Holds(int64_t fed_bytes) const {
+      return !small.empty() && fed_bytes <= 2 * measured_bytes;
+    }
+  };
+
+  // One fetched tensor.
+  struct Fetch {
+    int32_t slot = 0;
+    // True if no later fetch returns the same tensor.
+    bool last = true;
+  };
+
+  // Makes a plan. NOT_FOUND or INVALID_ARGUMENT for a name that the graph does not have or a tensor
+  // that is fed twice; otherwise the error of a kernel that cannot be made, with the name of the
+  // node. The flags of `limits`, which are those of the run that waits for the plan, end it early,
+  // between nodes; `kernels` keeps the results until then.
+  static absl::StatusOr<std::shared_ptr<const Plan>> Make(const Graph& graph,
+                                                          const PlanNames& names,
+                                                          KernelCache* kernels,
+                                                          const PlanOptions& options = {},
+                                                          const RunLimits& limits = {});
+
+  int num_nodes() const { return static_cast<int>(nodes_.size()) - 1; }
+  int num_slots() const { return static_cast<int>(slot_types_.size()); }
+  int num_feeds() const { return static_cast<int>(feeds_.size()); }
+  // Returns true if any kernel is asynchronous.
+  bool has_async() const { return has_async_; }
+  // Returns true if two nodes that are worth a thread, according to their kernels, never run at
+  // once: each of them waits, directly or not, for the one before.
+  bool is_sequential() const { return is_sequential_; }
+  // Returns true if a run that is fed so many bytes may have work for two threads at once.
+  bool may_share(int64_t fed_bytes) const {
+    if (has_async_ || is_sequential_) return has_async_;
+    const Order& order = this->order();
+    return order.shares || !order.Holds(fed_bytes);
+  }
+  // Returns "node 'name' (Op): ", for errors.
+  std::string ErrorPrefix(int node) const;
+
+  // By node, followed by a sentinel that only ends the last node.
+  absl::Span<const PlanNode> nodes() const { return nodes_; }
+  // For each node, the number of nodes that it waits for.
+  absl::Span<const int32_t> pending() const { return pending_; }
+  // The slots that the nodes read.
+  absl::Span<const int32_t> inputs() const { return inputs_; }
+  // The order for runs that begin now. Runs in flight may keep theirs.
+  const Order& order() const { return *order_.load(std::memory_order_acquire); }
+  // For each slot, the type that its tensor must have.
+  absl::Span<const DataType> slot_types() const { return slot_types_; }
+  // For each slot, the number of reads by nodes, plus one if it is fetched.
+  absl::Span<const int32_t> slot_uses() const { return slot_uses_; }
+  // In the order of PlanNames::fetches.
+  absl::Span<const Fetch> fetches() const { return fetches_; }
+
+  // Returns INVALID_ARGUMENT, with the name of the feed, unless there is one tensor for each feed,
+  // of the right type and, if it feeds a Placeholder, of a shape that matches the attribute
+  // `shape`.
+  absl::Status CheckFeeds(absl::Span<const Tensor* const> tensors) const;
+
+  // ---- Costs of nodes ----
+
+  // The number of runs that measure: the first has cold caches and no memory in the pool.
+  static constexpr int kMeasuredRuns = 2;
+  // Begins a run that is fed so many bytes. Returns true if it must measure its nodes that are not
+  // cheap and call EndMeasuring at its end.
+  bool BeginMeasuring(int64_t fed_bytes = 0) const;
+  // Sets the cost of a node. The last call for a node counts.
+  void SetCost(int node, int64_t nanoseconds) const {
+    cost_[node].store(nanoseconds, std::memory_order_relaxed);
+  }
+  // Updates the order, after the last of the measuring runs. If a run did not finish, another run
+  // measures in its place.
+  void EndMeasuring(bool finished) const;
+
+ private:
+  friend class PlanBuilder;
+
+  struct Feed {
+    // "node:0".
+    std::string name;
+    // The shape that the Placeholder declares; of unknown rank if it declares none, or the node is
+    // not a Placeholder.
+    PartialTensorShape shape;
+  };
+
+  Plan() = default;
+
+  // Returns true if two nodes that are not small may ever run at once.
+  bool Shares(const Order& order) const;
+  // Sorts both lists of an order by critical-path length. `length` is that of a node; the length of
+  // a path is the sum over its nodes.
+  void SortByPaths(absl::FunctionRef<int64_t(int)> length, Order* order) const;
+
+  std::vector<PlanNode> nodes_;
+  std::vector<int32_t> pending_;
+  std::vector<int32_t> inputs_;
+  std::vector<DataType> slot_types_;
+  std::vector<int32_t> slot_uses_;
+  std::vector<Feed> feeds_;
+  std::vector<Fetch> fetches_;
+  bool has_async_ = false;
+  bool is_sequential_ = true;
+  Order first_order_;
+  mutable Order measured_order_;
+  mutable std::atomic<const Order*> order_{&first_order_};
+  // By node, in nanoseconds; null if the order does not matter.
+  std::unique_ptr<std::atomic<int64_t>[]> cost_;
+  // The numbers of measuring runs that have yet to begin, and yet to end.
+  mutable std::atomic<int> to_begin_{kMeasuredRuns};
+  mutable std::atomic<int> to_end_{kMeasuredRuns};
+  mutable std::atomic<int64_t> measured_bytes_{0};
+  // Keeps kernels alive that the cache may drop before the plan does.
+  std::vector<std::shared_ptr<const OpKernel>> constants_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_PLAN_PLAN_H_

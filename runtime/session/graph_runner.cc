@@ -1,0 +1,277 @@
+#include "gradflow/runtime/session/graph_runner.h"
+
+#include <tbb/info.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "gradflow/core/call_safely.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
+#include "gradflow/core/status.h"
+#include "gradflow/runtime/session/option_checks.h"
+#include "gradflow/runtime/trace/run_trace.h"
+
+namespace gradflow {
+namespace {
+
+int ThreadsOf(int threads) {
+  if (threads > 0) return threads;
+  return std::clamp(tbb::info::default_concurrency(), 1, SessionOptions::kMaxThreads);
+}
+
+Parallelism ParallelismOf(const ConfigProto& config) {
+  Parallelism parallelism;
+  parallelism.intra_op = ThreadsOf(config.intra_op_parallelism_threads());
+  parallelism.inter_op = ThreadsOf(config.inter_op_parallelism_threads());
+  return parallelism;
+}
+
+PlanOptions PlanOptionsOf(const OptimizerOptions& optimizer) {
+  const bool all = optimizer.opt_level() == OptimizerOptions::L1;
+  PlanOptions options;
+  options.eliminate_common_subexpressions = all || optimizer.do_common_subexpression_elimination();
+  if (!all && !optimizer.do_constant_folding()) {
+    options.max_folded_bytes = 0;
+  } else if (optimizer.max_folded_constant_in_bytes() > 0) {
+    options.max_folded_bytes = optimizer.max_folded_constant_in_bytes();
+  }
+  return options;
+}
+
+std::shared_ptr<PoolAllocator> MakePool(const SessionOptions& options) {
+  const int64_t keep = options.pool_limit_bytes;
+  const int64_t limit = options.tensor_memory_limit_bytes;
+  return std::make_shared<PoolAllocator>(
+      keep < 0 ? PoolAllocator::DefaultLimit() : static_cast<size_t>(keep),
+      limit == 0 ? SIZE_MAX : static_cast<size_t>(limit));
+}
+
+absl::Status CheckLimits(const RunLimits& limits) {
+  RunStop stop(limits.cancelled, limits.closed, limits.deadline);
+  return stop.Check() ? WhyStopped(stop, limits) : absl::OkStatus();
+}
+
+using Feeds = absl::InlinedVector<const Tensor*, 8>;
+
+// A plan, and the kernels that must outlive it.
+struct PlanAndKernels {
+  std::shared_ptr<KernelCache> kernels;
+  std::shared_ptr<const Plan> plan;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Make(const SessionOptions& options,
+                                                               const Graph& graph) {
+  GRADFLOW_RETURN_IF_ERROR(internal::CheckSessionOptions(options));
+  std::unique_ptr<GraphRunner> runner;
+  GRADFLOW_RETURN_IF_ERROR(CallSafely([&] {
+    runner.reset(new GraphRunner(options, graph));
+    return absl::OkStatus();
+  }));
+  return runner;
+}
+
+GraphRunner::GraphRunner(const SessionOptions& options, const Graph& graph)
+    : graph_(graph),
+      plan_options_(PlanOptionsOf(options.config.graph_options().optimizer_options())),
+      memory_limit_(options.tensor_memory_limit_bytes),
+      timeout_in_ms_(options.config.operation_timeout_in_ms()),
+      pool_(MakePool(options)),
+      resources_(std::make_shared<ResourceManager>()),
+      executor_(ParallelismOf(options.config), pool_, resources_),
+      kernels_(std::make_shared<KernelCache>()) {}
+
+GraphRunner::~GraphRunner() {
+  // Tensors that outlive the runner keep the pool alive, but need not keep its cached blocks.
+  pool_->StopCaching();
+}
+
+absl::Status GraphRunner::Run(const RunOptions& options, const RunRequest& request,
+                              std::vector<Tensor>* outputs, RunMetadata* metadata,
+                              const CancellationToken* token) {
+  return CallSafely([&]() -> absl::Status {
+    GRADFLOW_RETURN_IF_ERROR(internal::CheckRunOptions(options));
+    if (metadata != nullptr) metadata->Clear();
+    const RunLimits limits = LimitsOf(options, token);
+    std::shared_ptr<const Plan> plan = plans_.Find(request);
+    if (plan == nullptr) {
+      // Making a plan may take long, and wait for other plans.
+      GRADFLOW_RETURN_IF_ERROR(CheckLimits(limits));
+      GRADFLOW_ASSIGN_OR_RETURN(plan, FindOrMakePlan(request, limits));
+    }
+    Feeds feeds;
+    feeds.reserve(request.feeds.size());
+    for (const auto& feed : request.feeds) feeds.push_back(&feed.second);
+    return RunPlan(plan, options, limits, feeds, outputs, metadata);
+  });
+}
+
+RunLimits GraphRunner::LimitsOf(const RunOptions& options, const CancellationToken* token) const {
+  const int64_t timeout = options.timeout_in_ms();
+  RunLimits limits;
+  limits.SetTimeout(std::chrono::milliseconds(timeout > 0 ? timeout : timeout_in_ms_));
+  limits.closed = &closed_;
+  if (token != nullptr) limits.cancelled = token->flag();
+  return limits;
+}
+
+absl::Status GraphRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
+                                  const RunOptions& options, const RunLimits& limits,
+                                  absl::Span<const Tensor* const> feeds,
+                                  std::vector<Tensor>* outputs, RunMetadata* metadata) {
+  // With any nodes, these check the limits.
+  if (plan->num_nodes() == 0) GRADFLOW_RETURN_IF_ERROR(CheckLimits(limits));
+  std::optional<RunTrace> trace;
+  if (options.trace_level() != RunOptions::NO_TRACE && metadata != nullptr) trace.emplace(*plan);
+  absl::Status status =
+      executor_.Run(plan, feeds, limits, outputs, trace.has_value() ? &*trace : nullptr);
+  if (trace.has_value()) trace->WriteTo(metadata->mutable_step_stats());
+  if (memory_limit_ > 0 && absl::IsResourceExhausted(status)) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat(status.message(), " (the session may have ", memory_limit_,
+                     " bytes of tensors at once: SessionOptions.tensor_memory_limit_bytes)"));
+  }
+  return status;
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const RunRequest& request,
+                                                                        const RunLimits& limits) {
+  MutexLock lock(&graph_mutex_);
+  // If several threads need the same new plan, one makes it and the others wait. If its run ends
+  // meanwhile, the next thread makes it.
+  if (std::shared_ptr<const Plan> plan = plans_.Find(request)) return plan;
+  PlanNames names = request.Names();
+  GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, MakePlan(names, limits));
+  plans_.Insert(std::move(names), plan);
+  // Close may have cleared the cache before the insertion.
+  if (closed()) plans_.Clear();
+  return plan;
+}
+
+absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::MakePlan(const PlanNames& names,
+                                                                  const RunLimits& limits) {
+  const auto made = std::make_shared<PlanAndKernels>();
+  {
+    MutexLock lock(&kernels_mutex_);
+    made->kernels = kernels_;
+  }
+  if (made->kernels == nullptr) return Closed();
+  // Isolated, so that a kernel, or the factory of a kernel, that waits for its own tasks takes no
+  // task of the caller, which could wait for graph_mutex_.
+  GRADFLOW_ASSIGN_OR_RETURN(made->plan, tbb::this_task_arena::isolate([&] {
+                              return Plan::Make(graph_, names, made->kernels.get(), plan_options_,
+                                                limits);
+                            }));
+  return std::shared_ptr<const Plan>(made, made->plan.get());
+}
+
+absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* out_handle) {
+  return CallSafely([&]() -> absl::Status {
+    GRADFLOW_RETURN_IF_ERROR(internal::CheckCallableOptions(options));
+    const auto callable = std::make_shared<Callable>();
+    callable->options = options.run_options();
+    // The limits in its options apply to its runs only.
+    RunLimits limits;
+    limits.closed = &closed_;
+    const auto strings = [](const auto& names) {
+      return std::vector<std::string>(names.begin(), names.end());
+    };
+    const PlanNames names = {strings(options.feed()), strings(options.fetch()),
+                             strings(options.target())};
+    {
+      MutexLock lock(&graph_mutex_);
+      GRADFLOW_ASSIGN_OR_RETURN(callable->plan, MakePlan(names, limits));
+    }
+    bool added = false;
+    callables_.Update([&](const Callables& old) -> std::optional<Callables> {
+      // Close drops the callables after it has raised closed_.
+      if (closed()) return std::nullopt;
+      Callables callables = old;
+      *out_handle = callables.next_handle++;
+      callables.list.emplace_back(*out_handle,
+                                  std::make_shared<ShardedPtr<const Callable>>(callable));
+      added = true;
+      return callables;
+    });
+    return added ? absl::OkStatus() : Closed();
+  });
+}
+
+absl::Status GraphRunner::RunCallable(int64_t handle, absl::Span<const Tensor> feeds,
+                                      std::vector<Tensor>* outputs, RunMetadata* metadata,
+                                      const CancellationToken* token) {
+  return CallSafely([&]() -> absl::Status {
+    if (metadata != nullptr) metadata->Clear();
+    // The reader ends before the run begins: a replaced version of the table must not wait for a
+    // long run.
+    const std::shared_ptr<const Callable> callable =
+        Published<Callables>::Reader(callables_)->Find(handle);
+    if (callable == nullptr) return NoCallable(handle);
+    const RunLimits limits = LimitsOf(callable->options, token);
+    Feeds pointers;
+    pointers.reserve(feeds.size());
+    for (const Tensor& feed : feeds) pointers.push_back(&feed);
+    return RunPlan(callable->plan, callable->options, limits, pointers, outputs, metadata);
+  });
+}
+
+absl::Status GraphRunner::ReleaseCallable(int64_t handle) {
+  return CallSafely([&]() -> absl::Status {
+    bool found = false;
+    callables_.Update([&](const Callables& old) -> std::optional<Callables> {
+      Callables callables = old;
+      auto& list = callables.list;
+      const auto it = std::find_if(list.begin(), list.end(),
+                                   [=](const auto& entry) { return entry.first == handle; });
+      if (it == list.end()) return std::nullopt;
+      found = true;
+      list.erase(it);
+      return callables;
+    });
+    return found ? absl::OkStatus() : NoCallable(handle);
+  });
+}
+
+std::shared_ptr<const GraphRunner::Callable> GraphRunner::Callables::Find(int64_t handle) const {
+  const auto it =
+      std::lower_bound(list.begin(), list.end(), handle,
+                       [](const auto& entry, int64_t wanted) { return entry.first < wanted; });
+  return it != list.end() && it->first == handle ? it->second->get() : nullptr;
+}
+
+absl::Status GraphRunner::Closed() { return absl::CancelledError("the session has been closed"); }
+
+absl::Status GraphRunner::NoCallable(int64_t handle) const {
+  if (closed()) return Closed();
+  return errors::InvalidArgument("there is no callable of handle ", handle,
+                                 "; it may have been released");
+}
+
+void GraphRunner::Close() {
+  closed_.Raise();
+  callables_.Update([](const Callables& old) -> std::optional<Callables> {
+    return Callables{{}, old.next_handle};
+  });
+  plans_.Clear();
+  resources_->Close();
+  pool_->StopCaching();
+  executor_.StopCaching();
+  // Freed without the lock, unless a plan keeps them alive.
+  std::shared_ptr<KernelCache> kernels;
+  MutexLock lock(&kernels_mutex_);
+  kernels.swap(kernels_);
+}
+
+void GraphRunner::Trim() {
+  pool_->Trim();
+  executor_.Trim();
+}
+
+}  // namespace gradflow

@@ -1,0 +1,125 @@
+// GraphRunner: the common implementation of Session and ClientSession. Runs one graph by names, and
+// owns what its runs share: the threads, the memory pool, the kernels and the plans.
+//
+// Thread safety: any number of threads may call Run at once. Callers that add nodes to the graph
+// must hold graph_mutex() meanwhile; runs whose plans are already made do not wait for it. Such
+// runs write to no memory that other runs write, except for the reference counts of tensors that
+// they share: fed tensors, and constants of the graph.
+#ifndef GRADFLOW_RUNTIME_SESSION_GRAPH_RUNNER_H_
+#define GRADFLOW_RUNTIME_SESSION_GRAPH_RUNNER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/resource_manager.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/runtime/executor/executor.h"
+#include "gradflow/runtime/executor/run_limits.h"
+#include "gradflow/runtime/memory/pool_allocator.h"
+#include "gradflow/runtime/memory/shards.h"
+#include "gradflow/runtime/plan/kernel_cache.h"
+#include "gradflow/runtime/session/options.h"
+#include "gradflow/runtime/session/plan_cache.h"
+#include "gradflow/runtime/session/published.h"
+
+namespace gradflow {
+
+class GraphRunner {
+ public:
+  // Makes a runner, which borrows the graph. Errors are those of the options.
+  static absl::StatusOr<std::unique_ptr<GraphRunner>> Make(const SessionOptions& options,
+                                                           const Graph& graph);
+  // Tensors may outlive the runner. REQUIRES: no run is in flight.
+  ~GraphRunner();
+  GraphRunner(const GraphRunner&) = delete;
+  GraphRunner& operator=(const GraphRunner&) = delete;
+
+  // Stores the fetched tensors, in order, in *outputs. On error *outputs is unchanged. `outputs`,
+  // `metadata` and `token` may be null. Does not throw.
+  absl::Status Run(const RunOptions& options, const RunRequest& request,
+                   std::vector<Tensor>* outputs, RunMetadata* metadata,
+                   const CancellationToken* token = nullptr);
+
+  // As the methods of Session. Do not throw.
+  absl::Status MakeCallable(const CallableOptions& options, int64_t* out_handle);
+  absl::Status RunCallable(int64_t handle, absl::Span<const Tensor> feeds,
+                           std::vector<Tensor>* outputs, RunMetadata* metadata,
+                           const CancellationToken* token = nullptr);
+  absl::Status ReleaseCallable(int64_t handle);
+
+  Mutex* graph_mutex() ABSL_LOCK_RETURNED(graph_mutex_) { return &graph_mutex_; }
+
+  // Ends all runs with CANCELLED, those in flight and later ones, without waiting for them. Drops
+  // the plans, kernels, constants and memory that no run uses; the last run drops the rest.
+  void Close();
+  // Returns the error of calls after Close.
+  static absl::Status Closed();
+  bool closed() const { return closed_.IsRaised(); }
+
+  // Returns memory that no run uses to the system.
+  void Trim();
+
+  int threads() const { return executor_.threads(); }
+  const std::shared_ptr<PoolAllocator>& pool() const { return pool_; }
+
+ private:
+  struct Callable {
+    std::shared_ptr<const Plan> plan;
+    RunOptions options;
+  };
+  struct Callables {
+    // Returns the callable of a handle, or null.
+    std::shared_ptr<const Callable> Find(int64_t handle) const;
+
+    // By ascending handle.
+    std::vector<std::pair<int64_t, std::shared_ptr<const ShardedPtr<const Callable>>>> list;
+    int64_t next_handle = 1;
+  };
+
+  // REQUIRES: CheckSessionOptions(options) is OK
+  GraphRunner(const SessionOptions& options, const Graph& graph);
+
+  // Returns the limits of a run. Its timeout starts with this call.
+  RunLimits LimitsOf(const RunOptions& options, const CancellationToken* token) const;
+  absl::StatusOr<std::shared_ptr<const Plan>> FindOrMakePlan(const RunRequest& request,
+                                                             const RunLimits& limits);
+  // Makes a plan, which keeps its kernels alive.
+  absl::StatusOr<std::shared_ptr<const Plan>> MakePlan(const PlanNames& names,
+                                                       const RunLimits& limits)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(graph_mutex_);
+  absl::Status RunPlan(const std::shared_ptr<const Plan>& plan, const RunOptions& options,
+                       const RunLimits& limits, absl::Span<const Tensor* const> feeds,
+                       std::vector<Tensor>* outputs, RunMetadata* metadata);
+  absl::Status NoCallable(int64_t handle) const;
+
+  const Graph& graph_;
+  const PlanOptions plan_options_;
+  // In bytes; 0 for none.
+  const int64_t memory_limit_;
+  // The timeout of runs that set none; 0 for none.
+  const int64_t timeout_in_ms_;
+  const std::shared_ptr<PoolAllocator> pool_;
+  const std::shared_ptr<ResourceManager> resources_;
+  const Executor executor_;
+  PlanCache plans_;
+  Published<Callables> callables_;
+  mutable CancelFlag closed_;
+  // Guards the graph, for reading and writing.
+  Mutex graph_mutex_;
+  // Guards the pointer only, so that Close can drop it without waiting for graph_mutex_, which
+  // guards the cache itself.
+  Mutex kernels_mutex_;
+  std::shared_ptr<KernelCache> kernels_ ABSL_GUARDED_BY(kernels_mutex_);
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_SESSION_GRAPH_RUNNER_H_

@@ -1,0 +1,71 @@
+// SessionOptions, and the messages that configure sessions and runs.
+//
+//   SessionOptions options;
+//   options.config.set_intra_op_parallelism_threads(4);
+//   options.tensor_memory_limit_bytes = int64_t{1} << 30;
+//   std::unique_ptr<Session> session(NewSession(options));
+//
+// ConfigProto, RunOptions, CallableOptions and RunMetadata are messages in TensorFlow's wire format
+// (proto/config.proto). No option changes the values that a run computes. These have an effect:
+//
+//   ConfigProto       intra_op_parallelism_threads, inter_op_parallelism_threads,
+//                     operation_timeout_in_ms, and of graph_options.optimizer_options: opt_level,
+//                     do_common_subexpression_elimination, do_constant_folding,
+//                     max_folded_constant_in_bytes
+//   RunOptions        trace_level (all levels but NO_TRACE record the same), timeout_in_ms
+//   CallableOptions   feed, fetch, target, run_options
+//
+// An option that requests an unsupported feature is an error, UNIMPLEMENTED: separate thread pools,
+// clusters, cost models, partition graphs, watched tensors, connected tensors. All other options
+// concern devices and optimizations that do not exist here, and have no effect.
+//
+// A session has one set of threads, for nodes that run concurrently and for the loops inside a
+// kernel. Its size is the larger of the two numbers in ConfigProto; 0 stands for the number of
+// cores. The thread that calls Run is one of them: with 1 and 1, a run takes place on the calling
+// thread alone, and no thread is ever started. Threads that call Run at once each add themselves.
+//
+// A timeout counts from the call of Run. Kernels that are running when it expires do not finish:
+// the run ends a few milliseconds later. The timeout interrupts neither the making of a plan, for
+// the first run of its feeds, fetches and targets, nor the wait for another run that makes one; the
+// run ends after it.
+#ifndef GRADFLOW_RUNTIME_SESSION_OPTIONS_H_
+#define GRADFLOW_RUNTIME_SESSION_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/config.pb.h"
+#include "gradflow/runtime/session/cancellation.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow {
+
+struct SessionOptions {
+  // The maximum of both numbers of threads. A negative or larger number is INVALID_ARGUMENT when
+  // the session is made.
+  static constexpr int kMaxThreads = 1024;
+
+  // The execution engine: "" or "local", which both mean this process. Anything else is NOT_FOUND
+  // when the session is made.
+  std::string target;
+  ConfigProto config;
+
+  // ---- TensorFlow has no such options ----
+
+  // The limits of the graphs passed to Session::Create and Extend.
+  GraphLimits graph_limits;
+  // The maximum number of bytes of tensors that the session's runs hold at once, as the pool rounds
+  // them up, including fetched tensors that are still alive; 0 for no limit. A node that would
+  // exceed it fails with RESOURCE_EXHAUSTED, and the session remains usable. Constants and fed
+  // tensors are not counted.
+  int64_t tensor_memory_limit_bytes = 0;
+  // The approximate number of bytes of dropped tensors that the session caches for later tensors;
+  // -1 for a quarter of the machine's memory. Session::Trim frees them.
+  int64_t pool_limit_bytes = -1;
+};
+
+}  // namespace gradflow
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_RUNTIME_SESSION_OPTIONS_H_

@@ -1,0 +1,85 @@
+// PlanCache: the plans of one graph, by the names of their feeds, fetches and targets in the order
+// in which they are given.
+//
+// Holds at most `capacity` plans. Insert evicts the least recently used plan. Time is counted in
+// insertions: of the plans that were used since the last insertion, the one inserted first is
+// evicted first. An evicted plan lives until the runs that use it end.
+//
+// Thread safety: all methods may be called from any thread. Find takes no lock, and writes to no
+// memory that other threads write.
+#ifndef GRADFLOW_RUNTIME_SESSION_PLAN_CACHE_H_
+#define GRADFLOW_RUNTIME_SESSION_PLAN_CACHE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/types/span.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/runtime/memory/shards.h"
+#include "gradflow/runtime/plan/plan.h"
+#include "gradflow/runtime/session/published.h"
+
+namespace gradflow {
+
+// The names and tensors of a call of Run, as its caller passes them. Borrows everything.
+struct RunRequest {
+  absl::Span<const std::pair<std::string, Tensor>> feeds;
+  absl::Span<const std::string> fetches;
+  absl::Span<const std::string> targets;
+
+  PlanNames Names() const;
+};
+
+class PlanCache {
+ private:
+  struct Entry {
+    PlanNames names;
+    ShardedPtr<const Plan> plan;
+    // The value of Table::clock at the insertion.
+    int64_t inserted = 0;
+    // Twice the number of insertions before its last use, plus one if that use was not its own
+    // insertion. Only the order of uses relative to insertions matters, so finding a plan again
+    // before the next insertion writes nothing.
+    mutable std::atomic<int64_t> last_used;
+  };
+  // Both forms of the same names have the same hash.
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(const std::shared_ptr<const Entry>& entry) const;
+    size_t operator()(const RunRequest& request) const;
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(const std::shared_ptr<const Entry>& a,
+                    const std::shared_ptr<const Entry>& b) const;
+    bool operator()(const std::shared_ptr<const Entry>& a, const RunRequest& b) const;
+  };
+  struct Table {
+    absl::flat_hash_set<std::shared_ptr<const Entry>, Hash, Equal> entries;
+    // Twice the number of insertions.
+    int64_t clock = 0;
+  };
+
+ public:
+  static constexpr size_t kDefaultCapacity = 128;
+
+  explicit PlanCache(size_t capacity = kDefaultCapacity) : capacity_(capacity) {}
+
+  // Returns null if there is no such plan.
+  std::shared_ptr<const Plan> Find(const RunRequest& request) const;
+  size_t size() const { return Published<Table>::Reader(table_)->entries.size(); }
+  void Insert(PlanNames names, const std::shared_ptr<const Plan>& plan);
+  void Clear();
+
+ private:
+  const size_t capacity_;
+  Published<Table> table_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_RUNTIME_SESSION_PLAN_CACHE_H_

@@ -1,0 +1,131 @@
+#include "gradflow/runtime/trace/run_trace.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "gradflow/graph/node.h"
+#include "gradflow/proto/node_def.pb.h"
+#include "gradflow/proto/step_stats.pb.h"
+
+namespace gradflow {
+namespace {
+
+constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:CPU:0";
+constexpr char kAllocator[] = "cpu";
+
+int64_t Micros(int64_t nanoseconds) { return nanoseconds / 1000; }
+
+void WriteNode(const NodeDef& node, const std::string& prefix, const RunTrace::NodeRecord& record,
+               int64_t since_1970, NodeExecStats* stats) {
+  stats->set_node_name(absl::StrCat(prefix, node.name()));
+  stats->set_timeline_label(
+      absl::StrCat(node.name(), " = ", node.op(), "(", absl::StrJoin(node.input(), ", "), ")"));
+  stats->set_thread_id(record.thread);
+  const int64_t start = record.start + since_1970;
+  stats->set_scheduled_nanos(record.scheduled + since_1970);
+  stats->set_scheduled_micros(Micros(record.scheduled + since_1970));
+  stats->set_all_start_nanos(start);
+  stats->set_all_start_micros(Micros(start));
+  // Uses differences of whole microseconds, so that sums are exact.
+  const auto relative = [&](int64_t time) { return Micros(time + since_1970) - Micros(start); };
+  stats->set_op_start_rel_nanos(record.compute_start - record.start);
+  stats->set_op_start_rel_micros(relative(record.compute_start));
+  stats->set_op_end_rel_nanos(record.compute_end - record.start);
+  stats->set_op_end_rel_micros(relative(record.compute_end));
+  stats->set_all_end_rel_nanos(record.end - record.start);
+  stats->set_all_end_rel_micros(relative(record.end));
+  AllocatorMemoryUsed* const memory = stats->add_memory();
+  memory->set_allocator_name(kAllocator);
+  memory->set_total_bytes(record.allocated_bytes);
+  for (size_t i = 0; i < record.outputs.size(); ++i) {
+    NodeOutput* const output = stats->add_output();
+    output->set_slot(static_cast<int32_t>(i));
+    TensorDescription* const tensor = output->mutable_tensor_description();
+    tensor->set_dtype(record.outputs[i].dtype);
+    TensorShapeProto* const shape = tensor->mutable_shape();
+    for (int d = 0; d < record.outputs[i].shape.dims(); ++d) {
+      shape->add_dim()->set_size(record.outputs[i].shape.dim_size(d));
+    }
+    AllocationDescription* const allocation = tensor->mutable_allocation_description();
+    allocation->set_allocator_name(kAllocator);
+    allocation->set_requested_bytes(record.outputs[i].bytes);
+  }
+}
+
+}  // namespace
+
+void RunTrace::NodeRecord::EndFailed() {
+  end = Now();
+  if (compute_start == 0) compute_start = end;
+  if (compute_end == 0) compute_end = end;
+  outputs.clear();
+}
+
+RunTrace::RunTrace(const Plan& plan)
+    : plan_(plan),
+      nodes_(plan.num_nodes()),
+      caller_(ThisThread()),
+      since_1970_(absl::GetCurrentTimeNanos() - Now()) {}
+
+int64_t RunTrace::Now() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+uint32_t RunTrace::ThisThread() {
+  thread_local const auto id = static_cast<uint32_t>(syscall(SYS_gettid));
+  return id;
+}
+
+RunTrace* RunTrace::AddCall(std::shared_ptr<const Plan> plan, const RunTrace* trace,
+                            int32_t caller) {
+  // A recursion may be of any depth.
+  constexpr size_t kMaxPrefix = 256;
+  auto call = std::make_unique<RunTrace>(*plan);
+  call->owned_plan_ = std::move(plan);
+  call->prefix_ =
+      absl::StrCat(trace->prefix_, trace->plan_.nodes()[caller].node->def().name(), "/");
+  if (call->prefix_.size() > kMaxPrefix) call->prefix_ = trace->prefix_;
+  MutexLock lock(&mutex_);
+  calls_.push_back(std::move(call));
+  return calls_.back().get();
+}
+
+void RunTrace::AppendTo(std::vector<std::pair<const RunTrace*, int32_t>>* order) const {
+  for (int32_t i = 0; i < plan_.num_nodes(); ++i) {
+    if (nodes_[i].end != 0) order->emplace_back(this, i);
+  }
+}
+
+void RunTrace::WriteTo(StepStats* stats) const {
+  std::vector<std::pair<const RunTrace*, int32_t>> order;
+  AppendTo(&order);
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& call : calls_) call->AppendTo(&order);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return a.first->nodes_[a.second].start < b.first->nodes_[b.second].start;
+  });
+  DeviceStepStats* const device = stats->add_dev_stats();
+  device->set_device(kDevice);
+  auto& names = *device->mutable_thread_names();
+  names[caller_] = "caller";
+  for (const auto& [trace, i] : order) {
+    const NodeRecord& record = trace->nodes_[i];
+    WriteNode(trace->plan_.nodes()[i].node->def(), trace->prefix_, record, since_1970_,
+              device->add_node_stats());
+    // Threads are numbered in order of appearance.
+    std::string& name = names[record.thread];
+    if (name.empty()) name = absl::StrCat("worker ", names.size() - 1);
+  }
+}
+
+}  // namespace gradflow

@@ -1,0 +1,124 @@
+#include <limits>
+
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ConcatV2, JoinsAlongEveryAxisInEveryType) {
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    for (int axis = -3; axis < 3; ++axis) {
+      SCOPED_TRACE(axis);
+      const int d = axis < 0 ? axis + 3 : axis;
+      // Parts of sizes 1, 0 and 3 of a tensor of size 4 along the axis.
+      TensorShape shape({2, 3, 5});
+      shape.set_dim(d, 4);
+      const Tensor whole = DistinctTensor(dtype, shape);
+      OpTester tester("ConcatV2");
+      int64_t start = 0;
+      for (const int64_t size : {1, 0, 3}) {
+        TensorShape part = shape;
+        part.set_dim(d, size);
+        tester.Input(Rearranged(whole, part, [&](std::vector<int64_t> index) {
+          index[d] += start;
+          return (index[0] * shape.dim_size(1) + index[1]) * shape.dim_size(2) + index[2];
+        }));
+        start += size;
+      }
+      EXPECT_THAT(tester.Input(AsScalar<int32_t>(axis)).RunOne(), TensorEq(whole));
+    }
+  }
+}
+
+TEST(ConcatV2, PassesOnTheOnlyPartWithElements) {
+  const Tensor part = Iota<float>({2, 3});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor output, OpTester("ConcatV2")
+                                                         .Input(Tensor(DT_FLOAT, {0, 3}))
+                                                         .Input(part)
+                                                         .Input(AsScalar<int64_t>(0))
+                                                         .RunOne());
+  EXPECT_THAT(output, TensorEq(part));
+  EXPECT_EQ(output.raw_data(), part.raw_data());
+}
+
+TEST(ConcatV2, JoinsLargeTensors) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor output, OpTester("ConcatV2")
+                                                         .Input(Iota<int32_t>({1000, 300}))
+                                                         .Input(Iota<int32_t>({1000, 200}, 300000))
+                                                         .Input(AsScalar<int32_t>(1))
+                                                         .RunOne());
+  const auto values = output.matrix<int32_t>();
+  for (int i = 0; i < 1000; ++i) {
+    for (int j = 0; j < 500; ++j) {
+      ASSERT_EQ(values(i, j), j < 300 ? i * 300 + j : 300000 + i * 200 + j - 300);
+    }
+  }
+}
+
+TEST(ConcatV2, RejectsBadArguments) {
+  const struct {
+    std::vector<Tensor> values;
+    Tensor axis;
+    const char* error;
+  } cases[] = {
+      {{Iota<float>({2, 3}), Iota<float>({2, 4})},
+       AsScalar<int32_t>(0),
+       "values[1] has shape [2,4], expected [?,3] to concatenate with the previous values along "
+       "axis 0"},
+      {{Iota<float>({2, 3}), Iota<float>({2})}, AsScalar<int32_t>(0), "values[1] has shape [2]"},
+      {{AsScalar<float>(1), AsScalar<float>(2)},
+       AsScalar<int32_t>(0),
+       "values[0] is a scalar, which cannot be concatenated"},
+      {{Iota<float>({2}), Iota<float>({2})},
+       AsScalar<int32_t>(1),
+       "axis 1 is out of range [-1, 1)"},
+      {{Iota<float>({2}), Iota<float>({2})},
+       AsScalar<int32_t>(-2),
+       "axis -2 is out of range [-1, 1)"},
+      {{Iota<float>({2}), Iota<float>({2})}, AsTensor<int32_t>({0}), "axis must"},
+      {{Tensor(DT_FLOAT, {std::numeric_limits<int64_t>::max(), 0}),
+        Tensor(DT_FLOAT, {std::numeric_limits<int64_t>::max(), 0})},
+       AsScalar<int32_t>(0),
+       "the sizes along axis 0 add up to more than 2^63 - 1"},
+  };
+  for (const auto& c : cases) {
+    OpTester tester = OpTester("ConcatV2").Inputs(c.values).Input(c.axis);
+    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+    EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+  }
+}
+
+TEST(ConcatV2, InfersKnownDimensions) {
+  const auto infer = [](const PartialTensorShape& a, const PartialTensorShape& b, int32_t axis) {
+    return OpTester("ConcatV2")
+        .UnknownInput(DT_FLOAT, a)
+        .UnknownInput(DT_FLOAT, b)
+        .Input(AsScalar<int32_t>(axis))
+        .InferShape();
+  };
+  EXPECT_THAT(infer({2, -1}, {3, 4}, 0), ShapeIs("[5,4]"));
+  EXPECT_THAT(infer({-1, 4}, {3, 4}, -2), ShapeIs("[?,4]"));
+  EXPECT_THAT(infer(PartialTensorShape(), {3, 4}, 0), ShapeIs("[?,4]"));
+  EXPECT_THAT(OpTester("ConcatV2")
+                  .UnknownInput(DT_FLOAT, {2, 3})
+                  .UnknownInput(DT_FLOAT)
+                  .UnknownInput(DT_INT32)
+                  .InferShape(),
+              ShapeIs("[?,?]"));
+  EXPECT_THAT(OpTester("ConcatV2")
+                  .UnknownInput(DT_FLOAT, {2, 3})
+                  .UnknownInput(DT_FLOAT, {2})
+                  .UnknownInput(DT_INT32)
+                  .InferShape(),
+              StatusIs(kInvalidArgument, HasSubstr("expected rank 2")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

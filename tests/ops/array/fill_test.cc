@@ -1,0 +1,101 @@
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Fill, RepeatsAValueOfEveryType) {
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor value = DistinctTensor(dtype, {});
+    for (const TensorShape& shape : {TensorShape({2, 3}), TensorShape(), TensorShape({4, 0})}) {
+      const Tensor dims = AsTensor<int64_t>(shape.dim_sizes());
+      EXPECT_THAT(OpTester("Fill").Input(dims).Input(value).RunOne(),
+                  TensorEq(Rearranged(value, shape, [](auto&) { return 0; })));
+    }
+  }
+}
+
+TEST(Fill, FillsALargeTensor) {
+  EXPECT_THAT(
+      OpTester("Fill").Input(AsTensor<int32_t>({70, 9000})).Input(AsScalar<int8_t>(7)).RunOne(),
+      TensorEq(AsTensor<int8_t>(std::vector<int8_t>(630000, 7), {70, 9000})));
+}
+
+TEST(Fill, RejectsBadArguments) {
+  const struct {
+    Tensor dims;
+    Tensor value;
+    const char* error;
+  } cases[] = {
+      {AsTensor<int32_t>({2, -1}), AsScalar<float>(1), "dims: dimension -1"},
+      {AsTensor<int64_t>({int64_t{1} << 40, int64_t{1} << 40}), AsScalar<float>(1),
+       "dims: shape [1099511627776,1099511627776] has more elements"},
+      {AsTensor<int32_t>({1}), AsTensor<float>({1}), "value must"},
+      {AsScalar<int32_t>(1), AsScalar<float>(1), "dims must"},
+  };
+  for (const auto& c : cases) {
+    OpTester tester = OpTester("Fill").Input(c.dims).Input(c.value);
+    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+    EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument));
+  }
+}
+
+TEST(Fill, ReportsThatMemoryIsShort) {
+  EXPECT_THAT(OpTester("Fill")
+                  .Input(AsTensor<int64_t>({int64_t{1} << 59}))
+                  .Input(AsScalar<double>(1))
+                  .Run(),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(ZerosLike, ReturnsZerosOfEveryType) {
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    for (const TensorShape& shape : {TensorShape(), TensorShape({3, 5}), TensorShape({0, 2})}) {
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const Tensor zeros, OpTester("ZerosLike").Input(DistinctTensor(dtype, shape)).RunOne());
+      EXPECT_EQ(zeros.shape(), shape);
+      if (dtype == DT_STRING) {
+        for (const tstring& element : zeros.flat<tstring>()) EXPECT_EQ(element, "");
+      } else {
+        for (const char byte : zeros.tensor_data()) ASSERT_EQ(byte, 0);
+      }
+    }
+  }
+  EXPECT_THAT(OpTester("ZerosLike").Input(Iota<double>({300000}, 1)).RunOne(),
+              TensorEq(AsTensor<double>(std::vector<double>(300000, 0))));
+}
+
+TEST(ZerosLike, TakesOneInput) {
+  EXPECT_THAT(OpTester("ZerosLike").Attr("T", DT_FLOAT).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("input")));
+}
+
+TEST(OnesLike, ReturnsOnesOfEveryType) {
+  ForEachType(ConcatTypes<NumberTypes, TypeList<bool>>::type(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
+    const TensorShape shapes[] = {{}, {3, 5}, {0, 2}};
+    for (const TensorShape& shape : shapes) {
+      Tensor ones(DataTypeToEnum<T>::value, shape);
+      ones.flat<T>().setConstant(T(1));
+      EXPECT_THAT(
+          OpTester("OnesLike").Input(DistinctTensor(DataTypeToEnum<T>::value, shape)).RunOne(),
+          TensorEq(ones));
+    }
+  });
+}
+
+TEST(OnesLike, RejectsStrings) {
+  EXPECT_THAT(OpTester("OnesLike").Input(AsScalar<tstring>("x")).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("string")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

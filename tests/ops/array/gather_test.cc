@@ -1,0 +1,212 @@
+#include <memory>
+
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_stop.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/ops/common/small_blocks.h"
+#include "tests/testing/constants.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+OpTester Gather(const Tensor& params, const Tensor& indices, int64_t axis, int64_t batch_dims = 0) {
+  return OpTester("GatherV2")
+      .Input(params)
+      .Input(indices)
+      .Input(AsScalar<int64_t>(axis))
+      .Attr("batch_dims", batch_dims);
+}
+
+TEST(GatherV2, PicksAlongEveryAxisInEveryType) {
+  const std::vector<int32_t> picks = {1, 0, 1, 1, 0, 0};
+  const Tensor indices = AsTensor<int32_t>(picks, {3, 2});
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor params = DistinctTensor(dtype, {2, 3, 4});
+    for (int axis = -3; axis < 3; ++axis) {
+      SCOPED_TRACE(axis);
+      const int d = axis < 0 ? axis + 3 : axis;
+      TensorShape shape = params.shape();
+      shape.set_dim(d, 3);
+      shape.InsertDim(d + 1, 2);
+      EXPECT_THAT(Gather(params, indices, axis).RunOne(),
+                  TensorEq(Rearranged(params, shape, [&](std::vector<int64_t> index) {
+                    const int64_t pick = picks[index[d] * 2 + index[d + 1]];
+                    index.erase(index.begin() + d);
+                    index[d] = pick;
+                    return (index[0] * 3 + index[1]) * 4 + index[2];
+                  })));
+    }
+  }
+}
+
+TEST(GatherV2, TakesIndicesOfEveryType) {
+  const Tensor params = AsTensor<float>({10, 11, 12});
+  const Tensor expected = AsTensor<float>({12, 10});
+  EXPECT_THAT(Gather(params, AsTensor<int16_t>({2, 0}), 0).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, AsTensor<int32_t>({2, 0}), 0).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, AsTensor<int64_t>({2, 0}), 0).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, AsScalar<int64_t>(1), 0).RunOne(), TensorEq(AsScalar<float>(11)));
+}
+
+TEST(GatherV2, PicksWithinBatches) {
+  // params[b, i, :], indices[b, k] -> output[b, k, :]
+  const Tensor params = Iota<float>({2, 3, 2});
+  const Tensor indices = AsTensor<int32_t>({2, 0, 1, 1}, {2, 2});
+  const Tensor expected = AsTensor<float>({4, 5, 0, 1, 8, 9, 8, 9}, {2, 2, 2});
+  EXPECT_THAT(Gather(params, indices, 1, 1).RunOne(), TensorEq(expected));
+  EXPECT_THAT(Gather(params, indices, 1, -1).RunOne(), TensorEq(expected));
+  // A dimension between the batch and the axis: params[b, o, i].
+  EXPECT_THAT(Gather(params, AsTensor<int32_t>({1, 0}, {2, 1}), 2, 1).RunOne(),
+              TensorEq(AsTensor<float>({1, 3, 5, 6, 8, 10}, {2, 3, 1})));
+  // All dimensions of the indices are batch dimensions.
+  EXPECT_THAT(Gather(params, AsTensor<int32_t>({2, 1}), 1, 1).RunOne(),
+              TensorEq(AsTensor<float>({4, 5, 8, 9}, {2, 2})));
+}
+
+TEST(GatherV2, PicksFromLargeAndEmptyTensors) {
+  std::vector<int64_t> picks;
+  for (int64_t i = 0; i < 2000; ++i) picks.push_back(i * 7919 % 3000);
+  const Tensor params = Iota<int32_t>({3000, 64});
+  EXPECT_THAT(Gather(params, AsTensor<int64_t>(picks), 0).RunOne(),
+              TensorEq(Rearranged(params, {2000, 64},
+                                  [&](auto& index) { return picks[index[0]] * 64 + index[1]; })));
+  EXPECT_THAT(Gather(params, AsTensor<int64_t>({}), 0).RunOne(),
+              TensorEq(Tensor(DT_INT32, {0, 64})));
+  EXPECT_THAT(Gather(Tensor(DT_FLOAT, {2, 0}), AsTensor<int32_t>({1}), 0).RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {1, 0})));
+}
+
+TEST(GatherV2, RejectsIndicesOutOfRange) {
+  const Tensor params = Iota<float>({3, 2});
+  const struct {
+    Tensor params;
+    Tensor indices;
+    const char* error;
+  } cases[] = {
+      {params, AsTensor<int32_t>({0, 1, 2, 5}, {2, 2}), "indices[1,1] = 5 is not in [0, 3)"},
+      {params, AsTensor<int64_t>({-1}), "indices[0] = -1 is not in [0, 3)"},
+      {params, AsScalar<int64_t>(INT64_MAX), "indices = 9223372036854775807 is not in [0, 3)"},
+      {Tensor(DT_FLOAT, {0, 2}), AsTensor<int32_t>({0}), "indices[0] = 0 is not in [0, 0)"},
+      {Tensor(DT_FLOAT, {3, 0}), AsTensor<int32_t>({3}), "indices[0] = 3 is not in [0, 3)"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(Gather(c.params, c.indices, 0).Run(), StatusIs(kInvalidArgument, c.error));
+  }
+}
+
+TEST(GatherV2, NamesTheFirstOfManyIndicesOutOfRange) {
+  Tensor indices(DT_INT16, {400, 1000});
+  indices.flat<int16_t>().setConstant(2);
+  for (const int64_t i : {399999, 260000, 170123}) indices.flat<int16_t>()(i) = 3;
+  indices.flat<int16_t>()(170122) = -7;
+  EXPECT_THAT(Gather(Iota<float>({3, 2}), indices, 0).Run(),
+              StatusIs(kInvalidArgument, "indices[170,122] = -7 is not in [0, 3)"));
+}
+
+// Returns a node with 2^36 indices, of which only the first few have memory. A copy as int64 would
+// take 512 GB.
+OpTester WithoutIndices() {
+  return OpTester("GatherV2")
+      .Attr("Tparams", DT_FLOAT)
+      .Attr("Tindices", DT_INT16)
+      .Attr("Taxis", DT_INT32);
+}
+std::vector<Tensor> InputsWithoutIndices(int16_t first) {
+  Tensor indices(std::make_shared<SmallBlocks>(), DT_INT16, {int64_t{1} << 36});
+  *static_cast<int16_t*>(indices.raw_data()) = first;
+  return {Tensor(DT_FLOAT, {1, 0}), indices, AsScalar<int32_t>(0)};
+}
+
+TEST(GatherV2, ReadsIndicesWhereTheyAre) {
+  EXPECT_THAT(WithoutIndices().RunOn(InputsWithoutIndices(5)),
+              StatusIs(kInvalidArgument, "indices[0] = 5 is not in [0, 1)"));
+}
+
+TEST(GatherV2, DoesNotReadIndicesOfARunThatIsStopped) {
+  RunStop stop;
+  stop.Stop();
+  GRADFLOW_EXPECT_OK(WithoutIndices().StoppedBy(&stop).RunOn(InputsWithoutIndices(0)));
+}
+
+TEST(GatherV2, StopsWithinALongSlice) {
+  Tensor params(DT_STRING, {1, 5000});
+  for (tstring& s : params.span<tstring>()) s = "x";
+  // The deadline has passed, but a loop of one block, as for one slice, does not check it.
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      Gather(params, AsTensor<int32_t>({0}), 0).StoppedBy(&stop).RunOnThreads(1));
+  EXPECT_EQ(outputs[0].span<tstring>()[0], "x");
+  EXPECT_EQ(outputs[0].span<tstring>()[4999], "");
+}
+
+TEST(GatherV2, RejectsBadArguments) {
+  const Tensor params = Iota<float>({2, 3});
+  const Tensor indices = AsTensor<int32_t>({0, 1}, {2, 1});
+  const struct {
+    OpTester tester;
+    const char* error;
+  } cases[] = {
+      {Gather(params, indices, 2), "axis 2 is out of range [-2, 2)"},
+      {Gather(params, indices, 1, 3), "batch_dims 3 is out of range [-2, 2]"},
+      {Gather(params, indices, 1, -3), "batch_dims -3 is out of range [-2, 2]"},
+      {Gather(params, indices, 1, INT64_MIN), "batch_dims -9223372036854775808 is out of range"},
+      {Gather(params, indices, 1, INT64_MAX), "batch_dims 9223372036854775807 is out of range"},
+      {Gather(params, indices, 0, 1), "batch_dims 1 must be at most axis 0"},
+      {Gather(Iota<float>({3, 3}), indices, 1, 1),
+       "params, of shape [3,3], and indices, of shape [2,1], must agree in the first 1 dimensions"},
+      {Gather(AsScalar<float>(1), indices, 0), "params must"},
+  };
+  for (const auto& c : cases) {
+    OpTester tester = c.tester;
+    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+    EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+  }
+  EXPECT_THAT(OpTester("GatherV2").Input(params).Input(indices).Input(AsTensor<int32_t>({0})).Run(),
+              StatusIs(kInvalidArgument, "axis must be a scalar, but has shape [1]"));
+}
+
+TEST(GatherV2, ChecksBatchDimsBeforeTheAxisIsKnown) {
+  const auto infer = [](int64_t batch_dims) {
+    return OpTester("GatherV2")
+        .UnknownInput(DT_FLOAT, {2, 3, 4})
+        .UnknownInput(DT_INT32, {2, 5})
+        .UnknownInput(DT_INT32)
+        .Attr("batch_dims", batch_dims)
+        .InferShape();
+  };
+  EXPECT_THAT(infer(1), ShapeIs("[?,?,?]"));
+  EXPECT_THAT(infer(-1), ShapeIs("[?,?,?]"));
+  EXPECT_THAT(infer(-2), ShapeIs("[?,?,?,?]"));
+  for (const int64_t batch_dims : {int64_t{3}, int64_t{-3}, INT64_MIN, INT64_MAX}) {
+    EXPECT_THAT(infer(batch_dims),
+                StatusIs(kInvalidArgument, absl::StrCat("batch_dims ", batch_dims,
+                                                        " is out of range [-2, 2], by the rank of "
+                                                        "indices")));
+  }
+}
+
+TEST(GatherV2, InfersKnownDimensions) {
+  EXPECT_THAT(OpTester("GatherV2")
+                  .UnknownInput(DT_FLOAT, {-1, 3, 4})
+                  .UnknownInput(DT_INT32, {5, -1})
+                  .Input(AsScalar<int32_t>(1))
+                  .Attr("batch_dims", 1)
+                  .InferShape(),
+              ShapeIs("[5,?,4]"));
+  EXPECT_THAT(OpTester("GatherV2")
+                  .UnknownInput(DT_FLOAT, {2, 3})
+                  .UnknownInput(DT_INT32, {5})
+                  .UnknownInput(DT_INT32)
+                  .InferShape(),
+              ShapeIs("[?,?]"));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

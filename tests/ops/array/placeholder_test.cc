@@ -1,0 +1,48 @@
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+TEST(Placeholder, MustBeFed) {
+  EXPECT_THAT(OpTester("Placeholder").Attr("dtype", DT_HALF).Run(),
+              StatusIs(kInvalidArgument, "a value must be fed, of type half"));
+  EXPECT_THAT(OpTester("Placeholder")
+                  .Attr("dtype", DT_FLOAT)
+                  .Attr("shape", PartialTensorShape({2, -1}))
+                  .Run(),
+              StatusIs(kInvalidArgument, "a value must be fed, of type float and shape [2,?]"));
+}
+
+TEST(Placeholder, HasTheShapeOfItsAttribute) {
+  EXPECT_THAT(OpTester("Placeholder").Attr("dtype", DT_FLOAT).InferShape(), ShapeIs("<unknown>"));
+  EXPECT_THAT(OpTester("Placeholder")
+                  .Attr("dtype", DT_FLOAT)
+                  .Attr("shape", PartialTensorShape({2, -1}))
+                  .InferShape(),
+              ShapeIs("[2,?]"));
+}
+
+TEST(PlaceholderWithDefault, ReturnsItsInputUnlessFed) {
+  const Tensor input = AsTensor<int32_t>({1, 2, 3});
+  for (const PartialTensorShape& shape :
+       {PartialTensorShape(), PartialTensorShape({-1}), PartialTensorShape({3})}) {
+    OpTester tester = OpTester("PlaceholderWithDefault").Input(input).Attr("shape", shape);
+    EXPECT_THAT(tester.ShapeIsData().RunOne(), TensorEq(input));
+    EXPECT_THAT(tester.InferShape(), ShapeIs(shape.DebugString()));
+  }
+}
+
+TEST(PlaceholderWithDefault, RejectsADefaultOfAnotherShape) {
+  OpTester tester = OpTester("PlaceholderWithDefault")
+                        .Input(AsTensor<float>({1, 2, 3}))
+                        .Attr("shape", PartialTensorShape({2}));
+  const auto error = StatusIs(kInvalidArgument, "input has shape [3], but shape is [2]");
+  EXPECT_THAT(tester.Run(), error);
+  EXPECT_THAT(tester.InferShape(), error);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

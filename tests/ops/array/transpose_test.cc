@@ -1,0 +1,117 @@
+#include <algorithm>
+#include <numeric>
+
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+Tensor Transposed(const Tensor& x, const std::vector<int64_t>& perm) {
+  TensorShape shape;
+  for (const int64_t axis : perm) shape.AddDim(x.dim_size(static_cast<int>(axis)));
+  return Rearranged(x, shape, [&](const std::vector<int64_t>& index) {
+    std::vector<int64_t> from_index(perm.size());
+    for (size_t d = 0; d < perm.size(); ++d) from_index[perm[d]] = index[d];
+    int64_t from = 0;
+    for (size_t d = 0; d < perm.size(); ++d) {
+      from = from * x.dim_size(static_cast<int>(d)) + from_index[d];
+    }
+    return from;
+  });
+}
+
+TEST(Transpose, ReordersInEveryType) {
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor x = DistinctTensor(dtype, {5, 6, 7});
+    for (const std::vector<int64_t>& perm :
+         std::vector<std::vector<int64_t>>{{2, 1, 0}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {0, 1, 2}}) {
+      EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int32_t>(perm)).RunOne(),
+                  TensorEq(Transposed(x, perm)));
+    }
+  }
+}
+
+TEST(Transpose, TakesEveryPermutation) {
+  const Tensor x = Iota<int16_t>({3, 1, 4, 5});
+  std::vector<int64_t> perm = {0, 1, 2, 3};
+  do {
+    EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int64_t>(perm)).RunOne(),
+                TensorEq(Transposed(x, perm)));
+  } while (std::next_permutation(perm.begin(), perm.end()));
+}
+
+TEST(Transpose, ReordersLargeTensors) {
+  // Not multiples of the tile size.
+  const Tensor x = Iota<int32_t>({333, 257});
+  EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int32_t>({1, 0})).RunOne(),
+              TensorEq(Transposed(x, {1, 0})));
+  const Tensor images = Iota<int32_t>({8, 30, 31, 5});
+  for (const std::vector<int64_t>& perm :
+       std::vector<std::vector<int64_t>>{{0, 3, 1, 2}, {0, 2, 3, 1}, {3, 2, 1, 0}}) {
+    EXPECT_THAT(OpTester("Transpose").Input(images).Input(AsTensor<int32_t>(perm)).RunOne(),
+                TensorEq(Transposed(images, perm)));
+  }
+}
+
+TEST(Transpose, DoesNotCopyWhereTheOrderStays) {
+  const Tensor x = Iota<float>({1, 4, 1, 5});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const Tensor y,
+      OpTester("Transpose").Input(x).Input(AsTensor<int32_t>({1, 0, 3, 2})).RunOne());
+  EXPECT_THAT(y, TensorEq(Iota<float>({4, 1, 5, 1})));
+  EXPECT_EQ(y.raw_data(), x.raw_data());
+}
+
+TEST(Transpose, ReordersScalarsAndEmptyTensors) {
+  EXPECT_THAT(OpTester("Transpose").Input(AsScalar<float>(1)).Input(AsTensor<int32_t>({})).RunOne(),
+              TensorEq(AsScalar<float>(1)));
+  EXPECT_THAT(OpTester("Transpose")
+                  .Input(Tensor(DT_FLOAT, {2, 0, 3}))
+                  .Input(AsTensor<int32_t>({2, 0, 1}))
+                  .RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {3, 2, 0})));
+}
+
+TEST(Transpose, RejectsNonPermutations) {
+  const Tensor x = Iota<float>({2, 3});
+  const struct {
+    Tensor perm;
+    const char* error;
+  } cases[] = {
+      {AsTensor<int32_t>({0, 0}), "perm names dimension 0 twice"},
+      {AsTensor<int32_t>({0, 2}), "perm 2 is out of range [0, 2)"},
+      {AsTensor<int32_t>({0, -1}), "perm -1 is out of range [0, 2)"},
+      {AsTensor<int32_t>({-1, -2}), "perm -1 is out of range [0, 2)"},
+      {AsTensor<int64_t>({INT64_MIN, 0}), "perm -9223372036854775808 is out of range [0, 2)"},
+  };
+  for (const auto& c : cases) {
+    OpTester tester = OpTester("Transpose").Input(x).Input(c.perm);
+    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, c.error));
+    EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, c.error));
+  }
+  OpTester length = OpTester("Transpose").Input(x).Input(AsTensor<int32_t>({0}));
+  EXPECT_THAT(length.Run(),
+              StatusIs(kInvalidArgument,
+                       "perm must have 2 elements, one for each dimension of x, but has 1"));
+  EXPECT_THAT(length.InferShape(), StatusIs(kInvalidArgument));
+  EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsScalar<int32_t>(0)).Run(),
+              StatusIs(kInvalidArgument, "perm must be a vector, but has shape []"));
+}
+
+TEST(Transpose, InfersKnownDimensions) {
+  EXPECT_THAT(OpTester("Transpose")
+                  .UnknownInput(DT_FLOAT, {2, -1, 4})
+                  .Input(AsTensor<int32_t>({1, 2, 0}))
+                  .InferShape(),
+              ShapeIs("[?,4,2]"));
+  EXPECT_THAT(OpTester("Transpose").UnknownInput(DT_FLOAT).UnknownInput(DT_INT32, {2}).InferShape(),
+              ShapeIs("[?,?]"));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,23 @@
+// Tensors of any size without memory, for tests that kernels do not access the elements.
+#ifndef GRADFLOW_TESTS_OPS_COMMON_SMALL_BLOCKS_H_
+#define GRADFLOW_TESTS_OPS_COMMON_SMALL_BLOCKS_H_
+
+#include <cstddef>
+#include <cstdlib>
+
+#include "gradflow/core/allocator.h"
+
+namespace gradflow {
+namespace testing {
+
+// Returns small blocks for all sizes. Only the first kAlignment bytes of elements may be accessed.
+class SmallBlocks final : public Allocator {
+ public:
+  void* Allocate(size_t) override { return std::aligned_alloc(kAlignment, kAlignment); }
+  void Deallocate(void* block, size_t) override { std::free(block); }
+};
+
+}  // namespace testing
+}  // namespace gradflow
+
+#endif  // GRADFLOW_TESTS_OPS_COMMON_SMALL_BLOCKS_H_

@@ -1,0 +1,125 @@
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <string>
+
+#include "gradflow/testing/kernel_test.h"
+#include "tests/testing/constants.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const DataType kFloats[] = {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16};
+
+TEST(Unary, FloatsHaveTheBitsOfTheFormula) {
+  const std::pair<const char*, double (*)(double)> cases[] = {
+      {"Neg", [](double x) { return -x; }},
+      {"Abs", [](double x) { return std::fabs(x); }},
+      {"Square", [](double x) { return x * x; }},
+      {"Sqrt", [](double x) { return std::sqrt(x); }},
+  };
+  for (const auto& [op, reference] : cases) {
+    for (const DataType dtype : kFloats) {
+      SCOPED_TRACE(std::string(op) + " of " + DataTypeString(dtype));
+      const Tensor x = RandomTensor(dtype, {5, 41}, op[1] == 'q' ? 0 : -100, 100);
+      // One operation in float64, rounded to a type of half its precision, is correctly rounded.
+      EXPECT_THAT(OpTester(op).Input(x).RunOne(), TensorEq(UnaryReference(x, reference)));
+    }
+  }
+}
+
+TEST(Rsqrt, RoundsTheRootAndItsReciprocal) {
+  const Tensor x = RandomTensor(DT_FLOAT, {1000}, 0, 100);
+  Tensor expected(DT_FLOAT, {1000});
+  for (int i = 0; i < 1000; ++i) {
+    expected.vec<float>()(i) = 1.0f / std::sqrt(x.vec<float>()(i));
+  }
+  EXPECT_THAT(OpTester("Rsqrt").Input(x).RunOne(), TensorEq(expected));
+  for (const DataType dtype : kFloats) {
+    const Tensor values = RandomTensor(dtype, {99}, 1, 100);
+    EXPECT_THAT(OpTester("Rsqrt").Input(values).RunOne(),
+                TensorNear(UnaryReference(values, [](double v) { return 1 / std::sqrt(v); })));
+  }
+}
+
+TEST(Floor, RoundsDownInEveryType) {
+  for (const DataType dtype : kFloats) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor x = RandomTensor(dtype, {5, 41}, -100, 100);
+    EXPECT_THAT(OpTester("Floor").Input(x).RunOne(),
+                TensorEq(UnaryReference(x, [](double v) { return std::floor(v); })));
+  }
+}
+
+TEST(Floor, KeepsSignsOfZeroAndWhatIsNotFinite) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = AsTensor<float>({-0.0f, 0.0f, -0.5f, 8388609.0f, inf, -inf, nan});
+  const Tensor y = AsTensor<float>({-0.0f, 0.0f, -1.0f, 8388609.0f, inf, -inf, nan});
+  EXPECT_THAT(OpTester("Floor").Input(x).RunOne(), TensorEq(y));
+}
+
+TEST(Unary, IntegersOfEverySignedType) {
+  ForEachType(SignedIntegerTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
+    constexpr T min = std::numeric_limits<T>::min();
+    constexpr T max = std::numeric_limits<T>::max();
+    const Tensor x = AsTensor<T>({0, 1, -2, 11, max, min});
+    EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
+                TensorEq(AsTensor<T>({0, -1, 2, -11, -max, min})));
+    EXPECT_THAT(OpTester("Abs").Input(x).RunOne(), TensorEq(AsTensor<T>({0, 1, 2, 11, max, min})));
+    EXPECT_THAT(OpTester("Square").Input(x).RunOne(), TensorEq(AsTensor<T>({0, 1, 4, 121, 1, 0})));
+  });
+  EXPECT_THAT(OpTester("Square").Input(AsTensor<uint16_t>({65535, 3})).RunOne(),
+              TensorEq(AsTensor<uint16_t>({1, 9})));
+}
+
+TEST(Unary, SpecialValues) {
+  const Tensor x = AsTensor<float>({kInf, -kInf, kNan, 0, -0.0f});
+  EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({-kInf, kInf, kNan, -0.0f, 0})));
+  EXPECT_THAT(OpTester("Abs").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({kInf, kInf, kNan, 0, 0})));
+  EXPECT_THAT(OpTester("Square").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({kInf, kInf, kNan, 0, 0})));
+  EXPECT_THAT(OpTester("Sqrt").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({kInf, kNan, kNan, 0, -0.0f})));
+  EXPECT_THAT(OpTester("Rsqrt").Input(x).RunOne(),
+              TensorEq(AsTensor<float>({0, kNan, kNan, kInf, -kInf})));
+}
+
+TEST(Unary, ComplexNumbers) {
+  const Tensor x = AsTensor<complex128>({{3, 4}, {-4, 0}, {0, 0}});
+  EXPECT_THAT(OpTester("Neg").Input(x).RunOne(),
+              TensorEq(AsTensor<complex128>({{-3, -4}, {4, -0.0}, {-0.0, -0.0}})));
+  EXPECT_THAT(OpTester("Square").Input(x).RunOne(),
+              TensorEq(AsTensor<complex128>({{-7, 24}, {16, -0.0}, {0, 0}})));
+  EXPECT_THAT(OpTester("Sqrt").Input(x).RunOne(),
+              TensorNear(AsTensor<complex128>({{2, 1}, {0, 2}, {0, 0}})));
+  EXPECT_THAT(OpTester("Rsqrt").Input(x.Slice(0, 2)).RunOne(),
+              TensorNear(AsTensor<complex128>({{0.4, -0.2}, {0, -0.5}})));
+}
+
+TEST(Unary, OfNothing) {
+  const Tensor empty(DT_FLOAT, {2, 0, 3});
+  for (const char* op : {"Neg", "Abs", "Square", "Sqrt", "Rsqrt"}) {
+    EXPECT_THAT(OpTester(op).Input(empty).RunOne(), TensorEq(empty));
+  }
+}
+
+TEST(Unary, RefusesTypesThatAreNotAllowed) {
+  for (const char* op : {"Neg", "Abs", "Square", "Sqrt", "Rsqrt"}) {
+    EXPECT_THAT(OpTester(op).Input(AsTensor<bool>({true})).MakeKernel(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")))
+        << op;
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,359 @@
+// Kernels that end later, and functions that kernels call.
+#include <tbb/global_control.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/proto/step_stats.pb.h"
+#include "gradflow/runtime/executor/executor.h"
+#include "gradflow/runtime/memory/pool_allocator.h"
+#include "gradflow/runtime/trace/run_trace.h"
+#include "gradflow/testing/status_matchers.h"
+#include "tests/runtime/toy_ops.h"
+
+namespace gradflow {
+namespace {
+
+using ::absl::StatusCode;
+using ::gradflow::testing::AddToy;
+using ::gradflow::testing::Int;
+using ::gradflow::testing::IsOk;
+using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::ToyAttrs;
+using ::gradflow::testing::ToyCounter;
+using ::gradflow::testing::ToyHeld;
+using ::gradflow::testing::ToyRegistry;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using Held = std::vector<std::function<bool()>>;
+
+// A graph of toy ops, functions that its nodes call, and what it takes to run it. The parameter is
+// the number of threads.
+class AsyncTest : public ::testing::TestWithParam<int> {
+ protected:
+  AsyncTest() : control_(tbb::global_control::max_allowed_parallelism, 8) {
+    Add("x", "Placeholder", {}, {{"dtype", DT_INT64}});
+    ToyHeld::Get().TakeAll();
+  }
+
+  void Add(const std::string& name, const std::string& op, const std::vector<std::string>& inputs,
+           const ToyAttrs& attrs = {}) {
+    GRADFLOW_ASSERT_OK(AddToy(&graph_, name, op, inputs, attrs));
+  }
+  std::shared_ptr<const Plan> MakePlan(const PlanNames& names) {
+    auto plan = Plan::Make(graph_, names, &kernels_);
+    EXPECT_THAT(plan, IsOk());
+    return plan.ok() ? *plan : nullptr;
+  }
+  // Makes what `fetch` is for x a function.
+  void AddFunction(const std::string& name, const std::string& fetch) {
+    functions_->Add(name, MakePlan({{"x"}, {fetch}, {}}));
+  }
+  absl::Status Run(const std::vector<std::string>& fetches, const RunLimits& limits = {},
+                   RunTrace* trace = nullptr) {
+    return Run(MakePlan({{"x"}, fetches, {}}), limits, trace);
+  }
+  absl::Status Run(const std::shared_ptr<const Plan>& plan, const RunLimits& limits = {},
+                   RunTrace* trace = nullptr) {
+    const Tensor x = Int(x_);
+    return executor_->Run(plan, {&x}, limits, &outputs_, trace, functions_);
+  }
+  int64_t Fetched(int i = 0) const { return outputs_[i].scalar<int64_t>()(); }
+
+  tbb::global_control control_;
+  Graph graph_{ToyRegistry()};
+  KernelCache kernels_;
+  std::shared_ptr<PoolAllocator> pool_ = std::make_shared<PoolAllocator>();
+  std::unique_ptr<Executor> executor_ = std::make_unique<Executor>(GetParam(), pool_);
+  std::shared_ptr<FunctionTable> functions_ = std::make_shared<FunctionTable>();
+  int64_t x_ = 5;
+  std::vector<Tensor> outputs_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Threads, AsyncTest, ::testing::Values(1, 2, 8));
+
+// ---- Asynchronous kernels ----
+
+TEST_P(AsyncTest, HoldsNoThreadWhileTenThousandNodesAreUnderWay) {
+  constexpr int kNodes = 10000;
+  std::vector<std::string> names;
+  for (int i = 0; i < kNodes; ++i) {
+    names.push_back(absl::StrCat("held", i));
+    Add(names.back(), "Hold", {"x"});
+  }
+  Add("sum", "AddN", names, {{"N", kNodes}});
+  std::thread other([] {
+    EXPECT_TRUE(ToyHeld::Get().WaitFor(kNodes));
+    Held held = ToyHeld::Get().TakeAll();
+    std::shuffle(held.begin(), held.end(), std::mt19937(7));
+    for (const auto& end : held) EXPECT_TRUE(end());
+  });
+  GRADFLOW_EXPECT_OK(Run({"sum"}));
+  other.join();
+  EXPECT_EQ(Fetched(), 50000);
+}
+
+TEST_P(AsyncTest, RunsOtherNodesMeanwhile) {
+  ToyCounter(0) = 0;
+  Add("awaited", "Await", {}, {{"counter", 0}});
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  Add("effect", "Increment", {"neg"}, {{"counter", 0}});
+  Add("both", "Add", {"awaited", "effect"}, {{"T", DT_INT64}});
+  GRADFLOW_ASSERT_OK(Run({"both"}));
+  EXPECT_EQ(Fetched(), -4);
+}
+
+TEST_P(AsyncTest, EndsANodeOnce) {
+  Add("held", "Hold", {"x"});
+  std::vector<bool> ended;
+  std::thread other([&] {
+    EXPECT_TRUE(ToyHeld::Get().WaitFor(1));
+    const Held held = ToyHeld::Get().TakeAll();
+    const auto again = held[0];
+    ended = {again(), held[0](), again()};
+  });
+  GRADFLOW_EXPECT_OK(Run({"held"}));
+  other.join();
+  EXPECT_EQ(ended, (std::vector<bool>{true, false, false}));
+}
+
+TEST_P(AsyncTest, FailsWhenTheKernelDropsItsCallback) {
+  Add("held", "Hold", {"x"});
+  std::thread other([] {
+    EXPECT_TRUE(ToyHeld::Get().WaitFor(1));
+    ToyHeld::Get().TakeAll();
+  });
+  EXPECT_THAT(Run({"held"}),
+              StatusIs(StatusCode::kInternal,
+                       "node 'held' (Hold): the kernel dropped its callback without a call"));
+  other.join();
+}
+
+// The kernel's tensors live on, and nothing else is touched, also when the executor is gone.
+TEST_P(AsyncTest, ANodeMayEndLongAfterItsRunsDeadline) {
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  Add("held", "Hold", {"neg"});
+  Add("after", "Neg", {"held"}, {{"T", DT_INT64}});
+  RunLimits limits;
+  limits.SetTimeout(std::chrono::milliseconds(5));
+  EXPECT_THAT(Run({"after"}, limits),
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       "node 'held' (Hold): stopped, since the run's timeout of 5 ms is over"));
+  ASSERT_EQ(ToyHeld::Get().size(), 1);
+  EXPECT_GT(pool_->GetStats().bytes_in_use, 0);
+  // The next run is none the worse for it.
+  limits = RunLimits();
+  std::thread other([] {
+    EXPECT_TRUE(ToyHeld::Get().WaitFor(2));
+    EXPECT_TRUE(ToyHeld::Get().TakeAll()[1]());
+  });
+  GRADFLOW_EXPECT_OK(Run({"after"}, limits));
+  other.join();
+  EXPECT_EQ(Fetched(), 5);
+}
+
+TEST_P(AsyncTest, ANodeMayEndAfterItsExecutor) {
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  Add("held", "Hold", {"neg"});
+  RunLimits limits;
+  limits.SetTimeout(std::chrono::milliseconds(1));
+  EXPECT_THAT(Run({"held"}, limits), StatusIs(StatusCode::kDeadlineExceeded));
+  executor_ = nullptr;
+  Held held = ToyHeld::Get().TakeAll();
+  EXPECT_TRUE(held[0]());
+  EXPECT_FALSE(held[0]());
+  held.clear();
+  EXPECT_EQ(pool_->GetStats().bytes_in_use, 0);
+}
+
+TEST_P(AsyncTest, IsCancelledWhileItWaits) {
+  for (const bool stops : {false, true}) {
+    const std::string name = absl::StrCat("held", stops);
+    Add(name, "Hold", {"x"}, {{"stops", stops}});
+    CancelFlag cancelled;
+    RunLimits limits;
+    limits.cancelled = &cancelled;
+    std::thread other([&] {
+      EXPECT_TRUE(ToyHeld::Get().WaitFor(1));
+      cancelled.Raise();
+    });
+    EXPECT_THAT(Run({name}, limits),
+                StatusIs(StatusCode::kCancelled, absl::StrCat("node '", name,
+                                                              "' (Hold): stopped, since the run "
+                                                              "was cancelled")));
+    other.join();
+    // The kernel that asked to be told has given up by itself.
+    const Held held = ToyHeld::Get().TakeAll();
+    ASSERT_EQ(held.size(), 1);
+    EXPECT_EQ(held[0](), !stops);
+  }
+}
+
+// A callback that holds the node's `done` would keep the run, which has the callback.
+TEST_P(AsyncTest, DropsCallbacksOfStopsThatDidNotCome) {
+  Add("held", "Hold", {"x"}, {{"stops", true}});
+  std::thread other([] {
+    EXPECT_TRUE(ToyHeld::Get().WaitFor(1));
+    EXPECT_TRUE(ToyHeld::Get().TakeAll()[0]());
+  });
+  GRADFLOW_EXPECT_OK(Run({"held"}));
+  other.join();
+  outputs_.clear();
+  const std::weak_ptr<PoolAllocator> pool = pool_;
+  executor_ = nullptr;
+  pool_ = nullptr;
+  EXPECT_TRUE(pool.expired());
+}
+
+TEST_P(AsyncTest, IsNotWaitedForAfterAnError) {
+  Add("held", "Hold", {"x"});
+  Add("bad", "Fail", {"x"});
+  EXPECT_THAT(Run({"held", "bad"}),
+              StatusIs(StatusCode::kInvalidArgument, "node 'bad' (Fail): failed"));
+}
+
+// ---- Functions ----
+
+TEST_P(AsyncTest, CallsFunctions) {
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  AddFunction("negate", "neg");
+  Add("called", "Call", {"x"}, {{"f", "negate"}});
+  Add("twice", "Call", {"called"}, {{"f", "negate"}});
+  Add("sum", "Add", {"called", "called"}, {{"T", DT_INT64}});
+  GRADFLOW_ASSERT_OK(Run({"called", "twice", "sum"}));
+  EXPECT_EQ(Fetched(0), -5);
+  EXPECT_EQ(Fetched(1), 5);
+  EXPECT_EQ(Fetched(2), -10);
+}
+
+TEST_P(AsyncTest, CallsThousandsDeep) {
+  Add("deeper", "Recurse", {"x"}, {{"f", "down"}});
+  Add("passed", "Later", {"deeper"});
+  AddFunction("down", "passed");
+  x_ = 5000;
+  GRADFLOW_ASSERT_OK(Run({"deeper"}));
+  EXPECT_EQ(Fetched(), 5000);
+}
+
+TEST_P(AsyncTest, ErrorsNameTheNodesThatCall) {
+  Add("bad", "Fail", {"x"}, {{"message", "no luck"}});
+  AddFunction("fails", "bad");
+  Add("inner", "Call", {"x"}, {{"f", "fails"}});
+  AddFunction("calls", "inner");
+  Add("outer", "Call", {"x"}, {{"f", "calls"}});
+  EXPECT_THAT(Run({"outer"}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "node 'outer' (Call): node 'inner' (Call): node 'bad' (Fail): no luck"));
+  Add("unknown", "Call", {"x"}, {{"f", "no such"}});
+  EXPECT_THAT(Run({"unknown"}), StatusIs(StatusCode::kNotFound,
+                                         "node 'unknown' (Call): there is no function 'no such'"));
+}
+
+TEST_P(AsyncTest, ErrorsOfDeepCallsAreShort) {
+  // Below 0, it never ends by itself.
+  Add("deeper", "Recurse", {"x"}, {{"f", "down"}});
+  AddFunction("down", "deeper");
+  x_ = -1;
+  RunLimits limits;
+  limits.SetTimeout(std::chrono::milliseconds(20));
+  const absl::Status status = Run({"deeper"}, limits);
+  EXPECT_THAT(status,
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       AllOf(HasSubstr("node 'deeper' (Recurse): node 'deeper' (Recurse): "),
+                             HasSubstr(" more calls) node 'deeper' (Recurse): "))));
+  EXPECT_LT(status.message().size(), 1000);
+}
+
+TEST_P(AsyncTest, LimitsHoldWithinFunctions) {
+  Add("held", "Hold", {"x"});
+  AddFunction("holds", "held");
+  Add("called", "Call", {"x"}, {{"f", "holds"}});
+  RunLimits limits;
+  limits.SetTimeout(std::chrono::milliseconds(5));
+  EXPECT_THAT(Run({"called"}, limits),
+              StatusIs(StatusCode::kDeadlineExceeded,
+                       "node 'called' (Call): node 'held' (Hold): stopped, since the run's timeout "
+                       "of 5 ms is over"));
+  for (const bool ask : {false, true}) {
+    ToyCounter(0) = 0;
+    const std::string loop = absl::StrCat("loop", ask);
+    Add(loop, "LoopForever", {"x"}, {{"counter", 0}, {"ask", ask}});
+    AddFunction(loop, loop);
+    Add("calls_" + loop, "Call", {"x"}, {{"f", loop}});
+    CancelFlag cancelled;
+    limits = RunLimits();
+    limits.cancelled = &cancelled;
+    std::thread other([&] {
+      while (ToyCounter(0) == 0) std::this_thread::yield();
+      cancelled.Raise();
+    });
+    EXPECT_THAT(Run({"calls_" + loop}, limits),
+                StatusIs(StatusCode::kCancelled,
+                         AllOf(HasSubstr("(Call): node 'loop"), HasSubstr("was cancelled"))));
+    other.join();
+  }
+}
+
+TEST_P(AsyncTest, TracesNodesOfFunctionsBehindTheirCallers) {
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  AddFunction("negate", "neg");
+  Add("called", "Call", {"x"}, {{"f", "negate"}});
+  const auto plan = MakePlan({{"x"}, {"called"}, {}});
+  RunTrace trace(*plan);
+  GRADFLOW_ASSERT_OK(Run(plan, {}, &trace));
+  StepStats stats;
+  trace.WriteTo(&stats);
+  std::vector<std::string> names;
+  for (const auto& node : stats.dev_stats(0).node_stats()) names.push_back(node.node_name());
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre("called", "called/neg"));
+}
+
+TEST_P(AsyncTest, FunctionsUseTheThreadsOfTheRun) {
+  ToyCounter(0) = 0;
+  std::vector<std::string> nodes;
+  for (int i = 0; i < 30; ++i) {
+    nodes.push_back(absl::StrCat("n", i));
+    Add(nodes.back(), "MostAtOnce", {"x"}, {{"counter", 0}});
+  }
+  Add("most", "AddN", {"n0"}, {{"N", 1}});
+  functions_->Add("busy", MakePlan({{"x"}, nodes, {}}));
+  PlanNames names{{"x"}, {}, {}};
+  for (int i = 0; i < 3; ++i) {
+    names.fetches.push_back(absl::StrCat("call", i));
+    Add(names.fetches.back(), "Call", {"x"}, {{"f", "busy"}});
+  }
+  const auto plan = MakePlan(names);
+  GRADFLOW_ASSERT_OK(Run(plan));
+  for (int i = 0; i < 3; ++i) EXPECT_LE(Fetched(i), GetParam());
+}
+
+// ---- Branches that are not taken ----
+
+TEST_P(AsyncTest, SkipsNodesOfABranchThatIsNotTaken) {
+  ToyCounter(0) = 0;
+  Add("flag", "Placeholder", {}, {{"dtype", DT_BOOL}});
+  Add("branch", "Branch", {"x", "flag"});
+  Add("no", "Tick", {"branch:0"}, {{"counter", 0}});
+  Add("no_more", "Add", {"no", "x"}, {{"T", DT_INT64}});
+  Add("yes", "Neg", {"branch:1"}, {{"T", DT_INT64}});
+  const auto plan = MakePlan({{"x", "flag"}, {"yes"}, {"no_more"}});
+  const Tensor x = Int(5);
+  const Tensor flag(true);
+  GRADFLOW_ASSERT_OK(executor_->Run(plan, {&x, &flag}, {}, &outputs_));
+  EXPECT_EQ(Fetched(), -5);
+  EXPECT_EQ(ToyCounter(0), 0);
+  EXPECT_THAT(
+      executor_->Run(MakePlan({{"x", "flag"}, {"no_more"}, {}}), {&x, &flag}, {}, &outputs_),
+      StatusIs(StatusCode::kInvalidArgument,
+               "fetch 0 has no value: it is in a branch that was not taken"));
+}
+
+}  // namespace
+}  // namespace gradflow

@@ -1,0 +1,107 @@
+// Tests of random mutations of valid graphs: each runs, or fails with a status.
+//
+// GRADFLOW_MUTATIONS sets their number, GRADFLOW_MUTATION_SEED the seed. Prints the numbers of
+// status codes.
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/proto/op_def.pb.h"
+#include "tests/testing/hostile_graph.h"
+#include "tests/testing/mutate.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::MutateBytes;
+using ::gradflow::testing::MutateGraph;
+using ::gradflow::testing::MutationRandom;
+using ::gradflow::testing::RunHostileGraph;
+using ::gradflow::testing::ValidGraphs;
+
+constexpr char kOpRows[] = GRADFLOW_TEST_DATA_DIR "/op_rows.txt";
+
+int64_t FromEnvironment(const char* name, int64_t value) {
+  const char* const text = std::getenv(name);
+  EXPECT_TRUE(text == nullptr || absl::SimpleAtoi(text, &value)) << name;
+  return value;
+}
+
+// The graphs that are mutated must be valid and contain every op.
+TEST(Mutations, StartFromEveryOp) {
+  std::set<std::string> ops;
+  for (const GraphDef& graph : ValidGraphs(kOpRows)) {
+    for (const NodeDef& node : graph.node()) ops.insert(node.op());
+    const bool has_unknown_values = graph.node(0).op() == "Placeholder";
+    // Placeholders are fed with arbitrary values.
+    const absl::Status status = RunHostileGraph(graph.SerializeAsString());
+    EXPECT_TRUE(status.ok() || has_unknown_values) << status << graph.DebugString();
+  }
+  for (const OpRegistration* op : GlobalRegistry().Ops()) {
+    const std::string& name = op->def().name();
+    EXPECT_TRUE(name == "NoOp" || ops.count(name) == 1) << name << " has no row in op_rows.txt";
+  }
+}
+
+TEST(Mutations, RunOrFailWithAStatus) {
+  // Suppresses messages about invalid UTF-8.
+  const google::protobuf::LogSilencer silencer;
+  const std::vector<GraphDef> graphs = ValidGraphs(kOpRows);
+  const int64_t mutations = FromEnvironment("GRADFLOW_MUTATIONS", 2000);
+  const int64_t first = FromEnvironment("GRADFLOW_MUTATION_SEED", 0);
+  const bool print = std::getenv("GRADFLOW_MUTATIONS") != nullptr;
+  std::map<absl::StatusCode, int64_t> codes;
+  std::chrono::steady_clock::duration longest{};
+  int64_t longest_seed = 0;
+  for (int64_t seed = first; seed < first + mutations && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    MutationRandom random(static_cast<uint64_t>(seed));
+    GraphDef graph = graphs[random.Below(static_cast<int64_t>(graphs.size()))];
+    for (int64_t i = random.Below(4); i >= 0; --i) MutateGraph(&random, &graph);
+    std::string bytes;
+    // Deterministic order of maps.
+    {
+      google::protobuf::io::StringOutputStream stream(&bytes);
+      google::protobuf::io::CodedOutputStream coded(&stream);
+      coded.SetSerializationDeterministic(true);
+      graph.SerializePartialToCodedStream(&coded);
+    }
+    if (random.OneIn(4)) MutateBytes(&random, &bytes);
+    const auto start = std::chrono::steady_clock::now();
+    ++codes[RunHostileGraph(bytes).code()];
+    const auto time = std::chrono::steady_clock::now() - start;
+    if (time > longest) {
+      longest = time;
+      longest_seed = seed;
+    }
+  }
+  if (print) {
+    for (const auto& [code, count] : codes) std::cout << code << ": " << count << "\n";
+    std::cout << "the longest, of seed " << longest_seed << ", took "
+              << std::chrono::duration<double, std::milli>(longest).count() << " ms\n";
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    std::cout << "the process never had more than " << usage.ru_maxrss / 1024 << " MiB\n";
+    EXPECT_LT(longest, std::chrono::seconds(1));
+    EXPECT_LT(usage.ru_maxrss, 1 << 20);
+  }
+  // Some mutations are valid and some are not.
+  EXPECT_GT(codes[absl::StatusCode::kOk], mutations / 20);
+  EXPECT_GT(codes[absl::StatusCode::kInvalidArgument], mutations / 20);
+}
+
+}  // namespace
+}  // namespace gradflow
