@@ -67,10 +67,12 @@ std::string Quoted(absl::string_view text) {
   return absl::StrCat("'", absl::CEscape(text.substr(0, kMaxQuoted)), "...'");
 }
 
-std::string NodePrefix(const NodeDef& node) {
-  return absl::StrCat("node ", Quoted(node.name()), " (",
-                      absl::CEscape(absl::string_view(node.op()).substr(0, kMaxQuoted)), "): ");
+std::string NodeTitle(const NodeDef& node) {
+  return absl::StrCat(Quoted(node.name()), " (",
+                      absl::CEscape(absl::string_view(node.op()).substr(0, kMaxQuoted)), ")");
 }
+
+std::string NodePrefix(const NodeDef& node) { return absl::StrCat("node ", NodeTitle(node), ": "); }
 
 absl::Status CheckNodeName(absl::string_view name) {
   // A table by character, since this runs for every name of a large graph.

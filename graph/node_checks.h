@@ -22,6 +22,8 @@ namespace internal {
 
 // Returns `text` in quotes, escaped and shortened, for messages about untrusted input.
 std::string Quoted(absl::string_view text);
+// Returns "'name' (Op)".
+std::string NodeTitle(const NodeDef& node);
 // Returns "node 'name' (Op): ".
 std::string NodePrefix(const NodeDef& node);
 

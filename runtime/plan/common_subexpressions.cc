@@ -12,7 +12,8 @@
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/runtime/plan/op_traits.h"
-#include "gradflow/runtime/plan/optimize.h"
+#include "gradflow/runtime/plan/passes.h"
+#include "gradflow/runtime/plan/prefetch.h"
 
 namespace gradflow {
 namespace {
@@ -54,35 +55,16 @@ bool HashAttr(const AttrValue& value, std::string* scratch, size_t* hash) {
   return true;
 }
 
-// The number of a value that a node takes: equal numbers mean the same value. REQUIRES: the nodes
-// have their final positions
-struct SourceNumber {
-  int32_t from;
-  int32_t output;
-  friend bool operator==(SourceNumber a, SourceNumber b) {
-    return a.from == b.from && a.output == b.output;
-  }
-};
-SourceNumber NumberOf(const PlanNodes& nodes, const Node::Source& source) {
-  constexpr int32_t kFed = -3;
-  constexpr int32_t kCutControl = -4;
-  if (source.output < 0) {
-    return {nodes.IsCut(source) ? kCutControl : nodes.PositionOf(*source.node), -1};
-  }
-  const int feed = nodes.FeedOf(*source.node, source.output);
-  if (feed >= 0) return {kFed, feed};
-  return {nodes.PositionOf(*source.node), source.output};
-}
-
 // Hashes nodes that may be eliminated.
 class NodeHasher {
  public:
-  explicit NodeHasher(const PlanNodes& nodes) : nodes_(nodes) {}
+  explicit NodeHasher(const PlanGraph& graph) : graph_(graph) {}
 
   // Returns true if the node may be eliminated, and sets *hash then.
-  bool Hash(const Node& node, size_t* hash) {
+  bool Hash(int32_t index, size_t* hash) {
+    const Node& node = graph_.origin(index);
     // The sources of a node that was folded before are unknown.
-    if (!IsPure(node) || nodes_.ConstantOf(node) != nullptr) return false;
+    if (!graph_.is_original(index) || graph_.has_known_value(index) || !IsPure(node)) return false;
     size_t attrs = absl::HashOf(&node.output_types());
     if (!TypesTellAttrs(node)) {
       // Attributes are unordered.
@@ -93,9 +75,9 @@ class NodeHasher {
       }
     }
     size_t sources = 0;
-    for (const Node::Source& source : node.sources()) {
-      const SourceNumber number = NumberOf(nodes_, source);
-      sources = absl::HashOf(sources, number.from, number.output);
+    for (int i = 0; i < graph_.num_edges(index); ++i) {
+      const PlanGraph::Value source = graph_.edge(index, i);
+      sources = absl::HashOf(sources, source.node, source.output);
     }
     *hash = absl::HashOf(&node.op(), attrs, sources);
     return true;
@@ -108,59 +90,49 @@ class NodeHasher {
     return it->second && !internal::HasExtraAttrs(node);
   }
 
-  const PlanNodes& nodes_;
+  const PlanGraph& graph_;
   absl::flat_hash_map<const OpRegistration*, bool> types_tell_attrs_;
   std::string scratch_;
 };
 
-bool Same(const PlanNodes& nodes, const Node& a, const Node& b) {
-  if (&a.op() != &b.op() || a.sources().size() != b.sources().size() ||
-      a.num_inputs() != b.num_inputs()) {
+bool Same(const PlanGraph& graph, int32_t i, int32_t j) {
+  const Node& a = graph.origin(i);
+  const Node& b = graph.origin(j);
+  if (&a.op() != &b.op() || graph.num_edges(i) != graph.num_edges(j) ||
+      graph.num_inputs(i) != graph.num_inputs(j)) {
     return false;
   }
-  for (size_t i = 0; i < a.sources().size(); ++i) {
-    if (!(NumberOf(nodes, a.sources()[i]) == NumberOf(nodes, b.sources()[i]))) return false;
+  for (int edge = 0; edge < graph.num_edges(i); ++edge) {
+    if (!(graph.edge(i, edge) == graph.edge(j, edge))) return false;
   }
   return a.requested_device() == b.requested_device() && internal::HaveSameAttrs(a.def(), b.def());
 }
 
 }  // namespace
 
-bool IsPure(const Node& node) {
-  if (node.op_def().is_stateful() || node.num_outputs() == 0 || IsPlaceholder(node)) return false;
-  for (const OpDef::ArgDef& arg : node.op_def().input_arg()) {
-    if (arg.is_ref()) return false;
-  }
-  for (const DataType dtype : node.output_types()) {
-    if (IsRefType(dtype) || dtype == DT_RESOURCE) return false;
-  }
-  return true;
-}
-
-void EliminateCommonSubexpressions(PlanNodes* nodes) {
-  // By position; only for nodes that may be eliminated.
-  std::vector<size_t> hashes(nodes->order.size());
+absl::Status EliminateCommonSubexpressions(const PassContext& context, PlanGraph* graph) {
+  if (!context.options.eliminate_common_subexpressions) return absl::OkStatus();
+  // By node; only for nodes that may be eliminated.
+  std::vector<size_t> hashes(graph->num_nodes());
   const auto hash_of = [&](int32_t i) { return hashes[i]; };
   const auto same = [&](int32_t a, int32_t b) {
-    return hashes[a] == hashes[b] && Same(*nodes, *nodes->order[a], *nodes->order[b]);
+    return hashes[a] == hashes[b] && Same(*graph, a, b);
   };
-  absl::flat_hash_set<int32_t, decltype(hash_of), decltype(same)> kept(nodes->order.size(), hash_of,
+  absl::flat_hash_set<int32_t, decltype(hash_of), decltype(same)> kept(graph->num_nodes(), hash_of,
                                                                        same);
-  NodeHasher hasher(*nodes);
-  int32_t end = 0;
-  const size_t size = nodes->order.size();
-  for (size_t i = 0; i < size; ++i) {
-    const Node* const node = nodes->order[i];
-    if (i + kNodesAhead < size) PrefetchNode(nodes->order[i + kNodesAhead]);
-    if (i + kNodesAhead / 2 < size) __builtin_prefetch(&nodes->order[i + kNodesAhead / 2]->def());
-    // Appends it to the nodes that are kept. It stays there unless it equals one of them.
-    nodes->order[end] = node;
-    int32_t& position = nodes->position[node->id()];
-    position = end;
-    if (hasher.Hash(*node, &hashes[end])) position = *kept.insert(end).first;
-    if (position == end) ++end;
+  NodeHasher hasher(*graph);
+  const absl::Span<const int32_t> order = graph->order();
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i + kNodesAhead < order.size()) PrefetchNode(&graph->origin(order[i + kNodesAhead]));
+    if (i + kNodesAhead / 2 < order.size()) {
+      __builtin_prefetch(&graph->origin(order[i + kNodesAhead / 2]).def());
+    }
+    const int32_t node = order[i];
+    if (!hasher.Hash(node, &hashes[node])) continue;
+    const int32_t first = *kept.insert(node).first;
+    if (first != node) graph->Replace(node, first);
   }
-  nodes->order.resize(end);
+  return graph->Prune();
 }
 
 }  // namespace gradflow

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/allocator.h"
@@ -12,7 +13,8 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/node_checks.h"
-#include "gradflow/runtime/plan/optimize.h"
+#include "gradflow/runtime/plan/op_traits.h"
+#include "gradflow/runtime/plan/passes.h"
 
 namespace gradflow {
 namespace {
@@ -79,30 +81,39 @@ bool IsString(DataType dtype) { return BaseType(dtype) == DT_STRING; }
 
 class ConstantFolder {
  public:
-  ConstantFolder(int64_t max_bytes, const RunLimits& limits, KernelCache* kernels, PlanNodes* nodes)
-      : max_bytes_(max_bytes),
-        limits_(limits),
-        kernels_(*kernels),
-        nodes_(*nodes),
-        kind_(nodes->order.size(), kVariable),
-        allocator_(std::make_shared<LimitedAllocator>(max_bytes - BytesOf(*nodes))),
-        stop_(limits.cancelled, limits.closed, RunStop::Clock::now() + kMaxTime) {}
+  ConstantFolder(const PassContext& context, PlanGraph* graph)
+      : max_bytes_(context.options.max_folded_bytes),
+        limits_(context.limits),
+        kernels_(*context.kernels),
+        graph_(*graph),
+        kind_(graph->num_nodes(), kVariable),
+        allocator_(std::make_shared<LimitedAllocator>(max_bytes_ - FoldedBytes())),
+        stop_(limits_.cancelled, limits_.closed, RunStop::Clock::now() + kMaxTime) {}
 
   // Returns an error if the run is over and a node was stopped.
   absl::Status Fold() {
-    for (size_t i = 0; i < kind_.size() && stopped_.ok() && !stop_.IsStopped(); ++i) {
-      const Node& node = *nodes_.order[i];
-      if (nodes_.ConstantOf(node) != nullptr) {
+    for (const int32_t i : graph_.order()) {
+      if (!stopped_.ok() || stop_.IsStopped()) break;
+      if (graph_.has_known_value(i)) {
         kind_[i] = kConst;
-      } else if (node.IsConstant()) {
-        kind_[i] = node.sources().empty() ? kConst : kVariable;
-      } else if (MayBeFolded(node) && Evaluate(node)) {
+      } else if (!graph_.is_original(i)) {
+        continue;
+      } else if (graph_.origin(i).IsConstant()) {
+        kind_[i] = graph_.num_edges(i) == 0 ? kConst : kVariable;
+      } else if (MayBeFolded(i) && Evaluate(i)) {
         kind_[i] = kFolded;
       }
     }
     // Done also when stopped: the values so far are complete, and other plans need not compute them
     // again.
-    if (!values_.empty()) RemoveUnused();
+    for (const int32_t i : graph_.order()) {
+      // Values that only served to compute others are dropped with their nodes.
+      if (kind_[i] != kFolded || uses_[i] == 0) continue;
+      const FoldedNode folded = MakeFolded(std::move(values_.find(i)->second));
+      kernels_.AddFolded(graph_.origin(i), folded, max_bytes_);
+      graph_.SetConstant(i, folded.kernel);
+    }
+    GRADFLOW_RETURN_IF_ERROR(graph_.Prune());
     return stopped_;
   }
 
@@ -110,21 +121,23 @@ class ConstantFolder {
   enum Kind : uint8_t { kVariable, kConst, kFolded };
 
   // Returns the bytes of nodes that were folded for other plans and are used here.
-  static int64_t BytesOf(const PlanNodes& nodes) {
+  int64_t FoldedBytes() const {
     int64_t bytes = 0;
-    for (const auto& [id, folded] : nodes.constants) bytes += folded.bytes;
+    for (const int32_t i : graph_.order()) {
+      if (graph_.has_known_value(i)) bytes += kernels_.FindFolded(graph_.origin(i)).bytes;
+    }
     return bytes;
   }
 
   // Returns true if everything that the node needs is known.
-  bool MayBeFolded(const Node& node) const {
-    if (node.num_inputs() == 0 || !kernels_.MayBeFolded(node)) return false;
-    for (const Node::Source& source : node.sources()) {
-      // False also if a feed only prunes a control input: a plan without this feed must not find
-      // the node in the cache.
-      if (nodes_.IsCut(source) || kind_[nodes_.PositionOf(*source.node)] == kVariable) {
-        return false;
-      }
+  bool MayBeFolded(int32_t i) const {
+    const Node& node = graph_.origin(i);
+    if (graph_.num_inputs(i) == 0 || !kernels_.MayBeFolded(node)) return false;
+    for (int e = 0; e < graph_.num_edges(i); ++e) {
+      const PlanGraph::Value source = graph_.edge(i, e);
+      // False also for a control input that a feed satisfies: a plan without this feed must not
+      // find the node in the cache.
+      if (source.is_feed() || kind_[source.node] == kVariable) return false;
     }
     for (const DataType dtype : node.output_types()) {
       if (IsString(dtype)) return false;
@@ -132,13 +145,14 @@ class ConstantFolder {
     return IsPure(node);
   }
 
-  bool Evaluate(const Node& node) {
+  bool Evaluate(int32_t i) {
+    const Node& node = graph_.origin(i);
     std::vector<Tensor> outputs;
     const absl::Status status = CallSafely([&]() -> absl::Status {
       absl::InlinedVector<Tensor, 4> inputs;
       int64_t bytes = 0;
-      for (int i = 0; i < node.num_inputs(); ++i) {
-        GRADFLOW_ASSIGN_OR_RETURN(const Tensor input, ValueOf(node.sources()[i]));
+      for (int e = 0; e < graph_.num_inputs(i); ++e) {
+        GRADFLOW_ASSIGN_OR_RETURN(const Tensor input, ValueOf(graph_.edge(i, e)));
         bytes += static_cast<int64_t>(input.TotalBytes());
         inputs.push_back(input);
       }
@@ -157,11 +171,9 @@ class ConstantFolder {
       }
       return false;
     }
-    if (uses_.empty()) CountUses();
-    values_.emplace(node.id(), std::move(outputs));
-    for (const Node::Source& source : node.sources()) {
-      if (!nodes_.IsCut(source)) DropUse(*source.node);
-    }
+    if (uses_.empty()) uses_ = graph_.CountUses();
+    values_.emplace(i, std::move(outputs));
+    for (int e = 0; e < graph_.num_edges(i); ++e) DropUse(graph_.edge(i, e).node);
     return true;
   }
 
@@ -191,74 +203,36 @@ class ConstantFolder {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Tensor> ValueOf(const Node::Source& source) {
-    const Node& node = *nodes_.order[nodes_.PositionOf(*source.node)];
-    if (const auto it = values_.find(node.id()); it != values_.end()) {
-      return it->second[source.output];
-    }
-    const OpKernel* kernel = nodes_.ConstantOf(node);
+  absl::StatusOr<Tensor> ValueOf(PlanGraph::Value value) {
+    const auto it = values_.find(value.node);
+    if (it != values_.end()) return it->second[value.output];
+    const Node& node = graph_.origin(value.node);
+    const OpKernel* kernel = graph_.kernel(value.node).get();
     if (kernel == nullptr) {
       GRADFLOW_ASSIGN_OR_RETURN(kernel, kernels_.Get(node));
     }
     std::vector<Tensor> outputs;
     GRADFLOW_RETURN_IF_ERROR(Run(node, *kernel, {}, &outputs));
-    return std::move(outputs[source.output]);
+    return std::move(outputs[value.output]);
   }
 
-  // Counts the edges that leave each node, plus one if it is a root.
-  void CountUses() {
-    uses_.resize(nodes_.order.size());
-    for (const Node* root : nodes_.roots) ++uses_[nodes_.PositionOf(*root)];
-    for (const Node* node : nodes_.order) {
-      for (const Node::Source& source : nodes_.SourcesOf(*node)) {
-        if (!nodes_.IsCut(source)) ++uses_[nodes_.PositionOf(*source.node)];
-      }
-    }
-  }
-
-  // Drops a use of `node`, one of whose readers has been folded.
-  void DropUse(const Node& node) {
-    const int32_t position = nodes_.PositionOf(node);
-    if (--uses_[position] > 0) return;
-    const auto it = values_.find(nodes_.order[position]->id());
+  // Drops a use of a node, one of whose readers has been folded.
+  void DropUse(int32_t node) {
+    if (--uses_[node] > 0) return;
+    const auto it = values_.find(node);
     if (it != values_.end()) it->second = {};
-  }
-
-  // Prunes nodes that only served to compute values that are known now, and replaces folded nodes
-  // by their values.
-  void RemoveUnused() {
-    std::vector<int32_t> moved(nodes_.order.size());
-    int32_t end = 0;
-    for (size_t i = 0; i < nodes_.order.size(); ++i) {
-      const Node* const node = nodes_.order[i];
-      moved[i] = end;
-      if (kind_[i] != kVariable && uses_[i] == 0) {
-        nodes_.constants.erase(node->id());
-        continue;
-      }
-      if (kind_[i] == kFolded) {
-        const FoldedNode folded = MakeFolded(std::move(values_.find(node->id())->second));
-        kernels_.AddFolded(*node, folded, max_bytes_);
-        nodes_.constants.emplace(node->id(), folded);
-      }
-      nodes_.order[end++] = node;
-    }
-    nodes_.order.resize(end);
-    for (int32_t& position : nodes_.position) {
-      if (position >= 0) position = moved[position];
-    }
   }
 
   const int64_t max_bytes_;
   const RunLimits& limits_;
   KernelCache& kernels_;
-  PlanNodes& nodes_;
-  // By position.
+  PlanGraph& graph_;
+  // By node.
   std::vector<Kind> kind_;
-  // By position; empty until a node is folded. A folded node uses nothing.
+  // By node; empty until a node is folded. A folded node uses nothing.
   std::vector<int32_t> uses_;
-  // By node id: the outputs of folded nodes, as long as they are used.
-  absl::flat_hash_map<int, std::vector<Tensor>> values_;
+  // By node: the outputs of folded nodes, as long as they are used.
+  absl::flat_hash_map<int32_t, std::vector<Tensor>> values_;
   const std::shared_ptr<Allocator> allocator_;
   // Stops when the run that waits for the plan is cancelled, or after kMaxTime of folding.
   RunStop stop_;
@@ -267,10 +241,9 @@ class ConstantFolder {
 
 }  // namespace
 
-absl::Status FoldConstants(int64_t max_bytes, const RunLimits& limits, KernelCache* kernels,
-                           PlanNodes* nodes) {
-  if (max_bytes <= 0) return absl::OkStatus();
-  return ConstantFolder(max_bytes, limits, kernels, nodes).Fold();
+absl::Status FoldConstants(const PassContext& context, PlanGraph* graph) {
+  if (context.options.max_folded_bytes <= 0) return absl::OkStatus();
+  return ConstantFolder(context, graph).Fold();
 }
 
 }  // namespace gradflow

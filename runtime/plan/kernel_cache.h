@@ -1,5 +1,5 @@
 // KernelCache: the kernels of a graph's nodes, each made when a plan first needs it, and the
-// results of constant folding (optimize.h).
+// results of constant folding (passes.h).
 //
 // Plans of one graph share their kernels, so a constant that several plans use is decoded once, and
 // the state that a kernel keeps for its node is the same for all fetches. A node keeps its id as

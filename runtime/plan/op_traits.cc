@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gradflow/core/types.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 
@@ -22,6 +23,21 @@ AttrsByTypes AttrsThatFollowFromTypes(const OpDef& op_def) {
     if (attr.type() == "type" || attr.type() == "list(type)") result.types = false;
   }
   return result;
+}
+
+bool IsPlaceholder(const Node& node) {
+  return node.type_string() == "Placeholder" || node.type_string() == "PlaceholderV2";
+}
+
+bool IsPure(const Node& node) {
+  if (node.op_def().is_stateful() || node.num_outputs() == 0 || IsPlaceholder(node)) return false;
+  for (const OpDef::ArgDef& arg : node.op_def().input_arg()) {
+    if (arg.is_ref()) return false;
+  }
+  for (const DataType dtype : node.output_types()) {
+    if (IsRefType(dtype) || dtype == DT_RESOURCE) return false;
+  }
+  return true;
 }
 
 }  // namespace gradflow

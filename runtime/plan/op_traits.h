@@ -1,4 +1,4 @@
-// Traits that an op's definition implies for all its nodes. Not for users.
+// Traits of nodes that follow from their ops. Not for users.
 #ifndef GRADFLOW_RUNTIME_PLAN_OP_TRAITS_H_
 #define GRADFLOW_RUNTIME_PLAN_OP_TRAITS_H_
 
@@ -18,6 +18,12 @@ struct AttrsByTypes {
   bool all = true;
 };
 AttrsByTypes AttrsThatFollowFromTypes(const OpDef& op_def);
+
+bool IsPlaceholder(const Node& node);
+
+// Returns true if the node's outputs are a function of its inputs and attributes alone, according
+// to its op. Placeholders are not pure.
+bool IsPure(const Node& node);
 
 }  // namespace gradflow
 

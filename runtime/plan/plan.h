@@ -4,8 +4,9 @@
 // place of the tensors that they feed: readers of a fed tensor get the fed value, and nodes that
 // only served to compute it are pruned. Nodes are renumbered in topological order. Every tensor
 // that a run may hold is a slot: first the feeds in their order, then the outputs of one node after
-// the other. Everything is laid out in flat arrays. Common-subexpression elimination and constant
-// folding (optimize.h) make the plan smaller, so it may have fewer nodes than the pruned graph.
+// the other. Everything is laid out in flat arrays (layout.h). Before that, passes (passes.h)
+// rewrite the plan's intermediate form (plan_graph.h), so it may have fewer, more or other nodes
+// than the pruned graph.
 //
 // Control inputs are dependencies as well. A control edge from a Placeholder whose output is fed is
 // pruned like a data edge (as in TensorFlow). Such a Placeholder is not run as a target: its value
@@ -27,6 +28,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +39,7 @@
 #include "gradflow/graph/graph.h"
 #include "gradflow/runtime/executor/run_limits.h"
 #include "gradflow/runtime/plan/kernel_cache.h"
+#include "gradflow/runtime/plan/plan_graph.h"
 
 namespace gradflow {
 
@@ -47,6 +50,10 @@ struct PlanNames {
   std::vector<std::string> targets;
 };
 
+struct PassContext;
+// A function that rewrites a plan before it is laid out (passes.h).
+using PlanPass = absl::Status (*)(const PassContext& context, PlanGraph* graph);
+
 // Optimizations of a plan. They do not change the values of a run, and its errors are among those
 // that it could end with otherwise.
 struct PlanOptions {
@@ -55,6 +62,8 @@ struct PlanOptions {
   // Folds constants when the plan is made, as long as the tensors that this needs and leaves take
   // no more memory than this; 0 disables constant folding.
   int64_t max_folded_bytes = 10 << 20;
+  // Further passes, which run last, in this order.
+  absl::Span<const PlanPass> passes = {};
 };
 
 class Plan {
@@ -63,6 +72,7 @@ class Plan {
   // next node begin.
   struct PlanNode {
     const OpKernel* kernel = nullptr;
+    // The node of the graph whose result it computes.
     const Node* node = nullptr;
     // Index into inputs().
     int32_t inputs_begin = 0;
@@ -73,6 +83,10 @@ class Plan {
     // True if the kernel costs less than a hand-over to another thread, and if it is asynchronous.
     bool cheap = false;
     bool async = false;
+    // True if the kernel has side effects or may wait for another.
+    bool stateful = false;
+    // Index into devices().
+    uint8_t device = 0;
   };
 
   // The priorities of nodes. The first of a list is the best, and the last the second best. Lists
@@ -127,8 +141,12 @@ class Plan {
     const Order& order = this->order();
     return order.shares || !order.Holds(fed_bytes);
   }
-  // Returns "node 'name' (Op): ", for errors.
+  // Returns "node 'name' (Op): ", for errors. Names all nodes of the graph that it stands for.
   std::string ErrorPrefix(int node) const;
+  // Returns the name of a node that a pass has added, or null.
+  const PlanNodeLabel* label(int node) const;
+  // The names of devices.
+  absl::Span<const std::string> devices() const { return devices_; }
 
   // By node, followed by a sentinel that only ends the last node.
   absl::Span<const PlanNode> nodes() const { return nodes_; }
@@ -166,15 +184,7 @@ class Plan {
   void EndMeasuring(bool finished) const;
 
  private:
-  friend class PlanBuilder;
-
-  struct Feed {
-    // "node:0".
-    std::string name;
-    // The shape that the Placeholder declares; of unknown rank if it declares none, or the node is
-    // not a Placeholder.
-    PartialTensorShape shape;
-  };
+  friend class PlanLayout;
 
   Plan() = default;
 
@@ -189,7 +199,7 @@ class Plan {
   std::vector<int32_t> inputs_;
   std::vector<DataType> slot_types_;
   std::vector<int32_t> slot_uses_;
-  std::vector<Feed> feeds_;
+  std::vector<PlanGraph::Feed> feeds_;
   std::vector<Fetch> fetches_;
   bool has_async_ = false;
   bool is_sequential_ = true;
@@ -202,8 +212,11 @@ class Plan {
   mutable std::atomic<int> to_begin_{kMeasuredRuns};
   mutable std::atomic<int> to_end_{kMeasuredRuns};
   mutable std::atomic<int64_t> measured_bytes_{0};
-  // Keeps kernels alive that the cache may drop before the plan does.
-  std::vector<std::shared_ptr<const OpKernel>> constants_;
+  // Kernels that passes have made, or that the cache may drop before the plan does.
+  std::vector<std::shared_ptr<const OpKernel>> own_kernels_;
+  // By node; only for nodes that passes have added.
+  absl::flat_hash_map<int32_t, PlanNodeLabel> labels_;
+  std::vector<std::string> devices_;
 };
 
 }  // namespace gradflow

@@ -18,16 +18,31 @@
 namespace gradflow {
 namespace {
 
-constexpr char kDevice[] = "/job:localhost/replica:0/task:0/device:CPU:0";
+// The prefix of devices' names.
+constexpr char kTask[] = "/job:localhost/replica:0/task:0";
 constexpr char kAllocator[] = "cpu";
 
 int64_t Micros(int64_t nanoseconds) { return nanoseconds / 1000; }
 
-void WriteNode(const NodeDef& node, const std::string& prefix, const RunTrace::NodeRecord& record,
-               int64_t since_1970, NodeExecStats* stats) {
-  stats->set_node_name(absl::StrCat(prefix, node.name()));
-  stats->set_timeline_label(
-      absl::StrCat(node.name(), " = ", node.op(), "(", absl::StrJoin(node.input(), ", "), ")"));
+// Sets the names under which a trace shows a node of a plan.
+void WriteNames(const Plan& plan, int32_t index, const std::string& prefix, NodeExecStats* stats) {
+  const PlanNodeLabel* const label = plan.label(index);
+  const NodeDef& node = plan.nodes()[index].node->def();
+  if (label == nullptr) {
+    stats->set_node_name(absl::StrCat(prefix, node.name()));
+    stats->set_timeline_label(
+        absl::StrCat(node.name(), " = ", node.op(), "(", absl::StrJoin(node.input(), ", "), ")"));
+    return;
+  }
+  stats->set_node_name(absl::StrCat(prefix, label->name));
+  const auto name = [](std::string* out, const Node* origin) {
+    absl::StrAppend(out, origin->name());
+  };
+  stats->set_timeline_label(absl::StrCat(label->name, " = ", label->op, "(",
+                                         absl::StrJoin(label->origins, ", ", name), ")"));
+}
+
+void WriteNode(const RunTrace::NodeRecord& record, int64_t since_1970, NodeExecStats* stats) {
   stats->set_thread_id(record.thread);
   const int64_t start = record.start + since_1970;
   stats->set_scheduled_nanos(record.scheduled + since_1970);
@@ -115,13 +130,15 @@ void RunTrace::WriteTo(StepStats* stats) const {
     return a.first->nodes_[a.second].start < b.first->nodes_[b.second].start;
   });
   DeviceStepStats* const device = stats->add_dev_stats();
-  device->set_device(kDevice);
+  // All devices are the CPU.
+  device->set_device(absl::StrCat(kTask, plan_.devices().front()));
   auto& names = *device->mutable_thread_names();
   names[caller_] = "caller";
   for (const auto& [trace, i] : order) {
     const NodeRecord& record = trace->nodes_[i];
-    WriteNode(trace->plan_.nodes()[i].node->def(), trace->prefix_, record, since_1970_,
-              device->add_node_stats());
+    NodeExecStats* const node = device->add_node_stats();
+    WriteNames(trace->plan_, i, trace->prefix_, node);
+    WriteNode(record, since_1970_, node);
     // Threads are numbered in order of appearance.
     std::string& name = names[record.thread];
     if (name.empty()) name = absl::StrCat("worker ", names.size() - 1);

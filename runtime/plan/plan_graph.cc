@@ -1,0 +1,139 @@
+#include "gradflow/runtime/plan/plan_graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/node_checks.h"
+
+namespace gradflow {
+
+const std::shared_ptr<const OpKernel>& PlanGraph::kernel(int32_t node) const {
+  static const auto& none = *new std::shared_ptr<const OpKernel>;
+  return nodes_[node].kernel < 0 ? none : kernels_[nodes_[node].kernel];
+}
+
+PlanGraph::Value PlanGraph::Resolve(Value value) const {
+  while (!value.is_feed() && nodes_[value.node].replaced_by >= 0) {
+    const PlanNode& node = nodes_[value.node];
+    if (node.replacements < 0 || value.is_control()) {
+      value.node = node.replaced_by;
+    } else {
+      value = replacements_[node.replacements + value.output];
+    }
+  }
+  return value;
+}
+
+std::vector<int32_t> PlanGraph::CountUses() const {
+  std::vector<int32_t> uses(nodes_.size());
+  const auto count = [&](Value value) {
+    if (!value.is_feed()) ++uses[value.node];
+  };
+  for (const Value root : roots_) count(Resolve(root));
+  for (const int32_t node : order_) {
+    if (is_replaced(node)) continue;
+    for (int i = 0; i < num_edges(node); ++i) count(edge(node, i));
+  }
+  return uses;
+}
+
+int32_t PlanGraph::AddNode(NewNode node) {
+  PlanNode added;
+  added.origin = node.label.origins.back();
+  added.output_types = &added_types_.emplace_back(std::move(node.output_types));
+  added.edges_begin = static_cast<int64_t>(edges_.size());
+  added.num_inputs = static_cast<int32_t>(node.inputs.size());
+  added.num_edges = static_cast<int32_t>(node.inputs.size() + node.control_inputs.size());
+  added.kernel = static_cast<int32_t>(kernels_.size());
+  added.label = static_cast<int32_t>(labels_.size());
+  added.is_original = false;
+  added.stateful = node.stateful;
+  added.device = node.device;
+  edges_.insert(edges_.end(), node.inputs.begin(), node.inputs.end());
+  for (const int32_t from : node.control_inputs) edges_.push_back({from, kControl});
+  kernels_.push_back(std::move(node.kernel));
+  labels_.push_back(std::move(node.label));
+  nodes_.push_back(added);
+  is_pruned_ = false;
+  return num_nodes() - 1;
+}
+
+void PlanGraph::Replace(int32_t node, int32_t by) {
+  nodes_[node].replaced_by = by;
+  nodes_[node].replacements = -1;
+  is_pruned_ = false;
+}
+
+void PlanGraph::Replace(int32_t node, int32_t by, std::vector<Value> by_outputs) {
+  Replace(node, by);
+  nodes_[node].replacements = static_cast<int32_t>(replacements_.size());
+  replacements_.insert(replacements_.end(), by_outputs.begin(), by_outputs.end());
+}
+
+void PlanGraph::SetEdge(int32_t node, int i, Value value) {
+  edges_[nodes_[node].edges_begin + i] = value;
+  nodes_[node].is_original = false;
+  is_pruned_ = false;
+}
+
+void PlanGraph::SetConstant(int32_t node, std::shared_ptr<const OpKernel> kernel) {
+  PlanNode& constant = nodes_[node];
+  constant.kernel = static_cast<int32_t>(kernels_.size());
+  constant.num_inputs = 0;
+  constant.num_edges = 0;
+  kernels_.push_back(std::move(kernel));
+  is_pruned_ = false;
+}
+
+absl::Status PlanGraph::Prune() {
+  if (is_pruned_) return absl::OkStatus();
+  enum State : uint8_t { kUnvisited, kInProgress, kDone };
+  std::vector<State> states(nodes_.size(), kUnvisited);
+  order_.clear();
+  // The path to a node and, for each node on it, the first of its edges that has not been followed.
+  std::vector<std::pair<int32_t, int32_t>> path;
+  const auto enter = [&](int32_t node) {
+    states[node] = kInProgress;
+    path.emplace_back(node, 0);
+  };
+  for (const Value unresolved : roots_) {
+    const Value root = Resolve(unresolved);
+    if (root.is_feed() || states[root.node] != kUnvisited) continue;
+    enter(root.node);
+    while (!path.empty()) {
+      auto& [node, next_edge] = path.back();
+      if (next_edge == nodes_[node].num_edges) {
+        states[node] = kDone;
+        order_.push_back(node);
+        path.pop_back();
+        continue;
+      }
+      const Value source = edge(node, next_edge++);
+      if (source.is_feed() || states[source.node] == kDone) continue;
+      if (states[source.node] == kInProgress) {
+        return errors::Internal(PlanNodePrefix(origin(node), label(node)), "the plan has a cycle");
+      }
+      enter(source.node);
+    }
+  }
+  is_pruned_ = true;
+  return absl::OkStatus();
+}
+
+std::string PlanNodePrefix(const Node& origin, const PlanNodeLabel* label) {
+  if (label == nullptr) return internal::NodePrefix(origin.def());
+  constexpr size_t kMaxOrigins = 4;
+  const size_t count = label->origins.size();
+  std::vector<std::string> titles;
+  for (size_t i = 0; i < std::min(count, kMaxOrigins); ++i) {
+    titles.push_back(internal::NodeTitle(label->origins[i]->def()));
+  }
+  if (count > kMaxOrigins) titles.push_back(absl::StrCat(count - kMaxOrigins, " more"));
+  return absl::StrCat(count == 1 ? "node " : "nodes ", absl::StrJoin(titles, ", "), ", run as ",
+                      label->op, ": ");
+}
+
+}  // namespace gradflow
