@@ -43,7 +43,8 @@ class TensorBuffer {
   virtual ~TensorBuffer() = default;
   void Ref() { refs_.fetch_add(1, std::memory_order_relaxed); }
   void Unref() {
-    if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
+    // At 1, the caller has the only reference, and no other thread can add one.
+    if (RefCountIsOne() || refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) Free();
   }
   bool RefCountIsOne() const { return refs_.load(std::memory_order_acquire) == 1; }
 
@@ -115,6 +116,15 @@ class Tensor {
   // A tensor of DT_INVALID, which holds nothing: an output before its kernel sets it.
   struct Unset {};
   explicit Tensor(Unset) noexcept : dtype_(DT_INVALID) {}
+  // A copy that counts no reference to the elements, and is never reused in place. Copies of it are
+  // ordinary tensors. REQUIRES: `other` outlives it
+  struct Borrow {};
+  Tensor(Borrow, const Tensor& other)
+      : dtype_(other.dtype_),
+        borrows_(true),
+        shape_(other.shape_),
+        buffer_(other.buffer_),
+        data_(other.data_) {}
 
   // Returns a tensor with uninitialised elements; INVALID_ARGUMENT for a type or shape that tensors
   // cannot have, RESOURCE_EXHAUSTED if out of memory.

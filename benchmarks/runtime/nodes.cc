@@ -350,8 +350,8 @@ void PrintNodeCases(const Medians& medians, Table* table) {
   };
   for (const auto& [graph, text, target] :
        {Line{"chain", "chain of 10,000 Neg of a scalar", 1.0},
-        Line{"layers", "100 layers of 100 AddV2 of scalars", 1.5},
-        Line{"independent", "10,000 independent Neg of a scalar", 1.5}}) {
+        Line{"layers", "100 layers of 100 AddV2 of scalars", 1.2},
+        Line{"independent", "10,000 independent Neg of a scalar", 1.2}}) {
     for (const int threads : kThreads) {
       const double ours = medians.Nanoseconds(Name(graph, threads, "ours"));
       const double flow = medians.Nanoseconds(Name(graph, threads, "flow"));

@@ -439,7 +439,11 @@ bool PlanRun::RunNode(int32_t node, Inputs* inputs, bool* ended) {
   // Inputs are dropped before the outputs are read, so that an output in the memory of an input
   // owns it alone.
   inputs->clear();
-  if (only_input != nullptr) Destroy(static_cast<int32_t>(only_input - tensors_));
+  if (only_input != nullptr) {
+    Destroy(static_cast<int32_t>(only_input - tensors_));
+  } else {
+    ReleaseInputs<kMode>(node);
+  }
   return EndNode<kMode>(node, dead, status);
 }
 
@@ -458,7 +462,7 @@ absl::Status PlanRun::Compute(int32_t node, Inputs* inputs, Tensor** only_input,
     in = absl::MakeSpan(*only_input, 1);
   } else {
     inputs->reserve(num_inputs);
-    for (int32_t i = 0; i < num_inputs; ++i) TakeInput<kMode>(slots[i], inputs);
+    for (int32_t i = 0; i < num_inputs; ++i) BorrowInput(slots[i], inputs);
     in = absl::MakeSpan(*inputs);
   }
   const size_t num_outputs = next.outputs_begin - plan_node.outputs_begin;
@@ -558,8 +562,10 @@ void PlanRun::StartAsync(int32_t node) {
     Inputs inputs;
     const int32_t* const slots = plan_.inputs().data() + plan_node.inputs_begin;
     const int32_t num_inputs = nodes_[node + 1].inputs_begin - plan_node.inputs_begin;
-    inputs.reserve(num_inputs);
-    for (int32_t i = 0; i < num_inputs; ++i) TakeInput<kMode>(slots[i], &inputs);
+    // The kernel may outlive the run, so nothing is borrowed.
+    inputs.assign(num_inputs, Tensor(Tensor::Unset()));
+    for (int32_t i = 0; i < num_inputs; ++i) inputs[i] = tensors_[slots[i]];
+    ReleaseInputs<kMode>(node);
     state = std::make_shared<AsyncNode>(this, node, std::move(inputs));
     state->SetSelf(state);
     AsyncDone done(std::make_shared<AsyncNode::Handle>(state));
@@ -601,22 +607,36 @@ bool PlanRun::EndAsync(AsyncNode* node) {
   return EndNode<kMode>(node->node_, dead, status);
 }
 
-template <PlanRun::Mode kMode>
-void PlanRun::TakeInput(int32_t slot, Inputs* inputs) {
+void PlanRun::BorrowInput(int32_t slot, Inputs* inputs) {
   Tensor& tensor = tensors_[slot];
-  std::atomic<int32_t>& uses = uses_[slot];
-  const int32_t left = uses.load(std::memory_order_acquire);
-  if (left == 1) {
-    inputs->push_back(std::move(tensor));
-    uses.store(0, std::memory_order_relaxed);
-    Destroy(slot);
+  if (uses_[slot].load(std::memory_order_acquire) != 1) {
+    inputs->emplace_back(Tensor::Borrow(), tensor);
     return;
   }
-  inputs->push_back(tensor);
+  inputs->push_back(std::move(tensor));
+  uses_[slot].store(0, std::memory_order_relaxed);
+  Destroy(slot);
+}
+
+template <PlanRun::Mode kMode>
+void PlanRun::ReleaseInputs(int32_t node) {
+  for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
+    const int32_t slot = plan_.inputs()[i];
+    // BorrowInput has moved the tensor of an empty slot. No other reader can empty the slot as long
+    // as this node has not counted down.
+    if (slot_states_[slot] == SlotState::kValue) ReleaseInput<kMode>(slot);
+  }
+}
+
+template <PlanRun::Mode kMode>
+void PlanRun::ReleaseInput(int32_t slot) {
+  std::atomic<int32_t>& uses = uses_[slot];
   if constexpr (IsShared(kMode)) {
     if (uses.fetch_sub(1, std::memory_order_acq_rel) == 1) Destroy(slot);
   } else {
-    uses.store(left - 1, std::memory_order_relaxed);
+    const int32_t left = uses.load(std::memory_order_relaxed) - 1;
+    uses.store(left, std::memory_order_relaxed);
+    if (left == 0) Destroy(slot);
   }
 }
 
@@ -632,7 +652,7 @@ void PlanRun::SkipDeadNode(int32_t node) {
     const int32_t slot = plan_.inputs()[i];
     // Other readers still check if it is dead.
     if (slot_states_[slot] == SlotState::kDead) continue;
-    if (uses_[slot].fetch_sub(1, std::memory_order_acq_rel) == 1) Destroy(slot);
+    ReleaseInput<Mode::kShared>(slot);
   }
   for (int32_t slot = nodes_[node].outputs_begin; slot < nodes_[node + 1].outputs_begin; ++slot) {
     slot_states_[slot] = SlotState::kDead;

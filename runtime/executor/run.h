@@ -154,8 +154,8 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
 //      state before any reader can run. The last reader resets it to kEmpty when it has taken the
 //      tensor. The tensor has the type plan.slot_types()[s], which its producer checks.
 //   3. uses_[s] counts the remaining reads. A reader that finds 1 is the last, and owns the tensor.
-//      Any other reader first copies the tensor and then counts down, so all copies are complete
-//      when a reader finds 1. A fetch is a use that lasts until the end.
+//      Any other reader borrows the tensor and counts down when its kernel has ended, so nothing
+//      reads the tensor any more when a reader finds 1. A fetch is a use that lasts until the end.
 //   4. After the run has stopped, loops of kernels may have skipped blocks. Therefore a kernel's
 //      outputs are dropped unless the run is still going on when the kernel has ended.
 //   5. Nothing throws while nodes run, since other threads may be in the run. Before and after, an
@@ -245,8 +245,14 @@ class PlanRun : public ReadyQueue::Source {
   bool EndNode(int32_t node, const DeadOutputs& dead, const absl::Status& status);
   template <Mode kMode>
   absl::Status CheckOutputs(int32_t node);
+  // Appends the tensor of a slot: the tensor itself for the last reader, which may reuse its
+  // memory, otherwise a borrowed copy.
+  void BorrowInput(int32_t slot, Inputs* inputs);
+  // Counts down the uses of the inputs that are still in their slots.
   template <Mode kMode>
-  void TakeInput(int32_t slot, Inputs* inputs);
+  void ReleaseInputs(int32_t node);
+  template <Mode kMode>
+  void ReleaseInput(int32_t slot);
   bool HasDeadInput(int32_t node) const;
   void SkipDeadNode(int32_t node);
 

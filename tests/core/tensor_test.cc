@@ -547,6 +547,52 @@ TEST(TensorPrinting, WritesEachTypeInItsOwnWay) {
   }
 }
 
+TEST(Tensor, TakesOverTheElementsOfAnother) {
+  Tensor from = Iota({6});
+  const void* const data = from.raw_data();
+  Tensor to;
+  EXPECT_FALSE(to.TakeFrom(&from, {7}));
+  EXPECT_TRUE(from.CanBeReused());
+  ASSERT_TRUE(to.TakeFrom(&from, {2, 3}));
+  EXPECT_EQ(to.shape(), TensorShape({2, 3}));
+  EXPECT_EQ(to.raw_data(), data);
+  EXPECT_TRUE(to.CanBeReused());
+  // The first stays readable, but may not be written.
+  EXPECT_EQ(from.flat<int32_t>()(5), 5);
+  EXPECT_FALSE(from.CanBeReused());
+  // Its copies hold the elements as others do.
+  const Tensor copy = from;
+  EXPECT_FALSE(to.CanBeReused());
+  from = Tensor();
+  to = Tensor();
+  EXPECT_TRUE(copy.CanBeReused());
+  EXPECT_EQ(copy.flat<int32_t>()(5), 5);
+}
+
+TEST(Tensor, BorrowsElementsWithoutAReference) {
+  Tensor lender = Iota({4});
+  {
+    Tensor borrowed(Tensor::Borrow(), lender);
+    EXPECT_EQ(borrowed.shape(), lender.shape());
+    EXPECT_TRUE(borrowed.SharesBufferWith(lender));
+    EXPECT_FALSE(borrowed.CanBeReused());
+    EXPECT_TRUE(lender.CanBeReused());
+    const Tensor copy = borrowed;
+    EXPECT_FALSE(lender.CanBeReused());
+  }
+  EXPECT_TRUE(lender.CanBeReused());
+  // Moving it makes it an ordinary tensor.
+  Tensor borrowed(Tensor::Borrow(), lender);
+  const Tensor moved = std::move(borrowed);
+  EXPECT_FALSE(lender.CanBeReused());
+  Tensor assigned(Tensor::Borrow(), lender);
+  assigned = Iota({2});
+  EXPECT_TRUE(assigned.CanBeReused());
+  lender = Tensor();
+  EXPECT_TRUE(moved.CanBeReused());
+  EXPECT_EQ(moved.flat<int32_t>()(3), 3);
+}
+
 TEST(TensorPrinting, DebugStringHasTypeShapeAndFirstValues) {
   EXPECT_EQ(Make<float>({2}, {1, 2}).DebugString(), "Tensor<type: float shape: [2] values: 1 2>");
   EXPECT_EQ(Iota({5}).DebugString(), "Tensor<type: int32 shape: [5] values: 0 1 2...>");
