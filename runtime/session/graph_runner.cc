@@ -189,18 +189,16 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
       MutexLock lock(&graph_mutex_);
       GRADFLOW_ASSIGN_OR_RETURN(callable->plan, MakePlan(names, limits));
     }
-    bool added = false;
-    callables_.Update([&](const Callables& old) -> std::optional<Callables> {
-      // Close drops the callables after it has raised closed_.
-      if (closed()) return std::nullopt;
-      Callables callables = old;
-      *out_handle = callables.next_handle++;
-      callables.list.emplace_back(*out_handle,
-                                  std::make_shared<ShardedPtr<const Callable>>(callable));
-      added = true;
-      return callables;
-    });
-    return added ? absl::OkStatus() : Closed();
+    const int64_t handle = next_handle_.fetch_add(1, std::memory_order_relaxed);
+    const auto sharded = std::make_shared<const ShardedPtr<const Callable>>(callable);
+    callables_.Update([&](Callables* callables) { callables->emplace(handle, sharded); });
+    // Close may have dropped the callables before the insertion.
+    if (closed()) {
+      DropCallable(handle);
+      return Closed();
+    }
+    *out_handle = handle;
+    return absl::OkStatus();
   });
 }
 
@@ -209,10 +207,11 @@ absl::Status GraphRunner::RunCallable(int64_t handle, absl::Span<const Tensor> f
                                       const CancellationToken* token) {
   return CallSafely([&]() -> absl::Status {
     if (metadata != nullptr) metadata->Clear();
-    // The reader ends before the run begins: a replaced version of the table must not wait for a
-    // long run.
-    const std::shared_ptr<const Callable> callable =
-        Published<Callables>::Reader(callables_)->Find(handle);
+    const auto callable =
+        callables_.Read([=](const Callables& callables) -> std::shared_ptr<const Callable> {
+          const auto it = callables.find(handle);
+          return it == callables.end() ? nullptr : it->second->get();
+        });
     if (callable == nullptr) return NoCallable(handle);
     const RunLimits limits = LimitsOf(callable->options, token);
     Feeds pointers;
@@ -224,26 +223,20 @@ absl::Status GraphRunner::RunCallable(int64_t handle, absl::Span<const Tensor> f
 
 absl::Status GraphRunner::ReleaseCallable(int64_t handle) {
   return CallSafely([&]() -> absl::Status {
-    bool found = false;
-    callables_.Update([&](const Callables& old) -> std::optional<Callables> {
-      Callables callables = old;
-      auto& list = callables.list;
-      const auto it = std::find_if(list.begin(), list.end(),
-                                   [=](const auto& entry) { return entry.first == handle; });
-      if (it == list.end()) return std::nullopt;
-      found = true;
-      list.erase(it);
-      return callables;
-    });
-    return found ? absl::OkStatus() : NoCallable(handle);
+    return DropCallable(handle) ? absl::OkStatus() : NoCallable(handle);
   });
 }
 
-std::shared_ptr<const GraphRunner::Callable> GraphRunner::Callables::Find(int64_t handle) const {
-  const auto it =
-      std::lower_bound(list.begin(), list.end(), handle,
-                       [](const auto& entry, int64_t wanted) { return entry.first < wanted; });
-  return it != list.end() && it->first == handle ? it->second->get() : nullptr;
+bool GraphRunner::DropCallable(int64_t handle) {
+  // Destroyed without a lock.
+  std::shared_ptr<const ShardedPtr<const Callable>> dropped;
+  callables_.Update([&](Callables* callables) {
+    const auto it = callables->find(handle);
+    if (it == callables->end()) return;
+    dropped = std::move(it->second);
+    callables->erase(it);
+  });
+  return dropped != nullptr;
 }
 
 absl::Status GraphRunner::Closed() { return absl::CancelledError("the session has been closed"); }
@@ -256,9 +249,11 @@ absl::Status GraphRunner::NoCallable(int64_t handle) const {
 
 void GraphRunner::Close() {
   closed_.Raise();
-  callables_.Update([](const Callables& old) -> std::optional<Callables> {
-    return Callables{{}, old.next_handle};
-  });
+  // Destroyed without a lock.
+  std::vector<Callables> dropped;
+  dropped.reserve(kNumShards);
+  callables_.Update(
+      [&](Callables* callables) { dropped.push_back(std::exchange(*callables, Callables())); });
   plans_.Clear();
   resources_->Close();
   pool_->StopCaching();

@@ -3,8 +3,8 @@
 //
 // Thread safety: any number of threads may call Run at once. Callers that add nodes to the graph
 // must hold graph_mutex() meanwhile; runs whose plans are already made do not wait for it. Such
-// runs write to no memory that other runs write, except for the reference counts of tensors that
-// they share: fed tensors, and constants of the graph.
+// runs do not wait for each other, and write to no memory that other runs write, except for the
+// reference counts of tensors that they share: fed tensors, and constants of the graph.
 #ifndef GRADFLOW_RUNTIME_SESSION_GRAPH_RUNNER_H_
 #define GRADFLOW_RUNTIME_SESSION_GRAPH_RUNNER_H_
 
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -28,7 +29,7 @@
 #include "gradflow/runtime/plan/kernel_cache.h"
 #include "gradflow/runtime/session/options.h"
 #include "gradflow/runtime/session/plan_cache.h"
-#include "gradflow/runtime/session/published.h"
+#include "gradflow/runtime/session/replicated.h"
 
 namespace gradflow {
 
@@ -75,14 +76,8 @@ class GraphRunner {
     std::shared_ptr<const Plan> plan;
     RunOptions options;
   };
-  struct Callables {
-    // Returns the callable of a handle, or null.
-    std::shared_ptr<const Callable> Find(int64_t handle) const;
-
-    // By ascending handle.
-    std::vector<std::pair<int64_t, std::shared_ptr<const ShardedPtr<const Callable>>>> list;
-    int64_t next_handle = 1;
-  };
+  // By handle.
+  using Callables = absl::flat_hash_map<int64_t, std::shared_ptr<const ShardedPtr<const Callable>>>;
 
   // REQUIRES: CheckSessionOptions(options) is OK
   GraphRunner(const SessionOptions& options, const Graph& graph);
@@ -98,6 +93,8 @@ class GraphRunner {
   absl::Status RunPlan(const std::shared_ptr<const Plan>& plan, const RunOptions& options,
                        const RunLimits& limits, absl::Span<const Tensor* const> feeds,
                        std::vector<Tensor>* outputs, RunMetadata* metadata);
+  // Drops a callable. Returns false if there is none of this handle.
+  bool DropCallable(int64_t handle);
   absl::Status NoCallable(int64_t handle) const;
 
   const Graph& graph_;
@@ -110,7 +107,8 @@ class GraphRunner {
   const std::shared_ptr<ResourceManager> resources_;
   const Executor executor_;
   PlanCache plans_;
-  Published<Callables> callables_;
+  Replicated<Callables> callables_;
+  std::atomic<int64_t> next_handle_{1};
   mutable CancelFlag closed_;
   // Guards the graph, for reading and writing.
   Mutex graph_mutex_;

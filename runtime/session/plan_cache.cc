@@ -1,8 +1,8 @@
 #include "gradflow/runtime/session/plan_cache.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/hash/hash.h"
 #include "absl/strings/string_view.h"
@@ -62,42 +62,54 @@ bool PlanCache::Equal::operator()(const std::shared_ptr<const Entry>& a,
 }
 
 std::shared_ptr<const Plan> PlanCache::Find(const RunRequest& request) const {
-  const Published<Table>::Reader table(table_);
-  const auto it = table->entries.find(request);
-  if (it == table->entries.end()) return nullptr;
-  const Entry& entry = **it;
-  const int64_t now = table->clock + 1;
-  if (entry.last_used.load(std::memory_order_relaxed) != now) {
-    entry.last_used.store(now, std::memory_order_relaxed);
-  }
-  return entry.plan.get();
+  const int64_t now = clock_.load(std::memory_order_relaxed) + 1;
+  return table_.Read([&](const Table& table) -> std::shared_ptr<const Plan> {
+    const auto it = table.find(request);
+    if (it == table.end()) return nullptr;
+    const Entry& entry = **it;
+    if (entry.last_used.load(std::memory_order_relaxed) != now) {
+      entry.last_used.store(now, std::memory_order_relaxed);
+    }
+    return entry.plan.get();
+  });
 }
 
 void PlanCache::Insert(PlanNames names, const std::shared_ptr<const Plan>& plan) {
-  table_.Update([&](const Table& old) -> std::optional<Table> {
-    Table table = old;
-    table.clock += 2;
-    auto entry = std::make_shared<Entry>();
-    entry->names = std::move(names);
-    entry->plan = ShardedPtr<const Plan>(plan);
-    entry->inserted = table.clock;
-    entry->last_used.store(table.clock, std::memory_order_relaxed);
-    table.entries.erase(entry);
-    table.entries.insert(std::move(entry));
-    while (table.entries.size() > capacity_) {
-      const auto age = [](const Entry& entry) {
-        return std::pair(entry.last_used.load(std::memory_order_relaxed), entry.inserted);
-      };
-      table.entries.erase(
-          std::min_element(table.entries.begin(), table.entries.end(),
-                           [&](const auto& a, const auto& b) { return age(*a) < age(*b); }));
-    }
-    return table;
+  auto entry = std::make_shared<Entry>();
+  entry->names = std::move(names);
+  entry->plan = ShardedPtr<const Plan>(plan);
+  // Destroyed without a lock, since the plan may be the last to hold them.
+  std::shared_ptr<const Entry> replaced;
+  std::shared_ptr<const Entry> evicted;
+  MutexLock lock(&insert_mutex_);
+  const int64_t now = clock_.load(std::memory_order_relaxed) + 2;
+  clock_.store(now, std::memory_order_relaxed);
+  entry->inserted = now;
+  entry->last_used.store(now, std::memory_order_relaxed);
+  table_.Read([&](const Table& table) {
+    if (const auto it = table.find(entry); it != table.end()) replaced = *it;
+    if (replaced != nullptr || table.size() < capacity_) return 0;
+    const auto age = [](const std::shared_ptr<const Entry>& e) {
+      return std::pair(e->last_used.load(std::memory_order_relaxed), e->inserted);
+    };
+    const auto oldest = std::min_element(
+        table.begin(), table.end(), [&](const auto& a, const auto& b) { return age(a) < age(b); });
+    if (oldest != table.end()) evicted = *oldest;
+    return 0;
+  });
+  table_.Update([&](Table* table) {
+    table->erase(entry);
+    if (evicted != nullptr) table->erase(evicted);
+    if (capacity_ > 0) table->insert(entry);
   });
 }
 
 void PlanCache::Clear() {
-  table_.Update([](const Table&) { return std::optional<Table>(Table()); });
+  std::vector<std::shared_ptr<const Entry>> dropped;
+  table_.Update([&](Table* table) {
+    dropped.insert(dropped.end(), table->begin(), table->end());
+    table->clear();
+  });
 }
 
 }  // namespace gradflow

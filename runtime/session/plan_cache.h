@@ -5,8 +5,8 @@
 // insertions: of the plans that were used since the last insertion, the one inserted first is
 // evicted first. An evicted plan lives until the runs that use it end.
 //
-// Thread safety: all methods may be called from any thread. Find takes no lock, and writes to no
-// memory that other threads write.
+// Thread safety: all methods may be called from any thread. Find does not wait for other calls of
+// Find (replicated.h).
 #ifndef GRADFLOW_RUNTIME_SESSION_PLAN_CACHE_H_
 #define GRADFLOW_RUNTIME_SESSION_PLAN_CACHE_H_
 
@@ -18,10 +18,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
+#include "gradflow/core/mutex.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/runtime/memory/shards.h"
 #include "gradflow/runtime/plan/plan.h"
-#include "gradflow/runtime/session/published.h"
+#include "gradflow/runtime/session/replicated.h"
 
 namespace gradflow {
 
@@ -39,7 +40,7 @@ class PlanCache {
   struct Entry {
     PlanNames names;
     ShardedPtr<const Plan> plan;
-    // The value of Table::clock at the insertion.
+    // The value of clock_ at the insertion.
     int64_t inserted = 0;
     // Twice the number of insertions before its last use, plus one if that use was not its own
     // insertion. Only the order of uses relative to insertions matters, so finding a plan again
@@ -58,11 +59,7 @@ class PlanCache {
                     const std::shared_ptr<const Entry>& b) const;
     bool operator()(const std::shared_ptr<const Entry>& a, const RunRequest& b) const;
   };
-  struct Table {
-    absl::flat_hash_set<std::shared_ptr<const Entry>, Hash, Equal> entries;
-    // Twice the number of insertions.
-    int64_t clock = 0;
-  };
+  using Table = absl::flat_hash_set<std::shared_ptr<const Entry>, Hash, Equal>;
 
  public:
   static constexpr size_t kDefaultCapacity = 128;
@@ -71,13 +68,18 @@ class PlanCache {
 
   // Returns null if there is no such plan.
   std::shared_ptr<const Plan> Find(const RunRequest& request) const;
-  size_t size() const { return Published<Table>::Reader(table_)->entries.size(); }
+  size_t size() const {
+    return table_.Read([](const Table& table) { return table.size(); });
+  }
   void Insert(PlanNames names, const std::shared_ptr<const Plan>& plan);
   void Clear();
 
  private:
   const size_t capacity_;
-  Published<Table> table_;
+  Mutex insert_mutex_;
+  // Twice the number of insertions.
+  std::atomic<int64_t> clock_{0};
+  Replicated<Table> table_;
 };
 
 }  // namespace gradflow

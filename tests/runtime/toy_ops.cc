@@ -370,12 +370,17 @@ class HoldKernel final : public AsyncOpKernel {
     return construction.GetAttr("stops", &stops_);
   }
   void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    // After the node has ended, the context may not be used.
+    const auto given_up = std::make_shared<std::atomic<bool>>(false);
     if (stops_) {
-      const auto stop = [done] { done(absl::CancelledError("given up")); };
+      const auto stop = [done, given_up] {
+        *given_up = true;
+        done(absl::CancelledError("given up"));
+      };
       if (ctx.run().stop->AddCallback(stop) == 0) stop();
     }
-    ToyHeld::Get().Add([&ctx, done] {
-      ctx.set_output(0, ctx.input(0));
+    ToyHeld::Get().Add([&ctx, done, given_up] {
+      if (!*given_up) ctx.set_output(0, ctx.input(0));
       return done(absl::OkStatus());
     });
   }
