@@ -29,6 +29,7 @@ A row is "op | attributes | inputs | outputs | tolerance", with tensors as in op
 """
 
 import importlib.util
+import inspect
 import os
 import pathlib
 import sys
@@ -111,8 +112,12 @@ def call(op, inputs, attrs):
     """Returns the outputs of the op, or the name of an error's code."""
     definition = op_def_registry.get(op)
     names = [arg.name for arg in definition.input_arg]
+    function = getattr(tf.raw_ops, op)
+    if not set(names) <= set(inspect.signature(function).parameters):
+        # Python renames some arguments.
+        names = list(inspect.signature(function).parameters)[: len(inputs)]
     try:
-        result = getattr(tf.raw_ops, op)(**dict(zip(names, inputs, strict=True)), **attrs)
+        result = function(**dict(zip(names, inputs, strict=True)), **attrs)
     except (tf.errors.OpError, ValueError) as error:
         return error_codes_pb2.Code.Name(getattr(error, "error_code", tf.errors.INVALID_ARGUMENT))
     if result is None:
