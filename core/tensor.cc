@@ -252,6 +252,30 @@ absl::StatusOr<Tensor> Tensor::Reshaped(const TensorShape& shape) const {
   return reshaped;
 }
 
+absl::Status Tensor::BitcastFrom(const Tensor& other, DataType dtype, const TensorShape& shape) {
+  if (!DataTypeIsPlainBytes(dtype) || !DataTypeIsPlainBytes(other.dtype_)) {
+    return errors::InvalidArgument("a tensor of type ", DataTypeString(other.dtype_),
+                                   " cannot be bitcast to ", DataTypeString(dtype));
+  }
+  // Tensors of the sizes in bytes: no product overflows, as one of them exists.
+  const int64_t size = DataTypeSize(dtype);
+  const auto bytes = static_cast<int64_t>(other.TotalBytes());
+  if (!shape.IsValid() || !other.IsInitialized() || shape.num_elements() > bytes / size ||
+      shape.num_elements() * size != bytes) {
+    return errors::InvalidArgument("a tensor of ", bytes, " bytes cannot be bitcast to ",
+                                   DataTypeString(dtype), " of shape ", shape.DebugString());
+  }
+  if (reinterpret_cast<uintptr_t>(other.data_) % static_cast<uintptr_t>(size) != 0) {
+    return errors::InvalidArgument("the elements are not aligned for ", DataTypeString(dtype));
+  }
+  Tensor cast;
+  cast.CopyFrom(other, other.shape_);
+  cast.dtype_ = dtype;
+  cast.shape_ = shape;
+  *this = std::move(cast);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Tensor> Tensor::DeepCopy() const {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype_, shape_));
   if (!IsInitialized()) return errors::FailedPrecondition("the tensor is not initialised");

@@ -175,6 +175,10 @@ class Tensor {
   // readable as long as another tensor holds them. REQUIRES: other.CanBeReused()
   bool TakeFrom(Tensor* other, const TensorShape& shape);
   absl::StatusOr<Tensor> Reshaped(const TensorShape& shape) const;
+  // Makes this tensor share the bytes of `other`, as elements of another type and shape. Returns
+  // INVALID_ARGUMENT and changes nothing if the sizes in bytes differ, a type is not plain bytes,
+  // or the elements are not aligned for `dtype`.
+  absl::Status BitcastFrom(const Tensor& other, DataType dtype, const TensorShape& shape);
   // Returns a tensor that shares no elements with this one.
   absl::StatusOr<Tensor> DeepCopy() const;
 

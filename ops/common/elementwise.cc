@@ -1,103 +1,391 @@
 #include "gradflow/ops/common/elementwise.h"
 
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/elementwise_simd.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow {
-namespace internal {
 namespace {
 
-size_t ElementSize(DataType dtype) {
-  return dtype == DT_STRING ? sizeof(tstring) : DataTypeSize(dtype);
+using LoopRef =
+    absl::FunctionRef<void(const void* const* x, const int64_t* strides, void* out, int64_t n)>;
+
+// Each scratch buffer of a chunk; together they stay in the first-level cache.
+constexpr int64_t kBufferBytes = 4096;
+static_assert(kElementwiseChunk * static_cast<int64_t>(sizeof(float)) <= kBufferBytes);
+
+int64_t ElementSize(DataType dtype) {
+  return dtype == DT_STRING ? static_cast<int64_t>(sizeof(tstring)) : DataTypeSize(dtype);
 }
 
-// Returns an error if input i has another element size than the kernel, which reads raw memory.
-absl::Status CheckElementSize(const KernelContext& ctx, int i, size_t element_size) {
-  if (ElementSize(ctx.input_dtype(i)) == element_size) return absl::OkStatus();
-  return errors::InvalidArgument("input ", i, " has type ", DataTypeString(ctx.input_dtype(i)),
-                                 ", expected a type with elements of ", element_size, " bytes");
+absl::Status WrongSize(int input, DataType dtype, int64_t expected) {
+  return errors::InvalidArgument("input ", input, " has type ", DataTypeString(dtype),
+                                 ", expected a type with elements of ", expected, " bytes");
 }
 
-// Calls fn(begin, end) for blocks that cover all elements. Few elements are always one block, which
-// skips computing the block size.
-template <typename F>
-void ForEachBlock(const KernelContext& ctx, int64_t num_elements, double nanoseconds, F fn) {
-  constexpr int64_t kFew = 256;
-  if (num_elements > kFew) {
-    ParallelFor(ctx, num_elements, BlockSizeForCost(nanoseconds), fn);
-  } else if (num_elements > 0) {
-    fn(0, num_elements);
+std::optional<ElementType> Float16Type(DataType dtype) {
+  if (dtype == DT_HALF) return ElementType::kHalf;
+  if (dtype == DT_BFLOAT16) return ElementType::kBfloat16;
+  return std::nullopt;
+}
+
+// An input or the output: where it is, and how the loop sees it.
+struct Operand {
+  char* data;
+  // Bytes of an element in memory.
+  int64_t size;
+  // The type that is converted from or to float.
+  std::optional<ElementType> float16;
+};
+
+// Copies `rows` rows of n elements, which are `row_stride` elements apart in `from`. In a row the
+// stride is 1 or 0.
+template <typename E>
+void GatherRowsOf(const E* from, int64_t row_stride, int64_t stride, int64_t rows, int64_t n,
+                  E* to) {
+  if (row_stride == 0) {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+    for (int64_t done = n; done < rows * n; done *= 2) {
+      std::memcpy(to + done, to, std::min(done, rows * n - done) * sizeof(E));
+    }
+  } else if (stride == 0) {
+    for (int64_t r = 0; r < rows; ++r) {
+      const E value = from[r * row_stride];
+      for (int64_t i = 0; i < n; ++i) to[r * n + i] = value;
+    }
+  } else {
+    for (int64_t r = 0; r < rows; ++r) {
+      for (int64_t i = 0; i < n; ++i) to[r * n + i] = from[r * row_stride + i];
+    }
   }
 }
 
-const char* Bytes(const Tensor& tensor) { return static_cast<const char*>(tensor.raw_data()); }
-
-// RunBinary without broadcasting, the most frequent case.
-absl::Status RunSameShape(KernelContext& ctx, size_t element_size, double nanoseconds,
-                          BinaryLoop loop) {
-  const Tensor& x = ctx.input(0);
-  const Tensor& y = ctx.input(1);
-  Tensor* output = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(
-      ctx.ForwardInputOrAllocateOutput(x.CanBeReused() ? 0 : 1, 0, x.shape(), &output));
-  const size_t out_size = ElementSize(output->dtype());
-  char* out = static_cast<char*>(output->raw_data());
-  ForEachBlock(ctx, output->NumElements(), nanoseconds, [&](int64_t begin, int64_t end) {
-    loop(Bytes(x) + begin * element_size, 1, Bytes(y) + begin * element_size, 1,
-         out + begin * out_size, end - begin);
-  });
-  return absl::OkStatus();
+void GatherRows(int64_t size, const void* from, int64_t row_stride, int64_t stride, int64_t rows,
+                int64_t n, void* to) {
+  const auto gather = [&](auto element) {
+    using E = decltype(element);
+    GatherRowsOf(static_cast<const E*>(from), row_stride, stride, rows, n, static_cast<E*>(to));
+  };
+  switch (size) {
+    case 1:
+      return gather(uint8_t());
+    case 2:
+      return gather(uint16_t());
+    case 4:
+      return gather(uint32_t());
+    case 8:
+      return gather(uint64_t());
+    default:
+      return gather(Bytes16());
+  }
 }
+
+class Elementwise {
+ public:
+  Elementwise(LoopRef loop, double nanoseconds) : loop_(loop), nanoseconds_(nanoseconds) {}
+
+  absl::Status Run(KernelContext& ctx, absl::Span<const int> sizes, Pairing pairing) {
+    num_inputs_ = static_cast<int>(sizes.size());
+    // The common case, without a copy of the shape.
+    bool same_shape = true;
+    for (int k = 0; k < num_inputs_; ++k) {
+      GRADFLOW_RETURN_IF_ERROR(AddInput(ctx, k, sizes[k]));
+      same_shape = same_shape && ctx.input(k).shape() == ctx.input(0).shape();
+    }
+    if (pairing == Pairing::kInOrder && !same_shape) {
+      GRADFLOW_RETURN_IF_ERROR(CheckSameNumbers(ctx));
+      same_shape = true;
+    }
+    if (same_shape) {
+      GRADFLOW_RETURN_IF_ERROR(AllocateOutput(ctx, ctx.input(0).shape()));
+      RunContiguous(ctx);
+      return absl::OkStatus();
+    }
+    TensorShape shape = ctx.input(num_inputs_ - 1).shape();
+    for (int k = num_inputs_ - 1; k-- > 0;) {
+      GRADFLOW_ASSIGN_OR_RETURN(shape, BroadcastShapes(ctx.input(k).shape(), shape));
+    }
+    GRADFLOW_RETURN_IF_ERROR(AllocateOutput(ctx, shape));
+    RunBroadcast(ctx, shape);
+    return absl::OkStatus();
+  }
+
+ private:
+  struct alignas(64) Buffer {
+    char bytes[kBufferBytes];
+  };
+
+  absl::Status AddInput(const KernelContext& ctx, int k, int loop_size) {
+    const Tensor& x = ctx.input(k);
+    Operand& operand = inputs_[k];
+    operand.data = static_cast<char*>(const_cast<void*>(x.raw_data()));
+    operand.size = ElementSize(x.dtype());
+    operand.float16 = Float16Type(x.dtype());
+    if (operand.float16.has_value() && loop_size == operand.size) {
+      operand.float16.reset();
+      moves_float16_ = true;
+    }
+    const int64_t size = operand.float16.has_value() ? sizeof(float) : operand.size;
+    if (size != loop_size) return WrongSize(k, x.dtype(), loop_size);
+    if (operand.float16.has_value()) converts_ = true;
+    if (x.dtype() == DT_STRING) plain_ = false;
+    largest_ = std::max<int64_t>(largest_, loop_size);
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckSameNumbers(const KernelContext& ctx) const {
+    const TensorShape& first = ctx.input(0).shape();
+    for (int k = 1; k < num_inputs_; ++k) {
+      const TensorShape& shape = ctx.input(k).shape();
+      if (shape.num_elements() == first.num_elements()) continue;
+      return errors::InvalidArgument("input ", k, " has shape ", shape.DebugString(), ", expected ",
+                                     first.num_elements(), " elements, as in ",
+                                     first.DebugString());
+    }
+    return absl::OkStatus();
+  }
+
+  // Allocates the output or takes an input that is not broadcast: each of its elements is read
+  // before it is overwritten.
+  absl::Status AllocateOutput(KernelContext& ctx, const TensorShape& shape) {
+    int reused = 0;
+    for (int k = num_inputs_; k-- > 0;) {
+      const Tensor& x = ctx.input(k);
+      if (x.dtype() == ctx.expected_output_dtype(0) && x.NumElements() == shape.num_elements() &&
+          x.CanBeReused()) {
+        reused = k;
+      }
+    }
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(reused, 0, shape, &output));
+    num_elements_ = shape.num_elements();
+    out_.data = static_cast<char*>(output->raw_data());
+    out_.size = ElementSize(output->dtype());
+    if (!moves_float16_) out_.float16 = Float16Type(output->dtype());
+    if (output->dtype() == DT_STRING) plain_ = false;
+    if (out_.float16.has_value()) converts_ = true;
+    const int64_t loop_size = out_.float16.has_value() ? sizeof(float) : out_.size;
+    largest_ = std::max(largest_, loop_size);
+    bool over_input = false;
+    for (int k = 0; k < num_inputs_; ++k) over_input |= inputs_[k].data == out_.data;
+    non_temporal_ =
+        plain_ && ShouldUseNonTemporalStores(out_.data, over_input, num_elements_ * out_.size);
+    chunk_ = std::min(kElementwiseChunk, kBufferBytes / largest_);
+    return absl::OkStatus();
+  }
+
+  void RunContiguous(const KernelContext& ctx) const {
+    const auto run = [&](int64_t begin, int64_t end) {
+      const char* x[kMaxElementwiseInputs] = {};
+      int64_t strides[kMaxElementwiseInputs];
+      for (int k = 0; k < num_inputs_; ++k) {
+        x[k] = inputs_[k].data + begin * inputs_[k].size;
+        strides[k] = 1;
+      }
+      RunPiece(x, strides, begin, end - begin);
+      if (non_temporal_) hwy::FlushStream();
+    };
+    // Few elements are always one block, which skips computing the block size.
+    constexpr int64_t kFew = 256;
+    if (num_elements_ > kFew) {
+      ParallelFor(ctx, num_elements_, BlockSizeForCost(nanoseconds_), run);
+    } else if (num_elements_ > 0) {
+      run(0, num_elements_);
+    }
+  }
+
+  void RunBroadcast(const KernelContext& ctx, const TensorShape& shape) const {
+    const absl::Span<const int64_t> dims = shape.dim_sizes();
+    std::vector<StridedLoop::Operand> operands = {{0, RowMajorStrides(dims)}};
+    for (int k = 0; k < num_inputs_; ++k) {
+      operands.push_back({0, BroadcastStrides(ctx.input(k).shape().dim_sizes(), dims)});
+    }
+    const StridedLoop loop(dims, std::move(operands));
+    constexpr int64_t kShortRow = 128;
+    if (plain_ && loop.dims().size() > 1 && loop.dims().back() < kShortRow) {
+      return RunShortRows(ctx, loop);
+    }
+    int64_t strides[kMaxElementwiseInputs];
+    for (int k = 0; k < num_inputs_; ++k) strides[k] = loop.inner_stride(k + 1);
+    loop.ForEachRun(ctx.run(), nanoseconds_, [&](const int64_t* offsets, int64_t n) {
+      const char* x[kMaxElementwiseInputs] = {};
+      for (int k = 0; k < num_inputs_; ++k)
+        x[k] = inputs_[k].data + offsets[k + 1] * inputs_[k].size;
+      RunPiece(x, strides, offsets[0], n);
+      if (non_temporal_) hwy::FlushStream();
+    });
+  }
+
+  // Computes many short rows at once: gathers those of the operands that are broadcast.
+  void RunShortRows(const KernelContext& ctx, const StridedLoop& loop) const {
+    const int last = static_cast<int>(loop.dims().size()) - 1;
+    const int64_t row = loop.dims()[last];
+    const int64_t chunk_rows = std::max<int64_t>(1, chunk_ / row);
+    // A loop over segments of up to chunk_rows rows; the last operand is the number of the row in
+    // its dimension.
+    DimVector dims(loop.dims().begin(), loop.dims().end() - 1);
+    const int64_t rows = dims.back();
+    dims.back() = NumBlocks(rows, chunk_rows);
+    std::vector<StridedLoop::Operand> operands;
+    for (int k = 0; k <= num_inputs_; ++k) {
+      DimVector strides(loop.operand(k).strides.begin(), loop.operand(k).strides.end() - 1);
+      strides.back() *= chunk_rows;
+      operands.push_back({loop.operand(k).offset, std::move(strides)});
+    }
+    operands.push_back({0, DimVector(dims.size())});
+    operands.back().strides.back() = chunk_rows;
+    const StridedLoop segments(dims, std::move(operands));
+    const int64_t segment_rows = std::min(rows, chunk_rows);
+    segments.ForEachRun(
+        ctx.run(), nanoseconds_ * static_cast<double>(segment_rows * row),
+        [&](const int64_t* offsets, int64_t n) {
+          Buffer buffers[kMaxElementwiseInputs];
+          // The repeated rows that the buffers hold, and how many.
+          const char* repeated[kMaxElementwiseInputs] = {};
+          int64_t repeated_rows[kMaxElementwiseInputs] = {};
+          for (int64_t s = 0; s < n; ++s) {
+            const auto offset = [&](int k) { return offsets[k] + s * segments.inner_stride(k); };
+            const int64_t count = std::min(chunk_rows, rows - offset(num_inputs_ + 1));
+            const char* x[kMaxElementwiseInputs] = {};
+            int64_t strides[kMaxElementwiseInputs];
+            for (int k = 0; k < num_inputs_; ++k) {
+              const Operand& input = inputs_[k];
+              const char* const from = input.data + offset(k + 1) * input.size;
+              const int64_t row_stride = loop.operand(k + 1).strides[last - 1];
+              const int64_t stride = loop.inner_stride(k + 1);
+              strides[k] = row_stride == 0 && stride == 0 ? 0 : 1;
+              x[k] = from;
+              if (strides[k] == 0 || (stride == 1 && row_stride == row)) continue;
+              x[k] = buffers[k].bytes;
+              if (repeated[k] == from && count <= repeated_rows[k]) continue;
+              GatherRows(input.size, from, row_stride, stride, count, row, buffers[k].bytes);
+              repeated[k] = row_stride == 0 ? from : nullptr;
+              repeated_rows[k] = count;
+            }
+            RunPiece(x, strides, offset(0), count * row);
+          }
+          if (non_temporal_) hwy::FlushStream();
+        });
+  }
+
+  // Computes n elements from element `begin` of the output on.
+  void RunPiece(const char* const* x, const int64_t* strides, int64_t begin, int64_t n) const {
+    char* const out = out_.data + begin * out_.size;
+    const void* pointers[kMaxElementwiseInputs] = {};
+    if (!converts_ && !non_temporal_) {
+      for (int k = 0; k < num_inputs_; ++k) pointers[k] = x[k];
+      return loop_(pointers, strides, out, n);
+    }
+    Buffer buffers[kMaxElementwiseInputs];
+    Buffer results;
+    Buffer rounded;
+    for (int64_t i = 0; i < n; i += chunk_) {
+      const int64_t count = std::min(chunk_, n - i);
+      for (int k = 0; k < num_inputs_; ++k) {
+        const Operand& input = inputs_[k];
+        const char* const from = x[k] + i * strides[k] * input.size;
+        pointers[k] = from;
+        if (!input.float16.has_value()) continue;
+        pointers[k] = buffers[k].bytes;
+        if (strides[k] == 0 && i > 0) continue;
+        Float16ToFloat(*input.float16, from, reinterpret_cast<float*>(buffers[k].bytes),
+                       strides[k] == 0 ? 1 : count);
+      }
+      char* const to = out + i * out_.size;
+      const bool is_result_buffered = non_temporal_ || out_.float16.has_value();
+      loop_(pointers, strides, is_result_buffered ? results.bytes : to, count);
+      const char* result = results.bytes;
+      if (out_.float16.has_value()) {
+        char* const halves = non_temporal_ ? rounded.bytes : to;
+        FloatToFloat16(*out_.float16, reinterpret_cast<const float*>(results.bytes), halves, count);
+        result = halves;
+      }
+      if (non_temporal_) CopyNonTemporal(result, to, count * out_.size);
+    }
+  }
+
+  const LoopRef loop_;
+  const double nanoseconds_;
+  int num_inputs_ = 0;
+  std::array<Operand, kMaxElementwiseInputs> inputs_;
+  Operand out_;
+  int64_t num_elements_ = 0;
+  // The bytes of the largest element that the loop sees, and the elements of a chunk.
+  int64_t largest_ = 1;
+  int64_t chunk_ = 0;
+  // Whether elements are bytes, not strings; whether 16-bit floats are converted.
+  bool plain_ = true;
+  bool converts_ = false;
+  // Whether the loop takes 16-bit floats as they are.
+  bool moves_float16_ = false;
+  bool non_temporal_ = false;
+};
+
+class ElementwiseKernel final : public OpKernel {
+ public:
+  ElementwiseKernel(const KernelConstruction& construction, ElementwiseLoop loop,
+                    absl::Span<const int> sizes, double nanoseconds, Pairing pairing)
+      : loop_(loop), num_inputs_(sizes.size()), nanoseconds_(nanoseconds), pairing_(pairing) {
+    std::copy(sizes.begin(), sizes.end(), sizes_.begin());
+    for (size_t k = 0; k < num_inputs_; ++k) {
+      types_[k] = construction.input_type(static_cast<int>(k));
+    }
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    for (size_t k = 0; k < num_inputs_; ++k) {
+      const DataType dtype = ctx.input_dtype(static_cast<int>(k));
+      if (dtype != types_[k]) {
+        return errors::InvalidArgument("input ", k, " has type ", DataTypeString(dtype),
+                                       ", expected ", DataTypeString(types_[k]));
+      }
+    }
+    return RunElementwise(ctx, absl::MakeConstSpan(sizes_.data(), num_inputs_), nanoseconds_, loop_,
+                          pairing_);
+  }
+
+ private:
+  const ElementwiseLoop loop_;
+  std::array<int, kMaxElementwiseInputs> sizes_{};
+  std::array<DataType, kMaxElementwiseInputs> types_{};
+  const size_t num_inputs_;
+  const double nanoseconds_;
+  const Pairing pairing_;
+};
 
 }  // namespace
 
-absl::Status RunUnary(KernelContext& ctx, size_t element_size, double nanoseconds, UnaryLoop loop) {
-  GRADFLOW_RETURN_IF_ERROR(CheckElementSize(ctx, 0, element_size));
-  Tensor* output = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &output));
-  const char* x = Bytes(ctx.input(0));
-  char* out = static_cast<char*>(output->raw_data());
-  const size_t out_size = ElementSize(output->dtype());
-  ForEachBlock(ctx, output->NumElements(), nanoseconds, [&](int64_t begin, int64_t end) {
-    loop(x + begin * element_size, out + begin * out_size, end - begin);
-  });
-  return absl::OkStatus();
-}
+namespace internal {
 
-absl::Status RunBinary(KernelContext& ctx, size_t element_size, double nanoseconds,
-                       BinaryLoop loop) {
-  for (int i = 0; i < 2; ++i) {
-    GRADFLOW_RETURN_IF_ERROR(CheckElementSize(ctx, i, element_size));
+absl::Status CheckElementSizes(const KernelContext& ctx, int count, int size) {
+  for (int k = 0; k < count; ++k) {
+    if (ElementSize(ctx.input_dtype(k)) != size) return WrongSize(k, ctx.input_dtype(k), size);
   }
-  const Tensor& x = ctx.input(0);
-  const Tensor& y = ctx.input(1);
-  if (x.shape() == y.shape()) return RunSameShape(ctx, element_size, nanoseconds, loop);
-  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, BroadcastShapes(x.shape(), y.shape()));
-  // An input with as many elements as the output is not broadcast: it is read at the index that is
-  // written, so the output may overwrite it.
-  const bool over_x = x.NumElements() == shape.num_elements() && x.CanBeReused();
-  Tensor* output = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(over_x ? 0 : 1, 0, shape, &output));
-
-  const absl::Span<const int64_t> dims = shape.dim_sizes();
-  const StridedLoop runs(dims, {{0, BroadcastStrides(x.shape().dim_sizes(), dims)},
-                                {0, BroadcastStrides(y.shape().dim_sizes(), dims)},
-                                {0, RowMajorStrides(dims)}});
-  const int64_t x_stride = runs.inner_stride(0);
-  const int64_t y_stride = runs.inner_stride(1);
-  const size_t out_size = ElementSize(output->dtype());
-  char* out = static_cast<char*>(output->raw_data());
-  runs.ForEachRun(ctx.run(), nanoseconds, [&](const int64_t* offsets, int64_t n) {
-    loop(Bytes(x) + offsets[0] * element_size, x_stride, Bytes(y) + offsets[1] * element_size,
-         y_stride, out + offsets[2] * out_size, n);
-  });
   return absl::OkStatus();
 }
 
 }  // namespace internal
+
+absl::Status RunElementwise(KernelContext& ctx, absl::Span<const int> sizes, double nanoseconds,
+                            LoopRef loop, Pairing pairing) {
+  return Elementwise(loop, nanoseconds).Run(ctx, sizes, pairing);
+}
+
+std::unique_ptr<OpKernel> NewElementwiseKernel(const KernelConstruction& construction,
+                                               ElementwiseLoop loop, absl::Span<const int> sizes,
+                                               double nanoseconds, Pairing pairing) {
+  return std::make_unique<ElementwiseKernel>(construction, loop, sizes, nanoseconds, pairing);
+}
+
 }  // namespace gradflow

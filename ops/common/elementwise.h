@@ -4,9 +4,9 @@
 //     return Unary<float>(ctx, [](float x) { return x * 2; });
 //   }
 //
-// Binary() broadcasts its inputs as NumPy does. Both process fixed blocks in parallel and compute
-// in place if an input is not needed elsewhere. The bits of a result depend on its operands alone,
-// not on its position.
+// Inputs are broadcast as NumPy does. The loops process fixed blocks in parallel, compute in place
+// if an input is not needed elsewhere, and write large outputs past the caches. The bits of a
+// result depend on its operands alone, not on its position.
 //
 // An op of many types is a functor with a templated operator(), which the Register functions
 // instantiate:
@@ -16,16 +16,22 @@
 //     T operator()(T x, T y) const { return static_cast<T>(x - y); }
 //   };
 //   RegisterBinaryKernels<Subtract, WrappingType>(registry, "Sub", NumberTypes());
+//
+// half and bfloat16 are computed in float and rounded once. They share the loop of float, between
+// conversions of the few elements that fit the first-level cache.
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 #define GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/types.h"
@@ -61,93 +67,168 @@ using WrappingType = typename WrappingTypeOf<T>::type;
 template <typename T>
 using OwnType = T;
 
-namespace internal {
-
-// Compute n elements. A stride is 1, or 0 to repeat one element.
-using UnaryLoop = absl::FunctionRef<void(const void* x, void* out, int64_t n)>;
-using BinaryLoop = absl::FunctionRef<void(const void* x, int64_t x_stride, const void* y,
-                                          int64_t y_stride, void* out, int64_t n)>;
-// Run `loop` over all elements. Return INVALID_ARGUMENT unless the elements of the inputs have
-// `element_size` bytes. `nanoseconds` is the approximate cost of an element.
-absl::Status RunUnary(KernelContext& ctx, size_t element_size, double nanoseconds, UnaryLoop loop);
-absl::Status RunBinary(KernelContext& ctx, size_t element_size, double nanoseconds,
-                       BinaryLoop loop);
-
-}  // namespace internal
-
 // Approximate cost of an element: of arithmetic, and of functions such as exp().
 inline constexpr double kCheapNanoseconds = 0.5;
 inline constexpr double kFunctionNanoseconds = 10;
 
+// ---- Loops over bytes ----
+
+inline constexpr int kMaxElementwiseInputs = 3;
+// The most elements that a loop computes at once if its operands are converted or gathered, and
+// always a bound for the scratch memory of a loop that splits its elements.
+inline constexpr int64_t kElementwiseChunk = 1024;
+
+// Computes n elements. x[k] is the operand of input k; strides[k] is 1, or 0 to repeat one element.
+// The output may be one of the operands, if its stride is 1.
+using ElementwiseLoop = void (*)(const void* const* x, const int64_t* strides, void* out,
+                                 int64_t n);
+
+// The shapes that inputs may have.
+enum class Pairing {
+  // Those that broadcast to one.
+  kBroadcast,
+  // Those of as many elements as input 0, whose shape the output has. Elements are paired in order.
+  kInOrder,
+};
+
+// Runs `loop` over all elements of the inputs, which have `sizes` bytes each in the loop: those of
+// their type, or 4 for half and bfloat16, which are then converted to float, as is an output of
+// these types from float. Returns INVALID_ARGUMENT for inputs of other types. `nanoseconds` is the
+// approximate cost of an element.
+absl::Status RunElementwise(
+    KernelContext& ctx, absl::Span<const int> sizes, double nanoseconds,
+    absl::FunctionRef<void(const void* const* x, const int64_t* strides, void* out, int64_t n)>
+        loop,
+    Pairing pairing = Pairing::kBroadcast);
+
+// Returns a kernel that runs `loop` on inputs of the types of the node.
+std::unique_ptr<OpKernel> NewElementwiseKernel(const KernelConstruction& construction,
+                                               ElementwiseLoop loop, absl::Span<const int> sizes,
+                                               double nanoseconds,
+                                               Pairing pairing = Pairing::kBroadcast);
+
+// ---- Loops over elements ----
+
+namespace internal {
+
+// Returns INVALID_ARGUMENT unless the elements of the first `count` inputs have `size` bytes.
+absl::Status CheckElementSizes(const KernelContext& ctx, int count, int size);
+
+template <typename In, typename Out, typename F>
+void UnaryRun(const F& f, const void* const* x, void* out, int64_t n) {
+  const In* a = static_cast<const In*>(x[0]);
+  Out* result = static_cast<Out*>(out);
+  GRADFLOW_SAME_INDEX_LOOP
+  for (int64_t i = 0; i < n; ++i) result[i] = static_cast<Out>(f(a[i]));
+}
+
+template <typename In, typename Out, typename F>
+void BinaryRun(const F& f, const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  const In* a = static_cast<const In*>(x[0]);
+  const In* b = static_cast<const In*>(x[1]);
+  Out* result = static_cast<Out*>(out);
+  if (strides[0] == 0) {
+    const In repeated = a[0];
+    GRADFLOW_SAME_INDEX_LOOP
+    for (int64_t i = 0; i < n; ++i) result[i] = static_cast<Out>(f(repeated, b[i]));
+  } else if (strides[1] == 0) {
+    const In repeated = b[0];
+    GRADFLOW_SAME_INDEX_LOOP
+    for (int64_t i = 0; i < n; ++i) result[i] = static_cast<Out>(f(a[i], repeated));
+  } else {
+    GRADFLOW_SAME_INDEX_LOOP
+    for (int64_t i = 0; i < n; ++i) result[i] = static_cast<Out>(f(a[i], b[i]));
+  }
+}
+
+template <typename F, typename In, typename Out>
+void UnaryLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  UnaryRun<In, Out>(F(), x, out, n);
+}
+template <typename F, typename In, typename Out>
+void BinaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  BinaryRun<In, Out>(F(), x, strides, out, n);
+}
+
+}  // namespace internal
+
 // Sets each element of output 0 to f(x), for the elements of input 0.
 template <typename In, typename Out = In, typename F>
 absl::Status Unary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseconds) {
-  return internal::RunUnary(ctx, sizeof(In), nanoseconds, [f](const void* x, void* out, int64_t n) {
-    const In* a = static_cast<const In*>(x);
-    Out* result = static_cast<Out*>(out);
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < n; ++i) {
-      result[i] = static_cast<Out>(f(static_cast<ComputeType<In>>(a[i])));
-    }
-  });
+  return RunElementwise(ctx, {sizeof(ComputeType<In>)}, nanoseconds,
+                        [f](const void* const* x, const int64_t*, void* out, int64_t n) {
+                          internal::UnaryRun<ComputeType<In>, ComputeType<Out>>(f, x, out, n);
+                        });
 }
 
 // Sets each element of output 0 to f(x, y), for the elements of inputs 0 and 1, broadcast to one
 // shape.
 template <typename In, typename Out = In, typename F>
 absl::Status Binary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseconds) {
-  using C = ComputeType<In>;
-  return internal::RunBinary(
-      ctx, sizeof(In), nanoseconds,
-      [f](const void* x, int64_t x_stride, const void* y, int64_t y_stride, void* out, int64_t n) {
-        const In* a = static_cast<const In*>(x);
-        const In* b = static_cast<const In*>(y);
-        Out* result = static_cast<Out*>(out);
-        if (x_stride == 0) {
-          const C repeated = static_cast<C>(a[0]);
-          GRADFLOW_SAME_INDEX_LOOP
-          for (int64_t i = 0; i < n; ++i) {
-            result[i] = static_cast<Out>(f(repeated, static_cast<C>(b[i])));
-          }
-        } else if (y_stride == 0) {
-          const C repeated = static_cast<C>(b[0]);
-          GRADFLOW_SAME_INDEX_LOOP
-          for (int64_t i = 0; i < n; ++i) {
-            result[i] = static_cast<Out>(f(static_cast<C>(a[i]), repeated));
-          }
-        } else {
-          GRADFLOW_SAME_INDEX_LOOP
-          for (int64_t i = 0; i < n; ++i) {
-            result[i] = static_cast<Out>(f(static_cast<C>(a[i]), static_cast<C>(b[i])));
-          }
-        }
-      });
+  if (absl::Status status = internal::CheckElementSizes(ctx, 2, sizeof(In)); !status.ok()) {
+    return status;
+  }
+  constexpr int kSize = sizeof(ComputeType<In>);
+  return RunElementwise(ctx, {kSize, kSize}, nanoseconds,
+                        [f](const void* const* x, const int64_t* strides, void* out, int64_t n) {
+                          internal::BinaryRun<ComputeType<In>, ComputeType<Out>>(f, x, strides, out,
+                                                                                 n);
+                        });
 }
 
 // ---- Registration ----
 
-template <typename F, typename In, typename Out>
-absl::Status UnaryKernel(KernelContext& ctx) {
-  return Unary<In, Out>(ctx, F(), F::kNanoseconds);
+// Factories of kernels that run Loop on one or two inputs whose elements have `Size` bytes.
+template <ElementwiseLoop Loop, int Size, int Picoseconds>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeUnaryKernel(const KernelConstruction& construction) {
+  return NewElementwiseKernel(construction, Loop, {Size}, Picoseconds / 1000.0);
 }
-template <typename F, typename In, typename Out>
-absl::Status BinaryKernel(KernelContext& ctx) {
-  return Binary<In, Out>(ctx, F());
+template <ElementwiseLoop Loop, int Size, int Picoseconds, Pairing kPairing = Pairing::kBroadcast>
+absl::StatusOr<std::unique_ptr<OpKernel>> MakeBinaryKernel(const KernelConstruction& construction) {
+  return NewElementwiseKernel(construction, Loop, {Size, Size}, Picoseconds / 1000.0, kPairing);
 }
 
+namespace internal {
+
+template <typename F, typename = void>
+inline constexpr int kPicoseconds = static_cast<int>(kCheapNanoseconds * 1000);
+template <typename F>
+inline constexpr int kPicoseconds<F, std::void_t<decltype(F::kNanoseconds)>> =
+    static_cast<int>(F::kNanoseconds * 1000);
+
+template <typename F, typename In, typename Out>
+inline constexpr KernelFactory kUnaryFactory =
+    MakeUnaryKernel<UnaryLoop<F, ComputeType<In>, ComputeType<Out>>, sizeof(ComputeType<In>),
+                    kPicoseconds<F>>;
+template <typename F, typename In, typename Out>
+inline constexpr KernelFactory kBinaryFactory =
+    MakeBinaryKernel<BinaryLoop<F, ComputeType<In>, ComputeType<Out>>, sizeof(ComputeType<In>),
+                     kPicoseconds<F>>;
+
+}  // namespace internal
+
 // Registers kernels of `op` that compute F, one for each type of the list as attribute T. Elements
-// are computed as Storage<T>: types with the same Storage share an instantiation.
+// are computed as Storage<T>: types with the same Storage share an instantiation. The cost of an
+// element is F::kNanoseconds, if there is such a member.
 template <typename F, template <typename> class Storage, typename... Ts>
 void RegisterUnaryKernels(Registry& registry, absl::string_view op, TypeList<Ts...>) {
-  (registry.Kernel(op, MakeFunctionKernel<UnaryKernel<F, Storage<Ts>, Storage<Ts>>>)
-       .template Type<Ts>("T"),
+  (registry.Kernel(op, internal::kUnaryFactory<F, Storage<Ts>, Storage<Ts>>).template Type<Ts>("T"),
    ...);
 }
 template <typename F, template <typename> class Storage, typename... Ts>
 void RegisterBinaryKernels(Registry& registry, absl::string_view op, TypeList<Ts...>) {
-  (registry.Kernel(op, MakeFunctionKernel<BinaryKernel<F, Storage<Ts>, Storage<Ts>>>)
+  (registry.Kernel(op, internal::kBinaryFactory<F, Storage<Ts>, Storage<Ts>>)
        .template Type<Ts>("T"),
    ...);
+}
+// As above, with an output of bools.
+template <typename F, template <typename> class Storage, typename... Ts>
+void RegisterUnaryPredicates(Registry& registry, absl::string_view op, TypeList<Ts...>) {
+  (registry.Kernel(op, internal::kUnaryFactory<F, Storage<Ts>, bool>).template Type<Ts>("T"), ...);
+}
+template <typename F, template <typename> class Storage, typename... Ts>
+void RegisterBinaryPredicates(Registry& registry, absl::string_view op, TypeList<Ts...>) {
+  (registry.Kernel(op, internal::kBinaryFactory<F, Storage<Ts>, bool>).template Type<Ts>("T"), ...);
 }
 
 }  // namespace gradflow

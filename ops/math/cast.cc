@@ -1,122 +1,143 @@
+// Cast between numbers and bools.
+//
+// A cast takes up to two loops, through an intermediate type: one that widens the source exactly
+// and one that narrows to the target. This needs about 60 loops instead of one per pair of types.
+// Loops see half and bfloat16 as float (ops/common/elementwise.h).
 #include <algorithm>
-#include <cmath>
+#include <complex>
+#include <cstdint>
 #include <cstring>
 #include <limits>
-#include <string>
 #include <type_traits>
-#include <utility>
 
 #include "gradflow/core/op_kernel.h"
-#include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
-
-// Conversions take two steps, through the widest type of the source's kind: int64, uint64, double
-// or complex128, to which widening is exact. This needs one widening loop and four narrowing loops
-// per type instead of one loop per pair of types.
+#include "gradflow/ops/common/elementwise.h"
 
 namespace gradflow::cast {
 namespace {
 
 using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
 
-template <typename T>
-using Wide = std::conditional_t<
-    kIsComplex<T>, complex128,
-    std::conditional_t<std::is_floating_point_v<T> || kIsFloat16<T>, double,
-                       std::conditional_t<std::is_same_v<T, uint64_t>, uint64_t, int64_t>>>;
-
-// Number of elements widened at a time, into a buffer that stays in the L1 cache.
-constexpr int64_t kChunk = 256;
-
-// Clears the low `bits` bits of the mantissa. A NaN stays a NaN.
-template <typename T>
-T ClearLowBits(T value, int bits) {
-  if constexpr (kIsComplex<T>) {
-    return T(ClearLowBits(value.real(), bits), ClearLowBits(value.imag(), bits));
-  } else {
-    if (value != value) return value;
-    std::conditional_t<sizeof(T) == 8, uint64_t,
-                       std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>
-        word;
-    std::memcpy(&word, &value, sizeof(word));
-    word = static_cast<decltype(word)>(word >> bits << bits);
-    std::memcpy(&value, &word, sizeof(word));
-    return value;
-  }
-}
+// Converts n elements.
+using Convert = void (*)(const void* from, void* to, int64_t n);
 
 template <typename T>
-void Widen(const void* from, int64_t n, int clear_low_bits, void* wide) {
-  auto* to = static_cast<Wide<T>*>(wide);
-  if constexpr (std::is_same_v<T, bool>) {
+using Intermediate = std::conditional_t<
+    std::is_same_v<T, double> || std::is_same_v<T, complex128>, double,
+    std::conditional_t<
+        std::is_same_v<T, float> || std::is_same_v<T, complex64>, float,
+        std::conditional_t<
+            std::is_same_v<T, uint64_t>, uint64_t,
+            std::conditional_t<(sizeof(T) > 4) || std::is_same_v<T, uint32_t>, int64_t, int32_t>>>>;
+
+template <typename From>
+void Widen(const void* from, void* to, int64_t n) {
+  using To = Intermediate<From>;
+  auto* const results = static_cast<To*>(to);
+  if constexpr (kIsComplex<From>) {
+    const auto* const values = static_cast<const From*>(from);
+    for (int64_t i = 0; i < n; ++i) results[i] = values[i].real();
+  } else if constexpr (std::is_same_v<From, bool>) {
     // As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
-    const auto* values = static_cast<const uint8_t*>(from);
-    for (int64_t i = 0; i < n; ++i) to[i] = values[i] != 0;
+    const auto* const values = static_cast<const uint8_t*>(from);
+    for (int64_t i = 0; i < n; ++i) results[i] = values[i] != 0;
   } else {
-    const auto* values = static_cast<const T*>(from);
-    if constexpr (!std::is_integral_v<T>) {
-      if (clear_low_bits > 0) {
-        for (int64_t i = 0; i < n; ++i) to[i] = Wide<T>(ClearLowBits(values[i], clear_low_bits));
-        return;
-      }
-    }
-    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<Wide<T>>(values[i]);
+    const auto* const values = static_cast<const From*>(from);
+    for (int64_t i = 0; i < n; ++i) results[i] = static_cast<To>(values[i]);
   }
 }
 
-// Rounds towards zero and clamps to the range of T. Returns 0 for NaN.
-template <typename T>
-T Saturate(double value) {
-  // Doubles represent 2^digits, the maximum plus 1, and the minimum; the maximum itself they may
-  // not.
-  constexpr double kAboveMax =
-      2 * static_cast<double>(uint64_t{1} << (std::numeric_limits<T>::digits - 1));
-  constexpr double kMin = static_cast<double>(std::numeric_limits<T>::min());
-  if (value >= kAboveMax) return std::numeric_limits<T>::max();
-  if (value > kMin) return static_cast<T>(value);
-  return value <= kMin ? std::numeric_limits<T>::min() : T(0);
+// Rounds towards zero. What does not fit, and NaN, becomes the smallest integer, as on x86.
+template <typename To, typename From>
+To ToSigned(From value) {
+  constexpr From kMin = static_cast<From>(std::numeric_limits<To>::min());
+  // Selects before it converts, which vectorises. False for NaN.
+  const bool fits = (value >= kMin) & (value < -kMin);
+  return static_cast<To>(fits ? value : kMin);
 }
 
 template <typename To, typename From>
-To Convert(From value) {
-  if constexpr (std::is_same_v<From, complex128>) {
-    if constexpr (kIsComplex<To>) {
-      return To(value);
-    } else {
-      return Convert<To>(value.real());
-    }
-  } else if constexpr (kIsComplex<To>) {
-    return To(Convert<typename To::value_type>(value));
-  } else if constexpr (std::is_same_v<To, bool>) {
-    return value != 0;
-  } else if constexpr (std::is_same_v<From, double> && std::is_integral_v<To>) {
-    return Saturate<To>(value);
-  } else {
+To Narrowed(From value) {
+  if constexpr (std::is_integral_v<From> || std::is_floating_point_v<To>) {
     return static_cast<To>(value);
+  } else if constexpr (std::is_same_v<To, uint64_t>) {
+    // The upper half of the range is not in that of int64.
+    constexpr From kHalf = 0x1p63;
+    if (value >= kHalf && value < 2 * kHalf) return static_cast<uint64_t>(value);
+    return static_cast<uint64_t>(ToSigned<int64_t>(value));
+  } else if constexpr (std::is_same_v<To, int64_t> || std::is_same_v<To, uint32_t>) {
+    return static_cast<To>(ToSigned<int64_t>(value));
+  } else {
+    // Smaller types take the low bits of an int32.
+    return static_cast<To>(ToSigned<int32_t>(value));
   }
 }
 
 template <typename From, typename To>
-void Narrow(const void* wide, int64_t n, void* to) {
-  const auto* values = static_cast<const From*>(wide);
-  auto* results = static_cast<To*>(to);
-  for (int64_t i = 0; i < n; ++i) results[i] = Convert<To>(values[i]);
+void Narrow(const void* from, void* to, int64_t n) {
+  const auto* const values = static_cast<const From*>(from);
+  if constexpr (std::is_same_v<To, bool>) {
+    auto* const results = static_cast<uint8_t*>(to);
+    GRADFLOW_SAME_INDEX_LOOP
+    for (int64_t i = 0; i < n; ++i) results[i] = values[i] != From(0);
+  } else {
+    auto* const results = static_cast<To*>(to);
+    GRADFLOW_SAME_INDEX_LOOP
+    for (int64_t i = 0; i < n; ++i) {
+      if constexpr (kIsComplex<To>) {
+        results[i] = To(Narrowed<typename To::value_type>(values[i]));
+      } else {
+        results[i] = Narrowed<To>(values[i]);
+      }
+    }
+  }
 }
 
-using WidenFn = void (*)(const void* from, int64_t n, int clear_low_bits, void* wide);
-using NarrowFn = void (*)(const void* wide, int64_t n, void* to);
+template <typename From, typename To>
+void ConvertComplex(const void* from, void* to, int64_t n) {
+  const auto* const values = static_cast<const From*>(from);
+  auto* const results = static_cast<To*>(to);
+  for (int64_t i = 0; i < n; ++i) results[i] = To(values[i]);
+}
+
+// Types that loops tell apart: the low bits of integers do not depend on signs.
+template <typename From, typename To>
+using Target =
+    std::conditional_t<std::is_integral_v<From> && !std::is_same_v<To, bool>, WrappingType<To>, To>;
+
+// Clears the low `bits` bits of the mantissas of n numbers. A NaN stays a NaN.
+template <typename T, typename Word>
+void ClearLowBits(const void* from, int bits, void* to, int64_t n) {
+  const auto* const values = static_cast<const T*>(from);
+  auto* const results = static_cast<T*>(to);
+  for (int64_t i = 0; i < n; ++i) {
+    Word word;
+    std::memcpy(&word, &values[i], sizeof(word));
+    word = word >> bits << bits;
+    T cleared;
+    std::memcpy(&cleared, &word, sizeof(cleared));
+    results[i] = values[i] == values[i] ? cleared : values[i];
+  }
+}
 
 // Returns the number of stored bits of the mantissa; 0 for integers.
-template <typename T>
-constexpr int MantissaBits() {
-  if constexpr (kIsComplex<T>) {
-    return MantissaBits<typename T::value_type>();
-  } else if constexpr (std::is_integral_v<T>) {
-    return 0;
-  } else {
-    return std::numeric_limits<T>::digits - 1;
+int MantissaBits(DataType dtype) {
+  switch (dtype) {
+    case DT_BFLOAT16:
+      return std::numeric_limits<bfloat16>::digits - 1;
+    case DT_HALF:
+      return std::numeric_limits<half>::digits - 1;
+    case DT_FLOAT:
+    case DT_COMPLEX64:
+      return std::numeric_limits<float>::digits - 1;
+    case DT_DOUBLE:
+    case DT_COMPLEX128:
+      return std::numeric_limits<double>::digits - 1;
+    default:
+      return 0;
   }
 }
 
@@ -127,54 +148,86 @@ class CastKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("Truncate", &truncate));
     const DataType from = construction.input_type(0);
     const DataType to = construction.output_type(0);
-    if (from == to) return absl::OkStatus();
-    const bool known = DispatchType(CastTypes(), from, [&](auto from_tag) {
-      using From = typename decltype(from_tag)::type;
-      widen_ = Widen<From>;
-      DispatchType(CastTypes(), to, [&](auto to_tag) {
-        using To = typename decltype(to_tag)::type;
-        narrow_ = Narrow<Wide<From>, To>;
-        if (truncate && MantissaBits<To>() > 0) {
-          clear_low_bits_ = std::max(0, MantissaBits<From>() - MantissaBits<To>());
+    forwards_ = from == to;
+    if (forwards_) return absl::OkStatus();
+    const bool known = DispatchType(CastTypes(), from, [&](auto tag) {
+      using From = ComputeType<typename decltype(tag)::type>;
+      from_size_ = sizeof(From);
+      parts_ = kIsComplex<From> ? 2 : 1;
+      is_wide_ = sizeof(From) / parts_ == 8;
+      if constexpr (kIsComplex<From>) {
+        if (DataTypeIsComplex(to)) {
+          to_size_ = DataTypeSize(to);
+          narrow_ = to == DT_COMPLEX64 ? ConvertComplex<From, complex64>
+                                       : ConvertComplex<From, complex128>;
+          return;
         }
+      }
+      using Middle = Intermediate<From>;
+      if (!std::is_same_v<From, Middle>) widen_ = Widen<From>;
+      DispatchType(CastTypes(), to, [&](auto to_tag) {
+        using To = ComputeType<typename decltype(to_tag)::type>;
+        to_size_ = sizeof(To);
+        narrow_ = Narrow<Middle, Target<Middle, To>>;
       });
     });
     if (!known || narrow_ == nullptr) {
       return errors::Unimplemented("cannot cast ", DataTypeString(from), " to ",
                                    DataTypeString(to));
     }
+    if (truncate && MantissaBits(from) > MantissaBits(to) && MantissaBits(to) > 0) {
+      // Of float, in which loops see 16-bit numbers.
+      clear_low_bits_ = std::max(MantissaBits(from), MantissaBits(DT_FLOAT)) - MantissaBits(to);
+    }
     return absl::OkStatus();
   }
 
   // A cast between equal types forwards its input.
-  bool IsCheap() const override { return narrow_ == nullptr; }
+  bool IsCheap() const override { return forwards_; }
 
   absl::Status Compute(KernelContext& ctx) const override {
-    const Tensor& x = ctx.input(0);
-    if (narrow_ == nullptr) {
-      ctx.set_output(0, x);
+    if (forwards_) {
+      ctx.set_output(0, ctx.input(0));
       return absl::OkStatus();
     }
-    Tensor* y = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, x.shape(), &y));
-    const auto* from = static_cast<const char*>(x.raw_data());
-    auto* to = static_cast<char*>(y->raw_data());
-    const int64_t from_size = DataTypeSize(x.dtype());
-    const int64_t to_size = DataTypeSize(y->dtype());
-    ParallelFor(ctx, x.NumElements(), BlockSizeForCost(1), [&](int64_t begin, int64_t end) {
-      alignas(16) char wide[kChunk * sizeof(complex128)];
-      for (int64_t i = begin; i < end; i += kChunk) {
-        const int64_t n = std::min(kChunk, end - i);
-        widen_(from + i * from_size, n, clear_low_bits_, wide);
-        narrow_(wide, n, to + i * to_size);
-      }
-    });
-    return absl::OkStatus();
+    return RunElementwise(ctx, {from_size_}, kCheapNanoseconds,
+                          [this](const void* const* x, const int64_t*, void* out, int64_t n) {
+                            Run(static_cast<const char*>(x[0]), static_cast<char*>(out), n);
+                          });
   }
 
  private:
-  WidenFn widen_ = nullptr;
-  NarrowFn narrow_ = nullptr;
+  void Run(const char* from, char* to, int64_t n) const {
+    if (widen_ == nullptr && clear_low_bits_ == 0) return narrow_(from, to, n);
+    constexpr int64_t kChunk = 512;
+    alignas(64) char cleared[kChunk * sizeof(complex128)];
+    alignas(64) char wide[kChunk * sizeof(double)];
+    for (int64_t i = 0; i < n; i += kChunk) {
+      const int64_t count = std::min(kChunk, n - i);
+      const void* source = from + i * from_size_;
+      if (clear_low_bits_ > 0) {
+        (is_wide_
+             ? ClearLowBits<double, uint64_t>
+             : ClearLowBits<float, uint32_t>)(source, clear_low_bits_, cleared, count * parts_);
+        source = cleared;
+      }
+      if (widen_ != nullptr) {
+        widen_(source, wide, count);
+        source = wide;
+      }
+      narrow_(source, to + i * to_size_, count);
+    }
+  }
+
+  bool forwards_ = false;
+  Convert widen_ = nullptr;
+  Convert narrow_ = nullptr;
+  // Bytes of an element as loops see it, before and after; the numbers of which it consists, and
+  // whether they are doubles.
+  int from_size_ = 0;
+  int to_size_ = 0;
+  int parts_ = 1;
+  bool is_wide_ = false;
   int clear_low_bits_ = 0;
 };
 
@@ -192,9 +245,11 @@ void Register(Registry& registry) {
       .Doc(R"(Converts the elements of a tensor to another type.
 
 Casts to a smaller integer type wrap around. Casts from floating-point to integer types round
-towards zero and clamp to the range of the type; NaN becomes 0. Casts between floating-point types
-round to nearest. Complex numbers are cast by their real part. True and false are 1 and 0; every
-nonzero value is true.
+towards zero; a number that does not fit int32 (int64 for uint32, int64 and uint64), and NaN,
+becomes the smallest number of that type first, and a smaller type takes its low bits. Casts between
+floating-point types round to nearest; those to half and bfloat16 from wider types than float, and
+from integers, round to float before. Complex numbers are cast by their real part. True and false
+are 1 and 0; every nonzero value is true.
 
 x: A tensor of numbers or booleans (or of any type, if the types are equal).
 y: The converted tensor.

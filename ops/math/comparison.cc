@@ -1,8 +1,11 @@
-// Equal, NotEqual, Less, LessEqual, Greater and GreaterEqual.
+// Equal, NotEqual, Less, LessEqual, Greater, GreaterEqual and ApproximateEqual.
 //
 // Comparisons with NaN are false, except for NotEqual.
+#include <cmath>
+#include <complex>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -127,7 +130,66 @@ z: The results, of the broadcast shape.
 T: The type of `x` and `y`.)"));
   ForEachType(RealTypes(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    registry.Kernel(op, MakeFunctionKernel<BinaryKernel<F, T, bool>>).template Type<T>("T");
+    registry.Kernel(op, internal::kBinaryFactory<F, T, bool>).template Type<T>("T");
+  });
+}
+
+template <typename T>
+class ApproximateEqualKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("tolerance", &tolerance_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(0, "x", 1, "y"));
+    using C = ComputeType<T>;
+    if constexpr (std::is_integral_v<C>) {
+      // The difference of 64-bit integers may be no int64.
+      const double tolerance = tolerance_;
+      return Binary<T, bool>(ctx, [tolerance](C x, C y) {
+        using U = std::make_unsigned_t<C>;
+        const U distance = x > y ? static_cast<U>(static_cast<U>(x) - static_cast<U>(y))
+                                 : static_cast<U>(static_cast<U>(y) - static_cast<U>(x));
+        return static_cast<double>(distance) <= tolerance;
+      });
+    } else if constexpr (kIsComplex<C>) {
+      const auto tolerance = static_cast<typename C::value_type>(tolerance_);
+      return Binary<T, bool>(
+          ctx, [tolerance](C x, C y) { return std::abs(x - y) <= tolerance; }, 5);
+    } else {
+      const C tolerance = static_cast<C>(tolerance_);
+      return Binary<T, bool>(ctx, [tolerance](C x, C y) { return std::abs(x - y) <= tolerance; });
+    }
+  }
+
+ private:
+  float tolerance_ = 0;
+};
+
+void RegisterApproximateEqual(Registry& registry) {
+  registry.Op("ApproximateEqual")
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("y: T")
+      .Output("z: bool")
+      .Attr("T: numbertype")
+      .Attr("tolerance: float = 0.00001")
+      .Shape(SameShape)
+      .Doc(R"(Returns |x - y| <= tolerance element-wise.
+
+It is false where either is NaN, and for infinities, also equal ones. There are no kernels for
+quantised integers.
+
+x: A tensor.
+y: A tensor of the same shape and type.
+z: The results, of the same shape.
+T: The type of `x` and `y`.
+tolerance: The largest difference of elements that count as equal.)");
+  ForEachType(NumberTypes(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    registry.Kernel("ApproximateEqual", MakeKernel<ApproximateEqualKernel<T>>)
+        .template Type<T>("T");
   });
 }
 
@@ -135,6 +197,7 @@ T: The type of `x` and `y`.)"));
 
 void Register(Registry& registry) {
   RegisterEqual(registry);
+  RegisterApproximateEqual(registry);
   RegisterOrder<std::less<>>(registry, "Less", "<");
   RegisterOrder<std::less_equal<>>(registry, "LessEqual", "<=");
   RegisterOrder<std::greater<>>(registry, "Greater", ">");

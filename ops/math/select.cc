@@ -1,5 +1,8 @@
+// Select and SelectV2.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -7,31 +10,67 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::select {
 namespace {
 
-absl::Status SelectShape(ShapeContext& c) {
+absl::Status SelectV2Shape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, BroadcastShapes(c.input(1), c.input(2)));
   GRADFLOW_ASSIGN_OR_RETURN(shape, BroadcastShapes(c.input(0), shape));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
 
-// The selected elements, by position in a loop over the output, the condition, t and e.
-template <typename E>
-class Selected {
+// Returns the shape of Select's output, or an error for shapes that do not match.
+absl::StatusOr<PartialTensorShape> CheckSelect(const PartialTensorShape& condition,
+                                               const PartialTensorShape& t,
+                                               const PartialTensorShape& e) {
+  const absl::StatusOr<PartialTensorShape> both = t.MergeWith(e);
+  if (!both.ok()) {
+    return errors::InvalidArgument("t and e must have the same shape, but have ", t.DebugString(),
+                                   " and ", e.DebugString());
+  }
+  const PartialTensorShape& shape = *both;
+  if (condition.dims() <= 0) return shape;
+  const auto mismatch = [&] {
+    return errors::InvalidArgument("condition has shape ", condition.DebugString(),
+                                   ", expected a scalar, the shape of t, ", shape.DebugString(),
+                                   ", or that of its first dimension");
+  };
+  if (condition.dims() == 1) {
+    if (shape.dims() == 0) return mismatch();
+    if (shape.dims() > 0 && condition.dim_size(0) >= 0 && shape.dim_size(0) >= 0 &&
+        condition.dim_size(0) != shape.dim_size(0)) {
+      return mismatch();
+    }
+    return shape;
+  }
+  const absl::StatusOr<PartialTensorShape> merged = shape.MergeWith(condition);
+  return merged.ok() ? merged : mismatch();
+}
+
+absl::Status SelectShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
+                            CheckSelect(c.input(0), c.input(1), c.input(2)));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// ---- Strings ----
+
+// The selected strings, by position in a loop over the output, the condition, t and e.
+class SelectedStrings {
  public:
-  // `data` holds the elements of the condition, t and e.
-  Selected(const StridedLoop& loop, const void* const data[3])
+  SelectedStrings(const StridedLoop& loop, const KernelContext& ctx)
       : loop_(loop),
-        condition_(static_cast<const uint8_t*>(data[0])),
-        t_(static_cast<const E*>(data[1])),
-        e_(static_cast<const E*>(data[2])) {}
+        condition_(static_cast<const uint8_t*>(ctx.input(0).raw_data())),
+        t_(static_cast<const tstring*>(ctx.input(1).raw_data())),
+        e_(static_cast<const tstring*>(ctx.input(2).raw_data())) {}
 
   // Returns element i of a run that starts at `offsets`.
-  const E& At(const int64_t* offsets, int64_t i) const {
+  const tstring& At(const int64_t* offsets, int64_t i) const {
     return condition_[offsets[1] + i * loop_.inner_stride(1)] != 0
                ? t_[offsets[2] + i * loop_.inner_stride(2)]
                : e_[offsets[3] + i * loop_.inner_stride(3)];
@@ -41,17 +80,17 @@ class Selected {
   const StridedLoop& loop_;
   // As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
   const uint8_t* const condition_;
-  const E* const t_;
-  const E* const e_;
+  const tstring* const t_;
+  const tstring* const e_;
 };
 
 constexpr double kStringNanoseconds = 20;
 
 // Returns the number of characters of the selected strings.
-double SelectedBytes(const RunContext& run, const StridedLoop& loop, const void* const data[3]) {
+double SelectedBytes(const RunContext& run, const StridedLoop& loop,
+                     const SelectedStrings& selected) {
   // More than any memory, and small enough that sums do not overflow.
   constexpr int64_t kEnough = int64_t{1} << 60;
-  const Selected<tstring> selected(loop, data);
   std::atomic<int64_t> bytes{0};
   loop.ForEachRun(run, kStringNanoseconds, [&](const int64_t* offsets, int64_t n) {
     if (bytes >= kEnough) return;
@@ -62,35 +101,105 @@ double SelectedBytes(const RunContext& run, const StridedLoop& loop, const void*
   return static_cast<double>(bytes);
 }
 
-absl::Status Select(KernelContext& ctx) {
+absl::Status SelectStrings(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape,
                             BroadcastShapes(ctx.input(1).shape(), ctx.input(2).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(shape, BroadcastShapes(ctx.input(0).shape(), shape));
   const absl::Span<const int64_t> dims = shape.dim_sizes();
   std::vector<StridedLoop::Operand> operands = {{0, RowMajorStrides(dims)}};
-  const void* data[3];
   for (int i = 0; i < 3; ++i) {
     operands.push_back({0, BroadcastStrides(ctx.input(i).shape().dim_sizes(), dims)});
-    data[i] = ctx.input(i).raw_data();
   }
   const StridedLoop loop(dims, std::move(operands));
-  // Computes in place in an input that is not broadcast and not needed elsewhere.
-  const Tensor& first = ctx.input(1);
-  const int forward = first.NumElements() == shape.num_elements() && first.CanBeReused() ? 1 : 2;
-  if (first.dtype() == DT_STRING) ctx.ExpectStringBytes(SelectedBytes(ctx.run(), loop, data));
+  const SelectedStrings selected(loop, ctx);
+  ctx.ExpectStringBytes(SelectedBytes(ctx.run(), loop, selected));
   Tensor* output = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(forward, 0, shape, &output));
-  DispatchElement(output->dtype(), [&](auto tag) {
-    using E = typename decltype(tag)::type;
-    E* result = static_cast<E*>(output->raw_data());
-    const Selected<E> selected(loop, data);
-    const double nanoseconds = std::is_same_v<E, tstring> ? kStringNanoseconds : 1;
-    loop.ForEachRun(ctx.run(), nanoseconds, [&](const int64_t* offsets, int64_t n) {
-      for (int64_t i = 0; i < n; ++i) {
-        result[offsets[0] + i * loop.inner_stride(0)] = selected.At(offsets, i);
-      }
-    });
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+  auto* const result = static_cast<tstring*>(output->raw_data());
+  loop.ForEachRun(ctx.run(), kStringNanoseconds, [&](const int64_t* offsets, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      result[offsets[0] + i * loop.inner_stride(0)] = selected.At(offsets, i);
+    }
   });
+  return absl::OkStatus();
+}
+
+// ---- Elements of a fixed size ----
+
+// Selects from operands that are contiguous, or, for stride 0, one element.
+template <typename E, int64_t kT, int64_t kE>
+void SelectRun(const uint8_t* condition, const E* t, const E* e, E* out, int64_t n) {
+  // In locals, so that the compiler need not read one of them under a condition.
+  GRADFLOW_SAME_INDEX_LOOP
+  for (int64_t i = 0; i < n; ++i) {
+    const E yes = t[kT * i];
+    const E no = e[kE * i];
+    out[i] = condition[i] != 0 ? yes : no;
+  }
+}
+
+template <typename E>
+void SelectLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  // As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
+  const auto* const condition = static_cast<const uint8_t*>(x[0]);
+  const E* const t = static_cast<const E*>(x[1]);
+  const E* const e = static_cast<const E*>(x[2]);
+  E* const result = static_cast<E*>(out);
+  if (strides[0] == 0) {
+    const int chosen = *condition != 0 ? 1 : 2;
+    const E* const from = chosen == 1 ? t : e;
+    if (strides[chosen] == 0) {
+      std::fill_n(result, n, *from);
+    } else if (from != result) {
+      std::memcpy(result, from, n * sizeof(E));
+    }
+  } else if (strides[1] == 0) {
+    strides[2] == 0 ? SelectRun<E, 0, 0>(condition, t, e, result, n)
+                    : SelectRun<E, 0, 1>(condition, t, e, result, n);
+  } else {
+    strides[2] == 0 ? SelectRun<E, 1, 0>(condition, t, e, result, n)
+                    : SelectRun<E, 1, 1>(condition, t, e, result, n);
+  }
+}
+
+absl::Status SelectV2(KernelContext& ctx) {
+  absl::Status status;
+  DispatchElement(ctx.input_dtype(1), [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<E, tstring>) {
+      status = SelectStrings(ctx);
+    } else {
+      constexpr int kSize = sizeof(E);
+      status = RunElementwise(ctx, {1, kSize, kSize}, kCheapNanoseconds, SelectLoop<E>);
+    }
+  });
+  return status;
+}
+
+absl::Status Select(KernelContext& ctx) {
+  const Tensor& condition = ctx.input(0);
+  const Tensor& t = ctx.input(1);
+  GRADFLOW_RETURN_IF_ERROR(CheckSelect(PartialTensorShape(condition.shape()),
+                                       PartialTensorShape(t.shape()),
+                                       PartialTensorShape(ctx.input(2).shape()))
+                               .status());
+  if (condition.dims() == 0 || condition.shape() == t.shape()) return SelectV2(ctx);
+  // One bool for each row: an element of a column that is broadcast.
+  const int64_t rows = t.dim_size(0);
+  int64_t columns = 1;
+  for (int d = 1; d < t.dims(); ++d) columns *= t.dim_size(d);
+  Tensor views[3];
+  GRADFLOW_ASSIGN_OR_RETURN(views[0], condition.Reshaped({rows, 1}));
+  for (const int i : {1, 2}) {
+    GRADFLOW_ASSIGN_OR_RETURN(views[i], ctx.input(i).Reshaped({rows, columns}));
+  }
+  Tensor result{Tensor::Unset()};
+  const DataType dtype = ctx.expected_output_dtype(0);
+  KernelContext rows_ctx(absl::MakeSpan(views), absl::MakeSpan(&result, 1),
+                         absl::MakeConstSpan(&dtype, 1), ctx.run());
+  GRADFLOW_RETURN_IF_ERROR(SelectV2(rows_ctx));
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor output, result.Reshaped(t.shape()));
+  ctx.set_output(0, std::move(output));
   return absl::OkStatus();
 }
 
@@ -104,7 +213,7 @@ void Register(Registry& registry) {
       .Input("e: T")
       .Output("output: T")
       .Attr("T: type")
-      .Shape(SelectShape)
+      .Shape(SelectV2Shape)
       .Doc(R"(Selects each element from t or e, depending on a condition.
 
 All three inputs are broadcast to one shape as NumPy does.
@@ -114,7 +223,26 @@ t: The elements to select where `condition` is true.
 e: The elements to select where `condition` is false.
 output: The selected elements, of the broadcast shape.
 T: The type of `t` and `e`.)");
-  registry.Kernel("SelectV2", MakeFunctionKernel<Select>);
+  registry.Kernel("SelectV2", MakeFunctionKernel<SelectV2>);
+
+  registry.Op("Select")
+      .Group("math_ops")
+      .Alias("Where3")
+      .Input("condition: bool")
+      .Input("t: T")
+      .Input("e: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Shape(SelectShape)
+      .Doc(R"(Selects each element, or each row, from t or e, depending on a condition.
+
+condition: The conditions of the elements, in the shape of `t`; those of the rows, in a vector of as
+  many as the first dimension of `t` has; or one for all, in a scalar.
+t: The elements to select where `condition` is true.
+e: The elements to select where `condition` is false, of the shape of `t`.
+output: The selected elements, of the shape of `t`.
+T: The type of `t` and `e`.)");
+  registry.Kernel("Select", MakeFunctionKernel<Select>);
 }
 
 }  // namespace gradflow::select

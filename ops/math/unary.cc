@@ -1,8 +1,9 @@
-// Neg, Abs, Square, Sqrt, Rsqrt and Floor.
+// Neg, Abs, Sign, Square, Sqrt, Rsqrt, Reciprocal and Inv.
 #include <cmath>
 #include <complex>
 #include <type_traits>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/ops/common/elementwise.h"
@@ -12,7 +13,6 @@ namespace {
 
 // Integers are computed as unsigned integers (see WrappingType), which do not overflow.
 struct Negate {
-  static constexpr double kNanoseconds = kCheapNanoseconds;
   template <typename T>
   T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
@@ -24,7 +24,6 @@ struct Negate {
 };
 
 struct SquareOf {
-  static constexpr double kNanoseconds = kCheapNanoseconds;
   template <typename T>
   T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
@@ -36,7 +35,6 @@ struct SquareOf {
 };
 
 struct AbsoluteValue {
-  static constexpr double kNanoseconds = kCheapNanoseconds;
   template <typename T>
   T operator()(T x) const {
     if constexpr (std::is_integral_v<T>) {
@@ -47,11 +45,17 @@ struct AbsoluteValue {
   }
 };
 
-struct RoundDown {
-  static constexpr double kNanoseconds = kCheapNanoseconds;
+struct SignOf {
   template <typename T>
   T operator()(T x) const {
-    return std::floor(x);
+    if constexpr (kIsComplex<T>) {
+      const auto magnitude = std::abs(x);
+      return magnitude == 0 ? T(0) : x / magnitude;
+    } else {
+      // The form that is no branch for the compiler. NaN stays NaN.
+      const T sign = static_cast<T>((x > 0) - (x < 0));
+      return x != x ? x : sign;
+    }
   }
 };
 
@@ -71,8 +75,17 @@ struct ReciprocalSquareRoot {
   }
 };
 
+struct ReciprocalOf {
+  static constexpr double kNanoseconds = 1;
+  template <typename T>
+  T operator()(T x) const {
+    return T(1) / x;
+  }
+};
+
+using ContinuousTypes = ConcatTypes<FloatingTypes, ComplexTypes>::type;
+
 void RegisterRoots(Registry& registry) {
-  using Types = ConcatTypes<FloatingTypes, ComplexTypes>::type;
   registry.Op("Sqrt")
       .Group("math_ops")
       .Input("x: T")
@@ -86,7 +99,7 @@ The root of a negative real number is NaN; that of a complex number has a nonneg
 x: A tensor.
 y: The roots, of the shape of `x`.
 T: The type of both.)");
-  RegisterUnaryKernels<SquareRoot, OwnType>(registry, "Sqrt", Types());
+  RegisterUnaryKernels<SquareRoot, OwnType>(registry, "Sqrt", ContinuousTypes());
 
   registry.Op("Rsqrt")
       .Group("math_ops")
@@ -101,12 +114,36 @@ Both operations round. The result is an infinity for zero and NaN for negative r
 x: A tensor.
 y: The reciprocals, of the shape of `x`.
 T: The type of both.)");
-  RegisterUnaryKernels<ReciprocalSquareRoot, OwnType>(registry, "Rsqrt", Types());
+  RegisterUnaryKernels<ReciprocalSquareRoot, OwnType>(registry, "Rsqrt", ContinuousTypes());
+}
+
+// Registers Reciprocal under its name, or under its former one.
+void RegisterReciprocal(Registry& registry, absl::string_view op) {
+  registry.Op(op)
+      .Group("math_ops")
+      .Input("x: T")
+      .Output("y: T")
+      .Attr(
+          "T: {bfloat16, half, float, double, int8, int16, int32, int64, "
+          "complex64, complex128}")
+      .Shape(UnchangedShape)
+      .Doc(
+          absl::StrCat("Returns 1 / x element-wise", op == "Inv" ? ", as Reciprocal does" : "", R"(.
+
+The reciprocal of a zero is an infinity of its sign. As in TensorFlow, there are no kernels for
+integers.
+
+x: A tensor.
+y: The reciprocals, of the shape of `x`.
+T: The type of both.)"));
+  RegisterUnaryKernels<ReciprocalOf, OwnType>(registry, op, ContinuousTypes());
 }
 
 }  // namespace
 
 void Register(Registry& registry) {
+  using SignedTypes = ConcatTypes<FloatingTypes, SignedIntegerTypes>::type;
+  using SignedOrComplexTypes = ConcatTypes<SignedTypes, ComplexTypes>::type;
   registry.Op("Neg")
       .Group("math_ops")
       .Alias("Negate")
@@ -123,9 +160,7 @@ The smallest integer, whose negative is not in its type, is unchanged.
 x: A tensor.
 y: The negatives, of the shape of `x`.
 T: The type of both.)");
-  using SignedTypes =
-      ConcatTypes<ConcatTypes<FloatingTypes, SignedIntegerTypes>::type, ComplexTypes>::type;
-  RegisterUnaryKernels<Negate, WrappingType>(registry, "Neg", SignedTypes());
+  RegisterUnaryKernels<Negate, WrappingType>(registry, "Neg", SignedOrComplexTypes());
 
   registry.Op("Abs")
       .Group("math_ops")
@@ -140,8 +175,24 @@ The smallest integer, whose absolute value is not in its type, is unchanged.
 x: A tensor of real numbers.
 y: The absolute values, of the shape of `x`.
 T: The type of both.)");
-  RegisterUnaryKernels<AbsoluteValue, OwnType>(
-      registry, "Abs", ConcatTypes<FloatingTypes, SignedIntegerTypes>::type());
+  RegisterUnaryKernels<AbsoluteValue, OwnType>(registry, "Abs", SignedTypes());
+
+  registry.Op("Sign")
+      .Group("math_ops")
+      .Input("x: T")
+      .Output("y: T")
+      .Attr(
+          "T: {bfloat16, half, float, double, int8, int16, int32, int64, "
+          "complex64, complex128}")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns the sign of x element-wise: -1, 0 or 1.
+
+The sign of a complex number is x / |x|, or 0 if x is 0. NaN stays NaN.
+
+x: A tensor.
+y: The signs, of the shape of `x`.
+T: The type of both.)");
+  RegisterUnaryKernels<SignOf, OwnType>(registry, "Sign", SignedOrComplexTypes());
 
   registry.Op("Square")
       .Group("math_ops")
@@ -162,21 +213,8 @@ T: The type of both.)");
   RegisterUnaryKernels<SquareOf, WrappingType>(registry, "Square", NumberTypes());
 
   RegisterRoots(registry);
-
-  registry.Op("Floor")
-      .Group("math_ops")
-      .Input("x: T")
-      .Output("y: T")
-      .Attr("T: {bfloat16, half, float, double}")
-      .Shape(UnchangedShape)
-      .Doc(R"(Returns the largest integer not greater than x element-wise.
-
-Zeros keep their sign; infinities and NaN are unchanged.
-
-x: A tensor.
-y: The integers, of the shape and type of `x`.
-T: The type of both.)");
-  RegisterUnaryKernels<RoundDown, OwnType>(registry, "Floor", FloatingTypes());
+  RegisterReciprocal(registry, "Reciprocal");
+  RegisterReciprocal(registry, "Inv");
 }
 
 }  // namespace gradflow::unary

@@ -446,6 +446,25 @@ TEST(TensorSlice, SubSliceDropsTheDimension) {
   EXPECT_FALSE(Iota({0, 2}).SubSlice(0).IsInitialized());
 }
 
+TEST(TensorReshape, BitcastFromSharesBytes) {
+  const Tensor tensor = Make<float>({2}, {1, -2});
+  Tensor other;
+  ASSERT_THAT(other.BitcastFrom(tensor, DT_UINT16, {2, 2}), IsOk());
+  EXPECT_EQ(other.dtype(), DT_UINT16);
+  EXPECT_EQ(other.matrix<uint16_t>()(0, 1), 0x3f80);
+  EXPECT_TRUE(other.SharesBufferWith(tensor));
+  ASSERT_THAT(other.BitcastFrom(other, DT_INT32, {2}), IsOk());
+  EXPECT_EQ(other.vec<int32_t>()(0), 0x3f800000);
+  constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+  EXPECT_THAT(other.BitcastFrom(tensor, DT_UINT16, {3}),
+              StatusIs(kInvalid, "a tensor of 8 bytes cannot be bitcast to uint16 of shape [3]"));
+  EXPECT_THAT(other.BitcastFrom(tensor, DT_STRING, {2}),
+              StatusIs(kInvalid, "a tensor of type float cannot be bitcast to string"));
+  EXPECT_THAT(other.BitcastFrom(Make<uint8_t>({5}, {1, 2, 3, 4, 5}).Slice(1, 5), DT_INT32, {1}),
+              StatusIs(kInvalid, "the elements are not aligned for int32"));
+  EXPECT_EQ(other.dtype(), DT_INT32);
+}
+
 TEST(TensorReshape, CopyFromSharesElements) {
   const Tensor tensor = Iota({2, 3});
   Tensor other = Tensor(1.0f);

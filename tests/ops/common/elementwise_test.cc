@@ -95,6 +95,47 @@ TEST(Elementwise, GoesThroughLargeTensorsInBlocks) {
               TensorEq(UnaryReference(x, [](double v) { return -v; })));
 }
 
+// Rows that are shorter than a vector, for elements of each size.
+TEST(Elementwise, BroadcastsShortRows) {
+  const std::vector<std::pair<TensorShape, TensorShape>> cases = {
+      {{3001, 3}, {3}},           {{3001, 3}, {3001, 1}},        {{3001, 127}, {127}},
+      {{701, 5, 3}, {701, 1, 3}}, {{701, 5, 3}, {1, 5, 1}},      {{2, 701, 3}, {2, 1, 3}},
+      {{7, 1, 3}, {1, 701, 1}},   {{40, 1, 9, 1}, {1, 7, 1, 5}}, {{3, 2, 1, 2}, {2, 2000, 1}},
+  };
+  for (const auto& [x_shape, y_shape] : cases) {
+    SCOPED_TRACE(x_shape.DebugString() + " and " + y_shape.DebugString());
+    for (const DataType dtype : {DT_INT8, DT_HALF, DT_FLOAT, DT_DOUBLE, DT_BFLOAT16}) {
+      const Tensor x = RandomTensor(dtype, x_shape, -9, 9, 1);
+      const Tensor y = RandomTensor(dtype, y_shape, -9, 9, 2);
+      EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunOne(), TensorEq(Subtracted(x, y)));
+      EXPECT_THAT(OpTester("Sub").Input(y).Input(x).RunOne(), TensorEq(Subtracted(y, x)));
+    }
+    const Tensor x = DistinctTensor(DT_COMPLEX128, x_shape);
+    EXPECT_THAT(OpTester("Sub").Input(x).Input(Tensor(complex128(0, 0))).RunOne(), TensorEq(x));
+  }
+}
+
+// Outputs of 4 MiB and more are written past the caches.
+TEST(Elementwise, WritesLargeOutputs) {
+  constexpr int64_t kRows = 1027;
+  for (const DataType dtype : {DT_FLOAT, DT_HALF}) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const int64_t columns = dtype == DT_FLOAT ? 1033 : 2063;
+    const Tensor x = RandomTensor(dtype, {kRows, columns}, -9, 9, 1);
+    for (const TensorShape& shape : {TensorShape({kRows, columns}), TensorShape({columns}),
+                                     TensorShape({kRows, 1}), TensorShape()}) {
+      SCOPED_TRACE(shape.DebugString());
+      const Tensor y = RandomTensor(dtype, shape, -9, 9, 2);
+      EXPECT_THAT(OpTester("Sub").Input(x).Input(y).RunEverywhere({{1, 3}, {}}),
+                  IsOkAndHolds(::testing::ElementsAre(TensorEq(Subtracted(x, y)))));
+    }
+    const Tensor narrow = RandomTensor(dtype, {columns * kRows / 3, 3}, -9, 9, 1);
+    const Tensor three = RandomTensor(dtype, {3}, -9, 9, 2);
+    EXPECT_THAT(OpTester("Sub").Input(narrow).Input(three).RunOne(),
+                TensorEq(Subtracted(narrow, three)));
+  }
+}
+
 TEST(Elementwise, ReadsSlicesThatAreNotAligned) {
   const Tensor whole = RandomTensor(DT_FLOAT, {7, 3}, -10, 10);
   const Tensor x = whole.Slice(1, 7);
@@ -141,9 +182,14 @@ TEST(Elementwise, WritesInThePlaceOfAnInputNoOneElseNeeds) {
 }
 
 TEST(Elementwise, RefusesShapesThatDoNotBroadcast) {
-  for (const char* op :
-       {"Add", "AddV2", "Sub", "Mul", "RealDiv", "Maximum", "Minimum", "SquaredDifference", "Equal",
-        "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual"}) {
+  for (const char* op : {"Add",         "AddV2",        "Sub",     "Mul",
+                         "RealDiv",     "Maximum",      "Minimum", "SquaredDifference",
+                         "Equal",       "NotEqual",     "Less",    "LessEqual",
+                         "Greater",     "GreaterEqual", "Div",     "DivNoNan",
+                         "FloorDiv",    "TruncateDiv",  "Mod",     "FloorMod",
+                         "TruncateMod", "MulNoNan",     "Xdivy",   "Xlogy",
+                         "Xlog1py",     "Pow",          "Atan2",   "NextAfter",
+                         "Complex"}) {
     auto tester = OpTester(op);
     tester.Input(RandomTensor(DT_FLOAT, {2, 3})).Input(RandomTensor(DT_FLOAT, {2}));
     const auto error = StatusIs(absl::StatusCode::kInvalidArgument,
@@ -158,9 +204,10 @@ TEST(Elementwise, RefusesInputsOfAnotherType) {
                   .Attr("T", DT_FLOAT)
                   .RunOn({RandomTensor(DT_FLOAT, {2}), RandomTensor(DT_DOUBLE, {2})}),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("input 1 has type double, expected a type with elements of 4")));
+                       HasSubstr("input 1 has type double, expected float")));
   EXPECT_THAT(OpTester("Neg").Attr("T", DT_FLOAT).RunOn({RandomTensor(DT_HALF, {2})}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("input 0 has type half")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("input 0 has type half, expected float")));
 }
 
 }  // namespace

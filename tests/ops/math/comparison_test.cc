@@ -164,6 +164,37 @@ TEST(Less, HasNoBools) {
   }
 }
 
+TEST(ApproximateEqual, ComparesTheDistance) {
+  ForEachType(NumberTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    SCOPED_TRACE(DataTypeString(DataTypeToEnum<T>::value));
+    const Tensor x = AsTensor<T>({1, 2, 5, 100});
+    const Tensor y = AsTensor<T>({1, 1, 3, 3});
+    EXPECT_THAT(OpTester("ApproximateEqual").Input(x).Input(y).Attr("tolerance", 1.5f).RunOne(),
+                TensorEq(AsTensor<bool>({true, true, false, false})));
+    EXPECT_THAT(OpTester("ApproximateEqual").Input(x).Input(y).RunOne(),
+                TensorEq(AsTensor<bool>({true, false, false, false})));
+  });
+  EXPECT_THAT(OpTester("ApproximateEqual")
+                  .Input<float>({kNan, kInf, 1, 1})
+                  .Input<float>({kNan, kInf, kNan, 1.000001f})
+                  .RunOne(),
+              TensorEq(AsTensor<bool>({false, false, false, true})));
+  // A difference that is no int64.
+  EXPECT_THAT(OpTester("ApproximateEqual")
+                  .Input<int64_t>({INT64_MIN, INT64_MAX})
+                  .Input<int64_t>({INT64_MAX, INT64_MIN})
+                  .RunOne(),
+              TensorEq(AsTensor<bool>({false, false})));
+}
+
+TEST(ApproximateEqual, RejectsOtherShapes) {
+  OpTester op("ApproximateEqual");
+  op.Input<float>({1, 2}).Input<float>({1});
+  EXPECT_THAT(op.Run(), StatusIs(kInvalidArgument, HasSubstr("have [2] and [1]")));
+  EXPECT_THAT(op.InferShape(), StatusIs(kInvalidArgument));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -1,4 +1,5 @@
 #include <cstring>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -87,6 +88,55 @@ TEST(SelectV2, TakesEveryByteButZeroAsTrue) {
   std::memcpy(condition.raw_data(), bytes, 3);
   EXPECT_THAT(Select(condition, AsScalar<float>(1), AsScalar<float>(0)).RunOne(),
               TensorEq(AsTensor<float>({0, 1, 1})));
+}
+
+OpTester SelectV1(const Tensor& condition, const Tensor& t, const Tensor& e) {
+  return OpTester("Select").Input(condition).Input(t).Input(e);
+}
+
+TEST(Select, ByElementByRowAndAll) {
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor both = DistinctTensor(dtype, {4, 3, 2});
+    const Tensor t = both.Slice(0, 2);
+    const Tensor e = both.Slice(2, 4);
+    const auto expected = [&](const std::function<bool(int64_t)>& condition) {
+      return Rearranged(both, t.shape(), [&](const std::vector<int64_t>& index) {
+        const int64_t i = (index[0] * 3 + index[1]) * 2 + index[2];
+        return condition(i) ? i : i + 12;
+      });
+    };
+    EXPECT_THAT(SelectV1(AsScalar<bool>(true), t, e).RunOne(), TensorEq(t));
+    EXPECT_THAT(SelectV1(AsScalar<bool>(false), t, e).RunOne(), TensorEq(e));
+    EXPECT_THAT(SelectV1(AsTensor<bool>({false, true}), t, e).RunOne(),
+                TensorEq(expected([](int64_t i) { return i >= 6; })));
+    Tensor each(DT_BOOL, t.shape());
+    for (int64_t i = 0; i < 12; ++i) each.flat<bool>()(i) = i % 3 == 1;
+    EXPECT_THAT(SelectV1(each, t, e).RunOne(),
+                TensorEq(expected([](int64_t i) { return i % 3 == 1; })));
+  }
+  EXPECT_THAT(
+      SelectV1(Tensor(DT_BOOL, {0}), Tensor(DT_FLOAT, {0, 2}), Tensor(DT_FLOAT, {0, 2})).RunOne(),
+      TensorEq(Tensor(DT_FLOAT, {0, 2})));
+}
+
+TEST(Select, RejectsBadArguments) {
+  const auto expect_rejected = [](OpTester op, const char* message) {
+    EXPECT_THAT(op.Run(), StatusIs(kInvalidArgument, message));
+    EXPECT_THAT(op.InferShape(), StatusIs(kInvalidArgument, message));
+  };
+  const Tensor t = Iota<float>({2, 3});
+  expect_rejected(SelectV1(AsScalar<bool>(true), t, Iota<float>({3})),
+                  "t and e must have the same shape, but have [2,3] and [3]");
+  expect_rejected(SelectV1(AsTensor<bool>({true, true, true}), t, t),
+                  "condition has shape [3], expected a scalar, the shape of t, [2,3], or that of "
+                  "its first dimension");
+  expect_rejected(SelectV1(AsTensor<bool>({true, true}, {2, 1}), t, t),
+                  "condition has shape [2,1], expected a scalar, the shape of t, [2,3], or that of "
+                  "its first dimension");
+  expect_rejected(SelectV1(AsTensor<bool>({true}), AsScalar<float>(1), AsScalar<float>(1)),
+                  "condition has shape [1], expected a scalar, the shape of t, [], or that of its "
+                  "first dimension");
 }
 
 TEST(SelectV2, RejectsBadArguments) {

@@ -46,21 +46,37 @@ TEST(Rsqrt, RoundsTheRootAndItsReciprocal) {
   }
 }
 
-TEST(Floor, RoundsDownInEveryType) {
-  for (const DataType dtype : kFloats) {
-    SCOPED_TRACE(DataTypeString(dtype));
-    const Tensor x = RandomTensor(dtype, {5, 41}, -100, 100);
-    EXPECT_THAT(OpTester("Floor").Input(x).RunOne(),
-                TensorEq(UnaryReference(x, [](double v) { return std::floor(v); })));
+TEST(Reciprocal, DividesOne) {
+  for (const char* op : {"Reciprocal", "Inv"}) {
+    for (const DataType dtype : kFloats) {
+      SCOPED_TRACE(std::string(op) + " of " + DataTypeString(dtype));
+      const Tensor x = RandomTensor(dtype, {5, 41}, -100, 100);
+      EXPECT_THAT(OpTester(op).Input(x).RunOne(),
+                  TensorEq(UnaryReference(x, [](double v) { return 1 / v; })));
+    }
+    EXPECT_THAT(OpTester(op).Input(AsTensor<float>({0, -0.0f, kInf, kNan})).RunOne(),
+                TensorEq(AsTensor<float>({kInf, -kInf, 0, kNan})));
+    EXPECT_THAT(OpTester(op).Input(AsTensor<complex128>({{3, 4}})).RunOne(),
+                TensorNear(AsTensor<complex128>({{0.12, -0.16}})));
+    EXPECT_THAT(OpTester(op).Input(AsTensor<int32_t>({2})).MakeKernel(),
+                StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(op)));
   }
 }
 
-TEST(Floor, KeepsSignsOfZeroAndWhatIsNotFinite) {
-  const float inf = std::numeric_limits<float>::infinity();
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const Tensor x = AsTensor<float>({-0.0f, 0.0f, -0.5f, 8388609.0f, inf, -inf, nan});
-  const Tensor y = AsTensor<float>({-0.0f, 0.0f, -1.0f, 8388609.0f, inf, -inf, nan});
-  EXPECT_THAT(OpTester("Floor").Input(x).RunOne(), TensorEq(y));
+TEST(Sign, OfEveryType) {
+  for (const DataType dtype : kFloats) {
+    const Tensor x = FromDoubles(dtype, {7}, {-2, -0.0, 0, 0.25, kInf, -kInf, kNan});
+    EXPECT_THAT(OpTester("Sign").Input(x).RunOne(),
+                TensorEq(FromDoubles(dtype, {7}, {-1, 0, 0, 1, 1, -1, kNan})));
+  }
+  ForEachType(SignedIntegerTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr T min = std::numeric_limits<T>::min();
+    EXPECT_THAT(OpTester("Sign").Input(AsTensor<T>({min, -1, 0, 7})).RunOne(),
+                TensorEq(AsTensor<T>({-1, -1, 0, 1})));
+  });
+  EXPECT_THAT(OpTester("Sign").Input(AsTensor<complex128>({{3, 4}, {0, 0}})).RunOne(),
+              TensorNear(AsTensor<complex128>({{0.6, 0.8}, {0, 0}})));
 }
 
 TEST(Unary, IntegersOfEverySignedType) {
@@ -107,13 +123,13 @@ TEST(Unary, ComplexNumbers) {
 
 TEST(Unary, OfNothing) {
   const Tensor empty(DT_FLOAT, {2, 0, 3});
-  for (const char* op : {"Neg", "Abs", "Square", "Sqrt", "Rsqrt"}) {
+  for (const char* op : {"Neg", "Abs", "Sign", "Square", "Sqrt", "Rsqrt", "Reciprocal", "Inv"}) {
     EXPECT_THAT(OpTester(op).Input(empty).RunOne(), TensorEq(empty));
   }
 }
 
 TEST(Unary, RefusesTypesThatAreNotAllowed) {
-  for (const char* op : {"Neg", "Abs", "Square", "Sqrt", "Rsqrt"}) {
+  for (const char* op : {"Neg", "Abs", "Sign", "Square", "Sqrt", "Rsqrt", "Reciprocal", "Inv"}) {
     EXPECT_THAT(OpTester(op).Input(AsTensor<bool>({true})).MakeKernel(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("T")))
         << op;

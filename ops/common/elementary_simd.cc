@@ -1,0 +1,274 @@
+#include "gradflow/ops/common/elementary_simd.h"
+
+#include <sleef.h>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradflow/ops/common/elementary_simd.cc"
+#include "gradflow/ops/common/simd-inl.h"
+
+// The functions of SLEEF by bound of error, in the order of the enums.
+#ifndef GRADFLOW_SLEEF_FUNCTIONS
+#define GRADFLOW_SLEEF_FUNCTIONS(X)                                                               \
+  X(acos, u10)                                                                                    \
+  X(acosh, u10)                                                                                   \
+  X(asin, u10)                                                                                    \
+  X(asinh, u10)                                                                                   \
+  X(atan, u10) X(atanh, u10) X(cos, u10) X(cosh, u10) X(erf, u10) X(erfc, u15) X(exp, u10)        \
+      X(expm1, u10) X(lgamma, u10) X(log, u10) X(log1p, u10) X(sin, u10) X(sinh, u10) X(tan, u10) \
+          X(tanh, u10)
+#define GRADFLOW_SLEEF_FUNCTIONS2(X) X(atan2, u10) X(pow, u10)
+#define GRADFLOW_SLEEF_JOIN(name, lanes, bound, target) Sleef_cinz_##name##lanes##_##bound##target
+#define GRADFLOW_SLEEF_NAME(name, lanes, bound, target) \
+  GRADFLOW_SLEEF_JOIN(name, lanes, bound, target)
+#endif
+
+#undef GRADFLOW_SLEEF_FLOATS
+#undef GRADFLOW_SLEEF_DOUBLES
+#undef GRADFLOW_SLEEF_TARGET
+#undef GRADFLOW_SLEEF_VECTORS
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#define GRADFLOW_SLEEF_FLOATS f16
+#define GRADFLOW_SLEEF_DOUBLES d8
+#define GRADFLOW_SLEEF_TARGET avx512fnofma
+#define GRADFLOW_SLEEF_VECTORS 1
+#elif HWY_TARGET == HWY_AVX2
+#define GRADFLOW_SLEEF_FLOATS f8
+#define GRADFLOW_SLEEF_DOUBLES d4
+#define GRADFLOW_SLEEF_TARGET avx
+#define GRADFLOW_SLEEF_VECTORS 1
+#elif HWY_TARGET == HWY_SSE4
+#define GRADFLOW_SLEEF_FLOATS f4
+#define GRADFLOW_SLEEF_DOUBLES d2
+#define GRADFLOW_SLEEF_TARGET sse4
+#define GRADFLOW_SLEEF_VECTORS 1
+#else
+#define GRADFLOW_SLEEF_FLOATS f1
+#define GRADFLOW_SLEEF_DOUBLES d1
+#define GRADFLOW_SLEEF_TARGET purec
+#define GRADFLOW_SLEEF_VECTORS 0
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace gradflow {
+namespace HWY_NAMESPACE {
+
+// Vectors as SLEEF's functions take them.
+template <typename T>
+struct Sleef {
+#if GRADFLOW_SLEEF_VECTORS
+  using D = hn::ScalableTag<T>;
+  using Raw = decltype(V<D>::raw);
+  static constexpr int64_t kLanes = hn::MaxLanes(D());
+  static HWY_INLINE Raw Load(const T* p) { return hn::LoadU(D(), p).raw; }
+  static HWY_INLINE void Store(Raw v, T* p) { hn::StoreU(V<D>{v}, D(), p); }
+#else
+  using Raw = T;
+  static constexpr int64_t kLanes = 1;
+  static HWY_INLINE Raw Load(const T* p) { return *p; }
+  static HWY_INLINE void Store(Raw v, T* p) { *p = v; }
+#endif
+  using Function = Raw (*)(Raw);
+  using Function2 = Raw (*)(Raw, Raw);
+};
+
+// Declared here: SLEEF's header declares those of the instruction sets that the whole file is
+// compiled for.
+using FloatVector = Sleef<float>::Raw;
+using DoubleVector = Sleef<double>::Raw;
+extern "C" {
+#define GRADFLOW_DECLARE(name, bound)                                   \
+  FloatVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_FLOATS, bound,   \
+                                  GRADFLOW_SLEEF_TARGET)(FloatVector);  \
+  DoubleVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_DOUBLES, bound, \
+                                   GRADFLOW_SLEEF_TARGET)(DoubleVector);
+GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
+#define GRADFLOW_DECLARE(name, bound)                                                           \
+  FloatVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_FLOATS, bound, GRADFLOW_SLEEF_TARGET)(   \
+      FloatVector, FloatVector);                                                                \
+  DoubleVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_DOUBLES, bound, GRADFLOW_SLEEF_TARGET)( \
+      DoubleVector, DoubleVector);
+GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
+}
+
+#define GRADFLOW_FLOATS(name, bound) \
+  GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_FLOATS, bound, GRADFLOW_SLEEF_TARGET),
+#define GRADFLOW_DOUBLES(name, bound) \
+  GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_DOUBLES, bound, GRADFLOW_SLEEF_TARGET),
+constexpr Sleef<float>::Function kFloatFunctions[] = {GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_FLOATS)};
+constexpr Sleef<double>::Function kDoubleFunctions[] = {GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_DOUBLES)};
+constexpr Sleef<float>::Function2 kFloatFunctions2[] = {GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_FLOATS)};
+constexpr Sleef<double>::Function2 kDoubleFunctions2[] = {
+    GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DOUBLES)};
+#undef GRADFLOW_FLOATS
+#undef GRADFLOW_DOUBLES
+
+// A vector of the last n elements, and a repeated one.
+template <typename T>
+struct Last {
+  alignas(64) T values[Sleef<T>::kLanes];
+  HWY_INLINE Last(const T* from, int64_t n) {
+    for (int64_t i = 0; i < Sleef<T>::kLanes; ++i) values[i] = from[i < n ? i : 0];
+  }
+};
+
+template <typename T>
+HWY_INLINE void Apply(typename Sleef<T>::Function f, const T* x, T* y, int64_t n) {
+  using S = Sleef<T>;
+  int64_t i = 0;
+  for (; i + S::kLanes <= n; i += S::kLanes) S::Store(f(S::Load(x + i)), y + i);
+  if (i == n) return;
+  Last<T> last(x + i, n - i);
+  S::Store(f(S::Load(last.values)), last.values);
+  for (int64_t k = 0; i + k < n; ++k) y[i + k] = last.values[k];
+}
+
+template <typename T>
+HWY_INLINE void Apply2(typename Sleef<T>::Function2 f, const T* x, const T* y, T* z, int64_t n) {
+  using S = Sleef<T>;
+  int64_t i = 0;
+  for (; i + S::kLanes <= n; i += S::kLanes) S::Store(f(S::Load(x + i), S::Load(y + i)), z + i);
+  if (i == n) return;
+  Last<T> last(x + i, n - i);
+  const Last<T> second(y + i, n - i);
+  S::Store(f(S::Load(last.values), S::Load(second.values)), last.values);
+  for (int64_t k = 0; i + k < n; ++k) z[i + k] = last.values[k];
+}
+
+void ApplyFloats(Elementary f, const float* x, float* y, int64_t n) {
+  Apply(kFloatFunctions[static_cast<int>(f)], x, y, n);
+}
+void ApplyDoubles(Elementary f, const double* x, double* y, int64_t n) {
+  Apply(kDoubleFunctions[static_cast<int>(f)], x, y, n);
+}
+void ApplyFloats2(Elementary2 f, const float* x, const float* y, float* z, int64_t n) {
+  Apply2(kFloatFunctions2[static_cast<int>(f)], x, y, z, n);
+}
+void ApplyDoubles2(Elementary2 f, const double* x, const double* y, double* z, int64_t n) {
+  Apply2(kDoubleFunctions2[static_cast<int>(f)], x, y, z, n);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradflow
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+
+#include <math.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace gradflow {
+
+HWY_EXPORT(ApplyFloats);
+HWY_EXPORT(ApplyDoubles);
+HWY_EXPORT(ApplyFloats2);
+HWY_EXPORT(ApplyDoubles2);
+
+namespace {
+
+// Elements where SLEEF 3.5.1 is wrong: a range of |x|, or of x if it is signed, which excludes its
+// bounds, and what to compute there. Infinities are right.
+struct Fault {
+  Elementary function;
+  bool is_signed;
+  double low;
+  double high;
+  double (*instead)(double x);
+};
+
+constexpr double kLn2 = 0.69314718055994530942;
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+double LogOfDouble(double x) { return Sleef_cinz_logd1_u10purec(x) + kLn2; }
+double Log(double x) { return Sleef_cinz_logd1_u10purec(x); }
+double AsinhOfLarge(double x) { return std::copysign(LogOfDouble(std::abs(x)), x); }
+double Sinh(double x) { return Sleef_cinz_sinhd1_u10purec(x); }
+double Cosh(double x) { return Sleef_cinz_coshd1_u10purec(x); }
+double LgammaOfLarge(double x) { return Sleef_cinz_lgammad1_u10purec(x); }
+// e^|x| overflows before its half does, which is e^709 / 2 times e^(|x| - 709).
+double CoshOfLarge(double x) {
+  return 0x1.d422d2be5dc9bp+1021 * Sleef_cinz_expd1_u10purec(std::abs(x) - 709);
+}
+double SinhOfLarge(double x) { return std::copysign(CoshOfLarge(x), x); }
+double LgammaOfNegative(double x) {
+  int sign;
+  return lgamma_r(x, &sign);
+}
+
+// Of float, computed in double.
+constexpr Fault kFloatFaults[] = {
+    {Elementary::kAcosh, true, 1e18, kInfinite, LogOfDouble},
+    {Elementary::kAsinh, false, 1e18, kInfinite, AsinhOfLarge},
+    {Elementary::kCosh, false, 88, kInfinite, Cosh},
+    {Elementary::kSinh, false, 88, kInfinite, Sinh},
+    {Elementary::kLog1p, true, 1e37, kInfinite, Log},
+    {Elementary::kLgamma, true, -kInfinite, 0, LgammaOfNegative},
+    {Elementary::kLgamma, true, 1e36, kInfinite, LgammaOfLarge},
+};
+constexpr Fault kDoubleFaults[] = {
+    {Elementary::kAcosh, true, 1e150, kInfinite, LogOfDouble},
+    {Elementary::kAsinh, false, 1e150, kInfinite, AsinhOfLarge},
+    {Elementary::kCosh, false, 709, kInfinite, CoshOfLarge},
+    {Elementary::kSinh, false, 709, kInfinite, SinhOfLarge},
+    {Elementary::kLog1p, true, 1e306, kInfinite, Log},
+    {Elementary::kLgamma, true, -kInfinite, 0, LgammaOfNegative},
+};
+
+// Calls apply(x, y, n) for parts of the arrays that stay in the first-level cache, and corrects
+// what the faults of f say.
+template <typename T, size_t kFaults, typename F>
+void ApplyAndCorrect(Elementary f, const Fault (&faults)[kFaults], const T* x, T* y, int64_t n,
+                     F apply) {
+  const Fault* const end = faults + kFaults;
+  const Fault* const first =
+      std::find_if(faults, end, [&](const Fault& fault) { return fault.function == f; });
+  if (first == end) return apply(x, y, n);
+  constexpr int64_t kPart = 512;
+  T before[kPart];
+  for (int64_t begin = 0; begin < n; begin += kPart) {
+    const int64_t part = std::min(kPart, n - begin);
+    std::copy_n(x + begin, part, before);
+    apply(x + begin, y + begin, part);
+    for (const Fault* fault = first; fault != end && fault->function == f; ++fault) {
+      const T low = static_cast<T>(fault->low);
+      const T high = static_cast<T>(fault->high);
+      const auto is_wrong = [&](T value) {
+        const T v = fault->is_signed ? value : std::abs(value);
+        return (v > low) & (v < high);
+      };
+      int wrong = 0;
+      for (int64_t i = 0; i < part; ++i) wrong += is_wrong(before[i]);
+      for (int64_t i = 0; wrong > 0 && i < part; ++i) {
+        if (!is_wrong(before[i])) continue;
+        y[begin + i] = static_cast<T>(fault->instead(before[i]));
+        --wrong;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void ApplyElementary(Elementary f, const float* x, float* y, int64_t n) {
+  ApplyAndCorrect(f, kFloatFaults, x, y, n, [f](const float* from, float* to, int64_t count) {
+    GRADFLOW_SIMD_DISPATCH(ApplyFloats)(f, from, to, count);
+  });
+}
+void ApplyElementary(Elementary f, const double* x, double* y, int64_t n) {
+  ApplyAndCorrect(f, kDoubleFaults, x, y, n, [f](const double* from, double* to, int64_t count) {
+    GRADFLOW_SIMD_DISPATCH(ApplyDoubles)(f, from, to, count);
+  });
+}
+void ApplyElementary(Elementary2 f, const float* x, const float* y, float* z, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(ApplyFloats2)(f, x, y, z, n);
+}
+void ApplyElementary(Elementary2 f, const double* x, const double* y, double* z, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(ApplyDoubles2)(f, x, y, z, n);
+}
+
+}  // namespace gradflow
+#endif  // HWY_ONCE

@@ -1,0 +1,180 @@
+#include "gradflow/ops/common/elementwise_simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradflow/ops/common/elementwise_simd.cc"
+#include "gradflow/ops/common/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradflow {
+namespace HWY_NAMESPACE {
+
+template <class Io>
+struct ToFloatMath {
+  const uint16_t* from;
+  float* to;
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    hn::StoreU(Io::Load(d, from + i), d, to + i);
+  }
+};
+
+template <class Io>
+struct FromFloatMath {
+  const float* from;
+  uint16_t* to;
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    Io::Store(d, hn::LoadU(d, from + i), to + i);
+  }
+};
+
+void ToFloatLoop(ElementType type, const void* from, float* to, int64_t n) {
+  if (type == ElementType::kHalf) {
+    ForEach(ToFloatMath<Half>{Elements<Half>(from), to}, n);
+  } else {
+    ForEach(ToFloatMath<Bfloat16>{Elements<Bfloat16>(from), to}, n);
+  }
+}
+
+void FromFloatLoop(ElementType type, const float* from, void* to, int64_t n) {
+  if (type == ElementType::kHalf) {
+    ForEach(FromFloatMath<Half>{from, Elements<Half>(to)}, n);
+  } else {
+    ForEach(FromFloatMath<Bfloat16>{from, Elements<Bfloat16>(to)}, n);
+  }
+}
+
+void StreamLoop(const void* from, void* to, int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  const auto* source = static_cast<const uint8_t*>(from);
+  auto* target = static_cast<uint8_t*>(to);
+  const int64_t misaligned = static_cast<int64_t>(reinterpret_cast<uintptr_t>(target) % kLine);
+  int64_t i = misaligned == 0 ? 0 : kLine - misaligned;
+  if (i > bytes) i = bytes;
+  __builtin_memcpy(target, source, static_cast<size_t>(i));
+#if HWY_TARGET != HWY_SCALAR
+  const hn::ScalableTag<uint8_t> d;
+  constexpr int64_t kStep = hn::MaxLanes(hn::ScalableTag<uint8_t>());
+  for (; i + kLine <= bytes; i += kLine) {
+    GRADFLOW_UNROLL
+    for (int64_t k = 0; k < kLine; k += kStep) {
+      hn::Stream(hn::LoadU(d, source + i + k), d, target + i + k);
+    }
+  }
+#endif
+  __builtin_memcpy(target + i, source + i, static_cast<size_t>(bytes - i));
+}
+
+#if HWY_TARGET == HWY_SCALAR
+// Highway's scalar Round loses the sign of zero.
+HWY_INLINE float Rounded(Rounding rounding, float v) {
+  switch (rounding) {
+    case Rounding::kDown:
+      return __builtin_floorf(v);
+    case Rounding::kUp:
+      return __builtin_ceilf(v);
+    case Rounding::kNearest:
+      return __builtin_nearbyintf(v);
+    case Rounding::kTowardsZero:
+      return __builtin_truncf(v);
+  }
+  return v;
+}
+HWY_INLINE double Rounded(Rounding rounding, double v) {
+  switch (rounding) {
+    case Rounding::kDown:
+      return __builtin_floor(v);
+    case Rounding::kUp:
+      return __builtin_ceil(v);
+    case Rounding::kNearest:
+      return __builtin_nearbyint(v);
+    case Rounding::kTowardsZero:
+      return __builtin_trunc(v);
+  }
+  return v;
+}
+
+template <Rounding kRounding, typename T>
+void RoundRun(const T* from, T* to, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = Rounded(kRounding, from[i]);
+}
+#else
+template <Rounding kRounding, class D>
+HWY_INLINE V<D> Rounded(D, V<D> v) {
+  switch (kRounding) {
+    case Rounding::kDown:
+      return hn::Floor(v);
+    case Rounding::kUp:
+      return hn::Ceil(v);
+    case Rounding::kNearest:
+      return hn::Round(v);
+    case Rounding::kTowardsZero:
+      return hn::Trunc(v);
+  }
+}
+
+template <Rounding kRounding, typename T>
+void RoundRun(const T* from, T* to, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  constexpr int64_t kStep = hn::MaxLanes(hn::ScalableTag<T>());
+  int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) {
+    hn::StoreU(Rounded<kRounding>(d, hn::LoadU(d, from + i)), d, to + i);
+  }
+  for (; i < n; ++i) hn::StoreU(Rounded<kRounding>(one, hn::LoadU(one, from + i)), one, to + i);
+}
+#endif
+
+template <typename T>
+HWY_INLINE void RoundSwitch(Rounding rounding, const T* from, T* to, int64_t n) {
+  switch (rounding) {
+    case Rounding::kDown:
+      return RoundRun<Rounding::kDown>(from, to, n);
+    case Rounding::kUp:
+      return RoundRun<Rounding::kUp>(from, to, n);
+    case Rounding::kNearest:
+      return RoundRun<Rounding::kNearest>(from, to, n);
+    case Rounding::kTowardsZero:
+      return RoundRun<Rounding::kTowardsZero>(from, to, n);
+  }
+}
+
+void RoundFloats(Rounding rounding, const float* from, float* to, int64_t n) {
+  RoundSwitch(rounding, from, to, n);
+}
+void RoundDoubles(Rounding rounding, const double* from, double* to, int64_t n) {
+  RoundSwitch(rounding, from, to, n);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradflow
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradflow {
+
+HWY_EXPORT(ToFloatLoop);
+HWY_EXPORT(FromFloatLoop);
+HWY_EXPORT(StreamLoop);
+HWY_EXPORT(RoundFloats);
+HWY_EXPORT(RoundDoubles);
+
+void Float16ToFloat(ElementType type, const void* from, float* to, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(ToFloatLoop)(type, from, to, n);
+}
+void FloatToFloat16(ElementType type, const float* from, void* to, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(FromFloatLoop)(type, from, to, n);
+}
+void CopyNonTemporal(const void* from, void* to, int64_t bytes) {
+  GRADFLOW_SIMD_DISPATCH(StreamLoop)(from, to, bytes);
+}
+void RoundToIntegers(Rounding rounding, const float* from, float* to, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(RoundFloats)(rounding, from, to, n);
+}
+void RoundToIntegers(Rounding rounding, const double* from, double* to, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(RoundDoubles)(rounding, from, to, n);
+}
+
+}  // namespace gradflow
+#endif  // HWY_ONCE

@@ -1,0 +1,29 @@
+// Loops over contiguous elements that elementwise kernels share, for the best instruction set of
+// the processor. Results have the same bits on all of them.
+#ifndef GRADFLOW_OPS_COMMON_ELEMENTWISE_SIMD_H_
+#define GRADFLOW_OPS_COMMON_ELEMENTWISE_SIMD_H_
+
+#include <cstdint>
+
+#include "gradflow/ops/common/simd.h"
+
+namespace gradflow {
+
+// Convert n numbers between 16 bits and float, as core/float16.h does. REQUIRES: `type` is not
+// kFloat, and the arrays do not overlap
+void Float16ToFloat(ElementType type, const void* from, float* to, int64_t n);
+void FloatToFloat16(ElementType type, const float* from, void* to, int64_t n);
+
+// Copies bytes past the caches. REQUIRES: the arrays do not overlap. Ends with plain stores of
+// what shares a cache line with other data. Call hwy::FlushStream() on the same thread afterwards.
+void CopyNonTemporal(const void* from, void* to, int64_t bytes);
+
+// Directions of RoundToIntegers. kNearest rounds halves to even.
+enum class Rounding { kDown, kUp, kNearest, kTowardsZero };
+// Round n numbers to integers. `to` may be `from`.
+void RoundToIntegers(Rounding rounding, const float* from, float* to, int64_t n);
+void RoundToIntegers(Rounding rounding, const double* from, double* to, int64_t n);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_COMMON_ELEMENTWISE_SIMD_H_
