@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/types.h"
 
 namespace gradflow {
 
@@ -37,6 +38,8 @@ struct Reducer {
   void (*merge)(const void* from, int64_t n, void* accumulators);
   // Sets out[j] to the result of accumulator j, to which `count` elements were added.
   void (*finish)(const void* accumulators, int64_t count, int64_t n, void* out);
+  // The reduction of one element is that element.
+  bool keeps_one = true;
 };
 
 // Sets output 0 to input 0 reduced over the axes in input 1.
@@ -106,22 +109,25 @@ constexpr Reducer MakeReducer(int parts = 1) {
           }};
 }
 
-template <Reducer (*Make)()>
+// Make returns the Reducer for elements of a type.
+template <Reducer (*Make)(DataType)>
 class ReductionKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    reducer_ = Make(construction.output_type(0));
     return construction.GetAttr("keep_dims", &keep_dims_);
   }
   absl::Status Compute(KernelContext& ctx) const override {
-    return Reduce(ctx, Make(), keep_dims_);
+    return Reduce(ctx, reducer_, keep_dims_);
   }
 
  private:
+  Reducer reducer_ = {};
   bool keep_dims_ = false;
 };
 
-// Registers the definition of a reduction op. `types` is the set of allowed values of T, in the
-// syntax of specs.
+// Registers the definition of a reduction op. `alias` may be empty. `types` is the set of allowed
+// values of T, in the syntax of specs; if empty, the op reduces bool.
 void RegisterReductionOp(Registry& registry, absl::string_view op, absl::string_view alias,
                          absl::string_view types, absl::string_view doc);
 
