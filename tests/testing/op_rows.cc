@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <type_traits>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -38,39 +40,47 @@ int64_t Integer(const std::string& text) {
   return number;
 }
 
-// Sets element i of a tensor to `value`, or to its default if `value` is empty.
-void SetElement(const std::string& value, int64_t i, Tensor* tensor) {
-  const auto integer = [&] { return value.empty() ? i : Integer(value); };
-  switch (tensor->dtype()) {
-    case DT_FLOAT:
-      tensor->flat<float>()(i) =
-          value.empty() ? 0.1f * static_cast<float>(i + 1) : static_cast<float>(Number(value));
-      return;
-    case DT_DOUBLE:
-      tensor->flat<double>()(i) = value.empty() ? 0.1 * static_cast<double>(i + 1) : Number(value);
-      return;
-    case DT_INT8:
-      tensor->flat<int8_t>()(i) = static_cast<int8_t>(integer());
-      return;
-    case DT_INT32:
-      tensor->flat<int32_t>()(i) = static_cast<int32_t>(integer());
-      return;
-    case DT_INT64:
-      tensor->flat<int64_t>()(i) = integer();
-      return;
-    case DT_BOOL:
-      tensor->flat<bool>()(i) = integer() % 2 != 0;
-      return;
-    case DT_STRING:
-      tensor->flat<tstring>()(i) = value;
-      return;
-    default:
-      ADD_FAILURE() << "tensors of type " << DataTypeString(tensor->dtype()) << " are not parsed";
+// Parses a number of type T; `value` is that of element i if it is empty.
+template <typename T>
+T ParseElement(const std::string& value, int64_t i) {
+  if constexpr (std::is_same_v<T, tstring>) {
+    if (!absl::StartsWith(value, "\"")) return value;
+    std::string unescaped;
+    EXPECT_TRUE(absl::CUnescape(value.substr(1, value.size() - 2), &unescaped)) << value;
+    return unescaped;
+  } else if constexpr (kIsComplex<T>) {
+    using Part = typename T::value_type;
+    const std::pair<std::string, std::string> parts = absl::StrSplit(value, ':');
+    return T(ParseElement<Part>(parts.first, i),
+             parts.second.empty() ? Part(0) : ParseElement<Part>(parts.second, i));
+  } else if constexpr (std::is_same_v<T, double>) {
+    return value.empty() ? 0.1 * static_cast<double>(i + 1) : Number(value);
+  } else if constexpr (std::is_same_v<T, float> || kIsFloat16<T>) {
+    // Not by way of double, which would round twice.
+    float number = 0.1f * static_cast<float>(i + 1);
+    EXPECT_TRUE(value.empty() || absl::SimpleAtof(value, &number)) << value;
+    return static_cast<T>(number);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    return (value.empty() ? i : Integer(value)) % 2 != 0;
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
+    uint64_t number = static_cast<uint64_t>(i);
+    EXPECT_TRUE(value.empty() || absl::SimpleAtoi(value, &number)) << value;
+    return number;
+  } else if constexpr (std::is_integral_v<T>) {
+    const int64_t number = value.empty() ? i : Integer(value);
+    return static_cast<T>(number);
+  } else {
+    return T{ParseElement<decltype(T::value)>(value, i)};
   }
 }
 
-void SetAttrs(const std::string& op, const std::string& attrs, const std::vector<Tensor>& inputs,
-              NodeDef* node) {
+using ParsedTypes =
+    ConcatTypes<ConcatTypes<NumberTypes, QuantizedTypes>::type, TypeList<bool, tstring>>::type;
+
+}  // namespace
+
+void SetRowAttrs(const std::string& op, const std::string& attrs, const std::vector<Tensor>& inputs,
+                 NodeDef* node) {
   const OpRegistration* const registered = GlobalRegistry().FindOp(op);
   ASSERT_NE(registered, nullptr) << op;
   const OpDef& def = registered->def();
@@ -106,8 +116,6 @@ void SetAttrs(const std::string& op, const std::string& attrs, const std::vector
   }
 }
 
-}  // namespace
-
 std::vector<std::vector<std::string>> ReadRows(const std::string& path) {
   std::vector<std::vector<std::string>> rows;
   const std::string text = ReadFile(path);
@@ -135,9 +143,14 @@ Tensor ParseTensor(const std::string& text) {
     EXPECT_EQ(static_cast<int64_t>(values.size()), tensor.NumElements()) << text;
     values.resize(tensor.NumElements());
   }
-  for (int64_t i = 0; i < tensor.NumElements(); ++i) {
-    SetElement(values.empty() ? value : values[i], i, &tensor);
-  }
+  const bool parsed = DispatchType(ParsedTypes(), dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto flat = tensor.flat<T>();
+    for (int64_t i = 0; i < tensor.NumElements(); ++i) {
+      flat(i) = ParseElement<T>(values.empty() ? value : values[i], i);
+    }
+  });
+  EXPECT_TRUE(parsed) << "tensors of type " << DataTypeString(dtype) << " are not parsed";
   return tensor;
 }
 
@@ -155,7 +168,7 @@ void AddOpRow(const std::string& name, const std::string& op, const std::string&
   NodeDef op_node;
   op_node.set_name(name);
   op_node.set_op(op);
-  SetAttrs(op, attrs, inputs, &op_node);
+  SetRowAttrs(op, attrs, inputs, &op_node);
   for (size_t i = 0; i < inputs.size(); ++i) {
     NodeDef* const node = graph->add_node();
     node->set_name(absl::StrCat(name, "/i", i));

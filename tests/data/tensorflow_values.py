@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""Writes tests/data/tensorflow_values/*.txt: values that TensorFlow's CPU kernels compute.
+
+tests/ops/tensorflow_values_test.cc compares gradflow with these files. Tests never run this script.
+The files were written with tensorflow-cpu 2.21.0. To write them again, all or some:
+
+    pip install tensorflow-cpu==2.21.0
+    python3 tests/data/tensorflow_values.py [FAMILY...]
+
+A family is a module tests/data/tensorflow_values/FAMILY.py, named <folder>_<file> after the source
+in ops/ that it covers. It has a function that lists calls:
+
+    def calls(add):
+        add("Tile", [f32([1, 2]), i32([2])])
+        add("Cast", [f32([1.5])], DstT=tf.int32)
+        add("Exp", [f32([1, 2])], ulps=1)
+
+The names f32, i32, ... make arrays of a type; c64, c128 and text make complex numbers and strings;
+random(dtype, shape, low, high) makes numbers with a fixed seed. Inputs are in the order of the op's
+definition, with lists as Python lists. Attributes that follow from the inputs may be left out.
+
+Without `ulps` (units in the last place) or `atol` and `rtol`, outputs must be equal. A call that
+TensorFlow rejects becomes a row with the code of its error.
+
+A row is "op | attributes | inputs | outputs | tolerance", with tensors as in op_rows.h:
+
+    Exp | | float[2]={1, 2} | float[2]={2.7182817, 7.389056} | 1 ulps
+    BroadcastTo | | float[2]={1, 2}; int32[1]={3} | INVALID_ARGUMENT |
+"""
+
+import importlib.util
+import os
+import pathlib
+import sys
+
+# oneDNN computes some ops in another order than TensorFlow's own kernels.
+os.environ["TF_ENABLE_ONEDNN_OPTS"] = "0"
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.protobuf import error_codes_pb2
+from tensorflow.python.framework import op_def_registry
+
+FOLDER = pathlib.Path(__file__).resolve().parent / "tensorflow_values"
+
+
+def number_text(value):
+    """Returns the shortest text that parses to the number."""
+    text = str(value)
+    return text[:-2] if text.endswith(".0") else text
+
+
+def string_text(data):
+    """Returns the bytes between quotes. The separators of rows become octal escapes."""
+    text = ""
+    for byte in data:
+        char = chr(byte)
+        plain = 32 <= byte < 127 and char not in '"\\,;|{}'
+        text += char if plain else "\\%03o" % byte
+    return '"' + text + '"'
+
+
+def element_text(value, dtype):
+    if dtype == tf.string:
+        return string_text(value)
+    if dtype == tf.bool:
+        return str(int(value))
+    if dtype.is_complex:
+        return number_text(value.real) + ":" + number_text(value.imag)
+    if dtype.is_floating:
+        # 16-bit numbers are exact as floats.
+        return number_text(value if dtype.size > 2 else np.float32(value))
+    return str(int(value))
+
+
+def type_name(dtype):
+    names = {"float16": "half", "float32": "float", "float64": "double"}
+    return names.get(dtype.name, dtype.name)
+
+
+def tensor_text(tensor):
+    values = tensor.numpy()
+    values = np.asarray(values, dtype=object) if tensor.dtype == tf.string else np.asarray(values)
+    shape = ",".join(str(size) for size in tensor.shape)
+    elements = ", ".join(element_text(v, tensor.dtype) for v in values.reshape(-1))
+    return f"{type_name(tensor.dtype)}[{shape}]" + ("={" + elements + "}" if elements else "")
+
+
+def attr_text(value):
+    """Returns the value in protobuf's text format, as ParseAttrValue reads it."""
+    if isinstance(value, tf.DType):
+        return "DT_" + type_name(value).upper()
+    if isinstance(value, tf.TensorShape):
+        if value.rank is None:
+            return "{ unknown_rank: true }"
+        dims = " ".join("dim { size: %d }" % (-1 if d is None else d) for d in value.as_list())
+        return "{ " + dims + " }"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(attr_text(v) for v in value) + "]"
+    if isinstance(value, (str, bytes)):
+        data = value.encode() if isinstance(value, str) else value
+        return string_text(data)
+    return repr(value)
+
+
+def call(op, inputs, attrs):
+    """Returns the outputs of the op, or the name of an error's code."""
+    definition = op_def_registry.get(op)
+    names = [arg.name for arg in definition.input_arg]
+    try:
+        result = getattr(tf.raw_ops, op)(**dict(zip(names, inputs, strict=True)), **attrs)
+    except (tf.errors.OpError, ValueError) as error:
+        return error_codes_pb2.Code.Name(getattr(error, "error_code", tf.errors.INVALID_ARGUMENT))
+    if result is None:
+        return []
+    if isinstance(result, tf.Tensor):
+        return [result]
+    return [tensor for part in result for tensor in (part if isinstance(part, list) else [part])]
+
+
+def write(path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    module.__dict__.update(HELPERS)
+    spec.loader.exec_module(module)
+    rows = []
+
+    def add(op, inputs, ulps=0, atol=None, rtol=None, **attrs):
+        tf.random.set_seed(1)
+        tensors = [
+            [tf.constant(v) for v in value] if isinstance(value, list) else tf.constant(value)
+            for value in inputs
+        ]
+        flat = [t for v in tensors for t in (v if isinstance(v, list) else [v])]
+        outputs = call(op, tensors, attrs)
+        if isinstance(outputs, str):
+            results, tolerance = outputs, ""
+        else:
+            results = "; ".join(tensor_text(t) for t in outputs)
+            tolerance = f"{ulps} ulps" if ulps else ""
+            if atol is not None or rtol is not None:
+                tolerance = f"atol {atol or 0} rtol {rtol or 0}"
+        attributes = "; ".join(f"{name}={attr_text(v)}" for name, v in sorted(attrs.items()))
+        row = [op, attributes, "; ".join(tensor_text(t) for t in flat), results, tolerance]
+        rows.append(" | ".join(row).rstrip())
+
+    module.calls(add)
+    header = (
+        f"# Values of TensorFlow {tf.__version__}, written by tests/data/tensorflow_values.py from\n"
+        f"# {path.name}: op | attributes | inputs | outputs | tolerance\n"
+    )
+    path.with_suffix(".txt").write_text(header + "\n".join(rows) + "\n")
+    print(f"{path.stem}: {len(rows)} rows")
+
+
+def array_of(dtype):
+    return lambda values: np.array(values, dtype=dtype)
+
+
+def random(dtype, shape, low=-1, high=1, seed=1):
+    """Returns an array of numbers, uniform in [low, high); `dtype` is a tf.DType."""
+    generator = np.random.RandomState(seed)
+    values = generator.uniform(low, high, shape)
+    if dtype.is_complex:
+        values = values + 1j * generator.uniform(low, high, shape)
+    return values.astype(dtype.as_numpy_dtype)
+
+
+HELPERS = {
+    "np": np,
+    "tf": tf,
+    "random": random,
+    "f16": array_of(np.float16),
+    "bf16": array_of(tf.bfloat16.as_numpy_dtype),
+    "f32": array_of(np.float32),
+    "f64": array_of(np.float64),
+    "i8": array_of(np.int8),
+    "i16": array_of(np.int16),
+    "i32": array_of(np.int32),
+    "i64": array_of(np.int64),
+    "u8": array_of(np.uint8),
+    "u16": array_of(np.uint16),
+    "u32": array_of(np.uint32),
+    "u64": array_of(np.uint64),
+    "c64": array_of(np.complex64),
+    "c128": array_of(np.complex128),
+    "boolean": array_of(np.bool_),
+    "text": lambda values: np.array(values, dtype=object),
+}
+
+
+def main():
+    families = sys.argv[1:] or sorted(path.stem for path in FOLDER.glob("*.py"))
+    for family in families:
+        write(FOLDER / f"{family}.py")
+
+
+if __name__ == "__main__":
+    main()
