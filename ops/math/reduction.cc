@@ -253,6 +253,12 @@ absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims) 
   }
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+  return ReduceTensor(ctx, reducer, input, reduced, output);
+}
+
+absl::Status ReduceTensor(KernelContext& ctx, const Reducer& reducer, const Tensor& input,
+                          const std::vector<bool>& reduced, Tensor* output) {
+  const int64_t results = output->NumElements();
   if (results == 0) return absl::OkStatus();
   Layout layout;
   if (input.NumElements() > 0) {

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -44,6 +45,10 @@ struct Reducer {
 
 // Sets output 0 to input 0 reduced over the axes in input 1.
 absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims);
+// Sets `output` to `input` reduced over each dimension d with reduced[d].
+// REQUIRES: `output` has the type of `input`, and its other dimensions
+absl::Status ReduceTensor(KernelContext& ctx, const Reducer& reducer, const Tensor& input,
+                          const std::vector<bool>& reduced, Tensor* output);
 
 namespace internal {
 

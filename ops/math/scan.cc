@@ -361,7 +361,7 @@ Integers wrap around.)");
                R"(Computes the logarithm of the cumulative sum of exp(x) along an axis.
 
 The sum is computed in double, relative to the largest element, and does not overflow. That of no
-elements is minus infinity.)");
+elements is minus infinity. NaN makes the elements from its place on NaN.)");
   registry.Kernel("Cumsum", MakeKernel<ScanKernel<SumScanner>>)
       .Types("T", DataTypesOf(NumberTypes()));
   registry.Kernel("Cumprod", MakeKernel<ScanKernel<ProductScanner>>)

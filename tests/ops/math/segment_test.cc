@@ -74,6 +74,11 @@ std::vector<int64_t> Iota(int64_t n) {
   return values;
 }
 
+// The largest 64-bit integers are no doubles; tests/data/tensorflow_values has these.
+bool IsExact(absl::string_view op, DataType dtype) {
+  return DataTypeSize(dtype) < 8 || !DataTypeIsInteger(dtype) || !absl::StrContains(op, "Min");
+}
+
 double EmptyOf(absl::string_view op, DataType dtype) {
   if (absl::StrContains(op, "Prod")) return 1;
   const bool neutral = absl::StrContains(op, "Unsorted") || absl::StrContains(op, "V2");
@@ -124,6 +129,7 @@ TEST(SegmentSum, OfEveryRealType) {
     const Tensor x = AsTensor<T>({1, 2, 5, 4, 3, 4}, {3, 2});
     const std::vector<int64_t> ids = {1, 1, 3};
     for (const char* op : kSortedOps) {
+      if (!IsExact(op, x.dtype())) continue;
       OpTester tester = OpTester(op).Input(x).Input(AsTensor<int32_t>({1, 1, 3}));
       if (absl::EndsWith(op, "V2")) tester.Input(AsScalar<int64_t>(4));
       EXPECT_THAT(tester.RunOne(), TensorEq(SegmentReference(op, x, Iota(3), ids, 4, {4, 2},
