@@ -65,7 +65,8 @@ void Call(const F& gemm) {
 
 template <typename T>
 CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
-  return matrix.transposed ? CblasTrans : CblasNoTrans;
+  if (!matrix.transposed) return CblasNoTrans;
+  return matrix.conjugated ? CblasConjTrans : CblasTrans;
 }
 
 int Int(int64_t value) { return static_cast<int>(value); }

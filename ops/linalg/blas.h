@@ -16,11 +16,13 @@ struct BlasMatrix {
   int64_t stride;
   // The view is the transpose of the matrix in memory. Must be false for results.
   bool transposed = false;
+  // The elements are conjugated. REQUIRES: transposed, unless the elements are real
+  bool conjugated = false;
 
   // Returns the block of the view that starts at `row` and `column`.
   BlasMatrix Block(int64_t row, int64_t column) const {
-    return {data + (transposed ? column * stride + row : row * stride + column), stride,
-            transposed};
+    return {data + (transposed ? column * stride + row : row * stride + column), stride, transposed,
+            conjugated};
   }
 };
 

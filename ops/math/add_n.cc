@@ -1,5 +1,6 @@
-// AddN.
+// AddN and AccumulateNV2.
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "gradflow/core/parallel.h"
@@ -65,6 +66,39 @@ absl::Status AddN(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status AccumulateShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(SameShape(c));
+  PartialTensorShape shape;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
+  if (!shape.IsCompatibleWith(c.output(0))) {
+    return errors::InvalidArgument("inputs must have the shape of attribute shape, ",
+                                   shape.DebugString(), ", but have shape ",
+                                   c.output(0).DebugString());
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape merged, shape.MergeWith(c.output(0)));
+  c.set_output(0, std::move(merged));
+  return absl::OkStatus();
+}
+
+template <typename T>
+class AccumulateKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("shape", &shape_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    if (ctx.num_inputs() > 0 && !shape_.IsCompatibleWith(ctx.input(0).shape())) {
+      return errors::InvalidArgument("inputs must have the shape of attribute shape, ",
+                                     shape_.DebugString(), ", but have shape ",
+                                     ctx.input(0).shape().DebugString());
+    }
+    return AddN<T>(ctx);
+  }
+
+ private:
+  PartialTensorShape shape_;
+};
+
 }  // namespace
 
 void Register(Registry& registry) {
@@ -90,8 +124,27 @@ inputs: Tensors of the same type and shape.
 sum: The sums, of the same shape.
 N: The number of inputs.
 T: The type of `inputs` and `sum`.)");
+  registry.Op("AccumulateNV2")
+      .Group("math_ops")
+      .Input("inputs: N * T")
+      .Output("sum: T")
+      .Attr("N: int >= 1")
+      .Attr("T: numbertype")
+      .Attr("shape: shape")
+      .Commutative()
+      .Aggregate()
+      .Shape(AccumulateShape)
+      .Doc(R"(Adds tensors of the same shape element-wise, like AddN.
+
+inputs: Tensors of the same type and shape.
+sum: The sums, of the same shape.
+N: The number of inputs.
+T: The type of `inputs` and `sum`.
+shape: The shape of the inputs.)");
   ForEachType(NumberTypes(), [&](auto tag) {
     using T = typename decltype(tag)::type;
+    registry.Kernel("AccumulateNV2", MakeKernel<AccumulateKernel<WrappingType<T>>>)
+        .template Type<T>("T");
     registry.Kernel("AddN", MakeFunctionKernel<AddN<WrappingType<T>>>).template Type<T>("T");
   });
 }

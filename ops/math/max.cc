@@ -3,7 +3,9 @@
 #include <limits>
 
 #include "gradflow/core/registry.h"
+#include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
 
 namespace gradflow::max {
@@ -34,11 +36,6 @@ struct MinPolicy {
   static void Merge(Accumulator from, Accumulator* a) { Add(from, a); }
   static T Finish(Accumulator a, int64_t) { return static_cast<T>(a); }
 };
-
-template <template <typename> class Policy, typename T>
-Reducer PolicyReducer() {
-  return MakeReducer<Policy<T>>();
-}
 
 constexpr char kTypes[] =
     "{float, double, int32, uint8, int16, int8, int64, "
@@ -74,13 +71,29 @@ output: The minima.
 keep_dims: If true, retains reduced dimensions with size 1.
 T: The type of `input` and `output`; there are no kernels for quantized types.
 Tidx: The type of the axes.)");
-  ForEachType(RealTypes(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    registry.Kernel("Max", MakeKernel<ReductionKernel<PolicyReducer<MaxPolicy, T>>>)
-        .template Type<T>("T");
-    registry.Kernel("Min", MakeKernel<ReductionKernel<PolicyReducer<MinPolicy, T>>>)
-        .template Type<T>("T");
-  });
+  const DataTypeVector types = DataTypesOf(RealTypes());
+  registry.Kernel("Max", MakeKernel<ReductionKernel<MaxReducer>>).Types("T", types);
+  registry.Kernel("Min", MakeKernel<ReductionKernel<MinReducer>>).Types("T", types);
 }
 
 }  // namespace gradflow::max
+
+namespace gradflow {
+
+Reducer MaxReducer(DataType dtype) {
+  Reducer reducer = {};
+  DispatchType(RealTypes(), dtype, [&](auto tag) {
+    reducer = MakeReducer<max::MaxPolicy<typename decltype(tag)::type>>();
+  });
+  return reducer;
+}
+
+Reducer MinReducer(DataType dtype) {
+  Reducer reducer = {};
+  DispatchType(RealTypes(), dtype, [&](auto tag) {
+    reducer = MakeReducer<max::MinPolicy<typename decltype(tag)::type>>();
+  });
+  return reducer;
+}
+
+}  // namespace gradflow

@@ -245,7 +245,7 @@ absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims) 
                                                               axes, keep_dims, &reduced));
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
   const int64_t results = shape.num_elements();
-  if (results == input.NumElements()) {
+  if (results == input.NumElements() && reducer.keeps_one) {
     // Each result reduces one element and equals it.
     GRADFLOW_ASSIGN_OR_RETURN(Tensor same, input.Reshaped(shape));
     ctx.set_output(0, std::move(same));
@@ -253,6 +253,12 @@ absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims) 
   }
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+  return ReduceTensor(ctx, reducer, input, reduced, output);
+}
+
+absl::Status ReduceTensor(KernelContext& ctx, const Reducer& reducer, const Tensor& input,
+                          const std::vector<bool>& reduced, Tensor* output) {
+  const int64_t results = output->NumElements();
   if (results == 0) return absl::OkStatus();
   Layout layout;
   if (input.NumElements() > 0) {
@@ -269,18 +275,17 @@ absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims) 
 
 void RegisterReductionOp(Registry& registry, absl::string_view op, absl::string_view alias,
                          absl::string_view types, absl::string_view doc) {
-  registry.Op(op)
-      .Group("math_ops")
-      .Alias(alias)
+  auto builder = registry.Op(op);
+  if (!alias.empty()) builder.Alias(alias);
+  const absl::string_view type = types.empty() ? "bool" : "T";
+  builder.Group("math_ops")
       .Rename("reduction_indices", "axis")
-      .Input("input: T")
+      .Input(absl::StrCat("input: ", type))
       .Input("reduction_indices: Tidx")
-      .Output("output: T")
-      .Attr("keep_dims: bool = false")
-      .Attr(absl::StrCat("T: ", types))
-      .Attr("Tidx: {int32, int64} = DT_INT32")
-      .Shape(ReductionShape)
-      .Doc(doc);
+      .Output(absl::StrCat("output: ", type))
+      .Attr("keep_dims: bool = false");
+  if (!types.empty()) builder.Attr(absl::StrCat("T: ", types));
+  builder.Attr("Tidx: {int32, int64} = DT_INT32").Shape(ReductionShape).Doc(doc);
 }
 
 }  // namespace gradflow

@@ -9,11 +9,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/types.h"
 
 namespace gradflow {
 
@@ -37,10 +39,16 @@ struct Reducer {
   void (*merge)(const void* from, int64_t n, void* accumulators);
   // Sets out[j] to the result of accumulator j, to which `count` elements were added.
   void (*finish)(const void* accumulators, int64_t count, int64_t n, void* out);
+  // The reduction of one element is that element.
+  bool keeps_one = true;
 };
 
 // Sets output 0 to input 0 reduced over the axes in input 1.
 absl::Status Reduce(KernelContext& ctx, const Reducer& reducer, bool keep_dims);
+// Sets `output` to `input` reduced over each dimension d with reduced[d].
+// REQUIRES: `output` has the type of `input`, and its other dimensions
+absl::Status ReduceTensor(KernelContext& ctx, const Reducer& reducer, const Tensor& input,
+                          const std::vector<bool>& reduced, Tensor* output);
 
 namespace internal {
 
@@ -106,22 +114,25 @@ constexpr Reducer MakeReducer(int parts = 1) {
           }};
 }
 
-template <Reducer (*Make)()>
+// Make returns the Reducer for elements of a type.
+template <Reducer (*Make)(DataType)>
 class ReductionKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    reducer_ = Make(construction.output_type(0));
     return construction.GetAttr("keep_dims", &keep_dims_);
   }
   absl::Status Compute(KernelContext& ctx) const override {
-    return Reduce(ctx, Make(), keep_dims_);
+    return Reduce(ctx, reducer_, keep_dims_);
   }
 
  private:
+  Reducer reducer_ = {};
   bool keep_dims_ = false;
 };
 
-// Registers the definition of a reduction op. `types` is the set of allowed values of T, in the
-// syntax of specs.
+// Registers the definition of a reduction op. `alias` may be empty. `types` is the set of allowed
+// values of T, in the syntax of specs; if empty, the op reduces bool.
 void RegisterReductionOp(Registry& registry, absl::string_view op, absl::string_view alias,
                          absl::string_view types, absl::string_view doc);
 

@@ -1,101 +1,108 @@
-// Sum and Mean.
+// Sum, Mean and EuclideanNorm.
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "gradflow/core/registry.h"
+#include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
+#include "gradflow/ops/math/sum_policy.h"
 
 namespace gradflow::sum {
 namespace {
 
-// float, half and bfloat16 are summed in double. Results are exact up to the final rounding, unless
-// nearly all of the sum cancels.
-template <typename T>
-struct NarrowSum {
-  using Element = T;
-  using Accumulator = double;
-  static Accumulator Nothing() { return 0; }
-  static void Add(T x, double* a) { *a += static_cast<float>(x); }
-  static void Merge(double from, double* a) { *a += from; }
-  static T Finish(double a, int64_t) { return static_cast<T>(a); }
-  static T FinishMean(double a, int64_t count) { return static_cast<T>(a / count); }
-};
-
-// double is summed with compensation: the error of each addition is accumulated separately (Knuth's
-// two-sum), which is as accurate as twice the precision.
-struct DoubleSum {
-  using Element = double;
-  struct Accumulator {
-    double sum;
-    double error;
-  };
-  static Accumulator Nothing() { return {0, 0}; }
-  static void Add(double x, Accumulator* a) {
-    const double sum = a->sum + x;
-    const double x_part = sum - a->sum;
-    a->error += (a->sum - (sum - x_part)) + (x - x_part);
-    a->sum = sum;
-  }
-  static void Merge(const Accumulator& from, Accumulator* a) {
-    Add(from.sum, a);
-    a->error += from.error;
-  }
-  static double Finish(const Accumulator& a, int64_t) {
-    // The error term of an infinite sum is NaN.
-    return std::isfinite(a.error) ? a.sum + a.error : a.sum;
-  }
-  static double FinishMean(const Accumulator& a, int64_t count) { return Finish(a, count) / count; }
-};
-
-// Integers are summed in 64 bits. The low bits of the sum equal the sum that wraps around in T. A
-// mean is correct if the sum does not overflow.
-template <typename T>
-struct IntegerSum {
-  using Element = T;
-  using Accumulator = uint64_t;
-  using Wide = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
-  static Accumulator Nothing() { return 0; }
-  static void Add(T x, uint64_t* a) { *a += static_cast<uint64_t>(static_cast<Wide>(x)); }
-  static void Merge(uint64_t from, uint64_t* a) { *a += from; }
-  static T Finish(uint64_t a, int64_t) { return static_cast<T>(a); }
-  static T FinishMean(uint64_t a, int64_t count) {
-    return count == 0 ? T(0) : static_cast<T>(static_cast<Wide>(a) / static_cast<Wide>(count));
-  }
-};
-
-template <typename T>
-struct SumPolicy {
-  using type = std::conditional_t<std::is_integral_v<T>, IntegerSum<T>, NarrowSum<T>>;
-};
-template <>
-struct SumPolicy<double> {
-  using type = DoubleSum;
-};
-
-template <typename Part, int kParts>
-Reducer SumReducer() {
-  return MakeReducer<typename SumPolicy<Part>::type>(kParts);
-}
-
-template <typename Part, int kParts>
-Reducer MeanReducer() {
-  using Policy = typename SumPolicy<Part>::type;
-  Reducer reducer = SumReducer<Part, kParts>();
-  reducer.finish = [](const void* accumulators, int64_t count, int64_t n, void* out) {
-    const auto* a = static_cast<const typename Policy::Accumulator*>(accumulators);
-    for (int64_t j = 0; j < n; ++j) static_cast<Part*>(out)[j] = Policy::FinishMean(a[j], count);
-  };
+// Returns fn(TypeTag<Part>(), parts) for the type of the parts of an element, which are summed
+// independently.
+template <typename F>
+Reducer ForParts(DataType dtype, const F& fn) {
+  Reducer reducer = {};
+  if (dtype == DT_COMPLEX64) return fn(TypeTag<float>(), 2);
+  if (dtype == DT_COMPLEX128) return fn(TypeTag<double>(), 2);
+  DispatchType(RealTypes(), dtype, [&](auto tag) { reducer = fn(tag, 1); });
   return reducer;
 }
 
-// Registers kernels for T, whose elements consist of kParts elements of type Part.
-template <typename T, typename Part = T, int kParts = 1>
-void RegisterKernels(Registry& registry) {
-  registry.Kernel("Sum", MakeKernel<ReductionKernel<SumReducer<Part, kParts>>>)
-      .template Type<T>("T");
-  registry.Kernel("Mean", MakeKernel<ReductionKernel<MeanReducer<Part, kParts>>>)
-      .template Type<T>("T");
+template <typename T, typename Wide>
+T DividedBy(Wide sum, int64_t count) {
+  if constexpr (std::is_integral_v<T>) {
+    return count == 0 ? T(0) : static_cast<T>(sum / static_cast<Wide>(count));
+  } else {
+    return static_cast<T>(sum / count);
+  }
+}
+
+// The square root of the sum of squares of the parts.
+template <typename T>
+struct RealNorm {
+  using Element = T;
+  using Accumulator = double;
+  static Accumulator Nothing() { return 0; }
+  static void Add(T x, double* a) {
+    const double value = static_cast<double>(x);
+    *a += value * value;
+  }
+  static void Merge(double from, double* a) { *a += from; }
+  static T Finish(double a, int64_t) {
+    const double norm = std::sqrt(a);
+    if constexpr (std::is_integral_v<T>) {
+      // From 2^digits on, a cast is undefined.
+      const double limit = std::ldexp(1.0, std::numeric_limits<T>::digits);
+      if (norm >= limit) return std::numeric_limits<T>::max();
+    }
+    return static_cast<T>(norm);
+  }
+};
+
+struct DoubleNorm : DoubleSum {
+  static void Add(double x, Accumulator* a) { DoubleSum::Add(x * x, a); }
+  static void Merge(const Accumulator& from, Accumulator* a) { DoubleSum::Merge(from, a); }
+  static double Finish(const Accumulator& a, int64_t) { return std::sqrt(Wide(a)); }
+};
+
+struct Complex64Norm : RealNorm<float> {
+  using Element = complex64;
+  static void Add(complex64 x, double* a) {
+    RealNorm<float>::Add(x.real(), a);
+    RealNorm<float>::Add(x.imag(), a);
+  }
+  static complex64 Finish(double a, int64_t) { return static_cast<float>(std::sqrt(a)); }
+};
+
+struct Complex128Norm : DoubleNorm {
+  using Element = complex128;
+  static void Add(complex128 x, Accumulator* a) {
+    DoubleNorm::Add(x.real(), a);
+    DoubleNorm::Add(x.imag(), a);
+  }
+  static complex128 Finish(const Accumulator& a, int64_t) { return DoubleNorm::Finish(a, 1); }
+};
+
+template <typename T>
+struct NormPolicy {
+  using type = RealNorm<T>;
+};
+template <>
+struct NormPolicy<double> {
+  using type = DoubleNorm;
+};
+template <>
+struct NormPolicy<complex64> {
+  using type = Complex64Norm;
+};
+template <>
+struct NormPolicy<complex128> {
+  using type = Complex128Norm;
+};
+
+Reducer NormReducer(DataType dtype) {
+  Reducer reducer = {};
+  DispatchType(NumberTypes(), dtype, [&](auto tag) {
+    reducer = MakeReducer<typename NormPolicy<typename decltype(tag)::type>::type>();
+  });
+  reducer.keeps_one = false;
+  return reducer;
 }
 
 }  // namespace
@@ -128,10 +135,66 @@ output: The means.
 keep_dims: If true, retains reduced dimensions with size 1.
 T: The type of `input` and `output`.
 Tidx: The type of the axes.)");
-  ForEachType(RealTypes(),
-              [&](auto tag) { RegisterKernels<typename decltype(tag)::type>(registry); });
-  RegisterKernels<complex64, float, 2>(registry);
-  RegisterKernels<complex128, double, 2>(registry);
+  RegisterReductionOp(registry, "EuclideanNorm", "", "numbertype",
+                      R"(Computes the Euclidean norm of elements along axes of a tensor.
+
+The norm is the square root of the sum of squared magnitudes, accumulated in double. Norms of
+integers are rounded towards 0 and clamped to the type. Norms of complex numbers have an imaginary
+part of 0. The norm of no elements is 0.
+
+input: A tensor.
+reduction_indices: The axes to reduce: a scalar or a vector of distinct axes, each in
+  [-rank(input), rank(input)). If empty, the output is the magnitude of each element.
+output: The norms.
+keep_dims: If true, retains reduced dimensions with size 1.
+T: The type of `input` and `output`.
+Tidx: The type of the axes.)");
+  const DataTypeVector types = DataTypesOf(NumberTypes());
+  registry.Kernel("Sum", MakeKernel<ReductionKernel<SumReducer>>).Types("T", types);
+  registry.Kernel("Mean", MakeKernel<ReductionKernel<MeanReducer>>).Types("T", types);
+  registry.Kernel("EuclideanNorm", MakeKernel<ReductionKernel<NormReducer>>).Types("T", types);
 }
 
 }  // namespace gradflow::sum
+
+namespace gradflow {
+
+Reducer SumReducer(DataType dtype) {
+  return sum::ForParts(dtype, [](auto tag, int parts) {
+    return MakeReducer<SumPolicy<typename decltype(tag)::type>>(parts);
+  });
+}
+
+Reducer MeanReducer(DataType dtype) {
+  return sum::ForParts(dtype, [](auto tag, int parts) {
+    using Part = typename decltype(tag)::type;
+    using Policy = SumPolicy<Part>;
+    Reducer reducer = MakeReducer<Policy>(parts);
+    reducer.finish = [](const void* accumulators, int64_t count, int64_t n, void* out) {
+      const auto* a = static_cast<const typename Policy::Accumulator*>(accumulators);
+      for (int64_t j = 0; j < n; ++j) {
+        static_cast<Part*>(out)[j] = sum::DividedBy<Part>(Policy::Wide(a[j]), count);
+      }
+    };
+    return reducer;
+  });
+}
+
+Reducer SqrtNReducer(DataType dtype) {
+  Reducer result = {};
+  DispatchType(FloatingTypes(), dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Policy = SumPolicy<T>;
+    result = MakeReducer<Policy>();
+    result.finish = [](const void* accumulators, int64_t count, int64_t n, void* out) {
+      const auto* a = static_cast<const typename Policy::Accumulator*>(accumulators);
+      const double root = std::sqrt(static_cast<double>(count));
+      for (int64_t j = 0; j < n; ++j) {
+        static_cast<T*>(out)[j] = static_cast<T>(Policy::Wide(a[j]) / root);
+      }
+    };
+  });
+  return result;
+}
+
+}  // namespace gradflow

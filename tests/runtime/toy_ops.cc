@@ -371,16 +371,16 @@ class HoldKernel final : public AsyncOpKernel {
   }
   void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
     // After the node has ended, the context may not be used.
-    const auto given_up = std::make_shared<std::atomic<bool>>(false);
+    const auto ended = std::make_shared<std::atomic<bool>>(false);
     if (stops_) {
-      const auto stop = [done, given_up] {
-        *given_up = true;
+      const auto stop = [done, ended] {
+        *ended = true;
         done(absl::CancelledError("given up"));
       };
       if (ctx.run().stop->AddCallback(stop) == 0) stop();
     }
-    ToyHeld::Get().Add([&ctx, done, given_up] {
-      if (!*given_up) ctx.set_output(0, ctx.input(0));
+    ToyHeld::Get().Add([&ctx, done, ended] {
+      if (!ended->exchange(true)) ctx.set_output(0, ctx.input(0));
       return done(absl::OkStatus());
     });
   }

@@ -84,12 +84,14 @@ void SetRowAttrs(const std::string& op, const std::string& attrs, const std::vec
   const OpRegistration* const registered = GlobalRegistry().FindOp(op);
   ASSERT_NE(registered, nullptr) << op;
   const OpDef& def = registered->def();
-  // Infers attributes from the inputs. A list takes all inputs that the other arguments leave.
+  // Infers attributes from the inputs. Lists share the inputs that the other arguments leave.
   size_t next = 0;
+  size_t lists = 0;
+  for (const auto& arg : def.input_arg()) lists += IsListArg(arg) ? 1 : 0;
   for (const auto& arg : def.input_arg()) {
     size_t length = 1;
     if (IsListArg(arg)) {
-      length = inputs.size() + 1 - def.input_arg_size();
+      length = (inputs.size() + lists - def.input_arg_size()) / lists;
     }
     ASSERT_LE(next + length, inputs.size()) << op;
     if (!arg.number_attr().empty()) {

@@ -96,6 +96,25 @@ TEST(AddN, RefusesInputsOfAnotherType) {
                        HasSubstr("inputs must be of type float, but input 1 is int8")));
 }
 
+TEST(AccumulateNV2, AddsAndChecksTheShape) {
+  const auto accumulate = [](const PartialTensorShape& shape) {
+    return OpTester("AccumulateNV2")
+        .Input(AsTensor<float>({1, 2}))
+        .Input(AsTensor<float>({3, 5}))
+        .Attr("shape", shape);
+  };
+  EXPECT_THAT(accumulate({2}).RunOne(), TensorEq(AsTensor<float>({4, 7})));
+  EXPECT_THAT(accumulate({-1}).RunOne(), TensorEq(AsTensor<float>({4, 7})));
+  for (const PartialTensorShape& shape : {PartialTensorShape({3}), PartialTensorShape({2, 1})}) {
+    OpTester tester = accumulate(shape);
+    const auto error =
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 ::testing::HasSubstr("inputs must have the shape of attribute shape"));
+    EXPECT_THAT(tester.Run(), error);
+    EXPECT_THAT(tester.InferShape(), error);
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

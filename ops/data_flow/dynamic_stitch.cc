@@ -1,0 +1,293 @@
+// DynamicPartition, which sends rows to one of several tensors, and its inverses DynamicStitch and
+// ParallelDynamicStitch. Rows are moved as bytes, strings one by one.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow::dynamic_stitch {
+namespace {
+
+// Returns the error that the shape of `data` does not start with that of `indices`.
+absl::Status PrefixError(absl::string_view data_name, const PartialTensorShape& data,
+                         absl::string_view indices_name, const PartialTensorShape& indices) {
+  return errors::InvalidArgument(data_name, " has shape ", data.DebugString(),
+                                 ", which must start with the shape of ", indices_name, ", ",
+                                 indices.DebugString());
+}
+
+bool StartsWith(const PartialTensorShape& shape, const PartialTensorShape& prefix) {
+  if (shape.unknown_rank() || prefix.unknown_rank()) return true;
+  if (shape.dims() < prefix.dims()) return false;
+  for (int d = 0; d < prefix.dims(); ++d) {
+    if (shape.dim_size(d) >= 0 && prefix.dim_size(d) >= 0 &&
+        shape.dim_size(d) != prefix.dim_size(d)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Returns [rows] followed by the dimensions of `shape` from `from` on.
+absl::StatusOr<PartialTensorShape> WithRows(int64_t rows, const PartialTensorShape& shape,
+                                            int from) {
+  DimVector dims = {rows};
+  for (int d = from; d < shape.dims(); ++d) dims.push_back(shape.dim_size(d));
+  return PartialTensorShape::Make(dims);
+}
+
+// Copies row `from` of `source` to row `to` of `target`, of `width` elements each.
+void CopyRow(const Tensor& source, int64_t from, Tensor* target, int64_t to, int64_t width) {
+  if (source.dtype() == DT_STRING) {
+    const tstring* x = static_cast<const tstring*>(source.raw_data()) + from * width;
+    std::copy_n(x, width, static_cast<tstring*>(target->raw_data()) + to * width);
+    return;
+  }
+  const int64_t bytes = width * DataTypeSize(source.dtype());
+  std::memcpy(static_cast<char*>(target->raw_data()) + to * bytes,
+              static_cast<const char*>(source.raw_data()) + from * bytes, bytes);
+}
+
+// ---- DynamicPartition ----
+
+absl::Status CheckPartition(int64_t i, int64_t partition, int64_t num_partitions) {
+  if (partition >= 0 && partition < num_partitions) return absl::OkStatus();
+  return errors::InvalidArgument("partitions[", i, "] is ", partition, ", expected in [0, ",
+                                 num_partitions, ")");
+}
+
+absl::Status PartitionShape(ShapeContext& c) {
+  const PartialTensorShape& data = c.input(0);
+  const PartialTensorShape& partitions = c.input(1);
+  if (!StartsWith(data, partitions)) return PrefixError("data", data, "partitions", partitions);
+  std::vector<int64_t> values;
+  GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &values));
+  std::vector<int64_t> counts(c.num_outputs(), known ? 0 : -1);
+  for (size_t i = 0; i < values.size(); ++i) {
+    GRADFLOW_RETURN_IF_ERROR(CheckPartition(static_cast<int64_t>(i), values[i], c.num_outputs()));
+    ++counts[values[i]];
+  }
+  if (data.unknown_rank() || partitions.unknown_rank()) return absl::OkStatus();
+  for (int p = 0; p < c.num_outputs(); ++p) {
+    GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
+                              WithRows(counts[p], data, partitions.dims()));
+    c.set_output(p, std::move(shape));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DynamicPartition(KernelContext& ctx) {
+  const Tensor& data = ctx.input(0);
+  const Tensor& partitions = ctx.input(1);
+  if (!StartsWith(data.shape(), partitions.shape())) {
+    return PrefixError("data", data.shape(), "partitions", partitions.shape());
+  }
+  if (partitions.dtype() != DT_INT32) {
+    return errors::InvalidArgument("partitions must be of type int32, but are ",
+                                   DataTypeString(partitions.dtype()));
+  }
+  const auto partition = partitions.span<int32_t>();
+  const int64_t n = partitions.NumElements();
+  std::vector<int64_t> counts(ctx.num_outputs());
+  for (int64_t i = 0; i < n; ++i) {
+    GRADFLOW_RETURN_IF_ERROR(CheckPartition(i, partition[i], ctx.num_outputs()));
+    ++counts[partition[i]];
+  }
+  std::vector<Tensor*> outputs(ctx.num_outputs());
+  for (int p = 0; p < ctx.num_outputs(); ++p) {
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape dims,
+                              WithRows(counts[p], data.shape(), partitions.dims()));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims.dim_sizes()));
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(p, shape, &outputs[p]));
+  }
+  if (data.NumElements() == 0) return absl::OkStatus();
+  const int64_t width = data.NumElements() / n;
+  // The row of its output that each row goes to.
+  Tensor targets;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {n}, &targets));
+  int64_t* target = static_cast<int64_t*>(targets.raw_data());
+  std::fill(counts.begin(), counts.end(), 0);
+  for (int64_t i = 0; i < n; ++i) target[i] = counts[partition[i]]++;
+  ParallelFor(ctx, n, BlockSizeForCost(0.2 * width + 5), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      CopyRow(data, i, outputs[partition[i]], target[i], width);
+    }
+  });
+  return absl::OkStatus();
+}
+
+// ---- DynamicStitch ----
+
+// Inputs 0 to N - 1 are indices, N to 2 N - 1 data.
+absl::Status RowsDiffer(int k, const PartialTensorShape& data0, const PartialTensorShape& indices0,
+                        const PartialTensorShape& data, const PartialTensorShape& indices) {
+  return errors::InvalidArgument("the rows of all data must have one shape, but data[0] has shape ",
+                                 data0.DebugString(), " for indices ", indices0.DebugString(),
+                                 ", and data[", k, "] has ", data.DebugString(), " for indices ",
+                                 indices.DebugString());
+}
+
+absl::Status CheckIndex(int k, int64_t i, int64_t index) {
+  if (index >= 0) return absl::OkStatus();
+  return errors::InvalidArgument("indices[", k, "][", i, "] is ", index, ", expected at least 0");
+}
+
+absl::Status StitchShape(ShapeContext& c) {
+  const int n = c.num_inputs() / 2;
+  int64_t rows = 0;
+  // The shape of a row.
+  PartialTensorShape row;
+  int first = -1;
+  for (int k = 0; k < n; ++k) {
+    const PartialTensorShape& indices = c.input(k);
+    const PartialTensorShape& data = c.input(n + k);
+    if (!StartsWith(data, indices)) {
+      return PrefixError(c.input_name(n + k), data, c.input_name(k), indices);
+    }
+    std::vector<int64_t> values;
+    GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(k, &values));
+    if (!known) rows = -1;
+    for (size_t i = 0; i < values.size(); ++i) {
+      GRADFLOW_RETURN_IF_ERROR(CheckIndex(k, static_cast<int64_t>(i), values[i]));
+      if (rows >= 0) rows = std::max(rows, values[i] + 1);
+    }
+    if (data.unknown_rank() || indices.unknown_rank()) continue;
+    const PartialTensorShape here(data.dim_sizes().subspan(indices.dims()));
+    if (!row.IsCompatibleWith(here)) {
+      return RowsDiffer(k, c.input(n + first), c.input(first), data, indices);
+    }
+    if (first < 0) first = k;
+    GRADFLOW_ASSIGN_OR_RETURN(row, row.MergeWith(here));
+  }
+  if (row.unknown_rank()) return absl::OkStatus();
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, WithRows(rows, row, 0));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status DynamicStitch(KernelContext& ctx) {
+  const int n = ctx.num_inputs() / 2;
+  int64_t rows = 0;
+  absl::Span<const int64_t> row;
+  for (int k = 0; k < n; ++k) {
+    const Tensor& indices = ctx.input(k);
+    const Tensor& data = ctx.input(n + k);
+    if (indices.dtype() != DT_INT32 || data.dtype() != ctx.expected_output_dtype(0)) {
+      return errors::InvalidArgument("indices and data must be of types int32 and ",
+                                     DataTypeString(ctx.expected_output_dtype(0)), ", but are ",
+                                     DataTypeString(indices.dtype()), " and ",
+                                     DataTypeString(data.dtype()));
+    }
+    if (!StartsWith(data.shape(), indices.shape())) {
+      return PrefixError(absl::StrCat("data[", k, "]"), data.shape(),
+                         absl::StrCat("indices[", k, "]"), indices.shape());
+    }
+    const auto here = data.shape().dim_sizes().subspan(indices.dims());
+    if (k == 0) row = here;
+    if (here != row) {
+      return RowsDiffer(k, ctx.input(n).shape(), ctx.input(0).shape(), data.shape(),
+                        indices.shape());
+    }
+    const auto values = indices.span<int32_t>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      GRADFLOW_RETURN_IF_ERROR(CheckIndex(k, static_cast<int64_t>(i), values[i]));
+      rows = std::max<int64_t>(rows, int64_t{values[i]} + 1);
+    }
+  }
+  DimVector dims = {rows};
+  dims.insert(dims.end(), row.begin(), row.end());
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
+  if (ctx.expected_output_dtype(0) == DT_STRING) {
+    double bytes = 0;
+    for (int k = 0; k < n; ++k) bytes += static_cast<double>(ctx.input(n + k).StringBytes());
+    ctx.ExpectStringBytes(bytes);
+  }
+  Tensor* merged = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &merged));
+  if (shape.num_elements() == 0) return absl::OkStatus();
+  const int64_t width = shape.num_elements() / rows;
+
+  // Where each row comes from: the input and the row in it, or -1. The last of several counts, and
+  // each row is written once.
+  Tensor sources;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {rows, 2}, &sources));
+  int64_t* source = static_cast<int64_t*>(sources.raw_data());
+  std::fill_n(source, 2 * rows, -1);
+  for (int k = 0; k < n; ++k) {
+    const auto values = ctx.input(k).span<int32_t>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      source[2 * values[i]] = n + k;
+      source[2 * values[i] + 1] = static_cast<int64_t>(i);
+    }
+  }
+  const bool strings = merged->dtype() == DT_STRING;
+  const int64_t bytes = width * DataTypeSize(merged->dtype());
+  ParallelFor(ctx, rows, BlockSizeForCost(0.2 * width + 5), [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      if (source[2 * r] >= 0) {
+        CopyRow(ctx.input(static_cast<int>(source[2 * r])), source[2 * r + 1], merged, r, width);
+      } else if (!strings) {
+        std::memset(static_cast<char*>(merged->raw_data()) + r * bytes, 0, bytes);
+      }
+    }
+  });
+  return absl::OkStatus();
+}
+
+constexpr char kStitchDoc[] = R"(
+
+Row `indices[k][i]` of the result is row i of `data[k]`. If an index is there several times, the
+last counts: that of the last k and, for this k, of the last i. Rows that no index names are 0 (or
+empty strings).
+
+indices: Tensors of the indices of rows, not negative.
+data: For each tensor of indices, a tensor whose shape starts with that of the indices. The rest is
+  the shape of a row, the same for all.
+merged: The rows, up to the largest index.
+N: The number of tensors of indices, and of data.
+T: The type of `data` and `merged`.)";
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("DynamicPartition")
+      .Group("data_flow_ops")
+      .Input("data: T")
+      .Input("partitions: int32")
+      .Output("outputs: num_partitions * T")
+      .Attr("num_partitions: int >= 1")
+      .Attr("T: type")
+      .Shape(PartitionShape)
+      .Doc(R"(Sends each row of a tensor to one of several outputs.
+
+The rows of an output keep their order.
+
+data: A tensor whose shape starts with that of `partitions`. The rest is the shape of a row.
+partitions: The output of each row, in [0, num_partitions), in any shape.
+outputs: The rows for each output.
+num_partitions: The number of outputs.
+T: The type of `data` and the outputs.)");
+  for (const char* op : {"DynamicStitch", "ParallelDynamicStitch"}) {
+    registry.Op(op)
+        .Group("data_flow_ops")
+        .Input("indices: N * int32")
+        .Input("data: N * T")
+        .Output("merged: T")
+        .Attr("N: int >= 1")
+        .Attr("T: type")
+        .Shape(StitchShape)
+        .Doc(absl::StrCat("Merges rows of tensors into one tensor, by index.", kStitchDoc));
+    registry.Kernel(op, MakeFunctionKernel<DynamicStitch>);
+  }
+  registry.Kernel("DynamicPartition", MakeFunctionKernel<DynamicPartition>);
+}
+
+}  // namespace gradflow::dynamic_stitch

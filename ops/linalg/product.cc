@@ -1,0 +1,342 @@
+// Products are computed in blocks that depend on the shapes alone, each by calls of the BLAS, so
+// that they have the same bits on any number of threads. The BLAS selects its code by processor:
+// the last bits may differ between processors.
+#include "gradflow/ops/linalg/product.h"
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/strided_copy.h"
+#include "gradflow/ops/linalg/blas.h"
+
+namespace gradflow {
+namespace {
+
+// The sizes of a product [m, k] * [k, n].
+struct Sizes {
+  int64_t m;
+  int64_t n;
+  int64_t k;
+};
+
+// Batches of products: matrices and where they are.
+template <typename T>
+struct Batches {
+  const RunContext& run;
+  Sizes sizes;
+  int64_t count;
+  BlasMatrix<const T> x;
+  BlasMatrix<const T> y;
+  BlasMatrix<T> out;
+  // The offsets of the matrices of a batch, through the dimensions of the batches.
+  DimVector dims;
+  DimVector x_strides;
+  DimVector y_strides;
+
+  void Move(int64_t batch, BlasMatrix<const T>* x_at, BlasMatrix<const T>* y_at,
+            BlasMatrix<T>* out_at) const {
+    *x_at = x;
+    *y_at = y;
+    *out_at = out;
+    out_at->data += batch * sizes.m * sizes.n;
+    for (size_t d = dims.size(); d-- > 0 && batch > 0;) {
+      x_at->data += batch % dims[d] * x_strides[d];
+      y_at->data += batch % dims[d] * y_strides[d];
+      batch /= dims[d];
+    }
+  }
+};
+
+// ---- Small products ----
+
+// Products of fewer multiplications cost less in plain loops than in a call of the BLAS.
+constexpr int64_t kSmallProduct = 512;
+
+template <typename T>
+T Times(T a, T b) {
+  if constexpr (kIsComplex<T>) {
+    return T(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  } else {
+    return a * b;
+  }
+}
+
+template <typename T>
+T Element(const BlasMatrix<const T>& matrix, int64_t row, int64_t column) {
+  const T value = *matrix.Block(row, column).data;
+  if constexpr (kIsComplex<T>) {
+    if (matrix.conjugated) return std::conj(value);
+  }
+  return value;
+}
+
+template <typename T>
+void MultiplySmall(const Sizes& sizes, const BlasMatrix<const T>& x, const BlasMatrix<const T>& y,
+                   const BlasMatrix<T>& out) {
+  for (int64_t i = 0; i < sizes.m; ++i) {
+    T* row = out.data + i * out.stride;
+    std::fill_n(row, sizes.n, T(0));
+    for (int64_t p = 0; p < sizes.k; ++p) {
+      const T factor = Element(x, i, p);
+      for (int64_t j = 0; j < sizes.n; ++j) row[j] += Times(factor, Element(y, p, j));
+    }
+  }
+}
+
+// ---- Products by the BLAS ----
+
+constexpr int64_t kBlockColumns = 256;
+// Bytes of a row per call of the BLAS. Limits a call to a few milliseconds; a run can be stopped
+// between calls.
+constexpr int64_t kBlockInnerBytes = 16384;
+
+// Returns the number of rows of a block: few enough to split small matrices into several blocks of
+// a few million operations, and enough for the BLAS to be efficient.
+int64_t BlockRows(const Sizes& sizes) {
+  const int64_t row = std::min(sizes.n, kBlockColumns) * sizes.k;
+  return std::clamp<int64_t>(NumBlocks(NumBlocks(4000000, row), 32) * 32, 32, 256);
+}
+
+template <typename T>
+void Multiply(const Batches<T>& batches) {
+  constexpr int64_t block_inner = kBlockInnerBytes / static_cast<int64_t>(sizeof(T));
+  const Sizes& sizes = batches.sizes;
+  const RunContext& run = batches.run;
+  const int64_t block_rows = BlockRows(sizes);
+  const int64_t blocks_across = NumBlocks(sizes.n, kBlockColumns);
+  const int64_t blocks = NumBlocks(sizes.m, block_rows) * blocks_across;
+  const double products = static_cast<double>(std::min(sizes.m, block_rows)) *
+                          static_cast<double>(std::min(sizes.n, kBlockColumns)) *
+                          static_cast<double>(sizes.k);
+  // In double, as the product of the sizes may overflow.
+  const bool small = products * static_cast<double>(blocks) <= kSmallProduct;
+  const auto multiply_blocks = [&](int64_t begin, int64_t end) {
+    BlasMatrix<const T> x;
+    BlasMatrix<const T> y;
+    BlasMatrix<T> out;
+    for (int64_t task = begin; task < end; ++task) {
+      batches.Move(task / blocks, &x, &y, &out);
+      if (small) {
+        MultiplySmall(sizes, x, y, out);
+        continue;
+      }
+      const int64_t row = task % blocks / blocks_across * block_rows;
+      const int64_t column = task % blocks_across * kBlockColumns;
+      for (int64_t p = 0; p < sizes.k && (p == 0 || !run.ShouldStop()); p += block_inner) {
+        BlasGemm(std::min(block_rows, sizes.m - row), std::min(kBlockColumns, sizes.n - column),
+                 std::min(block_inner, sizes.k - p), x.Block(row, p), y.Block(p, column),
+                 out.Block(row, column), /*add=*/p > 0);
+      }
+    }
+  };
+  const double nanoseconds = small ? 1.0 * products + 10 : 0.02 * sizeof(T) * products + 500;
+  ParallelFor(small || BlasIsConcurrent() ? run : SerialLoops(run), batches.count * blocks,
+              BlockSizeForCost(nanoseconds), multiply_blocks);
+}
+
+// ---- Products of integers, with wrap-around ----
+
+// Bytes of a row of the result that are accumulated at a time. They stay in the L1 cache.
+constexpr int64_t kSumBytes = 16384;
+// Number of products between checks of whether the run is stopped: 0.1 ms, or 1 ms if y is
+// transposed and read with a stride.
+constexpr int64_t kInnerProducts = int64_t{1} << 17;
+
+template <typename T>
+void MultiplyIntegers(const Batches<T>& batches) {
+  constexpr int64_t block_columns = kSumBytes / static_cast<int64_t>(sizeof(T));
+  const Sizes& sizes = batches.sizes;
+  const RunContext& run = batches.run;
+  const auto product = [](T x, T y) { return static_cast<T>(1u * x * y); };
+  const int64_t most_columns = std::min(sizes.n, block_columns);
+  const int64_t block_inner = std::max<int64_t>(1, kInnerProducts / most_columns);
+  const int64_t blocks_across = NumBlocks(sizes.n, block_columns);
+  const int64_t blocks = sizes.m * blocks_across;
+  const double block_nanoseconds = 0.5 * static_cast<double>(most_columns) * sizes.k + 5;
+  const auto multiply_blocks = [&](int64_t begin, int64_t end) {
+    BlasMatrix<const T> x;
+    BlasMatrix<const T> y;
+    BlasMatrix<T> out;
+    for (int64_t task = begin; task < end; ++task) {
+      batches.Move(task / blocks, &x, &y, &out);
+      const int64_t i = task % blocks / blocks_across;
+      const int64_t column = task % blocks_across * block_columns;
+      const int64_t columns = std::min(block_columns, sizes.n - column);
+      T* row = out.data + i * out.stride + column;
+      std::fill_n(row, columns, T(0));
+      for (int64_t start = 0; start < sizes.k && (start == 0 || !run.ShouldStop());
+           start += block_inner) {
+        const int64_t stop = std::min(block_inner, sizes.k - start) + start;
+        for (int64_t p = start; p < stop; ++p) {
+          const T factor = *x.Block(i, p).data;
+          const T* elements = y.Block(p, column).data;
+          const int64_t stride = y.transposed ? y.stride : 1;
+          for (int64_t j = 0; j < columns; ++j) {
+            row[j] = static_cast<T>(row[j] + product(factor, elements[j * stride]));
+          }
+        }
+      }
+    }
+  };
+  ParallelFor(run, batches.count * blocks, BlockSizeForCost(block_nanoseconds), multiply_blocks);
+}
+
+// ---- Any type ----
+
+template <typename T>
+BlasMatrix<const T> MatrixOf(const Tensor& tensor, ProductForm form) {
+  return {static_cast<const T*>(tensor.raw_data()), tensor.dim_size(tensor.dims() - 1),
+          form.transposed, form.conjugated};
+}
+
+// Returns the strides of the batch dimensions of `tensor`, broadcast to `batch_dims`.
+DimVector BatchStrides(const Tensor& tensor, absl::Span<const int64_t> batch_dims) {
+  const absl::Span<const int64_t> dims = tensor.shape().dim_sizes();
+  DimVector strides = BroadcastStrides(dims.first(dims.size() - 2), batch_dims);
+  for (int64_t& stride : strides) stride *= dims[dims.size() - 2] * dims[dims.size() - 1];
+  return strides;
+}
+
+// Calls fn(TypeTag<T>()) with the type that computes products of `dtype`.
+template <typename F>
+void DispatchProductType(DataType dtype, F&& fn) {
+  using Types = TypeList<float, double, complex64, complex128, int8_t, int16_t, int32_t, int64_t,
+                         uint8_t, uint16_t, uint32_t, uint64_t>;
+  DispatchType(Types(), dtype,
+               [&](auto tag) { fn(TypeTag<WrappingType<typename decltype(tag)::type>>()); });
+}
+
+template <typename From, typename To>
+inline constexpr bool kConverts = (kIsComplex<To> || !kIsComplex<From>)&&(!std::is_integral_v<To> ||
+                                                                          std::is_integral_v<From>);
+
+// Casts n elements.
+template <typename From, typename To>
+void CastElements(const From* from, int64_t n, To* to) {
+  for (int64_t i = 0; i < n; ++i) {
+    if constexpr (kIsComplex<To> && !kIsComplex<From>) {
+      to[i] = To(static_cast<typename To::value_type>(from[i]));
+    } else {
+      to[i] = static_cast<To>(from[i]);
+    }
+  }
+}
+
+}  // namespace
+
+DataType ProductType(DataType dtype) {
+  return dtype == DT_HALF || dtype == DT_BFLOAT16 ? DT_FLOAT : dtype;
+}
+
+bool CanConvertElements(DataType from, DataType to) {
+  if (DataTypeIsComplex(from)) return DataTypeIsComplex(to);
+  return DataTypeIsInteger(from) || !DataTypeIsInteger(to);
+}
+
+absl::Status ConvertElements(KernelContext& ctx, const Tensor& from, DataType to, Tensor* out) {
+  if (from.dtype() == to) {
+    *out = from;
+    return absl::OkStatus();
+  }
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(to, from.shape(), out));
+  absl::Status status = errors::Unimplemented("no conversion from ", DataTypeString(from.dtype()),
+                                              " to ", DataTypeString(to));
+  DispatchType(NumberTypes(), from.dtype(), [&](auto from_tag) {
+    using From = typename decltype(from_tag)::type;
+    DispatchProductType(to, [&](auto to_tag) {
+      using To = typename decltype(to_tag)::type;
+      if constexpr (kConverts<From, To>) {
+        const From* x = static_cast<const From*>(from.raw_data());
+        To* y = static_cast<To*>(out->raw_data());
+        ParallelFor(ctx, from.NumElements(), BlockSizeForCost(1), [&](int64_t begin, int64_t end) {
+          CastElements(x + begin, end - begin, y + begin);
+        });
+        status = absl::OkStatus();
+      }
+    });
+  });
+  return status;
+}
+
+void RoundElements(KernelContext& ctx, const Tensor& from, Tensor* to) {
+  const float* x = static_cast<const float*>(from.raw_data());
+  DispatchType(TypeList<half, bfloat16>(), to->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* y = static_cast<T*>(to->raw_data());
+    ParallelFor(ctx, from.NumElements(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
+      CastElements(x + begin, end - begin, y + begin);
+    });
+  });
+}
+
+absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_form,
+                             const Tensor& y, ProductForm y_form, Tensor* out) {
+  const int rank = out->dims();
+  const DataType type = ProductType(out->dtype());
+  Sizes sizes = {out->dim_size(rank - 2), out->dim_size(rank - 1),
+                 x.dim_size(x.dims() - (x_form.transposed ? 2 : 1))};
+  if (out->NumElements() == 0) return absl::OkStatus();
+  if (sizes.k == 0) {
+    char* bytes = static_cast<char*>(out->raw_data());
+    ParallelFor(ctx, out->NumElements() * DataTypeSize(out->dtype()), BlockSizeForCost(0.05),
+                [&](int64_t begin, int64_t end) { std::fill(bytes + begin, bytes + end, 0); });
+    return absl::OkStatus();
+  }
+  const int64_t largest =
+      std::max({sizes.k, x.dim_size(x.dims() - 1), y.dim_size(y.dims() - 1), sizes.n});
+  if (largest > std::numeric_limits<int>::max() && !DataTypeIsInteger(type)) {
+    return errors::InvalidArgument("dimensions must be less than 2147483648, but a has shape ",
+                                   x.shape().DebugString(), ", b has shape ",
+                                   y.shape().DebugString());
+  }
+  Tensor wide_x;
+  Tensor wide_y;
+  Tensor wide = *out;
+  GRADFLOW_RETURN_IF_ERROR(ConvertElements(ctx, x, type, &wide_x));
+  GRADFLOW_RETURN_IF_ERROR(ConvertElements(ctx, y, type, &wide_y));
+  if (type != out->dtype()) {
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(type, out->shape(), &wide));
+  }
+  const absl::Span<const int64_t> batch_dims = out->shape().dim_sizes().first(rank - 2);
+  const int64_t x_matrices = x.NumElements() / (sizes.m * sizes.k);
+  const int64_t y_matrices = y.NumElements() / (sizes.n * sizes.k);
+  int64_t count = out->NumElements() / (sizes.m * sizes.n);
+  const bool one_matrix = y_matrices == 1 && x_matrices == count && !x_form.transposed;
+  if (one_matrix) {
+    // The rows of all batches are those of one matrix.
+    sizes.m *= count;
+    count = 1;
+  }
+  DispatchProductType(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    Batches<T> batches = {ctx.run(),
+                          sizes,
+                          count,
+                          MatrixOf<T>(wide_x, x_form),
+                          MatrixOf<T>(wide_y, y_form),
+                          {static_cast<T*>(wide.raw_data()), sizes.n},
+                          {},
+                          {},
+                          {}};
+    if (!one_matrix) {
+      batches.dims.assign(batch_dims.begin(), batch_dims.end());
+      batches.x_strides = BatchStrides(x, batch_dims);
+      batches.y_strides = BatchStrides(y, batch_dims);
+    }
+    if constexpr (std::is_integral_v<T>) {
+      MultiplyIntegers(batches);
+    } else {
+      Multiply(batches);
+    }
+  });
+  if (type != out->dtype()) RoundElements(ctx, wide, out);
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow

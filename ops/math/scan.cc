@@ -1,0 +1,373 @@
+// Scans along an axis: Cumsum, Cumprod and CumulativeLogsumexp.
+//
+// The input is seen as [outer, n, inner] around the axis. Tiles of columns are scanned in parallel.
+// If these are few, the axis is split into blocks: the first pass reduces each block, the second
+// scans it from what precedes it. Blocks depend on the shape alone.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/math/sum_policy.h"
+
+namespace gradflow::scan {
+namespace {
+
+constexpr int64_t kTile = 256;
+constexpr int64_t kEnoughTasks = 64;
+constexpr int64_t kMinBlockElements = 1 << 15;
+constexpr int64_t kMaxBlocks = 256;
+// Maximum size of an accumulator.
+constexpr size_t kMaxAccumulatorSize = 16;
+
+// log(sum(exp(x))) as the maximum and the sum of exp(x - max), in double.
+template <typename T>
+struct LogSumExp {
+  using Element = T;
+  struct Accumulator {
+    double max;
+    double sum;
+  };
+  static constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  static Accumulator Nothing() { return {-kInfinity, 0}; }
+  static void Add(T x, Accumulator* a) { Merge({static_cast<double>(x), 1}, a); }
+  // A NaN, as maximum or sum, makes the sum NaN.
+  static void Merge(const Accumulator& from, Accumulator* a) {
+    if (from.max > a->max) {
+      *a = {from.max, a->sum * std::exp(a->max - from.max) + from.sum};
+    } else if (from.max == a->max) {
+      // Also if both are infinite, for which the difference is NaN.
+      a->sum += from.sum;
+    } else {
+      a->sum += from.sum * std::exp(from.max - a->max);
+    }
+  }
+  static T Finish(const Accumulator& a, int64_t) {
+    // A sum of exp(-infinity) alone counts those.
+    return static_cast<T>(a.max == -kInfinity && a.sum == a.sum ? a.max : a.max + std::log(a.sum));
+  }
+};
+
+// A policy as functions on arrays.
+struct Scanner {
+  size_t element_size;
+  size_t accumulator_size;
+  // Parts of an element, which are scanned independently: 2 for complex numbers.
+  int parts;
+  double nanoseconds;
+  void (*clear)(int64_t n, void* accumulators);
+  // Adds x[r * stride + j] to accumulator j, for each r in [0, rows) in order.
+  void (*add)(const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators);
+  // Adds accumulator j of `from` to accumulator j.
+  void (*merge)(const void* from, int64_t n, void* accumulators);
+  // Adds like `add`, and sets out[r * stride + j] to the result, after the addition or, if
+  // exclusive, before.
+  void (*scan)(const void* x, int64_t rows, int64_t stride, int64_t n, bool exclusive,
+               void* accumulators, void* out);
+};
+
+template <typename Policy>
+void ScanRows(const typename Policy::Element* x, int64_t rows, int64_t stride, int64_t n,
+              bool exclusive, typename Policy::Accumulator* accumulators,
+              typename Policy::Element* out) {
+  if (n == 1) {
+    // In a register.
+    auto a = accumulators[0];
+    for (int64_t r = 0; r < rows; ++r) {
+      const auto element = x[r * stride];
+      if (exclusive) out[r * stride] = Policy::Finish(a, 1);
+      Policy::Add(element, &a);
+      if (!exclusive) out[r * stride] = Policy::Finish(a, 1);
+    }
+    accumulators[0] = a;
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto* from = x + r * stride;
+    auto* to = out + r * stride;
+    for (int64_t j = 0; j < n; ++j) {
+      const auto element = from[j];
+      if (exclusive) to[j] = Policy::Finish(accumulators[j], 1);
+      Policy::Add(element, &accumulators[j]);
+      if (!exclusive) to[j] = Policy::Finish(accumulators[j], 1);
+    }
+  }
+}
+
+template <typename Policy>
+Scanner MakeScanner(double nanoseconds, int parts = 1) {
+  using Element = typename Policy::Element;
+  using Accumulator = typename Policy::Accumulator;
+  static_assert(sizeof(Accumulator) <= kMaxAccumulatorSize);
+  return {sizeof(Element),
+          sizeof(Accumulator),
+          parts,
+          nanoseconds,
+          [](int64_t n, void* accumulators) {
+            std::fill_n(static_cast<Accumulator*>(accumulators), n, Policy::Nothing());
+          },
+          [](const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators) {
+            const auto* elements = static_cast<const Element*>(x);
+            auto* a = static_cast<Accumulator*>(accumulators);
+            for (int64_t r = 0; r < rows; ++r) {
+              for (int64_t j = 0; j < n; ++j) Policy::Add(elements[r * stride + j], &a[j]);
+            }
+          },
+          [](const void* from, int64_t n, void* accumulators) {
+            const auto* b = static_cast<const Accumulator*>(from);
+            auto* a = static_cast<Accumulator*>(accumulators);
+            for (int64_t j = 0; j < n; ++j) Policy::Merge(b[j], &a[j]);
+          },
+          [](const void* x, int64_t rows, int64_t stride, int64_t n, bool exclusive,
+             void* accumulators, void* out) {
+            ScanRows<Policy>(static_cast<const Element*>(x), rows, stride, n, exclusive,
+                             static_cast<Accumulator*>(accumulators), static_cast<Element*>(out));
+          }};
+}
+
+// One scan of an input that is not empty.
+class Scan {
+ public:
+  // The attributes of the ops.
+  struct Direction {
+    bool exclusive;
+    bool reverse;
+  };
+
+  Scan(const Scanner& scanner, Direction direction, int64_t outer, int64_t n, int64_t inner,
+       const void* x, void* out)
+      : scanner_(scanner),
+        direction_(direction),
+        n_(n),
+        inner_(inner),
+        x_(static_cast<const char*>(x)),
+        out_(static_cast<char*>(out)) {
+    tile_ = std::min(inner, kTile);
+    tiles_per_row_ = NumBlocks(inner, tile_);
+    tiles_ = outer * tiles_per_row_;
+    block_rows_ = n;
+    if (tiles_ < kEnoughTasks) {
+      block_rows_ =
+          std::min(n, std::max(NumBlocks(kMinBlockElements, tile_), NumBlocks(n, kMaxBlocks)));
+    }
+    blocks_ = NumBlocks(n, block_rows_);
+  }
+
+  absl::Status Run(KernelContext& ctx) const {
+    const int64_t tasks =
+        BlockSizeForCost(scanner_.nanoseconds * static_cast<double>(tile_ * block_rows_) + 20);
+    const auto scan = [&](int64_t tile, int64_t block, char* accumulators) {
+      const Block b = BlockAt(tile, block);
+      scanner_.scan(x_ + b.offset, b.rows, b.stride, b.columns, direction_.exclusive, accumulators,
+                    out_ + b.offset);
+    };
+    if (blocks_ == 1) {
+      ParallelFor(ctx, tiles_, tasks, [&](int64_t begin, int64_t end) {
+        alignas(64) char accumulators[kTile * kMaxAccumulatorSize];
+        for (int64_t tile = begin; tile < end; ++tile) {
+          scanner_.clear(tile_, accumulators);
+          scan(tile, 0, accumulators);
+        }
+      });
+      return absl::OkStatus();
+    }
+    // Before the block: first the reduction of the one before it, then of all.
+    const int64_t stride = tile_ * static_cast<int64_t>(scanner_.accumulator_size);
+    Tensor temp;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_UINT8, {tiles_ * blocks_ * stride}, &temp));
+    char* before = static_cast<char*>(temp.raw_data());
+    ParallelFor(ctx, tiles_ * blocks_, tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        scanner_.clear(tile_, before + task * stride);
+        if (task % blocks_ == 0) continue;
+        const Block b = BlockAt(task / blocks_, task % blocks_ - 1);
+        scanner_.add(x_ + b.offset, b.rows, b.stride, b.columns, before + task * stride);
+      }
+    });
+    ParallelFor(ctx, tiles_, BlockSizeForCost(static_cast<double>(tile_ * blocks_)),
+                [&](int64_t begin, int64_t end) {
+                  alignas(64) char sum[kTile * kMaxAccumulatorSize];
+                  for (int64_t tile = begin; tile < end; ++tile) {
+                    scanner_.clear(tile_, sum);
+                    for (int64_t block = 0; block < blocks_; ++block) {
+                      char* here = before + (tile * blocks_ + block) * stride;
+                      scanner_.merge(here, tile_, sum);
+                      std::copy_n(sum, stride, here);
+                    }
+                  }
+                });
+    ParallelFor(ctx, tiles_ * blocks_, tasks, [&](int64_t begin, int64_t end) {
+      for (int64_t task = begin; task < end; ++task) {
+        scan(task / blocks_, task % blocks_, before + task * stride);
+      }
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Block {
+    // In bytes, of the first row in the direction of the scan.
+    int64_t offset;
+    int64_t rows;
+    int64_t stride;
+    int64_t columns;
+  };
+
+  // Returns block `block`, in the direction of the scan, of a tile.
+  Block BlockAt(int64_t tile, int64_t block) const {
+    const int64_t first = block * block_rows_;
+    const int64_t column = tile % tiles_per_row_ * tile_;
+    const int64_t row = direction_.reverse ? n_ - 1 - first : first;
+    const int64_t offset = (tile / tiles_per_row_ * n_ + row) * inner_ + column;
+    return {offset * static_cast<int64_t>(scanner_.element_size), std::min(block_rows_, n_ - first),
+            direction_.reverse ? -inner_ : inner_, std::min(tile_, inner_ - column)};
+  }
+
+  const Scanner& scanner_;
+  const Direction direction_;
+  const int64_t n_;
+  const int64_t inner_;
+  const char* const x_;
+  char* const out_;
+  // Columns per tile, and numbers of tiles.
+  int64_t tile_;
+  int64_t tiles_per_row_;
+  int64_t tiles_;
+  // Rows per block, and the number of blocks per tile.
+  int64_t block_rows_;
+  int64_t blocks_;
+};
+
+template <Scanner (*Make)(DataType)>
+class ScanKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    scanner_ = Make(construction.output_type(0));
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("exclusive", &direction_.exclusive));
+    return construction.GetAttr("reverse", &direction_.reverse);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& x = ctx.input(0);
+    if (x.dtype() != ctx.expected_output_dtype(0)) {
+      return errors::InvalidArgument("x must be of type ",
+                                     DataTypeString(ctx.expected_output_dtype(0)), ", but is ",
+                                     DataTypeString(x.dtype()));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const int64_t index, ctx.ScalarInt(1, "axis"));
+    GRADFLOW_ASSIGN_OR_RETURN(const int axis, CanonicalAxis("axis", index, x.dims()));
+    const TensorShape shape = x.shape();
+    const void* elements = x.raw_data();
+    Tensor* out = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, shape, &out));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    int64_t outer = 1;
+    int64_t inner = scanner_.parts;
+    for (int d = 0; d < axis; ++d) outer *= shape.dim_size(d);
+    for (int d = axis + 1; d < shape.dims(); ++d) inner *= shape.dim_size(d);
+    return Scan(scanner_, direction_, outer, shape.dim_size(axis), inner, elements, out->raw_data())
+        .Run(ctx);
+  }
+
+ private:
+  Scanner scanner_ = {};
+  Scan::Direction direction_ = {};
+};
+
+Scanner SumScanner(DataType dtype) {
+  Scanner scanner = {};
+  if (dtype == DT_COMPLEX64) return MakeScanner<NarrowSum<float>>(1, 2);
+  if (dtype == DT_COMPLEX128) return MakeScanner<DoubleSum>(2, 2);
+  DispatchType(RealTypes(), dtype, [&](auto tag) {
+    scanner = MakeScanner<SumPolicy<typename decltype(tag)::type>>(1);
+  });
+  return scanner;
+}
+
+Scanner ProductScanner(DataType dtype) {
+  Scanner scanner = {};
+  DispatchType(NumberTypes(), dtype, [&](auto tag) {
+    scanner = MakeScanner<ProductPolicy<typename decltype(tag)::type>>(1.5);
+  });
+  return scanner;
+}
+
+Scanner LogSumExpScanner(DataType dtype) {
+  Scanner scanner = {};
+  DispatchType(FloatingTypes(), dtype, [&](auto tag) {
+    scanner = MakeScanner<LogSumExp<typename decltype(tag)::type>>(20);
+  });
+  return scanner;
+}
+
+absl::Status ScanShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
+  std::vector<int64_t> axis;
+  GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &axis));
+  if (known && !c.input(0).unknown_rank()) {
+    GRADFLOW_RETURN_IF_ERROR(CanonicalAxis("axis", axis[0], c.input(0).dims()).status());
+  }
+  c.set_output(0, c.input(0));
+  return absl::OkStatus();
+}
+
+void RegisterScan(Registry& registry, absl::string_view op, absl::string_view types,
+                  absl::string_view doc) {
+  registry.Op(op)
+      .Group("math_ops")
+      .Input("x: T")
+      .Input("axis: Tidx")
+      .Output("out: T")
+      .Attr("exclusive: bool = false")
+      .Attr("reverse: bool = false")
+      .Attr(absl::StrCat("T: ", types))
+      .Attr("Tidx: {int32, int64} = DT_INT32")
+      .Shape(ScanShape)
+      .Doc(absl::StrCat(doc, R"(
+
+x: A tensor.
+axis: A scalar: the axis, in [-rank(x), rank(x)).
+out: The results, of the shape of `x`.
+exclusive: If true, an element of `out` combines the elements before its place, without its own.
+reverse: If true, the last element is the first, and the first the last.
+T: The type of `x` and `out`.
+Tidx: The type of `axis`.)"));
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  RegisterScan(registry, "Cumsum", "numbertype",
+               R"(Computes the cumulative sum of elements along an axis.
+
+Floats are summed in double, double with compensation, and every element is rounded once. Integers
+wrap around.)");
+  RegisterScan(registry, "Cumprod", "numbertype",
+               R"(Computes the cumulative product of elements along an axis.
+
+Floating-point and complex numbers are multiplied in double, and every element is rounded once.
+Integers wrap around.)");
+  RegisterScan(registry, "CumulativeLogsumexp", "{bfloat16, half, float, double}",
+               R"(Computes the logarithm of the cumulative sum of exp(x) along an axis.
+
+The sum is computed in double, relative to the largest element, and does not overflow. That of no
+elements is minus infinity. NaN makes the elements from its place on NaN.)");
+  registry.Kernel("Cumsum", MakeKernel<ScanKernel<SumScanner>>)
+      .Types("T", DataTypesOf(NumberTypes()));
+  registry.Kernel("Cumprod", MakeKernel<ScanKernel<ProductScanner>>)
+      .Types("T", DataTypesOf(NumberTypes()));
+  registry.Kernel("CumulativeLogsumexp", MakeKernel<ScanKernel<LogSumExpScanner>>)
+      .Types("T", DataTypesOf(FloatingTypes()));
+}
+
+}  // namespace gradflow::scan
