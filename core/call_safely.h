@@ -11,9 +11,9 @@
 
 namespace gradflow {
 
-// Returns the status of fn(); RESOURCE_EXHAUSTED if it throws std::bad_alloc; INTERNAL, with the
-// text of the exception, if it throws anything else. If there is no memory for a message, returns
-// RESOURCE_EXHAUSTED with an empty message, which does not allocate.
+// Returns the status of fn(); RESOURCE_EXHAUSTED if it throws std::bad_alloc; INTERNAL, with at
+// most 200 bytes of the text of the exception, if it throws anything else. If there is no memory
+// for a message, returns RESOURCE_EXHAUSTED with an empty message, which does not allocate.
 template <typename F>
 absl::Status CallSafely(F&& fn) noexcept {
   try {
@@ -22,7 +22,7 @@ absl::Status CallSafely(F&& fn) noexcept {
     } catch (const std::bad_alloc&) {
       return errors::ResourceExhausted("out of memory");
     } catch (const std::exception& e) {
-      return errors::Internal("an exception was thrown: ", e.what());
+      return errors::Internal("an exception was thrown: ", errors::Printable(e.what()));
     } catch (...) {
       return errors::Internal("an exception of unknown type was thrown");
     }

@@ -11,15 +11,16 @@
 
 namespace gradflow {
 
-double KernelContext::RepeatedStringBytes(int64_t strings) const {
-  double input_strings = 0;
-  for (const Tensor& input : inputs_) {
-    if (input.dtype() == DT_STRING) input_strings += static_cast<double>(input.NumElements());
+size_t KernelContext::LongestString() {
+  if (longest_string_ < 0) {
+    longest_string_ = 0;
+    for (const Tensor& input : inputs_) {
+      for (const tstring& s : input.span<tstring>()) {
+        longest_string_ = std::max(longest_string_, static_cast<int64_t>(s.size()));
+      }
+    }
   }
-  if (input_strings == 0 || static_cast<double>(strings) <= input_strings) return 0;
-  double bytes = 0;
-  for (const Tensor& input : inputs_) bytes += static_cast<double>(input.StringBytes());
-  return bytes / input_strings * static_cast<double>(strings);
+  return static_cast<size_t>(longest_string_);
 }
 
 absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tensor** out) {
@@ -28,9 +29,11 @@ absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tens
   };
   absl::StatusOr<Tensor> tensor = Tensor::Allocate(*run_.allocator, output_types_[i], shape);
   if (!tensor.ok()) return fault(tensor.status());
+  double bytes = std::exchange(expected_string_bytes_, -1);
   if (output_types_[i] == DT_STRING) {
-    double bytes = std::exchange(expected_string_bytes_, -1);
-    if (bytes < 0) bytes = RepeatedStringBytes(shape.num_elements());
+    if (bytes < 0) {
+      bytes = static_cast<double>(LongestString()) * static_cast<double>(shape.num_elements());
+    }
     // Beyond this, no allocator has any.
     constexpr double kMost = 1e18;
     const absl::Status status = tensor->ChargeStrings(static_cast<size_t>(std::min(bytes, kMost)));

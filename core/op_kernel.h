@@ -86,9 +86,16 @@ class KernelContext {
   // Data inputs and outputs; each element of a list is one.
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  const Tensor& input(int i) const { return inputs_[i]; }
-  DataType input_dtype(int i) const { return inputs_[i].dtype(); }
-  DataType expected_output_dtype(int i) const { return output_types_[i]; }
+  // REQUIRES for all of these: the index is that of an input (output). Otherwise end the program.
+  const Tensor& input(int i) const {
+    internal::RequireIndex("KernelContext::input", i, num_inputs());
+    return inputs_[i];
+  }
+  DataType input_dtype(int i) const { return input(i).dtype(); }
+  DataType expected_output_dtype(int i) const {
+    internal::RequireIndex("KernelContext::expected_output_dtype", i, num_outputs());
+    return output_types_[i];
+  }
 
   // Allocates output i, its elements uninitialised, and returns it through *out.
   absl::Status AllocateOutput(int i, const TensorShape& shape, Tensor** out);
@@ -99,12 +106,16 @@ class KernelContext {
   absl::Status ForwardInputOrAllocateOutput(int input, int i, const TensorShape& shape,
                                             Tensor** out);
   // Makes `tensor` output i, sharing its elements.
-  void set_output(int i, Tensor tensor) { outputs_[i] = std::move(tensor); }
-  Tensor* mutable_output(int i) { return &outputs_[i]; }
+  void set_output(int i, Tensor tensor) { *mutable_output(i) = std::move(tensor); }
+  Tensor* mutable_output(int i) {
+    internal::RequireIndex("KernelContext::mutable_output", i, num_outputs());
+    return &outputs_[i];
+  }
   // Sets the expected number of characters of the strings in the next output that is allocated.
-  // They are charged to the session's memory while the output lives. Without this call, an output
-  // of more strings than the inputs have is expected to repeat them all equally often. For other
-  // outputs nothing is expected: their characters are charged when the kernel is done.
+  // They are charged to the session's memory before the kernel makes them. Without this call, each
+  // string of an output is expected to be as long as the longest string of the inputs, which is
+  // enough for kernels that copy strings, and too much if their lengths differ. What the strings
+  // really have replaces this charge when the kernel is done.
   void ExpectStringBytes(double bytes) { expected_string_bytes_ = bytes; }
   // Memory that lives until the tensor is dropped.
   absl::Status AllocateTemp(DataType dtype, const TensorShape& shape, Tensor* out);
@@ -153,9 +164,8 @@ class KernelContext {
   absl::StatusOr<int64_t> ScalarInt(int i, absl::string_view name) const;
 
  private:
-  // Returns the expected bytes of an output of `strings` strings, for which ExpectStringBytes was
-  // not called.
-  double RepeatedStringBytes(int64_t strings) const;
+  // Returns the length of the longest string of the inputs.
+  size_t LongestString();
 
   absl::Span<Tensor> inputs_;
   absl::Span<Tensor> outputs_;
@@ -164,6 +174,8 @@ class KernelContext {
   int64_t* allocated_bytes_ = nullptr;
   // Negative if nothing is expected.
   double expected_string_bytes_ = -1;
+  // Negative if not known yet.
+  int64_t longest_string_ = -1;
   absl::InlinedVector<int, 2> dead_outputs_;
   PlanRun* plan_run_ = nullptr;
   int plan_node_ = -1;
@@ -205,6 +217,9 @@ class AsyncDone {
 
   // Ends `target`.
   explicit AsyncDone(std::shared_ptr<Target> target) : target_(std::move(target)) {}
+  // Not movable: one that is moved from would have no target.
+  AsyncDone(const AsyncDone&) = default;
+  AsyncDone& operator=(const AsyncDone&) = default;
 
   // Ends the run: with an OK status all outputs are set. Returns false, without effect, if it has
   // ended before.

@@ -1,5 +1,7 @@
 #include "gradflow/core/shape_context.h"
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/status.h"
@@ -17,6 +19,12 @@ std::string ShapeContext::input_name(int i) const {
     }
   }
   return absl::StrCat("input ", i);
+}
+
+void ShapeContext::set_output(int i, PartialTensorShape shape) {
+  internal::RequireIndex("ShapeContext::set_output", i, num_outputs());
+  const bool repeats = i > 0 && shape == outputs_[i - 1];
+  outputs_[i] = repeats ? outputs_[i - 1] : std::move(shape);
 }
 
 int64_t ShapeContext::Dim(int i, int d) const {

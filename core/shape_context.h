@@ -53,13 +53,23 @@ class ShapeContext {
   const NodeDef& def() const { return node_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  const PartialTensorShape& input(int i) const { return *inputs_[i]; }
-  DataType input_type(int i) const { return input_types_[i]; }
+  // REQUIRES for all of these: the index is that of an input (output). Otherwise end the program.
+  const PartialTensorShape& input(int i) const {
+    internal::RequireIndex("ShapeContext::input", i, num_inputs());
+    return *inputs_[i];
+  }
+  DataType input_type(int i) const {
+    internal::RequireIndex("ShapeContext::input_type", i, num_inputs());
+    return input_types_[i];
+  }
   // Returns the name of input i in the op definition; "values[1]" for an element of a list of
   // several.
   std::string input_name(int i) const;
   // Returns the value of input i, or null if it is not known when the graph is built.
-  const Tensor* input_tensor(int i) const { return constant_(i); }
+  const Tensor* input_tensor(int i) const {
+    internal::RequireIndex("ShapeContext::input_tensor", i, num_inputs());
+    return constant_(i);
+  }
 
   // Returns NOT_FOUND if there is no such attribute, INVALID_ARGUMENT if it has another type.
   template <typename T>
@@ -68,8 +78,12 @@ class ShapeContext {
   }
 
   // Sets the shape of output i, which is otherwise of unknown rank.
-  void set_output(int i, PartialTensorShape shape) { outputs_[i] = std::move(shape); }
-  const PartialTensorShape& output(int i) const { return outputs_[i]; }
+  // Shares memory with the shape of output i - 1 if both are equal.
+  void set_output(int i, PartialTensorShape shape);
+  const PartialTensorShape& output(int i) const {
+    internal::RequireIndex("ShapeContext::output", i, num_outputs());
+    return outputs_[i];
+  }
   absl::Span<PartialTensorShape> mutable_outputs() { return absl::MakeSpan(outputs_); }
 
   // ---- Helpers ----

@@ -5,11 +5,14 @@
 #ifndef GRADFLOW_CORE_STATUS_H_
 #define GRADFLOW_CORE_STATUS_H_
 
+#include <cstddef>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 // Returns the status of `expr` from the enclosing function unless it is OK.
 #define GRADFLOW_RETURN_IF_ERROR(expr)                                    \
@@ -64,6 +67,10 @@ template <typename... Args>
 absl::Status Internal(const Args&... args) {
   return absl::InternalError(absl::StrCat(args...));
 }
+
+// Returns untrusted text for a message: at most `max_bytes` of it, then "...", and no character
+// that a terminal may act on. Control characters and bytes that are not UTF-8 become "\x1b".
+std::string Printable(absl::string_view text, size_t max_bytes = 200);
 
 // Returns `status` with `prefix` prepended to its message; OK if `status` is OK.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status);

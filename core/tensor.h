@@ -290,7 +290,7 @@ class Tensor {
   // ---- Printing ----
 
   // Returns the first `max_entries` elements, nested by dimension: "[1 2][3 4]"; "..." stands for
-  // further elements.
+  // further elements, and for what a string has beyond 200 characters.
   std::string SummarizeValue(int64_t max_entries) const;
   // "Tensor<type: float shape: [2] values: 1 2>"
   std::string DebugString(int64_t max_entries = 3) const;

@@ -19,7 +19,11 @@ void AppendFloat(std::string* out, T value) {
 template <typename T>
 void AppendElement(std::string* out, const T& value) {
   if constexpr (std::is_same_v<T, tstring>) {
-    absl::StrAppend(out, absl::CEscape(value));
+    // A string may have any length.
+    constexpr size_t kMaxCharacters = 200;
+    const absl::string_view text = value;
+    absl::StrAppend(out, absl::CEscape(text.substr(0, kMaxCharacters)),
+                    text.size() > kMaxCharacters ? "..." : "");
   } else if constexpr (kIsComplex<T>) {
     out->push_back('(');
     AppendFloat(out, value.real());

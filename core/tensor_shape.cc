@@ -1,5 +1,9 @@
 #include "gradflow/core/tensor_shape.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/status.h"
@@ -62,9 +66,53 @@ int64_t MultiplyWithoutOverflow(int64_t a, int64_t b) {
   return product;
 }
 
-TensorShape::TensorShape(absl::Span<const int64_t> dims) : dims_(dims.begin(), dims.end()) {
-  Update();
+namespace internal {
+
+void IndexOutOfRange(const char* function, int64_t index, int64_t size) {
+  std::fprintf(stderr,
+               "gradflow: %s(%lld): index out of range, expected at least 0 and less than %lld\n",
+               function, static_cast<long long>(index), static_cast<long long>(size));  // NOLINT
+  std::abort();
 }
+
+Dims::Dims(absl::Span<const int64_t> dims) {
+  // Set last, as the allocation may throw.
+  if (dims.size() > static_cast<size_t>(kFew)) {
+    array_ = MakeArray(dims);
+  } else {
+    std::copy(dims.begin(), dims.end(), few_.begin());
+  }
+  size_ = static_cast<int64_t>(dims.size());
+}
+
+Dims::Array* Dims::MakeArray(absl::Span<const int64_t> dims) {
+  auto* const array = new (::operator new(sizeof(Array) + dims.size() * sizeof(int64_t))) Array();
+  std::copy(dims.begin(), dims.end(), array->sizes());
+  return array;
+}
+
+void Dims::Unref() {
+  if (array_->refs.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  array_->~Array();
+  ::operator delete(array_);
+}
+
+void Dims::Set(size_t d, int64_t size) {
+  if (!IsShared()) {
+    few_[d] = size;
+    return;
+  }
+  if (array_->refs.load(std::memory_order_acquire) != 1) {
+    *this = Dims(absl::Span<const int64_t>(data(), this->size()));
+  }
+  array_->sizes()[d] = size;
+}
+
+size_t Dims::HeapBytes() const { return IsShared() ? sizeof(Array) + size() * sizeof(int64_t) : 0; }
+
+}  // namespace internal
+
+TensorShape::TensorShape(absl::Span<const int64_t> dims) : dims_(dims) { Update(); }
 
 absl::StatusOr<TensorShape> TensorShape::Make(absl::Span<const int64_t> dims) {
   GRADFLOW_RETURN_IF_ERROR(CheckDims(dims, 0));
@@ -85,7 +133,7 @@ void TensorShape::AsProto(TensorShapeProto* proto) const {
 }
 
 void TensorShape::Update() {
-  valid_ = valid_ && CheckDims(dims_, 0).ok();
+  valid_ = valid_ && CheckDims(dim_sizes(), 0).ok();
   num_elements_ = valid_ ? 1 : 0;
   for (const int64_t dim : dims_) {
     // Consistent with CheckDims, which allows intermediate overflow if a dimension is 0.
@@ -101,7 +149,9 @@ void TensorShape::InsertDim(int d, int64_t size) {
   if (d < 0 || d > dims()) {
     valid_ = false;
   } else {
-    dims_.insert(dims_.begin() + d, size);
+    DimVector dims(dims_.begin(), dims_.end());
+    dims.insert(dims.begin() + d, size);
+    dims_ = internal::Dims(dims);
   }
   Update();
 }
@@ -110,7 +160,9 @@ void TensorShape::RemoveDim(int d) {
   if (d < 0 || d >= dims()) {
     valid_ = false;
   } else {
-    dims_.erase(dims_.begin() + d);
+    DimVector dims(dims_.begin(), dims_.end());
+    dims.erase(dims.begin() + d);
+    dims_ = internal::Dims(dims);
   }
   Update();
 }
@@ -119,24 +171,26 @@ void TensorShape::set_dim(int d, int64_t size) {
   if (d < 0 || d >= dims()) {
     valid_ = false;
   } else {
-    dims_[d] = size;
+    dims_.Set(d, size);
   }
   Update();
 }
 
 void TensorShape::AppendShape(const TensorShape& shape) {
-  dims_.insert(dims_.end(), shape.dims_.begin(), shape.dims_.end());
+  DimVector dims(dims_.begin(), dims_.end());
+  dims.insert(dims.end(), shape.dims_.begin(), shape.dims_.end());
+  dims_ = internal::Dims(dims);
   valid_ = valid_ && shape.valid_;
   Update();
 }
 
-std::string TensorShape::DebugString() const { return DimsString(dims_); }
+std::string TensorShape::DebugString() const { return DimsString(dim_sizes()); }
 
 PartialTensorShape::PartialTensorShape(absl::Span<const int64_t> dims)
-    : dims_(dims.begin(), dims.end()), unknown_rank_(false) {}
+    : dims_(dims), unknown_rank_(false) {}
 
 PartialTensorShape::PartialTensorShape(const TensorShape& shape)
-    : PartialTensorShape(shape.dim_sizes()) {}
+    : dims_(shape.dims_), unknown_rank_(false) {}
 
 absl::StatusOr<PartialTensorShape> PartialTensorShape::Make(absl::Span<const int64_t> dims) {
   GRADFLOW_RETURN_IF_ERROR(CheckDims(dims, -1));
@@ -166,7 +220,10 @@ void PartialTensorShape::AsProto(TensorShapeProto* proto) const {
 }
 
 void PartialTensorShape::AddDim(int64_t size) {
-  if (!unknown_rank_) dims_.push_back(size);
+  if (unknown_rank_) return;
+  DimVector dims(dims_.begin(), dims_.end());
+  dims.push_back(size);
+  dims_ = internal::Dims(dims);
 }
 
 int64_t PartialTensorShape::num_elements() const {
@@ -184,9 +241,11 @@ bool PartialTensorShape::IsFullyDefined() const {
 
 bool PartialTensorShape::AsTensorShape(TensorShape* shape) const {
   if (!IsFullyDefined()) return false;
-  TensorShape candidate(dims_);
+  TensorShape candidate;
+  candidate.dims_ = dims_;
+  candidate.Update();
   if (!candidate.IsValid()) return false;
-  *shape = std::move(candidate);
+  *shape = candidate;
   return true;
 }
 
@@ -209,14 +268,14 @@ absl::StatusOr<PartialTensorShape> PartialTensorShape::MergeWith(
   PartialTensorShape merged = *this;
   if (!other.unknown_rank_) {
     for (size_t d = 0; d < dims_.size(); ++d) {
-      if (merged.dims_[d] < 0) merged.dims_[d] = other.dims_[d];
+      if (merged.dims_[d] < 0 && other.dims_[d] >= 0) merged.dims_.Set(d, other.dims_[d]);
     }
   }
   return merged;
 }
 
 std::string PartialTensorShape::DebugString() const {
-  return unknown_rank_ ? "<unknown>" : DimsString(dims_);
+  return unknown_rank_ ? "<unknown>" : DimsString(dim_sizes());
 }
 
 }  // namespace gradflow

@@ -8,6 +8,10 @@
 #ifndef GRADFLOW_CORE_TENSOR_SHAPE_H_
 #define GRADFLOW_CORE_TENSOR_SHAPE_H_
 
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -31,17 +35,81 @@ int64_t MultiplyWithoutOverflow(int64_t a, int64_t b);
 // Sizes of dimensions.
 using DimVector = absl::InlinedVector<int64_t, 4>;
 
+namespace internal {
+
+// Prints "gradflow: TensorShape::dim_size(7): index out of range, expected at least 0 and less than
+// 2" and ends the program.
+[[noreturn]] void IndexOutOfRange(const char* function, int64_t index, int64_t size);
+
+// Ends the program unless 0 <= index < size. For functions whose callers must check the index.
+inline void RequireIndex(const char* function, int64_t index, int64_t size) {
+  if (index < 0 || index >= size) IndexOutOfRange(function, index, size);
+}
+
+// The dimensions of a shape. Copies of more than four share one array until they are changed, so
+// that copies of a shape take constant memory, however high its rank. A move is a copy.
+//
+// Thread safety: as int; copies may be used by different threads.
+class Dims {
+ public:
+  Dims() = default;
+  explicit Dims(absl::Span<const int64_t> dims);
+  Dims(const Dims& other) noexcept : size_(other.size_), few_(other.few_) {
+    if (IsShared()) array_->refs.fetch_add(1, std::memory_order_relaxed);
+  }
+  Dims& operator=(const Dims& other) noexcept {
+    if (other.IsShared()) other.array_->refs.fetch_add(1, std::memory_order_relaxed);
+    if (IsShared()) Unref();
+    size_ = other.size_;
+    few_ = other.few_;
+    return *this;
+  }
+  ~Dims() {
+    if (IsShared()) Unref();
+  }
+
+  size_t size() const { return static_cast<size_t>(size_); }
+  const int64_t* data() const { return IsShared() ? array_->sizes() : few_.data(); }
+  int64_t operator[](size_t d) const { return data()[d]; }
+  const int64_t* begin() const { return data(); }
+  const int64_t* end() const { return data() + size_; }
+  // Sets dimension d. REQUIRES: d < size()
+  void Set(size_t d, int64_t size);
+  // Returns true if both have one array.
+  bool SharesWith(const Dims& other) const { return IsShared() && other.array_ == array_; }
+  // Returns the bytes of the array; 0 for a few dimensions.
+  size_t HeapBytes() const;
+
+  friend bool operator==(const Dims& a, const Dims& b) {
+    return a.size_ == b.size_ && (a.SharesWith(b) || std::equal(a.begin(), a.end(), b.begin()));
+  }
+
+ private:
+  static constexpr int kFew = 4;
+
+  // Followed by the sizes.
+  struct Array {
+    int64_t* sizes() { return reinterpret_cast<int64_t*>(this + 1); }
+    std::atomic<int64_t> refs{1};
+  };
+
+  bool IsShared() const { return size_ > kFew; }
+  void Unref();
+  static Array* MakeArray(absl::Span<const int64_t> dims);
+
+  int64_t size_ = 0;
+  union {
+    std::array<int64_t, kFew> few_ = {};
+    Array* array_;
+  };
+};
+
+}  // namespace internal
+
 class TensorShape {
  public:
   // A scalar: no dimensions, one element.
   TensorShape() = default;
-  TensorShape(const TensorShape&) = default;
-  TensorShape(TensorShape&&) = default;
-  // By a copy and a move, which for a few dimensions both copy the memory.
-  TensorShape& operator=(const TensorShape& other) {
-    return this == &other ? *this : *this = TensorShape(other);
-  }
-  TensorShape& operator=(TensorShape&&) = default;
   TensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : TensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}
   explicit TensorShape(absl::Span<const int64_t> dims);
@@ -55,9 +123,12 @@ class TensorShape {
   bool IsValid() const { return valid_; }
   // The number of dimensions.
   int dims() const { return static_cast<int>(dims_.size()); }
-  // REQUIRES: 0 <= d < dims()
-  int64_t dim_size(int d) const { return dims_[d]; }
-  absl::Span<const int64_t> dim_sizes() const { return dims_; }
+  // REQUIRES: 0 <= d < dims(). Otherwise ends the program.
+  int64_t dim_size(int d) const {
+    internal::RequireIndex("TensorShape::dim_size", d, dims());
+    return dims_[static_cast<size_t>(d)];
+  }
+  absl::Span<const int64_t> dim_sizes() const { return {dims_.data(), dims_.size()}; }
   int64_t num_elements() const { return num_elements_; }
 
   // Change the dimensions. An invalid argument or result makes the shape invalid.
@@ -78,9 +149,11 @@ class TensorShape {
   std::string DebugString() const;
 
  private:
+  friend class PartialTensorShape;
+
   void Update();
 
-  DimVector dims_;
+  internal::Dims dims_;
   int64_t num_elements_ = 1;
   bool valid_ = true;
 };
@@ -106,10 +179,18 @@ class PartialTensorShape {
   bool unknown_rank() const { return unknown_rank_; }
   // Returns the number of dimensions, or -1 if the rank is unknown.
   int dims() const { return unknown_rank_ ? -1 : static_cast<int>(dims_.size()); }
-  // Returns the size of dimension d, or -1 if unknown. REQUIRES: 0 <= d < dims()
-  int64_t dim_size(int d) const { return dims_[d]; }
-  absl::Span<const int64_t> dim_sizes() const { return dims_; }
-  void set_dim(int d, int64_t size) { dims_[d] = size; }
+  // Returns the size of dimension d, or -1 if unknown. REQUIRES: 0 <= d < dims(). Otherwise ends
+  // the program.
+  int64_t dim_size(int d) const {
+    internal::RequireIndex("PartialTensorShape::dim_size", d, dims());
+    return dims_[static_cast<size_t>(d)];
+  }
+  absl::Span<const int64_t> dim_sizes() const { return {dims_.data(), dims_.size()}; }
+  // REQUIRES: 0 <= d < dims(). Otherwise ends the program.
+  void set_dim(int d, int64_t size) {
+    internal::RequireIndex("PartialTensorShape::set_dim", d, dims());
+    dims_.Set(static_cast<size_t>(d), size);
+  }
   void AddDim(int64_t size);
   // Returns -1 if any dimension is unknown or the product exceeds int64.
   int64_t num_elements() const;
@@ -134,8 +215,11 @@ class PartialTensorShape {
   // Returns "[2,?]"; "<unknown>" if the rank is unknown.
   std::string DebugString() const;
 
+  // Returns the bytes of memory besides the object; copies share them.
+  size_t HeapBytes() const { return dims_.HeapBytes(); }
+
  private:
-  DimVector dims_;
+  internal::Dims dims_;
   bool unknown_rank_ = true;
 };
 

@@ -126,6 +126,20 @@ const Tensor* GraphImpl::ConstantValue(const Node& node, int output, int64_t max
   MutexLock lock(&constants_mutex_);
   const auto [it, is_new] = constants_.try_emplace(node.id());
   if (is_new) {
+    // The value may repeat one element of its encoding any number of times.
+    const auto encoded = static_cast<int64_t>(attr->tensor().ByteSizeLong());
+    const int64_t element = node.output_type(0) == DT_STRING
+                                ? static_cast<int64_t>(sizeof(tstring)) + encoded
+                                : static_cast<int64_t>(DataTypeSize(node.output_type(0)));
+    const int64_t bytes = MultiplyWithoutOverflow(shape->num_elements(), element);
+    const int64_t extra = bytes - kMaxExpansion * encoded;
+    if (bytes < 0 || extra > 0) {
+      if (bytes < 0 || extra > kMaxExpandedBytes - expanded_bytes_) {
+        constants_.erase(it);
+        return nullptr;
+      }
+      expanded_bytes_ += extra;
+    }
     absl::StatusOr<Tensor> tensor = TensorFromProto(attr->tensor());
     if (tensor.ok() && tensor->dtype() == node.output_type(0)) {
       it->second = std::make_unique<Tensor>(*std::move(tensor));
@@ -219,7 +233,8 @@ absl::Status GraphImpl::CheckAlone(Node* node, int producer, Example* example, A
 }
 
 void GraphImpl::MakeOutputShapes(Node* node) {
-  node->output_shapes_ = shapes_.Unknown(node->num_outputs());
+  node->output_shapes_ = ShapeStore::Unknown();
+  node->shape_step_ = 0;
 }
 
 void GraphImpl::SetSources(Node* node, absl::Span<const Node::Source> sources) {
@@ -255,7 +270,7 @@ absl::Status GraphImpl::InferShapes(Node* node) {
   const absl::Span<PartialTensorShape> outputs = context.mutable_outputs();
   // Many ops keep the shape of their first input.
   const bool is_unchanged = outputs.size() == 1 && !shapes.empty() && outputs[0] == *shapes[0];
-  node->output_shapes_ = is_unchanged ? shapes[0] : shapes_.Add(outputs);
+  node->output_shapes_ = is_unchanged ? shapes[0] : shapes_.Add(outputs, &node->shape_step_);
   return absl::OkStatus();
 }
 

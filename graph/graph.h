@@ -55,7 +55,8 @@ class Graph {
   const Node* FindNode(absl::string_view name) const;
   // Returns the value of output `output` if it is a constant (the output of a Const) of at most
   // `max_elements` elements, otherwise null. A value is decoded once and lives as long as the
-  // graph.
+  // graph. Also null if the constant repeats one value, and those that have been decoded take
+  // 32 MiB more than eight times the bytes of their encodings.
   const Tensor* ConstantValue(const Node& node, int output, int64_t max_elements = 1 << 16) const;
 
   // Adds a node whose inputs are all in the graph. Fills in default attributes, checks the node

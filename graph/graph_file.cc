@@ -62,7 +62,12 @@ absl::StatusOr<GraphDef> ReadFile(const std::string& path, const GraphLimits& li
 absl::Status WriteBytes(const std::string& path, const GraphDef& graph_def) {
   std::string bytes;
   if (IsTextName(path)) {
-    bytes = GraphDefToText(graph_def);
+    // A list of booleans takes some 25 times its bytes in a node, and more the deeper it is nested.
+    constexpr size_t kMaxExpansion = 64;
+    constexpr size_t kSmallText = size_t{1} << 20;
+    GRADFLOW_ASSIGN_OR_RETURN(
+        bytes,
+        internal::MessageToText(graph_def, kSmallText + kMaxExpansion * graph_def.ByteSizeLong()));
   } else if (IsBinaryName(path)) {
     GRADFLOW_ASSIGN_OR_RETURN(bytes, SerializeGraphDef(graph_def));
   } else {
@@ -132,7 +137,9 @@ absl::StatusOr<std::string> SerializeGraphDef(const GraphDef& graph_def) {
   return bytes;
 }
 
-std::string GraphDefToText(const GraphDef& graph_def) { return internal::MessageToText(graph_def); }
+std::string GraphDefToText(const GraphDef& graph_def) {
+  return internal::MessageToText(graph_def, std::numeric_limits<size_t>::max()).value_or("");
+}
 
 absl::Status WriteGraphDef(const std::string& path, const GraphDef& graph_def) {
   return errors::Prefix(FilePrefix(path), WriteBytes(path, graph_def));

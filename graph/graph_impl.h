@@ -150,6 +150,14 @@ class GraphImpl {
 
   NodesByName* by_name() { return &by_name_; }
   ShapeStore::Mark shapes_mark() const { return shapes_.mark(); }
+  // What the imports into this graph have used of GraphLimits.
+  struct Used {
+    int64_t graph_def_bytes = 0;
+    int64_t constant_bytes = 0;
+    int64_t list_outputs = 0;
+    int64_t function_nodes = 0;
+  };
+  Used* used() { return &used_; }
 
  private:
   struct TypesHash {
@@ -186,12 +194,19 @@ class GraphImpl {
   const std::unique_ptr<GraphDef> def_;
   NodeStore nodes_;
   ShapeStore shapes_;
+  Used used_;
   NodesByName by_name_;
   absl::node_hash_set<NodeTypes, TypesHash, TypesEqual> types_;
   // By name of the op. Unlike a look-up in the registry, one here takes no lock.
   absl::node_hash_map<absl::string_view, Example> examples_;
 
+  // Decoded constants may have this many times the bytes of their encodings, and these bytes more,
+  // all together.
+  static constexpr int64_t kMaxExpansion = 8;
+  static constexpr int64_t kMaxExpandedBytes = int64_t{32} << 20;
+
   Mutex constants_mutex_;
+  int64_t expanded_bytes_ ABSL_GUARDED_BY(constants_mutex_) = 0;
   // Values of Consts by node id; null for a value that cannot be decoded.
   absl::flat_hash_map<int, std::unique_ptr<const Tensor>> constants_
       ABSL_GUARDED_BY(constants_mutex_);

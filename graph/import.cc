@@ -34,9 +34,9 @@ class GraphImporter {
   // Import takes the content of `source` if it succeeds.
   GraphImporter(const ImportGraphDefOptions& options, GraphDef* source, Graph* graph)
       : options_(options),
-        limits_(options),
         source_(*source),
         graph_(GraphImpl::Of(graph)),
+        limits_(options, *graph_.used()),
         first_id_(graph->num_nodes()),
         shapes_(graph_.shapes_mark()) {}
 
@@ -45,6 +45,7 @@ class GraphImporter {
     absl::Cleanup remove_nodes = [this] { graph_.RemoveNodes(first_id_, shapes_); };
     GRADFLOW_RETURN_IF_ERROR(Check());
     Commit();
+    *graph_.used() = limits_.used();
     std::move(remove_nodes).Cancel();
     return absl::OkStatus();
   }
@@ -56,7 +57,7 @@ class GraphImporter {
 
   absl::Status Check() {
     GRADFLOW_RETURN_IF_ERROR(internal::CheckVersions(source_.versions()));
-    GRADFLOW_RETURN_IF_ERROR(limits_.CheckGraph(source_));
+    GRADFLOW_RETURN_IF_ERROR(limits_.CheckGraph(source_, *graph_.def()));
     if (!options_.prefix.empty()) AddPrefix();
     GRADFLOW_RETURN_IF_ERROR(MakeNodes());
     GRADFLOW_RETURN_IF_ERROR(ConnectNodes());
@@ -67,9 +68,10 @@ class GraphImporter {
     }
     if (options_.infer_shapes) {
       for (Node* node : nodes_) {
-        if (absl::Status status = graph_.InferShapes(node); !status.ok()) {
-          return errors::Prefix(NodePrefix(node->def()), status);
-        }
+        GRADFLOW_RETURN_IF_ERROR(limits_.CheckTime());
+        absl::Status status = graph_.InferShapes(node);
+        if (status.ok()) status = limits_.CheckShapeBytes(graph_.shapes_mark().bytes);
+        if (!status.ok()) return errors::Prefix(NodePrefix(node->def()), status);
       }
     }
     if (TakesAll()) return absl::OkStatus();
@@ -111,6 +113,7 @@ class GraphImporter {
     by_name_.reserve(source_.node_size());
     for (int i = 0; i < source_.node_size(); ++i) {
       NodeDef& def = *source_.mutable_node(i);
+      GRADFLOW_RETURN_IF_ERROR(limits_.CheckTime());
       if (i + kAhead < source_.node_size()) by_name_.prefetch(source_.node(i + kAhead).name());
       if (def.name().empty()) {
         return errors::InvalidArgument("node ", i, " of the graph (op ", internal::Quoted(def.op()),
@@ -176,6 +179,7 @@ class GraphImporter {
     };
     internal::Sources sources;
     const auto connect = [&](Node* node) -> absl::Status {
+      GRADFLOW_RETURN_IF_ERROR(limits_.CheckTime());
       GRADFLOW_RETURN_IF_ERROR(internal::ResolveInputs(node->def(), find, &sources));
       GraphImpl::SetSources(node, sources);
       for (const Node::Source& source : sources) {
@@ -227,9 +231,9 @@ class GraphImporter {
   }
 
   const ImportGraphDefOptions& options_;
-  internal::LimitChecks limits_;
   GraphDef& source_;
   GraphImpl& graph_;
+  internal::LimitChecks limits_;
   const int first_id_;
   // The graph's shapes before the import.
   const internal::ShapeStore::Mark shapes_;

@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_GRAPH_IMPORT_H_
 #define GRADFLOW_GRAPH_IMPORT_H_
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -18,18 +19,22 @@ class GraphDef;
 // Limits of the size of an untrusted GraphDef, and so of the time and memory that it costs. A
 // larger one is INVALID_ARGUMENT, and the text names the limit. docs/security.md lists all other
 // checks.
+//
+// Several imports into one graph, such as those of a session's Create and Extend, have the limits
+// of a graph together.
 struct GraphLimits {
   // ---- Of bytes and text, before they are parsed ----
 
-  // Bytes of a file. Protobuf accepts less than 2 GiB, whatever the limit.
+  // Bytes of a file. Protobuf accepts less than 2 GiB, whatever the limit. Also the bytes of all
+  // GraphDefs after the first that are added to a graph, and of the graph they are added to.
   int64_t max_file_bytes = (int64_t{1} << 31) - 1;
   // Depth of nested messages, at most 100. The value of a node's attribute has depth 3.
   int max_depth = 100;
   // Estimated memory of the messages of a file. An empty message has 2 bytes in a file, and
   // hundreds in memory.
-  int64_t max_message_bytes = int64_t{8} << 30;
+  int64_t max_message_bytes = int64_t{4} << 30;
 
-  // ---- Of a GraphDef, including the nodes of its functions ----
+  // ---- Of a graph, including the nodes of its functions ----
 
   int64_t max_nodes = 10'000'000;
   int64_t max_functions = 100'000;
@@ -37,14 +42,21 @@ struct GraphLimits {
   int64_t max_inputs = 1 << 20;
   int64_t max_attrs = 1000;
   // Outputs of all nodes that are elements of lists. A short attribute can make a long list.
-  int64_t max_list_outputs = 1 << 22;
+  int64_t max_list_outputs = 1 << 20;
   // Bytes of the name of a node, function, argument, result, attribute or device.
   int64_t max_name_bytes = 10'000;
   // Elements of an attribute that is a list.
   int64_t max_list_length = 1 << 20;
   // Bytes of the tensors in all attributes together. A constant that repeats one value needs a few
   // bytes in a file for any number of elements.
-  int64_t max_constant_bytes = int64_t{8} << 30;
+  int64_t max_constant_bytes = int64_t{2} << 30;
+  // Bytes of the inferred shapes. A node of few bytes can have shapes of 254 dimensions.
+  int64_t max_shape_bytes = int64_t{256} << 20;
+
+  // ---- Of time ----
+
+  // The import ends with DEADLINE_EXCEEDED soon after this.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 // Options of ImportGraphDef.

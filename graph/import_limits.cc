@@ -113,13 +113,49 @@ absl::Status LimitChecks::CheckName(absl::string_view what, absl::string_view na
   return absl::OkStatus();
 }
 
-absl::Status LimitChecks::CheckGraph(const GraphDef& graph) {
-  int64_t nodes = graph.node_size();
-  for (const FunctionDef& function : graph.library().function()) nodes += function.node_def_size();
+absl::Status LimitChecks::CheckGraph(const GraphDef& graph, const GraphDef& before) {
+  for (const FunctionDef& function : graph.library().function()) {
+    used_.function_nodes += function.node_def_size();
+  }
+  const int64_t nodes = used_.function_nodes + graph.node_size() + before.node_size();
   if (nodes > options_.limits.max_nodes) {
     return TooMany("the graph has too many nodes", nodes, options_.limits.max_nodes, "max_nodes");
   }
+  // Functions that the graph has already count twice, which is too much.
+  const int64_t functions =
+      int64_t{graph.library().function_size()} + before.library().function_size();
+  if (functions > options_.limits.max_functions) {
+    return TooMany("the graph has too many functions", functions, options_.limits.max_functions,
+                   "max_functions");
+  }
+  if (before.node_size() > 0) {
+    if (used_.graph_def_bytes == 0) {
+      used_.graph_def_bytes = static_cast<int64_t>(before.ByteSizeLong());
+    }
+    used_.graph_def_bytes += static_cast<int64_t>(graph.ByteSizeLong());
+    if (used_.graph_def_bytes > options_.limits.max_file_bytes) {
+      return TooMany("the GraphDefs of the graph have too many bytes", used_.graph_def_bytes,
+                     options_.limits.max_file_bytes, "max_file_bytes");
+    }
+  }
   return graph.has_library() ? CheckLibrary(graph.library()) : absl::OkStatus();
+}
+
+absl::Status LimitChecks::CheckTime() {
+  if (options_.limits.deadline == std::chrono::steady_clock::time_point::max()) {
+    return absl::OkStatus();
+  }
+  if (time_checks_++ % 64 != 0 || std::chrono::steady_clock::now() < options_.limits.deadline) {
+    return absl::OkStatus();
+  }
+  return absl::DeadlineExceededError("the time for the import is over (GraphLimits::deadline)");
+}
+
+absl::Status LimitChecks::CheckShapeBytes(int64_t bytes) const {
+  if (bytes <= options_.limits.max_shape_bytes) return absl::OkStatus();
+  return errors::InvalidArgument("with the shapes of this node, those of the graph have ", bytes,
+                                 " bytes, expected at most ", options_.limits.max_shape_bytes,
+                                 " (GraphLimits::max_shape_bytes)");
 }
 
 absl::Status LimitChecks::CheckNode(const NodeDef& node) const {
@@ -139,10 +175,10 @@ absl::Status LimitChecks::CheckNode(const NodeDef& node) const {
 }
 
 absl::Status LimitChecks::CountListOutputs(int outputs) {
-  list_outputs_ += outputs;
-  if (list_outputs_ <= options_.limits.max_list_outputs) return absl::OkStatus();
+  used_.list_outputs += outputs;
+  if (used_.list_outputs <= options_.limits.max_list_outputs) return absl::OkStatus();
   return errors::InvalidArgument(
-      "with the outputs of this node, the lists of outputs of the graph have ", list_outputs_,
+      "with the outputs of this node, the lists of outputs of the graph have ", used_.list_outputs,
       " elements, expected at most ", options_.limits.max_list_outputs,
       " (GraphLimits::max_list_outputs)");
 }
@@ -174,9 +210,9 @@ absl::Status LimitChecks::AddTensor(absl::string_view name, const TensorProto& t
     }
   }
   const int64_t bytes = TensorBytes(tensor);
-  const int64_t left = options_.limits.max_constant_bytes - constant_bytes_;
+  const int64_t left = options_.limits.max_constant_bytes - used_.constant_bytes;
   if (bytes >= 0 && bytes <= left) {
-    constant_bytes_ += bytes;
+    used_.constant_bytes += bytes;
     return absl::OkStatus();
   }
   return errors::InvalidArgument(
@@ -231,10 +267,6 @@ absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& va
 }
 
 absl::Status LimitChecks::CheckLibrary(const FunctionDefLibrary& library) {
-  if (library.function_size() > options_.limits.max_functions) {
-    return TooMany("the graph has too many functions", library.function_size(),
-                   options_.limits.max_functions, "max_functions");
-  }
   absl::flat_hash_set<absl::string_view> names;
   for (int i = 0; i < library.function_size(); ++i) {
     const FunctionDef& function = library.function(i);

@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/graph/graph_impl.h"
 #include "gradflow/graph/import.h"
 
 namespace gradflow {
@@ -25,10 +26,19 @@ namespace internal {
 // adds NodePrefix.
 class LimitChecks {
  public:
-  explicit LimitChecks(const ImportGraphDefOptions& options) : options_(options) {}
+  // `before` is what earlier imports into the graph have used.
+  LimitChecks(const ImportGraphDefOptions& options, const GraphImpl::Used& before)
+      : options_(options), used_(before) {}
 
-  // Checks the numbers of nodes and functions, and the functions themselves.
-  absl::Status CheckGraph(const GraphDef& graph);
+  // Checks the numbers of nodes and functions, and the functions themselves. The graph of `before`
+  // is what `graph` is added to.
+  absl::Status CheckGraph(const GraphDef& graph, const GraphDef& before);
+  // Returns DEADLINE_EXCEEDED if the time is over. Looks at the clock at every 64th call.
+  absl::Status CheckTime();
+  // Checks the bytes of the inferred shapes.
+  absl::Status CheckShapeBytes(int64_t bytes) const;
+  // What this and earlier imports have used.
+  const GraphImpl::Used& used() const { return used_; }
   // Checks the lengths of names and the numbers of inputs and attributes, in constant time.
   absl::Status CheckNode(const NodeDef& node) const;
   // Checks the values of the attributes. REQUIRES: those of the op are valid.
@@ -63,10 +73,8 @@ class LimitChecks {
   absl::Status CheckResults(absl::string_view what, const Results& results) const;
 
   const ImportGraphDefOptions& options_;
-  // Bytes in all attributes so far.
-  int64_t constant_bytes_ = 0;
-  // List outputs of all nodes so far.
-  int64_t list_outputs_ = 0;
+  GraphImpl::Used used_;
+  uint32_t time_checks_ = 0;
 };
 
 }  // namespace internal

@@ -29,7 +29,7 @@ std::string Node::DebugString() const {
   std::string text = absl::StrCat(SummarizeNodeDef(*def_), " -> (");
   for (int i = 0; i < num_outputs(); ++i) {
     absl::StrAppend(&text, i == 0 ? "" : ", ", DataTypeString(output_type(i)),
-                    output_shapes_[i].DebugString());
+                    output_shape(i).DebugString());
   }
   return absl::StrCat(text, ")");
 }

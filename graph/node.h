@@ -131,7 +131,9 @@ class Node {
   DataType output_type(int i) const { return types_->outputs[i]; }
   const DataTypeVector& output_types() const { return types_->outputs; }
   // The inferred shape of output i.
-  const PartialTensorShape& output_shape(int i) const { return output_shapes_[i]; }
+  const PartialTensorShape& output_shape(int i) const {
+    return output_shapes_[static_cast<ptrdiff_t>(i) * shape_step_];
+  }
 
   // Reads an attribute. NOT_FOUND if the node has none of this name, INVALID_ARGUMENT if it has
   // another type.
@@ -171,8 +173,10 @@ class Node {
   int id_ = 0;
   int num_data_inputs_ = 0;
   absl::InlinedVector<Source, 2> sources_;
-  // One for each output. Nodes may share them.
+  // The shape of output i is at i * shape_step_, which is 0 if all outputs have one shape. Nodes
+  // may share shapes.
   const PartialTensorShape* output_shapes_ = nullptr;
+  int shape_step_ = 0;
 };
 
 }  // namespace gradflow

@@ -41,10 +41,21 @@ NodeBuilder::NodeBuilder(const NodeBuilder& other)
       has_list_(other.has_list_),
       assigned_device_(other.assigned_device_),
       infer_shapes_(other.infer_shapes_) {}
-NodeBuilder::NodeBuilder(NodeBuilder&&) noexcept = default;
-NodeBuilder& NodeBuilder::operator=(NodeBuilder&&) noexcept = default;
+NodeBuilder& NodeBuilder::operator=(const NodeBuilder& other) {
+  if (this == &other) return *this;
+  def_.reset(other.def_ == nullptr ? nullptr : new NodeDef(*other.def_));
+  sources_ = other.sources_;
+  arguments_ = other.arguments_;
+  control_inputs_ = other.control_inputs_;
+  has_list_ = other.has_list_;
+  assigned_device_ = other.assigned_device_;
+  infer_shapes_ = other.infer_shapes_;
+  return *this;
+}
 
-const std::string& NodeBuilder::node_name() const { return def_->name(); }
+const std::string& NodeBuilder::node_name() const {
+  return def_ == nullptr ? NodeDef::default_instance().name() : def_->name();
+}
 
 NodeBuilder& NodeBuilder::Input(NodeOut source) {
   arguments_.push_back({static_cast<int>(sources_.size()), kSingle});
@@ -72,13 +83,13 @@ NodeBuilder& NodeBuilder::ControlInputs(absl::Span<const Node* const> nodes) {
 }
 
 NodeBuilder& NodeBuilder::Device(absl::string_view device) {
-  if (!assigned_device_) def_->set_device(std::string(device));
+  if (def_ != nullptr && !assigned_device_) def_->set_device(std::string(device));
   return *this;
 }
 
 NodeBuilder& NodeBuilder::AssignedDevice(absl::string_view device) {
   assigned_device_ = true;
-  def_->set_device(std::string(device));
+  if (def_ != nullptr) def_->set_device(std::string(device));
   return *this;
 }
 

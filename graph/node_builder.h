@@ -64,9 +64,8 @@ class NodeBuilder {
   NodeBuilder(absl::string_view name, absl::string_view op);
   ~NodeBuilder();
   NodeBuilder(const NodeBuilder& other);
-  NodeBuilder& operator=(const NodeBuilder& other) { return *this = NodeBuilder(other); }
-  NodeBuilder(NodeBuilder&&) noexcept;
-  NodeBuilder& operator=(NodeBuilder&&) noexcept;
+  // A move is a copy: a builder that has been moved from can still be used.
+  NodeBuilder& operator=(const NodeBuilder& other);
 
   // Adds the next input.
   NodeBuilder& Input(NodeOut source);
@@ -82,6 +81,8 @@ class NodeBuilder {
   // Sets an attribute. A later value replaces an earlier one.
   template <typename T>
   NodeBuilder& Attr(absl::string_view name, const T& value) {
+    // Empty once the node is made.
+    if (def_ == nullptr) return *this;
     if constexpr (std::is_convertible_v<const T&, absl::Span<const int32_t>>) {
       const absl::Span<const int32_t> ints = value;
       const std::vector<int64_t> wide(ints.begin(), ints.end());

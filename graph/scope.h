@@ -42,6 +42,11 @@ class UniqueNames;
 
 class Scope {
  public:
+  // A copy shares the graph and the status. As in TensorFlow, a move is a copy: a scope that has
+  // been moved from can still be used.
+  Scope(const Scope&) = default;
+  Scope& operator=(const Scope&) = default;
+
   // Returns a scope over a new graph, with the ops of GlobalRegistry() or of `registry`, which is
   // borrowed.
   static Scope NewRootScope();

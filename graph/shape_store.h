@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <vector>
@@ -13,21 +14,26 @@
 
 namespace gradflow::internal {
 
-// Most nodes have the shape of a node shortly before them, and share it.
+// Most nodes have the shape of a node shortly before them, and share it. A node whose outputs all
+// have one shape has it once.
 class ShapeStore {
  public:
   // A position in the store.
   struct Mark {
     size_t single = 0;
     size_t several = 0;
+    int64_t bytes = 0;
   };
 
-  // Returns `count` shapes of unknown rank.
-  const PartialTensorShape* Unknown(int count);
-  // Returns shapes equal to `shapes`, which are moved from unless the store has them already.
-  const PartialTensorShape* Add(absl::Span<PartialTensorShape> shapes);
+  // Returns a shape of unknown rank.
+  static const PartialTensorShape* Unknown();
+  // Returns shapes equal to `shapes`, which are moved from unless the store has them already. Shape
+  // i is at i * *step.
+  const PartialTensorShape* Add(absl::Span<PartialTensorShape> shapes, int* step);
 
-  Mark mark() const { return {single_.size(), several_.size()}; }
+  Mark mark() const { return {single_.size(), several_.size(), bytes_}; }
+  // Returns the bytes of all shapes, those that share memory with the shape before them aside.
+  int64_t bytes() const { return bytes_; }
   // Destroys the shapes that were added since `mark`.
   void Truncate(const Mark& mark);
 
@@ -37,6 +43,7 @@ class ShapeStore {
 
   std::deque<PartialTensorShape> single_;
   std::vector<std::unique_ptr<PartialTensorShape[]>> several_;
+  int64_t bytes_ = 0;
   // The latest of single_, in a ring; null where there are none.
   std::array<const PartialTensorShape*, kRecent> recent_{};
   int next_recent_ = 0;

@@ -34,7 +34,7 @@ std::string FormatTensorId(const TensorId& id) {
   return id.IsControl() ? absl::StrCat("^", id.node) : absl::StrCat(id.node, ":", id.index);
 }
 
-std::vector<std::string> UnusedOutputs(const Graph& graph) {
+std::vector<TensorId> UnusedOutputIds(const Graph& graph) {
   // used[begin[i] + j]: whether some node takes output j of node i.
   std::vector<int> begin(graph.num_nodes() + 1);
   for (int id = 0; id < graph.num_nodes(); ++id) {
@@ -47,13 +47,19 @@ std::vector<std::string> UnusedOutputs(const Graph& graph) {
       is_used[begin[source->id()] + output] = true;
     }
   }
-  std::vector<std::string> names;
+  std::vector<TensorId> ids;
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node& node = *graph.node(id);
     for (int i = 0; i < node.num_outputs(); ++i) {
-      if (!is_used[begin[id] + i]) names.push_back(FormatTensorId({node.name(), i}));
+      if (!is_used[begin[id] + i]) ids.push_back({node.name(), i});
     }
   }
+  return ids;
+}
+
+std::vector<std::string> UnusedOutputs(const Graph& graph) {
+  std::vector<std::string> names;
+  for (const TensorId& id : UnusedOutputIds(graph)) names.push_back(FormatTensorId(id));
   return names;
 }
 

@@ -29,7 +29,10 @@ absl::StatusOr<TensorId> ParseTensorId(absl::string_view text);
 // Returns "node" for output 0, otherwise "node:2" or "^node".
 std::string FormatTensorId(const TensorId& id);
 
-// Returns the outputs of `graph` that no node takes as input, in the order of the nodes.
+// Returns the outputs of `graph` that no node takes as input, in the order of the nodes. The ids
+// point into the graph.
+std::vector<TensorId> UnusedOutputIds(const Graph& graph);
+// Returns their names.
 std::vector<std::string> UnusedOutputs(const Graph& graph);
 
 }  // namespace gradflow

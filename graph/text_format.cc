@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -76,7 +77,40 @@ std::string StringField(const Message& message, const char* name) {
   }
 }
 
-void AppendUnknown(const Message& message, const std::string& path, std::string* out) {
+// Returns a number that tells texts apart, except those that are made to be alike (FNV-1a).
+std::string Fingerprint(absl::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  return absl::StrCat(absl::Hex(hash));
+}
+
+// The keys of a map in order; the position of each stands for it in a path.
+using SortedKeys = std::map<std::string, int>;
+SortedKeys SortKeys(const Message& message, const FieldDescriptor* map) {
+  const Reflection& reflection = *message.GetReflection();
+  SortedKeys keys;
+  for (int i = 0; i < reflection.FieldSize(message, map); ++i) {
+    keys.emplace(StringField(reflection.GetRepeatedMessage(message, map, i), "key"), i);
+  }
+  int position = 0;
+  for (auto& [key, index] : keys) index = position++;
+  return keys;
+}
+
+// Names and keys in paths are in base64. Longer ones would make the text quadratic, as each of the
+// messages below them repeats them: a fingerprint stands for them, after this mark.
+constexpr size_t kMaxNameInPath = 24;
+constexpr char kFingerprintMark = '~';
+
+std::string NameInPath(const std::string& name) {
+  if (name.size() <= kMaxNameInPath) return absl::Base64Escape(name);
+  return absl::StrCat(absl::string_view(&kFingerprintMark, 1), Fingerprint(name));
+}
+
+// Appends a line for each message with unknown fields, but stops when `out` exceeds `max_bytes`.
+void AppendUnknown(const Message& message, const std::string& path, size_t max_bytes,
+                   std::string* out) {
+  if (out->size() > max_bytes) return;
   const Reflection& reflection = *message.GetReflection();
   const auto& unknown = reflection.GetUnknownFields(message);
   if (!unknown.empty()) {
@@ -91,33 +125,61 @@ void AppendUnknown(const Message& message, const std::string& path, std::string*
     if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
     const std::string step = absl::StrCat(path, path.empty() ? "" : ".", field->number());
     if (!field->is_repeated()) {
-      AppendUnknown(reflection.GetMessage(message, field), step, out);
+      AppendUnknown(reflection.GetMessage(message, field), step, max_bytes, out);
       continue;
     }
     const FieldDescriptor* value = field->is_map() ? field->message_type()->map_value() : nullptr;
     if (value != nullptr && value->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    SortedKeys keys;
     for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
       const Message& element = reflection.GetRepeatedMessage(message, field, i);
-      if (value != nullptr) {
-        AppendUnknown(element.GetReflection()->GetMessage(element, value),
-                      absl::StrCat(step, "{", absl::Base64Escape(StringField(element, "key")), "}"),
-                      out);
-      } else {
-        AppendUnknown(
-            element,
-            absl::StrCat(step, "[", i, "]", absl::Base64Escape(StringField(element, "name"))), out);
+      if (value == nullptr) {
+        AppendUnknown(element,
+                      absl::StrCat(step, "[", i, "]", NameInPath(StringField(element, "name"))),
+                      max_bytes, out);
+        continue;
       }
+      const std::string key = StringField(element, "key");
+      std::string position;
+      if (key.size() > kMaxNameInPath) {
+        if (keys.empty()) keys = SortKeys(message, field);
+        position = absl::StrCat(keys[key]);
+      }
+      AppendUnknown(element.GetReflection()->GetMessage(element, value),
+                    absl::StrCat(step, "{", position, NameInPath(key), "}"), max_bytes, out);
     }
   }
 }
 
-// The entries of maps by key. Each map is indexed once, on its first use.
-using EntriesByKey = absl::flat_hash_map<std::string, Message*>;
-using MapIndex =
-    absl::flat_hash_map<std::pair<const Message*, const FieldDescriptor*>, EntriesByKey>;
+// The entries of maps by key, and in the order of the keys. Each map is indexed once, on its first
+// use.
+using EntriesByKey = std::map<std::string, Message*>;
+struct Entries {
+  EntriesByKey by_key;
+  // With the keys as in paths.
+  std::vector<std::pair<std::string, Message*>> in_order;
+};
+using MapIndex = absl::flat_hash_map<std::pair<const Message*, const FieldDescriptor*>, Entries>;
+// The fingerprints of messages with long names, which are made on their first use.
+using Fingerprints = absl::flat_hash_map<const Message*, std::string>;
+struct PathIndex {
+  MapIndex maps;
+  Fingerprints fingerprints;
+};
+
+// Returns whether `text` stands for the name of `message` in a path.
+bool HasNameInPath(const Message& message, absl::string_view text, Fingerprints* fingerprints) {
+  if (absl::ConsumePrefix(&text, absl::string_view(&kFingerprintMark, 1))) {
+    const auto [it, is_new] = fingerprints->try_emplace(&message);
+    if (is_new) it->second = Fingerprint(StringField(message, "name"));
+    return text == it->second;
+  }
+  std::string name;
+  return absl::Base64Unescape(text, &name) && StringField(message, "name") == name;
+}
 
 // Returns the message that one step of a path leads to, or null if there is none.
-Message* FollowStep(Message* message, absl::string_view step, MapIndex* maps) {
+Message* FollowStep(Message* message, absl::string_view step, PathIndex* index) {
   const Reflection& reflection = *message->GetReflection();
   const size_t end = step.find_first_of("[{");
   int number = 0;
@@ -132,31 +194,43 @@ Message* FollowStep(Message* message, absl::string_view step, MapIndex* maps) {
   if (end == absl::string_view::npos) return nullptr;
   absl::string_view rest = step.substr(end);
   const int size = reflection.FieldSize(*message, field);
-  std::string name;
   if (field->is_map()) {
     const FieldDescriptor* value = field->message_type()->map_value();
     if (value->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE || !absl::ConsumePrefix(&rest, "{") ||
-        !absl::ConsumeSuffix(&rest, "}") || !absl::Base64Unescape(rest, &name)) {
+        !absl::ConsumeSuffix(&rest, "}")) {
       return nullptr;
     }
-    const auto [entries, is_new] = maps->try_emplace({message, field});
+    const auto [it, is_new] = index->maps.try_emplace({message, field});
+    Entries& entries = it->second;
     for (int i = 0; is_new && i < size; ++i) {
       Message* entry = reflection.MutableRepeatedMessage(message, field, i);
-      entries->second.emplace(StringField(*entry, "key"), entry);
+      entries.by_key.emplace(StringField(*entry, "key"), entry);
     }
-    const auto entry = entries->second.find(name);
-    if (entry == entries->second.end()) return nullptr;
-    return entry->second->GetReflection()->MutableMessage(entry->second, value);
+    Message* entry = nullptr;
+    const size_t mark = rest.find(kFingerprintMark);
+    if (mark != absl::string_view::npos) {
+      if (entries.in_order.empty()) {
+        for (const auto& [key, e] : entries.by_key) {
+          entries.in_order.emplace_back(NameInPath(key), e);
+        }
+      }
+      size_t position = 0;
+      if (absl::SimpleAtoi(rest.substr(0, mark), &position) && position < entries.in_order.size() &&
+          entries.in_order[position].first == rest.substr(mark)) {
+        entry = entries.in_order[position].second;
+      }
+    } else if (std::string key; absl::Base64Unescape(rest, &key)) {
+      const auto found = entries.by_key.find(key);
+      if (found != entries.by_key.end()) entry = found->second;
+    }
+    return entry == nullptr ? nullptr : entry->GetReflection()->MutableMessage(entry, value);
   }
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(rest, absl::MaxSplits(']', 1));
-  int index = 0;
-  if (!absl::SimpleAtoi(parts.first.substr(1), &index) || index < 0 || index >= size ||
-      !absl::Base64Unescape(parts.second, &name)) {
-    return nullptr;
-  }
-  Message* element = reflection.MutableRepeatedMessage(message, field, index);
-  return StringField(*element, "name") == name ? element : nullptr;
+  int i = 0;
+  if (!absl::SimpleAtoi(parts.first.substr(1), &i) || i < 0 || i >= size) return nullptr;
+  Message* element = reflection.MutableRepeatedMessage(message, field, i);
+  return HasNameInPath(*element, parts.second, &index->fingerprints) ? element : nullptr;
 }
 
 // ---- Checks that the parser does not make ----
@@ -217,7 +291,7 @@ bool IsKnown(const UnknownField& unknown, const Descriptor& type) {
 // `memory` is an estimate of the memory of the message so far.
 absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, int64_t memory,
                             Message* message) {
-  MapIndex maps;
+  PathIndex index;
   int number = 0;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     ++number;
@@ -226,7 +300,7 @@ absl::Status RestoreUnknown(absl::string_view text, const GraphLimits& limits, i
         absl::StrSplit(absl::StripSuffix(line, "\r"), absl::MaxSplits(' ', 1));
     Message* target = message;
     for (absl::string_view step : absl::StrSplit(parts.first, '.', absl::SkipEmpty())) {
-      if (target != nullptr) target = FollowStep(target, step, &maps);
+      if (target != nullptr) target = FollowStep(target, step, &index);
     }
     std::string bytes;
     google::protobuf::UnknownFieldSet unknown;
@@ -304,13 +378,39 @@ int64_t MemoryOf(absl::string_view text) {
 
 }  // namespace
 
-std::string MessageToText(const Message& message) {
+namespace {
+
+// Writes to a string, of which it refuses to write more than `max_bytes` and a buffer.
+class LimitedStream final : public google::protobuf::io::ZeroCopyOutputStream {
+ public:
+  LimitedStream(std::string* out, size_t max_bytes) : stream_(out), max_bytes_(max_bytes) {}
+  bool Next(void** data, int* size) override {
+    return static_cast<size_t>(ByteCount()) <= max_bytes_ && stream_.Next(data, size);
+  }
+  void BackUp(int count) override { stream_.BackUp(count); }
+  int64_t ByteCount() const override { return stream_.ByteCount(); }
+
+ private:
+  google::protobuf::io::StringOutputStream stream_;
+  const size_t max_bytes_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> MessageToText(const Message& message, size_t max_bytes) {
   TextFormat::Printer printer;
   printer.SetHideUnknownFields(true);
   std::string text;
-  printer.PrintToString(message, &text);
+  bool fits;
+  {
+    LimitedStream stream(&text, max_bytes);
+    fits = printer.Print(message, &stream);
+  }
   std::string unknown;
-  AppendUnknown(message, "", &unknown);
+  if (fits) AppendUnknown(message, "", max_bytes, &unknown);
+  if (!fits || text.size() > max_bytes || unknown.size() > max_bytes - text.size()) {
+    return errors::InvalidArgument("the text would have more than ", max_bytes, " bytes");
+  }
   return text + unknown;
 }
 

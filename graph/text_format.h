@@ -8,13 +8,16 @@
 //
 // Each step of a path is the number of a field. It is followed by the index of the message in a
 // repeated field (and its name in base64, if it has a field `name`), or by the key in a map (in
-// base64).
+// base64). A name of more than 24 bytes is '~' and a fingerprint; such a key is its position among
+// the sorted keys, '~' and a fingerprint: "1[3]~cbf29ce484222325.5{0~84222325cbf29ce4}".
 #ifndef GRADFLOW_GRAPH_TEXT_FORMAT_H_
 #define GRADFLOW_GRAPH_TEXT_FORMAT_H_
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
 namespace google::protobuf {
@@ -27,8 +30,9 @@ struct GraphLimits;
 
 namespace internal {
 
-// Returns the text of a message.
-std::string MessageToText(const google::protobuf::Message& message);
+// Returns the text of a message; INVALID_ARGUMENT if it has more than `max_bytes`.
+absl::StatusOr<std::string> MessageToText(const google::protobuf::Message& message,
+                                          size_t max_bytes);
 
 // Parses a message. INVALID_ARGUMENT, with line and column or the field, if `text` is malformed,
 // exceeds the limits, holds a string that is not UTF-8, or has a key of a map twice.

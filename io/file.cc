@@ -25,7 +25,7 @@ absl::Status CheckRegularFile(const struct stat& info) {
                                                           : "device or socket");
 }
 
-absl::Status WriteAll(int fd, absl::string_view bytes) {
+absl::Status WriteBytes(int fd, absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -78,6 +78,11 @@ absl::Status ReadAt(int fd, size_t offset, char* to, size_t size) {
   return absl::OkStatus();
 }
 
+absl::Status WriteAll(int fd, absl::Span<const absl::string_view> parts) {
+  for (const absl::string_view part : parts) GRADFLOW_RETURN_IF_ERROR(WriteBytes(fd, part));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
                                              absl::Span<const absl::string_view> parts) {
   struct stat info;
@@ -98,9 +103,7 @@ absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
   // Restores permissions that the umask removed. Ignores errors of file systems without
   // permissions.
   if (replaces) (void)fchmod(file.get(), mode);
-  for (const absl::string_view part : parts) {
-    GRADFLOW_RETURN_IF_ERROR(WriteAll(file.get(), part));
-  }
+  GRADFLOW_RETURN_IF_ERROR(WriteAll(file.get(), parts));
   if (!file.Close()) return absl::ErrnoToStatus(errno, "cannot write");
   return staged;
 }

@@ -40,6 +40,9 @@ class FileDescriptor {
 absl::StatusOr<FileDescriptor> OpenFile(const std::string& path, size_t* size);
 absl::Status ReadAt(int fd, size_t offset, char* to, size_t size);
 
+// Writes the concatenation of `parts`.
+absl::Status WriteAll(int fd, absl::Span<const absl::string_view> parts);
+
 // A new file that has been written and not yet renamed to its path.
 class StagedFile {
  public:

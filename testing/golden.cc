@@ -1,12 +1,11 @@
 #include "gradflow/testing/golden.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -16,12 +15,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/status.h"
-#include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/tensor_id.h"
+#include "gradflow/io/file.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/session.h"
+#include "gradflow/testing/case_folder.h"
 
 namespace gradflow {
 namespace testing {
@@ -90,29 +90,48 @@ absl::StatusOr<Tensor> ReadAs(const std::string& file, DataType dtype) {
   return result;
 }
 
+// Reads a file that people write.
+absl::StatusOr<std::string> ReadSideFile(const std::string& path) {
+  constexpr size_t kMaxBytes = size_t{1} << 20;
+  size_t size;
+  GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+  if (size > kMaxBytes) {
+    return errors::InvalidArgument("expected at most ", kMaxBytes, " bytes, but found ", size);
+  }
+  std::string text(size, '\0');
+  GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, text.data(), size));
+  return text;
+}
+
 // A loaded case.
 class Case {
  public:
   Case(std::string folder, const GoldenOptions& options, const Registry& registry)
-      : folder_(std::move(folder)), options_(options), graph_(registry) {}
+      : folder_(std::move(folder)), options_(options), registry_(registry) {
+    if (options.timeout_ms > 0) {
+      deadline_ = std::min(options.graph_limits.deadline,
+                           Clock::now() + std::chrono::milliseconds(options.timeout_ms));
+    }
+  }
 
   absl::Status Load() {
     const std::string file = GraphFile(folder_);
     if (file.empty()) return errors::NotFound("neither graph.pb nor graph.pbtxt exists");
-    GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(file));
     SessionOptions session_options;
+    session_options.graph_limits = options_.graph_limits;
+    session_options.graph_limits.deadline = deadline_;
+    session_options.tensor_memory_limit_bytes = options_.memory_limit_bytes;
     session_options.config.set_intra_op_parallelism_threads(options_.threads);
     session_options.config.set_inter_op_parallelism_threads(options_.threads);
-    GRADFLOW_ASSIGN_OR_RETURN(session_, Session::Make(session_options, graph_.registry()));
-    GRADFLOW_RETURN_IF_ERROR(session_->Create(def));
-    // Determines the types of outputs and which of them are used.
-    GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(ImportGraphDefOptions(), def, &graph_));
+    GRADFLOW_ASSIGN_OR_RETURN(session_, Session::Make(session_options, registry_));
+    GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(file, session_options.graph_limits));
+    GRADFLOW_RETURN_IF_ERROR(session_->Create(std::move(def)));
     GRADFLOW_ASSIGN_OR_RETURN(const auto feeds, TensorFiles(fs::path(folder_) / "feeds"));
     for (const auto& [name, feed_file] : feeds) {
       GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadAs(feed_file, TypeOf(name)));
       feeds_.emplace_back(name, std::move(value));
     }
-    GRADFLOW_ASSIGN_OR_RETURN(expected_, TensorFiles(ExpectedFolder()));
+    GRADFLOW_ASSIGN_OR_RETURN(expected_, TensorFiles(fs::path(folder_) / "expected"));
     return ReadTolerances();
   }
 
@@ -127,7 +146,7 @@ class Case {
     std::vector<std::string> fetches;
     for (const auto& [name, file] : expected_) fetches.push_back(name);
     std::vector<Tensor> outputs;
-    GRADFLOW_RETURN_IF_ERROR(session_->Run(feeds_, fetches, {}, &outputs));
+    GRADFLOW_RETURN_IF_ERROR(Run(fetches, &outputs));
     GoldenResult result;
     result.outputs = static_cast<int>(outputs.size());
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -142,14 +161,16 @@ class Case {
 
   absl::StatusOr<GoldenResult> Update() {
     if (expected_.empty()) {
-      for (const std::string& name : UnusedOutputs(graph_)) {
-        expected_.emplace_back(name, (ExpectedFolder() / GoldenFileName(name)).string());
+      GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> names, session_->UnusedOutputs());
+      for (const std::string& name : names) {
+        expected_.emplace_back(
+            name, (fs::path(folder_) / "expected").string() + "/" + GoldenFileName(name));
       }
     }
     std::vector<std::string> fetches;
     for (const auto& [name, file] : expected_) fetches.push_back(name);
     std::vector<Tensor> outputs;
-    GRADFLOW_RETURN_IF_ERROR(session_->Run(feeds_, fetches, {}, &outputs));
+    GRADFLOW_RETURN_IF_ERROR(Run(fetches, &outputs));
     GRADFLOW_RETURN_IF_ERROR(Write(outputs));
     GoldenResult result;
     result.outputs = static_cast<int>(outputs.size());
@@ -157,24 +178,28 @@ class Case {
   }
 
  private:
-  fs::path ExpectedFolder() const { return fs::path(folder_) / "expected"; }
+  using Clock = std::chrono::steady_clock;
+
+  absl::Status Run(const std::vector<std::string>& fetches, std::vector<Tensor>* outputs) const {
+    RunOptions run_options;
+    if (deadline_ != Clock::time_point::max()) {
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - Clock::now());
+      run_options.set_timeout_in_ms(std::max<int64_t>(left.count(), 1));
+    }
+    return session_->Run(run_options, feeds_, fetches, {}, outputs, nullptr);
+  }
 
   // Returns DT_INVALID if the output does not exist, which the run reports.
   DataType TypeOf(const std::string& name) const {
-    const absl::StatusOr<TensorId> id = ParseTensorId(name);
-    const Node* node = id.ok() ? graph_.FindNode(id->node) : nullptr;
-    const bool exists = node != nullptr && id->index >= 0 && id->index < node->num_outputs();
-    return exists ? node->output_type(id->index) : DT_INVALID;
+    return session_->OutputType(name).value_or(DT_INVALID);
   }
 
   absl::Status ReadTolerances() {
     const std::string path = (fs::path(folder_) / "tolerance.txt").string();
     if (!IsFile(path)) return absl::OkStatus();
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    text << file.rdbuf();
-    if (!file) return errors::NotFound("tolerance.txt cannot be read");
-    absl::StatusOr<GoldenTolerances> tolerances = ParseGoldenTolerances(text.str());
+    const absl::StatusOr<std::string> text = ReadSideFile(path);
+    if (!text.ok()) return errors::Prefix("tolerance.txt: ", text.status());
+    absl::StatusOr<GoldenTolerances> tolerances = ParseGoldenTolerances(*text);
     if (!tolerances.ok()) return errors::Prefix("tolerance.txt: ", tolerances.status());
     tolerances_ = *std::move(tolerances);
     for (const auto& [name, tolerance] : tolerances_.by_name) {
@@ -199,30 +224,23 @@ class Case {
 
   // Writes all files under temporary names before renaming any.
   absl::Status Write(const std::vector<Tensor>& outputs) const {
-    absl::Status status;
-    std::error_code error;
-    for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
-      const fs::path file = expected_[i].second;
-      fs::create_directories(file.parent_path(), error);
-      status = WriteNpy(New(i), outputs[i]);
-    }
-    for (size_t i = 0; i < outputs.size() && status.ok(); ++i) {
-      fs::rename(New(i), expected_[i].second, error);
-      if (error) {
-        status = errors::FailedPrecondition("'", expected_[i].second,
-                                            "': cannot write: ", error.message());
+    GRADFLOW_ASSIGN_OR_RETURN(CaseFolder folder, CaseFolder::Open(folder_));
+    const std::string expected = (fs::path(folder_) / "expected").string();
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const absl::StatusOr<std::string> header = FormatNpyHeader(outputs[i]);
+      if (!header.ok()) {
+        return errors::Prefix(absl::StrCat("'", expected_[i].second, "': "), header.status());
       }
+      const std::string name = "expected" + expected_[i].second.substr(expected.size());
+      GRADFLOW_RETURN_IF_ERROR(folder.Stage(name, {*header, outputs[i].tensor_data()}));
     }
-    if (!status.ok()) {
-      for (size_t i = 0; i < outputs.size(); ++i) fs::remove(New(i), error);
-    }
-    return status;
+    return folder.Commit();
   }
-  std::string New(size_t i) const { return expected_[i].second + ".new"; }
 
   const std::string folder_;
   const GoldenOptions options_;
-  Graph graph_;
+  const Registry& registry_;
+  Clock::time_point deadline_ = Clock::time_point::max();
   std::unique_ptr<Session> session_;
   std::vector<std::pair<std::string, Tensor>> feeds_;
   // {name of the output, path}.

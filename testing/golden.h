@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/graph/import.h"
 #include "gradflow/testing/tensor_diff.h"
 
 namespace gradflow {
@@ -33,6 +34,12 @@ struct GoldenOptions {
   std::optional<Tolerance> tolerance;
   // Number of threads; 0 for all cores.
   int threads = 0;
+  // The most bytes of tensors at a time; 0 for no limit.
+  int64_t memory_limit_bytes = 0;
+  // Milliseconds for the import and the run of a case; 0 for no limit.
+  int64_t timeout_ms = 0;
+  // Limits of the graph.
+  GraphLimits graph_limits;
 };
 
 // The outcome of a case.

@@ -57,8 +57,6 @@ OpTester::OpTester(absl::string_view op, const Registry& registry)
 }
 
 OpTester::~OpTester() = default;
-OpTester::OpTester(OpTester&&) noexcept = default;
-OpTester& OpTester::operator=(OpTester&&) noexcept = default;
 
 OpTester::OpTester(const OpTester& other)
     : registry_(other.registry_),
@@ -70,7 +68,18 @@ OpTester::OpTester(const OpTester& other)
       output_types_(other.output_types_),
       shape_is_data_(other.shape_is_data_) {}
 
-OpTester& OpTester::operator=(const OpTester& other) { return *this = OpTester(other); }
+OpTester& OpTester::operator=(const OpTester& other) {
+  if (this == &other) return *this;
+  registry_ = other.registry_;
+  *node_ = *other.node_;
+  inputs_ = other.inputs_;
+  status_ = other.status_;
+  op_ = other.op_;
+  input_types_ = other.input_types_;
+  output_types_ = other.output_types_;
+  shape_is_data_ = other.shape_is_data_;
+  return *this;
+}
 
 OpTester& OpTester::Input(const Tensor& tensor) {
   inputs_.push_back({tensor.dtype(), tensor.shape(), tensor, true});

@@ -47,7 +47,7 @@ struct Everywhere {
   std::vector<std::string> simd_targets;
 };
 
-// Copies are independent.
+// Copies are independent, and a move is a copy.
 class OpTester {
  public:
   // Tests the registered op `op`. Borrows the registry.
@@ -55,8 +55,6 @@ class OpTester {
   ~OpTester();
   OpTester(const OpTester& other);
   OpTester& operator=(const OpTester& other);
-  OpTester(OpTester&&) noexcept;
-  OpTester& operator=(OpTester&&) noexcept;
 
   // ---- Inputs, in the order of the op definition, with lists flattened ----
 

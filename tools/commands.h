@@ -24,6 +24,8 @@ struct GraphFlags {
   int threads = 0;
   // Maximum bytes of tensors at a time; 0 for no limit.
   int64_t memory_limit = 0;
+  // NAME=NUMBER, members of GraphLimits.
+  std::vector<std::string> graph_limits;
 };
 
 struct RunFlags {
@@ -41,6 +43,19 @@ struct BenchFlags {
   bool progress = false;
 };
 
+struct InspectFlags {
+  std::string graph;
+  // As GraphFlags.
+  std::vector<std::string> graph_limits;
+};
+
+struct ConvertFlags {
+  std::string from;
+  std::string to;
+  // As GraphFlags.
+  std::vector<std::string> graph_limits;
+};
+
 struct OpsFlags {
   // "text" or "pbtxt".
   std::string format = "text";
@@ -50,9 +65,9 @@ struct OpsFlags {
 
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out);
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out);
-absl::Status InspectCommand(const std::string& graph, std::ostream& out);
+absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out);
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out);
-absl::Status ConvertCommand(const std::string& from, const std::string& to);
+absl::Status ConvertCommand(const ConvertFlags& flags);
 
 }  // namespace gradflow::tools
 

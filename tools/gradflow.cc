@@ -5,10 +5,15 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <cmath>
+#include <cstdint>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
@@ -19,6 +24,39 @@
 
 namespace gradflow::tools {
 namespace {
+
+// Checks that an option is a number of at least 0 and at most `max`. CLI11's own checks accept NaN
+// and print limits with 309 digits.
+CLI::Validator NumberUpTo(double max) {
+  CLI::Validator validator("");
+  validator.name("NUMBER").operation([max](const std::string& text) -> std::string {
+    double value = 0;
+    if (absl::SimpleAtod(text, &value) && value >= 0 && value <= max) return "";
+    return absl::StrCat("expected a number from 0 to ", max, ", but found '",
+                        errors::Printable(text), "'");
+  });
+  return validator;
+}
+CLI::Validator IntegerUpTo(int64_t min, int64_t max) {
+  CLI::Validator validator("");
+  validator.name("INTEGER").operation([min, max](const std::string& text) -> std::string {
+    int64_t value = 0;
+    if (absl::SimpleAtoi(text, &value) && value >= min && value <= max) return "";
+    return absl::StrCat("expected an integer from ", min, " to ", max, ", but found '",
+                        errors::Printable(text), "'");
+  });
+  return validator;
+}
+// The largest tolerance that makes sense.
+constexpr double kMaxTolerance = 1e300;
+constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
+constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
+
+void AddGraphLimitFlag(CLI::App* command, std::vector<std::string>* limits) {
+  command->add_option("--graph-limit", *limits, "Replace a limit on the size of a graph")
+      ->option_text("NAME=NUMBER")
+      ->allow_extra_args(false);
+}
 
 void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
   command->add_option("graph", flags->graph, "GraphDef, binary or text")
@@ -35,11 +73,12 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
       ->allow_extra_args(false);
   command->add_option("--threads", flags->threads, "Number of threads; 0: all cores")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(IntegerUpTo(0, kMaxInt));
   command
       ->add_option("--memory-limit", flags->memory_limit, "Limit on memory of tensors; 0: no limit")
       ->option_text("BYTES")
-      ->check(CLI::NonNegativeNumber);
+      ->check(IntegerUpTo(0, kMaxInt64));
+  AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
 void AddPluginFlag(CLI::App* command, std::vector<std::string>* plugins) {
@@ -57,21 +96,30 @@ void AddTestFlags(CLI::App* command, TestFlags* flags) {
   CLI::Option* atol =
       command->add_option("--atol", flags->atol, "Absolute tolerance, added to that of --rtol")
           ->option_text("NUMBER")
-          ->check(CLI::NonNegativeNumber)
+          ->check(NumberUpTo(kMaxTolerance))
           ->excludes(update);
   CLI::Option* rtol = command->add_option("--rtol", flags->rtol, "Relative tolerance")
                           ->option_text("NUMBER")
-                          ->check(CLI::NonNegativeNumber)
+                          ->check(NumberUpTo(kMaxTolerance))
                           ->excludes(update);
   command->add_option("--ulps", flags->ulps, "Tolerance in units in the last place")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber)
+      ->check(IntegerUpTo(0, kMaxInt))
       ->excludes(update)
       ->excludes(atol)
       ->excludes(rtol);
   command->add_option("--threads", flags->threads, "Number of threads; 0: all cores")
       ->option_text("N")
-      ->check(CLI::NonNegativeNumber);
+      ->check(IntegerUpTo(0, kMaxInt));
+  command
+      ->add_option("--memory-limit", flags->memory_limit,
+                   "Limit on memory of tensors of a case; 0: no limit")
+      ->option_text("BYTES")
+      ->check(IntegerUpTo(0, kMaxInt64));
+  command->add_option("--timeout", flags->timeout_seconds, "Time limit of a case; 0: no limit")
+      ->option_text("SECONDS")
+      ->check(NumberUpTo(1e9));
+  AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
 int Main(int argc, char** argv) {
@@ -87,7 +135,7 @@ int Main(int argc, char** argv) {
   AddGraphFlags(run_command, &run.graph);
   run_command->add_option("--timeout", run.timeout_seconds, "Time limit; 0: no limit")
       ->option_text("SECONDS")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(NumberUpTo(1e9));
   run_command->add_option("--trace", run.trace, "Write a trace of the run, for ui.perfetto.dev")
       ->option_text("FILE.json");
   AddPluginFlag(run_command, &plugins);
@@ -97,18 +145,19 @@ int Main(int argc, char** argv) {
   AddGraphFlags(bench_command, &bench.graph);
   bench_command->add_option("--repeat", bench.repeat, "Number of runs to time, up to a million")
       ->option_text("N")
-      ->check(CLI::Range(1, 1000000));
+      ->check(IntegerUpTo(1, 1000000));
   bench_command->add_flag("--json", bench.json, "Print the result as JSON");
   bench_command->add_flag("--progress", bench.progress,
                           "Report progress; default: on a terminal only");
   AddPluginFlag(bench_command, &plugins);
 
-  std::string inspect;
+  InspectFlags inspect;
   CLI::App* inspect_command =
       app.add_subcommand("inspect", "List a graph's ops, inputs, outputs, and import errors");
-  inspect_command->add_option("graph", inspect, "GraphDef, binary or text")
+  inspect_command->add_option("graph", inspect.graph, "GraphDef, binary or text")
       ->required()
       ->option_text("GRAPH");
+  AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);
 
   OpsFlags ops;
@@ -120,11 +169,16 @@ int Main(int argc, char** argv) {
       ->option_text("[NAME]");
   AddPluginFlag(ops_command, &plugins);
 
-  std::string from, to;
+  ConvertFlags convert;
   CLI::App* convert_command =
       app.add_subcommand("convert", "Convert a GraphDef between binary (.pb) and text (.pbtxt)");
-  convert_command->add_option("in", from, "GraphDef to read")->required()->option_text("IN");
-  convert_command->add_option("out", to, "GraphDef to write")->required()->option_text("OUT");
+  convert_command->add_option("in", convert.from, "GraphDef to read")
+      ->required()
+      ->option_text("IN");
+  convert_command->add_option("out", convert.to, "GraphDef to write")
+      ->required()
+      ->option_text("OUT");
+  AddGraphLimitFlag(convert_command, &convert.graph_limits);
 
   TestFlags test;
   CLI::App* test_command = app.add_subcommand(
@@ -147,15 +201,18 @@ int Main(int argc, char** argv) {
     if (inspect_command->parsed()) return InspectCommand(inspect, std::cout);
     if (ops_command->parsed()) return OpsCommand(ops, std::cout);
     if (test_command->parsed()) return TestCommand(test, std::cout);
-    return ConvertCommand(from, to);
+    return ConvertCommand(convert);
   });
   std::cout.flush();
   if (status.ok() && !std::cout) {
     status = absl::UnavailableError("standard output could not be written");
   }
   if (status.ok()) return 0;
+  // Names of files and the like have not been escaped before.
+  constexpr size_t kMaxMessage = 16384;
   std::cerr << absl::StatusCodeToString(status.code()) << ": "
-            << absl::StrReplaceAll(status.message(), {{"\n", "; "}}) << "\n";
+            << errors::Printable(absl::StrReplaceAll(status.message(), {{"\n", "; "}}), kMaxMessage)
+            << "\n";
   return 1;
 }
 

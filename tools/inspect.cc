@@ -2,9 +2,8 @@
 #include <map>
 #include <set>
 
-#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
@@ -14,6 +13,7 @@
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/graph.pb.h"
 #include "tools/commands.h"
+#include "tools/graph_limits.h"
 
 namespace gradflow::tools {
 namespace {
@@ -23,7 +23,7 @@ void PrintOps(const GraphDef& def, std::ostream& out) {
   for (const NodeDef& node : def.node()) ++counts[node.op()];
   out << "nodes: " << def.node_size() << "\n";
   for (const auto& [op, count] : counts)
-    out << absl::StreamFormat("  %6d  %s\n", count, absl::CEscape(op));
+    out << absl::StreamFormat("  %6d  %s\n", count, errors::Printable(op));
   if (def.library().function_size() > 0) {
     out << "functions: " << def.library().function_size() << "\n";
   }
@@ -33,9 +33,19 @@ void PrintOps(const GraphDef& def, std::ostream& out) {
   }
 }
 
-void PrintOutput(const Node& node, int output, const std::string& name, std::ostream& out) {
-  out << "  " << name << "  " << DataTypeString(node.output_type(output)) << " "
-      << node.output_shape(output).DebugString() << "\n";
+// Returns the shape; of one with many dimensions the first ones.
+std::string ShapeText(const PartialTensorShape& shape) {
+  constexpr int kPrintedDims = 16;
+  if (shape.dims() <= kPrintedDims) return shape.DebugString();
+  std::string text = PartialTensorShape(shape.dim_sizes().subspan(0, kPrintedDims)).DebugString();
+  text.pop_back();
+  return absl::StrCat(text, ",... ", shape.dims(), " dimensions]");
+}
+
+void PrintOutput(const Node& node, int output, std::ostream& out) {
+  out << "  " << FormatTensorId({node.name(), output}) << "  "
+      << DataTypeString(node.output_type(output)) << " " << ShapeText(node.output_shape(output))
+      << "\n";
 }
 
 void PrintEnds(const Graph& graph, std::ostream& out) {
@@ -43,14 +53,22 @@ void PrintEnds(const Graph& graph, std::ostream& out) {
   for (int id = 0; id < graph.num_nodes(); ++id) {
     const Node* node = graph.node(id);
     if (node->type_string() == "Placeholder" || node->type_string() == "PlaceholderWithDefault") {
-      PrintOutput(*node, 0, node->name(), out);
+      PrintOutput(*node, 0, out);
     }
   }
   out << "outputs:\n";
-  for (const std::string& name : UnusedOutputs(graph)) {
-    const std::pair<std::string, std::string> parts = absl::StrSplit(name, absl::MaxSplits(':', 1));
-    const Node* node = graph.FindNode(parts.first);
-    PrintOutput(*node, parts.second.empty() ? 0 : std::stoi(parts.second), name, out);
+  // A node of few bytes may have a million outputs.
+  constexpr int kPrintedOutputs = 16;
+  std::vector<TensorId> unused = UnusedOutputIds(graph);
+  for (size_t i = 0; i < unused.size();) {
+    const Node* const node = graph.FindNode(unused[i].node);
+    int found = 0;
+    for (; i < unused.size() && unused[i].node.data() == node->name().data(); ++i) {
+      if (++found <= kPrintedOutputs) PrintOutput(*node, unused[i].index, out);
+    }
+    if (found > kPrintedOutputs) {
+      out << "  " << node->name() << "  ... and " << found - kPrintedOutputs << " more\n";
+    }
   }
 }
 
@@ -71,30 +89,35 @@ void PrintEnds(const GraphDef& def, std::ostream& out) {
     // A missing attribute remains unknown.
     GetNodeAttr(node, "dtype", &dtype).IgnoreError();
     GetNodeAttr(node, "shape", &shape).IgnoreError();
-    out << "  " << absl::CEscape(node.name()) << "  " << DataTypeString(dtype) << " "
-        << shape.DebugString() << "\n";
+    out << "  " << errors::Printable(node.name()) << "  " << DataTypeString(dtype) << " "
+        << ShapeText(shape) << "\n";
   }
   out << "outputs:\n";
   for (const NodeDef& node : def.node()) {
     if (used.count(node.name()) > 0) continue;
-    out << "  " << absl::CEscape(node.name()) << "  (" << absl::CEscape(node.op()) << ")\n";
+    out << "  " << errors::Printable(node.name()) << "  (" << errors::Printable(node.op()) << ")\n";
   }
 }
 
 }  // namespace
 
-absl::Status InspectCommand(const std::string& graph_file, std::ostream& out) {
-  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(graph_file));
+absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out) {
+  ImportGraphDefOptions options;
+  GRADFLOW_ASSIGN_OR_RETURN(options.limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(flags.graph, options.limits));
   PrintOps(def, out);
   Graph graph;
-  const absl::Status status = ImportGraphDef(ImportGraphDefOptions(), def, &graph);
+  const absl::Status status = ImportGraphDef(options, def, &graph);
   if (status.ok()) {
     PrintEnds(graph, out);
   } else {
     PrintEnds(def, out);
     // Part of the report, not an error of the command.
-    out << "cannot run:\n  " << absl::StrJoin(absl::StrSplit(status.message(), '\n'), "\n  ")
-        << "\n";
+    out << "cannot run:\n";
+    constexpr size_t kMaxLine = 4096;
+    for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+      out << "  " << errors::Printable(line, kMaxLine) << "\n";
+    }
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/npy.h"
+#include "tools/graph_limits.h"
 
 namespace gradflow::tools {
 namespace {
@@ -20,9 +21,11 @@ std::pair<std::string, std::string> SplitFlag(const std::string& flag) {
 
 absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions& options) {
   LoadedGraph loaded;
-  GRADFLOW_ASSIGN_OR_RETURN(GraphDef graph, ReadGraphDef(flags.graph));
-
   SessionOptions session_options;
+  GRADFLOW_ASSIGN_OR_RETURN(session_options.graph_limits, MakeGraphLimits(flags.graph_limits));
+  session_options.graph_limits.deadline = options.deadline;
+  GRADFLOW_ASSIGN_OR_RETURN(GraphDef graph,
+                            ReadGraphDef(flags.graph, session_options.graph_limits));
   session_options.config.set_intra_op_parallelism_threads(flags.threads);
   session_options.config.set_inter_op_parallelism_threads(flags.threads);
   session_options.tensor_memory_limit_bytes = flags.memory_limit;

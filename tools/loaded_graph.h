@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_TOOLS_LOADED_GRAPH_H_
 #define GRADFLOW_TOOLS_LOADED_GRAPH_H_
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -32,6 +33,8 @@ struct LoadOptions {
   bool keep_graph = false;
   // The session is run more than once, which is worth more preparation.
   bool repeats = true;
+  // When the import ends with DEADLINE_EXCEEDED.
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 // Loads the graph and the feeds. Errors name the file or flag.

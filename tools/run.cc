@@ -1,6 +1,5 @@
 // gradflow run: runs a graph once.
 #include <chrono>
-#include <cmath>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,14 +12,17 @@
 #include "gradflow/io/npy.h"
 #include "tools/chrome_trace.h"
 #include "tools/commands.h"
+#include "tools/graph_limits.h"
 #include "tools/loaded_graph.h"
+#include "tools/watchdog.h"
 
 namespace gradflow::tools {
 namespace {
 
 // Makes the plan and runs it, as separate phases of the trace. Stores the trace in *trace if
 // requested.
-absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<Tensor>* outputs,
+absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
+                 Watchdog::Clock::time_point deadline, std::vector<Tensor>* outputs,
                  std::string* trace) {
   CallableOptions options;
   std::vector<Tensor> feeds;
@@ -31,7 +33,6 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
   for (const std::string& fetch : loaded.fetches) options.add_fetch(fetch);
   for (const std::string& target : loaded.targets) options.add_target(target);
   RunOptions& run_options = *options.mutable_run_options();
-  run_options.set_timeout_in_ms(std::llround(std::ceil(flags.timeout_seconds * 1000)));
   if (!flags.trace.empty()) run_options.set_trace_level(RunOptions::FULL_TRACE);
 
   // Wall time, advanced by a monotonic clock.
@@ -41,10 +42,12 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
   };
   const int64_t start = now();
   Session::CallableHandle handle = 0;
-  GRADFLOW_RETURN_IF_ERROR(loaded.session->MakeCallable(options, &handle));
+  const Watchdog watchdog(loaded.session.get(), deadline);
+  GRADFLOW_RETURN_IF_ERROR(watchdog.Explain(loaded.session->MakeCallable(options, &handle)));
   const int64_t planned = now();
   RunMetadata metadata;
-  GRADFLOW_RETURN_IF_ERROR(loaded.session->RunCallable(handle, feeds, outputs, &metadata));
+  GRADFLOW_RETURN_IF_ERROR(
+      watchdog.Explain(loaded.session->RunCallable(handle, feeds, outputs, &metadata)));
   const int64_t end = now();
   if (!flags.trace.empty()) {
     *trace = ChromeTrace(metadata.step_stats(), loaded.graph,
@@ -58,12 +61,13 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags, std::vector<T
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   // Number of values printed per output.
   constexpr int64_t kPrintedValues = 32;
+  const Watchdog::Clock::time_point deadline = DeadlineAfter(flags.timeout_seconds);
   GRADFLOW_ASSIGN_OR_RETURN(
       const LoadedGraph loaded,
-      LoadGraph(flags.graph, {/*keep_graph=*/!flags.trace.empty(), /*repeats=*/false}));
+      LoadGraph(flags.graph, {/*keep_graph=*/!flags.trace.empty(), /*repeats=*/false, deadline}));
   std::vector<Tensor> outputs;
   std::string trace;
-  GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, &outputs, &trace));
+  GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, deadline, &outputs, &trace));
   // Writes all files before renaming any: on failure no file changes and nothing is printed.
   std::vector<std::pair<std::string, internal::StagedFile>> files;
   const auto stage = [&](const std::string& file, absl::Span<const absl::string_view> parts) {
@@ -85,10 +89,15 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
       return errors::Prefix(absl::StrCat("'", file, "': "), status);
     }
   }
+  // Without --fetch, a graph of few bytes may have any number of outputs.
+  constexpr int kPrintedOutputs = 1000;
+  int printed = 0;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!loaded.files[i].empty()) continue;
+    if (++printed > kPrintedOutputs) continue;
     out << loaded.fetches[i] << ": " << outputs[i].DebugString(kPrintedValues) << "\n";
   }
+  if (printed > kPrintedOutputs) out << "... and " << printed - kPrintedOutputs << " more\n";
   return absl::OkStatus();
 }
 

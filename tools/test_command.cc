@@ -1,9 +1,12 @@
 #include "tools/test_command.h"
 
+#include <cmath>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gradflow/core/status.h"
 #include "gradflow/testing/golden.h"
+#include "tools/graph_limits.h"
 
 namespace gradflow::tools {
 namespace {
@@ -15,9 +18,12 @@ using ::gradflow::testing::RunGoldenCase;
 using ::gradflow::testing::Tolerance;
 using ::gradflow::testing::UpdateGoldenCase;
 
-GoldenOptions MakeOptions(const TestFlags& flags) {
+absl::StatusOr<GoldenOptions> MakeOptions(const TestFlags& flags) {
   GoldenOptions options;
   options.threads = flags.threads;
+  options.memory_limit_bytes = flags.memory_limit;
+  options.timeout_ms = std::llround(std::ceil(flags.timeout_seconds * 1000));
+  GRADFLOW_ASSIGN_OR_RETURN(options.graph_limits, MakeGraphLimits(flags.graph_limits));
   if (flags.ulps.has_value()) {
     options.tolerance = Tolerance::Ulps(*flags.ulps);
   } else if (flags.atol.has_value() || flags.rtol.has_value()) {
@@ -43,7 +49,9 @@ std::string Differences(const GoldenResult& result) {
 }  // namespace
 
 absl::Status TestCommand(const TestFlags& flags, std::ostream& out) {
-  const GoldenOptions options = MakeOptions(flags);
+  // Longer lines are those of cases that mean harm.
+  constexpr size_t kMaxLine = 4096;
+  GRADFLOW_ASSIGN_OR_RETURN(const GoldenOptions options, MakeOptions(flags));
   std::vector<std::string> cases;
   for (const std::string& folder : flags.folders) {
     GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> found, FindGoldenCases(folder));
@@ -56,13 +64,16 @@ absl::Status TestCommand(const TestFlags& flags, std::ostream& out) {
     if (!result.ok()) {
       // The message begins with the folder of the case.
       const absl::Status& status = result.status();
-      out << "FAIL  " << absl::StrReplaceAll(status.message(), {{"\n", "; "}}) << " ("
-          << absl::StatusCodeToString(status.code()) << ")\n";
+      out << "FAIL  "
+          << errors::Printable(absl::StrReplaceAll(status.message(), {{"\n", "; "}}), kMaxLine)
+          << " (" << absl::StatusCodeToString(status.code()) << ")\n";
     } else if (!result->ok()) {
-      out << "FAIL  '" << folder << "': " << Differences(*result) << "\n";
-    } else {
-      out << (flags.update ? "wrote" : "ok   ") << " '" << folder << "'" << Outputs(result->outputs)
+      out << "FAIL  "
+          << errors::Printable(absl::StrCat("'", folder, "': ", Differences(*result)), kMaxLine)
           << "\n";
+    } else {
+      out << (flags.update ? "wrote" : "ok   ") << " '" << errors::Printable(folder, kMaxLine)
+          << "'" << Outputs(result->outputs) << "\n";
     }
     out.flush();
     if (!result.ok() || !result->ok()) ++failed;

@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_TOOLS_TEST_COMMAND_H_
 #define GRADFLOW_TOOLS_TEST_COMMAND_H_
 
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -22,6 +23,12 @@ struct TestFlags {
   std::optional<int> ulps;
   // Number of threads; 0 for all cores.
   int threads = 0;
+  // Maximum bytes of tensors of a case at a time; 0 for no limit.
+  int64_t memory_limit = 0;
+  // Seconds for a case; 0 for no limit.
+  double timeout_seconds = 0;
+  // NAME=NUMBER, members of GraphLimits.
+  std::vector<std::string> graph_limits;
 };
 
 // Prints a line for each case. Returns FAILED_PRECONDITION "2 of 3 cases failed" if any failed.

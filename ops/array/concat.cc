@@ -89,11 +89,12 @@ absl::Status Concat(KernelContext& ctx) {
       return absl::OkStatus();
     }
   }
+  ctx.ExpectStringBytes(InputStringBytes(ctx, 0, count));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
   const DimVector to = RowMajorStrides(shape.dim_sizes());
   int64_t start = 0;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < count && !ctx.ShouldStop(); ++i) {
     const absl::Span<const int64_t> dims = ctx.input(i).shape().dim_sizes();
     CopyStrided(ctx.run(), dims, ctx.input(i), {0, RowMajorStrides(dims)}, output,
                 {start * to[axis], to});

@@ -34,7 +34,7 @@ absl::Status ConstShape(ShapeContext& c) {
 // Returns true if the value takes far more memory than its encoding, which may repeat one element
 // any number of times.
 bool IsCompact(const TensorProto& proto) {
-  constexpr int64_t kSmallBytes = int64_t{16} << 10;
+  constexpr int64_t kSmallBytes = int64_t{1} << 10;
   constexpr int64_t kMuchMore = 8;
   const absl::StatusOr<TensorShape> shape = TensorShape::Make(proto.tensor_shape());
   if (!shape.ok() || !proto.tensor_content().empty()) return false;
@@ -59,6 +59,10 @@ class ConstKernel final : public OpKernel {
     }
     if (!IsCompact(value->tensor())) return construction.GetAttr("value", &value_);
     compact_ = std::make_unique<TensorProto>(value->tensor());
+    constexpr int64_t kCheapElements = 4096;
+    is_cheap_ =
+        TensorShape::Make(compact_->tensor_shape()).value_or(TensorShape()).num_elements() <=
+        kCheapElements;
     return absl::OkStatus();
   }
   // Compact values are decoded in each run, which charges them to the run's memory. So a few bytes
@@ -73,12 +77,13 @@ class ConstKernel final : public OpKernel {
     ctx.set_output(0, std::move(value));
     return absl::OkStatus();
   }
-  bool IsCheap() const override { return compact_ == nullptr; }
+  bool IsCheap() const override { return is_cheap_; }
 
  private:
   Tensor value_;
   // The encoded value, if compact, in place of value_.
   std::unique_ptr<const TensorProto> compact_;
+  bool is_cheap_ = true;
 };
 
 }  // namespace

@@ -60,11 +60,12 @@ class PackKernel final : public OpKernel {
       ctx.set_output(0, std::move(reshaped));
       return absl::OkStatus();
     }
+    ctx.ExpectStringBytes(InputStringBytes(ctx, 0, count));
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     const DimVector from = RowMajorStrides(part.dim_sizes());
     const DimVector to = RowMajorStrides(shape.dim_sizes());
-    for (int i = 0; i < count; ++i) {
+    for (int i = 0; i < count && !ctx.ShouldStop(); ++i) {
       CopyStrided(ctx.run(), part.dim_sizes(), ctx.input(i), {0, from}, output,
                   {i * to[axis], Without(to, axis)});
     }
@@ -109,7 +110,7 @@ class UnpackKernel final : public OpKernel {
                               PartShape(value, ctx.num_outputs(), axis));
     const TensorShape shape(part.dim_sizes());
     const DimVector from = RowMajorStrides(value.dim_sizes());
-    for (int i = 0; i < ctx.num_outputs(); ++i) {
+    for (int i = 0; i < ctx.num_outputs() && !ctx.ShouldStop(); ++i) {
       GRADFLOW_RETURN_IF_ERROR(OutputStrided(ctx, i, shape, shape.dim_sizes(), 0,
                                              {i * from[axis], Without(from, axis)}));
     }

@@ -47,7 +47,7 @@ absl::Status Split(KernelContext& ctx) {
                             PartShape(value, axis, ctx.num_outputs()));
   const TensorShape shape(part.dim_sizes());
   const DimVector from = RowMajorStrides(value.dim_sizes());
-  for (int i = 0; i < ctx.num_outputs(); ++i) {
+  for (int i = 0; i < ctx.num_outputs() && !ctx.ShouldStop(); ++i) {
     const int64_t start = i * shape.dim_size(axis);
     GRADFLOW_RETURN_IF_ERROR(
         OutputStrided(ctx, i, shape, shape.dim_sizes(), 1, {start * from[axis], from}));

@@ -1,6 +1,7 @@
 #include "gradflow/ops/common/strided_copy.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "gradflow/core/parallel.h"
@@ -12,9 +13,20 @@ namespace {
 // Side of the square tiles of transpositions, which use whole cache lines of source and target.
 constexpr int64_t kTile = 32;
 
-double NanosecondsPerElement(DataType dtype, bool contiguous) {
-  if (!DataTypeIsPlainBytes(dtype)) return 20;
-  return contiguous ? 0.05 * DataTypeSize(dtype) : 1;
+// For strings an estimate, so that blocks of long ones end soon after their run is stopped.
+double NanosecondsPerElement(const Tensor& source, bool contiguous) {
+  if (DataTypeIsPlainBytes(source.dtype())) {
+    return contiguous ? 0.05 * DataTypeSize(source.dtype()) : 1;
+  }
+  const auto strings = source.span<tstring>();
+  const int64_t step = std::max<int64_t>(1, static_cast<int64_t>(strings.size()) / 64);
+  double characters = 0;
+  double looked_at = 0;
+  for (int64_t i = 0; i < static_cast<int64_t>(strings.size()); i += step) {
+    characters += static_cast<double>(strings[i].size());
+    ++looked_at;
+  }
+  return 20 + 0.1 * characters / std::max(looked_at, 1.0);
 }
 
 template <typename E>
@@ -89,7 +101,7 @@ void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& sour
     const int64_t to_stride = loop.inner_stride(0);
     const int64_t from_stride = loop.inner_stride(1);
     const bool contiguous = to_stride == 1 && (from_stride == 1 || from_stride == 0);
-    loop.ForEachRun(run, NanosecondsPerElement(source.dtype(), contiguous),
+    loop.ForEachRun(run, NanosecondsPerElement(source, contiguous),
                     [&](const int64_t* offsets, int64_t n) {
                       CopyRun(from + offsets[1], from_stride, to + offsets[0], to_stride, n);
                     });
@@ -200,6 +212,41 @@ void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_eleme
               });
 }
 
+double StridedStringBytes(const RunContext& run, const StridedLoop& loop, const Tensor& source) {
+  if (source.dtype() != DT_STRING || loop.num_elements() == 0) return 0;
+  // Dimensions of stride 0 repeat the strings of the others. Without them, no string occurs twice,
+  // so the loop is no longer than the source.
+  double repeats = 1;
+  DimVector dims;
+  StridedLoop::Operand from{loop.operand(1).offset, {}};
+  for (size_t d = 0; d < loop.dims().size(); ++d) {
+    const int64_t stride = loop.operand(1).strides[d];
+    if (stride == 0) {
+      repeats *= static_cast<double>(loop.dims()[d]);
+    } else {
+      dims.push_back(loop.dims()[d]);
+      from.strides.push_back(stride);
+    }
+  }
+  const auto strings = source.span<tstring>();
+  std::atomic<int64_t> bytes{0};
+  const StridedLoop distinct(dims, {std::move(from)});
+  distinct.ForEachRun(run, 1, [&](const int64_t* offsets, int64_t n) {
+    int64_t sum = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      sum += static_cast<int64_t>(strings[offsets[0] + i * distinct.inner_stride(0)].size());
+    }
+    bytes.fetch_add(sum, std::memory_order_relaxed);
+  });
+  return static_cast<double>(bytes.load()) * repeats;
+}
+
+double InputStringBytes(const KernelContext& ctx, int begin, int end) {
+  double bytes = 0;
+  for (int i = begin; i < end; ++i) bytes += static_cast<double>(ctx.input(i).StringBytes());
+  return bytes;
+}
+
 void CopyStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& source,
                  StridedLoop::Operand from, Tensor* target, StridedLoop::Operand to) {
   CopyLoop(run, StridedLoop(dims, {std::move(to), std::move(from)}), source, target);
@@ -220,6 +267,7 @@ absl::Status OutputStrided(KernelContext& ctx, int output, const TensorShape& sh
       return absl::OkStatus();
     }
   }
+  ctx.ExpectStringBytes(StridedStringBytes(ctx.run(), loop, source));
   Tensor* target = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(output, shape, &target));
   CopyLoop(ctx.run(), loop, source, target);

@@ -79,6 +79,14 @@ void DispatchElement(DataType dtype, F&& fn) {
   }
 }
 
+// Returns the number of characters of the strings that operand 1 of the loop locates in `source`,
+// each counted as often as it occurs; 0 for other types. For KernelContext::ExpectStringBytes.
+double StridedStringBytes(const RunContext& run, const StridedLoop& loop, const Tensor& source);
+
+// Returns the number of characters of the strings of inputs [begin, end), counting inputs that
+// share their elements each.
+double InputStringBytes(const KernelContext& ctx, int begin, int end);
+
 // Copies a block of shape `dims` from `source`, where `from` locates its elements, to `target`,
 // where `to` does. REQUIRES: the tensors have the same type, the block lies within both, and no
 // element of `target` is written twice

@@ -35,7 +35,7 @@ class CheckNumericsKernel final : public OpKernel {
       if (inf) any_inf = true;
     });
     if (any_nan || any_inf) {
-      return errors::InvalidArgument(message_, " : Tensor had ",
+      return errors::InvalidArgument(errors::Printable(message_, 1000), " : Tensor had ",
                                      any_nan && any_inf ? "Inf and NaN"
                                      : any_nan          ? "NaN"
                                                         : "Inf",

@@ -7,6 +7,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/graph_runner.h"
@@ -97,6 +98,21 @@ class LocalSession final : public Session {
       return absl::OkStatus();
     }));
     return outputs;
+  }
+
+  absl::StatusOr<DataType> OutputType(absl::string_view name) const override {
+    DataType type = DT_INVALID;
+    GRADFLOW_RETURN_IF_ERROR(CallSafely([&]() -> absl::Status {
+      GRADFLOW_ASSIGN_OR_RETURN(const TensorId id, ParseTensorId(name));
+      MutexLock lock(runner_->graph_mutex());
+      const Node* const node = graph_.FindNode(id.node);
+      if (node == nullptr || id.index < 0 || id.index >= node->num_outputs()) {
+        return errors::NotFound("the graph has no output ", internal::Quoted(name));
+      }
+      type = node->output_type(id.index);
+      return absl::OkStatus();
+    }));
+    return type;
   }
 
   PoolAllocator::Stats MemoryStats() const override { return runner_->pool()->GetStats(); }

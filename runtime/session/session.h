@@ -120,6 +120,10 @@ class Session {
   // results of the graph. Waits for an import or a plan in progress. Not in TensorFlow's interface.
   virtual absl::StatusOr<std::vector<std::string>> UnusedOutputs() const = 0;
 
+  // Returns the type of an output, "node" or "node:1". NOT_FOUND if there is none. Not in
+  // TensorFlow's interface.
+  virtual absl::StatusOr<DataType> OutputType(absl::string_view name) const = 0;
+
   // Statistics of the memory of tensors that runs have allocated. ResetPeakMemory starts a new
   // peak. Not in TensorFlow's interface.
   virtual PoolAllocator::Stats MemoryStats() const = 0;

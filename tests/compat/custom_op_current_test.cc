@@ -131,25 +131,41 @@ class ForgetfulOp : public OpKernel {
 };
 REGISTER_KERNEL_BUILDER(Name("CompatForgetful").Device(DEVICE_CPU), ForgetfulOp);
 
-// Sets outputs that do not exist.
-REGISTER_OP("CompatGreedy").Input("x: float").Output("y: float").Attr("set: bool");
+// Uses inputs and outputs that do not exist.
+REGISTER_OP("CompatGreedy").Input("x: float").Output("y: float").Attr("use: int");
 
 class GreedyOp : public OpKernel {
  public:
   explicit GreedyOp(OpKernelConstruction* context) : OpKernel(context) {
-    OP_REQUIRES_OK(context, context->GetAttr("set", &set_));
+    OP_REQUIRES_OK(context, context->GetAttr("use", &use_));
+    const DataType type = use_ == 5   ? context->input_type(1)
+                          : use_ == 6 ? context->output_type(-1)
+                                      : DT_INVALID;
+    EXPECT_EQ(type, DT_INVALID);
   }
   void Compute(OpKernelContext* context) override {
     context->set_output(0, context->input(0));
-    EXPECT_EQ(context->input(7).NumElements(), 0);
     EXPECT_EQ(context->mutable_output(7), nullptr);
-    if (set_) return context->set_output(-1, context->input(0));
     Tensor* output = nullptr;
-    OP_REQUIRES_OK(context, context->allocate_output(1, TensorShape({2}), &output));
+    switch (use_) {
+      case 0:
+        return context->set_output(-1, context->input(0));
+      case 1:
+        OP_REQUIRES_OK(context, context->allocate_output(1, TensorShape({2}), &output));
+        return;
+      case 2:
+        EXPECT_EQ(context->input(9).NumElements(), 0);
+        return;
+      case 3:
+        EXPECT_EQ(context->input_dtype(-1), DT_INVALID);
+        return;
+      default:
+        EXPECT_EQ(context->expected_output_dtype(5), DT_INVALID);
+    }
   }
 
  private:
-  bool set_;
+  int32 use_;
 };
 REGISTER_KERNEL_BUILDER(Name("CompatGreedy").Device(DEVICE_CPU), GreedyOp);
 
@@ -159,10 +175,17 @@ REGISTER_OP("CompatNoInputs")
     .Output("y: float")
     .Attr("N: int >= 0")
     .SetShapeFn([](InferenceContext* c) {
-      if (c->input_tensor(0) != nullptr) return errors::Internal("there is no input");
-      c->set_output(3, c->Scalar());
-      return shape_inference::UnchangedShape(c);
+      EXPECT_EQ(c->input_tensor(0), nullptr);
+      return absl::OkStatus();
     });
+REGISTER_OP("CompatNoSuchInput").Output("y: float").SetShapeFn([](InferenceContext* c) {
+  EXPECT_FALSE(InferenceContext::RankKnown(c->input(3)));
+  return absl::OkStatus();
+});
+REGISTER_OP("CompatNoSuchOutput").Output("y: float").SetShapeFn([](InferenceContext* c) {
+  c->set_output(5, c->Scalar());
+  return absl::OkStatus();
+});
 
 // Shapes of unknown rank.
 REGISTER_OP("CompatUnknown")
@@ -314,25 +337,48 @@ TEST(CurrentCustomOpTest, OutputThatIsNotSetIsAnError) {
 }
 
 TEST(CurrentCustomOpTest, OutputThatIsNotThereIsAnError) {
-  for (const bool set : {false, true}) {
+  const char* const texts[] = {"there is no output -1; the kernel has 1",
+                               "there is no output 1; the kernel has 1",
+                               "the kernel asked for input 9 of 1",
+                               "the kernel asked for input -1 of 1",
+                               "there is no output 5; the kernel has 1",
+                               "the kernel asked for the type of input 1 of 1",
+                               "the kernel asked for the type of output -1 of 1"};
+  for (int use = 0; use < 7; ++use) {
     const Scope root = Scope::NewRootScope();
     NodeBuilder builder("greedy", "CompatGreedy");
-    builder.Input(ops::AsNodeOut(root, 1.f)).Attr("set", set);
+    builder.Input(ops::AsNodeOut(root, 1.f)).Attr("use", use);
     const Operation op = AddNode(root, &builder);
     std::vector<Tensor> outputs;
     const absl::Status status = ClientSession(root).Run({Output(op, 0)}, &outputs);
     EXPECT_TRUE(absl::IsInternal(status)) << status;
-    EXPECT_TRUE(absl::StrContains(status.message(), "there is no output ")) << status;
+    EXPECT_EQ(status.message(), absl::StrCat("node 'greedy' (CompatGreedy): ", texts[use]));
   }
 }
 
-TEST(CurrentCustomOpTest, ShapesThatAreNotKnownStaySo) {
+TEST(CurrentCustomOpTest, ShapesThatAreNotThereAreAnError) {
+  for (const std::string kind : {"Input", "Output"}) {
+    const Scope root = Scope::NewRootScope();
+    NodeBuilder builder("n", "CompatNoSuch" + kind);
+    AddNode(root, &builder);
+    EXPECT_EQ(root.status().message(),
+              absl::StrCat("node 'n' (CompatNoSuch", kind, "): the shape function asked for ",
+                           kind == "Input" ? "input 3 of 0" : "output 5 of 1"));
+    EXPECT_TRUE(absl::IsInternal(root.status()));
+  }
+}
+
+TEST(CurrentCustomOpTest, AnEmptyListHasNoInput) {
   const Scope root = Scope::NewRootScope();
   NodeBuilder none("none", "CompatNoInputs");
   none.Input(std::vector<NodeBuilder::NodeOut>());
-  const Operation no_inputs = AddNode(root, &none);
-  TF_CHECK_OK(root.status());
-  EXPECT_EQ(no_inputs.node()->output_shape(0).DebugString(), "<unknown>");
+  AddNode(root, &none);
+  EXPECT_EQ(root.status().message(),
+            "node 'none' (CompatNoInputs): the shape function asked for input 0 of 0");
+}
+
+TEST(CurrentCustomOpTest, UnknownShapesStaySo) {
+  const Scope root = Scope::NewRootScope();
   const auto shapes = [&](const PartialTensorShape& shape) {
     const Output x = ops::Placeholder(root, DT_FLOAT, ops::Placeholder::Shape(shape)).output;
     NodeBuilder builder(root.GetUniqueNameForOp("Unknown"), "CompatUnknown");

@@ -137,6 +137,17 @@ TEST(ScopeTest, FirstErrorStaysAndNothingIsAddedAfterIt) {
   EXPECT_TRUE(errors::IsUnavailable(other.NewSubScope("x").status()));
 }
 
+// As in TensorFlow, whose Scope has no move.
+TEST(ScopeTest, CanBeUsedAfterItIsMovedFrom) {
+  Scope root = Scope::NewRootScope();
+  Scope moved = root.NewSubScope("s");
+  Scope taken = std::move(moved);
+  EXPECT_TRUE(moved.ok());
+  TF_EXPECT_OK(moved.status());
+  EXPECT_EQ(Const(moved.WithOpName("a"), 1.f).node()->name(), "s/a");
+  EXPECT_EQ(Const(taken.WithOpName("a"), 1.f).node()->name(), "s/a_1");
+}
+
 TEST(ScopeTest, ToGraph) {
   Scope root = Scope::NewRootScope();
   Const(root.WithOpName("a"), 1);

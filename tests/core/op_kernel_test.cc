@@ -116,5 +116,66 @@ TEST_F(KernelContextTest, CopiesNoMoreIntegersThanAShapeHasDimensions) {
                                          "v must have at most 254 elements, but has 255"));
 }
 
+// Counts what is charged for the characters of strings.
+class CountingAllocator final : public Allocator {
+ public:
+  void* Allocate(size_t bytes) override { return SystemAllocator()->Allocate(bytes); }
+  void Deallocate(void* block, size_t bytes) override {
+    SystemAllocator()->Deallocate(block, bytes);
+  }
+  bool Reserve(size_t bytes) override {
+    reserved += bytes;
+    return reserved <= limit;
+  }
+  void Release(size_t bytes) override { reserved -= bytes; }
+
+  size_t reserved = 0;
+  size_t limit = 1'000'000;
+};
+
+TEST_F(KernelContextTest, ChargesStringsAsLongAsTheLongest) {
+  const auto allocator = std::make_shared<CountingAllocator>();
+  const std::shared_ptr<Allocator> base = allocator;
+  run_.allocator = &base;
+  types_ = {DT_STRING, DT_STRING};
+  Tensor strings(DT_STRING, {3});
+  strings.flat<tstring>()(1) = "12345";
+  KernelContext ctx = Context({Tensor(1.0f), strings, Tensor(tstring("123"))});
+  Tensor* out = nullptr;
+  ASSERT_THAT(ctx.AllocateOutput(0, {100}, &out), IsOk());
+  EXPECT_EQ(allocator->reserved, 500u);
+  // The kernel knows better.
+  ctx.ExpectStringBytes(20);
+  ASSERT_THAT(ctx.AllocateOutput(0, {100}, &out), IsOk());
+  EXPECT_EQ(allocator->reserved, 20u);
+  ASSERT_THAT(ctx.AllocateOutput(1, {2}, &out), IsOk());
+  EXPECT_EQ(allocator->reserved, 30u);
+  EXPECT_THAT(ctx.AllocateOutput(1, {1'000'000}, &out),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("out of memory for the 5000000 characters")));
+}
+
+TEST_F(KernelContextTest, ExpectsStringsOfTheNextOutputOnly) {
+  const auto allocator = std::make_shared<CountingAllocator>();
+  const std::shared_ptr<Allocator> base = allocator;
+  run_.allocator = &base;
+  types_ = {DT_FLOAT, DT_STRING};
+  KernelContext ctx = Context({Tensor(tstring("123"))});
+  Tensor* out = nullptr;
+  ctx.ExpectStringBytes(1000);
+  ASSERT_THAT(ctx.AllocateOutput(0, {2}, &out), IsOk());
+  ASSERT_THAT(ctx.AllocateOutput(1, {2}, &out), IsOk());
+  EXPECT_EQ(allocator->reserved, 6u);
+}
+
+TEST(KernelContextDeathTest, SaysWhichIndexIsOutOfRange) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const RunContext run;
+  KernelContext ctx({}, {}, {}, run);
+  EXPECT_DEATH(ctx.input(9), "KernelContext::input\\(9\\): index out of range");
+  EXPECT_DEATH(ctx.set_output(-1, Tensor()), "KernelContext::mutable_output\\(-1\\)");
+  EXPECT_DEATH(ctx.expected_output_dtype(0), "KernelContext::expected_output_dtype\\(0\\)");
+}
+
 }  // namespace
 }  // namespace gradflow

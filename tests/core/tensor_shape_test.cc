@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "gradflow/core/tensor.h"
 #include "gradflow/proto/tensor_shape.pb.h"
 #include "gradflow/testing/status_matchers.h"
 
@@ -275,6 +276,78 @@ TEST(PartialTensorShape, RejectsInvalidShapes) {
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.text)));
   }
   EXPECT_THAT(PartialTensorShape::Make({kBig, kBig, 0, -1}), IsOk());
+}
+
+// A file of a few kilobytes can ask for a million shapes of 254 dimensions.
+TEST(TensorShape, CopiesOfManyDimensionsShareThem) {
+  const TensorShape few({1, 2, 3, 4});
+  EXPECT_EQ(PartialTensorShape(few).HeapBytes(), 0u);
+  TensorShape many(DimVector(254, 1));
+  const TensorShape copy = many;
+  EXPECT_EQ(copy.dim_sizes().data(), many.dim_sizes().data());
+  const PartialTensorShape partial = many;
+  EXPECT_EQ(partial.dim_sizes().data(), many.dim_sizes().data());
+  EXPECT_THAT(partial.HeapBytes(), ::testing::AllOf(::testing::Ge(254u * 8), ::testing::Le(2100u)));
+  many.set_dim(253, 7);
+  EXPECT_EQ(many.dim_size(253), 7);
+  EXPECT_EQ(many.num_elements(), 7);
+  EXPECT_EQ(copy.dim_size(253), 1);
+  EXPECT_EQ(partial.dim_size(253), 1);
+  // Not shared any more, and changed in place.
+  const int64_t* const data = many.dim_sizes().data();
+  many.set_dim(0, 2);
+  EXPECT_EQ(many.dim_sizes().data(), data);
+  TensorShape other({5});
+  other = many;
+  other = other;  // NOLINT: to itself
+  EXPECT_EQ(other, many);
+  other = few;
+  EXPECT_EQ(other, few);
+  PartialTensorShape merged = PartialTensorShape::UnknownOfRank(5);
+  const PartialTensorShape unknown = merged;
+  merged.set_dim(4, 3);
+  EXPECT_EQ(unknown.dim_size(4), -1);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const PartialTensorShape both, unknown.MergeWith(merged));
+  EXPECT_EQ(both, merged);
+  EXPECT_EQ(unknown.dim_size(4), -1);
+}
+
+TEST(TensorShape, AShapeOfManyDimensionsCanBeMovedFrom) {
+  for (const int rank : {0, 3, 4, 5, 254}) {
+    TensorShape shape(DimVector(rank, 2 - rank % 2));
+    shape = TensorShape(DimVector(rank, 1));
+    const TensorShape taken = std::move(shape);
+    EXPECT_EQ(shape, taken);
+    EXPECT_EQ(shape.dims(), rank);
+    EXPECT_EQ(shape.num_elements(), 1);
+  }
+}
+
+TEST(TensorShape, StaysInvalidWhenShapesAreAppended) {
+  TensorShape invalid({-1});
+  TensorShape shape({2});
+  shape.AppendShape(invalid);
+  EXPECT_FALSE(shape.IsValid());
+  EXPECT_EQ(shape.num_elements(), 0);
+  // Invalid, although all its dimensions are those of a valid shape.
+  TensorShape restored({-1});
+  restored.set_dim(0, 1);
+  ASSERT_FALSE(restored.IsValid());
+  TensorShape target({2});
+  target.AppendShape(restored);
+  EXPECT_FALSE(target.IsValid());
+  EXPECT_EQ(target.num_elements(), 0);
+}
+
+TEST(TensorShapeDeathTest, SaysWhichIndexIsOutOfRange) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const TensorShape shape({2, 3});
+  EXPECT_DEATH(shape.dim_size(7),
+               "TensorShape::dim_size\\(7\\): index out of range, expected at least 0 and less "
+               "than 2");
+  EXPECT_DEATH(Tensor(DT_FLOAT, {2}).dim_size(-1), "TensorShape::dim_size\\(-1\\)");
+  EXPECT_DEATH(PartialTensorShape().dim_size(0), "PartialTensorShape::dim_size\\(0\\)");
+  EXPECT_DEATH(PartialTensorShape({2}).set_dim(1, 0), "PartialTensorShape::set_dim\\(1\\)");
 }
 
 }  // namespace

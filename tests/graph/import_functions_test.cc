@@ -202,7 +202,7 @@ TEST(ImportFunctions, AttributesHaveValuesLikeThoseOfNodes) {
        ": dimension -5 of shape [-5] is negative"},
       {"tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1152921504606846976 } } }",
        " is a tensor of type float and shape [1152921504606846976], with 4611686018427387904 "
-       "bytes, but the constants of a graph have at most 8589934592 together"},
+       "bytes, but the constants of a graph have at most 2147483648 together"},
       {nested, ": functions in attributes of functions are nested deeper than 32 levels"},
   };
   for (const Place& place : kPlaces) {

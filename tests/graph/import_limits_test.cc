@@ -134,7 +134,7 @@ std::vector<Case> Limits() {
       {"huge constant", Const("a", "tensor_shape { dim { size: 1152921504606846976 } }"),
        "node 'a' (Const): attribute 'value' is a tensor of type float and shape "
        "[1152921504606846976], with 4611686018427387904 bytes, but the constants of a graph have "
-       "at most 8589934592 together"},
+       "at most 2147483648 together"},
       {"constant beyond int64",
        Const("a", "tensor_shape { dim { size: 3000000000 } dim { size: 3000000000 } }"),
        "node 'a' (Const): attribute 'value' is a tensor of type float and shape "

@@ -392,5 +392,25 @@ TEST(Scope, CopiesShareTheGraph) {
   EXPECT_EQ(copy.graph()->num_nodes(), 1);
 }
 
+TEST(Scope, CanBeUsedAfterItIsMovedFrom) {
+  Scope root = NewToyScope();
+  const Scope named = root.NewSubScope("s").WithDevice("/cpu:0");
+  Scope moved = named;
+  Scope taken = std::move(moved);
+  for (const Scope* scope : {&taken, &moved}) {
+    EXPECT_TRUE(scope->ok());
+    EXPECT_THAT(scope->status(), IsOk());
+    EXPECT_EQ(scope->graph(), root.graph());
+    EXPECT_NE(NameOf(*scope, "Const"), "");
+    EXPECT_THAT(scope->WithOpName("n").GetUniqueNameForOp("x"), ::testing::StartsWith("s/n"));
+  }
+  Scope assigned = NewToyScope();
+  assigned = std::move(taken);
+  taken.UpdateStatus(absl::NotFoundError("mine"));
+  EXPECT_THAT(root.status(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(assigned.status(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(ops::Const(moved, 1.0f).node(), nullptr);
+}
+
 }  // namespace
 }  // namespace gradflow

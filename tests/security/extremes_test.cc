@@ -179,6 +179,7 @@ TEST(Extremes, FewCharactersAreRepeatedBeyondTheSessionsLimit) {
     SessionOptions options;
     // The limit admits the strings without their characters.
     options.tensor_memory_limit_bytes = 256 << 20;
+    options.graph_limits.max_constant_bytes = int64_t{8} << 30;
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto session, Session::Make(options));
     GRADFLOW_ASSERT_OK(session->Create(def));
     std::vector<Tensor> outputs;
@@ -224,9 +225,73 @@ TEST(Extremes, ManyNodesWithAMillionOutputs) {
   }
   EXPECT_THAT(LoadAndRun(def, "split0:7"),
               StatusIs(kInvalidArgument,
-                       "node 'split4' (Split): with the outputs of this node, the lists of outputs "
-                       "of the graph have 5242875 elements, expected at most 4194304 "
+                       "node 'split1' (Split): with the outputs of this node, the lists of outputs "
+                       "of the graph have 2097150 elements, expected at most 1048576 "
                        "(GraphLimits::max_list_outputs)"));
+}
+
+// The limits are those of the session, however many calls bring its graph.
+TEST(Extremes, ManyExtendsShareTheLimits) {
+  const auto limits = [](auto set) {
+    SessionOptions options;
+    set(&options.graph_limits);
+    return options;
+  };
+  const auto graph = [](int i) {
+    GraphDef def;
+    AddZeros(absl::StrCat("x", i), {4}, &def);
+    NodeDef* const split = AddNode(absl::StrCat("s", i), "Unpack", &def);
+    AddNodeAttr("num", 4, split);
+    AddNodeAttr("T", DT_FLOAT, split);
+    split->add_input(absl::StrCat("x", i));
+    FunctionDef* const function = def.mutable_library()->add_function();
+    function->mutable_signature()->set_name(absl::StrCat("f", i));
+    NodeDef* const node = function->add_node_def();
+    node->set_name("n");
+    node->set_op("NoOp");
+    return def;
+  };
+  const auto one = static_cast<int64_t>(graph(0).ByteSizeLong());
+  const struct {
+    const char* name;
+    SessionOptions options;
+  } cases[] = {
+      {"max_nodes", limits([](GraphLimits* l) { l->max_nodes = 3 * 3; })},
+      {"max_functions", limits([](GraphLimits* l) { l->max_functions = 3; })},
+      {"max_list_outputs", limits([](GraphLimits* l) { l->max_list_outputs = 3 * 3; })},
+      {"max_constant_bytes", limits([](GraphLimits* l) { l->max_constant_bytes = 3 * 16; })},
+      // The graph has default attributes, too.
+      {"max_file_bytes", limits([&](GraphLimits* l) { l->max_file_bytes = 3 * one + 100; })},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.name);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto session, Session::Make(c.options));
+    for (int i = 0; i < 3; ++i) GRADFLOW_ASSERT_OK(session->Extend(graph(i)));
+    // A failed call takes nothing away.
+    for (int repeat = 0; repeat < 2; ++repeat) {
+      EXPECT_THAT(session->Extend(graph(3)),
+                  StatusIs(kInvalidArgument, HasSubstr(absl::StrCat("GraphLimits::", c.name))));
+    }
+    std::vector<Tensor> outputs;
+    EXPECT_THAT(session->Run({}, {"s2:3"}, {}, &outputs), IsOk());
+  }
+}
+
+// Shape functions see the values of constants, which a few bytes may repeat.
+TEST(Extremes, ShapesNeedFewValuesOfLargeConstants) {
+  GraphDef def;
+  for (int i = 0; i < 1000; ++i) {
+    AddZeros(absl::StrCat("axes", i), {1 << 16}, &def);
+    auto& attrs = *def.mutable_node(def.node_size() - 1)->mutable_attr();
+    attrs["dtype"].set_type(DT_INT64);
+    attrs["value"].mutable_tensor()->set_dtype(DT_INT64);
+  }
+  Graph graph;
+  GRADFLOW_ASSERT_OK(ImportGraphDef({}, def, &graph));
+  int decoded = 0;
+  for (int i = 0; i < 1000; ++i) decoded += graph.ConstantValue(*graph.node(i), 0) != nullptr;
+  EXPECT_EQ(decoded, 64);
+  EXPECT_NE(graph.ConstantValue(*graph.node(0), 0), nullptr);
 }
 
 TEST(Extremes, ANodeWith100000Inputs) {

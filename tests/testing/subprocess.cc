@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,12 +14,12 @@
 namespace gradflow {
 namespace testing {
 
-ProcessResult RunProcess(const std::vector<std::string>& arguments) {
+ProcessResult RunProcess(const std::vector<std::string>& arguments, const std::string& out_file) {
   // Files, not pipes: a program could fill a pipe and block.
   static int runs = 0;
   const std::string base =
       ::testing::TempDir() + "/process." + std::to_string(getpid()) + "." + std::to_string(runs++);
-  const std::string out = base + ".out";
+  const std::string out = out_file.empty() ? base + ".out" : out_file;
   const std::string err = base + ".err";
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -33,16 +34,24 @@ ProcessResult RunProcess(const std::vector<std::string>& arguments) {
   ProcessResult result;
   pid_t pid = 0;
   int status = 0;
+  struct rusage usage = {};
   const int error = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) {
     ADD_FAILURE() << argv[0] << " cannot be started: error " << error;
-  } else if (waitpid(pid, &status, 0) == pid && WIFEXITED(status)) {
-    result.exit_code = WEXITSTATUS(status);
+  } else if (wait4(pid, &status, 0, &usage) == pid) {
+    if (WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    };
+    result.cpu_seconds = seconds(usage.ru_utime) + seconds(usage.ru_stime);
+    result.peak_bytes = int64_t{1024} * usage.ru_maxrss;
   }
-  result.out = ReadFile(out);
   result.err = ReadFile(err);
-  std::filesystem::remove(out);
+  if (out_file.empty()) {
+    result.out = ReadFile(out);
+    std::filesystem::remove(out);
+  }
   std::filesystem::remove(err);
   return result;
 }

@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_TESTS_TESTING_SUBPROCESS_H_
 #define GRADFLOW_TESTS_TESTING_SUBPROCESS_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,10 +14,14 @@ struct ProcessResult {
   int exit_code = -1;
   std::string out;
   std::string err;
+  // Processor time, and the largest resident memory. The latter is at least that of this process.
+  double cpu_seconds = 0;
+  int64_t peak_bytes = 0;
 };
 
-// Runs the program `arguments[0]`, without a shell and with empty standard input.
-ProcessResult RunProcess(const std::vector<std::string>& arguments);
+// Runs the program `arguments[0]`, without a shell and with empty standard input. If `out` is not
+// empty, standard output goes to that file.
+ProcessResult RunProcess(const std::vector<std::string>& arguments, const std::string& out = "");
 
 // Returns the contents of a file, or "" if it cannot be read.
 std::string ReadFile(const std::string& path);

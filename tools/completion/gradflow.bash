@@ -11,11 +11,12 @@ _gradflow() {
 
   case $command in
     "") options="run bench inspect ops convert test --version" ;;
-    run) options="--feed --fetch --target --threads --memory-limit --timeout --trace --plugin" ;;
-    bench) options="--feed --fetch --target --threads --memory-limit --repeat --json --progress --plugin" ;;
-    inspect) options="--plugin" ;;
+    run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --plugin" ;;
+    bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --plugin" ;;
+    inspect) options="--graph-limit --plugin" ;;
+    convert) options="--graph-limit" ;;
     ops) options="--format --plugin" ;;
-    test) options="--update --atol --rtol --ulps --threads --plugin" ;;
+    test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
   esac
   options+=" --help"
 

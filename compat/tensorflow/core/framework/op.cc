@@ -39,7 +39,9 @@ absl::Status CallShapeFn(gradflow::ShapeContext& context) {
     fn = &registrations.shape_fns.at(context.def().op());
   }
   shape_inference::InferenceContext c(context);
-  return (*fn)(&c);
+  absl::Status status = (*fn)(&c);
+  status.Update(c.status());
+  return status;
 }
 
 void Report(const absl::Status& status) {

@@ -106,6 +106,13 @@ absl::Status OpKernelConstruction::MatchSignature(DataTypeSlice expected_inputs,
       "->", DataTypeSliceString(expected_outputs));
 }
 
+DataType OpKernelConstruction::TypeOf(StringPiece kind, const DataTypeVector& types, int i) const {
+  if (i >= 0 && i < static_cast<int>(types.size())) return types[i];
+  SetStatus(
+      errors::Internal("the kernel asked for the type of ", kind, " ", i, " of ", types.size()));
+  return DT_INVALID;
+}
+
 absl::Status OpKernelConstruction::allocate_temp(DataType type, const TensorShape& shape,
                                                  Tensor* out) const {
   absl::StatusOr<Tensor> tensor = Tensor::Allocate(type, shape);
@@ -182,9 +189,24 @@ absl::Status OpKernelContext::output_list(StringPiece name, OpOutputList* list) 
   return absl::OkStatus();
 }
 
+bool OpKernelContext::HasInput(int i) const {
+  if (i >= 0 && i < num_inputs()) return true;
+  SetStatus(errors::Internal("the kernel asked for input ", i, " of ", num_inputs()));
+  return false;
+}
+
 const Tensor& OpKernelContext::input(int i) const {
   static const Tensor& none = *new Tensor();
-  return i >= 0 && i < num_inputs() ? context_.input(i) : none;
+  return HasInput(i) ? context_.input(i) : none;
+}
+
+DataType OpKernelContext::input_dtype(int i) const {
+  return HasInput(i) ? kernel_.input_type(i) : DT_INVALID;
+}
+
+DataType OpKernelContext::expected_output_dtype(int i) const {
+  SetStatus(CheckOutput(i));
+  return HasOutput(i) ? kernel_.output_type(i) : DT_INVALID;
 }
 
 absl::Status OpKernelContext::CheckOutput(int i) const {

@@ -43,7 +43,8 @@ namespace compat_internal {
 // Keeps the first error that a kernel reports.
 class StatusSink {
  public:
-  void SetStatus(const absl::Status& status) { status_.Update(status); }
+  // Const, as reading an input that does not exist is an error, too.
+  void SetStatus(const absl::Status& status) const { status_.Update(status); }
   const Status& status() const { return status_; }
   void CtxFailure(const absl::Status& status) { SetStatus(status); }
   void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
@@ -53,7 +54,7 @@ class StatusSink {
   }
 
  private:
-  Status status_;
+  mutable Status status_;
 };
 struct KernelInfo {
   NodeDef def;
@@ -73,8 +74,9 @@ class OpKernelConstruction : public compat_internal::StatusSink {
   DeviceType device_type() const { return DeviceType(DEVICE_CPU); }
   int num_inputs() const { return static_cast<int>(info_->input_types.size()); }
   int num_outputs() const { return static_cast<int>(info_->output_types.size()); }
-  DataType input_type(int i) const { return info_->input_types[i]; }
-  DataType output_type(int i) const { return info_->output_types[i]; }
+  // Return DT_INVALID, and fail the construction, if there is no input (output) i.
+  DataType input_type(int i) const { return TypeOf("input", info_->input_types, i); }
+  DataType output_type(int i) const { return TypeOf("output", info_->output_types, i); }
   const DataTypeVector& input_types() const { return info_->input_types; }
   const DataTypeVector& output_types() const { return info_->output_types; }
   // Returns INVALID_ARGUMENT unless inputs and outputs have exactly these types.
@@ -89,6 +91,8 @@ class OpKernelConstruction : public compat_internal::StatusSink {
 
  private:
   friend class OpKernel;
+  DataType TypeOf(StringPiece kind, const DataTypeVector& types, int i) const;
+
   std::shared_ptr<const compat_internal::KernelInfo> info_;
 };
 
@@ -208,8 +212,9 @@ class OpKernelContext : public compat_internal::StatusSink {
   // ---- Inputs ----
 
   int num_inputs() const { return context_.num_inputs(); }
-  DataType input_dtype(int i) const { return kernel_.input_type(i); }
-  // Returns an empty tensor if there is no input i.
+  // Returns DT_INVALID, and fails the run, if there is no input i.
+  DataType input_dtype(int i) const;
+  // Returns an empty tensor, and fails the run, if there is no input i.
   const Tensor& input(int i) const;
   absl::Status input(StringPiece name, const Tensor** tensor) const;
   absl::Status input_list(StringPiece name, OpInputList* list);
@@ -219,7 +224,8 @@ class OpKernelContext : public compat_internal::StatusSink {
   // ---- Outputs ----
 
   int num_outputs() const { return context_.num_outputs(); }
-  DataType expected_output_dtype(int i) const { return kernel_.output_type(i); }
+  // Returns DT_INVALID, and fails the run, if there is no output i.
+  DataType expected_output_dtype(int i) const;
   // Returns INTERNAL if there is no output i. set_output fails the run in that case.
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out);
   absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out);
@@ -246,6 +252,7 @@ class OpKernelContext : public compat_internal::StatusSink {
   }
 
  private:
+  bool HasInput(int i) const;
   bool HasOutput(int i) const { return i >= 0 && i < num_outputs(); }
   absl::Status CheckOutput(int i) const;
 

@@ -35,6 +35,12 @@ const PartialTensorShape& InferenceContext::Value(ShapeHandle s) const {
   return s.IsSet() ? *s.shape_ : *unknown;
 }
 
+bool InferenceContext::Has(StringPiece kind, int i, int count) const {
+  if (i >= 0 && i < count) return true;
+  status_.Update(errors::Internal("the shape function asked for ", kind, " ", i, " of ", count));
+  return false;
+}
+
 ShapeHandle InferenceContext::Own(PartialTensorShape shape) {
   shapes_.push_back(std::move(shape));
   return ShapeHandle(&shapes_.back());

@@ -72,23 +72,22 @@ class InferenceContext {
 
   int num_inputs() const { return context_.num_inputs(); }
   int num_outputs() const { return context_.num_outputs(); }
-  // Returns an unknown shape if there is no input i, as the number of inputs may depend on the
-  // graph.
+  // If there is no input or output i, the shape is unknown, and status() an error, which the shape
+  // function then returns.
   ShapeHandle input(int i) const {
-    return i >= 0 && i < num_inputs() ? ShapeHandle(&context_.input(i)) : ShapeHandle();
+    return HasInput(i) ? ShapeHandle(&context_.input(i)) : ShapeHandle();
   }
   // Stores the shapes of the inputs of argument `name`.
   absl::Status input(StringPiece name, std::vector<ShapeHandle>* shapes) const;
   // Returns null if the value is not known when the graph is built.
   const Tensor* input_tensor(int i) const {
-    return i >= 0 && i < num_inputs() ? context_.input_tensor(i) : nullptr;
+    return HasInput(i) ? context_.input_tensor(i) : nullptr;
   }
   ShapeHandle output(int i) const {
-    return i >= 0 && i < num_outputs() ? ShapeHandle(&context_.output(i)) : ShapeHandle();
+    return HasOutput(i) ? ShapeHandle(&context_.output(i)) : ShapeHandle();
   }
-  // Does nothing if there is no output i.
   void set_output(int i, ShapeHandle shape) {
-    if (i >= 0 && i < num_outputs()) context_.set_output(i, Value(shape));
+    if (HasOutput(i)) context_.set_output(i, Value(shape));
   }
   absl::Status set_output(StringPiece name, const std::vector<ShapeHandle>& shapes);
 
@@ -167,12 +166,18 @@ class InferenceContext {
 
   // Returns the underlying context. Not in TensorFlow.
   gradflow::ShapeContext& shape_context() const { return context_; }
+  // Returns the first use of an input or output that does not exist, as INTERNAL.
+  const absl::Status& status() const { return status_; }
 
  private:
+  bool HasInput(int i) const { return Has("input", i, num_inputs()); }
+  bool HasOutput(int i) const { return Has("output", i, num_outputs()); }
+  bool Has(StringPiece kind, int i, int count) const;
   const PartialTensorShape& Value(ShapeHandle s) const;
   ShapeHandle Own(PartialTensorShape shape);
 
   gradflow::ShapeContext& context_;
+  mutable absl::Status status_;
   // A deque, as handles point to its elements.
   std::deque<PartialTensorShape> shapes_;
 };

@@ -1,0 +1,57 @@
+// Watchdog: closes a session at a deadline, also while it plans.
+#ifndef GRADFLOW_TOOLS_WATCHDOG_H_
+#define GRADFLOW_TOOLS_WATCHDOG_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "gradflow/runtime/session/session.h"
+
+namespace gradflow::tools {
+
+class Watchdog {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // Borrows the session. Does nothing if there is no deadline.
+  Watchdog(Session* session, Clock::time_point deadline) {
+    if (deadline == Clock::time_point::max()) return;
+    thread_ = std::thread([this, session, deadline] {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (changed_.wait_until(lock, deadline, [this] { return is_done_; })) return;
+      has_closed_ = true;
+      session->Close().IgnoreError();
+    });
+  }
+  ~Watchdog() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_done_ = true;
+    }
+    changed_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // Returns `status`, or DEADLINE_EXCEEDED if it is the error of a session that this has closed.
+  absl::Status Explain(absl::Status status) const {
+    if (!absl::IsCancelled(status) || !has_closed_) return status;
+    return absl::DeadlineExceededError("the time limit (--timeout) is over");
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_done_ = false;
+  std::atomic<bool> has_closed_{false};
+  std::thread thread_;
+};
+
+}  // namespace gradflow::tools
+
+#endif  // GRADFLOW_TOOLS_WATCHDOG_H_
