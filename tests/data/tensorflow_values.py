@@ -44,9 +44,6 @@ import tensorflow as tf
 from tensorflow.core.protobuf import error_codes_pb2
 from tensorflow.python.framework import op_def_registry
 
-# Arguments that TensorFlow renames in Python.
-PYTHON_NAMES = {"reduction_indices": "axis"}
-
 FOLDER = pathlib.Path(__file__).resolve().parent / "tensorflow_values"
 
 
@@ -114,7 +111,7 @@ def attr_text(value):
 def call(op, inputs, attrs):
     """Returns the outputs of the op, or the name of an error's code."""
     definition = op_def_registry.get(op)
-    names = [PYTHON_NAMES.get(arg.name, arg.name) for arg in definition.input_arg]
+    names = [arg.name for arg in definition.input_arg]
     function = getattr(tf.raw_ops, op)
     if not set(names) <= set(inspect.signature(function).parameters):
         # Python renames some arguments.
