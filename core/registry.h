@@ -1,4 +1,4 @@
-// Registry: the known ops and their kernels.
+// Registry: the registered ops and their kernels.
 //
 //   void RegisterMatMul(Registry& registry) {
 //     registry.Op("MatMul")
@@ -8,9 +8,8 @@
 //     registry.Kernel("MatMul", MakeKernel<MatMulKernel<float>>).Type<float>("T");
 //   }
 //
-// Registrations live as long as the registry, and pointers to them stay valid. The first error of a
-// registration (a spec that does not parse, an op registered twice) is kept and returned by
-// status().
+// Pointers to registrations are valid as long as the registry. The first error of a registration (a
+// spec that does not parse, an op registered twice) is kept and returned by status().
 //
 // Thread-safe.
 #ifndef GRADFLOW_CORE_REGISTRY_H_
@@ -36,15 +35,15 @@ namespace gradflow {
 class NodeDef;
 class OpDef;
 
-// Properties of an op's C++ wrapper, for the wrapper generator.
+// Properties of the generated C++ class of an op, its wrapper (codegen/).
 struct OpApi {
-  // The wrapper's file: "math_ops" for ops/math_ops.h.
+  // The name of the wrapper's header: "math_ops" for ops/math_ops.h.
   std::string group;
   // Further names of the wrapper class in TensorFlow's C++ API: "Stack" for Pack.
   std::vector<std::string> aliases;
   // Arguments and attributes that TensorFlow's C++ API renames: {name in the definition, C++ name}.
   std::vector<std::pair<std::string, std::string>> renames;
-  // The wrapper class is hand-written, not generated.
+  // True if the wrapper class is hand-written.
   bool hand_written = false;
 };
 
@@ -70,11 +69,12 @@ struct KernelRegistration {
   // The op that the kernel computes, and the type of device it runs on.
   std::string op;
   std::string device = "CPU";
-  // Allowed types by attribute. Every element of a list(type) attribute must be allowed.
+  // The allowed types of type attributes: {attribute, types}. Every element of a list(type)
+  // attribute must be allowed.
   std::vector<std::pair<std::string, DataTypeVector>> type_constraints;
   // Matches only nodes whose attribute _kernel has this value.
   std::string label;
-  // The matching kernel with the highest priority is chosen.
+  // Among the matching kernels, the one with the highest priority is chosen.
   int priority = 0;
   KernelFactory factory = nullptr;
 };
@@ -102,7 +102,8 @@ class Registry {
     OpBuilder& Doc(absl::string_view text) { return builder_.Doc(text), *this; }
     // Sets the function that infers the shapes of the outputs.
     OpBuilder& Shape(ShapeFn fn) { return shape_fn_ = fn, *this; }
-    // Set the members of OpApi. `group` is "array_ops", "math_ops", "nn_ops" or a plugin's own.
+    // Set the members of OpApi. `group` is one of codegen/CMakeLists.txt, such as "math_ops", or a
+    // plugin's own.
     OpBuilder& Group(absl::string_view group) { return api_.group = std::string(group), *this; }
     OpBuilder& Alias(absl::string_view name) { return api_.aliases.emplace_back(name), *this; }
     OpBuilder& Rename(absl::string_view from, absl::string_view to) {
@@ -147,21 +148,23 @@ class Registry {
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
 
-  // Starts the registration of an op, or of a kernel for a registered op.
+  // Starts the registration of an op, or of a kernel of a registered op.
   OpBuilder Op(absl::string_view name) { return OpBuilder(this, name); }
   KernelBuilder Kernel(absl::string_view op, KernelFactory factory) {
     return KernelBuilder(this, op, factory);
   }
-  // Registers an op or a kernel without a builder. Returns ALREADY_EXISTS or INVALID_ARGUMENT.
+  // Registers an op or a kernel without a builder. Returns ALREADY_EXISTS if the op is registered,
+  // NOT_FOUND if the op of the kernel is not, INVALID_ARGUMENT if the definition is not valid.
   absl::Status RegisterOp(std::unique_ptr<OpDef> def, ShapeFn shape_fn, OpApi api = {});
   absl::Status RegisterKernel(KernelRegistration kernel);
-  // Calls `add` with a registry that also finds this registry's ops, and then adds everything that
-  // it registered. On error adds nothing, leaves status() unchanged and returns the error.
+  // Calls add(additions), then moves the contents of `additions` to this registry. `add` may
+  // register kernels of ops of this registry. Returns the first error; it then adds nothing and
+  // leaves status() unchanged.
   absl::Status RegisterAllOrNothing(absl::FunctionRef<void(Registry& additions)> add);
 
   // Returns null if the op is not registered.
   const OpRegistration* FindOp(absl::string_view name) const;
-  // Returns NOT_FOUND "op 'Foo' is not registered; did you mean 'For'?" if it is not registered.
+  // Returns NOT_FOUND, "op 'Foo' is not registered; did you mean 'For'?", if it is not registered.
   absl::StatusOr<const OpRegistration*> LookUpOp(absl::string_view name) const;
   // Returns all ops, sorted by name.
   std::vector<const OpRegistration*> Ops() const;
@@ -179,14 +182,15 @@ class Registry {
   // Looks the op up in this registry, then in base_.
   const OpRegistration* FindOpOrBase(absl::string_view name) const;
 
-  // In the registry that RegisterAllOrNothing passes to `add`, the one it adds to; otherwise null.
+  // The registry that RegisterAllOrNothing adds to, in the registry that it passes to `add`; null
+  // in all others.
   const Registry* base_ = nullptr;
   std::unique_ptr<Tables> tables_;
 };
 
-// Returns the default registry: all ops of the library, and those that the program adds. Created on
-// the first call. Defined in ops/register.cc.in, which the build completes with every folder of
-// ops/, so that a program that links the library has all ops without static initialisers.
+// Returns the default registry, with all ops of the library and those that the program adds. The
+// first call creates it and registers the ops, without static initialisers. The build generates the
+// definition from the folders of ops/ (ops/register.cc.in).
 Registry& GlobalRegistry();
 
 }  // namespace gradflow

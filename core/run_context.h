@@ -1,10 +1,10 @@
-// RunContext: what the kernels of one run share.
+// RunContext: the state that the kernels of one run share.
 //
-// The executor makes one per run. A kernel reaches it through KernelContext::run(), from whatever
-// thread it runs on, and hands it to its loops (core/parallel.h). Sub-plans that a kernel runs
-// (FunctionRunner) share the run's limits, threads and trace.
+// The executor makes one for each run. A kernel gets it from KernelContext::run(), on any thread,
+// and passes it to its loops (core/parallel.h). Functions that a kernel calls (FunctionRunner)
+// share the run's limits, threads and trace.
 //
-// Thread safety: constant while the run lasts; what it points to may be used from any thread.
+// Thread safety: constant during the run. The objects that it points to are thread-safe.
 #ifndef GRADFLOW_CORE_RUN_CONTEXT_H_
 #define GRADFLOW_CORE_RUN_CONTEXT_H_
 
@@ -31,16 +31,16 @@ class ResourceManager;
 class LoopArena {
  public:
   virtual ~LoopArena() = default;
-  // Calls fn() on the calling thread, as one of the arena's. Returns false, without calling it, if
-  // the arena is full.
+  // Lets the calling thread join the arena and calls fn() on it. Returns false, without calling
+  // fn(), if the arena is full.
   virtual bool Execute(absl::FunctionRef<void()> fn) = 0;
 };
 
 // A function that FunctionRunner has found; valid as long as the runner.
 class RunnableFunction;
 
-// Runs functions, which are plans, as part of a run: under its limits, on its threads and in its
-// trace. For kernels whose op calls a function (If, While, calls).
+// Runs functions as part of a run: under its limits, on its threads and in its trace. A function is
+// a plan. For kernels of ops that call functions, such as If and While.
 class FunctionRunner {
  public:
   // Takes the function's status and, if that is OK, its results.
@@ -49,34 +49,34 @@ class FunctionRunner {
   virtual ~FunctionRunner() = default;
   // NOT_FOUND if there is no function of this name.
   virtual absl::StatusOr<const RunnableFunction*> Find(absl::string_view name) const = 0;
-  // Starts `function` on `args` and returns at once; nothing waits, so functions may call each
-  // other to any depth. Calls done() once, from any thread, unless the run ends first. `caller` is
-  // the context of the kernel that calls, which must not be done before: errors and traces name its
-  // node.
+  // Starts `function` on `args` and returns at once. No thread waits for a function, so functions
+  // may call each other to any depth. Calls done() once, from any thread, unless the run ends
+  // first. `caller` is the context of the calling kernel, whose node errors and traces name.
+  // REQUIRES: the calling kernel has not called its own done()
   virtual void RunAsync(const RunnableFunction* function, const KernelContext& caller,
                         std::vector<Tensor> args, Done done) = 0;
 };
 
-// Borrows everything.
+// Owns nothing: all pointers are borrowed.
 struct RunContext {
-  // Reports whether the run is to end early. Kernels that are busy for milliseconds outside of
-  // loops ask now and then, and return any status if so.
+  // Returns true if the run must end early. A kernel that is busy for milliseconds outside of
+  // ParallelFor() polls this. If it is true, the kernel returns any status.
   bool ShouldStop() const { return stop != nullptr && stop->Check(); }
 
-  // Stops the run's loops and nodes; null if nothing does.
+  // Stops the run's loops and nodes; null if the run cannot be stopped.
   RunStop* stop = nullptr;
-  // Where loops of several blocks run; null for the arena that the calling thread is in.
+  // The arena of loops of several blocks; null for the arena of the calling thread.
   LoopArena* arena = nullptr;
-  // The most threads that one loop may use, with its own; 0 for all of the arena, 1 for the calling
-  // thread alone.
+  // The maximum number of threads of a loop, including the calling thread; 0 for all threads of the
+  // arena.
   int max_loop_threads = 0;
-  // Where tensors are allocated; never null.
+  // The allocator of tensors; never null.
   const std::shared_ptr<Allocator>* allocator = &SystemAllocator();
-  // The session's resources for kernels; null without a session, also while a plan is made.
+  // The session's resources; null without a session, and while constants are folded.
   ResourceManager* resources = nullptr;
   // Null if there are no functions to run.
   FunctionRunner* functions = nullptr;
-  // Numbers the runs of a session from 1; 0 without a session.
+  // The number of the run within its session, unique and at least 1; 0 without a session.
   int64_t step_id = 0;
 };
 

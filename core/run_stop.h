@@ -1,11 +1,10 @@
-// CancelFlag and RunStop: what ends a run of a graph before its nodes are done, and how kernels
-// notice.
+// CancelFlag and RunStop: end a run of a graph before all of its nodes have run.
 //
-// The executor makes a RunStop for each run; kernels and their loops reach it through RunContext.
-// A run that has stopped stays stopped: whoever sees that a run is to end may leave its work half
-// done, since everything that would read it sees the same.
+// The executor makes a RunStop for each run. Kernels and their loops reach it through RunContext.
+// A stopped run stays stopped. Code that sees the stop may therefore leave its work half done: all
+// readers of that work see the stop, too.
 //
-// Thread safety: all of it may be used from any thread.
+// Thread safety: all methods may be called from any thread.
 #ifndef GRADFLOW_CORE_RUN_STOP_H_
 #define GRADFLOW_CORE_RUN_STOP_H_
 
@@ -22,29 +21,29 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// A flag that is raised once, and callbacks that run then.
+// A flag that is raised once, and callbacks that are called when it is raised.
 class CancelFlag {
  public:
-  // Names a callback; 0 names none.
+  // Identifies a callback; 0 stands for none.
   using CallbackId = int64_t;
 
   CancelFlag() = default;
   CancelFlag(const CancelFlag&) = delete;
   CancelFlag& operator=(const CancelFlag&) = delete;
 
-  // Raises the flag and calls the callbacks, on this thread. What went before is seen by whoever
-  // sees the flag raised.
+  // Raises the flag and calls the callbacks on this thread. A thread that sees the raised flag also
+  // sees all writes that preceded Raise().
   void Raise() {
     raised_.store(true, std::memory_order_seq_cst);
     if (has_callbacks_.load(std::memory_order_seq_cst)) RunCallbacks();
   }
   bool IsRaised() const { return raised_.load(std::memory_order_acquire); }
 
-  // Calls `callback` when the flag is raised, which must not throw. Returns 0, and does not call
-  // it, if the flag is raised already.
+  // Calls `callback` when the flag is raised. Returns 0, without calling it, if the flag is already
+  // raised. REQUIRES: `callback` does not throw
   CallbackId AddCallback(std::function<void()> callback);
-  // Returns when the callback has been called to its end or will not be called; at once if this
-  // thread is calling it. Ids of callbacks that have been called, and 0, are ignored.
+  // Removes a callback. If another thread is calling it, waits until it has returned. Ignores 0 and
+  // the ids of callbacks that have been called.
   void RemoveCallback(CallbackId id);
   // Drops the callbacks that have not been called.
   void DropCallbacks();
@@ -58,14 +57,14 @@ class CancelFlag {
   Mutex mutex_;
   std::map<CallbackId, std::function<void()>> callbacks_ ABSL_GUARDED_BY(mutex_);
   CallbackId next_id_ ABSL_GUARDED_BY(mutex_) = 1;
-  // The callback that is being called, 0 for none, and the thread that calls it.
+  // The callback in progress, or 0, and the thread that calls it.
   std::atomic<CallbackId> running_{0};
   std::atomic<std::thread::id> runner_{};
 };
 
 class RunStop {
  public:
-  // Deadlines are points of this clock.
+  // The clock of deadlines.
   using Clock = std::chrono::steady_clock;
   using CallbackId = CancelFlag::CallbackId;
 
@@ -80,14 +79,14 @@ class RunStop {
   RunStop(const RunStop&) = delete;
   RunStop& operator=(const RunStop&) = delete;
 
-  // Stops the run. Whoever sees it stopped sees what went before.
+  // Stops the run. A thread that sees the stop also sees all writes that preceded Stop().
   void Stop() { stopped_.Raise(); }
-  // Reports whether the run is to end, without a look at the clock.
+  // Returns true if the run must end. Ignores the deadline until Check() notices it.
   bool IsStopped() const {
     return stopped_.IsRaised() || cancelled_->IsRaised() || closed_->IsRaised();
   }
-  // Reports whether the run is to end. Stops it, so that the callbacks run, if a flag or the
-  // deadline ends it. With a deadline, looks at the clock, which takes some 25 ns.
+  // Returns true if the run must end. If a flag or the deadline ends it, calls Stop(), which calls
+  // the callbacks. Reads the clock if there is a deadline, which takes about 25 ns.
   bool Check() {
     if (stopped_.IsRaised()) return true;
     if (!cancelled_->IsRaised() && !closed_->IsRaised() &&
@@ -98,17 +97,18 @@ class RunStop {
     return true;
   }
 
-  // Calls `callback` when the run stops, for kernels that wait for something outside of the run.
-  // Not called any more when the run is over. As CancelFlag's; a run that a flag or the deadline
-  // ends calls it as soon as one of its threads notices, and one that only waits notices at once.
+  // Calls `callback` when the run stops, but not once the run is over. For kernels that wait for
+  // something outside of the run. Returns as CancelFlag::AddCallback() does. If a flag or the
+  // deadline ends the run, the first thread that notices calls `callback`. A run that only waits
+  // for asynchronous kernels notices at once.
   CallbackId AddCallback(std::function<void()> callback) {
     return stopped_.AddCallback(std::move(callback));
   }
   void RemoveCallback(CallbackId id) { stopped_.RemoveCallback(id); }
-  // For the executor, when the run is over: a callback may hold what holds this.
+  // For the executor, when the run is over. Breaks cycles: a callback may own the owner of this.
   void DropCallbacks() { stopped_.DropCallbacks(); }
 
-  // Why the run stops, unless by Stop().
+  // The conditions that may have stopped the run, other than Stop().
   bool cancelled() const { return cancelled_ != &stopped_ && cancelled_->IsRaised(); }
   bool closed() const { return closed_ != &stopped_ && closed_->IsRaised(); }
   Clock::time_point deadline() const { return deadline_; }

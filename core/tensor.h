@@ -1,7 +1,8 @@
 // Tensor: an n-dimensional array of elements of one DataType, in row-major order.
 //
-// A tensor is a cheap handle to reference-counted elements, which start at a multiple of 64 bytes.
-// Copying a tensor shares the elements.
+// A tensor is a handle to reference-counted elements. Copying a tensor is cheap and shares the
+// elements. Allocated elements start at a multiple of 64 bytes; those of a slice or of memory of
+// the caller (FromMemory) may not.
 //
 // Thread safety: copies may be used and destroyed on different threads. Writing elements that
 // another thread reads or writes requires external synchronisation.
@@ -37,7 +38,7 @@ class TensorProto;
 
 namespace internal {
 
-// The memory that a set of tensors shares. The last Unref() frees it.
+// Reference-counted memory that tensors share. The last Unref() frees it.
 class TensorBuffer {
  public:
   virtual ~TensorBuffer() = default;
@@ -51,8 +52,8 @@ class TensorBuffer {
   void* data() const { return data_; }
   size_t size() const { return size_; }
   bool writable() const { return writable_; }
-  // Sets the bytes charged to the allocator in addition to the elements. Returns false if that
-  // exceeds the allocator's limit.
+  // Sets the bytes that are charged to the allocator in addition to the elements. Returns false if
+  // they exceed the allocator's limit.
   virtual bool Reserve(size_t bytes);
 
  protected:
@@ -73,9 +74,9 @@ class Tensor {
  public:
   // A float tensor of shape [0], as in TensorFlow.
   Tensor() : shape_({0}) {}
-  // Allocates elements without initialising them (strings are empty). IsInitialized() is false if
-  // out of memory, if tensors of `dtype` do not exist, or if `shape` is invalid; Allocate() returns
-  // the reason.
+  // Allocates elements without initialising them, except that strings are empty. If this fails,
+  // IsInitialized() is false: out of memory, or `dtype` or `shape` is not valid for a tensor.
+  // Allocate() returns the reason.
   Tensor(DataType dtype, const TensorShape& shape);
   Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype, const TensorShape& shape);
   // As above. REQUIRES: `allocator` outlives the tensor's memory
@@ -113,11 +114,11 @@ class Tensor {
     return *this;
   }
   ~Tensor() { Drop(); }
-  // A tensor of DT_INVALID, which holds nothing: an output before its kernel sets it.
+  // A tensor of type DT_INVALID without elements: an output before its kernel sets it.
   struct Unset {};
   explicit Tensor(Unset) noexcept : dtype_(DT_INVALID) {}
-  // A copy that counts no reference to the elements, and is never reused in place. Copies of it are
-  // ordinary tensors. REQUIRES: `other` outlives it
+  // A borrowed copy: it holds no reference to the elements, and CanBeReused() is false. Copies of
+  // it are ordinary tensors. REQUIRES: `other` outlives it
   struct Borrow {};
   Tensor(Borrow, const Tensor& other)
       : dtype_(other.dtype_),
@@ -126,36 +127,38 @@ class Tensor {
         buffer_(other.buffer_),
         data_(other.data_) {}
 
-  // Returns a tensor with uninitialised elements; INVALID_ARGUMENT for a type or shape that tensors
-  // cannot have, RESOURCE_EXHAUSTED if out of memory.
+  // Returns a tensor with uninitialised elements. Returns INVALID_ARGUMENT if the type or shape is
+  // not valid for a tensor, RESOURCE_EXHAUSTED if out of memory.
   static absl::StatusOr<Tensor> Allocate(const std::shared_ptr<Allocator>& allocator,
                                          DataType dtype, const TensorShape& shape);
   static absl::StatusOr<Tensor> Allocate(DataType dtype, const TensorShape& shape) {
     return Allocate(SystemAllocator(), dtype, shape);
   }
-  // Returns a tensor over memory of the caller. Calls `release` once no tensor uses the memory.
-  // Kernels do not write to it unless `writable`. Calls `release` and returns INVALID_ARGUMENT if
-  // the type is not plain bytes, the shape is invalid, or `data` is not aligned for the type.
+  // Returns a tensor over memory of the caller. Calls `release` when no tensor uses the memory any
+  // more. Kernels write to the memory only if `writable`. If the type is not plain bytes, the shape
+  // is not valid, or `data` is not aligned for the type, calls `release` and returns
+  // INVALID_ARGUMENT.
   static absl::StatusOr<Tensor> FromMemory(DataType dtype, const TensorShape& shape, void* data,
                                            bool writable, std::function<void()> release);
 
-  // The element type, the sizes and their product.
+  // The element type, the shape, and the number of elements.
   DataType dtype() const { return dtype_; }
   const TensorShape& shape() const { return shape_; }
   int dims() const { return shape_.dims(); }
   int64_t dim_size(int d) const { return shape_.dim_size(d); }
   int64_t NumElements() const { return shape_.num_elements(); }
-  // Returns the size of the elements in bytes, including what strings hold on the heap.
+  // Returns the size of the elements in bytes, including the characters of strings.
   size_t TotalBytes() const;
   bool IsInitialized() const {
     return shape_.IsValid() && (data_ != nullptr || NumElements() == 0);
   }
   bool IsSameSize(const Tensor& other) const { return shape_ == other.shape_; }
-  // Returns true if both tensors are (parts of) one buffer.
+  // Returns true if both tensors refer to the same buffer, or to parts of it.
   bool SharesBufferWith(const Tensor& other) const {
     return buffer_ != nullptr && buffer_ == other.buffer_;
   }
-  // Returns true if this is the only tensor of its buffer and may be written in place.
+  // Returns true if the elements may be overwritten: this is the only tensor of its buffer, and the
+  // buffer is writable.
   bool CanBeReused() const {
     return buffer_ != nullptr && !borrows_ && buffer_->writable() && buffer_->RefCountIsOne();
   }
@@ -171,8 +174,8 @@ class Tensor {
   // Makes this tensor share the elements of `other`, with shape `shape`. Returns false and changes
   // nothing if the numbers of elements differ.
   bool CopyFrom(const Tensor& other, const TensorShape& shape);
-  // CopyFrom that takes over other's reference to the elements, without counting: `other` stays
-  // readable as long as another tensor holds them. REQUIRES: other.CanBeReused()
+  // CopyFrom that takes over the reference of `other`, which becomes a borrowed copy: it stays
+  // readable as long as this tensor holds the elements. REQUIRES: other->CanBeReused()
   bool TakeFrom(Tensor* other, const TensorShape& shape);
   absl::StatusOr<Tensor> Reshaped(const TensorShape& shape) const;
   // Makes this tensor share the bytes of `other`, as elements of another type and shape. Returns
@@ -182,8 +185,8 @@ class Tensor {
   // Returns a tensor that shares no elements with this one.
   absl::StatusOr<Tensor> DeepCopy() const;
 
-  // ---- Typed views of the elements. A view is empty (size 0) if T is not the element type or N is
-  // not the rank ----
+  // ---- Typed views of the elements. A view is empty if T is not the element type or the rank does
+  // not match ----
 
   template <typename T, int N>
   TensorView<T, N> tensor() {
@@ -225,7 +228,7 @@ class Tensor {
   TensorView<const T, 1> flat() const {
     return View<const T, 1>({NumElements()}, data_);
   }
-  // A view with dimensions `dims`; empty if the numbers of elements differ.
+  // A view of shape `dims`; empty if the numbers of elements differ.
   template <typename T, int N>
   TensorView<T, N> shaped(absl::Span<const int64_t> dims) {
     return CountsMatch(dims) ? View<T, N>(dims, data_) : TensorView<T, N>();
@@ -278,10 +281,10 @@ class Tensor {
   // Returns false and changes nothing if `proto` is not valid; TensorFromProto returns the reason.
   [[nodiscard]] bool FromProto(const TensorProto& proto);
 
-  // Charges the characters of the strings to the tensor's allocator: the present ones, or `bytes`
-  // that are about to be written. Replaces the previous charge. Returns RESOURCE_EXHAUSTED if that
-  // exceeds the allocator's limit. Does nothing for other types. REQUIRES: CanBeReused(), and this
-  // tensor covers its whole buffer
+  // Charges the characters of strings to the tensor's allocator: those of the strings now, or
+  // `bytes` that are about to be written. Replaces the previous charge. Returns RESOURCE_EXHAUSTED
+  // if the charge exceeds the allocator's limit. Does nothing for types other than DT_STRING.
+  // REQUIRES: CanBeReused(), and this tensor covers its whole buffer
   absl::Status ChargeStrings();
   absl::Status ChargeStrings(size_t bytes);
   // Returns the total number of characters of the strings.
@@ -289,8 +292,8 @@ class Tensor {
 
   // ---- Printing ----
 
-  // Returns the first `max_entries` elements, nested by dimension: "[1 2][3 4]"; "..." stands for
-  // further elements, and for what a string has beyond 200 characters.
+  // Returns the first `max_entries` elements, nested by dimension: "[1 2][3 4]". "..." stands for
+  // further elements, and for the characters of a string beyond the first 200.
   std::string SummarizeValue(int64_t max_entries) const;
   // "Tensor<type: float shape: [2] values: 1 2>"
   std::string DebugString(int64_t max_entries = 3) const;

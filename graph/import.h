@@ -16,32 +16,32 @@ namespace gradflow {
 class Graph;
 class GraphDef;
 
-// Limits of the size of an untrusted GraphDef, and so of the time and memory that it costs. A
-// larger one is INVALID_ARGUMENT, and the text names the limit. docs/security.md lists all other
-// checks.
+// Limits on the size of an untrusted GraphDef, which bound the time and memory that it takes. A
+// GraphDef that exceeds one is INVALID_ARGUMENT, and the text names the limit. docs/security.md
+// lists all other checks.
 //
-// Several imports into one graph, such as those of a session's Create and Extend, have the limits
-// of a graph together.
+// The limits of a graph apply to all imports into it together, such as a session's Create and
+// Extend.
 struct GraphLimits {
-  // ---- Of bytes and text, before they are parsed ----
+  // ---- Limits of bytes and text, checked before they are parsed ----
 
-  // Bytes of a file. Protobuf accepts less than 2 GiB, whatever the limit. Also the bytes of all
-  // GraphDefs after the first that are added to a graph, and of the graph they are added to.
+  // Bytes of a file. Protobuf accepts less than 2 GiB, whatever the limit. An import into a graph
+  // that has nodes also counts the bytes of that graph and of the GraphDefs added to it before.
   int64_t max_file_bytes = (int64_t{1} << 31) - 1;
   // Depth of nested messages, at most 100. The value of a node's attribute has depth 3.
   int max_depth = 100;
-  // Estimated memory of the messages of a file. An empty message has 2 bytes in a file, and
-  // hundreds in memory.
+  // Estimated memory of the messages of a file. An empty message takes 2 bytes in a file, and
+  // hundreds of bytes in memory.
   int64_t max_message_bytes = int64_t{4} << 30;
 
-  // ---- Of a graph, including the nodes of its functions ----
+  // ---- Limits of a graph, including the nodes of its functions ----
 
   int64_t max_nodes = 10'000'000;
   int64_t max_functions = 100'000;
   // Data and control inputs of a node.
   int64_t max_inputs = 1 << 20;
   int64_t max_attrs = 1000;
-  // Outputs of all nodes that are elements of lists. A short attribute can make a long list.
+  // Elements of the list outputs of all nodes. A short attribute can make a long list.
   int64_t max_list_outputs = 1 << 20;
   // Bytes of the name of a node, function, argument, result, attribute or device.
   int64_t max_name_bytes = 10'000;
@@ -50,53 +50,54 @@ struct GraphLimits {
   // Bytes of the tensors in all attributes together. A constant that repeats one value needs a few
   // bytes in a file for any number of elements.
   int64_t max_constant_bytes = int64_t{2} << 30;
-  // Bytes of the inferred shapes. A node of few bytes can have shapes of 254 dimensions.
+  // Bytes of the inferred shapes. A small node can have shapes of 254 dimensions.
   int64_t max_shape_bytes = int64_t{256} << 20;
 
-  // ---- Of time ----
+  // ---- Limit of time ----
 
-  // The import ends with DEADLINE_EXCEEDED soon after this.
+  // An import that is not done by then ends with DEADLINE_EXCEEDED. Parsing ignores it.
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
 };
 
 // Options of ImportGraphDef.
 struct ImportGraphDefOptions {
-  // If not empty, nodes are named "prefix/name" and take inputs from each other only. Without a
-  // prefix they may also take inputs from nodes that the graph already has.
+  // If not empty, nodes are named "prefix/name", and their inputs are nodes of the same GraphDef.
+  // Without a prefix, inputs may also be nodes that the graph already has.
   std::string prefix;
   // Requires a kernel for every node's types and device.
   bool require_kernels = true;
   bool infer_shapes = true;
   GraphLimits limits;
-  // Allows NaN in attributes, which no op of TensorFlow has a use for.
+  // Allows NaN in attributes. No op of TensorFlow needs it.
   bool allow_nan_attributes = false;
 };
 
-// Adds the nodes of `graph_def`, in its order, and fills in default attributes. Checks everything
-// before it adds anything, in time linear in the graph. Errors:
+// Adds the nodes of `graph_def`, in its order, and fills in default attributes. On error, the graph
+// is unchanged. Takes time linear in the size of `graph_def`. Errors:
 //
-//   NOT_FOUND         ops are not registered; one message names all of them, with near names
-//   UNIMPLEMENTED     ops have no kernel for their types or device; likewise
-//   INVALID_ARGUMENT  the first of: bad or duplicate names, wrong, missing or unknown attributes,
-//                     wrong inputs, cycles, colocation with nodes that do not exist, versions
-//                     that exclude this reader, functions that call themselves, what exceeds
-//                     the limits, shapes that cannot be
+//   NOT_FOUND          ops are not registered; the text names up to 50, with similar names
+//   UNIMPLEMENTED      ops have no kernel for their types or device; the text names up to 50
+//   INVALID_ARGUMENT   a name is invalid or duplicate; an attribute is wrong, missing or unknown;
+//                      inputs are wrong or form a cycle; shapes do not match; a node is colocated
+//                      with one that does not exist; a function calls itself; the versions exclude
+//                      this reader; a limit is exceeded
+//   DEADLINE_EXCEEDED  GraphLimits::deadline has passed
 //
-// An empty graph takes everything else that the GraphDef holds: functions, versions, debug
-// information and unknown fields. A graph with nodes takes the functions, and its versions are
-// narrowed to those that can read both.
+// An import without a prefix into an empty graph also takes all other fields of the GraphDef:
+// functions, versions, debug information and unknown fields. Other imports add the functions, and
+// narrow the versions of the graph to those that can read both.
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
                             Graph* graph);
 // As above, without a copy. On error `graph_def` is in an unspecified state.
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,
                             Graph* graph);
 
-// Reads a file: text if its name ends in ".pbtxt", binary if in ".pb", otherwise according to its
-// content. NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT with the place in the file and the
-// fault there (truncated, not UTF-8, duplicate key of a map, beyond a limit). The text names the
-// file. Does not check the graph, which ImportGraphDef does.
+// Reads a file. It is text if its name ends in ".pbtxt" and binary if it ends in ".pb"; otherwise
+// the content decides. Returns NOT_FOUND, PERMISSION_DENIED, or INVALID_ARGUMENT with the place and
+// the fault (truncated, not UTF-8, duplicate key of a map, beyond a limit). The text names the
+// file. Only ImportGraphDef checks the graph itself.
 absl::StatusOr<GraphDef> ReadGraphDef(const std::string& path, const GraphLimits& limits = {});
-// As ReadGraphDef(), for the content of a file.
+// Parse the content of a file. Errors are those of ReadGraphDef().
 absl::StatusOr<GraphDef> ParseGraphDef(absl::string_view bytes, const GraphLimits& limits = {});
 absl::StatusOr<GraphDef> ParseGraphDefText(absl::string_view text, const GraphLimits& limits = {});
 

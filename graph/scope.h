@@ -1,4 +1,4 @@
-// Scope: adds ops to a graph, with a name, a device and other properties for them.
+// Scope: adds ops to a graph, and sets their names, devices and other properties.
 //
 //   Scope root = Scope::NewRootScope();
 //   Scope layer = root.NewSubScope("layer").WithDevice("/cpu:0");
@@ -7,8 +7,8 @@
 //   GraphDef graph;
 //   absl::Status status = root.ToGraphDef(&graph);
 //
-// A scope is a value that is cheap to copy. All scopes that derive from one root share its graph
-// and its status. The first error stays; ops that are added after it do nothing and are empty.
+// A scope is cheap to copy. All scopes that derive from one root share its graph and its status.
+// The status keeps the first error. After an error, ops add no node and are empty.
 //
 // Names are made unique as in TensorFlow: the second "Square" is "Square_1", and the second
 // NewSubScope("layer") is "layer_1".
@@ -42,30 +42,30 @@ class UniqueNames;
 
 class Scope {
  public:
-  // A copy shares the graph and the status. As in TensorFlow, a move is a copy: a scope that has
-  // been moved from can still be used.
+  // A copy shares the graph and the status. A move is a copy, as in TensorFlow: a moved-from scope
+  // can still be used.
   Scope(const Scope&) = default;
   Scope& operator=(const Scope&) = default;
 
-  // Returns a scope over a new graph, with the ops of GlobalRegistry() or of `registry`, which is
-  // borrowed.
+  // Returns a scope over a new graph. The ops are those of GlobalRegistry() or of `registry`, which
+  // is borrowed.
   static Scope NewRootScope();
   static Scope NewRootScope(const Registry& registry);
-  // NewRootScope without shape inference.
+  // NewRootScope() without shape inference.
   static Scope DisabledShapeInferenceScope();
   static Scope DisabledShapeInferenceScope(const Registry& registry);
 
-  // ---- Each returns a copy of this scope with one change ----
+  // ---- Each of these returns a copy of this scope with one change ----
 
-  // Names ops "<this>/<name>/...". An empty name keeps the names of this scope.
+  // Prefixes names of ops: "<this>/<name>/...". An empty name changes nothing.
   Scope NewSubScope(absl::string_view name) const;
-  // Names the next op by the parts, joined, instead of by its type. A name that is taken gets a
-  // number.
+  // Names ops by the concatenated parts instead of by their type. A name that is taken gets a
+  // suffix: "w_1".
   template <typename... Parts>
   Scope WithOpName(const Parts&... parts) const {
     return WithOpNameImpl(absl::StrCat(parts...));
   }
-  // Makes ops run after these, in addition to the control dependencies of this scope.
+  // Adds control dependencies: ops run after `control_deps`.
   Scope WithControlDependencies(absl::Span<const Operation> control_deps) const;
   Scope WithControlDependencies(const Output& control_dep) const;
   Scope WithNoControlDependencies() const;
@@ -76,24 +76,24 @@ class Scope {
   Scope ColocateWith(const Operation& op) const;
   Scope ColocateWith(const Output& output) const { return ColocateWith(output.op()); }
   Scope ClearColocation() const;
-  // Prints the first error and ends the program (std::abort).
+  // Makes an error end the program (std::abort) after printing it.
   Scope ExitOnError() const;
-  // Makes ops run on kernels registered with this label.
+  // Selects kernels that are registered with this label.
   Scope WithKernelLabel(absl::string_view kernel_label) const;
 
   // ---- For code that adds ops ----
 
-  // Takes and returns a full name that no other op has, made from the name set by WithOpName or, if
-  // there is none, from `default_name`.
+  // Reserves and returns a unique full name for an op. The name derives from WithOpName() or, if
+  // none was set, from `default_name`.
   std::string GetUniqueNameForOp(absl::string_view default_name) const;
-  // Returns the scopes of an op that is composed of several: one for all ops but the last, and one
-  // for the last, which names it after the whole and can be used once.
+  // Returns the scopes of a composite op, which consists of several ops. The last op has the name
+  // of the composite; its scope can be used once.
   CompositeOpScopes GetCompositeOpScopes(absl::string_view composite_op_name) const;
-  // Sets control dependencies, device, colocation and kernel label of a node.
+  // Sets control dependencies, device, colocation, kernel label and shape inference of a node.
   void UpdateBuilder(NodeBuilder* builder) const;
-  // Sets the status unless there is an error already.
+  // Sets the status unless it already holds an error.
   void UpdateStatus(const absl::Status& status) const;
-  // Does nothing, since shapes are inferred when a node is added. For code written for TensorFlow.
+  // Does nothing: shapes are inferred when a node is added. For code written for TensorFlow.
   absl::Status DoShapeInference(const Node*) const { return absl::OkStatus(); }
   const std::vector<Operation>& control_deps() const;
 
@@ -103,10 +103,10 @@ class Scope {
   const absl::Status& status() const;
   Graph* graph() const;
   std::shared_ptr<Graph> graph_as_shared_ptr() const;
-  // Returns the scope's error if there is one, otherwise writes the graph. Only imported graphs
-  // have debug information.
+  // Copies the graph to *graph_def. Returns the scope's error if there is one. `include_debug_info`
+  // has no effect: only imported graphs have debug information, and it is always copied.
   absl::Status ToGraphDef(GraphDef* graph_def, bool include_debug_info = false) const;
-  // Returns the scope's error if there is one, otherwise adds the nodes to another graph.
+  // Adds copies of the nodes to another graph. Returns the scope's error if there is one.
   absl::Status ToGraph(Graph* graph) const;
 
  private:
@@ -117,12 +117,12 @@ class Scope {
 
   Scope WithOpNameImpl(std::string op_name) const;
   const Settings& settings() const;
-  // Returns a copy of this scope with settings of its own, to be changed.
+  // Returns a copy of this scope with its own settings, which the caller may change.
   Scope WithNewSettings(Settings** settings) const;
   bool single_use() const { return used_ != nullptr; }
 
   std::shared_ptr<Shared> shared_;
-  // The names that are taken under `name_`.
+  // The names in use under `name_`.
   std::shared_ptr<internal::UniqueNames> names_;
   // Null for the defaults. Immutable, so that scopes can share them.
   std::shared_ptr<const Settings> settings_;

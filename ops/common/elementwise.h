@@ -4,12 +4,12 @@
 //     return Unary<float>(ctx, [](float x) { return x * 2; });
 //   }
 //
-// Inputs are broadcast as NumPy does. The loops process fixed blocks in parallel, compute in place
-// if an input is not needed elsewhere, and write large outputs past the caches. The bits of a
+// Inputs are broadcast as in NumPy. The loops process fixed blocks in parallel, compute in place if
+// nothing else reads an input, and write large outputs with non-temporal stores. The bits of a
 // result depend on its operands alone, not on its position.
 //
-// An op of many types is a functor with a templated operator(), which the Register functions
-// instantiate:
+// An op of many types is a functor with a template operator(). The Register functions instantiate
+// it for each type:
 //
 //   struct Subtract {
 //     template <typename T>
@@ -17,8 +17,8 @@
 //   };
 //   RegisterBinaryKernels<Subtract, WrappingType>(registry, "Sub", NumberTypes());
 //
-// half and bfloat16 are computed in float and rounded once. They share the loop of float, between
-// conversions of the few elements that fit the first-level cache.
+// half and bfloat16 are computed in float and rounded once. They share the loop of float: their
+// elements are converted in chunks that fit the first-level cache.
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 #define GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 
@@ -36,8 +36,8 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/types.h"
 
-// Precedes a loop that reads a[i] and writes b[i]. Asserts that a and b are equal or disjoint, so
-// that gcc vectorises the loop.
+// Marks a loop that reads a[i] and writes b[i], so that gcc vectorises it. REQUIRES: the arrays a
+// and b are equal or disjoint
 #if defined(__GNUC__) && !defined(__clang__)
 #define GRADFLOW_SAME_INDEX_LOOP _Pragma("GCC ivdep")
 #else
@@ -46,13 +46,12 @@
 
 namespace gradflow {
 
-// The type in which elements of type T are computed: float for 16-bit floats, whose results are
-// rounded once.
+// The type in which elements of type T are computed: float for half and bfloat16, otherwise T.
 template <typename T>
 using ComputeType = std::conditional_t<kIsFloat16<T>, float, T>;
 
-// The unsigned integer of the width of T, whose arithmetic wraps around without undefined
-// behaviour, if T is an integer; otherwise T.
+// If T is an integer type, the unsigned type of its width, whose arithmetic wraps around without
+// undefined behaviour; otherwise T.
 template <typename T, bool = std::is_integral_v<T> && !std::is_same_v<T, bool>>
 struct WrappingTypeOf {
   using type = T;
@@ -67,34 +66,36 @@ using WrappingType = typename WrappingTypeOf<T>::type;
 template <typename T>
 using OwnType = T;
 
-// Approximate cost of an element: of arithmetic, and of functions such as exp().
+// Approximate costs of an element: of arithmetic, and of functions such as exp().
 inline constexpr double kCheapNanoseconds = 0.5;
 inline constexpr double kFunctionNanoseconds = 10;
 
 // ---- Loops over bytes ----
 
 inline constexpr int kMaxElementwiseInputs = 3;
-// The most elements that a loop computes at once if its operands are converted or gathered, and
-// always a bound for the scratch memory of a loop that splits its elements.
+// The maximum number of elements in a chunk. A loop whose operands are converted or gathered is
+// called for one chunk at a time. A loop that needs scratch memory splits its elements into chunks
+// (elementwise_chunks.h).
 inline constexpr int64_t kElementwiseChunk = 1024;
 
-// Computes n elements. x[k] is the operand of input k; strides[k] is 1, or 0 to repeat one element.
-// The output may be one of the operands, if its stride is 1.
+// Computes n elements. x[k] points to the operand of input k. strides[k] is 1, or 0 if one element
+// is repeated. `out` may be an operand of stride 1.
 using ElementwiseLoop = void (*)(const void* const* x, const int64_t* strides, void* out,
                                  int64_t n);
 
-// The shapes that inputs may have.
+// The condition on the shapes of inputs, and the pairing of their elements.
 enum class Pairing {
-  // Those that broadcast to one.
+  // The shapes broadcast to one, the shape of the output.
   kBroadcast,
-  // Those of as many elements as input 0, whose shape the output has. Elements are paired in order.
+  // All inputs have as many elements as input 0, and the output has its shape. Elements are paired
+  // in row-major order.
   kInOrder,
 };
 
-// Runs `loop` over all elements of the inputs, which have `sizes` bytes each in the loop: those of
-// their type, or 4 for half and bfloat16, which are then converted to float, as is an output of
-// these types from float. Returns INVALID_ARGUMENT for inputs of other types. `nanoseconds` is the
-// approximate cost of an element.
+// Runs `loop` over all elements of the inputs. sizes[k] is the size in bytes of an element of input
+// k in the loop: that of its type, or 4 for half and bfloat16, which are then converted to float.
+// An output of half or bfloat16 is then converted from float. Returns INVALID_ARGUMENT if an input
+// has elements of another size. `nanoseconds` is the approximate cost of an element.
 absl::Status RunElementwise(
     KernelContext& ctx, absl::Span<const int> sizes, double nanoseconds,
     absl::FunctionRef<void(const void* const* x, const int64_t* strides, void* out, int64_t n)>
@@ -152,7 +153,7 @@ void BinaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t
 
 }  // namespace internal
 
-// Sets each element of output 0 to f(x), for the elements of input 0.
+// Sets each element of output 0 to f(x), where x is the element of input 0.
 template <typename In, typename Out = In, typename F>
 absl::Status Unary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseconds) {
   return RunElementwise(ctx, {sizeof(ComputeType<In>)}, nanoseconds,
@@ -161,8 +162,8 @@ absl::Status Unary(KernelContext& ctx, F f, double nanoseconds = kCheapNanosecon
                         });
 }
 
-// Sets each element of output 0 to f(x, y), for the elements of inputs 0 and 1, broadcast to one
-// shape.
+// Sets each element of output 0 to f(x, y), where x and y are the elements of inputs 0 and 1,
+// broadcast to one shape.
 template <typename In, typename Out = In, typename F>
 absl::Status Binary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseconds) {
   if (absl::Status status = internal::CheckElementSizes(ctx, 2, sizeof(In)); !status.ok()) {
@@ -178,7 +179,7 @@ absl::Status Binary(KernelContext& ctx, F f, double nanoseconds = kCheapNanoseco
 
 // ---- Registration ----
 
-// Factories of kernels that run Loop on one or two inputs whose elements have `Size` bytes.
+// KernelFactories for kernels that run Loop on one or two inputs whose elements have `Size` bytes.
 template <ElementwiseLoop Loop, int Size, int Picoseconds>
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeUnaryKernel(const KernelConstruction& construction) {
   return NewElementwiseKernel(construction, Loop, {Size}, Picoseconds / 1000.0);
@@ -207,9 +208,9 @@ inline constexpr KernelFactory kBinaryFactory =
 
 }  // namespace internal
 
-// Registers kernels of `op` that compute F, one for each type of the list as attribute T. Elements
-// are computed as Storage<T>: types with the same Storage share an instantiation. The cost of an
-// element is F::kNanoseconds, if there is such a member.
+// Register kernels of `op` that compute F, one for each type Ts of attribute T. Elements are
+// computed as Storage<Ts>; types with the same Storage share an instantiation. The cost of an
+// element is F::kNanoseconds, or kCheapNanoseconds if F has no such member.
 template <typename F, template <typename> class Storage, typename... Ts>
 void RegisterUnaryKernels(Registry& registry, absl::string_view op, TypeList<Ts...>) {
   (registry.Kernel(op, internal::kUnaryFactory<F, Storage<Ts>, Storage<Ts>>).template Type<Ts>("T"),
@@ -221,7 +222,7 @@ void RegisterBinaryKernels(Registry& registry, absl::string_view op, TypeList<Ts
        .template Type<Ts>("T"),
    ...);
 }
-// As above, with an output of bools.
+// Register kernels of predicates, whose output is bool.
 template <typename F, template <typename> class Storage, typename... Ts>
 void RegisterUnaryPredicates(Registry& registry, absl::string_view op, TypeList<Ts...>) {
   (registry.Kernel(op, internal::kUnaryFactory<F, Storage<Ts>, bool>).template Type<Ts>("T"), ...);

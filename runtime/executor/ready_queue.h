@@ -1,13 +1,14 @@
 // ReadyQueue: the ready work of one Executor::Run, which any of its threads may take.
 //
-// The queue holds ready nodes and finished asynchronous nodes of the run's sources: the plan that
-// was requested and the functions that its kernels call. The thread that called Run takes work
-// until nothing is left, and waits for other threads and asynchronous kernels. Other threads join
-// as helpers: when work is added and fewer threads than allowed are at work, the queue asks the
-// session's arena for a helper. A helper leaves when it finds no work. A helper that arrives after
-// the run is over finds the gate closed.
+// Work comes from sources: the requested plan and the functions that its kernels call. It consists
+// of ready nodes, completed asynchronous nodes and sources that start.
 //
-// Nodes are linked through memory that the source provides, so adding a node allocates nothing.
+// The thread that called Run takes work until none is left, then waits for other threads and
+// asynchronous kernels. Other threads join as helpers. When work is added and fewer threads than
+// allowed are at work, the queue spawns a helper in the session's arena. A helper leaves when it
+// finds no work. A helper that arrives after the run is over leaves at once.
+//
+// Nodes are linked through memory of their source, so adding a node allocates nothing.
 //
 // Thread safety: all methods may be called from any thread. Not for users.
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_READY_QUEUE_H_
@@ -27,7 +28,7 @@ inline constexpr int32_t kNoNode = -1;
 
 class ReadyQueue {
  public:
-  // An asynchronous node that has ended. Shared by the queue and the caller of PushCompletion.
+  // A completed asynchronous node. Shared by the queue and the caller of PushCompletion.
   class Completion {
    public:
     virtual ~Completion() = default;
@@ -37,10 +38,11 @@ class ReadyQueue {
     std::shared_ptr<Completion> next_;
   };
 
-  // The ready nodes of one plan's run. The queue owns a node's link while the node is in the queue.
+  // The ready nodes of one run of a plan. The queue owns a node's link while the node is in the
+  // queue.
   class Source {
    public:
-    // `links` has an element for each node.
+    // `links` has an element for each node of the plan.
     explicit Source(int32_t* links) : links_(links) {}
 
    private:
@@ -55,7 +57,7 @@ class ReadyQueue {
     Source* next_ = nullptr;
   };
 
-  // One piece of work: a node, an ended node, or the start of a source.
+  // One piece of work: a ready node, a completed node, or the start of a source.
   struct Work {
     Source* source = nullptr;
     int32_t node = kNoNode;
@@ -66,15 +68,15 @@ class ReadyQueue {
   class Arena {
    public:
     virtual ~Arena() = default;
-    // Calls help(gate) on another thread at some later time, never on this thread before Spawn
-    // returns. Returns false if there is no memory for that.
+    // Calls help(gate) later, never on this thread before Spawn returns. Returns false if out of
+    // memory.
     virtual bool Spawn(void (*help)(void*), void* gate) = 0;
   };
 
-  // Lets at most `max_threads` threads work at once. Helpers are spawned in `arena`, or not at all
-  // if it is null, and call help(). The thread that makes the queue counts as at work.
+  // At most `max_threads` threads work at once. Helpers are spawned in `arena` and call help();
+  // there are none if `arena` is null. The thread that makes the queue counts as at work.
   ReadyQueue(int max_threads, Arena* arena, std::function<void()> help);
-  // REQUIRES: Close() has been called, or nothing was ever added.
+  // REQUIRES: Close() has been called, or no work was ever added
   ~ReadyQueue();
   ReadyQueue(const ReadyQueue&) = delete;
   ReadyQueue& operator=(const ReadyQueue&) = delete;
@@ -83,21 +85,23 @@ class ReadyQueue {
   void Push(Source* source, int32_t node);
   // Adds the start of a source. Returns false if the run is over.
   bool PushStart(Source* source);
-  // Counts an asynchronous node that begins. PushCompletion counts it as ended.
+  // Counts an asynchronous node as in flight, until PushCompletion.
   void BeginAsync();
-  // Adds an ended node. Drops it if the run is over. REQUIRES: the source lives as long as the run
+  // Adds a completed node. Drops it if the run is over. REQUIRES: the source lives as long as the
+  // run
   void PushCompletion(Source* source, std::shared_ptr<Completion> completion);
 
-  // Takes a piece of work. Returns false if there is none; the thread no longer counts as at work
-  // then.
+  // Takes a piece of work. Returns false if there is none. The thread then no longer counts as at
+  // work.
   bool Take(Work* work);
-  // Waits for work and takes it; the thread counts as at work again. Called by the thread that made
-  // the queue, when it is not at work. Returns false if the run is over: no thread is at work, and
-  // no asynchronous node is in flight or `stop` has stopped. Stops at the deadline of `stop`.
+  // Waits for work and takes it. The thread then counts as at work again. Returns false if the run
+  // is over: no thread is at work, and no asynchronous node is in flight or `stop` has stopped.
+  // Stops the run at the deadline of `stop`. REQUIRES: called by the thread that made the queue,
+  // which is not at work
   bool WaitAndTake(RunStop* stop, Work* work);
   // Wakes WaitAndTake to check `stop`.
   void Wake();
-  // Admits no helpers from now on. Returns true if asynchronous nodes are still in flight, or ended
+  // Admits no more helpers. Returns true if asynchronous nodes are still in flight, or completed
   // after the run was over. REQUIRES: the run is over
   bool Close();
 
@@ -119,19 +123,22 @@ class ReadyQueue {
   CondVar changed_;
   Source* first_ ABSL_GUARDED_BY(mutex_) = nullptr;
   Source* last_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  // Threads at work, and helpers that were requested and have not arrived.
+  // The number of threads at work.
   int working_ ABSL_GUARDED_BY(mutex_) = 1;
+  // The number of helpers that were spawned and have not arrived.
   int asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  // The number of asynchronous nodes in flight.
   int async_ ABSL_GUARDED_BY(mutex_) = 0;
-  // True if WaitAndTake is waiting, and if Wake has been called since it last checked `stop`.
+  // True while WaitAndTake is waiting.
   bool waits_ ABSL_GUARDED_BY(mutex_) = false;
+  // True if Wake has been called since WaitAndTake last checked `stop`.
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   // True if a completion arrived after the run was over.
   bool unfinished_ ABSL_GUARDED_BY(mutex_) = false;
-  // The number of pieces of work, for threads that wait for some without the mutex.
+  // The number of pieces of work, for threads that spin without the mutex.
   std::atomic<int> size_{0};
-  // Leads helpers to the queue. Made for the first helper.
+  // Helpers reach the queue through it, also after the queue is destroyed. Made for the first one.
   Gate* gate_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 

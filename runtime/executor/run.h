@@ -1,10 +1,10 @@
-// RunCore and PlanRun: one Executor::Run, and one run of a plan within it.
+// RunCore: one call of Executor::Run. PlanRun: one run of a plan within it.
 //
-// A RunCore holds what a run has once: its limits, its queue of ready work and its first error. It
-// has a PlanRun for the requested plan, and one for each function call in progress.
+// A RunCore holds the limits of the call, its queue of ready work and its first error. It has a
+// PlanRun for the requested plan and one for each function call in progress.
 //
 // A PlanRun executes the nodes of its plan. A thread that finishes a node continues with one of the
-// nodes that became ready, and leaves the others in the queue.
+// nodes that became ready, and pushes the others to the queue.
 //
 // Not for users.
 #ifndef GRADFLOW_RUNTIME_EXECUTOR_RUN_H_
@@ -42,7 +42,7 @@ class RunTrace;
 
 // State that the runs of an executor share.
 struct ExecutorState {
-  // Returns the number of a new run. Threads of different shards write to different memory.
+  // Returns a unique number for a new run. Threads of different shards write to different memory.
   int64_t NextStepId() const {
     const int shard = ShardOfThisThread();
     const int64_t before = step_counts[shard].count.fetch_add(1, std::memory_order_relaxed);
@@ -53,8 +53,8 @@ struct ExecutorState {
   // Kept alive by every tensor.
   ShardedPtr<Allocator> allocator;
   std::shared_ptr<ResourceManager> resources;
-  // Memory of the runs themselves, cached between runs until Trim. Caches as many blocks of each
-  // size as there were runs at once, up to a quarter of the machine's memory.
+  // Memory of PlanRuns, cached between runs until Trim. Holds as many blocks of each size as runs
+  // were in flight at once, up to a quarter of the machine's memory.
   std::unique_ptr<PoolAllocator> run_memory;
   // Null for one thread.
   std::shared_ptr<LoopArena> arena;
@@ -67,20 +67,20 @@ struct ExecutorState {
 
 class RunCore final : public FunctionRunner, public std::enable_shared_from_this<RunCore> {
  public:
-  // Borrows `trace`, and everything else unless Retain() is called. With `arena`, several threads
-  // work for the run.
+  // Borrows all arguments; Retain() makes it own all but `trace`. Several threads work for the run
+  // if `arena` is not null.
   RunCore(const ExecutorState& state, const std::shared_ptr<Allocator>& allocator,
           const RunLimits& limits, RunTrace* trace, const FunctionTable* functions,
           ReadyQueue::Arena* arena, int max_loop_threads);
   ~RunCore() override;
 
-  // Keeps everything that asynchronous kernels may use alive as long as this object. REQUIRES: the
-  // core is shared
+  // Keeps the objects that asynchronous kernels may use alive as long as this object. REQUIRES:
+  // this object is owned by a std::shared_ptr
   void Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
               std::shared_ptr<const FunctionTable> functions);
 
-  // Runs `run` to its end, on the calling thread and its helpers. After that no thread is in the
-  // run, and asynchronous nodes that are still in flight can no longer reach it.
+  // Runs `run` to its end, on the calling thread and its helpers. When this returns, no thread is
+  // in the run, and asynchronous nodes that are still in flight can no longer reach it.
   void RunToEnd(PlanRun* run);
 
   // Implements FunctionRunner.
@@ -88,7 +88,7 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   void RunAsync(const RunnableFunction* function, const KernelContext& caller,
                 std::vector<Tensor> args, Done done) override;
 
-  // Ends the run with the error that make_error() returns or throws, if it is the first.
+  // Stops the run. The first call sets its error to what make_error() returns or throws.
   template <typename F>
   void Fail(F&& make_error) {
     if (!failed_.exchange(true, std::memory_order_relaxed)) status_ = CallSafely(make_error);
@@ -146,23 +146,24 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
 // other thread has taken.
 //
 // Invariants:
-//   1. pending_[n] counts down from the number of nodes that n waits for to 0. The thread that
-//      decrements it to 0 owns n. Decrements are releases and reaching 0 is an acquire, so the
-//      owner sees the outputs of all nodes that n waited for.
+//   1. pending_[n] is the number of nodes that n still waits for. The thread that decrements it to
+//      0 owns n. Decrements are releases and reaching 0 is an acquire, so the owner sees the
+//      outputs of all nodes that n waited for.
 //   2. slot_states_[s] is the state of tensors_[s]: no object (kEmpty), a tensor (kValue), or no
 //      object because the branch that makes it is not taken (kDead). The producer of s sets the
 //      state before any reader can run. The last reader resets it to kEmpty when it has taken the
 //      tensor. The tensor has the type plan.slot_types()[s], which its producer checks.
-//   3. uses_[s] counts the remaining reads. A reader that finds 1 is the last, and owns the tensor.
-//      Any other reader borrows the tensor and counts down when its kernel has ended, so nothing
-//      reads the tensor any more when a reader finds 1. A fetch is a use that lasts until the end.
-//   4. After the run has stopped, loops of kernels may have skipped blocks. Therefore a kernel's
-//      outputs are dropped unless the run is still going on when the kernel has ended.
+//   3. uses_[s] is the number of remaining reads. A reader that finds 1 is the last, and owns the
+//      tensor. Any other reader borrows the tensor and decrements uses_[s] when its kernel has
+//      ended. So no other kernel reads the tensor when a reader finds 1. A fetch is a use that
+//      lasts until the end of the run.
+//   4. Kernels of a stopped run may have skipped blocks of their loops. Therefore a kernel's
+//      outputs are dropped if the run has stopped by the time that the kernel ends.
 //   5. Nothing throws while nodes run, since other threads may be in the run. Before and after, an
-//      exception may leave the run: its tensors are dropped with it.
+//      exception may leave the run, whose tensors are then dropped.
 class PlanRun : public ReadyQueue::Source {
  public:
-  // The caller of a function: a link in the chain of nodes that errors name.
+  // The node that called a function, and its run. Errors name the chain of callers.
   struct Caller {
     PlanRun* run;
     int32_t node;
@@ -185,7 +186,7 @@ class PlanRun : public ReadyQueue::Source {
   absl::Status Fetch(std::vector<Tensor>* outputs);
 
   const Plan& plan() const { return plan_; }
-  // Sets the number of fed bytes, which decides if the measured costs of the plan's nodes hold.
+  // Sets the number of fed bytes, which decides whether the measured costs of nodes apply.
   void SetFedBytes(int64_t bytes) { small_ = order_.Holds(bytes) ? order_.small.data() : nullptr; }
   // Makes the run measure the costs of the plan's nodes.
   void MeasureCosts() { measures_ = true; }
@@ -210,14 +211,14 @@ class PlanRun : public ReadyQueue::Source {
   struct ReadyNodes {
     // The nodes to run on this thread, newest first, linked through links_.
     int32_t list = kNoNode;
-    // A node that is worth another thread, for when the list is empty.
+    // A node that is worth another thread. Runs on this one when the list is empty.
     int32_t kept = kNoNode;
   };
 
   static size_t MemoryBytes(const Plan& plan);
 
   // Executes `work`, which belongs to this run, and the nodes that become ready, except those that
-  // it leaves in the queue.
+  // it pushes to the queue.
   void Execute(ReadyQueue::Work* work);
   template <Mode kMode>
   void Work(ReadyQueue::Work* work) noexcept;
@@ -228,7 +229,7 @@ class PlanRun : public ReadyQueue::Source {
   void AddReady(int32_t node, ReadyNodes* ready);
   template <Mode kMode>
   void AddSuccessors(int32_t node, ReadyNodes* ready);
-  // Returns false if the run is over. Sets *ended to false if the node ends later.
+  // Returns false if the run is over. Sets *ended to false if the node is asynchronous.
   template <Mode kMode>
   bool RunNode(int32_t node, Inputs* inputs, bool* ended);
   template <Mode kMode>
@@ -248,7 +249,7 @@ class PlanRun : public ReadyQueue::Source {
   // Appends the tensor of a slot: the tensor itself for the last reader, which may reuse its
   // memory, otherwise a borrowed copy.
   void BorrowInput(int32_t slot, Inputs* inputs);
-  // Counts down the uses of the inputs that are still in their slots.
+  // Decrements the uses of the inputs that are still in their slots.
   template <Mode kMode>
   void ReleaseInputs(int32_t node);
   template <Mode kMode>
@@ -256,8 +257,8 @@ class PlanRun : public ReadyQueue::Source {
   bool HasDeadInput(int32_t node) const;
   void SkipDeadNode(int32_t node);
 
-  // Ends the run if it has been stopped, and returns true then. The error names the node and `what`
-  // became of it.
+  // Returns true if the run has been stopped, and ends it with an error that names the node and its
+  // fate, `what`: "not started" or "stopped".
   bool EndIfStopped(int32_t node, const char* what) {
     if (!core_.stop().Check()) return false;
     EndStopped(node, what);
@@ -292,16 +293,16 @@ class PlanRun : public ReadyQueue::Source {
   int32_t* const links_;
   SlotState* const slot_states_;
   bool measures_ = false;
-  // By node; null if unknown.
+  // Plan::Order::small; null if it does not apply to this run.
   const uint8_t* small_ = nullptr;
   // True if any slot is or was dead.
   std::atomic<bool> any_dead_{false};
 
-  // Pieces of work of a function's run, queued or in progress, and its asynchronous nodes in
-  // flight.
+  // The number of pieces of work of a function's run, queued or in progress, and of its
+  // asynchronous nodes in flight. The function has ended at 0.
   std::atomic<int> open_{1};
   Caller caller_ = {nullptr, kNoNode};
-  // The number of calls that this one is within.
+  // The nesting depth of a function call; 0 for the requested plan.
   int depth_ = 0;
   FunctionRunner::Done done_;
 };

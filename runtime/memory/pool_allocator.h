@@ -1,11 +1,13 @@
 // PoolAllocator: caches the memory of dropped tensors for later tensors. A session that runs the
 // same graph again makes no system calls for memory and touches no new pages.
 //
-// A block has room for a tensor's header (64 bytes) and for elements of one of a fixed set of
-// sizes, four to each power of two. At most a quarter of a block is unused, and untouched pages of
-// a large block take no memory. A tensor of a power of two fills its block. Blocks of up to 32 KiB
-// of elements pass through sharded caches, one for every few threads. Larger blocks and the surplus
-// of the small caches go through lists that all threads share.
+// A block has room for a tensor's header (64 bytes) and for elements of a size class: 64, 128, 192
+// or 256 bytes, then four classes to each power of two. At most a fifth of a block beyond 256 bytes
+// is unused, and untouched pages of a large block take no memory. A tensor whose size is a power of
+// two, from 64 bytes on, fills its block.
+//
+// Small blocks, of up to 32 KiB of elements, are cached by shard of threads (shards.h). Larger
+// blocks and the surplus of the shards are in lists that all threads share.
 //
 //   const auto pool = std::make_shared<PoolAllocator>();
 //   Tensor t(pool, DT_FLOAT, {1024, 1024});   // t keeps the pool alive
@@ -25,15 +27,17 @@ namespace gradflow {
 
 class PoolAllocator final : public Allocator {
  public:
-  // Byte counts are of blocks, rounded up to their size class. Bytes in use include reserved bytes.
+  // Bytes are those of whole blocks. Bytes in use include reserved bytes.
   struct Stats {
     // Bytes in use now, and their peak since the pool was made or ResetPeak was called. The peak
-    // counts all small blocks that the pool holds, in use or not, which avoids counting each.
+    // counts all small blocks that the pool holds, in use or not, since counting each would cost
+    // time.
     int64_t bytes_in_use = 0;
     int64_t peak_bytes_in_use = 0;
-    // Cached for reuse now.
+    // Bytes cached for reuse now.
     int64_t bytes_cached = 0;
-    // Blocks handed out since the pool was made, and those of them that came from the system.
+    // The number of blocks allocated since the pool was made, and of those that came from the
+    // system.
     int64_t allocations = 0;
     int64_t system_allocations = 0;
   };
@@ -41,9 +45,9 @@ class PoolAllocator final : public Allocator {
   // Returns a quarter of the machine's memory.
   static size_t DefaultLimit();
 
-  // Caches at most about `max_cached_bytes` of unused blocks. Blocks beyond that are returned to
-  // the system, those of the least recently requested sizes first. Allocate() returns null rather
-  // than let peak_bytes_in_use exceed `max_bytes_in_use`.
+  // Caches at most about `max_cached_bytes` of unused blocks. Returns the rest to the system, the
+  // least recently requested sizes first. Allocate() returns null if peak_bytes_in_use would exceed
+  // `max_bytes_in_use`.
   explicit PoolAllocator(size_t max_cached_bytes = DefaultLimit(),
                          size_t max_bytes_in_use = SIZE_MAX);
   ~PoolAllocator() override;
@@ -52,14 +56,15 @@ class PoolAllocator final : public Allocator {
 
   void* Allocate(size_t bytes) override;
   void Deallocate(void* block, size_t bytes) override;
-  // Reserves within the limit of Allocate(), or within the machine's memory if there is none.
+  // Charges `bytes` against the limit of Allocate(), or against the machine's memory if that is
+  // smaller.
   bool Reserve(size_t bytes) override;
   void Release(size_t bytes) override;
 
   // Returns all unused blocks to the system.
   void Trim();
-  // As Trim(), permanently: from now on, blocks that are not small are returned as they are
-  // dropped.
+  // Calls Trim(). From now on, blocks that are not small are returned to the system when they are
+  // deallocated.
   void StopCaching();
   // Returns statistics, which are exact if no thread uses the pool during the call.
   Stats GetStats() const;

@@ -1,8 +1,8 @@
 // Passes: functions that rewrite a plan before it is laid out, each in a file of its own.
 //
-// The optimizations make a plan smaller without changing the results of a run: its values are the
-// same bit by bit, and so are the errors that it may end with. They change pure nodes only
-// (op_traits.h). Each pass takes time linear in the plan. Not for users.
+// The passes below make a plan smaller. The values of a run stay the same, bit by bit, and a run
+// fails only if it could fail without them. They change pure nodes only (op_traits.h), and take
+// time linear in the size of the plan. Not for users.
 #ifndef GRADFLOW_RUNTIME_PLAN_PASSES_H_
 #define GRADFLOW_RUNTIME_PLAN_PASSES_H_
 
@@ -14,25 +14,30 @@
 
 namespace gradflow {
 
-// What a pass may use besides the plan.
+// The context of a pass.
 struct PassContext {
   const PlanOptions& options;
-  // Those of the run that waits for the plan. If their flags end a pass, its status says so, with
-  // the name of the node that was stopped.
+  // The limits of the run that waits for the plan. If their flags end a pass, its status names the
+  // node that was stopped.
   const RunLimits& limits;
   KernelCache* kernels;
 };
 
-// Eliminates common subexpressions: of pure nodes of one op with the same attributes, device,
-// inputs and control inputs, keeps the first, which replaces the others, also in errors. Compares
-// attributes by their bits. Keeps nodes with large attributes (long constants) as they are.
+// Eliminates common subexpressions. Of pure nodes with the same op, attributes, device, inputs and
+// control inputs, the first replaces the others, and errors name the first. Attributes are compared
+// bit by bit. Nodes with an attribute of more than 4 KiB, such as a long constant, are kept.
 absl::Status EliminateCommonSubexpressions(const PassContext& context, PlanGraph* graph);
 
-// Folds constants: runs pure nodes of constants on the calling thread, replaces them by their
-// values, and adds these to the kernel cache for later plans. A node that fails is kept, and fails
-// in the run if it gets there. Also kept are nodes with control inputs from nodes of the run, nodes
-// of strings, and nodes whose inputs or outputs would make the memory in use exceed
-// PlanOptions::max_folded_bytes. If the limits end it, the cache has the nodes folded before.
+// Folds constants: runs pure nodes whose inputs are constants on the calling thread, replaces them
+// by their values, and adds the values to the kernel cache for later plans. These nodes are kept:
+//
+//   - nodes that fail, which then fail in the run if it reaches them
+//   - nodes with a control input from a feed, or from a node that is neither constant nor folded
+//   - nodes with outputs of strings
+//   - nodes whose inputs or outputs would make the memory exceed PlanOptions::max_folded_bytes
+//   - nodes that are not done after 300 ms of folding
+//
+// If the limits end the pass, the cache keeps the values so far.
 absl::Status FoldConstants(const PassContext& context, PlanGraph* graph);
 
 }  // namespace gradflow

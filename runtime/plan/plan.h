@@ -1,24 +1,24 @@
 // Plan: the work of a run, computed once for a list of feeds, fetches and targets.
 //
-// A plan is the graph pruned to the nodes that the fetches and targets need, with feeds in the
-// place of the tensors that they feed: readers of a fed tensor get the fed value, and nodes that
-// only served to compute it are pruned. Nodes are renumbered in topological order. Every tensor
-// that a run may hold is a slot: first the feeds in their order, then the outputs of one node after
-// the other. Everything is laid out in flat arrays (layout.h). Before that, passes (passes.h)
-// rewrite the plan's intermediate form (plan_graph.h), so it may have fewer, more or other nodes
-// than the pruned graph.
+// A plan is the graph pruned to the nodes that the fetches and targets need. Feeds replace the
+// tensors that they feed, and nodes that only serve to compute a fed tensor are pruned. Passes
+// (passes.h) then rewrite the plan's intermediate form (plan_graph.h), so the plan may have fewer,
+// more or other nodes than the pruned graph.
 //
-// Control inputs are dependencies as well. A control edge from a Placeholder whose output is fed is
-// pruned like a data edge (as in TensorFlow). Such a Placeholder is not run as a target: its value
-// is fed.
+// The result is laid out in flat arrays (layout.h). Nodes are renumbered in topological order.
+// Every tensor that a run may hold has a slot: first the feeds in their order, then the outputs of
+// the nodes in theirs.
+//
+// Control inputs are dependencies, too. A control edge from a Placeholder whose output is fed is
+// pruned like a data edge, as in TensorFlow. Such a Placeholder does not run even as a target.
 //
 // Ready nodes are prioritized by critical-path length: the node with the longest path to the end
 // comes first. At first, the length of a path is the number of its nodes that are worth a task.
-// Once a few runs have measured these nodes, it is the time that they take.
+// Once kMeasuredRuns runs have measured these nodes, it is the time that they take.
 //
-// Thread safety: any number of runs may share a plan, of which only the order changes. The graph
-// and the kernel cache must outlive the plan, which borrows their nodes and kernels. Nodes may be
-// added to the graph meanwhile.
+// Thread safety: any number of runs may share a plan. Only its order changes. The graph and the
+// kernel cache must outlive the plan, which borrows their nodes and kernels. Nodes may be added to
+// the graph during the life of the plan.
 #ifndef GRADFLOW_RUNTIME_PLAN_PLAN_H_
 #define GRADFLOW_RUNTIME_PLAN_PLAN_H_
 
@@ -54,13 +54,13 @@ struct PassContext;
 // A function that rewrites a plan before it is laid out (passes.h).
 using PlanPass = absl::Status (*)(const PassContext& context, PlanGraph* graph);
 
-// Optimizations of a plan. They do not change the values of a run, and its errors are among those
-// that it could end with otherwise.
+// Optimizations of a plan. They do not change the values of a run. An error of the optimized plan
+// is one that the plan could end with without them.
 struct PlanOptions {
-  // Runs only one of several nodes that compute the same from the same inputs.
+  // Runs one node in place of several that compute the same from the same inputs.
   bool eliminate_common_subexpressions = true;
-  // Folds constants when the plan is made, as long as the tensors that this needs and leaves take
-  // no more memory than this; 0 disables constant folding.
+  // The limit on the memory of the tensors that constant folding uses and keeps; 0 disables
+  // constant folding.
   int64_t max_folded_bytes = 10 << 20;
   // Further passes, which run last, in this order.
   absl::Span<const PlanPass> passes = {};
@@ -68,43 +68,45 @@ struct PlanOptions {
 
 class Plan {
  public:
-  // One node of the plan. Its inputs, outputs and successors begin here, and end where those of the
-  // next node begin.
+  // One node of the plan. Its inputs, outputs and successors begin at the indexes below, and end
+  // where those of the next node begin.
   struct PlanNode {
     const OpKernel* kernel = nullptr;
     // The node of the graph whose result it computes.
     const Node* node = nullptr;
     // Index into inputs().
     int32_t inputs_begin = 0;
-    // The slot of its first output. A fed output has a slot here, too, which has no readers.
+    // The slot of its first output. A fed output also has a slot here, without readers.
     int32_t outputs_begin = 0;
     // Index into Order::successors.
     int32_t successors_begin = 0;
-    // True if the kernel costs less than a hand-over to another thread, and if it is asynchronous.
+    // True if the kernel costs less than a hand-over to another thread (OpKernel::IsCheap).
     bool cheap = false;
+    // True if the kernel is an AsyncOpKernel.
     bool async = false;
-    // True if the kernel has side effects or may wait for another.
+    // True if the kernel has side effects or may wait for another kernel.
     bool stateful = false;
     // Index into devices().
     uint8_t device = 0;
   };
 
-  // The priorities of nodes. The first of a list is the best, and the last the second best. Lists
-  // are ascending if the order does not matter.
+  // The priorities of nodes. In a list, the first node has the highest priority, the last one the
+  // second highest, and so on backwards: a thread continues with the first node and pushes the
+  // others from the back. A list of equal priorities is ascending.
   struct Order {
     // Nodes that wait for no other node.
     std::vector<int32_t> roots;
     // For each node, the nodes that wait for it, each once.
     std::vector<int32_t> successors;
-    // By node: nonzero if it costs less than a hand-over to another thread, as measured. Empty if
-    // nothing has been measured.
+    // By node: nonzero if the measured cost is less than that of a hand-over to another thread.
+    // Empty if nothing has been measured.
     std::vector<uint8_t> small;
-    // The bytes that were fed when `small` was measured.
+    // The largest number of bytes that were fed to a measured run.
     int64_t measured_bytes = 0;
-    // True if two nodes that are not small may ever run at once.
+    // True if two nodes that are not small may run at once.
     bool shares = true;
 
-    // Returns true if `small` holds for a run that is fed so many bytes.
+    // Returns true if `small` applies to a run that is fed `fed_bytes` bytes.
     bool Holds(int64_t fed_bytes) const {
       return !small.empty() && fed_bytes <= 2 * measured_bytes;
     }
@@ -117,10 +119,12 @@ class Plan {
     bool last = true;
   };
 
-  // Makes a plan. NOT_FOUND or INVALID_ARGUMENT for a name that the graph does not have or a tensor
-  // that is fed twice; otherwise the error of a kernel that cannot be made, with the name of the
-  // node. The flags of `limits`, which are those of the run that waits for the plan, end it early,
-  // between nodes; `kernels` keeps the results until then.
+  // Makes a plan. Returns NOT_FOUND or INVALID_ARGUMENT if the graph does not have a name or a
+  // tensor is fed twice. Otherwise errors are those of kernels that cannot be made, with the name
+  // of the node.
+  //
+  // `limits` are those of the run that waits for the plan. Their flags, but not their deadline, end
+  // Make() early. `kernels` keeps what was made until then.
   static absl::StatusOr<std::shared_ptr<const Plan>> Make(const Graph& graph,
                                                           const PlanNames& names,
                                                           KernelCache* kernels,
@@ -132,16 +136,16 @@ class Plan {
   int num_feeds() const { return static_cast<int>(feeds_.size()); }
   // Returns true if any kernel is asynchronous.
   bool has_async() const { return has_async_; }
-  // Returns true if two nodes that are worth a thread, according to their kernels, never run at
-  // once: each of them waits, directly or not, for the one before.
+  // Returns true if no two nodes whose kernels are not cheap can run at once: each waits, directly
+  // or not, for the one before.
   bool is_sequential() const { return is_sequential_; }
-  // Returns true if a run that is fed so many bytes may have work for two threads at once.
+  // Returns true if a run that is fed `fed_bytes` bytes may have work for two threads at once.
   bool may_share(int64_t fed_bytes) const {
     if (has_async_ || is_sequential_) return has_async_;
     const Order& order = this->order();
     return order.shares || !order.Holds(fed_bytes);
   }
-  // Returns "node 'name' (Op): ", for errors. Names all nodes of the graph that it stands for.
+  // Returns "node 'name' (Op): ", for errors. Names all nodes of the graph that `node` stands for.
   std::string ErrorPrefix(int node) const;
   // Returns the name of a node that a pass has added, or null.
   const PlanNodeLabel* label(int node) const;
@@ -163,23 +167,24 @@ class Plan {
   // In the order of PlanNames::fetches.
   absl::Span<const Fetch> fetches() const { return fetches_; }
 
-  // Returns INVALID_ARGUMENT, with the name of the feed, unless there is one tensor for each feed,
-  // of the right type and, if it feeds a Placeholder, of a shape that matches the attribute
-  // `shape`.
+  // Returns INVALID_ARGUMENT unless there is one initialised tensor of the right type for each
+  // feed. A tensor that feeds a placeholder must also match its attribute `shape`. The text names
+  // the feed.
   absl::Status CheckFeeds(absl::Span<const Tensor* const> tensors) const;
 
   // ---- Costs of nodes ----
 
-  // The number of runs that measure: the first has cold caches and no memory in the pool.
+  // The number of runs that measure. One is not enough: the first finds cold caches and an empty
+  // pool.
   static constexpr int kMeasuredRuns = 2;
-  // Begins a run that is fed so many bytes. Returns true if it must measure its nodes that are not
-  // cheap and call EndMeasuring at its end.
+  // Begins a run that is fed `fed_bytes` bytes. Returns true if the run must measure its nodes that
+  // are not cheap, and call EndMeasuring at its end.
   bool BeginMeasuring(int64_t fed_bytes = 0) const;
-  // Sets the cost of a node. The last call for a node counts.
+  // Sets the cost of a node. A later call replaces an earlier one.
   void SetCost(int node, int64_t nanoseconds) const {
     cost_[node].store(nanoseconds, std::memory_order_relaxed);
   }
-  // Updates the order, after the last of the measuring runs. If a run did not finish, another run
+  // Ends a measuring run. The last one updates the order. If a run did not finish, another run
   // measures in its place.
   void EndMeasuring(bool finished) const;
 
@@ -188,10 +193,10 @@ class Plan {
 
   Plan() = default;
 
-  // Returns true if two nodes that are not small may ever run at once.
+  // Returns true if two nodes that are not small may run at once.
   bool Shares(const Order& order) const;
-  // Sorts both lists of an order by critical-path length. `length` is that of a node; the length of
-  // a path is the sum over its nodes.
+  // Sorts the roots and the successors of an order by critical-path length. The length of a path is
+  // the sum of length(node) over its nodes.
   void SortByPaths(absl::FunctionRef<int64_t(int)> length, Order* order) const;
 
   std::vector<PlanNode> nodes_;
@@ -206,7 +211,7 @@ class Plan {
   Order first_order_;
   mutable Order measured_order_;
   mutable std::atomic<const Order*> order_{&first_order_};
-  // By node, in nanoseconds; null if the order does not matter.
+  // By node, in nanoseconds; null if the plan is not measured.
   std::unique_ptr<std::atomic<int64_t>[]> cost_;
   // The numbers of measuring runs that have yet to begin, and yet to end.
   mutable std::atomic<int> to_begin_{kMeasuredRuns};

@@ -1,14 +1,14 @@
-// PlanGraph: the intermediate form of a plan, on which passes work before it is laid out.
+// PlanGraph: the intermediate form of a plan, which passes rewrite before it is laid out.
 //
-// A PlanGraph owns its nodes, so passes may insert, replace and fuse them without a change to the
-// graph. Nodes of the plan refer to the nodes of the graph that they come from (origins), which
-// errors, traces and fetches name. Nodes are numbered in the order of their creation, and never
-// renumbered. A node that no root needs stays until Prune() drops it from order().
+// A PlanGraph owns its nodes, so passes may insert, replace and fuse them without changing the
+// graph. A node of the plan refers to the nodes of the graph that it comes from, its origins, which
+// errors, traces and fetches name. Nodes are numbered in the order of their creation and never
+// renumbered. A node that no root needs remains until Prune() drops it from order().
 //
-// Inputs are values: an output of a node, a feed, or the end of a node for control inputs. A feed
-// has replaced every edge from the tensor that it feeds.
+// An input is a Value: an output of a node, a feed, or, for a control input, the completion of a
+// node. Feeds have replaced all edges from the tensors that they feed.
 //
-// Thread safety: none; the pass that runs has it alone. Not for users.
+// Thread safety: none. One pass runs at a time. Not for users.
 #ifndef GRADFLOW_RUNTIME_PLAN_PLAN_GRAPH_H_
 #define GRADFLOW_RUNTIME_PLAN_PLAN_GRAPH_H_
 
@@ -27,13 +27,13 @@
 
 namespace gradflow {
 
-// The name of a node that a pass has added, and the nodes of the graph that it stands for.
+// The name and the origins of a node that a pass has added.
 struct PlanNodeLabel {
   // For traces.
   std::string name;
-  // The operation, as "FusedMatMul" or "Copy".
+  // The operation, such as "FusedMatMul" or "Copy".
   std::string op;
-  // Not empty. The last is the node whose result it computes.
+  // The nodes of the graph that it stands for; not empty. It computes the result of the last one.
   std::vector<const Node*> origins;
 };
 
@@ -43,8 +43,8 @@ class PlanGraph {
   struct Value {
     // The node, or kFeed.
     int32_t node;
-    // The output of the node or the index of the feed, or kControl for the node's end. A control
-    // input from a feed is always satisfied.
+    // The output of the node or the index of the feed, or kControl for the completion of the node.
+    // A control input from a feed is always satisfied.
     int32_t output;
     friend bool operator==(Value a, Value b) { return a.node == b.node && a.output == b.output; }
     bool is_feed() const { return node == kFeed; }
@@ -53,16 +53,16 @@ class PlanGraph {
   static constexpr int32_t kFeed = -1;
   static constexpr int32_t kControl = -1;
 
-  // A kernel and its node's place, as a pass adds it.
+  // A node that a pass adds.
   struct NewNode {
     PlanNodeLabel label;
     std::shared_ptr<const OpKernel> kernel;
     // The types of its outputs.
     DataTypeVector output_types;
     std::vector<Value> inputs;
-    // Nodes that it waits for besides.
+    // Further nodes that it waits for.
     std::vector<int32_t> control_inputs;
-    // True if the kernel has side effects or may wait for another.
+    // True if the kernel has side effects or may wait for another kernel.
     bool stateful = false;
     // Index into devices().
     uint8_t device = 0;
@@ -74,7 +74,7 @@ class PlanGraph {
 
   // ---- One node ----
 
-  // Returns the graph's node whose result this one computes.
+  // Returns the node of the graph whose result `node` computes.
   const Node& origin(int32_t node) const { return *nodes_[node].origin; }
   // Returns true if the node's op, attributes and inputs are those of its origin, except for feeds.
   bool is_original(int32_t node) const { return nodes_[node].is_original; }
@@ -104,16 +104,16 @@ class PlanGraph {
     // "node:0".
     std::string name;
     DataType dtype = DT_INVALID;
-    // The shape that the Placeholder declares; of unknown rank if it declares none, or the node is
-    // not a Placeholder.
+    // The shape that the fed placeholder declares. Of unknown rank if it declares none, or if the
+    // fed node is not a placeholder.
     PartialTensorShape shape;
   };
   absl::Span<const Feed> feeds() const { return feeds_; }
 
-  // The values that the run fetches, in their order, and then its targets, as control values.
+  // The fetched values in order, then the targets as control values.
   absl::Span<const Value> roots() const { return roots_; }
   int num_fetches() const { return num_fetches_; }
-  // Returns the value that stands for `value` now.
+  // Returns the value that has replaced `value`, or `value` itself.
   Value Resolve(Value value) const;
   // For each node, the number of edges and roots that refer to it.
   std::vector<int32_t> CountUses() const;
@@ -122,18 +122,18 @@ class PlanGraph {
 
   // ---- Changes ----
 
-  // Adds a node, which takes effect when other nodes or roots refer to it.
+  // Adds a node. It has no effect until other nodes or roots refer to it.
   int32_t AddNode(NewNode node);
-  // Redirects every use of `node` to `by`, which has the same outputs.
+  // Redirects all uses of `node` to `by`, which has the same outputs.
   void Replace(int32_t node, int32_t by);
-  // As above, with value by_outputs[i] for output i, and `by` for control inputs. A by_outputs[i]
-  // of an output that nothing uses is ignored.
+  // Redirects uses of output i to by_outputs[i], and control inputs to `by`. Ignores by_outputs[i]
+  // if output i is not used.
   void Replace(int32_t node, int32_t by, std::vector<Value> by_outputs);
   // Sets edge `i` of a node.
   void SetEdge(int32_t node, int i, Value value);
-  // Makes the node a constant: `kernel` sets its outputs, and it has no inputs.
+  // Makes the node a constant without inputs, whose outputs `kernel` sets.
   void SetConstant(int32_t node, std::shared_ptr<const OpKernel> kernel);
-  // Recomputes order(): drops nodes that no root needs. INTERNAL if there is a cycle.
+  // Recomputes order() without the nodes that no root needs. Returns INTERNAL if there is a cycle.
   absl::Status Prune();
 
  private:
@@ -146,9 +146,10 @@ class PlanGraph {
     int64_t edges_begin;
     int32_t num_inputs;
     int32_t num_edges;
-    // The node that replaces it, or -1, and an index into replacements_, or -1 for the same
-    // outputs.
+    // The node that replaces it, or -1.
     int32_t replaced_by = -1;
+    // Index into replacements_ of the values that replace its outputs, or -1 if the outputs of
+    // replaced_by do.
     int32_t replacements = -1;
     // Indexes into kernels_ and labels_, or -1.
     int32_t kernel = -1;
@@ -172,7 +173,7 @@ class PlanGraph {
   bool is_pruned_ = true;
 };
 
-// Returns "node 'name' (Op): ", for errors. With a label, names all nodes that it stands for.
+// Returns "node 'name' (Op): ", for errors. With a label, names all of its origins.
 std::string PlanNodePrefix(const Node& origin, const PlanNodeLabel* label);
 
 }  // namespace gradflow

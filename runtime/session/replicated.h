@@ -1,8 +1,9 @@
-// Replicated: a table that many threads read at once and that rarely changes, kept once for each
-// shard of threads.
+// Replicated: a table that many threads read and that rarely changes, with a copy for each shard of
+// threads (shards.h).
 //
-// A reader locks the copy of its own shard, which hardly any other thread locks, so readers neither
-// wait for each other nor write to shared memory. A change is applied to one copy after the other.
+// A reader locks the copy of its own shard, which few other threads lock. Readers therefore hardly
+// ever wait for each other or write to the same memory. A change is applied to one copy after the
+// other.
 //
 // Thread safety: all methods may be called from any thread. Not for users.
 #ifndef GRADFLOW_RUNTIME_SESSION_REPLICATED_H_
@@ -18,8 +19,8 @@ namespace gradflow {
 template <typename T>
 class Replicated {
  public:
-  // Returns read(copy), with a copy that does not change meanwhile. `read` must be short, and must
-  // not call methods of this object.
+  // Returns read(copy). The copy does not change during the call. REQUIRES: `read` is short, and
+  // does not call methods of this object
   template <typename F>
   auto Read(F&& read) const {
     const Shard& shard = shards_[ShardOfThisThread()];
@@ -27,9 +28,9 @@ class Replicated {
     return read(shard.copy);
   }
 
-  // Calls change(&copy) for every copy, which must change each alike. Concurrent calls are
-  // serialized; a concurrent reader may see the change on one thread before another. If `change`
-  // throws, copies may differ.
+  // Calls change(&copy) for every copy. Concurrent updates are serialized. Readers may see the
+  // change on one thread before they see it on another. If `change` throws, copies may differ.
+  // REQUIRES: `change` changes all copies alike
   template <typename F>
   void Update(F&& change) {
     MutexLock update_lock(&update_mutex_);

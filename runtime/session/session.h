@@ -1,4 +1,4 @@
-// Session: runs a GraphDef by the names of its nodes, as TensorFlow's session does.
+// Session: runs a GraphDef. Feeds, fetches and targets are given by name, as in TensorFlow.
 //
 //   std::unique_ptr<Session> session(NewSession(SessionOptions()));
 //   absl::Status status = session->Create(graph_def);
@@ -6,26 +6,26 @@
 //   if (status.ok()) status = session->Run({{"x", x}}, {"y:0", "dx:1"}, {"update"}, &outputs);
 //
 // A tensor is named "node:output", or "node" for output 0. Any tensor may be fed and any fetched.
-// Only nodes that the fetches and targets need run; nodes that only serve to compute a fed tensor
-// do not.
+// Only the nodes that the fetches and targets need run. Nodes that only serve to compute a fed
+// tensor do not run.
 //
 // Thread safety and concurrent calls:
-//   - Any number of threads may call Run and RunCallable at once, also from within oneTBB tasks and
-//     arenas of their own. Runs do not affect each other, except through the resources that kernels
-//     share on purpose.
+//   - Any number of threads may call Run and RunCallable at once, also from oneTBB tasks and arenas
+//     of their own. Runs affect each other only through resources that kernels share on purpose.
 //   - Create, Extend and Close may be called at any time. A run sees the graph as it was when the
-//     run began, or as it is after an Extend that was in progress then. A callable sees the graph
-//     as it was when the callable was made.
-//   - Close ends the runs in flight with CANCELLED, at the next block of their kernels' loops, and
-//     does not wait for them. All calls after Close are CANCELLED, except Close itself.
+//     run began, or with the nodes of an Extend that was in progress then. A callable sees the
+//     graph as it was when the callable was made.
+//   - Close ends the runs in flight with CANCELLED, at the next block of their kernels' loops. It
+//     does not wait for them. After Close, Create, Extend, Run and the calls for callables return
+//     CANCELLED.
 //   - No call may be in progress when the session is destroyed. Tensors may outlive the session.
 //
-// SessionOptions (options.h) sets the threads and memory that runs use. With inter_op and intra_op
-// both 1, no thread is ever started.
+// SessionOptions (options.h) sets the threads and memory that runs use. If
+// inter_op_parallelism_threads and intra_op_parallelism_threads are both 1, no thread is started.
 //
-// The caller owns fetched tensors: they keep their memory until they are dropped, also beyond the
-// session. They are handles: a fetched tensor may share its elements with a fed tensor, with
-// another fetched tensor, or with a constant of the graph. Make a DeepCopy to write to one.
+// The caller owns fetched tensors. They keep their memory until they are dropped, even after the
+// session is destroyed. A fetched tensor may share its elements with a fed tensor, with another
+// fetched tensor, or with a constant of the graph. Make a DeepCopy before writing to one.
 #ifndef GRADFLOW_RUNTIME_SESSION_SESSION_H_
 #define GRADFLOW_RUNTIME_SESSION_SESSION_H_
 
@@ -49,33 +49,35 @@ class GraphDef;
 
 class Session {
  public:
-  // Makes a session without a graph, for the ops of GlobalRegistry() or of `registry`, which is
-  // borrowed. INVALID_ARGUMENT, NOT_FOUND or UNIMPLEMENTED for options that are out of range or
-  // unsupported.
+  // Makes a session without a graph. The ops are those of GlobalRegistry() or of `registry`, which
+  // is borrowed. Returns INVALID_ARGUMENT if an option is out of range, NOT_FOUND if there is no
+  // such target, UNIMPLEMENTED if an option is not supported.
   static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options);
   static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options,
                                                        const Registry& registry);
   virtual ~Session() = default;
 
-  // Sets the session's graph. ALREADY_EXISTS if it has one; otherwise the errors of ImportGraphDef
-  // (graph/import.h). On error nothing has changed.
+  // Sets the session's graph. Returns ALREADY_EXISTS if it has one, or an error of ImportGraphDef
+  // (graph/import.h). On error the session is unchanged.
   virtual absl::Status Create(const GraphDef& graph) = 0;
   // As above, without a copy. On error `graph` is in an unspecified state.
   virtual absl::Status Create(GraphDef&& graph) = 0;
-  // Adds nodes, which may take inputs from existing nodes. The first Extend of a session without a
-  // graph is a Create.
+  // Adds nodes, whose inputs may be existing nodes. On a session without a graph, acts as Create.
   virtual absl::Status Extend(const GraphDef& graph) = 0;
   virtual absl::Status Extend(GraphDef&& graph) = 0;
 
-  // Runs the nodes that `output_tensor_names` and `target_node_names` need, and stores the tensors
-  // of the former, in order, in *outputs, which may be null. On error *outputs is unchanged:
+  // Runs the nodes that `output_tensor_names` and `target_node_names` need. Stores the tensors of
+  // `output_tensor_names`, in order, in *outputs, which may be null. On error *outputs is
+  // unchanged. Errors:
   //
-  //   NOT_FOUND            there is no node of a name (with the nearest names)
-  //   INVALID_ARGUMENT     a node has no such output, a tensor is fed twice, or a fed tensor has
-  //                        another type or shape than the tensor that it replaces
-  //   FAILED_PRECONDITION  there is no graph yet
-  //   DEADLINE_EXCEEDED    RunOptions.timeout_in_ms has expired
-  //   CANCELLED            by the CancellationToken, or the session has been closed
+  //   NOT_FOUND            the graph has no node of a name; the text lists the nearest names
+  //   INVALID_ARGUMENT     a node has no such output, a tensor is fed twice, a fed tensor has the
+  //                        wrong type or a shape that its placeholder excludes, a fetch is in a
+  //                        branch that was not taken, or an option is out of range
+  //   UNIMPLEMENTED        an option is not supported
+  //   FAILED_PRECONDITION  the session has no graph
+  //   DEADLINE_EXCEEDED    the timeout has expired
+  //   CANCELLED            the CancellationToken was cancelled, or the session has been closed
   //   otherwise a kernel's error, after "node 'name' (Op): "; the first error ends the run
   virtual absl::Status Run(const std::vector<std::pair<std::string, Tensor>>& inputs,
                            const std::vector<std::string>& output_tensor_names,
@@ -87,7 +89,7 @@ class Session {
                            const std::vector<std::string>& output_tensor_names,
                            const std::vector<std::string>& target_node_names,
                            std::vector<Tensor>* outputs, RunMetadata* run_metadata) = 0;
-  // As above, until the token is cancelled. Not in TensorFlow's interface.
+  // As above. Cancelling the token ends the run. Not in TensorFlow's interface.
   virtual absl::Status Run(const RunOptions& run_options,
                            const std::vector<std::pair<std::string, Tensor>>& inputs,
                            const std::vector<std::string>& output_tensor_names,
@@ -95,44 +97,45 @@ class Session {
                            std::vector<Tensor>* outputs, RunMetadata* run_metadata,
                            const CancellationToken& cancellation_token) = 0;
 
-  // ---- Callables: runs whose names are looked up once. As TensorFlow's ----
+  // ---- Callables: runs whose names are looked up once, as in TensorFlow ----
 
   using CallableHandle = int64_t;
-  // Prepares a callable for the names in `options`. Errors are those of Run for names.
+  // Makes a callable for the names in `options`. Returns errors of options, names and kernels, as
+  // Run does.
   virtual absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) = 0;
-  // As Run, with the tensors to feed in the order of CallableOptions.feed. INVALID_ARGUMENT if
-  // there is no such callable, or for a wrong number of tensors.
+  // Runs a callable. `feed_tensors` are in the order of CallableOptions.feed. Errors are those of
+  // Run, and INVALID_ARGUMENT if there is no such callable or the number of tensors is wrong.
   virtual absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
                                    std::vector<Tensor>* fetch_tensors,
                                    RunMetadata* run_metadata) = 0;
-  // As above, until the token is cancelled. Not in TensorFlow's interface.
+  // As above. Cancelling the token ends the run. Not in TensorFlow's interface.
   virtual absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
                                    std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata,
                                    const CancellationToken& cancellation_token) = 0;
   // Releases a callable. Its runs in flight are not affected.
   virtual absl::Status ReleaseCallable(CallableHandle handle) = 0;
 
-  // Stops all runs, without waiting for them. Frees the plans, kernels, constants and memory that
-  // the session keeps between runs. Runs in flight free what they use when they end.
+  // Stops all runs without waiting for them. Frees the plans, kernels, constants and memory that
+  // the session caches. Runs in flight free what they use when they end.
   virtual absl::Status Close() = 0;
 
-  // Returns the names of the outputs that no node takes, in the order of the nodes: the likely
+  // Returns the names of the outputs that no node reads, in the order of the nodes: the likely
   // results of the graph. Waits for an import or a plan in progress. Not in TensorFlow's interface.
   virtual absl::StatusOr<std::vector<std::string>> UnusedOutputs() const = 0;
 
-  // Returns the type of an output, "node" or "node:1". NOT_FOUND if there is none. Not in
-  // TensorFlow's interface.
+  // Returns the type of an output, "node" or "node:1". Returns NOT_FOUND if the graph has no such
+  // output. Not in TensorFlow's interface.
   virtual absl::StatusOr<DataType> OutputType(absl::string_view name) const = 0;
 
-  // Statistics of the memory of tensors that runs have allocated. ResetPeakMemory starts a new
-  // peak. Not in TensorFlow's interface.
+  // Returns statistics of the memory of tensors that runs have allocated. ResetPeakMemory sets the
+  // peak to the memory in use. Not in TensorFlow's interface.
   virtual PoolAllocator::Stats MemoryStats() const = 0;
   virtual void ResetPeakMemory() = 0;
-  // Returns the memory of dropped tensors, which the session caches for later ones, to the system.
+  // Returns the memory of dropped tensors, which the session caches, to the system.
   virtual void Trim() = 0;
 };
 
-// As TensorFlow's. The second overload returns null if the first returns an error.
+// Make a session, as in TensorFlow. The second overload returns null if the first returns an error.
 absl::Status NewSession(const SessionOptions& options, Session** out_session);
 Session* NewSession(const SessionOptions& options);
 
