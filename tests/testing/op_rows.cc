@@ -64,6 +64,14 @@ void SetElement(const std::string& value, int64_t i, Tensor* tensor) {
     case DT_STRING:
       tensor->flat<tstring>()(i) = value;
       return;
+    case DT_COMPLEX64: {
+      const double real = value.empty() ? 0.1 * static_cast<double>(i + 1) : Number(value);
+      tensor->flat<complex64>()(i) = complex64(static_cast<float>(real), 1);
+      return;
+    }
+    case DT_QINT8:
+      tensor->flat<qint8>()(i).value = static_cast<int8_t>(integer());
+      return;
     default:
       ADD_FAILURE() << "tensors of type " << DataTypeString(tensor->dtype()) << " are not parsed";
   }
