@@ -92,7 +92,7 @@ absl::Status ConcatInputs(KernelContext& ctx, int first, int count, int64_t axis
       return absl::OkStatus();
     }
   }
-  ctx.ExpectStringBytes(InputStringBytes(ctx, 0, count));
+  ctx.ExpectStringBytes(InputStringBytes(ctx, first, first + count));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
   const DimVector to = RowMajorStrides(shape.dim_sizes());
