@@ -167,7 +167,8 @@ StridedLoop::StridedLoop(absl::Span<const int64_t> dims, std::vector<Operand> op
 }
 
 void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_element,
-                             absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn) const {
+                             absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn,
+                             void (*end_of_block)()) const {
   if (num_elements_ == 0) return;
   const size_t count = operands_.size();
   const int last = static_cast<int>(dims_.size()) - 1;
@@ -210,6 +211,7 @@ void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_eleme
                     index[d] = 0;
                   }
                 }
+                if (end_of_block != nullptr) end_of_block();
               });
 }
 

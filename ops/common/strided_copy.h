@@ -47,9 +47,11 @@ class StridedLoop {
 
   // Calls fn(offsets, n) concurrently for runs of n elements along the last dimension, which
   // together cover all elements. Element i of operand k's run is at offsets[k] + i *
-  // inner_stride(k).
+  // inner_stride(k). After each block of runs calls end_of_block() on the thread that ran them, if
+  // it is not null.
   void ForEachRun(const RunContext& run, double nanoseconds_per_element,
-                  absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn) const;
+                  absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn,
+                  void (*end_of_block)() = nullptr) const;
 
  private:
   DimVector dims_;

@@ -126,7 +126,7 @@ std::vector<GraphDef> ValidGraphs(const std::string& path) {
       several.Clear();
     }
   }
-  graphs.push_back(several);
+  if (several.node_size() > 0) graphs.push_back(several);
   return graphs;
 }
 
