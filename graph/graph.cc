@@ -2,6 +2,7 @@
 
 #include <google/protobuf/arena.h>
 
+#include <iterator>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -64,9 +65,6 @@ int NumDataInputs(const NodeDef& node) {
 
 }  // namespace
 
-NameKey::NameKey(absl::string_view name)
-    : text(name), hash(static_cast<uint32_t>(absl::HashOf(name))) {}
-
 GraphImpl::GraphImpl(const Graph& graph, const Registry& registry)
     : graph_(graph), registry_(registry), def_(std::make_unique<GraphDef>()) {
   def_->mutable_versions()->set_producer(kGraphDefVersion);
@@ -82,8 +80,8 @@ NodeDefPtr GraphImpl::NewNodeDef() {
 }
 
 const Node* GraphImpl::FindNode(const NameKey& name) const {
-  const auto it = by_name_.find(name);
-  return it == by_name_.end() ? nullptr : &nodes_[it->id];
+  const NamedNode* const found = by_name_.Find(name);
+  return found == nullptr ? nullptr : &nodes_[found->id];
 }
 
 // ---- What is found on demand ----
@@ -200,7 +198,9 @@ void GraphImpl::RemoveNodes(int first_id, const ShapeStore::Mark& shapes) {
   shapes_.Truncate(shapes);
   for (auto& [name, example] : examples_) example = {example.op};
   MutexLock lock(&constants_mutex_);
-  absl::erase_if(constants_, [first_id](const auto& value) { return value.first >= first_id; });
+  for (auto it = constants_.begin(); it != constants_.end();) {
+    it = it->first >= first_id ? constants_.erase(it) : std::next(it);
+  }
 }
 
 absl::Status GraphImpl::CheckAlone(Node* node, int producer, Example* example, Attrs attrs) {
@@ -279,20 +279,20 @@ absl::StatusOr<const Node*> GraphImpl::Append(NodeDefPtr def, Example* example,
                                               bool infer_shapes, Attrs attrs) {
   // In a large graph the look-up is a cache miss, which takes as long as the checks.
   const NameKey name = def->name();
-  by_name_.prefetch(name);
+  by_name_.Prefetch(name);
   const ShapeStore::Mark shapes = shapes_.mark();
   Node* const node = NewNode(def.get(), *example->op);
   bool is_named = false;
   // Runs also if memory runs out.
   absl::Cleanup remove_node = [&] {
-    if (is_named) by_name_.erase(name);
+    if (is_named) by_name_.Erase(name);
     RemoveNodes(node->id_, shapes);
   };
   SetSources(node, sources);
   const auto check = [&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckAlone(node, def_->versions().producer(), example, attrs));
     MakeOutputShapes(node);
-    is_named = by_name_.emplace(name, &def->name(), node->id_).second;
+    is_named = by_name_.Insert(name, &def->name(), node->id_);
     if (!is_named) return errors::InvalidArgument("the graph already has a node of this name");
     if (attrs != Attrs::kOfExample) {
       GRADFLOW_RETURN_IF_ERROR(CheckSources(node));

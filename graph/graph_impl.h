@@ -6,24 +6,22 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
-#include "absl/container/node_hash_map.h"
-#include "absl/container/node_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "gradflow/core/huge_pages.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
+#include "gradflow/graph/name_table.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/node_store.h"
 #include "gradflow/graph/shape_store.h"
+#include "gradflow/graph/tables.h"
 
 namespace google::protobuf {
 class Arena;
@@ -35,42 +33,6 @@ class GraphDef;
 class NodeDef;
 
 namespace internal {
-
-// The name of a node, as a key of NodesByName.
-struct NameKey {
-  NameKey(absl::string_view name);                                  // NOLINT: stands for the name
-  NameKey(const std::string& n) : NameKey(absl::string_view(n)) {}  // NOLINT
-  absl::string_view text;
-  uint32_t hash;
-};
-
-// A node by name. The hash is kept because a growing table needs it again.
-struct NamedNode {
-  NamedNode(const NameKey& key, const std::string* n, int32_t i) : name(n), hash(key.hash), id(i) {}
-  // Points into the NodeDef.
-  const std::string* name;
-  uint32_t hash;
-  int32_t id;
-};
-
-struct NameHash {
-  using is_transparent = void;
-  size_t operator()(const NameKey& key) const { return key.hash; }
-  size_t operator()(const NamedNode& node) const { return node.hash; }
-};
-
-struct NameEqual {
-  using is_transparent = void;
-  bool operator()(const NamedNode& a, const NamedNode& b) const {
-    return a.hash == b.hash && *a.name == *b.name;
-  }
-  bool operator()(const NamedNode& a, const NameKey& b) const {
-    return a.hash == b.hash && absl::string_view(*a.name) == b.text;
-  }
-  bool operator()(const NameKey& a, const NamedNode& b) const { return (*this)(b, a); }
-};
-
-using NodesByName = absl::flat_hash_set<NamedNode, NameHash, NameEqual, BlockAllocator<NamedNode>>;
 
 // An op with the last node of it that passed CheckAlone. A node with the same attributes needs no
 // checks of them, which is the common case in large graphs.
@@ -196,9 +158,9 @@ class GraphImpl {
   ShapeStore shapes_;
   Used used_;
   NodesByName by_name_;
-  absl::node_hash_set<NodeTypes, TypesHash, TypesEqual> types_;
+  std::unordered_set<NodeTypes, TypesHash, TypesEqual> types_;
   // By name of the op. Unlike a look-up in the registry, one here takes no lock.
-  absl::node_hash_map<absl::string_view, Example> examples_;
+  HashMap<absl::string_view, Example> examples_;
 
   // Decoded constants may have this many times the bytes of their encodings, and these bytes more,
   // all together.
@@ -208,8 +170,7 @@ class GraphImpl {
   Mutex constants_mutex_;
   int64_t expanded_bytes_ ABSL_GUARDED_BY(constants_mutex_) = 0;
   // Values of Consts by node id; null for a value that cannot be decoded.
-  absl::flat_hash_map<int, std::unique_ptr<const Tensor>> constants_
-      ABSL_GUARDED_BY(constants_mutex_);
+  HashMap<int, std::unique_ptr<const Tensor>> constants_ ABSL_GUARDED_BY(constants_mutex_);
   ReverseEdges reverse_edges_;
 };
 

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -110,11 +109,11 @@ class GraphImporter {
     internal::MissingOps missing(graph_.registry(), source_);
     absl::Status fault;
     nodes_.reserve(source_.node_size());
-    by_name_.reserve(source_.node_size());
+    by_name_.Reserve(source_.node_size());
     for (int i = 0; i < source_.node_size(); ++i) {
       NodeDef& def = *source_.mutable_node(i);
       GRADFLOW_RETURN_IF_ERROR(limits_.CheckTime());
-      if (i + kAhead < source_.node_size()) by_name_.prefetch(source_.node(i + kAhead).name());
+      if (i + kAhead < source_.node_size()) by_name_.Prefetch(source_.node(i + kAhead).name());
       if (def.name().empty()) {
         return errors::InvalidArgument("node ", i, " of the graph (op ", internal::Quoted(def.op()),
                                        ") has no name");
@@ -127,7 +126,7 @@ class GraphImporter {
       }
       // If the op is missing, the import fails before the id is looked at.
       const int id = static_cast<int>(graph_.nodes().size());
-      if (!by_name_.emplace(def.name(), &def.name(), id).second) {
+      if (!by_name_.Insert(def.name(), &def.name(), id)) {
         return errors::InvalidArgument(NodePrefix(def), "another node has the same name");
       }
       if (graph_.FindNode(def.name()) != nullptr) {
@@ -173,8 +172,8 @@ class GraphImporter {
 
   absl::Status ConnectNodes() {
     const auto find = [this](absl::string_view name) -> const Node* {
-      const auto it = by_name_.find(name);
-      if (it != by_name_.end()) return &graph_.nodes()[it->id];
+      const internal::NamedNode* const found = by_name_.Find(name);
+      if (found != nullptr) return &graph_.nodes()[found->id];
       return options_.prefix.empty() ? graph_.FindNode(name) : nullptr;
     };
     internal::Sources sources;
@@ -193,7 +192,7 @@ class GraphImporter {
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (i + kAhead < nodes_.size()) {
         for (const std::string& input : nodes_[i + kAhead]->def().input()) {
-          by_name_.prefetch(absl::string_view(input).substr(0, input.find(':')));
+          by_name_.Prefetch(absl::string_view(input).substr(0, input.find(':')));
         }
       }
       if (absl::Status status = connect(nodes_[i]); !status.ok()) {
@@ -218,13 +217,13 @@ class GraphImporter {
       library = def.library();
       internal::MergeLibraries(source_.library(), &library);
     }
-    graph_.by_name()->reserve(graph_.by_name()->size() + by_name_.size());
+    graph_.by_name()->Reserve(graph_.by_name()->size() + by_name_.size());
     def.mutable_node()->Reserve(def.node_size() + source_.node_size());
     std::vector<NodeDef*> nodes(source_.node_size());
 
     def.mutable_versions()->Swap(&versions);
     if (source_.has_library()) def.mutable_library()->Swap(&library);
-    graph_.by_name()->insert(by_name_.begin(), by_name_.end());
+    graph_.by_name()->InsertAll(by_name_);
     // Transfers ownership; the NodeDefs do not move.
     source_.mutable_node()->ExtractSubrange(0, source_.node_size(), nodes.data());
     for (NodeDef* node : nodes) def.mutable_node()->AddAllocated(node);

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow::internal {
@@ -165,7 +165,7 @@ void MergeVersions(const VersionDef& from, VersionDef* to) {
   to->set_min_consumer(std::max(to->min_consumer(), from.min_consumer()));
   if (from.bad_consumers().empty()) return;
   // A file may have any number of bad consumers.
-  absl::flat_hash_set<int> known(to->bad_consumers().begin(), to->bad_consumers().end());
+  HashSet<int> known(to->bad_consumers().begin(), to->bad_consumers().end());
   for (const int bad : from.bad_consumers()) {
     if (known.insert(bad).second) to->add_bad_consumers(bad);
   }
@@ -181,9 +181,8 @@ const std::string& Key(const GradientDef& gradient) { return gradient.function_n
 const std::string& Key(const RegisteredGradient& gradient) { return gradient.registered_op_type(); }
 
 template <typename Messages>
-absl::flat_hash_map<absl::string_view, const typename Messages::value_type*> ByKey(
-    const Messages& messages) {
-  absl::flat_hash_map<absl::string_view, const typename Messages::value_type*> by_key;
+HashMap<absl::string_view, const typename Messages::value_type*> ByKey(const Messages& messages) {
+  HashMap<absl::string_view, const typename Messages::value_type*> by_key;
   for (const auto& message : messages) by_key.emplace(Key(message), &message);
   return by_key;
 }
@@ -207,7 +206,7 @@ void AddNew(const Messages& from, Messages* to) {
   // The pointers of `known` are not dereferenced below, where `to` grows.
   const auto known = ByKey(*to);
   for (const auto& message : from) {
-    if (!known.contains(Key(message))) *to->Add() = message;
+    if (known.count(Key(message)) == 0) *to->Add() = message;
   }
 }
 

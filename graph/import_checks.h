@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/graph/node.h"
+#include "gradflow/graph/tables.h"
 
 namespace gradflow {
 
@@ -48,7 +48,7 @@ class MissingOps {
   const GraphDef& graph_;
   std::vector<Kind> kinds_;
   // By op, or by the error of the kernel.
-  absl::flat_hash_map<std::string, int> index_;
+  HashMap<std::string, int> index_;
 };
 
 // Sorts nodes topologically, sources first. nodes[i] has the id first_id + i; sources with smaller

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -17,6 +15,7 @@
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/protobuf_internals.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/proto/graph.pb.h"
 
 namespace gradflow::internal {
@@ -55,7 +54,7 @@ int64_t ListLength(const AttrValue::ListValue& list) {
 // Returns a cycle of calls as "'f' -> 'g' -> 'f'", or "" if there is none. A node calls the
 // function whose name is its op.
 std::string FindRecursion(const FunctionDefLibrary& library) {
-  absl::flat_hash_map<absl::string_view, int> index;
+  HashMap<absl::string_view, int> index;
   for (int i = 0; i < library.function_size(); ++i) {
     index.emplace(library.function(i).signature().name(), i);
   }
@@ -267,7 +266,7 @@ absl::Status LimitChecks::CheckValue(absl::string_view name, const AttrValue& va
 }
 
 absl::Status LimitChecks::CheckLibrary(const FunctionDefLibrary& library) {
-  absl::flat_hash_set<absl::string_view> names;
+  HashSet<absl::string_view> names;
   for (int i = 0; i < library.function_size(); ++i) {
     const FunctionDef& function = library.function(i);
     const std::string& name = function.signature().name();
@@ -295,7 +294,7 @@ absl::Status LimitChecks::CheckFunction(const FunctionDef& function) {
   }
   GRADFLOW_RETURN_IF_ERROR(CheckResults("result", function.ret()));
   GRADFLOW_RETURN_IF_ERROR(CheckResults("control output", function.control_ret()));
-  absl::flat_hash_set<absl::string_view> names;
+  HashSet<absl::string_view> names;
   for (int i = 0; i < function.node_def_size(); ++i) {
     const NodeDef& node = function.node_def(i);
     if (node.name().empty()) return errors::InvalidArgument("its node ", i, " has no name");
@@ -336,7 +335,7 @@ absl::Status LimitChecks::CheckSignature(const OpDef& signature) {
 
 template <typename Messages>
 absl::Status LimitChecks::CheckDeclared(absl::string_view what, const Messages& messages) const {
-  absl::flat_hash_set<absl::string_view> names;
+  HashSet<absl::string_view> names;
   for (const auto& message : messages) {
     GRADFLOW_RETURN_IF_ERROR(CheckName(absl::StrCat("the name of ", what), message.name()));
     if (!names.insert(message.name()).second) {

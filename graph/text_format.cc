@@ -13,8 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -24,6 +22,7 @@
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/protobuf_internals.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/graph/wire_check.h"
 
 namespace gradflow::internal {
@@ -159,9 +158,9 @@ struct Entries {
   // With the keys as in paths.
   std::vector<std::pair<std::string, Message*>> in_order;
 };
-using MapIndex = absl::flat_hash_map<std::pair<const Message*, const FieldDescriptor*>, Entries>;
+using MapIndex = HashMap<std::pair<const Message*, const FieldDescriptor*>, Entries>;
 // The fingerprints of messages with long names, which are made on their first use.
-using Fingerprints = absl::flat_hash_map<const Message*, std::string>;
+using Fingerprints = HashMap<const Message*, std::string>;
 struct PathIndex {
   MapIndex maps;
   Fingerprints fingerprints;
@@ -248,7 +247,7 @@ absl::Status CheckStrings(const Message& message, const std::string& path) {
   };
   for (const FieldDescriptor* field : fields) {
     const int size = field->is_repeated() ? reflection.FieldSize(message, field) : 1;
-    absl::flat_hash_set<std::string> keys;
+    HashSet<std::string> keys;
     for (int i = 0; i < size; ++i) {
       if (field->type() == FieldDescriptor::TYPE_STRING) {
         std::string scratch;

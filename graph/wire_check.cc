@@ -12,8 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -22,6 +20,7 @@
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/protobuf_internals.h"
+#include "gradflow/graph/tables.h"
 
 namespace gradflow::internal {
 namespace {
@@ -127,7 +126,7 @@ class Types {
   }
 
   Mutex mutex_;
-  absl::flat_hash_map<const Descriptor*, std::unique_ptr<Type>> types_ ABSL_GUARDED_BY(mutex_);
+  HashMap<const Descriptor*, std::unique_ptr<Type>> types_ ABSL_GUARDED_BY(mutex_);
 };
 
 const Type* TypeOf(const Message& prototype) {
@@ -169,7 +168,7 @@ class Keys {
 
  private:
   absl::InlinedVector<MapKey, 8> few_;
-  absl::flat_hash_set<MapKey> many_;
+  HashSet<MapKey> many_;
 };
 
 class Walker {

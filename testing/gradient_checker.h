@@ -1,7 +1,6 @@
 // Gradient checker: compares gradients with central differences, like TensorFlow's.
 //
-// gradflow does not differentiate graphs. The caller provides a function that adds the gradient
-// graph, in place of TensorFlow's AddSymbolicGradients.
+// The gradients are those of AddSymbolicGradients, or of a function that adds them:
 //
 //   Scope scope = Scope::NewRootScope();
 //   Output x = ops::Placeholder(scope, DT_FLOAT);
@@ -91,10 +90,9 @@ absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Ten
                                   const Output& y, const TensorShape& y_shape,
                                   const GradientFn& gradient, double* max_error);
 
-// Overloads that use the registered gradient ops (see RegisterGradientOp). Return UNIMPLEMENTED,
-// naming the node, if a node between xs and ys has none; the scope remains ok(). The differences
-// are those of the unmodified graph: those of fake quantisation include its steps, which its
-// gradient ignores.
+// Overloads for the gradients of AddSymbolicGradients, with its errors; the scope remains ok(). The
+// differences are those of the unmodified graph: those of fake quantisation include its steps,
+// which its gradient ignores.
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
                                   const std::vector<TensorShape>& y_shapes, double* max_error);
@@ -115,8 +113,9 @@ struct GradientOp {
   bool straight_through = false;
 };
 
-// Registers the gradient op of `op` for CheckGradient and ComputeGradientError, replacing a
-// previous one. The gradient op takes attributes that both ops have from the op. Not thread-safe.
+// Registers the gradient op of `op` for CheckGradient, replacing a previous one, and for
+// AddSymbolicGradients, unless the program has registered a function there. The gradient op takes
+// attributes that both ops have from the op. Not thread-safe.
 void RegisterGradientOp(absl::string_view op, const GradientOp& gradient);
 
 // Succeeds if the gradient op of `op` agrees with differences of `op` at these inputs. Gradient ops

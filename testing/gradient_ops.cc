@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/status.h"
+#include "gradflow/gradients/gradient_registry.h"
+#include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/const_op.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node.h"
@@ -221,123 +222,44 @@ class OpGraph {
   const Node* op_ = nullptr;
 };
 
-// Adds the gradients of xs to the scope's graph by backpropagation from ys.
-class Backpropagation {
- public:
-  Backpropagation(const Scope& scope, const OutputList& xs) : scope_(scope), xs_(xs) {}
-
-  // The scope remains ok() on error.
-  absl::StatusOr<OutputList> Run(const OutputList& ys, const OutputList& dys) {
-    for (size_t i = 0; i < ys.size(); ++i) {
-      Visit(ys[i].node());
-      terms_[ys[i]].push_back(dys[i]);
-    }
-    for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
-      GRADFLOW_RETURN_IF_ERROR(errors::Prefix(
-          absl::StrCat("node '", (*node)->name(), "' (", (*node)->type_string(), "): "),
-          Propagate(**node)));
-    }
-    OutputList dxs;
-    for (size_t i = 0; i < xs_.size(); ++i) {
-      const auto terms = terms_.find(xs_[i]);
-      if (terms == terms_.end()) {
-        return errors::InvalidArgument("no y depends on x", i, ", which is '", xs_[i].name(), "'");
-      }
-      dxs.push_back(Sum(terms->second));
-    }
-    return dxs;
+// The gradient function of the ops of RegisterGradientOp.
+absl::Status CallGradientOp(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  const Node& node = *op.node();
+  GRADFLOW_ASSIGN_OR_RETURN(const GradientCall call,
+                            GradientCall::Make(node.def(), node.op_def(),
+                                               GradientOps().find(node.type_string())->second));
+  for (int i = 0; i < node.num_outputs(); ++i) {
+    if (IsNoGradient(dy[i]) || absl::c_linear_search(call.dys(), i)) continue;
+    return errors::Unimplemented("its gradient op '", call.gradient_op(),
+                                 "' takes no gradient of output ", i);
   }
-
- private:
-  // Appends `last` and its transitive inputs that depend on an x to order_, in topological order.
-  void Visit(const Node* last) {
-    if (!depends_.try_emplace(last, false).second) return;
-    // The current path, with the next source of each node.
-    std::vector<std::pair<const Node*, int>> path = {{last, 0}};
-    while (!path.empty()) {
-      const Node* node = path.back().first;
-      int& next = path.back().second;
-      if (next == node->num_inputs()) {
-        if (depends_[node]) order_.push_back(node);
-        path.pop_back();
-        continue;
-      }
-      const Node::Source source = node->sources()[next];
-      if (IsX(Output(source.node, source.output))) {
-        depends_[node] = true;
-        ++next;
-      } else if (const auto [known, is_new] = depends_.try_emplace(source.node, false); is_new) {
-        path.emplace_back(source.node, 0);
-      } else {
-        // Its visit is complete, as there are no cycles.
-        const bool depends = known->second;
-        depends_[node] |= depends;
-        ++next;
-      }
-    }
+  OutputList dys;
+  for (const int i : call.dys()) {
+    dys.push_back(IsNoGradient(dy[i]) ? Output(ops::ZerosLike(scope, op.output(i))) : dy[i]);
   }
-
-  // Adds the gradient op of a node. REQUIRES: its consumers have been propagated
-  absl::Status Propagate(const Node& node) {
-    const auto gradient = GradientOps().find(node.type_string());
-    if (gradient == GradientOps().end()) {
-      return errors::Unimplemented(
-          "the op has no registered gradient op, and gradflow does not differentiate graphs");
-    }
-    GRADFLOW_ASSIGN_OR_RETURN(const GradientCall call,
-                              GradientCall::Make(node.def(), node.op_def(), gradient->second));
-    for (int i = 0; i < node.num_outputs(); ++i) {
-      const Output y(&node, i);
-      if (IsX(y) || !terms_.contains(y) || absl::c_linear_search(call.dys(), i)) {
-        continue;
-      }
-      return errors::Unimplemented("its gradient op '", call.gradient_op(),
-                                   "' takes no gradient of output ", i);
-    }
-    OutputList dys;
-    for (const int i : call.dys()) {
-      const Output y(&node, i);
-      const auto terms = terms_.find(y);
-      const bool has_terms = terms != terms_.end() && !IsX(y);
-      dys.push_back(has_terms ? Sum(terms->second) : ops::ZerosLike(scope_, y));
-    }
-    GRADFLOW_ASSIGN_OR_RETURN(const OutputList dxs, call.Add(scope_, node, dys));
-    for (int i = 0; i < node.num_inputs(); ++i) {
-      const Output source(node.sources()[i].node, node.sources()[i].output);
-      if (!IsX(source) && !depends_[source.node()]) continue;
-      const auto dx = absl::c_find(call.dxs(), i);
-      if (dx == call.dxs().end()) {
-        return errors::Unimplemented("its gradient op '", call.gradient_op(),
-                                     "' returns no gradient of input ", i);
-      }
-      terms_[source].push_back(dxs[dx - call.dxs().begin()]);
-    }
-    return absl::OkStatus();
-  }
-
-  bool IsX(const Output& output) const { return absl::c_linear_search(xs_, output); }
-
-  Output Sum(const OutputList& terms) const {
-    return terms.size() == 1 ? terms[0] : ops::AddN(scope_, terms);
-  }
-
-  const Scope& scope_;
-  const OutputList& xs_;
-  // True for visited nodes that depend on an x.
-  absl::flat_hash_map<const Node*, bool> depends_;
-  std::vector<const Node*> order_;
-  // The terms of the gradient of each output.
-  absl::flat_hash_map<Output, OutputList, OutputHash> terms_;
-};
+  GRADFLOW_ASSIGN_OR_RETURN(const OutputList dxs, call.Add(scope, node, dys));
+  dx->assign(op.num_inputs(), NoGradient());
+  for (size_t i = 0; i < dxs.size(); ++i) (*dx)[call.dxs()[i]] = dxs[i];
+  return absl::OkStatus();
+}
 
 // Calls `compute` with a GradientFn for xs.
 template <typename Compute>
 absl::Status WithKnownGradient(const OutputList& xs, const OutputList& ys, const Compute& compute) {
   absl::Status known;
   const auto gradient = [&](const Scope& scope, const OutputList& dys) {
-    absl::StatusOr<OutputList> dxs = Backpropagation(scope, xs).Run(ys, dys);
-    known = dxs.status();
-    return dxs.ok() ? *std::move(dxs) : OutputList();
+    OutputList dxs;
+    // The xs are fed, so that they do not depend on each other.
+    GradientBuildOptions options;
+    options.stop_gradients = xs;
+    known = AddSymbolicGradients(scope, ys, xs, dys, &dxs, options);
+    for (size_t i = 0; i < dxs.size(); ++i) {
+      if (!IsNoGradient(dxs[i])) continue;
+      known = errors::InvalidArgument("no y depends on x", i, ", which is '", xs[i].name(), "'");
+      return OutputList();
+    }
+    return dxs;
   };
   const absl::Status computed = compute(gradient);
   return known.ok() ? computed : known;
@@ -347,6 +269,7 @@ absl::Status WithKnownGradient(const OutputList& xs, const OutputList& ys, const
 
 void RegisterGradientOp(absl::string_view op, const GradientOp& gradient) {
   GradientOps()[std::string(op)] = gradient;
+  (void)GradientRegistry::Global().Register(op, CallGradientOp);
 }
 
 ::testing::AssertionResult CheckGradient(const OpTester& op, const GradientOptions& options) {

@@ -6,6 +6,7 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tools/commands.h"
 
@@ -33,6 +34,11 @@ void PrintOp(const OpDef& op, std::ostream& out) {
   }
   for (const auto& arg : op.output_arg()) {
     PrintDescription("output", arg.name(), arg.description(), out);
+  }
+  const absl::StatusOr<GradientFunction> gradient = GradientRegistry::Global().Find(op.name());
+  if (gradient.ok()) {
+    out << "    gradient: " << (*gradient != nullptr ? "yes" : "none; backpropagation ends here")
+        << "\n";
   }
 }
 

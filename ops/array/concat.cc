@@ -1,3 +1,4 @@
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -5,6 +6,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::concat {
@@ -45,16 +47,18 @@ absl::StatusOr<PartialTensorShape> ConcatShape(absl::Span<const PartialTensorSha
   return PartialTensorShape::Make(common.dim_sizes());
 }
 
+// The axis is the last input of ConcatV2, and the first of Concat, whose values follow it.
+template <bool AxisFirst>
 absl::Status ConcatShapeFn(ShapeContext& c) {
-  const int axis_input = c.num_inputs() - 1;
+  const int axis_input = AxisFirst ? 0 : c.num_inputs() - 1;
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(axis_input, 0));
   std::vector<int64_t> axis;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(axis_input, &axis));
   std::vector<PartialTensorShape> values;
   // All values have the same rank.
   PartialTensorShape ranks;
-  for (int i = 0; i < axis_input; ++i) {
-    values.push_back(c.input(i));
+  for (int i = 0; i + 1 < c.num_inputs(); ++i) {
+    values.push_back(c.input(AxisFirst ? i + 1 : i));
     if (values[i].unknown_rank()) continue;
     const PartialTensorShape rank = PartialTensorShape::UnknownOfRank(values[i].dims());
     if (!ranks.IsCompatibleWith(rank)) {
@@ -73,32 +77,128 @@ absl::Status ConcatShapeFn(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-absl::Status Concat(KernelContext& ctx) {
-  const int count = ctx.num_inputs() - 1;
-  GRADFLOW_ASSIGN_OR_RETURN(const int64_t axis_value, ctx.ScalarInt(count, "axis"));
+// Concatenates `count` inputs from `first` on.
+absl::Status ConcatInputs(KernelContext& ctx, int first, int count, int64_t axis_value) {
   std::vector<PartialTensorShape> values;
   values.reserve(count);
-  for (int i = 0; i < count; ++i) values.emplace_back(ctx.input(i).shape());
+  for (int i = 0; i < count; ++i) values.emplace_back(ctx.input(first + i).shape());
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape joined, ConcatShape(values, axis_value));
   const TensorShape shape(joined.dim_sizes());
   GRADFLOW_ASSIGN_OR_RETURN(const int axis, CanonicalAxis("axis", axis_value, shape.dims()));
   for (int i = 0; i < count; ++i) {
     // All other values are empty.
-    if (ctx.input(i).shape() == shape) {
-      ctx.set_output(0, ctx.input(i));
+    if (ctx.input(first + i).shape() == shape) {
+      ctx.set_output(0, ctx.input(first + i));
       return absl::OkStatus();
     }
   }
-  ctx.ExpectStringBytes(InputStringBytes(ctx, 0, count));
+  ctx.ExpectStringBytes(InputStringBytes(ctx, first, first + count));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
   const DimVector to = RowMajorStrides(shape.dim_sizes());
   int64_t start = 0;
   for (int i = 0; i < count && !ctx.ShouldStop(); ++i) {
-    const absl::Span<const int64_t> dims = ctx.input(i).shape().dim_sizes();
-    CopyStrided(ctx.run(), dims, ctx.input(i), {0, RowMajorStrides(dims)}, output,
+    const absl::Span<const int64_t> dims = ctx.input(first + i).shape().dim_sizes();
+    CopyStrided(ctx.run(), dims, ctx.input(first + i), {0, RowMajorStrides(dims)}, output,
                 {start * to[axis], to});
     start += dims[axis];
+  }
+  return absl::OkStatus();
+}
+
+template <bool AxisFirst>
+absl::Status Concat(KernelContext& ctx) {
+  const int count = ctx.num_inputs() - 1;
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t axis, ctx.ScalarInt(AxisFirst ? 0 : count, "axis"));
+  return ConcatInputs(ctx, AxisFirst ? 1 : 0, count, axis);
+}
+
+// ---- ParallelConcat ----
+
+// Returns INVALID_ARGUMENT unless `count` values of shape `value` fill `shape`.
+absl::Status CheckRows(const PartialTensorShape& shape, int count, int i,
+                       const PartialTensorShape& value) {
+  if (!shape.IsFullyDefined() || shape.dims() == 0 || shape.dim_size(0) != count) {
+    return errors::InvalidArgument("shape must be fully known, with N = ", count,
+                                   " as first dimension, but is ", shape.DebugString());
+  }
+  PartialTensorShape row = shape;
+  row.set_dim(0, 1);
+  if (value.IsCompatibleWith(row)) return absl::OkStatus();
+  return errors::InvalidArgument("values[", i, "] must have shape ", row.DebugString(),
+                                 ", but has shape ", value.DebugString());
+}
+
+absl::Status ParallelConcatShape(ShapeContext& c) {
+  PartialTensorShape shape;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    GRADFLOW_RETURN_IF_ERROR(CheckRows(shape, c.num_inputs(), i, c.input(i)));
+  }
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+class ParallelConcatKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("shape", &shape_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    for (int i = 0; i < ctx.num_inputs(); ++i) {
+      GRADFLOW_RETURN_IF_ERROR(CheckRows(shape_, ctx.num_inputs(), i, ctx.input(i).shape()));
+    }
+    return ConcatInputs(ctx, 0, ctx.num_inputs(), 0);
+  }
+
+ private:
+  PartialTensorShape shape_;
+};
+
+// ---- ConcatOffset ----
+
+absl::Status ConcatOffsetShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 0));
+  PartialTensorShape shape = PartialTensorShape::UnknownOfRank(1);
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    if (!shape.IsCompatibleWith(c.input(i))) {
+      return errors::InvalidArgument("shape must be vectors of one length, but shape[", i - 1,
+                                     "] has shape ", c.input(i).DebugString(), " after ",
+                                     shape.DebugString());
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(shape, shape.MergeWith(c.input(i)));
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, shape);
+  return absl::OkStatus();
+}
+
+absl::Status ConcatOffset(KernelContext& ctx) {
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t concat_dim, ctx.ScalarInt(0, "concat_dim"));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "shape[0]"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector first, ctx.Ints(1, "shape[0]"));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const int axis, CanonicalAxis("concat_dim", concat_dim, static_cast<int>(first.size())));
+  const bool is_int32 = ctx.expected_output_dtype(0) == DT_INT32;
+  int64_t start = 0;
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    const std::string name = absl::StrCat("shape[", i, "]");
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(1, "shape[0]", i + 1, name));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector sizes, ctx.Ints(i + 1, name));
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (static_cast<int>(d) == axis || sizes[d] == first[d]) continue;
+      return errors::InvalidArgument(name, "[", d, "] is ", sizes[d], ", expected ", first[d],
+                                     ", as in shape[0]");
+    }
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(i, ctx.input(1).shape(), &output));
+    for (size_t d = 0; d < sizes.size(); ++d) WriteIndex(output, d, 0);
+    WriteIndex(output, axis, start);
+    if (__builtin_add_overflow(start, sizes[axis], &start) ||
+        (is_int32 && start != static_cast<int32_t>(start) && i + 1 < ctx.num_outputs())) {
+      return errors::InvalidArgument("the sizes along concat_dim ", axis,
+                                     " add up to more than fits in ",
+                                     DataTypeString(ctx.expected_output_dtype(0)));
+    }
   }
   return absl::OkStatus();
 }
@@ -115,7 +215,7 @@ void Register(Registry& registry) {
       .Attr("N: int >= 2")
       .Attr("T: type")
       .Attr("Tidx: {int32, int64} = DT_INT32")
-      .Shape(ConcatShapeFn)
+      .Shape(ConcatShapeFn<false>)
       .Doc(R"(Concatenates tensors along one dimension.
 
 values: The tensors. Their shapes must agree in all dimensions except `axis`.
@@ -124,7 +224,59 @@ output: The concatenated tensor.
 N: The number of tensors.
 T: The type of the tensors.
 Tidx: The type of `axis`.)");
-  registry.Kernel("ConcatV2", MakeFunctionKernel<Concat>);
+  registry.Kernel("ConcatV2", MakeFunctionKernel<Concat<false>>);
+
+  registry.Op("Concat")
+      .Group("array_ops")
+      .HandWritten()  // TensorFlow's class Concat is ConcatV2.
+      .Input("concat_dim: int32")
+      .Input("values: N * T")
+      .Output("output: T")
+      .Attr("N: int >= 2")
+      .Attr("T: type")
+      .Shape(ConcatShapeFn<true>)
+      .Doc(R"(Concatenates tensors along one dimension.
+
+concat_dim: A scalar: the dimension. Negative values count from the end.
+values: The tensors. Their shapes must agree in all dimensions except `concat_dim`.
+output: The concatenated tensor.
+N: The number of tensors.
+T: The type of the tensors.)");
+  registry.Kernel("Concat", MakeFunctionKernel<Concat<true>>);
+
+  registry.Op("ParallelConcat")
+      .Group("array_ops")
+      .Input("values: N * T")
+      .Output("output: T")
+      .Attr("N: int >= 1")
+      .Attr("T: type")
+      .Attr("shape: shape")
+      .Shape(ParallelConcatShape)
+      .Doc(R"(Concatenates tensors of one row along the first dimension.
+
+values: The tensors. Their first dimension is 1.
+output: The concatenated tensor: row i is `values[i]`.
+N: The number of tensors.
+T: The type of the tensors.
+shape: The shape of the result. Its first dimension is N, the others are those of the tensors.)");
+  registry.Kernel("ParallelConcat", MakeKernel<ParallelConcatKernel>);
+
+  registry.Op("ConcatOffset")
+      .Group("array_ops")
+      .Input("concat_dim: int32")
+      .Input("shape: N * shape_type")
+      .Output("offset: N * shape_type")
+      .Attr("N: int >= 2")
+      .Attr("shape_type: {int32, int64} = DT_INT32")
+      .Shape(ConcatOffsetShape)
+      .Doc(R"(Returns where tensors begin in their concatenation.
+
+concat_dim: A scalar: the dimension of the concatenation. Negative values count from the end.
+shape: The shapes of the tensors, as vectors. They must agree in all other dimensions.
+offset: For each tensor, the index of its first element in the concatenation.
+N: The number of tensors.
+shape_type: The type of the shapes.)");
+  registry.Kernel("ConcatOffset", MakeFunctionKernel<ConcatOffset>);
 }
 
 }  // namespace gradflow::concat

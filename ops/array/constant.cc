@@ -102,6 +102,20 @@ output: The value.
 value: The tensor.
 dtype: The type of `value`.)");
   registry.Kernel("Const", MakeKernel<ConstKernel>);
+
+  registry.Op("HostConst")
+      .Group("array_ops")
+      .HandWritten()  // TensorFlow has no class for it either.
+      .Output("output: dtype")
+      .Attr("value: tensor")
+      .Attr("dtype: type")
+      .Shape(ConstShape)
+      .Doc(R"(Returns a constant tensor in the memory of the host.
+
+output: The value.
+value: The tensor.
+dtype: The type of `value`.)");
+  registry.Kernel("HostConst", MakeKernel<ConstKernel>);
 }
 
 }  // namespace gradflow::constant

@@ -37,20 +37,43 @@ absl::Status Fill(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-absl::Status ZerosLike(KernelContext& ctx) {
-  Tensor* output = nullptr;
-  if (!DataTypeIsPlainBytes(ctx.expected_output_dtype(0))) {
-    // New strings are empty.
-    return ctx.AllocateOutput(0, ctx.input(0).shape(), &output);
-  }
-  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &output));
+// Sets the elements to zero. New strings are empty.
+void SetZero(const RunContext& run, Tensor* output) {
+  if (!DataTypeIsPlainBytes(output->dtype())) return;
   // In every type of plain bytes, zero has all bits zero.
   const size_t size = DataTypeSize(output->dtype());
   char* bytes = static_cast<char*>(output->raw_data());
-  ParallelFor(ctx, output->NumElements(), BlockSizeForCost(0.05 * size),
+  ParallelFor(run, output->NumElements(), BlockSizeForCost(0.05 * size),
               [&](int64_t begin, int64_t end) {
                 std::memset(bytes + begin * size, 0, (end - begin) * size);
               });
+}
+
+absl::Status ZerosLike(KernelContext& ctx) {
+  Tensor* output = nullptr;
+  if (!DataTypeIsPlainBytes(ctx.expected_output_dtype(0))) {
+    return ctx.AllocateOutput(0, ctx.input(0).shape(), &output);
+  }
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &output));
+  SetZero(ctx.run(), output);
+  return absl::OkStatus();
+}
+
+absl::Status EmptyShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(0));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// Elements that are not asked to be zero are zero, too: the memory may hold data of other runs.
+absl::Status Empty(KernelContext& ctx) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "shape"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "shape"));
+  absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
+  if (!shape.ok()) return errors::Prefix("shape: ", shape.status());
+  Tensor* output = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
+  SetZero(ctx.run(), output);
   return absl::OkStatus();
 }
 
@@ -81,6 +104,22 @@ output: The filled tensor.
 T: The type of `value`.
 index_type: The type of `dims`.)");
   registry.Kernel("Fill", MakeFunctionKernel<Fill>);
+
+  registry.Op("Empty")
+      .Group("array_ops")
+      .Input("shape: int32")
+      .Output("output: dtype")
+      .Attr("dtype: type")
+      .Attr("init: bool = false")
+      .Stateful()
+      .Shape(EmptyShape)
+      .Doc(R"(Returns a tensor of a given shape, whose elements are to be set by others.
+
+shape: A vector: the shape of the result.
+output: A tensor of zeros, or empty strings.
+dtype: The type of the result.
+init: Has no effect: memory that is not initialised might show data of other runs.)");
+  registry.Kernel("Empty", MakeFunctionKernel<Empty>);
 
   registry.Op("ZerosLike")
       .Group("array_ops")

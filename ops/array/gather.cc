@@ -66,6 +66,14 @@ absl::StatusOr<PartialTensorShape> GatherShape(const PartialTensorShape& params,
   return PartialTensorShape::Make(dims);
 }
 
+absl::Status GatherV1Shape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
+  if (c.input(0).unknown_rank() || c.input(1).unknown_rank()) return absl::OkStatus();
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, GatherShape(c.input(0), c.input(1), {0, 0}));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
 absl::Status GatherShapeFn(ShapeContext& c) {
   int64_t batch_dims;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("batch_dims", &batch_dims));
@@ -194,16 +202,22 @@ double GatheredBytes(const RunContext& run, const GatheredRuns<tstring, Index>& 
   return static_cast<double>(bytes);
 }
 
+// GatherV2, and Gather, which has neither an axis nor batches.
 class GatherKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    has_axis_ = construction.num_inputs() == 3;
+    if (!has_axis_) return absl::OkStatus();
     return construction.GetAttr("batch_dims", &batch_dims_);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& params = ctx.input(0);
     const TensorShape& params_shape = params.shape();
-    GRADFLOW_ASSIGN_OR_RETURN(const int64_t axis, ctx.ScalarInt(2, "axis"));
+    int64_t axis = 0;
+    if (has_axis_) {
+      GRADFLOW_ASSIGN_OR_RETURN(axis, ctx.ScalarInt(2, "axis"));
+    }
     if (params.dims() == 0) return errors::InvalidArgument("params must not be a scalar");
     GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,
                               ResolveAxes(params.dims(), ctx.input(1).dims(), axis, batch_dims_));
@@ -251,6 +265,7 @@ class GatherKernel final : public OpKernel {
     return absl::OkStatus();
   }
 
+  bool has_axis_ = true;
   int64_t batch_dims_ = 0;
 };
 
@@ -283,6 +298,27 @@ Tparams: The type of `params`.
 Tindices: The type of `indices`.
 Taxis: The type of `axis`.)");
   registry.Kernel("GatherV2", MakeKernel<GatherKernel>);
+
+  registry.Op("Gather")
+      .Group("array_ops")
+      .Input("params: Tparams")
+      .Input("indices: Tindices")
+      .Output("output: Tparams")
+      .Attr("validate_indices: bool = true")
+      .Attr("Tparams: type")
+      .Attr("Tindices: {int32, int64}")
+      .Shape(GatherV1Shape)
+      .Doc(R"(Gathers slices of a tensor by their indices along the first dimension.
+
+The shape of the result is `indices.shape + params.shape[1:]`. An index out of range is an error.
+
+params: The tensor to gather from, of at least one dimension.
+indices: A tensor of indices, each at least 0 and less than the size of the first dimension.
+output: The slices.
+validate_indices: Has no effect: indices are always checked.
+Tparams: The type of `params`.
+Tindices: The type of `indices`.)");
+  registry.Kernel("Gather", MakeKernel<GatherKernel>);
 }
 
 }  // namespace gradflow::gather

@@ -65,7 +65,31 @@ input: Any tensor.
 output: The same tensor.
 T: The type of the tensor.
 message: The message of that error.)");
-  for (const char* op : {"Identity", "IdentityN", "StopGradient", "PreventGradient"}) {
+  registry.Op("Snapshot")
+      .Group("array_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns its input as it is now.
+
+input: Any tensor.
+output: The same tensor.
+T: The type of the tensor.)");
+  registry.Op("GuaranteeConst")
+      .Group("array_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: type")
+      .Stateful()
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns its input, which the caller guarantees to be constant.
+
+input: Any tensor.
+output: The same tensor.
+T: The type of the tensor.)");
+  for (const char* op :
+       {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst"}) {
     registry.Kernel(op, MakeFunctionKernel<ForwardInputs, /*Cheap=*/true>);
   }
 }

@@ -81,6 +81,22 @@ dtype: The type of the tensor.
 shape: The shape of the tensor, partially known or unknown.)");
   registry.Kernel("Placeholder", MakeKernel<PlaceholderKernel>);
 
+  registry.Op("PlaceholderV2")
+      .Group("array_ops")
+      .HandWritten()  // TensorFlow has no class for it either.
+      .Output("output: dtype")
+      .Attr("dtype: type")
+      .Attr("shape: shape")
+      .Shape(PlaceholderShape)
+      .Doc(R"(A tensor that the caller of each run must feed.
+
+A run that needs it fails if it is not fed.
+
+output: The fed tensor.
+dtype: The type of the tensor.
+shape: The shape of the tensor, partially known or unknown.)");
+  registry.Kernel("PlaceholderV2", MakeKernel<PlaceholderKernel>);
+
   registry.Op("PlaceholderWithDefault")
       .Group("array_ops")
       .Input("input: dtype")

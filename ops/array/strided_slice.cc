@@ -108,7 +108,9 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& inpu
     plan.begin.push_back(range.begin);
     plan.stride.push_back(range.stride);
     plan.size.push_back(range.size);
-    if (keep) plan.shape.push_back(range.size);
+    if (!keep) return;
+    plan.shape.push_back(range.size);
+    plan.source.push_back(static_cast<int64_t>(plan.size.size()) - 1);
   };
   const auto take_whole = [&](int count) {
     for (int k = 0; k < count; ++k) {
@@ -122,6 +124,7 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& inpu
     }
     if (Has(masks.new_axis, i)) {
       plan.shape.push_back(1);
+      plan.source.push_back(-1);
       continue;
     }
     const int d = static_cast<int>(plan.size.size());
@@ -137,34 +140,73 @@ absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& inpu
   return plan;
 }
 
-namespace {
-
-absl::Status StridedSliceShape(ShapeContext& c) {
-  StridedSliceMasks masks;
-  GRADFLOW_RETURN_IF_ERROR(
-      masks.Read([&](const char* name, int64_t* value) { return c.GetAttr(name, value); }));
+absl::StatusOr<std::optional<StridedSlicePlan>> ReadStridedSlice(const ShapeContext& c, int first,
+                                                                 const PartialTensorShape& input,
+                                                                 const StridedSliceMasks& masks) {
   // The three vectors have the same length, which any of them may determine.
   PartialTensorShape length = PartialTensorShape::UnknownOfRank(1);
-  for (int i = 1; i <= 3; ++i) {
+  for (int i = first; i < first + 3; ++i) {
     if (!length.IsCompatibleWith(c.input(i))) {
       return errors::InvalidArgument("begin, end and strides must be vectors of one length, but ",
-                                     "have shapes ", c.input(1).DebugString(), ", ",
-                                     c.input(2).DebugString(), " and ", c.input(3).DebugString());
+                                     "have shapes ", c.input(first).DebugString(), ", ",
+                                     c.input(first + 1).DebugString(), " and ",
+                                     c.input(first + 2).DebugString());
     }
     GRADFLOW_ASSIGN_OR_RETURN(length, length.MergeWith(c.input(i)));
   }
   std::vector<int64_t> values[3];
   std::optional<absl::Span<const int64_t>> known[3];
   for (int i = 0; i < 3; ++i) {
-    GRADFLOW_ASSIGN_OR_RETURN(const bool is_known, c.IntsFromInput(i + 1, &values[i]));
+    GRADFLOW_ASSIGN_OR_RETURN(const bool is_known, c.IntsFromInput(first + i, &values[i]));
     if (is_known) known[i] = values[i];
   }
-  if (c.input(0).unknown_rank() || length.dim_size(0) < 0) return absl::OkStatus();
+  if (input.unknown_rank() || length.dim_size(0) < 0) return std::nullopt;
   const int count = static_cast<int>(std::min<int64_t>(length.dim_size(0), kMaxEntries));
-  GRADFLOW_ASSIGN_OR_RETURN(
-      const StridedSlicePlan plan,
-      PlanStridedSlice(c.input(0), {count, known[0], known[1], known[2]}, masks));
-  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, PartialTensorShape::Make(plan.shape));
+  return PlanStridedSlice(input, {count, known[0], known[1], known[2]}, masks);
+}
+
+absl::StatusOr<StridedSlicePlan> ReadStridedSlice(const KernelContext& ctx, int first,
+                                                  const TensorShape& input,
+                                                  const StridedSliceMasks& masks) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(first, "begin"));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(first, "begin", first + 1, "end"));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(first, "begin", first + 2, "strides"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector begin, ctx.Ints(first, "begin"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector end, ctx.Ints(first + 1, "end"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector strides, ctx.Ints(first + 2, "strides"));
+  const int count = static_cast<int>(std::min<size_t>(begin.size(), kMaxEntries));
+  return PlanStridedSlice(input, {count, begin, end, strides}, masks);
+}
+
+StridedLoop::Operand LocateSource(const StridedSlicePlan& plan, const TensorShape& input) {
+  StridedLoop::Operand operand = {0, RowMajorStrides(input.dim_sizes())};
+  // Nothing is located in an empty slice, whose offsets may overflow.
+  if (std::find(plan.size.begin(), plan.size.end(), 0) != plan.size.end()) return operand;
+  for (int d = 0; d < input.dims(); ++d) {
+    operand.offset += plan.begin[d] * operand.strides[d];
+    // The stride of a single element is not used and may be any number.
+    operand.strides[d] = plan.size[d] == 1 ? 0 : operand.strides[d] * plan.stride[d];
+  }
+  return operand;
+}
+
+StridedLoop::Operand LocateResult(const StridedSlicePlan& plan, const TensorShape& input) {
+  const StridedLoop::Operand source = LocateSource(plan, input);
+  StridedLoop::Operand operand = {source.offset, {}};
+  for (const int64_t d : plan.source) operand.strides.push_back(d < 0 ? 0 : source.strides[d]);
+  return operand;
+}
+
+namespace {
+
+absl::Status StridedSliceShape(ShapeContext& c) {
+  StridedSliceMasks masks;
+  GRADFLOW_RETURN_IF_ERROR(
+      masks.Read([&](const char* name, int64_t* value) { return c.GetAttr(name, value); }));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
+                            ReadStridedSlice(c, 1, c.input(0), masks));
+  if (!plan.has_value()) return absl::OkStatus();
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, PartialTensorShape::Make(plan->shape));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
@@ -177,26 +219,10 @@ class StridedSliceKernel final : public OpKernel {
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
-    GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "begin"));
-    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(1, "begin", 2, "end"));
-    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(1, "begin", 3, "strides"));
-    GRADFLOW_ASSIGN_OR_RETURN(const DimVector begin, ctx.Ints(1, "begin"));
-    GRADFLOW_ASSIGN_OR_RETURN(const DimVector end, ctx.Ints(2, "end"));
-    GRADFLOW_ASSIGN_OR_RETURN(const DimVector strides, ctx.Ints(3, "strides"));
-    const int count = static_cast<int>(std::min<size_t>(begin.size(), kMaxEntries));
     const TensorShape& input = ctx.input(0).shape();
-    GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan,
-                              PlanStridedSlice(input, {count, begin, end, strides}, masks_));
+    GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadStridedSlice(ctx, 1, input, masks_));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(plan.shape));
-    StridedLoop::Operand from = {0, RowMajorStrides(input.dim_sizes())};
-    if (shape.num_elements() > 0) {
-      for (int d = 0; d < input.dims(); ++d) {
-        from.offset += plan.begin[d] * from.strides[d];
-        // The stride of a single element is not used and may be any number.
-        from.strides[d] = plan.size[d] == 1 ? 0 : from.strides[d] * plan.stride[d];
-      }
-    }
-    return OutputStrided(ctx, 0, shape, plan.size, 0, std::move(from));
+    return OutputStrided(ctx, 0, shape, plan.size, 0, LocateSource(plan, input));
   }
 
  private:

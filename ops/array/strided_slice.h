@@ -1,5 +1,5 @@
 // Index arithmetic of NumPy's extended slices, x[begin:end:stride, ..., newaxis, i], shared by the
-// shape function and the kernel of StridedSlice.
+// shape functions and the kernels of StridedSlice, its gradient and TensorStridedSliceUpdate.
 #ifndef GRADFLOW_OPS_ARRAY_STRIDED_SLICE_H_
 #define GRADFLOW_OPS_ARRAY_STRIDED_SLICE_H_
 
@@ -9,7 +9,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/shape_context.h"
 #include "gradflow/core/tensor_shape.h"
+#include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::strided_slice {
 
@@ -55,7 +58,24 @@ struct StridedSlicePlan {
   DimVector size;
   // The shape of the result: `size` with dimensions removed and inserted.
   DimVector shape;
+  // For each dimension of the result, that of the input; -1 if it is inserted.
+  DimVector source;
 };
+
+// Returns the slice of a shape function whose vectors are inputs `first` to `first` + 2; nothing if
+// the rank of `input` or the number of entries is unknown.
+absl::StatusOr<std::optional<StridedSlicePlan>> ReadStridedSlice(const ShapeContext& c, int first,
+                                                                 const PartialTensorShape& input,
+                                                                 const StridedSliceMasks& masks);
+// Returns that of a kernel.
+absl::StatusOr<StridedSlicePlan> ReadStridedSlice(const KernelContext& ctx, int first,
+                                                  const TensorShape& input,
+                                                  const StridedSliceMasks& masks);
+
+// Locates the elements of the slice in a tensor of shape `input`: with a stride for each dimension
+// of the input (LocateSource) or of the result (LocateResult).
+StridedLoop::Operand LocateSource(const StridedSlicePlan& plan, const TensorShape& input);
+StridedLoop::Operand LocateResult(const StridedSlicePlan& plan, const TensorShape& input);
 
 // Returns INVALID_ARGUMENT if the entries are not valid for the input.
 // REQUIRES: the rank of `input` is known

@@ -1,10 +1,15 @@
+#include <complex>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::transpose {
@@ -69,6 +74,67 @@ absl::Status Transpose(KernelContext& ctx) {
   return OutputStrided(ctx, 0, TensorShape(dims), dims, 0, {0, from});
 }
 
+// ---- ConjugateTranspose ----
+
+template <typename T>
+void Conjugate(const RunContext& run, Tensor* tensor) {
+  const auto values = tensor->flat<T>();
+  ParallelFor(run, values.size(), BlockSizeForCost(1), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) values(i) = std::conj(values(i));
+  });
+}
+
+absl::Status ConjugateTranspose(KernelContext& ctx) {
+  GRADFLOW_RETURN_IF_ERROR(Transpose(ctx));
+  if (!DataTypeIsComplex(ctx.input_dtype(0))) return absl::OkStatus();
+  if (ctx.mutable_output(0)->SharesBufferWith(ctx.input(0))) {
+    const Tensor shared = std::move(*ctx.mutable_output(0));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shared.shape(), &output));
+    const DimVector strides = RowMajorStrides(shared.shape().dim_sizes());
+    CopyStrided(ctx.run(), shared.shape().dim_sizes(), shared, {0, strides}, output, {0, strides});
+  }
+  if (ctx.input_dtype(0) == DT_COMPLEX64) {
+    Conjugate<complex64>(ctx.run(), ctx.mutable_output(0));
+  } else {
+    Conjugate<complex128>(ctx.run(), ctx.mutable_output(0));
+  }
+  return absl::OkStatus();
+}
+
+// ---- InvertPermutation ----
+
+absl::Status InvertPermutationShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 1));
+  c.set_output(0, c.input(0).unknown_rank() ? PartialTensorShape::UnknownOfRank(1) : c.input(0));
+  return absl::OkStatus();
+}
+
+absl::Status InvertPermutation(KernelContext& ctx) {
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "x"));
+  const int64_t size = ctx.input(0).NumElements();
+  if (size > std::numeric_limits<int32_t>::max() && ctx.input_dtype(0) == DT_INT32) {
+    return errors::InvalidArgument("x has ", size, " elements, more than fit in an int32");
+  }
+  Tensor* output = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, ctx.input(0).shape(), &output));
+  const IndexReader x(ctx.input(0));
+  const IndexReader y(*output);
+  for (int64_t i = 0; i < size; ++i) WriteIndex(output, i, -1);
+  for (int64_t i = 0; i < size; ++i) {
+    const int64_t value = x[i];
+    if (value < 0 || value >= size) {
+      return errors::InvalidArgument("x[", i, "] = ", value, " is not in [0, ", size, ")");
+    }
+    if (y[value] != -1) {
+      return errors::InvalidArgument("x must be a permutation, but x[", y[value], "] and x[", i,
+                                     "] are both ", value);
+    }
+    WriteIndex(output, value, i);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void Register(Registry& registry) {
@@ -88,6 +154,36 @@ y: The tensor whose dimension i is dimension `perm[i]` of `x`.
 T: The type of the tensor.
 Tperm: The type of `perm`.)");
   registry.Kernel("Transpose", MakeFunctionKernel<Transpose>);
+
+  registry.Op("ConjugateTranspose")
+      .Group("array_ops")
+      .Input("x: T")
+      .Input("perm: Tperm")
+      .Output("y: T")
+      .Attr("T: type")
+      .Attr("Tperm: {int32, int64} = DT_INT32")
+      .Shape(TransposeShape)
+      .Doc(R"(Permutes the dimensions of a tensor, and conjugates complex numbers.
+
+x: The tensor.
+perm: A vector: a permutation of the dimensions of `x`.
+y: The conjugate of the tensor whose dimension i is dimension `perm[i]` of `x`.
+T: The type of the tensor.
+Tperm: The type of `perm`.)");
+  registry.Kernel("ConjugateTranspose", MakeFunctionKernel<ConjugateTranspose>);
+
+  registry.Op("InvertPermutation")
+      .Group("array_ops")
+      .Input("x: T")
+      .Output("y: T")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(InvertPermutationShape)
+      .Doc(R"(Returns the inverse of a permutation.
+
+x: A vector: a permutation of its indices.
+y: The permutation with `y[x[i]] = i`.
+T: The type of `x`.)");
+  registry.Kernel("InvertPermutation", MakeFunctionKernel<InvertPermutation>);
 }
 
 }  // namespace gradflow::transpose

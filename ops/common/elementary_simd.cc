@@ -1,25 +1,61 @@
 #include "gradflow/ops/common/elementary_simd.h"
 
-#include <sleef.h>
+#include <hwy/detect_targets.h>
+#if HWY_ARCH_X86
+#include <immintrin.h>
+#endif
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/common/elementary_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
 
-// The functions of SLEEF by bound of error, in the order of the enums.
 #ifndef GRADFLOW_SLEEF_FUNCTIONS
+// The functions of SLEEF by bound of error, in the order of the enums.
 #define GRADFLOW_SLEEF_FUNCTIONS(X)                                                               \
   X(acos, u10)                                                                                    \
   X(acosh, u10)                                                                                   \
-  X(asin, u10)                                                                                    \
-  X(asinh, u10)                                                                                   \
-  X(atan, u10) X(atanh, u10) X(cos, u10) X(cosh, u10) X(erf, u10) X(erfc, u15) X(exp, u10)        \
-      X(expm1, u10) X(lgamma, u10) X(log, u10) X(log1p, u10) X(sin, u10) X(sinh, u10) X(tan, u10) \
-          X(tanh, u10)
+  X(asin, u10) X(asinh, u10) X(atan, u10) X(atanh, u10) X(cos, u10) X(cosh, u10) X(erf, u10)      \
+      X(erfc, u15) X(exp, u10) X(expm1, u10) X(lgamma, u10) X(log, u10) X(log1p, u10) X(sin, u10) \
+          X(sinh, u10) X(tan, u10) X(tanh, u10)
 #define GRADFLOW_SLEEF_FUNCTIONS2(X) X(atan2, u10) X(pow, u10)
 #define GRADFLOW_SLEEF_JOIN(name, lanes, bound, target) Sleef_cinz_##name##lanes##_##bound##target
 #define GRADFLOW_SLEEF_NAME(name, lanes, bound, target) \
   GRADFLOW_SLEEF_JOIN(name, lanes, bound, target)
+
+// Declared here, once: SLEEF's header declares those of the instruction sets that the whole file is
+// compiled for.
+extern "C" {
+#define GRADFLOW_DECLARE(name, bound)                  \
+  float Sleef_cinz_##name##f1_##bound##purec(float x); \
+  double Sleef_cinz_##name##d1_##bound##purec(double x);
+GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
+#define GRADFLOW_DECLARE(name, bound)                           \
+  float Sleef_cinz_##name##f1_##bound##purec(float x, float y); \
+  double Sleef_cinz_##name##d1_##bound##purec(double x, double y);
+GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
+#if HWY_ARCH_X86
+#define GRADFLOW_DECLARE(name, bound)                            \
+  __m128 Sleef_cinz_##name##f4_##bound##sse4(__m128 x);          \
+  __m128d Sleef_cinz_##name##d2_##bound##sse4(__m128d x);        \
+  __m256 Sleef_cinz_##name##f8_##bound##avx(__m256 x);           \
+  __m256d Sleef_cinz_##name##d4_##bound##avx(__m256d x);         \
+  __m512 Sleef_cinz_##name##f16_##bound##avx512fnofma(__m512 x); \
+  __m512d Sleef_cinz_##name##d8_##bound##avx512fnofma(__m512d x);
+GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
+#define GRADFLOW_DECLARE(name, bound)                                      \
+  __m128 Sleef_cinz_##name##f4_##bound##sse4(__m128 x, __m128 y);          \
+  __m128d Sleef_cinz_##name##d2_##bound##sse4(__m128d x, __m128d y);       \
+  __m256 Sleef_cinz_##name##f8_##bound##avx(__m256 x, __m256 y);           \
+  __m256d Sleef_cinz_##name##d4_##bound##avx(__m256d x, __m256d y);        \
+  __m512 Sleef_cinz_##name##f16_##bound##avx512fnofma(__m512 x, __m512 y); \
+  __m512d Sleef_cinz_##name##d8_##bound##avx512fnofma(__m512d x, __m512d y);
+GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
+#undef GRADFLOW_DECLARE
+#endif
+}
 #endif
 
 #undef GRADFLOW_SLEEF_FLOATS
@@ -70,27 +106,6 @@ struct Sleef {
   using Function = Raw (*)(Raw);
   using Function2 = Raw (*)(Raw, Raw);
 };
-
-// Declared here: SLEEF's header declares those of the instruction sets that the whole file is
-// compiled for.
-using FloatVector = Sleef<float>::Raw;
-using DoubleVector = Sleef<double>::Raw;
-extern "C" {
-#define GRADFLOW_DECLARE(name, bound)                                   \
-  FloatVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_FLOATS, bound,   \
-                                  GRADFLOW_SLEEF_TARGET)(FloatVector);  \
-  DoubleVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_DOUBLES, bound, \
-                                   GRADFLOW_SLEEF_TARGET)(DoubleVector);
-GRADFLOW_SLEEF_FUNCTIONS(GRADFLOW_DECLARE)
-#undef GRADFLOW_DECLARE
-#define GRADFLOW_DECLARE(name, bound)                                                           \
-  FloatVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_FLOATS, bound, GRADFLOW_SLEEF_TARGET)(   \
-      FloatVector, FloatVector);                                                                \
-  DoubleVector GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_DOUBLES, bound, GRADFLOW_SLEEF_TARGET)( \
-      DoubleVector, DoubleVector);
-GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
-#undef GRADFLOW_DECLARE
-}
 
 #define GRADFLOW_FLOATS(name, bound) \
   GRADFLOW_SLEEF_NAME(name, GRADFLOW_SLEEF_FLOATS, bound, GRADFLOW_SLEEF_TARGET),

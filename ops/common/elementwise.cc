@@ -59,6 +59,10 @@ void GatherRowsOf(const E* from, int64_t row_stride, int64_t stride, int64_t row
     for (int64_t done = n; done < rows * n; done *= 2) {
       std::memcpy(to + done, to, std::min(done, rows * n - done) * sizeof(E));
     }
+  } else if (stride == 0 && n < 16) {
+    for (int64_t i = 0; i < n; ++i) {
+      for (int64_t r = 0; r < rows; ++r) to[r * n + i] = from[r * row_stride];
+    }
   } else if (stride == 0) {
     for (int64_t r = 0; r < rows; ++r) {
       const E value = from[r * row_stride];
@@ -218,13 +222,22 @@ class Elementwise {
     }
     int64_t strides[kMaxElementwiseInputs];
     for (int k = 0; k < num_inputs_; ++k) strides[k] = loop.inner_stride(k + 1);
-    loop.ForEachRun(ctx.run(), nanoseconds_, [&](const int64_t* offsets, int64_t n) {
-      const char* x[kMaxElementwiseInputs] = {};
-      for (int k = 0; k < num_inputs_; ++k)
-        x[k] = inputs_[k].data + offsets[k + 1] * inputs_[k].size;
-      RunPiece(x, strides, offsets[0], n);
-      if (non_temporal_) hwy::FlushStream();
-    });
+    loop.ForEachRun(
+        ctx.run(), nanoseconds_,
+        [&](const int64_t* offsets, int64_t n) {
+          const char* x[kMaxElementwiseInputs] = {};
+          for (int k = 0; k < num_inputs_; ++k) {
+            x[k] = inputs_[k].data + offsets[k + 1] * inputs_[k].size;
+          }
+          RunPiece(x, strides, offsets[0], n);
+        },
+        EndOfBlock());
+  }
+
+  // What a thread does after it has written a block of the output.
+  using BlockFunction = void (*)();
+  BlockFunction EndOfBlock() const {
+    return non_temporal_ ? +[] { hwy::FlushStream(); } : nullptr;
   }
 
   // Computes many short rows at once: gathers those of the operands that are broadcast.
@@ -275,8 +288,8 @@ class Elementwise {
             }
             RunPiece(x, strides, offset(0), count * row);
           }
-          if (non_temporal_) hwy::FlushStream();
-        });
+        },
+        EndOfBlock());
   }
 
   // Computes n elements from element `begin` of the output on.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <utility>
 
 #include "gradflow/core/parallel.h"
@@ -166,7 +167,8 @@ StridedLoop::StridedLoop(absl::Span<const int64_t> dims, std::vector<Operand> op
 }
 
 void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_element,
-                             absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn) const {
+                             absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn,
+                             void (*end_of_block)()) const {
   if (num_elements_ == 0) return;
   const size_t count = operands_.size();
   const int last = static_cast<int>(dims_.size()) - 1;
@@ -209,6 +211,7 @@ void StridedLoop::ForEachRun(const RunContext& run, double nanoseconds_per_eleme
                     index[d] = 0;
                   }
                 }
+                if (end_of_block != nullptr) end_of_block();
               });
 }
 
@@ -250,6 +253,28 @@ double InputStringBytes(const KernelContext& ctx, int begin, int end) {
 void CopyStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& source,
                  StridedLoop::Operand from, Tensor* target, StridedLoop::Operand to) {
   CopyLoop(run, StridedLoop(dims, {std::move(to), std::move(from)}), source, target);
+}
+
+void FillStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& value,
+                 Tensor* target, StridedLoop::Operand to) {
+  CopyStrided(run, dims, value, {0, DimVector(dims.size())}, target, std::move(to));
+}
+
+absl::StatusOr<Tensor> ZeroScalar(DataType dtype) {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor zero, Tensor::Allocate(dtype, {}));
+  // In every type of plain bytes, zero has all bits zero. New strings are empty.
+  if (DataTypeIsPlainBytes(dtype)) std::memset(zero.raw_data(), 0, DataTypeSize(dtype));
+  return zero;
+}
+
+absl::Status OutputCopy(KernelContext& ctx, int input, Tensor** output) {
+  const TensorShape& shape = ctx.input(input).shape();
+  GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(input, 0, shape, output));
+  const Tensor& source = ctx.input(input);
+  if ((*output)->raw_data() == source.raw_data()) return absl::OkStatus();
+  const DimVector strides = RowMajorStrides(shape.dim_sizes());
+  CopyStrided(ctx.run(), shape.dim_sizes(), source, {0, strides}, *output, {0, strides});
+  return absl::OkStatus();
 }
 
 absl::Status OutputStrided(KernelContext& ctx, int output, const TensorShape& shape,

@@ -9,6 +9,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/tensor.h"
@@ -46,9 +47,11 @@ class StridedLoop {
 
   // Calls fn(offsets, n) concurrently for runs of n elements along the last dimension, which
   // together cover all elements. Element i of operand k's run is at offsets[k] + i *
-  // inner_stride(k).
+  // inner_stride(k). After each block of runs calls end_of_block() on the thread that ran them, if
+  // it is not null.
   void ForEachRun(const RunContext& run, double nanoseconds_per_element,
-                  absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn) const;
+                  absl::FunctionRef<void(const int64_t* offsets, int64_t n)> fn,
+                  void (*end_of_block)() = nullptr) const;
 
  private:
   DimVector dims_;
@@ -87,11 +90,31 @@ double StridedStringBytes(const RunContext& run, const StridedLoop& loop, const 
 // share their elements each.
 double InputStringBytes(const KernelContext& ctx, int begin, int end);
 
+// Returns the size in bytes of such an element.
+inline int64_t ElementBytes(DataType dtype) {
+  return DataTypeIsPlainBytes(dtype) ? DataTypeSize(dtype) : sizeof(tstring);
+}
+// Returns the approximate cost of copying an element of contiguous memory.
+inline double CopyNanoseconds(DataType dtype) {
+  return DataTypeIsPlainBytes(dtype) ? 0.05 * DataTypeSize(dtype) : 20;
+}
+
+// Sets all elements of the block of shape `dims` that `to` locates in `target` to the scalar
+// `value`, which has the same type. REQUIRES: no element is set twice
+void FillStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& value,
+                 Tensor* target, StridedLoop::Operand to);
+// Returns a scalar of zero, or of the empty string.
+absl::StatusOr<Tensor> ZeroScalar(DataType dtype);
+
 // Copies a block of shape `dims` from `source`, where `from` locates its elements, to `target`,
 // where `to` does. REQUIRES: the tensors have the same type, the block lies within both, and no
 // element of `target` is written twice
 void CopyStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& source,
                  StridedLoop::Operand from, Tensor* target, StridedLoop::Operand to);
+
+// Makes output 0 a copy of input `input`, which may be written: the input itself if nothing else
+// reads it.
+absl::Status OutputCopy(KernelContext& ctx, int input, Tensor** output);
 
 // Sets output `output` to a tensor of shape `shape` whose elements are those of the block of shape
 // `dims` that `from` locates in input `input`. Shares the input's buffer if the block is contiguous

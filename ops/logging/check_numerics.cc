@@ -1,7 +1,10 @@
 #include <atomic>
 #include <cmath>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -11,7 +14,8 @@
 namespace gradflow::check_numerics {
 namespace {
 
-template <typename T>
+// Tells infinities by their sign if `Signs`.
+template <typename T, bool Signs>
 class CheckNumericsKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -21,25 +25,34 @@ class CheckNumericsKernel final : public OpKernel {
     const Tensor& tensor = ctx.input(0);
     const auto values = tensor.flat<T>();
     std::atomic<bool> any_nan{false};
-    std::atomic<bool> any_inf{false};
+    std::atomic<bool> any_negative{false};
+    std::atomic<bool> any_positive{false};
     ParallelFor(ctx, values.size(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
       bool nan = false;
-      bool inf = false;
+      bool negative = false;
+      bool positive = false;
       for (int64_t i = begin; i < end; ++i) {
         // Converts half and bfloat16 to float, exactly.
         const auto value = values(i) + 0.0f;
         nan |= std::isnan(value);
-        inf |= std::isinf(value);
+        negative |= std::isinf(value) && value < 0;
+        positive |= std::isinf(value) && value > 0;
       }
       if (nan) any_nan = true;
-      if (inf) any_inf = true;
+      if (negative) any_negative = true;
+      if (positive) any_positive = true;
     });
-    if (any_nan || any_inf) {
-      return errors::InvalidArgument(errors::Printable(message_, 1000), " : Tensor had ",
-                                     any_nan && any_inf ? "Inf and NaN"
-                                     : any_nan          ? "NaN"
-                                                        : "Inf",
-                                     " values");
+    std::vector<absl::string_view> found;
+    if (any_negative && Signs) found.push_back("-Inf");
+    if (any_positive && Signs) found.push_back("+Inf");
+    if ((any_negative || any_positive) && !Signs) found.push_back("Inf");
+    if (any_nan) found.push_back("NaN");
+    if (!found.empty()) {
+      const absl::string_view last = found.back();
+      found.pop_back();
+      return errors::InvalidArgument(errors::Printable(message_, 1000), " : Tensor had ", absl::StrJoin(found, ", "),
+                                     found.empty() ? "" : (found.size() > 1 ? ", and " : " and "),
+                                     last, " values");
     }
     ctx.set_output(0, tensor);
     return absl::OkStatus();
@@ -66,9 +79,28 @@ tensor: The tensor to check.
 output: The same tensor.
 T: The type of the tensor.
 message: The prefix of the error message.)");
+  registry.Op("CheckNumericsV2")
+      .Group("array_ops")
+      .Input("tensor: T")
+      .Output("output: T")
+      .Attr("T: {bfloat16, half, float, double}")
+      .Attr("message: string")
+      .Stateful()
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns its input, or an error if any element is NaN or infinite.
+
+Unlike that of `CheckNumerics`, the error tells the signs of infinities.
+
+tensor: The tensor to check.
+output: The same tensor.
+T: The type of the tensor.
+message: The prefix of the error message.)");
   ForEachType(FloatingTypes(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    registry.Kernel("CheckNumerics", MakeKernel<CheckNumericsKernel<T>>).template Type<T>("T");
+    registry.Kernel("CheckNumerics", MakeKernel<CheckNumericsKernel<T, false>>)
+        .template Type<T>("T");
+    registry.Kernel("CheckNumericsV2", MakeKernel<CheckNumericsKernel<T, true>>)
+        .template Type<T>("T");
   });
 }
 

@@ -1,7 +1,15 @@
 // Custom ops with the current names (absl::Status, int64_t, absl::string_view): lists, argument
 // names, attributes, failing shape functions, kernels that shard their work.
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <mutex>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -178,6 +186,20 @@ REGISTER_OP("CompatNoInputs")
       EXPECT_EQ(c->input_tensor(0), nullptr);
       return absl::OkStatus();
     });
+REGISTER_OP("CompatMin").Output("y: float").SetShapeFn([](InferenceContext* c) {
+  const auto min = [c](shape_inference::DimensionHandle a, shape_inference::DimensionHandle b) {
+    shape_inference::DimensionHandle result;
+    TF_CHECK_OK(c->Min(a, b, &result));
+    return InferenceContext::Value(result);
+  };
+  EXPECT_EQ(min(c->MakeDim(0), c->UnknownDim()), 0);
+  EXPECT_EQ(min(c->UnknownDim(), c->MakeDim(0)), 0);
+  EXPECT_EQ(min(c->MakeDim(3), c->UnknownDim()), -1);
+  EXPECT_EQ(min(c->UnknownDim(), c->MakeDim(3)), -1);
+  EXPECT_EQ(min(c->MakeDim(3), c->MakeDim(2)), 2);
+  EXPECT_EQ(min(c->MakeDim(2), c->MakeDim(3)), 2);
+  return absl::OkStatus();
+});
 REGISTER_OP("CompatNoSuchInput").Output("y: float").SetShapeFn([](InferenceContext* c) {
   EXPECT_FALSE(InferenceContext::RankKnown(c->input(3)));
   return absl::OkStatus();
@@ -354,6 +376,54 @@ TEST(CurrentCustomOpTest, OutputThatIsNotThereIsAnError) {
     EXPECT_TRUE(absl::IsInternal(status)) << status;
     EXPECT_EQ(status.message(), absl::StrCat("node 'greedy' (CompatGreedy): ", texts[use]));
   }
+}
+
+// The first candidate that may be written, not the first of all.
+TEST(CurrentCustomOpTest, ForwardsNoInputThatIsNeededElsewhere) {
+  const Scope root = Scope::NewRootScope();
+  const Output x = ops::Placeholder(root, DT_FLOAT);
+  // A constant is needed in the next run.
+  const Output a = ops::Const(root, {1.f, 2.f});
+  const Output b = ops::Neg(root, x);
+  NodeBuilder builder("n", "CompatInPlace");
+  builder.Input(a).Input(b);
+  const Operation op = AddNode(root, &builder);
+  TF_CHECK_OK(root.status());
+  ClientSession session(root);
+  for (int run = 0; run < 2; ++run) {
+    std::vector<Tensor> outputs;
+    TF_CHECK_OK(session.Run({{x, {3.f, 4.f}}}, {Output(op, 0), Output(op, 1), a}, &outputs));
+    EXPECT_EQ(outputs[0].flat<float>()(0), -2);
+    EXPECT_EQ(outputs[1].scalar<int32>()(), 1);
+    EXPECT_EQ(outputs[2].flat<float>()(0), 1);
+  }
+}
+
+TEST(CurrentCustomOpTest, ShardOfOneStaysOnItsThread) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
+  const gradflow::RunContext run;
+  thread::ThreadPool pool(&run);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::vector<int64_t> begins;
+  tbb::task_arena(8).execute([&] {
+    Shard(1, &pool, 20, int64_t{1} << 40, [&](int64_t begin, int64_t) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const std::lock_guard<std::mutex> lock(mutex);
+      threads.insert(std::this_thread::get_id());
+      begins.push_back(begin);
+    });
+  });
+  EXPECT_EQ(threads.size(), 1u);
+  EXPECT_EQ(begins.size(), 20u);
+  EXPECT_TRUE(std::is_sorted(begins.begin(), begins.end()));
+}
+
+TEST(CurrentCustomOpTest, TheMinimumOfZeroAndAnythingIsZero) {
+  const Scope root = Scope::NewRootScope();
+  NodeBuilder builder("n", "CompatMin");
+  AddNode(root, &builder);
+  TF_CHECK_OK(root.status());
 }
 
 TEST(CurrentCustomOpTest, ShapesThatAreNotThereAreAnError) {

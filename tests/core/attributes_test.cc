@@ -163,6 +163,8 @@ TEST(NodeAttr, ReportsAnotherType) {
 
 TEST(NodeAttr, ReportsIntsBeyond32Bits) {
   GRADFLOW_EXPECT_OK(ReadAs<int32_t>("i: -2147483648"));
+  GRADFLOW_EXPECT_OK(ReadAs<int32_t>("i: 2147483647"));
+  EXPECT_THAT(ReadAs<int32_t>("i: -2147483649"), StatusIs(kInvalidArgument));
   EXPECT_THAT(
       ReadAs<int32_t>("i: 2147483648"),
       StatusIs(kInvalidArgument, "attribute a: expected an int of 32 bits, but found 2147483648"));

@@ -1,6 +1,7 @@
 #include "gradflow/core/parallel.h"
 
 #include <gtest/gtest.h>
+#include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -128,6 +129,32 @@ TEST(ParallelFor, UsesNoMoreThreadsThanItMay) {
     });
     EXPECT_LE(threads.size(), static_cast<size_t>(max_threads));
     EXPECT_EQ(visits, std::vector<int>(5000, 1));
+  }
+}
+
+// oneTBB has no more threads than processors unless it is told to.
+TEST(ParallelFor, NestedLoopsUseNoMoreThreadsThanTheOuterOne) {
+  const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
+  for (const int max_threads : {2, 3}) {
+    std::mutex mutex;
+    std::set<std::thread::id> threads;
+    std::atomic<int> at_once = 0;
+    std::atomic<int> most = 0;
+    const RunContext run = RunOf(nullptr, max_threads);
+    Loop(8, run, 4, [&](int64_t) {
+      ParallelFor(run, 8, 1, [&](int64_t, int64_t) {
+        const int now = ++at_once;
+        for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
+        }
+        // Long enough for other threads to take blocks, if they may.
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        --at_once;
+        const std::lock_guard<std::mutex> lock(mutex);
+        threads.insert(std::this_thread::get_id());
+      });
+    });
+    EXPECT_LE(most, max_threads);
+    EXPECT_LE(threads.size(), static_cast<size_t>(max_threads));
   }
 }
 

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -196,6 +197,40 @@ TEST(Import, MissingOpsComeBeforeOtherFaults) {
   const GraphDef def = ToyGraphDef(ToyNode("n", "Placeholder") + ToyNode("m", "Nope"));
   EXPECT_THAT(ImportGraphDef({}, def, &graph),
               StatusIs(absl::StatusCode::kNotFound, StartsWith("node 'm' (Nope)")));
+}
+
+// Each is an error, whatever comes before or after it.
+TEST(Import, MissingOpsAndKernelsComeInAnyOrder) {
+  const std::string op = ToyNode("m", "Nope");
+  const std::string half =
+      ToyNode("h", "Placeholder", "attr { key: 'dtype' value { type: DT_HALF } }");
+  const std::string kernel =
+      ToyNode("k", "Neg", "input: 'h' attr { key: 'T' value { type: DT_HALF } }");
+  const std::string fault = ToyNode("n", "Placeholder");
+  const std::string good = ToyPlaceholder("good");
+  std::vector<std::string> parts = {op, half + kernel, fault, good};
+  std::sort(parts.begin(), parts.end());
+  do {
+    std::string text;
+    for (const std::string& part : parts) text += part;
+    SCOPED_TRACE(text);
+    Graph graph(ToyGraphRegistry());
+    EXPECT_THAT(
+        ImportGraphDef({}, ToyGraphDef(text), &graph),
+        StatusIs(absl::StatusCode::kNotFound,
+                 ::testing::AllOf(HasSubstr("node 'm' (Nope): "), HasSubstr("node 'k' (Neg): "))));
+    EXPECT_EQ(graph.num_nodes(), 0);
+  } while (std::next_permutation(parts.begin(), parts.end()));
+  for (const std::string& text : {op + half + kernel, half + kernel + op, op + good, good + op}) {
+    Graph graph(ToyGraphRegistry());
+    EXPECT_THAT(ImportGraphDef({}, ToyGraphDef(text), &graph),
+                StatusIs(absl::StatusCode::kNotFound));
+  }
+  for (const std::string& text : {half + kernel, half + kernel + good, good + half + kernel}) {
+    Graph graph(ToyGraphRegistry());
+    EXPECT_THAT(ImportGraphDef({}, ToyGraphDef(text), &graph),
+                StatusIs(absl::StatusCode::kUnimplemented));
+  }
 }
 
 TEST(Import, ListsEveryKindOfMissingKernel) {

@@ -465,6 +465,46 @@ TEST(ParseGraphDefText, CountsNoValuesInStringsAndComments) {
   GRADFLOW_EXPECT_OK(ParseGraphDefText(text, limits));
 }
 
+TEST(ParseGraphDefText, CountsNoValuesBehindAnEscapedQuote) {
+  const std::string marks = Repeated("{<,:", 1000);
+  for (const std::string& text :
+       {absl::StrCat("node { name: 'a\\'", marks, "' }"),
+        absl::StrCat("node { name: \"a\\\"", marks, "\" }"),
+        absl::StrCat("node { name: 'a\\\\\\'", marks, "' }"), absl::StrCat("# ", marks, "\n")}) {
+    SCOPED_TRACE(text.substr(0, 40));
+    GraphLimits limits;
+    limits.max_message_bytes = static_cast<int64_t>(text.size()) + 1000;
+    GRADFLOW_EXPECT_OK(ParseGraphDefText(text, limits));
+  }
+}
+
+// A message may have angle brackets in place of braces.
+TEST(ParseGraphDefText, ChargesTheMemoryOfMessagesInAngleBrackets) {
+  for (const char* node : {"node <> ", "node {} ", "node: <> "}) {
+    const std::string text = Repeated(node, 1000);
+    GraphLimits limits;
+    limits.max_message_bytes = 200'000;
+    EXPECT_THAT(ParseGraphDefText(text, limits),
+                StatusIs(kInvalidArgument, HasSubstr("the text would take more than 200000 bytes")))
+        << node;
+  }
+}
+
+// A number of one byte takes eight in memory.
+TEST(ParseGraphDef, ChargesTheMemoryOfPackedNumbers) {
+  GraphDef def;
+  auto* const list = (*def.add_node()->mutable_attr())["a"].mutable_list();
+  for (int i = 0; i < 100'000; ++i) list->add_i(1);
+  const std::string bytes = def.SerializeAsString();
+  ASSERT_LT(bytes.size(), 110'000);
+  GraphLimits limits;
+  limits.max_message_bytes = 750'000;
+  EXPECT_THAT(ParseGraphDef(bytes, limits),
+              StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
+  limits.max_message_bytes = 850'000;
+  GRADFLOW_EXPECT_OK(ParseGraphDef(bytes, limits));
+}
+
 // Four characters of text can be a string field.
 TEST(ParseGraphDefText, ChargesTheMemoryOfUnknownFields) {
   GraphDef one;

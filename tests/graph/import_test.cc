@@ -171,6 +171,33 @@ TEST(Import, OtherGraphsGetFunctionsAndNarrowerVersions) {
   EXPECT_EQ(graph.def().library().registered_gradients_size(), 1);
 }
 
+// Versions are those of the most demanding part, in whichever order the parts come.
+TEST(Import, VersionsNeverGetWider) {
+  const auto versions = [](int producer, int min_consumer) {
+    return ToyGraphDef(absl::StrCat("versions { producer: ", producer,
+                                    " min_consumer: ", min_consumer, " }",
+                                    ToyNode(absl::StrCat("n", producer), "NoOp")));
+  };
+  for (const auto& [first, second] : {std::pair(8, 9), std::pair(9, 8)}) {
+    Graph graph(ToyGraphRegistry());
+    ASSERT_THAT(ImportGraphDef({}, versions(first, first - 5), &graph), IsOk());
+    ASSERT_THAT(ImportGraphDef({}, versions(second, second - 5), &graph), IsOk());
+    EXPECT_EQ(graph.def().versions().producer(), 8);
+    EXPECT_EQ(graph.def().versions().min_consumer(), 4);
+  }
+}
+
+TEST(Import, MinConsumerIsTheOldestReader) {
+  const auto import = [](int min_consumer) {
+    Graph graph(ToyGraphRegistry());
+    return ImportGraphDef(
+        {}, ToyGraphDef(absl::StrCat("versions { min_consumer: ", min_consumer, " }")), &graph);
+  };
+  EXPECT_THAT(import(kGraphDefVersion), IsOk());
+  EXPECT_THAT(import(kGraphDefVersion + 1),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a reader of version")));
+}
+
 TEST(Import, FunctionsMustNotContradict) {
   Graph graph(ToyGraphRegistry());
   ASSERT_THAT(ImportGraphDef({},

@@ -334,5 +334,24 @@ TEST_F(NodeBuilderTest, RecorderKeepsErrorsInTheScope) {
                                        HasSubstr("node 'n' (MatMul): input b has type double")));
 }
 
+// A list has no types of references, although a reference may be an element.
+TEST(NodeBuilder, ReferencesInListsHaveTheTypeOfTheirValue) {
+  Registry registry;
+  registry.Op("Variable").Output("ref: Ref(float)").Stateful();
+  registry.Op("IdentityN").Input("input: T").Output("output: T").Attr("T: list(type) >= 1");
+  ASSERT_THAT(registry.status(), IsOk());
+  Graph graph(registry);
+  Node* variable = nullptr;
+  ASSERT_THAT(NodeBuilder("v", "Variable").Finalize(&graph, &variable), IsOk());
+  ASSERT_EQ(variable->output_type(0), MakeRefType(DT_FLOAT));
+  Node* node = nullptr;
+  const std::vector<NodeBuilder::NodeOut> inputs = {NodeBuilder::NodeOut(variable, 0)};
+  ASSERT_THAT(NodeBuilder("n", "IdentityN").Input(inputs).Finalize(&graph, &node), IsOk());
+  DataTypeVector types;
+  ASSERT_THAT(node->GetAttr("T", &types), IsOk());
+  EXPECT_THAT(types, ElementsAre(DT_FLOAT));
+  EXPECT_EQ(node->output_type(0), DT_FLOAT);
+}
+
 }  // namespace
 }  // namespace gradflow

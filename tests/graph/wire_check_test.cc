@@ -166,9 +166,14 @@ TEST(WireCheck, KeysOfMapsMayBeMany) {
       entries.push_back(absl::StrCat("\x0a\x01", byte, "\x08", byte, "\x09TTTTTTT", byte));
     }
     GRADFLOW_EXPECT_OK(ParseGraphDef(GraphWithMap(path, entries)));
-    entries.push_back(entries[50]);
-    EXPECT_THAT(ParseGraphDef(GraphWithMap(path, entries)),
-                StatusIs(kInvalidArgument, HasSubstr("]: the map has this key twice")));
+    // Also the first ones, which were seen while there were few.
+    for (const int i : {0, 7, 15, 16, 17, 50, 99}) {
+      entries.push_back(entries[i]);
+      EXPECT_THAT(ParseGraphDef(GraphWithMap(path, entries)),
+                  StatusIs(kInvalidArgument, HasSubstr("]: the map has this key twice")))
+          << i;
+      entries.pop_back();
+    }
   }
 }
 

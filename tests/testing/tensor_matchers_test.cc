@@ -173,6 +173,14 @@ TEST(TensorNear, AllowsBothTolerances) {
             "  [0]: 101.75, expected 100 (difference 1.75, 229376 ulps)");
 }
 
+TEST(TensorNear, IsRelativeToTheExpectedValue) {
+  EXPECT_THAT(Floats({2}), Not(TensorNear(Floats({1}), 0, 0.6)));
+  EXPECT_THAT(Floats({1}), TensorNear(Floats({2}), 0, 0.6));
+  EXPECT_THAT(Floats({-2}), Not(TensorNear(Floats({-1}), 0, 0.6)));
+  EXPECT_THAT(Floats({0}), TensorNear(Floats({1}), 0, 1));
+  EXPECT_THAT(Floats({1}), Not(TensorNear(Floats({0}), 0, 1)));
+}
+
 TEST(TensorNear, WantsNansAndInfinitiesToBeTheSame) {
   EXPECT_THAT(Floats({kNan, kInf, -kInf}), TensorNear(Floats({kNan, kInf, -kInf}), 1e30, 1));
   EXPECT_THAT(Floats({kNan}), Not(TensorNear(Floats({1}), 1e30, 1)));

@@ -102,6 +102,9 @@ TEST_F(TestCommandTest, ShowsItsUsageForWrongArguments) {
   const std::vector<std::vector<std::string>> wrong = {
       {},
       {folder(), "--ulps", "-1"},
+      {folder(), "--ulps", "1", "--update"},
+      {folder(), "--atol", "1", "--update"},
+      {folder(), "--rtol", "1", "--update"},
       {folder(), "--ulps", "1", "--rtol", "1"},
       {folder(), "--update", "--atol", "1"},
       {folder(), "--atol", "x"},

@@ -119,6 +119,76 @@ TEST(ConcatV2, InfersKnownDimensions) {
               StatusIs(kInvalidArgument, HasSubstr("expected rank 2")));
 }
 
+TEST(Concat, TakesTheAxisFirst) {
+  EXPECT_THAT(OpTester("Concat")
+                  .Input(AsScalar<int32_t>(-1))
+                  .Input<float>({1, 2, 3, 4}, {2, 2})
+                  .Input<float>({5, 6}, {2, 1})
+                  .RunOne(),
+              TensorEq(AsTensor<float>({1, 2, 5, 3, 4, 6}, {2, 3})));
+  OpTester bad = OpTester("Concat")
+                     .Input(AsScalar<int32_t>(0))
+                     .Input<float>({1, 2}, {1, 2})
+                     .Input<float>({5, 6}, {2, 1});
+  EXPECT_THAT(bad.Run(), StatusIs(kInvalidArgument, HasSubstr("values[1] has shape [2,1]")));
+  EXPECT_THAT(bad.InferShape(), StatusIs(kInvalidArgument, HasSubstr("values[1] has shape [2,1]")));
+}
+
+TEST(ParallelConcat, StacksRows) {
+  const auto concat = [](const PartialTensorShape& shape) {
+    return OpTester("ParallelConcat")
+        .Input<float>({1, 2}, {1, 2})
+        .Input<float>({3, 4}, {1, 2})
+        .Attr("shape", shape);
+  };
+  EXPECT_THAT(concat({2, 2}).RunOne(), TensorEq(AsTensor<float>({1, 2, 3, 4}, {2, 2})));
+  EXPECT_THAT(concat({3, 2}).Run(),
+              StatusIs(kInvalidArgument,
+                       "shape must be fully known, with N = 2 as first dimension, but is [3,2]"));
+  EXPECT_THAT(concat({2, 3}).Run(),
+              StatusIs(kInvalidArgument, "values[0] must have shape [1,3], but has shape [1,2]"));
+  EXPECT_THAT(concat({2, -1}).InferShape(),
+              StatusIs(kInvalidArgument, HasSubstr("shape must be fully known")));
+}
+
+OpTester Offsets(const Tensor& axis, const std::vector<Tensor>& shapes) {
+  return OpTester("ConcatOffset").Input(axis).Inputs(shapes);
+}
+
+TEST(ConcatOffset, AddsUpSizes) {
+  for (const int32_t axis : {1, -1}) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> offsets,
+        Offsets(AsScalar<int32_t>(axis),
+                {AsTensor<int32_t>({2, 3}), AsTensor<int32_t>({2, 4}), AsTensor<int32_t>({2, 5})})
+            .Run());
+    EXPECT_THAT(offsets[0], TensorEq(AsTensor<int32_t>({0, 0})));
+    EXPECT_THAT(offsets[1], TensorEq(AsTensor<int32_t>({0, 3})));
+    EXPECT_THAT(offsets[2], TensorEq(AsTensor<int32_t>({0, 7})));
+  }
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> wide,
+      Offsets(AsScalar<int32_t>(0), {AsTensor<int64_t>({int64_t{1} << 40}), AsTensor<int64_t>({1})})
+          .Run());
+  EXPECT_THAT(wide[1], TensorEq(AsTensor<int64_t>({int64_t{1} << 40})));
+}
+
+TEST(ConcatOffset, RejectsBadArguments) {
+  EXPECT_THAT(
+      Offsets(AsScalar<int32_t>(1), {AsTensor<int32_t>({2, 3}), AsTensor<int32_t>({3, 4})}).Run(),
+      StatusIs(kInvalidArgument, "shape[1][0] is 3, expected 2, as in shape[0]"));
+  EXPECT_THAT(
+      Offsets(AsScalar<int32_t>(0), {AsTensor<int32_t>({2}), AsTensor<int32_t>({3, 4})}).Run(),
+      StatusIs(kInvalidArgument, HasSubstr("must have the same shape")));
+  EXPECT_THAT(Offsets(AsScalar<int32_t>(0), {AsTensor<int32_t>({}), AsTensor<int32_t>({})}).Run(),
+              StatusIs(kInvalidArgument, "concat_dim 0 is out of range [0, 0)"));
+  EXPECT_THAT(
+      Offsets(AsScalar<int32_t>(0),
+              {AsTensor<int32_t>({INT32_MAX}), AsTensor<int32_t>({1}), AsTensor<int32_t>({1})})
+          .Run(),
+      StatusIs(kInvalidArgument, "the sizes along concat_dim 0 add up to more than fits in int32"));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -48,6 +48,12 @@ TEST(Const, NeedsAValue) {
               StatusIs(kInvalidArgument, HasSubstr("value")));
 }
 
+TEST(HostConst, ReturnsItsValue) {
+  const Tensor value = AsTensor<tstring>({"a", "b"});
+  EXPECT_THAT(OpTester("HostConst").Attr("value", value).Attr("dtype", DT_STRING).RunOne(),
+              TensorEq(value));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

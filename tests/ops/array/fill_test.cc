@@ -96,6 +96,25 @@ TEST(OnesLike, RejectsStrings) {
               StatusIs(kInvalidArgument, HasSubstr("string")));
 }
 
+TEST(Empty, IsZero) {
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    for (const bool init : {false, true}) {
+      const Tensor distinct = DistinctTensor(dtype, {2, 3});
+      EXPECT_THAT(
+          OpTester("Empty").Input<int32_t>({2, 3}).Attr("dtype", dtype).Attr("init", init).RunOne(),
+          TensorEq(*OpTester("ZerosLike").Input(distinct).RunOne()));
+    }
+  }
+  const auto empty = [](const Tensor& shape) {
+    return OpTester("Empty").Input(shape).Attr("dtype", DT_FLOAT);
+  };
+  EXPECT_THAT(empty(AsTensor<int32_t>({-1})).Run(),
+              StatusIs(kInvalidArgument, "shape: dimension -1 of shape [?] is negative"));
+  EXPECT_THAT(empty(AsScalar<int32_t>(2)).Run(),
+              StatusIs(kInvalidArgument, "shape must be a vector, but has shape []"));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

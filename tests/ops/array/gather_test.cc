@@ -207,6 +207,24 @@ TEST(GatherV2, InfersKnownDimensions) {
               ShapeIs("[?,?]"));
 }
 
+TEST(Gather, PicksAlongTheFirstAxis) {
+  const auto gather = [](const Tensor& params, const Tensor& indices) {
+    return OpTester("Gather").Input(params).Input(indices);
+  };
+  const Tensor params = Iota<float>({3, 2});
+  EXPECT_THAT(gather(params, AsTensor<int64_t>({2, 0, 2, 1}, {2, 2})).RunOne(),
+              TensorEq(AsTensor<float>({4, 5, 0, 1, 4, 5, 2, 3}, {2, 2, 2})));
+  EXPECT_THAT(gather(params, AsScalar<int32_t>(1)).RunOne(), TensorEq(AsTensor<float>({2, 3})));
+  EXPECT_THAT(gather(params, AsTensor<int32_t>({3})).Attr("validate_indices", false).Run(),
+              StatusIs(kInvalidArgument, "indices[0] = 3 is not in [0, 3)"));
+  OpTester scalar = gather(AsScalar<float>(1), AsTensor<int32_t>({0}));
+  EXPECT_THAT(scalar.Run(), StatusIs(kInvalidArgument, HasSubstr("params must")));
+  EXPECT_THAT(scalar.InferShape(), StatusIs(kInvalidArgument, HasSubstr("params must")));
+  EXPECT_THAT(
+      OpTester("Gather").UnknownInput(DT_FLOAT, {-1, 4}).UnknownInput(DT_INT32, {5}).InferShape(),
+      ShapeIs("[5,4]"));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -45,6 +45,15 @@ TEST(IdentityN, TakesAtLeastOneInput) {
   EXPECT_THAT(OpTester("IdentityN").Run(), StatusIs(kInvalidArgument, HasSubstr("T")));
 }
 
+TEST(Identity, HasSiblingsThatShareMemoryToo) {
+  for (const char* op : {"Snapshot", "GuaranteeConst"}) {
+    const Tensor x = DistinctTensor(DT_STRING, {3});
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y, OpTester(op).Input(x).RunOne());
+    EXPECT_THAT(y, TensorEq(x));
+    EXPECT_EQ(y.raw_data(), x.raw_data());
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

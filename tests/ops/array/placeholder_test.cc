@@ -43,6 +43,14 @@ TEST(PlaceholderWithDefault, RejectsADefaultOfAnotherShape) {
   EXPECT_THAT(tester.InferShape(), error);
 }
 
+TEST(PlaceholderV2, MustBeFed) {
+  OpTester tester =
+      OpTester("PlaceholderV2").Attr("dtype", DT_FLOAT).Attr("shape", PartialTensorShape({2, -1}));
+  EXPECT_THAT(tester.RunOn({}),
+              StatusIs(kInvalidArgument, "a value must be fed, of type float and shape [2,?]"));
+  EXPECT_THAT(tester.InferShape(), ShapeIs("[2,?]"));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -6,6 +6,8 @@ namespace gradflow {
 namespace testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 OpTester Split(const Tensor& split_dim, const Tensor& value, int num_split) {
   return OpTester("Split").Input(split_dim).Input(value).Attr("num_split", num_split);
 }
@@ -74,6 +76,90 @@ TEST(Split, InfersKnownDimensions) {
                           .Attr("num_split", 2)
                           .InferShapes();
   EXPECT_THAT(shapes, IsOkAndHolds(::testing::Each(ShapeIs("[?,?]"))));
+}
+
+OpTester SplitV(const Tensor& value, const Tensor& sizes, int32_t axis, int64_t num_split) {
+  return OpTester("SplitV")
+      .Input(value)
+      .Input(sizes)
+      .Input(AsScalar<int32_t>(axis))
+      .Attr("num_split", num_split);
+}
+
+TEST(SplitV, SplitsAlongEveryAxisInEveryType) {
+  const std::vector<int64_t> sizes = {1, 0, 3};
+  for (const DataType dtype : TensorTypes()) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    for (int axis = -3; axis < 3; ++axis) {
+      const int d = axis < 0 ? axis + 3 : axis;
+      TensorShape shape({2, 2, 2});
+      shape.set_dim(d, 4);
+      const Tensor value = DistinctTensor(dtype, shape);
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
+                                    SplitV(value, AsTensor<int64_t>(sizes), axis, 3).Run());
+      int64_t start = 0;
+      for (int i = 0; i < 3; ++i) {
+        TensorShape part = shape;
+        part.set_dim(d, sizes[i]);
+        EXPECT_THAT(parts[i], TensorEq(Rearranged(value, part, [&](std::vector<int64_t> index) {
+                      index[d] += start;
+                      return (index[0] * shape.dim_size(1) + index[1]) * shape.dim_size(2) +
+                             index[2];
+                    })));
+        start += sizes[i];
+      }
+    }
+  }
+}
+
+TEST(SplitV, ResolvesOneSize) {
+  const Tensor value = AsTensor<float>({1, 2, 3, 4, 5});
+  for (const Tensor& sizes : {AsTensor<int8_t>({1, -1, 2}), AsTensor<int32_t>({1, -1, 2}),
+                              AsTensor<int64_t>({1, -1, 2})}) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts,
+                                  SplitV(value, sizes, 0, 3).Run());
+    EXPECT_THAT(parts[0], TensorEq(AsTensor<float>({1})));
+    EXPECT_THAT(parts[1], TensorEq(AsTensor<float>({2, 3})));
+    EXPECT_THAT(parts[2], TensorEq(AsTensor<float>({4, 5})));
+  }
+}
+
+TEST(SplitV, RejectsBadArguments) {
+  const Tensor value = Iota<float>({5});
+  const struct {
+    OpTester tester;
+    const char* error;
+  } cases[] = {
+      {SplitV(value, AsTensor<int64_t>({1, 3}), 0, 2),
+       "size_splits add up to 4, but dimension 0 of value, of shape [5], has size 5"},
+      {SplitV(value, AsTensor<int64_t>({6, -1}), 0, 2),
+       "size_splits add up to 6 and -1, but dimension 0 of value, of shape [5], has size 5"},
+      {SplitV(value, AsTensor<int64_t>({-1, -1}), 0, 2),
+       "size_splits[1] must not be negative, except for one -1, but is -1"},
+      {SplitV(value, AsTensor<int64_t>({-2, 7}), 0, 2), "size_splits[0] must not be negative"},
+      {SplitV(value, AsTensor<int64_t>({INT64_MAX, INT64_MAX}), 0, 2),
+       "size_splits add up to more than 2^63 - 1"},
+      {SplitV(value, AsTensor<int64_t>({5}), 0, 2),
+       "size_splits must have shape [2], by num_split, but has shape [1]"},
+      {SplitV(value, AsTensor<int64_t>({2, 3}), 1, 2), "split_dim 1 is out of range [-1, 1)"},
+  };
+  for (const auto& c : cases) {
+    OpTester tester = c.tester;
+    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+    EXPECT_THAT(tester.InferShapes(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
+  }
+}
+
+TEST(SplitV, InfersKnownDimensions) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<PartialTensorShape> shapes,
+                                OpTester("SplitV")
+                                    .UnknownInput(DT_FLOAT, {-1, 6})
+                                    .Input<int64_t>({1, -1})
+                                    .Input(AsScalar<int32_t>(0))
+                                    .Attr("num_split", int64_t{2})
+                                    .InferShapes());
+  EXPECT_THAT(shapes[0], ShapeIs("[1,6]"));
+  EXPECT_THAT(shapes[1], ShapeIs("[?,6]"));
 }
 
 }  // namespace

@@ -112,6 +112,45 @@ TEST(Transpose, InfersKnownDimensions) {
               ShapeIs("[?,?]"));
 }
 
+TEST(ConjugateTranspose, ConjugatesComplexNumbers) {
+  const Tensor x = AsTensor<complex64>({{1, 2}, {3, -4}, {5, 6}, {7, 0}, {0, 1}, {2, 2}}, {2, 3});
+  EXPECT_THAT(OpTester("ConjugateTranspose").Input(x).Input(AsTensor<int32_t>({1, 0})).RunOne(),
+              TensorEq(AsTensor<complex64>({{1, -2}, {7, -0.0f}, {3, 4}, {0, -1}, {5, -6}, {2, -2}},
+                                           {3, 2})));
+  // Also where nothing moves.
+  EXPECT_THAT(OpTester("ConjugateTranspose")
+                  .Input(AsTensor<complex128>({{1, 2}, {3, -4}}))
+                  .Input(AsTensor<int64_t>({0}))
+                  .RunOne(),
+              TensorEq(AsTensor<complex128>({{1, -2}, {3, 4}})));
+  for (const DataType dtype : {DT_FLOAT, DT_STRING, DT_INT16}) {
+    const Tensor real = DistinctTensor(dtype, {3, 4});
+    EXPECT_THAT(
+        OpTester("ConjugateTranspose").Input(real).Input(AsTensor<int32_t>({1, 0})).RunOne(),
+        TensorEq(Transposed(real, {1, 0})));
+  }
+}
+
+TEST(InvertPermutation, Inverts) {
+  EXPECT_THAT(OpTester("InvertPermutation").Input<int32_t>({3, 0, 2, 1}).RunOne(),
+              TensorEq(AsTensor<int32_t>({1, 3, 2, 0})));
+  EXPECT_THAT(OpTester("InvertPermutation").Input<int64_t>({1, 0}).RunOne(),
+              TensorEq(AsTensor<int64_t>({1, 0})));
+  EXPECT_THAT(OpTester("InvertPermutation").Input<int32_t>({}).RunOne(),
+              TensorEq(AsTensor<int32_t>({})));
+}
+
+TEST(InvertPermutation, RejectsNonPermutations) {
+  EXPECT_THAT(OpTester("InvertPermutation").Input<int32_t>({2, 0, 2}).Run(),
+              StatusIs(kInvalidArgument, "x must be a permutation, but x[0] and x[2] are both 2"));
+  EXPECT_THAT(OpTester("InvertPermutation").Input<int32_t>({2, 0, 3}).Run(),
+              StatusIs(kInvalidArgument, "x[2] = 3 is not in [0, 3)"));
+  EXPECT_THAT(OpTester("InvertPermutation").Input<int64_t>({-1}).Run(),
+              StatusIs(kInvalidArgument, "x[0] = -1 is not in [0, 1)"));
+  EXPECT_THAT(OpTester("InvertPermutation").Input(AsScalar<int32_t>(0)).Run(),
+              StatusIs(kInvalidArgument, "x must be a vector, but has shape []"));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -1,5 +1,6 @@
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -152,6 +153,30 @@ TEST(MatMul, OfIntegersStopsWithinARow) {
       EXPECT_LT(products, kInner);
     }
   }
+}
+
+// Every block of the inner dimension counts: floats have 4096 of them, integers many more.
+TEST(MatMul, AddsAllBlocksOfALongInnerDimension) {
+  ForEachType(TypeList<float, double, int32_t, complex128, half>(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    const DataType dtype = DataTypeToEnum<T>::value;
+    SCOPED_TRACE(DataTypeString(dtype));
+    const int64_t k = std::is_same_v<T, int32_t> ? 300'000 : 10'000;
+    Tensor a(dtype, {2, k});
+    Tensor b(dtype, {k, 1});
+    std::fill_n(a.flat<T>().data(), 2 * k, T(0));
+    std::fill_n(b.flat<T>().data(), k, T(1));
+    // In blocks of their own, at the ends and near those of blocks.
+    double sum = 0;
+    for (const int64_t p : {int64_t{0}, int64_t{1}, int64_t{2047}, int64_t{2048}, int64_t{4095},
+                            int64_t{4096}, int64_t{8191}, int64_t{8192}, k / 2, k - 1}) {
+      a.flat<T>()(p) = T(static_cast<float>(1 + p % 7));
+      a.flat<T>()(k + p) = T(2);
+      sum += static_cast<double>(1 + p % 7);
+    }
+    const Tensor expected = AsTensor<T>({T(static_cast<float>(sum)), T(20)}, {2, 1});
+    EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(), TensorEq(expected));
+  });
 }
 
 TEST(MatMul, IntegersWrapAround) {

@@ -48,6 +48,27 @@ TEST(CheckNumerics, FindsOneInALargeTensor) {
   EXPECT_THAT(Check(large), StatusIs(kInvalidArgument, "loss : Tensor had NaN values"));
 }
 
+TEST(CheckNumericsV2, TellsTheSignsOfInfinities) {
+  const auto check = [](const Tensor& tensor) {
+    return OpTester("CheckNumericsV2").Input(tensor).Attr("message", "m").Run();
+  };
+  const struct {
+    std::vector<float> values;
+    const char* error;
+  } cases[] = {
+      {{1, kNan, kInf, -kInf}, "m : Tensor had -Inf, +Inf, and NaN values"},
+      {{kInf, -kInf}, "m : Tensor had -Inf and +Inf values"},
+      {{kNan, kInf}, "m : Tensor had +Inf and NaN values"},
+      {{-kInf}, "m : Tensor had -Inf values"},
+      {{kNan}, "m : Tensor had NaN values"},
+  };
+  for (const auto& c : cases) {
+    EXPECT_THAT(check(AsTensor<float>(c.values)), StatusIs(kInvalidArgument, c.error));
+    EXPECT_THAT(check(AsTensor<half>(c.values)), StatusIs(kInvalidArgument, c.error));
+  }
+  GRADFLOW_EXPECT_OK(check(AsTensor<double>({1, 2})));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -192,6 +192,17 @@ TEST(Cast, ConvertsLargeAndEmptyTensors) {
   EXPECT_THAT(Cast(AsScalar<bool>(true), DT_HALF).RunOne(), TensorEq(AsScalar<half>(1)));
 }
 
+// A file or another library may hold other bytes than 0 and 1 for booleans.
+TEST(Cast, TakesEveryNonzeroByteForTrue) {
+  Tensor x(DT_BOOL, {4});
+  const unsigned char bytes[] = {0, 1, 2, 255};
+  std::memcpy(x.raw_data(), bytes, sizeof(bytes));
+  EXPECT_THAT(OpTester("Cast").Input(x).Attr("DstT", DT_INT32).RunOne(),
+              TensorEq(AsTensor<int32_t>({0, 1, 1, 1})));
+  EXPECT_THAT(OpTester("Cast").Input(x).Attr("DstT", DT_FLOAT).RunOne(),
+              TensorEq(AsTensor<float>({0, 1, 1, 1})));
+}
+
 TEST(Cast, ForwardsTensorsOfTheTargetType) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));

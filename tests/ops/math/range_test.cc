@@ -51,6 +51,20 @@ TEST(Range, DoesNotAccumulateErrors) {
   }
 }
 
+// The index of an element is not rounded to the type: half has all integers up to 2048 alone.
+TEST(Range, CountsFurtherThanItsTypeHasIntegers) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor numbers, Range<half>(-2000, 2000, 1).RunOne());
+  ASSERT_EQ(numbers.NumElements(), 4000);
+  for (int i = 0; i < 4000; ++i) {
+    ASSERT_EQ(float{numbers.flat<half>()(i)}, static_cast<float>(i - 2000));
+  }
+  // Sums of the steps would have errors of many roundings.
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tenths, Range<float>(0, 1000, 0.1f).RunOne());
+  for (int i = 0; i < tenths.NumElements(); ++i) {
+    ASSERT_EQ(tenths.flat<float>()(i), static_cast<float>(i) * 0.1f);
+  }
+}
+
 TEST(Range, ReachesTheEndsOfIntegerTypes) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   constexpr int64_t kMin = std::numeric_limits<int64_t>::min();

@@ -1,0 +1,455 @@
+// Gradients of the ops of ops/array: most move elements, and their gradients move them back.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gradflow/gradients/gradient_helpers.h"
+#include "gradflow/gradients/register.h"
+#include "gradflow/ops/standard_ops.h"
+
+namespace gradflow {
+namespace gradients {
+namespace {
+
+absl::Status GradientOfIdentity(const Scope& scope, const Operation&, const std::vector<Output>& dy,
+                                std::vector<Output>* dx) {
+  *dx = dy;
+  return scope.status();
+}
+absl::Status GradientOfPreventGradient(const Scope&, const Operation& op,
+                                       const std::vector<Output>&, std::vector<Output>*) {
+  std::string message;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "message", &message));
+  return errors::InvalidArgument("the gradient is prevented: ",
+                                 message.empty() ? "no reason is given" : message);
+}
+absl::Status GradientOfCheckNumerics(const Scope& scope, const Operation&,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::CheckNumerics(
+      scope, dy[0], "Not a number (NaN) or infinity (Inf) values detected in gradient."));
+  return scope.status();
+}
+
+// The first input with another shape. Others are sizes or axes.
+absl::Status GradientOfReshape(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::Reshape(scope, dy[0], ops::Shape(scope, op.input(0))));
+  return NoGradientForTheRest(scope, op, dx);
+}
+// As many elements of the first input as before, moved by the same second input.
+absl::Status GradientOfReverse(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::Reverse(scope, dy[0], op.input(1)), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfRoll(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  dx->push_back(ops::Roll(scope, dy[0], ops::Neg(scope, op.input(1)), op.input(2)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfReverseSequence(const Scope& scope, const Operation& op,
+                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
+  int64_t seq_dim = 0;
+  int64_t batch_dim = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "seq_dim", &seq_dim));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "batch_dim", &batch_dim));
+  *dx = {ops::ReverseSequence(scope, dy[0], op.input(1), seq_dim,
+                              ops::ReverseSequence::BatchDim(batch_dim)),
+         NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfTranspose(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::Transpose(scope, dy[0], ops::InvertPermutation(scope, op.input(1))), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfConjugateTranspose(const Scope& scope, const Operation& op,
+                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::ConjugateTranspose(scope, dy[0], ops::InvertPermutation(scope, op.input(1))),
+         NoGradient()};
+  return scope.status();
+}
+
+// ---- Lists ----
+
+absl::Status GradientOfPack(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  int64_t axis = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "axis", &axis));
+  const auto parts = ops::Unpack(scope, dy[0], op.num_inputs(), ops::Unpack::Axis(axis));
+  *dx = parts.output;
+  return scope.status();
+}
+absl::Status GradientOfUnpack(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  int64_t axis = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "axis", &axis));
+  std::vector<Output> parts;
+  for (int i = 0; i < op.num_outputs(); ++i) parts.push_back(OrZeros(scope, op, i, dy));
+  dx->push_back(ops::Pack(scope, parts, ops::Pack::Axis(axis)));
+  return scope.status();
+}
+absl::Status GradientOfSplit(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  std::vector<Output> parts;
+  for (int i = 0; i < op.num_outputs(); ++i) parts.push_back(OrZeros(scope, op, i, dy));
+  *dx = {NoGradient(), ops::ConcatV2(scope, parts, op.input(0))};
+  return scope.status();
+}
+absl::Status GradientOfSplitV(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::vector<Output> parts;
+  for (int i = 0; i < op.num_outputs(); ++i) parts.push_back(OrZeros(scope, op, i, dy));
+  *dx = {ops::ConcatV2(scope, parts, op.input(2)), NoGradient(), NoGradient()};
+  return scope.status();
+}
+// Slices dy at the offsets of the inputs along `axis`.
+absl::Status SliceParts(const Scope& scope, const Output& axis, const std::vector<Output>& inputs,
+                        const Output& dy, std::vector<Output>* dx) {
+  if (inputs.size() == 1) {
+    dx->push_back(dy);
+    return scope.status();
+  }
+  const auto shapes = ops::ShapeN(scope, inputs);
+  const Output rank = ops::Rank(scope, inputs[0]);
+  const Output dim =
+      ops::FloorMod(scope, ops::Add(scope, ops::Cast(scope, axis, DT_INT32), rank), rank);
+  const auto offsets = ops::ConcatOffset(scope, dim, shapes.output);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    dx->push_back(ops::Slice(scope, dy, offsets.offset[i], shapes.output[i]));
+  }
+  return scope.status();
+}
+absl::Status GradientOfConcatV2(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::vector<Output> inputs;
+  const int axis = op.num_inputs() - 1;
+  for (int i = 0; i < axis; ++i) inputs.push_back(op.input(i));
+  GRADFLOW_RETURN_IF_ERROR(SliceParts(scope, op.input(axis), inputs, dy[0], dx));
+  dx->push_back(NoGradient());
+  return scope.status();
+}
+absl::Status GradientOfConcat(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::vector<Output> inputs;
+  for (int i = 1; i < op.num_inputs(); ++i) inputs.push_back(op.input(i));
+  dx->push_back(NoGradient());
+  return SliceParts(scope, op.input(0), inputs, dy[0], dx);
+}
+
+// ---- Parts ----
+
+absl::Status GradientOfSlice(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  const Output begin = op.input(1);
+  const DataType dtype = begin.type();
+  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(dtype));
+  const Output size = ops::Shape(scope, op.output(0), ops::Shape::OutType(dtype));
+  const Output after = ops::Sub(scope, ops::Sub(scope, shape, begin), size);
+  const Output paddings = ops::Pack(scope, {begin, after}, ops::Pack::Axis(1));
+  dx->push_back(ops::Pad(scope, dy[0], paddings));
+  return NoGradientForTheRest(scope, op, dx);
+}
+
+struct Masks {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t ellipsis = 0;
+  int64_t new_axis = 0;
+  int64_t shrink_axis = 0;
+};
+absl::Status GetMasks(const Operation& op, Masks* masks) {
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "begin_mask", &masks->begin));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "end_mask", &masks->end));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "ellipsis_mask", &masks->ellipsis));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "new_axis_mask", &masks->new_axis));
+  return GetAttr(op, "shrink_axis_mask", &masks->shrink_axis);
+}
+absl::Status GradientOfStridedSlice(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  Masks masks;
+  GRADFLOW_RETURN_IF_ERROR(GetMasks(op, &masks));
+  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(op.input_type(1)));
+  dx->push_back(ops::StridedSliceGrad(scope, shape, op.input(1), op.input(2), op.input(3), dy[0],
+                                      ops::StridedSliceGrad::BeginMask(masks.begin)
+                                          .EndMask(masks.end)
+                                          .EllipsisMask(masks.ellipsis)
+                                          .NewAxisMask(masks.new_axis)
+                                          .ShrinkAxisMask(masks.shrink_axis)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfStridedSliceGrad(const Scope& scope, const Operation& op,
+                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
+  Masks masks;
+  GRADFLOW_RETURN_IF_ERROR(GetMasks(op, &masks));
+  dx->assign(4, NoGradient());
+  dx->push_back(ops::StridedSlice(scope, dy[0], op.input(1), op.input(2), op.input(3),
+                                  ops::StridedSlice::BeginMask(masks.begin)
+                                      .EndMask(masks.end)
+                                      .EllipsisMask(masks.ellipsis)
+                                      .NewAxisMask(masks.new_axis)
+                                      .ShrinkAxisMask(masks.shrink_axis)));
+  return scope.status();
+}
+
+absl::Status GradientOfPad(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  const Output paddings = op.input(1);
+  const Output before = ops::Unpack(scope, paddings, 2, ops::Unpack::Axis(1)).output[0];
+  const Output size = ops::Shape(scope, op.input(0), ops::Shape::OutType(paddings.type()));
+  dx->push_back(ops::Slice(scope, dy[0], before, size));
+  if (op.num_inputs() == 3) {
+    // What the padding got.
+    dx->push_back(NoGradient());
+    dx->push_back(
+        ops::Sub(scope, ops::Sum(scope, dy[0], ops::Range(scope, 0, ops::Rank(scope, dy[0]), 1)),
+                 ops::Sum(scope, (*dx)[0], ops::Range(scope, 0, ops::Rank(scope, dy[0]), 1))));
+    return scope.status();
+  }
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfMirrorPad(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string mode;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "mode", &mode));
+  *dx = {ops::MirrorPadGrad(scope, dy[0], op.input(1), mode), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfMirrorPadGrad(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string mode;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "mode", &mode));
+  *dx = {ops::MirrorPad(scope, dy[0], op.input(1), mode), NoGradient()};
+  return scope.status();
+}
+
+// ---- Copies ----
+
+// Shape [m0, n0, m1, n1, ...] of a tiled tensor, summed over the multiples.
+absl::Status GradientOfTile(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  const Output multiples = op.input(1);
+  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(multiples.type()));
+  const Output split = ops::Reshape(scope, ops::Pack(scope, {multiples, shape}, ops::Pack::Axis(1)),
+                                    Vector(scope, {-1}));
+  const Output axes = ops::Range(scope, 0, ops::Size(scope, split), 2);
+  const Output sums = ops::Sum(scope, ops::Reshape(scope, dy[0], split), axes);
+  *dx = {ops::Reshape(scope, sums, shape), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfBroadcastTo(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {SumToShapeOf(scope, dy[0], op.input(0), op.output(0)), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfFill(const Scope& scope, const Operation&, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  *dx = {NoGradient(), ops::Sum(scope, dy[0], ops::Range(scope, 0, ops::Rank(scope, dy[0]), 1))};
+  return scope.status();
+}
+
+// ---- Gather and scatter ----
+
+// dy of the rows `indices` of dimension 0 of a tensor of `shape`.
+Output SumRows(const Scope& scope, const Output& dy, const Output& indices, const Output& shape) {
+  const Output flat = ops::Reshape(scope, indices, Vector(scope, {-1}));
+  const Output row = ops::Slice(scope, shape, Vector(scope, {1}), Vector(scope, {-1}));
+  const Output rows =
+      ops::Reshape(scope, dy, ops::ConcatV2(scope, {ops::Shape(scope, flat), row}, 0));
+  const Output num_rows = ops::Reshape(
+      scope, ops::Slice(scope, shape, Vector(scope, {0}), Vector(scope, {1})), Vector(scope, {}));
+  return ops::UnsortedSegmentSum(scope, rows, flat, num_rows);
+}
+absl::Status GradientOfGather(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {SumRows(scope, dy[0], op.input(1), ops::Shape(scope, op.input(0))), NoGradient()};
+  return scope.status();
+}
+// Moves the gathered dimensions of dy to the front, sums rows there, and moves dimension `axis`
+// back to its place.
+absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  int64_t batch_dims = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "batch_dims", &batch_dims));
+  if (batch_dims != 0) {
+    return errors::Unimplemented("the gradient with batch_dims ", batch_dims,
+                                 " is not there; expected 0");
+  }
+  const Output params = op.input(0);
+  const Output rank = ops::Rank(scope, params);
+  const Output one = ops::Const(scope, 1);
+  const Output axis = ops::Reshape(
+      scope,
+      ops::FloorMod(scope, ops::Add(scope, ops::Cast(scope, op.input(2), DT_INT32), rank), rank),
+      Vector(scope, {}));
+  const Output shape = ops::Shape(scope, params);
+  const Output index_rank = ops::Rank(scope, op.input(1));
+  const Output after_indices = ops::Add(scope, axis, index_rank);
+  const Output dy_to_front =
+      ops::ConcatV2(scope,
+                    {ops::Range(scope, axis, after_indices, 1), ops::Range(scope, 0, axis, 1),
+                     ops::Range(scope, after_indices, ops::Rank(scope, dy[0]), 1)},
+                    0);
+  const Output axis_to_front =
+      ops::ConcatV2(scope,
+                    {ops::Reshape(scope, axis, Vector(scope, {1})), ops::Range(scope, 0, axis, 1),
+                     ops::Range(scope, ops::Add(scope, axis, one), rank, 1)},
+                    0);
+  const Output rows = SumRows(scope, ops::Transpose(scope, dy[0], dy_to_front), op.input(1),
+                              ops::GatherV2(scope, shape, axis_to_front, 0));
+  *dx = {ops::Transpose(scope, rows, ops::InvertPermutation(scope, axis_to_front)), NoGradient(),
+         NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfGatherNd(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(op.input_type(1)));
+  *dx = {ops::ScatterNd(scope, op.input(1), dy[0], shape), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfScatterNd(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {NoGradient(), ops::GatherNd(scope, dy[0], op.input(0)), NoGradient()};
+  return scope.status();
+}
+
+// ---- Space and batch ----
+
+absl::Status GradientOfSpaceToDepth(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  int64_t block = 0;
+  std::string format;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "block_size", &block));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &format));
+  dx->push_back(ops::DepthToSpace(scope, dy[0], block, ops::DepthToSpace::DataFormat(format)));
+  return scope.status();
+}
+absl::Status GradientOfDepthToSpace(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  int64_t block = 0;
+  std::string format;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "block_size", &block));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &format));
+  dx->push_back(ops::SpaceToDepth(scope, dy[0], block, ops::SpaceToDepth::DataFormat(format)));
+  return scope.status();
+}
+absl::Status GradientOfSpaceToBatch(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  int64_t block = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "block_size", &block));
+  *dx = {ops::BatchToSpace(scope, dy[0], op.input(1), block), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfBatchToSpace(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  int64_t block = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "block_size", &block));
+  *dx = {ops::SpaceToBatch(scope, dy[0], op.input(1), block), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfSpaceToBatchND(const Scope& scope, const Operation& op,
+                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::BatchToSpaceND(scope, dy[0], op.input(1), op.input(2)), NoGradient(), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfBatchToSpaceND(const Scope& scope, const Operation& op,
+                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::SpaceToBatchND(scope, dy[0], op.input(1), op.input(2)), NoGradient(), NoGradient()};
+  return scope.status();
+}
+
+// ---- Diagonals ----
+
+absl::Status GradientOfDiag(const Scope& scope, const Operation&, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  dx->push_back(ops::DiagPart(scope, dy[0]));
+  return scope.status();
+}
+absl::Status GradientOfDiagPart(const Scope& scope, const Operation&, const std::vector<Output>& dy,
+                                std::vector<Output>* dx) {
+  dx->push_back(ops::Diag(scope, dy[0]));
+  return scope.status();
+}
+absl::Status GradientOfMatrixBandPart(const Scope& scope, const Operation& op,
+                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::MatrixBandPart(scope, dy[0], op.input(1), op.input(2)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+
+}  // namespace
+}  // namespace gradients
+
+void RegisterArrayGradients(GradientRegistry& registry) {
+  using namespace gradients;  // NOLINT(google-build-using-namespace)
+  for (const char* const op : {"Identity", "IdentityN", "Snapshot"}) {
+    registry.Register(op, GradientOfIdentity);
+  }
+  registry.Register("PlaceholderWithDefault", GradientOfIdentity);
+  registry.Register("PreventGradient", GradientOfPreventGradient);
+  registry.Register("CheckNumerics", GradientOfCheckNumerics);
+  for (const char* const op : {"Reshape", "ExpandDims", "Squeeze"}) {
+    registry.Register(op, GradientOfReshape);
+  }
+  registry.Register("ReverseV2", GradientOfReverse);
+  registry.Register("Roll", GradientOfRoll);
+  registry.Register("ReverseSequence", GradientOfReverseSequence);
+  registry.Register("Transpose", GradientOfTranspose);
+  registry.Register("ConjugateTranspose", GradientOfConjugateTranspose);
+  registry.Register("Pack", GradientOfPack);
+  registry.Register("Unpack", GradientOfUnpack);
+  registry.Register("Split", GradientOfSplit);
+  registry.Register("SplitV", GradientOfSplitV);
+  registry.Register("ConcatV2", GradientOfConcatV2);
+  registry.Register("Concat", GradientOfConcat);
+  registry.Register("Slice", GradientOfSlice);
+  registry.Register("StridedSlice", GradientOfStridedSlice);
+  registry.Register("StridedSliceGrad", GradientOfStridedSliceGrad);
+  registry.Register("Pad", GradientOfPad);
+  registry.Register("PadV2", GradientOfPad);
+  registry.Register("MirrorPad", GradientOfMirrorPad);
+  registry.Register("MirrorPadGrad", GradientOfMirrorPadGrad);
+  registry.Register("Tile", GradientOfTile);
+  registry.Register("BroadcastTo", GradientOfBroadcastTo);
+  registry.Register("Fill", GradientOfFill);
+  registry.Register("Gather", GradientOfGather);
+  registry.Register("GatherV2", GradientOfGatherV2);
+  registry.Register("GatherNd", GradientOfGatherNd);
+  registry.Register("ScatterNd", GradientOfScatterNd);
+  registry.Register("SpaceToDepth", GradientOfSpaceToDepth);
+  registry.Register("DepthToSpace", GradientOfDepthToSpace);
+  registry.Register("SpaceToBatch", GradientOfSpaceToBatch);
+  registry.Register("BatchToSpace", GradientOfBatchToSpace);
+  registry.Register("SpaceToBatchND", GradientOfSpaceToBatchND);
+  registry.Register("BatchToSpaceND", GradientOfBatchToSpaceND);
+  registry.Register("Diag", GradientOfDiag);
+  registry.Register("DiagPart", GradientOfDiagPart);
+  registry.Register("MatrixBandPart", GradientOfMatrixBandPart);
+  for (const char* const op : {"BroadcastArgs",
+                               "BroadcastGradientArgs",
+                               "ConcatOffset",
+                               "Const",
+                               "EditDistance",
+                               "Empty",
+                               "InvertPermutation",
+                               "ListDiff",
+                               "OneHot",
+                               "OnesLike",
+                               "Placeholder",
+                               "PlaceholderV2",
+                               "Rank",
+                               "Shape",
+                               "ShapeN",
+                               "Size",
+                               "StopGradient",
+                               "Unique",
+                               "UniqueV2",
+                               "UniqueWithCounts",
+                               "UniqueWithCountsV2",
+                               "UnravelIndex",
+                               "Where",
+                               "ZerosLike"}) {
+    registry.RegisterNoGradient(op);
+  }
+}
+
+}  // namespace gradflow

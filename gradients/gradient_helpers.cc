@@ -1,0 +1,62 @@
+#include "gradflow/gradients/gradient_helpers.h"
+
+#include "gradflow/core/tensor.h"
+#include "gradflow/graph/const_op.h"
+
+namespace gradflow::gradients {
+namespace {
+
+// Returns true if both shapes are known and equal.
+bool HaveSameShape(const Output& x, const Output& y) {
+  const PartialTensorShape& a = x.node()->output_shape(x.index());
+  const PartialTensorShape& b = y.node()->output_shape(y.index());
+  if (!a.IsFullyDefined() || !b.IsFullyDefined()) return false;
+  return a == b;
+}
+
+}  // namespace
+
+Output Scalar(const Scope& scope, DataType dtype, double value) {
+  if (dtype == DT_DOUBLE) return ops::Const(scope, value);
+  return ops::Cast(scope, ops::Const(scope, value), dtype);
+}
+
+Output Vector(const Scope& scope, const std::vector<int32_t>& values) {
+  Tensor tensor(DT_INT32, {static_cast<int64_t>(values.size())});
+  for (size_t i = 0; i < values.size(); ++i) {
+    tensor.flat<int32_t>()(static_cast<int64_t>(i)) = values[i];
+  }
+  return ops::Const(scope, tensor);
+}
+
+Output Conjugate(const Scope& scope, const Output& x) {
+  return DataTypeIsComplex(BaseType(x.type())) ? Output(ops::Conj(scope, x)) : x;
+}
+
+Output SumToShapeOf(const Scope& scope, const Output& gradient, const Output& x,
+                    const Output& other) {
+  if (IsNoGradient(gradient) || HaveSameShape(x, other)) return gradient;
+  const Output shape = ops::Shape(scope, x);
+  const auto axes = ops::BroadcastGradientArgs(scope, shape, ops::Shape(scope, other));
+  return ops::Reshape(scope, ops::Sum(scope, gradient, axes.r0), shape);
+}
+
+absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gradient_x,
+                       const Output& gradient_y, std::vector<Output>* dx) {
+  dx->push_back(SumToShapeOf(scope, gradient_x, op.input(0), op.input(1)));
+  dx->push_back(SumToShapeOf(scope, gradient_y, op.input(1), op.input(0)));
+  return scope.status();
+}
+
+Output OrZeros(const Scope& scope, const Operation& op, int i, const std::vector<Output>& dy) {
+  if (!IsNoGradient(dy[i])) return dy[i];
+  return ops::ZerosLike(scope, op.output(i));
+}
+
+absl::Status NoGradientForTheRest(const Scope& scope, const Operation& op,
+                                  std::vector<Output>* dx) {
+  dx->resize(op.num_inputs(), NoGradient());
+  return scope.status();
+}
+
+}  // namespace gradflow::gradients

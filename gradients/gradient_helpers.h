@@ -1,0 +1,51 @@
+// Helpers of gradient functions. Not for users.
+#ifndef GRADFLOW_GRADIENTS_GRADIENT_HELPERS_H_
+#define GRADFLOW_GRADIENTS_GRADIENT_HELPERS_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/types.h"
+#include "gradflow/gradients/gradient_registry.h"
+#include "gradflow/gradients/gradients.h"
+#include "gradflow/graph/node.h"
+#include "gradflow/graph/ops.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/ops/array_ops.h"
+#include "gradflow/ops/math_ops.h"
+
+namespace gradflow::gradients {
+
+// A scalar constant of a type of numbers.
+Output Scalar(const Scope& scope, DataType dtype, double value);
+// A vector of int32.
+Output Vector(const Scope& scope, const std::vector<int32_t>& values);
+// conj(x) for complex numbers, x for real ones.
+Output Conjugate(const Scope& scope, const Output& x);
+
+// Sums `gradient` over the dimensions along which `x` was broadcast with `other`, so that it has
+// the shape of x. `gradient` has the broadcast shape.
+Output SumToShapeOf(const Scope& scope, const Output& gradient, const Output& x,
+                    const Output& other);
+// Appends the gradients of the two inputs of a broadcasting operation, before their sums.
+absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gradient_x,
+                       const Output& gradient_y, std::vector<Output>* dx);
+
+// Returns gradient `dy` of output `i`, or zeros of its shape if there is none.
+Output OrZeros(const Scope& scope, const Operation& op, int i, const std::vector<Output>& dy);
+
+// Reads an attribute of the operation's node.
+template <typename T>
+absl::Status GetAttr(const Operation& op, absl::string_view name, T* value) {
+  return op.node()->GetAttr(name, value);
+}
+
+// Appends NoGradient() until there is one element for each input.
+absl::Status NoGradientForTheRest(const Scope& scope, const Operation& op, std::vector<Output>* dx);
+
+}  // namespace gradflow::gradients
+
+#endif  // GRADFLOW_GRADIENTS_GRADIENT_HELPERS_H_

@@ -1,0 +1,62 @@
+// Symbolic gradients: adds to a graph the ops that compute the gradients of some of its tensors by
+// others, by reverse accumulation.
+//
+//   std::vector<Output> gradients;
+//   TF_CHECK_OK(AddSymbolicGradients(scope, {loss}, {weights, bias}, &gradients));
+//   session.Run({gradients[0], gradients[1]}, &values);
+//
+// The gradient of an input is the sum over all outputs y of grad_y * dy/dx, along all paths from x
+// to y. Ops of the gradient are named under "gradients/". Ops know their gradients by
+// GradientRegistry::Global().
+//
+// Thread safety: as that of Scope.
+#ifndef GRADFLOW_GRADIENTS_GRADIENTS_H_
+#define GRADFLOW_GRADIENTS_GRADIENTS_H_
+
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gradflow/gradients/gradient_registry.h"
+#include "gradflow/graph/ops.h"
+#include "gradflow/graph/scope.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow {
+
+struct GradientBuildOptions {
+  // Colocates each op of the gradient with the op that it is the gradient of.
+  bool colocate_gradients_with_ops = false;
+  // Tensors that count as constants: their own gradients are computed, and end there. With the
+  // inputs, gradients are partial derivatives.
+  std::vector<Output> stop_gradients;
+  // Null for GradientRegistry::Global().
+  const GradientRegistry* registry = nullptr;
+};
+
+// Adds the gradients of `inputs`, given those of `outputs`, and stores them in *grad_outputs, one
+// for each input: NoGradient() for an input that no output depends on. Takes time linear in the
+// nodes between inputs and outputs.
+//
+// INVALID_ARGUMENT if the numbers of outputs and of their gradients differ, or their types;
+// UNIMPLEMENTED, with the names of all such ops, if ops on the way have no registered gradient
+// function; otherwise the first error of a gradient function, with the name of the node. On error
+// *grad_outputs is unchanged, and the graph may have nodes of the gradient.
+absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
+                                  const std::vector<Output>& inputs,
+                                  const std::vector<Output>& grad_inputs,
+                                  std::vector<Output>* grad_outputs,
+                                  const GradientBuildOptions& options = {});
+// As above, with ones for the gradients of `outputs`.
+absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
+                                  const std::vector<Output>& inputs,
+                                  std::vector<Output>* grad_outputs,
+                                  const GradientBuildOptions& options = {});
+
+// Returns the output that stands for "no gradient", and tells whether an output is that.
+Output NoGradient();
+bool IsNoGradient(const Output& output);
+
+}  // namespace gradflow
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_GRADIENTS_GRADIENTS_H_

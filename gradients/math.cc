@@ -1,0 +1,585 @@
+// Gradients of the ops of ops/math. The formulas are the derivatives in the comments or plain from
+// the code; `x` and `y` are the op's inputs or its result.
+#include <cmath>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "gradflow/gradients/gradient_helpers.h"
+#include "gradflow/gradients/register.h"
+#include "gradflow/ops/standard_ops.h"
+
+namespace gradflow {
+namespace gradients {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+// ---- Functions of one number ----
+
+// Returns the gradient of x, given x, the result y and the gradient dy of y. x and y are
+// conjugated.
+using UnaryGradient = Output (*)(const Scope& s, const Output& x, const Output& y,
+                                 const Output& dy);
+
+GradientFunction Unary(UnaryGradient gradient) {
+  return [gradient](const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                    std::vector<Output>* dx) {
+    const Output x = Conjugate(scope, op.input(0));
+    const Output y = Conjugate(scope, op.output(0));
+    dx->push_back(gradient(scope, x, y, dy[0]));
+    return scope.status();
+  };
+}
+
+// dy * slope, where slope is computed only after dy is known: as the forward pass runs without it.
+Output Times(const Scope& s, const Output& dy, const Output& slope) {
+  return ops::Mul(s, dy, slope);
+}
+Output Like(const Scope& s, const Output& x, double value) { return Scalar(s, x.type(), value); }
+// 1 - x^2, and 1 + x^2.
+Output OneMinusSquare(const Scope& s, const Output& x) {
+  return ops::Sub(s, Like(s, x, 1), ops::Square(s, x));
+}
+Output OnePlusSquare(const Scope& s, const Output& x) {
+  return ops::Add(s, Like(s, x, 1), ops::Square(s, x));
+}
+
+struct UnaryRow {
+  const char* op;
+  UnaryGradient gradient;
+};
+
+// clang-format off
+const UnaryRow kUnary[] = {
+    {"Abs", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sign(s, x)); }},
+    {"Acos", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Neg(s, ops::Div(s, dy, ops::Sqrt(s, OneMinusSquare(s, x)))); }},
+    {"Acosh", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return ops::Div(s, dy, ops::Sinh(s, y)); }},
+    {"Asin", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Div(s, dy, ops::Sqrt(s, OneMinusSquare(s, x))); }},
+    {"Asinh", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return ops::Div(s, dy, ops::Cosh(s, y)); }},
+    {"Atan", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Div(s, dy, OnePlusSquare(s, x)); }},
+    {"Atanh", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Div(s, dy, OneMinusSquare(s, x)); }},
+    {"Cos", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Neg(s, Times(s, dy, ops::Sin(s, x))); }},
+    {"Cosh", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sinh(s, x)); }},
+    {"Erf", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Mul(s, Like(s, x, 2 / std::sqrt(kPi)),
+                                    ops::Exp(s, ops::Neg(s, ops::Square(s, x))))); }},
+    {"Erfc", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Mul(s, Like(s, x, -2 / std::sqrt(kPi)),
+                                    ops::Exp(s, ops::Neg(s, ops::Square(s, x))))); }},
+    {"Exp", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, y); }},
+    {"Expm1", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Exp(s, x)); }},
+    {"Inv", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return ops::Neg(s, Times(s, dy, ops::Square(s, y))); }},
+    {"Log", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Div(s, dy, x); }},
+    {"Log1p", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Div(s, dy, ops::Add(s, Like(s, x, 1), x)); }},
+    {"Neg", [](const Scope& s, const Output&, const Output&, const Output& dy) -> Output {
+       return ops::Neg(s, dy); }},
+    {"Reciprocal", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return ops::Neg(s, Times(s, dy, ops::Square(s, y))); }},
+    {"Rsqrt", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return Times(s, ops::Mul(s, Like(s, y, -0.5), dy), ops::Mul(s, y, ops::Square(s, y))); }},
+    {"Sigmoid", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Mul(s, y, ops::Sub(s, Like(s, y, 1), y))); }},
+    {"Sign", [](const Scope& s, const Output& x, const Output&, const Output&) -> Output {
+       return ops::ZerosLike(s, x); }},
+    {"Sin", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Cos(s, x)); }},
+    {"Sinh", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Cosh(s, x)); }},
+    {"Sqrt", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return ops::Div(s, ops::Mul(s, Like(s, y, 0.5), dy), y); }},
+    {"Square", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Mul(s, Like(s, x, 2), x)); }},
+    {"Tan", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Div(s, dy, ops::Square(s, ops::Cos(s, x))); }},
+    {"Tanh", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, OneMinusSquare(s, y)); }},
+};
+// clang-format on
+
+// ---- Complex numbers ----
+
+absl::Status GradientOfConj(const Scope& scope, const Operation&, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  dx->push_back(ops::Conj(scope, dy[0]));
+  return scope.status();
+}
+absl::Status GradientOfReal(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  dx->push_back(ops::Complex(scope, dy[0], Scalar(scope, dy[0].type(), 0),
+                             ops::Complex::Tout(op.input_type(0))));
+  return scope.status();
+}
+absl::Status GradientOfImag(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  dx->push_back(ops::Complex(scope, Scalar(scope, dy[0].type(), 0), dy[0],
+                             ops::Complex::Tout(op.input_type(0))));
+  return scope.status();
+}
+absl::Status GradientOfComplex(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const DataType part = op.input_type(0);
+  return Broadcast(scope, op, ops::Real(scope, dy[0], ops::Real::Tout(part)),
+                   ops::Imag(scope, dy[0], ops::Imag::Tout(part)), dx);
+}
+absl::Status GradientOfComplexAbs(const Scope& scope, const Operation& op,
+                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output g = ops::Complex(scope, dy[0], Scalar(scope, dy[0].type(), 0),
+                                ops::Complex::Tout(op.input_type(0)));
+  dx->push_back(ops::Mul(scope, g, ops::Sign(scope, op.input(0))));
+  return scope.status();
+}
+// The angle of z has the derivatives (-y, x) / |z|^2 = i z / |z|^2 = i / conj(z).
+absl::Status GradientOfAngle(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  const Output ig = ops::Complex(scope, Scalar(scope, dy[0].type(), 0), dy[0],
+                                 ops::Complex::Tout(op.input_type(0)));
+  dx->push_back(ops::Div(scope, ig, ops::Conj(scope, op.input(0))));
+  return scope.status();
+}
+
+absl::Status GradientOfCast(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  const auto is_continuous = [](DataType dtype) {
+    return DataTypeIsFloating(BaseType(dtype)) || DataTypeIsComplex(BaseType(dtype));
+  };
+  const bool differentiable = is_continuous(op.input_type(0)) && is_continuous(op.output_type(0));
+  dx->push_back(differentiable ? Output(ops::Cast(scope, dy[0], BaseType(op.input_type(0))))
+                               : NoGradient());
+  return scope.status();
+}
+
+// ---- Functions of two numbers ----
+
+absl::Status GradientOfAdd(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  return Broadcast(scope, op, dy[0], dy[0], dx);
+}
+absl::Status GradientOfSub(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  return Broadcast(scope, op, dy[0], ops::Neg(scope, dy[0]), dx);
+}
+absl::Status GradientOfMul(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  return Broadcast(scope, op, ops::Mul(scope, dy[0], Conjugate(scope, op.input(1))),
+                   ops::Mul(scope, Conjugate(scope, op.input(0)), dy[0]), dx);
+}
+// dx = dy / y, and d(x / y)/dy = -(x / y) / y.
+template <typename Divide>
+absl::Status GradientOfDivision(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = Conjugate(scope, op.input(0));
+  const Output y = Conjugate(scope, op.input(1));
+  const Output quotient = Divide(scope, Divide(scope, ops::Neg(scope, x), y), y);
+  return Broadcast(scope, op, Divide(scope, dy[0], y), ops::Mul(scope, dy[0], quotient), dx);
+}
+absl::Status GradientOfMulNoNan(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  return Broadcast(scope, op, ops::MulNoNan(scope, dy[0], Conjugate(scope, op.input(1))),
+                   ops::MulNoNan(scope, Conjugate(scope, op.input(0)), dy[0]), dx);
+}
+// x - floor(x / y) * y.
+absl::Status GradientOfFloorMod(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output quotient = ops::FloorDiv(scope, op.input(0), op.input(1));
+  return Broadcast(scope, op, dy[0], ops::Neg(scope, ops::Mul(scope, dy[0], quotient)), dx);
+}
+absl::Status GradientOfSquaredDifference(const Scope& scope, const Operation& op,
+                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output difference = Conjugate(scope, ops::Sub(scope, op.input(0), op.input(1)));
+  const Output two_dy = ops::Mul(scope, Scalar(scope, dy[0].type(), 2), dy[0]);
+  const Output g = ops::Mul(scope, two_dy, difference);
+  return Broadcast(scope, op, g, ops::Neg(scope, g), dx);
+}
+
+// Passes dy on to x where `chosen` is true, and to y elsewhere.
+absl::Status Choose(const Scope& scope, const Operation& op, const Output& chosen, const Output& dy,
+                    std::vector<Output>* dx) {
+  const Output zero = ops::ZerosLike(scope, dy);
+  return Broadcast(scope, op, ops::SelectV2(scope, chosen, dy, zero),
+                   ops::SelectV2(scope, chosen, zero, dy), dx);
+}
+absl::Status GradientOfMaximum(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  return Choose(scope, op, ops::GreaterEqual(scope, op.input(0), op.input(1)), dy[0], dx);
+}
+absl::Status GradientOfMinimum(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  return Choose(scope, op, ops::LessEqual(scope, op.input(0), op.input(1)), dy[0], dx);
+}
+
+// dx = dy * y * x^(y - 1), and dy = dy * x^y * log(x), which is 0 where x is not positive.
+absl::Status GradientOfPow(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  const Output x = Conjugate(scope, op.input(0));
+  const Output y = Conjugate(scope, op.input(1));
+  const Output z = Conjugate(scope, op.output(0));
+  const Output zero = Scalar(scope, x.type(), 0);
+  const Output one = Scalar(scope, x.type(), 1);
+  const Output power = ops::Pow(scope, x, ops::Sub(scope, y, one));
+  const Output has_log = DataTypeIsComplex(x.type()) ? Output(ops::NotEqual(scope, x, zero))
+                                                     : Output(ops::Greater(scope, x, zero));
+  const Output safe_x = ops::SelectV2(scope, has_log, x, one);
+  const Output log_x = ops::SelectV2(scope, has_log, ops::Log(scope, safe_x), zero);
+  return Broadcast(scope, op, ops::Mul(scope, dy[0], ops::Mul(scope, y, power)),
+                   ops::Mul(scope, dy[0], ops::Mul(scope, z, log_x)), dx);
+}
+// atan2(y, x) has the derivatives (x, -y) / (x^2 + y^2).
+absl::Status GradientOfAtan2(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  const Output y = op.input(0);
+  const Output x = op.input(1);
+  const Output g =
+      ops::Div(scope, dy[0], ops::Add(scope, ops::Square(scope, x), ops::Square(scope, y)));
+  return Broadcast(scope, op, ops::Mul(scope, x, g), ops::Neg(scope, ops::Mul(scope, y, g)), dx);
+}
+
+// 1 where x is not 0, else 0.
+Output IsNotZero(const Scope& scope, const Output& x) {
+  return ops::Cast(scope, ops::NotEqual(scope, x, Scalar(scope, x.type(), 0)), x.type());
+}
+// x * log(y), 0 where x is 0.
+absl::Status GradientOfXlogy(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output y = op.input(1);
+  const Output partial_x = ops::Xlogy(scope, IsNotZero(scope, x), y);
+  return Broadcast(scope, op, ops::Mul(scope, Conjugate(scope, partial_x), dy[0]),
+                   ops::Mul(scope, Conjugate(scope, ops::Xdivy(scope, x, y)), dy[0]), dx);
+}
+// x * log1p(y), 0 where x is 0.
+absl::Status GradientOfXlog1py(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output y = op.input(1);
+  const Output partial_x = ops::Xlog1py(scope, IsNotZero(scope, x), y);
+  const Output partial_y = ops::Xdivy(scope, x, ops::Add(scope, y, Scalar(scope, y.type(), 1)));
+  return Broadcast(scope, op, ops::Mul(scope, Conjugate(scope, partial_x), dy[0]),
+                   ops::Mul(scope, Conjugate(scope, partial_y), dy[0]), dx);
+}
+// x / y, 0 where x is 0.
+absl::Status GradientOfXdivy(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output y = op.input(1);
+  const Output partial_x = ops::Xdivy(scope, IsNotZero(scope, x), y);
+  const Output partial_y = ops::Xdivy(scope, ops::Neg(scope, x), ops::Square(scope, y));
+  return Broadcast(scope, op, ops::Mul(scope, Conjugate(scope, partial_x), dy[0]),
+                   ops::Mul(scope, Conjugate(scope, partial_y), dy[0]), dx);
+}
+
+absl::Status GradientOfSelect(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output zero = ops::ZerosLike(scope, dy[0]);
+  *dx = {NoGradient(), ops::Select(scope, op.input(0), dy[0], zero),
+         ops::Select(scope, op.input(0), zero, dy[0])};
+  return scope.status();
+}
+absl::Status GradientOfSelectV2(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output zero = ops::ZerosLike(scope, dy[0]);
+  const Output z = op.output(0);
+  *dx = {NoGradient(),
+         SumToShapeOf(scope, ops::SelectV2(scope, op.input(0), dy[0], zero), op.input(1), z),
+         SumToShapeOf(scope, ops::SelectV2(scope, op.input(0), zero, dy[0]), op.input(2), z)};
+  return scope.status();
+}
+// Where the value is below min or above max, the bound gets the gradient.
+absl::Status GradientOfClipByValue(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output zero = ops::ZerosLike(scope, dy[0]);
+  const Output is_below = ops::Less(scope, x, op.input(1));
+  const Output is_above = ops::Greater(scope, x, op.input(2));
+  const Output is_out = ops::LogicalOr(scope, is_below, is_above);
+  *dx = {ops::SelectV2(scope, is_out, zero, dy[0]),
+         SumToShapeOf(scope, ops::SelectV2(scope, is_below, dy[0], zero), op.input(1), x),
+         SumToShapeOf(scope, ops::SelectV2(scope, is_above, dy[0], zero), op.input(2), x)};
+  return scope.status();
+}
+
+// ---- Sums and other reductions ----
+
+absl::Status GradientOfAddN(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  dx->assign(op.num_inputs(), dy[0]);
+  return scope.status();
+}
+
+// The shape of the input of a reduction with 1 for each reduced dimension.
+Output KeptShape(const Scope& scope, const Operation& op) {
+  const Output x = op.input(0);
+  const Output shape = ops::Shape(scope, x);
+  const Output rank = ops::Rank(scope, x);
+  const Output axes = ops::Reshape(
+      scope,
+      ops::FloorMod(scope, ops::Add(scope, ops::Cast(scope, op.input(1), DT_INT32), rank), rank),
+      Vector(scope, {-1}));
+  // Takes the ones for the axes, and the sizes of the shape for the rest.
+  const Output all = ops::Range(scope, 0, rank, 1);
+  const Output ones = ops::OnesLike(scope, axes);
+  return ops::DynamicStitch(scope, {all, axes}, {shape, ones});
+}
+// Broadcasts what a reduction's result is to its input.
+Output Spread(const Scope& scope, const Operation& op, const Output& value) {
+  return ops::BroadcastTo(scope, ops::Reshape(scope, value, KeptShape(scope, op)),
+                          ops::Shape(scope, op.input(0)));
+}
+
+absl::Status GradientOfSum(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  *dx = {Spread(scope, op, dy[0]), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfMean(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  const DataType dtype = BaseType(op.input_type(0));
+  const Output count =
+      ops::Div(scope, ops::Cast(scope, ops::Size(scope, op.input(0)), dtype),
+               ops::Cast(scope, ops::Maximum(scope, ops::Size(scope, op.output(0)), 1), dtype));
+  *dx = {Spread(scope, op, ops::Div(scope, dy[0], count)), NoGradient()};
+  return scope.status();
+}
+// Elements that are equal to the result share the gradient.
+absl::Status GradientOfMinOrMax(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output kept = KeptShape(scope, op);
+  const Output y = ops::Reshape(scope, op.output(0), kept);
+  const Output is_result = ops::Cast(scope, ops::Equal(scope, y, x), BaseType(x.type()));
+  const Output count = ops::Reshape(scope, ops::Sum(scope, is_result, op.input(1)), kept);
+  const Output g = ops::Reshape(scope, dy[0], kept);
+  *dx = {ops::Mul(scope, ops::Div(scope, is_result, count), g), NoGradient()};
+  return scope.status();
+}
+// The product of all other elements, as products of those before and those after: exact also where
+// elements are 0.
+absl::Status GradientOfProd(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output rank = ops::Rank(scope, x);
+  const Output axes = ops::Reshape(
+      scope,
+      ops::FloorMod(scope, ops::Add(scope, ops::Cast(scope, op.input(1), DT_INT32), rank), rank),
+      Vector(scope, {-1}));
+  const Output others = ops::ListDiff(scope, ops::Range(scope, 0, rank, 1), axes).out;
+  const Output order = ops::ConcatV2(scope, {axes, others}, 0);
+  const Output shape = ops::Shape(scope, x);
+  // The reduced elements of each result lie in a column.
+  const Output permuted = ops::Transpose(scope, x, order);
+  const Output rows = ops::Prod(scope, ops::GatherV2(scope, shape, axes, 0), 0);
+  const Output columns = ops::Prod(scope, ops::GatherV2(scope, shape, others, 0), 0);
+  const Output matrix = ops::Reshape(scope, permuted, ops::Pack(scope, {rows, columns}));
+  const Output before = ops::Cumprod(scope, matrix, 0, ops::Cumprod::Exclusive(true));
+  const Output after = ops::Cumprod(scope, matrix, 0, ops::Cumprod::Exclusive(true).Reverse(true));
+  const Output product = ops::Reshape(scope, Conjugate(scope, ops::Mul(scope, before, after)),
+                                      ops::Shape(scope, permuted));
+  const Output back = ops::Transpose(scope, product, ops::InvertPermutation(scope, order));
+  *dx = {ops::Mul(scope, Spread(scope, op, dy[0]), back), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfEuclideanNorm(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output kept = KeptShape(scope, op);
+  const Output y = ops::Reshape(scope, op.output(0), kept);
+  const Output g = ops::Reshape(scope, dy[0], kept);
+  *dx = {ops::Mul(scope, op.input(0), ops::DivNoNan(scope, g, y)), NoGradient()};
+  return scope.status();
+}
+
+// ---- Scans ----
+
+struct ScanAttrs {
+  bool exclusive = false;
+  bool reverse = false;
+};
+absl::Status GetScanAttrs(const Operation& op, ScanAttrs* attrs) {
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "exclusive", &attrs->exclusive));
+  return GetAttr(op, "reverse", &attrs->reverse);
+}
+absl::Status GradientOfCumsum(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  ScanAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(GetScanAttrs(op, &attrs));
+  *dx = {ops::Cumsum(scope, dy[0], op.input(1),
+                     ops::Cumsum::Exclusive(attrs.exclusive).Reverse(!attrs.reverse)),
+         NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfCumprod(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  ScanAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(GetScanAttrs(op, &attrs));
+  const Output products = ops::Mul(scope, Conjugate(scope, op.output(0)), dy[0]);
+  const Output sums = ops::Cumsum(scope, products, op.input(1),
+                                  ops::Cumsum::Exclusive(attrs.exclusive).Reverse(!attrs.reverse));
+  *dx = {ops::Div(scope, sums, Conjugate(scope, op.input(0))), NoGradient()};
+  return scope.status();
+}
+
+// ---- Segments ----
+
+absl::Status GradientOfSegmentSum(const Scope& scope, const Operation& op,
+                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::GatherV2(scope, dy[0], op.input(1), 0));
+  return NoGradientForTheRest(scope, op, dx);
+}
+// Rows of dy by segment; zeros for negative ids, which the op ignores.
+Output GatherRows(const Scope& scope, const Output& dy, const Output& ids) {
+  const Output zero = Scalar(scope, ids.type(), 0);
+  const Output rows = ops::GatherV2(scope, dy, ops::Maximum(scope, ids, zero), 0);
+  const Output is_valid = ops::GreaterEqual(scope, ids, zero);
+  // is_valid, with dimensions of 1 for those that rows has besides.
+  const Output shape = ops::ConcatV2(
+      scope,
+      {ops::Shape(scope, ids),
+       ops::Fill(scope,
+                 ops::Reshape(scope, ops::Sub(scope, ops::Rank(scope, rows), ops::Rank(scope, ids)),
+                              Vector(scope, {1})),
+                 1)},
+      0);
+  return ops::SelectV2(scope, ops::Reshape(scope, is_valid, shape), rows,
+                       ops::ZerosLike(scope, rows));
+}
+absl::Status GradientOfUnsortedSegmentSum(const Scope& scope, const Operation& op,
+                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(GatherRows(scope, dy[0], op.input(1)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+// Elements that are equal to the result of their segment share the gradient.
+absl::Status GradientOfUnsortedSegmentMinOrMax(const Scope& scope, const Operation& op,
+                                               const std::vector<Output>& dy,
+                                               std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output results = GatherRows(scope, op.output(0), op.input(1));
+  const Output is_result = ops::Cast(scope, ops::Equal(scope, x, results), BaseType(x.type()));
+  const Output counts = ops::UnsortedSegmentSum(scope, is_result, op.input(1), op.input(2));
+  const Output shares = GatherRows(scope, ops::DivNoNan(scope, dy[0], counts), op.input(1));
+  dx->push_back(ops::Mul(scope, is_result, shares));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfSegmentMinOrMax(const Scope& scope, const Operation& op,
+                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output results = ops::GatherV2(scope, op.output(0), op.input(1), 0);
+  const Output is_result = ops::Cast(scope, ops::Equal(scope, x, results), BaseType(x.type()));
+  const Output counts = ops::SegmentSum(scope, is_result, op.input(1));
+  const Output shares = ops::GatherV2(scope, ops::DivNoNan(scope, dy[0], counts), op.input(1), 0);
+  *dx = {ops::Mul(scope, is_result, shares), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfSegmentMean(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output ones = ops::OnesLike(scope, op.input(0));
+  const Output counts = ops::SegmentSum(scope, ones, op.input(1));
+  *dx = {ops::GatherV2(scope, ops::DivNoNan(scope, dy[0], counts), op.input(1), 0), NoGradient()};
+  return scope.status();
+}
+
+}  // namespace
+}  // namespace gradients
+
+void RegisterMathGradients(GradientRegistry& registry) {
+  using namespace gradients;  // NOLINT(google-build-using-namespace)
+  for (const UnaryRow& row : kUnary) registry.Register(row.op, Unary(row.gradient));
+  registry.Register("Conj", GradientOfConj);
+  registry.Register("Real", GradientOfReal);
+  registry.Register("Imag", GradientOfImag);
+  registry.Register("Complex", GradientOfComplex);
+  registry.Register("ComplexAbs", GradientOfComplexAbs);
+  registry.Register("Angle", GradientOfAngle);
+  registry.Register("Cast", GradientOfCast);
+  registry.Register("Add", GradientOfAdd);
+  registry.Register("AddV2", GradientOfAdd);
+  registry.Register("Sub", GradientOfSub);
+  registry.Register("Mul", GradientOfMul);
+  registry.Register("Div", GradientOfDivision<ops::Div>);
+  registry.Register("RealDiv", GradientOfDivision<ops::RealDiv>);
+  registry.Register("DivNoNan", GradientOfDivision<ops::DivNoNan>);
+  registry.Register("MulNoNan", GradientOfMulNoNan);
+  registry.Register("FloorMod", GradientOfFloorMod);
+  registry.Register("SquaredDifference", GradientOfSquaredDifference);
+  registry.Register("Maximum", GradientOfMaximum);
+  registry.Register("Minimum", GradientOfMinimum);
+  registry.Register("Pow", GradientOfPow);
+  registry.Register("Atan2", GradientOfAtan2);
+  registry.Register("Xlogy", GradientOfXlogy);
+  registry.Register("Xlog1py", GradientOfXlog1py);
+  registry.Register("Xdivy", GradientOfXdivy);
+  registry.Register("Select", GradientOfSelect);
+  registry.Register("SelectV2", GradientOfSelectV2);
+  registry.Register("ClipByValue", GradientOfClipByValue);
+  registry.Register("AddN", GradientOfAddN);
+  registry.Register("AccumulateNV2", GradientOfAddN);
+  registry.Register("Sum", GradientOfSum);
+  registry.Register("Mean", GradientOfMean);
+  registry.Register("Min", GradientOfMinOrMax);
+  registry.Register("Max", GradientOfMinOrMax);
+  registry.Register("Prod", GradientOfProd);
+  registry.Register("EuclideanNorm", GradientOfEuclideanNorm);
+  registry.Register("Cumsum", GradientOfCumsum);
+  registry.Register("Cumprod", GradientOfCumprod);
+  registry.Register("SegmentSum", GradientOfSegmentSum);
+  registry.Register("SegmentMean", GradientOfSegmentMean);
+  registry.Register("SegmentMin", GradientOfSegmentMinOrMax);
+  registry.Register("SegmentMax", GradientOfSegmentMinOrMax);
+  registry.Register("UnsortedSegmentSum", GradientOfUnsortedSegmentSum);
+  registry.Register("UnsortedSegmentMin", GradientOfUnsortedSegmentMinOrMax);
+  registry.Register("UnsortedSegmentMax", GradientOfUnsortedSegmentMinOrMax);
+  for (const char* const op : {"All",
+                               "Any",
+                               "ApproximateEqual",
+                               "ArgMax",
+                               "ArgMin",
+                               "Bincount",
+                               "BitwiseAnd",
+                               "BitwiseOr",
+                               "BitwiseXor",
+                               "Bucketize",
+                               "Ceil",
+                               "DenseBincount",
+                               "Equal",
+                               "Floor",
+                               "FloorDiv",
+                               "Greater",
+                               "GreaterEqual",
+                               "HistogramFixedWidth",
+                               "Invert",
+                               "IsFinite",
+                               "IsInf",
+                               "IsNan",
+                               "LeftShift",
+                               "Less",
+                               "LessEqual",
+                               "LinSpace",
+                               "LogicalAnd",
+                               "LogicalNot",
+                               "LogicalOr",
+                               "NotEqual",
+                               "PopulationCount",
+                               "RaggedBincount",
+                               "Range",
+                               "RightShift",
+                               "Rint",
+                               "Round",
+                               "SparseBincount",
+                               "TruncateDiv"}) {
+    registry.RegisterNoGradient(op);
+  }
+}
+
+}  // namespace gradflow

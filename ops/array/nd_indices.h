@@ -1,0 +1,85 @@
+// Tuples of indices, which GatherNd and the scatters select slices with.
+#ifndef GRADFLOW_OPS_ARRAY_ND_INDICES_H_
+#define GRADFLOW_OPS_ARRAY_ND_INDICES_H_
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/ops/common/indices.h"
+
+namespace gradflow {
+
+// Returns the last dimension of `indices`, -1 if it is unknown; INVALID_ARGUMENT if indices is a
+// scalar or the depth exceeds the rank of the indexed tensor, `name`.
+absl::StatusOr<int64_t> NdIndexDepth(const PartialTensorShape& indices, absl::string_view name,
+                                     const PartialTensorShape& indexed);
+
+// Reads the attribute bad_indices_policy. Source is KernelConstruction.
+absl::Status ParseBadIndicesPolicy(absl::string_view policy, bool* ignores);
+template <typename Source>
+absl::Status ReadIgnoresBadIndices(const Source& source, bool* ignores) {
+  std::string policy;
+  GRADFLOW_RETURN_IF_ERROR(source.GetAttr("bad_indices_policy", &policy));
+  return ParseBadIndicesPolicy(policy, ignores);
+}
+
+// The tuples in the last dimension of a tensor, as offsets of the slices that they select.
+class NdIndices {
+ public:
+  // Borrows both. REQUIRES: NdIndexDepth() is OK
+  NdIndices(const Tensor& indices, const TensorShape& indexed);
+
+  // The number of tuples, and of the elements of a slice.
+  int64_t size() const { return size_; }
+  int64_t slice_size() const { return slice_size_; }
+  // Returns the offset of the first element of the slice that tuple i selects; -1 if an index is
+  // out of range.
+  int64_t Offset(int64_t i) const {
+    int64_t offset = 0;
+    for (int64_t k = 0; k < depth_; ++k) {
+      const int64_t index = reader_[i * depth_ + k];
+      if (index < 0 || index >= indexed_.dim_size(static_cast<int>(k))) return -1;
+      offset += index * strides_[k];
+    }
+    return offset;
+  }
+  // Returns the error that tuple i is out of range of `name`.
+  absl::Status Error(int64_t i, absl::string_view name) const;
+
+ private:
+  const Tensor& indices_;
+  const TensorShape& indexed_;
+  const IndexReader reader_;
+  DimVector strides_;
+  int64_t depth_;
+  int64_t size_ = 1;
+  int64_t slice_size_ = 1;
+};
+
+// The first tuple out of range that a parallel loop finds.
+class FirstBadIndex {
+ public:
+  void Found(int64_t i) {
+    int64_t first = first_;
+    while (i < first && !first_.compare_exchange_weak(first, i)) {
+    }
+  }
+  bool any() const { return first_ != std::numeric_limits<int64_t>::max(); }
+  int64_t first() const { return first_; }
+
+ private:
+  std::atomic<int64_t> first_{std::numeric_limits<int64_t>::max()};
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_ARRAY_ND_INDICES_H_

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/array/strided_slice.h"
+#include "gradflow/ops/common/strided_copy.h"
+
+namespace gradflow::strided_slice_update {
+namespace {
+
+using strided_slice::LocateResult;
+using strided_slice::ReadStridedSlice;
+using strided_slice::StridedSliceMasks;
+using strided_slice::StridedSlicePlan;
+
+template <typename Source>
+absl::Status ReadMasks(const Source& source, StridedSliceMasks* masks) {
+  return masks->Read([&](const char* name, int64_t* value) { return source.GetAttr(name, value); });
+}
+
+// ---- StridedSliceGrad ----
+
+absl::Status CheckGradient(const PartialTensorShape& dy, const PartialTensorShape& slice) {
+  if (dy.IsCompatibleWith(slice)) return absl::OkStatus();
+  return errors::InvalidArgument("dy has shape ", dy.DebugString(), ", expected ",
+                                 slice.DebugString(), ", that of the slice");
+}
+
+absl::Status StridedSliceGradShape(ShapeContext& c) {
+  StridedSliceMasks masks;
+  GRADFLOW_RETURN_IF_ERROR(ReadMasks(c, &masks));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(0));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
+                            ReadStridedSlice(c, 1, shape, masks));
+  if (plan.has_value()) {
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape slice,
+                              PartialTensorShape::Make(plan->shape));
+    GRADFLOW_RETURN_IF_ERROR(CheckGradient(c.input(4), slice));
+  }
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+class StridedSliceGradKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return ReadMasks(construction, &masks_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "shape"));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "shape"));
+    const absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
+    if (!shape.ok()) return errors::Prefix("shape: ", shape.status());
+    GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan,
+                              ReadStridedSlice(ctx, 1, *shape, masks_));
+    const Tensor& dy = ctx.input(4);
+    GRADFLOW_RETURN_IF_ERROR(CheckGradient(dy.shape(), PartialTensorShape(plan.shape)));
+    if (dy.dtype() == DT_STRING) ctx.ExpectStringBytes(static_cast<double>(dy.StringBytes()));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
+    if (DataTypeIsPlainBytes(dy.dtype())) {
+      GRADFLOW_ASSIGN_OR_RETURN(const Tensor zero, ZeroScalar(dy.dtype()));
+      FillStrided(ctx.run(), dims, zero, output, {0, RowMajorStrides(dims)});
+    }
+    CopyStrided(ctx.run(), plan.shape, dy, {0, RowMajorStrides(plan.shape)}, output,
+                LocateResult(plan, *shape));
+    return absl::OkStatus();
+  }
+
+ private:
+  StridedSliceMasks masks_;
+};
+
+// ---- TensorStridedSliceUpdate ----
+
+// Returns INVALID_ARGUMENT unless `value` may be broadcast to `slice`.
+absl::Status CheckValue(const PartialTensorShape& value, const PartialTensorShape& slice) {
+  if (!value.unknown_rank()) {
+    const int added = slice.dims() - value.dims();
+    bool fits = added >= 0;
+    for (int d = 0; fits && d < value.dims(); ++d) {
+      const int64_t from = value.dim_size(d);
+      const int64_t to = slice.dim_size(added + d);
+      fits = from == to || from == 1 || from < 0 || to < 0;
+    }
+    if (!fits) {
+      return errors::InvalidArgument("value, of shape ", value.DebugString(),
+                                     ", cannot be broadcast to the slice, of shape ",
+                                     slice.DebugString());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status UpdateShape(ShapeContext& c) {
+  StridedSliceMasks masks;
+  GRADFLOW_RETURN_IF_ERROR(ReadMasks(c, &masks));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
+                            ReadStridedSlice(c, 1, c.input(0), masks));
+  if (plan.has_value()) {
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape slice,
+                              PartialTensorShape::Make(plan->shape));
+    GRADFLOW_RETURN_IF_ERROR(CheckValue(c.input(4), slice));
+  }
+  c.set_output(0, c.input(0));
+  return absl::OkStatus();
+}
+
+class UpdateKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return ReadMasks(construction, &masks_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    const TensorShape shape = ctx.input(0).shape();
+    GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadStridedSlice(ctx, 1, shape, masks_));
+    const Tensor& value = ctx.input(4);
+    GRADFLOW_RETURN_IF_ERROR(CheckValue(value.shape(), PartialTensorShape(plan.shape)));
+    if (value.dtype() == DT_STRING) {
+      // The slice replaces as many strings, but those may be short.
+      const double slice = static_cast<double>(TensorShape(plan.shape).num_elements());
+      const double copies = slice / std::max<double>(1, static_cast<double>(value.NumElements()));
+      ctx.ExpectStringBytes(static_cast<double>(ctx.input(0).StringBytes()) +
+                            copies * static_cast<double>(value.StringBytes()));
+    }
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(OutputCopy(ctx, 0, &output));
+    CopyStrided(ctx.run(), plan.shape, value,
+                {0, BroadcastStrides(value.shape().dim_sizes(), plan.shape)}, output,
+                LocateResult(plan, shape));
+    return absl::OkStatus();
+  }
+
+ private:
+  StridedSliceMasks masks_;
+};
+
+// Adds the attributes of the masks.
+Registry::OpBuilder& AddMasks(Registry::OpBuilder& op) {
+  return op.Attr("T: type")
+      .Attr("Index: {int32, int64}")
+      .Attr("begin_mask: int = 0")
+      .Attr("end_mask: int = 0")
+      .Attr("ellipsis_mask: int = 0")
+      .Attr("new_axis_mask: int = 0")
+      .Attr("shrink_axis_mask: int = 0");
+}
+
+constexpr char kMasks[] = R"(
+Index: The type of the vectors.
+begin_mask: As for `StridedSlice`.
+end_mask: As for `StridedSlice`.
+ellipsis_mask: As for `StridedSlice`.
+new_axis_mask: As for `StridedSlice`.
+shrink_axis_mask: As for `StridedSlice`.)";
+
+}  // namespace
+
+void Register(Registry& registry) {
+  AddMasks(registry.Op("StridedSliceGrad")
+               .Group("array_ops")
+               .Input("shape: Index")
+               .Input("begin: Index")
+               .Input("end: Index")
+               .Input("strides: Index")
+               .Input("dy: T")
+               .Output("output: T")
+               .Shape(StridedSliceGradShape)
+               .Doc(absl::StrCat(R"(Returns the gradient of `StridedSlice`: zeros around the slice.
+
+shape: A vector: the shape of the tensor that was sliced.
+begin: As for `StridedSlice`.
+end: As for `StridedSlice`.
+strides: As for `StridedSlice`.
+dy: The gradient of the slice.
+output: The gradient of the tensor: `dy` at the elements of the slice, and zero elsewhere.
+T: The type of `dy`.)",
+                                 kMasks)));
+  registry.Kernel("StridedSliceGrad", MakeKernel<StridedSliceGradKernel>);
+
+  AddMasks(registry.Op("TensorStridedSliceUpdate")
+               .Group("array_ops")
+               .Input("input: T")
+               .Input("begin: Index")
+               .Input("end: Index")
+               .Input("strides: Index")
+               .Input("value: T")
+               .Output("output: T")
+               .Shape(UpdateShape)
+               .Doc(absl::StrCat(R"(Replaces a slice of a tensor.
+
+input: The tensor. It is not changed.
+begin: As for `StridedSlice`.
+end: As for `StridedSlice`.
+strides: As for `StridedSlice`.
+value: The new elements of the slice, to whose shape they are broadcast.
+output: The tensor with the slice replaced.
+T: The type of `input`.)",
+                                 kMasks)));
+  registry.Kernel("TensorStridedSliceUpdate", MakeKernel<UpdateKernel>);
+}
+
+}  // namespace gradflow::strided_slice_update

@@ -1,0 +1,60 @@
+// Special functions of doubles. They return NaN outside of their domain and for NaN, and end after
+// a bounded number of steps for any argument. Results are accurate to about 1e-14, relative or near
+// zeros absolute, unless stated otherwise.
+#ifndef GRADFLOW_OPS_MATH_SPECIAL_FUNCTIONS_H_
+#define GRADFLOW_OPS_MATH_SPECIAL_FUNCTIONS_H_
+
+namespace gradflow::special_functions {
+
+// ---- Of the gamma function ----
+
+// The logarithmic derivative of Gamma.
+double Digamma(double x);
+// Its derivative of order n, an integer; Digamma for 0.
+double Polygamma(double n, double x);
+// The sum of (k + q)^-x over k = 0, 1, ...; infinity for x = 1 and for q = 0, -1, ...
+double Zeta(double x, double q);
+// The regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), accurate to 1e-10.
+double Igamma(double a, double x);
+double Igammac(double a, double x);
+// The derivative of Igamma in a, accurate to 1e-11 for a up to 1000.
+double IgammaGradA(double a, double x);
+// The regularised incomplete beta function, accurate to 1e-11.
+double Betainc(double a, double b, double x);
+
+// ---- Of the normal distribution ----
+
+// The inverse of the cumulative distribution function.
+double Ndtri(double p);
+double Erfinv(double x);
+
+// ---- Integrals ----
+
+// e^(-x^2) times the integral of e^(t^2) from 0 to x.
+double Dawsn(double x);
+// The integral of e^t / t from -infinity to x, for x >= 0.
+double Expint(double x);
+// The integrals of cos(pi t^2 / 2) and sin(pi t^2 / 2) from 0 to x.
+double FresnelCos(double x);
+double FresnelSin(double x);
+// The integral of log(t) / (1 - t) from 1 to x.
+double Spence(double x);
+
+// ---- Bessel functions: modified (I, K, and scaled by e^-|x| and e^x) and others ----
+
+double BesselI0(double x);
+double BesselI1(double x);
+double BesselI0e(double x);
+double BesselI1e(double x);
+double BesselK0(double x);
+double BesselK1(double x);
+double BesselK0e(double x);
+double BesselK1e(double x);
+double BesselJ0(double x);
+double BesselJ1(double x);
+double BesselY0(double x);
+double BesselY1(double x);
+
+}  // namespace gradflow::special_functions
+
+#endif  // GRADFLOW_OPS_MATH_SPECIAL_FUNCTIONS_H_

@@ -1,0 +1,346 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/quant/channel_slices.h"
+
+namespace gradflow::quantize {
+namespace {
+
+enum class Mode { kMinCombined, kMinFirst, kScaled };
+
+struct Options {
+  Mode mode = Mode::kMinCombined;
+  bool narrow_range = false;
+  int64_t axis = -1;
+
+  template <typename Source>
+  absl::Status Read(const Source& source) {
+    std::string name;
+    GRADFLOW_RETURN_IF_ERROR(source.GetAttr("mode", &name));
+    mode = name == "SCALED" ? Mode::kScaled
+                            : (name == "MIN_FIRST" ? Mode::kMinFirst : Mode::kMinCombined);
+    GRADFLOW_RETURN_IF_ERROR(source.GetAttr("narrow_range", &narrow_range));
+    return source.GetAttr("axis", &axis);
+  }
+};
+
+// Returns INVALID_ARGUMENT unless the ranges have one element, or for an axis one for each index.
+absl::Status CheckRanges(int64_t axis, const PartialTensorShape& input,
+                         const PartialTensorShape& min, const PartialTensorShape& max) {
+  GRADFLOW_RETURN_IF_ERROR(CheckChannelAxis(axis, input));
+  for (const auto& [name, range] : {std::pair("min_range", &min), std::pair("max_range", &max)}) {
+    // Without an axis, a vector of one element is as good as a scalar.
+    if (axis < 0 && range->IsCompatibleWith({1})) continue;
+    GRADFLOW_RETURN_IF_ERROR(CheckChannelRange(name, *range, axis, input));
+  }
+  return absl::OkStatus();
+}
+
+// The integers of a quantised type, as floats.
+template <typename Storage>
+struct Integers {
+  static constexpr double kLowest = std::numeric_limits<Storage>::min();
+  static constexpr double kHighest = std::numeric_limits<Storage>::max();
+  // What MIN_COMBINED adds to make signed integers nonnegative.
+  static constexpr float kHalfRange =
+      std::is_signed_v<Storage> ? static_cast<float>((kHighest - kLowest + 1) / 2) : 0.0f;
+  // MIN_FIRST: the number of integers, and the factor of the range that makes its highest number
+  // the highest integer.
+  static constexpr double kSteps = kHighest - kLowest + 1;
+  static constexpr double kRangeAdjust = kSteps / (kSteps - 1);
+
+  static Storage Saturated(double value) {
+    if (value >= kHighest) return std::numeric_limits<Storage>::max();
+    return value <= kLowest ? std::numeric_limits<Storage>::min() : static_cast<Storage>(value);
+  }
+};
+
+// ---- QuantizeV2 ----
+
+struct QuantizeOptions : Options {
+  bool half_to_even = false;
+  float ensure_minimum_range = 0.01f;
+
+  template <typename Source>
+  absl::Status Read(const Source& source) {
+    GRADFLOW_RETURN_IF_ERROR(Options::Read(source));
+    std::string round_mode;
+    GRADFLOW_RETURN_IF_ERROR(source.GetAttr("round_mode", &round_mode));
+    GRADFLOW_RETURN_IF_ERROR(source.GetAttr("ensure_minimum_range", &ensure_minimum_range));
+    half_to_even = round_mode == "HALF_TO_EVEN";
+    if (!half_to_even || mode == Mode::kScaled) return absl::OkStatus();
+    return errors::InvalidArgument("round_mode HALF_TO_EVEN requires mode SCALED");
+  }
+};
+
+// The range of one channel, and the factor from its numbers to integers.
+struct Range {
+  float min = 0;
+  float max = 0;
+  float scale = 0;
+};
+
+// Returns a range that contains 0, is not too small, and in mode SCALED is that of all integers.
+template <typename Storage>
+Range MakeRange(const QuantizeOptions& options, float min, float max) {
+  using I = Integers<Storage>;
+  Range range;
+  range.min = std::min(0.0f, min);
+  const float least =
+      std::max(1.0f, std::max(std::fabs(min), std::fabs(max))) * options.ensure_minimum_range;
+  range.max = std::max(0.0f, std::max(max, range.min + least));
+  switch (options.mode) {
+    case Mode::kMinCombined:
+      range.scale = static_cast<float>((I::kHighest - I::kLowest) / (range.max - range.min));
+      break;
+    case Mode::kMinFirst:
+      range.scale = static_cast<float>(
+          I::kSteps / ((static_cast<double>(range.max) - range.min) * I::kRangeAdjust));
+      break;
+    case Mode::kScaled: {
+      const float lowest = static_cast<float>(I::kLowest + (options.narrow_range ? 1 : 0));
+      const float highest = static_cast<float>(I::kHighest);
+      constexpr float kMax = std::numeric_limits<float>::max();
+      const float from_min = lowest * range.min > 0 ? lowest / range.min : kMax;
+      const float from_max = highest * range.max > 0 ? highest / range.max : kMax;
+      range.scale = std::min(from_min, from_max);
+      range.min = lowest / range.scale;
+      range.max = highest / range.scale;
+      break;
+    }
+  }
+  return range;
+}
+
+template <typename Storage>
+void Quantize(const QuantizeOptions& options, const Range& range, const float* x, Storage* y,
+              int64_t n) {
+  using I = Integers<Storage>;
+  const double first = static_cast<double>(std::round(range.min * range.scale)) - I::kLowest;
+  for (int64_t i = 0; i < n; ++i) {
+    // NaN becomes what 0 does.
+    const float value = std::isnan(x[i]) ? 0.0f : x[i];
+    if (options.mode == Mode::kMinFirst) {
+      y[i] = I::Saturated(static_cast<double>(std::round(value * range.scale)) - first);
+      continue;
+    }
+    const float clamped = std::max(std::min(value, range.max), range.min);
+    if (options.mode == Mode::kScaled) {
+      const float scaled = clamped * range.scale;
+      y[i] = I::Saturated(options.half_to_even ? std::nearbyint(scaled) : std::round(scaled));
+    } else {
+      y[i] = I::Saturated(std::round((clamped - range.min) * range.scale - I::kHalfRange));
+    }
+  }
+}
+
+absl::Status QuantizeShape(ShapeContext& c) {
+  QuantizeOptions options;
+  GRADFLOW_RETURN_IF_ERROR(options.Read(c));
+  const PartialTensorShape& input = c.input(0);
+  GRADFLOW_RETURN_IF_ERROR(CheckRanges(options.axis, input, c.input(1), c.input(2)));
+  c.set_output(0, input);
+  PartialTensorShape range = TensorShape();
+  if (options.axis >= 0) {
+    range = {input.unknown_rank() ? -1 : input.dim_size(static_cast<int>(options.axis))};
+  }
+  c.set_output(1, range);
+  c.set_output(2, range);
+  return absl::OkStatus();
+}
+
+template <typename Storage>
+class QuantizeKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) { return options_.Read(construction); }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& input = ctx.input(0);
+    GRADFLOW_RETURN_IF_ERROR(
+        CheckRanges(options_.axis, input.shape(), ctx.input(1).shape(), ctx.input(2).shape()));
+    const ChannelSlices slices(input.shape(), options_.axis);
+    TensorShape range_shape;
+    if (options_.axis >= 0) range_shape.AddDim(input.dim_size(static_cast<int>(options_.axis)));
+    Tensor* outputs[3] = {};
+    for (int i = 0; i < 3; ++i) {
+      GRADFLOW_RETURN_IF_ERROR(
+          ctx.AllocateOutput(i, i == 0 ? input.shape() : range_shape, &outputs[i]));
+    }
+    const int64_t channels = range_shape.num_elements();
+    std::vector<Range> ranges(channels);
+    for (int64_t c = 0; c < channels; ++c) {
+      const float min = ctx.input(1).flat<float>()(c);
+      const float max = ctx.input(2).flat<float>()(c);
+      if (!(min <= max) || !std::isfinite(min) || !std::isfinite(max)) {
+        return errors::InvalidArgument("min_range and max_range must be finite, and min_range at ",
+                                       "most max_range, but they are ", min, " and ", max);
+      }
+      ranges[c] = MakeRange<Storage>(options_, min, max);
+      outputs[1]->flat<float>()(c) = ranges[c].min;
+      outputs[2]->flat<float>()(c) = ranges[c].max;
+    }
+    const float* from = input.flat<float>().data();
+    Storage* to = static_cast<Storage*>(outputs[0]->raw_data());
+    slices.ForEachRun(ctx.run(), [&](int64_t, int64_t channel, int64_t begin, int64_t end) {
+      Quantize(options_, ranges[channel], from + begin, to + begin, end - begin);
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  QuantizeOptions options_;
+};
+
+// ---- Dequantize ----
+
+// Converts an integer q to (q + before) * scale + after.
+struct Affine {
+  float before = 0;
+  float scale = 0;
+  float after = 0;
+};
+
+template <typename Storage>
+Affine MakeAffine(const Options& options, float min, float max) {
+  using I = Integers<Storage>;
+  switch (options.mode) {
+    case Mode::kMinCombined:
+      return {I::kHalfRange, static_cast<float>((max - min) / (I::kHighest - I::kLowest)), min};
+    case Mode::kMinFirst: {
+      const float step =
+          static_cast<float>((static_cast<double>(max) - min) * I::kRangeAdjust / I::kSteps);
+      const float first = max == min ? min : std::round(min / step) * step;
+      return {static_cast<float>(-I::kLowest), step, first};
+    }
+    case Mode::kScaled:
+      break;
+  }
+  const float lowest = static_cast<float>(I::kLowest + (options.narrow_range ? 1 : 0));
+  const float from_max = max / static_cast<float>(I::kHighest);
+  return {0, I::kLowest == 0 ? from_max : std::max(min / lowest, from_max), 0};
+}
+
+absl::Status DequantizeShape(ShapeContext& c) {
+  Options options;
+  GRADFLOW_RETURN_IF_ERROR(options.Read(c));
+  GRADFLOW_RETURN_IF_ERROR(CheckRanges(options.axis, c.input(0), c.input(1), c.input(2)));
+  c.set_output(0, c.input(0));
+  return absl::OkStatus();
+}
+
+template <typename Storage, typename Out>
+class DequantizeKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) { return options_.Read(construction); }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& input = ctx.input(0);
+    GRADFLOW_RETURN_IF_ERROR(
+        CheckRanges(options_.axis, input.shape(), ctx.input(1).shape(), ctx.input(2).shape()));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, input.shape(), &output));
+    std::vector<Affine> affines;
+    for (int64_t c = 0; c < ctx.input(1).NumElements(); ++c) {
+      affines.push_back(MakeAffine<Storage>(options_, ctx.input(1).flat<float>()(c),
+                                            ctx.input(2).flat<float>()(c)));
+    }
+    const Storage* from = static_cast<const Storage*>(input.raw_data());
+    Out* to = output->template flat<Out>().data();
+    const ChannelSlices slices(input.shape(), options_.axis);
+    slices.ForEachRun(ctx.run(), [&](int64_t, int64_t channel, int64_t begin, int64_t end) {
+      const auto [before, scale, after] = affines[channel];
+      for (int64_t i = begin; i < end; ++i) {
+        to[i] = static_cast<Out>((static_cast<float>(from[i]) + before) * scale + after);
+      }
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  Options options_;
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("QuantizeV2")
+      .Group("array_ops")
+      .Input("input: float")
+      .Input("min_range: float")
+      .Input("max_range: float")
+      .Output("output: T")
+      .Output("output_min: float")
+      .Output("output_max: float")
+      .Attr("T: {qint8, quint8, qint32, qint16, quint16}")
+      .Attr("mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'")
+      .Attr("round_mode: {'HALF_AWAY_FROM_ZERO', 'HALF_TO_EVEN'} = 'HALF_AWAY_FROM_ZERO'")
+      .Attr("narrow_range: bool = false")
+      .Attr("axis: int = -1")
+      .Attr("ensure_minimum_range: float = 0.01")
+      .Shape(QuantizeShape)
+      .Doc(R"(Quantizes numbers to integers.
+
+The range is extended to contain 0. Numbers outside of it become its lowest or highest integer, and
+NaN becomes the integer of 0.
+
+input: The numbers.
+min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
+max_range: The greatest number of the range, of the same shape.
+output: The integers.
+output_min: The least number that was used.
+output_max: The greatest number that was used.
+T: The type of the integers.
+mode: "MIN_COMBINED" maps the range to all integers, linearly. "MIN_FIRST" does so with a zero that
+  is an integer. "SCALED" multiplies, and 0 becomes 0.
+round_mode: The rounding of halves; "HALF_TO_EVEN" requires the mode "SCALED".
+narrow_range: Does not use the lowest integer, in the mode "SCALED".
+axis: The dimension whose indices have a range each; -1 for one range.
+ensure_minimum_range: The least size of the range, relative to the greater of 1 and its bounds.)");
+
+  registry.Op("Dequantize")
+      .Group("array_ops")
+      .Input("input: T")
+      .Input("min_range: float")
+      .Input("max_range: float")
+      .Output("output: dtype")
+      .Attr("T: {qint8, quint8, qint32, qint16, quint16}")
+      .Attr("mode: {'MIN_COMBINED', 'MIN_FIRST', 'SCALED'} = 'MIN_COMBINED'")
+      .Attr("narrow_range: bool = false")
+      .Attr("axis: int = -1")
+      .Attr("dtype: {bfloat16, float} = DT_FLOAT")
+      .Shape(DequantizeShape)
+      .Doc(R"(Converts integers of a quantization to numbers.
+
+input: The integers.
+min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
+max_range: The greatest number of the range, of the same shape.
+output: The numbers.
+T: The type of the integers.
+mode: The mode of `QuantizeV2`.
+narrow_range: As for `QuantizeV2`.
+axis: The dimension whose indices have a range each; -1 for one range.
+dtype: The type of the numbers.)");
+
+  ForEachType(QuantizedTypes(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    using Storage = decltype(T::value);
+    registry.Kernel("QuantizeV2", MakeKernel<QuantizeKernel<Storage>>).template Type<T>("T");
+    registry.Kernel("Dequantize", MakeKernel<DequantizeKernel<Storage, float>>)
+        .template Type<T>("T")
+        .template Type<float>("dtype");
+    registry.Kernel("Dequantize", MakeKernel<DequantizeKernel<Storage, bfloat16>>)
+        .template Type<T>("T")
+        .template Type<bfloat16>("dtype");
+  });
+}
+
+}  // namespace gradflow::quantize

@@ -1,0 +1,277 @@
+#include "gradflow/gradients/gradients.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/gradients/gradient_registry.h"
+#include "gradflow/graph/const_op.h"
+#include "gradflow/graph/node.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/runtime/session/client_session.h"
+#include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensor_matchers.h"
+
+namespace gradflow {
+namespace {
+
+using ::absl::StatusCode;
+using ::gradflow::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class GradientsTest : public ::testing::Test {
+ protected:
+  Output Variable(const std::string& name, DataType dtype = DT_DOUBLE) {
+    return ops::Placeholder(scope_.WithOpName(name), dtype, ops::Placeholder::Shape(TensorShape()));
+  }
+  // Returns the gradients of the sum of `ys` by `xs`, which are fed `values`.
+  std::vector<double> Gradients(const std::vector<Output>& ys, const std::vector<Output>& xs,
+                                const std::vector<double>& values) {
+    std::vector<Output> gradients;
+    GRADFLOW_EXPECT_OK(AddSymbolicGradients(scope_, ys, xs, &gradients));
+    return Evaluate(gradients, xs, values);
+  }
+  std::vector<double> Evaluate(const std::vector<Output>& fetches, const std::vector<Output>& xs,
+                               const std::vector<double>& values) {
+    ClientSession session(scope_);
+    ClientSession::FeedType feeds;
+    for (size_t i = 0; i < xs.size(); ++i) feeds.emplace(xs[i], values[i]);
+    std::vector<Tensor> outputs;
+    GRADFLOW_EXPECT_OK(session.Run(feeds, fetches, &outputs));
+    std::vector<double> results;
+    for (const Tensor& output : outputs) results.push_back(output.scalar<double>()());
+    return results;
+  }
+
+  Scope scope_ = Scope::NewRootScope();
+};
+
+TEST_F(GradientsTest, SumsOverAllPaths) {
+  const Output x = Variable("x");
+  const Output y = Variable("y");
+  // x^2 y + x + x.
+  const Output product = ops::Mul(scope_, ops::Square(scope_, x), y);
+  const Output z = ops::AddN(scope_, {product, x, x});
+  EXPECT_THAT(Gradients({z}, {x, y}, {3, 5}), ElementsAre(2 * 3 * 5 + 2, 9));
+}
+
+TEST_F(GradientsTest, SumsOverOutputsWithTheirGradients) {
+  const Output x = Variable("x");
+  const Output a = ops::Square(scope_, x);
+  const Output b = ops::Neg(scope_, x);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(
+      scope_, {a, b}, {x}, {ops::Const(scope_, 10.0), ops::Const(scope_, 3.0)}, &gradients));
+  EXPECT_THAT(Evaluate(gradients, {x}, {4}), ElementsAre(10 * 8 - 3));
+  // An output without a gradient counts nothing.
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {a, b}, {x},
+                                          {NoGradient(), ops::Const(scope_, 3.0)}, &gradients));
+  EXPECT_THAT(Evaluate(gradients, {x}, {4}), ElementsAre(-3));
+}
+
+TEST_F(GradientsTest, GoesOnThroughInputs) {
+  const Output x = Variable("x");
+  const Output y = ops::Square(scope_, x);
+  const Output z = ops::Mul(scope_, y, x);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {z}, {x, y, z}, &gradients));
+  EXPECT_THAT(Evaluate(gradients, {x}, {2}), ElementsAre(12, 2, 1));
+}
+
+TEST_F(GradientsTest, StopsWhereAsked) {
+  const Output x = Variable("x");
+  const Output y = ops::Square(scope_, x);
+  const Output z = ops::Mul(scope_, y, x);
+  GradientBuildOptions options;
+  options.stop_gradients = {x, y};
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {z}, {x, y}, &gradients, options));
+  EXPECT_THAT(Evaluate(gradients, {x}, {2}), ElementsAre(4, 2));
+}
+
+TEST_F(GradientsTest, TellsInputsWithoutAGradient) {
+  const Output x = Variable("x");
+  const Output y = Variable("y");
+  const Output stopped = ops::StopGradient(scope_, ops::Square(scope_, y));
+  const Output z = ops::Mul(scope_, x, stopped);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {z}, {x, y}, &gradients));
+  ASSERT_EQ(gradients.size(), 2);
+  EXPECT_FALSE(IsNoGradient(gradients[0]));
+  EXPECT_TRUE(IsNoGradient(gradients[1]));
+  EXPECT_EQ(gradients[1].node(), nullptr);
+}
+
+TEST_F(GradientsTest, DifferentiatesGradients) {
+  const Output x = Variable("x");
+  Output y = ops::Mul(scope_, ops::Square(scope_, x), ops::Square(scope_, x));
+  // x^4, 4 x^3, 12 x^2, 24 x.
+  std::vector<double> derivatives;
+  for (int order = 0; order < 3; ++order) {
+    std::vector<Output> gradients;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &gradients));
+    y = gradients[0];
+    derivatives.push_back(Evaluate({y}, {x}, {2})[0]);
+  }
+  EXPECT_THAT(derivatives, ElementsAre(32, 48, 48));
+}
+
+TEST_F(GradientsTest, NamesOpsUnderGradients) {
+  const Output x = Variable("x");
+  const Output y = ops::Exp(scope_.WithOpName("layer/exp"), x);
+  const int before = scope_.graph()->num_nodes();
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x},
+                                          {ops::Const(scope_.WithOpName("dy"), 1.0)}, &gradients));
+  EXPECT_THAT(gradients[0].node()->name(), HasSubstr("gradients/layer/exp/"));
+  for (int i = before + 1; i < scope_.graph()->num_nodes(); ++i) {
+    EXPECT_TRUE(absl::StartsWith(scope_.graph()->node(i)->name(), "gradients/"));
+  }
+}
+
+TEST_F(GradientsTest, ColocatesGradientsWithTheirOps) {
+  const Output x = Variable("x");
+  const Output y = ops::Exp(scope_.WithOpName("exp"), x);
+  GradientBuildOptions options;
+  options.colocate_gradients_with_ops = true;
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &gradients, options));
+  std::vector<std::string> classes;
+  GRADFLOW_ASSERT_OK(gradients[0].node()->GetAttr("_class", &classes));
+  EXPECT_THAT(classes, ElementsAre("loc:@exp"));
+}
+
+// In time linear in the chain, and without recursion.
+TEST_F(GradientsTest, TakesDeepGraphs) {
+  constexpr int kDepth = 50000;
+  const Output x = Variable("x");
+  Output y = x;
+  for (int i = 0; i < kDepth; ++i) y = ops::Neg(scope_, y);
+  std::vector<Output> gradients;
+  const int before = scope_.graph()->num_nodes();
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &gradients));
+  EXPECT_LE(scope_.graph()->num_nodes() - before, kDepth + 2);
+  EXPECT_THAT(Evaluate(gradients, {x}, {4}), ElementsAre(1));
+}
+
+TEST_F(GradientsTest, AddsNothingForWhatDoesNotLieBetween) {
+  const Output x = Variable("x");
+  const Output unknown = ops::Cast(scope_, ops::Range(scope_, 0, 3, 1), DT_DOUBLE);
+  const Output y = ops::Mul(scope_, ops::Square(scope_, x), ops::Sum(scope_, unknown, 0));
+  EXPECT_THAT(Gradients({y}, {x}, {5}), ElementsAre(30));
+}
+
+TEST_F(GradientsTest, ErrorsNameAllOpsWithoutAGradientFunction) {
+  const GradientRegistry none;
+  GradientBuildOptions options;
+  options.registry = &none;
+  const Output x = Variable("x");
+  const Output a = ops::Exp(scope_.WithOpName("a"), x);
+  const Output b = ops::Neg(scope_.WithOpName("b"), x);
+  const Output b2 = ops::Neg(scope_.WithOpName("b2"), x);
+  std::vector<Output> gradients = {x};
+  EXPECT_THAT(AddSymbolicGradients(scope_, {a, b, b2}, {x}, &gradients, options),
+              StatusIs(StatusCode::kUnimplemented,
+                       "no gradient function is registered for Exp (node 'a'), Neg (node 'b2' and "
+                       "1 more)"));
+  EXPECT_THAT(gradients, ElementsAre(x));
+}
+
+TEST_F(GradientsTest, ErrorsNameTheNode) {
+  const Output x = Variable("x");
+  const Output y =
+      ops::PreventGradient(scope_.WithOpName("wall"), x, ops::PreventGradient::Message("no way"));
+  std::vector<Output> gradients;
+  EXPECT_THAT(AddSymbolicGradients(scope_, {y}, {x}, &gradients),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "node 'wall' (PreventGradient): the gradient is prevented: no way"));
+}
+
+TEST_F(GradientsTest, ChecksItsArguments) {
+  const Output x = Variable("x");
+  const Output y = ops::Exp(scope_, x);
+  std::vector<Output> gradients;
+  EXPECT_THAT(AddSymbolicGradients(scope_, {y}, {x}, {}, &gradients),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "expected one gradient for each of 1 outputs, found 0"));
+  EXPECT_THAT(AddSymbolicGradients(scope_, {y}, {x}, {ops::Const(scope_, 1.0f)}, &gradients),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "the gradient of output 0 has type float, expected double"));
+  EXPECT_THAT(AddSymbolicGradients(scope_, {y}, {Output()}, &gradients),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("input 0 is not a tensor of")));
+  const Scope other = Scope::NewRootScope();
+  EXPECT_THAT(AddSymbolicGradients(other, {y}, {x}, &gradients),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("output 0 is not a tensor of")));
+  EXPECT_THAT(AddSymbolicGradients(scope_, {Output(y.node(), 1)}, {x}, &gradients),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("output 0 is not a tensor of")));
+}
+
+// ---- The registry ----
+
+absl::Status Tenfold(const Scope& scope, const Operation&, const std::vector<Output>& dy,
+                     std::vector<Output>* dx) {
+  dx->push_back(ops::Mul(scope, dy[0], 10.0));
+  return scope.status();
+}
+
+TEST_F(GradientsTest, UsesRegisteredFunctions) {
+  GradientRegistry registry;
+  EXPECT_TRUE(registry.Register("Exp", Tenfold));
+  EXPECT_FALSE(registry.Register("Exp", nullptr));
+  EXPECT_TRUE(registry.RegisterNoGradient("Neg"));
+  EXPECT_THAT(registry.DifferentiableOps(), ElementsAre("Exp"));
+  EXPECT_THAT(registry.Find("Exp\n").status(),
+              StatusIs(StatusCode::kNotFound, "op 'Exp\\n' has no registered gradient function"));
+  GradientBuildOptions options;
+  options.registry = &registry;
+  const Output x = Variable("x");
+  const Output y = ops::Exp(scope_, x);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &gradients, options));
+  EXPECT_THAT(Evaluate(gradients, {x}, {1}), ElementsAre(10));
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {ops::Neg(scope_, x)}, {x}, &gradients, options));
+  EXPECT_TRUE(IsNoGradient(gradients[0]));
+}
+
+TEST_F(GradientsTest, AProgramsFunctionReplacesTheDefault) {
+  GradientRegistry& registry = GradientRegistry::Global();
+  EXPECT_TRUE(registry.Register("Rint", Tenfold));
+  EXPECT_FALSE(registry.Register("Rint", Tenfold));
+  const Output x = Variable("x");
+  EXPECT_THAT(Gradients({ops::Rint(scope_, x)}, {x}, {1.25}), ElementsAre(10));
+}
+
+TEST_F(GradientsTest, ChecksWhatFunctionsReturn) {
+  GradientRegistry registry;
+  registry.Register("Exp", [](const Scope&, const Operation&, const std::vector<Output>&,
+                              std::vector<Output>*) { return absl::OkStatus(); });
+  registry.Register("Neg", [](const Scope& scope, const Operation&, const std::vector<Output>&,
+                              std::vector<Output>* dx) {
+    dx->push_back(ops::Const(scope, 1.0f));
+    return absl::OkStatus();
+  });
+  GradientBuildOptions options;
+  options.registry = &registry;
+  const Output x = Variable("x");
+  std::vector<Output> gradients;
+  EXPECT_THAT(
+      AddSymbolicGradients(scope_, {ops::Exp(scope_.WithOpName("e"), x)}, {x}, &gradients, options),
+      StatusIs(StatusCode::kInternal,
+               "node 'e' (Exp): the gradient function returned 0 gradients, expected 1"));
+  EXPECT_THAT(
+      AddSymbolicGradients(scope_, {ops::Neg(scope_.WithOpName("n"), x)}, {x}, &gradients, options),
+      StatusIs(StatusCode::kInternal,
+               "node 'n' (Neg): the gradient function returned a gradient of type float for input "
+               "0, expected double"));
+}
+
+}  // namespace
+}  // namespace gradflow

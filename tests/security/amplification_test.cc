@@ -1,0 +1,276 @@
+// The table of amplifiers: for each op, how many bytes of tensors a call can take for each byte of
+// its graph and its inputs. The bound of an op is the fourth column of its row in
+// tests/data/op_rows.txt, kDefaultBound if it has none: an op that exceeds that needs a bound of
+// its own, and a row in docs/security.md.
+//
+// An op is called with its row, and with changes of it that ask for more: large numbers in
+// integer inputs and attributes, inputs of shapes that broadcast to their product, long inputs,
+// long strings. A call that exceeds the session's memory limit has no bound but that: "limit". An
+// op whose inputs broadcast, or are multiplied as matrices, may take the product of their sizes:
+// "product".
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/proto/op_def.pb.h"
+#include "gradflow/runtime/session/session.h"
+#include "tests/testing/op_rows.h"
+#include "tests/testing/subprocess.h"
+
+namespace gradflow::amplification {
+namespace {
+
+using ::gradflow::testing::AddOpRow;
+using ::gradflow::testing::Knowledge;
+using ::gradflow::testing::ParseTensors;
+using ::gradflow::testing::ReadFile;
+using ::gradflow::testing::ReadRows;
+
+constexpr char kOpRows[] = GRADFLOW_TEST_DATA_DIR "/op_rows.txt";
+constexpr char kDocument[] = GRADFLOW_TEST_DATA_DIR "/../../docs/security.md";
+
+// Bytes of tensors per byte of input that an op may take without a word: its outputs and temporary
+// tensors, each at least a small block, and the wider types that inputs are converted to.
+constexpr double kDefaultBound = 16;
+constexpr int64_t kMemoryLimit = int64_t{32} << 20;
+
+// The bounds of an op whose outputs only the session's memory limits, and of one whose outputs have
+// at most the product of the numbers of elements of its inputs.
+constexpr double kLimit = 1e9;
+constexpr double kProduct = 1e8;
+// Bytes per element of such a product.
+constexpr double kProductBytes = 64;
+
+struct Call {
+  NodeDef node;
+  std::vector<Tensor> inputs;
+};
+
+bool IsInteger(DataType dtype) {
+  return dtype == DT_INT16 || dtype == DT_INT32 || dtype == DT_INT64;
+}
+
+Tensor Zeros(DataType dtype, const TensorShape& shape) {
+  Tensor tensor(dtype, shape);
+  if (dtype != DT_STRING && tensor.NumElements() > 0) {
+    std::memset(tensor.raw_data(), 0, tensor.TotalBytes());
+  }
+  return tensor;
+}
+
+void SetAll(int64_t value, Tensor* tensor) {
+  *tensor = Zeros(tensor->dtype(), tensor->shape());
+  DispatchType(TypeList<int16_t, int32_t, int64_t>(), tensor->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const auto narrow = static_cast<T>(std::min<int64_t>(value, std::numeric_limits<T>::max()));
+    std::fill_n(tensor->flat<T>().data(), tensor->NumElements(), narrow);
+  });
+}
+
+// Returns changes of a call that may ask for more memory. Most are not valid.
+std::vector<Call> Changes(const Call& call) {
+  std::vector<Call> changes = {call};
+  constexpr int64_t kLarge[] = {100, 3000, 1 << 20, int64_t{1} << 40};
+  const auto add = [&](auto change) {
+    Call changed = call;
+    change(&changed);
+    changes.push_back(std::move(changed));
+  };
+  const auto count = static_cast<int>(call.inputs.size());
+  for (const int64_t large : kLarge) {
+    for (int i = 0; i < count; ++i) {
+      if (!IsInteger(call.inputs[i].dtype())) continue;
+      add([&](Call* c) { SetAll(large, &c->inputs[i]); });
+      // Only the first element.
+      add([&](Call* c) {
+        Tensor& input = c->inputs[i];
+        const Tensor before = input;
+        SetAll(large, &input);
+        const size_t element = DataTypeSize(input.dtype());
+        if (input.NumElements() < 2) return;
+        std::memcpy(static_cast<char*>(input.raw_data()) + element,
+                    static_cast<const char*>(before.raw_data()) + element,
+                    (input.NumElements() - 1) * element);
+      });
+    }
+    for (const auto& [name, value] : call.node.attr()) {
+      if (value.value_case() == AttrValue::kI) {
+        add([&, &n = name](Call* c) { (*c->node.mutable_attr())[n].set_i(large); });
+      } else if (value.value_case() == AttrValue::kShape) {
+        add([&, &n = name](Call* c) {
+          TensorShape({large}).AsProto((*c->node.mutable_attr())[n].mutable_shape());
+        });
+      } else if (value.value_case() == AttrValue::kList && value.list().i_size() > 0) {
+        add([&, &n = name](Call* c) {
+          for (auto& i : *(*c->node.mutable_attr())[n].mutable_list()->mutable_i()) i = large;
+        });
+      }
+    }
+  }
+  // Shapes whose broadcast, or product as matrices, is the product of their sizes.
+  constexpr int64_t kSide = 512;
+  for (int i = 0; i < count; ++i) {
+    for (int j = 0; j < count; ++j) {
+      if (i == j) continue;
+      add([&](Call* c) {
+        c->inputs[i] = Zeros(c->inputs[i].dtype(), {kSide, 1});
+        c->inputs[j] = Zeros(c->inputs[j].dtype(), {1, kSide});
+      });
+    }
+  }
+  add([&](Call* c) {
+    for (Tensor& input : c->inputs) {
+      TensorShape shape = input.shape();
+      if (shape.dims() > 0) shape.set_dim(0, shape.dim_size(0) * 256);
+      if (!IsInteger(input.dtype())) input = Zeros(input.dtype(), shape);
+    }
+  });
+  for (int i = 0; i < count; ++i) {
+    const Tensor& input = call.inputs[i];
+    if (input.dims() > 0) {
+      TensorShape shape = input.shape();
+      shape.set_dim(0, 1000);
+      add([&](Call* c) { c->inputs[i] = Zeros(c->inputs[i].dtype(), shape); });
+    }
+    if (input.dtype() == DT_STRING && input.NumElements() > 0) {
+      add([&](Call* c) {
+        c->inputs[i] = Zeros(DT_STRING, c->inputs[i].shape());
+        c->inputs[i].flat<tstring>()(0) = std::string(10'000, 'x');
+      });
+    }
+  }
+  return changes;
+}
+
+// Returns the bytes of tensors that a call takes per byte of its graph and inputs, 0 if it fails
+// before it takes any; kProduct if it takes more than kDefaultBound, but no more than the product
+// of the sizes of its inputs; kLimit if it exceeds the session's memory.
+double Measure(const Call& call) {
+  GraphDef graph;
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  size_t input_bytes = 0;
+  double product = 1;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    NodeDef* const node = graph.add_node();
+    node->set_name(absl::StrCat("n/i", i));
+    node->set_op("Placeholder");
+    AddNodeAttr("dtype", call.inputs[i].dtype(), node);
+    feeds.emplace_back(node->name(), call.inputs[i]);
+    input_bytes += call.inputs[i].TotalBytes();
+    product *= static_cast<double>(std::max<int64_t>(call.inputs[i].NumElements(), 1));
+  }
+  *graph.add_node() = call.node;
+  input_bytes += graph.ByteSizeLong();
+
+  SessionOptions options;
+  options.tensor_memory_limit_bytes = kMemoryLimit;
+  options.pool_limit_bytes = 0;
+  options.config.set_inter_op_parallelism_threads(1);
+  options.config.set_intra_op_parallelism_threads(1);
+  const absl::StatusOr<std::unique_ptr<Session>> session = Session::Make(options);
+  if (!session.ok() || !(*session)->Create(graph).ok()) return 0;
+  (*session)->ResetPeakMemory();
+  RunOptions run_options;
+  run_options.set_timeout_in_ms(1000);
+  std::vector<Tensor> outputs;
+  const std::vector<std::string> fetches = *(*session)->UnusedOutputs();
+  const absl::Status status =
+      (*session)->Run(run_options, feeds, fetches, {"n"}, &outputs, nullptr);
+  if (absl::IsResourceExhausted(status)) return kLimit;
+  EXPECT_FALSE(absl::IsInternal(status)) << status;
+  const auto peak = static_cast<double>((*session)->MemoryStats().peak_bytes_in_use);
+  const double factor = peak / static_cast<double>(input_bytes);
+  return factor > kDefaultBound && peak <= kProductBytes * product ? kProduct : factor;
+}
+
+// Returns the bound in the fourth column of a row.
+double BoundOf(const std::vector<std::string>& row) {
+  if (row.size() < 4) return kDefaultBound;
+  if (row[3] == "limit") return kLimit;
+  if (row[3] == "product") return kProduct;
+  double bound = 0;
+  EXPECT_TRUE(absl::SimpleAtod(row[3], &bound) && bound > kDefaultBound)
+      << row[0] << ": '" << row[3]
+      << "' is neither \"limit\" nor \"product\" nor a number above the default, " << kDefaultBound;
+  return bound;
+}
+
+// One row of op_rows.txt may be enough for an op, or several.
+TEST(Amplification, EveryOpKeepsItsBound) {
+  const bool print = std::getenv("GRADFLOW_AMPLIFIERS") != nullptr;
+  std::multimap<double, std::string> found;
+  for (const std::vector<std::string>& row : ReadRows(kOpRows)) {
+    ASSERT_THAT(row.size(), ::testing::AnyOf(3u, 4u)) << row[0];
+    Call call;
+    call.inputs = ParseTensors(row[2]);
+    GraphDef graph;
+    std::vector<std::pair<std::string, Tensor>> feeds;
+    AddOpRow("n", row[0], row[1], call.inputs, Knowledge::kNothing, &graph, &feeds);
+    call.node = graph.node(graph.node_size() - 1);
+    double most = 0;
+    for (const Call& change : Changes(call)) most = std::max(most, Measure(change));
+    found.emplace(most, row[0]);
+    const double bound = BoundOf(row);
+    EXPECT_LE(most, bound) << row[0] << " takes " << most
+                           << " bytes of tensors for a byte of input. Add a fourth column to its "
+                              "row in op_rows.txt, "
+                           << (most == kLimit     ? std::string("limit")
+                               : most == kProduct ? std::string("product")
+                                                  : absl::StrCat(most * 2))
+                           << ", and a row in docs/security.md";
+    // A bound that is far too large says nothing.
+    if (row.size() == 4) {
+      EXPECT_GE(most, bound / 8) << row[0] << " needs no such bound";
+    }
+  }
+  for (auto it = found.rbegin(); print && it != found.rend(); ++it) {
+    std::cout << it->second << " " << it->first << "\n";
+  }
+}
+
+// The document has the bounds of all ops that have one of their own, largest first.
+TEST(Amplification, TheDocumentHasEveryBound) {
+  std::map<std::string, double> documented;
+  double before = kLimit;
+  bool is_table = false;
+  const std::string text = ReadFile(kDocument);
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (line == "| Ops | Bytes of tensors per byte of input |") is_table = true;
+    if (line.empty()) is_table = false;
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    if (!is_table || cells.size() < 4 || cells[1].find('`') == std::string::npos) continue;
+    double bound = kLimit;
+    if (cells[2] == " `product` ") {
+      bound = kProduct;
+    } else if (cells[2] != " `limit` ") {
+      EXPECT_TRUE(absl::SimpleAtod(cells[2], &bound)) << line;
+    }
+    EXPECT_LE(bound, before) << line;
+    before = bound;
+    const std::vector<std::string> names = absl::StrSplit(cells[1], '`');
+    for (size_t i = 1; i < names.size(); i += 2) documented[names[i]] = bound;
+  }
+  std::map<std::string, double> bounds;
+  for (const std::vector<std::string>& row : ReadRows(kOpRows)) {
+    if (row.size() == 4) bounds[row[0]] = std::max(bounds[row[0]], BoundOf(row));
+  }
+  EXPECT_EQ(documented, bounds) << "docs/security.md, section Amplifiers";
+}
+
+}  // namespace
+}  // namespace gradflow::amplification
