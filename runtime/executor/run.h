@@ -67,8 +67,8 @@ struct ExecutorState {
 
 class RunCore final : public FunctionRunner, public std::enable_shared_from_this<RunCore> {
  public:
-  // Borrows all arguments; Retain() makes it own all but `trace`. Several threads work for the run
-  // if `arena` is not null.
+  // Borrows all arguments. Retain() makes it own those that asynchronous kernels may use. Several
+  // threads work for the run if `arena` is not null.
   RunCore(const ExecutorState& state, const std::shared_ptr<Allocator>& allocator,
           const RunLimits& limits, RunTrace* trace, const FunctionTable* functions,
           ReadyQueue::Arena* arena, int max_loop_threads);

@@ -1,8 +1,8 @@
 // Passes: functions that rewrite a plan before it is laid out, each in a file of its own.
 //
-// The passes below make a plan smaller. The values of a run stay the same, bit by bit, and a run
-// fails only if it could fail without them. They change pure nodes only (op_traits.h), and take
-// time linear in the size of the plan. Not for users.
+// The passes below make a plan smaller. The values of a run stay the same, bit by bit, and the plan
+// returns only errors that it could return before. They change pure nodes only (op_traits.h), and
+// take time linear in the size of the plan. Not for users.
 #ifndef GRADFLOW_RUNTIME_PLAN_PASSES_H_
 #define GRADFLOW_RUNTIME_PLAN_PASSES_H_
 

@@ -54,8 +54,8 @@ struct PassContext;
 // A function that rewrites a plan before it is laid out (passes.h).
 using PlanPass = absl::Status (*)(const PassContext& context, PlanGraph* graph);
 
-// Optimizations of a plan. They do not change the values of a run. An error of the optimized plan
-// is one that the plan could end with without them.
+// Optimizations of a plan. They do not change the values of a run. The optimized plan returns only
+// errors that the original plan could return.
 struct PlanOptions {
   // Runs one node in place of several that compute the same from the same inputs.
   bool eliminate_common_subexpressions = true;
