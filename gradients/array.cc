@@ -376,12 +376,128 @@ absl::Status GradientOfMatrixBandPart(const Scope& scope, const Operation& op,
   return NoGradientForTheRest(scope, op, dx);
 }
 
+absl::Status GradientOfMatrixDiag(const Scope& scope, const Operation&,
+                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::MatrixDiagPart(scope, dy[0]));
+  return scope.status();
+}
+absl::Status GradientOfMatrixDiagPart(const Scope& scope, const Operation& op,
+                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::MatrixSetDiag(scope, ops::ZerosLike(scope, op.input(0)), dy[0]));
+  return scope.status();
+}
+absl::Status GradientOfMatrixSetDiag(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::MatrixSetDiag(scope, dy[0], ops::ZerosLike(scope, op.input(1))),
+         ops::MatrixDiagPart(scope, dy[0])};
+  return scope.status();
+}
+// Versions 2 and 3 have bands of diagonals, which version 3 aligns.
+absl::Status GetAlign(const Operation& op, std::string* align) {
+  return GetAttr(op, "align", align);
+}
+absl::Status GradientOfMatrixDiagV3(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string align;
+  GRADFLOW_RETURN_IF_ERROR(GetAlign(op, &align));
+  dx->push_back(ops::MatrixDiagPartV3(scope, dy[0], op.input(1), Scalar(scope, dy[0].type(), 0),
+                                      ops::MatrixDiagPartV3::Align(align)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfMatrixDiagPartV3(const Scope& scope, const Operation& op,
+                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string align;
+  GRADFLOW_RETURN_IF_ERROR(GetAlign(op, &align));
+  dx->push_back(ops::MatrixSetDiagV3(scope, ops::ZerosLike(scope, op.input(0)), dy[0], op.input(1),
+                                     ops::MatrixSetDiagV3::Align(align)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfMatrixSetDiagV3(const Scope& scope, const Operation& op,
+                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string align;
+  GRADFLOW_RETURN_IF_ERROR(GetAlign(op, &align));
+  *dx = {ops::MatrixSetDiagV3(scope, dy[0], ops::ZerosLike(scope, op.input(1)), op.input(2),
+                              ops::MatrixSetDiagV3::Align(align)),
+         ops::MatrixDiagPartV3(scope, dy[0], op.input(2), Scalar(scope, dy[0].type(), 0),
+                               ops::MatrixDiagPartV3::Align(align)),
+         NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfMatrixDiagV2(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::MatrixDiagPartV2(scope, dy[0], op.input(1), Scalar(scope, dy[0].type(), 0)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfMatrixDiagPartV2(const Scope& scope, const Operation& op,
+                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(
+      ops::MatrixSetDiagV2(scope, ops::ZerosLike(scope, op.input(0)), dy[0], op.input(1)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfMatrixSetDiagV2(const Scope& scope, const Operation& op,
+                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::MatrixSetDiagV2(scope, dy[0], ops::ZerosLike(scope, op.input(1)), op.input(2)),
+         ops::MatrixDiagPartV2(scope, dy[0], op.input(2), Scalar(scope, dy[0].type(), 0)),
+         NoGradient()};
+  return scope.status();
+}
+
+// ---- Tensors with changed parts ----
+
+absl::Status GradientOfTensorScatterUpdate(const Scope& scope, const Operation& op,
+                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output indices = op.input(1);
+  *dx = {ops::TensorScatterUpdate(scope, dy[0], indices, ops::ZerosLike(scope, op.input(2))),
+         NoGradient(), ops::GatherNd(scope, dy[0], indices)};
+  return scope.status();
+}
+absl::Status GradientOfTensorScatterAdd(const Scope& scope, const Operation& op,
+                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {dy[0], NoGradient(), ops::GatherNd(scope, dy[0], op.input(1))};
+  return scope.status();
+}
+absl::Status GradientOfTensorScatterSub(const Scope& scope, const Operation& op,
+                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {dy[0], NoGradient(), ops::Neg(scope, ops::GatherNd(scope, dy[0], op.input(1)))};
+  return scope.status();
+}
+absl::Status GradientOfTensorStridedSliceUpdate(const Scope& scope, const Operation& op,
+                                                const std::vector<Output>& dy,
+                                                std::vector<Output>* dx) {
+  Masks masks;
+  GRADFLOW_RETURN_IF_ERROR(GetMasks(op, &masks));
+  const Output zeros = ops::ZerosLike(scope, op.input(4));
+  dx->assign(4, NoGradient());
+  (*dx)[0] =
+      ops::TensorStridedSliceUpdate(scope, dy[0], op.input(1), op.input(2), op.input(3), zeros,
+                                    ops::TensorStridedSliceUpdate::BeginMask(masks.begin)
+                                        .EndMask(masks.end)
+                                        .EllipsisMask(masks.ellipsis)
+                                        .NewAxisMask(masks.new_axis)
+                                        .ShrinkAxisMask(masks.shrink_axis));
+  dx->push_back(ops::StridedSlice(scope, dy[0], op.input(1), op.input(2), op.input(3),
+                                  ops::StridedSlice::BeginMask(masks.begin)
+                                      .EndMask(masks.end)
+                                      .EllipsisMask(masks.ellipsis)
+                                      .NewAxisMask(masks.new_axis)
+                                      .ShrinkAxisMask(masks.shrink_axis)));
+  return scope.status();
+}
+
+// Rounding counts as the identity.
+absl::Status GradientOfQuantizeAndDequantize(const Scope& scope, const Operation& op,
+                                             const std::vector<Output>& dy,
+                                             std::vector<Output>* dx) {
+  dx->push_back(dy[0]);
+  return NoGradientForTheRest(scope, op, dx);
+}
+
 }  // namespace
 }  // namespace gradients
 
 void RegisterArrayGradients(GradientRegistry& registry) {
   using namespace gradients;  // NOLINT(google-build-using-namespace)
-  for (const char* const op : {"Identity", "IdentityN", "Snapshot"}) {
+  for (const char* const op : {"EnsureShape", "Identity", "IdentityN", "Snapshot"}) {
     registry.Register(op, GradientOfIdentity);
   }
   registry.Register("PlaceholderWithDefault", GradientOfIdentity);
@@ -424,6 +540,22 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Register("Diag", GradientOfDiag);
   registry.Register("DiagPart", GradientOfDiagPart);
   registry.Register("MatrixBandPart", GradientOfMatrixBandPart);
+  registry.Register("MatrixDiag", GradientOfMatrixDiag);
+  registry.Register("MatrixDiagPart", GradientOfMatrixDiagPart);
+  registry.Register("MatrixSetDiag", GradientOfMatrixSetDiag);
+  registry.Register("MatrixDiagV2", GradientOfMatrixDiagV2);
+  registry.Register("MatrixDiagPartV2", GradientOfMatrixDiagPartV2);
+  registry.Register("MatrixSetDiagV2", GradientOfMatrixSetDiagV2);
+  registry.Register("MatrixDiagV3", GradientOfMatrixDiagV3);
+  registry.Register("MatrixDiagPartV3", GradientOfMatrixDiagPartV3);
+  registry.Register("MatrixSetDiagV3", GradientOfMatrixSetDiagV3);
+  registry.Register("TensorScatterUpdate", GradientOfTensorScatterUpdate);
+  registry.Register("TensorScatterAdd", GradientOfTensorScatterAdd);
+  registry.Register("TensorScatterSub", GradientOfTensorScatterSub);
+  registry.Register("ScatterNdNonAliasingAdd", GradientOfTensorScatterAdd);
+  registry.Register("TensorStridedSliceUpdate", GradientOfTensorStridedSliceUpdate);
+  registry.Register("QuantizeAndDequantizeV2", GradientOfQuantizeAndDequantize);
+  registry.Register("QuantizeAndDequantizeV3", GradientOfQuantizeAndDequantize);
   for (const char* const op : {"BroadcastArgs",
                                "BroadcastGradientArgs",
                                "ConcatOffset",

@@ -1,4 +1,5 @@
 // Gradients of the ops of ops/linalg.
+#include <cstdint>
 #include <vector>
 
 #include "gradflow/gradients/gradient_helpers.h"
@@ -82,6 +83,130 @@ absl::Status GradientOfCross(const Scope& scope, const Operation& op, const std:
   return scope.status();
 }
 
+// ---- Inverses and solutions. A^H is the conjugate transpose of A ----
+
+Output Times(const Scope& scope, const Output& a, bool adjoint_a, const Output& b, bool adjoint_b) {
+  return Product(scope, /*batches=*/true, a, adjoint_a, b, adjoint_b);
+}
+
+// Y = A^-1: dA = -Y^H dY Y^H. Of the inverse of A^H: dA = -Y dY^H Y.
+absl::Status GradientOfMatrixInverse(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  bool adjoint = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "adjoint", &adjoint));
+  const Output y = op.output(0);
+  const Output inner = Times(scope, dy[0], adjoint, y, !adjoint);
+  dx->push_back(ops::Neg(scope, Times(scope, y, !adjoint, inner, false)));
+  return scope.status();
+}
+
+// dA = dy conj(det A) A^-H.
+absl::Status GradientOfMatrixDeterminant(const Scope& scope, const Operation& op,
+                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output g = ops::Mul(scope, dy[0], Conjugate(scope, op.output(0)));
+  const Output inverse = ops::MatrixInverse(scope, op.input(0), ops::MatrixInverse::Adjoint(true));
+  const Output scalars = ops::ExpandDims(scope, ops::ExpandDims(scope, g, -1), -1);
+  dx->push_back(ops::Mul(scope, scalars, inverse));
+  return scope.status();
+}
+// Of log|det A|, the second output, alone: the sign has no derivative for real matrices.
+absl::Status GradientOfLogMatrixDeterminant(const Scope& scope, const Operation& op,
+                                            const std::vector<Output>& dy,
+                                            std::vector<Output>* dx) {
+  if (IsNoGradient(dy[1])) {
+    dx->push_back(NoGradient());
+    return scope.status();
+  }
+  const Output inverse = ops::MatrixInverse(scope, op.input(0), ops::MatrixInverse::Adjoint(true));
+  const Output scalars = ops::ExpandDims(scope, ops::ExpandDims(scope, dy[1], -1), -1);
+  dx->push_back(ops::Mul(scope, scalars, inverse));
+  return scope.status();
+}
+
+// A X = B: dB = A^-H dX and dA = -dB X^H. With the adjoint of A, dA = -X dB^H.
+Output MatrixGradient(const Scope& scope, bool adjoint, const Output& x, const Output& db) {
+  return ops::Neg(scope,
+                  adjoint ? Times(scope, x, false, db, true) : Times(scope, db, false, x, true));
+}
+absl::Status GradientOfMatrixSolve(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  bool adjoint = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "adjoint", &adjoint));
+  const Output db =
+      ops::MatrixSolve(scope, op.input(0), dy[0], ops::MatrixSolve::Adjoint(!adjoint));
+  *dx = {MatrixGradient(scope, adjoint, op.output(0), db), db};
+  return scope.status();
+}
+// The triangle of a square matrix that `lower` names, with the diagonal.
+Output Triangle(const Scope& scope, bool lower, const Output& a) {
+  const auto all = static_cast<int64_t>(-1);
+  const auto none = static_cast<int64_t>(0);
+  return ops::MatrixBandPart(scope, a, lower ? all : none, lower ? none : all);
+}
+absl::Status GradientOfMatrixTriangularSolve(const Scope& scope, const Operation& op,
+                                             const std::vector<Output>& dy,
+                                             std::vector<Output>* dx) {
+  bool lower = true;
+  bool adjoint = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "lower", &lower));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "adjoint", &adjoint));
+  const Output a = op.input(0);
+  const Output b = op.input(1);
+  const Output db = ops::MatrixTriangularSolve(
+      scope, a, dy[0], ops::MatrixTriangularSolve::Lower(lower).Adjoint(!adjoint));
+  const Output da = Triangle(scope, lower, MatrixGradient(scope, adjoint, op.output(0), db));
+  *dx = {SumBatches(scope, da, a, b), SumBatches(scope, db, b, a)};
+  return scope.status();
+}
+
+// A = L L^H: dA = L^-H P L^-1, made symmetric, where P is the lower triangle of L^H dL with half of
+// its diagonal.
+absl::Status GradientOfCholesky(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output l = op.output(0);
+  const Output half = Scalar(scope, l.type(), 0.5);
+  const Output product = Triangle(scope, true, Times(scope, l, true, dy[0], false));
+  const Output diagonal = ops::Mul(scope, half, ops::MatrixDiagPart(scope, product));
+  const Output p = ops::MatrixSetDiag(scope, product, diagonal);
+  const auto solve = ops::MatrixTriangularSolve::Lower(true).Adjoint(true);
+  // L^-H P, and then (L^-H P L^-1)^H = L^-H (L^-H P)^H.
+  const Output left = ops::MatrixTriangularSolve(scope, l, p, solve);
+  const Output identity =
+      ops::MatrixDiag(scope, ops::OnesLike(scope, ops::MatrixDiagPart(scope, l)));
+  const Output adjoint =
+      ops::MatrixTriangularSolve(scope, l, Times(scope, left, true, identity, false), solve);
+  const Output sum = ops::Add(scope, adjoint, Times(scope, adjoint, true, identity, false));
+  dx->push_back(ops::Mul(scope, half, sum));
+  return scope.status();
+}
+
+// A = V diag(e) V^H: dA = V (diag(de) + F * (V^H dV)) V^H, where F_ij = 1 / (e_j - e_i) off the
+// diagonal. The op reads the lower triangle, which gets the gradient of both.
+absl::Status GradientOfSelfAdjointEigV2(const Scope& scope, const Operation& op,
+                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
+  bool compute_v = true;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "compute_v", &compute_v));
+  const Output e = op.output(0);
+  Output v = op.output(1);
+  Output inner = ops::MatrixDiag(scope, OrZeros(scope, op, 0, dy));
+  if (!compute_v) {
+    v = ops::SelfAdjointEigV2(scope, op.input(0)).v;
+  } else if (!IsNoGradient(dy[1])) {
+    const Output differences =
+        ops::Sub(scope, ops::ExpandDims(scope, e, -2), ops::ExpandDims(scope, e, -1));
+    const Output f = ops::DivNoNan(scope, ops::OnesLike(scope, differences), differences);
+    inner = ops::Add(scope, inner, ops::Mul(scope, f, Times(scope, v, true, dy[1], false)));
+  }
+  const Output full = Times(scope, Times(scope, v, false, inner, false), false, v, true);
+  const Output identity = ops::MatrixDiag(scope, ops::OnesLike(scope, e));
+  const Output sum = ops::Add(scope, full, Times(scope, full, true, identity, false));
+  const Output lower = Triangle(scope, true, sum);
+  const Output half = Scalar(scope, lower.type(), 0.5);
+  dx->push_back(
+      ops::MatrixSetDiag(scope, lower, ops::Mul(scope, half, ops::MatrixDiagPart(scope, lower))));
+  return scope.status();
+}
+
 }  // namespace
 }  // namespace gradients
 
@@ -91,6 +216,13 @@ void RegisterLinalgGradients(GradientRegistry& registry) {
   registry.Register("BatchMatMul", GradientOfBatchMatMul);
   registry.Register("BatchMatMulV2", GradientOfBatchMatMul);
   registry.Register("Cross", GradientOfCross);
+  registry.Register("MatrixInverse", GradientOfMatrixInverse);
+  registry.Register("MatrixDeterminant", GradientOfMatrixDeterminant);
+  registry.Register("LogMatrixDeterminant", GradientOfLogMatrixDeterminant);
+  registry.Register("MatrixSolve", GradientOfMatrixSolve);
+  registry.Register("MatrixTriangularSolve", GradientOfMatrixTriangularSolve);
+  registry.Register("Cholesky", GradientOfCholesky);
+  registry.Register("SelfAdjointEigV2", GradientOfSelfAdjointEigV2);
 }
 
 }  // namespace gradflow

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/gradients/gradient_helpers.h"
 #include "gradflow/gradients/register.h"
 #include "gradflow/ops/standard_ops.h"
@@ -66,26 +67,71 @@ const UnaryRow kUnary[] = {
        return ops::Div(s, dy, OnePlusSquare(s, x)); }},
     {"Atanh", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return ops::Div(s, dy, OneMinusSquare(s, x)); }},
+    {"BesselI0", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::BesselI1(s, x)); }},
+    {"BesselI0e", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sub(s, ops::BesselI1e(s, x), ops::Mul(s, ops::Sign(s, x), y))); }},
+    {"BesselI1", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sub(s, ops::BesselI0(s, x), ops::Div(s, y, x))); }},
+    {"BesselI1e", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       const Output slope = ops::Add(s, ops::Sign(s, x), ops::Reciprocal(s, x));
+       return Times(s, dy, ops::Sub(s, ops::BesselI0e(s, x), ops::Mul(s, y, slope))); }},
+    {"BesselJ0", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Neg(s, Times(s, dy, ops::BesselJ1(s, x))); }},
+    {"BesselJ1", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sub(s, ops::BesselJ0(s, x), ops::Div(s, y, x))); }},
+    {"BesselK0", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Neg(s, Times(s, dy, ops::BesselK1(s, x))); }},
+    {"BesselK0e", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sub(s, y, ops::BesselK1e(s, x))); }},
+    {"BesselK1", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       return ops::Neg(s, Times(s, dy, ops::Add(s, ops::BesselK0(s, x), ops::Div(s, y, x)))); }},
+    {"BesselK1e", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       const Output slope = ops::Sub(s, Like(s, x, 1), ops::Reciprocal(s, x));
+       return Times(s, dy, ops::Sub(s, ops::Mul(s, y, slope), ops::BesselK0e(s, x))); }},
+    {"BesselY0", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return ops::Neg(s, Times(s, dy, ops::BesselY1(s, x))); }},
+    {"BesselY1", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sub(s, ops::BesselY0(s, x), ops::Div(s, y, x))); }},
     {"Cos", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return ops::Neg(s, Times(s, dy, ops::Sin(s, x))); }},
     {"Cosh", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return Times(s, dy, ops::Sinh(s, x)); }},
+    {"Dawsn", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
+       const Output product = ops::Mul(s, Like(s, x, 2), ops::Mul(s, x, y));
+       return Times(s, dy, ops::Sub(s, Like(s, x, 1), product)); }},
+    {"Digamma", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Polygamma(s, Like(s, x, 1), x)); }},
     {"Erf", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return Times(s, dy, ops::Mul(s, Like(s, x, 2 / std::sqrt(kPi)),
                                     ops::Exp(s, ops::Neg(s, ops::Square(s, x))))); }},
     {"Erfc", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return Times(s, dy, ops::Mul(s, Like(s, x, -2 / std::sqrt(kPi)),
                                     ops::Exp(s, ops::Neg(s, ops::Square(s, x))))); }},
+    {"Erfinv", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Mul(s, Like(s, y, std::sqrt(kPi) / 2),
+                                    ops::Exp(s, ops::Square(s, y)))); }},
     {"Exp", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
        return Times(s, dy, y); }},
     {"Expm1", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return Times(s, dy, ops::Exp(s, x)); }},
+    {"Expint", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Div(s, ops::Exp(s, x), x)); }},
+    {"FresnelCos", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Cos(s, ops::Mul(s, Like(s, x, kPi / 2), ops::Square(s, x)))); }},
+    {"FresnelSin", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Sin(s, ops::Mul(s, Like(s, x, kPi / 2), ops::Square(s, x)))); }},
     {"Inv", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
        return ops::Neg(s, Times(s, dy, ops::Square(s, y))); }},
+    {"Lgamma", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       return Times(s, dy, ops::Digamma(s, x)); }},
     {"Log", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return ops::Div(s, dy, x); }},
     {"Log1p", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return ops::Div(s, dy, ops::Add(s, Like(s, x, 1), x)); }},
+    {"Ndtri", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
+       return Times(s, dy, ops::Mul(s, Like(s, y, std::sqrt(2 * kPi)),
+                                    ops::Exp(s, ops::Mul(s, Like(s, y, 0.5), ops::Square(s, y))))); }},
     {"Neg", [](const Scope& s, const Output&, const Output&, const Output& dy) -> Output {
        return ops::Neg(s, dy); }},
     {"Reciprocal", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
@@ -100,6 +146,11 @@ const UnaryRow kUnary[] = {
        return Times(s, dy, ops::Cos(s, x)); }},
     {"Sinh", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return Times(s, dy, ops::Cosh(s, x)); }},
+    {"Spence", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
+       // log(x) / (1 - x), which is -1 at 1.
+       const Output one = Like(s, x, 1);
+       const Output slope = ops::Div(s, ops::Log(s, x), ops::Sub(s, one, x));
+       return Times(s, dy, ops::SelectV2(s, ops::Equal(s, x, one), ops::Neg(s, ops::OnesLike(s, x)), slope)); }},
     {"Sqrt", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
        return ops::Div(s, ops::Mul(s, Like(s, y, 0.5), dy), y); }},
     {"Square", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
@@ -282,6 +333,115 @@ absl::Status GradientOfXdivy(const Scope& scope, const Operation& op, const std:
                    ops::Mul(scope, Conjugate(scope, partial_y), dy[0]), dx);
 }
 
+// ---- Special functions of several numbers, by their last argument where no other is known ----
+
+// P(a, x): the density of the gamma distribution by x.
+Output GammaDensity(const Scope& scope, const Output& a, const Output& x) {
+  const Output one = Scalar(scope, a.type(), 1);
+  const Output log_power = ops::Mul(scope, ops::Sub(scope, a, one), ops::Log(scope, x));
+  return ops::Exp(scope, ops::Sub(scope, ops::Sub(scope, log_power, x), ops::Lgamma(scope, a)));
+}
+absl::Status GradientOfIgamma(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output a = op.input(0);
+  const Output x = op.input(1);
+  return Broadcast(scope, op, ops::Mul(scope, dy[0], ops::IgammaGradA(scope, a, x)),
+                   ops::Mul(scope, dy[0], GammaDensity(scope, a, x)), dx);
+}
+absl::Status GradientOfIgammac(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  return GradientOfIgamma(scope, op, {ops::Neg(scope, dy[0])}, dx);
+}
+absl::Status GradientOfZeta(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const Output q = op.input(1);
+  const Output next = ops::Zeta(scope, ops::Add(scope, x, Scalar(scope, x.type(), 1)), q);
+  return Broadcast(scope, op, NoGradient(),
+                   ops::Neg(scope, ops::Mul(scope, dy[0], ops::Mul(scope, x, next))), dx);
+}
+absl::Status GradientOfPolygamma(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output a = op.input(0);
+  const Output x = op.input(1);
+  const Output next = ops::Polygamma(scope, ops::Add(scope, a, Scalar(scope, a.type(), 1)), x);
+  return Broadcast(scope, op, NoGradient(), ops::Mul(scope, dy[0], next), dx);
+}
+// The density of the beta distribution by x. a and b have the shape of x or are scalars.
+absl::Status GradientOfBetainc(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output a = op.input(0);
+  const Output b = op.input(1);
+  const Output x = op.input(2);
+  const Output one = Scalar(scope, x.type(), 1);
+  const Output log_beta =
+      ops::Sub(scope, ops::Add(scope, ops::Lgamma(scope, a), ops::Lgamma(scope, b)),
+               ops::Lgamma(scope, ops::Add(scope, a, b)));
+  const Output log_x = ops::Mul(scope, ops::Sub(scope, a, one), ops::Log(scope, x));
+  const Output log_rest =
+      ops::Mul(scope, ops::Sub(scope, b, one), ops::Log1p(scope, ops::Neg(scope, x)));
+  const Output density =
+      ops::Exp(scope, ops::Sub(scope, ops::Add(scope, log_x, log_rest), log_beta));
+  const Output g = ops::Mul(scope, dy[0], density);
+  *dx = {NoGradient(), NoGradient(), SumToShapeOf(scope, g, x, op.output(0))};
+  return scope.status();
+}
+absl::Status GradientOfNextAfter(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  return Broadcast(scope, op, dy[0], NoGradient(), dx);
+}
+
+// ---- Gradient ops of functions of one number, linear in their second input ----
+
+// SigmoidGrad(y, g) = g y (1 - y).
+absl::Status GradientOfSigmoidGrad(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output y = Conjugate(scope, op.input(0));
+  const Output g = Conjugate(scope, op.input(1));
+  const Output slope =
+      ops::Sub(scope, Scalar(scope, y.type(), 1), ops::Mul(scope, Scalar(scope, y.type(), 2), y));
+  *dx = {ops::Mul(scope, dy[0], ops::Mul(scope, g, slope)), ops::SigmoidGrad(scope, y, dy[0])};
+  return scope.status();
+}
+// TanhGrad(y, g) = g (1 - y^2).
+absl::Status GradientOfTanhGrad(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output y = Conjugate(scope, op.input(0));
+  const Output g = Conjugate(scope, op.input(1));
+  const Output slope = ops::Mul(scope, Scalar(scope, y.type(), -2), ops::Mul(scope, g, y));
+  *dx = {ops::Mul(scope, dy[0], slope), ops::TanhGrad(scope, y, dy[0])};
+  return scope.status();
+}
+// ReciprocalGrad(y, g) = -g y^2.
+absl::Status GradientOfReciprocalGrad(const Scope& scope, const Operation& op,
+                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output y = Conjugate(scope, op.input(0));
+  const Output g = Conjugate(scope, op.input(1));
+  const Output slope = ops::Mul(scope, Scalar(scope, y.type(), -2), ops::Mul(scope, g, y));
+  *dx = {ops::Mul(scope, dy[0], slope), ops::ReciprocalGrad(scope, y, dy[0])};
+  return scope.status();
+}
+// SqrtGrad(y, g) = g / (2 y).
+absl::Status GradientOfSqrtGrad(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output y = Conjugate(scope, op.input(0));
+  const Output z = Conjugate(scope, op.output(0));
+  const Output quotient = ops::Div(scope, dy[0], y);
+  *dx = {ops::Neg(scope, ops::Mul(scope, quotient, z)),
+         ops::Mul(scope, Scalar(scope, y.type(), 0.5), quotient)};
+  return scope.status();
+}
+// RsqrtGrad(y, g) = -g y^3 / 2.
+absl::Status GradientOfRsqrtGrad(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output y = Conjugate(scope, op.input(0));
+  const Output g = Conjugate(scope, op.input(1));
+  const Output slope =
+      ops::Mul(scope, Scalar(scope, y.type(), -1.5), ops::Mul(scope, g, ops::Square(scope, y)));
+  *dx = {ops::Mul(scope, dy[0], slope), ops::RsqrtGrad(scope, y, dy[0])};
+  return scope.status();
+}
+
 absl::Status GradientOfSelect(const Scope& scope, const Operation& op,
                               const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output zero = ops::ZerosLike(scope, dy[0]);
@@ -431,6 +591,34 @@ absl::Status GradientOfCumprod(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+// y_i = log(sum of exp(x_j) over j up to i), so dx_j = sum of dy_i exp(x_j - y_i) over i from j on:
+// a scan in the other direction, of positive and negative dy apart, in logarithms.
+absl::Status GradientOfCumulativeLogsumexp(const Scope& scope, const Operation& op,
+                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
+  ScanAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(GetScanAttrs(op, &attrs));
+  const Output x = op.input(0);
+  const Output zero = ops::ZerosLike(scope, dy[0]);
+  const Output minus_infinity = ops::Log(scope, zero);
+  const auto scan = [&](const Output& g) -> Output {
+    const Output is_positive = ops::Greater(scope, g, zero);
+    const Output safe = ops::SelectV2(scope, is_positive, g, ops::OnesLike(scope, g));
+    const Output log_g = ops::SelectV2(scope, is_positive, ops::Log(scope, safe), minus_infinity);
+    // Where y is -infinity, nothing has been summed.
+    const Output y = op.output(0);
+    const Output is_empty = ops::Equal(scope, y, minus_infinity);
+    const Output difference =
+        ops::SelectV2(scope, is_empty, minus_infinity,
+                      ops::Sub(scope, log_g, ops::SelectV2(scope, is_empty, zero, y)));
+    const Output sums = ops::CumulativeLogsumexp(
+        scope, difference, op.input(1),
+        ops::CumulativeLogsumexp::Exclusive(attrs.exclusive).Reverse(!attrs.reverse));
+    return ops::Exp(scope, ops::Add(scope, sums, x));
+  };
+  *dx = {ops::Sub(scope, scan(dy[0]), scan(ops::Neg(scope, dy[0]))), NoGradient()};
+  return scope.status();
+}
+
 // ---- Segments ----
 
 absl::Status GradientOfSegmentSum(const Scope& scope, const Operation& op,
@@ -490,6 +678,42 @@ absl::Status GradientOfSegmentMean(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+// Ops of data, indices and segment ids. Gradient is the op of the gradient, which takes the number
+// of rows of the data.
+template <typename Gradient>
+absl::Status GradientOfSparseSegment(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output shape = ops::Shape(scope, op.input(0));
+  const Output rows = ops::Reshape(
+      scope, ops::Slice(scope, shape, Vector(scope, {0}), Vector(scope, {1})), Vector(scope, {}));
+  dx->push_back(Gradient(scope, dy[0], op.input(1), op.input(2), rows));
+  return NoGradientForTheRest(scope, op, dx);
+}
+
+// ---- Partitions ----
+
+absl::Status GradientOfDynamicPartition(const Scope& scope, const Operation& op,
+                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output partitions = op.input(1);
+  const Output shape = ops::Shape(scope, partitions);
+  const Output positions =
+      ops::Reshape(scope, ops::Range(scope, 0, ops::Size(scope, partitions), 1), shape);
+  const ops::DynamicPartition parts(scope, positions, partitions, op.num_outputs());
+  std::vector<Output> gradients;
+  for (int i = 0; i < op.num_outputs(); ++i) gradients.push_back(OrZeros(scope, op, i, dy));
+  const Output rows = ops::DynamicStitch(scope, parts.outputs, gradients);
+  // Elements without a partition are none.
+  *dx = {ops::Reshape(scope, rows, ops::Shape(scope, op.input(0))), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfDynamicStitch(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const int count = op.num_inputs() / 2;
+  dx->assign(count, NoGradient());
+  for (int i = 0; i < count; ++i) dx->push_back(ops::GatherV2(scope, dy[0], op.input(i), 0));
+  return scope.status();
+}
+
 }  // namespace
 }  // namespace gradients
 
@@ -533,6 +757,30 @@ void RegisterMathGradients(GradientRegistry& registry) {
   registry.Register("EuclideanNorm", GradientOfEuclideanNorm);
   registry.Register("Cumsum", GradientOfCumsum);
   registry.Register("Cumprod", GradientOfCumprod);
+  registry.Register("CumulativeLogsumexp", GradientOfCumulativeLogsumexp);
+  registry.Register("Igamma", GradientOfIgamma);
+  registry.Register("Igammac", GradientOfIgammac);
+  registry.Register("Zeta", GradientOfZeta);
+  registry.Register("Polygamma", GradientOfPolygamma);
+  registry.Register("Betainc", GradientOfBetainc);
+  registry.Register("NextAfter", GradientOfNextAfter);
+  registry.Register("SigmoidGrad", GradientOfSigmoidGrad);
+  registry.Register("TanhGrad", GradientOfTanhGrad);
+  registry.Register("ReciprocalGrad", GradientOfReciprocalGrad);
+  registry.Register("InvGrad", GradientOfReciprocalGrad);
+  registry.Register("SqrtGrad", GradientOfSqrtGrad);
+  registry.Register("RsqrtGrad", GradientOfRsqrtGrad);
+  registry.Register("DynamicPartition", GradientOfDynamicPartition);
+  registry.Register("DynamicStitch", GradientOfDynamicStitch);
+  registry.Register("ParallelDynamicStitch", GradientOfDynamicStitch);
+  for (const char* const suffix : {"", "WithNumSegments"}) {
+    const auto name = [=](const char* op) { return absl::StrCat(op, suffix); };
+    registry.Register(name("SparseSegmentSum"), GradientOfSparseSegment<ops::SparseSegmentSumGrad>);
+    registry.Register(name("SparseSegmentMean"),
+                      GradientOfSparseSegment<ops::SparseSegmentMeanGrad>);
+    registry.Register(name("SparseSegmentSqrtN"),
+                      GradientOfSparseSegment<ops::SparseSegmentSqrtNGrad>);
+  }
   registry.Register("SegmentSum", GradientOfSegmentSum);
   registry.Register("SegmentMean", GradientOfSegmentMean);
   registry.Register("SegmentMin", GradientOfSegmentMinOrMax);
