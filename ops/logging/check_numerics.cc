@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -15,7 +18,12 @@ template <typename T>
 class CheckNumericsKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
-    return construction.GetAttr("message", &message_);
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("message", &message_));
+    // A graph from a file may have any bytes here.
+    if (!std::all_of(message_.begin(), message_.end(), absl::ascii_isprint)) {
+      message_ = absl::CHexEscape(message_);
+    }
+    return absl::OkStatus();
   }
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& tensor = ctx.input(0);
