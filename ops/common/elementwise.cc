@@ -302,7 +302,6 @@ class Elementwise {
     }
     Buffer buffers[kMaxElementwiseInputs];
     Buffer results;
-    Buffer rounded;
     for (int64_t i = 0; i < n; i += chunk_) {
       const int64_t count = std::min(chunk_, n - i);
       for (int k = 0; k < num_inputs_; ++k) {
@@ -318,13 +317,12 @@ class Elementwise {
       char* const to = out + i * out_.size;
       const bool is_result_buffered = non_temporal_ || out_.float16.has_value();
       loop_(pointers, strides, is_result_buffered ? results.bytes : to, count);
-      const char* result = results.bytes;
       if (out_.float16.has_value()) {
-        char* const halves = non_temporal_ ? rounded.bytes : to;
-        FloatToFloat16(*out_.float16, reinterpret_cast<const float*>(results.bytes), halves, count);
-        result = halves;
+        FloatToFloat16(*out_.float16, reinterpret_cast<const float*>(results.bytes), to, count,
+                       non_temporal_);
+      } else if (non_temporal_) {
+        CopyNonTemporal(results.bytes, to, count * out_.size);
       }
-      if (non_temporal_) CopyNonTemporal(result, to, count * out_.size);
     }
   }
 

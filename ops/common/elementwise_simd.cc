@@ -18,13 +18,13 @@ struct ToFloatMath {
   }
 };
 
-template <class Io>
+template <class Io, bool kNonTemporal>
 struct FromFloatMath {
   const float* from;
   uint16_t* to;
   template <class D>
   HWY_INLINE void Run(D d, int64_t i) const {
-    Io::Store(d, hn::LoadU(d, from + i), to + i);
+    Put<Io, kNonTemporal>(d, hn::LoadU(d, from + i), to + i);
   }
 };
 
@@ -36,11 +36,20 @@ void ToFloatLoop(ElementType type, const void* from, float* to, int64_t n) {
   }
 }
 
-void FromFloatLoop(ElementType type, const float* from, void* to, int64_t n) {
-  if (type == ElementType::kHalf) {
-    ForEach(FromFloatMath<Half>{from, Elements<Half>(to)}, n);
+template <class Io>
+HWY_INLINE void FromFloat(const float* from, void* to, int64_t n, bool non_temporal) {
+  if (non_temporal) {
+    ForEach(FromFloatMath<Io, true>{from, Elements<Io>(to)}, n);
   } else {
-    ForEach(FromFloatMath<Bfloat16>{from, Elements<Bfloat16>(to)}, n);
+    ForEach(FromFloatMath<Io, false>{from, Elements<Io>(to)}, n);
+  }
+}
+
+void FromFloatLoop(ElementType type, const float* from, void* to, int64_t n, bool non_temporal) {
+  if (type == ElementType::kHalf) {
+    FromFloat<Half>(from, to, n, non_temporal);
+  } else {
+    FromFloat<Bfloat16>(from, to, n, non_temporal);
   }
 }
 
@@ -163,8 +172,10 @@ HWY_EXPORT(RoundDoubles);
 void Float16ToFloat(ElementType type, const void* from, float* to, int64_t n) {
   GRADFLOW_SIMD_DISPATCH(ToFloatLoop)(type, from, to, n);
 }
-void FloatToFloat16(ElementType type, const float* from, void* to, int64_t n) {
-  GRADFLOW_SIMD_DISPATCH(FromFloatLoop)(type, from, to, n);
+void FloatToFloat16(ElementType type, const float* from, void* to, int64_t n, bool non_temporal) {
+  constexpr uintptr_t kLine = 64;
+  const bool aligned = reinterpret_cast<uintptr_t>(to) % kLine == 0;
+  GRADFLOW_SIMD_DISPATCH(FromFloatLoop)(type, from, to, n, non_temporal && aligned);
 }
 void CopyNonTemporal(const void* from, void* to, int64_t bytes) {
   GRADFLOW_SIMD_DISPATCH(StreamLoop)(from, to, bytes);

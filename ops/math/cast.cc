@@ -1,100 +1,28 @@
 // Cast between numbers and bools.
 //
-// A cast takes up to two loops, through an intermediate type: one that widens the source exactly
-// and one that narrows to the target. This needs about 60 loops instead of one per pair of types.
-// Loops see half and bfloat16 as float (ops/common/elementwise.h).
+// A cast takes up to two loops (cast_loops.h), through an intermediate type: one that widens the
+// source exactly and one that narrows to the target. This needs about 60 loops instead of one per
+// pair of types. Loops see half and bfloat16 as float (ops/common/elementwise.h).
 #include <algorithm>
 #include <complex>
 #include <cstdint>
 #include <cstring>
 #include <limits>
-#include <type_traits>
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/math/cast_loops.h"
 
 namespace gradflow::cast {
 namespace {
 
+// Elements that are converted at once through buffers in the first-level cache.
+constexpr int64_t kChunk = 512;
+
 using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
-
-// Converts n elements.
-using Convert = void (*)(const void* from, void* to, int64_t n);
-
-template <typename T>
-using Intermediate = std::conditional_t<
-    std::is_same_v<T, double> || std::is_same_v<T, complex128>, double,
-    std::conditional_t<
-        std::is_same_v<T, float> || std::is_same_v<T, complex64>, float,
-        std::conditional_t<
-            std::is_same_v<T, uint64_t>, uint64_t,
-            std::conditional_t<(sizeof(T) > 4) || std::is_same_v<T, uint32_t>, int64_t, int32_t>>>>;
-
-template <typename From>
-void Widen(const void* from, void* to, int64_t n) {
-  using To = Intermediate<From>;
-  auto* const results = static_cast<To*>(to);
-  if constexpr (kIsComplex<From>) {
-    const auto* const values = static_cast<const From*>(from);
-    for (int64_t i = 0; i < n; ++i) results[i] = values[i].real();
-  } else if constexpr (std::is_same_v<From, bool>) {
-    // As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
-    const auto* const values = static_cast<const uint8_t*>(from);
-    for (int64_t i = 0; i < n; ++i) results[i] = values[i] != 0;
-  } else {
-    const auto* const values = static_cast<const From*>(from);
-    for (int64_t i = 0; i < n; ++i) results[i] = static_cast<To>(values[i]);
-  }
-}
-
-// Rounds towards zero. What does not fit, and NaN, becomes the smallest integer, as on x86.
-template <typename To, typename From>
-To ToSigned(From value) {
-  constexpr From kMin = static_cast<From>(std::numeric_limits<To>::min());
-  // Selects before it converts, which vectorises. False for NaN.
-  const bool fits = (value >= kMin) & (value < -kMin);
-  return static_cast<To>(fits ? value : kMin);
-}
-
-template <typename To, typename From>
-To Narrowed(From value) {
-  if constexpr (std::is_integral_v<From> || std::is_floating_point_v<To>) {
-    return static_cast<To>(value);
-  } else if constexpr (std::is_same_v<To, uint64_t>) {
-    // The upper half of the range is not in that of int64.
-    constexpr From kHalf = 0x1p63;
-    if (value >= kHalf && value < 2 * kHalf) return static_cast<uint64_t>(value);
-    return static_cast<uint64_t>(ToSigned<int64_t>(value));
-  } else if constexpr (std::is_same_v<To, int64_t> || std::is_same_v<To, uint32_t>) {
-    return static_cast<To>(ToSigned<int64_t>(value));
-  } else {
-    // Smaller types take the low bits of an int32.
-    return static_cast<To>(ToSigned<int32_t>(value));
-  }
-}
-
-template <typename From, typename To>
-void Narrow(const void* from, void* to, int64_t n) {
-  const auto* const values = static_cast<const From*>(from);
-  if constexpr (std::is_same_v<To, bool>) {
-    auto* const results = static_cast<uint8_t*>(to);
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < n; ++i) results[i] = values[i] != From(0);
-  } else {
-    auto* const results = static_cast<To*>(to);
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < n; ++i) {
-      if constexpr (kIsComplex<To>) {
-        results[i] = To(Narrowed<typename To::value_type>(values[i]));
-      } else {
-        results[i] = Narrowed<To>(values[i]);
-      }
-    }
-  }
-}
 
 template <typename From, typename To>
 void ConvertComplex(const void* from, void* to, int64_t n) {
@@ -103,10 +31,10 @@ void ConvertComplex(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = To(values[i]);
 }
 
-// Types that loops tell apart: the low bits of integers do not depend on signs.
-template <typename From, typename To>
-using Target =
-    std::conditional_t<std::is_integral_v<From> && !std::is_same_v<To, bool>, WrappingType<To>, To>;
+// The type in which loops see elements.
+DataType LoopType(DataType dtype) {
+  return dtype == DT_HALF || dtype == DT_BFLOAT16 ? DT_FLOAT : dtype;
+}
 
 // Clears the low `bits` bits of the mantissas of n numbers. A NaN stays a NaN.
 template <typename T, typename Word>
@@ -150,31 +78,11 @@ class CastKernel final : public OpKernel {
     const DataType to = construction.output_type(0);
     forwards_ = from == to;
     if (forwards_) return absl::OkStatus();
-    const bool known = DispatchType(CastTypes(), from, [&](auto tag) {
-      using From = ComputeType<typename decltype(tag)::type>;
-      from_size_ = sizeof(From);
-      parts_ = kIsComplex<From> ? 2 : 1;
-      is_wide_ = sizeof(From) / parts_ == 8;
-      if constexpr (kIsComplex<From>) {
-        if (DataTypeIsComplex(to)) {
-          to_size_ = DataTypeSize(to);
-          narrow_ = to == DT_COMPLEX64 ? ConvertComplex<From, complex64>
-                                       : ConvertComplex<From, complex128>;
-          return;
-        }
-      }
-      using Middle = Intermediate<From>;
-      if (!std::is_same_v<From, Middle>) widen_ = Widen<From>;
-      DispatchType(CastTypes(), to, [&](auto to_tag) {
-        using To = ComputeType<typename decltype(to_tag)::type>;
-        to_size_ = sizeof(To);
-        narrow_ = Narrow<Middle, Target<Middle, To>>;
-      });
-    });
-    if (!known || narrow_ == nullptr) {
-      return errors::Unimplemented("cannot cast ", DataTypeString(from), " to ",
-                                   DataTypeString(to));
-    }
+    from_ = LoopType(from);
+    to_ = LoopType(to);
+    middle_ = IntermediateType(from_);
+    from_size_ = DataTypeSize(from_);
+    to_size_ = DataTypeSize(to_);
     if (truncate && MantissaBits(from) > MantissaBits(to) && MantissaBits(to) > 0) {
       // Of float, in which loops see 16-bit numbers.
       clear_low_bits_ = std::max(MantissaBits(from), MantissaBits(DT_FLOAT)) - MantissaBits(to);
@@ -198,36 +106,41 @@ class CastKernel final : public OpKernel {
 
  private:
   void Run(const char* from, char* to, int64_t n) const {
-    if (widen_ == nullptr && clear_low_bits_ == 0) return narrow_(from, to, n);
-    constexpr int64_t kChunk = 512;
+    if (middle_ == from_ && clear_low_bits_ == 0) return NarrowElements(from_, to_, from, to, n);
     alignas(64) char cleared[kChunk * sizeof(complex128)];
-    alignas(64) char wide[kChunk * sizeof(double)];
     for (int64_t i = 0; i < n; i += kChunk) {
       const int64_t count = std::min(kChunk, n - i);
       const void* source = from + i * from_size_;
       if (clear_low_bits_ > 0) {
-        (is_wide_
+        const int parts = DataTypeIsComplex(from_) ? 2 : 1;
+        (from_size_ / parts == 8
              ? ClearLowBits<double, uint64_t>
-             : ClearLowBits<float, uint32_t>)(source, clear_low_bits_, cleared, count * parts_);
+             : ClearLowBits<float, uint32_t>)(source, clear_low_bits_, cleared, count * parts);
         source = cleared;
       }
-      if (widen_ != nullptr) {
-        widen_(source, wide, count);
-        source = wide;
-      }
-      narrow_(source, to + i * to_size_, count);
+      Convert(source, to + i * to_size_, count);
     }
   }
 
+  // Converts at most a chunk.
+  void Convert(const void* from, void* to, int64_t n) const {
+    if (DataTypeIsComplex(from_) && DataTypeIsComplex(to_)) {
+      return to_ == DT_COMPLEX64 ? ConvertComplex<complex128, complex64>(from, to, n)
+                                 : ConvertComplex<complex64, complex128>(from, to, n);
+    }
+    if (middle_ == from_) return NarrowElements(from_, to_, from, to, n);
+    alignas(64) char wide[kChunk * sizeof(double)];
+    WidenElements(from_, from, wide, n);
+    NarrowElements(middle_, to_, wide, to, n);
+  }
+
   bool forwards_ = false;
-  Convert widen_ = nullptr;
-  Convert narrow_ = nullptr;
-  // Bytes of an element as loops see it, before and after; the numbers of which it consists, and
-  // whether they are doubles.
+  // The types as loops see them, and their sizes in bytes.
+  DataType from_ = DT_INVALID;
+  DataType middle_ = DT_INVALID;
+  DataType to_ = DT_INVALID;
   int from_size_ = 0;
   int to_size_ = 0;
-  int parts_ = 1;
-  bool is_wide_ = false;
   int clear_low_bits_ = 0;
 };
 

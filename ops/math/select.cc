@@ -12,6 +12,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/strided_copy.h"
+#include "gradflow/ops/math/cast_loops.h"
 
 namespace gradflow::select {
 namespace {
@@ -126,18 +127,6 @@ absl::Status SelectStrings(KernelContext& ctx) {
 
 // ---- Elements of a fixed size ----
 
-// Selects from operands that are contiguous, or, for stride 0, one element.
-template <typename E, int64_t kT, int64_t kE>
-void SelectRun(const uint8_t* condition, const E* t, const E* e, E* out, int64_t n) {
-  // In locals, so that the compiler need not read one of them under a condition.
-  GRADFLOW_SAME_INDEX_LOOP
-  for (int64_t i = 0; i < n; ++i) {
-    const E yes = t[kT * i];
-    const E no = e[kE * i];
-    out[i] = condition[i] != 0 ? yes : no;
-  }
-}
-
 template <typename E>
 void SelectLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
   // As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
@@ -153,12 +142,8 @@ void SelectLoop(const void* const* x, const int64_t* strides, void* out, int64_t
     } else if (from != result) {
       std::memcpy(result, from, n * sizeof(E));
     }
-  } else if (strides[1] == 0) {
-    strides[2] == 0 ? SelectRun<E, 0, 0>(condition, t, e, result, n)
-                    : SelectRun<E, 0, 1>(condition, t, e, result, n);
   } else {
-    strides[2] == 0 ? SelectRun<E, 1, 0>(condition, t, e, result, n)
-                    : SelectRun<E, 1, 1>(condition, t, e, result, n);
+    SelectElements(sizeof(E), condition, t, strides[1], e, strides[2], result, n);
   }
 }
 

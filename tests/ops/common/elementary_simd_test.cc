@@ -66,7 +66,7 @@ template <typename T>
 std::vector<T> HardNumbers() {
   std::vector<T> numbers;
   std::mt19937_64 random(1);
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 8000; ++i) {
     const uint64_t bits = random();
     T number;
     std::memcpy(&number, &bits, sizeof(number));

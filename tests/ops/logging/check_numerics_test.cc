@@ -42,6 +42,16 @@ TYPED_TEST(CheckNumericsTest, ReportsWhatItFound) {
               StatusIs(kInvalidArgument, "loss : Tensor had Inf and NaN values"));
 }
 
+TEST(CheckNumerics, EscapesAMessageThatIsNotPrintable) {
+  EXPECT_THAT(OpTester("CheckNumerics")
+                  .Input(AsTensor<float>({std::numeric_limits<float>::quiet_NaN()}))
+                  .Attr("message",
+                        "b\x01\xe4"
+                        "z")
+                  .Run(),
+              StatusIs(kInvalidArgument, "b\\x01\\xe4z : Tensor had NaN values"));
+}
+
 TEST(CheckNumerics, FindsOneInALargeTensor) {
   Tensor large = Iota<float>({1000, 300});
   large.flat<float>()(250001) = std::numeric_limits<float>::quiet_NaN();
