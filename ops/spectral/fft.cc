@@ -497,7 +497,7 @@ axes: Distinct axes, each in [-rank(input), rank(input)).
 )";
 
 template <Kind kKind, bool kInverse>
-void RegisterNamed(Registry& registry, absl::string_view op) {
+void DefineNamed(Registry& registry, absl::string_view op) {
   auto builder = registry.Op(op);
   builder.Group("spectral_ops")
       .Input(kKind == Kind::kFromReal ? "input: Treal" : "input: Tcomplex")
@@ -521,6 +521,11 @@ void RegisterNamed(Registry& registry, absl::string_view op) {
           "\ninput: ", kKind == Kind::kFromReal ? "Real" : "Complex", " numbers.\n", kNamedInputs,
           "output: The result.\n",
           kKind == Kind::kComplex ? "Tcomplex: The type of `input` and `output`." : kTypesOfReal));
+}
+
+template <Kind kKind, bool kInverse>
+void RegisterNamed(Registry& registry, absl::string_view op) {
+  DefineNamed<kKind, kInverse>(registry, op);
   registry.Kernel(op, MakeKernel<NamedKernel<kKind, kInverse>>);
 }
 

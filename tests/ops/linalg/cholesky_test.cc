@@ -77,13 +77,14 @@ TEST(CholeskyGrad, IsTheGradientOfCholesky) {
 TEST(CholeskyGrad, OfBatchesAndFloats) {
   const Tensor l = AsTensor<float>({4, 1, 2, 3, 4, 1, 2, 3}, {2, 2, 2});
   const Tensor grad = AsTensor<float>({4, 1, 1, 3, 4, 1, 1, 3}, {2, 2, 2});
-  EXPECT_THAT(
-      OpTester("CholeskyGrad").Input(l).Input(grad).RunOne(),
-      TensorNear(AsTensor<float>({0.5625f, -0.125f, -0.125f, 0.5f, 0.5625f, -0.125f, -0.125f, 0.5f},
-                                 {2, 2, 2})));
-  EXPECT_THAT(
-      OpTester("CholeskyGrad").Input(Tensor(DT_FLOAT, {0, 0})).Input(Tensor(DT_FLOAT, {0, 0})).RunOne(),
-      TensorEq(Tensor(DT_FLOAT, {0, 0})));
+  EXPECT_THAT(OpTester("CholeskyGrad").Input(l).Input(grad).RunOne(),
+              TensorNear(AsTensor<float>(
+                  {0.5625f, -0.125f, -0.125f, 0.5f, 0.5625f, -0.125f, -0.125f, 0.5f}, {2, 2, 2})));
+  EXPECT_THAT(OpTester("CholeskyGrad")
+                  .Input(Tensor(DT_FLOAT, {0, 0}))
+                  .Input(Tensor(DT_FLOAT, {0, 0}))
+                  .RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {0, 0})));
 }
 
 TEST(Cholesky, Refuses) {
@@ -98,8 +99,9 @@ TEST(Cholesky, Refuses) {
       {"square l", grad({2, 3}, {2, 3}), "l must be square matrices, but has shape [2,3]"},
       {"shapes", grad({2, 2}, {1, 2, 2}), "shape"},
   });
-  EXPECT_THAT(OpTester("Cholesky").Attr("T", DT_DOUBLE).RunOn({Tensor(DT_FLOAT, {1, 1})}),
-              StatusIs(kInvalidArgument, HasSubstr("input 0 must be of type double, but is float")));
+  EXPECT_THAT(
+      OpTester("Cholesky").Attr("T", DT_DOUBLE).RunOn({Tensor(DT_FLOAT, {1, 1})}),
+      StatusIs(kInvalidArgument, HasSubstr("input 0 must be of type double, but is float")));
   EXPECT_THAT(OpTester("Cholesky").Input(Tensor(DT_HALF, {1, 1})).MakeKernel(),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("Cholesky")));
 }

@@ -9,11 +9,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const TensorShape kShapes[] = {{1, 1}, {5, 5}, {2, 3, 4, 4}, {30, 30}};
+const TensorShape kEigShapes[] = {{1, 1}, {5, 5}, {2, 3, 4, 4}, {30, 30}};
 
 TEST(SelfAdjointEigV2, MultipliesToTheInput) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kEigShapes) {
       SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
       const Tensor x = PositiveMatrices(dtype, shape);
       // The upper triangle is not read.
@@ -22,7 +22,8 @@ TEST(SelfAdjointEigV2, MultipliesToTheInput) {
       const Tensor& v = (*eig)[1];
       const Tensor gram = Times(v, v, true);
       EXPECT_THAT(gram, MatricesNear(IdentityLike(gram)));
-      EXPECT_THAT(Times(Times(v, DiagonalMatrices((*eig)[0])), v, false, true), MatricesNear(x, 1000));
+      EXPECT_THAT(Times(Times(v, DiagonalMatrices((*eig)[0])), v, false, true),
+                  MatricesNear(x, 1000));
       const auto values = OpTester("SelfAdjointEigV2").Input(x).Attr("compute_v", false).Run();
       GRADFLOW_ASSERT_OK(values.status());
       EXPECT_THAT((*values)[0], MatricesNear((*eig)[0], 1000));
@@ -53,7 +54,7 @@ TEST(Eig, MultipliesToTheInput) {
   for (const DataType dtype : kLinalgTypes) {
     const bool is_narrow = dtype == DT_FLOAT || dtype == DT_COMPLEX64;
     const DataType out = is_narrow ? DT_COMPLEX64 : DT_COMPLEX128;
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kEigShapes) {
       SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
       const Tensor x = RandomMatrices(dtype, shape);
       const auto eig = OpTester("Eig").Input(x).Attr("Tout", out).Run();
@@ -64,10 +65,8 @@ TEST(Eig, MultipliesToTheInput) {
       EXPECT_THAT(Times(*wide, v), MatricesNear(Times(v, DiagonalMatrices((*eig)[0])), 50));
       // The vectors have norm 1.
       const Tensor gram = Times(v, v, true);
-      EXPECT_THAT(MapMatrices(gram,
-                              [](int64_t i, int64_t j, auto e) {
-                                return i == j ? e : decltype(e)(0);
-                              }),
+      EXPECT_THAT(MapMatrices(gram, [](int64_t i, int64_t j,
+                                       auto e) { return i == j ? e : decltype(e)(0); }),
                   MatricesNear(IdentityLike(gram)));
       const auto values = OpTester("Eig").Input(x).Attr("Tout", out).Attr("compute_v", false).Run();
       GRADFLOW_ASSERT_OK(values.status());

@@ -29,9 +29,10 @@ TEST(MatrixSolveLs, OfTallMatricesHasAnOrthogonalResidual) {
       const auto residual = OpTester("Sub").Input(Times(a, *x)).Input(b).RunOne();
       GRADFLOW_ASSERT_OK(residual.status());
       const Tensor normal = Times(a, *residual, true);
-      EXPECT_THAT(normal, MatricesNear(MapMatrices(normal, [](int64_t, int64_t, auto e) {
-                            return decltype(e)(0);
-                          }), 20));
+      EXPECT_THAT(
+          normal,
+          MatricesNear(MapMatrices(normal, [](int64_t, int64_t, auto e) { return decltype(e)(0); }),
+                       20));
     }
   }
 }
@@ -54,9 +55,9 @@ TEST(MatrixSolveLs, OfSingularMatrices) {
   const Tensor b = AsTensor<double>({1, 1}, {2, 1});
   EXPECT_THAT(SolveLs(a, b, 0, false).RunOne(),
               TensorNear(AsTensor<double>({0.12, 0.24}, {2, 1}), 1e-14, 1e-14));
-  EXPECT_THAT(SolveLs(a, b, 0, true).Run(),
-              StatusIs(kInvalidArgument,
-                       HasSubstr("Input matrix was rank deficient or ill-conditioned")));
+  EXPECT_THAT(
+      SolveLs(a, b, 0, true).Run(),
+      StatusIs(kInvalidArgument, HasSubstr("Input matrix was rank deficient or ill-conditioned")));
   GRADFLOW_EXPECT_OK(SolveLs(a, b, 1, true).Run().status());
 }
 

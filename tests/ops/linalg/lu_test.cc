@@ -13,11 +13,11 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const TensorShape kShapes[] = {{1, 1}, {2, 2}, {7, 7}, {3, 2, 5, 5}, {60, 60}};
+const TensorShape kLuShapes[] = {{1, 1}, {2, 2}, {7, 7}, {3, 2, 5, 5}, {60, 60}};
 
 TEST(Lu, ReordersAndMultipliesToTheInput) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kLuShapes) {
       SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
       const Tensor x = RandomMatrices(dtype, shape, 3);
       const auto lu = OpTester("Lu").Input(x).Attr("output_idx_type", DT_INT64).Run();
@@ -61,7 +61,8 @@ TEST(MatrixDeterminant, IsTheProductOfPivots) {
       for (int64_t i = 0; i < 3; ++i) {
         std::complex<double> product = 1;
         for (int64_t d = 0; d < 4; ++d) {
-          product *= std::complex<double>(l[i * 16 + d * 5]) * std::complex<double>(u[i * 16 + d * 5]);
+          product *=
+              std::complex<double>(l[i * 16 + d * 5]) * std::complex<double>(u[i * 16 + d * 5]);
         }
         const std::complex<double> phase = product / std::abs(product);
         if constexpr (kIsComplex<T>) {
@@ -108,7 +109,7 @@ TEST(MatrixDeterminant, OfSingularAndEmptyMatrices) {
 
 TEST(MatrixInverse, TimesTheInputIsTheIdentity) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kLuShapes) {
       SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
       const Tensor x = RegularMatrices(dtype, shape, 4);
       for (const bool adjoint : {false, true}) {
@@ -122,7 +123,7 @@ TEST(MatrixInverse, TimesTheInputIsTheIdentity) {
 
 TEST(MatrixSolve, TimesTheMatrixIsTheRightHandSide) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kLuShapes) {
       for (const int64_t columns : {1, 3}) {
         SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
         const Tensor a = RegularMatrices(dtype, shape, 4);
@@ -146,9 +147,11 @@ TEST(Lu, OfNothing) {
     GRADFLOW_ASSERT_OK(y.status());
     EXPECT_THAT((*y)[0], TensorEq(Tensor(DT_FLOAT, {2, 0, 0})));
   }
-  EXPECT_THAT(
-      OpTester("MatrixSolve").Input(AsTensor<float>({1}, {1, 1})).Input(Tensor(DT_FLOAT, {1, 0})).RunOne(),
-      TensorEq(Tensor(DT_FLOAT, {1, 0})));
+  EXPECT_THAT(OpTester("MatrixSolve")
+                  .Input(AsTensor<float>({1}, {1, 1}))
+                  .Input(Tensor(DT_FLOAT, {1, 0}))
+                  .RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {1, 0})));
 }
 
 TEST(Lu, KeepsNan) {

@@ -24,8 +24,7 @@ inline double LinalgTolerance(DataType dtype) {
 template <typename F>
 void WithElements(Tensor* x, const F& fn) {
   using Types = TypeList<float, double, complex64, complex128>;
-  DispatchType(Types(), x->dtype(),
-               [&](auto tag) { fn(x->span<typename decltype(tag)::type>()); });
+  DispatchType(Types(), x->dtype(), [&](auto tag) { fn(x->span<typename decltype(tag)::type>()); });
 }
 
 // Returns the products of matrices, or of their adjoints, which the test of BatchMatMul checks.

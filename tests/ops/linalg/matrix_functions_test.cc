@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const TensorShape kShapes[] = {{1, 1}, {2, 2}, {5, 5}, {2, 3, 4, 4}, {20, 20}};
+const TensorShape kFunctionShapes[] = {{1, 1}, {2, 2}, {5, 5}, {2, 3, 4, 4}, {20, 20}};
 
 // V f(D) V^-1 of diagonalisable matrices, with chosen eigenvalues.
 struct Diagonalised {
@@ -51,7 +51,7 @@ TEST(MatrixExponential, OfDiagonalisableMatrices) {
 
 TEST(MatrixLogarithm, InvertsTheExponential) {
   for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kFunctionShapes) {
       SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
       const Tensor x = RegularMatrices(dtype, shape, 6);
       const auto log = OpTester("MatrixLogarithm").Input(x).RunOne();
@@ -77,7 +77,7 @@ TEST(MatrixLogarithm, InvertsTheExponential) {
 
 TEST(MatrixSquareRoot, SquaredIsTheInput) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kFunctionShapes) {
       SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
       const Tensor x = RegularMatrices(dtype, shape, 6);
       const auto root = OpTester("MatrixSquareRoot").Input(x).RunOne();
@@ -93,11 +93,12 @@ TEST(MatrixLogarithm, OfSingularMatricesAndNanIsNan) {
   const auto expect_nan = [](const Tensor& y) {
     for (const complex64& v : y.span<complex64>()) EXPECT_TRUE(std::isnan(v.real())) << v.real();
   };
-  for (const Tensor& x : {Tensor(AsTensor<complex64>({{1, 0}, {2, 0}, {2, 0}, {4, 0}}, {2, 2})),
-                          Tensor(AsTensor<complex64>({{0, 0}}, {1, 1})),
-                          Tensor(AsTensor<complex64>({{0, 0}, {1, 0}, {0, 0}, {0, 0}}, {2, 2})),
-                          Tensor(AsTensor<complex64>({{kNan, 0}}, {1, 1})),
-                          Tensor(AsTensor<complex64>({{1, 0}, {kInf, 0}, {0, 0}, {1, 0}}, {2, 2}))}) {
+  for (const Tensor& x :
+       {Tensor(AsTensor<complex64>({{1, 0}, {2, 0}, {2, 0}, {4, 0}}, {2, 2})),
+        Tensor(AsTensor<complex64>({{0, 0}}, {1, 1})),
+        Tensor(AsTensor<complex64>({{0, 0}, {1, 0}, {0, 0}, {0, 0}}, {2, 2})),
+        Tensor(AsTensor<complex64>({{kNan, 0}}, {1, 1})),
+        Tensor(AsTensor<complex64>({{1, 0}, {kInf, 0}, {0, 0}, {1, 0}}, {2, 2}))}) {
     SCOPED_TRACE(x.DebugString(4));
     const auto y = OpTester("MatrixLogarithm").Input(x).RunOne();
     GRADFLOW_ASSERT_OK(y.status());

@@ -9,7 +9,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-const TensorShape kShapes[] = {{1, 1}, {4, 4}, {7, 3}, {3, 7}, {2, 3, 5, 4}, {40, 25}};
+const TensorShape kQrShapes[] = {{1, 1}, {4, 4}, {7, 3}, {3, 7}, {2, 3, 5, 4}, {40, 25}};
 
 // The columns are orthonormal.
 void ExpectOrthonormal(const Tensor& x) {
@@ -19,7 +19,7 @@ void ExpectOrthonormal(const Tensor& x) {
 
 TEST(Qr, MultipliesToTheInput) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kQrShapes) {
       for (const bool full : {false, true}) {
         SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
         const Tensor x = RandomMatrices(dtype, shape);
@@ -38,7 +38,7 @@ TEST(Qr, MultipliesToTheInput) {
 
 TEST(Svd, MultipliesToTheInput) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const TensorShape& shape : kShapes) {
+    for (const TensorShape& shape : kQrShapes) {
       for (const bool full : {false, true}) {
         SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
         const Tensor x = RandomMatrices(dtype, shape);
@@ -69,17 +69,15 @@ TEST(Svd, MultipliesToTheInput) {
 }
 
 TEST(Svd, ValuesAreSortedAndNotNegative) {
-  const auto svd = OpTester("Svd")
-                       .Input(AsTensor<double>({0, -3, 0, 2, 0, 0, 0, 0, 5}, {3, 3}))
-                       .Run();
+  const auto svd =
+      OpTester("Svd").Input(AsTensor<double>({0, -3, 0, 2, 0, 0, 0, 0, 5}, {3, 3})).Run();
   GRADFLOW_ASSERT_OK(svd.status());
   EXPECT_THAT((*svd)[0], TensorNear(AsTensor<double>({5, 3, 2}), 0, 1e-15));
 }
 
 TEST(Svd, OfNanIsNan) {
-  const auto svd = OpTester("Svd")
-                       .Input(AsTensor<float>({1, kNan, 0, 1, 2, 0, 0, 1}, {2, 2, 2}))
-                       .Run();
+  const auto svd =
+      OpTester("Svd").Input(AsTensor<float>({1, kNan, 0, 1, 2, 0, 0, 1}, {2, 2, 2})).Run();
   GRADFLOW_ASSERT_OK(svd.status());
   EXPECT_THAT((*svd)[0], TensorNear(AsTensor<float>({kNan, kNan, 2, 1}, {2, 2})));
   const auto infinite = OpTester("Svd").Input(AsTensor<float>({kInf}, {1, 1})).Run();
@@ -92,7 +90,8 @@ TEST(Qr, OfNothing) {
   GRADFLOW_ASSERT_OK(qr.status());
   EXPECT_THAT((*qr)[0], TensorEq(AsTensor<float>({1, 0, 0, 1}, {2, 2})));
   EXPECT_THAT((*qr)[1], TensorEq(Tensor(DT_FLOAT, {2, 0})));
-  const auto svd = OpTester("Svd").Input(Tensor(DT_FLOAT, {2, 0})).Attr("full_matrices", true).Run();
+  const auto svd =
+      OpTester("Svd").Input(Tensor(DT_FLOAT, {2, 0})).Attr("full_matrices", true).Run();
   GRADFLOW_ASSERT_OK(svd.status());
   EXPECT_THAT((*svd)[0], TensorEq(Tensor(DT_FLOAT, {0})));
   EXPECT_THAT((*svd)[1], TensorEq(AsTensor<float>({1, 0, 0, 1}, {2, 2})));

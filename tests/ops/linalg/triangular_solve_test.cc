@@ -15,20 +15,17 @@ OpTester Solve(const char* op, const Tensor& a, const Tensor& b, bool lower, boo
   return OpTester(op).Input(a).Input(b).Attr("lower", lower).Attr("adjoint", adjoint);
 }
 
-struct Shapes {
+struct SolveShapes {
   TensorShape matrix;
   TensorShape rhs;
 };
-const Shapes kShapes[] = {{{1, 1}, {1, 2}},
-                          {{6, 6}, {6, 3}},
-                          {{2, 5, 5}, {2, 5, 1}},
-                          {{4, 4}, {3, 4, 2}},
-                          {{3, 1, 4, 4}, {2, 4, 2}},
-                          {{50, 50}, {50, 4}}};
+const SolveShapes kSolveShapes[] = {{{1, 1}, {1, 2}},          {{6, 6}, {6, 3}},
+                                    {{2, 5, 5}, {2, 5, 1}},    {{4, 4}, {3, 4, 2}},
+                                    {{3, 1, 4, 4}, {2, 4, 2}}, {{50, 50}, {50, 4}}};
 
 TEST(MatrixTriangularSolve, TimesTheTriangleIsTheRightHandSide) {
   for (const DataType dtype : kLinalgTypes) {
-    for (const Shapes& shapes : kShapes) {
+    for (const SolveShapes& shapes : kSolveShapes) {
       for (const bool lower : {false, true}) {
         for (const bool adjoint : {false, true}) {
           SCOPED_TRACE(DataTypeString(dtype) + shapes.matrix.DebugString());
@@ -36,12 +33,10 @@ TEST(MatrixTriangularSolve, TimesTheTriangleIsTheRightHandSide) {
           const Tensor b = RandomMatrices(dtype, shapes.rhs, 2);
           const auto x = Solve("MatrixTriangularSolve", a, b, lower, adjoint).RunOne();
           GRADFLOW_ASSERT_OK(x.status());
-          const Tensor product =
-              Times(lower ? LowerTriangle(a) : UpperTriangle(a), *x, adjoint);
+          const Tensor product = Times(lower ? LowerTriangle(a) : UpperTriangle(a), *x, adjoint);
           // Broadcasts b.
-          const Tensor zeros = MapMatrices(product, [](int64_t, int64_t, auto e) {
-            return decltype(e)(0);
-          });
+          const Tensor zeros =
+              MapMatrices(product, [](int64_t, int64_t, auto e) { return decltype(e)(0); });
           const auto expected = OpTester("AddV2").Input(zeros).Input(b).RunOne();
           GRADFLOW_ASSERT_OK(expected.status());
           EXPECT_THAT(product, MatricesNear(*expected, 10));

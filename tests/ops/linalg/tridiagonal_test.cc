@@ -75,8 +75,8 @@ TEST(TridiagonalMatMul, MultipliesByTheMatrix) {
   }
 }
 
-OpTester Solve(const Tensor& diagonals, const Tensor& rhs, bool pivoting = true,
-               bool perturb = false) {
+OpTester SolveTridiagonal(const Tensor& diagonals, const Tensor& rhs, bool pivoting = true,
+                          bool perturb = false) {
   return OpTester("TridiagonalSolve")
       .Input(diagonals)
       .Input(rhs)
@@ -97,7 +97,7 @@ TEST(TridiagonalSolve, TimesTheMatrixIsTheRightHandSide) {
           });
         }
         const Tensor rhs = RandomMatrices(dtype, {2, m, 3}, 2);
-        const auto x = Solve(diagonals, rhs, pivoting).RunOne();
+        const auto x = SolveTridiagonal(diagonals, rhs, pivoting).RunOne();
         GRADFLOW_ASSERT_OK(x.status());
         EXPECT_THAT(Times(FromDiagonals(diagonals), *x), MatricesNear(rhs, 50));
       }
@@ -109,33 +109,34 @@ TEST(TridiagonalSolve, ExchangesRows) {
   // [0 1; 1 0]
   const Tensor diagonals = AsTensor<double>({1, 9, 0, 0, 9, 1}, {3, 2});
   const Tensor rhs = AsTensor<double>({2, 3}, {2, 1});
-  EXPECT_THAT(Solve(diagonals, rhs).RunOne(), TensorEq(AsTensor<double>({3, 2}, {2, 1})));
-  EXPECT_THAT(Solve(diagonals, rhs, false).RunOne(),
+  EXPECT_THAT(SolveTridiagonal(diagonals, rhs).RunOne(),
+              TensorEq(AsTensor<double>({3, 2}, {2, 1})));
+  EXPECT_THAT(SolveTridiagonal(diagonals, rhs, false).RunOne(),
               TensorEq(AsTensor<double>({kNan, kNan}, {2, 1})));
 }
 
 TEST(TridiagonalSolve, OfSingularMatrices) {
   const Tensor diagonals = AsTensor<float>({1, 2, 9, 0, 0, 0, 9, 0, 0}, {3, 3});
   const Tensor rhs = AsTensor<float>({1, 1, 1}, {3, 1});
-  EXPECT_THAT(Solve(diagonals, rhs).RunOne(),
+  EXPECT_THAT(SolveTridiagonal(diagonals, rhs).RunOne(),
               TensorEq(AsTensor<float>({kNan, kNan, kNan}, {3, 1})));
-  const auto x = Solve(diagonals, rhs, true, true).RunOne();
+  const auto x = SolveTridiagonal(diagonals, rhs, true, true).RunOne();
   GRADFLOW_ASSERT_OK(x.status());
   for (const float v : x->span<float>()) EXPECT_TRUE(std::isfinite(v)) << v;
-  EXPECT_THAT(Solve(diagonals, rhs, false, true).MakeKernel(),
+  EXPECT_THAT(SolveTridiagonal(diagonals, rhs, false, true).MakeKernel(),
               StatusIs(kInvalidArgument, HasSubstr("perturb_singular requires partial_pivoting")));
 }
 
 TEST(TridiagonalSolve, OfNothing) {
-  EXPECT_THAT(Solve(Tensor(DT_FLOAT, {3, 0}), Tensor(DT_FLOAT, {0, 2})).RunOne(),
+  EXPECT_THAT(SolveTridiagonal(Tensor(DT_FLOAT, {3, 0}), Tensor(DT_FLOAT, {0, 2})).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {0, 2})));
-  EXPECT_THAT(Solve(Tensor(DT_FLOAT, {3, 4}), Tensor(DT_FLOAT, {4, 0})).RunOne(),
+  EXPECT_THAT(SolveTridiagonal(Tensor(DT_FLOAT, {3, 4}), Tensor(DT_FLOAT, {4, 0})).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {4, 0})));
 }
 
 TEST(TridiagonalSolve, Refuses) {
   const auto solve = [](const TensorShape& a, const TensorShape& b) {
-    return Solve(Tensor(DT_FLOAT, a), Tensor(DT_FLOAT, b));
+    return SolveTridiagonal(Tensor(DT_FLOAT, a), Tensor(DT_FLOAT, b));
   };
   const auto multiply = [](const TensorShape& sub, const TensorShape& rhs) {
     return OpTester("TridiagonalMatMul")

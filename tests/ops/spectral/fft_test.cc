@@ -102,9 +102,9 @@ double Tolerance(DataType dtype, double scale) {
 }
 
 // Lengths of every factor, of several, primes that need Bluestein's algorithm, and their multiples.
-const int64_t kLengths[] = {1,  2,  3,  4,  5,  6,   7,   8,   9,   10,  11,  12,  13,   14,  15,  16,
-                            17, 19, 22, 25, 26, 34,  49,  64,  97,  100, 121, 128, 143,  169, 210, 256,
-                            257, 289, 360, 509, 512, 1000, 1009, 1155};
+const int64_t kLengths[] = {1,   2,   3,   4,   5,   6,   7,   8,   9,   10,   11,   12,  13,  14,
+                            15,  16,  17,  19,  22,  25,  26,  34,  49,  64,   97,   100, 121, 128,
+                            143, 169, 210, 256, 257, 289, 360, 509, 512, 1000, 1009, 1155};
 
 TEST(FFT, OfEveryLength) {
   for (const int64_t n : kLengths) {
@@ -134,8 +134,7 @@ TEST(RFFT, OfEveryLength) {
       EXPECT_THAT(OpTester("RFFT").Input(x).Input(length).Attr("Tcomplex", complex).RunOne(),
                   TensorNear(TensorOf(complex, expected), atol, 0));
       const Tensor y = RandomTensor(complex, {2, n / 2 + 2}, -1, 1);
-      const Array real =
-          Transformed(Symmetric(Resized(ArrayOf(y), 1, n / 2 + 1), 1, n), 1, true);
+      const Array real = Transformed(Symmetric(Resized(ArrayOf(y), 1, n / 2 + 1), 1, n), 1, true);
       EXPECT_THAT(OpTester("IRFFT").Input(y).Input(length).Attr("Treal", dtype).RunOne(),
                   TensorNear(TensorOf(dtype, real), atol, 0));
     }
@@ -174,14 +173,14 @@ TEST(FFT, OfSeveralDimensions) {
       const DataType complex = wide ? DT_COMPLEX128 : DT_COMPLEX64;
       const double atol = Tolerance(real, 20);
       const Tensor z = RandomTensor(complex, shape, -1, 1);
-      EXPECT_THAT(OpTester(ops[0]).Input(z).RunOne(),
-                  TensorNear(TensorOf(complex, Reference(ArrayOf(z), axes, lengths, false, false,
-                                                         false)),
-                             atol, 0));
-      EXPECT_THAT(OpTester(ops[1]).Input(z).RunOne(),
-                  TensorNear(TensorOf(complex, Reference(ArrayOf(z), axes, lengths, false, false,
-                                                         true)),
-                             atol, 0));
+      EXPECT_THAT(
+          OpTester(ops[0]).Input(z).RunOne(),
+          TensorNear(TensorOf(complex, Reference(ArrayOf(z), axes, lengths, false, false, false)),
+                     atol, 0));
+      EXPECT_THAT(
+          OpTester(ops[1]).Input(z).RunOne(),
+          TensorNear(TensorOf(complex, Reference(ArrayOf(z), axes, lengths, false, false, true)),
+                     atol, 0));
       // Of all elements, and of the first along each axis.
       for (const int64_t less : {0, 1}) {
         std::vector<int64_t> shorter;
@@ -191,22 +190,18 @@ TEST(FFT, OfSeveralDimensions) {
           values.push_back(static_cast<int32_t>(length - less));
         }
         const Tensor x = RandomTensor(real, shape, -1, 1);
-        EXPECT_THAT(OpTester(ops[2])
-                        .Input(x)
-                        .Input(AsTensor<int32_t>(values))
-                        .Attr("Tcomplex", complex)
-                        .RunOne(),
-                    TensorNear(TensorOf(complex, Reference(ArrayOf(x), axes, shorter, true, false,
-                                                           false)),
-                               atol, 0));
-        EXPECT_THAT(OpTester(ops[3])
-                        .Input(z)
-                        .Input(AsTensor<int32_t>(values))
-                        .Attr("Treal", real)
-                        .RunOne(),
-                    TensorNear(TensorOf(real, Reference(ArrayOf(z), axes, shorter, false, true,
-                                                        true)),
-                               atol, 0));
+        EXPECT_THAT(
+            OpTester(ops[2])
+                .Input(x)
+                .Input(AsTensor<int32_t>(values))
+                .Attr("Tcomplex", complex)
+                .RunOne(),
+            TensorNear(TensorOf(complex, Reference(ArrayOf(x), axes, shorter, true, false, false)),
+                       atol, 0));
+        EXPECT_THAT(
+            OpTester(ops[3]).Input(z).Input(AsTensor<int32_t>(values)).Attr("Treal", real).RunOne(),
+            TensorNear(TensorOf(real, Reference(ArrayOf(z), axes, shorter, false, true, true)),
+                       atol, 0));
       }
     }
   }
@@ -218,9 +213,15 @@ TEST(FFTND, OfAnyAxes) {
     std::vector<int32_t> axes;
     std::vector<int32_t> lengths;
   };
-  const Case cases[] = {{{0, 2}, {3, 5}}, {{2, 0}, {5, 3}},       {{-1}, {5}},
-                        {{1}, {4}},       {{0, 2}, {2, 7}},       {{2, 1}, {3, 6}},
-                        {{1, 0, 2}, {4, 3, 5}}, {{0, 1, 2}, {1, 1, 1}}, {{1, 0}, {2, 6}}};
+  const Case cases[] = {{{0, 2}, {3, 5}},
+                        {{2, 0}, {5, 3}},
+                        {{-1}, {5}},
+                        {{1}, {4}},
+                        {{0, 2}, {2, 7}},
+                        {{2, 1}, {3, 6}},
+                        {{1, 0, 2}, {4, 3, 5}},
+                        {{0, 1, 2}, {1, 1, 1}},
+                        {{1, 0}, {2, 6}}};
   const TensorShape shape = {3, 4, 5};
   for (const Case& c : cases) {
     std::vector<int> axes;
@@ -261,8 +262,9 @@ TEST(FFT, IsInvertedByIFFT) {
 
 TEST(FFT, OfUnitsIsExact) {
   // Multiples of a right angle.
-  EXPECT_THAT(OpTester("FFT").Input(AsTensor<complex128>({{0, 0}, {1, 0}, {0, 0}, {0, 0}})).RunOne(),
-              TensorNear(AsTensor<complex128>({{1, 0}, {0, -1}, {-1, 0}, {0, 1}}), 0, 0));
+  EXPECT_THAT(
+      OpTester("FFT").Input(AsTensor<complex128>({{0, 0}, {1, 0}, {0, 0}, {0, 0}})).RunOne(),
+      TensorNear(AsTensor<complex128>({{1, 0}, {0, -1}, {-1, 0}, {0, 1}}), 0, 0));
 }
 
 TEST(FFT, HasTheSameBitsOnAnyNumberOfThreads) {
@@ -274,8 +276,9 @@ TEST(FFT, HasTheSameBitsOnAnyNumberOfThreads) {
 TEST(FFT, OfNothing) {
   EXPECT_THAT(OpTester("FFT").Input(Tensor(DT_COMPLEX64, {2, 0})).RunOne(),
               TensorEq(Tensor(DT_COMPLEX64, {2, 0})));
-  EXPECT_THAT(OpTester("RFFT").Input(Tensor(DT_FLOAT, {0, 4})).Input(AsTensor<int32_t>({4})).RunOne(),
-              TensorEq(Tensor(DT_COMPLEX64, {0, 3})));
+  EXPECT_THAT(
+      OpTester("RFFT").Input(Tensor(DT_FLOAT, {0, 4})).Input(AsTensor<int32_t>({4})).RunOne(),
+      TensorEq(Tensor(DT_COMPLEX64, {0, 3})));
   // Zeros, as if the input were filled up.
   EXPECT_THAT(OpTester("RFFT").Input(Tensor(DT_FLOAT, {0})).Input(AsTensor<int32_t>({4})).RunOne(),
               TensorEq(AsTensor<complex64>({{0, 0}, {0, 0}, {0, 0}})));
@@ -310,7 +313,10 @@ TEST(FFT, Refuses) {
        OpTester("FFTND").Input(z).Input(AsTensor<int32_t>({1})).Input(AsTensor<int32_t>({2})),
        "axes 2 is out of range [-2, 2)"},
       {"axis twice",
-       OpTester("FFTND").Input(z).Input(AsTensor<int32_t>({1, 1})).Input(AsTensor<int32_t>({0, -2})),
+       OpTester("FFTND")
+           .Input(z)
+           .Input(AsTensor<int32_t>({1, 1}))
+           .Input(AsTensor<int32_t>({0, -2})),
        "axes names axis 0 twice"},
       {"axes",
        OpTester("RFFTND").Input(x).Input(AsTensor<int32_t>({1, 1})).Input(AsTensor<int32_t>({0})),
@@ -323,9 +329,10 @@ TEST(FFT, Refuses) {
                        HasSubstr("dimension 1 of input must be 6 at least, by fft_length, but")));
   EXPECT_THAT(real("IRFFT2D", z, {4, 6}).Run(),
               StatusIs(kInvalidArgument, HasSubstr("dimension 1 of input must be 4 at least")));
-  EXPECT_THAT(real("RFFT", x, {4}).Attr("Tcomplex", DT_COMPLEX128).MakeKernel(),
-              StatusIs(kInvalidArgument, HasSubstr("Treal and Tcomplex must have the same precision, "
-                                                   "but are float and complex128")));
+  EXPECT_THAT(
+      real("RFFT", x, {4}).Attr("Tcomplex", DT_COMPLEX128).MakeKernel(),
+      StatusIs(kInvalidArgument, HasSubstr("Treal and Tcomplex must have the same precision, "
+                                           "but are float and complex128")));
   EXPECT_THAT(OpTester("FFT").Attr("Tcomplex", DT_COMPLEX128).RunOn({z}),
               StatusIs(kInvalidArgument, HasSubstr("input must be of type complex128")));
 }
