@@ -12,6 +12,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/strided_copy.h"
+#include "gradflow/ops/common/tile_copy.h"
 
 namespace gradflow::gather {
 namespace {
@@ -153,6 +154,7 @@ class GatheredRuns {
 
   int64_t size() const { return sizes_.batch * sizes_.outer * sizes_.count; }
   const E* operator[](int64_t i) const {
+    if (sizes_.batch * sizes_.outer == 1) return from_ + picks_[i] * sizes_.inner;
     const int64_t row = i / sizes_.count;
     const int64_t index = picks_[row / sizes_.outer * sizes_.count + i % sizes_.count];
     return from_ + (row * sizes_.limit + index) * sizes_.inner;
@@ -164,21 +166,46 @@ class GatheredRuns {
   const Index* const picks_;
 };
 
+// Copies a run, by non-temporal stores if `streams`. A long one is copied in parts, so that a
+// stopped run ends soon.
+template <typename E>
+void CopyGathered(const RunContext& run, bool streams, const E* from, int64_t n, E* to) {
+  const int64_t part = BlockSizeForCost(std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E));
+  for (int64_t i = 0; i < n && (i == 0 || !run.ShouldStop()); i += part) {
+    const int64_t count = std::min(part, n - i);
+    if constexpr (std::is_same_v<E, tstring>) {
+      std::copy_n(from + i, count, to + i);
+    } else if (streams) {
+      StreamCopy(to + i, from + i, count * sizeof(E));
+    } else {
+      CopyShort(to + i, from + i, count * sizeof(E));
+    }
+  }
+}
+
 template <typename E, typename Index>
 void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t inner,
               Tensor* output) {
+  // Slices are read in any order, which no prefetcher of the processor follows.
+  constexpr int64_t kMaxPrefetchedBytes = 1024;
   E* to = static_cast<E*>(output->raw_data());
   const double element_cost = std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E);
-  // A long run is copied in parts, so that a stopped run ends soon.
-  const int64_t part = BlockSizeForCost(element_cost);
+  const int64_t bytes =
+      std::min<int64_t>(inner * static_cast<int64_t>(sizeof(E)), kMaxPrefetchedBytes);
+  const int64_t ahead = std::clamp<int64_t>(4 * kMaxPrefetchedBytes / (bytes + 1), 4, 16);
+  // Whole cache lines of an output that does not stay in the second-level cache.
+  const bool streams = !std::is_same_v<E, tstring> && output->IsAligned() &&
+                       inner * sizeof(E) % kCacheLineBytes == 0 &&
+                       output->NumElements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
   const auto copy = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
-      const E* source = runs[r];
-      E* target = to + r * inner;
-      for (int64_t i = 0; i < inner && (i == 0 || !run.ShouldStop()); i += part) {
-        std::copy_n(source + i, std::min(part, inner - i), target + i);
+      if (r + ahead < end) {
+        const char* next = reinterpret_cast<const char*>(runs[r + ahead]);
+        for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
       }
+      CopyGathered(run, streams, runs[r], inner, to + r * inner);
     }
+    if (streams) FlushStreams();
   };
   ParallelFor(run, runs.size(), BlockSizeForCost(2 + inner * element_cost), copy);
 }

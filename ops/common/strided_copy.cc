@@ -3,16 +3,24 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/tile_copy.h"
 
 namespace gradflow {
 namespace {
 
-// Side of the square tiles of transpositions, which use whole cache lines of source and target.
-constexpr int64_t kTile = 32;
+// Longer rows than these are written fast enough without non-temporal stores, and stay in the
+// cache.
+constexpr int64_t kMaxStreamedRowBytes = 4096;
+// The bytes of a row of the target in a tile whose rows begin at cache lines: few, so that the
+// target's lines leave the processor whole.
+constexpr int64_t kAlignedTileRowBytes = 128;
+// The columns of a tile, in cache lines of the source.
+constexpr int64_t kTileLines = 256;
 
 // For strings an estimate, so that blocks of long ones end soon after their run is stopped.
 double NanosecondsPerElement(const Tensor& source, bool contiguous) {
@@ -33,59 +41,125 @@ double NanosecondsPerElement(const Tensor& source, bool contiguous) {
 template <typename E>
 void CopyRun(const E* from, int64_t from_stride, E* to, int64_t to_stride, int64_t n) {
   if (to_stride == 1 && from_stride == 1) {
-    std::copy_n(from, n, to);
+    if constexpr (std::is_same_v<E, tstring>) {
+      std::copy_n(from, n, to);
+    } else {
+      CopyShort(to, from, n * sizeof(E));
+    }
   } else if (to_stride == 1 && from_stride == 0) {
     std::fill_n(to, n, *from);
+  } else if (to_stride == 1 && from_stride == -1) {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[-i];
   } else {
     for (int64_t i = 0; i < n; ++i) to[i * to_stride] = from[i * from_stride];
   }
 }
 
-// Returns the dimension along which the source is contiguous if that is not the last one and tiling
-// the two pays off; -1 otherwise.
+// Returns the dimension along which the source is contiguous if that is not the last one, along
+// which the target is; -1 otherwise.
 int DimensionToTile(const StridedLoop& loop) {
-  const DimVector& dims = loop.dims();
-  const int last = static_cast<int>(dims.size()) - 1;
-  if (loop.inner_stride(1) == 1 || dims[last] < 4) return -1;
+  const int last = static_cast<int>(loop.dims().size()) - 1;
+  if (loop.inner_stride(0) != 1 || loop.inner_stride(1) == 1 || loop.inner_stride(1) == 0)
+    return -1;
   for (int d = 0; d < last; ++d) {
-    if (loop.operand(1).strides[d] == 1 && dims[d] >= 4) return d;
+    if (loop.operand(1).strides[d] == 1) return d;
   }
   return -1;
 }
 
-// Copies in tiles over dimension `d` and the last one.
+// Copies in tiles over the last dimension, the rows, and dimension `d`, the columns.
 template <typename E>
 void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* source, E* target) {
+  constexpr int64_t kLine = kCacheLineBytes / sizeof(E);
   const int last = static_cast<int>(loop.dims().size()) - 1;
-  const int64_t rows = loop.dims()[d];
-  const int64_t columns = loop.dims()[last];
+  const int64_t rows = loop.dims()[last];
+  const int64_t columns = loop.dims()[d];
   const int64_t to_row = loop.operand(0).strides[d];
-  const int64_t to_column = loop.operand(0).strides[last];
-  const int64_t from_column = loop.operand(1).strides[last];
+  const int64_t from_row = loop.operand(1).strides[last];
+  const bool aligned = reinterpret_cast<uintptr_t>(target) % kCacheLineBytes == 0 &&
+                       to_row % kLine == 0 && columns >= kLine;
+  const int64_t tile_rows =
+      std::min<int64_t>(rows, (aligned ? kAlignedTileRowBytes : kMaxTileRowBytes) / sizeof(E));
+  const int64_t tile_columns = rows < 4 ? kMaxTileRowBytes : kTileLines * kLine;
+  const bool streams = loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
 
   // A loop over the tiles. Operands 2 and 3 compute the first row and column of a tile.
   DimVector dims = loop.dims();
   std::vector<StridedLoop::Operand> operands = {loop.operand(0), loop.operand(1), {}, {}};
   operands[2].strides.resize(dims.size());
   operands[3].strides.resize(dims.size());
-  operands[2].strides[d] = 1;
-  operands[3].strides[last] = 1;
-  for (const int tiled : {d, last}) {
-    dims[tiled] = NumBlocks(dims[tiled], kTile);
-    for (StridedLoop::Operand& operand : operands) operand.strides[tiled] *= kTile;
+  operands[2].strides[last] = 1;
+  operands[3].strides[d] = 1;
+  for (const auto& [tiled, size] : {std::pair(d, tile_columns), std::pair(last, tile_rows)}) {
+    dims[tiled] = NumBlocks(dims[tiled], size);
+    for (StridedLoop::Operand& operand : operands) operand.strides[tiled] *= size;
   }
   const StridedLoop tiles(dims, std::move(operands));
-  tiles.ForEachRun(run, kTile * kTile * 0.5, [&](const int64_t* offsets, int64_t n) {
-    for (int64_t t = 0; t < n; ++t) {
-      E* to = target + offsets[0] + t * tiles.inner_stride(0);
-      const E* from = source + offsets[1] + t * tiles.inner_stride(1);
-      const int64_t row = offsets[2] + t * tiles.inner_stride(2);
-      const int64_t column = offsets[3] + t * tiles.inner_stride(3);
-      const int64_t tile_rows = std::min(kTile, rows - row);
-      const int64_t tile_columns = std::min(kTile, columns - column);
-      for (int64_t i = 0; i < tile_rows; ++i) {
-        CopyRun(from + i, from_column, to + i * to_row, to_column, tile_columns);
-      }
+  const double cost = 5.0 + static_cast<double>(tile_rows * tile_columns) * 0.5;
+  tiles.ForEachRun(
+      run, cost,
+      [&](const int64_t* offsets, int64_t n) {
+        for (int64_t t = 0; t < n; ++t) {
+          const int64_t row = offsets[2] + t * tiles.inner_stride(2);
+          const int64_t column = offsets[3] + t * tiles.inner_stride(3);
+          TransposeTile(source + offsets[1] + t * tiles.inner_stride(1), from_row,
+                        target + offsets[0] + t * tiles.inner_stride(0), to_row,
+                        std::min(tile_rows, rows - row), std::min(tile_columns, columns - column),
+                        streams);
+        }
+      },
+      streams ? FlushStreams : nullptr);
+}
+
+// Returns true if rows of `bytes` at operand 0 of the loop, in `target`, are few whole cache lines.
+template <typename E>
+bool HasAlignedRows(const StridedLoop& rows, const E* target, int64_t bytes) {
+  if constexpr (std::is_same_v<E, tstring>) return false;
+  const StridedLoop::Operand& operand = rows.operand(0);
+  const auto aligned = [](int64_t elements) {
+    return elements * static_cast<int64_t>(sizeof(E)) % kCacheLineBytes == 0;
+  };
+  return bytes <= kMaxStreamedRowBytes && bytes % kCacheLineBytes == 0 &&
+         reinterpret_cast<uintptr_t>(target + operand.offset) % kCacheLineBytes == 0 &&
+         std::all_of(operand.strides.begin(), operand.strides.end(), aligned);
+}
+
+// Copies rows along the last dimension, runs of the one before.
+template <typename E>
+void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds_per_element,
+              const E* from, E* to) {
+  const int last = static_cast<int>(loop.dims().size()) - 1;
+  const int64_t row = loop.dims()[last];
+  const int64_t to_stride = loop.inner_stride(0);
+  const int64_t from_stride = loop.inner_stride(1);
+  std::vector<StridedLoop::Operand> operands = {loop.operand(0), loop.operand(1)};
+  for (StridedLoop::Operand& operand : operands) operand.strides.pop_back();
+  const StridedLoop rows(absl::MakeConstSpan(loop.dims()).subspan(0, last), std::move(operands));
+  const double cost = 2 + static_cast<double>(row) * nanoseconds_per_element;
+  const bool contiguous = to_stride == 1 && from_stride == 1;
+  if (contiguous && HasAlignedRows(rows, to, row * sizeof(E)) &&
+      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes) {
+    rows.ForEachRun(
+        run, cost,
+        [&](const int64_t* offsets, int64_t n) {
+          E* target = to + offsets[0];
+          const E* source = from + offsets[1];
+          for (int64_t i = 0; i < n; ++i) {
+            StreamCopy(target, source, row * sizeof(E));
+            target += rows.inner_stride(0);
+            source += rows.inner_stride(1);
+          }
+        },
+        FlushStreams);
+    return;
+  }
+  rows.ForEachRun(run, cost, [&](const int64_t* offsets, int64_t n) {
+    E* target = to + offsets[0];
+    const E* source = from + offsets[1];
+    for (int64_t i = 0; i < n; ++i) {
+      CopyRun(source, from_stride, target, to_stride, row);
+      target += rows.inner_stride(0);
+      source += rows.inner_stride(1);
     }
   });
 }
@@ -93,19 +167,27 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
 // Copies operand 1 of the loop, the source, to operand 0, the target.
 void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& source,
               Tensor* target) {
+  // Longer rows are worth runs of their own, which split them.
+  constexpr int64_t kMaxRow = 8 * 1024;
   if (loop.num_elements() == 0) return;
   DispatchElement(source.dtype(), [&](auto tag) {
     using E = typename decltype(tag)::type;
     const E* from = static_cast<const E*>(source.raw_data());
     E* to = static_cast<E*>(target->raw_data());
-    if (const int d = DimensionToTile(loop); d >= 0) return CopyTiled(run, loop, d, from, to);
+    if constexpr (!std::is_same_v<E, tstring>) {
+      if (const int d = DimensionToTile(loop); d >= 0) return CopyTiled(run, loop, d, from, to);
+    }
     const int64_t to_stride = loop.inner_stride(0);
     const int64_t from_stride = loop.inner_stride(1);
     const bool contiguous = to_stride == 1 && (from_stride == 1 || from_stride == 0);
-    loop.ForEachRun(run, NanosecondsPerElement(source, contiguous),
-                    [&](const int64_t* offsets, int64_t n) {
-                      CopyRun(from + offsets[1], from_stride, to + offsets[0], to_stride, n);
-                    });
+    const double cost = NanosecondsPerElement(source, contiguous);
+    // Long strings are worth runs of their own.
+    if (!std::is_same_v<E, tstring> && loop.dims().size() > 1 && loop.dims().back() <= kMaxRow) {
+      return CopyRows(run, loop, cost, from, to);
+    }
+    loop.ForEachRun(run, cost, [&](const int64_t* offsets, int64_t n) {
+      CopyRun(from + offsets[1], from_stride, to + offsets[0], to_stride, n);
+    });
   });
 }
 

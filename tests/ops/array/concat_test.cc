@@ -119,6 +119,30 @@ TEST(ConcatV2, InfersKnownDimensions) {
               StatusIs(kInvalidArgument, HasSubstr("expected rank 2")));
 }
 
+// Of more than 4 MiB, of rows of whole cache lines.
+TEST(ConcatV2, ConcatenatesAndSplitsTensorsLargerThanACache) {
+  const Tensor a = Iota<int32_t>({1 << 14, 64});
+  const Tensor b = Iota<int32_t>({1 << 14, 32}, 1 << 20);
+  const Tensor c =
+      OpTester("ConcatV2").Input(a).Input(b).Input(AsScalar<int32_t>(1)).RunOne().value();
+  const absl::Span<const int32_t> values = c.span<int32_t>();
+  bool equal = true;
+  for (int64_t i = 0; i < c.NumElements(); ++i) {
+    const int64_t row = i / 96;
+    const int64_t at = i % 96;
+    equal &= values[i] == (at < 64 ? row * 64 + at : (1 << 20) + row * 32 + at - 64);
+  }
+  EXPECT_TRUE(equal);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts, OpTester("SplitV")
+                                                                     .Input(c)
+                                                                     .Input<int32_t>({64, 32})
+                                                                     .Input(AsScalar<int32_t>(1))
+                                                                     .Attr("num_split", int64_t{2})
+                                                                     .Run());
+  EXPECT_THAT(parts[0], TensorEq(a));
+  EXPECT_THAT(parts[1], TensorEq(b));
+}
+
 TEST(Concat, TakesTheAxisFirst) {
   EXPECT_THAT(OpTester("Concat")
                   .Input(AsScalar<int32_t>(-1))

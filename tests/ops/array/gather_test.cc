@@ -81,6 +81,21 @@ TEST(GatherV2, PicksFromLargeAndEmptyTensors) {
               TensorEq(Tensor(DT_FLOAT, {1, 0})));
 }
 
+// The output has more than 4 MiB, of rows of whole cache lines.
+TEST(GatherV2, PicksTensorsLargerThanACache) {
+  const Tensor params = Iota<int32_t>({1 << 14, 80});
+  std::vector<int32_t> picks;
+  for (int32_t i = 0; i < 1 << 14; ++i) picks.push_back(i * 7919 % (1 << 14));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor picked,
+                                Gather(params, AsTensor<int32_t>(picks), 0).RunOne());
+  const absl::Span<const int32_t> values = picked.span<int32_t>();
+  bool equal = true;
+  for (int64_t i = 0; i < picked.NumElements(); ++i) {
+    equal &= values[i] == picks[i / 80] * 80 + i % 80;
+  }
+  EXPECT_TRUE(equal);
+}
+
 TEST(GatherV2, RejectsIndicesOutOfRange) {
   const Tensor params = Iota<float>({3, 2});
   const struct {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "gradflow/testing/kernel_test.h"
@@ -54,6 +55,65 @@ TEST(Transpose, ReordersLargeTensors) {
        std::vector<std::vector<int64_t>>{{0, 3, 1, 2}, {0, 2, 3, 1}, {3, 2, 1, 0}}) {
     EXPECT_THAT(OpTester("Transpose").Input(images).Input(AsTensor<int32_t>(perm)).RunOne(),
                 TensorEq(Transposed(images, perm)));
+  }
+}
+
+// Returns whether y is x transposed, both matrices of elements of `size` bytes.
+bool IsTransposed(const Tensor& x, const Tensor& y, size_t size) {
+  const char* from = static_cast<const char*>(x.raw_data());
+  const char* to = static_cast<const char*>(y.raw_data());
+  const int64_t rows = x.dim_size(0);
+  const int64_t columns = x.dim_size(1);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      if (std::memcmp(from + (r * columns + c) * size, to + (c * rows + r) * size, size) != 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Of more than 4 MiB, with rows of whole cache lines and without.
+TEST(Transpose, ReordersTensorsLargerThanACacheByTheirElementSize) {
+  for (const DataType dtype : {DT_UINT8, DT_HALF, DT_FLOAT, DT_INT64, DT_COMPLEX128}) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const int64_t size = DataTypeSize(dtype);
+    const int64_t columns = 64 * 33;
+    const int64_t rows = (int64_t{4} << 20) / size / columns / 64 * 64 + 64;
+    for (const TensorShape& shape : {TensorShape({rows, columns}), TensorShape({columns, rows}),
+                                     TensorShape({rows + 3, columns + 5})}) {
+      SCOPED_TRACE(shape.DebugString());
+      const Tensor x = DistinctTensor(dtype, shape);
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y,
+                                    OpTester("Transpose").Input(x).Input<int32_t>({1, 0}).RunOne());
+      EXPECT_TRUE(IsTransposed(x, y, size));
+    }
+  }
+}
+
+TEST(Transpose, ReordersAroundTheSizesOfTiles) {
+  for (const DataType dtype : {DT_UINT8, DT_HALF, DT_FLOAT, DT_INT64, DT_COMPLEX128}) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    for (const int64_t rows : {2, 3, 4, 5, 15, 16, 17, 64, 65, 129}) {
+      for (const int64_t columns : {2, 3, 7, 16, 33, 64, 128, 1100}) {
+        const Tensor x = DistinctTensor(dtype, {rows, columns});
+        GRADFLOW_ASSERT_OK_AND_ASSIGN(
+            const Tensor y, OpTester("Transpose").Input(x).Input<int32_t>({1, 0}).RunOne());
+        EXPECT_TRUE(IsTransposed(x, y, DataTypeSize(dtype))) << rows << " x " << columns;
+      }
+    }
+  }
+}
+
+TEST(Transpose, MovesChannelsOfImages) {
+  for (const int64_t channels : {2, 3, 4, 5, 64}) {
+    const Tensor images = Iota<int32_t>({2, 37, 19, channels});
+    const Tensor planes = Transposed(images, {0, 3, 1, 2});
+    EXPECT_THAT(OpTester("Transpose").Input(images).Input<int32_t>({0, 3, 1, 2}).RunOne(),
+                TensorEq(planes));
+    EXPECT_THAT(OpTester("Transpose").Input(planes).Input<int32_t>({0, 2, 3, 1}).RunOne(),
+                TensorEq(images));
   }
 }
 

@@ -1,0 +1,180 @@
+// The inner loops of strided copies of plain bytes: short rows, and tiles of transpositions.
+#ifndef GRADFLOW_OPS_COMMON_TILE_COPY_H_
+#define GRADFLOW_OPS_COMMON_TILE_COPY_H_
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace gradflow {
+
+inline constexpr int64_t kCacheLineBytes = 64;
+// Non-temporal stores pay off for outputs that would not stay in a second-level cache.
+inline constexpr int64_t kMinStreamedBytes = int64_t{4} << 20;
+
+// Copies a few bytes, inline.
+inline void CopyShort(void* to, const void* from, size_t bytes) {
+  char* target = static_cast<char*>(to);
+  const char* source = static_cast<const char*>(from);
+  if (bytes > 512 || bytes < 16) {
+    std::memcpy(target, source, bytes);
+    return;
+  }
+  // The last move overlaps the one before.
+  for (size_t i = 0; i + 16 < bytes; i += 16) std::memcpy(target + i, source + i, 16);
+  std::memcpy(target + bytes - 16, source + bytes - 16, 16);
+}
+
+// Copies with non-temporal stores of whole cache lines, which do not read the target. Call
+// FlushStreams() on the same thread before others read it.
+inline void StreamCopy(void* to, const void* from, size_t bytes) {
+  char* target = static_cast<char*>(to);
+  const char* source = static_cast<const char*>(from);
+#if defined(__SSE2__)
+  const size_t misaligned = reinterpret_cast<uintptr_t>(target) % kCacheLineBytes;
+  const size_t head = std::min<size_t>(misaligned == 0 ? 0 : kCacheLineBytes - misaligned, bytes);
+  if (head > 0) std::memcpy(target, source, head);
+  size_t i = head;
+  for (; i + kCacheLineBytes <= bytes; i += kCacheLineBytes) {
+    for (int k = 0; k < 64; k += 16) {
+      _mm_stream_si128(reinterpret_cast<__m128i*>(target + i + k),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(source + i + k)));
+    }
+  }
+  if (i < bytes) std::memcpy(target + i, source + i, bytes - i);
+#else
+  std::memcpy(target, source, bytes);
+#endif
+}
+inline void FlushStreams() {
+#if defined(__SSE2__)
+  _mm_sfence();
+#endif
+}
+
+namespace internal {
+
+// Vectors of 16 bytes, by the extension that gcc and clang share.
+template <typename E>
+struct Lanes {
+  typedef E Vector __attribute__((vector_size(16)));
+  static constexpr int kCount = 16 / sizeof(E);
+};
+
+// Returns the lower (Half = 0) or upper lanes of `a` and `b`, alternating.
+template <int Half, typename V, size_t... I>
+V Interleave(V a, V b, std::index_sequence<I...>) {
+  constexpr int kCount = sizeof...(I);
+  return __builtin_shufflevector(a, b, (Half * kCount / 2 + I / 2 + (I % 2) * kCount)...);
+}
+
+// Transposes a square of kCount elements on a side. Strides are in elements.
+template <typename E>
+void TransposeSquare(const E* from, int64_t from_stride, E* to, int64_t to_stride) {
+  constexpr int kCount = Lanes<E>::kCount;
+  using V = typename Lanes<E>::Vector;
+  constexpr auto kIndices = std::make_index_sequence<kCount>();
+  V a[kCount];
+  V b[kCount];
+  for (int i = 0; i < kCount; ++i) std::memcpy(&a[i], from + i * from_stride, 16);
+  // Each step interleaves the first half of the rows with the second.
+  for (int step = 1; step < kCount; step *= 2) {
+    for (int i = 0; i < kCount / 2; ++i) {
+      b[2 * i] = Interleave<0>(a[i], a[i + kCount / 2], kIndices);
+      b[2 * i + 1] = Interleave<1>(a[i], a[i + kCount / 2], kIndices);
+    }
+    for (int i = 0; i < kCount; ++i) a[i] = b[i];
+  }
+  for (int i = 0; i < kCount; ++i) std::memcpy(to + i * to_stride, &a[i], 16);
+}
+
+// Interleaves kRows rows of `count` elements: to[c * kRows + r] = from[r * from_row + c].
+template <int kRows, typename E>
+void InterleaveRows(const E* from, int64_t from_row, int64_t count, E* to) {
+  for (int64_t c = 0; c < count; ++c) {
+    for (int r = 0; r < kRows; ++r) to[c * kRows + r] = from[r * from_row + c];
+  }
+}
+// The inverse, of a source whose rows have kColumns elements.
+template <int kColumns, typename E>
+void DeinterleaveColumns(const E* from, int64_t rows, E* to) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int c = 0; c < kColumns; ++c) to[c * rows + r] = from[r * kColumns + c];
+  }
+}
+
+}  // namespace internal
+
+// The largest tile of TransposeTile: its target rows are a few cache lines long, to be written
+// whole.
+inline constexpr int64_t kMaxTileRowBytes = 1024;
+
+// Copies element [r, c] of the source, at from[r * from_row + c], to to[c * to_row + r], for r in
+// [0, rows) and c in [0, columns): both are contiguous, along another dimension. Non-temporal if
+// `streams`. REQUIRES: rows * sizeof(E) <= kMaxTileRowBytes
+template <typename E>
+void TransposeTile(const E* from, int64_t from_row, E* to, int64_t to_row, int64_t rows,
+                   int64_t columns, bool streams) {
+  // The columns of one cache line of the source.
+  constexpr int64_t kLine = kCacheLineBytes / sizeof(E);
+  constexpr int64_t kMaxRows = kMaxTileRowBytes / sizeof(E);
+  alignas(kCacheLineBytes) E buffer[kLine * kMaxRows];
+  if ((rows == 2 || rows == 3) && to_row == rows) {
+    // The target is contiguous: interleaves a few rows.
+    const int64_t step = kLine * kMaxRows / rows;
+    for (int64_t begin = 0; begin < columns; begin += step) {
+      const int64_t count = std::min(step, columns - begin);
+      if (rows == 2) internal::InterleaveRows<2>(from + begin, from_row, count, buffer);
+      if (rows == 3) internal::InterleaveRows<3>(from + begin, from_row, count, buffer);
+      const size_t bytes = count * rows * sizeof(E);
+      streams ? StreamCopy(to + begin * rows, buffer, bytes)
+              : static_cast<void>(std::memcpy(to + begin * rows, buffer, bytes));
+    }
+    return;
+  }
+  for (int64_t begin = 0; begin < columns; begin += kLine) {
+    const int64_t count = std::min(kLine, columns - begin);
+    const E* source = from + begin;
+    int64_t r = 0;
+    if constexpr (sizeof(E) <= 8) {
+      constexpr int64_t kSquare = internal::Lanes<E>::kCount;
+      for (; r + kSquare <= rows && count >= kSquare; r += kSquare) {
+        int64_t c = 0;
+        for (; c + kSquare <= count; c += kSquare) {
+          internal::TransposeSquare(source + r * from_row + c, from_row, buffer + c * rows + r,
+                                    rows);
+        }
+        for (; c < count; ++c) {
+          for (int64_t i = r; i < r + kSquare; ++i) buffer[c * rows + i] = source[i * from_row + c];
+        }
+      }
+    }
+    if (columns == 3 && from_row == 3) {
+      internal::DeinterleaveColumns<3>(source, rows, buffer);
+    } else if (columns == 2 && from_row == 2) {
+      internal::DeinterleaveColumns<2>(source, rows, buffer);
+    } else {
+      for (int64_t c = 0; c < count; ++c) {
+        for (int64_t i = r; i < rows; ++i) buffer[c * rows + i] = source[i * from_row + c];
+      }
+    }
+    E* target = to + begin * to_row;
+    for (int64_t c = 0; c < count; ++c, target += to_row) {
+      if (streams) {
+        StreamCopy(target, buffer + c * rows, rows * sizeof(E));
+      } else {
+        CopyShort(target, buffer + c * rows, rows * sizeof(E));
+      }
+    }
+  }
+}
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_COMMON_TILE_COPY_H_
