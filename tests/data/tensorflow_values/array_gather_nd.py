@@ -1,4 +1,4 @@
-"""Calls of Gather and of the ops in ops/array/gather_nd.cc, scatter_nd.cc and inplace.cc."""
+"""Calls of Gather and of the ops in ops/array/gather_nd.cc and scatter_nd.cc."""
 
 REALS = [f16, bf16, f32, f64, i8, i16, i32, i64, u8, u16, u32, u64]
 
@@ -12,15 +12,12 @@ def calls(add):
         add("GatherNd", [x, i16([[1], [2]])])
         add("TensorScatterUpdate", [x, i32([[1], [0], [1]]), x])
         add("ScatterNd", [i32([[1], [3], [1]]), x, i32([4, 2])])
-        add("InplaceUpdate", [x, i32([0, -1]), x[:2]])
     for array in REALS + [c64, c128]:
         x = array(rows)
         for op in ["Add", "Sub"] + ([] if array in (c64, c128) else ["Min", "Max"]):
             add("TensorScatter" + op, [x + x, i64([[1], [0], [1]]), x])
             add("TensorScatter" + op, [x + x, i32([[2, 1], [0, 0]]), x[0]])
         add("ScatterNdNonAliasingAdd", [x, i32([[1], [0], [1]]), x])
-        add("InplaceAdd", [x, i32([4, -1]), x[:2]])
-        add("InplaceSub", [x + x, i32([1, 1]), x[:2]])
     add("ScatterNdNonAliasingAdd", [boolean([True, False]), i32([[1]]), boolean([True])])
     x = f32(rows)
     for policy in ["", "DEFAULT", "ERROR", "IGNORE"]:
@@ -42,5 +39,3 @@ def calls(add):
     add("ScatterNd", [i32(0), f32([1, 2]), i32([3])])
     add("ScatterNd", [i32([[0]]), f32([1]), i32([-1])])
     add("ScatterNd", [i32([[0]]), f32([1]), i32(3)])
-    add("InplaceAdd", [x, i32(0), x[:1]])
-    add("InplaceAdd", [x, i32([0]), x])

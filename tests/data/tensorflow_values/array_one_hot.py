@@ -16,7 +16,7 @@ def calls(add):
     add("OneHot", [indices, i32(2), f32(1), f32(0)], axis=3)
     add("OneHot", [indices, i32(2), f32(1), f32(0)], axis=-2)
     nan = float("nan")
-    for array in REALS + [c64, c128, boolean]:
+    for array in REALS[1:] + [c64, c128, boolean]:
         add("Where", [array([[1, 0], [0, 3]])])
     add("Where", [f32([nan, 0, -0.0, float("inf")])])
     add("Where", [boolean(True)])
@@ -27,7 +27,8 @@ def calls(add):
         add("UniqueWithCounts", [x], out_idx=tf.int64)
         add("UniqueV2", [np.stack([x, x[::-1]]), i64([1])])
         add("UniqueWithCountsV2", [np.stack([x, x]), i32([0])])
-        add("ListDiff", [x, x[1:2]])
+        if array is not boolean:
+            add("ListDiff", [x, x[1:2]])
     for array in [f32, f64]:
         add("Unique", [array([nan, 0, -0.0, nan])])
         add("ListDiff", [array([nan, 1, 0]), array([nan, -0.0])])
