@@ -249,7 +249,8 @@ void SetBand(const RunContext& run, const Diagonals& diagonals, const Tensor& di
   E* to = static_cast<E*>(output->raw_data());
   const int64_t length = diagonals.MaxLength();
   const int64_t count = diagonals.band.num_diagonals();
-  const auto [rows, columns] = std::pair(diagonals.rows, diagonals.columns);
+  const int64_t rows = diagonals.rows;
+  const int64_t columns = diagonals.columns;
   const double cost = 5.0 + std::min(count, columns) * (2 + CopyNanoseconds(diagonal.dtype()));
   ParallelFor(run, output->NumElements() / columns, BlockSizeForCost(cost),
               [&](int64_t begin, int64_t end) {

@@ -282,7 +282,9 @@ class GradKernel final : public OpKernel {
       const C high = static_cast<C>(max[channel]);
       for (int64_t i = begin; i < end; ++i) {
         const C value = static_cast<C>(x[i]);
-        dx[i] = value >= low && value <= high ? dy[i] : static_cast<T>(C(0));
+        // A product, so that infinite and NaN gradients outside of the range give NaN.
+        const C mask = value >= low && value <= high ? C(1) : C(0);
+        dx[i] = static_cast<T>(static_cast<C>(dy[i]) * mask);
       }
     });
     return absl::OkStatus();

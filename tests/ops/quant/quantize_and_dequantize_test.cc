@@ -309,6 +309,15 @@ TEST(QuantizeAndDequantizeV4Grad, PassesWithinTheRange) {
   }
 }
 
+TEST(QuantizeAndDequantizeV4Grad, MultipliesByTheMask) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      Gradient(AsTensor<float>({kInf, kNan, -1, kInf}), AsTensor<float>({2, 2, 2, 0}),
+               AsScalar<float>(-1), AsScalar<float>(1))
+          .Run());
+  EXPECT_THAT(outputs[0], TensorEq(AsTensor<float>({kNan, kNan, -0.0f, kInf})));
+}
+
 TEST(QuantizeAndDequantizeV4Grad, RejectsBadArguments) {
   const Tensor x = AsTensor<float>({1, 1});
   ExpectErrors({
