@@ -399,6 +399,61 @@ TEST(CurrentCustomOpTest, ForwardsNoInputThatIsNeededElsewhere) {
   }
 }
 
+TEST(CurrentCustomOpTest, EveryOutputOfAListHasItsShape) {
+  const Scope root = Scope::NewRootScope();
+  const Operation sums = RowSums(root, {{1.f, 2.f}, {3.f, 4.f}, {5.f, 6.f}}, 10.f, 2.f);
+  TF_CHECK_OK(root.status());
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(sums.node()->output_shape(i).DebugString(), "[]");
+  EXPECT_EQ(sums.node()->output_shape(3).DebugString(), "[1]");
+}
+
+REGISTER_OP("CompatUnknownShapes")
+    .Output("y: float")
+    .Output("z: float")
+    .SetShapeFn(shape_inference::UnknownShape);
+
+TEST(CurrentCustomOpTest, UnknownShapeIsThatOfEachOutput) {
+  const Scope root = Scope::NewRootScope();
+  NodeBuilder builder("n", "CompatUnknownShapes");
+  const Operation op = AddNode(root, &builder);
+  TF_CHECK_OK(root.status());
+  EXPECT_EQ(op.node()->output_shape(0).DebugString(), "<unknown>");
+  EXPECT_EQ(op.node()->output_shape(1).DebugString(), "<unknown>");
+}
+
+// Takes a list for one tensor.
+REGISTER_OP("CompatOneOfMany").Input("x: N * float").Output("y: float").Attr("N: int >= 1");
+
+class OneOfManyOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    const Tensor* x = nullptr;
+    OP_REQUIRES_OK(context, context->input("x", &x));
+    context->set_output(0, *x);
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("CompatOneOfMany").Device(DEVICE_CPU), OneOfManyOp);
+
+TEST(CurrentCustomOpTest, AListIsNotOneTensor) {
+  for (const int count : {1, 3}) {
+    const Scope root = Scope::NewRootScope();
+    NodeBuilder builder("n", "CompatOneOfMany");
+    builder.Input(std::vector<NodeBuilder::NodeOut>(count, ops::AsNodeOut(root, 1.f)));
+    const Operation op = AddNode(root, &builder);
+    TF_CHECK_OK(root.status());
+    std::vector<Tensor> outputs;
+    const absl::Status status = ClientSession(root).Run({Output(op, 0)}, &outputs);
+    if (count == 1) {
+      TF_CHECK_OK(status);
+      continue;
+    }
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    EXPECT_EQ(status.message(),
+              "node 'n' (CompatOneOfMany): input 'x' is a list of 3 where one tensor is expected");
+  }
+}
+
 TEST(CurrentCustomOpTest, ShardOfOneStaysOnItsThread) {
   const tbb::global_control control(tbb::global_control::max_allowed_parallelism, 8);
   const gradflow::RunContext run;

@@ -68,6 +68,24 @@ TEST_F(ReadProtoTest, SaysWhereAGraphIsWrong) {
   EXPECT_NE(cut.error_message().find("is not a GraphDef"), string::npos) << cut;
 }
 
+TEST(EnvTest, DeletesFoldersButNotFilesAsFolders) {
+  Env* const env = Env::Default();
+  const string folder = io::JoinPath(::testing::TempDir(), "gradflow_env_test");
+  const string file = io::JoinPath(folder, "file");
+  TF_CHECK_OK(env->RecursivelyCreateDir(folder));
+  TF_CHECK_OK(WriteStringToFile(env, file, "text"));
+  EXPECT_FALSE(env->DeleteDir(file).ok());
+  TF_EXPECT_OK(env->FileExists(file));
+  TF_EXPECT_OK(env->IsDirectory(folder));
+  EXPECT_FALSE(env->IsDirectory(file).ok());
+  // Not empty.
+  EXPECT_FALSE(env->DeleteDir(folder).ok());
+  TF_CHECK_OK(env->DeleteFile(file));
+  TF_EXPECT_OK(env->DeleteDir(folder));
+  EXPECT_FALSE(env->IsDirectory(folder).ok());
+  EXPECT_FALSE(env->DeleteDir(folder).ok());
+}
+
 TEST(ErrorsTest, TextIsAddedToAStatus) {
   Status status = errors::InvalidArgument("wrong");
   errors::AppendToMessage(&status, "in step ", 2);

@@ -81,7 +81,8 @@ TEST(NodesByName, StaysAsItIsIfItCannotGrow) {
   NodesByName table;
   const std::string name = "n";
   table.Insert(name, &name, 7);
-  EXPECT_THROW(table.Reserve(size_t{1} << 50), std::exception);
+  // More than a vector may have, which sanitizers report as an exception, too.
+  EXPECT_THROW(table.Reserve(size_t{1} << 61), std::exception);
   EXPECT_EQ(table.size(), 1u);
   EXPECT_EQ(table.Find(name)->id, 7);
   const std::string other = "other";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/graph/export.h"
@@ -143,9 +144,10 @@ TEST_F(CommandLimitsTest, OutputsOfManyDimensionsShareTheirShape) {
   const std::string one = Write("one.pb", UnpackedPlaceholder(1));
   const ProcessResult result = Run({"inspect", one});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out,
-              AllOf(HasSubstr("unpack0:15  float [?,?,"), HasSubstr(",... 253 dimensions]\n"),
-                    HasSubstr("unpack0  ... and 1048560 more\n")));
+  EXPECT_THAT(
+      result.out,
+      AllOf(HasSubstr("unpack0:15  float [?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,... 253 dimensions]\n"),
+            HasSubstr("unpack0  ... and 1048560 more\n")));
   EXPECT_LT(result.out.size(), 4096);
   const std::string four = Write("four.pb", UnpackedPlaceholder(4));
   EXPECT_THAT(Run({"inspect", four}).out, HasSubstr("GraphLimits::max_list_outputs"));
@@ -499,6 +501,48 @@ TEST_F(CommandLimitsTest, ATargetAloneFetchesNothing) {
   const ProcessResult result = Run({"run", Write("graph.pb", graph), "--target", "x"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.out, IsEmpty());
+}
+
+TEST_F(CommandLimitsTest, ATargetIsRun) {
+  GraphDef graph;
+  AddConst("x", DT_FLOAT, {}, &graph)->add_float_val(1.0f / 0.0f);
+  NodeDef* const check = AddNode("y", "CheckNumerics", &graph);
+  check->add_input("x");
+  Attr(check, "T").set_type(DT_FLOAT);
+  Attr(check, "message").set_s("checked");
+  const std::string file = Write("graph.pb", graph);
+  ExpectFailure(Run({"run", file, "--target", "y"}), "INVALID_ARGUMENT", HasSubstr("checked"));
+  EXPECT_EQ(Run({"run", file, "--target", "x"}).exit_code, 0);
+}
+
+// Zero stands for no limit.
+TEST_F(CommandLimitsTest, LimitsMayBeNone) {
+  GraphDef graph;
+  AddConst("x", DT_FLOAT, {}, &graph);
+  const std::string file = Write("graph.pb", graph);
+  EXPECT_EQ(Run({"run", file, "--memory-limit", "0", "--timeout", "0", "--threads", "0"}).exit_code,
+            0);
+  EXPECT_EQ(Run({"bench", file, "--memory-limit", "0", "--repeat", "1"}).exit_code, 0);
+  fs::create_directories(File("case"));
+  fs::copy(file, File("case/graph.pb"));
+  EXPECT_EQ(Run({"test", "--update", File("case"), "--memory-limit", "0"}).exit_code, 0);
+  EXPECT_EQ(Run({"test", File("case"), "--timeout", "0", "--ulps", "0"}).exit_code, 0);
+  EXPECT_EQ(Run({"test", File("case"), "--atol", "0", "--rtol", "0"}).exit_code, 0);
+}
+
+// The median of two times is their mean.
+TEST_F(CommandLimitsTest, BenchReportsTheMedian) {
+  GraphDef graph;
+  AddConst("x", DT_FLOAT, {}, &graph);
+  const std::string json = Run({"bench", Write("graph.pb", graph), "--repeat", "2", "--json"}).out;
+  const auto number = [&](const std::string& key) {
+    const size_t begin = json.find("\"" + key + "\": ") + key.size() + 4;
+    double value = -1;
+    EXPECT_TRUE(absl::SimpleAtod(json.substr(begin, json.find(',', begin) - begin), &value));
+    return value;
+  };
+  EXPECT_NEAR(number("median_ms"), number("mean_ms"), 2e-6) << json;
+  EXPECT_LE(number("min_ms"), number("median_ms"));
 }
 
 }  // namespace
