@@ -71,7 +71,7 @@ Tensor SegmentReference(absl::string_view name, const Tensor& x, const std::vect
   return FromDoubles(x.dtype(), shape, out);
 }
 
-std::vector<int64_t> Iota(int64_t n) {
+std::vector<int64_t> Counting(int64_t n) {
   std::vector<int64_t> values(n);
   for (int64_t i = 0; i < n; ++i) values[i] = i;
   return values;
@@ -118,7 +118,7 @@ TEST(SegmentSum, OfEveryShape) {
       OpTester tester = OpTester(op).Input(x).Input(AsTensor<int64_t>(ids));
       if (counted) tester.Input(AsScalar<int32_t>(8));
       shape.set_dim(0, counted ? 8 : 6);
-      EXPECT_THAT(tester.RunOne(), TensorNear(SegmentReference(op, x, Iota(6), ids, counted ? 8 : 6,
+      EXPECT_THAT(tester.RunOne(), TensorNear(SegmentReference(op, x, Counting(6), ids, counted ? 8 : 6,
                                                                shape, EmptyOf(op, DT_DOUBLE)),
                                               1e-15, 1e-15));
     }
@@ -135,7 +135,7 @@ TEST(SegmentSum, OfEveryRealType) {
       if (!IsExact(op, x.dtype())) continue;
       OpTester tester = OpTester(op).Input(x).Input(AsTensor<int32_t>({1, 1, 3}));
       if (absl::EndsWith(op, "V2")) tester.Input(AsScalar<int64_t>(4));
-      EXPECT_THAT(tester.RunOne(), TensorEq(SegmentReference(op, x, Iota(3), ids, 4, {4, 2},
+      EXPECT_THAT(tester.RunOne(), TensorEq(SegmentReference(op, x, Counting(3), ids, 4, {4, 2},
                                                              EmptyOf(op, x.dtype()))))
           << op;
     }
@@ -147,7 +147,7 @@ TEST(SegmentSum, OfEveryRealType) {
               .Input(AsTensor<int32_t>({3, -1, 3}))
               .Input(AsScalar<int32_t>(4))
               .RunOne(),
-          TensorEq(SegmentReference(op, x, Iota(3), {3, -1, 3}, 4, {4, 2}, EmptyOf(op, x.dtype()))))
+          TensorEq(SegmentReference(op, x, Counting(3), {3, -1, 3}, 4, {4, 2}, EmptyOf(op, x.dtype()))))
           << op;
     }
   });
@@ -192,7 +192,7 @@ TEST(UnsortedSegmentSum, OfRandomShapes) {
                       .Input(AsTensor<int64_t>(ids, {n, m}))
                       .Input(AsScalar<int64_t>(segments))
                       .RunOne(),
-                  TensorNear(SegmentReference(op, x, Iota(n * m), ids, segments, out,
+                  TensorNear(SegmentReference(op, x, Counting(n * m), ids, segments, out,
                                               EmptyOf(op, DT_DOUBLE)),
                              1e-14, 1e-14));
     }
