@@ -50,9 +50,9 @@ class CheckNumericsKernel final : public OpKernel {
     if (!found.empty()) {
       const absl::string_view last = found.back();
       found.pop_back();
-      return errors::InvalidArgument(errors::Printable(message_, 1000), " : Tensor had ", absl::StrJoin(found, ", "),
-                                     found.empty() ? "" : (found.size() > 1 ? ", and " : " and "),
-                                     last, " values");
+      return errors::InvalidArgument(
+          errors::Printable(message_, 1000), " : Tensor had ", absl::StrJoin(found, ", "),
+          found.empty() ? "" : (found.size() > 1 ? ", and " : " and "), last, " values");
     }
     ctx.set_output(0, tensor);
     return absl::OkStatus();

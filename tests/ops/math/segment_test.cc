@@ -118,9 +118,10 @@ TEST(SegmentSum, OfEveryShape) {
       OpTester tester = OpTester(op).Input(x).Input(AsTensor<int64_t>(ids));
       if (counted) tester.Input(AsScalar<int32_t>(8));
       shape.set_dim(0, counted ? 8 : 6);
-      EXPECT_THAT(tester.RunOne(), TensorNear(SegmentReference(op, x, Counting(6), ids, counted ? 8 : 6,
-                                                               shape, EmptyOf(op, DT_DOUBLE)),
-                                              1e-15, 1e-15));
+      EXPECT_THAT(tester.RunOne(),
+                  TensorNear(SegmentReference(op, x, Counting(6), ids, counted ? 8 : 6, shape,
+                                              EmptyOf(op, DT_DOUBLE)),
+                             1e-15, 1e-15));
     }
   }
 }
@@ -141,13 +142,13 @@ TEST(SegmentSum, OfEveryRealType) {
     }
     for (const char* op : kUnsortedOps) {
       if (!IsExact(op, x.dtype())) continue;
-      EXPECT_THAT(
-          OpTester(op)
-              .Input(x)
-              .Input(AsTensor<int32_t>({3, -1, 3}))
-              .Input(AsScalar<int32_t>(4))
-              .RunOne(),
-          TensorEq(SegmentReference(op, x, Counting(3), {3, -1, 3}, 4, {4, 2}, EmptyOf(op, x.dtype()))))
+      EXPECT_THAT(OpTester(op)
+                      .Input(x)
+                      .Input(AsTensor<int32_t>({3, -1, 3}))
+                      .Input(AsScalar<int32_t>(4))
+                      .RunOne(),
+                  TensorEq(SegmentReference(op, x, Counting(3), {3, -1, 3}, 4, {4, 2},
+                                            EmptyOf(op, x.dtype()))))
           << op;
     }
   });
