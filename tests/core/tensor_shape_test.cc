@@ -299,7 +299,8 @@ TEST(TensorShape, CopiesOfManyDimensionsShareThem) {
   EXPECT_EQ(many.dim_sizes().data(), data);
   TensorShape other({5});
   other = many;
-  other = other;  // NOLINT: to itself
+  const TensorShape& itself = other;
+  other = itself;
   EXPECT_EQ(other, many);
   other = few;
   EXPECT_EQ(other, few);
