@@ -23,6 +23,9 @@ namespace gradflow::scan {
 namespace {
 
 constexpr int64_t kTile = 256;
+// Lines along the last dimension that are scanned together, to add to one while the others' sums
+// are pending.
+constexpr int kLines = 4;
 constexpr int64_t kEnoughTasks = 64;
 constexpr int64_t kMinBlockElements = 1 << 15;
 constexpr int64_t kMaxBlocks = 256;
@@ -65,41 +68,57 @@ struct Scanner {
   int parts;
   double nanoseconds;
   void (*clear)(int64_t n, void* accumulators);
-  // Adds x[r * stride + j] to accumulator j, for each r in [0, rows) in order.
-  void (*add)(const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators);
+  // Adds x[r * row_stride + j * stride] to accumulator j, for each r in [0, rows) in order and each
+  // j in [0, n).
+  void (*add)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+              void* accumulators);
   // Adds accumulator j of `from` to accumulator j.
   void (*merge)(const void* from, int64_t n, void* accumulators);
-  // Adds like `add`, and sets out[r * stride + j] to the result, after the addition or, if
-  // exclusive, before.
-  void (*scan)(const void* x, int64_t rows, int64_t stride, int64_t n, bool exclusive,
-               void* accumulators, void* out);
+  // Adds like `add`, and sets out[r * row_stride + j * stride] to the result, after the addition
+  // or, if exclusive, before.
+  void (*scan)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+               bool exclusive, void* accumulators, void* out);
 };
 
-template <typename Policy>
-void ScanRows(const typename Policy::Element* x, int64_t rows, int64_t stride, int64_t n,
-              bool exclusive, typename Policy::Accumulator* accumulators,
-              typename Policy::Element* out) {
-  if (n == 1) {
-    // In a register.
-    auto a = accumulators[0];
-    for (int64_t r = 0; r < rows; ++r) {
-      const auto element = x[r * stride];
-      if (exclusive) out[r * stride] = Policy::Finish(a, 1);
-      Policy::Add(element, &a);
-      if (!exclusive) out[r * stride] = Policy::Finish(a, 1);
+// Scans `n` columns; kColumns of them in registers, unless kColumns is 0.
+template <typename Policy, bool kExclusive, int kColumns>
+void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_stride, int64_t n,
+                 int64_t stride, typename Policy::Accumulator* accumulators,
+                 typename Policy::Element* out) {
+  typename Policy::Accumulator registers[kColumns > 0 ? kColumns : 1];
+  auto* const a = kColumns > 0 ? registers : accumulators;
+  const int64_t columns = kColumns > 0 ? kColumns : n;
+  if (kColumns > 0) std::copy_n(accumulators, columns, a);
+  for (int64_t r = 0; r < rows; ++r) {
+    const auto* from = x + r * row_stride;
+    auto* to = out + r * row_stride;
+    for (int64_t j = 0; j < columns; ++j) {
+      // Read before it is written, as x and out may be the same memory.
+      const auto element = from[j * stride];
+      if (kExclusive) to[j * stride] = Policy::Finish(a[j], 1);
+      Policy::Add(element, &a[j]);
+      if (!kExclusive) to[j * stride] = Policy::Finish(a[j], 1);
     }
-    accumulators[0] = a;
+  }
+  if (kColumns > 0) std::copy_n(a, columns, accumulators);
+}
+
+template <typename Policy, bool kExclusive>
+void ScanRows(const typename Policy::Element* x, int64_t rows, int64_t row_stride, int64_t n,
+              int64_t stride, typename Policy::Accumulator* accumulators,
+              typename Policy::Element* out) {
+  if (stride == 1 && n > kLines) {
+    ScanColumns<Policy, kExclusive, 0>(x, rows, row_stride, n, 1, accumulators, out);
     return;
   }
-  for (int64_t r = 0; r < rows; ++r) {
-    const auto* from = x + r * stride;
-    auto* to = out + r * stride;
-    for (int64_t j = 0; j < n; ++j) {
-      const auto element = from[j];
-      if (exclusive) to[j] = Policy::Finish(accumulators[j], 1);
-      Policy::Add(element, &accumulators[j]);
-      if (!exclusive) to[j] = Policy::Finish(accumulators[j], 1);
-    }
+  int64_t j = 0;
+  for (; j + kLines <= n; j += kLines) {
+    ScanColumns<Policy, kExclusive, kLines>(x + j * stride, rows, row_stride, kLines, stride,
+                                            accumulators + j, out + j * stride);
+  }
+  for (; j < n; ++j) {
+    ScanColumns<Policy, kExclusive, 1>(x + j * stride, rows, row_stride, 1, stride,
+                                       accumulators + j, out + j * stride);
   }
 }
 
@@ -115,11 +134,14 @@ Scanner MakeScanner(double nanoseconds, int parts = 1) {
           [](int64_t n, void* accumulators) {
             std::fill_n(static_cast<Accumulator*>(accumulators), n, Policy::Nothing());
           },
-          [](const void* x, int64_t rows, int64_t stride, int64_t n, void* accumulators) {
+          [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+             void* accumulators) {
             const auto* elements = static_cast<const Element*>(x);
             auto* a = static_cast<Accumulator*>(accumulators);
             for (int64_t r = 0; r < rows; ++r) {
-              for (int64_t j = 0; j < n; ++j) Policy::Add(elements[r * stride + j], &a[j]);
+              for (int64_t j = 0; j < n; ++j) {
+                Policy::Add(elements[r * row_stride + j * stride], &a[j]);
+              }
             }
           },
           [](const void* from, int64_t n, void* accumulators) {
@@ -127,10 +149,11 @@ Scanner MakeScanner(double nanoseconds, int parts = 1) {
             auto* a = static_cast<Accumulator*>(accumulators);
             for (int64_t j = 0; j < n; ++j) Policy::Merge(b[j], &a[j]);
           },
-          [](const void* x, int64_t rows, int64_t stride, int64_t n, bool exclusive,
-             void* accumulators, void* out) {
-            ScanRows<Policy>(static_cast<const Element*>(x), rows, stride, n, exclusive,
-                             static_cast<Accumulator*>(accumulators), static_cast<Element*>(out));
+          [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+             bool exclusive, void* accumulators, void* out) {
+            const auto scan = exclusive ? &ScanRows<Policy, true> : &ScanRows<Policy, false>;
+            scan(static_cast<const Element*>(x), rows, row_stride, n, stride,
+                 static_cast<Accumulator*>(accumulators), static_cast<Element*>(out));
           }};
 }
 
@@ -151,8 +174,17 @@ class Scan {
         inner_(inner),
         x_(static_cast<const char*>(x)),
         out_(static_cast<char*>(out)) {
-    tile_ = std::min(inner, kTile);
-    tiles_per_row_ = NumBlocks(inner, tile_);
+    row_stride_ = inner;
+    stride_ = 1;
+    if (inner == 1 && outer > 1) {
+      // Lines of adjacent elements: the columns of the transpose.
+      inner_ = outer;
+      outer = 1;
+      row_stride_ = 1;
+      stride_ = n;
+    }
+    tile_ = std::min<int64_t>(inner_, stride_ == 1 ? kTile : kLines);
+    tiles_per_row_ = NumBlocks(inner_, tile_);
     tiles_ = outer * tiles_per_row_;
     block_rows_ = n;
     if (tiles_ < kEnoughTasks) {
@@ -167,8 +199,8 @@ class Scan {
         BlockSizeForCost(scanner_.nanoseconds * static_cast<double>(tile_ * block_rows_) + 20);
     const auto scan = [&](int64_t tile, int64_t block, char* accumulators) {
       const Block b = BlockAt(tile, block);
-      scanner_.scan(x_ + b.offset, b.rows, b.stride, b.columns, direction_.exclusive, accumulators,
-                    out_ + b.offset);
+      scanner_.scan(x_ + b.offset, b.rows, b.row_stride, b.columns, stride_, direction_.exclusive,
+                    accumulators, out_ + b.offset);
     };
     if (blocks_ == 1) {
       ParallelFor(ctx, tiles_, tasks, [&](int64_t begin, int64_t end) {
@@ -190,7 +222,8 @@ class Scan {
         scanner_.clear(tile_, before + task * stride);
         if (task % blocks_ == 0) continue;
         const Block b = BlockAt(task / blocks_, task % blocks_ - 1);
-        scanner_.add(x_ + b.offset, b.rows, b.stride, b.columns, before + task * stride);
+        scanner_.add(x_ + b.offset, b.rows, b.row_stride, b.columns, stride_,
+                     before + task * stride);
       }
     });
     ParallelFor(ctx, tiles_, BlockSizeForCost(static_cast<double>(tile_ * blocks_)),
@@ -218,7 +251,7 @@ class Scan {
     // In bytes, of the first row in the direction of the scan.
     int64_t offset;
     int64_t rows;
-    int64_t stride;
+    int64_t row_stride;
     int64_t columns;
   };
 
@@ -227,15 +260,19 @@ class Scan {
     const int64_t first = block * block_rows_;
     const int64_t column = tile % tiles_per_row_ * tile_;
     const int64_t row = direction_.reverse ? n_ - 1 - first : first;
-    const int64_t offset = (tile / tiles_per_row_ * n_ + row) * inner_ + column;
+    const int64_t offset =
+        tile / tiles_per_row_ * n_ * inner_ + row * row_stride_ + column * stride_;
     return {offset * static_cast<int64_t>(scanner_.element_size), std::min(block_rows_, n_ - first),
-            direction_.reverse ? -inner_ : inner_, std::min(tile_, inner_ - column)};
+            direction_.reverse ? -row_stride_ : row_stride_, std::min(tile_, inner_ - column)};
   }
 
   const Scanner& scanner_;
   const Direction direction_;
   const int64_t n_;
-  const int64_t inner_;
+  // Columns, and the strides between rows and between columns.
+  int64_t inner_;
+  int64_t row_stride_;
+  int64_t stride_;
   const char* const x_;
   char* const out_;
   // Columns per tile, and numbers of tiles.

@@ -137,6 +137,7 @@ TEST(SegmentSum, OfEveryRealType) {
           << op;
     }
     for (const char* op : kUnsortedOps) {
+      if (!IsExact(op, x.dtype())) continue;
       EXPECT_THAT(
           OpTester(op)
               .Input(x)

@@ -1,0 +1,114 @@
+// Cholesky and CholeskyGrad.
+#include <Eigen/Cholesky>
+#include <cstdint>
+#include <limits>
+
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/matrices.h"
+
+namespace gradflow::cholesky {
+namespace {
+
+absl::Status Cholesky(KernelContext& ctx) {
+  const Tensor& input = ctx.input(0);
+  GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 1, ctx.expected_output_dtype(0)));
+  GRADFLOW_RETURN_IF_ERROR(CheckSquare("input", input.shape()));
+  Tensor* out = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, input.shape(), &out));
+  const MatrixBatch batch(input.shape());
+  const double n = static_cast<double>(batch.rows);
+  absl::Status status;
+  DispatchWide(input.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    status = ForEachMatrix(ctx, batch.count, n * n * n / 3, 2 * sizeof(T) * n * n, [&](int64_t i) {
+      const Eigen::LLT<EigenMatrix<T>> llt(LoadMatrix<T>(input, i));
+      EigenMatrix<T> result = EigenMatrix<T>::Zero(batch.rows, batch.rows);
+      if (llt.info() == Eigen::Success) {
+        result.template triangularView<Eigen::Lower>() = llt.matrixL();
+      } else {
+        result.template triangularView<Eigen::Lower>().setConstant(
+            T(std::numeric_limits<double>::quiet_NaN()));
+      }
+      StoreMatrix<T>(result, out, i);
+      return absl::OkStatus();
+    });
+  });
+  return status;
+}
+
+absl::Status CholeskyGradShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(CheckSquare("l", c.input(0)));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckSameShape(0, 1));
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape, c.input(0).MergeWith(c.input(1)));
+  GRADFLOW_RETURN_IF_ERROR(CheckSquare("grad", shape));
+  c.set_output(0, shape);
+  return absl::OkStatus();
+}
+
+// With S the lower triangle of L^T G, its diagonal halved, the gradient of A = L L^T is
+// L^-T (S + S^T) L^-1 / 2.
+absl::Status CholeskyGrad(KernelContext& ctx) {
+  const Tensor& l = ctx.input(0);
+  const Tensor& grad = ctx.input(1);
+  GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 2, ctx.expected_output_dtype(0)));
+  GRADFLOW_RETURN_IF_ERROR(CheckSquare("l", l.shape()));
+  GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(0, "l", 1, "grad"));
+  Tensor* out = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, l.shape(), &out));
+  const MatrixBatch batch(l.shape());
+  const double n = static_cast<double>(batch.rows);
+  return ForEachMatrix(ctx, batch.count, 2 * n * n * n, 5 * sizeof(double) * n * n, [&](int64_t i) {
+    using Matrix = EigenMatrix<double>;
+    const Matrix lower = LoadMatrix<double>(l, i).triangularView<Eigen::Lower>();
+    const Matrix g = LoadMatrix<double>(grad, i).triangularView<Eigen::Lower>();
+    Matrix middle = lower.transpose() * g;
+    middle.triangularView<Eigen::StrictlyUpper>() = middle.transpose();
+    const auto view = lower.triangularView<Eigen::Lower>();
+    view.transpose().solveInPlace(middle);
+    Matrix result = middle.transpose();
+    view.transpose().solveInPlace(result);
+    middle = 0.25 * (result + result.transpose());
+    StoreMatrix<double>(middle, out, i);
+    return absl::OkStatus();
+  });
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("Cholesky")
+      .Group("linalg_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("T: {double, float, half, complex64, complex128}")
+      .Shape(SquareShape)
+      .Doc(R"(Computes the Cholesky decomposition of matrices.
+
+The product of a lower triangular matrix and its adjoint is the input, of which only the lower
+triangle is read. If a matrix is not positive definite, the lower triangle of its result is NaN.
+
+input: Self-adjoint, positive definite matrices along the last two dimensions.
+output: The lower triangular matrices, with zeros above the diagonal.
+T: The type of `input` and `output`; there is no kernel for half.)");
+  registry.Op("CholeskyGrad")
+      .Group("linalg_ops")
+      .Input("l: T")
+      .Input("grad: T")
+      .Output("output: T")
+      .Attr("T: {half, float, double}")
+      .Shape(CholeskyGradShape)
+      .Doc(R"(Computes the gradient of Cholesky.
+
+l: The output of Cholesky. Only the lower triangle is read.
+grad: The gradient of `l`, of its shape. Only the lower triangle is read.
+output: The gradient of the input of Cholesky, symmetric matrices.
+T: The type of the inputs and the output; there is no kernel for half.)");
+  registry.Kernel("Cholesky", MakeFunctionKernel<Cholesky>).Types("T", DataTypesOf(LinalgTypes()));
+  registry.Kernel("CholeskyGrad", MakeFunctionKernel<CholeskyGrad>)
+      .Types("T", {DT_FLOAT, DT_DOUBLE});
+}
+
+}  // namespace gradflow::cholesky

@@ -1,0 +1,231 @@
+// Qr and Svd.
+#include <Eigen/QR>
+#include <Eigen/SVD>
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/matrices.h"
+
+namespace gradflow::qr {
+namespace {
+
+// Returns the smaller of two dimensions, -1 if that is not known.
+int64_t MinDim(int64_t a, int64_t b) {
+  if (a == 0 || b == 0) return 0;
+  return a < 0 || b < 0 ? -1 : std::min(a, b);
+}
+
+absl::Status QrShape(ShapeContext& c) {
+  bool full = false;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("full_matrices", &full));
+  GRADFLOW_RETURN_IF_ERROR(CheckMatrices("input", c.input(0)));
+  if (c.input(0).unknown_rank()) return absl::OkStatus();
+  const int64_t m = c.Dim(0, -2);
+  const int64_t n = c.Dim(0, -1);
+  const int64_t p = full ? m : MinDim(m, n);
+  GRADFLOW_RETURN_IF_ERROR(SetBatchOutput(c, 0, {m, p}));
+  return SetBatchOutput(c, 1, {p, n});
+}
+
+// Sets each matrix to the identity.
+void SetIdentity(Tensor* tensor) {
+  const MatrixBatch batch(tensor->shape());
+  const EigenMatrix<double> identity = EigenMatrix<double>::Identity(batch.rows, batch.columns);
+  for (int64_t i = 0; i < batch.count; ++i) StoreMatrix<double>(identity, tensor, i);
+}
+
+class QrKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("full_matrices", &full_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& input = ctx.input(0);
+    GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 1, ctx.expected_output_dtype(0)));
+    GRADFLOW_RETURN_IF_ERROR(CheckMatrices("input", input.shape()));
+    const MatrixBatch batch(input.shape());
+    const int64_t m = batch.rows;
+    const int64_t n = batch.columns;
+    const int64_t p = full_ ? m : std::min(m, n);
+    Tensor* q = nullptr;
+    Tensor* r = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 0, {m, p}, &q));
+    GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 1, {p, n}, &r));
+    if (batch.count == 0) {
+      // Without columns, the product of no reflections.
+      SetIdentity(q);
+      return absl::OkStatus();
+    }
+    const double size = static_cast<double>(m) * static_cast<double>(std::max(n, p));
+    absl::Status status;
+    DispatchWide(input.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      status =
+          ForEachMatrix(ctx, batch.count, 4 * size * static_cast<double>(std::min(m, n)),
+                        3 * sizeof(T) * size, [&](int64_t i) {
+                          const Eigen::HouseholderQR<EigenMatrix<T>> qr(LoadMatrix<T>(input, i));
+                          EigenMatrix<T> orthonormal = EigenMatrix<T>::Identity(m, p);
+                          orthonormal.applyOnTheLeft(qr.householderQ());
+                          StoreMatrix<T>(orthonormal, q, i);
+                          EigenMatrix<T> upper = EigenMatrix<T>::Zero(p, n);
+                          const int64_t rows = std::min(p, n);
+                          upper.topRows(rows) = qr.matrixQR().topRows(rows);
+                          upper.template triangularView<Eigen::StrictlyLower>().setZero();
+                          StoreMatrix<T>(upper, r, i);
+                          return absl::OkStatus();
+                        });
+    });
+    return status;
+  }
+
+ private:
+  bool full_ = false;
+};
+
+// ---- Svd ----
+
+absl::Status SvdShape(ShapeContext& c) {
+  bool compute_uv = true;
+  bool full = false;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("compute_uv", &compute_uv));
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("full_matrices", &full));
+  GRADFLOW_RETURN_IF_ERROR(CheckMatrices("input", c.input(0)));
+  if (!compute_uv) {
+    c.set_output(1, {0});
+    c.set_output(2, {0});
+  }
+  if (c.input(0).unknown_rank()) return absl::OkStatus();
+  const int64_t m = c.Dim(0, -2);
+  const int64_t n = c.Dim(0, -1);
+  const int64_t p = MinDim(m, n);
+  GRADFLOW_RETURN_IF_ERROR(SetBatchOutput(c, 0, {p}));
+  if (!compute_uv) return absl::OkStatus();
+  GRADFLOW_RETURN_IF_ERROR(SetBatchOutput(c, 1, {m, full ? m : p}));
+  return SetBatchOutput(c, 2, {n, full ? n : p});
+}
+
+class SvdKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("compute_uv", &compute_uv_));
+    return construction.GetAttr("full_matrices", &full_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& input = ctx.input(0);
+    GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 1, ctx.expected_output_dtype(0)));
+    GRADFLOW_RETURN_IF_ERROR(CheckMatrices("input", input.shape()));
+    const MatrixBatch batch(input.shape());
+    const int64_t m = batch.rows;
+    const int64_t n = batch.columns;
+    const int64_t p = std::min(m, n);
+    Tensor* s = nullptr;
+    Tensor* u = nullptr;
+    Tensor* v = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 0, {p}, &s));
+    if (compute_uv_) {
+      GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 1, {m, full_ ? m : p}, &u));
+      GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 2, {n, full_ ? n : p}, &v));
+    } else {
+      GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, {0}, &u));
+      GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(2, {0}, &v));
+    }
+    if (batch.count == 0) {
+      if (compute_uv_) {
+        SetIdentity(u);
+        SetIdentity(v);
+      }
+      return absl::OkStatus();
+    }
+    unsigned options = 0;
+    if (compute_uv_) {
+      options = full_ ? Eigen::ComputeFullU | Eigen::ComputeFullV
+                      : Eigen::ComputeThinU | Eigen::ComputeThinV;
+    }
+    const double larger = static_cast<double>(std::max(m, n));
+    const double size = static_cast<double>(batch.size) + (full_ ? larger * larger : 0);
+    absl::Status status;
+    DispatchWide(input.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      status = ForEachMatrix(ctx, batch.count, 20 * size * static_cast<double>(p),
+                             6 * sizeof(T) * size, [&](int64_t i) {
+                               const EigenMatrix<T> matrix = LoadMatrix<T>(input, i);
+                               if (!matrix.allFinite()) {
+                                 const double nan = std::numeric_limits<double>::quiet_NaN();
+                                 StoreVector(Eigen::VectorXd(Eigen::VectorXd::Constant(p, nan)), s, i);
+                                 if (compute_uv_) {
+                                   FillMatrix(nan, u, i);
+                                   FillMatrix(nan, v, i);
+                                 }
+                                 return absl::OkStatus();
+                               }
+                               const Eigen::BDCSVD<EigenMatrix<T>> svd(matrix, options);
+                               StoreVector(svd.singularValues(), s, i);
+                               if (compute_uv_) {
+                                 StoreMatrix<T>(svd.matrixU(), u, i);
+                                 StoreMatrix<T>(svd.matrixV(), v, i);
+                               }
+                               return absl::OkStatus();
+                             });
+    });
+    return status;
+  }
+
+ private:
+  bool compute_uv_ = true;
+  bool full_ = false;
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("Qr")
+      .Group("linalg_ops")
+      .Input("input: T")
+      .Output("q: T")
+      .Output("r: T")
+      .Attr("full_matrices: bool = false")
+      .Attr("T: {double, float, half, complex64, complex128}")
+      .Shape(QrShape)
+      .Doc(R"(Computes the QR decompositions of matrices, by Householder reflections.
+
+input: Matrices [m, n] along the last two dimensions.
+q: Matrices with orthonormal columns, [m, min(m, n)], or [m, m] if `full_matrices`.
+r: Upper triangular matrices: the product of `q` and `r` is `input`.
+full_matrices: If true, `q` is square.
+T: The type of the input and the outputs; there is no kernel for half.)");
+  registry.Op("Svd")
+      .Group("linalg_ops")
+      .Input("input: T")
+      .Output("s: T")
+      .Output("u: T")
+      .Output("v: T")
+      .Attr("compute_uv: bool = true")
+      .Attr("full_matrices: bool = false")
+      .Attr("T: {double, float, half, complex64, complex128}")
+      .Shape(SvdShape)
+      .Doc(R"(Computes the singular value decompositions of matrices.
+
+A matrix is the product of `u`, the diagonal matrix of `s`, and the adjoint of `v`. Vectors are
+determined up to a factor of magnitude 1. For a matrix with NaN or infinity, all results are NaN.
+
+input: Matrices [m, n] along the last two dimensions.
+s: The min(m, n) singular values of each matrix, in decreasing order.
+u: The left singular vectors as columns: [m, min(m, n)], or [m, m] if `full_matrices`. Empty
+  unless `compute_uv`.
+v: The right singular vectors as columns: [n, min(m, n)], or [n, n] if `full_matrices`. Empty
+  unless `compute_uv`.
+compute_uv: If true, computes the singular vectors.
+full_matrices: If true, `u` and `v` are square.
+T: The type of the input and the outputs; there is no kernel for half.)");
+  registry.Kernel("Qr", MakeKernel<QrKernel>).Types("T", DataTypesOf(LinalgTypes()));
+  registry.Kernel("Svd", MakeKernel<SvdKernel>).Types("T", DataTypesOf(LinalgTypes()));
+}
+
+}  // namespace gradflow::qr

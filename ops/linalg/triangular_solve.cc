@@ -1,0 +1,193 @@
+// MatrixTriangularSolve and BandedTriangularSolve.
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <utility>
+
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/linalg/eigen.h"
+#include "gradflow/ops/linalg/matrices.h"
+
+namespace gradflow::triangular_solve {
+namespace {
+
+// Checks bands [..., k, m] and rhs [..., m, n]. Returns the shape of the solution [..., m, n];
+// unknown if a rank is.
+absl::StatusOr<PartialTensorShape> BandedSolutionShape(const PartialTensorShape& bands,
+                                                       const PartialTensorShape& rhs) {
+  GRADFLOW_RETURN_IF_ERROR(CheckMatrices("matrix", bands));
+  GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
+  if (bands.unknown_rank() || rhs.unknown_rank()) return PartialTensorShape();
+  const int64_t m = bands.dim_size(bands.dims() - 1);
+  const int64_t rows = rhs.dim_size(rhs.dims() - 2);
+  if (bands.dim_size(bands.dims() - 2) == 0) {
+    return errors::InvalidArgument("matrix must have one band at least, but has shape ",
+                                   bands.DebugString());
+  }
+  const PartialTensorShape batch(BatchDims(bands));
+  const PartialTensorShape rhs_batch(BatchDims(rhs));
+  if ((m >= 0 && rows >= 0 && m != rows) || !CanBroadcast(batch, rhs_batch)) {
+    return errors::InvalidArgument("matrix and rhs are incompatible: they have shapes ",
+                                   bands.DebugString(), " and ", rhs.DebugString());
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape all, BroadcastShapes(batch, rhs_batch));
+  return WithDims(DimVector(all.dim_sizes().begin(), all.dim_sizes().end()),
+                  {std::max(m, rows), rhs.dim_size(rhs.dims() - 1)});
+}
+
+absl::StatusOr<PartialTensorShape> SolutionOf(const PartialTensorShape& matrix,
+                                              const PartialTensorShape& rhs, bool banded) {
+  return banded ? BandedSolutionShape(matrix, rhs) : SolutionShape(matrix, rhs, /*broadcast=*/true);
+}
+
+template <bool kBanded>
+absl::Status SolveShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, SolutionOf(c.input(0), c.input(1), kBanded));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// Which system of equations.
+struct Form {
+  bool lower = true;
+  bool adjoint = false;
+};
+
+template <typename T>
+void Solve(const EigenMatrix<T>& matrix, Form form, EigenMatrix<T>* x) {
+  if (form.lower) {
+    const auto view = matrix.template triangularView<Eigen::Lower>();
+    form.adjoint ? view.adjoint().solveInPlace(*x) : view.solveInPlace(*x);
+  } else {
+    const auto view = matrix.template triangularView<Eigen::Upper>();
+    form.adjoint ? view.adjoint().solveInPlace(*x) : view.solveInPlace(*x);
+  }
+}
+
+// Band k of a lower triangular matrix is row k, and has element (j, j - k) at j. Band k of an upper
+// one is the k-th row from the last, and has element (j, j + k) at j.
+template <typename T>
+absl::Status SolveBanded(const EigenMatrix<T>& bands, Form form, EigenMatrix<T>* x) {
+  const int64_t m = bands.cols();
+  const int64_t num_bands = std::min<int64_t>(bands.rows(), m);
+  const auto element = [&](int64_t row, int64_t column) {
+    if (form.adjoint) std::swap(row, column);
+    const T value =
+        form.lower ? bands(row - column, row) : bands(bands.rows() - 1 - (column - row), row);
+    if constexpr (kIsComplex<T>) {
+      if (form.adjoint) return std::conj(value);
+    }
+    return value;
+  };
+  // The rows in the order in which their unknowns are found.
+  const bool forward = form.lower != form.adjoint;
+  for (int64_t step = 0; step < m; ++step) {
+    const int64_t row = forward ? step : m - 1 - step;
+    const T pivot = element(row, row);
+    if (pivot == T(0)) return errors::InvalidArgument("Input matrix is not invertible");
+    for (int64_t k = 1; k < num_bands && k <= step; ++k) {
+      const int64_t column = forward ? row - k : row + k;
+      x->row(row) -= element(row, column) * x->row(column);
+    }
+    x->row(row) /= pivot;
+  }
+  return absl::OkStatus();
+}
+
+template <bool kBanded>
+class SolveKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("lower", &form_.lower));
+    return construction.GetAttr("adjoint", &form_.adjoint);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& matrix = ctx.input(0);
+    const Tensor& rhs = ctx.input(1);
+    GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 2, ctx.expected_output_dtype(0)));
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape dims,
+                              SolutionOf(matrix.shape(), rhs.shape(), kBanded));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims.dim_sizes()));
+    Tensor* out = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
+    const MatrixBatch batch(shape);
+    const double bands = static_cast<double>(matrix.dim_size(matrix.dims() - 2));
+    const BroadcastIndex matrix_index(matrix.shape(), shape);
+    const BroadcastIndex rhs_index(rhs.shape(), shape);
+    absl::Status status;
+    DispatchWide(out->dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const double size = static_cast<double>(batch.size) + bands * static_cast<double>(batch.rows);
+      status = ForEachMatrix(ctx, batch.count, static_cast<double>(batch.size) * (bands + 1),
+                             2 * sizeof(T) * size, [&](int64_t i) {
+                               EigenMatrix<T> x = LoadMatrix<T>(rhs, rhs_index(i));
+                               const EigenMatrix<T> a = LoadMatrix<T>(matrix, matrix_index(i));
+                               if (kBanded) {
+                                 GRADFLOW_RETURN_IF_ERROR(SolveBanded<T>(a, form_, &x));
+                               } else {
+                                 Solve<T>(a, form_, &x);
+                               }
+                               StoreMatrix<T>(x, out, i);
+                               return absl::OkStatus();
+                             });
+    });
+    return status;
+  }
+
+ private:
+  Form form_;
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("MatrixTriangularSolve")
+      .Group("linalg_ops")
+      .Input("matrix: T")
+      .Input("rhs: T")
+      .Output("output: T")
+      .Attr("lower: bool = true")
+      .Attr("adjoint: bool = false")
+      .Attr("T: {bfloat16, double, float, half, complex64, complex128}")
+      .Shape(SolveShape<false>)
+      .Doc(R"(Solves systems of linear equations with triangular matrices.
+
+A 0 on the diagonal gives infinities or NaN. Dimensions but for the last two are broadcast.
+
+matrix: Square matrices along the last two dimensions, of which one triangle is read.
+rhs: Matrices with as many rows, whose columns are right-hand sides.
+output: The solutions: the product of the triangle of `matrix` and `output` is `rhs`.
+lower: If true, reads the lower triangles, otherwise the upper ones.
+adjoint: If true, solves with the adjoints of the triangles.
+T: The type of the inputs and the output; there are no kernels for half and bfloat16.)");
+  registry.Op("BandedTriangularSolve")
+      .Group("linalg_ops")
+      .Input("matrix: T")
+      .Input("rhs: T")
+      .Output("output: T")
+      .Attr("lower: bool = true")
+      .Attr("adjoint: bool = false")
+      .Attr("T: {double, float, half, complex64, complex128}")
+      .Shape(SolveShape<true>)
+      .Doc(R"(Solves systems of linear equations with triangular matrices that are given as bands.
+
+The bands of a lower triangular matrix begin with the diagonal, and those of an upper triangular one
+end with it. Each is aligned with the rows of the matrix. A 0 on the diagonal is an error. Dimensions
+but for the last two are broadcast.
+
+matrix: Bands along the last two dimensions, [number of bands, m].
+rhs: Matrices with m rows, whose columns are right-hand sides.
+output: The solutions: the product of the triangular matrices and `output` is `rhs`.
+lower: If true, the matrices are lower triangular, otherwise upper triangular.
+adjoint: If true, solves with the adjoints of the matrices.
+T: The type of the inputs and the output; there is no kernel for half.)");
+  const DataTypeVector types = DataTypesOf(LinalgTypes());
+  registry.Kernel("MatrixTriangularSolve", MakeKernel<SolveKernel<false>>).Types("T", types);
+  registry.Kernel("BandedTriangularSolve", MakeKernel<SolveKernel<true>>).Types("T", types);
+}
+
+}  // namespace gradflow::triangular_solve

@@ -1,0 +1,277 @@
+// TridiagonalMatMul and TridiagonalSolve.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/linalg/matrices.h"
+
+namespace gradflow::tridiagonal {
+namespace {
+
+using Types = TypeList<float, double, complex64, complex128>;
+
+absl::Status Incompatible(absl::string_view name, const PartialTensorShape& diagonals,
+                          const PartialTensorShape& rhs) {
+  return errors::InvalidArgument(name, " and rhs are incompatible: they have shapes ",
+                                 diagonals.DebugString(), " and ", rhs.DebugString());
+}
+
+// Checks diagonals [..., rows, m] against rhs [..., m, n].
+absl::Status CheckDiagonals(absl::string_view name, const PartialTensorShape& diagonals,
+                            const PartialTensorShape& rhs, int64_t rows) {
+  GRADFLOW_RETURN_IF_ERROR(CheckMatrices(name, diagonals));
+  GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
+  if (diagonals.unknown_rank()) return absl::OkStatus();
+  const int64_t found = diagonals.dim_size(diagonals.dims() - 2);
+  if (found >= 0 && found != rows) {
+    return errors::InvalidArgument(name, " must have ", rows, rows == 1 ? " row" : " rows",
+                                   ", but has shape ", diagonals.DebugString());
+  }
+  if (rhs.unknown_rank()) return absl::OkStatus();
+  const int64_t m = diagonals.dim_size(diagonals.dims() - 1);
+  const int64_t rhs_m = rhs.dim_size(rhs.dims() - 2);
+  if ((m >= 0 && rhs_m >= 0 && m != rhs_m) ||
+      !PartialTensorShape(BatchDims(diagonals))
+           .IsCompatibleWith(PartialTensorShape(BatchDims(rhs)))) {
+    return Incompatible(name, diagonals, rhs);
+  }
+  return absl::OkStatus();
+}
+
+// ---- TridiagonalMatMul ----
+
+constexpr const char* kDiagonalNames[] = {"superdiag", "maindiag", "subdiag"};
+
+absl::Status MatMulShape(ShapeContext& c) {
+  for (int i = 0; i < 3; ++i) {
+    GRADFLOW_RETURN_IF_ERROR(CheckDiagonals(kDiagonalNames[i], c.input(i), c.input(3), 1));
+  }
+  c.set_output(0, c.input(3));
+  return absl::OkStatus();
+}
+
+absl::Status TridiagonalMatMul(KernelContext& ctx) {
+  const Tensor& rhs = ctx.input(3);
+  GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 4, ctx.expected_output_dtype(0)));
+  for (int i = 0; i < 3; ++i) {
+    GRADFLOW_RETURN_IF_ERROR(
+        CheckDiagonals(kDiagonalNames[i], ctx.input(i).shape(), rhs.shape(), 1));
+  }
+  Tensor* out = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, rhs.shape(), &out));
+  const MatrixBatch batch(rhs.shape());
+  const int64_t m = batch.rows;
+  const int64_t n = batch.columns;
+  DispatchType(Types(), rhs.dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* super = static_cast<const T*>(ctx.input(0).raw_data());
+    const T* main = static_cast<const T*>(ctx.input(1).raw_data());
+    const T* sub = static_cast<const T*>(ctx.input(2).raw_data());
+    const T* x = static_cast<const T*>(rhs.raw_data());
+    T* y = static_cast<T*>(out->raw_data());
+    ParallelFor(ctx, batch.count * m, BlockSizeForCost(2.0 * static_cast<double>(n) + 5),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t row = begin; row < end; ++row) {
+                    const T* from = x + row * n;
+                    T* to = y + row * n;
+                    const bool is_first = row % m == 0;
+                    const bool is_last = row % m == m - 1;
+                    for (int64_t j = 0; j < n; ++j) {
+                      T sum = main[row] * from[j];
+                      if (!is_last) sum += super[row] * from[j + n];
+                      if (!is_first) sum += sub[row] * from[j - n];
+                      to[j] = sum;
+                    }
+                  }
+                });
+  });
+  return absl::OkStatus();
+}
+
+// ---- TridiagonalSolve ----
+
+absl::Status SolveShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(CheckDiagonals("diagonals", c.input(0), c.input(1), 3));
+  c.set_output(0, c.input(1));
+  return absl::OkStatus();
+}
+
+// One system of equations: the rows of `diagonals` are the superdiagonal, the diagonal and the
+// subdiagonal, aligned with the rows of the matrix.
+template <typename T>
+class System {
+ public:
+  System(const T* diagonals, int64_t m, int64_t n, T* x)
+      : upper_(diagonals, diagonals + m),
+        main_(diagonals + m, diagonals + 2 * m),
+        lower_(diagonals + 2 * m, diagonals + 3 * m),
+        // The second superdiagonal, which row exchanges fill.
+        upper2_(m, T(0)),
+        m_(m),
+        n_(n),
+        x_(x) {}
+
+  // Eliminates the subdiagonal, and exchanges rows for the larger pivot if `pivoting`. Returns
+  // false if a pivot is 0. If `perturb`, replaces pivots near 0.
+  bool Solve(bool pivoting, bool perturb) {
+    const double least = perturb ? Smallest() : 0;
+    for (int64_t i = 0; i < m_; ++i) {
+      const bool is_last = i == m_ - 1;
+      if (pivoting && !is_last && std::abs(main_[i]) < std::abs(lower_[i + 1])) Exchange(i);
+      if (std::abs(main_[i]) < least) {
+        main_[i] = T(static_cast<decltype(std::abs(T()))>(least));
+      }
+      if (main_[i] == T(0)) return false;
+      if (is_last) break;
+      const T factor = lower_[i + 1] / main_[i];
+      main_[i + 1] -= factor * upper_[i];
+      if (i + 2 < m_) upper_[i + 1] -= factor * upper2_[i];
+      for (int64_t j = 0; j < n_; ++j) x_[(i + 1) * n_ + j] -= factor * x_[i * n_ + j];
+    }
+    for (int64_t i = m_ - 1; i >= 0; --i) {
+      for (int64_t j = 0; j < n_; ++j) {
+        T sum = x_[i * n_ + j];
+        if (i + 1 < m_) sum -= upper_[i] * x_[(i + 1) * n_ + j];
+        if (i + 2 < m_) sum -= upper2_[i] * x_[(i + 2) * n_ + j];
+        x_[i * n_ + j] = sum / main_[i];
+      }
+    }
+    return true;
+  }
+
+ private:
+  // Exchanges row i, of columns i and i + 1, and row i + 1.
+  void Exchange(int64_t i) {
+    std::swap(main_[i], lower_[i + 1]);
+    std::swap(upper_[i], main_[i + 1]);
+    if (i + 2 < m_) {
+      upper2_[i] = upper_[i + 1];
+      upper_[i + 1] = T(0);
+    }
+    for (int64_t j = 0; j < n_; ++j) std::swap(x_[i * n_ + j], x_[(i + 1) * n_ + j]);
+  }
+
+  // The rounding error of the largest element.
+  double Smallest() const {
+    using Real = decltype(std::abs(T()));
+    double largest = 0;
+    for (int64_t i = 0; i < m_; ++i) {
+      largest = std::max<double>(largest, std::abs(main_[i]));
+      if (i > 0) largest = std::max<double>(largest, std::abs(lower_[i]));
+      if (i + 1 < m_) largest = std::max<double>(largest, std::abs(upper_[i]));
+    }
+    if (largest == 0) largest = 1;
+    return std::max<double>(largest * std::numeric_limits<Real>::epsilon(),
+                            std::numeric_limits<Real>::min());
+  }
+
+  std::vector<T> upper_;
+  std::vector<T> main_;
+  std::vector<T> lower_;
+  std::vector<T> upper2_;
+  const int64_t m_;
+  const int64_t n_;
+  // The right-hand sides, which become the solution.
+  T* const x_;
+};
+
+class SolveKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("partial_pivoting", &pivoting_));
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("perturb_singular", &perturb_));
+    if (perturb_ && !pivoting_) {
+      return errors::InvalidArgument("perturb_singular requires partial_pivoting");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& diagonals = ctx.input(0);
+    const Tensor& rhs = ctx.input(1);
+    GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 2, ctx.expected_output_dtype(0)));
+    GRADFLOW_RETURN_IF_ERROR(CheckDiagonals("diagonals", diagonals.shape(), rhs.shape(), 3));
+    Tensor* out = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, rhs.shape(), &out));
+    const MatrixBatch batch(rhs.shape());
+    const double m = static_cast<double>(batch.rows);
+    absl::Status status;
+    DispatchType(Types(), rhs.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const double operations = m * (3 * static_cast<double>(batch.columns) + 5);
+      status = ForEachMatrix(ctx, batch.count, operations, 4 * sizeof(T) * m, [&](int64_t i) {
+        T* x = static_cast<T*>(out->raw_data()) + i * batch.size;
+        std::copy_n(static_cast<const T*>(rhs.raw_data()) + i * batch.size, batch.size, x);
+        System<T> system(static_cast<const T*>(diagonals.raw_data()) + i * 3 * batch.rows,
+                         batch.rows, batch.columns, x);
+        if (!system.Solve(pivoting_, perturb_)) {
+          using Real = decltype(std::abs(T()));
+          std::fill_n(x, batch.size, T(std::numeric_limits<Real>::quiet_NaN()));
+        }
+        return absl::OkStatus();
+      });
+    });
+    return status;
+  }
+
+ private:
+  bool pivoting_ = true;
+  bool perturb_ = false;
+};
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("TridiagonalMatMul")
+      .Group("linalg_ops")
+      .Input("superdiag: T")
+      .Input("maindiag: T")
+      .Input("subdiag: T")
+      .Input("rhs: T")
+      .Output("output: T")
+      .Attr("T: {double, float, complex64, complex128}")
+      .Shape(MatMulShape)
+      .Doc(R"(Multiplies tridiagonal matrices by matrices.
+
+The diagonals are aligned with the rows of the matrix.
+
+superdiag: The elements above the diagonal, [..., 1, m]. The last is ignored.
+maindiag: The diagonal, [..., 1, m].
+subdiag: The elements below the diagonal, [..., 1, m]. The first is ignored.
+rhs: Matrices [..., m, n].
+output: The products, of the shape of `rhs`.
+T: The type of the inputs and the output.)");
+  registry.Op("TridiagonalSolve")
+      .Group("linalg_ops")
+      .Input("diagonals: T")
+      .Input("rhs: T")
+      .Output("output: T")
+      .Attr("partial_pivoting: bool = true")
+      .Attr("perturb_singular: bool = false")
+      .Attr("T: {double, float, complex64, complex128}")
+      .Shape(SolveShape)
+      .Doc(R"(Solves systems of linear equations with tridiagonal matrices.
+
+If a pivot is 0, the solution of the system is NaN.
+
+diagonals: The superdiagonal, the diagonal and the subdiagonal, aligned with the rows of the matrix:
+  [..., 3, m]. The last of the superdiagonal and the first of the subdiagonal are ignored.
+rhs: Matrices [..., m, n], whose columns are right-hand sides.
+output: The solutions, of the shape of `rhs`.
+partial_pivoting: If true, exchanges rows for larger pivots, which is more accurate.
+perturb_singular: If true, replaces pivots near 0 by the rounding error of the largest element.
+  Requires `partial_pivoting`.
+T: The type of the inputs and the output.)");
+  registry.Kernel("TridiagonalMatMul", MakeFunctionKernel<TridiagonalMatMul>)
+      .Types("T", DataTypesOf(Types()));
+  registry.Kernel("TridiagonalSolve", MakeKernel<SolveKernel>).Types("T", DataTypesOf(Types()));
+}
+
+}  // namespace gradflow::tridiagonal

@@ -1,0 +1,258 @@
+#include "gradflow/ops/spectral/fourier.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <utility>
+
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+namespace {
+
+constexpr int kLargestFactor = 13;
+
+// Returns a * b without the checks for infinities of std::complex.
+inline complex128 Times(complex128 a, complex128 b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+// Returns -i * a.
+inline complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
+
+// Returns the roots of unity exp(-2 pi i k / n), rounded to double. They are products of two
+// tables in long double, at angles of an eighth of the circle: multiples of a right angle are
+// exact.
+absl::StatusOr<Tensor> Roots(const std::shared_ptr<Allocator>& allocator, int64_t n) {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, DT_COMPLEX128, {n}));
+  complex128* roots = static_cast<complex128*>(tensor.raw_data());
+  using Wide = std::complex<long double>;
+  const long double unit = std::acos(-1.0L) / 2 / static_cast<long double>(n);
+  int bits = 0;
+  while ((int64_t{1} << 2 * bits) < n) ++bits;
+  const int64_t size = int64_t{1} << bits;
+  std::vector<Wide> low(size);
+  std::vector<Wide> high(n / 2 / size + 1);
+  const auto root = [&](int64_t i) {
+    const long double angle = unit * static_cast<long double>(i);
+    return Wide(std::cos(angle), std::sin(angle));
+  };
+  for (int64_t i = 0; i < size; ++i) low[i] = root(i);
+  for (size_t i = 0; i < high.size(); ++i) high[i] = root(static_cast<int64_t>(i) * size);
+  for (int64_t k = 0; k < n; ++k) {
+    // The angle in right angles is quadrant + rest / n.
+    const int64_t quadrant = 4 * k / n;
+    const int64_t rest = 4 * k - quadrant * n;
+    const int64_t near = 2 * rest <= n ? rest : n - rest;
+    const Wide value = high[near >> bits] * low[near & (size - 1)];
+    double cosine = static_cast<double>(value.real());
+    double sine = static_cast<double>(value.imag());
+    if (near != rest) std::swap(cosine, sine);
+    switch (quadrant) {
+      case 0:
+        roots[k] = {cosine, -sine};
+        break;
+      case 1:
+        roots[k] = {-sine, -cosine};
+        break;
+      case 2:
+        roots[k] = {-cosine, sine};
+        break;
+      default:
+        roots[k] = {sine, cosine};
+        break;
+    }
+  }
+  return tensor;
+}
+
+// Returns the factors up to kLargestFactor of *n, and divides *n by them.
+std::vector<int> TakeFactors(int64_t* n) {
+  std::vector<int> factors;
+  for (const int factor : {4, 2, 3, 5, 7, 11, kLargestFactor}) {
+    while (*n % factor == 0) {
+      factors.push_back(factor);
+      *n /= factor;
+    }
+  }
+  return factors;
+}
+
+// Replaces r elements by their transform, for any r. `step` is the distance of the roots of unity
+// of order r.
+inline void SmallTransform(int r, const complex128* roots, int64_t step, complex128* a) {
+  switch (r) {
+    case 2: {
+      const complex128 sum = a[0] + a[1];
+      a[1] = a[0] - a[1];
+      a[0] = sum;
+      return;
+    }
+    case 4: {
+      const complex128 even = a[0] + a[2];
+      const complex128 odd = a[1] + a[3];
+      const complex128 even_difference = a[0] - a[2];
+      const complex128 odd_difference = TimesMinusI(a[1] - a[3]);
+      a[0] = even + odd;
+      a[1] = even_difference + odd_difference;
+      a[2] = even - odd;
+      a[3] = even_difference - odd_difference;
+      return;
+    }
+    default: {
+      // For odd r, pairs of elements with the same cosine and opposite sines.
+      complex128 sums[kLargestFactor / 2 + 1];
+      complex128 differences[kLargestFactor / 2 + 1];
+      const int half = r / 2;
+      complex128 total = a[0];
+      for (int t = 1; t <= half; ++t) {
+        sums[t] = a[t] + a[r - t];
+        differences[t] = TimesMinusI(a[t] - a[r - t]);
+        total += sums[t];
+      }
+      complex128 result[kLargestFactor];
+      for (int u = 1; u <= half; ++u) {
+        complex128 even = a[0];
+        complex128 odd = 0;
+        for (int t = 1; t <= half; ++t) {
+          const complex128 root = roots[t * u % r * step];
+          even += root.real() * sums[t];
+          odd += -root.imag() * differences[t];
+        }
+        result[u] = even + odd;
+        result[r - u] = even - odd;
+      }
+      a[0] = total;
+      std::copy(result + 1, result + r, a + 1);
+      return;
+    }
+  }
+}
+
+// One factor r of Stockham's algorithm: x is seen as [r, m, s], and y as [m, r, s]. `step` is the
+// distance of the roots of unity of order r m.
+template <int kFactor>
+void Stage(int factor, int64_t m, int64_t s, int64_t step, const complex128* roots,
+           const complex128* x, complex128* y) {
+  const int r = kFactor == 0 ? factor : kFactor;
+  for (int64_t p = 0; p < m; ++p) {
+    complex128 twiddles[kLargestFactor];
+    for (int u = 1; u < r; ++u) twiddles[u] = roots[p * u * step];
+    const complex128* from = x + p * s;
+    complex128* to = y + p * r * s;
+    for (int64_t q = 0; q < s; ++q) {
+      complex128 a[kLargestFactor];
+      for (int t = 0; t < r; ++t) a[t] = from[t * m * s + q];
+      SmallTransform(r, roots, m * step, a);
+      to[q] = a[0];
+      for (int u = 1; u < r; ++u) to[u * s + q] = Times(a[u], twiddles[u]);
+    }
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<FourierPlan> FourierPlan::Make(const std::shared_ptr<Allocator>& allocator,
+                                              int64_t n) {
+  FourierPlan plan;
+  plan.n_ = n;
+  int64_t rest = n;
+  plan.factors_ = TakeFactors(&rest);
+  if (rest == 1) {
+    GRADFLOW_ASSIGN_OR_RETURN(plan.roots_, Roots(allocator, n));
+    return plan;
+  }
+  constexpr int64_t kLargest = int64_t{1} << 40;
+  if (n > kLargest) {
+    return errors::ResourceExhausted("a transform of length ", n, " needs too much memory");
+  }
+  int64_t m = 1;
+  while (m < 2 * n - 1) m *= 2;
+  GRADFLOW_ASSIGN_OR_RETURN(plan.roots_, Roots(allocator, 2 * n));
+  GRADFLOW_ASSIGN_OR_RETURN(FourierPlan convolution, Make(allocator, m));
+  GRADFLOW_ASSIGN_OR_RETURN(plan.chirp_, Tensor::Allocate(allocator, DT_COMPLEX128, {m}));
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor scratch, Tensor::Allocate(allocator, DT_COMPLEX128, {m}));
+  // The conjugate factors, at positive and negative distances.
+  complex128* chirp = static_cast<complex128*>(plan.chirp_.raw_data());
+  std::fill_n(chirp, m, complex128(0));
+  int64_t square = 0;
+  for (int64_t k = 0; k < n; ++k) {
+    chirp[k] = std::conj(plan.roots()[square]);
+    if (k > 0) chirp[m - k] = chirp[k];
+    // k^2 modulo 2 n.
+    square = (square + 2 * k + 1) % (2 * n);
+  }
+  convolution.Forward(chirp, static_cast<complex128*>(scratch.raw_data()));
+  plan.convolution_ = std::make_shared<const FourierPlan>(std::move(convolution));
+  return plan;
+}
+
+double FourierPlan::Operations() const {
+  if (convolution_ != nullptr) return 2 * convolution_->Operations() + 4 * static_cast<double>(n_);
+  double sum = 1;
+  for (const int factor : factors_) sum += factor;
+  return sum * static_cast<double>(n_);
+}
+
+void FourierPlan::Forward(complex128* data, complex128* scratch) const {
+  if (convolution_ != nullptr) return Convolve(data, scratch);
+  complex128* x = data;
+  complex128* y = scratch;
+  int64_t m = n_;
+  int64_t s = 1;
+  for (const int factor : factors_) {
+    m /= factor;
+    switch (factor) {
+      case 2:
+        Stage<2>(2, m, s, s, roots(), x, y);
+        break;
+      case 3:
+        Stage<3>(3, m, s, s, roots(), x, y);
+        break;
+      case 4:
+        Stage<4>(4, m, s, s, roots(), x, y);
+        break;
+      case 5:
+        Stage<5>(5, m, s, s, roots(), x, y);
+        break;
+      default:
+        Stage<0>(factor, m, s, s, roots(), x, y);
+        break;
+    }
+    std::swap(x, y);
+    s *= factor;
+  }
+  if (x != data) std::copy_n(x, n_, data);
+}
+
+// j k = (j^2 + k^2 - (k - j)^2) / 2 makes the transform a convolution with conjugate factors.
+void FourierPlan::Convolve(complex128* data, complex128* scratch) const {
+  const int64_t m = convolution_->n_;
+  complex128* a = scratch;
+  int64_t square = 0;
+  for (int64_t k = 0; k < n_; ++k) {
+    a[k] = Times(data[k], roots()[square]);
+    square = (square + 2 * k + 1) % (2 * n_);
+  }
+  std::fill(a + n_, a + m, complex128(0));
+  convolution_->Forward(a, scratch + m);
+  const complex128* chirp = static_cast<const complex128*>(chirp_.raw_data());
+  // The inverse transform is the conjugate of the transform of the conjugate, divided by m.
+  for (int64_t k = 0; k < m; ++k) a[k] = std::conj(Times(a[k], chirp[k]));
+  convolution_->Forward(a, scratch + m);
+  const double scale = 1 / static_cast<double>(m);
+  square = 0;
+  for (int64_t k = 0; k < n_; ++k) {
+    data[k] = Times(std::conj(a[k]) * scale, roots()[square]);
+    square = (square + 2 * k + 1) % (2 * n_);
+  }
+}
+
+void FourierPlan::Transform(bool inverse, complex128* data, complex128* scratch) const {
+  if (!inverse) return Forward(data, scratch);
+  for (int64_t k = 0; k < n_; ++k) data[k] = std::conj(data[k]);
+  Forward(data, scratch);
+  const double n = static_cast<double>(n_);
+  for (int64_t k = 0; k < n_; ++k) data[k] = std::conj(data[k]) / n;
+}
+
+}  // namespace gradflow

