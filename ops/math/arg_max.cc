@@ -16,6 +16,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/math/reduction.h"
 
 namespace gradflow::arg_max {
 namespace {
@@ -24,6 +25,8 @@ namespace {
 constexpr int64_t kTile = 512;
 // Columns into which a long single column is folded.
 constexpr int64_t kLanes = 64;
+// Rows that are fetched ahead of their use.
+constexpr int64_t kAhead = 8;
 // An axis is split into blocks if there are fewer than kEnoughTasks tiles.
 constexpr int64_t kEnoughTasks = 64;
 constexpr int64_t kMinBlockElements = 1 << 15;
@@ -61,6 +64,7 @@ struct Best {
     for (int64_t r = 1; r < rows; ++r) {
       const T* elements = x + r * stride;
       const Row here = static_cast<Row>(r);
+      if (r + kAhead < rows) internal::Fetch(elements + kAhead * stride, columns);
       for (int64_t j = 0; j < columns; ++j) {
         const C element = static_cast<C>(elements[j]);
         const bool better = Precedes<kMax>(element, value[j]);

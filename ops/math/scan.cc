@@ -17,16 +17,22 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/math/reduction.h"
 #include "gradflow/ops/math/sum_policy.h"
 
 namespace gradflow::scan {
 namespace {
 
-constexpr int64_t kTile = 256;
+// Columns of a tile: rows are read in long runs, and the accumulators stay in a fast cache.
+constexpr int64_t kTile = 512;
 // Lines along the last dimension that are scanned together, to add to one while the others' sums
 // are pending.
 constexpr int kLines = 4;
-constexpr int64_t kEnoughTasks = 64;
+// Rows that are fetched ahead of their use. Addresses beyond the last have no effect.
+constexpr int64_t kAhead = 4;
+// With fewer tiles, the axis is split into blocks, which costs a second pass.
+constexpr int64_t kEnoughTasks = 8;
 constexpr int64_t kMinBlockElements = 1 << 15;
 constexpr int64_t kMaxBlocks = 256;
 // Maximum size of an accumulator.
@@ -80,7 +86,7 @@ struct Scanner {
                bool exclusive, void* accumulators, void* out);
 };
 
-// Scans `n` columns; kColumns of them in registers, unless kColumns is 0.
+// Scans `n` columns; kColumns of them in registers, unless kColumns is 0 and the stride 1.
 template <typename Policy, bool kExclusive, int kColumns>
 void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_stride, int64_t n,
                  int64_t stride, typename Policy::Accumulator* accumulators,
@@ -88,16 +94,20 @@ void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_st
   typename Policy::Accumulator registers[kColumns > 0 ? kColumns : 1];
   auto* const a = kColumns > 0 ? registers : accumulators;
   const int64_t columns = kColumns > 0 ? kColumns : n;
+  // A constant where the loop is to be vectorised.
+  const int64_t step = kColumns > 0 ? stride : 1;
   if (kColumns > 0) std::copy_n(accumulators, columns, a);
   for (int64_t r = 0; r < rows; ++r) {
     const auto* from = x + r * row_stride;
     auto* to = out + r * row_stride;
+    if (kColumns == 0) internal::Fetch(from + kAhead * row_stride, columns);
+    GRADFLOW_SAME_INDEX_LOOP
     for (int64_t j = 0; j < columns; ++j) {
       // Read before it is written, as x and out may be the same memory.
-      const auto element = from[j * stride];
-      if (kExclusive) to[j * stride] = Policy::Finish(a[j], 1);
+      const auto element = from[j * step];
+      if (kExclusive) to[j * step] = Policy::Finish(a[j], 1);
       Policy::Add(element, &a[j]);
-      if (!kExclusive) to[j * stride] = Policy::Finish(a[j], 1);
+      if (!kExclusive) to[j * step] = Policy::Finish(a[j], 1);
     }
   }
   if (kColumns > 0) std::copy_n(a, columns, accumulators);

@@ -207,6 +207,14 @@ class SegmentKernel : public OpKernel {
     return ReduceSegments(ctx, reducer_, rows, width, ctx.input(0), empty_.bytes, out);
   }
 
+  bool CanScatter(int64_t segments, int64_t width) const {
+    return CanScatterRows(reducer_, segments, width);
+  }
+  absl::Status Scatter(KernelContext& ctx, absl::Span<const int64_t> ids, int64_t segments,
+                       int64_t width, Tensor* out) const {
+    return ScatterRows(ctx, reducer_, ids, segments, width, ctx.input(0), empty_.bytes, out);
+  }
+
   // Returns the last id plus one.
   static absl::StatusOr<int64_t> CountSegments(absl::Span<const int64_t> ids) {
     if (ids.empty()) return 0;
@@ -273,6 +281,7 @@ class UnsortedKernel final : public SegmentKernel<kReduction, Empty::kNeutral> {
     Tensor* out = nullptr;
     GRADFLOW_RETURN_IF_ERROR(this->AllocateRows(ctx, segments, ctx.input(1).dims(), &width, &out));
     if (out->NumElements() == 0) return absl::OkStatus();
+    if (this->CanScatter(segments, width)) return this->Scatter(ctx, ids, segments, width, out);
     SegmentRows rows;
     GRADFLOW_RETURN_IF_ERROR(GroupRows(ctx, ids, segments, &rows));
     return this->Reduce(ctx, rows, width, out);

@@ -14,6 +14,9 @@ namespace {
 constexpr int64_t kTile = 512;
 // Segments with more elements per tile are split into pieces, which run in parallel.
 constexpr int64_t kPieceElements = 1 << 16;
+// Bytes of the accumulators that rows are scattered to, and maximum number of blocks of rows.
+constexpr int64_t kScatteredBytes = 1 << 17;
+constexpr int64_t kMaxScatterBlocks = 64;
 // Narrow rows that are gathered before they are added.
 constexpr int64_t kGathered = 64;
 
@@ -250,6 +253,60 @@ absl::Status GroupRows(KernelContext& ctx, absl::Span<const int64_t> ids, int64_
 absl::Status ReduceSegments(KernelContext& ctx, const Reducer& reducer, const SegmentRows& rows,
                             int64_t width, const Tensor& data, const void* empty, Tensor* out) {
   return SegmentReduction(reducer, rows, width, data.raw_data(), empty, out->raw_data()).Run(ctx);
+}
+
+bool CanScatterRows(const Reducer& reducer, int64_t num_segments, int64_t width) {
+  constexpr int64_t kMaxWidth = 16;
+  return width <= kMaxWidth &&
+         num_segments <= kScatteredBytes / (width * reducer.parts *
+                                            static_cast<int64_t>(reducer.accumulator_size));
+}
+
+absl::Status ScatterRows(KernelContext& ctx, const Reducer& reducer, absl::Span<const int64_t> ids,
+                         int64_t num_segments, int64_t width, const Tensor& data, const void* empty,
+                         Tensor* out) {
+  const int64_t n = static_cast<int64_t>(ids.size());
+  const int64_t columns = width * reducer.parts;
+  const int64_t row_bytes = columns * static_cast<int64_t>(reducer.element_size);
+  const int64_t stride = columns * static_cast<int64_t>(reducer.accumulator_size);
+  const int64_t blocks = std::clamp<int64_t>(n * columns / kPieceElements, 1, kMaxScatterBlocks);
+  const int64_t block_rows = std::max<int64_t>(1, NumBlocks(n, blocks));
+  Tensor sums;
+  Tensor counts;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_UINT8, {blocks, num_segments * stride}, &sums));
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {blocks, num_segments}, &counts));
+  char* const sum = static_cast<char*>(sums.raw_data());
+  int64_t* const count = static_cast<int64_t*>(counts.raw_data());
+  const char* const x = static_cast<const char*>(data.raw_data());
+  ParallelFor(ctx, blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t block = begin; block < end; ++block) {
+      char* const accumulators = sum + block * num_segments * stride;
+      int64_t* const rows = count + block * num_segments;
+      reducer.clear(num_segments * columns, accumulators);
+      std::fill_n(rows, num_segments, 0);
+      const int64_t stop = std::min(n, (block + 1) * block_rows);
+      for (int64_t i = block * block_rows; i < stop; ++i) {
+        if (ids[i] < 0) continue;
+        ++rows[ids[i]];
+        reducer.add(x + i * row_bytes, 1, 0, columns, 1, accumulators + ids[i] * stride);
+      }
+    }
+  });
+  for (int64_t block = 1; block < blocks; ++block) {
+    reducer.merge(sum + block * num_segments * stride, num_segments * columns, sum);
+    for (int64_t s = 0; s < num_segments; ++s) count[s] += count[block * num_segments + s];
+  }
+  char* const result = static_cast<char*>(out->raw_data());
+  const int64_t element_size = static_cast<int64_t>(reducer.element_size) * reducer.parts;
+  for (int64_t s = 0; s < num_segments; ++s) {
+    char* const row = result + s * row_bytes;
+    if (count[s] > 0) {
+      reducer.finish(sum + s * stride, count[s], columns, row);
+      continue;
+    }
+    for (int64_t i = 0; i < row_bytes; i += element_size) std::memcpy(row + i, empty, element_size);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace gradflow

@@ -51,6 +51,14 @@ absl::Status GroupRows(KernelContext& ctx, absl::Span<const int64_t> ids, int64_
 absl::Status ReduceSegments(KernelContext& ctx, const Reducer& reducer, const SegmentRows& rows,
                             int64_t width, const Tensor& data, const void* empty, Tensor* out);
 
+// The same for rows with ids as GroupRows takes them, without grouping. Few enough results that
+// their accumulators stay in a fast cache are added to in the order of the rows, in blocks.
+bool CanScatterRows(const Reducer& reducer, int64_t num_segments, int64_t width);
+// REQUIRES: CanScatterRows(reducer, num_segments, width)
+absl::Status ScatterRows(KernelContext& ctx, const Reducer& reducer, absl::Span<const int64_t> ids,
+                         int64_t num_segments, int64_t width, const Tensor& data, const void* empty,
+                         Tensor* out);
+
 }  // namespace gradflow
 
 #endif  // GRADFLOW_OPS_MATH_SEGMENT_ROWS_H_

@@ -54,14 +54,17 @@ Tensor SegmentReference(absl::string_view name, const Tensor& x, const std::vect
                         const std::vector<int64_t>& ids, int64_t segments, const TensorShape& shape,
                         double empty) {
   const std::vector<double> in = SegmentDoubles(x);
+  // The rows of each segment.
+  std::vector<std::vector<int64_t>> members(segments);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0) members[ids[i]].push_back(rows[i]);
+  }
   const int64_t width = segments == 0 ? 0 : shape.num_elements() / segments;
   std::vector<double> out;
   for (int64_t s = 0; s < segments; ++s) {
     for (int64_t j = 0; j < width; ++j) {
       std::vector<double> values;
-      for (size_t i = 0; i < ids.size(); ++i) {
-        if (ids[i] == s) values.push_back(in[rows[i] * width + j]);
-      }
+      for (const int64_t row : members[s]) values.push_back(in[row * width + j]);
       out.push_back(Reduced(name, values, empty));
     }
   }
@@ -173,8 +176,9 @@ TEST(UnsortedSegmentSum, OfRandomShapes) {
     for (int round = 0; round < 30; ++round) {
       const int64_t n = random() % 40;
       const int64_t m = 1 + random() % 3;
-      const int64_t segments = random() % 9;
-      const TensorShape row = round % 3 == 0 ? TensorShape({}) : TensorShape({1 + round % 7});
+      // Few enough to be scattered to, or many.
+      const int64_t segments = round % 5 == 4 ? 20000 : random() % 9;
+      const TensorShape row = round % 3 == 0 ? TensorShape({}) : TensorShape({1 + round % 20});
       TensorShape shape = {n, m};
       shape.AppendShape(row);
       const Tensor x = RandomTensor(DT_DOUBLE, shape, -2, 2, round);
@@ -195,24 +199,29 @@ TEST(UnsortedSegmentSum, OfRandomShapes) {
   }
 }
 
-// Segments of more rows than a piece has, beside short ones.
+// Segments of more rows than a piece has, beside short ones; few enough segments to be scattered
+// to, and many.
 TEST(UnsortedSegmentSum, OfLongSegments) {
-  for (const int64_t width : {1, 3, 600}) {
-    SCOPED_TRACE(width);
-    const int64_t n = width == 600 ? 2000 : 200000;
-    std::vector<int32_t> ids(n);
-    std::vector<double> sums(3 * width);
-    for (int64_t i = 0; i < n; ++i) ids[i] = i % 10 == 0 ? 0 : i % 1000 == 1 ? 1 : 2;
-    const Tensor x = RandomTensor(DT_FLOAT, {n, width}, -1, 2);
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < width; ++j) {
-        sums[ids[i] * width + j] += x.flat<float>()(i * width + j);
+  for (const int32_t segments : {3, 30000}) {
+    for (const int64_t width : {1, 3, 600}) {
+      if (segments > 3 && width > 3) continue;
+      SCOPED_TRACE(width);
+      const int64_t n = width == 600 ? 2000 : 200000;
+      std::vector<int32_t> ids(n);
+      std::vector<double> sums(segments * width);
+      for (int64_t i = 0; i < n; ++i) ids[i] = i % 10 == 0 ? 0 : i % 1000 == 1 ? 1 : 2;
+      const Tensor x = RandomTensor(DT_FLOAT, {n, width}, -1, 2);
+      for (int64_t i = 0; i < n; ++i) {
+        for (int64_t j = 0; j < width; ++j) {
+          sums[ids[i] * width + j] += x.flat<float>()(i * width + j);
+        }
       }
+      OpTester tester("UnsortedSegmentSum");
+      tester.Input(x).Input(AsTensor<int32_t>(ids)).Input(AsScalar<int32_t>(segments));
+      EXPECT_THAT(tester.RunOne(),
+                  TensorNear(FromDoubles(DT_FLOAT, {segments, width}, sums), 0, 1e-7));
+      GRADFLOW_EXPECT_OK(tester.RunEverywhere());
     }
-    OpTester tester("UnsortedSegmentSum");
-    tester.Input(x).Input(AsTensor<int32_t>(ids)).Input(AsScalar<int32_t>(3));
-    EXPECT_THAT(tester.RunOne(), TensorNear(FromDoubles(DT_FLOAT, {3, width}, sums), 0, 1e-7));
-    GRADFLOW_EXPECT_OK(tester.RunEverywhere());
   }
 }
 
