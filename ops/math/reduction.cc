@@ -13,7 +13,7 @@ namespace gradflow {
 namespace {
 
 // Maximum number of accumulators of a tile. They fit in the L1 cache.
-constexpr int64_t kMaxLanes = 512;
+constexpr int64_t kMaxLanes = 1024;
 // Narrower rows are folded: several are processed as one wide row.
 constexpr int64_t kWideRow = 64;
 // Maximum number of elements of a run for which folding does not pay off.
