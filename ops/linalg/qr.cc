@@ -153,26 +153,27 @@ class SvdKernel final : public OpKernel {
     absl::Status status;
     DispatchWide(input.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      status = ForEachMatrix(ctx, batch.count, 20 * size * static_cast<double>(p),
-                             6 * sizeof(T) * size, [&](int64_t i) {
-                               const EigenMatrix<T> matrix = LoadMatrix<T>(input, i);
-                               if (!matrix.allFinite()) {
-                                 const double nan = std::numeric_limits<double>::quiet_NaN();
-                                 StoreVector(Eigen::VectorXd(Eigen::VectorXd::Constant(p, nan)), s, i);
-                                 if (compute_uv_) {
-                                   FillMatrix(nan, u, i);
-                                   FillMatrix(nan, v, i);
-                                 }
-                                 return absl::OkStatus();
-                               }
-                               const Eigen::BDCSVD<EigenMatrix<T>> svd(matrix, options);
-                               StoreVector(svd.singularValues(), s, i);
-                               if (compute_uv_) {
-                                 StoreMatrix<T>(svd.matrixU(), u, i);
-                                 StoreMatrix<T>(svd.matrixV(), v, i);
-                               }
-                               return absl::OkStatus();
-                             });
+      status =
+          ForEachMatrix(ctx, batch.count, 20 * size * static_cast<double>(p), 6 * sizeof(T) * size,
+                        [&](int64_t i) {
+                          const EigenMatrix<T> matrix = LoadMatrix<T>(input, i);
+                          if (!matrix.allFinite()) {
+                            const double nan = std::numeric_limits<double>::quiet_NaN();
+                            StoreVector(Eigen::VectorXd(Eigen::VectorXd::Constant(p, nan)), s, i);
+                            if (compute_uv_) {
+                              FillMatrix(nan, u, i);
+                              FillMatrix(nan, v, i);
+                            }
+                            return absl::OkStatus();
+                          }
+                          const Eigen::BDCSVD<EigenMatrix<T>> svd(matrix, options);
+                          StoreVector(svd.singularValues(), s, i);
+                          if (compute_uv_) {
+                            StoreMatrix<T>(svd.matrixU(), u, i);
+                            StoreMatrix<T>(svd.matrixV(), v, i);
+                          }
+                          return absl::OkStatus();
+                        });
     });
     return status;
   }
