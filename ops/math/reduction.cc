@@ -21,7 +21,7 @@ constexpr int64_t kShortRun = 32;
 // A reduction with fewer than kEnoughTasks tiles also splits its rows, into at most kMaxBlocks
 // blocks of at least kMinBlockElements elements.
 constexpr int64_t kEnoughTasks = 64;
-constexpr int64_t kMinBlockElements = 1 << 15;
+constexpr int64_t kMinBlockElements = 1 << 17;
 constexpr int64_t kMaxBlocks = 256;
 
 // A dimension of the simplified input, with its stride in elements.
