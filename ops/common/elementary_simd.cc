@@ -10,14 +10,13 @@
 #include "gradflow/ops/common/simd-inl.h"
 
 #ifndef GRADFLOW_SLEEF_FUNCTIONS
+// clang-format off
 // The functions of SLEEF by bound of error, in the order of the enums.
-#define GRADFLOW_SLEEF_FUNCTIONS(X)                                                               \
-  X(acos, u10)                                                                                    \
-  X(acosh, u10)                                                                                   \
-  X(asin, u10)                                                                                    \
-  X(asinh, u10) X(atan, u10) X(atanh, u10) X(cos, u10) X(cosh, u10) X(erf, u10) X(erfc, u15)      \
-      X(exp, u10) X(expm1, u10) X(lgamma, u10) X(log, u10) X(log1p, u10) X(sin, u10) X(sinh, u10) \
-          X(tan, u10) X(tanh, u10)
+#define GRADFLOW_SLEEF_FUNCTIONS(X)                                                              \
+  X(acos, u10) X(acosh, u10) X(asin, u10) X(asinh, u10) X(atan, u10) X(atanh, u10) X(cos, u10)  \
+  X(cosh, u10) X(erf, u10) X(erfc, u15) X(exp, u10) X(expm1, u10) X(lgamma, u10) X(log, u10)    \
+  X(log1p, u10) X(sin, u10) X(sinh, u10) X(tan, u10) X(tanh, u10)
+// clang-format on
 #define GRADFLOW_SLEEF_FUNCTIONS2(X) X(atan2, u10) X(pow, u10)
 #define GRADFLOW_SLEEF_JOIN(name, lanes, bound, target) Sleef_cinz_##name##lanes##_##bound##target
 #define GRADFLOW_SLEEF_NAME(name, lanes, bound, target) \

@@ -1,4 +1,4 @@
-#include "gradflow/ops/spectral/fourier.h"
+#include "gradflow/ops/math/fourier.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // Discrete Fourier transforms of any length, in double.
-#ifndef GRADFLOW_OPS_SPECTRAL_FOURIER_H_
-#define GRADFLOW_OPS_SPECTRAL_FOURIER_H_
+#ifndef GRADFLOW_OPS_MATH_FOURIER_H_
+#define GRADFLOW_OPS_MATH_FOURIER_H_
 
 #include <cstdint>
 #include <memory>
@@ -54,4 +54,4 @@ class FourierPlan {
 
 }  // namespace gradflow
 
-#endif  // GRADFLOW_OPS_SPECTRAL_FOURIER_H_
+#endif  // GRADFLOW_OPS_MATH_FOURIER_H_

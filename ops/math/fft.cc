@@ -19,7 +19,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/strided_copy.h"
-#include "gradflow/ops/spectral/fourier.h"
+#include "gradflow/ops/math/fourier.h"
 
 namespace gradflow::fft {
 namespace {

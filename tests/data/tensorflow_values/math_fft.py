@@ -1,4 +1,4 @@
-"""Calls of the ops in ops/spectral/fft.cc. TensorFlow has no kernels of FFTND and the like."""
+"""Calls of the ops in ops/math/fft.cc. TensorFlow has no kernels of FFTND and the like."""
 
 
 def calls(add):
