@@ -16,7 +16,7 @@ namespace {
 using ::gradflow::testing::StatusIs;
 using ::testing::HasSubstr;
 
-const PartialTensorShape kUnknown;
+const PartialTensorShape kUnknown{};
 
 TEST(BroadcastShapes, FollowsNumPy) {
   struct Case {
