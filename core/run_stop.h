@@ -37,6 +37,8 @@ class CancelFlag {
     raised_.store(true, std::memory_order_seq_cst);
     if (has_callbacks_.load(std::memory_order_seq_cst)) RunCallbacks();
   }
+  // Raises the flag without calling the callbacks. A later Raise() calls them.
+  void RaiseQuietly() { raised_.store(true, std::memory_order_seq_cst); }
   bool IsRaised() const { return raised_.load(std::memory_order_acquire); }
 
   // Calls `callback` when the flag is raised. Returns 0, without calling it, if the flag is already
@@ -85,22 +87,23 @@ class RunStop {
   bool IsStopped() const {
     return stopped_.IsRaised() || cancelled_->IsRaised() || closed_->IsRaised();
   }
-  // Returns true if the run must end. If a flag or the deadline ends it, calls Stop(), which calls
-  // the callbacks. Reads the clock if there is a deadline, which takes about 25 ns.
+  // Returns true if the run must end. Calls no callbacks, since the caller may hold locks that they
+  // take; the executor calls Stop() when it notices. Reads the clock if there is a deadline, which
+  // takes about 25 ns.
   bool Check() {
     if (stopped_.IsRaised()) return true;
     if (!cancelled_->IsRaised() && !closed_->IsRaised() &&
         !(has_deadline_ && Clock::now() > deadline_)) {
       return false;
     }
-    Stop();
+    stopped_.RaiseQuietly();
     return true;
   }
 
   // Calls `callback` when the run stops, but not once the run is over. For kernels that wait for
   // something outside of the run. Returns as CancelFlag::AddCallback() does. If a flag or the
-  // deadline ends the run, the first thread that notices calls `callback`. A run that only waits
-  // for asynchronous kernels notices at once.
+  // deadline ends the run, `callback` is called when a node ends, or at once if the run only waits
+  // for asynchronous kernels.
   CallbackId AddCallback(std::function<void()> callback) {
     return stopped_.AddCallback(std::move(callback));
   }

@@ -89,18 +89,22 @@ absl::Status GradientOfUnpack(const Scope& scope, const Operation& op,
   dx->push_back(ops::Pack(scope, parts, ops::Pack::Axis(axis)));
   return scope.status();
 }
-absl::Status GradientOfSplit(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
-                             std::vector<Output>* dx) {
+// Concatenates the gradients of all outputs.
+Output Join(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+            const Output& axis) {
+  if (op.num_outputs() == 1) return dy[0];
   std::vector<Output> parts;
   for (int i = 0; i < op.num_outputs(); ++i) parts.push_back(OrZeros(scope, op, i, dy));
-  *dx = {NoGradient(), ops::ConcatV2(scope, parts, op.input(0))};
+  return ops::ConcatV2(scope, parts, axis);
+}
+absl::Status GradientOfSplit(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  *dx = {NoGradient(), Join(scope, op, dy, op.input(0))};
   return scope.status();
 }
 absl::Status GradientOfSplitV(const Scope& scope, const Operation& op,
                               const std::vector<Output>& dy, std::vector<Output>* dx) {
-  std::vector<Output> parts;
-  for (int i = 0; i < op.num_outputs(); ++i) parts.push_back(OrZeros(scope, op, i, dy));
-  *dx = {ops::ConcatV2(scope, parts, op.input(2)), NoGradient(), NoGradient()};
+  *dx = {Join(scope, op, dy, op.input(2)), NoGradient(), NoGradient()};
   return scope.status();
 }
 // Slices dy at the offsets of the inputs along `axis`.
@@ -151,6 +155,13 @@ absl::Status GradientOfSlice(const Scope& scope, const Operation& op, const std:
   return NoGradientForTheRest(scope, op, dx);
 }
 
+// Indices of a type that shapes have, too.
+Output Index(const Scope& scope, const Output& index) {
+  return index.type() == DT_INT64 || index.type() == DT_INT32
+             ? index
+             : Output(ops::Cast(scope, index, DT_INT32));
+}
+
 struct Masks {
   int64_t begin = 0;
   int64_t end = 0;
@@ -169,8 +180,10 @@ absl::Status GradientOfStridedSlice(const Scope& scope, const Operation& op,
                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
   Masks masks;
   GRADFLOW_RETURN_IF_ERROR(GetMasks(op, &masks));
-  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(op.input_type(1)));
-  dx->push_back(ops::StridedSliceGrad(scope, shape, op.input(1), op.input(2), op.input(3), dy[0],
+  const Output begin = Index(scope, op.input(1));
+  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(begin.type()));
+  dx->push_back(ops::StridedSliceGrad(scope, shape, begin, Index(scope, op.input(2)),
+                                      Index(scope, op.input(3)), dy[0],
                                       ops::StridedSliceGrad::BeginMask(masks.begin)
                                           .EndMask(masks.end)
                                           .EllipsisMask(masks.ellipsis)
@@ -199,11 +212,13 @@ absl::Status GradientOfPad(const Scope& scope, const Operation& op, const std::v
   const Output size = ops::Shape(scope, op.input(0), ops::Shape::OutType(paddings.type()));
   dx->push_back(ops::Slice(scope, dy[0], before, size));
   if (op.num_inputs() == 3) {
-    // What the padding got.
+    // What the padding got: dy without the inner part.
+    const Output ones = ops::OnesLike(scope, (*dx)[0]);
+    const Output zero = Scalar(scope, dy[0].type(), 0);
+    const Output is_inner = ops::NotEqual(scope, ops::Pad(scope, ones, paddings), zero);
+    const Output border = ops::SelectV2(scope, is_inner, zero, dy[0]);
     dx->push_back(NoGradient());
-    dx->push_back(
-        ops::Sub(scope, ops::Sum(scope, dy[0], ops::Range(scope, 0, ops::Rank(scope, dy[0]), 1)),
-                 ops::Sum(scope, (*dx)[0], ops::Range(scope, 0, ops::Rank(scope, dy[0]), 1))));
+    dx->push_back(ops::Sum(scope, border, ops::Range(scope, 0, ops::Rank(scope, border), 1)));
     return scope.status();
   }
   return NoGradientForTheRest(scope, op, dx);
@@ -303,8 +318,9 @@ absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
 }
 absl::Status GradientOfGatherNd(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
-  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(op.input_type(1)));
-  *dx = {ops::ScatterNd(scope, op.input(1), dy[0], shape), NoGradient()};
+  const Output indices = Index(scope, op.input(1));
+  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(indices.type()));
+  *dx = {ops::ScatterNd(scope, indices, dy[0], shape), NoGradient()};
   return scope.status();
 }
 absl::Status GradientOfScatterNd(const Scope& scope, const Operation& op,
@@ -475,12 +491,13 @@ absl::Status GradientOfTensorStridedSliceUpdate(const Scope& scope, const Operat
                                         .EllipsisMask(masks.ellipsis)
                                         .NewAxisMask(masks.new_axis)
                                         .ShrinkAxisMask(masks.shrink_axis));
-  dx->push_back(ops::StridedSlice(scope, dy[0], op.input(1), op.input(2), op.input(3),
-                                  ops::StridedSlice::BeginMask(masks.begin)
-                                      .EndMask(masks.end)
-                                      .EllipsisMask(masks.ellipsis)
-                                      .NewAxisMask(masks.new_axis)
-                                      .ShrinkAxisMask(masks.shrink_axis)));
+  const Output part = ops::StridedSlice(scope, dy[0], op.input(1), op.input(2), op.input(3),
+                                        ops::StridedSlice::BeginMask(masks.begin)
+                                            .EndMask(masks.end)
+                                            .EllipsisMask(masks.ellipsis)
+                                            .NewAxisMask(masks.new_axis)
+                                            .ShrinkAxisMask(masks.shrink_axis));
+  dx->push_back(SumToShapeOf(scope, part, op.input(4), part));
   return scope.status();
 }
 

@@ -4,18 +4,6 @@
 #include "gradflow/graph/const_op.h"
 
 namespace gradflow::gradients {
-namespace {
-
-// Returns true if both shapes are known and equal.
-bool HaveSameShape(const Output& x, const Output& y) {
-  const PartialTensorShape& a = x.node()->output_shape(x.index());
-  const PartialTensorShape& b = y.node()->output_shape(y.index());
-  if (!a.IsFullyDefined() || !b.IsFullyDefined()) return false;
-  return a == b;
-}
-
-}  // namespace
-
 Output Scalar(const Scope& scope, DataType dtype, double value) {
   if (dtype == DT_DOUBLE) return ops::Const(scope, value);
   return ops::Cast(scope, ops::Const(scope, value), dtype);
@@ -35,7 +23,8 @@ Output Conjugate(const Scope& scope, const Output& x) {
 
 Output SumToShapeOf(const Scope& scope, const Output& gradient, const Output& x,
                     const Output& other) {
-  if (IsNoGradient(gradient) || HaveSameShape(x, other)) return gradient;
+  // Shapes that are known here say nothing: any tensor may be fed.
+  if (IsNoGradient(gradient) || x == other) return gradient;
   const Output shape = ops::Shape(scope, x);
   const auto axes = ops::BroadcastGradientArgs(scope, shape, ops::Shape(scope, other));
   return ops::Reshape(scope, ops::Sum(scope, gradient, axes.r0), shape);

@@ -35,6 +35,7 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+// The gradient function of an op, as described above.
 using GradientFunction =
     std::function<absl::Status(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx)>;

@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/call_safely.h"
@@ -19,11 +20,31 @@
 namespace gradflow {
 namespace {
 
+// Returns a sub-scope "gradients", or "gradients_1" and so on, under whose name the graph has no
+// nodes: an imported graph may have gradients that the scope does not know.
+Scope UnusedSubScope(const Scope& scope) {
+  for (;;) {
+    Scope sub_scope = scope.NewSubScope("gradients");
+    constexpr absl::string_view kAny = "any";
+    const std::string name = sub_scope.GetUniqueNameForOp(kAny);
+    const absl::string_view prefix(name.data(), name.size() - kAny.size());
+    bool is_used = false;
+    for (int i = 0; i < scope.graph()->num_nodes() && !is_used; ++i) {
+      is_used = absl::StartsWith(scope.graph()->node(i)->name(), prefix);
+    }
+    if (!is_used) return sub_scope;
+  }
+}
+
+bool IsDifferentiable(DataType dtype) {
+  return DataTypeIsFloating(BaseType(dtype)) || DataTypeIsComplex(BaseType(dtype));
+}
+
 class GradientBuilder {
  public:
   GradientBuilder(const Scope& scope, const std::vector<Output>& inputs,
                   const GradientBuildOptions& options)
-      : scope_(scope.NewSubScope("gradients")),
+      : scope_(UnusedSubScope(scope)),
         options_(options),
         registry_(options.registry != nullptr ? *options.registry : GradientRegistry::Global()) {
     for (const Output& input : inputs) reached_.insert(input.node());
@@ -32,9 +53,13 @@ class GradientBuilder {
 
   absl::StatusOr<std::vector<Output>> Run(const std::vector<Output>& outputs,
                                           const std::vector<Output>& inputs,
-                                          const std::vector<Output>& grad_inputs) {
+                                          const std::vector<Output>* grad_inputs) {
     for (const Output& output : outputs) Visit(output.node());
-    for (size_t i = 0; i < outputs.size(); ++i) AddTerm(outputs[i], grad_inputs[i]);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      AddTerm(outputs[i], grad_inputs != nullptr ? (*grad_inputs)[i]
+                                                 : Output(ops::OnesLike(scope_, outputs[i])));
+    }
+    GRADFLOW_RETURN_IF_ERROR(scope_.status());
     for (auto node = order_.rbegin(); node != order_.rend(); ++node) {
       GRADFLOW_RETURN_IF_ERROR(
           errors::Prefix(internal::NodePrefix((*node)->def()), Propagate(**node)));
@@ -106,13 +131,16 @@ class GradientBuilder {
     const bool wanted =
         std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
                     [&](const Node::Source& source) { return reached_.contains(source.node); });
-    if (!any || !wanted) return absl::OkStatus();
+    // What an unknown op reads might have a gradient.
+    if (!(any || maybe_.contains(&node)) || !wanted) return absl::OkStatus();
     const absl::StatusOr<GradientFunction> function = registry_.Find(node.type_string());
-    if (!function.ok()) {
-      unknown_[node.type_string()].push_back(&node);
+    if (function.ok() && *function == nullptr) return absl::OkStatus();
+    if (!function.ok()) unknown_[node.type_string()].push_back(&node);
+    if (!unknown_.empty()) {
+      // No gradients will be returned; the nodes before may be unknown, too.
+      for (int i = 0; i < node.num_inputs(); ++i) maybe_.insert(node.sources()[i].node);
       return absl::OkStatus();
     }
-    if (*function == nullptr) return absl::OkStatus();
     std::vector<Output> dxs;
     Scope scope = scope_.NewSubScope(node.name());
     if (options_.colocate_gradients_with_ops) scope = scope.ColocateWith(Operation(&node));
@@ -124,8 +152,11 @@ class GradientBuilder {
     }
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Node::Source source = node.sources()[i];
-      if (IsNoGradient(dxs[i]) || !reached_.contains(source.node)) continue;
       const DataType expected = BaseType(node.input_type(i));
+      // Numbers that do not vary continuously have no gradient.
+      if (IsNoGradient(dxs[i]) || !reached_.contains(source.node) || !IsDifferentiable(expected)) {
+        continue;
+      }
       if (dxs[i].type() != expected) {
         return errors::Internal("the gradient function returned a gradient of type ",
                                 DataTypeString(dxs[i].type()), " for input ", i, ", expected ",
@@ -154,6 +185,8 @@ class GradientBuilder {
   // Nodes of the inputs, and nodes that read what is reached.
   absl::flat_hash_set<const Node*> reached_;
   absl::flat_hash_set<Output, OutputHash> stops_;
+  // Nodes before one without a gradient function.
+  absl::flat_hash_set<const Node*> maybe_;
   std::vector<const Node*> order_;
   // The terms of each output's gradient.
   absl::flat_hash_map<Output, std::vector<Output>, OutputHash> terms_;
@@ -162,9 +195,10 @@ class GradientBuilder {
 };
 
 absl::Status CheckOutputs(const Scope& scope, absl::string_view what,
-                          const std::vector<Output>& outputs) {
+                          const std::vector<Output>& outputs, bool may_be_none = false) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Node* const node = outputs[i].node();
+    if (may_be_none && node == nullptr) continue;
     if (node == nullptr || &node->graph() != scope.graph() ||
         outputs[i].index() >= node->num_outputs() || outputs[i].index() < 0) {
       return errors::InvalidArgument(what, " ", i, " is not a tensor of the scope's graph");
@@ -173,27 +207,28 @@ absl::Status CheckOutputs(const Scope& scope, absl::string_view what,
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
-                                  const std::vector<Output>& inputs,
-                                  const std::vector<Output>& grad_inputs,
-                                  std::vector<Output>* grad_outputs,
-                                  const GradientBuildOptions& options) {
+// Without `grad_inputs`, they are ones.
+absl::Status AddGradients(const Scope& scope, const std::vector<Output>& outputs,
+                          const std::vector<Output>& inputs, const std::vector<Output>* grad_inputs,
+                          std::vector<Output>* grad_outputs, const GradientBuildOptions& options) {
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(scope.status());
     GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "output", outputs));
     GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "input", inputs));
-    if (grad_inputs.size() != outputs.size()) {
-      return errors::InvalidArgument("expected one gradient for each of ", outputs.size(),
-                                     " outputs, found ", grad_inputs.size());
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (IsNoGradient(grad_inputs[i])) continue;
-      GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "the gradient of output", {grad_inputs[i]}));
-      if (BaseType(grad_inputs[i].type()) != BaseType(outputs[i].type())) {
+    if (grad_inputs != nullptr) {
+      if (grad_inputs->size() != outputs.size()) {
+        return errors::InvalidArgument("expected one gradient for each of ", outputs.size(),
+                                       " outputs, found ", grad_inputs->size());
+      }
+      GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "the gradient of output", *grad_inputs,
+                                            /*may_be_none=*/true));
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        const Output& gradient = (*grad_inputs)[i];
+        if (IsNoGradient(gradient) || BaseType(gradient.type()) == BaseType(outputs[i].type())) {
+          continue;
+        }
         return errors::InvalidArgument("the gradient of output ", i, " has type ",
-                                       DataTypeString(grad_inputs[i].type()), ", expected ",
+                                       DataTypeString(gradient.type()), ", expected ",
                                        DataTypeString(outputs[i].type()));
       }
     }
@@ -203,18 +238,21 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
   });
 }
 
+}  // namespace
+
+absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
+                                  const std::vector<Output>& inputs,
+                                  const std::vector<Output>& grad_inputs,
+                                  std::vector<Output>* grad_outputs,
+                                  const GradientBuildOptions& options) {
+  return AddGradients(scope, outputs, inputs, &grad_inputs, grad_outputs, options);
+}
+
 absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
                                   const std::vector<Output>& inputs,
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options) {
-  std::vector<Output> ones;
-  GRADFLOW_RETURN_IF_ERROR(CallSafely([&]() -> absl::Status {
-    GRADFLOW_RETURN_IF_ERROR(scope.status());
-    GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "output", outputs));
-    for (const Output& output : outputs) ones.push_back(ops::OnesLike(scope, output));
-    return scope.status();
-  }));
-  return AddSymbolicGradients(scope, outputs, inputs, ones, grad_outputs, options);
+  return AddGradients(scope, outputs, inputs, nullptr, grad_outputs, options);
 }
 
 Output NoGradient() { return Output(nullptr, -1); }

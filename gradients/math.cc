@@ -46,6 +46,13 @@ Output OnePlusSquare(const Scope& s, const Output& x) {
   return ops::Add(s, Like(s, x, 1), ops::Square(s, x));
 }
 
+// f(x) / x for an odd function f of slope 1 at 0, halved there: 0.5 at 0.
+Output OverX(const Scope& s, const Output& x, const Output& f) {
+  const Output is_zero = ops::Equal(s, x, Like(s, x, 0));
+  const Output safe = ops::SelectV2(s, is_zero, ops::OnesLike(s, x), x);
+  return ops::SelectV2(s, is_zero, Like(s, x, 0.5), ops::Div(s, f, safe));
+}
+
 struct UnaryRow {
   const char* op;
   UnaryGradient gradient;
@@ -72,14 +79,14 @@ const UnaryRow kUnary[] = {
     {"BesselI0e", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
        return Times(s, dy, ops::Sub(s, ops::BesselI1e(s, x), ops::Mul(s, ops::Sign(s, x), y))); }},
     {"BesselI1", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
-       return Times(s, dy, ops::Sub(s, ops::BesselI0(s, x), ops::Div(s, y, x))); }},
+       return Times(s, dy, ops::Sub(s, ops::BesselI0(s, x), OverX(s, x, y))); }},
     {"BesselI1e", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
-       const Output slope = ops::Add(s, ops::Sign(s, x), ops::Reciprocal(s, x));
-       return Times(s, dy, ops::Sub(s, ops::BesselI0e(s, x), ops::Mul(s, y, slope))); }},
+       const Output damping = ops::Add(s, ops::Mul(s, ops::Sign(s, x), y), OverX(s, x, y));
+       return Times(s, dy, ops::Sub(s, ops::BesselI0e(s, x), damping)); }},
     {"BesselJ0", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return ops::Neg(s, Times(s, dy, ops::BesselJ1(s, x))); }},
     {"BesselJ1", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
-       return Times(s, dy, ops::Sub(s, ops::BesselJ0(s, x), ops::Div(s, y, x))); }},
+       return Times(s, dy, ops::Sub(s, ops::BesselJ0(s, x), OverX(s, x, y))); }},
     {"BesselK0", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return ops::Neg(s, Times(s, dy, ops::BesselK1(s, x))); }},
     {"BesselK0e", [](const Scope& s, const Output& x, const Output& y, const Output& dy) -> Output {
@@ -286,7 +293,7 @@ absl::Status GradientOfPow(const Scope& scope, const Operation& op, const std::v
                                                      : Output(ops::Greater(scope, x, zero));
   const Output safe_x = ops::SelectV2(scope, has_log, x, one);
   const Output log_x = ops::SelectV2(scope, has_log, ops::Log(scope, safe_x), zero);
-  return Broadcast(scope, op, ops::Mul(scope, dy[0], ops::Mul(scope, y, power)),
+  return Broadcast(scope, op, ops::Mul(scope, dy[0], ops::MulNoNan(scope, power, y)),
                    ops::Mul(scope, dy[0], ops::Mul(scope, z, log_x)), dx);
 }
 // atan2(y, x) has the derivatives (x, -y) / (x^2 + y^2).
@@ -338,7 +345,7 @@ absl::Status GradientOfXdivy(const Scope& scope, const Operation& op, const std:
 // P(a, x): the density of the gamma distribution by x.
 Output GammaDensity(const Scope& scope, const Output& a, const Output& x) {
   const Output one = Scalar(scope, a.type(), 1);
-  const Output log_power = ops::Mul(scope, ops::Sub(scope, a, one), ops::Log(scope, x));
+  const Output log_power = ops::Xlogy(scope, ops::Sub(scope, a, one), x);
   return ops::Exp(scope, ops::Sub(scope, ops::Sub(scope, log_power, x), ops::Lgamma(scope, a)));
 }
 absl::Status GradientOfIgamma(const Scope& scope, const Operation& op,
@@ -377,9 +384,8 @@ absl::Status GradientOfBetainc(const Scope& scope, const Operation& op,
   const Output log_beta =
       ops::Sub(scope, ops::Add(scope, ops::Lgamma(scope, a), ops::Lgamma(scope, b)),
                ops::Lgamma(scope, ops::Add(scope, a, b)));
-  const Output log_x = ops::Mul(scope, ops::Sub(scope, a, one), ops::Log(scope, x));
-  const Output log_rest =
-      ops::Mul(scope, ops::Sub(scope, b, one), ops::Log1p(scope, ops::Neg(scope, x)));
+  const Output log_x = ops::Xlogy(scope, ops::Sub(scope, a, one), x);
+  const Output log_rest = ops::Xlog1py(scope, ops::Sub(scope, b, one), ops::Neg(scope, x));
   const Output density =
       ops::Exp(scope, ops::Sub(scope, ops::Add(scope, log_x, log_rest), log_beta));
   const Output g = ops::Mul(scope, dy[0], density);
@@ -508,10 +514,18 @@ absl::Status GradientOfSum(const Scope& scope, const Operation& op, const std::v
 absl::Status GradientOfMean(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
   const DataType dtype = BaseType(op.input_type(0));
+  // The number of elements of a result may exceed the largest number of half.
+  const DataType wide = dtype == DT_HALF || dtype == DT_BFLOAT16 ? DT_FLOAT : dtype;
+  const auto size = [&](const Output& tensor) -> Output {
+    return ops::Size(scope, tensor, ops::Size::OutType(DT_INT64));
+  };
+  const Output one = ops::Const(scope, static_cast<int64_t>(1));
   const Output count =
-      ops::Div(scope, ops::Cast(scope, ops::Size(scope, op.input(0)), dtype),
-               ops::Cast(scope, ops::Maximum(scope, ops::Size(scope, op.output(0)), 1), dtype));
-  *dx = {Spread(scope, op, ops::Div(scope, dy[0], count)), NoGradient()};
+      ops::FloorDiv(scope, size(op.input(0)), ops::Maximum(scope, size(op.output(0)), one));
+  const Output g = wide == dtype ? dy[0] : Output(ops::Cast(scope, dy[0], wide));
+  const Output share = ops::Div(scope, g, ops::Cast(scope, count, wide));
+  const Output narrow = wide == dtype ? share : Output(ops::Cast(scope, share, dtype));
+  *dx = {Spread(scope, op, narrow), NoGradient()};
   return scope.status();
 }
 // Elements that are equal to the result share the gradient.

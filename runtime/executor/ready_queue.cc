@@ -51,7 +51,11 @@ void ReadyQueue::Append(Source* source) {
 }
 
 void ReadyQueue::FindThread() {
-  if (waits_) return changed_.Notify();
+  if (waits_) {
+    // The waiting thread takes one piece of work; what comes before it has woken needs helpers.
+    waits_ = false;
+    return changed_.Notify();
+  }
   if (arena_ == nullptr || working_ + asked_ >= max_threads_) return;
   if (gate_ == nullptr) gate_ = new (std::nothrow) Gate(this);
   if (gate_ == nullptr) return;
@@ -165,6 +169,7 @@ bool ReadyQueue::WaitAndTake(RunStop* stop, Work* work) {
       // The mutex is released: if this stops the run, callbacks of kernels run.
       mutex_.Unlock();
       const bool stopped = stop->Check();
+      if (stopped) stop->Stop();
       mutex_.Lock();
       const bool same = working_ == 0 && first_ == nullptr;
       if (same && stopped) {

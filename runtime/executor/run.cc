@@ -373,7 +373,11 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     if (memory == nullptr) {
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
-    auto call = std::make_unique<PlanRun>(this, plan, trace, memory);
+    std::unique_ptr<PlanRun> call(new (std::nothrow) PlanRun(this, plan, trace, memory));
+    if (call == nullptr) {
+      run_memory().Deallocate(memory, std::max<size_t>(PlanRun::MemoryBytes(plan), 1));
+      return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
+    }
     call->SetCaller(node, std::move(done));
     call->SetFeeds(feeds);
     PlanRun* const run = call.get();

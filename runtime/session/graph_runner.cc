@@ -191,7 +191,15 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
     }
     const int64_t handle = next_handle_.fetch_add(1, std::memory_order_relaxed);
     const auto sharded = std::make_shared<const ShardedPtr<const Callable>>(callable);
-    callables_.Update([&](Callables* callables) { callables->emplace(handle, sharded); });
+    // Out of memory, some copies may have it.
+    const absl::Status added = CallSafely([&] {
+      callables_.Update([&](Callables* callables) { callables->emplace(handle, sharded); });
+      return absl::OkStatus();
+    });
+    if (!added.ok()) {
+      DropCallable(handle);
+      return added;
+    }
     // Close may have dropped the callables before the insertion.
     if (closed()) {
       DropCallable(handle);

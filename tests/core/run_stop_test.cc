@@ -58,16 +58,19 @@ TEST(CancelFlag, DropsCallbacksAndWhatTheyOwn) {
   EXPECT_EQ(*owned, 0);
 }
 
-TEST(RunStop, CallsCallbacksWhenADeadlineIsNoticed) {
+TEST(RunStop, CallsCallbacksWhenItIsStoppedAfterItsDeadline) {
   RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
   bool called = false;
   stop.AddCallback([&] { called = true; });
   EXPECT_FALSE(called);
   EXPECT_TRUE(stop.Check());
+  EXPECT_FALSE(called);
+  EXPECT_EQ(stop.AddCallback([] {}), 0);
+  stop.Stop();
   EXPECT_TRUE(called);
 }
 
-TEST(RunStop, CallsCallbacksWhenAFlagIsNoticed) {
+TEST(RunStop, CallsCallbacksWhenItIsStoppedAfterAFlag) {
   CancelFlag cancelled;
   CancelFlag closed;
   RunStop stops_by_cancel(&cancelled, nullptr);
@@ -80,7 +83,9 @@ TEST(RunStop, CallsCallbacksWhenAFlagIsNoticed) {
     EXPECT_EQ(calls, 0);
     flag->Raise();
     EXPECT_TRUE(stop->Check());
-    EXPECT_TRUE(stop->Check());
+    EXPECT_EQ(calls, 0);
+    stop->Stop();
+    stop->Stop();
     EXPECT_EQ(calls, 1);
     calls = 0;
   }

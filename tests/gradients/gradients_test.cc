@@ -14,6 +14,7 @@
 #include "gradflow/graph/const_op.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/node_def.pb.h"
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
@@ -183,6 +184,70 @@ TEST_F(GradientsTest, ErrorsNameAllOpsWithoutAGradientFunction) {
                        "no gradient function is registered for Exp (node 'a'), Neg (node 'b2' and "
                        "1 more)"));
   EXPECT_THAT(gradients, ElementsAre(x));
+}
+
+TEST_F(GradientsTest, ErrorsNameOpsBeforeOneWithoutAGradientFunction) {
+  const GradientRegistry none;
+  GradientBuildOptions options;
+  options.registry = &none;
+  const Output x = Variable("x");
+  const Output a = ops::Exp(scope_.WithOpName("a"), x);
+  const Output b = ops::Neg(scope_.WithOpName("b"), a);
+  std::vector<Output> gradients;
+  EXPECT_THAT(AddSymbolicGradients(scope_, {b}, {x}, &gradients, options),
+              StatusIs(StatusCode::kUnimplemented,
+                       "no gradient function is registered for Exp (node 'a'), Neg (node 'b')"));
+}
+
+// Nodes of the graph that the scope does not know, such as an imported graph's gradients.
+TEST_F(GradientsTest, AvoidsNamesThatTheGraphHas) {
+  const Output x = Variable("x");
+  const Output y = ops::Exp(scope_.WithOpName("exp"), x);
+  NodeDef def;
+  def.set_name("gradients/exp/Mul");
+  def.set_op("NoOp");
+  GRADFLOW_ASSERT_OK(scope_.graph()->AddNode(std::move(def)));
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &gradients));
+  EXPECT_THAT(gradients[0].node()->name(), HasSubstr("gradients_1/exp/"));
+}
+
+TEST_F(GradientsTest, OfMeansOfManyHalfNumbers) {
+  const Output x = ops::Placeholder(scope_, DT_HALF);
+  const Output y = ops::Mean(scope_, x, 1);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &gradients));
+  ClientSession session(scope_);
+  std::vector<Tensor> outputs;
+  Tensor value(DT_HALF, {300, 256});
+  value.flat<half>().setZero();
+  GRADFLOW_ASSERT_OK(session.Run({{x, value}}, gradients, &outputs));
+  EXPECT_EQ(static_cast<float>(outputs[0].flat<half>()(0)), 1.0f / 256);
+}
+
+TEST_F(GradientsTest, EndAtIntegers) {
+  const Output x = Variable("x");
+  const Output i = ops::Placeholder(scope_, DT_INT32);
+  const Output y = ops::Mul(scope_, x, ops::Cast(scope_, ops::Mul(scope_, i, i), DT_DOUBLE));
+  const Output z = ops::Mul(scope_, i, 2);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y, z}, {x, i}, &gradients));
+  EXPECT_FALSE(IsNoGradient(gradients[0]));
+  EXPECT_TRUE(IsNoGradient(gradients[1]));
+}
+
+// A fed tensor may have another shape than its node.
+TEST_F(GradientsTest, HaveTheShapesOfFedTensors) {
+  const Output w = ops::Const(scope_, {1.0f, 2.0f});
+  const Output b = ops::Const(scope_, {3.0f, 4.0f});
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {ops::Add(scope_, w, b)}, {w, b}, &gradients));
+  ClientSession session(scope_);
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(session.Run({{w, {5.0f}}}, gradients, &outputs));
+  EXPECT_EQ(outputs[0].shape(), TensorShape({1}));
+  EXPECT_EQ(outputs[0].flat<float>()(0), 2);
+  EXPECT_EQ(outputs[1].shape(), TensorShape({2}));
 }
 
 TEST_F(GradientsTest, ErrorsNameTheNode) {
