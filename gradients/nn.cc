@@ -11,13 +11,105 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-absl::Status GradientOfRelu(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
-                            std::vector<Output>* dx) {
-  const Output y = op.output(0);
-  const Output is_positive = ops::Greater(scope, y, Scalar(scope, y.type(), 0));
-  dx->push_back(ops::SelectV2(scope, is_positive, dy[0], ops::ZerosLike(scope, dy[0])));
+// ---- Activations ----
+
+// The gradient op takes the output of the activation.
+template <typename Gradient>
+absl::Status GradientByOutput(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(Gradient(scope, dy[0], op.output(0)));
   return scope.status();
 }
+// The gradient op takes the input of the activation.
+template <typename Gradient>
+absl::Status GradientByInput(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  dx->push_back(Gradient(scope, dy[0], op.input(0)));
+  return scope.status();
+}
+absl::Status GradientOfLeakyRelu(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  float alpha = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "alpha", &alpha));
+  const auto attrs = ops::LeakyReluGrad::Alpha(alpha);
+  dx->push_back(ops::LeakyReluGrad(scope, dy[0], op.input(0), attrs));
+  return scope.status();
+}
+
+// Gradient ops are linear in their first input, the gradients. The slope of a rectifier is
+// constant almost everywhere, so that the second input has no gradient.
+template <typename Gradient>
+absl::Status GradientOfRectifierGrad(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {Gradient(scope, dy[0], op.input(1)), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfLeakyReluGrad(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  float alpha = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "alpha", &alpha));
+  const auto attrs = ops::LeakyReluGrad::Alpha(alpha);
+  *dx = {ops::LeakyReluGrad(scope, dy[0], op.input(1), attrs), NoGradient()};
+  return scope.status();
+}
+// The slope of Elu and Selu is a constant plus the output y where y < 0, else constant.
+template <typename Gradient>
+absl::Status GradientOfEluGrad(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output y = op.input(1);
+  const Output is_negative = ops::Less(scope, y, Scalar(scope, y.type(), 0));
+  const Output product = ops::Mul(scope, dy[0], op.input(0));
+  *dx = {Gradient(scope, dy[0], y),
+         ops::SelectV2(scope, is_negative, product, ops::ZerosLike(scope, y))};
+  return scope.status();
+}
+// SoftplusGrad(g, x) = g s, where s = sigmoid(x) has the derivative s (1 - s).
+absl::Status GradientOfSoftplusGrad(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(1);
+  const Output product = ops::Mul(scope, dy[0], op.input(0));
+  *dx = {ops::SoftplusGrad(scope, dy[0], x),
+         ops::SigmoidGrad(scope, ops::Sigmoid(scope, x), product)};
+  return scope.status();
+}
+// SoftsignGrad(g, x) = g (1 + |x|)^-2.
+absl::Status GradientOfSoftsignGrad(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(1);
+  const Output slope = ops::Mul(scope, Scalar(scope, x.type(), -2), ops::Sign(scope, x));
+  const Output d = ops::Add(scope, Scalar(scope, x.type(), 1), ops::Abs(scope, x));
+  const Output product = ops::Mul(scope, dy[0], op.input(0));
+  *dx = {ops::SoftsignGrad(scope, dy[0], x),
+         ops::Div(scope, ops::Mul(scope, slope, ops::SoftsignGrad(scope, product, x)), d)};
+  return scope.status();
+}
+
+// ---- Biases ----
+
+absl::Status GradientOfBiasAdd(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string data_format;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &data_format));
+  const auto attrs = ops::BiasAddGrad::DataFormat(data_format);
+  *dx = {dy[0], ops::BiasAddGrad(scope, dy[0], attrs)};
+  return scope.status();
+}
+absl::Status GradientOfBiasAddV1(const Scope& scope, const Operation&,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {dy[0], ops::BiasAddGrad(scope, dy[0])};
+  return scope.status();
+}
+// Each element has the gradient of its channel.
+absl::Status GradientOfBiasAddGrad(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string data_format;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &data_format));
+  const auto attrs = ops::BiasAdd::DataFormat(data_format);
+  dx->push_back(ops::BiasAdd(scope, ops::ZerosLike(scope, op.input(0)), dy[0], attrs));
+  return scope.status();
+}
+
+// ---- Batch normalisation ----
 
 struct BatchNormAttrs {
   float epsilon = 0;
@@ -73,7 +165,23 @@ absl::Status GradientOfBatchNorm(const Scope& scope, const Operation& op,
 
 void RegisterNnGradients(GradientRegistry& registry) {
   using namespace gradients;  // NOLINT(google-build-using-namespace)
-  registry.Register("Relu", GradientOfRelu);
+  registry.Register("Relu", GradientByOutput<ops::ReluGrad>);
+  registry.Register("Relu6", GradientByOutput<ops::Relu6Grad>);
+  registry.Register("LeakyRelu", GradientOfLeakyRelu);
+  registry.Register("Elu", GradientByOutput<ops::EluGrad>);
+  registry.Register("Selu", GradientByOutput<ops::SeluGrad>);
+  registry.Register("Softplus", GradientByInput<ops::SoftplusGrad>);
+  registry.Register("Softsign", GradientByInput<ops::SoftsignGrad>);
+  registry.Register("ReluGrad", GradientOfRectifierGrad<ops::ReluGrad>);
+  registry.Register("Relu6Grad", GradientOfRectifierGrad<ops::Relu6Grad>);
+  registry.Register("LeakyReluGrad", GradientOfLeakyReluGrad);
+  registry.Register("EluGrad", GradientOfEluGrad<ops::EluGrad>);
+  registry.Register("SeluGrad", GradientOfEluGrad<ops::SeluGrad>);
+  registry.Register("SoftplusGrad", GradientOfSoftplusGrad);
+  registry.Register("SoftsignGrad", GradientOfSoftsignGrad);
+  registry.Register("BiasAdd", GradientOfBiasAdd);
+  registry.Register("BiasAddV1", GradientOfBiasAddV1);
+  registry.Register("BiasAddGrad", GradientOfBiasAddGrad);
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);
   registry.Register("FusedBatchNormV2", GradientOfBatchNorm<ops::FusedBatchNormGradV2>);
   registry.Register("FusedBatchNormV3", GradientOfBatchNorm<ops::FusedBatchNormGradV3>);
