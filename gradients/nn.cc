@@ -109,6 +109,71 @@ absl::Status GradientOfBiasAddGrad(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+// ---- Softmax and losses ----
+
+// y = softmax(x) has dx = (dy - sum(dy y)) y, with sums along the last dimension.
+Output TimesSoftmaxJacobian(const Scope& scope, const Output& y, const Output& dy) {
+  const Output sum = ops::Sum(scope, ops::Mul(scope, dy, y), -1, ops::Sum::KeepDims(true));
+  return ops::Mul(scope, ops::Sub(scope, dy, sum), y);
+}
+absl::Status GradientOfSoftmax(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(TimesSoftmaxJacobian(scope, op.output(0), dy[0]));
+  return scope.status();
+}
+absl::Status GradientOfLogSoftmax(const Scope& scope, const Operation& op,
+                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output sum = ops::Sum(scope, dy[0], -1, ops::Sum::KeepDims(true));
+  const Output softmax = ops::Exp(scope, op.output(0));
+  dx->push_back(ops::Sub(scope, dy[0], ops::Mul(scope, sum, softmax)));
+  return scope.status();
+}
+// The sum of the gradients that are present.
+Output AddPresent(const Scope& scope, const Output& a, const Output& b) {
+  if (IsNoGradient(a)) return b;
+  if (IsNoGradient(b)) return a;
+  return ops::Add(scope, a, b);
+}
+// The gradient of the logits: the loss of each row has the gradient `backprop`, output 1, and that
+// is softmax less the labels.
+Output GradientOfLogits(const Scope& scope, const Operation& op, const Output& softmax,
+                        const std::vector<Output>& dy) {
+  Output by_loss = NoGradient();
+  Output by_backprop = NoGradient();
+  if (!IsNoGradient(dy[0])) {
+    by_loss = ops::Mul(scope, ops::ExpandDims(scope, dy[0], 1), op.output(1));
+  }
+  if (!IsNoGradient(dy[1])) by_backprop = TimesSoftmaxJacobian(scope, softmax, dy[1]);
+  return AddPresent(scope, by_loss, by_backprop);
+}
+// `backprop` assumes that each row of labels sums to 1, as TensorFlow's does.
+absl::Status GradientOfCrossEntropy(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output features = op.input(0);
+  const Output logits = ops::BroadcastTo(scope, features, ops::Shape(scope, op.output(1)));
+  const Output d_logits = GradientOfLogits(scope, op, ops::Softmax(scope, logits), dy);
+  Output by_loss = NoGradient();
+  Output by_backprop = NoGradient();
+  if (!IsNoGradient(dy[0])) {
+    by_loss = ops::Mul(scope, ops::ExpandDims(scope, ops::Neg(scope, dy[0]), 1),
+                       ops::LogSoftmax(scope, logits));
+  }
+  if (!IsNoGradient(dy[1])) by_backprop = ops::Neg(scope, dy[1]);
+  const Output d_labels = AddPresent(scope, by_loss, by_backprop);
+  return Broadcast(scope, op, d_logits, d_labels, dx);
+}
+absl::Status GradientOfSparseCrossEntropy(const Scope& scope, const Operation& op,
+                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output softmax = ops::Softmax(scope, op.input(0));
+  *dx = {GradientOfLogits(scope, op, softmax, dy), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfL2Loss(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::Mul(scope, op.input(0), dy[0]));
+  return scope.status();
+}
+
 // ---- Batch normalisation ----
 
 struct BatchNormAttrs {
@@ -182,6 +247,11 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("BiasAdd", GradientOfBiasAdd);
   registry.Register("BiasAddV1", GradientOfBiasAddV1);
   registry.Register("BiasAddGrad", GradientOfBiasAddGrad);
+  registry.Register("Softmax", GradientOfSoftmax);
+  registry.Register("LogSoftmax", GradientOfLogSoftmax);
+  registry.Register("SoftmaxCrossEntropyWithLogits", GradientOfCrossEntropy);
+  registry.Register("SparseSoftmaxCrossEntropyWithLogits", GradientOfSparseCrossEntropy);
+  registry.Register("L2Loss", GradientOfL2Loss);
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);
   registry.Register("FusedBatchNormV2", GradientOfBatchNorm<ops::FusedBatchNormGradV2>);
   registry.Register("FusedBatchNormV3", GradientOfBatchNorm<ops::FusedBatchNormGradV3>);
