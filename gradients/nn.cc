@@ -252,6 +252,8 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("SoftmaxCrossEntropyWithLogits", GradientOfCrossEntropy);
   registry.Register("SparseSoftmaxCrossEntropyWithLogits", GradientOfSparseCrossEntropy);
   registry.Register("L2Loss", GradientOfL2Loss);
+  registry.RegisterNoGradient("InTopK");
+  registry.RegisterNoGradient("InTopKV2");
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);
   registry.Register("FusedBatchNormV2", GradientOfBatchNorm<ops::FusedBatchNormGradV2>);
   registry.Register("FusedBatchNormV3", GradientOfBatchNorm<ops::FusedBatchNormGradV3>);
