@@ -1,4 +1,5 @@
 // Gradients of the ops of ops/nn.
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -174,6 +175,21 @@ absl::Status GradientOfL2Loss(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+absl::Status GradientOfLrn(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  int64_t depth_radius = 0;
+  float bias = 0;
+  float alpha = 0;
+  float beta = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "depth_radius", &depth_radius));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "bias", &bias));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "alpha", &alpha));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "beta", &beta));
+  const auto attrs = ops::LRNGrad::DepthRadius(depth_radius).Bias(bias).Alpha(alpha).Beta(beta);
+  dx->push_back(ops::LRNGrad(scope, dy[0], op.input(0), op.output(0), attrs));
+  return scope.status();
+}
+
 // ---- Batch normalisation ----
 
 struct BatchNormAttrs {
@@ -252,6 +268,7 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("SoftmaxCrossEntropyWithLogits", GradientOfCrossEntropy);
   registry.Register("SparseSoftmaxCrossEntropyWithLogits", GradientOfSparseCrossEntropy);
   registry.Register("L2Loss", GradientOfL2Loss);
+  registry.Register("LRN", GradientOfLrn);
   registry.RegisterNoGradient("InTopK");
   registry.RegisterNoGradient("InTopKV2");
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);
