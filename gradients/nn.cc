@@ -1,4 +1,5 @@
 // Gradients of the ops of ops/nn.
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -11,13 +12,185 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-absl::Status GradientOfRelu(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
-                            std::vector<Output>* dx) {
-  const Output y = op.output(0);
-  const Output is_positive = ops::Greater(scope, y, Scalar(scope, y.type(), 0));
-  dx->push_back(ops::SelectV2(scope, is_positive, dy[0], ops::ZerosLike(scope, dy[0])));
+// ---- Activations ----
+
+// The gradient op takes the output of the activation.
+template <typename Gradient>
+absl::Status GradientByOutput(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(Gradient(scope, dy[0], op.output(0)));
   return scope.status();
 }
+// The gradient op takes the input of the activation.
+template <typename Gradient>
+absl::Status GradientByInput(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                             std::vector<Output>* dx) {
+  dx->push_back(Gradient(scope, dy[0], op.input(0)));
+  return scope.status();
+}
+absl::Status GradientOfLeakyRelu(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  float alpha = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "alpha", &alpha));
+  const auto attrs = ops::LeakyReluGrad::Alpha(alpha);
+  dx->push_back(ops::LeakyReluGrad(scope, dy[0], op.input(0), attrs));
+  return scope.status();
+}
+
+// Gradient ops are linear in their first input, the gradients. The slope of a rectifier is
+// constant almost everywhere, so that the second input has no gradient.
+template <typename Gradient>
+absl::Status GradientOfRectifierGrad(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {Gradient(scope, dy[0], op.input(1)), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfLeakyReluGrad(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  float alpha = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "alpha", &alpha));
+  const auto attrs = ops::LeakyReluGrad::Alpha(alpha);
+  *dx = {ops::LeakyReluGrad(scope, dy[0], op.input(1), attrs), NoGradient()};
+  return scope.status();
+}
+// The slope of Elu and Selu is a constant plus the output y where y < 0, else constant.
+template <typename Gradient>
+absl::Status GradientOfEluGrad(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output y = op.input(1);
+  const Output is_negative = ops::Less(scope, y, Scalar(scope, y.type(), 0));
+  const Output product = ops::Mul(scope, dy[0], op.input(0));
+  *dx = {Gradient(scope, dy[0], y),
+         ops::SelectV2(scope, is_negative, product, ops::ZerosLike(scope, y))};
+  return scope.status();
+}
+// SoftplusGrad(g, x) = g s, where s = sigmoid(x) has the derivative s (1 - s).
+absl::Status GradientOfSoftplusGrad(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(1);
+  const Output product = ops::Mul(scope, dy[0], op.input(0));
+  *dx = {ops::SoftplusGrad(scope, dy[0], x),
+         ops::SigmoidGrad(scope, ops::Sigmoid(scope, x), product)};
+  return scope.status();
+}
+// SoftsignGrad(g, x) = g (1 + |x|)^-2.
+absl::Status GradientOfSoftsignGrad(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.input(1);
+  const Output slope = ops::Mul(scope, Scalar(scope, x.type(), -2), ops::Sign(scope, x));
+  const Output d = ops::Add(scope, Scalar(scope, x.type(), 1), ops::Abs(scope, x));
+  const Output product = ops::Mul(scope, dy[0], op.input(0));
+  *dx = {ops::SoftsignGrad(scope, dy[0], x),
+         ops::Div(scope, ops::Mul(scope, slope, ops::SoftsignGrad(scope, product, x)), d)};
+  return scope.status();
+}
+
+// ---- Biases ----
+
+absl::Status GradientOfBiasAdd(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string data_format;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &data_format));
+  const auto attrs = ops::BiasAddGrad::DataFormat(data_format);
+  *dx = {dy[0], ops::BiasAddGrad(scope, dy[0], attrs)};
+  return scope.status();
+}
+absl::Status GradientOfBiasAddV1(const Scope& scope, const Operation&,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {dy[0], ops::BiasAddGrad(scope, dy[0])};
+  return scope.status();
+}
+// Each element has the gradient of its channel.
+absl::Status GradientOfBiasAddGrad(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string data_format;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "data_format", &data_format));
+  const auto attrs = ops::BiasAdd::DataFormat(data_format);
+  dx->push_back(ops::BiasAdd(scope, ops::ZerosLike(scope, op.input(0)), dy[0], attrs));
+  return scope.status();
+}
+
+// ---- Softmax and losses ----
+
+// y = softmax(x) has dx = (dy - sum(dy y)) y, with sums along the last dimension.
+Output TimesSoftmaxJacobian(const Scope& scope, const Output& y, const Output& dy) {
+  const Output sum = ops::Sum(scope, ops::Mul(scope, dy, y), -1, ops::Sum::KeepDims(true));
+  return ops::Mul(scope, ops::Sub(scope, dy, sum), y);
+}
+absl::Status GradientOfSoftmax(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(TimesSoftmaxJacobian(scope, op.output(0), dy[0]));
+  return scope.status();
+}
+absl::Status GradientOfLogSoftmax(const Scope& scope, const Operation& op,
+                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output sum = ops::Sum(scope, dy[0], -1, ops::Sum::KeepDims(true));
+  const Output softmax = ops::Exp(scope, op.output(0));
+  dx->push_back(ops::Sub(scope, dy[0], ops::Mul(scope, sum, softmax)));
+  return scope.status();
+}
+// The sum of the gradients that are present.
+Output AddPresent(const Scope& scope, const Output& a, const Output& b) {
+  if (IsNoGradient(a)) return b;
+  if (IsNoGradient(b)) return a;
+  return ops::Add(scope, a, b);
+}
+// The gradient of the logits: the loss of each row has the gradient `backprop`, output 1, and that
+// is softmax less the labels.
+Output GradientOfLogits(const Scope& scope, const Operation& op, const Output& softmax,
+                        const std::vector<Output>& dy) {
+  Output by_loss = NoGradient();
+  Output by_backprop = NoGradient();
+  if (!IsNoGradient(dy[0])) {
+    by_loss = ops::Mul(scope, ops::ExpandDims(scope, dy[0], 1), op.output(1));
+  }
+  if (!IsNoGradient(dy[1])) by_backprop = TimesSoftmaxJacobian(scope, softmax, dy[1]);
+  return AddPresent(scope, by_loss, by_backprop);
+}
+// `backprop` assumes that each row of labels sums to 1, as TensorFlow's does.
+absl::Status GradientOfCrossEntropy(const Scope& scope, const Operation& op,
+                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output features = op.input(0);
+  const Output logits = ops::BroadcastTo(scope, features, ops::Shape(scope, op.output(1)));
+  const Output d_logits = GradientOfLogits(scope, op, ops::Softmax(scope, logits), dy);
+  Output by_loss = NoGradient();
+  Output by_backprop = NoGradient();
+  if (!IsNoGradient(dy[0])) {
+    by_loss = ops::Mul(scope, ops::ExpandDims(scope, ops::Neg(scope, dy[0]), 1),
+                       ops::LogSoftmax(scope, logits));
+  }
+  if (!IsNoGradient(dy[1])) by_backprop = ops::Neg(scope, dy[1]);
+  const Output d_labels = AddPresent(scope, by_loss, by_backprop);
+  return Broadcast(scope, op, d_logits, d_labels, dx);
+}
+absl::Status GradientOfSparseCrossEntropy(const Scope& scope, const Operation& op,
+                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output softmax = ops::Softmax(scope, op.input(0));
+  *dx = {GradientOfLogits(scope, op, softmax, dy), NoGradient()};
+  return scope.status();
+}
+absl::Status GradientOfL2Loss(const Scope& scope, const Operation& op,
+                              const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::Mul(scope, op.input(0), dy[0]));
+  return scope.status();
+}
+
+absl::Status GradientOfLrn(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                           std::vector<Output>* dx) {
+  int64_t depth_radius = 0;
+  float bias = 0;
+  float alpha = 0;
+  float beta = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "depth_radius", &depth_radius));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "bias", &bias));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "alpha", &alpha));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "beta", &beta));
+  const auto attrs = ops::LRNGrad::DepthRadius(depth_radius).Bias(bias).Alpha(alpha).Beta(beta);
+  dx->push_back(ops::LRNGrad(scope, dy[0], op.input(0), op.output(0), attrs));
+  return scope.status();
+}
+
+// ---- Batch normalisation ----
 
 struct BatchNormAttrs {
   float epsilon = 0;
@@ -73,7 +246,31 @@ absl::Status GradientOfBatchNorm(const Scope& scope, const Operation& op,
 
 void RegisterNnGradients(GradientRegistry& registry) {
   using namespace gradients;  // NOLINT(google-build-using-namespace)
-  registry.Register("Relu", GradientOfRelu);
+  registry.Register("Relu", GradientByOutput<ops::ReluGrad>);
+  registry.Register("Relu6", GradientByOutput<ops::Relu6Grad>);
+  registry.Register("LeakyRelu", GradientOfLeakyRelu);
+  registry.Register("Elu", GradientByOutput<ops::EluGrad>);
+  registry.Register("Selu", GradientByOutput<ops::SeluGrad>);
+  registry.Register("Softplus", GradientByInput<ops::SoftplusGrad>);
+  registry.Register("Softsign", GradientByInput<ops::SoftsignGrad>);
+  registry.Register("ReluGrad", GradientOfRectifierGrad<ops::ReluGrad>);
+  registry.Register("Relu6Grad", GradientOfRectifierGrad<ops::Relu6Grad>);
+  registry.Register("LeakyReluGrad", GradientOfLeakyReluGrad);
+  registry.Register("EluGrad", GradientOfEluGrad<ops::EluGrad>);
+  registry.Register("SeluGrad", GradientOfEluGrad<ops::SeluGrad>);
+  registry.Register("SoftplusGrad", GradientOfSoftplusGrad);
+  registry.Register("SoftsignGrad", GradientOfSoftsignGrad);
+  registry.Register("BiasAdd", GradientOfBiasAdd);
+  registry.Register("BiasAddV1", GradientOfBiasAddV1);
+  registry.Register("BiasAddGrad", GradientOfBiasAddGrad);
+  registry.Register("Softmax", GradientOfSoftmax);
+  registry.Register("LogSoftmax", GradientOfLogSoftmax);
+  registry.Register("SoftmaxCrossEntropyWithLogits", GradientOfCrossEntropy);
+  registry.Register("SparseSoftmaxCrossEntropyWithLogits", GradientOfSparseCrossEntropy);
+  registry.Register("L2Loss", GradientOfL2Loss);
+  registry.Register("LRN", GradientOfLrn);
+  registry.RegisterNoGradient("InTopK");
+  registry.RegisterNoGradient("InTopKV2");
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);
   registry.Register("FusedBatchNormV2", GradientOfBatchNorm<ops::FusedBatchNormGradV2>);
   registry.Register("FusedBatchNormV3", GradientOfBatchNorm<ops::FusedBatchNormGradV3>);

@@ -143,6 +143,7 @@ TEST(GradientRows, CoverEveryGradientFunction) {
                                            "FusedBatchNorm",
                                            "FusedBatchNormV2",
                                            "FusedBatchNormV3",
+                                           "LRN",
                                            "PreventGradient",
                                            "QuantizeAndDequantizeV2",
                                            "QuantizeAndDequantizeV3"};
@@ -163,6 +164,23 @@ TEST(GradientDocs, ListEveryGradientFunction) {
     listed.emplace_back(word);
   }
   EXPECT_THAT(listed, ::testing::ElementsAreArray(GradientRegistry::Global().DifferentiableOps()));
+}
+
+// ---- Gradients of float alone ----
+
+TEST(GradientFunctions, OfLrnReadItsAttributes) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Placeholder(scope, DT_FLOAT);
+  const auto attrs = ops::LRN::DepthRadius(1).Bias(1.5f).Alpha(0.5f).Beta(0.75f);
+  const Output y = ops::LRN(scope, x, attrs);
+  const TensorShape shape = {2, 1, 2, 5};
+  Tensor value(DT_FLOAT, shape);
+  for (int64_t i = 0; i < value.NumElements(); ++i) {
+    value.flat<float>()(i) = static_cast<float>(i % 7) * 0.5f - 1.5f;
+  }
+  double error = 1;
+  GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, value, y, shape, &error));
+  EXPECT_LT(error, 2e-3);
 }
 
 // ---- Broadcasting of shapes that are known only when the graph runs ----

@@ -1,0 +1,312 @@
+// SoftmaxCrossEntropyWithLogits and SparseSoftmaxCrossEntropyWithLogits.
+//
+// The maximum of a row of logits is subtracted first, so that exponentials do not overflow. Sums
+// are accumulated in double, and losses are rounded once.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/elementary_simd.h"
+#include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/nn/softmax_rows.h"
+
+namespace gradflow::cross_entropy {
+namespace {
+
+// Returns the shape of features and labels broadcast to a matrix, as far as known.
+absl::StatusOr<PartialTensorShape> MatrixShape(const PartialTensorShape& features,
+                                               const PartialTensorShape& labels) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, BroadcastShapes(features, labels));
+  if (shape.unknown_rank()) return PartialTensorShape::UnknownOfRank(2);
+  if (shape.dims() == 2) return shape;
+  return errors::InvalidArgument("features and labels must broadcast to rank 2, but have shapes ",
+                                 features.DebugString(), " and ", labels.DebugString());
+}
+
+absl::Status DenseShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, MatrixShape(c.input(0), c.input(1)));
+  c.set_output(0, {shape.dim_size(0)});
+  c.set_output(1, std::move(shape));
+  return absl::OkStatus();
+}
+
+// Checks the shapes of the sparse op and returns the number of rows, -1 if unknown.
+absl::StatusOr<int64_t> CheckSparseShapes(const PartialTensorShape& features,
+                                          const PartialTensorShape& labels) {
+  if (!features.unknown_rank() && features.dims() != 2) {
+    return errors::InvalidArgument("features must have rank 2, but has shape ",
+                                   features.DebugString());
+  }
+  if (!labels.unknown_rank() && labels.dims() != 1) {
+    return errors::InvalidArgument("labels must have rank 1, but has shape ", labels.DebugString());
+  }
+  const int64_t rows = features.unknown_rank() ? -1 : features.dim_size(0);
+  const int64_t count = labels.unknown_rank() ? -1 : labels.dim_size(0);
+  if (rows >= 0 && count >= 0 && rows != count) {
+    return errors::InvalidArgument("labels has ", count, " elements, expected ", rows,
+                                   " (the rows of features ", features.DebugString(), ")");
+  }
+  return std::max(rows, count);
+}
+
+absl::Status SparseShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t rows, CheckSparseShapes(c.input(0), c.input(1)));
+  const int64_t classes = c.Dim(0, 1);
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape,
+                            PartialTensorShape::Make({rows, classes}));
+  c.set_output(0, {rows});
+  c.set_output(1, shape);
+  return absl::OkStatus();
+}
+
+// The rows of a tensor that is broadcast to a matrix.
+template <typename C>
+class BroadcastRows {
+ public:
+  BroadcastRows(const Tensor& tensor, int64_t columns) : reader_(tensor) {
+    const int rank = tensor.dims();
+    const int64_t row_size = rank < 1 ? 1 : tensor.dim_size(rank - 1);
+    const int64_t rows = rank < 2 ? 1 : tensor.dim_size(0);
+    row_stride_ = rows == 1 ? 0 : row_size;
+    repeats_ = row_size == 1 && columns > 1;
+  }
+  // Returns n elements of a row from column `column` on.
+  const C* Read(int64_t row, int64_t column, int64_t n, C* buffer) const {
+    if (!repeats_) return reader_.Read(row * row_stride_ + column, n, buffer);
+    C element;
+    std::fill_n(buffer, n, *reader_.Read(row * row_stride_, 1, &element));
+    return buffer;
+  }
+
+ private:
+  const RowReader<C> reader_;
+  int64_t row_stride_;
+  // Whether one element stands for the whole row.
+  bool repeats_;
+};
+
+// The softmax of a row of logits.
+template <typename C>
+class RowSoftmax {
+ public:
+  RowSoftmax(const BroadcastRows<C>& logits, int64_t row, int64_t columns)
+      : logits_(logits), row_(row), columns_(columns) {
+    RowMax<C> max;
+    ForEachChunk(
+        [&](int64_t column, int64_t n) { max.Add(logits_.Read(row_, column, n, source_), n); });
+    max_ = max.Result();
+    RowSum sum;
+    ForEachChunk([&](int64_t column, int64_t n) {
+      ComputeChunk(column, n);
+      sum.Add(exponentials_, n);
+    });
+    sum_ = sum.Result();
+  }
+
+  // Calls fn(column, n) for the chunks of the row.
+  template <typename F>
+  void ForEachChunk(const F& fn) const {
+    for (int64_t column = 0; column < columns_; column += kRowChunk) {
+      fn(column, std::min(kRowChunk, columns_ - column));
+    }
+  }
+  // Computes the logits of a chunk less the maximum, and their exponentials.
+  void ComputeChunk(int64_t column, int64_t n) {
+    const C* const x = logits_.Read(row_, column, n, source_);
+    for (int64_t i = 0; i < n; ++i) shifted_[i] = x[i] - max_;
+    ApplyElementary(Elementary::kExp, shifted_, exponentials_, n);
+  }
+  // As ComputeChunk, after the constructor has computed all chunks: a single one is still there.
+  void RecomputeChunk(int64_t column, int64_t n) {
+    if (columns_ > kRowChunk) ComputeChunk(column, n);
+  }
+  const C* shifted() const { return shifted_; }
+  const C* exponentials() const { return exponentials_; }
+  double sum() const { return sum_; }
+  C max() const { return max_; }
+
+ private:
+  const BroadcastRows<C>& logits_;
+  const int64_t row_;
+  const int64_t columns_;
+  C max_;
+  double sum_;
+  C source_[kRowChunk];
+  C shifted_[kRowChunk];
+  C exponentials_[kRowChunk];
+};
+
+template <typename C>
+double RowNanoseconds(int64_t columns) {
+  return 3.0 * sizeof(C) / sizeof(float) * static_cast<double>(columns) + 50;
+}
+
+// loss = sum(labels * (log(sum(e^x)) - x)), backprop = softmax - labels.
+template <typename C>
+absl::Status ComputeDense(KernelContext& ctx) {
+  const DataType dtype = ctx.expected_output_dtype(0);
+  GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {dtype, dtype}));
+  const Tensor& features = ctx.input(0);
+  const Tensor& labels = ctx.input(1);
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape partial,
+                            MatrixShape(features.shape(), labels.shape()));
+  TensorShape shape;
+  partial.AsTensorShape(&shape);
+  const int64_t rows = shape.dim_size(0);
+  const int64_t columns = shape.dim_size(1);
+  Tensor* loss = nullptr;
+  Tensor* backprop = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {rows}, &loss));
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, shape, &backprop));
+  const BroadcastRows<C> logits(features, columns);
+  const BroadcastRows<C> targets(labels, columns);
+  const RowWriter<C> losses(loss);
+  const RowWriter<C> gradients(backprop);
+  ParallelFor(
+      ctx, rows, BlockSizeForCost(RowNanoseconds<C>(columns)), [&](int64_t begin, int64_t end) {
+        C buffer[kRowChunk];
+        C result[kRowChunk];
+        for (int64_t row = begin; row < end; ++row) {
+          RowSoftmax<C> softmax(logits, row, columns);
+          const double log_sum = std::log(softmax.sum());
+          const C sum = static_cast<C>(softmax.sum());
+          double total = 0;
+          softmax.ForEachChunk([&](int64_t column, int64_t n) {
+            softmax.RecomputeChunk(column, n);
+            const C* const label = targets.Read(row, column, n, buffer);
+            const C* const shifted = softmax.shifted();
+            const C* const e = softmax.exponentials();
+            for (int64_t i = 0; i < n; ++i) {
+              total += static_cast<double>(label[i]) * (log_sum - static_cast<double>(shifted[i]));
+              result[i] = e[i] / sum - label[i];
+            }
+            gradients.Write(result, row * columns + column, n);
+          });
+          const C row_loss = static_cast<C>(total);
+          losses.Write(&row_loss, row, 1);
+        }
+      });
+  return absl::OkStatus();
+}
+
+// The same for rows of labels that are 1 for one class and 0 for the others.
+template <typename C>
+absl::Status ComputeSparse(KernelContext& ctx) {
+  const Tensor& features = ctx.input(0);
+  const Tensor& labels = ctx.input(1);
+  if (features.dtype() != ctx.expected_output_dtype(0) ||
+      (labels.dtype() != DT_INT32 && labels.dtype() != DT_INT64)) {
+    return errors::InvalidArgument(
+        "features and labels have types ", DataTypeString(features.dtype()), " and ",
+        DataTypeString(labels.dtype()), ", expected ", DataTypeString(ctx.expected_output_dtype(0)),
+        " and int32 or int64");
+  }
+  GRADFLOW_RETURN_IF_ERROR(CheckSparseShapes(features.shape(), labels.shape()).status());
+  const int64_t rows = features.dim_size(0);
+  const int64_t columns = features.dim_size(1);
+  if (columns == 0) {
+    return errors::InvalidArgument("features must have at least one class, but has shape ",
+                                   features.shape().DebugString());
+  }
+  // Labels are read once: another thread may write to a tensor that is fed.
+  Tensor classes;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {rows}, &classes));
+  int64_t* const label = static_cast<int64_t*>(classes.raw_data());
+  const IndexReader reader(labels);
+  for (int64_t row = 0; row < rows; ++row) {
+    label[row] = reader[row];
+    if (label[row] < 0 || label[row] >= columns) {
+      return errors::InvalidArgument("labels[", row, "] is ", label[row],
+                                     ", expected a class in [0, ", columns, ")");
+    }
+  }
+  Tensor* loss = nullptr;
+  Tensor* backprop = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {rows}, &loss));
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, features.shape(), &backprop));
+  const BroadcastRows<C> logits(features, columns);
+  const RowWriter<C> losses(loss);
+  const RowWriter<C> gradients(backprop);
+  ParallelFor(
+      ctx, rows, BlockSizeForCost(RowNanoseconds<C>(columns)), [&](int64_t begin, int64_t end) {
+        C result[kRowChunk];
+        for (int64_t row = begin; row < end; ++row) {
+          RowSoftmax<C> softmax(logits, row, columns);
+          const C sum = static_cast<C>(softmax.sum());
+          C logit;
+          const C shifted = *logits.Read(row, label[row], 1, &logit) - softmax.max();
+          const C row_loss = static_cast<C>(std::log(softmax.sum()) - static_cast<double>(shifted));
+          softmax.ForEachChunk([&](int64_t column, int64_t n) {
+            softmax.RecomputeChunk(column, n);
+            const C* const e = softmax.exponentials();
+            for (int64_t i = 0; i < n; ++i) result[i] = e[i] / sum;
+            const int64_t at = label[row] - column;
+            if (at >= 0 && at < n) result[at] -= C(1);
+            gradients.Write(result, row * columns + column, n);
+          });
+          losses.Write(&row_loss, row, 1);
+        }
+      });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("SoftmaxCrossEntropyWithLogits")
+      .Group("nn_ops")
+      .Input("features: T")
+      .Input("labels: T")
+      .Output("loss: T")
+      .Output("backprop: T")
+      .Attr("T: {half, bfloat16, float, double}")
+      .Shape(DenseShape)
+      .Doc(R"(Computes the cross entropy between softmax of logits and labels, row by row.
+
+The loss of a row with labels p and logits x is sum(p * (log(sum(e^x)) - x)). Does not overflow for
+finite logits. Without classes, losses are 0.
+
+features: The logits, one row for each example.
+labels: The probabilities of the classes; each row should sum to 1. Broadcasts with `features` to
+  shape [rows, classes].
+loss: The losses, of shape [rows].
+backprop: The gradients of the losses with respect to the logits: softmax less `labels`.
+T: The type of all.)");
+  registry.Op("SparseSoftmaxCrossEntropyWithLogits")
+      .Group("nn_ops")
+      .Input("features: T")
+      .Input("labels: Tlabels")
+      .Output("loss: T")
+      .Output("backprop: T")
+      .Attr("T: {half, bfloat16, float, double}")
+      .Attr("Tlabels: {int32, int64} = DT_INT64")
+      .Shape(SparseShape)
+      .Doc(R"(Computes the cross entropy between softmax of logits and one class per row.
+
+The loss of a row with class k and logits x is log(sum(e^x)) - x[k]. Does not overflow for finite
+logits.
+
+features: The logits, of shape [rows, classes], with at least one class.
+labels: The classes, of shape [rows], each in [0, classes).
+loss: The losses, of shape [rows].
+backprop: The gradients of the losses with respect to the logits: softmax, less 1 for the class.
+T: The type of the logits and losses.
+Tlabels: The type of `labels`.)");
+  const auto add = [&](const char* op, KernelFactory of_float, KernelFactory of_double) {
+    registry.Kernel(op, of_float).Types("T", {DT_FLOAT, DT_HALF, DT_BFLOAT16});
+    registry.Kernel(op, of_double).Types("T", {DT_DOUBLE});
+  };
+  add("SoftmaxCrossEntropyWithLogits", MakeFunctionKernel<ComputeDense<float>>,
+      MakeFunctionKernel<ComputeDense<double>>);
+  add("SparseSoftmaxCrossEntropyWithLogits", MakeFunctionKernel<ComputeSparse<float>>,
+      MakeFunctionKernel<ComputeSparse<double>>);
+}
+
+}  // namespace gradflow::cross_entropy

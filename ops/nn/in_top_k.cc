@@ -1,0 +1,137 @@
+// InTopK and InTopKV2.
+#include <cmath>
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_context.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/input_checks.h"
+
+namespace gradflow::in_top_k {
+namespace {
+
+// Checks the shapes and returns the number of rows, -1 if unknown.
+absl::StatusOr<int64_t> CheckShapes(const PartialTensorShape& predictions,
+                                    const PartialTensorShape& targets) {
+  if (!predictions.unknown_rank() && predictions.dims() != 2) {
+    return errors::InvalidArgument("predictions must have rank 2, but has shape ",
+                                   predictions.DebugString());
+  }
+  if (!targets.unknown_rank() && targets.dims() != 1) {
+    return errors::InvalidArgument("targets must have rank 1, but has shape ",
+                                   targets.DebugString());
+  }
+  const int64_t rows = predictions.unknown_rank() ? -1 : predictions.dim_size(0);
+  const int64_t count = targets.unknown_rank() ? -1 : targets.dim_size(0);
+  if (rows >= 0 && count >= 0 && rows != count) {
+    return errors::InvalidArgument("targets has ", count, " elements, expected ", rows,
+                                   " (the rows of predictions ", predictions.DebugString(), ")");
+  }
+  return rows >= 0 ? rows : count;
+}
+
+absl::Status InTopKShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t rows, CheckShapes(c.input(0), c.input(1)));
+  if (c.num_inputs() == 3) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(2, 0));
+  c.set_output(0, {rows});
+  return absl::OkStatus();
+}
+
+// Returns whether fewer than k of n predictions exceed that of the target, and all are finite.
+bool IsInTopK(const float* x, int64_t n, int64_t target, int64_t k) {
+  if (target < 0 || target >= n) return false;
+  const float prediction = x[target];
+  int64_t greater = 0;
+  bool finite = true;
+  for (int64_t i = 0; i < n; ++i) {
+    greater += x[i] > prediction ? 1 : 0;
+    finite &= std::isfinite(x[i]);
+  }
+  return finite && greater < k;
+}
+
+class InTopKKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    if (types_.size() == 2) return construction.GetAttr("k", &k_);
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    const Tensor& predictions = ctx.input(0);
+    const Tensor& targets = ctx.input(1);
+    GRADFLOW_RETURN_IF_ERROR(CheckShapes(predictions.shape(), targets.shape()).status());
+    int64_t k = k_;
+    if (types_.size() == 3) {
+      GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(2, "k"));
+      GRADFLOW_ASSIGN_OR_RETURN(k, ctx.ScalarInt(2, "k"));
+    }
+    const int64_t rows = predictions.dim_size(0);
+    const int64_t classes = predictions.dim_size(1);
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {rows}, &output));
+    const float* const x = static_cast<const float*>(predictions.raw_data());
+    bool* const out = static_cast<bool*>(output->raw_data());
+    const IndexReader target(targets);
+    ParallelFor(ctx, rows, BlockSizeForCost(1.0 * static_cast<double>(classes) + 5),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t row = begin; row < end; ++row) {
+                    out[row] = IsInTopK(x + row * classes, classes, target[row], k);
+                  }
+                });
+    return absl::OkStatus();
+  }
+
+ private:
+  DataTypeVector types_;
+  // The attribute, if k is not an input.
+  int64_t k_ = 0;
+};
+
+constexpr char kSummary[] =
+    R"(Returns whether the target class of each row is among its k greatest predictions.
+
+A class is among them if fewer than k predictions of the row are greater than its own, so that ties
+count as included. The result is false if the class does not exist or if a prediction of the row is
+not finite.
+
+predictions: The predictions, of shape [rows, classes].
+targets: The classes, of shape [rows].
+)";
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("InTopK")
+      .Group("nn_ops")
+      .Input("predictions: float")
+      .Input("targets: T")
+      .Output("precision: bool")
+      .Attr("k: int")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(InTopKShape)
+      .Doc(absl::StrCat(kSummary, R"(precision: The results, of shape [rows].
+k: The number of predictions.
+T: The type of `targets`.)"));
+  registry.Op("InTopKV2")
+      .Group("nn_ops")
+      .Input("predictions: float")
+      .Input("targets: T")
+      .Input("k: T")
+      .Output("precision: bool")
+      .Attr("T: {int32, int64} = DT_INT32")
+      .Shape(InTopKShape)
+      .Doc(absl::StrCat(kSummary, R"(k: The number of predictions, a scalar.
+precision: The results, of shape [rows].
+T: The type of `targets` and `k`.)"));
+  registry.Kernel("InTopK", MakeKernel<InTopKKernel>).Types("T", {DT_INT32, DT_INT64});
+  registry.Kernel("InTopKV2", MakeKernel<InTopKKernel>).Types("T", {DT_INT32, DT_INT64});
+}
+
+}  // namespace gradflow::in_top_k

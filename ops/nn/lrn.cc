@@ -1,0 +1,248 @@
+// LRN and LRNGrad: local response normalisation.
+//
+// The sums of the windows around all elements of a row take linear time, whatever the radius, and
+// no sum is the difference of two others, which would lose small elements beside large ones. They
+// are accumulated in double.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/nn/softmax_rows.h"
+
+namespace gradflow::lrn {
+namespace {
+
+// Sets sums[d] to the sum of x[j] for all j in [0, n) with |j - d| <= radius. Positions are cut
+// into blocks of the width of a window. A window is the end of one block and the begin of the next,
+// so its sum is that of a suffix and a prefix. REQUIRES: 0 <= radius < n; no arrays overlap
+void WindowSums(const double* x, int64_t n, int64_t radius, double* sums) {
+  const int64_t width = 2 * radius + 1;
+  // Element j is at position j + radius, and the window of element d at [d, d + width).
+  const auto at = [&](int64_t position) {
+    const int64_t j = position - radius;
+    return j >= 0 && j < n ? x[j] : 0;
+  };
+  for (int64_t begin = 0; begin < n; begin += width) {
+    double suffix = 0;
+    for (int64_t position = begin + width - 1; position >= begin; --position) {
+      suffix += at(position);
+      if (position < n) sums[position] = suffix;
+    }
+    // The windows of elements begin + 1, ... reach into the next block.
+    double prefix = 0;
+    const int64_t end = std::min(begin + width, n);
+    for (int64_t d = begin + 1; d < end; ++d) {
+      prefix += at(d + width - 1);
+      sums[d] += prefix;
+    }
+  }
+}
+
+struct Attrs {
+  int64_t depth_radius = 0;
+  float bias = 0;
+  float alpha = 0;
+  float beta = 0;
+};
+
+// Source is KernelConstruction or ShapeContext.
+template <typename Source>
+absl::Status ReadAttrs(const Source& source, Attrs* attrs) {
+  GRADFLOW_RETURN_IF_ERROR(source.GetAttr("depth_radius", &attrs->depth_radius));
+  GRADFLOW_RETURN_IF_ERROR(source.GetAttr("bias", &attrs->bias));
+  GRADFLOW_RETURN_IF_ERROR(source.GetAttr("alpha", &attrs->alpha));
+  GRADFLOW_RETURN_IF_ERROR(source.GetAttr("beta", &attrs->beta));
+  constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+  if (attrs->depth_radius >= 0 && attrs->depth_radius <= kMax) return absl::OkStatus();
+  return errors::InvalidArgument("depth_radius is ", attrs->depth_radius, ", expected 0 to ", kMax);
+}
+
+absl::Status LrnShape(ShapeContext& c) {
+  Attrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(ReadAttrs(c, &attrs));
+  for (int i = 0; i < c.num_inputs(); ++i) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 4));
+  GRADFLOW_RETURN_IF_ERROR(SameShape(c));
+  if (c.output(0).unknown_rank()) c.set_output(0, PartialTensorShape::UnknownOfRank(4));
+  return absl::OkStatus();
+}
+
+// The buffers of a row, of `depth` elements each.
+struct Row {
+  float* floats;
+  double* terms;
+  double* sums;
+};
+
+class LrnKernel : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    return ReadAttrs(construction, &attrs_);
+  }
+
+ protected:
+  // Calls fn(offset, row) for each row of the output, which is allocated, concurrently.
+  template <typename F>
+  absl::Status ForEachRow(KernelContext& ctx, int64_t depth, int num_floats, double nanoseconds,
+                          const F& fn) const {
+    const int64_t total = ctx.input(0).NumElements();
+    if (total == 0) return absl::OkStatus();
+    const int64_t rows = total / depth;
+    const int64_t block = BlockSizeForCost(nanoseconds * static_cast<double>(depth));
+    // Each block has buffers of its own, two of double and some of float.
+    const int64_t bytes = depth * (16 + 4 * num_floats);
+    Tensor scratch;
+    GRADFLOW_RETURN_IF_ERROR(
+        ctx.AllocateTemp(DT_INT8, {NumBlocks(rows, block), (bytes + 7) / 8 * 8}, &scratch));
+    char* const buffers = static_cast<char*>(scratch.raw_data());
+    ParallelFor(ctx, rows, block, [&](int64_t begin, int64_t end) {
+      double* const doubles =
+          reinterpret_cast<double*>(buffers + begin / block * ((bytes + 7) / 8 * 8));
+      const Row row = {reinterpret_cast<float*>(doubles + 2 * depth), doubles, doubles + depth};
+      for (int64_t r = begin; r < end; ++r) fn(r * depth, row);
+    });
+    return absl::OkStatus();
+  }
+
+  // Sets row.sums to bias + alpha * sum of squares in the window of each element.
+  void Norms(const float* x, int64_t depth, const Row& row) const {
+    for (int64_t d = 0; d < depth; ++d) row.terms[d] = static_cast<double>(x[d]) * x[d];
+    WindowSums(row.terms, depth, Radius(depth), row.sums);
+    for (int64_t d = 0; d < depth; ++d) row.sums[d] = attrs_.bias + attrs_.alpha * row.sums[d];
+  }
+  int64_t Radius(int64_t depth) const { return std::min(attrs_.depth_radius, depth - 1); }
+
+  DataTypeVector types_;
+  Attrs attrs_;
+};
+
+class Lrn final : public LrnKernel {
+ public:
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(0, "input", 4));
+    const Tensor& input = ctx.input(0);
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, input.shape(), &output));
+    const int64_t depth = input.dim_size(3);
+    const RowReader<float> reader(input);
+    const RowWriter<float> writer(output);
+    return ForEachRow(ctx, depth, 1, 40, [&](int64_t offset, const Row& row) {
+      const float* const x = reader.Read(offset, depth, row.floats);
+      Norms(x, depth, row);
+      float* const y = writer.Place(offset, row.floats);
+      for (int64_t d = 0; d < depth; ++d) {
+        y[d] = static_cast<float>(x[d] * std::pow(row.sums[d], -static_cast<double>(attrs_.beta)));
+      }
+      writer.Write(y, offset, depth);
+    });
+  }
+};
+
+// dx = g norm^-beta - 2 alpha beta x * (sum of g y / norm in the window), where g are the gradients
+// and y the results.
+class LrnGrad final : public LrnKernel {
+ public:
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(0, "input_grads", 4));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(0, "input_grads", 1, "input_image"));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckSameShape(0, "input_grads", 2, "output_image"));
+    const TensorShape& shape = ctx.input(0).shape();
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    const int64_t depth = shape.dim_size(3);
+    const RowReader<float> grads(ctx.input(0));
+    const RowReader<float> images(ctx.input(1));
+    const RowReader<float> results(ctx.input(2));
+    const RowWriter<float> writer(output);
+    const double beta = attrs_.beta;
+    const double factor = -2.0 * attrs_.alpha * beta;
+    return ForEachRow(ctx, depth, 4, 60, [&](int64_t offset, const Row& row) {
+      float* const result_buffer = row.floats + 2 * depth;
+      const float* const g = grads.Read(offset, depth, row.floats);
+      const float* const x = images.Read(offset, depth, row.floats + depth);
+      const float* const y = results.Read(offset, depth, result_buffer);
+      Norms(x, depth, row);
+      float* const dx = writer.Place(offset, row.floats + 3 * depth);
+      for (int64_t d = 0; d < depth; ++d) {
+        const double norm = row.sums[d];
+        row.terms[d] = static_cast<double>(g[d]) * y[d] / norm;
+        dx[d] = static_cast<float>(g[d] * std::pow(norm, -beta));
+      }
+      WindowSums(row.terms, depth, Radius(depth), row.sums);
+      for (int64_t d = 0; d < depth; ++d) {
+        dx[d] = static_cast<float>(dx[d] + factor * x[d] * row.sums[d]);
+      }
+      writer.Write(dx, offset, depth);
+    });
+  }
+};
+
+constexpr char kAttrsDoc[] =
+    R"(depth_radius: The number of channels on each side of an element in its window.
+bias: The offset of the norm.
+alpha: The factor of the sum of squares.
+beta: The exponent of the norm.
+T: The type of all. TensorFlow's CPU has no kernel for bfloat16.)";
+
+template <typename Kernel>
+void RegisterKernels(Registry& registry, absl::string_view op) {
+  registry.Kernel(op, MakeKernel<Kernel>).Types("T", {DT_FLOAT, DT_HALF, DT_BFLOAT16});
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("LRN")
+      .Group("nn_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("depth_radius: int = 5")
+      .Attr("bias: float = 1.0")
+      .Attr("alpha: float = 1.0")
+      .Attr("beta: float = 0.5")
+      .Attr("T: {half, bfloat16, float} = DT_FLOAT")
+      .Shape(LrnShape)
+      .Doc(absl::StrCat(R"(Normalises each element by those of neighbouring channels.
+
+Each element is multiplied by (bias + alpha * s)^-beta, where s is the sum of squares in its window:
+the channels of its position that are at most `depth_radius` away.
+
+input: A tensor of rank 4, whose last dimension are the channels.
+output: The normalised elements, of the shape of `input`.
+)",
+                        kAttrsDoc));
+  registry.Op("LRNGrad")
+      .Group("nn_ops")
+      .Input("input_grads: T")
+      .Input("input_image: T")
+      .Input("output_image: T")
+      .Output("output: T")
+      .Attr("depth_radius: int = 5")
+      .Attr("bias: float = 1.0")
+      .Attr("alpha: float = 1.0")
+      .Attr("beta: float = 0.5")
+      .Attr("T: {half, bfloat16, float} = DT_FLOAT")
+      .Shape(LrnShape)
+      .Doc(absl::StrCat(R"(Computes the gradient of LRN.
+
+input_grads: The gradients with respect to the results of LRN, of rank 4.
+input_image: The input of LRN, of the same shape.
+output_image: The results of LRN, of the same shape.
+output: The gradients with respect to the input, of the same shape.
+)",
+                        kAttrsDoc));
+  RegisterKernels<Lrn>(registry, "LRN");
+  RegisterKernels<LrnGrad>(registry, "LRNGrad");
+}
+
+}  // namespace gradflow::lrn

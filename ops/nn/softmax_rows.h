@@ -1,0 +1,114 @@
+// Rows of elements for softmax and cross entropy: chunks that are computed in float or double, and
+// sums over rows whose order depends on the length of the row alone.
+#ifndef GRADFLOW_OPS_NN_SOFTMAX_ROWS_H_
+#define GRADFLOW_OPS_NN_SOFTMAX_ROWS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/types.h"
+#include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/elementwise_simd.h"
+#include "gradflow/ops/common/simd.h"
+
+namespace gradflow {
+
+// The maximum number of elements of a chunk, a multiple of kSumLanes.
+inline constexpr int64_t kRowChunk = kElementwiseChunk;
+static_assert(kRowChunk % kSumLanes == 0);
+
+// The elements of a tensor as numbers of type C, which is float for half and bfloat16.
+template <typename C>
+class RowReader {
+ public:
+  // Borrows the elements. REQUIRES: ComputeType of the element type is C
+  explicit RowReader(const Tensor& tensor)
+      : data_(static_cast<const char*>(tensor.raw_data())), dtype_(tensor.dtype()) {}
+
+  // Returns n elements from element i on, where they are or converted in `buffer`.
+  const C* Read(int64_t i, int64_t n, C* buffer) const {
+    if constexpr (std::is_same_v<C, float>) {
+      if (dtype_ != DT_FLOAT) {
+        const ElementType type = dtype_ == DT_HALF ? ElementType::kHalf : ElementType::kBfloat16;
+        Float16ToFloat(type, data_ + 2 * i, buffer, n);
+        return buffer;
+      }
+    }
+    return reinterpret_cast<const C*>(data_) + i;
+  }
+
+ private:
+  const char* const data_;
+  const DataType dtype_;
+};
+
+template <typename C>
+class RowWriter {
+ public:
+  explicit RowWriter(Tensor* tensor)
+      : data_(static_cast<char*>(tensor->raw_data())), dtype_(tensor->dtype()) {}
+
+  // Returns the place of element i, or `buffer` if elements are converted.
+  C* Place(int64_t i, C* buffer) const {
+    return converts() ? buffer : reinterpret_cast<C*>(data_) + i;
+  }
+  // Writes n elements that are not yet in their place.
+  void Write(const C* from, int64_t i, int64_t n) const {
+    if constexpr (std::is_same_v<C, float>) {
+      if (dtype_ != DT_FLOAT) {
+        const ElementType type = dtype_ == DT_HALF ? ElementType::kHalf : ElementType::kBfloat16;
+        FloatToFloat16(type, from, data_ + 2 * i, n, /*non_temporal=*/false);
+        return;
+      }
+    }
+    C* const to = reinterpret_cast<C*>(data_) + i;
+    if (to != from) std::copy_n(from, n, to);
+  }
+  bool converts() const { return DataTypeSize(dtype_) == 2; }
+
+ private:
+  char* const data_;
+  const DataType dtype_;
+};
+
+// The maximum of a row, whose chunks are added in order. NaN does not count.
+template <typename C>
+class RowMax {
+ public:
+  RowMax() { std::fill_n(lanes_, kSumLanes, -std::numeric_limits<C>::infinity()); }
+  void Add(const C* x, int64_t n) {
+    int64_t i = 0;
+    for (; i + kSumLanes <= n; i += kSumLanes) {
+      for (int j = 0; j < kSumLanes; ++j) lanes_[j] = x[i + j] > lanes_[j] ? x[i + j] : lanes_[j];
+    }
+    for (int j = 0; i < n; ++i, ++j) lanes_[j] = x[i] > lanes_[j] ? x[i] : lanes_[j];
+  }
+  C Result() const { return *std::max_element(lanes_, lanes_ + kSumLanes); }
+
+ private:
+  C lanes_[kSumLanes];
+};
+
+// The sum of a row in double. All chunks but the last have a multiple of kSumLanes elements.
+class RowSum {
+ public:
+  template <typename C>
+  void Add(const C* x, int64_t n) {
+    int64_t i = 0;
+    for (; i + kSumLanes <= n; i += kSumLanes) {
+      for (int j = 0; j < kSumLanes; ++j) lanes_[j] += static_cast<double>(x[i + j]);
+    }
+    for (int j = 0; i < n; ++i, ++j) lanes_[j] += static_cast<double>(x[i]);
+  }
+  double Result() const { return SumOfLanes(lanes_); }
+
+ private:
+  double lanes_[kSumLanes] = {};
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_NN_SOFTMAX_ROWS_H_

@@ -1,0 +1,329 @@
+// TopK, TopKV2 and NthElement: order statistics of rows.
+//
+// Elements are ordered by value and, if equal, by index, so that results do not depend on the
+// algorithm. NaN is smaller than any number.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_context.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/input_checks.h"
+
+namespace gradflow::top_k {
+namespace {
+
+// Returns whether x is greater than y.
+template <typename C>
+bool IsGreater(C x, C y) {
+  return x > y || (y != y && x == x);
+}
+
+// Returns `input` with its last dimension removed or, unless it is negative, replaced by `size`.
+// REQUIRES: the rank is 1 at least
+absl::StatusOr<PartialTensorShape> WithoutLast(const PartialTensorShape& input, bool replace,
+                                               int64_t size) {
+  DimVector dims(input.dim_sizes().begin(), input.dim_sizes().end() - 1);
+  if (replace) dims.push_back(size);
+  return PartialTensorShape::Make(dims);
+}
+
+absl::Status CheckRank(const PartialTensorShape& input) {
+  if (input.unknown_rank() || input.dims() >= 1) return absl::OkStatus();
+  return errors::InvalidArgument("input must have rank at least 1, but has shape []");
+}
+
+// ---- TopK ----
+
+// Checks k, which is -1 if unknown, and returns the shape of the outputs. REQUIRES: CheckRank
+absl::StatusOr<PartialTensorShape> TopKShape(const PartialTensorShape& input, bool is_known,
+                                             int64_t k) {
+  if (is_known && k < 0) return errors::InvalidArgument("k must not be negative, but is ", k);
+  if (input.unknown_rank()) return PartialTensorShape();
+  const int64_t columns = input.dim_size(input.dims() - 1);
+  if (is_known && columns >= 0 && k > columns) {
+    return errors::InvalidArgument("k must be at most ", columns, ", the last dimension of input ",
+                                   input.DebugString(), ", but is ", k);
+  }
+  return WithoutLast(input, true, is_known ? k : -1);
+}
+
+absl::Status SetTopKShape(ShapeContext& c, bool is_known, int64_t k) {
+  GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0)));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, TopKShape(c.input(0), is_known, k));
+  c.set_output(0, shape);
+  c.set_output(1, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status TopKAttrShape(ShapeContext& c) {
+  int64_t k = 0;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("k", &k));
+  return SetTopKShape(c, true, k);
+}
+
+absl::Status TopKInputShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
+  std::vector<int64_t> k = {-1};
+  GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &k));
+  return SetTopKShape(c, known, k[0]);
+}
+
+// Sets index[k] to the indices of the k greatest of n elements, the greatest first.
+// REQUIRES: 0 < k <= n
+template <typename T, typename Index>
+void SelectRow(const T* x, int64_t n, int64_t k, Index* index) {
+  using C = ComputeType<T>;
+  const auto precedes = [x](Index i, Index j) {
+    const C a = static_cast<C>(x[i]);
+    const C b = static_cast<C>(x[j]);
+    return IsGreater(a, b) || (!IsGreater(b, a) && i < j);
+  };
+  std::iota(index, index + k, Index(0));
+  // A heap with the last of the k elements at its top. Later elements enter it if they are greater.
+  std::make_heap(index, index + k, precedes);
+  C last = static_cast<C>(x[index[0]]);
+  for (int64_t i = k; i < n; ++i) {
+    if (!IsGreater(static_cast<C>(x[i]), last)) continue;
+    std::pop_heap(index, index + k, precedes);
+    index[k - 1] = static_cast<Index>(i);
+    std::push_heap(index, index + k, precedes);
+    last = static_cast<C>(x[index[0]]);
+  }
+  std::sort_heap(index, index + k, precedes);
+}
+
+template <typename T, typename Index>
+void SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, Tensor* values,
+                Tensor* indices) {
+  const T* const x = static_cast<const T*>(ctx.input(0).raw_data());
+  T* const value = static_cast<T*>(values->raw_data());
+  Index* const index = static_cast<Index*>(indices->raw_data());
+  const double nanoseconds =
+      2.0 * static_cast<double>(n) +
+      10.0 * static_cast<double>(k) * (1 + std::log2(static_cast<double>(k)));
+  ParallelFor(ctx, rows, BlockSizeForCost(nanoseconds), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const T* const elements = x + row * n;
+      SelectRow(elements, n, k, index + row * k);
+      for (int64_t i = row * k; i < (row + 1) * k; ++i) value[i] = elements[index[i]];
+    }
+  });
+}
+
+class TopKKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    if (types_.size() == 1) return construction.GetAttr("k", &k_);
+    return absl::OkStatus();
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    int64_t k = k_;
+    if (types_.size() == 2) {
+      GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "k"));
+      GRADFLOW_ASSIGN_OR_RETURN(k, ctx.ScalarInt(1, "k"));
+    }
+    const TensorShape& input = ctx.input(0).shape();
+    GRADFLOW_RETURN_IF_ERROR(CheckRank(input));
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape partial, TopKShape(input, true, k));
+    const int64_t columns = input.dim_size(input.dims() - 1);
+    const DataType index_type = ctx.expected_output_dtype(1);
+    const int64_t limit = index_type == DT_INT16   ? std::numeric_limits<int16_t>::max()
+                          : index_type == DT_INT32 ? std::numeric_limits<int32_t>::max()
+                                                   : std::numeric_limits<int64_t>::max();
+    if (columns > limit) {
+      return errors::InvalidArgument("the last dimension of input ", input.DebugString(),
+                                     " must be at most ", limit, " for indices of ",
+                                     DataTypeString(index_type));
+    }
+    TensorShape shape;
+    partial.AsTensorShape(&shape);
+    Tensor* values = nullptr;
+    Tensor* indices = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &values));
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, shape, &indices));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const int64_t rows = shape.num_elements() / k;
+    DispatchType(RealTypes(), types_[0], [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      DispatchType(TypeList<int16_t, int32_t, int64_t>(), index_type, [&](auto index_tag) {
+        SelectRows<T, typename decltype(index_tag)::type>(ctx, rows, columns, k, values, indices);
+      });
+    });
+    return absl::OkStatus();
+  }
+
+ private:
+  DataTypeVector types_;
+  // The attribute, if k is not an input.
+  int64_t k_ = 0;
+};
+
+// ---- NthElement ----
+
+// Checks n, if known, and returns the shape of the output. REQUIRES: CheckRank
+absl::StatusOr<PartialTensorShape> NthElementShape(const PartialTensorShape& input, bool is_known,
+                                                   int64_t n) {
+  if (is_known && n < 0) return errors::InvalidArgument("n must not be negative, but is ", n);
+  if (input.unknown_rank()) return PartialTensorShape();
+  const int64_t columns = input.dim_size(input.dims() - 1);
+  if (is_known && columns >= 0 && n >= columns) {
+    return errors::InvalidArgument("n must be less than ", columns,
+                                   ", the last dimension of input ", input.DebugString(),
+                                   ", but is ", n);
+  }
+  return WithoutLast(input, false, 0);
+}
+
+absl::Status NthElementShapeFn(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(CheckRank(c.input(0)));
+  GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
+  std::vector<int64_t> n = {-1};
+  GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &n));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, NthElementShape(c.input(0), known, n[0]));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status SelectNth(KernelContext& ctx, int64_t columns, int64_t n, Tensor* output) {
+  using C = ComputeType<T>;
+  // Selection moves the elements of a row, so it works on a copy.
+  Tensor scratch;
+  GRADFLOW_RETURN_IF_ERROR(
+      ctx.AllocateTemp(output->dtype(), {output->NumElements(), columns}, &scratch));
+  const T* const x = static_cast<const T*>(ctx.input(0).raw_data());
+  T* const copy = static_cast<T*>(scratch.raw_data());
+  T* const out = static_cast<T*>(output->raw_data());
+  ParallelFor(ctx, output->NumElements(), BlockSizeForCost(10.0 * static_cast<double>(columns)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  T* const elements = copy + row * columns;
+                  std::copy_n(x + row * columns, columns, elements);
+                  std::nth_element(elements, elements + n, elements + columns, [](T a, T b) {
+                    return IsGreater(static_cast<C>(b), static_cast<C>(a));
+                  });
+                  out[row] = elements[n];
+                }
+              });
+  return absl::OkStatus();
+}
+
+class NthElementKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    return construction.GetAttr("reverse", &reverse_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "n"));
+    GRADFLOW_ASSIGN_OR_RETURN(int64_t n, ctx.ScalarInt(1, "n"));
+    const TensorShape& input = ctx.input(0).shape();
+    GRADFLOW_RETURN_IF_ERROR(CheckRank(input));
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape partial, NthElementShape(input, true, n));
+    TensorShape shape;
+    partial.AsTensorShape(&shape);
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    if (shape.num_elements() == 0) return absl::OkStatus();
+    const int64_t columns = input.dim_size(input.dims() - 1);
+    if (reverse_) n = columns - 1 - n;
+    absl::Status status;
+    DispatchType(RealTypes(), types_[0], [&](auto tag) {
+      status = SelectNth<typename decltype(tag)::type>(ctx, columns, n, output);
+    });
+    return status;
+  }
+
+ private:
+  DataTypeVector types_;
+  bool reverse_ = false;
+};
+
+constexpr char kTypes[] =
+    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}";
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("TopK")
+      .Group("nn_ops")
+      .Input("input: T")
+      .Output("values: T")
+      .Output("indices: int32")
+      .Attr("k: int >= 0")
+      .Attr("sorted: bool = true")
+      .Attr(kTypes)
+      .Shape(TopKAttrShape)
+      .Doc(R"(Finds the k greatest elements of each row of the last dimension.
+
+Of equal elements the one with the lower index comes first. NaN is smaller than any number.
+
+input: A tensor of rank 1 at least, whose last dimension is `k` at least.
+values: The greatest elements of each row; the last dimension is `k`.
+indices: Their indices in the row.
+k: The number of elements of each row.
+sorted: Elements are in descending order in any case.
+T: The type of the elements.)");
+  registry.Op("TopKV2")
+      .Group("nn_ops")
+      .Input("input: T")
+      .Input("k: Tk")
+      .Output("values: T")
+      .Output("indices: index_type")
+      .Attr("sorted: bool = true")
+      .Attr(kTypes)
+      .Attr("Tk: {int16, int32, int64} = DT_INT32")
+      .Attr("index_type: {int16, int32, int64} = DT_INT32")
+      .Shape(TopKInputShape)
+      .Doc(R"(Finds the k greatest elements of each row of the last dimension.
+
+Of equal elements the one with the lower index comes first. NaN is smaller than any number.
+
+input: A tensor of rank 1 at least, whose last dimension is `k` at least.
+k: The number of elements of each row, a scalar.
+values: The greatest elements of each row; the last dimension is `k`.
+indices: Their indices in the row.
+sorted: Elements are in descending order in any case.
+T: The type of the elements.
+Tk: The type of `k`.
+index_type: The type of the indices. The last dimension of `input` must not exceed it.)");
+  registry.Op("NthElement")
+      .Group("nn_ops")
+      .Input("input: T")
+      .Input("n: int32")
+      .Output("values: T")
+      .Attr("reverse: bool = false")
+      .Attr(kTypes)
+      .Shape(NthElementShapeFn)
+      .Doc(R"(Finds the n-th smallest element of each row of the last dimension.
+
+NaN is smaller than any number.
+
+input: A tensor of rank 1 at least, whose last dimension is greater than `n`.
+n: The position in ascending order, from 0; a scalar.
+values: The elements, in the shape of `input` without its last dimension.
+reverse: If true, the position is that in descending order.
+T: The type of the elements.)");
+  const DataTypeVector types = DataTypesOf(RealTypes());
+  registry.Kernel("TopK", MakeKernel<TopKKernel>).Types("T", types);
+  registry.Kernel("TopKV2", MakeKernel<TopKKernel>).Types("T", types);
+  registry.Kernel("NthElement", MakeKernel<NthElementKernel>).Types("T", types);
+}
+
+}  // namespace gradflow::top_k
