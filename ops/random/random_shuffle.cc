@@ -75,7 +75,8 @@ class RandomShuffle final : public OpKernel {
       ctx.set_output(0, value);
       return absl::OkStatus();
     }
-    return ShuffleRows(ctx, state_.Reserve((value.dim_size(0) + 3) / 4));
+    // All rows but one take a number. The next run starts at the next counter.
+    return ShuffleRows(ctx, state_.Reserve((value.dim_size(0) - 1 + 3) / 4));
   }
 
  private:

@@ -189,6 +189,34 @@ TEST(RandomFill, ContinuesItsStream) {
   }
 }
 
+// Values of three runs of a session of TensorFlow, whose length differs between the ops.
+TEST(RandomOps, ContinueTheirStreams) {
+  const Scope scope = Scope::NewRootScope();
+  const Output order =
+      ops::RandomShuffle(scope, {1, 2, 3, 4, 5}, ops::RandomShuffle::Seed(1).Seed2(2));
+  const Output classes =
+      ops::Multinomial(scope, Input::Initializer({1.0f, 2.0f}, TensorShape({1, 2})), 6,
+                       ops::Multinomial::Seed(1).Seed2(2));
+  const Output gamma = ops::RandomGamma(scope, {2}, {1.5f}, ops::RandomGamma::Seed(1).Seed2(2));
+  ClientSession session(scope);
+  const struct {
+    std::vector<int32_t> order;
+    std::vector<int64_t> classes;
+    std::vector<float> gamma;
+  } expected[] = {
+      {{5, 1, 3, 2, 4}, {0, 1, 1, 0, 1, 1}, {0.16344427f, 0.66106427f}},
+      {{2, 4, 1, 5, 3}, {1, 1, 0, 1, 1, 0}, {1.2825683f, 0.86448693f}},
+      {{4, 5, 2, 3, 1}, {1, 0, 0, 0, 1, 1}, {1.3873677f, 0.3035615f}},
+  };
+  for (const auto& run : expected) {
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(session.Run({order, classes, gamma}, &outputs));
+    EXPECT_THAT(outputs[0], TensorEq(AsTensor<int32_t>(run.order)));
+    EXPECT_THAT(outputs[1], TensorEq(AsTensor<int64_t>(run.classes, {1, 6})));
+    EXPECT_THAT(outputs[2], TensorWithinUlps(AsTensor<float>(run.gamma, {2, 1}), 4));
+  }
+}
+
 TEST(RandomFill, IsSeededByTheSystemWithoutASeed) {
   OpTester tester = OpTester("RandomUniform").Input<int32_t>({4}).Attr("dtype", DT_DOUBLE);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> a, tester.RunOnThreads(1));
