@@ -1,0 +1,297 @@
+// Tensors of independent numbers: uniform, normal, truncated normal and integers. Each distribution
+// has up to three ops, which differ in the source of their stream.
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/random/distributions.h"
+#include "gradflow/ops/random/philox.h"
+#include "gradflow/ops/random/streams.h"
+
+namespace gradflow::random_fill {
+namespace {
+
+// Fills the elements with groups of `distribution`. Group k depends on its place in the stream
+// alone.
+template <typename D>
+void FillGroups(const RunContext& run, const Philox& stream, const D& distribution,
+                typename D::Element* elements, int64_t size) {
+  constexpr int kGroup = D::kGroup;
+  const int64_t groups = NumBlocks(size, kGroup);
+  ParallelFor(
+      run, groups, BlockSizeForCost(kGroup * D::kNanoseconds), [&](int64_t begin, int64_t end) {
+        Philox generator = stream.Ahead(begin);
+        for (int64_t g = begin; g < end; ++g) {
+          const auto group = [&] {
+            if constexpr (std::is_invocable_v<const D&, PhiloxReader*>) {
+              // The numbers of a group begin at a fixed place, however many the others needed.
+              PhiloxReader reader(stream.Ahead(uint64_t{kGroup * kCountersPerOutput / 4} * g));
+              return distribution(&reader);
+            } else {
+              return distribution(generator.Next());
+            }
+          }();
+          std::copy_n(group.begin(), std::min<int64_t>(kGroup, size - g * kGroup),
+                      elements + g * kGroup);
+        }
+      });
+}
+
+template <template <typename> class D, typename T>
+void FillWith(const RunContext& run, const Philox& stream, Tensor* output) {
+  FillGroups(run, stream, D<T>(), static_cast<T*>(output->raw_data()), output->NumElements());
+}
+
+using FillFn = void (*)(const RunContext& run, const Philox& stream, Tensor* output);
+
+template <template <typename> class D>
+FillFn FloatingFill(DataType dtype) {
+  FillFn fill = nullptr;
+  DispatchType(FloatingTypes(), dtype,
+               [&](auto tag) { fill = FillWith<D, typename decltype(tag)::type>; });
+  return fill;
+}
+
+// Signed and unsigned integers have the same bits.
+FillFn IntegerFill(DataType dtype) {
+  return DataTypeSize(dtype) == 4 ? FillWith<FullInteger, uint32_t>
+                                  : FillWith<FullInteger, uint64_t>;
+}
+
+// Returns the stream of a run that makes `size` elements.
+absl::StatusOr<Philox> StreamOf(Source source, const KernelContext& ctx,
+                                const StatefulStream& state, int64_t size) {
+  if (source == Source::kSeed) return SeedStream(ctx, 1);
+  if (source == Source::kKey) return KeyStream(ctx, 1);
+  return state.Reserve(static_cast<uint64_t>(size) * kCountersPerOutput);
+}
+
+template <Source S, FillFn (*FillOf)(DataType)>
+class FillKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    fill_ = FillOf(construction.output_type(0));
+    if (fill_ == nullptr) {
+      return errors::Unimplemented("no random numbers of type ",
+                                   DataTypeString(construction.output_type(0)));
+    }
+    return S == Source::kState ? state_.Init(construction) : absl::OkStatus();
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ReadShape(ctx));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    GRADFLOW_ASSIGN_OR_RETURN(const Philox stream, StreamOf(S, ctx, state_, output->NumElements()));
+    fill_(ctx.run(), stream, output);
+    return absl::OkStatus();
+  }
+
+ private:
+  FillFn fill_ = nullptr;
+  StatefulStream state_;
+};
+
+template <Source S>
+class RangeKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return S == Source::kState ? state_.Init(construction) : absl::OkStatus();
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    constexpr int kMin = NumSourceInputs(S);
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ReadShape(ctx));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(kMin, "minval"));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(kMin + 1, "maxval"));
+    const DataType dtype = ctx.expected_output_dtype(0);
+    if (ctx.input_dtype(kMin) != dtype || ctx.input_dtype(kMin + 1) != dtype) {
+      return errors::InvalidArgument("minval and maxval must be ", DataTypeString(dtype));
+    }
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    GRADFLOW_ASSIGN_OR_RETURN(const Philox stream, StreamOf(S, ctx, state_, output->NumElements()));
+    // The range of an empty tensor may be empty, as in TensorFlow.
+    if (output->NumElements() == 0) return absl::OkStatus();
+    absl::Status status;
+    DispatchType(TypeList<int32_t, int64_t, uint32_t, uint64_t>(), dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T low = ctx.input(kMin).scalar<T>()();
+      const T high = ctx.input(kMin + 1).scalar<T>()();
+      if (low >= high) {
+        status = errors::InvalidArgument("minval must be less than maxval, but they are ", low,
+                                         " and ", high);
+        return;
+      }
+      using U = std::make_unsigned_t<T>;
+      const IntegerRange<U> range = {static_cast<U>(low),
+                                     static_cast<U>(static_cast<U>(high) - static_cast<U>(low))};
+      FillGroups(ctx.run(), stream, range, static_cast<U*>(output->raw_data()),
+                 output->NumElements());
+    });
+    return status;
+  }
+
+ private:
+  StatefulStream state_;
+};
+
+template <Source S, bool HasRange>
+absl::Status FillShape(ShapeContext& c) {
+  GRADFLOW_RETURN_IF_ERROR(CheckSourceShapes(c, S));
+  if (HasRange) {
+    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(NumSourceInputs(S), 0));
+    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(NumSourceInputs(S) + 1, 0));
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(0));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// The texts of an op's definition.
+struct Definition {
+  const char* name;
+  const char* summary;
+  // The attributes of the output's type and the shape's type, and their allowed values.
+  const char* dtype;
+  const char* dtypes;
+  const char* shape_type;
+  const char* shape_types = "{int32, int64}";
+  const char* seed_types = "{int32, int64} = DT_INT64";
+};
+
+template <Source S, bool HasRange>
+void RegisterOp(Registry& registry, const Definition& d) {
+  std::string doc = absl::StrCat("Returns ", d.summary, ".\n\n");
+  Registry::OpBuilder op = registry.Op(d.name);
+  op.Group(S == Source::kState  ? "random_ops"
+           : S == Source::kSeed ? "stateless_random_ops"
+                                : "stateless_random_ops_v2")
+      .Shape(FillShape<S, HasRange>)
+      .Input(absl::StrCat("shape: ", d.shape_type));
+  absl::StrAppend(&doc, "shape: A vector: the shape of the result.\n");
+  if (S == Source::kState) {
+    op.Stateful();
+  } else if (S == Source::kSeed) {
+    op.Input("seed: Tseed");
+    absl::StrAppend(&doc, "seed: Two numbers. Equal seeds make equal numbers.\n");
+  } else {
+    op.Input("key: uint64").Input("counter: uint64").Input("alg: int32");
+    absl::StrAppend(
+        &doc,
+        "key: A vector of one number: the key of Philox.\n"
+        "counter: A vector: its first two numbers are the counter of Philox, low half "
+        "first.\n"
+        "alg: The algorithm: 1 is Philox, 3 lets the device choose, which is Philox.\n");
+  }
+  if (HasRange) {
+    op.Input(absl::StrCat("minval: ", d.dtype)).Input(absl::StrCat("maxval: ", d.dtype));
+    absl::StrAppend(&doc,
+                    "minval: A scalar: the least value.\n"
+                    "maxval: A scalar: one more than the largest value. Values are equally likely "
+                    "if 2^32 (2^64) is a multiple of their number, and nearly so otherwise.\n");
+  }
+  op.Output(absl::StrCat("output: ", d.dtype));
+  absl::StrAppend(&doc, "output: The random numbers.\n");
+  if (S == Source::kState) {
+    op.Attr("seed: int = 0").Attr("seed2: int = 0");
+    absl::StrAppend(&doc,
+                    "seed: With `seed2`, selects the stream of numbers, which each run continues. "
+                    "If both are zero, the system selects one.\n"
+                    "seed2: The second half of the seed.\n");
+  }
+  const std::string dtype = absl::StrCat(d.dtype, ": ", d.dtypes);
+  op.Attr(dtype);
+  op.Attr(absl::StrCat(d.shape_type, ": ", d.shape_types));
+  if (S == Source::kSeed) op.Attr(absl::StrCat("Tseed: ", d.seed_types));
+  absl::StrAppend(&doc, d.dtype, ": The type of the result.\n", d.shape_type,
+                  ": The type of `shape`.");
+  if (S == Source::kSeed) absl::StrAppend(&doc, "\nTseed: The type of `seed`.");
+  op.Doc(doc);
+}
+
+template <Source S>
+void RegisterFloating(Registry& registry, const char* uniform, const char* normal,
+                      const char* truncated, Definition d) {
+  d.dtype = "dtype";
+  d.name = uniform;
+  d.summary = "numbers that are uniform in [0, 1)";
+  RegisterOp<S, false>(registry, d);
+  registry.Kernel(uniform, MakeKernel<FillKernel<S, FloatingFill<Uniform>>>);
+  d.name = normal;
+  d.summary = "normal numbers of mean 0 and standard deviation 1";
+  RegisterOp<S, false>(registry, d);
+  registry.Kernel(normal, MakeKernel<FillKernel<S, FloatingFill<StandardNormal>>>);
+  d.name = truncated;
+  d.summary = "normal numbers of mean 0 and standard deviation 1 whose magnitude is less than 2";
+  RegisterOp<S, false>(registry, d);
+  registry.Kernel(truncated, MakeKernel<FillKernel<S, FloatingFill<TruncatedNormal>>>);
+}
+
+template <Source S>
+void RegisterRange(Registry& registry, Definition d) {
+  d.summary = "integers of a range";
+  RegisterOp<S, true>(registry, d);
+  registry.Kernel(d.name, MakeKernel<RangeKernel<S>>);
+}
+
+template <Source S>
+void RegisterFullInteger(Registry& registry, Definition d) {
+  d.summary = "integers whose bits are all random";
+  RegisterOp<S, false>(registry, d);
+  registry.Kernel(d.name, MakeKernel<FillKernel<S, IntegerFill>>);
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  Definition state = {};
+  state.dtypes = "{half, bfloat16, float, double}";
+  state.shape_type = "T";
+  RegisterFloating<Source::kState>(registry, "RandomUniform", "RandomStandardNormal",
+                                   "TruncatedNormal", state);
+  state.name = "RandomUniformInt";
+  state.dtype = "Tout";
+  state.dtypes = "{int32, int64}";
+  RegisterRange<Source::kState>(registry, state);
+
+  Definition seed = {};
+  seed.dtypes = "{half, bfloat16, float, double} = DT_FLOAT";
+  seed.shape_type = "T";
+  seed.shape_types = "{int32, int64} = DT_INT32";
+  RegisterFloating<Source::kSeed>(registry, "StatelessRandomUniform", "StatelessRandomNormal",
+                                  "StatelessTruncatedNormal", seed);
+  seed.name = "StatelessRandomUniformFullInt";
+  seed.dtype = "dtype";
+  seed.dtypes = "{int32, int64, uint32, uint64} = DT_UINT64";
+  seed.seed_types = "{int32, int64, uint32, uint64} = DT_INT64";
+  RegisterFullInteger<Source::kSeed>(registry, seed);
+  seed.name = "StatelessRandomUniformInt";
+  seed.dtypes = "{int32, int64}";
+  seed.shape_types = "{int32, int64}";
+  seed.seed_types = "{int32, int64} = DT_INT64";
+  RegisterRange<Source::kSeed>(registry, seed);
+
+  Definition key = {};
+  key.dtypes = "{half, bfloat16, float, double} = DT_FLOAT";
+  key.shape_type = "Tshape";
+  key.shape_types = "{int32, int64} = DT_INT32";
+  RegisterFloating<Source::kKey>(registry, "StatelessRandomUniformV2", "StatelessRandomNormalV2",
+                                 "StatelessTruncatedNormalV2", key);
+  key.name = "StatelessRandomUniformFullIntV2";
+  key.dtype = "dtype";
+  key.dtypes = "{int32, int64, uint32, uint64} = DT_UINT64";
+  RegisterFullInteger<Source::kKey>(registry, key);
+  key.name = "StatelessRandomUniformIntV2";
+  key.dtypes = "{int32, int64, uint32, uint64}";
+  RegisterRange<Source::kKey>(registry, key);
+}
+
+}  // namespace gradflow::random_fill
