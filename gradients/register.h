@@ -12,6 +12,7 @@ void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
 void RegisterQuantGradients(GradientRegistry& registry);
+void RegisterRandomGradients(GradientRegistry& registry);
 
 inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterArrayGradients(registry);
@@ -19,6 +20,7 @@ inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterMathGradients(registry);
   RegisterNnGradients(registry);
   RegisterQuantGradients(registry);
+  RegisterRandomGradients(registry);
 }
 
 }  // namespace gradflow

@@ -163,6 +163,13 @@ TEST_F(GradientsTest, TakesDeepGraphs) {
   EXPECT_THAT(Evaluate(gradients, {x}, {4}), ElementsAre(1));
 }
 
+TEST_F(GradientsTest, EndAtRandomNumbers) {
+  const Output x = Variable("x");
+  const Output noise = ops::RandomStandardNormal(scope_, ops::Shape(scope_, x), DT_DOUBLE);
+  EXPECT_THAT(Gradients({ops::Add(scope_, ops::Square(scope_, x), noise)}, {x}, {5}),
+              ElementsAre(10));
+}
+
 TEST_F(GradientsTest, AddsNothingForWhatDoesNotLieBetween) {
   const Output x = Variable("x");
   const Output unknown = ops::Cast(scope_, ops::Range(scope_, 0, 3, 1), DT_DOUBLE);
