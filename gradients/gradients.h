@@ -23,6 +23,7 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+// Options of AddSymbolicGradients.
 struct GradientBuildOptions {
   // Colocates each op of the gradient with the op that it is the gradient of.
   bool colocate_gradients_with_ops = false;
