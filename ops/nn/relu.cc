@@ -35,7 +35,7 @@ struct GradientOfRectify {
 struct GradientOfRectify6 {
   template <typename T>
   T operator()(T dy, T x) const {
-    return (x > 0) & (x < T(6)) ? dy : T(0);
+    return ((x > 0) & (x < T(6))) ? dy : T(0);
   }
 };
 
