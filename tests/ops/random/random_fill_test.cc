@@ -4,6 +4,7 @@
 
 #include "gradflow/ops/random/philox.h"
 #include "gradflow/ops/random_ops.h"
+#include "gradflow/proto/node_def.pb.h"
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/kernel_test.h"
 #include "gradflow/testing/tensor_diff.h"
