@@ -212,7 +212,7 @@ absl::Status GradientOfPad(const Scope& scope, const Operation& op, const std::v
   const Output size = ops::Shape(scope, op.input(0), ops::Shape::OutType(paddings.type()));
   dx->push_back(ops::Slice(scope, dy[0], before, size));
   if (op.num_inputs() == 3) {
-    // What the padding got: dy without the inner part.
+    // The gradient of the padding: dy without the inner part.
     const Output ones = ops::OnesLike(scope, (*dx)[0]);
     const Output zero = Scalar(scope, dy[0].type(), 0);
     const Output is_inner = ops::NotEqual(scope, ops::Pad(scope, ones, paddings), zero);

@@ -131,7 +131,7 @@ class GradientBuilder {
     const bool wanted =
         std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
                     [&](const Node::Source& source) { return reached_.contains(source.node); });
-    // What an unknown op reads might have a gradient.
+    // Inputs of an unknown op might have a gradient.
     if (!(any || maybe_.contains(&node)) || !wanted) return absl::OkStatus();
     const absl::StatusOr<GradientFunction> function = registry_.Find(node.type_string());
     if (function.ok() && *function == nullptr) return absl::OkStatus();

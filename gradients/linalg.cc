@@ -109,7 +109,7 @@ absl::Status GradientOfMatrixDeterminant(const Scope& scope, const Operation& op
   dx->push_back(ops::Mul(scope, scalars, inverse));
   return scope.status();
 }
-// Of log|det A|, the second output, alone: the sign has no derivative for real matrices.
+// Differentiates log|det A|, the second output. The sign has no derivative for real matrices.
 absl::Status GradientOfLogMatrixDeterminant(const Scope& scope, const Operation& op,
                                             const std::vector<Output>& dy,
                                             std::vector<Output>* dx) {

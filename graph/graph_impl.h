@@ -112,7 +112,7 @@ class GraphImpl {
 
   NodesByName* by_name() { return &by_name_; }
   ShapeStore::Mark shapes_mark() const { return shapes_.mark(); }
-  // What the imports into this graph have used of GraphLimits.
+  // The parts of GraphLimits that the imports into this graph have used.
   struct Used {
     int64_t graph_def_bytes = 0;
     int64_t constant_bytes = 0;

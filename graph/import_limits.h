@@ -37,7 +37,7 @@ class LimitChecks {
   absl::Status CheckTime();
   // Checks the bytes of the inferred shapes.
   absl::Status CheckShapeBytes(int64_t bytes) const;
-  // What this and earlier imports have used.
+  // Returns the parts of the limits that this and earlier imports have used.
   const GraphImpl::Used& used() const { return used_; }
   // Checks the lengths of names and the numbers of inputs and attributes, in constant time.
   absl::Status CheckNode(const NodeDef& node) const;

@@ -32,28 +32,38 @@ class PlaceholderKernel final : public OpKernel {
   PartialTensorShape shape_;
 };
 
-absl::Status CheckDefault(const PartialTensorShape& input, const PartialTensorShape& shape) {
+absl::Status CheckDeclared(const PartialTensorShape& input, const PartialTensorShape& shape) {
   if (input.IsCompatibleWith(shape)) return absl::OkStatus();
-  return errors::InvalidArgument("input has shape ", input.DebugString(), ", but shape is ",
+  return errors::InvalidArgument("input has shape ", input.DebugString(), ", expected ",
                                  shape.DebugString());
 }
 
 absl::Status PlaceholderWithDefaultShape(ShapeContext& c) {
   PartialTensorShape shape;
   GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
-  GRADFLOW_RETURN_IF_ERROR(CheckDefault(c.input(0), shape));
+  GRADFLOW_RETURN_IF_ERROR(CheckDeclared(c.input(0), shape));
   // Ignores the shape of the input: a fed value may have another shape.
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
 
-class PlaceholderWithDefaultKernel final : public OpKernel {
+absl::Status EnsureShapeShape(ShapeContext& c) {
+  PartialTensorShape shape;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
+  GRADFLOW_RETURN_IF_ERROR(CheckDeclared(c.input(0), shape));
+  GRADFLOW_ASSIGN_OR_RETURN(shape, shape.MergeWith(c.input(0)));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+// Passes its input on, which must have the attribute `shape`.
+class DeclaredShapeKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     return construction.GetAttr("shape", &shape_);
   }
   absl::Status Compute(KernelContext& ctx) const override {
-    GRADFLOW_RETURN_IF_ERROR(CheckDefault(ctx.input(0).shape(), shape_));
+    GRADFLOW_RETURN_IF_ERROR(CheckDeclared(ctx.input(0).shape(), shape_));
     ctx.set_output(0, ctx.input(0));
     return absl::OkStatus();
   }
@@ -111,7 +121,22 @@ output: The fed tensor, or `input`.
 dtype: The type of the tensor.
 shape: The shape of the tensor, partially known or unknown. Must be compatible with that of
   `input`.)");
-  registry.Kernel("PlaceholderWithDefault", MakeKernel<PlaceholderWithDefaultKernel>);
+  registry.Kernel("PlaceholderWithDefault", MakeKernel<DeclaredShapeKernel>);
+
+  registry.Op("EnsureShape")
+      .Group("array_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("shape: shape")
+      .Attr("T: type")
+      .Shape(EnsureShapeShape)
+      .Doc(R"(Returns its input, or an error if it does not have the expected shape.
+
+input: Any tensor.
+output: The same tensor.
+shape: The expected shape, partially known or unknown.
+T: The type of the tensor.)");
+  registry.Kernel("EnsureShape", MakeKernel<DeclaredShapeKernel>);
 }
 
 }  // namespace gradflow::placeholder

@@ -121,37 +121,6 @@ class SqueezeKernel final : public OpKernel {
   std::vector<int64_t> axes_;
 };
 
-absl::Status CheckCompatible(const PartialTensorShape& input, const PartialTensorShape& shape) {
-  if (input.IsCompatibleWith(shape)) return absl::OkStatus();
-  return errors::InvalidArgument("input has shape ", input.DebugString(), ", expected ",
-                                 shape.DebugString());
-}
-
-absl::Status EnsureShapeShape(ShapeContext& c) {
-  PartialTensorShape shape;
-  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("shape", &shape));
-  GRADFLOW_RETURN_IF_ERROR(CheckCompatible(c.input(0), shape));
-  GRADFLOW_ASSIGN_OR_RETURN(shape, shape.MergeWith(c.input(0)));
-  c.set_output(0, std::move(shape));
-  return absl::OkStatus();
-}
-
-class EnsureShapeKernel final : public OpKernel {
- public:
-  absl::Status Init(const KernelConstruction& construction) {
-    return construction.GetAttr("shape", &shape_);
-  }
-  absl::Status Compute(KernelContext& ctx) const override {
-    GRADFLOW_RETURN_IF_ERROR(CheckCompatible(ctx.input(0).shape(), shape_));
-    ctx.set_output(0, ctx.input(0));
-    return absl::OkStatus();
-  }
-  bool IsCheap() const override { return true; }
-
- private:
-  PartialTensorShape shape_;
-};
-
 }  // namespace
 
 void Register(Registry& registry) {
@@ -214,21 +183,6 @@ T: The type of `input`.
 squeeze_dims: The dimensions to remove, each of size 1. Negative values count from the end. If
   empty, removes all dimensions of size 1.)");
   registry.Kernel("Squeeze", MakeKernel<SqueezeKernel>);
-
-  registry.Op("EnsureShape")
-      .Group("array_ops")
-      .Input("input: T")
-      .Output("output: T")
-      .Attr("shape: shape")
-      .Attr("T: type")
-      .Shape(EnsureShapeShape)
-      .Doc(R"(Returns its input, or an error if it does not have the expected shape.
-
-input: Any tensor.
-output: The same tensor.
-shape: The expected shape, partially known or unknown.
-T: The type of the tensor.)");
-  registry.Kernel("EnsureShape", MakeKernel<EnsureShapeKernel>);
 }
 
 }  // namespace gradflow::reshape

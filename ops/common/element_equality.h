@@ -14,7 +14,8 @@ namespace gradflow {
 struct ElementEquality {
   // Element i of the elements from `a` on, and element j of those from `b` on.
   bool (*equal)(const void* a, int64_t i, const void* b, int64_t j);
-  // The same for equal elements. Differs between processes, so that no input has many collisions.
+  // Returns a hash of element i. Equal elements have the same. Hashes differ between processes, so
+  // that no input can have many collisions.
   size_t (*hash)(const void* a, int64_t i);
 };
 

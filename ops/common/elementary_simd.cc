@@ -214,7 +214,7 @@ double LgammaOfNegative(double x) {
   return lgamma_r(x, &sign);
 }
 
-// Of float, computed in double.
+// Ranges in which float is computed in double.
 constexpr Fault kFloatFaults[] = {
     {Elementary::kAcosh, true, 1e18, kInfinite, LogOfDouble},
     {Elementary::kAsinh, false, 1e18, kInfinite, AsinhOfLarge},

@@ -234,7 +234,7 @@ class Elementwise {
         EndOfBlock());
   }
 
-  // What a thread does after it has written a block of the output.
+  // Called by a thread after it has written a block of the output.
   using BlockFunction = void (*)();
   BlockFunction EndOfBlock() const {
     return non_temporal_ ? +[] { hwy::FlushStream(); } : nullptr;
@@ -335,10 +335,11 @@ class Elementwise {
   // The bytes of the largest element that the loop sees, and the elements of a chunk.
   int64_t largest_ = 1;
   int64_t chunk_ = 0;
-  // Whether elements are bytes, not strings; whether 16-bit floats are converted.
+  // True if elements are bytes, not strings.
   bool plain_ = true;
+  // True if 16-bit floats are converted.
   bool converts_ = false;
-  // Whether the loop takes 16-bit floats as they are.
+  // True if the loop takes 16-bit floats as they are.
   bool moves_float16_ = false;
   bool non_temporal_ = false;
 };

@@ -412,7 +412,7 @@ class EinsumKernel final : public OpKernel {
 
     Operand product;
     for (int i = 0; i < ctx.num_inputs(); ++i) {
-      // What the output and later inputs have.
+      // The labels of the output and of later inputs.
       Labels needed = equation.output;
       for (int j = i + 1; j < ctx.num_inputs(); ++j) {
         needed.insert(needed.end(), equation.inputs[j].begin(), equation.inputs[j].end());

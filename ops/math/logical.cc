@@ -4,6 +4,7 @@
 // which may have been fed, is undefined behaviour.
 #include <cstdint>
 
+#include "absl/strings/substitute.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/ops/common/elementwise.h"
@@ -26,37 +27,26 @@ absl::Status LogicalNot(KernelContext& ctx) {
 }  // namespace
 
 void Register(Registry& registry) {
-  registry.Op("LogicalAnd")
-      .Group("math_ops")
-      .Input("x: bool")
-      .Input("y: bool")
-      .Output("z: bool")
-      .Commutative()
-      .Shape(BroadcastBinaryShape)
-      .Doc(R"(Returns x AND y element-wise.
+  const auto define = [&](const char* op, const char* word, KernelFactory kernel) {
+    registry.Op(op)
+        .Group("math_ops")
+        .Input("x: bool")
+        .Input("y: bool")
+        .Output("z: bool")
+        .Commutative()
+        .Shape(BroadcastBinaryShape)
+        .Doc(absl::Substitute(R"(Returns x $0 y element-wise.
 
 The inputs are broadcast to one shape as NumPy does.
 
 x: A tensor.
 y: A tensor.
-z: The results, of the broadcast shape.)");
-  registry.Kernel("LogicalAnd", MakeFunctionKernel<LogicalAnd>);
-
-  registry.Op("LogicalOr")
-      .Group("math_ops")
-      .Input("x: bool")
-      .Input("y: bool")
-      .Output("z: bool")
-      .Commutative()
-      .Shape(BroadcastBinaryShape)
-      .Doc(R"(Returns x OR y element-wise.
-
-The inputs are broadcast to one shape as NumPy does.
-
-x: A tensor.
-y: A tensor.
-z: The results, of the broadcast shape.)");
-  registry.Kernel("LogicalOr", MakeFunctionKernel<LogicalOr>);
+z: The results, of the broadcast shape.)",
+                              word));
+    registry.Kernel(op, kernel);
+  };
+  define("LogicalAnd", "AND", MakeFunctionKernel<LogicalAnd>);
+  define("LogicalOr", "OR", MakeFunctionKernel<LogicalOr>);
 
   registry.Op("LogicalNot")
       .Group("math_ops")

@@ -207,6 +207,30 @@ class SegmentKernel : public OpKernel {
     return ReduceSegments(ctx, reducer_, rows, width, ctx.input(0), empty_.bytes, out);
   }
 
+  // Reduces rows by sorted ids. Their number of segments is input `count_input`, or the last id
+  // plus one if that is negative. Row i of the ids is row order[i] of data, or row i without
+  // `order`.
+  absl::Status ReduceSorted(KernelContext& ctx, absl::Span<const int64_t> ids, int count_input,
+                            const int64_t* order) const {
+    int64_t segments = -1;
+    if (count_input >= 0) {
+      GRADFLOW_ASSIGN_OR_RETURN(segments, ctx.ScalarInt(count_input, "num_segments"));
+      GRADFLOW_RETURN_IF_ERROR(CheckCount("num_segments", segments));
+    }
+    GRADFLOW_RETURN_IF_ERROR(CheckSortedIds("segment_ids", ids, segments));
+    if (count_input < 0) {
+      GRADFLOW_ASSIGN_OR_RETURN(segments, CountSegments(ids));
+    }
+    int64_t width = 0;
+    Tensor* out = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(AllocateRows(ctx, segments, 1, &width, &out));
+    if (out->NumElements() == 0) return absl::OkStatus();
+    SegmentRows rows;
+    GRADFLOW_RETURN_IF_ERROR(GroupSortedRows(ctx, ids, segments, &rows));
+    if (order != nullptr) rows.order = order;
+    return Reduce(ctx, rows, width, out);
+  }
+
   bool CanScatter(int64_t segments, int64_t width) const {
     return CanScatterRows(reducer_, segments, width);
   }
@@ -241,22 +265,7 @@ class SortedKernel final : public SegmentKernel<kReduction, kEmpty> {
     Tensor storage;
     GRADFLOW_ASSIGN_OR_RETURN(const absl::Span<const int64_t> ids,
                               Int64Elements(ctx, 1, "segment_ids", &storage));
-    int64_t segments = -1;
-    if (kCounted) {
-      GRADFLOW_ASSIGN_OR_RETURN(segments, ctx.ScalarInt(2, "num_segments"));
-      GRADFLOW_RETURN_IF_ERROR(CheckCount("num_segments", segments));
-    }
-    GRADFLOW_RETURN_IF_ERROR(CheckSortedIds("segment_ids", ids, segments));
-    if (!kCounted) {
-      GRADFLOW_ASSIGN_OR_RETURN(segments, this->CountSegments(ids));
-    }
-    int64_t width = 0;
-    Tensor* out = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(this->AllocateRows(ctx, segments, 1, &width, &out));
-    if (out->NumElements() == 0) return absl::OkStatus();
-    SegmentRows rows;
-    GRADFLOW_RETURN_IF_ERROR(GroupSortedRows(ctx, ids, segments, &rows));
-    return this->Reduce(ctx, rows, width, out);
+    return this->ReduceSorted(ctx, ids, kCounted ? 2 : -1, nullptr);
   }
 };
 
@@ -305,23 +314,7 @@ class SparseKernel final : public SegmentKernel<kReduction, Empty::kZero> {
     GRADFLOW_ASSIGN_OR_RETURN(const absl::Span<const int64_t> ids,
                               Int64Elements(ctx, 2, "segment_ids", &storage[1]));
     GRADFLOW_RETURN_IF_ERROR(CheckIndices("indices", indices, ctx.input(0).dim_size(0)));
-    int64_t segments = -1;
-    if (kCounted) {
-      GRADFLOW_ASSIGN_OR_RETURN(segments, ctx.ScalarInt(3, "num_segments"));
-      GRADFLOW_RETURN_IF_ERROR(CheckCount("num_segments", segments));
-    }
-    GRADFLOW_RETURN_IF_ERROR(CheckSortedIds("segment_ids", ids, segments));
-    if (!kCounted) {
-      GRADFLOW_ASSIGN_OR_RETURN(segments, this->CountSegments(ids));
-    }
-    int64_t width = 0;
-    Tensor* out = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(this->AllocateRows(ctx, segments, 1, &width, &out));
-    if (out->NumElements() == 0) return absl::OkStatus();
-    SegmentRows rows;
-    GRADFLOW_RETURN_IF_ERROR(GroupSortedRows(ctx, ids, segments, &rows));
-    rows.order = indices.data();
-    return this->Reduce(ctx, rows, width, out);
+    return this->ReduceSorted(ctx, ids, kCounted ? 3 : -1, indices.data());
   }
 };
 

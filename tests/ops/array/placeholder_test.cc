@@ -38,7 +38,7 @@ TEST(PlaceholderWithDefault, RejectsADefaultOfAnotherShape) {
   OpTester tester = OpTester("PlaceholderWithDefault")
                         .Input(AsTensor<float>({1, 2, 3}))
                         .Attr("shape", PartialTensorShape({2}));
-  const auto error = StatusIs(kInvalidArgument, "input has shape [3], but shape is [2]");
+  const auto error = StatusIs(kInvalidArgument, "input has shape [3], expected [2]");
   EXPECT_THAT(tester.Run(), error);
   EXPECT_THAT(tester.InferShape(), error);
 }
@@ -49,6 +49,22 @@ TEST(PlaceholderV2, MustBeFed) {
   EXPECT_THAT(tester.RunOn({}),
               StatusIs(kInvalidArgument, "a value must be fed, of type float and shape [2,?]"));
   EXPECT_THAT(tester.InferShape(), ShapeIs("[2,?]"));
+}
+
+TEST(EnsureShape, ReturnsItsInput) {
+  const Tensor x = Iota<float>({2, 3});
+  for (const PartialTensorShape& shape :
+       {PartialTensorShape(), PartialTensorShape({-1, 3}), PartialTensorShape({2, 3})}) {
+    EXPECT_THAT(OpTester("EnsureShape").Input(x).Attr("shape", shape).RunOne(), TensorEq(x));
+  }
+  OpTester bad = OpTester("EnsureShape").Input(x).Attr("shape", PartialTensorShape({-1, 2}));
+  EXPECT_THAT(bad.Run(), StatusIs(kInvalidArgument, "input has shape [2,3], expected [?,2]"));
+  EXPECT_THAT(bad.InferShape(), StatusIs(kInvalidArgument));
+  EXPECT_THAT(OpTester("EnsureShape")
+                  .UnknownInput(DT_FLOAT, {2, -1})
+                  .Attr("shape", PartialTensorShape({-1, 3}))
+                  .InferShape(),
+              ShapeIs("[2,3]"));
 }
 
 }  // namespace

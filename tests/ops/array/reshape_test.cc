@@ -165,22 +165,6 @@ TEST(Squeeze, InfersKnownDimensions) {
   EXPECT_THAT(infer({1}), ShapeIs("[1,3]"));
 }
 
-TEST(EnsureShape, ReturnsItsInput) {
-  const Tensor x = Iota<float>({2, 3});
-  for (const PartialTensorShape& shape :
-       {PartialTensorShape(), PartialTensorShape({-1, 3}), PartialTensorShape({2, 3})}) {
-    EXPECT_THAT(OpTester("EnsureShape").Input(x).Attr("shape", shape).RunOne(), TensorEq(x));
-  }
-  OpTester bad = OpTester("EnsureShape").Input(x).Attr("shape", PartialTensorShape({-1, 2}));
-  EXPECT_THAT(bad.Run(), StatusIs(kInvalidArgument, "input has shape [2,3], expected [?,2]"));
-  EXPECT_THAT(bad.InferShape(), StatusIs(kInvalidArgument));
-  EXPECT_THAT(OpTester("EnsureShape")
-                  .UnknownInput(DT_FLOAT, {2, -1})
-                  .Attr("shape", PartialTensorShape({-1, 3}))
-                  .InferShape(),
-              ShapeIs("[2,3]"));
-}
-
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow
