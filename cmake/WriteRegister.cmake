@@ -22,7 +22,7 @@ set(text "// Generated from the families of this folder.
 namespace gradflow {
 
 ${declarations}
-void ${FUNCTION}(Registry& registry) {
+void ${FUNCTION}([[maybe_unused]] Registry& registry) {
 ${calls}}
 
 }  // namespace gradflow

@@ -198,8 +198,9 @@ struct BatchNormAttrs {
   bool is_training = false;
 };
 
-// Differentiates output y. In training, the gradient op reads the statistics of the batch, which are
-// reserved outputs. In inference it reads the inputs mean and variance, which have gradients, too:
+// Differentiates output y. In training, the gradient op reads the statistics of the batch, which
+// are reserved outputs. In inference it reads the inputs mean and variance, which have gradients,
+// too:
 //   y = (x - mean) * scale * rstd + offset, where rstd = 1 / sqrt(variance + epsilon)
 //   dy/dmean = -scale * rstd, summed as the gradient of offset is
 //   dy/dvariance = -(x - mean) * scale * rstd^3 / 2, summed as the gradient of scale is
