@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -21,8 +22,10 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// A flag that is raised once, and callbacks that are called when it is raised.
-class CancelFlag {
+// A flag that is raised once, and callbacks that are called when it is raised. Runs with
+// asynchronous kernels, which may outlive the run, share the ownership of a flag that a
+// std::shared_ptr owns.
+class CancelFlag : public std::enable_shared_from_this<CancelFlag> {
  public:
   // Identifies a callback; 0 stands for none.
   using CallbackId = int64_t;

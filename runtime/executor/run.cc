@@ -49,6 +49,8 @@ void RunCore::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr
   retained_state_ = std::move(state);
   retained_plan_ = std::move(plan);
   retained_functions_ = std::move(functions);
+  if (limits_.cancelled != nullptr) retained_cancelled_ = limits_.cancelled->weak_from_this().lock();
+  if (limits_.closed != nullptr) retained_closed_ = limits_.closed->weak_from_this().lock();
 }
 
 void RunCore::Execute(ReadyQueue::Work* work) {

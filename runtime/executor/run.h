@@ -138,6 +138,8 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   std::shared_ptr<Allocator> retained_allocator_;
   std::shared_ptr<const Plan> retained_plan_;
   std::shared_ptr<const FunctionTable> retained_functions_;
+  std::shared_ptr<const CancelFlag> retained_cancelled_;
+  std::shared_ptr<const CancelFlag> retained_closed_;
 };
 
 // One run of a plan.

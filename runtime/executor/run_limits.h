@@ -21,7 +21,8 @@ struct RunLimits {
   std::chrono::milliseconds timeout{0};
   // The time after which the run is DEADLINE_EXCEEDED.
   RunStop::Clock::time_point deadline = RunStop::Clock::time_point::max();
-  // Ends the run with CANCELLED when raised. Borrowed; null means no limit.
+  // Ends the run with CANCELLED when raised. Borrowed, or shared with asynchronous kernels if a
+  // std::shared_ptr owns it. Null means no limit.
   CancelFlag* cancelled = nullptr;
   // As `cancelled`, with an error that says that the session has been closed.
   CancelFlag* closed = nullptr;

@@ -117,7 +117,7 @@ RunLimits GraphRunner::LimitsOf(const RunOptions& options, const CancellationTok
   const int64_t timeout = options.timeout_in_ms();
   RunLimits limits;
   limits.SetTimeout(std::chrono::milliseconds(timeout > 0 ? timeout : timeout_in_ms_));
-  limits.closed = &closed_;
+  limits.closed = closed_.get();
   if (token != nullptr) limits.cancelled = token->flag();
   return limits;
 }
@@ -143,13 +143,15 @@ absl::Status GraphRunner::RunPlan(const std::shared_ptr<const Plan>& plan,
 
 absl::StatusOr<std::shared_ptr<const Plan>> GraphRunner::FindOrMakePlan(const RunRequest& request,
                                                                         const RunLimits& limits) {
+  // Destroyed without the lock.
+  std::vector<std::shared_ptr<const void>> dropped;
   MutexLock lock(&graph_mutex_);
   // If several threads need the same new plan, one makes it and the others wait. If its run ends
   // meanwhile, the next thread makes it.
   if (std::shared_ptr<const Plan> plan = plans_.Find(request)) return plan;
   PlanNames names = request.Names();
   GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<const Plan> plan, MakePlan(names, limits));
-  plans_.Insert(std::move(names), plan);
+  dropped = plans_.Insert(std::move(names), plan);
   // Close may have cleared the cache before the insertion.
   if (closed()) plans_.Clear();
   return plan;
@@ -179,7 +181,7 @@ absl::Status GraphRunner::MakeCallable(const CallableOptions& options, int64_t* 
     callable->options = options.run_options();
     // The limits in its options apply to its runs only.
     RunLimits limits;
-    limits.closed = &closed_;
+    limits.closed = closed_.get();
     const auto strings = [](const auto& names) {
       return std::vector<std::string>(names.begin(), names.end());
     };
@@ -256,7 +258,7 @@ absl::Status GraphRunner::NoCallable(int64_t handle) const {
 }
 
 void GraphRunner::Close() {
-  closed_.Raise();
+  closed_->Raise();
   // Destroyed without a lock.
   std::vector<Callables> dropped;
   dropped.reserve(kNumShards);

@@ -63,7 +63,7 @@ class GraphRunner {
   void Close();
   // Returns the error of calls after Close.
   static absl::Status Closed();
-  bool closed() const { return closed_.IsRaised(); }
+  bool closed() const { return closed_->IsRaised(); }
 
   // Returns memory that no run uses to the system.
   void Trim();
@@ -109,7 +109,8 @@ class GraphRunner {
   PlanCache plans_;
   Replicated<Callables> callables_;
   std::atomic<int64_t> next_handle_{1};
-  mutable CancelFlag closed_;
+  // Shared with asynchronous kernels that outlive their runs.
+  const std::shared_ptr<CancelFlag> closed_ = std::make_shared<CancelFlag>();
   // Guards the graph, for reading and writing.
   Mutex graph_mutex_;
   // Guards the pointer only, so that Close can drop it without waiting for graph_mutex_, which

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/call_safely.h"
 
 namespace gradflow {
 namespace {
@@ -74,11 +76,11 @@ std::shared_ptr<const Plan> PlanCache::Find(const RunRequest& request) const {
   });
 }
 
-void PlanCache::Insert(PlanNames names, const std::shared_ptr<const Plan>& plan) {
+std::vector<std::shared_ptr<const void>> PlanCache::Insert(
+    PlanNames names, const std::shared_ptr<const Plan>& plan) {
   auto entry = std::make_shared<Entry>();
   entry->names = std::move(names);
   entry->plan = ShardedPtr<const Plan>(plan);
-  // Destroyed without a lock, since the plan may be the last to hold them.
   std::shared_ptr<const Entry> replaced;
   std::shared_ptr<const Entry> evicted;
   MutexLock lock(&insert_mutex_);
@@ -97,11 +99,18 @@ void PlanCache::Insert(PlanNames names, const std::shared_ptr<const Plan>& plan)
     if (oldest != table.end()) evicted = *oldest;
     return 0;
   });
-  table_.Update([&](Table* table) {
-    table->erase(entry);
-    if (evicted != nullptr) table->erase(evicted);
-    if (capacity_ > 0) table->insert(entry);
+  std::vector<std::shared_ptr<const void>> dropped = {std::move(replaced), evicted};
+  const absl::Status inserted = CallSafely([&] {
+    table_.Update([&](Table* table) {
+      table->erase(entry);
+      if (evicted != nullptr) table->erase(evicted);
+      if (capacity_ > 0) table->insert(entry);
+    });
+    return absl::OkStatus();
   });
+  // Out of memory, some copies may have it.
+  if (!inserted.ok()) table_.Update([&](Table* table) { table->erase(entry); });
+  return dropped;
 }
 
 void PlanCache::Clear() {

@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
@@ -71,7 +72,10 @@ class PlanCache {
   size_t size() const {
     return table_.Read([](const Table& table) { return table.size(); });
   }
-  void Insert(PlanNames names, const std::shared_ptr<const Plan>& plan);
+  // Inserts a plan, or does nothing if out of memory. Returns the entries that it drops, for the
+  // caller to destroy without its locks: a plan may own the last reference to anything.
+  std::vector<std::shared_ptr<const void>> Insert(PlanNames names,
+                                                  const std::shared_ptr<const Plan>& plan);
   void Clear();
 
  private:

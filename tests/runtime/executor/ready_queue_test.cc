@@ -1,0 +1,106 @@
+#include "gradflow/runtime/executor/ready_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/run_stop.h"
+
+namespace gradflow {
+namespace {
+
+// Keeps the helpers that the queue asks for, until the test lets them run.
+class ListedHelpers : public ReadyQueue::Arena {
+ public:
+  bool Spawn(void (*help)(void*), void* gate) override {
+    helpers_.emplace_back(help, gate);
+    return true;
+  }
+  size_t size() const { return helpers_.size(); }
+  void Run(size_t i) const { helpers_[i].first(helpers_[i].second); }
+
+ private:
+  std::vector<std::pair<void (*)(void*), void*>> helpers_;
+};
+
+// A number that one thread raises and another waits for.
+class Counter {
+ public:
+  void Set(int value) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    value_ = value;
+    changed_.notify_all();
+  }
+  void WaitFor(int value) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return value_ >= value; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int value_ = 0;
+};
+
+// A waiting thread takes one piece of work. The pieces that are added before it has woken need
+// helpers of their own.
+TEST(ReadyQueue, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
+  constexpr int kNodes = 100000;
+  std::vector<int32_t> links(kNodes, kNoNode);
+  ReadyQueue::Source source(links.data());
+  ListedHelpers helpers;
+  Counter helpers_at_work;
+  Counter taken;
+  // Nodes below this number may end.
+  Counter ended;
+  int rounds = 0;
+  ReadyQueue* queue = nullptr;
+  const auto help = [&] {
+    helpers_at_work.Set(1);
+    // A round is a node that finds the other thread waiting, so that no helper is asked for, and
+    // a second node at once.
+    for (int node = 1; node < kNodes - 1 && rounds < 50; ++node) {
+      taken.WaitFor(node);
+      size_t before = helpers.size();
+      queue->Push(&source, node);
+      if (helpers.size() == before) {
+        ++rounds;
+        before = helpers.size();
+        queue->Push(&source, ++node);
+        EXPECT_EQ(helpers.size(), before + 1);
+      }
+      ended.Set(node + 1);
+    }
+    ended.Set(kNodes);
+    ReadyQueue::Work work;
+    while (queue->Take(&work)) {
+    }
+  };
+  ReadyQueue made(2 * kNodes, &helpers, help);
+  queue = &made;
+  queue->Push(&source, 0);
+  ASSERT_EQ(helpers.size(), 1);
+  std::thread helper([&] { helpers.Run(0); });
+  helpers_at_work.WaitFor(1);
+  RunStop stop;
+  ReadyQueue::Work work;
+  int nodes = 0;
+  ended.Set(1);
+  while (queue->Take(&work) || queue->WaitAndTake(&stop, &work)) {
+    taken.Set(++nodes);
+    ended.WaitFor(work.node + 1);
+  }
+  helper.join();
+  EXPECT_FALSE(queue->Close());
+  // Those that arrive after the end leave at once.
+  for (size_t i = 1; i < helpers.size(); ++i) helpers.Run(i);
+  EXPECT_GT(rounds, 0);
+}
+
+}  // namespace
+}  // namespace gradflow
