@@ -23,7 +23,7 @@ class Allocator {
   virtual void Deallocate(void* block, size_t bytes) = 0;
   // Charges memory that is allocated elsewhere, such as the characters of strings, against the
   // limit of this allocator. Returns false and charges nothing if that would exceed the limit. An
-  // allocator without a limit need not keep account.
+  // allocator without a limit need not keep account. Charge (core/charge.h) releases by itself.
   virtual bool Reserve(size_t bytes);
   // Releases a charge of Reserve(bytes).
   virtual void Release(size_t bytes);

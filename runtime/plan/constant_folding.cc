@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/allocator.h"
@@ -13,6 +12,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
 
@@ -232,7 +232,7 @@ class ConstantFolder {
   // By node; empty until a node is folded. A folded node uses nothing.
   std::vector<int32_t> uses_;
   // By node: the outputs of folded nodes, as long as they are used.
-  absl::flat_hash_map<int32_t, std::vector<Tensor>> values_;
+  internal::HashMap<int32_t, std::vector<Tensor>> values_;
   const std::shared_ptr<Allocator> allocator_;
   // Stops when the run that waits for the plan is cancelled, or after kMaxTime of folding.
   RunStop stop_;

@@ -74,7 +74,7 @@ FoldedNode KernelCache::FindFolded(const Node& node) const {
 }
 
 void KernelCache::AddFolded(const Node& node, FoldedNode folded, int64_t max_bytes) {
-  if (folded.bytes > max_bytes || folded_by_id_.contains(node.id())) return;
+  if (folded.bytes > max_bytes || folded_by_id_.count(node.id()) > 0) return;
   folded_bytes_ += folded.bytes;
   folded_.emplace_back(node.id(), std::move(folded));
   folded_by_id_[node.id()] = std::prev(folded_.end());

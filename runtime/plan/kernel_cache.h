@@ -16,11 +16,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/graph/node.h"
+#include "gradflow/graph/tables.h"
 
 namespace gradflow {
 
@@ -48,7 +48,7 @@ class KernelCache {
   FoldedNode FindFolded(const Node& node) const;
   void AddFolded(const Node& node, FoldedNode folded, int64_t max_bytes);
   // Excludes nodes from folding that fail or take long.
-  bool MayBeFolded(const Node& node) const { return !not_folded_.contains(node.id()); }
+  bool MayBeFolded(const Node& node) const { return not_folded_.count(node.id()) == 0; }
   void NeverFold(const Node& node) { not_folded_.insert(node.id()); }
 
  private:
@@ -71,8 +71,8 @@ class KernelCache {
   std::list<Folded> folded_;
   int64_t folded_bytes_ = 0;
   // By the node's id.
-  absl::flat_hash_map<int, std::list<Folded>::iterator> folded_by_id_;
-  absl::flat_hash_set<int> not_folded_;
+  internal::HashMap<int, std::list<Folded>::iterator> folded_by_id_;
+  internal::HashSet<int> not_folded_;
 };
 
 }  // namespace gradflow

@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/runtime/plan/op_traits.h"
@@ -205,7 +205,7 @@ class PlanGraphMaker {
   RunStop stop_;
   PlanGraph result_;
   // (node id, output) -> index of the feed.
-  absl::flat_hash_map<std::pair<int, int>, int> feeds_;
+  internal::HashMap<std::pair<int, int>, int> feeds_;
   std::vector<TensorRef> fetches_;
   // By the id of the graph's node: the id in the plan.
   std::vector<int32_t> ids_;

@@ -28,7 +28,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +36,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
 #include "gradflow/graph/graph.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/runtime/executor/run_limits.h"
 #include "gradflow/runtime/plan/kernel_cache.h"
 #include "gradflow/runtime/plan/plan_graph.h"
@@ -220,7 +220,7 @@ class Plan {
   // Kernels that passes have made, or that the cache may drop before the plan does.
   std::vector<std::shared_ptr<const OpKernel>> own_kernels_;
   // By node; only for nodes that passes have added.
-  absl::flat_hash_map<int32_t, PlanNodeLabel> labels_;
+  internal::HashMap<int32_t, PlanNodeLabel> labels_;
   std::vector<std::string> devices_;
 };
 

@@ -1,0 +1,24 @@
+#include "gradflow/core/charge.h"
+
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+
+bool Charge::Set(size_t bytes) {
+  if (bytes > bytes_) {
+    if (!allocator_->Reserve(bytes - bytes_)) return false;
+  } else if (bytes < bytes_) {
+    allocator_->Release(bytes_ - bytes);
+  }
+  bytes_ = bytes;
+  return true;
+}
+
+absl::Status Charge::Set(double bytes, absl::string_view what) {
+  // Beyond this, no allocator has any.
+  constexpr double kMost = 1e18;
+  if (bytes <= kMost && Set(static_cast<size_t>(bytes))) return absl::OkStatus();
+  return errors::ResourceExhausted("out of memory for ", what, ", ", bytes, " bytes");
+}
+
+}  // namespace gradflow
