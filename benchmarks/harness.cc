@@ -17,9 +17,9 @@ bool Initialize(int argc, char** argv, const char* name, bool* flag) {
   std::vector<std::string> arguments = {argv[0], "--benchmark_repetitions=11",
                                         "--benchmark_min_time=0.03",
                                         "--benchmark_enable_random_interleaving=true"};
-  *flag = false;
+  if (flag != nullptr) *flag = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], name) == 0) {
+    if (name != nullptr && std::strcmp(argv[i], name) == 0) {
       *flag = true;
     } else {
       arguments.emplace_back(argv[i]);

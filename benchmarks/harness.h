@@ -17,9 +17,9 @@ void Check(const absl::Status& status);
 
 // Initializes Google Benchmark with defaults for few and noisy benchmarks, which the arguments may
 // override: repetitions are interleaved at random, so that other load of the machine affects all
-// alike. Sets *flag to true if "--name", for the given `name`, is among the arguments. Reports a
-// wrong argument and returns false.
-bool Initialize(int argc, char** argv, const char* name, bool* flag);
+// alike. Sets *flag to true if `name`, such as "--all", is among the arguments. Reports a wrong
+// argument and returns false.
+bool Initialize(int argc, char** argv, const char* name = nullptr, bool* flag = nullptr);
 
 // Collects the time of an iteration and the counters of every repetition.
 class Medians : public benchmark::BenchmarkReporter {

@@ -1,20 +1,12 @@
 #include "benchmarks/kernels/runners.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
-
-#include <cmath>
-#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "benchmarks/fill_normal.h"
 #include "benchmarks/harness.h"
-#include "gradflow/core/status.h"
 #include "gradflow/ops/standard_ops.h"
-#include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/memory/pool_allocator.h"
-#include "gradflow/runtime/session/session.h"
 
 namespace gradflow::benchmarks {
 namespace {
@@ -72,20 +64,6 @@ bool IsGradient(Op op) {
          op != Op::kBatchNormTraining;
 }
 
-// Runs fn(begin, end) over [0, count) on `threads` threads, in about four parts per thread.
-template <typename F>
-Runner InParts(int64_t count, int threads, F fn) {
-  if (threads == 1) return [=] { fn(0, count); };
-  const auto arena = std::make_shared<tbb::task_arena>(threads);
-  return [=] {
-    arena->execute([&] {
-      tbb::parallel_for(
-          tbb::blocked_range<int64_t>(0, count, count / threads / 4 + 1),
-          [&](const tbb::blocked_range<int64_t>& range) { fn(range.begin(), range.end()); });
-    });
-  };
-}
-
 }  // namespace
 
 std::string Case::OpName() const {
@@ -120,53 +98,16 @@ double Case::Bytes() const {
   return sizeof(float) * static_cast<double>(shape.num_elements()) * (IsGradient(op) ? 3 : 2);
 }
 
-Tensor NormalTensor(const TensorShape& shape, uint32_t seed) {
-  static const auto* const pool = new std::shared_ptr<Allocator>(std::make_shared<PoolAllocator>());
-  Tensor tensor(*pool, DT_FLOAT, shape);
-  FillNormal(tensor.flat<float>().data(), tensor.NumElements(), seed);
-  return tensor;
-}
-
 Runner Ours(const Case& c, int threads) {
   Scope scope = Scope::NewRootScope();
   BuildOp(scope, c);
-  GraphDef graph;
-  Check(scope.ToGraphDef(&graph));
-  SessionOptions options;
-  options.config.set_intra_op_parallelism_threads(threads);
-  const std::shared_ptr<Session> session(NewSession(options));
-  Check(session->Create(graph));
   std::vector<std::pair<std::string, Tensor>> feeds = {{"x", NormalTensor(c.shape, 1)}};
   if (IsGradient(c.op)) feeds.emplace_back("g", NormalTensor(c.shape, 2));
-  // Kernels compute all their outputs, fetched or not.
-  return [=] {
-    std::vector<Tensor> outputs;
-    Check(session->Run(feeds, {"op"}, {}, &outputs));
-  };
+  return InSession(scope, std::move(feeds), threads);
 }
 
-Runner Triad(const Case& c, int threads) {
-  const int64_t count = c.shape.num_elements();
-  Tensor a = NormalTensor(c.shape, 3);
-  const Tensor b = NormalTensor(c.shape, 1);
-  const Tensor d = NormalTensor(c.shape, 2);
-  float* const out = a.flat<float>().data();
-  const float* const x = b.flat<float>().data();
-  const float* const y = d.flat<float>().data();
-  return InParts(count, threads, [a, b, d, out, x, y](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) out[i] = x[i] + 3.0f * y[i];
-  });
-}
+Runner Triad(const Case& c, int threads) { return Triad(c.shape.num_elements(), threads); }
 
-Runner Copy(const Case& c, int threads) {
-  const int64_t count = c.shape.num_elements();
-  Tensor a = NormalTensor(c.shape, 3);
-  const Tensor b = NormalTensor(c.shape, 1);
-  float* const out = a.flat<float>().data();
-  const float* const x = b.flat<float>().data();
-  return InParts(count, threads, [a, b, out, x](int64_t begin, int64_t end) {
-    std::copy(x + begin, x + end, out + begin);
-  });
-}
+Runner Copy(const Case& c, int threads) { return Copy(c.shape.num_elements(), threads); }
 
 }  // namespace gradflow::benchmarks

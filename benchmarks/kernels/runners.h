@@ -1,19 +1,14 @@
-// The contestants of the kernel benchmarks. One call of a Runner is one run of an op.
+// The contestants of the kernel benchmarks.
 #ifndef GRADFLOW_BENCHMARKS_KERNELS_RUNNERS_H_
 #define GRADFLOW_BENCHMARKS_KERNELS_RUNNERS_H_
 
 #include <cstdint>
-#include <functional>
 #include <string>
-#include <vector>
 
-#include "gradflow/core/tensor.h"
+#include "benchmarks/workload.h"
 #include "gradflow/core/tensor_shape.h"
 
 namespace gradflow::benchmarks {
-
-// Null if there is nothing to run.
-using Runner = std::function<void()>;
 
 enum class Op {
   kFakeQuant,
@@ -50,10 +45,6 @@ Runner Copy(const Case& c, int threads);
 // Run the peers. Null where a peer is not built in or does not have the op.
 Runner OneDnn(const Case& c, int threads);
 Runner Torch(const Case& c, int threads);
-
-// Returns normally distributed floats, the same on every call. All contestants have them in the
-// same kind of memory: that of a session's own tensors, in huge pages where the system has them.
-Tensor NormalTensor(const TensorShape& shape, uint32_t seed);
 
 }  // namespace gradflow::benchmarks
 

@@ -1,34 +1,18 @@
 // libtorch's fake quantisation and batch normalisation.
-#include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-
 #include "benchmarks/kernels/runners.h"
+#include "benchmarks/torch_tensors.h"
 
 namespace gradflow::benchmarks {
 namespace {
 
 at::Tensor Normal(const TensorShape& shape, uint32_t seed) {
-  const auto sizes = shape.dim_sizes();
-  Tensor tensor = NormalTensor(shape, seed);
-  float* const data = tensor.flat<float>().data();
-  return at::from_blob(
-      data, at::IntArrayRef(sizes.data(), sizes.size()), [tensor](void*) {}, at::kFloat);
+  return TorchTensor(NormalTensor(shape, seed));
 }
 
 // Returns images as libtorch takes them: indexed NCHW, in the memory order of the case.
 at::Tensor Images(const Case& c, uint32_t seed) {
   at::Tensor images = Normal(c.shape, seed);
   return c.channels_first ? images : images.permute({0, 3, 1, 2});
-}
-
-// Returns a runner that does not record for differentiation.
-template <typename F>
-Runner WithThreads(int threads, F run) {
-  return [=] {
-    const at::NoGradGuard no_grad;
-    if (at::get_num_threads() != threads) at::set_num_threads(threads);
-    run();
-  };
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #define GRADFLOW_BENCHMARKS_RUNTIME_CASES_H_
 
 #include "benchmarks/harness.h"
-#include "benchmarks/runtime/table.h"
+#include "benchmarks/table.h"
 
 namespace gradflow::benchmarks {
 

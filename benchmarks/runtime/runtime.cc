@@ -9,7 +9,7 @@
 
 #include "benchmarks/harness.h"
 #include "benchmarks/runtime/cases.h"
-#include "benchmarks/runtime/table.h"
+#include "benchmarks/table.h"
 
 namespace gradflow::benchmarks {
 namespace {

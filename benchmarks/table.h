@@ -1,6 +1,6 @@
 // The table of results of all benchmarks.
-#ifndef GRADFLOW_BENCHMARKS_RUNTIME_TABLE_H_
-#define GRADFLOW_BENCHMARKS_RUNTIME_TABLE_H_
+#ifndef GRADFLOW_BENCHMARKS_TABLE_H_
+#define GRADFLOW_BENCHMARKS_TABLE_H_
 
 #include <string>
 #include <vector>
@@ -32,4 +32,4 @@ class Table {
 
 }  // namespace gradflow::benchmarks
 
-#endif  // GRADFLOW_BENCHMARKS_RUNTIME_TABLE_H_
+#endif  // GRADFLOW_BENCHMARKS_TABLE_H_

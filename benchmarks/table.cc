@@ -1,4 +1,4 @@
-#include "benchmarks/runtime/table.h"
+#include "benchmarks/table.h"
 
 #include <cstdio>
 

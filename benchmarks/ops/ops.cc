@@ -1,0 +1,73 @@
+// Times ops of a session beside what limits them (the memory) or does the same (the C library, the
+// BLAS, libtorch), all in one process, and prints one table of medians.
+//
+//   ops [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
+#include <benchmark/benchmark.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "benchmarks/harness.h"
+#include "benchmarks/ops/cases.h"
+#include "benchmarks/table.h"
+
+namespace gradflow::benchmarks {
+namespace {
+
+constexpr int kThreads[] = {1, 2};
+
+std::string BenchmarkName(const Case& c, int threads, const char* contestant) {
+  return absl::StrCat(c.name, "/", threads, "/", contestant);
+}
+
+void RunBenchmark(benchmark::State& state, const Case::Make& make, int threads) {
+  const Runner run = make(threads);
+  if (run == nullptr) {
+    state.SkipWithError("not available");
+    return;
+  }
+  // Warms up: fills pools and caches, and starts threads.
+  for (int i = 0; i < 3; ++i) run();
+  for (auto _ : state) run();
+}
+
+int Main(int argc, char** argv) {
+  if (!Initialize(argc, argv)) return 2;
+  const std::vector<Case> cases = Cases();
+  for (const Case& c : cases) {
+    for (const int threads : kThreads) {
+      const auto add = [&](const char* contestant, const Case::Make& make) {
+        benchmark::RegisterBenchmark(
+            BenchmarkName(c, threads, contestant).c_str(),
+            [=](benchmark::State& state) { RunBenchmark(state, make, threads); })
+            ->UseRealTime();
+      };
+      add("ours", c.ours);
+      add("peer", c.peer);
+    }
+  }
+  Medians medians;
+  benchmark::RunSpecifiedBenchmarks(&medians);
+  Table table;
+  for (const Case& c : cases) {
+    for (const int threads : kThreads) {
+      const double ours = medians.Nanoseconds(BenchmarkName(c, threads, "ours"));
+      const double peer = medians.Nanoseconds(BenchmarkName(c, threads, "peer"));
+      table.Add(c.name, absl::StrCat(threads), ours / 1e6, "ms");
+      if (ours == 0) continue;
+      if (c.bound == Table::kAtMost) {
+        table.Compare(c.peer_name, ours, peer, c.bound, c.target);
+      } else {
+        table.Compare(c.peer_name, peer, ours, c.bound, c.target);
+      }
+    }
+  }
+  table.Print();
+  return 0;
+}
+
+}  // namespace
+}  // namespace gradflow::benchmarks
+
+int main(int argc, char** argv) { return gradflow::benchmarks::Main(argc, argv); }
