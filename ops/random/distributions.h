@@ -43,13 +43,22 @@ struct UnitNumbers<double> {
   }
 };
 
-// The method of Box and Muller: makes two normal numbers of two numbers in [0, 1).
+// The method of Box and Muller makes two normal numbers of two numbers in [0, 1).
+
+// Returns the angle, in radians. Rounds the product once, as TensorFlow does.
+template <typename F>
+F Angle(F u) {
+  return static_cast<F>(6.283185307179586476925286766559 * double{u});
+}
+// Keeps the logarithm finite.
+template <typename F>
+F LeastRadius(F u) {
+  return std::max(u, F(1.0e-7));
+}
 template <typename F>
 std::array<F, 2> NormalPair(F radius, F angle) {
-  // Rounds the product once, as TensorFlow does.
-  const F phi = static_cast<F>(6.283185307179586476925286766559 * double{angle});
-  // Keeps the logarithm finite.
-  const F r = std::sqrt(F{-2} * std::log(std::max(radius, F(1.0e-7))));
+  const F phi = Angle(angle);
+  const F r = std::sqrt(F{-2} * std::log(LeastRadius(radius)));
   return {std::sin(phi) * r, std::cos(phi) * r};
 }
 

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstdint>
 
+#include "gradflow/ops/random/philox_simd.h"
+
 namespace gradflow {
 
 class Philox {
@@ -25,6 +27,12 @@ class Philox {
     return Philox(key_, low, high_ + (low < counters));
   }
 
+  // Stores the numbers of the next `n` counters and moves behind them.
+  void Next(int64_t n, Numbers* numbers) {
+    static_assert(sizeof(Numbers) == 4 * sizeof(uint32_t));
+    PhiloxNumbers(key_, low_, high_, n, numbers->data());
+    *this = Ahead(n);
+  }
   // Returns the numbers of the counter and moves to the next one.
   Numbers Next() {
     Numbers x = {Low(low_), High(low_), Low(high_), High(high_)};

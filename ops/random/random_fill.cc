@@ -1,6 +1,7 @@
 // Tensors of independent numbers: uniform, normal, truncated normal and integers. Each distribution
 // has up to three ops, which differ in the source of their stream.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -11,6 +12,7 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/elementary_simd.h"
 #include "gradflow/ops/random/distributions.h"
 #include "gradflow/ops/random/philox.h"
 #include "gradflow/ops/random/streams.h"
@@ -27,19 +29,27 @@ void FillGroups(const RunContext& run, const Philox& stream, const D& distributi
   const int64_t groups = NumBlocks(size, kGroup);
   ParallelFor(
       run, groups, BlockSizeForCost(kGroup * D::kNanoseconds), [&](int64_t begin, int64_t end) {
-        Philox generator = stream.Ahead(begin);
-        for (int64_t g = begin; g < end; ++g) {
-          const auto group = [&] {
-            if constexpr (std::is_invocable_v<const D&, PhiloxReader*>) {
-              // The numbers of a group begin at a fixed place, however many the others needed.
-              PhiloxReader reader(stream.Ahead(uint64_t{kGroup * kCountersPerOutput / 4} * g));
-              return distribution(&reader);
-            } else {
-              return distribution(generator.Next());
+        if constexpr (std::is_invocable_v<const D&, PhiloxReader*>) {
+          for (int64_t g = begin; g < end; ++g) {
+            // The numbers of a group begin at a fixed place, however many the others needed.
+            PhiloxReader reader(stream.Ahead(uint64_t{kGroup * kCountersPerOutput / 4} * g));
+            const auto group = distribution(&reader);
+            std::copy_n(group.begin(), std::min<int64_t>(kGroup, size - g * kGroup),
+                        elements + g * kGroup);
+          }
+        } else {
+          constexpr int kGroups = 64;
+          Philox::Numbers numbers[kGroups];
+          Philox generator = stream.Ahead(begin);
+          for (int64_t g = begin; g < end; g += kGroups) {
+            const int groups = static_cast<int>(std::min<int64_t>(kGroups, end - g));
+            generator.Next(groups, numbers);
+            for (int i = 0; i < groups; ++i) {
+              const auto group = distribution(numbers[i]);
+              const int64_t at = (g + i) * kGroup;
+              std::copy_n(group.begin(), std::min<int64_t>(kGroup, size - at), elements + at);
             }
-          }();
-          std::copy_n(group.begin(), std::min<int64_t>(kGroup, size - g * kGroup),
-                      elements + g * kGroup);
+          }
         }
       });
 }
@@ -49,6 +59,52 @@ void FillWith(const RunContext& run, const Philox& stream, Tensor* output) {
   FillGroups(run, stream, D<T>(), static_cast<T*>(output->raw_data()), output->NumElements());
 }
 
+// The numbers of StandardNormal<T>, many at a time: the functions are those of elementary_simd.h.
+template <typename T>
+void FillNormals(const RunContext& run, const Philox& stream, Tensor* output) {
+  using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  constexpr int kGroup = UnitNumbers<T>::kPerCounter;
+  constexpr int kPairsOfGroup = kGroup / 2;
+  constexpr int kGroups = 256 / kGroup;
+  T* const elements = static_cast<T*>(output->raw_data());
+  const int64_t size = output->NumElements();
+  const auto fill = [&](int64_t begin, int64_t end) {
+    Philox generator = stream.Ahead(begin);
+    Philox::Numbers numbers[kGroups];
+    F radii[kGroups * kPairsOfGroup];
+    F sines[kGroups * kPairsOfGroup];
+    F cosines[kGroups * kPairsOfGroup];
+    for (int64_t g = begin; g < end; g += kGroups) {
+      const int groups = static_cast<int>(std::min<int64_t>(kGroups, end - g));
+      const int pairs = groups * kPairsOfGroup;
+      generator.Next(groups, numbers);
+      for (int p = 0; p < pairs; p += kPairsOfGroup) {
+        const auto uniform = Uniform<F>()(numbers[p / kPairsOfGroup]);
+        for (int k = 0; k < kPairsOfGroup; ++k) {
+          radii[p + k] = LeastRadius(uniform[2 * k]);
+          sines[p + k] = Angle(uniform[2 * k + 1]);
+        }
+      }
+      ApplyElementary(Elementary::kLog, radii, radii, pairs);
+      ApplyElementary(Elementary::kCos, sines, cosines, pairs);
+      ApplyElementary(Elementary::kSin, sines, sines, pairs);
+      for (int p = 0; p < pairs; ++p) {
+        radii[p] = std::sqrt(F{-2} * radii[p]);
+        sines[p] *= radii[p];
+        cosines[p] *= radii[p];
+      }
+      T* const to = elements + g * kGroup;
+      const int64_t left = std::min<int64_t>(2 * pairs, size - g * kGroup);
+      for (int64_t i = 0; i + 1 < left; i += 2) {
+        to[i] = T(sines[i / 2]);
+        to[i + 1] = T(cosines[i / 2]);
+      }
+      if (left % 2 != 0) to[left - 1] = T(sines[left / 2]);
+    }
+  };
+  ParallelFor(run, NumBlocks(size, kGroup), BlockSizeForCost(5.0 * kGroup), fill);
+}
+
 using FillFn = void (*)(const RunContext& run, const Philox& stream, Tensor* output);
 
 template <template <typename> class D>
@@ -56,6 +112,13 @@ FillFn FloatingFill(DataType dtype) {
   FillFn fill = nullptr;
   DispatchType(FloatingTypes(), dtype,
                [&](auto tag) { fill = FillWith<D, typename decltype(tag)::type>; });
+  return fill;
+}
+
+FillFn NormalFill(DataType dtype) {
+  FillFn fill = nullptr;
+  DispatchType(FloatingTypes(), dtype,
+               [&](auto tag) { fill = FillNormals<typename decltype(tag)::type>; });
   return fill;
 }
 
@@ -228,7 +291,7 @@ void RegisterFloating(Registry& registry, const char* uniform, const char* norma
   d.name = normal;
   d.summary = "normal numbers of mean 0 and standard deviation 1";
   RegisterOp<S, false>(registry, d);
-  registry.Kernel(normal, MakeKernel<FillKernel<S, FloatingFill<StandardNormal>>>);
+  registry.Kernel(normal, MakeKernel<FillKernel<S, NormalFill>>);
   d.name = truncated;
   d.summary = "normal numbers of mean 0 and standard deviation 1 whose magnitude is less than 2";
   RegisterOp<S, false>(registry, d);

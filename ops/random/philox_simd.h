@@ -1,0 +1,15 @@
+// Philox over vectors of counters.
+#ifndef GRADFLOW_OPS_RANDOM_PHILOX_SIMD_H_
+#define GRADFLOW_OPS_RANDOM_PHILOX_SIMD_H_
+
+#include <cstdint>
+
+namespace gradflow {
+
+// Stores the four numbers of each of `n` consecutive counters, the first of which has the halves
+// `low` and `high`: those of Philox(key, low, high).Next() called n times.
+void PhiloxNumbers(uint64_t key, uint64_t low, uint64_t high, int64_t n, uint32_t* numbers);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_RANDOM_PHILOX_SIMD_H_
