@@ -14,9 +14,12 @@ namespace {
 constexpr int64_t kTile = 512;
 // Segments with more elements per tile are split into pieces, which run in parallel.
 constexpr int64_t kPieceElements = 1 << 16;
-// Bytes of the accumulators that rows are scattered to, and maximum number of blocks of rows.
-constexpr int64_t kScatteredBytes = 1 << 17;
+// Bytes of the accumulators that rows are scattered to, which stay in the L2 cache, and maximum
+// number of blocks of rows, each of which has accumulators.
+constexpr int64_t kScatteredBytes = 1 << 20;
 constexpr int64_t kMaxScatterBlocks = 64;
+// Rows of a block for each segment, so that adding rows costs more than merging blocks.
+constexpr int64_t kRowsOfSegment = 8;
 // Narrow rows that are gathered before they are added.
 constexpr int64_t kGathered = 64;
 
@@ -256,7 +259,7 @@ absl::Status ReduceSegments(KernelContext& ctx, const Reducer& reducer, const Se
 }
 
 bool CanScatterRows(const Reducer& reducer, int64_t num_segments, int64_t width) {
-  constexpr int64_t kMaxWidth = 16;
+  constexpr int64_t kMaxWidth = 256;
   return width <= kMaxWidth &&
          num_segments <= kScatteredBytes / (width * reducer.parts *
                                             static_cast<int64_t>(reducer.accumulator_size));
@@ -269,7 +272,9 @@ absl::Status ScatterRows(KernelContext& ctx, const Reducer& reducer, absl::Span<
   const int64_t columns = width * reducer.parts;
   const int64_t row_bytes = columns * static_cast<int64_t>(reducer.element_size);
   const int64_t stride = columns * static_cast<int64_t>(reducer.accumulator_size);
-  const int64_t blocks = std::clamp<int64_t>(n * columns / kPieceElements, 1, kMaxScatterBlocks);
+  const int64_t blocks = std::clamp<int64_t>(
+      std::min(n * columns / kPieceElements, n / (kRowsOfSegment * num_segments)), 1,
+      kMaxScatterBlocks);
   const int64_t block_rows = std::max<int64_t>(1, NumBlocks(n, blocks));
   Tensor sums;
   Tensor counts;
