@@ -21,6 +21,7 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "tensorflow/core/framework/eigen_device.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -189,6 +190,9 @@ class DeviceBase {
 
   const CpuWorkerThreads* tensorflow_cpu_worker_threads() const { return &threads_; }
   std::string name() const { return "/device:CPU:0"; }
+#ifdef GRADFLOW_EIGEN_VIEWS
+  const Eigen::ThreadPoolDevice* eigen_cpu_device() const { return &compat_internal::CpuDevice(); }
+#endif
 
  private:
   thread::ThreadPool workers_;
@@ -250,6 +254,16 @@ class OpKernelContext : public compat_internal::StatusSink {
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) {
     return context_.AllocateTemp(type, shape, out);
   }
+
+#ifdef GRADFLOW_EIGEN_VIEWS
+  // The device of Eigen's expressions: `out.device(context->eigen_cpu_device()) = a + b`. It
+  // computes on the calling thread. Other devices do not exist.
+  const Eigen::ThreadPoolDevice& eigen_cpu_device() const { return compat_internal::CpuDevice(); }
+  template <typename Device>
+  const Device& eigen_device() const {
+    return compat_internal::EigenDevice<Device>();
+  }
+#endif
 
  private:
   bool HasInput(int i) const;
