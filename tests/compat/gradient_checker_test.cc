@@ -38,7 +38,7 @@ class GradientCheckerTest : public ::testing::Test {
         scope_, xs, std::vector<TensorShape>(xs.size(), shape_), ys,
         std::vector<TensorShape>(ys.size(), shape_), &max_error);
     EXPECT_EQ(status.code(), code) << status;
-    EXPECT_EQ(status.error_message(), text);
+    EXPECT_EQ(status.message(), text);
     EXPECT_EQ(max_error, -1);
     TF_EXPECT_OK(scope_.status());
   }

@@ -83,15 +83,15 @@ TEST(NodeDefBuilderTest, FaultsAreErrors) {
   const Status unknown = NodeDefBuilder("n", "AddNothing").Finalize(&node);
   EXPECT_EQ(unknown.code(), error::NOT_FOUND);
   const Status missing = NodeDefBuilder("n", "Add").Input(FakeInput(DT_FLOAT)).Finalize(&node);
-  EXPECT_NE(missing.error_message().find("expected 2 inputs, but 1"), string::npos) << missing;
+  EXPECT_NE(missing.message().find("expected 2 inputs, but 1"), string::npos) << missing;
   const Status mixed = NodeDefBuilder("n", "Add")
                            .Input(FakeInput(DT_FLOAT))
                            .Input(FakeInput(DT_INT32))
                            .Finalize(&node);
-  EXPECT_NE(mixed.error_message().find("'T'"), string::npos) << mixed;
+  EXPECT_NE(mixed.message().find("'T'"), string::npos) << mixed;
   const Status list =
       NodeDefBuilder("n", "Neg").Input({{"a", 0, DT_FLOAT}, {"b", 0, DT_FLOAT}}).Finalize(&node);
-  EXPECT_NE(list.error_message().find("a list is given"), string::npos) << list;
+  EXPECT_NE(list.message().find("a list is given"), string::npos) << list;
   EXPECT_EQ(node.name(), "");
 }
 

@@ -46,7 +46,7 @@ class StatusSink {
  public:
   // Const, as reading an input that does not exist is an error, too.
   void SetStatus(const absl::Status& status) const { status_.Update(status); }
-  const Status& status() const { return status_; }
+  const absl::Status& status() const { return status_; }
   void CtxFailure(const absl::Status& status) { SetStatus(status); }
   void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
   void CtxFailure(const char* file, int line, const absl::Status& status);
@@ -55,7 +55,7 @@ class StatusSink {
   }
 
  private:
-  mutable Status status_;
+  mutable absl::Status status_;
 };
 struct KernelInfo {
   NodeDef def;

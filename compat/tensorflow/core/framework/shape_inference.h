@@ -184,7 +184,7 @@ class InferenceContext {
 
 }  // namespace shape_inference
 
-using OpShapeInferenceFn = std::function<Status(shape_inference::InferenceContext*)>;
+using OpShapeInferenceFn = std::function<absl::Status(shape_inference::InferenceContext*)>;
 
 }  // namespace tensorflow
 

@@ -43,7 +43,7 @@ class OpsTestBase : public ::testing::Test {
   void SetDevice(const DeviceType& type) { ASSERT_EQ(type.type_string(), DEVICE_CPU); }
 
   // Creates the kernel of *node_def().
-  Status InitOp() { return run_.Init(&node_def_); }
+  absl::Status InitOp() { return run_.Init(&node_def_); }
 
   // Adds the next input in the order of the definition. Converts the values to its type. Fails the
   // test if they cannot be converted.
@@ -62,7 +62,7 @@ class OpsTestBase : public ::testing::Test {
     }
   }
 
-  Status RunOpKernel() { return run_.Run(inputs_); }
+  absl::Status RunOpKernel() { return run_.Run(inputs_); }
 
   const Tensor& GetInput(int i) const { return inputs_[i]; }
   TensorValue mutable_input(int i) { return TensorValue{&inputs_[i]}; }

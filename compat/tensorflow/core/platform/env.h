@@ -26,31 +26,32 @@ class Env {
   virtual ~Env() = default;
 
   // Returns NOT_FOUND if the file does not exist.
-  virtual Status FileExists(const std::string& path);
-  virtual Status GetFileSize(const std::string& path, uint64* size);
-  virtual Status DeleteFile(const std::string& path);
-  virtual Status RenameFile(const std::string& from, const std::string& to);
-  virtual Status CreateDir(const std::string& path);
-  virtual Status RecursivelyCreateDir(const std::string& path);
-  virtual Status DeleteDir(const std::string& path);
+  virtual absl::Status FileExists(const std::string& path);
+  virtual absl::Status GetFileSize(const std::string& path, uint64* size);
+  virtual absl::Status DeleteFile(const std::string& path);
+  virtual absl::Status RenameFile(const std::string& from, const std::string& to);
+  virtual absl::Status CreateDir(const std::string& path);
+  virtual absl::Status RecursivelyCreateDir(const std::string& path);
+  virtual absl::Status DeleteDir(const std::string& path);
   // Returns FAILED_PRECONDITION if `path` exists and is not a directory.
-  virtual Status IsDirectory(const std::string& path);
+  virtual absl::Status IsDirectory(const std::string& path);
   // Stores the names of the entries of a directory, sorted.
-  virtual Status GetChildren(const std::string& dir, std::vector<std::string>* result);
+  virtual absl::Status GetChildren(const std::string& dir, std::vector<std::string>* result);
   // Returns the microseconds since the Unix epoch.
   virtual uint64 NowMicros() const;
 };
 
-Status ReadFileToString(Env* env, const std::string& path, std::string* data);
-Status WriteStringToFile(Env* env, const std::string& path, const StringPiece& data);
+absl::Status ReadFileToString(Env* env, const std::string& path, std::string* data);
+absl::Status WriteStringToFile(Env* env, const std::string& path, const StringPiece& data);
 
 // Read and write a message. Return the system's error if the file cannot be opened (NOT_FOUND,
 // PERMISSION_DENIED), INVALID_ARGUMENT if it is not a regular file, DATA_LOSS if it does not parse
 // or has 2 GiB or more. Files are written whole or not at all.
-Status ReadBinaryProto(Env* env, const std::string& path, protobuf::MessageLite* proto);
-Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::MessageLite& proto);
-Status ReadTextProto(Env* env, const std::string& path, protobuf::Message* proto);
-Status WriteTextProto(Env* env, const std::string& path, const protobuf::Message& proto);
+absl::Status ReadBinaryProto(Env* env, const std::string& path, protobuf::MessageLite* proto);
+absl::Status WriteBinaryProto(Env* env, const std::string& path,
+                              const protobuf::MessageLite& proto);
+absl::Status ReadTextProto(Env* env, const std::string& path, protobuf::Message* proto);
+absl::Status WriteTextProto(Env* env, const std::string& path, const protobuf::Message& proto);
 
 }  // namespace tensorflow
 
