@@ -71,6 +71,8 @@ class TensorBuffer {
 // Eigen's view of the elements. Defined in compat/tensorflow/core/framework/tensor_types.h.
 template <typename T, int N>
 struct EigenView;
+template <typename T>
+struct EigenScalar;
 
 }  // namespace internal
 
@@ -80,9 +82,13 @@ struct EigenView;
 #ifdef GRADFLOW_EIGEN_VIEWS
 template <typename T, int N>
 using ViewOf = typename internal::EigenView<T, N>::Type;
+template <typename T>
+using ScalarViewOf = typename internal::EigenScalar<T>::Type;
 #else
 template <typename T, int N>
 using ViewOf = TensorView<T, N>;
+template <typename T>
+using ScalarViewOf = TensorView<T, 0>;
 #endif
 
 class Tensor {
@@ -212,12 +218,12 @@ class Tensor {
     return View<const T, N>(shape_.dim_sizes(), data_);
   }
   template <typename T>
-  ViewOf<T, 0> scalar() {
-    return NumElements() == 1 ? View<T, 0>({}, data_) : NoView<T, 0>({});
+  ScalarViewOf<T> scalar() {
+    return ScalarView<T>();
   }
   template <typename T>
-  ViewOf<const T, 0> scalar() const {
-    return NumElements() == 1 ? View<const T, 0>({}, data_) : NoView<const T, 0>({});
+  ScalarViewOf<const T> scalar() const {
+    return ScalarView<const T>();
   }
   template <typename T>
   ViewOf<T, 1> vec() {
@@ -325,6 +331,10 @@ class Tensor {
   ViewOf<T, N> View(absl::Span<const int64_t> dims, void* data) const {
     return internal::EigenView<T, N>::Make(*this, dims, data);
   }
+  template <typename T>
+  ScalarViewOf<T> ScalarView() const {
+    return internal::EigenScalar<T>::Make(*this, data_);
+  }
   // Ends the program.
   template <typename T, int N>
   ViewOf<T, N> NoView(absl::Span<const int64_t> dims) const {
@@ -340,6 +350,10 @@ class Tensor {
     std::array<int64_t, N> sizes{};
     for (int d = 0; d < N; ++d) sizes[d] = dims[d];
     return TensorView<T, N>(static_cast<T*>(data), sizes);
+  }
+  template <typename T>
+  TensorView<T, 0> ScalarView() const {
+    return NumElements() == 1 ? View<T, 0>({}, data_) : TensorView<T, 0>();
   }
   template <typename T, int N>
   TensorView<T, N> NoView(absl::Span<const int64_t>) const {

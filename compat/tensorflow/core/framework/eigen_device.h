@@ -7,6 +7,7 @@
 
 #ifdef GRADFLOW_EIGEN_VIEWS
 
+#include <cstdlib>
 #include <functional>
 #include <type_traits>
 #include <utility>
@@ -42,6 +43,7 @@ const Device& EigenDevice() {
     return device;
   } else {
     LOG(FATAL) << "gradflow has no such device: kernels run on the CPU";
+    std::abort();  // for compilers that do not see that the line above does not return
   }
 }
 

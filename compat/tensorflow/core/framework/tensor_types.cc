@@ -2,6 +2,8 @@
 
 #ifdef GRADFLOW_EIGEN_VIEWS
 
+#include <cstdlib>
+
 #include "absl/strings/str_join.h"
 #include "tensorflow/core/platform/logging.h"
 
@@ -13,6 +15,7 @@ void WrongViewType(const gradflow::Tensor& tensor, gradflow::DataType expected) 
              << gradflow::DataTypeString(tensor.dtype()) << " vs. "
              << gradflow::DataTypeString(expected) << ") " << gradflow::DataTypeString(expected)
              << " expected, got " << gradflow::DataTypeString(tensor.dtype());
+  std::abort();  // for compilers that do not see that the line above does not return
 }
 
 void WrongViewShape(const gradflow::Tensor& tensor, absl::Span<const int64_t> dims,
@@ -22,7 +25,7 @@ void WrongViewShape(const gradflow::Tensor& tensor, absl::Span<const int64_t> di
                << gradflow::DataTypeString(tensor.dtype()) << " and shape "
                << tensor.shape().DebugString() << " that is not initialized)";
   }
-  if (expected_dims == 0) {
+  if (expected_dims == 0 && dims.empty()) {
     LOG(FATAL) << "Check failed: 1 == NumElements() (1 vs. " << tensor.NumElements()
                << ") Must have a one element tensor, but the shape is "
                << tensor.shape().DebugString();
@@ -34,6 +37,7 @@ void WrongViewShape(const gradflow::Tensor& tensor, absl::Span<const int64_t> di
   }
   LOG(FATAL) << "Check failed: a view of shape [" << absl::StrJoin(dims, ",")
              << "] of a tensor of shape " << tensor.shape().DebugString();
+  std::abort();
 }
 
 }  // namespace compat_internal

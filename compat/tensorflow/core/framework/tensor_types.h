@@ -79,19 +79,31 @@ namespace compat_internal {
 namespace gradflow {
 namespace internal {
 
+template <typename T>
+void CheckEigenView(const Tensor& tensor, absl::Span<const int64_t> dims, int expected_dims) {
+  constexpr DataType kType = DataTypeToEnum<std::remove_const_t<T>>::value;
+  if (__builtin_expect(tensor.dtype() != kType, 0)) {
+    tensorflow::compat_internal::WrongViewType(tensor, kType);
+  }
+  if (__builtin_expect(static_cast<int>(dims.size()) != expected_dims || !tensor.IsInitialized(),
+                       0)) {
+    tensorflow::compat_internal::WrongViewShape(tensor, dims, expected_dims);
+  }
+}
+
 template <typename T, int N>
 struct EigenView {
   using Type = typename tensorflow::TTypes<T, N>::Tensor;
 
   static Type Make(const Tensor& tensor, absl::Span<const int64_t> dims, void* data) {
-    constexpr DataType kType = DataTypeToEnum<std::remove_const_t<T>>::value;
-    if (__builtin_expect(tensor.dtype() != kType, 0)) {
-      tensorflow::compat_internal::WrongViewType(tensor, kType);
+    CheckEigenView<T>(tensor, dims, N);
+    if constexpr (N == 0) {
+      return Type(static_cast<T*>(data));
+    } else {
+      Eigen::array<Eigen::DenseIndex, N> sizes;
+      for (int d = 0; d < N; ++d) sizes[d] = dims[d];
+      return Type(static_cast<T*>(data), sizes);
     }
-    if (__builtin_expect(dims.size() != N || !tensor.IsInitialized(), 0)) Mismatch(tensor, dims);
-    Eigen::array<Eigen::DenseIndex, N> sizes;
-    for (int d = 0; d < N; ++d) sizes[d] = dims[d];
-    return Type(static_cast<T*>(data), sizes);
   }
   [[noreturn]] static Type Mismatch(const Tensor& tensor, absl::Span<const int64_t> dims) {
     tensorflow::compat_internal::WrongViewShape(tensor, dims, N);
@@ -99,19 +111,15 @@ struct EigenView {
 };
 
 template <typename T>
-struct EigenView<T, 0> {
+struct EigenScalar {
   using Type = typename tensorflow::TTypes<T>::Scalar;
 
-  static Type Make(const Tensor& tensor, absl::Span<const int64_t> dims, void* data) {
-    constexpr DataType kType = DataTypeToEnum<std::remove_const_t<T>>::value;
-    if (__builtin_expect(tensor.dtype() != kType, 0)) {
-      tensorflow::compat_internal::WrongViewType(tensor, kType);
+  static Type Make(const Tensor& tensor, void* data) {
+    CheckEigenView<T>(tensor, {}, 0);
+    if (__builtin_expect(tensor.NumElements() != 1, 0)) {
+      tensorflow::compat_internal::WrongViewShape(tensor, {}, 0);
     }
-    if (__builtin_expect(!dims.empty() || !tensor.IsInitialized(), 0)) Mismatch(tensor, dims);
     return Type(static_cast<T*>(data));
-  }
-  [[noreturn]] static Type Mismatch(const Tensor& tensor, absl::Span<const int64_t> dims) {
-    tensorflow::compat_internal::WrongViewShape(tensor, dims, 0);
   }
 };
 

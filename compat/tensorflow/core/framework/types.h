@@ -74,6 +74,13 @@ using gradflow::DataTypeSize;
 using gradflow::DataTypeString;
 using gradflow::DataTypeToEnum;
 using gradflow::DataTypeVector;
+using gradflow::float8_e4m3b11fnuz;
+using gradflow::float8_e4m3fn;
+using gradflow::float8_e4m3fnuz;
+using gradflow::float8_e5m2;
+using gradflow::float8_e5m2fnuz;
+using gradflow::int2;
+using gradflow::int4;
 using gradflow::IsRefType;
 using gradflow::MakeRefType;
 using gradflow::qint16;
@@ -81,6 +88,8 @@ using gradflow::qint32;
 using gradflow::qint8;
 using gradflow::quint16;
 using gradflow::quint8;
+using gradflow::uint2;
+using gradflow::uint4;
 
 inline DataType RemoveRefType(DataType dtype) { return gradflow::BaseType(dtype); }
 
@@ -98,6 +107,7 @@ inline bool TypesCompatible(DataType expected, DataType actual) {
 class DeviceType {
  public:
   explicit DeviceType(StringPiece type) : type_(type) {}
+  DeviceType(const char* type) : type_(type) {}  // NOLINT: as in TensorFlow
   const char* type() const { return type_.c_str(); }
   const std::string& type_string() const { return type_; }
   friend bool operator==(const DeviceType& a, const DeviceType& b) { return a.type_ == b.type_; }
