@@ -46,8 +46,8 @@ Tensor DeepCopy(const Tensor& other) {
 void DeepCopy(const Tensor& input, Tensor* output) {
   if (input.NumElements() == 0) return;
   if (input.dtype() == DT_STRING) {
-    const auto strings = input.flat<tstring>();
-    std::copy(strings.begin(), strings.end(), output->flat<tstring>().begin());
+    const auto strings = input.span<tstring>();
+    std::copy(strings.begin(), strings.end(), output->span<tstring>().begin());
   } else {
     const auto bytes = input.tensor_data();
     std::memcpy(output->raw_data(), bytes.data(), bytes.size());
@@ -109,10 +109,10 @@ absl::Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes,
 absl::Status MakeShape(const Tensor& shape_t, TensorShape* out) {
   std::vector<int64> sizes;
   if (shape_t.dims() == 1 && shape_t.dtype() == DT_INT32) {
-    const auto vec = shape_t.vec<int32>();
+    const auto vec = shape_t.span<int32>();
     sizes.assign(vec.begin(), vec.end());
   } else if (shape_t.dims() == 1 && shape_t.dtype() == DT_INT64) {
-    const auto vec = shape_t.vec<int64>();
+    const auto vec = shape_t.span<int64>();
     sizes.assign(vec.begin(), vec.end());
   } else {
     return errors::InvalidArgument("a shape must be a vector of int32 or int64, but is ",

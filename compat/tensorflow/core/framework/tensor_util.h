@@ -50,7 +50,7 @@ TensorProto CreateTensorProto(const std::vector<Type>& values, const std::vector
   if (!dims.IsValid() || dims.num_elements() != static_cast<int64>(values.size())) return proto;
   Tensor tensor(DataTypeToEnum<Type>::value, dims);
   if (!tensor.IsInitialized()) return proto;
-  std::copy(values.begin(), values.end(), tensor.flat<Type>().begin());
+  std::copy(values.begin(), values.end(), tensor.flat<Type>().data());
   tensor.AsProtoField(&proto);
   return proto;
 }

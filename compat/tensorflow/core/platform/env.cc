@@ -141,12 +141,6 @@ absl::Status Env::GetChildren(const std::string& dir, std::vector<std::string>* 
   return absl::OkStatus();
 }
 
-uint64 Env::NowMicros() const {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 namespace {
 
 // Prepends the path, which the errors of gradflow's file functions omit.
