@@ -169,16 +169,16 @@ function(gradflow_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>)
 endfunction()
 
-# gradflow_test(NAME <target> SRCS <file>... [DEPS <target>...] [PROGRAMS <target>...]
-#               [LABEL <label>])
+# gradflow_test(NAME <target> [OWN_HEADERS] SRCS <file>... [DEPS <target>...]
+#               [PROGRAMS <target>...] [LABEL <label>])
 #
 # Declares a GoogleTest program. Each of its tests is a CTest test named <label>.<suite>.<test>;
 # LABEL defaults to <target>. The macro GRADFLOW_TEST_DATA_DIR is the path of tests/data, as a
 # string literal. PROGRAMS are executable targets that the tests start: they are built first,
 # and the macro GRADFLOW_PROGRAM_<target> is the path of each. Uses the precompiled headers of
-# gradflow_precompiled.
+# gradflow_precompiled unless OWN_HEADERS is given, for tests with other definitions.
 function(gradflow_test)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;LABEL" "SRCS;DEPS;PROGRAMS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "OWN_HEADERS" "NAME;LABEL" "SRCS;DEPS;PROGRAMS")
   if(NOT arg_LABEL)
     set(arg_LABEL ${arg_NAME})
   endif()
@@ -187,7 +187,7 @@ function(gradflow_test)
   gradflow_compile_fast(${arg_NAME})
   # Limited so that a compiler needs about a gigabyte. The sources share most instantiations.
   set_target_properties(${arg_NAME} PROPERTIES UNITY_BUILD_BATCH_SIZE 8)
-  if(GRADFLOW_PRECOMPILE_HEADERS)
+  if(GRADFLOW_PRECOMPILE_HEADERS AND NOT arg_OWN_HEADERS)
     target_precompile_headers(${arg_NAME} REUSE_FROM gradflow_precompiled)
   endif()
   target_compile_definitions(${arg_NAME}

@@ -36,7 +36,8 @@ foreach(kind IN LISTS GRADFLOW_KINDS)
     TARGETS gradflow_tensorflow_compat_headers
     EXPORT gradflow-tensorflow_compat-${kind}
     FILE_SET HEADERS DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/gradflow/compat COMPONENT dev)
-  gradflow_install_targets(tensorflow_compat-${kind} gradflow_tensorflow_compat_${kind})
+  gradflow_install_targets(tensorflow_compat-${kind} gradflow_tensorflow_compat_${kind}
+                           gradflow_tensorflow_compat_v1_${kind})
 endforeach()
 set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                  ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake

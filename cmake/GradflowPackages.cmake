@@ -46,6 +46,8 @@ set(CPACK_DEBIAN_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_DEV_DESCRIPTION
     "Headers, static library, and what CMake and pkg-config need to find them.")
 set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${runtime_package}libabsl-dev, libprotobuf-dev")
+# For programs written for TensorFlow only.
+set(CPACK_DEBIAN_DEV_PACKAGE_RECOMMENDS "libeigen3-dev")
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "gradflow-tools, libgtest-dev, libgmock-dev")
 if("static" IN_LIST GRADFLOW_KINDS)
   string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtbb-dev, libhwy-dev, libsleef-dev, ${blas_dev_package}")

@@ -68,7 +68,28 @@ class TensorBuffer {
   size_t size_;
 };
 
+// Eigen's view of the elements. Defined in compat/tensorflow/core/framework/tensor_types.h.
+template <typename T, int N>
+struct EigenView;
+template <typename T>
+struct EigenScalar;
+
 }  // namespace internal
+
+// The type of a view with N dimensions, as Tensor::matrix<float>() returns. A program that links
+// gradflow::tensorflow_compat sees Eigen's tensors instead, if the installed gradflow has them. The
+// library does not depend on the choice: the type is part of the names of the functions below.
+#ifdef GRADFLOW_EIGEN_VIEWS
+template <typename T, int N>
+using ViewOf = typename internal::EigenView<T, N>::Type;
+template <typename T>
+using ScalarViewOf = typename internal::EigenScalar<T>::Type;
+#else
+template <typename T, int N>
+using ViewOf = TensorView<T, N>;
+template <typename T>
+using ScalarViewOf = TensorView<T, 0>;
+#endif
 
 class Tensor {
  public:
@@ -85,7 +106,7 @@ class Tensor {
   // A scalar.
   template <typename T, DataType = DataTypeToEnum<T>::value>
   explicit Tensor(const T& scalar) : Tensor(DataTypeToEnum<T>::value, TensorShape()) {
-    this->scalar<T>()() = scalar;
+    if (data_ != nullptr) *static_cast<T*>(data_) = scalar;
   }
   explicit Tensor(const char* scalar) : Tensor(tstring(scalar)) {}
 
@@ -186,85 +207,87 @@ class Tensor {
   absl::StatusOr<Tensor> DeepCopy() const;
 
   // ---- Typed views of the elements. A view is empty if T is not the element type or the rank does
-  // not match ----
+  // not match; one of Eigen's types ends the program then, as in TensorFlow ----
 
   template <typename T, int N>
-  TensorView<T, N> tensor() {
+  ViewOf<T, N> tensor() {
     return View<T, N>(shape_.dim_sizes(), data_);
   }
   template <typename T, int N>
-  TensorView<const T, N> tensor() const {
+  ViewOf<const T, N> tensor() const {
     return View<const T, N>(shape_.dim_sizes(), data_);
   }
   template <typename T>
-  TensorView<T, 0> scalar() {
-    return NumElements() == 1 ? View<T, 0>({}, data_) : TensorView<T, 0>();
+  ScalarViewOf<T> scalar() {
+    return ScalarView<T>();
   }
   template <typename T>
-  TensorView<const T, 0> scalar() const {
-    return NumElements() == 1 ? View<const T, 0>({}, data_) : TensorView<const T, 0>();
+  ScalarViewOf<const T> scalar() const {
+    return ScalarView<const T>();
   }
   template <typename T>
-  TensorView<T, 1> vec() {
+  ViewOf<T, 1> vec() {
     return tensor<T, 1>();
   }
   template <typename T>
-  TensorView<const T, 1> vec() const {
+  ViewOf<const T, 1> vec() const {
     return tensor<T, 1>();
   }
   template <typename T>
-  TensorView<T, 2> matrix() {
+  ViewOf<T, 2> matrix() {
     return tensor<T, 2>();
   }
   template <typename T>
-  TensorView<const T, 2> matrix() const {
+  ViewOf<const T, 2> matrix() const {
     return tensor<T, 2>();
   }
   template <typename T>
-  TensorView<T, 1> flat() {
+  ViewOf<T, 1> flat() {
     return View<T, 1>({NumElements()}, data_);
   }
   template <typename T>
-  TensorView<const T, 1> flat() const {
+  ViewOf<const T, 1> flat() const {
     return View<const T, 1>({NumElements()}, data_);
   }
   // A view of shape `dims`; empty if the numbers of elements differ.
   template <typename T, int N>
-  TensorView<T, N> shaped(absl::Span<const int64_t> dims) {
-    return CountsMatch(dims) ? View<T, N>(dims, data_) : TensorView<T, N>();
+  ViewOf<T, N> shaped(absl::Span<const int64_t> dims) {
+    return CountsMatch(dims) ? View<T, N>(dims, data_) : NoView<T, N>(dims);
   }
   template <typename T, int N>
-  TensorView<const T, N> shaped(absl::Span<const int64_t> dims) const {
-    return CountsMatch(dims) ? View<const T, N>(dims, data_) : TensorView<const T, N>();
+  ViewOf<const T, N> shaped(absl::Span<const int64_t> dims) const {
+    return CountsMatch(dims) ? View<const T, N>(dims, data_) : NoView<const T, N>(dims);
   }
   // A view with N dimensions that keeps the last N - 1 and flattens those before them into one.
   // Prepends ones if the rank is less than N.
   template <typename T, int N = 2>
-  TensorView<T, N> flat_inner_dims() {
+  ViewOf<T, N> flat_inner_dims() {
     return View<T, N>(InnerDims(N), data_);
   }
   template <typename T, int N = 2>
-  TensorView<const T, N> flat_inner_dims() const {
+  ViewOf<const T, N> flat_inner_dims() const {
     return View<const T, N>(InnerDims(N), data_);
   }
   // A view with N dimensions that keeps the first N - 1 and flattens those after them into one.
   // Appends ones if the rank is less than N.
   template <typename T, int N = 2>
-  TensorView<T, N> flat_outer_dims() {
+  ViewOf<T, N> flat_outer_dims() {
     return View<T, N>(OuterDims(N), data_);
   }
   template <typename T, int N = 2>
-  TensorView<const T, N> flat_outer_dims() const {
+  ViewOf<const T, N> flat_outer_dims() const {
     return View<const T, N>(OuterDims(N), data_);
   }
   // The elements as a span; empty if T is not the element type.
   template <typename T>
   absl::Span<T> span() {
-    return flat<T>();
+    return HasElements<T>() ? absl::MakeSpan(static_cast<T*>(data_), NumElements())
+                            : absl::Span<T>();
   }
   template <typename T>
   absl::Span<const T> span() const {
-    return flat<T>();
+    return HasElements<T>() ? absl::MakeSpan(static_cast<const T*>(data_), NumElements())
+                            : absl::Span<const T>();
   }
 
   // The bytes of the elements; nullptr if there are none. Not meaningful for strings.
@@ -303,6 +326,21 @@ class Tensor {
   Tensor(DataType dtype, const TensorShape& shape, internal::TensorBuffer* buffer, void* data)
       : dtype_(dtype), shape_(shape), buffer_(buffer), data_(data) {}
 
+#ifdef GRADFLOW_EIGEN_VIEWS
+  template <typename T, int N>
+  ViewOf<T, N> View(absl::Span<const int64_t> dims, void* data) const {
+    return internal::EigenView<T, N>::Make(*this, dims, data);
+  }
+  template <typename T>
+  ScalarViewOf<T> ScalarView() const {
+    return internal::EigenScalar<T>::Make(*this, data_);
+  }
+  // Ends the program.
+  template <typename T, int N>
+  ViewOf<T, N> NoView(absl::Span<const int64_t> dims) const {
+    return internal::EigenView<T, N>::Mismatch(*this, dims);
+  }
+#else
   template <typename T, int N>
   TensorView<T, N> View(absl::Span<const int64_t> dims, void* data) const {
     if (dtype_ != DataTypeToEnum<std::remove_const_t<T>>::value || dims.size() != N ||
@@ -312,6 +350,19 @@ class Tensor {
     std::array<int64_t, N> sizes{};
     for (int d = 0; d < N; ++d) sizes[d] = dims[d];
     return TensorView<T, N>(static_cast<T*>(data), sizes);
+  }
+  template <typename T>
+  TensorView<T, 0> ScalarView() const {
+    return NumElements() == 1 ? View<T, 0>({}, data_) : TensorView<T, 0>();
+  }
+  template <typename T, int N>
+  TensorView<T, N> NoView(absl::Span<const int64_t>) const {
+    return TensorView<T, N>();
+  }
+#endif
+  template <typename T>
+  bool HasElements() const {
+    return dtype_ == DataTypeToEnum<T>::value && data_ != nullptr && IsInitialized();
   }
   bool CountsMatch(absl::Span<const int64_t> dims) const;
   DimVector InnerDims(int n) const;

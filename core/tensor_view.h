@@ -36,14 +36,20 @@ class TensorView {
     size_ = stride;
   }
 
-  // Returns the element at the given indices. REQUIRES (unchecked): each is in [0, dimension(d))
+  // Returns the element at the given indices, or, for one index, at that place in row-major order.
+  // REQUIRES (unchecked): each index is in [0, dimension(d)), a single one in [0, size())
   template <typename... Index>
   T& operator()(Index... index) const {
-    static_assert(sizeof...(Index) == N, "one index per dimension");
-    const std::array<int64_t, N> indices = {static_cast<int64_t>(index)...};
-    int64_t offset = 0;
-    for (int d = 0; d < N; ++d) offset += indices[d] * strides_[d];
-    return data_[offset];
+    static_assert(sizeof...(Index) == N || sizeof...(Index) == 1,
+                  "one index per dimension, or one index");
+    const std::array<int64_t, sizeof...(Index)> indices = {static_cast<int64_t>(index)...};
+    if constexpr (sizeof...(Index) != N) {
+      return (*this)[indices[0]];
+    } else {
+      int64_t offset = 0;
+      for (int d = 0; d < N; ++d) offset += indices[d] * strides_[d];
+      return data_[offset];
+    }
   }
   // Returns element `i` in row-major order.
   T& operator[](int64_t i) const { return data_[size_ == 0 ? 0 : i]; }

@@ -28,6 +28,10 @@ template <typename Storage, DataType Id>
 struct StorageType {
   // The bits. Values compare equal if their bits are equal.
   Storage value{};
+
+  StorageType() = default;
+  constexpr StorageType(Storage v) : value(v) {}  // NOLINT: as the types of TensorFlow
+  explicit constexpr operator Storage() const { return value; }
   friend bool operator==(StorageType a, StorageType b) { return a.value == b.value; }
   friend bool operator!=(StorageType a, StorageType b) { return a.value != b.value; }
 };

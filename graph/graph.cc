@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/hash/hash.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/shape_context.h"
@@ -27,6 +28,15 @@ Graph::~Graph() = default;
 
 const Registry& Graph::registry() const { return impl_->registry(); }
 const GraphDef& Graph::def() const { return *impl_->def(); }
+std::string Graph::NewName(absl::string_view prefix) const {
+  int n = num_nodes();
+  std::string name;
+  do {
+    name = absl::StrCat(prefix, "/_", n++);
+  } while (FindNode(name) != nullptr);
+  return name;
+}
+
 int Graph::num_nodes() const { return static_cast<int>(impl_->nodes().size()); }
 const Node* Graph::node(int id) const { return &impl_->nodes()[id]; }
 const Node* Graph::FindNode(absl::string_view name) const { return impl_->FindNode(name); }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -59,6 +60,8 @@ class Graph {
   // 32 MiB more than eight times the bytes of their encodings.
   const Tensor* ConstantValue(const Node& node, int output, int64_t max_elements = 1 << 16) const;
 
+  // Returns "prefix/_N" for the first N >= num_nodes() such that the graph has no such node.
+  std::string NewName(absl::string_view prefix) const;
   // Adds a node whose inputs are all in the graph. Fills in default attributes, checks the node
   // against its op definition and its inputs, and infers its shapes unless `infer_shapes` is false.
   // On error the graph is unchanged and the text begins with "node 'name' (Op): ".

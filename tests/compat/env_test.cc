@@ -61,11 +61,11 @@ TEST_F(ReadProtoTest, SaysWhereAGraphIsWrong) {
       "\x12\x02\x18\x01";
   const Status twice = ReadBinaryProto(Env::Default(), File("\x0a\x12" + entry + entry), &graph);
   EXPECT_EQ(twice.code(), error::DATA_LOSS);
-  EXPECT_NE(twice.error_message().find("is not a GraphDef"), string::npos) << twice;
-  EXPECT_NE(twice.error_message().find("node[0].attr['a']"), string::npos) << twice;
+  EXPECT_NE(twice.message().find("is not a GraphDef"), string::npos) << twice;
+  EXPECT_NE(twice.message().find("node[0].attr['a']"), string::npos) << twice;
   const Status cut = ReadTextProto(Env::Default(), File("node { name: 'a'"), &graph);
   EXPECT_EQ(cut.code(), error::DATA_LOSS);
-  EXPECT_NE(cut.error_message().find("is not a GraphDef"), string::npos) << cut;
+  EXPECT_NE(cut.message().find("is not a GraphDef"), string::npos) << cut;
 }
 
 TEST(EnvTest, DeletesFoldersButNotFilesAsFolders) {
@@ -89,7 +89,7 @@ TEST(EnvTest, DeletesFoldersButNotFilesAsFolders) {
 TEST(ErrorsTest, TextIsAddedToAStatus) {
   Status status = errors::InvalidArgument("wrong");
   errors::AppendToMessage(&status, "in step ", 2);
-  EXPECT_EQ(status.error_message(), "wrong\n\tin step 2");
+  EXPECT_EQ(status.message(), "wrong\n\tin step 2");
   Status ok;
   errors::AppendToMessage(&ok, "in step ", 2);
   TF_EXPECT_OK(ok);

@@ -90,7 +90,7 @@ TEST(KernelLabelTest, BinaryElementWiseOpDemandsEqualShapes) {
   test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({98, 97}, {1, 2}));
   Status status = session.Run({differs}, &outputs);
   EXPECT_EQ(status.code(), error::INVALID_ARGUMENT);
-  EXPECT_NE(status.error_message().find("same size and shape"), string::npos) << status;
+  EXPECT_NE(status.message().find("same size and shape"), string::npos) << status;
 }
 
 TEST(KernelLabelTest, UnknownLabelHasNoKernel) {

@@ -71,7 +71,7 @@ TEST_F(QuantOpsTest, AttributesAreChecked) {
     s = RunOpKernel();
   }
   EXPECT_EQ(error::INVALID_ARGUMENT, s.code()) << s;
-  EXPECT_NE(s.error_message().find("num_bits"), string::npos) << s;
+  EXPECT_NE(s.message().find("num_bits"), string::npos) << s;
 }
 
 TEST_F(QuantOpsTest, ShapesAreChecked) {

@@ -126,7 +126,7 @@ TEST(ScopeTest, FirstErrorStaysAndNothingIsAddedAfterIt) {
   MatMul(root.WithOpName("bad"), {{1.f}}, {{1.f}, {2.f}});
   EXPECT_FALSE(root.ok());
   EXPECT_EQ(root.status().code(), error::INVALID_ARGUMENT);
-  EXPECT_NE(root.status().error_message().find("'bad' (MatMul)"), string::npos) << root.status();
+  EXPECT_NE(root.status().message().find("'bad' (MatMul)"), string::npos) << root.status();
   auto after = Const(root.WithOpName("after"), 1);
   EXPECT_EQ(after.node(), nullptr);
   GraphDef graph_def;

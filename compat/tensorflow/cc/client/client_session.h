@@ -1,4 +1,4 @@
-// ClientSession: gradflow::ClientSession, returning TensorFlow's Status.
+// ClientSession: gradflow::ClientSession. In programs of TensorFlow 1.x, it returns their Status.
 #ifndef GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
 #define GRADFLOW_COMPAT_CC_CLIENT_CLIENT_SESSION_H_
 
@@ -11,6 +11,12 @@
 #include "tensorflow/core/public/session_options.h"
 
 namespace tensorflow {
+
+#ifndef GRADFLOW_TENSORFLOW_V1
+
+using gradflow::ClientSession;
+
+#else
 
 class ClientSession : public gradflow::ClientSession {
  public:
@@ -45,6 +51,8 @@ class ClientSession : public gradflow::ClientSession {
     return gradflow::ClientSession::ReleaseCallable(handle);
   }
 };
+
+#endif  // GRADFLOW_TENSORFLOW_V1
 
 }  // namespace tensorflow
 

@@ -1,5 +1,5 @@
-// Scope: gradflow::Scope, returning TensorFlow's Status, as do its sub-scopes. Converts to
-// gradflow::Scope.
+// Scope: gradflow::Scope. In programs of TensorFlow 1.x, a class that converts to it and returns
+// their Status, as do its sub-scopes.
 #ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
 #define GRADFLOW_COMPAT_CC_FRAMEWORK_SCOPE_H_
 
@@ -14,6 +14,13 @@
 #include "tensorflow/core/platform/status.h"
 
 namespace tensorflow {
+
+#ifndef GRADFLOW_TENSORFLOW_V1
+
+using gradflow::CompositeOpScopes;
+using gradflow::Scope;
+
+#else
 
 struct CompositeOpScopes;
 
@@ -67,6 +74,8 @@ inline CompositeOpScopes Scope::GetCompositeOpScopes(StringPiece composite_op_na
   gradflow::CompositeOpScopes scopes = gradflow::Scope::GetCompositeOpScopes(composite_op_name);
   return {std::move(scopes.child), std::move(scopes.last)};
 }
+
+#endif  // GRADFLOW_TENSORFLOW_V1
 
 }  // namespace tensorflow
 

@@ -8,6 +8,7 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tensorflow/core/framework/name_ranges.h"
+#include "tensorflow/core/platform/notification.h"
 #include "tensorflow/core/util/work_sharder.h"
 
 namespace tensorflow {
@@ -30,6 +31,23 @@ absl::Status FindOutput(const tensorflow::OpKernel& kernel, StringPiece name, in
   return OnlyOne("output", name, *i, stop);
 }
 
+// Returns the kernel's status, or INTERNAL if it has left out an output.
+absl::Status FinalStatus(OpKernelContext& context) {
+  TF_RETURN_IF_ERROR(context.status());
+  for (int i = 0; i < context.num_outputs(); ++i) {
+    const Tensor* output = context.mutable_output(i);
+    if (output == nullptr || !output->IsInitialized()) {
+      return errors::Internal("the kernel has not set output ", i);
+    }
+    if (output->dtype() != context.expected_output_dtype(i)) {
+      return errors::Internal("the kernel has set output ", i, " to a tensor of type ",
+                              DataTypeString(output->dtype()), ", expected ",
+                              DataTypeString(context.expected_output_dtype(i)));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Adapts a tensorflow::OpKernel to gradflow::OpKernel.
 class KernelAdapter final : public gradflow::OpKernel {
  public:
@@ -39,25 +57,30 @@ class KernelAdapter final : public gradflow::OpKernel {
   absl::Status Compute(gradflow::KernelContext& context) const override {
     OpKernelContext op_context(*kernel_, context);
     kernel_->Compute(&op_context);
-    TF_RETURN_IF_ERROR(op_context.status());
-    for (int i = 0; i < op_context.num_outputs(); ++i) {
-      const Tensor* output = op_context.mutable_output(i);
-      if (output == nullptr || !output->IsInitialized()) {
-        return errors::Internal("the kernel has not set output ", i);
-      }
-      if (output->dtype() != op_context.expected_output_dtype(i)) {
-        return errors::Internal("the kernel has set output ", i, " to a tensor of type ",
-                                DataTypeString(output->dtype()), ", expected ",
-                                DataTypeString(op_context.expected_output_dtype(i)));
-      }
-    }
-    return absl::OkStatus();
+    return FinalStatus(op_context);
   }
   bool IsCheap() const override { return is_cheap_; }
 
  private:
   const std::unique_ptr<tensorflow::OpKernel> kernel_;
   const bool is_cheap_;
+};
+
+// Adapts a tensorflow::AsyncOpKernel. REQUIRES: kernel->AsAsync() != nullptr
+class AsyncKernelAdapter final : public gradflow::AsyncOpKernel {
+ public:
+  explicit AsyncKernelAdapter(std::unique_ptr<tensorflow::OpKernel> kernel)
+      : kernel_(std::move(kernel)) {}
+
+  void ComputeAsync(gradflow::KernelContext& context, gradflow::AsyncDone done) const override {
+    // The callback holds both contexts.
+    const auto op_context = std::make_shared<OpKernelContext>(*kernel_, context);
+    kernel_->AsAsync()->ComputeAsync(op_context.get(),
+                                     [op_context, done] { done(FinalStatus(*op_context)); });
+  }
+
+ private:
+  const std::unique_ptr<tensorflow::OpKernel> kernel_;
 };
 
 }  // namespace
@@ -75,6 +98,7 @@ absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> WrapKernel(
   TF_RETURN_IF_ERROR(context.status());
   std::unique_ptr<OpKernel> kernel(make(&context));
   TF_RETURN_IF_ERROR(context.status());
+  if (kernel->AsAsync() != nullptr) return std::make_unique<AsyncKernelAdapter>(std::move(kernel));
   return std::make_unique<KernelAdapter>(std::move(kernel));
 }
 
@@ -133,6 +157,12 @@ absl::Status OpKernel::OutputRange(StringPiece name, int* start, int* stop) cons
   TF_RETURN_IF_ERROR(compat_internal::FindRange(info_->output_ranges, "output", name, &range));
   std::tie(*start, *stop) = range;
   return absl::OkStatus();
+}
+
+void AsyncOpKernel::Compute(OpKernelContext* context) {
+  Notification done;
+  ComputeAsync(context, [&done] { done.Notify(); });
+  done.WaitForNotification();
 }
 
 const Tensor& OpInputList::operator[](int i) const { return context_->input(start_ + i); }
@@ -272,23 +302,6 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(
   }
   return forward_input_or_allocate_output(inputs, output, shape, out);
 }
-
-namespace thread {
-
-int ThreadPool::NumThreads() const {
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-}
-
-void ThreadPool::ParallelFor(int64 total, int64 cost_per_unit,
-                             const std::function<void(int64, int64)>& fn) const {
-  // TensorFlow's costs are in cycles. Assumes 3 cycles per nanosecond.
-  const double nanoseconds = std::max<double>(static_cast<double>(cost_per_unit), 1) / 3;
-  static const gradflow::RunContext no_run;
-  gradflow::ParallelFor(run_ != nullptr ? *run_ : no_run, total,
-                        gradflow::BlockSizeForCost(nanoseconds), fn);
-}
-
-}  // namespace thread
 
 void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,
            std::function<void(int64, int64)> work) {

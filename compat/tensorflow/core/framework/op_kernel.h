@@ -11,6 +11,7 @@
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -21,6 +22,8 @@
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
+#include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/eigen_device.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/tensor.h"
@@ -30,10 +33,12 @@
 #include "tensorflow/core/platform/errors.h"
 #include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/platform/macros.h"
+#include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/platform/status.h"
 
 namespace tensorflow {
 
+class AsyncOpKernel;
 class OpKernel;
 class OpKernelContext;
 
@@ -45,7 +50,7 @@ class StatusSink {
  public:
   // Const, as reading an input that does not exist is an error, too.
   void SetStatus(const absl::Status& status) const { status_.Update(status); }
-  const Status& status() const { return status_; }
+  const absl::Status& status() const { return status_; }
   void CtxFailure(const absl::Status& status) { SetStatus(status); }
   void CtxFailureWithWarning(const absl::Status& status) { SetStatus(status); }
   void CtxFailure(const char* file, int line, const absl::Status& status);
@@ -54,7 +59,7 @@ class StatusSink {
   }
 
  private:
-  mutable Status status_;
+  mutable absl::Status status_;
 };
 struct KernelInfo {
   NodeDef def;
@@ -104,6 +109,8 @@ class OpKernel {
   OpKernel& operator=(const OpKernel&) = delete;
 
   virtual void Compute(OpKernelContext* context) = 0;
+  // Returns this kernel if it is asynchronous, otherwise null.
+  virtual AsyncOpKernel* AsAsync() { return nullptr; }
   // Returns true if Compute is worth a task of its own. Inexpensive kernels run inline on the
   // thread that produced their inputs.
   virtual bool IsExpensive() { return true; }
@@ -125,6 +132,32 @@ class OpKernel {
 
  private:
   const std::shared_ptr<const compat_internal::KernelInfo> info_;
+};
+
+// An input. Inputs of a reference type have a mutex.
+struct TensorValue {
+  TensorValue() = default;
+  TensorValue(Tensor* t) : tensor(t) {}  // NOLINT: as in TensorFlow
+  TensorValue(mutex* mu, Tensor* t) : mutex_if_ref(mu), tensor(t) {}
+  Tensor* operator->() const { return tensor; }
+  bool is_ref() const { return mutex_if_ref != nullptr; }
+
+  mutex* mutex_if_ref = nullptr;
+  Tensor* tensor = nullptr;
+};
+
+// A kernel that may return before it has computed its outputs.
+class AsyncOpKernel : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  using DoneCallback = std::function<void()>;
+
+  // Begins the computation, and calls `done` when it has ended, from any thread. `context` lives
+  // until then. A run that is stopped does not wait for the kernel.
+  virtual void ComputeAsync(OpKernelContext* context, DoneCallback done) = 0;
+  // Computes and waits.
+  void Compute(OpKernelContext* context) override;
+  AsyncOpKernel* AsAsync() override { return this; }
 };
 
 // The inputs of a list argument.
@@ -189,6 +222,9 @@ class DeviceBase {
 
   const CpuWorkerThreads* tensorflow_cpu_worker_threads() const { return &threads_; }
   std::string name() const { return "/device:CPU:0"; }
+#ifdef GRADFLOW_EIGEN_VIEWS
+  const Eigen::ThreadPoolDevice* eigen_cpu_device() const { return &compat_internal::CpuDevice(); }
+#endif
 
  private:
   thread::ThreadPool workers_;
@@ -229,6 +265,9 @@ class OpKernelContext : public compat_internal::StatusSink {
   // Returns INTERNAL if there is no output i. set_output fails the run in that case.
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out);
   absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out);
+  absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out, AllocatorAttributes) {
+    return allocate_output(i, shape, out);
+  }
   absl::Status output_list(StringPiece name, OpOutputList* list);
   void set_output(int i, const Tensor& tensor);
   absl::Status set_output(StringPiece name, const Tensor& tensor);
@@ -250,6 +289,22 @@ class OpKernelContext : public compat_internal::StatusSink {
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) {
     return context_.AllocateTemp(type, shape, out);
   }
+  absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out,
+                             AllocatorAttributes, AllocationAttributes = {}) {
+    return context_.AllocateTemp(type, shape, out);
+  }
+  AllocatorAttributes input_alloc_attr(int) const { return {}; }
+  AllocatorAttributes output_alloc_attr(int) const { return {}; }
+
+#ifdef GRADFLOW_EIGEN_VIEWS
+  // The device of Eigen's expressions: `out.device(context->eigen_cpu_device()) = a + b`. It
+  // computes on the calling thread. Other devices do not exist.
+  const Eigen::ThreadPoolDevice& eigen_cpu_device() const { return compat_internal::CpuDevice(); }
+  template <typename Device>
+  const Device& eigen_device() const {
+    return compat_internal::EigenDevice<Device>();
+  }
+#endif
 
  private:
   bool HasInput(int i) const;
@@ -316,6 +371,7 @@ using Name = KernelDefBuilder;
 
 }  // namespace tensorflow
 
+// A semicolon may follow, and need not.
 #define REGISTER_KERNEL_BUILDER(builder, ...) \
   GRADFLOW_COMPAT_REGISTER_KERNEL(__COUNTER__, builder, __VA_ARGS__)
 #define GRADFLOW_COMPAT_REGISTER_KERNEL(counter, builder, ...) \
@@ -323,7 +379,7 @@ using Name = KernelDefBuilder;
 #define GRADFLOW_COMPAT_REGISTER_KERNEL_IMPL(counter, builder, ...)              \
   static const ::tensorflow::KernelRegistrar gradflow_kernel_registrar_##counter \
       TF_ATTRIBUTE_UNUSED(::tensorflow::register_kernel::builder,                \
-                          &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>)
+                          &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>);
 #define REGISTER_SYSTEM_KERNEL_BUILDER(builder, ...) REGISTER_KERNEL_BUILDER(builder, __VA_ARGS__)
 
 // Fails the run (or the construction of the kernel) and returns, unless `condition` is true.
@@ -343,6 +399,24 @@ using Name = KernelDefBuilder;
       (context)->CtxFailureWithWarning(__FILE__, __LINE__, gradflow_status); \
       return;                                                                \
     }                                                                        \
+  } while (false)
+
+// The same in ComputeAsync, where they call `done` before they return.
+#define OP_REQUIRES_ASYNC(context, condition, status, done) \
+  do {                                                      \
+    if (!TF_PREDICT_TRUE(condition)) {                      \
+      (context)->CtxFailure(__FILE__, __LINE__, (status));  \
+      (done)();                                             \
+      return;                                               \
+    }                                                       \
+  } while (false)
+#define OP_REQUIRES_OK_ASYNC(context, value, done)                                                \
+  do {                                                                                            \
+    if (const ::absl::Status gradflow_status = (value); !TF_PREDICT_TRUE(gradflow_status.ok())) { \
+      (context)->CtxFailureWithWarning(__FILE__, __LINE__, gradflow_status);                      \
+      (done)();                                                                                   \
+      return;                                                                                     \
+    }                                                                                             \
   } while (false)
 
 #endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_

@@ -22,7 +22,7 @@ namespace test {
 // Fills a tensor with the given values, in row-major order.
 template <typename T>
 void FillValues(Tensor* tensor, gtl::ArraySlice<T> values) {
-  const auto flat = tensor->flat<T>();
+  auto flat = tensor->flat<T>();
   ASSERT_EQ(flat.size(), static_cast<int64>(values.size()))
       << "values for " << tensor->DebugString(0);
   for (int64 i = 0; i < flat.size(); ++i) flat(i) = values[i];
@@ -30,17 +30,17 @@ void FillValues(Tensor* tensor, gtl::ArraySlice<T> values) {
 // Fills a tensor with values converted from another type.
 template <typename T, typename SrcType>
 void FillValues(Tensor* tensor, std::initializer_list<SrcType> values) {
-  const auto flat = tensor->flat<T>();
+  auto flat = tensor->flat<T>();
   ASSERT_EQ(flat.size(), static_cast<int64>(values.size()))
       << "values for " << tensor->DebugString(0);
-  std::transform(values.begin(), values.end(), flat.begin(),
+  std::transform(values.begin(), values.end(), flat.data(),
                  [](const SrcType& value) { return static_cast<T>(value); });
 }
 
 // Sets element i to fn(i).
 template <typename T>
 void FillFn(Tensor* tensor, std::function<T(int)> fn) {
-  const auto flat = tensor->flat<T>();
+  auto flat = tensor->flat<T>();
   ASSERT_EQ(flat.size(), tensor->NumElements()) << tensor->DebugString(0);
   for (int64 i = 0; i < flat.size(); ++i) flat(i) = fn(static_cast<int>(i));
 }
@@ -48,11 +48,11 @@ void FillFn(Tensor* tensor, std::function<T(int)> fn) {
 // Fills a tensor with start, start + 1, ...
 template <typename T>
 void FillIota(Tensor* tensor, const T& start) {
-  const auto flat = tensor->flat<T>();
+  auto flat = tensor->flat<T>();
   ASSERT_EQ(flat.size(), tensor->NumElements()) << tensor->DebugString(0);
   T value = start;
-  for (T& element : flat) {
-    element = value;
+  for (int64 i = 0; i < flat.size(); ++i) {
+    flat(i) = value;
     value = static_cast<T>(value + T(1));
   }
 }

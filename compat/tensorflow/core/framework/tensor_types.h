@@ -1,13 +1,132 @@
-// TTypes: the types of a tensor's views. Views support indexing, sizes and filling. Unlike Eigen's,
-// they have no arithmetic on whole views.
+// TTypes: the types of a tensor's views.
+//
+// If gradflow was configured with Eigen (the macro GRADFLOW_EIGEN_VIEWS, which the targets define),
+// views are Eigen's: TensorMap<Tensor<T, N, RowMajor>>. Their memory need not be aligned, so the
+// aligned and the unaligned types are the same. A view of the wrong type or shape ends the program,
+// as in TensorFlow. Otherwise, views are gradflow's, with indexing, sizes and filling.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TYPES_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TYPES_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <ostream>
 #include <type_traits>
 
+#include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_view.h"
+
+#ifdef GRADFLOW_EIGEN_VIEWS
+
+// Eigen declares its thread pools only if this is defined. The targets define it as well, for
+// programs that include Eigen first.
+#ifndef EIGEN_USE_THREADS
+#define EIGEN_USE_THREADS
+#endif
+#include <unsupported/Eigen/CXX11/Tensor>
+
+namespace tensorflow {
+
+template <typename T, int NDIMS = 1, typename IndexType = Eigen::DenseIndex>
+struct TTypes {
+  using Tensor = Eigen::TensorMap<Eigen::Tensor<T, NDIMS, Eigen::RowMajor, IndexType>>;
+  using ConstTensor = Eigen::TensorMap<Eigen::Tensor<const T, NDIMS, Eigen::RowMajor, IndexType>>;
+  using UnalignedTensor = Tensor;
+  using UnalignedConstTensor = ConstTensor;
+  // With 32-bit indices, which are for other devices.
+  using Tensor32Bit = Eigen::TensorMap<Eigen::Tensor<T, NDIMS, Eigen::RowMajor, int>>;
+
+  using Scalar =
+      Eigen::TensorMap<Eigen::TensorFixedSize<T, Eigen::Sizes<>, Eigen::RowMajor, IndexType>>;
+  using ConstScalar =
+      Eigen::TensorMap<Eigen::TensorFixedSize<const T, Eigen::Sizes<>, Eigen::RowMajor, IndexType>>;
+  using UnalignedScalar = Scalar;
+  using UnalignedConstScalar = ConstScalar;
+
+  using Flat = Eigen::TensorMap<Eigen::Tensor<T, 1, Eigen::RowMajor, IndexType>>;
+  using ConstFlat = Eigen::TensorMap<Eigen::Tensor<const T, 1, Eigen::RowMajor, IndexType>>;
+  using UnalignedFlat = Flat;
+  using UnalignedConstFlat = ConstFlat;
+  using Vec = Flat;
+  using ConstVec = ConstFlat;
+  using UnalignedVec = Vec;
+  using UnalignedConstVec = ConstVec;
+
+  using Matrix = Eigen::TensorMap<Eigen::Tensor<T, 2, Eigen::RowMajor, IndexType>>;
+  using ConstMatrix = Eigen::TensorMap<Eigen::Tensor<const T, 2, Eigen::RowMajor, IndexType>>;
+  using UnalignedMatrix = Matrix;
+  using UnalignedConstMatrix = ConstMatrix;
+};
+
+// Returns the same view with 32-bit indices. REQUIRES: its sizes fit
+template <typename View>
+auto To32Bit(View in) {
+  using T = std::remove_pointer_t<decltype(in.data())>;
+  Eigen::DSizes<int, View::NumDimensions> dims;
+  for (int d = 0; d < View::NumDimensions; ++d) dims[d] = static_cast<int>(in.dimension(d));
+  return typename TTypes<T, View::NumDimensions>::Tensor32Bit(in.data(), dims);
+}
+
+namespace compat_internal {
+
+// End the program. They say what the tensor is and what the view expects.
+[[noreturn]] void WrongViewType(const gradflow::Tensor& tensor, gradflow::DataType expected);
+[[noreturn]] void WrongViewShape(const gradflow::Tensor& tensor, absl::Span<const int64_t> dims,
+                                 int expected_dims);
+
+}  // namespace compat_internal
+}  // namespace tensorflow
+
+namespace gradflow {
+namespace internal {
+
+template <typename T>
+void CheckEigenView(const Tensor& tensor, absl::Span<const int64_t> dims, int expected_dims) {
+  constexpr DataType kType = DataTypeToEnum<std::remove_const_t<T>>::value;
+  if (__builtin_expect(tensor.dtype() != kType, 0)) {
+    tensorflow::compat_internal::WrongViewType(tensor, kType);
+  }
+  if (__builtin_expect(static_cast<int>(dims.size()) != expected_dims || !tensor.IsInitialized(),
+                       0)) {
+    tensorflow::compat_internal::WrongViewShape(tensor, dims, expected_dims);
+  }
+}
+
+template <typename T, int N>
+struct EigenView {
+  using Type = typename tensorflow::TTypes<T, N>::Tensor;
+
+  static Type Make(const Tensor& tensor, absl::Span<const int64_t> dims, void* data) {
+    CheckEigenView<T>(tensor, dims, N);
+    if constexpr (N == 0) {
+      return Type(static_cast<T*>(data));
+    } else {
+      Eigen::array<Eigen::DenseIndex, N> sizes;
+      for (int d = 0; d < N; ++d) sizes[d] = dims[d];
+      return Type(static_cast<T*>(data), sizes);
+    }
+  }
+  [[noreturn]] static Type Mismatch(const Tensor& tensor, absl::Span<const int64_t> dims) {
+    tensorflow::compat_internal::WrongViewShape(tensor, dims, N);
+  }
+};
+
+template <typename T>
+struct EigenScalar {
+  using Type = typename tensorflow::TTypes<T>::Scalar;
+
+  static Type Make(const Tensor& tensor, void* data) {
+    CheckEigenView<T>(tensor, {}, 0);
+    if (__builtin_expect(tensor.NumElements() != 1, 0)) {
+      tensorflow::compat_internal::WrongViewShape(tensor, {}, 0);
+    }
+    return Type(static_cast<T*>(data));
+  }
+};
+
+}  // namespace internal
+}  // namespace gradflow
+
+#else
 
 namespace gradflow {
 
@@ -55,5 +174,7 @@ struct TTypes {
 };
 
 }  // namespace tensorflow
+
+#endif
 
 #endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_TYPES_H_

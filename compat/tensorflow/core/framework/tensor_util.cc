@@ -46,15 +46,15 @@ Tensor DeepCopy(const Tensor& other) {
 void DeepCopy(const Tensor& input, Tensor* output) {
   if (input.NumElements() == 0) return;
   if (input.dtype() == DT_STRING) {
-    const auto strings = input.flat<tstring>();
-    std::copy(strings.begin(), strings.end(), output->flat<tstring>().begin());
+    const auto strings = input.span<tstring>();
+    std::copy(strings.begin(), strings.end(), output->span<tstring>().begin());
   } else {
     const auto bytes = input.tensor_data();
     std::memcpy(output->raw_data(), bytes.data(), bytes.size());
   }
 }
 
-Status Concat(gtl::ArraySlice<Tensor> tensors, Tensor* result) {
+absl::Status Concat(gtl::ArraySlice<Tensor> tensors, Tensor* result) {
   if (tensors.empty()) return errors::InvalidArgument("there are no tensors to concatenate");
   const Tensor& first = tensors[0];
   int64 rows = 0;
@@ -79,10 +79,11 @@ Status Concat(gtl::ArraySlice<Tensor> tensors, Tensor* result) {
     begin = end;
   }
   *result = std::move(all);
-  return Status();
+  return absl::OkStatus();
 }
 
-Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes, std::vector<Tensor>* result) {
+absl::Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes,
+                   std::vector<Tensor>* result) {
   if (tensor.dims() == 0) return errors::InvalidArgument("a scalar cannot be split");
   int64 rows = 0;
   bool valid = true;
@@ -102,16 +103,16 @@ Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes, std::vector<Ten
     begin += size;
   }
   *result = std::move(parts);
-  return Status();
+  return absl::OkStatus();
 }
 
-Status MakeShape(const Tensor& shape_t, TensorShape* out) {
+absl::Status MakeShape(const Tensor& shape_t, TensorShape* out) {
   std::vector<int64> sizes;
   if (shape_t.dims() == 1 && shape_t.dtype() == DT_INT32) {
-    const auto vec = shape_t.vec<int32>();
+    const auto vec = shape_t.span<int32>();
     sizes.assign(vec.begin(), vec.end());
   } else if (shape_t.dims() == 1 && shape_t.dtype() == DT_INT64) {
-    const auto vec = shape_t.vec<int64>();
+    const auto vec = shape_t.span<int64>();
     sizes.assign(vec.begin(), vec.end());
   } else {
     return errors::InvalidArgument("a shape must be a vector of int32 or int64, but is ",
@@ -119,7 +120,7 @@ Status MakeShape(const Tensor& shape_t, TensorShape* out) {
                                    shape_t.shape().DebugString());
   }
   GRADFLOW_ASSIGN_OR_RETURN(*out, TensorShape::Make(sizes));
-  return Status();
+  return absl::OkStatus();
 }
 
 bool CompressTensorProtoInPlace(int64 min_num_elements, float min_compression_ratio,

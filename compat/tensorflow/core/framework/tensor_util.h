@@ -23,13 +23,13 @@ void DeepCopy(const Tensor& input, Tensor* output);
 
 // Concatenates tensors along dimension 0. INVALID_ARGUMENT if there are none, if one is a scalar,
 // or if types or other dimensions differ.
-Status Concat(gtl::ArraySlice<Tensor> tensors, Tensor* result);
+absl::Status Concat(gtl::ArraySlice<Tensor> tensors, Tensor* result);
 // The inverse: makes a tensor of sizes[i] rows for each i. INVALID_ARGUMENT if `tensor` is a scalar
 // or does not have the sum of `sizes` as dimension 0.
-Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes, std::vector<Tensor>* result);
+absl::Status Split(const Tensor& tensor, gtl::ArraySlice<int64> sizes, std::vector<Tensor>* result);
 
 // Makes a shape from a vector of int32 or int64 sizes; -1 is INVALID_ARGUMENT.
-Status MakeShape(const Tensor& shape_t, TensorShape* out);
+absl::Status MakeShape(const Tensor& shape_t, TensorShape* out);
 
 // Shortens a tensor by leaving out elements at the end that repeat the one before, if it has at
 // least `min_num_elements` elements and gets `min_compression_ratio` times smaller. Returns whether
@@ -50,7 +50,7 @@ TensorProto CreateTensorProto(const std::vector<Type>& values, const std::vector
   if (!dims.IsValid() || dims.num_elements() != static_cast<int64>(values.size())) return proto;
   Tensor tensor(DataTypeToEnum<Type>::value, dims);
   if (!tensor.IsInitialized()) return proto;
-  std::copy(values.begin(), values.end(), tensor.flat<Type>().begin());
+  std::copy(values.begin(), values.end(), tensor.flat<Type>().data());
   tensor.AsProtoField(&proto);
   return proto;
 }

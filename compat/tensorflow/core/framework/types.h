@@ -11,10 +11,58 @@
 #include "tensorflow/core/lib/gtl/array_slice.h"
 #include "tensorflow/core/platform/types.h"
 
+#ifdef GRADFLOW_EIGEN_VIEWS
+// half and bfloat16 are Eigen's, so that Eigen computes with them. Tensors accept gradflow's as
+// well: the bits are the same. Defined by tensor_types.h.
+namespace Eigen {
+struct half;
+struct bfloat16;
+}  // namespace Eigen
+
+namespace gradflow {
+
+template <>
+struct DataTypeToEnum<Eigen::half> : DataTypeToEnum<half> {};
+template <>
+struct DataTypeToEnum<Eigen::bfloat16> : DataTypeToEnum<bfloat16> {};
+template <>
+inline constexpr bool kIsFloat16<Eigen::half> = true;
+template <>
+inline constexpr bool kIsFloat16<Eigen::bfloat16> = true;
+
+}  // namespace gradflow
+
+namespace tensorflow {
+
+using half = Eigen::half;
+using bfloat16 = Eigen::bfloat16;
+
+// EnumToDataType<DT_FLOAT>::Type is float.
+template <DataType dtype>
+struct EnumToDataType : gradflow::EnumToDataType<dtype> {};
+template <>
+struct EnumToDataType<DT_HALF> {
+  using Type = half;
+};
+template <>
+struct EnumToDataType<DT_BFLOAT16> {
+  using Type = bfloat16;
+};
+
+}  // namespace tensorflow
+#else
+namespace tensorflow {
+
+using gradflow::bfloat16;
+using gradflow::EnumToDataType;
+using gradflow::half;
+
+}  // namespace tensorflow
+#endif
+
 namespace tensorflow {
 
 using gradflow::BaseType;
-using gradflow::bfloat16;
 using gradflow::complex128;
 using gradflow::complex64;
 using gradflow::DataTypeFromString;
@@ -26,8 +74,13 @@ using gradflow::DataTypeSize;
 using gradflow::DataTypeString;
 using gradflow::DataTypeToEnum;
 using gradflow::DataTypeVector;
-using gradflow::EnumToDataType;
-using gradflow::half;
+using gradflow::float8_e4m3b11fnuz;
+using gradflow::float8_e4m3fn;
+using gradflow::float8_e4m3fnuz;
+using gradflow::float8_e5m2;
+using gradflow::float8_e5m2fnuz;
+using gradflow::int2;
+using gradflow::int4;
 using gradflow::IsRefType;
 using gradflow::MakeRefType;
 using gradflow::qint16;
@@ -35,6 +88,8 @@ using gradflow::qint32;
 using gradflow::qint8;
 using gradflow::quint16;
 using gradflow::quint8;
+using gradflow::uint2;
+using gradflow::uint4;
 
 inline DataType RemoveRefType(DataType dtype) { return gradflow::BaseType(dtype); }
 
@@ -52,6 +107,7 @@ inline bool TypesCompatible(DataType expected, DataType actual) {
 class DeviceType {
  public:
   explicit DeviceType(StringPiece type) : type_(type) {}
+  DeviceType(const char* type) : type_(type) {}  // NOLINT: as in TensorFlow
   const char* type() const { return type_.c_str(); }
   const std::string& type_string() const { return type_; }
   friend bool operator==(const DeviceType& a, const DeviceType& b) { return a.type_ == b.type_; }

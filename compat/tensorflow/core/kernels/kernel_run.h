@@ -21,6 +21,8 @@ class KernelRun {
   absl::Status Init(gradflow::NodeDef* node);
   // Returns the required type of input i, or DT_INVALID if there is no such input.
   gradflow::DataType input_type(size_t i) const;
+  const gradflow::DataTypeVector& input_types() const { return input_types_; }
+  const gradflow::DataTypeVector& output_types() const { return output_types_; }
   // Runs the kernel on `inputs`, which it shares and therefore does not overwrite.
   absl::Status Run(const std::deque<gradflow::Tensor>& inputs);
   std::vector<gradflow::Tensor>& outputs() { return outputs_; }

@@ -13,81 +13,125 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
 #include <functional>
 #include <initializer_list>
+#include <memory>
+#include <vector>
 
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/match.h"
+#include "tensorflow/core/common_runtime/device.h"
+#include "tensorflow/core/common_runtime/device_factory.h"
+#include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/fake_input.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/kernels/kernel_run.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/lib/gtl/array_slice.h"
+#include "tensorflow/core/lib/gtl/stl_util.h"
+#include "tensorflow/core/platform/env.h"
+#include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/platform/status.h"
 #include "tensorflow/core/platform/test.h"
+#include "tensorflow/core/platform/threadpool.h"
+#include "tensorflow/core/public/session_options.h"
+#include "tensorflow/core/public/version.h"
 
 namespace tensorflow {
 
-// A mutable input tensor.
-struct TensorValue {
-  Tensor* tensor = nullptr;
-  Tensor* operator->() const { return tensor; }
-};
-
 class OpsTestBase : public ::testing::Test {
- protected:
+ public:
+  OpsTestBase() : own_device_(std::make_unique<Device>()), device_(own_device_.get()) {}
+  ~OpsTestBase() override { gtl::STLDeleteElements(&tensors_); }
+  OpsTestBase(const OpsTestBase&) = delete;
+  OpsTestBase& operator=(const OpsTestBase&) = delete;
+
   NodeDef* node_def() { return &node_def_; }
+  void set_node_def(const NodeDef& node_def) { node_def_.CopyFrom(node_def); }
   // Fails the test for devices other than the CPU.
   void SetDevice(const DeviceType& type) { ASSERT_EQ(type.type_string(), DEVICE_CPU); }
+  void SetDevice(const DeviceType& type, std::unique_ptr<Device> device) {
+    SetDevice(type);
+    ASSERT_NE(device, nullptr);
+    own_device_ = std::move(device);
+    device_ = own_device_.get();
+  }
 
   // Creates the kernel of *node_def().
-  Status InitOp() { return run_.Init(&node_def_); }
+  absl::Status InitOp() {
+    const absl::Status status = run_.Init(&node_def_);
+    input_types_ = run_.input_types();
+    return status;
+  }
+  absl::Status InitOpWithGraphVersion(int) { return InitOp(); }
 
   // Adds the next input in the order of the definition. Converts the values to its type. Fails the
   // test if they cannot be converted.
   template <typename T>
   void AddInput(const TensorShape& shape, std::function<T(int)> x_mapping) {
-    if (Tensor* input = NewInput(DataTypeToEnum<T>::v(), shape)) test::FillFn<T>(input, x_mapping);
+    if (Tensor* input = AddInput(DataTypeToEnum<T>::v(), shape)) test::FillFn<T>(input, x_mapping);
   }
   template <typename T>
   void AddInputFromArray(const TensorShape& shape, gtl::ArraySlice<T> data) {
-    if (Tensor* input = NewInput(DataTypeToEnum<T>::v(), shape)) test::FillValues<T>(input, data);
+    if (Tensor* input = AddInput(DataTypeToEnum<T>::v(), shape)) test::FillValues<T>(input, data);
   }
   template <typename T, typename SrcType>
   void AddInputFromList(const TensorShape& shape, std::initializer_list<SrcType> data) {
-    if (Tensor* input = NewInput(DataTypeToEnum<T>::v(), shape)) {
+    if (Tensor* input = AddInput(DataTypeToEnum<T>::v(), shape)) {
       test::FillValues<T, SrcType>(input, data);
     }
   }
 
-  Status RunOpKernel() { return run_.Run(inputs_); }
+  absl::Status RunOpKernel() {
+    std::deque<Tensor> inputs;
+    for (const TensorValue& input : inputs_) inputs.push_back(*input.tensor);
+    return run_.Run(inputs);
+  }
 
-  const Tensor& GetInput(int i) const { return inputs_[i]; }
-  TensorValue mutable_input(int i) { return TensorValue{&inputs_[i]}; }
+  const Tensor& GetInput(int i) const { return *inputs_[i].tensor; }
+  TensorValue mutable_input(int i) { return inputs_[i]; }
   // Returns output i of the last run; null if the run failed or there is no such output.
   Tensor* GetOutput(int i) {
     const bool exists = i >= 0 && i < static_cast<int>(run_.outputs().size());
     return exists ? &run_.outputs()[i] : nullptr;
   }
   // Returns an allocator for the test: `Tensor expected(allocator(), DT_FLOAT, shape)`.
-  Allocator* allocator() { return gradflow::SystemAllocator().get(); }
+  Allocator* allocator() { return cpu_allocator(); }
+  const DataTypeVector& output_types() const { return run_.output_types(); }
   // Returns the required type of input i.
   DataType input_type(int i) const { return run_.input_type(i); }
 
-  // The inputs. Clear them to run the kernel on others.
-  std::deque<Tensor> inputs_;
-
- private:
-  Tensor* NewInput(DataType dtype, const TensorShape& shape) {
+ protected:
+  // Adds the next input, not initialised. Returns null, and fails the test, if it has another type.
+  Tensor* AddInput(DataType dtype, const TensorShape& shape) {
     const DataType expected = run_.input_type(inputs_.size());
-    EXPECT_EQ(DataTypeString(dtype), DataTypeString(expected)) << "input " << inputs_.size();
-    if (dtype != expected) return nullptr;
-    return &inputs_.emplace_back(dtype, shape);
+    EXPECT_EQ(DataTypeString(dtype), DataTypeString(BaseType(expected)))
+        << "input " << inputs_.size();
+    if (dtype != BaseType(expected)) return nullptr;
+    tensors_.push_back(new Tensor(dtype, shape));
+    inputs_.push_back({IsRefType(expected) ? &lock_for_refs_ : nullptr, tensors_.back()});
+    return tensors_.back();
   }
 
+ private:
+  std::unique_ptr<Device> own_device_;
+
+ protected:
+  Device* device_;
   NodeDef node_def_;
+  // The types of the inputs, after InitOp.
+  DataTypeVector input_types_;
+  mutex lock_for_refs_;
+  // The inputs. Clear them to run the kernel on others.
+  absl::InlinedVector<TensorValue, 4> inputs_;
+  // The tensors that the fixture owns.
+  std::vector<Tensor*> tensors_;
+
+ private:
   compat_internal::KernelRun run_;
 };
 

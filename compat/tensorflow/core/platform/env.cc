@@ -64,14 +64,14 @@ Env* Env::Default() {
   return env;
 }
 
-Status Env::FileExists(const std::string& path) {
+absl::Status Env::FileExists(const std::string& path) {
   std::error_code error;
   if (fs::exists(path, error)) return absl::OkStatus();
   if (!error) error = std::make_error_code(std::errc::no_such_file_or_directory);
   return FileError(path, "cannot be found", error);
 }
 
-Status Env::GetFileSize(const std::string& path, uint64* size) {
+absl::Status Env::GetFileSize(const std::string& path, uint64* size) {
   std::error_code error;
   const auto bytes = fs::file_size(path, error);
   if (error) return FileError(path, "has no size", error);
@@ -79,7 +79,7 @@ Status Env::GetFileSize(const std::string& path, uint64* size) {
   return absl::OkStatus();
 }
 
-Status Env::DeleteFile(const std::string& path) {
+absl::Status Env::DeleteFile(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) {
     error = std::make_error_code(std::errc::is_a_directory);
@@ -91,28 +91,28 @@ Status Env::DeleteFile(const std::string& path) {
   return FileError(path, "cannot be deleted", error);
 }
 
-Status Env::RenameFile(const std::string& from, const std::string& to) {
+absl::Status Env::RenameFile(const std::string& from, const std::string& to) {
   std::error_code error;
   fs::rename(from, to, error);
   if (error) return FileError(from, absl::StrCat("cannot be renamed to '", to, "'"), error);
   return absl::OkStatus();
 }
 
-Status Env::CreateDir(const std::string& path) {
+absl::Status Env::CreateDir(const std::string& path) {
   std::error_code error;
   if (fs::create_directory(path, error)) return absl::OkStatus();
   if (!error) error = std::make_error_code(std::errc::file_exists);
   return FileError(path, "cannot be created", error);
 }
 
-Status Env::RecursivelyCreateDir(const std::string& path) {
+absl::Status Env::RecursivelyCreateDir(const std::string& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error) return FileError(path, "cannot be created", error);
   return absl::OkStatus();
 }
 
-Status Env::DeleteDir(const std::string& path) {
+absl::Status Env::DeleteDir(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) {
     error = std::make_error_code(std::errc::no_such_file_or_directory);
@@ -122,14 +122,14 @@ Status Env::DeleteDir(const std::string& path) {
   return FileError(path, "cannot be deleted", error);
 }
 
-Status Env::IsDirectory(const std::string& path) {
+absl::Status Env::IsDirectory(const std::string& path) {
   TF_RETURN_IF_ERROR(FileExists(path));
   std::error_code error;
   if (fs::is_directory(path, error)) return absl::OkStatus();
   return errors::FailedPrecondition("'", path, "': is not a directory");
 }
 
-Status Env::GetChildren(const std::string& dir, std::vector<std::string>* result) {
+absl::Status Env::GetChildren(const std::string& dir, std::vector<std::string>* result) {
   std::error_code error;
   std::vector<std::string> names;
   for (fs::directory_iterator i(dir, error), end; !error && i != end; i.increment(error)) {
@@ -139,12 +139,6 @@ Status Env::GetChildren(const std::string& dir, std::vector<std::string>* result
   std::sort(names.begin(), names.end());
   *result = std::move(names);
   return absl::OkStatus();
-}
-
-uint64 Env::NowMicros() const {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
 }
 
 namespace {
@@ -186,15 +180,15 @@ absl::Status TakeGraph(const std::string& path, absl::StatusOr<gradflow::GraphDe
 
 }  // namespace
 
-Status ReadFileToString(Env*, const std::string& path, std::string* data) {
+absl::Status ReadFileToString(Env*, const std::string& path, std::string* data) {
   return WithPath(path, ReadFile(path, std::numeric_limits<size_t>::max(), data));
 }
 
-Status WriteStringToFile(Env*, const std::string& path, const StringPiece& data) {
+absl::Status WriteStringToFile(Env*, const std::string& path, const StringPiece& data) {
   return WithPath(path, gradflow::internal::WriteFile(path, {data}));
 }
 
-Status ReadBinaryProto(Env*, const std::string& path, protobuf::MessageLite* proto) {
+absl::Status ReadBinaryProto(Env*, const std::string& path, protobuf::MessageLite* proto) {
   std::string data;
   TF_RETURN_IF_ERROR(WithPath(path, ReadFile(path, kMaxMessageBytes, &data)));
   if (auto* const graph = dynamic_cast<gradflow::GraphDef*>(proto)) {
@@ -206,7 +200,8 @@ Status ReadBinaryProto(Env*, const std::string& path, protobuf::MessageLite* pro
   });
 }
 
-Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::MessageLite& proto) {
+absl::Status WriteBinaryProto(Env* env, const std::string& path,
+                              const protobuf::MessageLite& proto) {
   std::string data;
   if (!proto.SerializeToString(&data)) {
     return errors::InvalidArgument("'", path, "': a ", proto.GetTypeName(),
@@ -215,7 +210,7 @@ Status WriteBinaryProto(Env* env, const std::string& path, const protobuf::Messa
   return WriteStringToFile(env, path, data);
 }
 
-Status ReadTextProto(Env*, const std::string& path, protobuf::Message* proto) {
+absl::Status ReadTextProto(Env*, const std::string& path, protobuf::Message* proto) {
   std::string data;
   TF_RETURN_IF_ERROR(WithPath(path, ReadFile(path, kMaxMessageBytes, &data)));
   if (auto* const graph = dynamic_cast<gradflow::GraphDef*>(proto)) {
@@ -230,7 +225,7 @@ Status ReadTextProto(Env*, const std::string& path, protobuf::Message* proto) {
   });
 }
 
-Status WriteTextProto(Env* env, const std::string& path, const protobuf::Message& proto) {
+absl::Status WriteTextProto(Env* env, const std::string& path, const protobuf::Message& proto) {
   std::string data;
   if (!protobuf::TextFormat::PrintToString(proto, &data)) {
     return errors::InvalidArgument("'", path, "': a ", proto.GetTypeName(),

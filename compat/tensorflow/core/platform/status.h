@@ -1,8 +1,11 @@
-// Status: an absl::Status with the additional names of TensorFlow 1.15.
+// Status: absl::Status, as in TensorFlow today.
 //
-// Functions of these headers and of gradflow take and return absl::Status or this class; each
-// converts to the other. Expressions that programs return (errors::X(), OkStatus(), Status::OK(),
-// TF_RETURN_IF_ERROR) have type absl::Status, so that lambdas may mix them without a return type.
+// Programs of TensorFlow 1.x, which say Status::OK() and error_message(), link
+// gradflow::tensorflow_compat_v1. It defines GRADFLOW_TENSORFLOW_V1, and Status is a class that
+// holds an absl::Status, has the additional names, and converts to and from it. What the library
+// compiles has no Status of its own in its interface, so both kinds of program link it. Expressions
+// that programs return (errors::X(), OkStatus(), Status::OK(), TF_RETURN_IF_ERROR) have type
+// absl::Status in both, so that lambdas may mix them without a return type.
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_STATUS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_STATUS_H_
 
@@ -44,6 +47,7 @@ inline constexpr Code DATA_LOSS = Code::kDataLoss;
 
 }  // namespace error
 
+#ifdef GRADFLOW_TENSORFLOW_V1
 // Holds an absl::Status, which is final.
 class Status {
  public:
@@ -75,6 +79,9 @@ class Status {
  private:
   absl::Status status_;
 };
+#else
+using absl::Status;
+#endif
 
 inline absl::Status OkStatus() { return absl::OkStatus(); }
 

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/status/status_matchers.h"
 #include "tensorflow/core/platform/status.h"
 
 #define TF_EXPECT_OK(statement) EXPECT_EQ(::absl::OkStatus(), ::absl::Status(statement))

@@ -1,10 +1,14 @@
-// thread::ThreadPool: the threads of the session, over which a kernel may shard its work.
+// thread::ThreadPool: the threads of the session, over which a kernel may shard its work, or
+// threads of its own.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_CORE_THREADPOOL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_CORE_THREADPOOL_H_
 
 #include <functional>
+#include <memory>
+#include <string>
 
 #include "gradflow/core/run_context.h"
+#include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/platform/types.h"
 
 namespace tensorflow {
@@ -13,17 +17,37 @@ namespace thread {
 class ThreadPool {
  public:
   // The threads of a run, which must outlive this; without one, those of the calling thread.
-  explicit ThreadPool(const gradflow::RunContext* run = nullptr) : run_(run) {}
+  explicit ThreadPool(const gradflow::RunContext* run = nullptr);
+  // Threads of its own. The destructor runs all that was scheduled, and waits for the threads.
+  ThreadPool(Env* env, const std::string& name, int num_threads);
+  ThreadPool(Env* env, const ThreadOptions& options, const std::string& name, int num_threads,
+             bool low_latency_hint = true);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  ~ThreadPool();
 
   int NumThreads() const;
+  // Returns the index of the calling thread in this pool, or -1.
+  int CurrentThreadId() const;
+  // Runs `fn` on a thread of the pool. The threads of a session would wait for one another, so
+  // these run it at once, on the calling thread.
+  void Schedule(std::function<void()> fn);
   // Calls fn(begin, end) concurrently for shards that cover [0, total). A unit costs about
-  // `cost_per_unit` cycles. The sharding does not depend on the number of threads.
+  // `cost_per_unit` cycles. The sharding does not depend on the number of threads. Runs on the
+  // session's threads.
   void ParallelFor(int64 total, int64 cost_per_unit,
                    const std::function<void(int64, int64)>& fn) const;
+  // The same, with shards of `block_size` units.
+  void TransformRangeConcurrently(int64 block_size, int64 total,
+                                  const std::function<void(int64, int64)>& fn) const;
   const gradflow::RunContext* run() const { return run_; }
 
  private:
-  const gradflow::RunContext* run_;
+  class Workers;
+
+  const gradflow::RunContext* run_ = nullptr;
+  // Null if the threads are the session's.
+  std::unique_ptr<Workers> workers_;
 };
 
 }  // namespace thread

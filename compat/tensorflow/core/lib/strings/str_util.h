@@ -1,10 +1,20 @@
-// str_util: functions that precede their counterparts in Abseil.
+// str_util: functions on texts that precede their counterparts in Abseil.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_STRINGS_STR_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_LIB_STRINGS_STR_UTIL_H_
 
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/platform/types.h"
 
 namespace tensorflow {
 namespace str_util {
@@ -13,11 +23,77 @@ using absl::EndsWith;
 using absl::StartsWith;
 using absl::StrContains;
 
+// The parts that Split keeps.
+using AllowEmpty = absl::AllowEmpty;
+using SkipEmpty = absl::SkipEmpty;
+using SkipWhitespace = absl::SkipWhitespace;
+
+// Splits at each of the characters `delimiters`.
+template <typename Predicate = AllowEmpty>
+std::vector<std::string> Split(StringPiece text, StringPiece delimiters,
+                               Predicate p = Predicate()) {
+  // As in TensorFlow, an empty text has no parts.
+  if (text.empty()) return {};
+  return absl::StrSplit(text, absl::ByAnyChar(delimiters), p);
+}
+template <typename Predicate = AllowEmpty>
+std::vector<std::string> Split(StringPiece text, char delimiter, Predicate p = Predicate()) {
+  return Split(text, StringPiece(&delimiter, 1), p);
+}
+// Splits and parses numbers. Returns false if a part is not a number.
+bool SplitAndParseAsInts(StringPiece text, char delimiter, std::vector<int32>* result);
+bool SplitAndParseAsInts(StringPiece text, char delimiter, std::vector<int64>* result);
+bool SplitAndParseAsFloats(StringPiece text, char delimiter, std::vector<float>* result);
+
 // Joins the elements of `list` with `separator`.
 template <typename T>
-std::string Join(const T& list, const char* separator) {
+std::string Join(const T& list, StringPiece separator) {
   return absl::StrJoin(list, separator);
 }
+// The same, where f(&text, element) appends an element.
+template <typename T, typename Formatter>
+std::string Join(const T& list, StringPiece separator, Formatter f) {
+  return absl::StrJoin(list, separator, f);
+}
+
+inline std::string Lowercase(StringPiece text) { return absl::AsciiStrToLower(text); }
+inline std::string Uppercase(StringPiece text) { return absl::AsciiStrToUpper(text); }
+// Capitalises the first letter after each of `delimiters`.
+void TitlecaseString(std::string* text, StringPiece delimiters);
+// "OpName" -> "op_name".
+std::string ArgDefCase(StringPiece text);
+
+inline std::string CEscape(StringPiece text) { return absl::CEscape(text); }
+inline bool CUnescape(StringPiece source, std::string* dest, std::string* error) {
+  return absl::CUnescape(source, dest, error);
+}
+// Replaces the first occurrence, or all.
+std::string StringReplace(StringPiece text, StringPiece old_part, StringPiece new_part,
+                          bool replace_all);
+
+// Remove white space and return the number of characters that were removed.
+size_t RemoveLeadingWhitespace(StringPiece* text);
+size_t RemoveTrailingWhitespace(StringPiece* text);
+size_t RemoveWhitespaceContext(StringPiece* text);
+void StripTrailingWhitespace(std::string* text);
+
+// Remove what the text begins or ends with. Return false and change nothing otherwise.
+inline bool ConsumePrefix(StringPiece* text, StringPiece prefix) {
+  return absl::ConsumePrefix(text, prefix);
+}
+inline bool ConsumeSuffix(StringPiece* text, StringPiece suffix) {
+  return absl::ConsumeSuffix(text, suffix);
+}
+inline StringPiece StripPrefix(StringPiece text, StringPiece prefix) {
+  return absl::StripPrefix(text, prefix);
+}
+inline StringPiece StripSuffix(StringPiece text, StringPiece suffix) {
+  return absl::StripSuffix(text, suffix);
+}
+// Removes decimal digits from the front. Returns false if there are none, or they exceed 64 bits.
+bool ConsumeLeadingDigits(StringPiece* text, uint64* value);
+// Removes the first word. Returns false if there is none.
+bool ConsumeNonWhitespace(StringPiece* text, StringPiece* word);
 
 }  // namespace str_util
 }  // namespace tensorflow

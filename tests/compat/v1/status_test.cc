@@ -1,4 +1,4 @@
-// Status, errors and their macros with old and current names, LOG and CHECK.
+// Status of TensorFlow 1.x, errors and their macros with old and current names, LOG and CHECK.
 #include "tensorflow/core/lib/core/status.h"
 
 #include <functional>

@@ -1,0 +1,21 @@
+// Device: the CPU, for tests that make their device.
+#ifndef GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_DEVICE_H_
+#define GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_DEVICE_H_
+
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensorflow {
+
+class Device : public DeviceBase {
+ public:
+  Device() : DeviceBase(nullptr) {}
+  virtual ~Device() = default;
+  Allocator* GetAllocator(AllocatorAttributes) { return cpu_allocator(); }
+  // Waits for the device, which has nothing to wait for.
+  absl::Status Sync() { return absl::OkStatus(); }
+  const char* device_type() const { return DEVICE_CPU; }
+};
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_DEVICE_H_

@@ -1,0 +1,64 @@
+// test::Benchmark: runs a graph as a benchmark of Google Benchmark.
+#ifndef GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_KERNEL_BENCHMARK_TESTLIB_H_
+#define GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_KERNEL_BENCHMARK_TESTLIB_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradflow/runtime/session/session.h"
+#include "tensorflow/core/graph/graph.h"
+#include "tensorflow/core/graph/testlib.h"
+#include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/platform/test_benchmark.h"
+#include "tensorflow/core/public/session_options.h"
+
+namespace tensorflow {
+namespace test {
+
+class Benchmark {
+ public:
+  // Takes the graph. `init` is run once before. The device is the CPU, whichever is asked for.
+  Benchmark(const std::string& device, Graph* g, const SessionOptions* options = nullptr,
+            Graph* init = nullptr, void* rendezvous = nullptr, const char* executor_type = "",
+            bool old_benchmark_api = false)
+      : graph_(g), init_(init) {
+    (void)device, (void)rendezvous, (void)executor_type, (void)old_benchmark_api;
+    if (options != nullptr) options_ = *options;
+  }
+  Benchmark(const std::string& device, Graph* g, bool old_benchmark_api)
+      : Benchmark(device, g, nullptr, nullptr, nullptr, "", old_benchmark_api) {}
+
+  // Runs all nodes of the graph, once in each iteration.
+  void Run(::benchmark::State& state) {
+    auto session = gradflow::Session::Make(options_);
+    TF_CHECK_OK(session.status());
+    if (init_ != nullptr) {
+      TF_CHECK_OK((*session)->Create(init_->def()));
+      TF_CHECK_OK((*session)->Run({}, {}, AllNodes(*init_), nullptr));
+    }
+    TF_CHECK_OK(init_ != nullptr ? (*session)->Extend(graph_->def())
+                                 : (*session)->Create(graph_->def()));
+    const std::vector<std::string> targets = AllNodes(*graph_);
+    for (auto s : state) {
+      (void)s;
+      TF_CHECK_OK((*session)->Run({}, {}, targets, nullptr));
+    }
+  }
+
+ private:
+  static std::vector<std::string> AllNodes(const Graph& graph) {
+    std::vector<std::string> names;
+    for (int i = 0; i < graph.num_nodes(); ++i) names.push_back(graph.node(i)->name());
+    return names;
+  }
+
+  const std::unique_ptr<Graph> graph_;
+  const std::unique_ptr<Graph> init_;
+  SessionOptions options_;
+};
+
+}  // namespace test
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_COMMON_RUNTIME_KERNEL_BENCHMARK_TESTLIB_H_

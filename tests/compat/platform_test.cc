@@ -1,0 +1,367 @@
+// Options, texts, numbers, threads and other parts of TensorFlow's platform that programs use.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <thread>
+
+#include "tensorflow/core/lib/gtl/cleanup.h"
+#include "tensorflow/core/lib/gtl/map_util.h"
+#include "tensorflow/core/lib/random/random_distributions.h"
+#include "tensorflow/core/lib/random/simple_philox.h"
+#include "tensorflow/core/lib/strings/numbers.h"
+#include "tensorflow/core/lib/strings/strcat.h"
+#include "tensorflow/core/lib/strings/stringprintf.h"
+#include "tensorflow/core/platform/blocking_counter.h"
+#include "tensorflow/core/platform/mutex.h"
+#include "tensorflow/core/platform/notification.h"
+#include "tensorflow/core/public/version.h"
+#include "tsl/platform/threadpool.h"
+#include "xla/tsl/lib/core/status_test_util.h"
+#include "xla/tsl/platform/env.h"
+#include "xla/tsl/platform/errors.h"
+#include "xla/tsl/platform/str_util.h"
+#include "xla/tsl/util/command_line_flags.h"
+
+namespace tensorflow {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct Options {
+  int32 runs = 10;
+  int64 big = 1;
+  float rate = 0.5;
+  bool verbose = false;
+  bool quiet = true;
+  std::string name = "x";
+  bool name_given = false;
+  std::vector<std::string> hooked;
+
+  std::vector<tsl::Flag> Flags() {
+    return {
+        tsl::Flag("runs", &runs, "number of runs"),
+        tsl::Flag("big", &big, "a big number"),
+        tsl::Flag("rate", &rate, "a rate"),
+        tsl::Flag("verbose", &verbose, "print more"),
+        tsl::Flag("quiet", &quiet, "print less"),
+        tsl::Flag("name", &name, "a name", &name_given),
+        tsl::Flag(
+            "hook", [this](std::string value) { return hooked.push_back(value), value != "bad"; },
+            "none", "calls a function")};
+  }
+  // Parses arguments, of which `rest` remain.
+  bool Parse(std::vector<const char*> arguments, std::vector<std::string>* rest) {
+    arguments.insert(arguments.begin(), "program");
+    std::vector<char*> argv;
+    for (const char* argument : arguments) argv.push_back(const_cast<char*>(argument));
+    int argc = static_cast<int>(argv.size());
+    argv.push_back(nullptr);
+    const bool ok = tsl::Flags::Parse(&argc, argv.data(), Flags());
+    rest->assign(argv.data() + 1, argv.data() + argc);
+    EXPECT_EQ(argv[argc], nullptr);
+    return ok;
+  }
+};
+
+TEST(FlagsTest, SetsOptionsAndKeepsOtherArguments) {
+  Options o;
+  std::vector<std::string> rest;
+  EXPECT_TRUE(o.Parse({"--runs=3", "file", "--big=123456789012", "--rate=2e-3", "--verbose",
+                       "--quiet=false", "--name=", "--hook=a=b", "--runsx=4", "--", "--runs=5"},
+                      &rest));
+  EXPECT_EQ(o.runs, 3);
+  EXPECT_EQ(o.big, 123456789012);
+  EXPECT_FLOAT_EQ(o.rate, 2e-3);
+  EXPECT_TRUE(o.verbose);
+  EXPECT_FALSE(o.quiet);
+  EXPECT_EQ(o.name, "");
+  EXPECT_TRUE(o.name_given);
+  EXPECT_THAT(o.hooked, ElementsAre("a=b"));
+  EXPECT_THAT(rest, ElementsAre("file", "--runsx=4", "--", "--runs=5"));
+}
+
+TEST(FlagsTest, RejectsValues) {
+  std::vector<std::string> rest;
+  for (const char* argument :
+       {"--runs=x", "--runs=99999999999", "--runs=", "--runs", "--big=1.5",
+        "--rate=", "--verbose=maybe", "--verbose=", "--hook=bad", "--name"}) {
+    Options o;
+    EXPECT_FALSE(o.Parse({argument}, &rest)) << argument;
+    EXPECT_THAT(rest, ElementsAre()) << argument;
+    EXPECT_FALSE(o.name_given);
+  }
+  EXPECT_FALSE(Options().Parse({"--help"}, &rest));
+}
+
+TEST(FlagsTest, ShowsUsage) {
+  Options o;
+  const std::string usage = Flags::Usage("program", o.Flags());
+  EXPECT_THAT(usage, HasSubstr("usage: program"));
+  EXPECT_THAT(usage, HasSubstr("--runs=10"));
+  EXPECT_THAT(usage, HasSubstr("--quiet=true"));
+  EXPECT_THAT(usage, HasSubstr("--name=\"x\""));
+  EXPECT_THAT(usage, HasSubstr("int64\ta big number"));
+}
+
+TEST(StringsTest, Printf) {
+  EXPECT_EQ(strings::Printf("%d %s %.2f", 3, "x", 1.5), "3 x 1.50");
+  std::string text = "a";
+  strings::Appendf(&text, "%s", std::string(5000, 'b').c_str());
+  EXPECT_EQ(text, "a" + std::string(5000, 'b'));
+  strings::Appendf(&text, "%s", "");
+  EXPECT_EQ(text.size(), 5001);
+  EXPECT_EQ(strings::StrCat("0x", strings::Hex(255, strings::kZeroPad4)), "0x00ff");
+}
+
+TEST(StringsTest, SplitsAndJoins) {
+  EXPECT_THAT(str_util::Split("a,b,,c", ','), ElementsAre("a", "b", "", "c"));
+  EXPECT_THAT(str_util::Split("a,b;c", ",;"), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(str_util::Split("", ','), ElementsAre());
+  EXPECT_THAT(str_util::Split("a,, b", ',', str_util::SkipEmpty()), ElementsAre("a", " b"));
+  std::vector<int32> numbers;
+  EXPECT_TRUE(str_util::SplitAndParseAsInts("1,-2", ',', &numbers));
+  EXPECT_THAT(numbers, ElementsAre(1, -2));
+  EXPECT_FALSE(str_util::SplitAndParseAsInts("1,x", ',', &numbers));
+  std::vector<float> floats;
+  EXPECT_TRUE(str_util::SplitAndParseAsFloats("1.5,2", ',', &floats));
+  EXPECT_THAT(floats, ElementsAre(1.5f, 2.0f));
+  EXPECT_EQ(str_util::Join(std::vector<int>{1, 2}, "-"), "1-2");
+}
+
+TEST(StringsTest, Edits) {
+  EXPECT_EQ(str_util::Lowercase("aBc"), "abc");
+  EXPECT_EQ(str_util::Uppercase("aBc"), "ABC");
+  std::string title = "hello big world";
+  str_util::TitlecaseString(&title, " ");
+  EXPECT_EQ(title, "Hello Big World");
+  EXPECT_EQ(str_util::StringReplace("aXbX", "X", "yy", true), "ayybyy");
+  EXPECT_EQ(str_util::StringReplace("aXbX", "X", "yy", false), "ayybX");
+  EXPECT_EQ(str_util::StringReplace("a", "", "y", true), "a");
+  EXPECT_EQ(str_util::ArgDefCase("OpName2"), "op_name2");
+  StringPiece text = "  123 ab ";
+  EXPECT_EQ(str_util::RemoveLeadingWhitespace(&text), 2);
+  uint64 number;
+  EXPECT_TRUE(str_util::ConsumeLeadingDigits(&text, &number));
+  EXPECT_EQ(number, 123);
+  EXPECT_FALSE(str_util::ConsumeLeadingDigits(&text, &number));
+  EXPECT_EQ(str_util::RemoveWhitespaceContext(&text), 2);
+  StringPiece word;
+  EXPECT_TRUE(str_util::ConsumeNonWhitespace(&text, &word));
+  EXPECT_EQ(word, "ab");
+  text = "99999999999999999999";
+  EXPECT_FALSE(str_util::ConsumeLeadingDigits(&text, &number));
+}
+
+TEST(StringsTest, Numbers) {
+  int32 i32;
+  EXPECT_TRUE(strings::safe_strto32(" -12 ", &i32));
+  EXPECT_EQ(i32, -12);
+  EXPECT_FALSE(strings::safe_strto32("12x", &i32));
+  uint64 u64;
+  EXPECT_FALSE(strings::safe_strtou64("-1", &u64));
+  float f;
+  EXPECT_TRUE(strings::safe_strtof("1e-2", &f));
+  EXPECT_EQ(f, 1e-2f);
+  EXPECT_EQ(strings::FpToString(255), "00000000000000ff");
+  EXPECT_TRUE(strings::HexStringToUint64("fF", &u64));
+  EXPECT_EQ(u64, 255);
+  EXPECT_FALSE(strings::HexStringToUint64("", &u64));
+  EXPECT_FALSE(strings::HexStringToUint64("fg", &u64));
+  EXPECT_EQ(strings::HumanReadableNum(823), "823");
+  EXPECT_EQ(strings::HumanReadableNum(-1250), "-1.25k");
+  EXPECT_EQ(strings::HumanReadableNum(1234567), "1.23M");
+  EXPECT_EQ(strings::HumanReadableNumBytes(1023), "1023B");
+  EXPECT_EQ(strings::HumanReadableNumBytes(1536), "1.5KiB");
+  EXPECT_EQ(strings::HumanReadableNumBytes(int64{3} << 20), "3.00MiB");
+  EXPECT_EQ(strings::HumanReadableElapsedTime(0.0012), "1.2 ms");
+  EXPECT_EQ(strings::HumanReadableElapsedTime(90), "1.5 min");
+}
+
+TEST(ThreadsTest, PoolRunsAllAndKnowsItsThreads) {
+  std::atomic<int> sum = 0;
+  std::atomic<bool> inside = true;
+  {
+    thread::ThreadPool pool(Env::Default(), "pool", 3);
+    EXPECT_EQ(pool.NumThreads(), 3);
+    EXPECT_EQ(pool.CurrentThreadId(), -1);
+    BlockingCounter pending(50);
+    for (int i = 0; i < 100; ++i) {
+      pool.Schedule([&, i] {
+        const int id = pool.CurrentThreadId();
+        if (id < 0 || id >= 3) inside = false;
+        sum += i;
+        if (i < 50) pending.DecrementCount();
+      });
+    }
+    pending.Wait();
+    std::atomic<int64> total = 0;
+    pool.ParallelFor(1000, 100, [&](int64 begin, int64 end) { total += end - begin; });
+    EXPECT_EQ(total, 1000);
+  }
+  EXPECT_EQ(sum, 4950);
+  EXPECT_TRUE(inside);
+}
+
+TEST(ThreadsTest, EnvStartsThreads) {
+  Notification started;
+  const std::unique_ptr<Thread> thread(
+      Env::Default()->StartThread(ThreadOptions(), "t", [&] { started.Notify(); }));
+  started.WaitForNotification();
+  Notification later;
+  Env::Default()->SchedClosureAfter(1, [&] { later.Notify(); });
+  later.WaitForNotification();
+  Notification never;
+  EXPECT_FALSE(WaitForNotificationWithTimeout(&never, 1000));
+  const uint64 before = Env::Default()->NowMicros();
+  Env::Default()->SleepForMicroseconds(2000);
+  EXPECT_GE(Env::Default()->NowMicros() - before, 1000);
+}
+
+TEST(ThreadsTest, MutexesAwaitConditions) {
+  mutex mu;
+  bool ready = false;
+  int reads = 0;
+  std::thread writer([&] {
+    const mutex_lock lock(mu);
+    ready = true;
+  });
+  {
+    const mutex_lock lock(mu);
+    mu.Await(Condition(&ready));
+    EXPECT_TRUE(ready);
+  }
+  writer.join();
+  {
+    const tf_shared_lock a(mu);
+    const tf_shared_lock b(mu);
+    ++reads;
+    EXPECT_FALSE(mu.try_lock());
+  }
+  bool no = false;
+  const mutex_lock lock(mu);
+  EXPECT_FALSE(mu.AwaitWithDeadline(Condition(&no), Env::Default()->NowNanos() + 1000000));
+}
+
+TEST(ThreadsTest, ConditionVariables) {
+  mutex mu;
+  condition_variable changed;
+  bool ready = false;
+  std::thread setter([&] {
+    const mutex_lock lock(mu);
+    ready = true;
+    changed.notify_all();
+  });
+  {
+    mutex_lock lock(mu);
+    while (!ready) changed.wait(lock);
+    EXPECT_EQ(WaitForMilliseconds(&lock, &changed, 1), kCond_Timeout);
+  }
+  setter.join();
+}
+
+TEST(FilesTest, ReadsAndWrites) {
+  Env* const env = Env::Default();
+  const std::string folder = ::testing::TempDir() + "gradflow_files_test";
+  int64 files, dirs;
+  env->DeleteRecursively(folder, &files, &dirs).IgnoreError();
+  TF_ASSERT_OK(env->CreateDir(folder));
+  const std::string path = folder + "/a.txt";
+  std::unique_ptr<WritableFile> out;
+  TF_ASSERT_OK(env->NewWritableFile(path, &out));
+  TF_ASSERT_OK(out->Append("hello"));
+  TF_ASSERT_OK(out->Flush());
+  int64 position;
+  TF_ASSERT_OK(out->Tell(&position));
+  EXPECT_EQ(position, 5);
+  TF_ASSERT_OK(out->Close());
+  EXPECT_EQ(out->Append("x").code(), error::FAILED_PRECONDITION);
+  TF_ASSERT_OK(env->NewAppendableFile(path, &out));
+  TF_ASSERT_OK(out->Append(" world"));
+  TF_ASSERT_OK(out->Sync());
+  out.reset();
+
+  std::unique_ptr<RandomAccessFile> in;
+  TF_ASSERT_OK(env->NewRandomAccessFile(path, &in));
+  char scratch[100];
+  StringPiece result;
+  TF_ASSERT_OK(in->Read(6, 5, &result, scratch));
+  EXPECT_EQ(result, "world");
+  const absl::Status end = in->Read(6, 100, &result, scratch);
+  EXPECT_EQ(end.code(), error::OUT_OF_RANGE) << end;
+  EXPECT_THAT(std::string(end.message()), HasSubstr("5 bytes from offset 6, expected 100"));
+  EXPECT_EQ(result, "world");
+  std::unique_ptr<ReadOnlyMemoryRegion> region;
+  TF_ASSERT_OK(env->NewReadOnlyMemoryRegionFromFile(path, &region));
+  EXPECT_EQ(region->length(), 11);
+  TF_ASSERT_OK(env->CopyFile(path, folder + "/b.txt"));
+  std::vector<std::string> found;
+  TF_ASSERT_OK(env->GetMatchingPaths(folder + "/*.txt", &found));
+  EXPECT_THAT(found, ElementsAre(path, folder + "/b.txt"));
+  TF_ASSERT_OK(env->GetMatchingPaths(folder + "/*.png", &found));
+  EXPECT_THAT(found, ElementsAre());
+  FileStatistics stat;
+  TF_ASSERT_OK(env->Stat(path, &stat));
+  EXPECT_EQ(stat.length, 11);
+  EXPECT_FALSE(stat.is_directory);
+  EXPECT_EQ(env->Stat(folder + "/none", &stat).code(), error::NOT_FOUND);
+  EXPECT_EQ(env->NewRandomAccessFile(folder + "/none", &in).code(), error::NOT_FOUND);
+  std::string temporary;
+  EXPECT_TRUE(env->LocalTempFilename(&temporary));
+  TF_ASSERT_OK(env->DeleteRecursively(folder, &files, &dirs));
+  EXPECT_EQ(env->DeleteRecursively(folder, &files, &dirs).code(), error::NOT_FOUND);
+  EXPECT_EQ(dirs, 1);
+}
+
+// The numbers that the authors of Philox publish for a key and a counter of zeros.
+TEST(RandomTest, Philox) {
+  random::PhiloxRandom gen(0);
+  const auto first = gen();
+  EXPECT_THAT(first, ElementsAre(0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8));
+  random::PhiloxRandom skipped(0);
+  skipped.Skip(2);
+  gen();
+  EXPECT_EQ(gen(), skipped());
+  random::PhiloxRandom carry({}, {});
+  carry.Skip(0xffffffff);
+  carry.Skip(1);
+  EXPECT_THAT(carry.counter(), ElementsAre(0, 1, 0, 0));
+
+  random::PhiloxRandom source(7, 8);
+  random::SimplePhilox simple(&source);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_LT(simple.Uniform(7), 7);
+    EXPECT_LT(simple.Uniform64(uint64{1} << 40), uint64{1} << 40);
+    const double x = simple.RandDouble();
+    EXPECT_TRUE(x >= 0 && x < 1);
+  }
+  random::NormalDistribution<random::PhiloxRandom, double> normal;
+  random::UniformDistribution<random::PhiloxRandom, int32> dice(1, 7);
+  double sum = 0, squares = 0;
+  for (int i = 0; i < 10000; ++i) {
+    for (const double x : normal(&source)) sum += x, squares += x * x;
+    for (const int32 x : dice(&source)) EXPECT_TRUE(x >= 1 && x < 7);
+  }
+  EXPECT_NEAR(sum / 20000, 0, 0.03);
+  EXPECT_NEAR(squares / 20000, 1, 0.05);
+}
+
+TEST(GtlTest, CleanupAndMaps) {
+  int runs = 0;
+  {
+    const auto cleanup = gtl::MakeCleanup([&] { ++runs; });
+    auto released = gtl::MakeCleanup([&] { ++runs; });
+    released.release();
+  }
+  EXPECT_EQ(runs, 1);
+  std::map<std::string, int> map = {{"a", 1}};
+  EXPECT_EQ(*gtl::FindOrNull(map, "a"), 1);
+  EXPECT_EQ(gtl::FindOrNull(map, "b"), nullptr);
+  EXPECT_EQ(gtl::FindWithDefault(map, "b", 7), 7);
+  EXPECT_FALSE(gtl::InsertIfNotPresent(&map, "a", 2));
+  EXPECT_FALSE(gtl::InsertOrUpdate(&map, "a", 3));
+  EXPECT_EQ(map["a"], 3);
+}
+
+}  // namespace
+}  // namespace tensorflow
