@@ -15,30 +15,40 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-using Types = TypeList<float, double>;
+bool IsSingle(DataType dtype) { return dtype == DT_FLOAT || dtype == DT_COMPLEX64; }
 
-bool IsFloatOrDouble(DataType dtype) { return dtype == DT_FLOAT || dtype == DT_DOUBLE; }
-
-double Element(const Tensor& tensor, int64_t i) {
-  return tensor.dtype() == DT_FLOAT ? tensor.flat<float>()(i) : tensor.flat<double>()(i);
+bool IsDifferentiable(DataType dtype) {
+  return IsSingle(dtype) || dtype == DT_DOUBLE || dtype == DT_COMPLEX128;
 }
 
-// Sets element i and returns its value after rounding to the tensor's type.
+// The components of a tensor are its elements, or the real and imaginary parts of them. The
+// Jacobians are those of the real functions of the components.
+int64_t NumComponents(const Tensor& tensor) {
+  return tensor.NumElements() * (DataTypeIsComplex(tensor.dtype()) ? 2 : 1);
+}
+
+double Element(const Tensor& tensor, int64_t i) {
+  return IsSingle(tensor.dtype()) ? static_cast<const float*>(tensor.raw_data())[i]
+                                  : static_cast<const double*>(tensor.raw_data())[i];
+}
+
+// Sets component i and returns its value after rounding to the tensor's type.
 double SetElement(int64_t i, double value, Tensor* tensor) {
-  DispatchType(Types(), tensor->dtype(), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    tensor->flat<T>()(i) = static_cast<T>(value);
-  });
+  if (IsSingle(tensor->dtype())) {
+    static_cast<float*>(tensor->raw_data())[i] = static_cast<float>(value);
+  } else {
+    static_cast<double*>(tensor->raw_data())[i] = value;
+  }
   return Element(*tensor, i);
 }
 
 Tensor Zeros(DataType dtype, const TensorShape& shape) {
   Tensor zeros(dtype, shape);
-  for (int64_t i = 0; i < zeros.NumElements(); ++i) SetElement(i, 0, &zeros);
+  for (int64_t i = 0; i < NumComponents(zeros); ++i) SetElement(i, 0, &zeros);
   return zeros;
 }
 
-// Element (i * elements of x + j) of jacobian[y][x] is d y_i / d x_j.
+// Element (i * components of x + j) of jacobian[y][x] is d y_i / d x_j.
 using Jacobian = std::vector<std::vector<std::vector<double>>>;
 
 class Checker {
@@ -54,16 +64,16 @@ class Checker {
                                      " values of them");
     }
     for (size_t i = 0; i < xs_.size(); ++i) {
-      if (!IsFloatOrDouble(xs_[i].type()) || x_values_[i].dtype() != xs_[i].type()) {
+      if (!IsDifferentiable(xs_[i].type()) || x_values_[i].dtype() != xs_[i].type()) {
         return errors::InvalidArgument("x", i, " has type ", DataTypeString(xs_[i].type()),
                                        ", and its value ", DataTypeString(x_values_[i].dtype()),
-                                       ": both must be float, or double");
+                                       ": both must be float, double or complex");
       }
     }
     for (size_t i = 0; i < ys_.size(); ++i) {
-      if (IsFloatOrDouble(ys_[i].type())) continue;
+      if (IsDifferentiable(ys_[i].type())) continue;
       return errors::InvalidArgument("y", i, " has type ", DataTypeString(ys_[i].type()),
-                                     ", must be float or double");
+                                     ", must be float, double or complex");
     }
     GRADFLOW_RETURN_IF_ERROR(session_.Run(Feeds(), ys_, &y_values_));
     for (size_t i = 0; i < ys_.size(); ++i) {
@@ -87,7 +97,7 @@ class Checker {
     ClientSession::FeedType feeds = Feeds();
     for (size_t y = 0; y < ys_.size(); ++y) Feed(dys_[y], ZerosLike(y), &feeds);
     for (size_t y = 0; y < ys_.size(); ++y) {
-      for (int64_t i = 0; i < y_values_[y].NumElements(); ++i) {
+      for (int64_t i = 0; i < NumComponents(y_values_[y]); ++i) {
         Tensor unit = ZerosLike(y);
         SetElement(i, 1, &unit);
         Feed(dys_[y], unit, &feeds);
@@ -95,7 +105,7 @@ class Checker {
         GRADFLOW_RETURN_IF_ERROR(session_.Run(feeds, dxs_, &dxs));
         GRADFLOW_RETURN_IF_ERROR(CheckGradients(dxs));
         for (size_t x = 0; x < xs_.size(); ++x) {
-          const int64_t columns = x_values_[x].NumElements();
+          const int64_t columns = NumComponents(x_values_[x]);
           for (int64_t j = 0; j < columns; ++j) {
             jacobian[y][x][i * columns + j] = Element(dxs[x], j);
           }
@@ -111,9 +121,9 @@ class Checker {
     Jacobian jacobian = MakeJacobian();
     ClientSession::FeedType feeds = Feeds();
     for (size_t x = 0; x < xs_.size(); ++x) {
-      const double type_delta = xs_[x].type() == DT_FLOAT ? 1e-2 : 1e-5;
+      const double type_delta = IsSingle(xs_[x].type()) ? 1e-2 : 1e-5;
       const double delta = asked_delta > 0 ? asked_delta : type_delta;
-      const int64_t columns = x_values_[x].NumElements();
+      const int64_t columns = NumComponents(x_values_[x]);
       for (int64_t j = 0; j < columns; ++j) {
         const double middle = Element(x_values_[x], j);
         std::vector<Tensor> high;
@@ -126,7 +136,7 @@ class Checker {
           if (high[y].shape() != y_values_[y].shape() || low[y].shape() != high[y].shape()) {
             return errors::InvalidArgument("the shape of y", y, " depends on the value of x", x);
           }
-          for (int64_t i = 0; i < y_values_[y].NumElements(); ++i) {
+          for (int64_t i = 0; i < NumComponents(y_values_[y]); ++i) {
             // Divides by 2 * delta as rounded to the type.
             jacobian[y][x][i * columns + j] =
                 (Element(high[y], i) - Element(low[y], i)) / (above - below);
@@ -155,7 +165,7 @@ class Checker {
     Jacobian jacobian(ys_.size());
     for (size_t y = 0; y < ys_.size(); ++y) {
       for (const Tensor& x : x_values_) {
-        jacobian[y].emplace_back(y_values_[y].NumElements() * x.NumElements());
+        jacobian[y].emplace_back(NumComponents(y_values_[y]) * NumComponents(x));
       }
     }
     return jacobian;
@@ -220,7 +230,7 @@ absl::StatusOr<GradientError> FindGradientError(const Scope& scope, const Output
         }
         // Keeps the first NaN.
         if (std::isnan(worst.max_error) || error <= worst.max_error) continue;
-        const int64_t columns = x_values[x].NumElements();
+        const int64_t columns = NumComponents(x_values[x]);
         worst.max_error = error;
         worst.y = static_cast<int>(y);
         worst.y_element = static_cast<int64_t>(k) / columns;
@@ -256,7 +266,8 @@ absl::Status CheckYShapes(const OutputList& ys, const std::vector<TensorShape>& 
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
                                   const std::vector<TensorShape>& y_shapes,
-                                  const GradientFn& gradient, double* max_error) {
+                                  const GradientFn& gradient, double* max_error,
+                                  const GradientOptions& options) {
   GRADFLOW_RETURN_IF_ERROR(scope.status());
   GRADFLOW_RETURN_IF_ERROR(CheckYShapes(ys, y_shapes));
   if (xs.size() != x_shapes.size()) {
@@ -265,26 +276,27 @@ absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
   }
   std::vector<Tensor> x_values;
   for (size_t x = 0; x < xs.size(); ++x) {
-    if (!IsFloatOrDouble(xs[x].type())) {
+    if (!IsDifferentiable(xs[x].type())) {
       return errors::InvalidArgument("x", x, " has type ", DataTypeString(xs[x].type()),
-                                     ", must be float or double");
+                                     ", must be float, double or complex");
     }
     x_values.push_back(
         RandomTensor(xs[x].type(), x_shapes[x], Uniform(-1, 1), static_cast<uint32_t>(x) + 1));
   }
   GRADFLOW_ASSIGN_OR_RETURN(const GradientError error,
-                            FindGradientError(scope, xs, x_values, ys, gradient));
+                            FindGradientError(scope, xs, x_values, ys, gradient, options));
   *max_error = error.max_error;
   return absl::OkStatus();
 }
 
 absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
                                   const Output& y, const TensorShape& y_shape,
-                                  const GradientFn& gradient, double* max_error) {
+                                  const GradientFn& gradient, double* max_error,
+                                  const GradientOptions& options) {
   GRADFLOW_RETURN_IF_ERROR(scope.status());
   GRADFLOW_RETURN_IF_ERROR(CheckYShapes({y}, {y_shape}));
   GRADFLOW_ASSIGN_OR_RETURN(const GradientError error,
-                            FindGradientError(scope, {x}, {x_init_value}, {y}, gradient));
+                            FindGradientError(scope, {x}, {x_init_value}, {y}, gradient, options));
   *max_error = error.max_error;
   return absl::OkStatus();
 }

@@ -44,7 +44,8 @@ using GradientFn = std::function<OutputList(const Scope& scope, const OutputList
 
 // Options of the comparison.
 struct GradientOptions {
-  // The step of the central differences; 0 for 1e-2 with float and 1e-5 with double. The error of a
+  // The step of the central differences; 0 for 1e-2 with float and complex64, 1e-5 with
+  // double and complex128. The error of a
   // difference is about (rounding error of y) / delta + delta^2 / 6 * (third derivative).
   double delta = 0;
   // The maximum of |gradient - difference| / max(1, largest element of the Jacobian) that
@@ -71,8 +72,9 @@ struct GradientError {
 };
 
 // Compares two Jacobians of ys by xs: that of the gradient graph, evaluated for each unit vector as
-// dys, and that of central differences at `x_values`. The xs and ys must be float or double. The xs
-// are fed and need not be placeholders. Takes one run per element of ys and two per element of xs.
+// dys, and that of central differences at `x_values`. The xs and ys must be float, double or
+// complex. A complex element counts as two: its real and its imaginary part. The xs are fed and
+// need not be placeholders. Takes one run per element of ys and two per element of xs.
 // Returns INVALID_ARGUMENT if types, or the shapes of the gradients, do not match, and errors of
 // runs.
 absl::StatusOr<GradientError> FindGradientError(const Scope& scope, const OutputList& xs,
@@ -85,19 +87,23 @@ absl::StatusOr<GradientError> FindGradientError(const Scope& scope, const Output
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
                                   const std::vector<TensorShape>& y_shapes,
-                                  const GradientFn& gradient, double* max_error);
+                                  const GradientFn& gradient, double* max_error,
+                                  const GradientOptions& options = {});
 absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
                                   const Output& y, const TensorShape& y_shape,
-                                  const GradientFn& gradient, double* max_error);
+                                  const GradientFn& gradient, double* max_error,
+                                  const GradientOptions& options = {});
 
 // Overloads for the gradients of AddSymbolicGradients, with its errors; the scope remains ok(). The
 // differences are those of the unmodified graph: those of fake quantisation include its steps,
 // which its gradient ignores.
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
-                                  const std::vector<TensorShape>& y_shapes, double* max_error);
+                                  const std::vector<TensorShape>& y_shapes, double* max_error,
+                                  const GradientOptions& options = {});
 absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
-                                  const Output& y, const TensorShape& y_shape, double* max_error);
+                                  const Output& y, const TensorShape& y_shape, double* max_error,
+                                  const GradientOptions& options = {});
 
 // The call of an op's gradient op. Names are those of arguments in the op definitions.
 struct GradientOp {

@@ -303,16 +303,18 @@ void RegisterGradientOp(absl::string_view op, const GradientOp& gradient) {
 
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,
-                                  const std::vector<TensorShape>& y_shapes, double* max_error) {
+                                  const std::vector<TensorShape>& y_shapes, double* max_error,
+                                  const GradientOptions& options) {
   return WithKnownGradient(xs, ys, [&](const GradientFn& gradient) {
-    return ComputeGradientError(scope, xs, x_shapes, ys, y_shapes, gradient, max_error);
+    return ComputeGradientError(scope, xs, x_shapes, ys, y_shapes, gradient, max_error, options);
   });
 }
 
 absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x_init_value,
-                                  const Output& y, const TensorShape& y_shape, double* max_error) {
+                                  const Output& y, const TensorShape& y_shape, double* max_error,
+                                  const GradientOptions& options) {
   return WithKnownGradient({x}, {y}, [&](const GradientFn& gradient) {
-    return ComputeGradientError(scope, x, x_init_value, y, y_shape, gradient, max_error);
+    return ComputeGradientError(scope, x, x_init_value, y, y_shape, gradient, max_error, options);
   });
 }
 

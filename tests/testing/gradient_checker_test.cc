@@ -130,6 +130,34 @@ TEST(FindGradientError, OfSeveralInputsAndOutputs) {
   EXPECT_EQ(wrong.x, 0);
 }
 
+// The gradient of a holomorphic function is multiplied by the conjugate of the derivative.
+TEST(FindGradientError, OfComplexTypes) {
+  for (const DataType dtype : {DT_COMPLEX64, DT_COMPLEX128}) {
+    const Scope scope = Scope::NewRootScope();
+    const Output x = ops::Placeholder(scope, dtype);
+    const Output square = ops::Square(scope, x);
+    const Output real =
+        ops::Real(scope, x, ops::Real::Tout(dtype == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE));
+    const auto gradient = [&](const Scope& s, const OutputList& dys) -> OutputList {
+      const Output slope = ops::Conj(s, ops::Add(s, x, x));
+      const Output zero = ops::ZerosLike(s, dys[1]);
+      return {ops::Add(s, ops::Mul(s, dys[0], slope),
+                       ops::Complex(s, dys[1], zero, ops::Complex::Tout(dtype)))};
+    };
+    const auto without_conjugate = [&](const Scope& s, const OutputList& dys) -> OutputList {
+      return {ops::Mul(s, dys[0], ops::Add(s, x, x))};
+    };
+    const std::vector<Tensor> values = {RandomTensor(dtype, {3})};
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const GradientError right,
+                                  FindGradientError(scope, {x}, values, {square, real}, gradient));
+    EXPECT_LT(right.max_error, dtype == DT_COMPLEX64 ? 1e-4 : 1e-9) << right.DebugString();
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const GradientError wrong,
+        FindGradientError(scope, {x}, values, {square}, without_conjugate));
+    EXPECT_GT(wrong.max_error, 0.1);
+  }
+}
+
 TEST(FindGradientError, CountsNanAsTheLargestError) {
   const TanhGraph graph(DT_FLOAT);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
@@ -152,8 +180,8 @@ TEST(FindGradientError, NamesMismatches) {
               StatusIs(kInvalidArgument, "there are 1 xs, but 0 values of them"));
   EXPECT_THAT(find({graph.x}, {AsTensor<double>({1})}, graph.Gradient()),
               StatusIs(kInvalidArgument,
-                       "x0 has type float, and its value double: both must be float, or "
-                       "double"));
+                       "x0 has type float, and its value double: both must be float, double "
+                       "or complex"));
   const auto no_gradient = [](const Scope&, const OutputList&) { return OutputList(); };
   EXPECT_THAT(find({graph.x}, {value}, no_gradient),
               StatusIs(kInvalidArgument, "the gradient graph returns 0 gradients for 1 xs"));

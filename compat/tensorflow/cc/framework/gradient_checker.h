@@ -23,13 +23,10 @@
 namespace tensorflow {
 namespace compat_internal {
 
-// Returns an error unless the outputs have the C++ type T, which must be float or double.
+// Returns an error unless the outputs have the C++ type T.
 template <typename T>
-Status CheckDifferentiable(const char* what, const OutputList& outputs) {
-  if (!std::is_floating_point<T>::value) {
-    return errors::Unimplemented("gradients of ", DataTypeString(DataTypeToEnum<T>::value),
-                                 " are not checked, only of float and double");
-  }
+absl::Status CheckDifferentiable(const char* what, const OutputList& outputs) {
+  static_assert(std::is_floating_point_v<T> || gradflow::kIsComplex<T>);
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i].type() == DataTypeToEnum<T>::value) continue;
     return errors::InvalidArgument(what, i, " has type ", DataTypeString(outputs[i].type()),
@@ -39,12 +36,35 @@ Status CheckDifferentiable(const char* what, const OutputList& outputs) {
   return OkStatus();
 }
 
+// Returns TensorFlow's step for single precision; gradflow's, which is finer, for double.
+template <typename X_T>
+gradflow::testing::GradientOptions Step() {
+  gradflow::testing::GradientOptions options;
+  if (std::is_same_v<X_T, float> || std::is_same_v<X_T, complex64>) options.delta = 1e-3;
+  return options;
+}
+
+// Returns the known shapes of outputs that have the stated numbers of elements: TensorFlow looks at
+// the numbers alone.
+inline std::vector<TensorShape> YShapes(const OutputList& ys, std::vector<TensorShape> shapes) {
+  for (size_t i = 0; i < ys.size() && i < shapes.size(); ++i) {
+    if (ys[i].node() == nullptr) continue;
+    TensorShape known;
+    if (ys[i].node()->output_shape(ys[i].index()).AsTensorShape(&known) &&
+        known.num_elements() == shapes[i].num_elements()) {
+      shapes[i] = known;
+    }
+  }
+  return shapes;
+}
+
 }  // namespace compat_internal
 
 // Stores in *max_error the largest difference between the Jacobians of ys by xs that gradient ops
 // and central differences compute; NaN if either has a NaN. The xs have random values in [-1, 1).
 // Returns UNIMPLEMENTED, naming the node, if a node between xs and ys has no gradient op; see
-// gradflow::testing::RegisterGradientOp. X_T and Y_T must be float or double.
+// gradflow::testing::RegisterGradientOp. X_T and Y_T are float, double,
+// complex64 or complex128; elements of complex types count as two.
 template <typename X_T, typename Y_T, typename JAC_T>
 Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                             const std::vector<TensorShape>& x_shapes, const OutputList& ys,
@@ -53,8 +73,9 @@ Status ComputeGradientError(const Scope& scope, const OutputList& xs,
   TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<X_T>("x", xs));
   TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<Y_T>("y", ys));
   double error = 0;
-  TF_RETURN_IF_ERROR(
-      gradflow::testing::ComputeGradientError(scope, xs, x_shapes, ys, y_shapes, &error));
+  TF_RETURN_IF_ERROR(gradflow::testing::ComputeGradientError(scope, xs, x_shapes, ys,
+                                                             compat_internal::YShapes(ys, y_shapes),
+                                                             &error, compat_internal::Step<X_T>()));
   *max_error = static_cast<JAC_T>(error);
   return OkStatus();
 }
@@ -67,8 +88,9 @@ Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x
   TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<X_T>("x", {x}));
   TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<Y_T>("y", {y}));
   double error = 0;
-  TF_RETURN_IF_ERROR(
-      gradflow::testing::ComputeGradientError(scope, x, x_init_value, y, y_shape, &error));
+  TF_RETURN_IF_ERROR(gradflow::testing::ComputeGradientError(
+      scope, x, x_init_value, y, compat_internal::YShapes({y}, {y_shape})[0], &error,
+      compat_internal::Step<X_T>()));
   *max_error = static_cast<JAC_T>(error);
   return OkStatus();
 }

@@ -16,7 +16,7 @@ namespace compat_internal {
 inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece kind,
                               StringPiece name, gradflow::NameRange* range) {
   const auto it = ranges.find(std::string(name));
-  if (it == ranges.end()) return errors::InvalidArgument("there is no ", kind, " '", name, "'");
+  if (it == ranges.end()) return errors::InvalidArgument("Unknown ", kind, " name: ", name);
   *range = it->second;
   return absl::OkStatus();
 }

@@ -2,42 +2,20 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/status.h"
-#include "gradflow/proto/op_def.pb.h"
+#include "tensorflow/core/framework/op_def_util.h"
 
 namespace tensorflow {
-namespace {
 
-// Sets an attribute inferred from the inputs. Returns an error if it is set to another value.
-template <typename T>
-absl::Status SetInferred(const std::string& attr, const T& value, NodeDef* node) {
-  AttrValue inferred;
-  SetAttrValue(value, &inferred);
-  const AttrValue* given = gradflow::FindNodeAttr(*node, attr);
-  if (given == nullptr) {
-    AddNodeAttr(attr, value, node);
-  } else if (!AreAttrValuesEqual(*given, inferred)) {
-    return errors::InvalidArgument("attribute '", attr, "' is ", SummarizeAttrValue(*given),
-                                   ", but the inputs make it ", SummarizeAttrValue(inferred));
-  }
-  return absl::OkStatus();
-}
-
-// Infers the attributes of `arg` from an input of type `dtype`.
-absl::Status CheckType(const OpDef::ArgDef& arg, DataType dtype, NodeDef* node) {
-  if (!arg.type_attr().empty()) return SetInferred(arg.type_attr(), BaseType(dtype), node);
-  if (arg.type() == DT_INVALID || TypesCompatible(arg.type(), dtype)) return absl::OkStatus();
-  return errors::InvalidArgument("input '", arg.name(), "' must be of type ",
-                                 DataTypeString(arg.type()), ", but is ", DataTypeString(dtype));
-}
-
-}  // namespace
-
-NodeDefBuilder::NodeDefBuilder(StringPiece name, StringPiece op_name, OpRegistry::Handle registry) {
+NodeDefBuilder::NodeDefBuilder(StringPiece name, StringPiece op_name,
+                               const OpRegistryInterface* op_registry) {
   node_def_.set_name(std::string(name));
   node_def_.set_op(std::string(op_name));
-  status_ = registry->LookUpOpDef(node_def_.op(), &op_def_);
+  const absl::Status status = op_registry->LookUpOpDef(node_def_.op(), &op_def_);
+  if (!status.ok()) errors_.emplace_back(status.message());
 }
 
 NodeDefBuilder::NodeDefBuilder(StringPiece name, const OpDef* op_def) : op_def_(op_def) {
@@ -45,19 +23,173 @@ NodeDefBuilder::NodeDefBuilder(StringPiece name, const OpDef* op_def) : op_def_(
   node_def_.set_op(op_def->name());
 }
 
+const OpDef::ArgDef* NodeDefBuilder::NextArg() {
+  if (op_def_ == nullptr) return nullptr;
+  if (next_arg_ < op_def_->input_arg_size()) return &op_def_->input_arg(next_arg_++);
+  errors_.push_back(
+      absl::StrCat("More Input() calls than the ", op_def_->input_arg_size(), " input_args"));
+  return nullptr;
+}
+
+void NodeDefBuilder::AddSources(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOut> sources) {
+  for (const NodeOut& source : sources) {
+    if (source.node.empty()) {
+      errors_.push_back("Empty input node name");
+    } else if (source.node[0] == '^') {
+      errors_.push_back(absl::StrCat("Non-control input starting with ^: ", source.node));
+    } else {
+      node_def_.add_input(source.index == 0 ? source.node
+                                            : absl::StrCat(source.node, ":", source.index));
+    }
+    CheckRef(arg, source.data_type);
+  }
+}
+
+void NodeDefBuilder::CheckRef(const OpDef::ArgDef& arg, DataType found) {
+  // The type of an argument of one type has the reference.
+  if (arg.is_ref() && arg.type() == DT_INVALID && !IsRefType(found)) {
+    errors_.push_back(absl::StrCat("Input '", arg.name(), "' passed ", DataTypeString(found),
+                                   " expected ref type"));
+  }
+}
+
+void NodeDefBuilder::CheckType(const OpDef::ArgDef& arg, DataType expected, DataType found) {
+  if (TypesCompatible(expected, found)) return;
+  errors_.push_back(absl::StrCat("Input '", arg.name(), "' passed ", DataTypeString(found),
+                                 " expected ", DataTypeString(expected)));
+}
+
+NodeDefBuilder& NodeDefBuilder::SetAttr(StringPiece name, const AttrValue& value) {
+  const AttrValue* const found = gradflow::FindNodeAttr(node_def_, name);
+  if (found == nullptr) {
+    (*node_def_.mutable_attr())[std::string(name)] = value;
+  } else if (!AreAttrValuesEqual(*found, value)) {
+    errors_.push_back(absl::StrCat("Inconsistent values for attr '", name, "' ",
+                                   SummarizeAttrValue(*found), " vs. ", SummarizeAttrValue(value)));
+  }
+  return *this;
+}
+
 NodeDefBuilder& NodeDefBuilder::Input(const NodeOut& source) {
-  arguments_.push_back({{source}, /*is_list=*/false, /*is_fake=*/false, {}});
+  const OpDef::ArgDef* const arg = NextArg();
+  if (arg == nullptr) return *this;
+  AddSources(*arg, {source});
+  if (gradflow::IsListArg(*arg)) {
+    errors_.push_back(absl::StrCat("Single tensor passed to '", arg->name(), "', expected list"));
+  } else if (arg->type() != DT_INVALID) {
+    CheckType(*arg, arg->is_ref() ? gradflow::MakeRefType(arg->type()) : arg->type(),
+              source.data_type);
+  } else {
+    Attr(arg->type_attr(), BaseType(source.data_type));
+  }
   return *this;
 }
 
 NodeDefBuilder& NodeDefBuilder::Input(gtl::ArraySlice<NodeOut> sources) {
-  arguments_.push_back({{sources.begin(), sources.end()}, /*is_list=*/true, /*is_fake=*/false, {}});
+  const OpDef::ArgDef* const arg = NextArg();
+  if (arg != nullptr) AddList(*arg, sources);
   return *this;
 }
 
+void NodeDefBuilder::AddList(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOut> sources) {
+  AddSources(arg, sources);
+  if (!arg.number_attr().empty()) {
+    Attr(arg.number_attr(), static_cast<int64>(sources.size()));
+    if (arg.type() != DT_INVALID) {
+      const DataType type = arg.is_ref() ? gradflow::MakeRefType(arg.type()) : arg.type();
+      for (const NodeOut& source : sources) CheckType(arg, type, source.data_type);
+    } else if (!sources.empty()) {
+      const DataType type = BaseType(sources[0].data_type);
+      Attr(arg.type_attr(), type);
+      for (const NodeOut& source : sources.subspan(1)) {
+        CheckType(arg, type, BaseType(source.data_type));
+      }
+    }
+  } else if (!arg.type_list_attr().empty()) {
+    DataTypeVector types;
+    for (const NodeOut& source : sources) types.push_back(BaseType(source.data_type));
+    Attr(arg.type_list_attr(), types);
+  } else {
+    errors_.push_back(
+        absl::StrCat("List provided to input '", arg.name(), "' when single Tensor expected"));
+  }
+}
+
+absl::Status NodeDefBuilder::FakeSources(const OpDef::ArgDef& arg, const FakeInputs& fake,
+                                         bool* is_list, std::vector<NodeOut>* sources) const {
+  const auto infer = [&](StringPiece what, const std::string& attr, auto* value) -> absl::Status {
+    absl::Status status = GetNodeAttr(node_def_, attr, value);
+    if (status.ok()) return status;
+    // The default of the definition is not set before the end.
+    const OpDef::AttrDef* const def = FindAttr(attr, *op_def_);
+    if (def != nullptr && def->has_default_value()) {
+      gradflow::NodeDef node;
+      (*node.mutable_attr())[attr] = def->default_value();
+      return GetNodeAttr(node, attr, value);
+    }
+    return errors::InvalidArgument("Could not infer ", what, " '", arg.name(), "': No attr named '",
+                                   attr, "' in NodeDef: ", SummarizeNodeDef(node_def_));
+  };
+  DataTypeVector types;
+  *is_list = true;
+  if (fake.count.has_value() && fake.types.has_value()) {
+    types = *fake.types;
+  } else if (fake.count.has_value() || !arg.number_attr().empty()) {
+    int64 count = 0;
+    if (fake.count.has_value()) {
+      count = *fake.count;
+    } else {
+      TF_RETURN_IF_ERROR(infer("length of input", arg.number_attr(), &count));
+    }
+    // Each is an input; a node has at most as many as ValidateNodeDef allows.
+    if (count < 0 || count > 1 << 20) {
+      return errors::InvalidArgument("input '", arg.name(), "' cannot have ", count, " tensors");
+    }
+    DataType type = DT_FLOAT;
+    if (fake.types.has_value()) {
+      type = fake.types->front();
+    } else if (count > 0 && arg.type() != DT_INVALID) {
+      type = arg.is_ref() ? gradflow::MakeRefType(arg.type()) : arg.type();
+    } else if (count > 0 && !arg.type_attr().empty()) {
+      TF_RETURN_IF_ERROR(infer("type for input", arg.type_attr(), &type));
+    } else if (count > 0) {
+      return errors::InvalidArgument("No type or type_attr field in arg '", arg.name(), "'");
+    }
+    types.assign(static_cast<size_t>(count), type);
+  } else if (!fake.types.has_value() && !arg.type_list_attr().empty()) {
+    TF_RETURN_IF_ERROR(infer("list of types for input", arg.type_list_attr(), &types));
+  } else {
+    *is_list = false;
+    DataType type = arg.is_ref() ? gradflow::MakeRefType(arg.type()) : arg.type();
+    if (fake.types.has_value()) {
+      type = fake.types->front();
+    } else if (arg.type() == DT_INVALID) {
+      TF_RETURN_IF_ERROR(infer("type for input", arg.type_attr(), &type));
+      if (arg.is_ref()) type = gradflow::MakeRefType(type);
+    }
+    types = {type};
+  }
+  const std::string node(1, static_cast<char>('a' + next_arg_ % 26));
+  for (size_t i = 0; i < types.size(); ++i) {
+    sources->emplace_back(node, static_cast<int>(i), types[i]);
+  }
+  return absl::OkStatus();
+}
+
 NodeDefBuilder& NodeDefBuilder::Input(const FakeInputs& fake) {
-  arguments_.push_back({{}, /*is_list=*/false, /*is_fake=*/true, fake});
-  return *this;
+  if (op_def_ == nullptr) return *this;
+  if (next_arg_ >= op_def_->input_arg_size()) {
+    NextArg();
+    return *this;
+  }
+  bool is_list = false;
+  std::vector<NodeOut> sources;
+  const absl::Status status = FakeSources(op_def_->input_arg(next_arg_), fake, &is_list, &sources);
+  if (!status.ok()) {
+    errors_.emplace_back(status.message());
+    return *this;
+  }
+  return is_list ? Input(gtl::ArraySlice<NodeOut>(sources)) : Input(sources[0]);
 }
 
 NodeDefBuilder& NodeDefBuilder::ControlInput(StringPiece src_node) {
@@ -70,80 +202,23 @@ NodeDefBuilder& NodeDefBuilder::Device(StringPiece device) {
   return *this;
 }
 
-absl::Status NodeDefBuilder::Finalize(NodeDef* node_def) const {
-  TF_RETURN_IF_ERROR(status_);
-  NodeDef node = node_def_;
-  const auto finalize = [&]() -> absl::Status {
-    if (static_cast<int>(arguments_.size()) != op_def_->input_arg_size()) {
-      return errors::InvalidArgument("expected ", op_def_->input_arg_size(), " inputs, but ",
-                                     arguments_.size(),
-                                     " are given: ", gradflow::OpDefSignature(*op_def_));
-    }
-    // Attributes first: they determine the number of inputs of fake arguments.
-    for (int a = 0; a < op_def_->input_arg_size(); ++a) {
-      const OpDef::ArgDef& arg = op_def_->input_arg(a);
-      const Argument& argument = arguments_[a];
-      DataTypeVector types;
-      if (argument.is_fake) {
-        if (!argument.fake.types.has_value()) {
-          // The type is given by an attribute or its default.
-          if (!argument.fake.count.has_value()) continue;
-          types.assign(*argument.fake.count, DT_INVALID);
-        } else {
-          types = *argument.fake.types;
-        }
-      } else {
-        for (const NodeOut& source : argument.sources) types.push_back(source.data_type);
-      }
-      const bool wants_list = gradflow::IsListArg(arg);
-      const bool has_list = argument.is_fake ? argument.fake.count.has_value() : argument.is_list;
-      // FakeInput(DT_FLOAT) may stand for a list of one type.
-      if (has_list != wants_list && (!argument.is_fake || has_list)) {
-        return errors::InvalidArgument(
-            "input '", arg.name(), "' is ",
-            wants_list ? "a list, but one tensor is" : "one tensor, but a list is", " given");
-      }
-      if (!arg.number_attr().empty() && has_list) {
-        TF_RETURN_IF_ERROR(SetInferred(arg.number_attr(), static_cast<int64>(types.size()), &node));
-      }
-      if (!arg.type_list_attr().empty()) {
-        TF_RETURN_IF_ERROR(SetInferred(arg.type_list_attr(), types, &node));
-      } else {
-        for (const DataType dtype : types) {
-          if (dtype != DT_INVALID) TF_RETURN_IF_ERROR(CheckType(arg, dtype, &node));
-        }
-      }
-    }
-    gradflow::AddDefaultsToNodeDef(*op_def_, &node);
-
-    for (int a = 0; a < op_def_->input_arg_size(); ++a) {
-      const OpDef::ArgDef& arg = op_def_->input_arg(a);
-      const Argument& argument = arguments_[a];
-      if (!argument.is_fake) {
-        for (const NodeOut& source : argument.sources) {
-          node.add_input(source.index == 0 ? source.node
-                                           : absl::StrCat(source.node, ":", source.index));
-        }
-        continue;
-      }
-      int64 count = 1;
-      if (!arg.number_attr().empty()) {
-        TF_RETURN_IF_ERROR(GetNodeAttr(node, arg.number_attr(), &count));
-      } else if (!arg.type_list_attr().empty()) {
-        DataTypeVector types;
-        TF_RETURN_IF_ERROR(GetNodeAttr(node, arg.type_list_attr(), &types));
-        count = static_cast<int64>(types.size());
-      }
-      const std::string fake_node(1, static_cast<char>('a' + a % 26));
-      for (int64 i = 0; i < count; ++i) {
-        node.add_input(i == 0 ? fake_node : absl::StrCat(fake_node, ":", i));
-      }
-    }
-    for (const std::string& input : control_inputs_) node.add_input(input);
-    return gradflow::ValidateNodeDef(node, *op_def_);
-  };
-  TF_RETURN_IF_ERROR(gradflow::errors::Prefix(
-      absl::StrCat("node '", node.name(), "' (", node.op(), "): "), finalize()));
+absl::Status NodeDefBuilder::Finalize(NodeDef* node_def, bool consume) {
+  std::vector<std::string> errors = errors_;
+  if (op_def_ != nullptr && next_arg_ < op_def_->input_arg_size()) {
+    errors.push_back(absl::StrCat(next_arg_, " inputs specified of ", op_def_->input_arg_size(),
+                                  " inputs in Op"));
+  }
+  if (!errors.empty()) {
+    std::string where = absl::StrCat(" while building NodeDef '", node_def_.name(), "'");
+    if (op_def_ != nullptr) absl::StrAppend(&where, " using ", SummarizeOpDef(*op_def_));
+    if (errors.size() == 1) return errors::InvalidArgument(errors[0], where);
+    return errors::InvalidArgument(errors.size(), " errors", where, ":\n",
+                                   absl::StrJoin(errors, "\n"));
+  }
+  if (node_def == nullptr) return absl::OkStatus();
+  NodeDef node = consume ? std::move(node_def_) : node_def_;
+  for (const std::string& input : control_inputs_) node.add_input(input);
+  gradflow::AddDefaultsToNodeDef(*op_def_, &node);
   *node_def = std::move(node);
   return absl::OkStatus();
 }

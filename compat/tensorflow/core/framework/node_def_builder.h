@@ -4,7 +4,6 @@
 
 #include <initializer_list>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "tensorflow/core/framework/fake_input.h"
@@ -21,13 +20,14 @@ class NodeDefBuilder {
   struct NodeOut {
     NodeOut(StringPiece n, int i, DataType dt) : node(n), index(i), data_type(dt) {}
     NodeOut() = default;
+    void Reset(StringPiece n, int i, DataType dt) { *this = NodeOut(n, i, dt); }
     std::string node;
     int index = 0;
     DataType data_type = DT_INVALID;
   };
 
   NodeDefBuilder(StringPiece name, StringPiece op_name,
-                 OpRegistry::Handle registry = OpRegistry::Global());
+                 const OpRegistryInterface* op_registry = OpRegistry::Global());
   // REQUIRES: op_def outlives the builder.
   NodeDefBuilder(StringPiece name, const OpDef* op_def);
 
@@ -41,41 +41,44 @@ class NodeDefBuilder {
   NodeDefBuilder& ControlInput(StringPiece src_node);
   NodeDefBuilder& Device(StringPiece device);
 
+  // Set an attribute. It is an error if it has another value already.
   template <typename T>
   NodeDefBuilder& Attr(StringPiece name, const T& value) {
-    AddNodeAttr(name, value, &node_def_);
-    return *this;
+    AttrValue attr;
+    SetAttrValue(value, &attr);
+    return SetAttr(name, attr);
   }
   template <typename T>
   NodeDefBuilder& Attr(StringPiece name, std::initializer_list<T> values) {
-    if constexpr (std::is_same_v<T, const char*>) {
-      return Attr(name, std::vector<std::string>(values.begin(), values.end()));
-    } else {
-      return Attr(name, gtl::ArraySlice<T>(values.begin(), values.size()));
-    }
+    return Attr(name, gtl::ArraySlice<T>(values.begin(), values.size()));
   }
 
-  // Stores the node in *node_def. On error leaves *node_def unchanged and returns INVALID_ARGUMENT,
-  // or NOT_FOUND for an op that is not registered.
-  absl::Status Finalize(NodeDef* node_def) const;
+  // Stores the node in *node_def, which may be null. On error leaves it unchanged and returns
+  // INVALID_ARGUMENT. Does not check the attributes; see ValidateNodeDef.
+  absl::Status Finalize(NodeDef* node_def, bool consume = false);
 
   const std::string& node_name() const { return node_def_.name(); }
   const OpDef& op_def() const { return *op_def_; }
 
  private:
-  struct Argument {
-    std::vector<NodeOut> sources;
-    bool is_list = false;
-    bool is_fake = false;
-    FakeInputs fake;
-  };
+  // Returns the next argument, or null, with an error, if there is none.
+  const OpDef::ArgDef* NextArg();
+  void AddSources(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOut> sources);
+  void AddList(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOut> sources);
+  // Computes the sources that a FakeInput stands for.
+  absl::Status FakeSources(const OpDef::ArgDef& arg, const FakeInputs& fake, bool* is_list,
+                           std::vector<NodeOut>* sources) const;
+  // Checks the type of an input whose type the definition states, or `expected`.
+  void CheckType(const OpDef::ArgDef& arg, DataType expected, DataType found);
+  void CheckRef(const OpDef::ArgDef& arg, DataType found);
+  NodeDefBuilder& SetAttr(StringPiece name, const AttrValue& value);
 
-  // Null if the op is not registered, in which case status_ is NOT_FOUND.
+  // Null if the op is not registered.
   const OpDef* op_def_ = nullptr;
-  absl::Status status_;
   NodeDef node_def_;
-  std::vector<Argument> arguments_;
+  int next_arg_ = 0;
   std::vector<std::string> control_inputs_;
+  std::vector<std::string> errors_;
 };
 
 }  // namespace tensorflow

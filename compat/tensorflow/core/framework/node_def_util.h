@@ -1,15 +1,33 @@
-// Access to the attributes of nodes.
+// Access to the attributes of nodes, and the types of their inputs and outputs.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_NODE_DEF_UTIL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_NODE_DEF_UTIL_H_
 
+#include <initializer_list>
+#include <map>
 #include <string>
+#include <type_traits>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "gradflow/core/attributes.h"
+#include "gradflow/core/op_def_util.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/attr_value_util.h"
 #include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/op_def.pb.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/lib/gtl/array_slice.h"
 #include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/protobuf.h"
 #include "tensorflow/core/platform/status.h"
+
+namespace gradflow {
+class Node;
+}  // namespace gradflow
 
 namespace tensorflow {
 
@@ -17,29 +35,85 @@ namespace tensorflow {
 inline constexpr const char* kColocationAttrName = "_class";
 inline constexpr const char* kColocationGroupPrefix = "loc:@";
 
-using gradflow::AddNodeAttr;
-using gradflow::AreAttrValuesEqual;
-using gradflow::AttrValueHasType;
+using gradflow::AddDefaultsToNodeDef;
 using gradflow::GetNodeAttr;
-using gradflow::ParseAttrValue;
-using gradflow::SetAttrValue;
-using gradflow::SummarizeAttrValue;
+using gradflow::InOutTypesForNode;
+using gradflow::NameRangeMap;
+using gradflow::NameRangesForNode;
+using gradflow::StripDefaultsFromNodeDef;
 using gradflow::SummarizeNodeDef;
+using gradflow::ValidateNodeDef;
 
-// A view of the attributes of a node. Borrows the node.
-class AttrSlice : public gradflow::AttrSlice {
+using AttrValueMap = protobuf::Map<std::string, AttrValue>;
+
+// A view of the attributes of a node, or of a map of attributes. Borrows either.
+class AttrSlice {
  public:
-  using gradflow::AttrSlice::AttrSlice;
-  AttrSlice(const gradflow::AttrSlice& other) : gradflow::AttrSlice(other) {}  // NOLINT
-  auto begin() const { return node().attr().begin(); }
-  auto end() const { return node().attr().end(); }
+  // Without attributes.
+  AttrSlice();
+  AttrSlice(const NodeDef& node) : node_(&node) {}                          // NOLINT
+  AttrSlice(const gradflow::AttrSlice& other) : AttrSlice(other.node()) {}  // NOLINT
+  explicit AttrSlice(const AttrValueMap* attrs) : attrs_(attrs) {}
+
+  int size() const { return static_cast<int>(attrs().size()); }
+  auto begin() const { return attrs().begin(); }
+  auto end() const { return attrs().end(); }
+  // Return null, or NOT_FOUND with *value null, if there is no attribute of that name.
+  const AttrValue* Find(StringPiece name) const;
+  absl::Status Find(StringPiece name, const AttrValue** value) const;
+  const AttrValue* FindByString(const std::string& name) const { return Find(name); }
+  absl::Status FindByString(const std::string& name, const AttrValue** value) const {
+    return Find(name, value);
+  }
+
+  // Memory for EqualAttrs; not used.
+  struct Scratch {
+    std::string a;
+    std::string b;
+  };
+  // Returns true if both have the same attributes.
+  bool EqualAttrs(const AttrSlice& other, Scratch* scratch) const;
+  // Return the node on one line, or its attributes.
+  std::string SummarizeNode() const;
+  std::string DebugString() const;
+
+  // Returns the node, or a node with nothing but the attributes, which is stored in *storage. Not
+  // in TensorFlow.
+  const NodeDef& ToNode(NodeDef* storage) const;
+
+ private:
+  const AttrValueMap& attrs() const { return node_ != nullptr ? node_->attr() : *attrs_; }
+
+  const NodeDef* node_ = nullptr;
+  const AttrValueMap* attrs_ = nullptr;
 };
+
+// ---- Reading. GetNodeAttr returns NOT_FOUND if there is no attribute `name`, INVALID_ARGUMENT if
+// its value has another type. Pointers are borrowed from the slice's attributes ----
 
 template <typename T>
 absl::Status GetNodeAttr(const AttrSlice& attrs, StringPiece name, T* value) {
-  return gradflow::GetNodeAttr(attrs.node(), name, value);
+  // Values of a few types are read as messages, which core has no function for.
+  if constexpr (std::is_same_v<T, NameAttrList> || std::is_same_v<T, TensorShapeProto> ||
+                std::is_same_v<T, TensorProto> || std::is_same_v<T, std::vector<NameAttrList>> ||
+                std::is_same_v<T, std::vector<TensorShapeProto>> ||
+                std::is_same_v<T, std::vector<TensorShape>> ||
+                std::is_same_v<T, const NameAttrList*> || std::is_same_v<T, const TensorProto*> ||
+                std::is_same_v<T, std::vector<const std::string*>> ||
+                std::is_same_v<T, std::vector<const TensorShapeProto*>>) {
+    return compat_internal::GetMessageAttr(attrs.Find(name), name, value);
+  } else {
+    NodeDef storage;
+    return gradflow::GetNodeAttr(attrs.ToNode(&storage), name, value);
+  }
 }
-// Returns false and leaves *value unchanged if GetNodeAttr returns an error.
+template <typename T>
+StatusOr<T> GetNodeAttr(const AttrSlice& attrs, StringPiece name) {
+  T value;
+  TF_RETURN_IF_ERROR(GetNodeAttr(attrs, name, &value));
+  return value;
+}
+// Return false and leave *value unchanged if GetNodeAttr returns an error.
 template <typename T>
 bool TryGetNodeAttr(const AttrSlice& attrs, StringPiece name, T* value) {
   return GetNodeAttr(attrs, name, value).ok();
@@ -48,9 +122,93 @@ template <typename T>
 bool GetNodeAttrSimple(const AttrSlice& attrs, StringPiece name, T* value) {
   return GetNodeAttr(attrs, name, value).ok();
 }
+// Returns an empty string if there is no such attribute, or it is not a string.
+const std::string& GetNodeAttrString(const AttrSlice& attrs, StringPiece name);
 inline bool HasNodeAttr(const NodeDef& node, StringPiece name) {
   return gradflow::FindNodeAttr(node, name) != nullptr;
 }
+
+// ---- Writing ----
+
+using gradflow::AddNodeAttr;
+
+// Values of types that gradflow's function does not take.
+#define GRADFLOW_COMPAT_ADD_NODE_ATTR(...)                                             \
+  inline void AddNodeAttr(StringPiece name, const __VA_ARGS__& value, NodeDef* node) { \
+    ::tensorflow::SetAttrValue(value, &(*node->mutable_attr())[std::string(name)]);    \
+  }
+GRADFLOW_COMPAT_ADD_NODE_ATTR(TensorShapeProto)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(TensorProto)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(NameAttrList)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(std::vector<const char*>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(std::vector<TensorShape>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(std::vector<TensorShapeProto>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(std::vector<TensorProto>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(std::vector<NameAttrList>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(gtl::ArraySlice<const char*>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(gtl::ArraySlice<TensorShape>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(gtl::ArraySlice<TensorShapeProto>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(gtl::ArraySlice<TensorProto>)
+GRADFLOW_COMPAT_ADD_NODE_ATTR(gtl::ArraySlice<NameAttrList>)
+#undef GRADFLOW_COMPAT_ADD_NODE_ATTR
+template <typename T>
+void AddNodeAttr(StringPiece name, std::initializer_list<T> values, NodeDef* node) {
+  AddNodeAttr(name, gtl::ArraySlice<T>(values.begin(), values.size()), node);
+}
+template <typename T>
+void AddAttr(StringPiece name, const T& value, AttrValueMap* map) {
+  SetAttrValue(value, &(*map)[std::string(name)]);
+}
+
+// ---- Types. INVALID_ARGUMENT if attributes are missing, or if there is no such input (output)
+// ----
+
+absl::Status InputTypeForNode(const NodeDef& node, const OpDef& op_def, int input_port,
+                              DataType* input_type);
+absl::Status InputTypesForNode(const NodeDef& node, const OpDef& op_def, DataTypeVector* inputs);
+absl::Status OutputTypeForNode(const NodeDef& node, const OpDef& op_def, int output_port,
+                               DataType* output_type);
+absl::Status OutputTypesForNode(const AttrSlice& attrs, const OpDef& op_def,
+                                DataTypeVector* outputs);
+inline absl::Status OutputTypesForNode(const NodeDef& node, const OpDef& op_def,
+                                       DataTypeVector* outputs) {
+  return OutputTypesForNode(AttrSlice(node), op_def, outputs);
+}
+absl::Status NumOutputsForNode(const NodeDef& node, const OpDef& op_def, int* num_outputs);
+// Returns the index of the argument that has input (output) `port_id`, or -1.
+int OpPortIdToArgId(const NodeDef& node, const protobuf::RepeatedPtrField<OpDef::ArgDef>& args,
+                    int port_id);
+absl::Status NameRangesForNode(const AttrSlice& attrs, const OpDef& op_def, NameRangeMap* inputs,
+                               NameRangeMap* outputs);
+absl::Status NameRangesForNode(const gradflow::Node& node, const OpDef& op_def,
+                               NameRangeMap* inputs, NameRangeMap* outputs);
+
+// ---- Whole nodes ----
+
+// Returns INVALID_ARGUMENT unless the name and the inputs are those of a node of a graph, not of a
+// function. Control inputs must follow data inputs.
+absl::Status ValidateExternalNodeDefSyntax(const NodeDef& node);
+
+// Return "{{node name}}", for messages; the original names of a node that has some.
+std::string FormatNodeDefForError(const NodeDef& node);
+std::string FormatNodeForError(const gradflow::Node& node);
+// Appends the node to a message. Writes its name alone if the message has a node already, unless
+// several are allowed.
+absl::Status AttachDef(const absl::Status& status, const NodeDef& node,
+                       bool allow_multiple_formatted_node = false);
+absl::Status AttachDef(const absl::Status& status, const gradflow::Node& node,
+                       bool allow_multiple_formatted_node = false);
+
+// Adds to the name of the node, and to the frame of an Enter node.
+absl::Status AddPrefixAndSuffixToNode(StringPiece prefix, StringPiece suffix, NodeDef* node,
+                                      bool uniquify_frame_name = true);
+// Changes the names of colocated nodes: prefixes those in `match`, replaces those that are keys.
+absl::Status MaybeAddPrefixToColocationConstraints(const std::unordered_set<std::string>& match,
+                                                   StringPiece prefix, NodeDef* node);
+absl::Status MaybeUpdateColocationConstraintsWithMap(
+    const std::map<absl::string_view, absl::string_view>& node_name_map, NodeDef* node);
+// Makes it a NoOp. Data inputs become control inputs.
+void ChangeToNoOp(NodeDef* node);
 
 }  // namespace tensorflow
 

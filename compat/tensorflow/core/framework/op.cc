@@ -6,8 +6,9 @@
 #include <mutex>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/registry.h"
-#include "gradflow/proto/op_def.pb.h"
+#include "gradflow/core/status.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/platform/logging.h"
 
@@ -41,7 +42,52 @@ absl::Status CallShapeFn(gradflow::ShapeContext& context) {
   shape_inference::InferenceContext c(context);
   absl::Status status = (*fn)(&c);
   status.Update(c.status());
+  TF_RETURN_IF_ERROR(status);
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.PlainShape(c.output(i)));
+    context.set_output(i, std::move(shape));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RegisterWithGradflow(OpRegistrationData data) {
+  const std::string name = data.op_def.name();
+  Registrations& registrations = GetRegistrations();
+  std::vector<gradflow::KernelRegistration> kernels;
+  {
+    // Locked until shape_fns has the function: other threads may call it once the op is registered.
+    const std::lock_guard<std::mutex> lock(registrations.mutex);
+    TF_RETURN_IF_ERROR(gradflow::GlobalRegistry().RegisterOp(
+        std::make_unique<OpDef>(std::move(data.op_def)),
+        data.shape_inference_fn == nullptr ? nullptr : CallShapeFn));
+    registrations.shape_fns[name] = std::move(data.shape_inference_fn);
+    if (auto early = registrations.early_kernels.extract(name)) {
+      kernels = std::move(early.mapped());
+    }
+  }
+  absl::Status status;
+  for (gradflow::KernelRegistration& kernel : kernels) {
+    status.Update(gradflow::GlobalRegistry().RegisterKernel(std::move(kernel)));
+  }
   return status;
+}
+
+// Returns the shape function of an op of gradflow's registry; empty if it has none.
+OpShapeInferenceFn ShapeFnOf(const gradflow::OpRegistration& op) {
+  {
+    Registrations& registrations = GetRegistrations();
+    const std::lock_guard<std::mutex> lock(registrations.mutex);
+    const auto it = registrations.shape_fns.find(op.def().name());
+    if (it != registrations.shape_fns.end()) return it->second;
+  }
+  if (op.shape_fn() == nullptr) return nullptr;
+  return [&op](shape_inference::InferenceContext* c) {
+    return shape_inference::CallPlainShapeFn(op.shape_fn(), op.def(), c);
+  };
+}
+
+absl::Status NotRegistered(const std::string& name, StringPiece hint) {
+  return errors::NotFound("Op type not registered '", name, "'", hint.empty() ? "" : ": ", hint);
 }
 
 void Report(const absl::Status& status) {
@@ -50,43 +96,142 @@ void Report(const absl::Status& status) {
 
 }  // namespace
 
+absl::Status OpRegistryInterface::LookUpOpDef(const std::string& op_type_name,
+                                              const OpDef** op_def) const {
+  *op_def = nullptr;
+  const OpRegistrationData* data = nullptr;
+  TF_RETURN_IF_ERROR(LookUp(op_type_name, &data));
+  *op_def = &data->op_def;
+  return absl::OkStatus();
+}
+
+struct OpRegistry::Ops {
+  std::mutex mutex;
+  // The registered ops, or those of gradflow's registry that have been looked up.
+  std::map<std::string, OpRegistrationData> ops;
+  Watcher watcher;
+  // The first error.
+  absl::Status status;
+};
+
 OpRegistry::Handle OpRegistry::Global() {
-  static const auto* registry = new OpRegistry(gradflow::GlobalRegistry());
+  static auto* registry = new OpRegistry(&gradflow::GlobalRegistry());
   return Handle(registry);
 }
 
-absl::Status OpRegistry::LookUpOpDef(const std::string& name, const OpDef** op_def) const {
-  const absl::StatusOr<const gradflow::OpRegistration*> op = registry_.LookUpOp(name);
-  if (!op.ok()) return op.status();
-  *op_def = &(*op)->def();
+OpRegistry::OpRegistry() : OpRegistry(nullptr) {}
+OpRegistry::OpRegistry(gradflow::Registry* registry)
+    : registry_(registry), ops_(std::make_unique<Ops>()) {}
+OpRegistry::~OpRegistry() = default;
+
+void OpRegistry::Register(const OpRegistrationDataFactory& factory) {
+  OpRegistrationData data;
+  absl::Status status = factory(&data);
+  const OpDef def = data.op_def;
+  Watcher watcher;
+  if (status.ok() && registry_ != nullptr) status = RegisterWithGradflow(std::move(data));
+  {
+    const std::lock_guard<std::mutex> lock(ops_->mutex);
+    watcher = ops_->watcher;
+    if (status.ok() && registry_ == nullptr && !ops_->ops.try_emplace(def.name(), data).second) {
+      status = errors::AlreadyExists("op '", def.name(), "' is already registered");
+    }
+  }
+  if (watcher != nullptr) status = watcher(status, def);
+  Report(status);
+  const std::lock_guard<std::mutex> lock(ops_->mutex);
+  ops_->status.Update(status);
+}
+
+absl::Status OpRegistry::SetWatcher(const Watcher& watcher) {
+  const std::lock_guard<std::mutex> lock(ops_->mutex);
+  if (watcher != nullptr && ops_->watcher != nullptr) {
+    return errors::AlreadyExists("the registry has a watcher already");
+  }
+  ops_->watcher = watcher;
   return absl::OkStatus();
+}
+
+absl::Status OpRegistry::ProcessRegistrations() const {
+  const std::lock_guard<std::mutex> lock(ops_->mutex);
+  return ops_->status;
+}
+
+absl::Status OpRegistry::LookUp(const std::string& op_type_name,
+                                const OpRegistrationData** op_reg_data) const {
+  *op_reg_data = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(ops_->mutex);
+    const auto it = ops_->ops.find(op_type_name);
+    if (it != ops_->ops.end()) {
+      *op_reg_data = &it->second;
+      return absl::OkStatus();
+    }
+  }
+  if (registry_ == nullptr) return NotRegistered(op_type_name, "");
+  const absl::StatusOr<const gradflow::OpRegistration*> op = registry_->LookUpOp(op_type_name);
+  if (!op.ok()) return NotRegistered(op_type_name, op.status().message());
+  OpRegistrationData data((*op)->def(), ShapeFnOf(**op));
+  const std::lock_guard<std::mutex> lock(ops_->mutex);
+  *op_reg_data = &ops_->ops.try_emplace(op_type_name, std::move(data)).first->second;
+  return absl::OkStatus();
+}
+
+const OpRegistrationData* OpRegistry::LookUp(const std::string& op_type_name) const {
+  const OpRegistrationData* data = nullptr;
+  LookUp(op_type_name, &data).IgnoreError();
+  return data;
+}
+
+void OpRegistry::GetRegisteredOps(std::vector<OpDef>* op_defs) const {
+  op_defs->clear();
+  if (registry_ != nullptr) {
+    for (const gradflow::OpRegistration* op : registry_->Ops()) op_defs->push_back(op->def());
+    return;
+  }
+  const std::lock_guard<std::mutex> lock(ops_->mutex);
+  for (const auto& [name, data] : ops_->ops) op_defs->push_back(data.op_def);
+}
+
+void OpRegistry::Export(bool include_internal, OpList* ops) const {
+  ops->Clear();
+  std::vector<OpDef> defs;
+  GetRegisteredOps(&defs);
+  for (OpDef& def : defs) {
+    if (include_internal || def.name().empty() || def.name()[0] != '_') {
+      *ops->add_op() = std::move(def);
+    }
+  }
+}
+
+std::string OpRegistry::DebugString(bool include_internal) const {
+  OpList ops;
+  Export(include_internal, &ops);
+  std::string text;
+  for (const OpDef& def : ops.op()) absl::StrAppend(&text, SummarizeOpDef(def), "\n");
+  return text;
+}
+
+OpListOpRegistry::OpListOpRegistry(const OpList* op_list) {
+  for (const OpDef& def : op_list->op()) ops_.try_emplace(def.name(), def);
+}
+
+absl::Status OpListOpRegistry::LookUp(const std::string& op_type_name,
+                                      const OpRegistrationData** op_reg_data) const {
+  *op_reg_data = LookUp(op_type_name);
+  return *op_reg_data != nullptr ? absl::OkStatus() : NotRegistered(op_type_name, "");
+}
+
+const OpRegistrationData* OpListOpRegistry::LookUp(const std::string& op_type_name) const {
+  const auto it = ops_.find(op_type_name);
+  return it == ops_.end() ? nullptr : &it->second;
 }
 
 namespace register_op {
 
 OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
-  auto def = std::make_unique<gradflow::OpDef>();
-  if (absl::Status status = wrapper.builder_.Finalize(def.get()); !status.ok()) {
-    Report(status);
-    return;
-  }
-  Registrations& registrations = GetRegistrations();
-  std::vector<gradflow::KernelRegistration> kernels;
-  {
-    // Locked until shape_fns has the function: other threads may call it once the op is registered.
-    const std::lock_guard<std::mutex> lock(registrations.mutex);
-    const absl::Status status = gradflow::GlobalRegistry().RegisterOp(
-        std::move(def), wrapper.shape_fn_ == nullptr ? nullptr : CallShapeFn);
-    Report(status);
-    if (!status.ok()) return;
-    registrations.shape_fns[wrapper.name_] = wrapper.shape_fn_;
-    if (auto early = registrations.early_kernels.extract(wrapper.name_)) {
-      kernels = std::move(early.mapped());
-    }
-  }
-  for (gradflow::KernelRegistration& kernel : kernels) {
-    Report(gradflow::GlobalRegistry().RegisterKernel(std::move(kernel)));
-  }
+  OpRegistry::Global()->Register(
+      [&](OpRegistrationData* data) { return wrapper.builder().Finalize(data); });
 }
 
 }  // namespace register_op

@@ -11,62 +11,115 @@
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_H_
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "gradflow/core/op_def_builder.h"
+#include "tensorflow/core/framework/op_def.pb.h"
+#include "tensorflow/core/framework/op_def_builder.h"
+#include "tensorflow/core/framework/op_def_util.h"
 #include "tensorflow/core/framework/shape_inference.h"
 #include "tensorflow/core/lib/core/stringpiece.h"
 #include "tensorflow/core/platform/macros.h"
 
 namespace gradflow {
-class OpDef;
 class Registry;
 }  // namespace gradflow
 
 namespace tensorflow {
 
-using gradflow::OpDef;
+// Looks up ops.
+class OpRegistryInterface {
+ public:
+  virtual ~OpRegistryInterface() = default;
+  // Return NOT_FOUND if there is no such op.
+  virtual absl::Status LookUp(const std::string& op_type_name,
+                              const OpRegistrationData** op_reg_data) const = 0;
+  absl::Status LookUpOpDef(const std::string& op_type_name, const OpDef** op_def) const;
+};
 
-// The registry of ops: gradflow::GlobalRegistry(), to which it converts, for the constructor of
-// Graph.
-class OpRegistry {
+// A registry of ops. Global() is gradflow::GlobalRegistry(), to which it converts, for the
+// constructor of Graph. Thread-safe. Results of look-ups are valid as long as the registry.
+class OpRegistry : public OpRegistryInterface {
  public:
   class Handle {
    public:
-    const OpRegistry* operator->() const { return registry_; }
-    const OpRegistry& operator*() const { return *registry_; }
-    operator const OpRegistry*() const { return registry_; }                     // NOLINT
-    operator const gradflow::Registry&() const { return registry_->registry_; }  // NOLINT
+    OpRegistry* operator->() const { return registry_; }
+    OpRegistry& operator*() const { return *registry_; }
+    operator OpRegistry*() const { return registry_; }                            // NOLINT
+    operator const gradflow::Registry&() const { return *registry_->registry_; }  // NOLINT
 
    private:
     friend class OpRegistry;
-    explicit Handle(const OpRegistry* registry) : registry_(registry) {}
-    const OpRegistry* registry_;
+    explicit Handle(OpRegistry* registry) : registry_(registry) {}
+    OpRegistry* registry_;
   };
   static Handle Global();
 
-  // Returns NOT_FOUND, suggesting similar names, if there is no such op.
-  absl::Status LookUpOpDef(const std::string& name, const OpDef** op_def) const;
+  // A registry without ops, of which sessions know nothing.
+  OpRegistry();
+  ~OpRegistry() override;
+  OpRegistry(const OpRegistry&) = delete;
+  OpRegistry& operator=(const OpRegistry&) = delete;
+
+  // Registers the op that `factory` defines. Errors are logged and returned by
+  // ProcessRegistrations, unless the watcher returns another status.
+  using OpRegistrationDataFactory = std::function<absl::Status(OpRegistrationData*)>;
+  void Register(const OpRegistrationDataFactory& factory);
+  // Called after each registration with its status and definition.
+  using Watcher = std::function<absl::Status(const absl::Status&, const OpDef&)>;
+  absl::Status SetWatcher(const Watcher& watcher);
+  absl::Status ProcessRegistrations() const;
+
+  absl::Status LookUp(const std::string& op_type_name,
+                      const OpRegistrationData** op_reg_data) const override;
+  // Returns null if there is no such op.
+  const OpRegistrationData* LookUp(const std::string& op_type_name) const;
+  // Return all ops, sorted by name, with or without those whose names begin with '_'.
+  void Export(bool include_internal, OpList* ops) const;
+  std::string DebugString(bool include_internal) const;
+  void GetRegisteredOps(std::vector<OpDef>* op_defs) const;
 
  private:
-  explicit OpRegistry(const gradflow::Registry& registry) : registry_(registry) {}
-  const gradflow::Registry& registry_;
+  struct Ops;
+  explicit OpRegistry(gradflow::Registry* registry);
+
+  // Null for a registry with ops of its own.
+  gradflow::Registry* const registry_;
+  const std::unique_ptr<Ops> ops_;
 };
-using OpRegistryInterface = OpRegistry;
+
+// The ops of a list, which is copied.
+class OpListOpRegistry : public OpRegistryInterface {
+ public:
+  explicit OpListOpRegistry(const OpList* op_list);
+  absl::Status LookUp(const std::string& op_type_name,
+                      const OpRegistrationData** op_reg_data) const override;
+  const OpRegistrationData* LookUp(const std::string& op_type_name) const;
+
+ private:
+  std::map<std::string, OpRegistrationData> ops_;
+};
 
 namespace register_op {
 
 // Collects the definition of an op.
 class OpDefBuilderWrapper {
  public:
-  explicit OpDefBuilderWrapper(StringPiece name) : name_(name), builder_(name) {}
+  explicit OpDefBuilderWrapper(StringPiece name) : builder_(name) {}
   OpDefBuilderWrapper& Attr(StringPiece spec) { return builder_.Attr(spec), *this; }
   OpDefBuilderWrapper& Input(StringPiece spec) { return builder_.Input(spec), *this; }
   OpDefBuilderWrapper& Output(StringPiece spec) { return builder_.Output(spec), *this; }
   OpDefBuilderWrapper& SetIsCommutative() { return builder_.SetIsCommutative(), *this; }
   OpDefBuilderWrapper& SetIsAggregate() { return builder_.SetIsAggregate(), *this; }
   OpDefBuilderWrapper& SetIsStateful() { return builder_.SetIsStateful(), *this; }
+  OpDefBuilderWrapper& SetDoNotOptimize() { return builder_.SetDoNotOptimize(), *this; }
+  OpDefBuilderWrapper& SetIsDistributedCommunication() {
+    return builder_.SetIsDistributedCommunication(), *this;
+  }
   OpDefBuilderWrapper& SetAllowsUninitializedInput() {
     return builder_.SetAllowsUninitializedInput(), *this;
   }
@@ -75,14 +128,25 @@ class OpDefBuilderWrapper {
   }
   OpDefBuilderWrapper& Doc(StringPiece text) { return builder_.Doc(text), *this; }
   OpDefBuilderWrapper& SetShapeFn(OpShapeInferenceFn fn) {
-    return shape_fn_ = std::move(fn), *this;
+    return builder_.SetShapeFn(std::move(fn)), *this;
   }
+  // Have no effect: gradflow infers no full types.
+  template <typename Fn>
+  OpDefBuilderWrapper& SetTypeConstructor(Fn&&) {
+    return *this;
+  }
+  template <typename Fn>
+  OpDefBuilderWrapper& SetForwardTypeFn(Fn&&) {
+    return *this;
+  }
+  template <typename Fn>
+  OpDefBuilderWrapper& SetReverseTypeFn(int, Fn&&) {
+    return *this;
+  }
+  const ::tensorflow::OpDefBuilder& builder() const { return builder_; }
 
  private:
-  friend struct OpRegistrar;
-  std::string name_;
-  gradflow::OpDefBuilder builder_;
-  OpShapeInferenceFn shape_fn_;
+  ::tensorflow::OpDefBuilder builder_;
 };
 
 // Registers the definition that a builder has collected.

@@ -1,61 +1,128 @@
 // InferenceContext: the argument of shape functions, with TensorFlow's interface.
 //
-// Dimensions are sizes, or -1 if unknown. Unlike TensorFlow, does not track which unknown
-// dimensions are equal.
+// Handles refer to shapes and dimensions that the context owns. Two handles of one dimension are
+// SameHandle(), also if its size is unknown. Between the nodes of a graph, gradflow passes plain
+// shapes: which unknown dimensions of two nodes are equal is not tracked.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_SHAPE_INFERENCE_H_
 
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "gradflow/core/op_def_util.h"
 #include "gradflow/core/shape_context.h"
+#include "tensorflow/core/framework/full_type.pb.h"
 #include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_def.pb.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/gtl/array_slice.h"
 #include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/macros.h"
 #include "tensorflow/core/platform/status.h"
 
 namespace tensorflow {
 namespace shape_inference {
 
 class InferenceContext;
+class ShapeInferenceTestutil;
 
-// A handle to a shape owned by an InferenceContext. A default-constructed handle has unknown rank.
-class ShapeHandle {
+// A dimension. Its size is read through InferenceContext.
+class Dimension {
  public:
-  ShapeHandle() = default;
-  bool SameHandle(ShapeHandle other) const { return shape_ == other.shape_; }
-  bool IsSet() const { return shape_ != nullptr; }
+  Dimension(const Dimension&) = delete;
+  Dimension& operator=(const Dimension&) = delete;
+  // For the context, which owns dimensions.
+  explicit Dimension(int64 value) : value_(value) {}
 
  private:
   friend class InferenceContext;
-  explicit ShapeHandle(const PartialTensorShape* shape) : shape_(shape) {}
-  const PartialTensorShape* shape_ = nullptr;
+  const int64 value_;
 };
 
 class DimensionHandle {
  public:
   DimensionHandle() = default;
-  bool IsSet() const { return is_set_; }
+  bool SameHandle(DimensionHandle d) const { return ptr_ == d.ptr_; }
+  std::size_t Handle() const { return reinterpret_cast<std::size_t>(ptr_); }
 
  private:
   friend class InferenceContext;
-  explicit DimensionHandle(int64 size) : is_set_(true), size_(size) {}
-  bool is_set_ = false;
-  int64 size_ = -1;
+  friend struct DimensionOrConstant;
+  friend class ShapeInferenceTest;
+  friend class ShapeInferenceTestutil;
+  DimensionHandle(const Dimension* dim) : ptr_(dim) {}  // NOLINT: for the context
+  const Dimension* operator->() const { return ptr_; }
+  bool IsSet() const { return ptr_ != nullptr; }
+
+  const Dimension* ptr_ = nullptr;
+};
+
+// A shape. Its dimensions are read through InferenceContext.
+class Shape {
+ public:
+  Shape(const Shape&) = delete;
+  Shape& operator=(const Shape&) = delete;
+  // For the context, which owns shapes: one of unknown rank, and one of the given dimensions.
+  Shape() : rank_(-1) {}
+  explicit Shape(const std::vector<DimensionHandle>& dims)
+      : rank_(static_cast<int32>(dims.size())), dims_(dims) {}
+
+ private:
+  friend class InferenceContext;
+  const int32 rank_;
+  const std::vector<DimensionHandle> dims_;
+};
+
+// A default-constructed handle has unknown rank.
+class ShapeHandle {
+ public:
+  ShapeHandle() = default;
+  bool SameHandle(ShapeHandle s) const { return ptr_ == s.ptr_; }
+  std::size_t Handle() const { return reinterpret_cast<std::size_t>(ptr_); }
+
+ private:
+  friend class InferenceContext;
+  friend class ShapeInferenceTest;
+  friend class ShapeInferenceTestutil;
+  ShapeHandle(const Shape* shape) : ptr_(shape) {}  // NOLINT: for the context
+  const Shape* operator->() const { return ptr_; }
+  bool IsSet() const { return ptr_ != nullptr; }
+
+  const Shape* ptr_ = nullptr;
 };
 
 // An operand of arithmetic on dimensions.
 struct DimensionOrConstant {
-  DimensionOrConstant(DimensionHandle d) : dim(d) {}  // NOLINT: as in TensorFlow
-  DimensionOrConstant(int64 value) : val(value) {}    // NOLINT: as in TensorFlow
+  DimensionOrConstant(DimensionHandle dim) : dim(dim) {}  // NOLINT: as in TensorFlow
+  DimensionOrConstant(int64 val) : val(val) {             // NOLINT: as in TensorFlow
+    DCHECK(val >= -1) << "Dimension must be non-negative or equal to "
+                         "InferenceContext::kUnknownDim but got "
+                      << val;
+  }
   // If not set, `val` is the operand.
   DimensionHandle dim;
   int64 val = -1;
+};
+
+// The shape and type of a value behind a resource handle.
+struct ShapeAndType {
+  ShapeAndType() = default;
+  ShapeAndType(ShapeHandle s, DataType t) : shape(s), dtype(t) {}
+  ShapeAndType(ShapeHandle s, DataType t, FullTypeDef full_type)
+      : shape(s), dtype(t), type(std::move(full_type)) {}
+
+  ShapeHandle shape;
+  DataType dtype = DT_INVALID;
+  FullTypeDef type;
 };
 
 class InferenceContext {
@@ -63,61 +130,115 @@ class InferenceContext {
   static constexpr int64 kUnknownDim = -1;
   static constexpr int32 kUnknownRank = -1;
 
-  // Borrows `context`. set_output writes to it.
-  explicit InferenceContext(gradflow::ShapeContext& context) : context_(context) {}
+  // The context of a node with the given inputs. `input_tensors` and `input_tensors_as_shapes` may
+  // have fewer elements than there are inputs; missing and null ones are not known. If the
+  // definition and the attributes contradict each other, construction_status() is an error. Borrows
+  // the node and the tensors.
+  InferenceContext(
+      int graph_def_version, const AttrSlice& attrs, const OpDef& op_def,
+      const std::vector<ShapeHandle>& input_shapes, const std::vector<const Tensor*>& input_tensors,
+      const std::vector<ShapeHandle>& input_tensors_as_shapes,
+      std::vector<std::unique_ptr<std::vector<ShapeAndType>>> input_handle_shapes_and_types);
+  InferenceContext(
+      int graph_def_version, const AttrSlice& attrs, const OpDef& op_def,
+      const std::vector<PartialTensorShape>& input_shapes,
+      const std::vector<const Tensor*>& input_tensors,
+      const std::vector<PartialTensorShape>& input_tensors_as_shapes,
+      const std::vector<std::unique_ptr<std::vector<std::pair<PartialTensorShape, DataType>>>>&
+          input_handle_shapes_and_types);
+  // The context of a node of a gradflow graph. Borrows `context`. Not in TensorFlow.
+  explicit InferenceContext(gradflow::ShapeContext& context);
   InferenceContext(const InferenceContext&) = delete;
   InferenceContext& operator=(const InferenceContext&) = delete;
+  ~InferenceContext();
+
+  const absl::Status& construction_status() const { return construction_status_; }
+  // Calls fn(this). Adds the node, its inputs and the values that `fn` asked for to an error.
+  absl::Status Run(const std::function<absl::Status(InferenceContext* c)>& fn);
 
   // ---- Inputs, attributes, outputs ----
 
-  int num_inputs() const { return context_.num_inputs(); }
-  int num_outputs() const { return context_.num_outputs(); }
-  // If there is no input or output i, the shape is unknown, and status() an error, which the shape
-  // function then returns.
-  ShapeHandle input(int i) const {
-    return HasInput(i) ? ShapeHandle(&context_.input(i)) : ShapeHandle();
-  }
-  // Stores the shapes of the inputs of argument `name`.
-  absl::Status input(StringPiece name, std::vector<ShapeHandle>* shapes) const;
-  // Returns null if the value is not known when the graph is built.
-  const Tensor* input_tensor(int i) const {
-    return HasInput(i) ? context_.input_tensor(i) : nullptr;
-  }
-  ShapeHandle output(int i) const {
-    return HasOutput(i) ? ShapeHandle(&context_.output(i)) : ShapeHandle();
+  int num_inputs() const { return static_cast<int>(inputs_.size()); }
+  int num_outputs() const { return static_cast<int>(outputs_.size()); }
+  // If there is no input or output i, the shape is unknown, and status() an error, which the caller
+  // of the shape function then returns.
+  ShapeHandle input(int64 i) const { return HasInput(i) ? inputs_[i] : ShapeHandle(); }
+  ShapeHandle output(int64 i) const { return HasOutput(i) ? outputs_[i] : ShapeHandle(); }
+  void SetInput(int i, ShapeHandle shape) {
+    if (HasInput(i)) inputs_[i] = shape;
   }
   void set_output(int i, ShapeHandle shape) {
-    if (HasOutput(i)) context_.set_output(i, Value(shape));
+    if (HasOutput(i)) outputs_[i] = shape;
   }
+  // Store (set) the shapes of the tensors of an argument. INVALID_ARGUMENT if there is none of this
+  // name.
+  absl::Status input(StringPiece name, std::vector<ShapeHandle>* shapes) const;
+  absl::Status output(StringPiece name, std::vector<ShapeHandle>* shapes) const;
   absl::Status set_output(StringPiece name, const std::vector<ShapeHandle>& shapes);
+  // Adds outputs of unknown shape. INVALID_ARGUMENT if there are more than `new_output_size`.
+  absl::Status ExpandOutputs(int new_output_size);
 
-  AttrSlice attrs() const { return AttrSlice(context_.def()); }
+  // Returns null if the value is not known when the graph is built.
+  const Tensor* input_tensor(int i);
+  void request_input_tensor(int i) {
+    if (HasInput(i)) requested_tensor_[i] = true;
+  }
+  bool requested_input_tensor(int i) const { return HasInput(i) && requested_tensor_[i]; }
+  void request_input_tensor_as_partial_shape(int i) {
+    if (HasInput(i)) requested_partial_shape_[i] = true;
+  }
+  bool requested_input_tensor_as_partial_shape(int i) const {
+    return HasInput(i) && requested_partial_shape_[i];
+  }
+  void set_input_tensors(const std::vector<const Tensor*>& tensors) {
+    input_tensors_ = tensors;
+    input_tensors_.resize(inputs_.size());
+  }
+  void set_input_tensors_as_shapes(const std::vector<ShapeHandle>& shapes) {
+    input_tensors_as_shapes_ = shapes;
+  }
+  const std::vector<ShapeHandle>& input_tensors_as_shapes() const {
+    return input_tensors_as_shapes_;
+  }
+
+  const AttrSlice& attrs() const { return attrs_; }
   template <typename T>
   absl::Status GetAttr(StringPiece name, T* value) const {
-    return context_.GetAttr(name, value);
+    return GetNodeAttr(attrs_, name, value);
   }
+  absl::Status GetAttr(StringPiece name, const AttrValue** value) const {
+    return attrs_.Find(name, value);
+  }
+  const AttrValue* GetAttr(StringPiece name) const { return attrs_.Find(name); }
+  int graph_def_version() const { return graph_def_version_; }
+  const FullTypeDef& ret_types() const { return ret_types_; }
 
   // ---- Access to shapes and dimensions ----
 
-  static bool RankKnown(ShapeHandle s) { return Rank(s) >= 0; }
-  // Returns -1 if unknown.
-  static int32 Rank(ShapeHandle s) { return s.IsSet() ? s.shape_->dims() : kUnknownRank; }
+  static int32 Rank(ShapeHandle s) { return s.IsSet() ? s->rank_ : kUnknownRank; }
+  static bool RankKnown(ShapeHandle s) { return Rank(s) != kUnknownRank; }
   // Returns dimension i, counted from the end if negative. Unknown if the rank is unknown or there
   // is no such dimension.
-  DimensionHandle Dim(ShapeHandle s, int64 i) const;
-  // Returns Dim(s, i). TensorFlow requires a known rank.
-  DimensionHandle DimKnownRank(ShapeHandle s, int64 i) const { return Dim(s, i); }
-  static int64 Value(DimensionOrConstant d) { return d.dim.is_set_ ? d.dim.size_ : d.val; }
-  static bool ValueKnown(DimensionOrConstant d) { return Value(d) >= 0; }
+  DimensionHandle Dim(ShapeHandle s, int64 i);
+  // As above. Not set, if the rank is unknown or there is no such dimension.
+  static DimensionHandle DimKnownRank(ShapeHandle s, int64 i);
+  static int64 Value(DimensionOrConstant d) { return d.dim.IsSet() ? d.dim->value_ : d.val; }
+  static bool ValueKnown(DimensionOrConstant d) { return Value(d) != kUnknownDim; }
   bool FullyDefined(ShapeHandle s) const;
-  // Returns an unknown size if any dimension is unknown.
-  DimensionHandle NumElements(ShapeHandle s) const;
-  // Return "[2,?]" and "?".
+  // Returns an unknown size if any dimension is unknown, or the product too large.
+  DimensionHandle NumElements(ShapeHandle s);
+  void ShapeHandleToProto(ShapeHandle s, TensorShapeProto* proto) const;
+  TensorShapeProto ShapeHandleToProto(ShapeHandle s) const;
+  // Return "[2,?]", "?", "[2,?]:float" and "{[2,?]:float, ...}".
   std::string DebugString(ShapeHandle s) const;
   std::string DebugString(DimensionHandle d) const;
+  std::string DebugString(const ShapeAndType& shape_and_type) const;
+  std::string DebugString(gtl::ArraySlice<ShapeAndType> shapes_and_types) const;
+  // Describes the node.
+  std::string DebugString() const;
 
-  // ---- Constraints. Return INVALID_ARGUMENT if they contradict the known shapes; otherwise store
-  // the refined shape in *out ----
+  // ---- Constraints. Return INVALID_ARGUMENT if they contradict the known shapes, and reset *out;
+  // otherwise store the refined shape in *out ----
 
   absl::Status WithRank(ShapeHandle s, int64 rank, ShapeHandle* out);
   absl::Status WithRankAtLeast(ShapeHandle s, int64 rank, ShapeHandle* out);
@@ -128,34 +249,58 @@ class InferenceContext {
   // Merges `prefix` with the first dimensions of `s`.
   absl::Status MergePrefix(ShapeHandle s, ShapeHandle prefix, ShapeHandle* s_out,
                            ShapeHandle* prefix_out);
+  // The shapes and dimensions that calls of Merge have found to be the same.
+  const std::vector<std::pair<ShapeHandle, ShapeHandle>>& MergedShapes() const {
+    return merged_shapes_;
+  }
+  const std::vector<std::pair<DimensionHandle, DimensionHandle>>& MergedDims() const {
+    return merged_dims_;
+  }
+  // Merge (relax) the shape of input i with `shape`. Return false if they cannot be merged (if the
+  // input has not changed). A relaxed shape has the dimensions that both shapes have.
+  bool MergeInput(int i, ShapeHandle shape);
+  bool RelaxInput(int i, ShapeHandle shape);
 
   // ---- Construction of shapes ----
 
   ShapeHandle MakeShape(const std::vector<DimensionHandle>& dims);
   ShapeHandle MakeShape(std::initializer_list<DimensionOrConstant> dims);
-  ShapeHandle UnknownShape() { return ShapeHandle(); }
+  ShapeHandle UnknownShape();
+  // Unknown if the rank is less than 0 or more than a shape can have.
   ShapeHandle UnknownShapeOfRank(int64 rank);
-  ShapeHandle Scalar() { return Own(PartialTensorShape(TensorShape())); }
+  ShapeHandle Scalar() { return MakeShape(std::vector<DimensionHandle>()); }
   ShapeHandle Vector(DimensionOrConstant dim) { return MakeShape({dim}); }
   ShapeHandle Matrix(DimensionOrConstant a, DimensionOrConstant b) { return MakeShape({a, b}); }
-  // Makes the shape whose dimensions are the elements of input i, a vector.
+  // Makes the shape whose dimensions are the elements of input i, a vector. A scalar -1 means an
+  // unknown shape; in the second form, so does a scalar that is not known.
   absl::Status MakeShapeFromShapeTensor(int i, ShapeHandle* out);
+  absl::Status MakeShapeFromShapeTensorTreatScalarAsUnknownShape(int i, ShapeHandle* out);
+  absl::StatusOr<ShapeHandle> MakeShapeFromShapeTensor(const TensorShape& shape);
+  // `tensor_shape` is the shape of the tensor, which is null if it is not known.
+  absl::Status MakeShapeFromTensor(const Tensor* tensor, ShapeHandle tensor_shape,
+                                   ShapeHandle* out);
   absl::Status MakeShapeFromPartialTensorShape(const PartialTensorShape& shape, ShapeHandle* out);
   absl::Status MakeShapeFromTensorShape(const TensorShape& shape, ShapeHandle* out);
   absl::Status MakeShapeFromShapeProto(const TensorShapeProto& proto, ShapeHandle* out);
-  // Dimensions [start, end) of `s`. Negative positions count from the end.
+  // Dimensions [start, end) of `s` in steps of `stride`. Negative positions count from the end.
   absl::Status Subshape(ShapeHandle s, int64 start, ShapeHandle* out);
   absl::Status Subshape(ShapeHandle s, int64 start, int64 end, ShapeHandle* out);
+  absl::Status Subshape(ShapeHandle s, int64 start, int64 end, int64 stride, ShapeHandle* out);
   absl::Status Concatenate(ShapeHandle a, ShapeHandle b, ShapeHandle* out);
   absl::Status ReplaceDim(ShapeHandle s, int64 i, DimensionHandle dim, ShapeHandle* out);
 
   // ---- Construction of dimensions. Results are unknown if an operand is unknown ----
 
-  DimensionHandle MakeDim(DimensionOrConstant d) { return DimensionHandle(Value(d)); }
-  DimensionHandle UnknownDim() { return DimensionHandle(kUnknownDim); }
-  // Makes a dimension of the value of input i, a scalar.
+  DimensionHandle MakeDim(DimensionOrConstant d) { return shapes_.MakeDim(d); }
+  DimensionHandle UnknownDim() { return MakeDim(kUnknownDim); }
+  // Makes a dimension of the value of input i, a scalar. The second form counts negative values
+  // from `input_rank`.
   absl::Status MakeDimForScalarInput(int i, DimensionHandle* out);
+  absl::Status MakeDimForScalarInputWithNegativeIndexing(int i, int input_rank,
+                                                         DimensionHandle* out);
+  // Store the value of a scalar, or of element i of a vector, of int32 or int64.
   absl::Status GetScalarFromTensor(const Tensor* tensor, int64* value);
+  absl::Status GetScalarFromTensor(const Tensor* tensor, int64 i, int64* value);
   absl::Status Add(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
   absl::Status Subtract(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
   absl::Status Multiply(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
@@ -164,23 +309,101 @@ class InferenceContext {
   absl::Status Min(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
   absl::Status Max(DimensionHandle a, DimensionOrConstant b, DimensionHandle* out);
 
-  // Returns the underlying context. Not in TensorFlow.
-  gradflow::ShapeContext& shape_context() const { return context_; }
+  // ---- The values behind resource handles. Null if they are not known. Merge and Relax return
+  // whether anything has changed ----
+
+  using ShapesAndTypes = std::vector<ShapeAndType>;
+  const ShapesAndTypes* input_handle_shapes_and_types(int i) const {
+    return HasInput(i) ? input_handles_[i].get() : nullptr;
+  }
+  const ShapesAndTypes* output_handle_shapes_and_types(int i) const {
+    return HasOutput(i) ? output_handles_[i].get() : nullptr;
+  }
+  void set_input_handle_shapes_and_types(int i, const ShapesAndTypes& values) {
+    if (HasInput(i)) input_handles_[i] = std::make_unique<ShapesAndTypes>(values);
+  }
+  void set_output_handle_shapes_and_types(int i, const ShapesAndTypes& values) {
+    if (HasOutput(i)) output_handles_[i] = std::make_unique<ShapesAndTypes>(values);
+  }
+  TF_MUST_USE_RESULT bool MergeInputHandleShapesAndTypes(int i, const ShapesAndTypes& values);
+  TF_MUST_USE_RESULT bool MergeOutputHandleShapesAndTypes(int i, const ShapesAndTypes& values);
+  TF_MUST_USE_RESULT bool RelaxInputHandleShapesAndMergeTypes(int i, const ShapesAndTypes& values);
+  TF_MUST_USE_RESULT bool RelaxOutputHandleShapesAndMergeTypes(int i, const ShapesAndTypes& values);
+
+  // ---- For the callers of shape functions. Not in TensorFlow ----
+
   // Returns the first use of an input or output that does not exist, as INTERNAL.
   const absl::Status& status() const { return status_; }
+  // Returns a plain shape, or an error if it has too many dimensions or elements.
+  absl::StatusOr<PartialTensorShape> PlainShape(ShapeHandle s) const;
 
  private:
-  bool HasInput(int i) const { return Has("input", i, num_inputs()); }
-  bool HasOutput(int i) const { return Has("output", i, num_outputs()); }
-  bool Has(StringPiece kind, int i, int count) const;
-  const PartialTensorShape& Value(ShapeHandle s) const;
-  ShapeHandle Own(PartialTensorShape shape);
+  friend class ShapeInferenceTest;
+  friend class ShapeInferenceTestutil;
 
-  gradflow::ShapeContext& context_;
+  // Owns shapes and dimensions.
+  class ShapeManager {
+   public:
+    ShapeHandle MakeShape(const std::vector<DimensionHandle>& dims) {
+      return &shapes_.emplace_back(dims);
+    }
+    ShapeHandle UnknownShape() { return &shapes_.emplace_back(); }
+    DimensionHandle MakeDim(DimensionOrConstant d) {
+      if (d.dim.IsSet()) return d.dim;
+      return &dims_.emplace_back(d.val);
+    }
+
+   private:
+    // Deques, as handles point to their elements.
+    std::deque<Shape> shapes_;
+    std::deque<Dimension> dims_;
+  };
+
+  bool HasInput(int64 i) const { return Has("input", i, num_inputs()); }
+  bool HasOutput(int64 i) const { return Has("output", i, num_outputs()); }
+  bool Has(StringPiece kind, int64 i, int count) const;
+  ShapeHandle Own(const PartialTensorShape& shape);
+  // Sets everything but the inputs.
+  void Init(const OpDef& op_def, const std::vector<const Tensor*>& input_tensors);
+  // Finds the ranges of the arguments, if they are not known yet.
+  absl::Status FindRanges() const;
+  absl::Status AttachContext(const absl::Status& status);
+  absl::Status MakeShape(const Tensor* tensor, ShapeHandle tensor_shape, bool scalar_is_unknown,
+                         ShapeHandle* out);
+  absl::Status MakeShapeFromInput(int i, bool scalar_is_unknown, ShapeHandle* out);
+
+  void Relax(DimensionHandle d_old, DimensionHandle d_new, DimensionHandle* out);
+  void Relax(ShapeHandle s_old, ShapeHandle s_new, ShapeHandle* out);
+  void ForgetMerges();
+  using Handles = std::vector<std::unique_ptr<ShapesAndTypes>>;
+  bool Update(Handles* handles, int i, const ShapesAndTypes& values, bool relax);
+
+  // Null if the context has been made without one.
+  gradflow::ShapeContext* const context_ = nullptr;
+  const int graph_def_version_ = 0;
+  const AttrSlice attrs_;
+  ShapeManager shapes_;
+  std::vector<ShapeHandle> inputs_;
+  std::vector<ShapeHandle> outputs_;
+  std::vector<const Tensor*> input_tensors_;
+  std::vector<ShapeHandle> input_tensors_as_shapes_;
+  std::vector<bool> requested_tensor_;
+  std::vector<bool> requested_partial_shape_;
+  Handles input_handles_;
+  Handles output_handles_;
+  FullTypeDef ret_types_;
+  mutable bool has_ranges_ = false;
+  mutable gradflow::NameRangeMap input_ranges_;
+  mutable gradflow::NameRangeMap output_ranges_;
+  std::vector<std::pair<ShapeHandle, ShapeHandle>> merged_shapes_;
+  std::vector<std::pair<DimensionHandle, DimensionHandle>> merged_dims_;
+  absl::Status construction_status_;
   mutable absl::Status status_;
-  // A deque, as handles point to its elements.
-  std::deque<PartialTensorShape> shapes_;
 };
+
+// Calls a shape function of gradflow, of op `op_def`, which sees plain shapes. The dimensions of
+// the outputs are new ones. Not in TensorFlow.
+absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, InferenceContext* c);
 
 }  // namespace shape_inference
 

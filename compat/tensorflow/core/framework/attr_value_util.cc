@@ -1,0 +1,180 @@
+#include "tensorflow/core/framework/attr_value_util.h"
+
+#include <algorithm>
+
+#include "absl/hash/hash.h"
+#include "gradflow/core/tensor_proto.h"
+
+namespace tensorflow {
+namespace {
+
+template <typename Value>
+uint64 Hash(const Value& value) {
+  return absl::Hash<Value>()(value);
+}
+
+uint64 Combine(uint64 a, uint64 b) { return Hash(std::make_pair(a, b)); }
+
+uint64 ShapeHash(const TensorShapeProto& shape) {
+  uint64 hash = Hash(shape.unknown_rank());
+  for (const auto& dim : shape.dim()) hash = Combine(hash, Hash(dim.size()));
+  return hash;
+}
+
+// Hashes the elements, whatever their encoding, of a tensor of up to 32 MB. Of a larger one, the
+// type and the shape.
+uint64 TensorHash(const TensorProto& proto) {
+  constexpr int64 kMaxBytes = 32 << 20;
+  uint64 hash = Combine(Hash(static_cast<int>(proto.dtype())), ShapeHash(proto.tensor_shape()));
+  const int64 bytes = attr_value_util_internal::TensorByteSize(proto);
+  if (bytes < 0 || bytes > kMaxBytes) return hash;
+  const absl::StatusOr<Tensor> tensor = gradflow::TensorFromProto(proto);
+  if (!tensor.ok()) return hash;
+  if (tensor->dtype() != DT_STRING) return Combine(hash, Hash(tensor->tensor_data()));
+  for (const tstring& item : tensor->span<tstring>()) hash = Combine(hash, Hash(item));
+  return hash;
+}
+
+uint64 FunctionHash(const NameAttrList& function) {
+  uint64 attrs = 0;
+  // A sum, as the order of a map means nothing.
+  for (const auto& [name, value] : function.attr()) {
+    attrs += Combine(Hash(name), AttrValueHash(value));
+  }
+  return Combine(Hash(function.name()), attrs);
+}
+
+// Calls visit(value) for the value, and for each attribute of functions in it, until it returns
+// true. Returns whether it did. Value is AttrValue or const AttrValue.
+template <typename Value, typename Visit>
+bool AnyValue(Value* value, const Visit& visit) {
+  if (visit(value)) return true;
+  const auto in_function = [&](auto* function) {
+    auto& attrs = [&]() -> auto& {
+      if constexpr (std::is_const_v<Value>) {
+        return function->attr();
+      } else {
+        return *function->mutable_attr();
+      }
+    }
+    ();
+    return std::any_of(attrs.begin(), attrs.end(),
+                       [&](auto& attr) { return AnyValue(&attr.second, visit); });
+  };
+  if constexpr (std::is_const_v<Value>) {
+    if (value->has_func()) return in_function(&value->func());
+    return std::any_of(value->list().func().begin(), value->list().func().end(),
+                       [&](const NameAttrList& f) { return in_function(&f); });
+  } else {
+    if (value->has_func()) return in_function(value->mutable_func());
+    if (!value->has_list()) return false;
+    auto& functions = *value->mutable_list()->mutable_func();
+    return std::any_of(functions.begin(), functions.end(),
+                       [&](NameAttrList& f) { return in_function(&f); });
+  }
+}
+
+}  // namespace
+
+void SetAttrValue(const TensorShapeProto& value, AttrValue* out) { *out->mutable_shape() = value; }
+void SetAttrValue(const TensorProto& value, AttrValue* out) { *out->mutable_tensor() = value; }
+void SetAttrValue(const NameAttrList& value, AttrValue* out) { *out->mutable_func() = value; }
+
+void SetAttrValue(gtl::ArraySlice<const char*> value, AttrValue* out) {
+  gradflow::SetAttrValue(std::vector<StringPiece>(value.begin(), value.end()), out);
+}
+void SetAttrValue(gtl::ArraySlice<double> value, AttrValue* out) {
+  gradflow::SetAttrValue(std::vector<float>(value.begin(), value.end()), out);
+}
+void SetAttrValue(gtl::ArraySlice<TensorShape> value, AttrValue* out) {
+  gradflow::SetAttrValue(std::vector<PartialTensorShape>(value.begin(), value.end()), out);
+}
+void SetAttrValue(gtl::ArraySlice<TensorShapeProto> value, AttrValue* out) {
+  out->mutable_list()->Clear();
+  for (const TensorShapeProto& item : value) *out->mutable_list()->add_shape() = item;
+}
+void SetAttrValue(gtl::ArraySlice<TensorProto> value, AttrValue* out) {
+  out->mutable_list()->Clear();
+  for (const TensorProto& item : value) *out->mutable_list()->add_tensor() = item;
+}
+void SetAttrValue(gtl::ArraySlice<NameAttrList> value, AttrValue* out) {
+  out->mutable_list()->Clear();
+  for (const NameAttrList& item : value) *out->mutable_list()->add_func() = item;
+}
+void SetAttrValue(std::initializer_list<bool> value, AttrValue* out) {
+  gradflow::SetAttrValue(gtl::ArraySlice<bool>(value.begin(), value.size()), out);
+}
+
+void MoveAttrValue(std::vector<std::string>&& value, AttrValue* out) {
+  out->mutable_list()->Clear();
+  for (std::string& item : value) out->mutable_list()->add_s(std::move(item));
+}
+
+uint64 AttrValueHash(const AttrValue& a) {
+  uint64 hash = Hash(static_cast<int>(a.value_case()));
+  switch (a.value_case()) {
+    case AttrValue::kS:
+      return Combine(hash, Hash(a.s()));
+    case AttrValue::kI:
+      return Combine(hash, Hash(a.i()));
+    case AttrValue::kF:
+      return Combine(hash, Hash(a.f()));
+    case AttrValue::kB:
+      return Combine(hash, Hash(a.b()));
+    case AttrValue::kType:
+      return Combine(hash, Hash(static_cast<int>(a.type())));
+    case AttrValue::kShape:
+      return Combine(hash, ShapeHash(a.shape()));
+    case AttrValue::kTensor:
+      return Combine(hash, TensorHash(a.tensor()));
+    case AttrValue::kFunc:
+      return Combine(hash, FunctionHash(a.func()));
+    case AttrValue::kPlaceholder:
+      return Combine(hash, Hash(a.placeholder()));
+    case AttrValue::kList:
+      break;
+    case AttrValue::VALUE_NOT_SET:
+      return hash;
+  }
+  const auto add = [&hash](const auto& items, auto item_hash) {
+    for (const auto& item : items) hash = Combine(hash, item_hash(item));
+  };
+  const auto plain = [](const auto& item) { return Hash(item); };
+  add(a.list().s(), plain);
+  add(a.list().i(), plain);
+  add(a.list().f(), plain);
+  add(a.list().b(), plain);
+  add(a.list().type(), plain);
+  add(a.list().shape(), ShapeHash);
+  add(a.list().tensor(), TensorHash);
+  add(a.list().func(), FunctionHash);
+  return hash;
+}
+
+uint64 FastAttrValueHash(const AttrValue& a) { return AttrValueHash(a); }
+
+bool HasPlaceHolder(const AttrValue& val) {
+  return AnyValue(
+      &val, [](const AttrValue* value) { return value->value_case() == AttrValue::kPlaceholder; });
+}
+
+bool SubstitutePlaceholders(const SubstituteFunc& substitute, AttrValue* value) {
+  return !AnyValue(value, [&](AttrValue* v) {
+    if (v->value_case() != AttrValue::kPlaceholder) return false;
+    // A copy, as `substitute` overwrites the value.
+    const std::string placeholder = v->placeholder();
+    return !substitute(placeholder, v);
+  });
+}
+
+namespace attr_value_util_internal {
+
+int64 TensorByteSize(const TensorProto& t) {
+  const absl::StatusOr<TensorShape> shape = TensorShape::Make(t.tensor_shape());
+  if (!shape.ok()) return -1;
+  return gradflow::MultiplyWithoutOverflow(shape->num_elements(),
+                                           gradflow::DataTypeSize(t.dtype()));
+}
+
+}  // namespace attr_value_util_internal
+}  // namespace tensorflow

@@ -1,0 +1,67 @@
+// OpDefBuilder: builds the definition of an op from spec strings; see
+// gradflow/core/op_def_builder.h. OpRegistrationData: a definition and its shape function.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_DEF_BUILDER_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_DEF_BUILDER_H_
+
+#include <string>
+#include <utility>
+
+#include "gradflow/core/op_def_builder.h"
+#include "tensorflow/core/framework/op_def.pb.h"
+#include "tensorflow/core/framework/shape_inference.h"
+#include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+
+struct OpRegistrationData {
+  OpRegistrationData() = default;
+  OpRegistrationData(const OpDef& def) : op_def(def) {}  // NOLINT: as in TensorFlow
+  OpRegistrationData(const OpDef& def, OpShapeInferenceFn fn, bool is_function = false)
+      : op_def(def), shape_inference_fn(std::move(fn)), is_function_op(is_function) {}
+
+  OpDef op_def;
+  // Empty if the op has none.
+  OpShapeInferenceFn shape_inference_fn;
+  bool is_function_op = false;
+};
+
+class OpDefBuilder {
+ public:
+  explicit OpDefBuilder(StringPiece op_name) : name_(op_name), builder_("Op") {}
+
+  OpDefBuilder& Attr(StringPiece spec) { return builder_.Attr(spec), *this; }
+  OpDefBuilder& Input(StringPiece spec) { return builder_.Input(spec), *this; }
+  OpDefBuilder& Output(StringPiece spec) { return builder_.Output(spec), *this; }
+  OpDefBuilder& SetIsCommutative() { return builder_.SetIsCommutative(), *this; }
+  OpDefBuilder& SetIsAggregate() { return builder_.SetIsAggregate(), *this; }
+  OpDefBuilder& SetIsStateful() { return builder_.SetIsStateful(), *this; }
+  OpDefBuilder& SetDoNotOptimize() { return SetIsStateful(); }
+  OpDefBuilder& SetAllowsUninitializedInput() {
+    return builder_.SetAllowsUninitializedInput(), *this;
+  }
+  OpDefBuilder& SetIsDistributedCommunication() { return is_distributed_ = true, *this; }
+  OpDefBuilder& Deprecated(int version, StringPiece explanation) {
+    return builder_.Deprecated(version, explanation), *this;
+  }
+  OpDefBuilder& Doc(StringPiece text);
+  OpDefBuilder& SetShapeFn(OpShapeInferenceFn fn);
+  // Has no effect: an attribute of type `type` allows all types.
+  OpDefBuilder& AllowAttrTypeAny() { return *this; }
+
+  // Returns INVALID_ARGUMENT if a spec is not valid or contradicts another one.
+  absl::Status Finalize(OpRegistrationData* op_reg_data) const;
+
+ private:
+  std::string name_;
+  // Has another name, as TensorFlow checks names in ValidateOpDef alone.
+  gradflow::OpDefBuilder builder_;
+  OpShapeInferenceFn shape_fn_;
+  bool is_distributed_ = false;
+  bool has_doc_ = false;
+  absl::Status status_;
+};
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_DEF_BUILDER_H_

@@ -1,0 +1,57 @@
+// Checks, compares and prints op definitions.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_DEF_UTIL_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_DEF_UTIL_H_
+
+#include <string>
+
+#include "gradflow/core/op_def_util.h"
+#include "tensorflow/core/framework/attr_value.pb.h"
+#include "tensorflow/core/framework/op_def.pb.h"
+#include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/platform/protobuf.h"
+#include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/platform/types.h"
+
+namespace tensorflow {
+
+using gradflow::ValidateOpDef;
+
+// Returns UNIMPLEMENTED if the op has been deprecated since an earlier or this version of graphs.
+absl::Status CheckOpDeprecation(const OpDef& op_def, int graph_def_version);
+// Returns INVALID_ARGUMENT unless the value has the type, the minimum and one of the allowed values
+// of the attribute.
+absl::Status ValidateAttrValue(const AttrValue& attr_value, const OpDef::AttrDef& attr);
+
+// Return null if there is none of this name.
+const OpDef::AttrDef* FindAttr(StringPiece name, const OpDef& op_def);
+OpDef::AttrDef* FindAttrMutable(StringPiece name, OpDef* op_def);
+const OpDef::ArgDef* FindInputArg(StringPiece name, const OpDef& op_def);
+
+// Returns the definition on one line: "Op<name=Add; signature=x:T, y:T -> z:T; attr=T:type>".
+std::string SummarizeOpDef(const OpDef& op_def);
+
+// Return INVALID_ARGUMENT if `new_op` does not accept all nodes of `old_op`; if a default of an
+// attribute that `penultimate_op` has added has changed; or if any default has changed.
+absl::Status OpDefCompatible(const OpDef& old_op, const OpDef& new_op);
+absl::Status OpDefAddedDefaultsUnchanged(const OpDef& old_op, const OpDef& penultimate_op,
+                                         const OpDef& new_op);
+absl::Status OpDefAttrDefaultsUnchanged(const OpDef& old_op, const OpDef& new_op);
+
+// Remove documentation. The second keeps explanations of deprecations.
+void RemoveDescriptionsFromOpDef(OpDef* op_def);
+void RemoveNonDeprecationDescriptionsFromOpDef(OpDef* op_def);
+void RemoveDescriptionsFromOpList(OpList* op_list);
+
+// Compare all fields. The order of attributes does not matter.
+bool AttrDefEqual(const OpDef::AttrDef& a1, const OpDef::AttrDef& a2);
+bool RepeatedAttrDefEqual(const protobuf::RepeatedPtrField<OpDef::AttrDef>& a1,
+                          const protobuf::RepeatedPtrField<OpDef::AttrDef>& a2);
+bool OpDefEqual(const OpDef& o1, const OpDef& o2);
+// Return hashes, which are the same for values that are equal.
+uint64 AttrDefHash(const OpDef::AttrDef& a);
+uint64 RepeatedAttrDefHash(const protobuf::RepeatedPtrField<OpDef::AttrDef>& a);
+uint64 OpDefHash(const OpDef& o);
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_DEF_UTIL_H_

@@ -1,0 +1,18 @@
+// random::New64: numbers that differ from run to run.
+#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_RANDOM_H_
+#define GRADFLOW_COMPAT_CORE_PLATFORM_RANDOM_H_
+
+#include "tensorflow/core/platform/types.h"
+
+namespace tensorflow {
+namespace random {
+
+// Returns a random number. Thread-safe.
+uint64 New64();
+// As New64, from a sequence whose first number is random.
+uint64 New64DefaultSeed();
+
+}  // namespace random
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_RANDOM_H_
