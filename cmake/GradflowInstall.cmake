@@ -41,6 +41,7 @@ foreach(kind IN LISTS GRADFLOW_KINDS)
 endforeach()
 set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                  ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
+                 ${PROJECT_SOURCE_DIR}/cmake/Finddnnl.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindSLEEF.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/GradflowOps.cmake)
 if(TARGET gradflow_testing_${GRADFLOW_KIND})
@@ -99,5 +100,9 @@ list(FILTER requires_private INCLUDE REGEX "^absl::")
 list(TRANSFORM requires_private REPLACE "^absl::" "absl_")
 list(JOIN requires_private " " GRADFLOW_PC_REQUIRES_PRIVATE)
 list(JOIN BLAS_LIBRARIES " " GRADFLOW_PC_BLAS)
+set(GRADFLOW_PC_ONEDNN)
+if(GRADFLOW_ONEDNN)
+  set(GRADFLOW_PC_ONEDNN " -ldnnl")
+endif()
 configure_file(cmake/gradflow.pc.in ${PROJECT_BINARY_DIR}/gradflow.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/gradflow.pc DESTINATION ${pkgconfig_dir} COMPONENT dev)

@@ -6,6 +6,7 @@
 
 #include "gradflow/gradients/gradient_helpers.h"
 #include "gradflow/gradients/register.h"
+#include "gradflow/graph/node_builder.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace gradflow {
@@ -190,6 +191,147 @@ absl::Status GradientOfLrn(const Scope& scope, const Operation& op, const std::v
   return scope.status();
 }
 
+// ---- Convolutions ----
+
+// A convolution and its gradients, each of which is linear in its two tensors, and has the other
+// two as its gradients.
+struct ConvOps {
+  const char* forward;
+  const char* input_gradient;
+  const char* filter_gradient;
+};
+constexpr ConvOps kConv2D = {"Conv2D", "Conv2DBackpropInput", "Conv2DBackpropFilter"};
+constexpr ConvOps kConv3D = {"Conv3D", "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2"};
+constexpr ConvOps kDepthwise = {"DepthwiseConv2dNative", "DepthwiseConv2dNativeBackpropInput",
+                                "DepthwiseConv2dNativeBackpropFilter"};
+
+struct ConvAttrs {
+  std::vector<int64_t> strides;
+  std::vector<int64_t> dilations;
+  std::string padding;
+  std::vector<int64_t> explicit_paddings;
+  std::string data_format;
+};
+
+// Reads an attribute that not all convolutions have.
+template <typename T>
+absl::Status GetAttrIfAny(const Operation& op, absl::string_view name, T* value) {
+  absl::Status status = GetAttr(op, name, value);
+  return absl::IsNotFound(status) ? absl::OkStatus() : status;
+}
+
+absl::Status ReadConvAttrs(const Operation& op, ConvAttrs* attrs) {
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &attrs->strides));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "dilations", &attrs->dilations));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "padding", &attrs->padding));
+  GRADFLOW_RETURN_IF_ERROR(GetAttrIfAny(op, "explicit_paddings", &attrs->explicit_paddings));
+  return GetAttrIfAny(op, "data_format", &attrs->data_format);
+}
+
+Output Convolve(const Scope& scope, const char* name, const ConvAttrs& attrs,
+                const std::vector<Output>& inputs) {
+  OpRecorder recorder(scope, name);
+  for (const Output& input : inputs) recorder.Input(input);
+  recorder.Attr("strides", attrs.strides).Attr("dilations", attrs.dilations);
+  recorder.Attr("padding", attrs.padding);
+  if (!attrs.explicit_paddings.empty()) recorder.Attr("explicit_paddings", attrs.explicit_paddings);
+  if (!attrs.data_format.empty()) recorder.Attr("data_format", attrs.data_format);
+  const Operation op = recorder.Finish();
+  return scope.ok() ? op.output(0) : Output();
+}
+
+template <const ConvOps& kOps>
+absl::Status GradientOfConv(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  ConvAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
+  const Output x = op.input(0);
+  const Output filter = op.input(1);
+  *dx = {Convolve(scope, kOps.input_gradient, attrs, {ops::Shape(scope, x), filter, dy[0]}),
+         Convolve(scope, kOps.filter_gradient, attrs, {x, ops::Shape(scope, filter), dy[0]})};
+  return scope.status();
+}
+// Input 0 is the size of the gradient, which is linear in the filter and input 2.
+template <const ConvOps& kOps>
+absl::Status GradientOfConvBackpropInput(const Scope& scope, const Operation& op,
+                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
+  ConvAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
+  const Output filter = op.input(1);
+  const Output shape = ops::Shape(scope, filter);
+  *dx = {NoGradient(), Convolve(scope, kOps.filter_gradient, attrs, {dy[0], shape, op.input(2)}),
+         Convolve(scope, kOps.forward, attrs, {dy[0], filter})};
+  return scope.status();
+}
+// Input 1 is the size of the gradient, which is linear in inputs 0 and 2.
+template <const ConvOps& kOps>
+absl::Status GradientOfConvBackpropFilter(const Scope& scope, const Operation& op,
+                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
+  ConvAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
+  const Output x = op.input(0);
+  const Output shape = ops::Shape(scope, x);
+  *dx = {Convolve(scope, kOps.input_gradient, attrs, {shape, dy[0], op.input(2)}), NoGradient(),
+         Convolve(scope, kOps.forward, attrs, {x, dy[0]})};
+  return scope.status();
+}
+
+// The gradients of Conv are those of Conv2D or Conv3D of one batch dimension.
+absl::Status GradientOfGeneralConv(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  ConvAttrs attrs;
+  int64_t batch_dims = 0;
+  GRADFLOW_RETURN_IF_ERROR(ReadConvAttrs(op, &attrs));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "batch_dims", &batch_dims));
+  const bool volumes = attrs.strides.size() == 5;
+  const bool last = attrs.data_format == "CHANNELS_LAST";
+  attrs.data_format = volumes ? (last ? "NDHWC" : "NCDHW") : (last ? "NHWC" : "NCHW");
+  if (attrs.dilations.empty()) attrs.dilations.assign(attrs.strides.size(), 1);
+  // Volumes have no such attribute.
+  if (volumes) attrs.explicit_paddings.clear();
+  const auto with_one_batch_dim = [&](const Output& x) -> Output {
+    if (batch_dims == 1) return x;
+    const Output shape = ops::Shape(scope, x);
+    const Output dims = Vector(scope, {static_cast<int32_t>(batch_dims)});
+    const Output batch = ops::Prod(scope, ops::Slice(scope, shape, Vector(scope, {0}), dims), 0,
+                                   ops::Prod::KeepDims(true));
+    const Output rest = ops::Slice(scope, shape, dims, Vector(scope, {-1}));
+    return ops::Reshape(scope, x, ops::Concat(scope, {batch, rest}, 0));
+  };
+  const Output x = with_one_batch_dim(op.input(0));
+  const Output gradient = with_one_batch_dim(dy[0]);
+  const Output filter = op.input(1);
+  const ConvOps& names = volumes ? kConv3D : kConv2D;
+  const Output x_gradient =
+      Convolve(scope, names.input_gradient, attrs, {ops::Shape(scope, x), filter, gradient});
+  *dx = {ops::Reshape(scope, x_gradient, ops::Shape(scope, op.input(0))),
+         Convolve(scope, names.filter_gradient, attrs, {x, ops::Shape(scope, filter), gradient})};
+  return scope.status();
+}
+
+absl::Status GradientOfDilation2D(const Scope& scope, const Operation& op,
+                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::vector<int64_t> strides;
+  std::vector<int64_t> rates;
+  std::string padding;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &strides));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "rates", &rates));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "padding", &padding));
+  for (const char* const name : {"Dilation2DBackpropInput", "Dilation2DBackpropFilter"}) {
+    const Operation gradient = OpRecorder(scope, name)
+                                   .Input(op.input(0))
+                                   .Input(op.input(1))
+                                   .Input(dy[0])
+                                   .Attr("strides", strides)
+                                   .Attr("rates", rates)
+                                   .Attr("padding", padding)
+                                   .Finish();
+    GRADFLOW_RETURN_IF_ERROR(scope.status());
+    dx->push_back(gradient.output(0));
+  }
+  return scope.status();
+}
+
 // ---- Batch normalisation ----
 
 struct BatchNormAttrs {
@@ -270,6 +412,22 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("SparseSoftmaxCrossEntropyWithLogits", GradientOfSparseCrossEntropy);
   registry.Register("L2Loss", GradientOfL2Loss);
   registry.Register("LRN", GradientOfLrn);
+  registry.Register("Conv", GradientOfGeneralConv);
+  registry.Register("Conv2D", GradientOfConv<kConv2D>);
+  registry.Register("Conv2DBackpropInput", GradientOfConvBackpropInput<kConv2D>);
+  registry.Register("Conv2DBackpropInputV2", GradientOfConvBackpropInput<kConv2D>);
+  registry.Register("Conv2DBackpropFilter", GradientOfConvBackpropFilter<kConv2D>);
+  registry.Register("Conv2DBackpropFilterV2", GradientOfConvBackpropFilter<kConv2D>);
+  registry.Register("Conv3D", GradientOfConv<kConv3D>);
+  registry.Register("Conv3DBackpropInput", GradientOfConvBackpropInput<kConv3D>);
+  registry.Register("Conv3DBackpropInputV2", GradientOfConvBackpropInput<kConv3D>);
+  registry.Register("Conv3DBackpropFilter", GradientOfConvBackpropFilter<kConv3D>);
+  registry.Register("Conv3DBackpropFilterV2", GradientOfConvBackpropFilter<kConv3D>);
+  registry.Register("DepthwiseConv2dNative", GradientOfConv<kDepthwise>);
+  registry.Register("DepthwiseConv2dNativeBackpropInput", GradientOfConvBackpropInput<kDepthwise>);
+  registry.Register("DepthwiseConv2dNativeBackpropFilter",
+                    GradientOfConvBackpropFilter<kDepthwise>);
+  registry.Register("Dilation2D", GradientOfDilation2D);
   registry.RegisterNoGradient("InTopK");
   registry.RegisterNoGradient("InTopKV2");
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);

@@ -1,0 +1,70 @@
+// The computation of convolutions and their gradients on tensors whose depth is the last dimension:
+// in general by products of patches with the BLAS, and faster by oneDNN.
+#ifndef GRADFLOW_OPS_NN_CONV_ENGINE_H_
+#define GRADFLOW_OPS_NN_CONV_ENGINE_H_
+
+#include <memory>
+
+#include "absl/status/status.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/ops/nn/conv_geometry.h"
+
+namespace gradflow {
+
+enum class ConvPass { kForward, kInputGradient, kFilterGradient };
+
+// The tensors of a pass, of one type, row-major with the depth last:
+//   kForward         a: input,        b: filter,       out: output
+//   kInputGradient   a: out_backprop, b: filter,       out: gradient of the input
+//   kFilterGradient  a: input,        b: out_backprop, out: gradient of the filter
+struct ConvTensors {
+  const Tensor& a;
+  const Tensor& b;
+  Tensor* out;
+  // The filter has the same elements whenever the kernel runs with its buffer.
+  bool constant_filter = false;
+};
+
+// The first error of blocks that run in parallel.
+class SharedStatus {
+ public:
+  void Update(absl::Status status) {
+    if (status.ok()) return;
+    MutexLock lock(&mutex_);
+    if (status_.ok()) status_ = std::move(status);
+  }
+  absl::Status Get() {
+    MutexLock lock(&mutex_);
+    return status_;
+  }
+
+ private:
+  Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Computes a pass for float, double or int32, which wraps around. Depthwise convolutions have loops
+// of their own. REQUIRES: no tensor is empty
+absl::Status ConvByProducts(KernelContext& ctx, ConvPass pass, const ConvGeometry& geometry,
+                            const ConvTensors& tensors);
+
+// Computes passes for float by oneDNN. Keeps primitives and constant filters that it has reordered.
+//
+// Thread-safe.
+class FastConv {
+ public:
+  virtual ~FastConv() = default;
+  // Sets *done to false, without effect, if oneDNN has no fast code for the sizes or the processor.
+  // REQUIRES: no tensor is empty
+  virtual absl::Status Run(KernelContext& ctx, const ConvGeometry& geometry,
+                           const ConvTensors& tensors, bool* done) = 0;
+};
+
+// Returns null if the library is built without oneDNN.
+std::unique_ptr<FastConv> MakeFastConv(ConvPass pass);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_NN_CONV_ENGINE_H_

@@ -1,0 +1,719 @@
+// Convolutions by oneDNN, of tensors whose depth is the last dimension.
+//
+// A convolution is divided into tasks by its sizes alone: blocks of the filter's channels, of
+// images, and of rows of an image. Each task is a convolution of its own, which oneDNN computes on
+// the calling thread. Gradients of filters are computed for each block of images and added up in a
+// fixed tree. The bits of results thus do not depend on the number of threads. They do depend on
+// the instructions of the processor.
+#include "gradflow/ops/nn/conv_engine.h"
+
+#ifndef GRADFLOW_HAS_ONEDNN
+
+namespace gradflow {
+
+std::unique_ptr<FastConv> MakeFastConv(ConvPass) { return nullptr; }
+
+}  // namespace gradflow
+
+#else
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+#include "oneapi/dnnl/dnnl.hpp"
+
+extern "C" {
+// Present if oneDNN is built for OpenMP, as Debian's is.
+__attribute__((weak)) int omp_get_max_threads(void);
+__attribute__((weak)) void omp_set_num_threads(int);
+}
+
+namespace gradflow {
+namespace {
+
+using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+constexpr auto kFloat = dnnl::memory::data_type::f32;
+
+// Makes oneDNN use the calling thread alone. The setting is the thread's own, and is put back.
+class OneOpenMpThread {
+ public:
+  OneOpenMpThread() {
+    if (omp_get_max_threads == nullptr || omp_set_num_threads == nullptr) return;
+    threads_ = omp_get_max_threads();
+    omp_set_num_threads(1);
+  }
+  ~OneOpenMpThread() {
+    if (threads_ > 0) omp_set_num_threads(threads_);
+  }
+  OneOpenMpThread(const OneOpenMpThread&) = delete;
+  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
+
+ private:
+  int threads_ = 0;
+};
+
+const dnnl::engine& Engine() {
+  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *engine;
+}
+
+// oneDNN executes on the calling thread, so no stream needs to be waited for.
+dnnl::memory Memory(const Desc& desc, const void* data) {
+  return dnnl::memory(desc, Engine(), const_cast<void*>(data));
+}
+
+// ---- Sizes of tasks ----
+
+// Fewer multiplications cost less by other code than a primitive takes to make.
+constexpr double kFewestProducts = 32768;
+constexpr double kTaskProducts = 8e6;
+constexpr double kMostTasks = 32;
+// A filter that fits in the L2 cache is read by each task at no cost. A larger one is divided.
+constexpr double kCachedFilterBytes = 512 << 10;
+constexpr int64_t kFewestChannels = 64;
+// Output positions of a partial gradient of the filter: fewer would not outweigh its memory
+// traffic.
+constexpr int64_t kPartialPositions = 4096;
+
+// A part of a convolution along one spatial dimension.
+struct Slice {
+  int64_t in_begin;
+  int64_t in_size;
+  int64_t out_begin;
+  int64_t out_size;
+  int64_t pad;
+};
+
+int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
+
+// The part that has output rows [begin, begin + size).
+Slice SliceOfOutput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
+  const int64_t first = begin * g.stride[axis] - g.pad[axis];
+  const int64_t last =
+      first + (size - 1) * g.stride[axis] + (g.filter[axis] - 1) * g.dilation[axis];
+  const int64_t in_begin = std::clamp<int64_t>(first, 0, g.in[axis]);
+  const int64_t in_end = std::clamp<int64_t>(last + 1, in_begin, g.in[axis]);
+  return {in_begin, in_end - in_begin, begin, size, in_begin - first};
+}
+
+// The part that has input rows [begin, begin + size), with all windows that read them.
+Slice SliceOfInput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
+  const int64_t stride = g.stride[axis];
+  const int64_t reach = begin + g.pad[axis] - (g.filter[axis] - 1) * g.dilation[axis];
+  const int64_t out_begin = std::min(g.out[axis], reach <= 0 ? 0 : CeilDiv(reach, stride));
+  const int64_t out_end =
+      std::clamp((begin + size - 1 + g.pad[axis]) / stride + 1, out_begin, g.out[axis]);
+  return {begin, size, out_begin, out_end - out_begin, begin + g.pad[axis] - out_begin * stride};
+}
+
+// ---- Plans ----
+
+// A convolution that a primitive computes.
+struct Piece {
+  ConvGeometry geometry;
+  dnnl::primitive primitive;
+  Desc input;
+  Desc filter;
+  Desc output;
+  Desc scratch;
+};
+
+// Channels of the filter: those of the output, or those of the input for the input's gradient.
+struct ChannelBlock {
+  int64_t begin;
+  int64_t size;
+  // The plain filter, from its first channel on.
+  Desc plain;
+  // As the primitives want it, at `offset` of the packed filter, in floats.
+  Desc packed;
+  int64_t offset = 0;
+  dnnl::primitive pack;
+};
+
+struct Task {
+  const Piece* piece;
+  int64_t block;
+  int64_t image;
+  int64_t in_row;
+  int64_t out_row;
+};
+
+int64_t Floats(const Desc& desc) {
+  // Multiples of a cache line.
+  return static_cast<int64_t>((desc.get_size() + 63) / 64 * 16);
+}
+
+struct ConvPlan {
+  ConvGeometry geometry;
+  // False if there is no fast code for the convolution.
+  bool usable = false;
+  // The spatial dimension that rows are along.
+  size_t axis = 1;
+  std::deque<Piece> pieces;
+  std::vector<ChannelBlock> blocks;
+  std::vector<Task> tasks;
+  // The tasks of a block, which are consecutive.
+  int64_t tasks_per_block = 0;
+  // Floats of the packed filter, and of the largest dense copy of channels and scratch of a task.
+  bool packs = false;
+  int64_t packed_floats = 0;
+  int64_t copy_floats = 0;
+  int64_t scratch_floats = 0;
+};
+
+class PlanMaker {
+ public:
+  PlanMaker(ConvPass pass, const ConvGeometry& geometry) : pass_(pass), g_(geometry) {}
+
+  // Returns a plan that is not usable if oneDNN has no fast code.
+  std::shared_ptr<const ConvPlan> Make() {
+    auto plan = std::make_shared<ConvPlan>();
+    plan->geometry = g_;
+    if (g_.products() < kFewestProducts || !FitsInt()) return plan;
+    const OneOpenMpThread one_thread;
+    // Tries the whole if there is no primitive for the parts.
+    for (const bool divide : {true, false}) {
+      plan_ = ConvPlan();
+      plan_.geometry = g_;
+      try {
+        if (TryMake(divide)) {
+          plan_.usable = true;
+          // Tasks refer to pieces, which a move does not relocate.
+          *plan = std::move(plan_);
+          return plan;
+        }
+      } catch (const dnnl::error&) {
+        continue;
+      }
+    }
+    return plan;
+  }
+
+ private:
+  bool FitsInt() const {
+    constexpr double kMax = std::numeric_limits<int32_t>::max();
+    const double out = static_cast<double>(g_.out_volume()) * static_cast<double>(g_.out_depth);
+    const double in = static_cast<double>(g_.in_volume()) * static_cast<double>(g_.in_depth);
+    const double filter = FilterBytes() / 4;
+    const double batch = static_cast<double>(g_.batch);
+    for (size_t s = 0; s < kConvSpatial; ++s) {
+      if (std::max(g_.stride[s], g_.pad[s]) > (1 << 30) ||
+          static_cast<double>(g_.dilation[s]) * static_cast<double>(g_.filter[s]) > kMax / 2) {
+        return false;
+      }
+    }
+    return std::max({out * batch, in * batch, filter}) < kMax / 4;
+  }
+
+  double FilterBytes() const {
+    return 4.0 * static_cast<double>(g_.taps()) * static_cast<double>(g_.group_in_depth()) *
+           static_cast<double>(g_.out_depth);
+  }
+
+  bool TryMake(bool divide) {
+    const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, kMostTasks) : 1.0;
+    MakeBlocks(divide ? wanted : 1);
+    int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
+    if (pass_ == ConvPass::kFilterGradient) {
+      const int64_t positions = g_.batch * g_.out_volume();
+      parts = std::min(parts, std::max<int64_t>(1, positions / kPartialPositions));
+    }
+    const int64_t image_parts = std::min(parts, g_.batch);
+    const int64_t images = CeilDiv(g_.batch, image_parts);
+    std::vector<Slice> slices;
+    FindAxis();
+    MakeSlices(images == 1 ? CeilDiv(parts, g_.batch) : 1, &slices);
+    for (size_t b = 0; b < plan_.blocks.size(); ++b) {
+      for (int64_t image = 0; image < g_.batch; image += images) {
+        for (const Slice& slice : slices) {
+          const Piece* const piece =
+              FindPiece(&plan_.blocks[b], slice, std::min(images, g_.batch - image));
+          if (piece == nullptr) return false;
+          plan_.tasks.push_back(
+              {piece, static_cast<int64_t>(b), image, slice.in_begin, slice.out_begin});
+        }
+      }
+    }
+    plan_.tasks_per_block = static_cast<int64_t>(plan_.tasks.size() / plan_.blocks.size());
+    return FinishBlocks();
+  }
+
+  // Divides a large filter by channels.
+  void MakeBlocks(double wanted) {
+    const bool input = pass_ == ConvPass::kInputGradient;
+    const int64_t channels = input ? g_.group_in_depth() : g_.group_out_depth();
+    int64_t parts = 1;
+    if (g_.groups == 1 && channels >= 2 * kFewestChannels &&
+        (FilterBytes() > kCachedFilterBytes || pass_ == ConvPass::kFilterGradient)) {
+      double most = wanted;
+      if (pass_ == ConvPass::kFilterGradient) {
+        // What is not divided by images.
+        const double partials = std::max(
+            1.0, static_cast<double>(g_.batch * g_.out_volume()) / double{kPartialPositions});
+        most = wanted / partials;
+      }
+      parts = std::clamp<int64_t>(static_cast<int64_t>(most), 1, channels / kFewestChannels);
+    }
+    const int64_t size = parts == 1 ? channels : CeilDiv(CeilDiv(channels, parts), 16) * 16;
+    for (int64_t begin = 0; begin < channels; begin += size) {
+      ChannelBlock block;
+      block.begin = begin;
+      block.size = std::min(size, channels - begin);
+      plan_.blocks.push_back(std::move(block));
+    }
+  }
+
+  void FindAxis() {
+    plan_.axis = kConvSpatial - 1;
+    for (size_t s = 0; s < kConvSpatial; ++s) {
+      if (g_.in[s] > 1 || g_.out[s] > 1 || g_.filter[s] > 1) {
+        plan_.axis = s;
+        return;
+      }
+    }
+  }
+
+  void MakeSlices(int64_t parts, std::vector<Slice>* slices) const {
+    const size_t axis = plan_.axis;
+    const bool input = pass_ == ConvPass::kInputGradient;
+    const int64_t rows = input ? g_.in[axis] : g_.out[axis];
+    // All rows, also those that no window reads: images are consecutive.
+    const Slice whole = {0, g_.in[axis], 0, g_.out[axis], g_.pad[axis]};
+    if (parts == 1) {
+      *slices = {whole};
+      return;
+    }
+    int64_t size = CeilDiv(rows, std::min(parts, rows));
+    if (input) size = CeilDiv(size, g_.stride[axis]) * g_.stride[axis];
+    for (int64_t begin = 0; begin < rows; begin += size) {
+      const int64_t count = std::min(size, rows - begin);
+      const Slice slice =
+          input ? SliceOfInput(g_, axis, begin, count) : SliceOfOutput(g_, axis, begin, count);
+      if (slice.in_size == 0 || slice.out_size == 0 || slice.pad < 0) {
+        // Rows that only padding makes, or that no window reads, have no primitive of their own.
+        *slices = {whole};
+        return;
+      }
+      slices->push_back(slice);
+    }
+  }
+
+  const Piece* FindPiece(ChannelBlock* block, const Slice& slice, int64_t images) {
+    ConvGeometry g = g_;
+    g.batch = images;
+    g.in[plan_.axis] = slice.in_size;
+    g.out[plan_.axis] = slice.out_size;
+    g.pad[plan_.axis] = slice.pad;
+    if (g_.groups == 1) {
+      (pass_ == ConvPass::kInputGradient ? g.in_depth : g.out_depth) = block->size;
+    }
+    for (const Piece& piece : plan_.pieces) {
+      const ConvGeometry& p = piece.geometry;
+      if (p.batch == g.batch && p.in == g.in && p.out == g.out && p.pad == g.pad &&
+          p.in_depth == g.in_depth && p.out_depth == g.out_depth) {
+        block->packed = piece.filter;
+        return &piece;
+      }
+    }
+    // All pieces of a block read one packed filter.
+    Desc filter = block->packed;
+    if (filter.get_size() == 0) {
+      for (const Piece& piece : plan_.pieces) {
+        if (piece.geometry.in_depth == g.in_depth && piece.geometry.out_depth == g.out_depth) {
+          filter = piece.filter;
+        }
+      }
+    }
+    plan_.pieces.emplace_back();
+    Piece* const piece = &plan_.pieces.back();
+    piece->geometry = g;
+    if (!MakePrimitive(filter, piece)) return nullptr;
+    block->packed = piece->filter;
+    return piece;
+  }
+
+  // Spatial dimensions of oneDNN's tensors.
+  size_t first_spatial() const {
+    return g_.in[0] == 1 && g_.out[0] == 1 && g_.filter[0] == 1 ? 1 : 0;
+  }
+
+  dnnl::memory::dims Spatial(const ConvSizes& sizes) const {
+    return dnnl::memory::dims(sizes.begin() + static_cast<int64_t>(first_spatial()), sizes.end());
+  }
+
+  Desc Images(int64_t batch, int64_t depth, const ConvSizes& sizes) const {
+    dnnl::memory::dims dims = {batch, depth};
+    for (const int64_t size : Spatial(sizes)) dims.push_back(size);
+    return Desc(dims, kFloat, first_spatial() == 1 ? Tag::nhwc : Tag::ndhwc);
+  }
+
+  dnnl::memory::dims FilterDims(const ConvGeometry& g) const {
+    dnnl::memory::dims dims;
+    if (g.groups > 1) dims.push_back(g.groups);
+    dims.push_back(g.group_out_depth());
+    dims.push_back(g.group_in_depth());
+    for (const int64_t size : Spatial(g.filter)) dims.push_back(size);
+    return dims;
+  }
+
+  // The filter of a piece where it is in the plain filter.
+  Desc PlainFilter(const ConvGeometry& g) const {
+    dnnl::memory::dims strides;
+    if (g.groups > 1) strides.push_back(g_.group_out_depth());
+    strides.push_back(1);
+    strides.push_back(g_.out_depth);
+    int64_t stride = g_.out_depth * g_.group_in_depth();
+    dnnl::memory::dims spatial = Spatial(g.filter);
+    for (size_t s = spatial.size(); s-- > 0;) stride *= std::exchange(spatial[s], stride);
+    strides.insert(strides.end(), spatial.begin(), spatial.end());
+    return Desc(FilterDims(g), kFloat, strides);
+  }
+
+  // Sets the primitive of a piece and its descriptors. `filter` is the layout that it must have, or
+  // empty. Returns false if there is no fast code.
+  bool MakePrimitive(const Desc& filter, Piece* piece) const {
+    const ConvGeometry& g = piece->geometry;
+    piece->input = Images(g.batch, g.in_depth, g.in);
+    piece->output = Images(g.batch, g.out_depth, g.out);
+    Desc weights = filter;
+    if (filter.get_size() == 0) {
+      // Code for blocks of channels wastes most of its work on few of them.
+      const bool plain = pass_ == ConvPass::kInputGradient && g.groups == 1 && g.in_depth <= 4;
+      weights = plain ? PlainFilter(g) : Desc(FilterDims(g), kFloat, Tag::any);
+    }
+    const dnnl::memory::dims strides = Spatial(g.stride);
+    const dnnl::memory::dims before = Spatial(g.pad);
+    ConvSizes behind;
+    ConvSizes dilation;
+    for (size_t s = 0; s < kConvSpatial; ++s) {
+      const int64_t span = (g.filter[s] - 1) * g.dilation[s] + 1;
+      behind[s] = std::max<int64_t>(0, (g.out[s] - 1) * g.stride[s] + span - g.in[s] - g.pad[s]);
+      dilation[s] = g.dilation[s] - 1;
+    }
+    const dnnl::memory::dims after = Spatial(behind);
+    const dnnl::memory::dims dilations = Spatial(dilation);
+    dnnl::primitive_attr attr;
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+    constexpr auto kDirect = dnnl::algorithm::convolution_direct;
+    const bool forward = pass_ == ConvPass::kForward;
+    // The gradients take the descriptor of the forward convolution as a hint.
+    const dnnl::convolution_forward::primitive_desc hint(
+        {forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, kDirect,
+         piece->input, weights, piece->output, strides, dilations, before, after},
+        attr, Engine());
+    if (forward) {
+      return SetPrimitive<dnnl::convolution_forward>(hint, hint.weights_desc(), piece);
+    }
+    if (pass_ == ConvPass::kInputGradient) {
+      const dnnl::convolution_backward_data::primitive_desc desc(
+          {kDirect, piece->input, weights, piece->output, strides, dilations, before, after}, attr,
+          Engine(), hint);
+      return SetPrimitive<dnnl::convolution_backward_data>(desc, desc.weights_desc(), piece);
+    }
+    const dnnl::convolution_backward_weights::primitive_desc desc(
+        {kDirect, piece->input, weights, piece->output, strides, dilations, before, after}, attr,
+        Engine(), hint);
+    return SetPrimitive<dnnl::convolution_backward_weights>(desc, desc.diff_weights_desc(), piece);
+  }
+
+  template <typename Primitive, typename PrimitiveDesc>
+  bool SetPrimitive(const PrimitiveDesc& desc, const Desc& filter, Piece* piece) const {
+    const absl::string_view name = desc.impl_info_str();
+    if (absl::StrContains(name, "ref")) return false;
+    // Products of groups of one channel have matrices of one column.
+    if (absl::StrContains(name, "gemm") && g_.groups > 1 && g_.group_in_depth() == 1) return false;
+    piece->filter = filter;
+    piece->scratch = desc.scratchpad_desc();
+    piece->primitive = Primitive(desc);
+    return true;
+  }
+
+  // Sets what tasks need besides their primitives.
+  bool FinishBlocks() {
+    for (ChannelBlock& block : plan_.blocks) {
+      ConvGeometry g = g_;
+      if (g_.groups == 1) {
+        (pass_ == ConvPass::kInputGradient ? g.in_depth : g.out_depth) = block.size;
+      }
+      block.plain = PlainFilter(g);
+      if (block.plain == block.packed) continue;
+      plan_.packs = true;
+    }
+    for (ChannelBlock& block : plan_.blocks) {
+      block.offset = plan_.packed_floats;
+      plan_.packed_floats += Floats(block.packed);
+      const bool gradient = pass_ == ConvPass::kFilterGradient;
+      block.pack = dnnl::reorder(
+          dnnl::reorder::primitive_desc(Engine(), gradient ? block.packed : block.plain, Engine(),
+                                        gradient ? block.plain : block.packed));
+    }
+    for (const Piece& piece : plan_.pieces) {
+      plan_.scratch_floats = std::max(plan_.scratch_floats, Floats(piece.scratch));
+      if (plan_.blocks.size() == 1) continue;
+      plan_.copy_floats =
+          std::max(plan_.copy_floats,
+                   Floats(pass_ == ConvPass::kInputGradient ? piece.input : piece.output));
+    }
+    return true;
+  }
+
+  const ConvPass pass_;
+  const ConvGeometry& g_;
+  ConvPlan plan_;
+};
+
+// Copies `rows` rows of n floats between matrices.
+void CopyRows(const float* from, int64_t from_stride, int64_t rows, int64_t n, float* to,
+              int64_t to_stride) {
+  for (int64_t i = 0; i < rows; ++i) {
+    std::memcpy(to + i * to_stride, from + i * from_stride, static_cast<size_t>(n) * sizeof(float));
+  }
+}
+
+// ---- Runs ----
+
+class OneDnnConv final : public FastConv {
+ public:
+  explicit OneDnnConv(ConvPass pass) : pass_(pass) {}
+
+  absl::Status Run(KernelContext& ctx, const ConvGeometry& geometry, const ConvTensors& tensors,
+                   bool* done) override {
+    const std::shared_ptr<const ConvPlan> plan = FindPlan(geometry);
+    *done = plan->usable;
+    if (!plan->usable) return absl::OkStatus();
+    if (pass_ == ConvPass::kFilterGradient) return RunFilterGradient(ctx, *plan, tensors);
+    Tensor packed;
+    GRADFLOW_RETURN_IF_ERROR(PackedFilter(ctx, plan, tensors, &packed));
+    const float* const filter = static_cast<const float*>(packed.raw_data());
+    return ForTasks(ctx, *plan, [&](const Task& task, float* copy, float* scratch) {
+      RunTask(*plan, task, tensors, filter, copy, scratch);
+    });
+  }
+
+ private:
+  // Plans that a kernel keeps. More shapes than these are planned again.
+  static constexpr size_t kMostPlans = 8;
+
+  std::shared_ptr<const ConvPlan> FindPlan(const ConvGeometry& g) {
+    const auto same = [&](const std::shared_ptr<const ConvPlan>& plan) {
+      const ConvGeometry& p = plan->geometry;
+      return p.batch == g.batch && p.in == g.in && p.filter == g.filter && p.pad == g.pad &&
+             p.out == g.out && p.in_depth == g.in_depth && p.out_depth == g.out_depth;
+    };
+    {
+      MutexLock lock(&mutex_);
+      const auto found = std::find_if(plans_.begin(), plans_.end(), same);
+      if (found != plans_.end()) {
+        // The most recent plan is the first.
+        std::rotate(plans_.begin(), found, found + 1);
+        return plans_.front();
+      }
+    }
+    std::shared_ptr<const ConvPlan> plan = PlanMaker(pass_, g).Make();
+    MutexLock lock(&mutex_);
+    plans_.insert(plans_.begin(), plan);
+    if (plans_.size() > kMostPlans) plans_.pop_back();
+    return plan;
+  }
+
+  // Calls fn(task, copy, scratch) for each task, concurrently.
+  template <typename F>
+  absl::Status ForTasks(KernelContext& ctx, const ConvPlan& plan, const F& fn) const {
+    const int64_t num_tasks = static_cast<int64_t>(plan.tasks.size());
+    return ForEach(ctx, num_tasks, plan.copy_floats + plan.scratch_floats,
+                   [&](int64_t i, float* buffer) {
+                     fn(plan.tasks[static_cast<size_t>(i)], buffer, buffer + plan.copy_floats);
+                   });
+  }
+
+  // Calls fn(i, buffer) for i in [0, n), concurrently, with a buffer of `floats` floats.
+  template <typename F>
+  static absl::Status ForEach(KernelContext& ctx, int64_t n, int64_t floats, const F& fn) {
+    SharedStatus status;
+    ParallelFor(ctx, n, 1, [&](int64_t begin, int64_t end) {
+      Tensor buffer;
+      if (floats > 0) {
+        auto allocated = Tensor::Allocate(ctx.allocator(), DT_FLOAT, {floats});
+        if (!allocated.ok()) return status.Update(allocated.status());
+        buffer = *std::move(allocated);
+      }
+      const OneOpenMpThread one_thread;
+      try {
+        for (int64_t i = begin; i < end; ++i) fn(i, static_cast<float*>(buffer.raw_data()));
+      } catch (const dnnl::error& error) {
+        status.Update(errors::Internal("oneDNN failed: ", error.what()));
+      }
+    });
+    return status.Get();
+  }
+
+  static void Execute(const dnnl::primitive& primitive,
+                      const std::unordered_map<int, dnnl::memory>& args) {
+    dnnl::stream stream(Engine());
+    primitive.execute(stream, args);
+    stream.wait();
+  }
+
+  // Sets *packed to the filter as the primitives want it.
+  absl::Status PackedFilter(KernelContext& ctx, const std::shared_ptr<const ConvPlan>& plan,
+                            const ConvTensors& tensors, Tensor* packed) {
+    if (!plan->packs) {
+      *packed = tensors.b;
+      return absl::OkStatus();
+    }
+    if (tensors.constant_filter) {
+      MutexLock lock(&mutex_);
+      if (packed_plan_ == plan && filter_.SharesBufferWith(tensors.b) &&
+          filter_.raw_data() == tensors.b.raw_data()) {
+        *packed = packed_;
+        return absl::OkStatus();
+      }
+    }
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {plan->packed_floats}, packed));
+    const float* const plain = static_cast<const float*>(tensors.b.raw_data());
+    float* const to = static_cast<float*>(packed->raw_data());
+    GRADFLOW_RETURN_IF_ERROR(
+        ForEach(ctx, static_cast<int64_t>(plan->blocks.size()), 0, [&](int64_t i, float*) {
+          const ChannelBlock& block = plan->blocks[static_cast<size_t>(i)];
+          Execute(block.pack,
+                  {{DNNL_ARG_FROM, Memory(block.plain, plain + FilterOffset(*plan, block))},
+                   {DNNL_ARG_TO, Memory(block.packed, to + block.offset)}});
+        }));
+    if (tensors.constant_filter && !ctx.ShouldStop()) {
+      MutexLock lock(&mutex_);
+      packed_plan_ = plan;
+      filter_ = tensors.b;
+      packed_ = *packed;
+    }
+    return absl::OkStatus();
+  }
+
+  // Returns the index of the first element of a block in the plain filter.
+  int64_t FilterOffset(const ConvPlan& plan, const ChannelBlock& block) const {
+    return pass_ == ConvPass::kInputGradient ? block.begin * plan.geometry.out_depth : block.begin;
+  }
+
+  // Returns the first position of a task in the input, or in the output.
+  static int64_t InputPosition(const ConvPlan& plan, const Task& task) {
+    const ConvGeometry& g = plan.geometry;
+    return task.image * g.in_volume() + task.in_row * (g.in_volume() / g.in[plan.axis]);
+  }
+  static int64_t OutputPosition(const ConvPlan& plan, const Task& task) {
+    const ConvGeometry& g = plan.geometry;
+    return task.image * g.out_volume() + task.out_row * (g.out_volume() / g.out[plan.axis]);
+  }
+
+  // A task of a convolution or of the gradient of its input.
+  void RunTask(const ConvPlan& plan, const Task& task, const ConvTensors& tensors,
+               const float* packed, float* copy, float* scratch) const {
+    const ConvGeometry& g = plan.geometry;
+    const Piece& piece = *task.piece;
+    const ChannelBlock& block = plan.blocks[static_cast<size_t>(task.block)];
+    const bool forward = pass_ == ConvPass::kForward;
+    const int64_t in = InputPosition(plan, task);
+    const int64_t out = OutputPosition(plan, task);
+    const float* const from = static_cast<const float*>(tensors.a.raw_data()) +
+                              (forward ? in * g.in_depth : out * g.out_depth);
+    float* const to = static_cast<float*>(tensors.out->raw_data()) +
+                      (forward ? out * g.out_depth : in * g.in_depth);
+    const float* const filter = packed + (plan.packs ? block.offset : FilterOffset(plan, block));
+    float* const result = plan.blocks.size() == 1 ? to : copy;
+    Execute(piece.primitive, {{forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST,
+                               Memory(forward ? piece.input : piece.output, from)},
+                              {DNNL_ARG_WEIGHTS, Memory(piece.filter, filter)},
+                              {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC,
+                               Memory(forward ? piece.output : piece.input, result)},
+                              {DNNL_ARG_SCRATCHPAD, Memory(piece.scratch, scratch)}});
+    if (result == to) return;
+    const ConvGeometry& p = piece.geometry;
+    CopyRows(copy, block.size, p.batch * (forward ? p.out_volume() : p.in_volume()), block.size,
+             to + block.begin, forward ? g.out_depth : g.in_depth);
+  }
+
+  // Each task of a block makes a gradient of its own, which are then added up.
+  absl::Status RunFilterGradient(KernelContext& ctx, const ConvPlan& plan,
+                                 const ConvTensors& tensors) const {
+    const ConvGeometry& g = plan.geometry;
+    const int64_t partials = plan.tasks_per_block;
+    const bool direct = !plan.packs && partials == 1;
+    Tensor sums;
+    if (!direct) {
+      GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {partials, plan.packed_floats}, &sums));
+    }
+    const float* const x = static_cast<const float*>(tensors.a.raw_data());
+    const float* const dy = static_cast<const float*>(tensors.b.raw_data());
+    float* const out = static_cast<float*>(tensors.out->raw_data());
+    float* const sum = static_cast<float*>(sums.raw_data());
+    GRADFLOW_RETURN_IF_ERROR(
+        ForTasks(ctx, plan, [&](const Task& task, float* copy, float* scratch) {
+          const Piece& piece = *task.piece;
+          const ChannelBlock& block = plan.blocks[static_cast<size_t>(task.block)];
+          const float* gradient = dy + OutputPosition(plan, task) * g.out_depth;
+          if (plan.blocks.size() > 1) {
+            CopyRows(gradient + block.begin, g.out_depth,
+                     piece.geometry.batch * piece.geometry.out_volume(), block.size, copy,
+                     block.size);
+            gradient = copy;
+          }
+          const int64_t partial = (&task - plan.tasks.data()) % partials;
+          float* const to =
+              direct ? out + block.begin : sum + partial * plan.packed_floats + block.offset;
+          Execute(piece.primitive,
+                  {{DNNL_ARG_SRC, Memory(piece.input, x + InputPosition(plan, task) * g.in_depth)},
+                   {DNNL_ARG_DIFF_DST, Memory(piece.output, gradient)},
+                   {DNNL_ARG_DIFF_WEIGHTS, Memory(piece.filter, to)},
+                   {DNNL_ARG_SCRATCHPAD, Memory(piece.scratch, scratch)}});
+        }));
+    if (direct) return absl::OkStatus();
+    AddUp(ctx, partials, plan.packed_floats, sum);
+    return ForEach(ctx, static_cast<int64_t>(plan.blocks.size()), 0, [&](int64_t i, float*) {
+      const ChannelBlock& block = plan.blocks[static_cast<size_t>(i)];
+      Execute(block.pack, {{DNNL_ARG_FROM, Memory(block.packed, sum + block.offset)},
+                           {DNNL_ARG_TO, Memory(block.plain, out + block.begin)}});
+    });
+  }
+
+  // Adds up sums[partials][size] into sums[0], in a fixed tree.
+  static void AddUp(const KernelContext& ctx, int64_t partials, int64_t size, float* sums) {
+    if (partials == 1) return;
+    const double nanoseconds = 0.5 * static_cast<double>(partials);
+    ParallelFor(ctx, size, BlockSizeForCost(nanoseconds), [&](int64_t begin, int64_t end) {
+      for (int64_t step = 1; step < partials; step *= 2) {
+        for (int64_t p = 0; p + step < partials; p += 2 * step) {
+          float* const to = sums + p * size;
+          const float* const from = sums + (p + step) * size;
+          for (int64_t i = begin; i < end; ++i) to[i] += from[i];
+        }
+      }
+    });
+  }
+
+  const ConvPass pass_;
+  Mutex mutex_;
+  // The most recently used first.
+  std::vector<std::shared_ptr<const ConvPlan>> plans_ ABSL_GUARDED_BY(mutex_);
+  // The packed form of a constant filter, for a plan. Null without one.
+  std::shared_ptr<const ConvPlan> packed_plan_ ABSL_GUARDED_BY(mutex_);
+  Tensor filter_ ABSL_GUARDED_BY(mutex_);
+  Tensor packed_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+std::unique_ptr<FastConv> MakeFastConv(ConvPass pass) { return std::make_unique<OneDnnConv>(pass); }
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_HAS_ONEDNN
