@@ -1,0 +1,294 @@
+// AvgPool, AvgPool3D and their gradients.
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/nn/pool_rows.h"
+#include "gradflow/ops/nn/pool_windows.h"
+
+namespace gradflow::avg_pool {
+namespace {
+
+// Sums of more terms are accumulated in double.
+constexpr double kMaxFloatTerms = 16;
+
+template <int Rank>
+absl::Status AvgPoolShape(ShapeContext& c) {
+  PoolAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(attrs.Read(c, Rank));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, PooledShape(attrs, c.input(0)));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status CheckAttrs(const PoolAttrs& attrs) {
+  if (!attrs.pools_channels()) return absl::OkStatus();
+  return errors::Unimplemented("averages across channels are not supported");
+}
+
+template <int Rank>
+absl::Status AvgPoolGradShape(ShapeContext& c) {
+  PoolAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(attrs.Read(c, Rank));
+  GRADFLOW_RETURN_IF_ERROR(CheckAttrs(attrs));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape input, c.ShapeFromInput(0));
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape pooled, PooledShape(attrs, input));
+  GRADFLOW_RETURN_IF_ERROR(CheckPooled("grad", c.input(1), pooled));
+  if (input.unknown_rank()) input = PartialTensorShape::UnknownOfRank(Rank);
+  c.set_output(0, std::move(input));
+  return absl::OkStatus();
+}
+
+template <typename C, int Rank>
+class AvgPool final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction, Rank));
+    return CheckAttrs(attrs_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    TensorShape shape;
+    GRADFLOW_ASSIGN_OR_RETURN(const PoolGeometry g,
+                              MakePoolGeometry(attrs_, ctx.input(0).shape(), &shape));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    if (output->NumElements() == 0) return absl::OkStatus();
+    const double terms = g.window_rows() * static_cast<double>(std::min(g.size[2], g.in[2]));
+    if (std::is_same_v<C, float> && terms <= kMaxFloatTerms) {
+      return RowPooler<C, PoolMean<C>>(g, ctx.input(0), output).Run(ctx);
+    }
+    return RowPooler<C, PoolMean<double>>(g, ctx.input(0), output).Run(ctx);
+  }
+
+ private:
+  DataTypeVector types_;
+  PoolAttrs attrs_;
+};
+
+// Each element has the sum of the gradients of its windows, each divided by the elements of the
+// window.
+template <typename C, typename A>
+class GradientRows {
+ public:
+  GradientRows(const PoolGeometry& g, const Tensor& grad, Tensor* output)
+      : g_(g), reader_(grad), writer_(output) {}
+
+  absl::Status Run(KernelContext& ctx) const {
+    const int64_t bytes = Padded(g_.out_row() * sizeof(C)) + Padded(g_.out_row() * sizeof(A)) +
+                          Padded(AccumulatorSize() * sizeof(A)) +
+                          (writer_.converts() ? Padded(g_.in_row() * sizeof(C)) : 0);
+    const double rows = static_cast<double>(g_.Covering(0, g_.in[0] / 2).size()) *
+                        static_cast<double>(g_.Covering(1, g_.in[1] / 2).size());
+    const double cost =
+        1 + 0.3 * sizeof(C) / 4 *
+                (static_cast<double>(g_.out_row()) * rows +
+                 static_cast<double>(g_.in_row()) * g_.Covering(2, g_.in[2] / 2).size());
+    return ForEachPoolRow(ctx, g_.in_rows(), cost, bytes,
+                          [&](int64_t row, char* scratch) { Row(ctx, row, scratch); });
+  }
+
+ private:
+  static int64_t Padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.in[2] : g_.depth; }
+
+  void Row(const KernelContext& ctx, int64_t row, char* scratch) const {
+    C* const read = reinterpret_cast<C*>(scratch);
+    scratch += Padded(g_.out_row() * sizeof(C));
+    A* const columns = reinterpret_cast<A*>(scratch);
+    scratch += Padded(g_.out_row() * sizeof(A));
+    A* const sums = reinterpret_cast<A*>(scratch);
+    scratch += Padded(AccumulatorSize() * sizeof(A));
+    C* const dx = writer_.Place(row * g_.in_row(), reinterpret_cast<C*>(scratch));
+
+    const PoolRange planes = g_.Covering(0, row / g_.in[1] % g_.in[0]);
+    const PoolRange rows = g_.Covering(1, row % g_.in[1]);
+    const int64_t batch = row / g_.in[1] / g_.in[0];
+    const int64_t n = g_.out_row();
+    const int64_t depth = g_.depth;
+    std::fill_n(columns, n, A(0));
+    for (int64_t p = planes.begin; p < planes.end; ++p) {
+      for (int64_t r = rows.begin; r < rows.end; ++r) {
+        const C* const dy = reader_.Read(((batch * g_.out[0] + p) * g_.out[1] + r) * n, n, read);
+        const double count = static_cast<double>(g_.Window(0, p).size()) *
+                             static_cast<double>(g_.Window(1, r).size());
+        const A weight = static_cast<A>(1 / count);
+        for (int64_t i = 0; i < n; ++i) columns[i] += static_cast<A>(dy[i]) * weight;
+      }
+    }
+    for (int64_t o = 0; o < g_.out[2]; ++o) {
+      const A weight = static_cast<A>(1.0 / static_cast<double>(g_.Window(2, o).size()));
+      A* const at = columns + o * depth;
+      for (int64_t d = 0; d < depth; ++d) at[d] *= weight;
+    }
+    if (depth == 1) {
+      std::fill_n(sums, g_.in[2], A(0));
+      const PoolRange used = g_.UsedColumns();
+      for (int64_t k = used.begin; k < used.end; ++k) {
+        const PoolRange windows = g_.WindowsWithColumn(k);
+        A* const to = sums + windows.begin * g_.stride[2] - g_.padding[2] + k;
+        const A* const from = columns + windows.begin;
+        WithConstantStride(g_.stride[2], [&](auto stride) {
+          for (int64_t i = 0; i < windows.size(); ++i) to[i * stride] += from[i];
+        });
+      }
+      for (int64_t i = 0; i < g_.in[2]; ++i) dx[i] = static_cast<C>(sums[i]);
+    } else {
+      for (int64_t i = 0; i < g_.in[2]; ++i) {
+        if (i % 64 == 0 && ctx.ShouldStop()) return;
+        std::fill_n(sums, depth, A(0));
+        const PoolRange windows = g_.Covering(2, i);
+        for (int64_t o = windows.begin; o < windows.end; ++o) {
+          const A* const from = columns + o * depth;
+          for (int64_t d = 0; d < depth; ++d) sums[d] += from[d];
+        }
+        for (int64_t d = 0; d < depth; ++d) dx[i * depth + d] = static_cast<C>(sums[d]);
+      }
+    }
+    writer_.Write(dx, row * g_.in_row(), g_.in_row());
+  }
+
+  const PoolGeometry& g_;
+  const RowReader<C> reader_;
+  const RowWriter<C> writer_;
+};
+
+template <typename C, int Rank>
+class AvgPoolGrad final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction, Rank));
+    return CheckAttrs(attrs_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "orig_input_shape"));
+    GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "orig_input_shape"));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
+    TensorShape pooled;
+    GRADFLOW_ASSIGN_OR_RETURN(const PoolGeometry g, MakePoolGeometry(attrs_, shape, &pooled));
+    GRADFLOW_RETURN_IF_ERROR(CheckPooled("grad", ctx.input(1).shape(), pooled));
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
+    if (output->NumElements() == 0) return absl::OkStatus();
+    const double terms = static_cast<double>(g.Covering(0, g.in[0] / 2).size()) *
+                         static_cast<double>(g.Covering(1, g.in[1] / 2).size()) *
+                         static_cast<double>(g.Covering(2, g.in[2] / 2).size());
+    if (std::is_same_v<C, float> && terms <= kMaxFloatTerms) {
+      return GradientRows<C, C>(g, ctx.input(1), output).Run(ctx);
+    }
+    return GradientRows<C, double>(g, ctx.input(1), output).Run(ctx);
+  }
+
+ private:
+  DataTypeVector types_;
+  PoolAttrs attrs_;
+};
+
+template <int Rank>
+void RegisterKernels(Registry& registry, const std::string& op) {
+  const DataTypeVector floats = {DT_FLOAT, DT_HALF, DT_BFLOAT16};
+  registry.Kernel(op, MakeKernel<AvgPool<float, Rank>>).Types("T", floats);
+  registry.Kernel(op, MakeKernel<AvgPool<double, Rank>>).Types("T", {DT_DOUBLE});
+  registry.Kernel(op + "Grad", MakeKernel<AvgPoolGrad<float, Rank>>).Types("T", floats);
+  registry.Kernel(op + "Grad", MakeKernel<AvgPoolGrad<double, Rank>>).Types("T", {DT_DOUBLE});
+}
+
+constexpr char kAttrsDoc[] =
+    R"(ksize: The size of the windows along each dimension; 1 for batch and channels.
+strides: The distance of neighbouring windows along each dimension; 1 for batch and channels.
+padding: "SAME" has a window for each stride, part of which may lie outside of the input. "VALID" has
+  the windows that lie within the input.
+data_format: The order of the dimensions. TensorFlow's CPU kernels refuse channels first.
+T: The type of the elements.)";
+
+}  // namespace
+
+void Register(Registry& registry) {
+  registry.Op("AvgPool")
+      .Group("nn_ops")
+      .Input("value: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 4")
+      .Attr("strides: list(int) >= 4")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+      .Attr("T: {half, bfloat16, float, double}")
+      .Shape(AvgPoolShape<4>)
+      .Doc(absl::StrCat(R"(Computes the means of windows of images.
+
+Padding does not count. Means of more than 16 elements are accumulated in double.
+
+value: Images of shape [batch, rows, columns, channels], or as `data_format` says.
+output: The mean of each window.
+)",
+                        kAttrsDoc));
+  registry.Op("AvgPoolGrad")
+      .Group("nn_ops")
+      .Input("orig_input_shape: int32")
+      .Input("grad: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 4")
+      .Attr("strides: list(int) >= 4")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+      .Attr("T: {half, bfloat16, float, double}")
+      .Shape(AvgPoolGradShape<4>)
+      .Doc(absl::StrCat(R"(Computes the gradient of AvgPool.
+
+orig_input_shape: The shape of the input of AvgPool.
+grad: The gradients with respect to the output of AvgPool, of its shape.
+output: The gradients with respect to the input.
+)",
+                        kAttrsDoc));
+  registry.Op("AvgPool3D")
+      .Group("nn_ops")
+      .Input("input: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 5")
+      .Attr("strides: list(int) >= 5")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'")
+      .Attr("T: {half, bfloat16, float, double}")
+      .Shape(AvgPoolShape<5>)
+      .Doc(absl::StrCat(R"(Computes the means of windows of volumes.
+
+Padding does not count. Means of more than 16 elements are accumulated in double.
+
+input: Volumes of shape [batch, planes, rows, columns, channels], or as `data_format` says.
+output: The mean of each window.
+)",
+                        kAttrsDoc));
+  registry.Op("AvgPool3DGrad")
+      .Group("nn_ops")
+      .Input("orig_input_shape: int32")
+      .Input("grad: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 5")
+      .Attr("strides: list(int) >= 5")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'")
+      .Attr("T: {half, bfloat16, float, double}")
+      .Shape(AvgPoolGradShape<5>)
+      .Doc(absl::StrCat(R"(Computes the gradient of AvgPool3D.
+
+orig_input_shape: The shape of the input of AvgPool3D.
+grad: The gradients with respect to the output of AvgPool3D, of its shape.
+output: The gradients with respect to the input.
+)",
+                        kAttrsDoc));
+  RegisterKernels<4>(registry, "AvgPool");
+  RegisterKernels<5>(registry, "AvgPool3D");
+}
+
+}  // namespace gradflow::avg_pool

@@ -1,0 +1,659 @@
+// The gradients of max pooling, and the gradients of these.
+//
+// MaxPoolGrad computes the positions of the maxima, then adds up the gradients of the windows that
+// have an element as their maximum, row by row of the input. Rows are thus independent.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/nn/pool_argmax.h"
+#include "gradflow/ops/nn/pool_rows.h"
+#include "gradflow/ops/nn/pool_windows.h"
+
+namespace gradflow::max_pool_grad {
+namespace {
+
+constexpr int64_t Padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+// ---- Attributes and shapes ----
+
+absl::Status CheckAttrs(const PoolAttrs& attrs) {
+  if (!attrs.pools_channels()) return absl::OkStatus();
+  return errors::Unimplemented("gradients of maxima across channels are not supported");
+}
+
+// The kind of a gradient: which inputs have the shape of the pooled input, and which has that of
+// the output.
+enum class Kind {
+  // (orig_input, orig_output, grad of the output) -> gradient of the input
+  kGrad,
+  // (orig_input, orig_output, grad of the input) -> gradient of the output
+  kGradGrad,
+  // (input, grad of the output, argmax) -> gradient of the input
+  kGradWithArgmax,
+  // (input, grad of the input, argmax) -> gradient of the output
+  kGradGradWithArgmax,
+};
+constexpr bool IsGradGrad(Kind kind) {
+  return kind == Kind::kGradGrad || kind == Kind::kGradGradWithArgmax;
+}
+constexpr bool HasArgmax(Kind kind) {
+  return kind == Kind::kGradWithArgmax || kind == Kind::kGradGradWithArgmax;
+}
+constexpr const char* InputName(Kind kind, int i) {
+  if (HasArgmax(kind)) return i == 1 ? "grad" : "argmax";
+  return i == 1 ? "orig_output" : "grad";
+}
+
+template <Kind kKind, int Rank>
+absl::Status GradShape(ShapeContext& c) {
+  PoolAttrs attrs;
+  const bool sizes_are_inputs = c.num_inputs() == 5;
+  GRADFLOW_RETURN_IF_ERROR(attrs.Read(c, Rank, sizes_are_inputs));
+  PartialTensorShape pooled = PartialTensorShape::UnknownOfRank(Rank);
+  bool known = true;
+  if (sizes_are_inputs) {
+    GRADFLOW_ASSIGN_OR_RETURN(known, ReadPoolSizes(c, 3, &attrs));
+    GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, Rank));
+  }
+  if (known) {
+    GRADFLOW_RETURN_IF_ERROR(CheckAttrs(attrs));
+    GRADFLOW_ASSIGN_OR_RETURN(pooled, PooledShape(attrs, c.input(0)));
+  }
+  PartialTensorShape input = c.input(0);
+  if (input.unknown_rank()) input = PartialTensorShape::UnknownOfRank(Rank);
+  for (int i = 1; i < 3; ++i) {
+    const bool of_input = IsGradGrad(kKind) && i == (HasArgmax(kKind) ? 1 : 2);
+    if (!of_input) {
+      GRADFLOW_RETURN_IF_ERROR(CheckPooled(InputName(kKind, i), c.input(i), pooled));
+      GRADFLOW_ASSIGN_OR_RETURN(pooled, pooled.MergeWith(c.input(i)));
+    } else if (!c.input(i).IsCompatibleWith(input)) {
+      return ShapeError(InputName(kKind, i), c.input(i), input, "the shape of the input");
+    }
+  }
+  c.set_output(0, IsGradGrad(kKind) ? std::move(pooled) : std::move(input));
+  return absl::OkStatus();
+}
+
+// A kernel with the attributes, whose inputs have been checked.
+template <Kind kKind, int Rank>
+class GradKernel : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    types_ = InputTypes(construction);
+    const bool sizes_are_inputs = types_.size() == 5;
+    GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction, Rank, sizes_are_inputs));
+    if (HasArgmax(kKind)) {
+      GRADFLOW_RETURN_IF_ERROR(
+          construction.GetAttr("include_batch_in_index", &include_batch_in_index_));
+    }
+    return sizes_are_inputs ? absl::OkStatus() : CheckAttrs(attrs_);
+  }
+
+  absl::Status Compute(KernelContext& ctx) const final {
+    GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
+    if (types_.size() == 3) return CheckAndRun(ctx, attrs_);
+    PoolAttrs attrs = attrs_;
+    GRADFLOW_RETURN_IF_ERROR(ReadPoolSizes(ctx, 3, &attrs));
+    GRADFLOW_RETURN_IF_ERROR(CheckAttrs(attrs));
+    return CheckAndRun(ctx, attrs);
+  }
+
+ protected:
+  virtual absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const = 0;
+  bool include_batch_in_index() const { return include_batch_in_index_; }
+
+ private:
+  absl::Status CheckAndRun(KernelContext& ctx, const PoolAttrs& attrs) const {
+    const TensorShape& input = ctx.input(0).shape();
+    TensorShape pooled;
+    GRADFLOW_ASSIGN_OR_RETURN(const PoolGeometry g, MakePoolGeometry(attrs, input, &pooled));
+    for (int i = 1; i < 3; ++i) {
+      const bool of_input = IsGradGrad(kKind) && i == (HasArgmax(kKind) ? 1 : 2);
+      if (ctx.input(i).shape() != (of_input ? input : pooled)) {
+        return ShapeError(InputName(kKind, i), ctx.input(i).shape(), of_input ? input : pooled,
+                          of_input ? "the shape of the input" : "the shape of the pooled input");
+      }
+    }
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, IsGradGrad(kKind) ? pooled : input, &output));
+    if (output->NumElements() == 0) return absl::OkStatus();
+    return Run(ctx, g, output);
+  }
+
+  DataTypeVector types_;
+  PoolAttrs attrs_;
+  bool include_batch_in_index_ = false;
+};
+
+// ---- MaxPoolGrad ----
+
+// The positions of the maxima of all windows, as int32.
+template <typename C>
+absl::Status FindArgmax(KernelContext& ctx, const PoolGeometry& g, const Tensor& input,
+                        Tensor* positions) {
+  GRADFLOW_RETURN_IF_ERROR(CheckArgmaxPositions(g));
+  const int64_t n = g.out_row();
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT32, {g.out_rows(), n}, positions));
+  if (positions->NumElements() == 0) return absl::OkStatus();
+  int32_t* const to = static_cast<int32_t*>(positions->raw_data());
+  const RowArgmax<C> rows(g, input);
+  return ForEachPoolRow(ctx, g.out_rows(), rows.Nanoseconds(),
+                        rows.ScratchBytes() + n * static_cast<int64_t>(sizeof(C)),
+                        [&](int64_t row, char* scratch) {
+                          C* const values = reinterpret_cast<C*>(scratch + rows.ScratchBytes());
+                          rows.Run(row, scratch, values, to + row * n);
+                        });
+}
+
+// C is the type of comparisons. Gradients are added as S, without undefined overflow.
+template <typename C>
+class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
+ public:
+  using S = WrappingType<C>;
+
+  absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
+    Tensor argmax;
+    GRADFLOW_RETURN_IF_ERROR(FindArgmax<C>(ctx, g, ctx.input(0), &argmax));
+    const int32_t* const positions = static_cast<const int32_t*>(argmax.raw_data());
+    const RowReader<S> grads(ctx.input(2));
+    const RowWriter<S> writer(output);
+    const int64_t n = g.out_row();
+    const int64_t m = g.in_row();
+    const int64_t bytes = Padded(n * sizeof(S)) + (writer.converts() ? m * sizeof(S) : 0);
+    const double cost =
+        m + static_cast<double>(g.Covering(1, g.in[1] / 2).size()) * static_cast<double>(n);
+    return ForEachPoolRow(ctx, g.in_rows(), cost, bytes, [&](int64_t row, char* scratch) {
+      S* const dx = writer.Place(row * m, reinterpret_cast<S*>(scratch + Padded(n * sizeof(S))));
+      std::fill_n(dx, m, S(0));
+      const int64_t r = row % g.in[1];
+      const PoolRange windows = g.Covering(1, r);
+      for (int64_t o = windows.begin; o < windows.end; ++o) {
+        const int64_t from = (row / g.in[1] * g.out[1] + o) * n;
+        const S* const dy = grads.Read(from, n, reinterpret_cast<S*>(scratch));
+        AddRow(g, dy, positions + from, static_cast<int32_t>(r * g.in[2]), dx);
+      }
+      writer.Write(dx, row * m, m);
+    });
+  }
+
+ private:
+  // Adds the gradients of a row of windows whose maxima are in the row of the input whose first
+  // position is `first`.
+  static void AddRow(const PoolGeometry& g, const S* dy, const int32_t* positions, int32_t first,
+                     S* dx) {
+    // A vector of channels takes less time than a branch for each.
+    constexpr int64_t kMinVector = 8;
+    const int32_t columns = static_cast<int32_t>(g.in[2]);
+    const int64_t depth = g.depth;
+    for (int64_t o = 0; o < g.out[2]; ++o, dy += depth, positions += depth) {
+      if (depth < kMinVector) {
+        for (int64_t d = 0; d < depth; ++d) {
+          const uint32_t column =
+              static_cast<uint32_t>(positions[d]) - static_cast<uint32_t>(first);
+          if (column < static_cast<uint32_t>(columns)) dx[column * depth + d] += dy[d];
+        }
+        continue;
+      }
+      const PoolRange window = g.Window(2, o);
+      for (int64_t c = window.begin; c < window.end; ++c) {
+        const int32_t position = first + static_cast<int32_t>(c);
+        S* const to = dx + c * depth;
+        for (int64_t d = 0; d < depth; ++d) to[d] += positions[d] == position ? dy[d] : S(0);
+      }
+    }
+  }
+};
+
+// ---- MaxPool3DGrad ----
+
+// All elements that differ from the maximum of a window by less than 1e-5 have its gradient, as in
+// TensorFlow.
+class MaxPool3DGrad final : public GradKernel<Kind::kGrad, 5> {
+ public:
+  absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
+    const RowReader<float> inputs(ctx.input(0));
+    const RowReader<float> outputs(ctx.input(1));
+    const RowReader<float> grads(ctx.input(2));
+    const RowWriter<float> writer(output);
+    const int64_t n = g.out_row();
+    const int64_t m = g.in_row();
+    const int64_t out_bytes = Padded(n * sizeof(float));
+    const int64_t in_bytes = Padded(m * sizeof(float));
+    const double cost = m + static_cast<double>(g.Covering(0, g.in[0] / 2).size()) *
+                                static_cast<double>(g.Covering(1, g.in[1] / 2).size()) *
+                                static_cast<double>(n);
+    const int64_t bytes = 2 * out_bytes + 2 * in_bytes;
+    return ForEachPoolRow(ctx, g.in_rows(), cost, bytes, [&](int64_t row, char* scratch) {
+      float* const y_buffer = reinterpret_cast<float*>(scratch);
+      float* const dy_buffer = reinterpret_cast<float*>(scratch + out_bytes);
+      float* const x_buffer = reinterpret_cast<float*>(scratch + 2 * out_bytes);
+      float* const dx =
+          writer.Place(row * m, reinterpret_cast<float*>(scratch + 2 * out_bytes + in_bytes));
+      std::fill_n(dx, m, 0.0f);
+      const float* const x = inputs.Read(row * m, m, x_buffer);
+      const PoolRange planes = g.Covering(0, row / g.in[1] % g.in[0]);
+      const PoolRange rows = g.Covering(1, row % g.in[1]);
+      const int64_t batch = row / g.in[1] / g.in[0];
+      for (int64_t p = planes.begin; p < planes.end; ++p) {
+        for (int64_t r = rows.begin; r < rows.end; ++r) {
+          const int64_t from = ((batch * g.out[0] + p) * g.out[1] + r) * n;
+          const float* const y = outputs.Read(from, n, y_buffer);
+          AddRow(g, x, y, grads.Read(from, n, dy_buffer), dx);
+        }
+      }
+      writer.Write(dx, row * m, m);
+    });
+  }
+
+ private:
+  static void AddRow(const PoolGeometry& g, const float* x, const float* y, const float* dy,
+                     float* dx) {
+    constexpr float kTolerance = 1e-5f;
+    const int64_t depth = g.depth;
+    for (int64_t o = 0; o < g.out[2]; ++o, y += depth, dy += depth) {
+      const PoolRange window = g.Window(2, o);
+      for (int64_t c = window.begin; c < window.end; ++c) {
+        const float* const from = x + c * depth;
+        float* const to = dx + c * depth;
+        for (int64_t d = 0; d < depth; ++d) {
+          to[d] += std::abs(from[d] - y[d]) < kTolerance ? dy[d] : 0.0f;
+        }
+      }
+    }
+  }
+};
+
+// ---- MaxPoolGradGrad ----
+
+// The gradient of the first element of a window that equals the output; 0 if none does.
+template <typename C, int Rank>
+class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
+ public:
+  absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
+    const RowReader<C> inputs(ctx.input(0));
+    const RowReader<C> outputs(ctx.input(1));
+    const RowReader<C> grads(ctx.input(2));
+    const RowWriter<C> writer(output);
+    const int64_t n = g.out_row();
+    const int64_t m = g.in_row();
+    const int64_t out_bytes = Padded(n * sizeof(C));
+    const int64_t in_bytes = Padded(m * sizeof(C));
+    const double cost = 1 + g.window_rows() * static_cast<double>(std::min(g.size[2], g.in[2])) * n;
+    const int64_t bytes = 2 * out_bytes + 2 * in_bytes;
+    return ForEachPoolRow(ctx, g.out_rows(), cost, bytes, [&](int64_t row, char* scratch) {
+      C* const y_buffer = reinterpret_cast<C*>(scratch);
+      C* const x_buffer = reinterpret_cast<C*>(scratch + 2 * out_bytes);
+      C* const g_buffer = reinterpret_cast<C*>(scratch + 2 * out_bytes + in_bytes);
+      C* const result = writer.Place(row * n, reinterpret_cast<C*>(scratch + out_bytes));
+      const C* const y = outputs.Read(row * n, n, y_buffer);
+      std::fill_n(result, n, C(0));
+      const PoolRange planes = g.Window(0, row / g.out[1] % g.out[0]);
+      const PoolRange rows = g.Window(1, row % g.out[1]);
+      const int64_t batch = row / g.out[1] / g.out[0];
+      // In reverse order: the first one is written last.
+      for (int64_t p = planes.end - 1; p >= planes.begin; --p) {
+        for (int64_t r = rows.end - 1; r >= rows.begin; --r) {
+          const int64_t from = ((batch * g.in[0] + p) * g.in[1] + r) * m;
+          const C* const x = inputs.Read(from, m, x_buffer);
+          SelectRow(g, x, grads.Read(from, m, g_buffer), y, result);
+        }
+      }
+      writer.Write(result, row * n, n);
+    });
+  }
+
+ private:
+  static void SelectRow(const PoolGeometry& g, const C* x, const C* grad, const C* y, C* result) {
+    const int64_t depth = g.depth;
+    for (int64_t o = 0; o < g.out[2]; ++o, y += depth, result += depth) {
+      const PoolRange window = g.Window(2, o);
+      for (int64_t c = window.end - 1; c >= window.begin; --c) {
+        const C* const at = x + c * depth;
+        const C* const from = grad + c * depth;
+        for (int64_t d = 0; d < depth; ++d) result[d] = at[d] == y[d] ? from[d] : result[d];
+      }
+    }
+  }
+};
+
+// ---- Gradients by positions ----
+
+absl::Status IndexError(const Tensor& argmax, int64_t i, int64_t index, int64_t begin,
+                        int64_t end) {
+  return errors::InvalidArgument(ElementName("argmax", argmax.shape(), i), " is ", index,
+                                 ", expected an index of the image from ", begin, " to ", end - 1);
+}
+
+// Finds an index that is not of its image.
+absl::Status CheckIndices(KernelContext& ctx, const PoolGeometry& g, bool include_batch,
+                          const Tensor& argmax) {
+  const IndexReader indices(argmax);
+  const int64_t outputs = argmax.NumElements() / g.batch;
+  const int64_t image = g.in[1] * g.in_row();
+  std::atomic<int64_t> bad = argmax.NumElements();
+  ParallelFor(ctx, argmax.NumElements(), BlockSizeForCost(1.0), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t first = include_batch ? i / outputs * image : 0;
+      if (indices[i] >= first && indices[i] < first + image) continue;
+      int64_t seen = bad.load();
+      while (i < seen && !bad.compare_exchange_weak(seen, i)) {
+      }
+      return;
+    }
+  });
+  const int64_t i = bad.load();
+  if (i == argmax.NumElements()) return absl::OkStatus();
+  const int64_t first = include_batch ? i / outputs * image : 0;
+  return IndexError(argmax, i, indices[i], first, first + image);
+}
+
+template <typename C>
+class MaxPoolGradWithArgmax final : public GradKernel<Kind::kGradWithArgmax, 4> {
+ public:
+  using S = WrappingType<C>;
+
+  absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
+    const Tensor& argmax = ctx.input(2);
+    const int64_t images = g.batch;
+    const int64_t inputs = output->NumElements() / images;
+    const int64_t outputs = argmax.NumElements() / images;
+    GRADFLOW_RETURN_IF_ERROR(CheckIndices(ctx, g, include_batch_in_index(), argmax));
+    // Sums are accumulated in S, also those of 16-bit floats.
+    Tensor sums = *output;
+    if (DataTypeSize(output->dtype()) != sizeof(S)) {
+      GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, output->shape(), &sums));
+    }
+    const IndexReader indices(argmax);
+    const RowReader<S> grads(ctx.input(1));
+    const RowWriter<S> writer(output);
+    S* const to = static_cast<S*>(sums.raw_data());
+    ParallelFor(ctx, images, BlockSizeForCost(inputs + 2.0 * outputs),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t b = begin; b < end && !ctx.ShouldStop(); ++b) {
+                    S* const image = to + b * inputs;
+                    const int64_t first = include_batch_in_index() ? b * inputs : 0;
+                    std::fill_n(image, inputs, S(0));
+                    constexpr int64_t kChunk = 1024;
+                    S buffer[kChunk];
+                    for (int64_t i = 0; i < outputs; i += kChunk) {
+                      const int64_t n = std::min(kChunk, outputs - i);
+                      const S* const dy = grads.Read(b * outputs + i, n, buffer);
+                      for (int64_t j = 0; j < n; ++j)
+                        image[indices[b * outputs + i + j] - first] += dy[j];
+                    }
+                    writer.Write(image, b * inputs, inputs);
+                  }
+                });
+    return absl::OkStatus();
+  }
+};
+
+// Moves elements of `Size` bytes.
+template <typename E>
+class MaxPoolGradGradWithArgmax final : public GradKernel<Kind::kGradGradWithArgmax, 4> {
+ public:
+  absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
+    const Tensor& argmax = ctx.input(2);
+    GRADFLOW_RETURN_IF_ERROR(CheckIndices(ctx, g, include_batch_in_index(), argmax));
+    const IndexReader indices(argmax);
+    const int64_t inputs = ctx.input(1).NumElements() / g.batch;
+    const int64_t outputs = argmax.NumElements() / g.batch;
+    const E* const from = static_cast<const E*>(ctx.input(1).raw_data());
+    E* const to = static_cast<E*>(output->raw_data());
+    ParallelFor(ctx, argmax.NumElements(), BlockSizeForCost(2.0), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t first = include_batch_in_index() ? 0 : i / outputs * inputs;
+        to[i] = from[first + indices[i]];
+      }
+    });
+    return absl::OkStatus();
+  }
+};
+
+// ---- Definitions ----
+
+constexpr char kTypes[] =
+    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}";
+constexpr char kSizesDoc[] = R"(ksize: The size of the windows, as in the forward op.
+strides: The distance of neighbouring windows, as in the forward op.
+)";
+constexpr char kPaddingDoc[] = "padding: The padding, as in the forward op.\n";
+constexpr char kFormatDoc[] =
+    R"(data_format: The order of the dimensions. TensorFlow's CPU kernels refuse channels first.
+)";
+constexpr char kTypeDoc[] = "T: The type of the elements.";
+constexpr char kGradInputsDoc[] = R"(orig_input: The input of the forward op.
+orig_output: The output of the forward op.
+grad: The gradients with respect to the output.
+)";
+constexpr char kGradGradInputsDoc[] = R"(orig_input: The input of the forward op.
+orig_output: The output of the forward op.
+grad: The gradients with respect to the output of the gradient op, of the shape of `orig_input`.
+)";
+constexpr char kGradDoc[] = R"(Computes the gradient of max pooling.
+
+The gradient of a window goes to its maximum: the first of equal elements in the order of rows and
+columns. `orig_output` is not read.
+
+)";
+constexpr char kGradGradDoc[] = R"(Computes the gradient of the gradient of max pooling.
+
+Each window has the gradient of its first element that equals the maximum.
+
+)";
+
+void DefineGrad(Registry& registry) {
+  registry.Op("MaxPoolGrad")
+      .Group("nn_ops")
+      .Input("orig_input: T")
+      .Input("orig_output: T")
+      .Input("grad: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 4")
+      .Attr("strides: list(int) >= 4")
+      .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+      .Attr("explicit_paddings: list(int) = []")
+      .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+      .Attr(absl::StrCat(kTypes, " = DT_FLOAT"))
+      .Shape(GradShape<Kind::kGrad, 4>)
+      .Doc(absl::StrCat(
+          kGradDoc, kGradInputsDoc, "output: The gradients with respect to the input.\n", kSizesDoc,
+          kPaddingDoc, "explicit_paddings: The padding before and after each dimension.\n",
+          kFormatDoc, kTypeDoc));
+  registry.Op("MaxPoolGradV2")
+      .Group("nn_ops")
+      .Input("orig_input: T")
+      .Input("orig_output: T")
+      .Input("grad: T")
+      .Input("ksize: int32")
+      .Input("strides: int32")
+      .Output("output: T")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+      .Attr(absl::StrCat(kTypes, " = DT_FLOAT"))
+      .Shape(GradShape<Kind::kGrad, 4>)
+      .Doc(absl::StrCat(kGradDoc, kGradInputsDoc, kSizesDoc,
+                        "output: The gradients with respect to the input.\n", kPaddingDoc,
+                        kFormatDoc, kTypeDoc));
+  registry.Op("MaxPool3DGrad")
+      .Group("nn_ops")
+      .Input("orig_input: TInput")
+      .Input("orig_output: TInput")
+      .Input("grad: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 5")
+      .Attr("strides: list(int) >= 5")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'")
+      .Attr("T: {half, bfloat16, float} = DT_FLOAT")
+      .Attr("TInput: {half, bfloat16, float} = DT_FLOAT")
+      .Shape(GradShape<Kind::kGrad, 5>)
+      .Doc(absl::StrCat(R"(Computes the gradient of MaxPool3D.
+
+The gradient of a window goes to each of its elements that differs from `orig_output` by less than
+1e-5, as in TensorFlow.
+
+)",
+                        kGradInputsDoc, "output: The gradients with respect to the input.\n",
+                        kSizesDoc, kPaddingDoc, kFormatDoc,
+                        "T: The type of the gradients.\nTInput: The type of the elements."));
+}
+
+void DefineGradGrad(Registry& registry) {
+  registry.Op("MaxPoolGradGrad")
+      .Group("nn_ops")
+      .Input("orig_input: T")
+      .Input("orig_output: T")
+      .Input("grad: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 4")
+      .Attr("strides: list(int) >= 4")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+      .Attr(kTypes)
+      .Shape(GradShape<Kind::kGradGrad, 4>)
+      .Doc(absl::StrCat(kGradGradDoc, kGradGradInputsDoc,
+                        "output: The gradients with respect to `grad` of MaxPoolGrad.\n", kSizesDoc,
+                        kPaddingDoc, kFormatDoc, kTypeDoc));
+  registry.Op("MaxPoolGradGradV2")
+      .Group("nn_ops")
+      .Input("orig_input: T")
+      .Input("orig_output: T")
+      .Input("grad: T")
+      .Input("ksize: int32")
+      .Input("strides: int32")
+      .Output("output: T")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+      .Attr(kTypes)
+      .Shape(GradShape<Kind::kGradGrad, 4>)
+      .Doc(absl::StrCat(kGradGradDoc, kGradGradInputsDoc, kSizesDoc,
+                        "output: The gradients with respect to `grad` of MaxPoolGradV2.\n",
+                        kPaddingDoc, kFormatDoc, kTypeDoc));
+  registry.Op("MaxPool3DGradGrad")
+      .Group("nn_ops")
+      .Input("orig_input: T")
+      .Input("orig_output: T")
+      .Input("grad: T")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 5")
+      .Attr("strides: list(int) >= 5")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("data_format: {'NDHWC', 'NCDHW'} = 'NDHWC'")
+      .Attr(kTypes)
+      .Shape(GradShape<Kind::kGradGrad, 5>)
+      .Doc(absl::StrCat(kGradGradDoc, kGradGradInputsDoc,
+                        "output: The gradients with respect to `grad` of MaxPool3DGrad.\n",
+                        kSizesDoc, kPaddingDoc, kFormatDoc, kTypeDoc));
+}
+
+void DefineWithArgmax(Registry& registry) {
+  constexpr char kIncludeDoc[] =
+      "include_batch_in_index: True if indices count from the first image of the batch.\n"
+      "Targmax: The type of `argmax`.\n";
+  registry.Op("MaxPoolGradWithArgmax")
+      .Group("nn_ops")
+      .Input("input: T")
+      .Input("grad: T")
+      .Input("argmax: Targmax")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 4")
+      .Attr("strides: list(int) >= 4")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("include_batch_in_index: bool = false")
+      .Attr("Targmax: {int32, int64}")
+      .Attr(kTypes)
+      .Shape(GradShape<Kind::kGradWithArgmax, 4>)
+      .Doc(absl::StrCat(R"(Computes the gradient of MaxPoolWithArgmax.
+
+input: The input of MaxPoolWithArgmax, of which only the shape is read.
+grad: The gradients with respect to the maxima.
+argmax: The indices of the maxima. Each must be an index of the image of its window.
+output: The gradients with respect to the input.
+)",
+                        kSizesDoc, kPaddingDoc, kIncludeDoc, kTypeDoc));
+  registry.Op("MaxPoolGradGradWithArgmax")
+      .Group("nn_ops")
+      .Input("input: T")
+      .Input("grad: T")
+      .Input("argmax: Targmax")
+      .Output("output: T")
+      .Attr("ksize: list(int) >= 4")
+      .Attr("strides: list(int) >= 4")
+      .Attr("padding: {'SAME', 'VALID'}")
+      .Attr("include_batch_in_index: bool = false")
+      .Attr("Targmax: {int32, int64}")
+      .Attr(kTypes)
+      .Shape(GradShape<Kind::kGradGradWithArgmax, 4>)
+      .Doc(absl::StrCat(R"(Computes the gradient of MaxPoolGradWithArgmax.
+
+TensorFlow's CPU has no kernel for it.
+
+input: The input of MaxPoolWithArgmax, of which only the shape is read.
+grad: The gradients with respect to the output of MaxPoolGradWithArgmax, of the shape of `input`.
+argmax: The indices of the maxima. Each must be an index of the image of its window.
+output: The gradient of the maximum of each window.
+)",
+                        kSizesDoc, kPaddingDoc, kIncludeDoc, kTypeDoc));
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  DefineGrad(registry);
+  DefineGradGrad(registry);
+  DefineWithArgmax(registry);
+  const auto add = [&](auto tag, const DataTypeVector& types) {
+    using C = typename decltype(tag)::type;
+    for (const char* const op : {"MaxPoolGrad", "MaxPoolGradV2"}) {
+      registry.Kernel(op, MakeKernel<MaxPoolGrad<C>>).Types("T", types);
+    }
+    for (const char* const op : {"MaxPoolGradGrad", "MaxPoolGradGradV2"}) {
+      registry.Kernel(op, MakeKernel<MaxPoolGradGrad<C, 4>>).Types("T", types);
+    }
+    registry.Kernel("MaxPool3DGradGrad", MakeKernel<MaxPoolGradGrad<C, 5>>).Types("T", types);
+  };
+  const DataTypeVector floats = {DT_FLOAT, DT_HALF, DT_BFLOAT16};
+  add(TypeTag<float>(), floats);
+  add(TypeTag<double>(), {DT_DOUBLE});
+  ForEachType(IntegerTypes(), [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    add(tag, {DataTypeToEnum<C>::value});
+  });
+  registry.Kernel("MaxPool3DGrad", MakeKernel<MaxPool3DGrad>)
+      .Types("T", floats)
+      .Types("TInput", floats);
+  // Sums of integers do not depend on the sign.
+  constexpr char kOp[] = "MaxPoolGradWithArgmax";
+  registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<float>>).Types("T", floats);
+  registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<double>>).Type<double>("T");
+  registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<uint8_t>>).Types("T", {DT_INT8, DT_UINT8});
+  registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<uint16_t>>)
+      .Types("T", {DT_INT16, DT_UINT16});
+  registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<uint32_t>>)
+      .Types("T", {DT_INT32, DT_UINT32});
+  registry.Kernel(kOp, MakeKernel<MaxPoolGradWithArgmax<uint64_t>>)
+      .Types("T", {DT_INT64, DT_UINT64});
+  constexpr char kGradGradOp[] = "MaxPoolGradGradWithArgmax";
+  registry.Kernel(kGradGradOp, MakeKernel<MaxPoolGradGradWithArgmax<uint8_t>>)
+      .Types("T", {DT_INT8, DT_UINT8});
+  registry.Kernel(kGradGradOp, MakeKernel<MaxPoolGradGradWithArgmax<uint16_t>>)
+      .Types("T", {DT_INT16, DT_UINT16, DT_HALF, DT_BFLOAT16});
+  registry.Kernel(kGradGradOp, MakeKernel<MaxPoolGradGradWithArgmax<uint32_t>>)
+      .Types("T", {DT_INT32, DT_UINT32, DT_FLOAT});
+  registry.Kernel(kGradGradOp, MakeKernel<MaxPoolGradGradWithArgmax<uint64_t>>)
+      .Types("T", {DT_INT64, DT_UINT64, DT_DOUBLE});
+}
+
+}  // namespace gradflow::max_pool_grad

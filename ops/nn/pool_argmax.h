@@ -1,0 +1,98 @@
+// The positions of the maxima of windows.
+#ifndef GRADFLOW_OPS_NN_POOL_ARGMAX_H_
+#define GRADFLOW_OPS_NN_POOL_ARGMAX_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/ops/nn/pool_rows.h"
+#include "gradflow/ops/nn/pool_windows.h"
+#include "gradflow/ops/nn/softmax_rows.h"
+
+namespace gradflow {
+
+// Returns an error if the positions of an image do not fit int32.
+absl::Status CheckArgmaxPositions(const PoolGeometry& g);
+
+// Finds the maxima of rows of windows. Among equal elements, the first one in the order of planes,
+// rows and columns is the maximum, as in TensorFlow. NaN is the maximum if it comes first.
+template <typename C>
+class RowArgmax {
+ public:
+  RowArgmax(const PoolGeometry& g, const Tensor& input) : g_(g), reader_(input) {}
+
+  // The bytes of scratch of a row.
+  int64_t ScratchBytes() const { return (g_.in_row() * sizeof(C) + 63) / 64 * 64; }
+  // The approximate cost of a row.
+  double Nanoseconds() const {
+    return 0.5 * g_.window_rows() * static_cast<double>(std::min(g_.size[2], g_.in[2])) *
+           static_cast<double>(g_.out_row());
+  }
+
+  // Sets values and positions of row `row` of the output. A position is that of the pixel within
+  // its image; -1 if the window is empty.
+  void Run(int64_t row, char* scratch, C* values, int32_t* positions) const {
+    std::fill_n(values, g_.out_row(), PoolMax<C>::Initial());
+    std::fill_n(positions, g_.out_row(), -1);
+    const PoolRange planes = g_.Window(0, row / g_.out[1] % g_.out[0]);
+    const PoolRange rows = g_.Window(1, row % g_.out[1]);
+    const int64_t batch = row / g_.out[1] / g_.out[0];
+    const int64_t n = g_.in_row();
+    for (int64_t p = planes.begin; p < planes.end; ++p) {
+      for (int64_t r = rows.begin; r < rows.end; ++r) {
+        const int64_t image_row = p * g_.in[1] + r;
+        const C* const x = reader_.Read((batch * g_.in[0] * g_.in[1] + image_row) * n, n,
+                                        reinterpret_cast<C*>(scratch));
+        AddRow(x, static_cast<int32_t>(image_row * g_.in[2]), values, positions);
+      }
+    }
+  }
+
+ private:
+  void AddRow(const C* x, int32_t first_position, C* values, int32_t* positions) const {
+    const int64_t depth = g_.depth;
+    if (depth == 1) {
+      const PoolRange used = g_.UsedColumns();
+      for (int64_t k = used.begin; k < used.end; ++k) {
+        const PoolRange windows = g_.WindowsWithColumn(k);
+        const int64_t column = windows.begin * g_.stride[2] - g_.padding[2] + k;
+        WithConstantStride(g_.stride[2], [&](auto stride) {
+          Merge(x + column, stride, first_position + static_cast<int32_t>(column),
+                static_cast<int32_t>(stride), windows.size(), values + windows.begin,
+                positions + windows.begin);
+        });
+      }
+      return;
+    }
+    for (int64_t o = 0; o < g_.out[2]; ++o) {
+      const PoolRange window = g_.Window(2, o);
+      for (int64_t c = window.begin; c < window.end; ++c) {
+        Merge(x + c * depth, std::integral_constant<int64_t, 1>(),
+              first_position + static_cast<int32_t>(c), 0, depth, values + o * depth,
+              positions + o * depth);
+      }
+    }
+  }
+
+  // Merges n elements, `stride` apart, whose positions are position, position + step, ...
+  template <typename Stride>
+  static void Merge(const C* x, Stride stride, int32_t position, int32_t step, int64_t n, C* values,
+                    int32_t* positions) {
+    for (int64_t i = 0; i < n; ++i) {
+      const C value = x[i * stride];
+      // Written so that gcc vectorises it.
+      const bool is_new = (value > values[i]) | (positions[i] < 0);
+      values[i] = is_new ? value : values[i];
+      positions[i] = is_new ? position : positions[i];
+      position += step;
+    }
+  }
+
+  const PoolGeometry& g_;
+  const RowReader<C> reader_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_NN_POOL_ARGMAX_H_

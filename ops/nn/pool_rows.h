@@ -1,0 +1,152 @@
+// Pooling of one row of windows: first over the rows of the windows, for all columns, then over
+// their columns. Both loops run over contiguous elements.
+#ifndef GRADFLOW_OPS_NN_POOL_ROWS_H_
+#define GRADFLOW_OPS_NN_POOL_ROWS_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/nn/pool_windows.h"
+#include "gradflow/ops/nn/softmax_rows.h"
+
+namespace gradflow {
+
+// Calls loop(stride) with a constant stride if it is small, so that the compiler vectorises it.
+template <typename Loop>
+void WithConstantStride(int64_t stride, const Loop& loop) {
+  switch (stride) {
+    case 1:
+      return loop(std::integral_constant<int64_t, 1>());
+    case 2:
+      return loop(std::integral_constant<int64_t, 2>());
+    default:
+      return loop(stride);
+  }
+}
+
+// The maximum of a window. NaN does not count.
+template <typename C>
+struct PoolMax {
+  // The type of partial results.
+  using Accumulator = C;
+  static C Initial() {
+    using Limits = std::numeric_limits<C>;
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  }
+  static C Combine(C a, C x) { return x > a ? x : a; }
+  static C Finish(C a, int64_t) { return a; }
+};
+
+// The mean of the elements of a window that lie within the input, accumulated in A.
+template <typename A>
+struct PoolMean {
+  using Accumulator = A;
+  static A Initial() { return 0; }
+  static A Combine(A a, A x) { return a + x; }
+  static A Finish(A a, int64_t count) { return a / static_cast<A>(count); }
+};
+
+// Pools inputs whose elements are computed as C.
+template <typename C, typename Op>
+class RowPooler {
+ public:
+  using A = typename Op::Accumulator;
+
+  RowPooler(const PoolGeometry& g, const Tensor& input, Tensor* output)
+      : g_(g), reader_(input), writer_(output) {}
+
+  // Pools all rows.
+  absl::Status Run(KernelContext& ctx) const {
+    const int64_t bytes = Padded(g_.in_row() * sizeof(C)) + Padded(g_.in_row() * sizeof(A)) +
+                          Padded(AccumulatorSize() * sizeof(A)) +
+                          (writer_.converts() ? Padded(g_.out_row() * sizeof(C)) : 0);
+    const double cost = 0.3 * sizeof(C) / 4 *
+                        (static_cast<double>(g_.in_row()) * g_.window_rows() +
+                         static_cast<double>(g_.out_row()) * std::min(g_.size[2], g_.in[2]));
+    return ForEachPoolRow(ctx, g_.out_rows(), cost, bytes,
+                          [&](int64_t row, char* scratch) { PoolRow(ctx, row, scratch); });
+  }
+
+ private:
+  static int64_t Padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
+  int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.out[2] : g_.depth; }
+
+  void PoolRow(const KernelContext& ctx, int64_t row, char* scratch) const {
+    C* const read = reinterpret_cast<C*>(scratch);
+    scratch += Padded(g_.in_row() * sizeof(C));
+    A* const columns = reinterpret_cast<A*>(scratch);
+    scratch += Padded(g_.in_row() * sizeof(A));
+    A* const sums = reinterpret_cast<A*>(scratch);
+    scratch += Padded(AccumulatorSize() * sizeof(A));
+    C* const y = writer_.Place(row * g_.out_row(), reinterpret_cast<C*>(scratch));
+
+    const PoolRange planes = g_.Window(0, row / g_.out[1] % g_.out[0]);
+    const PoolRange rows = g_.Window(1, row % g_.out[1]);
+    const int64_t batch = row / g_.out[1] / g_.out[0];
+    const int64_t n = g_.in_row();
+    bool is_first = true;
+    for (int64_t p = planes.begin; p < planes.end; ++p) {
+      for (int64_t r = rows.begin; r < rows.end; ++r) {
+        const C* const x = reader_.Read(((batch * g_.in[0] + p) * g_.in[1] + r) * n, n, read);
+        if (is_first) {
+          for (int64_t i = 0; i < n; ++i) columns[i] = Op::Combine(Op::Initial(), x[i]);
+        } else {
+          for (int64_t i = 0; i < n; ++i) columns[i] = Op::Combine(columns[i], x[i]);
+        }
+        is_first = false;
+      }
+    }
+    if (is_first) std::fill_n(columns, n, Op::Initial());
+    const int64_t count = planes.size() * rows.size();
+    if (g_.depth == 1) {
+      PoolColumns(columns, count, sums, y);
+    } else {
+      for (int64_t o = 0; o < g_.out[2]; ++o) {
+        if (o % 64 == 0 && ctx.ShouldStop()) return;
+        PoolPixel(columns, count, o, sums, y + o * g_.depth);
+      }
+    }
+    writer_.Write(y, row * g_.out_row(), g_.out_row());
+  }
+
+  // Pools column windows of one pixel.
+  void PoolPixel(const A* columns, int64_t count, int64_t o, A* sums, C* y) const {
+    const int64_t depth = g_.depth;
+    const PoolRange window = g_.Window(2, o);
+    std::fill_n(sums, depth, Op::Initial());
+    for (int64_t c = window.begin; c < window.end; ++c) {
+      const A* const x = columns + c * depth;
+      for (int64_t d = 0; d < depth; ++d) sums[d] = Op::Combine(sums[d], x[d]);
+    }
+    count *= window.size();
+    for (int64_t d = 0; d < depth; ++d) y[d] = static_cast<C>(Op::Finish(sums[d], count));
+  }
+
+  // Pools column windows of a row of depth 1.
+  void PoolColumns(const A* columns, int64_t count, A* sums, C* y) const {
+    std::fill_n(sums, g_.out[2], Op::Initial());
+    const PoolRange used = g_.UsedColumns();
+    for (int64_t k = used.begin; k < used.end; ++k) {
+      const PoolRange windows = g_.WindowsWithColumn(k);
+      const A* const x = columns + windows.begin * g_.stride[2] - g_.padding[2] + k;
+      A* const to = sums + windows.begin;
+      WithConstantStride(g_.stride[2], [&](auto stride) {
+        for (int64_t i = 0; i < windows.size(); ++i) to[i] = Op::Combine(to[i], x[i * stride]);
+      });
+    }
+    for (int64_t o = 0; o < g_.out[2]; ++o) {
+      y[o] = static_cast<C>(Op::Finish(sums[o], count * g_.Window(2, o).size()));
+    }
+  }
+
+  const PoolGeometry& g_;
+  const RowReader<C> reader_;
+  const RowWriter<C> writer_;
+};
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_NN_POOL_ROWS_H_
