@@ -286,10 +286,6 @@ absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
   int64_t batch_dims = 0;
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "batch_dims", &batch_dims));
-  if (batch_dims != 0) {
-    return errors::Unimplemented("the gradient with batch_dims ", batch_dims,
-                                 " is not there; expected 0");
-  }
   const Output params = op.input(0);
   const Output rank = ops::Rank(scope, params);
   const Output one = ops::Const(scope, 1);
@@ -297,6 +293,15 @@ absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
       scope,
       ops::FloorMod(scope, ops::Add(scope, ops::Cast(scope, op.input(2), DT_INT32), rank), rank),
       Vector(scope, {}));
+  if (batch_dims != 0) {
+    const auto count = ops::Const(scope, static_cast<int32_t>(batch_dims));
+    const Output dims = batch_dims > 0
+                            ? Output(count)
+                            : Output(ops::Add(scope, ops::Rank(scope, op.input(1)), Output(count)));
+    *dx = {GatherBatchesGradient(scope, params, op.input(1), axis, dims, dy[0]), NoGradient(),
+           NoGradient()};
+    return scope.status();
+  }
   const Output shape = ops::Shape(scope, params);
   const Output index_rank = ops::Rank(scope, op.input(1));
   const Output after_indices = ops::Add(scope, axis, index_rank);
@@ -501,6 +506,44 @@ absl::Status GradientOfTensorStridedSliceUpdate(const Scope& scope, const Operat
   return scope.status();
 }
 
+absl::Status GradientOfCheckNumericsV2(const Scope& scope, const Operation&,
+                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(ops::CheckNumericsV2(
+      scope, dy[0], "Not a number (NaN) or infinity (Inf) values detected in gradient."));
+  return scope.status();
+}
+absl::Status GradientOfFirstInput(const Scope& scope, const Operation& op,
+                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
+  dx->push_back(dy[0]);
+  return NoGradientForTheRest(scope, op, dx);
+}
+
+// Rounding counts as the identity within the range.
+absl::Status GradientOfQuantizeAndDequantizeV4(const Scope& scope, const Operation& op,
+                                               const std::vector<Output>& dy,
+                                               std::vector<Output>* dx) {
+  int64_t axis = -1;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "axis", &axis));
+  const ops::QuantizeAndDequantizeV4Grad gradient(scope, dy[0], op.input(0), op.input(1),
+                                                  op.input(2),
+                                                  ops::QuantizeAndDequantizeV4Grad::Axis(axis));
+  *dx = {gradient.input_backprop, gradient.input_min_backprop, gradient.input_max_backprop};
+  return scope.status();
+}
+// The gradient op is linear in its first input, and constant in the others almost everywhere.
+absl::Status GradientOfQuantizeAndDequantizeV4Grad(const Scope& scope, const Operation& op,
+                                                   const std::vector<Output>& dy,
+                                                   std::vector<Output>* dx) {
+  int64_t axis = -1;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "axis", &axis));
+  if (!IsNoGradient(dy[0])) {
+    const ops::QuantizeAndDequantizeV4Grad gradient(scope, dy[0], op.input(1), op.input(2),
+                                                    op.input(3),
+                                                    ops::QuantizeAndDequantizeV4Grad::Axis(axis));
+    dx->push_back(gradient.input_backprop);
+  }
+  return NoGradientForTheRest(scope, op, dx);
+}
 // Rounding counts as the identity.
 absl::Status GradientOfQuantizeAndDequantize(const Scope& scope, const Operation& op,
                                              const std::vector<Output>& dy,
@@ -571,16 +614,26 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Register("TensorScatterSub", GradientOfTensorScatterSub);
   registry.Register("ScatterNdNonAliasingAdd", GradientOfTensorScatterAdd);
   registry.Register("TensorStridedSliceUpdate", GradientOfTensorStridedSliceUpdate);
+  registry.Register("CheckNumericsV2", GradientOfCheckNumericsV2);
+  registry.Register("Print", GradientOfFirstInput);
+  registry.Register("QuantizeAndDequantizeV4", GradientOfQuantizeAndDequantizeV4);
+  registry.Register("QuantizeAndDequantizeV4Grad", GradientOfQuantizeAndDequantizeV4Grad);
+  registry.Register("QuantizeAndDequantize", GradientOfQuantizeAndDequantize);
   registry.Register("QuantizeAndDequantizeV2", GradientOfQuantizeAndDequantize);
   registry.Register("QuantizeAndDequantizeV3", GradientOfQuantizeAndDequantize);
-  for (const char* const op : {"BroadcastArgs",
+  for (const char* const op : {"Assert",
+                               "Bitcast",
+                               "BroadcastArgs",
                                "BroadcastGradientArgs",
                                "ConcatOffset",
                                "Const",
                                "EditDistance",
                                "Empty",
+                               "GuaranteeConst",
+                               "HostConst",
                                "InvertPermutation",
                                "ListDiff",
+                               "LowerBound",
                                "OneHot",
                                "OnesLike",
                                "Placeholder",
@@ -590,11 +643,13 @@ void RegisterArrayGradients(GradientRegistry& registry) {
                                "ShapeN",
                                "Size",
                                "StopGradient",
+                               "Timestamp",
                                "Unique",
                                "UniqueV2",
                                "UniqueWithCounts",
                                "UniqueWithCountsV2",
                                "UnravelIndex",
+                               "UpperBound",
                                "Where",
                                "ZerosLike"}) {
     registry.RegisterNoGradient(op);

@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_GRADIENTS_GRADIENT_HELPERS_H_
 #define GRADFLOW_GRADIENTS_GRADIENT_HELPERS_H_
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,11 +38,27 @@ absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gr
 // Returns gradient `dy` of output `i`, or zeros of its shape if there is none.
 Output OrZeros(const Scope& scope, const Operation& op, int i, const std::vector<Output>& dy);
 
+// The gradient of `params` of a GatherV2 with batch_dims, both scalars of int32 that are not
+// negative. In selection.cc.
+Output GatherBatchesGradient(const Scope& scope, const Output& params, const Output& indices,
+                             const Output& axis, const Output& batch_dims, const Output& dy);
+
 // Reads an attribute of the operation's node.
 template <typename T>
 absl::Status GetAttr(const Operation& op, absl::string_view name, T* value) {
   return op.node()->GetAttr(name, value);
 }
+
+// Returns functions of tensors.
+using Formula =
+    std::function<std::vector<Output>(const Scope& scope, const std::vector<Output>& xs)>;
+// Appends to *dx the gradients of `inputs`, one for each, where `formula` computes the outputs of
+// an op from them, and dys are the gradients of those: for ops whose gradient is that of a formula
+// of differentiable ops. The gradients are partial derivatives: what the inputs depend on, and
+// whether they are equal, does not matter.
+absl::Status DifferentiateFormula(const Scope& scope, const std::vector<Output>& inputs,
+                                  const Formula& formula, const std::vector<Output>& dys,
+                                  std::vector<Output>* dx);
 
 // Appends NoGradient() until there is one element for each input.
 absl::Status NoGradientForTheRest(const Scope& scope, const Operation& op, std::vector<Output>* dx);

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
+#include "gradflow/gradients/gradient_helpers.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/ops/array_ops.h"
@@ -42,12 +43,14 @@ bool IsDifferentiable(DataType dtype) {
 
 class GradientBuilder {
  public:
+  // Adds to `scope` itself. If `stop_at_inputs`, nothing before the nodes of the inputs is visited.
   GradientBuilder(const Scope& scope, const std::vector<Output>& inputs,
-                  const GradientBuildOptions& options)
-      : scope_(UnusedSubScope(scope)),
+                  const GradientBuildOptions& options, bool stop_at_inputs = false)
+      : scope_(scope),
         options_(options),
         registry_(options.registry != nullptr ? *options.registry : GradientRegistry::Global()) {
     for (const Output& input : inputs) reached_.insert(input.node());
+    if (stop_at_inputs) last_ = reached_;
     stops_.insert(options.stop_gradients.begin(), options.stop_gradients.end());
   }
 
@@ -87,7 +90,7 @@ class GradientBuilder {
     enter(last);
     while (!path.empty()) {
       const auto [node, next] = path.back();
-      if (next == node->num_inputs()) {
+      if (next == node->num_inputs() || last_.contains(node)) {
         if (reached_.contains(node)) order_.push_back(node);
         path.pop_back();
         continue;
@@ -184,6 +187,8 @@ class GradientBuilder {
   absl::flat_hash_set<const Node*> visited_;
   // Nodes of the inputs, and nodes that read what is reached.
   absl::flat_hash_set<const Node*> reached_;
+  // Nodes whose own inputs are not visited.
+  absl::flat_hash_set<const Node*> last_;
   absl::flat_hash_set<Output, OutputHash> stops_;
   // Nodes before one without a gradient function.
   absl::flat_hash_set<const Node*> maybe_;
@@ -233,7 +238,8 @@ absl::Status AddGradients(const Scope& scope, const std::vector<Output>& outputs
       }
     }
     GRADFLOW_ASSIGN_OR_RETURN(
-        *grad_outputs, GradientBuilder(scope, inputs, options).Run(outputs, inputs, grad_inputs));
+        *grad_outputs,
+        GradientBuilder(UnusedSubScope(scope), inputs, options).Run(outputs, inputs, grad_inputs));
     return absl::OkStatus();
   });
 }
@@ -254,6 +260,26 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   const GradientBuildOptions& options) {
   return AddGradients(scope, outputs, inputs, nullptr, grad_outputs, options);
 }
+
+namespace gradients {
+
+absl::Status DifferentiateFormula(const Scope& scope, const std::vector<Output>& inputs,
+                                  const Formula& formula, const std::vector<Output>& dys,
+                                  std::vector<Output>* dx) {
+  std::vector<Output> xs;
+  for (const Output& input : inputs) xs.push_back(ops::Identity(scope, input));
+  std::vector<Output> ys = formula(scope, xs);
+  ys.resize(std::min(ys.size(), dys.size()));
+  const std::vector<Output> some_dys(dys.begin(), dys.begin() + static_cast<int>(ys.size()));
+  GRADFLOW_RETURN_IF_ERROR(scope.status());
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const std::vector<Output> dxs,
+      GradientBuilder(scope, xs, {}, /*stop_at_inputs=*/true).Run(ys, xs, &some_dys));
+  dx->insert(dx->end(), dxs.begin(), dxs.end());
+  return scope.status();
+}
+
+}  // namespace gradients
 
 Output NoGradient() { return Output(nullptr, -1); }
 bool IsNoGradient(const Output& output) { return output.node() == nullptr; }

@@ -1,4 +1,6 @@
 // Gradients of the ops of ops/linalg.
+#include "gradflow/gradients/linalg.h"
+
 #include <cstdint>
 #include <vector>
 
@@ -8,6 +10,61 @@
 
 namespace gradflow {
 namespace gradients {
+
+Output MatrixProduct(const Scope& scope, const Output& a, bool adjoint_a, const Output& b,
+                     bool adjoint_b) {
+  return ops::BatchMatMulV2(scope, a, b, ops::BatchMatMulV2::AdjX(adjoint_a).AdjY(adjoint_b));
+}
+// Exchanges the last two dimensions.
+Output AdjointOf(const Scope& scope, const Output& a) {
+  const Output rank = ops::Rank(scope, a);
+  const Output axes = ops::ConcatV2(
+      scope,
+      {ops::Range(scope, 0, ops::Sub(scope, rank, 2), 1),
+       ops::Add(scope, ops::Reshape(scope, rank, Vector(scope, {1})), Vector(scope, {-1, -2}))},
+      0);
+  return ops::ConjugateTranspose(scope, a, axes);
+}
+
+// Sums over the dimensions of batches along which `x` was broadcast.
+Output SumBatches(const Scope& scope, const Output& gradient, const Output& x,
+                  const Output& other) {
+  const Output shape = ops::Shape(scope, x);
+  const Output zero = Vector(scope, {0});
+  const auto batch = [&](const Output& tensor) {
+    const Output tensor_shape = ops::Shape(scope, tensor);
+    const Output size = ops::Sub(scope, ops::Shape(scope, tensor_shape), Vector(scope, {2}));
+    return Output(ops::Slice(scope, tensor_shape, zero, size));
+  };
+  const auto axes = ops::BroadcastGradientArgs(scope, batch(x), batch(other));
+  return ops::Reshape(scope, ops::Sum(scope, gradient, axes.r0), shape);
+}
+// A X = B: dB = A^-H dX and dA = -dB X^H. With the adjoint of A, dA = -X dB^H.
+Output SolveGradient(const Scope& scope, bool adjoint, const Output& x, const Output& db) {
+  return ops::Neg(scope, adjoint ? MatrixProduct(scope, x, false, db, true)
+                                 : MatrixProduct(scope, db, false, x, true));
+}
+// The triangle of a square matrix that `lower` names, with the diagonal.
+Output Triangle(const Scope& scope, bool lower, const Output& a) {
+  const auto all = static_cast<int64_t>(-1);
+  const auto none = static_cast<int64_t>(0);
+  return ops::MatrixBandPart(scope, a, lower ? all : none, lower ? none : all);
+}
+// A = L L^H: dA = L^-H P L^-1, made symmetric, where P is the lower triangle of L^H dL with half of
+// its diagonal.
+Output CholeskyGradient(const Scope& scope, const Output& l, const Output& dl) {
+  const Output half = Scalar(scope, l.type(), 0.5);
+  const Output product = Triangle(scope, true, MatrixProduct(scope, l, true, dl, false));
+  const Output diagonal = ops::Mul(scope, half, ops::MatrixDiagPart(scope, product));
+  const Output p = ops::MatrixSetDiag(scope, product, diagonal);
+  const auto solve = ops::MatrixTriangularSolve::Lower(true).Adjoint(true);
+  // L^-H P, and then (L^-H P L^-1)^H = L^-H (L^-H P)^H.
+  const Output left = ops::MatrixTriangularSolve(scope, l, p, solve);
+  const Output adjoint = ops::MatrixTriangularSolve(scope, l, AdjointOf(scope, left), solve);
+  const Output sum = ops::Add(scope, adjoint, AdjointOf(scope, adjoint));
+  return ops::Mul(scope, half, sum);
+}
+
 namespace {
 
 // The product of two matrices, each transposed or not: of real numbers by MatMul, and by
@@ -47,20 +104,6 @@ absl::Status GradientOfMatMul(const Scope& scope, const Operation& op,
                         Conjugate(scope, op.input(1)), transposed_b, dy[0], dx);
 }
 
-// Sums over the dimensions of batches along which `x` was broadcast.
-Output SumBatches(const Scope& scope, const Output& gradient, const Output& x,
-                  const Output& other) {
-  const Output shape = ops::Shape(scope, x);
-  const Output zero = Vector(scope, {0});
-  const auto batch = [&](const Output& tensor) {
-    const Output tensor_shape = ops::Shape(scope, tensor);
-    const Output size = ops::Sub(scope, ops::Shape(scope, tensor_shape), Vector(scope, {2}));
-    return Output(ops::Slice(scope, tensor_shape, zero, size));
-  };
-  const auto axes = ops::BroadcastGradientArgs(scope, batch(x), batch(other));
-  return ops::Reshape(scope, ops::Sum(scope, gradient, axes.r0), shape);
-}
-
 absl::Status GradientOfBatchMatMul(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool adjoint_x = false;
@@ -85,18 +128,14 @@ absl::Status GradientOfCross(const Scope& scope, const Operation& op, const std:
 
 // ---- Inverses and solutions. A^H is the conjugate transpose of A ----
 
-Output Times(const Scope& scope, const Output& a, bool adjoint_a, const Output& b, bool adjoint_b) {
-  return Product(scope, /*batches=*/true, a, adjoint_a, b, adjoint_b);
-}
-
 // Y = A^-1: dA = -Y^H dY Y^H. Of the inverse of A^H: dA = -Y dY^H Y.
 absl::Status GradientOfMatrixInverse(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool adjoint = false;
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "adjoint", &adjoint));
   const Output y = op.output(0);
-  const Output inner = Times(scope, dy[0], adjoint, y, !adjoint);
-  dx->push_back(ops::Neg(scope, Times(scope, y, !adjoint, inner, false)));
+  const Output inner = MatrixProduct(scope, dy[0], adjoint, y, !adjoint);
+  dx->push_back(ops::Neg(scope, MatrixProduct(scope, y, !adjoint, inner, false)));
   return scope.status();
 }
 
@@ -123,25 +162,14 @@ absl::Status GradientOfLogMatrixDeterminant(const Scope& scope, const Operation&
   return scope.status();
 }
 
-// A X = B: dB = A^-H dX and dA = -dB X^H. With the adjoint of A, dA = -X dB^H.
-Output MatrixGradient(const Scope& scope, bool adjoint, const Output& x, const Output& db) {
-  return ops::Neg(scope,
-                  adjoint ? Times(scope, x, false, db, true) : Times(scope, db, false, x, true));
-}
 absl::Status GradientOfMatrixSolve(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
   bool adjoint = false;
   GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "adjoint", &adjoint));
   const Output db =
       ops::MatrixSolve(scope, op.input(0), dy[0], ops::MatrixSolve::Adjoint(!adjoint));
-  *dx = {MatrixGradient(scope, adjoint, op.output(0), db), db};
+  *dx = {SolveGradient(scope, adjoint, op.output(0), db), db};
   return scope.status();
-}
-// The triangle of a square matrix that `lower` names, with the diagonal.
-Output Triangle(const Scope& scope, bool lower, const Output& a) {
-  const auto all = static_cast<int64_t>(-1);
-  const auto none = static_cast<int64_t>(0);
-  return ops::MatrixBandPart(scope, a, lower ? all : none, lower ? none : all);
 }
 absl::Status GradientOfMatrixTriangularSolve(const Scope& scope, const Operation& op,
                                              const std::vector<Output>& dy,
@@ -154,29 +182,14 @@ absl::Status GradientOfMatrixTriangularSolve(const Scope& scope, const Operation
   const Output b = op.input(1);
   const Output db = ops::MatrixTriangularSolve(
       scope, a, dy[0], ops::MatrixTriangularSolve::Lower(lower).Adjoint(!adjoint));
-  const Output da = Triangle(scope, lower, MatrixGradient(scope, adjoint, op.output(0), db));
+  const Output da = Triangle(scope, lower, SolveGradient(scope, adjoint, op.output(0), db));
   *dx = {SumBatches(scope, da, a, b), SumBatches(scope, db, b, a)};
   return scope.status();
 }
 
-// A = L L^H: dA = L^-H P L^-1, made symmetric, where P is the lower triangle of L^H dL with half of
-// its diagonal.
 absl::Status GradientOfCholesky(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
-  const Output l = op.output(0);
-  const Output half = Scalar(scope, l.type(), 0.5);
-  const Output product = Triangle(scope, true, Times(scope, l, true, dy[0], false));
-  const Output diagonal = ops::Mul(scope, half, ops::MatrixDiagPart(scope, product));
-  const Output p = ops::MatrixSetDiag(scope, product, diagonal);
-  const auto solve = ops::MatrixTriangularSolve::Lower(true).Adjoint(true);
-  // L^-H P, and then (L^-H P L^-1)^H = L^-H (L^-H P)^H.
-  const Output left = ops::MatrixTriangularSolve(scope, l, p, solve);
-  const Output identity =
-      ops::MatrixDiag(scope, ops::OnesLike(scope, ops::MatrixDiagPart(scope, l)));
-  const Output adjoint =
-      ops::MatrixTriangularSolve(scope, l, Times(scope, left, true, identity, false), solve);
-  const Output sum = ops::Add(scope, adjoint, Times(scope, adjoint, true, identity, false));
-  dx->push_back(ops::Mul(scope, half, sum));
+  dx->push_back(CholeskyGradient(scope, op.output(0), dy[0]));
   return scope.status();
 }
 
@@ -195,11 +208,12 @@ absl::Status GradientOfSelfAdjointEigV2(const Scope& scope, const Operation& op,
     const Output differences =
         ops::Sub(scope, ops::ExpandDims(scope, e, -2), ops::ExpandDims(scope, e, -1));
     const Output f = ops::DivNoNan(scope, ops::OnesLike(scope, differences), differences);
-    inner = ops::Add(scope, inner, ops::Mul(scope, f, Times(scope, v, true, dy[1], false)));
+    inner = ops::Add(scope, inner, ops::Mul(scope, f, MatrixProduct(scope, v, true, dy[1], false)));
   }
-  const Output full = Times(scope, Times(scope, v, false, inner, false), false, v, true);
+  const Output full =
+      MatrixProduct(scope, MatrixProduct(scope, v, false, inner, false), false, v, true);
   const Output identity = ops::MatrixDiag(scope, ops::OnesLike(scope, e));
-  const Output sum = ops::Add(scope, full, Times(scope, full, true, identity, false));
+  const Output sum = ops::Add(scope, full, MatrixProduct(scope, full, true, identity, false));
   const Output lower = Triangle(scope, true, sum);
   const Output half = Scalar(scope, lower.type(), 0.5);
   dx->push_back(

@@ -256,6 +256,13 @@ absl::Status GradientOfFloorMod(const Scope& scope, const Operation& op,
   const Output quotient = ops::FloorDiv(scope, op.input(0), op.input(1));
   return Broadcast(scope, op, dy[0], ops::Neg(scope, ops::Mul(scope, dy[0], quotient)), dx);
 }
+// x - truncate(x / y) * y. The quotient (x - z) / y is a whole number but for its rounding.
+absl::Status GradientOfTruncateMod(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output multiple = ops::Sub(scope, op.input(0), op.output(0));
+  const Output quotient = ops::Rint(scope, ops::Div(scope, multiple, op.input(1)));
+  return Broadcast(scope, op, dy[0], ops::Neg(scope, ops::Mul(scope, dy[0], quotient)), dx);
+}
 absl::Status GradientOfSquaredDifference(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output difference = Conjugate(scope, ops::Sub(scope, op.input(0), op.input(1)));
@@ -354,6 +361,16 @@ absl::Status GradientOfIgamma(const Scope& scope, const Operation& op,
   const Output x = op.input(1);
   return Broadcast(scope, op, ops::Mul(scope, dy[0], ops::IgammaGradA(scope, a, x)),
                    ops::Mul(scope, dy[0], GammaDensity(scope, a, x)), dx);
+}
+// The derivative of P by a has the derivative density * (log(x) - digamma(a)) by x; that by a is
+// not known.
+absl::Status GradientOfIgammaGradA(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output a = op.input(0);
+  const Output x = op.input(1);
+  const Output logs = ops::Sub(scope, ops::Log(scope, x), ops::Digamma(scope, a));
+  const Output slope = ops::Mul(scope, GammaDensity(scope, a, x), logs);
+  return Broadcast(scope, op, NoGradient(), ops::Mul(scope, dy[0], slope), dx);
 }
 absl::Status GradientOfIgammac(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -692,6 +709,73 @@ absl::Status GradientOfSegmentMean(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+// The product of the other elements of a segment: without zeros, the product divided by the
+// element. With one zero, that of the rest for the zero, and 0 for the others; with more, 0 for
+// all. Reads the results of segments by `gather`, and computes sums and products over them by the
+// other functions.
+template <typename GatherRows, typename SumRows, typename ProdRows>
+Output ProdOfOthers(const Scope& scope, const Output& x, const GatherRows& gather,
+                    const SumRows& sum, const ProdRows& prod) {
+  const DataType dtype = BaseType(x.type());
+  const Output zero = Scalar(scope, dtype, 0);
+  const Output is_zero = ops::Equal(scope, x, zero);
+  const Output ones = ops::OnesLike(scope, x);
+  const Output safe = ops::SelectV2(scope, is_zero, ones, x);
+  const Output rest = ops::Div(scope, gather(prod(safe)), safe);
+  // The number of zeros among the other elements.
+  const Output flag = ops::Cast(scope, is_zero, DT_FLOAT);
+  const Output others = ops::Sub(scope, gather(sum(flag)), flag);
+  const Output is_alone = ops::Less(scope, others, Scalar(scope, DT_FLOAT, 0.5));
+  return ops::SelectV2(scope, is_alone, rest, ops::ZerosLike(scope, x));
+}
+absl::Status GradientOfSegmentProd(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output ids = op.input(1);
+  const auto gather = [&](const Output& rows) -> Output {
+    return ops::GatherV2(scope, rows, ids, 0);
+  };
+  const auto sum = [&](const Output& x) -> Output { return ops::SegmentSum(scope, x, ids); };
+  const auto prod = [&](const Output& x) -> Output { return ops::SegmentProd(scope, x, ids); };
+  const Output others = ProdOfOthers(scope, op.input(0), gather, sum, prod);
+  dx->push_back(ops::Mul(scope, gather(dy[0]), Conjugate(scope, others)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfUnsortedSegmentProd(const Scope& scope, const Operation& op,
+                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output ids = op.input(1);
+  const Output count = op.input(2);
+  const auto gather = [&](const Output& rows) -> Output { return GatherRows(scope, rows, ids); };
+  const auto sum = [&](const Output& x) -> Output {
+    return ops::UnsortedSegmentSum(scope, x, ids, count);
+  };
+  const auto prod = [&](const Output& x) -> Output {
+    return ops::UnsortedSegmentProd(scope, x, ids, count);
+  };
+  const Output others = ProdOfOthers(scope, op.input(0), gather, sum, prod);
+  dx->push_back(ops::Mul(scope, gather(dy[0]), Conjugate(scope, others)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+
+// The gradient ops of sparse segments are linear in the gradient, and so are their own gradients:
+// the forward ops. Those of version 2 return only the rows that have a gradient.
+template <typename Forward>
+absl::Status GradientOfSparseSegmentGrad(const Scope& scope, const Operation& op,
+                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output num_segments = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);
+  dx->push_back(Forward(scope, dy[0], op.input(1), op.input(2), num_segments));
+  return NoGradientForTheRest(scope, op, dx);
+}
+template <typename Forward>
+absl::Status GradientOfSparseSegmentGradV2(const Scope& scope, const Operation& op,
+                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output num_segments = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);
+  const auto row = [&](const Output& x) -> Output { return ops::ExpandDims(scope, x, 0); };
+  const Output positions = ops::LowerBound(scope, row(op.output(1)), row(op.input(1)));
+  const Output indices = ops::Reshape(scope, positions, Vector(scope, {-1}));
+  dx->push_back(Forward(scope, dy[0], indices, op.input(2), num_segments));
+  return NoGradientForTheRest(scope, op, dx);
+}
+
 // Ops of data, indices and segment ids. Gradient is the op of the gradient, which takes the number
 // of rows of the data.
 template <typename Gradient>
@@ -750,6 +834,8 @@ void RegisterMathGradients(GradientRegistry& registry) {
   registry.Register("DivNoNan", GradientOfDivision<ops::DivNoNan>);
   registry.Register("MulNoNan", GradientOfMulNoNan);
   registry.Register("FloorMod", GradientOfFloorMod);
+  registry.Register("Mod", GradientOfTruncateMod);
+  registry.Register("TruncateMod", GradientOfTruncateMod);
   registry.Register("SquaredDifference", GradientOfSquaredDifference);
   registry.Register("Maximum", GradientOfMaximum);
   registry.Register("Minimum", GradientOfMinimum);
@@ -773,6 +859,7 @@ void RegisterMathGradients(GradientRegistry& registry) {
   registry.Register("Cumprod", GradientOfCumprod);
   registry.Register("CumulativeLogsumexp", GradientOfCumulativeLogsumexp);
   registry.Register("Igamma", GradientOfIgamma);
+  registry.Register("IgammaGradA", GradientOfIgammaGradA);
   registry.Register("Igammac", GradientOfIgammac);
   registry.Register("Zeta", GradientOfZeta);
   registry.Register("Polygamma", GradientOfPolygamma);
@@ -795,6 +882,22 @@ void RegisterMathGradients(GradientRegistry& registry) {
     registry.Register(name("SparseSegmentSqrtN"),
                       GradientOfSparseSegment<ops::SparseSegmentSqrtNGrad>);
   }
+  using SparseSum = ops::SparseSegmentSumWithNumSegments;
+  using SparseMean = ops::SparseSegmentMeanWithNumSegments;
+  using SparseSqrtN = ops::SparseSegmentSqrtNWithNumSegments;
+  registry.Register("SparseSegmentSumGrad", GradientOfSparseSegmentGrad<SparseSum>);
+  registry.Register("SparseSegmentMeanGrad", GradientOfSparseSegmentGrad<SparseMean>);
+  registry.Register("SparseSegmentSqrtNGrad", GradientOfSparseSegmentGrad<SparseSqrtN>);
+  registry.Register("SparseSegmentSumGradV2", GradientOfSparseSegmentGradV2<SparseSum>);
+  registry.Register("SparseSegmentMeanGradV2", GradientOfSparseSegmentGradV2<SparseMean>);
+  registry.Register("SparseSegmentSqrtNGradV2", GradientOfSparseSegmentGradV2<SparseSqrtN>);
+  // With a number of segments, sorted ids are treated as unsorted ones.
+  registry.Register("SegmentSumV2", GradientOfUnsortedSegmentSum);
+  registry.Register("SegmentMinV2", GradientOfUnsortedSegmentMinOrMax);
+  registry.Register("SegmentMaxV2", GradientOfUnsortedSegmentMinOrMax);
+  registry.Register("SegmentProd", GradientOfSegmentProd);
+  registry.Register("SegmentProdV2", GradientOfUnsortedSegmentProd);
+  registry.Register("UnsortedSegmentProd", GradientOfUnsortedSegmentProd);
   registry.Register("SegmentSum", GradientOfSegmentSum);
   registry.Register("SegmentMean", GradientOfSegmentMean);
   registry.Register("SegmentMin", GradientOfSegmentMinOrMax);

@@ -47,6 +47,57 @@ absl::Status GradientOfFakeQuantVars(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+// The gradient ops pass gradients within the range on, and sum those below it and above it. They
+// are linear in the gradients, and constant in the other inputs almost everywhere.
+absl::Status GradientOfFakeQuantArgsGradient(const Scope& scope, const Operation& op,
+                                             const std::vector<Output>& dy,
+                                             std::vector<Output>* dx) {
+  FakeQuantAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(GetFakeQuantAttrs(op, &attrs));
+  float min = 0;
+  float max = 0;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "min", &min));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "max", &max));
+  using Gradient = ops::FakeQuantWithMinMaxArgsGradient;
+  *dx = {
+      Gradient(scope, dy[0], op.input(1),
+               Gradient::Min(min).Max(max).NumBits(attrs.num_bits).NarrowRange(attrs.narrow_range)),
+      NoGradient()};
+  return scope.status();
+}
+template <typename Gradient>
+absl::Status GradientOfFakeQuantVarsGradient(const Scope& scope, const Operation& op,
+                                             const std::vector<Output>& dy,
+                                             std::vector<Output>* dx) {
+  FakeQuantAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(GetFakeQuantAttrs(op, &attrs));
+  const Output x = op.input(1);
+  const Output min = op.input(2);
+  const Output max = op.input(3);
+  const auto within = [&](const Output& g) -> Output {
+    const auto options =
+        typename Gradient::Attrs().NumBits(attrs.num_bits).NarrowRange(attrs.narrow_range);
+    return Gradient(scope, g, x, min, max, options).backprops_wrt_input;
+  };
+  std::vector<Output> terms;
+  if (!IsNoGradient(dy[0])) terms.push_back(within(dy[0]));
+  if (!IsNoGradient(dy[1]) || !IsNoGradient(dy[2])) {
+    // The middle of [min, max] lies within the nudged range, too.
+    const Output half = Scalar(scope, DT_FLOAT, 0.5);
+    const Output middle = ops::Add(scope, ops::Mul(scope, half, min), ops::Mul(scope, half, max));
+    const Output zero = Scalar(scope, DT_FLOAT, 0);
+    const Output is_out = ops::Equal(scope, within(ops::OnesLike(scope, op.input(0))), zero);
+    const auto add = [&](const Output& is_on_side, const Output& g) {
+      if (IsNoGradient(g)) return;
+      terms.push_back(ops::SelectV2(scope, ops::LogicalAnd(scope, is_out, is_on_side), g, zero));
+    };
+    add(ops::Less(scope, x, middle), dy[1]);
+    add(ops::Greater(scope, x, middle), dy[2]);
+  }
+  dx->push_back(terms.size() == 1 ? terms[0] : Output(ops::AddN(scope, terms)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+
 }  // namespace
 }  // namespace gradients
 
@@ -57,6 +108,15 @@ void RegisterQuantGradients(GradientRegistry& registry) {
                     GradientOfFakeQuantVars<ops::FakeQuantWithMinMaxVarsGradient>);
   registry.Register("FakeQuantWithMinMaxVarsPerChannel",
                     GradientOfFakeQuantVars<ops::FakeQuantWithMinMaxVarsPerChannelGradient>);
+  registry.Register("FakeQuantWithMinMaxArgsGradient", GradientOfFakeQuantArgsGradient);
+  registry.Register("FakeQuantWithMinMaxVarsGradient",
+                    GradientOfFakeQuantVarsGradient<ops::FakeQuantWithMinMaxVarsGradient>);
+  registry.Register(
+      "FakeQuantWithMinMaxVarsPerChannelGradient",
+      GradientOfFakeQuantVarsGradient<ops::FakeQuantWithMinMaxVarsPerChannelGradient>);
+  // To and from integers.
+  registry.RegisterNoGradient("Dequantize");
+  registry.RegisterNoGradient("QuantizeV2");
 }
 
 }  // namespace gradflow

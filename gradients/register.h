@@ -8,19 +8,29 @@
 namespace gradflow {
 
 void RegisterArrayGradients(GradientRegistry& registry);
+void RegisterDecompositionGradients(GradientRegistry& registry);
+void RegisterEinsumGradients(GradientRegistry& registry);
 void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
+void RegisterNormalisationGradients(GradientRegistry& registry);
 void RegisterQuantGradients(GradientRegistry& registry);
 void RegisterRandomGradients(GradientRegistry& registry);
+void RegisterSelectionGradients(GradientRegistry& registry);
+void RegisterSpectralGradients(GradientRegistry& registry);
 
 inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterArrayGradients(registry);
+  RegisterDecompositionGradients(registry);
+  RegisterEinsumGradients(registry);
   RegisterLinalgGradients(registry);
   RegisterMathGradients(registry);
   RegisterNnGradients(registry);
+  RegisterNormalisationGradients(registry);
   RegisterQuantGradients(registry);
   RegisterRandomGradients(registry);
+  RegisterSelectionGradients(registry);
+  RegisterSpectralGradients(registry);
 }
 
 }  // namespace gradflow

@@ -1,6 +1,6 @@
 // Ops of special functions (special_functions.h): Digamma, Erfinv, Ndtri, Igamma, Igammac,
-// IgammaGradA, Zeta, Polygamma, Betainc, Dawsn, Expint, FresnelCos, FresnelSin, Spence and the
-// Bessel functions.
+// IgammaGradA, RandomGammaGrad, Zeta, Polygamma, Betainc, Dawsn, Expint, FresnelCos, FresnelSin,
+// Spence and the Bessel functions.
 //
 // All types are computed in double.
 #include <cstdint>
@@ -59,6 +59,20 @@ T: The type of both.)"));
 }
 
 template <BinaryFunction kFunction>
+void RegisterBinaryFunctionKernels(Registry& registry, absl::string_view op,
+                                   const DataTypeVector& floats) {
+  constexpr int kPicoseconds = static_cast<int>(kNanoseconds * 1000);
+  registry
+      .Kernel(op,
+              MakeBinaryKernel<BinaryFunctionLoop<float, kFunction>, sizeof(float), kPicoseconds>)
+      .Types("T", floats);
+  registry
+      .Kernel(op,
+              MakeBinaryKernel<BinaryFunctionLoop<double, kFunction>, sizeof(double), kPicoseconds>)
+      .Types("T", {DT_DOUBLE});
+}
+
+template <BinaryFunction kFunction>
 void RegisterBinary(Registry& registry, absl::string_view op, absl::string_view a,
                     absl::string_view b, bool has_halves, absl::string_view doc) {
   registry.Op(op)
@@ -72,17 +86,9 @@ void RegisterBinary(Registry& registry, absl::string_view op, absl::string_view 
                         ": A tensor.\n", b,
                         ": A tensor of the same type.\nz: The results, of the broadcast shape.\n"
                         "T: The type of the inputs and the output."));
-  constexpr int kPicoseconds = static_cast<int>(kNanoseconds * 1000);
   DataTypeVector floats = {DT_FLOAT};
   if (has_halves) floats = {DT_FLOAT, DT_HALF, DT_BFLOAT16};
-  registry
-      .Kernel(op,
-              MakeBinaryKernel<BinaryFunctionLoop<float, kFunction>, sizeof(float), kPicoseconds>)
-      .Types("T", floats);
-  registry
-      .Kernel(op,
-              MakeBinaryKernel<BinaryFunctionLoop<double, kFunction>, sizeof(double), kPicoseconds>)
-      .Types("T", {DT_DOUBLE});
+  RegisterBinaryFunctionKernels<kFunction>(registry, op, floats);
 }
 
 // ---- Betainc ----
@@ -165,6 +171,27 @@ z: The results, of the shape of the inputs that are no scalars.
 T: The type of all.)");
   registry.Kernel("Betainc", MakeFunctionKernel<Betainc<float>>).Type<float>("T");
   registry.Kernel("Betainc", MakeFunctionKernel<Betainc<double>>).Type<double>("T");
+}
+
+void RegisterRandomGammaGrad(Registry& registry) {
+  registry.Op("RandomGammaGrad")
+      .Group("random_ops")
+      .Input("alpha: T")
+      .Input("sample: T")
+      .Output("output: T")
+      .Attr("T: {float, double}")
+      .Shape(BroadcastBinaryShape)
+      .Doc(
+          R"(Returns the derivatives of gamma samples by the shape of their distribution element-wise.
+
+It is that of the quantile: the probability of a smaller number stays the same. The inputs are
+broadcast to one shape as NumPy does.
+
+alpha: The shape parameters of the distributions.
+sample: Numbers drawn from them, such as those of RandomGamma.
+output: The derivatives, of the broadcast shape.
+T: The type of all.)");
+  RegisterBinaryFunctionKernels<sf::GammaSampleGradAlpha>(registry, "RandomGammaGrad", {DT_FLOAT});
 }
 
 void RegisterGammaFunctions(Registry& registry) {
@@ -286,6 +313,7 @@ void RegisterBesselFunctions(Registry& registry) {
 }  // namespace
 
 void Register(Registry& registry) {
+  RegisterRandomGammaGrad(registry);
   RegisterGammaFunctions(registry);
   RegisterBetainc(registry);
   RegisterNormalDistribution(registry);

@@ -113,6 +113,10 @@ double Igammac(double a, double x) {
 
 double IgammaGradA(double a, double x) { return Eigen::numext::igamma_der_a(a, x); }
 
+double GammaSampleGradAlpha(double alpha, double sample) {
+  return Eigen::numext::gamma_sample_der_alpha(alpha, sample);
+}
+
 double Betainc(double a, double b, double x) {
   if (!(a > 0) || !(b > 0) || std::isinf(a) || std::isinf(b) || !(x >= 0) || x > 1) return kNan;
   return Eigen::numext::betainc(a, b, x);

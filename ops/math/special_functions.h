@@ -19,6 +19,8 @@ double Igamma(double a, double x);
 double Igammac(double a, double x);
 // The derivative of Igamma in a, accurate to 1e-11 for a up to 1000.
 double IgammaGradA(double a, double x);
+// The derivative by alpha of the quantile of a gamma distribution that is `sample`.
+double GammaSampleGradAlpha(double alpha, double sample);
 // The regularised incomplete beta function, accurate to 1e-11.
 double Betainc(double a, double b, double x);
 

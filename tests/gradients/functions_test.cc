@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -43,25 +47,69 @@ bool HasNote(const std::vector<std::string>& row, absl::string_view note) {
   return row.size() > 3 && absl::StrContains(row[3], note);
 }
 
+// Replaces the constant `node` of complex numbers by Complex of two constants, node/re and node/im.
+void SplitConstant(const Tensor& value, NodeDef* node, GraphDef* graph) {
+  Tensor parts[2] = {Tensor(DT_DOUBLE, value.shape()), Tensor(DT_DOUBLE, value.shape())};
+  for (int64_t i = 0; i < value.NumElements(); ++i) {
+    parts[0].flat<double>()(i) = value.flat<complex128>()(i).real();
+    parts[1].flat<double>()(i) = value.flat<complex128>()(i).imag();
+  }
+  const std::string name = node->name();
+  *node = NodeDef();
+  node->set_name(name);
+  node->set_op("Complex");
+  AddNodeAttr("T", DT_DOUBLE, node);
+  AddNodeAttr("Tout", DT_COMPLEX128, node);
+  for (int i = 0; i < 2; ++i) {
+    NodeDef part;
+    part.set_name(absl::StrCat(name, i == 0 ? "/re" : "/im"));
+    part.set_op("Const");
+    AddNodeAttr("dtype", DT_DOUBLE, &part);
+    AddNodeAttr("value", parts[i], &part);
+    node->add_input(part.name());
+    graph->mutable_node()->Add(std::move(part));
+  }
+}
+
 void Make(const std::vector<std::string>& row, RowGraph* graph) {
   const std::vector<Tensor> inputs = ParseTensors(row[2]);
   GraphDef def;
   std::vector<std::pair<std::string, Tensor>> feeds;
   AddOpRow("n", row[0], row[1], inputs, Knowledge::kValues, &def, &feeds);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].dtype() != DT_COMPLEX128) continue;
+    SplitConstant(inputs[i], def.mutable_node(static_cast<int>(i)), &def);
+  }
   GRADFLOW_ASSERT_OK(ImportGraphDef({}, def, graph->scope.graph()));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].dtype() != DT_DOUBLE) continue;
+    const bool is_complex = inputs[i].dtype() == DT_COMPLEX128;
+    if (inputs[i].dtype() != DT_DOUBLE && !is_complex) continue;
     const bool only = HasNote(row, "only ");
     if (only && !HasNote(row, absl::StrCat("only ", i))) continue;
     const Node* const x = graph->scope.graph()->FindNode(absl::StrCat("n/i", i));
     ASSERT_NE(x, nullptr);
-    graph->xs.emplace_back(x, 0);
-    graph->values.push_back(inputs[i]);
+    if (!is_complex) {
+      graph->xs.emplace_back(x, 0);
+      graph->values.push_back(inputs[i]);
+      continue;
+    }
+    for (int part = 0; part < 2; ++part) {
+      const Output source = Operation(x).input(part);
+      graph->xs.push_back(source);
+      Tensor value;
+      GRADFLOW_ASSERT_OK(source.node()->GetAttr("value", &value));
+      graph->values.push_back(value);
+    }
   }
   const Node* const node = graph->scope.graph()->FindNode("n");
   ASSERT_NE(node, nullptr);
   for (int i = 0; i < node->num_outputs(); ++i) {
-    if (node->output_type(i) == DT_DOUBLE) graph->ys.emplace_back(node, i);
+    const Output y(node, i);
+    if (y.type() == DT_DOUBLE) graph->ys.push_back(y);
+    if (y.type() == DT_COMPLEX128) {
+      graph->ys.push_back(ops::Real(graph->scope, y, ops::Real::Tout(DT_DOUBLE)));
+      graph->ys.push_back(ops::Imag(graph->scope, y, ops::Imag::Tout(DT_DOUBLE)));
+    }
   }
   ASSERT_FALSE(graph->ys.empty());
 }
@@ -126,44 +174,152 @@ INSTANTIATE_TEST_SUITE_P(Rows, GradientRowTest, ::testing::ValuesIn(ReadRows(kRo
 
 // ---- Completeness ----
 
+// Ops of float alone, or without a row for another reason, which have tests below; and whether
+// their gradients are differentiable.
+const std::map<std::string, bool>& Elsewhere() {
+  static const auto& ops = *new std::map<std::string, bool>{
+      {"Angle", true},
+      {"Cholesky", true},
+      {"Complex", true},
+      {"ComplexAbs", true},
+      {"Conj", true},
+      {"FakeQuantWithMinMaxArgs", true},
+      {"FakeQuantWithMinMaxArgsGradient", true},
+      {"FakeQuantWithMinMaxVars", true},
+      {"FakeQuantWithMinMaxVarsGradient", true},
+      {"FakeQuantWithMinMaxVarsPerChannel", true},
+      {"FakeQuantWithMinMaxVarsPerChannelGradient", true},
+      {"FusedBatchNorm", true},
+      {"FusedBatchNormGrad", true},
+      {"FusedBatchNormGradV2", true},
+      {"FusedBatchNormGradV3", true},
+      {"FusedBatchNormV2", true},
+      {"FusedBatchNormV3", true},
+      {"Imag", true},
+      {"LRN", true},
+      {"LRNGrad", true},
+      {"PreventGradient", false},
+      {"QuantizeAndDequantize", true},
+      {"QuantizeAndDequantizeV2", true},
+      {"QuantizeAndDequantizeV3", true},
+      {"QuantizeAndDequantizeV4", true},
+      {"QuantizeAndDequantizeV4Grad", true},
+      {"RandomGamma", false},
+      {"Real", true},
+      {"SparseMatMul", true},
+      {"StatelessRandomGammaV2", false},
+      {"StatelessRandomGammaV3", false},
+  };
+  return ops;
+}
+
 TEST(GradientRows, CoverEveryGradientFunction) {
   std::set<std::string> rows;
   for (const auto& row : ReadRows(kRows)) rows.insert(row[0]);
-  // Of float alone or complex, or without a row for a reason; tested elsewhere.
-  const std::set<std::string> elsewhere = {"Angle",
-                                           "Cholesky",
-                                           "Complex",
-                                           "ComplexAbs",
-                                           "Conj",
-                                           "Imag",
-                                           "Real",
-                                           "FakeQuantWithMinMaxArgs",
-                                           "FakeQuantWithMinMaxVars",
-                                           "FakeQuantWithMinMaxVarsPerChannel",
-                                           "FusedBatchNorm",
-                                           "FusedBatchNormV2",
-                                           "FusedBatchNormV3",
-                                           "LRN",
-                                           "PreventGradient",
-                                           "QuantizeAndDequantizeV2",
-                                           "QuantizeAndDequantizeV3"};
   for (const std::string& op : GradientRegistry::Global().DifferentiableOps()) {
-    EXPECT_TRUE(rows.count(op) + elsewhere.count(op) == 1) << op << " has no row";
+    EXPECT_TRUE(rows.count(op) + Elsewhere().count(op) == 1) << op << " has no row";
     EXPECT_NE(GlobalRegistry().FindOp(op), nullptr) << op;
   }
 }
 
-// docs/gradients.md ends with the list of differentiable ops.
-TEST(GradientDocs, ListEveryGradientFunction) {
-  const std::string text = ReadFile(GRADFLOW_TEST_DATA_DIR "/../../docs/gradients.md");
-  const std::pair<std::string, std::string> parts =
-      absl::StrSplit(text, absl::MaxSplits("## Ops with a gradient\n", 1));
-  std::vector<std::string> listed;
-  for (const absl::string_view word :
-       absl::StrSplit(parts.second, absl::ByAnyChar(" \n,`"), absl::SkipEmpty())) {
-    listed.emplace_back(word);
+// ---- Every op of floating-point or complex numbers has a gradient, or is known to have none ----
+
+std::vector<std::string> OpsOfNumbers() {
+  std::vector<std::string> names;
+  const auto is_number = [](const OpDef& def, const OpDef::ArgDef& arg) {
+    const auto continuous = [](int dtype) {
+      return DataTypeIsFloating(static_cast<DataType>(dtype)) ||
+             DataTypeIsComplex(static_cast<DataType>(dtype));
+    };
+    const std::string& name = arg.type_attr().empty() ? arg.type_list_attr() : arg.type_attr();
+    if (name.empty()) return continuous(arg.type());
+    for (const auto& attr : def.attr()) {
+      if (attr.name() != name) continue;
+      const auto& allowed = attr.allowed_values().list().type();
+      return allowed.empty() || std::any_of(allowed.begin(), allowed.end(), continuous);
+    }
+    return true;
+  };
+  const auto any = [&](const OpDef& def, const auto& args) {
+    return std::any_of(args.begin(), args.end(),
+                       [&](const OpDef::ArgDef& arg) { return is_number(def, arg); });
+  };
+  for (const OpRegistration* op : GlobalRegistry().Ops()) {
+    const OpDef& def = op->def();
+    if (any(def, def.input_arg()) && any(def, def.output_arg())) names.push_back(def.name());
   }
-  EXPECT_THAT(listed, ::testing::ElementsAreArray(GradientRegistry::Global().DifferentiableOps()));
+  return names;
+}
+
+class OpOfNumbersTest : public ::testing::TestWithParam<std::string> {};
+TEST_P(OpOfNumbersTest, HasAGradientOrIsKnownToHaveNone) {
+  EXPECT_TRUE(GradientRegistry::Global().Find(GetParam()).ok())
+      << GetParam() << ": register its gradient function in gradients/, or RegisterNoGradient";
+}
+INSTANTIATE_TEST_SUITE_P(Ops, OpOfNumbersTest, ::testing::ValuesIn(OpsOfNumbers()),
+                         [](const auto& info) { return info.param; });
+
+// ---- docs/gradients.md ends with a table of the differentiable ops ----
+
+// The ops that TensorFlow's C++ or Python has gradients of.
+std::set<std::string> TensorflowOps(absl::string_view language) {
+  const std::string text = ReadFile(GRADFLOW_TEST_DATA_DIR "/tensorflow_gradients.txt");
+  const std::vector<std::string> parts = absl::StrSplit(text, absl::StrCat("\n", language, ":\n"));
+  const std::vector<std::string> paragraphs = absl::StrSplit(parts.at(1), "\n\n");
+  std::set<std::string> ops;
+  for (const absl::string_view word :
+       absl::StrSplit(paragraphs[0], absl::ByAnyChar(" \n"), absl::SkipEmpty())) {
+    ops.emplace(word);
+  }
+  return ops;
+}
+
+std::string TableOfGradients() {
+  std::set<std::string> second;
+  for (const auto& row : ReadRows(kRows)) {
+    if (!HasNote(row, "first order")) second.insert(row[0]);
+  }
+  const std::set<std::string> cc = TensorflowOps("C++");
+  const std::set<std::string> python = TensorflowOps("Python");
+  const auto yes = [](bool is) { return is ? "yes" : ""; };
+  std::string table =
+      "| Op | First order | Second order | TensorFlow's C++ | TensorFlow's Python "
+      "|\n|---|---|---|---|---|\n";
+  for (const std::string& op : GradientRegistry::Global().DifferentiableOps()) {
+    const auto it = Elsewhere().find(op);
+    const bool is_second = it != Elsewhere().end() ? it->second : second.count(op) > 0;
+    absl::StrAppend(&table, "| `", op, "` | ", op == "PreventGradient" ? "error" : "yes", " | ",
+                    yes(is_second), " | ", yes(cc.count(op) > 0), " | ", yes(python.count(op) > 0),
+                    " |\n");
+  }
+  return table;
+}
+
+// GRADFLOW_UPDATE_GOLDEN=1 replaces the table.
+TEST(GradientDocs, HaveTheTable) {
+  const char* const path = GRADFLOW_TEST_DATA_DIR "/../../docs/gradients.md";
+  constexpr char kTitle[] = "## Ops with a gradient\n";
+  const std::string text = ReadFile(path);
+  const size_t title = text.find(kTitle);
+  ASSERT_NE(title, std::string::npos);
+  const size_t table = text.find("\n| Op ", title) + 1;
+  const std::string expected = TableOfGradients();
+  if (std::getenv("GRADFLOW_UPDATE_GOLDEN") != nullptr) {
+    WriteFile(path, text.substr(0, table) + expected);
+    return;
+  }
+  EXPECT_EQ(text.substr(table), expected)
+      << "run again with GRADFLOW_UPDATE_GOLDEN=1 to update docs/gradients.md";
+}
+
+// Nothing that TensorFlow's C++ or Python differentiates is missing, of the ops that there are.
+TEST(GradientDocs, HaveWhatTensorflowHas) {
+  for (const char* const language : {"C++", "Python"}) {
+    for (const std::string& op : TensorflowOps(language)) {
+      if (GlobalRegistry().FindOp(op) == nullptr) continue;
+      EXPECT_TRUE(GradientRegistry::Global().Find(op).ok()) << op;
+    }
+  }
 }
 
 // ---- Gradients of float alone ----
@@ -290,6 +446,229 @@ TEST(GradientFunctions, OfFakeQuantisationAreThoseOfItsGradientOps) {
       {channels.backprops_wrt_input, channels.backprop_wrt_min, channels.backprop_wrt_max});
 }
 
+// ---- Second order of gradient ops of float ----
+
+// In training the gradient op depends on x through the statistics, too.
+TEST(GradientFunctions, OfBatchNormGradients) {
+  struct Case {
+    const char* format;
+    bool is_training;
+    int version;
+    const char* x;
+  };
+  const Case cases[] = {{"NHWC", true, 1, "2,2,1,2"},    {"NCHW", true, 2, "2,2,1,2"},
+                        {"NHWC", true, 3, "2,2,1,2"},    {"NCDHW", true, 3, "2,2,1,2,1"},
+                        {"NDHWC", true, 3, "1,2,2,1,2"}, {"NHWC", false, 1, "2,2,1,2"},
+                        {"NCHW", false, 2, "2,2,1,2"},   {"NCHW", false, 3, "2,2,1,2"},
+                        {"NDHWC", false, 3, "1,2,2,1,2"}};
+  for (const Case& c : cases) {
+    SCOPED_TRACE(absl::StrCat(c.format, " ", c.is_training, " V", c.version));
+    const Scope scope = Scope::NewRootScope();
+    OutputList xs;
+    for (int i = 0; i < 5; ++i) xs.push_back(ops::Placeholder(scope, DT_FLOAT));
+    std::vector<Tensor> values = {
+        ParseTensor(absl::StrCat("float[", c.x, "]={0.5, 1, -1, 2, 0.25, -0.5, 1.5, 1}")),
+        ParseTensor(absl::StrCat("float[", c.x, "]={1, -2, 3, 0, -1, 4, 2, 1}")),
+        ParseTensor("float[2]={1.5, -2}"), ParseTensor("float[2]={0.5, 0.25}"),
+        ParseTensor("float[2]={0.75, 1.25}")};
+    Output mean = xs[3];
+    Output variance = xs[4];
+    const float epsilon = 0.25f;
+    if (c.is_training) {
+      const Output empty = ops::Const(scope, Tensor(DT_FLOAT, {0}));
+      using Norm = ops::FusedBatchNormV3;
+      const Norm norm(scope, xs[1], xs[2], xs[2], empty, empty,
+                      Norm::Epsilon(epsilon).DataFormat(c.format));
+      mean = norm.reserve_space_1;
+      variance = norm.reserve_space_2;
+      xs.resize(3);
+      values.resize(3);
+    }
+    OutputList ys;
+    const auto add = [&](const auto& gradient) {
+      ys = {gradient.x_backprop, gradient.scale_backprop, gradient.offset_backprop};
+    };
+    const auto attrs = [&](auto attrs) {
+      return attrs.Epsilon(epsilon).DataFormat(c.format).IsTraining(c.is_training);
+    };
+    using V1 = ops::FusedBatchNormGrad;
+    using V2 = ops::FusedBatchNormGradV2;
+    using V3 = ops::FusedBatchNormGradV3;
+    if (c.version == 1) add(V1(scope, xs[0], xs[1], xs[2], mean, variance, attrs(V1::Attrs())));
+    if (c.version == 2) add(V2(scope, xs[0], xs[1], xs[2], mean, variance, attrs(V2::Attrs())));
+    if (c.version == 3) {
+      add(V3(scope, xs[0], xs[1], xs[2], mean, variance, mean, attrs(V3::Attrs())));
+    }
+    const auto error = FindGradientError(scope, xs, values, ys, GradientsOf(ys, xs));
+    ASSERT_TRUE(error.ok()) << error.status();
+    EXPECT_LE(error->max_error, 2e-3 * error->largest) << error->DebugString();
+    // One of the outputs alone.
+    const auto one = FindGradientError(scope, xs, values, {ys[1]}, GradientsOf({ys[1]}, xs));
+    ASSERT_TRUE(one.ok()) << one.status();
+    EXPECT_LE(one->max_error, 2e-3 * one->largest) << one->DebugString();
+  }
+}
+
+// The second derivatives of a batch norm of half, whose statistics are float.
+TEST(GradientFunctions, OfBatchNormGradientsOfHalf) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Const(scope, ParseTensor("half[2,2,1,2]={1, -2, 3, 0, -1, 4, 2, 1}"));
+  const Output scale = ops::Const(scope, {1.5f, -2.0f});
+  const Output empty = ops::Const(scope, Tensor(DT_FLOAT, {0}));
+  const Output y = ops::FusedBatchNormV3(scope, x, scale, scale, empty, empty).y;
+  std::vector<Output> first;
+  std::vector<Output> second;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ops::Square(scope, y)}, {x, scale}, &first));
+  GRADFLOW_ASSERT_OK(
+      AddSymbolicGradients(scope, {ops::Square(scope, first[0]), first[1]}, {x, scale}, &second));
+  EXPECT_EQ(second[0].type(), DT_HALF);
+  EXPECT_EQ(second[1].type(), DT_FLOAT);
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(ClientSession(scope).Run(second, &values));
+}
+
+TEST(GradientFunctions, OfLrnGradients) {
+  const Scope scope = Scope::NewRootScope();
+  OutputList xs;
+  for (int i = 0; i < 3; ++i) xs.push_back(ops::Placeholder(scope, DT_FLOAT));
+  const std::vector<Tensor> values = {ParseTensor("float[1,1,2,3]={1, 2, -1, 0.5, -2, 1}"),
+                                      ParseTensor("float[1,1,2,3]={0.5, 1, -1, 2, 0.25, 1.5}"),
+                                      ParseTensor("float[1,1,2,3]={0.25, 1, -0.5, 1, 0.5, 0.75}")};
+  for (const int radius : {0, 1, 7}) {
+    const auto attrs = ops::LRNGrad::DepthRadius(radius).Bias(1.5f).Alpha(0.5f).Beta(0.75f);
+    const Output y = ops::LRNGrad(scope, xs[0], xs[1], xs[2], attrs);
+    const auto error = FindGradientError(scope, xs, values, {y}, GradientsOf({y}, xs));
+    ASSERT_TRUE(error.ok()) << error.status();
+    EXPECT_LE(error->max_error, 2e-3 * error->largest) << error->DebugString();
+  }
+}
+
+// The gradient ops are linear in the gradients, and constant in the other inputs.
+TEST(GradientFunctions, OfFakeQuantisationGradients) {
+  const Scope scope = Scope::NewRootScope();
+  const Output dy = ops::Placeholder(scope, DT_FLOAT);
+  const Output x = ops::Const(scope, ParseTensor("float[2,3]={-9, -1.25, 0, 1.5, 2.75, 9}"));
+  const Tensor value = ParseTensor("float[2,3]={1, 2, 3, 4, 5, 6}");
+  const auto check = [&](const OutputList& ys) {
+    const auto error = FindGradientError(scope, {dy}, {value}, ys, GradientsOf(ys, {dy}));
+    ASSERT_TRUE(error.ok()) << error.status();
+    EXPECT_GE(error->largest, 0.9);
+    EXPECT_LE(error->max_error, 2e-3) << error->DebugString();
+  };
+  using Args = ops::FakeQuantWithMinMaxArgsGradient;
+  check({Args(scope, dy, x, Args::Min(-2).Max(3).NumBits(4).NarrowRange(true))});
+  using Vars = ops::FakeQuantWithMinMaxVarsGradient;
+  const Vars vars(scope, dy, x, ops::Const(scope, -2.0f), ops::Const(scope, 3.0f),
+                  Vars::NumBits(4).NarrowRange(true));
+  check({vars.backprops_wrt_input, vars.backprop_wrt_min, vars.backprop_wrt_max});
+  check({vars.backprop_wrt_min});
+  check({vars.backprop_wrt_max});
+  using Channels = ops::FakeQuantWithMinMaxVarsPerChannelGradient;
+  const Channels channels(scope, dy, x, ops::Const(scope, {-2.0f, -1.0f, -2.0f}),
+                          ops::Const(scope, {1.0f, 2.0f, 3.0f}), Channels::NumBits(4));
+  check({channels.backprops_wrt_input, channels.backprop_wrt_min, channels.backprop_wrt_max});
+  // An empty range passes all gradients on.
+  const Output zero = ops::Const(scope, 0.0f);
+  const Vars none(scope, dy, x, zero, zero);
+  check({none.backprops_wrt_input, none.backprop_wrt_min, none.backprop_wrt_max});
+}
+
+TEST(GradientFunctions, OfSparseMatMul) {
+  for (const bool transpose_a : {false, true}) {
+    for (const bool transpose_b : {false, true}) {
+      const Scope scope = Scope::NewRootScope();
+      const OutputList xs = {ops::Placeholder(scope, DT_FLOAT), ops::Placeholder(scope, DT_FLOAT)};
+      const Output y = ops::SparseMatMul(
+          scope, xs[0], xs[1],
+          ops::SparseMatMul::TransposeA(transpose_a).TransposeB(transpose_b).BIsSparse(true));
+      const std::vector<Tensor> values = {
+          ParseTensor(transpose_a ? "float[3,2]={1, 0, 2, -1, 0, 3}"
+                                  : "float[2,3]={1, 0, 2, -1, 0, 3}"),
+          ParseTensor(transpose_b ? "float[2,3]={2, 1, 0, 0, -1, 1}"
+                                  : "float[3,2]={2, 1, 0, 0, -1, 1}")};
+      const auto error = FindGradientError(scope, xs, values, {y}, GradientsOf({y}, xs));
+      ASSERT_TRUE(error.ok()) << error.status();
+      EXPECT_LE(error->max_error, 2e-3 * error->largest) << error->DebugString();
+    }
+  }
+}
+
+// Numbers of one seed move with alpha as quantiles, except near the jumps of the method.
+TEST(GradientFunctions, OfGammaNumbersAreThoseOfQuantiles) {
+  const Scope scope = Scope::NewRootScope();
+  const Output alpha = ops::Const(scope, {0.5, 1.0, 4.0});
+  const Output samples = ops::StatelessRandomGammaV2(scope, {2, 3}, {7, 8}, alpha);
+  const Output dy = ops::Const(scope, ParseTensor("double[2,3]={1, 2, 3, 4, 5, 6}"));
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {samples}, {alpha}, {dy}, &gradients));
+  const Output half_alpha = ops::Const(scope, ParseTensor("half[2]={1, 2}"));
+  const Output half = ops::RandomGamma(scope, {3}, half_alpha);
+  std::vector<Output> half_gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {half}, {half_alpha}, &half_gradients));
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(ClientSession(scope).Run({samples, gradients[0], half_gradients[0]}, &values));
+  double expected[3] = {};
+  for (int i = 0; i < 6; ++i) {
+    const double a = i % 3 == 0 ? 0.5 : i % 3 == 1 ? 1.0 : 4.0;
+    const double x = values[0].flat<double>()(i);
+    // dP/da by differences of the quantile's equation P(a, x) = p.
+    const Scope step = Scope::NewRootScope();
+    std::vector<Tensor> p;
+    const double h = 1e-5;
+    GRADFLOW_ASSERT_OK(
+        ClientSession(step).Run({ops::Igamma(step, a + h, x), ops::Igamma(step, a - h, x),
+                                 ops::Igamma(step, a, x + h * x), ops::Igamma(step, a, x - h * x)},
+                                &p));
+    const auto value = [&](int k) { return p[k].scalar<double>()(); };
+    const double slope = -(value(0) - value(1)) / (value(2) - value(3)) * x;
+    expected[i % 3] += (i + 1) * slope;
+  }
+  for (int a = 0; a < 3; ++a) {
+    EXPECT_NEAR(values[1].flat<double>()(a), expected[a], 1e-5 * std::abs(expected[a]));
+  }
+  EXPECT_EQ(values[2].shape(), TensorShape({2}));
+}
+
+// Functions of complex singular vectors that do not depend on their phases.
+TEST(GradientFunctions, OfComplexSingularVectors) {
+  const Scope scope = Scope::NewRootScope();
+  const Output re = ops::Placeholder(scope, DT_DOUBLE, ops::Placeholder::Shape({3, 2}));
+  const Output im = ops::Placeholder(scope, DT_DOUBLE, ops::Placeholder::Shape({3, 2}));
+  const Output z = ops::Complex(scope, re, im, ops::Complex::Tout(DT_COMPLEX128));
+  const ops::Svd svd(scope, z);
+  // |u|^2, and u_1 conj(v_1), as the phases of u and v are one.
+  const Output squares =
+      ops::Square(scope, ops::ComplexAbs(scope, svd.u, ops::ComplexAbs::Tout(DT_DOUBLE)));
+  const Output product = ops::BatchMatMulV2(scope, svd.u, svd.v, ops::BatchMatMulV2::AdjY(true));
+  const OutputList ys = {squares, ops::Real(scope, product, ops::Real::Tout(DT_DOUBLE)),
+                         ops::Imag(scope, product, ops::Imag::Tout(DT_DOUBLE))};
+  const std::vector<Tensor> values = {ParseTensor("double[3,2]={0.5, -1, 1.5, 0.75, 2, 1}"),
+                                      ParseTensor("double[3,2]={1, 0.25, -0.5, -1.25, 0.5, 1}")};
+  const auto error = FindGradientError(scope, {re, im}, values, ys, GradientsOf(ys, {re, im}));
+  ASSERT_TRUE(error.ok()) << error.status();
+  EXPECT_LE(error->max_error, Allowed(*error)) << error->DebugString();
+}
+
+TEST(GradientFunctions, OfDecompositionsThatAreNotKnown) {
+  const Scope scope = Scope::NewRootScope();
+  const Output a = ops::Const(scope, ParseTensor("double[3,2]={2, 1, 0.5, 3, 1, -1}"));
+  std::vector<Output> gradients;
+  const ops::Qr qr(scope, a, ops::Qr::FullMatrices(true));
+  EXPECT_THAT(AddSymbolicGradients(scope, {qr.q}, {a}, &gradients),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       ::testing::HasSubstr("as many columns as rows or more")));
+  const ops::Svd svd(scope, a, ops::Svd::FullMatrices(true));
+  EXPECT_THAT(AddSymbolicGradients(scope, {svd.u}, {a}, &gradients),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       ::testing::HasSubstr("only known for square matrices")));
+  GRADFLOW_EXPECT_OK(AddSymbolicGradients(scope, {svd.s}, {a}, &gradients));
+  const Output unknown = ops::Placeholder(scope, DT_DOUBLE);
+  const Output solution = ops::MatrixSolveLs(scope, unknown, a, 0.5);
+  EXPECT_THAT(AddSymbolicGradients(scope, {solution}, {unknown}, &gradients),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       ::testing::HasSubstr("numbers of rows and columns are known")));
+}
+
 // ---- Ops of symmetric matrices ----
 
 // Of X X^T + I, since the gradient is symmetric while the op reads one triangle.
@@ -313,6 +692,17 @@ TEST(GradientFunctions, OfQuantizeAndDequantizeAreTheIdentity) {
   const Output dy = ops::Const(scope, {3.0f, 4.0f, 5.0f});
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y}, {x}, {dy}, &gradients));
   EXPECT_EQ(gradients[0], dy);
+  // Version 4 passes nothing on outside of the range, nor does the gradient of its gradient op.
+  const Output y4 = ops::QuantizeAndDequantizeV4(scope, x, -0.5f, 2.0f,
+                                                 ops::QuantizeAndDequantizeV4::RangeGiven(true));
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y4}, {x}, {dy}, &gradients));
+  std::vector<Output> second;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, gradients, {dy}, {dy}, &second));
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(ClientSession(scope).Run({gradients[0], second[0]}, &values));
+  for (const Tensor& value : values) {
+    EXPECT_THAT(value, TensorEq(ParseTensor("float[3]={0, 4, 5}")));
+  }
 }
 
 // ---- Complex numbers ----

@@ -471,13 +471,37 @@ TEST(Betainc, TakesScalarsAndOneShape) {
   EXPECT_THAT(op.InferShape(), error);
 }
 
+// The quantile x of probability p has P(a, x) = p: dx/da = -(dP/da) / (dP/dx).
+TEST(RandomGammaGrad, IsTheDerivativeOfTheQuantile) {
+  const Tensor a = AsTensor<double>({0.1, 0.5, 1, 2, 10, 100, 3}, {7, 1});
+  const Tensor x = AsTensor<double>({0.2, 1, 3, 12}, {4});
+  const absl::StatusOr<Tensor> partial = OpTester("IgammaGradA").Input(a).Input(x).RunOne();
+  ASSERT_THAT(partial, IsOk());
+  Tensor expected(DT_DOUBLE, {7, 4});
+  for (int i = 0; i < 28; ++i) {
+    const double alpha = a.flat<double>()(i / 4);
+    const double sample = x.flat<double>()(i % 4);
+    const double density = std::exp((alpha - 1) * std::log(sample) - sample - std::lgamma(alpha));
+    expected.flat<double>()(i) = -partial->flat<double>()(i) / density;
+  }
+  EXPECT_THAT(OpTester("RandomGammaGrad").Input(a).Input(x).RunOne(),
+              TensorNear(expected, 1e-12, 1e-9));
+  EXPECT_THAT(OpTester("RandomGammaGrad")
+                  .Input(AsTensor<float>({2, -1, 1, 1, 0}))
+                  .Input(AsTensor<float>({0, 1, -1, kNan, 1}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({0, kNan, kNan, kNan, kNan})));
+  EXPECT_THAT(OpTester("RandomGammaGrad").Input(Tensor(DT_FLOAT, {0})).Input<float>({1}).RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {0})));
+}
+
 TEST(Special, RefuseTypesThatAreNotAllowed) {
   for (const SpecialValues& c : UnarySpecialCases()) {
     EXPECT_THAT(OpTester(c.op).Input<int32_t>({1}).MakeKernel(),
                 StatusIs(kInvalidArgument, HasSubstr("T")))
         << c.op;
   }
-  for (const char* op : {"IgammaGradA", "Zeta", "Polygamma"}) {
+  for (const char* op : {"IgammaGradA", "RandomGammaGrad", "Zeta", "Polygamma"}) {
     EXPECT_THAT(OpTester(op).Input(AsTensor<half>({1})).Input(AsTensor<half>({1})).MakeKernel(),
                 StatusIs(kInvalidArgument, HasSubstr("T")))
         << op;
