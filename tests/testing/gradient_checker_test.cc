@@ -78,11 +78,14 @@ TEST(ComputeGradientError, TakesTheGradientOpsThatAreKnown) {
   const Output square = ops::Square(scope, y);
   GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, value, square, {3}, &error));
   EXPECT_NEAR(error, 3, 1e-8);
-  const Output product = ops::UnsortedSegmentProd(scope, square, {0, 0, 0}, 1);
-  EXPECT_THAT(ComputeGradientError(scope, x, value, product, {1}, &error),
+  const Output image = ops::Reshape(scope, square, {1, 1, 1, 3});
+  const Output dilated =
+      ops::Dilation2DBackpropInput(scope, image, ops::Reshape(scope, {0.0, 0.0, 0.0}, {1, 1, 3}),
+                                   image, {1, 1, 1, 1}, {1, 1, 1, 1}, "SAME");
+  EXPECT_THAT(ComputeGradientError(scope, x, value, dilated, {1, 1, 1, 3}, &error),
               StatusIs(absl::StatusCode::kUnimplemented,
-                       "no gradient function is registered for UnsortedSegmentProd (node "
-                       "'UnsortedSegmentProd')"));
+                       "no gradient function is registered for Dilation2DBackpropInput (node "
+                       "'Dilation2DBackpropInput')"));
   GRADFLOW_EXPECT_OK(scope.status());
 }
 
