@@ -58,7 +58,9 @@ absl::Status ShapeContext::CheckSameShape(int i, int j) const {
 absl::StatusOr<bool> ShapeContext::IntsFromInput(int i, std::vector<int64_t>* values) const {
   using IntTypes = TypeList<int16_t, int32_t, int64_t>;
   const Tensor* tensor = input_tensor(i);
-  if (tensor == nullptr) return false;
+  // Nodes that were imported without shapes may have a known value. Its number of elements has not
+  // been checked then.
+  if (tensor == nullptr || !input(i).IsFullyDefined()) return false;
   const bool known = DispatchType(IntTypes(), tensor->dtype(), [&](auto tag) {
     const auto flat = tensor->flat<typename decltype(tag)::type>();
     values->assign(flat.begin(), flat.end());

@@ -124,16 +124,22 @@ absl::Status CheckReductionAxes(absl::string_view name, const PartialTensorShape
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<bool>> NamedAxes(absl::string_view name, absl::Span<const int64_t> axes,
+                                            int rank) {
+  std::vector<bool> named(rank);
+  for (const int64_t axis : axes) {
+    GRADFLOW_ASSIGN_OR_RETURN(const int d, CanonicalAxis(name, axis, rank));
+    if (named[d]) return errors::InvalidArgument(name, " names axis ", d, " twice");
+    named[d] = true;
+  }
+  return named;
+}
+
 absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const int64_t> dims,
                                       absl::Span<const int64_t> axes, bool keep_dims,
                                       std::vector<bool>* reduced) {
   const int rank = static_cast<int>(dims.size());
-  std::vector<bool> is_reduced(rank);
-  for (const int64_t axis : axes) {
-    GRADFLOW_ASSIGN_OR_RETURN(const int d, CanonicalAxis(name, axis, rank));
-    if (is_reduced[d]) return errors::InvalidArgument(name, " names axis ", d, " twice");
-    is_reduced[d] = true;
-  }
+  GRADFLOW_ASSIGN_OR_RETURN(std::vector<bool> is_reduced, NamedAxes(name, axes, rank));
   DimVector left;
   for (int d = 0; d < rank; ++d) {
     if (!is_reduced[d]) {

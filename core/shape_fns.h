@@ -44,6 +44,11 @@ bool CanBroadcast(const PartialTensorShape& a, const PartialTensorShape& b);
 // [-2, 2)" if it is out of range.
 absl::StatusOr<int> CanonicalAxis(absl::string_view name, int64_t axis, int rank);
 
+// Returns which of `rank` dimensions `axes` names. Returns INVALID_ARGUMENT "axis names axis 1
+// twice" unless the axes are distinct and in range.
+absl::StatusOr<std::vector<bool>> NamedAxes(absl::string_view name, absl::Span<const int64_t> axes,
+                                            int rank);
+
 // Returns INVALID_ARGUMENT unless `shape`, that of the axes of a reduction, is compatible with a
 // scalar or with a vector of at most `rank` elements. A negative rank is unknown.
 absl::Status CheckReductionAxes(absl::string_view name, const PartialTensorShape& shape, int rank);

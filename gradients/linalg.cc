@@ -148,16 +148,35 @@ absl::Status GradientOfMatrixDeterminant(const Scope& scope, const Operation& op
   dx->push_back(ops::Mul(scope, scalars, inverse));
   return scope.status();
 }
-// Differentiates log|det A|, the second output. The sign has no derivative for real matrices.
+// Outputs s, the sign, and log|det A|. With d = tr(A^-1 dA), log|det A| changes by the real part of
+// d, and s by i s times its imaginary part, which is 0 for real matrices. dA = g A^-H, where g is
+// dlog for real matrices. For complex ones, g has the real part of dlog, since log|det A| is real,
+// and the imaginary part of ds conj(s).
 absl::Status GradientOfLogMatrixDeterminant(const Scope& scope, const Operation& op,
                                             const std::vector<Output>& dy,
                                             std::vector<Output>* dx) {
-  if (IsNoGradient(dy[1])) {
+  const Output sign = op.output(0);
+  const bool is_complex = DataTypeIsComplex(sign.type());
+  const bool has_log = !IsNoGradient(dy[1]);
+  const bool has_sign = is_complex && !IsNoGradient(dy[0]);
+  if (!has_log && !has_sign) {
     dx->push_back(NoGradient());
     return scope.status();
   }
+  Output g = dy[1];
+  if (is_complex) {
+    // Twice these parts.
+    Output parts;
+    if (has_log) parts = ops::Add(scope, g, Conjugate(scope, g));
+    if (has_sign) {
+      const Output product = ops::Mul(scope, dy[0], Conjugate(scope, sign));
+      const Output turn = ops::Sub(scope, product, Conjugate(scope, product));
+      parts = has_log ? Output(ops::Add(scope, parts, turn)) : turn;
+    }
+    g = ops::Mul(scope, Scalar(scope, sign.type(), 0.5), parts);
+  }
   const Output inverse = ops::MatrixInverse(scope, op.input(0), ops::MatrixInverse::Adjoint(true));
-  const Output scalars = ops::ExpandDims(scope, ops::ExpandDims(scope, dy[1], -1), -1);
+  const Output scalars = ops::ExpandDims(scope, ops::ExpandDims(scope, g, -1), -1);
   dx->push_back(ops::Mul(scope, scalars, inverse));
   return scope.status();
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 
 #include "absl/strings/match.h"
@@ -22,6 +23,7 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/case_folder.h"
+#include "gradflow/testing/watchdog.h"
 
 namespace gradflow {
 namespace testing {
@@ -109,8 +111,7 @@ class Case {
   Case(std::string folder, const GoldenOptions& options, const Registry& registry)
       : folder_(std::move(folder)), options_(options), registry_(registry) {
     if (options.timeout_ms > 0) {
-      deadline_ = std::min(options.graph_limits.deadline,
-                           Clock::now() + std::chrono::milliseconds(options.timeout_ms));
+      deadline_ = Clock::now() + std::chrono::milliseconds(options.timeout_ms);
     }
   }
 
@@ -119,13 +120,14 @@ class Case {
     if (file.empty()) return errors::NotFound("neither graph.pb nor graph.pbtxt exists");
     SessionOptions session_options;
     session_options.graph_limits = options_.graph_limits;
-    session_options.graph_limits.deadline = deadline_;
+    session_options.graph_limits.deadline = std::min(options_.graph_limits.deadline, deadline_);
     session_options.tensor_memory_limit_bytes = options_.memory_limit_bytes;
     session_options.config.set_intra_op_parallelism_threads(options_.threads);
     session_options.config.set_inter_op_parallelism_threads(options_.threads);
     GRADFLOW_ASSIGN_OR_RETURN(session_, Session::Make(session_options, registry_));
     GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(file, session_options.graph_limits));
     GRADFLOW_RETURN_IF_ERROR(session_->Create(std::move(def)));
+    watchdog_.emplace(session_.get(), deadline_);
     GRADFLOW_ASSIGN_OR_RETURN(const auto feeds, TensorFiles(fs::path(folder_) / "feeds"));
     for (const auto& [name, feed_file] : feeds) {
       GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadAs(feed_file, TypeOf(name)));
@@ -133,6 +135,11 @@ class Case {
     }
     GRADFLOW_ASSIGN_OR_RETURN(expected_, TensorFiles(fs::path(folder_) / "expected"));
     return ReadTolerances();
+  }
+
+  // Returns `status`, or DEADLINE_EXCEEDED if the time limit has caused it.
+  absl::Status Explain(absl::Status status) const {
+    return watchdog_.has_value() ? watchdog_->Explain(std::move(status)) : status;
   }
 
   absl::StatusOr<GoldenResult> Compare() {
@@ -242,6 +249,8 @@ class Case {
   const Registry& registry_;
   Clock::time_point deadline_ = Clock::time_point::max();
   std::unique_ptr<Session> session_;
+  // Ends planning, too.
+  std::optional<Watchdog> watchdog_;
   std::vector<std::pair<std::string, Tensor>> feeds_;
   // {name of the output, path}.
   std::vector<std::pair<std::string, std::string>> expected_;
@@ -259,7 +268,7 @@ absl::StatusOr<GoldenResult> WithCase(const std::string& folder, const GoldenOpt
     if (result.ok()) return result;
     status = result.status();
   }
-  return errors::Prefix(absl::StrCat("'", folder, "': "), status);
+  return errors::Prefix(absl::StrCat("'", folder, "': "), golden.Explain(status));
 }
 
 // Parses a line of tolerance.txt without its name.

@@ -36,7 +36,7 @@ struct GoldenOptions {
   int threads = 0;
   // The most bytes of tensors at a time; 0 for no limit.
   int64_t memory_limit_bytes = 0;
-  // Milliseconds for the import and the run of a case; 0 for no limit.
+  // Milliseconds for the import, the planning and the run of a case; 0 for no limit.
   int64_t timeout_ms = 0;
   // Limits of the graph.
   GraphLimits graph_limits;

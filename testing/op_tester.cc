@@ -354,6 +354,11 @@ void OpTester::CheckShapes(const absl::StatusOr<std::vector<Tensor>>& outputs) {
     Knowledge one_missing = full;
     one_missing.values[i] = nullptr;
     CheckShapesAgree(absl::StrCat("value of input ", i, " not known"), one_missing, outputs);
+    one_missing.shapes[i] = PartialTensorShape();
+    // As in a graph that was imported without shapes.
+    one_missing.values[i] = full.values[i];
+    CheckShapesAgree(absl::StrCat("shape of input ", i, " not known"), one_missing, outputs);
+    one_missing.values[i] = nullptr;
     one_missing.shapes[i] = ranks.shapes[i];
     CheckShapesAgree(absl::StrCat("only rank of input ", i, " known"), one_missing, outputs);
     one_missing.shapes[i] = PartialTensorShape();

@@ -10,14 +10,16 @@
 #include "gradflow/core/status.h"
 #include "gradflow/io/file.h"
 #include "gradflow/io/npy.h"
+#include "gradflow/testing/watchdog.h"
 #include "tools/chrome_trace.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
 #include "tools/loaded_graph.h"
-#include "tools/watchdog.h"
 
 namespace gradflow::tools {
 namespace {
+
+using ::gradflow::testing::Watchdog;
 
 // Makes the plan and runs it, as separate phases of the trace. Stores the trace in *trace if
 // requested.

@@ -2,24 +2,16 @@
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
-#include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::broadcast_to {
 namespace {
 
-// Returns an error unless NumPy's rules broadcast `input` to `shape`.
-absl::Status CheckBroadcasts(const PartialTensorShape& input, const PartialTensorShape& shape) {
-  const absl::StatusOr<PartialTensorShape> both = BroadcastShapes(input, shape);
-  if (both.ok() && both->IsCompatibleWith(shape)) return absl::OkStatus();
-  return errors::InvalidArgument("input has shape ", input.DebugString(),
-                                 ", which cannot be broadcast to shape ", shape.DebugString());
-}
-
 absl::Status BroadcastToShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(1));
-  GRADFLOW_RETURN_IF_ERROR(CheckBroadcasts(c.input(0), shape));
+  GRADFLOW_RETURN_IF_ERROR(CheckBroadcastsTo("input", c.input(0), shape));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
@@ -30,7 +22,7 @@ absl::Status BroadcastTo(KernelContext& ctx) {
   absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
   if (!shape.ok()) return errors::Prefix("shape: ", shape.status());
   const TensorShape& input = ctx.input(0).shape();
-  GRADFLOW_RETURN_IF_ERROR(CheckBroadcasts(input, *shape));
+  GRADFLOW_RETURN_IF_ERROR(CheckBroadcastsTo("input", input, *shape));
   return OutputStrided(ctx, 0, *shape, dims, 0, {0, BroadcastStrides(input.dim_sizes(), dims)});
 }
 

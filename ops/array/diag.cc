@@ -29,8 +29,7 @@ absl::Status Diag(KernelContext& ctx) {
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, TensorShape(shape.dim_sizes()), &output));
   const int64_t size = diagonal.NumElements();
-  GRADFLOW_ASSIGN_OR_RETURN(const Tensor zero, ZeroScalar(diagonal.dtype()));
-  FillStrided(ctx.run(), {size, size}, zero, output, {0, {size, 1}});
+  SetZero(ctx.run(), output);
   CopyStrided(ctx.run(), {size}, diagonal, {0, {1}}, output, {0, {size + 1}});
   return absl::OkStatus();
 }

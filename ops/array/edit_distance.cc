@@ -152,9 +152,7 @@ class EditDistanceKernel final : public OpKernel {
     truths.Next();
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
-    GRADFLOW_ASSIGN_OR_RETURN(const Tensor zero, ZeroScalar(DT_FLOAT));
-    FillStrided(ctx.run(), shape.dim_sizes(), zero, output,
-                {0, RowMajorStrides(shape.dim_sizes())});
+    SetZero(ctx.run(), output);
     const absl::Span<float> distances = output->span<float>();
     Tensor row;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {ctx.input(4).NumElements() + 1}, &row));

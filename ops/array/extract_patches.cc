@@ -75,7 +75,7 @@ absl::StatusOr<Extent> PatchExtent(const Patches& patches, int s, int64_t size) 
   Extent extent;
   if (patches.same_padding) {
     extent.count = NumBlocks(size, stride);
-    const int64_t padding = std::max<int64_t>(0, (extent.count - 1) * stride + span - size);
+    const int64_t padding = std::max<int64_t>(0, (extent.count - 1) * stride - size + span);
     extent.begin = -(padding / 2);
     return extent;
   }

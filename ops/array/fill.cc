@@ -1,4 +1,3 @@
-#include <cstring>
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"
@@ -10,13 +9,6 @@
 
 namespace gradflow::fill {
 namespace {
-
-// Sets all elements of `output` to the scalar `value`, which has the same type.
-void SetAll(const RunContext& run, const Tensor& value, Tensor* output) {
-  const DimVector no_strides(output->dims());
-  CopyStrided(run, output->shape().dim_sizes(), value, {0, no_strides}, output,
-              {0, RowMajorStrides(output->shape().dim_sizes())});
-}
 
 absl::Status FillShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 0));
@@ -33,25 +25,14 @@ absl::Status Fill(KernelContext& ctx) {
   if (!shape.ok()) return errors::Prefix("dims: ", shape.status());
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
-  SetAll(ctx.run(), ctx.input(1), output);
+  FillAll(ctx.run(), ctx.input(1), output);
   return absl::OkStatus();
-}
-
-// Sets the elements to zero. New strings are empty.
-void SetZero(const RunContext& run, Tensor* output) {
-  if (!DataTypeIsPlainBytes(output->dtype())) return;
-  // In every type of plain bytes, zero has all bits zero.
-  const size_t size = DataTypeSize(output->dtype());
-  char* bytes = static_cast<char*>(output->raw_data());
-  ParallelFor(run, output->NumElements(), BlockSizeForCost(0.05 * size),
-              [&](int64_t begin, int64_t end) {
-                std::memset(bytes + begin * size, 0, (end - begin) * size);
-              });
 }
 
 absl::Status ZerosLike(KernelContext& ctx) {
   Tensor* output = nullptr;
   if (!DataTypeIsPlainBytes(ctx.expected_output_dtype(0))) {
+    // New strings are empty.
     return ctx.AllocateOutput(0, ctx.input(0).shape(), &output);
   }
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &output));
@@ -73,7 +54,7 @@ absl::Status Empty(KernelContext& ctx) {
   if (!shape.ok()) return errors::Prefix("shape: ", shape.status());
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
-  SetZero(ctx.run(), output);
+  if (DataTypeIsPlainBytes(output->dtype())) SetZero(ctx.run(), output);
   return absl::OkStatus();
 }
 
@@ -81,7 +62,7 @@ template <typename T>
 absl::Status OnesLike(KernelContext& ctx) {
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &output));
-  SetAll(ctx.run(), Tensor(T(1)), output);
+  FillAll(ctx.run(), Tensor(T(1)), output);
   return absl::OkStatus();
 }
 

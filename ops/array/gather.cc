@@ -11,6 +11,8 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/array/nd_indices.h"
+#include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/common/tile_copy.h"
 
@@ -106,31 +108,17 @@ absl::Status GatherShapeFn(ShapeContext& c) {
 template <typename Index>
 absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit) {
   const Index* values = indices.flat<Index>().data();
-  // The first invalid index.
-  std::atomic<int64_t> bad{indices.NumElements()};
+  FirstBadIndex bad;
   ParallelFor(run, indices.NumElements(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
     // Indices after an invalid one need no check.
-    if (begin > bad) return;
+    if (begin > bad.first()) return;
     for (int64_t i = begin; i < end; ++i) {
-      if (values[i] >= 0 && values[i] < limit) continue;
-      int64_t first = bad;
-      while (i < first && !bad.compare_exchange_weak(first, i)) {
-      }
-      return;
+      if (values[i] < 0 || values[i] >= limit) return bad.Found(i);
     }
   });
-  if (bad == indices.NumElements()) return absl::OkStatus();
-  // The multi-dimensional position of the index.
-  const TensorShape& shape = indices.shape();
-  std::string position;
-  int64_t rest = bad;
-  for (int d = shape.dims() - 1; d >= 0; --d) {
-    position = absl::StrCat(rest % shape.dim_size(d), position.empty() ? "" : ",", position);
-    rest /= shape.dim_size(d);
-  }
-  return errors::InvalidArgument("indices", shape.dims() == 0 ? "" : "[", position,
-                                 shape.dims() == 0 ? "" : "]", " = ", int64_t{values[bad]},
-                                 " is not in [0, ", limit, ")");
+  if (!bad.any()) return absl::OkStatus();
+  return errors::InvalidArgument(ElementName("indices", indices.shape(), bad.first()), " = ",
+                                 int64_t{values[bad.first()]}, " is not in [0, ", limit, ")");
 }
 
 // Sizes of params as [batch, outer, limit, inner], of indices as [batch, count], and of the output

@@ -11,19 +11,9 @@
 namespace gradflow::gather_nd {
 namespace {
 
-// Returns the shape indices[:-1] + params[depth:], as far as it is known.
-absl::StatusOr<PartialTensorShape> GatherNdShape(const PartialTensorShape& params,
-                                                 const PartialTensorShape& indices) {
-  GRADFLOW_ASSIGN_OR_RETURN(const int64_t depth, NdIndexDepth(indices, "params", params));
-  if (depth < 0 || params.unknown_rank()) return PartialTensorShape();
-  DimVector dims;
-  for (int d = 0; d + 1 < indices.dims(); ++d) dims.push_back(indices.dim_size(d));
-  for (int d = static_cast<int>(depth); d < params.dims(); ++d) dims.push_back(params.dim_size(d));
-  return PartialTensorShape::Make(dims);
-}
-
 absl::Status GatherNdShapeFn(ShapeContext& c) {
-  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, GatherNdShape(c.input(0), c.input(1)));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
+                            NdSlicesShape(c.input(1), "params", c.input(0)));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
@@ -37,7 +27,7 @@ class GatherNdKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& params = ctx.input(0);
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape gathered,
-                              GatherNdShape(params.shape(), ctx.input(1).shape()));
+                              NdSlicesShape(ctx.input(1).shape(), "params", params.shape()));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(gathered.dim_sizes()));
     const NdIndices indices(ctx.input(1), params.shape());
     if (params.dtype() == DT_STRING) ctx.ExpectStringBytes(GatheredBytes(ctx, indices));

@@ -298,8 +298,13 @@ absl::Status SetMatrixSizes(const PartialTensorShape& diagonal, int64_t rows, in
     diagonals->columns = columns;
     return absl::OkStatus();
   }
-  const int64_t least_rows = length - std::min<int64_t>(band.upper, 0);
-  const int64_t least_columns = length + std::max<int64_t>(band.lower, 0);
+  int64_t least_rows = 0;
+  int64_t least_columns = 0;
+  if (__builtin_sub_overflow(length, std::min<int64_t>(band.upper, 0), &least_rows) ||
+      __builtin_add_overflow(length, std::max<int64_t>(band.lower, 0), &least_columns)) {
+    return errors::InvalidArgument("diagonals ", band.lower, " to ", band.upper, " of length ",
+                                   length, " need matrices of more than 2^63 - 1 rows or columns");
+  }
   const bool square = rows == -1 && columns == -1;
   const int64_t side = std::max(least_rows, least_columns);
   diagonals->rows = square ? side : rows == -1 ? least_rows : rows;
@@ -372,8 +377,7 @@ class DiagKernel final : public BandKernel<Version> {
     }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
-    FillStrided(ctx.run(), shape.dim_sizes(), padding, output,
-                {0, RowMajorStrides(shape.dim_sizes())});
+    FillAll(ctx.run(), padding, output);
     return SetBand(ctx, diagonals, diagonal, output);
   }
 };

@@ -18,6 +18,19 @@ absl::StatusOr<int64_t> NdIndexDepth(const PartialTensorShape& indices, absl::st
   return depth;
 }
 
+absl::StatusOr<PartialTensorShape> NdSlicesShape(const PartialTensorShape& indices,
+                                                 absl::string_view name,
+                                                 const PartialTensorShape& indexed) {
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t depth, NdIndexDepth(indices, name, indexed));
+  if (depth < 0 || indexed.unknown_rank()) return PartialTensorShape();
+  DimVector dims;
+  for (int d = 0; d + 1 < indices.dims(); ++d) dims.push_back(indices.dim_size(d));
+  for (int d = static_cast<int>(depth); d < indexed.dims(); ++d) {
+    dims.push_back(indexed.dim_size(d));
+  }
+  return PartialTensorShape::Make(dims);
+}
+
 absl::Status ParseBadIndicesPolicy(absl::string_view policy, bool* ignores) {
   *ignores = policy == "IGNORE";
   if (*ignores || policy.empty() || policy == "DEFAULT" || policy == "ERROR") {
@@ -33,11 +46,15 @@ NdIndices::NdIndices(const Tensor& indices, const TensorShape& indexed)
       reader_(indices),
       strides_(RowMajorStrides(indexed.dim_sizes())),
       depth_(indices.dim_size(indices.dims() - 1)) {
-  for (int d = 0; d + 1 < indices.dims(); ++d) size_ *= indices.dim_size(d);
   // Unsigned: in an empty tensor the product of some dimensions may overflow, and is not used.
+  uint64_t size = 1;
+  for (int d = 0; d + 1 < indices.dims(); ++d) size *= indices.dim_size(d);
   uint64_t slice = 1;
   for (int d = static_cast<int>(depth_); d < indexed.dims(); ++d) slice *= indexed.dim_size(d);
   slice_size_ = static_cast<int64_t>(slice);
+  // Tuples of depth 0 take no memory, and may be any number.
+  const bool nothing = indices.NumElements() == 0 && indexed.num_elements() == 0;
+  size_ = nothing ? 0 : static_cast<int64_t>(size);
 }
 
 absl::Status NdIndices::Error(int64_t i, absl::string_view name) const {

@@ -23,6 +23,12 @@ namespace gradflow {
 absl::StatusOr<int64_t> NdIndexDepth(const PartialTensorShape& indices, absl::string_view name,
                                      const PartialTensorShape& indexed);
 
+// Returns the shape of the slices that `indices` selects, indices[:-1] + indexed[depth:]; unknown
+// if either rank or the depth is. Errors as NdIndexDepth().
+absl::StatusOr<PartialTensorShape> NdSlicesShape(const PartialTensorShape& indices,
+                                                 absl::string_view name,
+                                                 const PartialTensorShape& indexed);
+
 // Reads the attribute bad_indices_policy. Source is KernelConstruction.
 absl::Status ParseBadIndicesPolicy(absl::string_view policy, bool* ignores);
 template <typename Source>
@@ -38,7 +44,8 @@ class NdIndices {
   // Borrows both. REQUIRES: NdIndexDepth() is OK
   NdIndices(const Tensor& indices, const TensorShape& indexed);
 
-  // The number of tuples, and of the elements of a slice.
+  // The number of tuples, and of the elements of a slice. There are no tuples to look at if neither
+  // they nor the slices have elements.
   int64_t size() const { return size_; }
   int64_t slice_size() const { return slice_size_; }
   // Returns the offset of the first element of the slice that tuple i selects; -1 if an index is

@@ -67,7 +67,7 @@ class OneHotKernel final : public OpKernel {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     if (shape.num_elements() == 0) return absl::OkStatus();
-    FillStrided(ctx.run(), shape.dim_sizes(), off, output, {0, RowMajorStrides(shape.dim_sizes())});
+    FillAll(ctx.run(), off, output);
     // The output is [prefix, depth, suffix], the indices are [prefix, suffix].
     int64_t suffix = 1;
     for (int d = axis_ < 0 ? indices.dims() : static_cast<int>(axis_); d < indices.dims(); ++d) {

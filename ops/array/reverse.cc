@@ -17,12 +17,10 @@ namespace {
 absl::Status OutputReversed(KernelContext& ctx, const std::vector<bool>& reversed) {
   const TensorShape& shape = ctx.input(0).shape();
   StridedLoop::Operand from = {0, RowMajorStrides(shape.dim_sizes())};
-  if (shape.num_elements() > 0) {
-    for (int d = 0; d < shape.dims(); ++d) {
-      if (!reversed[d] || shape.dim_size(d) == 1) continue;
-      from.offset += (shape.dim_size(d) - 1) * from.strides[d];
-      from.strides[d] = -from.strides[d];
-    }
+  for (int d = 0; d < shape.dims(); ++d) {
+    if (!reversed[d] || shape.dim_size(d) == 1) continue;
+    from.offset += (shape.dim_size(d) - 1) * from.strides[d];
+    from.strides[d] = -from.strides[d];
   }
   return OutputStrided(ctx, 0, shape, shape.dim_sizes(), 0, std::move(from));
 }
@@ -59,23 +57,12 @@ absl::Status Reverse(KernelContext& ctx) {
 
 // ---- ReverseV2 ----
 
-// Returns which dimensions `axes` names.
-absl::StatusOr<std::vector<bool>> ReversedDims(absl::Span<const int64_t> axes, int rank) {
-  std::vector<bool> reversed(rank);
-  for (const int64_t axis : axes) {
-    GRADFLOW_ASSIGN_OR_RETURN(const int d, CanonicalAxis("axis", axis, rank));
-    if (reversed[d]) return errors::InvalidArgument("axis names dimension ", d, " twice");
-    reversed[d] = true;
-  }
-  return reversed;
-}
-
 absl::Status ReverseV2Shape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
   std::vector<int64_t> axes;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &axes));
   if (known && !c.input(0).unknown_rank()) {
-    GRADFLOW_RETURN_IF_ERROR(ReversedDims(axes, c.input(0).dims()).status());
+    GRADFLOW_RETURN_IF_ERROR(NamedAxes("axis", axes, c.input(0).dims()).status());
   }
   c.set_output(0, c.input(0));
   return absl::OkStatus();
@@ -85,7 +72,7 @@ absl::Status ReverseV2(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "axis"));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector axes, ctx.Ints(1, "axis"));
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<bool> reversed,
-                            ReversedDims(axes, ctx.input(0).dims()));
+                            NamedAxes("axis", axes, ctx.input(0).dims()));
   return OutputReversed(ctx, reversed);
 }
 

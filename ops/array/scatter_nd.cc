@@ -17,12 +17,8 @@ namespace {
 // Returns INVALID_ARGUMENT unless `updates` may have the shape indices[:-1] + output[depth:].
 absl::Status CheckUpdates(const PartialTensorShape& indices, const PartialTensorShape& updates,
                           absl::string_view name, const PartialTensorShape& output) {
-  GRADFLOW_ASSIGN_OR_RETURN(const int64_t depth, NdIndexDepth(indices, name, output));
-  if (depth < 0 || output.unknown_rank()) return absl::OkStatus();
-  DimVector dims;
-  for (int d = 0; d + 1 < indices.dims(); ++d) dims.push_back(indices.dim_size(d));
-  for (int d = static_cast<int>(depth); d < output.dims(); ++d) dims.push_back(output.dim_size(d));
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape expected, PartialTensorShape::Make(dims));
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape expected,
+                            NdSlicesShape(indices, name, output));
   if (updates.IsCompatibleWith(expected)) return absl::OkStatus();
   return errors::InvalidArgument("updates has shape ", updates.DebugString(), ", expected ",
                                  expected.DebugString(), ", by indices of shape ",
@@ -95,10 +91,7 @@ class ScatterNdKernel final : public OpKernel {
     }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
-    if (DataTypeIsPlainBytes(output->dtype())) {
-      GRADFLOW_ASSIGN_OR_RETURN(const Tensor zero, ZeroScalar(output->dtype()));
-      FillStrided(ctx.run(), dims, zero, output, {0, RowMajorStrides(dims)});
-    }
+    if (DataTypeIsPlainBytes(output->dtype())) SetZero(ctx.run(), output);
     return Scatter(ctx, add_, ctx.input(0), ctx.input(1), ignores_bad_indices_, "output", output);
   }
 

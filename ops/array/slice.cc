@@ -88,9 +88,7 @@ absl::Status Slice(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape sliced, SliceShape(input, begin, size));
   const TensorShape shape(sliced.dim_sizes());
   StridedLoop::Operand from = {0, RowMajorStrides(input.dim_sizes())};
-  if (shape.num_elements() > 0) {
-    for (int d = 0; d < input.dims(); ++d) from.offset += begin[d] * from.strides[d];
-  }
+  for (int d = 0; d < input.dims(); ++d) from.offset += begin[d] * from.strides[d];
   return OutputStrided(ctx, 0, shape, shape.dim_sizes(), 0, std::move(from));
 }
 

@@ -171,9 +171,7 @@ absl::Status Move(KernelContext& ctx, Direction direction, const DimVector& bloc
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
   if (shape.num_elements() == 0) return absl::OkStatus();
   if (pads_any && direction.to_batch && DataTypeIsPlainBytes(input.dtype())) {
-    GRADFLOW_ASSIGN_OR_RETURN(const Tensor zero, ZeroScalar(input.dtype()));
-    FillStrided(ctx.run(), shape.dim_sizes(), zero, output,
-                {0, RowMajorStrides(shape.dim_sizes())});
+    SetZero(ctx.run(), output);
   }
   if (input.NumElements() == 0) return absl::OkStatus();
 

@@ -122,7 +122,7 @@ absl::Status SplitVShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(const int axis, CanonicalAxis("split_dim", split_dim[0], value.dims()));
   part = value;
   const Tensor* const size_splits = c.input_tensor(1);
-  if (size_splits == nullptr) {
+  if (size_splits == nullptr || !c.input(1).IsFullyDefined()) {
     // One part is all of the value.
     if (num_split > 1) part.set_dim(axis, -1);
     for (int i = 0; i < num_split; ++i) c.set_output(i, part);
@@ -150,8 +150,8 @@ absl::Status SplitV(KernelContext& ctx) {
   int64_t start = 0;
   for (int i = 0; i < num_split; ++i) {
     part.set_dim(axis, sizes[i]);
-    const int64_t offset = part.num_elements() == 0 ? 0 : start * from[axis];
-    GRADFLOW_RETURN_IF_ERROR(OutputStrided(ctx, i, part, part.dim_sizes(), 0, {offset, from}));
+    GRADFLOW_RETURN_IF_ERROR(
+        OutputStrided(ctx, i, part, part.dim_sizes(), 0, {start * from[axis], from}));
     start += sizes[i];
   }
   return absl::OkStatus();

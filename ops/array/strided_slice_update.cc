@@ -7,6 +7,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/array/strided_slice.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::strided_slice_update {
@@ -62,10 +63,7 @@ class StridedSliceGradKernel final : public OpKernel {
     if (dy.dtype() == DT_STRING) ctx.ExpectStringBytes(static_cast<double>(dy.StringBytes()));
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
-    if (DataTypeIsPlainBytes(dy.dtype())) {
-      GRADFLOW_ASSIGN_OR_RETURN(const Tensor zero, ZeroScalar(dy.dtype()));
-      FillStrided(ctx.run(), dims, zero, output, {0, RowMajorStrides(dims)});
-    }
+    if (DataTypeIsPlainBytes(dy.dtype())) SetZero(ctx.run(), output);
     CopyStrided(ctx.run(), plan.shape, dy, {0, RowMajorStrides(plan.shape)}, output,
                 LocateResult(plan, *shape));
     return absl::OkStatus();
@@ -77,25 +75,6 @@ class StridedSliceGradKernel final : public OpKernel {
 
 // ---- TensorStridedSliceUpdate ----
 
-// Returns INVALID_ARGUMENT unless `value` may be broadcast to `slice`.
-absl::Status CheckValue(const PartialTensorShape& value, const PartialTensorShape& slice) {
-  if (!value.unknown_rank()) {
-    const int added = slice.dims() - value.dims();
-    bool fits = added >= 0;
-    for (int d = 0; fits && d < value.dims(); ++d) {
-      const int64_t from = value.dim_size(d);
-      const int64_t to = slice.dim_size(added + d);
-      fits = from == to || from == 1 || from < 0 || to < 0;
-    }
-    if (!fits) {
-      return errors::InvalidArgument("value, of shape ", value.DebugString(),
-                                     ", cannot be broadcast to the slice, of shape ",
-                                     slice.DebugString());
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status UpdateShape(ShapeContext& c) {
   StridedSliceMasks masks;
   GRADFLOW_RETURN_IF_ERROR(ReadMasks(c, &masks));
@@ -104,7 +83,7 @@ absl::Status UpdateShape(ShapeContext& c) {
   if (plan.has_value()) {
     GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape slice,
                               PartialTensorShape::Make(plan->shape));
-    GRADFLOW_RETURN_IF_ERROR(CheckValue(c.input(4), slice));
+    GRADFLOW_RETURN_IF_ERROR(CheckBroadcastsTo("value", c.input(4), slice));
   }
   c.set_output(0, c.input(0));
   return absl::OkStatus();
@@ -119,7 +98,8 @@ class UpdateKernel final : public OpKernel {
     const TensorShape shape = ctx.input(0).shape();
     GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadStridedSlice(ctx, 1, shape, masks_));
     const Tensor& value = ctx.input(4);
-    GRADFLOW_RETURN_IF_ERROR(CheckValue(value.shape(), PartialTensorShape(plan.shape)));
+    GRADFLOW_RETURN_IF_ERROR(
+        CheckBroadcastsTo("value", value.shape(), PartialTensorShape(plan.shape)));
     if (value.dtype() == DT_STRING) {
       // The slice replaces as many strings, but those may be short.
       const double slice = static_cast<double>(TensorShape(plan.shape).num_elements());

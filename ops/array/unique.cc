@@ -24,6 +24,8 @@ struct Slices {
   int64_t inner = 1;
 
   static Slices Of(const TensorShape& shape, int axis) {
+    // The products may overflow. All slices are empty, and equal.
+    if (shape.num_elements() == 0) return {0, shape.dim_size(axis), 0};
     Slices slices;
     for (int d = 0; d < shape.dims(); ++d) {
       (d < axis ? slices.outer : d == axis ? slices.count : slices.inner) *= shape.dim_size(d);
@@ -48,15 +50,16 @@ class SliceTable {
     return absl::OkStatus();
   }
 
-  // Returns the first slice that was inserted and equals slice i of `other`, whose shape is that of
-  // the slices; -1 if there is none. Inserts slice i in that case if `other` is the table's tensor
-  // and `insert` is true.
+  // Returns the first slice that was inserted and equals slice i of `other`, which is the table's
+  // tensor or a vector as it is; -1 if there is none. Inserts slice i in that case if `other` is
+  // the table's tensor and `insert` is true.
   int64_t Find(const Tensor& other, int64_t i, bool insert) {
     const absl::Span<int64_t> table = table_.span<int64_t>();
     const size_t mask = table.size() - 1;
     for (size_t at = Hash(other, i) & mask;; at = (at + 1) & mask) {
       if (table[at] == kEmpty) {
-        if (insert) table[at] = i;
+        // A slice with NaN equals none, not itself either. Such slices would only be searched.
+        if (insert && Equal(i, other, i)) table[at] = i;
         return -1;
       }
       if (Equal(table[at], other, i)) return table[at];
@@ -66,15 +69,11 @@ class SliceTable {
  private:
   static constexpr int64_t kEmpty = -1;
 
-  // The slices of `other` may be more or fewer; only vectors have others than the table's tensor.
-  int64_t Count(const Tensor& other) const {
-    return slices_.outer == 1 ? 0 : other.NumElements() / (slices_.outer * slices_.inner);
-  }
+  // Vectors may be of any length: their only outer index is 0.
   size_t Hash(const Tensor& other, int64_t i) const {
-    const int64_t count = Count(other);
     size_t hash = 0;
     for (int64_t o = 0; o < slices_.outer; ++o) {
-      const int64_t begin = (o * count + i) * slices_.inner;
+      const int64_t begin = (o * slices_.count + i) * slices_.inner;
       for (int64_t k = 0; k < slices_.inner; ++k) {
         const size_t element = equality_.hash(other.raw_data(), begin + k);
         hash = slices_.outer * slices_.inner == 1 ? element : absl::HashOf(hash, element);
@@ -83,10 +82,9 @@ class SliceTable {
     return hash;
   }
   bool Equal(int64_t own, const Tensor& other, int64_t i) const {
-    const int64_t count = Count(other);
     for (int64_t o = 0; o < slices_.outer; ++o) {
       const int64_t own_begin = (o * slices_.count + own) * slices_.inner;
-      const int64_t begin = (o * count + i) * slices_.inner;
+      const int64_t begin = (o * slices_.count + i) * slices_.inner;
       for (int64_t k = 0; k < slices_.inner; ++k) {
         if (!equality_.equal(tensor_.raw_data(), own_begin + k, other.raw_data(), begin + k)) {
           return false;

@@ -1,5 +1,6 @@
 #include "gradflow/ops/common/input_checks.h"
 
+#include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -14,6 +15,27 @@ absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& f
   if (found.num_elements() == 1 || !found.IsFullyDefined()) return absl::OkStatus();
   return errors::InvalidArgument(name, " must have one element, but has shape ",
                                  found.DebugString());
+}
+
+absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape,
+                         absl::string_view prefix_name, const PartialTensorShape& prefix) {
+  if (shape.unknown_rank() || prefix.unknown_rank()) return absl::OkStatus();
+  const bool is_longer = prefix.dims() <= shape.dims();
+  if (is_longer &&
+      prefix.IsCompatibleWith(PartialTensorShape(shape.dim_sizes().subspan(0, prefix.dims())))) {
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument(name, " has shape ", shape.DebugString(),
+                                 ", which must start with the shape of ", prefix_name, ", ",
+                                 prefix.DebugString());
+}
+
+absl::Status CheckBroadcastsTo(absl::string_view name, const PartialTensorShape& shape,
+                               const PartialTensorShape& to) {
+  const absl::StatusOr<PartialTensorShape> both = BroadcastShapes(shape, to);
+  if (both.ok() && both->IsCompatibleWith(to)) return absl::OkStatus();
+  return errors::InvalidArgument(name, " has shape ", shape.DebugString(),
+                                 ", which cannot be broadcast to shape ", to.DebugString());
 }
 
 absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types) {

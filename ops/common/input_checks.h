@@ -21,6 +21,16 @@ absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
 // shape is not fully known.
 absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found);
 
+// Returns INVALID_ARGUMENT "data has shape [3], which must start with the shape of indices, [2]"
+// unless `shape` may start with the dimensions of `prefix`.
+absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape,
+                         absl::string_view prefix_name, const PartialTensorShape& prefix);
+
+// Returns INVALID_ARGUMENT unless NumPy's rules may broadcast input `name`, of shape `shape`, to
+// the shape `to`.
+absl::Status CheckBroadcastsTo(absl::string_view name, const PartialTensorShape& shape,
+                               const PartialTensorShape& to);
+
 // Returns INVALID_ARGUMENT unless the inputs are initialised and have the given types. Kernels that
 // read elements through pointers call this first.
 absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types);

@@ -195,12 +195,12 @@ void CopyLoop(const RunContext& run, const StridedLoop& loop, const Tensor& sour
 
 DimVector RowMajorStrides(absl::Span<const int64_t> dims) {
   DimVector strides(dims.size());
-  // Unsigned: in an empty tensor the product of some dimensions may overflow, and no stride is
-  // used.
-  uint64_t stride = 1;
+  // In an empty tensor, the product of some dimensions may overflow.
+  if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return strides;
+  int64_t stride = 1;
   for (size_t d = dims.size(); d-- > 0;) {
-    strides[d] = static_cast<int64_t>(stride);
-    stride *= static_cast<uint64_t>(dims[d]);
+    strides[d] = stride;
+    stride *= dims[d];
   }
   return strides;
 }
@@ -342,10 +342,32 @@ void FillStrided(const RunContext& run, absl::Span<const int64_t> dims, const Te
   CopyStrided(run, dims, value, {0, DimVector(dims.size())}, target, std::move(to));
 }
 
+void FillAll(const RunContext& run, const Tensor& value, Tensor* target) {
+  const absl::Span<const int64_t> dims = target->shape().dim_sizes();
+  FillStrided(run, dims, value, target, {0, RowMajorStrides(dims)});
+}
+
+void SetZero(const RunContext& run, Tensor* target) {
+  const int64_t n = target->NumElements();
+  if (!DataTypeIsPlainBytes(target->dtype())) {
+    tstring* const strings = static_cast<tstring*>(target->raw_data());
+    ParallelFor(run, n, BlockSizeForCost(20), [&](int64_t begin, int64_t end) {
+      std::fill(strings + begin, strings + end, tstring());
+    });
+    return;
+  }
+  // In every type of plain bytes, zero has all bits zero.
+  const int64_t size = DataTypeSize(target->dtype());
+  char* const bytes = static_cast<char*>(target->raw_data());
+  ParallelFor(run, n, BlockSizeForCost(0.05 * static_cast<double>(size)),
+              [&](int64_t begin, int64_t end) {
+                std::memset(bytes + begin * size, 0, (end - begin) * size);
+              });
+}
+
 absl::StatusOr<Tensor> ZeroScalar(DataType dtype) {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor zero, Tensor::Allocate(dtype, {}));
-  // In every type of plain bytes, zero has all bits zero. New strings are empty.
-  if (DataTypeIsPlainBytes(dtype)) std::memset(zero.raw_data(), 0, DataTypeSize(dtype));
+  SetZero(RunContext(), &zero);
   return zero;
 }
 

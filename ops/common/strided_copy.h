@@ -17,7 +17,7 @@
 
 namespace gradflow {
 
-// Returns the strides, in elements, of a row-major tensor.
+// Returns the strides, in elements, of a row-major tensor; zeros if it has no elements.
 DimVector RowMajorStrides(absl::Span<const int64_t> dims);
 
 // Returns the strides of a row-major tensor of shape `dims` broadcast to shape `to` by NumPy's
@@ -103,6 +103,10 @@ inline double CopyNanoseconds(DataType dtype) {
 // `value`, which has the same type. REQUIRES: no element is set twice
 void FillStrided(const RunContext& run, absl::Span<const int64_t> dims, const Tensor& value,
                  Tensor* target, StridedLoop::Operand to);
+// Sets all elements of `target` to the scalar `value`, which has the same type.
+void FillAll(const RunContext& run, const Tensor& value, Tensor* target);
+// Sets all elements of `target` to zero, or to the empty string.
+void SetZero(const RunContext& run, Tensor* target);
 // Returns a scalar of zero, or of the empty string.
 absl::StatusOr<Tensor> ZeroScalar(DataType dtype);
 

@@ -141,25 +141,27 @@ void TransposeTile(const E* from, int64_t from_row, E* to, int64_t to_row, int64
   for (int64_t begin = 0; begin < columns; begin += kLine) {
     const int64_t count = std::min(kLine, columns - begin);
     const E* source = from + begin;
-    int64_t r = 0;
-    if constexpr (sizeof(E) <= 8) {
-      constexpr int64_t kSquare = internal::Lanes<E>::kCount;
-      for (; r + kSquare <= rows && count >= kSquare; r += kSquare) {
-        int64_t c = 0;
-        for (; c + kSquare <= count; c += kSquare) {
-          internal::TransposeSquare(source + r * from_row + c, from_row, buffer + c * rows + r,
-                                    rows);
-        }
-        for (; c < count; ++c) {
-          for (int64_t i = r; i < r + kSquare; ++i) buffer[c * rows + i] = source[i * from_row + c];
-        }
-      }
-    }
     if (columns == 3 && from_row == 3) {
       internal::DeinterleaveColumns<3>(source, rows, buffer);
     } else if (columns == 2 && from_row == 2) {
       internal::DeinterleaveColumns<2>(source, rows, buffer);
     } else {
+      int64_t r = 0;
+      if constexpr (sizeof(E) <= 8) {
+        constexpr int64_t kSquare = internal::Lanes<E>::kCount;
+        for (; r + kSquare <= rows && count >= kSquare; r += kSquare) {
+          int64_t c = 0;
+          for (; c + kSquare <= count; c += kSquare) {
+            internal::TransposeSquare(source + r * from_row + c, from_row, buffer + c * rows + r,
+                                      rows);
+          }
+          for (; c < count; ++c) {
+            for (int64_t i = r; i < r + kSquare; ++i) {
+              buffer[c * rows + i] = source[i * from_row + c];
+            }
+          }
+        }
+      }
       for (int64_t c = 0; c < count; ++c) {
         for (int64_t i = r; i < rows; ++i) buffer[c * rows + i] = source[i * from_row + c];
       }

@@ -12,29 +12,10 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/input_checks.h"
 
 namespace gradflow::dynamic_stitch {
 namespace {
-
-// Returns the error that the shape of `data` does not start with that of `indices`.
-absl::Status PrefixError(absl::string_view data_name, const PartialTensorShape& data,
-                         absl::string_view indices_name, const PartialTensorShape& indices) {
-  return errors::InvalidArgument(data_name, " has shape ", data.DebugString(),
-                                 ", which must start with the shape of ", indices_name, ", ",
-                                 indices.DebugString());
-}
-
-bool StartsWith(const PartialTensorShape& shape, const PartialTensorShape& prefix) {
-  if (shape.unknown_rank() || prefix.unknown_rank()) return true;
-  if (shape.dims() < prefix.dims()) return false;
-  for (int d = 0; d < prefix.dims(); ++d) {
-    if (shape.dim_size(d) >= 0 && prefix.dim_size(d) >= 0 &&
-        shape.dim_size(d) != prefix.dim_size(d)) {
-      return false;
-    }
-  }
-  return true;
-}
 
 // Returns [rows] followed by the dimensions of `shape` from `from` on.
 absl::StatusOr<PartialTensorShape> WithRows(int64_t rows, const PartialTensorShape& shape,
@@ -67,7 +48,7 @@ absl::Status CheckPartition(int64_t i, int64_t partition, int64_t num_partitions
 absl::Status PartitionShape(ShapeContext& c) {
   const PartialTensorShape& data = c.input(0);
   const PartialTensorShape& partitions = c.input(1);
-  if (!StartsWith(data, partitions)) return PrefixError("data", data, "partitions", partitions);
+  GRADFLOW_RETURN_IF_ERROR(CheckPrefix("data", data, "partitions", partitions));
   std::vector<int64_t> values;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &values));
   std::vector<int64_t> counts(c.num_outputs(), known ? 0 : -1);
@@ -87,9 +68,7 @@ absl::Status PartitionShape(ShapeContext& c) {
 absl::Status DynamicPartition(KernelContext& ctx) {
   const Tensor& data = ctx.input(0);
   const Tensor& partitions = ctx.input(1);
-  if (!StartsWith(data.shape(), partitions.shape())) {
-    return PrefixError("data", data.shape(), "partitions", partitions.shape());
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckPrefix("data", data.shape(), "partitions", partitions.shape()));
   if (partitions.dtype() != DT_INT32) {
     return errors::InvalidArgument("partitions must be of type int32, but are ",
                                    DataTypeString(partitions.dtype()));
@@ -149,9 +128,7 @@ absl::Status StitchShape(ShapeContext& c) {
   for (int k = 0; k < n; ++k) {
     const PartialTensorShape& indices = c.input(k);
     const PartialTensorShape& data = c.input(n + k);
-    if (!StartsWith(data, indices)) {
-      return PrefixError(c.input_name(n + k), data, c.input_name(k), indices);
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckPrefix(c.input_name(n + k), data, c.input_name(k), indices));
     std::vector<int64_t> values;
     GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(k, &values));
     if (!known) rows = -1;
@@ -186,10 +163,8 @@ absl::Status DynamicStitch(KernelContext& ctx) {
                                      DataTypeString(indices.dtype()), " and ",
                                      DataTypeString(data.dtype()));
     }
-    if (!StartsWith(data.shape(), indices.shape())) {
-      return PrefixError(absl::StrCat("data[", k, "]"), data.shape(),
-                         absl::StrCat("indices[", k, "]"), indices.shape());
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckPrefix(absl::StrCat("data[", k, "]"), data.shape(),
+                                         absl::StrCat("indices[", k, "]"), indices.shape()));
     const auto here = data.shape().dim_sizes().subspan(indices.dims());
     if (k == 0) row = here;
     if (here != row) {
@@ -224,8 +199,10 @@ absl::Status DynamicStitch(KernelContext& ctx) {
   for (int k = 0; k < n; ++k) {
     const auto values = ctx.input(k).span<int32_t>();
     for (size_t i = 0; i < values.size(); ++i) {
-      source[2 * values[i]] = n + k;
-      source[2 * values[i] + 1] = static_cast<int64_t>(i);
+      // Twice the row may not fit int32.
+      const int64_t r = values[i];
+      source[2 * r] = n + k;
+      source[2 * r + 1] = static_cast<int64_t>(i);
     }
   }
   const bool strings = merged->dtype() == DT_STRING;

@@ -2,6 +2,7 @@
 #include <Eigen/Eigenvalues>
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 #include "gradflow/core/registry.h"
@@ -31,10 +32,18 @@ absl::Status Decompose(const Tensor& input, int64_t i, bool vectors,
 
 // ---- SelfAdjointEig, whose output has the eigenvalues as a first row ----
 
+// Returns INVALID_ARGUMENT if there is no size of one row more than the `n` of the matrices.
+absl::Status CheckRowFits(const PartialTensorShape& input, int64_t n) {
+  if (n < std::numeric_limits<int64_t>::max()) return absl::OkStatus();
+  return errors::InvalidArgument("input of shape ", input.DebugString(),
+                                 " has too many rows for one more in the output");
+}
+
 absl::Status SelfAdjointEigShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(CheckSquare("input", c.input(0)));
   if (c.input(0).unknown_rank()) return absl::OkStatus();
   const int64_t n = std::max(c.Dim(0, -1), c.Dim(0, -2));
+  GRADFLOW_RETURN_IF_ERROR(CheckRowFits(c.input(0), n));
   return SetBatchOutput(c, 0, {n < 0 ? -1 : n + 1, n});
 }
 
@@ -43,6 +52,7 @@ absl::Status SelfAdjointEig(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(CheckTypes(ctx, 1, ctx.expected_output_dtype(0)));
   GRADFLOW_RETURN_IF_ERROR(CheckSquare("input", input.shape()));
   const MatrixBatch batch(input.shape());
+  GRADFLOW_RETURN_IF_ERROR(CheckRowFits(input.shape(), batch.rows));
   const double n = static_cast<double>(batch.rows);
   Tensor* out = nullptr;
   GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 0, {batch.rows + 1, batch.rows}, &out));

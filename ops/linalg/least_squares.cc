@@ -22,15 +22,8 @@ absl::StatusOr<PartialTensorShape> SolutionOf(const PartialTensorShape& matrix,
   GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
   if (matrix.unknown_rank() || rhs.unknown_rank()) return PartialTensorShape();
   const int64_t m = matrix.dim_size(matrix.dims() - 2);
-  const int64_t rows = rhs.dim_size(rhs.dims() - 2);
-  const PartialTensorShape batch(BatchDims(matrix));
-  const PartialTensorShape rhs_batch(BatchDims(rhs));
-  if ((m >= 0 && rows >= 0 && m != rows) || !batch.IsCompatibleWith(rhs_batch)) {
-    return errors::InvalidArgument("matrix and rhs are incompatible: they have shapes ",
-                                   matrix.DebugString(), " and ", rhs.DebugString());
-  }
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape all, batch.MergeWith(rhs_batch));
-  return WithDims(DimVector(all.dim_sizes().begin(), all.dim_sizes().end()),
+  GRADFLOW_ASSIGN_OR_RETURN(DimVector batch, MergeBatches(matrix, m, rhs, /*broadcast=*/false));
+  return WithDims(std::move(batch),
                   {matrix.dim_size(matrix.dims() - 1), rhs.dim_size(rhs.dims() - 1)});
 }
 

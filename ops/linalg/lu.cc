@@ -23,16 +23,18 @@ bool IsSingular(const Decomposition<T>& lu) {
   return (lu.matrixLU().diagonal().array() == T(0)).any();
 }
 
-// Checks input 0, square matrices, and calls fn(TypeTag<T>(), i) for each of them.
+// Calls fn(TypeTag<T>(), i) for each matrix of input 0, which are square, and are decomposed and
+// solved for `right` columns.
 template <typename F>
-absl::Status ForEachSquare(KernelContext& ctx, const F& fn) {
+absl::Status ForEachSquare(KernelContext& ctx, const F& fn, int64_t right = 0) {
   const Tensor& input = ctx.input(0);
   const MatrixBatch batch(input.shape());
   const double n = static_cast<double>(batch.rows);
+  const double k = static_cast<double>(right);
   absl::Status status;
   DispatchWide(input.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    status = ForEachMatrix(ctx, batch.count, n * n * n, 4 * sizeof(T) * n * n,
+    status = ForEachMatrix(ctx, batch.count, n * n * (n + k), sizeof(T) * (4 * n * n + 2 * n * k),
                            [&](int64_t i) { return fn(tag, i); });
   });
   return status;
@@ -187,13 +189,14 @@ class SolveKernel final : public AdjointKernel {
     Tensor* out = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, ctx.input(1).shape(), &out));
     if (out->NumElements() == 0) return absl::OkStatus();
-    return ForEachSquare(ctx, [&](auto tag, int64_t i) {
+    const auto solve = [&](auto tag, int64_t i) {
       using T = typename decltype(tag)::type;
       const Decomposition<T> lu = Decompose<T>(ctx.input(0), i);
       if (IsSingular<T>(lu)) return errors::InvalidArgument("Input matrix is not invertible");
       StoreMatrix<T>(lu.solve(LoadMatrix<T>(ctx.input(1), i)), out, i);
       return absl::OkStatus();
-    });
+    };
+    return ForEachSquare(ctx, solve, MatrixBatch(out->shape()).columns);
   }
 };
 

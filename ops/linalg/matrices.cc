@@ -1,7 +1,6 @@
 #include "gradflow/ops/linalg/matrices.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include "gradflow/core/call_safely.h"
@@ -61,13 +60,8 @@ absl::Status SquareShape(ShapeContext& c) {
   return SetBatchOutput(c, 0, {n, n});
 }
 
-absl::StatusOr<PartialTensorShape> SolutionShape(const PartialTensorShape& matrix,
-                                                 const PartialTensorShape& rhs, bool broadcast) {
-  GRADFLOW_RETURN_IF_ERROR(CheckSquare("matrix", matrix));
-  GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
-  if (matrix.unknown_rank() || rhs.unknown_rank()) return PartialTensorShape();
-  const int64_t m =
-      std::max(matrix.dim_size(matrix.dims() - 2), matrix.dim_size(matrix.dims() - 1));
+absl::StatusOr<DimVector> MergeBatches(const PartialTensorShape& matrix, int64_t m,
+                                       const PartialTensorShape& rhs, bool broadcast) {
   const int64_t rows = rhs.dim_size(rhs.dims() - 2);
   const PartialTensorShape batch(BatchDims(matrix));
   const PartialTensorShape rhs_batch(BatchDims(rhs));
@@ -76,14 +70,22 @@ absl::StatusOr<PartialTensorShape> SolutionShape(const PartialTensorShape& matri
     return errors::InvalidArgument("matrix and rhs are incompatible: they have shapes ",
                                    matrix.DebugString(), " and ", rhs.DebugString());
   }
-  PartialTensorShape all;
-  if (broadcast) {
-    GRADFLOW_ASSIGN_OR_RETURN(all, BroadcastShapes(batch, rhs_batch));
-  } else {
-    GRADFLOW_ASSIGN_OR_RETURN(all, batch.MergeWith(rhs_batch));
-  }
-  return WithDims(DimVector(all.dim_sizes().begin(), all.dim_sizes().end()),
-                  {std::max(m, rows), rhs.dim_size(rhs.dims() - 1)});
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape all, broadcast
+                                                              ? BroadcastShapes(batch, rhs_batch)
+                                                              : batch.MergeWith(rhs_batch));
+  return DimVector(all.dim_sizes().begin(), all.dim_sizes().end());
+}
+
+absl::StatusOr<PartialTensorShape> SolutionShape(const PartialTensorShape& matrix,
+                                                 const PartialTensorShape& rhs, bool broadcast) {
+  GRADFLOW_RETURN_IF_ERROR(CheckSquare("matrix", matrix));
+  GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
+  if (matrix.unknown_rank() || rhs.unknown_rank()) return PartialTensorShape();
+  const int64_t m =
+      std::max(matrix.dim_size(matrix.dims() - 2), matrix.dim_size(matrix.dims() - 1));
+  GRADFLOW_ASSIGN_OR_RETURN(DimVector batch, MergeBatches(matrix, m, rhs, broadcast));
+  const int64_t rows = std::max(m, rhs.dim_size(rhs.dims() - 2));
+  return WithDims(std::move(batch), {rows, rhs.dim_size(rhs.dims() - 1)});
 }
 
 absl::Status CheckTypes(const KernelContext& ctx, int n, DataType dtype) {
@@ -99,24 +101,25 @@ absl::Status CheckTypes(const KernelContext& ctx, int n, DataType dtype) {
 absl::Status ForEachMatrix(KernelContext& ctx, int64_t count, double operations,
                            double workspace_bytes, absl::FunctionRef<absl::Status(int64_t i)> fn) {
   if (count == 0) return absl::OkStatus();
-  // The memory is not used, but counts.
-  const int64_t at_once =
-      std::min<int64_t>(count, std::max(1u, std::thread::hardware_concurrency()));
-  const double bytes = workspace_bytes * static_cast<double>(at_once);
-  if (bytes > 1e18) return errors::ResourceExhausted("the matrices are too large");
-  Tensor workspace;
-  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_UINT8, {static_cast<int64_t>(bytes)}, &workspace));
+  if (workspace_bytes > 1e18) return errors::ResourceExhausted("the matrices are too large");
+  const TensorShape workspace_shape = {static_cast<int64_t>(workspace_bytes)};
   Mutex mutex;
   int64_t failed = count;
   absl::Status status;
+  const auto fail = [&](int64_t i, absl::Status error) {
+    MutexLock lock(&mutex);
+    if (i >= failed) return;
+    failed = i;
+    status = std::move(error);
+  };
   ParallelFor(ctx, count, BlockSizeForCost(operations + 200), [&](int64_t begin, int64_t end) {
+    // The memory is not used, but charged as long as Eigen uses as much.
+    const absl::StatusOr<Tensor> workspace =
+        Tensor::Allocate(ctx.allocator(), DT_UINT8, workspace_shape);
+    if (!workspace.ok()) return fail(begin, workspace.status());
     for (int64_t i = begin; i < end && !ctx.ShouldStop(); ++i) {
       absl::Status here = CallSafely([&] { return fn(i); });
-      if (here.ok()) continue;
-      MutexLock lock(&mutex);
-      if (i >= failed) continue;
-      failed = i;
-      status = std::move(here);
+      if (!here.ok()) fail(i, std::move(here));
     }
   });
   return status;

@@ -19,14 +19,15 @@ struct MatrixBatch {
   explicit MatrixBatch(const TensorShape& shape)
       : rows(shape.dim_size(shape.dims() - 2)),
         columns(shape.dim_size(shape.dims() - 1)),
-        size(rows * columns),
+        // The product may overflow if another dimension is 0.
+        size(shape.num_elements() == 0 ? 0 : rows * columns),
         count(size == 0 ? 0 : shape.num_elements() / size) {}
 
   int64_t rows;
   int64_t columns;
-  // Elements of a matrix.
+  // Elements of a matrix; 0 if the tensor has none.
   int64_t size;
-  // 0 if the matrices are empty.
+  // 0 if the tensor has no elements.
   int64_t count;
 };
 
@@ -51,6 +52,11 @@ absl::Status AllocateBatchOutput(KernelContext& ctx, int i, absl::Span<const int
 // Output 0 has the shape of input 0, which is square matrices.
 absl::Status SquareShape(ShapeContext& c);
 
+// Returns the batch dimensions of the solutions of systems of equations: those of matrix and rhs,
+// which must be equal, or broadcast. INVALID_ARGUMENT if they are not, or if rhs does not have `m`
+// rows, a dimension of matrix. -1 is unknown. REQUIRES: both ranks are 2 at least
+absl::StatusOr<DimVector> MergeBatches(const PartialTensorShape& matrix, int64_t m,
+                                       const PartialTensorShape& rhs, bool broadcast);
 // Checks matrix [..., m, m] and rhs [..., m, k] of a system of equations, whose other dimensions
 // are equal, or broadcast. Returns the shape of the solution [..., m, k]; unknown if a rank is.
 absl::StatusOr<PartialTensorShape> SolutionShape(const PartialTensorShape& matrix,
@@ -62,8 +68,9 @@ absl::StatusOr<PartialTensorShape> SolutionShape(const PartialTensorShape& matri
 absl::Status CheckTypes(const KernelContext& ctx, int n, DataType dtype);
 
 // Calls fn(i) for i in [0, count), concurrently. Each costs about `operations` multiplications and
-// uses `workspace_bytes` of memory of its own, which is charged to the session. Returns the error
-// of the smallest i that has one.
+// uses `workspace_bytes` of memory of its own, which is charged to the session meanwhile. Returns
+// the error of the smallest i that has one. A run can be stopped between the calls, not within
+// Eigen.
 absl::Status ForEachMatrix(KernelContext& ctx, int64_t count, double operations,
                            double workspace_bytes, absl::FunctionRef<absl::Status(int64_t i)> fn);
 

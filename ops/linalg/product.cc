@@ -110,12 +110,16 @@ void Multiply(const Batches<T>& batches) {
   const RunContext& run = batches.run;
   const int64_t block_rows = BlockRows(sizes);
   const int64_t blocks_across = NumBlocks(sizes.n, kBlockColumns);
-  const int64_t blocks = NumBlocks(sizes.m, block_rows) * blocks_across;
-  const double products = static_cast<double>(std::min(sizes.m, block_rows)) *
-                          static_cast<double>(std::min(sizes.n, kBlockColumns)) *
-                          static_cast<double>(sizes.k);
   // In double, as the product of the sizes may overflow.
-  const bool small = products * static_cast<double>(blocks) <= kSmallProduct;
+  const auto product = [](int64_t m, int64_t n, int64_t k) {
+    return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  };
+  const bool small = product(sizes.m, sizes.n, sizes.k) <= kSmallProduct;
+  // A small product is one block.
+  const int64_t blocks = small ? 1 : NumBlocks(sizes.m, block_rows) * blocks_across;
+  const double products =
+      small ? product(sizes.m, sizes.n, sizes.k)
+            : product(std::min(sizes.m, block_rows), std::min(sizes.n, kBlockColumns), sizes.k);
   const auto multiply_blocks = [&](int64_t begin, int64_t end) {
     BlasMatrix<const T> x;
     BlasMatrix<const T> y;
@@ -283,9 +287,7 @@ absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_
                  x.dim_size(x.dims() - (x_form.transposed ? 2 : 1))};
   if (out->NumElements() == 0) return absl::OkStatus();
   if (sizes.k == 0) {
-    char* bytes = static_cast<char*>(out->raw_data());
-    ParallelFor(ctx, out->NumElements() * DataTypeSize(out->dtype()), BlockSizeForCost(0.05),
-                [&](int64_t begin, int64_t end) { std::fill(bytes + begin, bytes + end, 0); });
+    SetZero(ctx.run(), out);
     return absl::OkStatus();
   }
   const int64_t largest =

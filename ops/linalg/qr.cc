@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <limits>
 
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/linalg/eigen.h"
 #include "gradflow/ops/linalg/matrices.h"
 
@@ -33,10 +35,20 @@ absl::Status QrShape(ShapeContext& c) {
 }
 
 // Sets each matrix to the identity.
-void SetIdentity(Tensor* tensor) {
+void SetIdentity(const RunContext& run, Tensor* tensor) {
   const MatrixBatch batch(tensor->shape());
-  const EigenMatrix<double> identity = EigenMatrix<double>::Identity(batch.rows, batch.columns);
-  for (int64_t i = 0; i < batch.count; ++i) StoreMatrix<double>(identity, tensor, i);
+  if (batch.count == 0) return;
+  SetZero(run, tensor);
+  const int64_t diagonal = std::min(batch.rows, batch.columns);
+  DispatchType(LinalgTypes(), tensor->dtype(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* const elements = static_cast<T*>(tensor->raw_data());
+    ParallelFor(run, batch.count * diagonal, BlockSizeForCost(5), [&](int64_t begin, int64_t end) {
+      for (int64_t d = begin; d < end; ++d) {
+        elements[d / diagonal * batch.size + d % diagonal * (batch.columns + 1)] = T(1);
+      }
+    });
+  });
 }
 
 class QrKernel final : public OpKernel {
@@ -59,7 +71,7 @@ class QrKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(AllocateBatchOutput(ctx, 1, {p, n}, &r));
     if (batch.count == 0) {
       // Without columns, the product of no reflections.
-      SetIdentity(q);
+      SetIdentity(ctx.run(), q);
       return absl::OkStatus();
     }
     const double size = static_cast<double>(m) * static_cast<double>(std::max(n, p));
@@ -138,8 +150,8 @@ class SvdKernel final : public OpKernel {
     }
     if (batch.count == 0) {
       if (compute_uv_) {
-        SetIdentity(u);
-        SetIdentity(v);
+        SetIdentity(ctx.run(), u);
+        SetIdentity(ctx.run(), v);
       }
       return absl::OkStatus();
     }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "gradflow/core/registry.h"
-#include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/linalg/eigen.h"
@@ -22,20 +21,13 @@ absl::StatusOr<PartialTensorShape> BandedSolutionShape(const PartialTensorShape&
   GRADFLOW_RETURN_IF_ERROR(CheckMatrices("rhs", rhs));
   if (bands.unknown_rank() || rhs.unknown_rank()) return PartialTensorShape();
   const int64_t m = bands.dim_size(bands.dims() - 1);
-  const int64_t rows = rhs.dim_size(rhs.dims() - 2);
   if (bands.dim_size(bands.dims() - 2) == 0) {
     return errors::InvalidArgument("matrix must have one band at least, but has shape ",
                                    bands.DebugString());
   }
-  const PartialTensorShape batch(BatchDims(bands));
-  const PartialTensorShape rhs_batch(BatchDims(rhs));
-  if ((m >= 0 && rows >= 0 && m != rows) || !CanBroadcast(batch, rhs_batch)) {
-    return errors::InvalidArgument("matrix and rhs are incompatible: they have shapes ",
-                                   bands.DebugString(), " and ", rhs.DebugString());
-  }
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape all, BroadcastShapes(batch, rhs_batch));
-  return WithDims(DimVector(all.dim_sizes().begin(), all.dim_sizes().end()),
-                  {std::max(m, rows), rhs.dim_size(rhs.dims() - 1)});
+  GRADFLOW_ASSIGN_OR_RETURN(DimVector batch, MergeBatches(bands, m, rhs, /*broadcast=*/true));
+  const int64_t rows = std::max(m, rhs.dim_size(rhs.dims() - 2));
+  return WithDims(std::move(batch), {rows, rhs.dim_size(rhs.dims() - 1)});
 }
 
 absl::StatusOr<PartialTensorShape> SolutionOf(const PartialTensorShape& matrix,
@@ -70,7 +62,8 @@ void Solve(const EigenMatrix<T>& matrix, Form form, EigenMatrix<T>* x) {
 // Band k of a lower triangular matrix is row k, and has element (j, j - k) at j. Band k of an upper
 // one is the k-th row from the last, and has element (j, j + k) at j.
 template <typename T>
-absl::Status SolveBanded(const EigenMatrix<T>& bands, Form form, EigenMatrix<T>* x) {
+absl::Status SolveBanded(const RunContext& run, const EigenMatrix<T>& bands, Form form,
+                         EigenMatrix<T>* x) {
   const int64_t m = bands.cols();
   const int64_t num_bands = std::min<int64_t>(bands.rows(), m);
   const auto element = [&](int64_t row, int64_t column) {
@@ -84,7 +77,11 @@ absl::Status SolveBanded(const EigenMatrix<T>& bands, Form form, EigenMatrix<T>*
   };
   // The rows in the order in which their unknowns are found.
   const bool forward = form.lower != form.adjoint;
+  // Rows between looks at whether the run is stopped.
+  const int64_t rows_per_look =
+      1 + (int64_t{1} << 16) / std::max<int64_t>(1, num_bands * x->cols());
   for (int64_t step = 0; step < m; ++step) {
+    if (step % rows_per_look == 0 && run.ShouldStop()) return absl::OkStatus();
     const int64_t row = forward ? step : m - 1 - step;
     const T pivot = element(row, row);
     if (pivot == T(0)) return errors::InvalidArgument("Input matrix is not invertible");
@@ -127,7 +124,7 @@ class SolveKernel final : public OpKernel {
                                EigenMatrix<T> x = LoadMatrix<T>(rhs, rhs_index(i));
                                const EigenMatrix<T> a = LoadMatrix<T>(matrix, matrix_index(i));
                                if (kBanded) {
-                                 GRADFLOW_RETURN_IF_ERROR(SolveBanded<T>(a, form_, &x));
+                                 GRADFLOW_RETURN_IF_ERROR(SolveBanded<T>(ctx.run(), a, form_, &x));
                                } else {
                                  Solve<T>(a, form_, &x);
                                }

@@ -119,10 +119,14 @@ class System {
         x_(x) {}
 
   // Eliminates the subdiagonal, and exchanges rows for the larger pivot if `pivoting`. Returns
-  // false if a pivot is 0. If `perturb`, replaces pivots near 0.
-  bool Solve(bool pivoting, bool perturb) {
+  // false if a pivot is 0. If `perturb`, replaces pivots near 0. The result is any if the run is
+  // stopped.
+  bool Solve(const RunContext& run, bool pivoting, bool perturb) {
     const double least = perturb ? Smallest() : 0;
+    // Rows between looks at whether the run is stopped.
+    const int64_t rows = std::max<int64_t>(1, (int64_t{1} << 16) / std::max<int64_t>(1, n_));
     for (int64_t i = 0; i < m_; ++i) {
+      if (i % rows == 0 && run.ShouldStop()) return true;
       const bool is_last = i == m_ - 1;
       if (pivoting && !is_last && std::abs(main_[i]) < std::abs(lower_[i + 1])) Exchange(i);
       if (std::abs(main_[i]) < least) {
@@ -136,6 +140,7 @@ class System {
       for (int64_t j = 0; j < n_; ++j) x_[(i + 1) * n_ + j] -= factor * x_[i * n_ + j];
     }
     for (int64_t i = m_ - 1; i >= 0; --i) {
+      if (i % rows == 0 && run.ShouldStop()) return true;
       for (int64_t j = 0; j < n_; ++j) {
         T sum = x_[i * n_ + j];
         if (i + 1 < m_) sum -= upper_[i] * x_[(i + 1) * n_ + j];
@@ -211,7 +216,7 @@ class SolveKernel final : public OpKernel {
         std::copy_n(static_cast<const T*>(rhs.raw_data()) + i * batch.size, batch.size, x);
         System<T> system(static_cast<const T*>(diagonals.raw_data()) + i * 3 * batch.rows,
                          batch.rows, batch.columns, x);
-        if (!system.Solve(pivoting_, perturb_)) {
+        if (!system.Solve(ctx.run(), pivoting_, perturb_)) {
           using Real = decltype(std::abs(T()));
           std::fill_n(x, batch.size, T(std::numeric_limits<Real>::quiet_NaN()));
         }

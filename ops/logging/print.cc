@@ -77,10 +77,13 @@ class PrintKernel final : public OpKernel {
     if (first_n_ >= 0 && printed_.fetch_add(1, std::memory_order_relaxed) >= first_n_) {
       return absl::OkStatus();
     }
-    std::string text = message_;
+    std::string tensors;
     for (int i = 1; i < ctx.num_inputs(); ++i) {
-      absl::StrAppend(&text, Summary(ctx.input(i), summarize_, kMaxPrintedBytes));
+      const int64_t left = kMaxPrintedBytes - static_cast<int64_t>(tensors.size());
+      if (left <= 0 || ctx.ShouldStop()) break;
+      absl::StrAppend(&tensors, Summary(ctx.input(i), summarize_, left));
     }
+    std::string text = absl::StrCat(message_, tensors);
     text.push_back('\n');
     Write(text, stderr);
     return absl::OkStatus();
@@ -183,7 +186,8 @@ T: The type of `input`.
 U: The types of the tensors to print.
 message: A text before the tensors.
 first_n: The number of runs of the node that print; negative for all.
-summarize: The number of elements to print of each tensor; negative for all, up to a million.)");
+summarize: The number of elements to print of each tensor; negative for all, up to a million. The
+  tensors have 16 million characters at most.)");
   registry.Kernel("Print", MakeKernel<PrintKernel>);
 
   registry.Op("PrintV2")

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -86,19 +87,17 @@ std::vector<Axis> InnerAxes(int rank, absl::Span<const int64_t> lengths) {
   return axes;
 }
 
-// The dimensions `axes` of these lengths.
-absl::StatusOr<std::vector<Axis>> NamedAxes(int rank, absl::Span<const int64_t> lengths,
-                                            absl::Span<const int64_t> axes) {
+// The dimensions `axes`, which must be distinct, of these lengths.
+absl::StatusOr<std::vector<Axis>> AxesOf(int rank, absl::Span<const int64_t> lengths,
+                                         absl::Span<const int64_t> axes) {
   if (lengths.size() != axes.size()) {
     return errors::InvalidArgument("fft_length and axes must have the same length, but have ",
                                    lengths.size(), " and ", axes.size());
   }
+  GRADFLOW_RETURN_IF_ERROR(NamedAxes("axes", axes, rank).status());
   std::vector<Axis> result;
-  std::vector<bool> named(rank);
   for (size_t i = 0; i < axes.size(); ++i) {
     GRADFLOW_ASSIGN_OR_RETURN(const int dim, CanonicalAxis("axes", axes[i], rank));
-    if (named[dim]) return errors::InvalidArgument("axes names axis ", dim, " twice");
-    named[dim] = true;
     result.push_back({dim, lengths[i]});
   }
   return result;
@@ -155,7 +154,7 @@ absl::Status NamedShape(ShapeContext& c) {
     return absl::OkStatus();
   }
   if (!lengths_known) lengths.assign(names.size(), -1);
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<Axis> axes, NamedAxes(input.dims(), lengths, names));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<Axis> axes, AxesOf(input.dims(), lengths, names));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
                             PartialTensorShape::Make(OutputDims(input.dim_sizes(), axes, kKind)));
   c.set_output(0, std::move(shape));
@@ -229,7 +228,7 @@ absl::Status Pass(KernelContext& ctx, const FourierPlan& plan, bool inverse, con
           for (int64_t j = 0; j < columns; ++j) {
             complex128* line = data + j * n;
             for (int64_t k = in_n; k < n; ++k) line[k] = std::conj(line[n - k]);
-            plan.Transform(inverse, line, scratch);
+            plan.Transform(ctx.run(), inverse, line, scratch);
           }
           Out* to = out + outer * out_n * lines.inner + column;
           for (int64_t k = 0; k < out_n; ++k) {
@@ -250,9 +249,7 @@ absl::Status Resize(KernelContext& ctx, const Tensor& in, const DimVector& dims,
   }
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(in.dtype(), shape, out));
-  char* bytes = static_cast<char*>(out->raw_data());
-  ParallelFor(ctx, out->NumElements() * DataTypeSize(in.dtype()), BlockSizeForCost(0.05),
-              [&](int64_t begin, int64_t end) { std::fill(bytes + begin, bytes + end, 0); });
+  SetZero(ctx.run(), out);
   DimVector common = dims;
   for (size_t d = 0; d < dims.size(); ++d) {
     common[d] = std::min(dims[d], in.dim_size(static_cast<int>(d)));
@@ -271,8 +268,7 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<Axis> axes, Kind kind
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, out_shape, &output));
   if (output->NumElements() == 0) return absl::OkStatus();
   if (input.NumElements() == 0) {
-    char* bytes = static_cast<char*>(output->raw_data());
-    std::fill_n(bytes, output->NumElements() * DataTypeSize(output->dtype()), 0);
+    SetZero(ctx.run(), output);
     return absl::OkStatus();
   }
   for (const Axis& axis : axes) {
@@ -293,12 +289,14 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<Axis> axes, Kind kind
   }
   // Holds the coefficients between the passes.
   Tensor work;
+  std::optional<FourierPlan> plan;
   for (size_t i = 0; i < axes.size(); ++i) {
     const Axis& axis = axes[i];
     const bool is_first = i == 0;
     const bool is_last = i + 1 == axes.size();
-    GRADFLOW_ASSIGN_OR_RETURN(const FourierPlan plan,
-                              FourierPlan::Make(ctx.allocator(), axis.length));
+    if (!plan.has_value() || plan->n() != axis.length) {
+      GRADFLOW_ASSIGN_OR_RETURN(plan, FourierPlan::Make(ctx.run(), axis.length));
+    }
     const Lines lines(dims, axis.dim);
     const int64_t in_n = dims[axis.dim];
     if (kind == Kind::kFromReal && is_first) dims[axis.dim] = HalfLength(axis.length);
@@ -317,7 +315,7 @@ absl::Status TransformAxes(KernelContext& ctx, std::vector<Axis> axes, Kind kind
       DispatchType(Types(), to->dtype(), [&](auto to_tag) {
         using Out = typename decltype(to_tag)::type;
         if constexpr (kIsComplex<In> || kIsComplex<Out>) {
-          status = Pass(ctx, plan, inverse, lines, in_n, out_n,
+          status = Pass(ctx, *plan, inverse, lines, in_n, out_n,
                         static_cast<const In*>(from.raw_data()), static_cast<Out*>(to->raw_data()));
         }
       });
@@ -403,8 +401,7 @@ class NamedKernel final : public RealKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector lengths, ctx.Ints(1, "fft_length"));
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector names, ctx.Ints(2, "axes"));
     GRADFLOW_RETURN_IF_ERROR(CheckLengths(lengths, input.NumElements() == 0));
-    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<Axis> axes,
-                              NamedAxes(input.dims(), lengths, names));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<Axis> axes, AxesOf(input.dims(), lengths, names));
     return TransformAxes(ctx, axes, kKind, kInverse);
   }
 };

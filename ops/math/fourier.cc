@@ -5,6 +5,7 @@
 #include <complex>
 #include <utility>
 
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -22,8 +23,8 @@ inline complex128 TimesMinusI(complex128 a) { return {a.imag(), -a.real()}; }
 // Returns the roots of unity exp(-2 pi i k / n), rounded to double. They are products of two
 // tables in long double, at angles of an eighth of the circle: multiples of a right angle are
 // exact.
-absl::StatusOr<Tensor> Roots(const std::shared_ptr<Allocator>& allocator, int64_t n) {
-  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, DT_COMPLEX128, {n}));
+absl::StatusOr<Tensor> Roots(const RunContext& run, int64_t n) {
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(*run.allocator, DT_COMPLEX128, {n}));
   complex128* roots = static_cast<complex128*>(tensor.raw_data());
   using Wide = std::complex<long double>;
   const long double unit = std::acos(-1.0L) / 2 / static_cast<long double>(n);
@@ -38,7 +39,7 @@ absl::StatusOr<Tensor> Roots(const std::shared_ptr<Allocator>& allocator, int64_
   };
   for (int64_t i = 0; i < size; ++i) low[i] = root(i);
   for (size_t i = 0; i < high.size(); ++i) high[i] = root(static_cast<int64_t>(i) * size);
-  for (int64_t k = 0; k < n; ++k) {
+  const auto set_root = [&](int64_t k) {
     // The angle in right angles is quadrant + rest / n.
     const int64_t quadrant = 4 * k / n;
     const int64_t rest = 4 * k - quadrant * n;
@@ -61,7 +62,10 @@ absl::StatusOr<Tensor> Roots(const std::shared_ptr<Allocator>& allocator, int64_
         roots[k] = {sine, cosine};
         break;
     }
-  }
+  };
+  ParallelFor(run, n, BlockSizeForCost(10), [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) set_root(k);
+  });
   return tensor;
 }
 
@@ -131,34 +135,42 @@ inline void SmallTransform(int r, const complex128* roots, int64_t step, complex
 // One factor r of Stockham's algorithm: x is seen as [r, m, s], and y as [m, r, s]. `step` is the
 // distance of the roots of unity of order r m.
 template <int kFactor>
-void Stage(int factor, int64_t m, int64_t s, int64_t step, const complex128* roots,
-           const complex128* x, complex128* y) {
+void Stage(const RunContext& run, int factor, int64_t m, int64_t s, int64_t step,
+           const complex128* roots, const complex128* x, complex128* y) {
   const int r = kFactor == 0 ? factor : kFactor;
+  // Elements between looks at the clock.
+  constexpr int64_t kStep = int64_t{1} << 15;
+  int64_t next_look = kStep;
   for (int64_t p = 0; p < m; ++p) {
     complex128 twiddles[kLargestFactor];
     for (int u = 1; u < r; ++u) twiddles[u] = roots[p * u * step];
     const complex128* from = x + p * s;
     complex128* to = y + p * r * s;
-    for (int64_t q = 0; q < s; ++q) {
-      complex128 a[kLargestFactor];
-      for (int t = 0; t < r; ++t) a[t] = from[t * m * s + q];
-      SmallTransform(r, roots, m * step, a);
-      to[q] = a[0];
-      for (int u = 1; u < r; ++u) to[u * s + q] = Times(a[u], twiddles[u]);
+    for (int64_t begin = 0; begin < s; begin += kStep) {
+      if (p * s + begin >= next_look) {
+        if (run.ShouldStop()) return;
+        next_look += kStep;
+      }
+      for (int64_t q = begin; q < std::min(s, begin + kStep); ++q) {
+        complex128 a[kLargestFactor];
+        for (int t = 0; t < r; ++t) a[t] = from[t * m * s + q];
+        SmallTransform(r, roots, m * step, a);
+        to[q] = a[0];
+        for (int u = 1; u < r; ++u) to[u * s + q] = Times(a[u], twiddles[u]);
+      }
     }
   }
 }
 
 }  // namespace
 
-absl::StatusOr<FourierPlan> FourierPlan::Make(const std::shared_ptr<Allocator>& allocator,
-                                              int64_t n) {
+absl::StatusOr<FourierPlan> FourierPlan::Make(const RunContext& run, int64_t n) {
   FourierPlan plan;
   plan.n_ = n;
   int64_t rest = n;
   plan.factors_ = TakeFactors(&rest);
   if (rest == 1) {
-    GRADFLOW_ASSIGN_OR_RETURN(plan.roots_, Roots(allocator, n));
+    GRADFLOW_ASSIGN_OR_RETURN(plan.roots_, Roots(run, n));
     return plan;
   }
   constexpr int64_t kLargest = int64_t{1} << 40;
@@ -167,10 +179,10 @@ absl::StatusOr<FourierPlan> FourierPlan::Make(const std::shared_ptr<Allocator>& 
   }
   int64_t m = 1;
   while (m < 2 * n - 1) m *= 2;
-  GRADFLOW_ASSIGN_OR_RETURN(plan.roots_, Roots(allocator, 2 * n));
-  GRADFLOW_ASSIGN_OR_RETURN(FourierPlan convolution, Make(allocator, m));
-  GRADFLOW_ASSIGN_OR_RETURN(plan.chirp_, Tensor::Allocate(allocator, DT_COMPLEX128, {m}));
-  GRADFLOW_ASSIGN_OR_RETURN(Tensor scratch, Tensor::Allocate(allocator, DT_COMPLEX128, {m}));
+  GRADFLOW_ASSIGN_OR_RETURN(plan.roots_, Roots(run, 2 * n));
+  GRADFLOW_ASSIGN_OR_RETURN(FourierPlan convolution, Make(run, m));
+  GRADFLOW_ASSIGN_OR_RETURN(plan.chirp_, Tensor::Allocate(*run.allocator, DT_COMPLEX128, {m}));
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor scratch, Tensor::Allocate(*run.allocator, DT_COMPLEX128, {m}));
   // The conjugate factors, at positive and negative distances.
   complex128* chirp = static_cast<complex128*>(plan.chirp_.raw_data());
   std::fill_n(chirp, m, complex128(0));
@@ -181,7 +193,7 @@ absl::StatusOr<FourierPlan> FourierPlan::Make(const std::shared_ptr<Allocator>& 
     // k^2 modulo 2 n.
     square = (square + 2 * k + 1) % (2 * n);
   }
-  convolution.Forward(chirp, static_cast<complex128*>(scratch.raw_data()));
+  convolution.Forward(run, chirp, static_cast<complex128*>(scratch.raw_data()));
   plan.convolution_ = std::make_shared<const FourierPlan>(std::move(convolution));
   return plan;
 }
@@ -193,8 +205,8 @@ double FourierPlan::Operations() const {
   return sum * static_cast<double>(n_);
 }
 
-void FourierPlan::Forward(complex128* data, complex128* scratch) const {
-  if (convolution_ != nullptr) return Convolve(data, scratch);
+void FourierPlan::Forward(const RunContext& run, complex128* data, complex128* scratch) const {
+  if (convolution_ != nullptr) return Convolve(run, data, scratch);
   complex128* x = data;
   complex128* y = scratch;
   int64_t m = n_;
@@ -203,19 +215,19 @@ void FourierPlan::Forward(complex128* data, complex128* scratch) const {
     m /= factor;
     switch (factor) {
       case 2:
-        Stage<2>(2, m, s, s, roots(), x, y);
+        Stage<2>(run, 2, m, s, s, roots(), x, y);
         break;
       case 3:
-        Stage<3>(3, m, s, s, roots(), x, y);
+        Stage<3>(run, 3, m, s, s, roots(), x, y);
         break;
       case 4:
-        Stage<4>(4, m, s, s, roots(), x, y);
+        Stage<4>(run, 4, m, s, s, roots(), x, y);
         break;
       case 5:
-        Stage<5>(5, m, s, s, roots(), x, y);
+        Stage<5>(run, 5, m, s, s, roots(), x, y);
         break;
       default:
-        Stage<0>(factor, m, s, s, roots(), x, y);
+        Stage<0>(run, factor, m, s, s, roots(), x, y);
         break;
     }
     std::swap(x, y);
@@ -225,7 +237,7 @@ void FourierPlan::Forward(complex128* data, complex128* scratch) const {
 }
 
 // j k = (j^2 + k^2 - (k - j)^2) / 2 makes the transform a convolution with conjugate factors.
-void FourierPlan::Convolve(complex128* data, complex128* scratch) const {
+void FourierPlan::Convolve(const RunContext& run, complex128* data, complex128* scratch) const {
   const int64_t m = convolution_->n_;
   complex128* a = scratch;
   int64_t square = 0;
@@ -234,11 +246,11 @@ void FourierPlan::Convolve(complex128* data, complex128* scratch) const {
     square = (square + 2 * k + 1) % (2 * n_);
   }
   std::fill(a + n_, a + m, complex128(0));
-  convolution_->Forward(a, scratch + m);
+  convolution_->Forward(run, a, scratch + m);
   const complex128* chirp = static_cast<const complex128*>(chirp_.raw_data());
   // The inverse transform is the conjugate of the transform of the conjugate, divided by m.
   for (int64_t k = 0; k < m; ++k) a[k] = std::conj(Times(a[k], chirp[k]));
-  convolution_->Forward(a, scratch + m);
+  convolution_->Forward(run, a, scratch + m);
   const double scale = 1 / static_cast<double>(m);
   square = 0;
   for (int64_t k = 0; k < n_; ++k) {
@@ -247,10 +259,11 @@ void FourierPlan::Convolve(complex128* data, complex128* scratch) const {
   }
 }
 
-void FourierPlan::Transform(bool inverse, complex128* data, complex128* scratch) const {
-  if (!inverse) return Forward(data, scratch);
+void FourierPlan::Transform(const RunContext& run, bool inverse, complex128* data,
+                            complex128* scratch) const {
+  if (!inverse) return Forward(run, data, scratch);
   for (int64_t k = 0; k < n_; ++k) data[k] = std::conj(data[k]);
-  Forward(data, scratch);
+  Forward(run, data, scratch);
   const double n = static_cast<double>(n_);
   for (int64_t k = 0; k < n_; ++k) data[k] = std::conj(data[k]) / n;
 }

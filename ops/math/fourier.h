@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "gradflow/core/allocator.h"
+#include "gradflow/core/run_context.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
 
@@ -17,11 +17,13 @@ namespace gradflow {
 // transformed factor by factor. Others become a convolution, whose length is a power of two
 // (Bluestein's algorithm). Either takes time in proportion to n log(n).
 //
+// Work for a run that is stopped ends early, with any result.
+//
 // Thread-safe once made.
 class FourierPlan {
  public:
-  // Allocates the constants by `allocator`. REQUIRES: n > 0
-  static absl::StatusOr<FourierPlan> Make(const std::shared_ptr<Allocator>& allocator, int64_t n);
+  // Allocates the constants by the allocator of `run`. REQUIRES: n > 0
+  static absl::StatusOr<FourierPlan> Make(const RunContext& run, int64_t n);
 
   int64_t n() const { return n_; }
   // The number of elements of memory that Transform uses.
@@ -31,14 +33,14 @@ class FourierPlan {
 
   // Replaces data[n] by its transform, the sum over j of data[j] * exp(-2 pi i j k / n); or, if
   // `inverse`, by the inverse transform, with the sign reversed and divided by n.
-  void Transform(bool inverse, complex128* data, complex128* scratch) const;
+  void Transform(const RunContext& run, bool inverse, complex128* data, complex128* scratch) const;
 
  private:
   FourierPlan() = default;
 
   const complex128* roots() const { return static_cast<const complex128*>(roots_.raw_data()); }
-  void Forward(complex128* data, complex128* scratch) const;
-  void Convolve(complex128* data, complex128* scratch) const;
+  void Forward(const RunContext& run, complex128* data, complex128* scratch) const;
+  void Convolve(const RunContext& run, complex128* data, complex128* scratch) const;
 
   int64_t n_ = 1;
   // Prime factors up to 13, and 4 for two twos.

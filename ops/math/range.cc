@@ -7,24 +7,21 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/elementwise.h"
 
 namespace gradflow::range {
 namespace {
-
-// The type in which elements are computed: float for half and bfloat16.
-template <typename T>
-using Arithmetic = std::conditional_t<kIsFloat16<T>, float, T>;
 
 // Returns the number of elements start, start + delta, ... before limit.
 template <typename T>
 absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
   const auto describe = [&] {
-    return absl::StrCat(Arithmetic<T>(start), ", ", Arithmetic<T>(limit), " and ",
-                        Arithmetic<T>(delta));
+    return absl::StrCat(ComputeType<T>(start), ", ", ComputeType<T>(limit), " and ",
+                        ComputeType<T>(delta));
   };
   if constexpr (!std::is_integral_v<T>) {
     for (const T value : {start, limit, delta}) {
-      if (!std::isfinite(Arithmetic<T>(value))) {
+      if (!std::isfinite(ComputeType<T>(value))) {
         return errors::InvalidArgument("start, limit and delta must be finite, but are ",
                                        describe());
       }
@@ -72,7 +69,9 @@ absl::Status RangeShape(ShapeContext& c) {
   const Tensor* limit = c.input_tensor(1);
   const Tensor* delta = c.input_tensor(2);
   absl::StatusOr<int64_t> size = -1;
-  if (start != nullptr && limit != nullptr && delta != nullptr) {
+  const bool are_scalars =
+      c.input(0).IsFullyDefined() && c.input(1).IsFullyDefined() && c.input(2).IsFullyDefined();
+  if (are_scalars && start != nullptr && limit != nullptr && delta != nullptr) {
     DispatchType(RealTypes(), start->dtype(), [&](auto tag) {
       size = RangeSize<typename decltype(tag)::type>(*start, *limit, *delta);
     });
@@ -91,8 +90,8 @@ absl::Status Range(KernelContext& ctx) {
                             RangeSize<T>(ctx.input(0), ctx.input(1), ctx.input(2)));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {size}, &output));
-  const Arithmetic<T> start = ctx.input(0).scalar<T>()();
-  const Arithmetic<T> delta = ctx.input(2).scalar<T>()();
+  const ComputeType<T> start = ctx.input(0).scalar<T>()();
+  const ComputeType<T> delta = ctx.input(2).scalar<T>()();
   T* values = output->flat<T>().data();
   ParallelFor(ctx, size, BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -102,7 +101,7 @@ absl::Status Range(KernelContext& ctx) {
                                    static_cast<uint64_t>(i) * static_cast<uint64_t>(delta));
       } else {
         // A product: repeated addition would accumulate rounding errors.
-        values[i] = T(start + static_cast<Arithmetic<T>>(i) * delta);
+        values[i] = T(start + static_cast<ComputeType<T>>(i) * delta);
       }
     }
   });

@@ -13,6 +13,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/segment_rows.h"
 
@@ -21,22 +22,8 @@ namespace {
 
 // ---- Shapes ----
 
-// Returns "data has shape [3], which does not start with [2], the shape of segment_ids".
-absl::Status PrefixError(const PartialTensorShape& data, const PartialTensorShape& ids) {
-  return errors::InvalidArgument("data has shape ", data.DebugString(),
-                                 ", which must start with the shape of segment_ids, ",
-                                 ids.DebugString());
-}
-
-absl::Status CheckPrefix(const PartialTensorShape& data, const PartialTensorShape& ids) {
-  if (data.unknown_rank() || ids.unknown_rank()) return absl::OkStatus();
-  if (data.dims() < ids.dims()) return PrefixError(data, ids);
-  for (int d = 0; d < ids.dims(); ++d) {
-    if (data.dim_size(d) >= 0 && ids.dim_size(d) >= 0 && data.dim_size(d) != ids.dim_size(d)) {
-      return PrefixError(data, ids);
-    }
-  }
-  return absl::OkStatus();
+absl::Status CheckRows(const PartialTensorShape& data, const PartialTensorShape& ids) {
+  return CheckPrefix("data", data, "segment_ids", ids);
 }
 
 absl::Status CheckCount(absl::string_view name, int64_t count) {
@@ -66,7 +53,7 @@ absl::Status SetRows(ShapeContext& c, int64_t rows, int from) {
 absl::Status CheckSorted(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRankAtLeast(0, 1));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
-  return CheckPrefix(c.input(0), c.input(1));
+  return CheckRows(c.input(0), c.input(1));
 }
 
 // The number of segments is a value of segment_ids, input `ids`.
@@ -76,9 +63,9 @@ absl::Status SetSortedRows(ShapeContext& c, int ids) {
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(ids, &values));
   if (known) {
     GRADFLOW_RETURN_IF_ERROR(CheckSortedIds("segment_ids", values, -1));
-    rows = values.empty() ? 0 : values.back() + 1;
     // The kernel reports the largest id, which has no number of segments.
-    if (rows < 0) rows = -1;
+    const bool fits = values.empty() || values.back() < std::numeric_limits<int64_t>::max();
+    if (fits) rows = values.empty() ? 0 : values.back() + 1;
   }
   if (c.input(0).unknown_rank()) return absl::OkStatus();
   return SetRows(c, rows, 1);
@@ -98,7 +85,7 @@ absl::Status SortedShapeV2(ShapeContext& c) {
 }
 
 absl::Status UnsortedShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckPrefix(c.input(0), c.input(1)));
+  GRADFLOW_RETURN_IF_ERROR(CheckRows(c.input(0), c.input(1)));
   int64_t count = -1;
   GRADFLOW_RETURN_IF_ERROR(CountFromInput(c, 2, &count));
   if (c.input(0).unknown_rank() || c.input(1).unknown_rank()) return absl::OkStatus();
@@ -261,7 +248,7 @@ class SortedKernel final : public SegmentKernel<kReduction, kEmpty> {
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(this->CheckType(ctx));
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "segment_ids"));
-    GRADFLOW_RETURN_IF_ERROR(CheckPrefix(ctx.input(0).shape(), ctx.input(1).shape()));
+    GRADFLOW_RETURN_IF_ERROR(CheckRows(ctx.input(0).shape(), ctx.input(1).shape()));
     Tensor storage;
     GRADFLOW_ASSIGN_OR_RETURN(const absl::Span<const int64_t> ids,
                               Int64Elements(ctx, 1, "segment_ids", &storage));
@@ -274,7 +261,7 @@ class UnsortedKernel final : public SegmentKernel<kReduction, Empty::kNeutral> {
  public:
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(this->CheckType(ctx));
-    GRADFLOW_RETURN_IF_ERROR(CheckPrefix(ctx.input(0).shape(), ctx.input(1).shape()));
+    GRADFLOW_RETURN_IF_ERROR(CheckRows(ctx.input(0).shape(), ctx.input(1).shape()));
     GRADFLOW_ASSIGN_OR_RETURN(const int64_t segments, ctx.ScalarInt(2, "num_segments"));
     GRADFLOW_RETURN_IF_ERROR(CheckCount("num_segments", segments));
     Tensor storage;

@@ -171,8 +171,7 @@ absl::Status Select(KernelContext& ctx) {
   if (condition.dims() == 0 || condition.shape() == t.shape()) return SelectV2(ctx);
   // One bool for each row: an element of a column that is broadcast.
   const int64_t rows = t.dim_size(0);
-  int64_t columns = 1;
-  for (int d = 1; d < t.dims(); ++d) columns *= t.dim_size(d);
+  const int64_t columns = t.NumElements() == 0 ? 0 : t.NumElements() / rows;
   Tensor views[3];
   GRADFLOW_ASSIGN_OR_RETURN(views[0], condition.Reshaped({rows, 1}));
   for (const int i : {1, 2}) {

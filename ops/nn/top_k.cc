@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -22,6 +23,9 @@
 
 namespace gradflow::top_k {
 namespace {
+
+// Steps between looks at whether the run is stopped.
+constexpr int64_t kStepsPerLook = int64_t{1} << 16;
 
 // Returns whether x is greater than y.
 template <typename C>
@@ -79,10 +83,10 @@ absl::Status TopKInputShape(ShapeContext& c) {
   return SetTopKShape(c, known, k[0]);
 }
 
-// Sets index[k] to the indices of the k greatest of n elements, the greatest first.
-// REQUIRES: 0 < k <= n
+// Sets index[k] to the indices of the k greatest of n elements, the greatest first; to any indices
+// if the run is stopped. REQUIRES: 0 < k <= n
 template <typename T, typename Index>
-void SelectRow(const T* x, int64_t n, int64_t k, Index* index) {
+void SelectRow(const RunContext& run, const T* x, int64_t n, int64_t k, Index* index) {
   using C = ComputeType<T>;
   const auto precedes = [x](Index i, Index j) {
     const C a = static_cast<C>(x[i]);
@@ -94,13 +98,17 @@ void SelectRow(const T* x, int64_t n, int64_t k, Index* index) {
   std::make_heap(index, index + k, precedes);
   C last = static_cast<C>(x[index[0]]);
   for (int64_t i = k; i < n; ++i) {
+    if (i % kStepsPerLook == 0 && run.ShouldStop()) return;
     if (!IsGreater(static_cast<C>(x[i]), last)) continue;
     std::pop_heap(index, index + k, precedes);
     index[k - 1] = static_cast<Index>(i);
     std::push_heap(index, index + k, precedes);
     last = static_cast<C>(x[index[0]]);
   }
-  std::sort_heap(index, index + k, precedes);
+  for (int64_t left = k; left > 1; --left) {
+    if (left % kStepsPerLook == 0 && run.ShouldStop()) return;
+    std::pop_heap(index, index + left, precedes);
+  }
 }
 
 template <typename T, typename Index>
@@ -115,7 +123,7 @@ void SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, Tensor* 
   ParallelFor(ctx, rows, BlockSizeForCost(nanoseconds), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const T* const elements = x + row * n;
-      SelectRow(elements, n, k, index + row * k);
+      SelectRow(ctx.run(), elements, n, k, index + row * k);
       for (int64_t i = row * k; i < (row + 1) * k; ++i) value[i] = elements[index[i]];
     }
   });
@@ -198,9 +206,48 @@ absl::Status NthElementShapeFn(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+// Moves the n-th of the elements in their order to x[n]. Partitions long rows itself, as
+// std::nth_element cannot be stopped. If the run is stopped, does anything.
+template <typename T>
+void MoveNth(const RunContext& run, T* x, int64_t columns, int64_t n) {
+  using C = ComputeType<T>;
+  constexpr int64_t kShort = int64_t{1} << 20;
+  // Each partition leaves half of a row on average. Bad luck ends with the worst case of
+  // std::nth_element, which is not quadratic.
+  constexpr int kMaxPartitions = 64;
+  const auto less = [](T a, T b) { return IsGreater(static_cast<C>(b), static_cast<C>(a)); };
+  int64_t begin = 0;
+  int64_t end = columns;
+  for (int i = 0; i < kMaxPartitions && end - begin > kShort; ++i) {
+    T pivots[] = {x[begin], x[begin + (end - begin) / 2], x[end - 1]};
+    std::sort(std::begin(pivots), std::end(pivots), less);
+    const T pivot = pivots[1];
+    // The elements less than the pivot, those equal to it, those not seen yet, and the greater
+    // ones.
+    int64_t equal = begin;
+    int64_t greater = end;
+    for (int64_t at = begin, step = 0; at < greater; ++step) {
+      if (step % kStepsPerLook == 0 && run.ShouldStop()) return;
+      if (less(x[at], pivot)) {
+        std::swap(x[at++], x[equal++]);
+      } else if (less(pivot, x[at])) {
+        std::swap(x[at], x[--greater]);
+      } else {
+        ++at;
+      }
+    }
+    if (n >= equal && n < greater) return;
+    if (n < equal) {
+      end = equal;
+    } else {
+      begin = greater;
+    }
+  }
+  std::nth_element(x + begin, x + n, x + end, less);
+}
+
 template <typename T>
 absl::Status SelectNth(KernelContext& ctx, int64_t columns, int64_t n, Tensor* output) {
-  using C = ComputeType<T>;
   // Selection moves the elements of a row, so it works on a copy.
   Tensor scratch;
   GRADFLOW_RETURN_IF_ERROR(
@@ -213,9 +260,7 @@ absl::Status SelectNth(KernelContext& ctx, int64_t columns, int64_t n, Tensor* o
                 for (int64_t row = begin; row < end; ++row) {
                   T* const elements = copy + row * columns;
                   std::copy_n(x + row * columns, columns, elements);
-                  std::nth_element(elements, elements + n, elements + columns, [](T a, T b) {
-                    return IsGreater(static_cast<C>(b), static_cast<C>(a));
-                  });
+                  MoveNth(ctx.run(), elements, columns, n);
                   out[row] = elements[n];
                 }
               });

@@ -58,9 +58,10 @@ struct Integers {
   static constexpr double kSteps = kHighest - kLowest + 1;
   static constexpr double kRangeAdjust = kSteps / (kSteps - 1);
 
+  // NaN becomes the lowest integer.
   static Storage Saturated(double value) {
     if (value >= kHighest) return std::numeric_limits<Storage>::max();
-    return value <= kLowest ? std::numeric_limits<Storage>::min() : static_cast<Storage>(value);
+    return value > kLowest ? static_cast<Storage>(value) : std::numeric_limits<Storage>::min();
   }
 };
 
@@ -84,6 +85,12 @@ struct QuantizeOptions : Options {
 
 // The range of one channel, and the factor from its numbers to integers.
 struct Range {
+  // The size of the range, in float as TensorFlow's unless that overflows.
+  double size() const {
+    const float size = max - min;
+    return std::isfinite(size) ? size : static_cast<double>(max) - min;
+  }
+
   float min = 0;
   float max = 0;
   float scale = 0;
@@ -97,10 +104,11 @@ Range MakeRange(const QuantizeOptions& options, float min, float max) {
   range.min = std::min(0.0f, min);
   const float least =
       std::max(1.0f, std::max(std::fabs(min), std::fabs(max))) * options.ensure_minimum_range;
-  range.max = std::max(0.0f, std::max(max, range.min + least));
+  constexpr float kMax = std::numeric_limits<float>::max();
+  range.max = std::min(kMax, std::max(0.0f, std::max(max, range.min + least)));
   switch (options.mode) {
     case Mode::kMinCombined:
-      range.scale = static_cast<float>((I::kHighest - I::kLowest) / (range.max - range.min));
+      range.scale = static_cast<float>((I::kHighest - I::kLowest) / range.size());
       break;
     case Mode::kMinFirst:
       range.scale = static_cast<float>(
@@ -109,10 +117,9 @@ Range MakeRange(const QuantizeOptions& options, float min, float max) {
     case Mode::kScaled: {
       const float lowest = static_cast<float>(I::kLowest + (options.narrow_range ? 1 : 0));
       const float highest = static_cast<float>(I::kHighest);
-      constexpr float kMax = std::numeric_limits<float>::max();
       const float from_min = lowest * range.min > 0 ? lowest / range.min : kMax;
       const float from_max = highest * range.max > 0 ? highest / range.max : kMax;
-      range.scale = std::min(from_min, from_max);
+      range.scale = std::min({from_min, from_max, kMax});
       range.min = lowest / range.scale;
       range.max = highest / range.scale;
       break;
@@ -126,6 +133,8 @@ void Quantize(const QuantizeOptions& options, const Range& range, const float* x
               int64_t n) {
   using I = Integers<Storage>;
   const double first = static_cast<double>(std::round(range.min * range.scale)) - I::kLowest;
+  // The differences from the minimum are doubles if they may overflow floats.
+  const bool is_wide = !std::isfinite(range.max - range.min);
   for (int64_t i = 0; i < n; ++i) {
     // NaN becomes what 0 does.
     const float value = std::isnan(x[i]) ? 0.0f : x[i];
@@ -137,6 +146,9 @@ void Quantize(const QuantizeOptions& options, const Range& range, const float* x
     if (options.mode == Mode::kScaled) {
       const float scaled = clamped * range.scale;
       y[i] = I::Saturated(options.half_to_even ? std::nearbyint(scaled) : std::round(scaled));
+    } else if (is_wide) {
+      const double distance = static_cast<double>(clamped) - range.min;
+      y[i] = I::Saturated(std::round(distance * range.scale - I::kHalfRange));
     } else {
       y[i] = I::Saturated(std::round((clamped - range.min) * range.scale - I::kHalfRange));
     }

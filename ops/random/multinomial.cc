@@ -17,10 +17,13 @@
 namespace gradflow::multinomial {
 namespace {
 
+// Steps between looks at whether the run is stopped.
+constexpr int64_t kStepsPerLook = int64_t{1} << 16;
+
 // Stores the running sums of the probabilities of a row, unnormalised. Logits that are not finite
 // have probability 0. Subtracting the largest logit keeps the exponentials finite.
 template <typename T>
-void RunningSums(const T* logits, int64_t classes, double* sums) {
+void RunningSums(const RunContext& run, const T* logits, int64_t classes, double* sums) {
   double max = static_cast<double>(std::numeric_limits<T>::lowest());
   for (int64_t c = 0; c < classes; ++c) {
     const double logit = static_cast<double>(logits[c]);
@@ -28,6 +31,7 @@ void RunningSums(const T* logits, int64_t classes, double* sums) {
   }
   double sum = 0;
   for (int64_t c = 0; c < classes; ++c) {
+    if (c % kStepsPerLook == 0 && run.ShouldStop()) return;
     const double logit = static_cast<double>(logits[c]);
     if (std::isfinite(logit)) sum += std::exp(logit - max);
     sums[c] = sum;
@@ -36,8 +40,8 @@ void RunningSums(const T* logits, int64_t classes, double* sums) {
 
 // Makes row `row` of the samples. The numbers of a row follow those of the row before it.
 template <typename Index>
-void DrawRow(const Philox& stream, const double* sums, int64_t classes, int64_t row,
-             int64_t samples, Index* output) {
+void DrawRow(const RunContext& run, const Philox& stream, const double* sums, int64_t classes,
+             int64_t row, int64_t samples, Index* output) {
   const uint64_t first = static_cast<uint64_t>(row) * static_cast<uint64_t>(samples);
   PhiloxReader reader(stream.Ahead(first / 2));
   if (first % 2 != 0) {
@@ -45,6 +49,7 @@ void DrawRow(const Philox& stream, const double* sums, int64_t classes, int64_t 
     reader.Next();
   }
   for (int64_t s = 0; s < samples; ++s) {
+    if (s % kStepsPerLook == 0 && run.ShouldStop()) return;
     const uint32_t high = reader.Next();
     const double point = UnitNumbers<double>::Make(high, reader.Next()) * sums[classes - 1];
     output[s] = static_cast<Index>(std::upper_bound(sums, sums + classes, point) - sums);
@@ -87,12 +92,12 @@ absl::Status Draw(KernelContext& ctx, const Philox& stream, const TensorShape& s
     ParallelFor(ctx, shape.dim_size(0), BlockSizeForCost(cost), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         double* const row_sums = all_sums + row * classes;
-        RunningSums(all_logits + row * classes, classes, row_sums);
+        RunningSums(ctx.run(), all_logits + row * classes, classes, row_sums);
         if (output->dtype() == DT_INT32) {
-          DrawRow(stream, row_sums, classes, row, samples,
+          DrawRow(ctx.run(), stream, row_sums, classes, row, samples,
                   output->flat<int32_t>().data() + row * samples);
         } else {
-          DrawRow(stream, row_sums, classes, row, samples,
+          DrawRow(ctx.run(), stream, row_sums, classes, row, samples,
                   output->flat<int64_t>().data() + row * samples);
         }
       }

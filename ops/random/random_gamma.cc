@@ -2,6 +2,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"
@@ -34,8 +35,9 @@ class PairReader {
 
 // Returns a gamma number of shape `alpha` and scale 1, by the method of Marsaglia and Tsang: "A
 // simple method for generating gamma variables" (ACM TOMS 26, 2000). NaN for a negative alpha.
-// An attempt succeeds with a probability of at least 0.9, also if alpha is NaN.
+// An attempt succeeds with a probability of at least 0.9.
 double Draw(double alpha, Philox generator) {
+  if (!(alpha >= 0)) return std::numeric_limits<double>::quiet_NaN();
   PairReader<StandardNormal<double>> normal;
   PairReader<Uniform<double>> uniform;
   if (alpha == 1) return -std::log1p(-uniform.Next(&generator));
@@ -77,11 +79,15 @@ void Fill(const KernelContext& ctx, const Philox& stream, const Tensor& alphas, 
 absl::Status FillGamma(KernelContext& ctx, const Philox& stream, int alpha, Tensor* output) {
   const Tensor& alphas = ctx.input(alpha);
   if (output->NumElements() == 0) return absl::OkStatus();
+  if (alphas.dtype() != output->dtype()) {
+    return errors::InvalidArgument("alpha must be of type ", DataTypeString(output->dtype()),
+                                   ", but is ", DataTypeString(alphas.dtype()));
+  }
   const int64_t samples = output->NumElements() / alphas.NumElements();
   const bool known = DispatchType(TypeList<half, float, double>(), alphas.dtype(), [&](auto tag) {
     Fill<typename decltype(tag)::type>(ctx, stream, alphas, samples, output);
   });
-  if (known && output->dtype() == alphas.dtype()) return absl::OkStatus();
+  if (known) return absl::OkStatus();
   return errors::InvalidArgument("alpha must be half, float or double, but is ",
                                  DataTypeString(alphas.dtype()));
 }

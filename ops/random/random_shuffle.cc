@@ -18,12 +18,16 @@ namespace {
 
 // Numbers of 32 bits choose among the rows.
 constexpr int64_t kMaxRows = int64_t{1} << 32;
+// Steps between looks at whether the run is stopped.
+constexpr int64_t kStepsPerLook = int64_t{1} << 16;
 
-// Stores the order that the stream chooses, as the method of Fisher and Yates does.
-void Shuffle(const Philox& stream, int64_t* order, int64_t size) {
+// Stores the order that the stream chooses, as the method of Fisher and Yates does; any order if
+// the run is stopped.
+void Shuffle(const RunContext& run, const Philox& stream, int64_t* order, int64_t size) {
   std::iota(order, order + size, int64_t{0});
   PhiloxReader reader(stream);
   for (int64_t i = 0; i + 1 < size; ++i) {
+    if (i % kStepsPerLook == 0 && run.ShouldStop()) return;
     std::swap(order[i], order[i + reader.Next() % (size - i)]);
   }
 }
@@ -44,7 +48,7 @@ absl::Status ShuffleRows(KernelContext& ctx, const Philox& stream) {
   const int64_t rows = value.dim_size(0);
   Tensor order;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, TensorShape({rows}), &order));
-  Shuffle(stream, order.flat<int64_t>().data(), rows);
+  Shuffle(ctx.run(), stream, order.flat<int64_t>().data(), rows);
   if (value.dtype() == DT_STRING) ctx.ExpectStringBytes(InputStringBytes(ctx, 0, 1));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, value.shape(), &output));

@@ -16,6 +16,9 @@ namespace {
 
 // The link of an asynchronous node that is in flight.
 constexpr int32_t kAsyncNode = -3;
+// The memory of a function call beside that of its nodes: the objects of the run and of the calling
+// node.
+constexpr size_t kCallBytes = 1024;
 
 }  // namespace
 
@@ -49,7 +52,8 @@ void RunCore::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr
   retained_state_ = std::move(state);
   retained_plan_ = std::move(plan);
   retained_functions_ = std::move(functions);
-  if (limits_.cancelled != nullptr) retained_cancelled_ = limits_.cancelled->weak_from_this().lock();
+  if (limits_.cancelled != nullptr)
+    retained_cancelled_ = limits_.cancelled->weak_from_this().lock();
   if (limits_.closed != nullptr) retained_closed_ = limits_.closed->weak_from_this().lock();
 }
 
@@ -166,6 +170,14 @@ PlanRun::~PlanRun() {
     if (slot_states_[slot] == SlotState::kValue) std::destroy_at(&tensors_[slot]);
   }
   core_.run_memory().Deallocate(tensors_, std::max<size_t>(MemoryBytes(plan_), 1));
+  if (charged_bytes_ > 0) (*core_.context().allocator)->Release(charged_bytes_);
+}
+
+bool PlanRun::Charge() {
+  const size_t bytes = MemoryBytes(plan_) + kCallBytes;
+  if (!(*core_.context().allocator)->Reserve(bytes)) return false;
+  charged_bytes_ = bytes;
+  return true;
 }
 
 void PlanRun::SetCaller(const Caller& caller, FunctionRunner::Done done) {
@@ -379,6 +391,10 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     if (call == nullptr) {
       run_memory().Deallocate(memory, std::max<size_t>(PlanRun::MemoryBytes(plan), 1));
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
+    }
+    if (!call->Charge()) {
+      return errors::ResourceExhausted("the function calls in progress, ", calls_.size() + 1,
+                                       ", exceed the session's memory limit");
     }
     call->SetCaller(node, std::move(done));
     call->SetFeeds(feeds);

@@ -13,6 +13,7 @@
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::IsOkAndHolds;
 using ::gradflow::testing::StatusIs;
 using ::testing::HasSubstr;
 
@@ -146,6 +147,9 @@ TEST(ReductionShape, NamesTheBadAxis) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "axis has 3 axes, more than the 2 of the input"));
   const Tensor twice = Axes({1, -2});
+  EXPECT_THAT(NamedAxes("perm", {0, -1}, 3), IsOkAndHolds(std::vector<bool>{true, false, true}));
+  EXPECT_THAT(NamedAxes("perm", {0, -3}, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument, "perm names axis 0 twice"));
   EXPECT_THAT(Reduce({2, 3, 4}, &twice, false),
               StatusIs(absl::StatusCode::kInvalidArgument, "axis names axis 1 twice"));
 }

@@ -759,6 +759,21 @@ TEST(GradientFunctions, OfComplexNumbersAreThoseOfTheirParts) {
          return ops::Imag(s, ops::MatMul(s, z, z, ops::MatMul::TransposeA(true)),
                           ops::Imag::Tout(DT_DOUBLE));
        }},
+      {"LogMatrixDeterminant, the logarithm",
+       [](const Scope& s, const Output& z) -> Output {
+         return ops::Real(s, ops::LogMatrixDeterminant(s, z).log_abs_determinant,
+                          ops::Real::Tout(DT_DOUBLE));
+       }},
+      {"LogMatrixDeterminant, the sign",
+       [](const Scope& s, const Output& z) -> Output {
+         return ops::Real(s, ops::LogMatrixDeterminant(s, z).sign, ops::Real::Tout(DT_DOUBLE));
+       }},
+      {"LogMatrixDeterminant, both",
+       [](const Scope& s, const Output& z) -> Output {
+         const ops::LogMatrixDeterminant both(s, z);
+         return ops::Imag(s, ops::Mul(s, both.sign, both.log_abs_determinant),
+                          ops::Imag::Tout(DT_DOUBLE));
+       }},
   };
   for (const auto& [name, function] : functions) {
     SCOPED_TRACE(name);

@@ -1,10 +1,15 @@
 // Tests of golden cases: parsing their files, running and updating them.
 #include "gradflow/testing/golden_test.h"
 
+#include <chrono>
 #include <filesystem>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
@@ -208,6 +213,39 @@ TEST_F(GoldenCaseTest, NamesTheErrorOfACase) {
   EXPECT_THAT(RunGoldenCase(File("case")), StatusIs(kInvalidArgument, HasSubstr("in/x.npy")));
   WriteFile(File("case/graph.pbtxt"), "node {");
   EXPECT_THAT(RunGoldenCase(File("case")), StatusIs(kInvalidArgument, HasSubstr("graph.pbtxt")));
+}
+
+TEST_F(GoldenCaseTest, KeepsTheDeadlineOfTheImport) {
+  Expect("y.npy", AsTensor<float>({2, -6}));
+  for (const int64_t timeout_ms : {0, 100'000}) {
+    GoldenOptions options;
+    options.timeout_ms = timeout_ms;
+    options.graph_limits.deadline = std::chrono::steady_clock::time_point();
+    EXPECT_THAT(RunGoldenCase(File("case"), options),
+                StatusIs(absl::StatusCode::kDeadlineExceeded,
+                         HasSubstr("the time for the import is over")));
+  }
+}
+
+absl::Status FailOnceMade(KernelContext&) { return errors::Internal("made"); }
+
+// Kernels are made when a run is planned.
+TEST_F(GoldenCaseTest, TheTimeLimitCoversPlanning) {
+  Registry registry;
+  registry.Op("Slow").Stateful().Output("y: float");
+  registry.Kernel("Slow", [](const KernelConstruction& construction) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    return MakeFunctionKernel<FailOnceMade>(construction);
+  });
+  fs::remove_all(File("case/feeds"));
+  WriteFile(File("case/graph.pbtxt"), "node { name: \"y\" op: \"Slow\" }");
+  Expect("y.npy", AsScalar<float>(1));
+  GoldenOptions options;
+  EXPECT_THAT(RunGoldenCase(File("case"), options, registry),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("made")));
+  options.timeout_ms = 50;
+  EXPECT_THAT(RunGoldenCase(File("case"), options, registry),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("--timeout")));
 }
 
 TEST_F(GoldenCaseTest, AreFoundAtAnyDepth) {

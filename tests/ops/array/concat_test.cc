@@ -213,6 +213,47 @@ TEST(ConcatOffset, RejectsBadArguments) {
       StatusIs(kInvalidArgument, "the sizes along concat_dim 0 add up to more than fits in int32"));
 }
 
+// The products of their dimensions overflow.
+TEST(ConcatV2, MovesTensorsWithoutElements) {
+  constexpr int64_t kHuge = int64_t{1} << 60;
+  const auto empty = [](const TensorShape& shape) { return Tensor(DT_INT32, shape); };
+  const Tensor x = empty({0, kHuge, 8});
+  EXPECT_THAT(OpTester("ConcatV2")
+                  .Input(x)
+                  .Input(empty({0, kHuge + 2, 8}))
+                  .Input(AsScalar<int32_t>(1))
+                  .RunOne(),
+              TensorEq(empty({0, 2 * kHuge + 2, 8})));
+  EXPECT_THAT(OpTester("Pack").Input(x).Input(x).Attr("axis", 2).RunOne(),
+              TensorEq(empty({0, kHuge, 2, 8})));
+  const auto run = [](OpTester tester, const TensorShape& part) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> parts, tester.Run());
+    for (const Tensor& y : parts) EXPECT_EQ(y.shape(), part);
+  };
+  run(OpTester("Split").Input(AsScalar<int32_t>(1)).Input(x).Attr("num_split", 2),
+      {0, kHuge / 2, 8});
+  run(OpTester("SplitV")
+          .Input(x)
+          .Input<int64_t>({kHuge / 2, kHuge / 2})
+          .Input(AsScalar<int32_t>(1))
+          .Attr("num_split", 2),
+      {0, kHuge / 2, 8});
+  run(OpTester("Unpack").Input(empty({0, 2, kHuge, 8})).Attr("axis", 1).Attr("num", 2),
+      {0, kHuge, 8});
+  run(OpTester("ReverseV2").Input(x).Input<int32_t>({1, 2}), {0, kHuge, 8});
+  run(OpTester("Slice").Input(x).Input<int64_t>({0, kHuge / 2, 1}).Input<int64_t>({0, -1, 2}),
+      {0, kHuge / 2, 2});
+  run(OpTester("SpaceToDepth").Input(empty({0, kHuge, 16, 4})).Attr("block_size", 2),
+      {0, kHuge / 2, 8, 16});
+  run(OpTester("DepthToSpace").Input(empty({0, kHuge, 16, 4})).Attr("block_size", 2),
+      {0, 2 * kHuge, 32, 1});
+  run(OpTester("MirrorPadGrad")
+          .Input(empty({0, kHuge, 8}))
+          .Input<int64_t>({0, 0, 4, kHuge / 4, 1, 1}, {3, 2})
+          .Attr("mode", "SYMMETRIC"),
+      {0, kHuge - kHuge / 4 - 4, 6});
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

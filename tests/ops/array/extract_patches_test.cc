@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <limits>
+
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -144,6 +147,19 @@ TEST(ExtractPatches, TakesEmptyTensorsAndRejectsBadArguments) {
                   .Attr("padding", "VALID")
                   .InferShape(),
               ShapeIs("[?,4,?,8]"));
+}
+
+TEST(ExtractPatches, TakesImagesOfAnyHeight) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kSize = (int64_t{1} << 31) - 1;
+  EXPECT_THAT(OpTester("ExtractImagePatches")
+                  .Input(Tensor(DT_FLOAT, {0, kMost, 1, 1}))
+                  .Attr("ksizes", {1, kSize, 1, 1})
+                  .Attr("strides", {1, 1, 1, 1})
+                  .Attr("rates", {1, kSize, 1, 1})
+                  .Attr("padding", "SAME")
+                  .RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {0, kMost, 1, kSize})));
 }
 
 }  // namespace

@@ -305,6 +305,28 @@ TEST(InplaceOps, RejectBadShapes) {
   });
 }
 
+// Tuples without indices take no memory, and may be any number.
+TEST(GatherNd, TakesAnyNumberOfNothing) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  const Tensor nothing(DT_FLOAT, {0});
+  for (const TensorShape& indices : {TensorShape{kHuge, 0}, TensorShape{kHuge, 5, 0}}) {
+    SCOPED_TRACE(indices.DebugString());
+    const Tensor no_indices(DT_INT32, indices);
+    const Tensor no_updates(DT_FLOAT, indices);
+    // Without shape inference, which takes [2^62,5,?] for too large.
+    const auto output = [](OpTester tester) {
+      const auto outputs = tester.RunOnThreads(1);
+      GRADFLOW_EXPECT_OK(outputs.status());
+      return outputs.ok() ? (*outputs)[0] : Tensor();
+    };
+    EXPECT_THAT(output(GatherNd(nothing, no_indices)), TensorEq(no_updates));
+    EXPECT_THAT(output(ScatterNd(no_indices, no_updates, AsTensor<int32_t>({0}))),
+                TensorEq(nothing));
+    EXPECT_THAT(output(TensorScatter("TensorScatterAdd", nothing, no_indices, no_updates)),
+                TensorEq(nothing));
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -231,6 +231,45 @@ TEST(ListDiff, KeepsWhatTheOtherLacks) {
               StatusIs(kInvalidArgument, "x must be a vector, but has shape [1,2]"));
 }
 
+TEST(Unique, OfSlicesWithoutElements) {
+  // Such slices are equal.
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  const struct {
+    TensorShape x;
+    int64_t axis;
+    TensorShape y;
+    std::vector<int32_t> idx;
+  } cases[] = {
+      {{2, 3, 0}, 1, {2, 1, 0}, {0, 0, 0}},
+      {{0, 3}, 1, {0, 1}, {0, 0, 0}},
+      {{kHuge, 1, 0}, 1, {kHuge, 1, 0}, {0}},
+      {{kHuge, kHuge, 0, 2}, 3, {kHuge, kHuge, 0, 1}, {0, 0}},
+      {{0, kHuge, kHuge}, 0, {0, kHuge, kHuge}, {}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.x.DebugString());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  UniqueV2("UniqueV2", Tensor(DT_FLOAT, c.x), {c.axis}).Run());
+    EXPECT_THAT(outputs[0], TensorEq(Tensor(DT_FLOAT, c.y)));
+    EXPECT_THAT(outputs[1],
+                TensorEq(AsTensor<int32_t>(c.idx, {static_cast<int64_t>(c.idx.size())})));
+  }
+}
+
+// NaNs have one hash, so a table of them would take quadratic time.
+TEST(Unique, OfManyNans) {
+  constexpr int64_t kCount = 1 << 20;
+  Tensor x(DT_FLOAT, {kCount});
+  std::fill_n(x.flat<float>().data(), kCount, kNan);
+  x.flat<float>()(5) = 1;
+  x.flat<float>()(kCount - 1) = 1;
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs, Unique("Unique", x).Run());
+  EXPECT_EQ(outputs[0].NumElements(), kCount - 1);
+  EXPECT_EQ(outputs[1].flat<int32_t>()(kCount - 2), kCount - 2);
+  EXPECT_EQ(outputs[1].flat<int32_t>()(kCount - 1), 5);
+  GRADFLOW_EXPECT_OK(OpTester("ListDiff").Input(x).Input(x).ShapeIsData().Run().status());
+}
+
 // ---- UpperBound, LowerBound ----
 
 OpTester Bound(const char* op, const Tensor& sorted, const Tensor& values) {

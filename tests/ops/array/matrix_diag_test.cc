@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <limits>
+
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -290,6 +293,19 @@ TEST(Diag, SetsTheDiagonal) {
       {"halves", OpTester("DiagPart").Input(Iota<float>({2, 3})),
        "the first half of the dimensions of input, of shape [2,3], must equal the second"},
   });
+}
+
+TEST(MatrixDiag, RejectsDiagonalsTooLongForAMatrix) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  for (const int32_t k : {-1, 1}) {
+    const OpTester tester = OpTester("MatrixDiagV2")
+                                .Input(Tensor(DT_FLOAT, {0, kMost}))
+                                .Input(AsScalar<int32_t>(k))
+                                .Input(AsScalar<int32_t>(-1))
+                                .Input(AsScalar<int32_t>(-1))
+                                .Input(AsScalar<float>(0));
+    ExpectErrors({{"length", tester, "need matrices of more than 2^63 - 1 rows or columns"}});
+  }
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ TEST(ReverseV2, RejectsBadArguments) {
   const Tensor tensor = Iota<float>({2, 3});
   ExpectErrors({
       {"axis", ReverseV2(tensor, {2}), "axis 2 is out of range [-2, 2)"},
-      {"twice", ReverseV2(tensor, {0, -2}), "axis names dimension 0 twice"},
+      {"twice", ReverseV2(tensor, {0, -2}), "axis names axis 0 twice"},
       {"flags", OpTester("Reverse").Input(tensor).Input<bool>({true}),
        "dims must have one element for each dimension of tensor, of shape [2,3], but has 1"},
   });

@@ -84,7 +84,7 @@ TEST(StridedSliceUpdate, BroadcastsTheValue) {
   EXPECT_THAT(update(AsScalar<float>(7)).RunOne(),
               TensorEq(AsTensor<float>({0, 0, 0, 7, 7, 0, 7, 7, 0, 0, 0, 0}, {4, 3})));
   ExpectErrors({{"value", update(AsTensor<float>({1, 2, 3})),
-                 "value, of shape [3], cannot be broadcast to the slice, of shape [2,2]"}});
+                 "value has shape [3], which cannot be broadcast to shape [2,2]"}});
 }
 
 TEST(StridedSliceGrad, RejectsBadArguments) {

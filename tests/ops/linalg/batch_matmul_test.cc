@@ -263,6 +263,26 @@ TEST(SparseMatMul, IsAProductInFloat) {
               StatusIs(kInvalidArgument, HasSubstr("must be of type float or bfloat16")));
 }
 
+// A small product of several blocks of rows or columns is computed once: two threads would add to
+// the same elements.
+TEST(BatchMatMul, OfSmallLongProducts) {
+  constexpr int64_t kBatches = 1000;
+  constexpr int64_t kLong = 300;
+  const Tensor one = RandomTensor(DT_FLOAT, {kBatches, 1, 1}, 1, 2, 3);
+  for (const bool is_column : {true, false}) {
+    const TensorShape shape =
+        is_column ? TensorShape{kBatches, kLong, 1} : TensorShape{kBatches, 1, kLong};
+    const Tensor x = RandomTensor(DT_FLOAT, shape, 1, 2, 4);
+    Tensor expected(DT_FLOAT, shape);
+    for (int64_t i = 0; i < kBatches * kLong; ++i) {
+      expected.flat<float>()(i) = x.flat<float>()(i) * one.flat<float>()(i / kLong);
+    }
+    OpTester tester("BatchMatMul");
+    tester.Input(is_column ? x : one).Input(is_column ? one : x);
+    for (int i = 0; i < 10; ++i) EXPECT_THAT(tester.RunOne(), TensorEq(expected));
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

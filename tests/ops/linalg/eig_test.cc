@@ -1,3 +1,6 @@
+#include <cstdint>
+#include <limits>
+
 #include "tests/ops/common/error_case.h"
 #include "tests/ops/linalg/matrices.h"
 #include "tests/testing/constants.h"
@@ -114,6 +117,15 @@ TEST(Eig, Refuses) {
       OpTester("Eig").Input(Tensor(DT_DOUBLE, {1, 1})).Attr("Tout", DT_COMPLEX64).MakeKernel(),
       StatusIs(kInvalidArgument,
                HasSubstr("Tout must be complex128 for inputs of type double, but is complex64")));
+}
+
+TEST(SelfAdjointEig, RefusesMatricesWithoutRoomForARow) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  ExpectErrors({{"rows", OpTester("SelfAdjointEig").Input(Tensor(DT_FLOAT, {0, kMost, kMost})),
+                 "has too many rows for one more in the output"}});
+  const Tensor nearly(DT_FLOAT, {0, kMost - 1, kMost - 1});
+  EXPECT_THAT(OpTester("SelfAdjointEig").Input(nearly).RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {0, kMost, kMost - 1})));
 }
 
 }  // namespace

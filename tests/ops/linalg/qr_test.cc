@@ -99,6 +99,25 @@ TEST(Qr, OfNothing) {
   GRADFLOW_EXPECT_OK(OpTester("Svd").Input(Tensor(DT_FLOAT, {0, 3, 2})).Run().status());
 }
 
+// Square matrices of so many columns have no size in bytes.
+TEST(Qr, AllocatesNothingForEmptyTensors) {
+  constexpr int64_t kHuge = int64_t{1} << 31;
+  const Tensor x(DT_FLOAT, {0, kHuge, kHuge});
+  const auto qr = OpTester("Qr").Input(x).Run();
+  GRADFLOW_ASSERT_OK(qr.status());
+  EXPECT_EQ((*qr)[0].shape(), x.shape());
+  const auto svd = OpTester("Svd").Input(x).Attr("full_matrices", true).Run();
+  GRADFLOW_ASSERT_OK(svd.status());
+  EXPECT_EQ((*svd)[1].shape(), x.shape());
+}
+
+TEST(Qr, OfManyMatricesWithoutColumns) {
+  const Tensor x(DT_COMPLEX64, {3, 70, 0});
+  const auto qr = OpTester("Qr").Input(x).Attr("full_matrices", true).Run();
+  GRADFLOW_ASSERT_OK(qr.status());
+  EXPECT_THAT((*qr)[0], TensorEq(IdentityLike(Tensor(DT_COMPLEX64, {3, 70, 70}))));
+}
+
 TEST(Qr, Refuses) {
   for (const char* op : {"Qr", "Svd"}) {
     ExpectErrors({{"rank", OpTester(op).Input(Tensor(DT_FLOAT, {2})),

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 
 #include "tests/ops/common/error_case.h"
 #include "tests/ops/linalg/matrices.h"
@@ -140,6 +141,20 @@ TEST(MatrixTriangularSolve, Refuses) {
        "matrix must have one band at least, but has shape [0,3]"},
       {"vector", solve("BandedTriangularSolve", {1, 2}, {2}), "rhs must have rank 2 at least"},
   });
+}
+
+// A matrix is one block of a loop, within which loops do not look at the clock.
+TEST(BandedTriangularSolve, StopsWithinAMatrix) {
+  constexpr int64_t kRows = int64_t{1} << 22;
+  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
+  Tensor bands(DT_FLOAT, {1, kRows});
+  Tensor rhs(DT_FLOAT, {kRows, 1});
+  std::fill_n(bands.flat<float>().data(), kRows, 2.0f);
+  std::fill_n(rhs.flat<float>().data(), kRows, 4.0f);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      OpTester("BandedTriangularSolve").Input(bands).Input(rhs).StoppedBy(&stop).RunOnThreads(1));
+  EXPECT_NE(outputs[0].flat<float>()(kRows - 1), 2);
 }
 
 }  // namespace

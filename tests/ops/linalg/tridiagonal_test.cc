@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cmath>
 
 #include "tests/ops/common/error_case.h"
@@ -155,6 +156,21 @@ TEST(TridiagonalSolve, Refuses) {
       {"diagonals", multiply({2, 3}, {3, 1}), "subdiag must have 1 row, but has shape [2,3]"},
       {"length", multiply({1, 4}, {3, 1}), "subdiag and rhs are incompatible"},
   });
+}
+
+// A matrix is one block of a loop, within which loops do not look at the clock.
+TEST(TridiagonalSolve, StopsWithinAMatrix) {
+  constexpr int64_t kRows = int64_t{1} << 22;
+  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(1));
+  Tensor diagonals(DT_FLOAT, {3, kRows});
+  Tensor rhs(DT_FLOAT, {kRows, 1});
+  std::fill_n(diagonals.flat<float>().data(), 3 * kRows, 0.0f);
+  std::fill_n(diagonals.flat<float>().data() + kRows, kRows, 2.0f);
+  std::fill_n(rhs.flat<float>().data(), kRows, 4.0f);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      OpTester("TridiagonalSolve").Input(diagonals).Input(rhs).StoppedBy(&stop).RunOnThreads(1));
+  EXPECT_NE(outputs[0].flat<float>()(0), 2);
 }
 
 }  // namespace

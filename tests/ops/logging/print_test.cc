@@ -101,6 +101,19 @@ TEST(Timestamp, IsTheTime) {
   EXPECT_THAT(OpTester("Timestamp").InferShape(), ShapeIs("[]"));
 }
 
+// The memory of a text has no other limit.
+TEST(Print, PrintsLittleOfManyTensors) {
+  constexpr int kCount = 64;
+  OpTester tester("Print");
+  tester.Input<float>({7});
+  const Tensor large = Iota<int32_t>({200000});
+  for (int i = 0; i < kCount; ++i) tester.Input(large);
+  tester.Attr("U", DataTypeVector(kCount, DT_INT32)).Attr("summarize", int64_t{-1});
+  const std::string text = Printed(tester);
+  EXPECT_GT(text.size(), 16'000'000);
+  EXPECT_LT(text.size(), 16'001'000);
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

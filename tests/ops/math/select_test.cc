@@ -153,6 +153,12 @@ TEST(SelectV2, RejectsBadArguments) {
               StatusIs(kInvalidArgument, HasSubstr("types")));
 }
 
+TEST(Select, TakesRowsWithoutElements) {
+  const Tensor x(DT_FLOAT, {0, int64_t{1} << 32, int64_t{1} << 31});
+  EXPECT_THAT(OpTester("Select").Input(Tensor(DT_BOOL, {0})).Input(x).Input(x).RunOne(),
+              TensorEq(x));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <cstdint>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -244,6 +245,52 @@ TEST(InTopK, RejectsShapes) {
                   .Run(),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("k must be a scalar")));
   EXPECT_THAT(run({0, 3}, {0}), IsOk());
+}
+
+// Rows that are partitioned before std::nth_element: random, sorted, and of few values.
+TEST(NthElement, OfLongRows) {
+  constexpr int64_t kColumns = (int64_t{3} << 20) + 5;
+  std::mt19937 random(7);
+  Tensor x(DT_FLOAT, {3, kColumns});
+  for (int64_t i = 0; i < kColumns; ++i) {
+    x.matrix<float>()(0, i) = static_cast<float>(random());
+    x.matrix<float>()(1, i) = static_cast<float>(-i);
+    x.matrix<float>()(2, i) = static_cast<float>(random() % 3);
+  }
+  Tensor sorted = *x.DeepCopy();
+  for (int64_t row = 0; row < 3; ++row) {
+    float* const begin = sorted.flat<float>().data() + row * kColumns;
+    std::sort(begin, begin + kColumns);
+  }
+  for (const int64_t n : {int64_t{0}, int64_t{12345}, kColumns / 2, kColumns - 1}) {
+    Tensor expected(DT_FLOAT, {3});
+    for (int64_t row = 0; row < 3; ++row) {
+      expected.flat<float>()(row) = sorted.flat<float>()(row * kColumns + n);
+    }
+    EXPECT_THAT(
+        OpTester("NthElement").Input(x).Input(AsScalar<int32_t>(static_cast<int32_t>(n))).RunOne(),
+        TensorEq(expected));
+  }
+}
+
+// The deadline has passed, but a loop of one block does not look at the clock.
+TEST(TopK, StopsWithinARow) {
+  constexpr int64_t kColumns = int64_t{1} << 21;
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  Tensor x(DT_FLOAT, {kColumns});
+  for (int64_t i = 0; i < kColumns; ++i) x.flat<float>()(i) = static_cast<float>(i);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> top,
+      OpTester("TopKV2").Input(x).Input(AsScalar<int32_t>(1)).StoppedBy(&stop).RunOnThreads(1));
+  EXPECT_LT(top[1].flat<int32_t>()(0), kColumns - 1);
+  for (float& element : x.span<float>()) element = -element;
+  RunStop second_stop(nullptr, nullptr, RunStop::Clock::time_point());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> nth, OpTester("NthElement")
+                                                                   .Input(x)
+                                                                   .Input(AsScalar<int32_t>(1))
+                                                                   .StoppedBy(&second_stop)
+                                                                   .RunOnThreads(1));
+  EXPECT_EQ(nth[0].flat<float>()(0), -1);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
@@ -473,6 +474,39 @@ TEST(QuantizeV2, RejectsBadArguments) {
                          HasSubstr("min_range and max_range must be finite, and min_range at most "
                                    "max_range")));
   }
+}
+
+TEST(QuantizeV2, OfRangesWithoutSize) {
+  const Tensor input = AsTensor<float>({0, 1, -1, kNan, kInf});
+  for (const char* mode : {"MIN_COMBINED", "MIN_FIRST", "SCALED"}) {
+    for (const float max : {0.0f, 1e-45f}) {
+      SCOPED_TRACE(mode);
+      const auto y = Quantize(input, AsScalar<float>(0), AsScalar<float>(max), DT_QUINT8, mode)
+                         .Attr("ensure_minimum_range", 0.0f)
+                         .Run();
+      GRADFLOW_ASSERT_OK(y.status());
+      EXPECT_EQ((*y)[0].flat<quint8>()(0).value, 0);
+      EXPECT_EQ((*y)[0].flat<quint8>()(2).value, 0);
+      EXPECT_EQ((*y)[0].flat<quint8>()(3).value, 0);
+    }
+  }
+}
+
+// The size of the range exceeds the largest float.
+TEST(QuantizeV2, OfTheLargestRanges) {
+  const Tensor input = AsTensor<float>({-3e38f, 0, 1.5e38f, 3e38f, kNan});
+  const auto y =
+      Quantize(input, AsScalar<float>(-1e38f), AsScalar<float>(3e38f), DT_QUINT8, "MIN_COMBINED")
+          .Run();
+  GRADFLOW_ASSERT_OK(y.status());
+  EXPECT_THAT((*y)[0], TensorEq(Integers(DT_QUINT8, {0, 64, 159, 255, 64}, {5})));
+  const float largest = std::numeric_limits<float>::max();
+  const auto extended =
+      Quantize(input, AsScalar<float>(0), AsScalar<float>(largest), DT_QINT8, "MIN_COMBINED")
+          .Attr("ensure_minimum_range", largest)
+          .Run();
+  GRADFLOW_ASSERT_OK(extended.status());
+  EXPECT_THAT((*extended)[2], TensorEq(AsScalar<float>(largest)));
 }
 
 }  // namespace

@@ -81,6 +81,25 @@ TEST(RandomGamma, RejectsBadArguments) {
             TensorShape({3, 0}));
 }
 
+TEST(RandomGamma, OfNegativeAlphasIsNan) {
+  for (const DataType dtype : {DT_HALF, DT_FLOAT, DT_DOUBLE}) {
+    const auto y = OpTester("StatelessRandomGammaV2")
+                       .Input<int32_t>({2, 3})
+                       .Input<int64_t>({1, 2})
+                       .Input(FromDoubles(dtype, {3}, {-0.5, -2, kNan}))
+                       .RunOne();
+    EXPECT_THAT(y, TensorEq(FromDoubles(dtype, {2, 3}, std::vector<double>(6, kNan))));
+  }
+}
+
+TEST(RandomGamma, RefusesAlphasOfAnotherType) {
+  EXPECT_THAT(OpTester("RandomGamma")
+                  .Attr("S", DT_INT32)
+                  .Attr("T", DT_HALF)
+                  .RunOn({AsTensor<int32_t>({4}), AsScalar<double>(1)}),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("alpha must be of type half")));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -69,6 +69,17 @@ TEST(StatelessShuffle, RejectsBadArguments) {
               StatusIs(kInvalidArgument, HasSubstr("alg must be 1")));
 }
 
+// The deadline has passed, but the loop over the rows is none of ParallelFor's.
+TEST(RandomShuffle, StopsWhileItChoosesTheOrder) {
+  const Tensor x = Iota<int32_t>({100});
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      OpTester("RandomShuffle").Input(x).Attr("seed", 1).StoppedBy(&stop).RunOnThreads(1));
+  EXPECT_EQ(outputs[0].NumElements(), 100);
+  EXPECT_TRUE(stop.IsStopped());
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -338,6 +338,36 @@ TEST_P(AsyncTest, FunctionsUseTheThreadsOfTheRun) {
   for (int i = 0; i < 3; ++i) EXPECT_LE(Fetched(i), GetParam());
 }
 
+// A chain of functions that each call the one before twice has any number of calls at once. They
+// take no tensors to speak of.
+TEST_P(AsyncTest, ChargesCallsOfFunctions) {
+  pool_ = std::make_shared<PoolAllocator>(0, 1 << 20);
+  executor_ = std::make_unique<Executor>(GetParam(), pool_);
+  Add("held", "Hold", {"x"}, {{"stops", true}});
+  AddFunction("f0", "held");
+  for (int i = 1; i <= 12; ++i) {
+    const std::string callee = absl::StrCat("f", i - 1);
+    const std::string sum = absl::StrCat("sum", i);
+    for (const char* side : {"left", "right"}) {
+      Add(absl::StrCat(side, i), "Call", {"x"}, {{"f", callee}});
+    }
+    Add(sum, "Add", {absl::StrCat("left", i), absl::StrCat("right", i)}, {{"T", DT_INT64}});
+    AddFunction(absl::StrCat("f", i), sum);
+  }
+  Add("called", "Call", {"x"}, {{"f", "f12"}});
+  RunLimits limits;
+  limits.SetTimeout(std::chrono::seconds(20));
+  EXPECT_THAT(Run({"called"}, limits),
+              StatusIs(StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("the function calls in progress, "),
+                             HasSubstr(", exceed the session's memory limit"))));
+  ToyHeld::Get().TakeAll();
+  // The charges have been returned.
+  EXPECT_LT(pool_->GetStats().bytes_in_use, 1000);
+  Add("again", "Neg", {"x"}, {{"T", DT_INT64}});
+  GRADFLOW_EXPECT_OK(Run({"again"}));
+}
+
 // ---- Branches that are not taken ----
 
 TEST_P(AsyncTest, SkipsNodesOfABranchThatIsNotTaken) {

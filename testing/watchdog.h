@@ -1,6 +1,6 @@
 // Watchdog: closes a session at a deadline, also while it plans.
-#ifndef GRADFLOW_TOOLS_WATCHDOG_H_
-#define GRADFLOW_TOOLS_WATCHDOG_H_
+#ifndef GRADFLOW_TESTING_WATCHDOG_H_
+#define GRADFLOW_TESTING_WATCHDOG_H_
 
 #include <atomic>
 #include <chrono>
@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "gradflow/runtime/session/session.h"
 
-namespace gradflow::tools {
+namespace gradflow::testing {
 
 class Watchdog {
  public:
@@ -52,6 +52,6 @@ class Watchdog {
   std::thread thread_;
 };
 
-}  // namespace gradflow::tools
+}  // namespace gradflow::testing
 
-#endif  // GRADFLOW_TOOLS_WATCHDOG_H_
+#endif  // GRADFLOW_TESTING_WATCHDOG_H_
