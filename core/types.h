@@ -13,6 +13,11 @@
 #include "gradflow/core/float16.h"
 #include "gradflow/proto/data_type.h"
 
+// Strings of the old ABI would fail to link, with messages that do not say why.
+#if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
+#error "gradflow is built with the C++11 ABI of libstdc++; compile without -D_GLIBCXX_USE_CXX11_ABI=0"
+#endif
+
 #pragma GCC visibility push(default)
 namespace gradflow {
 

@@ -6,8 +6,12 @@
 
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -46,6 +50,48 @@ absl::Status CheckSharedLibrary(const std::string& path) {
   return absl::OkStatus();
 }
 
+// What the static initialisers of a library register.
+struct Registrations {
+  std::vector<internal::PluginRegistration> ops;
+  std::vector<internal::PluginRegistration> kernels;
+};
+
+// Those of the library that this thread is loading; null if it loads none.
+thread_local Registrations* loading = nullptr;
+
+// A library that has been opened.
+struct Plugin {
+  // Null if the library has only static initialisers.
+  const PluginInfo* info = nullptr;
+  // Null if it has none.
+  const Registrations* registrations = nullptr;
+};
+
+// The libraries with static initialisers, which run only once. Never destroyed, as the libraries
+// are never closed.
+struct Initialised {
+  Mutex mutex;
+  absl::flat_hash_map<void*, std::unique_ptr<const Registrations>> libraries ABSL_GUARDED_BY(mutex);
+};
+
+// Opens the library, and stores what its static initialisers register.
+absl::Status Open(const std::string& file, void** handle, const Registrations** registrations) {
+  static Initialised& initialised = *new Initialised;
+  auto found = std::make_unique<Registrations>();
+  // Held while the initialisers run: another thread that opens the library waits for them.
+  MutexLock lock(&initialised.mutex);
+  Registrations* const outer = std::exchange(loading, found.get());
+  *handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  loading = outer;
+  if (*handle == nullptr) return errors::FailedPrecondition("cannot be loaded: ", dlerror());
+  if (!found->ops.empty() || !found->kernels.empty()) {
+    initialised.libraries.try_emplace(*handle, std::move(found));
+  }
+  const auto it = initialised.libraries.find(*handle);
+  *registrations = it == initialised.libraries.end() ? nullptr : it->second.get();
+  return absl::OkStatus();
+}
+
 // Returns the descriptor of the library if it is a plugin for this version.
 absl::StatusOr<const PluginInfo*> FindPluginInfo(void* library) {
   void* const symbol = dlsym(library, "gradflow_plugin");
@@ -58,7 +104,8 @@ absl::StatusOr<const PluginInfo*> FindPluginInfo(void* library) {
       entry->st_size < sizeof(PluginInfo) ||
       static_cast<const PluginInfo*>(symbol)->magic != PluginInfo::kMagic) {
     return errors::InvalidArgument(
-        "the shared library is not a gradflow plugin: it does not use GRADFLOW_PLUGIN");
+        "the shared library is not a gradflow plugin: it uses neither GRADFLOW_PLUGIN "
+        "nor REGISTER_OP");
   }
   const auto* info = static_cast<const PluginInfo*>(symbol);
   const std::string version(info->version, strnlen(info->version, sizeof(info->version)));
@@ -76,18 +123,27 @@ absl::StatusOr<const PluginInfo*> FindPluginInfo(void* library) {
 
 // Opens a library and never closes it, as sessions may use its kernels until the process ends.
 // Equal values of *handle mean the same library.
-absl::StatusOr<const PluginInfo*> OpenPlugin(const std::string& path, void** handle) {
+absl::StatusOr<Plugin> OpenPlugin(const std::string& path, void** handle) {
   GRADFLOW_RETURN_IF_ERROR(CheckSharedLibrary(path));
   // Without a slash, dlopen would search the library path.
   const std::string file = path.find('/') == std::string::npos ? absl::StrCat("./", path) : path;
-  *handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (*handle == nullptr) return errors::FailedPrecondition("cannot be loaded: ", dlerror());
-  return FindPluginInfo(*handle);
+  Plugin plugin;
+  GRADFLOW_RETURN_IF_ERROR(Open(file, handle, &plugin.registrations));
+  if (plugin.registrations == nullptr || dlsym(*handle, "gradflow_plugin") != nullptr) {
+    GRADFLOW_ASSIGN_OR_RETURN(plugin.info, FindPluginInfo(*handle));
+  }
+  return plugin;
 }
 
-absl::Status RegisterPlugin(const PluginInfo& plugin, Registry& registry) {
+absl::Status RegisterPlugin(const Plugin& plugin, Registry& registry) {
+  const auto add = [&plugin](Registry& additions) {
+    if (plugin.info != nullptr) plugin.info->register_ops(additions);
+    if (plugin.registrations == nullptr) return;
+    for (const auto& op : plugin.registrations->ops) op(additions);
+    for (const auto& kernel : plugin.registrations->kernels) kernel(additions);
+  };
   try {
-    return registry.RegisterAllOrNothing(plugin.register_ops);
+    return registry.RegisterAllOrNothing(add);
   } catch (const std::exception& e) {
     return errors::Internal("the plugin threw an exception: ", e.what());
   } catch (...) {
@@ -104,18 +160,18 @@ struct Loaded {
 absl::Status LoadOnce(const std::string& path) {
   static Loaded& loaded = *new Loaded;
   void* handle;
-  GRADFLOW_ASSIGN_OR_RETURN(const PluginInfo* plugin, OpenPlugin(path, &handle));
+  GRADFLOW_ASSIGN_OR_RETURN(const Plugin plugin, OpenPlugin(path, &handle));
   MutexLock lock(&loaded.mutex);
   if (loaded.handles.contains(handle)) return absl::OkStatus();
-  GRADFLOW_RETURN_IF_ERROR(RegisterPlugin(*plugin, GlobalRegistry()));
+  GRADFLOW_RETURN_IF_ERROR(RegisterPlugin(plugin, GlobalRegistry()));
   loaded.handles.insert(handle);
   return absl::OkStatus();
 }
 
 absl::Status Load(const std::string& path, Registry& registry) {
   void* handle;
-  GRADFLOW_ASSIGN_OR_RETURN(const PluginInfo* plugin, OpenPlugin(path, &handle));
-  return RegisterPlugin(*plugin, registry);
+  GRADFLOW_ASSIGN_OR_RETURN(const Plugin plugin, OpenPlugin(path, &handle));
+  return RegisterPlugin(plugin, registry);
 }
 
 std::string FileError(const std::string& path) {
@@ -123,6 +179,22 @@ std::string FileError(const std::string& path) {
 }
 
 }  // namespace
+
+namespace internal {
+
+bool AddOpToPlugin(PluginRegistration registration) {
+  if (loading == nullptr) return false;
+  loading->ops.push_back(std::move(registration));
+  return true;
+}
+
+bool AddKernelToPlugin(PluginRegistration registration) {
+  if (loading == nullptr) return false;
+  loading->kernels.push_back(std::move(registration));
+  return true;
+}
+
+}  // namespace internal
 
 absl::Status LoadLibrary(const std::string& path) {
   return errors::Prefix(FileError(path), LoadOnce(path));

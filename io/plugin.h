@@ -4,6 +4,9 @@
 //   void RegisterZeroOut(gradflow::Registry& registry) { registry.Op("ZeroOut")...; }
 //   GRADFLOW_PLUGIN(RegisterZeroOut)
 //
+// A library with the REGISTER_OP and REGISTER_KERNEL_BUILDER of TensorFlow's headers is a plugin,
+// too (docs/tensorflow.md).
+//
 //   // A program; or on the command line, `gradflow run --plugin zero_out.so ...`.
 //   absl::Status status = gradflow::LoadLibrary("zero_out.so");
 //
@@ -12,6 +15,7 @@
 #define GRADFLOW_IO_PLUGIN_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -54,6 +58,18 @@ absl::Status LoadLibrary(const std::string& path);
 // Registers the ops and kernels with `registry`, on every call.
 absl::Status LoadLibrary(const std::string& path, Registry& registry);
 
+namespace internal {
+
+// Registers an op or a kernel.
+using PluginRegistration = std::function<void(Registry& registry)>;
+
+// For static initialisers that register ops. If this thread is loading a plugin, keeps the
+// registration of an op (or of a kernel, which comes after all ops) for LoadLibrary and returns
+// true. Otherwise returns false.
+bool AddOpToPlugin(PluginRegistration registration);
+bool AddKernelToPlugin(PluginRegistration registration);
+
+}  // namespace internal
 }  // namespace gradflow
 #pragma GCC visibility pop
 

@@ -1,14 +1,30 @@
 #!/usr/bin/env bash
-# pkg_config.sh COMPILER LIBDIR SOURCE
+# pkg_config.sh COMPILER LIBDIR SOURCE_DIR
 #
-# Builds and runs a program with the flags that pkg-config prints for the gradflow in LIBDIR.
+# Builds and runs programs with the flags that pkg-config prints for the gradflow in LIBDIR: one of
+# gradflow's, one written for TensorFlow, and a library of ops built as their repositories do.
 set -euo pipefail
 compiler=$1 libdir=$2 source=$3
-export PKG_CONFIG_PATH=$libdir/pkgconfig
+export PKG_CONFIG_PATH=$libdir/pkgconfig LD_LIBRARY_PATH=$libdir
 folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 # The output of pkg-config must be split into words.
 # shellcheck disable=SC2046
-"$compiler" -std=c++17 $(pkg-config --cflags gradflow) "$source" $(pkg-config --libs gradflow) \
+"$compiler" -std=c++17 "$source/examples/readme/main.cc" $(pkg-config --cflags --libs gradflow) \
   -o "$folder/program"
-LD_LIBRARY_PATH=$libdir "$folder/program" | grep -q 'values: 0 2 3 0>'
+"$folder/program" | grep -q 'values: 0 2 3 0>'
+
+# shellcheck disable=SC2046
+"$compiler" -std=c++17 "$source/tests/compat/matmul_program.cc" \
+  $(pkg-config --cflags --libs gradflow-tensorflow) -o "$folder/tensorflow_program"
+"$folder/tensorflow_program"
+
+flags=$(pkg-config --cflags --libs gradflow-tensorflow)
+# shellcheck disable=SC2086
+"$compiler" -std=c++17 -shared -fPIC -O2 "$source/tests/plugin/tensorflow_plugin.cc" \
+  -o "$folder/zero_out.so" $flags
+if [[ -x $libdir/../bin/gradflow ]]; then
+  "$libdir/../bin/gradflow" ops --plugin "$folder/zero_out.so" PluginZeroOut | grep -q to_zero
+elif [[ -x $libdir/../../bin/gradflow ]]; then
+  "$libdir/../../bin/gradflow" ops --plugin "$folder/zero_out.so" PluginZeroOut | grep -q to_zero
+fi

@@ -79,6 +79,27 @@ TEST(LoadLibrary, ItsOpsRunInGraphs) {
   }
 }
 
+TEST(LoadLibrary, ALibraryWrittenForTensorFlowIsAPlugin) {
+  const char plugin[] = GRADFLOW_TENSORFLOW_PLUGIN_FILE;
+  Registry registry;
+  EXPECT_THAT(LoadLibrary(plugin, registry), IsOk());
+  EXPECT_NE(registry.FindOp("PluginZeroOut"), nullptr);
+  EXPECT_EQ(GlobalRegistry().FindOp("PluginZeroOut"), nullptr);
+  EXPECT_THAT(LoadLibrary(plugin, registry),
+              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'PluginZeroOut'")));
+  // Its initialisers ran at the first call only.
+  ASSERT_THAT(LoadLibrary(plugin), IsOk());
+  ASSERT_THAT(LoadLibrary(plugin), IsOk());
+
+  Scope root = Scope::NewRootScope();
+  auto x = ops::Placeholder(root, DT_INT32, ops::Placeholder::Shape({3}));
+  const Output y = OpRecorder(root, "PluginZeroOut").Input(x).Finish().output(0);
+  ClientSession session(root);
+  std::vector<Tensor> outputs;
+  ASSERT_THAT(session.Run({{x, {5, 6, 7}}}, {y}, &outputs), IsOk());
+  EXPECT_EQ(outputs[0].DebugString(), "Tensor<type: int32 shape: [3] values: 5 0 0>");
+}
+
 TEST(LoadLibrary, ARegistryOfOnesOwnGetsTheOps) {
   Registry registry;
   RegisterStandardOps(registry);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/plugin.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/platform/logging.h"
 
@@ -50,17 +51,26 @@ absl::Status CallShapeFn(gradflow::ShapeContext& context) {
   return absl::OkStatus();
 }
 
+// Adds the op to a registry, with its shape function.
+absl::Status AddOp(OpRegistrationData data, gradflow::Registry& registry) {
+  const std::string name = data.op_def.name();
+  Registrations& registrations = GetRegistrations();
+  // Locked until shape_fns has the function: other threads may call it once the op is registered.
+  const std::lock_guard<std::mutex> lock(registrations.mutex);
+  TF_RETURN_IF_ERROR(
+      registry.RegisterOp(std::make_unique<OpDef>(std::move(data.op_def)),
+                          data.shape_inference_fn == nullptr ? nullptr : CallShapeFn));
+  registrations.shape_fns[name] = std::move(data.shape_inference_fn);
+  return absl::OkStatus();
+}
+
 absl::Status RegisterWithGradflow(OpRegistrationData data) {
   const std::string name = data.op_def.name();
   Registrations& registrations = GetRegistrations();
   std::vector<gradflow::KernelRegistration> kernels;
+  TF_RETURN_IF_ERROR(AddOp(std::move(data), gradflow::GlobalRegistry()));
   {
-    // Locked until shape_fns has the function: other threads may call it once the op is registered.
     const std::lock_guard<std::mutex> lock(registrations.mutex);
-    TF_RETURN_IF_ERROR(gradflow::GlobalRegistry().RegisterOp(
-        std::make_unique<OpDef>(std::move(data.op_def)),
-        data.shape_inference_fn == nullptr ? nullptr : CallShapeFn));
-    registrations.shape_fns[name] = std::move(data.shape_inference_fn);
     if (auto early = registrations.early_kernels.extract(name)) {
       kernels = std::move(early.mapped());
     }
@@ -230,6 +240,15 @@ const OpRegistrationData* OpListOpRegistry::LookUp(const std::string& op_type_na
 namespace register_op {
 
 OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
+  const auto add = [builder = wrapper.builder()](gradflow::Registry& registry) {
+    OpRegistrationData data;
+    const absl::Status status = builder.Finalize(&data);
+    Report(status);
+    // Without its name, the registry rejects the op.
+    if (!status.ok()) data.op_def.clear_name();
+    AddOp(std::move(data), registry).IgnoreError();
+  };
+  if (gradflow::internal::AddOpToPlugin(add)) return;
   OpRegistry::Global()->Register(
       [&](OpRegistrationData* data) { return wrapper.builder().Finalize(data); });
 }
@@ -244,6 +263,11 @@ KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, gradflow::Kern
     kernel.device = DEVICE_CPU;
     kernel.priority = std::numeric_limits<int>::min();
   }
+  // The registry keeps the first error.
+  const auto add = [kernel](gradflow::Registry& registry) {
+    registry.RegisterKernel(kernel).IgnoreError();
+  };
+  if (gradflow::internal::AddKernelToPlugin(add)) return;
   Registrations& registrations = GetRegistrations();
   {
     const std::lock_guard<std::mutex> lock(registrations.mutex);

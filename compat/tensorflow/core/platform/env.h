@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "tensorflow/core/platform/errors.h"
 #include "tensorflow/core/platform/status.h"
 #include "tensorflow/core/platform/types.h"
@@ -30,7 +31,11 @@ class RandomAccessFile {
   virtual ~RandomAccessFile() = default;
   // Reads `n` bytes from `offset` into `scratch`, and sets *result to those read. Returns
   // OUT_OF_RANGE if the file has fewer.
-  virtual absl::Status Read(uint64 offset, size_t n, StringPiece* result, char* scratch) const = 0;
+  virtual absl::Status Read(uint64 offset, size_t n, StringPiece* result, char* scratch) const;
+  // The same, with the size of `scratch`.
+  virtual absl::Status Read(uint64 offset, StringPiece& result, absl::Span<char> scratch) const {
+    return Read(offset, scratch.size(), &result, scratch.data());
+  }
   virtual absl::Status Name(StringPiece* result) const;
 };
 

@@ -54,6 +54,7 @@ class Descriptor {
 
 class LocalRandomAccessFile final : public RandomAccessFile {
  public:
+  using RandomAccessFile::Read;
   explicit LocalRandomAccessFile(const std::string& path) : file_(path, O_RDONLY) {}
   const absl::Status& open_status() const { return file_.open_status(); }
 
@@ -157,6 +158,10 @@ absl::Status TakeIfOpen(std::unique_ptr<File> file, Result* result) {
 }
 
 }  // namespace
+
+absl::Status RandomAccessFile::Read(uint64, size_t, StringPiece*, char*) const {
+  return errors::Unimplemented("this file cannot be read");
+}
 
 absl::Status RandomAccessFile::Name(StringPiece*) const {
   return errors::Unimplemented("this file does not know its name");

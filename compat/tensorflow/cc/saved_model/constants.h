@@ -1,0 +1,26 @@
+// The names of the files of a SavedModel, and of its collections.
+#ifndef GRADFLOW_COMPAT_CC_SAVED_MODEL_CONSTANTS_H_
+#define GRADFLOW_COMPAT_CC_SAVED_MODEL_CONSTANTS_H_
+
+namespace tensorflow {
+
+// The folders and files in the folder of the model.
+inline constexpr char kSavedModelAssetsDirectory[] = "assets";
+inline constexpr char kSavedModelAssetsExtraDirectory[] = "assets.extra";
+// The collection of assets, and that of the op that initialises the graph.
+inline constexpr char kSavedModelAssetsKey[] = "saved_model_assets";
+inline constexpr char kSavedModelFilenamePb[] = "saved_model.pb";
+inline constexpr char kSavedModelFilenamePbTxt[] = "saved_model.pbtxt";
+inline constexpr char kSavedModelDebugDirectory[] = "debug";
+inline constexpr char kSavedModelVariablesDirectory[] = "variables";
+inline constexpr char kSavedModelVariablesFilename[] = "variables";
+inline constexpr char kSavedModelMainOpKey[] = "saved_model_main_op";
+inline constexpr char kSavedModelLegacyInitOpKey[] = "legacy_init_op";
+// The signatures of the ops that initialise and train.
+inline constexpr char kSavedModelInitOpSignatureKey[] = "__saved_model_init_op";
+inline constexpr char kSavedModelTrainOpKey[] = "saved_model_train_op";
+inline constexpr char kSavedModelTrainOpSignatureKey[] = "__saved_model_train_op";
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CC_SAVED_MODEL_CONSTANTS_H_

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Compiles tests of TensorFlow's, unchanged, against an installed gradflow, and counts those that pass.
+
+usage: run.py PREFIX SOURCES [GROUP...] [--v1] [--only TEXT] [--jobs N] [--errors N]
+
+PREFIX is an installed gradflow, SOURCES a git repository with TensorFlow's sources, of which nothing stays
+here. The groups are those of groups.txt; without one, all. A file that does not compile fails with all its
+tests. Each test runs in a process of its own. Exits with 1 if a test fails.
+"""
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+DECLARATION = re.compile(r"^\s*(?:REGISTER_TEST\w*|(?:TYPED_)?TEST(?:_[FP])?)\s*\(", re.M)
+PROJECT = """cmake_minimum_required(VERSION 3.25)
+project(conformance CXX)
+set(CMAKE_CXX_STANDARD 17)
+find_package(gradflow CONFIG REQUIRED COMPONENTS tensorflow_compat testing)
+find_package(GTest REQUIRED)
+add_executable(program program.cc)
+target_link_libraries(program PRIVATE gradflow::tensorflow_compat@V1@ gradflow::testing GTest::gmock
+                                      GTest::gtest_main)
+"""
+
+
+def read_groups():
+    """{group: [path of a test]}"""
+    groups, name, folder = {}, "", ""
+    for line in (pathlib.Path(__file__).parent / "groups.txt").read_text().splitlines():
+        if line.startswith("  "):
+            groups[name] += ["tensorflow/%s/%s_test.cc" % (folder, test) for test in line.split()]
+        elif line and not line.startswith("#"):
+            name, folder = line.split()
+            groups[name] = []
+    return groups
+
+
+def run(command, **options):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+                          **options)
+
+
+class Tester:
+    def __init__(self, options, scratch):
+        self.options, self.scratch = options, scratch
+        project = scratch / "project"
+        self.build = project / "build"
+        self.build.mkdir(parents=True)
+        (project / "CMakeLists.txt").write_text(PROJECT.replace("@V1@", "_v1" if options.v1 else ""))
+        (project / "program.cc").write_text("")
+        done = run(["cmake", "-G", "Unix Makefiles", "-S", project, "-B", self.build,
+                    "-DCMAKE_PREFIX_PATH=" + os.path.abspath(options.prefix)])
+        if done.returncode:
+            sys.exit(done.stdout)
+        target = self.build / "CMakeFiles" / "program.dir"
+        flags = (target / "flags.make").read_text()
+        self.flags = [f for line in re.findall(r"CXX_(?:DEFINES|INCLUDES|FLAGS) = (.*)", flags) for f in line.split()]
+        self.link = (target / "link.txt").read_text().strip()
+
+    def source(self, name):
+        path = self.scratch / "src" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path, "wb") as f:
+            subprocess.run(["git", "-C", self.options.sources, "show", "HEAD:" + name], stdout=f, check=True)
+        return path
+
+    def first(self, pattern, text):
+        lines = list(dict.fromkeys(re.findall(pattern, text))) or [text[-200:]]
+        return "".join("\n    " + line[:200] for line in lines[:self.options.errors])
+
+    def test(self, name):
+        """(name, tests that pass, tests, reasons)"""
+        path = self.source(name)
+        declared = len(DECLARATION.findall(path.read_text(errors="replace")))
+        object_file, program = str(path) + ".o", str(path) + ".exe"
+        done = run(["c++", *self.flags, "-O1", "-w", "-c", path, "-o", object_file])
+        if done.returncode:
+            return name, 0, declared, "does not compile" + self.first(r"error: (.*)", done.stdout)
+        link = self.link.replace("CMakeFiles/program.dir/program.cc.o", object_file)
+        done = run(["bash", "-c", link.replace("-o program ", "-o %s " % program)], cwd=self.build)
+        if done.returncode:
+            return name, 0, declared, "does not link" + self.first(r"undefined reference to (.*)", done.stdout)
+        tests, suite = [], ""
+        for line in run([program, "--gtest_list_tests"]).stdout.splitlines():
+            word = line.split("#")[0].strip()
+            if line.startswith("  "):
+                tests.append(suite + word)
+            elif word.endswith("."):
+                suite = word
+        failed = [test for test in tests if not self.passes(program, test)]
+        reasons = "fails" + "".join("\n    " + t for t in failed[:self.options.errors]) if failed else ""
+        return name, len(tests) - len(failed), max(declared, len(tests)), reasons
+
+    def passes(self, program, test):
+        env = dict(os.environ, TEST_TMPDIR=str(self.scratch), TEST_SRCDIR=str(self.scratch / "src"))
+        try:
+            done = run([program, "--gtest_filter=" + test], timeout=120, env=env, cwd=self.scratch)
+        except subprocess.TimeoutExpired:
+            return False
+        return done.returncode == 0 and re.search(r"\[  (PASSED |SKIPPED) \] 1 test", done.stdout) is not None
+
+
+def main():
+    groups = read_groups()
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("prefix")
+    parser.add_argument("sources")
+    parser.add_argument("groups", nargs="*")
+    parser.add_argument("--v1", action="store_true", help="link the target for programs of TensorFlow 1.x")
+    parser.add_argument("--only", default="", help="only files whose path has this text")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--errors", type=int, default=3, help="the number of errors to print for each file")
+    options = parser.parse_args()
+    unknown = [g for g in options.groups if g not in groups]
+    if unknown:
+        sys.exit("no group %s; the groups are %s" % (", ".join(unknown), ", ".join(groups)))
+    listed = run(["git", "-C", options.sources, "ls-tree", "-r", "--name-only", "HEAD", "tensorflow/cc",
+                  "tensorflow/core"])
+    files = set(listed.stdout.split())
+    if listed.returncode or not files:
+        sys.exit("no sources of TensorFlow in " + options.sources)
+    whole = True
+    with tempfile.TemporaryDirectory() as scratch:
+        tester = Tester(options, pathlib.Path(scratch))
+        for group in options.groups or groups:
+            # Sources of 1.x have no folder for images.
+            names = [n if n in files else n.replace("/image/", "/") for n in groups[group] if options.only in n]
+            passed = total = 0
+            with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+                for name, good, count, why in pool.map(tester.test, [n for n in names if n in files]):
+                    passed, total = passed + good, total + count
+                    print("%-56s %3d of %3d  %s" % (name[len("tensorflow/"):], good, count, why), flush=True)
+            print("%s: %d of %d tests" % (group, passed, total), flush=True)
+            whole &= passed == total
+    sys.exit(not whole)
+
+
+main()

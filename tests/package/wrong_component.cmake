@@ -1,0 +1,7 @@
+# cmake -P wrong_component.cmake DIR: asks the gradflow in DIR for a component that does not exist.
+cmake_minimum_required(VERSION 3.25)
+file(MAKE_DIRECTORY ${CMAKE_ARGV3}/wrong_component)
+file(WRITE ${CMAKE_ARGV3}/wrong_component/CMakeLists.txt
+     "cmake_minimum_required(VERSION 3.25)\nproject(p CXX)\nfind_package(gradflow CONFIG REQUIRED COMPONENTS tensorflow)\n")
+execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_ARGV3}/wrong_component -B
+                        ${CMAKE_ARGV3}/wrong_component/build -Dgradflow_DIR=${CMAKE_ARGV3})
