@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/types.h"
 #include "gradflow/gradients/gradient_registry.h"
@@ -59,6 +60,13 @@ using Formula =
 absl::Status DifferentiateFormula(const Scope& scope, const std::vector<Output>& inputs,
                                   const Formula& formula, const std::vector<Output>& dys,
                                   std::vector<Output>* dx);
+
+// As AddSymbolicGradients, but adds to `scope` itself, whose names need not be looked for.
+absl::StatusOr<std::vector<Output>> AddGradientsIn(const Scope& scope,
+                                                   const std::vector<Output>& outputs,
+                                                   const std::vector<Output>& inputs,
+                                                   const std::vector<Output>& grad_inputs,
+                                                   const GradientBuildOptions& options);
 
 // Appends NoGradient() until there is one element for each input.
 absl::Status NoGradientForTheRest(const Scope& scope, const Operation& op, std::vector<Output>* dx);

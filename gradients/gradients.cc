@@ -1,7 +1,9 @@
 #include "gradflow/gradients/gradients.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,7 +15,10 @@
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
 #include "gradflow/gradients/gradient_helpers.h"
+#include "gradflow/gradients/recomputation.h"
+#include "gradflow/graph/graph.h"
 #include "gradflow/graph/node.h"
+#include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/math_ops.h"
@@ -54,10 +59,24 @@ class GradientBuilder {
     stops_.insert(options.stop_gradients.begin(), options.stop_gradients.end());
   }
 
+  // Returns slices of the gradients of inputs where it can. To be called before Run.
+  void WantSlices(const std::vector<Output>& inputs) {
+    wants_slices_.insert(inputs.begin(), inputs.end());
+  }
+
   absl::StatusOr<std::vector<Output>> Run(const std::vector<Output>& outputs,
                                           const std::vector<Output>& inputs,
                                           const std::vector<Output>* grad_inputs) {
+    std::vector<SparseGradient> sparse;
+    GRADFLOW_RETURN_IF_ERROR(Run(outputs, inputs, grad_inputs, &sparse));
+    std::vector<Output> gradients;
+    for (const SparseGradient& gradient : sparse) gradients.push_back(gradient.dense);
+    return gradients;
+  }
+  absl::Status Run(const std::vector<Output>& outputs, const std::vector<Output>& inputs,
+                   const std::vector<Output>* grad_inputs, std::vector<SparseGradient>* gradients) {
     for (const Output& output : outputs) Visit(output.node());
+    PrepareRecomputation(outputs, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
       AddTerm(outputs[i], grad_inputs != nullptr ? (*grad_inputs)[i]
                                                  : Output(ops::OnesLike(scope_, outputs[i])));
@@ -68,12 +87,19 @@ class GradientBuilder {
           errors::Prefix(internal::NodePrefix((*node)->def()), Propagate(**node)));
     }
     if (!unknown_.empty()) return UnknownOps();
-    std::vector<Output> gradients;
     for (const Output& input : inputs) {
-      GRADFLOW_ASSIGN_OR_RETURN(const Output sum, SumOf(input));
-      gradients.push_back(sum);
+      SparseGradient gradient;
+      const auto slices = slices_.find(input);
+      if (slices != slices_.end() && !terms_.contains(input)) {
+        gradient.dense = NoGradient();
+        gradient.is_sparse = true;
+        gradient.slices = Concatenate(slices->second);
+      } else {
+        GRADFLOW_ASSIGN_OR_RETURN(gradient.dense, SumOf(input));
+      }
+      gradients->push_back(gradient);
     }
-    return gradients;
+    return scope_.status();
   }
 
  private:
@@ -103,12 +129,86 @@ class GradientBuilder {
     }
   }
 
+  // Keeps what the options say, or all.
+  void PrepareRecomputation(const std::vector<Output>& outputs, const std::vector<Output>& inputs) {
+    if (options_.checkpoints.empty() && !options_.automatic_checkpoints) return;
+    absl::flat_hash_set<const Node*> kept;
+    for (const auto* list : {&outputs, &inputs, &options_.checkpoints}) {
+      for (const Output& output : *list) kept.insert(output.node());
+    }
+    if (options_.automatic_checkpoints) {
+      const auto chosen = gradients::Recomputation::ChooseKept(order_, kept);
+      kept.insert(chosen.begin(), chosen.end());
+    }
+    recomputation_.emplace(scope_, order_, std::move(kept));
+  }
+
+  // ---- Slices ----
+
+  // If input 0 of the node is an input whose gradient may be slices, and the node gathers its rows,
+  // adds the rows of `dy` to the slices and returns true.
+  absl::StatusOr<bool> AddSlices(const Node& node, const Output& dy) {
+    if (wants_slices_.empty() || IsNoGradient(dy)) return false;
+    const std::string& op = node.type_string();
+    if (op != "Gather" && op != "GatherV2" && op != "ResourceGather") return false;
+    const Output params = Operation(&node).input(0);
+    if (!wants_slices_.contains(params)) return false;
+    int64_t batch_dims = 0;
+    if (op != "Gather") GRADFLOW_RETURN_IF_ERROR(node.GetAttr("batch_dims", &batch_dims));
+    if (batch_dims != 0) return false;
+    if (op == "GatherV2") {
+      const Output axis = Operation(&node).input(2);
+      const Tensor* const value = node.graph().ConstantValue(*axis.node(), axis.index());
+      if (value == nullptr || value->NumElements() != 1) return false;
+      const bool is_first = value->dtype() == DT_INT64 ? value->flat<int64_t>()(0) == 0
+                                                       : value->flat<int32_t>()(0) == 0;
+      if (!is_first) return false;
+    }
+    const Scope scope = scope_.NewSubScope(node.name());
+    const Output indices = Operation(&node).input(1);
+    IndexedSlices slices;
+    slices.dense_shape = op == "ResourceGather"
+                             ? OpRecorder(scope, "VariableShape").Input(params).Finish().output(0)
+                             : Output(ops::Shape(scope, params));
+    const Output flat = gradients::Vector(scope, {-1});
+    slices.indices = ops::Reshape(scope, indices, flat);
+    const Output row = ops::Slice(scope, slices.dense_shape, gradients::Vector(scope, {1}), flat);
+    slices.values =
+        ops::Reshape(scope, dy, ops::ConcatV2(scope, {ops::Shape(scope, slices.indices), row}, 0));
+    GRADFLOW_RETURN_IF_ERROR(scope.status());
+    slices_[params].push_back(slices);
+    return true;
+  }
+  IndexedSlices Concatenate(const std::vector<IndexedSlices>& parts) {
+    if (parts.size() == 1) return parts[0];
+    bool is_wide = false;
+    for (const IndexedSlices& part : parts) is_wide |= part.indices.type() == DT_INT64;
+    std::vector<Output> values;
+    std::vector<Output> indices;
+    for (const IndexedSlices& part : parts) {
+      values.push_back(part.values);
+      const bool cast = is_wide && part.indices.type() != DT_INT64;
+      indices.push_back(cast ? Output(ops::Cast(scope_, part.indices, DT_INT64)) : part.indices);
+    }
+    return {ops::ConcatV2(scope_, values, 0), ops::ConcatV2(scope_, indices, 0),
+            parts[0].dense_shape};
+  }
+  // Where a tensor is needed, slices are a term like others.
+  void MakeSlicesDense(const Output& y) {
+    const auto it = slices_.find(y);
+    if (it == slices_.end()) return;
+    const IndexedSlices slices = Concatenate(it->second);
+    slices_.erase(it);
+    AddTerm(y, ToDense(scope_, slices));
+  }
+
   void AddTerm(const Output& y, const Output& gradient) {
     if (!IsNoGradient(gradient)) terms_[y].push_back(gradient);
   }
 
   // Returns the gradient of `y`, whose readers have all been propagated.
   absl::StatusOr<Output> SumOf(const Output& y) {
+    MakeSlicesDense(y);
     const auto it = terms_.find(y);
     if (it == terms_.end()) return NoGradient();
     std::vector<Output>& terms = it->second;
@@ -119,6 +219,11 @@ class GradientBuilder {
 
   // Adds the gradients of a node's inputs.
   absl::Status Propagate(const Node& node) {
+    // The inputs of an input of the gradient may not matter.
+    const bool wanted =
+        std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
+                    [&](const Node::Source& source) { return reached_.contains(source.node); });
+    if (!wanted) return absl::OkStatus();
     std::vector<Output> dys;
     bool any = false;
     for (int i = 0; i < node.num_outputs(); ++i) {
@@ -130,12 +235,8 @@ class GradientBuilder {
       any |= !IsNoGradient(dy);
       dys.push_back(dy);
     }
-    // The inputs of an input of the gradient may not matter.
-    const bool wanted =
-        std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
-                    [&](const Node::Source& source) { return reached_.contains(source.node); });
     // Inputs of an unknown op might have a gradient.
-    if (!(any || maybe_.contains(&node)) || !wanted) return absl::OkStatus();
+    if (!any && !maybe_.contains(&node)) return absl::OkStatus();
     const absl::StatusOr<GradientFunction> function = registry_.Find(node.type_string());
     if (function.ok() && *function == nullptr) return absl::OkStatus();
     if (!function.ok()) unknown_[node.type_string()].push_back(&node);
@@ -144,10 +245,21 @@ class GradientBuilder {
       for (int i = 0; i < node.num_inputs(); ++i) maybe_.insert(node.sources()[i].node);
       return absl::OkStatus();
     }
+    GRADFLOW_ASSIGN_OR_RETURN(const bool is_done, AddSlices(node, dys[0]));
+    if (is_done) return absl::OkStatus();
+    const Node* forward = &node;
+    if (recomputation_.has_value()) {
+      for (Output& dy : dys) {
+        if (IsNoGradient(dy)) continue;
+        GRADFLOW_ASSIGN_OR_RETURN(dy, recomputation_->Ordered(scope_, dy));
+        recomputation_->StartAfter(dy);
+      }
+      GRADFLOW_ASSIGN_OR_RETURN(forward, recomputation_->ForGradient(node));
+    }
     std::vector<Output> dxs;
     Scope scope = scope_.NewSubScope(node.name());
     if (options_.colocate_gradients_with_ops) scope = scope.ColocateWith(Operation(&node));
-    GRADFLOW_RETURN_IF_ERROR((*function)(scope, Operation(&node), dys, &dxs));
+    GRADFLOW_RETURN_IF_ERROR((*function)(scope, Operation(forward), dys, &dxs));
     GRADFLOW_RETURN_IF_ERROR(scope.status());
     if (static_cast<int>(dxs.size()) != node.num_inputs()) {
       return errors::Internal("the gradient function returned ", dxs.size(),
@@ -166,6 +278,7 @@ class GradientBuilder {
                                 DataTypeString(expected));
       }
       AddTerm(Output(source.node, source.output), dxs[i]);
+      if (recomputation_.has_value()) recomputation_->StartAfter(dxs[i]);
     }
     return absl::OkStatus();
   }
@@ -195,6 +308,10 @@ class GradientBuilder {
   std::vector<const Node*> order_;
   // The terms of each output's gradient.
   absl::flat_hash_map<Output, std::vector<Output>, OutputHash> terms_;
+  // Inputs whose gradients may be slices, and those slices.
+  absl::flat_hash_set<Output, OutputHash> wants_slices_;
+  absl::flat_hash_map<Output, std::vector<IndexedSlices>, OutputHash> slices_;
+  std::optional<gradients::Recomputation> recomputation_;
   // By op: the nodes between inputs and outputs that have no gradient function.
   std::map<std::string, std::vector<const Node*>> unknown_;
 };
@@ -213,33 +330,40 @@ absl::Status CheckOutputs(const Scope& scope, absl::string_view what,
 }
 
 // Without `grad_inputs`, they are ones.
+absl::Status CheckArguments(const Scope& scope, const std::vector<Output>& outputs,
+                            const std::vector<Output>& inputs,
+                            const std::vector<Output>* grad_inputs,
+                            const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(scope.status());
+  GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "output", outputs));
+  GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "input", inputs));
+  GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "checkpoint", options.checkpoints));
+  if (grad_inputs == nullptr) return absl::OkStatus();
+  if (grad_inputs->size() != outputs.size()) {
+    return errors::InvalidArgument("expected one gradient for each of ", outputs.size(),
+                                   " outputs, found ", grad_inputs->size());
+  }
+  GRADFLOW_RETURN_IF_ERROR(
+      CheckOutputs(scope, "the gradient of output", *grad_inputs, /*may_be_none=*/true));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Output& gradient = (*grad_inputs)[i];
+    if (IsNoGradient(gradient) || BaseType(gradient.type()) == BaseType(outputs[i].type())) {
+      continue;
+    }
+    return errors::InvalidArgument("the gradient of output ", i, " has type ",
+                                   DataTypeString(gradient.type()), ", expected ",
+                                   DataTypeString(outputs[i].type()));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddGradients(const Scope& scope, const std::vector<Output>& outputs,
                           const std::vector<Output>& inputs, const std::vector<Output>* grad_inputs,
                           std::vector<Output>* grad_outputs, const GradientBuildOptions& options) {
   return CallSafely([&]() -> absl::Status {
-    GRADFLOW_RETURN_IF_ERROR(scope.status());
-    GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "output", outputs));
-    GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "input", inputs));
-    if (grad_inputs != nullptr) {
-      if (grad_inputs->size() != outputs.size()) {
-        return errors::InvalidArgument("expected one gradient for each of ", outputs.size(),
-                                       " outputs, found ", grad_inputs->size());
-      }
-      GRADFLOW_RETURN_IF_ERROR(CheckOutputs(scope, "the gradient of output", *grad_inputs,
-                                            /*may_be_none=*/true));
-      for (size_t i = 0; i < outputs.size(); ++i) {
-        const Output& gradient = (*grad_inputs)[i];
-        if (IsNoGradient(gradient) || BaseType(gradient.type()) == BaseType(outputs[i].type())) {
-          continue;
-        }
-        return errors::InvalidArgument("the gradient of output ", i, " has type ",
-                                       DataTypeString(gradient.type()), ", expected ",
-                                       DataTypeString(outputs[i].type()));
-      }
-    }
-    GRADFLOW_ASSIGN_OR_RETURN(
-        *grad_outputs,
-        GradientBuilder(UnusedSubScope(scope), inputs, options).Run(outputs, inputs, grad_inputs));
+    GRADFLOW_RETURN_IF_ERROR(CheckArguments(scope, outputs, inputs, grad_inputs, options));
+    GradientBuilder builder(UnusedSubScope(scope), inputs, options);
+    GRADFLOW_ASSIGN_OR_RETURN(*grad_outputs, builder.Run(outputs, inputs, grad_inputs));
     return absl::OkStatus();
   });
 }
@@ -261,7 +385,37 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
   return AddGradients(scope, outputs, inputs, nullptr, grad_outputs, options);
 }
 
+absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
+                                        const std::vector<Output>& inputs,
+                                        const std::vector<Output>& grad_inputs,
+                                        std::vector<SparseGradient>* grad_outputs,
+                                        const GradientBuildOptions& options) {
+  return CallSafely([&]() -> absl::Status {
+    GRADFLOW_RETURN_IF_ERROR(CheckArguments(scope, outputs, inputs, &grad_inputs, options));
+    GradientBuilder builder(UnusedSubScope(scope), inputs, options);
+    builder.WantSlices(inputs);
+    std::vector<SparseGradient> gradients;
+    GRADFLOW_RETURN_IF_ERROR(builder.Run(outputs, inputs, &grad_inputs, &gradients));
+    *grad_outputs = std::move(gradients);
+    return absl::OkStatus();
+  });
+}
+
+Output ToDense(const Scope& scope, const IndexedSlices& slices) {
+  const Output rows = ops::GatherV2(scope, slices.dense_shape, 0, 0);
+  return ops::UnsortedSegmentSum(scope, slices.values, slices.indices, rows);
+}
+
 namespace gradients {
+
+absl::StatusOr<std::vector<Output>> AddGradientsIn(const Scope& scope,
+                                                   const std::vector<Output>& outputs,
+                                                   const std::vector<Output>& inputs,
+                                                   const std::vector<Output>& grad_inputs,
+                                                   const GradientBuildOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(CheckArguments(scope, outputs, inputs, &grad_inputs, options));
+  return GradientBuilder(scope, inputs, options).Run(outputs, inputs, &grad_inputs);
+}
 
 absl::Status DifferentiateFormula(const Scope& scope, const std::vector<Output>& inputs,
                                   const Formula& formula, const std::vector<Output>& dys,

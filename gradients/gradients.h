@@ -30,8 +30,37 @@ struct GradientBuildOptions {
   // Tensors that count as constants: their own gradients are computed, and end there. With the
   // inputs, gradients are partial derivatives.
   std::vector<Output> stop_gradients;
+  // Tensors that are kept for the backward pass. If there are any, what else gradients read is
+  // computed again from them and the inputs when the backward pass needs it: copies of the nodes
+  // are added under the names of the gradients. It takes less memory and more time. Nodes that are
+  // stateful are not repeated. The values of gradients stay the same.
+  std::vector<Output> checkpoints;
+  // Chooses checkpoints, so that a chain of n nodes keeps about the square root of n tensors.
+  bool automatic_checkpoints = false;
   // Null for GradientRegistry::Global().
   const GradientRegistry* registry = nullptr;
+};
+
+// A gradient that is zero except in some rows: row r is the sum of all values[i] with
+// indices[i] = r.
+struct IndexedSlices {
+  // The rows. Their number is that of the indices.
+  Output values;
+  // A vector of the rows' indices, in any order. They may repeat.
+  Output indices;
+  // A vector of int32: the shape of the whole gradient.
+  Output dense_shape;
+};
+// Returns the whole gradient.
+Output ToDense(const Scope& scope, const IndexedSlices& slices);
+
+// A gradient as a tensor, or as slices of it.
+struct SparseGradient {
+  // NoGradient() if there are slices, or no gradient.
+  Output dense;
+  bool is_sparse = false;
+  // Empty outputs unless is_sparse.
+  IndexedSlices slices;
 };
 
 // Adds the gradients of `inputs`, given those of `outputs`, and stores them in *grad_outputs, one
@@ -52,6 +81,15 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   const std::vector<Output>& inputs,
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options = {});
+
+// As the first overload, except that gradients of inputs that only Gather, GatherV2 (along axis 0)
+// and ResourceGather read are slices: a row for each index, instead of a tensor of the shape of the
+// input.
+absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
+                                        const std::vector<Output>& inputs,
+                                        const std::vector<Output>& grad_inputs,
+                                        std::vector<SparseGradient>* grad_outputs,
+                                        const GradientBuildOptions& options = {});
 
 // Returns the output that stands for "no gradient", and tells whether an output is that.
 Output NoGradient();

@@ -51,6 +51,9 @@ struct GradientOptions {
   // The maximum of |gradient - difference| / max(1, largest element of the Jacobian) that
   // CheckGradient allows; 0 for 2e-3 with float and 1e-8 with double.
   double max_error = 0;
+  // CheckGradients also compares the gradients of a weighted sum of the gradients: the second
+  // order.
+  bool second_order = false;
 };
 
 // The largest error of a gradient and its position.
@@ -131,6 +134,26 @@ void RegisterGradientOp(absl::string_view op, const GradientOp& gradient);
 ::testing::AssertionResult CheckGradient(const OpTester& op, const GradientOptions& options = {});
 ::testing::AssertionResult CheckGradient(absl::string_view op, const std::vector<Tensor>& inputs,
                                          const GradientOptions& options = {});
+
+// A function of tensors, which adds its ops to `scope`.
+using GraphFunction = std::function<OutputList(const Scope& scope, const OutputList& xs)>;
+
+// Succeed if the gradients of AddSymbolicGradients agree with differences at these values, of all
+// outputs of float or double by all inputs of these types, and in second order if the options say
+// so. Use double where there are kernels for it: differences of float have three digits. The step
+// in second order is 10 times as large, and max_error, if 0, 30 times. REQUIRES: as CheckGradient.
+//
+//   EXPECT_TRUE(CheckGradients(OpTester("Tanh").Input<double>({-1, 0.5})));
+//   const auto layer = [](const Scope& s, const OutputList& x) -> OutputList {
+//     return {ops::Tanh(s, ops::MatMul(s, x[0], x[1]))};
+//   };
+//   GradientOptions options;
+//   options.second_order = true;
+//   EXPECT_TRUE(CheckGradients(layer, {inputs, weights}, options));
+::testing::AssertionResult CheckGradients(const GraphFunction& function,
+                                          const std::vector<Tensor>& inputs,
+                                          const GradientOptions& options = {});
+::testing::AssertionResult CheckGradients(const OpTester& op, const GradientOptions& options = {});
 
 }  // namespace testing
 }  // namespace gradflow

@@ -56,6 +56,23 @@ struct ConvertFlags {
   std::vector<std::string> graph_limits;
 };
 
+struct GradientsFlags {
+  std::string graph;
+  // The tensor that is differentiated.
+  std::string of;
+  // Names separated by commas, "variables" or "placeholders".
+  std::string wrt = "placeholders";
+  std::string output;
+  // NAME=FILE.npy: feeds with which the gradients are compared with differences; empty to not
+  // compare.
+  std::vector<std::string> check;
+  // GradientBuildOptions::automatic_checkpoints.
+  bool recompute = false;
+  // As GraphFlags.
+  int64_t memory_limit = 0;
+  std::vector<std::string> graph_limits;
+};
+
 struct OpsFlags {
   // "text" or "pbtxt".
   std::string format = "text";
@@ -66,6 +83,7 @@ struct OpsFlags {
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out);
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out);
 absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out);
+absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out);
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out);
 absl::Status ConvertCommand(const ConvertFlags& flags);
 

@@ -122,6 +122,35 @@ void AddTestFlags(CLI::App* command, TestFlags* flags) {
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
+void AddGradientsFlags(CLI::App* command, GradientsFlags* flags) {
+  command->add_option("graph", flags->graph, "GraphDef, binary or text")
+      ->required()
+      ->option_text("GRAPH");
+  command->add_option("--of", flags->of, "Tensor to differentiate; its elements are summed")
+      ->required()
+      ->option_text("NAME");
+  command
+      ->add_option("--wrt", flags->wrt,
+                   "Tensors to differentiate by: names, placeholders or variables")
+      ->option_text("NAME,...|placeholders|variables");
+  command->add_option("-o,--output", flags->output, "Graph with gradients to write")
+      ->required()
+      ->option_text("OUT");
+  command
+      ->add_option("--check", flags->check,
+                   "Compare the gradients with central differences; feed a tensor from a file")
+      ->option_text("NAME=FILE.npy")
+      ->allow_extra_args(false);
+  command->add_flag("--recompute", flags->recompute,
+                    "Compute tensors again in the backward pass, which takes less memory");
+  command
+      ->add_option("--memory-limit", flags->memory_limit,
+                   "Limit on memory of tensors of --check; 0: no limit")
+      ->option_text("BYTES")
+      ->check(IntegerUpTo(0, kMaxInt64));
+  AddGraphLimitFlag(command, &flags->graph_limits);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Runs and examines TensorFlow graphs of gradient ops.", "gradflow");
   app.require_subcommand(1);
@@ -159,6 +188,12 @@ int Main(int argc, char** argv) {
       ->option_text("GRAPH");
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);
+
+  GradientsFlags gradients;
+  CLI::App* gradients_command =
+      app.add_subcommand("gradients", "Add the gradients of a tensor to a graph");
+  AddGradientsFlags(gradients_command, &gradients);
+  AddPluginFlag(gradients_command, &plugins);
 
   OpsFlags ops;
   CLI::App* ops_command = app.add_subcommand("ops", "List the registered ops");
@@ -199,6 +234,7 @@ int Main(int argc, char** argv) {
     if (run_command->parsed()) return RunCommand(run, std::cout);
     if (bench_command->parsed()) return BenchCommand(bench, std::cout);
     if (inspect_command->parsed()) return InspectCommand(inspect, std::cout);
+    if (gradients_command->parsed()) return GradientsCommand(gradients, std::cout);
     if (ops_command->parsed()) return OpsCommand(ops, std::cout);
     if (test_command->parsed()) return TestCommand(test, std::cout);
     return ConvertCommand(convert);

@@ -1,6 +1,9 @@
 #include "examples/qat_block/block.h"
 
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
+#include "gradflow/gradients/gradients.h"
 #include "gradflow/ops/standard_ops.h"
 
 namespace qat_block {
@@ -24,18 +27,33 @@ Output SpaceToDepth(const Scope& scope, const Output& images) {
   return Reshape(scope.WithOpName("x"), channels_last, {-1, kHeight / 2, kWidth / 2, kChannels});
 }
 
-// Adds the gradients of the loss, from the quantiser's output back to the block's inputs.
-void Backward(const Scope& scope, const FusedBatchNormV3& norm, const Output& x,
-              const Output& scale, const Output& backprops, const Output& backprop_wrt_min,
-              const Output& backprop_wrt_max) {
-  FusedBatchNormGradV3 grad(scope.WithOpName("norm_grad"), backprops, x, scale,
-                            norm.reserve_space_1, norm.reserve_space_2, norm.reserve_space_3,
-                            FusedBatchNormGradV3::Epsilon(kEpsilon));
-  Identity(scope.WithOpName("grad_input"), grad.x_backprop);
-  Identity(scope.WithOpName("grad_scale"), grad.scale_backprop);
-  Identity(scope.WithOpName("grad_offset"), grad.offset_backprop);
-  Identity(scope.WithOpName("grad_min"), backprop_wrt_min);
-  Identity(scope.WithOpName("grad_max"), backprop_wrt_max);
+// A gradient for each of the inputs of a branch.
+const char* const kVariables[] = {"input", "scale", "offset", "min", "max"};
+
+// Derives the gradients of y by the inputs of a branch, given that of y.
+void Derive(const Scope& scope, const Output& y, const std::vector<Output>& inputs,
+            const Output& upstream) {
+  std::vector<Output> gradients;
+  scope.UpdateStatus(AddSymbolicGradients(scope, {y}, inputs, {upstream}, &gradients));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    Identity(scope.WithOpName(absl::StrCat("grad_", kVariables[i])), gradients[i]);
+  }
+}
+
+// The same, spelled out: from the quantiser's output back to the block's inputs.
+template <typename QuantGradient>
+void SpellOut(const Scope& scope, const FusedBatchNormV3& norm, const std::vector<Output>& inputs,
+              const Output& upstream) {
+  QuantGradient quant(scope.WithOpName("quant_grad"), upstream, norm.y, inputs[3], inputs[4],
+                      QuantGradient::NarrowRange(true));
+  FusedBatchNormGradV3 grad(scope.WithOpName("norm_grad"), quant.backprops_wrt_input, inputs[0],
+                            inputs[1], norm.reserve_space_1, norm.reserve_space_2,
+                            norm.reserve_space_3, FusedBatchNormGradV3::Epsilon(kEpsilon));
+  const Output gradients[] = {grad.x_backprop, grad.scale_backprop, grad.offset_backprop,
+                              quant.backprop_wrt_min, quant.backprop_wrt_max};
+  for (size_t i = 0; i < std::size(gradients); ++i) {
+    Identity(scope.WithOpName(absl::StrCat("grad_", kVariables[i])), gradients[i]);
+  }
 }
 
 // Fake quantisation is a step function, and its gradient op differentiates the clamp within it (the
@@ -67,12 +85,12 @@ void BuildBlock(const Scope& scope) {
   {
     Output min = Const(per_tensor.WithOpName("min"), -kMax);
     Output max = Const(per_tensor.WithOpName("max"), kMax);
-    FakeQuantWithMinMaxVars(per_tensor.WithOpName("y"), norm.y, min, max,
-                            FakeQuantWithMinMaxVars::NarrowRange(true));
-    FakeQuantWithMinMaxVarsGradient grad(per_tensor.WithOpName("quant_grad"), upstream, norm.y, min,
-                                         max, FakeQuantWithMinMaxVarsGradient::NarrowRange(true));
-    Backward(per_tensor, norm, x, scale, grad.backprops_wrt_input, grad.backprop_wrt_min,
-             grad.backprop_wrt_max);
+    Output y = FakeQuantWithMinMaxVars(per_tensor.WithOpName("y"), norm.y, min, max,
+                                       FakeQuantWithMinMaxVars::NarrowRange(true));
+    const std::vector<Output> inputs = {x, scale, offset, min, max};
+    Derive(per_tensor, y, inputs, upstream);
+    SpellOut<FakeQuantWithMinMaxVarsGradient>(per_tensor.NewSubScope("by_hand"), norm, inputs,
+                                              upstream);
     ClampLoss(per_tensor.NewSubScope("clamp"), norm.y, min, max, upstream);
   }
 
@@ -86,13 +104,13 @@ void BuildBlock(const Scope& scope) {
     }
     Output min = Const(per_channel.WithOpName("min"), lows);
     Output max = Const(per_channel.WithOpName("max"), highs);
-    FakeQuantWithMinMaxVarsPerChannel(per_channel.WithOpName("y"), norm.y, min, max,
-                                      FakeQuantWithMinMaxVarsPerChannel::NarrowRange(true));
-    FakeQuantWithMinMaxVarsPerChannelGradient grad(
-        per_channel.WithOpName("quant_grad"), upstream, norm.y, min, max,
-        FakeQuantWithMinMaxVarsPerChannelGradient::NarrowRange(true));
-    Backward(per_channel, norm, x, scale, grad.backprops_wrt_input, grad.backprop_wrt_min,
-             grad.backprop_wrt_max);
+    Output y =
+        FakeQuantWithMinMaxVarsPerChannel(per_channel.WithOpName("y"), norm.y, min, max,
+                                          FakeQuantWithMinMaxVarsPerChannel::NarrowRange(true));
+    const std::vector<Output> inputs = {x, scale, offset, min, max};
+    Derive(per_channel, y, inputs, upstream);
+    SpellOut<FakeQuantWithMinMaxVarsPerChannelGradient>(per_channel.NewSubScope("by_hand"), norm,
+                                                        inputs, upstream);
     ClampLoss(per_channel.NewSubScope("clamp"), norm.y, min, max, upstream);
   }
 }
@@ -102,8 +120,8 @@ std::vector<Gradient> Gradients() {
   for (const char* branch : {"per_tensor", "per_channel"}) {
     const std::string loss = absl::StrCat(branch, "/clamp/loss");
     const auto add = [&](const char* name, const std::string& variable) {
-      gradients.push_back(
-          {absl::StrCat(branch, "/", name), absl::StrCat(branch, "/grad_", name), variable, loss});
+      gradients.push_back({absl::StrCat(branch, "/", name), absl::StrCat(branch, "/grad_", name),
+                           absl::StrCat(branch, "/by_hand/grad_", name), variable, loss});
     };
     add("input", "x");
     add("scale", "scale");

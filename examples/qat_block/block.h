@@ -5,6 +5,8 @@
 //   gradients by x, scale, offset, min and max come back through
 //   FakeQuantWithMinMaxVarsGradient and FusedBatchNormGradV3.
 //
+// The backward pass is derived by AddSymbolicGradients, and spelled out besides ("by_hand").
+//
 // A second branch quantises each channel with its own range.
 #ifndef GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
 #define GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
@@ -26,6 +28,7 @@ inline constexpr int kChannels = 4;
 struct Gradient {
   std::string name;      // "per_tensor/input", in reports and file names
   std::string gradient;  // the tensor that holds it
+  std::string by_hand;   // the tensor of the backward pass that is spelled out
   std::string variable;  // the tensor by which the loss is differentiated
   std::string loss;      // the differentiable loss for finite differences
 };

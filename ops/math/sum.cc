@@ -9,6 +9,7 @@
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
 #include "gradflow/ops/math/sum_policy.h"
+#include "gradflow/ops/math/sum_simd.h"
 
 namespace gradflow::sum {
 namespace {
@@ -21,6 +22,26 @@ Reducer ForParts(DataType dtype, const F& fn) {
   if (dtype == DT_COMPLEX64) return fn(TypeTag<float>(), 2);
   if (dtype == DT_COMPLEX128) return fn(TypeTag<double>(), 2);
   DispatchType(RealTypes(), dtype, [&](auto tag) { reducer = fn(tag, 1); });
+  return reducer;
+}
+
+// The Reducer of the sums of parts of type T. Contiguous floats are added by vectors.
+template <typename T>
+Reducer MakeSum(int parts) {
+  using Policy = SumPolicy<T>;
+  Reducer reducer = MakeReducer<Policy>(parts);
+  if constexpr (std::is_same_v<T, float>) {
+    reducer.add = [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+                     void* accumulators) {
+      const auto* elements = static_cast<const float*>(x);
+      auto* sums = static_cast<double*>(accumulators);
+      if (stride == 1) {
+        SumRows(elements, rows, row_stride, n, sums);
+      } else {
+        internal::AddRows<Policy>(elements, rows, row_stride, n, stride, sums);
+      }
+    };
+  }
   return reducer;
 }
 
@@ -160,16 +181,15 @@ Tidx: The type of the axes.)");
 namespace gradflow {
 
 Reducer SumReducer(DataType dtype) {
-  return sum::ForParts(dtype, [](auto tag, int parts) {
-    return MakeReducer<SumPolicy<typename decltype(tag)::type>>(parts);
-  });
+  return sum::ForParts(
+      dtype, [](auto tag, int parts) { return sum::MakeSum<typename decltype(tag)::type>(parts); });
 }
 
 Reducer MeanReducer(DataType dtype) {
   return sum::ForParts(dtype, [](auto tag, int parts) {
     using Part = typename decltype(tag)::type;
     using Policy = SumPolicy<Part>;
-    Reducer reducer = MakeReducer<Policy>(parts);
+    Reducer reducer = sum::MakeSum<Part>(parts);
     reducer.finish = [](const void* accumulators, int64_t count, int64_t n, void* out) {
       const auto* a = static_cast<const typename Policy::Accumulator*>(accumulators);
       for (int64_t j = 0; j < n; ++j) {

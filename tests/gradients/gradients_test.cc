@@ -18,12 +18,15 @@
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
+#include "gradflow/testing/tensors.h"
 
 namespace gradflow {
 namespace {
 
 using ::absl::StatusCode;
+using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::TensorEq;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -284,6 +287,95 @@ TEST_F(GradientsTest, ChecksItsArguments) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("output 0 is not a tensor of")));
   EXPECT_THAT(AddSymbolicGradients(scope_, {Output(y.node(), 1)}, {x}, &gradients),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("output 0 is not a tensor of")));
+}
+
+// ---- Slices ----
+
+class SparseGradientsTest : public ::testing::Test {
+ protected:
+  SparseGradient GradientOf(const Output& y, const Output& x) {
+    std::vector<SparseGradient> gradients;
+    const Output dy = ops::OnesLike(scope_, y);
+    GRADFLOW_EXPECT_OK(AddSparseSymbolicGradients(scope_, {y}, {x}, {dy}, &gradients));
+    return gradients.empty() ? SparseGradient() : gradients[0];
+  }
+  std::vector<Tensor> Evaluate(const std::vector<Output>& ys) {
+    std::vector<Tensor> outputs;
+    GRADFLOW_EXPECT_OK(ClientSession(scope_).Run(ys, &outputs));
+    return outputs;
+  }
+  // Expects the same as the dense gradient.
+  void ExpectDense(const Output& y, const Output& x, const SparseGradient& gradient) {
+    std::vector<Output> dense;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x}, &dense));
+    const Output found = gradient.is_sparse ? ToDense(scope_, gradient.slices) : gradient.dense;
+    const std::vector<Tensor> values = Evaluate({found, dense[0]});
+    EXPECT_THAT(values[0], TensorEq(values[1]));
+  }
+
+  Scope scope_ = Scope::NewRootScope();
+  Output table_ = ops::Const(scope_, AsTensor<float>({1, 2, 3, 4, 5, 6}, {3, 2}));
+};
+
+TEST_F(SparseGradientsTest, OfGatherAreItsRows) {
+  const Output rows = ops::Gather(scope_, table_, {{2, 0}, {2, 2}});
+  const Output y = ops::Square(scope_, rows);
+  const SparseGradient gradient = GradientOf(y, table_);
+  ASSERT_TRUE(gradient.is_sparse);
+  EXPECT_TRUE(IsNoGradient(gradient.dense));
+  const auto& [values, indices, shape] = gradient.slices;
+  EXPECT_THAT(
+      Evaluate({values, indices, shape}),
+      ElementsAre(TensorEq(AsTensor<float>({10, 12, 2, 4, 10, 12, 10, 12}, {4, 2})),
+                  TensorEq(AsTensor<int32_t>({2, 0, 2, 2})), TensorEq(AsTensor<int32_t>({3, 2}))));
+  ExpectDense(y, table_, gradient);
+}
+
+TEST_F(SparseGradientsTest, OfSeveralReadersAreConcatenated) {
+  const Output a = ops::GatherV2(scope_, table_, {1, 1}, 0);
+  const Output b = ops::Gather(scope_, table_, ops::Const(scope_, static_cast<int64_t>(2)));
+  const Output y = ops::Add(scope_, ops::Square(scope_, a), ops::Exp(scope_, b));
+  const SparseGradient gradient = GradientOf(y, table_);
+  ASSERT_TRUE(gradient.is_sparse);
+  EXPECT_EQ(gradient.slices.indices.type(), DT_INT64);
+  EXPECT_EQ(Evaluate({gradient.slices.indices})[0].NumElements(), 3);
+  ExpectDense(y, table_, gradient);
+}
+
+TEST_F(SparseGradientsTest, AreDenseIfOtherOpsReadTheInput) {
+  const Output gathered = ops::Gather(scope_, table_, {1, 1});
+  const Output y = ops::Mul(scope_, ops::Sum(scope_, gathered, {0, 1}), table_);
+  const SparseGradient gradient = GradientOf(y, table_);
+  EXPECT_FALSE(gradient.is_sparse);
+  ExpectDense(y, table_, gradient);
+  // Also of columns, or of a placeholder for the axis.
+  for (const Output& axis : {Output(ops::Const(scope_, 1)),
+                             Output(ops::PlaceholderWithDefault(scope_, 0, TensorShape()))}) {
+    const Output other = ops::GatherV2(scope_, table_, {1, 1}, axis);
+    const SparseGradient other_gradient = GradientOf(other, table_);
+    EXPECT_FALSE(other_gradient.is_sparse);
+    ExpectDense(other, table_, other_gradient);
+  }
+}
+
+// The input is an inner tensor, whose gradient goes on as a tensor.
+TEST_F(SparseGradientsTest, OfInnerTensors) {
+  const Output squares = ops::Square(scope_, table_);
+  const Output y = ops::Gather(scope_, squares, {2, 2});
+  std::vector<SparseGradient> gradients;
+  const Output dy = ops::OnesLike(scope_, y);
+  GRADFLOW_ASSERT_OK(AddSparseSymbolicGradients(scope_, {y}, {squares, table_}, {dy}, &gradients));
+  ExpectDense(y, squares, gradients[0]);
+  EXPECT_FALSE(gradients[1].is_sparse);
+  ExpectDense(y, table_, gradients[1]);
+  // There are slices if nothing needs the tensor.
+  EXPECT_TRUE(GradientOf(y, squares).is_sparse);
+}
+
+TEST_F(SparseGradientsTest, OfWhatDoesNotDependAreNone) {
+  const SparseGradient gradient = GradientOf(ops::Const(scope_, 1.0f), table_);
+  EXPECT_FALSE(gradient.is_sparse);
+  EXPECT_TRUE(IsNoGradient(gradient.dense));
 }
 
 // ---- The registry ----

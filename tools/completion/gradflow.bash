@@ -10,10 +10,11 @@ _gradflow() {
   done
 
   case $command in
-    "") options="run bench inspect ops convert test --version" ;;
+    "") options="run bench inspect gradients ops convert test --version" ;;
     run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --plugin" ;;
     bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --plugin" ;;
     inspect) options="--graph-limit --plugin" ;;
+    gradients) options="--of --wrt --output --check --recompute --memory-limit --graph-limit --plugin" ;;
     convert) options="--graph-limit" ;;
     ops) options="--format --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
@@ -21,7 +22,7 @@ _gradflow() {
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --target | --feed | --fetch | --atol | --rtol | --ulps) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --target | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps) return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return

@@ -40,6 +40,7 @@ def calls(add):
         x = array([0.2, 3, 1, 12, 90, 3, 0])
         for op in ["Igamma", "Igammac", "IgammaGradA"]:
             add(op, [a, x], atol=atol, rtol=rtol)
+        add("RandomGammaGrad", [a, x], atol=atol, rtol=rtol)
         add("Zeta", [array([1.5, 2, 2, 3, 10, 4, 2]), array([1, 1, 0.5, 10, 2, 1e5, -1.5])], atol=atol, rtol=rtol)
         add("Polygamma", [array([0, 1, 2, 3, 5]), array([2, 2, 0.5, 10, 3])], atol=atol, rtol=rtol)
         b = array([0.5, 2, 3, 0.1, 50, 200])

@@ -1,0 +1,114 @@
+#include "gradflow/ops/math/sum_simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradflow/ops/math/sum_simd.cc"
+#include "gradflow/ops/common/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradflow {
+namespace HWY_NAMESPACE {
+namespace {
+
+using Doubles = hn::ScalableTag<double>;
+using OneDouble = hn::CappedTag<double, 1>;
+
+// Bytes that are fetched ahead of their use: processors fetch up to the end of a page.
+constexpr int64_t kAheadBytes = 4096;
+// Rows that a pass over some of their columns leaves in the first-level cache for the next.
+constexpr int64_t kRowsPerPass = 32;
+
+template <class D>
+HWY_INLINE V<D> Widened(D d, const float* x) {
+  return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), x));
+}
+
+// Columns [j, j + kVectors vectors), with the sums in registers over all rows.
+template <int kVectors, class D>
+HWY_INLINE void SumColumns(D d, const float* x, int64_t rows, int64_t row_stride, double* sums) {
+  const size_t lanes = hn::Lanes(d);
+  V<D> sum[kVectors];
+  GRADFLOW_UNROLL
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::LoadU(d, sums + v * lanes);
+  for (int64_t r = 0; r < rows; ++r, x += row_stride) {
+    GRADFLOW_UNROLL
+    for (int v = 0; v < kVectors; ++v) sum[v] = sum[v] + Widened(d, x + v * lanes);
+  }
+  GRADFLOW_UNROLL
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + v * lanes);
+}
+
+// Rows of few columns, which follow each other: the sums stay in registers.
+void SumNarrowRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums) {
+  constexpr int kVectors = 8;
+  const Doubles d;
+  const auto wide = static_cast<int64_t>(kVectors * hn::Lanes(d));
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  while (rows > 0) {
+    const int64_t some = rows < kRowsPerPass ? rows : kRowsPerPass;
+    // One load brings a line of 64 bytes.
+    if (rows > some) {
+      const auto* next = reinterpret_cast<const char*>(x + some * row_stride);
+      const int64_t bytes = some * row_stride * static_cast<int64_t>(sizeof(float));
+      for (int64_t at = 0; at < bytes && at < kAheadBytes; at += 64) {
+        hwy::Prefetch(next + at);
+      }
+    }
+    int64_t j = 0;
+    for (; j + wide <= n; j += wide) {
+      SumColumns<kVectors>(d, x + j, some, row_stride, sums + j);
+    }
+    for (; j + lanes <= n; j += lanes) SumColumns<1>(d, x + j, some, row_stride, sums + j);
+    for (; j < n; ++j) SumColumns<1>(OneDouble(), x + j, some, row_stride, sums + j);
+    rows -= some;
+    x += some * row_stride;
+  }
+}
+
+template <int kRows, class D>
+HWY_INLINE void AddRowsTo(D d, const float* x, int64_t row_stride, double* sums) {
+  V<D> sum = hn::LoadU(d, sums);
+  GRADFLOW_UNROLL
+  for (int r = 0; r < kRows; ++r) sum = sum + Widened(d, x + r * row_stride);
+  hn::StoreU(sum, d, sums);
+}
+
+// Several rows at a time, to load and store the sums once for them.
+template <int kRows>
+HWY_INLINE void SumSomeRows(const float* x, int64_t row_stride, int64_t n, bool fetch,
+                            double* sums) {
+  const Doubles d;
+  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t j = 0;
+  for (; j + lanes <= n; j += lanes) {
+    if (fetch && j % 16 == 0) {
+      GRADFLOW_UNROLL
+      for (int r = 0; r < kRows; ++r) hwy::Prefetch(x + (kRows + r) * row_stride + j);
+    }
+    AddRowsTo<kRows>(d, x + j, row_stride, sums + j);
+  }
+  for (; j < n; ++j) AddRowsTo<kRows>(OneDouble(), x + j, row_stride, sums + j);
+}
+
+void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums) {
+  constexpr int64_t kNarrow = 64;
+  if (n <= kNarrow) return SumNarrowRows(x, rows, row_stride, n, sums);
+  constexpr int kRows = 8;
+  for (; rows >= kRows; rows -= kRows, x += kRows * row_stride) {
+    SumSomeRows<kRows>(x, row_stride, n, rows >= 2 * kRows, sums);
+  }
+  for (; rows > 0; --rows, x += row_stride) SumSomeRows<1>(x, row_stride, n, false, sums);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace gradflow
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradflow {
+HWY_EXPORT(SumRows);
+void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums) {
+  GRADFLOW_SIMD_DISPATCH(SumRows)(x, rows, row_stride, n, sums);
+}
+}  // namespace gradflow
+#endif

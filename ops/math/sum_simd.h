@@ -1,0 +1,15 @@
+// Sums of rows of floats in double, for the best instruction set of the processor. Results have the
+// same bits on all of them.
+#ifndef GRADFLOW_OPS_MATH_SUM_SIMD_H_
+#define GRADFLOW_OPS_MATH_SUM_SIMD_H_
+
+#include <cstdint>
+
+namespace gradflow {
+
+// Adds x[r * row_stride + j] to sums[j], for each r in [0, rows) in order and each j in [0, n).
+void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_MATH_SUM_SIMD_H_

@@ -1,0 +1,132 @@
+// gradflow gradients, as a process.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/io/npy.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensors.h"
+#include "tests/tools/command_line_fixture.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::AsTensor;
+using ::gradflow::testing::FileExists;
+using ::gradflow::testing::ProcessResult;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+// loss = sum(tanh(x w)), an integer placeholder, and y = floor(x), which has no derivative.
+class GradientsCommandTest : public testing::CommandLineFixture {
+ protected:
+  void SetUp() override {
+    const Scope root = Scope::NewRootScope();
+    const Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
+    const Output w = ops::Const(root.WithOpName("w"), {{1.0f, -0.5f}, {0.25f, 2.0f}});
+    ops::Placeholder(root.WithOpName("n"), DT_INT32);
+    const Output y = ops::Tanh(root.WithOpName("y"), ops::MatMul(root.WithOpName("xw"), x, w));
+    ops::Sum(root.WithOpName("loss"), y, {0, 1});
+    ops::Floor(root.WithOpName("floor"), x);
+    ops::Shape(root.WithOpName("shape"), x);
+    GraphDef graph;
+    GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+    GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+    GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), AsTensor<float>({0.5f, -1, 0.25f, 0.125f}, {2, 2})));
+  }
+  ProcessResult Gradients(std::vector<std::string> options) const {
+    std::vector<std::string> arguments = {"gradients", File("graph.pb"), "-o", File("out.pb")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return Gradflow(arguments);
+  }
+};
+
+TEST_F(GradientsCommandTest, WritesTheGraphWithGradients) {
+  const ProcessResult result = Gradients({"--of", "loss"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, MatchesRegex("x: gradients/xw/[A-Za-z_0-9]+\n"));
+  EXPECT_THAT(result.err, IsEmpty());
+  const std::string gradient = result.out.substr(3, result.out.size() - 4);
+  const ProcessResult run = Gradflow(
+      {"run", File("out.pb"), "--feed", "x=" + File("x.npy"), "--fetch", gradient, "--fetch", "y"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr(gradient + ": Tensor<type: float shape: [2,2] values: "));
+}
+
+TEST_F(GradientsCommandTest, DifferentiatesByNames) {
+  const ProcessResult result = Gradients({"--of", "y", "--wrt", "w,x,xw:0,n"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("w: gradients/xw/"), HasSubstr("\nx: gradients/xw/"),
+                                HasSubstr("\nxw: gradients/y/"), HasSubstr("\nn: no gradient\n")));
+}
+
+TEST_F(GradientsCommandTest, ComparesWithDifferences) {
+  for (const char* const recompute : {"", "--recompute"}) {
+    std::vector<std::string> options = {
+        "--of",           "loss",   "--wrt", "x,w", "--check", "x=" + File("x.npy"),
+        "--memory-limit", "1000000"};
+    if (*recompute != 0) options.push_back(recompute);
+    const ProcessResult result = Gradients(options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, MatchesRegex("x: [^\n]*\n  agrees: largest difference [^\n]*\n"
+                                         "w: [^\n]*\n  agrees: largest difference [^\n]*\n"));
+  }
+}
+
+// Of sign(x) at a jump within the step, which is 1e-3.
+TEST_F(GradientsCommandTest, FailsIfAGradientDiffers) {
+  const Scope root = Scope::NewRootScope();
+  const Output x = ops::Placeholder(root.WithOpName("x"), DT_DOUBLE);
+  const Output rest = ops::Placeholder(root.WithOpName("rest"), DT_DOUBLE);
+  ops::Add(root.WithOpName("y"), ops::Sign(root, x), ops::Square(root, rest));
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), AsTensor<double>({1, 1e-6})));
+  const ProcessResult result =
+      Gradients({"--of", "y", "--check", "x=" + File("x.npy"), "--check", "rest=" + File("x.npy")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("  DIFFERS: largest difference 1e+05 (allowed 0.1): "
+                                          "element 1 is 0 by the gradient, 100000 by differences"),
+                                HasSubstr("  agrees: ")));
+  EXPECT_EQ(result.err, "FAILED_PRECONDITION: 1 of 2 gradients differ from differences: x\n");
+  EXPECT_TRUE(FileExists(File("out.pb")));
+}
+
+TEST_F(GradientsCommandTest, ErrorsNameTheFlag) {
+  const auto expect = [&](const std::vector<std::string>& options, const std::string& text) {
+    SCOPED_TRACE(text);
+    ExpectFailure(Gradients(options), "INVALID_ARGUMENT", HasSubstr(text));
+    EXPECT_FALSE(FileExists(File("out.pb")));
+  };
+  expect({"--of", "z"}, "--of 'z' is not in the graph");
+  expect({"--of", "^loss"}, "--of '^loss' must be the name of a tensor, NODE or NODE:INDEX");
+  expect({"--of", "loss:1"}, "--of 'loss:1' must be one of the 1 outputs of the node");
+  expect({"--of", "shape"}, "--of 'shape' must be of floating-point numbers, but is int32");
+  expect({"--of", "loss", "--wrt", "x,"}, "--wrt ''");
+  expect({"--of", "loss", "--wrt", "variables"},
+         "the graph has no variables of floating-point numbers; --wrt takes names, too");
+  EXPECT_EQ(Gradflow({"gradients", File("graph.pb")}).exit_code, 2);
+}
+
+TEST_F(GradientsCommandTest, ErrorsOfFeeds) {
+  const ProcessResult missing = Gradients({"--of", "loss", "--check", "x=" + File("nothing.npy")});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("nothing.npy"));
+  EXPECT_THAT(Gradients({"--of", "loss", "--check", "x"}).err,
+              HasSubstr("--check 'x' must be NAME=FILE.npy"));
+  EXPECT_THAT(Gradients({"--of", "loss", "--check", "z=" + File("x.npy")}).err,
+              HasSubstr("--check 'z' is not in the graph"));
+}
+
+}  // namespace
+}  // namespace gradflow

@@ -1,0 +1,249 @@
+// gradflow gradients: writes a graph with the gradients of one of its tensors, and compares them
+// with differences.
+#include "gradflow/gradients/gradients.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/graph/node.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/graph/tensor_id.h"
+#include "gradflow/io/npy.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/session/client_session.h"
+#include "gradflow/runtime/session/options.h"
+#include "tools/commands.h"
+#include "tools/graph_limits.h"
+
+namespace gradflow::tools {
+namespace {
+
+std::string NameOf(const Output& tensor) {
+  return FormatTensorId({tensor.node()->name(), tensor.index()});
+}
+
+absl::StatusOr<Output> FindTensor(const Graph& graph, absl::string_view flag,
+                                  const std::string& name) {
+  const auto error = [&](absl::string_view text) {
+    return errors::InvalidArgument(flag, " '", name, "' ", text);
+  };
+  const absl::StatusOr<TensorId> id = ParseTensorId(name);
+  if (!id.ok() || id->IsControl()) return error("must be the name of a tensor, NODE or NODE:INDEX");
+  const Node* const node = graph.FindNode(id->node);
+  if (node == nullptr) return error("is not in the graph");
+  if (id->index >= node->num_outputs()) {
+    return error(absl::StrCat("must be one of the ", node->num_outputs(), " outputs of the node"));
+  }
+  return Output(node, id->index);
+}
+
+bool HasGradient(const Output& x) {
+  const DataType dtype = BaseType(x.type());
+  return DataTypeIsFloating(dtype) || DataTypeIsComplex(dtype);
+}
+
+// Returns the outputs of nodes of floating-point numbers of these ops.
+std::vector<Output> OutputsOf(const Graph& graph, const std::vector<absl::string_view>& ops) {
+  std::vector<Output> outputs;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* const node = graph.node(id);
+    if (node->num_outputs() == 0 ||
+        std::find(ops.begin(), ops.end(), node->type_string()) == ops.end()) {
+      continue;
+    }
+    const Output output(node, 0);
+    if (HasGradient(output)) outputs.push_back(output);
+  }
+  return outputs;
+}
+
+absl::StatusOr<std::vector<Output>> FindInputs(const Graph& graph, const std::string& wrt) {
+  if (wrt == "placeholders" || wrt == "variables") {
+    std::vector<Output> inputs =
+        wrt == "placeholders"
+            ? OutputsOf(graph, {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
+            : OutputsOf(graph, {"Variable", "VariableV2", "ReadVariableOp"});
+    if (!inputs.empty()) return inputs;
+    return errors::InvalidArgument("the graph has no ", wrt,
+                                   " of floating-point numbers; --wrt takes names, too");
+  }
+  std::vector<Output> inputs;
+  for (const absl::string_view part : absl::StrSplit(wrt, ',')) {
+    GRADFLOW_ASSIGN_OR_RETURN(const Output input, FindTensor(graph, "--wrt", std::string(part)));
+    inputs.push_back(input);
+  }
+  return inputs;
+}
+
+// ---- Comparison with differences ----
+
+// Elements of a tensor that are moved, evenly spaced.
+constexpr int64_t kMaxElements = 100;
+
+class Comparison {
+ public:
+  Comparison(const Scope& scope, const Output& loss, const SessionOptions& options)
+      : loss_(loss), session_(scope, options) {}
+
+  absl::Status ReadFeeds(const Graph& graph, const std::vector<std::string>& flags) {
+    for (const std::string& flag : flags) {
+      const std::vector<std::string> parts = absl::StrSplit(flag, absl::MaxSplits('=', 1));
+      if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
+        return errors::InvalidArgument("--check '", flag, "' must be NAME=FILE.npy");
+      }
+      GRADFLOW_ASSIGN_OR_RETURN(const Output tensor, FindTensor(graph, "--check", parts[0]));
+      GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, ReadNpy(parts[1]));
+      feeds_.insert_or_assign(tensor, Input::Initializer(value));
+    }
+    return absl::OkStatus();
+  }
+
+  // Prints the largest error of the gradient of x. Returns false if it is too large.
+  absl::StatusOr<bool> Check(const Output& x, const Output& gradient, std::ostream& out) {
+    const DataType dtype = BaseType(x.type());
+    if (dtype != DT_FLOAT && dtype != DT_DOUBLE) {
+      out << "  not compared: differences are of float or double\n";
+      return true;
+    }
+    std::vector<Tensor> values;
+    GRADFLOW_RETURN_IF_ERROR(session_.Run(feeds_, {x, gradient}, &values));
+    const Tensor& at = values[0];
+    const int64_t n = at.NumElements();
+    const int64_t step = std::max<int64_t>(1, (n + kMaxElements - 1) / kMaxElements);
+    double largest = 0;
+    double worst = -1;
+    std::string where;
+    for (int64_t i = 0; i < n; i += step) {
+      const double analytic = Element(values[1], i);
+      GRADFLOW_ASSIGN_OR_RETURN(const double numeric, Difference(x, at, i));
+      const double error = std::abs(analytic - numeric);
+      for (const double value : {analytic, numeric}) {
+        if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+      }
+      // Keeps the first NaN.
+      if (std::isnan(worst) || error <= worst) continue;
+      worst = error;
+      where = absl::StrFormat("element %d is %g by the gradient, %g by differences", i, analytic,
+                              numeric);
+    }
+    if (n == 0) {
+      out << "  no elements\n";
+      return true;
+    }
+    const double allowed = (dtype == DT_FLOAT ? 1e-2 : 1e-6) * std::max(1.0, largest);
+    const bool agrees = worst <= allowed;
+    out << absl::StreamFormat("  %s: largest difference %.2g (allowed %.2g): %s\n",
+                              agrees ? "agrees" : "DIFFERS", worst, allowed, where);
+    return agrees;
+  }
+
+ private:
+  static double Element(const Tensor& tensor, int64_t i) {
+    return tensor.dtype() == DT_FLOAT ? double{tensor.flat<float>()(i)} : tensor.flat<double>()(i);
+  }
+
+  // The sum of the elements of the loss, with element i of x moved to `value`.
+  absl::StatusOr<double> LossAt(const Output& x, const Tensor& at, int64_t i, double value) {
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor moved, at.DeepCopy());
+    if (moved.dtype() == DT_FLOAT) {
+      moved.flat<float>()(i) = static_cast<float>(value);
+    } else {
+      moved.flat<double>()(i) = value;
+    }
+    ClientSession::FeedType feeds = feeds_;
+    feeds.insert_or_assign(x, Input::Initializer(moved));
+    std::vector<Tensor> outputs;
+    GRADFLOW_RETURN_IF_ERROR(session_.Run(feeds, {loss_}, &outputs));
+    double sum = 0;
+    for (int64_t k = 0; k < outputs[0].NumElements(); ++k) sum += Element(outputs[0], k);
+    return sum;
+  }
+  absl::StatusOr<double> Difference(const Output& x, const Tensor& at, int64_t i) {
+    const double value = Element(at, i);
+    const bool is_float = at.dtype() == DT_FLOAT;
+    double high = value + (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
+    double low = value - (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
+    // As rounded.
+    if (is_float) {
+      high = static_cast<float>(high);
+      low = static_cast<float>(low);
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const double loss_high, LossAt(x, at, i, high));
+    GRADFLOW_ASSIGN_OR_RETURN(const double loss_low, LossAt(x, at, i, low));
+    return (loss_high - loss_low) / (high - low);
+  }
+
+  const Output loss_;
+  const ClientSession session_;
+  ClientSession::FeedType feeds_;
+};
+
+}  // namespace
+
+absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out) {
+  ImportGraphDefOptions import;
+  GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, ReadGraphDef(flags.graph, import.limits));
+  const Scope scope = Scope::NewRootScope();
+  if (const absl::Status status = ImportGraphDef(import, def, scope.graph()); !status.ok()) {
+    return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
+  }
+  const Graph& graph = *scope.graph();
+  GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindTensor(graph, "--of", flags.of));
+  if (!HasGradient(loss)) {
+    return errors::InvalidArgument("--of '", flags.of,
+                                   "' must be of floating-point numbers, but is ",
+                                   DataTypeString(loss.type()));
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<Output> inputs, FindInputs(graph, flags.wrt));
+  GradientBuildOptions options;
+  options.automatic_checkpoints = flags.recompute;
+  std::vector<Output> gradients;
+  GRADFLOW_RETURN_IF_ERROR(AddSymbolicGradients(scope, {loss}, inputs, &gradients, options));
+  GraphDef result;
+  GRADFLOW_RETURN_IF_ERROR(scope.ToGraphDef(&result));
+
+  SessionOptions session_options;
+  session_options.tensor_memory_limit_bytes = flags.memory_limit;
+  Comparison comparison(scope, loss, session_options);
+  const bool checks = !flags.check.empty();
+  if (checks) {
+    if (BaseType(loss.type()) != DT_FLOAT && BaseType(loss.type()) != DT_DOUBLE) {
+      return errors::InvalidArgument("--check needs a tensor of float or double, but '", flags.of,
+                                     "' is ", DataTypeString(loss.type()));
+    }
+    GRADFLOW_RETURN_IF_ERROR(comparison.ReadFeeds(graph, flags.check));
+  }
+  std::vector<std::string> different;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string name = NameOf(inputs[i]);
+    if (IsNoGradient(gradients[i])) {
+      out << name << ": no gradient\n";
+      continue;
+    }
+    out << name << ": " << NameOf(gradients[i]) << "\n";
+    if (!checks) continue;
+    GRADFLOW_ASSIGN_OR_RETURN(const bool agrees, comparison.Check(inputs[i], gradients[i], out));
+    if (!agrees) different.push_back(name);
+  }
+  GRADFLOW_RETURN_IF_ERROR(WriteGraphDef(flags.output, result));
+  if (different.empty()) return absl::OkStatus();
+  return errors::FailedPrecondition(
+      different.size(), " of ", inputs.size(),
+      " gradients differ from differences: ", absl::StrJoin(different, ", "));
+}
+
+}  // namespace gradflow::tools
