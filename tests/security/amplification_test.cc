@@ -86,6 +86,8 @@ void SetAll(int64_t value, Tensor* tensor) {
 std::vector<Call> Changes(const Call& call) {
   std::vector<Call> changes = {call};
   constexpr int64_t kLarge[] = {100, 3000, 1 << 20, int64_t{1} << 40};
+  // More elements of a byte than the session has memory for.
+  constexpr int64_t kHuge = int64_t{1} << 26;
   const auto add = [&](auto change) {
     Call changed = call;
     change(&changed);
@@ -131,6 +133,37 @@ std::vector<Call> Changes(const Call& call) {
         c->inputs[i] = Zeros(c->inputs[i].dtype(), {kSide, 1});
         c->inputs[j] = Zeros(c->inputs[j].dtype(), {1, kSide});
       });
+      for (const TensorShape& x : {TensorShape{kHuge, 0}, TensorShape{0, kHuge}}) {
+        for (const TensorShape& y : {TensorShape{kHuge, 0}, TensorShape{0, kHuge}}) {
+          add([&](Call* c) {
+            c->inputs[i] = Zeros(c->inputs[i].dtype(), x);
+            c->inputs[j] = Zeros(c->inputs[j].dtype(), y);
+          });
+        }
+      }
+      // The same for batches.
+      add([&](Call* c) {
+        c->inputs[i] = Zeros(c->inputs[i].dtype(), {1, kSide, 1});
+        c->inputs[j] = Zeros(c->inputs[j].dtype(), {1, 1, kSide});
+      });
+    }
+  }
+  // Tensors without elements, whose dimensions cost nothing. The others are 0, or one of them.
+  for (int i = 0; i < count; ++i) {
+    for (int d = 0; d < call.inputs[i].dims(); ++d) {
+      TensorShape shape = call.inputs[i].shape();
+      shape.set_dim(d, kHuge);
+      for (int zero = 0; zero < shape.dims(); ++zero) {
+        if (zero == d) continue;
+        TensorShape one_zero = shape;
+        one_zero.set_dim(zero, 0);
+        add([&](Call* c) { c->inputs[i] = Zeros(c->inputs[i].dtype(), one_zero); });
+      }
+      if (shape.dims() < 3) continue;
+      for (int other = 0; other < shape.dims(); ++other) {
+        if (other != d) shape.set_dim(other, 0);
+      }
+      add([&](Call* c) { c->inputs[i] = Zeros(c->inputs[i].dtype(), shape); });
     }
   }
   add([&](Call* c) {
@@ -143,9 +176,12 @@ std::vector<Call> Changes(const Call& call) {
   for (int i = 0; i < count; ++i) {
     const Tensor& input = call.inputs[i];
     if (input.dims() > 0) {
-      TensorShape shape = input.shape();
-      shape.set_dim(0, 1000);
-      add([&](Call* c) { c->inputs[i] = Zeros(c->inputs[i].dtype(), shape); });
+      // Squares of the long dimension exceed the session's memory.
+      for (const int64_t size : {1000, 10'000}) {
+        TensorShape shape = input.shape();
+        shape.set_dim(0, size);
+        add([&](Call* c) { c->inputs[i] = Zeros(c->inputs[i].dtype(), shape); });
+      }
     }
     if (input.dtype() == DT_STRING && input.NumElements() > 0) {
       add([&](Call* c) {

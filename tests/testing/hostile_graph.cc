@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -120,7 +121,9 @@ std::vector<GraphDef> ValidGraphs(const std::string& path) {
     for (const Knowledge knowledge : {Knowledge::kValues, Knowledge::kRanks}) {
       AddOpRow("n", row[0], row[1], inputs, knowledge, &graphs.emplace_back(), &feeds);
     }
-    AddOpRow(row[0], row[0], row[1], inputs, Knowledge::kValues, &several, &feeds);
+    // An op may have several rows.
+    const std::string name = absl::StrCat(row[0], "_", several.node_size());
+    AddOpRow(name, row[0], row[1], inputs, Knowledge::kValues, &several, &feeds);
     if (several.node_size() > 30) {
       graphs.push_back(several);
       several.Clear();
