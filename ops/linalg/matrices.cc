@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/charge.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/shape_fns.h"
@@ -101,8 +102,6 @@ absl::Status CheckTypes(const KernelContext& ctx, int n, DataType dtype) {
 absl::Status ForEachMatrix(KernelContext& ctx, int64_t count, double operations,
                            double workspace_bytes, absl::FunctionRef<absl::Status(int64_t i)> fn) {
   if (count == 0) return absl::OkStatus();
-  if (workspace_bytes > 1e18) return errors::ResourceExhausted("the matrices are too large");
-  const TensorShape workspace_shape = {static_cast<int64_t>(workspace_bytes)};
   Mutex mutex;
   int64_t failed = count;
   absl::Status status;
@@ -113,10 +112,9 @@ absl::Status ForEachMatrix(KernelContext& ctx, int64_t count, double operations,
     status = std::move(error);
   };
   ParallelFor(ctx, count, BlockSizeForCost(operations + 200), [&](int64_t begin, int64_t end) {
-    // The memory is not used, but charged as long as Eigen uses as much.
-    const absl::StatusOr<Tensor> workspace =
-        Tensor::Allocate(ctx.allocator(), DT_UINT8, workspace_shape);
-    if (!workspace.ok()) return fail(begin, workspace.status());
+    Charge workspace(ctx.allocator().get());
+    absl::Status charged = workspace.Set(workspace_bytes, "the workspace of a matrix");
+    if (!charged.ok()) return fail(begin, std::move(charged));
     for (int64_t i = begin; i < end && !ctx.ShouldStop(); ++i) {
       absl::Status here = CallSafely([&] { return fn(i); });
       if (!here.ok()) fail(i, std::move(here));

@@ -154,7 +154,8 @@ PlanRun::PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory)
       uses_(reinterpret_cast<std::atomic<int32_t>*>(tensors_ + plan.num_slots())),
       pending_(uses_ + plan.num_slots()),
       links_(reinterpret_cast<int32_t*>(pending_ + plan.num_nodes())),
-      slot_states_(reinterpret_cast<SlotState*>(links_ + plan.num_nodes())) {
+      slot_states_(reinterpret_cast<SlotState*>(links_ + plan.num_nodes())),
+      charge_(core->context().allocator->get()) {
   static_assert(sizeof(std::atomic<int32_t>) == sizeof(int32_t));
   static_assert(sizeof(SlotState) == 1);
   if (plan.num_nodes() > 0) {
@@ -170,14 +171,6 @@ PlanRun::~PlanRun() {
     if (slot_states_[slot] == SlotState::kValue) std::destroy_at(&tensors_[slot]);
   }
   core_.run_memory().Deallocate(tensors_, std::max<size_t>(MemoryBytes(plan_), 1));
-  if (charged_bytes_ > 0) (*core_.context().allocator)->Release(charged_bytes_);
-}
-
-bool PlanRun::Charge() {
-  const size_t bytes = MemoryBytes(plan_) + kCallBytes;
-  if (!(*core_.context().allocator)->Reserve(bytes)) return false;
-  charged_bytes_ = bytes;
-  return true;
 }
 
 void PlanRun::SetCaller(const Caller& caller, FunctionRunner::Done done) {
@@ -392,7 +385,8 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
       run_memory().Deallocate(memory, std::max<size_t>(PlanRun::MemoryBytes(plan), 1));
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
-    if (!call->Charge()) {
+    // The number of calls in progress has no other bound.
+    if (!call->charge_.Set(PlanRun::MemoryBytes(plan) + kCallBytes)) {
       return errors::ResourceExhausted("the function calls in progress, ", calls_.size() + 1,
                                        ", exceed the session's memory limit");
     }

@@ -23,6 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "gradflow/core/call_safely.h"
+#include "gradflow/core/charge.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
@@ -181,9 +182,6 @@ class PlanRun : public ReadyQueue::Source {
   PlanRun(const PlanRun&) = delete;
   PlanRun& operator=(const PlanRun&) = delete;
 
-  // Charges the memory of this run, of a function, to the session until it is destroyed. Returns
-  // false if that exceeds the limit. The number of calls in progress has no other bound.
-  bool Charge();
   // Makes this the run of a function. `done` receives the fetched tensors.
   void SetCaller(const Caller& caller, FunctionRunner::Done done);
   void SetFeeds(absl::Span<const Tensor* const> feeds);
@@ -307,8 +305,8 @@ class PlanRun : public ReadyQueue::Source {
   // asynchronous nodes in flight. The function has ended at 0.
   std::atomic<int> open_{1};
   Caller caller_ = {nullptr, kNoNode};
-  // Charged to the session.
-  size_t charged_bytes_ = 0;
+  // The memory of a function's run.
+  Charge charge_;
   // The nesting depth of a function call; 0 for the requested plan.
   int depth_ = 0;
   FunctionRunner::Done done_;
