@@ -249,7 +249,7 @@ TEST(InTopK, RejectsShapes) {
 
 // Rows that are partitioned before std::nth_element: random, sorted, and of few values.
 TEST(NthElement, OfLongRows) {
-  constexpr int64_t kColumns = (int64_t{3} << 20) + 5;
+  constexpr int64_t kColumns = (int64_t{5} << 18) + 5;
   std::mt19937 random(7);
   Tensor x(DT_FLOAT, {3, kColumns});
   for (int64_t i = 0; i < kColumns; ++i) {
@@ -262,14 +262,17 @@ TEST(NthElement, OfLongRows) {
     float* const begin = sorted.flat<float>().data() + row * kColumns;
     std::sort(begin, begin + kColumns);
   }
-  for (const int64_t n : {int64_t{0}, int64_t{12345}, kColumns / 2, kColumns - 1}) {
+  for (const int64_t n : {int64_t{12345}, kColumns / 2}) {
     Tensor expected(DT_FLOAT, {3});
     for (int64_t row = 0; row < 3; ++row) {
       expected.flat<float>()(row) = sorted.flat<float>()(row * kColumns + n);
     }
-    EXPECT_THAT(
-        OpTester("NthElement").Input(x).Input(AsScalar<int32_t>(static_cast<int32_t>(n))).RunOne(),
-        TensorEq(expected));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> nth,
+                                  OpTester("NthElement")
+                                      .Input(x)
+                                      .Input(AsScalar<int32_t>(static_cast<int32_t>(n)))
+                                      .RunOnThreads(2));
+    EXPECT_THAT(nth[0], TensorEq(expected));
   }
 }
 
