@@ -129,6 +129,12 @@ class KernelContext {
   // Returns the session's resources; null without a session, and while constants are folded.
   ResourceManager* resource_manager() const { return run_.resources; }
 
+  // Returns a context with other inputs and the same outputs, for a kernel that computes by another.
+  // Borrows `inputs` and this context's outputs.
+  KernelContext WithInputs(absl::Span<Tensor> inputs) const {
+    return KernelContext(inputs, outputs_, output_types_, run_);
+  }
+
   // Marks output i dead: it has no value, because the branch that makes it is not taken. Nodes that
   // read a dead output do not run, and their outputs are dead.
   void SetOutputDead(int i) { dead_outputs_.push_back(i); }

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -70,6 +71,24 @@ bool TypesFit(const KernelRegistration& kernel, AttrsOfNode* attrs) {
       const auto& list = value->list().type();
       if (!std::all_of(list.begin(), list.end(), allowed)) return false;
     } else if (!allowed(value->type())) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Returns true unless the node has a type attribute that is or contains DT_RESOURCE and that the
+// kernel does not constrain: kernels of all types move elements as bytes or strings.
+bool ResourcesFit(const KernelRegistration& kernel, const NodeDef& node) {
+  const auto is_resource = [](int dtype) { return dtype == DT_RESOURCE; };
+  for (const auto& [name, value] : node.attr()) {
+    const auto& list = value.list().type();
+    const bool has_resource = value.value_case() == AttrValue::kType
+                                  ? is_resource(value.type())
+                                  : std::any_of(list.begin(), list.end(), is_resource);
+    if (!has_resource || absl::StartsWith(name, "_")) continue;
+    const auto constrains = [&name = name](const auto& c) { return c.first == name; };
+    if (std::none_of(kernel.type_constraints.begin(), kernel.type_constraints.end(), constrains)) {
       return false;
     }
   }
@@ -281,7 +300,8 @@ absl::StatusOr<const KernelRegistration*> Registry::FindKernel(const NodeDef& no
   AttrsOfNode attrs(node);
   if (const auto it = tables_->kernels.find(node.op()); it != tables_->kernels.end()) {
     for (const auto& kernel : it->second) {
-      if (kernel->device != device || kernel->label != label || !TypesFit(*kernel, &attrs)) {
+      if (kernel->device != device || kernel->label != label || !TypesFit(*kernel, &attrs) ||
+          !ResourcesFit(*kernel, node)) {
         continue;
       }
       if (best == nullptr || kernel->priority > best->priority) {

@@ -70,7 +70,7 @@ struct KernelRegistration {
   std::string op;
   std::string device = "CPU";
   // The allowed types of type attributes: {attribute, types}. Every element of a list(type)
-  // attribute must be allowed.
+  // attribute must be allowed. Attributes that are not listed allow all types except resource.
   std::vector<std::pair<std::string, DataTypeVector>> type_constraints;
   // Matches only nodes whose attribute _kernel has this value.
   std::string label;

@@ -27,6 +27,24 @@ void ShapeContext::set_output(int i, PartialTensorShape shape) {
   outputs_[i] = repeats ? outputs_[i - 1] : std::move(shape);
 }
 
+DataType ShapeContext::variable_type(int i) const {
+  if (input_type(i) != DT_RESOURCE) return BaseType(input_type(i));
+  DataType dtype = DT_INVALID;
+  PartialTensorShape shape;
+  if (!find_variable_.has_value() || !(*find_variable_)(i, &dtype, &shape)) return DT_INVALID;
+  return dtype;
+}
+
+PartialTensorShape ShapeContext::variable_shape(int i) const {
+  if (input_type(i) != DT_RESOURCE) return input(i);
+  DataType dtype = DT_INVALID;
+  PartialTensorShape shape;
+  if (!find_variable_.has_value() || !(*find_variable_)(i, &dtype, &shape)) {
+    return PartialTensorShape();
+  }
+  return shape;
+}
+
 int64_t ShapeContext::Dim(int i, int d) const {
   const PartialTensorShape& shape = input(i);
   if (shape.unknown_rank()) return -1;

@@ -15,6 +15,7 @@
 #ifndef GRADFLOW_CORE_SHAPE_CONTEXT_H_
 #define GRADFLOW_CORE_SHAPE_CONTEXT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,15 @@ class ShapeContext {
     return constant_(i);
   }
 
+  // Sets the function that finds the variable of input i, a resource. It returns false if the
+  // variable is not known when the graph is built. Borrows the function.
+  using FindVariable = absl::FunctionRef<bool(int i, DataType* dtype, PartialTensorShape* shape)>;
+  void SetFindVariable(FindVariable find) { find_variable_.emplace(find); }
+  // Returns the type of the variable of input i, a resource or a reference; DT_INVALID if unknown.
+  DataType variable_type(int i) const;
+  // Returns its shape, of unknown rank if unknown.
+  PartialTensorShape variable_shape(int i) const;
+
   // Returns NOT_FOUND if there is no such attribute, INVALID_ARGUMENT if it has another type.
   template <typename T>
   absl::Status GetAttr(absl::string_view name, T* value) const {
@@ -110,6 +120,7 @@ class ShapeContext {
   absl::Span<const PartialTensorShape* const> inputs_;
   absl::Span<const DataType> input_types_;
   absl::FunctionRef<const Tensor*(int)> constant_;
+  std::optional<FindVariable> find_variable_;
   absl::InlinedVector<PartialTensorShape, 2> outputs_;
 };
 

@@ -1,10 +1,12 @@
 #include "gradflow/core/tensor.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
@@ -15,27 +17,34 @@ class OwnedBuffer final : public internal::TensorBuffer {
  public:
   // Returns null if out of memory.
   static OwnedBuffer* Make(const std::shared_ptr<Allocator>& allocator, size_t bytes,
-                           int64_t num_strings) {
+                           DataType dtype, int64_t count) {
     if (bytes > std::numeric_limits<size_t>::max() / 2) return nullptr;
     void* block = allocator->Allocate(kHeaderBytes + bytes);
     if (block == nullptr) return nullptr;
     auto* data = static_cast<char*>(block) + kHeaderBytes;
-    return new (block) OwnedBuffer(allocator, data, bytes, num_strings);
+    return new (block) OwnedBuffer(allocator, data, bytes, dtype, count);
   }
 
  private:
   static constexpr size_t kHeaderBytes = Allocator::kAlignment;
 
-  OwnedBuffer(const std::shared_ptr<Allocator>& allocator, void* data, size_t bytes,
-              int64_t num_strings)
+  OwnedBuffer(const std::shared_ptr<Allocator>& allocator, void* data, size_t bytes, DataType dtype,
+              int64_t count)
       : TensorBuffer(data, bytes, /*writable=*/true),
         allocator_(allocator),
-        num_strings_(num_strings) {
-    std::uninitialized_value_construct_n(static_cast<tstring*>(data), num_strings);
+        num_objects_(dtype == DT_STRING     ? count
+                     : dtype == DT_RESOURCE ? -count
+                                            : 0) {
+    std::uninitialized_value_construct_n(static_cast<tstring*>(data), num_strings());
+    std::uninitialized_value_construct_n(static_cast<ResourceHandle*>(data), num_handles());
   }
 
+  int64_t num_strings() const { return std::max<int64_t>(num_objects_, 0); }
+  int64_t num_handles() const { return std::max<int64_t>(-num_objects_, 0); }
+
   void Free() override {
-    std::destroy_n(static_cast<tstring*>(data()), num_strings_);
+    std::destroy_n(static_cast<tstring*>(data()), num_strings());
+    std::destroy_n(static_cast<ResourceHandle*>(data()), num_handles());
     const std::shared_ptr<Allocator> allocator = std::move(allocator_);
     const size_t bytes = kHeaderBytes + size();
     if (reserved_ > 0) allocator->Release(reserved_);
@@ -53,8 +62,11 @@ class OwnedBuffer final : public internal::TensorBuffer {
     return true;
   }
 
+  bool IsOf(const Allocator& allocator) const override { return allocator_.get() == &allocator; }
+
   std::shared_ptr<Allocator> allocator_;
-  int64_t num_strings_;
+  // The number of strings; negative for that of handles; 0 for plain bytes.
+  int64_t num_objects_;
   size_t reserved_ = 0;
 };
 static_assert(sizeof(OwnedBuffer) <= Allocator::kAlignment, "the header must fit before the data");
@@ -74,6 +86,7 @@ class ExternalBuffer final : public internal::TensorBuffer {
 };
 
 size_t ElementBytes(DataType dtype) {
+  if (dtype == DT_RESOURCE) return sizeof(ResourceHandle);
   return dtype == DT_STRING ? sizeof(tstring) : DataTypeSize(dtype);
 }
 
@@ -84,7 +97,7 @@ void Multiply(int64_t* product, int64_t size) {
 }
 
 absl::Status CheckTypeAndShape(DataType dtype, const TensorShape& shape) {
-  if (!DataTypeCanBeTensor(dtype)) {
+  if (!DataTypeCanBeTensor(dtype) && dtype != DT_RESOURCE) {
     return errors::InvalidArgument("no tensor can have type ", DataTypeString(dtype));
   }
   if (!shape.IsValid()) {
@@ -98,6 +111,7 @@ absl::Status CheckTypeAndShape(DataType dtype, const TensorShape& shape) {
 }  // namespace
 
 bool internal::TensorBuffer::Reserve(size_t) { return true; }
+bool internal::TensorBuffer::IsOf(const Allocator&) const { return false; }
 
 Tensor::Tensor(DataType dtype, const TensorShape& shape)
     : Tensor(SystemAllocator(), dtype, shape) {}
@@ -122,7 +136,7 @@ absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& alloca
   // Copies the shape, which may throw, before allocating the buffer, which would leak.
   Tensor tensor(dtype, shape, nullptr, nullptr);
   internal::TensorBuffer* buffer =
-      bytes < 0 ? nullptr : OwnedBuffer::Make(allocator, bytes, dtype == DT_STRING ? count : 0);
+      bytes < 0 ? nullptr : OwnedBuffer::Make(allocator, bytes, dtype, count);
   if (buffer == nullptr) {
     return errors::ResourceExhausted("out of memory for a tensor of type ", DataTypeString(dtype),
                                      " and shape ", shape.DebugString());
@@ -282,10 +296,18 @@ absl::StatusOr<Tensor> Tensor::DeepCopy() const {
   if (dtype_ == DT_STRING) {
     const auto from = flat<tstring>();
     std::copy(from.begin(), from.end(), copy.flat<tstring>().begin());
+  } else if (dtype_ == DT_RESOURCE) {
+    const auto from = flat<ResourceHandle>();
+    std::copy(from.begin(), from.end(), copy.flat<ResourceHandle>().begin());
   } else if (data_ != nullptr) {
     std::memcpy(copy.data_, data_, TotalBytes());
   }
   return copy;
+}
+
+bool Tensor::OwnsBufferOf(const Allocator& allocator) const {
+  if (buffer_ == nullptr) return true;
+  return buffer_->IsOf(allocator) && buffer_->size() == NumElements() * ElementBytes(dtype_);
 }
 
 absl::string_view Tensor::tensor_data() const {

@@ -55,6 +55,8 @@ class TensorBuffer {
   // Sets the bytes that are charged to the allocator in addition to the elements. Returns false if
   // they exceed the allocator's limit.
   virtual bool Reserve(size_t bytes);
+  // Returns true if the memory is that of `allocator`.
+  virtual bool IsOf(const Allocator& allocator) const;
 
  protected:
   TensorBuffer(void* data, size_t size, bool writable)
@@ -183,6 +185,9 @@ class Tensor {
   bool CanBeReused() const {
     return buffer_ != nullptr && !borrows_ && buffer_->writable() && buffer_->RefCountIsOne();
   }
+  // Returns true if the tensor covers its whole buffer, and the buffer is memory of `allocator`. An
+  // empty tensor needs no memory.
+  bool OwnsBufferOf(const Allocator& allocator) const;
   // Returns true if the elements start at a multiple of 64 bytes. Slices may start anywhere.
   bool IsAligned() const { return reinterpret_cast<uintptr_t>(data_) % Allocator::kAlignment == 0; }
 

@@ -3,6 +3,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/core/tensor.h"
 
 namespace gradflow {
@@ -24,6 +25,9 @@ void AppendElement(std::string* out, const T& value) {
     const absl::string_view text = value;
     absl::StrAppend(out, absl::CEscape(text.substr(0, kMaxCharacters)),
                     text.size() > kMaxCharacters ? "..." : "");
+  } else if constexpr (std::is_same_v<T, ResourceHandle>) {
+    constexpr size_t kMaxCharacters = 200;
+    absl::StrAppend(out, absl::CEscape(value.DebugString().substr(0, kMaxCharacters)));
   } else if constexpr (kIsComplex<T>) {
     out->push_back('(');
     AppendFloat(out, value.real());
@@ -93,7 +97,7 @@ class Summary {
 
 using PrintableTypes =
     ConcatTypes<ConcatTypes<NumberTypes, QuantizedTypes>::type,
-                TypeList<bool, tstring, float8_e5m2, float8_e4m3fn, float8_e4m3fnuz,
+                TypeList<bool, tstring, ResourceHandle, float8_e5m2, float8_e4m3fn, float8_e4m3fnuz,
                          float8_e4m3b11fnuz, float8_e5m2fnuz, int4, uint4, int2, uint2>>::type;
 
 }  // namespace

@@ -58,6 +58,9 @@ using uint2 = StorageType<uint8_t, DT_UINT2>;
 // A list of types: of inputs, of outputs, or the value of a list(type) attribute.
 using DataTypeVector = std::vector<DataType>;
 
+// The element of DT_RESOURCE (resource_handle.h).
+class ResourceHandle;
+
 // ---- C++ type <-> DataType at compile time ----
 
 // DataTypeToEnum<float>::value == DT_FLOAT; no `value` for other C++ types.
@@ -93,6 +96,7 @@ GRADFLOW_MATCH_TYPE(bool, DT_BOOL);
 GRADFLOW_MATCH_TYPE(complex64, DT_COMPLEX64);
 GRADFLOW_MATCH_TYPE(complex128, DT_COMPLEX128);
 GRADFLOW_MATCH_TYPE(tstring, DT_STRING);
+GRADFLOW_MATCH_TYPE(ResourceHandle, DT_RESOURCE);
 GRADFLOW_MATCH_TYPE(qint8, DT_QINT8);
 GRADFLOW_MATCH_TYPE(quint8, DT_QUINT8);
 GRADFLOW_MATCH_TYPE(qint16, DT_QINT16);
@@ -171,9 +175,10 @@ std::string DataTypeVectorString(const DataTypeVector& types);
 // Returns the size of one element in bytes. Returns 0 for types that are not trivially copyable
 // (string, resource, variant), for reference types and for numbers that are not a type.
 int DataTypeSize(DataType dtype);
-// Returns true if a Tensor can hold elements of this type, that is, if it has a C++ type above.
+// Returns true if a Tensor can hold elements of this type that graphs and files may state: all types
+// with a C++ type above except resource.
 bool DataTypeCanBeTensor(DataType dtype);
-// Returns true if elements may be copied as bytes: all tensor types except string.
+// Returns true if elements may be copied as bytes: all tensor types except string and resource.
 inline bool DataTypeIsPlainBytes(DataType dtype) { return DataTypeSize(dtype) > 0; }
 
 // The number of a reference type (DT_FLOAT_REF) is that of the type it refers to plus 100.

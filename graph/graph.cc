@@ -262,6 +262,25 @@ absl::Status GraphImpl::CheckSources(Node* node) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Finds the type and shape of the variable whose handle `node` passes on. Returns false if they are
+// not known.
+bool FindVariable(const Node* node, DataType* dtype, PartialTensorShape* shape) {
+  // Limits the time for long chains.
+  constexpr int kMaxSteps = 16;
+  for (int step = 0; step < kMaxSteps; ++step) {
+    if (node->type_string() == "VarHandleOp") {
+      return node->GetAttr("dtype", dtype).ok() && node->GetAttr("shape", shape).ok();
+    }
+    if (node->type_string() != "Identity" || node->sources().empty()) return false;
+    node = node->sources()[0].node;
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::Status GraphImpl::InferShapes(Node* node) {
   const ShapeFn shape_fn = node->op().shape_fn();
   if (shape_fn == nullptr) return absl::OkStatus();
@@ -276,6 +295,10 @@ absl::Status GraphImpl::InferShapes(Node* node) {
     return node->graph().ConstantValue(*inputs[i].node, inputs[i].output);
   };
   ShapeContext context(node->def(), node->op_def(), shapes, types, node->num_outputs(), constant);
+  const auto find_variable = [&](int i, DataType* dtype, PartialTensorShape* shape) {
+    return FindVariable(inputs[i].node, dtype, shape);
+  };
+  context.SetFindVariable(find_variable);
   GRADFLOW_RETURN_IF_ERROR(shape_fn(context));
   const absl::Span<PartialTensorShape> outputs = context.mutable_outputs();
   // Many ops keep the shape of their first input.

@@ -129,6 +129,9 @@ class Node {
   // REQUIRES for these and output_shape: 0 <= i < num_inputs() (num_outputs())
   DataType input_type(int i) const { return sources_[i].node->output_type(sources_[i].output); }
   DataType output_type(int i) const { return types_->outputs[i]; }
+  // Returns true if input i is a reference to a variable by the definition of the op. An input that
+  // is not may have a reference for its source, and reads the value then.
+  bool takes_reference(int i) const { return IsRefType(types_->inputs[i]); }
   const DataTypeVector& output_types() const { return types_->outputs; }
   // The inferred shape of output i.
   const PartialTensorShape& output_shape(int i) const {

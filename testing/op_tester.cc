@@ -9,8 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/variable.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/common/simd.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -143,6 +145,14 @@ void OpTester::InferTypesAndNumbers(const OpDef& op_def) {
       Attr(arg.type_attr(), types[0]);
     }
   }
+  // The type of a resource variable is in an attribute that no input shows.
+  for (const OpDef::AttrDef& attr : op_def.attr()) {
+    const bool names_type = attr.name() == "dtype" || attr.name() == "T";
+    if (attr.type() == "type" && names_type && !is_set(attr.name()) && !inputs_.empty() &&
+        inputs_[0].dtype != DT_RESOURCE && op_def.input_arg(0).type() == DT_RESOURCE) {
+      Attr(attr.name(), inputs_[0].dtype);
+    }
+  }
 }
 
 absl::Status OpTester::Finalize() {
@@ -158,12 +168,32 @@ absl::Status OpTester::Finalize() {
   output_types_.clear();
   GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(*node_, op_->def(), &input_types_, &output_types_));
   DataTypeVector given;
-  for (const InputInfo& input : inputs_) given.push_back(input.dtype);
+  for (const InputInfo& input : inputs_) {
+    given.push_back(input.dtype);
+    // The value of a variable stands for it.
+    if (given.size() <= input_types_.size() && IsVariable(given.size() - 1)) {
+      const DataType expected = input_types_[given.size() - 1];
+      if (expected == DT_RESOURCE || BaseType(expected) == input.dtype) given.back() = expected;
+    }
+  }
   if (given != input_types_) {
     return errors::InvalidArgument("inputs must have types ", DataTypeVectorString(input_types_),
                                    ", but have ", DataTypeVectorString(given));
   }
   return absl::OkStatus();
+}
+
+bool OpTester::IsVariable(size_t i) const {
+  return inputs_[i].dtype != DT_RESOURCE &&
+         (input_types_[i] == DT_RESOURCE || IsRefType(input_types_[i]));
+}
+
+std::vector<Tensor> OpTester::WithoutReferences(std::vector<Tensor> outputs) const {
+  std::vector<Tensor> kept;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (i >= output_types_.size() || !IsRefType(output_types_[i])) kept.push_back(outputs[i]);
+  }
+  return kept;
 }
 
 absl::StatusOr<std::unique_ptr<OpKernel>> OpTester::CreateKernel() {
@@ -177,7 +207,9 @@ absl::Status OpTester::MakeKernel() { return CreateKernel().status(); }
 absl::StatusOr<std::vector<Tensor>> OpTester::RunOnThreads(int threads) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpKernel> kernel, CreateKernel());
   GRADFLOW_ASSIGN_OR_RETURN(std::vector<Tensor> inputs, KnownInputs(/*copies=*/false));
-  return RunKernel(*kernel, threads, std::move(inputs));
+  GRADFLOW_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                            RunKernel(*kernel, threads, std::move(inputs)));
+  return WithoutReferences(std::move(outputs));
 }
 
 absl::StatusOr<std::vector<Tensor>> OpTester::RunOn(std::vector<Tensor> inputs) {
@@ -191,7 +223,9 @@ absl::StatusOr<std::vector<Tensor>> OpTester::RunOn(std::vector<Tensor> inputs) 
     for (const DataType type : types) UnknownInput(type);
   }
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpKernel> kernel, CreateKernel());
-  return RunKernel(*kernel, /*threads=*/1, std::move(inputs));
+  GRADFLOW_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                            RunKernel(*kernel, /*threads=*/1, std::move(inputs)));
+  return WithoutReferences(std::move(outputs));
 }
 
 absl::StatusOr<std::vector<Tensor>> OpTester::KnownInputs(bool copies) const {
@@ -209,9 +243,20 @@ absl::StatusOr<std::vector<Tensor>> OpTester::KnownInputs(bool copies) const {
 absl::StatusOr<std::vector<Tensor>> OpTester::RunKernel(const OpKernel& kernel, int threads,
                                                         std::vector<Tensor> inputs) {
   std::vector<Tensor> outputs(output_types_.size());
+  std::vector<std::shared_ptr<Variable>> variables;
+  for (size_t i = 0; i < inputs.size() && i < inputs_.size(); ++i) {
+    if (!IsVariable(i) || inputs[i].dtype() == DT_RESOURCE) continue;
+    const TensorShape shape = inputs[i].shape();
+    variables.push_back(
+        std::make_shared<Variable>(inputs[i].dtype(), shape, absl::StrCat("input", i)));
+    const ResourceHandle handle(variables.back(), variables.back()->name());
+    GRADFLOW_RETURN_IF_ERROR(variables.back()->Assign(std::exchange(inputs[i], Tensor(handle))));
+  }
+  DataTypeVector slot_types;
+  for (const DataType dtype : output_types_) slot_types.push_back(TypeOfSlot(dtype));
   RunContext run;
   run.stop = stop_;
-  KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types_, run);
+  KernelContext context(absl::MakeSpan(inputs), absl::MakeSpan(outputs), slot_types, run);
   absl::Status status;
   AllowManyThreads();
   tbb::task_arena(threads).execute([&] { status = kernel.Compute(context); });
@@ -220,9 +265,19 @@ absl::StatusOr<std::vector<Tensor>> OpTester::RunKernel(const OpKernel& kernel, 
     return status;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    EXPECT_EQ(DataTypeString(outputs[i].dtype()), DataTypeString(output_types_[i]))
-        << "output " << i;
+    EXPECT_EQ(DataTypeString(outputs[i].dtype()), DataTypeString(slot_types[i])) << "output " << i;
     EXPECT_TRUE(outputs[i].IsInitialized()) << "output " << i;
+    if (!IsRefType(output_types_[i])) continue;
+    const auto handles = outputs[i].span<ResourceHandle>();
+    const auto variable =
+        handles.size() != 1 ? nullptr : std::dynamic_pointer_cast<Variable>(handles[0].resource());
+    if (variable == nullptr) return errors::Internal("output ", i, " is not a reference");
+    GRADFLOW_ASSIGN_OR_RETURN(outputs[i], variable->Read());
+  }
+  for (const auto& variable : variables) {
+    if (!variable->IsInitialized()) continue;
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor value, variable->Read());
+    outputs.push_back(std::move(value));
   }
   return outputs;
 }
@@ -248,7 +303,8 @@ absl::StatusOr<std::vector<Tensor>> OpTester::Run() {
     ExpectSameOutputs(*again, *outputs, "with 4 threads, in place where possible");
   }
   CheckShapes(outputs);
-  return outputs;
+  if (!outputs.ok()) return outputs;
+  return WithoutReferences(*std::move(outputs));
 }
 
 absl::StatusOr<std::vector<Tensor>> OpTester::RunEverywhere(const Everywhere& where) {
@@ -283,10 +339,23 @@ absl::StatusOr<std::vector<PartialTensorShape>> OpTester::CallShapeFn(const Know
   }
   std::vector<const PartialTensorShape*> shapes;
   shapes.reserve(knowledge.shapes.size());
-  for (const PartialTensorShape& shape : knowledge.shapes) shapes.push_back(&shape);
-  const auto constant = [&](int i) { return knowledge.values[i]; };
+  const PartialTensorShape scalar = TensorShape();
+  const auto is_variable = [&](int i) {
+    return input_types_[i] == DT_RESOURCE && inputs_[i].dtype != DT_RESOURCE;
+  };
+  for (size_t i = 0; i < knowledge.shapes.size(); ++i) {
+    shapes.push_back(is_variable(static_cast<int>(i)) ? &scalar : &knowledge.shapes[i]);
+  }
+  const auto constant = [&](int i) { return IsVariable(i) ? nullptr : knowledge.values[i]; };
+  const auto find_variable = [&](int i, DataType* dtype, PartialTensorShape* shape) {
+    if (!is_variable(i)) return false;
+    *dtype = inputs_[i].dtype;
+    *shape = knowledge.shapes[i];
+    return true;
+  };
   ShapeContext context(*node_, op_->def(), shapes, input_types_,
                        static_cast<int>(output_types_.size()), constant);
+  context.SetFindVariable(find_variable);
   GRADFLOW_RETURN_IF_ERROR(op_->shape_fn()(context));
   std::vector<PartialTensorShape> outputs;
   outputs.reserve(context.num_outputs());
@@ -323,7 +392,7 @@ void OpTester::CheckShapesAgree(absl::string_view what, const Knowledge& knowled
   if (!outputs.ok()) return;
   GRADFLOW_EXPECT_OK(shapes);
   if (!shapes.ok()) return;
-  for (size_t i = 0; i < outputs->size(); ++i) {
+  for (size_t i = 0; i < shapes->size(); ++i) {
     const PartialTensorShape& inferred = (*shapes)[i];
     const TensorShape& actual = (*outputs)[i].shape();
     EXPECT_TRUE(inferred.IsCompatibleWith(actual))

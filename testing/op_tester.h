@@ -58,6 +58,9 @@ class OpTester {
 
   // ---- Inputs, in the order of the op definition, with lists flattened ----
 
+  // The input of an op that takes a variable, a resource or a reference, is the variable's value.
+  // Each run has variables of its own. Their values after the run follow the outputs of the op, of
+  // which references are left out.
   OpTester& Input(const Tensor& tensor);
   // From literals: Input<float>({1, 2, 3, 4}, {2, 2}). Without a shape, a vector.
   template <typename T>
@@ -164,8 +167,13 @@ class OpTester {
   };
 
   void InferTypesAndNumbers(const OpDef& op_def);
+  // Returns true if input i is the value of a variable. REQUIRES: Finalize() returned OK
+  bool IsVariable(size_t i) const;
+  // Removes the references from the outputs of RunKernel().
+  std::vector<Tensor> WithoutReferences(std::vector<Tensor> outputs) const;
   absl::StatusOr<std::unique_ptr<OpKernel>> CreateKernel();
   absl::StatusOr<std::vector<Tensor>> KnownInputs(bool copies) const;
+  // Returns the outputs, with the values of references, and the values of the variables.
   absl::StatusOr<std::vector<Tensor>> RunKernel(const OpKernel& kernel, int threads,
                                                 std::vector<Tensor> inputs);
   absl::StatusOr<std::vector<PartialTensorShape>> CallShapeFn(const Knowledge& knowledge);

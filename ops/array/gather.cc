@@ -11,10 +11,12 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/variable.h"
 #include "gradflow/ops/array/nd_indices.h"
 #include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/common/tile_copy.h"
+#include "gradflow/proto/op_def.pb.h"
 
 namespace gradflow::gather {
 namespace {
@@ -96,6 +98,21 @@ absl::Status GatherShapeFn(ShapeContext& c) {
   }
   GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,
                             ResolveAxes(params.dims(), indices.dims(), axis[0], batch_dims));
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, GatherShape(params, indices, axes));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
+absl::Status ResourceGatherShape(ShapeContext& c) {
+  int64_t batch_dims;
+  GRADFLOW_RETURN_IF_ERROR(c.GetAttr("batch_dims", &batch_dims));
+  const PartialTensorShape params = c.variable_shape(0);
+  const PartialTensorShape& indices = c.input(1);
+  if (params.dims() == 0) return errors::InvalidArgument("params must not be a scalar");
+  if (params.unknown_rank() || indices.unknown_rank()) return absl::OkStatus();
+  GRADFLOW_ASSIGN_OR_RETURN(const int axis, ResolveBatchDims(batch_dims, indices.dims()));
+  GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,
+                            ResolveAxes(params.dims(), indices.dims(), axis, axis));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, GatherShape(params, indices, axes));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
@@ -217,19 +234,20 @@ double GatheredBytes(const RunContext& run, const GatheredRuns<tstring, Index>& 
   return static_cast<double>(bytes);
 }
 
-// GatherV2, and Gather, which has neither an axis nor batches.
+// GatherV2; Gather, which has neither an axis nor batches; and ResourceGather, whose axis is the
+// first after the batches.
 class GatherKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     has_axis_ = construction.num_inputs() == 3;
-    if (!has_axis_) return absl::OkStatus();
+    if (construction.op_def().name() == "Gather") return absl::OkStatus();
     return construction.GetAttr("batch_dims", &batch_dims_);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& params = ctx.input(0);
     const TensorShape& params_shape = params.shape();
-    int64_t axis = 0;
+    int64_t axis = batch_dims_ < 0 ? batch_dims_ + ctx.input(1).dims() : batch_dims_;
     if (has_axis_) {
       GRADFLOW_ASSIGN_OR_RETURN(axis, ctx.ScalarInt(2, "axis"));
     }
@@ -334,6 +352,30 @@ validate_indices: Has no effect: indices are always checked.
 Tparams: The type of `params`.
 Tindices: The type of `indices`.)");
   registry.Kernel("Gather", MakeKernel<GatherKernel>);
+
+  registry.Op("ResourceGather")
+      .Group("resource_variable_ops")
+      .Input("resource: resource")
+      .Input("indices: Tindices")
+      .Output("output: dtype")
+      .Attr("batch_dims: int = 0")
+      .Attr("validate_indices: bool = true")
+      .Attr("dtype: type")
+      .Attr("Tindices: {int32, int64}")
+      .Shape(ResourceGatherShape)
+      .Doc(R"(Gathers slices of a variable by their indices along one dimension.
+
+As `GatherV2` of the value along dimension `batch_dims`. An index out of range is an error.
+
+resource: The variable, of at least one dimension.
+indices: A tensor of indices, each at least 0 and less than the size of dimension `batch_dims`.
+output: The slices.
+batch_dims: The number of leading dimensions that the variable and `indices` share: indices select
+  within their batch. Negative values count from the rank of `indices`.
+validate_indices: Has no effect: indices are always checked.
+dtype: The type of the variable.
+Tindices: The type of `indices`.)");
+  registry.Kernel("ResourceGather", MakeKernel<ReadingKernel<GatherKernel>>);
 }
 
 }  // namespace gradflow::gather

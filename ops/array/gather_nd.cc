@@ -5,8 +5,10 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/variable.h"
 #include "gradflow/ops/array/nd_indices.h"
 #include "gradflow/ops/common/strided_copy.h"
+#include "gradflow/proto/op_def.pb.h"
 
 namespace gradflow::gather_nd {
 namespace {
@@ -18,9 +20,17 @@ absl::Status GatherNdShapeFn(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status ResourceGatherNdShape(ShapeContext& c) {
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
+                            GatherNdShape(c.variable_shape(0), c.input(1)));
+  c.set_output(0, std::move(shape));
+  return absl::OkStatus();
+}
+
 class GatherNdKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    if (construction.op_def().name() == "ResourceGatherNd") return absl::OkStatus();
     return ReadIgnoresBadIndices(construction, &ignores_bad_indices_);
   }
 
@@ -97,6 +107,26 @@ Tindices: The type of `indices`.
 bad_indices_policy: The treatment of tuples out of range: an error for "", "DEFAULT" and "ERROR";
   zeros for "IGNORE".)");
   registry.Kernel("GatherNd", MakeKernel<GatherNdKernel>);
+
+  registry.Op("ResourceGatherNd")
+      .Group("resource_variable_ops")
+      .Input("resource: resource")
+      .Input("indices: Tindices")
+      .Output("output: dtype")
+      .Attr("dtype: type")
+      .Attr("Tindices: {int32, int64}")
+      .Shape(ResourceGatherNdShape)
+      .Doc(R"(Gathers slices of a variable by tuples of indices.
+
+As `GatherNd` of the value. A tuple out of range is an error.
+
+resource: The variable.
+indices: The tuples, in the last dimension.
+output: The slices, in the shape `indices.shape[:-1] + shape[depth:]`, with the shape of the
+  variable.
+dtype: The type of the variable.
+Tindices: The type of `indices`.)");
+  registry.Kernel("ResourceGatherNd", MakeKernel<ReadingKernel<GatherNdKernel>>);
 }
 
 }  // namespace gradflow::gather_nd

@@ -90,7 +90,8 @@ output: The same tensor.
 T: The type of the tensor.)");
   for (const char* op :
        {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst"}) {
-    registry.Kernel(op, MakeFunctionKernel<ForwardInputs, /*Cheap=*/true>);
+    registry.Kernel(op, MakeFunctionKernel<ForwardInputs, /*Cheap=*/true>)
+        .Types("T", AllDataTypes());
   }
 }
 

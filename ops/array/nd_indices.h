@@ -14,6 +14,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_shape.h"
+#include "gradflow/ops/common/accumulate.h"
 #include "gradflow/ops/common/indices.h"
 
 namespace gradflow {
@@ -37,6 +38,22 @@ absl::Status ReadIgnoresBadIndices(const Source& source, bool* ignores) {
   GRADFLOW_RETURN_IF_ERROR(source.GetAttr("bad_indices_policy", &policy));
   return ParseBadIndicesPolicy(policy, ignores);
 }
+
+// Returns INVALID_ARGUMENT unless `updates` may have the shape indices[:-1] + output[depth:].
+absl::Status CheckScatterUpdates(const PartialTensorShape& indices,
+                                 const PartialTensorShape& updates, absl::string_view name,
+                                 const PartialTensorShape& output);
+
+// Accumulates the slices of `updates` into `output`, each at its tuple of `indices`, in their
+// order. If `updates` is a scalar, it stands for all slices. Returns INVALID_ARGUMENT if a tuple is
+// out of range, with `name` for the output; other slices may have been accumulated then.
+// REQUIRES: CheckScatterUpdates() is OK, or `updates` is a scalar
+absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate, const Tensor& indices,
+                           const Tensor& updates, bool ignores_bad_indices, absl::string_view name,
+                           Tensor* output);
+// Returns INVALID_ARGUMENT if a tuple of `indices` is out of range of `output`.
+absl::Status CheckNdIndices(const Tensor& indices, const TensorShape& output,
+                            absl::string_view name);
 
 // The tuples in the last dimension of a tensor, as offsets of the slices that they select.
 class NdIndices {

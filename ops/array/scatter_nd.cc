@@ -11,12 +11,11 @@
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/proto/op_def.pb.h"
 
-namespace gradflow::scatter_nd {
-namespace {
+namespace gradflow {
 
-// Returns INVALID_ARGUMENT unless `updates` may have the shape indices[:-1] + output[depth:].
-absl::Status CheckUpdates(const PartialTensorShape& indices, const PartialTensorShape& updates,
-                          absl::string_view name, const PartialTensorShape& output) {
+absl::Status CheckScatterUpdates(const PartialTensorShape& indices,
+                                 const PartialTensorShape& updates, absl::string_view name,
+                                 const PartialTensorShape& output) {
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape expected,
                             NdSlicesShape(indices, name, output));
   if (updates.IsCompatibleWith(expected)) return absl::OkStatus();
@@ -26,21 +25,31 @@ absl::Status CheckUpdates(const PartialTensorShape& indices, const PartialTensor
                                  output.DebugString());
 }
 
-// Accumulates the slices of `updates` into `output`, each where its tuple says. Tasks take columns
-// of the slices, so that slices of the same position are accumulated in their order.
-absl::Status Scatter(KernelContext& ctx, AccumulateFn accumulate, const Tensor& indices_tensor,
-                     const Tensor& updates, bool ignores_bad_indices, absl::string_view name,
-                     Tensor* output) {
+absl::Status CheckNdIndices(const Tensor& indices_tensor, const TensorShape& output,
+                            absl::string_view name) {
+  const NdIndices indices(indices_tensor, output);
+  for (int64_t i = 0; i < indices.size(); ++i) {
+    if (indices.Offset(i) < 0) return indices.Error(i, name);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate,
+                           const Tensor& indices_tensor, const Tensor& updates,
+                           bool ignores_bad_indices, absl::string_view name, Tensor* output) {
   // A task of fewer columns would cost more for the indices than for the elements.
   constexpr int64_t kMinColumns = 256;
   const NdIndices indices(indices_tensor, output->shape());
   const int64_t columns = indices.slice_size();
   const int64_t element = ElementBytes(output->dtype());
+  const int64_t step = updates.dims() == 0 ? 0 : 1;
   char* to = static_cast<char*>(output->raw_data());
   const char* from = static_cast<const char*>(updates.raw_data());
   FirstBadIndex bad;
+  // Tasks take columns of the slices, so that slices of the same position are accumulated in their
+  // order.
   const auto scatter = [&](int64_t begin, int64_t end) {
-    for (int64_t i = 0; i < indices.size() && (i % 4096 != 0 || !ctx.ShouldStop()); ++i) {
+    for (int64_t i = 0; i < indices.size() && (i % 4096 != 0 || !run.ShouldStop()); ++i) {
       const int64_t offset = indices.Offset(i);
       if (offset < 0) {
         bad.Found(i);
@@ -48,8 +57,8 @@ absl::Status Scatter(KernelContext& ctx, AccumulateFn accumulate, const Tensor& 
         continue;
       }
       if (begin == end) continue;
-      accumulate(to + (offset + begin) * element, 1, from + (i * columns + begin) * element, 1,
-                 end - begin);
+      accumulate(to + (offset + begin) * element, 1, from + step * (i * columns + begin) * element,
+                 step, end - begin);
     }
   };
   if (columns == 0) {
@@ -58,17 +67,20 @@ absl::Status Scatter(KernelContext& ctx, AccumulateFn accumulate, const Tensor& 
   } else {
     const double cost =
         (2 + CopyNanoseconds(output->dtype())) * static_cast<double>(indices.size());
-    ParallelFor(ctx, columns, std::max(kMinColumns, BlockSizeForCost(cost)), scatter);
+    ParallelFor(run, columns, std::max(kMinColumns, BlockSizeForCost(cost)), scatter);
   }
   if (bad.any() && !ignores_bad_indices) return indices.Error(bad.first(), name);
   return absl::OkStatus();
 }
 
+namespace scatter_nd {
+namespace {
+
 // ---- ScatterNd ----
 
 absl::Status ScatterNdShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(2));
-  GRADFLOW_RETURN_IF_ERROR(CheckUpdates(c.input(0), c.input(1), "output", shape));
+  GRADFLOW_RETURN_IF_ERROR(CheckScatterUpdates(c.input(0), c.input(1), "output", shape));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
@@ -85,14 +97,15 @@ class ScatterNdKernel final : public OpKernel {
     absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
     if (!shape.ok()) return errors::Prefix("shape: ", shape.status());
     GRADFLOW_RETURN_IF_ERROR(
-        CheckUpdates(ctx.input(0).shape(), ctx.input(1).shape(), "output", *shape));
+        CheckScatterUpdates(ctx.input(0).shape(), ctx.input(1).shape(), "output", *shape));
     if (ctx.input_dtype(1) == DT_STRING) {
       ctx.ExpectStringBytes(static_cast<double>(ctx.input(1).StringBytes()));
     }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &output));
     if (DataTypeIsPlainBytes(output->dtype())) SetZero(ctx.run(), output);
-    return Scatter(ctx, add_, ctx.input(0), ctx.input(1), ignores_bad_indices_, "output", output);
+    return ScatterSlices(ctx.run(), add_, ctx.input(0), ctx.input(1), ignores_bad_indices_,
+                         "output", output);
   }
 
  private:
@@ -103,7 +116,8 @@ class ScatterNdKernel final : public OpKernel {
 // ---- TensorScatterUpdate and its siblings, ScatterNdNonAliasingAdd ----
 
 absl::Status TensorScatterShape(ShapeContext& c) {
-  GRADFLOW_RETURN_IF_ERROR(CheckUpdates(c.input(1), c.input(2), c.input_name(0), c.input(0)));
+  GRADFLOW_RETURN_IF_ERROR(
+      CheckScatterUpdates(c.input(1), c.input(2), c.input_name(0), c.input(0)));
   c.set_output(0, c.input(0));
   return absl::OkStatus();
 }
@@ -117,12 +131,12 @@ class TensorScatterKernel final : public OpKernel {
     return ReadIgnoresBadIndices(construction, &ignores_bad_indices_);
   }
   absl::Status Compute(KernelContext& ctx) const override {
-    GRADFLOW_RETURN_IF_ERROR(
-        CheckUpdates(ctx.input(1).shape(), ctx.input(2).shape(), name_, ctx.input(0).shape()));
+    GRADFLOW_RETURN_IF_ERROR(CheckScatterUpdates(ctx.input(1).shape(), ctx.input(2).shape(), name_,
+                                                 ctx.input(0).shape()));
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(OutputCopy(ctx, 0, &output));
-    return Scatter(ctx, accumulate_, ctx.input(1), ctx.input(2), ignores_bad_indices_, name_,
-                   output);
+    return ScatterSlices(ctx.run(), accumulate_, ctx.input(1), ctx.input(2), ignores_bad_indices_,
+                         name_, output);
   }
 
  private:
@@ -245,4 +259,5 @@ bad_indices_policy: The treatment of tuples out of range: an error for "", "DEFA
       .Types("T", non_aliasing_types);
 }
 
-}  // namespace gradflow::scatter_nd
+}  // namespace scatter_nd
+}  // namespace gradflow

@@ -11,8 +11,9 @@ namespace {
 // The stored type of elements of type T: types with the same one share an instantiation, except for
 // order, where signed and unsigned integers differ.
 template <Accumulation A, typename T>
-using Stored =
-    std::conditional_t<A == Accumulation::kMin || A == Accumulation::kMax, T, WrappingType<T>>;
+using Stored = std::conditional_t<A == Accumulation::kMin || A == Accumulation::kMax ||
+                                      A == Accumulation::kDiv,
+                                  T, WrappingType<T>>;
 
 template <Accumulation A, typename T>
 T Accumulated(T to, T from) {
@@ -25,6 +26,16 @@ T Accumulated(T to, T from) {
     return static_cast<T>(static_cast<C>(to) + static_cast<C>(from));
   } else if constexpr (A == Accumulation::kSub) {
     return static_cast<T>(static_cast<C>(to) - static_cast<C>(from));
+  } else if constexpr (A == Accumulation::kMul) {
+    // Narrow unsigned integers would be promoted to int, which may overflow.
+    using Wide = std::conditional_t<std::is_same_v<C, uint16_t>, uint32_t, C>;
+    return static_cast<T>(static_cast<Wide>(to) * static_cast<Wide>(from));
+  } else if constexpr (A == Accumulation::kDiv) {
+    if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      // The quotient of the least integer and -1 wraps around.
+      if (from == -1) return static_cast<T>(-static_cast<std::make_unsigned_t<T>>(to));
+    }
+    return static_cast<T>(static_cast<C>(to) / static_cast<C>(from));
   } else if constexpr (A == Accumulation::kMin) {
     return static_cast<C>(from) < static_cast<C>(to) ? from : to;
   } else {
@@ -72,6 +83,10 @@ AccumulateFn FindAccumulation(Accumulation accumulation, DataType dtype) {
       return Find<Accumulation::kAdd>(AddTypes(), dtype);
     case Accumulation::kSub:
       return Find<Accumulation::kSub>(NumberTypes(), dtype);
+    case Accumulation::kMul:
+      return Find<Accumulation::kMul>(NumberTypes(), dtype);
+    case Accumulation::kDiv:
+      return Find<Accumulation::kDiv>(NumberTypes(), dtype);
     case Accumulation::kMin:
       return Find<Accumulation::kMin>(RealTypes(), dtype);
     case Accumulation::kMax:

@@ -20,6 +20,9 @@ enum class Accumulation {
   // to + from; the disjunction of bools, the concatenation of strings. Integers wrap around.
   kAdd,
   kSub,
+  kMul,
+  // Integers are truncated towards 0. REQUIRES: no divisor is 0
+  kDiv,
   // The lesser or greater; `to` if either is NaN.
   kMin,
   kMax,
@@ -31,7 +34,7 @@ using AccumulateFn = void (*)(void* to, int64_t to_stride, const void* from, int
 
 // Returns null if the type has no such accumulation.
 AccumulateFn FindAccumulation(Accumulation accumulation, DataType dtype);
-// Returns the types of kAdd except bool and string, or those of kMin.
+// Returns the types of kAdd except bool and string, or those of the other accumulations.
 DataTypeVector AccumulationTypes(Accumulation accumulation);
 
 // Accumulates a block of shape `dims` of `source`, where `from` locates its elements, into

@@ -18,7 +18,10 @@ namespace {
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node,
                                                         const KernelRegistration* registration) {
   absl::InlinedVector<DataType, 8> input_types(node.num_inputs());
-  for (int i = 0; i < node.num_inputs(); ++i) input_types[i] = node.input_type(i);
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    // A node that takes the value of a variable is given it.
+    input_types[i] = node.takes_reference(i) ? node.input_type(i) : BaseType(node.input_type(i));
+  }
   const KernelConstruction construction(node.def(), node.op_def(), input_types, node.output_types(),
                                         internal::DecodedConstant(node));
   std::unique_ptr<OpKernel> kernel;

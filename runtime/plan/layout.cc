@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/runtime/plan/prefetch.h"
@@ -81,7 +82,7 @@ class PlanLayout {
       if (const PlanNodeLabel* label = graph_.label(node)) plan_->labels_.emplace(i, *label);
       plan_node.outputs_begin = static_cast<int32_t>(plan_->slot_types_.size());
       for (const DataType dtype : graph_.output_types(node)) {
-        plan_->slot_types_.push_back(BaseType(dtype));
+        plan_->slot_types_.push_back(TypeOfSlot(dtype));
       }
       GRADFLOW_RETURN_IF_ERROR(AddInputs(node, &plan_node));
     }
@@ -111,9 +112,11 @@ class PlanLayout {
     for (int i = 0; i < graph_.num_inputs(node); ++i) {
       const int32_t slot = SlotOf(graph_.edge(node, i));
       // The nodes that passes add declare no types of inputs.
-      const DataType expected = graph_.label(node) == nullptr
-                                    ? BaseType(graph_.origin(node).input_type(i))
-                                    : plan_->slot_types_[slot];
+      DataType expected = plan_->slot_types_[slot];
+      if (graph_.label(node) == nullptr) {
+        const Node& origin = graph_.origin(node);
+        expected = origin.takes_reference(i) ? DT_RESOURCE : BaseType(origin.input_type(i));
+      }
       if (plan_->slot_types_[slot] != expected) {
         return errors::Internal(Prefix(node), "input ", i, " is declared as ",
                                 DataTypeString(expected), ", but its source as ",

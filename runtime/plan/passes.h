@@ -23,6 +23,11 @@ struct PassContext {
   KernelCache* kernels;
 };
 
+// Resolves edges of reference type, which carry handles of variables in a run. Adds a node that reads
+// the variable for each input and fetch that takes a value. The read waits for all other inputs of
+// its reader, data and control, such that it sees what they have written. Runs first.
+absl::Status ResolveReferences(const PassContext& context, PlanGraph* graph);
+
 // Eliminates common subexpressions. Of pure nodes with the same op, attributes, device, inputs and
 // control inputs, the first replaces the others, and errors name the first. Attributes are compared
 // bit by bit. Nodes with an attribute of more than 4 KiB, such as a long constant, are kept.

@@ -16,7 +16,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::Make(const Graph& graph, const
                                                        const RunLimits& limits) {
   const PassContext context = {options, limits, kernels};
   GRADFLOW_ASSIGN_OR_RETURN(PlanGraph plan, MakePlanGraph(graph, names, context));
-  for (const PlanPass pass : {EliminateCommonSubexpressions, FoldConstants}) {
+  for (const PlanPass pass : {ResolveReferences, EliminateCommonSubexpressions, FoldConstants}) {
     GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));
   }
   for (const PlanPass pass : options.passes) GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));

@@ -79,6 +79,11 @@ void PlanGraph::SetEdge(int32_t node, int i, Value value) {
   is_pruned_ = false;
 }
 
+void PlanGraph::SetRoot(int i, Value value) {
+  roots_[i] = value;
+  is_pruned_ = false;
+}
+
 void PlanGraph::SetConstant(int32_t node, std::shared_ptr<const OpKernel> kernel) {
   PlanNode& constant = nodes_[node];
   constant.kernel = static_cast<int32_t>(kernels_.size());

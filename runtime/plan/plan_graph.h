@@ -131,6 +131,8 @@ class PlanGraph {
   void Replace(int32_t node, int32_t by, std::vector<Value> by_outputs);
   // Sets edge `i` of a node.
   void SetEdge(int32_t node, int i, Value value);
+  // Sets fetch `i`.
+  void SetRoot(int i, Value value);
   // Makes the node a constant without inputs, whose outputs `kernel` sets.
   void SetConstant(int32_t node, std::shared_ptr<const OpKernel> kernel);
   // Recomputes order() without the nodes that no root needs. Returns INTERNAL if there is a cycle.

@@ -128,7 +128,6 @@ TEST(Tensor, TypesAndShapesThatNoTensorHas) {
     TensorShape shape;
     const char* text;
   } cases[] = {
-      {DT_RESOURCE, {2}, "no tensor can have type resource"},
       {DT_VARIANT, {0}, "no tensor can have type variant"},
       {DT_FLOAT_REF, {0}, "no tensor can have type float_ref"},
       {DT_INVALID, {}, "no tensor can have type INVALID"},
@@ -281,7 +280,7 @@ TEST(TensorFromMemory, RefusesAndReleases) {
     const char* text;
   } cases[] = {
       {DT_STRING, {1}, memory, "type string cannot be made over plain memory"},
-      {DT_RESOURCE, {1}, memory, "no tensor can have type resource"},
+      {DT_RESOURCE, {1}, memory, "type resource cannot be made over plain memory"},
       {DT_FLOAT, {-1}, memory, "is not valid"},
       {DT_FLOAT, {std::numeric_limits<int64_t>::max()}, memory, "more bytes than memory"},
       {DT_FLOAT, {2}, memory + 2, "type float must start at a multiple of 4 bytes"},
@@ -624,7 +623,7 @@ TEST(TensorPrinting, WithoutElements) {
   const Tensor tensor(nothing, DT_FLOAT, {4, 4});
   EXPECT_THAT(tensor.SummarizeValue(3),
               AllOf(HasSubstr("uninitialized"), HasSubstr("float"), HasSubstr("[4,4]")));
-  EXPECT_THAT(Tensor(DT_RESOURCE, {2}).DebugString(), HasSubstr("uninitialized"));
+  EXPECT_THAT(Tensor(DT_VARIANT, {2}).DebugString(), HasSubstr("uninitialized"));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/proto/saved_model.pb.h"
+#include "gradflow/proto/saved_tensor_slice.pb.h"
 #include "gradflow/proto/tensor_bundle.pb.h"
 #include "gradflow/proto/types.pb.h"
 #include "gtest/gtest.h"

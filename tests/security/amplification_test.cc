@@ -60,6 +60,8 @@ constexpr double kProductBytes = 64;
 struct Call {
   NodeDef node;
   std::vector<Tensor> inputs;
+  // The variables that the node takes, and the nodes that initialise them.
+  std::vector<NodeDef> variables;
 };
 
 bool IsInteger(DataType dtype) {
@@ -211,6 +213,7 @@ double Measure(const Call& call) {
     input_bytes += call.inputs[i].TotalBytes();
     product *= static_cast<double>(std::max<int64_t>(call.inputs[i].NumElements(), 1));
   }
+  for (const NodeDef& variable : call.variables) *graph.add_node() = variable;
   *graph.add_node() = call.node;
   input_bytes += graph.ByteSizeLong();
 
@@ -259,6 +262,9 @@ TEST(Amplification, EveryOpKeepsItsBound) {
     std::vector<std::pair<std::string, Tensor>> feeds;
     AddOpRow("n", row[0], row[1], call.inputs, Knowledge::kNothing, &graph, &feeds);
     call.node = graph.node(graph.node_size() - 1);
+    for (int i = 0; i + 1 < graph.node_size(); ++i) {
+      if (graph.node(i).op() != "Placeholder") call.variables.push_back(graph.node(i));
+    }
     double most = 0;
     for (const Call& change : Changes(call)) most = std::max(most, Measure(change));
     found.emplace(most, row[0]);

@@ -106,6 +106,14 @@ void SetRowAttrs(const std::string& op, const std::string& attrs, const std::vec
     next += length;
   }
   EXPECT_EQ(next, inputs.size()) << op;
+  // The type of a resource variable is in an attribute that no input shows.
+  for (const auto& attr : def.attr()) {
+    const bool names_type = attr.name() == "dtype" || attr.name() == "T";
+    if (attr.type() == "type" && names_type && node->attr().count(attr.name()) == 0 &&
+        !inputs.empty() && def.input_arg(0).type() == DT_RESOURCE) {
+      AddNodeAttr(attr.name(), inputs[0].dtype(), node);
+    }
+  }
   for (const std::string& attr : Split(attrs, ';')) {
     if (attr.empty()) continue;
     const std::pair<std::string, std::string> parts = absl::StrSplit(attr, absl::MaxSplits('=', 1));
@@ -171,10 +179,45 @@ void AddOpRow(const std::string& name, const std::string& op, const std::string&
   op_node.set_name(name);
   op_node.set_op(op);
   SetRowAttrs(op, attrs, inputs, &op_node);
+  DataTypeVector input_types;
+  DataTypeVector output_types;
+  const OpDef& op_def = GlobalRegistry().FindOp(op)->def();
+  NodeDef with_defaults = op_node;
+  AddDefaultsToNodeDef(op_def, &with_defaults);
+  if (!InOutTypesForNode(with_defaults, op_def, &input_types, &output_types).ok()) {
+    // A row that is to fail.
+    input_types.clear();
+  }
+  input_types.resize(inputs.size(), DT_FLOAT);
+  std::vector<std::string> controls;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string input = absl::StrCat(name, "/i", i);
+    const PartialTensorShape known_shape =
+        knowledge == Knowledge::kValues  ? PartialTensorShape(inputs[i].shape())
+        : knowledge == Knowledge::kRanks ? PartialTensorShape::UnknownOfRank(inputs[i].dims())
+                                         : PartialTensorShape();
+    const bool is_resource = input_types[i] == DT_RESOURCE;
+    const bool is_variable = is_resource || IsRefType(input_types[i]);
+    if (is_variable) {
+      // A variable, and the node that initialises it before the op runs.
+      NodeDef* const variable = graph->add_node();
+      variable->set_name(absl::StrCat(input, "/variable"));
+      variable->set_op(is_resource ? "VarHandleOp" : "VariableV2");
+      AddNodeAttr("dtype", inputs[i].dtype(), variable);
+      AddNodeAttr("shape", known_shape, variable);
+      NodeDef* const assign = graph->add_node();
+      assign->set_name(absl::StrCat(input, "/assign"));
+      assign->set_op(is_resource ? "AssignVariableOp" : "Assign");
+      AddNodeAttr(is_resource ? "dtype" : "T", inputs[i].dtype(), assign);
+      assign->add_input(variable->name());
+      assign->add_input(input);
+      op_node.add_input(is_resource ? variable->name() : assign->name());
+      if (is_resource) controls.push_back(absl::StrCat("^", assign->name()));
+    } else {
+      op_node.add_input(input);
+    }
     NodeDef* const node = graph->add_node();
-    node->set_name(absl::StrCat(name, "/i", i));
-    op_node.add_input(node->name());
+    node->set_name(input);
     AddNodeAttr("dtype", inputs[i].dtype(), node);
     if (knowledge == Knowledge::kValues) {
       node->set_op("Const");
@@ -182,12 +225,10 @@ void AddOpRow(const std::string& name, const std::string& op, const std::string&
       continue;
     }
     node->set_op("Placeholder");
-    AddNodeAttr("shape",
-                knowledge == Knowledge::kRanks ? PartialTensorShape::UnknownOfRank(inputs[i].dims())
-                                               : PartialTensorShape(),
-                node);
+    AddNodeAttr("shape", known_shape, node);
     feeds->emplace_back(node->name(), inputs[i]);
   }
+  for (const std::string& control : controls) op_node.add_input(control);
   *graph->add_node() = std::move(op_node);
 }
 

@@ -1,0 +1,549 @@
+#include "gradflow/io/checkpoint.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <numeric>
+#include <set>
+#include <system_error>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_format.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/status.h"
+#include "gradflow/io/crc32c.h"
+#include "gradflow/io/file.h"
+#include "gradflow/io/table.h"
+#include "gradflow/io/tensor_slice.h"
+#include "gradflow/proto/tensor_bundle.pb.h"
+
+namespace gradflow {
+namespace {
+
+using internal::TableEntries;
+using internal::TensorSlice;
+
+// Of TensorFlow's format.
+constexpr int kVersion = 1;
+// An index of more bytes is not read.
+constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
+
+std::string IndexFile(absl::string_view prefix) { return absl::StrCat(prefix, ".index"); }
+std::string DataFile(absl::string_view prefix, int shard, int num_shards) {
+  return absl::StrFormat("%s.data-%05d-of-%05d", prefix, shard, num_shards);
+}
+
+absl::Status AtFile(const std::string& path, const absl::Status& status) {
+  return errors::Prefix(absl::StrCat("'", absl::CEscape(path.substr(0, 500)), "': "), status);
+}
+absl::Status DataLoss(absl::string_view text) { return absl::DataLossError(text); }
+
+std::string Quoted(absl::string_view name) {
+  return absl::StrCat("'", absl::CEscape(name.substr(0, 200)), "'");
+}
+
+// ---- Strings: the lengths, their checksum, the characters ----
+
+std::string FixedCrc(uint32_t masked) {
+  std::string bytes;
+  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(masked >> (8 * i)));
+  return bytes;
+}
+
+// Extends a checksum by the length of a string.
+uint32_t ExtendByLength(uint32_t crc, uint64_t length) {
+  std::string bytes;
+  const int size = length > UINT32_MAX ? 8 : 4;
+  for (int i = 0; i < size; ++i) bytes.push_back(static_cast<char>(length >> (8 * i)));
+  return internal::ExtendCrc32c(crc, bytes);
+}
+
+// Returns the lengths and their checksum, and extends *crc by them.
+std::string EncodeLengths(const Tensor& tensor, uint32_t* crc) {
+  std::string text;
+  for (const tstring& s : tensor.span<tstring>()) {
+    internal::AppendVarint(s.size(), &text);
+    *crc = ExtendByLength(*crc, s.size());
+  }
+  const std::string checksum = FixedCrc(internal::MaskCrc(*crc));
+  *crc = internal::ExtendCrc32c(*crc, checksum);
+  return text + checksum;
+}
+
+// ---- Writing ----
+
+class Writer {
+ public:
+  absl::Status Add(const CheckpointTensor& tensor) {
+    if (tensor.name.empty()) return errors::InvalidArgument("the name of a tensor is empty");
+    if (tensor.shape_and_slice.empty()) return AddEntry(tensor.name, tensor.tensor);
+    GRADFLOW_ASSIGN_OR_RETURN(const internal::ShapeAndSlice part,
+                              internal::ParseShapeAndSlice(tensor.shape_and_slice));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice resolved, part.slice.Resolve(part.shape));
+    if (resolved.Shape() != tensor.tensor.shape()) {
+      return errors::InvalidArgument("tensor ", Quoted(tensor.name), " has shape ",
+                                     tensor.tensor.shape().DebugString(), ", but its slice has ",
+                                     resolved.Shape().DebugString());
+    }
+    if (resolved.IsFull(part.shape)) return AddEntry(tensor.name, tensor.tensor);
+    BundleEntryProto& whole = entries_[tensor.name];
+    TensorShapeProto shape;
+    part.shape.AsProto(&shape);
+    if (whole.dtype() == DT_INVALID) {
+      whole.set_dtype(tensor.tensor.dtype());
+      *whole.mutable_shape() = shape;
+    } else if (whole.slices().empty() || whole.dtype() != tensor.tensor.dtype() ||
+               whole.shape().SerializeAsString() != shape.SerializeAsString()) {
+      return errors::InvalidArgument("the slices of tensor ", Quoted(tensor.name),
+                                     " differ in type or shape");
+    }
+    part.slice.ToProto(whole.add_slices());
+    return AddEntry(internal::EncodeSliceKey(tensor.name, part.slice), tensor.tensor);
+  }
+
+  absl::Status Write(const std::string& prefix) {
+    const std::filesystem::path folder = std::filesystem::path(prefix).parent_path();
+    std::error_code error;
+    if (!folder.empty()) std::filesystem::create_directories(folder, error);
+    const std::string data_path = DataFile(prefix, 0, 1);
+    if (const absl::Status status = internal::WriteFile(data_path, parts_); !status.ok()) {
+      return AtFile(data_path, status);
+    }
+    BundleHeaderProto header;
+    header.set_num_shards(1);
+    header.set_endianness(BundleHeaderProto::LITTLE);
+    header.mutable_version()->set_producer(kVersion);
+    TableEntries table = {{"", header.SerializeAsString()}};
+    for (const auto& [name, entry] : entries_) table.emplace(name, entry.SerializeAsString());
+    const std::string index = internal::WriteTable(table);
+    const std::string index_path = IndexFile(prefix);
+    if (const absl::Status status = internal::WriteFile(index_path, {index}); !status.ok()) {
+      return AtFile(index_path, status);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status AddEntry(const std::string& key, const Tensor& tensor) {
+    if (!DataTypeCanBeTensor(tensor.dtype())) {
+      return errors::Unimplemented("tensor ", Quoted(key), " has type ",
+                                   DataTypeString(tensor.dtype()),
+                                   ", which checkpoints do not store");
+    }
+    BundleEntryProto& entry = entries_[key];
+    if (entry.dtype() != DT_INVALID) {
+      return errors::InvalidArgument("tensor ", Quoted(key), " is given twice");
+    }
+    uint32_t crc = 0;
+    const int64_t begin = offset_;
+    if (tensor.dtype() == DT_STRING) {
+      texts_.push_back(std::make_unique<std::string>(EncodeLengths(tensor, &crc)));
+      AddPart(*texts_.back());
+      for (const tstring& s : tensor.span<tstring>()) {
+        crc = internal::ExtendCrc32c(crc, s);
+        AddPart(s);
+      }
+    } else {
+      crc = internal::ExtendCrc32c(crc, tensor.tensor_data());
+      AddPart(tensor.tensor_data());
+    }
+    tensors_.push_back(tensor);
+    entry.set_dtype(tensor.dtype());
+    tensor.shape().AsProto(entry.mutable_shape());
+    entry.set_offset(begin);
+    entry.set_size(offset_ - begin);
+    entry.set_crc32c(internal::MaskCrc(crc));
+    return absl::OkStatus();
+  }
+  void AddPart(absl::string_view part) {
+    parts_.push_back(part);
+    offset_ += static_cast<int64_t>(part.size());
+  }
+
+  std::map<std::string, BundleEntryProto> entries_;
+  // The data file, and the owners of its bytes.
+  std::vector<absl::string_view> parts_;
+  std::vector<Tensor> tensors_;
+  std::vector<std::unique_ptr<std::string>> texts_;
+  int64_t offset_ = 0;
+};
+
+// ---- Reading the index ----
+
+struct Index {
+  BundleHeaderProto header;
+  std::map<std::string, BundleEntryProto, std::less<>> entries;
+};
+
+absl::StatusOr<Index> ParseIndex(absl::string_view bytes) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, internal::ReadTable(bytes, kMaxIndexBytes));
+  Index index;
+  const auto header = table.find("");
+  if (header == table.end() || !index.header.ParseFromString(header->second)) {
+    return DataLoss("the index has no header");
+  }
+  if (index.header.endianness() != BundleHeaderProto::LITTLE) {
+    return absl::UnimplementedError("checkpoints of big-endian machines are not supported");
+  }
+  if (index.header.num_shards() < 1) {
+    return DataLoss(absl::StrCat("the index states ", index.header.num_shards(), " data files"));
+  }
+  if (index.header.version().min_consumer() > kVersion) {
+    return absl::UnimplementedError(absl::StrCat("the checkpoint needs a reader of version ",
+                                                 index.header.version().min_consumer(),
+                                                 ", this is version ", kVersion));
+  }
+  for (const auto& [key, value] : table) {
+    if (key.empty()) continue;
+    BundleEntryProto entry;
+    if (!entry.ParseFromString(value)) {
+      return DataLoss(absl::StrCat("the entry of ", Quoted(key), " is not valid"));
+    }
+    index.entries.emplace(key, std::move(entry));
+  }
+  return index;
+}
+
+absl::StatusOr<Index> ReadIndex(const std::string& prefix) {
+  const std::string path = IndexFile(prefix);
+  const auto read = [&]() -> absl::StatusOr<Index> {
+    size_t size = 0;
+    GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+    if (static_cast<int64_t>(size) > kMaxIndexBytes) {
+      return errors::ResourceExhausted("the index has ", size, " bytes, expected at most ",
+                                       kMaxIndexBytes);
+    }
+    std::string bytes(size, '\0');
+    GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
+    return ParseIndex(bytes);
+  };
+  absl::StatusOr<Index> index = read();
+  if (!index.ok()) return AtFile(path, index.status());
+  return index;
+}
+
+}  // namespace
+
+absl::Status WriteCheckpoint(const std::string& prefix,
+                             absl::Span<const CheckpointTensor> tensors) {
+  Writer writer;
+  std::vector<size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return tensors[a].name < tensors[b].name; });
+  for (const size_t i : order) GRADFLOW_RETURN_IF_ERROR(writer.Add(tensors[i]));
+  return writer.Write(prefix);
+}
+
+absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
+                              const MergeCheckpointsOptions& options) {
+  Index merged;
+  // The data files, in the order of their new numbers.
+  std::map<std::string, int> numbers;
+  std::vector<std::string> merged_prefixes;
+  int num_shards = 0;
+  for (const std::string& from : prefixes) {
+    absl::StatusOr<Index> index = ReadIndex(from);
+    if (options.allow_missing_files && absl::IsNotFound(index.status())) continue;
+    if (!index.ok()) return index.status();
+    if (merged_prefixes.empty()) {
+      merged.header = index->header;
+    } else if (merged.header.version().SerializeAsString() !=
+               index->header.version().SerializeAsString()) {
+      return errors::InvalidArgument("checkpoints ", Quoted(merged_prefixes[0]), " and ",
+                                     Quoted(from), " have different versions");
+    }
+    merged_prefixes.push_back(from);
+    num_shards += index->header.num_shards();
+    for (auto& [key, entry] : index->entries) {
+      const auto found = merged.entries.find(key);
+      if (found != merged.entries.end()) {
+        BundleEntryProto& existing = found->second;
+        if (existing.slices().empty() || entry.slices().empty() ||
+            existing.dtype() != entry.dtype() ||
+            existing.shape().SerializeAsString() != entry.shape().SerializeAsString()) {
+          return errors::InvalidArgument("tensor ", Quoted(key), " is in several checkpoints");
+        }
+        existing.mutable_slices()->MergeFrom(entry.slices());
+        continue;
+      }
+      if (entry.slices().empty()) {
+        const std::string data = DataFile(from, entry.shard_id(), index->header.num_shards());
+        entry.set_shard_id(numbers.emplace(data, static_cast<int>(numbers.size())).first->second);
+      }
+      merged.entries.emplace(key, std::move(entry));
+    }
+  }
+  if (merged_prefixes.empty()) {
+    return errors::InvalidArgument("none of the ", prefixes.size(), " checkpoints exists");
+  }
+  const std::filesystem::path folder = std::filesystem::path(prefix).parent_path();
+  std::error_code error;
+  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  const int total = static_cast<int>(numbers.size());
+  for (const auto& [path, number] : numbers) {
+    if (rename(path.c_str(), DataFile(prefix, number, total).c_str()) != 0) {
+      return AtFile(path, absl::ErrnoToStatus(errno, "cannot rename"));
+    }
+  }
+  merged.header.set_num_shards(std::max(total, 1));
+  TableEntries table = {{"", merged.header.SerializeAsString()}};
+  for (const auto& [key, entry] : merged.entries) table.emplace(key, entry.SerializeAsString());
+  const std::string bytes = internal::WriteTable(table);
+  if (const absl::Status status = internal::WriteFile(IndexFile(prefix), {bytes}); !status.ok()) {
+    return AtFile(IndexFile(prefix), status);
+  }
+  for (const std::string& from : merged_prefixes) {
+    if (from != prefix) unlink(IndexFile(from).c_str());
+    const std::filesystem::path old = std::filesystem::path(from).parent_path();
+    // Fails for folders that are not empty.
+    if (options.delete_old_dirs && !old.empty() && old != folder) rmdir(old.c_str());
+  }
+  return absl::OkStatus();
+}
+
+// ---- Checkpoint ----
+
+struct Checkpoint::Impl {
+  // An open data file.
+  struct Shard {
+    internal::FileDescriptor file;
+    size_t size = 0;
+  };
+
+  std::string prefix;
+  Index index;
+  // The keys of slices.
+  std::set<std::string> slice_keys;
+  mutable Mutex mutex;
+  mutable std::map<int, Shard> shards ABSL_GUARDED_BY(mutex);
+
+  std::string DataPath(const BundleEntryProto& entry) const {
+    return DataFile(prefix, entry.shard_id(), index.header.num_shards());
+  }
+
+  absl::StatusOr<const Shard*> Open(const BundleEntryProto& entry) const {
+    if (entry.shard_id() < 0 || entry.shard_id() >= index.header.num_shards()) {
+      return DataLoss(absl::StrCat("the index refers to data file ", entry.shard_id(), " of ",
+                                   index.header.num_shards()));
+    }
+    MutexLock lock(&mutex);
+    const auto [it, is_new] = shards.try_emplace(entry.shard_id());
+    if (!is_new) return &it->second;
+    absl::StatusOr<internal::FileDescriptor> file =
+        internal::OpenFile(DataPath(entry), &it->second.size);
+    if (!file.ok()) {
+      shards.erase(it);
+      return file.status();
+    }
+    it->second.file = *std::move(file);
+    return &it->second;
+  }
+
+  // Reads an entry without slices.
+  absl::StatusOr<Tensor> ReadEntry(absl::string_view key, const BundleEntryProto& entry,
+                                   const std::shared_ptr<Allocator>& allocator) const {
+    absl::StatusOr<Tensor> tensor = ReadElements(entry, allocator);
+    if (tensor.ok()) return tensor;
+    return AtFile(DataPath(entry),
+                  errors::Prefix(absl::StrCat("tensor ", Quoted(key), ": "), tensor.status()));
+  }
+
+  absl::StatusOr<Tensor> ReadElements(const BundleEntryProto& entry,
+                                      const std::shared_ptr<Allocator>& allocator) const {
+    GRADFLOW_ASSIGN_OR_RETURN(const Shard* const shard, Open(entry));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(entry.shape()));
+    if (!DataTypeCanBeTensor(entry.dtype())) {
+      return errors::Unimplemented("type ", DataTypeString(entry.dtype()), " is not supported");
+    }
+    const auto file_size = static_cast<int64_t>(shard->size);
+    if (entry.offset() < 0 || entry.size() < 0 || entry.offset() > file_size ||
+        entry.size() > file_size - entry.offset()) {
+      return DataLoss(absl::StrCat("bytes [", entry.offset(), ", ", entry.offset(), " + ",
+                                   entry.size(), ") are not in the file of ", file_size, " bytes"));
+    }
+    const int64_t count = shape.num_elements();
+    const int fd = shard->file.get();
+    if (entry.dtype() == DT_STRING) return ReadStrings(entry, shape, fd, allocator);
+    const int64_t bytes = MultiplyWithoutOverflow(count, DataTypeSize(entry.dtype()));
+    if (bytes != entry.size()) {
+      return DataLoss(absl::StrCat("there are ", entry.size(), " bytes, expected ", bytes,
+                                   " for shape ", shape.DebugString()));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, entry.dtype(), shape));
+    // The checksum of a part is computed as long as the part is in the cache.
+    constexpr int64_t kPartBytes = 256 << 10;
+    char* to = static_cast<char*>(tensor.raw_data());
+    uint32_t crc = 0;
+    for (int64_t at = 0; at < bytes; at += kPartBytes) {
+      const size_t part = std::min(kPartBytes, bytes - at);
+      GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(fd, entry.offset() + at, to + at, part));
+      crc = internal::ExtendCrc32c(crc, {to + at, part});
+    }
+    GRADFLOW_RETURN_IF_ERROR(CheckCrc(entry, crc));
+    if (entry.dtype() == DT_BOOL) {
+      // Any other byte would not be a bool.
+      for (int64_t i = 0; i < count; ++i) to[i] = to[i] != 0 ? 1 : 0;
+    }
+    return tensor;
+  }
+
+  static absl::Status CheckCrc(const BundleEntryProto& entry, uint32_t crc) {
+    if (internal::MaskCrc(crc) == entry.crc32c()) return absl::OkStatus();
+    return DataLoss(absl::StrFormat("the checksum is %08x, expected %08x", crc,
+                                    internal::UnmaskCrc(entry.crc32c())));
+  }
+
+  static absl::StatusOr<Tensor> ReadStrings(const BundleEntryProto& entry, const TensorShape& shape,
+                                            int fd, const std::shared_ptr<Allocator>& allocator) {
+    const int64_t count = shape.num_elements();
+    // A byte for each length, and the checksum.
+    if (count > entry.size() || entry.size() - count < (count > 0 ? 4 : 0)) {
+      return DataLoss(absl::StrCat("there are ", entry.size(), " bytes for ", count, " strings"));
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, DT_STRING, shape));
+    GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings(static_cast<size_t>(entry.size())));
+    std::string bytes(static_cast<size_t>(entry.size()), '\0');
+    GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(fd, entry.offset(), bytes.data(), bytes.size()));
+    if (entry.size() == 0) return tensor;
+    absl::string_view left = bytes;
+    std::vector<uint64_t> lengths(count);
+    uint32_t crc = 0;
+    for (uint64_t& length : lengths) {
+      if (!internal::TakeVarint(&left, &length))
+        return DataLoss("the length of a string is damaged");
+      crc = ExtendByLength(crc, length);
+    }
+    if (left.size() < 4) return DataLoss("the lengths of the strings have no checksum");
+    if (left.substr(0, 4) != FixedCrc(internal::MaskCrc(crc))) {
+      return DataLoss("the checksum of the lengths differs");
+    }
+    crc = internal::ExtendCrc32c(crc, left);
+    left.remove_prefix(4);
+    const auto strings = tensor.span<tstring>();
+    for (int64_t i = 0; i < count; ++i) {
+      if (lengths[i] > left.size()) return DataLoss("a string is longer than the bytes left");
+      strings[i].assign(left.data(), lengths[i]);
+      left.remove_prefix(lengths[i]);
+    }
+    GRADFLOW_RETURN_IF_ERROR(CheckCrc(entry, crc));
+    GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings());
+    return tensor;
+  }
+
+  // Reads the slice `wanted`, which has a length for each dimension, of a tensor.
+  absl::StatusOr<Tensor> ReadSlice(absl::string_view name, const BundleEntryProto& entry,
+                                   const TensorShape& shape, const TensorSlice& wanted,
+                                   const std::shared_ptr<Allocator>& allocator) const {
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
+                              Tensor::Allocate(allocator, entry.dtype(), wanted.Shape()));
+    // Slices that overlap could leave elements that none of them writes.
+    if (tensor.dtype() != DT_STRING && tensor.raw_data() != nullptr) {
+      std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.TotalBytes(), '\0');
+    }
+    int64_t copied = 0;
+    const auto copy = [&](absl::string_view key, const BundleEntryProto& stored,
+                          const TensorSlice& slice) -> absl::Status {
+      GRADFLOW_ASSIGN_OR_RETURN(const Tensor part, ReadEntry(key, stored, allocator));
+      if (part.shape() != slice.Shape() || part.dtype() != entry.dtype()) {
+        return DataLoss(absl::StrCat("a slice of tensor ", Quoted(name), " has shape ",
+                                     part.shape().DebugString(), ", expected ",
+                                     slice.Shape().DebugString()));
+      }
+      copied += internal::CopySlice(part, slice, wanted, &tensor);
+      return absl::OkStatus();
+    };
+    if (entry.slices().empty()) {
+      GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice all,
+                                TensorSlice::Full(shape.dims()).Resolve(shape));
+      GRADFLOW_RETURN_IF_ERROR(copy(name, entry, all));
+    }
+    for (const TensorSliceProto& proto : entry.slices()) {
+      GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice slice, TensorSlice::FromProto(proto));
+      GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice resolved, slice.Resolve(shape));
+      bool overlaps = true;
+      for (int d = 0; d < shape.dims(); ++d) {
+        const TensorSlice::Extent& a = resolved.extents[d];
+        const TensorSlice::Extent& b = wanted.extents[d];
+        overlaps &= a.start < b.start + b.length && b.start < a.start + a.length;
+      }
+      if (!overlaps) continue;
+      const std::string key = internal::EncodeSliceKey(name, slice);
+      const auto stored = index.entries.find(key);
+      if (stored == index.entries.end() || !stored->second.slices().empty()) {
+        return AtFile(IndexFile(prefix),
+                      DataLoss(absl::StrCat("a slice of tensor ", Quoted(name), " is missing")));
+      }
+      GRADFLOW_RETURN_IF_ERROR(copy(key, stored->second, resolved));
+    }
+    if (copied < tensor.NumElements()) {
+      return AtFile(IndexFile(prefix), DataLoss(absl::StrCat("the slices of tensor ", Quoted(name),
+                                                             " do not cover what is read")));
+    }
+    GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings());
+    return tensor;
+  }
+};
+
+Checkpoint::Checkpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+Checkpoint::~Checkpoint() = default;
+
+absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix) {
+  auto impl = std::make_unique<Impl>();
+  impl->prefix = prefix;
+  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix));
+  for (const auto& [key, entry] : impl->index.entries) {
+    for (const TensorSliceProto& proto : entry.slices()) {
+      const absl::StatusOr<TensorSlice> slice = TensorSlice::FromProto(proto);
+      if (slice.ok()) impl->slice_keys.insert(internal::EncodeSliceKey(key, *slice));
+    }
+  }
+  return Checkpoint(std::move(impl));
+}
+
+std::vector<std::string> Checkpoint::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [key, entry] : impl_->index.entries) {
+    if (impl_->slice_keys.count(key) == 0) names.push_back(key);
+  }
+  return names;
+}
+
+absl::StatusOr<Checkpoint::Info> Checkpoint::Find(absl::string_view name) const {
+  const auto it = impl_->index.entries.find(name);
+  if (name.empty() || it == impl_->index.entries.end()) {
+    return errors::NotFound("checkpoint ", Quoted(impl_->prefix), " has no tensor ", Quoted(name));
+  }
+  absl::StatusOr<TensorShape> shape = TensorShape::Make(it->second.shape());
+  if (!shape.ok()) return AtFile(IndexFile(impl_->prefix), DataLoss(shape.status().message()));
+  return Info{it->second.dtype(), *std::move(shape)};
+}
+
+absl::StatusOr<Tensor> Checkpoint::Read(absl::string_view name, absl::string_view shape_and_slice,
+                                        const std::shared_ptr<Allocator>& allocator) const {
+  GRADFLOW_ASSIGN_OR_RETURN(const Info info, Find(name));
+  const BundleEntryProto& entry = impl_->index.entries.find(name)->second;
+  if (shape_and_slice.empty() && entry.slices().empty()) {
+    return impl_->ReadEntry(name, entry, allocator);
+  }
+  TensorSlice slice = TensorSlice::Full(info.shape.dims());
+  if (!shape_and_slice.empty()) {
+    GRADFLOW_ASSIGN_OR_RETURN(internal::ShapeAndSlice part,
+                              internal::ParseShapeAndSlice(shape_and_slice));
+    if (part.shape != info.shape) {
+      return errors::InvalidArgument("tensor ", Quoted(name), " has shape ",
+                                     info.shape.DebugString(), ", but shape_and_slice states ",
+                                     part.shape.DebugString());
+    }
+    slice = std::move(part.slice);
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice wanted, slice.Resolve(info.shape));
+  return impl_->ReadSlice(name, entry, info.shape, wanted, allocator);
+}
+
+}  // namespace gradflow

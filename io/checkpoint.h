@@ -1,0 +1,97 @@
+// Checkpoints in TensorFlow's V2 format: named tensors in files.
+//
+// The checkpoint of the prefix "model/ckpt-5" has an index, "model/ckpt-5.index", with the type,
+// the shape, the position and the checksum of each tensor, and data files, such as
+// "model/ckpt-5.data-00000-of-00001", with the elements.
+//
+//   GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open("model/ckpt-5"));
+//   GRADFLOW_ASSIGN_OR_RETURN(const Tensor w, checkpoint.Read("w"));
+//
+// A tensor may be stored in slices, which have entries of their own. Names of entries are not
+// checked: the keys of slices are not texts.
+//
+// Files are untrusted: sizes are compared with those of the files before memory is allocated, and
+// all checksums are checked. Files that do not agree are DATA_LOSS, with the name of the file.
+#ifndef GRADFLOW_IO_CHECKPOINT_H_
+#define GRADFLOW_IO_CHECKPOINT_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "gradflow/core/allocator.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+#include "gradflow/core/types.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow {
+
+class BundleEntryProto;
+
+// A tensor or a slice of a tensor to be written.
+struct CheckpointTensor {
+  std::string name;
+  Tensor tensor;
+  // If not empty, `tensor` is a slice of the tensor `name`: "3 4 0,2:-" for the first two rows of a
+  // tensor of shape [3,4].
+  std::string shape_and_slice;
+};
+
+// Writes a checkpoint of one data file, the data first. Each file appears whole or not at all.
+// Makes the folder if there is none. Returns INVALID_ARGUMENT if a name is empty or given twice.
+absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors);
+
+// Options of MergeCheckpoints.
+struct MergeCheckpointsOptions {
+  // Whether to remove the folders of the checkpoints that are empty then.
+  bool delete_old_dirs = true;
+  // Whether to skip checkpoints that do not exist. At least one must exist.
+  bool allow_missing_files = false;
+};
+// Makes one checkpoint of several, whose data files are renamed. Slices of one tensor may be in
+// several of them.
+absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
+                              const MergeCheckpointsOptions& options = {});
+
+class Checkpoint {
+ public:
+  // What the index states about a tensor.
+  struct Info {
+    DataType dtype = DT_INVALID;
+    TensorShape shape;
+  };
+
+  // Reads the index. Returns NOT_FOUND if there is none, DATA_LOSS if it is not valid.
+  static absl::StatusOr<Checkpoint> Open(const std::string& prefix);
+  Checkpoint(Checkpoint&&) noexcept;
+  Checkpoint& operator=(Checkpoint&&) noexcept;
+  ~Checkpoint();
+
+  // Returns the names of the tensors, in order, without those of slices.
+  std::vector<std::string> Names() const;
+  // Returns NOT_FOUND if there is no such tensor.
+  absl::StatusOr<Info> Find(absl::string_view name) const;
+  // Reads a tensor, or the slice of it that `shape_and_slice` states, to memory of `allocator`.
+  absl::StatusOr<Tensor> Read(
+      absl::string_view name, absl::string_view shape_and_slice = {},
+      const std::shared_ptr<Allocator>& allocator = SystemAllocator()) const;
+
+ private:
+  struct Impl;
+  explicit Checkpoint(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gradflow
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_IO_CHECKPOINT_H_

@@ -1,0 +1,201 @@
+#include "gradflow/io/table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/io/crc32c.h"
+
+namespace gradflow::internal {
+namespace {
+
+constexpr uint64_t kTableMagic = 0xdb4775248b80fb57u;
+constexpr size_t kFooterBytes = 48;
+// The type of compression and the checksum that follow a block.
+constexpr size_t kTrailerBytes = 5;
+// As TensorFlow's.
+constexpr size_t kBlockBytes = 256 << 10;
+constexpr int kRestartInterval = 16;
+
+void AppendFixed(uint64_t value, int bytes, std::string* out) {
+  for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
+}
+
+uint64_t Fixed(absl::string_view bytes) {
+  uint64_t value = 0;
+  for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
+// Collects the entries of a block.
+class BlockWriter {
+ public:
+  void Add(absl::string_view key, absl::string_view value) {
+    size_t shared = 0;
+    if (count_ % kRestartInterval == 0) {
+      restarts_.push_back(text_.size());
+    } else {
+      const size_t most = std::min(last_key_.size(), key.size());
+      while (shared < most && last_key_[shared] == key[shared]) ++shared;
+    }
+    AppendVarint(shared, &text_);
+    AppendVarint(key.size() - shared, &text_);
+    AppendVarint(value.size(), &text_);
+    absl::StrAppend(&text_, key.substr(shared), value);
+    last_key_ = std::string(key);
+    ++count_;
+  }
+  bool empty() const { return count_ == 0; }
+  size_t size() const { return text_.size(); }
+  const std::string& last_key() const { return last_key_; }
+
+  // Appends the block to *file, returns its position as an index states it, and begins a new one.
+  std::string Finish(std::string* file) {
+    if (restarts_.empty()) restarts_.push_back(0);
+    for (const size_t restart : restarts_) AppendFixed(restart, 4, &text_);
+    AppendFixed(restarts_.size(), 4, &text_);
+    std::string handle;
+    AppendVarint(file->size(), &handle);
+    AppendVarint(text_.size(), &handle);
+    text_.push_back(0);  // not compressed
+    const uint32_t crc = ExtendCrc32c(0, text_);
+    file->append(text_);
+    AppendFixed(MaskCrc(crc), 4, file);
+    *this = BlockWriter();
+    return handle;
+  }
+
+ private:
+  std::string text_;
+  std::string last_key_;
+  std::vector<size_t> restarts_;
+  int count_ = 0;
+};
+
+absl::Status Damaged(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("the table is damaged: ", what));
+}
+
+// Returns the contents of the block that *handle, from which it is removed, states.
+absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, absl::string_view* handle) {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  if (!TakeVarint(handle, &offset) || !TakeVarint(handle, &size)) {
+    return Damaged("the position of a block has no end");
+  }
+  if (offset > file.size() || size > file.size() - offset ||
+      file.size() - offset - size < kTrailerBytes) {
+    return Damaged("a block is not in the file");
+  }
+  const absl::string_view text = file.substr(offset, size + 1);
+  const auto stored = static_cast<uint32_t>(Fixed(file.substr(offset + size + 1, 4)));
+  if (MaskCrc(ExtendCrc32c(0, text)) != stored) return Damaged("the checksum of a block differs");
+  if (text.back() != 0) {
+    return absl::UnimplementedError("the table is compressed, which is not supported");
+  }
+  return text.substr(0, size);
+}
+
+// Calls fn(key, value) for each entry of a block.
+template <typename F>
+absl::Status ForEachEntry(absl::string_view block, F fn) {
+  if (block.size() < 4) return Damaged("a block is too short");
+  const uint64_t restarts = Fixed(block.substr(block.size() - 4));
+  if (restarts > (block.size() - 4) / 4) return Damaged("a block has too many restarts");
+  absl::string_view left = block.substr(0, block.size() - 4 - 4 * restarts);
+  std::string key;
+  while (!left.empty()) {
+    uint64_t shared = 0;
+    uint64_t rest = 0;
+    uint64_t size = 0;
+    if (!TakeVarint(&left, &shared) || !TakeVarint(&left, &rest) || !TakeVarint(&left, &size) ||
+        shared > key.size() || rest > left.size() || size > left.size() - rest) {
+      return Damaged("an entry is not in its block");
+    }
+    key.resize(shared);
+    absl::StrAppend(&key, left.substr(0, rest));
+    GRADFLOW_RETURN_IF_ERROR(fn(key, left.substr(rest, size)));
+    left.remove_prefix(rest + size);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AppendVarint(uint64_t value, std::string* out) {
+  for (; value >= 128; value >>= 7) out->push_back(static_cast<char>(value | 128));
+  out->push_back(static_cast<char>(value));
+}
+
+bool TakeVarint(absl::string_view* in, uint64_t* value) {
+  *value = 0;
+  for (int shift = 0; shift < 64; shift += 7) {
+    if (in->empty()) return false;
+    const auto byte = static_cast<unsigned char>(in->front());
+    in->remove_prefix(1);
+    // The tenth byte has a single bit.
+    if (shift == 63 && byte > 1) return false;
+    *value |= static_cast<uint64_t>(byte & 127) << shift;
+    if (byte < 128) return true;
+  }
+  return false;
+}
+
+std::string WriteTable(const TableEntries& entries) {
+  std::string file;
+  BlockWriter block;
+  BlockWriter index;
+  const auto flush = [&] {
+    const std::string last_key = block.last_key();
+    index.Add(last_key, block.Finish(&file));
+  };
+  for (const auto& [key, value] : entries) {
+    block.Add(key, value);
+    if (block.size() >= kBlockBytes) flush();
+  }
+  if (!block.empty()) flush();
+  BlockWriter meta_index;
+  std::string footer = meta_index.Finish(&file);
+  footer.append(index.Finish(&file));
+  footer.resize(kFooterBytes - 8);
+  AppendFixed(kTableMagic, 8, &footer);
+  return file.append(footer);
+}
+
+absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes) {
+  if (bytes.size() < kFooterBytes) return Damaged("it is too short");
+  absl::string_view footer = bytes.substr(bytes.size() - kFooterBytes);
+  if (Fixed(footer.substr(kFooterBytes - 8)) != kTableMagic) return Damaged("it is not a table");
+  footer.remove_suffix(8);
+  uint64_t unused = 0;
+  if (!TakeVarint(&footer, &unused) || !TakeVarint(&footer, &unused)) {
+    return Damaged("the footer is not valid");
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view index, ReadBlock(bytes, &footer));
+  TableEntries entries;
+  // A file may state the same block many times.
+  int64_t left = max_bytes;
+  const auto add = [&](const std::string& key, absl::string_view value) -> absl::Status {
+    constexpr int64_t kNodeBytes = 128;
+    left -= static_cast<int64_t>(key.size() + value.size()) + kNodeBytes;
+    if (left < 0) {
+      return errors::ResourceExhausted("the table has entries of more than ", max_bytes, " bytes");
+    }
+    if (!entries.empty() && key <= entries.rbegin()->first) {
+      return Damaged("its keys are not ascending");
+    }
+    entries.emplace_hint(entries.end(), key, std::string(value));
+    return absl::OkStatus();
+  };
+  GRADFLOW_RETURN_IF_ERROR(
+      ForEachEntry(index, [&](const std::string&, absl::string_view handle) -> absl::Status {
+        GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view block, ReadBlock(bytes, &handle));
+        return ForEachEntry(block, add);
+      }));
+  return entries;
+}
+
+}  // namespace gradflow::internal

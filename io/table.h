@@ -1,0 +1,39 @@
+// Sorted tables of strings in LevelDB's format: the index of a checkpoint. Internal.
+//
+// A table is a sequence of blocks of sorted entries, an index block with the last key and the
+// position of each of them, and a footer with the position of the index. Each block has a masked
+// CRC-32C. Blocks are not compressed.
+#ifndef GRADFLOW_IO_TABLE_H_
+#define GRADFLOW_IO_TABLE_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow::internal {
+
+using TableEntries = std::map<std::string, std::string, std::less<>>;
+
+// Returns the bytes of a table.
+std::string WriteTable(const TableEntries& entries);
+
+// Reads a whole table. The positions, lengths and checksums of all blocks are checked before use,
+// and keys must be ascending. Returns DATA_LOSS if the bytes are not a valid table, UNIMPLEMENTED
+// if a block is compressed. Keys may share their beginnings in the file: returns RESOURCE_EXHAUSTED
+// if the entries would take more than max_bytes.
+absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes);
+
+// Appends a number in 7 bits a byte, least first.
+void AppendVarint(uint64_t value, std::string* out);
+// Removes such a number from the front of *in. Returns false if there is none.
+bool TakeVarint(absl::string_view* in, uint64_t* value);
+
+}  // namespace gradflow::internal
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_IO_TABLE_H_

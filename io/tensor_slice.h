@@ -1,0 +1,66 @@
+// TensorSlice: the part of a tensor within a range of each dimension, and its texts.
+//
+// In text, a slice is a range for each dimension, separated by ':': "-" for all, "start,length"
+// otherwise. "3 4 0,2:-" is the first two rows of a tensor of shape [3,4]. Internal.
+#ifndef GRADFLOW_IO_TENSOR_SLICE_H_
+#define GRADFLOW_IO_TENSOR_SLICE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+
+namespace gradflow {
+class TensorSliceProto;
+}  // namespace gradflow
+
+#pragma GCC visibility push(default)
+namespace gradflow::internal {
+
+struct TensorSlice {
+  // The range of a dimension; all of it if `length` is negative.
+  struct Extent {
+    int64_t start = 0;
+    int64_t length = -1;
+  };
+  std::vector<Extent> extents;
+
+  // Returns the slice that is a whole tensor.
+  static TensorSlice Full(int dims) { return {std::vector<Extent>(dims)}; }
+  static absl::StatusOr<TensorSlice> FromProto(const TensorSliceProto& proto);
+  void ToProto(TensorSliceProto* proto) const;
+
+  // Returns the slice with a length for each dimension of `shape`. Returns INVALID_ARGUMENT if it
+  // is not within `shape`.
+  absl::StatusOr<TensorSlice> Resolve(const TensorShape& shape) const;
+  // Returns the shape of the slice. REQUIRES: Resolve() returned it
+  TensorShape Shape() const;
+  // Returns true if the slice, which Resolve() returned, is all of a tensor of this shape.
+  bool IsFull(const TensorShape& shape) const { return Shape() == shape; }
+};
+
+// The parsed text of a shape and slice.
+struct ShapeAndSlice {
+  TensorShape shape;
+  TensorSlice slice;
+};
+absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text);
+
+// Returns the key of a slice of the tensor `name`. Ranges of all of a dimension have length -1.
+std::string EncodeSliceKey(absl::string_view name, const TensorSlice& slice);
+
+// Copies the elements of `from`, the slice `from_slice` of a tensor, that are in `to_slice` to
+// `to`. Returns their number. REQUIRES: both slices have lengths, and the tensors the shapes of the
+// slices and one type
+int64_t CopySlice(const Tensor& from, const TensorSlice& from_slice, const TensorSlice& to_slice,
+                  Tensor* to);
+
+}  // namespace gradflow::internal
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_IO_TENSOR_SLICE_H_
