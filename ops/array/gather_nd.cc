@@ -22,7 +22,7 @@ absl::Status GatherNdShapeFn(ShapeContext& c) {
 
 absl::Status ResourceGatherNdShape(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
-                            GatherNdShape(c.variable_shape(0), c.input(1)));
+                            NdSlicesShape(c.input(1), "params", c.variable_shape(0)));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
