@@ -4,8 +4,10 @@
 #include <google/protobuf/stubs/logging.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <string>
+#include <system_error>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -53,8 +55,27 @@ absl::StatusOr<std::string> ReadBytes(const std::string& path, const GraphLimits
   return bytes;
 }
 
+// Returns an error if the file, or the folder, is a SavedModel.
+absl::Status NotASavedModel(bool is_saved_model) {
+  if (!is_saved_model) return absl::OkStatus();
+  return errors::InvalidArgument(
+      "expected a GraphDef, but found a SavedModel; freeze it with TensorFlow (for instance "
+      "convert_variables_to_constants_v2), and write the graph's GraphDef");
+}
+
+// A SavedModel begins with the field of its version, which is 1, and its first graph.
+bool LooksLikeSavedModel(absl::string_view bytes) {
+  return absl::StartsWith(bytes, "\x08\x01\x12") ||
+         absl::StartsWith(bytes, "saved_model_schema_version");
+}
+
 absl::StatusOr<GraphDef> ReadFile(const std::string& path, const GraphLimits& limits) {
+  std::error_code unknown;
+  GRADFLOW_RETURN_IF_ERROR(
+      NotASavedModel(std::filesystem::exists(path + "/saved_model.pb", unknown) ||
+                     std::filesystem::exists(path + "/saved_model.pbtxt", unknown)));
   GRADFLOW_ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(path, limits));
+  GRADFLOW_RETURN_IF_ERROR(NotASavedModel(LooksLikeSavedModel(bytes)));
   const bool text = IsTextName(path) || (!IsBinaryName(path) && LooksLikeText(bytes));
   return text ? ParseGraphDefText(bytes, limits) : ParseGraphDef(bytes, limits);
 }

@@ -30,8 +30,8 @@ struct GatherAxes {
 // Returns `batch_dims`, plus the rank of the indices if negative.
 absl::StatusOr<int> ResolveBatchDims(int64_t batch_dims, int indices_rank) {
   if (batch_dims < -indices_rank || batch_dims > indices_rank) {
-    return errors::InvalidArgument("batch_dims ", batch_dims, " is out of range [", -indices_rank,
-                                   ", ", indices_rank, "], by the rank of indices");
+    return errors::InvalidArgument("Expected batch_dims in the range [", -indices_rank, ", ",
+                                   indices_rank, "], but got ", batch_dims);
   }
   return static_cast<int>(batch_dims < 0 ? batch_dims + indices_rank : batch_dims);
 }

@@ -65,8 +65,8 @@ absl::Status NdIndices::Error(int64_t i, absl::string_view name) const {
   TensorShape prefix = indices_.shape();
   prefix.RemoveDim(indices_.dims() - 1);
   return errors::InvalidArgument(ElementName("indices", prefix, i), " = [", tuple,
-                                 "] is out of range of ", name, ", of shape ",
-                                 indexed_.DebugString());
+                                 "] does not index into ", name == "params" ? "param " : "",
+                                 "shape ", indexed_.DebugString());
 }
 
 }  // namespace gradflow

@@ -25,9 +25,8 @@ absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape
       prefix.IsCompatibleWith(PartialTensorShape(shape.dim_sizes().subspan(0, prefix.dims())))) {
     return absl::OkStatus();
   }
-  return errors::InvalidArgument(name, " has shape ", shape.DebugString(),
-                                 ", which must start with the shape of ", prefix_name, ", ",
-                                 prefix.DebugString());
+  return errors::InvalidArgument(name, ".shape = ", shape.DebugString(), " does not start with ",
+                                 prefix_name, ".shape = ", prefix.DebugString());
 }
 
 absl::Status CheckBroadcastsTo(absl::string_view name, const PartialTensorShape& shape,

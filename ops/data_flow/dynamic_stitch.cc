@@ -41,7 +41,7 @@ void CopyRow(const Tensor& source, int64_t from, Tensor* target, int64_t to, int
 
 absl::Status CheckPartition(int64_t i, int64_t partition, int64_t num_partitions) {
   if (partition >= 0 && partition < num_partitions) return absl::OkStatus();
-  return errors::InvalidArgument("partitions[", i, "] is ", partition, ", expected in [0, ",
+  return errors::InvalidArgument("partitions[", i, "] = ", partition, " is not in [0, ",
                                  num_partitions, ")");
 }
 
@@ -108,10 +108,11 @@ absl::Status DynamicPartition(KernelContext& ctx) {
 // Inputs 0 to N - 1 are indices, N to 2 N - 1 data.
 absl::Status RowsDiffer(int k, const PartialTensorShape& data0, const PartialTensorShape& indices0,
                         const PartialTensorShape& data, const PartialTensorShape& indices) {
-  return errors::InvalidArgument("the rows of all data must have one shape, but data[0] has shape ",
-                                 data0.DebugString(), " for indices ", indices0.DebugString(),
-                                 ", and data[", k, "] has ", data.DebugString(), " for indices ",
-                                 indices.DebugString());
+  return errors::InvalidArgument(
+      "Need data[0].shape[", indices0.dims(), ":] = data[", k, "].shape[", indices.dims(),
+      ":], got data[0].shape = ", data0.DebugString(), ", data[", k,
+      "].shape = ", data.DebugString(), ", indices[0].shape = ", indices0.DebugString(),
+      ", indices[", k, "].shape = ", indices.DebugString());
 }
 
 absl::Status CheckIndex(int k, int64_t i, int64_t index) {

@@ -1,4 +1,4 @@
-// Cast between numbers and bools.
+// Cast between numbers, bools, quantised integers and integers of 4 bits.
 //
 // A cast takes up to two loops (cast_loops.h), through an intermediate type: one that widens the
 // source exactly and one that narrows to the target. This needs about 60 loops instead of one per
@@ -22,7 +22,8 @@ namespace {
 // Elements that are converted at once through buffers in the first-level cache.
 constexpr int64_t kChunk = 512;
 
-using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
+using CastTypes =
+    ConcatTypes<ConcatTypes<NumberTypes, QuantizedTypes>::type, TypeList<bool, int4, uint4>>::type;
 
 template <typename From, typename To>
 void ConvertComplex(const void* from, void* to, int64_t n) {
@@ -31,9 +32,36 @@ void ConvertComplex(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = To(values[i]);
 }
 
-// The type in which loops see elements.
+// The type in which loops see elements. Quantised integers are those that store them; an integer of
+// 4 bits is stored as one of 8 bits.
 DataType LoopType(DataType dtype) {
-  return dtype == DT_HALF || dtype == DT_BFLOAT16 ? DT_FLOAT : dtype;
+  switch (dtype) {
+    case DT_HALF:
+    case DT_BFLOAT16:
+      return DT_FLOAT;
+    case DT_QINT8:
+    case DT_INT4:
+      return DT_INT8;
+    case DT_QUINT8:
+    case DT_UINT4:
+      return DT_UINT8;
+    case DT_QINT16:
+      return DT_INT16;
+    case DT_QUINT16:
+      return DT_UINT16;
+    case DT_QINT32:
+      return DT_INT32;
+    default:
+      return dtype;
+  }
+}
+
+// Wraps n integers to 4 bits, in place.
+void WrapToFourBits(bool is_signed, char* values, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    const auto low = static_cast<uint8_t>(values[i] & 0xf);
+    values[i] = static_cast<char>(is_signed ? (low ^ 8) - 8 : low);
+  }
 }
 
 // Clears the low `bits` bits of the mantissas of n numbers. A NaN stays a NaN.
@@ -81,6 +109,7 @@ class CastKernel final : public OpKernel {
     from_ = LoopType(from);
     to_ = LoopType(to);
     middle_ = IntermediateType(from_);
+    four_bits_ = to == DT_INT4 || to == DT_UINT4;
     from_size_ = DataTypeSize(from_);
     to_size_ = DataTypeSize(to_);
     if (truncate && MantissaBits(from) > MantissaBits(to) && MantissaBits(to) > 0) {
@@ -100,7 +129,9 @@ class CastKernel final : public OpKernel {
     }
     return RunElementwise(ctx, {from_size_}, kCheapNanoseconds,
                           [this](const void* const* x, const int64_t*, void* out, int64_t n) {
-                            Run(static_cast<const char*>(x[0]), static_cast<char*>(out), n);
+                            char* const to = static_cast<char*>(out);
+                            Run(static_cast<const char*>(x[0]), to, n);
+                            if (four_bits_) WrapToFourBits(to_ == DT_INT8, to, n);
                           });
   }
 
@@ -135,6 +166,7 @@ class CastKernel final : public OpKernel {
   }
 
   bool forwards_ = false;
+  bool four_bits_ = false;
   // The types as loops see them, and their sizes in bytes.
   DataType from_ = DT_INVALID;
   DataType middle_ = DT_INVALID;
@@ -162,7 +194,8 @@ towards zero; a number that does not fit int32 (int64 for uint32, int64 and uint
 becomes the smallest number of that type first, and a smaller type takes its low bits. Casts between
 floating-point types round to nearest; those to half and bfloat16 from wider types than float, and
 from integers, round to float before. Complex numbers are cast by their real part. True and false
-are 1 and 0; every nonzero value is true.
+are 1 and 0; every nonzero value is true. A quantised integer is cast as the integer that stores it,
+without its range. Casts to integers of 4 bits wrap around.
 
 x: A tensor of numbers or booleans (or of any type, if the types are equal).
 y: The converted tensor.

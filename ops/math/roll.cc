@@ -15,12 +15,12 @@ namespace {
 absl::Status CheckShiftAndAxis(const PartialTensorShape& shift, const PartialTensorShape& axis) {
   for (const auto& [name, shape] : {std::pair("shift", &shift), std::pair("axis", &axis)}) {
     if (shape->dims() > 1) {
-      return errors::InvalidArgument(name, " must be a scalar or a vector, but has shape ",
+      return errors::InvalidArgument(name, " must be a scalar or a 1-D vector, but has shape ",
                                      shape->DebugString());
     }
   }
   if (!shift.IsCompatibleWith(axis)) {
-    return errors::InvalidArgument("shift and axis must have the same shape, but have ",
+    return errors::InvalidArgument("shift and axis must have the same size, but have shapes ",
                                    shift.DebugString(), " and ", axis.DebugString());
   }
   return absl::OkStatus();
@@ -86,7 +86,8 @@ void CopyRolled(const RunContext& run, const Rolled& rolled, const Tensor& input
 
 absl::Status Roll(KernelContext& ctx) {
   const Tensor& input = ctx.input(0);
-  if (input.dims() == 0) return errors::InvalidArgument("input must not be a scalar");
+  if (input.dims() == 0)
+    return errors::InvalidArgument("input must be 1-D or higher, but is a scalar");
   GRADFLOW_RETURN_IF_ERROR(CheckShiftAndAxis(ctx.input(1).shape(), ctx.input(2).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector amounts, ctx.Ints(1, "shift"));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector axes, ctx.Ints(2, "axis"));

@@ -179,8 +179,7 @@ class QuantizeAndDequantizeKernel final : public OpKernel {
         max = static_cast<C>(ctx.input(2).flat<T>()(c));
       }
       if (!(min <= max)) {
-        return errors::InvalidArgument("input_min must be at most input_max, but they are ", min,
-                                       " and ", max,
+        return errors::InvalidArgument("Invalid range: input_min ", min, " > input_max ", max,
                                        options.axis < 0 ? "" : absl::StrCat(" in channel ", c));
       }
       (*scales)[c].min = min;

@@ -243,6 +243,25 @@ TEST(ThreadsTest, MutexesAwaitConditions) {
   EXPECT_FALSE(mu.AwaitWithDeadline(Condition(&no), Env::Default()->NowNanos() + 1000000));
 }
 
+TEST(ThreadsTest, WhoAwaitsWakesOthers) {
+  mutex mu;
+  bool a = false;
+  bool b = false;
+  std::thread other([&] {
+    const mutex_lock lock(mu);
+    mu.Await(Condition(&a));
+    b = true;
+  });
+  Env::Default()->SleepForMicroseconds(1000);
+  {
+    const mutex_lock lock(mu);
+    a = true;
+    mu.Await(Condition(&b));
+    EXPECT_TRUE(b);
+  }
+  other.join();
+}
+
 TEST(ThreadsTest, ConditionVariables) {
   mutex mu;
   condition_variable changed;

@@ -23,6 +23,7 @@
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/proto/saved_model.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
 #include "tests/proto/wire_reader.h"
@@ -406,6 +407,22 @@ TEST_F(GraphFileTest, ReadErrorsNameTheFile) {
   for (const auto& [name, code, error] : cases) {
     EXPECT_THAT(ReadGraphDef(File(name)),
                 StatusIs(code, StartsWith(absl::StrCat("'", File(name), "': ", error))));
+  }
+}
+
+TEST_F(GraphFileTest, SavedModelsAreNamedAsSuch) {
+  SavedModel model;
+  model.set_saved_model_schema_version(1);
+  model.add_meta_graphs()->mutable_graph_def()->add_node()->set_name("n");
+  Write("saved_model.pb", model.SerializeAsString());
+  Write("model.pb", model.SerializeAsString());
+  Write("model.pbtxt", "saved_model_schema_version: 1\nmeta_graphs {}\n");
+  for (const char* name : {"", "model.pb", "model.pbtxt"}) {
+    EXPECT_THAT(
+        ReadGraphDef(File(name)),
+        StatusIs(kInvalidArgument,
+                 StartsWith(absl::StrCat("'", File(name),
+                                         "': expected a GraphDef, but found a SavedModel; "))));
   }
 }
 

@@ -30,7 +30,7 @@ apt-get update -qq
 install ./libgradflow0_*.deb ./gradflow-tools_*.deb
 gradflow test tests/consumer/golden
 gradflow ops Relu >/dev/null
-install ./libgradflow-dev_*.deb g++ cmake ninja-build protobuf-compiler libgmock-dev
+install ./libgradflow-dev_*.deb g++ cmake ninja-build protobuf-compiler libgmock-dev libeigen3-dev
 for kind in shared static; do
   cmake -G Ninja -S tests/consumer -B $kind -DGRADFLOW_KIND=$kind >log || { cat log; exit 1; }
   ninja -C $kind >log || { cat log; exit 1; }

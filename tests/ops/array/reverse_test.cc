@@ -173,9 +173,9 @@ TEST(Roll, RejectsBadArguments) {
       {"axis", Roll(input, AsScalar<int32_t>(1), AsScalar<int32_t>(2)),
        "axis 2 is out of range [-2, 2)"},
       {"sizes", Roll(input, AsTensor<int32_t>({1, 2}), AsTensor<int32_t>({0})),
-       "shift and axis must have the same shape, but have [2] and [1]"},
+       "shift and axis must have the same size, but have shapes [2] and [1]"},
       {"matrix", Roll(input, AsTensor<int32_t>({1}, {1, 1}), AsTensor<int32_t>({0}, {1, 1})),
-       "shift must be a scalar or a vector, but has shape [1,1]"},
+       "shift must be a scalar or a 1-D vector, but has shape [1,1]"},
       {"scalar", Roll(AsScalar<float>(1), AsTensor<int32_t>({}), AsTensor<int32_t>({})),
        "input must"},
   });

@@ -104,18 +104,18 @@ TEST(DynamicStitch, Refuses) {
         {"sign", stitch(two, AsTensor<int32_t>({-1}), Tensor(DT_FLOAT, {2}), Tensor(DT_FLOAT, {1})),
          "indices[1][0] is -1, expected at least 0"},
         {"prefix", stitch(two, one, Tensor(DT_FLOAT, {2}), Tensor(DT_FLOAT, {2})),
-         "data[1] has shape [2], which must start with the shape of indices[1], [1]"},
+         "data[1].shape = [2] does not start with indices[1].shape = [1]"},
         {"rows", stitch(two, one, Tensor(DT_FLOAT, {2, 1}), Tensor(DT_FLOAT, {1})),
-         "the rows of all data must have one shape, but data[0] has shape [2,1]"},
+         "Need data[0].shape[1:] = data[1].shape[1:], got data[0].shape = [2,1]"},
     });
   }
   ExpectErrors({
       {"partition", Partition(Tensor(DT_FLOAT, {2}), AsTensor<int32_t>({0, 2}), 2),
-       "partitions[1] is 2, expected in [0, 2)"},
+       "partitions[1] = 2 is not in [0, 2)"},
       {"negative", Partition(Tensor(DT_FLOAT, {2}), AsTensor<int32_t>({-1, 1}), 2),
-       "partitions[0] is -1, expected in [0, 2)"},
+       "partitions[0] = -1 is not in [0, 2)"},
       {"prefix", Partition(Tensor(DT_FLOAT, {3}), AsTensor<int32_t>({0, 1}), 2),
-       "data has shape [3], which must start with the shape of partitions, [2]"},
+       "data.shape = [3] does not start with partitions.shape = [2]"},
   });
   EXPECT_THAT(
       OpTester("DynamicStitch")

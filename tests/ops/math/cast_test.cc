@@ -203,6 +203,44 @@ TEST(Cast, TakesEveryNonzeroByteForTrue) {
               TensorEq(AsTensor<float>({0, 1, 1, 1})));
 }
 
+// A quantised integer casts as the integer of its size.
+TEST(Cast, ConvertsQuantizedIntegers) {
+  const std::pair<DataType, DataType> types[] = {{DT_QINT8, DT_INT8},
+                                                 {DT_QUINT8, DT_UINT8},
+                                                 {DT_QINT16, DT_INT16},
+                                                 {DT_QUINT16, DT_UINT16},
+                                                 {DT_QINT32, DT_INT32}};
+  const Tensor x = AsTensor<float>({0, 1, -1, 127, 128, 200, -128, 70000, 2.75});
+  for (const auto& [quantised, stored] : types) {
+    SCOPED_TRACE(DataTypeString(quantised));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor plain, Cast(x, stored).RunOne());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor q, Cast(x, quantised).RunOne());
+    Tensor bits;
+    GRADFLOW_ASSERT_OK(bits.BitcastFrom(q, stored, q.shape()));
+    EXPECT_THAT(bits, TensorEq(plain));
+    EXPECT_THAT(Cast(plain, quantised).RunOne(), TensorEq(q));
+    for (const DataType to : {DT_FLOAT, DT_HALF, DT_INT64, DT_UINT8, DT_COMPLEX64, DT_QINT16}) {
+      if (to == quantised) continue;
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Cast(plain, to).RunOne());
+      EXPECT_THAT(Cast(q, to).RunOne(), TensorEq(expected)) << DataTypeString(to);
+    }
+  }
+}
+
+TEST(Cast, WrapsToFourBits) {
+  const Tensor x = AsTensor<int32_t>({0, 7, 8, 15, 16, -1, -8, -9, 1000});
+  const Tensor low = AsTensor<int4>({0, 7, -8, -1, 0, -1, -8, 7, -8});
+  const Tensor unsigned_low = AsTensor<uint4>({0, 7, 8, 15, 0, 15, 8, 7, 8});
+  EXPECT_THAT(Cast(x, DT_INT4).RunOne(), TensorEq(low));
+  EXPECT_THAT(Cast(x, DT_UINT4).RunOne(), TensorEq(unsigned_low));
+  EXPECT_THAT(Cast(low, DT_UINT4).RunOne(), TensorEq(unsigned_low));
+  EXPECT_THAT(Cast(unsigned_low, DT_INT4).RunOne(), TensorEq(low));
+  EXPECT_THAT(Cast(low, DT_FLOAT).RunOne(),
+              TensorEq(AsTensor<float>({0, 7, -8, -1, 0, -1, -8, 7, -8})));
+  EXPECT_THAT(Cast(unsigned_low, DT_INT64).RunOne(),
+              TensorEq(AsTensor<int64_t>({0, 7, 8, 15, 0, 15, 8, 7, 8})));
+}
+
 TEST(Cast, ForwardsTensorsOfTheTargetType) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
@@ -216,7 +254,7 @@ TEST(Cast, ForwardsTensorsOfTheTargetType) {
 TEST(Cast, HasNoKernelForOtherTypes) {
   EXPECT_THAT(Cast(AsTensor<tstring>({"1"}), DT_FLOAT).Run(),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("DstT = float; SrcT = string")));
-  EXPECT_THAT(Cast(AsTensor<qint8>({1}), DT_FLOAT).Run(),
+  EXPECT_THAT(Cast(AsTensor<float8_e5m2>({1}), DT_FLOAT).Run(),
               StatusIs(absl::StatusCode::kUnimplemented));
 }
 

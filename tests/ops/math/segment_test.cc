@@ -371,7 +371,7 @@ TEST(SegmentSum, Refuses) {
       {"order", sorted(AsTensor<int32_t>({1, 0, 4})),
        "segment_ids must be sorted, but segment_ids[1] is 0 after 1"},
       {"sign", sorted(AsTensor<int64_t>({-1, 0, 4})), "segment_ids[0] is -1, expected at least 0"},
-      {"length", sorted(AsTensor<int32_t>({1, 4})), "data has shape [3,2], which must start with"},
+      {"length", sorted(AsTensor<int32_t>({1, 4})), "data.shape = [3,2] does not start with"},
       {"rank of ids", sorted(AsTensor<int32_t>({1, 4, 4, 4}, {2, 2})), "segment_ids must"},
       {"scalar", OpTester("SegmentMax").Input(AsScalar<float>(1)).Input(AsTensor<int32_t>({0})),
        "data"},
@@ -403,7 +403,7 @@ TEST(UnsortedSegmentSum, Refuses) {
          "num_segments must"},
         {"prefix",
          OpTester(op).Input(x).Input(AsTensor<int32_t>({1, 2})).Input(AsScalar<int32_t>(3)),
-         "data has shape [3,2], which must start with the shape of segment_ids, [2]"},
+         "data.shape = [3,2] does not start with segment_ids.shape = [2]"},
     });
   }
   EXPECT_THAT(OpTester("UnsortedSegmentSum")

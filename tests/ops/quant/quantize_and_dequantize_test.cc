@@ -264,12 +264,10 @@ TEST(QuantizeAndDequantize, RejectsBadArguments) {
       {"bits shape", Quantized("QuantizeAndDequantizeV3", input, one, one).Input<int32_t>({8}),
        "num_bits must"},
   });
-  EXPECT_THAT(
-      quantized(one, AsScalar<float>(0), -1).Run(),
-      StatusIs(kInvalidArgument, "input_min must be at most input_max, but they are 1 and 0"));
+  EXPECT_THAT(quantized(one, AsScalar<float>(0), -1).Run(),
+              StatusIs(kInvalidArgument, "Invalid range: input_min 1 > input_max 0"));
   EXPECT_THAT(quantized(AsTensor<float>({0, 2}), AsTensor<float>({1, 1}), 0).Run(),
-              StatusIs(kInvalidArgument,
-                       "input_min must be at most input_max, but they are 2 and 1 in channel 1"));
+              StatusIs(kInvalidArgument, "Invalid range: input_min 2 > input_max 1 in channel 1"));
   EXPECT_THAT(quantized(AsScalar<float>(kNan), one, -1).Run(), StatusIs(kInvalidArgument));
 }
 

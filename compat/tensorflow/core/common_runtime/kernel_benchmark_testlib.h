@@ -30,23 +30,41 @@ class Benchmark {
       : Benchmark(device, g, nullptr, nullptr, nullptr, "", old_benchmark_api) {}
 
   // Runs all nodes of the graph, once in each iteration.
+#ifdef GRADFLOW_TENSORFLOW_V1
+  void Run(int iterations) {
+    testing::StopTiming();
+    const auto session = MakeSession();
+    const std::vector<std::string> targets = AllNodes(*graph_);
+    testing::StartTiming();
+    for (int i = 0; i < iterations; ++i) TF_CHECK_OK(session->Run({}, {}, targets, nullptr));
+    testing::StopTiming();
+  }
+#else
   void Run(::benchmark::State& state) {
-    auto session = gradflow::Session::Make(options_);
-    TF_CHECK_OK(session.status());
-    if (init_ != nullptr) {
-      TF_CHECK_OK((*session)->Create(init_->def()));
-      TF_CHECK_OK((*session)->Run({}, {}, AllNodes(*init_), nullptr));
-    }
-    TF_CHECK_OK(init_ != nullptr ? (*session)->Extend(graph_->def())
-                                 : (*session)->Create(graph_->def()));
+    const auto session = MakeSession();
     const std::vector<std::string> targets = AllNodes(*graph_);
     for (auto s : state) {
       (void)s;
-      TF_CHECK_OK((*session)->Run({}, {}, targets, nullptr));
+      TF_CHECK_OK(session->Run({}, {}, targets, nullptr));
     }
   }
+#endif
 
  private:
+  // Makes a session with the graphs, and runs the first.
+  std::unique_ptr<gradflow::Session> MakeSession() const {
+    auto made = gradflow::Session::Make(options_);
+    TF_CHECK_OK(made.status());
+    std::unique_ptr<gradflow::Session> session = *std::move(made);
+    if (init_ == nullptr) {
+      TF_CHECK_OK(session->Create(graph_->def()));
+    } else {
+      TF_CHECK_OK(session->Create(init_->def()));
+      TF_CHECK_OK(session->Run({}, {}, AllNodes(*init_), nullptr));
+      TF_CHECK_OK(session->Extend(graph_->def()));
+    }
+    return session;
+  }
   static std::vector<std::string> AllNodes(const Graph& graph) {
     std::vector<std::string> names;
     for (int i = 0; i < graph.num_nodes(); ++i) names.push_back(graph.node(i)->name());

@@ -3,10 +3,10 @@
 #define GRADFLOW_COMPAT_CORE_KERNELS_KERNEL_RUN_H_
 
 #include <cstddef>
-#include <deque>
 #include <memory>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
@@ -23,8 +23,9 @@ class KernelRun {
   gradflow::DataType input_type(size_t i) const;
   const gradflow::DataTypeVector& input_types() const { return input_types_; }
   const gradflow::DataTypeVector& output_types() const { return output_types_; }
-  // Runs the kernel on `inputs`, which it shares and therefore does not overwrite.
-  absl::Status Run(const std::deque<gradflow::Tensor>& inputs);
+  // Runs the kernel on `inputs`, which it shares and therefore does not overwrite. An input of a
+  // reference type is the value of a variable, which the kernel may replace.
+  absl::Status Run(absl::Span<gradflow::Tensor* const> inputs);
   std::vector<gradflow::Tensor>& outputs() { return outputs_; }
 
  private:

@@ -87,8 +87,8 @@ class OpsTestBase : public ::testing::Test {
   }
 
   absl::Status RunOpKernel() {
-    std::deque<Tensor> inputs;
-    for (const TensorValue& input : inputs_) inputs.push_back(*input.tensor);
+    std::vector<Tensor*> inputs;
+    for (const TensorValue& input : inputs_) inputs.push_back(input.tensor);
     return run_.Run(inputs);
   }
 

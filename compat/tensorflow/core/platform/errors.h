@@ -4,6 +4,7 @@
 #define GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 
 #include "absl/strings/str_cat.h"
+#include "tensorflow/core/lib/strings/strcat.h"
 #include "tensorflow/core/platform/status.h"
 
 namespace tensorflow {

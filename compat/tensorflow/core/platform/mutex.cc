@@ -1,6 +1,7 @@
 #include "tensorflow/core/platform/mutex.h"
 
 #include <limits>
+#include <utility>
 
 namespace tensorflow {
 
@@ -21,8 +22,14 @@ bool mutex::AwaitWithDeadline(const Condition& condition, uint64 abs_deadline_ns
   const std::chrono::system_clock::time_point deadline{
       std::chrono::nanoseconds(forever ? 0 : static_cast<int64>(abs_deadline_ns))};
   bool in_time = true;
+  bool first = true;
   while (!condition.Eval() && in_time) {
     std::unique_lock<std::mutex> wait(await_mutex_);
+    // The caller may have changed what others await. Later rounds have changed nothing.
+    if (std::exchange(first, false) && awaiting_ > 0) {
+      ++unlocks_;
+      await_.notify_all();
+    }
     ++awaiting_;
     const uint64 seen = unlocks_;
     mutex_.unlock();
