@@ -10,18 +10,19 @@ _gradflow() {
   done
 
   case $command in
-    "") options="run bench inspect ops convert test --version" ;;
-    run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --plugin" ;;
-    bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --plugin" ;;
+    "") options="run bench inspect ops convert view test --version" ;;
+    run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
+    bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --report --plugin" ;;
     inspect) options="--graph-limit --plugin" ;;
     convert) options="--graph-limit" ;;
+    view) options="--output --diff --graph-limit --plugin" ;;
     ops) options="--format --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
   esac
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --target | --feed | --fetch | --atol | --rtol | --ulps) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --target | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return

@@ -1,0 +1,116 @@
+// Times of the page. The limits are those of a machine of two cores that does nothing else. They
+// are multiplied by the environment variable GRADFLOW_SLOW, which is 2 by default, and by the number
+// of processes that share a core.
+import assert from 'node:assert/strict';
+import { cpus, loadavg } from 'node:os';
+import { after, before, test } from 'node:test';
+import { Fixture, chain, towers } from './support.ts';
+
+const slow = Number(process.env.GRADFLOW_SLOW ?? 2) * Math.max(1, loadavg()[0]! / cpus().length);
+
+let fixture: Fixture;
+before(() => { fixture = new Fixture(); });
+after(() => fixture.close());
+
+function expectBelow(what: string, millis: number, limit: number): void {
+  console.log(`${what}: ${millis.toFixed(0)} ms, limit ${limit} x ${slow.toFixed(1)}`);
+  assert.ok(millis < limit * slow, what);
+}
+
+// Milliseconds from the start of the page to its first whole picture.
+async function timeToReady(path: string): Promise<number> {
+  const page = await fixture.open(path);
+  const millis = await page.evaluate(() => performance.now());
+  await page.close();
+  return millis;
+}
+
+test('10,000 ops without scopes are a picture in 1 s', async () => {
+  expectBelow('10,000 flat', await timeToReady(fixture.view('chain', chain(10_000))), 1000);
+});
+
+test('100,000 ops in closed scopes are a picture in 3 s, and no task takes 50 ms', async () => {
+  const path = fixture.view('towers', towers(33_000, 200));
+  expectBelow('100,000 in scopes', await timeToReady(path), 3000);
+  const page = await fixture.open(path);
+  // Work on the main thread while a person works with the page.
+  const longest = await page.evaluate(async () => {
+    const app = window.gradflow;
+    let longest = 0;
+    const observer = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) longest = Math.max(longest, entry.duration);
+    });
+    observer.observe({ type: 'longtask' });
+    for (const query of ['t', 'to', 'tow', 'tower1/layer3']) await app.find(query);
+    await app.select(app.search.hits[0]!.node);
+    await app.mark('in');
+    await app.setFolded(true);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const result = longest;
+    // A long task is noticed.
+    const end = performance.now() + 80;
+    while (performance.now() < end);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    if (longest < 80) throw new Error('the observer sees no tasks');
+    return result;
+  });
+  expectBelow('longest task', longest, 50);
+});
+
+test('a key of a search of 100,000 names takes 50 ms', async () => {
+  const page = await fixture.open(fixture.view('search', towers(33_000, 200)));
+  const millis = await page.evaluate(async () => {
+    const app = window.gradflow;
+    await app.find('first');
+    const begin = performance.now();
+    await app.find('layer77/mu');
+    return performance.now() - begin;
+  });
+  expectBelow('search', millis, 50);
+});
+
+test('opening a scope of 1,000 takes 100 ms', async () => {
+  const page = await fixture.open(fixture.view('thousand', chain(1000)
+    .replace(/"n(\d+)"/g, '"s/n$1"')));
+  const millis = await page.evaluate(async () => {
+    const app = window.gradflow;
+    app.closeAll();
+    let best = Infinity;
+    for (let round = 0; round < 5; ++round) {
+      const begin = performance.now();
+      await app.openScope(1);
+      best = Math.min(best, performance.now() - begin);
+      app.closeAll();
+    }
+    return best;
+  });
+  expectBelow('open', millis, 100);
+});
+
+test('panning over 600 detailed blocks takes 17 ms a frame', async () => {
+  // 30 chains of 100.
+  let text = '';
+  for (let c = 0; c < 30; ++c) {
+    text += chain(100).replace(/"(n\d+|x)"/g, `"c${c}_$1"`);
+  }
+  const page = await fixture.open(fixture.view('pan', text));
+  const { times, blocks } = await page.evaluate(async () => {
+    const app = window.gradflow;
+    // The picture of a large screen, where this many blocks have all details.
+    app.resize(3200, 2100, 0.5);
+    const { w, h } = app.world.bounds();
+    app.camera.set({ scale: 0.61, x: 1600 - 0.61 * w / 2, y: 1050 - 0.61 * h / 2 });
+    const times: number[] = [];
+    let blocks = Infinity;
+    for (let i = 0; i < 60; ++i) {
+      app.camera.pan(-20, 0);
+      app.drawNow();
+      times.push(app.frameMillis);
+      blocks = Math.min(blocks, app.frameBlocks);
+    }
+    return { times: times.sort((a, b) => a - b), blocks };
+  });
+  assert.ok(blocks >= 600, `${blocks} blocks`);
+  console.log(`${blocks} blocks, median ${times[30]!.toFixed(1)} ms`);
+  expectBelow('95th percentile of a frame', times[56]!, 17);
+});
