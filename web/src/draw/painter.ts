@@ -21,6 +21,8 @@ export interface Picture {
 
 // Scales from which blocks have pins, with text of 6 pixels, and a title.
 const kDetailScale = 0.6;
+// The scale from which edges have types, with text of 7 pixels.
+const kTypeScale = 0.78;
 const kTitleScale = 0.2;
 // Of more edges and blocks than this on the screen, only every second, third, ... is drawn.
 const kMaxEdges = 12000;
@@ -127,7 +129,7 @@ class Painter {
       this.addCurve(scene, e, to);
       this.surface.strokePath(theme.accent, Math.max(2 * width, 1.5), scene.output[e]! < 0);
     }
-    if (to.scale >= kDetailScale) {
+    if (to.scale >= kTypeScale) {
       for (const e of seen) this.paintType(scene, e, to);
     }
   }
@@ -223,10 +225,12 @@ class Painter {
                         { color: theme.text, size: 12 * scale, bold: true, align: 'right' });
     }
     const second = item.flags & Flag.kConst ? (item.lines[0] ?? item.subtitle) : item.subtitle;
-    const time = item.time < 0 ? '' : duration(item.time);
-    const timeWidth = 6.2 * time.length * scale;
+    const hasTime = item.time >= 0 && !(item.flags & Flag.kConst);
+    const time = hasTime ? duration(item.time) : '';
+    const timeWidth = hasTime ? (6.2 * time.length + 8) * scale : 0;
     this.surface.text(fitText(second, 10.5 * scale, w - 12 * scale - timeWidth), x + 7 * scale,
-                      y + 25 * scale, { color: theme.soft, size: 10.5 * scale });
+                      y + 25 * scale,
+                      { color: hasTime ? theme.text : theme.soft, size: 10.5 * scale });
     this.surface.text(time, x + w - 6 * scale, y + 25 * scale,
                       { color: theme.text, size: 10.5 * scale, align: 'right' });
     if (scale >= kDetailScale) this.paintDetails(item, x, y, w, scale);

@@ -33,7 +33,8 @@ export function readTheme(): Theme {
   return theme;
 }
 
-// The colour of a share of the time, from 0 to 1: from nothing to the colour of problems.
+// The colour of a share of the time, from 0 to 1: towards the colour of problems, as far as text can
+// be read on it.
 export function heatColor(theme: Theme, heat: number): string {
-  return `color-mix(in srgb, ${theme.problem} ${Math.round(15 + 60 * heat)}%, ${theme.block})`;
+  return `color-mix(in srgb, ${theme.problem} ${Math.round(8 + 37 * heat)}%, ${theme.block})`;
 }

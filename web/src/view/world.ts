@@ -42,8 +42,11 @@ export function edgeBounds(scene: Scene): Float32Array {
 
 export class World {
   readonly placed = new Map<number, Placed>();
+  // Rises when a scope opens or closes.
+  version = 0;
 
   add(scene: Scene): void {
+    ++this.version;
     const index = new Map<number, number>();
     scene.items.forEach((item, i) => index.set(item.id, i));
     this.placed.set(scene.scope,
@@ -55,6 +58,7 @@ export class World {
   remove(scope: number): void {
     const placed = this.placed.get(scope);
     if (placed === undefined) return;
+    ++this.version;
     this.placed.delete(scope);
     for (const item of placed.scene.items) if (item.id < 0) this.remove(~item.id);
   }

@@ -94,23 +94,34 @@ test('panning over 600 detailed blocks takes 17 ms a frame', async () => {
     text += chain(100).replace(/"(n\d+|x)"/g, `"c${c}_$1"`);
   }
   const page = await fixture.open(fixture.view('pan', text));
-  const { times, blocks } = await page.evaluate(async () => {
+  // Time of the processor, which does not depend on what else the machine does.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const taskMillis = async (): Promise<number> => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return 1000 * metrics.find((metric) => metric.name === 'TaskDuration')!.value;
+  };
+  const before = await taskMillis();
+  const kFrames = 60;
+  const { times, blocks } = await page.evaluate(async (kFrames) => {
     const app = window.gradflow;
     // The picture of a large screen, where this many blocks have all details.
-    app.resize(3200, 2100, 0.5);
+    app.resize(3700, 2300, 0.5);
     const { w, h } = app.world.bounds();
-    app.camera.set({ scale: 0.61, x: 1600 - 0.61 * w / 2, y: 1050 - 0.61 * h / 2 });
+    app.camera.set({ scale: 0.61, x: 1850 - 0.61 * w / 2, y: 1150 - 0.61 * h / 2 });
     const times: number[] = [];
     let blocks = Infinity;
-    for (let i = 0; i < 60; ++i) {
+    for (let i = 0; i < kFrames; ++i) {
       app.camera.pan(-20, 0);
-      app.drawNow();
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      await new Promise((resolve) => setTimeout(resolve, 0));
       times.push(app.frameMillis);
       blocks = Math.min(blocks, app.frameBlocks);
     }
     return { times: times.sort((a, b) => a - b), blocks };
-  });
+  }, kFrames);
+  console.log(`${((await taskMillis() - before) / kFrames).toFixed(1)} ms of the processor a frame`);
+  console.log(`${blocks} blocks, median ${times[kFrames / 2]!.toFixed(1)} ms`);
   assert.ok(blocks >= 600, `${blocks} blocks`);
-  console.log(`${blocks} blocks, median ${times[30]!.toFixed(1)} ms`);
   expectBelow('95th percentile of a frame', times[56]!, 17);
 });
