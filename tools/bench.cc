@@ -4,12 +4,20 @@
 #include <algorithm>
 #include <chrono>
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/file.h"
 #include "tools/commands.h"
+#include "tools/graph_limits.h"
 #include "tools/loaded_graph.h"
 #include "tools/progress.h"
+#include "tools/view/analyzed_graph.h"
+#include "tools/view/run_report.h"
 
 namespace gradflow::tools {
 
@@ -40,12 +48,34 @@ absl::StatusOr<std::vector<double>> TimeRuns(const LoadedGraph& loaded, const Be
   return times;
 }
 
+// Runs the graph once more, traced, and writes the page.
+absl::Status WriteReport(const LoadedGraph& loaded, const BenchFlags& flags) {
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits, MakeGraphLimits(flags.graph.graph_limits));
+  RunOptions options;
+  options.set_trace_level(RunOptions::FULL_TRACE);
+  RunMetadata metadata;
+  std::vector<Tensor> outputs;
+  GRADFLOW_RETURN_IF_ERROR(loaded.session->Run(options, loaded.feeds, loaded.fetches,
+                                               loaded.targets, &outputs, &metadata));
+  std::vector<std::pair<std::string, Tensor>> tensors = loaded.feeds;
+  for (size_t i = 0; i < outputs.size(); ++i) tensors.emplace_back(loaded.fetches[i], outputs[i]);
+  GRADFLOW_ASSIGN_OR_RETURN(const std::string page,
+                            ReportPage(flags.graph.graph, AnalyzeGraph(loaded.graph, limits),
+                                       metadata.step_stats(), tensors));
+  return errors::Prefix(absl::StrCat("'", flags.report, "': "),
+                        internal::WriteFile(flags.report, {page}));
+}
+
 }  // namespace
 
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
-  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph, LoadOptions()));
+  LoadOptions options;
+  options.keep_graph = !flags.report.empty();
+  GRADFLOW_ASSIGN_OR_RETURN(const LoadedGraph loaded, LoadGraph(flags.graph, options));
   PoolAllocator::Stats before;
   GRADFLOW_ASSIGN_OR_RETURN(std::vector<double> times, TimeRuns(loaded, flags, &before));
+  const PoolAllocator::Stats memory = loaded.session->MemoryStats();
+  if (!flags.report.empty()) GRADFLOW_RETURN_IF_ERROR(WriteReport(loaded, flags));
   std::sort(times.begin(), times.end());
   const size_t middle = times.size() / 2;
   const double median =
@@ -53,7 +83,6 @@ absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out) {
   const double mean = std::accumulate(times.begin(), times.end(), 0.0) / times.size();
   const int threads =
       flags.graph.threads > 0 ? flags.graph.threads : tbb::info::default_concurrency();
-  const PoolAllocator::Stats memory = loaded.session->MemoryStats();
   const double runs = static_cast<double>(times.size());
   const double allocations = (memory.allocations - before.allocations) / runs;
   const double from_system = (memory.system_allocations - before.system_allocations) / runs;

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "gradflow/core/types.h"
 #include "gradflow/graph/tensor_id.h"
+#include "tools/json.h"
 
 namespace gradflow::tools {
 namespace {
@@ -18,21 +19,6 @@ namespace {
 constexpr int kProcess = 1;
 // The runtime's name for the calling thread.
 constexpr char kCaller[] = "caller";
-
-// Returns `text` as a JSON string.
-std::string Quoted(absl::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      absl::StrAppendFormat(&out, "\\u%04x", c);
-    } else {
-      out.push_back(c);
-    }
-  }
-  return out + "\"";
-}
 
 // Returns microseconds, the unit of the format, with nanosecond precision.
 std::string Micros(int64_t nanoseconds) {

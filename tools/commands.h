@@ -34,6 +34,10 @@ struct RunFlags {
   double timeout_seconds = 0;
   // Path of the trace to write; empty for none.
   std::string trace;
+  // Path of the page to write; empty for none.
+  std::string report;
+  // The outputs whose values the page has: "outputs", "all" or a regular expression.
+  std::string report_tensors = "outputs";
 };
 
 struct BenchFlags {
@@ -41,6 +45,8 @@ struct BenchFlags {
   int repeat = 100;
   bool json = false;
   bool progress = false;
+  // Path of the page of one more run; empty for none.
+  std::string report;
 };
 
 struct InspectFlags {
@@ -80,12 +86,23 @@ struct OpsFlags {
   std::string name;
 };
 
+struct ViewFlags {
+  std::string graph;
+  // Path of the page, .html, or of the text for Graphviz, .dot or .gv.
+  std::string output;
+  // The graph to compare with; empty for none.
+  std::string diff;
+  // As GraphFlags.
+  std::vector<std::string> graph_limits;
+};
+
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out);
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out);
 absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out);
 absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out);
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out);
 absl::Status ConvertCommand(const ConvertFlags& flags);
+absl::Status ViewCommand(const ViewFlags& flags);
 
 }  // namespace gradflow::tools
 

@@ -167,6 +167,12 @@ int Main(int argc, char** argv) {
       ->check(NumberUpTo(1e9));
   run_command->add_option("--trace", run.trace, "Write a trace of the run, for ui.perfetto.dev")
       ->option_text("FILE.json");
+  run_command->add_option("--report", run.report, "Write a page that shows the graph and the run")
+      ->option_text("FILE.html");
+  run_command
+      ->add_option("--report-tensors", run.report_tensors,
+                   "Outputs whose values the page shows: those fetched, all, or by name")
+      ->option_text("outputs|all|REGEX");
   AddPluginFlag(run_command, &plugins);
 
   BenchFlags bench;
@@ -178,6 +184,9 @@ int Main(int argc, char** argv) {
   bench_command->add_flag("--json", bench.json, "Print the result as JSON");
   bench_command->add_flag("--progress", bench.progress,
                           "Report progress; default: on a terminal only");
+  bench_command
+      ->add_option("--report", bench.report, "Write a page that shows the graph and one more run")
+      ->option_text("FILE.html");
   AddPluginFlag(bench_command, &plugins);
 
   InspectFlags inspect;
@@ -215,6 +224,20 @@ int Main(int argc, char** argv) {
       ->option_text("OUT");
   AddGraphLimitFlag(convert_command, &convert.graph_limits);
 
+  ViewFlags view;
+  CLI::App* view_command =
+      app.add_subcommand("view", "Show a graph, or how two differ, as a page or for Graphviz");
+  view_command->add_option("graph", view.graph, "GraphDef, binary or text")
+      ->required()
+      ->option_text("GRAPH");
+  view_command->add_option("-o,--output", view.output, "File to write: .html, .dot or .gv")
+      ->required()
+      ->option_text("FILE");
+  view_command->add_option("--diff", view.diff, "Show what differs in this graph")
+      ->option_text("NEW");
+  AddGraphLimitFlag(view_command, &view.graph_limits);
+  AddPluginFlag(view_command, &plugins);
+
   TestFlags test;
   CLI::App* test_command = app.add_subcommand(
       "test", "Run golden cases: folders with a graph, feeds/ and expected/ as .npy files");
@@ -237,6 +260,7 @@ int Main(int argc, char** argv) {
     if (gradients_command->parsed()) return GradientsCommand(gradients, std::cout);
     if (ops_command->parsed()) return OpsCommand(ops, std::cout);
     if (test_command->parsed()) return TestCommand(test, std::cout);
+    if (view_command->parsed()) return ViewCommand(view);
     return ConvertCommand(convert);
   });
   std::cout.flush();

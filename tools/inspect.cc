@@ -14,6 +14,7 @@
 #include "gradflow/proto/graph.pb.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
+#include "tools/view/graph_json.h"
 
 namespace gradflow::tools {
 namespace {
@@ -31,15 +32,6 @@ void PrintOps(const GraphDef& def, std::ostream& out) {
     out << "versions: producer " << def.versions().producer() << ", min_consumer "
         << def.versions().min_consumer() << "\n";
   }
-}
-
-// Returns the shape; of one with many dimensions the first ones.
-std::string ShapeText(const PartialTensorShape& shape) {
-  constexpr int kPrintedDims = 16;
-  if (shape.dims() <= kPrintedDims) return shape.DebugString();
-  std::string text = PartialTensorShape(shape.dim_sizes().subspan(0, kPrintedDims)).DebugString();
-  text.pop_back();
-  return absl::StrCat(text, ",... ", shape.dims(), " dimensions]");
 }
 
 void PrintOutput(const Node& node, int output, std::ostream& out) {

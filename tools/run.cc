@@ -15,17 +15,28 @@
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
 #include "tools/loaded_graph.h"
+#include "tools/view/analyzed_graph.h"
+#include "tools/view/run_report.h"
 
 namespace gradflow::tools {
 namespace {
 
 using ::gradflow::testing::Watchdog;
 
-// Makes the plan and runs it, as separate phases of the trace. Stores the trace in *trace if
-// requested.
+// Returns the outputs to fetch for the page, besides those of the run.
+absl::StatusOr<std::vector<std::string>> FindReported(const LoadedGraph& loaded,
+                                                      const RunFlags& flags,
+                                                      const AnalyzedGraph& graph) {
+  std::vector<std::string> feeds;
+  for (const auto& feed : loaded.feeds) feeds.push_back(feed.first);
+  return ReportedOutputs(graph, flags.report_tensors, loaded.fetches, loaded.targets, feeds);
+}
+
+// Makes the plan and runs it, as separate phases of the trace. Stores the trace in *trace and the
+// page in *report if requested.
 absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
                  Watchdog::Clock::time_point deadline, std::vector<Tensor>* outputs,
-                 std::string* trace) {
+                 std::string* trace, std::string* report) {
   CallableOptions options;
   std::vector<Tensor> feeds;
   for (const auto& [name, value] : loaded.feeds) {
@@ -33,9 +44,19 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
     feeds.push_back(value);
   }
   for (const std::string& fetch : loaded.fetches) options.add_fetch(fetch);
+  AnalyzedGraph graph;
+  std::vector<std::string> reported;
+  if (!flags.report.empty()) {
+    GRADFLOW_ASSIGN_OR_RETURN(GraphLimits limits, MakeGraphLimits(flags.graph.graph_limits));
+    limits.deadline = deadline;
+    graph = AnalyzeGraph(loaded.graph, limits);
+    GRADFLOW_ASSIGN_OR_RETURN(reported, FindReported(loaded, flags, graph));
+    for (const std::string& name : reported) options.add_fetch(name);
+  }
   for (const std::string& target : loaded.targets) options.add_target(target);
   RunOptions& run_options = *options.mutable_run_options();
-  if (!flags.trace.empty()) run_options.set_trace_level(RunOptions::FULL_TRACE);
+  const bool traced = !flags.trace.empty() || !flags.report.empty();
+  if (traced) run_options.set_trace_level(RunOptions::FULL_TRACE);
 
   // Wall time, advanced by a monotonic clock.
   const auto now = [day = absl::GetCurrentTimeNanos(), begin = std::chrono::steady_clock::now()] {
@@ -55,6 +76,16 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
     *trace = ChromeTrace(metadata.step_stats(), loaded.graph,
                          {{"make plan", start, planned}, {"run", planned, end}});
   }
+  if (!flags.report.empty()) {
+    std::vector<std::pair<std::string, Tensor>> tensors = loaded.feeds;
+    for (size_t i = 0; i < outputs->size(); ++i) {
+      const size_t fetched = loaded.fetches.size();
+      tensors.emplace_back(i < fetched ? loaded.fetches[i] : reported[i - fetched], (*outputs)[i]);
+    }
+    outputs->resize(loaded.fetches.size());
+    GRADFLOW_ASSIGN_OR_RETURN(*report,
+                              ReportPage(flags.graph.graph, graph, metadata.step_stats(), tensors));
+  }
   return absl::OkStatus();
 }
 
@@ -66,10 +97,12 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   const Watchdog::Clock::time_point deadline = DeadlineAfter(flags.timeout_seconds);
   GRADFLOW_ASSIGN_OR_RETURN(
       const LoadedGraph loaded,
-      LoadGraph(flags.graph, {/*keep_graph=*/!flags.trace.empty(), /*repeats=*/false, deadline}));
+      LoadGraph(flags.graph, {/*keep_graph=*/!flags.trace.empty() || !flags.report.empty(),
+                              /*repeats=*/false, deadline}));
   std::vector<Tensor> outputs;
   std::string trace;
-  GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, deadline, &outputs, &trace));
+  std::string report;
+  GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, deadline, &outputs, &trace, &report));
   // Writes all files before renaming any: on failure no file changes and nothing is printed.
   std::vector<std::pair<std::string, internal::StagedFile>> files;
   const auto stage = [&](const std::string& file, absl::Span<const absl::string_view> parts) {
@@ -86,6 +119,7 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
     GRADFLOW_RETURN_IF_ERROR(stage(file, {*header, outputs[i].tensor_data()}));
   }
   if (!flags.trace.empty()) GRADFLOW_RETURN_IF_ERROR(stage(flags.trace, {trace}));
+  if (!flags.report.empty()) GRADFLOW_RETURN_IF_ERROR(stage(flags.report, {report}));
   for (auto& [file, staged] : files) {
     if (absl::Status status = staged.Commit(); !status.ok()) {
       return errors::Prefix(absl::StrCat("'", file, "': "), status);

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Demo: writes the block's graph and a batch, runs them with `gradflow run`, and prints a report.
+# Demo: writes the block's graph and a batch, runs them with `gradflow run`, prints a report, and
+# leaves a page of the run.
 # Usage: demo.sh BUILD_DIR [OUTPUT_DIR]
 set -euo pipefail
 
@@ -18,6 +19,7 @@ done
 run=(run "$out/qat_block.pb" --feed "images=$out/images.npy" --feed "upstream=$out/upstream.npy")
 echo "Running: gradflow run qat_block.pb --feed images=images.npy --feed upstream=upstream.npy" \
   "--fetch per_tensor/grad_input=per_tensor.grad_input.npy ..."
-"$build/tools/gradflow" "${run[@]}" "${gradients[@]}"
+"$build/tools/gradflow" "${run[@]}" "${gradients[@]}" --report "$out/qat_block.html"
 
 "$build/examples/qat_block/qat_block" report "$out"
+echo "The graph and its run as a page: $out/qat_block.html"

@@ -48,6 +48,7 @@ TEST(QatBlock, EveryGradientAgreesWithFiniteDifferences) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor gradient, ReadNpy(out + "/per_tensor.grad_input.npy"));
   EXPECT_EQ(gradient.shape(), TensorShape({4096, 14, 14, 4}));
   EXPECT_THAT(ReadFile(out + "/qat_block.png"), StartsWith("\x89PNG"));
+  EXPECT_THAT(ReadFile(out + "/qat_block.html"), StartsWith("<!doctype html>"));
 }
 
 TEST(QatBlock, NamesErrors) {

@@ -150,6 +150,10 @@ TEST_F(CommandLimitsTest, OutputsOfManyDimensionsShareTheirShape) {
             HasSubstr("unpack0  ... and 1048560 more\n")));
   EXPECT_LT(result.out.size(), 4096);
   const std::string four = Write("four.pb", UnpackedPlaceholder(4));
+  for (const std::string& graph : {one, four}) {
+    EXPECT_EQ(Run({"view", graph, "-o", File("page.html")}).exit_code, 0);
+    EXPECT_LT(fs::file_size(File("page.html")), 300'000);
+  }
   EXPECT_THAT(Run({"inspect", four}).out, HasSubstr("GraphLimits::max_list_outputs"));
   ExpectFailure(Run({"run", four}), "INVALID_ARGUMENT", HasSubstr("max_list_outputs"));
   EXPECT_THAT(Run({"inspect", one, "--graph-limit", "max_list_outputs=1000"}).out,

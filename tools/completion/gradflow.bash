@@ -10,19 +10,20 @@ _gradflow() {
   done
 
   case $command in
-    "") options="run bench inspect gradients ops convert test --version" ;;
-    run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --plugin" ;;
-    bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --plugin" ;;
+    "") options="run bench inspect gradients ops convert view test --version" ;;
+    run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
+    bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --report --plugin" ;;
     inspect) options="--graph-limit --plugin" ;;
     gradients) options="--of --wrt --output --check --recompute --memory-limit --graph-limit --plugin" ;;
     convert) options="--graph-limit" ;;
+    view) options="--output --diff --graph-limit --plugin" ;;
     ops) options="--format --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
   esac
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --target | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --target | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return

@@ -1,0 +1,168 @@
+// Tests of the statistics of tensors in reports, against references in long double.
+#include "tools/view/tensor_stats.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/types.h"
+
+namespace gradflow::tools {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+
+template <typename T>
+Tensor Make(const std::vector<double>& values, TensorShape shape) {
+  Tensor tensor(DataTypeToEnum<T>::value, shape);
+  for (size_t i = 0; i < values.size(); ++i) tensor.flat<T>()[i] = static_cast<T>(values[i]);
+  return tensor;
+}
+template <typename T>
+Tensor Make(const std::vector<double>& values) {
+  return Make<T>(values, {static_cast<int64_t>(values.size())});
+}
+
+// Expects the statistics of `values`, which the tensor has exactly.
+void ExpectStats(const Tensor& tensor, const std::vector<double>& values) {
+  const TensorStats stats = ComputeTensorStats(tensor);
+  int64_t nan = 0, positive = 0, negative = 0, finite = 0;
+  long double sum = 0;
+  double min = kInfinity, max = -kInfinity;
+  for (const double value : values) {
+    nan += std::isnan(value);
+    positive += value == kInfinity;
+    negative += value == -kInfinity;
+    if (!std::isfinite(value)) continue;
+    ++finite;
+    sum += value;
+    min = std::min(min, value);
+    max = std::max(max, value);
+  }
+  EXPECT_EQ(stats.num_nan, nan);
+  EXPECT_EQ(stats.num_positive_infinity, positive);
+  EXPECT_EQ(stats.num_negative_infinity, negative);
+  ASSERT_EQ(stats.num_finite, finite);
+  if (finite == 0) {
+    EXPECT_TRUE(std::isnan(stats.min) && std::isnan(stats.max) && std::isnan(stats.mean) &&
+                std::isnan(stats.stddev));
+    EXPECT_THAT(stats.histogram, IsEmpty());
+    return;
+  }
+  EXPECT_EQ(stats.min, min);
+  EXPECT_EQ(stats.max, max);
+  const long double mean = sum / finite;
+  long double squares = 0;
+  std::vector<int64_t> histogram(kHistogramBins);
+  for (const double value : values) {
+    if (!std::isfinite(value)) continue;
+    squares += (value - mean) * (value - mean);
+    const int bin = max > min ? static_cast<int>((value - min) / (max - min) * kHistogramBins) : 0;
+    ++histogram[std::min(bin, kHistogramBins - 1)];
+  }
+  const double scale = std::max(std::fabs(min), std::fabs(max));
+  EXPECT_NEAR(stats.mean, static_cast<double>(mean), 1e-12 * scale);
+  EXPECT_NEAR(stats.stddev, static_cast<double>(std::sqrt(squares / finite)), 1e-12 * scale);
+  EXPECT_EQ(stats.histogram, histogram);
+}
+
+TEST(TensorStats, OfAllTypes) {
+  const std::vector<double> small = {1, 2, 3, 5, 8, 13, 0, 7};
+  ExpectStats(Make<float>(small), small);
+  ExpectStats(Make<double>(small), small);
+  ExpectStats(Make<half>(small), small);
+  ExpectStats(Make<bfloat16>(small), small);
+  ExpectStats(Make<int8_t>(small), small);
+  ExpectStats(Make<uint8_t>(small), small);
+  ExpectStats(Make<int16_t>(small), small);
+  ExpectStats(Make<uint16_t>(small), small);
+  ExpectStats(Make<int32_t>(small), small);
+  ExpectStats(Make<uint32_t>(small), small);
+  ExpectStats(Make<int64_t>(small), small);
+  ExpectStats(Make<uint64_t>(small), small);
+  ExpectStats(Make<bool>({0, 1, 1}), {0, 1, 1});
+  Tensor complex(DT_COMPLEX64, {2});
+  complex.flat<complex64>()[0] = {3, -4};
+  complex.flat<complex64>()[1] = {0, 1};
+  ExpectStats(complex, {5, 1});
+  ExpectStats(Make<int32_t>({-5, 7}), {-5, 7});
+  const Tensor text(tstring("text"));
+  EXPECT_EQ(ComputeTensorStats(text).num_finite, 0);
+}
+
+TEST(TensorStats, OfSpecialValues) {
+  ExpectStats(Make<float>({}), {});
+  ExpectStats(Make<float>({3}), {3});
+  ExpectStats(Make<float>({2, 2, 2}), {2, 2, 2});
+  ExpectStats(Make<float>({kNotANumber}), {kNotANumber});
+  ExpectStats(Make<float>({kInfinity, 1, -kInfinity, kNotANumber, kInfinity, -4}),
+              {kInfinity, 1, -kInfinity, kNotANumber, kInfinity, -4});
+  ExpectStats(Make<half>({kInfinity, 1, kNotANumber}), {kInfinity, 1, kNotANumber});
+  // The range of the values is larger than the largest double.
+  const TensorStats wide = ComputeTensorStats(Make<double>({-1.7e308, 1.7e308}));
+  EXPECT_EQ(wide.min, -1.7e308);
+  EXPECT_EQ(wide.histogram[0], 1);
+  EXPECT_EQ(wide.histogram[kHistogramBins - 1], 1);
+}
+
+TEST(TensorStats, OfManyBlocks) {
+  std::mt19937_64 random(5);
+  std::normal_distribution<double> normal(1000, 0.5);
+  std::vector<double> values(200'001);
+  for (double& value : values) value = static_cast<float>(normal(random));
+  values[7] = kNotANumber;
+  values[150'000] = kInfinity;
+  ExpectStats(Make<double>(values), values);
+}
+
+TEST(TensorPicture, OfVectorsMatricesAndImages) {
+  const auto picture = [](const Tensor& tensor) {
+    return MakeTensorPicture(tensor, ComputeTensorStats(tensor));
+  };
+  const TensorPicture row = picture(Make<float>({0, 1, kNotANumber, 0.5}));
+  EXPECT_EQ(row.rows, 1);
+  EXPECT_EQ(row.columns, 4);
+  EXPECT_THAT(row.levels, ElementsAre(0, 255, -1, 127));
+  // The first matrix of two.
+  const TensorPicture matrix =
+      picture(Make<int32_t>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, {2, 2, 3}));
+  EXPECT_EQ(matrix.rows, 2);
+  EXPECT_EQ(matrix.columns, 3);
+  EXPECT_THAT(matrix.levels, ElementsAre(0, 23, 46, 69, 92, 115));
+  // The first image of a batch.
+  std::vector<double> pixels(2 * 2 * 3 * 3);
+  std::iota(pixels.begin(), pixels.end(), 0);
+  const TensorPicture image = picture(Make<uint8_t>(pixels, {2, 2, 3, 3}));
+  EXPECT_EQ(image.channels, 3);
+  EXPECT_EQ(image.rows, 2);
+  EXPECT_EQ(image.columns, 3);
+  EXPECT_EQ(image.levels.size(), 18u);
+  EXPECT_EQ(image.levels[0], 0);
+  EXPECT_EQ(image.levels[17], 17 * 255 / 35);
+  // Equal values have the level in the middle.
+  EXPECT_THAT(picture(Make<float>({3, 3})).levels, Each(128));
+  // Of a large matrix, every second element.
+  std::vector<double> many(96 * 96);
+  std::iota(many.begin(), many.end(), 0);
+  const TensorPicture large = picture(Make<float>(many, {96, 96}));
+  EXPECT_EQ(large.rows, 48);
+  EXPECT_EQ(large.columns, 48);
+  EXPECT_EQ(large.levels[48], static_cast<int>(192.0 / (96 * 96 - 1) * 255));
+  for (const Tensor& none : {Tensor(3.0f), Make<float>({}), Tensor(tstring("x"))}) {
+    EXPECT_THAT(picture(none).levels, IsEmpty());
+  }
+}
+
+}  // namespace
+}  // namespace gradflow::tools

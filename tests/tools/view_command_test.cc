@@ -1,0 +1,235 @@
+// Tests of `gradflow view` as a process: files, errors and limits.
+#include <gmock/gmock.h>
+#include <google/protobuf/struct.pb.h>
+#include <google/protobuf/util/json_util.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/io/npy.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensors.h"
+#include "tests/tools/command_line_fixture.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+class ViewCommandTest : public CommandLineFixture {
+ protected:
+  void SetUp() override {
+    for (const float factor : {2.0f, 3.0f}) {
+      Scope root = Scope::NewRootScope();
+      Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
+      ops::Mul(root.WithOpName("y"), x, ops::Const(root.WithOpName("factor"), factor));
+      GraphDef graph;
+      GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+      GRADFLOW_ASSERT_OK(WriteGraphDef(File(factor == 2 ? "a.pb" : "b.pb"), graph));
+    }
+  }
+
+  // Runs the command, expects success, and returns the file.
+  std::string View(std::vector<std::string> arguments, const std::string& output) const {
+    arguments.insert(arguments.begin(), "view");
+    arguments.insert(arguments.end(), {"-o", File(output)});
+    const ProcessResult result = Gradflow(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_THAT(result.out, IsEmpty());
+    EXPECT_THAT(result.err, IsEmpty());
+    return ReadFile(File(output));
+  }
+};
+
+TEST_F(ViewCommandTest, WritesThePageOfTheSources) {
+  const std::string page = View({File("a.pb")}, "a.html");
+  const std::string shell = ReadFile(GRADFLOW_TEST_DATA_DIR "/../../web/dist/shell.html");
+  const size_t place = shell.find("@DATA@");
+  ASSERT_NE(place, std::string::npos);
+  EXPECT_EQ(page.substr(0, place), shell.substr(0, place));
+  EXPECT_EQ(page.substr(page.size() - (shell.size() - place - 6)), shell.substr(place + 6));
+  EXPECT_EQ(View({File("a.pb")}, "again.html"), page);
+}
+
+TEST_F(ViewCommandTest, WritesDot) {
+  for (const char* name : {"a.dot", "a.gv"}) {
+    EXPECT_THAT(View({File("a.pb")}, name), AllOf(StartsWith("digraph"), HasSubstr("n0 -> n2")));
+  }
+  EXPECT_THAT(View({File("a.pb"), "--diff", File("b.pb")}, "d.dot"), HasSubstr("khaki"));
+  View({File("a.pb"), "--diff", File("b.pb")}, "d.html");
+}
+
+TEST_F(ViewCommandTest, SaysWhatFailed) {
+  const std::string out = File("o.html");
+  ExpectFailure(Gradflow({"view", File("none.pb"), "-o", out}), "NOT_FOUND", HasSubstr("none.pb"));
+  ExpectFailure(Gradflow({"view", File("a.pb"), "--diff", File("none.pb"), "-o", out}), "NOT_FOUND",
+                HasSubstr("none.pb"));
+  ExpectFailure(Gradflow({"view", File("a.pb"), "-o", File("o.png")}), "INVALID_ARGUMENT",
+                HasSubstr("must end in .html, .dot or .gv"));
+  ExpectFailure(Gradflow({"view", File("a.pb"), "-o", File("no/o.html")}), "NOT_FOUND",
+                HasSubstr("no/o.html"));
+  ExpectFailure(Gradflow({"view", File("a.pb"), "-o", out, "--graph-limit", "max_file_bytes=9"}),
+                "INVALID_ARGUMENT", HasSubstr("max_file_bytes"));
+  EXPECT_FALSE(FileExists(out));
+  EXPECT_EQ(Gradflow({"view", File("a.pb")}).exit_code, 2);
+}
+
+TEST_F(ViewCommandTest, ShowsAGraphThatExceedsALimit) {
+  const ProcessResult result =
+      Gradflow({"view", File("a.pb"), "-o", File("o.dot"), "--graph-limit", "max_nodes=1"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(ReadFile(File("o.dot")), HasSubstr("n0 -> n2;\n"));
+}
+
+// Returns the data of a page as JSON.
+google::protobuf::Struct DataOf(const std::string& page) {
+  const std::string begin = "type=\"application/gzip\">";
+  const size_t at = page.find(begin) + begin.size();
+  std::string compressed;
+  EXPECT_TRUE(absl::Base64Unescape(page.substr(at, page.find("</script>", at) - at), &compressed));
+  std::string json(1 << 22, '\0');
+  z_stream stream = {};
+  EXPECT_EQ(inflateInit2(&stream, 16 + MAX_WBITS), Z_OK);
+  stream.next_in = reinterpret_cast<Bytef*>(compressed.data());
+  stream.avail_in = static_cast<uInt>(compressed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(json.data());
+  stream.avail_out = static_cast<uInt>(json.size());
+  EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  json.resize(stream.total_out);
+  inflateEnd(&stream);
+  google::protobuf::Struct data;
+  EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &data).ok()) << json;
+  return data;
+}
+
+class ReportTest : public CommandLineFixture {
+ protected:
+  // Writes x -> a = x * 2 -> b = -a, and c = x / 0, which needs no feed of its own.
+  void SetUp() override {
+    Scope root = Scope::NewRootScope();
+    Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
+    Output a = ops::Mul(root.WithOpName("a"), x, 2.0f);
+    ops::Neg(root.WithOpName("b"), a);
+    ops::Log(root.WithOpName("c"), ops::Neg(root.WithOpName("minus"), x));
+    ops::Neg(root.WithOpName("unused"), ops::Placeholder(root.WithOpName("other"), DT_FLOAT));
+    GraphDef graph;
+    GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+    GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+    GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), AsTensor<float>({1, 2, 6})));
+  }
+
+  // Runs the command, expects success, and returns the outputs of the report by "name:output".
+  std::map<std::string, google::protobuf::Struct> Outputs(
+      const std::vector<std::string>& arguments) {
+    std::vector<std::string> all = {arguments[0],         File("graph.pb"), "--feed",
+                                    "x=" + File("x.npy"), "--report",       File("r.html")};
+    all.insert(all.end(), arguments.begin() + 1, arguments.end());
+    const ProcessResult result = Gradflow(all);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    out_ = result.out;
+    data_ = DataOf(ReadFile(File("r.html")));
+    const auto& nodes = data_.fields().at("nodes").list_value();
+    std::map<std::string, google::protobuf::Struct> outputs;
+    for (const auto& output : Run().at("outputs").list_value().values()) {
+      const auto& fields = output.struct_value().fields();
+      const int node = static_cast<int>(fields.at("n").number_value());
+      outputs[absl::StrCat(nodes.values(node).list_value().values(0).string_value(), ":",
+                           fields.at("o").number_value())] = output.struct_value();
+    }
+    return outputs;
+  }
+  const google::protobuf::Map<std::string, google::protobuf::Value>& Run() const {
+    return data_.fields().at("run").struct_value().fields();
+  }
+
+  google::protobuf::Struct data_;
+  std::string out_;
+};
+
+std::vector<std::string> Names(const std::map<std::string, google::protobuf::Struct>& outputs) {
+  std::vector<std::string> names;
+  for (const auto& output : outputs) names.push_back(output.first);
+  return names;
+}
+
+TEST_F(ReportTest, HasWhatTheRunDidAndMade) {
+  const auto outputs = Outputs({"run", "--fetch", "b"});
+  EXPECT_THAT(Names(outputs), ElementsAre("b:0", "x:0"));
+  const auto& b = outputs.at("b:0").fields();
+  EXPECT_EQ(b.at("t").string_value(), "float");
+  EXPECT_EQ(b.at("count").number_value(), 3);
+  EXPECT_EQ(b.at("min").number_value(), -12);
+  EXPECT_EQ(b.at("max").number_value(), -2);
+  EXPECT_EQ(b.at("mean").number_value(), -6);
+  EXPECT_EQ(b.at("first").string_value(), "-2 -4 -12");
+  EXPECT_THAT(out_, StartsWith("b: "));
+  // Executions of nodes, each within the run.
+  const auto& events = Run().at("events").list_value().values();
+  ASSERT_EQ(events.size() % 6, 0);
+  ASSERT_GE(events.size(), 12);
+  for (int i = 0; i < events.size(); i += 6) {
+    EXPECT_GE(events.Get(i + 1).number_value(), 0);
+    EXPECT_LE(events.Get(i + 1).number_value(), events.Get(i + 2).number_value());
+    EXPECT_LE(events.Get(i + 2).number_value(), Run().at("total").number_value());
+    EXPECT_LT(events.Get(i + 3).number_value(), Run().at("threads").list_value().values_size());
+  }
+}
+
+TEST_F(ReportTest, HasTheValuesThatAreAskedFor) {
+  EXPECT_THAT(Names(Outputs({"run", "--fetch", "b", "--report-tensors", "outputs"})),
+              ElementsAre("b:0", "x:0"));
+  // Only what the run needs.
+  const auto all = Outputs({"run", "--fetch", "b", "--target", "c", "--report-tensors", "all"});
+  EXPECT_THAT(Names(all), AllOf(Contains("a:0"), Contains("c:0"), Contains("minus:0"),
+                                Not(Contains("unused:0"))));
+  EXPECT_EQ(all.at("c:0").fields().at("nan").number_value(), 3);
+  EXPECT_EQ(all.at("c:0").fields().at("mean").kind_case(), google::protobuf::Value::kNullValue);
+  // The other fetched tensors are not printed.
+  EXPECT_EQ(std::count(out_.begin(), out_.end(), '\n'), 1) << out_;
+  EXPECT_THAT(Names(Outputs({"run", "--fetch", "b", "--report-tensors", "^a$"})),
+              ElementsAre("a:0", "b:0", "x:0"));
+}
+
+TEST_F(ReportTest, OfABenchmark) {
+  const auto outputs = Outputs({"bench", "--fetch", "b", "--repeat", "2"});
+  EXPECT_THAT(Names(outputs), ElementsAre("b:0", "x:0"));
+  EXPECT_THAT(out_, HasSubstr("over 2 runs"));
+}
+
+TEST_F(ReportTest, IsWrittenWholeOrNotAtAll) {
+  const std::string graph = File("graph.pb");
+  const std::string feed = "x=" + File("x.npy");
+  const std::string report = File("r.html");
+  ExpectFailure(Gradflow({"run", graph, "--feed", feed, "--fetch", "b", "--report", report,
+                          "--report-tensors", "("}),
+                "INVALID_ARGUMENT", HasSubstr("--report-tensors '(' is not a regular expression"));
+  ExpectFailure(Gradflow({"run", graph, "--feed", feed, "--fetch", "b", "--report", report,
+                          "--trace", File("no/trace.json")}),
+                "NOT_FOUND", HasSubstr("no/trace.json"));
+  ExpectFailure(Gradflow({"run", graph, "--fetch", "b", "--report", report}), "INVALID_ARGUMENT",
+                HasSubstr("'x'"));
+  ExpectFailure(Gradflow({"bench", graph, "--feed", feed, "--fetch", "b", "--repeat", "1",
+                          "--report", File("no/r.html")}),
+                "NOT_FOUND", HasSubstr("no/r.html"));
+  EXPECT_FALSE(FileExists(report));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

@@ -1,0 +1,131 @@
+#include "tools/view/analyzed_graph.h"
+
+#include <unordered_set>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/tensor_id.h"
+
+namespace gradflow::tools {
+namespace {
+
+constexpr size_t kMaxLine = 4096;
+constexpr int kMaxLines = 64;
+
+void ResolveInputs(AnalyzedGraph* graph) {
+  absl::flat_hash_map<absl::string_view, int> index;
+  for (int i = 0; i < graph->def.node_size(); ++i) index.emplace(graph->def.node(i).name(), i);
+  graph->sources.resize(graph->def.node_size());
+  for (int i = 0; i < graph->def.node_size(); ++i) {
+    for (const std::string& input : graph->def.node(i).input()) {
+      const absl::StatusOr<TensorId> id = ParseTensorId(input);
+      AnalyzedGraph::Source source{-1, 0};
+      if (id.ok()) {
+        const auto found = index.find(id->node);
+        source = {found == index.end() ? -1 : found->second, id->index};
+      }
+      graph->sources[i].push_back(source);
+    }
+  }
+}
+
+// Returns the nodes that can be imported without the others: their ops are registered, their names
+// are unique, and they depend on such nodes only.
+std::vector<int> ImportableNodes(const AnalyzedGraph& graph) {
+  const int num_nodes = graph.def.node_size();
+  std::vector<std::vector<int>> consumers(num_nodes);
+  std::vector<int> waits(num_nodes);
+  absl::flat_hash_set<absl::string_view> names;
+  std::vector<int> ready;
+  for (int i = 0; i < num_nodes; ++i) {
+    const NodeDef& node = graph.def.node(i);
+    // One more than can become ready.
+    const bool excluded =
+        !names.insert(node.name()).second || GlobalRegistry().FindOp(node.op()) == nullptr;
+    waits[i] = excluded ? 1 : 0;
+    for (const AnalyzedGraph::Source& source : graph.sources[i]) {
+      ++waits[i];
+      if (source.node >= 0) consumers[source.node].push_back(i);
+    }
+    if (waits[i] == 0) ready.push_back(i);
+  }
+  for (size_t next = 0; next < ready.size(); ++next) {
+    for (const int consumer : consumers[ready[next]]) {
+      if (--waits[consumer] == 0) ready.push_back(consumer);
+    }
+  }
+  return ready;
+}
+
+// Imports what can be imported of a graph that cannot.
+void ImportPart(const GraphLimits& limits, AnalyzedGraph* graph) {
+  GraphDef part;
+  for (const int i : ImportableNodes(*graph)) *part.add_node() = graph->def.node(i);
+  *part.mutable_versions() = graph->def.versions();
+  *part.mutable_library() = graph->def.library();
+  ImportGraphDefOptions options;
+  options.limits = limits;
+  options.require_kernels = false;
+  graph->graph = std::make_unique<Graph>();
+  // On error, nothing is known of the nodes. The problems of the whole graph have the reason.
+  ImportGraphDef(options, std::move(part), graph->graph.get()).IgnoreError();
+}
+
+void FindNodeProblems(AnalyzedGraph* graph) {
+  absl::flat_hash_set<absl::string_view> functions;
+  for (const FunctionDef& function : graph->def.library().function()) {
+    functions.insert(function.signature().name());
+  }
+  for (int i = 0; i < graph->def.node_size(); ++i) {
+    const NodeDef& node = graph->def.node(i);
+    std::string problem;
+    if (GlobalRegistry().FindOp(node.op()) == nullptr && functions.count(node.op()) == 0) {
+      problem = "the op is not registered";
+    } else if (graph->nodes[i] != nullptr) {
+      const auto kernel = GlobalRegistry().FindKernel(graph->nodes[i]->def());
+      if (!kernel.ok()) problem = errors::Printable(kernel.status().message(), kMaxLine);
+    }
+    for (const AnalyzedGraph::Source& source : graph->sources[i]) {
+      if (source.node < 0 && problem.empty()) problem = "an input is not in the graph";
+    }
+    if (!problem.empty()) graph->node_problems.emplace(i, std::move(problem));
+  }
+}
+
+}  // namespace
+
+AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits) {
+  AnalyzedGraph graph;
+  graph.def = std::move(def);
+  graph.graph = std::make_unique<Graph>();
+  ResolveInputs(&graph);
+  ImportGraphDefOptions options;
+  options.limits = limits;
+  const absl::Status status = ImportGraphDef(options, graph.def, graph.graph.get());
+  if (!status.ok()) {
+    for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+      if (graph.problems.size() == kMaxLines) break;
+      graph.problems.push_back(errors::Printable(line, kMaxLine));
+    }
+    ImportPart(limits, &graph);
+  }
+  // Of nodes of one name, the first may have been imported.
+  std::unordered_set<const Node*> taken;
+  for (const NodeDef& node : graph.def.node()) {
+    const Node* const found = graph.graph->FindNode(node.name());
+    graph.nodes.push_back(found != nullptr && taken.insert(found).second ? found : nullptr);
+  }
+  if (!status.ok()) FindNodeProblems(&graph);
+  return graph;
+}
+
+absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits) {
+  GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(path, limits));
+  return AnalyzeGraph(std::move(def), limits);
+}
+
+}  // namespace gradflow::tools

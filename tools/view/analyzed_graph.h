@@ -1,0 +1,48 @@
+// AnalyzedGraph: a GraphDef with what is known of it, whether or not it can run.
+#ifndef GRADFLOW_TOOLS_VIEW_ANALYZED_GRAPH_H_
+#define GRADFLOW_TOOLS_VIEW_ANALYZED_GRAPH_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
+
+namespace gradflow::tools {
+
+struct AnalyzedGraph {
+  // The output that an input of a node reads. A control input has output -1. `node` is an index
+  // into def.node(), or -1 if there is no such node.
+  struct Source {
+    int node;
+    int output;
+  };
+
+  GraphDef def;
+  // The nodes that could be imported. Also the others' neighbours are missing in it.
+  std::unique_ptr<Graph> graph;
+  // For each node of `def`, its node in `graph`; null if it could not be imported.
+  std::vector<const Node*> nodes;
+  // For each node of `def`, the sources in the order of its inputs.
+  std::vector<std::vector<Source>> sources;
+  // Lines that say why the graph cannot run. Empty if it can.
+  std::vector<std::string> problems;
+  // Why single nodes cannot run, by index.
+  std::map<int, std::string> node_problems;
+};
+
+// Reads a graph and imports it. If it cannot be imported, imports the nodes that depend on nothing
+// unknown, for their types and shapes. Fails only if the file cannot be read.
+absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits);
+
+// As above, for a graph that has been read.
+AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits);
+
+}  // namespace gradflow::tools
+
+#endif  // GRADFLOW_TOOLS_VIEW_ANALYZED_GRAPH_H_

@@ -1,0 +1,288 @@
+#include "tools/view/graph_diff.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow::tools {
+namespace {
+
+using Source = AnalyzedGraph::Source;
+
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  // The finaliser of SplitMix64.
+  uint64_t x = hash + value + 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+uint64_t HashText(absl::string_view text) {
+  return std::hash<std::string_view>()(std::string_view(text.data(), text.size()));
+}
+
+// Returns the attributes of a node that differ from their defaults, by name.
+std::map<absl::string_view, const AttrValue*> OwnAttrs(const NodeDef& node) {
+  const OpRegistration* const op = GlobalRegistry().FindOp(node.op());
+  std::map<absl::string_view, const AttrValue*> attrs;
+  for (const auto& [name, value] : node.attr()) attrs.emplace(name, &value);
+  if (op == nullptr) return attrs;
+  for (const OpDef::AttrDef& attr : op->def().attr()) {
+    const auto found = attrs.find(attr.name());
+    if (found != attrs.end() && attr.has_default_value() &&
+        AreAttrValuesEqual(*found->second, attr.default_value())) {
+      attrs.erase(found);
+    }
+  }
+  return attrs;
+}
+
+// Returns an order of the nodes in which sources come before consumers. Nodes of cycles come last.
+std::vector<int> TopologicalOrder(const AnalyzedGraph& graph) {
+  const int num_nodes = graph.def.node_size();
+  std::vector<std::vector<int>> consumers(num_nodes);
+  std::vector<int> waits(num_nodes);
+  for (int i = 0; i < num_nodes; ++i) {
+    for (const Source& source : graph.sources[i]) {
+      if (source.node < 0) continue;
+      consumers[source.node].push_back(i);
+      ++waits[i];
+    }
+  }
+  std::vector<int> order;
+  for (int i = 0; i < num_nodes; ++i) {
+    if (waits[i] == 0) order.push_back(i);
+  }
+  for (size_t next = 0; next < order.size(); ++next) {
+    for (const int consumer : consumers[order[next]]) {
+      if (--waits[consumer] == 0) order.push_back(consumer);
+    }
+  }
+  for (int i = 0; i < num_nodes; ++i) {
+    if (waits[i] > 0) order.push_back(i);
+  }
+  return order;
+}
+
+// Hashes of what each node computes: its op, its attributes, and the hashes of its inputs.
+std::vector<uint64_t> StructureHashes(const AnalyzedGraph& graph) {
+  std::vector<uint64_t> hashes(graph.def.node_size());
+  for (const int i : TopologicalOrder(graph)) {
+    const NodeDef& node = graph.def.node(i);
+    uint64_t hash = HashText(node.op());
+    for (const auto& [name, value] : OwnAttrs(node)) {
+      hash = Mix(Mix(hash, HashText(name)), HashText(value->SerializeAsString()));
+    }
+    // What a placeholder computes is known by its name alone.
+    if (graph.sources[i].empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
+    for (const Source& source : graph.sources[i]) {
+      hash = Mix(Mix(hash, source.node < 0 ? 0 : hashes[source.node]), source.output + 1);
+    }
+    hashes[i] = hash;
+  }
+  return hashes;
+}
+
+class Matcher {
+ public:
+  Matcher(const AnalyzedGraph& old_graph, const AnalyzedGraph& new_graph)
+      : old_(old_graph), new_(new_graph) {
+    diff_.new_of_old.assign(old_.def.node_size(), -1);
+    diff_.old_of_new.assign(new_.def.node_size(), -1);
+    diff_.changes.resize(new_.def.node_size());
+  }
+
+  GraphDiff Run() {
+    const std::vector<uint64_t> old_hashes = StructureHashes(old_);
+    const std::vector<uint64_t> new_hashes = StructureHashes(new_);
+    const auto name = [](const AnalyzedGraph& graph, int i) {
+      return HashText(graph.def.node(i).name());
+    };
+    const auto op = [](const AnalyzedGraph& graph, int i) {
+      return HashText(graph.def.node(i).op());
+    };
+    // Nodes that are the same in all, then those that compute the same, the same op by name.
+    const auto hash_of = [&](const AnalyzedGraph& graph, int i) {
+      return (&graph == &old_ ? old_hashes : new_hashes)[i];
+    };
+    MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(hash_of(g, i), name(g, i)); });
+    MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(op(g, i), name(g, i)); });
+    MatchByKey(hash_of);
+    MatchNeighbours();
+    MatchByKey(name);
+    for (int i = 0; i < new_.def.node_size(); ++i) {
+      if (diff_.old_of_new[i] >= 0) diff_.changes[i] = Changes(diff_.old_of_new[i], i);
+    }
+    return std::move(diff_);
+  }
+
+ private:
+  void Match(int old_node, int new_node) {
+    diff_.new_of_old[old_node] = new_node;
+    diff_.old_of_new[new_node] = old_node;
+  }
+  bool IsFree(int old_node, int new_node) const {
+    return diff_.new_of_old[old_node] < 0 && diff_.old_of_new[new_node] < 0;
+  }
+
+  // Matches nodes of equal keys in their order.
+  template <typename Key>
+  void MatchByKey(const Key& key) {
+    std::unordered_map<uint64_t, std::vector<int>> free;
+    for (int i = old_.def.node_size() - 1; i >= 0; --i) {
+      if (diff_.new_of_old[i] < 0) free[key(old_, i)].push_back(i);
+    }
+    for (int i = 0; i < new_.def.node_size(); ++i) {
+      if (diff_.old_of_new[i] >= 0) continue;
+      const auto found = free.find(key(new_, i));
+      if (found == free.end() || found->second.empty()) continue;
+      Match(found->second.back(), i);
+      found->second.pop_back();
+    }
+  }
+
+  // Matches nodes of one op that are the same input of nodes that match, or read the same outputs.
+  void MatchNeighbours() {
+    std::vector<int> work;
+    for (int i = 0; i < new_.def.node_size(); ++i) {
+      if (diff_.old_of_new[i] >= 0) work.push_back(i);
+    }
+    const Consumers old_consumers = FreeConsumers(old_, diff_.new_of_old);
+    const Consumers new_consumers = FreeConsumers(new_, diff_.old_of_new);
+    const auto match_if_alike = [&](int old_node, int new_node) {
+      if (old_node < 0 || new_node < 0 || !IsFree(old_node, new_node) ||
+          old_.def.node(old_node).op() != new_.def.node(new_node).op()) {
+        return;
+      }
+      Match(old_node, new_node);
+      work.push_back(new_node);
+    };
+    for (size_t next = 0; next < work.size(); ++next) {
+      const int new_node = work[next];
+      const int old_node = diff_.old_of_new[new_node];
+      const std::vector<Source>& old_sources = old_.sources[old_node];
+      const std::vector<Source>& new_sources = new_.sources[new_node];
+      for (size_t k = 0; k < std::min(old_sources.size(), new_sources.size()); ++k) {
+        match_if_alike(old_sources[k].node, new_sources[k].node);
+      }
+      const auto old_found = old_consumers.find(old_node);
+      const auto new_found = new_consumers.find(new_node);
+      if (old_found == old_consumers.end() || new_found == new_consumers.end()) continue;
+      for (size_t k = 0; k < std::min(old_found->second.size(), new_found->second.size()); ++k) {
+        match_if_alike(old_found->second[k], new_found->second[k]);
+      }
+    }
+  }
+
+  // The consumers without a match, of each node that has some.
+  using Consumers = std::unordered_map<int, std::vector<int>>;
+  static Consumers FreeConsumers(const AnalyzedGraph& graph, const std::vector<int>& match) {
+    Consumers consumers;
+    for (int i = 0; i < graph.def.node_size(); ++i) {
+      if (match[i] >= 0) continue;
+      for (const Source& source : graph.sources[i]) {
+        if (source.node >= 0) consumers[source.node].push_back(i);
+      }
+    }
+    return consumers;
+  }
+
+  std::vector<std::string> Changes(int old_node, int new_node) const {
+    const NodeDef& from = old_.def.node(old_node);
+    const NodeDef& to = new_.def.node(new_node);
+    std::vector<std::string> changes;
+    const auto add = [&](absl::string_view what, absl::string_view before,
+                         absl::string_view after) {
+      // A hostile graph may have any number of changes.
+      constexpr size_t kMaxChanges = 100;
+      constexpr size_t kMaxText = 1000;
+      if (changes.size() == kMaxChanges) {
+        changes.push_back("...");
+      } else if (changes.size() < kMaxChanges) {
+        changes.push_back(absl::StrCat(errors::Printable(what, kMaxText), ": ",
+                                       errors::Printable(before, kMaxText), " -> ",
+                                       errors::Printable(after, kMaxText)));
+      }
+    };
+    if (from.name() != to.name()) add("name", from.name(), to.name());
+    if (from.op() != to.op()) add("op", from.op(), to.op());
+    if (from.device() != to.device()) add("device", from.device(), to.device());
+    AddAttrChanges(from, to, add);
+    AddShapeChanges(old_node, new_node, add);
+    const std::vector<Source>& before = old_.sources[old_node];
+    const std::vector<Source>& after = new_.sources[new_node];
+    for (size_t k = 0; k < std::max(before.size(), after.size()); ++k) {
+      if (k < before.size() && k < after.size() && IsSameSource(before[k], after[k], from, to, k)) {
+        continue;
+      }
+      add(absl::StrCat("input ", k), k < before.size() ? from.input(k) : "(none)",
+          k < after.size() ? to.input(k) : "(none)");
+    }
+    return changes;
+  }
+
+  bool IsSameSource(const Source& before, const Source& after, const NodeDef& from,
+                    const NodeDef& to, int k) const {
+    if (before.node < 0 || after.node < 0) return from.input(k) == to.input(k);
+    return diff_.new_of_old[before.node] == after.node && before.output == after.output;
+  }
+
+  template <typename Add>
+  static void AddAttrChanges(const NodeDef& from, const NodeDef& to, const Add& add) {
+    const auto before = OwnAttrs(from);
+    const auto after = OwnAttrs(to);
+    const auto text = [](const auto& attrs, absl::string_view name) {
+      const auto found = attrs.find(name);
+      return found == attrs.end() ? std::string("(default)") : SummarizeAttrValue(*found->second);
+    };
+    std::map<absl::string_view, const AttrValue*> all = before;
+    all.insert(after.begin(), after.end());
+    for (const auto& [name, value] : all) {
+      const auto in_before = before.find(name);
+      const auto in_after = after.find(name);
+      if (in_before != before.end() && in_after != after.end() &&
+          AreAttrValuesEqual(*in_before->second, *in_after->second)) {
+        continue;
+      }
+      add(absl::StrCat("attr ", name), text(before, name), text(after, name));
+    }
+  }
+
+  template <typename Add>
+  void AddShapeChanges(int old_node, int new_node, const Add& add) const {
+    const Node* const before = old_.nodes[old_node];
+    const Node* const after = new_.nodes[new_node];
+    if (before == nullptr || after == nullptr) return;
+    constexpr int kMaxOutputs = 64;
+    const int outputs = std::min({before->num_outputs(), after->num_outputs(), kMaxOutputs});
+    for (int i = 0; i < outputs; ++i) {
+      const std::string from = absl::StrCat(DataTypeString(before->output_type(i)), " ",
+                                            before->output_shape(i).DebugString());
+      const std::string to = absl::StrCat(DataTypeString(after->output_type(i)), " ",
+                                          after->output_shape(i).DebugString());
+      if (from != to) add(absl::StrCat("output ", i), from, to);
+    }
+  }
+
+  const AnalyzedGraph& old_;
+  const AnalyzedGraph& new_;
+  GraphDiff diff_;
+};
+
+}  // namespace
+
+GraphDiff DiffGraphs(const AnalyzedGraph& old_graph, const AnalyzedGraph& new_graph) {
+  return Matcher(old_graph, new_graph).Run();
+}
+
+}  // namespace gradflow::tools

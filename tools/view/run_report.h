@@ -1,0 +1,38 @@
+// The record of a run that a page shows: `gradflow run --report`, `gradflow bench --report`.
+#ifndef GRADFLOW_TOOLS_VIEW_RUN_REPORT_H_
+#define GRADFLOW_TOOLS_VIEW_RUN_REPORT_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/proto/step_stats.pb.h"
+#include "tools/view/analyzed_graph.h"
+
+namespace gradflow::tools {
+
+// Returns the names of the outputs whose values a report has, besides those that a run fetches:
+// none for "outputs", all that the run computes for "all", and otherwise those whose names match an
+// extended regular expression. The other arguments are those of the run. INVALID_ARGUMENT if the
+// expression does not parse.
+absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& graph,
+                                                         const std::string& which,
+                                                         const std::vector<std::string>& fetches,
+                                                         const std::vector<std::string>& targets,
+                                                         const std::vector<std::string>& feeds);
+
+// Returns the value of the key "run" of the data of a page (graph_json.h), from the record of a
+// traced run and named tensors, such as fetched ones.
+std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
+                    const std::vector<std::pair<std::string, Tensor>>& tensors);
+
+// Returns the page of a run. `path` is that of the graph.
+absl::StatusOr<std::string> ReportPage(const std::string& path, const AnalyzedGraph& graph,
+                                       const StepStats& stats,
+                                       const std::vector<std::pair<std::string, Tensor>>& tensors);
+
+}  // namespace gradflow::tools
+
+#endif  // GRADFLOW_TOOLS_VIEW_RUN_REPORT_H_

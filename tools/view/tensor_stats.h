@@ -1,0 +1,52 @@
+// Statistics of a tensor, for the report of a run.
+#ifndef GRADFLOW_TOOLS_VIEW_TENSOR_STATS_H_
+#define GRADFLOW_TOOLS_VIEW_TENSOR_STATS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "gradflow/core/tensor.h"
+
+namespace gradflow::tools {
+
+// Statistics of the elements, as doubles; complex numbers count as their magnitudes. Without finite
+// elements, min to stddev are NaN and the histogram is empty.
+struct TensorStats {
+  int64_t num_nan = 0;
+  int64_t num_positive_infinity = 0;
+  int64_t num_negative_infinity = 0;
+  int64_t num_finite = 0;
+  // Of the finite elements. stddev is that of the population.
+  double min = 0;
+  double max = 0;
+  double mean = 0;
+  double stddev = 0;
+  // Numbers of finite elements in kHistogramBins equal steps from min to max. If min equals max,
+  // all are in the first.
+  std::vector<int64_t> histogram;
+};
+
+inline constexpr int kHistogramBins = 32;
+
+// Uses all cores; the bits of the result do not depend on their number. A tensor of a type without
+// numbers, such as string, has no elements.
+TensorStats ComputeTensorStats(const Tensor& tensor);
+
+// A small picture of a tensor: rows of columns of pixels, with 1, 3 or 4 channels. Levels are from
+// 0 for min to 255 for max, and -1 for elements that are not finite.
+struct TensorPicture {
+  int rows = 0;
+  int columns = 0;
+  int channels = 1;
+  std::vector<int> levels;
+};
+
+// Returns the first image of a tensor [batch, height, width, channels] with 1, 3 or 4 channels, the
+// first matrix of one of two or more dimensions, or the row of a vector. Of what has more than 48
+// rows or columns, takes that many in equal steps. Empty for scalars and empty tensors.
+TensorPicture MakeTensorPicture(const Tensor& tensor, const TensorStats& stats);
+
+}  // namespace gradflow::tools
+
+#endif  // GRADFLOW_TOOLS_VIEW_TENSOR_STATS_H_

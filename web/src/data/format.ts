@@ -1,0 +1,114 @@
+// The JSON that `gradflow view` writes (tools/view/graph_json.cc).
+
+// [name, type, documentation, 1 if a list]
+export type ArgJson = [string, string, string, 0 | 1];
+// [name, type, default or null, documentation]
+export type AttrJson = [string, string, string | null, string];
+
+export interface OpJson {
+  n: string;
+  // 0: not registered; 1: registered; 2: a function of the graph
+  k: 0 | 1 | 2;
+  // Summary and description.
+  s: string;
+  d: string;
+  i: ArgJson[];
+  o: ArgJson[];
+  a: AttrJson[];
+  // 1 if stateful
+  f: 0 | 1;
+}
+
+// What most nodes do not have. Numbers are indices of `strings` unless said otherwise.
+export interface NodeExtra {
+  // Control inputs: nodes.
+  c?: number[];
+  // Inputs that are not in the graph.
+  u?: number[];
+  // Attributes that differ from their defaults: name, value, ...
+  a?: number[];
+  // Types and shapes of the outputs: type, shape, ...
+  t?: number[];
+  // The number of outputs, if not all are in `t`.
+  no?: number;
+  // Sizes of the input and output arguments, if some are lists.
+  ni?: number[];
+  mo?: number[];
+  d?: number;
+  // The problem of the node.
+  e?: number;
+  // The first values of a constant.
+  v?: number;
+  // 1: added, 2: removed, 3: changed; and what changed.
+  k?: 1 | 2 | 3;
+  h?: number[];
+}
+
+// [name, op, [node or -1, output, ...], extra]
+export type NodeJson = [string, number, number[], NodeExtra?];
+
+// Statistics of an output. What is not finite is null.
+export interface OutputJson {
+  // The node and its output.
+  n: number;
+  o: number;
+  // Type and shape.
+  t: string;
+  s: number[];
+  count: number;
+  nan: number;
+  pinf: number;
+  ninf: number;
+  // Of the finite elements.
+  min: number | null;
+  max: number | null;
+  mean: number | null;
+  sd: number | null;
+  // Counts in equal steps from min to max.
+  hist: number[];
+  // The first elements.
+  first: string;
+  // A picture: rows, columns, channels, levels from 0 to 255, or -1.
+  p?: number[];
+}
+
+export interface RunJson {
+  // Nanoseconds of the whole run.
+  total: number;
+  threads: string[];
+  // Executions: node or -1, begin, end, thread, bytes allocated, bytes of outputs, ... in
+  // nanoseconds from the start.
+  events: number[];
+  // The names of the executions whose node is -1, in their order.
+  labels: string[];
+  outputs: OutputJson[];
+}
+
+export interface GraphJson {
+  format: number;
+  generator: string;
+  title: string;
+  diff: boolean;
+  notes: string[];
+  ops: OpJson[];
+  // [name, first node, number of nodes]
+  functions: [string, number, number][];
+  nodes: NodeJson[];
+  strings: string[];
+  run?: RunJson;
+}
+
+export const kFormat = 1;
+
+// Decodes the data block of the page.
+export async function decode(base64: string): Promise<GraphJson> {
+  const binary = atob(base64.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < bytes.length; ++i) bytes[i] = binary.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const graph = JSON.parse(await new Response(stream).text()) as GraphJson;
+  if (graph.format !== kFormat) {
+    throw new Error(`expected data of format ${kFormat}, found ${String(graph.format)}`);
+  }
+  return graph;
+}

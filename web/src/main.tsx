@@ -1,0 +1,121 @@
+// The page, and the worker: both are this script.
+import { render } from 'preact';
+import { visible } from './data/text.ts';
+import { App } from './ui/app.ts';
+import { Bar } from './ui/bar.tsx';
+import { findCommand } from './ui/commands.ts';
+import type { Page } from './ui/commands.ts';
+import { Minimap } from './ui/minimap.ts';
+import { Panel } from './ui/panel.tsx';
+import { listenToPointer } from './ui/pointer.ts';
+import { listenToTimeline } from './ui/timeline.ts';
+import { Tree } from './ui/tree.tsx';
+import { Client, serve } from './worker/channel.ts';
+import { Service } from './worker/service.ts';
+
+function element<T extends HTMLElement>(id: string): T {
+  return document.getElementById(id) as T;
+}
+
+// Returns a worker that runs the script of this page: no other script has the hash that the policy
+// of the page allows.
+function makeWorker(script: string): Worker {
+  const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
+  const worker = new Worker(url);
+  URL.revokeObjectURL(url);
+  return worker;
+}
+
+class DomPage implements Page {
+  constructor(private readonly app: App) {}
+
+  focusSearch(): void {
+    const input = element<HTMLInputElement>('search');
+    input.focus();
+    input.select();
+  }
+  focusPanel(): void {
+    element('panel').focus();
+  }
+  toggleTheme(): void {
+    const root = document.documentElement;
+    const isDark = root.dataset.theme === undefined
+      ? matchMedia('(prefers-color-scheme: dark)').matches : root.dataset.theme === 'dark';
+    root.dataset.theme = isDark ? 'light' : 'dark';
+    this.app.restyle();
+  }
+  save(name: string, type: string, text: string): void {
+    const url = URL.createObjectURL(new Blob([text], { type }));
+    const link = document.createElement('a');
+    link.href = url;
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  }
+  print(): void {
+    window.print();
+  }
+}
+
+function start(script: string): void {
+  const canvas = element<HTMLCanvasElement>('canvas');
+  const app = new App(new Client(makeWorker(script)), canvas);
+  const page = new DomPage(app);
+  const update = (): void => {
+    render(<Bar app={app} page={page} />, element('bar'));
+    render(<Tree app={app} />, element('reader'));
+    render(<Panel app={app} />, element('side'));
+    element('message').textContent = visible(app.message);
+  };
+  app.onChange(update);
+  update();
+  listenToTimeline(app, element<HTMLCanvasElement>('timeline'));
+  new Minimap(app, element<HTMLCanvasElement>('minimap'));
+
+  const view = element('view');
+  new ResizeObserver(() => {
+    app.resize(view.clientWidth, view.clientHeight, window.devicePixelRatio);
+  }).observe(view);
+  app.resize(view.clientWidth, view.clientHeight, window.devicePixelRatio);
+  listenToPointer(app, () => element('tree').focus());
+  for (const query of ['(prefers-color-scheme: dark)', '(forced-colors: active)']) {
+    matchMedia(query).addEventListener('change', () => app.restyle());
+  }
+  document.addEventListener('keydown', (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const target = event.target as HTMLElement;
+    if (target.tagName === 'INPUT') {
+      if (event.key === 'Escape') {
+        (target as HTMLInputElement).value = '';
+        void app.find('');
+        element('tree').focus();
+      }
+      return;
+    }
+    // Buttons and panels keep the keys that they use.
+    const isElsewhere = target.id !== 'tree' && target !== document.body;
+    if (isElsewhere && (event.key === 'Enter' || event.key.startsWith('Arrow'))) return;
+    const command = findCommand(event.key);
+    if (command === undefined) return;
+    event.preventDefault();
+    void command.run(app, page);
+  });
+  window.addEventListener('hashchange', () => void app.restore(location.hash));
+
+  // For tests.
+  Object.assign(window, { gradflow: app });
+  const data = element('data').textContent ?? '';
+  app.open(data, location.hash).then(() => {
+    document.title = `${visible(app.summary!.title)} – gradflow`;
+    document.documentElement.dataset.state = 'ready';
+  }, (error: Error) => {
+    document.documentElement.dataset.state = 'failed';
+    app.say(`The graph cannot be shown: ${error.message}`);
+  });
+}
+
+if (typeof document === 'undefined') {
+  serve(new Service(), self as unknown as Parameters<typeof serve>[1]);
+} else {
+  start(document.currentScript!.textContent!);
+}

@@ -1,0 +1,277 @@
+// Model: a graph with its name scopes and edges, in arrays. Immutable; lives in the worker.
+import type { GraphJson, NodeExtra, OpJson } from '../data/format.ts';
+import { Run } from './run.ts';
+
+export interface Scope {
+  id: number;
+  // The last part of the path: "layer1"; "" for the root.
+  name: string;
+  // "tower/layer1"; of functions "ƒ name/...".
+  path: string;
+  parent: number;
+  depth: number;
+  scopes: number[];
+  nodes: number[];
+  // The nodes of the scope and those within are order[begin, end).
+  begin: number;
+  end: number;
+  isFunction: boolean;
+}
+
+// Lists of numbers of each node, one after the other.
+export interface Lists {
+  start: Int32Array;
+  // In a list of inputs the producer and its output; in a list of consumers the consumer and its
+  // input.
+  node: Int32Array;
+  pin: Int32Array;
+}
+
+const kNothing: NodeExtra = {};
+
+export class Model {
+  readonly json: GraphJson;
+  readonly size: number;
+  readonly scopes: Scope[] = [];
+  readonly scopeOf: Int32Array;
+  // All nodes, so that those of a scope and of the scopes within are neighbours.
+  readonly order: Int32Array;
+  // The position of each node in `order`.
+  readonly positionOf: Int32Array;
+  // Data inputs; a control input has pin -1.
+  readonly inputs: Lists;
+  readonly consumers: Lists;
+  // The length of the longest path to each node; of nodes in cycles a part of it.
+  readonly depth: Int32Array;
+  // What a run did, if the graph has been run.
+  readonly run: Run | null;
+  private lowerNames: string[] | undefined;
+  private readonly byName = new Map<string, number>();
+  private readonly byPath = new Map<string, number>();
+
+  constructor(json: GraphJson) {
+    this.json = json;
+    this.size = json.nodes.length;
+    this.scopeOf = new Int32Array(this.size);
+    this.order = new Int32Array(this.size);
+    this.positionOf = new Int32Array(this.size);
+    this.makeScopes();
+    for (let i = 0; i < this.size; ++i) this.positionOf[this.order[i]!] = i;
+    this.inputs = this.makeInputs();
+    this.consumers = this.makeConsumers();
+    this.depth = this.makeDepth();
+    this.run = json.run === undefined ? null : new Run(this, json.run);
+  }
+
+  name(node: number): string {
+    return this.json.nodes[node]![0];
+  }
+  lowerName(node: number): string {
+    this.lowerNames ??= this.json.nodes.map((n) => n[0].toLowerCase());
+    return this.lowerNames[node]!;
+  }
+  op(node: number): OpJson {
+    return this.json.ops[this.json.nodes[node]![1]]!;
+  }
+  extra(node: number): NodeExtra {
+    return this.json.nodes[node]![3] ?? kNothing;
+  }
+  text(id: number | undefined): string {
+    return id === undefined ? '' : (this.json.strings[id] ?? '');
+  }
+  // Returns the node of a name, or -1.
+  find(name: string): number {
+    return this.byName.get(name) ?? -1;
+  }
+  findScope(path: string): number {
+    return this.byPath.get(path) ?? -1;
+  }
+
+  // Returns "float [2,?]", or "" if it is not known.
+  typeOf(node: number, output: number): string {
+    const types = this.extra(node).t;
+    if (output < 0 || types === undefined || 2 * output + 1 >= types.length) return '';
+    return `${this.text(types[2 * output])} ${this.text(types[2 * output + 1])}`;
+  }
+
+  // Returns the scopes that a node or scope is in, from the root.
+  ancestors(scope: number): number[] {
+    const path: number[] = [];
+    for (let s = scope; s >= 0; s = this.scopes[s]!.parent) path.push(s);
+    return path.reverse();
+  }
+
+  // Returns the names of the input (output) pins as in the definition of the op.
+  pinNames(node: number, outputs: boolean, count: number): string[] {
+    const op = this.op(node);
+    const args = outputs ? op.o : op.i;
+    const extra = this.extra(node);
+    const sizes = outputs ? extra.mo : extra.ni;
+    const names: string[] = [];
+    if (op.k !== 0 && (sizes !== undefined || args.every((arg) => arg[3] === 0))) {
+      for (let a = 0; a < args.length && names.length < count; ++a) {
+        const arg = args[a]!;
+        if (arg[3] === 0) {
+          names.push(arg[0]);
+          continue;
+        }
+        for (let i = 0; i < (sizes?.[a] ?? 0) && names.length < count; ++i) {
+          names.push(`${arg[0]}[${i}]`);
+        }
+      }
+    }
+    while (names.length < count) names.push(String(names.length));
+    return names;
+  }
+
+  numInputs(node: number): number {
+    return this.json.nodes[node]![2].length / 2;
+  }
+  // The outputs that are known or used.
+  numOutputs(node: number): number {
+    const extra = this.extra(node);
+    if (extra.no !== undefined) return extra.no;
+    if (extra.t !== undefined) return extra.t.length / 2;
+    let count = this.op(node).o.filter((arg) => arg[3] === 0).length;
+    const { start, node: consumer, pin } = this.consumers;
+    for (let e = start[node]!; e < start[node + 1]!; ++e) {
+      if (pin[e]! < 0) continue;
+      count = Math.max(count, this.json.nodes[consumer[e]!]![2][2 * pin[e]! + 1]! + 1);
+    }
+    return count;
+  }
+
+  // Returns the width by the height that a picture of the scope is likely to have.
+  aspect(scope: number): number {
+    const { begin, end } = this.scopes[scope]!;
+    let low = Infinity;
+    let high = 0;
+    for (let i = begin; i < end; ++i) {
+      low = Math.min(low, this.depth[this.order[i]!]!);
+      high = Math.max(high, this.depth[this.order[i]!]!);
+    }
+    const columns = Math.max(high - low + 1, 1);
+    const rows = Math.max((end - begin) / columns, 1);
+    return Math.min(Math.max((columns * 200) / (rows * 90), 0.4), 3);
+  }
+
+  private makeDepth(): Int32Array {
+    const depth = new Int32Array(this.size);
+    const waits = new Int32Array(this.size);
+    const ready: number[] = [];
+    for (let v = 0; v < this.size; ++v) {
+      for (let e = this.inputs.start[v]!; e < this.inputs.start[v + 1]!; ++e) {
+        if (this.inputs.node[e]! >= 0) ++waits[v]!;
+      }
+      if (waits[v] === 0) ready.push(v);
+    }
+    for (let i = 0; i < ready.length; ++i) {
+      const v = ready[i]!;
+      for (let e = this.consumers.start[v]!; e < this.consumers.start[v + 1]!; ++e) {
+        const w = this.consumers.node[e]!;
+        depth[w] = Math.max(depth[w]!, depth[v]! + 1);
+        if (--waits[w]! === 0) ready.push(w);
+      }
+    }
+    return depth;
+  }
+
+  private makeScopes(): void {
+    const add = (name: string, path: string, parent: number, isFunction: boolean): number => {
+      const id = this.scopes.length;
+      const depth = parent < 0 ? 0 : this.scopes[parent]!.depth + 1;
+      this.scopes.push(
+        { id, name, path, parent, depth, scopes: [], nodes: [], begin: 0, end: 0, isFunction });
+      if (parent >= 0) this.scopes[parent]!.scopes.push(id);
+      this.byPath.set(path, id);
+      return id;
+    };
+    add('', '', -1, false);
+    // Deeper names stay in the scope of this depth.
+    const kMaxDepth = 64;
+    const place = (node: number, root: number, prefix: string): void => {
+      const name = this.name(node);
+      let scope = root;
+      let begin = 0;
+      for (let depth = 0; depth < kMaxDepth; ++depth) {
+        const slash = name.indexOf('/', begin);
+        if (slash < 0) break;
+        const path = prefix + name.slice(0, slash);
+        scope = this.byPath.get(path) ?? add(name.slice(begin, slash), path, scope, false);
+        begin = slash + 1;
+      }
+      this.scopeOf[node] = scope;
+      this.scopes[scope]!.nodes.push(node);
+    };
+    const numMain = this.json.functions[0]?.[1] ?? this.size;
+    for (let node = 0; node < numMain; ++node) {
+      if (!this.byName.has(this.name(node))) this.byName.set(this.name(node), node);
+      place(node, 0, '');
+    }
+    for (const [name, first, count] of this.json.functions) {
+      const path = `ƒ ${name}`;
+      const root = this.byPath.get(path) ?? add(path, path, 0, true);
+      for (let node = first; node < first + count; ++node) place(node, root, path + '/');
+    }
+    // Depth first. A stack of scopes, each entered once and left once.
+    let next = 0;
+    const stack: number[] = [0];
+    while (stack.length > 0) {
+      const top = stack.pop()!;
+      if (top < 0) {
+        this.scopes[~top]!.end = next;
+        continue;
+      }
+      const scope = this.scopes[top]!;
+      scope.begin = next;
+      for (const node of scope.nodes) this.order[next++] = node;
+      stack.push(~top);
+      for (let i = scope.scopes.length - 1; i >= 0; --i) stack.push(scope.scopes[i]!);
+    }
+  }
+
+  private makeInputs(): Lists {
+    const start = new Int32Array(this.size + 1);
+    for (let v = 0; v < this.size; ++v) {
+      const count = this.numInputs(v) + (this.extra(v).c?.length ?? 0);
+      start[v + 1] = start[v]! + count;
+    }
+    const node = new Int32Array(start[this.size]!);
+    const pin = new Int32Array(start[this.size]!);
+    for (let v = 0; v < this.size; ++v) {
+      let e = start[v]!;
+      const inputs = this.json.nodes[v]![2];
+      for (let i = 0; i < inputs.length; i += 2, ++e) {
+        node[e] = inputs[i]!;
+        pin[e] = inputs[i + 1]!;
+      }
+      for (const source of this.extra(v).c ?? []) {
+        node[e] = source;
+        pin[e++] = -1;
+      }
+    }
+    return { start, node, pin };
+  }
+
+  private makeConsumers(): Lists {
+    const { start, node, pin } = this.inputs;
+    const first = new Int32Array(this.size + 1);
+    for (const source of node) {
+      if (source >= 0) ++first[source + 1]!;
+    }
+    for (let v = 0; v < this.size; ++v) first[v + 1]! += first[v]!;
+    const next = first.slice();
+    const consumer = new Int32Array(first[this.size]!);
+    const input = new Int32Array(first[this.size]!);
+    for (let v = 0; v < this.size; ++v) {
+      for (let e = start[v]!; e < start[v + 1]!; ++e) {
+        const source = node[e]!;
+        if (source < 0) continue;
+        const to = next[source]!++;
+        consumer[to] = v;
+        input[to] = pin[e]! < 0 ? -1 : e - start[v]!;
+      }
+    }
+    return { start: first, node: consumer, pin: input };
+  }
+}

@@ -1,0 +1,92 @@
+// Search: terms that must all hold, separated by spaces.
+//
+//   text          the name contains it, in any case
+//   op:Mat        the name of the op does
+//   attr:n=8      an attribute's name and value, as "name=value", does
+//   shape:[2,?]   the type and shape of an output does
+//   is:problem    or is:added, is:removed, is:changed
+//   /expression/  the name matches the regular expression
+import type { Model } from './model.ts';
+
+// Longer names are not matched against expressions, which may take exponential time.
+const kMaxMatched = 1000;
+
+export class QueryError extends Error {}
+
+type Test = (model: Model, node: number) => boolean;
+
+function termTest(term: string): Test {
+  const contains = (text: string, part: string): boolean => text.toLowerCase().includes(part);
+  const split = term.indexOf(':');
+  const key = term.slice(0, Math.max(split, 0));
+  const part = term.slice(split + 1).toLowerCase();
+  switch (key) {
+    case 'op':
+      return (model, node) => contains(model.op(node).n, part);
+    case 'attr':
+      return (model, node) => {
+        const attrs = model.extra(node).a ?? [];
+        for (let i = 0; i < attrs.length; i += 2) {
+          if (contains(`${model.text(attrs[i])}=${model.text(attrs[i + 1])}`, part)) return true;
+        }
+        return false;
+      };
+    case 'shape':
+      return (model, node) => {
+        const types = model.extra(node).t ?? [];
+        for (let i = 0; i < types.length; i += 2) {
+          if (contains(`${model.text(types[i])}${model.text(types[i + 1])}`, part)) return true;
+        }
+        return false;
+      };
+    case 'is':
+      return isTest(part);
+    default: {
+      const text = term.toLowerCase();
+      return (model, node) => model.lowerName(node).includes(text);
+    }
+  }
+}
+
+function isTest(state: string): Test {
+  const changes = ['', 'added', 'removed', 'changed'];
+  if (state === 'problem') {
+    return (model, node) => model.extra(node).e !== undefined || model.op(node).k === 0;
+  }
+  const change = changes.indexOf(state);
+  if (change <= 0) throw new QueryError(`expected is:problem, added, removed or changed`);
+  return (model, node) => model.extra(node).k === change;
+}
+
+function parse(query: string): Test[] {
+  const text = query.trim();
+  if (text.length > 1 && text.startsWith('/') && text.endsWith('/')) {
+    let expression: RegExp;
+    try {
+      expression = new RegExp(text.slice(1, -1), 'u');
+    } catch {
+      throw new QueryError('not a regular expression');
+    }
+    return [(model, node) => expression.test(model.name(node).slice(0, kMaxMatched))];
+  }
+  return text.split(/\s+/).filter((term) => term !== '').map(termTest);
+}
+
+export interface Found {
+  // The first nodes in the order of the graph.
+  nodes: number[];
+  // How many there are.
+  count: number;
+}
+
+export function search(model: Model, query: string, limit: number): Found {
+  const tests = parse(query);
+  const found: Found = { nodes: [], count: 0 };
+  if (tests.length === 0) return found;
+  for (let node = 0; node < model.size; ++node) {
+    if (!tests.every((test) => test(model, node))) continue;
+    if (found.nodes.length < limit) found.nodes.push(node);
+    ++found.count;
+  }
+  return found;
+}

@@ -1,0 +1,371 @@
+// App: the state of the page and what changes it. Knows no DOM but the canvas.
+import type { Description, Hit, Marks, Summary } from '../worker/api.ts';
+import type { Client } from '../worker/channel.ts';
+import { paint } from '../draw/painter.ts';
+import { CanvasSurface, SvgSurface } from '../draw/surface.ts';
+import { readTheme } from '../draw/theme.ts';
+import type { Theme } from '../draw/theme.ts';
+import { Camera } from '../view/camera.ts';
+import { formatBookmark, parseBookmark } from '../view/bookmark.ts';
+import { TimelineView } from '../view/timeline.ts';
+import { World } from '../view/world.ts';
+import type { Scene } from '../scene/types.ts';
+
+export interface SearchState {
+  query: string;
+  hits: Hit[];
+  count: number;
+  error: string;
+}
+
+const kMaxHits = 200;
+const kNoSearch: SearchState = { query: '', hits: [], count: 0, error: '' };
+
+export class App {
+  readonly world = new World();
+  readonly camera: Camera;
+  summary: Summary | null = null;
+  selected: number | null = null;
+  description: Description | null = null;
+  marks: Marks | null = null;
+  // The first end of a path.
+  pathStart: number | null = null;
+  search: SearchState = kNoSearch;
+  // What the run did; null without one.
+  timeline: TimelineView | null = null;
+  isFolded = false;
+  isHelpOpen = false;
+  // What happened, for assistive technology too.
+  message = '';
+  theme: Theme;
+  width = 1;
+  height = 1;
+  // The time and blocks of the last frame.
+  frameMillis = 0;
+  frameBlocks = 0;
+  private isDirty = false;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(readonly client: Client, readonly canvas: HTMLCanvasElement) {
+    this.camera = new Camera(() => this.draw());
+    this.theme = readTheme();
+  }
+
+  // Calls `listener` after each change of state.
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+  changed(): void {
+    for (const listener of this.listeners) listener();
+    this.draw();
+  }
+  say(message: string): void {
+    this.message = message;
+    this.changed();
+  }
+
+  // ---- Drawing ----
+
+  draw(): void {
+    if (this.isDirty) return;
+    this.isDirty = true;
+    requestAnimationFrame(() => {
+      this.isDirty = false;
+      this.drawNow();
+    });
+  }
+
+  private picture() {
+    const { world, width, height, theme, selected, marks } = this;
+    return { world, camera: this.camera.transform(), width, height, theme, selected, marks };
+  }
+
+  drawNow(): void {
+    const begin = performance.now();
+    const context = this.canvas.getContext('2d')!;
+    const ratio = this.canvas.width / this.width;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    const surface = new CanvasSurface(context);
+    this.frameBlocks = paint(surface, this.picture());
+    surface.finish();
+    this.frameMillis = performance.now() - begin;
+    for (const listener of this.drawListeners) listener();
+  }
+  private readonly drawListeners: (() => void)[] = [];
+  onDraw(listener: () => void): void {
+    this.drawListeners.push(listener);
+  }
+
+  resize(width: number, height: number, ratio: number): void {
+    this.width = Math.max(width, 1);
+    this.height = Math.max(height, 1);
+    this.canvas.width = Math.round(this.width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.drawNow();
+  }
+
+  restyle(): void {
+    this.theme = readTheme();
+    this.changed();
+  }
+
+  // Returns what is on the screen as an SVG file.
+  svg(): string {
+    const surface = new SvgSurface();
+    paint(surface, this.picture());
+    return surface.finish(this.width, this.height, this.theme.background,
+                          this.summary?.title ?? '');
+  }
+
+  // ---- Graphs and scopes ----
+
+  async open(base64: string, bookmark: string): Promise<void> {
+    this.summary = await this.client.call('open', base64);
+    if (this.summary.runTime >= 0) {
+      const timeline = await this.client.call('timeline');
+      if (timeline !== null) this.timeline = new TimelineView(timeline);
+    }
+    await this.load(0);
+    // The root may have nothing but one scope.
+    for (const scope of await this.client.call('ancestors', ~this.summary.first)) {
+      await this.load(scope);
+    }
+    await this.load(this.summary.first);
+    this.showFirst();
+    await this.restore(bookmark);
+    this.changed();
+  }
+
+  private async load(scope: number): Promise<Scene | null> {
+    if (this.world.placed.has(scope)) return this.world.placed.get(scope)!.scene;
+    const scene = await this.client.call('scene', scope, { fold: this.isFolded });
+    this.world.add(scene);
+    return scene;
+  }
+
+  isOpen(scope: number): boolean {
+    return this.world.placed.has(scope);
+  }
+
+  async openScope(scope: number): Promise<void> {
+    await this.load(scope);
+    this.say(`Opened ${this.titleOf(~scope)}`);
+    const box = this.world.boxOf(~scope);
+    if (box !== null) this.camera.fit(box, this.width, this.height, Infinity, this.isSmooth());
+    this.keepBookmark();
+  }
+
+  closeScope(scope: number): void {
+    if (scope === 0) return;
+    this.world.remove(scope);
+    this.keepBookmark();
+    this.say(`Closed ${this.titleOf(~scope)}`);
+  }
+
+  closeAll(): void {
+    for (const scope of [...this.world.placed.keys()]) if (scope !== 0) this.world.remove(scope);
+    if (this.selected !== null && this.world.boxOf(this.selected) === null) this.clearSelection();
+    this.keepBookmark();
+    this.fitAll(true);
+    this.say('Closed all scopes');
+  }
+
+  // Draws all open scopes again, with constants or without.
+  async setFolded(isFolded: boolean): Promise<void> {
+    this.isFolded = isFolded;
+    const open = [...this.world.placed.keys()];
+    this.world.remove(0);
+    for (const scope of open) await this.load(scope);
+    this.say(isFolded ? 'Constants are lines of their consumers' : 'Constants are blocks');
+  }
+
+  // Shows all, or the beginning of a graph that is too long to be read as a whole.
+  private showFirst(): void {
+    this.fitAll(false);
+    const kReadable = 0.4;
+    const { w, h } = this.world.bounds();
+    const scale = Math.min(kReadable, (0.9 * this.height) / h);
+    if (scale < 2 * this.camera.scale) return;
+    const first = Math.min(w, (0.9 * this.width) / scale);
+    this.camera.fit({ x: 0, y: 0, w: first, h }, this.width, this.height, scale, false);
+  }
+
+  fitAll(isSmooth: boolean): void {
+    this.camera.fit(this.world.bounds(), this.width, this.height, 1.5,
+                    isSmooth && this.isSmooth());
+  }
+
+  private isSmooth(): boolean {
+    return !matchMedia('(prefers-reduced-motion: reduce)').matches;
+  }
+
+  // ---- Selection ----
+
+  titleOf(id: number): string {
+    const found = this.world.findItem(id);
+    return found === null ? '' : found.placed.scene.items[found.item]!.title;
+  }
+
+  // Selects a node or scope, opens the scopes around it and shows it.
+  async select(id: number, isRevealed = true): Promise<void> {
+    this.selected = id;
+    if (this.world.findItem(id) === null) {
+      for (const scope of await this.client.call('ancestors', id)) await this.load(scope);
+    }
+    const box = this.world.boxOf(id);
+    if (isRevealed && box !== null) {
+      this.camera.reveal(box, this.width, this.height, this.isSmooth());
+    }
+    this.changed();
+    const description = await this.client.latest('describe', id);
+    if (description === null || this.selected !== id) return;
+    this.description = description;
+    this.keepBookmark();
+    this.changed();
+  }
+
+  clearSelection(): void {
+    this.selected = null;
+    this.description = null;
+    this.marks = null;
+    this.keepBookmark();
+    this.changed();
+  }
+
+  // Selects the first producer or consumer.
+  async follow(isBack: boolean): Promise<void> {
+    if (this.selected === null) return;
+    const d = await this.client.call('describe', this.selected);
+    const next = isBack ? (d.inputs[0] ?? d.control[0])
+      : d.outputs.flatMap((output) => output.consumers)[0];
+    if (next === undefined) this.say(isBack ? 'No producer' : 'No consumer');
+    else await this.select(next.node);
+  }
+
+  // Selects the next or previous item of the scene, from top to bottom and left to right.
+  async selectBeside(step: number): Promise<void> {
+    const found = this.selected === null ? null : this.world.findItem(this.selected);
+    const scene = (found?.placed ?? this.world.placed.get(this.summary?.first ?? 0))?.scene;
+    if (scene === undefined || scene.items.length === 0) return;
+    const order = scene.items.map((_, i) => i)
+      .sort((a, b) => scene.x[a]! - scene.x[b]! || scene.y[a]! - scene.y[b]!);
+    const at = found === null ? (step > 0 ? -1 : 0) : order.indexOf(found.item);
+    const next = order[(at + step + order.length) % order.length]!;
+    await this.select(scene.items[next]!.id);
+  }
+
+  async selectParent(): Promise<void> {
+    if (this.selected === null) return;
+    const scopes = await this.client.call('ancestors', this.selected);
+    const parent = scopes[scopes.length - 1];
+    if (parent !== undefined && parent !== 0) await this.select(~parent);
+    else this.clearSelection();
+  }
+
+  async selectNotable(): Promise<void> {
+    const next = await this.client.call('nextNotable', this.selected ?? -1);
+    if (next < 0) this.say('Nothing is marked as a problem or change');
+    else await this.select(next);
+  }
+
+  // Changes the part of the run that the timeline shows.
+  moveTimeline(zoom: number, pan: number): void {
+    if (this.timeline === null) {
+      this.say('No run is recorded');
+      return;
+    }
+    this.timeline.move(zoom, pan);
+    this.changed();
+  }
+
+  // ---- Highlights ----
+
+  async mark(kind: 'in' | 'out'): Promise<void> {
+    if (this.selected === null || this.selected < 0) {
+      this.say('Select a block first');
+      return;
+    }
+    const marks = await this.client.latest('mark', kind, this.selected, -1);
+    if (marks === null) return;
+    this.marks = marks;
+    this.say(`${marks.count} blocks in the fan-${kind}`);
+  }
+
+  async markCriticalPath(): Promise<void> {
+    const marks = await this.client.call('criticalPath');
+    if (marks.count === 0) {
+      this.say('No run is recorded');
+      return;
+    }
+    this.marks = marks;
+    this.say(`${marks.count} blocks on the critical path`);
+  }
+
+  async selectFirstNan(): Promise<void> {
+    const node = await this.client.call('firstNan');
+    if (node < 0) this.say('No value is NaN');
+    else await this.select(node);
+  }
+
+  startPath(): void {
+    this.pathStart = this.selected !== null && this.selected >= 0 ? this.selected : null;
+    this.say(this.pathStart === null ? 'Select a block first' : 'Path starts here');
+  }
+
+  async endPath(): Promise<void> {
+    if (this.pathStart === null || this.selected === null || this.selected < 0) {
+      this.say('Mark a start, then select the end');
+      return;
+    }
+    const marks = await this.client.latest('mark', 'between', this.pathStart, this.selected);
+    if (marks === null) return;
+    this.marks = marks.count > 0 ? marks : null;
+    this.say(marks.count > 0 ? `${marks.count} blocks on the paths` : 'There is no path');
+  }
+
+  clearMarks(): void {
+    this.marks = null;
+    this.say('Highlights are off');
+  }
+
+  // ---- Search ----
+
+  async find(query: string): Promise<void> {
+    this.search = { ...this.search, query, error: '' };
+    this.changed();
+    try {
+      const found = await this.client.latest('search', query, kMaxHits);
+      if (found === null) return;
+      this.search = { query, ...found, error: '' };
+    } catch (error) {
+      this.search = { query, hits: [], count: 0, error: (error as Error).message };
+    }
+    this.changed();
+  }
+
+  // ---- Bookmarks ----
+
+  private async keepBookmark(): Promise<void> {
+    const name = this.selected === null ? '' : await this.client.call('nameOf', this.selected);
+    const open: string[] = [];
+    for (const scope of this.world.placed.keys()) {
+      if (scope !== 0) open.push(await this.client.call('nameOf', ~scope));
+    }
+    const hash = formatBookmark({ name, open });
+    history.replaceState(null, '', hash === '' ? ' ' : hash);
+  }
+
+  async restore(hash: string): Promise<void> {
+    const { name, open } = parseBookmark(hash);
+    for (const path of open) {
+      const id = await this.client.call('find', path);
+      if (id === null || id >= 0) continue;
+      for (const scope of await this.client.call('ancestors', id)) await this.load(scope);
+      await this.load(~id);
+    }
+    if (name === '') return;
+    const id = await this.client.call('find', name);
+    if (id === null) this.say(`There is no ${name}`);
+    else await this.select(id);
+  }
+}

@@ -1,0 +1,82 @@
+// The bar: search, buttons of the commands, and the keys.
+import { plural, visible } from '../data/text.ts';
+import type { App } from './app.ts';
+import { kCommands } from './commands.ts';
+import type { Command, Page } from './commands.ts';
+
+function Results({ app }: { app: App }) {
+  const { search } = app;
+  if (search.query === '') return null;
+  return (
+    <div id="results">
+      <p role="status">{search.error !== '' ? search.error : plural(search.count, 'block')}</p>
+      <ul>
+        {search.hits.map((hit) => (
+          <li key={hit.node}>
+            <button type="button" onClick={() => void app.select(hit.node)}>
+              {visible(hit.name).slice(0, 300)} <span class="soft">{visible(hit.op)}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+const kGroups = ['Move', 'Scopes', 'Highlight', 'Run', 'Page'] as const;
+
+function keyName(command: Command): string {
+  return command.key.replace('Arrow', '');
+}
+
+function Help({ app, page }: { app: App; page: Page }) {
+  if (!app.isHelpOpen) return null;
+  const close = (): void => {
+    app.isHelpOpen = false;
+    app.changed();
+  };
+  return (
+    <dialog open id="help" aria-label="Keys"
+            onKeyDown={(event) => { if (event.key === 'Escape') close(); }}>
+      <button type="button" onClick={close}>Close</button>
+      {kGroups.map((group) => (
+        <section key={group}>
+          <h2>{group}</h2>
+          <ul>
+            {kCommands.filter((command) => command.group === group).map((command) => (
+              <li key={command.id}>
+                <button type="button" data-command={command.id}
+                        onClick={() => void command.run(app, page)}>
+                  <kbd>{keyName(command)}</kbd> {command.title}
+                </button>
+              </li>
+            ))}
+          </ul>
+        </section>
+      ))}
+    </dialog>
+  );
+}
+
+export function Bar({ app, page }: { app: App; page: Page }) {
+  return (
+    <header>
+      <h1>gradflow</h1>
+      <div id="search-box" role="search">
+        <input id="search" type="search" aria-label="Search" autocomplete="off" spellcheck={false}
+               placeholder="name, op:, attr:, shape:, is:, /expression/"
+               onInput={(event) => void app.find(event.currentTarget.value)} />
+        <Results app={app} />
+      </div>
+      <nav aria-label="Commands">
+        {kCommands.filter((command) => command.label !== undefined).map((command) => (
+          <button key={command.id} type="button" title={`${command.title} (${keyName(command)})`}
+                  aria-label={command.title} onClick={() => void command.run(app, page)}>
+            {command.label}
+          </button>
+        ))}
+      </nav>
+      <Help app={app} page={page} />
+    </header>
+  );
+}

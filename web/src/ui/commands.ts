@@ -1,0 +1,110 @@
+// All commands of the page. Each has a key and a place in the menu.
+import type { App } from './app.ts';
+
+export interface Command {
+  id: string;
+  title: string;
+  // The text of a button in the bar; without it there is none.
+  label?: string;
+  // A value of KeyboardEvent.key.
+  key: string;
+  group: 'Move' | 'Scopes' | 'Highlight' | 'Run' | 'Page';
+  run(app: App, page: Page): void | Promise<void>;
+}
+
+// What commands need of the DOM.
+export interface Page {
+  focusSearch(): void;
+  focusPanel(): void;
+  toggleTheme(): void;
+  save(name: string, type: string, text: string): void;
+  print(): void;
+}
+
+const kPan = 80;
+
+export const kCommands: Command[] = [
+  { id: 'producer', title: 'Go to the producer', key: 'ArrowLeft', group: 'Move',
+    run: (app) => app.follow(true) },
+  { id: 'consumer', title: 'Go to the consumer', key: 'ArrowRight', group: 'Move',
+    run: (app) => app.follow(false) },
+  { id: 'next', title: 'Next block', key: 'ArrowDown', group: 'Move',
+    run: (app) => app.selectBeside(1) },
+  { id: 'previous', title: 'Previous block', key: 'ArrowUp', group: 'Move',
+    run: (app) => app.selectBeside(-1) },
+  { id: 'notable', title: 'Next problem or change', key: 'n', group: 'Move',
+    run: (app) => app.selectNotable() },
+  { id: 'center', title: 'Show the selected block', key: '.', group: 'Move',
+    run: (app) => (app.selected === null ? undefined : app.select(app.selected)) },
+  { id: 'fit', label: 'All', title: 'Show all', key: '0', group: 'Move', run: (app) => app.fitAll(true) },
+  { id: 'zoom-in', label: '+', title: 'Zoom in', key: '+', group: 'Move',
+    run: (app) => app.camera.zoom(1.4, app.width / 2, app.height / 2) },
+  { id: 'zoom-out', label: '−', title: 'Zoom out', key: '-', group: 'Move',
+    run: (app) => app.camera.zoom(1 / 1.4, app.width / 2, app.height / 2) },
+  { id: 'pan-left', title: 'Pan left', key: 'h', group: 'Move',
+    run: (app) => app.camera.pan(kPan, 0) },
+  { id: 'pan-down', title: 'Pan down', key: 'j', group: 'Move',
+    run: (app) => app.camera.pan(0, -kPan) },
+  { id: 'pan-up', title: 'Pan up', key: 'k', group: 'Move',
+    run: (app) => app.camera.pan(0, kPan) },
+  { id: 'pan-right', title: 'Pan right', key: 'l', group: 'Move',
+    run: (app) => app.camera.pan(-kPan, 0) },
+
+  { id: 'toggle', label: 'Open', title: 'Open or close the scope', key: 'Enter', group: 'Scopes',
+    run: (app) => {
+      if (app.selected === null || app.selected >= 0) return undefined;
+      const scope = ~app.selected;
+      return app.isOpen(scope) ? app.closeScope(scope) : app.openScope(scope);
+    } },
+  { id: 'parent', title: 'Go to the enclosing scope', key: 'u', group: 'Scopes',
+    run: (app) => app.selectParent() },
+  { id: 'close-all', title: 'Close all scopes', key: 'E', group: 'Scopes',
+    run: (app) => app.closeAll() },
+  { id: 'fold', label: 'Constants', title: 'Fold constants into their consumers', key: 'c', group: 'Scopes',
+    run: (app) => app.setFolded(!app.isFolded) },
+
+  { id: 'fan-in', label: 'Fan-in', title: 'Highlight the fan-in', key: 'i', group: 'Highlight',
+    run: (app) => app.mark('in') },
+  { id: 'fan-out', label: 'Fan-out', title: 'Highlight the fan-out', key: 'o', group: 'Highlight',
+    run: (app) => app.mark('out') },
+  { id: 'path-start', title: 'Start a path here', key: 'm', group: 'Highlight',
+    run: (app) => app.startPath() },
+  { id: 'path-end', title: 'Highlight the paths to here', key: 'p', group: 'Highlight',
+    run: (app) => app.endPath() },
+  { id: 'clear', title: 'Remove highlights', key: 'x', group: 'Highlight',
+    run: (app) => app.clearMarks() },
+
+  { id: 'critical', title: 'Highlight the critical path', key: 'r', group: 'Run',
+    run: (app) => app.markCriticalPath() },
+  { id: 'nan', title: 'Go to the first NaN', key: 'N', group: 'Run',
+    run: (app) => app.selectFirstNan() },
+  { id: 'time-in', title: 'Zoom into the timeline', key: 'w', group: 'Run',
+    run: (app) => app.moveTimeline(1.5, 0) },
+  { id: 'time-out', title: 'Zoom out of the timeline', key: 's', group: 'Run',
+    run: (app) => app.moveTimeline(1 / 1.5, 0) },
+  { id: 'time-left', title: 'Earlier in the timeline', key: 'a', group: 'Run',
+    run: (app) => app.moveTimeline(1, -0.2) },
+  { id: 'time-right', title: 'Later in the timeline', key: 'd', group: 'Run',
+    run: (app) => app.moveTimeline(1, 0.2) },
+
+  { id: 'search', title: 'Search', key: '/', group: 'Page',
+    run: (_, page) => page.focusSearch() },
+  { id: 'panel', title: 'Go to the panel', key: 'v', group: 'Page',
+    run: (_, page) => page.focusPanel() },
+  { id: 'deselect', title: 'Deselect', key: 'Escape', group: 'Page',
+    run: (app) => app.clearSelection() },
+  { id: 'theme', label: 'Theme', title: 'Light or dark', key: 't', group: 'Page',
+    run: (_, page) => page.toggleTheme() },
+  { id: 'svg', label: 'SVG', title: 'Save as SVG', key: 'S', group: 'Page',
+    run: (app, page) => page.save('graph.svg', 'image/svg+xml', app.svg()) },
+  { id: 'print', title: 'Print', key: 'P', group: 'Page', run: (_, page) => page.print() },
+  { id: 'help', label: 'Keys', title: 'Keys', key: '?', group: 'Page',
+    run: (app) => {
+      app.isHelpOpen = !app.isHelpOpen;
+      app.changed();
+    } },
+];
+
+export function findCommand(key: string): Command | undefined {
+  return kCommands.find((command) => command.key === key);
+}

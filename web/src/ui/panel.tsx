@@ -1,0 +1,219 @@
+// The panel of the selected block or scope.
+import type { ComponentChildren } from 'preact';
+import type { OutputJson } from '../data/format.ts';
+import { bytesText, duration, leaf, plural, visible, visibleLines } from '../data/text.ts';
+import type { Description, Neighbour } from '../worker/api.ts';
+import { kMaxListed } from '../worker/api.ts';
+import type { App } from './app.ts';
+
+const kChanges = ['', 'Added', 'Removed', 'Changed'];
+
+function Section({ title, children }: { title: string; children: ComponentChildren }) {
+  return <section><h3>{title}</h3>{children}</section>;
+}
+
+function Link({ app, to }: { app: App; to: Neighbour }) {
+  return (
+    <button type="button" class="link" title={visible(to.name)}
+            onClick={() => void app.select(to.node)}>
+      {visible(leaf(to.name)).slice(0, 300)}
+    </button>
+  );
+}
+
+function More({ n }: { n: number }) {
+  return n >= kMaxListed ? <p class="soft">Only the first {kMaxListed} are listed.</p> : null;
+}
+
+function Inputs({ app, d }: { app: App; d: Description }) {
+  if (d.inputs.length + d.control.length + d.missing.length === 0) return null;
+  return (
+    <Section title="Inputs">
+      <ul>
+        {d.inputs.map((input, i) => (
+          <li key={i}>
+            {input.pin !== '' && <b>{visible(input.pin)} </b>}
+            <Link app={app} to={input} /> <code>{visible(input.type)}</code>
+          </li>
+        ))}
+        {d.control.map((input, i) => (
+          <li key={`c${i}`}>after <Link app={app} to={input} /></li>
+        ))}
+        {d.missing.map((name, i) => (
+          <li key={`m${i}`} class="problem">not in the graph: {visible(name)}</li>
+        ))}
+      </ul>
+      <More n={d.inputs.length} />
+    </Section>
+  );
+}
+
+function Outputs({ app, d }: { app: App; d: Description }) {
+  if (d.outputs.length === 0) return null;
+  return (
+    <Section title="Outputs">
+      <ul>
+        {d.outputs.map((output, i) => (
+          <li key={i}>
+            <b>{visible(output.pin)}</b> <code>{visible(output.type)}</code>{' '}
+            {output.consumers.map((to, k) => <Link key={k} app={app} to={to} />)}
+            {output.doc !== '' && <p class="soft">{visibleLines(output.doc)}</p>}
+          </li>
+        ))}
+      </ul>
+      <More n={d.outputs.length} />
+    </Section>
+  );
+}
+
+function Attributes({ d }: { d: Description }) {
+  if (d.attrs.length === 0) return null;
+  return (
+    <Section title="Attributes">
+      <dl>
+        {d.attrs.map((attr) => (
+          <div key={attr.name} class={attr.isDefault ? 'soft' : ''}>
+            <dt>{visible(attr.name)}</dt>
+            <dd>
+              <code>{visible(attr.value)}</code>{attr.isDefault && ' (default)'}
+              {attr.doc !== '' && <p>{visibleLines(attr.doc)}</p>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </Section>
+  );
+}
+
+function number(value: number | null): string {
+  return value === null ? 'none' : String(Number(value.toPrecision(6)));
+}
+
+function Histogram({ counts }: { counts: number[] }) {
+  const most = Math.max(...counts, 1);
+  return (
+    <svg class="histogram" viewBox={`0 0 ${counts.length} 20`} preserveAspectRatio="none" role="img"
+         aria-label={`Histogram: ${counts.join(' ')}`}>
+      {counts.map((count, i) => (
+        <rect key={i} x={i} width="0.9" y={20 - (20 * count) / most}
+              height={(20 * count) / most} />
+      ))}
+    </svg>
+  );
+}
+
+// Draws levels of gray or colours. What is not finite is red.
+function drawPicture(canvas: HTMLCanvasElement | null, picture: number[]): void {
+  const context = canvas?.getContext('2d');
+  if (!context) return;
+  const [rows, columns, channels, ...levels] = picture as [number, number, number, ...number[]];
+  const image = context.createImageData(columns, rows);
+  for (let i = 0; i < rows * columns; ++i) {
+    const pixel = levels.slice(i * channels, (i + 1) * channels);
+    const rgb = channels === 1 ? [pixel[0]!, pixel[0]!, pixel[0]!] : pixel.slice(0, 3);
+    const isBad = pixel.some((level) => level < 0);
+    image.data.set(isBad ? [255, 0, 0, 255] : [...rgb, channels === 4 ? pixel[3]! : 255], 4 * i);
+  }
+  context.putImageData(image, 0, 0);
+}
+
+function Result({ result, d }: { result: OutputJson; d: Description }) {
+  const { p } = result;
+  const name = d.outputs[result.o]?.pin ?? String(result.o);
+  return (
+    <li>
+      <b>{visible(name)}</b> <code>{result.t} [{result.s.join(',')}]</code>
+      {result.nan > 0 && <b class="problem"> {plural(result.nan, 'NaN')}</b>}
+      {result.pinf > 0 && <b class="problem"> {result.pinf} +Inf</b>}
+      {result.ninf > 0 && <b class="problem"> {result.ninf} -Inf</b>}
+      {result.min !== null && (
+        <p>min {number(result.min)}, max {number(result.max)}, mean {number(result.mean)},
+          stddev {number(result.sd)}</p>
+      )}
+      {result.hist.length > 0 && <Histogram counts={result.hist} />}
+      {p !== undefined && (
+        <canvas key={`${d.id}:${result.o}`} class="picture" width={p[1]} height={p[0]} role="img"
+                aria-label={`Picture of ${name}`} ref={(canvas) => drawPicture(canvas, p)} />
+      )}
+      {result.first !== '' && <p class="values"><code>{visible(result.first)}</code></p>}
+    </li>
+  );
+}
+
+function Results({ d }: { d: Description }) {
+  if (d.time < 0 && d.results.length === 0) return null;
+  return (
+    <Section title="Run">
+      {d.time >= 0 && (
+        <p>{duration(d.time)}, {(100 * d.share).toFixed(1)} % of the run
+          {d.thread !== '' && `, thread ${visible(d.thread)}`}
+          {d.allocated > 0 && `, ${bytesText(d.allocated)} allocated`}</p>
+      )}
+      <ul>{d.results.map((result) => <Result key={result.o} result={result} d={d} />)}</ul>
+    </Section>
+  );
+}
+
+function Details({ app, d }: { app: App; d: Description }) {
+  const isScope = d.id < 0;
+  return (
+    <>
+      <h2>{visible(leaf(d.name))}</h2>
+      <p class="name">{visible(d.name)}</p>
+      {isScope
+        ? <p>{plural(d.numNodes, 'op')} in this scope</p>
+        : <p><b>{visible(d.op)}</b> {visible(d.summary)}</p>}
+      {d.problem !== '' && <p class="problem" role="note">Cannot run: {visible(d.problem)}</p>}
+      {d.change > 0 && <p class="change">{kChanges[d.change]}</p>}
+      {d.changes.length > 0 && (
+        <ul>{d.changes.map((change, i) => <li key={i}>{visible(change)}</li>)}</ul>
+      )}
+      <Results d={d} />
+      {d.value !== '' && <Section title="Value"><code>{visible(d.value)}</code></Section>}
+      <Inputs app={app} d={d} />
+      <Outputs app={app} d={d} />
+      <Attributes d={d} />
+      {d.ops.length > 0 && (
+        <Section title="Ops">
+          <ul>{d.ops.map(([op, n]) => <li key={op}>{visible(op)}: {n}</li>)}</ul>
+        </Section>
+      )}
+      {d.device !== '' && <Section title="Device"><code>{visible(d.device)}</code></Section>}
+      {d.doc !== '' && (
+        <Section title="Documentation"><p class="doc">{visibleLines(d.doc)}</p></Section>
+      )}
+    </>
+  );
+}
+
+function Overview({ app }: { app: App }) {
+  const { summary } = app;
+  if (summary === null) return <p>Reading the graph…</p>;
+  const [added, removed, changed] = summary.changes;
+  return (
+    <>
+      <h2>{visible(summary.title)}</h2>
+      <p>{plural(summary.nodes, 'block')}, {plural(summary.ops, 'op')},{' '}
+        {plural(summary.scopes, 'scope')}</p>
+      {summary.runTime >= 0 && <p>Run in {duration(summary.runTime)}</p>}
+      {summary.diff && <p>{added} added, {removed} removed, {changed} changed</p>}
+      {summary.notes.length > 0 && (
+        <Section title="Cannot run">
+          {summary.notes.map((note, i) => <p key={i} class="problem">{visible(note)}</p>)}
+        </Section>
+      )}
+      <p class="soft">Select a block to see its inputs, outputs and attributes. Press ? for all
+        keys.</p>
+      <p class="soft">{summary.generator}</p>
+    </>
+  );
+}
+
+export function Panel({ app }: { app: App }) {
+  const d = app.description;
+  return (
+    <aside id="panel" aria-label="Details" tabIndex={0}>
+      {d === null ? <Overview app={app} /> : <Details app={app} d={d} />}
+    </aside>
+  );
+}

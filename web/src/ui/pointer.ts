@@ -1,0 +1,68 @@
+// Mouse, pen and touch on the picture.
+import type { App } from './app.ts';
+
+// Movements of fewer pixels are clicks.
+const kClick = 4;
+
+export function listenToPointer(app: App, focus: () => void): void {
+  const { canvas } = app;
+  const pointers = new Map<number, { x: number; y: number }>();
+  let moved = 0;
+
+  const place = (event: PointerEvent | WheelEvent | MouseEvent): { x: number; y: number } => {
+    const box = canvas.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  };
+  const hit = (event: MouseEvent): number | null => {
+    const { x, y } = place(event);
+    return app.world.hit(...app.camera.toWorld(x, y));
+  };
+
+  canvas.addEventListener('pointerdown', (event) => {
+    pointers.set(event.pointerId, place(event));
+    canvas.setPointerCapture(event.pointerId);
+    if (pointers.size === 1) moved = 0;
+    focus();
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    const before = pointers.get(event.pointerId);
+    if (before === undefined) return;
+    const now = place(event);
+    moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
+    if (pointers.size === 2) {
+      // Two fingers move and zoom.
+      const other = [...pointers].find(([id]) => id !== event.pointerId)![1];
+      const distance = (p: { x: number; y: number }): number =>
+        Math.max(Math.hypot(p.x - other.x, p.y - other.y), 1);
+      app.camera.zoom(distance(now) / distance(before), other.x, other.y);
+    } else if (moved >= kClick) {
+      app.camera.pan(now.x - before.x, now.y - before.y);
+    }
+    pointers.set(event.pointerId, now);
+  });
+  const release = (event: PointerEvent): void => {
+    pointers.delete(event.pointerId);
+  };
+  canvas.addEventListener('pointerup', release);
+  canvas.addEventListener('pointercancel', release);
+
+  canvas.addEventListener('click', (event) => {
+    if (moved >= kClick) return;
+    const id = hit(event);
+    if (id === null) app.clearSelection();
+    else void app.select(id, false);
+  });
+  canvas.addEventListener('dblclick', (event) => {
+    const id = hit(event);
+    if (id === null || id >= 0) return;
+    if (app.isOpen(~id)) app.closeScope(~id);
+    else void app.openScope(~id);
+  });
+  canvas.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    const { x, y } = place(event);
+    const lines = event.deltaMode === 0 ? 1 : 16;
+    if (event.shiftKey) app.camera.pan(-event.deltaY * lines - event.deltaX * lines, 0);
+    else app.camera.zoom(Math.exp(-event.deltaY * lines * 0.002), x, y);
+  }, { passive: false });
+}

@@ -1,0 +1,102 @@
+// The timeline: a row for each thread, and the memory of outputs.
+import { bytesText, duration } from '../data/text.ts';
+import type { App } from './app.ts';
+
+const kTop = 18;
+const kMemory = 26;
+const kMaxRow = 26;
+
+// Places of the rows of a canvas of some height.
+function rowHeight(app: App, height: number): number {
+  const rows = Math.max(app.timeline?.data.threads.length ?? 1, 1);
+  return Math.min((height - kTop - kMemory) / rows, kMaxRow);
+}
+
+function draw(app: App, canvas: HTMLCanvasElement): void {
+  const view = app.timeline;
+  canvas.hidden = view === null;
+  if (view === null) return;
+  const width = canvas.clientWidth;
+  const height = canvas.clientHeight;
+  const ratio = window.devicePixelRatio;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const c = canvas.getContext('2d')!;
+  c.scale(ratio, ratio);
+  const { theme } = app;
+  c.fillStyle = theme.background;
+  c.fillRect(0, 0, width, height);
+  const scale = width / (view.end - view.begin);
+  const row = rowHeight(app, height);
+  c.font = '11px system-ui, sans-serif';
+  c.textBaseline = 'middle';
+
+  // The end of the last rectangle of each row: what is narrower than a pixel is drawn once.
+  const drawn = new Float64Array(view.data.threads.length).fill(-1);
+  for (const event of view.data.events) {
+    if (event.end < view.begin || event.begin > view.end) continue;
+    const x = (event.begin - view.begin) * scale;
+    const right = (event.end - view.begin) * scale;
+    if (right < drawn[event.thread]! + 0.5 && event.node !== app.selected) continue;
+    drawn[event.thread] = Math.max(right, x + 1);
+    const y = kTop + event.thread * row;
+    const isMarked = event.node >= 0 && app.marks?.nodes[event.node] === 1;
+    c.fillStyle = event.node === app.selected && event.node >= 0 ? theme.accent
+      : isMarked ? theme.mark : theme.edge;
+    c.fillRect(x, y + 1, Math.max(right - x, 1), row - 2);
+    const room = Math.floor((right - x - 6) / 6.2);
+    if (room >= 4 && row >= 12) {
+      c.fillStyle = theme.background;
+      const name = event.name.slice(event.name.lastIndexOf('/') + 1);
+      c.fillText(name.slice(0, room), x + 3, y + row / 2);
+    }
+  }
+
+  c.fillStyle = theme.text;
+  c.fillText(`${duration(view.begin)} to ${duration(view.end)}`, 6, kTop / 2);
+  c.textAlign = 'right';
+  const { memory } = view.data;
+  let most = 1;
+  for (let i = 1; i < memory.length; i += 2) most = Math.max(most, memory[i]!);
+  c.fillText(`outputs: up to ${bytesText(most)}`, width - 6, kTop / 2);
+  c.fillStyle = theme.accent;
+  for (let i = 0; i < memory.length; i += 2) {
+    const x = (memory[i]! - view.begin) * scale;
+    const right = ((memory[i + 2] ?? view.data.total) - view.begin) * scale;
+    const h = (kMemory * memory[i + 1]!) / most;
+    if (right >= 0 && x <= width) c.fillRect(x, height - h, Math.max(right - x, 0.5), h);
+  }
+}
+
+export function listenToTimeline(app: App, canvas: HTMLCanvasElement): void {
+  app.onChange(() => draw(app, canvas));
+  new ResizeObserver(() => draw(app, canvas)).observe(canvas);
+  let last = 0;
+  let moved = 0;
+  canvas.addEventListener('pointerdown', (event) => {
+    last = event.clientX;
+    moved = 0;
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener('pointermove', (event) => {
+    if (event.buttons === 0) return;
+    moved += Math.abs(event.clientX - last);
+    if (moved > 3) app.moveTimeline(1, (last - event.clientX) / canvas.clientWidth);
+    last = event.clientX;
+  });
+  canvas.addEventListener('click', (event) => {
+    const view = app.timeline;
+    if (view === null || moved > 3) return;
+    const box = canvas.getBoundingClientRect();
+    const thread = Math.floor((event.clientY - box.top - kTop) / rowHeight(app, box.height));
+    const pixel = (view.end - view.begin) / box.width;
+    const found = view.find(thread, view.begin + (event.clientX - box.left) * pixel, 4 * pixel);
+    if (found === null) return;
+    if (found.node >= 0) void app.select(found.node);
+    else app.say(`${found.name}: ${duration(found.end - found.begin)}`);
+  });
+  canvas.addEventListener('wheel', (event) => {
+    event.preventDefault();
+    app.moveTimeline(Math.exp(-event.deltaY * 0.002), 0);
+  }, { passive: false });
+}

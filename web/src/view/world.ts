@@ -1,0 +1,134 @@
+// World: the open scenes, where they are, and what is where.
+import type { Scene } from '../scene/types.ts';
+
+// Scaled, then moved.
+export interface Transform {
+  scale: number;
+  x: number;
+  y: number;
+}
+
+export interface Box {
+  x: number;
+  y: number;
+  w: number;
+  h: number;
+}
+
+export interface Placed {
+  scene: Scene;
+  at: Transform;
+  // The item of each node and scope.
+  index: Map<number, number>;
+  // Left, top, right, bottom of each edge.
+  bounds: Float32Array;
+}
+
+export function edgeBounds(scene: Scene): Float32Array {
+  const bounds = new Float32Array(4 * scene.from.length);
+  for (let e = 0; e < scene.from.length; ++e) {
+    let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+    for (let p = 2 * scene.start[e]!; p < 2 * scene.start[e + 1]!; p += 2) {
+      left = Math.min(left, scene.points[p]!);
+      right = Math.max(right, scene.points[p]!);
+      top = Math.min(top, scene.points[p + 1]!);
+      bottom = Math.max(bottom, scene.points[p + 1]!);
+    }
+    // A curve that goes back bends out.
+    bounds.set([left - 30, top, right + 30, bottom], 4 * e);
+  }
+  return bounds;
+}
+
+export class World {
+  readonly placed = new Map<number, Placed>();
+  // Rises when a scope opens or closes.
+  version = 0;
+
+  add(scene: Scene): void {
+    ++this.version;
+    const index = new Map<number, number>();
+    scene.items.forEach((item, i) => index.set(item.id, i));
+    this.placed.set(scene.scope,
+                    { scene, at: { scale: 1, x: 0, y: 0 }, index, bounds: edgeBounds(scene) });
+    this.place();
+  }
+
+  // Closes a scope and those within.
+  remove(scope: number): void {
+    const placed = this.placed.get(scope);
+    if (placed === undefined) return;
+    ++this.version;
+    this.placed.delete(scope);
+    for (const item of placed.scene.items) if (item.id < 0) this.remove(~item.id);
+  }
+
+  // Finds the places of the scenes, from the root.
+  private place(): void {
+    const work = [0];
+    while (work.length > 0) {
+      const placed = this.placed.get(work.pop()!);
+      if (placed === undefined) continue;
+      const { scene, at } = placed;
+      scene.items.forEach((item, i) => {
+        const child = item.id < 0 ? this.placed.get(~item.id) : undefined;
+        if (child === undefined) return;
+        child.at = {
+          scale: at.scale * child.scene.scale,
+          x: at.x + at.scale * (scene.x[i]! + child.scene.left),
+          y: at.y + at.scale * (scene.y[i]! + child.scene.top),
+        };
+        work.push(~item.id);
+      });
+    }
+  }
+
+  // Returns the scene that shows a node or scope as an item, and which.
+  findItem(id: number): { placed: Placed; item: number } | null {
+    for (const placed of this.placed.values()) {
+      const item = placed.index.get(id);
+      if (item !== undefined) return { placed, item };
+    }
+    return null;
+  }
+
+  // Returns where an item is in the world.
+  boxOf(id: number): Box | null {
+    const found = this.findItem(id);
+    if (found === null) return null;
+    const { scene, at } = found.placed;
+    const i = found.item;
+    return {
+      x: at.x + at.scale * scene.x[i]!,
+      y: at.y + at.scale * scene.y[i]!,
+      w: at.scale * scene.w[i]!,
+      h: at.scale * scene.h[i]!,
+    };
+  }
+
+  bounds(): Box {
+    const root = this.placed.get(0)?.scene;
+    return { x: 0, y: 0, w: root?.width ?? 1, h: root?.height ?? 1 };
+  }
+
+  // Returns the innermost item at a point of the world; null if there is none.
+  hit(x: number, y: number): number | null {
+    let found: number | null = null;
+    for (let scope: number | undefined = 0; scope !== undefined;) {
+      const placed: Placed | undefined = this.placed.get(scope);
+      if (placed === undefined) break;
+      scope = undefined;
+      const { scene, at } = placed;
+      const px = (x - at.x) / at.scale;
+      const py = (y - at.y) / at.scale;
+      for (let i = 0; i < scene.items.length; ++i) {
+        if (px < scene.x[i]! || py < scene.y[i]! || px > scene.x[i]! + scene.w[i]! ||
+            py > scene.y[i]! + scene.h[i]!) continue;
+        found = scene.items[i]!.id;
+        if (found < 0) scope = ~found;
+        break;
+      }
+    }
+    return found;
+  }
+}

@@ -1,0 +1,101 @@
+// Calls of the worker's API through messages. A call can be cancelled until it starts.
+import type { Api } from './api.ts';
+
+type Name = keyof Api;
+
+interface Request {
+  id: number;
+  name: Name;
+  args: unknown[];
+}
+type Message = Request | { cancel: number };
+
+export interface Reply {
+  id: number;
+  result?: unknown;
+  error?: string;
+}
+
+// Answers the calls of `port`, one after the other.
+export function serve(api: Api, port: { onmessage: ((event: MessageEvent) => void) | null;
+                                        postMessage: (reply: Reply) => void }): void {
+  const queue: Request[] = [];
+  let isBusy = false;
+  const run = async (): Promise<void> => {
+    isBusy = true;
+    while (queue.length > 0) {
+      // Lets messages in, which may cancel what is in the queue.
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      const request = queue.shift();
+      if (request === undefined) break;
+      try {
+        const method = api[request.name] as (...args: unknown[]) => Promise<unknown>;
+        port.postMessage({ id: request.id, result: await method.apply(api, request.args) });
+      } catch (error) {
+        port.postMessage(
+          { id: request.id, error: error instanceof Error ? error.message : String(error) });
+      }
+    }
+    isBusy = false;
+  };
+  port.onmessage = (event) => {
+    const message = event.data as Message;
+    if ('cancel' in message) {
+      const at = queue.findIndex((request) => request.id === message.cancel);
+      if (at >= 0) {
+        queue.splice(at, 1);
+        port.postMessage({ id: message.cancel, error: 'cancelled' });
+      }
+      return;
+    }
+    queue.push(message);
+    if (!isBusy) void run();
+  };
+}
+
+export class Client {
+  private next = 0;
+  private readonly waiting =
+    new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
+  // The last call of each method that is made with `latest`.
+  private readonly last = new Map<Name, number>();
+
+  constructor(private readonly worker: Worker) {
+    worker.onmessage = (event: MessageEvent) => {
+      const reply = event.data as Reply;
+      const call = this.waiting.get(reply.id);
+      if (call === undefined) return;
+      this.waiting.delete(reply.id);
+      if (reply.error !== undefined) call.reject(new Error(reply.error));
+      else call.resolve(reply.result as never);
+    };
+  }
+
+  call<N extends Name>(name: N, ...args: Parameters<Api[N]>): ReturnType<Api[N]> {
+    const id = this.next++;
+    this.worker.postMessage({ id, name, args });
+    this.last.set(name, id);
+    return new Promise((resolve, reject) => {
+      this.waiting.set(id, { resolve, reject });
+    }) as ReturnType<Api[N]>;
+  }
+
+  // Cancels the last call of this method, and calls it again. Returns null if a later call cancels
+  // this one.
+  async latest<N extends Name>(name: N, ...args: Parameters<Api[N]>):
+      Promise<Awaited<ReturnType<Api[N]>> | null> {
+    const before = this.last.get(name);
+    if (before !== undefined && this.waiting.has(before)) {
+      this.worker.postMessage({ cancel: before });
+    }
+    const result = this.call(name, ...args);
+    const id = this.last.get(name);
+    try {
+      const value = await result;
+      return this.last.get(name) === id ? (value as Awaited<ReturnType<Api[N]>>) : null;
+    } catch (error) {
+      if (this.last.get(name) !== id) return null;
+      throw error;
+    }
+  }
+}

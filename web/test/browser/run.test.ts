@@ -1,0 +1,135 @@
+// The page of a run: times, values, timeline, critical path, the first NaN.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { Fixture, constant, message, node, placeholder, root, selected, settle } from './support.ts';
+
+let fixture: Fixture;
+let path: string;
+before(() => {
+  fixture = new Fixture();
+  // log(-x) is NaN for x > 0, and so is what follows; the other branch is not.
+  const text = placeholder('x', [2, 3]) + constant('s/two', 2) +
+    node('s/twice', 'Mul', ['x', 's/two']) + node('s/minus', 'Neg', ['x']) +
+    node('log', 'Log', ['s/minus']) + node('sum', 'AddV2', ['log', 's/twice']);
+  const x = fixture.npy('x', [1, 2, 3, 4, 5, 0], [2, 3]);
+  path = fixture.report('run', text,
+                        ['--feed', `x=${x}`, '--fetch', 'sum', '--report-tensors', 'all']);
+});
+after(() => fixture.close());
+
+async function show(page: Page, name: string): Promise<string> {
+  await page.evaluate(async (name) => {
+    const app = window.gradflow;
+    await app.select((await app.client.call('find', name))!);
+  }, name);
+  await settle(page);
+  return page.locator('#panel').innerText();
+}
+
+test('blocks have times, also those of scopes', async () => {
+  const page = await fixture.open(path);
+  assert.match(await page.locator('#panel').innerText(), /Run in \d/);
+  const labels = await page.locator('[role=treeitem]').evaluateAll(
+    (items) => items.map((item) => item.getAttribute('aria-label')!));
+  assert.match(labels.find((label) => label.startsWith('log'))!, /has NaN, [\d.]+ (ns|µs|ms)$/);
+  assert.match(labels.find((label) => label.startsWith('s,'))!, /3 ops,.* [\d.]+ (ns|µs|ms)$/);
+  assert.match(await show(page, 'log'), /[\d.]+ (ns|µs|ms), [\d.]+ % of the run, thread caller/);
+  assert.match(await show(page, 's'), /[\d.]+ (ns|µs|ms), [\d.]+ % of the run/);
+});
+
+test('values have statistics, a histogram and a picture', async () => {
+  const page = await fixture.open(path);
+  const twice = await show(page, 's/twice');
+  assert.match(twice, /float \[2,3\]/);
+  assert.match(twice, /min 0, max 10, mean 5,\s+stddev 3.41565/);
+  assert.match(twice, /2 4 6/);
+  assert.equal(await page.locator('#panel .histogram rect').count(), 32);
+  assert.match((await page.locator('#panel .histogram').getAttribute('aria-label'))!,
+               /^Histogram: 1 0/);
+  const levels = await page.evaluate(() => {
+    const canvas = document.querySelector('#panel .picture') as HTMLCanvasElement;
+    const { data } = canvas.getContext('2d')!.getImageData(0, 0, canvas.width, canvas.height);
+    return [canvas.width, canvas.height, ...[...data].filter((_, i) => i % 4 === 0)];
+  });
+  assert.deepEqual(levels, [3, 2, 51, 102, 153, 204, 255, 0]);
+  const log = await show(page, 'log');
+  assert.match(log, /5 NaNs/);
+  assert.match(log, /1 -Inf/);
+  assert.ok(!log.includes('min '));
+});
+
+test('one key leads to the first NaN, one to the critical path', async () => {
+  const page = await fixture.open(path);
+  await fixture.press(page, 'N');
+  assert.equal(await selected(page), 'log');
+  await fixture.press(page, 'r');
+  assert.match(await message(page), /^[34] blocks on the critical path$/);
+  const marked = await page.evaluate(async () => {
+    const { client, marks } = window.gradflow;
+    return marks!.nodes[(await client.call('find', 'sum'))!];
+  });
+  assert.equal(marked, 1);
+});
+
+test('the timeline zooms, moves and leads to blocks', async () => {
+  const page = await fixture.open(path);
+  const range = () => page.evaluate(() =>
+    [window.gradflow.timeline!.begin, window.gradflow.timeline!.end]);
+  const [begin, end] = await range() as [number, number];
+  assert.equal(begin, 0);
+  await fixture.press(page, 'w', 'w');
+  const [zoomedBegin, zoomedEnd] = await range() as [number, number];
+  assert.ok(zoomedBegin > 0 && zoomedEnd < end);
+  await fixture.press(page, 'd');
+  assert.ok((await range())[0]! > zoomedBegin);
+  await fixture.press(page, 'a', 'a', 's', 's', 's');
+  assert.deepEqual(await range(), [begin, end]);
+  const point = await page.evaluate(() => {
+    const app = window.gradflow;
+    const canvas = document.getElementById('timeline')!;
+    const box = canvas.getBoundingClientRect();
+    const event = app.timeline!.data.events.find((e) => e.name === 'log')!;
+    const at = (event.begin + event.end) / 2 / app.timeline!.data.total;
+    return { x: box.left + at * box.width, y: box.top + 18 + 5, node: event.node };
+  });
+  await page.mouse.click(point.x, point.y);
+  await settle(page);
+  assert.equal(await selected(page), 'log');
+});
+
+test('a page without a run has no timeline', async () => {
+  const page = await fixture.open(fixture.view('none', placeholder('x', [2])));
+  assert.ok(!await page.locator('#timeline').isVisible());
+  await fixture.press(page, 'w');
+  assert.equal(await message(page), 'No run is recorded');
+  await fixture.press(page, 'N');
+  assert.equal(await message(page), 'No value is NaN');
+});
+
+test('the benchmark writes a page too', async () => {
+  const x = fixture.npy('b', [1, 2], [2]);
+  const graph = fixture.file('bench.pbtxt', placeholder('x', [2]) + node('y', 'Neg', ['x']));
+  const page = await fixture.open(fixture.run(
+    'bench', ['bench', graph, '--feed', `x=${x}`, '--repeat', '1'], '--report'));
+  assert.match(await show(page, 'y'), /mean -1.5/);
+});
+
+// With the environment variable GRADFLOW_PICTURE, writes the picture of docs/viewing_graphs.md.
+test('a golden case and its run make a picture', async () => {
+  const folder = join(root, '../tests/data/golden_cases/fake_quant_gradient');
+  const feeds = ['gradients', 'inputs'].flatMap(
+    (name) => ['--feed', `${name}=${join(folder, 'feeds', name + '.npy')}`]);
+  const page = await fixture.open(fixture.run(
+    'golden', ['run', join(folder, 'graph.pbtxt'), ...feeds, '--report-tensors', 'all'],
+    '--report'), { viewport: { width: 1100, height: 620 } });
+  assert.match(await show(page, 'backprop'), /backprop_wrt_max float \[\][^]*mean 5/);
+  await page.evaluate(() => window.gradflow.fitAll(false));
+  await settle(page);
+  const picture = await page.screenshot();
+  assert.ok(picture.length > 10_000);
+  const path = process.env.GRADFLOW_PICTURE;
+  if (path !== undefined) writeFileSync(path, picture);
+});

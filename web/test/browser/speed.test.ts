@@ -1,0 +1,127 @@
+// Times of the page. The limits are those of a machine of two cores that does nothing else. They
+// are multiplied by the environment variable GRADFLOW_SLOW, which is 2 by default, and by the number
+// of processes that share a core.
+import assert from 'node:assert/strict';
+import { cpus, loadavg } from 'node:os';
+import { after, before, test } from 'node:test';
+import { Fixture, chain, towers } from './support.ts';
+
+const slow = Number(process.env.GRADFLOW_SLOW ?? 2) * Math.max(1, loadavg()[0]! / cpus().length);
+
+let fixture: Fixture;
+before(() => { fixture = new Fixture(); });
+after(() => fixture.close());
+
+function expectBelow(what: string, millis: number, limit: number): void {
+  console.log(`${what}: ${millis.toFixed(0)} ms, limit ${limit} x ${slow.toFixed(1)}`);
+  assert.ok(millis < limit * slow, what);
+}
+
+// Milliseconds from the start of the page to its first whole picture.
+async function timeToReady(path: string): Promise<number> {
+  const page = await fixture.open(path);
+  const millis = await page.evaluate(() => performance.now());
+  await page.close();
+  return millis;
+}
+
+test('10,000 ops without scopes are a picture in 1 s', async () => {
+  expectBelow('10,000 flat', await timeToReady(fixture.view('chain', chain(10_000))), 1000);
+});
+
+test('100,000 ops in closed scopes are a picture in 3 s, and no task takes 50 ms', async () => {
+  const path = fixture.view('towers', towers(33_000, 200));
+  expectBelow('100,000 in scopes', await timeToReady(path), 3000);
+  const page = await fixture.open(path);
+  // Work on the main thread while a person works with the page.
+  const longest = await page.evaluate(async () => {
+    const app = window.gradflow;
+    let longest = 0;
+    const observer = new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) longest = Math.max(longest, entry.duration);
+    });
+    observer.observe({ type: 'longtask' });
+    for (const query of ['t', 'to', 'tow', 'tower1/layer3']) await app.find(query);
+    await app.select(app.search.hits[0]!.node);
+    await app.mark('in');
+    await app.setFolded(true);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const result = longest;
+    // A long task is noticed.
+    const end = performance.now() + 80;
+    while (performance.now() < end);
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    if (longest < 80) throw new Error('the observer sees no tasks');
+    return result;
+  });
+  expectBelow('longest task', longest, 50);
+});
+
+test('a key of a search of 100,000 names takes 50 ms', async () => {
+  const page = await fixture.open(fixture.view('search', towers(33_000, 200)));
+  const millis = await page.evaluate(async () => {
+    const app = window.gradflow;
+    await app.find('first');
+    const begin = performance.now();
+    await app.find('layer77/mu');
+    return performance.now() - begin;
+  });
+  expectBelow('search', millis, 50);
+});
+
+test('opening a scope of 1,000 takes 100 ms', async () => {
+  const page = await fixture.open(fixture.view('thousand', chain(1000)
+    .replace(/"n(\d+)"/g, '"s/n$1"')));
+  const millis = await page.evaluate(async () => {
+    const app = window.gradflow;
+    app.closeAll();
+    let best = Infinity;
+    for (let round = 0; round < 5; ++round) {
+      const begin = performance.now();
+      await app.openScope(1);
+      best = Math.min(best, performance.now() - begin);
+      app.closeAll();
+    }
+    return best;
+  });
+  expectBelow('open', millis, 100);
+});
+
+test('panning over 600 detailed blocks takes 17 ms a frame', async () => {
+  // 30 chains of 100.
+  let text = '';
+  for (let c = 0; c < 30; ++c) {
+    text += chain(100).replace(/"(n\d+|x)"/g, `"c${c}_$1"`);
+  }
+  const page = await fixture.open(fixture.view('pan', text));
+  // Time of the processor, which does not depend on what else the machine does.
+  const session = await page.context().newCDPSession(page);
+  await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+  const taskMillis = async (): Promise<number> => {
+    const { metrics } = await session.send('Performance.getMetrics');
+    return 1000 * metrics.find((metric) => metric.name === 'TaskDuration')!.value;
+  };
+  const before = await taskMillis();
+  const kFrames = 60;
+  const { times, blocks } = await page.evaluate(async (kFrames) => {
+    const app = window.gradflow;
+    // The picture of a large screen, where this many blocks have all details.
+    app.resize(3700, 2300, 0.5);
+    const { w, h } = app.world.bounds();
+    app.camera.set({ scale: 0.61, x: 1850 - 0.61 * w / 2, y: 1150 - 0.61 * h / 2 });
+    const times: number[] = [];
+    let blocks = Infinity;
+    for (let i = 0; i < kFrames; ++i) {
+      app.camera.pan(-20, 0);
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      await new Promise((resolve) => setTimeout(resolve, 0));
+      times.push(app.frameMillis);
+      blocks = Math.min(blocks, app.frameBlocks);
+    }
+    return { times: times.sort((a, b) => a - b), blocks };
+  }, kFrames);
+  console.log(`${((await taskMillis() - before) / kFrames).toFixed(1)} ms of the processor a frame`);
+  console.log(`${blocks} blocks, median ${times[kFrames / 2]!.toFixed(1)} ms`);
+  assert.ok(blocks >= 600, `${blocks} blocks`);
+  expectBelow('95th percentile of a frame', times[56]!, 17);
+});

@@ -1,0 +1,360 @@
+// The page of a graph: picture, panel, search, scopes, highlights, keys.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { kCommands } from '../../src/ui/commands.ts';
+import { Fixture, chain, constant, message, node, openScopes, placeholder, selected, settle, towers }
+  from './support.ts';
+
+let fixture: Fixture;
+let towersPage: string;
+before(() => {
+  fixture = new Fixture();
+  towersPage = fixture.view('towers', towers(6, 3));
+});
+after(() => fixture.close());
+
+// Returns how many different colours the middle of the picture has.
+const kCountColors = (): number => {
+  const canvas = document.getElementById('canvas') as HTMLCanvasElement;
+  const { width, height } = canvas;
+  const { data } = canvas.getContext('2d')!.getImageData(0, 0, width, height);
+  const colors = new Set<number>();
+  for (let i = 0; i < data.length; i += 4) {
+    colors.add(data[i]! * 65536 + data[i + 1]! * 256 + data[i + 2]!);
+  }
+  return colors.size;
+};
+
+test('a graph is a picture, with its summary in the panel', async () => {
+  const page = await fixture.open(towersPage);
+  assert.ok(await page.evaluate(kCountColors) > 10);
+  assert.match(await page.title(), /^towers.pbtxt/);
+  assert.match(await page.locator('#panel').innerText(), /20 blocks, 5 ops, 8 scopes/);
+});
+
+test('a click selects a block and a double click opens a scope', async () => {
+  const page = await fixture.open(towersPage);
+  const point = (name: string) => page.evaluate(async (name) => {
+    const app = window.gradflow;
+    const box = app.world.boxOf((await app.client.call('find', name))!)!;
+    const rect = app.canvas.getBoundingClientRect();
+    return {
+      x: rect.left + app.camera.x + app.camera.scale * (box.x + box.w / 2),
+      y: rect.top + app.camera.y + app.camera.scale * (box.y + 6),
+    };
+  }, name);
+  const x = await point('x');
+  await page.mouse.click(x.x, x.y);
+  await settle(page);
+  assert.equal(await selected(page), 'x');
+  assert.match(await page.locator('#panel').innerText(), /Placeholder/);
+  const tower = await point('tower1');
+  await page.mouse.dblclick(tower.x, tower.y);
+  await settle(page);
+  assert.deepEqual(await openScopes(page), ['tower1']);
+  const again = await point('tower1');
+  await page.mouse.dblclick(again.x, again.y);
+  await settle(page);
+  assert.deepEqual(await openScopes(page), []);
+  // A click beside all blocks selects nothing.
+  const view = (await page.locator('#view').boundingBox())!;
+  await page.mouse.click(view.x + 5, view.y + view.height - 5);
+  await settle(page);
+  assert.equal(await selected(page), '');
+});
+
+test('dragging pans and the wheel zooms about the pointer', async () => {
+  const page = await fixture.open(towersPage);
+  const camera = () => page.evaluate(() => window.gradflow.camera.transform());
+  const view = (await page.locator('#view').boundingBox())!;
+  const before = await camera();
+  await page.mouse.move(view.x + 100, view.y + 100);
+  await page.mouse.down();
+  await page.mouse.move(view.x + 160, view.y + 130, { steps: 5 });
+  await page.mouse.up();
+  const moved = await camera();
+  // The first pixels are not yet a drag.
+  assert.ok(Math.abs(moved.x - before.x - 60) < 15 && Math.abs(moved.y - before.y - 30) < 15);
+  await page.mouse.wheel(0, -200);
+  await page.waitForTimeout(50);
+  const zoomed = await camera();
+  assert.ok(zoomed.scale > moved.scale * 1.3);
+  const worldX = (c: { x: number; scale: number }): number => (160 - c.x) / c.scale;
+  assert.ok(Math.abs(worldX(zoomed) - worldX(moved)) < 1);
+  assert.equal(await selected(page), '');
+});
+
+test('the panel has pins, types, attributes and documentation', async () => {
+  const quant = 'attr { key: "num_bits" value { i: 4 } }';
+  const page = await fixture.open(fixture.view('quant',
+    placeholder('x', [2, 3]) + constant('min', -1) + constant('max', 1) +
+    `node { name: "q/grad" op: "FakeQuantWithMinMaxVarsGradient" input: "x" input: "x"
+            input: "min" input: "max" ${quant} }` +
+    node('y', 'Neg', ['q/grad:1'])));
+  await page.evaluate(async () => {
+    const app = window.gradflow;
+    await app.select((await app.client.call('find', 'q/grad'))!);
+  });
+  await settle(page);
+  const text = await page.locator('#panel').innerText();
+  for (const part of [
+    'q/grad', 'FakeQuantWithMinMaxVarsGradient', 'gradients', 'inputs', 'float [2,3]',
+    'backprops_wrt_input', 'backprop_wrt_max', 'num_bits', '4', 'narrow_range', 'false (default)',
+  ]) assert.ok(text.includes(part), `${part} in\n${text}`);
+  // Links lead to neighbours.
+  await page.getByRole('button', { name: 'y', exact: true }).click();
+  await settle(page);
+  assert.equal(await selected(page), 'y');
+});
+
+test('search finds names, ops, attributes, shapes and expressions', async () => {
+  const page = await fixture.open(towersPage);
+  const hits = async (query: string): Promise<string[]> => {
+    await page.locator('#search').fill(query);
+    await settle(page);
+    const texts = await page.locator('#results button').allInnerTexts();
+    return texts.map((text) => text.split(/\s/)[0]!);
+  };
+  assert.deepEqual(await hits('layer0 mul'), ['tower0/layer0/mul', 'tower1/layer0/mul']);
+  assert.equal((await hits('op:relu')).length, 6);
+  assert.equal((await hits('shape:[4,8]')).length, 14);
+  assert.deepEqual(await hits('/^(x|out)$/'), ['x', 'out']);
+  await hits('/(/');
+  assert.equal(await page.locator('#results [role=status]').innerText(), 'not a regular expression');
+  await page.locator('#search').press('Escape');
+  await settle(page);
+  assert.equal(await page.locator('#results').count(), 0);
+  assert.equal(await page.evaluate(() => document.activeElement!.id), 'tree');
+  // A hit opens the scopes around it.
+  await hits('tower1/layer2/mul');
+  await page.locator('#results button').first().click();
+  await settle(page);
+  assert.equal(await selected(page), 'tower1/layer2/mul');
+  assert.deepEqual(await openScopes(page), ['tower1', 'tower1/layer2']);
+  const isSeen = await page.evaluate(() => {
+    const { camera, world, selected, width, height } = window.gradflow;
+    const box = world.boxOf(selected!)!;
+    const x = camera.x + camera.scale * box.x;
+    const y = camera.y + camera.scale * box.y;
+    return x >= 0 && y >= 0 && x < width && y < height && box.h * camera.scale > 20;
+  });
+  assert.ok(isSeen);
+});
+
+test('keys follow edges, open scopes, and highlight', async () => {
+  const page = await fixture.open(towersPage);
+  await page.evaluate(() => window.gradflow.client.call('find', 'x')
+    .then((id) => window.gradflow.select(id!)));
+  await fixture.press(page, 'ArrowRight');
+  assert.equal(await selected(page), 'tower0/layer0/mul');
+  await fixture.press(page, 'ArrowRight');
+  assert.equal(await selected(page), 'tower0/layer0/relu');
+  await fixture.press(page, 'i');
+  assert.equal(await message(page), '4 blocks in the fan-in');
+  await fixture.press(page, 'm', 'u');
+  assert.equal(await selected(page), 'tower0/layer0');
+  await fixture.press(page, 'Enter');
+  assert.deepEqual(await openScopes(page), ['tower0']);
+  await fixture.press(page, 'Enter');
+  assert.deepEqual(await openScopes(page), ['tower0', 'tower0/layer0']);
+  await page.evaluate(() => window.gradflow.client.call('find', 'out')
+    .then((id) => window.gradflow.select(id!)));
+  await fixture.press(page, 'p');
+  // Each layer without its constant, and both ends.
+  assert.equal(await message(page), '12 blocks on the paths');
+  await fixture.press(page, 'ArrowLeft');
+  assert.equal(await selected(page), 'tower1/layer2/relu');
+  await fixture.press(page, 'o');
+  assert.equal(await message(page), '2 blocks in the fan-out');
+  await fixture.press(page, 'E');
+  assert.deepEqual(await openScopes(page), []);
+});
+
+test('every command has a key that works', async () => {
+  const keys = kCommands.map((command) => command.key);
+  assert.equal(new Set(keys).size, keys.length);
+  const page = await fixture.open(towersPage);
+  await page.evaluate(() => {
+    window.print = () => { document.title = 'printed'; };
+  });
+  const state = () => page.evaluate(() => {
+    const app = window.gradflow;
+    return JSON.stringify([
+      app.camera.transform(), app.selected, app.message, app.isHelpOpen, app.isFolded,
+      [...app.world.placed.keys()], document.activeElement?.id, document.title,
+      document.documentElement.dataset.theme, app.marks === null,
+    ]);
+  });
+  const choose = (name: string) => page.evaluate(async (name) => {
+    const app = window.gradflow;
+    await app.select((await app.client.call('find', name))!, false);
+  }, name);
+  for (const command of kCommands) {
+    await choose(command.id === 'toggle' ? 'tower0' : 'tower0/layer1/mul');
+    await page.evaluate(() => {
+      window.gradflow.say('');
+      window.gradflow.camera.set({ scale: 0.1, x: 1, y: 1 });
+    });
+    await page.locator('#tree').focus();
+    const before = await state();
+    if (command.id === 'svg') {
+      const [download] = await Promise.all(
+        [page.waitForEvent('download'), page.keyboard.press(command.key)]);
+      const svg = readFileSync((await download.path())!, 'utf8');
+      assert.match(svg, /^<svg xmlns=[^]*<\/svg>\n$/);
+      assert.equal(download.suggestedFilename(), 'graph.svg');
+      continue;
+    }
+    await page.keyboard.press(command.key);
+    await settle(page);
+    assert.notEqual(await state(), before, command.id);
+    if (command.id === 'help') {
+      // All commands are in the list of keys, and can be chosen there.
+      const listed = await page.locator('#help [data-command]').evaluateAll(
+        (buttons) => buttons.map((button) => (button as HTMLElement).dataset.command!));
+      assert.deepEqual(listed.sort(), kCommands.map((c) => c.id).sort());
+      await page.keyboard.press(command.key);
+    }
+  }
+});
+
+test('constants fold into their consumers and back', async () => {
+  const page = await fixture.open(towersPage + '#n=tower0%2Flayer0%2Fmul');
+  const titles = () => page.evaluate(() =>
+    [...window.gradflow.world.placed.values()].flatMap((p) => p.scene.items.map((i) => i.title)));
+  assert.ok((await titles()).includes('w'));
+  await fixture.press(page, 'c');
+  assert.ok(!(await titles()).includes('w'));
+  const lines = await page.evaluate(() => {
+    const found = window.gradflow.world.findItem(window.gradflow.selected!)!;
+    return found.placed.scene.items[found.item]!.lines;
+  });
+  assert.deepEqual(lines, ['y = 1']);
+  await fixture.press(page, 'c');
+  assert.ok((await titles()).includes('w'));
+});
+
+test('the address is a bookmark', async () => {
+  const page = await fixture.open(towersPage);
+  await page.evaluate(async () => {
+    const app = window.gradflow;
+    await app.select((await app.client.call('find', 'tower1/layer0/relu'))!);
+  });
+  await settle(page);
+  const hash = await page.evaluate(() => location.hash);
+  const again = await fixture.open(towersPage + hash);
+  assert.equal(await selected(again), 'tower1/layer0/relu');
+  assert.deepEqual(await openScopes(again), ['tower1', 'tower1/layer0']);
+  const none = await fixture.open(towersPage + '#n=nothing&o=%zz&o=no');
+  assert.equal(await message(none), 'There is no nothing');
+});
+
+test('problems are marked and listed', async () => {
+  const page = await fixture.open(fixture.view('broken',
+    placeholder('x', [2]) + 'node { name: "odd" op: "NoSuchOp" input: "x" }' +
+    node('y', 'Neg', ['odd'])));
+  assert.match(await page.locator('#panel').innerText(), /Cannot run[^]*NoSuchOp/);
+  await fixture.press(page, 'n');
+  assert.equal(await selected(page), 'odd');
+  assert.match(await page.locator('#panel').innerText(), /Cannot run: the op is not registered/);
+  const label = await page.locator('[role=treeitem]', { hasText: '' }).nth(1)
+    .getAttribute('aria-label');
+  assert.match(label!, /odd, NoSuchOp.*cannot run/);
+});
+
+test('functions are shown', async () => {
+  const page = await fixture.open(fixture.view('function', `
+    ${placeholder('x', [2])} node { name: "call" op: "twice" input: "x" }
+    library { function {
+      signature { name: "twice" input_arg { name: "a" type: DT_FLOAT }
+                  output_arg { name: "r" type: DT_FLOAT } }
+      node_def { name: "sum" op: "AddV2" input: "a" input: "a"
+                 attr { key: "T" value { type: DT_FLOAT } } }
+      ret { key: "r" value: "sum:z:0" } } }`));
+  await page.evaluate(() => window.gradflow.client.call('find', 'ƒ twice')
+    .then((id) => window.gradflow.openScope(~id!)));
+  await settle(page);
+  const titles = await page.evaluate(() => [...window.gradflow.world.placed.values()]
+    .flatMap((p) => p.scene.items.map((i) => `${i.title} ${i.subtitle}`)));
+  assert.deepEqual(titles.sort(),
+                   ['a _Arg', 'call twice', 'r _Retval', 'sum AddV2', 'x Placeholder', 'ƒ twice 3 ops']);
+});
+
+test('differences are marked', async () => {
+  const other = fixture.file('other.pbtxt', towers(6, 3).replace('float_val: 2', 'float_val: 20')
+    .replace('node { name: "out" op: "AddV2"', 'node { name: "end" op: "AddV2"') +
+    node('new', 'Neg', ['x']));
+  const page = await fixture.open(fixture.view('diff', towers(6, 3), ['--diff', other]));
+  assert.match(await page.locator('#panel').innerText(), /1 added, 0 removed, 2 changed/);
+  await page.locator('#search').fill('is:changed');
+  await settle(page);
+  assert.deepEqual((await page.locator('#results button').allInnerTexts())
+    .map((text) => text.split(/\s/)[0]), ['tower0/layer1/w', 'end']);
+  await page.locator('#results button').first().click();
+  await settle(page);
+  assert.match(await page.locator('#panel').innerText(), /Changed[^]*values: 2>[^]*values: 20>/);
+  // The scopes around a change are marked too.
+  const change = await page.evaluate(async () => {
+    const { client, world } = window.gradflow;
+    const found = world.findItem((await client.call('find', 'tower0'))!)!;
+    return found.placed.scene.items[found.item]!.change;
+  });
+  assert.equal(change, 3);
+});
+
+test('hostile names and values are text', async () => {
+  const kName = '</script><img src=x onerror=alert(1)>"\'\u202e';
+  const page = await fixture.open(fixture.view('hostile', `
+    node { name: ${JSON.stringify(kName)} op: "<b>op</b>" device: "<i>d</i>"
+           attr { key: "bytes" value { s: "\\xff\\xfe</script>" } }
+           attr { key: "<u>" value { s: "<s>" } } }
+    node { name: "${'n'.repeat(10_000)}" op: "NoOp" }`));
+  await page.evaluate(() => window.gradflow.select(0));
+  await settle(page);
+  const panel = page.locator('#panel');
+  assert.equal(await panel.locator('img, b b, i, u, s, script').count(), 0);
+  const text = await panel.innerText();
+  for (const part of ['</script><img src=x onerror=alert(1)>"\'\\u202e', '<b>op</b>', '<i>d</i>',
+                      '<u>', '\\377\\376</script>']) {
+    assert.ok(text.includes(part), `${part} in\n${text}`);
+  }
+  await page.evaluate(() => window.gradflow.select(1));
+  await settle(page);
+  await page.locator('#search').fill('nnnn');
+  await settle(page);
+  assert.equal(await page.locator('#results button').count(), 1);
+  assert.match(await page.evaluate(() => window.gradflow.svg()), /^<svg[^]*<\/svg>\n$/);
+  // The SVG file is XML.
+  const isXml = await page.evaluate(() => new DOMParser()
+    .parseFromString(window.gradflow.svg(), 'image/svg+xml').querySelector('parsererror') === null);
+  assert.ok(isXml);
+});
+
+test('an empty graph and one block', async () => {
+  const page = await fixture.open(fixture.view('empty', 'versions { producer: 22 }'));
+  assert.match(await page.locator('#panel').innerText(), /0 blocks/);
+  await fixture.press(page, 'ArrowDown', '0', 'n');
+  const one = await fixture.open(fixture.view('one', constant('c', 3)));
+  await fixture.press(one, 'ArrowDown', 'ArrowRight', 'i', 'p', 'u');
+});
+
+test('damaged data are an error, in words', async () => {
+  const text = readFileSync(towersPage, 'utf8');
+  const path = fixture.file('damaged.html', text.replace(/(id="data"[^>]*>)[^<]*/, '$1H4sIAAAA'));
+  await assert.rejects(fixture.open(path));
+});
+
+test('a page of a chain begins where it can be read', async () => {
+  const page = await fixture.open(fixture.view('chain', chain(500)));
+  assert.ok(await page.evaluate(() => window.gradflow.camera.scale) > 0.3);
+});
+
+test('the picture is drawn in the colours that the user wants', async () => {
+  for (const options of [{ colorScheme: 'dark' }, { forcedColors: 'active' }] as const) {
+    const page = await fixture.open(towersPage, options);
+    const background = await page.evaluate(() => window.gradflow.theme.background);
+    assert.notEqual(background, '#f6f7f9');
+    assert.ok(await page.evaluate(kCountColors) > 5);
+  }
+});
