@@ -316,7 +316,7 @@ TEST(Amplification, TheDocumentHasEveryBound) {
   const size_t end = text.find("\n\n", head) + 1;
   const std::string expected = TableOfAmplifiers();
   if (std::getenv("GRADFLOW_UPDATE_GOLDEN") != nullptr) {
-    WriteFile(kDocument, text.substr(0, table) + expected + text.substr(end));
+    ::gradflow::testing::WriteFile(kDocument, text.substr(0, table) + expected + text.substr(end));
     return;
   }
   EXPECT_EQ(text.substr(table, end - table), expected)
