@@ -23,7 +23,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Runs a graph and returns the value of `fetch`.
-absl::StatusOr<Tensor> Run(const GraphDef& graph, const std::string& fetch) {
+absl::StatusOr<Tensor> RunGraph(const GraphDef& graph, const std::string& fetch) {
   const std::unique_ptr<Session> session(NewSession(SessionOptions()));
   TF_RETURN_IF_ERROR(session->Create(graph));
   std::vector<Tensor> outputs;
@@ -48,7 +48,7 @@ TEST(GraphDefBuilderTest, BuildsGraphs) {
   TF_ASSERT_OK(b.ToGraphDef(&graph));
   EXPECT_EQ(graph.node(2).input(1), "^x");
   EXPECT_EQ(graph.node(3).device(), "/cpu:0");
-  const auto result = Run(graph, "difference");
+  const auto result = RunGraph(graph, "difference");
   TF_ASSERT_OK(result.status());
   test::ExpectTensorEqual<float>(*result, test::AsTensor<float>({2, 4}));
 }
@@ -81,7 +81,7 @@ TEST(TestGraphTest, AddsNodes) {
   EXPECT_EQ(g.NewName("n"), "n/_6");
   GraphDef def;
   test::graph::ToGraphDef(&g, &def);
-  const auto result = Run(def, sum->name());
+  const auto result = RunGraph(def, sum->name());
   TF_ASSERT_OK(result.status());
   // [[5, -5], [-5, 25]]
   test::ExpectTensorEqual<float>(*result, test::AsTensor<float>({5, 25}));
@@ -134,7 +134,7 @@ class AsyncOpKernelTest : public ::testing::Test {
     ops::UnaryOp("CompatLater", source, b.opts().WithName("y").WithAttr("fail", fail));
     GraphDef graph;
     TF_RETURN_IF_ERROR(b.ToGraphDef(&graph));
-    return Run(graph, "y");
+    return RunGraph(graph, "y");
   }
 };
 
