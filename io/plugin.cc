@@ -7,6 +7,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -70,8 +71,9 @@ struct Plugin {
 // The libraries with static initialisers, which run only once. Never destroyed, as the libraries
 // are never closed.
 struct Initialised {
-  Mutex mutex;
-  absl::flat_hash_map<void*, std::unique_ptr<const Registrations>> libraries ABSL_GUARDED_BY(mutex);
+  // Recursive: an initialiser may load another plugin.
+  std::recursive_mutex mutex;
+  absl::flat_hash_map<void*, std::unique_ptr<const Registrations>> libraries;
 };
 
 // Opens the library, and stores what its static initialisers register.
@@ -79,7 +81,7 @@ absl::Status Open(const std::string& file, void** handle, const Registrations** 
   static Initialised& initialised = *new Initialised;
   auto found = std::make_unique<Registrations>();
   // Held while the initialisers run: another thread that opens the library waits for them.
-  MutexLock lock(&initialised.mutex);
+  const std::lock_guard<std::recursive_mutex> lock(initialised.mutex);
   Registrations* const outer = std::exchange(loading, found.get());
   *handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   loading = outer;
