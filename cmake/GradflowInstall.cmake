@@ -41,6 +41,7 @@ endforeach()
 set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                  ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindSLEEF.cmake
+                 ${PROJECT_SOURCE_DIR}/cmake/FindWebP.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/GradflowOps.cmake)
 if(TARGET gradflow_testing_${GRADFLOW_KIND})
   # Tests link the same archive with either library.

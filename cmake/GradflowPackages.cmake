@@ -49,6 +49,7 @@ set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "${runtime_package}libabsl-dev, libprotobuf
 set(CPACK_DEBIAN_DEV_PACKAGE_SUGGESTS "gradflow-tools, libgtest-dev, libgmock-dev")
 if("static" IN_LIST GRADFLOW_KINDS)
   string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libtbb-dev, libhwy-dev, libsleef-dev, ${blas_dev_package}")
+  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libpng-dev, libjpeg-dev, libgif-dev, libwebp-dev")
 endif()
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME gradflow-tools)

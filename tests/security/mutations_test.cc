@@ -48,7 +48,9 @@ TEST(Mutations, StartFromEveryOp) {
     const bool has_unknown_values = graph.node(0).op() == "Placeholder";
     // Placeholders are fed with arbitrary values.
     const absl::Status status = RunHostileGraph(graph.SerializeAsString());
-    EXPECT_TRUE(status.ok() || has_unknown_values) << status << graph.DebugString();
+    // The files that the rows of file ops name do not exist.
+    EXPECT_TRUE(status.ok() || has_unknown_values || absl::IsNotFound(status))
+        << status << graph.DebugString();
   }
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     const std::string& name = op->def().name();
