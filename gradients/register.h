@@ -8,6 +8,7 @@
 namespace gradflow {
 
 void RegisterArrayGradients(GradientRegistry& registry);
+void RegisterImageGradients(GradientRegistry& registry);
 void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
@@ -16,6 +17,7 @@ void RegisterRandomGradients(GradientRegistry& registry);
 
 inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterArrayGradients(registry);
+  RegisterImageGradients(registry);
   RegisterLinalgGradients(registry);
   RegisterMathGradients(registry);
   RegisterNnGradients(registry);
