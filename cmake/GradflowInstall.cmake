@@ -43,6 +43,7 @@ set(config_files ${PROJECT_BINARY_DIR}/gradflowConfig.cmake
                  ${PROJECT_BINARY_DIR}/gradflowConfigVersion.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/Finddnnl.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/FindSLEEF.cmake
+                 ${PROJECT_SOURCE_DIR}/cmake/FindWebP.cmake
                  ${PROJECT_SOURCE_DIR}/cmake/GradflowOps.cmake)
 if(TARGET gradflow_testing_${GRADFLOW_KIND})
   # Tests link the same archive with either library.

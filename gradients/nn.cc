@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "gradflow/core/attributes.h"
 #include "gradflow/gradients/gradient_helpers.h"
 #include "gradflow/gradients/register.h"
 #include "gradflow/graph/node_builder.h"
@@ -332,6 +333,162 @@ absl::Status GradientOfDilation2D(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+// ---- Pooling ----
+
+struct PoolingAttrs {
+  std::vector<int> ksize;
+  std::vector<int> strides;
+  std::string padding;
+  std::string data_format = "NHWC";
+  std::vector<int> explicit_paddings;
+};
+
+// Reads the attributes that the op has.
+absl::Status ReadPooling(const Operation& op, PoolingAttrs* attrs) {
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "padding", &attrs->padding));
+  const auto read = [&](absl::string_view name, auto* value) {
+    return FindNodeAttr(op.node()->def(), name) == nullptr ? absl::OkStatus()
+                                                           : GetAttr(op, name, value);
+  };
+  GRADFLOW_RETURN_IF_ERROR(read("ksize", &attrs->ksize));
+  GRADFLOW_RETURN_IF_ERROR(read("strides", &attrs->strides));
+  GRADFLOW_RETURN_IF_ERROR(read("data_format", &attrs->data_format));
+  return read("explicit_paddings", &attrs->explicit_paddings);
+}
+
+// The gradient op takes the shape of the input.
+template <typename Gradient>
+absl::Status GradientOfAvgPool(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  const auto attrs = typename Gradient::Attrs().DataFormat(a.data_format);
+  dx->push_back(
+      Gradient(scope, ops::Shape(scope, op.input(0)), dy[0], a.ksize, a.strides, a.padding, attrs));
+  return scope.status();
+}
+// Linear in the gradients: the adjoint is the average.
+template <typename Average>
+absl::Status GradientOfAvgPoolGrad(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  const auto attrs = typename Average::Attrs().DataFormat(a.data_format);
+  *dx = {NoGradient(), Average(scope, dy[0], a.ksize, a.strides, a.padding, attrs)};
+  return scope.status();
+}
+
+absl::Status GradientOfMaxPool(const Scope& scope, const Operation& op,
+                               const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  const auto attrs =
+      ops::MaxPoolGrad::DataFormat(a.data_format).ExplicitPaddings(a.explicit_paddings);
+  dx->push_back(ops::MaxPoolGrad(scope, op.input(0), op.output(0), dy[0], a.ksize, a.strides,
+                                 a.padding, attrs));
+  return scope.status();
+}
+absl::Status GradientOfMaxPoolV2(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  dx->push_back(ops::MaxPoolGradV2(scope, op.input(0), op.output(0), dy[0], op.input(1),
+                                   op.input(2), a.padding,
+                                   ops::MaxPoolGradV2::DataFormat(a.data_format)));
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfMaxPool3D(const Scope& scope, const Operation& op,
+                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  dx->push_back(ops::MaxPool3DGrad(scope, op.input(0), op.output(0), dy[0], a.ksize, a.strides,
+                                   a.padding, ops::MaxPool3DGrad::DataFormat(a.data_format)));
+  return scope.status();
+}
+// The positions of maxima are constant almost everywhere, so gradients and their gradients are
+// linear in input 2, and each is the adjoint of the other.
+template <typename Adjoint>
+absl::Status GradientOfMaxPoolGrad(const Scope& scope, const Operation& op,
+                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  if (a.padding == "EXPLICIT") {
+    return errors::Unimplemented("no op computes the gradient with explicit padding");
+  }
+  const auto attrs = typename Adjoint::Attrs().DataFormat(a.data_format);
+  *dx = {NoGradient(), NoGradient(),
+         Adjoint(scope, op.input(0), op.input(1), dy[0], a.ksize, a.strides, a.padding, attrs)};
+  return scope.status();
+}
+template <typename Adjoint>
+absl::Status GradientOfMaxPoolGradV2(const Scope& scope, const Operation& op,
+                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  const auto attrs = typename Adjoint::Attrs().DataFormat(a.data_format);
+  *dx = {
+      NoGradient(), NoGradient(),
+      Adjoint(scope, op.input(0), op.input(1), dy[0], op.input(3), op.input(4), a.padding, attrs)};
+  return NoGradientForTheRest(scope, op, dx);
+}
+absl::Status GradientOfMaxPoolWithArgmax(const Scope& scope, const Operation& op,
+                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
+  PoolingAttrs a;
+  bool include_batch = false;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "include_batch_in_index", &include_batch));
+  const auto attrs = ops::MaxPoolGradWithArgmax::IncludeBatchInIndex(include_batch);
+  dx->push_back(ops::MaxPoolGradWithArgmax(scope, op.input(0), OrZeros(scope, op, 0, dy),
+                                           op.output(1), a.ksize, a.strides, a.padding, attrs));
+  return scope.status();
+}
+template <typename Adjoint>
+absl::Status GradientOfMaxPoolGradWithArgmax(const Scope& scope, const Operation& op,
+                                             const std::vector<Output>& dy,
+                                             std::vector<Output>* dx) {
+  PoolingAttrs a;
+  bool include_batch = false;
+  GRADFLOW_RETURN_IF_ERROR(ReadPooling(op, &a));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "include_batch_in_index", &include_batch));
+  const auto attrs = typename Adjoint::Attrs().IncludeBatchInIndex(include_batch);
+  *dx = {NoGradient(),
+         Adjoint(scope, op.input(0), dy[0], op.input(2), a.ksize, a.strides, a.padding, attrs)};
+  return NoGradientForTheRest(scope, op, dx);
+}
+
+// The sequences are integers, without gradients.
+absl::Status GradientOfFractionalMaxPool(const Scope& scope, const Operation& op,
+                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
+  bool overlapping = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "overlapping", &overlapping));
+  dx->push_back(ops::FractionalMaxPoolGrad(scope, op.input(0), op.output(0),
+                                           OrZeros(scope, op, 0, dy), op.output(1), op.output(2),
+                                           ops::FractionalMaxPoolGrad::Overlapping(overlapping)));
+  return scope.status();
+}
+absl::Status GradientOfFractionalAvgPool(const Scope& scope, const Operation& op,
+                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
+  bool overlapping = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "overlapping", &overlapping));
+  const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(DT_INT64));
+  dx->push_back(ops::FractionalAvgPoolGrad(scope, shape, OrZeros(scope, op, 0, dy), op.output(1),
+                                           op.output(2),
+                                           ops::FractionalAvgPoolGrad::Overlapping(overlapping)));
+  return scope.status();
+}
+
+absl::Status GradientOfGlobalNormalization(const Scope& scope, const Operation& op,
+                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
+  float epsilon = 0;
+  bool scale = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "variance_epsilon", &epsilon));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "scale_after_normalization", &scale));
+  const ops::BatchNormWithGlobalNormalizationGrad gradient(
+      scope, op.input(0), op.input(1), op.input(2), op.input(4), dy[0], epsilon, scale);
+  *dx = {gradient.dx, gradient.dm, gradient.dv, gradient.db, gradient.dg};
+  return scope.status();
+}
+
 // ---- Batch normalisation ----
 
 struct BatchNormAttrs {
@@ -430,6 +587,27 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("Dilation2D", GradientOfDilation2D);
   registry.RegisterNoGradient("InTopK");
   registry.RegisterNoGradient("InTopKV2");
+  registry.Register("AvgPool", GradientOfAvgPool<ops::AvgPoolGrad>);
+  registry.Register("AvgPool3D", GradientOfAvgPool<ops::AvgPool3DGrad>);
+  registry.Register("AvgPoolGrad", GradientOfAvgPoolGrad<ops::AvgPool>);
+  registry.Register("AvgPool3DGrad", GradientOfAvgPoolGrad<ops::AvgPool3D>);
+  registry.Register("MaxPool", GradientOfMaxPool);
+  registry.Register("MaxPoolV2", GradientOfMaxPoolV2);
+  registry.Register("MaxPool3D", GradientOfMaxPool3D);
+  registry.Register("MaxPoolGrad", GradientOfMaxPoolGrad<ops::MaxPoolGradGrad>);
+  registry.Register("MaxPoolGradGrad", GradientOfMaxPoolGrad<ops::MaxPoolGrad>);
+  registry.Register("MaxPoolGradV2", GradientOfMaxPoolGradV2<ops::MaxPoolGradGradV2>);
+  registry.Register("MaxPoolGradGradV2", GradientOfMaxPoolGradV2<ops::MaxPoolGradV2>);
+  registry.Register("MaxPool3DGrad", GradientOfMaxPoolGrad<ops::MaxPool3DGradGrad>);
+  registry.Register("MaxPool3DGradGrad", GradientOfMaxPoolGrad<ops::MaxPool3DGrad>);
+  registry.Register("MaxPoolWithArgmax", GradientOfMaxPoolWithArgmax);
+  registry.Register("MaxPoolGradWithArgmax",
+                    GradientOfMaxPoolGradWithArgmax<ops::MaxPoolGradGradWithArgmax>);
+  registry.Register("MaxPoolGradGradWithArgmax",
+                    GradientOfMaxPoolGradWithArgmax<ops::MaxPoolGradWithArgmax>);
+  registry.Register("FractionalMaxPool", GradientOfFractionalMaxPool);
+  registry.Register("FractionalAvgPool", GradientOfFractionalAvgPool);
+  registry.Register("BatchNormWithGlobalNormalization", GradientOfGlobalNormalization);
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);
   registry.Register("FusedBatchNormV2", GradientOfBatchNorm<ops::FusedBatchNormGradV2>);
   registry.Register("FusedBatchNormV3", GradientOfBatchNorm<ops::FusedBatchNormGradV3>);

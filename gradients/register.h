@@ -10,6 +10,7 @@ namespace gradflow {
 void RegisterArrayGradients(GradientRegistry& registry);
 void RegisterDecompositionGradients(GradientRegistry& registry);
 void RegisterEinsumGradients(GradientRegistry& registry);
+void RegisterImageGradients(GradientRegistry& registry);
 void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
@@ -23,6 +24,7 @@ inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterArrayGradients(registry);
   RegisterDecompositionGradients(registry);
   RegisterEinsumGradients(registry);
+  RegisterImageGradients(registry);
   RegisterLinalgGradients(registry);
   RegisterMathGradients(registry);
   RegisterNnGradients(registry);

@@ -483,6 +483,7 @@ Registry::OpBuilder DefineForward(Registry& registry, absl::string_view op,
       .Attr("seed: int = 0")
       .Attr("seed2: int = 0")
       .Attr("T: {float, double, int32, int64}")
+      .Stateful()
       .Shape(FractionalPoolShape)
       .Doc(absl::StrCat(summary, "\n\n", kForwardDoc));
   return builder;

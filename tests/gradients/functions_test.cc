@@ -183,6 +183,7 @@ const std::map<std::string, bool>& Elsewhere() {
       {"Complex", true},
       {"ComplexAbs", true},
       {"Conj", true},
+      {"CropAndResize", false},
       {"FakeQuantWithMinMaxArgs", true},
       {"FakeQuantWithMinMaxArgsGradient", true},
       {"FakeQuantWithMinMaxVars", true},
@@ -198,6 +199,9 @@ const std::map<std::string, bool>& Elsewhere() {
       {"Imag", true},
       {"LRN", true},
       {"LRNGrad", true},
+      {"MaxPool3D", true},
+      {"MaxPool3DGrad", true},
+      {"MaxPool3DGradGrad", true},
       {"PreventGradient", false},
       {"QuantizeAndDequantize", true},
       {"QuantizeAndDequantizeV2", true},
@@ -206,6 +210,11 @@ const std::map<std::string, bool>& Elsewhere() {
       {"QuantizeAndDequantizeV4Grad", true},
       {"RandomGamma", false},
       {"Real", true},
+      {"ResizeBicubic", true},
+      {"ResizeBicubicGrad", true},
+      {"ResizeBilinear", true},
+      {"ResizeBilinearGrad", true},
+      {"ScaleAndTranslate", false},
       {"SparseMatMul", true},
       {"StatelessRandomGammaV2", false},
       {"StatelessRandomGammaV3", false},
@@ -340,6 +349,101 @@ TEST(GradientFunctions, OfLrnReadItsAttributes) {
   double error = 1;
   GRADFLOW_ASSERT_OK(ComputeGradientError(scope, x, value, y, shape, &error));
   EXPECT_LT(error, 2e-3);
+}
+
+// Returns the greatest error of the gradient of y by x at distinct numbers.
+double GradientErrorOfFloats(const Scope& scope, const Output& x, const TensorShape& shape,
+                             const Output& y, const TensorShape& y_shape) {
+  Tensor value(DT_FLOAT, shape);
+  const int64_t n = value.NumElements();
+  for (int64_t i = 0; i < n; ++i) {
+    // No two elements are close.
+    value.flat<float>()(i) = static_cast<float>(i * 7 % n) * 0.25f - 1;
+  }
+  double error = 1;
+  GRADFLOW_EXPECT_OK(ComputeGradientError(scope, x, value, y, y_shape, &error));
+  return error;
+}
+
+TEST(GradientFunctions, OfPooledVolumes) {
+  const TensorShape in = {1, 3, 3, 2, 1};
+  const std::vector<int> size = {1, 2, 2, 2, 1};
+  const std::vector<int> stride = {1, 2, 1, 1, 1};
+  {
+    const Scope scope = Scope::NewRootScope();
+    const Output x = ops::Placeholder(scope, DT_FLOAT);
+    const Output y = ops::MaxPool3D(scope, x, size, stride, "VALID");
+    EXPECT_LT(GradientErrorOfFloats(scope, x, in, y, {1, 1, 2, 1, 1}), 2e-3);
+  }
+  // The gradient, and its gradient, are linear in the gradients.
+  Tensor input(DT_FLOAT, in);
+  for (int64_t i = 0; i < 18; ++i) input.flat<float>()(i) = static_cast<float>(i * 7 % 18);
+  for (const bool second : {false, true}) {
+    const Scope scope = Scope::NewRootScope();
+    const Output constant = ops::Const(scope, input);
+    const Output pooled = ops::MaxPool3D(scope, constant, size, stride, "VALID");
+    const Output g = ops::Placeholder(scope, DT_FLOAT);
+    const Output y =
+        second ? Output(ops::MaxPool3DGradGrad(scope, constant, pooled, g, size, stride, "VALID"))
+               : Output(ops::MaxPool3DGrad(scope, constant, pooled, g, size, stride, "VALID"));
+    const TensorShape small = {1, 1, 2, 1, 1};
+    EXPECT_LT(GradientErrorOfFloats(scope, g, second ? in : small, y, second ? small : in), 2e-3);
+  }
+}
+
+TEST(GradientFunctions, OfResizedImages) {
+  const TensorShape in = {1, 3, 2, 2};
+  const TensorShape out = {1, 4, 5, 2};
+  for (const bool half : {false, true}) {
+    const Scope scope = Scope::NewRootScope();
+    const Output x = ops::Placeholder(scope, DT_FLOAT);
+    const Output size = ops::Const(scope, {4, 5});
+    const Output linear =
+        ops::ResizeBilinear(scope, x, size, ops::ResizeBilinear::HalfPixelCenters(half));
+    EXPECT_LT(GradientErrorOfFloats(scope, x, in, linear, out), 2e-3);
+    const Output cubic =
+        ops::ResizeBicubic(scope, x, size, ops::ResizeBicubic::HalfPixelCenters(half));
+    EXPECT_LT(GradientErrorOfFloats(scope, x, in, cubic, out), 2e-3);
+    const Output scaled = ops::ScaleAndTranslate(
+        scope, x, size, ops::Const(scope, {1.25f, 2.5f}), ops::Const(scope, {0.25f, -0.5f}),
+        ops::ScaleAndTranslate::KernelType("triangle").Antialias(half));
+    EXPECT_LT(GradientErrorOfFloats(scope, x, in, scaled, out), 2e-3);
+    // The second order: gradients are linear in their first input.
+    const Output images = ops::Const(scope, Tensor(DT_FLOAT, {1, 4, 5, 2}));
+    const Output linear_grad =
+        ops::ResizeBilinearGrad(scope, x, images, ops::ResizeBilinearGrad::HalfPixelCenters(half));
+    EXPECT_LT(GradientErrorOfFloats(scope, x, in, linear_grad, out), 2e-3);
+    const Output cubic_grad =
+        ops::ResizeBicubicGrad(scope, x, images, ops::ResizeBicubicGrad::HalfPixelCenters(half));
+    EXPECT_LT(GradientErrorOfFloats(scope, x, in, cubic_grad, out), 2e-3);
+  }
+}
+
+TEST(GradientFunctions, OfCrops) {
+  for (const char* const method : {"bilinear", "nearest"}) {
+    const Scope scope = Scope::NewRootScope();
+    const Output x = ops::Placeholder(scope, DT_FLOAT);
+    const Output boxes = ops::Const(scope, {{0.1f, 0.15f, 0.7f, 0.8f}, {0.9f, 0.3f, 0.2f, 0.6f}});
+    const Output y =
+        ops::CropAndResize(scope, x, boxes, ops::Const(scope, {0, 0}), ops::Const(scope, {2, 3}),
+                           ops::CropAndResize::Method(method));
+    EXPECT_LT(GradientErrorOfFloats(scope, x, {1, 4, 5, 1}, y, {2, 2, 3, 1}), 2e-3);
+  }
+  // By the boxes, of an image that is linear in each dimension.
+  const Scope scope = Scope::NewRootScope();
+  const Output boxes = ops::Placeholder(scope, DT_FLOAT);
+  Tensor image(DT_FLOAT, {1, 9, 9, 1});
+  for (int64_t i = 0; i < 81; ++i) {
+    image.flat<float>()(i) = static_cast<float>(i % 9) - 0.5f * static_cast<float>(i / 9);
+  }
+  const Output y = ops::CropAndResize(scope, ops::Const(scope, image), boxes,
+                                      ops::Const(scope, {0}), ops::Const(scope, {2, 3}));
+  Tensor value(DT_FLOAT, {1, 4});
+  const float bounds[] = {0.2f, 0.3f, 0.7f, 0.8f};
+  std::copy_n(bounds, 4, value.flat<float>().data());
+  double error = 1;
+  GRADFLOW_ASSERT_OK(ComputeGradientError(scope, boxes, value, y, {1, 2, 3, 1}, &error));
+  EXPECT_LT(error, 5e-3);
 }
 
 // ---- Broadcasting of shapes that are known only when the graph runs ----

@@ -1,0 +1,458 @@
+// Tests of decoders and encoders of image files.
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gradflow/core/allocator.h"
+#include "gradflow/testing/kernel_test.h"
+#include "tests/ops/common/error_case.h"
+#include "tests/testing/constants.h"
+#include "tests/testing/op_reference.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+Tensor Bytes(const std::string& bytes) { return Tensor(tstring(bytes)); }
+std::string BytesOf(const absl::StatusOr<Tensor>& tensor) {
+  EXPECT_TRUE(tensor.ok()) << tensor.status();
+  return tensor.ok() ? std::string(tensor->scalar<tstring>()()) : std::string();
+}
+std::string Png(const Tensor& image) {
+  return BytesOf(OpTester("EncodePng").Input(image).RunOne());
+}
+std::string Jpeg(const Tensor& image) {
+  return BytesOf(OpTester("EncodeJpeg").Input(image).RunOne());
+}
+absl::StatusOr<Tensor> Decode(const char* op, const std::string& bytes) {
+  return OpTester(op).Input(Bytes(bytes)).ShapeIsData().RunOne();
+}
+
+// A smooth image, which JPEG changes little.
+Tensor Smooth(int64_t rows, int64_t columns, int64_t channels) {
+  Tensor image(DT_UINT8, {rows, columns, channels});
+  for (int64_t i = 0; i < image.NumElements(); ++i) {
+    const int64_t c = i % channels, x = i / channels % columns, y = i / channels / columns;
+    image.flat<uint8_t>()(i) = static_cast<uint8_t>(
+        60 + 50 * c + 100 * x / columns * (c == 1 ? -1 : 1) / 2 + 40 * y / rows);
+  }
+  return image;
+}
+
+int64_t GreatestDifference(const absl::StatusOr<Tensor>& a, const Tensor& b) {
+  EXPECT_TRUE(a.ok()) << a.status();
+  if (!a.ok()) return 1000;
+  EXPECT_EQ(a->shape(), b.shape());
+  if (a->shape() != b.shape()) return 1000;
+  int64_t greatest = 0;
+  for (int64_t i = 0; i < b.NumElements(); ++i) {
+    greatest = std::max<int64_t>(
+        greatest, std::abs(int64_t{a->flat<uint8_t>()(i)} - int64_t{b.flat<uint8_t>()(i)}));
+  }
+  return greatest;
+}
+
+// A GIF of 3 x 2 pixels, red and blue.
+const char kGif[] =
+    "GIF89a\x03\x00\x02\x00\x80\x00\x00\xff\x00\x00\x00\x00\xff"
+    ",\x00\x00\x00\x00\x03\x00\x02\x00\x00\x02\x04\x44\x88\x10\x29\x00;";
+std::string Gif() { return std::string(kGif, sizeof(kGif) - 1); }
+// WebP files without loss, made by libwebp: an image of 2 x 2 pixels, one of 2 x 1 pixels with
+// alpha, and an animation of two frames of 2 x 1 pixels.
+const char kWebP[] =
+    "\x52\x49\x46\x46\x3c\x00\x00\x00\x57\x45\x42\x50\x56\x50\x38\x4c\x30\x00\x00\x00"
+    "\x2f\x01\x40\x00\x00\x1f\x40\x20\x40\x19\x2b\x06\xb8\x46\x41\xda\x06\xcc\xbe\x7f"
+    "\x45\xd3\xa6\xa0\x6d\x1b\x36\xd4\x43\xe1\x6c\xf3\x1f\xa1\xd7\xb6\xbd\x3f\x40\x36"
+    "\x40\x99\x2a\xcc\x22\xfa\x1f\x1f";
+const char kWebPAlpha[] =
+    "\x52\x49\x46\x46\x24\x00\x00\x00\x57\x45\x42\x50\x56\x50\x38\x4c\x17\x00\x00\x00"
+    "\x2f\x01\x00\x00\x10\x0f\x70\x0a\xa8\x2b\xf8\x9e\xc2\xe3\x28\xd7\x41\x8b\x0a\x44"
+    "\xf4\x3f\x00\x00";
+const char kWebPAnimation[] =
+    "\x52\x49\x46\x46\x90\x00\x00\x00\x57\x45\x42\x50\x56\x50\x38\x58\x0a\x00\x00\x00"
+    "\x02\x00\x00\x00\x01\x00\x00\x00\x00\x00\x41\x4e\x49\x4d\x06\x00\x00\x00\xff\xff"
+    "\xff\xff\x00\x00\x41\x4e\x4d\x46\x2e\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00"
+    "\x00\x00\x00\x00\x64\x00\x00\x02\x56\x50\x38\x4c\x16\x00\x00\x00\x2f\x01\x00\x00"
+    "\x00\x0f\x70\x0a\xa8\x2b\xf8\x9e\xc2\x63\xfe\x83\x07\x15\x88\xe8\x7f\x00\x41\x4e"
+    "\x4d\x46\x2e\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x64\x00"
+    "\x00\x00\x56\x50\x38\x4c\x16\x00\x00\x00\x2f\x01\x00\x00\x00\x0f\x70\x0a\xa8\xf3"
+    "\x30\xbe\xc3\x63\xfe\x83\x07\x15\x88\xe8\x7f\x00";
+template <size_t N>
+std::string Literal(const char (&bytes)[N]) {
+  return std::string(bytes, N - 1);
+}
+
+std::string Bmp(int32_t columns, int32_t rows, int bits, const std::string& pixels) {
+  std::string bytes(54, '\0');
+  const auto put = [&](size_t at, uint32_t value) {
+    for (int k = 0; k < 4; ++k) bytes[at + k] = static_cast<char>(value >> (8 * k));
+  };
+  bytes[0] = 'B';
+  bytes[1] = 'M';
+  put(10, 54);
+  put(14, 40);
+  put(18, static_cast<uint32_t>(columns));
+  put(22, static_cast<uint32_t>(rows));
+  bytes[26] = 1;
+  bytes[28] = static_cast<char>(bits);
+  return bytes + pixels;
+}
+
+TEST(Png, KeepsImages) {
+  for (const DataType dtype : {DT_UINT8, DT_UINT16}) {
+    for (int64_t channels = 1; channels <= 4; ++channels) {
+      for (const int64_t compression : {-1, 0, 9}) {
+        const Tensor image =
+            RandomTensor(dtype, {7, 13, channels}, 0, dtype == DT_UINT8 ? 255 : 65535);
+        const std::string bytes =
+            BytesOf(OpTester("EncodePng").Input(image).Attr("compression", compression).RunOne());
+        EXPECT_THAT(
+            OpTester("DecodePng").Input(Bytes(bytes)).Attr("dtype", dtype).ShapeIsData().RunOne(),
+            TensorEq(image));
+      }
+    }
+  }
+  // A batch of images has a batch of files.
+  const Tensor images = RandomTensor(DT_UINT8, {2, 3, 4, 5, 3}, 0, 255);
+  const auto files = OpTester("EncodePng").Input(images).RunOne();
+  ASSERT_TRUE(files.ok()) << files.status();
+  ASSERT_EQ(files->shape(), TensorShape({2, 3}));
+  EXPECT_THAT(Decode("DecodePng", files->flat<tstring>()(4)),
+              TensorEq(images.SubSlice(1).SubSlice(1)));
+}
+
+TEST(Png, IsConverted) {
+  const Tensor image = AsTensor<uint8_t>({10, 100, 200, 250, 0, 30}, {1, 2, 3});
+  const std::string bytes = Png(image);
+  const auto decode = [&](const char* op, int64_t channels, DataType dtype) {
+    return OpTester(op)
+        .Input(Bytes(bytes))
+        .Attr("channels", channels)
+        .Attr("dtype", dtype)
+        .ShapeIsData()
+        .RunOne();
+  };
+  EXPECT_THAT(decode("DecodePng", 4, DT_UINT8),
+              TensorEq(AsTensor<uint8_t>({10, 100, 200, 255, 250, 0, 30, 255}, {1, 2, 4})));
+  EXPECT_THAT(decode("DecodePng", 3, DT_UINT16),
+              TensorEq(AsTensor<uint16_t>({2570, 25700, 51400, 64250, 0, 7710}, {1, 2, 3})));
+  EXPECT_THAT(decode("DecodeImage", 3, DT_FLOAT),
+              TensorNear(AsTensor<float>(
+                  {10 / 255.f, 100 / 255.f, 200 / 255.f, 250 / 255.f, 0, 30 / 255.f}, {1, 2, 3})));
+  const Tensor gray = *decode("DecodePng", 1, DT_UINT8);
+  EXPECT_NEAR(gray.flat<uint8_t>()(0), 0.299 * 10 + 0.587 * 100 + 0.114 * 200, 1.5);
+  EXPECT_THAT(Decode("DecodeGif", bytes), TensorEq(*image.Reshaped({1, 1, 2, 3})));
+}
+
+TEST(Jpeg, KeepsSmoothImages) {
+  for (const int64_t channels : {1, 3}) {
+    const Tensor image = Smooth(33, 50, channels);
+    for (const bool progressive : {false, true}) {
+      const std::string bytes = BytesOf(OpTester("EncodeJpeg")
+                                            .Input(image)
+                                            .Attr("progressive", progressive)
+                                            .Attr("optimize_size", true)
+                                            .Attr("chroma_downsampling", false)
+                                            .Attr("density_unit", "cm")
+                                            .Attr("x_density", int64_t{11})
+                                            .Attr("xmp_metadata", "some metadata")
+                                            .RunOne());
+      EXPECT_NE(bytes.find("http://ns.adobe.com/xap/1.0/" + std::string(1, '\0') + "some metadata"),
+                std::string::npos);
+      EXPECT_EQ(bytes.substr(13, 3), std::string("\x02\x00\x0b", 3));
+      for (const char* const method : {"", "INTEGER_FAST", "INTEGER_ACCURATE"}) {
+        EXPECT_LE(GreatestDifference(OpTester("DecodeJpeg")
+                                         .Input(Bytes(bytes))
+                                         .Attr("dct_method", method)
+                                         .ShapeIsData()
+                                         .RunOne(),
+                                     image),
+                  6);
+      }
+    }
+  }
+}
+
+TEST(Jpeg, OfQualities) {
+  const Tensor image = RandomTensor(DT_UINT8, {40, 40, 3}, 0, 255);
+  size_t last = 0;
+  for (const int32_t quality : {0, 30, 70, 100}) {
+    const std::string bytes = BytesOf(OpTester("EncodeJpegVariableQuality")
+                                          .Input(image)
+                                          .Input(AsScalar<int32_t>(quality))
+                                          .RunOne());
+    EXPECT_EQ(
+        bytes,
+        BytesOf(OpTester("EncodeJpeg").Input(image).Attr("quality", int64_t{quality}).RunOne()));
+    EXPECT_GT(bytes.size(), last);
+    last = bytes.size();
+  }
+}
+
+TEST(Jpeg, IsCropped) {
+  const std::string bytes = Jpeg(Smooth(37, 45, 3));
+  const Tensor whole = *Decode("DecodeJpeg", bytes);
+  for (const std::vector<int32_t>& w :
+       {std::vector<int32_t>{0, 0, 37, 45}, {5, 7, 11, 13}, {36, 44, 1, 1}, {0, 17, 20, 28}}) {
+    const Tensor expected = *OpTester("Slice")
+                                 .Input(whole)
+                                 .Input<int32_t>({w[0], w[1], 0})
+                                 .Input<int32_t>({w[2], w[3], 3})
+                                 .RunOne();
+    EXPECT_THAT(OpTester("DecodeAndCropJpeg")
+                    .Input(Bytes(bytes))
+                    .Input(AsTensor<int32_t>(w))
+                    .ShapeIsData()
+                    .RunOne(),
+                TensorEq(expected));
+  }
+  for (const std::vector<int32_t>& w :
+       {std::vector<int32_t>{0, 0, 38, 45}, {30, 0, 8, 1}, {0, 0, 0, 1}, {0, 45, 1, 1}}) {
+    EXPECT_THAT(OpTester("DecodeAndCropJpeg").Input(Bytes(bytes)).Input(AsTensor<int32_t>(w)).Run(),
+                StatusIs(kInvalidArgument, ::testing::HasSubstr("Invalid crop window")));
+  }
+  EXPECT_THAT(OpTester("DecodeAndCropJpeg").Input(Bytes(bytes)).Input<int32_t>({-1, 0, 1, 1}).Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("Invalid crop window")));
+}
+
+TEST(Jpeg, IsScaledAndConverted) {
+  const std::string bytes = Jpeg(Smooth(32, 48, 3));
+  for (const int64_t ratio : {1, 2, 4, 8}) {
+    for (const int64_t channels : {0, 1, 3}) {
+      const auto image = OpTester("DecodeJpeg")
+                             .Input(Bytes(bytes))
+                             .Attr("ratio", ratio)
+                             .Attr("channels", channels)
+                             .Attr("fancy_upscaling", false)
+                             .ShapeIsData()
+                             .RunOne();
+      ASSERT_TRUE(image.ok()) << image.status();
+      EXPECT_EQ(image->shape(), TensorShape({32 / ratio, 48 / ratio, channels == 1 ? 1 : 3}));
+    }
+  }
+}
+
+TEST(Jpeg, MayBeTruncated) {
+  const Tensor image = Smooth(64, 64, 3);
+  const std::string bytes = Jpeg(image);
+  const std::string half = bytes.substr(0, bytes.size() * 3 / 4);
+  const auto decode = [&](const std::string& data, bool recover, float fraction) {
+    return OpTester("DecodeJpeg")
+        .Input(Bytes(data))
+        .Attr("try_recover_truncated", recover)
+        .Attr("acceptable_fraction", fraction)
+        .ShapeIsData()
+        .RunOne();
+  };
+  EXPECT_THAT(decode(half, false, 1),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("the file is truncated, with")));
+  const auto partial = decode(half, false, 0.1f);
+  ASSERT_TRUE(partial.ok()) << partial.status();
+  EXPECT_EQ(partial->flat<uint8_t>()(partial->NumElements() - 1), 0);
+  const auto recovered = decode(half, true, 1);
+  ASSERT_TRUE(recovered.ok()) << recovered.status();
+  EXPECT_EQ(recovered->shape(), image.shape());
+  EXPECT_THAT(decode(bytes.substr(0, 30), false, 0),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("Invalid JPEG data")));
+}
+
+TEST(Gif, HasFrames) {
+  const Tensor image = AsTensor<uint8_t>(
+      {255, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0, 255, 255, 0, 0, 0, 0, 255}, {1, 2, 3, 3});
+  const Tensor decoded = *Decode("DecodeGif", Gif());
+  EXPECT_THAT(decoded, TensorEq(image));
+  // Two copies of the frame.
+  std::string two = Gif();
+  const size_t frame = two.find(',');
+  two.insert(two.size() - 1, two.substr(frame, two.size() - 1 - frame));
+  const Tensor frames = *Decode("DecodeGif", two);
+  ASSERT_EQ(frames.shape(), TensorShape({2, 2, 3, 3}));
+  EXPECT_THAT(frames.Slice(0, 1), TensorEq(decoded));
+  EXPECT_THAT(frames.Slice(1, 2), TensorEq(decoded));
+  EXPECT_THAT(Decode("DecodeImage", two), TensorEq(frames));
+  EXPECT_THAT(OpTester("DecodeImage")
+                  .Input(Bytes(two))
+                  .Attr("expand_animations", false)
+                  .ShapeIsData()
+                  .RunOne(),
+              TensorEq(decoded.SubSlice(0)));
+  EXPECT_THAT(Decode("DecodePng", Gif()), TensorEq(decoded.SubSlice(0)));
+  EXPECT_THAT(Decode("DecodeJpeg", two),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("an animation of 2 frames")));
+}
+
+TEST(Bmp, OfAllDepths) {
+  // Rows are padded to four bytes, and the last one comes first.
+  const std::string bgr("\x01\x02\x03\x04\x05\x06\0\0\x07\x08\x09\x0a\x0b\x0c\0\0", 16);
+  EXPECT_THAT(Decode("DecodeBmp", Bmp(2, 2, 24, bgr)),
+              TensorEq(AsTensor<uint8_t>({9, 8, 7, 12, 11, 10, 3, 2, 1, 6, 5, 4}, {2, 2, 3})));
+  EXPECT_THAT(Decode("DecodeImage", Bmp(2, -2, 24, bgr)),
+              TensorEq(AsTensor<uint8_t>({3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10}, {2, 2, 3})));
+  EXPECT_THAT(Decode("DecodeBmp", Bmp(1, 1, 32, "\x01\x02\x03\x04")),
+              TensorEq(AsTensor<uint8_t>({3, 2, 1, 4}, {1, 1, 4})));
+  const Tensor gray = Bytes(Bmp(3, 1, 8, std::string("\x05\x06\x07\0", 4)));
+  EXPECT_THAT(OpTester("DecodeBmp").Input(gray).ShapeIsData().RunOne(),
+              TensorEq(AsTensor<uint8_t>({5, 6, 7}, {1, 3, 1})));
+  EXPECT_THAT(OpTester("DecodeBmp").Input(gray).Attr("channels", int64_t{4}).ShapeIsData().RunOne(),
+              TensorEq(AsTensor<uint8_t>({5, 5, 5, 255, 6, 6, 6, 255, 7, 7, 7, 255}, {1, 3, 4})));
+  const struct {
+    std::string bytes;
+    const char* error;
+  } cases[] = {{Bmp(2, 2, 24, bgr + "x"), "expected 70 bytes, but there are 71"},
+               {Bmp(0, 2, 24, ""), "the image has 0 x 2 pixels"},
+               {Bmp(1, 1, 16, "1234"), "a pixel has 16 bits"},
+               {Bmp(INT32_MAX, INT32_MIN, 32, ""), "is too large"},
+               {"BM", "expected a header of 32 bytes"}};
+  for (const auto& c : cases) {
+    EXPECT_THAT(Decode("DecodeBmp", c.bytes),
+                StatusIs(kInvalidArgument, ::testing::HasSubstr(c.error)));
+  }
+}
+
+TEST(WebP, IsDecoded) {
+  const Tensor rgb = AsTensor<uint8_t>({10, 20, 30, 200, 100, 50, 1, 2, 3, 4, 5, 6}, {1, 2, 2, 3});
+  EXPECT_THAT(Decode("DecodeWebP", Literal(kWebP)), TensorEq(rgb));
+  EXPECT_THAT(Decode("DecodeImage", Literal(kWebP)), TensorEq(rgb));
+  EXPECT_THAT(OpTester("DecodeImage")
+                  .Input(Bytes(Literal(kWebP)))
+                  .Attr("expand_animations", false)
+                  .ShapeIsData()
+                  .RunOne(),
+              TensorEq(rgb.SubSlice(0)));
+  EXPECT_THAT(Decode("DecodeWebP", Literal(kWebPAlpha)),
+              TensorEq(AsTensor<uint8_t>({10, 20, 30, 40, 200, 100, 50, 255}, {1, 1, 2, 4})));
+  const Tensor frames = AsTensor<uint8_t>(
+      {10, 20, 30, 255, 200, 100, 50, 255, 60, 20, 30, 255, 200, 100, 59, 255}, {2, 1, 2, 4});
+  EXPECT_THAT(Decode("DecodeWebP", Literal(kWebPAnimation)), TensorEq(frames));
+  EXPECT_THAT(OpTester("DecodeImage")
+                  .Input(Bytes(Literal(kWebPAnimation)))
+                  .Attr("expand_animations", false)
+                  .ShapeIsData()
+                  .RunOne(),
+              TensorEq(frames.SubSlice(0)));
+  EXPECT_THAT(
+      OpTester("DecodeWebP").Input(Bytes(Literal(kWebP))).Attr("channels", int64_t{4}).Run(),
+      StatusIs(kInvalidArgument, "channels is 4, but the WebP data has 3"));
+  EXPECT_THAT(OpTester("DecodeImage").Input(Bytes(Literal(kWebP))).Attr("dtype", DT_FLOAT).Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("decoded to uint8 only")));
+  EXPECT_THAT(Decode("DecodeWebP", Literal(kWebPAnimation).substr(0, 100)),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("Invalid WebP data")));
+  EXPECT_THAT(Decode("DecodeWebP", std::string("RIFF\x24\0\0\0WEBPVP8 ", 16)),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("the header cannot be read")));
+}
+
+TEST(ImageFiles, OfOtherFormatsAreRejected) {
+  const std::string png = Png(Smooth(2, 2, 3));
+  const std::string jpeg = Jpeg(Smooth(2, 2, 3));
+  const struct {
+    const char* op;
+    std::string bytes;
+    const char* error;
+  } cases[] = {
+      {"DecodeBmp", png, "contents is a PNG image, which the op does not decode"},
+      {"DecodePng", Bmp(1, 1, 32, "1234"), "contents is a BMP image"},
+      {"DecodeWebP", jpeg, "contents is a JPEG image"},
+      {"DecodeImage", "", "contents is empty"},
+      {"DecodeImage", "text", "contents is no image"},
+      {"DecodePng", png.substr(0, 40), "Invalid PNG data: the file is truncated"},
+      {"DecodeGif", "GIF89a", "Invalid GIF data"},
+      {"DecodeGif", Gif().substr(0, 20), "Invalid GIF data"},
+      {"DecodeJpeg", "\xff\xd8\xff", "Invalid JPEG data"},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.error);
+    EXPECT_THAT(Decode(c.op, c.bytes), StatusIs(kInvalidArgument, ::testing::HasSubstr(c.error)));
+  }
+  const struct {
+    const char* op;
+    const char* attr;
+    int64_t value;
+    std::string bytes;
+  } attrs[] = {
+      {"DecodePng", "channels", 5, png},     {"DecodePng", "channels", -1, png},
+      {"DecodeJpeg", "channels", 4, jpeg},   {"DecodeJpeg", "ratio", 3, jpeg},
+      {"DecodeImage", "channels", 1, Gif()}, {"DecodeBmp", "channels", 1, Bmp(1, 1, 32, "1234")}};
+  for (const auto& a : attrs) {
+    EXPECT_THAT(OpTester(a.op).Input(Bytes(a.bytes)).Attr(a.attr, a.value).Run(),
+                StatusIs(kInvalidArgument, ::testing::HasSubstr(a.attr)));
+  }
+  ExpectErrors({{"scalar", OpTester("DecodePng").Input<tstring>({png}), "contents must"}});
+}
+
+TEST(ImageFiles, RejectImagesThatCannotBeEncoded) {
+  ExpectErrors({{"png", OpTester("EncodePng").Input(Smooth(2, 2, 3).SubSlice(0)), "rank"},
+                {"jpeg", OpTester("EncodeJpeg").Input(Smooth(2, 2, 3).SubSlice(0)), "rank"}});
+  EXPECT_THAT(OpTester("EncodePng").Input(Smooth(2, 2, 5)).Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("image must have 1 to 4 channels")));
+  EXPECT_THAT(OpTester("EncodePng").Input(Tensor(DT_UINT8, {0, 2, 3})).Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("a PNG file cannot have 2 x 0")));
+  EXPECT_THAT(OpTester("EncodePng").Input(Smooth(1, 1, 1)).Attr("compression", int64_t{10}).Run(),
+              StatusIs(kInvalidArgument, "compression is 10, expected -1 to 9"));
+  EXPECT_THAT(OpTester("EncodeJpeg").Input(Smooth(2, 2, 2)).Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("image must have 1 or 3 channels")));
+  EXPECT_THAT(OpTester("EncodeJpeg").Input(Smooth(2, 2, 3)).Attr("format", "grayscale").Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("image must have 1 channels")));
+  EXPECT_THAT(OpTester("EncodeJpeg").Input(Tensor(DT_UINT8, {1, 70000, 1})).Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("a JPEG file cannot have")));
+  EXPECT_THAT(OpTester("EncodeJpeg").Input(Smooth(2, 2, 3)).Attr("quality", int64_t{101}).Run(),
+              StatusIs(kInvalidArgument, "quality is 101, expected 0 to 100"));
+  EXPECT_THAT(OpTester("EncodeJpeg")
+                  .Input(Smooth(2, 2, 3))
+                  .Attr("xmp_metadata", std::string(70000, 'x'))
+                  .Run(),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("more than fit a JPEG file")));
+  EXPECT_THAT(OpTester("EncodeJpegVariableQuality")
+                  .Input(Smooth(2, 2, 3))
+                  .Input(AsScalar<int32_t>(-1))
+                  .Run(),
+              StatusIs(kInvalidArgument, "quality is -1, expected 0 to 100"));
+}
+
+// 3,000 files with changed, missing and repeated bytes: each is decoded or rejected.
+TEST(ImageFiles, MayHaveAnyBytes) {
+  std::vector<std::string> files = {
+      Png(Smooth(9, 11, 3)),   Png(RandomTensor(DT_UINT16, {3, 5, 4}, 0, 65535)),
+      Jpeg(Smooth(17, 19, 3)), Gif(),
+      Bmp(1, 1, 32, "1234"),   Literal(kWebP),
+      Literal(kWebPAlpha),     Literal(kWebPAnimation)};
+  files.push_back(
+      BytesOf(OpTester("EncodeJpeg").Input(Smooth(17, 19, 3)).Attr("progressive", true).RunOne()));
+  files.emplace_back("RIFF");
+  std::mt19937 random(3);
+  const auto below = [&](size_t n) { return static_cast<size_t>(random()) % n; };
+  int decoded = 0;
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = files[below(files.size())];
+    for (size_t k = 0; k <= below(4); ++k) {
+      const size_t at = below(bytes.size());
+      switch (below(4)) {
+        case 0:
+          bytes[at] = static_cast<char>(below(256));
+          break;
+        case 1:
+          bytes[at] = static_cast<char>(bytes[at] ^ (1 << below(8)));
+          break;
+        case 2:
+          bytes.resize(std::max<size_t>(1, at));
+          break;
+        default:
+          bytes.insert(at, bytes.substr(below(bytes.size()), below(20)));
+      }
+    }
+    OpTester op("DecodeImage");
+    op.Input(Bytes(bytes)).Attr("dtype", below(2) == 0 ? DT_UINT8 : DT_FLOAT);
+    const auto outputs = op.RunOnThreads(1);
+    decoded += outputs.ok() ? 1 : 0;
+    if (outputs.ok()) continue;
+    const absl::StatusCode code = outputs.status().code();
+    EXPECT_TRUE(code == kInvalidArgument || code == absl::StatusCode::kResourceExhausted)
+        << outputs.status();
+  }
+  EXPECT_GT(decoded, 100);
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow
