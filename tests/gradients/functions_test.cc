@@ -146,7 +146,10 @@ TEST(GradientRows, CoverEveryGradientFunction) {
                                            "LRN",
                                            "PreventGradient",
                                            "QuantizeAndDequantizeV2",
-                                           "QuantizeAndDequantizeV3"};
+                                           "QuantizeAndDequantizeV3",
+                                           "ReadVariableOp",
+                                           "ResourceGather",
+                                           "ResourceGatherNd"};
   for (const std::string& op : GradientRegistry::Global().DifferentiableOps()) {
     EXPECT_TRUE(rows.count(op) + elsewhere.count(op) == 1) << op << " has no row";
     EXPECT_NE(GlobalRegistry().FindOp(op), nullptr) << op;
