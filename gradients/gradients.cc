@@ -268,11 +268,14 @@ class GradientBuilder {
     for (int i = 0; i < node.num_inputs(); ++i) {
       const Node::Source source = node.sources()[i];
       const DataType expected = BaseType(node.input_type(i));
-      // Numbers that do not vary continuously have no gradient.
-      if (IsNoGradient(dxs[i]) || !reached_.contains(source.node) || !IsDifferentiable(expected)) {
+      // Numbers that do not vary continuously have no gradient. That of a handle is the gradient of
+      // its variable.
+      const bool is_handle = expected == DT_RESOURCE;
+      if (IsNoGradient(dxs[i]) || !reached_.contains(source.node) ||
+          !IsDifferentiable(is_handle ? dxs[i].type() : expected)) {
         continue;
       }
-      if (dxs[i].type() != expected) {
+      if (dxs[i].type() != expected && !is_handle) {
         return errors::Internal("the gradient function returned a gradient of type ",
                                 DataTypeString(dxs[i].type()), " for input ", i, ", expected ",
                                 DataTypeString(expected));

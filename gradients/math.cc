@@ -296,8 +296,9 @@ absl::Status GradientOfPow(const Scope& scope, const Operation& op, const std::v
   const Output zero = Scalar(scope, x.type(), 0);
   const Output one = Scalar(scope, x.type(), 1);
   const Output power = ops::Pow(scope, x, ops::Sub(scope, y, one));
-  const Output has_log = DataTypeIsComplex(x.type()) ? Output(ops::NotEqual(scope, x, zero))
-                                                     : Output(ops::Greater(scope, x, zero));
+  const Output has_log = DataTypeIsComplex(BaseType(x.type()))
+                             ? Output(ops::NotEqual(scope, x, zero))
+                             : Output(ops::Greater(scope, x, zero));
   const Output safe_x = ops::SelectV2(scope, has_log, x, one);
   const Output log_x = ops::SelectV2(scope, has_log, ops::Log(scope, safe_x), zero);
   return Broadcast(scope, op, ops::Mul(scope, dy[0], ops::MulNoNan(scope, power, y)),
@@ -315,7 +316,7 @@ absl::Status GradientOfAtan2(const Scope& scope, const Operation& op, const std:
 
 // 1 where x is not 0, else 0.
 Output IsNotZero(const Scope& scope, const Output& x) {
-  return ops::Cast(scope, ops::NotEqual(scope, x, Scalar(scope, x.type(), 0)), x.type());
+  return ops::Cast(scope, ops::NotEqual(scope, x, Scalar(scope, x.type(), 0)), BaseType(x.type()));
 }
 // x * log(y), 0 where x is 0.
 absl::Status GradientOfXlogy(const Scope& scope, const Operation& op, const std::vector<Output>& dy,

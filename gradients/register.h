@@ -11,6 +11,7 @@ void RegisterArrayGradients(GradientRegistry& registry);
 void RegisterDecompositionGradients(GradientRegistry& registry);
 void RegisterEinsumGradients(GradientRegistry& registry);
 void RegisterImageGradients(GradientRegistry& registry);
+void RegisterIoGradients(GradientRegistry& registry);
 void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
@@ -19,12 +20,15 @@ void RegisterQuantGradients(GradientRegistry& registry);
 void RegisterRandomGradients(GradientRegistry& registry);
 void RegisterSelectionGradients(GradientRegistry& registry);
 void RegisterSpectralGradients(GradientRegistry& registry);
+void RegisterStateGradients(GradientRegistry& registry);
+void RegisterTrainingGradients(GradientRegistry& registry);
 
 inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterArrayGradients(registry);
   RegisterDecompositionGradients(registry);
   RegisterEinsumGradients(registry);
   RegisterImageGradients(registry);
+  RegisterIoGradients(registry);
   RegisterLinalgGradients(registry);
   RegisterMathGradients(registry);
   RegisterNnGradients(registry);
@@ -33,6 +37,8 @@ inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterRandomGradients(registry);
   RegisterSelectionGradients(registry);
   RegisterSpectralGradients(registry);
+  RegisterStateGradients(registry);
+  RegisterTrainingGradients(registry);
 }
 
 }  // namespace gradflow

@@ -79,8 +79,73 @@ absl::Status Damaged(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("the table is damaged: ", what));
 }
 
-// Returns the contents of the block that *handle, from which it is removed, states.
-absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, absl::string_view* handle) {
+// Removes a little-endian number of `bytes` bytes from the front of *in. Returns false if there are
+// fewer.
+bool TakeFixed(absl::string_view* in, size_t bytes, uint64_t* value) {
+  if (in->size() < bytes) return false;
+  *value = Fixed(in->substr(0, bytes));
+  in->remove_prefix(bytes);
+  return true;
+}
+
+// Decompresses a block in Snappy's format: the length of the result, then literals and copies of
+// earlier bytes.
+absl::Status Decompress(absl::string_view block, int64_t max_bytes, std::string* out) {
+  uint64_t size = 0;
+  if (!TakeVarint(&block, &size)) return Damaged("a compressed block has no length");
+  // A copy of 64 bytes takes 3.
+  if (size / 32 > block.size()) return Damaged("the length of a compressed block is not valid");
+  if (size > static_cast<uint64_t>(max_bytes)) {
+    return errors::ResourceExhausted("the table has a block of ", size, " bytes, expected at most ",
+                                     max_bytes);
+  }
+  out->clear();
+  out->reserve(size);
+  while (!block.empty()) {
+    const auto tag = static_cast<unsigned char>(block.front());
+    block.remove_prefix(1);
+    uint64_t length = (tag >> 2) + 1;
+    uint64_t offset = 0;
+    bool valid = true;
+    switch (tag & 3) {
+      case 0:
+        if (length > 60) {
+          valid = TakeFixed(&block, length - 60, &length);
+          ++length;
+        }
+        if (!valid || length > block.size()) return Damaged("a literal is not in its block");
+        absl::StrAppend(out, block.substr(0, length));
+        block.remove_prefix(length);
+        break;
+      case 1:
+        length = (tag >> 2 & 7) + 4;
+        valid = TakeFixed(&block, 1, &offset);
+        offset |= static_cast<uint64_t>(tag >> 5) << 8;
+        break;
+      case 2:
+        valid = TakeFixed(&block, 2, &offset);
+        break;
+      default:
+        valid = TakeFixed(&block, 4, &offset);
+        break;
+    }
+    if ((tag & 3) != 0) {
+      if (!valid || offset == 0 || offset > out->size() || length > size - out->size()) {
+        return Damaged("a copy is not in its block");
+      }
+      // The source may overlap what is appended.
+      for (uint64_t i = 0; i < length; ++i) out->push_back((*out)[out->size() - offset]);
+    }
+    if (out->size() > size) break;
+  }
+  return out->size() == size ? absl::OkStatus()
+                             : Damaged("a compressed block has not the length that it states");
+}
+
+// Returns the contents of the block that *handle, from which it is removed, states. *scratch holds
+// them if the block is compressed.
+absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, int64_t max_bytes,
+                                            absl::string_view* handle, std::string* scratch) {
   uint64_t offset = 0;
   uint64_t size = 0;
   if (!TakeVarint(handle, &offset) || !TakeVarint(handle, &size)) {
@@ -93,10 +158,13 @@ absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, absl::string
   const absl::string_view text = file.substr(offset, size + 1);
   const auto stored = static_cast<uint32_t>(Fixed(file.substr(offset + size + 1, 4)));
   if (MaskCrc(ExtendCrc32c(0, text)) != stored) return Damaged("the checksum of a block differs");
-  if (text.back() != 0) {
-    return absl::UnimplementedError("the table is compressed, which is not supported");
+  if (text.back() == 0) return text.substr(0, size);
+  if (text.back() != 1) {
+    return absl::UnimplementedError(absl::StrCat("a block has compression ", int{text.back()},
+                                                 ", expected 0 (none) or 1 (Snappy)"));
   }
-  return text.substr(0, size);
+  GRADFLOW_RETURN_IF_ERROR(Decompress(text.substr(0, size), max_bytes, scratch));
+  return absl::string_view(*scratch);
 }
 
 // Calls fn(key, value) for each entry of a block.
@@ -174,7 +242,11 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
   if (!TakeVarint(&footer, &unused) || !TakeVarint(&footer, &unused)) {
     return Damaged("the footer is not valid");
   }
-  GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view index, ReadBlock(bytes, &footer));
+  // The decompressed blocks.
+  std::string index_scratch;
+  std::string block_scratch;
+  GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view index,
+                            ReadBlock(bytes, max_bytes, &footer, &index_scratch));
   TableEntries entries;
   // A file may state the same block many times.
   int64_t left = max_bytes;
@@ -192,7 +264,8 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
   };
   GRADFLOW_RETURN_IF_ERROR(
       ForEachEntry(index, [&](const std::string&, absl::string_view handle) -> absl::Status {
-        GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view block, ReadBlock(bytes, &handle));
+        GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view block,
+                                  ReadBlock(bytes, max_bytes, &handle, &block_scratch));
         return ForEachEntry(block, add);
       }));
   return entries;

@@ -2,7 +2,7 @@
 //
 // A table is a sequence of blocks of sorted entries, an index block with the last key and the
 // position of each of them, and a footer with the position of the index. Each block has a masked
-// CRC-32C. Blocks are not compressed.
+// CRC-32C. Blocks may be compressed by Snappy; those that WriteTable() writes are not.
 #ifndef GRADFLOW_IO_TABLE_H_
 #define GRADFLOW_IO_TABLE_H_
 
@@ -24,8 +24,8 @@ std::string WriteTable(const TableEntries& entries);
 
 // Reads a whole table. The positions, lengths and checksums of all blocks are checked before use,
 // and keys must be ascending. Returns DATA_LOSS if the bytes are not a valid table, UNIMPLEMENTED
-// if a block is compressed. Keys may share their beginnings in the file: returns RESOURCE_EXHAUSTED
-// if the entries would take more than max_bytes.
+// if a block is compressed otherwise. Keys may share their beginnings in the file: returns
+// RESOURCE_EXHAUSTED if the entries would take more than max_bytes.
 absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes);
 
 // Appends a number in 7 bits a byte, least first.

@@ -94,6 +94,53 @@ TEST(Table, LimitsMemory) {
   EXPECT_THAT(internal::ReadTable(table, 500), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
+// Returns `block` as a table stores it, with its type of compression and its checksum.
+std::string Stored(const std::string& block, char compression) {
+  std::string stored = block + compression;
+  const uint32_t crc = internal::MaskCrc(internal::ExtendCrc32c(0, stored));
+  for (int i = 0; i < 4; ++i) stored.push_back(static_cast<char>(crc >> (8 * i)));
+  return stored;
+}
+
+// Returns a table of one block, compressed by Snappy.
+std::string CompressedTable(const std::string& block) {
+  std::string handle;
+  internal::AppendVarint(0, &handle);
+  internal::AppendVarint(block.size(), &handle);
+  const std::string restarts = std::string(4, '\0') + '\1' + std::string(3, '\0');
+  const std::string index =
+      std::string("\0\1", 2) + static_cast<char>(handle.size()) + 'a' + handle + restarts;
+  std::string table = Stored(block, 1);
+  std::string footer = handle;
+  internal::AppendVarint(table.size(), &footer);
+  internal::AppendVarint(index.size(), &footer);
+  footer.resize(40);
+  return table + Stored(index, 0) + footer + "\x57\xfb\x80\x8b\x24\x75\x47\xdb";
+}
+
+TEST(Table, ReadsSnappy) {
+  // The key "a" with a value of 70 'v': a literal, copies of each kind, and a literal.
+  const std::string copies = {'\x1d', 1, '\x96', 1, 0, '\x4f', 1, 0, 0, 0};
+  const std::string begin = std::string("\x52\x10\0\1\x46", 5) + "av";
+  const std::string end = std::string("\x1c\0\0\0\0\1\0\0\0", 9);
+  const auto read = internal::ReadTable(CompressedTable(begin + copies + end), 1000);
+  ASSERT_THAT(read, IsOk());
+  EXPECT_EQ(*read, (internal::TableEntries{{"a", std::string(70, 'v')}}));
+  const auto expect_damaged = [&](const std::string& block) {
+    EXPECT_THAT(internal::ReadTable(CompressedTable(block), 1000),
+                StatusIs(absl::StatusCode::kDataLoss));
+  };
+  const std::string block = begin + copies + end;
+  for (size_t size = 0; size < block.size(); ++size) expect_damaged(block.substr(0, size));
+  for (const size_t i : {0, 1, 8, 10, 11, 13, 14}) {
+    std::string damaged = block;
+    damaged[i] = '\x7f';
+    expect_damaged(damaged);
+  }
+  EXPECT_THAT(internal::ReadTable(CompressedTable(block), 50),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
 // Every damage is an error: the checksums cover all blocks, and the footer is checked.
 TEST(Table, NoticesDamage) {
   const internal::TableEntries entries = ManyEntries(40);

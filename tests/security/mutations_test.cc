@@ -44,8 +44,11 @@ int64_t FromEnvironment(const char* name, int64_t value) {
 TEST(Mutations, StartFromEveryOp) {
   std::set<std::string> ops;
   for (const GraphDef& graph : ValidGraphs(kOpRows)) {
-    for (const NodeDef& node : graph.node()) ops.insert(node.op());
-    const bool has_unknown_values = graph.node(0).op() == "Placeholder";
+    bool has_unknown_values = false;
+    for (const NodeDef& node : graph.node()) {
+      ops.insert(node.op());
+      has_unknown_values |= node.op() == "Placeholder";
+    }
     // Placeholders are fed with arbitrary values.
     const absl::Status status = RunHostileGraph(graph.SerializeAsString());
     // The files that the rows of file ops name do not exist.

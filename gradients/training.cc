@@ -1,0 +1,21 @@
+// Gradients of the ops of ops/training: an update of a variable has none.
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/gradients/register.h"
+
+namespace gradflow {
+
+void RegisterTrainingGradients(GradientRegistry& registry) {
+  for (const char* const optimizer :
+       {"AdaMax", "Adadelta", "Adagrad", "AdagradDA", "AdagradV2", "Adam", "AddSign",
+        "AdamWithAmsgrad", "CenteredRMSProp", "Ftrl", "FtrlV2", "GradientDescent", "KerasMomentum",
+        "Momentum", "PowerSign", "ProximalAdagrad", "ProximalGradientDescent", "RMSProp"}) {
+    for (const char* const form :
+         {"Apply", "SparseApply", "ResourceApply", "ResourceSparseApply"}) {
+      registry.RegisterNoGradient(absl::StrCat(form, optimizer));
+    }
+  }
+}
+
+}  // namespace gradflow

@@ -1,0 +1,393 @@
+// Optimisers, schedules, initial values and savers as graphs.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gradflow/gradients/gradients.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/io/checkpoint.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/runtime/session/client_session.h"
+#include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensor_matchers.h"
+#include "gradflow/testing/tensors.h"
+#include "gradflow/training/initializers.h"
+#include "gradflow/training/optimizer.h"
+#include "gradflow/training/saver.h"
+#include "gradflow/training/schedules.h"
+#include "gradflow/training/variables.h"
+#include "tests/testing/folder_fixture.h"
+
+namespace gradflow {
+namespace training {
+namespace {
+
+using ::gradflow::testing::AsScalar;
+using ::gradflow::testing::AsTensor;
+using ::gradflow::testing::FolderFixture;
+using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::TensorEq;
+using ::gradflow::testing::TensorNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A graph with variables x and y and a loss, trained by an optimiser.
+struct Problem {
+  explicit Problem(bool is_resource) {
+    x = NewVariable(scope.WithOpName("x"), "x", DT_DOUBLE, TensorShape(), is_resource);
+    y = NewVariable(scope.WithOpName("y"), "y", DT_DOUBLE, {2}, is_resource);
+    init = {AssignVariable(scope, x, ops::Const(scope, -1.0)),
+            AssignVariable(scope, y, ops::Const(scope, {2.0, -0.5}))};
+    const Output vx = ReadVariable(scope, x);
+    const Output vy = ReadVariable(scope, y);
+    // (x - 1)^2 + sum((y - x)^2)
+    loss = ops::Add(scope, ops::Square(scope, ops::Sub(scope, vx, 1.0)),
+                    ops::Sum(scope, ops::Square(scope, ops::Sub(scope, vy, vx)), 0));
+  }
+
+  Scope scope = Scope::NewRootScope();
+  Output x;
+  Output y;
+  Output loss;
+  std::vector<Operation> init;
+};
+
+double Loss(const ClientSession& session, const Problem& problem) {
+  std::vector<Tensor> outputs;
+  GRADFLOW_EXPECT_OK(session.Run({problem.loss}, &outputs));
+  return outputs.empty() ? NAN : outputs[0].scalar<double>()();
+}
+
+struct Method {
+  std::string name;
+  std::function<std::unique_ptr<Optimizer>(const Scope&)> make;
+  int steps;
+  double loss;
+  std::vector<std::string> slots;
+};
+
+std::vector<Method> Methods() {
+  return {
+      {"GradientDescent",
+       [](const Scope& s) {
+         return std::make_unique<GradientDescent>(s, GradientDescentOptions().LearningRate(0.1f));
+       },
+       100,
+       1e-4,
+       {}},
+      {"Momentum",
+       [](const Scope& s) {
+         return std::make_unique<Momentum>(s, MomentumOptions().LearningRate(0.02f));
+       },
+       200,
+       1e-4,
+       {"x/Momentum", "y/Momentum"}},
+      {"Adagrad",
+       [](const Scope& s) {
+         return std::make_unique<Adagrad>(s, AdagradOptions().LearningRate(0.5f));
+       },
+       200,
+       1e-3,
+       {"x/Adagrad", "y/Adagrad"}},
+      {"RMSProp",
+       [](const Scope& s) {
+         return std::make_unique<RMSProp>(s, RMSPropOptions().LearningRate(0.01f));
+       },
+       600,
+       1e-3,
+       {"x/RMSProp", "x/RMSProp_1", "y/RMSProp", "y/RMSProp_1"}},
+      {"Adam",
+       [](const Scope& s) { return std::make_unique<Adam>(s, AdamOptions().LearningRate(0.05f)); },
+       400,
+       1e-3,
+       {"beta1_power", "beta2_power", "x/Adam", "x/Adam_1", "y/Adam", "y/Adam_1"}},
+      {"AdamW",
+       [](const Scope& s) { return std::make_unique<AdamW>(s, AdamOptions().LearningRate(0.05f)); },
+       400,
+       1e-3,
+       {"beta1_power", "beta2_power", "x/Adam", "x/Adam_1", "y/Adam", "y/Adam_1"}},
+      {"Ftrl",
+       [](const Scope& s) { return std::make_unique<Ftrl>(s, FtrlOptions().LearningRate(0.5f)); },
+       300,
+       1e-3,
+       {"x/Ftrl", "x/Ftrl_1", "y/Ftrl", "y/Ftrl_1"}},
+  };
+}
+
+class MethodTest : public ::testing::TestWithParam<Method> {};
+INSTANTIATE_TEST_SUITE_P(All, MethodTest, ::testing::ValuesIn(Methods()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(MethodTest, Converges) {
+  for (const bool is_resource : {true, false}) {
+    Problem problem(is_resource);
+    const auto optimizer = GetParam().make(problem.scope);
+    Operation train;
+    GRADFLOW_ASSERT_OK(optimizer->Minimize(problem.loss, {problem.x, problem.y}, &train));
+    std::vector<std::string> slots;
+    for (const Output& slot : optimizer->slots()) slots.push_back(InfoOf(slot)->name);
+    EXPECT_EQ(slots, GetParam().slots);
+    ClientSession session(problem.scope);
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, optimizer->initializers(), nullptr));
+    EXPECT_GT(Loss(session, problem), 10);
+    for (int i = 0; i < GetParam().steps; ++i) {
+      GRADFLOW_ASSERT_OK(session.Run({}, {}, {train}, nullptr));
+    }
+    EXPECT_LT(Loss(session, problem), GetParam().loss);
+  }
+}
+
+// The first three steps of Adam and AdamW on one variable, by hand.
+TEST(Optimizers, AdamIsThatOfThePaper) {
+  for (const double decay : {0.0, 0.1}) {
+    const Scope s = Scope::NewRootScope();
+    const Output w = NewVariable(s, "w", DT_DOUBLE, TensorShape());
+    const Operation init = AssignVariable(s, w, ops::Const(s, 3.0));
+    const Output loss = ops::Square(s, ReadVariable(s, w));
+    AdamOptions options = AdamOptions().LearningRate(0.5f);
+    options.weight_decay = static_cast<float>(decay);
+    Adam adam(s, options);
+    Operation train;
+    GRADFLOW_ASSERT_OK(adam.Minimize(loss, {w}, &train));
+    ClientSession session(s);
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, {init}, nullptr));
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, adam.initializers(), nullptr));
+    double x = 3;
+    double m = 0;
+    double v = 0;
+    for (int t = 1; t <= 3; ++t) {
+      const double g = 2 * x;
+      x -= 0.5 * decay * x;
+      m = 0.9 * m + 0.1 * g;
+      v = 0.999 * v + 0.001 * g * g;
+      x -= 0.5 * (m / (1 - std::pow(0.9, t))) / (std::sqrt(v / (1 - std::pow(0.999, t))) + 1e-8);
+      GRADFLOW_ASSERT_OK(session.Run({}, {}, {train}, nullptr));
+    }
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(session.Run({ReadVariable(s, w)}, &outputs));
+    EXPECT_NEAR(outputs[0].scalar<double>()(), x, 1e-5);
+  }
+}
+
+TEST(Optimizers, Rosenbrock) {
+  const Scope s = Scope::NewRootScope();
+  const Output w = NewVariable(s, "w", DT_DOUBLE, {2});
+  const Operation init = AssignVariable(s, w, ops::Const(s, {-1.2, 1.0}));
+  const auto parts = ops::Unstack(s, ReadVariable(s, w), 2);
+  const Output x = parts[0];
+  const Output y = parts[1];
+  const Output valley = ops::Square(s, ops::Sub(s, y, ops::Square(s, x)));
+  const Output loss = ops::Add(s, ops::Square(s, ops::Sub(s, 1.0, x)), ops::Mul(s, 100.0, valley));
+  Adam adam(s, AdamOptions().LearningRate(0.02f));
+  Operation train;
+  GRADFLOW_ASSERT_OK(adam.Minimize(loss, {w}, &train));
+  ClientSession session(s);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, {init}, nullptr));
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, adam.initializers(), nullptr));
+  for (int i = 0; i < 3000; ++i) GRADFLOW_ASSERT_OK(session.Run({}, {}, {train}, nullptr));
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(session.Run({ReadVariable(s, w)}, &outputs));
+  EXPECT_NEAR(outputs[0].flat<double>()(0), 1, 1e-2);
+  EXPECT_NEAR(outputs[0].flat<double>()(1), 1, 2e-2);
+}
+
+TEST(Optimizers, Errors) {
+  Problem problem(true);
+  GradientDescent descent(problem.scope);
+  Operation train;
+  std::vector<Output> gradients;
+  EXPECT_THAT(descent.ComputeGradients(problem.loss, {problem.loss}, &gradients),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is not a variable")));
+  const Output other = NewVariable(problem.scope, "other", DT_FLOAT, {2});
+  EXPECT_THAT(descent.Minimize(problem.loss, {other}, &train),
+              StatusIs(absl::StatusCode::kInvalidArgument, "no variable has a gradient"));
+  EXPECT_THAT(descent.ApplyGradients({}, {problem.x}, &train),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("found 0")));
+  EXPECT_THAT(descent.Minimize(problem.loss, {problem.x, problem.x}, &train),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'x' is given twice")));
+  GRADFLOW_EXPECT_OK(descent.Minimize(problem.loss, {problem.x, other}, &train));
+  EXPECT_THAT(descent.Minimize(problem.loss, {problem.x}, &train),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  Adam adam(problem.scope);
+  const Output unknown = NewVariable(problem.scope, "unknown", DT_DOUBLE, PartialTensorShape());
+  const Output loss = ops::Sum(problem.scope, ReadVariable(problem.scope, unknown), 0);
+  EXPECT_THAT(adam.Minimize(loss, {unknown}, &train),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("shape is not known")));
+}
+
+TEST(Optimizers, ClipByGlobalNorm) {
+  const Scope s = Scope::NewRootScope();
+  const auto clip = [&](float norm) {
+    const std::vector<Output> clipped =
+        ClipByGlobalNorm(s, {ops::Const(s, {3.f, 0.f}), NoGradient(), ops::Const(s, 4.0)}, norm);
+    EXPECT_TRUE(IsNoGradient(clipped[1]));
+    ClientSession session(s);
+    std::vector<Tensor> outputs;
+    GRADFLOW_EXPECT_OK(session.Run({clipped[0], clipped[2]}, &outputs));
+    return outputs;
+  };
+  EXPECT_THAT(clip(10),
+              ElementsAre(TensorNear(AsTensor<float>({3, 0})), TensorNear(AsScalar<double>(4))));
+  const auto clipped = clip(1);
+  EXPECT_THAT(clipped[0], TensorNear(AsTensor<float>({0.6f, 0})));
+  EXPECT_NEAR(clipped[1].scalar<double>()(), 0.8, 1e-6);
+}
+
+TEST(Schedules, HaveTheirFormulas) {
+  const Scope s = Scope::NewRootScope();
+  const Output step = ops::Placeholder(s, DT_INT64);
+  const Output constant = PiecewiseConstant(s, step, {10, 20}, {1, 0.5f, 0.25f});
+  const Output exponential = ExponentialDecay(s, step, 0.1f, 10, 0.5f);
+  const Output stairs = ExponentialDecay(s, step, 0.1f, 10, 0.5f, true);
+  const Output cosine = CosineDecay(s, step, 0.2f, 20, 0.1f);
+  const Output warm = WarmUp(s, step, ops::Const(s, 2.f), 8);
+  GRADFLOW_ASSERT_OK(s.status());
+  ClientSession session(s);
+  for (const int64_t n :
+       {int64_t{0}, int64_t{5}, int64_t{10}, int64_t{11}, int64_t{20}, int64_t{35}}) {
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(session.Run({{step, AsScalar<int64_t>(n)}},
+                                   {constant, exponential, stairs, cosine, warm}, &outputs));
+    const auto value = [&](int i) { return outputs[i].scalar<float>()(); };
+    const double x = static_cast<double>(n);
+    EXPECT_EQ(value(0), n <= 10 ? 1 : n <= 20 ? 0.5f : 0.25f) << n;
+    EXPECT_NEAR(value(1), 0.1 * std::pow(0.5, x / 10), 1e-7);
+    EXPECT_NEAR(value(2), 0.1 * std::pow(0.5, std::floor(x / 10)), 1e-7);
+    EXPECT_NEAR(value(3), 0.2 * (0.1 + 0.9 * (1 + std::cos(M_PI * std::min(x / 20, 1.0))) / 2),
+                1e-7);
+    EXPECT_NEAR(value(4), 2 * std::min((x + 1) / 8, 1.0), 1e-6);
+  }
+  PiecewiseConstant(s, step, {10}, {1});
+  EXPECT_THAT(s.status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 2 rates")));
+}
+
+TEST(Initializers, HaveTheirDistributions) {
+  const Scope s = Scope::NewRootScope();
+  InitializerOptions options;
+  options.shape = {3, 3, 40, 60};
+  options.seed = 7;
+  const Output glorot = GlorotUniform(s, options);
+  const Output he = HeNormal(s, options);
+  const Output truncated = TruncatedNormal(s, options, 0.5f);
+  const Output again = HeNormal(s, options);
+  options.seed = 8;
+  const Output other = HeNormal(s, options);
+  options.dtype = DT_DOUBLE;
+  options.shape = {4, 10, 20};
+  const Output orthogonal = Orthogonal(s, options);
+  options.shape = {2, 3};
+  const Output constant = ConstantValues(s, options, 0.5f);
+  GRADFLOW_ASSERT_OK(s.status());
+  ClientSession session(s);
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(
+      session.Run({glorot, he, truncated, again, other, orthogonal, constant}, &outputs));
+  const auto moments = [&](int i) {
+    double sum = 0;
+    double squares = 0;
+    double most = 0;
+    for (const float x : outputs[i].span<float>()) {
+      sum += x;
+      squares += x * x;
+      most = std::max<double>(most, std::abs(x));
+    }
+    const double n = static_cast<double>(outputs[i].NumElements());
+    return std::vector<double>{sum / n, std::sqrt(squares / n), most};
+  };
+  const double bound = std::sqrt(6.0 / (9 * 40 + 9 * 60));
+  EXPECT_NEAR(moments(0)[0], 0, 3e-3);
+  EXPECT_NEAR(moments(0)[1], bound / std::sqrt(3), 2e-3);
+  EXPECT_LE(moments(0)[2], bound * 1.0001);
+  EXPECT_NEAR(moments(1)[1], std::sqrt(2.0 / (9 * 40)), 2e-3);
+  EXPECT_LE(moments(2)[2], 1.0001);
+  EXPECT_THAT(outputs[3], TensorEq(outputs[1]));
+  EXPECT_NE(outputs[4].flat<float>()(0), outputs[1].flat<float>()(0));
+  // 40 rows of 20 orthonormal columns.
+  const auto q = outputs[5].flat<double>();
+  for (int a = 0; a < 20; ++a) {
+    for (int b = 0; b <= a; ++b) {
+      double dot = 0;
+      for (int r = 0; r < 40; ++r) dot += q(r * 20 + a) * q(r * 20 + b);
+      EXPECT_NEAR(dot, a == b ? 1 : 0, 1e-5);
+    }
+  }
+  EXPECT_THAT(outputs[6], TensorEq(AsTensor<double>({0.5, 0.5, 0.5, 0.5, 0.5, 0.5}, {2, 3})));
+}
+
+class SaverTest : public FolderFixture {};
+
+TEST_F(SaverTest, ContinuesWithTheSameBits) {
+  Problem problem(true);
+  Adam adam(problem.scope, AdamOptions().LearningRate(0.05f));
+  Operation train;
+  GRADFLOW_ASSERT_OK(adam.Minimize(problem.loss, {problem.x, problem.y}, &train));
+  std::vector<Output> variables = adam.slots();
+  variables.push_back(problem.x);
+  variables.push_back(problem.y);
+  SaverOptions options;
+  options.max_to_keep = 2;
+  Saver saver(problem.scope, variables, options);
+  GRADFLOW_ASSERT_OK(problem.scope.status());
+  ClientSession session(problem.scope);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, adam.initializers(), nullptr));
+  EXPECT_THAT(LatestCheckpoint(folder()), StatusIs(absl::StatusCode::kNotFound));
+  for (int i = 0; i < 30; ++i) {
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, {train}, nullptr));
+    if (i % 10 != 9) continue;
+    GRADFLOW_ASSERT_OK(saver.Save(session, File("model/ckpt"), i + 1));
+  }
+  EXPECT_THAT(saver.checkpoints(), ElementsAre(File("model/ckpt-20"), File("model/ckpt-30")));
+  EXPECT_FALSE(std::filesystem::exists(File("model/ckpt-10.index")));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(File("model")));
+  EXPECT_EQ(latest, File("model/ckpt-30"));
+
+  ClientSession resumed(problem.scope);
+  GRADFLOW_ASSERT_OK(saver.Restore(resumed, File("model/ckpt-20")));
+  for (int i = 0; i < 10; ++i) GRADFLOW_ASSERT_OK(resumed.Run({}, {}, {train}, nullptr));
+  std::vector<Tensor> expected;
+  std::vector<Tensor> actual;
+  const std::vector<Output> reads = {ReadVariable(problem.scope, problem.x),
+                                     ReadVariable(problem.scope, problem.y)};
+  GRADFLOW_ASSERT_OK(session.Run(reads, &expected));
+  GRADFLOW_ASSERT_OK(resumed.Run(reads, &actual));
+  EXPECT_THAT(actual, ElementsAre(TensorEq(expected[0]), TensorEq(expected[1])));
+
+  // The names are those of TensorFlow.
+  const auto checkpoint = Checkpoint::Open(latest);
+  GRADFLOW_ASSERT_OK(checkpoint);
+  EXPECT_THAT(checkpoint->Names(), ElementsAre("beta1_power", "beta2_power", "x", "x/Adam",
+                                               "x/Adam_1", "y", "y/Adam", "y/Adam_1"));
+}
+
+TEST_F(SaverTest, AFailureChangesNothing) {
+  Problem problem(true);
+  Saver saver(problem.scope, {problem.x, problem.y});
+  ClientSession session(problem.scope);
+  EXPECT_THAT(saver.Save(session, File("c"), 1), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                                          HasSubstr("has not been initialised")));
+  EXPECT_FALSE(std::filesystem::exists(File("checkpoint")));
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
+  GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 1));
+  EXPECT_FALSE(saver.Save(session, "/proc/none/c", 2).ok());
+  EXPECT_THAT(saver.checkpoints(), ElementsAre(File("c-1")));
+  // The last byte is an element of y.
+  const std::string data = File("c-1.data-00000-of-00001");
+  std::filesystem::resize_file(data, std::filesystem::file_size(data) - 1);
+  const double before = Loss(session, problem);
+  EXPECT_THAT(saver.Restore(session, File("c-1")), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(Loss(session, problem), before);
+  std::ofstream(File("checkpoint")) << "nothing\n";
+  EXPECT_THAT(LatestCheckpoint(folder()),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names no checkpoint")));
+}
+
+}  // namespace
+}  // namespace training
+}  // namespace gradflow

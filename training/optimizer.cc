@@ -1,0 +1,241 @@
+#include "gradflow/training/optimizer.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/gradients/gradients.h"
+#include "gradflow/graph/const_op.h"
+#include "gradflow/graph/node.h"
+#include "gradflow/graph/node_builder.h"
+#include "gradflow/ops/array_ops.h"
+#include "gradflow/ops/math_ops.h"
+#include "gradflow/ops/nn_ops.h"
+#include "gradflow/ops/no_op.h"
+
+namespace gradflow {
+namespace training {
+namespace {
+
+// Returns a scope whose ops run after `operations`.
+Scope After(const Scope& scope, const std::vector<Operation>& operations) {
+  return scope.WithControlDependencies(operations);
+}
+
+}  // namespace
+
+absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<Output>& variables,
+                                         std::vector<Output>* gradients) {
+  for (const Output& variable : variables) GRADFLOW_RETURN_IF_ERROR(InfoOf(variable).status());
+  return AddSymbolicGradients(scope_, {loss}, variables, gradients);
+}
+
+absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
+                                       const std::vector<Output>& variables, Operation* train) {
+  if (gradients.size() != variables.size()) {
+    return errors::InvalidArgument("expected a gradient for each of ", variables.size(),
+                                   " variables, found ", gradients.size());
+  }
+  if (applied_) return errors::FailedPrecondition("an optimizer applies gradients once");
+  std::vector<VariableInfo> infos;
+  std::set<std::string> names;
+  const VariableInfo* first = nullptr;
+  for (const Output& variable : variables) {
+    GRADFLOW_ASSIGN_OR_RETURN(VariableInfo info, InfoOf(variable));
+    if (!names.insert(info.name).second) {
+      return errors::InvalidArgument("variable '", info.name, "' is given twice");
+    }
+    infos.push_back(std::move(info));
+  }
+  for (size_t i = 0; i < infos.size() && first == nullptr; ++i) {
+    if (!IsNoGradient(gradients[i])) first = &infos[i];
+  }
+  if (first == nullptr) return errors::InvalidArgument("no variable has a gradient");
+  applied_ = true;
+  Begin(*first);
+  const Scope scope = scope_.NewSubScope("train");
+  std::vector<Operation> updates;
+  // No variable changes before all gradients are known.
+  std::vector<Operation> all;
+  for (const Output& gradient : gradients) {
+    if (!IsNoGradient(gradient)) all.emplace_back(gradient.op());
+  }
+  const Scope after = After(scope, all);
+  for (size_t i = 0; i < variables.size(); ++i) {
+    if (IsNoGradient(gradients[i])) continue;
+    updates.push_back(Apply(after, variables[i], infos[i], gradients[i]));
+    GRADFLOW_RETURN_IF_ERROR(scope_.status());
+  }
+  End(scope, &updates);
+  GRADFLOW_RETURN_IF_ERROR(scope_.status());
+  *train = ops::NoOp(After(scope, updates)).operation;
+  return scope_.status();
+}
+
+absl::Status Optimizer::Minimize(const Output& loss, const std::vector<Output>& variables,
+                                 Operation* train) {
+  std::vector<Output> gradients;
+  GRADFLOW_RETURN_IF_ERROR(ComputeGradients(loss, variables, &gradients));
+  return ApplyGradients(gradients, variables, train);
+}
+
+Output Optimizer::NewState(const std::string& name, const VariableInfo& info, float value) {
+  const Scope scope = scope_.NewSubScope("slots");
+  const Output state = NewVariable(scope, name, info.dtype, info.shape, info.is_resource);
+  if (!info.shape.IsFullyDefined()) {
+    scope_.UpdateStatus(errors::InvalidArgument("variable '", name,
+                                                "' is a slot of a variable whose shape is not "
+                                                "known: ",
+                                                info.shape.DebugString()));
+    return state;
+  }
+  std::vector<int64_t> dims(info.shape.dim_sizes().begin(), info.shape.dim_sizes().end());
+  Tensor shape(DT_INT64, {static_cast<int64_t>(dims.size())});
+  std::copy(dims.begin(), dims.end(), shape.flat<int64_t>().begin());
+  const Output first =
+      ops::Fill(scope, ops::Const(scope, Input::Initializer(shape)), ScalarOf(scope, info, value));
+  slots_.push_back(state);
+  initializers_.push_back(AssignVariable(scope, state, first));
+  return state;
+}
+
+Output Optimizer::NewSlot(const VariableInfo& info, absl::string_view name, float value) {
+  return NewState(absl::StrCat(info.name, "/", name), info, value);
+}
+
+Output Optimizer::NewScalar(absl::string_view name, DataType dtype, bool is_resource, float value) {
+  VariableInfo info;
+  info.dtype = dtype;
+  info.shape = TensorShape();
+  info.is_resource = is_resource;
+  return NewState(std::string(name), info, value);
+}
+
+Output Optimizer::ScalarOf(const Scope& scope, const VariableInfo& info, float value) const {
+  const Output constant = ops::Const(scope, value);
+  return info.dtype == DT_FLOAT ? constant : Output(ops::Cast(scope, constant, info.dtype));
+}
+
+Output Optimizer::RateOf(const Scope& scope, const VariableInfo& info) const {
+  if (rate_.node() == nullptr) return ScalarOf(scope, info, constant_rate_);
+  return rate_.type() == info.dtype ? rate_ : Output(ops::Cast(scope, rate_, info.dtype));
+}
+
+Operation Optimizer::AddUpdate(const Scope& scope, const VariableInfo& info, absl::string_view name,
+                               const std::vector<Output>& inputs, absl::string_view bool_attr,
+                               bool value) const {
+  OpRecorder recorder(scope, absl::StrCat(info.is_resource ? "ResourceApply" : "Apply", name));
+  for (const Output& input : inputs) recorder.Input(Input(input));
+  recorder.Attr("use_locking", true);
+  if (!bool_attr.empty()) recorder.Attr(bool_attr, value);
+  return recorder.Finish();
+}
+
+Operation GradientDescent::Apply(const Scope& scope, const Output& variable,
+                                 const VariableInfo& info, const Output& gradient) {
+  return AddUpdate(scope, info, "GradientDescent", {variable, RateOf(scope, info), gradient});
+}
+
+Operation Momentum::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
+                          const Output& gradient) {
+  return AddUpdate(scope, info, "Momentum",
+                   {variable, NewSlot(info, "Momentum", 0), RateOf(scope, info), gradient,
+                    ScalarOf(scope, info, options_.momentum)},
+                   "use_nesterov", options_.use_nesterov);
+}
+
+Operation Adagrad::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
+                         const Output& gradient) {
+  return AddUpdate(scope, info, "Adagrad",
+                   {variable, NewSlot(info, "Adagrad", options_.initial_accumulator_value),
+                    RateOf(scope, info), gradient});
+}
+
+Operation RMSProp::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
+                         const Output& gradient) {
+  const Output mean_square = NewSlot(info, "RMSProp", 1);
+  const Output momentum = NewSlot(info, "RMSProp_1", 0);
+  return AddUpdate(scope, info, "RMSProp",
+                   {variable, mean_square, momentum, RateOf(scope, info),
+                    ScalarOf(scope, info, options_.decay), ScalarOf(scope, info, options_.momentum),
+                    ScalarOf(scope, info, options_.epsilon), gradient});
+}
+
+void Adam::Begin(const VariableInfo& info) {
+  // As TensorFlow's, in the type of the first variable.
+  power_dtype_ = info.dtype;
+  beta1_power_ = NewScalar("beta1_power", info.dtype, info.is_resource, options_.beta1);
+  beta2_power_ = NewScalar("beta2_power", info.dtype, info.is_resource, options_.beta2);
+}
+
+Operation Adam::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
+                      const Output& gradient) {
+  const Output m = NewSlot(info, "Adam", 0);
+  const Output v = NewSlot(info, "Adam_1", 0);
+  const auto power = [&](const Output& state) {
+    const Output value = ReadVariable(scope, state);
+    return info.dtype == power_dtype_ ? value : Output(ops::Cast(scope, value, info.dtype));
+  };
+  const Output rate = RateOf(scope, info);
+  Scope update_scope = scope;
+  if (options_.weight_decay != 0) {
+    const Output decay =
+        ops::Mul(scope, ops::Mul(scope, rate, ScalarOf(scope, info, options_.weight_decay)),
+                 ReadVariable(scope, variable));
+    OpRecorder recorder(scope, info.is_resource ? "AssignSubVariableOp" : "AssignSub");
+    recorder.Input(Input(variable)).Input(Input(decay));
+    update_scope = After(scope, {recorder.Finish()});
+  }
+  return AddUpdate(update_scope, info, "Adam",
+                   {variable, m, v, power(beta1_power_), power(beta2_power_), rate,
+                    ScalarOf(scope, info, options_.beta1), ScalarOf(scope, info, options_.beta2),
+                    ScalarOf(scope, info, options_.epsilon), gradient},
+                   "use_nesterov", options_.use_nesterov);
+}
+
+void Adam::End(const Scope& scope, std::vector<Operation>* updates) {
+  // All updates read the powers before they change.
+  const Scope after = After(scope, *updates);
+  VariableInfo info;
+  info.dtype = power_dtype_;
+  for (const auto& [state, beta] : {std::make_pair(beta1_power_, options_.beta1),
+                                    std::make_pair(beta2_power_, options_.beta2)}) {
+    const Output next = ops::Mul(scope, ReadVariable(after, state), ScalarOf(scope, info, beta));
+    updates->push_back(AssignVariable(after, state, next));
+  }
+}
+
+Operation Ftrl::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
+                      const Output& gradient) {
+  const Output squares = NewSlot(info, "Ftrl", options_.initial_accumulator_value);
+  const Output linear = NewSlot(info, "Ftrl_1", 0);
+  return AddUpdate(
+      scope, info, "Ftrl",
+      {variable, squares, linear, gradient, RateOf(scope, info), ScalarOf(scope, info, options_.l1),
+       ScalarOf(scope, info, options_.l2), ScalarOf(scope, info, options_.learning_rate_power)});
+}
+
+std::vector<Output> ClipByGlobalNorm(const Scope& scope, const std::vector<Output>& gradients,
+                                     float norm) {
+  std::vector<Output> halves;
+  for (const Output& gradient : gradients) {
+    if (IsNoGradient(gradient)) continue;
+    halves.push_back(ops::Cast(scope, ops::L2Loss(scope, gradient), DT_FLOAT));
+  }
+  if (halves.empty()) return gradients;
+  const Output total = ops::Sqrt(scope, ops::Mul(scope, ops::AddN(scope, halves), 2.0f));
+  // norm / max(total, norm), which is 1 for gradients within the norm.
+  const Output scale = ops::RealDiv(scope, norm, ops::Maximum(scope, total, norm));
+  std::vector<Output> clipped;
+  for (const Output& gradient : gradients) {
+    clipped.push_back(
+        IsNoGradient(gradient)
+            ? gradient
+            : Output(ops::Mul(scope, gradient, ops::Cast(scope, scale, gradient.type()))));
+  }
+  return clipped;
+}
+
+}  // namespace training
+}  // namespace gradflow

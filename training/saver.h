@@ -1,0 +1,63 @@
+// Saver: writes the variables of a session to checkpoints, and reads them.
+//
+//   Saver saver(scope, variables);               // adds the nodes, before the session is made
+//   ...
+//   GRADFLOW_RETURN_IF_ERROR(saver.Save(session, "model/ckpt", step));
+//   GRADFLOW_RETURN_IF_ERROR(saver.Restore(session, *LatestCheckpoint("model")));
+//
+// A checkpoint is written under a prefix of its own, "model/ckpt-1000", and then named in the file
+// "model/checkpoint", as TensorFlow's savers do. If writing fails, the checkpoints before it
+// remain.
+#ifndef GRADFLOW_TRAINING_SAVER_H_
+#define GRADFLOW_TRAINING_SAVER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gradflow/graph/ops.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/runtime/session/client_session.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow {
+namespace training {
+
+// Options of a Saver.
+struct SaverOptions {
+  // The number of checkpoints that are kept; 0 for all.
+  int max_to_keep = 5;
+};
+
+// Thread safety: none.
+class Saver {
+ public:
+  // Adds the nodes that save and restore the variables. Errors are those of the scope.
+  Saver(const Scope& scope, const std::vector<Output>& variables, const SaverOptions& options = {});
+
+  // Writes the checkpoint `prefix`-`step`, and removes the oldest ones that this saver has written.
+  absl::Status Save(const ClientSession& session, const std::string& prefix, int64_t step);
+  // Gives all variables the values of a checkpoint. If a value is missing or damaged, none changes.
+  absl::Status Restore(const ClientSession& session, const std::string& prefix) const;
+  // The prefixes of the checkpoints that are kept, oldest first.
+  const std::vector<std::string>& checkpoints() const { return checkpoints_; }
+
+ private:
+  SaverOptions options_;
+  Output prefix_;
+  Operation save_;
+  Operation restore_;
+  std::vector<std::string> checkpoints_;
+};
+
+// Returns the prefix of the latest checkpoint in a folder, by its file "checkpoint". NOT_FOUND if
+// there is none.
+absl::StatusOr<std::string> LatestCheckpoint(const std::string& folder);
+
+}  // namespace training
+}  // namespace gradflow
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_TRAINING_SAVER_H_
