@@ -69,6 +69,12 @@ export class Client {
       if (reply.error !== undefined) call.reject(new Error(reply.error));
       else call.resolve(reply.result as never);
     };
+    // The script did not start, or failed outside of a call.
+    worker.onerror = (event: ErrorEvent) => {
+      const calls = [...this.waiting.values()];
+      this.waiting.clear();
+      for (const call of calls) call.reject(new Error(event.message || 'the worker failed'));
+    };
   }
 
   call<N extends Name>(name: N, ...args: Parameters<Api[N]>): ReturnType<Api[N]> {

@@ -56,7 +56,7 @@ export class Fixture {
     return path;
   }
 
-  async open(path: string, options: BrowserContextOptions = {}): Promise<Page> {
+  async open(path: string, options: BrowserContextOptions = {}, state = 'ready'): Promise<Page> {
     this.browser ??= await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-gpu'],
@@ -84,7 +84,7 @@ export class Fixture {
     const [file, hash] = path.split('#');
     await page.goto(`file://${file}${hash === undefined ? '' : '#' + hash}`);
     await page.waitForFunction(() => document.documentElement.dataset.state !== undefined);
-    assert.equal(await page.evaluate(() => document.documentElement.dataset.state), 'ready');
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.state), state);
     return page;
   }
 

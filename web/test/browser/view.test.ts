@@ -342,7 +342,8 @@ test('an empty graph and one block', async () => {
 test('damaged data are an error, in words', async () => {
   const text = readFileSync(towersPage, 'utf8');
   const path = fixture.file('damaged.html', text.replace(/(id="data"[^>]*>)[^<]*/, '$1H4sIAAAA'));
-  await assert.rejects(fixture.open(path));
+  const page = await fixture.open(path, {}, 'failed');
+  assert.match(await page.locator('#message').innerText(), /^The graph cannot be shown: ./);
 });
 
 test('a page of a chain begins where it can be read', async () => {

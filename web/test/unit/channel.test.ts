@@ -47,6 +47,14 @@ test('a later call cancels one that has not started', async () => {
   assert.ok(calls.filter((name) => name === 'search').length < 4);
 });
 
+test('a worker that fails is an error of all calls', async () => {
+  const worker = { postMessage() {} } as unknown as Worker;
+  const client = new Client(worker);
+  const calls = [client.call('find', 'a'), client.call('find', 'b')];
+  worker.onerror!({ message: 'no worker' } as ErrorEvent);
+  for (const call of calls) await assert.rejects(call, /no worker/);
+});
+
 test('descriptions have pins, attributes and documentation', async () => {
   const service = new Service();
   service.load(graph([
