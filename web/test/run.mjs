@@ -1,4 +1,5 @@
-// Runs the tests in test/unit, or those in test/browser with --browser.
+// Runs the tests in test/unit, or those in test/browser with --browser. Arguments are parts of names
+// of files. The times of speed.test.ts are measured only if it is asked for.
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -8,7 +9,8 @@ const root = new URL('..', import.meta.url).pathname;
 const folder = process.argv.includes('--browser') ? 'browser' : 'unit';
 const only = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 const tests = readdirSync(join(root, 'test', folder)).filter((name) => name.endsWith('.test.ts'))
-  .filter((name) => only.length === 0 || only.some((part) => name.includes(part)));
+  .filter((name) => only.length === 0 ? !name.startsWith('speed')
+    : only.some((part) => name.includes(part)));
 // Where node finds web/node_modules.
 const out = mkdtempSync(join(root, 'node_modules/.test-'));
 try {
