@@ -118,7 +118,8 @@ TEST(ShapeUtilsTest, ListsOfShapes) {
 TEST(TypesTest, NamesAndSets) {
   EXPECT_EQ(DataTypeString(MakeRefType(DT_FLOAT)), "float_ref");
   EXPECT_EQ(DT_FLOAT_REF, DT_FLOAT + kDataTypeRefOffset);
-  EXPECT_EQ(DataTypeVectorString({DT_FLOAT, DT_INT32}), "float, int32");
+  EXPECT_EQ(DataTypeSliceString({DT_FLOAT, DT_INT32}), "float, int32");
+  EXPECT_EQ(DataTypeSliceString({}), "");
   EXPECT_EQ(DeviceTypeString(DeviceType(DEVICE_CPU)), "CPU");
   EXPECT_TRUE(DataTypeIsUnsigned(DT_UINT16));
   EXPECT_FALSE(DataTypeIsUnsigned(DT_INT16));

@@ -97,8 +97,12 @@ using gradflow::uint4;
 inline DataType RemoveRefType(DataType dtype) { return gradflow::BaseType(dtype); }
 
 using DataTypeSlice = gtl::ArraySlice<DataType>;
+// "float, int32"
 inline std::string DataTypeSliceString(DataTypeSlice types) {
-  return gradflow::DataTypeVectorString(DataTypeVector(types.begin(), types.end()));
+  // Without the brackets.
+  const std::string text =
+      gradflow::DataTypeVectorString(DataTypeVector(types.begin(), types.end()));
+  return text.substr(1, text.size() - 2);
 }
 // Returns true if a value of type `actual` is valid where `expected` is required.
 inline bool TypesCompatible(DataType expected, DataType actual) {
