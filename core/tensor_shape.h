@@ -21,9 +21,15 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
+namespace tensorflow {
+class TensorShapeTestHelper;
+}  // namespace tensorflow
+
 #pragma GCC visibility push(default)
 namespace gradflow {
 
+class PartialTensorShape;
+class TensorShape;
 class TensorShapeProto;
 
 // The maximum rank, as in TensorFlow.
@@ -104,23 +110,102 @@ class Dims {
   };
 };
 
+// The members of TensorFlow's shapes that gradflow itself does not need. Shape is TensorShape or
+// PartialTensorShape. Functions that return a status leave the shape unchanged on error:
+// INVALID_ARGUMENT for a size, INTERNAL for a position.
+template <typename Shape>
+class ShapeInterface {
+ public:
+  static constexpr int MaxDimensions() { return kMaxDims; }
+
+  absl::Status AddDimWithStatus(int64_t size);
+  absl::Status InsertDimWithStatus(int d, int64_t size);
+  absl::Status SetDimWithStatus(int d, int64_t size);
+  absl::Status AppendShapeWithStatus(const Shape& shape);
+  absl::Status RemoveDimWithStatus(int64_t d);
+  absl::Status RemoveLastDimsWithStatus(int64_t n);
+  // Removes dimensions [begin, end). A negative position -n stands for dims() + 1 - n.
+  absl::Status RemoveDimRangeWithStatus(int begin, int end);
+  // As above. A TensorShape becomes invalid, a PartialTensorShape does not change, on error.
+  void RemoveLastDims(int n);
+  void RemoveDimRange(int begin, int end);
+
+  // Make a shape, or return INVALID_ARGUMENT. Unlike Make(), a TensorShape accepts a message of
+  // unknown rank, as one without dimensions.
+  static absl::Status BuildTensorShapeBase(absl::Span<const int64_t> dims, Shape* out);
+  static absl::Status BuildTensorShapeBase(std::initializer_list<int64_t> dims, Shape* out) {
+    return BuildTensorShapeBase(absl::Span<const int64_t>(dims.begin(), dims.size()), out);
+  }
+  static absl::Status BuildTensorShapeBase(const TensorShapeProto& proto, Shape* out);
+  static absl::Status IsValidShape(const TensorShapeProto& proto);
+  static bool IsValid(const TensorShapeProto& proto) { return IsValidShape(proto).ok(); }
+  TensorShapeProto AsProto() const;
+
+  // Iteration over dimensions: `for (const auto& dim : shape) use(dim.size)`.
+  struct Dim {
+    int64_t size;
+  };
+  class Iterator {
+   public:
+    explicit Iterator(const int64_t* size) : size_(size) {}
+    Dim operator*() const { return Dim{*size_}; }
+    Iterator& operator++() { return ++size_, *this; }
+    friend bool operator==(Iterator a, Iterator b) { return a.size_ == b.size_; }
+    friend bool operator!=(Iterator a, Iterator b) { return a.size_ != b.size_; }
+
+   private:
+    const int64_t* size_;
+  };
+  // Valid as long as the shape does not change.
+  Iterator begin() const { return Iterator(self().dim_sizes().data()); }
+  Iterator end() const { return Iterator(self().dim_sizes().data() + self().dim_sizes().size()); }
+
+ private:
+  const Shape& self() const { return static_cast<const Shape&>(*this); }
+  // Sets the dimensions, if they are valid.
+  absl::Status Set(absl::Span<const int64_t> dims);
+};
+
+extern template class ShapeInterface<TensorShape>;
+extern template class ShapeInterface<PartialTensorShape>;
+
+// Eigen's sizes. Defined in compat/tensorflow/core/framework/tensor_shape.h.
+template <int N, typename Index>
+struct EigenSizes;
+
 }  // namespace internal
 
-class TensorShape {
+class TensorShape : public internal::ShapeInterface<TensorShape> {
  public:
   // A scalar: no dimensions, one element.
   TensorShape() = default;
   TensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : TensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}
   explicit TensorShape(absl::Span<const int64_t> dims);
+  // A shape that is not valid if the message is not.
+  explicit TensorShape(const TensorShapeProto& proto);
 
   // Returns INVALID_ARGUMENT if the dimensions are not valid.
   static absl::StatusOr<TensorShape> Make(absl::Span<const int64_t> dims);
   static absl::StatusOr<TensorShape> Make(const TensorShapeProto& proto);
+  // BuildTensorShapeBase, by its other name in TensorFlow.
+  template <typename Dims>
+  static absl::Status BuildTensorShape(const Dims& dims, TensorShape* out) {
+    return BuildTensorShapeBase(dims, out);
+  }
+  static absl::Status BuildTensorShape(std::initializer_list<int64_t> dims, TensorShape* out) {
+    return BuildTensorShapeBase(dims, out);
+  }
+  static absl::StatusOr<TensorShape> BuildTensorShape(const TensorShapeProto& proto);
+  using ShapeInterface::AsProto;
   void AsProto(TensorShapeProto* proto) const;
 
   // Returns false after an operation that had no valid result.
+  using ShapeInterface::IsValid;
   bool IsValid() const { return valid_; }
+  // As PartialTensorShape has them.
+  bool unknown_rank() const { return false; }
+  bool IsFullyDefined() const { return true; }
   // The number of dimensions.
   int dims() const { return static_cast<int>(dims_.size()); }
   // REQUIRES: 0 <= d < dims(). Otherwise ends the program.
@@ -137,6 +222,27 @@ class TensorShape {
   void RemoveDim(int d);
   void set_dim(int d, int64_t size);
   void AppendShape(const TensorShape& shape);
+  // Makes it a scalar.
+  void Clear() { *this = TensorShape(); }
+
+  // Eigen::DSizes of N dimensions; the second form appends ones. Need
+  // compat/tensorflow/core/framework/tensor_shape.h.
+  template <int N, typename Index = std::ptrdiff_t>
+  auto AsEigenDSizes() const {
+    return internal::EigenSizes<N, Index>::Make(*this);
+  }
+  template <int N, typename Index = std::ptrdiff_t>
+  auto AsEigenDSizesWithPadding() const {
+    return internal::EigenSizes<N, Index>::MakePadded(*this);
+  }
+  template <int N, typename Index = std::ptrdiff_t, typename Sizes>
+  absl::Status AsEigenDSizesWithStatus(Sizes* out) const {
+    return internal::EigenSizes<N, Index>::Make(*this, out);
+  }
+  template <int N, typename Index = std::ptrdiff_t, typename Sizes>
+  absl::Status AsEigenDSizesWithPaddingWithStatus(Sizes* out) const {
+    return internal::EigenSizes<N, Index>::MakePadded(*this, out);
+  }
 
   // Returns true if all dimensions are equal.
   bool IsSameSize(const TensorShape& other) const { return *this == other; }
@@ -151,21 +257,30 @@ class TensorShape {
  private:
   friend class PartialTensorShape;
 
+  friend class internal::ShapeInterface<TensorShape>;
+  // TensorFlow's tensors store their type in the shape, which its tests look at.
+  friend class ::tensorflow::TensorShapeTestHelper;
+  void set_data_type(int type) { data_type_ = static_cast<uint8_t>(type); }
+  int data_type() const { return data_type_; }
+
   void Update();
 
   internal::Dims dims_;
   int64_t num_elements_ = 1;
   bool valid_ = true;
+  uint8_t data_type_ = 0;
 };
 
 // A shape whose rank, or some of whose dimensions (-1), may be unknown.
-class PartialTensorShape {
+class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
  public:
   // A shape of unknown rank.
   PartialTensorShape() = default;
   PartialTensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : PartialTensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}
   explicit PartialTensorShape(absl::Span<const int64_t> dims);
+  // A shape of unknown rank if the message is not valid.
+  explicit PartialTensorShape(const TensorShapeProto& proto);
   PartialTensorShape(const TensorShape& shape);  // NOLINT: a known shape is a partial one
 
   // Returns INVALID_ARGUMENT if a dimension is less than -1, if there are more than kMaxDims
@@ -173,7 +288,25 @@ class PartialTensorShape {
   static absl::StatusOr<PartialTensorShape> Make(absl::Span<const int64_t> dims);
   static absl::StatusOr<PartialTensorShape> Make(const TensorShapeProto& proto);
   static PartialTensorShape UnknownOfRank(int rank);
+  // BuildTensorShapeBase, by its other names in TensorFlow.
+  template <typename Dims>
+  static absl::Status BuildPartialTensorShape(const Dims& dims, PartialTensorShape* out) {
+    return BuildTensorShapeBase(dims, out);
+  }
+  static absl::Status BuildPartialTensorShape(std::initializer_list<int64_t> dims,
+                                              PartialTensorShape* out) {
+    return BuildTensorShapeBase(dims, out);
+  }
+  static absl::StatusOr<PartialTensorShape> BuildPartialTensorShape(const TensorShapeProto& proto);
+  template <typename T>
+  static absl::Status MakePartialShape(const T* dims, int n, PartialTensorShape* out) {
+    return BuildTensorShapeBase(DimVector(dims, dims + n), out);
+  }
+  using ShapeInterface::AsProto;
   void AsProto(TensorShapeProto* proto) const;
+  // Returns true if the rank is known, and the dimensions are those of a valid shape.
+  using ShapeInterface::IsValid;
+  bool IsValid() const;
 
   // Returns true if not even the rank is known.
   bool unknown_rank() const { return unknown_rank_; }
@@ -203,6 +336,16 @@ class PartialTensorShape {
   // Returns the shape whose dimensions are known if they are known in either shape;
   // INVALID_ARGUMENT if the two are not compatible.
   absl::StatusOr<PartialTensorShape> MergeWith(const PartialTensorShape& other) const;
+  // As above, into *result, which must be another shape.
+  absl::Status MergeWith(const PartialTensorShape& other, PartialTensorShape* result) const;
+  bool IsIdenticalTo(const PartialTensorShape& other) const { return *this == other; }
+  // Appends a dimension, which is unknown if it is negative, or the dimensions of a shape. If the
+  // result is not valid, returns a shape of unknown rank, or INVALID_ARGUMENT.
+  PartialTensorShape Concatenate(int64_t size) const;
+  PartialTensorShape Concatenate(const PartialTensorShape& shape) const;
+  absl::Status ConcatenateWithStatus(int64_t size, PartialTensorShape* out) const;
+  absl::Status ConcatenateWithStatus(const PartialTensorShape& shape,
+                                     PartialTensorShape* out) const;
 
   // Returns true if both have the same known and unknown dimensions.
   friend bool operator==(const PartialTensorShape& a, const PartialTensorShape& b) {
@@ -219,6 +362,8 @@ class PartialTensorShape {
   size_t HeapBytes() const { return dims_.HeapBytes(); }
 
  private:
+  friend class internal::ShapeInterface<PartialTensorShape>;
+
   internal::Dims dims_;
   bool unknown_rank_ = true;
 };

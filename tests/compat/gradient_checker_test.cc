@@ -128,6 +128,18 @@ TEST_F(GradientCheckerTest, NamesNodesWithoutAGradient) {
   TF_EXPECT_OK(scope_.status());
 }
 
+TEST_F(GradientCheckerTest, ComplexTypes) {
+  const auto x = Placeholder(scope_, DT_COMPLEX64, Placeholder::Shape(shape_));
+  float max_error = -1;
+  TF_ASSERT_OK((ComputeGradientError<complex64, complex64, float>(
+      scope_, {x}, {shape_}, {Square(scope_, x)}, {shape_}, &max_error)));
+  EXPECT_LT(max_error, 1e-2);
+  // One type is complex, the other is not.
+  TF_ASSERT_OK((ComputeGradientError<complex64, float, float>(
+      scope_, {x}, {shape_}, {Real(scope_, x)}, {shape_}, &max_error)));
+  EXPECT_LT(max_error, 1e-2);
+}
+
 TEST_F(GradientCheckerTest, NamesMismatches) {
   const auto x = Placeholder(scope_, DT_FLOAT);
   const auto other = Placeholder(scope_.WithOpName("other"), DT_FLOAT);

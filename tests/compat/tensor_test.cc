@@ -95,7 +95,7 @@ TEST(TensorShapeTest, Utils) {
   ASSERT_TRUE(TensorShapeUtils::MakeShape(dims, 2, &shape).ok());
   EXPECT_EQ(shape, TensorShape({2, 5}));
   EXPECT_FALSE(TensorShapeUtils::MakeShape(std::vector<int64>{-2}, &shape).ok());
-  EXPECT_EQ(TensorShapeUtils::ShapeListString({shape, TensorShape({})}), "[2,5], []");
+  EXPECT_EQ(TensorShapeUtils::ShapeListString({shape, TensorShape({})}), "[[2,5], []]");
   EXPECT_EQ(Product({2, 3, 4}), 24);
 }
 

@@ -351,5 +351,130 @@ TEST(TensorShapeDeathTest, SaysWhichIndexIsOutOfRange) {
   EXPECT_DEATH(PartialTensorShape({2}).set_dim(1, 0), "PartialTensorShape::set_dim\\(1\\)");
 }
 
+// The members for programs written for TensorFlow. A failing function leaves the shape as it was.
+TEST(TensorShapeInterface, ChangesDimensionsOrReturnsAnError) {
+  TensorShape shape({2, 3, 4});
+  EXPECT_THAT(shape.AddDimWithStatus(5), IsOk());
+  EXPECT_THAT(shape.InsertDimWithStatus(0, 1), IsOk());
+  EXPECT_EQ(shape, TensorShape({1, 2, 3, 4, 5}));
+  EXPECT_EQ(shape.num_elements(), 120);
+  EXPECT_THAT(shape.SetDimWithStatus(1, 7), IsOk());
+  EXPECT_THAT(shape.RemoveDimWithStatus(2), IsOk());
+  EXPECT_EQ(shape, TensorShape({1, 7, 4, 5}));
+  EXPECT_THAT(shape.RemoveLastDimsWithStatus(2), IsOk());
+  EXPECT_THAT(shape.AppendShapeWithStatus(TensorShape({8, 9, 6})), IsOk());
+  EXPECT_EQ(shape, TensorShape({1, 7, 8, 9, 6}));
+  EXPECT_THAT(shape.RemoveDimRangeWithStatus(1, 3), IsOk());
+  EXPECT_EQ(shape, TensorShape({1, 9, 6}));
+  // -1 is the end.
+  EXPECT_THAT(shape.RemoveDimRangeWithStatus(-3, -1), IsOk());
+  EXPECT_THAT(shape.RemoveDimRangeWithStatus(1, 0), IsOk());
+  EXPECT_EQ(shape, TensorShape({1}));
+
+  EXPECT_THAT(shape.AddDimWithStatus(-1),
+              StatusIs(absl::StatusCode::kInvalidArgument, "Expected a non-negative size, got -1"));
+  EXPECT_THAT(shape.InsertDimWithStatus(2, 1),
+              StatusIs(absl::StatusCode::kInternal, "The insertion index must be at most 1 got 2"));
+  EXPECT_THAT(shape.InsertDimWithStatus(-1, 1), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(shape.SetDimWithStatus(1, 1), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(shape.SetDimWithStatus(-1, 1), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(shape.RemoveDimWithStatus(1), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(shape.RemoveDimWithStatus(-1), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(shape.RemoveLastDimsWithStatus(2), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(shape.RemoveLastDimsWithStatus(-1), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(shape.RemoveDimRangeWithStatus(-3, 1), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(shape.RemoveDimRangeWithStatus(0, 2), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(shape.AppendShapeWithStatus(TensorShape({kMax})), IsOk());
+  EXPECT_EQ(shape, TensorShape({1, kMax}));
+  EXPECT_THAT(shape.AddDimWithStatus(2),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("overflow")));
+  EXPECT_EQ(shape, TensorShape({1, kMax}));
+  EXPECT_EQ(shape.num_elements(), kMax);
+
+  TensorShape full(std::vector<int64_t>(kMaxDims, 1));
+  EXPECT_THAT(full.AddDimWithStatus(1), StatusIs(absl::StatusCode::kInternal));
+  EXPECT_EQ(full.dims(), TensorShape::MaxDimensions());
+  full.RemoveLastDims(kMaxDims - 1);
+  full.RemoveDimRange(0, 1);
+  EXPECT_EQ(full, TensorShape());
+  full.RemoveLastDims(1);
+  EXPECT_FALSE(full.IsValid());
+  full.Clear();
+  EXPECT_TRUE(full.IsValid());
+  full.RemoveDimRange(0, 1);
+  EXPECT_FALSE(full.IsValid());
+}
+
+TEST(TensorShapeInterface, ChangesPartialShapes) {
+  PartialTensorShape shape({2, -1});
+  EXPECT_THAT(shape.AddDimWithStatus(-1), IsOk());
+  EXPECT_THAT(shape.SetDimWithStatus(1, 3), IsOk());
+  EXPECT_EQ(shape, PartialTensorShape({2, 3, -1}));
+  EXPECT_THAT(shape.AddDimWithStatus(-2), StatusIs(absl::StatusCode::kInvalidArgument));
+  shape.RemoveLastDims(4);
+  EXPECT_EQ(shape, PartialTensorShape({2, 3, -1}));
+  EXPECT_TRUE(shape.IsIdenticalTo({2, 3, -1}));
+  EXPECT_TRUE(shape.IsValid());
+
+  EXPECT_EQ(shape.Concatenate(-1), PartialTensorShape({2, 3, -1, -1}));
+  EXPECT_EQ(shape.Concatenate({4, 5}), PartialTensorShape({2, 3, -1, 4, 5}));
+  EXPECT_TRUE(shape.Concatenate(PartialTensorShape()).unknown_rank());
+  PartialTensorShape result;
+  EXPECT_THAT(shape.ConcatenateWithStatus(kMax, &result),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_TRUE(shape.Concatenate(kMax).unknown_rank());
+
+  EXPECT_THAT(shape.MergeWith({-1, 3, 4}, &result), IsOk());
+  EXPECT_EQ(result, PartialTensorShape({2, 3, 4}));
+  EXPECT_THAT(shape.MergeWith({-1, 4, 4}, &result),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Incompatible shapes")));
+  EXPECT_EQ(result, PartialTensorShape({2, 3, 4}));
+  EXPECT_THAT(shape.MergeWith(result, &shape), StatusIs(absl::StatusCode::kInternal));
+
+  // A shape of unknown rank stays one.
+  PartialTensorShape unknown;
+  EXPECT_THAT(unknown.AddDimWithStatus(1), IsOk());
+  EXPECT_THAT(unknown.RemoveDimRangeWithStatus(0, 3), IsOk());
+  EXPECT_TRUE(unknown.unknown_rank());
+  EXPECT_FALSE(unknown.IsValid());
+}
+
+TEST(TensorShapeInterface, BuildsShapes) {
+  TensorShape shape;
+  PartialTensorShape partial;
+  EXPECT_THAT(TensorShape::BuildTensorShape({2, 3}, &shape), IsOk());
+  EXPECT_EQ(shape, TensorShape({2, 3}));
+  EXPECT_THAT(TensorShape::BuildTensorShape({2, -1}, &shape),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("not fully defined")));
+  EXPECT_THAT(TensorShape::BuildTensorShape({kMax, 2}, &shape),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("overflow")));
+  EXPECT_THAT(PartialTensorShape::BuildPartialTensorShape({2, -1}, &partial), IsOk());
+  EXPECT_EQ(partial, PartialTensorShape({2, -1}));
+  EXPECT_THAT(PartialTensorShape::BuildPartialTensorShape({2, -2}, &partial),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("below -1")));
+  const int32_t dims[] = {4, -1};
+  EXPECT_THAT(PartialTensorShape::MakePartialShape(dims, 2, &partial), IsOk());
+  EXPECT_EQ(partial, PartialTensorShape({4, -1}));
+
+  EXPECT_EQ(*TensorShape::BuildTensorShape(Proto({2, 3})), TensorShape({2, 3}));
+  EXPECT_FALSE(TensorShape::BuildTensorShape(Proto({2, -1})).ok());
+  EXPECT_TRUE(PartialTensorShape::BuildPartialTensorShape(Proto({}, true))->unknown_rank());
+  EXPECT_FALSE(PartialTensorShape::BuildPartialTensorShape(Proto({1}, true)).ok());
+  EXPECT_FALSE(TensorShape::IsValid(Proto(std::vector<int64_t>(kMaxDims + 1, 1))));
+  EXPECT_EQ(TensorShape(Proto({5})), TensorShape({5}));
+  EXPECT_FALSE(TensorShape(Proto({-1})).IsValid());
+  EXPECT_EQ(PartialTensorShape(Proto({-1})), PartialTensorShape({-1}));
+  EXPECT_TRUE(PartialTensorShape(Proto({-2})).unknown_rank());
+  EXPECT_EQ(TensorShape({6, 7}).AsProto().dim(1).size(), 7);
+}
+
+TEST(TensorShapeInterface, IteratesOverDimensions) {
+  std::vector<int64_t> sizes;
+  for (const auto& dim : TensorShape({2, 3})) sizes.push_back(dim.size);
+  for (const auto& dim : PartialTensorShape({-1, 4})) sizes.push_back(dim.size);
+  for (const auto& dim : TensorShape()) sizes.push_back(dim.size);
+  EXPECT_THAT(sizes, ElementsAre(2, 3, -1, 4));
+}
+
 }  // namespace
 }  // namespace gradflow

@@ -17,7 +17,9 @@
 #include "gmock/gmock.h"
 #include "gradflow/proto/config.pb.h"
 #include "gradflow/proto/data_type.h"
+#include "gradflow/proto/device_attributes.pb.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/proto/kernel_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/proto/saved_model.pb.h"
 #include "gradflow/proto/tensor_bundle.pb.h"
@@ -134,6 +136,8 @@ TEST(WireFormat, MessagesAndEnumsAreThoseOfTheTable) {
   AddNames(ConfigProto::descriptor()->file(), messages, enums);
   AddNames(SavedModel::descriptor()->file(), messages, enums);
   AddNames(BundleEntryProto::descriptor()->file(), messages, enums);
+  AddNames(KernelDef::descriptor()->file(), messages, enums);
+  AddNames(DeviceAttributes::descriptor()->file(), messages, enums);
   std::set<std::string> expected_messages;
   for (const auto& [name, fields] : Table().messages) expected_messages.insert(name);
   std::set<std::string> expected_enums;

@@ -36,11 +36,14 @@ absl::Status CheckDifferentiable(const char* what, const OutputList& outputs) {
   return OkStatus();
 }
 
-// Returns TensorFlow's step for single precision; gradflow's, which is finer, for double.
-template <typename X_T>
+// Returns TensorFlow's step if x or y is of single precision; gradflow's, which is finer, for
+// double.
+template <typename X_T, typename Y_T>
 gradflow::testing::GradientOptions Step() {
   gradflow::testing::GradientOptions options;
-  if (std::is_same_v<X_T, float> || std::is_same_v<X_T, complex64>) options.delta = 1e-3;
+  constexpr bool kSingle = std::is_same_v<X_T, float> || std::is_same_v<X_T, complex64> ||
+                           std::is_same_v<Y_T, float> || std::is_same_v<Y_T, complex64>;
+  if (kSingle) options.delta = 1e-3;
   return options;
 }
 
@@ -73,9 +76,9 @@ Status ComputeGradientError(const Scope& scope, const OutputList& xs,
   TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<X_T>("x", xs));
   TF_RETURN_IF_ERROR(compat_internal::CheckDifferentiable<Y_T>("y", ys));
   double error = 0;
-  TF_RETURN_IF_ERROR(gradflow::testing::ComputeGradientError(scope, xs, x_shapes, ys,
-                                                             compat_internal::YShapes(ys, y_shapes),
-                                                             &error, compat_internal::Step<X_T>()));
+  TF_RETURN_IF_ERROR(gradflow::testing::ComputeGradientError(
+      scope, xs, x_shapes, ys, compat_internal::YShapes(ys, y_shapes), &error,
+      compat_internal::Step<X_T, Y_T>()));
   *max_error = static_cast<JAC_T>(error);
   return OkStatus();
 }
@@ -90,7 +93,7 @@ Status ComputeGradientError(const Scope& scope, const Output& x, const Tensor& x
   double error = 0;
   TF_RETURN_IF_ERROR(gradflow::testing::ComputeGradientError(
       scope, x, x_init_value, y, compat_internal::YShapes({y}, {y_shape})[0], &error,
-      compat_internal::Step<X_T>()));
+      compat_internal::Step<X_T, Y_T>()));
   *max_error = static_cast<JAC_T>(error);
   return OkStatus();
 }

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/scope.h"
 #include "tensorflow/cc/framework/ops.h"
 #include "tensorflow/core/graph/graph.h"
 #include "tensorflow/core/graph/node_builder.h"
+#include "tensorflow/core/lib/gtl/array_slice.h"
 #include "tensorflow/core/platform/status.h"
 
 namespace tensorflow {
@@ -76,6 +78,18 @@ inline CompositeOpScopes Scope::GetCompositeOpScopes(StringPiece composite_op_na
 }
 
 #endif  // GRADFLOW_TENSORFLOW_V1
+
+// Adds an op with single inputs to the scope. Stores output 0, or no output if it has none, in
+// *output.
+inline Status CreateOutputWithScope(StringPiece op_name, gtl::ArraySlice<Input> inputs,
+                                    const Scope& scope, Output* output) {
+  gradflow::OpRecorder recorder(scope, op_name);
+  for (const Input& input : inputs) recorder.Input(input);
+  const Operation operation = recorder.Finish();
+  if (scope.ok())
+    *output = operation.num_outputs() > 0 ? operation.output(0) : Output(operation, 0);
+  return scope.status();
+}
 
 }  // namespace tensorflow
 

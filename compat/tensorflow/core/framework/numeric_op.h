@@ -34,7 +34,7 @@ class BinaryOp : public OpKernel {
 template <class T, class CHILD>
 class UnaryElementWiseOp : public UnaryOp<T> {
  public:
-  using UnaryOp<T>::UnaryOp;
+  using ::tensorflow::UnaryOp<T>::UnaryOp;
   void Compute(OpKernelContext* context) override {
     Tensor* output = nullptr;
     OP_REQUIRES_OK(context, context->forward_input_or_allocate_output(
@@ -48,7 +48,7 @@ class UnaryElementWiseOp : public UnaryOp<T> {
 template <class T, class CHILD>
 class BinaryElementWiseOp : public BinaryOp<T> {
  public:
-  using BinaryOp<T>::BinaryOp;
+  using ::tensorflow::BinaryOp<T>::BinaryOp;
   void Compute(OpKernelContext* context) override {
     const Tensor& a = context->input(0);
     const Tensor& b = context->input(1);

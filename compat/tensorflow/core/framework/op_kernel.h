@@ -24,8 +24,10 @@
 #include "gradflow/core/registry.h"
 #include "tensorflow/core/framework/allocator.h"
 #include "tensorflow/core/framework/eigen_device.h"
+#include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_requires.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/types.h"
@@ -333,34 +335,6 @@ absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> MakeKernel(
 
 }  // namespace compat_internal
 
-// The argument of REGISTER_KERNEL_BUILDER:
-// Name("Op").Device(DEVICE_CPU).TypeConstraint<float>("T").
-class KernelDefBuilder {
- public:
-  explicit KernelDefBuilder(const char* op) { kernel_.op = op; }
-  KernelDefBuilder& Device(const char* type) { return kernel_.device = type, *this; }
-  KernelDefBuilder& Device(const DeviceType& type) { return Device(type.type()); }
-  template <typename T>
-  KernelDefBuilder& TypeConstraint(const char* attr) {
-    return TypeConstraint(attr, DataTypeToEnum<T>::value);
-  }
-  KernelDefBuilder& TypeConstraint(const char* attr, DataType type) {
-    return TypeConstraint(attr, gtl::ArraySlice<DataType>(&type, 1));
-  }
-  KernelDefBuilder& TypeConstraint(const char* attr, gtl::ArraySlice<DataType> types) {
-    kernel_.type_constraints.emplace_back(attr, DataTypeVector(types.begin(), types.end()));
-    return *this;
-  }
-  KernelDefBuilder& Label(const char* label) { return kernel_.label = label, *this; }
-  KernelDefBuilder& Priority(int priority) { return kernel_.priority = priority, *this; }
-  // No effect: all memory is host memory.
-  KernelDefBuilder& HostMemory(const char*) { return *this; }
-
- private:
-  friend struct KernelRegistrar;
-  gradflow::KernelRegistration kernel_;
-};
-
 struct KernelRegistrar {
   KernelRegistrar(const KernelDefBuilder& builder, gradflow::KernelFactory factory);
 };
@@ -381,42 +355,5 @@ using Name = KernelDefBuilder;
       TF_ATTRIBUTE_UNUSED(::tensorflow::register_kernel::builder,                \
                           &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>);
 #define REGISTER_SYSTEM_KERNEL_BUILDER(builder, ...) REGISTER_KERNEL_BUILDER(builder, __VA_ARGS__)
-
-// Fails the run (or the construction of the kernel) and returns, unless `condition` is true.
-#define OP_REQUIRES(context, condition, status)            \
-  do {                                                     \
-    if (!TF_PREDICT_TRUE(condition)) {                     \
-      (context)->CtxFailure(__FILE__, __LINE__, (status)); \
-      return;                                              \
-    }                                                      \
-  } while (false)
-
-// Fails the run (or the construction of the kernel) and returns, unless the status is OK.
-#define OP_REQUIRES_OK(context, ...)                                         \
-  do {                                                                       \
-    if (const ::absl::Status gradflow_status = (__VA_ARGS__);                \
-        !TF_PREDICT_TRUE(gradflow_status.ok())) {                            \
-      (context)->CtxFailureWithWarning(__FILE__, __LINE__, gradflow_status); \
-      return;                                                                \
-    }                                                                        \
-  } while (false)
-
-// The same in ComputeAsync, where they call `done` before they return.
-#define OP_REQUIRES_ASYNC(context, condition, status, done) \
-  do {                                                      \
-    if (!TF_PREDICT_TRUE(condition)) {                      \
-      (context)->CtxFailure(__FILE__, __LINE__, (status));  \
-      (done)();                                             \
-      return;                                               \
-    }                                                       \
-  } while (false)
-#define OP_REQUIRES_OK_ASYNC(context, value, done)                                                \
-  do {                                                                                            \
-    if (const ::absl::Status gradflow_status = (value); !TF_PREDICT_TRUE(gradflow_status.ok())) { \
-      (context)->CtxFailureWithWarning(__FILE__, __LINE__, gradflow_status);                      \
-      (done)();                                                                                   \
-      return;                                                                                     \
-    }                                                                                             \
-  } while (false)
 
 #endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_

@@ -480,8 +480,11 @@ absl::Status InferenceContext::MakeShapeFromInput(int i, bool scalar_is_unknown,
   *out = ShapeHandle();
   request_input_tensor_as_partial_shape(i);
   ShapeHandle s;
-  TF_RETURN_IF_ERROR(WithRankAtMost(input(i), 1, &s));
-  if (!scalar_is_unknown && Rank(s) != 0) TF_RETURN_IF_ERROR(WithRank(s, 1, &s));
+  if (scalar_is_unknown || Rank(input(i)) == 0) {
+    TF_RETURN_IF_ERROR(WithRankAtMost(input(i), 1, &s));
+  } else {
+    TF_RETURN_IF_ERROR(WithRank(input(i), 1, &s));
+  }
   const Tensor* const tensor = input_tensor(i);
   if (tensor == nullptr && i >= 0 && i < static_cast<int>(input_tensors_as_shapes_.size()) &&
       RankKnown(input_tensors_as_shapes_[i])) {
@@ -566,7 +569,8 @@ absl::Status InferenceContext::MakeShapeFromTensorShape(const TensorShape& shape
 absl::Status InferenceContext::MakeShapeFromShapeProto(const TensorShapeProto& proto,
                                                        ShapeHandle* out) {
   *out = ShapeHandle();
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape, PartialTensorShape::Make(proto));
+  PartialTensorShape shape;
+  TF_RETURN_IF_ERROR(PartialTensorShape::BuildPartialTensorShape(proto, &shape));
   *out = Own(shape);
   return absl::OkStatus();
 }

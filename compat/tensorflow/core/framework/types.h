@@ -7,8 +7,10 @@
 
 #include "gradflow/core/types.h"
 #include "tensorflow/core/framework/data_type.h"
+#include "tensorflow/core/framework/full_type.pb.h"
 #include "tensorflow/core/lib/core/stringpiece.h"
 #include "tensorflow/core/lib/gtl/array_slice.h"
+#include "tensorflow/core/lib/gtl/inlined_vector.h"
 #include "tensorflow/core/platform/types.h"
 
 #ifdef GRADFLOW_EIGEN_VIEWS
@@ -74,6 +76,7 @@ using gradflow::DataTypeSize;
 using gradflow::DataTypeString;
 using gradflow::DataTypeToEnum;
 using gradflow::DataTypeVector;
+using gradflow::DataTypeVectorString;
 using gradflow::float8_e4m3b11fnuz;
 using gradflow::float8_e4m3fn;
 using gradflow::float8_e4m3fnuz;
@@ -118,6 +121,29 @@ class DeviceType {
  private:
   std::string type_;
 };
+
+inline std::string DeviceTypeString(const DeviceType& type) { return type.type_string(); }
+
+// DT_FLOAT_REF == DT_FLOAT + kDataTypeRefOffset
+inline constexpr int kDataTypeRefOffset = 100;
+
+// All types except references.
+inline const DataTypeVector& AllTypes() { return gradflow::AllDataTypes(); }
+inline bool DataTypeIsUnsigned(DataType dtype) {
+  return dtype == DT_UINT8 || dtype == DT_UINT16 || dtype == DT_UINT32 || dtype == DT_UINT64 ||
+         dtype == DT_UINT4 || dtype == DT_UINT2;
+}
+inline bool DataTypeAlwaysOnHost(DataType dtype) {
+  return dtype == DT_STRING || dtype == DT_STRING_REF || dtype == DT_RESOURCE;
+}
+inline bool DataTypeCanUseMemcpy(DataType dtype) { return gradflow::DataTypeIsPlainBytes(dtype); }
+// Store the full type of an element, or of a tensor of such elements.
+void map_dtype_to_tensor(const DataType& dtype, gradflow::FullTypeDef& t);
+void map_dtype_to_child_of_tensor(const DataType& dtype, gradflow::FullTypeDef& t);
+
+// The memory that a tensor is in. A CPU has one kind.
+enum MemoryType { DEVICE_MEMORY = 0, HOST_MEMORY = 1 };
+using MemoryTypeVector = gtl::InlinedVector<MemoryType, 4>;
 
 inline constexpr const char* DEVICE_DEFAULT = "DEFAULT";
 inline constexpr const char* DEVICE_CPU = "CPU";

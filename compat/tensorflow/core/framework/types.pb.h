@@ -7,7 +7,10 @@
 
 namespace tensorflow {
 
+using gradflow::DataType_descriptor;
 using gradflow::DataType_IsValid;
+using gradflow::DataType_MAX;
+using gradflow::DataType_MIN;
 using gradflow::DataType_Name;
 using gradflow::DataType_Parse;
 

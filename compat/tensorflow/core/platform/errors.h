@@ -3,6 +3,7 @@
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/lib/strings/strcat.h"
 #include "tensorflow/core/platform/status.h"
@@ -12,12 +13,14 @@ namespace errors {
 
 using Code = error::Code;
 
-#define GRADFLOW_COMPAT_ERROR(Name)                            \
-  template <typename... Args>                                  \
-  absl::Status Name(const Args&... args) {                     \
-    return absl::Status(Code::k##Name, absl::StrCat(args...)); \
-  }                                                            \
-  inline bool Is##Name(const absl::Status& status) { return status.code() == Code::k##Name; }
+#define GRADFLOW_COMPAT_ERROR(Name)                                        \
+  template <typename... Args>                                              \
+  absl::Status Name(const Args&... args) {                                 \
+    return absl::Status(absl::StatusCode::k##Name, absl::StrCat(args...)); \
+  }                                                                        \
+  inline bool Is##Name(const absl::Status& status) {                       \
+    return status.code() == absl::StatusCode::k##Name;                     \
+  }
 GRADFLOW_COMPAT_ERROR(Aborted)
 GRADFLOW_COMPAT_ERROR(AlreadyExists)
 GRADFLOW_COMPAT_ERROR(Cancelled)

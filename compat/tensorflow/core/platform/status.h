@@ -22,28 +22,57 @@
 
 namespace tensorflow {
 
-// The codes with the names of error_codes.proto. Their type is Abseil's, so that both compare.
+// The codes with the names of error_codes.proto: error::INTERNAL and error::Code::INTERNAL. Their
+// type is Abseil's, so that both compare.
 namespace error {
 
-using Code = absl::StatusCode;
+class Code {
+ public:
+  constexpr Code(absl::StatusCode code) : code_(code) {}  // NOLINT: both are one
+  constexpr explicit Code(int code) : code_(static_cast<absl::StatusCode>(code)) {}
+  constexpr operator absl::StatusCode() const { return code_; }  // NOLINT: the same
+  constexpr explicit operator int() const { return static_cast<int>(code_); }
+  friend std::ostream& operator<<(std::ostream& os, Code code) { return os << code.code_; }
 
-inline constexpr Code OK = Code::kOk;
-inline constexpr Code CANCELLED = Code::kCancelled;
-inline constexpr Code UNKNOWN = Code::kUnknown;
-inline constexpr Code INVALID_ARGUMENT = Code::kInvalidArgument;
-inline constexpr Code DEADLINE_EXCEEDED = Code::kDeadlineExceeded;
-inline constexpr Code NOT_FOUND = Code::kNotFound;
-inline constexpr Code ALREADY_EXISTS = Code::kAlreadyExists;
-inline constexpr Code PERMISSION_DENIED = Code::kPermissionDenied;
-inline constexpr Code UNAUTHENTICATED = Code::kUnauthenticated;
-inline constexpr Code RESOURCE_EXHAUSTED = Code::kResourceExhausted;
-inline constexpr Code FAILED_PRECONDITION = Code::kFailedPrecondition;
-inline constexpr Code ABORTED = Code::kAborted;
-inline constexpr Code OUT_OF_RANGE = Code::kOutOfRange;
-inline constexpr Code UNIMPLEMENTED = Code::kUnimplemented;
-inline constexpr Code INTERNAL = Code::kInternal;
-inline constexpr Code UNAVAILABLE = Code::kUnavailable;
-inline constexpr Code DATA_LOSS = Code::kDataLoss;
+  static constexpr absl::StatusCode OK = absl::StatusCode::kOk;
+  static constexpr absl::StatusCode CANCELLED = absl::StatusCode::kCancelled;
+  static constexpr absl::StatusCode UNKNOWN = absl::StatusCode::kUnknown;
+  static constexpr absl::StatusCode INVALID_ARGUMENT = absl::StatusCode::kInvalidArgument;
+  static constexpr absl::StatusCode DEADLINE_EXCEEDED = absl::StatusCode::kDeadlineExceeded;
+  static constexpr absl::StatusCode NOT_FOUND = absl::StatusCode::kNotFound;
+  static constexpr absl::StatusCode ALREADY_EXISTS = absl::StatusCode::kAlreadyExists;
+  static constexpr absl::StatusCode PERMISSION_DENIED = absl::StatusCode::kPermissionDenied;
+  static constexpr absl::StatusCode UNAUTHENTICATED = absl::StatusCode::kUnauthenticated;
+  static constexpr absl::StatusCode RESOURCE_EXHAUSTED = absl::StatusCode::kResourceExhausted;
+  static constexpr absl::StatusCode FAILED_PRECONDITION = absl::StatusCode::kFailedPrecondition;
+  static constexpr absl::StatusCode ABORTED = absl::StatusCode::kAborted;
+  static constexpr absl::StatusCode OUT_OF_RANGE = absl::StatusCode::kOutOfRange;
+  static constexpr absl::StatusCode UNIMPLEMENTED = absl::StatusCode::kUnimplemented;
+  static constexpr absl::StatusCode INTERNAL = absl::StatusCode::kInternal;
+  static constexpr absl::StatusCode UNAVAILABLE = absl::StatusCode::kUnavailable;
+  static constexpr absl::StatusCode DATA_LOSS = absl::StatusCode::kDataLoss;
+
+ private:
+  absl::StatusCode code_;
+};
+
+inline constexpr absl::StatusCode OK = Code::OK;
+inline constexpr absl::StatusCode CANCELLED = Code::CANCELLED;
+inline constexpr absl::StatusCode UNKNOWN = Code::UNKNOWN;
+inline constexpr absl::StatusCode INVALID_ARGUMENT = Code::INVALID_ARGUMENT;
+inline constexpr absl::StatusCode DEADLINE_EXCEEDED = Code::DEADLINE_EXCEEDED;
+inline constexpr absl::StatusCode NOT_FOUND = Code::NOT_FOUND;
+inline constexpr absl::StatusCode ALREADY_EXISTS = Code::ALREADY_EXISTS;
+inline constexpr absl::StatusCode PERMISSION_DENIED = Code::PERMISSION_DENIED;
+inline constexpr absl::StatusCode UNAUTHENTICATED = Code::UNAUTHENTICATED;
+inline constexpr absl::StatusCode RESOURCE_EXHAUSTED = Code::RESOURCE_EXHAUSTED;
+inline constexpr absl::StatusCode FAILED_PRECONDITION = Code::FAILED_PRECONDITION;
+inline constexpr absl::StatusCode ABORTED = Code::ABORTED;
+inline constexpr absl::StatusCode OUT_OF_RANGE = Code::OUT_OF_RANGE;
+inline constexpr absl::StatusCode UNIMPLEMENTED = Code::UNIMPLEMENTED;
+inline constexpr absl::StatusCode INTERNAL = Code::INTERNAL;
+inline constexpr absl::StatusCode UNAVAILABLE = Code::UNAVAILABLE;
+inline constexpr absl::StatusCode DATA_LOSS = Code::DATA_LOSS;
 
 }  // namespace error
 
@@ -53,12 +82,12 @@ class Status {
  public:
   Status() = default;
   Status(absl::Status status) : status_(std::move(status)) {}  // NOLINT: both are one
-  Status(error::Code code, StringPiece message) : status_(code, message) {}
+  Status(absl::StatusCode code, StringPiece message) : status_(code, message) {}
   operator absl::Status() const { return status_; }  // NOLINT: the same
 
   static absl::Status OK() { return absl::OkStatus(); }
   bool ok() const { return status_.ok(); }
-  error::Code code() const { return status_.code(); }
+  absl::StatusCode code() const { return status_.code(); }
   int raw_code() const { return status_.raw_code(); }
   StringPiece message() const { return status_.message(); }
   // The message, by its name in TensorFlow 1.15.
@@ -89,7 +118,7 @@ template <typename T>
 using StatusOr = absl::StatusOr<T>;
 
 // "INVALID_ARGUMENT"
-inline std::string error_name(error::Code code) { return absl::StatusCodeToString(code); }
+inline std::string error_name(absl::StatusCode code) { return absl::StatusCodeToString(code); }
 
 }  // namespace tensorflow
 

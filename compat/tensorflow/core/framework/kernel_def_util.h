@@ -1,0 +1,18 @@
+// KernelAttrsMatch: compares attributes with the constraints of a kernel.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_DEF_UTIL_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_DEF_UTIL_H_
+
+#include "tensorflow/core/framework/kernel_def.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+
+// Stores in *match whether the attributes meet all constraints of the kernel. INVALID_ARGUMENT if
+// an attribute is missing or has another type, UNIMPLEMENTED if a constraint is neither a list of
+// types nor of integers, strings or booleans.
+absl::Status KernelAttrsMatch(const KernelDef& kernel_def, const AttrSlice& attrs, bool* match);
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_DEF_UTIL_H_
