@@ -14,6 +14,7 @@
 #include "tensorflow/core/platform/blocking_counter.h"
 #include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/platform/notification.h"
+#include "tensorflow/core/platform/refcount.h"
 #include "tensorflow/core/public/version.h"
 #include "tsl/platform/threadpool.h"
 #include "xla/tsl/lib/core/status_test_util.h"
@@ -363,6 +364,28 @@ TEST(RandomTest, Philox) {
   }
   EXPECT_NEAR(sum / 20000, 0, 0.03);
   EXPECT_NEAR(squares / 20000, 1, 0.05);
+}
+
+TEST(RefCountTest, TheLastReferenceDeletes) {
+  class Counted : public core::RefCounted {
+   public:
+    explicit Counted(int* deleted) : deleted_(deleted) {}
+
+   private:
+    ~Counted() override { ++*deleted_; }
+    int* const deleted_;
+  };
+  int deleted = 0;
+  auto* const object = new Counted(&deleted);
+  {
+    const core::RefCountPtr<Counted> second = core::GetNewRef(object);
+    EXPECT_FALSE(object->RefCountIsOne());
+    EXPECT_FALSE(object->Unref());
+    EXPECT_TRUE(second->RefCountIsOne());
+  }
+  EXPECT_EQ(deleted, 1);
+  { const core::ScopedUnref unref(new Counted(&deleted)); }
+  EXPECT_EQ(deleted, 2);
 }
 
 TEST(GtlTest, CleanupAndMaps) {
