@@ -22,6 +22,7 @@ std::unique_ptr<FastConv> MakeFastConv(ConvPass) { return nullptr; }
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -79,6 +80,8 @@ dnnl::memory Memory(const Desc& desc, const void* data) {
 constexpr double kFewestProducts = 32768;
 constexpr double kTaskProducts = 8e6;
 constexpr double kMostTasks = 32;
+// Unless tasks were larger than this. A run can be stopped between tasks.
+constexpr double kMostTaskProducts = 1e9;
 // A filter that fits in the L2 cache is read by each task at no cost. A larger one is divided.
 constexpr double kCachedFilterBytes = 512 << 10;
 constexpr int64_t kFewestChannels = 64;
@@ -222,7 +225,8 @@ class PlanMaker {
   }
 
   bool TryMake(bool divide) {
-    const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, kMostTasks) : 1.0;
+    const double most = std::clamp(g_.products() / kMostTaskProducts, kMostTasks, 1024.0);
+    const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, most) : 1.0;
     MakeBlocks(divide ? wanted : 1);
     int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
     if (pass_ == ConvPass::kFilterGradient) {
@@ -552,6 +556,8 @@ class OneDnnConv final : public FastConv {
       const OneOpenMpThread one_thread;
       try {
         for (int64_t i = begin; i < end; ++i) fn(i, static_cast<float*>(buffer.raw_data()));
+      } catch (const std::bad_alloc&) {
+        status.Update(errors::ResourceExhausted("out of memory"));
       } catch (const dnnl::error& error) {
         status.Update(errors::Internal("oneDNN failed: ", error.what()));
       }
