@@ -86,8 +86,12 @@ constexpr double kMostTaskProducts = 1e9;
 constexpr double kCachedFilterBytes = 512 << 10;
 constexpr int64_t kFewestChannels = 64;
 // Output positions of a partial gradient of the filter: fewer would not outweigh its memory
-// traffic.
+// traffic, that of a small filter in the cache.
 constexpr int64_t kPartialPositions = 4096;
+constexpr int64_t kSmallPartialPositions = 1024;
+// A gradient of the filter is divided by channels, whose gradients are copied, if each takes this
+// many multiplications.
+constexpr int64_t kFewestPatchElements = 1024;
 
 // A part of a convolution along one spatial dimension.
 struct Slice {
@@ -230,8 +234,7 @@ class PlanMaker {
     MakeBlocks(divide ? wanted : 1);
     int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
     if (pass_ == ConvPass::kFilterGradient) {
-      const int64_t positions = g_.batch * g_.out_volume();
-      parts = std::min(parts, std::max<int64_t>(1, positions / kPartialPositions));
+      parts = std::min(parts, Partials());
     }
     const int64_t image_parts = std::min(parts, g_.batch);
     const int64_t images = CeilDiv(g_.batch, image_parts);
@@ -253,20 +256,24 @@ class PlanMaker {
     return FinishBlocks();
   }
 
+  // The number of partial gradients of the filter that are worth their memory.
+  int64_t Partials() const {
+    const int64_t least =
+        FilterBytes() > kCachedFilterBytes ? kPartialPositions : kSmallPartialPositions;
+    return std::max<int64_t>(1, g_.batch * g_.out_volume() / least);
+  }
+
   // Divides a large filter by channels.
   void MakeBlocks(double wanted) {
     const bool input = pass_ == ConvPass::kInputGradient;
     const int64_t channels = input ? g_.group_in_depth() : g_.group_out_depth();
     int64_t parts = 1;
+    const bool filter = pass_ == ConvPass::kFilterGradient;
     if (g_.groups == 1 && channels >= 2 * kFewestChannels &&
-        (FilterBytes() > kCachedFilterBytes || pass_ == ConvPass::kFilterGradient)) {
-      double most = wanted;
-      if (pass_ == ConvPass::kFilterGradient) {
-        // What is not divided by images.
-        const double partials = std::max(
-            1.0, static_cast<double>(g_.batch * g_.out_volume()) / double{kPartialPositions});
-        most = wanted / partials;
-      }
+        (filter ? g_.taps() * g_.in_depth >= kFewestPatchElements
+                : FilterBytes() > kCachedFilterBytes)) {
+      // What is not divided by images.
+      const double most = filter ? wanted / static_cast<double>(Partials()) : wanted;
       parts = std::clamp<int64_t>(static_cast<int64_t>(most), 1, channels / kFewestChannels);
     }
     const int64_t size = parts == 1 ? channels : CeilDiv(CeilDiv(channels, parts), 16) * 16;
