@@ -59,7 +59,9 @@ class KernelConstruction {
   DataType input_type(int i) const { return input_types_[i]; }
   DataType output_type(int i) const { return output_types_[i]; }
   // Returns the value of a Const if the graph has already decoded it, otherwise null. Sharing it
-  // saves a second copy.
+  // saves a second copy. For other ops, returns the value of the largest input that is a constant,
+  // or null. A kernel may keep what it makes of that value and a copy of the tensor, which is the
+  // input of each run that does not feed it: see SharesBufferWith().
   const Tensor* constant() const { return constant_; }
 
   // Reads an attribute. Returns NOT_FOUND if the node has none of this name, INVALID_ARGUMENT if it

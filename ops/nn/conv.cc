@@ -72,6 +72,8 @@ class ConvKernel : public OpKernel {
     std::string label;
     const bool labelled = construction.GetAttr("_kernel", &label).ok();
     if (!labelled || label != kProductsLabel) fast_ = MakeFastConv(pass_);
+    const bool has_filter = pass_ != ConvPass::kFilterGradient;
+    if (has_filter && construction.constant() != nullptr) constant_ = *construction.constant();
     return attrs_.Read(construction);
   }
 
@@ -106,7 +108,10 @@ class ConvKernel : public OpKernel {
     if (move || convert) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(x.dtype(), shape, &result));
     }
-    GRADFLOW_RETURN_IF_ERROR(Convolve(ctx, g, {x, y, &result}));
+    // That which is fed, or converted from another type, may be another in each run.
+    const bool constant_filter =
+        y.SharesBufferWith(constant_) && y.raw_data() == constant_.raw_data();
+    GRADFLOW_RETURN_IF_ERROR(Convolve(ctx, g, {x, y, &result, constant_filter}));
     if (convert) {
       Tensor rounded = *output;
       if (move) {
@@ -137,6 +142,8 @@ class ConvKernel : public OpKernel {
   ConvAttrs attrs_;
   DataTypeVector types_;
   std::unique_ptr<FastConv> fast_;
+  // The largest constant among the inputs, such as the filter. Keeping it keeps it unchanged.
+  Tensor constant_;
 };
 
 class Conv final : public ConvKernel {

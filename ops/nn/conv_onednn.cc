@@ -22,6 +22,7 @@ std::unique_ptr<FastConv> MakeFastConv(ConvPass) { return nullptr; }
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <new>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -79,12 +80,18 @@ dnnl::memory Memory(const Desc& desc, const void* data) {
 constexpr double kFewestProducts = 32768;
 constexpr double kTaskProducts = 8e6;
 constexpr double kMostTasks = 32;
+// Unless tasks were larger than this. A run can be stopped between tasks.
+constexpr double kMostTaskProducts = 1e9;
 // A filter that fits in the L2 cache is read by each task at no cost. A larger one is divided.
 constexpr double kCachedFilterBytes = 512 << 10;
 constexpr int64_t kFewestChannels = 64;
 // Output positions of a partial gradient of the filter: fewer would not outweigh its memory
-// traffic.
+// traffic, that of a small filter in the cache.
 constexpr int64_t kPartialPositions = 4096;
+constexpr int64_t kSmallPartialPositions = 1024;
+// A gradient of the filter is divided by channels, whose gradients are copied, if each takes this
+// many multiplications.
+constexpr int64_t kFewestPatchElements = 1024;
 
 // A part of a convolution along one spatial dimension.
 struct Slice {
@@ -222,12 +229,12 @@ class PlanMaker {
   }
 
   bool TryMake(bool divide) {
-    const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, kMostTasks) : 1.0;
+    const double most = std::clamp(g_.products() / kMostTaskProducts, kMostTasks, 1024.0);
+    const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, most) : 1.0;
     MakeBlocks(divide ? wanted : 1);
     int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
     if (pass_ == ConvPass::kFilterGradient) {
-      const int64_t positions = g_.batch * g_.out_volume();
-      parts = std::min(parts, std::max<int64_t>(1, positions / kPartialPositions));
+      parts = std::min(parts, Partials());
     }
     const int64_t image_parts = std::min(parts, g_.batch);
     const int64_t images = CeilDiv(g_.batch, image_parts);
@@ -249,20 +256,24 @@ class PlanMaker {
     return FinishBlocks();
   }
 
+  // The number of partial gradients of the filter that are worth their memory.
+  int64_t Partials() const {
+    const int64_t least =
+        FilterBytes() > kCachedFilterBytes ? kPartialPositions : kSmallPartialPositions;
+    return std::max<int64_t>(1, g_.batch * g_.out_volume() / least);
+  }
+
   // Divides a large filter by channels.
   void MakeBlocks(double wanted) {
     const bool input = pass_ == ConvPass::kInputGradient;
     const int64_t channels = input ? g_.group_in_depth() : g_.group_out_depth();
     int64_t parts = 1;
+    const bool filter = pass_ == ConvPass::kFilterGradient;
     if (g_.groups == 1 && channels >= 2 * kFewestChannels &&
-        (FilterBytes() > kCachedFilterBytes || pass_ == ConvPass::kFilterGradient)) {
-      double most = wanted;
-      if (pass_ == ConvPass::kFilterGradient) {
-        // What is not divided by images.
-        const double partials = std::max(
-            1.0, static_cast<double>(g_.batch * g_.out_volume()) / double{kPartialPositions});
-        most = wanted / partials;
-      }
+        (filter ? g_.taps() * g_.in_depth >= kFewestPatchElements
+                : FilterBytes() > kCachedFilterBytes)) {
+      // What is not divided by images.
+      const double most = filter ? wanted / static_cast<double>(Partials()) : wanted;
       parts = std::clamp<int64_t>(static_cast<int64_t>(most), 1, channels / kFewestChannels);
     }
     const int64_t size = parts == 1 ? channels : CeilDiv(CeilDiv(channels, parts), 16) * 16;
@@ -552,6 +563,8 @@ class OneDnnConv final : public FastConv {
       const OneOpenMpThread one_thread;
       try {
         for (int64_t i = begin; i < end; ++i) fn(i, static_cast<float*>(buffer.raw_data()));
+      } catch (const std::bad_alloc&) {
+        status.Update(errors::ResourceExhausted("out of memory"));
       } catch (const dnnl::error& error) {
         status.Update(errors::Internal("oneDNN failed: ", error.what()));
       }

@@ -18,10 +18,14 @@ namespace {
 // Elements of a block of patches: they stay in the L2 cache.
 constexpr int64_t kPatchElements = 65536;
 constexpr int64_t kMaxRows = 1024;
+// Products of a block: a run can be stopped between blocks.
+constexpr double kBlockProducts = 1 << 28;
 
-// Rows of a block of patches of `columns` elements each.
-int64_t PatchRows(int64_t columns) {
-  return std::clamp<int64_t>(kPatchElements / columns, 1, kMaxRows);
+// Rows of a block of patches of `columns` elements, each of which is multiplied `width` times.
+int64_t PatchRows(int64_t columns, int64_t width) {
+  const double products = static_cast<double>(columns) * static_cast<double>(width);
+  const auto most = static_cast<int64_t>(std::max(1.0, kBlockProducts / products));
+  return std::clamp<int64_t>(kPatchElements / columns, 1, std::min(kMaxRows, most));
 }
 
 template <typename T>
@@ -88,7 +92,7 @@ class Products {
     if (IsDepthwise()) return DepthwiseForward();
     const int64_t columns = g_.taps() * in_group_;
     const bool pointwise = g_.IsPointwise();
-    const int64_t rows = PatchRows(columns);
+    const int64_t rows = PatchRows(columns, out_group_);
     const int64_t blocks = NumBlocks(positions_, rows);
     const double products =
         static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(out_group_);
@@ -118,7 +122,7 @@ class Products {
     const int64_t width = std::min(in_group_, std::clamp<int64_t>(wanted, 32, 256));
     const int64_t blocks_across = NumBlocks(in_group_, width);
     const int64_t volume = g_.out_volume();
-    const int64_t rows = std::min(PatchRows(width), volume);
+    const int64_t rows = std::min(PatchRows(width, out_group_), volume);
     const double products = static_cast<double>(volume) * static_cast<double>(g_.taps()) *
                             static_cast<double>(out_group_) * static_cast<double>(width);
     return ForBlocks(
@@ -155,7 +159,7 @@ class Products {
     const int64_t depth_blocks = NumBlocks(in_group_, kRows);
     const int64_t column_blocks = NumBlocks(out_group_, kColumns);
     const int64_t width = taps_per_task * std::min(in_group_, kRows);
-    const int64_t rows = std::min(PatchRows(width), positions_);
+    const int64_t rows = std::min(PatchRows(width, kColumns), positions_);
     const double products = static_cast<double>(positions_) * static_cast<double>(width) *
                             static_cast<double>(std::min(out_group_, kColumns));
     return ForBlocks(

@@ -15,15 +15,17 @@
 namespace gradflow {
 namespace {
 
+// `constant` is that of KernelConstruction.
 absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node,
-                                                        const KernelRegistration* registration) {
+                                                        const KernelRegistration* registration,
+                                                        const Tensor* constant) {
   absl::InlinedVector<DataType, 8> input_types(node.num_inputs());
   for (int i = 0; i < node.num_inputs(); ++i) {
     // A node that takes the value of a variable is given it.
     input_types[i] = node.takes_reference(i) ? node.input_type(i) : BaseType(node.input_type(i));
   }
   const KernelConstruction construction(node.def(), node.op_def(), input_types, node.output_types(),
-                                        internal::DecodedConstant(node));
+                                        constant);
   std::unique_ptr<OpKernel> kernel;
   GRADFLOW_RETURN_IF_ERROR(CallSafely([&]() -> absl::Status {
     GRADFLOW_ASSIGN_OR_RETURN(kernel, registration->factory(construction));
@@ -53,6 +55,33 @@ absl::StatusOr<const KernelRegistration*> KernelCache::FindKernel(const Node& no
   return kernel;
 }
 
+Tensor KernelCache::LargestConstant(const Node& node) const {
+  // Smaller ones are not worth keeping anything for.
+  constexpr int64_t kLeastElements = 256;
+  const Node* largest = nullptr;
+  int64_t elements = kLeastElements - 1;
+  for (const Node::Source& input : node.sources()) {
+    const Node* source = input.node;
+    // Frozen graphs have one behind each constant.
+    if (input.output == 0 && source->type_string() == "Identity")
+      source = source->sources()[0].node;
+    if (input.output != 0 || !source->IsConstant()) continue;
+    const int64_t size = source->output_shape(0).num_elements();
+    if (size <= elements) continue;
+    largest = source;
+    elements = size;
+  }
+  Tensor value(Tensor::Unset{});
+  if (largest == nullptr) return value;
+  const size_t id = static_cast<size_t>(largest->id());
+  // A kernel that is not cheap decodes its value in each run.
+  if (id >= kernels_.size() || kernels_[id] == nullptr || !kernels_[id]->IsCheap()) return value;
+  const RunContext run;
+  KernelContext context({}, {&value, 1}, largest->output_types(), run);
+  if (!kernels_[id]->Compute(context).ok()) return Tensor(Tensor::Unset{});
+  return value;
+}
+
 absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {
   const size_t id = node.id();
   if (id >= kernels_.size()) {
@@ -61,7 +90,11 @@ absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {
   if (kernels_[id] == nullptr) {
     const auto make = [&]() -> absl::Status {
       GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const registration, FindKernel(node));
-      GRADFLOW_ASSIGN_OR_RETURN(kernels_[id], MakeKernelFor(node, registration));
+      const Tensor constant = LargestConstant(node);
+      GRADFLOW_ASSIGN_OR_RETURN(kernels_[id], MakeKernelFor(node, registration,
+                                                            constant.dtype() == DT_INVALID
+                                                                ? internal::DecodedConstant(node)
+                                                                : &constant));
       return absl::OkStatus();
     };
     if (absl::Status status = make(); !status.ok()) {

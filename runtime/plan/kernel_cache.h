@@ -59,6 +59,9 @@ class KernelCache {
     absl::InlinedVector<std::pair<const DataTypeVector*, const KernelRegistration*>, 1> by_types;
   };
   absl::StatusOr<const KernelRegistration*> FindKernel(const Node& node);
+  // Returns the value of the largest constant among the node's inputs, if its kernel keeps it;
+  // otherwise an unset tensor.
+  Tensor LargestConstant(const Node& node) const;
 
   // A node's id and its folded form.
   using Folded = std::pair<int, FoldedNode>;
