@@ -93,7 +93,7 @@ class VariableKernel final : public OpKernel {
           return std::make_shared<Variable>(id_.dtype, id_.shape, id_.name);
         }));
     if (variable->dtype() != id_.dtype) {
-      return errors::InvalidArgument("variable '", id_.name, "' has type ",
+      return errors::InvalidArgument("variable '", errors::Printable(id_.name), "' has type ",
                                      DataTypeString(variable->dtype()), ", expected ",
                                      DataTypeString(id_.dtype));
     }
@@ -151,8 +151,9 @@ absl::Status ShapeOfVariable(KernelContext& ctx) {
     } else if (size <= std::numeric_limits<int32_t>::max()) {
       output->flat<int32_t>()(d) = static_cast<int32_t>(size);
     } else {
-      return errors::InvalidArgument("dimension ", d, " of variable '", variable->name(), "', ",
-                                     size, ", exceeds int32");
+      return errors::InvalidArgument("dimension ", d, " of variable '",
+                                     errors::Printable(variable->name()), "', ", size,
+                                     ", exceeds int32");
     }
   }
   return absl::OkStatus();
