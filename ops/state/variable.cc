@@ -213,8 +213,13 @@ allowed_devices: Has no effect.)");
   registry.Kernel("VarHandleOp", MakeKernel<VarHandleKernel>);
 
   for (const char* op : {"VariableV2", "Variable"}) {
-    registry.Op(op)
-        .Group("state_ops")
+    Registry::OpBuilder builder = registry.Op(op);
+    if (op == absl::string_view("VariableV2")) {
+      builder.Alias("Variable");
+    } else {
+      builder.HandWritten();  // TensorFlow's class Variable is VariableV2.
+    }
+    builder.Group("state_ops")
         .Output("ref: Ref(dtype)")
         .Attr("shape: shape")
         .Attr("dtype: type")
@@ -233,8 +238,9 @@ shape: The shape of the values, as far as it is known. `Variable` takes a scalar
 dtype: The type of the variable.
 container: The container of the variable; "" is the default one.
 shared_name: The name of the variable; "" for the name of the node.)");
-    registry.Kernel(op, MakeKernel<VariableKernel>);
   }
+  registry.Kernel("VariableV2", MakeKernel<VariableKernel>);
+  registry.Kernel("Variable", MakeKernel<VariableKernel>);
 
   registry.Op("IsVariableInitialized")
       .Group("state_ops")
