@@ -131,8 +131,8 @@ class KernelContext {
   // Returns the session's resources; null without a session, and while constants are folded.
   ResourceManager* resource_manager() const { return run_.resources; }
 
-  // Returns a context with other inputs and the same outputs, for a kernel that computes by another.
-  // Borrows `inputs` and this context's outputs.
+  // Returns a context with other inputs and the same outputs, for a kernel that computes by
+  // another. Borrows `inputs` and this context's outputs.
   KernelContext WithInputs(absl::Span<Tensor> inputs) const {
     return KernelContext(inputs, outputs_, output_types_, run_);
   }

@@ -1,6 +1,7 @@
 #include "gradflow/core/resource_handle.h"
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
 
 namespace gradflow {
 
@@ -21,8 +22,10 @@ const ResourceHandle::Info& ResourceHandle::info() const {
 
 std::string ResourceHandle::DebugString() const {
   if (info_ == nullptr) return "no resource";
-  return absl::StrCat("resource '", name(), "'",
-                      container().empty() ? "" : absl::StrCat(" of container '", container(), "'"));
+  return absl::StrCat("resource '", errors::Printable(name()), "'",
+                      container().empty()
+                          ? ""
+                          : absl::StrCat(" of container '", errors::Printable(container()), "'"));
 }
 
 }  // namespace gradflow

@@ -14,8 +14,9 @@ namespace gradflow {
 namespace {
 
 std::string FullName(absl::string_view container, absl::string_view name) {
-  if (container.empty()) return absl::StrCat("resource '", name, "'");
-  return absl::StrCat("resource '", name, "' of container '", container, "'");
+  const std::string text = absl::StrCat("resource '", errors::Printable(name), "'");
+  if (container.empty()) return text;
+  return absl::StrCat(text, " of container '", errors::Printable(container), "'");
 }
 
 std::string TypeName(const std::type_info& type) {

@@ -54,7 +54,8 @@ bool Variable::IsInitialized() const {
 }
 
 absl::Status Variable::Uninitialized() const {
-  return errors::FailedPrecondition("variable '", name_, "' has not been initialised");
+  return errors::FailedPrecondition("variable '", errors::Printable(name_),
+                                    "' has not been initialised");
 }
 
 absl::StatusOr<Tensor> Variable::Read() const {
@@ -67,8 +68,9 @@ absl::StatusOr<Tensor> Variable::Read() const {
 
 absl::Status Variable::Assign(Tensor value, bool same_shape) {
   if (value.dtype() != dtype_) {
-    return errors::InvalidArgument("variable '", name_, "' has type ", DataTypeString(dtype_),
-                                   ", but the value has type ", DataTypeString(value.dtype()));
+    return errors::InvalidArgument("variable '", errors::Printable(name_), "' has type ",
+                                   DataTypeString(dtype_), ", but the value has type ",
+                                   DataTypeString(value.dtype()));
   }
   // The old value, whose buffer is freed without the lock.
   Tensor old((Tensor::Unset()));
@@ -78,7 +80,7 @@ absl::Status Variable::Assign(Tensor value, bool same_shape) {
     const bool fits =
         is_new ? shape_.IsCompatibleWith(value.shape()) : value_.shape() == value.shape();
     if (!fits) {
-      return errors::InvalidArgument("variable '", name_, "' has shape ",
+      return errors::InvalidArgument("variable '", errors::Printable(name_), "' has shape ",
                                      is_new ? shape_.DebugString() : value_.shape().DebugString(),
                                      ", but the value has shape ", value.shape().DebugString());
     }
@@ -109,13 +111,14 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableOf(const KernelContext& ctx, i
   absl::StatusOr<std::shared_ptr<Variable>> variable =
       ctx.resource_manager()->Lookup<Variable>(handle.container(), handle.name());
   if (!absl::IsNotFound(variable.status())) return variable;
-  return errors::FailedPrecondition("variable '", handle.name(), "' has not been initialised");
+  return errors::FailedPrecondition("variable '", errors::Printable(handle.name()),
+                                    "' has not been initialised");
 }
 
 absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i, DataType dtype) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<Variable> variable, VariableOf(ctx, i));
   if (variable->dtype() != dtype) {
-    return errors::InvalidArgument("variable '", variable->name(), "' has type ",
+    return errors::InvalidArgument("variable '", errors::Printable(variable->name()), "' has type ",
                                    DataTypeString(variable->dtype()), ", expected ",
                                    DataTypeString(dtype));
   }
@@ -140,9 +143,9 @@ absl::Status VariableUpdate::Begin(const KernelContext& ctx, absl::Span<const in
   for (const int i : inputs) {
     GRADFLOW_ASSIGN_OR_RETURN(std::shared_ptr<Variable> variable, VariableOf(ctx, i));
     if (variable->dtype() != dtype) {
-      return errors::InvalidArgument("variable '", variable->name(), "' has type ",
-                                     DataTypeString(variable->dtype()), ", expected ",
-                                     DataTypeString(dtype));
+      return errors::InvalidArgument("variable '", errors::Printable(variable->name()),
+                                     "' has type ", DataTypeString(variable->dtype()),
+                                     ", expected ", DataTypeString(dtype));
     }
     variables_.push_back(std::move(variable));
   }

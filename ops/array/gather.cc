@@ -247,9 +247,11 @@ class GatherKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& params = ctx.input(0);
     const TensorShape& params_shape = params.shape();
-    int64_t axis = batch_dims_ < 0 ? batch_dims_ + ctx.input(1).dims() : batch_dims_;
+    int64_t axis = 0;
     if (has_axis_) {
       GRADFLOW_ASSIGN_OR_RETURN(axis, ctx.ScalarInt(2, "axis"));
+    } else {
+      GRADFLOW_ASSIGN_OR_RETURN(axis, ResolveBatchDims(batch_dims_, ctx.input(1).dims()));
     }
     if (params.dims() == 0) return errors::InvalidArgument("params must not be a scalar");
     GRADFLOW_ASSIGN_OR_RETURN(const GatherAxes axes,

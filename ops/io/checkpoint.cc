@@ -117,8 +117,9 @@ class SaveKernel final : public OpKernel {
 
 absl::Status SetRestored(KernelContext& ctx, int i, absl::string_view name, Tensor tensor) {
   if (tensor.dtype() != ctx.expected_output_dtype(i)) {
-    return errors::InvalidArgument("tensor '", name, "' has type ", DataTypeString(tensor.dtype()),
-                                   ", expected ", DataTypeString(ctx.expected_output_dtype(i)));
+    return errors::InvalidArgument("tensor '", errors::Printable(name), "' has type ",
+                                   DataTypeString(tensor.dtype()), ", expected ",
+                                   DataTypeString(ctx.expected_output_dtype(i)));
   }
   ctx.set_output(i, std::move(tensor));
   return absl::OkStatus();
@@ -139,7 +140,7 @@ absl::Status RestoreV2(KernelContext& ctx) {
       // Before the elements are read.
       GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint::Info info, checkpoint->Find(names[i]));
       if (info.dtype != ctx.expected_output_dtype(i)) {
-        return errors::InvalidArgument("tensor '", names[i], "' has type ",
+        return errors::InvalidArgument("tensor '", errors::Printable(names[i]), "' has type ",
                                        DataTypeString(info.dtype), ", expected ",
                                        DataTypeString(ctx.expected_output_dtype(i)));
       }

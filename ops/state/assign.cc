@@ -92,8 +92,8 @@ class AssignUpdateKernel final : public OpKernel {
     VariableUpdate update;
     GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0}, value.dtype()));
     if (update.value(0).shape() != value.shape()) {
-      return errors::InvalidArgument("variable '", update.variable(0).name(), "' has shape ",
-                                     update.value(0).shape().DebugString(),
+      return errors::InvalidArgument("variable '", errors::Printable(update.variable(0).name()),
+                                     "' has shape ", update.value(0).shape().DebugString(),
                                      ", but value has shape ", value.shape().DebugString());
     }
     GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());

@@ -31,13 +31,14 @@ class CountUpToKernel final : public OpKernel {
     VariableUpdate update;
     GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0}, ctx.expected_output_dtype(0)));
     if (update.value(0).dims() != 0) {
-      return errors::InvalidArgument("variable '", update.variable(0).name(),
+      return errors::InvalidArgument("variable '", errors::Printable(update.variable(0).name()),
                                      "' must be a scalar, but has shape ",
                                      update.value(0).shape().DebugString());
     }
     const int64_t count = IndexReader(update.value(0))[0];
     if (count >= limit_) {
-      return absl::OutOfRangeError(absl::StrCat("variable '", update.variable(0).name(),
+      return absl::OutOfRangeError(absl::StrCat("variable '",
+                                                errors::Printable(update.variable(0).name()),
                                                 "' has reached the limit of ", limit_));
     }
     Tensor* output = nullptr;

@@ -72,7 +72,8 @@ class ScatterKernel final : public OpKernel {
     VariableUpdate update;
     GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0}, updates.dtype()));
     const TensorShape shape = update.value(0).shape();
-    const std::string name = absl::StrCat("variable '", update.variable(0).name(), "'");
+    const std::string name =
+        absl::StrCat("variable '", errors::Printable(update.variable(0).name()), "'");
     if (by_tuples_ || updates.dims() > 0) {
       GRADFLOW_RETURN_IF_ERROR(CheckScatterUpdates(indices.shape(), updates.shape(), name, shape));
     } else {

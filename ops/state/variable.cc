@@ -93,7 +93,7 @@ class VariableKernel final : public OpKernel {
           return std::make_shared<Variable>(id_.dtype, id_.shape, id_.name);
         }));
     if (variable->dtype() != id_.dtype) {
-      return errors::InvalidArgument("variable '", id_.name, "' has type ",
+      return errors::InvalidArgument("variable '", errors::Printable(id_.name), "' has type ",
                                      DataTypeString(variable->dtype()), ", expected ",
                                      DataTypeString(id_.dtype));
     }
@@ -151,8 +151,9 @@ absl::Status ShapeOfVariable(KernelContext& ctx) {
     } else if (size <= std::numeric_limits<int32_t>::max()) {
       output->flat<int32_t>()(d) = static_cast<int32_t>(size);
     } else {
-      return errors::InvalidArgument("dimension ", d, " of variable '", variable->name(), "', ",
-                                     size, ", exceeds int32");
+      return errors::InvalidArgument("dimension ", d, " of variable '",
+                                     errors::Printable(variable->name()), "', ", size,
+                                     ", exceeds int32");
     }
   }
   return absl::OkStatus();
@@ -212,8 +213,13 @@ allowed_devices: Has no effect.)");
   registry.Kernel("VarHandleOp", MakeKernel<VarHandleKernel>);
 
   for (const char* op : {"VariableV2", "Variable"}) {
-    registry.Op(op)
-        .Group("state_ops")
+    Registry::OpBuilder builder = registry.Op(op);
+    if (op == absl::string_view("VariableV2")) {
+      builder.Alias("Variable");
+    } else {
+      builder.HandWritten();  // TensorFlow's class Variable is VariableV2.
+    }
+    builder.Group("state_ops")
         .Output("ref: Ref(dtype)")
         .Attr("shape: shape")
         .Attr("dtype: type")
@@ -232,8 +238,9 @@ shape: The shape of the values, as far as it is known. `Variable` takes a scalar
 dtype: The type of the variable.
 container: The container of the variable; "" is the default one.
 shared_name: The name of the variable; "" for the name of the node.)");
-    registry.Kernel(op, MakeKernel<VariableKernel>);
   }
+  registry.Kernel("VariableV2", MakeKernel<VariableKernel>);
+  registry.Kernel("Variable", MakeKernel<VariableKernel>);
 
   registry.Op("IsVariableInitialized")
       .Group("state_ops")

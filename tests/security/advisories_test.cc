@@ -53,6 +53,8 @@ absl::Status BuildAndRun(const GraphDef& graph, const Feeds& feeds) {
   for (const Tensor& output : outputs) EXPECT_TRUE(output.IsInitialized());
   EXPECT_TRUE(status.ok() || outputs.empty());
   outputs.clear();
+  // Frees the variables.
+  EXPECT_TRUE((*session)->Close().ok());
   EXPECT_EQ((*session)->MemoryStats().bytes_in_use, 0);
   return status;
 }

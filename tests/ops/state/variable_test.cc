@@ -117,6 +117,22 @@ TEST_F(VariableTest, ErrorsNameTheVariable) {
   EXPECT_THAT(session.Run({read}, nullptr), StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+// A name may be any text.
+TEST_F(VariableTest, ErrorsArePrintable) {
+  const auto w =
+      ops::VarHandleOp(scope_, DT_FLOAT, PartialTensorShape(),
+                       ops::VarHandleOp::SharedName("\x1b[31m" + std::string(100000, 'x')));
+  const auto read = ops::ReadVariableOp(scope_, w, DT_FLOAT);
+  const auto destroy =
+      ops::DestroyResourceOp(scope_, w, ops::DestroyResourceOp::IgnoreLookupError(false));
+  ClientSession session(scope_);
+  for (const absl::Status& status :
+       {session.Run({read}, nullptr), session.Run({}, {}, {destroy}, nullptr)}) {
+    EXPECT_THAT(std::string(status.message()), HasSubstr("\\x1b[31mxxx"));
+    EXPECT_LT(status.message().size(), 1000);
+  }
+}
+
 TEST_F(VariableTest, TypesAndShapesAreCheckedWhenTheGraphIsBuilt) {
   const auto w = ops::VarHandleOp(scope_, DT_FLOAT, {2, 3});
   const auto expect_error = [&](const auto& add, const std::string& text) {
