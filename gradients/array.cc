@@ -631,6 +631,7 @@ void RegisterArrayGradients(GradientRegistry& registry) {
                                "Empty",
                                "GuaranteeConst",
                                "HostConst",
+                               "ImmutableConst",
                                "InvertPermutation",
                                "ListDiff",
                                "LowerBound",

@@ -58,6 +58,7 @@ Output ToDense(const Scope& scope, const IndexedSlices& slices);
 struct SparseGradient {
   // NoGradient() if there are slices, or no gradient.
   Output dense;
+  // True if there are slices.
   bool is_sparse = false;
   // Empty outputs unless is_sparse.
   IndexedSlices slices;

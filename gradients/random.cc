@@ -28,6 +28,42 @@ absl::Status GammaGradient(const Scope& scope, const Operation& op, int alpha_in
   dx->push_back(dtype == DT_HALF ? Output(ops::Cast(scope, sum, DT_HALF)) : sum);
   return scope.status();
 }
+// A number x = mean + stddev z of a normal distribution between bounds, by its parameters: mean and
+// stddev at fixed z, and the bounds at fixed probability of a smaller number, which is cdf:
+//   dmin = exp((z^2 - a^2) / 2) (1 - cdf), dmax = exp((z^2 - b^2) / 2) cdf
+// where a and b are the bounds less the mean, divided by stddev. As in TensorFlow.
+absl::Status GradientOfTruncatedNormal(const Scope& scope, const Operation& op,
+                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
+  const Output x = op.output(0);
+  const DataType dtype = BaseType(x.type());
+  const Output half = Scalar(scope, dtype, 0.5);
+  const auto standard = [&](const Output& value) -> Output {
+    return ops::Div(scope, ops::Sub(scope, value, op.input(2)), op.input(3));
+  };
+  const auto probability = [&](const Output& value) -> Output {
+    const Output scaled = ops::Mul(scope, Scalar(scope, dtype, -0.70710678118654752440), value);
+    return ops::Mul(scope, half, ops::Erfc(scope, scaled));
+  };
+  const Output z = standard(x);
+  const Output a = standard(op.input(4));
+  const Output b = standard(op.input(5));
+  const Output below = probability(a);
+  const Output cdf = ops::Div(scope, ops::Sub(scope, probability(z), below),
+                              ops::Sub(scope, probability(b), below));
+  const auto density = [&](const Output& bound) -> Output {
+    const Output difference = ops::Sub(scope, ops::Square(scope, z), ops::Square(scope, bound));
+    return ops::Exp(scope, ops::Mul(scope, half, difference));
+  };
+  const Output rest = ops::Sub(scope, Scalar(scope, dtype, 1), cdf);
+  const std::vector<Output> slopes = {ops::OnesLike(scope, z), z, ops::Mul(scope, density(a), rest),
+                                      ops::Mul(scope, density(b), cdf)};
+  *dx = {NoGradient(), NoGradient()};
+  for (int i = 0; i < 4; ++i) {
+    dx->push_back(SumToShapeOf(scope, ops::Mul(scope, dy[0], slopes[i]), op.input(2 + i), x));
+  }
+  return scope.status();
+}
+
 template <int kAlphaInput>
 absl::Status GradientOfRandomGamma(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -42,13 +78,15 @@ void RegisterRandomGradients(GradientRegistry& registry) {
   registry.Register("RandomGamma", GradientOfRandomGamma<1>);
   registry.Register("StatelessRandomGammaV2", GradientOfRandomGamma<2>);
   registry.Register("StatelessRandomGammaV3", GradientOfRandomGamma<4>);
+  registry.Register("StatelessParameterizedTruncatedNormal", GradientOfTruncatedNormal);
   for (const char* const op :
-       {"Multinomial",
+       {"Multinomial", "ParameterizedTruncatedNormal",
         // Its own derivatives are not known.
-        "RandomGammaGrad", "RandomShuffle", "RandomStandardNormal", "RandomUniform",
-        "RandomUniformInt", "StatelessMultinomial", "StatelessRandomGetAlg",
-        "StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg", "StatelessRandomNormal",
-        "StatelessRandomNormalV2", "StatelessRandomUniform", "StatelessRandomUniformFullInt",
+        "RandomGammaGrad", "RandomPoisson", "RandomPoissonV2", "RandomShuffle",
+        "RandomStandardNormal", "RandomUniform", "RandomUniformInt", "StatelessMultinomial",
+        "StatelessRandomGetAlg", "StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg",
+        "StatelessRandomBinomial", "StatelessRandomNormal", "StatelessRandomNormalV2",
+        "StatelessRandomPoisson", "StatelessRandomUniform", "StatelessRandomUniformFullInt",
         "StatelessRandomUniformFullIntV2", "StatelessRandomUniformInt",
         "StatelessRandomUniformIntV2", "StatelessRandomUniformV2", "StatelessTruncatedNormal",
         "StatelessTruncatedNormalV2", "TruncatedNormal"}) {

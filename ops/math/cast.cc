@@ -1,4 +1,4 @@
-// Cast between numbers, bools, quantised integers and integers of 4 bits.
+// Cast between numbers and bools.
 //
 // A cast takes up to two loops (cast_loops.h), through an intermediate type: one that widens the
 // source exactly and one that narrows to the target. This needs about 60 loops instead of one per
@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
@@ -15,6 +16,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/math/cast_loops.h"
+#include "gradflow/ops/math/small_types.h"
 
 namespace gradflow::cast {
 namespace {
@@ -22,8 +24,7 @@ namespace {
 // Elements that are converted at once through buffers in the first-level cache.
 constexpr int64_t kChunk = 512;
 
-using CastTypes =
-    ConcatTypes<ConcatTypes<NumberTypes, QuantizedTypes>::type, TypeList<bool, int4, uint4>>::type;
+using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
 
 template <typename From, typename To>
 void ConvertComplex(const void* from, void* to, int64_t n) {
@@ -32,9 +33,9 @@ void ConvertComplex(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = To(values[i]);
 }
 
-// The type in which loops see elements. Quantised integers are those that store them; an integer of
-// 4 bits is stored as one of 8 bits.
+// The type in which loops see elements. Quantised integers are cast by their bits.
 DataType LoopType(DataType dtype) {
+  if (Float8::IsFloat8(dtype)) return DT_FLOAT;
   switch (dtype) {
     case DT_HALF:
     case DT_BFLOAT16:
@@ -56,13 +57,32 @@ DataType LoopType(DataType dtype) {
   }
 }
 
-// Wraps n integers to 4 bits, in place.
-void WrapToFourBits(bool is_signed, char* values, int64_t n) {
+// Types beside CastTypes that have casts.
+DataTypeVector SmallTypes() {
+  return {DT_QINT8,
+          DT_QUINT8,
+          DT_QINT16,
+          DT_QUINT16,
+          DT_QINT32,
+          DT_INT4,
+          DT_UINT4,
+          DT_FLOAT8_E5M2,
+          DT_FLOAT8_E4M3FN,
+          DT_FLOAT8_E4M3FNUZ,
+          DT_FLOAT8_E4M3B11FNUZ,
+          DT_FLOAT8_E5M2FNUZ};
+}
+
+// Numbers of 4 bits are in the low bits of a byte. Sets the others to zero, or to the sign.
+void Wrap4Bits(DataType dtype, const void* from, void* to, int64_t n) {
+  const auto* const bytes = static_cast<const uint8_t*>(from);
+  auto* const results = static_cast<uint8_t*>(to);
   for (int64_t i = 0; i < n; ++i) {
-    const auto low = static_cast<uint8_t>(values[i] & 0xf);
-    values[i] = static_cast<char>(is_signed ? (low ^ 8) - 8 : low);
+    const int low = bytes[i] & 15;
+    results[i] = static_cast<uint8_t>(dtype == DT_INT4 && low >= 8 ? low - 16 : low);
   }
 }
+bool Has4Bits(DataType dtype) { return dtype == DT_INT4 || dtype == DT_UINT4; }
 
 // Clears the low `bits` bits of the mantissas of n numbers. A NaN stays a NaN.
 template <typename T, typename Word>
@@ -109,9 +129,14 @@ class CastKernel final : public OpKernel {
     from_ = LoopType(from);
     to_ = LoopType(to);
     middle_ = IntermediateType(from_);
-    four_bits_ = to == DT_INT4 || to == DT_UINT4;
     from_size_ = DataTypeSize(from_);
     to_size_ = DataTypeSize(to_);
+    source_ = from;
+    target_ = to;
+    if (Float8::IsFloat8(from)) from_float8_.emplace(from);
+    if (Float8::IsFloat8(to)) to_float8_.emplace(to);
+    is_small_ =
+        from_float8_.has_value() || to_float8_.has_value() || Has4Bits(from) || Has4Bits(to);
     if (truncate && MantissaBits(from) > MantissaBits(to) && MantissaBits(to) > 0) {
       // Of float, in which loops see 16-bit numbers.
       clear_low_bits_ = std::max(MantissaBits(from), MantissaBits(DT_FLOAT)) - MantissaBits(to);
@@ -127,15 +152,60 @@ class CastKernel final : public OpKernel {
       ctx.set_output(0, ctx.input(0));
       return absl::OkStatus();
     }
+    if (is_small_) return RunSmall(ctx);
     return RunElementwise(ctx, {from_size_}, kCheapNanoseconds,
                           [this](const void* const* x, const int64_t*, void* out, int64_t n) {
-                            char* const to = static_cast<char*>(out);
-                            Run(static_cast<const char*>(x[0]), to, n);
-                            if (four_bits_) WrapToFourBits(to_ == DT_INT8, to, n);
+                            Run(static_cast<const char*>(x[0]), static_cast<char*>(out), n);
                           });
   }
 
  private:
+  // Of 4-bit and 8-bit types: chunks are decoded before the cast, and encoded after it.
+  absl::Status RunSmall(KernelContext& ctx) const {
+    const int stored = from_float8_.has_value() ? 1 : from_size_;
+    const int written = to_float8_.has_value() ? 1 : to_size_;
+    return RunElementwise(ctx, {stored}, 10 * kCheapNanoseconds,
+                          [=](const void* const* x, const int64_t*, void* out, int64_t n) {
+                            alignas(64) char wide[kChunk * sizeof(complex128)];
+                            alignas(64) char result[kChunk * sizeof(complex128)];
+                            for (int64_t i = 0; i < n; i += kChunk) {
+                              const int64_t count = std::min(kChunk, n - i);
+                              const void* from = static_cast<const char*>(x[0]) + i * stored;
+                              char* const to = static_cast<char*>(out) + i * written;
+                              from = Decoded(from, count, wide);
+                              if (from_ == to_) {
+                                std::memcpy(result, from, count * from_size_);
+                              } else {
+                                Run(static_cast<const char*>(from), result, count);
+                              }
+                              Encode(result, count, to);
+                            }
+                          });
+  }
+  const void* Decoded(const void* from, int64_t n, void* wide) const {
+    if (from_float8_.has_value()) {
+      const auto* const codes = static_cast<const uint8_t*>(from);
+      for (int64_t i = 0; i < n; ++i) {
+        static_cast<float*>(wide)[i] = from_float8_->Decode(codes[i]);
+      }
+      return wide;
+    }
+    if (!Has4Bits(source_)) return from;
+    Wrap4Bits(source_, from, wide, n);
+    return wide;
+  }
+  void Encode(const void* result, int64_t n, char* to) const {
+    if (to_float8_.has_value()) {
+      for (int64_t i = 0; i < n; ++i) {
+        to[i] = static_cast<char>(to_float8_->Encode(static_cast<const float*>(result)[i]));
+      }
+    } else if (Has4Bits(target_)) {
+      Wrap4Bits(target_, result, to, n);
+    } else {
+      std::memcpy(to, result, n * to_size_);
+    }
+  }
+
   void Run(const char* from, char* to, int64_t n) const {
     if (middle_ == from_ && clear_low_bits_ == 0) return NarrowElements(from_, to_, from, to, n);
     alignas(64) char cleared[kChunk * sizeof(complex128)];
@@ -166,7 +236,6 @@ class CastKernel final : public OpKernel {
   }
 
   bool forwards_ = false;
-  bool four_bits_ = false;
   // The types as loops see them, and their sizes in bytes.
   DataType from_ = DT_INVALID;
   DataType middle_ = DT_INVALID;
@@ -174,6 +243,12 @@ class CastKernel final : public OpKernel {
   int from_size_ = 0;
   int to_size_ = 0;
   int clear_low_bits_ = 0;
+  // The types themselves, and whether one has 4 or 8 bits and no arithmetic.
+  DataType source_ = DT_INVALID;
+  DataType target_ = DT_INVALID;
+  bool is_small_ = false;
+  std::optional<Float8> from_float8_;
+  std::optional<Float8> to_float8_;
 };
 
 }  // namespace
@@ -194,8 +269,9 @@ towards zero; a number that does not fit int32 (int64 for uint32, int64 and uint
 becomes the smallest number of that type first, and a smaller type takes its low bits. Casts between
 floating-point types round to nearest; those to half and bfloat16 from wider types than float, and
 from integers, round to float before. Complex numbers are cast by their real part. True and false
-are 1 and 0; every nonzero value is true. A quantised integer is cast as the integer that stores it,
-without its range. Casts to integers of 4 bits wrap around.
+are 1 and 0; every nonzero value is true. Quantised integers are cast by their bits, those of 4 bits
+as integers that wrap around. Casts to 8-bit floats round to float before; what is too large for them
+is infinity, or NaN in types without infinity.
 
 x: A tensor of numbers or booleans (or of any type, if the types are equal).
 y: The converted tensor.
@@ -207,6 +283,7 @@ Truncate: If true, casts to a smaller floating-point type truncate the mantissa 
   ForEachType(CastTypes(), [&](auto tag) {
     types.push_back(DataTypeToEnum<typename decltype(tag)::type>::value);
   });
+  for (const DataType dtype : SmallTypes()) types.push_back(dtype);
   registry.Kernel("Cast", MakeKernel<CastKernel>).Types("SrcT", types).Types("DstT", types);
   for (const DataType dtype : AllDataTypes()) {
     if (DataTypeCanBeTensor(dtype) && std::find(types.begin(), types.end(), dtype) == types.end()) {

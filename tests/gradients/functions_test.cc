@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -219,6 +220,7 @@ const std::map<std::string, bool>& Elsewhere() {
       {"ResizeBilinearGrad", true},
       {"ScaleAndTranslate", false},
       {"SparseMatMul", true},
+      {"StatelessParameterizedTruncatedNormal", true},
       {"StatelessRandomGammaV2", false},
       {"StatelessRandomGammaV3", false},
   };
@@ -737,6 +739,39 @@ TEST(GradientFunctions, OfGammaNumbersAreThoseOfQuantiles) {
     EXPECT_NEAR(values[1].flat<double>()(a), expected[a], 1e-5 * std::abs(expected[a]));
   }
   EXPECT_EQ(values[2].shape(), TensorShape({2}));
+}
+
+TEST(GradientFunctions, OfTruncatedNormalNumbers) {
+  const Scope scope = Scope::NewRootScope();
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::vector<std::vector<double>> values = {{1, -1}, {0.5, 2}, {0.5, -inf}, {2, 1}};
+  std::vector<Output> parameters;
+  for (const auto& pair : values) parameters.push_back(ops::Const(scope, {pair[0], pair[1]}));
+  const Output x = ops::StatelessParameterizedTruncatedNormal(
+      scope, {3, 2}, {7, 8}, parameters[0], parameters[1], parameters[2], parameters[3]);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {x}, parameters, &gradients));
+  std::vector<Output> fetches = gradients;
+  fetches.push_back(x);
+  std::vector<Tensor> results;
+  GRADFLOW_ASSERT_OK(ClientSession(scope).Run(fetches, &results));
+  const auto phi = [](double t) { return 0.5 * std::erfc(-t / std::sqrt(2.0)); };
+  for (int c = 0; c < 2; ++c) {
+    const double mean = values[0][c];
+    const double stddev = values[1][c];
+    const double a = (values[2][c] - mean) / stddev;
+    const double b = (values[3][c] - mean) / stddev;
+    double expected[4] = {};
+    for (int r = 0; r < 3; ++r) {
+      const double z = (results[4].matrix<double>()(r, c) - mean) / stddev;
+      const double cdf = (phi(z) - phi(a)) / (phi(b) - phi(a));
+      expected[0] += 1;
+      expected[1] += z;
+      expected[2] += std::isinf(a) ? 0 : std::exp((z * z - a * a) / 2) * (1 - cdf);
+      expected[3] += std::exp((z * z - b * b) / 2) * cdf;
+    }
+    for (int i = 0; i < 4; ++i) EXPECT_NEAR(results[i].flat<double>()(c), expected[i], 1e-12);
+  }
 }
 
 // Functions of complex singular vectors that do not depend on their phases.

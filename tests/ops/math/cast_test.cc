@@ -1,6 +1,8 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
@@ -203,44 +205,6 @@ TEST(Cast, TakesEveryNonzeroByteForTrue) {
               TensorEq(AsTensor<float>({0, 1, 1, 1})));
 }
 
-// A quantised integer casts as the integer of its size.
-TEST(Cast, ConvertsQuantizedIntegers) {
-  const std::pair<DataType, DataType> types[] = {{DT_QINT8, DT_INT8},
-                                                 {DT_QUINT8, DT_UINT8},
-                                                 {DT_QINT16, DT_INT16},
-                                                 {DT_QUINT16, DT_UINT16},
-                                                 {DT_QINT32, DT_INT32}};
-  const Tensor x = AsTensor<float>({0, 1, -1, 127, 128, 200, -128, 70000, 2.75});
-  for (const auto& [quantised, stored] : types) {
-    SCOPED_TRACE(DataTypeString(quantised));
-    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor plain, Cast(x, stored).RunOne());
-    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor q, Cast(x, quantised).RunOne());
-    Tensor bits;
-    GRADFLOW_ASSERT_OK(bits.BitcastFrom(q, stored, q.shape()));
-    EXPECT_THAT(bits, TensorEq(plain));
-    EXPECT_THAT(Cast(plain, quantised).RunOne(), TensorEq(q));
-    for (const DataType to : {DT_FLOAT, DT_HALF, DT_INT64, DT_UINT8, DT_COMPLEX64, DT_QINT16}) {
-      if (to == quantised) continue;
-      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, Cast(plain, to).RunOne());
-      EXPECT_THAT(Cast(q, to).RunOne(), TensorEq(expected)) << DataTypeString(to);
-    }
-  }
-}
-
-TEST(Cast, WrapsToFourBits) {
-  const Tensor x = AsTensor<int32_t>({0, 7, 8, 15, 16, -1, -8, -9, 1000});
-  const Tensor low = AsTensor<int4>({0, 7, -8, -1, 0, -1, -8, 7, -8});
-  const Tensor unsigned_low = AsTensor<uint4>({0, 7, 8, 15, 0, 15, 8, 7, 8});
-  EXPECT_THAT(Cast(x, DT_INT4).RunOne(), TensorEq(low));
-  EXPECT_THAT(Cast(x, DT_UINT4).RunOne(), TensorEq(unsigned_low));
-  EXPECT_THAT(Cast(low, DT_UINT4).RunOne(), TensorEq(unsigned_low));
-  EXPECT_THAT(Cast(unsigned_low, DT_INT4).RunOne(), TensorEq(low));
-  EXPECT_THAT(Cast(low, DT_FLOAT).RunOne(),
-              TensorEq(AsTensor<float>({0, 7, -8, -1, 0, -1, -8, 7, -8})));
-  EXPECT_THAT(Cast(unsigned_low, DT_INT64).RunOne(),
-              TensorEq(AsTensor<int64_t>({0, 7, 8, 15, 0, 15, 8, 7, 8})));
-}
-
 TEST(Cast, ForwardsTensorsOfTheTargetType) {
   for (const DataType dtype : TensorTypes()) {
     SCOPED_TRACE(DataTypeString(dtype));
@@ -254,8 +218,126 @@ TEST(Cast, ForwardsTensorsOfTheTargetType) {
 TEST(Cast, HasNoKernelForOtherTypes) {
   EXPECT_THAT(Cast(AsTensor<tstring>({"1"}), DT_FLOAT).Run(),
               StatusIs(absl::StatusCode::kUnimplemented, HasSubstr("DstT = float; SrcT = string")));
-  EXPECT_THAT(Cast(AsTensor<float8_e5m2>({1}), DT_FLOAT).Run(),
-              StatusIs(absl::StatusCode::kUnimplemented));
+}
+
+// ---- Types without arithmetic ----
+
+absl::StatusOr<Tensor> CastTo(const Tensor& x, DataType dtype) {
+  return OpTester("Cast").Input(x).Attr("DstT", dtype).RunOne();
+}
+
+TEST(Cast, TakesQuantisedIntegersByTheirBits) {
+  EXPECT_THAT(CastTo(AsTensor<qint8>({-128, 0, 127}), DT_FLOAT),
+              TensorEq(AsTensor<float>({-128, 0, 127})));
+  EXPECT_THAT(CastTo(AsTensor<quint8>({0, 200, 255}), DT_INT32),
+              TensorEq(AsTensor<int32_t>({0, 200, 255})));
+  EXPECT_THAT(CastTo(AsTensor<qint32>({-70000, 5}), DT_DOUBLE),
+              TensorEq(AsTensor<double>({-70000, 5})));
+  EXPECT_THAT(CastTo(AsTensor<float>({-3.75f, 200}), DT_QINT8),
+              TensorEq(AsTensor<qint8>({-3, static_cast<int8_t>(200 - 256)})));
+  EXPECT_THAT(CastTo(AsTensor<int32_t>({65535, -1}), DT_QUINT16),
+              TensorEq(AsTensor<quint16>({65535, 65535})));
+  // Of one type in loops, though not the same.
+  EXPECT_THAT(CastTo(AsTensor<qint16>({-5, 300}), DT_INT16),
+              TensorEq(AsTensor<int16_t>({-5, 300})));
+  EXPECT_THAT(CastTo(AsTensor<uint8_t>({1, 2}), DT_QUINT8), TensorEq(AsTensor<quint8>({1, 2})));
+}
+
+TEST(Cast, Wraps4BitIntegers) {
+  EXPECT_THAT(CastTo(AsTensor<int4>({-8, -1, 7}), DT_FLOAT),
+              TensorEq(AsTensor<float>({-8, -1, 7})));
+  EXPECT_THAT(CastTo(AsTensor<uint4>({0, 15}), DT_INT64), TensorEq(AsTensor<int64_t>({0, 15})));
+  EXPECT_THAT(CastTo(AsTensor<int32_t>({7, 8, -9, 100}), DT_INT4),
+              TensorEq(AsTensor<int4>({7, -8, 7, 4})));
+  EXPECT_THAT(CastTo(AsTensor<int32_t>({16, -1}), DT_UINT4), TensorEq(AsTensor<uint4>({0, 15})));
+  EXPECT_THAT(CastTo(AsTensor<int4>({-1, 3}), DT_UINT4), TensorEq(AsTensor<uint4>({15, 3})));
+  EXPECT_THAT(CastTo(AsTensor<int4>({-1, 3}), DT_INT8), TensorEq(AsTensor<int8_t>({-1, 3})));
+  // The high bits of a byte do not count.
+  EXPECT_THAT(CastTo(AsTensor<uint4>({0x5f}), DT_FLOAT), TensorEq(AsTensor<float>({15})));
+}
+
+template <typename T>
+Tensor AllCodes() {
+  std::vector<uint8_t> codes(256);
+  for (int i = 0; i < 256; ++i) codes[i] = static_cast<uint8_t>(i);
+  return AsTensor<T>(codes);
+}
+
+// Values of codes, and the results of casts from float.
+template <typename T>
+void Check8BitFloat(const std::vector<std::pair<int, float>>& codes,
+                    const std::vector<std::pair<float, int>>& encoded) {
+  const DataType dtype = DataTypeToEnum<T>::value;
+  SCOPED_TRACE(DataTypeString(dtype));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor values, CastTo(AllCodes<T>(), DT_FLOAT));
+  for (const auto& [code, value] : codes) {
+    if (std::isnan(value)) {
+      EXPECT_TRUE(std::isnan(values.flat<float>()(code))) << code;
+    } else {
+      EXPECT_EQ(values.flat<float>()(code), value) << code;
+    }
+  }
+  // Every number is its own nearest.
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor back, CastTo(values, dtype));
+  const auto* const bytes = static_cast<const uint8_t*>(back.raw_data());
+  for (int code = 0; code < 256; ++code) {
+    const bool is_nan = std::isnan(values.flat<float>()(code));
+    EXPECT_TRUE(is_nan || bytes[code] == code) << code;
+  }
+  for (const auto& [value, code] : encoded) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor one, CastTo(AsTensor<float>({value}), dtype));
+    EXPECT_EQ(*static_cast<const uint8_t*>(one.raw_data()), code) << value;
+  }
+}
+
+TEST(Cast, Of8BitFloats) {
+  const float tiny = std::ldexp(1.0f, -9);
+  Check8BitFloat<float8_e4m3fn>(
+      {{0, 0}, {0x38, 1}, {0xb8, -1}, {0x39, 1.125f}, {0x7e, 448}, {1, tiny}, {0x7f, kNan}},
+      {{1.0625f, 0x38},
+       {1.1875f, 0x3a},
+       {464, 0x7e},
+       {465, 0x7f},
+       {-1e9f, 0xff},
+       {kInf, 0x7f},
+       {tiny / 2, 0},
+       {-tiny / 2, 0x80},
+       {tiny * 0.75f, 1},
+       {kNan, 0x7f}});
+  Check8BitFloat<float8_e5m2>(
+      {{0x3c, 1}, {0x7b, 57344}, {0x7c, kInf}, {0xfc, -kInf}, {0x7e, kNan}},
+      {{1.125f, 0x3c}, {1.375f, 0x3e}, {61439, 0x7b}, {61440, 0x7c}, {-kInf, 0xfc}});
+  Check8BitFloat<float8_e4m3fnuz>({{0x40, 1}, {0x7f, 240}, {0x80, kNan}},
+                                  {{247, 0x7f}, {248, 0x80}, {-0.0f, 0}, {-1, 0xc0}, {kNan, 0x80}});
+  Check8BitFloat<float8_e4m3b11fnuz>({{0x58, 1}, {0x7f, 30}, {0x80, kNan}},
+                                     {{30.9f, 0x7f}, {31, 0x80}, {-kInf, 0x80}});
+  Check8BitFloat<float8_e5m2fnuz>({{0x40, 1}, {0x7f, 57344}, {0x80, kNan}},
+                                  {{1.25f, 0x41}, {61440, 0x80}});
+}
+
+TEST(Cast, Between8BitFloatsAndOthers) {
+  EXPECT_THAT(CastTo(AsTensor<float8_e4m3fn>({0x38, 0x40}), DT_FLOAT8_E5M2),
+              TensorEq(AsTensor<float8_e5m2>({0x3c, 0x40})));
+  EXPECT_THAT(CastTo(AsTensor<int32_t>({1, -2}), DT_FLOAT8_E4M3FN),
+              TensorEq(AsTensor<float8_e4m3fn>({0x38, 0xc0})));
+  EXPECT_THAT(CastTo(AsTensor<float8_e4m3fn>({0x38, 0xc0}), DT_INT64),
+              TensorEq(AsTensor<int64_t>({1, -2})));
+  EXPECT_THAT(CastTo(AsTensor<half>({1, -2}), DT_FLOAT8_E5M2),
+              TensorEq(AsTensor<float8_e5m2>({0x3c, 0xc0})));
+  EXPECT_THAT(CastTo(AsTensor<float8_e5m2>({0x3c, 0xc0}), DT_BFLOAT16),
+              TensorEq(AsTensor<bfloat16>({1, -2})));
+  EXPECT_THAT(CastTo(AsTensor<float8_e5m2>({0x3c, 0xc0}), DT_COMPLEX64),
+              TensorEq(AsTensor<complex64>({1, -2})));
+  EXPECT_THAT(CastTo(AsTensor<bool>({true, false}), DT_FLOAT8_E5M2),
+              TensorEq(AsTensor<float8_e5m2>({0x3c, 0})));
+  EXPECT_THAT(CastTo(AsTensor<float8_e5m2>({0x3c, 0x80}), DT_BOOL),
+              TensorEq(AsTensor<bool>({true, false})));
+  EXPECT_THAT(CastTo(Tensor(DT_FLOAT8_E5M2, {0, 2}), DT_FLOAT), TensorEq(Tensor(DT_FLOAT, {0, 2})));
+  // More than a chunk.
+  Tensor many(DT_FLOAT, {2001});
+  for (int i = 0; i < 2001; ++i) many.flat<float>()(i) = static_cast<float>(i % 16);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor small, CastTo(many, DT_FLOAT8_E4M3FN));
+  EXPECT_THAT(CastTo(small, DT_FLOAT), TensorEq(many));
 }
 
 }  // namespace
