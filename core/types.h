@@ -15,7 +15,8 @@
 
 // Strings of the old ABI would fail to link, with messages that do not say why.
 #if defined(_GLIBCXX_USE_CXX11_ABI) && !_GLIBCXX_USE_CXX11_ABI
-#error "gradflow is built with the C++11 ABI of libstdc++; compile without -D_GLIBCXX_USE_CXX11_ABI=0"
+#error \
+    "gradflow is built with the C++11 ABI of libstdc++; compile without -D_GLIBCXX_USE_CXX11_ABI=0"
 #endif
 
 #pragma GCC visibility push(default)
@@ -175,8 +176,8 @@ std::string DataTypeVectorString(const DataTypeVector& types);
 // Returns the size of one element in bytes. Returns 0 for types that are not trivially copyable
 // (string, resource, variant), for reference types and for numbers that are not a type.
 int DataTypeSize(DataType dtype);
-// Returns true if a Tensor can hold elements of this type that graphs and files may state: all types
-// with a C++ type above except resource.
+// Returns true if a Tensor can hold elements of this type that graphs and files may state: all
+// types with a C++ type above except resource.
 bool DataTypeCanBeTensor(DataType dtype);
 // Returns true if elements may be copied as bytes: all tensor types except string and resource.
 inline bool DataTypeIsPlainBytes(DataType dtype) { return DataTypeSize(dtype) > 0; }

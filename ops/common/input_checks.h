@@ -21,7 +21,6 @@ absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
 // shape is not fully known.
 absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found);
 
-
 // Returns INVALID_ARGUMENT "data.shape = [3] does not start with indices.shape = [2]" unless
 // `shape` may start with the dimensions of `prefix`.
 absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape,

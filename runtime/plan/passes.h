@@ -23,9 +23,9 @@ struct PassContext {
   KernelCache* kernels;
 };
 
-// Resolves edges of reference type, which carry handles of variables in a run. Adds a node that reads
-// the variable for each input and fetch that takes a value. The read waits for all other inputs of
-// its reader, data and control, such that it sees what they have written. Runs first.
+// Resolves edges of reference type, which carry handles of variables in a run. Adds a node that
+// reads the variable for each input and fetch that takes a value. The read waits for all other
+// inputs of its reader, data and control, such that it sees what they have written. Runs first.
 absl::Status ResolveReferences(const PassContext& context, PlanGraph* graph);
 
 // Eliminates common subexpressions. Of pure nodes with the same op, attributes, device, inputs and

@@ -1,8 +1,7 @@
 // Benchmarks of TensorFlow 1.x.
-#include "tensorflow/core/common_runtime/kernel_benchmark_testlib.h"
-
 #include <gmock/gmock.h>
 
+#include "tensorflow/core/common_runtime/kernel_benchmark_testlib.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/platform/test_benchmark.h"
 
