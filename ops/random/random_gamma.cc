@@ -2,7 +2,6 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"
@@ -34,10 +33,10 @@ class PairReader {
 };
 
 // Returns a gamma number of shape `alpha` and scale 1, by the method of Marsaglia and Tsang: "A
-// simple method for generating gamma variables" (ACM TOMS 26, 2000). NaN for a negative alpha.
-// An attempt succeeds with a probability of at least 0.9.
+// simple method for generating gamma variables" (ACM TOMS 26, 2000). For a negative alpha a
+// number without a meaning, as in TensorFlow, or NaN.
+// An attempt succeeds with a probability of at least 0.9, also if alpha is NaN.
 double Draw(double alpha, Philox generator) {
-  if (!(alpha >= 0)) return std::numeric_limits<double>::quiet_NaN();
   PairReader<StandardNormal<double>> normal;
   PairReader<Uniform<double>> uniform;
   if (alpha == 1) return -std::log1p(-uniform.Next(&generator));
@@ -169,7 +168,8 @@ void Register(Registry& registry) {
       .Doc(R"(Returns numbers that have a gamma distribution.
 
 shape: A vector: the shape of the samples of each element of `alpha`.
-alpha: A tensor of shape parameters. The scale is 1. A negative one makes NaN.
+alpha: A tensor of shape parameters. The scale is 1. Negative ones have
+  no meaning; below -2/3 they make NaN.
 output: The samples, with shape `shape` and then that of `alpha`.
 seed: With `seed2`, selects the stream of numbers, which each run continues. If both are zero, the
   system selects one.
@@ -192,7 +192,8 @@ T: The type of `alpha`.)");
 
 shape: A vector: the shape of the result, which ends with that of `alpha`.
 seed: Two numbers. Equal seeds make equal numbers.
-alpha: A tensor of shape parameters. The scale is 1. A negative one makes NaN.
+alpha: A tensor of shape parameters. The scale is 1. Negative ones have
+  no meaning; below -2/3 they make NaN.
 output: The samples.
 dtype: The type of `alpha`.
 T: The type of `shape`.
@@ -216,7 +217,8 @@ shape: A vector: the shape of the result, which ends with that of `alpha`.
 key: A vector of one number: the key of Philox.
 counter: A vector: its first two numbers are the counter of Philox, low half first.
 alg: The algorithm: 1 is Philox, 3 lets the device choose, which is Philox.
-alpha: A tensor of shape parameters. The scale is 1. A negative one makes NaN.
+alpha: A tensor of shape parameters. The scale is 1. Negative ones have
+  no meaning; below -2/3 they make NaN.
 output: The samples.
 dtype: The type of `alpha`.
 shape_dtype: The type of `shape`.)");

@@ -139,6 +139,7 @@ TEST(WireFormat, MessagesAndEnumsAreThoseOfTheTable) {
   AddNames(BundleEntryProto::descriptor()->file(), messages, enums);
   AddNames(KernelDef::descriptor()->file(), messages, enums);
   AddNames(DeviceAttributes::descriptor()->file(), messages, enums);
+  AddNames(SavedTensorSlices::descriptor()->file(), messages, enums);
   std::set<std::string> expected_messages;
   for (const auto& [name, fields] : Table().messages) expected_messages.insert(name);
   std::set<std::string> expected_enums;
