@@ -126,7 +126,9 @@ absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i, DataType dt
 }
 
 absl::StatusOr<Tensor> ForVariable(const KernelContext& ctx, const Tensor& value) {
-  if (value.OwnsBufferOf(**ctx.run().allocator)) return value;
+  // Others that hold the buffer may write to it: the caller of a run, what it has fetched and
+  // feeds.
+  if (value.CanBeReused() && value.OwnsBufferOf(**ctx.run().allocator)) return value;
   GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Copy(ctx.run(), value));
   // Loops of a stopped run skip blocks.
   if (ctx.ShouldStop()) return absl::CancelledError("the run was stopped");

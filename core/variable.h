@@ -78,8 +78,9 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableOf(const KernelContext& ctx, i
 // Returns the value of the variable of input `i`. INVALID_ARGUMENT if it has not type `dtype`.
 absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i, DataType dtype);
 
-// Returns a tensor with the elements of `value` in memory of the run's allocator, such that the
-// session's limit counts it: `value` itself if it is there and has the buffer for itself.
+// Returns a tensor with the elements of `value` that nobody else holds, in memory of the run's
+// allocator, such that the session's limit counts it. Returns `value` itself if it is there, covers
+// its buffer and is the only holder; a copy otherwise.
 absl::StatusOr<Tensor> ForVariable(const KernelContext& ctx, const Tensor& value);
 
 // A kernel that reads the variable of input 0, a resource of the type of output 0, and computes by

@@ -12,7 +12,9 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
+#include "gradflow/core/charge.h"
 #include "gradflow/core/mutex.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/file.h"
@@ -23,6 +25,7 @@
 namespace gradflow {
 namespace {
 
+using internal::FileCharge;
 using internal::TableEntries;
 using internal::TensorSlice;
 
@@ -77,8 +80,15 @@ std::string EncodeLengths(const Tensor& tensor, uint32_t* crc) {
 
 class Writer {
  public:
+  explicit Writer(Allocator* allocator) : charge_(allocator) {}
+
   absl::Status Add(const CheckpointTensor& tensor) {
     if (tensor.name.empty()) return errors::InvalidArgument("the name of a tensor is empty");
+    // The entries of the tensor and of a slice, their bytes in the table, and the index.
+    constexpr size_t kEntryBytes = 1024;
+    GRADFLOW_RETURN_IF_ERROR(charge_.Add(kEntryBytes +
+                                         8 * (tensor.name.size() + tensor.shape_and_slice.size()) +
+                                         256 * static_cast<size_t>(tensor.tensor.dims())));
     if (tensor.shape_and_slice.empty()) return AddEntry(tensor.name, tensor.tensor);
     GRADFLOW_ASSIGN_OR_RETURN(const internal::ShapeAndSlice part,
                               internal::ParseShapeAndSlice(tensor.shape_and_slice));
@@ -109,9 +119,8 @@ class Writer {
     std::error_code error;
     if (!folder.empty()) std::filesystem::create_directories(folder, error);
     const std::string data_path = DataFile(prefix, 0, 1);
-    if (const absl::Status status = internal::WriteFile(data_path, parts_); !status.ok()) {
-      return AtFile(data_path, status);
-    }
+    absl::StatusOr<internal::StagedFile> data = internal::StagedFile::Write(data_path, parts_);
+    if (!data.ok()) return AtFile(data_path, data.status());
     BundleHeaderProto header;
     header.set_num_shards(1);
     header.set_endianness(BundleHeaderProto::LITTLE);
@@ -120,10 +129,11 @@ class Writer {
     for (const auto& [name, entry] : entries_) table.emplace(name, entry.SerializeAsString());
     const std::string index = internal::WriteTable(table);
     const std::string index_path = IndexFile(prefix);
-    if (const absl::Status status = internal::WriteFile(index_path, {index}); !status.ok()) {
-      return AtFile(index_path, status);
-    }
-    return absl::OkStatus();
+    absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(index_path, {index});
+    if (!staged.ok()) return AtFile(index_path, staged.status());
+    if (const absl::Status status = data->Commit(); !status.ok()) return AtFile(data_path, status);
+    const absl::Status status = staged->Commit();
+    return status.ok() ? status : AtFile(index_path, status);
   }
 
  private:
@@ -140,6 +150,10 @@ class Writer {
     uint32_t crc = 0;
     const int64_t begin = offset_;
     if (tensor.dtype() == DT_STRING) {
+      // The length of each string, and its place in the file, in vectors that grow.
+      constexpr size_t kStringBytes = 64;
+      GRADFLOW_RETURN_IF_ERROR(
+          charge_.Add(kStringBytes * static_cast<size_t>(tensor.NumElements())));
       texts_.push_back(std::make_unique<std::string>(EncodeLengths(tensor, &crc)));
       AddPart(*texts_.back());
       for (const tstring& s : tensor.span<tstring>()) {
@@ -169,6 +183,8 @@ class Writer {
   std::vector<Tensor> tensors_;
   std::vector<std::unique_ptr<std::string>> texts_;
   int64_t offset_ = 0;
+  // For all of these, and for the index.
+  FileCharge charge_;
 };
 
 // ---- Reading the index ----
@@ -178,13 +194,16 @@ struct Index {
   std::map<std::string, BundleEntryProto, std::less<>> entries;
 };
 
-absl::StatusOr<Index> ParseIndex(absl::string_view bytes) {
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, internal::ReadTable(bytes, kMaxIndexBytes));
+// Messages of two bytes take this many in memory, for each byte.
+constexpr size_t kParsedBytes = 40;
+
+absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge) {
+  GRADFLOW_ASSIGN_OR_RETURN(TableEntries table, internal::ReadTable(bytes, kMaxIndexBytes, charge));
   Index index;
   const auto header = table.find("");
-  if (header == table.end() || !index.header.ParseFromString(header->second)) {
-    return DataLoss("the index has no header");
-  }
+  if (header == table.end()) return DataLoss("the index has no header");
+  GRADFLOW_RETURN_IF_ERROR(charge->Add(kParsedBytes * header->second.size()));
+  if (!index.header.ParseFromString(header->second)) return DataLoss("the index has no header");
   if (index.header.endianness() != BundleHeaderProto::LITTLE) {
     return absl::UnimplementedError("checkpoints of big-endian machines are not supported");
   }
@@ -196,18 +215,34 @@ absl::StatusOr<Index> ParseIndex(absl::string_view bytes) {
                                                  index.header.version().min_consumer(),
                                                  ", this is version ", kVersion));
   }
-  for (const auto& [key, value] : table) {
-    if (key.empty()) continue;
+  table.erase(header);
+  while (!table.empty()) {
+    const TableEntries::iterator first = table.begin();
+    const std::string& value = first->second;
+    const size_t most = kParsedBytes * value.size();
+    GRADFLOW_RETURN_IF_ERROR(charge->Add(most));
     BundleEntryProto entry;
     if (!entry.ParseFromString(value)) {
-      return DataLoss(absl::StrCat("the entry of ", Quoted(key), " is not valid"));
+      return DataLoss(absl::StrCat("the entry of ", Quoted(first->first), " is not valid"));
     }
-    index.entries.emplace(key, std::move(entry));
+    // The entry takes the place of the one of the table.
+    const size_t size = internal::TableEntryBytes(first->first, {}) + entry.SpaceUsedLong();
+    GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
+    charge->Remove(most + internal::TableEntryBytes(first->first, value));
+    index.entries.emplace_hint(index.entries.end(), first->first, std::move(entry));
+    table.erase(first);
   }
   return index;
 }
 
-absl::StatusOr<Index> ReadIndex(const std::string& prefix) {
+// Returns DATA_LOSS unless the checkpoint has the data file of an entry.
+absl::Status CheckShard(const BundleHeaderProto& header, const BundleEntryProto& entry) {
+  if (entry.shard_id() >= 0 && entry.shard_id() < header.num_shards()) return absl::OkStatus();
+  return DataLoss(absl::StrCat("the index refers to data file ", entry.shard_id(), " of ",
+                               header.num_shards()));
+}
+
+absl::StatusOr<Index> ReadIndex(const std::string& prefix, FileCharge* charge) {
   const std::string path = IndexFile(prefix);
   const auto read = [&]() -> absl::StatusOr<Index> {
     size_t size = 0;
@@ -216,20 +251,24 @@ absl::StatusOr<Index> ReadIndex(const std::string& prefix) {
       return errors::ResourceExhausted("the index has ", size, " bytes, expected at most ",
                                        kMaxIndexBytes);
     }
+    GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
     std::string bytes(size, '\0');
     GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-    return ParseIndex(bytes);
+    absl::StatusOr<Index> index = ParseIndex(bytes, charge);
+    charge->Remove(size);
+    return index;
   };
   absl::StatusOr<Index> index = read();
   if (!index.ok()) return AtFile(path, index.status());
+  charge->Trim();
   return index;
 }
 
 }  // namespace
 
-absl::Status WriteCheckpoint(const std::string& prefix,
-                             absl::Span<const CheckpointTensor> tensors) {
-  Writer writer;
+absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors,
+                             const std::shared_ptr<Allocator>& allocator) {
+  Writer writer(allocator.get());
   std::vector<size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
@@ -238,15 +277,67 @@ absl::Status WriteCheckpoint(const std::string& prefix,
   return writer.Write(prefix);
 }
 
+namespace {
+
+// The data files that a merge renames.
+class Renames {
+ public:
+  void Add(std::string from, std::string to) {
+    renames_.emplace_back(std::move(from), std::move(to));
+  }
+  // Checks that all sources exist, and that no target is the source of another file.
+  absl::Status Check() const {
+    std::set<absl::string_view> sources;
+    for (const auto& [from, to] : renames_) {
+      struct stat info;
+      if (stat(from.c_str(), &info) != 0) {
+        return AtFile(from, absl::ErrnoToStatus(errno, "cannot rename"));
+      }
+      sources.insert(from);
+    }
+    for (const auto& [from, to] : renames_) {
+      if (from == to || sources.count(to) == 0) continue;
+      return errors::InvalidArgument("data file ", Quoted(from), " must be renamed to ", Quoted(to),
+                                     ", which is merged, too");
+    }
+    return absl::OkStatus();
+  }
+  // If a file cannot be renamed, gives the others their old names back.
+  absl::Status Apply() {
+    for (; done_ < renames_.size(); ++done_) {
+      const auto& [from, to] = renames_[done_];
+      if (rename(from.c_str(), to.c_str()) == 0) continue;
+      const int error = errno;
+      Undo();
+      return AtFile(from, absl::ErrnoToStatus(error, "cannot rename"));
+    }
+    return absl::OkStatus();
+  }
+  void Undo() {
+    while (done_ > 0) {
+      --done_;
+      (void)rename(renames_[done_].second.c_str(), renames_[done_].first.c_str());
+    }
+  }
+
+ private:
+  // From and to.
+  std::vector<std::pair<std::string, std::string>> renames_;
+  size_t done_ = 0;
+};
+
+}  // namespace
+
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
-                              const MergeCheckpointsOptions& options) {
+                              const MergeCheckpointsOptions& options,
+                              const std::shared_ptr<Allocator>& allocator) {
+  FileCharge charge(allocator.get());
   Index merged;
   // The data files, in the order of their new numbers.
   std::map<std::string, int> numbers;
   std::vector<std::string> merged_prefixes;
-  int num_shards = 0;
   for (const std::string& from : prefixes) {
-    absl::StatusOr<Index> index = ReadIndex(from);
+    absl::StatusOr<Index> index = ReadIndex(from, &charge);
     if (options.allow_missing_files && absl::IsNotFound(index.status())) continue;
     if (!index.ok()) return index.status();
     if (merged_prefixes.empty()) {
@@ -257,7 +348,6 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
                                      Quoted(from), " have different versions");
     }
     merged_prefixes.push_back(from);
-    num_shards += index->header.num_shards();
     for (auto& [key, entry] : index->entries) {
       const auto found = merged.entries.find(key);
       if (found != merged.entries.end()) {
@@ -271,8 +361,13 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
         continue;
       }
       if (entry.slices().empty()) {
-        const std::string data = DataFile(from, entry.shard_id(), index->header.num_shards());
-        entry.set_shard_id(numbers.emplace(data, static_cast<int>(numbers.size())).first->second);
+        if (const absl::Status status = CheckShard(index->header, entry); !status.ok()) {
+          return AtFile(IndexFile(from), status);
+        }
+        std::string data = DataFile(from, entry.shard_id(), index->header.num_shards());
+        GRADFLOW_RETURN_IF_ERROR(charge.Add(4 * data.size()));
+        entry.set_shard_id(
+            numbers.emplace(std::move(data), static_cast<int>(numbers.size())).first->second);
       }
       merged.entries.emplace(key, std::move(entry));
     }
@@ -284,17 +379,24 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   std::error_code error;
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
   const int total = static_cast<int>(numbers.size());
-  for (const auto& [path, number] : numbers) {
-    if (rename(path.c_str(), DataFile(prefix, number, total).c_str()) != 0) {
-      return AtFile(path, absl::ErrnoToStatus(errno, "cannot rename"));
-    }
-  }
+  Renames renames;
+  for (const auto& [path, number] : numbers) renames.Add(path, DataFile(prefix, number, total));
+  GRADFLOW_RETURN_IF_ERROR(renames.Check());
   merged.header.set_num_shards(std::max(total, 1));
   TableEntries table = {{"", merged.header.SerializeAsString()}};
-  for (const auto& [key, entry] : merged.entries) table.emplace(key, entry.SerializeAsString());
+  for (const auto& [key, entry] : merged.entries) {
+    std::string value = entry.SerializeAsString();
+    GRADFLOW_RETURN_IF_ERROR(charge.Add(3 * internal::TableEntryBytes(key, value)));
+    table.emplace(key, std::move(value));
+  }
+  const std::string index_path = IndexFile(prefix);
   const std::string bytes = internal::WriteTable(table);
-  if (const absl::Status status = internal::WriteFile(IndexFile(prefix), {bytes}); !status.ok()) {
-    return AtFile(IndexFile(prefix), status);
+  absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(index_path, {bytes});
+  if (!staged.ok()) return AtFile(index_path, staged.status());
+  GRADFLOW_RETURN_IF_ERROR(renames.Apply());
+  if (const absl::Status status = staged->Commit(); !status.ok()) {
+    renames.Undo();
+    return AtFile(index_path, status);
   }
   for (const std::string& from : merged_prefixes) {
     if (from != prefix) unlink(IndexFile(from).c_str());
@@ -308,16 +410,31 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
 // ---- Checkpoint ----
 
 struct Checkpoint::Impl {
+  explicit Impl(const std::shared_ptr<Allocator>& index_allocator)
+      : allocator(index_allocator), charge(allocator.get()) {}
+
+  // What a tensor is read to.
+  struct Target {
+    const std::shared_ptr<Allocator>& allocator;
+    RunStop* stop;
+
+    absl::Status CheckStop() const {
+      if (stop == nullptr || !stop->Check()) return absl::OkStatus();
+      return absl::CancelledError("the run was stopped");
+    }
+  };
+
   // An open data file.
   struct Shard {
     internal::FileDescriptor file;
     size_t size = 0;
   };
 
+  const std::shared_ptr<Allocator> allocator;
+  // For the index.
+  FileCharge charge;
   std::string prefix;
   Index index;
-  // The keys of slices.
-  std::set<std::string> slice_keys;
   mutable Mutex mutex;
   mutable std::map<int, Shard> shards ABSL_GUARDED_BY(mutex);
 
@@ -326,10 +443,7 @@ struct Checkpoint::Impl {
   }
 
   absl::StatusOr<const Shard*> Open(const BundleEntryProto& entry) const {
-    if (entry.shard_id() < 0 || entry.shard_id() >= index.header.num_shards()) {
-      return DataLoss(absl::StrCat("the index refers to data file ", entry.shard_id(), " of ",
-                                   index.header.num_shards()));
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckShard(index.header, entry));
     MutexLock lock(&mutex);
     const auto [it, is_new] = shards.try_emplace(entry.shard_id());
     if (!is_new) return &it->second;
@@ -343,42 +457,68 @@ struct Checkpoint::Impl {
     return &it->second;
   }
 
-  // Reads an entry without slices.
-  absl::StatusOr<Tensor> ReadEntry(absl::string_view key, const BundleEntryProto& entry,
-                                   const std::shared_ptr<Allocator>& allocator) const {
-    absl::StatusOr<Tensor> tensor = ReadElements(entry, allocator);
-    if (tensor.ok()) return tensor;
+  absl::Status AtEntry(absl::string_view key, const BundleEntryProto& entry,
+                       const absl::Status& status) const {
+    if (status.ok() || absl::IsCancelled(status)) return status;
     return AtFile(DataPath(entry),
-                  errors::Prefix(absl::StrCat("tensor ", Quoted(key), ": "), tensor.status()));
+                  errors::Prefix(absl::StrCat("tensor ", Quoted(key), ": "), status));
   }
 
-  absl::StatusOr<Tensor> ReadElements(const BundleEntryProto& entry,
-                                      const std::shared_ptr<Allocator>& allocator) const {
-    GRADFLOW_ASSIGN_OR_RETURN(const Shard* const shard, Open(entry));
-    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(entry.shape()));
+  // Returns DATA_LOSS unless the bytes of an entry without slices are in its file, and are as many
+  // as its type and shape need. Sets *shard to the file, and *shape to the shape.
+  absl::Status CheckEntry(const BundleEntryProto& entry, const Shard** shard,
+                          TensorShape* shape) const {
+    GRADFLOW_ASSIGN_OR_RETURN(*shard, Open(entry));
+    GRADFLOW_ASSIGN_OR_RETURN(*shape, TensorShape::Make(entry.shape()));
     if (!DataTypeCanBeTensor(entry.dtype())) {
       return errors::Unimplemented("type ", DataTypeString(entry.dtype()), " is not supported");
     }
-    const auto file_size = static_cast<int64_t>(shard->size);
+    const auto file_size = static_cast<int64_t>((*shard)->size);
     if (entry.offset() < 0 || entry.size() < 0 || entry.offset() > file_size ||
         entry.size() > file_size - entry.offset()) {
       return DataLoss(absl::StrCat("bytes [", entry.offset(), ", ", entry.offset(), " + ",
                                    entry.size(), ") are not in the file of ", file_size, " bytes"));
     }
-    const int64_t count = shape.num_elements();
-    const int fd = shard->file.get();
-    if (entry.dtype() == DT_STRING) return ReadStrings(entry, shape, fd, allocator);
+    const int64_t count = shape->num_elements();
+    if (entry.dtype() == DT_STRING) {
+      // A byte for each length, and the checksum.
+      if (count > entry.size() || entry.size() - count < (count > 0 ? 4 : 0)) {
+        return DataLoss(absl::StrCat("there are ", entry.size(), " bytes for ", count, " strings"));
+      }
+      return absl::OkStatus();
+    }
     const int64_t bytes = MultiplyWithoutOverflow(count, DataTypeSize(entry.dtype()));
     if (bytes != entry.size()) {
       return DataLoss(absl::StrCat("there are ", entry.size(), " bytes, expected ", bytes,
-                                   " for shape ", shape.DebugString()));
+                                   " for shape ", shape->DebugString()));
     }
-    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, entry.dtype(), shape));
+    return absl::OkStatus();
+  }
+
+  // Reads an entry without slices.
+  absl::StatusOr<Tensor> ReadEntry(absl::string_view key, const BundleEntryProto& entry,
+                                   const Target& target) const {
+    absl::StatusOr<Tensor> tensor = ReadElements(entry, target);
+    if (tensor.ok()) return tensor;
+    return AtEntry(key, entry, tensor.status());
+  }
+
+  absl::StatusOr<Tensor> ReadElements(const BundleEntryProto& entry, const Target& target) const {
+    const Shard* shard = nullptr;
+    TensorShape shape;
+    GRADFLOW_RETURN_IF_ERROR(CheckEntry(entry, &shard, &shape));
+    const int64_t count = shape.num_elements();
+    const int fd = shard->file.get();
+    if (entry.dtype() == DT_STRING) return ReadStrings(entry, shape, fd, target);
+    const int64_t bytes = entry.size();
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
+                              Tensor::Allocate(target.allocator, entry.dtype(), shape));
     // The checksum of a part is computed as long as the part is in the cache.
     constexpr int64_t kPartBytes = 256 << 10;
     char* to = static_cast<char*>(tensor.raw_data());
     uint32_t crc = 0;
     for (int64_t at = 0; at < bytes; at += kPartBytes) {
+      GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
       const size_t part = std::min(kPartBytes, bytes - at);
       GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(fd, entry.offset() + at, to + at, part));
       crc = internal::ExtendCrc32c(crc, {to + at, part});
@@ -398,14 +538,16 @@ struct Checkpoint::Impl {
   }
 
   static absl::StatusOr<Tensor> ReadStrings(const BundleEntryProto& entry, const TensorShape& shape,
-                                            int fd, const std::shared_ptr<Allocator>& allocator) {
+                                            int fd, const Target& target) {
     const int64_t count = shape.num_elements();
-    // A byte for each length, and the checksum.
-    if (count > entry.size() || entry.size() - count < (count > 0 ? 4 : 0)) {
-      return DataLoss(absl::StrCat("there are ", entry.size(), " bytes for ", count, " strings"));
-    }
-    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator, DT_STRING, shape));
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(target.allocator, DT_STRING, shape));
     GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings(static_cast<size_t>(entry.size())));
+    // The bytes of the file, and the lengths.
+    Charge charge(target.allocator.get());
+    GRADFLOW_RETURN_IF_ERROR(
+        charge.Set(static_cast<double>(entry.size()) + 8.0 * static_cast<double>(count),
+                   "the strings of a file"));
+    GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
     std::string bytes(static_cast<size_t>(entry.size()), '\0');
     GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(fd, entry.offset(), bytes.data(), bytes.size()));
     if (entry.size() == 0) return tensor;
@@ -434,55 +576,95 @@ struct Checkpoint::Impl {
     return tensor;
   }
 
-  // Reads the slice `wanted`, which has a length for each dimension, of a tensor.
-  absl::StatusOr<Tensor> ReadSlice(absl::string_view name, const BundleEntryProto& entry,
-                                   const TensorShape& shape, const TensorSlice& wanted,
-                                   const std::shared_ptr<Allocator>& allocator) const {
-    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
-                              Tensor::Allocate(allocator, entry.dtype(), wanted.Shape()));
-    // Slices that overlap could leave elements that none of them writes.
-    if (tensor.dtype() != DT_STRING && tensor.raw_data() != nullptr) {
-      std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.TotalBytes(), '\0');
-    }
-    int64_t copied = 0;
-    const auto copy = [&](absl::string_view key, const BundleEntryProto& stored,
-                          const TensorSlice& slice) -> absl::Status {
-      GRADFLOW_ASSIGN_OR_RETURN(const Tensor part, ReadEntry(key, stored, allocator));
-      if (part.shape() != slice.Shape() || part.dtype() != entry.dtype()) {
-        return DataLoss(absl::StrCat("a slice of tensor ", Quoted(name), " has shape ",
-                                     part.shape().DebugString(), ", expected ",
-                                     slice.Shape().DebugString()));
-      }
-      copied += internal::CopySlice(part, slice, wanted, &tensor);
-      return absl::OkStatus();
-    };
+  // Calls fn(key, stored entry, slice) for each slice of `entry` that has elements of `wanted`, or
+  // for the entry itself if it has no slices.
+  template <typename F>
+  absl::Status ForEachPart(absl::string_view name, const BundleEntryProto& entry,
+                           const TensorShape& shape, const TensorSlice& wanted, const F& fn) const {
     if (entry.slices().empty()) {
       GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice all,
                                 TensorSlice::Full(shape.dims()).Resolve(shape));
-      GRADFLOW_RETURN_IF_ERROR(copy(name, entry, all));
+      return fn(name, entry, all);
     }
     for (const TensorSliceProto& proto : entry.slices()) {
       GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice slice, TensorSlice::FromProto(proto));
       GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice resolved, slice.Resolve(shape));
-      bool overlaps = true;
-      for (int d = 0; d < shape.dims(); ++d) {
-        const TensorSlice::Extent& a = resolved.extents[d];
-        const TensorSlice::Extent& b = wanted.extents[d];
-        overlaps &= a.start < b.start + b.length && b.start < a.start + a.length;
-      }
-      if (!overlaps) continue;
+      if (internal::NumCommonElements(resolved, wanted) == 0) continue;
       const std::string key = internal::EncodeSliceKey(name, slice);
       const auto stored = index.entries.find(key);
       if (stored == index.entries.end() || !stored->second.slices().empty()) {
-        return AtFile(IndexFile(prefix),
-                      DataLoss(absl::StrCat("a slice of tensor ", Quoted(name), " is missing")));
+        return Bad(name, "a slice", "is missing");
       }
-      GRADFLOW_RETURN_IF_ERROR(copy(key, stored->second, resolved));
+      GRADFLOW_RETURN_IF_ERROR(fn(key, stored->second, resolved));
     }
-    if (copied < tensor.NumElements()) {
-      return AtFile(IndexFile(prefix), DataLoss(absl::StrCat("the slices of tensor ", Quoted(name),
-                                                             " do not cover what is read")));
+    return absl::OkStatus();
+  }
+
+  absl::Status Bad(absl::string_view name, absl::string_view what, absl::string_view fault) const {
+    return AtFile(IndexFile(prefix),
+                  DataLoss(absl::StrCat(what, " of tensor ", Quoted(name), " ", fault)));
+  }
+
+  // Checks the stored parts of a slice of a tensor without reading them: each is valid and listed
+  // once, they are not larger than the files in which they are, and their elements in `wanted` are
+  // as many as it has.
+  absl::Status CheckParts(absl::string_view name, const BundleEntryProto& entry,
+                          const TensorShape& shape, const TensorSlice& wanted,
+                          const Target& target) const {
+    std::set<const BundleEntryProto*> seen;
+    std::set<const Shard*> files;
+    FileCharge seen_charge(target.allocator.get());
+    // In double, since a file may state any numbers.
+    double file_bytes = 0;
+    double part_bytes = 0;
+    double found = 0;
+    GRADFLOW_RETURN_IF_ERROR(ForEachPart(
+        name, entry, shape, wanted,
+        [&](absl::string_view key, const BundleEntryProto& stored,
+            const TensorSlice& slice) -> absl::Status {
+          GRADFLOW_RETURN_IF_ERROR(target.CheckStop());
+          constexpr size_t kNodeBytes = 64;
+          GRADFLOW_RETURN_IF_ERROR(seen_charge.Add(kNodeBytes));
+          if (!seen.insert(&stored).second) return Bad(name, "a slice", "is listed twice");
+          const Shard* shard = nullptr;
+          TensorShape part;
+          GRADFLOW_RETURN_IF_ERROR(AtEntry(key, stored, CheckEntry(stored, &shard, &part)));
+          if (part != slice.Shape() || stored.dtype() != entry.dtype()) {
+            return DataLoss(absl::StrCat(
+                "a slice of tensor ", Quoted(name), " has type ", DataTypeString(stored.dtype()),
+                " and shape ", part.DebugString(), ", expected ", DataTypeString(entry.dtype()),
+                " and ", slice.Shape().DebugString()));
+          }
+          if (files.insert(shard).second) file_bytes += static_cast<double>(shard->size);
+          part_bytes += static_cast<double>(stored.size());
+          found += static_cast<double>(internal::NumCommonElements(slice, wanted));
+          return absl::OkStatus();
+        }));
+    const auto expected = static_cast<double>(wanted.Shape().num_elements());
+    if (found < expected) return Bad(name, "the slices", "do not cover what is read");
+    if (found > expected || part_bytes > file_bytes) return Bad(name, "the slices", "overlap");
+    return absl::OkStatus();
+  }
+
+  // Reads the slice `wanted`, which has a length for each dimension, of a tensor.
+  absl::StatusOr<Tensor> ReadSlice(absl::string_view name, const BundleEntryProto& entry,
+                                   const TensorShape& shape, const TensorSlice& wanted,
+                                   const Target& target) const {
+    GRADFLOW_RETURN_IF_ERROR(CheckParts(name, entry, shape, wanted, target));
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
+                              Tensor::Allocate(target.allocator, entry.dtype(), wanted.Shape()));
+    // Slices that overlap could leave elements that none of them writes.
+    if (tensor.dtype() != DT_STRING && tensor.raw_data() != nullptr) {
+      std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.TotalBytes(), '\0');
     }
+    GRADFLOW_RETURN_IF_ERROR(ForEachPart(name, entry, shape, wanted,
+                                         [&](absl::string_view key, const BundleEntryProto& stored,
+                                             const TensorSlice& slice) -> absl::Status {
+                                           GRADFLOW_ASSIGN_OR_RETURN(
+                                               const Tensor part, ReadEntry(key, stored, target));
+                                           internal::CopySlice(part, slice, wanted, &tensor);
+                                           return absl::OkStatus();
+                                         }));
     GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings());
     return tensor;
   }
@@ -493,23 +675,19 @@ Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
 Checkpoint::~Checkpoint() = default;
 
-absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix) {
-  auto impl = std::make_unique<Impl>();
+absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix,
+                                            const std::shared_ptr<Allocator>& allocator) {
+  auto impl = std::make_unique<Impl>(allocator);
   impl->prefix = prefix;
-  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix));
-  for (const auto& [key, entry] : impl->index.entries) {
-    for (const TensorSliceProto& proto : entry.slices()) {
-      const absl::StatusOr<TensorSlice> slice = TensorSlice::FromProto(proto);
-      if (slice.ok()) impl->slice_keys.insert(internal::EncodeSliceKey(key, *slice));
-    }
-  }
+  GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge));
   return Checkpoint(std::move(impl));
 }
 
 std::vector<std::string> Checkpoint::Names() const {
   std::vector<std::string> names;
   for (const auto& [key, entry] : impl_->index.entries) {
-    if (impl_->slice_keys.count(key) == 0) names.push_back(key);
+    // The keys of slices begin with NUL.
+    if (key[0] != '\0') names.push_back(key);
   }
   return names;
 }
@@ -525,11 +703,13 @@ absl::StatusOr<Checkpoint::Info> Checkpoint::Find(absl::string_view name) const 
 }
 
 absl::StatusOr<Tensor> Checkpoint::Read(absl::string_view name, absl::string_view shape_and_slice,
-                                        const std::shared_ptr<Allocator>& allocator) const {
+                                        const std::shared_ptr<Allocator>& allocator,
+                                        RunStop* stop) const {
+  const Impl::Target target = {allocator, stop};
   GRADFLOW_ASSIGN_OR_RETURN(const Info info, Find(name));
   const BundleEntryProto& entry = impl_->index.entries.find(name)->second;
   if (shape_and_slice.empty() && entry.slices().empty()) {
-    return impl_->ReadEntry(name, entry, allocator);
+    return impl_->ReadEntry(name, entry, target);
   }
   TensorSlice slice = TensorSlice::Full(info.shape.dims());
   if (!shape_and_slice.empty()) {
@@ -543,7 +723,7 @@ absl::StatusOr<Tensor> Checkpoint::Read(absl::string_view name, absl::string_vie
     slice = std::move(part.slice);
   }
   GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice wanted, slice.Resolve(info.shape));
-  return impl_->ReadSlice(name, entry, info.shape, wanted, allocator);
+  return impl_->ReadSlice(name, entry, info.shape, wanted, target);
 }
 
 }  // namespace gradflow

@@ -12,6 +12,9 @@
 //
 // Files are untrusted: sizes are compared with those of the files before memory is allocated, and
 // all checksums are checked. Files that do not agree are DATA_LOSS, with the name of the file.
+//
+// The functions count all memory that depends on files or tensors against the limit of their
+// allocator: indexes, buffers and tensors.
 #ifndef GRADFLOW_IO_CHECKPOINT_H_
 #define GRADFLOW_IO_CHECKPOINT_H_
 
@@ -35,6 +38,7 @@
 namespace gradflow {
 
 class BundleEntryProto;
+class RunStop;
 
 // A tensor or a slice of a tensor to be written.
 struct CheckpointTensor {
@@ -45,9 +49,11 @@ struct CheckpointTensor {
   std::string shape_and_slice;
 };
 
-// Writes a checkpoint of one data file, the data first. Each file appears whole or not at all.
-// Makes the folder if there is none. Returns INVALID_ARGUMENT if a name is empty or given twice.
-absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors);
+// Writes a checkpoint of one data file. Each file appears whole or not at all, and none before both
+// have been written. Makes the folder if there is none. Returns INVALID_ARGUMENT if a name is empty
+// or given twice.
+absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors,
+                             const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
 // Options of MergeCheckpoints.
 struct MergeCheckpointsOptions {
@@ -57,9 +63,12 @@ struct MergeCheckpointsOptions {
   bool allow_missing_files = false;
 };
 // Makes one checkpoint of several, whose data files are renamed. Slices of one tensor may be in
-// several of them.
+// several of them. Checks that all data files exist before it renames any; if a later step fails,
+// gives them their old names back. Returns INVALID_ARGUMENT if the new name of a data file is the
+// name of another one that is merged.
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
-                              const MergeCheckpointsOptions& options = {});
+                              const MergeCheckpointsOptions& options = {},
+                              const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
 class Checkpoint {
  public:
@@ -70,7 +79,8 @@ class Checkpoint {
   };
 
   // Reads the index. Returns NOT_FOUND if there is none, DATA_LOSS if it is not valid.
-  static absl::StatusOr<Checkpoint> Open(const std::string& prefix);
+  static absl::StatusOr<Checkpoint> Open(
+      const std::string& prefix, const std::shared_ptr<Allocator>& allocator = SystemAllocator());
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;
   ~Checkpoint();
@@ -80,9 +90,10 @@ class Checkpoint {
   // Returns NOT_FOUND if there is no such tensor.
   absl::StatusOr<Info> Find(absl::string_view name) const;
   // Reads a tensor, or the slice of it that `shape_and_slice` states, to memory of `allocator`.
-  absl::StatusOr<Tensor> Read(
-      absl::string_view name, absl::string_view shape_and_slice = {},
-      const std::shared_ptr<Allocator>& allocator = SystemAllocator()) const;
+  // Returns CANCELLED soon after `stop`, which may be null, has been stopped.
+  absl::StatusOr<Tensor> Read(absl::string_view name, absl::string_view shape_and_slice = {},
+                              const std::shared_ptr<Allocator>& allocator = SystemAllocator(),
+                              RunStop* stop = nullptr) const;
 
  private:
   struct Impl;

@@ -3,13 +3,19 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <map>
+#include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/io/file.h"
@@ -20,6 +26,7 @@
 namespace gradflow {
 namespace {
 
+using internal::FileCharge;
 using internal::ShapeAndSlice;
 using internal::TableEntries;
 using internal::TensorSlice;
@@ -42,60 +49,86 @@ absl::StatusOr<std::vector<std::string>> MatchingPaths(const std::string& patter
   return paths;
 }
 
-absl::StatusOr<TableEntries> ReadFileTable(const std::string& path) {
+absl::Status CheckStop(RunStop* stop) {
+  if (stop == nullptr || !stop->Check()) return absl::OkStatus();
+  return absl::CancelledError("the run was stopped");
+}
+
+absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge) {
   size_t size = 0;
   GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
   if (static_cast<int64_t>(size) > kMaxOldFileBytes) {
     return errors::ResourceExhausted("the file has ", size, " bytes, expected at most ",
                                      kMaxOldFileBytes);
   }
+  GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
   std::string bytes(size, '\0');
   GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-  return internal::ReadTable(bytes, kMaxOldFileBytes);
+  absl::StatusOr<TableEntries> table = internal::ReadTable(bytes, kMaxOldFileBytes, charge);
+  charge->Remove(size);
+  return table;
 }
 
 // Collects the part of a tensor that is to be read from the files.
 class OldReader {
  public:
-  OldReader(absl::string_view name, absl::string_view shape_and_slice,
-            const std::shared_ptr<Allocator>& allocator)
-      : name_(name), shape_and_slice_(shape_and_slice), allocator_(allocator) {}
+  OldReader(const OldCheckpointRead& read, const std::shared_ptr<Allocator>& allocator,
+            RunStop* stop)
+      : name_(read.name),
+        shape_and_slice_(read.shape_and_slice),
+        allocator_(allocator),
+        stop_(stop),
+        charge_(allocator.get()) {}
 
-  absl::Status AddFile(const std::string& path) {
-    GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path));
-    const auto first = table.find("");
-    SavedTensorSlices contents;
-    if (first == table.end() || !contents.ParseFromString(first->second)) {
-      return absl::DataLossError("the file has no table of contents");
-    }
-    if (contents.meta().versions().min_consumer() > kOldVersion) {
-      return absl::UnimplementedError("the file needs a newer reader");
-    }
-    for (const SavedSliceMeta& meta : contents.meta().tensor()) {
-      if (meta.name() != name_) continue;
-      GRADFLOW_RETURN_IF_ERROR(Begin(meta));
-      for (const TensorSliceProto& proto : meta.slice()) {
-        GRADFLOW_RETURN_IF_ERROR(AddSlice(table, proto));
-      }
+  const std::string& name() const { return name_; }
+
+  // Adds the slices of a file, of which `meta` is in its table of contents.
+  absl::Status Add(const TableEntries& table, const SavedSliceMeta& meta) {
+    GRADFLOW_RETURN_IF_ERROR(Begin(meta));
+    for (const TensorSliceProto& proto : meta.slice()) {
+      GRADFLOW_RETURN_IF_ERROR(CheckStop(stop_));
+      GRADFLOW_RETURN_IF_ERROR(AddSlice(table, proto));
     }
     return absl::OkStatus();
   }
 
+  // Joins the slices. Only then is it known that the files have all elements.
   absl::StatusOr<Tensor> Finish() {
     if (!found_) return errors::NotFound("there is no tensor ", OldQuoted(name_));
-    if (copied_ < tensor_.NumElements()) {
-      return absl::DataLossError(
-          absl::StrCat("the slices of tensor ", OldQuoted(name_), " do not cover what is read"));
+    const TensorShape shape = wanted_.Shape();
+    if (elements_ < shape.num_elements()) return Bad("the slices", "do not cover what is read");
+    if (parts_.size() == 1 && parts_[0].tensor.shape() == shape) {
+      return std::move(parts_[0].tensor);
     }
-    GRADFLOW_RETURN_IF_ERROR(tensor_.ChargeStrings());
-    return std::move(tensor_);
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(allocator_, dtype_, shape));
+    // Slices that overlap could leave elements that none of them writes.
+    if (dtype_ != DT_STRING && tensor.raw_data() != nullptr) {
+      std::fill_n(static_cast<char*>(tensor.raw_data()), tensor.TotalBytes(), '\0');
+    }
+    for (Part& part : parts_) {
+      GRADFLOW_RETURN_IF_ERROR(CheckStop(stop_));
+      internal::CopySlice(part.tensor, part.slice, wanted_, &tensor);
+      part.tensor = Tensor();
+    }
+    GRADFLOW_RETURN_IF_ERROR(tensor.ChargeStrings());
+    return tensor;
   }
 
  private:
+  // A slice of a file.
+  struct Part {
+    Tensor tensor;
+    TensorSlice slice;
+  };
+
+  absl::Status Bad(absl::string_view what, absl::string_view fault) const {
+    return absl::DataLossError(absl::StrCat(what, " of tensor ", OldQuoted(name_), " ", fault));
+  }
+
   absl::Status Begin(const SavedSliceMeta& meta) {
     GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Make(meta.shape()));
     if (found_) {
-      if (shape == shape_ && meta.type() == tensor_.dtype()) return absl::OkStatus();
+      if (shape == shape_ && meta.type() == dtype_) return absl::OkStatus();
       return absl::DataLossError(
           absl::StrCat("files state different types or shapes of tensor ", OldQuoted(name_)));
     }
@@ -118,61 +151,141 @@ class OldReader {
     GRADFLOW_ASSIGN_OR_RETURN(wanted_, slice.Resolve(shape_));
     dtype_ = meta.type();
     found_ = true;
-    // The first slice allocates the tensor.
-    tensor_ = Tensor(dtype_, TensorShape({0}));
-    if (wanted_.Shape().num_elements() == 0) {
-      GRADFLOW_ASSIGN_OR_RETURN(tensor_, Tensor::Allocate(allocator_, dtype_, wanted_.Shape()));
-    }
     return absl::OkStatus();
   }
 
   absl::Status AddSlice(const TableEntries& table, const TensorSliceProto& proto) {
     GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice slice, TensorSlice::FromProto(proto));
     GRADFLOW_ASSIGN_OR_RETURN(const TensorSlice resolved, slice.Resolve(shape_));
+    const int64_t common = internal::NumCommonElements(resolved, wanted_);
+    if (common == 0) return absl::OkStatus();
     const auto record = table.find(internal::EncodeSliceKey(name_, slice));
-    SavedTensorSlices saved;
-    if (record == table.end() || !saved.ParseFromString(record->second)) {
-      return absl::DataLossError(
-          absl::StrCat("a slice of tensor ", OldQuoted(name_), " is missing"));
-    }
+    if (record == table.end()) return Bad("a slice", "is missing");
+    // Without the name, which may be long.
+    std::string key = internal::EncodeSliceKey({}, slice);
+    GRADFLOW_RETURN_IF_ERROR(charge_.Add(internal::TableEntryBytes(key, {})));
+    if (!seen_.insert(std::move(key)).second) return Bad("a slice", "is listed twice");
     // Each element takes a byte at least. A record must not stand for more than it has.
-    TensorProto& data = *saved.mutable_data()->mutable_data();
     const TensorShape shape = resolved.Shape();
     if (shape.num_elements() > static_cast<int64_t>(record->second.size())) {
-      return absl::DataLossError(
-          absl::StrCat("a slice of tensor ", OldQuoted(name_), " has too few elements"));
+      return Bad("a slice", "has too few elements");
     }
+    elements_ += common;
+    if (elements_ > wanted_.Shape().num_elements()) return Bad("the slices", "overlap");
+    FileCharge parsed(allocator_.get());
+    GRADFLOW_RETURN_IF_ERROR(parsed.Add(record->second.size()));
+    SavedTensorSlices saved;
+    if (!saved.ParseFromString(record->second)) return Bad("a slice", "is not valid");
+    const size_t parsed_bytes = saved.SpaceUsedLong();
+    if (parsed_bytes > parsed.bytes()) {
+      GRADFLOW_RETURN_IF_ERROR(parsed.Add(parsed_bytes - parsed.bytes()));
+    }
+    TensorProto& data = *saved.mutable_data()->mutable_data();
     data.set_dtype(dtype_);
     shape.AsProto(data.mutable_tensor_shape());
-    GRADFLOW_ASSIGN_OR_RETURN(const Tensor part, TensorFromProto(data));
-    const TensorShape wanted_shape = wanted_.Shape();
-    if (tensor_.shape() != wanted_shape) {
-      GRADFLOW_ASSIGN_OR_RETURN(tensor_, Tensor::Allocate(allocator_, dtype_, wanted_shape));
-      if (dtype_ != DT_STRING && tensor_.raw_data() != nullptr) {
-        std::fill_n(static_cast<char*>(tensor_.raw_data()), tensor_.TotalBytes(), '\0');
-      }
-    }
-    if (wanted_shape.num_elements() > 0) {
-      copied_ += internal::CopySlice(part, resolved, wanted_, &tensor_);
-    }
+    Part part;
+    GRADFLOW_ASSIGN_OR_RETURN(part.tensor, TensorFromProto(data, allocator_, stop_));
+    part.slice = resolved;
+    parts_.push_back(std::move(part));
     return absl::OkStatus();
   }
 
   const std::string name_;
   const std::string shape_and_slice_;
   const std::shared_ptr<Allocator>& allocator_;
+  RunStop* const stop_;
   bool found_ = false;
   DataType dtype_ = DT_INVALID;
   TensorShape shape_;
   TensorSlice wanted_;
-  Tensor tensor_;
-  int64_t copied_ = 0;
+  // The slices that have elements of `wanted_`, the number of these, and the keys of the slices.
+  std::vector<Part> parts_;
+  int64_t elements_ = 0;
+  std::set<std::string> seen_;
+  FileCharge charge_;
 };
+
+// Adds what a file has of the tensors of the readers, which are in the order of their names.
+absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> readers,
+                     const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
+  GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
+  FileCharge charge(allocator.get());
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+  const auto first = table.find("");
+  if (first == table.end()) return absl::DataLossError("the file has no table of contents");
+  // Messages of two bytes take this many in memory, for each byte.
+  constexpr size_t kParsedBytes = 40;
+  const size_t most = kParsedBytes * first->second.size();
+  GRADFLOW_RETURN_IF_ERROR(charge.Add(most));
+  SavedTensorSlices contents;
+  if (!contents.ParseFromString(first->second)) {
+    return absl::DataLossError("the file has no table of contents");
+  }
+  if (contents.meta().versions().min_consumer() > kOldVersion) {
+    return absl::UnimplementedError("the file needs a newer reader");
+  }
+  charge.Remove(most);
+  GRADFLOW_RETURN_IF_ERROR(charge.Add(contents.SpaceUsedLong()));
+  charge.Trim();
+  for (const SavedSliceMeta& meta : contents.meta().tensor()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
+    auto reader = std::lower_bound(
+        readers.begin(), readers.end(), meta.name(),
+        [](const OldReader* a, const std::string& name) { return a->name() < name; });
+    for (; reader != readers.end() && (*reader)->name() == meta.name(); ++reader) {
+      GRADFLOW_RETURN_IF_ERROR((*reader)->Add(table, meta));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The memory of the message of a tensor, at most: numbers in lists that grow, and strings as
+// objects of the heap.
+size_t MessageBytes(const Tensor& tensor) {
+  const auto count = static_cast<size_t>(tensor.NumElements());
+  if (tensor.dtype() == DT_STRING) return 64 * count + tensor.StringBytes();
+  return 2 * std::max<size_t>(8, DataTypeSize(tensor.dtype())) * count;
+}
+
+// Messages, and hence records, have fewer bytes.
+constexpr int64_t kMaxRecordBytes = std::numeric_limits<int32_t>::max();
+
+absl::Status TooLarge(absl::string_view name) {
+  return errors::InvalidArgument("tensor ", OldQuoted(name), " is too large for a record of ",
+                                 kMaxRecordBytes, " bytes");
+}
+
+absl::Status FileTooLarge() {
+  return errors::InvalidArgument("the file would have more than ", kMaxOldFileBytes, " bytes");
+}
+
+// Returns INVALID_ARGUMENT if the record of a tensor is certainly too large.
+absl::Status CheckRecordSize(const CheckpointTensor& tensor) {
+  int64_t bytes = tensor.tensor.NumElements();
+  switch (tensor.tensor.dtype()) {
+    case DT_FLOAT:
+    case DT_DOUBLE:
+    case DT_COMPLEX64:
+    case DT_COMPLEX128:
+      bytes = static_cast<int64_t>(tensor.tensor.TotalBytes());
+      break;
+    case DT_STRING:
+      // A tag and a length of each.
+      bytes = 2 * bytes + static_cast<int64_t>(tensor.tensor.StringBytes());
+      break;
+    default:
+      // A byte of each element at least.
+      break;
+  }
+  return bytes >= kMaxRecordBytes ? TooLarge(tensor.name) : absl::OkStatus();
+}
 
 }  // namespace
 
-absl::Status WriteOldCheckpoint(const std::string& path,
-                                absl::Span<const CheckpointTensor> tensors) {
+absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const CheckpointTensor> tensors,
+                                const std::shared_ptr<Allocator>& allocator) {
+  FileCharge charge(allocator.get());
+  int64_t file_bytes = 0;
   // By name.
   std::map<std::string, SavedSliceMeta> metas;
   TableEntries table;
@@ -193,6 +306,11 @@ absl::Status WriteOldCheckpoint(const std::string& path,
                                        resolved.Shape().DebugString());
       }
     }
+    GRADFLOW_RETURN_IF_ERROR(CheckRecordSize(tensor));
+    // The part of the table of contents.
+    constexpr size_t kMetaBytes = 1024;
+    GRADFLOW_RETURN_IF_ERROR(charge.Add(kMetaBytes + 8 * tensor.name.size() +
+                                        256 * static_cast<size_t>(part.shape.dims())));
     SavedSliceMeta& meta = metas[tensor.name];
     TensorShapeProto shape;
     part.shape.AsProto(&shape);
@@ -210,38 +328,70 @@ absl::Status WriteOldCheckpoint(const std::string& path,
     record.mutable_data()->set_name(tensor.name);
     part.slice.ToProto(record.mutable_data()->mutable_slice());
     TensorProto& data = *record.mutable_data()->mutable_data();
+    const size_t message_bytes = MessageBytes(tensor.tensor);
+    GRADFLOW_RETURN_IF_ERROR(charge.Add(message_bytes));
     tensor.tensor.AsProtoField(&data);
     data.clear_dtype();
     data.clear_tensor_shape();
-    if (!table
-             .emplace(internal::EncodeSliceKey(tensor.name, part.slice), record.SerializeAsString())
-             .second) {
+    const size_t size = record.ByteSizeLong();
+    if (size >= static_cast<size_t>(kMaxRecordBytes)) return TooLarge(tensor.name);
+    std::string key = internal::EncodeSliceKey(tensor.name, part.slice);
+    // The record, and its copies in the block and the file, which grow by doubling.
+    GRADFLOW_RETURN_IF_ERROR(charge.Add(5 * (key.size() + size)));
+    file_bytes += static_cast<int64_t>(key.size() + size);
+    if (file_bytes > kMaxOldFileBytes) return FileTooLarge();
+    if (!table.emplace(std::move(key), record.SerializeAsString()).second) {
       return errors::InvalidArgument("tensor ", OldQuoted(tensor.name), " is given twice");
     }
+    charge.Remove(message_bytes);
   }
   SavedTensorSlices contents;
   contents.mutable_meta()->mutable_versions()->set_producer(kOldVersion);
   for (auto& [name, meta] : metas) *contents.mutable_meta()->add_tensor() = std::move(meta);
+  if (contents.ByteSizeLong() >= static_cast<size_t>(kMaxRecordBytes)) return FileTooLarge();
   table.emplace("", contents.SerializeAsString());
   const std::string bytes = internal::WriteTable(table);
+  if (static_cast<int64_t>(bytes.size()) > kMaxOldFileBytes) return FileTooLarge();
   const absl::Status status = internal::WriteFile(path, {bytes});
   return status.ok() ? status : errors::Prefix(absl::StrCat(OldQuoted(path), ": "), status);
 }
 
-absl::StatusOr<Tensor> ReadOldCheckpoint(const std::string& pattern, absl::string_view name,
-                                         absl::string_view shape_and_slice,
-                                         const std::shared_ptr<Allocator>& allocator) {
+absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern,
+                                                      absl::Span<const OldCheckpointRead> reads,
+                                                      const std::shared_ptr<Allocator>& allocator,
+                                                      RunStop* stop) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, MatchingPaths(pattern));
-  OldReader reader(name, shape_and_slice, allocator);
+  std::vector<std::unique_ptr<OldReader>> readers;
+  std::vector<OldReader*> sorted;
+  for (const OldCheckpointRead& read : reads) {
+    readers.push_back(std::make_unique<OldReader>(read, allocator, stop));
+    sorted.push_back(readers.back().get());
+  }
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const OldReader* a, const OldReader* b) { return a->name() < b->name(); });
   for (const std::string& path : paths) {
-    const absl::Status status = reader.AddFile(path);
+    const absl::Status status = AddFile(path, sorted, allocator, stop);
     if (!status.ok()) return errors::Prefix(absl::StrCat(OldQuoted(path), ": "), status);
   }
-  absl::StatusOr<Tensor> tensor = reader.Finish();
-  if (!tensor.ok()) {
-    return errors::Prefix(absl::StrCat(OldQuoted(pattern), ": "), tensor.status());
+  std::vector<Tensor> tensors;
+  for (const std::unique_ptr<OldReader>& reader : readers) {
+    absl::StatusOr<Tensor> tensor = reader->Finish();
+    if (!tensor.ok()) {
+      return errors::Prefix(absl::StrCat(OldQuoted(pattern), ": "), tensor.status());
+    }
+    tensors.push_back(*std::move(tensor));
   }
-  return tensor;
+  return tensors;
+}
+
+absl::StatusOr<Tensor> ReadOldCheckpoint(const std::string& pattern, absl::string_view name,
+                                         absl::string_view shape_and_slice,
+                                         const std::shared_ptr<Allocator>& allocator,
+                                         RunStop* stop) {
+  const OldCheckpointRead read = {std::string(name), std::string(shape_and_slice)};
+  absl::StatusOr<std::vector<Tensor>> tensors = ReadOldCheckpoint(pattern, {read}, allocator, stop);
+  if (!tensors.ok()) return tensors.status();
+  return std::move(tensors->front());
 }
 
 }  // namespace gradflow

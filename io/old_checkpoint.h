@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,15 +19,27 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Writes a file. Returns INVALID_ARGUMENT if a name is empty, or a slice is given twice.
-absl::Status WriteOldCheckpoint(const std::string& path,
-                                absl::Span<const CheckpointTensor> tensors);
+// Writes a file. Returns INVALID_ARGUMENT if a name is empty, if a slice is given twice, or if a
+// tensor or the file would be larger than the format or its reader allows.
+absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const CheckpointTensor> tensors,
+                                const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
-// Reads a tensor, or the slice of it that `shape_and_slice` states, from the files whose names
-// match `pattern` ("ckpt-?????-of-00002"). Returns NOT_FOUND if there is no file or no such tensor.
+// A tensor to be read, or the slice of it that `shape_and_slice` states if that is not empty.
+struct OldCheckpointRead {
+  std::string name;
+  std::string shape_and_slice;
+};
+
+// Reads tensors from the files whose names match `pattern` ("ckpt-?????-of-00002"), each of which
+// is read once. Returns NOT_FOUND if there is no file, or not one of the tensors; CANCELLED soon
+// after `stop`, which may be null, has been stopped.
+absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(
+    const std::string& pattern, absl::Span<const OldCheckpointRead> reads,
+    const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr);
+// The same, for one tensor.
 absl::StatusOr<Tensor> ReadOldCheckpoint(
     const std::string& pattern, absl::string_view name, absl::string_view shape_and_slice = {},
-    const std::shared_ptr<Allocator>& allocator = SystemAllocator());
+    const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr);
 
 }  // namespace gradflow
 #pragma GCC visibility pop

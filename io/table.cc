@@ -143,9 +143,11 @@ absl::Status Decompress(absl::string_view block, int64_t max_bytes, std::string*
 }
 
 // Returns the contents of the block that *handle, from which it is removed, states. *scratch holds
-// them if the block is compressed.
+// them if the block is compressed. The block must begin at *position at least, which is set to its
+// end. `position` may be null.
 absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, int64_t max_bytes,
-                                            absl::string_view* handle, std::string* scratch) {
+                                            absl::string_view* handle, std::string* scratch,
+                                            uint64_t* position) {
   uint64_t offset = 0;
   uint64_t size = 0;
   if (!TakeVarint(handle, &offset) || !TakeVarint(handle, &size)) {
@@ -154,6 +156,10 @@ absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, int64_t max_
   if (offset > file.size() || size > file.size() - offset ||
       file.size() - offset - size < kTrailerBytes) {
     return Damaged("a block is not in the file");
+  }
+  if (position != nullptr) {
+    if (offset < *position) return Damaged("blocks overlap");
+    *position = offset + size + kTrailerBytes;
   }
   const absl::string_view text = file.substr(offset, size + 1);
   const auto stored = static_cast<uint32_t>(Fixed(file.substr(offset + size + 1, 4)));
@@ -233,7 +239,8 @@ std::string WriteTable(const TableEntries& entries) {
   return file.append(footer);
 }
 
-absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes) {
+absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes,
+                                       FileCharge* charge) {
   if (bytes.size() < kFooterBytes) return Damaged("it is too short");
   absl::string_view footer = bytes.substr(bytes.size() - kFooterBytes);
   if (Fixed(footer.substr(kFooterBytes - 8)) != kTableMagic) return Damaged("it is not a table");
@@ -246,26 +253,29 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
   std::string index_scratch;
   std::string block_scratch;
   GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view index,
-                            ReadBlock(bytes, max_bytes, &footer, &index_scratch));
+                            ReadBlock(bytes, max_bytes, &footer, &index_scratch, nullptr));
   TableEntries entries;
-  // A file may state the same block many times.
+  // A key may share its beginning with the one before.
   int64_t left = max_bytes;
   const auto add = [&](const std::string& key, absl::string_view value) -> absl::Status {
-    constexpr int64_t kNodeBytes = 128;
-    left -= static_cast<int64_t>(key.size() + value.size()) + kNodeBytes;
+    const size_t size = TableEntryBytes(key, value);
+    left -= static_cast<int64_t>(size);
     if (left < 0) {
       return errors::ResourceExhausted("the table has entries of more than ", max_bytes, " bytes");
     }
+    GRADFLOW_RETURN_IF_ERROR(charge->Add(size));
     if (!entries.empty() && key <= entries.rbegin()->first) {
       return Damaged("its keys are not ascending");
     }
     entries.emplace_hint(entries.end(), key, std::string(value));
     return absl::OkStatus();
   };
+  // Blocks that overlap would make the time quadratic.
+  uint64_t position = 0;
   GRADFLOW_RETURN_IF_ERROR(
       ForEachEntry(index, [&](const std::string&, absl::string_view handle) -> absl::Status {
         GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view block,
-                                  ReadBlock(bytes, max_bytes, &handle, &block_scratch));
+                                  ReadBlock(bytes, max_bytes, &handle, &block_scratch, &position));
         return ForEachEntry(block, add);
       }));
   return entries;

@@ -6,27 +6,61 @@
 #ifndef GRADFLOW_IO_TABLE_H_
 #define GRADFLOW_IO_TABLE_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/allocator.h"
+#include "gradflow/core/charge.h"
 
 #pragma GCC visibility push(default)
 namespace gradflow::internal {
 
 using TableEntries = std::map<std::string, std::string, std::less<>>;
 
+// The memory of the decoded contents of a file, charged in steps that grow with it.
+class FileCharge {
+ public:
+  // `allocator` is borrowed.
+  explicit FileCharge(Allocator* allocator) : charge_(allocator) {}
+
+  // Returns RESOURCE_EXHAUSTED if the sum exceeds the limit of the allocator.
+  absl::Status Add(size_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ <= charge_.bytes()) return absl::OkStatus();
+    return charge_.Set(static_cast<double>(bytes_ + bytes_ / 8), "the contents of a file");
+  }
+  // REQUIRES: `bytes` have been added
+  void Remove(size_t bytes) { bytes_ -= bytes; }
+  // Releases the memory that the steps charged in advance.
+  void Trim() { charge_.Set(bytes_); }
+  size_t bytes() const { return bytes_; }
+
+ private:
+  Charge charge_;
+  size_t bytes_ = 0;
+};
+
 // Returns the bytes of a table.
 std::string WriteTable(const TableEntries& entries);
 
 // Reads a whole table. The positions, lengths and checksums of all blocks are checked before use,
-// and keys must be ascending. Returns DATA_LOSS if the bytes are not a valid table, UNIMPLEMENTED
-// if a block is compressed otherwise. Keys may share their beginnings in the file: returns
-// RESOURCE_EXHAUSTED if the entries would take more than max_bytes.
-absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes);
+// and blocks and keys must be ascending. Returns DATA_LOSS if the bytes are not a valid table,
+// UNIMPLEMENTED if a block is compressed otherwise. Keys may share their beginnings in the file:
+// returns RESOURCE_EXHAUSTED if the entries would take more than max_bytes, or more than *charge
+// allows.
+absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes,
+                                       FileCharge* charge);
+// Returns the approximate memory of an entry.
+inline size_t TableEntryBytes(absl::string_view key, absl::string_view value) {
+  constexpr size_t kNodeBytes = 128;
+  return kNodeBytes + key.size() + value.size();
+}
 
 // Appends a number in 7 bits a byte, least first.
 void AppendVarint(uint64_t value, std::string* out);

@@ -54,6 +54,10 @@ absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text);
 // Returns the key of a slice of the tensor `name`. Ranges of all of a dimension have length -1.
 std::string EncodeSliceKey(absl::string_view name, const TensorSlice& slice);
 
+// Returns the number of elements that two slices of a tensor have in common. REQUIRES: both have
+// lengths
+int64_t NumCommonElements(const TensorSlice& a, const TensorSlice& b);
+
 // Copies the elements of `from`, the slice `from_slice` of a tensor, that are in `to_slice` to
 // `to`. Returns their number. REQUIRES: both slices have lengths, and the tensors the shapes of the
 // slices and one type

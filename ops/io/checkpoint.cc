@@ -48,7 +48,8 @@ absl::Status RestoreV2Shape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 0));
   for (int i = 1; i < 3; ++i) GRADFLOW_RETURN_IF_ERROR(CheckNames(c, i, c.num_outputs()));
   const Tensor* slices = c.input_tensor(2);
-  if (slices == nullptr) return absl::OkStatus();
+  // Nodes that were imported without shapes may have a known value of any shape.
+  if (slices == nullptr || slices->dims() != 1) return absl::OkStatus();
   const auto texts = slices->span<tstring>();
   for (int i = 0; i < c.num_outputs() && i < static_cast<int>(texts.size()); ++i) {
     GRADFLOW_RETURN_IF_ERROR(SetSliceShape(c, i, texts[i]));
@@ -63,8 +64,10 @@ absl::Status MergeShape(ShapeContext& c) {
 
 absl::Status RestoreShape(ShapeContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
-  if (c.num_inputs() < 3 || c.input_tensor(2) == nullptr) return absl::OkStatus();
-  return SetSliceShape(c, 0, c.input_tensor(2)->scalar<tstring>()());
+  const Tensor* slice = c.num_inputs() < 3 ? nullptr : c.input_tensor(2);
+  // As above.
+  if (slice == nullptr || slice->dims() != 0) return absl::OkStatus();
+  return SetSliceShape(c, 0, slice->scalar<tstring>()());
 }
 
 // Returns the text of input i, a scalar.
@@ -103,7 +106,8 @@ class SaveKernel final : public OpKernel {
       tensors[i].tensor = ctx.input(fixed_ + i);
       if (fixed_ == 3) tensors[i].shape_and_slice = ctx.input(2).span<tstring>()[i];
     }
-    return old_ ? WriteOldCheckpoint(path, tensors) : WriteCheckpoint(path, tensors);
+    return old_ ? WriteOldCheckpoint(path, tensors, ctx.allocator())
+                : WriteCheckpoint(path, tensors, ctx.allocator());
   }
 
  private:
@@ -125,34 +129,45 @@ absl::Status SetRestored(KernelContext& ctx, int i, absl::string_view name, Tens
   return absl::OkStatus();
 }
 
+// Reads the outputs from a file of the old format.
+absl::Status RestoreOld(KernelContext& ctx, const std::string& path) {
+  std::vector<OldCheckpointRead> reads(ctx.num_outputs());
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    reads[i] = {ctx.input(1).span<tstring>()[i], ctx.input(2).span<tstring>()[i]};
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(std::vector<Tensor> tensors,
+                            ReadOldCheckpoint(path, reads, ctx.allocator(), ctx.run().stop));
+  for (int i = 0; i < ctx.num_outputs(); ++i) {
+    GRADFLOW_RETURN_IF_ERROR(SetRestored(ctx, i, reads[i].name, std::move(tensors[i])));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RestoreV2(KernelContext& ctx) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::string prefix, Text(ctx, 0, "prefix"));
   GRADFLOW_RETURN_IF_ERROR(CheckCount(ctx, 1, "tensor_names", ctx.num_outputs()));
   GRADFLOW_RETURN_IF_ERROR(CheckCount(ctx, 2, "shape_and_slices", ctx.num_outputs()));
   const auto names = ctx.input(1).span<tstring>();
   const auto slices = ctx.input(2).span<tstring>();
-  const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(prefix);
-  // The prefix may be a file of the old format.
-  const bool is_old = absl::IsNotFound(checkpoint.status());
-  if (!checkpoint.ok() && !is_old) return checkpoint.status();
+  const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(prefix, ctx.allocator());
+  if (absl::IsNotFound(checkpoint.status())) {
+    // The prefix may be a file of the old format.
+    const absl::Status status = RestoreOld(ctx, prefix);
+    if (!absl::IsNotFound(status)) return status;
+    return errors::NotFound(status.message(), "; ", checkpoint.status().message());
+  }
+  if (!checkpoint.ok()) return checkpoint.status();
   for (int i = 0; i < ctx.num_outputs(); ++i) {
-    if (!is_old) {
-      // Before the elements are read.
-      GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint::Info info, checkpoint->Find(names[i]));
-      if (info.dtype != ctx.expected_output_dtype(i)) {
-        return errors::InvalidArgument("tensor '", errors::Printable(names[i]), "' has type ",
-                                       DataTypeString(info.dtype), ", expected ",
-                                       DataTypeString(ctx.expected_output_dtype(i)));
-      }
+    // Before the elements are read.
+    GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint::Info info, checkpoint->Find(names[i]));
+    if (info.dtype != ctx.expected_output_dtype(i)) {
+      return errors::InvalidArgument("tensor '", errors::Printable(names[i]), "' has type ",
+                                     DataTypeString(info.dtype), ", expected ",
+                                     DataTypeString(ctx.expected_output_dtype(i)));
     }
-    absl::StatusOr<Tensor> tensor =
-        is_old ? ReadOldCheckpoint(prefix, names[i], slices[i], ctx.allocator())
-               : checkpoint->Read(names[i], slices[i], ctx.allocator());
-    if (is_old && absl::IsNotFound(tensor.status()) && i == 0) {
-      return errors::NotFound(tensor.status().message(), "; ", checkpoint.status().message());
-    }
-    if (!tensor.ok()) return tensor.status();
-    GRADFLOW_RETURN_IF_ERROR(SetRestored(ctx, i, names[i], *std::move(tensor)));
+    GRADFLOW_ASSIGN_OR_RETURN(
+        Tensor tensor, checkpoint->Read(names[i], slices[i], ctx.allocator(), ctx.run().stop));
+    GRADFLOW_RETURN_IF_ERROR(SetRestored(ctx, i, names[i], std::move(tensor)));
   }
   return absl::OkStatus();
 }
@@ -164,8 +179,8 @@ absl::Status Restore(KernelContext& ctx) {
   if (ctx.num_inputs() > 2) {
     GRADFLOW_ASSIGN_OR_RETURN(slice, Text(ctx, 2, "shape_and_slice"));
   }
-  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor,
-                            ReadOldCheckpoint(pattern, name, slice, ctx.allocator()));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      Tensor tensor, ReadOldCheckpoint(pattern, name, slice, ctx.allocator(), ctx.run().stop));
   return SetRestored(ctx, 0, name, std::move(tensor));
 }
 
@@ -181,7 +196,8 @@ class MergeKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "checkpoint_prefixes"));
     GRADFLOW_ASSIGN_OR_RETURN(const std::string prefix, Text(ctx, 1, "destination_prefix"));
     const auto texts = ctx.input(0).span<tstring>();
-    return MergeCheckpoints(std::vector<std::string>(texts.begin(), texts.end()), prefix, options_);
+    return MergeCheckpoints(std::vector<std::string>(texts.begin(), texts.end()), prefix, options_,
+                            ctx.allocator());
   }
 
  private:

@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "gradflow/core/op_kernel.h"
@@ -25,7 +26,13 @@ absl::Status CounterShape(ShapeContext& c) {
 class CountUpToKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
-    return construction.GetAttr("limit", &limit_);
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("limit", &limit_));
+    constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
+    DataType dtype = DT_INVALID;
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("T", &dtype));
+    if (dtype != DT_INT32 || limit_ <= kMax) return absl::OkStatus();
+    return errors::InvalidArgument("limit is ", limit_, ", expected at most ", kMax,
+                                   " for a counter of type int32");
   }
   absl::Status Compute(KernelContext& ctx) const override {
     VariableUpdate update;

@@ -8,14 +8,20 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "gradflow/core/allocator.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/old_checkpoint.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
+#include "gradflow/proto/saved_tensor_slice.pb.h"
+#include "gradflow/proto/tensor_bundle.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
@@ -72,6 +78,11 @@ TEST(Crc32c, PortableAgreesWithTheInstruction) {
 
 // ---- Tables ----
 
+absl::StatusOr<internal::TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes) {
+  internal::FileCharge charge(SystemAllocator().get());
+  return internal::ReadTable(bytes, max_bytes, &charge);
+}
+
 internal::TableEntries ManyEntries(int count) {
   internal::TableEntries entries;
   for (int i = 0; i < count; ++i) {
@@ -83,7 +94,7 @@ internal::TableEntries ManyEntries(int count) {
 TEST(Table, RoundTrips) {
   for (const int count : {0, 1, 15, 16, 17, 3000}) {
     const internal::TableEntries entries = ManyEntries(count);
-    const auto read = internal::ReadTable(internal::WriteTable(entries), 1 << 30);
+    const auto read = ReadTable(internal::WriteTable(entries), 1 << 30);
     ASSERT_THAT(read, IsOk());
     EXPECT_EQ(*read, entries);
   }
@@ -91,7 +102,34 @@ TEST(Table, RoundTrips) {
 
 TEST(Table, LimitsMemory) {
   const std::string table = internal::WriteTable({{"a", std::string(1000, 'x')}});
-  EXPECT_THAT(internal::ReadTable(table, 500), StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(ReadTable(table, 500), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+std::string Fixed(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text.push_back(static_cast<char>(value >> (8 * i)));
+  return text;
+}
+
+// An index may name no byte of the file twice: reading would take quadratic time.
+TEST(Table, BlocksMustNotOverlap) {
+  // The only block of the table without entries: no restarts but one, at 0.
+  const std::string empty = internal::WriteTable({});
+  constexpr char kBlockBytes = 8;
+  for (const char second : {0, 1}) {
+    std::string file = empty.substr(0, kBlockBytes + 5);
+    // The last key, and the position and the size, of each block; then the restarts.
+    std::string index = {0, 1, 2, 'a', 0, kBlockBytes, 0, 1, 2, 'b', second, kBlockBytes};
+    index += Fixed(0, 4) + Fixed(1, 4);
+    std::string footer = {0, kBlockBytes, static_cast<char>(file.size()),
+                          static_cast<char>(index.size())};
+    index.push_back(0);
+    file += index + Fixed(internal::MaskCrc(internal::ExtendCrc32c(0, index)), 4);
+    footer.resize(40);
+    file += footer + empty.substr(empty.size() - 8);
+    EXPECT_THAT(ReadTable(file, 1 << 30),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("blocks overlap")));
+  }
 }
 
 // Returns `block` as a table stores it, with its type of compression and its checksum.
@@ -118,17 +156,21 @@ std::string CompressedTable(const std::string& block) {
   return table + Stored(index, 0) + footer + "\x57\xfb\x80\x8b\x24\x75\x47\xdb";
 }
 
+absl::StatusOr<internal::TableEntries> ReadCompressed(const std::string& block, int64_t max_bytes) {
+  internal::FileCharge charge(SystemAllocator().get());
+  return internal::ReadTable(CompressedTable(block), max_bytes, &charge);
+}
+
 TEST(Table, ReadsSnappy) {
   // The key "a" with a value of 70 'v': a literal, copies of each kind, and a literal.
   const std::string copies = {'\x1d', 1, '\x96', 1, 0, '\x4f', 1, 0, 0, 0};
   const std::string begin = std::string("\x52\x10\0\1\x46", 5) + "av";
   const std::string end = std::string("\x1c\0\0\0\0\1\0\0\0", 9);
-  const auto read = internal::ReadTable(CompressedTable(begin + copies + end), 1000);
+  const auto read = ReadCompressed(begin + copies + end, 1000);
   ASSERT_THAT(read, IsOk());
   EXPECT_EQ(*read, (internal::TableEntries{{"a", std::string(70, 'v')}}));
   const auto expect_damaged = [&](const std::string& block) {
-    EXPECT_THAT(internal::ReadTable(CompressedTable(block), 1000),
-                StatusIs(absl::StatusCode::kDataLoss));
+    EXPECT_THAT(ReadCompressed(block, 1000), StatusIs(absl::StatusCode::kDataLoss));
   };
   const std::string block = begin + copies + end;
   for (size_t size = 0; size < block.size(); ++size) expect_damaged(block.substr(0, size));
@@ -137,8 +179,7 @@ TEST(Table, ReadsSnappy) {
     damaged[i] = '\x7f';
     expect_damaged(damaged);
   }
-  EXPECT_THAT(internal::ReadTable(CompressedTable(block), 50),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(ReadCompressed(block, 50), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 // Every damage is an error: the checksums cover all blocks, and the footer is checked.
@@ -146,13 +187,13 @@ TEST(Table, NoticesDamage) {
   const internal::TableEntries entries = ManyEntries(40);
   const std::string table = internal::WriteTable(entries);
   for (size_t size = 0; size < table.size(); ++size) {
-    EXPECT_FALSE(internal::ReadTable(absl::string_view(table).substr(0, size), 1 << 30).ok());
+    EXPECT_FALSE(ReadTable(absl::string_view(table).substr(0, size), 1 << 30).ok());
   }
   int unnoticed = 0;
   for (size_t i = 0; i < table.size(); ++i) {
     std::string damaged = table;
     damaged[i] = static_cast<char>(damaged[i] ^ 0x15);
-    const auto read = internal::ReadTable(damaged, 1 << 30);
+    const auto read = ReadTable(damaged, 1 << 30);
     if (!read.ok()) continue;
     // The padding and the position of the empty metaindex say nothing.
     EXPECT_EQ(*read, entries);
@@ -207,7 +248,41 @@ TEST(TensorSlice, EncodesKeys) {
 
 // ---- Checkpoints ----
 
-class CheckpointTest : public testing::FolderFixture {};
+// Has a limit, and keeps account.
+class SmallAllocator final : public Allocator {
+ public:
+  explicit SmallAllocator(size_t limit) : limit_(limit) {}
+  void* Allocate(size_t bytes) override {
+    return Reserve(bytes) ? SystemAllocator()->Allocate(bytes) : nullptr;
+  }
+  void Deallocate(void* block, size_t bytes) override {
+    SystemAllocator()->Deallocate(block, bytes);
+    Release(bytes);
+  }
+  bool Reserve(size_t bytes) override {
+    if (bytes > limit_ - used_) return false;
+    used_ += bytes;
+    return true;
+  }
+  void Release(size_t bytes) override { used_ -= bytes; }
+  size_t used() const { return used_; }
+
+ private:
+  const size_t limit_;
+  size_t used_ = 0;
+};
+
+class CheckpointTest : public testing::FolderFixture {
+ protected:
+  // Changes the records of an index, or of a file of the old format.
+  template <typename F>
+  void Edit(const std::string& path, const F& edit) {
+    auto table = ReadTable(ReadAll(path), 1 << 30);
+    ASSERT_THAT(table, IsOk());
+    edit(*table);
+    WriteAll(path, internal::WriteTable(*table));
+  }
+};
 
 TEST_F(CheckpointTest, RoundTripsAllTypes) {
   std::vector<CheckpointTensor> tensors;
@@ -271,8 +346,8 @@ TEST_F(CheckpointTest, ReadsTensorFlows) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-// The files are those that TensorFlow writes, byte by byte.
-TEST_F(CheckpointTest, WritesTheBytesOfTensorFlow) {
+// What is read from TensorFlow's files, and written again, has the same names and tensors.
+TEST_F(CheckpointTest, RewritesTensorFlows) {
   const std::string folder = GRADFLOW_TEST_DATA_DIR "/checkpoints/";
   const auto checkpoint = Checkpoint::Open(folder + "tensorflow");
   ASSERT_THAT(checkpoint, IsOk());
@@ -350,6 +425,9 @@ TEST_F(CheckpointTest, NoticesDamage) {
       const Tensor expected = tensors[t].name == "sliced" ? Iota<float>({2, 3}) : tensors[t].tensor;
       const auto read = is_old ? ReadOldCheckpoint(File("old"), tensors[t].name)
                                : checkpoint->Read(tensors[t].name);
+      if (absl::string_view(what) == "whole") {
+        ASSERT_THAT(read, IsOk()) << name;
+      }
       if (read.ok()) {
         EXPECT_THAT(*read, TensorEq(expected)) << name << what << at;
       } else {
@@ -372,6 +450,215 @@ TEST_F(CheckpointTest, NoticesDamage) {
     }
     WriteAll(path, whole);
   }
+}
+
+// The slices of an index may ask for any amount of memory and time. All of them are checked first.
+TEST_F(CheckpointTest, SlicesMustBeWhatIsRead) {
+  const auto allocator = std::make_shared<SmallAllocator>(1 << 20);
+  const Tensor two = AsTensor<float>({1, 2});
+  // The whole tensor would have 4 TiB.
+  const char* const kHuge = "1099511627776 0,2";
+  ASSERT_THAT(WriteCheckpoint(File("huge"), {{"s", two, kHuge}}), IsOk());
+  ASSERT_THAT(WriteOldCheckpoint(File("old_huge"), {{"s", two, kHuge}}), IsOk());
+  const auto huge = Checkpoint::Open(File("huge"));
+  ASSERT_THAT(huge, IsOk());
+  EXPECT_THAT(huge->Read("s", "", allocator),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("do not cover")));
+  EXPECT_THAT(ReadOldCheckpoint(File("old_huge"), "s", "", allocator),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("do not cover")));
+  EXPECT_THAT(huge->Read("s", kHuge, allocator), TensorEq(two));
+
+  const std::vector<CheckpointTensor> slices = {{"s", two, "4 0,2"}, {"s", two, "4 2,2"}};
+  ASSERT_THAT(WriteCheckpoint(File("c"), slices), IsOk());
+  ASSERT_THAT(WriteOldCheckpoint(File("old"), slices), IsOk());
+  const std::string index = ReadAll(File("c.index"));
+  const auto read = [&] {
+    const auto checkpoint = Checkpoint::Open(File("c"));
+    EXPECT_THAT(checkpoint, IsOk());
+    return checkpoint->Read("s", "", allocator);
+  };
+  // A slice that is listed twice is not read twice.
+  Edit(File("c.index"), [](internal::TableEntries& table) {
+    BundleEntryProto entry;
+    ASSERT_TRUE(entry.ParseFromString(table["s"]));
+    const TensorSliceProto first = entry.slices(0);
+    *entry.add_slices() = first;
+    table["s"] = entry.SerializeAsString();
+  });
+  EXPECT_THAT(read(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is listed twice")));
+  Edit(File("old"), [](internal::TableEntries& table) {
+    SavedTensorSlices contents;
+    ASSERT_TRUE(contents.ParseFromString(table[""]));
+    SavedSliceMeta& meta = *contents.mutable_meta()->mutable_tensor(0);
+    const TensorSliceProto first = meta.slice(0);
+    *meta.add_slice() = first;
+    table[""] = contents.SerializeAsString();
+  });
+  EXPECT_THAT(ReadOldCheckpoint(File("old"), "s"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is listed twice")));
+  // Slices that overlap.
+  ASSERT_THAT(
+      WriteCheckpoint(File("c"), {{"s", two, "4 0,2"}, {"s", two, "4 1,2"}, {"s", two, "4 2,2"}}),
+      IsOk());
+  EXPECT_THAT(read(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
+  // All slices are the same bytes of the file, which has no others.
+  ASSERT_THAT(WriteCheckpoint(File("c"), slices), IsOk());
+  WriteAll(File("c.data-00000-of-00001"), ReadAll(File("c.data-00000-of-00001")).substr(0, 8));
+  Edit(File("c.index"), [](internal::TableEntries& table) {
+    for (auto& [key, value] : table) {
+      if (key.empty() || key[0] != '\0') continue;
+      BundleEntryProto entry;
+      ASSERT_TRUE(entry.ParseFromString(value));
+      entry.set_offset(0);
+      value = entry.SerializeAsString();
+    }
+  });
+  EXPECT_THAT(read(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("overlap")));
+  // A slice behind the end of its file.
+  WriteAll(File("c.index"), index);
+  EXPECT_THAT(read(), StatusIs(absl::StatusCode::kDataLoss, HasSubstr("are not in the file")));
+  EXPECT_EQ(allocator->used(), 0u);
+}
+
+TEST_F(CheckpointTest, ReadsManyTensorsOfTheOldFormat) {
+  ASSERT_THAT(WriteOldCheckpoint(File("o-1"), {{"b", Iota<float>({2, 3}), "4 3 0,2:-"},
+                                               {"a", AsScalar<int32_t>(7), ""}}),
+              IsOk());
+  ASSERT_THAT(WriteOldCheckpoint(File("o-2"), {{"b", Iota<float>({2, 3}, 6), "4 3 2,2:-"}}),
+              IsOk());
+  const auto tensors = ReadOldCheckpoint(
+      File("o-?"), std::vector<OldCheckpointRead>{
+                       {"b", ""}, {"a", ""}, {"b", "4 3 1,2:0,1"}, {"b", "4 3 3,1:-"}});
+  ASSERT_THAT(tensors, IsOk());
+  EXPECT_THAT(*tensors, ElementsAre(TensorEq(Iota<float>({4, 3})), TensorEq(AsScalar<int32_t>(7)),
+                                    TensorEq(AsTensor<float>({3, 6}, {2, 1})),
+                                    TensorEq(Iota<float>({1, 3}, 9))));
+  EXPECT_THAT(ReadOldCheckpoint(File("o-?"), std::vector<OldCheckpointRead>{{"a", ""}, {"c", ""}}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no tensor 'c'")));
+}
+
+TEST_F(CheckpointTest, StopsWithTheRun) {
+  const std::vector<CheckpointTensor> tensors = {{"a", AsTensor<float>({1, 2}), ""},
+                                                 {"s", AsTensor<float>({1, 2}), "4 0,2"},
+                                                 {"t", AsTensor<tstring>({"x"}), ""}};
+  ASSERT_THAT(WriteCheckpoint(File("c"), tensors), IsOk());
+  ASSERT_THAT(WriteOldCheckpoint(File("o"), tensors), IsOk());
+  RunStop stop;
+  stop.Stop();
+  const auto checkpoint = Checkpoint::Open(File("c"));
+  ASSERT_THAT(checkpoint, IsOk());
+  for (const char* const name : {"a", "s", "t"}) {
+    EXPECT_THAT(checkpoint->Read(name, "", SystemAllocator(), &stop),
+                StatusIs(absl::StatusCode::kCancelled));
+  }
+  EXPECT_THAT(ReadOldCheckpoint(File("o"), "a", "", SystemAllocator(), &stop),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST_F(CheckpointTest, CountsItsMemory) {
+  std::vector<CheckpointTensor> tensors;
+  for (int i = 0; i < 1000; ++i) {
+    tensors.push_back({"tensor" + std::to_string(i), AsScalar<float>(1), ""});
+  }
+  tensors.push_back({"text", AsTensor<tstring>({std::string(100000, 'x')}), ""});
+  const auto small = std::make_shared<SmallAllocator>(50000);
+  const auto enough = std::make_shared<SmallAllocator>(10 << 20);
+  const auto kExhausted = absl::StatusCode::kResourceExhausted;
+  EXPECT_THAT(WriteCheckpoint(File("c"), tensors, small), StatusIs(kExhausted));
+  EXPECT_THAT(WriteOldCheckpoint(File("o"), tensors, small), StatusIs(kExhausted));
+  EXPECT_FALSE(std::filesystem::exists(File("c.index")));
+  ASSERT_THAT(WriteCheckpoint(File("c"), tensors, enough), IsOk());
+  ASSERT_THAT(WriteOldCheckpoint(File("o"), tensors, enough), IsOk());
+  EXPECT_THAT(Checkpoint::Open(File("c"), small).status(), StatusIs(kExhausted));
+  EXPECT_THAT(ReadOldCheckpoint(File("o"), "tensor1", "", small), StatusIs(kExhausted));
+  EXPECT_THAT(MergeCheckpoints({File("c")}, File("merged"), {}, small), StatusIs(kExhausted));
+  EXPECT_EQ(enough->used(), 0u);
+  {
+    const auto checkpoint = Checkpoint::Open(File("c"), enough);
+    ASSERT_THAT(checkpoint, IsOk());
+    // A thousand entries.
+    EXPECT_GT(enough->used(), 100000u);
+    EXPECT_LT(enough->used(), 1000000u);
+    EXPECT_THAT(checkpoint->Read("text", "", small), StatusIs(kExhausted));
+    EXPECT_THAT(checkpoint->Read("tensor1", "", small), TensorEq(AsScalar<float>(1)));
+  }
+  EXPECT_THAT(ReadOldCheckpoint(File("o"), "text", "", enough), TensorEq(tensors.back().tensor));
+  EXPECT_EQ(small->used(), 0u);
+  EXPECT_EQ(enough->used(), 0u);
+}
+
+// Protobuf writes no message of 2 GiB. The elements are never read.
+TEST_F(CheckpointTest, OldRecordsAreLimited) {
+  constexpr int64_t kBytes = int64_t{1} << 31;
+  for (const Tensor& large : {Tensor(DT_UINT8, {kBytes}), Tensor(DT_FLOAT, {kBytes / 4})}) {
+    EXPECT_THAT(WriteOldCheckpoint(File("large"), {{"a", large, ""}}),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("tensor 'a' is too large for a record of 2147483647 bytes")));
+  }
+  EXPECT_FALSE(std::filesystem::exists(File("large")));
+}
+
+// The data file of a checkpoint must not change if its index cannot be written.
+TEST_F(CheckpointTest, WritesBothFilesOrNone) {
+  const Tensor a = AsScalar<float>(1);
+  ASSERT_THAT(WriteCheckpoint(File("c"), {{"a", a, ""}}), IsOk());
+  const std::string data = ReadAll(File("c.data-00000-of-00001"));
+  std::filesystem::remove(File("c.index"));
+  std::filesystem::create_directory(File("c.index"));
+  EXPECT_THAT(WriteCheckpoint(File("c"), {{"a", AsScalar<float>(2), ""}}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("c.index")));
+  EXPECT_EQ(ReadAll(File("c.data-00000-of-00001")), data);
+}
+
+TEST_F(CheckpointTest, MergesAllOrNothing) {
+  const Tensor a = AsScalar<float>(1);
+  const Tensor b = AsScalar<float>(2);
+  ASSERT_THAT(WriteCheckpoint(File("p1/c"), {{"b", b, ""}}), IsOk());
+  ASSERT_THAT(WriteCheckpoint(File("p2/c"), {{"a", a, ""}}), IsOk());
+  const auto unchanged = [&] {
+    for (const auto& [file, name, value] :
+         {std::make_tuple("p1/c", "b", b), std::make_tuple("p2/c", "a", a)}) {
+      const auto checkpoint = Checkpoint::Open(File(file));
+      ASSERT_THAT(checkpoint, IsOk());
+      EXPECT_THAT(checkpoint->Read(name), TensorEq(value));
+    }
+  };
+  // The second data file cannot be renamed.
+  const std::string second = File("all.data-00001-of-00002");
+  std::filesystem::create_directories(second + "/x");
+  EXPECT_THAT(MergeCheckpoints({File("p1/c"), File("p2/c")}, File("all")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("cannot rename")));
+  unchanged();
+  std::filesystem::remove_all(second);
+  // The index cannot be written.
+  std::filesystem::create_directory(File("all.index"));
+  EXPECT_THAT(MergeCheckpoints({File("p1/c"), File("p2/c")}, File("all")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("all.index")));
+  unchanged();
+  std::filesystem::remove(File("all.index"));
+  // A data file is missing.
+  std::filesystem::rename(File("p2/c.data-00000-of-00001"), File("p2/away"));
+  EXPECT_THAT(MergeCheckpoints({File("p1/c"), File("p2/c")}, File("all")),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("p2/c.data-00000-of-00001")));
+  std::filesystem::rename(File("p2/away"), File("p2/c.data-00000-of-00001"));
+  unchanged();
+  ASSERT_THAT(MergeCheckpoints({File("p1/c"), File("p2/c")}, File("all")), IsOk());
+  // "a" is in the second file. As the first tensor, it would be in the first.
+  EXPECT_THAT(MergeCheckpoints({File("all")}, File("all")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is merged, too")));
+  const auto merged = Checkpoint::Open(File("all"));
+  ASSERT_THAT(merged, IsOk());
+  EXPECT_THAT(merged->Read("a"), TensorEq(a));
+  EXPECT_THAT(merged->Read("b"), TensorEq(b));
+  Edit(File("all.index"), [](internal::TableEntries& table) {
+    BundleEntryProto entry;
+    ASSERT_TRUE(entry.ParseFromString(table["a"]));
+    entry.set_shard_id(2);
+    table["a"] = entry.SerializeAsString();
+  });
+  EXPECT_THAT(
+      MergeCheckpoints({File("all")}, File("again")),
+      StatusIs(absl::StatusCode::kDataLoss, HasSubstr("the index refers to data file 2 of 2")));
 }
 
 TEST_F(CheckpointTest, Merges) {

@@ -113,6 +113,37 @@ TEST_F(CheckpointOpsTest, OldFormat) {
   // RestoreV2 reads it, too.
   EXPECT_THAT(Restore(File("o"), {"a"}, {""}, {DT_FLOAT}).RunOne(),
               TensorEq(AsTensor<float>({1, 2})));
+  EXPECT_THAT(
+      Restore(File("o"), {"b", "a", "a"}, {"", "2 1,1", ""}, {DT_INT64, DT_FLOAT, DT_FLOAT}).Run(),
+      IsOkAndHolds(ElementsAre(TensorEq(AsTensor<int64_t>({3})), TensorEq(AsTensor<float>({2})),
+                               TensorEq(AsTensor<float>({1, 2})))));
+  EXPECT_THAT(Restore(File("o"), {"a", "c"}, {"", ""}, {DT_FLOAT, DT_FLOAT}).Run(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no tensor 'c'")));
+}
+
+// OpTester calls shape functions with values of unknown shape, too, as of a graph that was imported
+// without shapes. No check of the shape precedes the use of the value then.
+TEST_F(CheckpointOpsTest, RejectsSlicesOfAnyShape) {
+  Save(File("c"));
+  for (const Tensor& slice : {Texts({}), Texts({"2 1,1"}), Tensor(DT_STRING, {2, 0})}) {
+    EXPECT_THAT(OpTester("RestoreSlice")
+                    .Input(Text(File("c")))
+                    .Input(Text("a"))
+                    .Input(slice)
+                    .Attr("dt", DT_FLOAT)
+                    .ShapeIsData()
+                    .Run(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("shape_and_slice must be a scalar")));
+  }
+  EXPECT_THAT(OpTester("RestoreV2")
+                  .Input(Text(File("c")))
+                  .Input(Texts({"a"}))
+                  .Input(AsTensor<tstring>({"2 1,1"}, {1, 1}))
+                  .Attr("dtypes", DataTypeVector({DT_FLOAT}))
+                  .ShapeIsData()
+                  .Run(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("shape_and_slices must")));
 }
 
 TEST_F(CheckpointOpsTest, MergeV2Checkpoints) {

@@ -373,6 +373,23 @@ TEST_F(VariableTest, UpdatesAreInPlaceUnlessSomebodyReads) {
   EXPECT_EQ(Run(session, {read})[0].flat<float>()(0), 2);
 }
 
+// A fetched tensor is memory of the session, but not the session's alone.
+TEST_F(VariableTest, CopiesFetchedTensorsThatAreFed) {
+  const auto w = ops::VarHandleOp(scope_, DT_FLOAT, {1000});
+  const auto x = ops::Placeholder(scope_, DT_FLOAT);
+  const auto init = ops::AssignVariableOp(scope_, w, x);
+  const auto made = ops::AddV2(scope_, x, x);
+  const auto read = ops::ReadVariableOp(scope_, w, DT_FLOAT);
+  ClientSession session(scope_);
+  Tensor ones(DT_FLOAT, {1000});
+  ones.flat<float>().setConstant(1);
+  std::vector<Tensor> fetched;
+  GRADFLOW_ASSERT_OK(session.Run({{x, ones}}, {made}, &fetched));
+  GRADFLOW_ASSERT_OK(session.Run({{x, fetched[0]}}, {}, {init}, nullptr));
+  fetched[0].flat<float>()(0) = 7;
+  EXPECT_EQ(Run(session, {read})[0].flat<float>()(0), 2);
+}
+
 TEST_F(VariableTest, CountsTowardsTheMemoryLimit) {
   const auto w = ops::VarHandleOp(scope_, DT_FLOAT, {-1});
   const auto x = ops::Placeholder(scope_, DT_FLOAT);
@@ -480,6 +497,13 @@ TEST(VariableOps, CountUpTo) {
     }
     EXPECT_THAT(OpTester(op).Input<int32_t>({1, 2}).Attr("limit", 3).Run(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be a scalar")));
+    constexpr int64_t kLarge = int64_t{1} << 31;
+    EXPECT_THAT(OpTester(op).Input(AsScalar<int32_t>(INT32_MAX)).Attr("limit", kLarge).Run(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("limit is 2147483648, expected at most 2147483647")));
+    EXPECT_THAT(OpTester(op).Input(AsScalar<int64_t>(kLarge - 1)).Attr("limit", kLarge).Run(),
+                IsOkAndHolds(::testing::ElementsAre(TensorEq(AsScalar<int64_t>(kLarge - 1)),
+                                                    TensorEq(AsScalar<int64_t>(kLarge)))));
   }
 }
 
