@@ -133,6 +133,7 @@ class GradientRows {
       std::fill_n(sums, g_.in[2], A(0));
       const PoolRange used = g_.UsedColumns();
       for (int64_t k = used.begin; k < used.end; ++k) {
+        if (k % 64 == 0 && ctx.ShouldStop()) return;
         const PoolRange windows = g_.WindowsWithColumn(k);
         A* const to = sums + windows.begin * g_.stride[2] - g_.padding[2] + k;
         const A* const from = columns + windows.begin;

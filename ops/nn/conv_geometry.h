@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -81,6 +82,14 @@ struct ConvGeometry {
   }
   // True if output positions are input positions and each reads only its own.
   bool IsPointwise() const;
+
+  friend bool operator==(const ConvGeometry& a, const ConvGeometry& b) {
+    const auto members = [](const ConvGeometry& g) {
+      return std::tie(g.batch, g.groups, g.in_depth, g.out_depth, g.in, g.filter, g.out, g.stride,
+                      g.dilation, g.pad);
+    };
+    return members(a) == members(b);
+  }
 };
 
 // Returns the output positions of windows along a dimension of `size` elements, and sets

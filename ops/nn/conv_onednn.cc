@@ -102,8 +102,6 @@ struct Slice {
   int64_t pad;
 };
 
-int64_t CeilDiv(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
-
 // The part that has output rows [begin, begin + size).
 Slice SliceOfOutput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
   const int64_t first = begin * g.stride[axis] - g.pad[axis];
@@ -118,7 +116,7 @@ Slice SliceOfOutput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t s
 Slice SliceOfInput(const ConvGeometry& g, size_t axis, int64_t begin, int64_t size) {
   const int64_t stride = g.stride[axis];
   const int64_t reach = begin + g.pad[axis] - (g.filter[axis] - 1) * g.dilation[axis];
-  const int64_t out_begin = std::min(g.out[axis], reach <= 0 ? 0 : CeilDiv(reach, stride));
+  const int64_t out_begin = std::min(g.out[axis], reach <= 0 ? 0 : NumBlocks(reach, stride));
   const int64_t out_end =
       std::clamp((begin + size - 1 + g.pad[axis]) / stride + 1, out_begin, g.out[axis]);
   return {begin, size, out_begin, out_end - out_begin, begin + g.pad[axis] - out_begin * stride};
@@ -237,10 +235,10 @@ class PlanMaker {
       parts = std::min(parts, Partials());
     }
     const int64_t image_parts = std::min(parts, g_.batch);
-    const int64_t images = CeilDiv(g_.batch, image_parts);
+    const int64_t images = NumBlocks(g_.batch, image_parts);
     std::vector<Slice> slices;
     FindAxis();
-    MakeSlices(images == 1 ? CeilDiv(parts, g_.batch) : 1, &slices);
+    MakeSlices(images == 1 ? NumBlocks(parts, g_.batch) : 1, &slices);
     for (size_t b = 0; b < plan_.blocks.size(); ++b) {
       for (int64_t image = 0; image < g_.batch; image += images) {
         for (const Slice& slice : slices) {
@@ -276,7 +274,7 @@ class PlanMaker {
       const double most = filter ? wanted / static_cast<double>(Partials()) : wanted;
       parts = std::clamp<int64_t>(static_cast<int64_t>(most), 1, channels / kFewestChannels);
     }
-    const int64_t size = parts == 1 ? channels : CeilDiv(CeilDiv(channels, parts), 16) * 16;
+    const int64_t size = parts == 1 ? channels : NumBlocks(NumBlocks(channels, parts), 16) * 16;
     for (int64_t begin = 0; begin < channels; begin += size) {
       ChannelBlock block;
       block.begin = begin;
@@ -305,8 +303,8 @@ class PlanMaker {
       *slices = {whole};
       return;
     }
-    int64_t size = CeilDiv(rows, std::min(parts, rows));
-    if (input) size = CeilDiv(size, g_.stride[axis]) * g_.stride[axis];
+    int64_t size = NumBlocks(rows, std::min(parts, rows));
+    if (input) size = NumBlocks(size, g_.stride[axis]) * g_.stride[axis];
     for (int64_t begin = 0; begin < rows; begin += size) {
       const int64_t count = std::min(size, rows - begin);
       const Slice slice =
@@ -519,9 +517,7 @@ class OneDnnConv final : public FastConv {
 
   std::shared_ptr<const ConvPlan> FindPlan(const ConvGeometry& g) {
     const auto same = [&](const std::shared_ptr<const ConvPlan>& plan) {
-      const ConvGeometry& p = plan->geometry;
-      return p.batch == g.batch && p.in == g.in && p.filter == g.filter && p.pad == g.pad &&
-             p.out == g.out && p.in_depth == g.in_depth && p.out_depth == g.out_depth;
+      return plan->geometry == g;
     };
     {
       MutexLock lock(&mutex_);

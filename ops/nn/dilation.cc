@@ -18,6 +18,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/nn/conv_geometry.h"
 
 namespace gradflow::dilation {
@@ -289,6 +290,13 @@ class Dilation final : public OpKernel {
                                                                                 : filter,
                                                 &output));
     if (output->NumElements() == 0) return absl::OkStatus();
+    // Products of the other sizes may overflow.
+    const bool is_zero = kPass != Pass::kForward &&
+                         (ctx.input(0).NumElements() == 0 || ctx.input(2).NumElements() == 0);
+    if (is_zero) {
+      SetZero(ctx.run(), output);
+      return absl::OkStatus();
+    }
     p.batch = input.dim_size(0);
     p.depth = input.dim_size(3);
     for (int d = 0; d < 2; ++d) {

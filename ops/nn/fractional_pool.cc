@@ -124,7 +124,8 @@ struct Attrs {
     return absl::OkStatus();
   }
   int64_t OutputSize(int d, int64_t size) const {
-    return static_cast<int64_t>(std::floor(static_cast<float>(size) / ratio[d]));
+    // In float, as in TensorFlow. Sizes above 2^24 may be rounded up.
+    return std::min(size, static_cast<int64_t>(std::floor(static_cast<float>(size) / ratio[d])));
   }
 };
 

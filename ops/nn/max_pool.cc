@@ -108,7 +108,7 @@ class MaxPoolWithArgmax final : public OpKernel {
           int32_t* const positions = reinterpret_cast<int32_t*>(buffer);
           C* const values = writer.Place(
               row * n, reinterpret_cast<C*>(buffer + (n * sizeof(int32_t) + 63) / 64 * 64));
-          rows.Run(row, scratch, values, positions);
+          rows.Run(ctx, row, scratch, values, positions);
           writer.Write(values, row * n, n);
           WriteIndices(g, row, positions, argmax);
         });

@@ -152,7 +152,7 @@ absl::Status FindArgmax(KernelContext& ctx, const PoolGeometry& g, const Tensor&
                         rows.ScratchBytes() + n * static_cast<int64_t>(sizeof(C)),
                         [&](int64_t row, char* scratch) {
                           C* const values = reinterpret_cast<C*>(scratch + rows.ScratchBytes());
-                          rows.Run(row, scratch, values, to + row * n);
+                          rows.Run(ctx, row, scratch, values, to + row * n);
                         });
 }
 

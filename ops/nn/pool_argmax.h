@@ -20,7 +20,8 @@ absl::Status CheckArgmaxPositions(const PoolGeometry& g);
 template <typename C>
 class RowArgmax {
  public:
-  RowArgmax(const PoolGeometry& g, const Tensor& input) : g_(g), reader_(input) {}
+  RowArgmax(const PoolGeometry& g, const Tensor& input)
+      : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input) {}
 
   // The bytes of scratch of a row.
   int64_t ScratchBytes() const { return (g_.in_row() * sizeof(C) + 63) / 64 * 64; }
@@ -31,8 +32,9 @@ class RowArgmax {
   }
 
   // Sets values and positions of row `row` of the output. A position is that of the pixel within
-  // its image; -1 if the window is empty.
-  void Run(int64_t row, char* scratch, C* values, int32_t* positions) const {
+  // its image; -1 if the window is empty. In a stopped run, ends early.
+  void Run(const KernelContext& ctx, int64_t row, char* scratch, C* values,
+           int32_t* positions) const {
     std::fill_n(values, g_.out_row(), PoolMax<C>::Initial());
     std::fill_n(positions, g_.out_row(), -1);
     const PoolRange planes = g_.Window(0, row / g_.out[1] % g_.out[0]);
@@ -40,21 +42,23 @@ class RowArgmax {
     const int64_t batch = row / g_.out[1] / g_.out[0];
     const int64_t n = g_.in_row();
     for (int64_t p = planes.begin; p < planes.end; ++p) {
-      for (int64_t r = rows.begin; r < rows.end; ++r) {
+      for (int64_t r = rows.begin; r < rows.end && !ctx.ShouldStop(); ++r) {
         const int64_t image_row = p * g_.in[1] + r;
         const C* const x = reader_.Read((batch * g_.in[0] * g_.in[1] + image_row) * n, n,
                                         reinterpret_cast<C*>(scratch));
-        AddRow(x, static_cast<int32_t>(image_row * g_.in[2]), values, positions);
+        AddRow(ctx, x, static_cast<int32_t>(image_row * g_.in[2]), values, positions);
       }
     }
   }
 
  private:
-  void AddRow(const C* x, int32_t first_position, C* values, int32_t* positions) const {
+  void AddRow(const KernelContext& ctx, const C* x, int32_t first_position, C* values,
+              int32_t* positions) const {
     const int64_t depth = g_.depth;
-    if (depth == 1) {
+    if (by_column_) {
       const PoolRange used = g_.UsedColumns();
       for (int64_t k = used.begin; k < used.end; ++k) {
+        if (k % 64 == 0 && ctx.ShouldStop()) return;
         const PoolRange windows = g_.WindowsWithColumn(k);
         const int64_t column = windows.begin * g_.stride[2] - g_.padding[2] + k;
         WithConstantStride(g_.stride[2], [&](auto stride) {
@@ -66,6 +70,7 @@ class RowArgmax {
       return;
     }
     for (int64_t o = 0; o < g_.out[2]; ++o) {
+      if (o % 64 == 0 && ctx.ShouldStop()) return;
       const PoolRange window = g_.Window(2, o);
       for (int64_t c = window.begin; c < window.end; ++c) {
         Merge(x + c * depth, std::integral_constant<int64_t, 1>(),
@@ -90,6 +95,8 @@ class RowArgmax {
   }
 
   const PoolGeometry& g_;
+  // Whether to loop over the columns of windows rather than over windows.
+  const bool by_column_;
   const RowReader<C> reader_;
 };
 

@@ -56,7 +56,7 @@ class RowPooler {
   using A = typename Op::Accumulator;
 
   RowPooler(const PoolGeometry& g, const Tensor& input, Tensor* output)
-      : g_(g), reader_(input), writer_(output) {}
+      : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input), writer_(output) {}
 
   // Pools all rows.
   absl::Status Run(KernelContext& ctx) const {
@@ -90,6 +90,7 @@ class RowPooler {
     bool is_first = true;
     for (int64_t p = planes.begin; p < planes.end; ++p) {
       for (int64_t r = rows.begin; r < rows.end; ++r) {
+        if (r % 64 == 0 && ctx.ShouldStop()) return;
         const C* const x = reader_.Read(((batch * g_.in[0] + p) * g_.in[1] + r) * n, n, read);
         if (is_first) {
           for (int64_t i = 0; i < n; ++i) columns[i] = Op::Combine(Op::Initial(), x[i]);
@@ -101,8 +102,8 @@ class RowPooler {
     }
     if (is_first) std::fill_n(columns, n, Op::Initial());
     const int64_t count = planes.size() * rows.size();
-    if (g_.depth == 1) {
-      PoolColumns(columns, count, sums, y);
+    if (by_column_) {
+      PoolColumns(ctx, columns, count, sums, y);
     } else {
       for (int64_t o = 0; o < g_.out[2]; ++o) {
         if (o % 64 == 0 && ctx.ShouldStop()) return;
@@ -126,10 +127,11 @@ class RowPooler {
   }
 
   // Pools column windows of a row of depth 1.
-  void PoolColumns(const A* columns, int64_t count, A* sums, C* y) const {
+  void PoolColumns(const KernelContext& ctx, const A* columns, int64_t count, A* sums, C* y) const {
     std::fill_n(sums, g_.out[2], Op::Initial());
     const PoolRange used = g_.UsedColumns();
     for (int64_t k = used.begin; k < used.end; ++k) {
+      if (k % 64 == 0 && ctx.ShouldStop()) return;
       const PoolRange windows = g_.WindowsWithColumn(k);
       const A* const x = columns + windows.begin * g_.stride[2] - g_.padding[2] + k;
       A* const to = sums + windows.begin;
@@ -143,6 +145,8 @@ class RowPooler {
   }
 
   const PoolGeometry& g_;
+  // Whether to loop over the columns of windows rather than over windows.
+  const bool by_column_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
 };

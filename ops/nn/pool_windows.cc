@@ -13,6 +13,8 @@ namespace {
 
 // Far more than any image has, and sums and products of two of which do not overflow.
 constexpr int64_t kLimit = int64_t{1} << 31;
+// The elements of a dimension. Sums with a few of the above do not overflow.
+constexpr int64_t kMaxElements = int64_t{1} << 60;
 
 absl::Status CheckSizes(const char* name, const std::vector<int64_t>& values,
                         const PoolAttrs& attrs) {
@@ -41,6 +43,10 @@ struct Extent {
 absl::StatusOr<Extent> WindowExtent(const PoolAttrs& attrs, int d, int64_t in) {
   const int64_t size = attrs.size[d];
   const int64_t stride = attrs.stride[d];
+  if (in >= kMaxElements) {
+    return errors::InvalidArgument("dimension ", d, " has ", in,
+                                   " elements, expected fewer than 2^60");
+  }
   if (attrs.padding == "SAME") {
     const int64_t count = NumBlocks(in, stride);
     return Extent{count, std::max<int64_t>(0, (count - 1) * stride + size - in) / 2};

@@ -111,6 +111,14 @@ struct PoolGeometry {
     const int64_t begin = std::max<int64_t>(0, padding[2] - (out[2] - 1) * stride[2]);
     return {begin, std::max(begin, std::min(size[2], in[2] + padding[2]))};
   }
+  // True if more elements of windows along the columns are used than all windows have within the
+  // input: loops must be over windows then.
+  bool HasSparseColumns() const {
+    const int64_t used = UsedColumns().size();
+    int64_t sum = 0;
+    for (int64_t o = 0; o < out[2] && sum < used; ++o) sum += Window(2, o).size();
+    return sum < used;
+  }
   // The numbers of elements of a row.
   int64_t in_row() const { return in[2] * depth; }
   int64_t out_row() const { return out[2] * depth; }

@@ -14,17 +14,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+<<<<<<< HEAD
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/session.h"
+    == == ==
+    =
+#include "gradflow/graph/scope.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/runtime/session/client_session.h"
+        >>>>>>> 576aed25e898ee825a8a48bc0e96487012852716
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
-extern "C" {
-// Present if oneDNN is built for OpenMP.
-__attribute__((weak)) int omp_get_max_threads(void);
-__attribute__((weak)) void omp_set_num_threads(int);
+        extern "C" {
+  // Present if oneDNN is built for OpenMP.
+  __attribute__((weak)) int omp_get_max_threads(void);
+  __attribute__((weak)) void omp_set_num_threads(int);
 }
 
 namespace gradflow {
@@ -609,6 +616,41 @@ TEST(Conv, ErrorsOfPaddingsAndGroups) {
               StatusIs(kInvalidArgument, HasSubstr("batch_dims is -1, expected 0 to 251")));
   EXPECT_THAT(conv("SAME", {}, 2, 2),
               StatusIs(kInvalidArgument, HasSubstr("input must have rank 5")));
+}
+
+// The groups follow from the shapes. A kernel must not use what it keeps for other groups.
+TEST(Conv, RunsOfOneSessionMayDifferInGroups) {
+  const Scope s = Scope::NewRootScope();
+  const auto x = ops::Placeholder(s, DT_FLOAT);
+  const auto f = ops::Placeholder(s, DT_FLOAT);
+  const auto dy = ops::Placeholder(s, DT_FLOAT);
+  const auto x_sizes = ops::Placeholder(s, DT_INT32);
+  const auto f_sizes = ops::Placeholder(s, DT_INT32);
+  const std::vector<int> ones = {1, 1, 1, 1};
+  const std::vector<Output> outputs = {
+      ops::Conv2D(s, x, f, ones, "SAME"),
+      ops::Conv2DBackpropInput(s, x_sizes, f, dy, ones, "SAME"),
+      ops::Conv2DBackpropFilter(s, x, f_sizes, dy, ones, "SAME"),
+  };
+  const Tensor x_value = RandomTensor(DT_FLOAT, {1, 14, 14, 8}, Distribution(), 1);
+  const Tensor dy_value = RandomTensor(DT_FLOAT, {1, 14, 14, 16}, Distribution(), 2);
+  ClientSession session(s);
+  for (const int32_t depth : {8, 4, 2, 8}) {
+    const ClientSession::FeedType feeds = {
+        {x, x_value},
+        {f, RandomTensor(DT_FLOAT, {3, 3, depth, 16}, Distribution(), 3)},
+        {dy, dy_value},
+        {x_sizes, AsTensor<int32_t>({1, 14, 14, 8})},
+        {f_sizes, AsTensor<int32_t>({3, 3, depth, 16})},
+    };
+    std::vector<Tensor> values;
+    std::vector<Tensor> expected;
+    GRADFLOW_ASSERT_OK(session.Run(feeds, outputs, &values));
+    GRADFLOW_ASSERT_OK(ClientSession(s).Run(feeds, outputs, &expected));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      EXPECT_THAT(values[i], TensorEq(expected[i])) << "depth " << depth << ", output " << i;
+    }
+  }
 }
 
 TEST(Conv, ShapesAsFarAsKnown) {

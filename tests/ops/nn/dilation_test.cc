@@ -142,6 +142,42 @@ TEST(Dilation2D, OfNanAndIntegersThatWrap) {
       TensorEq(AsTensor<int8_t>({-56}, {1, 1, 1, 1})));
 }
 
+// Tensors without elements may have any other sizes. No loop may run over them.
+TEST(Dilation2D, OfNothing) {
+  constexpr int64_t kLarge = int64_t{1} << 31;
+  const auto op = [](const char* name) {
+    return OpTester(name)
+        .Attr("strides", {1, 1, 1, 1})
+        .Attr("rates", {1, 1, 1, 1})
+        .Attr("padding", "VALID");
+  };
+  const Tensor f = AsTensor<float>({1, 2}, {1, 2, 1});
+  const Tensor none = Tensor(DT_FLOAT, {0, kLarge, kLarge, 1});
+  const Tensor none_out = Tensor(DT_FLOAT, {0, kLarge, kLarge - 1, 1});
+  EXPECT_THAT(op("Dilation2D").Input(none).Input(f).RunOne(), TensorEq(none_out));
+  EXPECT_THAT(op("Dilation2DBackpropInput").Input(none).Input(f).Input(none_out).RunOne(),
+              TensorEq(none));
+  EXPECT_THAT(op("Dilation2DBackpropFilter").Input(none).Input(f).Input(none_out).RunOne(),
+              TensorEq(AsTensor<float>({0, 0}, {1, 2, 1})));
+  // No window fits the columns.
+  const Tensor x = AsTensor<float>({1, 2}, {1, 2, 1, 1});
+  EXPECT_THAT(op("Dilation2DBackpropInput")
+                  .Input(x)
+                  .Input(f)
+                  .Input(Tensor(DT_FLOAT, {1, 2, 0, 1}))
+                  .RunOne(),
+              TensorEq(AsTensor<float>({0, 0}, {1, 2, 1, 1})));
+  // 2^62 rows of no columns.
+  const Tensor batch = Tensor(DT_FLOAT, {int64_t{1} << 61, 2, 0, 1});
+  EXPECT_THAT(op("Dilation2DBackpropFilter")
+                  .Attr("padding", "SAME")
+                  .Input(batch)
+                  .Input(f)
+                  .Input(batch)
+                  .RunOne(),
+              TensorEq(AsTensor<float>({0, 0}, {1, 2, 1})));
+}
+
 TEST(Dilation2D, Errors) {
   const auto run = [](const TensorShape& input, const TensorShape& filter,
                       std::vector<int64_t> strides, std::vector<int64_t> rates) {

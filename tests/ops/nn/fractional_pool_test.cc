@@ -146,6 +146,14 @@ TEST(FractionalPool, RejectsBadArguments) {
   });
   EXPECT_THAT(Pool("FractionalAvgPool", x, {1, 1, 1, 2}, false, false).Run(),
               StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("channels")));
+  // 2^24 + 3 is no float: the nearest is larger. There are never more windows than rows.
+  const TensorShape large = {1, 16777219, 4, 1};
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto shapes,
+                                OpTester("FractionalMaxPool")
+                                    .UnknownInput(DT_FLOAT, large)
+                                    .Attr("pooling_ratio", std::vector<float>(4, 1))
+                                    .InferShapes());
+  EXPECT_EQ(shapes[0].DebugString(), large.DebugString());
   const auto grad = [&](std::vector<int64_t> rows, std::vector<int64_t> columns) {
     return OpTester("FractionalMaxPoolGrad")
         .Input(x)

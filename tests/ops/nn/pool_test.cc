@@ -461,6 +461,25 @@ TEST(Pool, OfEmptyInputs) {
               TensorEq(AsTensor<float>({0, 0, 0, 0}, {1, 2, 2, 1})));
 }
 
+// Windows of 2^31 - 1 columns with a stride of as many, of which few lie within the input.
+TEST(Pool, OfWindowsLargerThanTheInput) {
+  constexpr int64_t kLarge = (int64_t{1} << 31) - 1;
+  const Tensor x = AsTensor<float>({5, 7, -3, 4}, {1, 1, 1, 4});
+  const auto op = [&](const char* name) {
+    return OpTester(name)
+        .Attr("ksize", {1, 1, 1, kLarge})
+        .Attr("strides", {1, 1, 1, kLarge})
+        .Attr("padding", "EXPLICIT")
+        .Attr("explicit_paddings", {0, 0, 0, 0, 0, 0, kLarge - 1, kLarge - 1})
+        .Attr("data_format", "NCHW");
+  };
+  // The first window ends with the first element.
+  const Tensor y = AsTensor<float>({5, 7}, {1, 1, 1, 2});
+  EXPECT_THAT(op("MaxPool").Input(x).RunOne(), TensorEq(y));
+  EXPECT_THAT(op("MaxPoolGrad").Input(x).Input(y).Input<float>({10, 100}, {1, 1, 1, 2}).RunOne(),
+              TensorEq(AsTensor<float>({10, 100, 0, 0}, {1, 1, 1, 4})));
+}
+
 TEST(Pool, RejectsBadWindows) {
   const Tensor x = Iota<float>({1, 4, 4, 2});
   const auto tester = [&](std::vector<int64_t> size, std::vector<int64_t> stride,
@@ -486,6 +505,13 @@ TEST(Pool, RejectsBadWindows) {
       {"useless pads",
        tester({1, 2, 2, 1}, ones).Attr("explicit_paddings", {0, 0, 1, 0, 0, 0, 0, 0}),
        "explicit_paddings must be empty if padding is VALID"},
+      {"elements",
+       OpTester("MaxPool")
+           .Input(Tensor(DT_FLOAT, {0, INT64_MAX, 1, 1}))
+           .Attr("ksize", {1, 2, 1, 1})
+           .Attr("strides", ones)
+           .Attr("padding", "SAME"),
+       "dimension 1 has 9223372036854775807 elements, expected fewer than 2^60"},
       {"rank",
        OpTester("MaxPool")
            .Input(Iota<float>({4, 4, 2}))
