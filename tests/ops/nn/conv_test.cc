@@ -14,24 +14,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-<<<<<<< HEAD
 #include "gradflow/core/tensor_proto.h"
-#include "gradflow/proto/graph.pb.h"
-#include "gradflow/runtime/session/session.h"
-    == == ==
-    =
 #include "gradflow/graph/scope.h"
 #include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/client_session.h"
-        >>>>>>> 576aed25e898ee825a8a48bc0e96487012852716
+#include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
 
-        extern "C" {
-  // Present if oneDNN is built for OpenMP.
-  __attribute__((weak)) int omp_get_max_threads(void);
-  __attribute__((weak)) void omp_set_num_threads(int);
+extern "C" {
+// Present if oneDNN is built for OpenMP.
+__attribute__((weak)) int omp_get_max_threads(void);
+__attribute__((weak)) void omp_set_num_threads(int);
 }
 
 namespace gradflow {
