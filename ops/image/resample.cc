@@ -91,7 +91,6 @@ absl::StatusOr<PartialTensorShape> ResizedShape(ShapeContext& c, int size) {
 }
 
 absl::Status ResizeShape(ShapeContext& c) {
-  ResizeAttrs attrs;
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, ResizedShape(c, 1));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
