@@ -146,7 +146,7 @@ struct Ftrl {
     const T l2 = s[2];
     const T gradient = kShrinks ? grad + T(2) * s[3] * var : grad;
     const T new_accum = accum + grad * grad;
-    const auto power = [s](T x) {
+    const auto power = [&](T x) {
       if constexpr (O::kSpecial) {
         return std::sqrt(x);
       } else {
