@@ -34,6 +34,7 @@ class ResourceHandle {
   ResourceHandle(std::shared_ptr<ResourceBase> resource, absl::string_view name,
                  DataType dtype = DT_INVALID, PartialTensorShape shape = PartialTensorShape());
 
+  // Return what the handle was made of.
   const std::string& container() const { return info().container; }
   const std::string& name() const { return info().name; }
   DataType dtype() const { return info().dtype; }
@@ -43,6 +44,7 @@ class ResourceHandle {
   // "resource 'w' of container 'c'"
   std::string DebugString() const;
 
+  // Handles are equal if they name and own the same resource.
   friend bool operator==(const ResourceHandle& a, const ResourceHandle& b) {
     return a.info_ == b.info_ ||
            (a.container() == b.container() && a.name() == b.name() && a.resource() == b.resource());

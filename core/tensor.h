@@ -84,11 +84,13 @@ struct EigenScalar;
 #ifdef GRADFLOW_EIGEN_VIEWS
 template <typename T, int N>
 using ViewOf = typename internal::EigenView<T, N>::Type;
+// The type of scalar<T>().
 template <typename T>
 using ScalarViewOf = typename internal::EigenScalar<T>::Type;
 #else
 template <typename T, int N>
 using ViewOf = TensorView<T, N>;
+// The type of scalar<T>().
 template <typename T>
 using ScalarViewOf = TensorView<T, 0>;
 #endif

@@ -36,8 +36,10 @@ struct StorageType {
   Storage value{};
 
   StorageType() = default;
+  // Converts from and to the integer that holds the bits.
   constexpr StorageType(Storage v) : value(v) {}  // NOLINT: as the types of TensorFlow
   explicit constexpr operator Storage() const { return value; }
+  // Compare the bits.
   friend bool operator==(StorageType a, StorageType b) { return a.value == b.value; }
   friend bool operator!=(StorageType a, StorageType b) { return a.value != b.value; }
 };

@@ -44,11 +44,13 @@ class Variable final : public ResourceBase {
   Variable(DataType dtype, PartialTensorShape shape, std::string name)
       : dtype_(dtype), shape_(std::move(shape)), name_(std::move(name)) {}
 
+  // Return what the variable was made of.
   DataType dtype() const { return dtype_; }
   const PartialTensorShape& declared_shape() const { return shape_; }
   const std::string& name() const { return name_; }
   std::string DebugString() const override;
 
+  // Returns true if a value has been assigned.
   bool IsInitialized() const;
   // Returns the value, sharing its buffer; FAILED_PRECONDITION if there is none.
   absl::StatusOr<Tensor> Read() const;
@@ -88,6 +90,7 @@ absl::StatusOr<Tensor> ForVariable(const KernelContext& ctx, const Tensor& value
 template <typename K>
 class ReadingKernel final : public OpKernel {
  public:
+  // Calls Init of the kernel of class K.
   absl::Status Init(const KernelConstruction& construction) { return kernel_.Init(construction); }
   absl::Status Compute(KernelContext& ctx) const override {
     absl::StatusOr<Tensor> value = ReadVariable(ctx, 0, ctx.expected_output_dtype(0));

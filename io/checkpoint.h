@@ -42,6 +42,7 @@ class RunStop;
 
 // A tensor or a slice of a tensor to be written.
 struct CheckpointTensor {
+  // The tensor and its name.
   std::string name;
   Tensor tensor;
   // If not empty, `tensor` is a slice of the tensor `name`: "3 4 0,2:-" for the first two rows of a
@@ -74,6 +75,7 @@ class Checkpoint {
  public:
   // What the index states about a tensor.
   struct Info {
+    // The type and shape of the whole tensor.
     DataType dtype = DT_INVALID;
     TensorShape shape;
   };

@@ -26,6 +26,7 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
 
 // A tensor to be read, or the slice of it that `shape_and_slice` states if that is not empty.
 struct OldCheckpointRead {
+  // The name of the tensor, and the slice in the form of CheckpointTensor::shape_and_slice.
   std::string name;
   std::string shape_and_slice;
 };

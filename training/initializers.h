@@ -17,6 +17,7 @@ namespace training {
 // number of outputs of a layer, the one before that of its inputs, and dimensions before these are
 // those of a filter.
 struct InitializerOptions {
+  // The shape, the type and the seed.
   TensorShape shape;
   DataType dtype = DT_FLOAT;
   int64_t seed = 0;

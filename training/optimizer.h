@@ -35,6 +35,7 @@
 namespace gradflow {
 namespace training {
 
+// Adds gradients and updates to a graph. The classes below are the kinds of update.
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
@@ -62,6 +63,7 @@ class Optimizer {
   Optimizer(const Scope& scope, Output rate, float constant_rate)
       : scope_(scope), rate_(rate), constant_rate_(constant_rate) {}
 
+  // Returns the scope of the constructor.
   const Scope& scope() const { return scope_; }
   // Adds the update of one variable, and returns it.
   virtual Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
@@ -120,6 +122,7 @@ struct GradientDescentOptions : OptimizerOptions<GradientDescentOptions> {
 };
 class GradientDescent final : public Optimizer {
  public:
+  // Adds updates to the graph of `scope`.
   explicit GradientDescent(const Scope& scope, const GradientDescentOptions& options = {})
       : Optimizer(scope, options.rate, options.learning_rate) {}
 
@@ -138,6 +141,7 @@ struct MomentumOptions : OptimizerOptions<MomentumOptions> {
 };
 class Momentum final : public Optimizer {
  public:
+  // Adds updates to the graph of `scope`.
   explicit Momentum(const Scope& scope, const MomentumOptions& options = {})
       : Optimizer(scope, options.rate, options.learning_rate), options_(options) {}
 
@@ -156,6 +160,7 @@ struct AdagradOptions : OptimizerOptions<AdagradOptions> {
 };
 class Adagrad final : public Optimizer {
  public:
+  // Adds updates to the graph of `scope`.
   explicit Adagrad(const Scope& scope, const AdagradOptions& options = {})
       : Optimizer(scope, options.rate, options.learning_rate), options_(options) {}
 
@@ -177,6 +182,7 @@ struct RMSPropOptions : OptimizerOptions<RMSPropOptions> {
 };
 class RMSProp final : public Optimizer {
  public:
+  // Adds updates to the graph of `scope`.
   explicit RMSProp(const Scope& scope, const RMSPropOptions& options = {})
       : Optimizer(scope, options.rate, options.learning_rate), options_(options) {}
 
@@ -201,6 +207,7 @@ struct AdamOptions : OptimizerOptions<AdamOptions> {
 };
 class Adam : public Optimizer {
  public:
+  // Adds updates to the graph of `scope`.
   explicit Adam(const Scope& scope, const AdamOptions& options = {})
       : Optimizer(scope, options.rate, options.learning_rate), options_(options) {}
 
@@ -219,6 +226,7 @@ class Adam : public Optimizer {
 // Adam with decoupled weight decay, by default of 0.004, as in Keras.
 class AdamW final : public Adam {
  public:
+  // Adds updates to the graph of `scope`.
   explicit AdamW(const Scope& scope, AdamOptions options = {}) : Adam(scope, Decayed(options)) {}
 
  private:
@@ -240,6 +248,7 @@ struct FtrlOptions : OptimizerOptions<FtrlOptions> {
 };
 class Ftrl final : public Optimizer {
  public:
+  // Adds updates to the graph of `scope`.
   explicit Ftrl(const Scope& scope, const FtrlOptions& options = {})
       : Optimizer(scope, options.rate, options.learning_rate), options_(options) {}
 
