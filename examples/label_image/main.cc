@@ -13,6 +13,7 @@
 //   mean=M std=S  the input is (pixel - M) / S, of pixels 0 to 255; otherwise 0 and 255
 //   labels=FILE   the names of the classes, one per line
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -180,7 +181,7 @@ absl::Status Label(int argc, char** argv) {
     const std::string name =
         c < static_cast<int64_t>(labels.size()) ? labels[c] : absl::StrCat("class ", c);
     std::printf("%8.4f  %-*s  %s\n", scores(c), kBarWidth,
-                std::string(static_cast<size_t>(bar + 0.5f), '#').c_str(), name.c_str());
+                std::string(static_cast<size_t>(std::lround(bar)), '#').c_str(), name.c_str());
   }
   return absl::OkStatus();
 }
