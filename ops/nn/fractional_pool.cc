@@ -435,7 +435,8 @@ class FractionalAvgPoolGrad final : public OpKernel {
   // Rounds towards zero, and clamps to the integers of T.
   static T FromDouble(double value) {
     if constexpr (std::is_integral_v<T>) {
-      constexpr double kEnd = 2.0 * static_cast<double>(std::numeric_limits<T>::max() / 2 + 1);
+      constexpr T kHalf = std::numeric_limits<T>::max() / 2 + 1;
+      constexpr double kEnd = 2.0 * static_cast<double>(kHalf);
       if (value >= kEnd) return std::numeric_limits<T>::max();
       if (value < -kEnd) return std::numeric_limits<T>::min();
     }
