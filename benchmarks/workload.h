@@ -1,4 +1,4 @@
-// What benchmark programs run: an op in a session, and plain loops over memory to compare with.
+// Workloads of benchmark programs: an op in a session, and plain loops over memory to compare with.
 #ifndef GRADFLOW_BENCHMARKS_WORKLOAD_H_
 #define GRADFLOW_BENCHMARKS_WORKLOAD_H_
 

@@ -69,7 +69,7 @@ class Variable final : public ResourceBase {
   const PartialTensorShape shape_;
   const std::string name_;
   mutable Mutex mutex_;
-  // Of type DT_INVALID if there is none.
+  // Has type DT_INVALID if there is no value.
   Tensor value_ ABSL_GUARDED_BY(mutex_){Tensor::Unset()};
 };
 

@@ -5,7 +5,7 @@
 
 namespace gradflow::gradients {
 Output Scalar(const Scope& scope, DataType dtype, double value) {
-  // Of a reference to a variable, that of the variable.
+  // A reference to a variable counts as the type of its value.
   dtype = BaseType(dtype);
   if (dtype == DT_DOUBLE) return ops::Const(scope, value);
   return ops::Cast(scope, ops::Const(scope, value), dtype);

@@ -35,7 +35,7 @@ struct AllocatorAttributes {
   bool Get(int bit) const { return (value >> bit & 1) != 0; }
 };
 
-// How memory shall be allocated. No effect.
+// Hints for an allocation. No effect.
 struct AllocationAttributes {
   bool no_retry_on_failure = false;
   bool retry_on_failure = true;

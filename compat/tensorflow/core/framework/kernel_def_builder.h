@@ -65,7 +65,7 @@ class KernelDefBuilder {
  private:
   friend struct KernelRegistrar;
   gradflow::KernelDef* const def_;
-  // The same for gradflow's registry.
+  // Mirrors def_ for gradflow's registry.
   gradflow::KernelRegistration kernel_;
 };
 

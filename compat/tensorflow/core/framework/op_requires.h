@@ -24,7 +24,7 @@
     }                                                                        \
   } while (false)
 
-// The same in ComputeAsync, where they evaluate `callback` before they return.
+// Versions for ComputeAsync, which evaluate `callback` before they return.
 #define OP_REQUIRES_ASYNC(context, condition, status, callback) \
   do {                                                          \
     if (!TF_PREDICT_TRUE(condition)) {                          \

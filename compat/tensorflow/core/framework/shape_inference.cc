@@ -340,7 +340,7 @@ absl::Status InferenceContext::Merge(ShapeHandle a, ShapeHandle b, ShapeHandle* 
     return errors::InvalidArgument("Shapes must be equal rank, but are ", Rank(a), " and ",
                                    Rank(b));
   }
-  // Whether a (b) has everything that is known of both.
+  // True if a (b) has everything that is known of both.
   bool is_a = true, is_b = true;
   for (int i = 0; i < Rank(a); ++i) {
     const int64 size_a = Value(a->dims_[i]);

@@ -66,7 +66,7 @@ class ReadOnlyMemoryRegion {
   virtual uint64 length() = 0;
 };
 
-// What is known about a file.
+// Size, time of the last change and kind of a file.
 struct FileStatistics {
   int64 length = -1;
   int64 mtime_nsec = 0;

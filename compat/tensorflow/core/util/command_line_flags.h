@@ -58,7 +58,7 @@ class Flags {
   // Returns false, and logs the reason, if a value is not valid or the next argument that remains
   // is --help.
   static bool Parse(int* argc, char** argv, const std::vector<Flag>& flags);
-  // The same for arguments without the name of the program.
+  // Parses arguments without the name of the program.
   static bool Parse(std::vector<std::string>& arguments, const std::vector<Flag>& flags);
   // Returns a text with a line for each option.
   static std::string Usage(const std::string& program, const std::vector<Flag>& flags);

@@ -42,11 +42,11 @@ class GuardedPhiloxRandom {
     generator_.Skip(static_cast<uint64>(samples));
     return result;
   }
-  // The same for a number of results of 32 bits.
+  // Reserves `samples` results of 32 bits.
   random::PhiloxRandom ReserveSamples32(int64 samples) {
     return ReserveSamples128((samples + 3) / 4);
   }
-  // The same for outputs that take `multiplier` results of 128 bits each.
+  // Reserves the results of outputs that take `multiplier` results of 128 bits each.
   random::PhiloxRandom ReserveRandomOutputs(int64 output_count, int multiplier) {
     return ReserveSamples128(output_count * multiplier);
   }

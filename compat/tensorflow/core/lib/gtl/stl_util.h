@@ -14,7 +14,7 @@ void STLDeleteElements(Container* container) {
   for (auto* element : *container) delete element;
   container->clear();
 }
-// The same for the values of a map.
+// Deletes the objects that the values of a map point to, and empties it.
 template <typename Map>
 void STLDeleteValues(Map* map) {
   for (auto& entry : *map) delete entry.second;
