@@ -204,7 +204,7 @@ function(gradflow_test)
     DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60
     TEST_PREFIX ${arg_LABEL}.
-    PROPERTIES TIMEOUT 60 LABELS ${arg_LABEL})
+    PROPERTIES TIMEOUT ${GRADFLOW_TEST_TIMEOUT} LABELS ${arg_LABEL})
 endfunction()
 
 # gradflow_benchmark(NAME <target> SRCS <file>... [DEPS <target>...] [SMOKE <argument>...])
