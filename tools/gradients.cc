@@ -121,6 +121,13 @@ class Comparison {
     std::vector<Tensor> values;
     GRADFLOW_RETURN_IF_ERROR(session_.Run(feeds_, {x, gradient}, &values));
     const Tensor& at = values[0];
+    // The shapes may be known only now: x may be broadcast against a smaller feed.
+    if (values[1].dtype() != dtype || values[1].shape() != at.shape()) {
+      return errors::InvalidArgument("the gradient of '", NameOf(x), "' is ",
+                                     DataTypeString(values[1].dtype()), " ",
+                                     values[1].shape().DebugString(), "; the tensor is ",
+                                     DataTypeString(dtype), " ", at.shape().DebugString());
+    }
     const int64_t n = at.NumElements();
     const int64_t step = std::max<int64_t>(1, (n + kMaxElements - 1) / kMaxElements);
     double largest = 0;

@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -167,10 +168,14 @@ absl::Status Label(int argc, char** argv) {
         "'", options.output, "' is not a classifier's output: ", outputs[0].DebugString(0)));
   }
 
-  const auto scores = outputs[0].flat<float>();
-  std::vector<int64_t> order(scores.size());
+  const auto values = outputs[0].flat<float>();
+  // A classifier may return NaN, which no order has a place for.
+  const auto scores = [&](int64_t c) {
+    return std::isnan(values(c)) ? -std::numeric_limits<float>::infinity() : values(c);
+  };
+  std::vector<int64_t> order(values.size());
   std::iota(order.begin(), order.end(), 0);
-  const int64_t shown = std::min<int64_t>(kBest, scores.size());
+  const int64_t shown = std::min<int64_t>(kBest, values.size());
   std::partial_sort(order.begin(), order.begin() + shown, order.end(), [&](int64_t a, int64_t b) {
     return scores(a) != scores(b) ? scores(a) > scores(b) : a < b;
   });
@@ -180,7 +185,7 @@ absl::Status Label(int argc, char** argv) {
     const float bar = std::min(std::max(scores(c), 0.0f), 1.0f) * kBarWidth;
     const std::string name =
         c < static_cast<int64_t>(labels.size()) ? labels[c] : absl::StrCat("class ", c);
-    std::printf("%8.4f  %-*s  %s\n", scores(c), kBarWidth,
+    std::printf("%8.4f  %-*s  %s\n", values(c), kBarWidth,
                 std::string(static_cast<size_t>(std::lround(bar)), '#').c_str(), name.c_str());
   }
   return absl::OkStatus();

@@ -23,8 +23,7 @@ flags=$(pkg-config --cflags --libs gradflow-tensorflow)
 # shellcheck disable=SC2086
 "$compiler" -std=c++17 -shared -fPIC -O2 "$source/tests/plugin/tensorflow_plugin.cc" \
   -o "$folder/zero_out.so" $flags
-if [[ -x $libdir/../bin/gradflow ]]; then
-  "$libdir/../bin/gradflow" ops --plugin "$folder/zero_out.so" PluginZeroOut | grep -q to_zero
-elif [[ -x $libdir/../../bin/gradflow ]]; then
-  "$libdir/../../bin/gradflow" ops --plugin "$folder/zero_out.so" PluginZeroOut | grep -q to_zero
-fi
+# Beside lib, or lib/TRIPLET.
+program=$libdir/../bin/gradflow
+[[ -x $program ]] || program=$libdir/../../bin/gradflow
+"$program" ops --plugin "$folder/zero_out.so" PluginZeroOut | grep -q to_zero

@@ -82,6 +82,23 @@ TEST_F(GradientsCommandTest, ComparesWithDifferences) {
   }
 }
 
+// The tensor that is fed as y has another shape than x, and so has the gradient that follows from
+// it.
+TEST_F(GradientsCommandTest, RefusesAGradientOfAnotherShape) {
+  const Scope root = Scope::NewRootScope();
+  const Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
+  ops::Neg(root.WithOpName("y"), x);
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), AsTensor<float>(std::vector<float>(100))));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("y.npy"), AsTensor<float>({1})));
+  const ProcessResult result =
+      Gradients({"--of", "y", "--check", "x=" + File("x.npy"), "--check", "y=" + File("y.npy")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("the gradient of 'x' is float [1]; the tensor is float [100]"));
+}
+
 // Of sign(x) at a jump within the step, which is 1e-3.
 TEST_F(GradientsCommandTest, FailsIfAGradientDiffers) {
   const Scope root = Scope::NewRootScope();

@@ -1,11 +1,14 @@
 #include "tools/view/analyzed_graph.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/attributes.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/tensor_id.h"
@@ -126,6 +129,30 @@ AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits) {
 absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits) {
   GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(path, limits));
   return AnalyzeGraph(std::move(def), limits);
+}
+
+std::string ShapeText(const PartialTensorShape& shape) {
+  constexpr int kMaxDims = 16;
+  if (shape.dims() <= kMaxDims) return shape.DebugString();
+  std::string text = PartialTensorShape(shape.dim_sizes().subspan(0, kMaxDims)).DebugString();
+  text.pop_back();
+  return absl::StrCat(text, ",... ", shape.dims(), " dimensions]");
+}
+
+std::map<absl::string_view, const AttrValue*> OwnAttrs(const NodeDef& node, const OpDef* op) {
+  std::map<absl::string_view, const AttrValue*> attrs;
+  for (const auto& [name, value] : node.attr()) attrs.emplace(name, &value);
+  // A function of the file may declare any number of attributes, for any number of nodes.
+  constexpr int kMaxAttrs = 256;
+  for (int i = 0; op != nullptr && i < std::min(op->attr_size(), kMaxAttrs); ++i) {
+    const OpDef::AttrDef& attr = op->attr(i);
+    const auto found = attrs.find(attr.name());
+    if (found != attrs.end() && attr.has_default_value() &&
+        AreAttrValuesEqual(*found->second, attr.default_value())) {
+      attrs.erase(found);
+    }
+  }
+  return attrs;
 }
 
 }  // namespace gradflow::tools

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/proto/graph.pb.h"
@@ -42,6 +43,13 @@ absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphL
 
 // As above, for a graph that has been read.
 AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits);
+
+// Returns the shape; of one with many dimensions the first 16.
+std::string ShapeText(const PartialTensorShape& shape);
+
+// Returns the attributes of a node that differ from the defaults of its op, by name. `op` is null
+// if it is not known. Of an op with very many attributes, the defaults of the first ones count.
+std::map<absl::string_view, const AttrValue*> OwnAttrs(const NodeDef& node, const OpDef* op);
 
 }  // namespace gradflow::tools
 

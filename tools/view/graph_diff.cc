@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
@@ -31,20 +33,21 @@ uint64_t HashText(absl::string_view text) {
   return std::hash<std::string_view>()(std::string_view(text.data(), text.size()));
 }
 
-// Returns the attributes of a node that differ from their defaults, by name.
-std::map<absl::string_view, const AttrValue*> OwnAttrs(const NodeDef& node) {
+// Returns the definition of the op of a node; null if it is not registered.
+const OpDef* RegisteredDef(const NodeDef& node) {
   const OpRegistration* const op = GlobalRegistry().FindOp(node.op());
-  std::map<absl::string_view, const AttrValue*> attrs;
-  for (const auto& [name, value] : node.attr()) attrs.emplace(name, &value);
-  if (op == nullptr) return attrs;
-  for (const OpDef::AttrDef& attr : op->def().attr()) {
-    const auto found = attrs.find(attr.name());
-    if (found != attrs.end() && attr.has_default_value() &&
-        AreAttrValuesEqual(*found->second, attr.default_value())) {
-      attrs.erase(found);
-    }
-  }
-  return attrs;
+  return op == nullptr ? nullptr : &op->def();
+}
+
+// Returns the same bytes for equal values: maps are sorted.
+std::string Bytes(const AttrValue& value) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  value.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
 }
 
 // Returns an order of the nodes in which sources come before consumers. Nodes of cycles come last.
@@ -80,8 +83,8 @@ std::vector<uint64_t> StructureHashes(const AnalyzedGraph& graph) {
   for (const int i : TopologicalOrder(graph)) {
     const NodeDef& node = graph.def.node(i);
     uint64_t hash = HashText(node.op());
-    for (const auto& [name, value] : OwnAttrs(node)) {
-      hash = Mix(Mix(hash, HashText(name)), HashText(value->SerializeAsString()));
+    for (const auto& [name, value] : OwnAttrs(node, RegisteredDef(node))) {
+      hash = Mix(Mix(hash, HashText(name)), HashText(Bytes(*value)));
     }
     // What a placeholder computes is known by its name alone.
     if (graph.sources[i].empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
@@ -239,8 +242,8 @@ class Matcher {
 
   template <typename Add>
   static void AddAttrChanges(const NodeDef& from, const NodeDef& to, const Add& add) {
-    const auto before = OwnAttrs(from);
-    const auto after = OwnAttrs(to);
+    const auto before = OwnAttrs(from, RegisteredDef(from));
+    const auto after = OwnAttrs(to, RegisteredDef(to));
     const auto text = [](const auto& attrs, absl::string_view name) {
       const auto found = attrs.find(name);
       return found == attrs.end() ? std::string("(default)") : SummarizeAttrValue(*found->second);
@@ -266,11 +269,15 @@ class Matcher {
     constexpr int kMaxOutputs = 64;
     const int outputs = std::min({before->num_outputs(), after->num_outputs(), kMaxOutputs});
     for (int i = 0; i < outputs; ++i) {
-      const std::string from = absl::StrCat(DataTypeString(before->output_type(i)), " ",
-                                            before->output_shape(i).DebugString());
-      const std::string to = absl::StrCat(DataTypeString(after->output_type(i)), " ",
-                                          after->output_shape(i).DebugString());
-      if (from != to) add(absl::StrCat("output ", i), from, to);
+      if (before->output_type(i) == after->output_type(i) &&
+          before->output_shape(i).IsIdenticalTo(after->output_shape(i))) {
+        continue;
+      }
+      const auto text = [i](const Node& node) {
+        return absl::StrCat(DataTypeString(node.output_type(i)), " ",
+                            ShapeText(node.output_shape(i)));
+      };
+      add(absl::StrCat("output ", i), text(*before), text(*after));
     }
   }
 

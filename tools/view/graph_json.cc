@@ -224,20 +224,9 @@ class GraphWriter {
   // Returns the attributes that differ from their defaults, in the order of their names, and the
   // value of a constant.
   std::string AttrsJson(const NodeDef& def) {
-    std::map<absl::string_view, const AttrValue*> attrs;
-    for (const auto& [name, value] : def.attr()) attrs.emplace(name, &value);
-    if (const OpDef* const op = FindDef(def.op()); op != nullptr) {
-      for (const OpDef::AttrDef& attr : op->attr()) {
-        const auto found = attrs.find(attr.name());
-        if (found != attrs.end() && attr.has_default_value() &&
-            AreAttrValuesEqual(*found->second, attr.default_value())) {
-          attrs.erase(found);
-        }
-      }
-    }
     std::vector<int> ids;
     std::string value;
-    for (const auto& [name, attr] : attrs) {
+    for (const auto& [name, attr] : OwnAttrs(def, FindDef(def.op()))) {
       const std::string summary = SummarizeAttrValue(*attr);
       ids.insert(ids.end(), {strings_.Id(name), strings_.Id(summary)});
       if (def.op() == "Const" && name == "value") {
@@ -324,14 +313,23 @@ class GraphWriter {
     const OpDef* const op =
         found->second.def == nullptr ? nullptr : FindDef(found->second.def->op());
     if (op != nullptr && parts.size() > 1) {
-      for (const OpDef::ArgDef& arg : op->output_arg()) {
+      constexpr int64_t kMaxOutput = 1 << 20;
+      // The op may be a function of the file, with any number of outputs.
+      constexpr int kMaxArgs = 256;
+      for (int a = 0; a < std::min(op->output_arg_size(), kMaxArgs); ++a) {
+        const OpDef::ArgDef& arg = op->output_arg(a);
         if (absl::string_view(arg.name()) == parts[1]) break;
         // Of a list, the size is an attribute.
         int64_t size = 1;
         if (!arg.number_attr().empty()) {
           GetNodeAttr(*found->second.def, arg.number_attr(), &size).IgnoreError();
+        } else if (!arg.type_list_attr().empty()) {
+          DataTypeVector types;
+          GetNodeAttr(*found->second.def, arg.type_list_attr(), &types).IgnoreError();
+          size = static_cast<int64_t>(types.size());
         }
-        output = static_cast<int>(std::clamp<int64_t>(output + size, 0, 1 << 20));
+        size = std::clamp<int64_t>(size, 0, kMaxOutput);
+        output = static_cast<int>(std::clamp<int64_t>(output + size, 0, kMaxOutput));
       }
     }
     return {found->second.node, std::max(output, 0)};
@@ -391,14 +389,6 @@ class GraphWriter {
 };
 
 }  // namespace
-
-std::string ShapeText(const PartialTensorShape& shape) {
-  constexpr int kMaxDims = 16;
-  if (shape.dims() <= kMaxDims) return shape.DebugString();
-  std::string text = PartialTensorShape(shape.dim_sizes().subspan(0, kMaxDims)).DebugString();
-  text.pop_back();
-  return absl::StrCat(text, ",... ", shape.dims(), " dimensions]");
-}
 
 std::string GraphJson(const AnalyzedGraph& graph, const GraphJsonOptions& options) {
   return GraphWriter(graph, options).Write();

@@ -22,9 +22,6 @@ struct GraphJsonOptions {
 // Returns JSON of a size that is linear in that of the graph and of the documentation of its ops.
 std::string GraphJson(const AnalyzedGraph& graph, const GraphJsonOptions& options);
 
-// Returns the shape; of one with many dimensions the first 16.
-std::string ShapeText(const PartialTensorShape& shape);
-
 }  // namespace gradflow::tools
 
 #endif  // GRADFLOW_TOOLS_VIEW_GRAPH_JSON_H_

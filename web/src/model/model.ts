@@ -70,6 +70,17 @@ export class Model {
     this.lowerNames ??= this.json.nodes.map((n) => n[0].toLowerCase());
     return this.lowerNames[node]!;
   }
+  // Of the arguments of an op, how many are single tensors. A function may have any number.
+  private readonly singles = new WeakMap<OpJson['o'], number>();
+  private numSingles(args: OpJson['o']): number {
+    let count = this.singles.get(args);
+    if (count === undefined) {
+      count = args.filter((arg) => arg[3] === 0).length;
+      this.singles.set(args, count);
+    }
+    return count;
+  }
+
   op(node: number): OpJson {
     return this.json.ops[this.json.nodes[node]![1]]!;
   }
@@ -108,7 +119,7 @@ export class Model {
     const extra = this.extra(node);
     const sizes = outputs ? extra.mo : extra.ni;
     const names: string[] = [];
-    if (op.k !== 0 && (sizes !== undefined || args.every((arg) => arg[3] === 0))) {
+    if (op.k !== 0 && (sizes !== undefined || this.numSingles(args) === args.length)) {
       for (let a = 0; a < args.length && names.length < count; ++a) {
         const arg = args[a]!;
         if (arg[3] === 0) {
@@ -132,7 +143,7 @@ export class Model {
     const extra = this.extra(node);
     if (extra.no !== undefined) return extra.no;
     if (extra.t !== undefined) return extra.t.length / 2;
-    let count = this.op(node).o.filter((arg) => arg[3] === 0).length;
+    let count = this.numSingles(this.op(node).o);
     const { start, node: consumer, pin } = this.consumers;
     for (let e = start[node]!; e < start[node + 1]!; ++e) {
       if (pin[e]! < 0) continue;

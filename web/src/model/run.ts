@@ -35,6 +35,9 @@ export class Run {
   readonly first: Int32Array;
   readonly longest: number;
   readonly outputs = new Map<number, OutputJson[]>();
+  // The executions of node v are events[eventOf[k]], k from eventStart[v] to eventStart[v + 1].
+  private readonly eventStart: Int32Array;
+  private readonly eventOf: Int32Array;
 
   constructor(private readonly model: Model, readonly json: RunJson) {
     this.time = new Float64Array(model.size).fill(-1);
@@ -49,6 +52,14 @@ export class Run {
       }
       this.events.push({ node: isKnown ? node : -1, begin, end, thread, allocated, outputBytes });
     }
+    this.eventStart = new Int32Array(model.size + 1);
+    for (const { node } of this.events) if (node >= 0) ++this.eventStart[node + 1]!;
+    for (let v = 0; v < model.size; ++v) this.eventStart[v + 1]! += this.eventStart[v]!;
+    this.eventOf = new Int32Array(this.eventStart[model.size]!);
+    const next = this.eventStart.slice();
+    this.events.forEach(({ node }, i) => {
+      if (node >= 0) this.eventOf[next[node]!++] = i;
+    });
     this.longest = this.time.reduce((most, time) => Math.max(most, time), 0);
     for (const output of json.outputs) {
       const list = this.outputs.get(output.n);
@@ -61,10 +72,12 @@ export class Run {
   scopeTime(scope: number): number {
     const { begin, end } = this.model.scopes[scope]!;
     const intervals: [number, number][] = [];
-    for (const event of this.events) {
-      if (event.node < 0) continue;
-      const position = this.model.positionOf[event.node]!;
-      if (position >= begin && position < end) intervals.push([event.begin, event.end]);
+    for (let i = begin; i < end; ++i) {
+      const node = this.model.order[i]!;
+      for (let k = this.eventStart[node]!; k < this.eventStart[node + 1]!; ++k) {
+        const event = this.events[this.eventOf[k]!]!;
+        intervals.push([event.begin, event.end]);
+      }
     }
     return intervals.length === 0 ? -1 : unionLength(intervals);
   }

@@ -80,13 +80,17 @@ export class Client {
   call<N extends Name>(name: N, ...args: Parameters<Api[N]>): ReturnType<Api[N]> {
     const id = this.next++;
     this.worker.postMessage({ id, name, args });
-    this.last.set(name, id);
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { resolve, reject });
     }) as ReturnType<Api[N]>;
   }
 
-  // Cancels the last call of this method, and calls it again. Returns null if a later call cancels
+  // Whether all calls have been answered.
+  get isIdle(): boolean {
+    return this.waiting.size === 0;
+  }
+
+  // Cancels the last call of this method that was made with `latest`, and calls it again. Returns null if a later call cancels
   // this one.
   async latest<N extends Name>(name: N, ...args: Parameters<Api[N]>):
       Promise<Awaited<ReturnType<Api[N]>> | null> {
@@ -94,8 +98,9 @@ export class Client {
     if (before !== undefined && this.waiting.has(before)) {
       this.worker.postMessage({ cancel: before });
     }
+    const id = this.next;
     const result = this.call(name, ...args);
-    const id = this.last.get(name);
+    this.last.set(name, id);
     try {
       const value = await result;
       return this.last.get(name) === id ? (value as Awaited<ReturnType<Api[N]>>) : null;

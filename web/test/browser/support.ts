@@ -114,9 +114,10 @@ export async function settle(page: Page): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 20));
       await app.client.call('find', '');
       const now = JSON.stringify([app.camera.transform(), app.selected, app.message]);
-      if (now === before) break;
+      if (now === before && app.client.isIdle) return;
       before = now;
     }
+    throw new Error('the page does not settle');
   });
 }
 

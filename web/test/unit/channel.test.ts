@@ -47,6 +47,21 @@ test('a later call cancels one that has not started', async () => {
   assert.ok(calls.filter((name) => name === 'search').length < 4);
 });
 
+test('only calls of the latest kind cancel each other', async () => {
+  const service = new Service();
+  service.load(graph(randomRows(10, 1)));
+  const { client } = connect(service);
+  const keepAlive = setInterval(() => {}, 1000);
+  const names = async (calls: Promise<{ name: string } | null>[]): Promise<(string | undefined)[]> =>
+    (await Promise.all(calls)).map((result) => result?.name);
+  assert.deepEqual(await names([client.call('describe', 1), client.latest('describe', 2)]),
+                   ['n1', 'n2']);
+  assert.deepEqual(await names([client.latest('describe', 1), client.call('describe', 2)]),
+                   ['n1', 'n2']);
+  clearInterval(keepAlive);
+  assert.ok(client.isIdle);
+});
+
 test('a worker that fails is an error of all calls', async () => {
   const worker = { postMessage() {} } as unknown as Worker;
   const client = new Client(worker);
