@@ -299,8 +299,8 @@ absl::StatusOr<Tensor> Tensor::DeepCopy() const {
   } else if (dtype_ == DT_RESOURCE) {
     const auto from = flat<ResourceHandle>();
     std::copy(from.begin(), from.end(), copy.flat<ResourceHandle>().begin());
-  } else if (data_ != nullptr) {
-    std::memcpy(copy.data_, data_, TotalBytes());
+  } else if (const size_t bytes = TotalBytes(); bytes > 0) {
+    std::memcpy(copy.data_, data_, bytes);
   }
   return copy;
 }

@@ -502,6 +502,12 @@ TEST(TensorDeepCopy, HasElementsOfItsOwn) {
   EXPECT_EQ(tensor.matrix<int32_t>()(1, 0), 2);
 }
 
+// Under UndefinedBehaviorSanitizer: the copy of no elements has no memory.
+TEST(TensorDeepCopy, CopiesAnEmptyPart) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor copy, Iota({4, 2}).Slice(1, 1).DeepCopy());
+  EXPECT_EQ(copy.shape(), TensorShape({0, 2}));
+}
+
 TEST(TensorStrings, AreElementsAsOthers) {
   const std::string long_text(1000, 'x');
   Tensor tensor(DT_STRING, {2, 2});
