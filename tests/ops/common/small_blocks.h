@@ -13,7 +13,8 @@ namespace testing {
 // Returns small blocks for all sizes. Only the first kAlignment bytes of elements may be accessed.
 class SmallBlocks final : public Allocator {
  public:
-  void* Allocate(size_t) override { return std::aligned_alloc(kAlignment, kAlignment); }
+  // A tensor's block starts with what describes it.
+  void* Allocate(size_t) override { return std::aligned_alloc(kAlignment, 2 * kAlignment); }
   void Deallocate(void* block, size_t) override { std::free(block); }
 };
 
