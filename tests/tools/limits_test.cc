@@ -27,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -122,7 +123,9 @@ TEST_F(CommandLimitsTest, JoinedStringsEndWithTheRun) {
     const std::string graph = Write("graph.pb", JoinedStrings(op, 3000));
     const ProcessResult result =
         Gradflow({"run", graph, "--fetch", "joined", "--timeout", "0.1", "--threads", "1"});
-    ExpectFailure(result, "DEADLINE_EXCEEDED", HasSubstr("--timeout"));
+    // On a slow machine, the import may take the time.
+    ExpectFailure(result, "DEADLINE_EXCEEDED",
+                  AnyOf(HasSubstr("--timeout"), HasSubstr("the time for the import is over")));
   }
 }
 
