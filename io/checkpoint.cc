@@ -18,6 +18,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_pattern.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
 #include "gradflow/proto/tensor_bundle.pb.h"
@@ -26,6 +27,7 @@ namespace gradflow {
 namespace {
 
 using internal::FileCharge;
+using internal::kParsedBytes;
 using internal::TableEntries;
 using internal::TensorSlice;
 
@@ -115,10 +117,8 @@ class Writer {
   }
 
   absl::Status Write(const std::string& prefix) {
-    const std::filesystem::path folder = std::filesystem::path(prefix).parent_path();
-    std::error_code error;
-    if (!folder.empty()) std::filesystem::create_directories(folder, error);
     const std::string data_path = DataFile(prefix, 0, 1);
+    GRADFLOW_RETURN_IF_ERROR(AtFile(data_path, internal::MakeFolders(data_path)));
     absl::StatusOr<internal::StagedFile> data = internal::StagedFile::Write(data_path, parts_);
     if (!data.ok()) return AtFile(data_path, data.status());
     BundleHeaderProto header;
@@ -193,9 +193,6 @@ struct Index {
   BundleHeaderProto header;
   std::map<std::string, BundleEntryProto, std::less<>> entries;
 };
-
-// Messages of two bytes take this many in memory, for each byte.
-constexpr size_t kParsedBytes = 40;
 
 absl::StatusOr<Index> ParseIndex(absl::string_view bytes, FileCharge* charge) {
   GRADFLOW_ASSIGN_OR_RETURN(TableEntries table, internal::ReadTable(bytes, kMaxIndexBytes, charge));
@@ -287,16 +284,24 @@ class Renames {
   }
   // Checks that all sources exist, and that no target is the source of another file.
   absl::Status Check() const {
-    std::set<absl::string_view> sources;
+    // Files, not paths, since one file may have several.
+    std::map<FileId, const std::string*> sources;
     for (const auto& [from, to] : renames_) {
-      struct stat info;
-      if (stat(from.c_str(), &info) != 0) {
-        return AtFile(from, absl::ErrnoToStatus(errno, "cannot rename"));
-      }
-      sources.insert(from);
+      FileId id;
+      if (!GetId(from, &id)) return AtFile(from, absl::ErrnoToStatus(errno, "cannot rename"));
+      sources.emplace(id, &from);
     }
     for (const auto& [from, to] : renames_) {
-      if (from == to || sources.count(to) == 0) continue;
+      FileId id;
+      if (!GetId(to, &id)) continue;
+      const auto source = sources.find(id);
+      if (source == sources.end()) continue;
+      if (*source->second == from) {
+        std::error_code error;
+        if (from == to || !std::filesystem::is_symlink(from, error)) continue;
+        return errors::InvalidArgument("data file ", Quoted(from), " must be renamed to ",
+                                       Quoted(to), ", to which it links");
+      }
       return errors::InvalidArgument("data file ", Quoted(from), " must be renamed to ", Quoted(to),
                                      ", which is merged, too");
     }
@@ -321,6 +326,16 @@ class Renames {
   }
 
  private:
+  // The device and the number of a file.
+  using FileId = std::pair<dev_t, ino_t>;
+  // Returns false, with errno set, if there is no file.
+  static bool GetId(const std::string& path, FileId* id) {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) return false;
+    *id = {info.st_dev, info.st_ino};
+    return true;
+  }
+
   // From and to.
   std::vector<std::pair<std::string, std::string>> renames_;
   size_t done_ = 0;
@@ -375,9 +390,8 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
   if (merged_prefixes.empty()) {
     return errors::InvalidArgument("none of the ", prefixes.size(), " checkpoints exists");
   }
-  const std::filesystem::path folder = std::filesystem::path(prefix).parent_path();
-  std::error_code error;
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  const std::string index_path = IndexFile(prefix);
+  GRADFLOW_RETURN_IF_ERROR(AtFile(index_path, internal::MakeFolders(index_path)));
   const int total = static_cast<int>(numbers.size());
   Renames renames;
   for (const auto& [path, number] : numbers) renames.Add(path, DataFile(prefix, number, total));
@@ -389,7 +403,6 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
     GRADFLOW_RETURN_IF_ERROR(charge.Add(3 * internal::TableEntryBytes(key, value)));
     table.emplace(key, std::move(value));
   }
-  const std::string index_path = IndexFile(prefix);
   const std::string bytes = internal::WriteTable(table);
   absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(index_path, {bytes});
   if (!staged.ok()) return AtFile(index_path, staged.status());
@@ -399,10 +412,12 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
     return AtFile(index_path, status);
   }
   for (const std::string& from : merged_prefixes) {
-    if (from != prefix) unlink(IndexFile(from).c_str());
+    const std::string old_index = IndexFile(from);
+    std::error_code error;
+    if (!std::filesystem::equivalent(old_index, index_path, error)) unlink(old_index.c_str());
     const std::filesystem::path old = std::filesystem::path(from).parent_path();
-    // Fails for folders that are not empty.
-    if (options.delete_old_dirs && !old.empty() && old != folder) rmdir(old.c_str());
+    // Fails for folders that are not empty, such as that of the new index.
+    if (options.delete_old_dirs && !old.empty()) rmdir(old.c_str());
   }
   return absl::OkStatus();
 }

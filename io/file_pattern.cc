@@ -11,9 +11,15 @@
 #include "gradflow/core/status.h"
 
 namespace gradflow::internal {
+namespace {
+
+// The memory of a path in a vector that grows.
+size_t PathBytes(absl::string_view path) { return 128 + path.size(); }
+
+}  // namespace
 
 absl::Status MatchingPaths(absl::string_view pattern, absl::FunctionRef<bool()> should_stop,
-                           std::vector<std::string>* paths) {
+                           FileCharge* charge, std::vector<std::string>* paths) {
   if (pattern.empty()) return absl::OkStatus();
   if (pattern.find('\0') != absl::string_view::npos) {
     return errors::InvalidArgument("the pattern has a character of code 0");
@@ -25,30 +31,38 @@ absl::Status MatchingPaths(absl::string_view pattern, absl::FunctionRef<bool()> 
     size_t part;
   };
   std::vector<Prefix> prefixes = {{"", 0}};
+  GRADFLOW_RETURN_IF_ERROR(charge->Add(PathBytes("")));
   while (!prefixes.empty() && !should_stop()) {
     const Prefix prefix = std::move(prefixes.back());
     prefixes.pop_back();
     const std::string& part = parts[prefix.part];
     const bool is_last = prefix.part + 1 == parts.size();
+    charge->Remove(PathBytes(prefix.path));
     const auto add = [&](absl::string_view name) {
-      std::string path = absl::StrCat(prefix.path, name);
+      std::string path = absl::StrCat(prefix.path, name, is_last ? "" : "/");
+      GRADFLOW_RETURN_IF_ERROR(charge->Add(PathBytes(path)));
       if (is_last) {
         paths->push_back(std::move(path));
       } else {
-        prefixes.push_back({path + "/", prefix.part + 1});
+        prefixes.push_back({std::move(path), prefix.part + 1});
       }
+      return absl::OkStatus();
     };
     std::error_code error;
     if (part.find_first_of("*?[\\") == std::string::npos) {
       // An empty part is a slash at the beginning or the end, or two in a row.
-      if (!is_last || std::filesystem::exists(prefix.path + part, error)) add(part);
+      if (!is_last || std::filesystem::exists(prefix.path + part, error)) {
+        GRADFLOW_RETURN_IF_ERROR(add(part));
+      }
       continue;
     }
     const std::string folder = prefix.path.empty() ? "." : prefix.path;
     auto entry = std::filesystem::directory_iterator(folder, error);
     while (!error && entry != std::filesystem::directory_iterator() && !should_stop()) {
       const std::string name = entry->path().filename().string();
-      if (fnmatch(part.c_str(), name.c_str(), 0) == 0) add(name);
+      if (fnmatch(part.c_str(), name.c_str(), 0) == 0) {
+        GRADFLOW_RETURN_IF_ERROR(add(name));
+      }
       entry.increment(error);
     }
   }

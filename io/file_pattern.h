@@ -8,15 +8,17 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/io/table.h"
 
 namespace gradflow::internal {
 
 // Appends the existing paths that match `pattern`, in no order. In each part between slashes, `*`
 // stands for any characters, `?` for one, `[a-z]` for one of a set, and a backslash makes the next
 // character literal. Folders that do not exist or cannot be read match nothing. Ends early if
-// should_stop() returns true.
+// should_stop() returns true. Adds the memory of the paths to *charge. Returns RESOURCE_EXHAUSTED
+// if it, or that of the search, exceeds the limit.
 absl::Status MatchingPaths(absl::string_view pattern, absl::FunctionRef<bool()> should_stop,
-                           std::vector<std::string>* paths);
+                           FileCharge* charge, std::vector<std::string>* paths);
 
 // Makes the folders of the path of a file that do not exist.
 absl::Status MakeFolders(const std::string& path);

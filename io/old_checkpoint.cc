@@ -1,24 +1,24 @@
 #include "gradflow/io/old_checkpoint.h"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_pattern.h"
 #include "gradflow/io/table.h"
 #include "gradflow/io/tensor_slice.h"
 #include "gradflow/proto/saved_tensor_slice.pb.h"
@@ -27,6 +27,7 @@ namespace gradflow {
 namespace {
 
 using internal::FileCharge;
+using internal::kParsedBytes;
 using internal::ShapeAndSlice;
 using internal::TableEntries;
 using internal::TensorSlice;
@@ -39,19 +40,22 @@ std::string OldQuoted(absl::string_view name) {
   return absl::StrCat("'", absl::CEscape(name.substr(0, 200)), "'");
 }
 
-absl::StatusOr<std::vector<std::string>> MatchingPaths(const std::string& pattern) {
-  glob_t found = {};
-  const absl::Cleanup free = [&] { globfree(&found); };
-  const int result = glob(pattern.c_str(), 0, nullptr, &found);
-  if (result == GLOB_NOSPACE) return errors::ResourceExhausted("out of memory for names of files");
-  std::vector<std::string> paths(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  if (paths.empty()) return errors::NotFound("no file matches ", OldQuoted(pattern));
-  return paths;
-}
+bool IsStopped(RunStop* stop) { return stop != nullptr && stop->Check(); }
 
 absl::Status CheckStop(RunStop* stop) {
-  if (stop == nullptr || !stop->Check()) return absl::OkStatus();
-  return absl::CancelledError("the run was stopped");
+  return IsStopped(stop) ? absl::CancelledError("the run was stopped") : absl::OkStatus();
+}
+
+// Returns the paths of the files in alphabetical order.
+absl::StatusOr<std::vector<std::string>> FilesOf(const std::string& pattern, FileCharge* charge,
+                                                 RunStop* stop) {
+  std::vector<std::string> paths;
+  const auto should_stop = [&] { return IsStopped(stop); };
+  GRADFLOW_RETURN_IF_ERROR(internal::MatchingPaths(pattern, should_stop, charge, &paths));
+  GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
+  if (paths.empty()) return errors::NotFound("no file matches ", OldQuoted(pattern));
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* charge) {
@@ -67,6 +71,75 @@ absl::StatusOr<TableEntries> ReadFileTable(const std::string& path, FileCharge* 
   absl::StatusOr<TableEntries> table = internal::ReadTable(bytes, kMaxOldFileBytes, charge);
   charge->Remove(size);
   return table;
+}
+
+// Returns an upper bound of the memory of a record, a SavedTensorSlices, as a message. Numbers in
+// lists take much less than kParsedBytes for each byte. Returns nothing if the fields are not
+// valid.
+std::optional<size_t> RecordBytes(absl::string_view record) {
+  // The numbers of the fields that lead to the elements, SavedTensorSlices.data and
+  // SavedSlice.data, and those of TensorProto that have the size of their elements, and that are
+  // strings.
+  constexpr uint64_t kPath[] = {2, 3};
+  constexpr uint64_t kNumbers[] = {5, 6, 9, 12};
+  constexpr uint64_t kStrings[] = {4, 8};
+  constexpr size_t kStringBytes = 64;
+  const auto has = [](const auto& list, uint64_t number) {
+    return std::find(std::begin(list), std::end(list), number) != std::end(list);
+  };
+  size_t bytes = 1024;
+  // The bytes of messages on the path, and their depths.
+  std::vector<std::pair<absl::string_view, size_t>> messages = {{record, 0}};
+  while (!messages.empty()) {
+    auto [left, depth] = messages.back();
+    messages.pop_back();
+    while (!left.empty()) {
+      const size_t begin = left.size();
+      uint64_t tag = 0;
+      uint64_t length = 0;
+      if (!internal::TakeVarint(&left, &tag)) return std::nullopt;
+      switch (tag & 7) {
+        case 0:
+          if (!internal::TakeVarint(&left, &length)) return std::nullopt;
+          length = 0;
+          break;
+        case 1:
+          length = 8;
+          break;
+        case 2:
+          if (!internal::TakeVarint(&left, &length)) return std::nullopt;
+          break;
+        case 5:
+          length = 4;
+          break;
+        default:
+          return std::nullopt;
+      }
+      if (length > left.size()) return std::nullopt;
+      const absl::string_view content = left.substr(0, length);
+      left.remove_prefix(length);
+      const uint64_t number = tag >> 3;
+      if ((tag & 7) != 2) {
+        bytes += kParsedBytes * (begin - left.size());
+      } else if (depth < std::size(kPath)) {
+        if (number == kPath[depth]) {
+          // What follows the message is left for later.
+          messages.emplace_back(left, depth);
+          left = content;
+          ++depth;
+        } else {
+          bytes += kStringBytes + kParsedBytes * length;
+        }
+      } else if (has(kStrings, number)) {
+        bytes += kStringBytes + length;
+      } else if (has(kNumbers, number)) {
+        bytes += 2 * length;
+      } else {
+        bytes += kStringBytes + kParsedBytes * length;
+      }
+    }
+  }
+  return bytes;
 }
 
 // Collects the part of a tensor that is to be read from the files.
@@ -173,13 +246,13 @@ class OldReader {
     elements_ += common;
     if (elements_ > wanted_.Shape().num_elements()) return Bad("the slices", "overlap");
     FileCharge parsed(allocator_.get());
-    GRADFLOW_RETURN_IF_ERROR(parsed.Add(record->second.size()));
+    const std::optional<size_t> most = RecordBytes(record->second);
+    if (!most.has_value()) return Bad("a slice", "is not valid");
+    GRADFLOW_RETURN_IF_ERROR(parsed.Add(*most));
     SavedTensorSlices saved;
     if (!saved.ParseFromString(record->second)) return Bad("a slice", "is not valid");
-    const size_t parsed_bytes = saved.SpaceUsedLong();
-    if (parsed_bytes > parsed.bytes()) {
-      GRADFLOW_RETURN_IF_ERROR(parsed.Add(parsed_bytes - parsed.bytes()));
-    }
+    parsed.Remove(*most - std::min(*most, saved.SpaceUsedLong()));
+    parsed.Trim();
     TensorProto& data = *saved.mutable_data()->mutable_data();
     data.set_dtype(dtype_);
     shape.AsProto(data.mutable_tensor_shape());
@@ -213,8 +286,6 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
   GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
   const auto first = table.find("");
   if (first == table.end()) return absl::DataLossError("the file has no table of contents");
-  // Messages of two bytes take this many in memory, for each byte.
-  constexpr size_t kParsedBytes = 40;
   const size_t most = kParsedBytes * first->second.size();
   GRADFLOW_RETURN_IF_ERROR(charge.Add(most));
   SavedTensorSlices contents;
@@ -360,7 +431,8 @@ absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern
                                                       absl::Span<const OldCheckpointRead> reads,
                                                       const std::shared_ptr<Allocator>& allocator,
                                                       RunStop* stop) {
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, MatchingPaths(pattern));
+  FileCharge charge(allocator.get());
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, FilesOf(pattern, &charge, stop));
   std::vector<std::unique_ptr<OldReader>> readers;
   std::vector<OldReader*> sorted;
   for (const OldCheckpointRead& read : reads) {

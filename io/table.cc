@@ -88,9 +88,35 @@ bool TakeFixed(absl::string_view* in, size_t bytes, uint64_t* value) {
   return true;
 }
 
+// A string that is overwritten again and again, with its memory charged.
+class Scratch {
+ public:
+  explicit Scratch(FileCharge* charge) : charge_(*charge) {}
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  ~Scratch() { charge_.Remove(charged_); }
+
+  std::string& text() { return text_; }
+  // Makes room for `size` characters.
+  absl::Status Reserve(size_t size) {
+    if (size <= text_.capacity()) return absl::OkStatus();
+    // As much again, such that a string that grows is copied a few times.
+    const size_t capacity = std::max(size, 2 * text_.capacity());
+    GRADFLOW_RETURN_IF_ERROR(charge_.Add(capacity - charged_));
+    charged_ = capacity;
+    text_.reserve(capacity);
+    return absl::OkStatus();
+  }
+
+ private:
+  FileCharge& charge_;
+  std::string text_;
+  size_t charged_ = 0;
+};
+
 // Decompresses a block in Snappy's format: the length of the result, then literals and copies of
 // earlier bytes.
-absl::Status Decompress(absl::string_view block, int64_t max_bytes, std::string* out) {
+absl::Status Decompress(absl::string_view block, int64_t max_bytes, Scratch* scratch) {
   uint64_t size = 0;
   if (!TakeVarint(&block, &size)) return Damaged("a compressed block has no length");
   // A copy of 64 bytes takes 3.
@@ -99,8 +125,9 @@ absl::Status Decompress(absl::string_view block, int64_t max_bytes, std::string*
     return errors::ResourceExhausted("the table has a block of ", size, " bytes, expected at most ",
                                      max_bytes);
   }
+  std::string* const out = &scratch->text();
   out->clear();
-  out->reserve(size);
+  GRADFLOW_RETURN_IF_ERROR(scratch->Reserve(size));
   while (!block.empty()) {
     const auto tag = static_cast<unsigned char>(block.front());
     block.remove_prefix(1);
@@ -146,7 +173,7 @@ absl::Status Decompress(absl::string_view block, int64_t max_bytes, std::string*
 // them if the block is compressed. The block must begin at *position at least, which is set to its
 // end. `position` may be null.
 absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, int64_t max_bytes,
-                                            absl::string_view* handle, std::string* scratch,
+                                            absl::string_view* handle, Scratch* scratch,
                                             uint64_t* position) {
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -170,17 +197,18 @@ absl::StatusOr<absl::string_view> ReadBlock(absl::string_view file, int64_t max_
                                                  ", expected 0 (none) or 1 (Snappy)"));
   }
   GRADFLOW_RETURN_IF_ERROR(Decompress(text.substr(0, size), max_bytes, scratch));
-  return absl::string_view(*scratch);
+  return absl::string_view(scratch->text());
 }
 
 // Calls fn(key, value) for each entry of a block.
 template <typename F>
-absl::Status ForEachEntry(absl::string_view block, F fn) {
+absl::Status ForEachEntry(absl::string_view block, FileCharge* charge, F fn) {
   if (block.size() < 4) return Damaged("a block is too short");
   const uint64_t restarts = Fixed(block.substr(block.size() - 4));
   if (restarts > (block.size() - 4) / 4) return Damaged("a block has too many restarts");
   absl::string_view left = block.substr(0, block.size() - 4 - 4 * restarts);
-  std::string key;
+  Scratch scratch(charge);
+  std::string& key = scratch.text();
   while (!left.empty()) {
     uint64_t shared = 0;
     uint64_t rest = 0;
@@ -190,6 +218,7 @@ absl::Status ForEachEntry(absl::string_view block, F fn) {
       return Damaged("an entry is not in its block");
     }
     key.resize(shared);
+    GRADFLOW_RETURN_IF_ERROR(scratch.Reserve(shared + rest));
     absl::StrAppend(&key, left.substr(0, rest));
     GRADFLOW_RETURN_IF_ERROR(fn(key, left.substr(rest, size)));
     left.remove_prefix(rest + size);
@@ -250,8 +279,8 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
     return Damaged("the footer is not valid");
   }
   // The decompressed blocks.
-  std::string index_scratch;
-  std::string block_scratch;
+  Scratch index_scratch(charge);
+  Scratch block_scratch(charge);
   GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view index,
                             ReadBlock(bytes, max_bytes, &footer, &index_scratch, nullptr));
   TableEntries entries;
@@ -272,11 +301,11 @@ absl::StatusOr<TableEntries> ReadTable(absl::string_view bytes, int64_t max_byte
   };
   // Blocks that overlap would make the time quadratic.
   uint64_t position = 0;
-  GRADFLOW_RETURN_IF_ERROR(
-      ForEachEntry(index, [&](const std::string&, absl::string_view handle) -> absl::Status {
+  GRADFLOW_RETURN_IF_ERROR(ForEachEntry(
+      index, charge, [&](const std::string&, absl::string_view handle) -> absl::Status {
         GRADFLOW_ASSIGN_OR_RETURN(const absl::string_view block,
                                   ReadBlock(bytes, max_bytes, &handle, &block_scratch, &position));
-        return ForEachEntry(block, add);
+        return ForEachEntry(block, charge, add);
       }));
   return entries;
 }

@@ -46,6 +46,9 @@ class FileCharge {
   size_t bytes_ = 0;
 };
 
+// The memory of a message for each of its bytes, at most: a message of two bytes takes 80.
+inline constexpr size_t kParsedBytes = 40;
+
 // Returns the bytes of a table.
 std::string WriteTable(const TableEntries& entries);
 

@@ -142,16 +142,17 @@ std::string EncodeSliceKey(absl::string_view name, const TensorSlice& slice) {
 }
 
 int64_t NumCommonElements(const TensorSlice& a, const TensorSlice& b) {
-  int64_t count = 1;
+  // Unsigned: an empty intersection of huge slices overflows before its empty dimension.
+  uint64_t count = 1;
   for (size_t d = 0; d < a.extents.size(); ++d) {
     const TensorSlice::Extent& x = a.extents[d];
     const TensorSlice::Extent& y = b.extents[d];
     const int64_t size =
         std::min(x.start + x.length, y.start + y.length) - std::max(x.start, y.start);
     if (size <= 0) return 0;
-    count *= size;
+    count *= static_cast<uint64_t>(size);
   }
-  return count;
+  return static_cast<int64_t>(count);
 }
 
 int64_t CopySlice(const Tensor& from, const TensorSlice& from_slice, const TensorSlice& to_slice,

@@ -53,6 +53,11 @@ absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
   }
   if (first == nullptr) return errors::InvalidArgument("no variable has a gradient");
   applied_ = true;
+  taken_names_.clear();
+  for (int id = 0; id < scope_.graph()->num_nodes(); ++id) {
+    const absl::StatusOr<VariableInfo> info = InfoOf(Output(scope_.graph()->node(id), 0));
+    if (info.ok()) taken_names_.insert(info->name);
+  }
   Begin(*first);
   const Scope scope = scope_.NewSubScope("train");
   std::vector<Operation> updates;
@@ -80,7 +85,9 @@ absl::Status Optimizer::Minimize(const Output& loss, const std::vector<Output>& 
   return ApplyGradients(gradients, variables, train);
 }
 
-Output Optimizer::NewState(const std::string& name, const VariableInfo& info, float value) {
+Output Optimizer::NewState(const std::string& wanted, const VariableInfo& info, float value) {
+  std::string name = wanted;
+  for (int i = 1; !taken_names_.insert(name).second; ++i) name = absl::StrCat(wanted, "_", i);
   const Scope scope = scope_.NewSubScope("slots");
   const Output state = NewVariable(scope, name, info.dtype, info.shape, info.is_resource);
   if (!info.shape.IsFullyDefined()) {
@@ -155,7 +162,7 @@ Operation Adagrad::Apply(const Scope& scope, const Output& variable, const Varia
 Operation RMSProp::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
                          const Output& gradient) {
   const Output mean_square = NewSlot(info, "RMSProp", 1);
-  const Output momentum = NewSlot(info, "RMSProp_1", 0);
+  const Output momentum = NewSlot(info, "RMSProp", 0);
   return AddUpdate(scope, info, "RMSProp",
                    {variable, mean_square, momentum, RateOf(scope, info),
                     ScalarOf(scope, info, options_.decay), ScalarOf(scope, info, options_.momentum),
@@ -172,7 +179,7 @@ void Adam::Begin(const VariableInfo& info) {
 Operation Adam::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
                       const Output& gradient) {
   const Output m = NewSlot(info, "Adam", 0);
-  const Output v = NewSlot(info, "Adam_1", 0);
+  const Output v = NewSlot(info, "Adam", 0);
   const auto power = [&](const Output& state) {
     const Output value = ReadVariable(scope, state);
     return info.dtype == power_dtype_ ? value : Output(ops::Cast(scope, value, info.dtype));
@@ -209,7 +216,7 @@ void Adam::End(const Scope& scope, std::vector<Operation>* updates) {
 Operation Ftrl::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
                       const Output& gradient) {
   const Output squares = NewSlot(info, "Ftrl", options_.initial_accumulator_value);
-  const Output linear = NewSlot(info, "Ftrl_1", 0);
+  const Output linear = NewSlot(info, "Ftrl", 0);
   return AddUpdate(
       scope, info, "Ftrl",
       {variable, squares, linear, gradient, RateOf(scope, info), ScalarOf(scope, info, options_.l1),

@@ -14,13 +14,14 @@
 //   GRADFLOW_RETURN_IF_ERROR(adam.ApplyGradients(gradients, variables, &train));
 //
 // Slots are variables of the names that TensorFlow's optimisers of the same name
-// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A checkpoint of either continues in the
-// other.
+// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimiser of a graph continues the
+// numbers: "w/Adam_2", "beta1_power_1". A checkpoint of either continues in the other.
 //
 // Errors of the graph are also those of the scope.
 #ifndef GRADFLOW_TRAINING_OPTIMIZER_H_
 #define GRADFLOW_TRAINING_OPTIMIZER_H_
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,9 +73,10 @@ class Optimizer {
   virtual void Begin(const VariableInfo&) {}
   virtual void End(const Scope&, std::vector<Operation>*) {}
 
-  // Adds a slot of `variable`, named `variable`/`name`, with all elements `value` at first.
+  // Adds a slot of `variable`, named `variable`/`name`, with all elements `value` at first. If the
+  // graph has a variable of this name, the slot is named `variable`/`name`_1, or _2, and so on.
   Output NewSlot(const VariableInfo& info, absl::string_view name, float value);
-  // Adds a scalar variable of this name.
+  // Adds a scalar variable of this name, or one that follows it, as above.
   Output NewScalar(absl::string_view name, DataType dtype, bool is_resource, float value);
   // Adds a scalar of the type of a variable.
   Output ScalarOf(const Scope& scope, const VariableInfo& info, float value) const;
@@ -86,12 +88,14 @@ class Optimizer {
                       bool value = false) const;
 
  private:
-  Output NewState(const std::string& name, const VariableInfo& info, float value);
+  Output NewState(const std::string& wanted, const VariableInfo& info, float value);
 
   const Scope scope_;
   const Output rate_;
   const float constant_rate_;
   bool applied_ = false;
+  // The names of all variables of the graph.
+  std::set<std::string> taken_names_;
   std::vector<Operation> initializers_;
   std::vector<Output> slots_;
 };

@@ -18,6 +18,7 @@
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/io_ops.h"
 #include "gradflow/ops/no_op.h"
+#include "gradflow/ops/state_ops.h"
 #include "gradflow/training/variables.h"
 
 namespace gradflow {
@@ -63,6 +64,8 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
   std::set<std::string> unique;
   std::vector<Output> values;
   DataTypeVector types;
+  std::vector<PartialTensorShape> shapes;
+  std::vector<bool> is_resource;
   for (const Output& variable : variables) {
     const absl::StatusOr<VariableInfo> info = InfoOf(variable);
     if (info.ok() && !unique.insert(info->name).second) {
@@ -72,6 +75,8 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
     if (!s.ok()) return;
     names.push_back(info->name);
     types.push_back(info->dtype);
+    shapes.push_back(info->shape);
+    is_resource.push_back(info->is_resource);
     values.push_back(ReadVariable(s, variable));
   }
   if (names.empty()) {
@@ -83,9 +88,22 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
   save_ = ops::SaveV2(s, prefix_, name_list, slices, values).operation;
   const auto restored = ops::RestoreV2(s, prefix_, name_list, slices, types);
   if (!s.ok()) return;
+  // No variable is assigned before all values have the right shapes.
+  std::vector<Output> checked;
+  std::vector<Operation> checks;
+  for (size_t i = 0; i < variables.size(); ++i) {
+    checked.push_back(ops::EnsureShape(s, restored[static_cast<int>(i)], shapes[i]));
+    checks.emplace_back(checked.back().op());
+  }
+  const Operation all_checked = ops::NoOp(s.WithControlDependencies(checks)).operation;
+  const Scope assign = s.WithControlDependencies(std::vector<Operation>{all_checked});
   std::vector<Operation> assignments;
   for (size_t i = 0; i < variables.size(); ++i) {
-    assignments.push_back(AssignVariable(s, variables[i], restored[static_cast<int>(i)]));
+    // The old value of a variable may have any shape.
+    assignments.push_back(is_resource[i] ? AssignVariable(assign, variables[i], checked[i])
+                                         : ops::Assign(assign, variables[i], checked[i],
+                                                       ops::Assign::ValidateShape(false))
+                                               .operation);
   }
   restore_ = ops::NoOp(s.WithControlDependencies(assignments)).operation;
 }

@@ -39,7 +39,8 @@ class Saver {
 
   // Writes the checkpoint `prefix`-`step`, and removes the oldest ones that this saver has written.
   absl::Status Save(const ClientSession& session, const std::string& prefix, int64_t step);
-  // Gives all variables the values of a checkpoint. If a value is missing or damaged, none changes.
+  // Gives all variables the values of a checkpoint. If a value is missing or damaged, or has not
+  // the shape of its variable, none changes.
   absl::Status Restore(const ClientSession& session, const std::string& prefix) const;
   // The prefixes of the checkpoints that are kept, oldest first.
   const std::vector<std::string>& checkpoints() const { return checkpoints_; }

@@ -79,15 +79,19 @@ absl::Status MatchingFiles(KernelContext& ctx) {
     return errors::InvalidArgument("pattern must be a string or a vector of strings, but has ",
                                    "shape ", patterns.shape().DebugString());
   }
+  internal::FileCharge charge(ctx.allocator().get());
   std::vector<std::string> paths;
   for (const tstring& pattern : patterns.span<tstring>()) {
     const absl::Status status = internal::MatchingPaths(
-        pattern, [&] { return ctx.ShouldStop(); }, &paths);
+        pattern, [&] { return ctx.ShouldStop(); }, &charge, &paths);
     if (!status.ok()) return AtPath(pattern, status);
   }
   std::sort(paths.begin(), paths.end());
   double bytes = 0;
   for (const std::string& path : paths) bytes += static_cast<double>(path.size());
+  // The output takes the characters over.
+  charge.Remove(static_cast<size_t>(bytes));
+  charge.Trim();
   ctx.ExpectStringBytes(bytes);
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {static_cast<int64_t>(paths.size())}, &output));

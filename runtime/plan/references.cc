@@ -27,6 +27,13 @@ class ReadKernel final : public OpKernel {
   const DataType dtype_;
 };
 
+// Ends when its control inputs have.
+class WaitKernel final : public OpKernel {
+ public:
+  absl::Status Compute(KernelContext&) const override { return absl::OkStatus(); }
+  bool IsCheap() const override { return true; }
+};
+
 class References {
  public:
   explicit References(PlanGraph* graph) : graph_(*graph) {}
@@ -39,6 +46,7 @@ class References {
     }
     if (!any) return absl::OkStatus();
     for (int32_t node = 0; node < num_nodes; ++node) {
+      int32_t barrier = kNoBarrier;
       for (int i = 0; i < graph_.num_inputs(node); ++i) {
         const PlanGraph::Value source = graph_.edge(node, i);
         if (graph_.origin(node).takes_reference(i)) {
@@ -49,26 +57,45 @@ class References {
           }
           continue;
         }
-        if (IsReference(source)) graph_.SetEdge(node, i, AddRead(source, node, i));
+        if (!IsReference(source)) continue;
+        if (barrier == kNoBarrier && graph_.num_edges(node) > 1) barrier = AddBarrier(node);
+        graph_.SetEdge(node, i, AddRead(source, barrier));
       }
     }
     for (int i = 0; i < graph_.num_fetches(); ++i) {
       const PlanGraph::Value root = graph_.roots()[i];
-      if (IsReference(root)) graph_.SetRoot(i, AddRead(root, kNoReader, -1));
+      if (IsReference(root)) graph_.SetRoot(i, AddRead(root, kNoBarrier));
     }
     return graph_.Prune();
   }
 
  private:
-  static constexpr int32_t kNoReader = -1;
+  static constexpr int32_t kNoBarrier = -1;
 
   bool IsReference(PlanGraph::Value value) const {
     return !value.is_feed() && !value.is_control() &&
            IsRefType(graph_.output_types(value.node)[value.output]);
   }
 
-  // Adds a node that reads the variable when all other inputs of input `i` of `reader` are there.
-  PlanGraph::Value AddRead(PlanGraph::Value source, int32_t reader, int i) {
+  // Adds a node that ends when all inputs of `reader`, data and control, are there. Reads that
+  // waited for the inputs themselves would have a quadratic number of edges.
+  // REQUIRES: no edge of `reader` is a read yet
+  int32_t AddBarrier(int32_t reader) {
+    PlanGraph::NewNode barrier;
+    barrier.label.name = graph_.origin(reader).name();
+    barrier.label.op = "Wait";
+    barrier.label.origins = {&graph_.origin(reader)};
+    barrier.kernel = std::make_shared<WaitKernel>();
+    barrier.device = graph_.device(reader);
+    for (int e = 0; e < graph_.num_edges(reader); ++e) {
+      const PlanGraph::Value input = graph_.edge(reader, e);
+      if (!input.is_feed()) barrier.control_inputs.push_back(input.node);
+    }
+    return graph_.AddNode(std::move(barrier));
+  }
+
+  // Adds a node that reads the variable, after the barrier of its reader if there is one.
+  PlanGraph::Value AddRead(PlanGraph::Value source, int32_t barrier) {
     const Node& variable = graph_.origin(source.node);
     const DataType dtype = BaseType(graph_.output_types(source.node)[source.output]);
     PlanGraph::NewNode read;
@@ -79,12 +106,7 @@ class References {
     read.output_types = {dtype};
     read.inputs = {source};
     read.device = graph_.device(source.node);
-    for (int e = 0; reader != kNoReader && e < graph_.num_edges(reader); ++e) {
-      const PlanGraph::Value other = graph_.edge(reader, e);
-      // Reads that this pass has added wait for the same nodes.
-      const bool is_read = !other.is_feed() && graph_.label(other.node) != nullptr;
-      if (e != i && !other.is_feed() && !is_read) read.control_inputs.push_back(other.node);
-    }
+    if (barrier != kNoBarrier) read.control_inputs.push_back(barrier);
     return {graph_.AddNode(std::move(read)), 0};
   }
 

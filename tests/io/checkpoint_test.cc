@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -77,6 +78,30 @@ TEST(Crc32c, PortableAgreesWithTheInstruction) {
 }
 
 // ---- Tables ----
+
+// Has a limit, and keeps account.
+class SmallAllocator final : public Allocator {
+ public:
+  explicit SmallAllocator(size_t limit) : limit_(limit) {}
+  void* Allocate(size_t bytes) override {
+    return Reserve(bytes) ? SystemAllocator()->Allocate(bytes) : nullptr;
+  }
+  void Deallocate(void* block, size_t bytes) override {
+    SystemAllocator()->Deallocate(block, bytes);
+    Release(bytes);
+  }
+  bool Reserve(size_t bytes) override {
+    if (bytes > limit_ - used_) return false;
+    used_ += bytes;
+    return true;
+  }
+  void Release(size_t bytes) override { used_ -= bytes; }
+  size_t used() const { return used_; }
+
+ private:
+  const size_t limit_;
+  size_t used_ = 0;
+};
 
 absl::StatusOr<internal::TableEntries> ReadTable(absl::string_view bytes, int64_t max_bytes) {
   internal::FileCharge charge(SystemAllocator().get());
@@ -158,7 +183,16 @@ std::string CompressedTable(const std::string& block) {
 
 absl::StatusOr<internal::TableEntries> ReadCompressed(const std::string& block, int64_t max_bytes) {
   internal::FileCharge charge(SystemAllocator().get());
-  return internal::ReadTable(CompressedTable(block), max_bytes, &charge);
+  const auto table = internal::ReadTable(CompressedTable(block), max_bytes, &charge);
+  size_t bytes = 0;
+  for (const auto& [key, value] : table.ok() ? *table : internal::TableEntries()) {
+    bytes += internal::TableEntryBytes(key, value);
+  }
+  // Only the entries are charged when the table has been read.
+  if (table.ok()) {
+    EXPECT_EQ(charge.bytes(), bytes);
+  }
+  return table;
 }
 
 TEST(Table, ReadsSnappy) {
@@ -180,6 +214,34 @@ TEST(Table, ReadsSnappy) {
     expect_damaged(damaged);
   }
   EXPECT_THAT(ReadCompressed(block, 50), StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+// A block may stand for 20 times its bytes.
+TEST(Table, CountsTheMemoryOfBlocks) {
+  constexpr size_t kBytes = 1 << 20;
+  std::string block;
+  internal::AppendVarint(kBytes, &block);
+  // A literal of one byte, and copies of 64.
+  block += std::string("\0\0", 2);
+  for (size_t i = 1; i < kBytes; i += 64) {
+    const size_t length = std::min<size_t>(64, kBytes - i);
+    block += {static_cast<char>((length - 1) << 2 | 2), 1, 0};
+  }
+  const std::string table = CompressedTable(block);
+  const auto read = [&](size_t limit) {
+    SmallAllocator allocator(limit);
+    absl::Status status;
+    {
+      internal::FileCharge charge(&allocator);
+      status = internal::ReadTable(table, 1 << 30, &charge).status();
+    }
+    EXPECT_EQ(allocator.used(), 0u);
+    return status;
+  };
+  // Zeros are entries with empty keys.
+  EXPECT_THAT(read(2 * kBytes),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("its keys are not ascending")));
+  EXPECT_THAT(read(kBytes / 2), StatusIs(absl::StatusCode::kResourceExhausted));
 }
 
 // Every damage is an error: the checksums cover all blocks, and the footer is checked.
@@ -246,31 +308,19 @@ TEST(TensorSlice, EncodesKeys) {
             std::string("\0w\0\1\1\1\xe0\x20\0\xff\xc0\x40\0\0\0\0\0\0\0", 19));
 }
 
+TEST(TensorSlice, CountsCommonElements) {
+  using internal::NumCommonElements;
+  using internal::TensorSlice;
+  constexpr int64_t kHuge = int64_t{1} << 40;
+  const TensorSlice a = {{{2, 3}, {0, 10}}};
+  EXPECT_EQ(NumCommonElements(a, {{{4, 9}, {1, 4}}}), 4);
+  EXPECT_EQ(NumCommonElements(a, {{{5, 9}, {1, 4}}}), 0);
+  // No element, though the first dimensions have more than int64 can count.
+  const TensorSlice none = {{{0, kHuge}, {0, kHuge}, {0, 0}}};
+  EXPECT_EQ(NumCommonElements(none, none), 0);
+}
+
 // ---- Checkpoints ----
-
-// Has a limit, and keeps account.
-class SmallAllocator final : public Allocator {
- public:
-  explicit SmallAllocator(size_t limit) : limit_(limit) {}
-  void* Allocate(size_t bytes) override {
-    return Reserve(bytes) ? SystemAllocator()->Allocate(bytes) : nullptr;
-  }
-  void Deallocate(void* block, size_t bytes) override {
-    SystemAllocator()->Deallocate(block, bytes);
-    Release(bytes);
-  }
-  bool Reserve(size_t bytes) override {
-    if (bytes > limit_ - used_) return false;
-    used_ += bytes;
-    return true;
-  }
-  void Release(size_t bytes) override { used_ -= bytes; }
-  size_t used() const { return used_; }
-
- private:
-  const size_t limit_;
-  size_t used_ = 0;
-};
 
 class CheckpointTest : public testing::FolderFixture {
  protected:
@@ -403,6 +453,13 @@ TEST_F(CheckpointTest, ErrorsOfWriting) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/proc/none/c.data")));
   EXPECT_THAT(WriteOldCheckpoint(File("c"), {{"a", t, ""}, {"a", t, ""}}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("given twice")));
+  // A file where a folder is needed.
+  WriteAll(File("file"), "");
+  EXPECT_THAT(WriteCheckpoint(File("file/c"), {{"a", t, ""}}),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("cannot make the folder")));
+  ASSERT_THAT(WriteCheckpoint(File("c"), {{"a", t, ""}}), IsOk());
+  EXPECT_THAT(MergeCheckpoints({File("c")}, File("file/c")),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("cannot make the folder")));
 }
 
 // Each flipped byte and each truncation is an error, or changes nothing.
@@ -420,6 +477,9 @@ TEST_F(CheckpointTest, NoticesDamage) {
   const auto check = [&](const std::string& name, const char* what, size_t at) {
     const bool is_old = name == "old";
     const auto checkpoint = Checkpoint::Open(File("c"));
+    if (absl::string_view(what) == "whole") {
+      ASSERT_THAT(checkpoint, IsOk());
+    }
     if (!is_old && !checkpoint.ok()) return;
     for (size_t t = is_old ? 17 : 0; t < tensors.size(); ++t) {
       const Tensor expected = tensors[t].name == "sliced" ? Iota<float>({2, 3}) : tensors[t].tensor;
@@ -553,6 +613,51 @@ TEST_F(CheckpointTest, StopsWithTheRun) {
   }
   EXPECT_THAT(ReadOldCheckpoint(File("o"), "a", "", SystemAllocator(), &stop),
               StatusIs(absl::StatusCode::kCancelled));
+  // Nothing matches: a search would have found out.
+  EXPECT_THAT(ReadOldCheckpoint(File("none/*"), "a", "", SystemAllocator(), &stop),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+// Strings without characters take two bytes of a file.
+TEST_F(CheckpointTest, CountsTheMemoryOfOldRecords) {
+  constexpr int kStrings = 100000;
+  ASSERT_THAT(WriteOldCheckpoint(File("o"), {{"t", AsTensor<tstring>({"a"}), ""}}), IsOk());
+  Edit(File("o"), [](internal::TableEntries& table) {
+    for (auto& [key, value] : table) {
+      if (key.empty()) continue;
+      std::string strings;
+      for (int i = 0; i < kStrings; ++i) strings += std::string("\x42\0", 2);
+      const auto field = [](char number, const std::string& content) {
+        std::string bytes(1, static_cast<char>(number << 3 | 2));
+        internal::AppendVarint(content.size(), &bytes);
+        return bytes + content;
+      };
+      // The name is not UTF-8, so that the record, parsed, would be DATA_LOSS.
+      value = field(2, field(1, "\xff") + field(3, strings));
+    }
+  });
+  const auto limit = [](size_t bytes) { return std::make_shared<SmallAllocator>(bytes); };
+  EXPECT_THAT(ReadOldCheckpoint(File("o"), "t", "", limit(2 << 20)),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(ReadOldCheckpoint(File("o"), "t", "", limit(64 << 20)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is not valid")));
+  // A record of numbers is not charged as one of strings.
+  const Tensor numbers = RandomTensor(DT_FLOAT, {kStrings});
+  ASSERT_THAT(WriteOldCheckpoint(File("n"), {{"t", numbers, ""}}), IsOk());
+  EXPECT_THAT(ReadOldCheckpoint(File("n"), "t", "", limit(8 * numbers.TotalBytes())),
+              TensorEq(numbers));
+}
+
+TEST_F(CheckpointTest, CountsTheMemoryOfPaths) {
+  for (int i = 0; i < 500; ++i) {
+    WriteAll(File(std::string(100, 'x') + std::to_string(i)), "");
+  }
+  const auto small = std::make_shared<SmallAllocator>(20000);
+  EXPECT_THAT(ReadOldCheckpoint(File("*"), "t", "", small),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(ReadOldCheckpoint(File("*7"), "t", "", small),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("too short")));
+  EXPECT_EQ(small->used(), 0u);
 }
 
 TEST_F(CheckpointTest, CountsItsMemory) {
@@ -659,6 +764,39 @@ TEST_F(CheckpointTest, MergesAllOrNothing) {
   EXPECT_THAT(
       MergeCheckpoints({File("all")}, File("again")),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("the index refers to data file 2 of 2")));
+}
+
+// One file may have several names.
+TEST_F(CheckpointTest, MergesInPlaceUnderAnotherName) {
+  const Tensor a = AsScalar<float>(1);
+  const Tensor b = AsScalar<float>(2);
+  const auto expect_both = [&](const std::string& prefix) {
+    const auto checkpoint = Checkpoint::Open(prefix);
+    ASSERT_THAT(checkpoint, IsOk());
+    EXPECT_THAT(checkpoint->Read("a"), TensorEq(a));
+    EXPECT_THAT(checkpoint->Read("b"), TensorEq(b));
+  };
+  ASSERT_THAT(WriteCheckpoint(File("d/c"), {{"a", a, ""}, {"b", b, ""}}), IsOk());
+  ASSERT_THAT(MergeCheckpoints({File("./d/c")}, File("d/c")), IsOk());
+  expect_both(File("d/c"));
+  std::filesystem::create_directory_symlink(File("d"), File("link"));
+  ASSERT_THAT(MergeCheckpoints({File("d/c")}, File("link/c")), IsOk());
+  expect_both(File("d/c"));
+  // The data files would change places.
+  ASSERT_THAT(WriteCheckpoint(File("p1"), {{"b", b, ""}}), IsOk());
+  ASSERT_THAT(WriteCheckpoint(File("p2"), {{"a", a, ""}}), IsOk());
+  ASSERT_THAT(MergeCheckpoints({File("p1"), File("p2")}, File("d/all")), IsOk());
+  EXPECT_THAT(MergeCheckpoints({File("link/all")}, File("d/all")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("which is merged, too")));
+  expect_both(File("d/all"));
+  // Renaming a link to the file that it names would leave neither.
+  ASSERT_THAT(WriteCheckpoint(File("c"), {{"a", a, ""}, {"b", b, ""}}), IsOk());
+  std::filesystem::copy(File("c.index"), File("x.index"));
+  std::filesystem::create_symlink(File("c.data-00000-of-00001"), File("x.data-00000-of-00001"));
+  EXPECT_THAT(MergeCheckpoints({File("x")}, File("c")),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("to which it links")));
+  expect_both(File("c"));
+  expect_both(File("x"));
 }
 
 TEST_F(CheckpointTest, Merges) {

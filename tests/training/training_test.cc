@@ -174,6 +174,69 @@ TEST(Optimizers, AdamIsThatOfThePaper) {
   }
 }
 
+// Slots of a second optimiser have names of their own, as in TensorFlow.
+TEST(Optimizers, TwoOfAGraphShareNoState) {
+  const auto loss_of = [](const Scope& s, const Output& w) {
+    return ops::Square(s, ReadVariable(s, w));
+  };
+  const auto make = [](const Scope& s, const char* name) {
+    return NewVariable(s, name, DT_DOUBLE, TensorShape());
+  };
+  // The values of x and y after three steps of an optimiser each, in one graph or in two.
+  const auto train = [&](bool one_graph, std::vector<std::string>* slots) {
+    const Scope first = Scope::NewRootScope();
+    const Scope second = one_graph ? first : Scope::NewRootScope();
+    const Output x = make(first, "x");
+    const Output y = make(second, "y");
+    Adam adam_x(first, AdamOptions().LearningRate(0.5f));
+    Adam adam_y(second, AdamOptions().LearningRate(0.25f));
+    Operation train_x;
+    Operation train_y;
+    GRADFLOW_EXPECT_OK(adam_x.Minimize(loss_of(first, x), {x}, &train_x));
+    GRADFLOW_EXPECT_OK(adam_y.Minimize(loss_of(second, y), {y}, &train_y));
+    for (const Adam* adam : {&adam_x, &adam_y}) {
+      for (const Output& slot : adam->slots()) slots->push_back(InfoOf(slot)->name);
+    }
+    const Operation init_x = AssignVariable(first, x, ops::Const(first, 3.0));
+    const Operation init_y = AssignVariable(second, y, ops::Const(second, -2.0));
+    ClientSession session_x(first);
+    ClientSession session_y(second);
+    ClientSession& y_session = one_graph ? session_x : session_y;
+    GRADFLOW_EXPECT_OK(session_x.Run({}, {}, {init_x}, nullptr));
+    GRADFLOW_EXPECT_OK(y_session.Run({}, {}, {init_y}, nullptr));
+    GRADFLOW_EXPECT_OK(session_x.Run({}, {}, adam_x.initializers(), nullptr));
+    GRADFLOW_EXPECT_OK(y_session.Run({}, {}, adam_y.initializers(), nullptr));
+    for (int i = 0; i < 3; ++i) {
+      GRADFLOW_EXPECT_OK(session_x.Run({}, {}, {train_x}, nullptr));
+      GRADFLOW_EXPECT_OK(y_session.Run({}, {}, {train_y}, nullptr));
+    }
+    std::vector<Tensor> values;
+    std::vector<Tensor> outputs;
+    GRADFLOW_EXPECT_OK(session_x.Run({ReadVariable(first, x)}, &values));
+    GRADFLOW_EXPECT_OK(y_session.Run({ReadVariable(second, y)}, &outputs));
+    values.push_back(outputs[0]);
+    return values;
+  };
+  std::vector<std::string> slots;
+  std::vector<std::string> unused;
+  const std::vector<Tensor> together = train(true, &slots);
+  const std::vector<Tensor> apart = train(false, &unused);
+  EXPECT_THAT(together, ElementsAre(TensorEq(apart[0]), TensorEq(apart[1])));
+  EXPECT_THAT(slots, ElementsAre("beta1_power", "beta2_power", "x/Adam", "x/Adam_1",
+                                 "beta1_power_1", "beta2_power_1", "y/Adam", "y/Adam_1"));
+  // Of the same variable.
+  const Scope s = Scope::NewRootScope();
+  const Output w = make(s, "w");
+  slots.clear();
+  for (int i = 0; i < 2; ++i) {
+    RMSProp optimizer(s);
+    Operation step;
+    GRADFLOW_ASSERT_OK(optimizer.Minimize(loss_of(s, w), {w}, &step));
+    for (const Output& slot : optimizer.slots()) slots.push_back(InfoOf(slot)->name);
+  }
+  EXPECT_THAT(slots, ElementsAre("w/RMSProp", "w/RMSProp_1", "w/RMSProp_2", "w/RMSProp_3"));
+}
+
 TEST(Optimizers, Rosenbrock) {
   const Scope s = Scope::NewRootScope();
   const Output w = NewVariable(s, "w", DT_DOUBLE, {2});
@@ -383,6 +446,26 @@ TEST_F(SaverTest, AFailureChangesNothing) {
   const double before = Loss(session, problem);
   EXPECT_THAT(saver.Restore(session, File("c-1")), StatusIs(absl::StatusCode::kDataLoss));
   EXPECT_EQ(Loss(session, problem), before);
+  // A value of another shape.
+  for (const bool is_resource : {true, false}) {
+    Problem other(is_resource);
+    Saver other_saver(other.scope, {other.x, other.y});
+    GRADFLOW_ASSERT_OK(other.scope.status());
+    ClientSession other_session(other.scope);
+    GRADFLOW_ASSERT_OK(other_session.Run({}, {}, other.init, nullptr));
+    const double other_before = Loss(other_session, other);
+    for (const char* wrong : {"x", "y"}) {
+      const bool wrong_x = wrong[0] == 'x';
+      GRADFLOW_ASSERT_OK(WriteCheckpoint(
+          File("w"), {{"x", wrong_x ? AsTensor<double>({5, 6, 7}) : AsScalar<double>(5), ""},
+                      {"y", wrong_x ? AsTensor<double>({5, 6}) : AsScalar<double>(6), ""}}));
+      for (int i = 0; i < 20; ++i) {
+        EXPECT_THAT(other_saver.Restore(other_session, File("w")),
+                    StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("EnsureShape")));
+        EXPECT_EQ(Loss(other_session, other), other_before);
+      }
+    }
+  }
   std::ofstream(File("checkpoint")) << "nothing\n";
   EXPECT_THAT(LatestCheckpoint(folder()),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names no checkpoint")));

@@ -9,6 +9,9 @@
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/ops/standard_ops.h"
+#include "gradflow/runtime/plan/kernel_cache.h"
+#include "gradflow/runtime/plan/passes.h"
+#include "gradflow/runtime/plan/plan.h"
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/runtime/session/options.h"
 #include "gradflow/runtime/session/session.h"
@@ -263,14 +266,45 @@ TEST_F(VariableTest, ReadersOfReferencesWaitForTheirOtherInputs) {
   const auto add = ops::AssignAdd(scope_, w, 1.f);
   const auto by_control = ops::Identity(After(add.operation), w);
   const auto by_data = ops::Mul(scope_, w, ops::Neg(scope_, add));
+  // The other input is a reference, too.
+  const auto before = ops::Mul(scope_, add, w);
+  const auto after = ops::Mul(scope_, w, add);
   ClientSession session(scope_);
   Run(session, {init});
   for (int i = 2; i < 40; ++i) {
     const float x = static_cast<float>(i);
-    const auto values = Run(session, {by_control, by_data});
+    const auto values = Run(session, {by_control, by_data, before, after});
     EXPECT_THAT(values[0], TensorEq(Scalar(x)));
     EXPECT_THAT(values[1], TensorEq(Scalar(-x * x)));
+    EXPECT_THAT(values[2], TensorEq(Scalar(x * x)));
+    EXPECT_THAT(values[3], TensorEq(Scalar(x * x)));
   }
+  for (const Output& product : {Output(before), Output(after)}) {
+    Run(session, {init});
+    EXPECT_THAT(Run(session, {product})[0], TensorEq(Scalar(4)));
+  }
+}
+
+int64_t num_edges = 0;
+
+absl::Status CountEdges(const PassContext&, PlanGraph* graph) {
+  for (const int32_t node : graph->order()) num_edges += graph->num_edges(node);
+  return absl::OkStatus();
+}
+
+TEST_F(VariableTest, ReadsTakeALinearNumberOfEdges) {
+  constexpr int kInputs = 10000;
+  const auto w = ops::Variable(scope_, {}, DT_FLOAT);
+  ops::Stack(scope_.WithOpName("pack"), std::vector<Output>(kInputs, w));
+  GRADFLOW_ASSERT_OK(scope_.status());
+  const PlanPass passes[] = {CountEdges};
+  PlanOptions options;
+  options.passes = passes;
+  KernelCache kernels;
+  num_edges = 0;
+  GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), {{}, {"pack"}, {}}, &kernels, options));
+  // The inputs of Pack, of the node that waits for them, and two of each read.
+  EXPECT_EQ(num_edges, 4 * kInputs);
 }
 
 TEST_F(VariableTest, ReferencesMustNotBeFed) {
