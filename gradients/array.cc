@@ -265,16 +265,6 @@ absl::Status GradientOfFill(const Scope& scope, const Operation&, const std::vec
 
 // ---- Gather and scatter ----
 
-// dy of the rows `indices` of dimension 0 of a tensor of `shape`.
-Output SumRows(const Scope& scope, const Output& dy, const Output& indices, const Output& shape) {
-  const Output flat = ops::Reshape(scope, indices, Vector(scope, {-1}));
-  const Output row = ops::Slice(scope, shape, Vector(scope, {1}), Vector(scope, {-1}));
-  const Output rows =
-      ops::Reshape(scope, dy, ops::ConcatV2(scope, {ops::Shape(scope, flat), row}, 0));
-  const Output num_rows = ops::Reshape(
-      scope, ops::Slice(scope, shape, Vector(scope, {0}), Vector(scope, {1})), Vector(scope, {}));
-  return ops::UnsortedSegmentSum(scope, rows, flat, num_rows);
-}
 absl::Status GradientOfGather(const Scope& scope, const Operation& op,
                               const std::vector<Output>& dy, std::vector<Output>* dx) {
   *dx = {SumRows(scope, dy[0], op.input(1), ops::Shape(scope, op.input(0))), NoGradient()};
@@ -294,12 +284,9 @@ absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
       ops::FloorMod(scope, ops::Add(scope, ops::Cast(scope, op.input(2), DT_INT32), rank), rank),
       Vector(scope, {}));
   if (batch_dims != 0) {
-    const auto count = ops::Const(scope, static_cast<int32_t>(batch_dims));
-    const Output dims = batch_dims > 0
-                            ? Output(count)
-                            : Output(ops::Add(scope, ops::Rank(scope, op.input(1)), Output(count)));
-    *dx = {GatherBatchesGradient(scope, params, op.input(1), axis, dims, dy[0]), NoGradient(),
-           NoGradient()};
+    const Output dims = BatchDims(scope, batch_dims, op.input(1));
+    *dx = {GatherBatchesGradient(scope, ops::Shape(scope, params), op.input(1), axis, dims, dy[0]),
+           NoGradient(), NoGradient()};
     return scope.status();
   }
   const Output shape = ops::Shape(scope, params);
@@ -321,16 +308,26 @@ absl::Status GradientOfGatherV2(const Scope& scope, const Operation& op,
          NoGradient()};
   return scope.status();
 }
+// The treatment of tuples out of range, which the gradient shares.
+absl::Status GetPolicy(const Operation& op, std::string* policy) {
+  return GetAttr(op, "bad_indices_policy", policy);
+}
 absl::Status GradientOfGatherNd(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string policy;
+  GRADFLOW_RETURN_IF_ERROR(GetPolicy(op, &policy));
   const Output indices = Index(scope, op.input(1));
   const Output shape = ops::Shape(scope, op.input(0), ops::Shape::OutType(indices.type()));
-  *dx = {ops::ScatterNd(scope, indices, dy[0], shape), NoGradient()};
+  *dx = {ops::ScatterNd(scope, indices, dy[0], shape, ops::ScatterNd::BadIndicesPolicy(policy)),
+         NoGradient()};
   return scope.status();
 }
 absl::Status GradientOfScatterNd(const Scope& scope, const Operation& op,
                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
-  *dx = {NoGradient(), ops::GatherNd(scope, dy[0], op.input(0)), NoGradient()};
+  std::string policy;
+  GRADFLOW_RETURN_IF_ERROR(GetPolicy(op, &policy));
+  const auto attrs = ops::GatherNd::BadIndicesPolicy(policy);
+  *dx = {NoGradient(), ops::GatherNd(scope, dy[0], op.input(0), attrs), NoGradient()};
   return scope.status();
 }
 
@@ -467,19 +464,27 @@ absl::Status GradientOfMatrixSetDiagV2(const Scope& scope, const Operation& op,
 
 absl::Status GradientOfTensorScatterUpdate(const Scope& scope, const Operation& op,
                                            const std::vector<Output>& dy, std::vector<Output>* dx) {
+  std::string policy;
+  GRADFLOW_RETURN_IF_ERROR(GetPolicy(op, &policy));
   const Output indices = op.input(1);
-  *dx = {ops::TensorScatterUpdate(scope, dy[0], indices, ops::ZerosLike(scope, op.input(2))),
-         NoGradient(), ops::GatherNd(scope, dy[0], indices)};
+  const auto attrs = ops::TensorScatterUpdate::BadIndicesPolicy(policy);
+  *dx = {ops::TensorScatterUpdate(scope, dy[0], indices, ops::ZerosLike(scope, op.input(2)), attrs),
+         NoGradient(),
+         ops::GatherNd(scope, dy[0], indices, ops::GatherNd::BadIndicesPolicy(policy))};
   return scope.status();
 }
 absl::Status GradientOfTensorScatterAdd(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
-  *dx = {dy[0], NoGradient(), ops::GatherNd(scope, dy[0], op.input(1))};
+  std::string policy;
+  GRADFLOW_RETURN_IF_ERROR(GetPolicy(op, &policy));
+  *dx = {dy[0], NoGradient(),
+         ops::GatherNd(scope, dy[0], op.input(1), ops::GatherNd::BadIndicesPolicy(policy))};
   return scope.status();
 }
 absl::Status GradientOfTensorScatterSub(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
-  *dx = {dy[0], NoGradient(), ops::Neg(scope, ops::GatherNd(scope, dy[0], op.input(1)))};
+  GRADFLOW_RETURN_IF_ERROR(GradientOfTensorScatterAdd(scope, op, dy, dx));
+  (*dx)[2] = ops::Neg(scope, (*dx)[2]);
   return scope.status();
 }
 absl::Status GradientOfTensorStridedSliceUpdate(const Scope& scope, const Operation& op,

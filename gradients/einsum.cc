@@ -59,6 +59,16 @@ absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
     return errors::InvalidArgument("equation '", equation, "' must have ", op.num_inputs(),
                                    " inputs, found ", subscripts.size());
   }
+  // Each of n gradients has n factors.
+  constexpr int kMaxInputs = 256;
+  if (op.num_inputs() > kMaxInputs) {
+    return errors::Unimplemented("the gradient of ", op.num_inputs(),
+                                 " inputs is not there; expected at most ", kMaxInputs);
+  }
+  std::vector<Output> conjugates;
+  for (int i = 0; op.num_inputs() > 1 && i < op.num_inputs(); ++i) {
+    conjugates.push_back(Conjugate(scope, op.input(i)));
+  }
   const bool any_ellipsis = HasEllipsis(equation);
   for (int i = 0; i < op.num_inputs(); ++i) {
     const Output x = op.input(i);
@@ -67,7 +77,7 @@ absl::Status GradientOfEinsum(const Scope& scope, const Operation& op,
     for (int j = 0; j < op.num_inputs(); ++j) {
       if (j == i) continue;
       factors.push_back(subscripts[j]);
-      inputs.push_back(Conjugate(scope, op.input(j)));
+      inputs.push_back(conjugates[j]);
     }
     const std::string known = absl::StrJoin(factors, "");
     const std::string& subscript = subscripts[i];

@@ -34,8 +34,19 @@ Output SumToShapeOf(const Scope& scope, const Output& gradient, const Output& x,
 
 absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gradient_x,
                        const Output& gradient_y, std::vector<Output>* dx) {
-  dx->push_back(SumToShapeOf(scope, gradient_x, op.input(0), op.input(1)));
-  dx->push_back(SumToShapeOf(scope, gradient_y, op.input(1), op.input(0)));
+  const Output x = op.input(0);
+  const Output y = op.input(1);
+  if (x == y || IsNoGradient(gradient_x) || IsNoGradient(gradient_y)) {
+    dx->push_back(SumToShapeOf(scope, gradient_x, x, y));
+    dx->push_back(SumToShapeOf(scope, gradient_y, y, x));
+    return scope.status();
+  }
+  // The same with fewer nodes.
+  const Output shape_x = ops::Shape(scope, x);
+  const Output shape_y = ops::Shape(scope, y);
+  const auto axes = ops::BroadcastGradientArgs(scope, shape_x, shape_y);
+  dx->push_back(ops::Reshape(scope, ops::Sum(scope, gradient_x, axes.r0), shape_x));
+  dx->push_back(ops::Reshape(scope, ops::Sum(scope, gradient_y, axes.r1), shape_y));
   return scope.status();
 }
 

@@ -2,6 +2,7 @@
 #ifndef GRADFLOW_GRADIENTS_GRADIENT_HELPERS_H_
 #define GRADFLOW_GRADIENTS_GRADIENT_HELPERS_H_
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <utility>
@@ -39,10 +40,15 @@ absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gr
 // Returns gradient `dy` of output `i`, or zeros of its shape if there is none.
 Output OrZeros(const Scope& scope, const Operation& op, int i, const std::vector<Output>& dy);
 
-// The gradient of `params` of a GatherV2 with batch_dims, both scalars of int32 that are not
-// negative. In selection.cc.
-Output GatherBatchesGradient(const Scope& scope, const Output& params, const Output& indices,
+// The gradient of a tensor of `shape` whose rows `indices` of dimension 0 were gathered: the sums
+// of the rows of `dy`. In selection.cc.
+Output SumRows(const Scope& scope, const Output& dy, const Output& indices, const Output& shape);
+// The same for a gather along `axis` with `batch_dims`, both scalars of int32 that are not
+// negative.
+Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Output& indices,
                              const Output& axis, const Output& batch_dims, const Output& dy);
+// The attribute batch_dims, plus the rank of `indices` if negative.
+Output BatchDims(const Scope& scope, int64_t batch_dims, const Output& indices);
 
 // Reads an attribute of the operation's node.
 template <typename T>

@@ -78,6 +78,7 @@ class GradientBuilder {
     for (const Output& output : outputs) Visit(output.node());
     PrepareRecomputation(outputs, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!IsDifferentiable(outputs[i].type())) continue;
       AddTerm(outputs[i], grad_inputs != nullptr ? (*grad_inputs)[i]
                                                  : Output(ops::OnesLike(scope_, outputs[i])));
     }

@@ -363,16 +363,6 @@ absl::Status GradientOfIgamma(const Scope& scope, const Operation& op,
   return Broadcast(scope, op, ops::Mul(scope, dy[0], ops::IgammaGradA(scope, a, x)),
                    ops::Mul(scope, dy[0], GammaDensity(scope, a, x)), dx);
 }
-// The derivative of P by a has the derivative density * (log(x) - digamma(a)) by x; that by a is
-// not known.
-absl::Status GradientOfIgammaGradA(const Scope& scope, const Operation& op,
-                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
-  const Output a = op.input(0);
-  const Output x = op.input(1);
-  const Output logs = ops::Sub(scope, ops::Log(scope, x), ops::Digamma(scope, a));
-  const Output slope = ops::Mul(scope, GammaDensity(scope, a, x), logs);
-  return Broadcast(scope, op, NoGradient(), ops::Mul(scope, dy[0], slope), dx);
-}
 absl::Status GradientOfIgammac(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   return GradientOfIgamma(scope, op, {ops::Neg(scope, dy[0])}, dx);
@@ -658,22 +648,11 @@ absl::Status GradientOfSegmentSum(const Scope& scope, const Operation& op,
   dx->push_back(ops::GatherV2(scope, dy[0], op.input(1), 0));
   return NoGradientForTheRest(scope, op, dx);
 }
-// Rows of dy by segment; zeros for negative ids, which the op ignores.
+// Rows of dy by segment; zeros for negative ids, which the op ignores, also if there are no
+// segments.
 Output GatherRows(const Scope& scope, const Output& dy, const Output& ids) {
-  const Output zero = Scalar(scope, ids.type(), 0);
-  const Output rows = ops::GatherV2(scope, dy, ops::Maximum(scope, ids, zero), 0);
-  const Output is_valid = ops::GreaterEqual(scope, ids, zero);
-  // is_valid, with dimensions of 1 for those that rows has besides.
-  const Output shape = ops::ConcatV2(
-      scope,
-      {ops::Shape(scope, ids),
-       ops::Fill(scope,
-                 ops::Reshape(scope, ops::Sub(scope, ops::Rank(scope, rows), ops::Rank(scope, ids)),
-                              Vector(scope, {1})),
-                 1)},
-      0);
-  return ops::SelectV2(scope, ops::Reshape(scope, is_valid, shape), rows,
-                       ops::ZerosLike(scope, rows));
+  return ops::GatherNd(scope, dy, ops::ExpandDims(scope, ids, -1),
+                       ops::GatherNd::BadIndicesPolicy("IGNORE"));
 }
 absl::Status GradientOfUnsortedSegmentSum(const Scope& scope, const Operation& op,
                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -860,7 +839,6 @@ void RegisterMathGradients(GradientRegistry& registry) {
   registry.Register("Cumprod", GradientOfCumprod);
   registry.Register("CumulativeLogsumexp", GradientOfCumulativeLogsumexp);
   registry.Register("Igamma", GradientOfIgamma);
-  registry.Register("IgammaGradA", GradientOfIgammaGradA);
   registry.Register("Igammac", GradientOfIgammac);
   registry.Register("Zeta", GradientOfZeta);
   registry.Register("Polygamma", GradientOfPolygamma);

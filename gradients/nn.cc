@@ -489,6 +489,37 @@ absl::Status GradientOfGlobalNormalization(const Scope& scope, const Operation& 
   return scope.status();
 }
 
+// The derivative of the formulas of the gradient op.
+absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operation& op,
+                                               const std::vector<Output>& dy,
+                                               std::vector<Output>* dx) {
+  float epsilon = 0;
+  bool scales = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "variance_epsilon", &epsilon));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "scale_after_normalization", &scales));
+  const auto formula = [=](const Scope& s, const std::vector<Output>& xs) -> std::vector<Output> {
+    const DataType dtype = xs[0].type();
+    const auto sum_rows = [&](const Output& x) -> Output {
+      return ops::Sum(s, x, Vector(s, {0, 1, 2}));
+    };
+    const Output wide_variance = ops::Add(s, xs[2], Scalar(s, dtype, epsilon));
+    const Output rstd = ops::Rsqrt(s, wide_variance);
+    const Output factor = scales ? Output(ops::Mul(s, rstd, xs[3])) : rstd;
+    const Output centred = ops::Sub(s, xs[0], xs[1]);
+    const Output sum = sum_rows(xs[4]);
+    const Output products = sum_rows(ops::Mul(s, xs[4], centred));
+    const Output by_variance = ops::Mul(s, Scalar(s, dtype, -0.5),
+                                        ops::Div(s, ops::Mul(s, products, factor), wide_variance));
+    const Output by_gamma =
+        scales ? Output(ops::Mul(s, products, rstd)) : Output(ops::ZerosLike(s, xs[3]));
+    return {ops::Mul(s, xs[4], factor), ops::Neg(s, ops::Mul(s, sum, factor)), by_variance, sum,
+            by_gamma};
+  };
+  std::vector<Output> inputs;
+  for (int i = 0; i < op.num_inputs(); ++i) inputs.push_back(op.input(i));
+  return DifferentiateFormula(scope, inputs, formula, dy, dx);
+}
+
 // ---- Batch normalisation ----
 
 struct BatchNormAttrs {
@@ -608,6 +639,7 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("FractionalMaxPool", GradientOfFractionalMaxPool);
   registry.Register("FractionalAvgPool", GradientOfFractionalAvgPool);
   registry.Register("BatchNormWithGlobalNormalization", GradientOfGlobalNormalization);
+  registry.Register("BatchNormWithGlobalNormalizationGrad", GradientOfGlobalNormalizationGrad);
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);
   registry.Register("FusedBatchNormV2", GradientOfBatchNorm<ops::FusedBatchNormGradV2>);
   registry.Register("FusedBatchNormV3", GradientOfBatchNorm<ops::FusedBatchNormGradV3>);

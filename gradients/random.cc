@@ -79,17 +79,31 @@ void RegisterRandomGradients(GradientRegistry& registry) {
   registry.Register("StatelessRandomGammaV2", GradientOfRandomGamma<2>);
   registry.Register("StatelessRandomGammaV3", GradientOfRandomGamma<4>);
   registry.Register("StatelessParameterizedTruncatedNormal", GradientOfTruncatedNormal);
-  for (const char* const op :
-       {"Multinomial", "ParameterizedTruncatedNormal",
-        // Its own derivatives are not known.
-        "RandomGammaGrad", "RandomPoisson", "RandomPoissonV2", "RandomShuffle",
-        "RandomStandardNormal", "RandomUniform", "RandomUniformInt", "StatelessMultinomial",
-        "StatelessRandomGetAlg", "StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg",
-        "StatelessRandomBinomial", "StatelessRandomNormal", "StatelessRandomNormalV2",
-        "StatelessRandomPoisson", "StatelessRandomUniform", "StatelessRandomUniformFullInt",
-        "StatelessRandomUniformFullIntV2", "StatelessRandomUniformInt",
-        "StatelessRandomUniformIntV2", "StatelessRandomUniformV2", "StatelessTruncatedNormal",
-        "StatelessTruncatedNormalV2", "TruncatedNormal"}) {
+  for (const char* const op : {"Multinomial",
+                               "ParameterizedTruncatedNormal",
+                               "RandomPoisson",
+                               "RandomPoissonV2",
+                               "RandomShuffle",
+                               "RandomStandardNormal",
+                               "RandomUniform",
+                               "RandomUniformInt",
+                               "StatelessMultinomial",
+                               "StatelessRandomGetAlg",
+                               "StatelessRandomGetKeyCounter",
+                               "StatelessRandomGetKeyCounterAlg",
+                               "StatelessRandomBinomial",
+                               "StatelessRandomNormal",
+                               "StatelessRandomNormalV2",
+                               "StatelessRandomPoisson",
+                               "StatelessRandomUniform",
+                               "StatelessRandomUniformFullInt",
+                               "StatelessRandomUniformFullIntV2",
+                               "StatelessRandomUniformInt",
+                               "StatelessRandomUniformIntV2",
+                               "StatelessRandomUniformV2",
+                               "StatelessTruncatedNormal",
+                               "StatelessTruncatedNormalV2",
+                               "TruncatedNormal"}) {
     registry.RegisterNoGradient(op);
   }
 }

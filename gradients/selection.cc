@@ -21,7 +21,6 @@ Output AsFlat(const Scope& scope, const Output& x) {
 // Adds dy to zeros of the shape of x, at `indices` of the last dimension.
 absl::Status GradientOfTopK(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
-  if (IsNoGradient(dy[0])) return NoGradientForTheRest(scope, op, dx);
   const Output x = op.input(0);
   const Output indices = ops::Cast(scope, op.output(1), DT_INT64);
   const Output shape = ops::Shape(scope, x, ops::Shape::OutType(DT_INT64));
@@ -203,13 +202,26 @@ absl::Status GradientOfParallelConcat(const Scope& scope, const Operation& op,
 
 }  // namespace
 
+Output SumRows(const Scope& scope, const Output& dy, const Output& indices, const Output& shape) {
+  const Output flat = AsFlat(scope, indices);
+  const Output row = ops::Slice(scope, shape, Vector(scope, {1}), Vector(scope, {-1}));
+  const Output rows =
+      ops::Reshape(scope, dy, ops::ConcatV2(scope, {ops::Shape(scope, flat), row}, 0));
+  return ops::UnsortedSegmentSum(scope, rows, flat, ops::GatherV2(scope, shape, 0, 0));
+}
+
+Output BatchDims(const Scope& scope, int64_t batch_dims, const Output& indices) {
+  const Output count = ops::Const(scope, static_cast<int32_t>(batch_dims));
+  if (batch_dims >= 0) return count;
+  return ops::Add(scope, ops::Rank(scope, indices), count);
+}
+
 // The gathered rows of each batch are summed into the rows of the parameters of that batch: batches
 // become part of the row number. With r the rank of the indices and b that of the batch,
-//   params [batch, outer, n, inner], indices [batch, more], dy [batch, outer, more, inner].
-Output GatherBatchesGradient(const Scope& scope, const Output& params, const Output& indices,
+//   shape [batch, outer, n, inner], indices [batch, more], dy [batch, outer, more, inner].
+Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Output& indices,
                              const Output& axis, const Output& batch_dims, const Output& dy) {
-  const Output shape = ops::Shape(scope, params);
-  const Output rank = ops::Rank(scope, params);
+  const Output rank = ops::Size(scope, shape);
   const Output one = ops::Const(scope, 1);
   const Output after_axis = ops::Add(scope, axis, one);
   const Output more = ops::Sub(scope, ops::Rank(scope, indices), batch_dims);
@@ -231,10 +243,12 @@ Output GatherBatchesGradient(const Scope& scope, const Output& params, const Out
   const Output row =
       ops::ConcatV2(scope, {sizes(range(batch_dims, axis)), sizes(range(after_axis, rank))}, 0);
   const Output n = ops::GatherV2(scope, shape, axis, 0);
-  const Output num_batches = ops::Prod(scope, batch, 0);
-  // Row numbers: the index plus n times the number of the batch.
+  // Row numbers: the index plus n times the number of the batch. They may exceed int32.
   const auto wide = [&](const Output& x) -> Output { return ops::Cast(scope, x, DT_INT64); };
-  const Output offsets = ops::Mul(scope, wide(range(0, num_batches)), wide(n));
+  const Output wide_n = wide(n);
+  const Output num_batches = ops::Prod(scope, wide(batch), 0);
+  const Output numbers_of_batches = ops::Range(scope, int64_t{0}, num_batches, int64_t{1});
+  const Output offsets = ops::Mul(scope, numbers_of_batches, wide_n);
   const Output ones = ops::Fill(scope, ops::Reshape(scope, more, Vector(scope, {1})), 1);
   const Output numbers =
       AsFlat(scope, ops::Add(scope, wide(indices),
@@ -242,7 +256,7 @@ Output GatherBatchesGradient(const Scope& scope, const Output& params, const Out
   const Output rows =
       ops::Reshape(scope, permuted, ops::ConcatV2(scope, {ops::Shape(scope, numbers), row}, 0));
   const Output sums =
-      ops::UnsortedSegmentSum(scope, rows, numbers, ops::Mul(scope, num_batches, n));
+      ops::UnsortedSegmentSum(scope, rows, numbers, ops::Mul(scope, num_batches, wide_n));
   // [batch, n, outer, inner], to [batch, outer, n, inner].
   const Output front = ops::Reshape(
       scope, sums,

@@ -2,9 +2,7 @@
 #ifndef GRADFLOW_OPS_ARRAY_ND_INDICES_H_
 #define GRADFLOW_OPS_ARRAY_ND_INDICES_H_
 
-#include <atomic>
 #include <cstdint>
-#include <limits>
 #include <string>
 
 #include "absl/status/status.h"
@@ -51,8 +49,9 @@ absl::Status CheckScatterUpdates(const PartialTensorShape& indices,
 absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate, const Tensor& indices,
                            const Tensor& updates, bool ignores_bad_indices, absl::string_view name,
                            Tensor* output);
-// Returns INVALID_ARGUMENT if a tuple of `indices` is out of range of `output`.
-absl::Status CheckNdIndices(const Tensor& indices, const TensorShape& output,
+// Returns INVALID_ARGUMENT if a tuple of `indices` is out of range of `output`, and an error if the
+// run is to stop.
+absl::Status CheckNdIndices(const RunContext& run, const Tensor& indices, const TensorShape& output,
                             absl::string_view name);
 
 // The tuples in the last dimension of a tensor, as offsets of the slices that they select.
@@ -87,21 +86,6 @@ class NdIndices {
   int64_t depth_;
   int64_t size_ = 1;
   int64_t slice_size_ = 1;
-};
-
-// The first tuple out of range that a parallel loop finds.
-class FirstBadIndex {
- public:
-  void Found(int64_t i) {
-    int64_t first = first_;
-    while (i < first && !first_.compare_exchange_weak(first, i)) {
-    }
-  }
-  bool any() const { return first_ != std::numeric_limits<int64_t>::max(); }
-  int64_t first() const { return first_; }
-
- private:
-  std::atomic<int64_t> first_{std::numeric_limits<int64_t>::max()};
 };
 
 }  // namespace gradflow

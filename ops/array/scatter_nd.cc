@@ -25,13 +25,18 @@ absl::Status CheckScatterUpdates(const PartialTensorShape& indices,
                                  output.DebugString());
 }
 
-absl::Status CheckNdIndices(const Tensor& indices_tensor, const TensorShape& output,
-                            absl::string_view name) {
+absl::Status CheckNdIndices(const RunContext& run, const Tensor& indices_tensor,
+                            const TensorShape& output, absl::string_view name) {
   const NdIndices indices(indices_tensor, output);
-  for (int64_t i = 0; i < indices.size(); ++i) {
-    if (indices.Offset(i) < 0) return indices.Error(i, name);
-  }
-  return absl::OkStatus();
+  FirstBadIndex bad;
+  ParallelFor(run, indices.size(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (indices.Offset(i) < 0) return bad.Found(i);
+    }
+  });
+  if (bad.any()) return indices.Error(bad.first(), name);
+  // Blocks may have been skipped.
+  return run.ShouldStop() ? absl::CancelledError("the run is stopped") : absl::OkStatus();
 }
 
 absl::Status ScatterSlices(const RunContext& run, AccumulateFn accumulate,

@@ -3,7 +3,9 @@
 #ifndef GRADFLOW_OPS_COMMON_INDICES_H_
 #define GRADFLOW_OPS_COMMON_INDICES_H_
 
+#include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -50,6 +52,21 @@ inline void WriteIndex(Tensor* tensor, int64_t i, int64_t value) {
     static_cast<int32_t*>(tensor->raw_data())[i] = static_cast<int32_t>(value);
   }
 }
+
+// The first element out of range that a parallel loop finds.
+class FirstBadIndex {
+ public:
+  void Found(int64_t i) {
+    int64_t first = first_;
+    while (i < first && !first_.compare_exchange_weak(first, i)) {
+    }
+  }
+  bool any() const { return first_ != std::numeric_limits<int64_t>::max(); }
+  int64_t first() const { return first_; }
+
+ private:
+  std::atomic<int64_t> first_{std::numeric_limits<int64_t>::max()};
+};
 
 // Returns "indices[1,2]", the position of element i of a tensor of that shape; "indices" if it is a
 // scalar.

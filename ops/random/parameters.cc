@@ -8,14 +8,12 @@
 namespace gradflow {
 
 Parameter::Parameter(const Tensor& tensor, const TensorShape& batches)
-    : is_whole_(tensor.shape() == batches) {
-  values_.reserve(tensor.NumElements());
+    : data_(tensor.raw_data()), is_whole_(tensor.shape() == batches) {
   DispatchType(SampleTypes(), tensor.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const auto flat = tensor.flat<T>();
-    for (int64_t i = 0; i < tensor.NumElements(); ++i) {
-      values_.push_back(static_cast<double>(flat(i)));
-    }
+    read_ = [](const void* data, int64_t i) {
+      return static_cast<double>(static_cast<const T*>(data)[i]);
+    };
   });
   if (is_whole_) return;
   const DimVector strides = BroadcastStrides(tensor.shape().dim_sizes(), batches.dim_sizes());
@@ -44,8 +42,8 @@ absl::StatusOr<TensorShape> BatchShape(const KernelContext& ctx, const TensorSha
     return errors::InvalidArgument("shape must end with that of the parameters, but they are ",
                                    shape.DebugString(), " and ", batches.DebugString());
   }
-  *samples = 1;
-  for (int d = 0; d < outer; ++d) *samples *= shape.dim_size(d);
+  // The product of the outer dimensions may overflow if another is 0.
+  *samples = shape.num_elements() == 0 ? 0 : shape.num_elements() / batches.num_elements();
   return batches;
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
@@ -61,14 +60,16 @@ T SampleAs(double x) {
 // The elements of a parameter by batch: by index in the broadcast shape of all parameters.
 class Parameter {
  public:
-  // REQUIRES: `tensor` has one of SampleTypes, and its shape broadcasts to `batches`
+  // Borrows the elements. REQUIRES: `tensor` has one of SampleTypes, and its shape broadcasts to
+  // `batches`
   Parameter(const Tensor& tensor, const TensorShape& batches);
-  double operator[](int64_t batch) const { return values_[IndexOf(batch)]; }
+  double operator[](int64_t batch) const { return read_(data_, IndexOf(batch)); }
 
  private:
   int64_t IndexOf(int64_t batch) const;
 
-  std::vector<double> values_;
+  const void* data_;
+  double (*read_)(const void* data, int64_t i) = nullptr;
   bool is_whole_ = true;
   absl::InlinedVector<int64_t, 4> sizes_;
   absl::InlinedVector<int64_t, 4> strides_;

@@ -11,6 +11,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/random/parameters.h"
 #include "gradflow/ops/random/streams.h"
 
@@ -124,35 +125,46 @@ struct Parameters {
   Parameter min;
   Parameter max;
 
-  absl::Status Check(int64_t batches) const {
-    for (int64_t b = 0; b < batches; ++b) {
-      const double low = min[b];
-      const double high = max[b];
-      if (stddev[b] > 0 && low < high && (std::isfinite(low) || std::isfinite(high))) continue;
-      return errors::InvalidArgument(
-          "the standard deviation must be positive, and the bounds in order and not both infinite, "
-          "but batch ",
-          b, " has the standard deviation ", stddev[b], " and the bounds ", low, " and ", high);
-    }
-    return absl::OkStatus();
+  bool IsValid(int64_t b) const {
+    const double low = min[b];
+    const double high = max[b];
+    return stddev[b] > 0 && low < high && (std::isfinite(low) || std::isfinite(high));
+  }
+  absl::Status Check(const RunContext& run, int64_t batches) const {
+    FirstBadIndex bad;
+    ParallelFor(run, batches, BlockSizeForCost(10), [&](int64_t begin, int64_t end) {
+      for (int64_t b = begin; b < end; ++b) {
+        if (!IsValid(b)) return bad.Found(b);
+      }
+    });
+    if (!bad.any()) return absl::OkStatus();
+    const int64_t b = bad.first();
+    return errors::InvalidArgument(
+        "the standard deviation must be positive, and the bounds in order and not both infinite, "
+        "but batch ",
+        b, " has the standard deviation ", stddev[b], " and the bounds ", min[b], " and ", max[b]);
   }
 };
 
 // Numbers [begin, end) of the batches, `samples` for each, in that order. `place` returns where
-// number i belongs.
+// number i belongs. Ends early if the run is to stop.
 template <typename T, typename Place>
-bool FillBlock(const Parameters& parameters, const Philox& stream, int64_t samples, int64_t begin,
-               int64_t end, T* out, const Place& place) {
+bool FillBlock(const RunContext& run, const Parameters& parameters, const Philox& stream,
+               int64_t samples, int64_t begin, int64_t end, T* out, const Place& place) {
   using F = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  constexpr int64_t kPart = int64_t{1} << 16;
   Sampler<F> sampler(stream);
-  for (int64_t i = begin; i < end;) {
+  bool stops = false;
+  for (int64_t i = begin; i < end && !stops;) {
     const int64_t b = i / samples;
     const int64_t last = std::min(end, (b + 1) * samples);
     sampler.Set(static_cast<F>(parameters.mean[b]), static_cast<F>(parameters.stddev[b]),
                 static_cast<F>(parameters.min[b]), static_cast<F>(parameters.max[b]));
     const bool is_done = sampler.Run([&](F value) {
       out[place(i)] = static_cast<T>(value);
-      return ++i < last;
+      ++i;
+      stops = i % kPart == 0 && run.ShouldStop();
+      return i < last && !stops;
     });
     if (!is_done) return false;
   }
@@ -176,7 +188,7 @@ absl::Status FillBlocks(KernelContext& ctx, const Parameters& parameters, int64_
   ParallelFor(ctx, NumBlocks(n, block), 1, [&](int64_t first, int64_t last) {
     for (int64_t k = first; k < last; ++k) {
       const uint64_t counters = (static_cast<uint64_t>(k) * numerator) / denominator;
-      if (!FillBlock(parameters, stream.Ahead(counters), samples, k * block,
+      if (!FillBlock(ctx.run(), parameters, stream.Ahead(counters), samples, k * block,
                      std::min(n, (k + 1) * block), out, place)) {
         failed = true;
       }
@@ -213,6 +225,7 @@ class TruncatedNormalKernel final : public OpKernel {
         return errors::InvalidArgument(kNames[i], " must be ",
                                        DataTypeString(ctx.expected_output_dtype(0)));
       }
+      // TensorFlow's numbers of vectors of bounds are those of one stream for a batch.
       const bool may_have_one = i <= 2;
       same &= ctx.input(i).dims() == 0 || (may_have_one && ctx.input(i).NumElements() == 1);
     }
@@ -233,7 +246,7 @@ class TruncatedNormalKernel final : public OpKernel {
     const Parameters parameters = {
         Parameter(ctx.input(1), batch_shape), Parameter(ctx.input(2), batch_shape),
         Parameter(ctx.input(3), batch_shape), Parameter(ctx.input(4), batch_shape)};
-    GRADFLOW_RETURN_IF_ERROR(parameters.Check(same ? 1 : batches));
+    GRADFLOW_RETURN_IF_ERROR(parameters.Check(ctx.run(), same ? 1 : batches));
     // Whole batches.
     const int64_t per_block = std::max<int64_t>(1, kBlock / samples);
     absl::Status status =
@@ -287,7 +300,7 @@ absl::Status StatelessTruncatedNormal(KernelContext& ctx) {
                                  Parameter(ctx.input(4), batches),
                                  Parameter(ctx.input(5), batches)};
   const int64_t inner = batches.num_elements();
-  GRADFLOW_RETURN_IF_ERROR(parameters.Check(inner));
+  GRADFLOW_RETURN_IF_ERROR(parameters.Check(ctx.run(), inner));
   absl::Status status = errors::Unimplemented("numbers of type ", DataTypeString(output->dtype()));
   DispatchType(FloatTypes(), output->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

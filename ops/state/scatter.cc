@@ -80,7 +80,8 @@ class ScatterKernel final : public OpKernel {
       GRADFLOW_RETURN_IF_ERROR(NdIndexDepth(indices.shape(), name, shape).status());
     }
     // All before anything changes.
-    if (!ignores_bad_indices_) GRADFLOW_RETURN_IF_ERROR(CheckNdIndices(indices, shape, name));
+    if (!ignores_bad_indices_)
+      GRADFLOW_RETURN_IF_ERROR(CheckNdIndices(ctx.run(), indices, shape, name));
     GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
     Tensor& value = update.value(0);
     if (updates.dtype() == DT_STRING && value.NumElements() > 0) {

@@ -179,12 +179,16 @@ INSTANTIATE_TEST_SUITE_P(Rows, GradientRowTest, ::testing::ValuesIn(ReadRows(kRo
 // their gradients are differentiable.
 const std::map<std::string, bool>& Elsewhere() {
   static const auto& ops = *new std::map<std::string, bool>{
+      {"AdjustContrastv2", true},
+      {"AdjustHue", true},
+      {"AdjustSaturation", true},
       {"Angle", true},
       {"Cholesky", true},
       {"Complex", true},
       {"ComplexAbs", true},
       {"Conj", true},
       {"CropAndResize", false},
+      {"CropAndResizeGradImage", false},
       {"FakeQuantWithMinMaxArgs", true},
       {"FakeQuantWithMinMaxArgsGradient", true},
       {"FakeQuantWithMinMaxVars", true},
@@ -218,7 +222,8 @@ const std::map<std::string, bool>& Elsewhere() {
       {"ResizeBicubicGrad", true},
       {"ResizeBilinear", true},
       {"ResizeBilinearGrad", true},
-      {"ScaleAndTranslate", false},
+      {"ScaleAndTranslate", true},
+      {"ScaleAndTranslateGrad", true},
       {"SparseMatMul", true},
       {"StatelessParameterizedTruncatedNormal", true},
       {"StatelessRandomGammaV2", false},
@@ -260,22 +265,10 @@ std::vector<std::string> OpsOfNumbers() {
   };
   // Second derivatives that TensorFlow does not have either, and ops on colors and projections,
   // whose gradients are missing (docs/gradients.md).
-  const std::set<std::string> without = {"AdjustContrastv2",
-                                         "AdjustHue",
-                                         "AdjustSaturation",
-                                         "BatchNormWithGlobalNormalizationGrad",
-                                         "CropAndResizeGradBoxes",
-                                         "CropAndResizeGradImage",
-                                         "Dilation2DBackpropFilter",
-                                         "Dilation2DBackpropInput",
-                                         "FractionalAvgPoolGrad",
-                                         "FractionalMaxPoolGrad",
-                                         "HSVToRGB",
-                                         "ImageProjectiveTransformV2",
-                                         "ImageProjectiveTransformV3",
-                                         "RGBToHSV",
-                                         "ResizeArea",
-                                         "ScaleAndTranslateGrad"};
+  const std::set<std::string> without = {"CropAndResizeGradBoxes",  "Dilation2DBackpropFilter",
+                                         "Dilation2DBackpropInput", "FractionalAvgPoolGrad",
+                                         "FractionalMaxPoolGrad",   "IgammaGradA",
+                                         "RandomGammaGrad",         "ResizeArea"};
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     const OpDef& def = op->def();
     if (without.count(def.name()) > 0) continue;
@@ -345,14 +338,11 @@ TEST(GradientDocs, HaveTheTable) {
       << "run again with GRADFLOW_UPDATE_GOLDEN=1 to update docs/gradients.md";
 }
 
-// Nothing that TensorFlow's C++ or Python differentiates is missing, of the ops that there are, but
-// for those that docs/gradients.md names.
+// Nothing that TensorFlow's C++ or Python differentiates is missing, of the ops that there are.
 TEST(GradientDocs, HaveWhatTensorflowHas) {
-  const std::set<std::string> missing = {"ImageProjectiveTransformV2", "ImageProjectiveTransformV3",
-                                         "RGBToHSV"};
   for (const char* const language : {"C++", "Python"}) {
     for (const std::string& op : TensorflowOps(language)) {
-      if (GlobalRegistry().FindOp(op) == nullptr || missing.count(op) > 0) continue;
+      if (GlobalRegistry().FindOp(op) == nullptr) continue;
       EXPECT_TRUE(GradientRegistry::Global().Find(op).ok()) << op;
     }
   }
@@ -440,7 +430,63 @@ TEST(GradientFunctions, OfResizedImages) {
     const Output cubic_grad =
         ops::ResizeBicubicGrad(scope, x, images, ops::ResizeBicubicGrad::HalfPixelCenters(half));
     EXPECT_LT(GradientErrorOfFloats(scope, x, in, cubic_grad, out), 2e-3);
+    const Output scaled_grad = ops::ScaleAndTranslateGrad(
+        scope, x, images, ops::Const(scope, {1.25f, 2.5f}), ops::Const(scope, {0.25f, -0.5f}),
+        ops::ScaleAndTranslateGrad::KernelType("triangle").Antialias(half));
+    EXPECT_LT(GradientErrorOfFloats(scope, x, in, scaled_grad, out), 2e-3);
   }
+}
+
+TEST(GradientFunctions, OfAdjustedColours) {
+  using Adjust = Output (*)(const Scope&, const Output&, const Output&);
+  const std::pair<Adjust, const char*> adjustments[] = {
+      {[](const Scope& s, const Output& x, const Output& factor) -> Output {
+         return ops::AdjustHue(s, x, factor);
+       },
+       "float[]=0.3"},
+      {[](const Scope& s, const Output& x, const Output& factor) -> Output {
+         return ops::AdjustSaturation(s, x, factor);
+       },
+       "float[]=1.25"},
+      {[](const Scope& s, const Output& x, const Output& factor) -> Output {
+         return ops::AdjustContrastv2(s, x, factor);
+       },
+       "float[]=1.5"}};
+  for (const auto& [adjust, factor] : adjustments) {
+    SCOPED_TRACE(factor);
+    const Scope scope = Scope::NewRootScope();
+    const OutputList xs = {ops::Placeholder(scope, DT_FLOAT), ops::Placeholder(scope, DT_FLOAT)};
+    const std::vector<Tensor> values = {
+        ParseTensor("float[1,2,2,3]={0.2, 0.5, 0.9, 0.8, 0.2, 0.4, 0.3, 0.9, 0.15, 0.7, 0.6, 0.2}"),
+        ParseTensor(factor)};
+    const Output y = adjust(scope, xs[0], xs[1]);
+    const auto error = FindGradientError(scope, xs, values, {y}, GradientsOf({y}, xs));
+    ASSERT_TRUE(error.ok()) << error.status();
+    EXPECT_LE(error->max_error, 5e-3 * error->largest) << error->DebugString();
+    // Images of half have gradients of half.
+    const Output half = ops::Cast(scope, ops::Const(scope, values[0]), DT_HALF);
+    std::vector<Output> gradients;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {adjust(scope, half, ops::Const(scope, 0.5f))},
+                                            {half}, &gradients));
+    EXPECT_EQ(gradients[0].type(), DT_HALF);
+  }
+}
+
+// Where colours are equal, the derivatives are those of TensorFlow 2.21.
+TEST(GradientFunctions, OfHuesOfEqualChannels) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Const(
+      scope, ParseTensor("float[4,3]={0.5, 0.5, 0.25, 0.25, 0.5, 0.5, 0.5, 0.5, 0.5, 0, 0, 0}"));
+  const Output dy =
+      ops::Const(scope, ParseTensor("float[4,3]={1, 2, 4, 1, 2, 4, 1, 2, 4, 1, 2, 4}"));
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ops::RGBToHSV(scope, x)}, {x}, {dy}, &gradients));
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(ClientSession(scope).Run(gradients, &values));
+  EXPECT_THAT(
+      values[0],
+      TensorNear(ParseTensor(
+          "float[4,3]={5.333333, 0.6666667, -4, -4, 5.333333, 0.6666667, 8, 0, -4, 4, 0, 0}")));
 }
 
 TEST(GradientFunctions, OfCrops) {
@@ -452,6 +498,12 @@ TEST(GradientFunctions, OfCrops) {
         ops::CropAndResize(scope, x, boxes, ops::Const(scope, {0, 0}), ops::Const(scope, {2, 3}),
                            ops::CropAndResize::Method(method));
     EXPECT_LT(GradientErrorOfFloats(scope, x, {1, 4, 5, 1}, y, {2, 2, 3, 1}), 2e-3);
+    // The gradient op is linear in its first input.
+    const Output crops = ops::Placeholder(scope, DT_FLOAT);
+    const Output image = ops::CropAndResizeGradImage(scope, crops, boxes, ops::Const(scope, {0, 0}),
+                                                     ops::Const(scope, {1, 4, 5, 1}), DT_FLOAT,
+                                                     ops::CropAndResizeGradImage::Method(method));
+    EXPECT_LT(GradientErrorOfFloats(scope, crops, {2, 2, 3, 1}, image, {1, 4, 5, 1}), 2e-3);
   }
   // By the boxes, of an image that is linear in each dimension.
   const Scope scope = Scope::NewRootScope();
@@ -813,6 +865,42 @@ TEST(GradientFunctions, OfComplexSingularVectors) {
   EXPECT_LE(error->max_error, Allowed(*error)) << error->DebugString();
 }
 
+// Second derivatives that are not known are errors, not zeros.
+TEST(GradientFunctions, OfGammaNumbersHaveNoSecondOrder) {
+  const Scope scope = Scope::NewRootScope();
+  const Output alpha = ops::Const(scope, {0.5, 1.0});
+  const auto second = [&](const Output& y) {
+    std::vector<Output> gradients;
+    GRADFLOW_EXPECT_OK(AddSymbolicGradients(scope, {y}, {alpha}, &gradients));
+    return AddSymbolicGradients(scope, gradients, {alpha}, &gradients);
+  };
+  EXPECT_THAT(second(ops::StatelessRandomGammaV2(scope, {3, 2}, {7, 8}, alpha)),
+              StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("RandomGammaGrad")));
+  EXPECT_THAT(second(ops::Igamma(scope, alpha, 2.0)),
+              StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("IgammaGradA")));
+}
+
+TEST(GradientFunctions, OfEinsumOfManyInputs) {
+  const auto gradients = [](int n, std::vector<Output>* dx) {
+    const Scope scope = Scope::NewRootScope();
+    const std::vector<Output> xs(n, ops::Const(scope, {complex64(1, 2)}));
+    std::string equation = "i";
+    for (int i = 1; i < n; ++i) equation += ",i";
+    const Output y = ops::Einsum(scope, xs, equation + "->i");
+    const absl::Status status = AddSymbolicGradients(scope, {y}, {xs[0]}, dx);
+    int conjugates = 0;
+    for (int i = 0; i < scope.graph()->num_nodes(); ++i) {
+      conjugates += scope.graph()->node(i)->type_string() == "Conj" ? 1 : 0;
+    }
+    EXPECT_LE(conjugates, n);
+    return status;
+  };
+  std::vector<Output> dx;
+  GRADFLOW_EXPECT_OK(gradients(256, &dx));
+  EXPECT_THAT(gradients(257, &dx), StatusIs(absl::StatusCode::kUnimplemented,
+                                            ::testing::HasSubstr("expected at most 256")));
+}
+
 TEST(GradientFunctions, OfDecompositionsThatAreNotKnown) {
   const Scope scope = Scope::NewRootScope();
   const Output a = ops::Const(scope, ParseTensor("double[3,2]={2, 1, 0.5, 3, 1, -1}"));
@@ -831,6 +919,58 @@ TEST(GradientFunctions, OfDecompositionsThatAreNotKnown) {
   EXPECT_THAT(AddSymbolicGradients(scope, {solution}, {unknown}, &gradients),
               StatusIs(absl::StatusCode::kUnimplemented,
                        ::testing::HasSubstr("numbers of rows and columns are known")));
+}
+
+// There are no segments, and all ids are ignored.
+TEST(GradientFunctions, OfNoSegments) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Const(scope, ParseTensor("double[2,3]={1, 2, 3, 4, 5, 6}"));
+  const Output none = ops::Const(scope, 0);
+  const Output ids = ops::Const(scope, {-1, -2});
+  const OutputList ys = {ops::UnsortedSegmentSum(scope, x, ids, none),
+                         ops::UnsortedSegmentMax(scope, x, ids, none),
+                         ops::UnsortedSegmentProd(scope, x, ids, none)};
+  for (const Output& y : ys) {
+    std::vector<Output> gradients;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y}, {x}, &gradients));
+    std::vector<Tensor> values;
+    GRADFLOW_ASSERT_OK(ClientSession(scope).Run(gradients, &values));
+    EXPECT_THAT(values[0], TensorEq(ParseTensor("double[2,3]=0")));
+  }
+}
+
+// Tuples out of range that an op ignores have no gradient, and are no error.
+TEST(GradientFunctions, OfIgnoredTuples) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Const(scope, {1.0, 2.0, 3.0});
+  const Output updates = ops::Const(scope, {4.0, 5.0});
+  const Output indices = ops::Const(scope, {{1}, {7}});
+  const char ignore[] = "IGNORE";
+  const Output ys[] = {
+      ops::GatherNd(scope, x, indices, ops::GatherNd::BadIndicesPolicy(ignore)),
+      ops::ScatterNd(scope, indices, updates, {3}, ops::ScatterNd::BadIndicesPolicy(ignore)),
+      ops::TensorScatterUpdate(scope, x, indices, updates,
+                               ops::TensorScatterUpdate::BadIndicesPolicy(ignore)),
+      ops::TensorScatterSub(scope, x, indices, updates,
+                            ops::TensorScatterSub::BadIndicesPolicy(ignore))};
+  const Tensor by_x[] = {ParseTensor("double[3]={0, 1, 0}"),
+                         {},
+                         ParseTensor("double[3]={1, 0, 1}"),
+                         ParseTensor("double[3]={1, 1, 1}")};
+  const Tensor by_updates[] = {{},
+                               ParseTensor("double[2]={1, 0}"),
+                               ParseTensor("double[2]={1, 0}"),
+                               ParseTensor("double[2]={-1, -0}")};
+  for (int i = 0; i < 4; ++i) {
+    std::vector<Output> gradients;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ys[i]}, {x, updates}, &gradients));
+    for (int k = 0; k < 2; ++k) {
+      if (IsNoGradient(gradients[k])) continue;
+      std::vector<Tensor> values;
+      GRADFLOW_ASSERT_OK(ClientSession(scope).Run({gradients[k]}, &values));
+      EXPECT_THAT(values[0], TensorEq(k == 0 ? by_x[i] : by_updates[i])) << i;
+    }
+  }
 }
 
 // ---- Ops of symmetric matrices ----

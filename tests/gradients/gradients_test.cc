@@ -114,6 +114,30 @@ TEST_F(GradientsTest, TellsInputsWithoutAGradient) {
   EXPECT_EQ(gradients[1].node(), nullptr);
 }
 
+// Indices and counts do not vary continuously.
+TEST_F(GradientsTest, OfIntegersDoNotExist) {
+  const Output x = ops::Const(scope_, {1.0, 3.0, 2.0});
+  const ops::TopK top(scope_, x, 2);
+  const Output rounded = ops::Cast(scope_, x, DT_INT32);
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {top.indices, rounded}, {x}, &gradients));
+  EXPECT_TRUE(IsNoGradient(gradients[0]));
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {rounded}, {rounded}, &gradients));
+  EXPECT_TRUE(IsNoGradient(gradients[0]));
+}
+
+// 2^32 rows, which exceed int32.
+TEST_F(GradientsTest, OfGathersOfManyBatches) {
+  const Output params = ops::Fill(scope_, {1 << 16, 1 << 16, 0}, 1.0);
+  const Output indices = ops::Fill(scope_, {1 << 16, 1}, 7);
+  const Output y = ops::GatherV2(scope_, params, indices, 1, ops::GatherV2::BatchDims(1));
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {params}, &gradients));
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(ClientSession(scope_).Run(gradients, &values));
+  EXPECT_EQ(values[0].shape(), TensorShape({1 << 16, 1 << 16, 0}));
+}
+
 TEST_F(GradientsTest, DifferentiatesGradients) {
   const Output x = Variable("x");
   Output y = ops::Mul(scope_, ops::Square(scope_, x), ops::Square(scope_, x));

@@ -58,6 +58,18 @@ TEST(VariableGradients, OfGathers) {
               TensorEq(AsTensor<float>({1, 0, 0, 0, 0, 2}, {3, 2})));
 }
 
+TEST(VariableGradients, OfGathersOfBatches) {
+  for (const int batch_dims : {1, -1}) {
+    const Scope s = Scope::NewRootScope();
+    const auto w = ops::VarHandleOp(s, DT_FLOAT, {2, 3, 2});
+    const auto init = ops::AssignVariableOp(s, w, ops::Const(s, 2.f, {2, 3, 2}));
+    const Output gathered = ops::ResourceGather(s, w, {{2, 2}, {0, 1}}, DT_FLOAT,
+                                                ops::ResourceGather::BatchDims(batch_dims));
+    EXPECT_THAT(GradientAfter(s, init, ops::Square(s, gathered), w),
+                TensorEq(AsTensor<float>({0, 0, 0, 0, 8, 8, 4, 4, 4, 4, 0, 0}, {2, 3, 2})));
+  }
+}
+
 // An assignment has no gradient.
 TEST(VariableGradients, EndAtAssignments) {
   const Scope s = Scope::NewRootScope();

@@ -94,6 +94,11 @@ TEST(RandomPoisson, OfSpecialRates) {
               TensorEq(Tensor(DT_INT64, {0, 5})));
   EXPECT_THAT(Poisson(shape, Tensor(DT_DOUBLE, {0}), DT_INT64).RunOne(),
               TensorEq(Tensor(DT_INT64, {5, 0})));
+  // The product of the dimensions before that of the rates exceeds int64.
+  const int64_t many = int64_t{1} << 40;
+  EXPECT_THAT(
+      PoissonBySeed(AsTensor<int64_t>({many, many, 0}), Tensor(DT_DOUBLE, {0}), DT_INT64).RunOne(),
+      TensorEq(Tensor(DT_INT64, {many, many, 0})));
 }
 
 TEST(RandomPoisson, RejectsBadArguments) {
@@ -251,6 +256,18 @@ TEST(TruncatedNormal, HasParametersForEachBatch) {
       EXPECT_NEAR(columns.matrix<double>()(s, b), mean, 1);
     }
   }
+}
+
+// The deadline has passed, but a loop of one block does not look at the clock.
+TEST(TruncatedNormal, StopsWithinABatch) {
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  GRADFLOW_EXPECT_OK(
+      Truncated(AsTensor<int32_t>({1, 1 << 17}),
+                {AsScalar<float>(0), AsScalar<float>(1), AsTensor<float>({-1}), AsScalar<float>(1)})
+          .StoppedBy(&stop)
+          .RunOnThreads(1)
+          .status());
+  EXPECT_TRUE(stop.IsStopped());
 }
 
 TEST(TruncatedNormal, RejectsBadArguments) {

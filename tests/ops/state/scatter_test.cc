@@ -176,6 +176,19 @@ TEST(ScatterNd, OfElementsAndBadIndices) {
   }
 }
 
+// Nothing may change before all indices are known to be valid.
+TEST(ScatterNd, ChangesNothingIfTheRunStopsWhileIndicesAreChecked) {
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  EXPECT_THAT(OpTester("ResourceScatterNdAdd")
+                  .Input<float>({1, 2})
+                  .Input<int32_t>({1}, {1, 1})
+                  .Input<float>({10})
+                  .StoppedBy(&stop)
+                  .RunOnThreads(1)
+                  .status(),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("stopped")));
+}
+
 TEST(ResourceGather, ReadsSlices) {
   const Tensor var = Iota<float>({4, 3});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto gathered,

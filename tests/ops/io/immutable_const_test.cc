@@ -1,5 +1,6 @@
 #include <string>
 
+#include "gradflow/core/run_context.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/folder_fixture.h"
@@ -32,17 +33,21 @@ TEST_F(ImmutableConstTest, ReadsTheBytesOfAFile) {
 
 TEST_F(ImmutableConstTest, RejectsOtherFiles) {
   WriteFile(File("data"), "12345678");
-  EXPECT_THAT(Const(File("data"), DT_INT32, {3}).Run(),
-              StatusIs(kInvalidArgument,
-                       AllOf(HasSubstr("must have as many bytes as int32 [3], but has 8"))));
-  EXPECT_THAT(Const(File("data"), DT_INT64, {int64_t{1} << 61}).Run(),
-              StatusIs(kInvalidArgument, HasSubstr("must have as many bytes")));
+  EXPECT_THAT(
+      Const(File("data"), DT_INT32, {3}).Run(),
+      StatusIs(kInvalidArgument,
+               AllOf(HasSubstr("data': expected as many bytes as int32 [3] has, but found 8"))));
+  EXPECT_THAT(
+      Const(File("data"), DT_INT64, {int64_t{1} << 61}).Run(),
+      StatusIs(
+          kInvalidArgument,
+          HasSubstr("expected as many bytes as int64 [2305843009213693952] has, but found 8")));
   EXPECT_THAT(Const(File("nothing"), DT_INT32, {3}).Run(),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("could not be opened")));
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("cannot open")));
   EXPECT_THAT(Const("/dev/zero", DT_INT32, {3}).Run(),
-              StatusIs(kInvalidArgument, HasSubstr("must be a regular file")));
+              StatusIs(kInvalidArgument, HasSubstr("'/dev/zero': expected a regular file")));
   EXPECT_THAT(Const(::testing::TempDir(), DT_INT32, {3}).Run(),
-              StatusIs(kInvalidArgument, HasSubstr("must be a regular file")));
+              StatusIs(kInvalidArgument, HasSubstr("expected a regular file")));
   EXPECT_THAT(Const(File("data"), DT_STRING, {1}).Run(),
               StatusIs(absl::StatusCode::kUnimplemented));
   EXPECT_THAT(OpTester("ImmutableConst")
@@ -51,6 +56,13 @@ TEST_F(ImmutableConstTest, RejectsOtherFiles) {
                   .Attr("shape", PartialTensorShape({-1}))
                   .MakeKernel(),
               StatusIs(kInvalidArgument, HasSubstr("shape must be known, but is [?]")));
+}
+
+TEST_F(ImmutableConstTest, StopsWhileItReads) {
+  WriteFile(File("data"), "12345678");
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  GRADFLOW_EXPECT_OK(Const(File("data"), DT_INT32, {2}).StoppedBy(&stop).RunOnThreads(1).status());
+  EXPECT_TRUE(stop.IsStopped());
 }
 
 }  // namespace

@@ -1,60 +1,18 @@
 // ImmutableConst: a constant in a file.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/file.h"
 
 namespace gradflow::immutable_const {
 namespace {
-
-// A file that is open for reading.
-class File {
- public:
-  // Opens regular files only: a pipe or a device may have no end.
-  static absl::StatusOr<File> Open(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) return errors::NotFound("'", path, "' could not be opened: ", strerror(errno));
-    File file(fd);
-    struct stat info = {};
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-      return errors::InvalidArgument("'", path, "' must be a regular file");
-    }
-    file.size_ = info.st_size;
-    return file;
-  }
-  ~File() {
-    if (fd_ >= 0) close(fd_);
-  }
-  File(File&& other) noexcept : fd_(std::exchange(other.fd_, -1)), size_(other.size_) {}
-  File& operator=(File&&) = delete;
-
-  int64_t size() const { return size_; }
-  // Returns the number of bytes read, fewer if the file has become shorter.
-  int64_t Read(char* to, int64_t bytes) const {
-    int64_t done = 0;
-    while (done < bytes) {
-      const ssize_t count = read(fd_, to + done, bytes - done);
-      if (count < 0 && errno == EINTR) continue;
-      if (count <= 0) break;
-      done += count;
-    }
-    return done;
-  }
-
- private:
-  explicit File(int fd) : fd_(fd) {}
-
-  int fd_;
-  int64_t size_ = 0;
-};
 
 class ImmutableConstKernel final : public OpKernel {
  public:
@@ -72,20 +30,30 @@ class ImmutableConstKernel final : public OpKernel {
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
-    GRADFLOW_ASSIGN_OR_RETURN(const File file, File::Open(path_));
+    const auto at_path = [&](const absl::Status& status) {
+      return errors::Prefix(absl::StrCat("'", errors::Printable(path_), "': "), status);
+    };
+    size_t size = 0;
+    const absl::StatusOr<internal::FileDescriptor> file = internal::OpenFile(path_, &size);
+    if (!file.ok()) return at_path(file.status());
     const DataType dtype = ctx.expected_output_dtype(0);
     const int64_t bytes = MultiplyWithoutOverflow(shape_.num_elements(), DataTypeSize(dtype));
-    const auto short_file = [&](int64_t size) {
-      return errors::InvalidArgument("'", path_, "' must have as many bytes as ",
-                                     DataTypeString(dtype), " ", shape_.DebugString(), ", but has ",
-                                     size);
-    };
     // Before a tensor is allocated that could not be filled.
-    if (bytes < 0 || file.size() < bytes) return short_file(file.size());
+    if (bytes < 0 || size < static_cast<size_t>(bytes)) {
+      return at_path(errors::InvalidArgument("expected as many bytes as ", DataTypeString(dtype),
+                                             " ", shape_.DebugString(), " has, but found ", size));
+    }
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape_, &output));
-    const int64_t read = file.Read(static_cast<char*>(output->raw_data()), bytes);
-    return read == bytes ? absl::OkStatus() : short_file(read);
+    char* const to = static_cast<char*>(output->raw_data());
+    // In parts, between which the run may stop.
+    constexpr int64_t kPart = int64_t{1} << 24;
+    for (int64_t at = 0; at < bytes && !ctx.ShouldStop(); at += kPart) {
+      const absl::Status status =
+          internal::ReadAt(file->get(), at, to + at, std::min(kPart, bytes - at));
+      if (!status.ok()) return at_path(status);
+    }
+    return absl::OkStatus();
   }
 
  private:
