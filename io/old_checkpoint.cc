@@ -278,16 +278,12 @@ class OldReader {
   FileCharge charge_;
 };
 
-// Adds what a file has of the tensors of the readers, which are in the order of their names.
-absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> readers,
-                     const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
-  GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
-  FileCharge charge(allocator.get());
-  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+// Returns the table of contents of a file, which `charge` counts.
+absl::StatusOr<SavedTensorSlices> ReadContents(const TableEntries& table, FileCharge* charge) {
   const auto first = table.find("");
   if (first == table.end()) return absl::DataLossError("the file has no table of contents");
   const size_t most = kParsedBytes * first->second.size();
-  GRADFLOW_RETURN_IF_ERROR(charge.Add(most));
+  GRADFLOW_RETURN_IF_ERROR(charge->Add(most));
   SavedTensorSlices contents;
   if (!contents.ParseFromString(first->second)) {
     return absl::DataLossError("the file has no table of contents");
@@ -295,9 +291,19 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
   if (contents.meta().versions().min_consumer() > kOldVersion) {
     return absl::UnimplementedError("the file needs a newer reader");
   }
-  charge.Remove(most);
-  GRADFLOW_RETURN_IF_ERROR(charge.Add(contents.SpaceUsedLong()));
-  charge.Trim();
+  charge->Remove(most);
+  GRADFLOW_RETURN_IF_ERROR(charge->Add(contents.SpaceUsedLong()));
+  charge->Trim();
+  return contents;
+}
+
+// Adds what a file has of the tensors of the readers, which are in the order of their names.
+absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> readers,
+                     const std::shared_ptr<Allocator>& allocator, RunStop* stop) {
+  GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
+  FileCharge charge(allocator.get());
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+  GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
   for (const SavedSliceMeta& meta : contents.meta().tensor()) {
     GRADFLOW_RETURN_IF_ERROR(CheckStop(stop));
     auto reader = std::lower_bound(
@@ -305,6 +311,25 @@ absl::Status AddFile(const std::string& path, absl::Span<OldReader* const> reade
         [](const OldReader* a, const std::string& name) { return a->name() < name; });
     for (; reader != readers.end() && (*reader)->name() == meta.name(); ++reader) {
       GRADFLOW_RETURN_IF_ERROR((*reader)->Add(table, meta));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Adds the tensors of a file to *tensors.
+absl::Status AddInfo(const std::string& path, const std::shared_ptr<Allocator>& allocator,
+                     std::map<std::string, Checkpoint::Info>* tensors) {
+  FileCharge charge(allocator.get());
+  GRADFLOW_ASSIGN_OR_RETURN(const TableEntries table, ReadFileTable(path, &charge));
+  GRADFLOW_ASSIGN_OR_RETURN(const SavedTensorSlices contents, ReadContents(table, &charge));
+  for (const SavedSliceMeta& meta : contents.meta().tensor()) {
+    Checkpoint::Info info;
+    info.dtype = meta.type();
+    GRADFLOW_ASSIGN_OR_RETURN(info.shape, TensorShape::Make(meta.shape()));
+    const auto [it, added] = tensors->try_emplace(meta.name(), info);
+    if (!added && (it->second.dtype != info.dtype || it->second.shape != info.shape)) {
+      return absl::DataLossError(absl::StrCat("the type or the shape of tensor ",
+                                              OldQuoted(meta.name()), " differs among the files"));
     }
   }
   return absl::OkStatus();
@@ -425,6 +450,17 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
   if (static_cast<int64_t>(bytes.size()) > kMaxOldFileBytes) return FileTooLarge();
   const absl::Status status = internal::WriteFile(path, {bytes});
   return status.ok() ? status : errors::Prefix(absl::StrCat(OldQuoted(path), ": "), status);
+}
+
+absl::StatusOr<std::map<std::string, Checkpoint::Info>> ListOldCheckpoint(
+    const std::string& pattern, const std::shared_ptr<Allocator>& allocator) {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, MatchingPaths(pattern));
+  std::map<std::string, Checkpoint::Info> tensors;
+  for (const std::string& path : paths) {
+    const absl::Status status = AddInfo(path, allocator, &tensors);
+    if (!status.ok()) return errors::Prefix(absl::StrCat(OldQuoted(path), ": "), status);
+  }
+  return tensors;
 }
 
 absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(const std::string& pattern,

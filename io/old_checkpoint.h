@@ -4,6 +4,7 @@
 #ifndef GRADFLOW_IO_OLD_CHECKPOINT_H_
 #define GRADFLOW_IO_OLD_CHECKPOINT_H_
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -23,6 +24,11 @@ namespace gradflow {
 // tensor or the file would be larger than the format or its reader allows.
 absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const CheckpointTensor> tensors,
                                 const std::shared_ptr<Allocator>& allocator = SystemAllocator());
+
+// Returns the types and the shapes of the tensors of the files whose names match `pattern`, by
+// their names. Returns NOT_FOUND if there is no file.
+absl::StatusOr<std::map<std::string, Checkpoint::Info>> ListOldCheckpoint(
+    const std::string& pattern, const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
 // A tensor to be read, or the slice of it that `shape_and_slice` states if that is not empty.
 struct OldCheckpointRead {

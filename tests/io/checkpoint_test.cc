@@ -433,6 +433,12 @@ TEST_F(CheckpointTest, RoundTripsTheOldFormat) {
         << tensor.name;
   }
   EXPECT_THAT(ReadOldCheckpoint(File("old-?"), "slices"), TensorEq(Iota<float>({4, 3})));
+  const auto listed = ListOldCheckpoint(File("old-?"));
+  ASSERT_THAT(listed, IsOk());
+  EXPECT_EQ(listed->at("slices").dtype, DT_FLOAT);
+  EXPECT_EQ(listed->at("slices").shape, TensorShape({4, 3}));
+  EXPECT_EQ(listed->count(tensors[0].name), 1);
+  EXPECT_THAT(ListOldCheckpoint(File("nothing")), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(ReadOldCheckpoint(File("old-1"), "slices"),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("do not cover")));
   EXPECT_THAT(ReadOldCheckpoint(File("old-1"), "slices", "4 3 1,1:-"),

@@ -8,15 +8,11 @@
 #include "gradflow/runtime/session/options.h"
 #include "tensorflow/cc/framework/ops.h"
 #include "tensorflow/cc/framework/scope.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/platform/threadpool_options.h"
 #include "tensorflow/core/public/session_options.h"
 
 namespace tensorflow {
-
-#ifndef GRADFLOW_TENSORFLOW_V1
-
-using gradflow::ClientSession;
-
-#else
 
 class ClientSession : public gradflow::ClientSession {
  public:
@@ -39,20 +35,53 @@ class ClientSession : public gradflow::ClientSession {
     return gradflow::ClientSession::Run(run_options, inputs, fetch_outputs, run_outputs, outputs,
                                         run_metadata);
   }
+  Status Run(const RunOptions& run_options, const FeedType& inputs,
+             const std::vector<Output>& fetch_outputs, const std::vector<Operation>& run_outputs,
+             std::vector<Tensor>* outputs, RunMetadata* run_metadata,
+             const gradflow::CancellationToken& cancellation_token) const {
+    return gradflow::ClientSession::Run(run_options, inputs, fetch_outputs, run_outputs, outputs,
+                                        run_metadata, cancellation_token);
+  }
+  // Returns UNIMPLEMENTED if `threads` has a pool.
+  Status Run(const RunOptions& run_options, const FeedType& inputs,
+             const std::vector<Output>& fetch_outputs, const std::vector<Operation>& run_outputs,
+             std::vector<Tensor>* outputs, RunMetadata* run_metadata,
+             const thread::ThreadPoolOptions& threads) const {
+    TF_RETURN_IF_ERROR(CheckNoPools(threads));
+    return Run(run_options, inputs, fetch_outputs, run_outputs, outputs, run_metadata);
+  }
 
-  Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) {
+  Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) const {
     return gradflow::ClientSession::MakeCallable(options, out_handle);
   }
   Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
-                     std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata) {
+                     std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata) const {
     return gradflow::ClientSession::RunCallable(handle, feed_tensors, fetch_tensors, run_metadata);
   }
-  Status ReleaseCallable(CallableHandle handle) {
+  Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
+                     std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata,
+                     const gradflow::CancellationToken& cancellation_token) const {
+    return gradflow::ClientSession::RunCallable(handle, feed_tensors, fetch_tensors, run_metadata,
+                                                cancellation_token);
+  }
+  Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
+                     std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata,
+                     const thread::ThreadPoolOptions& threads) const {
+    TF_RETURN_IF_ERROR(CheckNoPools(threads));
+    return RunCallable(handle, feed_tensors, fetch_tensors, run_metadata);
+  }
+  Status ReleaseCallable(CallableHandle handle) const {
     return gradflow::ClientSession::ReleaseCallable(handle);
   }
-};
 
-#endif  // GRADFLOW_TENSORFLOW_V1
+ private:
+  static absl::Status CheckNoPools(const thread::ThreadPoolOptions& threads) {
+    if (threads.inter_op_threadpool == nullptr && threads.intra_op_threadpool == nullptr) {
+      return absl::OkStatus();
+    }
+    return errors::Unimplemented("a run has the session's threads, not those of ThreadPoolOptions");
+  }
+};
 
 }  // namespace tensorflow
 

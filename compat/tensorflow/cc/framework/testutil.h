@@ -13,18 +13,23 @@
 namespace tensorflow {
 namespace test {
 
-// Evaluate outputs. Errors fail the test.
-inline void GetTensors(const Scope& scope, const ClientSession::FeedType& feeds,
+// Evaluate outputs, after a run of `assign_vars`, such as the first values of variables. Errors fail
+// the test.
+inline void GetTensors(const Scope& scope, const std::vector<Output>& assign_vars,
                        const OutputList& tensors, std::vector<Tensor>* out) {
-  TF_ASSERT_OK(ClientSession(scope).Run(feeds, tensors, out));
+  const ClientSession session(scope);
+  if (!assign_vars.empty()) {
+    TF_ASSERT_OK(session.Run(assign_vars, nullptr));
+  }
+  TF_ASSERT_OK(session.Run(tensors, out));
 }
 inline void GetTensors(const Scope& scope, OutputList tensors, std::vector<Tensor>* out) {
   GetTensors(scope, {}, tensors, out);
 }
-inline void GetTensor(const Scope& scope, const ClientSession::FeedType& feeds, Output tensor,
+inline void GetTensor(const Scope& scope, const std::vector<Output>& assign_vars, Output tensor,
                       Tensor* out) {
   std::vector<Tensor> outputs;
-  GetTensors(scope, feeds, {tensor}, &outputs);
+  GetTensors(scope, assign_vars, {tensor}, &outputs);
   if (!outputs.empty()) *out = outputs[0];
 }
 inline void GetTensor(const Scope& scope, Output tensor, Tensor* out) {

@@ -8,9 +8,7 @@ namespace tensorflow {
 
 class Device : public DeviceBase {
  public:
-  Device() : DeviceBase(nullptr) {}
-  virtual ~Device() = default;
-  Allocator* GetAllocator(AllocatorAttributes) { return cpu_allocator(); }
+  explicit Device(Env* env = nullptr) : DeviceBase(env) {}
   // Waits for the device, which has nothing to wait for.
   absl::Status Sync() { return absl::OkStatus(); }
   const char* device_type() const { return DEVICE_CPU; }

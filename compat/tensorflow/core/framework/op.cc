@@ -10,6 +10,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/plugin.h"
+#include "tensorflow/core/framework/kernel_registry.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/platform/logging.h"
 
@@ -255,8 +256,14 @@ OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
 
 }  // namespace register_op
 
-KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, gradflow::KernelFactory factory) {
+KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, StringPiece class_name,
+                                 gradflow::KernelFactory factory, OpKernelFactory make) {
   gradflow::KernelRegistration kernel = builder.kernel_;
+  const std::unique_ptr<KernelDef> def(const_cast<KernelDef*>(builder.Build()));
+  if (kernel.label == kJitKernelLabel) {
+    kernel.label.clear();
+    def->clear_label();
+  }
   kernel.factory = factory;
   if (kernel.device == DEVICE_DEFAULT) {
     // A fallback: lowest priority.
@@ -268,6 +275,7 @@ KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, gradflow::Kern
     registry.RegisterKernel(kernel).IgnoreError();
   };
   if (gradflow::internal::AddKernelToPlugin(add)) return;
+  compat_internal::AddKernel(*def, class_name, make);
   Registrations& registrations = GetRegistrations();
   {
     const std::lock_guard<std::mutex> lock(registrations.mutex);

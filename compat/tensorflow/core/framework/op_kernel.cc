@@ -5,6 +5,7 @@
 #include <thread>
 #include <tuple>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tensorflow/core/framework/name_ranges.h"
@@ -145,6 +146,27 @@ absl::Status OpKernelConstruction::allocate_temp(DataType type, const TensorShap
   return absl::OkStatus();
 }
 
+OpKernel::OpKernel(OpKernelConstruction* context, NodeDef&& def, bool)
+    : info_([&] {
+        auto info = std::make_shared<compat_internal::KernelInfo>(*context->info_);
+        info->def = std::move(def);
+        return info;
+      }()) {}
+
+std::string OpKernel::TraceString(const OpKernelContext& context, bool verbose) const {
+  std::string text = absl::StrCat(name(), ":", type_string());
+  if (!verbose || context.num_inputs() == 0) return text;
+  absl::StrAppend(&text, "#shape=(");
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    absl::StrAppend(&text, i > 0 ? ";" : "");
+    if (i >= num_inputs() || IsRefType(input_type(i)) || !context.has_input(i)) continue;
+    absl::StrAppend(&text, DataTypeString(context.input(i).dtype()),
+                    context.input(i).shape().DebugString());
+  }
+  absl::StrAppend(&text, ")#");
+  return text;
+}
+
 absl::Status OpKernel::InputRange(StringPiece name, int* start, int* stop) const {
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(compat_internal::FindRange(info_->input_ranges, "input", name, &range));
@@ -181,14 +203,14 @@ DataType OpOutputList::expected_output_dtype(int i) const {
 
 absl::Status OpKernelContext::input(StringPiece name, const Tensor** tensor) const {
   int i;
-  TF_RETURN_IF_ERROR(FindInput(kernel_, name, &i));
+  TF_RETURN_IF_ERROR(FindInput(*kernel_, name, &i));
   *tensor = &input(i);
   return absl::OkStatus();
 }
 
 absl::Status OpKernelContext::input_list(StringPiece name, OpInputList* list) {
   int start, stop;
-  TF_RETURN_IF_ERROR(kernel_.InputRange(name, &start, &stop));
+  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
   *list = OpInputList(this, start, stop);
   return absl::OkStatus();
 }
@@ -208,13 +230,13 @@ bool OpKernelContext::ValidateInputsAreSameShape(OpKernel*) {
 absl::Status OpKernelContext::allocate_output(StringPiece name, const TensorShape& shape,
                                               Tensor** out) {
   int i;
-  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &i));
+  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &i));
   return allocate_output(i, shape, out);
 }
 
 absl::Status OpKernelContext::output_list(StringPiece name, OpOutputList* list) {
   int start, stop;
-  TF_RETURN_IF_ERROR(kernel_.OutputRange(name, &start, &stop));
+  TF_RETURN_IF_ERROR(kernel_->OutputRange(name, &start, &stop));
   *list = OpOutputList(this, start, stop);
   return absl::OkStatus();
 }
@@ -227,26 +249,43 @@ bool OpKernelContext::HasInput(int i) const {
 
 const Tensor& OpKernelContext::input(int i) const {
   static const Tensor& none = *new Tensor();
-  return HasInput(i) ? context_.input(i) : none;
+  return HasInput(i) ? context_->input(i) : none;
 }
 
 DataType OpKernelContext::input_dtype(int i) const {
-  return HasInput(i) ? kernel_.input_type(i) : DT_INVALID;
+  return HasInput(i) ? kernel_->input_type(i) : DT_INVALID;
+}
+
+absl::Status OpKernelContext::input_dtype(StringPiece name, DataType* dtype) const {
+  int i;
+  TF_RETURN_IF_ERROR(FindInput(*kernel_, name, &i));
+  *dtype = kernel_->input_type(i);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> OpKernelContext::get_input(int i) const {
+  if (i < 0 || i >= num_inputs() || input_is_ref(i)) {
+    return errors::InvalidArgument("Given index was ", i,
+                                   ", but index of input must be greater than 0, less than the "
+                                   "number of inputs (",
+                                   num_inputs(), "), and not a ref.");
+  }
+  return context_->input(i);
 }
 
 DataType OpKernelContext::expected_output_dtype(int i) const {
   SetStatus(CheckOutput(i));
-  return HasOutput(i) ? kernel_.output_type(i) : DT_INVALID;
+  return HasOutput(i) ? kernel_->output_type(i) : DT_INVALID;
 }
 
 absl::Status OpKernelContext::CheckOutput(int i) const {
   if (HasOutput(i)) return absl::OkStatus();
-  return errors::Internal("there is no output ", i, "; the kernel has ", num_outputs());
+  return errors::Internal("bad index=", i, ": the kernel has ", num_outputs(), " outputs");
 }
 
 absl::Status OpKernelContext::allocate_output(int i, const TensorShape& shape, Tensor** out) {
   TF_RETURN_IF_ERROR(CheckOutput(i));
-  TF_RETURN_IF_ERROR(context_.AllocateOutput(i, shape, out));
+  TF_RETURN_IF_ERROR(context_->AllocateOutput(i, shape, out));
   is_set_[i] = true;
   return absl::OkStatus();
 }
@@ -254,20 +293,20 @@ absl::Status OpKernelContext::allocate_output(int i, const TensorShape& shape, T
 void OpKernelContext::set_output(int i, const Tensor& tensor) {
   SetStatus(CheckOutput(i));
   if (!HasOutput(i)) return;
-  context_.set_output(i, tensor);
+  context_->set_output(i, tensor);
   is_set_[i] = true;
 }
 
 absl::Status OpKernelContext::set_output(StringPiece name, const Tensor& tensor) {
   int i;
-  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &i));
+  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &i));
   set_output(i, tensor);
   return absl::OkStatus();
 }
 
 absl::Status OpKernelContext::mutable_output(StringPiece name, Tensor** tensor) {
   int i;
-  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &i));
+  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &i));
   *tensor = mutable_output(i);
   return absl::OkStatus();
 }
@@ -283,7 +322,7 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(gtl::ArraySlice<i
         !in.CanBeReused()) {
       continue;
     }
-    TF_RETURN_IF_ERROR(context_.ForwardInputOrAllocateOutput(candidate, i, shape, out));
+    TF_RETURN_IF_ERROR(context_->ForwardInputOrAllocateOutput(candidate, i, shape, out));
     is_set_[i] = true;
     if (forwarded != nullptr && (*out)->SharesBufferWith(input(candidate))) *forwarded = candidate;
     return absl::OkStatus();
@@ -295,10 +334,10 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(
     gtl::ArraySlice<StringPiece> candidates, StringPiece name, const TensorShape& shape,
     Tensor** out) {
   int output;
-  TF_RETURN_IF_ERROR(FindOutput(kernel_, name, &output));
+  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &output));
   std::vector<int> inputs(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i) {
-    TF_RETURN_IF_ERROR(FindInput(kernel_, candidates[i], &inputs[i]));
+    TF_RETURN_IF_ERROR(FindInput(*kernel_, candidates[i], &inputs[i]));
   }
   return forward_input_or_allocate_output(inputs, output, shape, out);
 }

@@ -11,6 +11,8 @@
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -23,7 +25,9 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/framework/eigen_device.h"
+#include "tensorflow/core/framework/kernel_def.pb.h"
 #include "tensorflow/core/framework/kernel_def_builder.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/op.h"
@@ -37,15 +41,23 @@
 #include "tensorflow/core/platform/macros.h"
 #include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/util/device_name_utils.h"
 
 namespace tensorflow {
+
+namespace checkpoint {
+class TensorSliceReaderCacheWrapper;
+}  // namespace checkpoint
 
 class AsyncOpKernel;
 class OpKernel;
 class OpKernelContext;
+class ResourceMgr;
 
 // The properties of a kernel that all runs share.
 namespace compat_internal {
+
+class LibraryKernel;
 
 // Keeps the first error that a kernel reports.
 class StatusSink {
@@ -106,6 +118,9 @@ class OpKernelConstruction : public compat_internal::StatusSink {
 class OpKernel {
  public:
   explicit OpKernel(OpKernelConstruction* context) : info_(context->info_) {}
+  OpKernel(OpKernelConstruction* context, bool /*is_deferred*/) : OpKernel(context) {}
+  // A kernel that keeps another definition of its node, such as one without attributes.
+  OpKernel(OpKernelConstruction* context, NodeDef&& def, bool is_deferred);
   virtual ~OpKernel() = default;
   OpKernel(const OpKernel&) = delete;
   OpKernel& operator=(const OpKernel&) = delete;
@@ -128,6 +143,8 @@ class OpKernel {
   DataType output_type(int i) const { return info_->output_types[i]; }
   const DataTypeVector& input_types() const { return info_->input_types; }
   const DataTypeVector& output_types() const { return info_->output_types; }
+  // Returns "name:Op", for traces; with the types and shapes of the inputs if `verbose`.
+  virtual std::string TraceString(const OpKernelContext& context, bool verbose) const;
   // Return INVALID_ARGUMENT if there is no argument `name`.
   absl::Status InputRange(StringPiece name, int* start, int* stop) const;
   absl::Status OutputRange(StringPiece name, int* start, int* stop) const;
@@ -210,58 +227,103 @@ class OpOutputList {
   int stop_ = 0;
 };
 
-// The device that runs the kernel. Provides access to its threads.
-class DeviceBase {
- public:
-  struct CpuWorkerThreads {
-    int num_threads = 0;
-    thread::ThreadPool* workers = nullptr;
-  };
-  explicit DeviceBase(const gradflow::RunContext* run)
-      : workers_(run), threads_{workers_.NumThreads(), &workers_} {}
-  DeviceBase(const DeviceBase&) = delete;
-  DeviceBase& operator=(const DeviceBase&) = delete;
-
-  const CpuWorkerThreads* tensorflow_cpu_worker_threads() const { return &threads_; }
-  std::string name() const { return "/device:CPU:0"; }
-#ifdef GRADFLOW_EIGEN_VIEWS
-  const Eigen::ThreadPoolDevice* eigen_cpu_device() const { return &compat_internal::CpuDevice(); }
-#endif
-
- private:
-  thread::ThreadPool workers_;
-  const CpuWorkerThreads threads_;
+// The loop and the iteration that a kernel runs in.
+struct FrameAndIter {
+  FrameAndIter() = default;
+  FrameAndIter(uint64 frame, int64_t iteration) : frame_id(frame), iter_id(iteration) {}
+  uint64 frame_id = 0;
+  int64_t iter_id = 0;
 };
 
 // One run of a kernel.
 class OpKernelContext : public compat_internal::StatusSink {
  public:
-  OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context)
-      : kernel_(kernel),
-        context_(context),
-        device_(&context.run()),
-        is_set_(context.num_outputs(), false) {}
+  // What a context without a session is made of. Borrows all it points to.
+  struct Params {
+    // The inputs: a span, or a pointer to a vector.
+    class Inputs {
+     public:
+      Inputs& operator=(gtl::ArraySlice<TensorValue> values) { return values_ = values, *this; }
+      template <typename Container>
+      Inputs& operator=(const Container* values) {
+        return values_ = *values, *this;
+      }
+      size_t size() const { return values_.size(); }
+      bool empty() const { return values_.empty(); }
+      const TensorValue& operator[](size_t i) const { return values_[i]; }
+
+     private:
+      gtl::ArraySlice<TensorValue> values_;
+    };
+    static constexpr int kNeverForward = -2;
+    static constexpr int kNoReservation = -1;
+
+    OpKernel* op_kernel = nullptr;
+    DeviceBase* device = nullptr;
+    ResourceMgr* resource_manager = nullptr;
+    Inputs inputs;
+    int64_t step_id = 0;
+    // No effect.
+    FrameAndIter frame_iter;
+    checkpoint::TensorSliceReaderCacheWrapper* slice_reader_cache = nullptr;
+    const AllocatorAttributes* output_attr_array = nullptr;
+    const int* forward_from_array = nullptr;
+    bool record_tensor_accesses = false;
+  };
+
+  OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context);
+  // A context without a session. It allocates from the system, and its loops run on all threads.
+  explicit OpKernelContext(Params* params);
+  OpKernelContext(Params* params, int num_outputs);
+  ~OpKernelContext();
   OpKernelContext(const OpKernelContext&) = delete;
   OpKernelContext& operator=(const OpKernelContext&) = delete;
 
-  const OpKernel& op_kernel() const { return kernel_; }
-  DeviceBase* device() const { return &device_; }
+  const OpKernel& op_kernel() const { return *kernel_; }
+  DeviceBase* device() const { return device_; }
+  // Returns the resources of the session; null without one, and while constants are folded.
+  ResourceMgr* resource_manager() const;
+  int64_t step_id() const { return context_->run().step_id; }
+  // No stack traces are kept.
+  std::nullptr_t stack_trace() const { return nullptr; }
 
   // ---- Inputs ----
 
-  int num_inputs() const { return context_.num_inputs(); }
+  int num_inputs() const { return context_->num_inputs(); }
   // Returns DT_INVALID, and fails the run, if there is no input i.
   DataType input_dtype(int i) const;
+  absl::Status input_dtype(StringPiece name, DataType* dtype) const;
+  // Returns true unless the input is absent.
+  bool has_input(int i) const;
   // Returns an empty tensor, and fails the run, if there is no input i.
   const Tensor& input(int i) const;
+  // Returns INVALID_ARGUMENT if there is no input i, or if it is a reference.
+  absl::StatusOr<Tensor> get_input(int i) const;
   absl::Status input(StringPiece name, const Tensor** tensor) const;
   absl::Status input_list(StringPiece name, OpInputList* list);
   // Returns false and fails the run if the inputs differ in shape.
   bool ValidateInputsAreSameShape(OpKernel* op);
 
+  // ---- References to variables. `lock_held` tells if the caller holds input_ref_mutex(i) ----
+
+  bool input_is_ref(int i) const;
+  mutex* input_ref_mutex(int i);
+  absl::Status input_ref_mutex(StringPiece name, mutex** out_mutex);
+  // Returns the variable's value, sharing its elements: what a kernel writes to it, readers of the
+  // variable see. Without a value, returns a tensor that is not initialised.
+  Tensor mutable_input(int i, bool lock_held);
+  absl::Status mutable_input(StringPiece name, Tensor* tensor, bool lock_held);
+  // Replaces the variable's value.
+  void replace_ref_input(int i, const Tensor& tensor, bool lock_held);
+  absl::Status replace_ref_input(StringPiece name, const Tensor& tensor, bool lock_held);
+  // Deletes the tensor of the reference, in a context without a session.
+  void delete_ref_input(int i, bool lock_held);
+  // Makes the output a reference to the variable of the input.
+  void forward_ref_input_to_ref_output(int input, int output);
+
   // ---- Outputs ----
 
-  int num_outputs() const { return context_.num_outputs(); }
+  int num_outputs() const { return context_->num_outputs(); }
   // Returns DT_INVALID, and fails the run, if there is no output i.
   DataType expected_output_dtype(int i) const;
   // Returns INTERNAL if there is no output i. set_output fails the run in that case.
@@ -270,12 +332,21 @@ class OpKernelContext : public compat_internal::StatusSink {
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out, AllocatorAttributes) {
     return allocate_output(i, shape, out);
   }
+  absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out,
+                               AllocatorAttributes) {
+    return allocate_output(name, shape, out);
+  }
+  // Makes the output a reference to the kernel's tensor. Fails the run in a session, where
+  // references are those of variables.
+  void set_output_ref(int i, mutex* mu, Tensor* tensor);
+  // Takes the output out of the context. The caller owns it; null if it has not been set.
+  TensorValue release_output(int i);
   absl::Status output_list(StringPiece name, OpOutputList* list);
   void set_output(int i, const Tensor& tensor);
   absl::Status set_output(StringPiece name, const Tensor& tensor);
   // Returns null if the output has not been set.
   Tensor* mutable_output(int i) {
-    return HasOutput(i) && is_set_[i] ? context_.mutable_output(i) : nullptr;
+    return HasOutput(i) && is_set_[i] ? context_->mutable_output(i) : nullptr;
   }
   absl::Status mutable_output(StringPiece name, Tensor** tensor);
   // Allocates output i in place in the first candidate input that is not needed elsewhere and has
@@ -289,11 +360,11 @@ class OpKernelContext : public compat_internal::StatusSink {
                                                 Tensor** out);
 
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) {
-    return context_.AllocateTemp(type, shape, out);
+    return context_->AllocateTemp(type, shape, out);
   }
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out,
                              AllocatorAttributes, AllocationAttributes = {}) {
-    return context_.AllocateTemp(type, shape, out);
+    return context_->AllocateTemp(type, shape, out);
   }
   AllocatorAttributes input_alloc_attr(int) const { return {}; }
   AllocatorAttributes output_alloc_attr(int) const { return {}; }
@@ -309,15 +380,24 @@ class OpKernelContext : public compat_internal::StatusSink {
 #endif
 
  private:
+  friend class compat_internal::LibraryKernel;
+  // The state of a context without a session.
+  struct Own;
+
   bool HasInput(int i) const;
   bool HasOutput(int i) const { return i >= 0 && i < num_outputs(); }
   absl::Status CheckOutput(int i) const;
 
-  const OpKernel& kernel_;
-  gradflow::KernelContext& context_;
-  mutable DeviceBase device_;
+  std::unique_ptr<Own> own_;
+  // Null if the Params have none.
+  const OpKernel* kernel_;
+  gradflow::KernelContext* context_;
+  std::unique_ptr<DeviceBase> own_device_;
+  DeviceBase* device_;
   // For each output, whether it has been set.
   absl::InlinedVector<bool, 8> is_set_;
+  // Keeps the session's resources alive.
+  mutable std::shared_ptr<ResourceMgr> resources_;
 };
 
 namespace compat_internal {
@@ -327,17 +407,63 @@ absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> WrapKernel(
     const gradflow::KernelConstruction& construction, OpKernel* (*make)(OpKernelConstruction*));
 
 template <typename K>
+OpKernel* NewKernel(OpKernelConstruction* context) {
+  return new K(context);
+}
+template <typename K>
 absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> MakeKernel(
     const gradflow::KernelConstruction& construction) {
-  return WrapKernel(construction,
-                    [](OpKernelConstruction* context) -> OpKernel* { return new K(context); });
+  return WrapKernel(construction, &NewKernel<K>);
 }
 
 }  // namespace compat_internal
 
+// Makes a kernel of a class.
+using OpKernelFactory = OpKernel* (*)(OpKernelConstruction*);
+
 struct KernelRegistrar {
-  KernelRegistrar(const KernelDefBuilder& builder, gradflow::KernelFactory factory);
+  KernelRegistrar(const KernelDefBuilder& builder, StringPiece class_name,
+                  gradflow::KernelFactory factory, OpKernelFactory make);
 };
+
+// ---- Kernels without a session ----
+
+// The label of kernels that TensorFlow compiles at run time, of which gradflow has none. A kernel
+// registered with it has no label.
+inline constexpr const char* kJitKernelLabel = "JITCompiledKernel";
+
+using DeviceTypeVector = gtl::InlinedVector<DeviceType, 4>;
+using PrioritizedDeviceTypeVector = gtl::InlinedVector<std::pair<DeviceType, int32>, 4>;
+
+// Makes a kernel for a node: one that the program has registered for that type of device, or one of
+// gradflow's, which run on the CPU. NOT_FOUND if there is none, INVALID_ARGUMENT if several match.
+absl::StatusOr<std::unique_ptr<OpKernel>> CreateOpKernel(const DeviceType& device_type,
+                                                         const NodeDef& node);
+template <typename S>
+std::unique_ptr<OpKernel> CreateOpKernel(const DeviceType& device_type, DeviceBase*, Allocator*,
+                                         const NodeDef& node, int /*graph_def_version*/,
+                                         S* status) {
+  absl::StatusOr<std::unique_ptr<OpKernel>> kernel = CreateOpKernel(device_type, node);
+  *status = kernel.status();
+  return kernel.ok() ? *std::move(kernel) : nullptr;
+}
+
+// Finds the definition and the class of a kernel that the program has registered.
+absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
+                           const gradflow::KernelDef** def, std::string* kernel_class_name);
+// Stores those of `device_types` that have a kernel for the node, by descending priority. A node on
+// another machine than `local_address` may run on all.
+absl::Status SupportedDeviceTypesForNode(
+    const std::vector<DeviceType>& device_types, const NodeDef& node,
+    PrioritizedDeviceTypeVector* devices,
+    const DeviceNameUtils::ParsedName* local_address = nullptr);
+absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_types,
+                                         const NodeDef& node, DeviceTypeVector* devices);
+// Return the kernels that the program has registered.
+gradflow::KernelList GetAllRegisteredKernels();
+gradflow::KernelList GetRegisteredKernelsForOp(StringPiece op_name);
+std::string KernelsRegisteredForOp(StringPiece op_name);
+void LogAllRegisteredKernels();
 
 namespace register_kernel {
 using Name = KernelDefBuilder;
@@ -350,10 +476,11 @@ using Name = KernelDefBuilder;
   GRADFLOW_COMPAT_REGISTER_KERNEL(__COUNTER__, builder, __VA_ARGS__)
 #define GRADFLOW_COMPAT_REGISTER_KERNEL(counter, builder, ...) \
   GRADFLOW_COMPAT_REGISTER_KERNEL_IMPL(counter, builder, __VA_ARGS__)
-#define GRADFLOW_COMPAT_REGISTER_KERNEL_IMPL(counter, builder, ...)              \
-  static const ::tensorflow::KernelRegistrar gradflow_kernel_registrar_##counter \
-      TF_ATTRIBUTE_UNUSED(::tensorflow::register_kernel::builder,                \
-                          &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>);
+#define GRADFLOW_COMPAT_REGISTER_KERNEL_IMPL(counter, builder, ...)                \
+  static const ::tensorflow::KernelRegistrar gradflow_kernel_registrar_##counter   \
+      TF_ATTRIBUTE_UNUSED(::tensorflow::register_kernel::builder, #__VA_ARGS__,    \
+                          &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>, \
+                          &::tensorflow::compat_internal::NewKernel<__VA_ARGS__>);
 #define REGISTER_SYSTEM_KERNEL_BUILDER(builder, ...) REGISTER_KERNEL_BUILDER(builder, __VA_ARGS__)
 
 #endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_

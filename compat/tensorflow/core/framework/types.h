@@ -94,6 +94,20 @@ using gradflow::quint8;
 using gradflow::uint2;
 using gradflow::uint4;
 
+// Products of quantised integers, as Eigen has them for TensorFlow.
+}  // namespace tensorflow
+
+namespace gradflow {
+
+inline qint32 operator*(qint32 a, qint8 b) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a.value) * static_cast<uint32_t>(b.value));
+}
+inline qint32 operator*(qint8 a, qint8 b) { return int32_t{a.value} * int32_t{b.value}; }
+
+}  // namespace gradflow
+
+namespace tensorflow {
+
 inline DataType RemoveRefType(DataType dtype) { return gradflow::BaseType(dtype); }
 
 using DataTypeSlice = gtl::ArraySlice<DataType>;

@@ -43,6 +43,17 @@
 
 namespace tensorflow {
 
+namespace test {
+
+// Has the default attributes for each output in *attrs.
+inline void SetOutputAttrs(OpKernelContext::Params* params,
+                           std::vector<AllocatorAttributes>* attrs) {
+  attrs->assign(params->op_kernel->num_outputs(), AllocatorAttributes());
+  params->output_attr_array = attrs->data();
+}
+
+}  // namespace test
+
 class OpsTestBase : public ::testing::Test {
  public:
   OpsTestBase() : own_device_(std::make_unique<Device>()), device_(own_device_.get()) {}

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 
 namespace tensorflow {
 namespace core {
@@ -28,6 +29,15 @@ class RefCounted {
 
  protected:
   virtual ~RefCounted() = default;
+
+  // Takes a reference unless the last one has been dropped.
+  bool TryRef() const {
+    int_fast32_t count = RefCount();
+    while (count != 0) {
+      if (count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed)) return true;
+    }
+    return false;
+  }
 
  private:
   mutable std::atomic<int_fast32_t> count_{1};
@@ -59,6 +69,51 @@ class ScopedUnref {
 
  private:
   const RefCounted* const object_;
+};
+
+// An object that weak pointers may refer to.
+class WeakRefCounted : public RefCounted {
+ public:
+  WeakRefCounted() { data_->object = this; }
+  // Returns the number of weak pointers.
+  int WeakRefCount() const { return static_cast<int>(data_.use_count()) - 1; }
+
+ protected:
+  ~WeakRefCounted() override {
+    const std::lock_guard<std::mutex> lock(data_->mutex);
+    data_->object = nullptr;
+  }
+
+ private:
+  template <typename T>
+  friend class WeakPtr;
+  struct Data {
+    std::mutex mutex;
+    const WeakRefCounted* object;
+  };
+  RefCountPtr<const WeakRefCounted> NewRef() const {
+    return RefCountPtr<const WeakRefCounted>(TryRef() ? this : nullptr);
+  }
+
+  const std::shared_ptr<Data> data_ = std::make_shared<Data>();
+};
+
+// Refers to an object without keeping it. Thread-safe, except for assignment.
+template <typename T>
+class WeakPtr {
+ public:
+  explicit WeakPtr(T* object = nullptr) : data_(object == nullptr ? nullptr : object->data_) {}
+  // Returns a new reference, or null if the object is gone.
+  RefCountPtr<T> GetNewRef() const {
+    if (data_ == nullptr) return nullptr;
+    const std::lock_guard<std::mutex> lock(data_->mutex);
+    if (data_->object == nullptr) return nullptr;
+    return RefCountPtr<T>(
+        static_cast<T*>(const_cast<WeakRefCounted*>(data_->object->NewRef().release())));
+  }
+
+ private:
+  std::shared_ptr<WeakRefCounted::Data> data_;
 };
 
 }  // namespace core

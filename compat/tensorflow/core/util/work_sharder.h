@@ -12,6 +12,9 @@ namespace tensorflow {
 void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,
            std::function<void(int64, int64)> work);
 
+// No effect: SessionOptions and RunOptions limit the threads.
+inline void SetPerThreadMaxParallelism(int) {}
+
 }  // namespace tensorflow
 
 #endif  // GRADFLOW_COMPAT_CORE_UTIL_WORK_SHARDER_H_

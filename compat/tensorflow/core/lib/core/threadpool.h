@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "gradflow/core/run_context.h"
 #include "tensorflow/core/platform/env.h"
@@ -32,6 +33,7 @@ class ThreadPool {
   // Runs `fn` on a thread of the pool. The threads of a session would wait for one another, so
   // these run it at once, on the calling thread.
   void Schedule(std::function<void()> fn);
+  void ScheduleWithHint(std::function<void()> fn, int, int) { Schedule(std::move(fn)); }
   // Calls fn(begin, end) concurrently for shards that cover [0, total). A unit costs about
   // `cost_per_unit` cycles. The sharding does not depend on the number of threads. Runs on the
   // session's threads.

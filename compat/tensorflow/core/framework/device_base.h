@@ -1,0 +1,66 @@
+// DeviceBase: the device that runs a kernel, which is the CPU. Provides access to its threads.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_DEVICE_BASE_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_DEVICE_BASE_H_
+
+#include <functional>
+#include <string>
+
+#include "gradflow/core/run_context.h"
+#include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/device_attributes.pb.h"
+#include "tensorflow/core/framework/eigen_device.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/lib/core/threadpool.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+
+class Env;
+
+using StatusCallback = std::function<void(const Status&)>;
+
+// A stream of another device; the CPU has none.
+class DeviceContext;
+
+class DeviceBase {
+ public:
+  struct CpuWorkerThreads {
+    int num_threads = 0;
+    thread::ThreadPool* workers = nullptr;
+  };
+
+  explicit DeviceBase(Env*) : DeviceBase(static_cast<const gradflow::RunContext*>(nullptr)) {}
+  // The device of a run, which must outlive it.
+  explicit DeviceBase(const gradflow::RunContext& run) : DeviceBase(&run) {}
+  DeviceBase(const DeviceBase&) = delete;
+  DeviceBase& operator=(const DeviceBase&) = delete;
+  virtual ~DeviceBase() = default;
+
+  virtual Allocator* GetAllocator(AllocatorAttributes) { return cpu_allocator(); }
+  // gradflow has no scoped allocators, and never calls this.
+  virtual Allocator* GetScopedAllocator(AllocatorAttributes, int64_t /*step_id*/) {
+    return nullptr;
+  }
+  // Calls `done` with the status of the copy.
+  virtual void CopyTensorInSameDevice(const Tensor* input, Tensor* output, const DeviceContext*,
+                                      StatusCallback done);
+  virtual bool RequiresRecordingAccessedTensors() const { return false; }
+  // Returns the name and the type of the device.
+  virtual const DeviceAttributes& attributes() const;
+  virtual const std::string& name() const;
+  const CpuWorkerThreads* tensorflow_cpu_worker_threads() const { return &threads_; }
+#ifdef GRADFLOW_EIGEN_VIEWS
+  const Eigen::ThreadPoolDevice* eigen_cpu_device() const { return &compat_internal::CpuDevice(); }
+#endif
+
+ private:
+  explicit DeviceBase(const gradflow::RunContext* run)
+      : workers_(run), threads_{workers_.NumThreads(), &workers_} {}
+
+  thread::ThreadPool workers_;
+  const CpuWorkerThreads threads_;
+};
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_DEVICE_BASE_H_

@@ -1,0 +1,219 @@
+// The kernels that the program has registered, for those who make one without a session.
+#include "tensorflow/core/framework/kernel_registry.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/registry.h"
+#include "tensorflow/core/framework/kernel_def_util.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/platform/logging.h"
+
+namespace tensorflow {
+namespace compat_internal {
+
+// A kernel of gradflow's.
+class LibraryKernel final : public OpKernel {
+ public:
+  LibraryKernel(OpKernelConstruction* context, std::unique_ptr<gradflow::OpKernel> kernel)
+      : OpKernel(context), kernel_(std::move(kernel)) {}
+  void Compute(OpKernelContext* context) override {
+    context->SetStatus(kernel_->Compute(*context->context_));
+    for (bool& is_set : context->is_set_) is_set = true;
+  }
+  bool IsExpensive() override { return !kernel_->IsCheap(); }
+
+ private:
+  const std::unique_ptr<gradflow::OpKernel> kernel_;
+};
+
+}  // namespace compat_internal
+
+namespace {
+
+struct Kernel {
+  KernelDef def;
+  std::string class_name;
+  OpKernelFactory make;
+};
+
+struct Kernels {
+  std::mutex mutex;
+  // By op, in the order of registration. Never removed.
+  std::map<std::string, std::deque<Kernel>, std::less<>> kernels;
+};
+
+Kernels& AllKernels() {
+  static auto* kernels = new Kernels;
+  return *kernels;
+}
+
+// Returns the kernel for the node; null if there is none.
+absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const NodeDef& node) {
+  const std::string& label = GetNodeAttrString(AttrSlice(node), "_kernel");
+  Kernels& all = AllKernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  const auto of_op = all.kernels.find(node.op());
+  const Kernel* found = nullptr;
+  if (of_op == all.kernels.end()) return found;
+  for (const Kernel& kernel : of_op->second) {
+    if (kernel.def.device_type() != device_type.type_string() || kernel.def.label() != label) {
+      continue;
+    }
+    bool match;
+    TF_RETURN_IF_ERROR(KernelAttrsMatch(kernel.def, node, &match));
+    if (!match) continue;
+    if (found != nullptr && found->def.priority() == kernel.def.priority()) {
+      return errors::InvalidArgument(
+          "Multiple OpKernel registrations match NodeDef '", FormatNodeDefForError(node), "': '",
+          found->def.ShortDebugString(), "' and '", kernel.def.ShortDebugString(), "'");
+    }
+    if (found == nullptr || found->def.priority() < kernel.def.priority()) found = &kernel;
+  }
+  return found;
+}
+
+// Returns gradflow's kernel for the node; NOT_FOUND if there is none.
+absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const DeviceType& device_type,
+                                                                      const NodeDef& node) {
+  if (device_type == DEVICE_CPU) {
+    absl::StatusOr<const gradflow::KernelRegistration*> kernel =
+        gradflow::GlobalRegistry().FindKernel(node);
+    if (kernel.ok() && (*kernel)->device == DEVICE_CPU) return kernel;
+  }
+  return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
+                          device_type.type_string(), "' devices compatible with node ",
+                          FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
+}
+
+KernelList KernelsOf(absl::string_view op_name, bool all_ops) {
+  Kernels& all = AllKernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  KernelList list;
+  for (const auto& [op, kernels] : all.kernels) {
+    if (!all_ops && op != op_name) continue;
+    for (const Kernel& kernel : kernels) *list.add_kernel() = kernel.def;
+  }
+  return list;
+}
+
+}  // namespace
+
+namespace compat_internal {
+
+void AddKernel(const KernelDef& def, StringPiece class_name, OpKernelFactory make) {
+  Kernels& all = AllKernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  all.kernels[def.op()].push_back(Kernel{def, std::string(class_name), make});
+}
+
+}  // namespace compat_internal
+
+absl::StatusOr<std::unique_ptr<OpKernel>> CreateOpKernel(const DeviceType& device_type,
+                                                         const NodeDef& node) {
+  const gradflow::OpRegistration* const op = gradflow::GlobalRegistry().FindOp(node.op());
+  if (op == nullptr) {
+    return errors::NotFound("Op type not registered '", node.op(), "' in the program");
+  }
+  TF_RETURN_IF_ERROR(ValidateNodeDef(node, op->def()));
+  DataTypeVector input_types, output_types;
+  TF_RETURN_IF_ERROR(InOutTypesForNode(node, op->def(), &input_types, &output_types));
+  const gradflow::KernelConstruction construction(node, op->def(), input_types, output_types);
+  OpKernelConstruction context(construction);
+  TF_RETURN_IF_ERROR(context.status());
+  const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
+  TF_RETURN_IF_ERROR(found.status());
+  std::unique_ptr<OpKernel> kernel;
+  if (*found != nullptr) {
+    kernel.reset((*found)->make(&context));
+    TF_RETURN_IF_ERROR(context.status());
+    return kernel;
+  }
+  const auto library = FindLibraryKernel(device_type, node);
+  TF_RETURN_IF_ERROR(library.status());
+  absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> made = (*library)->factory(construction);
+  TF_RETURN_IF_ERROR(made.status());
+  return std::make_unique<compat_internal::LibraryKernel>(&context, *std::move(made));
+}
+
+absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
+                           const KernelDef** def, std::string* kernel_class_name) {
+  const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
+  TF_RETURN_IF_ERROR(found.status());
+  if (*found == nullptr) {
+    return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
+                            device_type.type_string(), "' devices compatible with node ",
+                            FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
+  }
+  if (def != nullptr) *def = &(*found)->def;
+  if (kernel_class_name != nullptr) *kernel_class_name = (*found)->class_name;
+  return absl::OkStatus();
+}
+
+absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_types,
+                                         const NodeDef& node, PrioritizedDeviceTypeVector* devices,
+                                         const DeviceNameUtils::ParsedName* local_address) {
+  devices->clear();
+  const gradflow::OpRegistration* const op = gradflow::GlobalRegistry().FindOp(node.op());
+  bool exists = false;
+  for (const DeviceType& device_type : device_types) {
+    const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
+    TF_RETURN_IF_ERROR(found.status());
+    if (*found != nullptr) {
+      devices->emplace_back(device_type, (*found)->def.priority());
+    } else if (op != nullptr && FindLibraryKernel(device_type, node).ok()) {
+      devices->emplace_back(device_type, 0);
+    }
+    exists = exists || !devices->empty();
+  }
+  // A function runs anywhere. The kernels of another machine are not known here.
+  DeviceNameUtils::ParsedName requested;
+  const bool is_remote = local_address != nullptr && !node.device().empty() &&
+                         DeviceNameUtils::ParseFullName(node.device(), &requested) &&
+                         !DeviceNameUtils::IsSameAddressSpace(requested, *local_address);
+  if (!exists && (op == nullptr || is_remote)) {
+    for (const DeviceType& device_type : device_types) devices->emplace_back(device_type, 0);
+  }
+  std::stable_sort(devices->begin(), devices->end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  return absl::OkStatus();
+}
+
+absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_types,
+                                         const NodeDef& node, DeviceTypeVector* devices) {
+  PrioritizedDeviceTypeVector prioritized;
+  TF_RETURN_IF_ERROR(SupportedDeviceTypesForNode(device_types, node, &prioritized));
+  devices->clear();
+  for (const auto& [device, priority] : prioritized) devices->push_back(device);
+  return absl::OkStatus();
+}
+
+KernelList GetAllRegisteredKernels() { return KernelsOf("", true); }
+
+KernelList GetRegisteredKernelsForOp(StringPiece op_name) { return KernelsOf(op_name, false); }
+
+std::string KernelsRegisteredForOp(StringPiece op_name) {
+  std::string text;
+  const KernelList list = GetRegisteredKernelsForOp(op_name);
+  for (const KernelDef& kernel : list.kernel()) {
+    absl::StrAppend(&text, "  ", kernel.ShortDebugString(), "\n");
+  }
+  return text.empty() ? "  <no registered kernels>\n" : text;
+}
+
+void LogAllRegisteredKernels() {
+  const KernelList list = GetAllRegisteredKernels();
+  for (const KernelDef& kernel : list.kernel()) {
+    LOG(INFO) << "OpKernel ('" << kernel.ShortDebugString() << "')";
+  }
+}
+
+}  // namespace tensorflow

@@ -1,0 +1,16 @@
+// The kernels that the program has registered. Internal.
+#ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_REGISTRY_H_
+#define GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_REGISTRY_H_
+
+#include "tensorflow/core/framework/op_kernel.h"
+
+namespace tensorflow {
+namespace compat_internal {
+
+// Adds a kernel for those who make one without a session.
+void AddKernel(const gradflow::KernelDef& def, StringPiece class_name, OpKernelFactory make);
+
+}  // namespace compat_internal
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_KERNEL_REGISTRY_H_

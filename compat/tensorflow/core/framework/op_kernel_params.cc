@@ -1,0 +1,227 @@
+// Contexts without a session, and inputs that are references.
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "gradflow/core/resource_handle.h"
+#include "gradflow/core/variable.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+
+namespace tensorflow {
+namespace {
+
+// A tensor that is not initialised.
+Tensor NoTensor() { return Tensor(Tensor::Unset()); }
+
+}  // namespace
+
+struct OpKernelContext::Own {
+  Own(const Params& params, int num_outputs) : resources(params.resource_manager) {
+    for (size_t i = 0; i < params.inputs.size(); ++i) {
+      values.push_back(params.inputs[i]);
+      Tensor* const tensor = values.back().tensor;
+      inputs.push_back(tensor != nullptr ? *tensor : NoTensor());
+    }
+    for (int i = 0; i < num_outputs; ++i) {
+      outputs.push_back(NoTensor());
+      output_types.push_back(params.op_kernel == nullptr ? DT_INVALID
+                                                         : params.op_kernel->output_type(i));
+    }
+    run.step_id = params.step_id;
+    context.emplace(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types, run);
+  }
+
+  ResourceMgr* const resources;
+  std::vector<TensorValue> values;
+  std::vector<Tensor> inputs;
+  std::vector<Tensor> outputs;
+  DataTypeVector output_types;
+  gradflow::RunContext run;
+  std::optional<gradflow::KernelContext> context;
+};
+
+OpKernelContext::OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context)
+    : kernel_(&kernel),
+      context_(&context),
+      own_device_(std::make_unique<DeviceBase>(context.run())),
+      device_(own_device_.get()),
+      is_set_(context.num_outputs(), false) {}
+
+OpKernelContext::OpKernelContext(Params* params)
+    : OpKernelContext(params, params->op_kernel == nullptr ? 0 : params->op_kernel->num_outputs()) {
+}
+
+OpKernelContext::OpKernelContext(Params* params, int num_outputs)
+    : own_(std::make_unique<Own>(*params, num_outputs)),
+      kernel_(params->op_kernel),
+      context_(&*own_->context),
+      own_device_(params->device == nullptr ? std::make_unique<DeviceBase>(own_->run) : nullptr),
+      device_(params->device == nullptr ? own_device_.get() : params->device),
+      is_set_(num_outputs, false) {}
+
+OpKernelContext::~OpKernelContext() = default;
+
+ResourceMgr* OpKernelContext::resource_manager() const {
+  if (own_ != nullptr) return own_->resources;
+  if (resources_ == nullptr && context_->resource_manager() != nullptr) {
+    // One for each session, among its resources.
+    absl::StatusOr<std::shared_ptr<ResourceMgr>> found =
+        context_->resource_manager()->LookupOrCreate<ResourceMgr>(
+            "_tensorflow", "resource_mgr", [] { return std::make_shared<ResourceMgr>(); });
+    if (found.ok()) resources_ = *std::move(found);
+  }
+  return resources_.get();
+}
+
+bool OpKernelContext::has_input(int i) const {
+  if (!HasInput(i)) return false;
+  return own_ == nullptr || own_->values[i].tensor != nullptr;
+}
+
+bool OpKernelContext::input_is_ref(int i) const {
+  if (!HasInput(i)) return false;
+  if (own_ != nullptr) return own_->values[i].is_ref();
+  return IsRefType(kernel_->input_type(i));
+}
+
+mutex* OpKernelContext::input_ref_mutex(int i) {
+  if (!HasInput(i)) return nullptr;
+  if (own_ != nullptr) return own_->values[i].mutex_if_ref;
+  // gradflow's variables lock themselves.
+  static mutex& unused = *new mutex;
+  return &unused;
+}
+
+absl::Status OpKernelContext::input_ref_mutex(StringPiece name, mutex** out_mutex) {
+  int start, stop;
+  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
+  *out_mutex = input_ref_mutex(start);
+  return absl::OkStatus();
+}
+
+Tensor OpKernelContext::mutable_input(int i, bool lock_held) {
+  if (!HasInput(i)) return NoTensor();
+  if (own_ != nullptr) {
+    const TensorValue& value = own_->values[i];
+    if (value.tensor == nullptr) return NoTensor();
+    if (value.mutex_if_ref == nullptr || lock_held) return *value.tensor;
+    const tf_shared_lock lock(*value.mutex_if_ref);
+    return *value.tensor;
+  }
+  const absl::StatusOr<std::shared_ptr<gradflow::Variable>> variable =
+      gradflow::VariableOf(*context_, i);
+  SetStatus(variable.status());
+  if (!variable.ok() || !(*variable)->IsInitialized()) return NoTensor();
+  gradflow::VariableUpdate update;
+  absl::Status status = update.Begin(*context_, {i}, (*variable)->dtype());
+  // Readers that have the value keep it.
+  if (status.ok()) status = update.MakeWritable();
+  SetStatus(status);
+  return status.ok() ? update.value(0) : NoTensor();
+}
+
+absl::Status OpKernelContext::mutable_input(StringPiece name, Tensor* tensor, bool lock_held) {
+  int start, stop;
+  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
+  *tensor = mutable_input(start, lock_held);
+  return absl::OkStatus();
+}
+
+void OpKernelContext::replace_ref_input(int i, const Tensor& tensor, bool lock_held) {
+  if (!HasInput(i)) return;
+  if (own_ == nullptr) {
+    const absl::StatusOr<std::shared_ptr<gradflow::Variable>> variable =
+        gradflow::VariableOf(*context_, i);
+    SetStatus(variable.status());
+    if (variable.ok()) SetStatus((*variable)->Assign(tensor));
+    return;
+  }
+  const TensorValue& value = own_->values[i];
+  if (!value.is_ref() || value.tensor == nullptr) {
+    SetStatus(errors::Internal("input ", i, " is not a reference"));
+  } else if (lock_held) {
+    *value.tensor = tensor;
+  } else {
+    const mutex_lock lock(*value.mutex_if_ref);
+    *value.tensor = tensor;
+  }
+}
+
+absl::Status OpKernelContext::replace_ref_input(StringPiece name, const Tensor& tensor,
+                                                bool lock_held) {
+  int start, stop;
+  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
+  if (!input_is_ref(start)) {
+    return errors::InvalidArgument("input '", name, "' is not a reference");
+  }
+  replace_ref_input(start, tensor, lock_held);
+  return absl::OkStatus();
+}
+
+void OpKernelContext::delete_ref_input(int i, bool lock_held) {
+  if (!HasInput(i)) return;
+  if (own_ == nullptr || !own_->values[i].is_ref()) {
+    SetStatus(errors::Internal("input ", i, " is not a tensor that the kernel may delete"));
+    return;
+  }
+  TensorValue& value = own_->values[i];
+  if (lock_held) {
+    delete value.tensor;
+  } else {
+    const mutex_lock lock(*value.mutex_if_ref);
+    delete value.tensor;
+  }
+  value.tensor = nullptr;
+}
+
+void OpKernelContext::forward_ref_input_to_ref_output(int input, int output) {
+  SetStatus(CheckOutput(output));
+  if (!HasInput(input) || !HasOutput(output)) return;
+  context_->set_output(output,
+                       own_ != nullptr ? mutable_input(input, false) : context_->input(input));
+  is_set_[output] = true;
+}
+
+void OpKernelContext::set_output_ref(int i, mutex* mu, Tensor* tensor) {
+  SetStatus(CheckOutput(i));
+  if (!HasOutput(i)) return;
+  if (own_ == nullptr) {
+    SetStatus(errors::Unimplemented("output ", i,
+                                    " is a reference to the kernel's own tensor; in a session, "
+                                    "references are those of variables"));
+    return;
+  }
+  const tf_shared_lock lock(*mu);
+  context_->set_output(i, *tensor);
+  is_set_[i] = true;
+}
+
+TensorValue OpKernelContext::release_output(int i) {
+  SetStatus(CheckOutput(i));
+  if (!HasOutput(i) || !is_set_[i]) return {};
+  is_set_[i] = false;
+  return TensorValue(new Tensor(std::move(*context_->mutable_output(i))));
+}
+
+void DeviceBase::CopyTensorInSameDevice(const Tensor* input, Tensor* output, const DeviceContext*,
+                                        StatusCallback done) {
+  absl::StatusOr<Tensor> copy = input->DeepCopy();
+  if (copy.ok()) *output = *std::move(copy);
+  done(copy.status());
+}
+
+const DeviceAttributes& DeviceBase::attributes() const {
+  static const DeviceAttributes& attributes = *[] {
+    auto* cpu = new DeviceAttributes;
+    cpu->set_name("/device:CPU:0");
+    cpu->set_device_type(DEVICE_CPU);
+    return cpu;
+  }();
+  return attributes;
+}
+
+const std::string& DeviceBase::name() const { return DeviceBase::attributes().name(); }
+
+}  // namespace tensorflow

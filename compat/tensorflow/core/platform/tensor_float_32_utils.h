@@ -1,0 +1,13 @@
+// TensorFloat-32, a rounding of products on GPUs. Products on the CPU never round to it.
+#ifndef GRADFLOW_COMPAT_CORE_PLATFORM_TENSOR_FLOAT_32_UTILS_H_
+#define GRADFLOW_COMPAT_CORE_PLATFORM_TENSOR_FLOAT_32_UTILS_H_
+
+namespace tensorflow {
+
+// No effect.
+inline void enable_tensor_float_32_execution(bool) {}
+inline bool tensor_float_32_execution_enabled() { return false; }
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_PLATFORM_TENSOR_FLOAT_32_UTILS_H_

@@ -1,0 +1,45 @@
+// DeviceNameUtils: the parts of "/job:worker/replica:0/task:1/device:CPU:0".
+#ifndef GRADFLOW_COMPAT_CORE_UTIL_DEVICE_NAME_UTILS_H_
+#define GRADFLOW_COMPAT_CORE_UTIL_DEVICE_NAME_UTILS_H_
+
+#include <string>
+
+#include "tensorflow/core/lib/core/stringpiece.h"
+
+namespace tensorflow {
+
+class DeviceNameUtils {
+ public:
+  // The parts that a name has.
+  struct ParsedName {
+    void Clear() { *this = ParsedName(); }
+    bool operator==(const ParsedName& other) const;
+    bool operator!=(const ParsedName& other) const { return !(*this == other); }
+
+    bool has_job = false;
+    std::string job;
+    bool has_replica = false;
+    int replica = 0;
+    bool has_task = false;
+    int task = 0;
+    bool has_type = false;
+    std::string type;
+    bool has_id = false;
+    int id = 0;
+  };
+
+  // Parses a name, which may lack parts. Returns false if it has others. "/cpu:0" is accepted.
+  static bool ParseFullName(StringPiece name, ParsedName* parsed);
+  static bool ParseFullOrLocalName(StringPiece name, ParsedName* parsed) {
+    return ParseFullName(name, parsed);
+  }
+  static std::string ParsedNameToString(const ParsedName& name);
+  static bool HasSomeDetails(const ParsedName& name);
+  // Returns true if both name the same job, replica and task.
+  static bool IsSameAddressSpace(const ParsedName& a, const ParsedName& b);
+  static bool IsSameAddressSpace(StringPiece a, StringPiece b);
+};
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_UTIL_DEVICE_NAME_UTILS_H_

@@ -1,0 +1,98 @@
+#include "tensorflow/core/util/tensor_bundle/tensor_bundle.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/platform/errors.h"
+#include "tensorflow/core/util/tensor_slice_text.h"
+
+namespace tensorflow {
+
+absl::Status BundleWriter::Add(StringPiece key, const Tensor& value) {
+  TF_RETURN_IF_ERROR(status_);
+  const bool exists = std::any_of(tensors_.begin(), tensors_.end(),
+                                  [key](const auto& tensor) { return tensor.name == key; });
+  if (exists) status_ = errors::InvalidArgument("Adding duplicate key: ", key);
+  tensors_.push_back({std::string(key), value, ""});
+  return status_;
+}
+
+absl::Status BundleWriter::AddSlice(StringPiece full_key, const TensorShape& full_shape,
+                                    const TensorSlice& slice, const Tensor& value) {
+  TF_RETURN_IF_ERROR(status_);
+  tensors_.push_back(
+      {std::string(full_key), value, compat_internal::ShapeAndSlice(full_shape, slice)});
+  return absl::OkStatus();
+}
+
+absl::Status BundleWriter::Finish() {
+  if (status_.ok()) status_ = gradflow::WriteCheckpoint(prefix_, tensors_);
+  return status_;
+}
+
+absl::Status MergeBundles(Env*, gtl::ArraySlice<tstring> prefixes, StringPiece merged_prefix,
+                          bool allow_missing_files) {
+  gradflow::MergeCheckpointsOptions options;
+  options.delete_old_dirs = false;
+  options.allow_missing_files = allow_missing_files;
+  return gradflow::MergeCheckpoints(prefixes, std::string(merged_prefix), options);
+}
+
+BundleReader::BundleReader(Env*, StringPiece prefix) {
+  absl::StatusOr<gradflow::Checkpoint> checkpoint = gradflow::Checkpoint::Open(std::string(prefix));
+  status_ = checkpoint.status();
+  if (checkpoint.ok()) checkpoint_ = *std::move(checkpoint);
+}
+
+bool BundleReader::Contains(StringPiece key) const {
+  return status_.ok() && checkpoint_->Find(key).ok();
+}
+
+absl::Status BundleReader::LookupDtypeAndShape(StringPiece key, DataType* dtype,
+                                               TensorShape* shape) const {
+  TF_RETURN_IF_ERROR(status_);
+  const absl::StatusOr<gradflow::Checkpoint::Info> info = checkpoint_->Find(key);
+  TF_RETURN_IF_ERROR(info.status());
+  *dtype = info->dtype;
+  *shape = info->shape;
+  return absl::OkStatus();
+}
+
+absl::Status BundleReader::LookupTensorShape(StringPiece key, TensorShape* shape) const {
+  DataType dtype;
+  return LookupDtypeAndShape(key, &dtype, shape);
+}
+
+absl::Status BundleReader::Lookup(StringPiece key, Tensor* value) const {
+  TF_RETURN_IF_ERROR(status_);
+  absl::StatusOr<Tensor> tensor = checkpoint_->Read(key);
+  TF_RETURN_IF_ERROR(tensor.status());
+  *value = *std::move(tensor);
+  return absl::OkStatus();
+}
+
+absl::Status BundleReader::LookupSlice(StringPiece full_key, const TensorSlice& slice,
+                                       Tensor* value) const {
+  TensorShape shape;
+  TF_RETURN_IF_ERROR(LookupTensorShape(full_key, &shape));
+  absl::StatusOr<Tensor> tensor =
+      checkpoint_->Read(full_key, compat_internal::ShapeAndSlice(shape, slice));
+  TF_RETURN_IF_ERROR(tensor.status());
+  *value = *std::move(tensor);
+  return absl::OkStatus();
+}
+
+std::string BundleReader::DebugString() const {
+  if (!status_.ok()) return status_.ToString();
+  std::string text;
+  for (const std::string& name : checkpoint_->Names()) {
+    const absl::StatusOr<gradflow::Checkpoint::Info> info = checkpoint_->Find(name);
+    if (!info.ok()) continue;
+    absl::StrAppend(&text, name, " (", DataTypeString(info->dtype), ") ", info->shape.DebugString(),
+                    "\n");
+  }
+  return text;
+}
+
+}  // namespace tensorflow

@@ -1,0 +1,67 @@
+// BundleWriter and BundleReader: checkpoints in TensorFlow's V2 format (gradflow/io/checkpoint.h).
+#ifndef GRADFLOW_COMPAT_CORE_UTIL_TENSOR_BUNDLE_TENSOR_BUNDLE_H_
+#define GRADFLOW_COMPAT_CORE_UTIL_TENSOR_BUNDLE_TENSOR_BUNDLE_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gradflow/io/checkpoint.h"
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/tensor_slice.h"
+#include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/platform/env.h"
+#include "tensorflow/core/platform/status.h"
+
+namespace tensorflow {
+
+// Collects tensors, and writes them in Finish(). Not thread-safe.
+class BundleWriter {
+ public:
+  BundleWriter(Env*, StringPiece prefix) : prefix_(prefix) {}
+  // Returns INVALID_ARGUMENT if there is a tensor of that name.
+  absl::Status Add(StringPiece key, const Tensor& value);
+  // Adds a slice of a tensor of shape `full_shape`.
+  absl::Status AddSlice(StringPiece full_key, const TensorShape& full_shape,
+                        const TensorSlice& slice, const Tensor& value);
+  // Writes the files. Call it once.
+  absl::Status Finish();
+  absl::Status status() const { return status_; }
+
+ private:
+  const std::string prefix_;
+  std::vector<gradflow::CheckpointTensor> tensors_;
+  absl::Status status_;
+};
+
+// Makes one checkpoint of several.
+absl::Status MergeBundles(Env* env, gtl::ArraySlice<tstring> prefixes, StringPiece merged_prefix,
+                          bool allow_missing_files = false);
+
+// Reads tensors by their names. Thread-safe.
+class BundleReader {
+ public:
+  BundleReader(Env*, StringPiece prefix);
+  // Returns the error of the index.
+  absl::Status status() const { return status_; }
+  bool Contains(StringPiece key) const;
+  // Return NOT_FOUND if there is no such tensor.
+  absl::Status LookupDtypeAndShape(StringPiece key, DataType* dtype, TensorShape* shape) const;
+  absl::Status LookupTensorShape(StringPiece key, TensorShape* shape) const;
+  absl::Status Lookup(StringPiece key, Tensor* value) const;
+  absl::Status LookupSlice(StringPiece full_key, const TensorSlice& slice, Tensor* value) const;
+  // Returns a line per tensor: its name, type and shape.
+  std::string DebugString() const;
+
+ private:
+  absl::Status status_;
+  // Without a value if there is an error.
+  std::optional<gradflow::Checkpoint> checkpoint_;
+};
+
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_UTIL_TENSOR_BUNDLE_TENSOR_BUNDLE_H_

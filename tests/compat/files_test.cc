@@ -1,0 +1,183 @@
+// Checkpoints by TensorFlow's classes, Coordinator, ThreadPoolOptions and small helpers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gradflow/io/old_checkpoint.h"
+#include "tensorflow/cc/client/client_session.h"
+#include "tensorflow/cc/framework/testutil.h"
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/cc/training/coordinator.h"
+#include "tensorflow/core/framework/bfloat16.h"
+#include "tensorflow/core/framework/kernel_shape_util.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/lib/core/threadpool_options.h"
+#include "tensorflow/core/lib/io/path.h"
+#include "tensorflow/core/lib/math/math_util.h"
+#include "tensorflow/core/platform/test.h"
+#include "tensorflow/core/util/tensor_bundle/tensor_bundle.h"
+#include "tensorflow/core/util/tensor_slice_reader.h"
+
+namespace tensorflow {
+namespace files_test {
+
+TEST(TensorBundle, WritesAndReads) {
+  const std::string prefix = io::JoinPath(testing::TmpDir(), "compat_bundle");
+  const Tensor whole = test::AsTensor<float>({1, 2, 3, 4}, {2, 2});
+  BundleWriter writer(Env::Default(), prefix);
+  TF_ASSERT_OK(writer.Add("a", whole));
+  TF_ASSERT_OK(writer.AddSlice("b", TensorShape({4, 2}), TensorSlice::ParseOrDie("0,2:-"), whole));
+  TF_ASSERT_OK(writer.AddSlice("b", TensorShape({4, 2}), TensorSlice::ParseOrDie("2,2:-"), whole));
+  TF_ASSERT_OK(writer.Finish());
+
+  const BundleReader reader(Env::Default(), prefix);
+  TF_ASSERT_OK(reader.status());
+  EXPECT_TRUE(reader.Contains("a"));
+  EXPECT_FALSE(reader.Contains("c"));
+  TensorShape shape;
+  TF_ASSERT_OK(reader.LookupTensorShape("b", &shape));
+  EXPECT_EQ(shape, TensorShape({4, 2}));
+  Tensor value;
+  TF_ASSERT_OK(reader.Lookup("a", &value));
+  test::ExpectTensorEqual<float>(value, whole);
+  TF_ASSERT_OK(reader.LookupSlice("b", TensorSlice::ParseOrDie("1,2:-"), &value));
+  test::ExpectTensorEqual<float>(value, test::AsTensor<float>({3, 4, 1, 2}, {2, 2}));
+  EXPECT_EQ(reader.Lookup("c", &value).code(), error::NOT_FOUND);
+  EXPECT_EQ(BundleReader(Env::Default(), prefix + "none").status().code(), error::NOT_FOUND);
+
+  BundleWriter twice(Env::Default(), prefix);
+  TF_ASSERT_OK(twice.Add("a", whole));
+  EXPECT_EQ(twice.Add("a", whole).code(), error::INVALID_ARGUMENT);
+  EXPECT_FALSE(twice.Finish().ok());
+}
+
+TEST(TensorSliceReader, ReadsSlices) {
+  const std::string path = io::JoinPath(testing::TmpDir(), "compat_old_checkpoint");
+  TF_ASSERT_OK(gradflow::WriteOldCheckpoint(
+      path, {{"w", test::AsTensor<float>({1, 2, 3, 4}, {2, 2}), "5 2 1,2:-"}}));
+  const checkpoint::TensorSliceReader reader(path, checkpoint::OpenTableTensorSliceReader);
+  TF_ASSERT_OK(reader.status());
+  TensorShape shape;
+  DataType type;
+  ASSERT_TRUE(reader.HasTensor("w", &shape, &type));
+  EXPECT_EQ(shape, TensorShape({5, 2}));
+  EXPECT_EQ(type, DT_FLOAT);
+  float data[10] = {};
+  EXPECT_FALSE(reader.CopySliceData("w", TensorSlice::ParseOrDie("-:-"), data));
+  ASSERT_TRUE(reader.CopySliceData("w", TensorSlice::ParseOrDie("2,1:-"), data));
+  EXPECT_EQ(data[0], 3);
+  EXPECT_EQ(data[1], 4);
+  int32 integers[10];
+  EXPECT_FALSE(reader.CopySliceData("w", TensorSlice::ParseOrDie("2,1:-"), integers));
+  EXPECT_FALSE(reader.HasTensor("v", nullptr, nullptr));
+}
+
+// Ends with a status.
+class Runner : public RunnerInterface {
+ public:
+  Runner(absl::Status status, int* joins) : status_(std::move(status)), joins_(joins) {}
+  Status Join() override {
+    ++*joins_;
+    return status_;
+  }
+  bool IsRunning() const override { return *joins_ == 0; }
+
+ private:
+  const absl::Status status_;
+  int* const joins_;
+};
+
+TEST(Coordinator, JoinsAndKeepsTheFirstError) {
+  int joins = 0;
+  Coordinator coordinator({error::OUT_OF_RANGE});
+  for (absl::Status status :
+       {absl::Status(errors::OutOfRange("end")), absl::Status(errors::DataLoss("first")),
+        absl::Status(errors::Internal("second"))}) {
+    TF_ASSERT_OK(coordinator.RegisterRunner(std::make_unique<Runner>(std::move(status), &joins)));
+  }
+  EXPECT_FALSE(coordinator.AllRunnersStopped());
+  EXPECT_EQ(coordinator.Join().code(), error::FAILED_PRECONDITION);
+  EXPECT_FALSE(coordinator.ShouldStop());
+  TF_ASSERT_OK(coordinator.RequestStop());
+  EXPECT_FALSE(coordinator.RequestStop().ok());
+  coordinator.WaitForStop();
+  EXPECT_EQ(coordinator.Join().code(), error::DATA_LOSS);
+  EXPECT_EQ(joins, 3);
+}
+
+class NoThreads : public thread::ThreadPoolInterface {
+ public:
+  void Schedule(std::function<void()> fn) override { fn(); }
+  int NumThreads() const override { return 1; }
+  int CurrentThreadId() const override { return -1; }
+};
+
+TEST(ClientSession, HasItsOwnThreads) {
+  const Scope root = Scope::NewRootScope();
+  const Output x = ops::Const(root, {1, 2});
+  const ClientSession session(root);
+  std::vector<Tensor> outputs;
+  thread::ThreadPoolOptions threads;
+  TF_ASSERT_OK(session.Run(RunOptions(), {}, {x}, {}, &outputs, nullptr, threads));
+  test::ExpectTensorEqual<int>(outputs[0], test::AsTensor<int>({1, 2}));
+  NoThreads pool;
+  threads.inter_op_threadpool = &pool;
+  EXPECT_EQ(session.Run(RunOptions(), {}, {x}, {}, &outputs, nullptr, threads).code(),
+            error::UNIMPLEMENTED);
+}
+
+TEST(GetTensors, RunsAssignmentsFirst) {
+  const Scope root = Scope::NewRootScope();
+  const auto v = ops::Variable(root, {2}, DT_FLOAT);
+  const auto assign = ops::Assign(root, v, ops::Const(root, {3.f, 4.f}));
+  Tensor value;
+  test::GetTensor(root, {assign}, v, &value);
+  test::ExpectTensorEqual<float>(value, test::AsTensor<float>({3, 4}));
+}
+
+TEST(MathUtil, DividesAndRaises) {
+  EXPECT_EQ(MathUtil::CeilOfRatio(7, 2), 4);
+  EXPECT_EQ(MathUtil::CeilOfRatio(-7, 2), -3);
+  EXPECT_EQ(MathUtil::FloorOfRatio(-7, 2), -4);
+  EXPECT_EQ(MathUtil::FloorOfRatio(7, 2), 3);
+  EXPECT_EQ(MathUtil::GCD(12u, 18u), 6u);
+  EXPECT_EQ(MathUtil::IPow(3.0, 5), 243);
+  EXPECT_EQ(MathUtil::IPow(7, 0), 1);
+}
+
+TEST(BFloat16, ConvertsArrays) {
+  const float in[] = {1.5f, -2.25f, 1.00390625f};
+  bfloat16 rounded[3];
+  float out[3];
+  FloatToBFloat16(in, rounded, 3);
+  BFloat16ToFloat(rounded, out, 3);
+  EXPECT_EQ(out[0], 1.5f);
+  EXPECT_EQ(out[1], -2.25f);
+  EXPECT_EQ(out[2], 1.0f);  // a tie, to even
+}
+
+TEST(WindowedOutputSize, OfEachPadding) {
+  int64_t size, before = 0, after = 0;
+  TF_ASSERT_OK(GetWindowedOutputSizeVerbose(10, 3, 2, 2, SAME, &size, &before, &after));
+  EXPECT_EQ(size, 5);
+  EXPECT_EQ(before, 1);
+  EXPECT_EQ(after, 2);
+  TF_ASSERT_OK(GetWindowedOutputSize(10, 3, 1, 2, VALID, &size, &before));
+  EXPECT_EQ(size, 4);
+  before = 2, after = 3;
+  TF_ASSERT_OK(GetWindowedOutputSizeVerbose(10, 3, 1, 1, EXPLICIT, &size, &before, &after));
+  EXPECT_EQ(size, 13);
+  EXPECT_EQ(GetWindowedOutputSize(2, 3, 1, 1, VALID, &size, &before).code(),
+            error::INVALID_ARGUMENT);
+  EXPECT_FALSE(GetWindowedOutputSize(2, 3, 1, 0, VALID, &size, &before).ok());
+  EXPECT_FALSE(GetWindowedOutputSize(2, int64_t{1} << 62, 4, 1, VALID, &size, &before).ok());
+}
+
+}  // namespace files_test
+}  // namespace tensorflow

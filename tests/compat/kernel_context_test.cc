@@ -1,0 +1,184 @@
+// Kernels and their contexts without a session: CreateOpKernel and OpKernelContext::Params.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/fake_input.h"
+#include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/public/version.h"
+#include "tensorflow/core/util/device_name_utils.h"
+
+namespace tensorflow {
+namespace kernel_context_test {
+
+using ::testing::HasSubstr;
+
+REGISTER_OP("ContextHalve").Input("x: float").Output("y: float");
+class HalveOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    Tensor* y;
+    OP_REQUIRES_OK(context, context->allocate_output("y", context->input(0).shape(), &y));
+    y->flat<float>()(0) = context->input(0).flat<float>()(0) / 2;
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("ContextHalve").Device(DEVICE_CPU), HalveOp);
+class HalveOnGpuOp : public HalveOp {
+ public:
+  using HalveOp::HalveOp;
+};
+REGISTER_KERNEL_BUILDER(Name("ContextHalve").Device(DEVICE_GPU).Priority(3), HalveOnGpuOp);
+
+NodeDef MakeNode(const std::string& op) {
+  NodeDef node;
+  TF_CHECK_OK(NodeDefBuilder("n", op).Input(FakeInput(DT_FLOAT)).Finalize(&node));
+  return node;
+}
+
+std::unique_ptr<OpKernel> Make(const DeviceType& type, const NodeDef& node, absl::Status* status) {
+  DeviceBase device(Env::Default());
+  return CreateOpKernel(type, &device, cpu_allocator(), node, TF_GRAPH_DEF_VERSION, status);
+}
+
+// Runs a kernel of one input and one output.
+absl::Status RunOnce(OpKernel* kernel, Tensor* x, Tensor* y) {
+  DeviceBase device(Env::Default());
+  OpKernelContext::Params params;
+  params.op_kernel = kernel;
+  params.device = &device;
+  const std::vector<TensorValue> inputs = {TensorValue(x)};
+  params.inputs = inputs;
+  OpKernelContext context(&params);
+  kernel->Compute(&context);
+  if (context.mutable_output(0) != nullptr) *y = *context.mutable_output(0);
+  return context.status();
+}
+
+TEST(CreateOpKernel, OfTheProgramAndOfGradflow) {
+  Tensor x = test::AsScalar<float>(-8);
+  Tensor y;
+  absl::Status status;
+  const std::unique_ptr<OpKernel> halve = Make(DEVICE_CPU, MakeNode("ContextHalve"), &status);
+  TF_ASSERT_OK(status);
+  TF_ASSERT_OK(RunOnce(halve.get(), &x, &y));
+  test::ExpectTensorEqual<float>(y, test::AsScalar<float>(-4));
+  EXPECT_NE(dynamic_cast<HalveOp*>(halve.get()), nullptr);
+
+  const std::unique_ptr<OpKernel> relu = Make(DEVICE_CPU, MakeNode("Relu"), &status);
+  TF_ASSERT_OK(status);
+  TF_ASSERT_OK(RunOnce(relu.get(), &x, &y));
+  test::ExpectTensorEqual<float>(y, test::AsScalar<float>(0));
+}
+
+TEST(CreateOpKernel, Errors) {
+  absl::Status status;
+  EXPECT_EQ(Make(DEVICE_GPU, MakeNode("Relu"), &status), nullptr);
+  EXPECT_EQ(status.code(), error::NOT_FOUND);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("No registered 'Relu' OpKernel for 'GPU'"));
+  NodeDef node;
+  node.set_op("ContextNoSuchOp");
+  EXPECT_EQ(Make(DEVICE_CPU, node, &status), nullptr);
+  EXPECT_EQ(status.code(), error::NOT_FOUND);
+  node = MakeNode("Relu");
+  node.clear_input();
+  EXPECT_EQ(Make(DEVICE_CPU, node, &status), nullptr);
+  EXPECT_EQ(status.code(), error::INVALID_ARGUMENT);
+}
+
+TEST(Kernels, AreListedByDevice) {
+  PrioritizedDeviceTypeVector devices;
+  TF_ASSERT_OK(SupportedDeviceTypesForNode({DEVICE_CPU, DEVICE_GPU, DEVICE_TPU},
+                                           MakeNode("ContextHalve"), &devices));
+  ASSERT_EQ(devices.size(), 2);
+  EXPECT_EQ(devices[0].first, DeviceType(DEVICE_GPU));
+  EXPECT_EQ(devices[0].second, 3);
+  EXPECT_EQ(devices[1].first, DeviceType(DEVICE_CPU));
+  const KernelDef* def = nullptr;
+  std::string name;
+  TF_ASSERT_OK(FindKernelDef(DEVICE_GPU, MakeNode("ContextHalve"), &def, &name));
+  EXPECT_EQ(name, "HalveOnGpuOp");
+  EXPECT_EQ(def->priority(), 3);
+  EXPECT_EQ(GetRegisteredKernelsForOp("ContextHalve").kernel_size(), 2);
+  EXPECT_GE(GetAllRegisteredKernels().kernel_size(), 2);
+}
+
+REGISTER_OP("ContextReplace").Input("a: Ref(float)").Output("b: Ref(float)");
+class ReplaceOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    EXPECT_TRUE(context->input_is_ref(0));
+    Tensor old = context->mutable_input(0, /*lock_held=*/false);
+    Tensor changed(DT_FLOAT, TensorShape({}));
+    changed.flat<float>()(0) = old.flat<float>()(0) + 1;
+    OP_REQUIRES_OK(context, context->replace_ref_input("a", changed, /*lock_held=*/false));
+    context->forward_ref_input_to_ref_output(0, 0);
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("ContextReplace").Device(DEVICE_CPU), ReplaceOp);
+
+TEST(OpKernelContext, References) {
+  NodeDef node;
+  TF_ASSERT_OK(
+      NodeDefBuilder("n", "ContextReplace").Input(FakeInput(DT_FLOAT_REF)).Finalize(&node));
+  absl::Status status;
+  const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, node, &status);
+  TF_ASSERT_OK(status);
+  mutex mu;
+  Tensor a = test::AsScalar<float>(41);
+  const std::vector<TensorValue> inputs = {TensorValue(&mu, &a)};
+  OpKernelContext::Params params;
+  params.op_kernel = kernel.get();
+  params.inputs = &inputs;
+  OpKernelContext context(&params);
+  kernel->Compute(&context);
+  TF_ASSERT_OK(context.status());
+  test::ExpectTensorEqual<float>(a, test::AsScalar<float>(42));
+  test::ExpectTensorEqual<float>(*context.mutable_output(0), a);
+}
+
+TEST(OpKernelContext, OutputsAndInputsThatDoNotExist) {
+  absl::Status status;
+  const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, MakeNode("ContextHalve"), &status);
+  TF_ASSERT_OK(status);
+  OpKernelContext::Params params;
+  params.op_kernel = kernel.get();
+  OpKernelContext context(&params);
+  EXPECT_FALSE(context.has_input(0));
+  EXPECT_EQ(context.get_input(0).status().code(), error::INVALID_ARGUMENT);
+  Tensor* out;
+  EXPECT_EQ(context.allocate_output(1, TensorShape({}), &out).code(), error::INTERNAL);
+  EXPECT_EQ(context.release_output(0).tensor, nullptr);
+  TF_ASSERT_OK(context.allocate_output(0, TensorShape({2}), &out));
+  const std::unique_ptr<Tensor> released(context.release_output(0).tensor);
+  EXPECT_EQ(released->NumElements(), 2);
+  EXPECT_EQ(context.mutable_output(0), nullptr);
+}
+
+TEST(DeviceNameUtils, Parses) {
+  DeviceNameUtils::ParsedName name;
+  ASSERT_TRUE(DeviceNameUtils::ParseFullName("/job:w/replica:0/task:3/device:GPU:1", &name));
+  EXPECT_EQ(name.job, "w");
+  EXPECT_EQ(name.task, 3);
+  EXPECT_EQ(name.type, "GPU");
+  EXPECT_EQ(name.id, 1);
+  EXPECT_EQ(DeviceNameUtils::ParsedNameToString(name), "/job:w/replica:0/task:3/device:GPU:1");
+  ASSERT_TRUE(DeviceNameUtils::ParseFullName("/cpu:0", &name));
+  EXPECT_EQ(name.type, "CPU");
+  EXPECT_FALSE(name.has_job);
+  EXPECT_FALSE(DeviceNameUtils::ParseFullName("/job:w/task:x", &name));
+  EXPECT_FALSE(DeviceNameUtils::ParseFullName("job:w", &name));
+  EXPECT_TRUE(DeviceNameUtils::IsSameAddressSpace("/job:a/task:1/device:CPU:0", "/job:a/task:1"));
+  EXPECT_FALSE(DeviceNameUtils::IsSameAddressSpace("/job:a/task:1", "/job:a/task:2"));
+}
+
+}  // namespace kernel_context_test
+}  // namespace tensorflow

@@ -1,0 +1,233 @@
+// Resources of the program's own kernels: ResourceMgr, ResourceHandle, ResourceOpKernel.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow/cc/client/client_session.h"
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_op_kernel.h"
+#include "tensorflow/core/framework/resource_var.h"
+#include "tensorflow/core/graph/node_builder.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+
+namespace tensorflow {
+namespace resource_test {
+
+using ::testing::HasSubstr;
+
+// Counts, and tells `*alive` whether it exists.
+class Counter : public ResourceBase {
+ public:
+  explicit Counter(bool* alive = nullptr) : alive_(alive) {
+    if (alive_ != nullptr) *alive_ = true;
+  }
+  ~Counter() override {
+    if (alive_ != nullptr) *alive_ = false;
+  }
+  std::string DebugString() const override { return "counter"; }
+  void Finalize() override { finalized = true; }
+
+  std::atomic<int> count{0};
+  bool finalized = false;
+
+ private:
+  bool* const alive_;
+};
+class OtherResource : public ResourceBase {};
+
+TEST(ResourceMgr, OwnsResourcesByTypeAndName) {
+  bool alive = false;
+  {
+    ResourceMgr manager;
+    TF_ASSERT_OK(manager.Create("c", "n", new Counter(&alive)));
+    TF_ASSERT_OK(manager.Create("c", "n", new OtherResource));
+    Counter* const second = new Counter;
+    const absl::Status status = manager.Create("c", "n", second);
+    EXPECT_EQ(status.code(), error::ALREADY_EXISTS);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("Resource c/n"));
+    second->Unref();
+
+    core::RefCountPtr<Counter> found;
+    TF_ASSERT_OK(manager.Lookup("c", "n", &found));
+    EXPECT_EQ(found->RefCount(), 2);
+    EXPECT_EQ(manager.Lookup("d", "n", &found).code(), error::NOT_FOUND);
+    EXPECT_EQ(manager.Lookup("c", "m", &found).code(), error::NOT_FOUND);
+    EXPECT_THAT(manager.DebugString(), HasSubstr("counter"));
+    TF_ASSERT_OK(manager.Delete<OtherResource>("c", "n"));
+    EXPECT_EQ(manager.Delete<OtherResource>("c", "n").code(), error::NOT_FOUND);
+    EXPECT_TRUE(alive);
+  }
+  EXPECT_FALSE(alive);
+}
+
+TEST(ResourceMgr, LookupOrCreateCreatesOnce) {
+  ResourceMgr manager;
+  int created = 0;
+  for (int i = 0; i < 2; ++i) {
+    core::RefCountPtr<Counter> counter;
+    TF_ASSERT_OK(manager.LookupOrCreate<Counter>("c", "n", &counter, [&](Counter** made) {
+      ++created;
+      *made = new Counter;
+      return absl::OkStatus();
+    }));
+    ASSERT_NE(counter, nullptr);
+  }
+  EXPECT_EQ(created, 1);
+  Counter* none = nullptr;
+  EXPECT_EQ(
+      manager
+          .LookupOrCreate<Counter>("c", "other", &none,
+                                   [](Counter**) -> absl::Status { return errors::Aborted("no"); })
+          .code(),
+      error::ABORTED);
+  EXPECT_EQ(none, nullptr);
+}
+
+TEST(ResourceMgr, DoesNotKeepWhatOthersOwn) {
+  ResourceMgr manager;
+  core::RefCountPtr<Counter> counter(new Counter);
+  TF_ASSERT_OK(manager.CreateUnowned("c", "n", counter.get()));
+  EXPECT_TRUE(counter->RefCountIsOne());
+  EXPECT_EQ(counter->WeakRefCount(), 1);
+  core::RefCountPtr<Counter> found;
+  TF_ASSERT_OK(manager.Lookup("c", "n", &found));
+  found.reset();
+  counter.reset();
+  EXPECT_EQ(manager.Lookup("c", "n", &found).code(), error::NOT_FOUND);
+  // Its name is free.
+  TF_ASSERT_OK(manager.Create("c", "n", new Counter));
+}
+
+TEST(ResourceMgr, FinalizeEndsCreation) {
+  ResourceMgr manager;
+  core::RefCountPtr<Counter> counter(new Counter);
+  counter->Ref();
+  TF_ASSERT_OK(manager.Create("c", "n", counter.get()));
+  manager.Finalize();
+  EXPECT_TRUE(counter->finalized);
+  core::RefCountPtr<Counter> late(new Counter);
+  EXPECT_EQ(manager.Create("c", "late", late.get()).code(), error::FAILED_PRECONDITION);
+}
+
+TEST(ResourceHandle, KeepsItsPropertiesInATensor) {
+  ResourceHandle handle;
+  handle.set_device("d");
+  handle.set_container("c");
+  handle.set_name("n");
+  handle.set_hash_code(7);
+  handle.set_maybe_type_name("t");
+  Tensor tensor(DT_RESOURCE, TensorShape({}));
+  tensor.span<gradflow::ResourceHandle>()[0] = handle;
+  const ResourceHandle copy = tensor.span<gradflow::ResourceHandle>()[0];
+  EXPECT_EQ(copy.device(), "d");
+  EXPECT_EQ(copy.container(), "c");
+  EXPECT_EQ(copy.name(), "n");
+  EXPECT_EQ(copy.hash_code(), 7);
+  ResourceHandleProto proto;
+  copy.AsProto(&proto);
+  EXPECT_EQ(ResourceHandle(proto).SummarizeValue(), handle.SummarizeValue());
+  EXPECT_THAT(handle.SummarizeValue(), HasSubstr("name=\"n\", device=\"d\", container=\"c\""));
+}
+
+TEST(ResourceHandle, OwnsAResource) {
+  bool alive = false;
+  {
+    ResourceHandle handle = ResourceHandle::MakeRefCountingHandle(new Counter(&alive), "d");
+    const ResourceHandle copy = handle;
+    EXPECT_EQ(*copy.GetResource<Counter>(), handle.resource().get());
+    EXPECT_EQ(copy.GetResource<OtherResource>().status().code(), error::INVALID_ARGUMENT);
+  }
+  EXPECT_FALSE(alive);
+}
+
+REGISTER_OP("ResourceTestCounter")
+    .Output("handle: resource")
+    .Attr("container: string = ''")
+    .Attr("shared_name: string = ''")
+    .SetIsStateful();
+class CounterOp : public ResourceOpKernel<Counter> {
+ public:
+  using ResourceOpKernel::ResourceOpKernel;
+
+ private:
+  Status CreateResource(Counter** counter) override {
+    *counter = new Counter;
+    return absl::OkStatus();
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("ResourceTestCounter").Device(DEVICE_CPU), CounterOp);
+
+REGISTER_OP("ResourceTestNext").Input("handle: resource").Output("count: int32").SetIsStateful();
+class NextOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    core::RefCountPtr<Counter> counter;
+    OP_REQUIRES_OK(context, LookupResource(context, HandleFromInput(context, 0), &counter));
+    Tensor* count;
+    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({}), &count));
+    count->flat<int32>()(0) = ++counter->count;
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("ResourceTestNext").Device(DEVICE_CPU), NextOp);
+
+// Returns the output of a new node.
+Output AddNode(const Scope& scope, const std::string& op, const std::vector<Output>& inputs) {
+  NodeBuilder builder(scope.GetUniqueNameForOp(op), op);
+  for (const Output& input : inputs) builder.Input(input.node(), input.index());
+  Node* node = nullptr;
+  scope.UpdateBuilder(&builder);
+  scope.UpdateStatus(builder.Finalize(scope.graph(), &node));
+  return Output(node, 0);
+}
+
+TEST(Resources, OutliveARunOfASession) {
+  const Scope root = Scope::NewRootScope();
+  const Output handle = AddNode(root, "ResourceTestCounter", {});
+  const Output next = AddNode(root, "ResourceTestNext", {handle});
+  TF_ASSERT_OK(root.status());
+  std::vector<Tensor> outputs;
+  for (int session = 0; session < 2; ++session) {
+    const ClientSession client(root);
+    for (int i = 1; i <= 3; ++i) {
+      TF_ASSERT_OK(client.Run({next}, &outputs));
+      EXPECT_EQ(outputs[0].flat<int32>()(0), i);
+    }
+  }
+}
+
+TEST(ContainerInfo, NamesOfNodes) {
+  ResourceMgr manager;
+  NodeDef node;
+  node.set_name("foo");
+  ContainerInfo info;
+  EXPECT_EQ(info.Init(&manager, node, false).code(), error::NOT_FOUND);
+  AddNodeAttr("container", "", &node);
+  AddNodeAttr("shared_name", "", &node);
+  TF_ASSERT_OK(info.Init(&manager, node, false));
+  EXPECT_EQ(info.DebugString(), "[localhost,_0_foo,private]");
+  TF_ASSERT_OK(info.Init(&manager, node, true));
+  EXPECT_EQ(info.DebugString(), "[localhost,foo,public]");
+  (*node.mutable_attr())["container"].set_s("a b");
+  EXPECT_EQ(info.Init(&manager, node, true).code(), error::INVALID_ARGUMENT);
+}
+
+TEST(Var, Uninitialize) {
+  const core::RefCountPtr<Var> var(new Var(DT_INT32));
+  *var->tensor() = Tensor(DT_INT32, TensorShape({3}));
+  var->is_initialized = true;
+  EXPECT_EQ(var->DebugString(), "int32/[3]");
+  var->Uninitialize();
+  EXPECT_FALSE(var->is_initialized);
+  EXPECT_EQ(var->tensor()->NumElements(), 0);
+}
+
+}  // namespace resource_test
+}  // namespace tensorflow
