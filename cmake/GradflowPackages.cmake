@@ -54,7 +54,7 @@ if("static" IN_LIST GRADFLOW_KINDS)
   if(GRADFLOW_ONEDNN)
     string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libdnnl-dev")
   endif()
-  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", libpng-dev, libjpeg-dev, libgif-dev, libwebp-dev")
+  string(APPEND CPACK_DEBIAN_DEV_PACKAGE_DEPENDS ", zlib1g-dev, libpng-dev, libjpeg-dev, libgif-dev, libwebp-dev")
 endif()
 
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME gradflow-tools)

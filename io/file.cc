@@ -35,6 +35,21 @@ absl::Status WriteBytes(int fd, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
+absl::Status Sync(int fd) {
+  // File systems that cannot wait return EINVAL.
+  while (fsync(fd) != 0) {
+    if (errno == EINVAL) return absl::OkStatus();
+    if (errno != EINTR) return absl::ErrnoToStatus(errno, "cannot write to the disk");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SyncPath(const std::string& path, int flags) {
+  const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | flags));
+  if (file.get() < 0) return absl::ErrnoToStatus(errno, "cannot open");
+  return Sync(file.get());
+}
+
 // Creates a file in `folder` with permissions `mode` minus the umask. Returns a negative number,
 // with errno set, on failure.
 int CreateTemporary(const std::string& folder, mode_t mode, std::string* name) {
@@ -84,7 +99,7 @@ absl::Status WriteAll(int fd, absl::Span<const absl::string_view> parts) {
 }
 
 absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
-                                             absl::Span<const absl::string_view> parts) {
+                                             absl::Span<const absl::string_view> parts, bool sync) {
   struct stat info;
   const bool replaces = stat(path.c_str(), &info) == 0;
   if (replaces) GRADFLOW_RETURN_IF_ERROR(CheckRegularFile(info));
@@ -104,6 +119,7 @@ absl::StatusOr<StagedFile> StagedFile::Write(const std::string& path,
   // permissions.
   if (replaces) (void)fchmod(file.get(), mode);
   GRADFLOW_RETURN_IF_ERROR(WriteAll(file.get(), parts));
+  if (sync) GRADFLOW_RETURN_IF_ERROR(Sync(file.get()));
   if (!file.Close()) return absl::ErrnoToStatus(errno, "cannot write");
   return staged;
 }
@@ -120,9 +136,16 @@ absl::Status StagedFile::Commit() {
   return absl::OkStatus();
 }
 
-absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts) {
-  GRADFLOW_ASSIGN_OR_RETURN(StagedFile file, StagedFile::Write(path, parts));
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
+                       bool sync) {
+  GRADFLOW_ASSIGN_OR_RETURN(StagedFile file, StagedFile::Write(path, parts, sync));
   return file.Commit();
+}
+
+absl::Status SyncFile(const std::string& path) { return SyncPath(path, 0); }
+
+absl::Status SyncFolder(const std::string& path) {
+  return SyncPath(path.empty() ? "." : path, O_DIRECTORY);
 }
 
 }  // namespace gradflow::internal

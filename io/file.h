@@ -49,8 +49,10 @@ class StagedFile {
   // Writes the concatenation of `parts` to a temporary file in the directory of `path`. If `path`
   // is a symbolic link, its target will be replaced. The new file has the permissions of the one it
   // replaces. Returns INVALID_ARGUMENT if `path` exists and is not a regular file.
+  // With `sync`, waits until the bytes are on the disk.
   static absl::StatusOr<StagedFile> Write(const std::string& path,
-                                          absl::Span<const absl::string_view> parts);
+                                          absl::Span<const absl::string_view> parts,
+                                          bool sync = false);
   StagedFile(StagedFile&& other) noexcept
       : temporary_(std::exchange(other.temporary_, "")), target_(std::move(other.target_)) {}
   StagedFile& operator=(StagedFile&& other) noexcept {
@@ -72,7 +74,12 @@ class StagedFile {
 };
 
 // Writes and commits a StagedFile: the file appears whole or not at all.
-absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts);
+absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
+                       bool sync = false);
+
+// Waits until a file, or the names in a folder, are on the disk.
+absl::Status SyncFile(const std::string& path);
+absl::Status SyncFolder(const std::string& path);
 
 }  // namespace gradflow::internal
 #pragma GCC visibility pop

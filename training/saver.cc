@@ -47,11 +47,79 @@ std::string StateText(const std::vector<std::string>& checkpoints) {
   return text;
 }
 
+// Names of checkpoints in a state file.
+struct State {
+  std::string latest;
+  std::vector<std::string> all;
+};
+
+absl::StatusOr<State> ReadState(const std::string& folder) {
+  const std::string path = StateFile(folder);
+  const auto read = [&]() -> absl::StatusOr<State> {
+    // The file has a few names.
+    constexpr size_t kMaxBytes = 1 << 20;
+    size_t size = 0;
+    GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+    if (size > kMaxBytes) return errors::ResourceExhausted("the file has ", size, " bytes");
+    std::string text(size, '\0');
+    GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, text.data(), size));
+    State state;
+    for (absl::string_view line : absl::StrSplit(text, '\n')) {
+      const bool is_latest = absl::ConsumePrefix(&line, "model_checkpoint_path: \"");
+      if ((!is_latest && !absl::ConsumePrefix(&line, "all_model_checkpoint_paths: \"")) ||
+          !absl::ConsumeSuffix(&line, "\"")) {
+        continue;
+      }
+      std::string prefix;
+      if (!absl::CUnescape(line, &prefix) || prefix.empty()) continue;
+      if (!is_latest) {
+        state.all.push_back(prefix);
+      } else if (state.latest.empty()) {
+        state.latest = prefix;
+      }
+    }
+    if (!state.latest.empty()) return state;
+    return errors::InvalidArgument("the file names no checkpoint");
+  };
+  absl::StatusOr<State> state = read();
+  if (!state.ok()) return errors::Prefix(absl::StrCat("'", path, "': "), state.status());
+  return state;
+}
+
+std::string IndexOf(const std::string& prefix) { return prefix + ".index"; }
+std::string DataOf(const std::string& prefix) { return prefix + ".data-00000-of-00001"; }
+
+// Returns the checkpoints in `folder` that its state file names and that exist, oldest first. Names
+// that lead out of the folder are left out, since the oldest ones will be removed.
+std::vector<std::string> Existing(const std::string& folder) {
+  std::vector<std::string> prefixes;
+  const absl::StatusOr<State> state = ReadState(folder);
+  if (!state.ok()) return prefixes;
+  for (const std::string& name : state->all) {
+    const std::string prefix = (fs::path(folder) / name).string();
+    std::error_code error;
+    if (fs::path(name).filename() == name && fs::is_regular_file(IndexOf(prefix), error)) {
+      prefixes.push_back(prefix);
+    }
+  }
+  return prefixes;
+}
+
+// Waits until the files of a checkpoint and their names are on the disk.
+absl::Status Sync(const std::string& prefix) {
+  for (const std::string& file : {DataOf(prefix), IndexOf(prefix)}) {
+    const absl::Status status = internal::SyncFile(file);
+    if (!status.ok()) return errors::Prefix(absl::StrCat("'", file, "': "), status);
+  }
+  const std::string folder = fs::path(prefix).parent_path().string();
+  return errors::Prefix(absl::StrCat("'", folder, "': "), internal::SyncFolder(folder));
+}
+
 // Removes the files of a checkpoint. What cannot be removed remains.
 void Remove(const std::string& prefix) {
   std::error_code error;
-  fs::remove(prefix + ".index", error);
-  fs::remove(prefix + ".data-00000-of-00001", error);
+  fs::remove(IndexOf(prefix), error);
+  fs::remove(DataOf(prefix), error);
 }
 
 }  // namespace
@@ -83,6 +151,17 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
     s.UpdateStatus(errors::InvalidArgument("a saver needs a variable"));
     return;
   }
+  for (const std::string& name : options_.counters) {
+    if (!unique.insert(name).second) {
+      s.UpdateStatus(errors::InvalidArgument("counter '", name, "' is given twice"));
+      return;
+    }
+    counters_.push_back(
+        ops::Placeholder(s.WithOpName("counter"), DT_INT64, ops::Placeholder::Shape({})));
+    names.push_back(name);
+    types.push_back(DT_INT64);
+    values.push_back(counters_.back());
+  }
   const Output name_list = Texts(s, names);
   const Output slices = Texts(s, std::vector<std::string>(names.size()));
   save_ = ops::SaveV2(s, prefix_, name_list, slices, values).operation;
@@ -91,9 +170,11 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
   // No variable is assigned before all values have the right shapes.
   std::vector<Output> checked;
   std::vector<Operation> checks;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    checked.push_back(ops::EnsureShape(s, restored[static_cast<int>(i)], shapes[i]));
+  for (size_t i = 0; i < names.size(); ++i) {
+    const PartialTensorShape shape = i < variables.size() ? shapes[i] : TensorShape();
+    checked.push_back(ops::EnsureShape(s, restored[static_cast<int>(i)], shape));
     checks.emplace_back(checked.back().op());
+    if (i >= variables.size()) restored_counters_.push_back(checked.back());
   }
   const Operation all_checked = ops::NoOp(s.WithControlDependencies(checks)).operation;
   const Scope assign = s.WithControlDependencies(std::vector<Operation>{all_checked});
@@ -108,53 +189,56 @@ Saver::Saver(const Scope& scope, const std::vector<Output>& variables, const Sav
   restore_ = ops::NoOp(s.WithControlDependencies(assignments)).operation;
 }
 
-absl::Status Saver::Save(const ClientSession& session, const std::string& prefix, int64_t step) {
-  const std::string path = absl::StrCat(prefix, "-", step);
-  GRADFLOW_RETURN_IF_ERROR(session.Run({{prefix_, path}}, {}, {save_}, nullptr));
-  std::vector<std::string> kept = checkpoints_;
-  kept.erase(std::remove(kept.begin(), kept.end(), path), kept.end());
+absl::Status Saver::Save(const ClientSession& session, const std::string& prefix, int64_t step,
+                         const std::vector<int64_t>& counters) {
+  if (counters.size() != options_.counters.size()) {
+    return errors::InvalidArgument("expected ", options_.counters.size(), " counters, found ",
+                                   counters.size());
+  }
+  const std::string folder = fs::path(prefix).parent_path().string();
+  std::vector<std::string> kept = Existing(folder);
+  const std::string name = absl::StrCat(prefix, "-", step);
+  std::string path = name;
+  const auto is_kept = [&] {
+    return std::any_of(kept.begin(), kept.end(), [&](const std::string& other) {
+      return fs::path(other).filename() == fs::path(path).filename();
+    });
+  };
+  for (int i = 1; is_kept(); ++i) path = absl::StrCat(name, "-", i);
+  ClientSession::FeedType feeds = {{prefix_, path}};
+  for (size_t i = 0; i < counters.size(); ++i) feeds.emplace(counters_[i], counters[i]);
+  GRADFLOW_RETURN_IF_ERROR(session.Run(feeds, {}, {save_}, nullptr));
+  GRADFLOW_RETURN_IF_ERROR(Sync(path));
   kept.push_back(path);
   std::vector<std::string> removed;
   while (options_.max_to_keep > 0 && kept.size() > static_cast<size_t>(options_.max_to_keep)) {
     removed.push_back(kept.front());
     kept.erase(kept.begin());
   }
-  const std::string file = StateFile(fs::path(prefix).parent_path());
-  const absl::Status status = internal::WriteFile(file, {StateText(kept)});
+  const std::string file = StateFile(folder);
+  absl::Status status = internal::WriteFile(file, {StateText(kept)}, /*sync=*/true);
+  if (status.ok()) status = internal::SyncFolder(folder);
   if (!status.ok()) return errors::Prefix(absl::StrCat("'", file, "': "), status);
   checkpoints_ = std::move(kept);
   for (const std::string& old : removed) Remove(old);
   return absl::OkStatus();
 }
 
-absl::Status Saver::Restore(const ClientSession& session, const std::string& prefix) const {
-  return session.Run({{prefix_, prefix}}, {}, {restore_}, nullptr);
+absl::Status Saver::Restore(const ClientSession& session, const std::string& prefix,
+                            std::vector<int64_t>* counters) const {
+  std::vector<Tensor> values;
+  GRADFLOW_RETURN_IF_ERROR(
+      session.Run({{prefix_, prefix}}, restored_counters_, {restore_}, &values));
+  if (counters == nullptr) return absl::OkStatus();
+  counters->clear();
+  for (const Tensor& value : values) counters->push_back(value.scalar<int64_t>()());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> LatestCheckpoint(const std::string& folder) {
-  const std::string path = StateFile(folder);
-  const auto read = [&]() -> absl::StatusOr<std::string> {
-    // The file has a few names.
-    constexpr size_t kMaxBytes = 1 << 20;
-    size_t size = 0;
-    GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
-    if (size > kMaxBytes) return errors::ResourceExhausted("the file has ", size, " bytes");
-    std::string text(size, '\0');
-    GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, text.data(), size));
-    for (absl::string_view line : absl::StrSplit(text, '\n')) {
-      if (!absl::ConsumePrefix(&line, "model_checkpoint_path: \"") ||
-          !absl::ConsumeSuffix(&line, "\"")) {
-        continue;
-      }
-      std::string prefix;
-      if (!absl::CUnescape(line, &prefix)) break;
-      return fs::path(prefix).is_absolute() ? prefix : (fs::path(folder) / prefix).string();
-    }
-    return errors::InvalidArgument("the file names no checkpoint");
-  };
-  absl::StatusOr<std::string> prefix = read();
-  if (!prefix.ok()) return errors::Prefix(absl::StrCat("'", path, "': "), prefix.status());
-  return prefix;
+  GRADFLOW_ASSIGN_OR_RETURN(const State state, ReadState(folder));
+  const fs::path prefix = state.latest;
+  return prefix.is_absolute() ? prefix.string() : (fs::path(folder) / prefix).string();
 }
 
 }  // namespace training

@@ -17,11 +17,11 @@
 #include "absl/strings/str_replace.h"
 #include "examples/qat_block/block.h"
 #include "examples/qat_block/finite_differences.h"
-#include "examples/qat_block/idx.h"
 #include "examples/qat_block/picture.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/idx.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/session.h"
@@ -69,6 +69,18 @@ void PrintOps(const GraphDef& graph, const char* what, const std::string& prefix
   std::printf("\n");
 }
 
+// Reads the first images of the data set, uint8 [kImages, 28, 28].
+absl::StatusOr<Tensor> ReadImages(const std::string& path) {
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor images, gradflow::ReadIdx(path));
+  if (images.dtype() != gradflow::DT_UINT8 || images.dims() != 3 || images.dim_size(0) < kImages ||
+      images.dim_size(1) != kHeight || images.dim_size(2) != kWidth) {
+    return gradflow::errors::InvalidArgument("'", path, "': expected at least ", kImages,
+                                             " images of 28 x 28 bytes, found shape ",
+                                             images.shape().DebugString());
+  }
+  return images.Slice(0, kImages);
+}
+
 absl::Status Prepare(const std::string& dir, const std::string& dataset) {
   gradflow::Scope scope = gradflow::Scope::NewRootScope();
   BuildBlock(scope);
@@ -77,7 +89,7 @@ absl::Status Prepare(const std::string& dir, const std::string& dataset) {
   GRADFLOW_RETURN_IF_ERROR(gradflow::WriteGraphDef(dir + "/qat_block.pb", graph));
 
   GRADFLOW_ASSIGN_OR_RETURN(const Tensor images,
-                            ReadIdxImages(dataset + "/t10k-images-idx3-ubyte.gz", kImages));
+                            ReadImages(dataset + "/t10k-images-idx3-ubyte.gz"));
   GRADFLOW_ASSIGN_OR_RETURN(const Tensor upstream, MakeUpstream(images));
   GRADFLOW_RETURN_IF_ERROR(gradflow::WriteNpy(dir + "/images.npy", images));
   GRADFLOW_RETURN_IF_ERROR(gradflow::WriteNpy(dir + "/upstream.npy", upstream));

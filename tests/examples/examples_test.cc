@@ -1,14 +1,20 @@
-// The README's program prints the README's output, the demo succeeds and writes its files, and
+// The README's program prints the README's output, the demos succeed and write their files, and
 // label_image names a picture's colour.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
@@ -64,6 +70,88 @@ TEST(QatBlock, NamesErrors) {
   const ProcessResult result = RunProcess({program, "prepare", ::testing::TempDir(), "/nowhere"});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_THAT(result.err, HasSubstr("/nowhere/t10k-images-idx3-ubyte.gz"));
+}
+
+// Arguments of short trainings, which end after 30 steps.
+std::vector<std::string> TrainingOf(const std::string& dir) {
+  return {GRADFLOW_PROGRAM_gradflow_example_qat_fashion_mnist,
+          dir,
+          "steps=30",
+          "batch=16",
+          "checkpoint=5",
+          "test=1000"};
+}
+
+std::string EmptyFolder(const std::string& name) {
+  const std::string dir = ::testing::TempDir() + "/" + name;
+  std::filesystem::remove_all(dir);
+  return dir;
+}
+
+// The bytes of all variables after the last step.
+std::string LastVariables(const std::string& dir) {
+  return ReadFile(dir + "/ckpt-30.data-00000-of-00001");
+}
+
+TEST(QatFashionMnist, HasTheSameBitsOnAnyThreadsAndAfterAKill) {
+  const std::string whole = EmptyFolder("qat_train_whole");
+  const ProcessResult result = RunProcess(TrainingOf(whole));
+  EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, HasSubstr("step 30 of 30, loss "));
+  EXPECT_THAT(result.out, HasSubstr("Same class in float and in integers: 1000 of 1000 images"));
+  GRADFLOW_EXPECT_OK(ReadGraphDef(whole + "/frozen.pb").status());
+  const std::string expected = LastVariables(whole);
+  EXPECT_GT(expected.size(), 100000);
+
+  for (const char* threads : {"threads=1", "threads=8"}) {
+    const std::string dir = EmptyFolder("qat_train_threads");
+    std::vector<std::string> arguments = TrainingOf(dir);
+    arguments.push_back(threads);
+    EXPECT_EQ(RunProcess(arguments).exit_code, 0);
+    EXPECT_TRUE(LastVariables(dir) == expected) << threads;
+  }
+
+  // Killed as soon as there is a checkpoint, then continued.
+  const std::string dir = EmptyFolder("qat_train_killed");
+  const std::vector<std::string> arguments = TrainingOf(dir);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<char*> argv;
+    for (const std::string& argument : arguments)
+      argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  ASSERT_GT(child, 0);
+  for (int i = 0; i < 60000 && !std::filesystem::exists(dir + "/checkpoint"); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  kill(child, SIGKILL);
+  int ended = 0;
+  waitpid(child, &ended, 0);
+  EXPECT_TRUE(WIFSIGNALED(ended));
+  EXPECT_FALSE(std::filesystem::exists(dir + "/ckpt-30.index"));
+  const ProcessResult resumed = RunProcess(arguments);
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("Continuing after step "));
+  EXPECT_TRUE(LastVariables(dir) == expected);
+}
+
+TEST(QatFashionMnist, TrainsInFloatAndNamesErrors) {
+  const char* const program = GRADFLOW_PROGRAM_gradflow_example_qat_fashion_mnist;
+  EXPECT_EQ(RunProcess({program}).exit_code, 2);
+  const std::string dir = EmptyFolder("qat_train_errors");
+  EXPECT_THAT(RunProcess({program, dir, "steps=-1"}).err, HasSubstr("bad option 'steps=-1'"));
+  EXPECT_THAT(RunProcess({program, dir, "rat=1"}).err, HasSubstr("bad option 'rat=1'"));
+  const ProcessResult missing = RunProcess({program, dir, "data=/nowhere"});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("/nowhere/train-images-idx3-ubyte.gz"));
+  const ProcessResult result =
+      RunProcess({program, dir, "steps=2", "batch=8", "quantize=0", "test=100"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("Test accuracy "));
+  EXPECT_THAT(result.out, Not(HasSubstr("integers")));
 }
 
 // Writes a classifier of colours, colours.pb, and a picture that is mostly blue, blue.png.

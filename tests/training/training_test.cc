@@ -471,6 +471,75 @@ TEST_F(SaverTest, AFailureChangesNothing) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("names no checkpoint")));
 }
 
+// A saver goes on with the checkpoints of the one before it, and overwrites none that is named.
+TEST_F(SaverTest, GoesOnAfterAnotherSaver) {
+  Problem problem(true);
+  SaverOptions options;
+  options.max_to_keep = 2;
+  Saver first(problem.scope, {problem.x, problem.y}, options);
+  Saver second(problem.scope, {problem.x, problem.y}, options);
+  ClientSession session(problem.scope);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
+  GRADFLOW_ASSERT_OK(first.Save(session, File("c"), 1));
+  GRADFLOW_ASSERT_OK(first.Save(session, File("c"), 2));
+  // Another name of the folder.
+  GRADFLOW_ASSERT_OK(second.Save(session, folder() + "/./c", 2));
+  EXPECT_THAT(*LatestCheckpoint(folder()), HasSubstr("c-2-1"));
+  EXPECT_FALSE(std::filesystem::exists(File("c-1.index")));
+  EXPECT_FALSE(std::filesystem::exists(File("c-1.data-00000-of-00001")));
+  GRADFLOW_ASSERT_OK(second.Restore(session, File("c-2")));
+  GRADFLOW_ASSERT_OK(second.Restore(session, File("c-2-1")));
+  // Files that no state file names are overwritten.
+  std::ofstream(File("c-3.index")) << "left over";
+  GRADFLOW_ASSERT_OK(second.Save(session, File("c"), 3));
+  EXPECT_EQ(*LatestCheckpoint(folder()), File("c-3"));
+  GRADFLOW_ASSERT_OK(second.Restore(session, File("c-3")));
+  // A state file names no file to remove in other folders.
+  std::filesystem::create_directories(File("other"));
+  std::filesystem::copy(File("c-3.index"), File("other/d-1.index"));
+  for (const char* name : {"../other/d-1", "other/d-1"}) {
+    std::ofstream(File("checkpoint")) << "model_checkpoint_path: \"c-3\"\n"
+                                      << "all_model_checkpoint_paths: \"" << name << "\"\n"
+                                      << "all_model_checkpoint_paths: \"c-2-1\"\n"
+                                      << "all_model_checkpoint_paths: \"c-3\"\n";
+    GRADFLOW_ASSERT_OK(second.Save(session, File("c"), 4));
+    EXPECT_TRUE(std::filesystem::exists(File("other/d-1.index")));
+  }
+}
+
+TEST_F(SaverTest, SavesCounters) {
+  Problem problem(true);
+  SaverOptions options;
+  options.counters = {"step", "input/position"};
+  Saver saver(problem.scope, {problem.x}, options);
+  GRADFLOW_ASSERT_OK(problem.scope.status());
+  ClientSession session(problem.scope);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
+  GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 1, {12, int64_t{1} << 60}));
+  std::vector<int64_t> counters = {7};
+  GRADFLOW_ASSERT_OK(saver.Restore(session, File("c-1"), &counters));
+  EXPECT_THAT(counters, ElementsAre(12, int64_t{1} << 60));
+  GRADFLOW_ASSERT_OK(saver.Restore(session, File("c-1")));
+  EXPECT_THAT(Checkpoint::Open(File("c-1"))->Names(), ElementsAre("input/position", "step", "x"));
+  EXPECT_THAT(
+      saver.Save(session, File("c"), 2, {1}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 2 counters, found 1")));
+  // Counters that are no scalars change no variable.
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("d"), {{"x", AsScalar<double>(5), ""},
+                                                 {"step", AsTensor<int64_t>({1, 2}), ""},
+                                                 {"input/position", AsScalar<int64_t>(1), ""}}));
+  EXPECT_THAT(saver.Restore(session, File("d"), &counters),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("[2]")));
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(session.Run({ReadVariable(problem.scope, problem.x)}, &values));
+  EXPECT_THAT(values[0], TensorEq(AsScalar<double>(-1)));
+  // A name that is taken.
+  options.counters = {"x"};
+  const Saver wrong(problem.scope, {problem.x}, options);
+  EXPECT_THAT(problem.scope.status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'x' is given twice")));
+}
+
 }  // namespace
 }  // namespace training
 }  // namespace gradflow

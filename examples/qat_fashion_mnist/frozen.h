@@ -1,0 +1,42 @@
+// The trained network as integers, and as a graph without variables.
+#ifndef GRADFLOW_EXAMPLES_QAT_FASHION_MNIST_FROZEN_H_
+#define GRADFLOW_EXAMPLES_QAT_FASHION_MNIST_FROZEN_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/session/client_session.h"
+#include "gradflow/training/layers.h"
+
+namespace qat {
+
+// A layer whose weights are integers. For the sum s of the products of the integers of inputs and
+// weights, output channel c is s * input_step * scale[c] + offset[c]: batch norm and the scale of
+// the weights are folded into scale and offset.
+struct FrozenLayer {
+  // int8: [3, 3, inputs, filters], or [inputs, classes] for the last layer.
+  gradflow::Tensor weights;
+  float input_step = 0;
+  std::vector<float> scale;
+  std::vector<float> offset;
+  // The step of the activations that the layer makes, after relu and pooling; 0 for the last.
+  float output_step = 0;
+  bool pools = false;
+};
+
+// Reads the variables of a quantised network. `scope` is that of the session.
+absl::StatusOr<std::vector<FrozenLayer>> Freeze(const gradflow::Scope& scope,
+                                                const gradflow::ClientSession& session,
+                                                gradflow::training::Model* model);
+
+// Makes a graph of it: "images", uint8 [n, 28, 28], to "logits" and "classes". Its constants are
+// integers, scales and offsets.
+absl::Status MakeGraph(const std::vector<FrozenLayer>& layers, gradflow::GraphDef* graph);
+
+}  // namespace qat
+
+#endif  // GRADFLOW_EXAMPLES_QAT_FASHION_MNIST_FROZEN_H_

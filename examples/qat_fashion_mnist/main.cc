@@ -1,0 +1,344 @@
+// Trains a quantised network on Fashion-MNIST, and shows that it runs in integers.
+//
+//   qat_fashion_mnist DIR [NAME=VALUE]...
+//
+//     epochs=10       passes over the 60,000 images
+//     steps=0         if not 0, ends after as many steps
+//     batch=128       images of a step
+//     rate=0.003      the first learning rate, which falls along a cosine
+//     seed=1          of the first values and of the order of images
+//     threads=0       0 for all cores
+//     quantize=1      0 trains the same network in float
+//     checkpoint=100  steps between checkpoints
+//     test=10000      images that the network is tested on
+//     data=/usr/share/datasets/fashion-mnist
+//
+// DIR receives checkpoints (ckpt-*), the frozen graph (frozen.pb), and curves (training.png). A
+// second call continues where the first one was stopped, by Ctrl-C or otherwise.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "examples/qat_fashion_mnist/chart.h"
+#include "examples/qat_fashion_mnist/frozen.h"
+#include "examples/qat_fashion_mnist/integers.h"
+#include "examples/qat_fashion_mnist/network.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/runtime/session/options.h"
+#include "gradflow/runtime/session/session.h"
+#include "gradflow/training/input.h"
+#include "gradflow/training/losses.h"
+#include "gradflow/training/optimizer.h"
+#include "gradflow/training/schedules.h"
+#include "gradflow/training/trainer.h"
+#include "gradflow/training/variables.h"
+
+namespace qat {
+namespace {
+
+using gradflow::ClientSession;
+using gradflow::Operation;
+using gradflow::Output;
+using gradflow::Scope;
+using gradflow::Tensor;
+namespace errors = gradflow::errors;
+namespace ops = gradflow::ops;
+namespace training = gradflow::training;
+
+const char* const kNames[kClasses] = {"T-shirt", "Trouser", "Pullover", "Dress", "Coat",
+                                      "Sandal",  "Shirt",   "Sneaker",  "Bag",   "Boot"};
+constexpr int64_t kTestBatch = 500;
+
+struct Options {
+  std::string dir;
+  std::string data = "/usr/share/datasets/fashion-mnist";
+  int64_t epochs = 10;
+  int64_t steps = 0;
+  int64_t batch = 128;
+  int64_t seed = 1;
+  int64_t threads = 0;
+  int64_t quantize = 1;
+  int64_t checkpoint = 100;
+  int64_t test = 10000;
+  float rate = 0.003f;
+};
+
+absl::Status ParseOption(absl::string_view text, Options* options) {
+  const std::map<absl::string_view, int64_t*> numbers = {
+      {"epochs", &options->epochs},         {"steps", &options->steps},
+      {"batch", &options->batch},           {"seed", &options->seed},
+      {"threads", &options->threads},       {"quantize", &options->quantize},
+      {"checkpoint", &options->checkpoint}, {"test", &options->test}};
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits('=', 1));
+  const auto number = numbers.find(parts.first);
+  if (parts.first == "data") {
+    options->data = std::string(parts.second);
+    return absl::OkStatus();
+  }
+  if (parts.first == "rate" && absl::SimpleAtof(parts.second, &options->rate)) {
+    return absl::OkStatus();
+  }
+  if (number != numbers.end() && absl::SimpleAtoi(parts.second, number->second) &&
+      *number->second >= 0) {
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument("bad option '", text, "'");
+}
+
+// Images and their labels.
+struct Examples {
+  Tensor images;
+  Tensor labels;
+};
+
+absl::StatusOr<Examples> Load(const std::string& data, const std::string& kind) {
+  Examples examples;
+  const std::string prefix = absl::StrCat(data, "/", kind);
+  GRADFLOW_ASSIGN_OR_RETURN(examples.images, training::ReadArray(prefix + "-images-idx3-ubyte.gz"));
+  GRADFLOW_ASSIGN_OR_RETURN(examples.labels, training::ReadArray(prefix + "-labels-idx1-ubyte.gz"));
+  const Tensor& images = examples.images;
+  const Tensor& labels = examples.labels;
+  if (images.dtype() != gradflow::DT_UINT8 || images.dims() != 3 || images.dim_size(0) == 0 ||
+      images.dim_size(1) != kHeight || images.dim_size(2) != kWidth ||
+      labels.dtype() != gradflow::DT_UINT8 || labels.dims() != 1 ||
+      labels.dim_size(0) != images.dim_size(0)) {
+    return errors::InvalidArgument("expected images of 28 x 28 bytes and a label for each, found ",
+                                   images.shape().DebugString(), " and ",
+                                   labels.shape().DebugString());
+  }
+  for (const uint8_t label : labels.span<uint8_t>()) {
+    if (label >= kClasses) return errors::InvalidArgument("found label ", label);
+  }
+  return examples;
+}
+
+// Returns the classes of images, by a function that classifies some of them.
+template <typename Run>
+absl::StatusOr<std::vector<int>> ClassesOf(const Tensor& images, const Run& run) {
+  std::vector<int> classes;
+  for (int64_t i = 0; i < images.dim_size(0); i += kTestBatch) {
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor some, run(images.Slice(i, i + kTestBatch)));
+    for (const int64_t c : some.span<int64_t>()) classes.push_back(static_cast<int>(c));
+  }
+  return classes;
+}
+
+double AccuracyOf(const std::vector<int>& classes, const Tensor& labels) {
+  int64_t hits = 0;
+  for (size_t i = 0; i < classes.size(); ++i) hits += classes[i] == labels.span<uint8_t>()[i];
+  return static_cast<double>(hits) / static_cast<double>(classes.size());
+}
+
+void PrintConfusion(const std::vector<int>& classes, const Tensor& labels) {
+  int counts[kClasses][kClasses] = {};
+  for (size_t i = 0; i < classes.size(); ++i) ++counts[labels.span<uint8_t>()[i]][classes[i]];
+  std::printf("\nPredicted classes (columns) of the test images of each class (rows):\n%-10s", "");
+  for (const char* name : kNames) std::printf("%9s", name);
+  for (int row = 0; row < kClasses; ++row) {
+    std::printf("\n%-10s", kNames[row]);
+    for (const int count : counts[row]) std::printf("%9d", count);
+  }
+  std::printf("\n\n");
+}
+
+// The epochs that have been completed, in a file beside the checkpoints.
+std::vector<Epoch> ReadHistory(const std::string& path, int64_t most) {
+  std::vector<Epoch> epochs;
+  std::ifstream file(path);
+  Epoch epoch;
+  while (static_cast<int64_t>(epochs.size()) < most && file >> epoch.loss >> epoch.accuracy) {
+    epochs.push_back(epoch);
+  }
+  return epochs;
+}
+
+absl::Status WriteHistory(const std::string& path, const std::vector<Epoch>& epochs) {
+  std::ofstream file(path);
+  for (const Epoch& epoch : epochs) file << epoch.loss << " " << epoch.accuracy << "\n";
+  if (!file.flush()) return errors::Internal("cannot write '", path, "'");
+  return absl::OkStatus();
+}
+
+// Freezes the trained network, and compares it with its integers on all images.
+absl::Status Export(const Options& options, const Scope& scope, const ClientSession& session,
+                    training::Model* model, const Examples& test) {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<FrozenLayer> layers, Freeze(scope, session, model));
+  gradflow::GraphDef graph;
+  GRADFLOW_RETURN_IF_ERROR(MakeGraph(layers, &graph));
+  const std::string path = options.dir + "/frozen.pb";
+  GRADFLOW_RETURN_IF_ERROR(gradflow::WriteGraphDef(path, graph));
+  std::printf("Frozen graph: %s, %d nodes, %zu bytes\n", path.c_str(), graph.node_size(),
+              graph.ByteSizeLong());
+
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<gradflow::Session> frozen,
+                            gradflow::Session::Make(gradflow::SessionOptions()));
+  GRADFLOW_RETURN_IF_ERROR(frozen->Create(graph));
+  GRADFLOW_ASSIGN_OR_RETURN(
+      const std::vector<int> in_float,
+      ClassesOf(test.images, [&](const Tensor& images) -> absl::StatusOr<Tensor> {
+        std::vector<Tensor> outputs;
+        GRADFLOW_RETURN_IF_ERROR(frozen->Run({{"images", images}}, {"classes"}, {}, &outputs));
+        return outputs[0];
+      }));
+  const Prediction in_integers = Classify(layers, test.images);
+  size_t same = 0;
+  for (size_t i = 0; i < in_float.size(); ++i) same += in_float[i] == in_integers.classes[i];
+  std::printf("Accuracy: frozen graph %.2f %%, integers %.2f %%\n",
+              100 * AccuracyOf(in_float, test.labels),
+              100 * AccuracyOf(in_integers.classes, test.labels));
+  std::printf("Same class in float and in integers: %zu of %zu images; largest sum %d\n", same,
+              in_float.size(), in_integers.largest_sum);
+  if (same != in_float.size()) {
+    return errors::Internal("the frozen graph and its integers differ");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Train(const Options& options) {
+  std::error_code error;
+  std::filesystem::create_directories(options.dir, error);
+  GRADFLOW_ASSIGN_OR_RETURN(const Examples train, Load(options.data, "train"));
+  GRADFLOW_ASSIGN_OR_RETURN(Examples test, Load(options.data, "t10k"));
+  test.images = test.images.Slice(0, std::max<int64_t>(options.test, 1));
+  test.labels = test.labels.Slice(0, std::max<int64_t>(options.test, 1));
+  training::BatchesOptions batches_options;
+  batches_options.batch_size = options.batch;
+  batches_options.seed = static_cast<uint64_t>(options.seed);
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<training::Batches> batches,
+                            training::Batches::Make({train.images, train.labels}, batches_options));
+  const int64_t all_steps = std::max<int64_t>(options.epochs * batches->batches_per_epoch(), 1);
+
+  // The graph: the network in its forms for training and for inference, which share variables.
+  const Scope scope = Scope::NewRootScope();
+  const bool quantize = options.quantize != 0;
+  training::Model model(scope, options.seed);
+  const Output images = Images(scope);
+  const Output labels = ops::Placeholder(scope.WithOpName("labels"), gradflow::DT_UINT8,
+                                         ops::Placeholder::Shape({-1}));
+  const Output loss = training::SoftmaxCrossEntropy(
+      scope, Network(scope.NewSubScope("train"), &model, images, quantize, true), labels);
+  const Output classes =
+      ops::ArgMax(scope, Network(scope.NewSubScope("infer"), &model, images, quantize, false), 1);
+  const Output step =
+      training::NewVariable(scope, "global_step", gradflow::DT_INT64, gradflow::TensorShape());
+  training::Adam adam(scope,
+                      training::AdamOptions().LearningRate(training::CosineDecay(
+                          scope, training::ReadVariable(scope, step), options.rate, all_steps)));
+  Operation update;
+  GRADFLOW_RETURN_IF_ERROR(adam.Minimize(loss, model.trainable(), &update));
+  const Operation count = ops::AssignAddVariableOp(scope.WithControlDependencies({update}), step,
+                                                   ops::Const<int64_t>(scope, 1))
+                              .operation;
+  std::vector<Operation> initializers = model.initializers();
+  initializers.insert(initializers.end(), adam.initializers().begin(), adam.initializers().end());
+  initializers.push_back(training::AssignVariable(scope, step, ops::Const<int64_t>(scope, 0)));
+  std::vector<Output> variables = model.variables();
+  variables.insert(variables.end(), adam.slots().begin(), adam.slots().end());
+  variables.push_back(step);
+
+  // The loop.
+  const std::string history = options.dir + "/history.txt";
+  std::vector<Epoch> epochs;
+  double sum = 0;
+  int64_t summed = 0;
+  const ClientSession* running = nullptr;
+  const auto classify = [&](const Tensor& some) -> absl::StatusOr<Tensor> {
+    std::vector<Tensor> outputs;
+    GRADFLOW_RETURN_IF_ERROR(running->Run({{images, some}}, {classes}, &outputs));
+    return outputs[0];
+  };
+  training::TrainerOptions trainer_options;
+  trainer_options.inputs = {images, labels};
+  trainer_options.loss = loss;
+  trainer_options.targets = model.updates();
+  trainer_options.targets.push_back(count);
+  trainer_options.steps = options.steps > 0 ? options.steps : all_steps;
+  trainer_options.progress = [](const std::string& line) {
+    std::printf("%s\n", line.c_str());
+    std::fflush(stdout);
+  };
+  trainer_options.after_step = [&](int64_t, float step_loss) {
+    sum += step_loss;
+    ++summed;
+    return absl::OkStatus();
+  };
+  trainer_options.evaluate = [&](int64_t at) -> absl::StatusOr<double> {
+    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<int> found, ClassesOf(test.images, classify));
+    const int64_t epoch = at / batches->batches_per_epoch();
+    epochs.resize(std::min<size_t>(epochs.size(), epoch - 1));
+    epochs.push_back({sum / static_cast<double>(summed), AccuracyOf(found, test.labels)});
+    std::printf("epoch %lld of %lld: loss %.4f, test accuracy %.2f %%\n",
+                static_cast<long long>(epoch), static_cast<long long>(options.epochs),
+                epochs.back().loss, 100 * epochs.back().accuracy);
+    std::fflush(stdout);
+    sum = 0;
+    summed = 0;
+    GRADFLOW_RETURN_IF_ERROR(WriteHistory(history, epochs));
+    return epochs.back().accuracy;
+  };
+  trainer_options.evaluate_every = batches->batches_per_epoch();
+  trainer_options.checkpoint_prefix = options.dir + "/ckpt";
+  trainer_options.checkpoint_every = options.checkpoint;
+  trainer_options.stop_on_interrupt = true;
+  training::Trainer trainer(scope, variables, trainer_options);
+  GRADFLOW_RETURN_IF_ERROR(scope.status());
+
+  gradflow::SessionOptions session_options;
+  session_options.config.set_intra_op_parallelism_threads(static_cast<int>(options.threads));
+  const ClientSession session(scope, session_options);
+  running = &session;
+  GRADFLOW_ASSIGN_OR_RETURN(const bool resumed, trainer.Resume(session, batches.get()));
+  if (resumed) {
+    std::printf("Continuing after step %lld\n", static_cast<long long>(trainer.step()));
+    epochs = ReadHistory(history, trainer.step() / batches->batches_per_epoch());
+  } else {
+    GRADFLOW_RETURN_IF_ERROR(session.Run({}, {}, initializers, nullptr));
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const training::StopReason reason, trainer.Run(session, batches.get()));
+  if (reason == training::StopReason::kStopped) {
+    std::printf("Stopped after step %lld; the same command continues\n",
+                static_cast<long long>(trainer.step()));
+    return absl::OkStatus();
+  }
+
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<int> found, ClassesOf(test.images, classify));
+  PrintConfusion(found, test.labels);
+  std::printf("Test accuracy %.2f %%\n", 100 * AccuracyOf(found, test.labels));
+  if (!epochs.empty()) {
+    const std::string chart = options.dir + "/training.png";
+    GRADFLOW_RETURN_IF_ERROR(WriteChart(chart, epochs));
+    std::printf("Loss (red) and accuracy (blue, 80 to 100 %%) of the epochs: %s\n", chart.c_str());
+  }
+  return quantize ? Export(options, scope, session, &model, test) : absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace qat
+
+int main(int argc, char** argv) {
+  qat::Options options;
+  if (argc < 2) {
+    std::cerr << "Usage: qat_fashion_mnist DIR [NAME=VALUE]...\n";
+    return 2;
+  }
+  options.dir = argv[1];
+  absl::Status status;
+  for (int i = 2; i < argc && status.ok(); ++i) status = qat::ParseOption(argv[i], &options);
+  if (status.ok()) status = qat::Train(options);
+  if (status.ok()) return 0;
+  std::cerr << status << "\n";
+  return 1;
+}

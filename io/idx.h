@@ -1,0 +1,25 @@
+// Reading tensors from IDX files, the format of MNIST and of the data sets that succeed it.
+//
+// A file has two zeros, the type and the rank as bytes, the dimensions as 32-bit words, and the
+// elements in row-major order; all big-endian. Types: uint8, int8, int16, int32, float, double.
+#ifndef GRADFLOW_IO_IDX_H_
+#define GRADFLOW_IO_IDX_H_
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "gradflow/core/tensor.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow {
+
+// Reads a file, plain or compressed by gzip. Returns NOT_FOUND, PERMISSION_DENIED or
+// INVALID_ARGUMENT, naming the file, what was expected and what was found. A file that is shorter
+// or longer than its header states is an error. Allocates at most what the header states, and not
+// more than a compressed file of this size can have: 1,032 times its bytes.
+absl::StatusOr<Tensor> ReadIdx(const std::string& path);
+
+}  // namespace gradflow
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_IO_IDX_H_

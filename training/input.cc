@@ -1,0 +1,265 @@
+#include "gradflow/training/input.h"
+
+#include <tbb/task_arena.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/call_safely.h"
+#include "gradflow/core/mutex.h"
+#include "gradflow/core/status.h"
+#include "gradflow/io/file.h"
+#include "gradflow/io/idx.h"
+#include "gradflow/io/npy.h"
+
+namespace gradflow {
+namespace training {
+namespace {
+
+// The generator SplitMix64. Orders must not change: checkpoints hold positions in them.
+class Random {
+ public:
+  explicit Random(uint64_t state) : state_(state) {}
+  uint64_t Next() { return Mix(state_ += 0x9e3779b97f4a7c15u); }
+  // Returns a number less than `bound`, each equally often.
+  uint64_t Below(uint64_t bound) {
+    // The numbers below this are one too many of some remainders.
+    const uint64_t first = (0 - bound) % bound;
+    for (;;) {
+      if (const uint64_t word = Next(); word >= first) return word % bound;
+    }
+  }
+  static uint64_t Mix(uint64_t word) {
+    word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+    word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+    return word ^ (word >> 31);
+  }
+
+ private:
+  uint64_t state_;
+};
+
+using Order = std::vector<int64_t>;
+
+// The arrays and the orders of their rows. Tasks share it.
+class Source {
+ public:
+  Source(std::vector<Tensor> arrays, const BatchesOptions& options)
+      : arrays_(std::move(arrays)),
+        options_(options),
+        rows_(arrays_[0].dim_size(0)),
+        batches_(options.drop_remainder ? rows_ / options.batch_size
+                                        : (rows_ - 1) / options.batch_size + 1) {}
+
+  int64_t rows() const { return rows_; }
+  int64_t batches() const { return batches_; }
+
+  absl::StatusOr<std::vector<Tensor>> Batch(int64_t number) {
+    const int64_t begin = number % batches_ * options_.batch_size;
+    const int64_t end = std::min(begin + options_.batch_size, rows_);
+    const std::shared_ptr<const Order> order =
+        options_.shuffle ? OrderOf(number / batches_) : nullptr;
+    std::vector<Tensor> batch;
+    for (const Tensor& array : arrays_) {
+      TensorShape shape = array.shape();
+      shape.set_dim(0, end - begin);
+      GRADFLOW_ASSIGN_OR_RETURN(Tensor part, Tensor::Allocate(array.dtype(), shape));
+      const size_t row = array.tensor_data().size() / rows_;
+      auto* to = static_cast<char*>(part.raw_data());
+      const char* const from = array.tensor_data().data();
+      for (int64_t i = begin; i < end && row > 0; ++i, to += row) {
+        std::memcpy(to, from + (order == nullptr ? i : (*order)[i]) * row, row);
+      }
+      batch.push_back(std::move(part));
+    }
+    return batch;
+  }
+
+ private:
+  // Returns the order of an epoch. Keeps those of two, for batches that are prepared around the end
+  // of one.
+  std::shared_ptr<const Order> OrderOf(int64_t epoch) {
+    MutexLock lock(&mutex_);
+    for (const auto& [of, order] : orders_) {
+      if (of == epoch) return order;
+    }
+    auto order = std::make_shared<Order>(rows_);
+    std::iota(order->begin(), order->end(), int64_t{0});
+    Random random(Random::Mix(options_.seed) + Random::Mix(~static_cast<uint64_t>(epoch)));
+    for (int64_t i = rows_ - 1; i > 0; --i) std::swap((*order)[i], (*order)[random.Below(i + 1)]);
+    if (orders_.size() == 2) orders_.pop_front();
+    orders_.emplace_back(epoch, order);
+    return order;
+  }
+
+  const std::vector<Tensor> arrays_;
+  const BatchesOptions options_;
+  const int64_t rows_;
+  const int64_t batches_;
+  Mutex mutex_;
+  std::deque<std::pair<int64_t, std::shared_ptr<const Order>>> orders_ ABSL_GUARDED_BY(mutex_);
+};
+
+// A batch in preparation. Whoever claims it fills it.
+struct Slot {
+  explicit Slot(int64_t n) : number(n) {}
+  void FillOnce(Source* source) {
+    if (claimed.exchange(true)) return;
+    absl::StatusOr<std::vector<Tensor>> made = absl::InternalError("");
+    const absl::Status status = CallSafely([&] {
+      made = source->Batch(number);
+      return absl::OkStatus();
+    });
+    if (!status.ok()) made = status;
+    MutexLock lock(&mutex);
+    batch = std::move(made);
+    done = true;
+    changed.Notify();
+  }
+  // Waits until the batch is there, and takes it. REQUIRES: FillOnce() has been called
+  absl::StatusOr<std::vector<Tensor>> Take() {
+    MutexLock lock(&mutex);
+    while (!done) changed.Wait(&mutex);
+    return std::move(batch);
+  }
+
+  const int64_t number;
+  std::atomic<bool> claimed{false};
+  Mutex mutex;
+  CondVar changed;
+  bool done ABSL_GUARDED_BY(mutex) = false;
+  absl::StatusOr<std::vector<Tensor>> batch ABSL_GUARDED_BY(mutex) = absl::InternalError("");
+};
+
+}  // namespace
+
+struct Batches::Impl {
+  Impl(std::vector<Tensor> arrays, const BatchesOptions& o)
+      : options(o), source(std::make_shared<Source>(std::move(arrays), o)) {}
+
+  const BatchesOptions options;
+  const std::shared_ptr<Source> source;
+  int64_t position = 0;
+  // Consecutive batches, from `position` on.
+  std::deque<std::shared_ptr<Slot>> slots;
+  // Of one thread, so that preparation takes at most one of them from a session.
+  tbb::task_arena arena{1, 0};
+};
+
+Batches::Batches(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+Batches::~Batches() {
+  // Tasks that have not begun have nothing left to do; those that have begun own what they use.
+  for (const auto& slot : impl_->slots) slot->claimed = true;
+}
+
+absl::StatusOr<std::unique_ptr<Batches>> Batches::Make(std::vector<Tensor> arrays,
+                                                       const BatchesOptions& options) {
+  if (options.batch_size < 1 || options.epochs < 0 || options.prefetch < 0) {
+    return errors::InvalidArgument("expected a positive batch_size and no negative number, found ",
+                                   "batch_size ", options.batch_size, ", epochs ", options.epochs,
+                                   ", prefetch ", options.prefetch);
+  }
+  if (arrays.empty()) return errors::InvalidArgument("batches need an array");
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    const Tensor& array = arrays[i];
+    if (!array.IsInitialized() || !DataTypeIsPlainBytes(array.dtype()) || array.dims() == 0) {
+      return errors::InvalidArgument("expected rows of plain bytes, but array ", i, " has type ",
+                                     DataTypeString(array.dtype()), " and shape ",
+                                     array.shape().DebugString());
+    }
+    if (array.dim_size(0) != arrays[0].dim_size(0)) {
+      return errors::InvalidArgument("expected arrays of the same number of rows, but array 0 has ",
+                                     arrays[0].dim_size(0), " and array ", i, " has ",
+                                     array.dim_size(0));
+    }
+  }
+  const int64_t rows = arrays[0].dim_size(0);
+  if (rows == 0 || (options.drop_remainder && rows < options.batch_size)) {
+    return errors::InvalidArgument("there is no batch of ", options.batch_size, " examples: found ",
+                                   rows);
+  }
+  return std::unique_ptr<Batches>(new Batches(std::make_unique<Impl>(std::move(arrays), options)));
+}
+
+absl::StatusOr<std::unique_ptr<Batches>> Batches::Open(const std::vector<std::string>& paths,
+                                                       const BatchesOptions& options) {
+  std::vector<Tensor> arrays;
+  for (const std::string& path : paths) {
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor array, ReadArray(path));
+    arrays.push_back(std::move(array));
+  }
+  return Make(std::move(arrays), options);
+}
+
+absl::Status Batches::Next(std::vector<Tensor>* batch) {
+  Impl& impl = *impl_;
+  // Divided, since the product may overflow.
+  const auto is_end = [&](int64_t number) {
+    return (impl.options.epochs > 0 && number / batches_per_epoch() >= impl.options.epochs) ||
+           number == std::numeric_limits<int64_t>::max();
+  };
+  if (is_end(impl.position)) {
+    return absl::OutOfRangeError(
+        absl::StrCat("the last of ", impl.options.epochs, " epochs has ended"));
+  }
+  if (impl.slots.empty()) impl.slots.push_back(std::make_shared<Slot>(impl.position));
+  const std::shared_ptr<Slot> slot = impl.slots.front();
+  // Those after this one are started first, so that they are prepared while this one is.
+  while (impl.slots.size() <= static_cast<size_t>(impl.options.prefetch)) {
+    const int64_t number = impl.slots.back()->number + 1;
+    if (is_end(number)) break;
+    impl.slots.push_back(std::make_shared<Slot>(number));
+    impl.arena.enqueue(
+        [source = impl.source, next = impl.slots.back()] { next->FillOnce(source.get()); });
+  }
+  slot->FillOnce(impl.source.get());
+  absl::StatusOr<std::vector<Tensor>> made = slot->Take();
+  if (!made.ok()) {
+    // The next call tries again.
+    impl.slots.clear();
+    return made.status();
+  }
+  *batch = *std::move(made);
+  impl.slots.pop_front();
+  ++impl.position;
+  return absl::OkStatus();
+}
+
+int64_t Batches::num_examples() const { return impl_->source->rows(); }
+int64_t Batches::batches_per_epoch() const { return impl_->source->batches(); }
+int64_t Batches::position() const { return impl_->position; }
+
+absl::Status Batches::Seek(int64_t position) {
+  if (position < 0) {
+    return errors::InvalidArgument("expected a position of 0 or more, found ", position);
+  }
+  for (const auto& slot : impl_->slots) slot->claimed = true;
+  impl_->slots.clear();
+  impl_->position = position;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> ReadArray(const std::string& path) {
+  const auto is_npy = [&]() -> absl::StatusOr<bool> {
+    constexpr absl::string_view kMagic = "\x93NUMPY";
+    size_t size = 0;
+    GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+    char start[kMagic.size()];
+    if (size < sizeof(start)) return false;
+    GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, start, sizeof(start)));
+    return absl::string_view(start, sizeof(start)) == kMagic;
+  };
+  const absl::StatusOr<bool> npy = is_npy();
+  if (!npy.ok()) return errors::Prefix(absl::StrCat("'", path, "': "), npy.status());
+  return *npy ? ReadNpy(path) : ReadIdx(path);
+}
+
+}  // namespace training
+}  // namespace gradflow

@@ -1,0 +1,204 @@
+#include "gradflow/training/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow {
+namespace training {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Counters are integers.
+int64_t BitsOf(double value) {
+  int64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(bits));
+  return bits;
+}
+double FromBits(int64_t bits) {
+  double value = 0;
+  std::memcpy(&value, &bits, sizeof(value));
+  return value;
+}
+
+// Notes SIGINT while it lives, if `is_wanted`.
+class InterruptNote {
+ public:
+  explicit InterruptNote(bool is_wanted) : is_wanted_(is_wanted) {
+    if (!is_wanted_) return;
+    interrupted_ = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { interrupted_ = 1; };
+    // The second signal has its usual effect.
+    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    sigaction(SIGINT, &action, &before_);
+  }
+  ~InterruptNote() {
+    if (is_wanted_) sigaction(SIGINT, &before_, nullptr);
+  }
+  InterruptNote(const InterruptNote&) = delete;
+  InterruptNote& operator=(const InterruptNote&) = delete;
+  bool is_set() const { return is_wanted_ && interrupted_ != 0; }
+
+ private:
+  static volatile std::sig_atomic_t interrupted_;
+  const bool is_wanted_;
+  struct sigaction before_ = {};
+};
+volatile std::sig_atomic_t InterruptNote::interrupted_ = 0;
+
+// Sums up steps for a line of progress.
+class Progress {
+ public:
+  explicit Progress(const TrainerOptions& options) : options_(options) {}
+
+  void Add(int64_t step, float loss, int64_t examples) {
+    if (options_.progress == nullptr) return;
+    ++steps_;
+    loss_ += loss;
+    examples_ += examples;
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    if (seconds < options_.progress_seconds && step != options_.steps) return;
+    std::string line = absl::StrCat("step ", step);
+    if (options_.steps > 0) absl::StrAppend(&line, " of ", options_.steps);
+    absl::StrAppendFormat(&line, ", loss %.4f", loss_ / static_cast<double>(steps_));
+    if (seconds > 0) {
+      absl::StrAppendFormat(&line, ", %.0f examples/s", static_cast<double>(examples_) / seconds);
+    }
+    if (options_.steps > step) {
+      const double rest =
+          seconds / static_cast<double>(steps_) * static_cast<double>(options_.steps - step);
+      const auto minutes = static_cast<int64_t>(rest / 60);
+      absl::StrAppendFormat(&line, ", %d:%02d left", minutes,
+                            static_cast<int>(rest - 60 * static_cast<double>(minutes)));
+    }
+    options_.progress(line);
+    *this = Progress(options_);
+  }
+
+  Progress& operator=(Progress&& other) noexcept {
+    begin_ = other.begin_;
+    steps_ = other.steps_;
+    examples_ = other.examples_;
+    loss_ = other.loss_;
+    return *this;
+  }
+
+ private:
+  const TrainerOptions& options_;
+  Clock::time_point begin_ = Clock::now();
+  int64_t steps_ = 0;
+  int64_t examples_ = 0;
+  double loss_ = 0;
+};
+
+}  // namespace
+
+Trainer::Trainer(const Scope& scope, const std::vector<Output>& variables, TrainerOptions options)
+    : options_(std::move(options)), best_(-std::numeric_limits<double>::infinity()) {
+  if (options_.loss.node() == nullptr || options_.loss.type() != DT_FLOAT) {
+    scope.UpdateStatus(errors::InvalidArgument("a trainer needs a loss of type float"));
+  }
+  if (options_.checkpoint_prefix.empty()) return;
+  SaverOptions saver_options;
+  saver_options.max_to_keep = options_.max_to_keep;
+  saver_options.counters = {"trainer/step", "trainer/input_position", "trainer/best_metric_bits",
+                            "trainer/evaluations_since_best"};
+  saver_ = std::make_unique<Saver>(scope, variables, saver_options);
+}
+
+absl::StatusOr<bool> Trainer::Resume(const ClientSession& session, Batches* batches) {
+  if (saver_ == nullptr) return errors::FailedPrecondition("the trainer has no checkpoint_prefix");
+  const std::string folder =
+      std::filesystem::path(options_.checkpoint_prefix).parent_path().string();
+  const absl::StatusOr<std::string> latest = LatestCheckpoint(folder);
+  if (absl::IsNotFound(latest.status())) return false;
+  if (!latest.ok()) return latest.status();
+  std::vector<int64_t> counters;
+  GRADFLOW_RETURN_IF_ERROR(saver_->Restore(session, *latest, &counters));
+  if (counters[0] < 0) {
+    return errors::InvalidArgument("checkpoint '", *latest, "' has step ", counters[0]);
+  }
+  GRADFLOW_RETURN_IF_ERROR(batches->Seek(counters[1]));
+  step_ = counters[0];
+  saved_step_ = step_;
+  best_ = FromBits(counters[2]);
+  evaluations_since_best_ = counters[3];
+  return true;
+}
+
+absl::Status Trainer::Save(const ClientSession& session, const Batches& batches) {
+  if (saver_ == nullptr || saved_step_ == step_) return absl::OkStatus();
+  GRADFLOW_RETURN_IF_ERROR(
+      saver_->Save(session, options_.checkpoint_prefix, step_,
+                   {step_, batches.position(), BitsOf(best_), evaluations_since_best_}));
+  saved_step_ = step_;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StopReason> Trainer::Run(const ClientSession& session, Batches* batches) {
+  GRADFLOW_ASSIGN_OR_RETURN(const StopReason reason, Steps(session, batches));
+  GRADFLOW_RETURN_IF_ERROR(Save(session, *batches));
+  return reason;
+}
+
+absl::StatusOr<StopReason> Trainer::Steps(const ClientSession& session, Batches* batches) {
+  const InterruptNote interrupt(options_.stop_on_interrupt);
+  Progress progress(options_);
+  std::vector<Tensor> batch;
+  std::vector<Tensor> outputs;
+  while (options_.steps == 0 || step_ < options_.steps) {
+    if (interrupt.is_set() || stopped_.exchange(false)) return StopReason::kStopped;
+    // A checkpoint may be that of a run that had ended.
+    if (options_.patience > 0 && evaluations_since_best_ >= options_.patience) {
+      return StopReason::kNoImprovement;
+    }
+    const absl::Status next = batches->Next(&batch);
+    if (absl::IsOutOfRange(next)) return StopReason::kEndOfInput;
+    GRADFLOW_RETURN_IF_ERROR(next);
+    if (batch.size() != options_.inputs.size()) {
+      return errors::InvalidArgument("expected ", options_.inputs.size(),
+                                     " tensors of a batch for as many inputs, found ",
+                                     batch.size());
+    }
+    ClientSession::FeedType feeds;
+    for (size_t i = 0; i < batch.size(); ++i) feeds.emplace(options_.inputs[i], batch[i]);
+    GRADFLOW_RETURN_IF_ERROR(session.Run(feeds, {options_.loss}, options_.targets, &outputs));
+    if (outputs[0].dims() != 0) {
+      return errors::InvalidArgument("expected a scalar loss, found shape ",
+                                     outputs[0].shape().DebugString());
+    }
+    ++step_;
+    const float loss = outputs[0].scalar<float>()();
+    if (!std::isfinite(loss)) {
+      return errors::FailedPrecondition("the loss of step ", step_, " is ", loss);
+    }
+    progress.Add(step_, loss, batch[0].dim_size(0));
+    if (options_.after_step != nullptr) {
+      GRADFLOW_RETURN_IF_ERROR(options_.after_step(step_, loss));
+    }
+    if (options_.evaluate != nullptr && options_.evaluate_every > 0 &&
+        step_ % options_.evaluate_every == 0) {
+      GRADFLOW_ASSIGN_OR_RETURN(const double metric, options_.evaluate(step_));
+      const bool is_better = metric > best_;
+      evaluations_since_best_ = is_better ? 0 : evaluations_since_best_ + 1;
+      if (is_better) best_ = metric;
+    }
+    if (options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0) {
+      GRADFLOW_RETURN_IF_ERROR(Save(session, *batches));
+    }
+  }
+  return StopReason::kSteps;
+}
+
+}  // namespace training
+}  // namespace gradflow
