@@ -454,7 +454,9 @@ absl::Status WriteOldCheckpoint(const std::string& path, absl::Span<const Checkp
 
 absl::StatusOr<std::map<std::string, Checkpoint::Info>> ListOldCheckpoint(
     const std::string& pattern, const std::shared_ptr<Allocator>& allocator) {
-  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths, MatchingPaths(pattern));
+  FileCharge charge(allocator.get());
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                            FilesOf(pattern, &charge, /*stop=*/nullptr));
   std::map<std::string, Checkpoint::Info> tensors;
   for (const std::string& path : paths) {
     const absl::Status status = AddInfo(path, allocator, &tensors);
