@@ -108,8 +108,8 @@ Output Model::Variable(const std::string& name, const TensorShape& shape,
   const Scope scope = scope_.NewSubScope(absl::StrCat(name, "/initial"));
   InitializerOptions options;
   options.shape = shape;
-  // Models with other seeds have other numbers for all variables.
-  options.seed = seed_ * 1000003 + static_cast<int64_t>(variables_.size());
+  // Models with other seeds have other numbers for all variables. Unsigned: the product may wrap.
+  options.seed = static_cast<int64_t>(static_cast<uint64_t>(seed_) * 1000003 + variables_.size());
   initializers_.push_back(AssignVariable(scope, variable, initializer(scope, options)));
   variables_.push_back(variable);
   if (is_trainable) trainable_.push_back(variable);
@@ -189,7 +189,10 @@ Output Flatten(const Scope& scope, const Output& x) {
   const PartialTensorShape& shape = x.node()->output_shape(x.index());
   int64_t columns = 1;
   for (int d = 1; d < shape.dims(); ++d) {
-    columns = shape.dim_size(d) < 0 || columns < 0 ? -1 : columns * shape.dim_size(d);
+    // Negative if a dimension is not known, or the product is too large.
+    columns = columns < 0 || shape.dim_size(d) < 0
+                  ? -1
+                  : MultiplyWithoutOverflow(columns, shape.dim_size(d));
   }
   if (shape.dims() < 1 || columns < 1) {
     scope.UpdateStatus(errors::InvalidArgument(
