@@ -1,8 +1,7 @@
-// BMP without compression, of 8, 24 and 32 bits, and the formats of image files.
+// BMP without compression, of 8, 24 and 32 bits.
 #include <cstdlib>
 #include <cstring>
 
-#include "absl/strings/match.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/image_codecs.h"
 
@@ -34,16 +33,6 @@ void ConvertPixel(const uint8_t* from, int64_t from_channels, int64_t to_channel
 }
 
 }  // namespace
-
-ImageFormat ImageFormatOf(absl::string_view bytes) {
-  if (absl::StartsWith(bytes, "\x89PNG\r\n\x1a\n")) return ImageFormat::kPng;
-  if (absl::StartsWith(bytes, "\xff\xd8\xff")) return ImageFormat::kJpeg;
-  if (absl::StartsWith(bytes, "GIF8")) return ImageFormat::kGif;
-  if (absl::StartsWith(bytes, "BM")) return ImageFormat::kBmp;
-  if (bytes.size() >= 12 && absl::StartsWith(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
-    return ImageFormat::kWebP;
-  return ImageFormat::kUnknown;
-}
 
 absl::Status DecodeBmp(absl::string_view bytes, int channels, ImageMemory memory) {
   constexpr size_t kMinSize = 32;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/image_codecs.h"
 
@@ -34,7 +35,7 @@ absl::Status Invalid(int error) {
 // Frames are found by their descriptors, and their pixels read or skipped.
 class Reader {
  public:
-  explicit Reader(absl::string_view bytes) : rest_(bytes) {}
+  Reader(absl::string_view bytes, RunStop* stop) : rest_(bytes), stop_(stop) {}
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
   ~Reader() {
@@ -69,12 +70,14 @@ class Reader {
     GifByteType* block = nullptr;
     if (DGifGetCode(gif_, &code_size, &block) != GIF_OK) return Invalid(gif_->Error);
     while (block != nullptr) {
+      if (IsStopped()) return StoppedError();
       if (DGifGetCodeNext(gif_, &block) != GIF_OK) return Invalid(gif_->Error);
     }
     return absl::OkStatus();
   }
   // Reads the next row of the frame.
   absl::Status ReadRow(GifByteType* to) {
+    if (IsStopped()) return StoppedError();
     if (DGifGetLine(gif_, to, desc().Width) != GIF_OK) return Invalid(gif_->Error);
     return absl::OkStatus();
   }
@@ -85,6 +88,7 @@ class Reader {
   int transparent() const { return transparent_; }
 
  private:
+  bool IsStopped() const { return stop_ != nullptr && stop_->Check(); }
   absl::Status ReadExtension() {
     int function = 0;
     GifByteType* block = nullptr;
@@ -108,6 +112,7 @@ class Reader {
   }
 
   absl::string_view rest_;
+  RunStop* const stop_;
   GifFileType* gif_ = nullptr;
   int transparent_ = NO_TRANSPARENT_COLOR;
 };
@@ -147,13 +152,13 @@ absl::Status DrawFrame(Reader* reader, const ImageSize& size, uint8_t* canvas) {
 
 }  // namespace
 
-absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory memory) {
+absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory memory,
+                       RunStop* stop) {
   ImageSize size;
   size.frames = 0;
   size.channels = 3;
-  size.is_animation = true;
   {
-    Reader reader(bytes);
+    Reader reader(bytes, stop);
     GRADFLOW_RETURN_IF_ERROR(reader.Open());
     for (;;) {
       GRADFLOW_ASSIGN_OR_RETURN(const bool has_frame, reader.NextFrame());
@@ -177,7 +182,7 @@ absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory mem
   size.scratch_bytes = 1 << 17;
   GRADFLOW_ASSIGN_OR_RETURN(void* const output, memory(size));
   uint8_t* canvas = static_cast<uint8_t*>(output);
-  Reader reader(bytes);
+  Reader reader(bytes, stop);
   GRADFLOW_RETURN_IF_ERROR(reader.Open());
   for (int64_t i = 0; i < size.frames; ++i, canvas += frame) {
     GRADFLOW_ASSIGN_OR_RETURN(const bool has_frame, reader.NextFrame());

@@ -1,8 +1,9 @@
 // Decoders and encoders of image files: PNG, JPEG, GIF, WebP and BMP. Internal.
 //
-// The bytes are untrusted. Decoders check sizes before they allocate, and ask the caller for memory
-// (ImageMemory), who charges it. Errors are INVALID_ARGUMENT: "Invalid PNG data: ...", or those of
-// the caller's allocation.
+// Codecs end with CANCELLED when `stop`, which may be null, stops the run; that of WebP cannot be
+// stopped. The bytes are untrusted. Decoders check sizes before they allocate, and ask the caller
+// for memory (ImageMemory), who charges it. Errors are INVALID_ARGUMENT: "Invalid PNG data: ...",
+// or those of the caller's allocation.
 #ifndef GRADFLOW_IO_IMAGE_CODECS_H_
 #define GRADFLOW_IO_IMAGE_CODECS_H_
 
@@ -14,7 +15,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
-namespace gradflow::internal {
+namespace gradflow {
+
+class RunStop;
+
+namespace internal {
 
 enum class ImageFormat { kUnknown, kPng, kJpeg, kGif, kBmp, kWebP };
 // Returns the format that the first bytes of a file name.
@@ -26,8 +31,6 @@ struct ImageSize {
   int64_t rows = 0;
   int64_t columns = 0;
   int64_t channels = 0;
-  // True for animations, which may have one frame.
-  bool is_animation = false;
   // The bytes that the decoder takes besides the image, about.
   int64_t scratch_bytes = 0;
 };
@@ -36,16 +39,20 @@ struct ImageSize {
 // uint8, or uint16 for a PNG of 16 bits.
 using ImageMemory = absl::FunctionRef<absl::StatusOr<void*>(const ImageSize& size)>;
 
+// The error of a codec in a stopped run.
+inline absl::Status StoppedError() { return absl::CancelledError("the run was stopped"); }
+
 // Images have less elements than this.
 inline constexpr int64_t kMaxImageElements = int64_t{1} << 31;
 
 // Decodes to `channels` channels (0: those of the file; 1 gray, 2 gray and alpha, 3 RGB, 4 RGBA) of
 // `bits` bits, 8 or 16.
-absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMemory memory);
+absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMemory memory,
+                       RunStop* stop = nullptr);
 // Appends a file to *bytes. Elements are uint8, or uint16 if bits is 16. `compression` is -1 for
 // the default, or 0 to 9. REQUIRES: 1 to 4 channels
 absl::Status EncodePng(const void* elements, const ImageSize& size, int bits, int compression,
-                       std::string* bytes);
+                       std::string* bytes, RunStop* stop = nullptr);
 
 struct JpegOptions {
   // 0, 1 or 3.
@@ -66,7 +73,8 @@ struct JpegOptions {
   int64_t crop_rows = 0;
   int64_t crop_columns = 0;
 };
-absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, ImageMemory memory);
+absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, ImageMemory memory,
+                        RunStop* stop = nullptr);
 
 struct JpegEncoding {
   // 0 to 100.
@@ -83,10 +91,11 @@ struct JpegEncoding {
 };
 // Appends a file to *bytes. REQUIRES: 1 or 3 channels
 absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
-                        const JpegEncoding& encoding, std::string* bytes);
+                        const JpegEncoding& encoding, std::string* bytes, RunStop* stop = nullptr);
 
 // Decodes all frames, or the first, to RGB.
-absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory memory);
+absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory memory,
+                       RunStop* stop = nullptr);
 
 // Decodes an image, or all frames of an animation, or its first. Channels are those of the file, 3
 // or 4, and must equal `channels` unless that is 0.
@@ -95,6 +104,7 @@ absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames, 
 // Decodes to `channels` channels: 0 (those of the file), 3 or 4.
 absl::Status DecodeBmp(absl::string_view bytes, int channels, ImageMemory memory);
 
-}  // namespace gradflow::internal
+}  // namespace internal
+}  // namespace gradflow
 
 #endif  // GRADFLOW_IO_IMAGE_CODECS_H_

@@ -13,6 +13,7 @@
 #include <jpeglib.h>
 
 #include "absl/cleanup/cleanup.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/image_codecs.h"
 
@@ -24,6 +25,8 @@ struct ErrorManager {
   jpeg_error_mgr base;
   std::jmp_buf jump;
   char message[JMSG_LENGTH_MAX];
+  RunStop* stop;
+  bool is_stopped;
 };
 
 [[noreturn]] void OnError(j_common_ptr info) {
@@ -93,8 +96,16 @@ void SkipInput(j_decompress_ptr info, long count) {
 }
 void TermSource(j_decompress_ptr) {}
 
-// Called now and then: ends files whose many scans would take time out of proportion to their size.
+// Called now and then: ends codecs of a stopped run.
+void CheckStop(j_common_ptr info) {
+  ErrorManager* const manager = reinterpret_cast<ErrorManager*>(info->err);
+  if (manager->stop == nullptr || !manager->stop->Check()) return;
+  manager->is_stopped = true;
+  std::longjmp(manager->jump, 1);
+}
+// Ends files, too, whose many scans would take time out of proportion to their size.
 void OnProgress(j_common_ptr info) {
+  CheckStop(info);
   constexpr int kMaxScans = 500;
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
   ErrorManager* const manager = reinterpret_cast<ErrorManager*>(info->err);
@@ -165,6 +176,7 @@ void ReadRows(Decoder* d) {
 }
 
 absl::Status Invalid(const ErrorManager& errors) {
+  if (errors.is_stopped) return StoppedError();
   return errors::InvalidArgument("Invalid JPEG data: ", errors::Printable(errors.message));
 }
 
@@ -185,6 +197,7 @@ absl::Status CheckCrop(const JpegOptions& options, int64_t rows, int64_t columns
 struct Encoder {
   ErrorManager errors;
   jpeg_compress_struct info;
+  jpeg_progress_mgr progress;
   const JpegEncoding* encoding;
   const uint8_t* elements;
   JDIMENSION rows;
@@ -200,6 +213,8 @@ struct Encoder {
 
 void WriteImage(Encoder* e) {
   jpeg_create_compress(&e->info);
+  e->progress.progress_monitor = CheckStop;
+  e->info.progress = &e->progress;
   jpeg_mem_dest(&e->info, &e->output, &e->output_size);
   e->info.image_width = e->columns;
   e->info.image_height = e->rows;
@@ -232,10 +247,12 @@ void WriteImage(Encoder* e) {
 
 }  // namespace
 
-absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, ImageMemory memory) {
+absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, ImageMemory memory,
+                        RunStop* stop) {
   Decoder d;
   std::memset(&d, 0, sizeof(d));
   InitErrors(&d.errors);
+  d.errors.stop = stop;
   d.info.err = &d.errors.base;
   d.input = reinterpret_cast<const JOCTET*>(bytes.data());
   d.input_size = bytes.size();
@@ -295,7 +312,7 @@ absl::Status DecodeJpeg(absl::string_view bytes, const JpegOptions& options, Ima
 }
 
 absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
-                        const JpegEncoding& encoding, std::string* bytes) {
+                        const JpegEncoding& encoding, std::string* bytes, RunStop* stop) {
   // The format's limit.
   constexpr int64_t kMax = JPEG_MAX_DIMENSION;
   if (size.rows < 1 || size.columns < 1 || size.rows > kMax || size.columns > kMax) {
@@ -313,6 +330,7 @@ absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
   Encoder e;
   std::memset(&e, 0, sizeof(e));
   InitErrors(&e.errors);
+  e.errors.stop = stop;
   e.info.err = &e.errors.base;
   const auto cleanup = absl::MakeCleanup([&e] {
     jpeg_destroy_compress(&e.info);
@@ -326,6 +344,7 @@ absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
   e.metadata = reinterpret_cast<const JOCTET*>(metadata.data());
   e.metadata_size = static_cast<unsigned>(metadata.size());
   if (!Run(&e, WriteImage)) {
+    if (e.errors.is_stopped) return StoppedError();
     return errors::ResourceExhausted("cannot write JPEG data: ",
                                      errors::Printable(e.errors.message));
   }

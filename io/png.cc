@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "absl/cleanup/cleanup.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/image_codecs.h"
 
@@ -43,6 +44,8 @@ struct PngState {
   png_byte* data = nullptr;
   size_t row_bytes = 0;
   int compression = -1;
+  RunStop* stop = nullptr;
+  bool is_stopped = false;
 };
 
 PngState* StateOf(png_structp png) { return static_cast<PngState*>(png_get_error_ptr(png)); }
@@ -53,6 +56,12 @@ PngState* StateOf(png_structp png) { return static_cast<PngState*>(png_get_error
   std::longjmp(state->jump, 1);
 }
 void OnWarning(png_structp, png_const_charp) {}
+
+// Called before each row.
+void CheckStop(PngState* s) {
+  s->is_stopped = s->stop != nullptr && s->stop->Check();
+  if (s->is_stopped) png_error(s->png, "the run was stopped");
+}
 
 // Runs a step. Returns false, with state->error set, if libpng reports an error.
 bool Run(PngState* state, void (*step)(PngState*)) {
@@ -72,6 +81,9 @@ void Read(png_structp png, png_bytep to, size_t size) {
 void ReadHeader(PngState* s) {
   png_set_read_fn(s->png, s, Read);
   png_set_user_limits(s->png, 0x7fffffff, 0x7fffffff);
+  // 1 stands for none: text and other chunks that are not needed are skipped. Otherwise each could
+  // be decompressed to megabytes, which nothing charges.
+  png_set_chunk_cache_max(s->png, 1);
   png_read_info(s->png, s->info);
   png_get_IHDR(s->png, s->info, &s->columns, &s->rows, &s->bit_depth, &s->color_type, nullptr,
                nullptr, nullptr);
@@ -120,6 +132,7 @@ void StartReading(PngState* s) {
 void ReadRows(PngState* s) {
   for (int pass = 0; pass < s->passes; ++pass) {
     for (png_uint_32 r = 0; r < s->rows; ++r) {
+      CheckStop(s);
       png_read_row(s->png, s->data + r * s->row_bytes, nullptr);
     }
   }
@@ -160,18 +173,24 @@ void WriteImage(PngState* s) {
                PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
   png_write_info(s->png, s->info);
   if (s->bits > 8) png_set_swap(s->png);
-  for (png_uint_32 r = 0; r < s->rows; ++r) png_write_row(s->png, s->data + r * s->row_bytes);
+  for (png_uint_32 r = 0; r < s->rows; ++r) {
+    CheckStop(s);
+    png_write_row(s->png, s->data + r * s->row_bytes);
+  }
   png_write_end(s->png, nullptr);
 }
 
 absl::Status Invalid(const PngState& state) {
+  if (state.is_stopped) return StoppedError();
   return errors::InvalidArgument("Invalid PNG data: ", errors::Printable(state.error));
 }
 
 }  // namespace
 
-absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMemory memory) {
+absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMemory memory,
+                       RunStop* stop) {
   PngState s;
+  s.stop = stop;
   s.input = reinterpret_cast<const png_byte*>(bytes.data());
   s.input_size = bytes.size();
   s.channels = channels;
@@ -204,7 +223,7 @@ absl::Status DecodePng(absl::string_view bytes, int channels, int bits, ImageMem
 }
 
 absl::Status EncodePng(const void* elements, const ImageSize& size, int bits, int compression,
-                       std::string* bytes) {
+                       std::string* bytes, RunStop* stop) {
   if (size.rows <= 0 || size.columns <= 0 || size.columns >= kMaxImageElements / 16 ||
       size.rows >= kMaxImageElements) {
     return errors::InvalidArgument("a PNG file cannot have ", size.columns, " x ", size.rows,
@@ -220,12 +239,14 @@ absl::Status EncodePng(const void* elements, const ImageSize& size, int bits, in
   s.channels = static_cast<int>(size.channels);
   s.bits = bits;
   s.compression = compression;
+  s.stop = stop;
   s.row_bytes = static_cast<size_t>(size.columns * size.channels * bits / 8);
   s.data = static_cast<png_byte*>(const_cast<void*>(elements));
   s.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &s, OnError, OnWarning);
   if (s.png != nullptr) s.info = png_create_info_struct(s.png);
   if (s.info == nullptr) return errors::ResourceExhausted("no memory for a PNG encoder");
   if (!Run(&s, WriteImage)) {
+    if (s.is_stopped) return StoppedError();
     return errors::ResourceExhausted("cannot write PNG data: ", errors::Printable(s.error));
   }
   bytes->append(reinterpret_cast<const char*>(s.output), s.output_size);

@@ -32,7 +32,6 @@ absl::Status DecodeAnimation(absl::string_view bytes, bool all_frames, ImageMemo
   if (size.frames < 1) return Invalid("there is no frame");
   if (!all_frames) size.frames = 1;
   size.channels = 4;
-  size.is_animation = true;
   const int64_t frame = size.rows * size.columns * 4;
   if (frame < 1 || frame >= kMaxImageElements / size.frames) {
     return Invalid(absl::StrCat(size.frames, " frames of ", size.columns, " x ", size.rows,

@@ -15,6 +15,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::crop_and_resize {
 namespace {
@@ -24,16 +25,24 @@ using CropTypes =
 
 // ---- Positions ----
 
+// Returns the greatest float that is at most n.
+float FloatAtMost(int64_t n) {
+  const float nearest = static_cast<float>(n);
+  // Numbers near 2^63 round up to it, which no int64 is.
+  constexpr float kLimit = 0x1p63f;
+  const bool is_above = nearest >= kLimit || static_cast<int64_t>(nearest) > n;
+  return is_above ? std::nextafter(nearest, 0.0f) : nearest;
+}
+
 // The positions in the image of the rows (columns) of a crop.
 class Axis {
  public:
   // `from` and `to` are the box's bounds, normalised by the last index of the image.
   Axis(float from, float to, int64_t image, int64_t crop)
       : from_(from),
-        last_(static_cast<float>(image - 1)),
+        last_(FloatAtMost(image - 1)),
         scale_(crop > 1 ? (to - from) * last_ / static_cast<float>(crop - 1) : 0),
-        // TensorFlow computes it in double.
-        center_(static_cast<float>(0.5 * (from + to) * (image - 1))),
+        center_(Center(from, to, image)),
         crop_(crop) {}
   float At(int64_t i) const {
     return crop_ > 1 ? from_ * last_ + static_cast<float>(i) * scale_ : center_;
@@ -41,6 +50,13 @@ class Axis {
   bool IsInside(float position) const { return position >= 0 && position <= last_; }
 
  private:
+  // Computed in double, as TensorFlow does. Rounding to float must not leave the image.
+  float Center(float from, float to, int64_t image) const {
+    const double center = 0.5 * (from + to) * static_cast<double>(image - 1);
+    const float rounded = static_cast<float>(center);
+    return rounded > last_ && center <= static_cast<double>(image - 1) ? last_ : rounded;
+  }
+
   float from_;
   float last_;
   float scale_;
@@ -290,19 +306,26 @@ class GradImage final : public OpKernel {
     const Sizes s = {size[0],           size[1],           size[2],          size[3],
                      grads.dim_size(0), grads.dim_size(1), grads.dim_size(2)};
     const int64_t image_size = s.rows * s.columns * s.depth;
-    const int32_t* const indices = ctx.input(2).flat<int32_t>().data();
+    // The boxes in the order of their images, those of an image in their own.
+    Tensor order;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {s.boxes}, &order));
+    int64_t* const boxes = order.flat<int64_t>().data();
+    GRADFLOW_RETURN_IF_ERROR(SortBoxes(ctx, s, boxes));
     S* const all = sums.flat<S>().data();
     T* const results = output->flat<T>().data();
     const double cost =
         1.0 * static_cast<double>(image_size) +
         10.0 * static_cast<double>(grads.num_elements()) / static_cast<double>(s.batch);
-    // The boxes of an image are added in their order.
+    const int32_t* const indices = ctx.input(2).flat<int32_t>().data();
     ParallelFor(ctx, s.batch, BlockSizeForCost(cost), [&](int64_t begin, int64_t end) {
+      const int64_t* box = std::partition_point(boxes, boxes + s.boxes,
+                                                [&](int64_t i) { return indices[i] < begin; });
       for (int64_t b = begin; b < end; ++b) {
         S* const image = all + b * image_size;
         std::fill_n(image, image_size, S(0));
-        for (int64_t box = 0; box < s.boxes && !ctx.ShouldStop(); ++box) {
-          if (indices[box] == b) AddBox(ctx, s, box, image);
+        for (; box < boxes + s.boxes && indices[*box] == b; ++box) {
+          if (ctx.ShouldStop()) return;
+          AddBox(ctx, s, *box, image);
         }
         if (std::is_same_v<S, T>) continue;
         for (int64_t i = 0; i < image_size; ++i) {
@@ -314,6 +337,19 @@ class GradImage final : public OpKernel {
   }
 
  private:
+  // Sets order[0 .. s.boxes) to the boxes, sorted by their images: a counting sort.
+  static absl::Status SortBoxes(KernelContext& ctx, const Sizes& s, int64_t* order) {
+    Tensor counts;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {s.batch + 1}, &counts));
+    int64_t* const ends = counts.flat<int64_t>().data();
+    std::fill_n(ends, s.batch + 1, int64_t{0});
+    const int32_t* const indices = ctx.input(2).flat<int32_t>().data();
+    for (int64_t i = 0; i < s.boxes; ++i) ++ends[indices[i] + 1];
+    for (int64_t b = 0; b < s.batch; ++b) ends[b + 1] += ends[b];
+    for (int64_t i = 0; i < s.boxes; ++i) order[ends[indices[i]]++] = i;
+    return absl::OkStatus();
+  }
+
   void AddBox(const KernelContext& ctx, const Sizes& s, int64_t box, S* image) const {
     const float* const bounds = ctx.input(1).flat<float>().data() + 4 * box;
     const float* dy =
@@ -383,6 +419,11 @@ class GradBoxes final : public OpKernel {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {grads.dim_size(0), 4}, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
+    // Without channels, crops may have any size.
+    if (grads.num_elements() == 0) {
+      SetZero(ctx.run(), output);
+      return absl::OkStatus();
+    }
     const Sizes s = {image.dim_size(0), image.dim_size(1), image.dim_size(2), image.dim_size(3),
                      grads.dim_size(0), grads.dim_size(1), grads.dim_size(2)};
     DispatchType(CropTypes(), ctx.input_dtype(1), [&](auto tag) {

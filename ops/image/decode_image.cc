@@ -172,7 +172,7 @@ class DecodeImage final : public OpKernel {
     };
     switch (format) {
       case ImageFormat::kPng:
-        return internal::DecodePng(bytes, channels_, bits, memory);
+        return internal::DecodePng(bytes, channels_, bits, memory, ctx.run().stop);
       case ImageFormat::kJpeg: {
         GRADFLOW_RETURN_IF_ERROR(check(channels_ != 4));
         internal::JpegOptions options = jpeg_;
@@ -186,11 +186,11 @@ class DecodeImage final : public OpKernel {
           options.crop_rows = crop[2];
           options.crop_columns = crop[3];
         }
-        return internal::DecodeJpeg(bytes, options, memory);
+        return internal::DecodeJpeg(bytes, options, memory, ctx.run().stop);
       }
       case ImageFormat::kGif:
         GRADFLOW_RETURN_IF_ERROR(check(channels_ == 0 || channels_ == 3));
-        return internal::DecodeGif(bytes, all_frames_, memory);
+        return internal::DecodeGif(bytes, all_frames_, memory, ctx.run().stop);
       case ImageFormat::kBmp:
         GRADFLOW_RETURN_IF_ERROR(check(channels_ != 1));
         return internal::DecodeBmp(bytes, channels_, memory);

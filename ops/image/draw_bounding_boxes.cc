@@ -23,8 +23,9 @@ constexpr float kColors[10][4] = {
 // The pixel at a normalised position, rounded towards zero and clamped to a range beyond any image.
 int64_t PixelAt(float position, int64_t size) {
   constexpr float kLimit = 0x1p40f;
-  const float pixel = position * static_cast<float>(size - 1);
-  return static_cast<int64_t>(std::min(std::max(pixel, -kLimit), kLimit));
+  // An infinite position times 0 would be NaN.
+  const float pixel = std::clamp(position, -kLimit, kLimit) * static_cast<float>(size - 1);
+  return static_cast<int64_t>(std::clamp(pixel, -kLimit, kLimit));
 }
 
 absl::Status CheckShapes(const PartialTensorShape& images, const PartialTensorShape& boxes) {

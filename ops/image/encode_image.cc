@@ -58,17 +58,21 @@ class EncodePng final : public OpKernel {
     TensorShape shape = images.shape();
     for (int k = 0; k < 3; ++k) shape.RemoveDim(shape.dims() - 1);
     const bool is_wide = images.dtype() == DT_UINT16;
-    const int64_t bytes = size.rows * size.columns * size.channels * (is_wide ? 2 : 1);
+    // Sizes of an empty batch may overflow.
+    const int64_t bytes = images.NumElements() == 0
+                              ? 0
+                              : size.rows * size.columns * size.channels * (is_wide ? 2 : 1);
     // Files are larger than their pixels at worst by a byte a row, and some headers.
-    const double per_file = 1.01 * static_cast<double>(bytes + size.rows) + 1024;
+    const double per_file =
+        1.01 * (static_cast<double>(bytes) + static_cast<double>(size.rows)) + 1024;
     ctx.ExpectStringBytes(per_file * static_cast<double>(shape.num_elements()));
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     const char* const from = static_cast<const char*>(images.raw_data());
     tstring* const to = output->flat<tstring>().data();
     for (int64_t i = 0; i < output->NumElements() && !ctx.ShouldStop(); ++i) {
-      GRADFLOW_RETURN_IF_ERROR(
-          internal::EncodePng(from + i * bytes, size, is_wide ? 16 : 8, compression_, &to[i]));
+      GRADFLOW_RETURN_IF_ERROR(internal::EncodePng(from + i * bytes, size, is_wide ? 16 : 8,
+                                                   compression_, &to[i], ctx.run().stop));
     }
     return absl::OkStatus();
   }
@@ -101,7 +105,7 @@ absl::Status EncodeJpegTo(KernelContext& ctx, int64_t channels,
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {}, &output));
   return internal::EncodeJpeg(image.flat<uint8_t>().data(), size, encoding,
-                              &output->scalar<tstring>()());
+                              &output->scalar<tstring>()(), ctx.run().stop);
 }
 
 class EncodeJpeg final : public OpKernel {

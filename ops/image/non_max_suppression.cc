@@ -194,16 +194,14 @@ class NonMaxSuppression final : public OpKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const Thresholds thresholds, ReadThresholds(ctx));
     const int64_t n = ctx.input(1).NumElements();
     const int64_t most = std::min(limit, n);
-    // Padding has the index and the score 0.
-    const int64_t size = pad_ ? limit : most;
     Tensor heap;
     Tensor boxes;
     Tensor indices;
     Tensor scores;
     GRADFLOW_RETURN_IF_ERROR(
         ctx.AllocateTemp(DT_INT8, {n * static_cast<int64_t>(sizeof(Candidate))}, &heap));
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT32, {size}, &indices));
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {size}, &scores));
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT32, {most}, &indices));
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {most}, &scores));
     GRADFLOW_RETURN_IF_ERROR(FloatBoxes(ctx, &boxes));
     const float* const box = boxes.flat<float>().data();
     int32_t* const selected = indices.flat<int32_t>().data();
@@ -217,6 +215,7 @@ class NonMaxSuppression final : public OpKernel {
           },
           static_cast<Candidate*>(heap.raw_data()), selected, selected_scores);
     }
+    // Padding has the index and the score 0.
     return WriteOutputs(ctx, count, pad_ ? limit : count, selected, selected_scores);
   }
 

@@ -188,15 +188,16 @@ class ProjectiveTransform final : public OpKernel {
     const int64_t rows = output->dim_size(1);
     const int64_t columns = output->dim_size(2);
     const int64_t depth = output->dim_size(3);
+    // The product of the sizes of an empty image may overflow.
+    const int64_t image_size = images.NumElements() / images.dim_size(0);
     T* const to = output->flat<T>().data();
     const double cost = static_cast<double>(columns) * (20 + 5 * static_cast<double>(depth));
     ParallelFor(
         ctx, images.dim_size(0) * rows, BlockSizeForCost(cost), [&](int64_t begin, int64_t end) {
           for (int64_t r = begin; r < end && !ctx.ShouldStop(); ++r) {
             const int64_t b = r / rows;
-            const Image<T> image = {
-                images.flat<T>().data() + b * images.dim_size(1) * images.dim_size(2) * depth,
-                images.dim_size(1), images.dim_size(2), depth, fill_value};
+            const Image<T> image = {images.flat<T>().data() + b * image_size, images.dim_size(1),
+                                    images.dim_size(2), depth, fill_value};
             const float* const t = transforms + (is_shared ? 0 : 8 * b);
             for (int64_t x = 0; x < columns; ++x) {
               Pixel(image, t, static_cast<float>(x), static_cast<float>(r % rows),

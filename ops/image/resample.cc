@@ -96,6 +96,12 @@ absl::Status ResizeShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
+absl::Status ResizeAttrsShape(ShapeContext& c) {
+  ResizeAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(attrs.Read(c));
+  return ResizeShape(c);
+}
+
 absl::Status ResizeGradShape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(0, 4));
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 4));
@@ -163,9 +169,14 @@ absl::Status Taps::Allocate(KernelContext& ctx, int64_t in, int64_t out, int64_t
 
 namespace {
 
-// Resamples the columns of a row. Channels is their number, or 0 if only known at run time.
+// Windows of more taps are wide: a loop over one looks whether the run should stop.
+constexpr int64_t kWideTaps = 12;
+
+// Resamples the columns of a row. Channels is their number, or 0 if only known at run time. In a
+// stopped run, ends early.
 template <int Channels>
-void ResampleColumns(const Taps& columns, int64_t channels_if_unknown, const float* x, float* y) {
+void ResampleColumns(const KernelContext& ctx, const Taps& columns, int64_t channels_if_unknown,
+                     const float* x, float* y) {
   const int64_t channels = Channels > 0 ? Channels : channels_if_unknown;
   const int64_t taps = columns.count();
   const int32_t* indices = columns.indices(0);
@@ -180,6 +191,7 @@ void ResampleColumns(const Taps& columns, int64_t channels_if_unknown, const flo
     return;
   }
   for (int64_t i = 0; i < columns.out(); ++i, indices += taps, weights += taps, y += channels) {
+    if (taps > kWideTaps && ctx.ShouldStop()) return;
     if (taps == 4) {
       const float* const a = x + indices[0] * channels;
       const float* const b = x + indices[1] * channels;
@@ -201,16 +213,17 @@ void ResampleColumns(const Taps& columns, int64_t channels_if_unknown, const flo
   }
 }
 
-void ResampleColumnsOf(const Taps& columns, int64_t channels, const float* x, float* y) {
+void ResampleColumnsOf(const KernelContext& ctx, const Taps& columns, int64_t channels,
+                       const float* x, float* y) {
   switch (channels) {
     case 1:
-      return ResampleColumns<1>(columns, channels, x, y);
+      return ResampleColumns<1>(ctx, columns, channels, x, y);
     case 3:
-      return ResampleColumns<3>(columns, channels, x, y);
+      return ResampleColumns<3>(ctx, columns, channels, x, y);
     case 4:
-      return ResampleColumns<4>(columns, channels, x, y);
+      return ResampleColumns<4>(ctx, columns, channels, x, y);
     default:
-      return ResampleColumns<0>(columns, channels, x, y);
+      return ResampleColumns<0>(ctx, columns, channels, x, y);
   }
 }
 
@@ -218,14 +231,19 @@ void ResampleColumnsOf(const Taps& columns, int64_t channels, const float* x, fl
 // their columns, for the rows of the output that share them.
 class RowCache {
  public:
-  static int64_t Slots(const Taps& rows) { return rows.count() <= 12 ? rows.count() : 1; }
-  static int64_t Floats(const Taps& rows, int64_t in_row, int64_t out_row) {
-    return in_row + Slots(rows) * out_row;
+  // The rows to keep: those of a window, unless `caches` would take more memory than the images.
+  static int64_t Slots(const Taps& rows, int64_t out_row, int64_t caches, int64_t elements) {
+    const double floats = static_cast<double>(rows.count()) * static_cast<double>(out_row) *
+                          static_cast<double>(caches);
+    constexpr double kSmall = 1 << 20;
+    const bool fits = floats <= std::max(kSmall, static_cast<double>(elements));
+    return rows.count() <= kWideTaps || fits ? rows.count() : 1;
   }
 
-  RowCache(const FloatReader& reader, const Taps& rows, const Taps& columns, int64_t channels,
-           float* scratch)
-      : reader_(reader),
+  RowCache(const KernelContext& ctx, const FloatReader& reader, const Taps& rows,
+           const Taps& columns, int64_t channels, int64_t slots, float* scratch)
+      : ctx_(ctx),
+        reader_(reader),
         rows_(rows),
         columns_(columns),
         channels_(channels),
@@ -233,7 +251,7 @@ class RowCache {
         out_row_(columns.out() * channels),
         buffer_(scratch),
         slots_(scratch + in_row_),
-        held_(Slots(rows), -1) {}
+        held_(static_cast<size_t>(slots), -1) {}
 
   // Returns row `row` of all input rows, resampled along its columns.
   const float* Row(int64_t row) {
@@ -241,7 +259,7 @@ class RowCache {
     float* const to = slots_ + static_cast<int64_t>(slot) * out_row_;
     if (held_[slot] != row) {
       const float* const x = reader_.Read(row * in_row_, in_row_, buffer_);
-      ResampleColumnsOf(columns_, channels_, x, to);
+      ResampleColumnsOf(ctx_, columns_, channels_, x, to);
       held_[slot] = row;
     }
     return to;
@@ -263,6 +281,7 @@ class RowCache {
     for (int64_t t = 0; t < rows_.count(); ++t) {
       const float weight = weights[t];
       if (t > 0 && weight == 0) continue;
+      if (rows_.count() > kWideTaps && ctx_.ShouldStop()) return;
       const float* const x = Row(first + indices[t]);
       if (t == 0) {
         for (int64_t k = 0; k < n; ++k) y[k] = x[k] * weight;
@@ -273,6 +292,7 @@ class RowCache {
   }
 
  private:
+  const KernelContext& ctx_;
   const FloatReader& reader_;
   const Taps& rows_;
   const Taps& columns_;
@@ -298,14 +318,16 @@ absl::Status Resample(KernelContext& ctx, const Tensor& images, const Taps& rows
                       static_cast<double>(out_row) * static_cast<double>(rows.count()) +
                       static_cast<double>(out_row) * static_cast<double>(columns.count());
   const int64_t block = std::max(BlockSizeForCost(cost), NumBlocks(total, kMaxBlocks));
-  const int64_t floats = (RowCache::Floats(rows, in_row, out_row) + 15) / 16 * 16;
+  const int64_t slots = RowCache::Slots(rows, out_row, NumBlocks(total, block),
+                                        images.NumElements() + output->NumElements());
+  const int64_t floats = (in_row + slots * out_row + 15) / 16 * 16;
   Tensor scratch;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, {NumBlocks(total, block), floats}, &scratch));
   float* const buffers = scratch.flat<float>().data();
   const FloatReader reader(images);
   float* const y = output->flat<float>().data();
   ParallelFor(ctx, total, block, [&](int64_t begin, int64_t end) {
-    RowCache cache(reader, rows, columns, channels, buffers + begin / block * floats);
+    RowCache cache(ctx, reader, rows, columns, channels, slots, buffers + begin / block * floats);
     for (int64_t r = begin; r < end && !ctx.ShouldStop(); ++r) {
       cache.Output(r / rows.out() * rows.in(), r % rows.out(), y + r * out_row);
     }
@@ -356,10 +378,12 @@ absl::Status ResampleGrad(KernelContext& ctx, const Tensor& grads, const Taps& r
         const double weight = weights[entries[e]];
         const float* const dy = image + entries[e] / taps * out_row;
         if (weight == 0) continue;
+        if (e % 64 == 0 && ctx.ShouldStop()) return;
         for (int64_t k = 0; k < out_row; ++k) sums[k] += static_cast<double>(dy[k]) * weight;
       }
       std::fill_n(dx, in_row, 0.0);
       for (int64_t i = 0; i < columns.out(); ++i) {
+        if (columns.count() > kWideTaps && ctx.ShouldStop()) return;
         for (int64_t t = 0; t < columns.count(); ++t) {
           const double weight = columns.weights(i)[t];
           double* const to = dx + columns.indices(i)[t] * channels;

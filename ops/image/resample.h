@@ -41,17 +41,16 @@ struct ResizeAttrs {
   bool align_corners = false;
   bool half_pixel_centers = false;
 
-  // Reads the attributes that the op has. Source is KernelConstruction or ShapeContext.
+  // Reads the attributes that the op has. Returns INVALID_ARGUMENT if both are true. Source is
+  // KernelConstruction or ShapeContext.
   template <typename Source>
   absl::Status Read(const Source& source) {
     if (absl::Status status = source.GetAttr("align_corners", &align_corners); !status.ok()) {
       return status;
     }
     if (!source.GetAttr("half_pixel_centers", &half_pixel_centers).ok()) half_pixel_centers = false;
-    return absl::OkStatus();
+    return CheckOneIsFalse();
   }
-  // Returns INVALID_ARGUMENT if both are true.
-  absl::Status CheckOneIsFalse() const;
   // The distance of neighbouring pixels of the output, in pixels of the input. In float, as the
   // positions below, so that the same pixels are chosen as by TensorFlow.
   float Scale(int64_t in, int64_t out) const {
@@ -64,12 +63,17 @@ struct ResizeAttrs {
     return half_pixel_centers ? (static_cast<float>(i) + 0.5f) * scale - 0.5f
                               : static_cast<float>(i) * scale;
   }
+
+ private:
+  absl::Status CheckOneIsFalse() const;
 };
 
 // Returns the shape [batch, size[0], size[1], channels] of an image whose size is input `size`.
 absl::StatusOr<PartialTensorShape> ResizedShape(ShapeContext& c, int size);
 // Shape function of ops (images, size, ...).
 absl::Status ResizeShape(ShapeContext& c);
+// Checks ResizeAttrs, too.
+absl::Status ResizeAttrsShape(ShapeContext& c);
 // Shape function of gradient ops (grads, original_image, ...).
 absl::Status ResizeGradShape(ShapeContext& c);
 // Checks input 0, images of rank 4 that are not empty except for the batch, and input `size`. Sets

@@ -112,8 +112,7 @@ class Resize final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
-    GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction));
-    return attrs_.CheckOneIsFalse();
+    return attrs_.Read(construction);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -142,8 +141,7 @@ class ResizeGrad final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
-    GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction));
-    return attrs_.CheckOneIsFalse();
+    return attrs_.Read(construction);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -167,16 +165,9 @@ class ResizeGrad final : public OpKernel {
   ResizeAttrs attrs_;
 };
 
-absl::Status Shape(ShapeContext& c) {
-  ResizeAttrs attrs;
-  GRADFLOW_RETURN_IF_ERROR(attrs.Read(c));
-  GRADFLOW_RETURN_IF_ERROR(attrs.CheckOneIsFalse());
-  return ResizeShape(c);
-}
 absl::Status GradShape(ShapeContext& c) {
   ResizeAttrs attrs;
   GRADFLOW_RETURN_IF_ERROR(attrs.Read(c));
-  GRADFLOW_RETURN_IF_ERROR(attrs.CheckOneIsFalse());
   return ResizeGradShape(c);
 }
 
@@ -209,7 +200,7 @@ void Register(Registry& registry) {
           "T: {int8, uint8, int16, uint16, int32, int64, bfloat16, half, float, double, bfloat16}")
       .Attr("align_corners: bool = false")
       .Attr("half_pixel_centers: bool = false")
-      .Shape(Shape)
+      .Shape(ResizeAttrsShape)
       .Doc(absl::StrCat("Resizes images by bilinear interpolation.\n\n", kInputsDoc, kAlignDoc,
                         kHalfDoc));
   registry.Op("ResizeBilinearGrad")
@@ -231,7 +222,7 @@ void Register(Registry& registry) {
       .Attr("T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}")
       .Attr("align_corners: bool = false")
       .Attr("half_pixel_centers: bool = false")
-      .Shape(Shape)
+      .Shape(ResizeAttrsShape)
       .Doc(absl::StrCat(R"(Resizes images by bicubic interpolation.
 
 The kernel is that of Keys with a = -0.5 if `half_pixel_centers` is true, otherwise with a = -0.75.
@@ -257,7 +248,7 @@ Distances are rounded to 1/1024, as in TensorFlow.
       .Output("resized_images: float")
       .Attr("T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}")
       .Attr("align_corners: bool = false")
-      .Shape(Shape)
+      .Shape(ResizeAttrsShape)
       .Doc(absl::StrCat(R"(Resizes images by the means of areas.
 
 Each pixel is the mean of the area of the input that it covers. Pixels that are partly in the area

@@ -90,8 +90,7 @@ class ResizeNearest final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
-    GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction));
-    return attrs_.CheckOneIsFalse();
+    return attrs_.Read(construction);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -147,8 +146,7 @@ class ResizeNearestGrad final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
-    GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction));
-    return attrs_.CheckOneIsFalse();
+    return attrs_.Read(construction);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -204,13 +202,6 @@ class ResizeNearestGrad final : public OpKernel {
   ResizeAttrs attrs_;
 };
 
-absl::Status Shape(ShapeContext& c) {
-  ResizeAttrs attrs;
-  GRADFLOW_RETURN_IF_ERROR(attrs.Read(c));
-  GRADFLOW_RETURN_IF_ERROR(attrs.CheckOneIsFalse());
-  return ResizeShape(c);
-}
-
 constexpr char kAttrsDoc[] =
     R"(align_corners: If true, the centers of the corner pixels of input and output are aligned, and
   positions are rounded to the nearest pixel. Otherwise they are rounded down.
@@ -228,7 +219,7 @@ void Register(Registry& registry) {
       .Attr("T: {int8, uint8, int16, uint16, int32, int64, half, float, double, bfloat16}")
       .Attr("align_corners: bool = false")
       .Attr("half_pixel_centers: bool = false")
-      .Shape(Shape)
+      .Shape(ResizeAttrsShape)
       .Doc(absl::StrCat(R"(Resizes images by repeating or omitting pixels.
 
 images: Images of shape [batch, rows, columns, channels].
@@ -245,7 +236,7 @@ T: The type of the images.
       .Attr("T: {uint8, int8, int32, half, float, double, bfloat16}")
       .Attr("align_corners: bool = false")
       .Attr("half_pixel_centers: bool = false")
-      .Shape(Shape)
+      .Shape(ResizeAttrsShape)
       .Doc(absl::StrCat(R"(Computes the gradient of ResizeNearestNeighbor.
 
 grads: The gradients with respect to the resized images.

@@ -172,7 +172,8 @@ class SampleBox final : public OpKernel {
     Random random(stream_.Reserve(static_cast<uint64_t>(max_attempts_)));
     Rectangle crop = image;
     for (int64_t attempt = 0; attempt < max_attempts_; ++attempt) {
-      if (attempt % 1024 == 1023 && ctx.ShouldStop()) break;
+      // An attempt looks at all objects.
+      if (ctx.ShouldStop()) break;
       const float aspect = random.Unit() * (aspect_range_[1] - aspect_range_[0]) + aspect_range_[0];
       Rectangle candidate;
       if (MakeCrop(image.bottom, image.right, area_range_.data(), aspect, &random, &candidate) &&

@@ -83,9 +83,9 @@ class GradientRows {
       : g_(g), reader_(grad), writer_(output) {}
 
   absl::Status Run(KernelContext& ctx) const {
-    const int64_t bytes = Padded(g_.out_row() * sizeof(C)) + Padded(g_.out_row() * sizeof(A)) +
-                          Padded(AccumulatorSize() * sizeof(A)) +
-                          (writer_.converts() ? Padded(g_.in_row() * sizeof(C)) : 0);
+    const int64_t bytes = PaddedBytes<C>(g_.out_row()) + PaddedBytes<A>(g_.out_row()) +
+                          PaddedBytes<A>(AccumulatorSize()) +
+                          (writer_.converts() ? PaddedBytes<C>(g_.in_row()) : 0);
     const double rows = static_cast<double>(g_.Covering(0, g_.in[0] / 2).size()) *
                         static_cast<double>(g_.Covering(1, g_.in[1] / 2).size());
     const double cost =
@@ -97,16 +97,15 @@ class GradientRows {
   }
 
  private:
-  static int64_t Padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.in[2] : g_.depth; }
 
   void Row(const KernelContext& ctx, int64_t row, char* scratch) const {
     C* const read = reinterpret_cast<C*>(scratch);
-    scratch += Padded(g_.out_row() * sizeof(C));
+    scratch += PaddedBytes<C>(g_.out_row());
     A* const columns = reinterpret_cast<A*>(scratch);
-    scratch += Padded(g_.out_row() * sizeof(A));
+    scratch += PaddedBytes<A>(g_.out_row());
     A* const sums = reinterpret_cast<A*>(scratch);
-    scratch += Padded(AccumulatorSize() * sizeof(A));
+    scratch += PaddedBytes<A>(AccumulatorSize());
     C* const dx = writer_.Place(row * g_.in_row(), reinterpret_cast<C*>(scratch));
 
     const PoolRange planes = g_.Covering(0, row / g_.in[1] % g_.in[0]);

@@ -59,12 +59,6 @@ absl::Status Prepare(KernelContext& ctx, const ConvAttrs& attrs, const Tensor& f
   return ConvertElements(ctx, moved, ProductType(from.dtype()), to);
 }
 
-void Clear(Tensor* tensor) {
-  const size_t bytes = static_cast<size_t>(tensor->NumElements()) *
-                       static_cast<size_t>(DataTypeSize(tensor->dtype()));
-  if (bytes > 0) std::fill_n(static_cast<char*>(tensor->raw_data()), bytes, 0);
-}
-
 class ConvKernel : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
@@ -87,7 +81,7 @@ class ConvKernel : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
     if (ctx.input(a).NumElements() == 0 || ctx.input(b).NumElements() == 0) {
-      Clear(output);
+      SetZero(ctx.run(), output);
       return absl::OkStatus();
     }
     GRADFLOW_RETURN_IF_ERROR(CheckSizes(g));

@@ -82,6 +82,7 @@ constexpr double kTaskProducts = 8e6;
 constexpr double kMostTasks = 32;
 // Unless tasks were larger than this. A run can be stopped between tasks.
 constexpr double kMostTaskProducts = 1e9;
+constexpr double kMostTasksOfAny = 1 << 14;
 // A filter that fits in the L2 cache is read by each task at no cost. A larger one is divided.
 constexpr double kCachedFilterBytes = 512 << 10;
 constexpr int64_t kFewestChannels = 64;
@@ -208,16 +209,17 @@ class PlanMaker {
  private:
   bool FitsInt() const {
     constexpr double kMax = std::numeric_limits<int32_t>::max();
+    for (size_t s = 0; s < kConvSpatial; ++s) {
+      // Positions, with those of the padding before and behind the input.
+      const double reach = static_cast<double>(g_.in[s]) +
+                           static_cast<double>(g_.out[s]) * static_cast<double>(g_.stride[s]) +
+                           static_cast<double>(g_.filter[s]) * static_cast<double>(g_.dilation[s]);
+      if (reach > kMax / 2) return false;
+    }
     const double out = static_cast<double>(g_.out_volume()) * static_cast<double>(g_.out_depth);
     const double in = static_cast<double>(g_.in_volume()) * static_cast<double>(g_.in_depth);
     const double filter = FilterBytes() / 4;
     const double batch = static_cast<double>(g_.batch);
-    for (size_t s = 0; s < kConvSpatial; ++s) {
-      if (std::max(g_.stride[s], g_.pad[s]) > (1 << 30) ||
-          static_cast<double>(g_.dilation[s]) * static_cast<double>(g_.filter[s]) > kMax / 2) {
-        return false;
-      }
-    }
     return std::max({out * batch, in * batch, filter}) < kMax / 4;
   }
 
@@ -227,7 +229,7 @@ class PlanMaker {
   }
 
   bool TryMake(bool divide) {
-    const double most = std::clamp(g_.products() / kMostTaskProducts, kMostTasks, 1024.0);
+    const double most = std::clamp(g_.products() / kMostTaskProducts, kMostTasks, kMostTasksOfAny);
     const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, most) : 1.0;
     MakeBlocks(divide ? wanted : 1);
     int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
@@ -239,6 +241,10 @@ class PlanMaker {
     std::vector<Slice> slices;
     FindAxis();
     MakeSlices(images == 1 ? NumBlocks(parts, g_.batch) : 1, &slices);
+    // Tasks of few rows may be far larger than wanted, and none can be stopped.
+    const double tasks = static_cast<double>(plan_.blocks.size() * slices.size()) *
+                         static_cast<double>(NumBlocks(g_.batch, images));
+    if (g_.products() > 16 * kMostTaskProducts * tasks) return false;
     for (size_t b = 0; b < plan_.blocks.size(); ++b) {
       for (int64_t image = 0; image < g_.batch; image += images) {
         for (const Slice& slice : slices) {

@@ -138,6 +138,7 @@ class Products {
             const BlasMatrix<const T> dy = {a_ + block.begin * g_.out_depth + group * out_group_,
                                             g_.out_depth};
             for (int64_t tap = 0; tap < g_.taps(); ++tap) {
+              if (tap % 16 == 0 && ctx_.ShouldStop()) return;
               const BlasMatrix<const T> filter = {
                   b_ + (tap * in_group_ + first) * g_.out_depth + group * out_group_, g_.out_depth,
                   /*transposed=*/true};

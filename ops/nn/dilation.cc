@@ -224,7 +224,7 @@ void Run(const KernelContext& ctx, Pass pass, const Problem& p, Tensor* output) 
   const T* const dy =
       pass == Pass::kForward ? nullptr : static_cast<const T*>(ctx.input(2).raw_data());
   T* const out = static_cast<T*>(output->raw_data());
-  if (pass != Pass::kForward) std::fill_n(out, output->NumElements(), T(0));
+  if (pass != Pass::kForward) SetZero(ctx.run(), output);
   constexpr int64_t kChannels = 32;
   const int64_t blocks = NumBlocks(p.depth, kChannels);
   const bool by_filter = pass == Pass::kFilterGradient;
@@ -243,6 +243,7 @@ void Run(const KernelContext& ctx, Pass pass, const Problem& p, Tensor* output) 
                        row < first_row + images * p.out[0] && !ctx.ShouldStop(); ++row) {
                     const int64_t image = row / p.out[0];
                     for (int64_t column = 0; column < p.out[1]; ++column) {
+                      if (column % 64 == 0 && ctx.ShouldStop()) return;
                       FindMaxima(p, x, f, image, row % p.out[0], column, begin, n, &maxima);
                       const int64_t y = (row * p.out[1] + column) * p.depth + begin;
                       if (pass == Pass::kForward) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <random>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -23,6 +22,7 @@
 #include "gradflow/ops/nn/pool_rows.h"
 #include "gradflow/ops/random/distributions.h"
 #include "gradflow/ops/random/philox.h"
+#include "gradflow/ops/random/streams.h"
 
 namespace gradflow::fractional_pool {
 namespace {
@@ -187,9 +187,8 @@ class FractionalPool final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(attrs_.Read(construction));
     random_ = attrs_.seed == 0 && attrs_.seed2 == 0;
     if (random_ && attrs_.deterministic) {
-      std::random_device device;
-      attrs_.seed = static_cast<int64_t>(device());
-      attrs_.seed2 = static_cast<int64_t>(device());
+      attrs_.seed = static_cast<int64_t>(SystemRandom());
+      attrs_.seed2 = static_cast<int64_t>(SystemRandom());
       random_ = false;
     }
     return absl::OkStatus();
@@ -203,10 +202,7 @@ class FractionalPool final : public OpKernel {
     Tensor* sequences[2];
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, TensorShape(shape.dim_sizes()), &output));
     Philox stream(static_cast<uint64_t>(attrs_.seed), 0, static_cast<uint64_t>(attrs_.seed2));
-    if (random_) {
-      std::random_device device;
-      stream = Philox(uint64_t{device()} << 32 | device(), 0, uint64_t{device()} << 32 | device());
-    }
+    if (random_) stream = Philox(SystemRandom(), 0, SystemRandom());
     for (int d = 0; d < 2; ++d) {
       const int64_t in = input.dim_size(d + 1);
       const int64_t out = output->dim_size(d + 1);

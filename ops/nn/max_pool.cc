@@ -92,6 +92,8 @@ class MaxPoolWithArgmax final : public OpKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const PoolGeometry g,
                               MakePoolGeometry(attrs_, input.shape(), &shape));
     GRADFLOW_RETURN_IF_ERROR(CheckArgmaxPositions(g));
+    GRADFLOW_RETURN_IF_ERROR(
+        CheckArgmaxIndices(g, ctx.expected_output_dtype(1), include_batch_in_index_));
     Tensor* output = nullptr;
     Tensor* argmax = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
@@ -100,14 +102,13 @@ class MaxPoolWithArgmax final : public OpKernel {
     const RowArgmax<C> rows(g, input);
     const RowWriter<C> writer(output);
     const int64_t n = g.out_row();
-    const int64_t bytes =
-        rows.ScratchBytes() + (n * sizeof(int32_t) + 63) / 64 * 64 + n * sizeof(C);
+    const int64_t bytes = rows.ScratchBytes() + PaddedBytes<int32_t>(n) + PaddedBytes<C>(n);
     return ForEachPoolRow(
         ctx, g.out_rows(), rows.Nanoseconds(), bytes, [&](int64_t row, char* scratch) {
           char* const buffer = scratch + rows.ScratchBytes();
           int32_t* const positions = reinterpret_cast<int32_t*>(buffer);
-          C* const values = writer.Place(
-              row * n, reinterpret_cast<C*>(buffer + (n * sizeof(int32_t) + 63) / 64 * 64));
+          C* const values =
+              writer.Place(row * n, reinterpret_cast<C*>(buffer + PaddedBytes<int32_t>(n)));
           rows.Run(ctx, row, scratch, values, positions);
           writer.Write(values, row * n, n);
           WriteIndices(g, row, positions, argmax);

@@ -16,14 +16,13 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/nn/pool_argmax.h"
 #include "gradflow/ops/nn/pool_rows.h"
 #include "gradflow/ops/nn/pool_windows.h"
 
 namespace gradflow::max_pool_grad {
 namespace {
-
-constexpr int64_t Padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 // ---- Attributes and shapes ----
 
@@ -128,6 +127,11 @@ class GradKernel : public OpKernel {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, IsGradGrad(kKind) ? pooled : input, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
+    // Without rows of windows, one may still have any number of columns.
+    if (pooled.num_elements() == 0) {
+      SetZero(ctx.run(), output);
+      return absl::OkStatus();
+    }
     return Run(ctx, g, output);
   }
 
@@ -170,18 +174,18 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
     const RowWriter<S> writer(output);
     const int64_t n = g.out_row();
     const int64_t m = g.in_row();
-    const int64_t bytes = Padded(n * sizeof(S)) + (writer.converts() ? m * sizeof(S) : 0);
+    const int64_t bytes = PaddedBytes<S>(n) + (writer.converts() ? m * sizeof(S) : 0);
     const double cost =
         m + static_cast<double>(g.Covering(1, g.in[1] / 2).size()) * static_cast<double>(n);
     return ForEachPoolRow(ctx, g.in_rows(), cost, bytes, [&](int64_t row, char* scratch) {
-      S* const dx = writer.Place(row * m, reinterpret_cast<S*>(scratch + Padded(n * sizeof(S))));
+      S* const dx = writer.Place(row * m, reinterpret_cast<S*>(scratch + PaddedBytes<S>(n)));
       std::fill_n(dx, m, S(0));
       const int64_t r = row % g.in[1];
       const PoolRange windows = g.Covering(1, r);
       for (int64_t o = windows.begin; o < windows.end; ++o) {
         const int64_t from = (row / g.in[1] * g.out[1] + o) * n;
         const S* const dy = grads.Read(from, n, reinterpret_cast<S*>(scratch));
-        AddRow(g, dy, positions + from, static_cast<int32_t>(r * g.in[2]), dx);
+        AddRow(ctx, g, dy, positions + from, static_cast<int32_t>(r * g.in[2]), dx);
       }
       writer.Write(dx, row * m, m);
     });
@@ -190,13 +194,14 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
  private:
   // Adds the gradients of a row of windows whose maxima are in the row of the input whose first
   // position is `first`.
-  static void AddRow(const PoolGeometry& g, const S* dy, const int32_t* positions, int32_t first,
-                     S* dx) {
+  static void AddRow(const KernelContext& ctx, const PoolGeometry& g, const S* dy,
+                     const int32_t* positions, int32_t first, S* dx) {
     // A vector of channels takes less time than a branch for each.
     constexpr int64_t kMinVector = 8;
     const int32_t columns = static_cast<int32_t>(g.in[2]);
     const int64_t depth = g.depth;
     for (int64_t o = 0; o < g.out[2]; ++o, dy += depth, positions += depth) {
+      if (o % 64 == 0 && ctx.ShouldStop()) return;
       if (depth < kMinVector) {
         for (int64_t d = 0; d < depth; ++d) {
           const uint32_t column =
@@ -228,8 +233,8 @@ class MaxPool3DGrad final : public GradKernel<Kind::kGrad, 5> {
     const RowWriter<float> writer(output);
     const int64_t n = g.out_row();
     const int64_t m = g.in_row();
-    const int64_t out_bytes = Padded(n * sizeof(float));
-    const int64_t in_bytes = Padded(m * sizeof(float));
+    const int64_t out_bytes = PaddedBytes<float>(n);
+    const int64_t in_bytes = PaddedBytes<float>(m);
     const double cost = m + static_cast<double>(g.Covering(0, g.in[0] / 2).size()) *
                                 static_cast<double>(g.Covering(1, g.in[1] / 2).size()) *
                                 static_cast<double>(n);
@@ -249,7 +254,7 @@ class MaxPool3DGrad final : public GradKernel<Kind::kGrad, 5> {
         for (int64_t r = rows.begin; r < rows.end; ++r) {
           const int64_t from = ((batch * g.out[0] + p) * g.out[1] + r) * n;
           const float* const y = outputs.Read(from, n, y_buffer);
-          AddRow(g, x, y, grads.Read(from, n, dy_buffer), dx);
+          AddRow(ctx, g, x, y, grads.Read(from, n, dy_buffer), dx);
         }
       }
       writer.Write(dx, row * m, m);
@@ -257,11 +262,12 @@ class MaxPool3DGrad final : public GradKernel<Kind::kGrad, 5> {
   }
 
  private:
-  static void AddRow(const PoolGeometry& g, const float* x, const float* y, const float* dy,
-                     float* dx) {
+  static void AddRow(const KernelContext& ctx, const PoolGeometry& g, const float* x,
+                     const float* y, const float* dy, float* dx) {
     constexpr float kTolerance = 1e-5f;
     const int64_t depth = g.depth;
     for (int64_t o = 0; o < g.out[2]; ++o, y += depth, dy += depth) {
+      if (o % 64 == 0 && ctx.ShouldStop()) return;
       const PoolRange window = g.Window(2, o);
       for (int64_t c = window.begin; c < window.end; ++c) {
         const float* const from = x + c * depth;
@@ -287,8 +293,8 @@ class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
     const RowWriter<C> writer(output);
     const int64_t n = g.out_row();
     const int64_t m = g.in_row();
-    const int64_t out_bytes = Padded(n * sizeof(C));
-    const int64_t in_bytes = Padded(m * sizeof(C));
+    const int64_t out_bytes = PaddedBytes<C>(n);
+    const int64_t in_bytes = PaddedBytes<C>(m);
     const double cost = 1 + g.window_rows() * static_cast<double>(std::min(g.size[2], g.in[2])) * n;
     const int64_t bytes = 2 * out_bytes + 2 * in_bytes;
     return ForEachPoolRow(ctx, g.out_rows(), cost, bytes, [&](int64_t row, char* scratch) {
@@ -306,7 +312,7 @@ class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
         for (int64_t r = rows.end - 1; r >= rows.begin; --r) {
           const int64_t from = ((batch * g.in[0] + p) * g.in[1] + r) * m;
           const C* const x = inputs.Read(from, m, x_buffer);
-          SelectRow(g, x, grads.Read(from, m, g_buffer), y, result);
+          SelectRow(ctx, g, x, grads.Read(from, m, g_buffer), y, result);
         }
       }
       writer.Write(result, row * n, n);
@@ -314,9 +320,11 @@ class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
   }
 
  private:
-  static void SelectRow(const PoolGeometry& g, const C* x, const C* grad, const C* y, C* result) {
+  static void SelectRow(const KernelContext& ctx, const PoolGeometry& g, const C* x, const C* grad,
+                        const C* y, C* result) {
     const int64_t depth = g.depth;
     for (int64_t o = 0; o < g.out[2]; ++o, y += depth, result += depth) {
+      if (o % 64 == 0 && ctx.ShouldStop()) return;
       const PoolRange window = g.Window(2, o);
       for (int64_t c = window.end - 1; c >= window.begin; --c) {
         const C* const at = x + c * depth;

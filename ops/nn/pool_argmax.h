@@ -12,9 +12,6 @@
 
 namespace gradflow {
 
-// Returns an error if the positions of an image do not fit int32.
-absl::Status CheckArgmaxPositions(const PoolGeometry& g);
-
 // Finds the maxima of rows of windows. Among equal elements, the first one in the order of planes,
 // rows and columns is the maximum, as in TensorFlow. NaN is the maximum if it comes first.
 template <typename C>
@@ -24,7 +21,7 @@ class RowArgmax {
       : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input) {}
 
   // The bytes of scratch of a row.
-  int64_t ScratchBytes() const { return (g_.in_row() * sizeof(C) + 63) / 64 * 64; }
+  int64_t ScratchBytes() const { return PaddedBytes<C>(g_.in_row()); }
   // The approximate cost of a row.
   double Nanoseconds() const {
     return 0.5 * g_.window_rows() * static_cast<double>(std::min(g_.size[2], g_.in[2])) *
@@ -46,13 +43,13 @@ class RowArgmax {
         const int64_t image_row = p * g_.in[1] + r;
         const C* const x = reader_.Read((batch * g_.in[0] * g_.in[1] + image_row) * n, n,
                                         reinterpret_cast<C*>(scratch));
-        AddRow(ctx, x, static_cast<int32_t>(image_row * g_.in[2]), values, positions);
+        AddRow(ctx, x, static_cast<uint32_t>(image_row * g_.in[2]), values, positions);
       }
     }
   }
 
  private:
-  void AddRow(const KernelContext& ctx, const C* x, int32_t first_position, C* values,
+  void AddRow(const KernelContext& ctx, const C* x, uint32_t first_position, C* values,
               int32_t* positions) const {
     const int64_t depth = g_.depth;
     if (by_column_) {
@@ -62,8 +59,8 @@ class RowArgmax {
         const PoolRange windows = g_.WindowsWithColumn(k);
         const int64_t column = windows.begin * g_.stride[2] - g_.padding[2] + k;
         WithConstantStride(g_.stride[2], [&](auto stride) {
-          Merge(x + column, stride, first_position + static_cast<int32_t>(column),
-                static_cast<int32_t>(stride), windows.size(), values + windows.begin,
+          Merge(x + column, stride, first_position + static_cast<uint32_t>(column),
+                static_cast<uint32_t>(stride), windows.size(), values + windows.begin,
                 positions + windows.begin);
         });
       }
@@ -74,22 +71,23 @@ class RowArgmax {
       const PoolRange window = g_.Window(2, o);
       for (int64_t c = window.begin; c < window.end; ++c) {
         Merge(x + c * depth, std::integral_constant<int64_t, 1>(),
-              first_position + static_cast<int32_t>(c), 0, depth, values + o * depth,
+              first_position + static_cast<uint32_t>(c), 0, depth, values + o * depth,
               positions + o * depth);
       }
     }
   }
 
-  // Merges n elements, `stride` apart, whose positions are position, position + step, ...
+  // Merges n elements, `stride` apart, whose positions are position, position + step, ... They fit
+  // int32, but the sum behind the last one may not.
   template <typename Stride>
-  static void Merge(const C* x, Stride stride, int32_t position, int32_t step, int64_t n, C* values,
-                    int32_t* positions) {
+  static void Merge(const C* x, Stride stride, uint32_t position, uint32_t step, int64_t n,
+                    C* values, int32_t* positions) {
     for (int64_t i = 0; i < n; ++i) {
       const C value = x[i * stride];
       // Written so that gcc vectorises it.
       const bool is_new = (value > values[i]) | (positions[i] < 0);
       values[i] = is_new ? value : values[i];
-      positions[i] = is_new ? position : positions[i];
+      positions[i] = is_new ? static_cast<int32_t>(position) : positions[i];
       position += step;
     }
   }

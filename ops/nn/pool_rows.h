@@ -60,9 +60,9 @@ class RowPooler {
 
   // Pools all rows.
   absl::Status Run(KernelContext& ctx) const {
-    const int64_t bytes = Padded(g_.in_row() * sizeof(C)) + Padded(g_.in_row() * sizeof(A)) +
-                          Padded(AccumulatorSize() * sizeof(A)) +
-                          (writer_.converts() ? Padded(g_.out_row() * sizeof(C)) : 0);
+    const int64_t bytes = PaddedBytes<C>(g_.in_row()) + PaddedBytes<A>(g_.in_row()) +
+                          PaddedBytes<A>(AccumulatorSize()) +
+                          (writer_.converts() ? PaddedBytes<C>(g_.out_row()) : 0);
     const double cost = 0.3 * sizeof(C) / 4 *
                         (static_cast<double>(g_.in_row()) * g_.window_rows() +
                          static_cast<double>(g_.out_row()) * std::min(g_.size[2], g_.in[2]));
@@ -71,16 +71,15 @@ class RowPooler {
   }
 
  private:
-  static int64_t Padded(int64_t bytes) { return (bytes + 63) / 64 * 64; }
   int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.out[2] : g_.depth; }
 
   void PoolRow(const KernelContext& ctx, int64_t row, char* scratch) const {
     C* const read = reinterpret_cast<C*>(scratch);
-    scratch += Padded(g_.in_row() * sizeof(C));
+    scratch += PaddedBytes<C>(g_.in_row());
     A* const columns = reinterpret_cast<A*>(scratch);
-    scratch += Padded(g_.in_row() * sizeof(A));
+    scratch += PaddedBytes<A>(g_.in_row());
     A* const sums = reinterpret_cast<A*>(scratch);
-    scratch += Padded(AccumulatorSize() * sizeof(A));
+    scratch += PaddedBytes<A>(AccumulatorSize());
     C* const y = writer_.Place(row * g_.out_row(), reinterpret_cast<C*>(scratch));
 
     const PoolRange planes = g_.Window(0, row / g_.out[1] % g_.out[0]);

@@ -6,15 +6,13 @@
 #include "absl/strings/str_join.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/ops/common/input_checks.h"
-#include "gradflow/ops/nn/pool_argmax.h"
+#include "gradflow/ops/nn/conv_geometry.h"
 
 namespace gradflow {
 namespace {
 
 // Far more than any image has, and sums and products of two of which do not overflow.
 constexpr int64_t kLimit = int64_t{1} << 31;
-// The elements of a dimension. Sums with a few of the above do not overflow.
-constexpr int64_t kMaxElements = int64_t{1} << 60;
 
 absl::Status CheckSizes(const char* name, const std::vector<int64_t>& values,
                         const PoolAttrs& attrs) {
@@ -41,30 +39,21 @@ struct Extent {
 };
 
 absl::StatusOr<Extent> WindowExtent(const PoolAttrs& attrs, int d, int64_t in) {
-  const int64_t size = attrs.size[d];
-  const int64_t stride = attrs.stride[d];
-  if (in >= kMaxElements) {
-    return errors::InvalidArgument("dimension ", d, " has ", in,
-                                   " elements, expected fewer than 2^60");
+  const bool is_explicit = attrs.padding == "EXPLICIT";
+  Extent extent = {0, is_explicit ? attrs.explicit_paddings[2 * d] : 0};
+  GRADFLOW_ASSIGN_OR_RETURN(
+      extent.count,
+      WindowedSize(in, attrs.size[d], attrs.stride[d], 1,
+                   attrs.padding == "SAME" ? WindowPadding::kSame
+                   : is_explicit           ? WindowPadding::kExplicit
+                                           : WindowPadding::kValid,
+                   &extent.padding, is_explicit ? attrs.explicit_paddings[2 * d + 1] : 0));
+  // Kernels assume that an empty input has an empty output.
+  if (in == 0 && extent.count > 0) {
+    return errors::InvalidArgument("dimension ", d,
+                                   " has no elements: windows would have padding only");
   }
-  if (attrs.padding == "SAME") {
-    const int64_t count = NumBlocks(in, stride);
-    return Extent{count, std::max<int64_t>(0, (count - 1) * stride + size - in) / 2};
-  }
-  int64_t before = 0;
-  int64_t padded = in;
-  if (attrs.padding == "EXPLICIT") {
-    before = attrs.explicit_paddings[2 * d];
-    padded += before + attrs.explicit_paddings[2 * d + 1];
-  }
-  // Rounds towards zero, as TensorFlow does: there may be no window.
-  const int64_t count = (padded - size + stride) / stride;
-  if (count < 0) {
-    return errors::InvalidArgument("windows of ", size, " elements with stride ", stride,
-                                   " do not fit the ", padded, " elements of dimension ", d,
-                                   ", with padding");
-  }
-  return Extent{count, before};
+  return extent;
 }
 
 }  // namespace
@@ -205,13 +194,23 @@ absl::Status CheckArgmaxPositions(const PoolGeometry& g) {
   return errors::InvalidArgument("an image has more than ", kMax, " positions");
 }
 
+absl::Status CheckArgmaxIndices(const PoolGeometry& g, DataType index, bool include_batch) {
+  const int64_t image = g.in[0] * g.in[1] * g.in_row();
+  const int64_t count = include_batch ? g.batch * image : image;
+  if (index != DT_INT32 || count - 1 <= std::numeric_limits<int32_t>::max()) {
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument("Targmax is int32, whose numbers do not reach the indices of ",
+                                 count, " elements");
+}
+
 absl::Status ForEachPoolRow(KernelContext& ctx, int64_t rows, double nanoseconds, int64_t bytes,
                             absl::FunctionRef<void(int64_t row, char* scratch)> fn) {
   if (rows == 0) return absl::OkStatus();
   // Blocks are few, so that their scratch is small beside the tensors.
   constexpr int64_t kMaxBlocks = 64;
   const int64_t block = std::max(BlockSizeForCost(nanoseconds), NumBlocks(rows, kMaxBlocks));
-  const int64_t stride = (bytes + 63) / 64 * 64;
+  const int64_t stride = PaddedBytes<char>(bytes);
   Tensor scratch;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT8, {NumBlocks(rows, block), stride}, &scratch));
   char* const buffers = static_cast<char*>(scratch.raw_data());

@@ -136,10 +136,23 @@ struct PoolGeometry {
 absl::StatusOr<PoolGeometry> MakePoolGeometry(const PoolAttrs& attrs, const TensorShape& input,
                                               TensorShape* output);
 
+// Returns the size of a part of a scratch buffer of `count` elements of type T, in bytes. The next
+// part begins at a cache line.
+template <typename T>
+constexpr int64_t PaddedBytes(int64_t count) {
+  return (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
+}
+
 // Calls fn(row, scratch) for all rows [0, rows), concurrently. Each call has `bytes` of scratch,
 // aligned for any number.
 absl::Status ForEachPoolRow(KernelContext& ctx, int64_t rows, double nanoseconds, int64_t bytes,
                             absl::FunctionRef<void(int64_t row, char* scratch)> fn);
+
+// Returns an error if the positions of an image do not fit int32.
+absl::Status CheckArgmaxPositions(const PoolGeometry& g);
+// Returns an error if the indices of elements, in their image or in the whole input, do not fit
+// type `index`. REQUIRES: CheckArgmaxPositions(g) is OK
+absl::Status CheckArgmaxIndices(const PoolGeometry& g, DataType index, bool include_batch);
 
 // Reads the sizes and strides of a version 2 op from inputs i and i + 1.
 absl::Status ReadPoolSizes(const KernelContext& ctx, int i, PoolAttrs* attrs);

@@ -15,12 +15,6 @@ constexpr int kCounterSize = 2;
 
 uint64_t Word(uint32_t low, uint32_t high) { return uint64_t{high} << 32 | low; }
 
-uint64_t SystemRandom() {
-  std::random_device device;
-  const uint32_t low = device();
-  return Word(low, device());
-}
-
 // Returns element k of a seed, sign-extended.
 uint64_t SeedElement(const Tensor& seed, int k) {
   return seed.dtype() == DT_INT32 ? static_cast<uint64_t>(int64_t{seed.flat<int32_t>()(k)})
@@ -28,6 +22,12 @@ uint64_t SeedElement(const Tensor& seed, int k) {
 }
 
 }  // namespace
+
+uint64_t SystemRandom() {
+  std::random_device device;
+  const uint32_t low = device();
+  return Word(low, device());
+}
 
 absl::Status StatefulStream::Init(const KernelConstruction& construction) {
   int64_t seed = 0;

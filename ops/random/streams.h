@@ -16,6 +16,9 @@
 
 namespace gradflow {
 
+// Returns a random number of the system.
+uint64_t SystemRandom();
+
 // Counters that a run reserves for each output. A distribution that rejects numbers starts each of
 // its groups at a multiple of this.
 inline constexpr int kCountersPerOutput = 256;

@@ -14,11 +14,6 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-std::vector<double> PixelValues(const Tensor& tensor) {
-  const Tensor doubles = *OpTester("Cast").Input(tensor).Attr("DstT", DT_DOUBLE).RunOne();
-  return std::vector<double>(doubles.flat<double>().begin(), doubles.flat<double>().end());
-}
-
 std::vector<double> Hsv(double r, double g, double b) {
   const double v = std::max({r, g, b});
   const double range = v - std::min({r, g, b});
@@ -42,7 +37,7 @@ std::vector<double> Rgb(double h, double s, double v) {
 
 template <typename F>
 Tensor OfPixels(const Tensor& x, const F& f) {
-  const std::vector<double> values = PixelValues(x);
+  const std::vector<double> values = AsDoubles(x);
   std::vector<double> result;
   for (size_t i = 0; i < values.size(); i += 3) {
     const std::vector<double> pixel = f(values[i], values[i + 1], values[i + 2]);
@@ -82,7 +77,7 @@ TEST(Colors, AreConverted) {
                   TensorNear(OfPixels(x, scaled), t, t));
     }
     for (const float factor : {0.0f, 0.5f, -2.0f}) {
-      const std::vector<double> values = PixelValues(x);
+      const std::vector<double> values = AsDoubles(x);
       std::vector<double> expected;
       for (size_t i = 0; i < values.size(); ++i) {
         double mean = 0;
@@ -149,6 +144,17 @@ TEST(DrawBoundingBoxes, DrawsLines) {
   const Tensor none = AsTensor<float>(
       {kNan, 0, 1, 1, 1, 0, 0, 1, 2, 2, 3, 3, -kInf, -kInf, -1, -1, 1e38f, 0, 3e38f, 1}, {1, 5, 4});
   EXPECT_THAT(OpTester("DrawBoundingBoxes").Input(zeros).Input(none).RunOne(), TensorEq(zeros));
+}
+
+// In an image of one row, infinity is multiplied by 0.
+TEST(DrawBoundingBoxes, OfInfiniteBoxes) {
+  const Tensor boxes = AsTensor<float>({-kInf, 0, kInf, 1}, {1, 1, 4});
+  EXPECT_THAT(
+      OpTester("DrawBoundingBoxes").Input(Tensor(DT_FLOAT, {1, 1, 0, 1})).Input(boxes).RunOne(),
+      TensorEq(Tensor(DT_FLOAT, {1, 1, 0, 1})));
+  EXPECT_THAT(
+      OpTester("DrawBoundingBoxes").Input<float>({0, 0, 0}, {1, 1, 3, 1}).Input(boxes).RunOne(),
+      TensorEq(AsTensor<float>({1, 1, 1}, {1, 1, 3, 1})));
 }
 
 TEST(DrawBoundingBoxes, RejectsBadArguments) {
@@ -237,7 +243,7 @@ TEST(ImageProjectiveTransform, AgreesWithItsDefinition) {
   const int64_t rows = 5, columns = 6;
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     const Tensor image = RandomTensor(dtype, {1, rows, columns, 2}, 0, 1);
-    const std::vector<double> x = PixelValues(image);
+    const std::vector<double> x = AsDoubles(image);
     for (const char* const mode : {"CONSTANT", "NEAREST"}) {
       std::vector<double> expected;
       const bool constant = std::string(mode) == "CONSTANT";
@@ -299,6 +305,18 @@ TEST(ImageProjectiveTransform, RepeatsImages) {
                   TensorEq(cast(AsTensor<int32_t>(c.expected, {1, 1, 6, 1}))));
     }
   }
+}
+
+// Images without columns may have any number of rows.
+TEST(ImageProjectiveTransform, OfNothing) {
+  EXPECT_THAT(OpTester("ImageProjectiveTransformV3")
+                  .Input(Tensor(DT_UINT8, {8, int64_t{1} << 62, 0, 1}))
+                  .Input<float>({1, 0, 0, 0, 1, 0, 0, 0}, {1, 8})
+                  .Input<int32_t>({1, 1})
+                  .Input(AsScalar<float>(7))
+                  .Attr("interpolation", "BILINEAR")
+                  .RunOne(),
+              TensorEq(AsTensor<uint8_t>({7, 7, 7, 7, 7, 7, 7, 7}, {8, 1, 1, 1})));
 }
 
 TEST(ImageProjectiveTransform, RejectsBadArguments) {

@@ -28,11 +28,6 @@ Tensor Boxes() {
 }
 Tensor BoxImages() { return AsTensor<int32_t>(std::vector<int32_t>(kImages, kImages + kBoxCount)); }
 
-std::vector<double> CropValues(const Tensor& tensor) {
-  const Tensor doubles = *OpTester("Cast").Input(tensor).Attr("DstT", DT_DOUBLE).RunOne();
-  return std::vector<double>(doubles.flat<double>().begin(), doubles.flat<double>().end());
-}
-
 // The position of pixel i of a crop in the image.
 double At(double from, double to, int64_t i, int64_t crop, int64_t image) {
   const double last = static_cast<double>(image - 1);
@@ -55,8 +50,8 @@ struct CropReference {
 CropReference Reference(const Tensor& image, const Tensor& grads, int64_t rows, int64_t columns,
                         bool nearest, double outside) {
   CropReference r;
-  const std::vector<double> x = CropValues(image);
-  const std::vector<double> g = CropValues(grads);
+  const std::vector<double> x = AsDoubles(image);
+  const std::vector<double> g = AsDoubles(grads);
   r.crops.resize(kBoxCount * rows * columns * kDepth);
   r.image_grad.resize(x.size());
   for (int64_t n = 0; n < kBoxCount; ++n) {
@@ -146,6 +141,71 @@ TEST(CropAndResize, GradientByBoxesAgreesWithDifferences) {
                     .RunOne(),
                 TensorNear(FromDoubles(DT_FLOAT, {1, 4}, expected), 1e-3, 1e-3));
   }
+}
+
+// The last row is no float: the nearest lies behind the image.
+TEST(CropAndResize, OfMoreRowsThanFloatsCount) {
+  constexpr int64_t kRows = (int64_t{1} << 24) + 4;
+  Tensor image(DT_UINT8, {1, kRows, 1, 1});
+  image.flat<uint8_t>().setZero();
+  image.flat<uint8_t>()(kRows - 2) = 9;
+  const Tensor box = AsTensor<float>({1, 0, 1, 0}, {1, 4});
+  const Tensor index = AsTensor<int32_t>({0});
+  for (const char* const method : {"bilinear", "nearest"}) {
+    for (const int32_t rows : {1, 2}) {
+      std::vector<float> expected(static_cast<size_t>(rows), 9);
+      EXPECT_THAT(OpTester("CropAndResize")
+                      .Inputs({image, box, index, AsTensor<int32_t>({rows, 1})})
+                      .Attr("method", method)
+                      .RunOne(),
+                  TensorEq(AsTensor<float>(expected, {1, rows, 1, 1})));
+    }
+    const auto grad = OpTester("CropAndResizeGradImage")
+                          .Input<float>({3}, {1, 1, 1, 1})
+                          .Inputs({box, index})
+                          .Input<int32_t>({1, kRows, 1, 1})
+                          .Attr("method", method)
+                          .Attr("T", DT_FLOAT)
+                          .RunOnThreads(1);
+    ASSERT_TRUE(grad.ok()) << grad.status();
+    EXPECT_EQ((*grad)[0].flat<float>()(kRows - 2), 3);
+    EXPECT_EQ((*grad)[0].flat<float>()(kRows - 1), 0);
+  }
+  EXPECT_THAT(OpTester("CropAndResizeGradBoxes")
+                  .Input<float>({3}, {1, 1, 1, 1})
+                  .Inputs({image, box, index})
+                  .RunOne(),
+              TensorEq(AsTensor<float>({0, 0, 0, 0}, {1, 4})));
+}
+
+// Crops without channels may have any size. No loop may run over them.
+TEST(CropAndResize, OfNoChannels) {
+  constexpr int64_t kLarge = int64_t{1} << 40;
+  EXPECT_THAT(OpTester("CropAndResizeGradBoxes")
+                  .Inputs({Tensor(DT_FLOAT, {1, kLarge, kLarge, 0}), Tensor(DT_UINT8, {1, 1, 1, 0}),
+                           AsTensor<float>({0, 0, 1, 1}, {1, 4}), AsTensor<int32_t>({0})})
+                  .RunOne(),
+              TensorEq(AsTensor<float>({0, 0, 0, 0}, {1, 4})));
+}
+
+// Boxes are visited image by image.
+TEST(CropAndResize, GradientOfManyImages) {
+  constexpr int64_t kImageCount = 3000;
+  const Tensor boxes = RandomTensor(DT_FLOAT, {2 * kImageCount, 4}, 0, 1);
+  Tensor indices(DT_INT32, {2 * kImageCount});
+  Tensor grads(DT_FLOAT, {2 * kImageCount, 1, 1, 1});
+  std::vector<float> expected(kImageCount, 0);
+  for (int64_t i = 0; i < 2 * kImageCount; ++i) {
+    indices.flat<int32_t>()(i) = static_cast<int32_t>(i * 7919 % (kImageCount - 1));
+    grads.flat<float>()(i) = static_cast<float>(i % 50);
+    expected[static_cast<size_t>(indices.flat<int32_t>()(i))] += static_cast<float>(i % 50);
+  }
+  EXPECT_THAT(OpTester("CropAndResizeGradImage")
+                  .Inputs({grads, boxes, indices})
+                  .Input<int32_t>({kImageCount, 1, 1, 1})
+                  .Attr("T", DT_FLOAT)
+                  .RunOne(),
+              TensorEq(AsTensor<float>(expected, {kImageCount, 1, 1, 1})));
 }
 
 TEST(CropAndResize, RejectsBadArguments) {

@@ -1,11 +1,18 @@
 // Tests of decoders and encoders of image files.
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/core/allocator.h"
+#include "gradflow/core/run_stop.h"
+#include "gradflow/io/image_codecs.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -100,6 +107,121 @@ std::string Bmp(int32_t columns, int32_t rows, int bits, const std::string& pixe
   return bytes + pixels;
 }
 
+// ---- Files made byte by byte ----
+
+std::string BigEndian(uint32_t value, int bytes) {
+  std::string result;
+  for (int k = bytes; k-- > 0;) result += static_cast<char>(value >> (8 * k));
+  return result;
+}
+
+uint32_t Crc32(absl::string_view bytes) {
+  uint32_t crc = ~uint32_t{0};
+  for (const char c : bytes) {
+    crc ^= static_cast<uint8_t>(c);
+    for (int k = 0; k < 8; ++k) crc = (crc >> 1) ^ (crc % 2 == 1 ? 0xedb88320u : 0);
+  }
+  return ~crc;
+}
+
+constexpr char kPngSignature[] = "\x89PNG\r\n\x1a\n";
+
+std::string PngChunk(const std::string& type, const std::string& data) {
+  return BigEndian(static_cast<uint32_t>(data.size()), 4) + type + data +
+         BigEndian(Crc32(type + data), 4);
+}
+
+// Calls fn(type, data) for each chunk of a PNG file.
+void ForEachPngChunk(
+    const std::string& png,
+    const std::function<void(const std::string& type, const std::string& data)>& fn) {
+  for (size_t at = 8; at + 12 <= png.size();) {
+    size_t size = 0;
+    for (size_t k = 0; k < 4; ++k) size = size << 8 | static_cast<uint8_t>(png[at + k]);
+    if (size > png.size() - at - 12) return;
+    fn(png.substr(at + 4, 4), png.substr(at + 8, size));
+    at += size + 12;
+  }
+}
+
+// A PNG file whose pixels are stored, not compressed. `rows` has a filter byte before each row.
+// Color types are 0 for gray, 2 for RGB, 3 for a palette.
+std::string PngFile(uint32_t columns, uint32_t rows, int bits, int color_type, bool is_interlaced,
+                    const std::string& chunks, const std::string& data) {
+  uint32_t a = 1;
+  uint32_t b = 0;
+  for (const char c : data) {
+    a = (a + static_cast<uint8_t>(c)) % 65521;
+    b = (b + a) % 65521;
+  }
+  const auto size = static_cast<uint32_t>(data.size());
+  std::string stored = "\x78\x01\x01";
+  for (const uint32_t n : {size, ~size}) {
+    stored += static_cast<char>(n);
+    stored += static_cast<char>(n >> 8);
+  }
+  std::string header = BigEndian(columns, 4) + BigEndian(rows, 4);
+  for (const int value : {bits, color_type, 0, 0, is_interlaced ? 1 : 0}) {
+    header += static_cast<char>(value);
+  }
+  return kPngSignature + PngChunk("IHDR", header) + chunks +
+         PngChunk("IDAT", stored + data + BigEndian(b << 16 | a, 4)) + PngChunk("IEND", "");
+}
+
+// A JPEG file of 8 x 8 pixels of one color. `transform` is that of an Adobe marker, or -1 for none.
+std::string JpegFile(const std::vector<int>& color, int transform) {
+  const auto marker = [](int type, const std::string& data) {
+    return std::string("\xff") + static_cast<char>(type) +
+           BigEndian(static_cast<uint32_t>(data.size() + 2), 2) + data;
+  };
+  const auto count = static_cast<char>(color.size());
+  std::string file = "\xff\xd8";
+  if (transform >= 0) {
+    file += marker(0xee, std::string("Adobe\0\x64\0\0\0\0", 11) + static_cast<char>(transform));
+  }
+  // All quantisers are 1.
+  file += marker(0xdb, std::string(1, '\0') + std::string(64, '\1'));
+  std::string frame = std::string("\x08\0\x08\0\x08", 5) + count;
+  std::string scan = std::string(1, count);
+  for (char c = 1; c <= count; ++c) {
+    frame += std::string(1, c) + std::string("\x11\0", 2);
+    scan += std::string(1, c) + std::string(1, '\0');
+  }
+  file += marker(0xc0, frame);
+  // Twelve codes of 4 bits for the lengths of the means, one of 1 bit for the end of a block.
+  std::string lengths = std::string("\0\0\0\0\x0c", 5) + std::string(12, '\0');
+  for (char k = 0; k < 12; ++k) lengths += k;
+  file += marker(0xc4, lengths);
+  file += marker(0xc4, "\x10\x01" + std::string(16, '\0'));
+  file += marker(0xda, scan + std::string("\0\x3f\0", 3));
+  std::string bits;
+  for (const int value : color) {
+    const int mean = 8 * (value - 128);
+    int length = 0;
+    while (std::abs(mean) >> length != 0) ++length;
+    const auto put = [&](int number, int n) {
+      for (int k = n; k-- > 0;) bits += (number >> k) % 2 == 0 ? '0' : '1';
+    };
+    put(length, 4);
+    put(mean < 0 ? mean + (1 << length) - 1 : mean, length);
+    bits += '0';
+  }
+  while (bits.size() % 8 != 0) bits += '1';
+  for (size_t i = 0; i < bits.size(); i += 8) {
+    file += static_cast<char>(std::stoi(bits.substr(i, 8), nullptr, 2));
+    if (file.back() == '\xff') file += '\0';
+  }
+  return file + "\xff\xd9";
+}
+
+absl::StatusOr<Tensor> DecodeTo(const char* op, const std::string& bytes, int64_t channels,
+                                DataType dtype = DT_UINT8) {
+  OpTester tester(op);
+  tester.Input(Bytes(bytes)).Attr("channels", channels).ShapeIsData();
+  if (dtype != DT_UINT8) tester.Attr("dtype", dtype);
+  return tester.RunOne();
+}
+
 TEST(Png, KeepsImages) {
   for (const DataType dtype : {DT_UINT8, DT_UINT16}) {
     for (int64_t channels = 1; channels <= 4; ++channels) {
@@ -144,6 +266,130 @@ TEST(Png, IsConverted) {
   const Tensor gray = *decode("DecodePng", 1, DT_UINT8);
   EXPECT_NEAR(gray.flat<uint8_t>()(0), 0.299 * 10 + 0.587 * 100 + 0.114 * 200, 1.5);
   EXPECT_THAT(Decode("DecodeGif", bytes), TensorEq(*image.Reshaped({1, 1, 2, 3})));
+}
+
+TEST(Png, OfAPalette) {
+  const std::string palette =
+      PngChunk("PLTE", std::string("\x0a\x14\x1e\x28\x32\x3c\x46\x50\x5a\x64\x6e\x78", 12));
+  // The last color has no alpha, and is opaque.
+  const std::string alphas = PngChunk("tRNS", "\xc8\x01\x80");
+  const Tensor rgb = AsTensor<uint8_t>(
+      {100, 110, 120, 70, 80, 90, 40, 50, 60, 10, 20, 30, 10, 20, 30, 100, 110, 120}, {2, 3, 3});
+  const Tensor rgba = AsTensor<uint8_t>({100, 110, 120, 255, 70, 80, 90, 128, 40,  50,  60,  1,
+                                         10,  20,  30,  200, 10, 20, 30, 200, 100, 110, 120, 255},
+                                        {2, 3, 4});
+  const struct {
+    int bits;
+    std::string data;
+  } cases[] = {{2, std::string("\0\xe4\0\x0c", 4)},
+               {4, std::string("\0\x32\x10\0\0\x30", 6)},
+               {8, std::string("\0\3\2\1\0\0\0\3", 8)}};
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.bits);
+    const std::string opaque = PngFile(3, 2, c.bits, 3, false, palette, c.data);
+    EXPECT_THAT(DecodeTo("DecodePng", opaque, 0), TensorEq(rgb));
+    EXPECT_THAT(DecodeTo("DecodePng", opaque, 3), TensorEq(rgb));
+    const std::string png = PngFile(3, 2, c.bits, 3, false, palette + alphas, c.data);
+    EXPECT_THAT(DecodeTo("DecodePng", png, 0), TensorEq(rgba));
+    EXPECT_THAT(DecodeTo("DecodePng", png, 3), TensorEq(rgb));
+    EXPECT_THAT(DecodeTo("DecodePng", png, 4), TensorEq(rgba));
+    const auto gray = DecodeTo("DecodePng", png, 1);
+    ASSERT_TRUE(gray.ok()) << gray.status();
+    EXPECT_NEAR(gray->flat<uint8_t>()(5), 0.299 * 100 + 0.587 * 110 + 0.114 * 120, 1.5);
+    const auto wide = DecodeTo("DecodePng", png, 4, DT_UINT16);
+    ASSERT_TRUE(wide.ok()) << wide.status();
+    for (int64_t i = 0; i < rgba.NumElements(); ++i) {
+      EXPECT_EQ(wide->flat<uint16_t>()(i), 257 * rgba.flat<uint8_t>()(i));
+    }
+  }
+}
+
+TEST(Png, OfGrayOfFewBits) {
+  const std::string one = PngFile(3, 1, 1, 0, false, "", std::string("\0\xa0", 2));
+  EXPECT_THAT(DecodeTo("DecodePng", one, 0), TensorEq(AsTensor<uint8_t>({255, 0, 255}, {1, 3, 1})));
+  const std::string two = PngFile(4, 1, 2, 0, false, "", std::string("\0\x1b", 2));
+  EXPECT_THAT(DecodeTo("DecodePng", two, 1),
+              TensorEq(AsTensor<uint8_t>({0, 85, 170, 255}, {1, 4, 1})));
+  const std::string four = PngFile(2, 1, 4, 0, false, "", std::string("\0\x2f", 2));
+  EXPECT_THAT(DecodeTo("DecodePng", four, 3),
+              TensorEq(AsTensor<uint8_t>({34, 34, 34, 255, 255, 255}, {1, 2, 3})));
+  EXPECT_THAT(DecodeTo("DecodePng", four, 1, DT_UINT16),
+              TensorEq(AsTensor<uint16_t>({34 * 257, 65535}, {1, 2, 1})));
+  // A gray of 8 bits that is transparent.
+  const std::string eight = PngFile(2, 1, 8, 0, false, PngChunk("tRNS", std::string("\0\7", 2)),
+                                    std::string("\0\7\x09", 3));
+  EXPECT_THAT(DecodeTo("DecodePng", eight, 4),
+              TensorEq(AsTensor<uint8_t>({7, 7, 7, 0, 9, 9, 9, 255}, {1, 2, 4})));
+  EXPECT_THAT(DecodeTo("DecodePng", eight, 1), TensorEq(AsTensor<uint8_t>({7, 9}, {1, 2, 1})));
+}
+
+TEST(Png, Interlaced) {
+  const Tensor image = RandomTensor(DT_UINT8, {8, 8, 1}, 0, 255);
+  // The first column and row of each pass, and the distances of columns and rows.
+  constexpr int kPasses[][4] = {{0, 0, 8, 8}, {4, 0, 8, 8}, {0, 4, 4, 8}, {2, 0, 4, 4},
+                                {0, 2, 2, 4}, {1, 0, 2, 2}, {0, 1, 1, 2}};
+  std::string data;
+  for (const auto& pass : kPasses) {
+    for (int r = pass[1]; r < 8; r += pass[3]) {
+      data += '\0';
+      for (int c = pass[0]; c < 8; c += pass[2]) {
+        data += static_cast<char>(image.flat<uint8_t>()(8 * r + c));
+      }
+    }
+  }
+  EXPECT_THAT(DecodeTo("DecodePng", PngFile(8, 8, 8, 0, true, "", data), 0), TensorEq(image));
+}
+
+// The most memory that the process has had, in MiB.
+int64_t PeakMebibytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("VmHWM:", 0) == 0) return std::stoll(line.substr(6)) / 1024;
+  }
+  return 0;
+}
+
+// Each text is of 7 MB when decompressed, and would be kept until the end.
+TEST(Png, TextsAreNotDecompressed) {
+  Tensor zeros(DT_UINT8, {1750, 3999, 1});
+  zeros.flat<uint8_t>().setZero();
+  std::string compressed;
+  ForEachPngChunk(Png(zeros), [&](const std::string& type, const std::string& data) {
+    if (type == "IDAT") compressed += data;
+  });
+  std::string texts;
+  for (int i = 0; i < 60; ++i) {
+    texts += PngChunk("zTXt", std::string("k\0\0", 3) + compressed);
+  }
+  const std::string png = PngFile(1, 1, 8, 0, false, texts, std::string("\0\x05", 2));
+  const int64_t before = PeakMebibytes();
+  EXPECT_THAT(DecodeTo("DecodePng", png, 0), TensorEq(AsTensor<uint8_t>({5}, {1, 1, 1})));
+  EXPECT_LT(PeakMebibytes() - before, 200);
+}
+
+TEST(Jpeg, OfCmyk) {
+  const auto solid = [](const std::vector<uint8_t>& color) {
+    Tensor image(DT_UINT8, {8, 8, static_cast<int64_t>(color.size())});
+    for (int64_t i = 0; i < image.NumElements(); ++i) {
+      image.flat<uint8_t>()(i) = color[static_cast<size_t>(i) % color.size()];
+    }
+    return image;
+  };
+  EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile({77}, -1), 0), TensorEq(solid({77})));
+  EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile({201, 99, 3}, 0), 0), TensorEq(solid({201, 99, 3})));
+  const std::vector<int> cmyk = {200, 100, 50, 180};
+  // Those of Adobe are inverted.
+  EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile(cmyk, -1), 0), TensorEq(solid({16, 45, 60})));
+  EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile(cmyk, 0), 3), TensorEq(solid({141, 70, 35})));
+  // YCCK of a gray: 255 - 55 of each color.
+  EXPECT_THAT(DecodeTo("DecodeJpeg", JpegFile({55, 128, 128, 180}, 2), 0),
+              TensorEq(solid({141, 141, 141})));
+  EXPECT_THAT(OpTester("DecodeAndCropJpeg")
+                  .Input(Bytes(JpegFile(cmyk, 0)))
+                  .Input<int32_t>({1, 2, 1, 2})
+                  .ShapeIsData()
+                  .RunOne(),
+              TensorEq(AsTensor<uint8_t>({141, 70, 35, 141, 70, 35}, {1, 2, 3})));
 }
 
 TEST(Jpeg, KeepsSmoothImages) {
@@ -218,9 +464,11 @@ TEST(Jpeg, IsCropped) {
 }
 
 TEST(Jpeg, IsScaledAndConverted) {
-  const std::string bytes = Jpeg(Smooth(32, 48, 3));
+  const Tensor whole = Smooth(32, 48, 3);
+  const std::string bytes = Jpeg(whole);
   for (const int64_t ratio : {1, 2, 4, 8}) {
     for (const int64_t channels : {0, 1, 3}) {
+      SCOPED_TRACE(absl::StrCat(ratio, ", ", channels, " channels"));
       const auto image = OpTester("DecodeJpeg")
                              .Input(Bytes(bytes))
                              .Attr("ratio", ratio)
@@ -228,8 +476,21 @@ TEST(Jpeg, IsScaledAndConverted) {
                              .Attr("fancy_upscaling", false)
                              .ShapeIsData()
                              .RunOne();
-      ASSERT_TRUE(image.ok()) << image.status();
-      EXPECT_EQ(image->shape(), TensorShape({32 / ratio, 48 / ratio, channels == 1 ? 1 : 3}));
+      // The means of blocks.
+      const int64_t depth = channels == 1 ? 1 : 3;
+      Tensor means(DT_UINT8, {32 / ratio, 48 / ratio, depth});
+      for (int64_t i = 0; i < means.NumElements(); ++i) {
+        const int64_t row = i / depth / (48 / ratio), column = i / depth % (48 / ratio);
+        double sum = 0;
+        for (int64_t k = 0; k < ratio * ratio; ++k) {
+          const int64_t pixel = (row * ratio + k / ratio) * 48 + column * ratio + k % ratio;
+          const uint8_t* const rgb = whole.flat<uint8_t>().data() + 3 * pixel;
+          sum += depth == 3 ? rgb[i % 3] : 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
+        }
+        means.flat<uint8_t>()(i) =
+            static_cast<uint8_t>(sum / static_cast<double>(ratio * ratio) + 0.5);
+      }
+      EXPECT_LE(GreatestDifference(image, means), 8);
     }
   }
 }
@@ -281,6 +542,20 @@ TEST(Gif, HasFrames) {
   EXPECT_THAT(Decode("DecodePng", Gif()), TensorEq(decoded.SubSlice(0)));
   EXPECT_THAT(Decode("DecodeJpeg", two),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("an animation of 2 frames")));
+}
+
+// Interlaced rows come in the order 0, 4, 2, 6, 1, 3, 5, 7.
+TEST(Gif, Interlaced) {
+  std::string gif = std::string("GIF89a\x01\0\x08\0\xf2\0\0", 13);
+  std::vector<uint8_t> colors;
+  for (int i = 0; i < 8; ++i) {
+    for (const int value : {30 * i, 255 - 30 * i, i}) colors.push_back(static_cast<uint8_t>(value));
+  }
+  gif.append(colors.begin(), colors.end());
+  gif += std::string(",\0\0\0\0\x01\0\x08\0\x40", 10);
+  // Codes of 4 bits, the low ones first. Two codes 8 clear the table before codes get longer.
+  gif += std::string("\x03\x06\x08\x24\x86\x31\x75\x09\0;", 10);
+  EXPECT_THAT(Decode("DecodeGif", gif), TensorEq(AsTensor<uint8_t>(colors, {1, 8, 1, 3})));
 }
 
 TEST(Bmp, OfAllDepths) {
@@ -357,6 +632,8 @@ TEST(ImageFiles, OfOtherFormatsAreRejected) {
       {"DecodeImage", "", "contents is empty"},
       {"DecodeImage", "text", "contents is no image"},
       {"DecodePng", png.substr(0, 40), "Invalid PNG data: the file is truncated"},
+      {"DecodePng", PngFile(2, 1, 8, 3, false, "", std::string("\0\0\1", 3)),
+       "Invalid PNG data: IDAT: Missing PLTE before IDAT"},
       {"DecodeGif", "GIF89a", "Invalid GIF data"},
       {"DecodeGif", Gif().substr(0, 20), "Invalid GIF data"},
       {"DecodeJpeg", "\xff\xd8\xff", "Invalid JPEG data"},
@@ -388,6 +665,11 @@ TEST(ImageFiles, RejectImagesThatCannotBeEncoded) {
               StatusIs(kInvalidArgument, ::testing::HasSubstr("image must have 1 to 4 channels")));
   EXPECT_THAT(OpTester("EncodePng").Input(Tensor(DT_UINT8, {0, 2, 3})).Run(),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("a PNG file cannot have 2 x 0")));
+  // No files of images of 2^64 pixels.
+  EXPECT_THAT(OpTester("EncodePng")
+                  .Input(Tensor(DT_UINT8, {0, int64_t{1} << 32, int64_t{1} << 32, 4}))
+                  .RunOne(),
+              TensorEq(Tensor(DT_STRING, {0})));
   EXPECT_THAT(OpTester("EncodePng").Input(Smooth(1, 1, 1)).Attr("compression", int64_t{10}).Run(),
               StatusIs(kInvalidArgument, "compression is 10, expected -1 to 9"));
   EXPECT_THAT(OpTester("EncodeJpeg").Input(Smooth(2, 2, 2)).Run(),
@@ -408,6 +690,28 @@ TEST(ImageFiles, RejectImagesThatCannotBeEncoded) {
                   .Input(AsScalar<int32_t>(-1))
                   .Run(),
               StatusIs(kInvalidArgument, "quality is -1, expected 0 to 100"));
+}
+
+// A decoder ends when it sees that the deadline has passed.
+TEST(ImageFiles, StopWithinAnImage) {
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  const auto is_stopped = StatusIs(absl::StatusCode::kCancelled, "the run was stopped");
+  const std::string progressive =
+      BytesOf(OpTester("EncodeJpeg").Input(Smooth(17, 19, 3)).Attr("progressive", true).RunOne());
+  for (const std::string& bytes :
+       {Png(Smooth(9, 11, 3)), Jpeg(Smooth(17, 19, 3)), progressive, Gif()}) {
+    OpTester op("DecodeImage");
+    EXPECT_THAT(op.Input(Bytes(bytes)).StoppedBy(&stop).RunOnThreads(1), is_stopped);
+  }
+  const Tensor image = Smooth(17, 19, 3);
+  OpTester op("EncodeJpeg");
+  EXPECT_THAT(op.Input(image).StoppedBy(&stop).RunOnThreads(1), is_stopped);
+  internal::ImageSize size;
+  size.rows = 17;
+  size.columns = 19;
+  size.channels = 3;
+  std::string bytes;
+  EXPECT_THAT(internal::EncodePng(image.raw_data(), size, 8, -1, &bytes, &stop), is_stopped);
 }
 
 // 3,000 files with changed, missing and repeated bytes: each is decoded or rejected.
@@ -440,6 +744,14 @@ TEST(ImageFiles, MayHaveAnyBytes) {
         default:
           bytes.insert(at, bytes.substr(below(bytes.size()), below(20)));
       }
+    }
+    // Otherwise a decoder would see none of the changes of chunks.
+    if (internal::ImageFormatOf(bytes) == internal::ImageFormat::kPng && below(2) == 0) {
+      std::string fixed = kPngSignature;
+      ForEachPngChunk(bytes, [&](const std::string& type, const std::string& data) {
+        fixed += PngChunk(type, data);
+      });
+      bytes = fixed;
     }
     OpTester op("DecodeImage");
     op.Input(Bytes(bytes)).Attr("dtype", below(2) == 0 ? DT_UINT8 : DT_FLOAT);

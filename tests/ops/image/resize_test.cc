@@ -1,12 +1,14 @@
 // Tests of resampling: bilinear, bicubic, area and nearest neighbour, ScaleAndTranslate, and their
 // gradients.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "gradflow/core/run_stop.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -101,11 +103,6 @@ Weights NearestWeights(const Mode& mode, int64_t in, int64_t out) {
   return weights;
 }
 
-std::vector<double> ImageValues(const Tensor& tensor) {
-  const Tensor doubles = *OpTester("Cast").Input(tensor).Attr("DstT", DT_DOUBLE).RunOne();
-  return std::vector<double>(doubles.flat<double>().begin(), doubles.flat<double>().end());
-}
-
 // The images of shape [batch, rows.out, columns.out, depth], or the gradients of those.
 Tensor Resampled(DataType dtype, const Tensor& x, const Weights& rows, const Weights& columns,
                  bool transposed) {
@@ -115,7 +112,7 @@ Tensor Resampled(DataType dtype, const Tensor& x, const Weights& rows, const Wei
   const int64_t out_columns = static_cast<int64_t>(columns.size());
   const int64_t in_rows = static_cast<int64_t>(rows[0].size());
   const int64_t in_columns = static_cast<int64_t>(columns[0].size());
-  const std::vector<double> from = ImageValues(x);
+  const std::vector<double> from = AsDoubles(x);
   const TensorShape shape = transposed ? TensorShape({batch, in_rows, in_columns, depth})
                                        : TensorShape({batch, out_rows, out_columns, depth});
   std::vector<double> to(shape.num_elements());
@@ -379,6 +376,47 @@ TEST(ScaleAndTranslate, AgreesWithItsDefinition) {
                         .Attr("antialias", antialias)
                         .RunOne(),
                     TensorNear(Resampled(DT_FLOAT, g, rows, columns, true), 1e-5, 1e-4));
+      }
+    }
+  }
+}
+
+// One row of the output is computed from all rows, and takes far longer than the deadline.
+TEST(ScaleAndTranslate, StopsWithinARow) {
+  constexpr int64_t kSize = 2000;
+  Tensor x(DT_FLOAT, {1, kSize, kSize, 1});
+  x.flat<float>().setConstant(1);
+  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(400));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> outputs,
+      OpTester("ScaleAndTranslate")
+          .Inputs({x, Size(1, kSize), AsTensor<float>({5e-4f, 5e-4f}), AsTensor<float>({0, 0})})
+          .Attr("kernel_type", "triangle")
+          .StoppedBy(&stop)
+          .RunOnThreads(1));
+  EXPECT_FALSE(std::abs(outputs[0].flat<float>()(0) - 1) < 0.1f);
+}
+
+// Windows of more rows than a cache holds, and of fewer.
+TEST(ScaleAndTranslate, OfWideWindows) {
+  for (const int64_t columns : {3, 20000}) {
+    SCOPED_TRACE(columns);
+    const Tensor x = RandomTensor(DT_FLOAT, {1, 90, columns, 1}, -1, 1);
+    const Tensor scale = AsTensor<float>({0.1f, 1});
+    const auto y = OpTester("ScaleAndTranslate")
+                       .Inputs({x, Size(9, columns), scale, AsTensor<float>({0, 0})})
+                       .Attr("kernel_type", "lanczos3")
+                       .RunOne();
+    const Weights rows = KernelWeights("lanczos3", true, 0.1f, 0, 90, 9);
+    ASSERT_TRUE(y.ok()) << y.status();
+    for (int64_t i = 0; i < 9; ++i) {
+      for (const int64_t c : {int64_t{0}, columns - 1}) {
+        double sum = 0;
+        for (int64_t r = 0; r < 90; ++r) {
+          sum += rows[static_cast<size_t>(i)][static_cast<size_t>(r)] *
+                 static_cast<double>(x.flat<float>()(r * columns + c));
+        }
+        EXPECT_NEAR(y->flat<float>()(i * columns + c), sum, 1e-5);
       }
     }
   }

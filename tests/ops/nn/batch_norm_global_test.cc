@@ -11,11 +11,6 @@ namespace gradflow {
 namespace testing {
 namespace {
 
-std::vector<double> Doubles(const Tensor& t) {
-  const Tensor d = *OpTester("Cast").Input(t).Attr("DstT", DT_DOUBLE).RunOne();
-  return std::vector<double>(d.flat<double>().begin(), d.flat<double>().end());
-}
-
 TEST(BatchNormWithGlobalNormalization, AgreesWithItsDefinition) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE, DT_HALF, DT_BFLOAT16}) {
     for (const bool scale : {true, false}) {
@@ -28,8 +23,8 @@ TEST(BatchNormWithGlobalNormalization, AgreesWithItsDefinition) {
         const Tensor beta = RandomTensor(dtype, {n}, -1, 1, 4);
         const Tensor gamma = RandomTensor(dtype, {n}, -1, 1, 5);
         const Tensor dy = RandomTensor(dtype, shape, -2, 2, 6);
-        const auto xs = Doubles(x), ms = Doubles(m), vs = Doubles(v), betas = Doubles(beta),
-                   gammas = Doubles(gamma), dys = Doubles(dy);
+        const auto xs = AsDoubles(x), ms = AsDoubles(m), vs = AsDoubles(v), betas = AsDoubles(beta),
+                   gammas = AsDoubles(gamma), dys = AsDoubles(dy);
         std::vector<double> y(xs.size()), dx(xs.size()), dm(n), dv(n), db(n), dg(n);
         const double epsilon = 0.001f;
         for (size_t i = 0; i < xs.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/ops/standard_ops.h"
@@ -491,6 +493,62 @@ struct ConvError {
   std::vector<int64_t> value;
   const char* text;
 };
+
+// Columns that are 2^20 apart reach further than 2^31.
+TEST(Conv, OfStridesThatReachBeyondInt32) {
+  const auto conv = [](const char* label) {
+    return OpTester("Conv2D")
+        .Input(RandomTensor(DT_FLOAT, {1, 1, 1, 8}))
+        .Input(RandomTensor(DT_FLOAT, {1, 1, 8, 8}))
+        .Attr("strides", {1, 1, int64_t{1} << 20, 1})
+        .Attr("padding", "EXPLICIT")
+        .Attr("explicit_paddings", {0, 0, 0, 0, int64_t{1} << 30, (int64_t{1} << 31) - 1, 0, 0})
+        .KernelLabel(label)
+        .RunOne();
+  };
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected, conv("products"));
+  EXPECT_THAT(conv(""), TensorNear(expected));
+}
+
+// The gradient of the input by one block of positions, tap by tap.
+TEST(Conv, StopsWithinABlock) {
+  constexpr int64_t kFilter = 200;
+  Tensor filter(DT_FLOAT, {kFilter, kFilter, 16, 16});
+  Tensor dy(DT_FLOAT, {1, 32, 32, 16});
+  filter.flat<float>().setConstant(1);
+  dy.flat<float>().setConstant(1);
+  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(200));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                OpTester("Conv2DBackpropInput")
+                                    .Input<int32_t>({1, kFilter + 31, kFilter + 31, 16})
+                                    .Input(filter)
+                                    .Input(dy)
+                                    .Attr("strides", {1, 1, 1, 1})
+                                    .Attr("padding", "VALID")
+                                    .KernelLabel("products")
+                                    .StoppedBy(&stop)
+                                    .RunOnThreads(1));
+  EXPECT_NE(outputs[0].span<float>().back(), 16);
+}
+
+// Two rows make at most two tasks of oneDNN, which are too large to wait for.
+TEST(Conv, StopsWithinALargeTask) {
+  Tensor x(DT_FLOAT, {1, 2, 8192, 16});
+  Tensor filter(DT_FLOAT, {2, 8192, 16, 16});
+  x.flat<float>().setConstant(1);
+  filter.flat<float>().setConstant(1);
+  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(400));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                OpTester("Conv2D")
+                                    .Input(x)
+                                    .Input(filter)
+                                    .Attr("strides", {1, 1, 1, 1})
+                                    .Attr("padding", "SAME")
+                                    .StoppedBy(&stop)
+                                    .RunOnThreads(1));
+  // The end of the first row.
+  EXPECT_NE(outputs[0].span<float>()[8191 * 16], 2 * 16 * 4096);
+}
 
 TEST(Conv, Errors) {
   const auto floats = [](const TensorShape& shape) { return RandomTensor(DT_FLOAT, shape); };

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -6,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
@@ -176,6 +178,30 @@ TEST(Dilation2D, OfNothing) {
                   .Input(batch)
                   .RunOne(),
               TensorEq(AsTensor<float>({0, 0}, {1, 2, 1})));
+}
+
+// One row takes far longer than the deadline.
+TEST(Dilation2D, StopsWithinARow) {
+  constexpr int64_t kColumns = int64_t{1} << 24;
+  Tensor x(DT_FLOAT, {1, 1, kColumns, 1});
+  x.flat<float>().setConstant(2);
+  const Tensor f = AsTensor<float>({3}, {1, 1, 1});
+  for (const char* const op :
+       {"Dilation2D", "Dilation2DBackpropInput", "Dilation2DBackpropFilter"}) {
+    SCOPED_TRACE(op);
+    OpTester tester(op);
+    tester.Input(x).Input(f);
+    tester.Attr("strides", {1, 1, 1, 1}).Attr("rates", {1, 1, 1, 1}).Attr("padding", "VALID");
+    const bool forward = op == std::string("Dilation2D");
+    if (!forward) tester.Input(x);
+    RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(50));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                                  tester.StoppedBy(&stop).RunOnThreads(1));
+    const Tensor& y = outputs[0];
+    EXPECT_NE(y.flat<float>()(y.NumElements() - 1), forward               ? 5
+                                                    : y.NumElements() > 1 ? 2
+                                                                          : 2 * kColumns);
+  }
 }
 
 TEST(Dilation2D, Errors) {

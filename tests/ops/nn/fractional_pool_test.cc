@@ -59,12 +59,8 @@ TEST(FractionalPool, AgreesWithItsDefinition) {
         CheckSequence((*max)[2], columns, 6);
 
         const Tensor dy = RandomTensor(dtype, shape, is_float ? -2 : -50, is_float ? 2 : 50, 3);
-        const auto values = [](const Tensor& t) {
-          const Tensor d = *OpTester("Cast").Input(t).Attr("DstT", DT_DOUBLE).RunOne();
-          return std::vector<double>(d.flat<double>().begin(), d.flat<double>().end());
-        };
-        const std::vector<double> xs = values(x);
-        const std::vector<double> dys = values(dy);
+        const std::vector<double> xs = AsDoubles(x);
+        const std::vector<double> dys = AsDoubles(dy);
         std::vector<double> y_max, y_mean;
         std::vector<double> dx_max(xs.size()), dx_mean(xs.size());
         const auto seq_rows = (*max)[1].flat<int64_t>();

@@ -1,13 +1,17 @@
 // Tests of pooling: averages and maxima of images and volumes, and all their gradients.
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <functional>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
+#include "gradflow/core/run_stop.h"
+#include "gradflow/ops/nn/pool_windows.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -131,12 +135,6 @@ void ForEachWindow(
       window(out.At(b, o[0], o[1], o[2], d), elements);
     }
   }
-}
-
-std::vector<double> AsDoubles(const Tensor& tensor) {
-  const Tensor doubles = *OpTester("Cast").Input(tensor).Attr("DstT", DT_DOUBLE).RunOne();
-  const auto flat = doubles.flat<double>();
-  return std::vector<double>(flat.begin(), flat.end());
 }
 
 // Sets the attributes of a case.
@@ -478,9 +476,79 @@ TEST(Pool, OfWindowsLargerThanTheInput) {
   EXPECT_THAT(op("MaxPool").Input(x).RunOne(), TensorEq(y));
   EXPECT_THAT(op("MaxPoolGrad").Input(x).Input(y).Input<float>({10, 100}, {1, 1, 1, 2}).RunOne(),
               TensorEq(AsTensor<float>({10, 100, 0, 0}, {1, 1, 1, 4})));
+  // No rows of 2^31 - 1 windows.
+  const Tensor none(DT_FLOAT, {1, 0, kLarge, 1});
+  EXPECT_THAT(OpTester("MaxPoolGrad")
+                  .Input<float>({5}, {1, 1, 1, 1})
+                  .Input(none)
+                  .Input(none)
+                  .Attr("ksize", {1, 3, kLarge, 1})
+                  .Attr("strides", {1, 2, 1, 1})
+                  .Attr("padding", "EXPLICIT")
+                  .Attr("explicit_paddings", {0, 0, 0, 0, kLarge - 1, kLarge - 1, 0, 0})
+                  .RunOne(),
+              TensorEq(AsTensor<float>({0}, {1, 1, 1, 1})));
+}
+
+// The position behind the last column exceeds int32.
+TEST(MaxPoolWithArgmax, OfAStrideLargerThanTheInput) {
+  const auto outputs = OpTester("MaxPoolWithArgmax")
+                           .Input<float>({1, 2, 3, 4, 5, 6}, {1, 2, 3, 1})
+                           .Attr("ksize", {1, 1, 1, 1})
+                           .Attr("strides", {1, 1, (int64_t{1} << 31) - 1, 1})
+                           .Attr("padding", "VALID")
+                           .Run();
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT((*outputs)[0], TensorEq(AsTensor<float>({1, 4}, {1, 2, 1, 1})));
+  EXPECT_THAT((*outputs)[1], TensorEq(AsTensor<int64_t>({0, 3}, {1, 2, 1, 1})));
+}
+
+TEST(MaxPoolWithArgmax, RejectsIndicesThatDoNotFit) {
+  PoolGeometry g;
+  g.batch = 3;
+  g.depth = 2;
+  g.in = {1, 1 << 15, (1 << 15) - 1};
+  EXPECT_THAT(CheckArgmaxIndices(g, DT_INT32, false), IsOk());
+  EXPECT_THAT(CheckArgmaxIndices(g, DT_INT64, true), IsOk());
+  EXPECT_THAT(CheckArgmaxIndices(g, DT_INT32, true),
+              StatusIs(kInvalidArgument,
+                       "Targmax is int32, whose numbers do not reach the indices of 6442254336 "
+                       "elements"));
+  g.in[2] += 1;
+  EXPECT_THAT(CheckArgmaxIndices(g, DT_INT32, false), IsOk());
+  g.depth = 3;
+  EXPECT_THAT(CheckArgmaxIndices(g, DT_INT32, false),
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("the indices of 3221225472 elem")));
+}
+
+// One row takes far longer than the deadline.
+TEST(Pool, GradientsStopWithinARow) {
+  constexpr int64_t kColumns = 40000;
+  const PoolCase c = {{1, 1, kColumns}, {1, 1, kColumns}, {1, 1, 1}, "SAME"};
+  const auto last_of = [&](const std::string& op, int dims, float grad) {
+    TensorShape shape({1, 1, kColumns, 1});
+    if (dims == 5) shape = TensorShape({1, 1, 1, kColumns, 1});
+    Tensor x(DT_FLOAT, shape);
+    x.flat<float>().setZero();
+    Tensor dy(DT_FLOAT, shape);
+    dy.flat<float>().setConstant(grad);
+    RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(100));
+    const auto outputs = PoolTester(op, c, dims == 5 ? "NDHWC" : "NHWC")
+                             .Input(x)
+                             .Input(x)
+                             .Input(dy)
+                             .StoppedBy(&stop)
+                             .RunOnThreads(1);
+    EXPECT_TRUE(outputs.ok()) << outputs.status();
+    return (*outputs)[0].flat<float>()(kColumns - 1);
+  };
+  // Half of the windows have the last column.
+  EXPECT_NE(last_of("MaxPool3DGrad", 5, 3), 3 * (kColumns / 2 + 1));
+  EXPECT_NE(last_of("MaxPoolGradGrad", 4, 7), 7);
 }
 
 TEST(Pool, RejectsBadWindows) {
+  constexpr int64_t kLarge = (int64_t{1} << 31) - 1;
   const Tensor x = Iota<float>({1, 4, 4, 2});
   const auto tester = [&](std::vector<int64_t> size, std::vector<int64_t> stride,
                           const char* padding = "VALID") {
@@ -497,7 +565,7 @@ TEST(Pool, RejectsBadWindows) {
       {"stride", tester(ones, {1, 1, -1, 1}), "strides must be positive and less than 2^31"},
       {"huge", tester({1, int64_t{1} << 40, 1, 1}, ones), "ksize must be positive and less than"},
       {"large", tester({1, 6, 1, 1}, ones),
-       "windows of 6 elements with stride 1 do not fit the 4 elements of dimension 1"},
+       "the filter spans 6 elements, more than the 4 of the padded input"},
       {"pads", tester(ones, ones, "EXPLICIT"), "explicit_paddings must have 8 elements"},
       {"wide pads",
        tester({1, 2, 2, 1}, ones, "EXPLICIT").Attr("explicit_paddings", {0, 0, 2, 0, 0, 0, 0, 0}),
@@ -511,7 +579,15 @@ TEST(Pool, RejectsBadWindows) {
            .Attr("ksize", {1, 2, 1, 1})
            .Attr("strides", ones)
            .Attr("padding", "SAME"),
-       "dimension 1 has 9223372036854775807 elements, expected fewer than 2^60"},
+       "a window of 2 elements of dilation 1 on 9223372036854775807 elements exceeds the limit"},
+      {"only padding",
+       OpTester("MaxPool")
+           .Input(Tensor(DT_DOUBLE, {1, 0, int64_t{1} << 59, 2}))
+           .Attr("ksize", {1, 2, 1, 1})
+           .Attr("strides", {1, 1, kLarge, 1})
+           .Attr("padding", "EXPLICIT")
+           .Attr("explicit_paddings", {0, 0, 1, 1, 0, 0, 0, 0}),
+       "dimension 1 has no elements: windows would have padding only"},
       {"rank",
        OpTester("MaxPool")
            .Input(Iota<float>({4, 4, 2}))
@@ -520,10 +596,16 @@ TEST(Pool, RejectsBadWindows) {
            .Attr("padding", "SAME"),
        "the input must have rank 4, but has shape [4,4,2]"},
   });
-  for (OpTester unimplemented : {tester({2, 1, 1, 1}, ones), tester(ones, {2, 1, 1, 1}),
-                                 tester({1, 2, 1, 2}, {1, 1, 1, 2}), tester({1, 1, 1, 2}, ones)}) {
-    EXPECT_THAT(unimplemented.Run(),
-                StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("")));
+  for (const auto& [size, stride, error] :
+       std::vector<std::tuple<std::vector<int64_t>, std::vector<int64_t>, const char*>>{
+           {{2, 1, 1, 1}, ones, "ksize is [2,1,1,1], but pooling across the batch is not"},
+           {ones, {2, 1, 1, 1}, "strides is [2,1,1,1], but pooling across the batch is not"},
+           {{1, 2, 1, 2},
+            {1, 1, 1, 2},
+            "ksize is [1,2,1,2], but pooling across both channels and positions is not supported"},
+           {{1, 1, 1, 2}, ones, "ksize and strides are 2 and 1 for channels, expected the same"}}) {
+    EXPECT_THAT(tester(size, stride).Run(),
+                StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr(error)));
   }
   const PoolCase c = {{1, 4, 4}, {1, 2, 2}, {1, 2, 2}, "VALID"};
   const Tensor y = Iota<float>({1, 2, 2, 2});
