@@ -99,6 +99,8 @@ class Tensor {
  public:
   // A float tensor of shape [0], as in TensorFlow.
   Tensor() : shape_({0}) {}
+  // A tensor of shape [0].
+  explicit Tensor(DataType dtype) : dtype_(dtype), shape_({0}) {}
   // Allocates elements without initialising them, except that strings are empty. If this fails,
   // IsInitialized() is false: out of memory, or `dtype` or `shape` is not valid for a tensor.
   // Allocate() returns the reason.
@@ -265,6 +267,23 @@ class Tensor {
   ViewOf<const T, N> shaped(absl::Span<const int64_t> dims) const {
     return CountsMatch(dims) ? View<const T, N>(dims, data_) : NoView<const T, N>(dims);
   }
+  // The same, as TensorFlow calls them for memory that need not be aligned.
+  template <typename T>
+  ViewOf<T, 1> unaligned_flat() {
+    return flat<T>();
+  }
+  template <typename T>
+  ViewOf<const T, 1> unaligned_flat() const {
+    return flat<T>();
+  }
+  template <typename T, int N>
+  ViewOf<T, N> unaligned_shaped(absl::Span<const int64_t> dims) {
+    return shaped<T, N>(dims);
+  }
+  template <typename T, int N>
+  ViewOf<const T, N> unaligned_shaped(absl::Span<const int64_t> dims) const {
+    return shaped<T, N>(dims);
+  }
   // A view with N dimensions that keeps the last N - 1 and flattens those before them into one.
   // Prepends ones if the rank is less than N.
   template <typename T, int N = 2>
@@ -300,6 +319,7 @@ class Tensor {
   // The bytes of the elements; nullptr if there are none. Not meaningful for strings.
   const void* raw_data() const { return data_; }
   void* raw_data() { return data_; }
+  void* data() const { return data_; }
   absl::string_view tensor_data() const;
 
   // ---- TensorProto ----

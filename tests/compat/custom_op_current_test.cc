@@ -359,11 +359,11 @@ TEST(CurrentCustomOpTest, OutputThatIsNotSetIsAnError) {
 }
 
 TEST(CurrentCustomOpTest, OutputThatIsNotThereIsAnError) {
-  const char* const texts[] = {"there is no output -1; the kernel has 1",
-                               "there is no output 1; the kernel has 1",
+  const char* const texts[] = {"bad index=-1: the kernel has 1 outputs",
+                               "bad index=1: the kernel has 1 outputs",
                                "the kernel asked for input 9 of 1",
                                "the kernel asked for input -1 of 1",
-                               "there is no output 5; the kernel has 1",
+                               "bad index=5: the kernel has 1 outputs",
                                "the kernel asked for the type of input 1 of 1",
                                "the kernel asked for the type of output -1 of 1"};
   for (int use = 0; use < 7; ++use) {

@@ -29,9 +29,9 @@ class DeviceBase {
     thread::ThreadPool* workers = nullptr;
   };
 
-  explicit DeviceBase(Env*) : DeviceBase(static_cast<const gradflow::RunContext*>(nullptr)) {}
+  explicit DeviceBase(Env*) : DeviceBase(nullptr, 0) {}
   // The device of a run, which must outlive it.
-  explicit DeviceBase(const gradflow::RunContext& run) : DeviceBase(&run) {}
+  explicit DeviceBase(const gradflow::RunContext& run) : DeviceBase(&run, 0) {}
   DeviceBase(const DeviceBase&) = delete;
   DeviceBase& operator=(const DeviceBase&) = delete;
   virtual ~DeviceBase() = default;
@@ -54,7 +54,7 @@ class DeviceBase {
 #endif
 
  private:
-  explicit DeviceBase(const gradflow::RunContext* run)
+  DeviceBase(const gradflow::RunContext* run, int)
       : workers_(run), threads_{workers_.NumThreads(), &workers_} {}
 
   thread::ThreadPool workers_;

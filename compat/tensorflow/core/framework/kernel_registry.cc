@@ -94,17 +94,6 @@ absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const Devi
                           FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
 }
 
-KernelList KernelsOf(absl::string_view op_name, bool all_ops) {
-  Kernels& all = AllKernels();
-  const std::lock_guard<std::mutex> lock(all.mutex);
-  KernelList list;
-  for (const auto& [op, kernels] : all.kernels) {
-    if (!all_ops && op != op_name) continue;
-    for (const Kernel& kernel : kernels) *list.add_kernel() = kernel.def;
-  }
-  return list;
-}
-
 }  // namespace
 
 namespace compat_internal {
@@ -196,9 +185,26 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
   return absl::OkStatus();
 }
 
-KernelList GetAllRegisteredKernels() { return KernelsOf("", true); }
+KernelList GetFilteredRegisteredKernels(const std::function<bool(const KernelDef&)>& predicate) {
+  Kernels& all = AllKernels();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  KernelList list;
+  for (const auto& [op, kernels] : all.kernels) {
+    for (const Kernel& kernel : kernels) {
+      if (predicate(kernel.def)) *list.add_kernel() = kernel.def;
+    }
+  }
+  return list;
+}
 
-KernelList GetRegisteredKernelsForOp(StringPiece op_name) { return KernelsOf(op_name, false); }
+KernelList GetAllRegisteredKernels() {
+  return GetFilteredRegisteredKernels([](const KernelDef&) { return true; });
+}
+
+KernelList GetRegisteredKernelsForOp(StringPiece op_name) {
+  return GetFilteredRegisteredKernels(
+      [op_name](const KernelDef& kernel) { return kernel.op() == op_name; });
+}
 
 std::string KernelsRegisteredForOp(StringPiece op_name) {
   std::string text;

@@ -461,6 +461,8 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
                                          const NodeDef& node, DeviceTypeVector* devices);
 // Return the kernels that the program has registered.
 gradflow::KernelList GetAllRegisteredKernels();
+gradflow::KernelList GetFilteredRegisteredKernels(
+    const std::function<bool(const gradflow::KernelDef&)>& predicate);
 gradflow::KernelList GetRegisteredKernelsForOp(StringPiece op_name);
 std::string KernelsRegisteredForOp(StringPiece op_name);
 void LogAllRegisteredKernels();
@@ -481,6 +483,13 @@ using Name = KernelDefBuilder;
       TF_ATTRIBUTE_UNUSED(::tensorflow::register_kernel::builder, #__VA_ARGS__,    \
                           &::tensorflow::compat_internal::MakeKernel<__VA_ARGS__>, \
                           &::tensorflow::compat_internal::NewKernel<__VA_ARGS__>);
+// Calls macro(name, builder, ...) for a builder such as Name("Relu").Device(DEVICE_CPU).
+#define TF_EXTRACT_KERNEL_NAME(macro, builder, ...) \
+  GRADFLOW_COMPAT_EXTRACT_NAME(macro, GRADFLOW_COMPAT_NAME_##builder, __VA_ARGS__)
+#define GRADFLOW_COMPAT_NAME_Name(name) name,
+#define GRADFLOW_COMPAT_EXTRACT_NAME(...) GRADFLOW_COMPAT_CALL_WITH_NAME(__VA_ARGS__)
+#define GRADFLOW_COMPAT_CALL_WITH_NAME(macro, name, rest, ...) \
+  macro(name, ::tensorflow::register_kernel::Name(name) rest, __VA_ARGS__)
 #define REGISTER_SYSTEM_KERNEL_BUILDER(builder, ...) REGISTER_KERNEL_BUILDER(builder, __VA_ARGS__)
 
 #endif  // GRADFLOW_COMPAT_CORE_FRAMEWORK_OP_KERNEL_H_

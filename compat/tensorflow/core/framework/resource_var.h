@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/resource_base.h"
 #include "tensorflow/core/framework/tensor.h"
-#include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/platform/mutex.h"
 
@@ -17,7 +16,7 @@ namespace tensorflow {
 
 class Var : public ResourceBase {
  public:
-  explicit Var(DataType dtype) : tensor_(dtype, TensorShape({0})) {}
+  explicit Var(DataType dtype) : tensor_(dtype) {}
   Var(const Var&) = delete;
   Var& operator=(const Var&) = delete;
 
@@ -26,7 +25,7 @@ class Var : public ResourceBase {
   Tensor* tensor() { return &tensor_; }
   // Drops the value.
   void Uninitialize() {
-    tensor_ = Tensor(tensor_.dtype(), TensorShape({0}));
+    tensor_ = Tensor(tensor_.dtype());
     is_initialized = false;
   }
   std::string DebugString() const override {

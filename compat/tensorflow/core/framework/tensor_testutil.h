@@ -150,6 +150,28 @@ inline void ExpectEqual(const Tensor& x, const Tensor& y) {
   EXPECT_TRUE(known) << "tensors of type " << DataTypeString(x.dtype()) << " cannot be compared";
 }
 
+namespace internal_test {
+
+// Returns true if |x - y| <= atol + rtol * |x|; NaN is close to NaN. Negative tolerances mean a few
+// units in the last place.
+template <typename T>
+bool IsClose(const T& x, const T& y, double atol = -1, double rtol = -1) {
+  if (x == y || (internal::IsNan(x) && internal::IsNan(y))) return true;
+  double size, difference, tolerance;
+  if constexpr (gradflow::kIsComplex<T>) {
+    size = static_cast<double>(std::abs(x));
+    difference = static_cast<double>(std::abs(x - y));
+    tolerance = 5 * std::numeric_limits<typename T::value_type>::epsilon();
+  } else {
+    size = std::abs(static_cast<double>(x));
+    difference = std::abs(static_cast<double>(x) - static_cast<double>(y));
+    tolerance = 5 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  }
+  return difference <= (atol < 0 ? tolerance : atol) + (rtol < 0 ? tolerance : rtol) * size;
+}
+
+}  // namespace internal_test
+
 // Expects |x - y| <= atol + rtol * |x| for each pair of elements. Negative tolerances mean a few
 // units in the last place. For floating-point and complex types.
 inline void ExpectClose(const Tensor& x, const Tensor& y, double atol = -1, double rtol = -1) {

@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/tensor_shape.h"
+#include "tensorflow/core/framework/type_traits.h"
+#include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/gtl/array_slice.h"
+#include "tensorflow/core/lib/strings/strcat.h"
+#include "tensorflow/core/platform/protobuf.h"
 #include "tensorflow/core/platform/status.h"
 #include "tensorflow/core/platform/types.h"
 
@@ -42,8 +47,8 @@ inline bool CompressTensorProtoInPlace(TensorProto* tensor) {
 
 // Returns a message with `values` in the list of their type (float_val, ...). It is empty if their
 // number is not that of `shape`.
-template <typename Type>
-TensorProto CreateTensorProto(const std::vector<Type>& values, const std::vector<size_t>& shape) {
+template <typename Type, typename Values>
+TensorProto CreateTensorProtoOf(const Values& values, gtl::ArraySlice<size_t> shape) {
   TensorShape dims;
   for (const size_t size : shape) dims.AddDim(static_cast<int64>(size));
   TensorProto proto;
@@ -54,6 +59,47 @@ TensorProto CreateTensorProto(const std::vector<Type>& values, const std::vector
   tensor.AsProtoField(&proto);
   return proto;
 }
+template <typename Type>
+TensorProto CreateTensorProto(const std::vector<Type>& values, const std::vector<size_t>& shape) {
+  return CreateTensorProtoOf<Type>(values, shape);
+}
+template <typename Type>
+TensorProto CreateTensorProtoSpan(gtl::ArraySlice<Type> values, gtl::ArraySlice<size_t> shape) {
+  return CreateTensorProtoOf<Type>(values, shape);
+}
+
+namespace internal {
+
+// The element type of the list of values in a message, and their number.
+template <typename T>
+struct TensorProtoHelper {};
+#define GRADFLOW_COMPAT_TENSOR_PROTO_LIST(T, Field, list, fields_per_value) \
+  template <>                                                               \
+  struct TensorProtoHelper<T> {                                             \
+    using FieldType = Field;                                                \
+    static int64_t NumValues(const TensorProto& proto) {                    \
+      return proto.list().size() / fields_per_value;                        \
+    }                                                                       \
+  }
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(float, float, float_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(double, double, double_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(int8, int32, int_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(uint8, int32, int_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(int16, int32, int_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(uint16, int32, int_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(int32, int32, int_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(uint32, uint32, uint32_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(int64_t, int64_t, int64_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(uint64_t, uint64_t, uint64_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(bool, bool, bool_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(half, int32, half_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(bfloat16, int32, half_val, 1);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(complex64, float, scomplex_val, 2);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(complex128, double, dcomplex_val, 2);
+GRADFLOW_COMPAT_TENSOR_PROTO_LIST(tstring, tstring, string_val, 1);
+#undef GRADFLOW_COMPAT_TENSOR_PROTO_LIST
+
+}  // namespace internal
 
 }  // namespace tensor
 }  // namespace tensorflow

@@ -76,7 +76,6 @@ using gradflow::DataTypeSize;
 using gradflow::DataTypeString;
 using gradflow::DataTypeToEnum;
 using gradflow::DataTypeVector;
-using gradflow::DataTypeVectorString;
 using gradflow::float8_e4m3b11fnuz;
 using gradflow::float8_e4m3fn;
 using gradflow::float8_e4m3fnuz;
@@ -118,6 +117,11 @@ inline std::string DataTypeSliceString(DataTypeSlice types) {
       gradflow::DataTypeVectorString(DataTypeVector(types.begin(), types.end()));
   return text.substr(1, text.size() - 2);
 }
+// The same. An object, because calls of a function would find gradflow's as well.
+struct DataTypeVectorStringFunction {
+  std::string operator()(DataTypeSlice types) const { return DataTypeSliceString(types); }
+};
+inline constexpr DataTypeVectorStringFunction DataTypeVectorString;
 // Returns true if a value of type `actual` is valid where `expected` is required.
 inline bool TypesCompatible(DataType expected, DataType actual) {
   return expected == actual || expected == BaseType(actual);

@@ -7,8 +7,19 @@
 #include <string>
 
 #include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
 #include "tensorflow/core/platform/macros.h"
 #include "tensorflow/core/platform/types.h"
+
+#ifndef ABSL_USES_STD_STRING_VIEW
+// Lets ContainsRegex and MatchesRegex take an absl::string_view that is a class of Abseil's own, as
+// the message of a status is.
+template <>
+inline bool testing::internal::MatchesRegexMatcher::MatchAndExplain(
+    const absl::string_view& s, MatchResultListener* listener) const {
+  return MatchAndExplain(std::string(s), listener);
+}
+#endif
 
 namespace tensorflow {
 namespace testing {

@@ -6,6 +6,7 @@
 
 #include "absl/status/status_matchers.h"
 #include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/platform/status_matchers.h"
 
 #define TF_EXPECT_OK(statement) EXPECT_EQ(::absl::OkStatus(), ::absl::Status(statement))
 #define TF_ASSERT_OK(statement) ASSERT_EQ(::absl::OkStatus(), ::absl::Status(statement))
