@@ -14,6 +14,8 @@ namespace gradflow::tools {
 // Flags shared by `run` and `bench`: a graph, its feeds, fetches and targets, and limits.
 struct GraphFlags {
   std::string graph;
+  // The checkpoint that gives variables their values; empty for none.
+  std::string checkpoint;
   // NAME=FILE.npy
   std::vector<std::string> feeds;
   // NAME or NAME=FILE.npy. Without fetches and targets, fetches every output that no node of the
@@ -79,6 +81,27 @@ struct GradientsFlags {
   std::vector<std::string> graph_limits;
 };
 
+struct CheckpointFlags {
+  // A prefix, an index file or a folder.
+  std::string checkpoint;
+  // The tensor to take out, and the file for it; empty to list all, or to print it.
+  std::string tensor;
+  std::string output;
+  // The checkpoint to compare with; empty for none.
+  std::string diff;
+};
+
+struct FreezeFlags {
+  std::string graph;
+  // As CheckpointFlags.
+  std::string checkpoint;
+  // Names separated by commas.
+  std::string outputs;
+  std::string output;
+  // As GraphFlags.
+  std::vector<std::string> graph_limits;
+};
+
 struct OpsFlags {
   // "text" or "pbtxt".
   std::string format = "text";
@@ -99,6 +122,8 @@ struct ViewFlags {
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out);
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out);
 absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out);
+absl::Status CheckpointCommand(const CheckpointFlags& flags, std::ostream& out);
+absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out);
 absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out);
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out);
 absl::Status ConvertCommand(const ConvertFlags& flags);

@@ -62,6 +62,9 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
   command->add_option("graph", flags->graph, "GraphDef, binary or text")
       ->required()
       ->option_text("GRAPH");
+  command
+      ->add_option("--checkpoint", flags->checkpoint, "Give variables their values in a checkpoint")
+      ->option_text("CKPT");
   command->add_option("--feed", flags->feeds, "Feed a tensor from a file")
       ->option_text("NAME=FILE.npy")
       ->allow_extra_args(false);
@@ -151,6 +154,41 @@ void AddGradientsFlags(CLI::App* command, GradientsFlags* flags) {
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
+void AddCheckpointFlags(CLI::App* command, CheckpointFlags* flags) {
+  command
+      ->add_option("checkpoint", flags->checkpoint,
+                   "Checkpoint: its prefix, its index, or a folder for the latest one")
+      ->required()
+      ->option_text("CKPT");
+  CLI::Option* const tensor =
+      command->add_option("--tensor", flags->tensor, "Print a tensor, or write it to a file")
+          ->option_text("NAME");
+  command->add_option("-o,--output", flags->output, "File for the tensor")
+      ->option_text("FILE.npy")
+      ->needs(tensor);
+  command->add_option("--diff", flags->diff, "Show what differs in this checkpoint")
+      ->option_text("NEW")
+      ->excludes(tensor);
+}
+
+void AddFreezeFlags(CLI::App* command, FreezeFlags* flags) {
+  command->add_option("graph", flags->graph, "GraphDef, binary or text")
+      ->required()
+      ->option_text("GRAPH");
+  command
+      ->add_option("checkpoint", flags->checkpoint,
+                   "Checkpoint: its prefix, its index, or a folder for the latest one")
+      ->required()
+      ->option_text("CKPT");
+  command->add_option("--outputs", flags->outputs, "Outputs that the frozen graph computes")
+      ->required()
+      ->option_text("NAME,...");
+  command->add_option("-o,--output", flags->output, "Graph without variables to write")
+      ->required()
+      ->option_text("OUT");
+  AddGraphLimitFlag(command, &flags->graph_limits);
+}
+
 int Main(int argc, char** argv) {
   CLI::App app("Runs and examines TensorFlow graphs of gradient ops.", "gradflow");
   app.require_subcommand(1);
@@ -203,6 +241,17 @@ int Main(int argc, char** argv) {
       app.add_subcommand("gradients", "Add the gradients of a tensor to a graph");
   AddGradientsFlags(gradients_command, &gradients);
   AddPluginFlag(gradients_command, &plugins);
+
+  CheckpointFlags checkpoint;
+  CLI::App* checkpoint_command =
+      app.add_subcommand("checkpoint", "List the tensors of a checkpoint, or compare two");
+  AddCheckpointFlags(checkpoint_command, &checkpoint);
+
+  FreezeFlags freeze;
+  CLI::App* freeze_command =
+      app.add_subcommand("freeze", "Replace a graph's variables by their values in a checkpoint");
+  AddFreezeFlags(freeze_command, &freeze);
+  AddPluginFlag(freeze_command, &plugins);
 
   OpsFlags ops;
   CLI::App* ops_command = app.add_subcommand("ops", "List the registered ops");
@@ -258,6 +307,8 @@ int Main(int argc, char** argv) {
     if (bench_command->parsed()) return BenchCommand(bench, std::cout);
     if (inspect_command->parsed()) return InspectCommand(inspect, std::cout);
     if (gradients_command->parsed()) return GradientsCommand(gradients, std::cout);
+    if (checkpoint_command->parsed()) return CheckpointCommand(checkpoint, std::cout);
+    if (freeze_command->parsed()) return FreezeCommand(freeze, std::cout);
     if (ops_command->parsed()) return OpsCommand(ops, std::cout);
     if (test_command->parsed()) return TestCommand(test, std::cout);
     if (view_command->parsed()) return ViewCommand(view);

@@ -2,9 +2,11 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/npy.h"
+#include "tools/checkpoints.h"
 #include "tools/graph_limits.h"
 
 namespace gradflow::tools {
@@ -15,6 +17,39 @@ std::pair<std::string, std::string> SplitFlag(const std::string& flag) {
   const size_t equals = flag.find('=');
   if (equals == std::string::npos) return {flag, ""};
   return {flag.substr(0, equals), flag.substr(equals + 1)};
+}
+
+// Assigns the variables that the checkpoint has. The nodes that do so are added to the session's
+// graph under names that are free.
+absl::Status Restore(const std::string& argument, const std::vector<VariableNode>& variables,
+                     const std::string& free_name, Session* session) {
+  GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenCheckpoint(argument));
+  GraphDef graph;
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  std::vector<std::string> targets;
+  for (const VariableNode& variable : variables) {
+    if (!checkpoint.Find(variable.name).ok()) continue;
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadVariable(checkpoint, variable));
+    const std::string feed = absl::StrCat(free_name, "/value_", targets.size());
+    NodeDef* const placeholder = graph.add_node();
+    placeholder->set_name(feed);
+    placeholder->set_op("Placeholder");
+    (*placeholder->mutable_attr())["dtype"].set_type(variable.dtype);
+    NodeDef* const assign = graph.add_node();
+    targets.push_back(absl::StrCat(free_name, "/assign_", targets.size()));
+    assign->set_name(targets.back());
+    assign->set_op(variable.is_resource ? "AssignVariableOp" : "Assign");
+    assign->add_input(variable.node);
+    assign->add_input(feed);
+    (*assign->mutable_attr())[variable.is_resource ? "dtype" : "T"].set_type(variable.dtype);
+    feeds.emplace_back(feed, std::move(value));
+  }
+  if (targets.empty()) {
+    return errors::NotFound("the checkpoint has none of the ", variables.size(),
+                            " variables of the graph");
+  }
+  GRADFLOW_RETURN_IF_ERROR(session->Extend(std::move(graph)));
+  return session->Run(feeds, {}, targets, nullptr);
 }
 
 }  // namespace
@@ -35,6 +70,16 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   }
   GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(session_options));
   if (options.keep_graph) loaded.graph = graph;
+  std::vector<VariableNode> variables;
+  // No name of a node begins with it.
+  std::string free_name = "checkpoint";
+  if (!flags.checkpoint.empty()) {
+    for (const NodeDef& node : graph.node()) {
+      VariableNode variable;
+      if (IsVariable(node, &variable)) variables.push_back(std::move(variable));
+      while (absl::StartsWith(node.name(), free_name)) free_name += "_";
+    }
+  }
   if (absl::Status status = loaded.session->Create(std::move(graph)); !status.ok()) {
     return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
@@ -59,6 +104,11 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
   if (flags.fetches.empty() && flags.targets.empty()) {
     GRADFLOW_ASSIGN_OR_RETURN(loaded.fetches, loaded.session->UnusedOutputs());
     loaded.files.resize(loaded.fetches.size());
+  }
+  if (!flags.checkpoint.empty()) {
+    const absl::Status status =
+        Restore(flags.checkpoint, variables, free_name, loaded.session.get());
+    if (!status.ok()) return errors::Prefix("--checkpoint: ", status);
   }
   return loaded;
 }

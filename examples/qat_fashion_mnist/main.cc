@@ -228,15 +228,16 @@ absl::Status Train(const Options& options) {
   const Output images = Images(scope);
   const Output labels = ops::Placeholder(scope.WithOpName("labels"), gradflow::DT_UINT8,
                                          ops::Placeholder::Shape({-1}));
-  const Output loss = training::SoftmaxCrossEntropy(
-      scope, Network(scope.NewSubScope("train"), &model, images, quantize, true), labels);
-  const Output classes =
-      ops::ArgMax(scope, Network(scope.NewSubScope("infer"), &model, images, quantize, false), 1);
   const Output step =
       training::NewVariable(scope, "global_step", gradflow::DT_INT64, gradflow::TensorShape());
-  training::Adam adam(scope,
-                      training::AdamOptions().LearningRate(training::CosineDecay(
-                          scope, training::ReadVariable(scope, step), options.rate, all_steps)));
+  const Output steps_before = training::ReadVariable(scope, step);
+  const Output mirrored = Mirrored(scope, images, steps_before, options.seed);
+  const Output loss = training::SoftmaxCrossEntropy(
+      scope, Network(scope.NewSubScope("train"), &model, mirrored, quantize, true), labels);
+  const Output classes =
+      ops::ArgMax(scope, Network(scope.NewSubScope("infer"), &model, images, quantize, false), 1);
+  training::Adam adam(scope, training::AdamOptions().LearningRate(training::CosineDecay(
+                                 scope, steps_before, options.rate, all_steps)));
   Operation update;
   GRADFLOW_RETURN_IF_ERROR(adam.Minimize(loss, model.trainable(), &update));
   const Operation count = ops::AssignAddVariableOp(scope.WithControlDependencies({update}), step,

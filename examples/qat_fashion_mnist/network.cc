@@ -15,6 +15,14 @@ Output Images(const Scope& scope) {
                           ops::Placeholder::Shape({-1, kHeight, kWidth}));
 }
 
+Output Mirrored(const Scope& scope, const Output& images, const Output& step, int64_t seed) {
+  const Output seeds = ops::Stack(scope, {step, ops::Const(scope, seed)});
+  const Output count = ops::Slice(scope, ops::Shape(scope, images), {0}, {1});
+  const Output chance = ops::StatelessRandomUniform(scope, count, seeds);
+  const Output is_mirrored = ops::Reshape(scope, ops::Less(scope, chance, 0.5f), {-1, 1, 1});
+  return ops::SelectV2(scope, is_mirrored, ops::ReverseV2(scope, images, {2}), images);
+}
+
 Output Pixels(const Scope& scope, const Output& images) {
   const Output scaled = ops::Mul(scope, ops::Cast(scope, images, gradflow::DT_FLOAT), kPixelStep);
   return ops::Reshape(scope.WithOpName("pixels"), scaled, {-1, kHeight, kWidth, 1});

@@ -36,6 +36,10 @@ inline constexpr Layer kLayers[] = {{"conv1", 16, true}, {"conv2", 32, true}, {"
 
 // Adds a placeholder of images, uint8 [n, 28, 28].
 gradflow::Output Images(const gradflow::Scope& scope);
+// Mirrors each image, or not, by chance. The choice depends on the step and the seed, so that a run
+// that continues makes the same one.
+gradflow::Output Mirrored(const gradflow::Scope& scope, const gradflow::Output& images,
+                          const gradflow::Output& step, int64_t seed);
 // Returns images as float [n, 28, 28, 1] in [0, 1).
 gradflow::Output Pixels(const gradflow::Scope& scope, const gradflow::Output& images);
 // Returns the logits of images. Training uses the statistics of the batch.

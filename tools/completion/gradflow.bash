@@ -10,11 +10,13 @@ _gradflow() {
   done
 
   case $command in
-    "") options="run bench inspect gradients ops convert view test --version" ;;
-    run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
-    bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --report --plugin" ;;
+    "") options="run bench inspect gradients checkpoint freeze ops convert view test --version" ;;
+    run) options="--checkpoint --feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
+    bench) options="--checkpoint --feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --report --plugin" ;;
     inspect) options="--graph-limit --plugin" ;;
     gradients) options="--of --wrt --output --check --recompute --memory-limit --graph-limit --plugin" ;;
+    checkpoint) options="--tensor --output --diff" ;;
+    freeze) options="--outputs --output --graph-limit --plugin" ;;
     convert) options="--graph-limit" ;;
     view) options="--output --diff --graph-limit --plugin" ;;
     ops) options="--format --plugin" ;;
@@ -23,7 +25,7 @@ _gradflow() {
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --target | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --target | --tensor | --outputs | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return

@@ -1,0 +1,182 @@
+// gradflow checkpoint, freeze, and --checkpoint of run and bench, as processes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/io/checkpoint.h"
+#include "gradflow/io/npy.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensor_matchers.h"
+#include "gradflow/testing/tensors.h"
+#include "gradflow/training/variables.h"
+#include "tests/tools/command_line_fixture.h"
+
+namespace gradflow {
+namespace {
+
+using ::gradflow::testing::AsScalar;
+using ::gradflow::testing::AsTensor;
+using ::gradflow::testing::FileExists;
+using ::gradflow::testing::ProcessResult;
+using ::gradflow::testing::TensorEq;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// y = x * w + v + table[1], with variables of both kinds, and a node that changes w.
+class CheckpointCommandTest : public testing::CommandLineFixture {
+ protected:
+  void SetUp() override {
+    const Scope root = Scope::NewRootScope();
+    const Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT);
+    const Output w = training::NewVariable(root.WithOpName("handle"), "layer/w", DT_FLOAT, {2});
+    const Output v =
+        training::NewVariable(root.WithOpName("v"), "", DT_FLOAT, {2}, /*is_resource=*/false);
+    const Output table = training::NewVariable(root.WithOpName("table"), "t", DT_FLOAT, {3, 2});
+    const Output row = ops::ResourceGather(root.WithOpName("row"), table, 1, DT_FLOAT);
+    const Output product =
+        ops::Mul(root, x, ops::ReadVariableOp(root.WithOpName("w"), w, DT_FLOAT));
+    const Output sum = ops::Add(root, product, ops::Identity(root, v));
+    ops::Add(root.WithOpName("y"), sum, row);
+    ops::AssignAddVariableOp(root.WithOpName("train"), w, {1.0f, 1.0f});
+    // Names that a reader of checkpoints may choose.
+    ops::NoOp(root.WithOpName("checkpoint"));
+    GraphDef graph;
+    GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+    GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+    GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), AsTensor<float>({1, 10})));
+    GRADFLOW_ASSERT_OK(Write("m/ckpt-1", AsTensor<float>({2, 3})));
+    GRADFLOW_ASSERT_OK(Write("m/ckpt-2", AsTensor<float>({2, 3.5f})));
+    testing::WriteFile(File("m/checkpoint"), "model_checkpoint_path: \"ckpt-2\"\n");
+  }
+  absl::Status Write(const std::string& prefix, const Tensor& w) const {
+    return WriteCheckpoint(File(prefix),
+                           {{"layer/w", w, ""},
+                            {"v", AsTensor<float>({100, 200}), ""},
+                            {"t", AsTensor<float>({0, 0, 0.25f, 0.5f, 0, 0}, {3, 2}), ""},
+                            {"step", AsScalar<int64_t>(7), ""},
+                            {"text", AsTensor<tstring>({"a"}), ""}});
+  }
+  std::vector<std::string> RunOf(const std::string& graph) const {
+    return {"run", File(graph), "--feed", "x=" + File("x.npy"), "--fetch", "y"};
+  }
+};
+
+constexpr char kY[] = "y: Tensor<type: float shape: [2] values: 102.25 230.5>\n";
+
+TEST_F(CheckpointCommandTest, ListsTensors) {
+  const std::string expected =
+      "layer/w: float [2]\nstep: int64 []\nt: float [3,2]\ntext: string [1]\nv: float [2]\n"
+      "5 tensors of 12 elements\n";
+  for (const char* name : {"m/ckpt-1", "m/ckpt-1.index", "m", "m/"}) {
+    const ProcessResult result = Gradflow({"checkpoint", File(name)});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_EQ(result.out, expected);
+  }
+}
+
+TEST_F(CheckpointCommandTest, TakesATensorOut) {
+  EXPECT_EQ(Gradflow({"checkpoint", File("m"), "--tensor", "layer/w"}).out,
+            "layer/w: Tensor<type: float shape: [2] values: 2 3.5>\n");
+  const ProcessResult result =
+      Gradflow({"checkpoint", File("m/ckpt-1"), "--tensor", "t", "-o", File("t.npy")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "");
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor t, ReadNpy(File("t.npy")));
+  EXPECT_THAT(t, TensorEq(AsTensor<float>({0, 0, 0.25f, 0.5f, 0, 0}, {3, 2})));
+  ExpectFailure(Gradflow({"checkpoint", File("m"), "--tensor", "none"}), "NOT_FOUND",
+                HasSubstr("none"));
+  ExpectFailure(Gradflow({"checkpoint", File("m"), "--tensor", "text", "-o", File("x2.npy")}),
+                "INVALID_ARGUMENT", HasSubstr("string"));
+  EXPECT_FALSE(FileExists(File("x2.npy")));
+  EXPECT_EQ(Gradflow({"checkpoint", File("m"), "-o", File("t.npy")}).exit_code, 2);
+}
+
+TEST_F(CheckpointCommandTest, ComparesCheckpoints) {
+  const ProcessResult same = Gradflow({"checkpoint", File("m/ckpt-1"), "--diff", File("m/ckpt-1")});
+  EXPECT_EQ(same.exit_code, 0) << same.err;
+  EXPECT_EQ(same.out, "");
+  const ProcessResult result = Gradflow({"checkpoint", File("m/ckpt-1"), "--diff", File("m")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out, "layer/w: 1 of 2 elements differ, by 0.5 at most\n");
+  EXPECT_THAT(result.err, HasSubstr("FAILED_PRECONDITION: 1 of 5 tensors differ"));
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("other"), {{"v", AsTensor<double>({1}), ""},
+                                                     {"step", AsScalar<int64_t>(8), ""},
+                                                     {"text", AsTensor<tstring>({"b"}), ""},
+                                                     {"z", AsScalar<float>(1), ""}}));
+  EXPECT_EQ(Gradflow({"checkpoint", File("m"), "--diff", File("other")}).out,
+            "layer/w: only in the first\nstep: 1 of 1 elements differ\nt: only in the first\n"
+            "text: strings differ\nv: float [2] and double [1]\nz: only in the second\n");
+}
+
+TEST_F(CheckpointCommandTest, DamagedFilesAreErrors) {
+  ExpectFailure(Gradflow({"checkpoint", File("none")}), "NOT_FOUND", HasSubstr("none.index"));
+  const std::string data = File("m/ckpt-1.data-00000-of-00001");
+  std::filesystem::resize_file(data, std::filesystem::file_size(data) - 1);
+  ExpectFailure(Gradflow({"checkpoint", File("m/ckpt-1"), "--tensor", "v"}), "DATA_LOSS",
+                HasSubstr("ckpt-1"));
+  testing::WriteFile(File("m/ckpt-1.index"), "x");
+  ExpectFailure(Gradflow({"checkpoint", File("m/ckpt-1")}), "DATA_LOSS", HasSubstr("ckpt-1"));
+}
+
+TEST_F(CheckpointCommandTest, RunAndBenchGiveVariablesTheirValues) {
+  std::vector<std::string> run = RunOf("graph.pb");
+  ExpectFailure(Gradflow(run), "FAILED_PRECONDITION", HasSubstr("has not been initialised"));
+  run.insert(run.end(), {"--checkpoint", File("m/ckpt-1")});
+  EXPECT_EQ(Gradflow(run).out, kY);
+  // Without --fetch, only outputs of the graph itself.
+  const ProcessResult all = Gradflow(
+      {"run", File("graph.pb"), "--feed", "x=" + File("x.npy"), "--checkpoint", File("m/ckpt-1")});
+  EXPECT_EQ(all.out, kY) << all.err;
+  const ProcessResult bench = Gradflow({"bench", File("graph.pb"), "--feed", "x=" + File("x.npy"),
+                                        "--checkpoint", File("m"), "--repeat", "2"});
+  EXPECT_EQ(bench.exit_code, 0) << bench.err;
+  // A checkpoint of something else.
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("other"), {{"z", AsScalar<float>(1), ""}}));
+  run.back() = File("other");
+  ExpectFailure(Gradflow(run), "NOT_FOUND",
+                HasSubstr("--checkpoint: the checkpoint has none of the 3 variables"));
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("other"), {{"v", AsScalar<double>(1), ""}}));
+  ExpectFailure(Gradflow(run), "INVALID_ARGUMENT",
+                HasSubstr("variable 'v' has type float, but in the checkpoint double"));
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("other"), {{"layer/w", AsTensor<float>({1, 2, 3}), ""}}));
+  ExpectFailure(Gradflow(run), "INVALID_ARGUMENT", HasSubstr("[3]"));
+}
+
+TEST_F(CheckpointCommandTest, FreezesAGraph) {
+  const ProcessResult result = Gradflow({"freeze", File("graph.pb"), File("m/ckpt-1"), "--outputs",
+                                         "y,w:0", "-o", File("frozen.pb")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr(" nodes, 3 variables\n"));
+  EXPECT_EQ(Gradflow(RunOf("frozen.pb")).out, kY);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef graph, ReadGraphDef(File("frozen.pb")));
+  for (const NodeDef& node : graph.node()) {
+    EXPECT_THAT(node.op(), Not(AllOf(HasSubstr("Var"), Not(HasSubstr("Const")))));
+    EXPECT_NE(node.name(), "train");
+  }
+}
+
+TEST_F(CheckpointCommandTest, WhatCannotBeFrozen) {
+  const auto freeze = [&](const std::string& outputs) {
+    return Gradflow(
+        {"freeze", File("graph.pb"), File("m"), "--outputs", outputs, "-o", File("out.pb")});
+  };
+  ExpectFailure(freeze("none"), "INVALID_ARGUMENT",
+                HasSubstr("--outputs 'none' is not in the graph"));
+  ExpectFailure(freeze("train"), "UNIMPLEMENTED",
+                HasSubstr("node 'train' (AssignAddVariableOp) uses a variable"));
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("m/ckpt-2"), {{"v", AsTensor<float>({1, 2}), ""}}));
+  ExpectFailure(freeze("y"), "NOT_FOUND", HasSubstr("variable 'handle': "));
+  EXPECT_FALSE(FileExists(File("out.pb")));
+  EXPECT_EQ(Gradflow({"freeze", File("graph.pb"), File("m")}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace gradflow

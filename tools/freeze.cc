@@ -1,0 +1,133 @@
+// gradflow freeze: replaces the variables of a graph by their values in a checkpoint.
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/graph/scope.h"
+#include "gradflow/graph/tensor_id.h"
+#include "gradflow/proto/graph.pb.h"
+#include "tools/checkpoints.h"
+#include "tools/commands.h"
+#include "tools/graph_limits.h"
+
+namespace gradflow::tools {
+namespace {
+
+// The node of an input: "a", "a:1" or "^a".
+std::string NodeOf(absl::string_view input) {
+  if (absl::StartsWith(input, "^")) input.remove_prefix(1);
+  return std::string(input.substr(0, input.find(':')));
+}
+
+// Marks the nodes that the outputs need.
+absl::StatusOr<std::set<std::string>> Needed(const std::map<std::string, const NodeDef*>& nodes,
+                                             const std::vector<std::string>& outputs) {
+  std::set<std::string> needed;
+  std::vector<std::string> open;
+  for (const std::string& output : outputs) {
+    const absl::StatusOr<TensorId> id = ParseTensorId(output);
+    if (!id.ok() || nodes.count(std::string(id->node)) == 0) {
+      return errors::InvalidArgument("--outputs '", output, "' is not in the graph");
+    }
+    open.emplace_back(id->node);
+  }
+  while (!open.empty()) {
+    const std::string name = std::move(open.back());
+    open.pop_back();
+    const auto found = nodes.find(name);
+    if (found == nodes.end() || !needed.insert(name).second) continue;
+    for (const std::string& input : found->second->input()) open.push_back(NodeOf(input));
+  }
+  return needed;
+}
+
+// Makes a constant of a variable.
+absl::Status Replace(const Tensor& value, NodeDef* node) {
+  node->set_op("Const");
+  node->clear_input();
+  node->clear_attr();
+  (*node->mutable_attr())["dtype"].set_type(value.dtype());
+  value.AsProtoTensorContent((*node->mutable_attr())["value"].mutable_tensor());
+  return absl::OkStatus();
+}
+
+// Makes a node that reads the handle of a variable read its value.
+absl::Status ReadValue(NodeDef* node) {
+  auto& attrs = *node->mutable_attr();
+  const auto dtype = attrs.find("dtype");
+  const auto batch_dims = attrs.find("batch_dims");
+  if (node->op() == "ReadVariableOp" && dtype != attrs.end()) {
+    node->set_op("Identity");
+    const auto type = dtype->second.type();
+    attrs.clear();
+    attrs["T"].set_type(type);
+    return absl::OkStatus();
+  }
+  if (node->op() == "ResourceGather" && dtype != attrs.end() &&
+      (batch_dims == attrs.end() || batch_dims->second.i() == 0)) {
+    node->set_op("Gather");
+    attrs["Tparams"].set_type(dtype->second.type());
+    attrs.erase("dtype");
+    attrs.erase("batch_dims");
+    return absl::OkStatus();
+  }
+  return errors::Unimplemented("node '", node->name(), "' (", node->op(),
+                               ") uses a variable; freezing takes graphs that only read them");
+}
+
+}  // namespace
+
+absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out) {
+  ImportGraphDefOptions import;
+  GRADFLOW_ASSIGN_OR_RETURN(import.limits, MakeGraphLimits(flags.graph_limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(flags.graph, import.limits));
+  GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, OpenCheckpoint(flags.checkpoint));
+  std::map<std::string, const NodeDef*> nodes;
+  for (const NodeDef& node : graph.node()) nodes.emplace(node.name(), &node);
+  GRADFLOW_ASSIGN_OR_RETURN(const std::set<std::string> needed,
+                            Needed(nodes, absl::StrSplit(flags.outputs, ',')));
+
+  GraphDef frozen;
+  *frozen.mutable_versions() = graph.versions();
+  *frozen.mutable_library() = graph.library();
+  std::set<std::string> handles;
+  int variables = 0;
+  for (const NodeDef& node : graph.node()) {
+    if (needed.count(node.name()) == 0) continue;
+    NodeDef* const copy = frozen.add_node();
+    *copy = node;
+    VariableNode variable;
+    if (!IsVariable(node, &variable)) continue;
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, ReadVariable(checkpoint, variable));
+    GRADFLOW_RETURN_IF_ERROR(Replace(value, copy));
+    if (variable.is_resource) handles.insert(node.name());
+    ++variables;
+  }
+  for (NodeDef& node : *frozen.mutable_node()) {
+    for (const std::string& input : node.input()) {
+      if (absl::StartsWith(input, "^") || handles.count(NodeOf(input)) == 0) continue;
+      GRADFLOW_RETURN_IF_ERROR(ReadValue(&node));
+      break;
+    }
+  }
+  // Checks the result, in which assignments of variables have no place any more.
+  const Scope scope = Scope::NewRootScope();
+  if (const absl::Status status = ImportGraphDef(import, frozen, scope.graph()); !status.ok()) {
+    return errors::Prefix("the frozen graph cannot run: ", status);
+  }
+  GRADFLOW_RETURN_IF_ERROR(WriteGraphDef(flags.output, frozen));
+  out << frozen.node_size() << " of " << graph.node_size() << " nodes, " << variables
+      << " variables\n";
+  return absl::OkStatus();
+}
+
+}  // namespace gradflow::tools
