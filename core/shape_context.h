@@ -50,8 +50,9 @@ class ShapeContext {
         constant_(constant),
         outputs_(num_outputs) {}
 
-  // The node, and the types and known shapes of its inputs.
+  // The node, the definition of its op, and the types and known shapes of its inputs.
   const NodeDef& def() const { return node_; }
+  const OpDef& op_def() const { return op_def_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
   // REQUIRES for all of these: the index is that of an input (output). Otherwise end the program.

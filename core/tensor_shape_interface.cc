@@ -93,6 +93,10 @@ absl::Status ShapeInterface<Shape>::SetDimWithStatus(int d, int64_t size) {
 
 template <typename Shape>
 absl::Status ShapeInterface<Shape>::AppendShapeWithStatus(const Shape& shape) {
+  if (self().unknown_rank() || shape.unknown_rank()) {
+    static_cast<Shape&>(*this) = Shape();
+    return absl::OkStatus();
+  }
   DimVector dims(self().dims_.begin(), self().dims_.end());
   dims.insert(dims.end(), shape.dims_.begin(), shape.dims_.end());
   return Set(dims);
@@ -256,12 +260,9 @@ absl::Status PartialTensorShape::ConcatenateWithStatus(int64_t size,
 
 absl::Status PartialTensorShape::ConcatenateWithStatus(const PartialTensorShape& shape,
                                                        PartialTensorShape* out) const {
-  PartialTensorShape result;
-  if (!unknown_rank_ && !shape.unknown_rank_) {
-    result = *this;
-    GRADFLOW_RETURN_IF_ERROR(result.AppendShapeWithStatus(shape));
-  }
-  *out = result;
+  PartialTensorShape result = *this;
+  GRADFLOW_RETURN_IF_ERROR(result.AppendShapeWithStatus(shape));
+  *out = std::move(result);
   return absl::OkStatus();
 }
 

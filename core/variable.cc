@@ -125,6 +125,16 @@ absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i, DataType dt
   return variable->Read();
 }
 
+absl::StatusOr<Tensor> ReadReference(const Tensor& reference) {
+  if (reference.dtype() == DT_RESOURCE && reference.NumElements() == 1) {
+    const ResourceHandle& handle = reference.span<ResourceHandle>()[0];
+    if (auto variable = std::dynamic_pointer_cast<Variable>(handle.resource())) {
+      return variable->Read();
+    }
+  }
+  return errors::Internal("an output of reference type refers to no variable");
+}
+
 absl::StatusOr<Tensor> ForVariable(const KernelContext& ctx, const Tensor& value) {
   // Others that hold the buffer may write to it: the caller of a run, what it has fetched and
   // feeds.

@@ -80,6 +80,10 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableOf(const KernelContext& ctx, i
 // Returns the value of the variable of input `i`. INVALID_ARGUMENT if it has not type `dtype`.
 absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i, DataType dtype);
 
+// Returns the value of the variable that `reference`, the output of a kernel, refers to. INTERNAL
+// if it refers to none.
+absl::StatusOr<Tensor> ReadReference(const Tensor& reference);
+
 // Returns a tensor with the elements of `value` that nobody else holds, in memory of the run's
 // allocator, such that the session's limit counts it. Returns `value` itself if it is there, covers
 // its buffer and is the only holder; a copy otherwise.

@@ -12,10 +12,16 @@
 #include "gradflow/ops/math_ops.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/testing/gradient_checker.h"
+#include "gradflow/testing/gradient_defaults.h"
 
 namespace gradflow {
 namespace testing {
 namespace {
+
+bool AnyFloat(const OutputList& xs) {
+  return std::any_of(xs.begin(), xs.end(),
+                     [](const Output& x) { return BaseType(x.type()) == DT_FLOAT; });
+}
 
 bool IsCompared(DataType dtype) { return dtype == DT_FLOAT || dtype == DT_DOUBLE; }
 
@@ -45,11 +51,7 @@ GradientFn GradientOf(const OutputList& xs, const OutputList& ys, absl::Status* 
   if (!status.ok()) return ::testing::AssertionFailure() << what << ": " << status;
   if (!error.ok()) return ::testing::AssertionFailure() << what << ": " << error.status();
   double allowed = options.max_error;
-  if (allowed == 0) {
-    const bool is_float = std::any_of(
-        xs.begin(), xs.end(), [](const Output& x) { return BaseType(x.type()) == DT_FLOAT; });
-    allowed = factor * (is_float ? 2e-3 : 1e-7);
-  }
+  if (allowed == 0) allowed = factor * DefaultMaxError(AnyFloat(xs));
   allowed *= std::max(1.0, error->largest);
   if (error->max_error <= allowed) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure()
@@ -101,8 +103,7 @@ absl::StatusOr<OutputList> WeightedGradients(const Scope& scope, const OutputLis
   }
   if (gradients->empty()) return first;
   GradientOptions second = options;
-  const bool is_double = BaseType(xs[0].type()) == DT_DOUBLE;
-  second.delta = 10 * (options.delta != 0 ? options.delta : is_double ? 1e-5 : 1e-2);
+  second.delta = 10 * (options.delta != 0 ? options.delta : DefaultDelta(AnyFloat(xs)));
   return Compare(scope, xs, x_values, *gradients, "second order", 30, second);
 }
 

@@ -8,6 +8,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/runtime/session/client_session.h"
+#include "gradflow/testing/gradient_defaults.h"
 #include "gradflow/testing/tensor_diff.h"
 #include "gradflow/testing/tensors.h"
 
@@ -121,8 +122,7 @@ class Checker {
     Jacobian jacobian = MakeJacobian();
     ClientSession::FeedType feeds = Feeds();
     for (size_t x = 0; x < xs_.size(); ++x) {
-      const double type_delta = IsSingle(xs_[x].type()) ? 1e-2 : 1e-5;
-      const double delta = asked_delta > 0 ? asked_delta : type_delta;
+      const double delta = asked_delta > 0 ? asked_delta : DefaultDelta(IsSingle(xs_[x].type()));
       const int64_t columns = NumComponents(x_values_[x]);
       for (int64_t j = 0; j < columns; ++j) {
         const double middle = Element(x_values_[x], j);

@@ -49,7 +49,7 @@ struct GradientOptions {
   // difference is about (rounding error of y) / delta + delta^2 / 6 * (third derivative).
   double delta = 0;
   // The maximum of |gradient - difference| / max(1, largest element of the Jacobian) that
-  // CheckGradient allows; 0 for 2e-3 with float and 1e-8 with double.
+  // CheckGradient allows; 0 for 2e-3 with float and 1e-7 with double.
   double max_error = 0;
   // CheckGradients also compares the gradients of a weighted sum of the gradients: the second
   // order.

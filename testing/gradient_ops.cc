@@ -20,6 +20,7 @@
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/testing/gradient_checker.h"
+#include "gradflow/testing/gradient_defaults.h"
 
 namespace gradflow {
 namespace testing {
@@ -283,7 +284,7 @@ void RegisterGradientOp(absl::string_view op, const GradientOp& gradient) {
   const absl::StatusOr<GradientError> error = OpGraph(op, gradient->second).Run(options);
   if (!error.ok()) return failure() << error.status();
   double allowed = options.max_error;
-  if (allowed == 0) allowed = op.input(0).dtype() == DT_DOUBLE ? 1e-8 : 2e-3;
+  if (allowed == 0) allowed = DefaultMaxError(op.input(0).dtype() != DT_DOUBLE);
   allowed *= std::max(1.0, error->largest);
   // False for NaN and infinity, as `largest` is finite.
   if (error->max_error <= allowed) return ::testing::AssertionSuccess();

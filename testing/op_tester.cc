@@ -268,11 +268,7 @@ absl::StatusOr<std::vector<Tensor>> OpTester::RunKernel(const OpKernel& kernel, 
     EXPECT_EQ(DataTypeString(outputs[i].dtype()), DataTypeString(slot_types[i])) << "output " << i;
     EXPECT_TRUE(outputs[i].IsInitialized()) << "output " << i;
     if (!IsRefType(output_types_[i])) continue;
-    const auto handles = outputs[i].span<ResourceHandle>();
-    const auto variable =
-        handles.size() != 1 ? nullptr : std::dynamic_pointer_cast<Variable>(handles[0].resource());
-    if (variable == nullptr) return errors::Internal("output ", i, " is not a reference");
-    GRADFLOW_ASSIGN_OR_RETURN(outputs[i], variable->Read());
+    GRADFLOW_ASSIGN_OR_RETURN(outputs[i], ReadReference(outputs[i]));
   }
   for (const auto& variable : variables) {
     if (!variable->IsInitialized()) continue;

@@ -221,6 +221,23 @@ TEST(AttrValueUtilTest, HashesFollowEquality) {
   EXPECT_NE(AttrValueHash(a), AttrValueHash(b));
 }
 
+// A few bytes stand for 2^40 strings.
+TEST(AttrValueUtilTest, HashesOfStringsTakeNoMemory) {
+  AttrValue a;
+  TensorProto* const proto = a.mutable_tensor();
+  proto->set_dtype(DT_STRING);
+  proto->mutable_tensor_shape()->add_dim()->set_size(int64{1} << 40);
+  proto->add_string_val("x");
+  AttrValue b = a;
+  EXPECT_EQ(AttrValueHash(a), AttrValueHash(b));
+  b.mutable_tensor()->mutable_tensor_shape()->mutable_dim(0)->set_size(2);
+  EXPECT_NE(AttrValueHash(a), AttrValueHash(b));
+  // They hash the type and the shape.
+  a = b;
+  a.mutable_tensor()->set_string_val(0, "y");
+  EXPECT_EQ(AttrValueHash(a), AttrValueHash(b));
+}
+
 TEST(GraphDefUtilTest, AddsAndStripsDefaults) {
   OpList ops;
   *ops.add_op() = Finalize(OpDefBuilder("Known").Attr("n: int = 3"));

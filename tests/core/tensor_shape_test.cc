@@ -433,6 +433,12 @@ TEST(TensorShapeInterface, ChangesPartialShapes) {
 
   // A shape of unknown rank stays one.
   PartialTensorShape unknown;
+  EXPECT_THAT(unknown.AppendShapeWithStatus({2, 3}), IsOk());
+  EXPECT_EQ(unknown, PartialTensorShape());
+  EXPECT_EQ(unknown.dims(), -1);
+  EXPECT_THAT(shape.AppendShapeWithStatus(unknown), IsOk());
+  EXPECT_EQ(shape, PartialTensorShape());
+  EXPECT_EQ(unknown.Concatenate({4}), PartialTensorShape());
   EXPECT_THAT(unknown.AddDimWithStatus(1), IsOk());
   EXPECT_THAT(unknown.RemoveDimRangeWithStatus(0, 3), IsOk());
   EXPECT_TRUE(unknown.unknown_rank());

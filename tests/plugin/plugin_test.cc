@@ -4,12 +4,17 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
+#include "gradflow/core/attributes.h"
+#include "gradflow/graph/graph.h"
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/ops/register.h"
 #include "gradflow/ops/standard_ops.h"
@@ -98,6 +103,39 @@ TEST(LoadLibrary, ALibraryWrittenForTensorFlowIsAPlugin) {
   std::vector<Tensor> outputs;
   ASSERT_THAT(session.Run({{x, {5, 6, 7}}}, {y}, &outputs), IsOk());
   EXPECT_EQ(outputs[0].DebugString(), "Tensor<type: int32 shape: [3] values: 5 0 0>");
+}
+
+// Shape functions of one registry run while the library is loaded into another.
+TEST(LoadLibrary, RegistriesOfTheSamePluginAreIndependent) {
+  const char plugin[] = GRADFLOW_TENSORFLOW_PLUGIN_FILE;
+  Registry registry;
+  RegisterStandardOps(registry);
+  ASSERT_THAT(LoadLibrary(plugin, registry), IsOk());
+  std::atomic<bool> done = false;
+  std::thread loader([&] {
+    for (int i = 0; i < 100; ++i) {
+      Registry other;
+      EXPECT_THAT(LoadLibrary(plugin, other), IsOk());
+    }
+    done = true;
+  });
+  while (!done) {
+    Graph graph(registry);
+    NodeDef x;
+    x.set_name("x");
+    x.set_op("Placeholder");
+    AddNodeAttr("dtype", DT_INT32, &x);
+    AddNodeAttr("shape", PartialTensorShape({3}), &x);
+    NodeDef y;
+    y.set_name("y");
+    y.set_op("PluginZeroOut");
+    y.add_input("x");
+    ASSERT_THAT(graph.AddNode(std::move(x)), IsOk());
+    const auto node = graph.AddNode(std::move(y));
+    ASSERT_THAT(node, IsOk());
+    ASSERT_EQ((*node)->output_shape(0), PartialTensorShape({3}));
+  }
+  loader.join();
 }
 
 TEST(LoadLibrary, ARegistryOfOnesOwnGetsTheOps) {

@@ -21,18 +21,15 @@ uint64 ShapeHash(const TensorShapeProto& shape) {
   return hash;
 }
 
-// Hashes the elements, whatever their encoding, of a tensor of up to 32 MB. Of a larger one, the
-// type and the shape.
+// Hashes the elements, whatever their encoding, of a tensor of up to 32 MB. Of a larger one, or of
+// one of strings, which may be of any number, the type and the shape.
 uint64 TensorHash(const TensorProto& proto) {
   constexpr int64 kMaxBytes = 32 << 20;
   uint64 hash = Combine(Hash(static_cast<int>(proto.dtype())), ShapeHash(proto.tensor_shape()));
   const int64 bytes = attr_value_util_internal::TensorByteSize(proto);
-  if (bytes < 0 || bytes > kMaxBytes) return hash;
+  if (bytes <= 0 || bytes > kMaxBytes) return hash;
   const absl::StatusOr<Tensor> tensor = gradflow::TensorFromProto(proto);
-  if (!tensor.ok()) return hash;
-  if (tensor->dtype() != DT_STRING) return Combine(hash, Hash(tensor->tensor_data()));
-  for (const tstring& item : tensor->span<tstring>()) hash = Combine(hash, Hash(item));
-  return hash;
+  return tensor.ok() ? Combine(hash, Hash(tensor->tensor_data())) : hash;
 }
 
 uint64 FunctionHash(const NameAttrList& function) {

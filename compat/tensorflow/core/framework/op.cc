@@ -20,7 +20,8 @@ namespace {
 // State of registrations in addition to the registry.
 struct Registrations {
   std::mutex mutex;
-  std::map<std::string, OpShapeInferenceFn> shape_fns;
+  // By definition: several registries may have an op of one name.
+  std::map<const OpDef*, OpShapeInferenceFn> shape_fns;
   // Kernels registered before their ops: the order of static initialisers of two files is
   // undefined.
   std::map<std::string, std::vector<gradflow::KernelRegistration>> early_kernels;
@@ -31,21 +32,25 @@ Registrations& GetRegistrations() {
   return *registrations;
 }
 
-// The shape function of all ops registered here. Looks the op's function up by name, as the
-// registry stores function pointers only.
+// The shape function of all ops registered here. Looks the op's function up, as the registry stores
+// function pointers only.
 absl::Status CallShapeFn(gradflow::ShapeContext& context) {
   const OpShapeInferenceFn* fn;
   {
     Registrations& registrations = GetRegistrations();
     const std::lock_guard<std::mutex> lock(registrations.mutex);
-    // The pointer stays valid: functions are never removed.
-    fn = &registrations.shape_fns.at(context.def().op());
+    const auto it = registrations.shape_fns.find(&context.op_def());
+    if (it == registrations.shape_fns.end()) {
+      return errors::Internal("op '", context.op_def().name(), "' has no shape function here");
+    }
+    // The pointer stays valid: functions are not removed, nor replaced while their op exists.
+    fn = &it->second;
   }
   shape_inference::InferenceContext c(context);
   absl::Status status = (*fn)(&c);
   status.Update(c.status());
   TF_RETURN_IF_ERROR(status);
-  for (int i = 0; i < c.num_outputs(); ++i) {
+  for (int i = 0; i < context.num_outputs(); ++i) {
     GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.PlainShape(c.output(i)));
     context.set_output(i, std::move(shape));
   }
@@ -54,14 +59,15 @@ absl::Status CallShapeFn(gradflow::ShapeContext& context) {
 
 // Adds the op to a registry, with its shape function.
 absl::Status AddOp(OpRegistrationData data, gradflow::Registry& registry) {
-  const std::string name = data.op_def.name();
   Registrations& registrations = GetRegistrations();
+  auto def = std::make_unique<OpDef>(std::move(data.op_def));
+  const OpDef* const key = def.get();
+  const bool has_fn = data.shape_inference_fn != nullptr;
   // Locked until shape_fns has the function: other threads may call it once the op is registered.
   const std::lock_guard<std::mutex> lock(registrations.mutex);
-  TF_RETURN_IF_ERROR(
-      registry.RegisterOp(std::make_unique<OpDef>(std::move(data.op_def)),
-                          data.shape_inference_fn == nullptr ? nullptr : CallShapeFn));
-  registrations.shape_fns[name] = std::move(data.shape_inference_fn);
+  TF_RETURN_IF_ERROR(registry.RegisterOp(std::move(def), has_fn ? CallShapeFn : nullptr));
+  // The definition may be where that of a registry was that no longer exists.
+  if (has_fn) registrations.shape_fns[key] = std::move(data.shape_inference_fn);
   return absl::OkStatus();
 }
 
@@ -85,13 +91,13 @@ absl::Status RegisterWithGradflow(OpRegistrationData data) {
 
 // Returns the shape function of an op of gradflow's registry; empty if it has none.
 OpShapeInferenceFn ShapeFnOf(const gradflow::OpRegistration& op) {
-  {
+  if (op.shape_fn() == nullptr) return nullptr;
+  if (op.shape_fn() == CallShapeFn) {
     Registrations& registrations = GetRegistrations();
     const std::lock_guard<std::mutex> lock(registrations.mutex);
-    const auto it = registrations.shape_fns.find(op.def().name());
-    if (it != registrations.shape_fns.end()) return it->second;
+    const auto it = registrations.shape_fns.find(&op.def());
+    return it == registrations.shape_fns.end() ? nullptr : it->second;
   }
-  if (op.shape_fn() == nullptr) return nullptr;
   return [&op](shape_inference::InferenceContext* c) {
     return shape_inference::CallPlainShapeFn(op.shape_fn(), op.def(), c);
   };

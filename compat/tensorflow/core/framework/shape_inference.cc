@@ -884,14 +884,35 @@ bool InferenceContext::RelaxOutputHandleShapesAndMergeTypes(int i, const ShapesA
 }
 
 absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, InferenceContext* c) {
+  // The node may be of another op, which has this function, too.
   NodeDef storage;
-  const NodeDef& node = c->attrs().ToNode(&storage);
+  NodeDef node = c->attrs().ToNode(&storage);
+  node.set_op(op_def.name());
+  AddDefaultsToNodeDef(op_def, &node);
+  DataTypeVector input_types, output_types;
+  size_t num_inputs = 0, num_outputs = 0;
+  if (InOutTypesForNode(node, op_def, &input_types, &output_types).ok()) {
+    num_inputs = input_types.size();
+    num_outputs = output_types.size();
+  } else {
+    // The other op lacks an attribute. Lists may be of any length.
+    const auto is_single = [](const OpDef::ArgDef& arg) {
+      return arg.number_attr().empty() && arg.type_list_attr().empty();
+    };
+    input_types.clear();
+    num_inputs = std::count_if(op_def.input_arg().begin(), op_def.input_arg().end(), is_single);
+    num_outputs = std::count_if(op_def.output_arg().begin(), op_def.output_arg().end(), is_single);
+  }
+  if (static_cast<size_t>(c->num_inputs()) < num_inputs ||
+      static_cast<size_t>(c->num_outputs()) < num_outputs) {
+    return errors::Internal("the shape function of '", op_def.name(), "' needs ", num_inputs,
+                            " inputs and ", num_outputs, " outputs, found ", c->num_inputs(),
+                            " and ", c->num_outputs());
+  }
   std::vector<PartialTensorShape> shapes(c->num_inputs());
   for (int i = 0; i < c->num_inputs(); ++i) {
     GRADFLOW_ASSIGN_OR_RETURN(shapes[i], c->PlainShape(c->input(i)));
   }
-  DataTypeVector input_types, output_types;
-  TF_RETURN_IF_ERROR(InOutTypesForNode(node, op_def, &input_types, &output_types));
   input_types.resize(shapes.size(), DT_INVALID);
   const auto constant = [&](int i) { return c->input_tensor(i); };
   const auto infer = [&](std::vector<PartialTensorShape>* outputs) -> absl::Status {
@@ -915,10 +936,13 @@ absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, Inferen
   // An unknown dimension of an output is one of an input if it has that one's size whatever it is.
   // No size in use is as large as these, and no product of them is the other.
   constexpr int64_t kSizes[] = {1000003, 1000033};
-  for (int input = 0; has_unknown && input < c->num_inputs(); ++input) {
+  // Each look at a dimension infers all shapes again: only the first ones are worth it.
+  int looks = 64;
+  for (int input = 0; has_unknown && input < c->num_inputs() && looks > 0; ++input) {
     const PartialTensorShape saved = shapes[input];
-    for (int d = 0; d < saved.dims(); ++d) {
+    for (int d = 0; d < saved.dims() && looks > 0; ++d) {
       if (saved.dim_size(d) >= 0) continue;
+      --looks;
       std::vector<PartialTensorShape> probed[2];
       bool ok = true;
       for (int k = 0; k < 2 && ok; ++k) {

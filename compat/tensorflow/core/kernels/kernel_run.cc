@@ -9,16 +9,11 @@
 #include "absl/types/span.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/variable.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
-
-// Variables, the inputs of reference types, are in a header of their own.
-#if __has_include("gradflow/core/variable.h")
-#include "gradflow/core/resource_handle.h"
-#include "gradflow/core/variable.h"
-#define GRADFLOW_HAS_VARIABLES
-#endif
 
 namespace tensorflow {
 namespace compat_internal {
@@ -56,7 +51,6 @@ absl::Status KernelRun::Run(absl::Span<gradflow::Tensor* const> inputs) {
   for (const gradflow::Tensor* input : inputs) handles.push_back(*input);
   gradflow::DataTypeVector output_types = output_types_;
   std::vector<gradflow::Tensor> outputs(output_types.size());
-#ifdef GRADFLOW_HAS_VARIABLES
   std::vector<std::shared_ptr<gradflow::Variable>> variables(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!gradflow::IsRefType(input_types_[i])) continue;
@@ -69,28 +63,18 @@ absl::Status KernelRun::Run(absl::Span<gradflow::Tensor* const> inputs) {
     handles[i] = gradflow::Tensor(gradflow::ResourceHandle(variables[i], name));
   }
   for (gradflow::DataType& dtype : output_types) dtype = gradflow::TypeOfSlot(dtype);
-#endif
   const gradflow::RunContext run;
   gradflow::KernelContext context(absl::MakeSpan(handles), absl::MakeSpan(outputs), output_types,
                                   run);
   GRADFLOW_RETURN_IF_ERROR(kernel_->Compute(context));
-#ifdef GRADFLOW_HAS_VARIABLES
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (variables[i] == nullptr || !variables[i]->IsInitialized()) continue;
     GRADFLOW_ASSIGN_OR_RETURN(*inputs[i], variables[i]->Read());
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!gradflow::IsRefType(output_types_[i])) continue;
-    const auto handle = outputs[i].span<gradflow::ResourceHandle>();
-    const auto variable = handle.size() != 1
-                              ? nullptr
-                              : std::dynamic_pointer_cast<gradflow::Variable>(handle[0].resource());
-    if (variable == nullptr) {
-      return gradflow::errors::Internal("output ", i, " is not a reference to a variable");
-    }
-    GRADFLOW_ASSIGN_OR_RETURN(outputs[i], variable->Read());
+    GRADFLOW_ASSIGN_OR_RETURN(outputs[i], gradflow::ReadReference(outputs[i]));
   }
-#endif
   outputs_ = std::move(outputs);
   return absl::OkStatus();
 }

@@ -47,15 +47,16 @@ class mutex {
 
   void lock() { mutex_.lock(); }
   bool try_lock() { return mutex_.try_lock(); }
+  // Whoever locks the mutex next may delete it: nothing is used after it has been unlocked.
   void unlock() {
-    mutex_.unlock();
     Notify();
+    mutex_.unlock();
   }
   void lock_shared() { mutex_.lock_shared(); }
   bool try_lock_shared() { return mutex_.try_lock_shared(); }
   void unlock_shared() {
-    mutex_.unlock_shared();
     Notify();
+    mutex_.unlock_shared();
   }
   void assert_held() const {}
   void assert_held_shared() const {}

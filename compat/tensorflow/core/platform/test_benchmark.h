@@ -35,12 +35,12 @@ class Benchmark {
   Benchmark* ArgPair(int x, int y) { return runs_.emplace_back(x, y), this; }
   // Powers of 8 between the two, and both.
   Benchmark* Range(int lo, int hi) {
-    for (int64 x = lo; x < hi; x *= 8) Arg(static_cast<int>(x));
-    return Arg(hi);
+    for (const int x : Sizes(lo, hi)) Arg(x);
+    return this;
   }
   Benchmark* RangePair(int lo1, int hi1, int lo2, int hi2) {
-    for (int64 x = lo1; x <= hi1; x *= 8) {
-      for (int64 y = lo2; y <= hi2; y *= 8) ArgPair(static_cast<int>(x), static_cast<int>(y));
+    for (const int x : Sizes(lo1, hi1)) {
+      for (const int y : Sizes(lo2, hi2)) ArgPair(x, y);
     }
     return this;
   }
@@ -68,6 +68,14 @@ class Benchmark {
   static std::vector<Benchmark*>& All() {
     static auto* const all = new std::vector<Benchmark*>;
     return *all;
+  }
+  static std::vector<int> Sizes(int lo, int hi) {
+    std::vector<int> sizes = {lo};
+    for (int64 x = 1; x < hi; x *= 8) {
+      if (x > lo) sizes.push_back(static_cast<int>(x));
+    }
+    if (hi > lo) sizes.push_back(hi);
+    return sizes;
   }
   void Run() const {
     auto runs = runs_;

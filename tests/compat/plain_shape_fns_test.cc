@@ -1,0 +1,80 @@
+// TensorFlow's shape functions that call those of gradflow's ops, for ops of other names.
+#include <string>
+#include <vector>
+
+#include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/shape_inference_testutil.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/platform/test.h"
+
+namespace tensorflow {
+namespace {
+
+REGISTER_OP("CompatConv")
+    .Input("x: float")
+    .Input("filter: float")
+    .Output("y: float")
+    .Attr("strides: list(int)")
+    .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
+    .SetShapeFn(shape_inference::Conv2DShape);
+REGISTER_OP("CompatDepthwise")
+    .Input("x: T")
+    .Input("filter: T")
+    .Input("more: T")
+    .Output("y: T")
+    .Attr("T: type")
+    .Attr("strides: list(int)")
+    .Attr("padding: string")
+    .SetShapeFn(shape_inference::DepthwiseConv2DNativeShape);
+REGISTER_OP("CompatVolume")
+    .Input("x: float")
+    .Input("filter: float")
+    .Output("y: float")
+    .Attr("strides: list(int)")
+    .Attr("padding: string")
+    .SetShapeFn(shape_inference::Conv3DShape);
+REGISTER_OP("CompatOneInput")
+    .Input("x: float")
+    .Output("y: float")
+    .Attr("strides: list(int)")
+    .Attr("padding: string")
+    .SetShapeFn(shape_inference::Conv2DShape);
+REGISTER_OP("CompatNoOutput")
+    .Input("x: float")
+    .Input("filter: float")
+    .Attr("strides: list(int)")
+    .Attr("padding: string")
+    .SetShapeFn(shape_inference::Conv2DShape);
+
+// Sets the node of `op`, with inputs of float.
+void SetNode(const std::vector<int>& strides, int num_inputs, ShapeInferenceTestOp* op) {
+  NodeDefBuilder builder("node", op->name);
+  for (int i = 0; i < num_inputs; ++i) builder.Input("x", i, DT_FLOAT);
+  TF_ASSERT_OK(builder.Attr("strides", strides).Attr("padding", "VALID").Finalize(&op->node_def));
+}
+
+TEST(PlainShapeFns, ServeOpsOfOtherNames) {
+  ShapeInferenceTestOp conv("CompatConv");
+  SetNode({1, 2, 2, 1}, 2, &conv);
+  INFER_OK(conv, "[8,11,9,3];[3,3,3,16]", "[8,5,4,16]");
+  ShapeInferenceTestOp depthwise("CompatDepthwise");
+  SetNode({1, 2, 2, 1}, 3, &depthwise);
+  INFER_OK(depthwise, "[8,11,9,3];[3,3,3,2];?", "[8,5,4,6]");
+  ShapeInferenceTestOp volume("CompatVolume");
+  SetNode({1, 2, 2, 2, 1}, 2, &volume);
+  INFER_OK(volume, "[8,11,9,7,3];[3,3,3,3,16]", "[8,5,4,3,16]");
+}
+
+TEST(PlainShapeFns, NeedTheArgumentsOfTheirOps) {
+  ShapeInferenceTestOp one_input("CompatOneInput");
+  SetNode({1, 2, 2, 1}, 1, &one_input);
+  INFER_ERROR("'Conv2D' needs 2 inputs and 1 outputs, found 1 and 1", one_input, "[8,11,9,3]");
+  ShapeInferenceTestOp no_output("CompatNoOutput");
+  SetNode({1, 2, 2, 1}, 2, &no_output);
+  INFER_ERROR("'Conv2D' needs 2 inputs and 1 outputs, found 2 and 0", no_output, "?;?");
+}
+
+}  // namespace
+}  // namespace tensorflow
