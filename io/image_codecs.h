@@ -1,9 +1,9 @@
 // Decoders and encoders of image files: PNG, JPEG, GIF, WebP and BMP. Internal.
 //
-// Codecs end with CANCELLED when `stop`, which may be null, stops the run; that of WebP cannot be
-// stopped. The bytes are untrusted. Decoders check sizes before they allocate, and ask the caller
-// for memory (ImageMemory), who charges it. Errors are INVALID_ARGUMENT: "Invalid PNG data: ...",
-// or those of the caller's allocation.
+// Codecs end with CANCELLED when `stop`, which may be null, stops the run; that of WebP looks
+// between frames only. The bytes are untrusted. Decoders check sizes before they allocate, and ask
+// the caller for memory (ImageMemory), who charges it. Errors are INVALID_ARGUMENT: "Invalid PNG
+// data: ...", or those of the caller's allocation.
 #ifndef GRADFLOW_IO_IMAGE_CODECS_H_
 #define GRADFLOW_IO_IMAGE_CODECS_H_
 
@@ -99,7 +99,8 @@ absl::Status DecodeGif(absl::string_view bytes, bool all_frames, ImageMemory mem
 
 // Decodes an image, or all frames of an animation, or its first. Channels are those of the file, 3
 // or 4, and must equal `channels` unless that is 0.
-absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames, ImageMemory memory);
+absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames, ImageMemory memory,
+                        RunStop* stop = nullptr);
 
 // Decodes to `channels` channels: 0 (those of the file), 3 or 4.
 absl::Status DecodeBmp(absl::string_view bytes, int channels, ImageMemory memory);

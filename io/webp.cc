@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/cleanup/cleanup.h"
+#include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/image_codecs.h"
 
@@ -15,7 +16,8 @@ absl::Status Invalid(absl::string_view why) {
   return errors::InvalidArgument("Invalid WebP data: ", why);
 }
 
-absl::Status DecodeAnimation(absl::string_view bytes, bool all_frames, ImageMemory memory) {
+absl::Status DecodeAnimation(absl::string_view bytes, bool all_frames, ImageMemory memory,
+                             RunStop* stop) {
   WebPData data;
   data.bytes = reinterpret_cast<const uint8_t*>(bytes.data());
   data.size = bytes.size();
@@ -45,6 +47,7 @@ absl::Status DecodeAnimation(absl::string_view bytes, bool all_frames, ImageMemo
   const auto cleanup = absl::MakeCleanup([decoder] { WebPAnimDecoderDelete(decoder); });
   uint8_t* to = static_cast<uint8_t*>(output);
   for (int64_t i = 0; i < size.frames; ++i, to += frame) {
+    if (stop != nullptr && stop->Check()) return StoppedError();
     uint8_t* canvas = nullptr;
     int timestamp = 0;
     if (WebPAnimDecoderGetNext(decoder, &canvas, &timestamp) == 0) {
@@ -57,8 +60,8 @@ absl::Status DecodeAnimation(absl::string_view bytes, bool all_frames, ImageMemo
 
 }  // namespace
 
-absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames,
-                        ImageMemory memory) {
+absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames, ImageMemory memory,
+                        RunStop* stop) {
   const uint8_t* const data = reinterpret_cast<const uint8_t*>(bytes.data());
   WebPBitstreamFeatures features;
   if (WebPGetFeatures(data, bytes.size(), &features) != VP8_STATUS_OK) {
@@ -68,7 +71,7 @@ absl::Status DecodeWebP(absl::string_view bytes, int channels, bool all_frames,
   if (channels != 0 && channels != found) {
     return errors::InvalidArgument("channels is ", channels, ", but the WebP data has ", found);
   }
-  if (features.has_animation != 0) return DecodeAnimation(bytes, all_frames, memory);
+  if (features.has_animation != 0) return DecodeAnimation(bytes, all_frames, memory, stop);
   ImageSize size;
   size.rows = features.height;
   size.columns = features.width;

@@ -200,7 +200,7 @@ class DecodeImage final : public OpKernel {
           return errors::InvalidArgument("dtype is ", DataTypeString(dtype_),
                                          ", but WebP images are decoded to uint8 only");
         }
-        return internal::DecodeWebP(bytes, channels_, all_frames_, memory);
+        return internal::DecodeWebP(bytes, channels_, all_frames_, memory, ctx.run().stop);
       case ImageFormat::kUnknown:
         break;
     }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "gradflow/core/run_stop.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -203,6 +204,17 @@ TEST(SampleDistortedBoundingBox, KeepsItsRanges) {
     const double columns = std::min(448, begin(1) + size(1)) - std::max(128, begin(1));
     EXPECT_GE(std::max(0.0, rows) * std::max(0.0, columns) / (240 * 320), 0.499);
   }
+}
+
+// A stopped run makes no attempt, and returns the whole image.
+TEST(SampleDistortedBoundingBox, StopsBeforeAnAttempt) {
+  RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+  OpTester op("SampleDistortedBoundingBoxV2");
+  op.Input<int32_t>({50, 60, 3}).Input<float>({0, 0, 1, 1}, {1, 1, 4}).Input(AsScalar<float>(0));
+  op.Attr("seed", int64_t{1}).Attr("area_range", std::vector<float>{0.1f, 0.2f});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> whole,
+                                op.StoppedBy(&stop).RunOnThreads(1));
+  EXPECT_THAT(whole[1], TensorEq(AsTensor<int32_t>({50, 60, -1})));
 }
 
 TEST(SampleDistortedBoundingBox, RejectsBadArguments) {

@@ -698,8 +698,8 @@ TEST(ImageFiles, StopWithinAnImage) {
   const auto is_stopped = StatusIs(absl::StatusCode::kCancelled, "the run was stopped");
   const std::string progressive =
       BytesOf(OpTester("EncodeJpeg").Input(Smooth(17, 19, 3)).Attr("progressive", true).RunOne());
-  for (const std::string& bytes :
-       {Png(Smooth(9, 11, 3)), Jpeg(Smooth(17, 19, 3)), progressive, Gif()}) {
+  for (const std::string& bytes : {Png(Smooth(9, 11, 3)), Jpeg(Smooth(17, 19, 3)), progressive,
+                                   Gif(), Literal(kWebPAnimation)}) {
     OpTester op("DecodeImage");
     EXPECT_THAT(op.Input(Bytes(bytes)).StoppedBy(&stop).RunOnThreads(1), is_stopped);
   }
@@ -724,6 +724,10 @@ TEST(ImageFiles, MayHaveAnyBytes) {
   files.push_back(
       BytesOf(OpTester("EncodeJpeg").Input(Smooth(17, 19, 3)).Attr("progressive", true).RunOne()));
   files.emplace_back("RIFF");
+  files.push_back(JpegFile({200, 100, 50, 180}, 2));
+  files.push_back(PngFile(3, 2, 2, 3, true,
+                          PngChunk("PLTE", "abcdefghijkl") + PngChunk("tRNS", "\xc8\x01\x80"),
+                          std::string("\0\xc0\0\x80\0\x40\0\xe4", 8)));
   std::mt19937 random(3);
   const auto below = [&](size_t n) { return static_cast<size_t>(random()) % n; };
   int decoded = 0;
