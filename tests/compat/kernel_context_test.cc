@@ -110,6 +110,16 @@ TEST(Kernels, AreListedByDevice) {
   EXPECT_GE(GetAllRegisteredKernels().kernel_size(), 2);
 }
 
+REGISTER_OP("ContextAnywhere").Input("x: float").Output("y: float");
+REGISTER_KERNEL_BUILDER(Name("ContextAnywhere").Device(DEVICE_DEFAULT), HalveOp);
+
+TEST(Kernels, OfAllDevices) {
+  absl::Status status;
+  for (const char* device : {DEVICE_CPU, DEVICE_GPU}) {
+    EXPECT_NE(Make(device, MakeNode("ContextAnywhere"), &status), nullptr) << status;
+  }
+}
+
 REGISTER_OP("ContextReplace").Input("a: Ref(float)").Output("b: Ref(float)");
 class ReplaceOp : public OpKernel {
  public:

@@ -1,12 +1,18 @@
 // NodeDefs, and graphs built node by node.
+#include <gmock/gmock.h>
+
 #include <memory>
+#include <string>
 #include <vector>
 
+#include "tensorflow/cc/ops/test_op.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/fake_input.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/graph/default_device.h"
 #include "tensorflow/core/graph/graph.h"
@@ -132,6 +138,59 @@ TEST(NodeBuilderTest, MayBeCopied) {
   TF_ASSERT_OK(builder.Attr("value", test::AsScalar<int32>(3)).Finalize(&graph, &three));
   EXPECT_FALSE(other.Finalize(&graph, nullptr).ok()) << "its value was given to a copy";
   EXPECT_EQ(graph.num_nodes(), 1);
+}
+
+// Returns the message of ValidateNodeDef for a node of AddN whose attributes or inputs `change` has
+// changed.
+template <typename Change>
+std::string Fault(Change change) {
+  NodeDef node;
+  TF_CHECK_OK(NodeDefBuilder("n", "AddN").Input(FakeInput(2, DT_FLOAT)).Finalize(&node));
+  const OpDef* op_def = nullptr;
+  TF_CHECK_OK(OpRegistry::Global()->LookUpOpDef("AddN", &op_def));
+  change(&node);
+  return std::string(ValidateNodeDef(node, *op_def).message());
+}
+
+TEST(ValidateNodeDefTest, TextsAreTensorFlows) {
+  using ::testing::HasSubstr;
+  EXPECT_EQ(Fault([](NodeDef*) {}), "");
+  EXPECT_THAT(Fault([](NodeDef* n) { n->set_op("Neg"); }),
+              HasSubstr("NodeDef op 'Neg' does not match Op<name=AddN;"));
+  EXPECT_THAT(Fault([](NodeDef* n) { n->clear_attr(); }),
+              HasSubstr("NodeDef missing attrs 'N', 'T' from Op<name=AddN;"));
+  EXPECT_THAT(
+      Fault([](NodeDef* n) { (*n->mutable_attr())["T"].set_i(3); }),
+      HasSubstr("AttrValue had value with type 'int' when 'type' expected\n\t for attr 'T'"));
+  EXPECT_THAT(Fault([](NodeDef* n) { (*n->mutable_attr())["T"].set_type(DT_STRING); }),
+              HasSubstr("Value for attr 'T' of string is not in the list of allowed values: "));
+  EXPECT_THAT(Fault([](NodeDef* n) { (*n->mutable_attr())["N"].set_i(0); }),
+              HasSubstr("Value for attr 'N' of 0 must be at least minimum 1"));
+  EXPECT_THAT(Fault([](NodeDef* n) { n->add_input("more"); }),
+              HasSubstr("NodeDef expected inputs 'float, float' do not match 3 inputs specified;"));
+  EXPECT_THAT(Fault([](NodeDef* n) { *n->mutable_input(0) = "^c"; }),
+              HasSubstr("after control input"));
+  EXPECT_THAT(Fault([](NodeDef* n) { n->add_input("^c:1"); }),
+              HasSubstr("Control input '^c:1' must not have ':'"));
+  EXPECT_THAT(Fault([](NodeDef* n) { (*n->mutable_attr())["U"].set_i(0); }), HasSubstr("'U'"));
+}
+
+TEST(DataTypeStringTest, OfLists) {
+  EXPECT_EQ(DataTypeVectorString({DT_FLOAT, DT_INT32}), "float, int32");
+  EXPECT_EQ(DataTypeVectorString(DataTypeVector()), "");
+}
+
+// Names of inputs and attributes that clash with C++.
+TEST(TestOps, AreBuilt) {
+  const Scope root = Scope::NewRootScope();
+  const ops::ThrowAway1 first(root, 1, 2.5f, 3, 4, 5, ops::ThrowAway1::Builder(42));
+  TF_ASSERT_OK(root.status());
+  int64_t builder = 0;
+  TF_ASSERT_OK(GetNodeAttr(first.operation.node()->attrs(), "builder", &builder));
+  EXPECT_EQ(builder, 42);
+  const ops::ThrowAway2 second(root, ops::ThrowAway2::ThrowAway2_(3).Scope(1));
+  TF_ASSERT_OK(GetNodeAttr(second.operation.node()->attrs(), "scope", &builder));
+  EXPECT_EQ(builder, 1);
 }
 
 }  // namespace

@@ -56,8 +56,8 @@ Kernels& AllKernels() {
   return *kernels;
 }
 
-// Returns the kernel for the node; null if there is none.
-absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const NodeDef& node) {
+// Returns the kernel for the node that is registered for the type of device; null if there is none.
+absl::StatusOr<const Kernel*> FindKernelOf(const DeviceType& device_type, const NodeDef& node) {
   const std::string& label = GetNodeAttrString(AttrSlice(node), "_kernel");
   Kernels& all = AllKernels();
   const std::lock_guard<std::mutex> lock(all.mutex);
@@ -78,6 +78,13 @@ absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const No
     }
     if (found == nullptr || found->def.priority() < kernel.def.priority()) found = &kernel;
   }
+  return found;
+}
+
+// The same, or else one that is registered for all types.
+absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const NodeDef& node) {
+  absl::StatusOr<const Kernel*> found = FindKernelOf(device_type, node);
+  if (found.ok() && *found == nullptr) return FindKernelOf(DEVICE_DEFAULT, node);
   return found;
 }
 
@@ -164,9 +171,10 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
     exists = exists || !devices->empty();
   }
   // A function runs anywhere. The kernels of another machine are not known here.
+  // The address precedes what may not parse.
   DeviceNameUtils::ParsedName requested;
+  DeviceNameUtils::ParseFullName(node.device(), &requested);
   const bool is_remote = local_address != nullptr && !node.device().empty() &&
-                         DeviceNameUtils::ParseFullName(node.device(), &requested) &&
                          !DeviceNameUtils::IsSameAddressSpace(requested, *local_address);
   if (!exists && (op == nullptr || is_remote)) {
     for (const DeviceType& device_type : device_types) devices->emplace_back(device_type, 0);

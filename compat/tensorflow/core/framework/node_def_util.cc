@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "tensorflow/core/framework/op_def_util.h"
 
 namespace tensorflow {
 namespace {
@@ -374,6 +375,68 @@ void ChangeToNoOp(NodeDef* node) {
     if (absl::StartsWith(input, "^")) continue;
     input = absl::StrCat("^", StringPiece(input).substr(0, input.rfind(':')));
   }
+}
+
+namespace {
+
+// Returns an error unless control inputs follow the others, and have no output.
+absl::Status CheckControlInputs(const NodeDef& node) {
+  bool seen_control = false;
+  for (const std::string& input : node.input()) {
+    if (absl::StartsWith(input, "^")) {
+      seen_control = true;
+      if (absl::StrContains(input, ":")) {
+        return errors::InvalidArgument("Control input '", input, "' must not have ':' in NodeDef: ",
+                                       FormatNodeDefForError(node));
+      }
+    } else if (seen_control) {
+      return errors::InvalidArgument(
+          "Non-control input '", input,
+          "' after control input in NodeDef: ", FormatNodeDefForError(node));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ValidateNodeDefFunction::operator()(const NodeDef& node, const OpDef& op_def) const {
+  if (node.op() != op_def.name()) {
+    return errors::InvalidArgument("NodeDef op '", node.op(), "' does not match ",
+                                   SummarizeOpDef(op_def),
+                                   "; NodeDef: ", FormatNodeDefForError(node));
+  }
+  TF_RETURN_IF_ERROR(CheckControlInputs(node));
+  std::vector<std::string> missing;
+  for (const OpDef::AttrDef& attr : op_def.attr()) {
+    const AttrValue* const value = AttrSlice(node).Find(attr.name());
+    if (value == nullptr) {
+      missing.push_back(absl::StrCat("'", attr.name(), "'"));
+      continue;
+    }
+    const absl::Status status = ValidateAttrValue(*value, attr);
+    if (!status.ok()) {
+      return errors::InvalidArgument(status.message(),
+                                     "\n\t; NodeDef: ", FormatNodeDefForError(node), "; ",
+                                     SummarizeOpDef(op_def));
+    }
+  }
+  if (!missing.empty()) {
+    return errors::InvalidArgument("NodeDef missing attr", missing.size() > 1 ? "s " : " ",
+                                   absl::StrJoin(missing, ", "), " from ", SummarizeOpDef(op_def),
+                                   "; NodeDef: ", FormatNodeDefForError(node));
+  }
+  DataTypeVector inputs, outputs;
+  TF_RETURN_IF_ERROR(InOutTypesForNode(node, op_def, &inputs, &outputs));
+  const auto is_data = [](const std::string& input) { return !absl::StartsWith(input, "^"); };
+  const auto num_inputs = std::count_if(node.input().begin(), node.input().end(), is_data);
+  if (num_inputs != static_cast<int64>(inputs.size())) {
+    return errors::InvalidArgument(
+        "NodeDef expected inputs '", DataTypeVectorString(inputs), "' do not match ", num_inputs,
+        " inputs specified; ", SummarizeOpDef(op_def), "; NodeDef: ", FormatNodeDefForError(node));
+  }
+  // What gradflow checks in addition, such as names of attributes.
+  return gradflow::ValidateNodeDef(node, op_def);
 }
 
 }  // namespace tensorflow

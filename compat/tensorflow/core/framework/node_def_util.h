@@ -42,7 +42,6 @@ using gradflow::NameRangeMap;
 using gradflow::NameRangesForNode;
 using gradflow::StripDefaultsFromNodeDef;
 using gradflow::SummarizeNodeDef;
-using gradflow::ValidateNodeDef;
 
 using AttrValueMap = protobuf::Map<std::string, AttrValue>;
 
@@ -184,6 +183,13 @@ absl::Status NameRangesForNode(const gradflow::Node& node, const OpDef& op_def,
                                NameRangeMap* inputs, NameRangeMap* outputs);
 
 // ---- Whole nodes ----
+
+// Returns INVALID_ARGUMENT unless the node has the attributes and the inputs of the op. An object,
+// because calls of a function would find gradflow's as well.
+struct ValidateNodeDefFunction {
+  absl::Status operator()(const NodeDef& node, const OpDef& op_def) const;
+};
+inline constexpr ValidateNodeDefFunction ValidateNodeDef;
 
 // Returns INVALID_ARGUMENT unless the name and the inputs are those of a node of a graph, not of a
 // function. Control inputs must follow data inputs.

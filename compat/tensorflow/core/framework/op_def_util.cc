@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/hash/hash.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/attributes.h"
@@ -104,6 +105,31 @@ bool SameDefault(const OpDef::AttrDef& a, const OpDef::AttrDef& b) {
          (!a.has_default_value() || AreAttrValuesEqual(a.default_value(), b.default_value()));
 }
 
+int64 ListSize(const AttrValue::ListValue& list) {
+  return list.s_size() + list.i_size() + list.f_size() + list.b_size() + list.type_size() +
+         list.shape_size() + list.tensor_size() + list.func_size();
+}
+
+// Returns "int", "list(int)" and so on; "list(none)" for an empty list.
+std::string ValueType(const AttrValue& value) {
+  const AttrValue::ListValue& list = value.list();
+  const bool is_list = value.has_list();
+  const auto is = [&](AttrValue::ValueCase value_case, int list_size) {
+    return is_list ? list_size > 0 : value.value_case() == value_case;
+  };
+  const char* type = "none";
+  if (is(AttrValue::kS, list.s_size())) type = "string";
+  if (is(AttrValue::kI, list.i_size())) type = "int";
+  if (is(AttrValue::kF, list.f_size())) type = "float";
+  if (is(AttrValue::kB, list.b_size())) type = "bool";
+  if (is(AttrValue::kType, list.type_size())) type = "type";
+  if (is(AttrValue::kShape, list.shape_size())) type = "shape";
+  if (is(AttrValue::kTensor, list.tensor_size())) type = "tensor";
+  if (is(AttrValue::kFunc, list.func_size())) type = "func";
+  if (is(AttrValue::kPlaceholder, 0)) type = "placeholder";
+  return is_list ? absl::StrCat("list(", type, ")") : type;
+}
+
 }  // namespace
 
 absl::Status CheckOpDeprecation(const OpDef& op_def, int graph_def_version) {
@@ -119,12 +145,53 @@ absl::Status CheckOpDeprecation(const OpDef& op_def, int graph_def_version) {
 }
 
 absl::Status ValidateAttrValue(const AttrValue& attr_value, const OpDef::AttrDef& attr) {
-  // By a definition and a node with this attribute alone.
-  OpDef op_def;
-  *op_def.add_attr() = attr;
-  NodeDef node;
-  (*node.mutable_attr())[attr.name()] = attr_value;
-  return gradflow::ValidateNodeDef(node, op_def);
+  const bool is_list = absl::StartsWith(attr.type(), "list(");
+  const absl::Status type = gradflow::AttrValueHasType(attr_value, attr.type());
+  const bool is_empty_list = is_list && attr_value.value_case() == AttrValue::VALUE_NOT_SET;
+  if (!type.ok() && !is_empty_list) {
+    const std::string found = ValueType(attr_value);
+    if (found == attr.type()) {
+      return errors::InvalidArgument(type.message(), "\n\t for attr '", attr.name(), "'");
+    }
+    return errors::InvalidArgument("AttrValue had value with type '", found, "' when '",
+                                   attr.type(), "' expected\n\t for attr '", attr.name(), "'");
+  }
+  if (attr.has_minimum()) {
+    const int64 size = is_list ? ListSize(attr_value.list()) : attr_value.i();
+    if (size < attr.minimum()) {
+      return errors::InvalidArgument(is_list ? "Length" : "Value", " for attr '", attr.name(),
+                                     "' of ", size, " must be at least minimum ", attr.minimum());
+    }
+  }
+  if (attr.has_allowed_values()) {
+    const auto& allowed = attr.allowed_values().list();
+    std::vector<std::string> names, values;
+    for (const int type_value : allowed.type()) {
+      names.push_back(DataTypeString(static_cast<DataType>(type_value)));
+    }
+    for (const std::string& text : allowed.s()) names.push_back(absl::StrCat("\"", text, "\""));
+    const bool is_type = allowed.type_size() > 0;
+    const auto add = [&](const AttrValue::ListValue& list) {
+      for (const int type_value : list.type()) {
+        values.push_back(DataTypeString(static_cast<DataType>(type_value)));
+      }
+      for (const std::string& text : list.s()) values.push_back(absl::StrCat("\"", text, "\""));
+    };
+    if (is_list) {
+      add(attr_value.list());
+    } else if (is_type) {
+      values.push_back(DataTypeString(attr_value.type()));
+    } else {
+      values.push_back(absl::StrCat("\"", attr_value.s(), "\""));
+    }
+    for (const std::string& value : values) {
+      if (std::find(names.begin(), names.end(), value) != names.end()) continue;
+      return errors::InvalidArgument(
+          "Value for attr '", attr.name(), "' of ", value,
+          " is not in the list of allowed values: ", absl::StrJoin(names, ", "));
+    }
+  }
+  return absl::OkStatus();
 }
 
 const OpDef::AttrDef* FindAttr(StringPiece name, const OpDef& op_def) {

@@ -154,6 +154,10 @@ absl::Status ContainerInfo::Init(ResourceMgr* manager, const NodeDef& node,
   if (manager == nullptr) return errors::Internal("there is no resource manager");
   manager_ = manager;
   alive_ = manager->alive();
+  for (const char* const name : {"container", "shared_name"}) {
+    if (HasNodeAttr(node, name)) continue;
+    return errors::NotFound("No attr named '", name, "' in NodeDef ", FormatNodeDefForError(node));
+  }
   TF_RETURN_IF_ERROR(GetNodeAttr(node, "container", &container_));
   const auto is_valid = [](char c) {
     return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_.-/", c);

@@ -910,63 +910,19 @@ absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, Inferen
                             " and ", c->num_outputs());
   }
   std::vector<PartialTensorShape> shapes(c->num_inputs());
+  std::vector<const PartialTensorShape*> inputs;
   for (int i = 0; i < c->num_inputs(); ++i) {
     GRADFLOW_ASSIGN_OR_RETURN(shapes[i], c->PlainShape(c->input(i)));
+    inputs.push_back(&shapes[i]);
   }
-  input_types.resize(shapes.size(), DT_INVALID);
+  input_types.resize(inputs.size(), DT_INVALID);
   const auto constant = [&](int i) { return c->input_tensor(i); };
-  const auto infer = [&](std::vector<PartialTensorShape>* outputs) -> absl::Status {
-    std::vector<const PartialTensorShape*> inputs;
-    for (const PartialTensorShape& shape : shapes) inputs.push_back(&shape);
-    gradflow::ShapeContext context(node, op_def, inputs, input_types, c->num_outputs(), constant);
-    TF_RETURN_IF_ERROR(fn(context));
-    for (int i = 0; i < c->num_outputs(); ++i) outputs->push_back(context.output(i));
-    return absl::OkStatus();
-  };
-  std::vector<PartialTensorShape> plain;
-  TF_RETURN_IF_ERROR(infer(&plain));
-  std::vector<std::vector<DimensionHandle>> dims(plain.size());
-  bool has_unknown = false;
-  for (size_t i = 0; i < plain.size(); ++i) {
-    for (int d = 0; d < plain[i].dims(); ++d) {
-      dims[i].push_back(c->MakeDim(plain[i].dim_size(d)));
-      has_unknown = has_unknown || plain[i].dim_size(d) < 0;
-    }
-  }
-  // An unknown dimension of an output is one of an input if it has that one's size whatever it is.
-  // No size in use is as large as these, and no product of them is the other.
-  constexpr int64_t kSizes[] = {1000003, 1000033};
-  // Each look at a dimension infers all shapes again: only the first ones are worth it.
-  int looks = 64;
-  for (int input = 0; has_unknown && input < c->num_inputs() && looks > 0; ++input) {
-    const PartialTensorShape saved = shapes[input];
-    for (int d = 0; d < saved.dims() && looks > 0; ++d) {
-      if (saved.dim_size(d) >= 0) continue;
-      --looks;
-      std::vector<PartialTensorShape> probed[2];
-      bool ok = true;
-      for (int k = 0; k < 2 && ok; ++k) {
-        shapes[input] = saved;
-        shapes[input].set_dim(d, kSizes[k]);
-        ok = infer(&probed[k]).ok();
-      }
-      shapes[input] = saved;
-      for (size_t i = 0; ok && i < plain.size(); ++i) {
-        if (probed[0][i].dims() != plain[i].dims() || probed[1][i].dims() != plain[i].dims()) {
-          continue;
-        }
-        for (int e = 0; e < plain[i].dims(); ++e) {
-          if (plain[i].dim_size(e) < 0 && probed[0][i].dim_size(e) == kSizes[0] &&
-              probed[1][i].dim_size(e) == kSizes[1] && !c->ValueKnown(dims[i][e])) {
-            dims[i][e] = c->Dim(c->input(input), d);
-          }
-        }
-      }
-    }
-  }
-  for (size_t i = 0; i < plain.size(); ++i) {
-    c->set_output(static_cast<int>(i),
-                  plain[i].unknown_rank() ? c->UnknownShape() : c->MakeShape(dims[i]));
+  gradflow::ShapeContext context(node, op_def, inputs, input_types, c->num_outputs(), constant);
+  TF_RETURN_IF_ERROR(fn(context));
+  for (int i = 0; i < c->num_outputs(); ++i) {
+    ShapeHandle shape;
+    TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(context.output(i), &shape));
+    c->set_output(i, shape);
   }
   return absl::OkStatus();
 }
