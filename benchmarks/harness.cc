@@ -38,6 +38,8 @@ void Medians::ReportRuns(const std::vector<Run>& runs) {
     std::fprintf(stderr, ".");
     const std::string& name = run.run_name.function_name;
     samples_[name].push_back(run.real_accumulated_time / static_cast<double>(run.iterations) * 1e9);
+    samples_[name + "#cpu time"].push_back(run.cpu_accumulated_time /
+                                           static_cast<double>(run.iterations) * 1e9);
     for (const auto& [counter, value] : run.counters) {
       samples_[name + "#" + counter].push_back(value.value);
     }

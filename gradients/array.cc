@@ -252,6 +252,11 @@ absl::Status GradientOfTile(const Scope& scope, const Operation& op, const std::
   *dx = {ops::Reshape(scope, sums, shape), NoGradient()};
   return scope.status();
 }
+absl::Status GradientOfTileGrad(const Scope& scope, const Operation& op,
+                                const std::vector<Output>& dy, std::vector<Output>* dx) {
+  *dx = {ops::Tile(scope, dy[0], op.input(1)), NoGradient()};
+  return scope.status();
+}
 absl::Status GradientOfBroadcastTo(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
   *dx = {SumToShapeOf(scope, dy[0], op.input(0), op.output(0)), NoGradient()};
@@ -562,7 +567,7 @@ absl::Status GradientOfQuantizeAndDequantize(const Scope& scope, const Operation
 
 void RegisterArrayGradients(GradientRegistry& registry) {
   using namespace gradients;  // NOLINT(google-build-using-namespace)
-  for (const char* const op : {"EnsureShape", "Identity", "IdentityN", "Snapshot"}) {
+  for (const char* const op : {"EnsureShape", "Identity", "IdentityN", "RefIdentity", "Snapshot"}) {
     registry.Register(op, GradientOfIdentity);
   }
   registry.Register("PlaceholderWithDefault", GradientOfIdentity);
@@ -590,6 +595,7 @@ void RegisterArrayGradients(GradientRegistry& registry) {
   registry.Register("MirrorPad", GradientOfMirrorPad);
   registry.Register("MirrorPadGrad", GradientOfMirrorPadGrad);
   registry.Register("Tile", GradientOfTile);
+  registry.Register("TileGrad", GradientOfTileGrad);
   registry.Register("BroadcastTo", GradientOfBroadcastTo);
   registry.Register("Fill", GradientOfFill);
   registry.Register("Gather", GradientOfGather);

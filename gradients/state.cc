@@ -84,6 +84,7 @@ void RegisterStateGradients(GradientRegistry& registry) {
                                "ScatterNdUpdate",
                                "ScatterSub",
                                "ScatterUpdate",
+                               "StridedSliceAssign",
                                "VarHandleOp",
                                "VarIsInitializedOp",
                                "Variable",

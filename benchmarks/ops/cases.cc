@@ -245,6 +245,25 @@ void AddMovement(CaseList* list) {
         Transpose(s, i[0], {0, 2, 3, 1});
       },
       {Floats({16, 64, 112, 112})}, 2 * image, kTarget);
+  const int64_t colours = int64_t{64} * 224 * 224 * 3;
+  list->AddCopy(
+      "Transpose [64,224,224,3] to NCHW",
+      [](const Scope& s, const Outputs& i) {
+        Transpose(s, i[0], {0, 3, 1, 2});
+      },
+      {Floats({64, 224, 224, 3})}, 2 * colours, kTarget);
+  list->AddCopy(
+      "Transpose [64,3,224,224] to NHWC",
+      [](const Scope& s, const Outputs& i) {
+        Transpose(s, i[0], {0, 2, 3, 1});
+      },
+      {Floats({64, 3, 224, 224})}, 2 * colours, kTarget);
+  list->AddCopy(
+      "Cumsum [4096,4096] axis 1", [](const Scope& s, const Outputs& i) { Cumsum(s, i[0], 1); },
+      {square}, 2 * kMany, kTarget);
+  list->AddCopy(
+      "Cumsum [4096,4096] axis 0", [](const Scope& s, const Outputs& i) { Cumsum(s, i[0], 0); },
+      {square}, 2 * kMany, kTarget);
   const MakeInput part = Floats({65536, 64});
   list->AddCopy(
       "ConcatV2 3 [65536,64] axis 1",
@@ -271,6 +290,10 @@ void AddMovement(CaseList* list) {
       "GatherV2 65536 rows of 256 B",
       [](const Scope& s, const Outputs& i) { GatherV2(s, i[0], i[1], 0); },
       {Floats({65536, 64}), Integers({65536}, 65536)}, int64_t{2} * 65536 * 64, kTarget);
+  list->AddCopy(
+      "GatherV2 2^22 elements",
+      [](const Scope& s, const Outputs& i) { GatherV2(s, i[0], i[1], 0); },
+      {Floats({1 << 16}), Integers({1 << 22}, 1 << 16)}, int64_t{2} << 22, kTarget);
 }
 
 // `count` products [m,k] x [k,n] by the BLAS, the rows of all split over the threads.

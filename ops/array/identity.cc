@@ -30,6 +30,17 @@ void Register(Registry& registry) {
 input: Any tensor.
 output: The same tensor.
 T: The type of the tensor.)");
+  registry.Op("RefIdentity")
+      .Group("array_ops")
+      .Input("input: Ref(T)")
+      .Output("output: Ref(T)")
+      .Attr("T: type")
+      .Shape(UnchangedShape)
+      .Doc(R"(Returns its input, a variable.
+
+input: A variable.
+output: The same variable.
+T: The type of the variable.)");
   registry.Op("IdentityN")
       .Group("array_ops")
       .Input("input: T")
@@ -88,8 +99,8 @@ T: The type of the tensor.)");
 input: Any tensor.
 output: The same tensor.
 T: The type of the tensor.)");
-  for (const char* op :
-       {"Identity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot", "GuaranteeConst"}) {
+  for (const char* op : {"Identity", "RefIdentity", "IdentityN", "StopGradient", "PreventGradient",
+                         "Snapshot", "GuaranteeConst"}) {
     registry.Kernel(op, MakeFunctionKernel<ForwardInputs, /*Cheap=*/true>)
         .Types("T", AllDataTypes());
   }

@@ -13,6 +13,7 @@
 #include "gradflow/ops/common/elementary_simd.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/elementwise_chunks.h"
+#include "gradflow/ops/math/sigmoid_simd.h"
 
 namespace gradflow::elementary {
 namespace {
@@ -22,18 +23,13 @@ void RealLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
   ApplyElementary(kFunction, static_cast<const T*>(x[0]), static_cast<T*>(out), n);
 }
 
-// Two forms of 1 / (1 + e^-x). Each is used where its exponential is at most 1, which avoids
-// overflow and preserves the precision of small results.
 template <typename T>
 void SigmoidLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
   ForEachChunk<T, T, 1>(x, strides, out, n, [&](const T* const* a, T* result, int64_t count) {
     T e[kElementwiseChunk];
-    for (int64_t i = 0; i < count; ++i) e[i] = -std::abs(a[0][i]);
+    NegatedMagnitudes(a[0], e, count);
     ApplyElementary(Elementary::kExp, e, e, count);
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < count; ++i) {
-      result[i] = (a[0][i] >= 0 ? T(1) : e[i]) / (T(1) + e[i]);
-    }
+    SigmoidOfExponential(a[0], e, result, count);
   });
 }
 

@@ -215,6 +215,7 @@ const std::map<std::string, bool>& Elsewhere() {
       {"QuantizeAndDequantizeV4Grad", true},
       {"RandomGamma", false},
       {"ReadVariableOp", true},
+      {"RefIdentity", true},
       {"Real", true},
       {"ResourceGather", true},
       {"ResourceGatherNd", true},

@@ -42,7 +42,7 @@ TEST(VariableGradients, OfReferences) {
   const Scope s = Scope::NewRootScope();
   const auto w = ops::Variable(s, {2}, DT_FLOAT);
   const auto init = ops::Assign(s, w, {3.f, 5.f});
-  const Output y = ops::Mul(s, w, ops::Square(s, w));
+  const Output y = ops::Mul(s, w, ops::Square(s, ops::RefIdentity(s, w)));
   EXPECT_THAT(GradientAfter(s, init.operation, y, w), TensorEq(AsTensor<float>({27, 75})));
 }
 

@@ -54,6 +54,14 @@ TEST(Identity, HasSiblingsThatShareMemoryToo) {
   }
 }
 
+// The variable keeps its value.
+TEST(RefIdentity, ReturnsTheVariable) {
+  EXPECT_THAT(OpTester("RefIdentity").Input<float>({1, 2}).RunOne(),
+              TensorEq(AsTensor<float>({1, 2})));
+  EXPECT_THAT(OpTester("RefIdentity").Input<tstring>({"a"}).RunOne(),
+              TensorEq(AsTensor<tstring>({"a"})));
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow

@@ -35,6 +35,46 @@ TEST(Tile, RepeatsScalarsVectorsAndEmptyTensors) {
   EXPECT_THAT(Tile(Tensor(DT_FLOAT, {0, 2}), {5, 2}).RunOne(), TensorEq(Tensor(DT_FLOAT, {0, 4})));
 }
 
+TEST(TileGrad, SumsTheCopies) {
+  for (const DataType dtype : {DT_INT32, DT_HALF, DT_FLOAT, DT_DOUBLE, DT_COMPLEX64}) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor input = DistinctTensor(dtype, {2, 1, 3});
+    for (const std::vector<int32_t>& multiples :
+         std::vector<std::vector<int32_t>>{{3, 2, 1}, {1, 4, 4}, {1, 1, 1}}) {
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const Tensor copies,
+          OpTester("Tile").Input(input).Input(AsTensor<int32_t>(multiples)).RunOne());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(
+          const Tensor count,
+          OpTester("Cast")
+              .Input(AsScalar<int32_t>(multiples[0] * multiples[1] * multiples[2]))
+              .Attr("DstT", dtype)
+              .RunOne());
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor expected,
+                                    OpTester("Mul").Input(input).Input(count).RunOne());
+      EXPECT_THAT(OpTester("TileGrad").Input(copies).Input(AsTensor<int32_t>(multiples)).RunOne(),
+                  TensorNear(expected));
+    }
+  }
+}
+
+TEST(TileGrad, RejectsBadArguments) {
+  const auto run = [](const Tensor& input, const std::vector<int32_t>& multiples) {
+    return OpTester("TileGrad").Input(input).Input(AsTensor<int32_t>(multiples)).Run();
+  };
+  EXPECT_THAT(run(Iota<float>({2, 3}), {2}),
+              StatusIs(kInvalidArgument, HasSubstr("of shape [2,3], but has 1")));
+  EXPECT_THAT(run(Iota<float>({2, 3}), {2, 0}),
+              StatusIs(kInvalidArgument, HasSubstr("multiples[1] must be positive, but is 0")));
+  EXPECT_THAT(run(Iota<float>({2, 3}), {2, 2}),
+              StatusIs(kInvalidArgument, HasSubstr("must be a multiple of multiples[1] = 2")));
+  EXPECT_THAT(OpTester("TileGrad")
+                  .Input(Tensor(DT_FLOAT, {0, 4}))
+                  .Input(AsTensor<int32_t>({3, 2}))
+                  .RunOne(),
+              TensorEq(Tensor(DT_FLOAT, {0, 2})));
+}
+
 TEST(Tile, RejectsBadArguments) {
   const Tensor input = Iota<float>({2, 3});
   const struct {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gradflow/core/parallel.h"
@@ -177,6 +179,28 @@ TEST(MatMul, AddsAllBlocksOfALongInnerDimension) {
     const Tensor expected = AsTensor<T>({T(static_cast<float>(sum)), T(20)}, {2, 1});
     EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(), TensorEq(expected));
   });
+}
+
+// Large matrices have larger blocks, here with rests in all dimensions.
+TEST(MatMul, OfManyRowsAndColumns) {
+  constexpr int64_t kInner = 1100;
+  for (const auto& [m, n] : {std::pair<int64_t, int64_t>(1030, 1540), {1030, 800}}) {
+    Tensor a(DT_FLOAT, {m, kInner});
+    Tensor b(DT_FLOAT, {kInner, n});
+    int64_t sum = 0;
+    for (int64_t p = 0; p < kInner; ++p) {
+      sum += p % 3 * (p % 2);
+      for (int64_t i = 0; i < m; ++i) a.matrix<float>()(i, p) = static_cast<float>(i % 5 * (p % 3));
+      for (int64_t j = 0; j < n; ++j) b.matrix<float>()(p, j) = static_cast<float>(j % 7 * (p % 2));
+    }
+    Tensor expected(DT_FLOAT, {m, n});
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t j = 0; j < n; ++j) {
+        expected.matrix<float>()(i, j) = static_cast<float>(sum * (i % 5) * (j % 7));
+      }
+    }
+    EXPECT_THAT(OpTester("MatMul").Input(a).Input(b).RunOne(), TensorEq(expected));
+  }
 }
 
 TEST(MatMul, IntegersWrapAround) {

@@ -1,0 +1,126 @@
+// StridedSliceAssign and ResourceStridedSliceAssign.
+#include <optional>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/variable.h"
+#include "gradflow/ops/array/strided_slice.h"
+#include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/common/strided_copy.h"
+
+namespace gradflow::strided_slice_assign {
+namespace {
+
+using strided_slice::LocateResult;
+using strided_slice::ReadStridedSlice;
+using strided_slice::StridedSliceMasks;
+using strided_slice::StridedSlicePlan;
+
+template <typename Source>
+absl::Status ReadMasks(const Source& source, StridedSliceMasks* masks) {
+  return masks->Read([&](const char* name, int64_t* value) { return source.GetAttr(name, value); });
+}
+
+absl::Status AssignShape(ShapeContext& c) {
+  StridedSliceMasks masks;
+  GRADFLOW_RETURN_IF_ERROR(ReadMasks(c, &masks));
+  const PartialTensorShape variable = c.variable_shape(0);
+  GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
+                            ReadStridedSlice(c, 1, variable, masks));
+  if (plan.has_value()) {
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape slice,
+                              PartialTensorShape::Make(plan->shape));
+    GRADFLOW_RETURN_IF_ERROR(CheckBroadcastsTo("value", c.input(4), slice));
+  }
+  if (c.num_outputs() > 0) c.set_output(0, variable);
+  return absl::OkStatus();
+}
+
+class AssignKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return ReadMasks(construction, &masks_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    const Tensor& elements = ctx.input(4);
+    VariableUpdate update;
+    GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0}, elements.dtype()));
+    const TensorShape shape = update.value(0).shape();
+    // All before anything changes.
+    GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadStridedSlice(ctx, 1, shape, masks_));
+    GRADFLOW_RETURN_IF_ERROR(
+        CheckBroadcastsTo("value", elements.shape(), PartialTensorShape(plan.shape)));
+    GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
+    Tensor& value = update.value(0);
+    const bool is_string = value.dtype() == DT_STRING && value.NumElements() > 0;
+    if (is_string) {
+      const int64_t slice = TensorShape(plan.shape).num_elements();
+      const size_t copies =
+          elements.NumElements() == 0 ? 0 : static_cast<size_t>(slice / elements.NumElements());
+      GRADFLOW_RETURN_IF_ERROR(
+          value.ChargeStrings(value.StringBytes() + elements.StringBytes() * copies));
+    }
+    CopyStrided(update.run(), plan.shape, elements,
+                {0, BroadcastStrides(elements.shape().dim_sizes(), plan.shape)}, &value,
+                LocateResult(plan, shape));
+    if (is_string) GRADFLOW_RETURN_IF_ERROR(value.ChargeStrings());
+    if (ctx.num_outputs() > 0) ctx.set_output(0, ctx.input(0));
+    return absl::OkStatus();
+  }
+
+ private:
+  StridedSliceMasks masks_;
+};
+
+// Adds what both ops have.
+Registry::OpBuilder& AddArguments(Registry::OpBuilder& op, absl::string_view output_doc) {
+  return op.Input("begin: Index")
+      .Input("end: Index")
+      .Input("strides: Index")
+      .Input("value: T")
+      .Attr("T: type")
+      .Attr("Index: {int32, int64}")
+      .Attr("begin_mask: int = 0")
+      .Attr("end_mask: int = 0")
+      .Attr("ellipsis_mask: int = 0")
+      .Attr("new_axis_mask: int = 0")
+      .Attr("shrink_axis_mask: int = 0")
+      .Shape(AssignShape)
+      .Doc(absl::StrCat(R"(Replaces a slice of a variable.
+
+If an argument is wrong, nothing changes.
+
+ref: The variable.
+begin: As for `StridedSlice`.
+end: As for `StridedSlice`.
+strides: As for `StridedSlice`.
+value: The new elements of the slice, to whose shape they are broadcast.
+)",
+                        output_doc, R"(T: The type of the variable.
+Index: The type of the vectors.
+begin_mask: As for `StridedSlice`.
+end_mask: As for `StridedSlice`.
+ellipsis_mask: As for `StridedSlice`.
+new_axis_mask: As for `StridedSlice`.
+shrink_axis_mask: As for `StridedSlice`.)"));
+}
+
+}  // namespace
+
+void Register(Registry& registry) {
+  AddArguments(registry.Op("StridedSliceAssign")
+                   .Group("array_ops")
+                   .Input("ref: Ref(T)")
+                   .Output("output_ref: Ref(T)"),
+               "output_ref: The variable, for nodes that use it after the update.\n");
+  registry.Kernel("StridedSliceAssign", MakeKernel<AssignKernel>);
+  AddArguments(registry.Op("ResourceStridedSliceAssign").Group("array_ops").Input("ref: resource"),
+               "");
+  registry.Kernel("ResourceStridedSliceAssign", MakeKernel<AssignKernel>);
+}
+
+}  // namespace gradflow::strided_slice_assign
