@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "tensorflow/core/lib/gtl/cleanup.h"
@@ -204,6 +205,36 @@ TEST(ThreadsTest, PoolRunsAllAndKnowsItsThreads) {
   EXPECT_TRUE(inside);
 }
 
+// What a function holds is freed by the thread that ran it, which holds no lock.
+TEST(ThreadsTest, PoolFreesFunctionsWithoutItsLock) {
+  thread::ThreadPool pool(Env::Default(), "pool", 1);
+  Notification released;
+  Notification done;
+  {
+    const std::shared_ptr<int> last(new int, [&](int* value) {
+      delete value;
+      pool.Schedule([&] { done.Notify(); });
+    });
+    pool.Schedule([last, &released] { released.WaitForNotification(); });
+  }
+  released.Notify();
+  done.WaitForNotification();
+}
+
+// One of the pool's threads frees what holds the pool.
+TEST(ThreadsTest, PoolsEndOnTheirOwnThreads) {
+  Notification released;
+  Notification done;
+  {
+    const auto pool = std::make_shared<thread::ThreadPool>(Env::Default(), "pool", 2);
+    pool->Schedule([pool, &released] { released.WaitForNotification(); });
+    pool->Schedule([&released] { released.WaitForNotification(); });
+    pool->Schedule([&done] { done.Notify(); });
+  }
+  released.Notify();
+  done.WaitForNotification();
+}
+
 TEST(ThreadsTest, EnvStartsThreads) {
   Notification started;
   const std::unique_ptr<Thread> thread(
@@ -242,6 +273,28 @@ TEST(ThreadsTest, MutexesAwaitConditions) {
   bool no = false;
   const mutex_lock lock(mu);
   EXPECT_FALSE(mu.AwaitWithDeadline(Condition(&no), Env::Default()->NowNanos() + 1000000));
+}
+
+// Whoever locks a mutex last may delete it, as soon as nobody else holds it.
+TEST(ThreadsTest, MutexesEndAfterTheirLastUnlock) {
+  for (int i = 0; i < 200; ++i) {
+    struct Shared {
+      mutex mu;
+      bool done = false;
+    };
+    auto* const shared = new Shared;
+    std::thread other([shared] {
+      const mutex_lock lock(shared->mu);
+      shared->done = true;
+    });
+    bool done = false;
+    while (!done) {
+      const mutex_lock lock(shared->mu);
+      done = shared->done;
+    }
+    delete shared;
+    other.join();
+  }
 }
 
 TEST(ThreadsTest, WhoAwaitsWakesOthers) {

@@ -27,7 +27,19 @@ class ThreadPool::Workers {
       stopping_ = true;
     }
     changed_.notify_all();
-    for (std::thread& thread : threads_) thread.join();
+    // What held the pool last may have been freed by one of its threads, which cannot join itself.
+    if (current_pool == this) {
+      std::unique_lock<std::mutex> lock(mutex_);
+      while (!functions_.empty()) RunNext(&lock);
+      current_pool = nullptr;
+    }
+    for (std::thread& thread : threads_) {
+      if (thread.get_id() == std::this_thread::get_id()) {
+        thread.detach();
+      } else {
+        thread.join();
+      }
+    }
   }
   int size() const { return static_cast<int>(threads_.size()); }
   void Add(std::function<void()> fn) {
@@ -47,12 +59,22 @@ class ThreadPool::Workers {
     while (true) {
       changed_.wait(lock, [this] { return stopping_ || !functions_.empty(); });
       if (functions_.empty()) return;
-      const std::function<void()> fn = std::move(functions_.front());
-      functions_.pop_front();
-      lock.unlock();
-      fn();
-      lock.lock();
+      if (!RunNext(&lock)) return;
     }
+  }
+
+  // Runs the next function without the lock. Returns false if it has destroyed the pool.
+  // REQUIRES: functions_ is not empty
+  bool RunNext(std::unique_lock<std::mutex>* lock) {
+    std::function<void()> fn = std::move(functions_.front());
+    functions_.pop_front();
+    lock->unlock();
+    fn();
+    // What it holds may call this pool, or destroy it, when it is freed.
+    fn = nullptr;
+    if (current_pool != this) return false;
+    lock->lock();
+    return true;
   }
 
   static thread_local const Workers* current_pool;
