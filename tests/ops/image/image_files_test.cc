@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -338,33 +337,6 @@ TEST(Png, Interlaced) {
     }
   }
   EXPECT_THAT(DecodeTo("DecodePng", PngFile(8, 8, 8, 0, true, "", data), 0), TensorEq(image));
-}
-
-// The most memory that the process has had, in MiB.
-int64_t PeakMebibytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind("VmHWM:", 0) == 0) return std::stoll(line.substr(6)) / 1024;
-  }
-  return 0;
-}
-
-// Each text is of 7 MB when decompressed, and would be kept until the end.
-TEST(Png, TextsAreNotDecompressed) {
-  Tensor zeros(DT_UINT8, {1750, 3999, 1});
-  zeros.flat<uint8_t>().setZero();
-  std::string compressed;
-  ForEachPngChunk(Png(zeros), [&](const std::string& type, const std::string& data) {
-    if (type == "IDAT") compressed += data;
-  });
-  std::string texts;
-  for (int i = 0; i < 60; ++i) {
-    texts += PngChunk("zTXt", std::string("k\0\0", 3) + compressed);
-  }
-  const std::string png = PngFile(1, 1, 8, 0, false, texts, std::string("\0\x05", 2));
-  const int64_t before = PeakMebibytes();
-  EXPECT_THAT(DecodeTo("DecodePng", png, 0), TensorEq(AsTensor<uint8_t>({5}, {1, 1, 1})));
-  EXPECT_LT(PeakMebibytes() - before, 200);
 }
 
 TEST(Jpeg, OfCmyk) {
