@@ -2,6 +2,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -31,6 +32,12 @@ bool IsVariable(const NodeDef& node, VariableNode* variable) {
                        : shared_name->second.s();
   variable->dtype = dtype == attrs.end() ? DT_INVALID : dtype->second.type();
   variable->is_resource = is_resource;
+  variable->shape = PartialTensorShape();
+  if (const auto shape = attrs.find("shape"); shape != attrs.end()) {
+    // The import has checked it.
+    absl::StatusOr<PartialTensorShape> made = PartialTensorShape::Make(shape->second.shape());
+    if (made.ok()) variable->shape = *std::move(made);
+  }
   return true;
 }
 
@@ -43,6 +50,11 @@ absl::StatusOr<Tensor> ReadVariable(const Checkpoint& checkpoint, const Variable
     return errors::InvalidArgument("variable '", variable.node, "' has type ",
                                    DataTypeString(variable.dtype), ", but in the checkpoint ",
                                    DataTypeString(info->dtype));
+  }
+  if (!variable.shape.IsCompatibleWith(PartialTensorShape(info->shape))) {
+    return errors::InvalidArgument("variable '", variable.node, "' has shape ",
+                                   variable.shape.DebugString(), ", but in the checkpoint ",
+                                   info->shape.DebugString());
   }
   return checkpoint.Read(variable.name);
 }

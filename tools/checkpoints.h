@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
 #include "gradflow/io/checkpoint.h"
 #include "gradflow/proto/graph.pb.h"
 
@@ -23,14 +24,15 @@ struct VariableNode {
   std::string node;
   std::string name;
   DataType dtype = DT_INVALID;
+  PartialTensorShape shape;
   // True for a VarHandleOp.
   bool is_resource = false;
 };
 // Returns true, and stores the variable, if the node is one.
 bool IsVariable(const NodeDef& node, VariableNode* variable);
 
-// Reads the value of a variable. INVALID_ARGUMENT if its type is another one; NOT_FOUND if there is
-// none.
+// Reads the value of a variable. INVALID_ARGUMENT if it has another type or shape; NOT_FOUND if
+// there is none.
 absl::StatusOr<Tensor> ReadVariable(const Checkpoint& checkpoint, const VariableNode& variable);
 
 }  // namespace gradflow::tools

@@ -264,11 +264,12 @@ std::vector<std::string> OpsOfNumbers() {
     return std::any_of(args.begin(), args.end(),
                        [&](const OpDef::ArgDef& arg) { return is_number(def, arg); });
   };
-  // Second derivatives that TensorFlow does not have either, and ops on colors and projections,
-  // whose gradients are missing (docs/gradients.md).
+  // Those that TensorFlow does not have either, and that of ResizeArea, which is missing
+  // (docs/gradients.md).
   const std::set<std::string> without = {"CropAndResizeGradBoxes",  "Dilation2DBackpropFilter",
                                          "Dilation2DBackpropInput", "FractionalAvgPoolGrad",
-                                         "FractionalMaxPoolGrad",   "IgammaGradA",
+                                         "FractionalMaxPoolGrad",   "FusedPadConv2D",
+                                         "FusedResizeAndPadConv2D", "IgammaGradA",
                                          "RandomGammaGrad",         "ResizeArea"};
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     const OpDef& def = op->def();

@@ -454,15 +454,18 @@ TEST_F(VariableTest, HoldsStrings) {
 // Kernels of one's own may hold handles in variables. A copy holds its resources, too.
 TEST_F(VariableTest, CopiesHandles) {
   const auto resource = std::make_shared<Variable>(DT_FLOAT, TensorShape(), "v");
-  const Tensor handle(ResourceHandle(resource, "v"));
-  // Only a tensor that others hold is copied.
-  const Tensor other = handle;
-  KernelContext context({}, {}, {}, RunContext());
-  GRADFLOW_ASSERT_OK_AND_ASSIGN(Tensor copy, ForVariable(context, handle));
-  EXPECT_NE(copy.raw_data(), handle.raw_data());
-  EXPECT_EQ(resource.use_count(), 3);
-  copy = Tensor();
+  Tensor copy;
+  {
+    const Tensor handle(ResourceHandle(resource, "v"));
+    // Only a tensor that others hold is copied.
+    const Tensor other = handle;
+    KernelContext context({}, {}, {}, RunContext());
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(copy, ForVariable(context, handle));
+    EXPECT_NE(copy.raw_data(), handle.raw_data());
+  }
   EXPECT_EQ(resource.use_count(), 2);
+  copy = Tensor();
+  EXPECT_EQ(resource.use_count(), 1);
 }
 
 // ---- Concurrency ----
