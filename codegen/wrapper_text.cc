@@ -15,6 +15,8 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/status.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_proto.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/proto/attr_value.pb.h"
 
@@ -62,6 +64,45 @@ absl::string_view ElementOfList(absl::string_view attr_type) {
 
 absl::Status NoCppType(absl::string_view attr_type) {
   return errors::Unimplemented("attributes of type '", attr_type, "' have no C++ type");
+}
+
+// Returns the C++ type of elements, as far as defaults of attributes have them; "" for others.
+absl::string_view ElementType(DataType dtype) {
+  switch (dtype) {
+    case DT_FLOAT:
+      return "float";
+    case DT_UINT8:
+      return "uint8_t";
+    case DT_INT32:
+      return "int32_t";
+    case DT_INT64:
+      return "int64_t";
+    default:
+      return "";
+  }
+}
+
+absl::StatusOr<std::string> TensorLiteral(const TensorProto& proto) {
+  // More elements would be data, which no default has.
+  constexpr int64_t kMaxElements = 100;
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, TensorFromProto(proto));
+  const absl::string_view type = ElementType(tensor.dtype());
+  if (type.empty() || tensor.NumElements() == 0 || tensor.NumElements() > kMaxElements) {
+    return errors::Unimplemented("a default of type ", DataTypeString(tensor.dtype()),
+                                 " and shape ", tensor.shape().DebugString(),
+                                 " has no C++ literal");
+  }
+  std::vector<std::string> items;
+  for (int64_t i = 0; i < tensor.NumElements(); ++i) {
+    const std::string item = tensor.dtype() == DT_FLOAT   ? FloatLiteral(tensor.flat<float>()(i))
+                             : tensor.dtype() == DT_UINT8 ? absl::StrCat(tensor.flat<uint8_t>()(i))
+                             : tensor.dtype() == DT_INT32 ? absl::StrCat(tensor.flat<int32_t>()(i))
+                                                          : absl::StrCat(tensor.flat<int64_t>()(i));
+    items.push_back(absl::StrCat(type, "{", item, "}"));
+  }
+  return absl::StrCat("::gradflow::Input::Initializer({", absl::StrJoin(items, ", "),
+                      "}, ::gradflow::TensorShape({",
+                      absl::StrJoin(tensor.shape().dim_sizes(), ", "), "})).tensor");
 }
 
 // Wraps the words of `text`, prefixing the first line with `first` and the others with `rest`.
@@ -124,6 +165,7 @@ absl::StatusOr<std::string> CppLiteral(absl::string_view attr_type, const AttrVa
   if (attr_type == "bool") return std::string(value.b() ? "true" : "false");
   if (attr_type == "type") return TypeLiteral(value.type());
   if (attr_type == "shape") return ShapeLiteral(value.shape());
+  if (attr_type == "tensor") return TensorLiteral(value.tensor());
 
   std::vector<std::string> items;
   const AttrValue::ListValue& list = value.list();

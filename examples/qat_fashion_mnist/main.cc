@@ -13,8 +13,9 @@
 //     test=10000      images that the network is tested on
 //     data=/usr/share/datasets/fashion-mnist
 //
-// DIR receives checkpoints (ckpt-*), the frozen graph (frozen.pb), and curves (training.png). A
-// second call continues where the first one was stopped, by Ctrl-C or otherwise.
+// DIR receives checkpoints (ckpt-*), the frozen graph (frozen.pb), curves (training.png), and
+// events for TensorBoard. A second call continues where the first one was stopped, by Ctrl-C or
+// otherwise.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -35,6 +36,7 @@
 #include "examples/qat_fashion_mnist/network.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/export.h"
+#include "gradflow/io/events.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/session/options.h"
 #include "gradflow/runtime/session/session.h"
@@ -252,6 +254,7 @@ absl::Status Train(const Options& options) {
 
   // The loop.
   const std::string history = options.dir + "/history.txt";
+  GRADFLOW_ASSIGN_OR_RETURN(gradflow::EventWriter events, gradflow::EventWriter::Open(options.dir));
   std::vector<Epoch> epochs;
   double sum = 0;
   int64_t summed = 0;
@@ -271,10 +274,10 @@ absl::Status Train(const Options& options) {
     std::printf("%s\n", line.c_str());
     std::fflush(stdout);
   };
-  trainer_options.after_step = [&](int64_t, float step_loss) {
+  trainer_options.after_step = [&](int64_t at, float step_loss) {
     sum += step_loss;
     ++summed;
-    return absl::OkStatus();
+    return events.AddScalar("loss", at, step_loss);
   };
   trainer_options.evaluate = [&](int64_t at) -> absl::StatusOr<double> {
     GRADFLOW_ASSIGN_OR_RETURN(const std::vector<int> found, ClassesOf(test.images, classify));
@@ -287,6 +290,8 @@ absl::Status Train(const Options& options) {
     std::fflush(stdout);
     sum = 0;
     summed = 0;
+    GRADFLOW_RETURN_IF_ERROR(
+        events.AddScalar("accuracy", at, static_cast<float>(epochs.back().accuracy)));
     GRADFLOW_RETURN_IF_ERROR(WriteHistory(history, epochs));
     return epochs.back().accuracy;
   };

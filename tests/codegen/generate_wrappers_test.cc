@@ -127,6 +127,9 @@ T: Their type.)");
         .Attr("bools: list(bool) = [true, false]")
         .Attr("types: list(type) = [DT_FLOAT]")
         .Attr("shapes: list(shape) = []")
+        .Attr(
+            "color: tensor = { dtype: DT_UINT8 tensor_shape { dim { size: 2 } } int_val: 255 "
+            "int_val: 0 }")
         .Attr("toy_options: int = 0")
         .Attr("class: int = 0")
         .Shape(UnknownShape)

@@ -18,6 +18,7 @@
 #include "gradflow/proto/config.pb.h"
 #include "gradflow/proto/data_type.h"
 #include "gradflow/proto/device_attributes.pb.h"
+#include "gradflow/proto/event.pb.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/kernel_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
@@ -140,6 +141,7 @@ TEST(WireFormat, MessagesAndEnumsAreThoseOfTheTable) {
   AddNames(KernelDef::descriptor()->file(), messages, enums);
   AddNames(DeviceAttributes::descriptor()->file(), messages, enums);
   AddNames(SavedTensorSlices::descriptor()->file(), messages, enums);
+  AddNames(Event::descriptor()->file(), messages, enums);
   std::set<std::string> expected_messages;
   for (const auto& [name, fields] : Table().messages) expected_messages.insert(name);
   std::set<std::string> expected_enums;

@@ -1,10 +1,18 @@
 // Optimisers, schedules, initial values and savers as graphs.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gradflow/gradients/gradients.h"
@@ -538,6 +546,91 @@ TEST_F(SaverTest, SavesCounters) {
   const Saver wrong(problem.scope, {problem.x}, options);
   EXPECT_THAT(problem.scope.status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'x' is given twice")));
+}
+
+// A file that cannot be written, as on a full disk, leaves the checkpoints before it.
+TEST_F(SaverTest, AFullDiskLosesNothing) {
+  Problem problem(true);
+  Saver saver(problem.scope, {problem.x, problem.y});
+  ClientSession session(problem.scope);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
+  GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 1));
+  struct rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  int failed = 0;
+  std::string before_it = File("c-1");
+  for (rlim_t size = 0; size < 200; size += 10) {
+    struct rlimit small = before;
+    small.rlim_cur = size;
+    setrlimit(RLIMIT_FSIZE, &small);
+    const absl::Status status = saver.Save(session, File("c"), 2);
+    setrlimit(RLIMIT_FSIZE, &before);
+    const std::string latest = *LatestCheckpoint(folder());
+    failed += status.ok() ? 0 : 1;
+    EXPECT_EQ(latest, status.ok() ? saver.checkpoints().back() : before_it) << size;
+    EXPECT_EQ(latest == before_it, !status.ok()) << size;
+    GRADFLOW_EXPECT_OK(saver.Restore(session, latest));
+    GRADFLOW_EXPECT_OK(saver.Restore(session, before_it));
+    before_it = latest;
+  }
+  EXPECT_GT(failed, 5);
+  EXPECT_LT(failed, 20);
+  std::signal(SIGXFSZ, old_handler);
+}
+
+// Saves checkpoints until it is killed, in which all values are the step. The test below runs it in
+// a process of its own.
+TEST_F(SaverTest, DISABLED_SaveUntilKilled) {
+  const char* const target = std::getenv("GRADFLOW_SAVE_TO");
+  ASSERT_NE(target, nullptr);
+  const Scope s = Scope::NewRootScope();
+  std::vector<Output> variables;
+  std::vector<Operation> assignments;
+  const Output value = ops::Placeholder(s, DT_DOUBLE);
+  for (int i = 0; i < 20; ++i) {
+    variables.push_back(NewVariable(s, absl::StrCat("v", i), DT_DOUBLE, {1000}));
+    assignments.push_back(AssignVariable(s, variables.back(), ops::Fill(s, {1000}, value)));
+  }
+  SaverOptions options;
+  options.max_to_keep = 2;
+  Saver saver(s, variables, options);
+  ClientSession session(s);
+  for (int step = 1;; ++step) {
+    GRADFLOW_ASSERT_OK(session.Run({{value, static_cast<double>(step)}}, {}, assignments, nullptr));
+    GRADFLOW_ASSERT_OK(saver.Save(session, absl::StrCat(target, "/c"), step));
+  }
+}
+
+TEST_F(SaverTest, AKillLosesNothing) {
+  setenv("GRADFLOW_SAVE_TO", folder().c_str(), 1);
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const pid_t child = fork();
+    if (child == 0) {
+      execl("/proc/self/exe", "tests", "--gtest_also_run_disabled_tests",
+            "--gtest_filter=SaverTest.DISABLED_SaveUntilKilled", nullptr);
+      _exit(127);
+    }
+    ASSERT_GT(child, 0);
+    // Until the first checkpoint of all, then at any moment.
+    while (!LatestCheckpoint(folder()).ok()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      ASSERT_EQ(waitpid(child, nullptr, WNOHANG), 0) << "the process has ended";
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(30000 + 7919 * attempt));
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder()));
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(latest));
+    double step = 0;
+    for (const std::string& name : checkpoint.Names()) {
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, checkpoint.Read(name));
+      if (step == 0) step = tensor.flat<double>()(0);
+      for (const double element : tensor.span<double>()) EXPECT_EQ(element, step);
+    }
+    EXPECT_THAT(latest, HasSubstr(absl::StrCat("c-", step)));
+  }
+  unsetenv("GRADFLOW_SAVE_TO");
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ ToyOptions::ToyOptions(const ::gradflow::Scope& scope,
   recorder.Attr("bools", attrs.bools_);
   recorder.Attr("types", attrs.types_);
   recorder.Attr("shapes", attrs.shapes_);
+  recorder.Attr("color", attrs.color_);
   recorder.Attr("toy_options", attrs.toy_options_);
   recorder.Attr("class", attrs.class_);
   operation = recorder.Finish();

@@ -93,6 +93,7 @@ class ToyList {
 // * Bools: Defaults to {true, false}.
 // * Types: Defaults to {DT_FLOAT}.
 // * Shapes: Defaults to {}.
+// * Color: Defaults to Input::Initializer({uint8_t{255}, uint8_t{0}}, TensorShape({2})).tensor.
 // * ToyOptions_: Defaults to 0.
 // * Class: A word of C++. Defaults to 0.
 //
@@ -179,6 +180,11 @@ class ToyOptions {
       ret.shapes_ = ::std::vector<::gradflow::PartialTensorShape>(x.begin(), x.end());
       return ret;
     }
+    [[nodiscard]] Attrs Color(const ::gradflow::Tensor& x) const {
+      Attrs ret = *this;
+      ret.color_ = x;
+      return ret;
+    }
     [[nodiscard]] Attrs ToyOptions_(int64_t x) const {
       Attrs ret = *this;
       ret.toy_options_ = x;
@@ -206,6 +212,7 @@ class ToyOptions {
     ::std::vector<bool> bools_ = {true, false};
     ::std::vector<::gradflow::DataType> types_ = {::gradflow::DT_FLOAT};
     ::std::vector<::gradflow::PartialTensorShape> shapes_ = {};
+    ::gradflow::Tensor color_ = ::gradflow::Input::Initializer({uint8_t{255}, uint8_t{0}}, ::gradflow::TensorShape({2})).tensor;
     int64_t toy_options_ = 0;
     int64_t class_ = 0;
   };
@@ -230,6 +237,7 @@ class ToyOptions {
   static Attrs Bools(::absl::Span<const bool> x) { return Attrs().Bools(x); }
   static Attrs Types(::absl::Span<const ::gradflow::DataType> x) { return Attrs().Types(x); }
   static Attrs Shapes(::absl::Span<const ::gradflow::PartialTensorShape> x) { return Attrs().Shapes(x); }
+  static Attrs Color(const ::gradflow::Tensor& x) { return Attrs().Color(x); }
   static Attrs ToyOptions_(int64_t x) { return Attrs().ToyOptions_(x); }
   static Attrs Class(int64_t x) { return Attrs().Class(x); }
 

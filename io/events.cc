@@ -1,0 +1,118 @@
+#include "gradflow/io/events.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gradflow/core/status.h"
+#include "gradflow/io/crc32c.h"
+#include "gradflow/io/file.h"
+#include "gradflow/proto/event.pb.h"
+
+namespace gradflow {
+namespace {
+
+double SecondsNow() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+template <typename Word>
+void AppendLittleEndian(std::string* bytes, Word word) {
+  for (size_t i = 0; i < sizeof(Word); ++i) bytes->push_back(static_cast<char>(word >> (8 * i)));
+}
+
+std::string HostName() {
+  char name[256] = "";
+  if (gethostname(name, sizeof(name) - 1) != 0) return "unknown";
+  return name;
+}
+
+}  // namespace
+
+struct EventWriter::Impl {
+  std::string path;
+  internal::FileDescriptor file;
+};
+
+EventWriter::EventWriter(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+EventWriter::EventWriter(EventWriter&&) noexcept = default;
+EventWriter& EventWriter::operator=(EventWriter&&) noexcept = default;
+EventWriter::~EventWriter() = default;
+
+absl::StatusOr<EventWriter> EventWriter::Open(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  static std::atomic<int> counter{0};
+  auto impl = std::make_unique<Impl>();
+  // A file of another writer is never continued.
+  for (int attempt = 0; attempt < 1000 && impl->file.get() < 0; ++attempt) {
+    impl->path = absl::StrCat(folder, "/events.out.tfevents.",
+                              absl::StrFormat("%010d", static_cast<int64_t>(SecondsNow())), ".",
+                              HostName(), ".", getpid(), ".", counter.fetch_add(1));
+    impl->file = internal::FileDescriptor(
+        open(impl->path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
+    if (impl->file.get() < 0 && errno != EEXIST) break;
+  }
+  if (impl->file.get() < 0) {
+    const int reason = errno;
+    return absl::ErrnoToStatus(reason, absl::StrCat("'", impl->path, "': cannot write"));
+  }
+  EventWriter writer(std::move(impl));
+  Event version;
+  version.set_file_version("brain.Event:2");
+  GRADFLOW_RETURN_IF_ERROR(writer.Add(std::move(version)));
+  return writer;
+}
+
+absl::Status EventWriter::Add(Event event) {
+  if (event.wall_time() == 0) event.set_wall_time(SecondsNow());
+  std::string bytes;
+  if (!event.SerializeToString(&bytes)) {
+    return errors::InvalidArgument("an event of ", event.ByteSizeLong(),
+                                   " bytes cannot be serialized");
+  }
+  std::string record;
+  record.reserve(bytes.size() + 16);
+  AppendLittleEndian(&record, static_cast<uint64_t>(bytes.size()));
+  AppendLittleEndian(&record, internal::MaskCrc(internal::ExtendCrc32c(0, record)));
+  record += bytes;
+  AppendLittleEndian(&record, internal::MaskCrc(internal::ExtendCrc32c(0, bytes)));
+  return errors::Prefix(absl::StrCat("'", impl_->path, "': "),
+                        internal::WriteAll(impl_->file.get(), {record}));
+}
+
+absl::Status EventWriter::AddSummary(int64_t step, absl::string_view serialized_summary) {
+  Event event;
+  event.set_step(step);
+  if (!event.mutable_summary()->ParseFromArray(serialized_summary.data(),
+                                               static_cast<int>(serialized_summary.size()))) {
+    return errors::InvalidArgument("expected a serialized Summary, found ",
+                                   serialized_summary.size(), " other bytes");
+  }
+  return Add(std::move(event));
+}
+
+absl::Status EventWriter::AddScalar(absl::string_view tag, int64_t step, float value) {
+  Event event;
+  event.set_step(step);
+  Summary::Value* const added = event.mutable_summary()->add_value();
+  added->set_tag(std::string(tag));
+  added->set_simple_value(value);
+  return Add(std::move(event));
+}
+
+absl::Status EventWriter::Sync() {
+  return errors::Prefix(absl::StrCat("'", impl_->path, "': "), internal::SyncFile(impl_->path));
+}
+
+const std::string& EventWriter::path() const { return impl_->path; }
+
+}  // namespace gradflow
