@@ -18,6 +18,7 @@ void RegisterNnGradients(GradientRegistry& registry);
 void RegisterNormalisationGradients(GradientRegistry& registry);
 void RegisterQuantGradients(GradientRegistry& registry);
 void RegisterRandomGradients(GradientRegistry& registry);
+void RegisterRecurrentGradients(GradientRegistry& registry);
 void RegisterSelectionGradients(GradientRegistry& registry);
 void RegisterSpectralGradients(GradientRegistry& registry);
 void RegisterStateGradients(GradientRegistry& registry);
@@ -35,6 +36,7 @@ inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterNormalisationGradients(registry);
   RegisterQuantGradients(registry);
   RegisterRandomGradients(registry);
+  RegisterRecurrentGradients(registry);
   RegisterSelectionGradients(registry);
   RegisterSpectralGradients(registry);
   RegisterStateGradients(registry);

@@ -28,6 +28,8 @@ struct GraphFlags {
   int64_t memory_limit = 0;
   // NAME=NUMBER, members of GraphLimits.
   std::vector<std::string> graph_limits;
+  // SessionOptions::fold_batch_norms.
+  bool fast = false;
 };
 
 struct RunFlags {
@@ -53,6 +55,9 @@ struct BenchFlags {
 
 struct InspectFlags {
   std::string graph;
+  // Lists what the passes of a plan do, of one with `fast` if that is set.
+  bool plan = false;
+  bool fast = false;
   // As GraphFlags.
   std::vector<std::string> graph_limits;
 };

@@ -81,6 +81,8 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
       ->add_option("--memory-limit", flags->memory_limit, "Limit on memory of tensors; 0: no limit")
       ->option_text("BYTES")
       ->check(IntegerUpTo(0, kMaxInt64));
+  command->add_flag("--fast", flags->fast,
+                    "Fold batch normalisation into weights; changes the last bits of results");
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
@@ -233,6 +235,9 @@ int Main(int argc, char** argv) {
   inspect_command->add_option("graph", inspect.graph, "GraphDef, binary or text")
       ->required()
       ->option_text("GRAPH");
+  CLI::Option* plan = inspect_command->add_flag(
+      "--plan", inspect.plan, "List the nodes that a run merges, folds and fuses");
+  inspect_command->add_flag("--fast", inspect.fast, "As of run")->needs(plan);
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);
 

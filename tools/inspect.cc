@@ -1,9 +1,12 @@
 // gradflow inspect: lists nodes by op, inputs, outputs, shapes and import errors.
 #include <map>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
@@ -12,6 +15,7 @@
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/plan/plan_report.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
 #include "tools/view/graph_json.h"
@@ -91,6 +95,40 @@ void PrintEnds(const GraphDef& def, std::ostream& out) {
   }
 }
 
+void PrintChanges(absl::string_view what, const std::vector<PlanReport::Change>& changes,
+                  std::ostream& out) {
+  constexpr size_t kPrintedChanges = 1000;
+  out << what << ": " << changes.size() << "\n";
+  for (size_t i = 0; i < changes.size() && i < kPrintedChanges; ++i) {
+    const PlanReport::Change& change = changes[i];
+    out << "  " << errors::Printable(change.name) << "  (" << errors::Printable(change.op) << ")";
+    if (change.origins.size() > 1 || change.origins[0] != change.name) {
+      out << " = " << errors::Printable(absl::StrJoin(change.origins, ", "));
+    }
+    out << "\n";
+  }
+  if (changes.size() > kPrintedChanges) {
+    out << "  ... and " << changes.size() - kPrintedChanges << " more\n";
+  }
+}
+
+// Prints the plan of a run that feeds the placeholders and fetches all outputs that no node uses.
+absl::Status PrintPlan(const Graph& graph, bool fast, std::ostream& out) {
+  std::vector<std::string> feeds;
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* const node = graph.node(id);
+    if (node->type_string() == "Placeholder") feeds.push_back(node->name());
+  }
+  std::vector<std::string> fetches;
+  for (const TensorId& output : UnusedOutputIds(graph)) fetches.push_back(FormatTensorId(output));
+  GRADFLOW_ASSIGN_OR_RETURN(const PlanReport report, ReportPlan(graph, feeds, fetches, fast));
+  out << "plan: " << report.planned_nodes << " nodes of " << report.needed_nodes << "\n";
+  PrintChanges("merged", report.merged, out);
+  PrintChanges("folded", report.folded, out);
+  PrintChanges("fused", report.fused, out);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out) {
@@ -102,6 +140,7 @@ absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out) {
   const absl::Status status = ImportGraphDef(options, def, &graph);
   if (status.ok()) {
     PrintEnds(graph, out);
+    if (flags.plan) GRADFLOW_RETURN_IF_ERROR(PrintPlan(graph, flags.fast, out));
   } else {
     PrintEnds(def, out);
     // Part of the report, not an error of the command.

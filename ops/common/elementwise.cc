@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise_simd.h"
+#include "gradflow/ops/common/elementwise_step.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow {
@@ -344,7 +346,7 @@ class Elementwise {
   bool non_temporal_ = false;
 };
 
-class ElementwiseKernel final : public OpKernel {
+class ElementwiseKernel final : public OpKernel, public StepKernel {
  public:
   ElementwiseKernel(const KernelConstruction& construction, ElementwiseLoop loop,
                     absl::Span<const int> sizes, double nanoseconds, Pairing pairing)
@@ -353,6 +355,16 @@ class ElementwiseKernel final : public OpKernel {
     for (size_t k = 0; k < num_inputs_; ++k) {
       types_[k] = construction.input_type(static_cast<int>(k));
     }
+    is_float_ = construction.num_inputs() == static_cast<int>(num_inputs_) &&
+                construction.num_outputs() == 1 && construction.output_type(0) == DT_FLOAT &&
+                std::all_of(types_.begin(), types_.begin() + num_inputs_,
+                            [](DataType dtype) { return dtype == DT_FLOAT; });
+  }
+
+  bool CanBeStep(int) const override { return is_float_; }
+  std::unique_ptr<FusedStep> MakeStep(const RunContext&, absl::Span<const Tensor> inputs, int input,
+                                      const TensorShape& shape) const override {
+    return MakeElementwiseStep(loop_, inputs, input, shape, pairing_);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -374,6 +386,8 @@ class ElementwiseKernel final : public OpKernel {
   const size_t num_inputs_;
   const double nanoseconds_;
   const Pairing pairing_;
+  // All inputs and the output are.
+  bool is_float_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
@@ -69,7 +70,7 @@ absl::Status BatchMatMulShape(ShapeContext& c) {
 }
 
 template <bool kBroadcast>
-class BatchMatMulKernel final : public OpKernel {
+class BatchMatMulKernel final : public OpKernel, public FusibleKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
     types_ = {construction.input_type(0), construction.input_type(1)};
@@ -79,7 +80,13 @@ class BatchMatMulKernel final : public OpKernel {
                                    DataTypeString(types_[1]), " as ", DataTypeString(out));
     }
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("adj_x", &adj_x_));
+    is_float_ = types_[0] == DT_FLOAT && types_[1] == DT_FLOAT && out == DT_FLOAT;
     return construction.GetAttr("adj_y", &adj_y_);
+  }
+
+  bool CanBeFused() const override { return is_float_; }
+  absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const override {
+    return MultiplyFused(ctx, {adj_x_, adj_x_}, {adj_y_, adj_y_}, ShapeOf(ctx), steps, done);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -90,16 +97,22 @@ class BatchMatMulKernel final : public OpKernel {
                                      " and ", DataTypeString(types_[1]), ", but are ",
                                      DataTypeString(x.dtype()), " and ", DataTypeString(y.dtype()));
     }
-    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape dims,
-                              ProductShape(x.shape(), y.shape(), adj_x_, adj_y_, kBroadcast));
-    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims.dim_sizes()));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ShapeOf(ctx));
     Tensor* out = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &out));
     return MultiplyBatches(ctx, x, {adj_x_, adj_x_}, y, {adj_y_, adj_y_}, out);
   }
 
  private:
+  absl::StatusOr<TensorShape> ShapeOf(const KernelContext& ctx) const {
+    GRADFLOW_ASSIGN_OR_RETURN(
+        const PartialTensorShape dims,
+        ProductShape(ctx.input(0).shape(), ctx.input(1).shape(), adj_x_, adj_y_, kBroadcast));
+    return TensorShape::Make(dims.dim_sizes());
+  }
+
   DataTypeVector types_;
+  bool is_float_ = false;
   bool adj_x_ = false;
   bool adj_y_ = false;
 };

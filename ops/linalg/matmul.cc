@@ -1,7 +1,9 @@
 // MatMul and SparseMatMul.
 #include <cstdint>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
@@ -35,8 +37,9 @@ absl::Status MatMulShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// Sets output 0 to the product of inputs 0 and 1.
-absl::Status Multiply(KernelContext& ctx, bool transpose_a, bool transpose_b) {
+// Returns the shape of the product of inputs 0 and 1.
+absl::StatusOr<TensorShape> ProductShape(const KernelContext& ctx, bool transpose_a,
+                                         bool transpose_b) {
   const Tensor& a = ctx.input(0);
   const Tensor& b = ctx.input(1);
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(0, "a", 2));
@@ -45,19 +48,30 @@ absl::Status Multiply(KernelContext& ctx, bool transpose_a, bool transpose_b) {
     return InnerDimensionsDiffer(a.shape().DebugString(), transpose_a, b.shape().DebugString(),
                                  transpose_b);
   }
-  GRADFLOW_ASSIGN_OR_RETURN(
-      const TensorShape shape,
-      TensorShape::Make({a.dim_size(transpose_a ? 1 : 0), b.dim_size(transpose_b ? 0 : 1)}));
-  Tensor* product = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &product));
-  return MultiplyBatches(ctx, a, {transpose_a, false}, b, {transpose_b, false}, product);
+  return TensorShape::Make({a.dim_size(transpose_a ? 1 : 0), b.dim_size(transpose_b ? 0 : 1)});
 }
 
-class MatMulKernel final : public OpKernel {
+// Sets output 0 to the product of inputs 0 and 1.
+absl::Status Multiply(KernelContext& ctx, bool transpose_a, bool transpose_b) {
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ProductShape(ctx, transpose_a, transpose_b));
+  Tensor* product = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &product));
+  return MultiplyBatches(ctx, ctx.input(0), {transpose_a, false}, ctx.input(1),
+                         {transpose_b, false}, product);
+}
+
+class MatMulKernel final : public OpKernel, public FusibleKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    is_float_ = construction.input_type(0) == DT_FLOAT;
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("transpose_a", &transpose_a_));
     return construction.GetAttr("transpose_b", &transpose_b_);
+  }
+
+  bool CanBeFused() const override { return is_float_; }
+  absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const override {
+    return MultiplyFused(ctx, {transpose_a_, false}, {transpose_b_, false},
+                         ProductShape(ctx, transpose_a_, transpose_b_), steps, done);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -72,6 +86,7 @@ class MatMulKernel final : public OpKernel {
   }
 
  private:
+  bool is_float_ = false;
   bool transpose_a_ = false;
   bool transpose_b_ = false;
 };

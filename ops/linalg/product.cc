@@ -38,6 +38,7 @@ struct Batches {
   DimVector dims;
   DimVector x_strides;
   DimVector y_strides;
+  const FusedSteps* steps = nullptr;
 
   void Move(int64_t batch, BlasMatrix<const T>* x_at, BlasMatrix<const T>* y_at,
             BlasMatrix<T>* out_at) const {
@@ -147,8 +148,17 @@ void Multiply(const Batches<T>& batches) {
     BlasMatrix<T> out;
     for (int64_t task = begin; task < end; ++task) {
       batches.Move(task / blocks, &x, &y, &out);
+      // Rows and columns of the product that are complete.
+      const auto finish = [&](int64_t row, int64_t rows, int64_t column, int64_t columns) {
+        if constexpr (std::is_same_v<T, float>) {
+          if (batches.steps == nullptr) return;
+          batches.steps->Apply({out.Block(row, column).data, out.stride,
+                                task / blocks * sizes.m + row, rows, column, columns});
+        }
+      };
       if (small) {
         MultiplySmall(sizes, x, y, out);
+        finish(0, sizes.m, 0, sizes.n);
         continue;
       }
       const int64_t row = task % blocks / blocks_across * block.rows;
@@ -158,6 +168,8 @@ void Multiply(const Batches<T>& batches) {
                  std::min(block.inner, sizes.k - p), x.Block(row, p), y.Block(p, column),
                  out.Block(row, column), /*add=*/p > 0);
       }
+      finish(row, std::min(block_rows, sizes.m - row), column,
+             std::min(kBlockColumns, sizes.n - column));
     }
   };
   const double nanoseconds = small ? 1.0 * products + 10 : 0.02 * sizeof(T) * products + 500;
@@ -301,7 +313,8 @@ void RoundElements(KernelContext& ctx, const Tensor& from, Tensor* to) {
 }
 
 absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_form,
-                             const Tensor& y, ProductForm y_form, Tensor* out) {
+                             const Tensor& y, ProductForm y_form, Tensor* out,
+                             const FusedSteps* steps) {
   const int rank = out->dims();
   const DataType type = ProductType(out->dtype());
   Sizes sizes = {out->dim_size(rank - 2), out->dim_size(rank - 1),
@@ -346,7 +359,8 @@ absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_
                           {static_cast<T*>(wide.raw_data()), sizes.n},
                           {},
                           {},
-                          {}};
+                          {},
+                          steps};
     if (!one_matrix) {
       batches.dims.assign(batch_dims.begin(), batch_dims.end());
       batches.x_strides = BatchStrides(x, batch_dims);
@@ -360,6 +374,22 @@ absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_
   });
   if (type != out->dtype()) RoundElements(ctx, wide, out);
   return absl::OkStatus();
+}
+
+absl::Status MultiplyFused(KernelContext& ctx, ProductForm x_form, ProductForm y_form,
+                           const absl::StatusOr<TensorShape>& shape, FusedSteps* steps,
+                           bool* done) {
+  *done = false;
+  const Tensor& x = ctx.input(0);
+  const Tensor& y = ctx.input(1);
+  if (!shape.ok() || x.dtype() != DT_FLOAT || y.dtype() != DT_FLOAT || x.NumElements() == 0 ||
+      y.NumElements() == 0 || shape->num_elements() == 0 || !steps->Prepare(*shape)) {
+    return absl::OkStatus();
+  }
+  *done = true;
+  Tensor* out = nullptr;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, *shape, &out));
+  return MultiplyBatches(ctx, x, x_form, y, y_form, out, steps);
 }
 
 }  // namespace gradflow

@@ -3,6 +3,8 @@
 #define GRADFLOW_OPS_LINALG_PRODUCT_H_
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
@@ -31,10 +33,17 @@ void RoundElements(KernelContext& ctx, const Tensor& from, Tensor* to);
 // Sets `out` [batch dimensions..., m, n] to x [..., m, k] times y [..., k, n], in these forms. The
 // batch dimensions of x and y are broadcast to those of `out`. Integers wrap around. The result is
 // computed in ProductType(out->dtype()), in blocks that depend on the shapes alone. Returns
-// INVALID_ARGUMENT for dimensions that are too large for the BLAS.
-// REQUIRES: the shapes agree, and the types of x and y can be converted to that of the product
+// INVALID_ARGUMENT for dimensions that are too large for the BLAS. Applies `steps` to `out`, if not
+// null.
+// REQUIRES: the shapes agree, and the types of x and y can be converted to that of the product;
+// with steps, all are float and not empty
 absl::Status MultiplyBatches(KernelContext& ctx, const Tensor& x, ProductForm x_form,
-                             const Tensor& y, ProductForm y_form, Tensor* out);
+                             const Tensor& y, ProductForm y_form, Tensor* out,
+                             const FusedSteps* steps = nullptr);
+// Computes the product, and applies the steps, as FusibleKernel::ComputeFused() does. `shape` is
+// that of output 0, an error if the shapes of the inputs do not agree.
+absl::Status MultiplyFused(KernelContext& ctx, ProductForm x_form, ProductForm y_form,
+                           const absl::StatusOr<TensorShape>& shape, FusedSteps* steps, bool* done);
 
 }  // namespace gradflow
 

@@ -1,12 +1,15 @@
 // Batch normalisation: FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3. The gradients are in
 // batch_norm_grad.cc.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -91,8 +94,57 @@ struct ChannelTable {
   float* offset;
 };
 
-class BatchNorm final : public OpKernel {
+// Inference of rows of floats, as a step.
+class BatchNormStep final : public FusedStep {
  public:
+  // `floats` is [4, channels]: the coefficients in their order.
+  explicit BatchNormStep(Tensor floats) : floats_(std::move(floats)) {}
+  void Apply(const ResultPart& part) const override {
+    const float* const data = static_cast<const float*>(floats_.raw_data());
+    const int64_t channels = floats_.dim_size(1);
+    const BatchNormCoefficients all = {data, data + channels, data + 2 * channels,
+                                       data + 3 * channels};
+    BatchNormRowsForward(ElementType::kFloat, part.data, part.data,
+                         {part.rows, part.stride, part.columns}, all.At(part.column),
+                         /*non_temporal=*/false);
+  }
+
+ private:
+  const Tensor floats_;
+};
+
+class BatchNorm final : public OpKernel, public StepKernel {
+ public:
+  bool CanBeStep(int input) const override {
+    const auto is_float = [](DataType dtype) { return dtype == DT_FLOAT; };
+    return input == kX && !attrs_.is_training && attrs_.channels_last &&
+           std::all_of(input_types_.begin(), input_types_.end(), is_float);
+  }
+  std::unique_ptr<FusedStep> MakeStep(const RunContext& run, absl::Span<const Tensor> inputs, int,
+                                      const TensorShape& shape) const override {
+    for (int i = kScale; i <= kVariance; ++i) {
+      if (inputs[i].dtype() != DT_FLOAT || !inputs[i].IsInitialized()) return nullptr;
+    }
+    const auto shape_of = [&](int i) {
+      return PartialTensorShape(i == kX ? shape : inputs[i].shape());
+    };
+    if (!CheckShapes(attrs_, shape_of).ok()) return nullptr;
+    const int64_t channels = shape.dim_size(shape.dims() - 1);
+    absl::StatusOr<Tensor> floats = Tensor::Allocate(*run.allocator, DT_FLOAT, {4, channels});
+    if (!floats.ok()) return nullptr;
+    float* const center = static_cast<float*>(floats->raw_data());
+    const auto at = [&](int input, int64_t c) {
+      return static_cast<const float*>(inputs[input].raw_data())[c];
+    };
+    for (int64_t c = 0; c < channels; ++c) {
+      const double stddev = Stddev(static_cast<double>(at(kVariance, c)));
+      center[c] = SplitDouble(static_cast<double>(at(kMean, c)), &center[channels + c]);
+      center[2 * channels + c] = Factor(at(kScale, c), stddev);
+      center[3 * channels + c] = at(kOffset, c);
+    }
+    return std::make_unique<BatchNormStep>(*std::move(floats));
+  }
+
   absl::Status Init(const KernelConstruction& construction) {
     input_types_ = InputTypes(construction);
     return ReadAttrs(construction, &attrs_);
@@ -170,10 +222,14 @@ class BatchNorm final : public OpKernel {
 
   // Computes a channel's coefficients from its mean and variance. Its factor is its scale before.
   void SetCoefficients(const ChannelTable& table, int64_t c) const {
-    const double stddev = std::sqrt(table.variance[c] + static_cast<double>(attrs_.epsilon));
+    const double stddev = Stddev(table.variance[c]);
     table.center[c] = SplitDouble(table.mean[c], &table.center_rest[c]);
-    table.factor[c] = static_cast<float>(table.factor[c] / stddev);
+    table.factor[c] = Factor(table.factor[c], stddev);
   }
+  double Stddev(double variance) const {
+    return std::sqrt(variance + static_cast<double>(attrs_.epsilon));
+  }
+  static float Factor(float scale, double stddev) { return static_cast<float>(scale / stddev); }
 
   void ComputeRows(const RowBlocks& blocks, const Tensor& x, const BatchNormLayout& layout,
                    double* moments, const ChannelTable& table, Tensor* y) const {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
@@ -14,6 +15,7 @@
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/elementwise_simd.h"
+#include "gradflow/ops/common/elementwise_step.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
@@ -95,10 +97,20 @@ absl::Status BiasAddGradShape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-class BiasAddKernel final : public OpKernel {
+class BiasAddKernel final : public OpKernel, public StepKernel {
  public:
   BiasAddKernel(DataTypeVector types, bool channels_last, ElementwiseLoop loop, int size)
       : types_(std::move(types)), channels_last_(channels_last), loop_(loop), size_(size) {}
+
+  bool CanBeStep(int input) const override {
+    return input == 0 && types_[0] == DT_FLOAT && channels_last_;
+  }
+  std::unique_ptr<FusedStep> MakeStep(const RunContext&, absl::Span<const Tensor> inputs, int input,
+                                      const TensorShape& shape) const override {
+    PartialTensorShape output;
+    if (!CheckShapes(shape, inputs[1].shape(), channels_last_, &output).ok()) return nullptr;
+    return MakeElementwiseStep(loop_, inputs, input, shape, Pairing::kBroadcast);
+  }
 
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));

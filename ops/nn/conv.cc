@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
@@ -74,9 +75,10 @@ class ConvKernel : public OpKernel {
  protected:
   explicit ConvKernel(ConvPass pass) : pass_(pass) {}
 
-  // Computes output 0, of shape `shape`, from inputs a and b.
+  // Computes output 0, of shape `shape`, from inputs a and b, and applies `steps` if not null.
+  // REQUIRES: with steps, the type is float, the depth is the last dimension, and nothing is empty
   absl::Status Run(KernelContext& ctx, const ConvGeometry& g, int a, int b,
-                   const TensorShape& shape) const {
+                   const TensorShape& shape, const FusedSteps* steps = nullptr) const {
     Tensor* output = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &output));
     if (output->NumElements() == 0) return absl::OkStatus();
@@ -105,7 +107,7 @@ class ConvKernel : public OpKernel {
     // That which is fed, or converted from another type, may be another in each run.
     const bool constant_filter =
         y.SharesBufferWith(constant_) && y.raw_data() == constant_.raw_data();
-    GRADFLOW_RETURN_IF_ERROR(Convolve(ctx, g, {x, y, &result, constant_filter}));
+    GRADFLOW_RETURN_IF_ERROR(Convolve(ctx, g, {x, y, &result, constant_filter, steps}));
     if (convert) {
       Tensor rounded = *output;
       if (move) {
@@ -129,7 +131,9 @@ class ConvKernel : public OpKernel {
       GRADFLOW_RETURN_IF_ERROR(fast_->Run(ctx, g, tensors, &done));
       if (done) return absl::OkStatus();
     }
-    return ConvByProducts(ctx, pass_, g, tensors);
+    GRADFLOW_RETURN_IF_ERROR(ConvByProducts(ctx, pass_, g, tensors));
+    if (tensors.steps != nullptr) ApplyToAll(ctx.run(), *tensors.steps, tensors.out);
+    return absl::OkStatus();
   }
 
   const ConvPass pass_;
@@ -140,9 +144,28 @@ class ConvKernel : public OpKernel {
   Tensor constant_;
 };
 
-class Conv final : public ConvKernel {
+class Conv final : public ConvKernel, public FusibleKernel {
  public:
   Conv() : ConvKernel(ConvPass::kForward) {}
+  bool CanBeFused() const override { return types()[0] == DT_FLOAT && attrs().channels_last; }
+
+  absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const override {
+    *done = false;
+    ConvGeometry geometry;
+    PartialTensorShape output;
+    if (!CheckInputTypes(ctx, types()).ok() ||
+        !InferConv(attrs(), ctx.input(0).shape(), ctx.input(1).shape(), &geometry, &output).ok()) {
+      return absl::OkStatus();
+    }
+    const absl::StatusOr<TensorShape> shape = TensorShape::Make(output.dim_sizes());
+    if (!shape.ok() || shape->num_elements() == 0 || ctx.input(0).NumElements() == 0 ||
+        ctx.input(1).NumElements() == 0 || !CheckSizes(geometry).ok() || !steps->Prepare(*shape)) {
+      return absl::OkStatus();
+    }
+    *done = true;
+    return Run(ctx, geometry, 0, 1, *shape, steps);
+  }
+
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types()));
     ConvGeometry geometry;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "gradflow/core/fused_steps.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/tensor.h"
@@ -25,6 +26,8 @@ struct ConvTensors {
   Tensor* out;
   // The filter has the same elements whenever the kernel runs with its buffer.
   bool constant_filter = false;
+  // Applied to the output of kForward by FastConv; null for none.
+  const FusedSteps* steps = nullptr;
 };
 
 // The first error of blocks that run in parallel.

@@ -651,10 +651,16 @@ class OneDnnConv final : public FastConv {
                               {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC,
                                Memory(forward ? piece.output : piece.input, result)},
                               {DNNL_ARG_SCRATCHPAD, Memory(piece.scratch, scratch)}});
-    if (result == to) return;
     const ConvGeometry& p = piece.geometry;
-    CopyRows(copy, block.size, p.batch * (forward ? p.out_volume() : p.in_volume()), block.size,
-             to + block.begin, forward ? g.out_depth : g.in_depth);
+    const int64_t rows = p.batch * (forward ? p.out_volume() : p.in_volume());
+    if (tensors.steps != nullptr) {
+      // The size of a single block is that of a group.
+      const int64_t channels = result == to ? g.out_depth : block.size;
+      tensors.steps->Apply({result, channels, out, rows, block.begin, channels});
+    }
+    if (result == to) return;
+    CopyRows(copy, block.size, rows, block.size, to + block.begin,
+             forward ? g.out_depth : g.in_depth);
   }
 
   // Each task of a block makes a gradient of its own, which are then added up.

@@ -104,6 +104,12 @@ absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {
   return kernels_[id].get();
 }
 
+absl::StatusOr<std::unique_ptr<OpKernel>> KernelCache::Make(const Node& node,
+                                                            const Tensor& constant) {
+  GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const registration, FindKernel(node));
+  return MakeKernelFor(node, registration, &constant);
+}
+
 FoldedNode KernelCache::FindFolded(const Node& node) const {
   const auto it = folded_by_id_.find(node.id());
   return it == folded_by_id_.end() ? FoldedNode() : it->second->second;

@@ -42,6 +42,8 @@ class KernelCache {
   // (Op): ", and include attributes that the kernel rejects. A kernel that could not be made is
   // tried again on the next call.
   absl::StatusOr<const OpKernel*> Get(const Node& node);
+  // Makes a further kernel of a node, one of whose inputs is `constant` in each run.
+  absl::StatusOr<std::unique_ptr<OpKernel>> Make(const Node& node, const Tensor& constant);
 
   // Finds or adds a folded node. Keeps the latest folded nodes whose total size is at most
   // max_bytes.

@@ -45,6 +45,22 @@ absl::Status EliminateCommonSubexpressions(const PassContext& context, PlanGraph
 // If the limits end the pass, the cache keeps the values so far.
 absl::Status FoldConstants(const PassContext& context, PlanGraph* graph);
 
+// Folds batch normalisation in inference, whose statistics are constant, into the constant filter
+// of the convolution before it, and into the constant bias between them. Images are NHWC and of
+// float. An addition of a bias takes the place of the normalisation. Values change in the last
+// bits.
+absl::Status FoldBatchNorms(const PassContext& context, PlanGraph* graph);
+
+// Fuses a convolution or product of float with the chain of elementwise nodes behind it, biases,
+// batch normalisation in inference, residual additions and activations: one node applies them to
+// each part of the result, while that is in a cache. Each node of the chain but the last has one
+// reader. The kernels decide what they can do (core/fused_steps.h).
+absl::Status FuseSteps(const PassContext& context, PlanGraph* graph);
+
+// Add to a report, after constant folding, and after the last pass.
+void ReportMergedAndFolded(const PlanGraph& graph, PlanReport* report);
+void ReportFused(const PlanGraph& graph, PlanReport* report);
+
 }  // namespace gradflow
 
 #endif  // GRADFLOW_RUNTIME_PLAN_PASSES_H_

@@ -16,11 +16,18 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::Make(const Graph& graph, const
                                                        const RunLimits& limits) {
   const PassContext context = {options, limits, kernels};
   GRADFLOW_ASSIGN_OR_RETURN(PlanGraph plan, MakePlanGraph(graph, names, context));
+  if (options.report != nullptr)
+    options.report->needed_nodes = static_cast<int>(plan.order().size());
   for (const PlanPass pass : {ResolveReferences, EliminateCommonSubexpressions, FoldConstants}) {
+    GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));
+  }
+  if (options.report != nullptr) ReportMergedAndFolded(plan, options.report);
+  for (const PlanPass pass : {FoldBatchNorms, FuseSteps}) {
     GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));
   }
   for (const PlanPass pass : options.passes) GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));
   GRADFLOW_RETURN_IF_ERROR(plan.Prune());
+  if (options.report != nullptr) ReportFused(plan, options.report);
   return LayOutPlan(context, std::move(plan));
 }
 

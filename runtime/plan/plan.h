@@ -40,6 +40,7 @@
 #include "gradflow/runtime/executor/run_limits.h"
 #include "gradflow/runtime/plan/kernel_cache.h"
 #include "gradflow/runtime/plan/plan_graph.h"
+#include "gradflow/runtime/plan/plan_report.h"
 
 namespace gradflow {
 
@@ -54,8 +55,8 @@ struct PassContext;
 // A function that rewrites a plan before it is laid out (passes.h).
 using PlanPass = absl::Status (*)(const PassContext& context, PlanGraph* graph);
 
-// Optimizations of a plan. They do not change the values of a run. The optimized plan returns only
-// errors that the original plan could return.
+// Optimizations of a plan. They do not change the values of a run, but for fold_batch_norms. The
+// optimized plan returns only errors that the original plan could return.
 struct PlanOptions {
   // Runs one node in place of several that compute the same from the same inputs.
   bool eliminate_common_subexpressions = true;
@@ -64,6 +65,13 @@ struct PlanOptions {
   int64_t max_folded_bytes = 10 << 20;
   // Further passes, which run last, in this order.
   absl::Span<const PlanPass> passes = {};
+  // Runs convolutions and products with the elementwise nodes behind them as one node.
+  bool fuse = true;
+  // Folds batch normalisation into the constant weights of convolutions, which changes the last
+  // bits of values.
+  bool fold_batch_norms = false;
+  // Filled if not null.
+  PlanReport* report = nullptr;
 };
 
 class Plan {

@@ -32,7 +32,8 @@ Parallelism ParallelismOf(const ConfigProto& config) {
   return parallelism;
 }
 
-PlanOptions PlanOptionsOf(const OptimizerOptions& optimizer) {
+PlanOptions PlanOptionsOf(const SessionOptions& session) {
+  const OptimizerOptions& optimizer = session.config.graph_options().optimizer_options();
   const bool all = optimizer.opt_level() == OptimizerOptions::L1;
   PlanOptions options;
   options.eliminate_common_subexpressions = all || optimizer.do_common_subexpression_elimination();
@@ -41,6 +42,8 @@ PlanOptions PlanOptionsOf(const OptimizerOptions& optimizer) {
   } else if (optimizer.max_folded_constant_in_bytes() > 0) {
     options.max_folded_bytes = optimizer.max_folded_constant_in_bytes();
   }
+  options.fuse = all;
+  options.fold_batch_norms = all && session.fold_batch_norms;
   return options;
 }
 
@@ -80,7 +83,7 @@ absl::StatusOr<std::unique_ptr<GraphRunner>> GraphRunner::Make(const SessionOpti
 
 GraphRunner::GraphRunner(const SessionOptions& options, const Graph& graph)
     : graph_(graph),
-      plan_options_(PlanOptionsOf(options.config.graph_options().optimizer_options())),
+      plan_options_(PlanOptionsOf(options)),
       memory_limit_(options.tensor_memory_limit_bytes),
       timeout_in_ms_(options.config.operation_timeout_in_ms()),
       pool_(MakePool(options)),

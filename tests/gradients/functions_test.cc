@@ -183,6 +183,8 @@ const std::map<std::string, bool>& Elsewhere() {
       {"AdjustHue", true},
       {"AdjustSaturation", true},
       {"Angle", true},
+      {"BlockLSTM", false},
+      {"BlockLSTMV2", false},
       {"Cholesky", true},
       {"Complex", true},
       {"ComplexAbs", true},
@@ -201,9 +203,11 @@ const std::map<std::string, bool>& Elsewhere() {
       {"FusedBatchNormGradV3", true},
       {"FusedBatchNormV2", true},
       {"FusedBatchNormV3", true},
+      {"GRUBlockCell", false},
       {"Imag", true},
       {"LRN", true},
       {"LRNGrad", true},
+      {"LSTMBlockCell", false},
       {"MaxPool3D", true},
       {"MaxPool3DGrad", true},
       {"MaxPool3DGradGrad", true},
@@ -266,11 +270,20 @@ std::vector<std::string> OpsOfNumbers() {
   };
   // Those that TensorFlow does not have either, and that of ResizeArea, which is missing
   // (docs/gradients.md).
-  const std::set<std::string> without = {"CropAndResizeGradBoxes",  "Dilation2DBackpropFilter",
-                                         "Dilation2DBackpropInput", "FractionalAvgPoolGrad",
-                                         "FractionalMaxPoolGrad",   "FusedPadConv2D",
-                                         "FusedResizeAndPadConv2D", "IgammaGradA",
-                                         "RandomGammaGrad",         "ResizeArea"};
+  const std::set<std::string> without = {"BlockLSTMGrad",
+                                         "BlockLSTMGradV2",
+                                         "CropAndResizeGradBoxes",
+                                         "Dilation2DBackpropFilter",
+                                         "Dilation2DBackpropInput",
+                                         "FractionalAvgPoolGrad",
+                                         "FractionalMaxPoolGrad",
+                                         "FusedPadConv2D",
+                                         "FusedResizeAndPadConv2D",
+                                         "GRUBlockCellGrad",
+                                         "IgammaGradA",
+                                         "LSTMBlockCellGrad",
+                                         "RandomGammaGrad",
+                                         "ResizeArea"};
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     const OpDef& def = op->def();
     if (without.count(def.name()) > 0) continue;
@@ -590,6 +603,53 @@ TEST(GradientFunctions, OfBatchNormInTraining) {
     ASSERT_TRUE(error.ok()) << error.status();
     EXPECT_LE(error->max_error, 2e-3 * error->largest) << error->DebugString();
   }
+}
+
+// The gradients of all inputs but the first `skip`, by sums of outputs `first` and `second`.
+void ExpectGradientsOfCell(const char* op, const std::string& attrs, const std::string& inputs,
+                           size_t skip, int first, int second) {
+  SCOPED_TRACE(op);
+  RowGraph graph;
+  std::vector<Tensor> tensors = ParseTensors(inputs);
+  GraphDef def;
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  AddOpRow("n", op, attrs, tensors, Knowledge::kValues, &def, &feeds);
+  GRADFLOW_ASSERT_OK(ImportGraphDef({}, def, graph.scope.graph()));
+  const Node* const node = graph.scope.graph()->FindNode("n");
+  ASSERT_NE(node, nullptr);
+  for (size_t i = skip; i < tensors.size(); ++i) {
+    graph.xs.push_back(Output(graph.scope.graph()->FindNode(absl::StrCat("n/i", i)), 0));
+    graph.values.push_back(tensors[i]);
+  }
+  graph.ys = {Output(node, first), Output(node, second)};
+  const auto error = FindGradientError(graph.scope, graph.xs, graph.values, graph.ys,
+                                       GradientsOf(graph.ys, graph.xs));
+  ASSERT_TRUE(error.ok()) << error.status();
+  EXPECT_LE(error->max_error, 2e-3 * std::max(1.0, error->largest)) << error->DebugString();
+  // The other outputs have no gradients.
+  std::vector<Output> dxs;
+  EXPECT_THAT(
+      AddSymbolicGradients(graph.scope, {Output(node, 2)}, graph.xs, &dxs),
+      StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("no gradient of output 2")));
+}
+
+TEST(GradientFunctions, OfRecurrentCells) {
+  const std::string weights =
+      "float[2,2]={0.5, -1, 0.25, 0.75}; float[2,2]={-0.5, 0.25, 1, -0.75}; "
+      "float[3,8]={0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8, 0.9, -1, 0.5, 0.25, -0.75, 0.3, 0.2, "
+      "0.1, 0.6, 0.5, -0.4, 0.3, 0.2, -0.1, 0.35, 0.15}; float[2]={0.5, -0.5}; "
+      "float[2]={0.25, 0.75}; float[2]={-0.25, 0.5}; float[8]";
+  const std::string attrs = "cell_clip=0; use_peephole=true";
+  ExpectGradientsOfCell("LSTMBlockCell", attrs, "float[2,1]={0.5, -0.25}; " + weights, 0, 1, 6);
+  for (const char* const op : {"BlockLSTM", "BlockLSTMV2"}) {
+    ExpectGradientsOfCell(op, attrs, "int64[]=2; float[2,2,1]={0.5, -0.25, 1, 0.75}; " + weights, 1,
+                          1, 6);
+  }
+  ExpectGradientsOfCell("GRUBlockCell", "",
+                        "float[2,1]={0.5, -0.25}; float[2,2]={0.5, -1, 0.25, 0.75}; "
+                        "float[3,4]={0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8, 0.9, -1, 0.5, "
+                        "0.25}; float[3,2]={0.3, -0.4, 0.5, 0.6, -0.7, 0.8}; float[4]; float[2]",
+                        0, 3, 3);
 }
 
 TEST(GradientFunctions, OfFakeQuantisationAreThoseOfItsGradientOps) {

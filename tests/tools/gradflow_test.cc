@@ -220,6 +220,29 @@ TEST_F(GradflowTest, InspectListsOpsInputsAndOutputs) {
                     HasSubstr("\n  grad:2  float []")));
 }
 
+TEST_F(GradflowTest, InspectListsThePlan) {
+  const std::string types = "attr { key: 'T' value { type: DT_FLOAT } } ";
+  WriteFile(File("layer.pbtxt"),
+            "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } } "
+            "node { name: 'mm' op: 'MatMul' input: 'x' input: 'x' " +
+                types +
+                "} "
+                "node { name: 'relu' op: 'Relu' input: 'mm' " +
+                types +
+                "} "
+                "node { name: 'a' op: 'Neg' input: 'x' " +
+                types +
+                "} "
+                "node { name: 'b' op: 'Neg' input: 'x' " +
+                types + "} node { name: 'y' op: 'Add' input: 'a' input: 'b' " + types + "}");
+  const ProcessResult result = Gradflow({"inspect", File("layer.pbtxt"), "--plan"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nplan: 3 nodes of 5\nmerged: 1\n  a  (Neg) = b\n"),
+                                HasSubstr("\nfolded: 0\nfused: 1\n"),
+                                HasSubstr("\n  relu  (FusedMatMul) = mm, relu\n")));
+  EXPECT_EQ(Gradflow({"inspect", File("layer.pbtxt"), "--fast"}).exit_code, 2);
+}
+
 TEST_F(GradflowTest, InspectReportsMissingOps) {
   WriteFile(File("alien.pbtxt"),
             "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_HALF } } }"

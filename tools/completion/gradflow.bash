@@ -11,9 +11,9 @@ _gradflow() {
 
   case $command in
     "") options="run bench inspect gradients checkpoint freeze ops convert view test --version" ;;
-    run) options="--checkpoint --feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
-    bench) options="--checkpoint --feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --report --plugin" ;;
-    inspect) options="--graph-limit --plugin" ;;
+    run) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
+    bench) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --graph-limit --repeat --json --progress --report --plugin" ;;
+    inspect) options="--plan --fast --graph-limit --plugin" ;;
     gradients) options="--of --wrt --output --check --recompute --memory-limit --graph-limit --plugin" ;;
     checkpoint) options="--tensor --output --diff" ;;
     freeze) options="--outputs --output --graph-limit --plugin" ;;

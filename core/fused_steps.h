@@ -1,0 +1,83 @@
+// Fusing: a kernel applies the steps that follow it to each part of its result, while that part is
+// in a cache. A pass of the plan (runtime/plan/fusing.cc) finds such nodes. Not for users.
+//
+// A result is a matrix of float whose columns are the last dimension of its shape. A step sets each
+// element from the same element, and from those that its other inputs have for it. It has the same
+// bits as the kernel of its node has on the whole result.
+#ifndef GRADFLOW_CORE_FUSED_STEPS_H_
+#define GRADFLOW_CORE_FUSED_STEPS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/run_context.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_shape.h"
+
+#pragma GCC visibility push(default)
+namespace gradflow {
+
+// Rows and columns of a result, from row `row` and column `column` on.
+struct ResultPart {
+  float* data;
+  // The distance of rows in `data`, in elements.
+  int64_t stride;
+  int64_t row;
+  int64_t rows;
+  int64_t column;
+  int64_t columns;
+};
+
+// A step of one run. Borrows the inputs that it was made of. Thread-safe.
+class FusedStep {
+ public:
+  virtual ~FusedStep() = default;
+  // Sets the elements of a part in place.
+  virtual void Apply(const ResultPart& part) const = 0;
+};
+
+// A kernel that can be a step.
+class StepKernel {
+ public:
+  virtual ~StepKernel() = default;
+  // Returns true if MakeStep() may make a step on input `input`.
+  virtual bool CanBeStep(int input) const = 0;
+  // Makes the step that sets output 0 from input `input`, a result of shape `shape`; its element in
+  // `inputs` is not set. Returns null if the output would have another shape, or the other inputs
+  // are not of a form that steps take.
+  virtual std::unique_ptr<FusedStep> MakeStep(const RunContext& run,
+                                              absl::Span<const Tensor> inputs, int input,
+                                              const TensorShape& shape) const = 0;
+};
+
+// The steps of one run, in order.
+class FusedSteps {
+ public:
+  virtual ~FusedSteps() = default;
+  // Makes the steps for a result of shape `shape`. Returns false if they cannot be applied.
+  virtual bool Prepare(const TensorShape& shape) = 0;
+  // Applies the steps to a part. Thread-safe. REQUIRES: Prepare() has returned true
+  virtual void Apply(const ResultPart& part) const = 0;
+};
+
+// Applies the steps to a whole result, in parallel.
+void ApplyToAll(const RunContext& run, const FusedSteps& steps, Tensor* result);
+
+// A kernel that can apply steps to its result, output 0.
+class FusibleKernel {
+ public:
+  virtual ~FusibleKernel() = default;
+  // Returns true if ComputeFused() may compute the node.
+  virtual bool CanBeFused() const = 0;
+  // Computes the node and applies the steps. Sets *done to false, with no other effect, if it does
+  // not, also if the inputs are not valid: the node is then computed without fusing.
+  virtual absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const = 0;
+};
+
+}  // namespace gradflow
+#pragma GCC visibility pop
+
+#endif  // GRADFLOW_CORE_FUSED_STEPS_H_

@@ -1,0 +1,99 @@
+#include "gradflow/ops/common/elementwise_step.h"
+
+#include <array>
+#include <cstdint>
+
+namespace gradflow {
+namespace {
+
+class ElementwiseStep final : public FusedStep {
+ public:
+  explicit ElementwiseStep(ElementwiseLoop loop) : loop_(loop) {}
+
+  // Returns false if an input has another form.
+  bool Init(absl::Span<const Tensor> inputs, int input, const TensorShape& shape, Pairing pairing) {
+    if (inputs.size() > static_cast<size_t>(kMaxElementwiseInputs) || shape.dims() == 0)
+      return false;
+    num_inputs_ = inputs.size();
+    width_ = shape.dim_size(shape.dims() - 1);
+    for (size_t k = 0; k < num_inputs_; ++k) {
+      Operand& operand = operands_[k];
+      if (static_cast<int>(k) == input) continue;
+      const Tensor& x = inputs[k];
+      if (x.dtype() != DT_FLOAT || !x.IsInitialized()) return false;
+      operand.data = static_cast<const float*>(x.raw_data());
+      if (x.shape() == shape) {
+        operand.form = Form::kWhole;
+      } else if (pairing != Pairing::kBroadcast || x.dims() > shape.dims()) {
+        return false;
+      } else if (x.NumElements() == 1) {
+        operand.form = Form::kScalar;
+      } else if (x.dims() > 0 && x.dim_size(x.dims() - 1) == width_ && x.NumElements() == width_) {
+        operand.form = Form::kRow;
+        has_rows_ = true;
+      } else {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void Apply(const ResultPart& part) const override {
+    // Rows that follow each other are one.
+    const bool is_one = !has_rows_ && part.stride == part.columns && part.columns == width_;
+    const int64_t rows = is_one ? 1 : part.rows;
+    const int64_t n = is_one ? part.rows * part.columns : part.columns;
+    const void* x[kMaxElementwiseInputs] = {};
+    int64_t strides[kMaxElementwiseInputs];
+    for (size_t k = 0; k < num_inputs_; ++k) {
+      strides[k] = operands_[k].form == Form::kScalar ? 0 : 1;
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      float* const data = part.data + row * part.stride;
+      for (size_t k = 0; k < num_inputs_; ++k) {
+        const Operand& operand = operands_[k];
+        switch (operand.form) {
+          case Form::kResult:
+            x[k] = data;
+            break;
+          case Form::kWhole:
+            x[k] = operand.data + (part.row + row) * width_ + part.column;
+            break;
+          case Form::kRow:
+            x[k] = operand.data + part.column;
+            break;
+          case Form::kScalar:
+            x[k] = operand.data;
+            break;
+        }
+      }
+      loop_(x, strides, data, n);
+    }
+  }
+
+ private:
+  enum class Form { kResult, kWhole, kRow, kScalar };
+  struct Operand {
+    const float* data = nullptr;
+    Form form = Form::kResult;
+  };
+
+  const ElementwiseLoop loop_;
+  std::array<Operand, kMaxElementwiseInputs> operands_;
+  size_t num_inputs_ = 0;
+  // The columns of the result.
+  int64_t width_ = 0;
+  bool has_rows_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<FusedStep> MakeElementwiseStep(ElementwiseLoop loop,
+                                               absl::Span<const Tensor> inputs, int input,
+                                               const TensorShape& shape, Pairing pairing) {
+  auto step = std::make_unique<ElementwiseStep>(loop);
+  if (!step->Init(inputs, input, shape, pairing)) return nullptr;
+  return step;
+}
+
+}  // namespace gradflow

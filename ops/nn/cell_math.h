@@ -1,0 +1,95 @@
+// What the kernels of recurrent cells share: float tensors in place of those of half, gates, and
+// sums of columns.
+#ifndef GRADFLOW_OPS_NN_CELL_MATH_H_
+#define GRADFLOW_OPS_NN_CELL_MATH_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/ops/linalg/product.h"
+
+namespace gradflow {
+
+// The elements of a row that a loop handles at a time, in buffers on the stack.
+inline constexpr int64_t kCellChunk = 256;
+
+// Set y[i] = 1 / (1 + e^-x[i]), or the hyperbolic tangent, for i < n <= kCellChunk. `y` may be `x`.
+void SigmoidChunk(const float* x, float* y, int64_t n);
+void TanhChunk(const float* x, float* y, int64_t n);
+
+// The inputs of a kernel from `first` on, as float.
+class FloatInputs {
+ public:
+  absl::Status Convert(KernelContext& ctx, int first);
+  const Tensor& operator[](int i) const { return tensors_[static_cast<size_t>(i)]; }
+  const float* data(int i) const { return static_cast<const float*>((*this)[i].raw_data()); }
+
+ private:
+  std::vector<Tensor> tensors_;
+};
+
+// The outputs of a kernel as float, which are rounded to their type in the end.
+class FloatOutputs {
+ public:
+  explicit FloatOutputs(KernelContext* ctx) : ctx_(*ctx) {}
+  // Allocates the next output.
+  absl::Status Add(const TensorShape& shape);
+  Tensor& operator[](int i) { return floats_[static_cast<size_t>(i)]; }
+  float* data(int i) { return static_cast<float*>((*this)[i].raw_data()); }
+  // Sets the outputs.
+  void Round();
+
+ private:
+  KernelContext& ctx_;
+  std::vector<Tensor> floats_;
+};
+
+// Returns rows [begin, end) of a tensor that is taken as a matrix of `columns` columns. It shares
+// the elements. REQUIRES: the matrix has these rows
+Tensor RowsAsMatrix(const Tensor& tensor, int64_t begin, int64_t end, int64_t columns);
+
+// Calls fn(row, column, n) for the elements of a matrix, concurrently, with n <= kCellChunk.
+template <typename F>
+void ForEachCell(const KernelContext& ctx, int64_t rows, int64_t columns, double nanoseconds,
+                 const F& fn) {
+  if (columns == 0) return;
+  ParallelFor(ctx, rows * columns, BlockSizeForCost(nanoseconds), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end;) {
+      const int64_t column = i % columns;
+      const int64_t n = std::min({kCellChunk, columns - column, end - i});
+      fn(i / columns, column, n);
+      i += n;
+    }
+  });
+}
+
+// Sets sums[j] to the sum of term(i, j) over all rows i in order, accumulated in double.
+template <typename F>
+void SumColumns(const KernelContext& ctx, int64_t rows, int64_t columns, float* sums,
+                const F& term) {
+  // At least a cache line of columns.
+  const int64_t block =
+      std::max<int64_t>(16, BlockSizeForCost(1.0 * static_cast<double>(rows) + 1));
+  ParallelFor(ctx, columns, block, [&](int64_t begin, int64_t end) {
+    double totals[kCellChunk];
+    for (int64_t first = begin; first < end; first += kCellChunk) {
+      const int64_t n = std::min(kCellChunk, end - first);
+      std::fill_n(totals, n, 0.0);
+      for (int64_t i = 0; i < rows; ++i) {
+        if (i % 4096 == 4095 && ctx.ShouldStop()) return;
+        for (int64_t j = 0; j < n; ++j) totals[j] += term(i, first + j);
+      }
+      for (int64_t j = 0; j < n; ++j) sums[first + j] = static_cast<float>(totals[j]);
+    }
+  });
+}
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_NN_CELL_MATH_H_

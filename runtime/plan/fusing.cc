@@ -1,0 +1,301 @@
+// FuseSteps: convolutions and products apply the elementwise nodes that follow them to each part of
+// their result, while that is in a cache.
+//
+// The fused node holds the kernels of all its nodes. Where a run's shapes do not suit, or an input
+// is not valid, it runs them one by one, with the results and errors of the nodes.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/fused_steps.h"
+#include "gradflow/core/run_stop.h"
+#include "gradflow/core/status.h"
+#include "gradflow/graph/tables.h"
+#include "gradflow/runtime/plan/op_traits.h"
+#include "gradflow/runtime/plan/passes.h"
+
+namespace gradflow {
+namespace {
+
+// Elements of a part that all steps are applied to in turn: they stay in the L1 cache.
+constexpr int64_t kElementsAtOnce = 4096;
+
+// A node of a chain.
+struct Link {
+  const OpKernel* kernel = nullptr;
+  // Keeps a kernel that another pass has made; otherwise null.
+  std::shared_ptr<const OpKernel> owner;
+  // Null for the first.
+  const StepKernel* step = nullptr;
+  // The input that is the output of the node before it.
+  int input = -1;
+  int num_inputs = 0;
+  DataTypeVector output_types;
+};
+
+class FusedKernel final : public OpKernel {
+ public:
+  FusedKernel(const FusibleKernel* head, std::vector<Link> links)
+      : head_(head), links_(std::move(links)) {}
+
+  absl::Status Compute(KernelContext& ctx) const override {
+    std::vector<Tensor> inputs = InputsOf(ctx, 0);
+    Steps steps(*this, ctx);
+    KernelContext head_ctx = ctx.WithInputs(absl::MakeSpan(inputs));
+    bool done = false;
+    GRADFLOW_RETURN_IF_ERROR(head_->ComputeFused(head_ctx, &steps, &done));
+    return done ? absl::OkStatus() : ComputeOneByOne(ctx);
+  }
+
+ private:
+  // Returns the inputs of a link. That of the node before is not set.
+  std::vector<Tensor> InputsOf(const KernelContext& ctx, size_t link) const {
+    int first = 0;
+    for (size_t i = 0; i < link; ++i) first += links_[i].num_inputs - (i > 0 ? 1 : 0);
+    std::vector<Tensor> inputs;
+    for (int i = 0; i < links_[link].num_inputs; ++i) {
+      if (i == links_[link].input) {
+        inputs.emplace_back(Tensor::Unset{});
+      } else {
+        inputs.push_back(ctx.input(first++));
+      }
+    }
+    return inputs;
+  }
+
+  // The steps of one run.
+  class Steps final : public FusedSteps {
+   public:
+    Steps(const FusedKernel& kernel, const KernelContext& ctx) : kernel_(kernel), ctx_(ctx) {}
+
+    bool Prepare(const TensorShape& shape) override {
+      for (size_t i = 1; i < kernel_.links_.size(); ++i) {
+        const Link& link = kernel_.links_[i];
+        inputs_.push_back(kernel_.InputsOf(ctx_, i));
+        steps_.push_back(link.step->MakeStep(ctx_.run(), inputs_.back(), link.input, shape));
+        if (steps_.back() == nullptr) return false;
+      }
+      return true;
+    }
+
+    void Apply(const ResultPart& part) const override {
+      const int64_t rows =
+          std::max<int64_t>(1, kElementsAtOnce / std::max<int64_t>(part.columns, 1));
+      for (int64_t i = 0; i < part.rows; i += rows) {
+        const ResultPart piece = {part.data + i * part.stride,   part.stride, part.row + i,
+                                  std::min(rows, part.rows - i), part.column, part.columns};
+        for (const std::unique_ptr<FusedStep>& step : steps_) step->Apply(piece);
+      }
+    }
+
+   private:
+    const FusedKernel& kernel_;
+    const KernelContext& ctx_;
+    // What the steps borrow.
+    std::vector<std::vector<Tensor>> inputs_;
+    std::vector<std::unique_ptr<FusedStep>> steps_;
+  };
+
+  absl::Status ComputeOneByOne(KernelContext& ctx) const {
+    Tensor result(Tensor::Unset{});
+    for (size_t i = 0; i < links_.size(); ++i) {
+      const Link& link = links_[i];
+      std::vector<Tensor> inputs = InputsOf(ctx, i);
+      if (i > 0) inputs[static_cast<size_t>(link.input)] = std::move(result);
+      std::vector<Tensor> outputs(link.output_types.size(), Tensor(Tensor::Unset{}));
+      KernelContext link_ctx(absl::MakeSpan(inputs), absl::MakeSpan(outputs), link.output_types,
+                             ctx.run());
+      GRADFLOW_RETURN_IF_ERROR(link.kernel->Compute(link_ctx));
+      result = std::move(outputs[0]);
+    }
+    ctx.set_output(0, std::move(result));
+    return absl::OkStatus();
+  }
+
+  const FusibleKernel* const head_;
+  // The head first. The inputs of the fused node are those of the head, then those of each step
+  // but the result.
+  const std::vector<Link> links_;
+};
+
+// The interface T of kernels of one class, or null. Neighbours are often of one class.
+template <typename T>
+class Cast {
+ public:
+  const T* operator()(const OpKernel* kernel) {
+    if (kernel == nullptr) return nullptr;
+    const std::type_info& type = typeid(*kernel);
+    if (last_ != nullptr && *last_ == type && !last_is_) return nullptr;
+    const T* const result = dynamic_cast<const T*>(kernel);
+    last_ = &type;
+    last_is_ = result != nullptr;
+    return result;
+  }
+
+ private:
+  const std::type_info* last_ = nullptr;
+  bool last_is_ = false;
+};
+
+class Fuser {
+ public:
+  Fuser(const PassContext& context, PlanGraph* graph)
+      : kernels_(*context.kernels),
+        graph_(*graph),
+        limits_(context.limits),
+        stop_(limits_.cancelled, limits_.closed) {}
+
+  absl::Status Fuse() {
+    FindUses();
+    GRADFLOW_RETURN_IF_ERROR(FindKernels());
+    std::vector<int32_t> heads;
+    for (const int32_t node : graph_.order()) {
+      if (heads_[node]) heads.push_back(node);
+    }
+    // The last convolution of several that are added up takes the addition: the others are done
+    // when it runs.
+    for (size_t i = heads.size(); i-- > 0;) FuseFrom(heads[i]);
+    return graph_.Prune();
+  }
+
+ private:
+  // The only use of a node's output, unless there are several.
+  struct Use {
+    int32_t count = 0;
+    int32_t reader = -1;
+    int32_t input = -1;
+    // All uses are of output 0.
+    bool first_output = true;
+  };
+
+  void FindUses() {
+    uses_.resize(graph_.num_nodes());
+    const auto add = [&](PlanGraph::Value value, int32_t reader, int32_t input) {
+      if (value.is_feed()) return;
+      Use& use = uses_[value.node];
+      ++use.count;
+      use.reader = reader;
+      use.input = input;
+      if (value.output != 0) use.first_output = false;
+    };
+    for (const PlanGraph::Value root : graph_.roots()) add(graph_.Resolve(root), -1, -1);
+    for (const int32_t node : graph_.order()) {
+      for (int i = 0; i < graph_.num_edges(node); ++i) {
+        add(graph_.edge(node, i), node, i < graph_.num_inputs(node) ? i : -1);
+      }
+    }
+  }
+
+  // Makes the kernels in the order of the plan, as the layout would: those of constants before
+  // those of their readers, which may keep their values.
+  absl::Status FindKernels() {
+    kernel_of_.resize(graph_.num_nodes());
+    heads_.resize(graph_.num_nodes());
+    Cast<FusibleKernel> fusible;
+    for (const int32_t node : graph_.order()) {
+      if (stop_.Check()) {
+        const std::string prefix = PlanNodePrefix(graph_.origin(node), graph_.label(node));
+        return errors::Prefix(absl::StrCat(prefix, "not planned, since "),
+                              WhyStopped(stop_, limits_));
+      }
+      if (graph_.has_known_value(node) || graph_.stateful(node)) continue;
+      absl::StatusOr<const OpKernel*> kernel = graph_.kernel(node).get();
+      if (*kernel == nullptr) kernel = kernels_.Get(graph_.origin(node));
+      // The layout reports the error.
+      if (!kernel.ok() || !IsPure(graph_.origin(node))) continue;
+      kernel_of_[node] = *kernel;
+      const Use& use = uses_[node];
+      if (use.count != 1 || use.input < 0 || graph_.output_types(node).size() != 1) continue;
+      const FusibleKernel* const head = fusible(*kernel);
+      heads_[node] = head != nullptr && head->CanBeFused();
+    }
+    return absl::OkStatus();
+  }
+
+  void FuseFrom(int32_t head) {
+    std::vector<int32_t> chain = {head};
+    std::vector<Link> links(1);
+    links[0].num_inputs = graph_.num_inputs(head);
+    for (int32_t node = head;;) {
+      const Use& use = uses_[node];
+      const int32_t next = use.reader;
+      if (use.count != 1 || use.input < 0 || !use.first_output || taken_.count(next) > 0) break;
+      // Another head computes on its own.
+      if (kernel_of_[next] == nullptr || !uses_[next].first_output ||
+          graph_.device(next) != graph_.device(head)) {
+        break;
+      }
+      const StepKernel* const step = dynamic_cast<const StepKernel*>(kernel_of_[next]);
+      if (step == nullptr || !step->CanBeStep(use.input)) break;
+      Link link;
+      link.step = step;
+      link.input = use.input;
+      link.num_inputs = graph_.num_inputs(next);
+      links.push_back(link);
+      chain.push_back(next);
+      node = next;
+    }
+    if (chain.size() == 1) return;
+    PlanGraph::NewNode fused;
+    for (size_t i = 0; i < chain.size(); ++i) {
+      const int32_t node = chain[i];
+      taken_.insert(node);
+      links[i].kernel = kernel_of_[node];
+      links[i].owner = graph_.kernel(node);
+      for (const DataType dtype : graph_.output_types(node)) {
+        links[i].output_types.push_back(BaseType(dtype));
+      }
+      if (const PlanNodeLabel* const label = graph_.label(node)) {
+        fused.label.origins.insert(fused.label.origins.end(), label->origins.begin(),
+                                   label->origins.end());
+      } else {
+        fused.label.origins.push_back(&graph_.origin(node));
+      }
+      for (int e = 0; e < graph_.num_edges(node); ++e) {
+        const PlanGraph::Value value = graph_.edge(node, e);
+        if (e < graph_.num_inputs(node)) {
+          if (e != links[i].input) fused.inputs.push_back(value);
+        } else if (!value.is_feed()) {
+          fused.control_inputs.push_back(value.node);
+        }
+      }
+    }
+    const int32_t last = chain.back();
+    fused.label.name = graph_.origin(last).name();
+    const PlanNodeLabel* const label = graph_.label(head);
+    fused.label.op =
+        absl::StrCat("Fused", label == nullptr ? graph_.origin(head).type_string() : label->op);
+    fused.output_types = {DT_FLOAT};
+    fused.device = graph_.device(head);
+    fused.kernel = std::make_shared<FusedKernel>(
+        dynamic_cast<const FusibleKernel*>(kernel_of_[head]), std::move(links));
+    const int32_t added = graph_.AddNode(std::move(fused));
+    std::vector<PlanGraph::Value> outputs(graph_.output_types(last).size(), {added, 0});
+    graph_.Replace(last, added, std::move(outputs));
+  }
+
+  KernelCache& kernels_;
+  PlanGraph& graph_;
+  const RunLimits& limits_;
+  RunStop stop_;
+  // By node.
+  std::vector<Use> uses_;
+  // The kernels of pure nodes.
+  std::vector<const OpKernel*> kernel_of_;
+  std::vector<bool> heads_;
+  // The nodes of chains.
+  internal::HashSet<int32_t> taken_;
+};
+
+}  // namespace
+
+absl::Status FuseSteps(const PassContext& context, PlanGraph* graph) {
+  if (!context.options.fuse) return absl::OkStatus();
+  return Fuser(context, graph).Fuse();
+}
+
+}  // namespace gradflow
