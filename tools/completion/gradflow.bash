@@ -10,20 +10,21 @@ _gradflow() {
   done
 
   case $command in
-    "") options="run bench inspect gradients ops convert view test --version" ;;
+    "") options="run bench inspect gradients ops convert view edit test --version" ;;
     run) options="--feed --fetch --target --threads --memory-limit --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
     bench) options="--feed --fetch --target --threads --memory-limit --graph-limit --repeat --json --progress --report --plugin" ;;
     inspect) options="--graph-limit --plugin" ;;
     gradients) options="--of --wrt --output --check --recompute --memory-limit --graph-limit --plugin" ;;
     convert) options="--graph-limit" ;;
     view) options="--output --diff --graph-limit --plugin" ;;
+    edit) options="--output --port --threads --memory-limit --timeout --graph-limit --plugin" ;;
     ops) options="--format --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
   esac
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --target | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --port | --target | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return
