@@ -124,6 +124,21 @@ struct ViewFlags {
   std::vector<std::string> graph_limits;
 };
 
+struct EditFlags {
+  // Empty for a new graph.
+  std::string graph;
+  // Path of a page that edits without a server; empty to serve.
+  std::string output;
+  // 0 for any free port.
+  int port = 0;
+  // As GraphFlags. They limit runs of the editor.
+  int threads = 0;
+  int64_t memory_limit = int64_t{4} << 30;
+  // Limit on the time of a run; 0 for none.
+  double timeout_seconds = 60;
+  std::vector<std::string> graph_limits;
+};
+
 absl::Status RunCommand(const RunFlags& flags, std::ostream& out);
 absl::Status BenchCommand(const BenchFlags& flags, std::ostream& out);
 absl::Status InspectCommand(const InspectFlags& flags, std::ostream& out);
@@ -133,6 +148,7 @@ absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out);
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out);
 absl::Status ConvertCommand(const ConvertFlags& flags);
 absl::Status ViewCommand(const ViewFlags& flags);
+absl::Status EditCommand(const EditFlags& flags, std::ostream& out);
 
 }  // namespace gradflow::tools
 

@@ -268,8 +268,8 @@ int Main(int argc, char** argv) {
   AddPluginFlag(ops_command, &plugins);
 
   ConvertFlags convert;
-  CLI::App* convert_command =
-      app.add_subcommand("convert", "Convert a GraphDef between binary (.pb) and text (.pbtxt)");
+  CLI::App* convert_command = app.add_subcommand(
+      "convert", "Convert a GraphDef between binary (.pb) and text (.pbtxt), or to C++ (.cc)");
   convert_command->add_option("in", convert.from, "GraphDef to read")
       ->required()
       ->option_text("IN");
@@ -291,6 +291,31 @@ int Main(int argc, char** argv) {
       ->option_text("NEW");
   AddGraphLimitFlag(view_command, &view.graph_limits);
   AddPluginFlag(view_command, &plugins);
+
+  EditFlags edit;
+  CLI::App* edit_command =
+      app.add_subcommand("edit", "Edit and run a graph in a browser, until Ctrl-C");
+  edit_command->add_option("graph", edit.graph, "GraphDef to edit, which need not exist")
+      ->option_text("[GRAPH]");
+  edit_command
+      ->add_option("-o,--output", edit.output, "Write a page that edits the graph without a server")
+      ->option_text("FILE.html");
+  edit_command->add_option("--port", edit.port, "Port of the server; 0: any free one")
+      ->option_text("N")
+      ->check(IntegerUpTo(0, 65535));
+  edit_command->add_option("--threads", edit.threads, "Number of threads of runs; 0: all cores")
+      ->option_text("N")
+      ->check(IntegerUpTo(0, kMaxInt));
+  edit_command
+      ->add_option("--memory-limit", edit.memory_limit,
+                   "Limit on memory of tensors of a run; 0: no limit")
+      ->option_text("BYTES")
+      ->check(IntegerUpTo(0, kMaxInt64));
+  edit_command->add_option("--timeout", edit.timeout_seconds, "Time limit of a run; 0: no limit")
+      ->option_text("SECONDS")
+      ->check(NumberUpTo(1e9));
+  AddGraphLimitFlag(edit_command, &edit.graph_limits);
+  AddPluginFlag(edit_command, &plugins);
 
   TestFlags test;
   CLI::App* test_command = app.add_subcommand(
@@ -317,6 +342,7 @@ int Main(int argc, char** argv) {
     if (ops_command->parsed()) return OpsCommand(ops, std::cout);
     if (test_command->parsed()) return TestCommand(test, std::cout);
     if (view_command->parsed()) return ViewCommand(view);
+    if (edit_command->parsed()) return EditCommand(edit, std::cout);
     return ConvertCommand(convert);
   });
   std::cout.flush();

@@ -10,7 +10,7 @@ _gradflow() {
   done
 
   case $command in
-    "") options="run bench inspect gradients checkpoint freeze ops convert view test --version" ;;
+    "") options="run bench inspect gradients checkpoint freeze ops convert view edit test --version" ;;
     run) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --graph-limit --timeout --trace --report --report-tensors --plugin" ;;
     bench) options="--checkpoint --feed --fetch --target --threads --memory-limit --fast --graph-limit --repeat --json --progress --report --plugin" ;;
     inspect) options="--plan --fast --graph-limit --plugin" ;;
@@ -19,13 +19,14 @@ _gradflow() {
     freeze) options="--outputs --output --graph-limit --plugin" ;;
     convert) options="--graph-limit" ;;
     view) options="--output --diff --graph-limit --plugin" ;;
+    edit) options="--output --port --threads --memory-limit --timeout --graph-limit --plugin" ;;
     ops) options="--format --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
   esac
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --target | --tensor | --outputs | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --port | --target | --tensor | --outputs | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return

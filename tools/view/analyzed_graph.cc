@@ -126,6 +126,88 @@ AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits) {
   return graph;
 }
 
+AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
+  AnalyzedGraph graph;
+  graph.def = std::move(def);
+  graph.graph = std::make_unique<Graph>();
+  ResolveInputs(&graph);
+  const int num_nodes = graph.def.node_size();
+  graph.nodes.resize(num_nodes);
+  ImportGraphDefOptions options;
+  options.limits = limits;
+  const absl::Status status = ImportGraphDef(options, graph.def, graph.graph.get());
+  if (status.ok()) {
+    for (int i = 0; i < num_nodes; ++i) {
+      graph.nodes[i] = graph.graph->FindNode(graph.def.node(i).name());
+    }
+    return graph;
+  }
+  const auto note = [&](const std::string& text) {
+    if (graph.problems.size() < kMaxLines) graph.problems.push_back(text);
+  };
+  // What concerns the graph as a whole: its versions and functions.
+  GraphDef rest;
+  *rest.mutable_versions() = graph.def.versions();
+  *rest.mutable_library() = graph.def.library();
+  if (const absl::Status of_rest = ImportGraphDef(options, rest, graph.graph.get());
+      !of_rest.ok()) {
+    note(errors::Printable(of_rest.message(), kMaxLine));
+    return graph;
+  }
+  // Nodes that wait for no producer, in the order of the graph. A missing one is an error of the
+  // node, not a wait.
+  std::vector<std::vector<int>> consumers(num_nodes);
+  std::vector<int> waits(num_nodes);
+  std::vector<int> ready;
+  for (int i = 0; i < num_nodes; ++i) {
+    for (const AnalyzedGraph::Source& source : graph.sources[i]) {
+      if (source.node < 0) continue;
+      ++waits[i];
+      consumers[source.node].push_back(i);
+    }
+    if (waits[i] == 0) ready.push_back(i);
+  }
+  std::vector<bool> done(num_nodes);
+  for (size_t next = 0; next < ready.size(); ++next) {
+    const int i = ready[next];
+    done[i] = true;
+    const NodeDef& node = graph.def.node(i);
+    std::string problem;
+    for (size_t k = 0; k < graph.sources[i].size() && problem.empty(); ++k) {
+      const int source = graph.sources[i][k].node;
+      const std::string& input = node.input(static_cast<int>(k));
+      if (source < 0) {
+        problem = input.empty() ? absl::StrCat("input ", k, " is not connected")
+                                : absl::StrCat("input '", errors::Printable(input, 200),
+                                               "' is not in the graph");
+      } else if (graph.nodes[source] == nullptr) {
+        problem = absl::StrCat("the producer '", errors::Printable(graph.def.node(source).name()),
+                               "' cannot run");
+      }
+    }
+    if (problem.empty()) {
+      GraphDef single;
+      *single.add_node() = node;
+      *single.mutable_versions() = graph.def.versions();
+      if (const absl::Status of_node = ImportGraphDef(options, single, graph.graph.get());
+          !of_node.ok()) {
+        problem = errors::Printable(of_node.message(), kMaxLine);
+      } else {
+        graph.nodes[i] = graph.graph->FindNode(node.name());
+      }
+    }
+    if (!problem.empty()) graph.node_problems.emplace(i, std::move(problem));
+    for (const int consumer : consumers[i]) {
+      if (--waits[consumer] == 0) ready.push_back(consumer);
+    }
+  }
+  for (int i = 0; i < num_nodes; ++i) {
+    if (!done[i]) graph.node_problems.emplace(i, "its inputs form a cycle, or depend on one");
+  }
+  if (graph.node_problems.empty()) note(errors::Printable(status.message(), kMaxLine));
+  return graph;
+}
+
 absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits) {
   GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(path, limits));
   return AnalyzeGraph(std::move(def), limits);

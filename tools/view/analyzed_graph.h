@@ -44,6 +44,11 @@ absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphL
 // As above, for a graph that has been read.
 AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits);
 
+// Imports each node by itself, after its producers: an error is that of one node, and nodes that do
+// not depend on it have types and shapes. For graphs under construction. A node of a cycle is
+// imported only if the whole graph can be.
+AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits);
+
 // Returns the shape; of one with many dimensions the first 16.
 std::string ShapeText(const PartialTensorShape& shape);
 

@@ -1,5 +1,7 @@
 #include "tools/view/graph_json.h"
 
+#include <google/protobuf/text_format.h>
+
 #include <algorithm>
 #include <map>
 #include <unordered_map>
@@ -7,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -79,28 +82,6 @@ std::string ArgsJson(const Args& args) {
   return json + "]";
 }
 
-// How much is known of an op: nothing, its definition, or that it is a function of the graph.
-enum class OpKind { kUnknown = 0, kRegistered = 1, kFunction = 2 };
-
-std::string OpJson(const std::string& name, const OpDef& def, OpKind kind) {
-  std::string attrs = "[";
-  for (const OpDef::AttrDef& attr : def.attr()) {
-    if (attrs.size() > 1) attrs += ",";
-    absl::StrAppend(&attrs, "[", Quoted(ValidUtf8(attr.name(), kMaxText)), ",",
-                    Quoted(ValidUtf8(attr.type(), kMaxText)), ",",
-                    attr.has_default_value()
-                        ? Quoted(ValidUtf8(SummarizeAttrValue(attr.default_value()), kMaxText))
-                        : "null",
-                    ",", Quoted(ValidUtf8(attr.description(), kMaxDoc)), "]");
-  }
-  return absl::StrCat("{\"n\":", Quoted(ValidUtf8(name, kMaxText)),
-                      ",\"k\":", static_cast<int>(kind),
-                      ",\"s\":", Quoted(ValidUtf8(def.summary(), kMaxDoc)),
-                      ",\"d\":", Quoted(ValidUtf8(def.description(), kMaxDoc)),
-                      ",\"i\":", ArgsJson(def.input_arg()), ",\"o\":", ArgsJson(def.output_arg()),
-                      ",\"a\":", attrs, "],\"f\":", def.is_stateful() ? 1 : 0, "}");
-}
-
 // Returns the first values of a constant as text: "Tensor<... values: 1 2...>" -> "1 2...".
 std::string ValueText(const std::string& summary) {
   constexpr char kValues[] = "values: ";
@@ -148,7 +129,8 @@ class GraphWriter {
         Quoted(ValidUtf8(options_.title, kMaxText)), ",\"diff\":", is_diff ? "true" : "false",
         ",\"notes\":", notes, ",\"ops\":[", ops_json_, "],\n\"functions\":", functions,
         ",\n\"nodes\":[", nodes_json_, "],\n\"strings\":", strings_.Json(),
-        options_.run.empty() ? "" : ",\n\"run\":", options_.run, "}\n");
+        options_.run.empty() ? "" : ",\n\"run\":", options_.run,
+        options_.edit.empty() ? "" : ",\n\"edit\":", options_.edit, "}\n");
   }
 
  private:
@@ -389,6 +371,47 @@ class GraphWriter {
 };
 
 }  // namespace
+
+std::string AttrValueText(const AttrValue& value) {
+  std::string text;
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  if (!printer.PrintToString(value, &text)) return "";
+  return std::string(absl::StripAsciiWhitespace(text));
+}
+
+std::string OpJson(const std::string& name, const OpDef& def, OpKind kind, bool for_editing) {
+  std::string attrs = "[";
+  for (const OpDef::AttrDef& attr : def.attr()) {
+    if (attrs.size() > 1) attrs += ",";
+    absl::StrAppend(&attrs, "[", Quoted(ValidUtf8(attr.name(), kMaxText)), ",",
+                    Quoted(ValidUtf8(attr.type(), kMaxText)), ",",
+                    attr.has_default_value()
+                        ? Quoted(ValidUtf8(SummarizeAttrValue(attr.default_value()), kMaxText))
+                        : "null",
+                    ",", Quoted(ValidUtf8(attr.description(), kMaxDoc)));
+    if (for_editing) {
+      std::vector<std::string> allowed;
+      for (const int type : attr.allowed_values().list().type()) {
+        allowed.push_back(Quoted(DataTypeString(static_cast<DataType>(type))));
+      }
+      for (const std::string& text : attr.allowed_values().list().s()) {
+        allowed.push_back(Quoted(ValidUtf8(text, kMaxText)));
+      }
+      absl::StrAppend(
+          &attrs, ",", attr.has_minimum() ? absl::StrCat(attr.minimum()) : "null", ",[",
+          absl::StrJoin(allowed, ","), "],",
+          attr.has_default_value() ? Quoted(AttrValueText(attr.default_value())) : "null");
+    }
+    attrs += "]";
+  }
+  return absl::StrCat("{\"n\":", Quoted(ValidUtf8(name, kMaxText)),
+                      ",\"k\":", static_cast<int>(kind),
+                      ",\"s\":", Quoted(ValidUtf8(def.summary(), kMaxDoc)),
+                      ",\"d\":", Quoted(ValidUtf8(def.description(), kMaxDoc)),
+                      ",\"i\":", ArgsJson(def.input_arg()), ",\"o\":", ArgsJson(def.output_arg()),
+                      ",\"a\":", attrs, "],\"f\":", def.is_stateful() ? 1 : 0, "}");
+}
 
 std::string GraphJson(const AnalyzedGraph& graph, const GraphJsonOptions& options) {
   return GraphWriter(graph, options).Write();

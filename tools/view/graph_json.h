@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "gradflow/proto/op_def.pb.h"
 #include "tools/view/analyzed_graph.h"
 #include "tools/view/graph_diff.h"
 
@@ -17,7 +18,19 @@ struct GraphJsonOptions {
   const GraphDiff* diff = nullptr;
   // A value of the key "run": what a run did; empty for none.
   std::string run;
+  // A value of the key "edit": what an editor needs; empty for none.
+  std::string edit;
 };
+
+// How much is known of an op: nothing, its definition, or that it is a function of the graph.
+enum class OpKind { kUnknown = 0, kRegistered = 1, kFunction = 2 };
+
+// Returns an op as in the key "ops". With `for_editing`, attributes also have their minimum, their
+// allowed values and their default as text of an AttrValue.
+std::string OpJson(const std::string& name, const OpDef& def, OpKind kind, bool for_editing = false);
+
+// Returns the value on one line in protobuf text format, without its braces: "type: DT_FLOAT".
+std::string AttrValueText(const AttrValue& value);
 
 // Returns JSON of a size that is linear in that of the graph and of the documentation of its ops.
 std::string GraphJson(const AnalyzedGraph& graph, const GraphJsonOptions& options);

@@ -3,6 +3,7 @@ import { render } from 'preact';
 import { visible } from './data/text.ts';
 import { App } from './ui/app.ts';
 import { Bar } from './ui/bar.tsx';
+import { Dialogs } from './ui/edit/dialogs.tsx';
 import { findCommand } from './ui/commands.ts';
 import type { Page } from './ui/commands.ts';
 import { Minimap } from './ui/minimap.ts';
@@ -37,6 +38,9 @@ class DomPage implements Page {
   focusPanel(): void {
     element('panel').focus();
   }
+  focusFields(): void {
+    (document.getElementById('block-name') ?? element('panel')).focus();
+  }
   toggleTheme(): void {
     const root = document.documentElement;
     const isDark = root.dataset.theme === undefined
@@ -57,6 +61,29 @@ class DomPage implements Page {
   }
 }
 
+// Copies and pastes blocks as text, where no text is selected and no field has the focus.
+function listenToClipboard(app: App): void {
+  const isText = (event: Event): boolean => app.edit === null || app.edit.dialog !== null ||
+    /^(INPUT|SELECT|TEXTAREA)$/.test((event.target as HTMLElement).tagName ?? '') ||
+    (event.type !== 'paste' && String(getSelection()) !== '');
+  for (const type of ['copy', 'cut'] as const) {
+    document.addEventListener(type, (event) => {
+      const node = app.edit?.nodeOf(app.selected) ?? null;
+      if (isText(event) || node === null) return;
+      const text = app.edit!.copy([node]);
+      if (text === '') return;
+      event.clipboardData?.setData('text/plain', text);
+      event.preventDefault();
+      if (type === 'cut') app.edit!.do(() => app.edit!.editor.remove([node.id]));
+    });
+  }
+  document.addEventListener('paste', (event) => {
+    if (isText(event)) return;
+    event.preventDefault();
+    app.edit!.paste(event.clipboardData?.getData('text/plain') ?? '');
+  });
+}
+
 function start(script: string): void {
   const canvas = element<HTMLCanvasElement>('canvas');
   const app = new App(new Client(makeWorker(script)), canvas);
@@ -64,7 +91,8 @@ function start(script: string): void {
   const update = (): void => {
     render(<Bar app={app} page={page} />, element('bar'));
     render(<Tree app={app} />, element('reader'));
-    render(<Panel app={app} />, element('side'));
+    render(<Panel app={app} page={page} />, element('side'));
+    if (app.edit !== null) render(<Dialogs session={app.edit} page={page} />, element('dialogs'));
     element('message').textContent = visible(app.message);
   };
   app.onChange(update);
@@ -82,10 +110,19 @@ function start(script: string): void {
     matchMedia(query).addEventListener('change', () => app.restyle());
   }
   document.addEventListener('keydown', (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey) return;
     const target = event.target as HTMLElement;
-    if (target.tagName === 'INPUT') {
-      if (event.key === 'Escape') {
+    const isField = /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+    if ((event.ctrlKey || event.metaKey) && !isField && app.edit !== null) {
+      const isRedo = event.key === 'y' || event.key === 'Z';
+      if (isRedo || event.key === 'z') {
+        event.preventDefault();
+        if (isRedo) app.edit.redo();
+        else app.edit.undo();
+      }
+    }
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    if (isField) {
+      if (event.key === 'Escape' && target.id === 'search') {
         (target as HTMLInputElement).value = '';
         void app.find('');
         element('tree').focus();
@@ -95,11 +132,14 @@ function start(script: string): void {
     // Buttons and panels keep the keys that they use.
     const isElsewhere = target.id !== 'tree' && target !== document.body;
     if (isElsewhere && (event.key === 'Enter' || event.key.startsWith('Arrow'))) return;
-    const command = findCommand(event.key);
+    // A dialog takes the keys.
+    if (app.edit !== null && app.edit.dialog !== null) return;
+    const command = findCommand(app, event.key);
     if (command === undefined) return;
     event.preventDefault();
     void command.run(app, page);
   });
+  listenToClipboard(app);
   window.addEventListener('hashchange', () => void app.restore(location.hash));
 
   // For tests.

@@ -2,8 +2,10 @@
 
 // [name, type, documentation, 1 if a list]
 export type ArgJson = [string, string, string, 0 | 1];
-// [name, type, default or null, documentation]
-export type AttrJson = [string, string, string | null, string];
+// [name, type, default or null, documentation]; and for an editor the minimum, the allowed values,
+// and the default as text of a message.
+export type AttrJson =
+  [string, string, string | null, string, (number | null)?, string[]?, (string | null)?];
 
 export interface OpJson {
   n: string;
@@ -84,6 +86,27 @@ export interface RunJson {
   outputs: OutputJson[];
 }
 
+// A node that can be edited: name, op, device, inputs and attributes as text of messages. A long
+// attribute is null.
+export interface EditNodeJson {
+  n: string;
+  op: string;
+  d: string;
+  i: string[];
+  a: Record<string, string | null>;
+}
+
+export interface EditJson {
+  // Whether a server answers calls.
+  server: boolean;
+  file: string;
+  // All ops.
+  ops: OpJson[];
+  nodes: EditNodeJson[];
+  // What is not nodes, as text of a graph.
+  rest: string;
+}
+
 export interface GraphJson {
   format: number;
   generator: string;
@@ -96,6 +119,7 @@ export interface GraphJson {
   nodes: NodeJson[];
   strings: string[];
   run?: RunJson;
+  edit?: EditJson;
 }
 
 export const kFormat = 1;

@@ -1,4 +1,7 @@
 // App: the state of the page and what changes it. Knows no DOM but the canvas.
+import type { GraphJson } from '../data/format.ts';
+import type { EditNode } from '../edit/node.ts';
+import { Session } from '../edit/session.ts';
 import type { Description, Hit, Marks, Summary } from '../worker/api.ts';
 import type { Client } from '../worker/channel.ts';
 import { paint } from '../draw/painter.ts';
@@ -33,6 +36,10 @@ export class App {
   search: SearchState = kNoSearch;
   // What the run did; null without one.
   timeline: TimelineView | null = null;
+  // What is edited; null on a page that shows.
+  edit: Session | null = null;
+  // A line from a pin to the pointer.
+  drag: { fromX: number; fromY: number; toX: number; toY: number } | null = null;
   isFolded = false;
   isHelpOpen = false;
   // What happened, for assistive technology too.
@@ -88,6 +95,15 @@ export class App {
     const surface = new CanvasSurface(context);
     this.frameBlocks = paint(surface, this.picture());
     surface.finish();
+    if (this.drag !== null) {
+      const { fromX, fromY, toX, toY } = this.drag;
+      context.strokeStyle = this.theme.accent;
+      context.lineWidth = 2;
+      context.beginPath();
+      context.moveTo(fromX, fromY);
+      context.lineTo(toX, toY);
+      context.stroke();
+    }
     this.frameMillis = performance.now() - begin;
     for (const listener of this.drawListeners) listener();
   }
@@ -121,6 +137,11 @@ export class App {
 
   async open(base64: string, bookmark: string): Promise<void> {
     this.summary = await this.client.call('open', base64);
+    if (this.summary.edit !== null) {
+      this.edit = new Session(this, this.summary.edit);
+      const { generator } = this.summary;
+      this.summary = { ...await this.client.call('replace', this.edit.display()), generator };
+    }
     if (this.summary.runTime >= 0) {
       const timeline = await this.client.call('timeline');
       if (timeline !== null) this.timeline = new TimelineView(timeline);
@@ -133,6 +154,60 @@ export class App {
     await this.load(this.summary.first);
     this.showFirst();
     await this.restore(bookmark);
+    this.changed();
+    await this.edit?.refresh();
+  }
+
+  // Returns the nodes that are edited of the selected block or scope.
+  async editedNodes(): Promise<EditNode[]> {
+    if (this.edit === null || this.selected === null) return [];
+    const node = this.edit.nodeOf(this.selected);
+    if (node !== null) return [node];
+    const prefix = await this.client.call('nameOf', this.selected) + '/';
+    return this.edit.editor.nodes.filter((other) => other.name.startsWith(prefix));
+  }
+
+  // Shows another graph, with the same scopes open, and selects a node of it.
+  async reshow(graph: GraphJson, selected: number | null): Promise<void> {
+    const paths: string[] = [];
+    for (const scope of this.world.placed.keys()) {
+      if (scope !== 0) paths.push(await this.client.call('nameOf', ~scope));
+    }
+    const wasEmpty = this.summary?.nodes === 0;
+    const generator = this.summary?.generator ?? '';
+    const summary = { ...await this.client.call('replace', graph), generator };
+    const timeline = summary.runTime >= 0 ? await this.client.call('timeline') : null;
+    const options = { fold: this.isFolded };
+    const scenes = [await this.client.call('scene', 0, options)];
+    const open = new Set([0]);
+    const ends: (number | null)[] = [selected];
+    for (const path of paths) {
+      const id = await this.client.call('find', path);
+      ends.push(id !== null && id < 0 ? id : null);
+    }
+    for (const id of ends) {
+      if (id === null) continue;
+      const scopes = await this.client.call('ancestors', id);
+      for (const scope of id < 0 ? [...scopes, ~id] : scopes) {
+        if (open.has(scope)) continue;
+        open.add(scope);
+        scenes.push(await this.client.call('scene', scope, options));
+      }
+    }
+    const description = selected === null ? null : await this.client.call('describe', selected);
+    // All at once.
+    this.summary = summary;
+    if (timeline === null) this.timeline = null;
+    else if (this.timeline?.data.total !== timeline.total) this.timeline = new TimelineView(timeline);
+    this.world.remove(0);
+    for (const scene of scenes) this.world.add(scene);
+    this.marks = null;
+    this.pathStart = null;
+    this.selected = selected;
+    this.description = description;
+    if (wasEmpty) this.fitAll(false);
+    const box = selected === null ? null : this.world.boxOf(selected);
+    if (box !== null) this.camera.reveal(box, this.width, this.height, false);
     this.changed();
   }
 
@@ -209,6 +284,7 @@ export class App {
   // Selects a node or scope, opens the scopes around it and shows it.
   async select(id: number, isRevealed = true): Promise<void> {
     this.selected = id;
+    this.edit?.select(id);
     if (this.world.findItem(id) === null) {
       for (const scope of await this.client.call('ancestors', id)) await this.load(scope);
     }
@@ -226,6 +302,7 @@ export class App {
 
   clearSelection(): void {
     this.selected = null;
+    this.edit?.select(null);
     this.description = null;
     this.marks = null;
     this.keepBookmark();

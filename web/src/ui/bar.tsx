@@ -1,7 +1,7 @@
 // The bar: search, buttons of the commands, and the keys.
 import { plural, visible } from '../data/text.ts';
 import type { App } from './app.ts';
-import { kCommands } from './commands.ts';
+import { commandsOf } from './commands.ts';
 import type { Command, Page } from './commands.ts';
 
 function Results({ app }: { app: App }) {
@@ -23,7 +23,7 @@ function Results({ app }: { app: App }) {
   );
 }
 
-const kGroups = ['Move', 'Scopes', 'Highlight', 'Run', 'Page'] as const;
+const kGroups = ['Edit', 'Move', 'Scopes', 'Highlight', 'Run', 'Page'] as const;
 
 function keyName(command: Command): string {
   return command.key.replace('Arrow', '');
@@ -39,11 +39,11 @@ function Help({ app, page }: { app: App; page: Page }) {
     <dialog open id="help" aria-label="Keys"
             onKeyDown={(event) => { if (event.key === 'Escape') close(); }}>
       <button type="button" onClick={close}>Close</button>
-      {kGroups.map((group) => (
+      {kGroups.filter((group) => group !== 'Edit' || app.edit !== null).map((group) => (
         <section key={group}>
           <h2>{group}</h2>
           <ul>
-            {kCommands.filter((command) => command.group === group).map((command) => (
+            {commandsOf(app).filter((command) => command.group === group).map((command) => (
               <li key={command.id}>
                 <button type="button" data-command={command.id}
                         onClick={() => void command.run(app, page)}>
@@ -69,7 +69,7 @@ export function Bar({ app, page }: { app: App; page: Page }) {
         <Results app={app} />
       </div>
       <nav aria-label="Commands">
-        {kCommands.filter((command) => command.label !== undefined).map((command) => (
+        {commandsOf(app).filter((command) => command.label !== undefined).map((command) => (
           <button key={command.id} type="button" title={`${command.title} (${keyName(command)})`}
                   aria-label={command.title} onClick={() => void command.run(app, page)}>
             {command.label}

@@ -1,4 +1,6 @@
 // All commands of the page. Each has a key and a place in the menu.
+import type { EditNode } from '../edit/node.ts';
+import type { Session } from '../edit/session.ts';
 import type { App } from './app.ts';
 
 export interface Command {
@@ -8,7 +10,7 @@ export interface Command {
   label?: string;
   // A value of KeyboardEvent.key.
   key: string;
-  group: 'Move' | 'Scopes' | 'Highlight' | 'Run' | 'Page';
+  group: 'Move' | 'Scopes' | 'Highlight' | 'Run' | 'Page' | 'Edit';
   run(app: App, page: Page): void | Promise<void>;
 }
 
@@ -16,6 +18,8 @@ export interface Command {
 export interface Page {
   focusSearch(): void;
   focusPanel(): void;
+  // The first field of the panel.
+  focusFields(): void;
   toggleTheme(): void;
   save(name: string, type: string, text: string): void;
   print(): void;
@@ -105,6 +109,63 @@ export const kCommands: Command[] = [
     } },
 ];
 
-export function findCommand(key: string): Command | undefined {
-  return kCommands.find((command) => command.key === key);
+// Calls `edit` with the session and the selected node.
+function withNode(edit: (session: Session, node: EditNode) => void): Command['run'] {
+  return (app) => {
+    const node = app.edit?.nodeOf(app.selected) ?? null;
+    if (app.edit === null) return;
+    if (node === null) app.say('Select a block first');
+    else edit(app.edit, node);
+  };
+}
+
+// The commands of a page that edits.
+export const kEditCommands: Command[] = [
+  { id: 'add', label: 'Add', title: 'Add a block', key: 'b', group: 'Edit',
+    run: (app) => app.edit?.openPalette(null) },
+  { id: 'fields', title: 'Go to the fields of the block', key: 'e', group: 'Edit',
+    run: (_, page) => page.focusFields() },
+  { id: 'from', title: 'Connect from here: the next output', key: 'f', group: 'Edit',
+    run: withNode((session, node) => session.startConnection(node)) },
+  { id: 'to', title: 'Connect to here', key: 'g', group: 'Edit',
+    run: withNode((session, node) => session.openConnection(node)) },
+  { id: 'remove', title: 'Remove the block', key: 'Delete', group: 'Edit',
+    run: async (app) => {
+      const nodes = await app.editedNodes();
+      if (nodes.length === 0) app.say('Select a block first');
+      else app.edit!.do(() => app.edit!.editor.remove(nodes.map((node) => node.id)));
+    } },
+  { id: 'undo', label: 'Undo', title: 'Undo', key: 'z', group: 'Edit', run: (app) => app.edit?.undo() },
+  { id: 'redo', label: 'Redo', title: 'Redo', key: 'Z', group: 'Edit', run: (app) => app.edit?.redo() },
+  { id: 'copy', title: 'Copy as text', key: 'y', group: 'Edit',
+    run: async (app) => {
+      const nodes = await app.editedNodes();
+      if (nodes.length === 0) app.say('Select a block first');
+      else app.edit!.copy(nodes);
+    } },
+  { id: 'paste', title: 'Paste', key: 'Y', group: 'Edit', run: (app) => app.edit?.paste() },
+  { id: 'run', label: 'Run', title: 'Run the graph', key: 'R', group: 'Edit',
+    run: (app) => app.edit?.runGraph(null) },
+  { id: 'run-to', label: 'Run to', title: 'Run up to the block', key: 'F', group: 'Edit',
+    run: withNode((session, node) => void session.runGraph(node)) },
+  { id: 'differentiate', label: 'Differentiate', title: 'Differentiate', key: 'G', group: 'Edit',
+    run: (app) => app.edit?.openGradients(app.edit.nodeOf(app.selected)) },
+  { id: 'cpp', label: 'C++', title: 'Show as C++', key: 'C', group: 'Edit',
+    run: (app) => app.edit?.cpp() },
+  { id: 'save', label: 'Save', title: 'Save', key: 'q', group: 'Edit',
+    run: (app, page) => (app.edit?.isServed ? app.edit.save() : downloadGraph(app, page)) },
+  { id: 'download', title: 'Download as text', key: 'Q', group: 'Edit', run: downloadGraph },
+];
+
+function downloadGraph(app: App, page: Page): void {
+  const text = app.edit?.textFile() ?? null;
+  if (text !== null) page.save(app.edit!.file.replace(/\.pb(txt)?$/, '') + '.pbtxt', 'text/plain', text);
+}
+
+export function commandsOf(app: App): readonly Command[] {
+  return app.edit === null ? kCommands : [...kCommands, ...kEditCommands];
+}
+
+export function findCommand(app: App, key: string): Command | undefined {
+  return commandsOf(app).find((command) => command.key === key);
 }

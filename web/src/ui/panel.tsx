@@ -5,6 +5,8 @@ import { bytesText, duration, leaf, plural, visible, visibleLines } from '../dat
 import type { Description, Neighbour } from '../worker/api.ts';
 import { kMaxListed } from '../worker/api.ts';
 import type { App } from './app.ts';
+import type { Page } from './commands.ts';
+import { BlockFields, GraphFields } from './edit/block.tsx';
 
 const kChanges = ['', 'Added', 'Removed', 'Changed'];
 
@@ -156,6 +158,7 @@ function Results({ d }: { d: Description }) {
 
 function Details({ app, d }: { app: App; d: Description }) {
   const isScope = d.id < 0;
+  const edited = app.edit?.nodeOf(d.id) ?? null;
   return (
     <>
       <h2>{visible(leaf(d.name))}</h2>
@@ -170,9 +173,10 @@ function Details({ app, d }: { app: App; d: Description }) {
       )}
       <Results d={d} />
       {d.value !== '' && <Section title="Value"><code>{visible(d.value)}</code></Section>}
-      <Inputs app={app} d={d} />
+      {edited !== null && app.edit !== null
+        ? <BlockFields key={edited.id} session={app.edit} node={edited} /> : <Inputs app={app} d={d} />}
       <Outputs app={app} d={d} />
-      <Attributes d={d} />
+      {edited === null && <Attributes d={d} />}
       {d.ops.length > 0 && (
         <Section title="Ops">
           <ul>{d.ops.map(([op, n]) => <li key={op}>{visible(op)}: {n}</li>)}</ul>
@@ -186,7 +190,7 @@ function Details({ app, d }: { app: App; d: Description }) {
   );
 }
 
-function Overview({ app }: { app: App }) {
+function Overview({ app, page }: { app: App; page: Page }) {
   const { summary } = app;
   if (summary === null) return <p>Reading the graph…</p>;
   const [added, removed, changed] = summary.changes;
@@ -195,6 +199,7 @@ function Overview({ app }: { app: App }) {
       <h2>{visible(summary.title)}</h2>
       <p>{plural(summary.nodes, 'block')}, {plural(summary.ops, 'op')},{' '}
         {plural(summary.scopes, 'scope')}</p>
+      {app.edit !== null && <GraphFields session={app.edit} page={page} />}
       {summary.runTime >= 0 && <p>Run in {duration(summary.runTime)}</p>}
       {summary.diff && <p>{added} added, {removed} removed, {changed} changed</p>}
       {summary.notes.length > 0 && (
@@ -209,11 +214,11 @@ function Overview({ app }: { app: App }) {
   );
 }
 
-export function Panel({ app }: { app: App }) {
+export function Panel({ app, page }: { app: App; page: Page }) {
   const d = app.description;
   return (
     <aside id="panel" aria-label="Details" tabIndex={0}>
-      {d === null ? <Overview app={app} /> : <Details app={app} d={d} />}
+      {d === null ? <Overview app={app} page={page} /> : <Details app={app} d={d} />}
     </aside>
   );
 }

@@ -1,8 +1,32 @@
 // Mouse, pen and touch on the picture.
+import type { PinPlace } from '../view/world.ts';
 import type { App } from './app.ts';
 
 // Movements of fewer pixels are clicks.
 const kClick = 4;
+
+// How near to a pin a pointer is at it.
+const kPinRadius = 9;
+
+// Connects a pin with another, with a block, or with a new block.
+function drop(app: App, from: PinPlace, to: PinPlace | null, block: number | null): void {
+  const session = app.edit;
+  const node = session?.nodeOf(from.node) ?? null;
+  if (session === null || node === null) return;
+  const end = { id: node.id, index: from.index };
+  const other = session.nodeOf(to?.node ?? block);
+  if (to !== null && other !== null) {
+    const target = { id: other.id, index: to.index };
+    if (to.isOutput === from.isOutput) app.say('An output goes to an input');
+    else if (from.isOutput) session.connect(end, target);
+    else session.connect(target, end);
+  } else if (other === null && block === null) {
+    session.openPalette({ ...end, isOutput: from.isOutput });
+  } else if (other !== null && from.isOutput && other !== node) {
+    session.from = end;
+    session.openConnection(other);
+  }
+}
 
 export function listenToPointer(app: App, focus: () => void): void {
   const { canvas } = app;
@@ -18,10 +42,18 @@ export function listenToPointer(app: App, focus: () => void): void {
     return app.world.hit(...app.camera.toWorld(x, y));
   };
 
+  // The pin that a drag began at; null if it pans.
+  let pin: PinPlace | null = null;
+  const pinAt = (event: MouseEvent): PinPlace | null => {
+    const { x, y } = place(event);
+    return app.world.hitPin(...app.camera.toWorld(x, y), kPinRadius / app.camera.scale);
+  };
+
   canvas.addEventListener('pointerdown', (event) => {
     pointers.set(event.pointerId, place(event));
     canvas.setPointerCapture(event.pointerId);
     if (pointers.size === 1) moved = 0;
+    pin = app.edit !== null && pointers.size === 1 ? pinAt(event) : null;
     focus();
   });
   canvas.addEventListener('pointermove', (event) => {
@@ -29,7 +61,11 @@ export function listenToPointer(app: App, focus: () => void): void {
     if (before === undefined) return;
     const now = place(event);
     moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
-    if (pointers.size === 2) {
+    if (pin !== null) {
+      const { scale, x, y } = app.camera.transform();
+      app.drag = { fromX: pin.x * scale + x, fromY: pin.y * scale + y, toX: now.x, toY: now.y };
+      app.draw();
+    } else if (pointers.size === 2) {
       // Two fingers move and zoom.
       const other = [...pointers].find(([id]) => id !== event.pointerId)![1];
       const distance = (p: { x: number; y: number }): number =>
@@ -43,8 +79,19 @@ export function listenToPointer(app: App, focus: () => void): void {
   const release = (event: PointerEvent): void => {
     pointers.delete(event.pointerId);
   };
-  canvas.addEventListener('pointerup', release);
-  canvas.addEventListener('pointercancel', release);
+  canvas.addEventListener('pointerup', (event) => {
+    release(event);
+    if (pin !== null && moved >= kClick) drop(app, pin, pinAt(event), hit(event));
+    pin = null;
+    app.drag = null;
+    app.draw();
+  });
+  canvas.addEventListener('pointercancel', (event) => {
+    release(event);
+    pin = null;
+    app.drag = null;
+    app.draw();
+  });
 
   canvas.addEventListener('click', (event) => {
     if (moved >= kClick) return;

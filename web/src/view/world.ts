@@ -15,6 +15,14 @@ export interface Box {
   h: number;
 }
 
+export interface PinPlace {
+  node: number;
+  isOutput: boolean;
+  index: number;
+  x: number;
+  y: number;
+}
+
 export interface Placed {
   scene: Scene;
   at: Transform;
@@ -127,6 +135,35 @@ export class World {
         found = scene.items[i]!.id;
         if (found < 0) scope = ~found;
         break;
+      }
+    }
+    return found;
+  }
+
+  // Returns the pin of a block within `radius` of a point of the world, and where it is.
+  hitPin(x: number, y: number, radius: number): PinPlace | null {
+    let found: PinPlace | null = null;
+    let nearest = radius;
+    for (const { scene, at } of this.placed.values()) {
+      for (let i = 0; i < scene.items.length; ++i) {
+        const item = scene.items[i]!;
+        if (item.id < 0) continue;
+        const left = at.x + at.scale * scene.x[i]!;
+        const top = at.y + at.scale * scene.y[i]!;
+        const right = left + at.scale * scene.w[i]!;
+        if (x < left - radius || x > right + radius || y < top ||
+            y > top + at.scale * scene.h[i]!) continue;
+        for (const isOutput of [false, true]) {
+          (isOutput ? item.outputs : item.inputs).forEach((pin, index) => {
+            const px = isOutput ? right : left;
+            const py = top + at.scale * pin.y;
+            const distance = Math.hypot(px - x, py - y);
+            // The last of many pins stands for several.
+            if (distance > nearest || pin.name.startsWith('…')) return;
+            nearest = distance;
+            found = { node: item.id, isOutput, index, x: px, y: py };
+          });
+        }
       }
     }
     return found;

@@ -1,5 +1,5 @@
 // What the worker does for the page. All arguments and results can be cloned.
-import type { OutputJson } from '../data/format.ts';
+import type { EditJson, GraphJson, OutputJson } from '../data/format.ts';
 import type { Scene, SceneOptions } from '../scene/types.ts';
 
 export interface Summary {
@@ -17,6 +17,8 @@ export interface Summary {
   first: number;
   // Nanoseconds of the run; -1 if there was none.
   runTime: number;
+  // Of a page that edits the graph.
+  edit: EditJson | null;
 }
 
 export interface Neighbour {
@@ -92,6 +94,8 @@ export interface Marks {
 
 export interface Api {
   open(base64: string): Promise<Summary>;
+  // Shows another graph: one that was edited.
+  replace(graph: GraphJson): Promise<Summary>;
   scene(scope: number, options: SceneOptions): Promise<Scene>;
   describe(id: number): Promise<Description>;
   search(query: string, limit: number): Promise<{ hits: Hit[]; count: number }>;

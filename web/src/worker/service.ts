@@ -23,6 +23,10 @@ export class Service implements Api {
     return this.load(await decode(base64));
   }
 
+  async replace(graph: GraphJson): Promise<Summary> {
+    return this.load(graph);
+  }
+
   load(json: GraphJson): Summary {
     const model = new Model(json);
     this.graph = model;
@@ -49,6 +53,7 @@ export class Service implements Api {
       changes,
       first,
       runTime: json.run?.total ?? -1,
+      edit: json.edit ?? null,
     };
   }
 

@@ -1,6 +1,8 @@
 // Pages of `gradflow view` in a browser. The environment variable GRADFLOW is the program.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +22,7 @@ export const root = process.env.GRADFLOW_WEB!;
 export class Fixture {
   readonly folder = mkdtempSync(join(tmpdir(), 'gradflow-page-'));
   private browser: Browser | undefined;
+  private readonly servers: ChildProcess[] = [];
   // What must not happen: errors, requests, violations of the policy.
   readonly faults: string[] = [];
 
@@ -28,6 +31,10 @@ export class Fixture {
     const graph = join(this.folder, name + '.pbtxt');
     writeFileSync(graph, text);
     return this.run(name, ['view', graph, ...options]);
+  }
+  // Runs the program and returns what it prints.
+  output(args: string[]): string {
+    return execFileSync(gradflow, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
   }
   run(name: string, args: string[], option = '-o'): string {
     const page = join(this.folder, name + '.html');
@@ -56,7 +63,22 @@ export class Fixture {
     return path;
   }
 
+  // Starts `gradflow edit`, and returns its address.
+  async serve(args: string[]): Promise<string> {
+    const server = spawn(gradflow, ['edit', ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.servers.push(server);
+    let text = '';
+    for await (const data of server.stdout) {
+      text += String(data);
+      const match = /^Open (http:\S+)$/m.exec(text);
+      if (match !== null) return match[1]!;
+    }
+    throw new Error(`the server ended: ${text}`);
+  }
+
+  // Opens a file, or the address of a server, which alone gets requests.
   async open(path: string, options: BrowserContextOptions = {}, state = 'ready'): Promise<Page> {
+    const origin = path.startsWith('http:') ? new URL(path).origin : 'file://';
     this.browser ??= await chromium.launch({
       executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
       args: ['--no-sandbox', '--disable-gpu'],
@@ -72,7 +94,7 @@ export class Fixture {
     });
     page.on('request', (request) => {
       const url = request.url();
-      if (!url.startsWith('file://') && !url.startsWith('blob:')) {
+      if (!url.startsWith(origin + '/') && !url.startsWith('blob:')) {
         this.faults.push(`request: ${url}`);
       }
     });
@@ -81,8 +103,7 @@ export class Fixture {
         console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`);
       });
     });
-    const [file, hash] = path.split('#');
-    await page.goto(`file://${file}${hash === undefined ? '' : '#' + hash}`);
+    await page.goto(path.startsWith('http:') ? path : `file://${path}`);
     await page.waitForFunction(() => document.documentElement.dataset.state !== undefined);
     assert.equal(await page.evaluate(() => document.documentElement.dataset.state), state);
     return page;
@@ -99,6 +120,11 @@ export class Fixture {
 
   async close(): Promise<void> {
     await this.browser?.close();
+    for (const server of this.servers) {
+      server.kill('SIGINT');
+      const [code] = server.exitCode === null ? await once(server, 'exit') : [server.exitCode];
+      if (code !== 0) this.faults.push(`the server ended with ${code}`);
+    }
     rmSync(this.folder, { recursive: true });
     assert.deepEqual(this.faults, []);
   }
@@ -113,8 +139,9 @@ export async function settle(page: Page): Promise<void> {
     for (let i = 0; i < 200; ++i) {
       await new Promise((resolve) => setTimeout(resolve, 20));
       await app.client.call('find', '');
+      await app.edit?.refreshed();
       const now = JSON.stringify([app.camera.transform(), app.selected, app.message]);
-      if (now === before && app.client.isIdle) return;
+      if (now === before && app.client.isIdle && app.edit?.isBusy !== true) return;
       before = now;
     }
     throw new Error('the page does not settle');

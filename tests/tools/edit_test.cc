@@ -1,0 +1,506 @@
+// Tests of `gradflow edit`: the calls of its page, the bytes of saved files, and who may call.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_replace.h"
+#include "gradflow/graph/export.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/io/npy.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensors.h"
+#include "tests/tools/command_line_fixture.h"
+#include "tools/edit/edit_api.h"
+#include "tools/edit/edit_graph.h"
+#include "tools/edit/edit_server.h"
+#include "tools/json.h"
+
+namespace gradflow {
+namespace testing {
+namespace {
+
+using ::gradflow::tools::EditApi;
+using ::gradflow::tools::EditOptions;
+using ::gradflow::tools::EditServer;
+using ::gradflow::tools::EditServerOptions;
+using ::gradflow::tools::Quoted;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr char kX[] =
+    R"(name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } })";
+constexpr char kY[] =
+    R"(name: "y" op: "Square" input: "x" attr { key: "T" value { type: DT_FLOAT } })";
+
+// Returns a request with these items of "nodes", and other members.
+std::string Request(const std::vector<std::string>& items, const std::string& more = "") {
+  std::string nodes;
+  for (const std::string& item : items) {
+    const bool is_raw = item[0] == '{' || absl::ascii_isdigit(item[0]);
+    absl::StrAppend(&nodes, nodes.empty() ? "" : ",",
+                    is_raw ? item : absl::StrCat("{\"t\":", Quoted(item), "}"));
+  }
+  return absl::StrCat("{\"nodes\":[", nodes, "]", more, "}");
+}
+
+class EditTest : public CommandLineFixture {
+ protected:
+  std::unique_ptr<EditApi> Open(const std::string& name) {
+    EditOptions options;
+    if (!name.empty()) options.path = File(name);
+    options.timeout_seconds = timeout_;
+    options.memory_limit = memory_limit_;
+    absl::StatusOr<std::unique_ptr<EditApi>> api = EditApi::Make(options);
+    EXPECT_THAT(api.status(), IsOk());
+    return api.ok() ? *std::move(api) : nullptr;
+  }
+  double timeout_ = 0;
+  int64_t memory_limit_ = 0;
+};
+
+TEST_F(EditTest, ChecksEachNode) {
+  const std::unique_ptr<EditApi> api = Open("");
+  const absl::StatusOr<std::string> result = api->Call(
+      "check", Request({kX, kY, R"(name: "z" op: "Add" input: "y" input: "")",
+                        R"(name: "w" op: "Relu" input: "z")", R"(name: "o" op: "Odd")",
+                        R"(name: "i" op: "Identity" input: "x"
+                           attr { key: "T" value { type: DT_INT32 } })",
+                        R"(name: "a" op: "Neg" input: "b")", R"(name: "b" op: "Neg" input: "a")"}));
+  GRADFLOW_ASSERT_OK(result.status());
+  EXPECT_THAT(
+      *result,
+      AllOf(HasSubstr(R"({"types":[["float","<unknown>"],["float","<unknown>"],null,null,)"),
+            HasSubstr(R"([2,"input 1 is not connected"])"),
+            HasSubstr(R"([3,"the producer 'z' cannot run"])"),
+            HasSubstr("[4,\"node 'o' (Odd): op 'Odd' is not"), HasSubstr("[5,\"node 'i'"),
+            HasSubstr("[6,\"its inputs form a cycle")));
+}
+
+TEST_F(EditTest, ReportsThePlaceOfMalformedRequests) {
+  GraphDef def;
+  def.add_node()->set_name("only");
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("g.pb"), def));
+  const std::unique_ptr<EditApi> api = Open("g.pb");
+  const auto call = [&](const std::string& request) {
+    return api->Call("check", request).status();
+  };
+  const auto fails = [](const char* text) {
+    return StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text));
+  };
+  EXPECT_THAT(call(""), fails("expected a JSON object"));
+  EXPECT_THAT(call("[1]"), fails("expected a JSON object"));
+  EXPECT_THAT(call("{}"), fails("expected \"nodes\", a list"));
+  EXPECT_THAT(call(R"({"nodes":[null]})"), fails("node 0: expected a number, or an object"));
+  for (const char* number : {"1", "-1", "0.5", "1e300"}) {
+    EXPECT_THAT(call(Request({kX, absl::StrCat("{\"t\":\"\",\"b\":", number, "}")})),
+                fails("node 1: expected a number from 0 to 0"));
+  }
+  EXPECT_THAT(call(Request({"1"})), fails("expected a number from 0 to 0"));
+  EXPECT_THAT(call(Request({R"(name: "x" nam: 3)"})), fails("nam"));
+  EXPECT_THAT(call(Request({R"(} node { name: "x")"})), fails("expected the text of one node"));
+  EXPECT_THAT(call(Request({R"({"t":"","b":0,"k":["T"]})"})),
+              fails("node 'only' of the file has no attribute 'T'"));
+  EXPECT_THAT(call(std::string(1000, '[')), fails("expected a JSON object"));
+  EXPECT_THAT(api->Call("delete", Request({})).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("there is no call 'delete'")));
+  // The limits of a graph file hold.
+  EXPECT_THAT(api->Call("check", Request({R"(name: "c" op: "Const" attr { key: "value" value {
+      tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1000000000000 } } float_val: 1 } } })"})),
+              IsOk());
+}
+
+TEST_F(EditTest, RunsUpToABlock) {
+  const std::unique_ptr<EditApi> api = Open("");
+  const std::string nodes = R"(name: "z" op: "Add" input: "y" input: "")";
+  const auto feed = [](const std::string& value) {
+    return absl::StrCat(R"(,"feeds":[{"name":"x","type":"float","shape":[2],)", value, "}]");
+  };
+  // The whole graph cannot run, a part can.
+  EXPECT_THAT(api->Call("run", Request({kX, kY, nodes}, feed(R"("values":"2, 3")"))).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("node 'z' cannot run: input 1 is not connected")));
+  const absl::StatusOr<std::string> run =
+      api->Call("run", Request({kX, kY, nodes}, feed(R"("values":"2, 3")") + R"(,"until":["y"])"));
+  GRADFLOW_ASSERT_OK(run.status());
+  EXPECT_THAT(*run, AllOf(HasSubstr(R"({"run":{"total":)"),
+                          HasSubstr(R"("n":1,"o":0,"t":"float","s":[2])"), HasSubstr("4 9")));
+  EXPECT_THAT(
+      api->Call("run", Request({kX, kY}, feed(R"("values":"2")") + R"(,"until":["q"])")).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("the graph has no node 'q'")));
+  EXPECT_THAT(*api->Call("run", Request({kX, kY}, feed(R"("values":"-3")"))), HasSubstr("9 9"));
+  // The same seed gives the same numbers.
+  const std::string random = Request({kX, kY}, feed(R"("random":7)"));
+  const auto outputs = [](const std::string& json) { return json.substr(json.find("outputs")); };
+  EXPECT_EQ(outputs(*api->Call("run", random)), outputs(*api->Call("run", random)));
+  EXPECT_NE(outputs(*api->Call("run", random)),
+            outputs(*api->Call("run", Request({kX, kY}, feed(R"("random":8)")))));
+}
+
+TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
+  const std::unique_ptr<EditApi> api = Open("");
+  GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), AsTensor<float>({2, 3})));
+  const std::string npy = absl::Base64Escape(ReadFile(File("x.npy")));
+  const absl::StatusOr<std::string> run = api->Call(
+      "run", Request({kX, kY}, absl::StrCat(R"(,"feeds":[{"name":"x","npy":")", npy, "\"}]")));
+  GRADFLOW_ASSERT_OK(run.status());
+  EXPECT_THAT(*run, HasSubstr("4 9"));
+  for (const char* type : {"float", "double", "half", "bfloat16", "int8", "int16", "int32", "int64",
+                           "uint8", "uint16", "uint32", "uint64", "bool"}) {
+    const std::string x =
+        absl::StrReplaceAll(kX, {{"DT_FLOAT", absl::StrCat("DT_", absl::AsciiStrToUpper(type))}});
+    for (const char* value : {R"("values":"1")", R"("random":1)", R"("values":"1e30")"}) {
+      EXPECT_THAT(
+          api->Call("run", Request({x}, absl::StrCat(R"(,"feeds":[{"name":"x","type":")", type,
+                                                     R"(","shape":[3],)", value, "}]"))),
+          IsOk())
+          << type << value;
+    }
+  }
+  const auto fails = [&](const std::string& feed, const char* text) {
+    EXPECT_THAT(api->Call("run", Request({kX, kY}, ",\"feeds\":[" + feed + "]")).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text)));
+  };
+  fails(R"({"npy":""})", "expected \"name\", a text");
+  fails(R"({"name":"x","npy":"AAAA"})", "feed 'x': ");
+  fails(R"({"name":"x","npy":"?"})", "a file in base64");
+  fails(R"({"name":"x","type":"floot"})", "'floot' is not a type");
+  fails(R"({"name":"x","type":"float","shape":[-1],"random":1})", "a list of sizes");
+  fails(R"({"name":"x","type":"float","shape":[1e9],"random":1})", "at most 16777216");
+  fails(R"({"name":"x","type":"float","shape":[1e15,1e15],"random":1})", "feed 'x': ");
+  fails(R"({"name":"x","type":"float","shape":[3],"values":"1 2"})", "expected 3 numbers");
+  fails(R"({"name":"x","type":"float","shape":[3],"values":"1 b"})", "'b' is not a number");
+  fails(R"({"name":"x","type":"float","shape":[3]})", "\"random\", a seed");
+  EXPECT_THAT(api->Call("run", Request({kX, kY}, R"(,"feeds":[{"name":"none","type":"float",
+                                                 "shape":[1],"random":1}])"))
+                  .status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("feed 'none'")));
+}
+
+TEST_F(EditTest, LimitsTimeAndMemoryOfRuns) {
+  memory_limit_ = 1 << 20;
+  const std::vector<std::string> graph = {
+      R"(name: "dims" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value"
+         value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 1000000 } } })",
+      R"(name: "v" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value"
+         value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 1 } } })",
+      R"(name: "f" op: "Fill" input: "dims" input: "v" attr { key: "T" value { type: DT_FLOAT } })"};
+  EXPECT_THAT(Open("")->Call("run", Request(graph)).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  memory_limit_ = 0;
+  EXPECT_THAT(Open("")->Call("run", Request(graph)), IsOk());
+  timeout_ = 1e-9;
+  EXPECT_THAT(Open("")->Call("run", Request(graph)).status(),
+              StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("")));
+  timeout_ = 0;
+  const std::unique_ptr<EditApi> api = Open("");
+  api->Stop();
+  EXPECT_FALSE(api->Call("run", Request(graph)).ok());
+}
+
+// A binary graph with what this library does not know: a field in a node, one in an attribute, and
+// one behind the nodes; and attributes in an order that maps do not have.
+std::string StrangeGraph() {
+  const auto field = [](char number, const std::string& bytes) {
+    return std::string{static_cast<char>(number << 3 | 2), static_cast<char>(bytes.size())} + bytes;
+  };
+  const auto attr = [&](const std::string& name, const std::string& value) {
+    return field(5, field(1, name) + field(2, value));
+  };
+  const std::string type("\x30\x01", 2);  // type: DT_FLOAT
+  const std::string x = field(1, "x") + field(2, "Placeholder") + attr("shape", field(7, "")) +
+                        attr("dtype", type) + field(15, "unknown");
+  const std::string y =
+      attr("T", type + field(15, "new")) + field(3, "x") + field(2, "Square") + field(1, "y");
+  return field(1, x) + field(1, y) + field(15, "behind");
+}
+
+TEST_F(EditTest, SavesUntouchedNodesByteForByte) {
+  const std::string bytes = StrangeGraph();
+  WriteFile(File("g.pb"), bytes);
+  const std::unique_ptr<EditApi> api = Open("g.pb");
+  const auto save = [&](const std::vector<std::string>& nodes, const std::string& file = "g.pb") {
+    const absl::StatusOr<std::string> result =
+        api->Call("save", Request(nodes, absl::StrCat(",\"file\":", Quoted(file))));
+    EXPECT_THAT(result.status(), IsOk());
+    return ReadFile(File(file));
+  };
+  EXPECT_EQ(save({"0", "1"}), bytes);
+  // One node is changed, and keeps what is unknown in it and in its attribute.
+  const std::string changed =
+      save({"0", R"({"t":"name: \"z\" op: \"Square\" input: \"x\"","b":1,"k":["T"]})"});
+  const size_t size_of_x = 2 + static_cast<unsigned char>(bytes[1]);
+  EXPECT_EQ(changed.substr(0, size_of_x), bytes.substr(0, size_of_x));
+  EXPECT_THAT(changed, AllOf(HasSubstr("unknown"), HasSubstr("new"), HasSubstr("behind")));
+  const absl::StatusOr<GraphDef> read = ParseGraphDef(changed);
+  GRADFLOW_ASSERT_OK(read.status());
+  EXPECT_EQ(read->node(1).name(), "z");
+  // Nodes are added, removed and in another order.
+  EXPECT_EQ(ParseGraphDef(save({kX}))->node_size(), 1);
+  EXPECT_EQ(ParseGraphDef(save({"1", kX}))->node(0).name(), "y");
+  EXPECT_THAT(save({}), HasSubstr("behind"));
+  // As text, and a program reads it.
+  EXPECT_THAT(save({"0", "1"}, "g.pbtxt"), HasSubstr("op: \"Square\""));
+}
+
+TEST_F(EditTest, SavesUntouchedTextByteForByte) {
+  const std::string text =
+      "# A graph, in its author's own way.\n"
+      "versions { producer: 27 }\n"
+      "node { name: 'a}' op: 'Odd' # braces } in comments {\n }\n\n"
+      "node:<name:\"b\" op:\"Odd\"\n   input : 'a}' >\n"
+      "node { name: \"c\" op: \"Odd\" }\n"
+      "# The end.\n";
+  WriteFile(File("g.pbtxt"), text);
+  const std::unique_ptr<EditApi> api = Open("g.pbtxt");
+  const auto save = [&](const std::vector<std::string>& nodes) {
+    const absl::StatusOr<std::string> result =
+        api->Call("save", Request(nodes, R"(,"file":"g.pbtxt")"));
+    EXPECT_THAT(result.status(), IsOk());
+    return ReadFile(File("g.pbtxt"));
+  };
+  EXPECT_EQ(save({"0", "1", "2"}), text);
+  const std::string without = save({"0", "2"});
+  EXPECT_THAT(without, AllOf(HasSubstr("# braces } in comments {\n }"), Not(HasSubstr("input")),
+                             HasSubstr("# A graph"), HasSubstr("# The end.\n")));
+  const std::string more = save({"0", "1", R"(name: "new" op: "Odd")", "2"});
+  EXPECT_THAT(more, AllOf(HasSubstr("node:<name:\"b\" op:\"Odd\"\n   input : 'a}' >"),
+                          HasSubstr("name: \"new\"")));
+  EXPECT_EQ(ParseGraphDefText(more)->node_size(), 4);
+}
+
+TEST_F(EditTest, SavesBesideTheGraphOnly) {
+  const std::unique_ptr<EditApi> api = Open("new.pb");
+  for (const char* file :
+       {"../x.pb", "/tmp/x.pb", "x.txt", ".pb", "", ".hidden.pb", "x.pb\\u0000"}) {
+    EXPECT_THAT(
+        api->Call("save", Request({kX}, absl::StrCat(",\"file\":\"", file, "\""))).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("must be the name of a file")))
+        << file;
+  }
+  EXPECT_THAT(api->Call("save", Request({kX}, R"(,"file":"new.pb")")), IsOk());
+  EXPECT_EQ(ReadGraphDef(File("new.pb"))->node_size(), 1);
+}
+
+TEST_F(EditTest, Differentiates) {
+  const std::unique_ptr<EditApi> api = Open("");
+  const absl::StatusOr<std::string> result =
+      api->Call("gradients", Request({kX, kY}, R"(,"of":"y","wrt":["x"])"));
+  GRADFLOW_ASSERT_OK(result.status());
+  EXPECT_THAT(*result,
+              AllOf(HasSubstr(R"({"nodes":[{"n":"gradients/)"),
+                    HasSubstr(R"("gradients":["gradients/)"), HasSubstr("\"op\":\"Mul\"")));
+  EXPECT_THAT(api->Call("gradients", Request({kX, kY}, R"(,"of":"q","wrt":["x"])")).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'q' is not an output")));
+  EXPECT_THAT(api->Call("gradients", Request({kX, kY}, R"(,"of":"y","wrt":[])")).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"wrt\"")));
+}
+
+TEST_F(EditTest, WritesPrograms) {
+  const std::unique_ptr<EditApi> api = Open("");
+  EXPECT_THAT(*api->Call("cpp", Request({kX, kY})),
+              HasSubstr(R"(ops::Square(root.WithOpName(\"y\"), x))"));
+  GRADFLOW_ASSERT_OK(
+      WriteGraphDef(File("g.pbtxt"), *ParseGraphDefText(absl::StrCat("node {", kX, "}"))));
+  EXPECT_EQ(Gradflow({"convert", File("g.pbtxt"), File("g.cc")}).exit_code, 0);
+  EXPECT_THAT(ReadFile(File("g.cc")),
+              AllOf(HasSubstr("// Builds the graph 'g.pbtxt'"),
+                    HasSubstr("ops::Placeholder(root.WithOpName(\"x\"), DT_FLOAT);")));
+  WriteFile(File("f.pbtxt"), "library { function { signature { name: 'f' } } }");
+  ExpectFailure(Gradflow({"convert", File("f.pbtxt"), File("f.cc")}), "UNIMPLEMENTED",
+                HasSubstr("functions"));
+}
+
+TEST_F(EditTest, WritesAPageThatNeedsNoServer) {
+  const ProcessResult result = Gradflow({"edit", "-o", File("page.html")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, IsEmpty());
+  EXPECT_THAT(ReadFile(File("page.html")), Not(HasSubstr("connect-src")));
+  ExpectFailure(Gradflow({"edit", "-o", File("page.txt")}), "INVALID_ARGUMENT",
+                HasSubstr("must end in .html"));
+  ExpectFailure(Gradflow({"edit", File("graph.txt")}), "INVALID_ARGUMENT",
+                HasSubstr("must end in .pb or .pbtxt"));
+  WriteFile(File("bad.pb"), "\xff");
+  ExpectFailure(Gradflow({"edit", File("bad.pb")}), "INVALID_ARGUMENT", HasSubstr("bad.pb"));
+}
+
+// ---- Who may call ----
+
+class EditServerTest : public EditTest {
+ protected:
+  void SetUp() override {
+    api_ = Open("");
+    EditServerOptions options;
+    options.max_body_bytes = 10'000;
+    absl::StatusOr<std::unique_ptr<EditServer>> server = EditServer::Make(api_.get(), options);
+    GRADFLOW_ASSERT_OK(server.status());
+    server_ = *std::move(server);
+    thread_ = std::thread([this] { served_ = server_->Serve(); });
+    host_ = absl::StrCat("127.0.0.1:", server_->port());
+    token_ = server_->Url().substr(server_->Url().find('?'));
+  }
+  void TearDown() override {
+    if (server_ != nullptr) server_->Stop();
+    if (thread_.joinable()) thread_.join();
+    EXPECT_THAT(served_, IsOk());
+  }
+
+  // Returns a client that waits long, also on a machine that does much else.
+  httplib::Client Client() const {
+    httplib::Client client(absl::StrCat("http://", host_));
+    client.set_connection_timeout(kTimeoutSeconds);
+    client.set_read_timeout(kTimeoutSeconds);
+    client.set_write_timeout(kTimeoutSeconds);
+    return client;
+  }
+  static constexpr int kTimeoutSeconds = 250;
+
+  httplib::Result Get(const std::string& path, const httplib::Headers& headers = {}) const {
+    return Client().Get(path, headers);
+  }
+  // Returns the headers of the page's own requests.
+  httplib::Headers Own(const std::string& cookie) const {
+    return {{"Origin", absl::StrCat("http://", host_)}, {"Cookie", cookie}};
+  }
+  // Returns the cookie that the token is good for.
+  std::string Enter() const {
+    const httplib::Result result = Get("/" + token_);
+    EXPECT_EQ(result->status, 303);
+    EXPECT_EQ(result->get_header_value("Location"), "/");
+    const std::string cookie = result->get_header_value("Set-Cookie");
+    EXPECT_THAT(cookie, AllOf(HasSubstr("HttpOnly"), HasSubstr("SameSite=Strict")));
+    return cookie.substr(0, cookie.find(';'));
+  }
+  int Post(const httplib::Headers& headers, const std::string& body = "{\"nodes\":[]}",
+           const char* type = "application/json", const char* path = "/api/check") const {
+    const httplib::Result result = Client().Post(path, headers, body, type);
+    return result ? result->status : -1;
+  }
+
+  std::unique_ptr<EditApi> api_;
+  std::unique_ptr<EditServer> server_;
+  std::thread thread_;
+  absl::Status served_ = absl::InternalError("not served");
+  std::string host_;
+  std::string token_;
+};
+
+TEST_F(EditServerTest, GivesThePageOnce) {
+  EXPECT_EQ(Get("/")->status, 403);
+  EXPECT_EQ(Get("/?token=")->status, 403);
+  EXPECT_EQ(Get("/?token=" + std::string(64, '0'))->status, 403);
+  EXPECT_EQ(Get("/" + token_.substr(0, token_.size() - 1))->status, 403);
+  EXPECT_EQ(Get("/" + token_ + "&token=")->status, 403);
+  const std::string cookie = Enter();
+  // The token is used.
+  const httplib::Result again = Get("/" + token_);
+  EXPECT_EQ(again->status, 403);
+  EXPECT_THAT(again->body, HasSubstr("works once"));
+  EXPECT_FALSE(again->has_header("Set-Cookie"));
+  const httplib::Result page = Get("/", {{"Cookie", cookie}});
+  EXPECT_EQ(page->status, 200);
+  EXPECT_THAT(page->body,
+              HasSubstr("content=\"default-src 'none'; connect-src 'self'; script-src"));
+  EXPECT_THAT(page->get_header_value("Content-Security-Policy"),
+              HasSubstr("frame-ancestors 'none'"));
+  EXPECT_EQ(page->get_header_value("X-Content-Type-Options"), "nosniff");
+  EXPECT_EQ(page->get_header_value("Cache-Control"), "no-store");
+  EXPECT_FALSE(page->has_header("Access-Control-Allow-Origin"));
+  EXPECT_EQ(Get("/", {{"Cookie", cookie + "0"}})->status, 403);
+  EXPECT_EQ(Get("/", {{"Cookie", "a=b; " + cookie + "; c=d"}})->status, 200);
+}
+
+TEST_F(EditServerTest, RefusesWhatIsNotThePage) {
+  const std::string cookie = Enter();
+  EXPECT_EQ(Post(Own(cookie)), 200);
+  // No cookie, a wrong one, the token instead of it.
+  EXPECT_EQ(Post(Own("")), 403);
+  EXPECT_EQ(Post(Own(cookie.substr(0, cookie.size() - 1) + "!")), 403);
+  EXPECT_EQ(Post(Own(cookie.substr(0, cookie.find('=') + 1) + token_.substr(7))), 403);
+  // Pages of other sites, also on this machine.
+  for (const std::string& origin :
+       {std::string("http://example.com"), std::string("null"), "https://" + host_,
+        std::string("http://127.0.0.1"), absl::StrCat("http://localhost:", server_->port()),
+        absl::StrCat("http://", host_, ".example.com")}) {
+    EXPECT_EQ(Post({{"Origin", origin}, {"Cookie", cookie}}), 403) << origin;
+    EXPECT_EQ(Get("/", {{"Origin", origin}, {"Cookie", cookie}})->status, 403) << origin;
+  }
+  EXPECT_EQ(Post({{"Cookie", cookie}}), 403);
+  for (const char* site : {"cross-site", "same-site"}) {
+    EXPECT_EQ(Get("/", {{"Sec-Fetch-Site", site}, {"Cookie", cookie}})->status, 403);
+  }
+  // A name of another site that leads here.
+  for (const std::string& host :
+       {std::string("example.com"), absl::StrCat("localhost:", server_->port()),
+        absl::StrCat("example.com:", server_->port()), std::string("127.0.0.1")}) {
+    httplib::Headers headers = Own(cookie);
+    headers.emplace("Host", host);
+    EXPECT_EQ(Post(headers), 421) << host;
+    EXPECT_EQ(Get("/", {{"Host", host}, {"Cookie", cookie}})->status, 421) << host;
+  }
+  // Bodies that a form of another page could send.
+  EXPECT_EQ(Post(Own(cookie), "{}", "text/plain"), 415);
+  EXPECT_EQ(Post(Own(cookie), "{}", "application/x-www-form-urlencoded"), 415);
+  EXPECT_EQ(Post(Own(cookie), "{}", "multipart/form-data; boundary=x"), 415);
+  EXPECT_EQ(Post(Own(cookie), "{}", "application/json", "/api/none"), 404);
+  EXPECT_EQ(Post(Own(cookie), "{}", "application/json", "/api/../etc"), 404);
+  EXPECT_EQ(Get("/api/check", {{"Cookie", cookie}})->status, 404);
+  EXPECT_EQ(Client().Delete("/api/check", Own(cookie))->status, 405);
+  EXPECT_EQ(Client().Options("/api/check", Own(cookie))->status, 405);
+}
+
+TEST_F(EditServerTest, LimitsBodies) {
+  const std::string cookie = Enter();
+  const auto body = [](size_t size) {
+    const std::string text = "{\"nodes\":[]}";
+    return text + std::string(size - text.size(), ' ');
+  };
+  EXPECT_EQ(Post(Own(cookie), body(10'000)), 200);
+  EXPECT_EQ(Post(Own(cookie), body(10'001)), 413);
+  // Bodies without a length, or that grow.
+  httplib::Headers headers = Own(cookie);
+  headers.emplace("Content-Encoding", "gzip");
+  EXPECT_EQ(Post(headers), 400);
+  httplib::Client client = Client();
+  const auto provider = [&](size_t, httplib::DataSink& sink) {
+    sink.write("{}", 2);
+    sink.done();
+    return true;
+  };
+  const httplib::Result chunked =
+      client.Post("/api/check", Own(cookie), provider, "application/json");
+  ASSERT_TRUE(chunked);
+  EXPECT_EQ(chunked->status, 400);
+  // Malformed requests are answered, and the server lives.
+  EXPECT_EQ(Post(Own(cookie), "{"), 400);
+  EXPECT_EQ(Post(Own(cookie), std::string(9'000, '[')), 400);
+  EXPECT_EQ(Post(Own(cookie)), 200);
+}
+
+TEST_F(EditServerTest, StopsBeforeItServes) {
+  absl::StatusOr<std::unique_ptr<EditServer>> server =
+      EditServer::Make(api_.get(), EditServerOptions());
+  GRADFLOW_ASSERT_OK(server.status());
+  (*server)->Stop();
+  EXPECT_THAT((*server)->Serve(), IsOk());
+  // Two servers have two ports, and no port has two.
+  EditServerOptions options;
+  options.port = server_->port();
+  EXPECT_THAT(EditServer::Make(api_.get(), options).status(),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("cannot listen")));
+}
+
+}  // namespace
+}  // namespace testing
+}  // namespace gradflow

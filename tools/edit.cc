@@ -1,0 +1,64 @@
+// gradflow edit: serves a page that edits and runs a graph, or writes one that edits it.
+#include <pthread.h>
+
+#include <csignal>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
+#include "gradflow/io/file.h"
+#include "tools/commands.h"
+#include "tools/edit/edit_api.h"
+#include "tools/edit/edit_server.h"
+#include "tools/graph_limits.h"
+#include "tools/view/page.h"
+
+namespace gradflow::tools {
+
+absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
+  EditOptions options;
+  options.path = flags.graph;
+  options.threads = flags.threads;
+  options.memory_limit = flags.memory_limit;
+  options.timeout_seconds = flags.timeout_seconds;
+  GRADFLOW_ASSIGN_OR_RETURN(options.limits, MakeGraphLimits(flags.graph_limits));
+  if (!flags.graph.empty() && !absl::EndsWith(flags.graph, ".pb") &&
+      !absl::EndsWith(flags.graph, ".pbtxt")) {
+    return errors::InvalidArgument("'", flags.graph, "' must end in .pb or .pbtxt");
+  }
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<EditApi> api, EditApi::Make(options));
+  if (!flags.output.empty()) {
+    if (!absl::EndsWith(flags.output, ".html")) {
+      return errors::InvalidArgument("--output '", flags.output, "' must end in .html");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string data, api->PageData(/*has_server=*/false));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string page, Page(data));
+    return errors::Prefix(absl::StrCat("'", flags.output, "': "),
+                          internal::WriteFile(flags.output, {page}));
+  }
+  // Ctrl-C and the like end the server. All threads inherit this.
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  EditServerOptions server_options;
+  server_options.port = flags.port;
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<EditServer> server,
+                            EditServer::Make(api.get(), server_options));
+  out << "Open " << server->Url() << "\nCtrl-C ends the editor.\n" << std::flush;
+  std::thread waiter([&] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    server->Stop();
+  });
+  const absl::Status status = server->Serve();
+  // The server may have failed by itself.
+  pthread_kill(waiter.native_handle(), SIGTERM);
+  waiter.join();
+  return status;
+}
+
+}  // namespace gradflow::tools

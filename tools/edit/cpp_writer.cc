@@ -1,0 +1,621 @@
+#include "tools/edit/cpp_writer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <set>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "gradflow/codegen/wrapper_text.h"
+#include "gradflow/core/attributes.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/registry.h"
+#include "gradflow/core/status.h"
+#include "gradflow/core/tensor.h"
+#include "gradflow/core/tensor_proto.h"
+#include "gradflow/graph/graph.h"
+#include "gradflow/graph/node.h"
+#include "gradflow/graph/tensor_id.h"
+
+namespace gradflow::tools {
+namespace {
+
+constexpr size_t kMaxBytes = size_t{64} << 20;
+// Elements of a constant that are numbers; those of a longer one are bytes.
+constexpr int64_t kMaxNumbers = 1000;
+
+std::string Literal(absl::string_view text) {
+  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
+}
+// The same for a std::string, which may have zeros.
+std::string BytesLiteral(absl::string_view bytes) {
+  std::string text = "std::string(";
+  // Literals of 64 bytes, which the compiler joins.
+  constexpr size_t kPiece = 64;
+  if (bytes.empty()) text += "\"\"";
+  for (size_t i = 0; i < bytes.size(); i += kPiece) {
+    if (i > 0) text += "\n            ";
+    text += "\"";
+    for (const char c : bytes.substr(i, kPiece)) {
+      absl::StrAppendFormat(&text, "\\%03o", static_cast<unsigned char>(c));
+    }
+    text += "\"";
+  }
+  return absl::StrCat(text, ", ", bytes.size(), ")");
+}
+
+std::string FloatText(double value, bool is_double) {
+  std::string text;
+  for (int digits = 6; digits <= 17; ++digits) {
+    text = absl::StrFormat("%.*g", digits, value);
+    const double read = std::strtod(text.c_str(), nullptr);
+    if (is_double ? read == value : static_cast<float>(read) == static_cast<float>(value)) break;
+  }
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return is_double ? text : text + "f";
+}
+
+template <typename T>
+std::string NumberText(T value) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return value ? "true" : "false";
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return FloatText(value, std::is_same_v<T, double>);
+  } else if (value == std::numeric_limits<T>::min() && value < 0) {
+    // The smallest number has no literal.
+    return absl::StrCat(static_cast<int64_t>(value) + 1, " - 1");
+  } else {
+    return absl::StrCat(value);
+  }
+}
+
+// Returns the elements, or nothing if one has no literal.
+template <typename T>
+std::vector<std::string> Numbers(const Tensor& tensor) {
+  std::vector<std::string> numbers;
+  for (int64_t i = 0; i < tensor.NumElements(); ++i) {
+    const T value = tensor.flat<T>()(i);
+    if constexpr (std::is_floating_point_v<T>) {
+      if (!std::isfinite(value)) return {};
+    }
+    numbers.push_back(NumberText(value));
+  }
+  return numbers;
+}
+
+// Names and parts of the generated class of an op, as codegen/ makes it.
+struct WrapperArg {
+  std::string name;
+  bool is_list = false;
+};
+struct WrapperAttr {
+  std::string name;
+  std::string type;
+  std::string setter;
+  const AttrValue* default_value = nullptr;
+};
+struct Wrapper {
+  std::string group;
+  std::vector<WrapperArg> inputs;
+  std::vector<WrapperArg> outputs;
+  std::vector<WrapperAttr> required;
+  std::vector<WrapperAttr> optional;
+  std::set<std::string> inferred;
+};
+
+Wrapper MakeWrapper(const OpRegistration& op) {
+  Wrapper wrapper;
+  wrapper.group = op.api().group;
+  const auto renamed = [&](const std::string& name) {
+    for (const auto& [from, to] : op.api().renames) {
+      if (from == name) return to;
+    }
+    return name;
+  };
+  for (const OpDef::ArgDef& arg : op.def().input_arg()) {
+    wrapper.inputs.push_back({SafeName(renamed(arg.name())), IsListArg(arg)});
+    wrapper.inferred.insert({arg.type_attr(), arg.number_attr(), arg.type_list_attr()});
+  }
+  for (const OpDef::ArgDef& arg : op.def().output_arg()) {
+    wrapper.outputs.push_back({SafeName(renamed(arg.name())), IsListArg(arg)});
+  }
+  for (const OpDef::AttrDef& attr : op.def().attr()) {
+    if (wrapper.inferred.count(attr.name()) > 0) continue;
+    WrapperAttr item{attr.name(), attr.type(), SafeName(CamelCase(renamed(attr.name()))), nullptr};
+    if (item.setter == op.def().name()) item.setter += "_";
+    if (attr.has_default_value()) {
+      item.default_value = &attr.default_value();
+      wrapper.optional.push_back(std::move(item));
+    } else {
+      wrapper.required.push_back(std::move(item));
+    }
+  }
+  return wrapper;
+}
+
+// What a node is in the program.
+struct Variable {
+  std::string name;
+  enum class Kind { kOutput, kOperation, kWrapper } kind = Kind::kOperation;
+  const Wrapper* wrapper = nullptr;
+  NameRangeMap outputs;
+  const OpDef* op = nullptr;
+};
+
+class ProgramWriter {
+ public:
+  ProgramWriter(const Graph& graph, absl::string_view title) : graph_(graph), title_(title) {}
+
+  absl::StatusOr<std::string> Write() {
+    for (int id = 0; id < graph_.num_nodes(); ++id) {
+      for (const std::string& input : graph_.node(id)->def().input()) {
+        const absl::StatusOr<TensorId> source = ParseTensorId(input);
+        if (source.ok()) read_.insert(std::string(source->node));
+      }
+    }
+    for (const int id : ProducersFirst()) {
+      GRADFLOW_RETURN_IF_ERROR(errors::Prefix(
+          absl::StrCat("node '", graph_.node(id)->name(), "': "), AddNode(*graph_.node(id))));
+      if (body_.size() > kMaxBytes) {
+        return errors::ResourceExhausted("the program has more than ", kMaxBytes, " bytes");
+      }
+    }
+    std::string text = absl::StrCat("// Builds the graph '", errors::Printable(title_, 200),
+                                    "'. Made by gradflow.\n");
+    absl::StrAppend(&text,
+                    "#include <iostream>\n#include <string>\n\n"
+                    "#include \"absl/status/status.h\"\n"
+                    "#include \"gradflow/core/tensor.h\"\n"
+                    "#include \"gradflow/graph/const_op.h\"\n"
+                    "#include \"gradflow/graph/export.h\"\n"
+                    "#include \"gradflow/graph/node_builder.h\"\n"
+                    "#include \"gradflow/graph/scope.h\"\n");
+    for (const std::string& group : groups_) {
+      absl::StrAppend(&text, "#include \"gradflow/ops/", group, ".h\"\n");
+    }
+    absl::StrAppend(&text, "#include \"gradflow/proto/graph.pb.h\"\n\n");
+    if (uses_bytes_) {
+      absl::StrAppend(&text,
+                      "// Adds a constant with these bytes.\n"
+                      "static gradflow::Output Constant(const gradflow::Scope& scope, "
+                      "gradflow::DataType type,\n"
+                      "                                 const gradflow::TensorShape& shape, "
+                      "const std::string& bytes) {\n"
+                      "  gradflow::TensorProto proto;\n"
+                      "  proto.set_dtype(type);\n"
+                      "  shape.AsProto(proto.mutable_tensor_shape());\n"
+                      "  proto.set_tensor_content(bytes);\n"
+                      "  return gradflow::ops::ConstFromProto(scope, proto);\n"
+                      "}\n\n");
+    }
+    if (uses_messages_) {
+      absl::StrAppend(&text,
+                      "// Parses a message from its bytes.\n"
+                      "template <typename Message>\n"
+                      "static Message Parse(const std::string& bytes) {\n"
+                      "  Message message;\n"
+                      "  message.ParseFromString(bytes);\n"
+                      "  return message;\n"
+                      "}\n\n");
+    }
+    absl::StrAppend(&text,
+                    "absl::Status BuildGraph(const gradflow::Scope& root) {\n"
+                    "  using namespace gradflow;  // NOLINT\n",
+                    body_, "  return root.status();\n}\n\n",
+                    "int main(int argc, char** argv) {\n"
+                    "  const gradflow::Scope root = gradflow::Scope::NewRootScope();\n"
+                    "  absl::Status status = BuildGraph(root);\n"
+                    "  gradflow::GraphDef graph;\n"
+                    "  if (status.ok()) status = root.ToGraphDef(&graph);\n"
+                    "  if (status.ok()) status = gradflow::WriteGraphDef(argc > 1 ? argv[1] : "
+                    "\"graph.pb\", graph);\n"
+                    "  if (status.ok()) return 0;\n"
+                    "  std::cerr << status.ToString() << \"\\n\";\n"
+                    "  return 1;\n"
+                    "}\n");
+    return text;
+  }
+
+ private:
+  // Returns the nodes in the order of the graph, but each behind its producers. Nodes of a cycle
+  // are in any order.
+  std::vector<int> ProducersFirst() const {
+    absl::flat_hash_map<absl::string_view, int> index;
+    for (int id = 0; id < graph_.num_nodes(); ++id) index.emplace(graph_.node(id)->name(), id);
+    std::vector<int> order;
+    std::vector<bool> seen(graph_.num_nodes());
+    std::vector<int> work;
+    for (int first = 0; first < graph_.num_nodes(); ++first) {
+      if (!seen[first]) work.push_back(first);
+      seen[first] = true;
+      // Nodes that wait for their producers; the complement of one whose producers are done.
+      while (!work.empty()) {
+        const int id = work.back();
+        work.pop_back();
+        if (id < 0) {
+          order.push_back(~id);
+          continue;
+        }
+        work.push_back(~id);
+        for (const std::string& input : graph_.node(id)->def().input()) {
+          const absl::StatusOr<TensorId> source = ParseTensorId(input);
+          const auto found = source.ok() ? index.find(source->node) : index.end();
+          if (found == index.end() || seen[found->second]) continue;
+          seen[found->second] = true;
+          work.push_back(found->second);
+        }
+      }
+    }
+    return order;
+  }
+
+  // Returns a name that is none yet: "layer/mat-mul" -> "layer_mat_mul".
+  std::string UniqueName(absl::string_view node) {
+    constexpr size_t kMaxName = 60;
+    std::string name;
+    for (const char c : node.substr(0, kMaxName)) {
+      name.push_back(absl::ascii_isalnum(c) ? c : '_');
+    }
+    if (name.empty() || !absl::ascii_isalpha(name[0])) name.insert(0, "n");
+    // Names of the function, and of what it uses.
+    static const auto* const taken = new std::set<std::string>{
+        "root",       "main",       "ops",       "gradflow", "std",         "absl",
+        "Parse",      "Constant",   "Scope",     "Output",   "Operation",   "Input",
+        "InputList",  "OpRecorder", "AttrValue", "Tensor",   "TensorShape", "PartialTensorShape",
+        "BuildGraph", "linux",      "unix"};
+    name = SafeName(name);
+    // Macros, such as NULL.
+    if (std::none_of(name.begin(), name.end(), absl::ascii_islower)) name += "_node";
+    const std::string base = name;
+    for (int i = 2;
+         taken->count(name) > 0 || !names_.insert(name).second || absl::StartsWith(name, "DT_");
+         ++i) {
+      name = absl::StrCat("n_", base, "_", i);
+    }
+    return name;
+  }
+
+  const Wrapper& WrapperOf(const OpRegistration& op) {
+    auto found = wrappers_.find(op.def().name());
+    if (found == wrappers_.end()) {
+      found = wrappers_.emplace(op.def().name(), MakeWrapper(op)).first;
+    }
+    return found->second;
+  }
+
+  // Returns an output as an expression.
+  std::string OutputText(const TensorId& id) const {
+    const Variable& variable = variables_.at(std::string(id.node));
+    if (variable.kind == Variable::Kind::kOutput) return variable.name;
+    if (variable.kind == Variable::Kind::kOperation) {
+      return absl::StrCat("Output(", variable.name, ", ", id.index, ")");
+    }
+    for (int i = 0; i < variable.op->output_arg_size(); ++i) {
+      const auto range = variable.outputs.find(variable.op->output_arg(i).name());
+      if (range == variable.outputs.end() || id.index < range->second.first ||
+          id.index >= range->second.second) {
+        continue;
+      }
+      const WrapperArg& output = variable.wrapper->outputs[i];
+      const std::string member = absl::StrCat(variable.name, ".", output.name);
+      if (!output.is_list) return member;
+      return absl::StrCat(member, "[", id.index - range->second.first, "]");
+    }
+    return absl::StrCat("Output(", variable.name, ".operation, ", id.index, ")");
+  }
+  std::string OperationText(absl::string_view node) const {
+    const Variable& variable = variables_.at(std::string(node));
+    switch (variable.kind) {
+      case Variable::Kind::kOutput:
+        return absl::StrCat(variable.name, ".op()");
+      case Variable::Kind::kOperation:
+        return variable.name;
+      case Variable::Kind::kWrapper:
+        return absl::StrCat(variable.name, ".operation");
+    }
+    return variable.name;
+  }
+
+  // Returns the scope of a node: its name, device and control dependencies.
+  std::string ScopeText(const NodeDef& node, const std::vector<std::string>& control) {
+    std::string text = absl::StrCat("root.WithOpName(", Literal(node.name()), ")");
+    if (!node.device().empty()) {
+      absl::StrAppend(&text, ".WithDevice(", Literal(node.device()), ")");
+    }
+    if (!control.empty()) {
+      absl::StrAppend(&text, ".WithControlDependencies({", absl::StrJoin(control, ", "), "})");
+    }
+    return text;
+  }
+
+  static std::string ShapeText(const TensorShape& shape) {
+    return absl::StrCat("TensorShape({", absl::StrJoin(shape.dim_sizes(), ", "), "})");
+  }
+
+  // Returns the constant as an expression, or "" if it needs a message.
+  absl::StatusOr<std::string> ConstText(const std::string& scope, const AttrValue& value) {
+    if (value.tensor().ByteSizeLong() > kMaxBytes / 4) {
+      return errors::ResourceExhausted("the constant has ", value.tensor().ByteSizeLong(),
+                                       " bytes");
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape,
+                              TensorShape::Make(value.tensor().tensor_shape()));
+    // A message that repeats a value may have any number of elements.
+    if (shape.num_elements() > kMaxNumbers) return std::string();
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, TensorFromProto(value.tensor()));
+    std::vector<std::string> numbers;
+    std::string type;
+    switch (tensor.dtype()) {
+      case DT_FLOAT:
+        numbers = Numbers<float>(tensor);
+        type = "float";
+        break;
+      case DT_DOUBLE:
+        numbers = Numbers<double>(tensor);
+        type = "double";
+        break;
+      case DT_INT32:
+        numbers = Numbers<int32_t>(tensor);
+        type = "int32_t";
+        break;
+      case DT_INT64:
+        numbers = Numbers<int64_t>(tensor);
+        type = "int64_t";
+        break;
+      case DT_BOOL:
+        numbers = Numbers<bool>(tensor);
+        type = "bool";
+        break;
+      default:
+        break;
+    }
+    if (!numbers.empty()) {
+      if (tensor.dims() == 0) {
+        return absl::StrCat("ops::Const<", type, ">(", scope, ", ", type, "{", numbers[0], "})");
+      }
+      // In lines of about 100 columns.
+      std::string list;
+      size_t column = 0;
+      for (const std::string& number : numbers) {
+        if (!list.empty()) list += ",";
+        if (column + number.size() > 88) {
+          list += "\n      ";
+          column = 0;
+        } else if (!list.empty()) {
+          list += " ";
+        }
+        list += number;
+        column += number.size() + 2;
+      }
+      return absl::StrCat("ops::Const(", scope, ", std::initializer_list<", type, ">{", list, "}, ",
+                          ShapeText(shape), ")");
+    }
+    if (tensor.dtype() == DT_STRING || tensor.NumElements() == 0 || tensor.tensor_data().empty()) {
+      return std::string();
+    }
+    uses_bytes_ = true;
+    return absl::StrCat("Constant(", scope, ", ", DataType_Name(tensor.dtype()), ", ",
+                        ShapeText(shape), ",\n            ", BytesLiteral(tensor.tensor_data()),
+                        ")");
+  }
+
+  absl::Status AddNode(const Node& node) {
+    const NodeDef& def = node.def();
+    std::vector<TensorId> inputs;
+    std::vector<std::string> control;
+    for (const std::string& input : def.input()) {
+      GRADFLOW_ASSIGN_OR_RETURN(const TensorId id, ParseTensorId(input));
+      if (variables_.count(std::string(id.node)) == 0) {
+        return errors::Unimplemented("the graph has a cycle, which a program with Scope cannot");
+      }
+      if (id.IsControl()) {
+        control.push_back(OperationText(id.node));
+      } else {
+        inputs.push_back(id);
+      }
+    }
+    const OpRegistration* const op = GlobalRegistry().FindOp(def.op());
+    if (op == nullptr) return errors::Unimplemented("op '", def.op(), "' is a function");
+    Variable variable;
+    variable.name = UniqueName(def.name());
+    variable.op = &op->def();
+    NameRangeMap input_ranges;
+    GRADFLOW_RETURN_IF_ERROR(NameRangesForNode(def, op->def(), &input_ranges, &variable.outputs));
+
+    std::string text;
+    const std::string scope = ScopeText(def, control);
+    if (def.op() == "Const" && OwnAttrsKnown(def, op->def()) && def.attr().count("value") > 0) {
+      GRADFLOW_ASSIGN_OR_RETURN(text, ConstText(scope, def.attr().at("value")));
+      variable.kind = Variable::Kind::kOutput;
+    }
+    const Wrapper& wrapper = WrapperOf(*op);
+    if (text.empty() && HasWrapper(*op, def, wrapper, input_ranges)) {
+      absl::StatusOr<std::string> call = WrapperText(def, wrapper, scope, inputs, input_ranges);
+      if (call.ok()) {
+        text = *std::move(call);
+        variable.kind = Variable::Kind::kWrapper;
+        variable.wrapper = &wrapper;
+        groups_.insert(wrapper.group);
+      }
+    }
+    if (text.empty()) {
+      variable.kind = Variable::Kind::kOperation;
+      text = RecorderText(def, op->def(), scope, inputs, input_ranges);
+    }
+    const char* type = "auto";
+    if (variable.kind == Variable::Kind::kOperation) type = "Operation";
+    if (variable.kind == Variable::Kind::kOutput) type = "Output";
+    if (read_.count(def.name()) > 0) {
+      absl::StrAppend(&body_, "  const ", type, " ", variable.name, " =\n      ", text, ";\n");
+    } else {
+      absl::StrAppend(&body_, "  ", text, ";\n");
+    }
+    variables_.emplace(def.name(), std::move(variable));
+    return absl::OkStatus();
+  }
+
+  // Returns false if the node has attributes that its op does not define.
+  static bool OwnAttrsKnown(const NodeDef& def, const OpDef& op) {
+    return std::all_of(def.attr().begin(), def.attr().end(), [&](const auto& attr) {
+      return std::any_of(op.attr().begin(), op.attr().end(),
+                         [&](const OpDef::AttrDef& known) { return known.name() == attr.first; });
+    });
+  }
+
+  // Returns whether the class of the op makes this node: what it infers from the inputs must be
+  // there to be inferred.
+  static bool HasWrapper(const OpRegistration& op, const NodeDef& def, const Wrapper& wrapper,
+                         const NameRangeMap& inputs) {
+    if (op.api().hand_written || def.op()[0] == '_' || wrapper.group.empty()) return false;
+    if (!OwnAttrsKnown(def, op.def())) return false;
+    for (const OpDef::ArgDef& arg : op.def().input_arg()) {
+      const auto range = inputs.find(arg.name());
+      if (IsListArg(arg) &&
+          (range == inputs.end() || range->second.first == range->second.second)) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  absl::StatusOr<std::string> WrapperText(const NodeDef& def, const Wrapper& wrapper,
+                                          const std::string& scope,
+                                          const std::vector<TensorId>& inputs,
+                                          const NameRangeMap& ranges) const {
+    std::vector<std::string> arguments = {scope};
+    const OpDef& op = GlobalRegistry().FindOp(def.op())->def();
+    for (size_t i = 0; i < wrapper.inputs.size(); ++i) {
+      arguments.push_back(InputText(op.input_arg(static_cast<int>(i)), inputs, ranges));
+    }
+    for (const WrapperAttr& attr : wrapper.required) {
+      const auto value = def.attr().find(attr.name);
+      if (value == def.attr().end()) return errors::InvalidArgument("no '", attr.name, "'");
+      GRADFLOW_ASSIGN_OR_RETURN(std::string literal, AttrText(attr, value->second));
+      arguments.push_back(std::move(literal));
+    }
+    std::string attrs;
+    for (const WrapperAttr& attr : wrapper.optional) {
+      const auto value = def.attr().find(attr.name);
+      if (value == def.attr().end() || AreAttrValuesEqual(value->second, *attr.default_value)) {
+        continue;
+      }
+      GRADFLOW_ASSIGN_OR_RETURN(const std::string literal, AttrText(attr, value->second));
+      if (attrs.empty()) attrs = absl::StrCat("ops::", def.op(), "::Attrs()");
+      absl::StrAppend(&attrs, ".", attr.setter, "(", literal, ")");
+    }
+    if (!attrs.empty()) arguments.push_back(std::move(attrs));
+    const std::string head = absl::StrCat("ops::", def.op(), "(");
+    const std::string line = absl::StrJoin(arguments, ", ");
+    constexpr size_t kColumns = 92;
+    return absl::StrCat(
+        head,
+        head.size() + line.size() < kColumns ? line : absl::StrJoin(arguments, ",\n          "),
+        ")");
+  }
+
+  // A list of ints in braces does not convert to a span of int if it is empty, and Literals of
+  // int64 do not fit int.
+  static absl::StatusOr<std::string> AttrText(const WrapperAttr& attr, const AttrValue& value) {
+    if (attr.type == "list(int)") {
+      for (const int64_t i : value.list().i()) {
+        if (i != static_cast<int32_t>(i)) return errors::Unimplemented("a large number in a list");
+      }
+    }
+    if (attr.type == "list(shape)" || attr.type == "list(bool)" || attr.type == "list(tensor)") {
+      return errors::Unimplemented("a list of this type");
+    }
+    if (attr.type == "string" && value.s().find('\0') != std::string::npos) {
+      return errors::Unimplemented("a string with zeros");
+    }
+    if (attr.type == "list(string)") {
+      for (const std::string& s : value.list().s()) {
+        if (s.find('\0') != std::string::npos) return errors::Unimplemented("a string with zeros");
+      }
+    }
+    GRADFLOW_ASSIGN_OR_RETURN(std::string text, CppLiteral(attr.type, value));
+    // Two question marks may begin a trigraph.
+    if (absl::StrContains(attr.type, "string")) {
+      return absl::StrContains(text, "??") ? absl::StrReplaceAll(text, {{"?", "\\?"}}) : text;
+    }
+    return absl::StrReplaceAll(text, {{"::gradflow::", ""}});
+  }
+
+  std::string InputText(const OpDef::ArgDef& arg, const std::vector<TensorId>& inputs,
+                        const NameRangeMap& ranges) const {
+    const auto range = ranges.find(arg.name());
+    std::vector<std::string> sources;
+    for (int i = range->second.first; i < range->second.second; ++i) {
+      sources.push_back(OutputText(inputs[i]));
+    }
+    if (!IsListArg(arg)) {
+      // A class with one output stands for it.
+      const Variable& variable = variables_.at(std::string(inputs[range->second.first].node));
+      const bool is_output = variable.kind == Variable::Kind::kWrapper &&
+                             variable.op->output_arg_size() == 1 &&
+                             !variable.wrapper->outputs[0].is_list;
+      return is_output ? variable.name : sources[0];
+    }
+    return absl::StrCat("InputList(OutputList{", absl::StrJoin(sources, ", "), "})");
+  }
+
+  // Returns the node through OpRecorder, which takes all attributes as messages.
+  std::string RecorderText(const NodeDef& def, const OpDef& op, const std::string& scope,
+                           const std::vector<TensorId>& inputs, const NameRangeMap& ranges) {
+    std::string text = absl::StrCat("OpRecorder(", scope, ", ", Literal(def.op()), ")");
+    for (const OpDef::ArgDef& arg : op.input_arg()) {
+      absl::StrAppend(&text, "\n          .Input(", InputText(arg, inputs, ranges), ")");
+    }
+    std::map<absl::string_view, const AttrValue*> attrs;
+    for (const auto& [name, value] : def.attr()) attrs.emplace(name, &value);
+    for (const auto& [name, value] : attrs) {
+      uses_messages_ = true;
+      absl::StrAppend(&text, "\n          .Attr(", Literal(name), ", Parse<AttrValue>(",
+                      BytesLiteral(value->SerializeAsString()), "))  // ",
+                      errors::Printable(SummarizeAttrValue(*value), 200));
+    }
+    return absl::StrCat(text, "\n          .Finish()");
+  }
+
+  const Graph& graph_;
+  const absl::string_view title_;
+  std::map<std::string, Wrapper> wrappers_;
+  std::unordered_map<std::string, Variable> variables_;
+  // The nodes that others read, which need a name.
+  std::set<std::string> read_;
+  std::set<std::string> names_;
+  std::set<std::string> groups_;
+  std::string body_;
+  bool uses_bytes_ = false;
+  bool uses_messages_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<std::string> CppProgram(const GraphDef& graph, absl::string_view title,
+                                       const GraphLimits& limits) {
+  if (graph.library().function_size() > 0) {
+    return errors::Unimplemented("the graph has functions, which a program with Scope cannot add");
+  }
+  Graph imported;
+  ImportGraphDefOptions options;
+  options.limits = limits;
+  options.require_kernels = false;
+  GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(options, graph, &imported));
+  return ProgramWriter(imported, title).Write();
+}
+
+}  // namespace gradflow::tools

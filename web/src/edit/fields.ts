@@ -1,0 +1,191 @@
+// Attributes as a person writes them in a field, and as text of a message.
+import type { AttrJson } from '../data/format.ts';
+import { messages, parseText, printText, quote, scalars, unquote } from './text.ts';
+import type { Message } from './text.ts';
+
+// "float" <-> "DT_FLOAT"
+export function typeEnum(type: string): string {
+  return 'DT_' + type.toUpperCase();
+}
+export function typeName(name: string): string {
+  return name.replace(/^DT_/, '').toLowerCase();
+}
+
+export const kTypes = [
+  'float', 'double', 'half', 'bfloat16', 'int8', 'int16', 'int32', 'int64', 'uint8', 'uint16',
+  'uint32', 'uint64', 'bool', 'string', 'complex64', 'complex128', 'qint8', 'quint8', 'qint16',
+  'quint16', 'qint32', 'resource', 'variant',
+];
+
+// The lists of values of a tensor: types that are numbers or strings, as they are written.
+const kValues: Record<string, string> = {
+  float: 'float_val', double: 'double_val', int8: 'int_val', int16: 'int_val', int32: 'int_val',
+  int64: 'int64_val', uint8: 'int_val', uint16: 'int_val', uint32: 'uint32_val',
+  uint64: 'uint64_val', bool: 'bool_val', string: 'string_val',
+};
+
+function shapeText(shape: Message): string {
+  if (scalars(shape, 'unknown_rank').includes('true')) return '?';
+  const dims = messages(shape, 'dim').map((dim) => scalars(dim, 'size')[0] ?? '0');
+  return `[${dims.map((dim) => (dim.startsWith('-') ? '?' : dim)).join(',')}]`;
+}
+
+export function parseShape(text: string): string {
+  const trimmed = text.trim();
+  if (trimmed === '?') return 'unknown_rank: true';
+  const match = /^\[?([^[\]]*)\]?$/.exec(trimmed);
+  if (match === null) throw new Error('expected a shape such as [2,?], or ?');
+  const inner = match[1]!.trim();
+  return (inner === '' ? [] : inner.split(/[\s,]+/)).map((dim) => {
+    if (dim === '?' || dim === '-1') return 'dim { size: -1 }';
+    if (!/^\d{1,18}$/.test(dim)) throw new Error(`expected a size or ?, found '${dim}'`);
+    return `dim { size: ${Number(dim)} }`;
+  }).join(' ');
+}
+
+// "float [2,2] 1 2 3 4"; null if the values have another form.
+function tensorText(tensor: Message): string | null {
+  const type = typeName(scalars(tensor, 'dtype')[0] ?? '');
+  const list = kValues[type];
+  const known = new Set(['dtype', 'tensor_shape', list]);
+  if (list === undefined || tensor.fields.some(([name]) => !known.has(name))) return null;
+  const values = scalars(tensor, list);
+  return [type, shapeText(messages(tensor, 'tensor_shape')[0] ?? { fields: [] }), ...values].join(' ');
+}
+
+function parseTensor(text: string): string {
+  const match = /^\s*(\w+)\s*(\[[^\]]*\])?\s*([^]*)$/.exec(text);
+  const type = match?.[1] ?? '';
+  const list = kValues[type];
+  if (match === null || list === undefined) {
+    throw new Error(`expected a type, a shape and values, such as float [2] 1 2`);
+  }
+  let values: string[];
+  if (type === 'string') {
+    values = scalars(parseText(match[3]!.replace(/("(?:[^"\\]|\\[^])*")[\s,]*/g, 's: $1 ')), 's');
+  } else {
+    values = match[3]!.split(/[\s,;[\]]+/).filter((value) => value !== '');
+  }
+  for (const value of values) {
+    const isRight = type === 'string' ? value.startsWith('"') : type === 'bool' ? /^(true|false)$/.test(value)
+      : /^(float|double)$/.test(type) ? isNumber(value) : /^-?\d{1,20}$/.test(value);
+    if (!isRight) throw new Error(`'${value}' is not a value of type ${type}`);
+  }
+  const shape = match[2] === undefined
+    ? (values.length === 1 ? '' : `dim { size: ${values.length} }`) : parseShape(match[2]);
+  const sizes = [...shape.matchAll(/size: (-?\d+)/g)].map((size) => Number(size[1]));
+  if (sizes.some((size) => size < 0)) throw new Error('the shape of a constant has no ?');
+  const count = sizes.reduce((product, size) => product * size, 1);
+  if (values.length !== count && !(values.length === 1 && count > 0)) {
+    throw new Error(`expected ${count} values, or one for all, found ${values.length}`);
+  }
+  const inner = [`dtype: ${typeEnum(type)}`, shape === '' ? 'tensor_shape { }' : `tensor_shape { ${shape} }`,
+                 ...values.map((value) => `${list}: ${value}`)];
+  return `tensor { ${inner.join(' ')} }`;
+}
+
+function isNumber(text: string): boolean {
+  return /^[-+]?(inf|infinity|nan|(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)$/i.test(text);
+}
+
+function scalarText(type: string, value: string | Message): string | null {
+  if (typeof value !== 'string') {
+    if (type === 'shape') return shapeText(value);
+    return type === 'tensor' ? tensorText(value) : null;
+  }
+  if (type === 'type') return typeName(value);
+  return type === 'string' ? unquote(value) : value;
+}
+
+const kKeys: Record<string, string> = {
+  int: 'i', float: 'f', bool: 'b', string: 's', type: 'type', shape: 'shape', tensor: 'tensor',
+};
+
+// Returns the value for a field; null if only the text of the message can show it. `type` is that
+// of an attribute: "int", "list(type)".
+export function fieldText(type: string, text: string): string | null {
+  let message: Message;
+  try {
+    message = parseText(text);
+  } catch {
+    return null;
+  }
+  const element = /^list\((.*)\)$/.exec(type)?.[1];
+  const key = kKeys[element ?? type];
+  if (key === undefined) return null;
+  if (element === undefined) {
+    const field = message.fields.find(([name]) => name === key);
+    return field === undefined || message.fields.length !== 1 ? null : scalarText(type, field[1]);
+  }
+  const list = messages(message, 'list')[0];
+  if (list === undefined) return message.fields.length === 0 ? '' : null;
+  const items = list.fields.map(([name, value]) => (name === key ? scalarText(element, value) : null));
+  if (items.some((item) => item === null) || element === 'tensor') return null;
+  return items.map((item) => (element === 'string' ? quote(item!) : item)).join(', ');
+}
+
+function parseScalar(type: string, text: string, attr: AttrJson): string {
+  const allowed = attr[5] ?? [];
+  const trimmed = text.trim();
+  const check = (isRight: boolean, what: string): void => {
+    if (!isRight) throw new Error(`expected ${what}, found '${trimmed}'`);
+  };
+  switch (type) {
+    case 'int': {
+      check(/^-?\d{1,19}$/.test(trimmed), 'an integer');
+      return `i: ${BigInt(trimmed)}`;
+    }
+    case 'float':
+      check(isNumber(trimmed), 'a number');
+      return `f: ${trimmed}`;
+    case 'bool':
+      check(/^(true|false)$/.test(trimmed), 'true or false');
+      return `b: ${trimmed}`;
+    case 'type':
+      check(/^\w+$/.test(trimmed), 'a type');
+      check(allowed.length === 0 || allowed.includes(trimmed), `one of ${allowed.join(', ')}`);
+      return `type: ${typeEnum(trimmed)}`;
+    case 'shape': {
+      const shape = parseShape(text);
+      return shape === '' ? 'shape { }' : `shape { ${shape} }`;
+    }
+    case 'string':
+      check(allowed.length === 0 || allowed.includes(text), `one of ${allowed.join(', ')}`);
+      return `s: ${quote(text)}`;
+    case 'tensor':
+      return parseTensor(text);
+    default:
+      return printText(parseText(text));
+  }
+}
+
+// Returns the text of the message that a field stands for. Throws an error that says what was
+// expected.
+export function parseField(attr: AttrJson, text: string): string {
+  const type = attr[1];
+  const min = attr[4] ?? null;
+  const element = /^list\((.*)\)$/.exec(type)?.[1];
+  if (element === undefined) {
+    const value = parseScalar(type, text, attr);
+    if (type === 'int' && min !== null && BigInt(text.trim()) < BigInt(min)) {
+      throw new Error(`expected at least ${min}, found ${text.trim()}`);
+    }
+    return value;
+  }
+  let items: string[];
+  if (element === 'string') {
+    items = scalars(parseText(text.replace(/("(?:[^"\\]|\\[^])*")[\s,]*/g, 's: $1 ')), 's')
+      .map((item) => `s: ${item}`);
+  } else if (element === 'shape') {
+    items = (text.match(/\[[^\]]*\]|\?/g) ?? []).map((item) => parseScalar(element, item, attr));
+  } else if (kKeys[element] === undefined || element === 'tensor') {
+    return printText(parseText(text));
+  } else {
+    items = text.split(/[\s,]+/).filter((item) => item !== '')
+      .map((item) => parseScalar(element, item, attr));
+  }
+  if (min !== null && items.length < min) {
+    throw new Error(`expected at least ${min} items, found ${items.length}`);
+  }
+  return items.length === 0 ? 'list { }' : `list { ${items.join(' ')} }`;
+}

@@ -1,0 +1,174 @@
+// Library: the ops, and what their definitions say of a node: pins, types and attributes.
+import type { ArgJson, AttrJson, OpJson } from '../data/format.ts';
+import { fieldText, typeEnum } from './fields.ts';
+import type { EditNode } from './node.ts';
+import { messages, parseText, scalars } from './text.ts';
+
+// A list argument of a node of a file has at most so many pins.
+const kMaxList = 4096;
+
+export interface Pin {
+  // "x", or "values[2]" of a list.
+  name: string;
+  arg: ArgJson;
+  // Among the data inputs or the outputs.
+  index: number;
+  // The end of a list: connecting makes the list longer.
+  isNew: boolean;
+}
+
+// The parts of the type of an argument: "N * T", "Ref(float)".
+interface ArgType {
+  number: string;
+  type: string;
+}
+function argType(arg: ArgJson): ArgType {
+  const parts = arg[1].replace(/^Ref\((.*)\)$/, '$1').split(' * ');
+  return parts.length === 2 ? { number: parts[0]!, type: parts[1]! }
+    : { number: '', type: parts[0]! };
+}
+
+export class Library {
+  private readonly byName = new Map<string, OpJson>();
+
+  constructor(readonly ops: readonly OpJson[]) {
+    for (const op of ops) this.byName.set(op.n, op);
+  }
+
+  find(name: string): OpJson | null {
+    return this.byName.get(name) ?? null;
+  }
+  attr(op: OpJson | null, name: string): AttrJson | null {
+    return op?.a.find((attr) => attr[0] === name) ?? null;
+  }
+
+  // Returns the text of an attribute, or of its default; null if it has neither.
+  value(node: EditNode, name: string): string | null {
+    const own = node.attrs[name];
+    if (own !== undefined) return own;
+    return this.attr(this.find(node.op), name)?.[6] ?? null;
+  }
+
+  private types(node: EditNode, attr: string): string[] {
+    const text = this.value(node, attr);
+    if (text === null) return [];
+    const list = messages(parseText(text), 'list')[0];
+    return list === undefined ? []
+      : scalars(list, 'type').map((type) => type.replace('DT_', '').toLowerCase());
+  }
+
+  // Returns the number of tensors of an argument.
+  sizeOf(node: EditNode, arg: ArgJson): number {
+    if (arg[3] === 0) return 1;
+    const { number, type } = argType(arg);
+    if (number === '') return Math.min(this.types(node, type).length, kMaxList);
+    const size = Number(fieldText('int', this.value(node, number) ?? '') ?? 0);
+    return Math.min(Math.max(Number.isFinite(size) ? size : 0, 0), kMaxList);
+  }
+
+  private pins(node: EditNode, args: readonly ArgJson[], isInput: boolean): Pin[] {
+    const pins: Pin[] = [];
+    let index = 0;
+    for (const arg of args) {
+      const size = this.sizeOf(node, arg);
+      for (let i = 0; i < size; ++i) {
+        pins.push({ name: arg[3] === 0 ? arg[0] : `${arg[0]}[${i}]`, arg, index, isNew: false });
+        ++index;
+      }
+      if (arg[3] === 1 && isInput) pins.push({ name: `${arg[0]}[+]`, arg, index, isNew: true });
+    }
+    return pins;
+  }
+  inputs(node: EditNode): Pin[] {
+    return this.pins(node, this.find(node.op)?.i ?? [], true);
+  }
+  outputs(node: EditNode): Pin[] {
+    return this.pins(node, this.find(node.op)?.o ?? [], false);
+  }
+
+  // Returns the type of a pin: "float"; "" if it is not known yet.
+  typeOf(node: EditNode, pin: Pin): string {
+    const { type } = argType(pin.arg);
+    const attr = this.attr(this.find(node.op), type);
+    if (attr === null) return type;
+    if (attr[1] === 'list(type)') {
+      const first = this.inputsOrOutputsBefore(node, pin);
+      return this.types(node, type)[pin.index - first] ?? '';
+    }
+    return fieldText('type', this.value(node, type) ?? '') ?? '';
+  }
+
+  // Returns the index of the first pin of an argument.
+  private inputsOrOutputsBefore(node: EditNode, pin: Pin): number {
+    const op = this.find(node.op)!;
+    const args = op.i.includes(pin.arg) ? op.i : op.o;
+    let first = 0;
+    for (const arg of args) {
+      if (arg === pin.arg) break;
+      first += this.sizeOf(node, arg);
+    }
+    return first;
+  }
+
+  outputType(node: EditNode, output: number): string {
+    const pin = this.outputs(node).find((p) => p.index === output);
+    return pin === undefined ? '' : this.typeOf(node, pin);
+  }
+
+  // Returns what attributes a connection of a tensor of `type` to an input sets, by name; or, as a
+  // text, why it does not fit. `isFree` tells whether a type attribute has no other tensor.
+  fit(node: EditNode, pin: Pin, type: string, isFree: (attr: string) => boolean):
+      Record<string, string> | string {
+    const op = this.find(node.op);
+    const parts = argType(pin.arg);
+    const attr = this.attr(op, parts.type);
+    const sets: Record<string, string> = {};
+    if (type === '') {
+      // Checked when it is known.
+    } else if (attr === null) {
+      if (parts.type !== type.replace(/_ref$/, '')) {
+        return `'${pin.name}' is ${parts.type}, but the tensor is ${type}`;
+      }
+    } else {
+      const base = type.replace(/_ref$/, '');
+      const allowed = attr[5] ?? [];
+      if (allowed.length > 0 && !allowed.includes(base)) {
+        return `'${pin.name}' takes ${allowed.join(', ')}, but the tensor is ${base}`;
+      }
+      if (attr[1] === 'list(type)') {
+        const types = this.types(node, attr[0]);
+        types[pin.index - this.inputsOrOutputsBefore(node, pin)] = base;
+        sets[attr[0]] = `list { ${types.map((t) => `type: ${typeEnum(t)}`).join(' ')} }`;
+      } else if (fieldText('type', this.value(node, attr[0]) ?? '') !== base) {
+        if (!isFree(attr[0])) {
+          return `'${pin.name}' is ${fieldText('type', this.value(node, attr[0]) ?? '') ?? '?'} ` +
+            `as another input of type ${attr[0]}, but the tensor is ${base}`;
+        }
+        sets[attr[0]] = `type: ${typeEnum(base)}`;
+      } else if (node.attrs[attr[0]] === undefined) {
+        sets[attr[0]] = `type: ${typeEnum(base)}`;
+      }
+    }
+    if (pin.isNew && parts.number !== '') sets[parts.number] = `i: ${this.sizeOf(node, pin.arg) + 1}`;
+    return sets;
+  }
+
+  // Returns the type attribute of an argument, or "".
+  typeAttr(arg: ArgJson): string {
+    return argType(arg).type;
+  }
+  numberAttr(arg: ArgJson): string {
+    return argType(arg).number;
+  }
+
+  // Returns whether an op has an input that takes a tensor of `type`, or an output that can be one.
+  takes(op: OpJson, type: string, isInput: boolean): boolean {
+    return (isInput ? op.i : op.o).some((arg) => {
+      const name = argType(arg).type;
+      const attr = this.attr(op, name);
+      if (attr === null) return type === '' || name === type;
+      const allowed = attr[5] ?? [];
+      return type === '' || allowed.length === 0 || allowed.includes(type);
+    });
+  }
+}

@@ -1,0 +1,87 @@
+// EditNode: a node as it is edited, and its text.
+import type { EditNodeJson } from '../data/format.ts';
+import { messages, parseText, printText, quote, scalars, unquote } from './text.ts';
+import type { Message } from './text.ts';
+
+// Immutable. Inputs are as in a GraphDef, data before control: "a", "a:1", "^a"; "" for a pin that
+// is not connected.
+export interface EditNode {
+  // Unlike the name, never changes.
+  readonly id: number;
+  readonly name: string;
+  readonly op: string;
+  readonly device: string;
+  readonly inputs: readonly string[];
+  // Values in text format. One that is null is long, and that of the file.
+  readonly attrs: Readonly<Record<string, string | null>>;
+  // The node of the file that this one was, or -1.
+  readonly base: number;
+}
+
+// Splits the name of a tensor into its node and its output; the output is -1 for a control input.
+export function parseInput(input: string): { node: string; output: number } {
+  if (input.startsWith('^')) return { node: input.slice(1), output: -1 };
+  const match = /^(.*):(\d{1,9})$/.exec(input);
+  return match === null ? { node: input, output: 0 }
+    : { node: match[1]!, output: Number(match[2]) };
+}
+export function formatInput(node: string, output: number): string {
+  return output < 0 ? `^${node}` : output === 0 ? node : `${node}:${output}`;
+}
+
+export function nodeFromJson(json: EditNodeJson, id: number, base: number): EditNode {
+  return {
+    id, base, name: json.n, op: json.op, device: json.d, inputs: json.i, attrs: json.a,
+  };
+}
+
+export function isSameNode(a: EditNode, b: EditNode): boolean {
+  if (a === b) return true;
+  const names = Object.keys(a.attrs);
+  return a.name === b.name && a.op === b.op && a.device === b.device &&
+    a.inputs.length === b.inputs.length && a.inputs.every((input, i) => input === b.inputs[i]) &&
+    names.length === Object.keys(b.attrs).length &&
+    names.every((name) => a.attrs[name] === b.attrs[name]);
+}
+
+// Returns the fields of a node in text format, without the attributes in `omit`.
+export function nodeText(node: EditNode, indent = '  ', omit: ReadonlySet<string> = new Set()):
+    string {
+  const lines = [`name: ${quote(node.name)}`, `op: ${quote(node.op)}`];
+  for (const input of node.inputs) lines.push(`input: ${quote(input)}`);
+  if (node.device !== '') lines.push(`device: ${quote(node.device)}`);
+  for (const name of Object.keys(node.attrs).sort()) {
+    const text = node.attrs[name];
+    if (omit.has(name) || text === null || text === undefined) continue;
+    const value = text === '' ? '{ }' : `{ ${text} }`;
+    lines.push(`attr { key: ${quote(name)} value ${value} }`);
+  }
+  return lines.map((line) => indent + line + '\n').join('');
+}
+
+// Returns a graph in text format. `rest` is what is not nodes.
+export function graphText(nodes: readonly EditNode[], rest: string): string {
+  return nodes.map((node) => `node {\n${nodeText(node)}}\n`).join('') + rest;
+}
+
+function onlyString(message: Message, name: string): string {
+  const values = scalars(message, name);
+  const text = values.length === 0 ? '' : unquote(values[values.length - 1]!);
+  if (text === null) throw new Error(`'${name}' is not UTF-8`);
+  return text;
+}
+
+// Parses the nodes of a graph in text format.
+export function parseNodes(text: string): EditNodeJson[] {
+  return messages(parseText(text), 'node').map((node) => {
+    const a: Record<string, string | null> = {};
+    for (const attr of messages(node, 'attr')) {
+      const value = messages(attr, 'value')[0];
+      a[onlyString(attr, 'key')] = value === undefined ? '' : printText(value);
+    }
+    return {
+      n: onlyString(node, 'name'), op: onlyString(node, 'op'), d: onlyString(node, 'device'),
+      i: scalars(node, 'input').map((input) => unquote(input) ?? ''), a,
+    };
+  });
+}

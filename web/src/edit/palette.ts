@@ -1,0 +1,25 @@
+// The ops that a search finds.
+import type { OpJson } from '../data/format.ts';
+import type { Library } from './library.ts';
+
+// Returns ops whose names or summaries have the words of a query, best first: names that begin with
+// it, names that have it, summaries. `isInput` and `type` restrict them to ops with a pin that
+// takes, or makes, such a tensor.
+export function searchOps(library: Library, query: string, limit: number,
+                          pin: { isInput: boolean; type: string } | null): OpJson[] {
+  const words = query.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  const found: { op: OpJson; rank: number }[] = [];
+  for (const op of library.ops) {
+    if (op.n.startsWith('_')) continue;
+    if (pin !== null && !library.takes(op, pin.type, pin.isInput)) continue;
+    const name = op.n.toLowerCase();
+    const text = `${name} ${op.s.toLowerCase()}`;
+    if (!words.every((word) => text.includes(word))) continue;
+    const first = words[0] ?? '';
+    const rank = name === first ? 0 : name.startsWith(first) ? 1 : name.includes(first) ? 2 : 3;
+    found.push({ op, rank });
+  }
+  found.sort((a, b) => a.rank - b.rank || a.op.n.length - b.op.n.length ||
+    (a.op.n < b.op.n ? -1 : 1));
+  return found.slice(0, limit).map(({ op }) => op);
+}

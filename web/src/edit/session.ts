@@ -1,0 +1,407 @@
+// Session: the graph that the page edits, with what a server says of it. Tells the page to show it.
+import type { EditJson, GraphJson, RunJson } from '../data/format.ts';
+import { call } from './api.ts';
+import type { Feed } from './api.ts';
+import { displayGraph } from './display.ts';
+import type { Checked } from './display.ts';
+import { Editor } from './editor.ts';
+import type { End } from './editor.ts';
+import { Library } from './library.ts';
+import type { Pin } from './library.ts';
+import { fieldText } from './fields.ts';
+import { formatInput, graphText, parseInput, parseNodes } from './node.ts';
+import type { EditNode } from './node.ts';
+
+// A value for an output of a node, as a person enters it.
+export interface FeedField {
+  kind: 'none' | 'random' | 'values' | 'file';
+  shape: string;
+  values: string;
+  seed: number;
+  // Of a file: its name, and its bytes in base64.
+  file: string;
+  npy: string;
+}
+export const kNoFeed: FeedField =
+  { kind: 'none', shape: '', values: '', seed: 1, file: '', npy: '' };
+
+// What is open over the picture.
+export type Dialog =
+  // Blocks to add; `end` is what the new one is connected to.
+  | { kind: 'palette'; end: (End & { isOutput: boolean; type: string }) | null }
+  // The inputs of a block that the marked output may be connected to.
+  | { kind: 'connect'; to: number }
+  | { kind: 'gradients'; of: string; wrt: string }
+  | { kind: 'text'; title: string; text: string; file: string };
+
+// What a session needs of the page.
+export interface Host {
+  // Shows a graph; `selected` is a node of it.
+  reshow(graph: GraphJson, selected: number | null): Promise<void>;
+  say(message: string): void;
+  changed(): void;
+}
+
+export class Session {
+  readonly editor: Editor;
+  readonly feeds = new Map<number, FeedField>();
+  file: string;
+  dialog: Dialog | null = null;
+  // The output that a connection starts from.
+  from: End | null = null;
+  isBusy = false;
+  private shown: readonly EditNode[] = [];
+  private checked: { nodes: readonly EditNode[]; result: Checked } | null = null;
+  private run: { nodes: readonly EditNode[]; result: RunJson } | null = null;
+  private readonly hasServer: boolean;
+  private clipboard = '';
+  private refreshing: Promise<void> | null = null;
+  private isStale = false;
+  private selectedId: number | null = null;
+
+  constructor(private readonly host: Host, edit: EditJson) {
+    this.editor = new Editor(new Library(edit.ops), edit.nodes, edit.rest);
+    this.file = edit.file;
+    this.hasServer = edit.server;
+  }
+
+  get isServed(): boolean {
+    return this.hasServer;
+  }
+  // Returns the node of a block of the picture.
+  nodeOf(shown: number | null): EditNode | null {
+    const node = shown === null || shown < 0 ? undefined : this.shown[shown];
+    return node === undefined ? null : this.editor.get(node.id);
+  }
+  // Returns the block of a node; null if it is not shown.
+  blockOf(id: number): number | null {
+    const at = this.shown.findIndex((node) => node.id === id);
+    return at < 0 ? null : at;
+  }
+
+  // ---- Showing ----
+
+  display(): GraphJson {
+    const nodes = this.editor.nodes;
+    // What is known of other nodes does not hold for these.
+    const isSame = (of: readonly EditNode[] | undefined): boolean =>
+      of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
+    const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;
+    const run = isSame(this.run?.nodes) ? this.run!.result : null;
+    this.shown = [...nodes];
+    return displayGraph(this.editor, this.file, checked, run);
+  }
+
+  // Shows the graph as it is, then what the server says of it. Selects a node.
+  refresh(select: number | null = this.selectedId): Promise<void> {
+    this.selectedId = select;
+    this.isStale = true;
+    this.refreshing ??= this.refreshAll().finally(() => { this.refreshing = null; });
+    return this.refreshing;
+  }
+  // Returns when the picture shows the graph as it is, and what the server says of it.
+  async refreshed(): Promise<void> {
+    await this.refreshing;
+  }
+  private async refreshAll(): Promise<void> {
+    while (this.isStale) {
+      this.isStale = false;
+      await this.show();
+      await this.check();
+    }
+  }
+  private async show(): Promise<void> {
+    const at = this.selectedId === null ? -1 : this.editor.indexOf(this.selectedId);
+    await this.host.reshow(this.display(), at < 0 ? null : at);
+  }
+  private async check(): Promise<void> {
+    if (!this.hasServer) return;
+    const nodes = [...this.editor.nodes];
+    try {
+      const result = await call('check', this.editor.items(), {});
+      this.checked = { nodes, result };
+    } catch (error) {
+      this.host.say((error as Error).message);
+      return;
+    }
+    if (!this.isStale) await this.show();
+    const problem = this.checked.result.problems.find(([at]) => nodes[at]!.id === this.selectedId);
+    if (problem !== undefined) this.host.say(`${nodes[problem[0]]!.name}: ${problem[1]}`);
+  }
+  // Tells which block is selected, so that it stays so.
+  select(shown: number | null): void {
+    this.selectedId = this.nodeOf(shown)?.id ?? null;
+  }
+
+  // ---- Edits ----
+
+  // Makes an edit and shows it, or says why it does not fit. Returns whether it was made.
+  do(edit: () => { select?: number | null; say?: string } | void): boolean {
+    try {
+      const done = edit() ?? {};
+      void this.refresh(done.select === undefined ? this.selectedId : done.select);
+      this.host.say(done.say ?? this.editor.undoTitle ?? '');
+      return true;
+    } catch (error) {
+      this.host.say((error as Error).message);
+      return false;
+    }
+  }
+
+  undo(): void {
+    const title = this.editor.undo();
+    this.host.say(title === null ? 'Nothing to undo' : `Undone: ${title}`);
+    if (title !== null) void this.refresh();
+  }
+  redo(): void {
+    const title = this.editor.redo();
+    this.host.say(title === null ? 'Nothing to redo' : `Redone: ${title}`);
+    if (title !== null) void this.refresh();
+  }
+
+  // Adds a block, and connects it if the palette was opened at a pin.
+  add(op: string): void {
+    const end = this.dialog?.kind === 'palette' ? this.dialog.end : null;
+    this.close();
+    this.do(() => {
+      const node = this.editor.add(op);
+      if (end !== null) this.attach(node, end);
+      return { select: node.id, say: `Added ${node.name}` };
+    });
+  }
+  private attach(node: EditNode, end: End & { isOutput: boolean }): void {
+    const pins = end.isOutput ? this.editor.library.inputs(node) : this.editor.library.outputs(node);
+    let reason = '';
+    for (const pin of pins) {
+      try {
+        if (end.isOutput) this.editor.connect(end, { id: node.id, index: pin.index }, pin.isNew);
+        else this.editor.connect({ id: node.id, index: pin.index }, end);
+        return;
+      } catch (error) {
+        reason = (error as Error).message;
+      }
+    }
+    this.host.say(reason);
+  }
+
+  // Marks the next output of a block as the beginning of a connection.
+  startConnection(node: EditNode): void {
+    const pins = this.editor.library.outputs(node);
+    if (pins.length === 0) {
+      this.host.say(`${node.name} has no outputs`);
+      return;
+    }
+    const last = this.from?.id === node.id ? pins.findIndex((pin) => pin.index === this.from!.index) : -1;
+    const pin = pins[(last + 1) % pins.length]!;
+    this.from = { id: node.id, index: pin.index };
+    const type = this.editor.library.typeOf(node, pin);
+    this.host.say(`Connect from ${node.name}, ${pin.name}${type === '' ? '' : ` (${type})`}`);
+  }
+  openConnection(node: EditNode): void {
+    if (this.from === null || this.editor.get(this.from.id) === null) {
+      this.host.say('Mark an output first: Connect from here');
+      return;
+    }
+    this.open({ kind: 'connect', to: node.id });
+  }
+
+  connect(from: End, to: End, isNew = false): boolean {
+    const isMade = this.do(() => this.editor.connect(from, to, isNew));
+    return isMade;
+  }
+  // Connects an input to the output that a person names; "" disconnects it.
+  connectByName(node: EditNode, pin: Pin, text: string): void {
+    this.do(() => {
+      if (text === '') {
+        if (!pin.isNew) this.editor.disconnect(node.id, pin.index);
+        return;
+      }
+      const { node: name, output } = parseInput(text);
+      const source = this.editor.find(name);
+      if (source === null) throw new Error(`there is no block '${name}'`);
+      this.editor.connect({ id: source.id, index: output }, { id: node.id, index: pin.index }, pin.isNew);
+    });
+  }
+  connectControl(node: EditNode, name: string): void {
+    this.do(() => {
+      const source = this.editor.find(name);
+      if (source === null) throw new Error(`there is no block '${name}'`);
+      this.editor.connectControl(source.id, node.id);
+    });
+  }
+
+  // ---- Clipboard ----
+
+  // Returns the blocks as text of a graph.
+  copy(nodes: readonly EditNode[]): string {
+    if (nodes.some((node) => Object.values(node.attrs).includes(null))) {
+      this.host.say('A constant of the file is too large to be copied');
+      return '';
+    }
+    this.clipboard = graphText(nodes, '');
+    this.host.say(`Copied ${nodes.length === 1 ? nodes[0]!.name : `${nodes.length} blocks`}`);
+    return this.clipboard;
+  }
+  paste(text: string = this.clipboard): void {
+    this.do(() => {
+      const nodes = parseNodes(text);
+      if (nodes.length === 0) throw new Error('The clipboard has no nodes in text format');
+      const added = this.editor.paste(nodes);
+      return { select: added[added.length - 1]!.id, say: `Pasted ${added.length} blocks` };
+    });
+  }
+
+  // ---- Files ----
+
+  // Returns the graph as text of a file; null, with a message, if this page does not have all of it.
+  textFile(): string | null {
+    if (this.editor.hasAllText) return this.editor.text();
+    this.host.say('Large constants of the file are with the server: save there');
+    return null;
+  }
+  async save(): Promise<void> {
+    await this.ask(async () => {
+      const { file, bytes } = await call('save', this.editor.items(), { file: this.file });
+      this.host.say(`Saved ${file}: ${bytes} bytes`);
+    });
+  }
+
+  // Calls the server, one call at a time, and says what failed.
+  private async ask(what: () => Promise<void>): Promise<void> {
+    if (!this.hasServer) {
+      this.host.say('This needs the server of `gradflow edit`');
+      return;
+    }
+    if (this.isBusy) {
+      this.host.say('The server is busy');
+      return;
+    }
+    this.isBusy = true;
+    this.host.changed();
+    try {
+      await what();
+    } catch (error) {
+      this.host.say((error as Error).message);
+    } finally {
+      this.isBusy = false;
+      this.host.changed();
+    }
+  }
+
+  // ---- Runs ----
+
+  private feedsOfRun(): Feed[] {
+    const feeds: Feed[] = [];
+    for (const [id, field] of this.feeds) {
+      const node = this.editor.get(id);
+      if (node === null || field.kind === 'none') continue;
+      if (field.kind === 'file') {
+        if (field.npy === '') throw new Error(`${node.name}: choose a file`);
+        feeds.push({ name: node.name, npy: field.npy });
+        continue;
+      }
+      const type = this.editor.library.outputType(node, 0);
+      const words = field.shape.replace(/[[\]]/g, ' ').split(/[\s,]+/).filter((word) => word !== '');
+      const shape = words.map(Number);
+      if (shape.some((size) => !Number.isInteger(size) || size < 0)) {
+        throw new Error(`${node.name}: expected a shape such as [2,3], found '${field.shape}'`);
+      }
+      feeds.push(field.kind === 'values' ? { name: node.name, type, shape, values: field.values }
+        : { name: node.name, type, shape, random: field.seed });
+    }
+    return feeds;
+  }
+  // Returns what a person has entered for a node, or what fits it.
+  feedOf(node: EditNode): FeedField {
+    const known = this.feeds.get(node.id);
+    if (known !== undefined) return known;
+    const shape = fieldText('shape', this.editor.library.value(node, 'shape') ?? '') ?? '';
+    return { ...kNoFeed, shape: shape === '?' ? '[]' : shape.replaceAll('?', '1') };
+  }
+  setFeed(node: EditNode, field: FeedField): void {
+    this.feeds.set(node.id, field);
+    this.host.changed();
+  }
+
+  // Runs the graph, or what a node needs.
+  async runGraph(until: EditNode | null): Promise<void> {
+    await this.ask(async () => {
+      const nodes = [...this.editor.nodes];
+      const { run } = await call('run', this.editor.items(), {
+        feeds: this.feedsOfRun(), until: until === null ? [] : [until.name],
+      });
+      this.run = { nodes, result: run };
+      await this.refresh();
+      this.host.say('Run');
+    });
+  }
+
+  async differentiate(of: string, wrt: string[]): Promise<void> {
+    this.close();
+    await this.ask(async () => {
+      const { nodes, gradients } = await call('gradients', this.editor.items(), { of, wrt });
+      const found = gradients.filter((name) => name !== null);
+      const first = found[0] === undefined ? null : parseInput(found[0]).node;
+      this.do(() => {
+        this.editor.paste(nodes, `Differentiate ${of}`);
+        const list = wrt.map((name, i) => `${name}: ${gradients[i] ?? 'no gradient'}`);
+        return {
+          select: first === null ? null : (this.editor.find(first)?.id ?? null),
+          say: `Gradients: ${list.join(', ')}`,
+        };
+      });
+    });
+  }
+  openGradients(node: EditNode | null): void {
+    const { library, nodes } = this.editor;
+    const isFloat = (of: EditNode): boolean =>
+      /^(float|double|half|bfloat16|complex64|complex128)$/.test(library.outputType(of, 0));
+    const wrt = nodes.filter((n) => n.op.startsWith('Placeholder') && isFloat(n)).map((n) => n.name);
+    this.open({ kind: 'gradients', of: node?.name ?? '', wrt: wrt.join(', ') });
+  }
+
+  async cpp(): Promise<void> {
+    await this.ask(async () => {
+      const { text } = await call('cpp', this.editor.items(), {});
+      this.open({ kind: 'text', title: 'C++', text, file: this.file.replace(/\.pb(txt)?$/, '') + '.cc' });
+    });
+  }
+
+  // ---- Dialogs ----
+
+  open(dialog: Dialog): void {
+    this.dialog = dialog;
+    this.host.changed();
+  }
+  close(): void {
+    this.dialog = null;
+    this.host.changed();
+  }
+  openPalette(end: (End & { isOutput: boolean }) | null): void {
+    let type = '';
+    if (end !== null) {
+      const node = this.editor.get(end.id)!;
+      const { library } = this.editor;
+      const pins = end.isOutput ? library.outputs(node) : library.inputs(node);
+      const pin = pins.find((p) => p.index === end.index);
+      type = pin === undefined ? '' : library.typeOf(node, pin);
+    }
+    this.open({ kind: 'palette', end: end === null ? null : { ...end, type } });
+  }
+  // Returns the inputs of a block, and why the marked output does not fit each.
+  choices(to: number): { pin: Pin; source: string; reason: string }[] {
+    const node = this.editor.get(to);
+    if (node === null || this.from === null) return [];
+    return this.editor.library.inputs(node).map((pin) => {
+      const fit = this.editor.check(this.from!, { id: to, index: pin.index }, pin);
+      return {
+        pin, source: pin.isNew ? '' : (node.inputs[pin.index] ?? ''),
+        reason: typeof fit === 'string' ? fit : '',
+      };
+    });
+  }
+  fromName(): string {
+    const node = this.from === null ? null : this.editor.get(this.from.id);
+    return node === null ? '' : formatInput(node.name, this.from!.index);
+  }
+}

@@ -1,0 +1,310 @@
+// `gradflow edit` in a browser: from nothing to a run, keys, drags, the clipboard, and files.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import { Fixture, constant, message, node, placeholder, root, selected, settle } from './support.ts';
+import { kCommands, kEditCommands } from '../../src/ui/commands.ts';
+
+let fixture: Fixture;
+let axe: string;
+before(() => {
+  fixture = new Fixture();
+  axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
+});
+after(() => fixture.close());
+
+async function editor(name: string, text = '', options: BrowserContextOptions = {}): Promise<Page> {
+  const path = text === '' ? join(fixture.folder, name) : fixture.file(name, text);
+  const page = await fixture.open(await fixture.serve([path]), options);
+  await settle(page);
+  return page;
+}
+function names(page: Page): Promise<string[]> {
+  return page.evaluate(() => window.gradflow.edit!.editor.nodes.map((n) => n.name));
+}
+function inputs(page: Page, name: string): Promise<readonly string[]> {
+  return page.evaluate((n) => window.gradflow.edit!.editor.find(n)!.inputs, name);
+}
+async function select(page: Page, name: string): Promise<void> {
+  await page.evaluate(async (n) => {
+    const id = await window.gradflow.client.call('find', n);
+    await window.gradflow.select(id!);
+  }, name);
+  await settle(page);
+}
+// Adds a block by the palette, and gives it a name.
+async function add(page: Page, op: string, name: string): Promise<void> {
+  await fixture.press(page, 'b');
+  await page.keyboard.type(op);
+  await page.keyboard.press('Enter');
+  await settle(page);
+  await field(page, 'Name', name);
+}
+async function field(page: Page, label: string, value: string): Promise<void> {
+  await page.getByLabel(label, { exact: true }).fill(value);
+  await page.getByLabel(label, { exact: true }).press('Enter');
+  await settle(page);
+}
+async function expectNoViolation(page: Page, state: string): Promise<void> {
+  await page.evaluate(axe);
+  const violations = await page.evaluate(async () => {
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+    const { axe } = window as unknown as { axe: { run: (options: object) => Promise<{
+      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+    }> } };
+    const result = await axe.run({ runOnly: { type: 'tag', values: tags } });
+    return result.violations.map((v) => `${v.id}: ${v.nodes[0]!.html} ${v.nodes[0]!.failureSummary}`);
+  });
+  assert.deepEqual(violations, [], state);
+}
+// Where a pin of a block is on the screen.
+async function pin(page: Page, name: string, isOutput: boolean, index: number):
+    Promise<[number, number]> {
+  return page.evaluate(async ([n, output, i]) => {
+    const app = window.gradflow;
+    const id = (await app.client.call('find', n as string))!;
+    const box = app.world.boxOf(id)!;
+    const { placed, item } = app.world.findItem(id)!;
+    const it = placed.scene.items[item]!;
+    const list = output ? it.outputs : it.inputs;
+    const { scale, x, y } = app.camera.transform();
+    const canvas = app.canvas.getBoundingClientRect();
+    return [canvas.left + x + scale * (output ? box.x + box.w : box.x),
+            canvas.top + y + scale * (box.y + placed.at.scale * list[i as number]!.y)];
+  }, [name, isOutput, index] as const);
+}
+
+test('from nothing to a run: a block placed, fed, run, seen and saved', async () => {
+  const page = await editor('fake_quant.pbtxt');
+  assert.deepEqual(await names(page), []);
+  await add(page, 'FakeQuantWithMinMaxVarsGradient', 'backprop');
+  assert.match(await message(page), /./);
+  for (const [name, values, shape] of [
+    ['gradients', '1, 2, 3, 4', '[4]'], ['inputs', '-2, 0, 0.5, 9', '[4]'], ['min', '-1', '[]'],
+    ['max', '1', '[]'],
+  ] as const) {
+    await add(page, 'Placeholder', name);
+    await page.getByLabel('Attribute dtype').selectOption('float');
+    await settle(page);
+    if (name === 'gradients' || name === 'inputs') {
+      // A file.
+      await page.getByLabel('Feed', { exact: true }).selectOption('file');
+      await page.getByLabel('File of the feed').setInputFiles(
+        fixture.npy(name, values.split(', ').map(Number), [4]));
+    } else {
+      await page.getByLabel('Feed', { exact: true }).selectOption('values');
+      await field(page, 'Shape of the feed', shape);
+      await field(page, 'Numbers of the feed', values);
+      fixture.npy(name, [Number(values)], []);
+    }
+    await settle(page);
+  }
+  await select(page, 'backprop');
+  assert.match(await page.locator('#panel').innerText(), /Cannot run: input 0 is not connected/);
+  for (const name of ['gradients', 'inputs', 'min', 'max']) await field(page, `Input ${name}`, name);
+  assert.doesNotMatch(await page.locator('#panel').innerText(), /Cannot run/);
+  await fixture.press(page, 'R');
+  await settle(page);
+  assert.equal(await message(page), 'Run');
+  const results = (await page.locator('#panel .values').allInnerTexts()).map((text) => text.trim());
+  // Gradients pass where the input is in the range; the others go to its ends.
+  assert.deepEqual(results, ['0 2 3 0', '1', '4']);
+  await fixture.press(page, 'q');
+  await settle(page);
+  assert.match(await message(page), /^Saved fake_quant\.pbtxt: \d+ bytes$/);
+  const feeds = ['gradients', 'inputs', 'min', 'max']
+    .flatMap((name) => ['--feed', `${name}=${join(fixture.folder, name + '.npy')}`]);
+  const run = fixture.output(['run', join(fixture.folder, 'fake_quant.pbtxt'), ...feeds]);
+  assert.deepEqual([...run.matchAll(/values: ([^>]*)>/g)].map((match) => match[1]!.trim()),
+                   ['[0 2 3 0]', '1', '4'].map((text, i) => (i === 0 && !run.includes('[0') ? '0 2 3 0' : text)));
+  await page.close();
+});
+
+const kPair = placeholder('x', [2]) + node('y', 'Mul', ['x', '']) + node('z', 'Relu', ['']);
+
+test('two pins are connected in at most 12 keys', async () => {
+  const page = await editor('keys.pbtxt', kPair);
+  let keys = 0;
+  const press = async (key: string): Promise<void> => {
+    ++keys;
+    await page.keyboard.press(key);
+    await settle(page);
+  };
+  await page.locator('#tree').focus();
+  while (await selected(page) !== 'y') await press('ArrowDown');
+  await press('f');
+  while (await selected(page) !== 'z') await press('ArrowDown');
+  await press('g');
+  await press('Enter');
+  assert.deepEqual(await inputs(page, 'z'), ['y']);
+  assert.ok(keys <= 12, `${keys} keys`);
+  // Undone and redone by keys too.
+  await fixture.press(page, 'z');
+  assert.deepEqual(await inputs(page, 'z'), ['']);
+  await fixture.press(page, 'Z');
+  assert.deepEqual(await inputs(page, 'z'), ['y']);
+  await page.close();
+});
+
+test('what does not fit is refused, with the reason', async () => {
+  const page = await editor('types.pbtxt', kPair + `
+    node { name: "i" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } }
+    node { name: "w" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "shape" value { shape { dim { size: 3 } } } } }`);
+  await select(page, 'i');
+  await fixture.press(page, 'f');
+  await select(page, 'y');
+  await fixture.press(page, 'g');
+  const choices = await page.locator('.edit-dialog .choice').allInnerTexts();
+  assert.match(choices[1]!, /'y' is float as another input of type T, but the tensor is int32/);
+  await expectNoViolation(page, 'connect');
+  await page.keyboard.press('Escape');
+  // A type that is right, and a shape that is not.
+  await field(page, 'Input y', 'w');
+  assert.match(await message(page), /^y: .*\[2\].*\[3\]/);
+  assert.match(await page.locator('#panel').innerText(), /Cannot run/);
+  await field(page, 'Input y', 'z');
+  await field(page, 'Input y', 'y');
+  assert.match(await message(page), /cycle/);
+  await field(page, 'Name', 'a b');
+  assert.match(await message(page), /a name has letters/);
+  await page.close();
+});
+
+test('a drag connects, or opens the ops that fit', async () => {
+  const page = await editor('drag.pbtxt', kPair);
+  const drag = async (from: [number, number], to: [number, number]): Promise<void> => {
+    await page.mouse.move(...from);
+    await page.mouse.down();
+    await page.mouse.move((from[0] + to[0]) / 2, (from[1] + to[1]) / 2 + 20);
+    await page.mouse.move(...to);
+    await page.mouse.up();
+    await settle(page);
+  };
+  await drag(await pin(page, 'x', true, 0), await pin(page, 'z', false, 0));
+  assert.deepEqual(await inputs(page, 'z'), ['x']);
+  const before = await page.evaluate(() => window.gradflow.camera.transform());
+  const [x, y] = await pin(page, 'y', true, 0);
+  await drag([x, y], [x + 60, y + 170]);
+  assert.deepEqual(await page.evaluate(() => window.gradflow.camera.transform()), before);
+  assert.match(await page.locator('.edit-dialog h2').innerText(), /takes float/);
+  await page.getByLabel('Op', { exact: true }).fill('abs');
+  const found = await page.locator('.edit-dialog .choice b').allInnerTexts();
+  assert.ok(found.includes('Abs') && !found.includes('PopulationCount'), found.join(' '));
+  await page.getByLabel('Op', { exact: true }).press('Enter');
+  await settle(page);
+  assert.deepEqual(await inputs(page, 'Abs'), ['y']);
+  await page.close();
+});
+
+test('blocks are copied, pasted and removed', async () => {
+  const page = await editor('copy.pbtxt', kPair);
+  await select(page, 'z');
+  await fixture.press(page, 'y', 'Y');
+  assert.deepEqual(await names(page), ['x', 'y', 'z', 'z_1']);
+  await fixture.press(page, 'Delete');
+  assert.deepEqual(await names(page), ['x', 'y', 'z']);
+  // As text, from another program.
+  await page.evaluate((text) => {
+    const data = new DataTransfer();
+    data.setData('text/plain', text);
+    document.getElementById('tree')!.dispatchEvent(
+      new ClipboardEvent('paste', { clipboardData: data, bubbles: true }));
+  }, 'node { name: "a" op: "NoOp" } node { name: "b" op: "NoOp" input: "^a" }');
+  await settle(page);
+  assert.deepEqual(await names(page), ['x', 'y', 'z', 'a', 'b']);
+  assert.equal(await selected(page), 'b');
+  await fixture.press(page, 'z');
+  assert.deepEqual(await names(page), ['x', 'y', 'z']);
+  await page.close();
+});
+
+test('a gradient is added, run, undone; the graph becomes C++', async () => {
+  const page = await editor('gradient.pbtxt',
+                            placeholder('x', [2]) + node('y', 'Square', ['x']));
+  await select(page, 'y');
+  await fixture.press(page, 'G');
+  assert.equal(await page.locator('.edit-dialog input').nth(1).inputValue(), 'x');
+  await expectNoViolation(page, 'differentiate');
+  await page.locator('.edit-dialog button[type=submit]').click();
+  await settle(page);
+  assert.match(await message(page), /^Gradients: x: gradients\//);
+  const all = await names(page);
+  assert.ok(all.length > 3 && all.slice(2).every((name) => name.startsWith('gradients/')));
+  await select(page, 'x');
+  await page.getByLabel('Feed', { exact: true }).selectOption('random');
+  await settle(page);
+  await fixture.press(page, 'R');
+  assert.equal(await message(page), 'Run');
+  await fixture.press(page, 'z');
+  assert.deepEqual(await names(page), ['x', 'y']);
+  await fixture.press(page, 'C');
+  await settle(page);
+  assert.match(await page.locator('.edit-dialog textarea').inputValue(),
+               /ops::Square\(root\.WithOpName\("y"\), x\)/);
+  await expectNoViolation(page, 'C++');
+  await page.close();
+});
+
+test('without a server, the page edits and saves by download', async () => {
+  const path = fixture.file('alone.pbtxt', '# A comment.\n' + kPair + 'versions { producer: 27 }');
+  const page = await fixture.open(fixture.run('alone', ['edit', path]));
+  await settle(page);
+  await select(page, 'z');
+  await field(page, 'Input features', 'y');
+  const download = page.waitForEvent('download');
+  await fixture.press(page, 'q');
+  const file = await download;
+  assert.equal(file.suggestedFilename(), 'alone.pbtxt');
+  const saved = fixture.file('saved.pbtxt', readFileSync(await file.path(), 'utf8'));
+  assert.match(readFileSync(saved, 'utf8'), /input: "y"[^]*producer: 27/);
+  assert.match(fixture.output(['inspect', saved]), /3 nodes|Relu/);
+  await fixture.press(page, 'R');
+  assert.match(await message(page), /needs the server/);
+  await page.close();
+});
+
+test('every command of the editor has its own key, and all work on an empty graph', async () => {
+  const keys = [...kCommands, ...kEditCommands].map((command) => command.key);
+  assert.equal(new Set(keys).size, keys.length);
+  const page = await editor('empty.pb');
+  for (const { id, key } of kEditCommands) {
+    // Those that write files.
+    if (id === 'save' || id === 'download') continue;
+    await fixture.press(page, key);
+    await page.keyboard.press('Escape');
+    await settle(page);
+  }
+  assert.deepEqual(await names(page), []);
+  await page.close();
+});
+
+test('names and documentation are text', async () => {
+  const page = await editor('hostile.pbtxt', `
+    node { name: "</script><b>x" op: "<img src=x onerror=alert(1)>" input: "\\u202e" device: "<i>"
+           attr { key: "<u>" value { s: "</script>\\000\\377" } } }`);
+  await fixture.press(page, 'ArrowDown');
+  await settle(page);
+  assert.match(await page.locator('#panel').innerText(), /<img src=x onerror=alert\(1\)>/);
+  assert.equal(await page.locator('#panel img, #panel b b, #panel u, #panel i').count(), 0);
+  await page.close();
+});
+
+for (const [context, options] of [
+  ['light', {}], ['dark', { colorScheme: 'dark' }], ['forced colours', { forcedColors: 'active' }],
+] as [string, BrowserContextOptions][]) {
+  test(`axe: editing, ${context}`, async () => {
+    const page = await editor(`axe-${context}.pbtxt`, kPair + constant('c', 1), options);
+    await expectNoViolation(page, 'graph');
+    await select(page, 'x');
+    await page.getByLabel('Feed', { exact: true }).selectOption('random');
+    await settle(page);
+    await expectNoViolation(page, 'block');
+    await fixture.press(page, 'b');
+    await page.keyboard.type('fake');
+    await expectNoViolation(page, 'palette');
+    await page.close();
+  });
+}
