@@ -168,8 +168,8 @@ void Multiply(const Batches<T>& batches) {
                  std::min(block.inner, sizes.k - p), x.Block(row, p), y.Block(p, column),
                  out.Block(row, column), /*add=*/p > 0);
       }
-      finish(row, std::min(block_rows, sizes.m - row), column,
-             std::min(kBlockColumns, sizes.n - column));
+      finish(row, std::min(block.rows, sizes.m - row), column,
+             std::min(block.columns, sizes.n - column));
     }
   };
   const double nanoseconds = small ? 1.0 * products + 10 : 0.02 * sizeof(T) * products + 500;
