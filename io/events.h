@@ -41,6 +41,7 @@ class EventWriter {
   // Waits until the file is on the disk.
   absl::Status Sync();
 
+  // The name of the file.
   const std::string& path() const;
 
  private:
