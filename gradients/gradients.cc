@@ -144,6 +144,11 @@ class GradientBuilder {
     recomputation_.emplace(scope_, order_, std::move(kept));
   }
 
+  // Returns the scope of the gradient of a node.
+  Scope ScopeOf(const Node& node) const {
+    return options_.plain_names ? scope_ : scope_.NewSubScope(node.name());
+  }
+
   // ---- Slices ----
 
   // If input 0 of the node is an input whose gradient may be slices, and the node gathers its rows,
@@ -165,7 +170,7 @@ class GradientBuilder {
                                                        : value->flat<int32_t>()(0) == 0;
       if (!is_first) return false;
     }
-    const Scope scope = scope_.NewSubScope(node.name());
+    const Scope scope = ScopeOf(node);
     const Output indices = Operation(&node).input(1);
     IndexedSlices slices;
     slices.dense_shape = op == "ResourceGather"
@@ -258,7 +263,7 @@ class GradientBuilder {
       GRADFLOW_ASSIGN_OR_RETURN(forward, recomputation_->ForGradient(node));
     }
     std::vector<Output> dxs;
-    Scope scope = scope_.NewSubScope(node.name());
+    Scope scope = ScopeOf(node);
     if (options_.colocate_gradients_with_ops) scope = scope.ColocateWith(Operation(&node));
     GRADFLOW_RETURN_IF_ERROR((*function)(scope, Operation(forward), dys, &dxs));
     GRADFLOW_RETURN_IF_ERROR(scope.status());
@@ -366,7 +371,7 @@ absl::Status AddGradients(const Scope& scope, const std::vector<Output>& outputs
                           std::vector<Output>* grad_outputs, const GradientBuildOptions& options) {
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckArguments(scope, outputs, inputs, grad_inputs, options));
-    GradientBuilder builder(UnusedSubScope(scope), inputs, options);
+    GradientBuilder builder(options.plain_names ? scope : UnusedSubScope(scope), inputs, options);
     GRADFLOW_ASSIGN_OR_RETURN(*grad_outputs, builder.Run(outputs, inputs, grad_inputs));
     return absl::OkStatus();
   });
@@ -396,7 +401,7 @@ absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Ou
                                         const GradientBuildOptions& options) {
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(CheckArguments(scope, outputs, inputs, &grad_inputs, options));
-    GradientBuilder builder(UnusedSubScope(scope), inputs, options);
+    GradientBuilder builder(options.plain_names ? scope : UnusedSubScope(scope), inputs, options);
     builder.WantSlices(inputs);
     std::vector<SparseGradient> gradients;
     GRADFLOW_RETURN_IF_ERROR(builder.Run(outputs, inputs, &grad_inputs, &gradients));

@@ -39,6 +39,9 @@ struct GradientBuildOptions {
   bool automatic_checkpoints = false;
   // Null for GradientRegistry::Global().
   const GradientRegistry* registry = nullptr;
+  // Names the ops of the gradient as other ops of the scope, as TensorFlow's C++ API does, instead
+  // of under "gradients/".
+  bool plain_names = false;
 };
 
 // A gradient that is zero except in some rows: row r is the sum of all values[i] with

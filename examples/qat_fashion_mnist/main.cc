@@ -9,6 +9,7 @@
 //     seed=1          of the first values and of the order of images
 //     threads=0       0 for all cores
 //     quantize=1      0 trains the same network in float
+//     mirror=0        1 mirrors images of steps by chance
 //     checkpoint=100  steps between checkpoints
 //     test=10000      images that the network is tested on
 //     data=/usr/share/datasets/fashion-mnist
@@ -72,6 +73,7 @@ struct Options {
   int64_t seed = 1;
   int64_t threads = 0;
   int64_t quantize = 1;
+  int64_t mirror = 0;
   int64_t checkpoint = 100;
   int64_t test = 10000;
   float rate = 0.003f;
@@ -82,7 +84,8 @@ absl::Status ParseOption(absl::string_view text, Options* options) {
       {"epochs", &options->epochs},         {"steps", &options->steps},
       {"batch", &options->batch},           {"seed", &options->seed},
       {"threads", &options->threads},       {"quantize", &options->quantize},
-      {"checkpoint", &options->checkpoint}, {"test", &options->test}};
+      {"checkpoint", &options->checkpoint}, {"test", &options->test},
+      {"mirror", &options->mirror}};
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits('=', 1));
   const auto number = numbers.find(parts.first);
@@ -233,9 +236,10 @@ absl::Status Train(const Options& options) {
   const Output step =
       training::NewVariable(scope, "global_step", gradflow::DT_INT64, gradflow::TensorShape());
   const Output steps_before = training::ReadVariable(scope, step);
-  const Output mirrored = Mirrored(scope, images, steps_before, options.seed);
+  const Output input =
+      options.mirror != 0 ? Mirrored(scope, images, steps_before, options.seed) : images;
   const Output loss = training::SoftmaxCrossEntropy(
-      scope, Network(scope.NewSubScope("train"), &model, mirrored, quantize, true), labels);
+      scope, Network(scope.NewSubScope("train"), &model, input, quantize, true), labels);
   const Output classes =
       ops::ArgMax(scope, Network(scope.NewSubScope("infer"), &model, images, quantize, false), 1);
   training::Adam adam(scope, training::AdamOptions().LearningRate(training::CosineDecay(

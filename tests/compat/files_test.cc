@@ -141,6 +141,22 @@ TEST(GetTensors, RunsAssignmentsFirst) {
   test::ExpectTensorEqual<float>(value, test::AsTensor<float>({3, 4}));
 }
 
+TEST(Path, HasParts) {
+  EXPECT_EQ(io::Dirname("/a/b.txt"), "/a");
+  EXPECT_EQ(io::Dirname("/b"), "/");
+  EXPECT_EQ(io::Dirname("b"), "");
+  EXPECT_EQ(io::Basename("/a/b.txt"), "b.txt");
+  EXPECT_EQ(io::Basename("b"), "b");
+  EXPECT_EQ(io::Extension("/a.d/b.tar.gz"), "gz");
+  EXPECT_EQ(io::Extension("/a.d/b"), "");
+}
+
+TEST(StatusCode, ComparesWithNumbers) {
+  EXPECT_EQ(error::NOT_FOUND, errors::NotFound("x").raw_code());
+  EXPECT_TRUE(error::ABORTED == 10);
+  EXPECT_TRUE(3 != error::ABORTED);
+}
+
 TEST(MathUtil, DividesAndRaises) {
   EXPECT_EQ(MathUtil::CeilOfRatio(7, 2), 4);
   EXPECT_EQ(MathUtil::CeilOfRatio(-7, 2), -3);

@@ -57,5 +57,15 @@ TEST(Gradients, OfRegisteredFunctions) {
   EXPECT_EQ(GradOpRegistry::Global()->Lookup("NoSuchOp", &function).code(), error::NOT_FOUND);
 }
 
+// As in TensorFlow, where the names of a graph with gradients are known to programs.
+TEST(Gradients, AreNamedAsOthersOfTheScope) {
+  const Scope scope = Scope::NewRootScope();
+  const auto x = Placeholder(scope, DT_FLOAT);
+  const auto y = Neg(scope, x);
+  std::vector<Output> grad_outputs;
+  TF_ASSERT_OK(AddSymbolicGradients(scope, {y}, {x}, &grad_outputs));
+  EXPECT_EQ(grad_outputs[0].node()->name(), "Neg_1");
+}
+
 }  // namespace
 }  // namespace tensorflow

@@ -76,6 +76,16 @@ TEST(CreateOpKernel, OfTheProgramAndOfGradflow) {
   TF_ASSERT_OK(status);
   TF_ASSERT_OK(RunOnce(relu.get(), &x, &y));
   test::ExpectTensorEqual<float>(y, test::AsScalar<float>(0));
+
+  // The inputs are checked before gradflow's kernel sees them.
+  Tensor integer = test::AsScalar<int32>(1);
+  EXPECT_EQ(RunOnce(relu.get(), &integer, &y).code(), error::INVALID_ARGUMENT);
+  OpKernelContext::Params params;
+  params.op_kernel = relu.get();
+  OpKernelContext empty(&params);
+  relu->Compute(&empty);
+  EXPECT_EQ(empty.status().code(), error::INVALID_ARGUMENT);
+  EXPECT_THAT(std::string(empty.status().message()), HasSubstr("has 0 inputs and 1 outputs"));
 }
 
 TEST(CreateOpKernel, Errors) {

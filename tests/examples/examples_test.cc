@@ -79,7 +79,8 @@ std::vector<std::string> TrainingOf(const std::string& dir) {
           "steps=30",
           "batch=16",
           "checkpoint=5",
-          "test=1000"};
+          "test=1000",
+          "mirror=1"};
 }
 
 std::string EmptyFolder(const std::string& name) {

@@ -2,6 +2,8 @@
 #ifndef GRADFLOW_COMPAT_CC_FRAMEWORK_GRADIENTS_H_
 #define GRADFLOW_COMPAT_CC_FRAMEWORK_GRADIENTS_H_
 
+#include <vector>
+
 #include "gradflow/gradients/gradients.h"
 #include "tensorflow/cc/framework/ops.h"
 #include "tensorflow/cc/framework/scope.h"
@@ -9,8 +11,31 @@
 
 namespace tensorflow {
 
-using ::gradflow::AddSymbolicGradients;
 using ::gradflow::NoGradient;
+
+// Adds the gradients of `outputs` by `inputs`, given those of `outputs`, or ones. Their ops are
+// named as others of the scope. An object, because calls of a function would find gradflow's as
+// well.
+struct AddSymbolicGradientsFunction {
+  Status operator()(const gradflow::Scope& scope, const std::vector<Output>& outputs,
+                    const std::vector<Output>& inputs, const std::vector<Output>& grad_inputs,
+                    std::vector<Output>* grad_outputs) const {
+    return gradflow::AddSymbolicGradients(scope, outputs, inputs, grad_inputs, grad_outputs,
+                                          Options());
+  }
+  Status operator()(const gradflow::Scope& scope, const std::vector<Output>& outputs,
+                    const std::vector<Output>& inputs, std::vector<Output>* grad_outputs) const {
+    return gradflow::AddSymbolicGradients(scope, outputs, inputs, grad_outputs, Options());
+  }
+
+ private:
+  static gradflow::GradientBuildOptions Options() {
+    gradflow::GradientBuildOptions options;
+    options.plain_names = true;
+    return options;
+  }
+};
+inline constexpr AddSymbolicGradientsFunction AddSymbolicGradients;
 
 }  // namespace tensorflow
 

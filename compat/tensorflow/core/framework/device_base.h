@@ -17,7 +17,8 @@ namespace tensorflow {
 
 class Env;
 
-using StatusCallback = std::function<void(const Status&)>;
+// absl::Status, which both kinds of program convert to.
+using StatusCallback = std::function<void(const absl::Status&)>;
 
 // A stream of another device; the CPU has none.
 class DeviceContext;

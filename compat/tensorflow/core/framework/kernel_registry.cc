@@ -26,12 +26,35 @@ class LibraryKernel final : public OpKernel {
   LibraryKernel(OpKernelConstruction* context, std::unique_ptr<gradflow::OpKernel> kernel)
       : OpKernel(context), kernel_(std::move(kernel)) {}
   void Compute(OpKernelContext* context) override {
+    OP_REQUIRES_OK(context, Check(*context));
     context->SetStatus(kernel_->Compute(*context->context_));
     for (bool& is_set : context->is_set_) is_set = true;
   }
   bool IsExpensive() override { return !kernel_->IsCheap(); }
 
  private:
+  // A session has checked what a program's own context may have wrong.
+  absl::Status Check(const OpKernelContext& context) const {
+    if (context.num_inputs() != num_inputs() || context.num_outputs() != num_outputs()) {
+      return errors::InvalidArgument("the context has ", context.num_inputs(), " inputs and ",
+                                     context.num_outputs(), " outputs, expected ", num_inputs(),
+                                     " and ", num_outputs());
+    }
+    for (int i = 0; i < num_inputs(); ++i) {
+      if (IsRefType(input_type(i))) {
+        return errors::Unimplemented("input ", i,
+                                     " is a reference to a variable, which gradflow's kernels take "
+                                     "in a session");
+      }
+      if (context.context_->input(i).dtype() != input_type(i)) {
+        return errors::InvalidArgument("input ", i, " has type ",
+                                       DataTypeString(context.context_->input(i).dtype()),
+                                       ", expected ", DataTypeString(input_type(i)));
+      }
+    }
+    return absl::OkStatus();
+  }
+
   const std::unique_ptr<gradflow::OpKernel> kernel_;
 };
 

@@ -13,12 +13,25 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/config.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "tensorflow/core/lib/core/stringpiece.h"
 #include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/platform/macros.h"
 #include "tensorflow/core/platform/types.h"
+
+// Codes compare with numbers, as those of TensorFlow's do.
+namespace absl {
+ABSL_NAMESPACE_BEGIN
+
+inline bool operator==(StatusCode a, int b) { return static_cast<int>(a) == b; }
+inline bool operator==(int a, StatusCode b) { return b == a; }
+inline bool operator!=(StatusCode a, int b) { return !(a == b); }
+inline bool operator!=(int a, StatusCode b) { return !(a == b); }
+
+ABSL_NAMESPACE_END
+}  // namespace absl
 
 namespace tensorflow {
 

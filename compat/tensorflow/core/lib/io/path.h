@@ -1,7 +1,8 @@
-// io::JoinPath.
+// io::JoinPath, and the parts of a path.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_IO_PATH_H_
 #define GRADFLOW_COMPAT_CORE_LIB_IO_PATH_H_
 
+#include <cstddef>
 #include <initializer_list>
 #include <string>
 
@@ -17,6 +18,23 @@ std::string JoinPathImpl(std::initializer_list<StringPiece> parts);
 template <typename... T>
 std::string JoinPath(const T&... parts) {
   return internal::JoinPathImpl({parts...});
+}
+
+// Returns what precedes the last '/', or "/" if that is the first character; what follows it.
+inline StringPiece Dirname(StringPiece path) {
+  const size_t slash = path.rfind('/');
+  if (slash == StringPiece::npos) return StringPiece();
+  return path.substr(0, slash == 0 ? 1 : slash);
+}
+inline StringPiece Basename(StringPiece path) {
+  const size_t slash = path.rfind('/');
+  return slash == StringPiece::npos ? path : path.substr(slash + 1);
+}
+// Returns what follows the last '.' of the last part; empty if there is none.
+inline StringPiece Extension(StringPiece path) {
+  const StringPiece name = Basename(path);
+  const size_t dot = name.rfind('.');
+  return dot == StringPiece::npos ? StringPiece() : name.substr(dot + 1);
 }
 
 }  // namespace io
