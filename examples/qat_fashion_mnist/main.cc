@@ -11,6 +11,7 @@
 //     quantize=1      0 trains the same network in float
 //     mirror=0        1 mirrors images of steps by chance
 //     checkpoint=100  steps between checkpoints
+//     kill=0          the step after which the process kills itself, as a power cut would
 //     test=10000      images that the network is tested on
 //     data=/usr/share/datasets/fashion-mnist
 //
@@ -18,6 +19,7 @@
 // events for TensorBoard. A second call continues where the first one was stopped, by Ctrl-C or
 // otherwise.
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -75,6 +77,7 @@ struct Options {
   int64_t quantize = 1;
   int64_t mirror = 0;
   int64_t checkpoint = 100;
+  int64_t kill = 0;
   int64_t test = 10000;
   float rate = 0.003f;
 };
@@ -85,7 +88,7 @@ absl::Status ParseOption(absl::string_view text, Options* options) {
       {"batch", &options->batch},           {"seed", &options->seed},
       {"threads", &options->threads},       {"quantize", &options->quantize},
       {"checkpoint", &options->checkpoint}, {"test", &options->test},
-      {"mirror", &options->mirror}};
+      {"mirror", &options->mirror},         {"kill", &options->kill}};
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(text, absl::MaxSplits('=', 1));
   const auto number = numbers.find(parts.first);
@@ -279,6 +282,7 @@ absl::Status Train(const Options& options) {
     std::fflush(stdout);
   };
   trainer_options.after_step = [&](int64_t at, float step_loss) {
+    if (at == options.kill) std::raise(SIGKILL);
     sum += step_loss;
     ++summed;
     return events.AddScalar("loss", at, step_loss);
