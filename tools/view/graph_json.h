@@ -27,7 +27,8 @@ enum class OpKind { kUnknown = 0, kRegistered = 1, kFunction = 2 };
 
 // Returns an op as in the key "ops". With `for_editing`, attributes also have their minimum, their
 // allowed values and their default as text of an AttrValue.
-std::string OpJson(const std::string& name, const OpDef& def, OpKind kind, bool for_editing = false);
+std::string OpJson(const std::string& name, const OpDef& def, OpKind kind,
+                   bool for_editing = false);
 
 // Returns the value on one line in protobuf text format, without its braces: "type: DT_FLOAT".
 std::string AttrValueText(const AttrValue& value);
