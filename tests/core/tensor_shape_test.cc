@@ -438,7 +438,7 @@ TEST(TensorShapeInterface, ChangesPartialShapes) {
   EXPECT_EQ(unknown.dims(), -1);
   EXPECT_THAT(shape.AppendShapeWithStatus(unknown), IsOk());
   EXPECT_EQ(shape, PartialTensorShape());
-  EXPECT_EQ(unknown.Concatenate({4}), PartialTensorShape());
+  EXPECT_EQ(unknown.Concatenate(PartialTensorShape({4})), PartialTensorShape());
   EXPECT_THAT(unknown.AddDimWithStatus(1), IsOk());
   EXPECT_THAT(unknown.RemoveDimRangeWithStatus(0, 3), IsOk());
   EXPECT_TRUE(unknown.unknown_rank());
