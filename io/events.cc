@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <system_error>
 #include <utility>
 
@@ -85,14 +86,23 @@ absl::Status EventWriter::Add(Event event) {
   AppendLittleEndian(&record, internal::MaskCrc(internal::ExtendCrc32c(0, record)));
   record += bytes;
   AppendLittleEndian(&record, internal::MaskCrc(internal::ExtendCrc32c(0, bytes)));
-  return errors::Prefix(absl::StrCat("'", impl_->path, "': "),
-                        internal::WriteAll(impl_->file.get(), {record}));
+  const int file = impl_->file.get();
+  const off_t end = lseek(file, 0, SEEK_END);
+  const absl::Status status = internal::WriteAll(file, {record});
+  // Records after a part of one could not be read.
+  if (!status.ok() && end >= 0 && ftruncate(file, end) != 0) {
+    return errors::Prefix(absl::StrCat("'", impl_->path, "', which ends in a part of an event: "),
+                          status);
+  }
+  return errors::Prefix(absl::StrCat("'", impl_->path, "': "), status);
 }
 
 absl::Status EventWriter::AddSummary(int64_t step, absl::string_view serialized_summary) {
   Event event;
   event.set_step(step);
-  if (!event.mutable_summary()->ParseFromArray(serialized_summary.data(),
+  // Protocol Buffers counts bytes as int.
+  if (serialized_summary.size() > static_cast<size_t>(std::numeric_limits<int>::max()) ||
+      !event.mutable_summary()->ParseFromArray(serialized_summary.data(),
                                                static_cast<int>(serialized_summary.size()))) {
     return errors::InvalidArgument("expected a serialized Summary, found ",
                                    serialized_summary.size(), " other bytes");

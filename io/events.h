@@ -26,14 +26,16 @@ class Event;
 // Thread safety: none.
 class EventWriter {
  public:
-  // Makes the folder if there is none, and a new file in it, "events.out.tfevents.<time>.<host>".
+  // Makes the folder if there is none, and a new file in it,
+  // "events.out.tfevents.<time>.<host>.<process>.<number>".
   static absl::StatusOr<EventWriter> Open(const std::string& folder);
   EventWriter(EventWriter&&) noexcept;
   EventWriter& operator=(EventWriter&&) noexcept;
   ~EventWriter();
 
-  // Appends an event. Sets its time unless it has one. A reader sees whole records only, also if
-  // the process dies: each is written at once.
+  // Appends an event. Sets its time unless it has one. If writing fails, the file ends with the
+  // event before it. If the process is killed meanwhile, the file may end with a part of an event,
+  // which readers leave out.
   absl::Status Add(Event event);
   // Appends a summary, as ScalarSummary and the like return it, or a number.
   absl::Status AddSummary(int64_t step, absl::string_view serialized_summary);

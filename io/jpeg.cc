@@ -344,6 +344,8 @@ absl::Status EncodeJpeg(const uint8_t* elements, const ImageSize& size,
   e.metadata = reinterpret_cast<const JOCTET*>(metadata.data());
   e.metadata_size = static_cast<unsigned>(metadata.size());
   if (!Run(&e, WriteImage)) {
+    // A buffer that has grown is known to the destination only. There is one if it has a size.
+    if (e.output_size > 0) e.info.dest->term_destination(&e.info);
     if (e.errors.is_stopped) return StoppedError();
     return errors::ResourceExhausted("cannot write JPEG data: ",
                                      errors::Printable(e.errors.message));

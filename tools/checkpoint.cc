@@ -49,7 +49,7 @@ std::string Difference(const Tensor& a, const Tensor& b) {
     if (a.dtype() == DT_FLOAT) distance = double{a.flat<float>()(i)} - b.flat<float>()(i);
     if (a.dtype() == DT_DOUBLE) distance = a.flat<double>()(i) - b.flat<double>()(i);
     // Keeps a NaN.
-    if (!(std::abs(distance) <= most)) most = std::abs(distance);
+    if (!std::isnan(most) && !(std::abs(distance) <= most)) most = std::abs(distance);
   }
   std::string text = absl::StrCat(differ, " of ", a.NumElements(), " elements differ");
   if (a.dtype() == DT_FLOAT || a.dtype() == DT_DOUBLE) {

@@ -1,6 +1,8 @@
 // gradflow edit: serves a page that edits and runs a graph, or writes one that edits it.
 #include <pthread.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <memory>
 #include <string>
@@ -49,13 +51,19 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<EditServer> server,
                             EditServer::Make(api.get(), server_options));
   out << "Open " << server->Url() << "\nCtrl-C ends the editor.\n" << std::flush;
+  std::atomic<bool> is_done{false};
   std::thread waiter([&] {
     int signal = 0;
     sigwait(&signals, &signal);
+    if (is_done) return;
     server->Stop();
+    // A second signal ends what a slow request keeps.
+    sigwait(&signals, &signal);
+    if (!is_done) _exit(128 + signal);
   });
   const absl::Status status = server->Serve();
-  // The server may have failed by itself.
+  is_done = true;
+  // The waiter may wait for a signal still.
   pthread_kill(waiter.native_handle(), SIGTERM);
   waiter.join();
   return status;

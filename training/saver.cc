@@ -89,16 +89,25 @@ absl::StatusOr<State> ReadState(const std::string& folder) {
 std::string IndexOf(const std::string& prefix) { return prefix + ".index"; }
 std::string DataOf(const std::string& prefix) { return prefix + ".data-00000-of-00001"; }
 
-// Returns the checkpoints in `folder` that its state file names and that exist, oldest first. Names
-// that lead out of the folder are left out, since the oldest ones will be removed.
+// Returns the checkpoints in `folder` that its state file names and that exist, oldest first, each
+// once. Names that lead out of the folder are left out, since the oldest ones will be removed.
 std::vector<std::string> Existing(const std::string& folder) {
   std::vector<std::string> prefixes;
   const absl::StatusOr<State> state = ReadState(folder);
   if (!state.ok()) return prefixes;
-  for (const std::string& name : state->all) {
-    const std::string prefix = (fs::path(folder) / name).string();
+  std::vector<std::string> names = state->all;
+  if (std::find(names.begin(), names.end(), state->latest) == names.end()) {
+    names.push_back(state->latest);
+  }
+  for (const fs::path name : names) {
     std::error_code error;
-    if (fs::path(name).filename() == name && fs::is_regular_file(IndexOf(prefix), error)) {
+    // TensorFlow names checkpoints of absolute folders by absolute paths.
+    const fs::path here = folder.empty() ? fs::path(".") : fs::path(folder);
+    const bool is_here = name == name.filename() ||
+                         (name.is_absolute() && fs::equivalent(name.parent_path(), here, error));
+    const std::string prefix = (fs::path(folder) / name.filename()).string();
+    if (is_here && fs::is_regular_file(IndexOf(prefix), error) &&
+        std::find(prefixes.begin(), prefixes.end(), prefix) == prefixes.end()) {
       prefixes.push_back(prefix);
     }
   }

@@ -106,6 +106,8 @@ class LstmKernel : public OpKernel {
     if (is_block_) {
       GRADFLOW_ASSIGN_OR_RETURN(*steps, ctx.ScalarInt(0, "seq_len_max"));
       GRADFLOW_RETURN_IF_ERROR(CheckSteps(*steps, sizes->steps));
+      // Nothing is to be computed, and the number of rows may not fit an int64.
+      if (sizes->batch == 0 || sizes->cell == 0) *steps = 0;
     }
     return inputs->Convert(ctx, is_block_ ? 1 : 0);
   }

@@ -28,6 +28,10 @@ struct Identity {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("container", &container));
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("shared_name", &name));
     if (name.empty()) name = construction.def().name();
+    // Of the resources that TensorFlow's headers keep in a session.
+    if (absl::StartsWith(container, "_tensorflow")) {
+      return errors::InvalidArgument("container '", errors::Printable(container), "' is reserved");
+    }
     return absl::OkStatus();
   }
 

@@ -12,6 +12,7 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
 
@@ -146,13 +147,15 @@ class Folder {
 
   // Sets *value to that of a constant of float, perhaps behind nodes that copy it. Returns false if
   // it is none.
-  bool ConstantOf(PlanGraph::Value source, Tensor* value) {
+  // Stores the constant's node in *constant, which may be null.
+  bool ConstantOf(PlanGraph::Value source, Tensor* value, int32_t* constant = nullptr) {
     while (!source.is_feed() && !graph_.has_known_value(source.node) &&
            graph_.origin(source.node).type_string() == "Identity" &&
            graph_.num_edges(source.node) == 1) {
       source = graph_.edge(source.node, 0);
     }
     if (source.is_feed() || source.output != 0) return false;
+    if (constant != nullptr) *constant = source.node;
     const Node& node = graph_.origin(source.node);
     const OpKernel* kernel = graph_.kernel(source.node).get();
     if (!graph_.has_known_value(source.node)) {
@@ -161,6 +164,8 @@ class Folder {
       const absl::StatusOr<const OpKernel*> made = kernels_.Get(node);
       if (!made.ok()) return false;
       kernel = *made;
+      // One that is not cheap decodes its value in each run, within the run's limit of memory.
+      if (!kernel->IsCheap()) return false;
     }
     DataTypeVector types;
     for (const DataType dtype : node.output_types()) types.push_back(BaseType(dtype));
@@ -177,8 +182,9 @@ class Folder {
     std::vector<int32_t> chain = {norm};
     PlanGraph::Value source = graph_.edge(norm, kX);
     const auto is_next = [&] {
-      return !source.is_feed() && source.output == 0 && uses[source.node] == 1 &&
-             IsPlain(source.node);
+      // Not a node that a fold has added: it has no element in `uses`.
+      return !source.is_feed() && source.output == 0 && IsPlain(source.node) &&
+             uses[source.node] == 1;
     };
     Tensor bias;
     if (is_next() && graph_.origin(source.node).type_string() == "BiasAdd") {
@@ -193,7 +199,8 @@ class Folder {
     chain.push_back(conv);
     Tensor filter;
     Tensor inputs[kVariance + 1];
-    if (!ConstantOf(graph_.edge(conv, 1), &filter) || filter.dims() != 4) return;
+    int32_t filter_node = -1;
+    if (!ConstantOf(graph_.edge(conv, 1), &filter, &filter_node) || filter.dims() != 4) return;
     for (int i = kScale; i <= kVariance; ++i) {
       if (!ConstantOf(graph_.edge(norm, i), &inputs[i])) return;
     }
@@ -220,6 +227,8 @@ class Folder {
       // Weights that overflow would make NaN of zeros.
       if (!std::isfinite(factor) || !std::isfinite(folded_bias.back())) return;
     }
+    // Copies of a filter that convolutions share would multiply its memory.
+    if (!folded_filters_.insert(filter_node).second) return;
     absl::StatusOr<Tensor> folded = Tensor::Allocate(DT_FLOAT, filter.shape());
     if (!folded.ok()) return;
     float* const weights = static_cast<float*>(folded->raw_data());
@@ -228,6 +237,7 @@ class Folder {
       for (int64_t c = 0; c < channels; ++c) {
         weights[i + c] =
             static_cast<float>(static_cast<double>(from[i + c]) * factors[static_cast<size_t>(c)]);
+        if (std::isinf(weights[i + c]) && !std::isinf(from[i + c])) return;
       }
     }
     Replace(chain, *folded, std::move(folded_bias));
@@ -278,6 +288,8 @@ class Folder {
   RunStop stop_;
   // By node.
   std::vector<bool> other_outputs_;
+  // The constants of which a convolution has a folded copy.
+  internal::HashSet<int32_t> folded_filters_;
 };
 
 }  // namespace

@@ -220,7 +220,9 @@ class Fuser {
     std::vector<int32_t> chain = {head};
     std::vector<Link> links(1);
     links[0].num_inputs = graph_.num_inputs(head);
-    for (int32_t node = head;;) {
+    // Blocks of loops stay short, so that a run can be stopped.
+    constexpr size_t kMostLinks = 16;
+    for (int32_t node = head; chain.size() < kMostLinks;) {
       const Use& use = uses_[node];
       const int32_t next = use.reader;
       if (use.count != 1 || use.input < 0 || !use.first_output || taken_.count(next) > 0) break;

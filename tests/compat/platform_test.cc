@@ -224,15 +224,23 @@ TEST(ThreadsTest, PoolFreesFunctionsWithoutItsLock) {
 // One of the pool's threads frees what holds the pool.
 TEST(ThreadsTest, PoolsEndOnTheirOwnThreads) {
   Notification released;
+  Notification first;
+  Notification second;
   Notification done;
   {
     const auto pool = std::make_shared<thread::ThreadPool>(Env::Default(), "pool", 2);
-    pool->Schedule([pool, &released] { released.WaitForNotification(); });
-    pool->Schedule([&released] { released.WaitForNotification(); });
+    pool->Schedule([pool, &released, &first] {
+      released.WaitForNotification();
+      first.Notify();
+    });
+    pool->Schedule([&released, &second] {
+      released.WaitForNotification();
+      second.Notify();
+    });
     pool->Schedule([&done] { done.Notify(); });
   }
   released.Notify();
-  done.WaitForNotification();
+  for (Notification* ended : {&first, &second, &done}) ended->WaitForNotification();
 }
 
 TEST(ThreadsTest, EnvStartsThreads) {

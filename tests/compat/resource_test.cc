@@ -52,7 +52,6 @@ TEST(ResourceMgr, OwnsResourcesByTypeAndName) {
     const absl::Status status = manager.Create("c", "n", second);
     EXPECT_EQ(status.code(), error::ALREADY_EXISTS);
     EXPECT_THAT(std::string(status.message()), HasSubstr("Resource c/n"));
-    second->Unref();
 
     core::RefCountPtr<Counter> found;
     TF_ASSERT_OK(manager.Lookup("c", "n", &found));

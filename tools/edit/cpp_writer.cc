@@ -240,8 +240,7 @@ class ProgramWriter {
     std::vector<bool> seen(graph_.num_nodes());
     std::vector<int> work;
     for (int first = 0; first < graph_.num_nodes(); ++first) {
-      if (!seen[first]) work.push_back(first);
-      seen[first] = true;
+      work.push_back(first);
       // Nodes that wait for their producers; the complement of one whose producers are done.
       while (!work.empty()) {
         const int id = work.back();
@@ -250,13 +249,13 @@ class ProgramWriter {
           order.push_back(~id);
           continue;
         }
+        if (seen[id]) continue;
+        seen[id] = true;
         work.push_back(~id);
         for (const std::string& input : graph_.node(id)->def().input()) {
           const absl::StatusOr<TensorId> source = ParseTensorId(input);
           const auto found = source.ok() ? index.find(source->node) : index.end();
-          if (found == index.end() || seen[found->second]) continue;
-          seen[found->second] = true;
-          work.push_back(found->second);
+          if (found != index.end() && !seen[found->second]) work.push_back(found->second);
         }
       }
     }
@@ -273,10 +272,12 @@ class ProgramWriter {
     if (name.empty() || !absl::ascii_isalpha(name[0])) name.insert(0, "n");
     // Names of the function, and of what it uses.
     static const auto* const taken = new std::set<std::string>{
-        "root",       "main",       "ops",       "gradflow", "std",         "absl",
-        "Parse",      "Constant",   "Scope",     "Output",   "Operation",   "Input",
-        "InputList",  "OpRecorder", "AttrValue", "Tensor",   "TensorShape", "PartialTensorShape",
-        "BuildGraph", "linux",      "unix"};
+        "root",       "main",       "ops",       "gradflow",   "std",         "absl",
+        "Parse",      "Constant",   "Scope",     "Output",     "Operation",   "Input",
+        "InputList",  "OpRecorder", "AttrValue", "Tensor",     "TensorShape", "PartialTensorShape",
+        "BuildGraph", "linux",      "unix",      "OutputList", "int32_t",     "int64_t",
+        "uint8_t",    "errno",      "stdin",     "stdout",     "stderr",      "assert",
+        "DataType"};
     name = SafeName(name);
     // Macros, such as NULL.
     if (std::none_of(name.begin(), name.end(), absl::ascii_islower)) name += "_node";

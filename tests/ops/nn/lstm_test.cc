@@ -367,6 +367,19 @@ TEST(Lstm, RejectsShapes) {
               StatusIs(kInvalidArgument, HasSubstr("expected sizes up to")));
 }
 
+// Dimensions whose product does not fit an int64, or that no loop should count to.
+TEST(LstmGrad, OfEmptyTensorsWithLargeDimensions) {
+  const int64_t huge = int64_t{1} << 40;
+  for (const LstmCase& c : {LstmCase{huge, huge, 0, 0, huge}, LstmCase{huge, 0, 1, 1, huge}}) {
+    const std::vector<Tensor> in = LstmInputs(c, DT_FLOAT);
+    GRADFLOW_EXPECT_OK(LstmOp(c, true, in).Run());
+    OpTester gradient("BlockLSTMGrad");
+    gradient.Input(AsScalar<int64_t>(c.length)).Inputs(in).Attr("use_peephole", false);
+    for (int k = 9; k < 18; ++k) gradient.Input(Tensor(DT_FLOAT, {c.steps, c.batch, c.cell}));
+    GRADFLOW_EXPECT_OK(gradient.Run());
+  }
+}
+
 TEST(LstmGrad, RejectsShapes) {
   const LstmCase c = {2, 2, 3, 4, 2};
   const std::vector<Tensor> in = LstmInputs(c, DT_FLOAT);

@@ -1,4 +1,5 @@
 // Tests of FuseSteps: which nodes become one, and that every bit stays.
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <utility>
@@ -314,6 +315,46 @@ TEST_F(FusingTest, FoldsBatchNormsOnRequest) {
   const auto unfused = Run({y}, x, false);
   ASSERT_TRUE(unfused.ok());
   EXPECT_THAT((*unfused)[0], TensorEq((*expected)[0]));
+}
+
+// A fold adds nodes, which the next normalisation reads.
+TEST_F(FusingTest, FoldsTheFirstOfTwoBatchNorms) {
+  const Output y = Norm(scope_, Norm(scope_, Conv(scope_, x_, 8, 24), 24), 24);
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 11, 9, 8});
+  const auto expected = Run({y}, x, false);
+  ASSERT_TRUE(expected.ok()) << expected.status();
+  folds_ = true;
+  EXPECT_THAT(Fused({y}), ::testing::Contains("FoldedFilter(Conv2D, FusedBatchNormV3)"));
+  const auto found = Run({y}, x, true, 2);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_THAT((*found)[0], testing::TensorNear((*expected)[0], 2e-5, 2e-5));
+}
+
+// Copies would multiply the memory of the filter.
+TEST_F(FusingTest, FoldsASharedFilterOnce) {
+  const Output filter = Constant(scope_, {1, 1, 8, 8}, 5, -0.5, 0.5);
+  std::vector<Output> y;
+  for (int i = 0; i < 3; ++i) {
+    const Output x = i == 0 ? x_ : Output(ops::Neg(scope_, y.back()));
+    y.push_back(Norm(scope_, ops::Conv2D(scope_, x, filter, {1, 1, 1, 1}, "SAME"), 8));
+  }
+  folds_ = true;
+  const std::vector<std::string> fused = Fused(y);
+  EXPECT_EQ(std::count(fused.begin(), fused.end(), "FoldedFilter(Conv2D, FusedBatchNormV3)"), 1);
+}
+
+TEST_F(FusingTest, LongChainsHaveLimitedLength) {
+  Output y = Conv(scope_, x_, 8, 24);
+  for (int i = 0; i < 100; ++i) y = ops::Relu(scope_, ops::Neg(scope_, y));
+  const std::vector<std::string> fused = Fused({y});
+  ASSERT_EQ(fused.size(), 1);
+  // A name for each node, with commas in between.
+  EXPECT_EQ(std::count(fused[0].begin(), fused[0].end(), ','), 15);
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 11, 9, 8});
+  const auto expected = Run({y}, x, false);
+  const auto found = Run({y}, x, true, 2);
+  ASSERT_TRUE(expected.ok() && found.ok()) << expected.status() << found.status();
+  EXPECT_THAT((*found)[0], TensorEq((*expected)[0]));
 }
 
 TEST_F(FusingTest, KeepsBatchNormsThatCannotBeFolded) {

@@ -4,7 +4,8 @@ import { fieldText, typeEnum } from './fields.ts';
 import type { EditNode } from './node.ts';
 import { messages, parseText, scalars } from './text.ts';
 
-// A list argument of a node of a file has at most so many pins.
+// A list argument has at most so many pins, or as many as its node has inputs, none of which may be
+// lost.
 const kMaxList = 4096;
 
 export interface Pin {
@@ -61,9 +62,11 @@ export class Library {
   sizeOf(node: EditNode, arg: ArgJson): number {
     if (arg[3] === 0) return 1;
     const { number, type } = argType(arg);
-    if (number === '') return Math.min(this.types(node, type).length, kMaxList);
+    // The text of the list is as long as its pins.
+    if (number === '') return this.types(node, type).length;
     const size = Number(fieldText('int', this.value(node, number) ?? '') ?? 0);
-    return Math.min(Math.max(Number.isFinite(size) ? size : 0, 0), kMaxList);
+    const most = Math.max(kMaxList, node.inputs.length);
+    return Math.min(Math.max(Number.isFinite(size) ? size : 0, 0), most);
   }
 
   private pins(node: EditNode, args: readonly ArgJson[], isInput: boolean): Pin[] {

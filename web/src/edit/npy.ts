@@ -2,7 +2,7 @@
 import { typeEnum } from './fields.ts';
 
 // Larger constants make a page slow.
-const kMaxBytes = 4 << 20;
+const kMaxBytes = 1 << 20;
 
 const kTypes: Record<string, string> = {
   f4: 'float', f8: 'double', f2: 'half', i1: 'int8', i2: 'int16', i4: 'int32', i8: 'int64', u1: 'uint8',

@@ -123,14 +123,18 @@ const kEscapes: Record<string, string> = {
 export function unquote(literal: string): string | null {
   const bytes: number[] = [];
   const encoder = new TextEncoder();
+  // Not push(...): long strings have more bytes than a call has arguments.
+  const add = (part: Uint8Array): void => {
+    for (const byte of part) bytes.push(byte);
+  };
   const pattern = /\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|[^])|[^\\]+/g;
   for (const [whole, escape] of literal.slice(1, -1).matchAll(pattern)) {
-    if (escape === undefined) bytes.push(...encoder.encode(whole));
+    if (escape === undefined) add(encoder.encode(whole));
     else if (/^[0-7]/.test(escape)) bytes.push(parseInt(escape, 8) & 255);
     else if (/^x./.test(escape)) bytes.push(parseInt(escape.slice(1), 16));
     else if (/^u./.test(escape)) {
-      bytes.push(...encoder.encode(String.fromCharCode(parseInt(escape.slice(1), 16))));
-    } else bytes.push(...encoder.encode(kEscapes[escape] ?? escape));
+      add(encoder.encode(String.fromCharCode(parseInt(escape.slice(1), 16))));
+    } else add(encoder.encode(kEscapes[escape] ?? escape));
   }
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(bytes));

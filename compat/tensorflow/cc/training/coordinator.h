@@ -117,12 +117,12 @@ inline Status Coordinator::Join() {
   if (!ShouldStop()) {
     return errors::FailedPrecondition("Join() before RequestStop() would wait for ever");
   }
-  std::vector<std::unique_ptr<RunnerInterface>> runners;
   {
+    // Other threads that ask for the runners wait until these have ended.
     const mutex_lock lock(runners_mutex_);
-    runners.swap(runners_);
+    for (const auto& runner : runners_) ReportStatus(runner->Join());
+    runners_.clear();
   }
-  for (const auto& runner : runners) ReportStatus(runner->Join());
   return GetStatus();
 }
 

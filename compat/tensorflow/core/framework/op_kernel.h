@@ -398,6 +398,11 @@ class OpKernelContext : public compat_internal::StatusSink {
   absl::InlinedVector<bool, 8> is_set_;
   // Keeps the session's resources alive.
   mutable std::shared_ptr<ResourceMgr> resources_;
+  // The mutexes that input_ref_mutex has returned, and the values that mutable_input has, with
+  // their variables.
+  struct RefMutex;
+  std::vector<std::shared_ptr<RefMutex>> ref_mutexes_;
+  std::vector<std::pair<const void*, Tensor>> mutable_values_;
 };
 
 namespace compat_internal {

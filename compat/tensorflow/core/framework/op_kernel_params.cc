@@ -1,15 +1,23 @@
 // Contexts without a session, and inputs that are references.
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/variable.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
 namespace tensorflow {
+
+struct OpKernelContext::RefMutex final : gradflow::ResourceBase {
+  std::string DebugString() const override { return "mutex of a reference"; }
+  mutex mu;
+};
+
 namespace {
 
 // A tensor that is not initialised.
@@ -70,7 +78,10 @@ ResourceMgr* OpKernelContext::resource_manager() const {
     absl::StatusOr<std::shared_ptr<ResourceMgr>> found =
         context_->resource_manager()->LookupOrCreate<ResourceMgr>(
             "_tensorflow", "resource_mgr", [] { return std::make_shared<ResourceMgr>(); });
-    if (found.ok()) resources_ = *std::move(found);
+    // Never null in a session: if the session is closed, the run fails, and the kernel has an empty
+    // manager until it returns.
+    SetStatus(found.status());
+    resources_ = found.ok() ? *std::move(found) : std::make_shared<ResourceMgr>();
   }
   return resources_.get();
 }
@@ -89,9 +100,20 @@ bool OpKernelContext::input_is_ref(int i) const {
 mutex* OpKernelContext::input_ref_mutex(int i) {
   if (!HasInput(i)) return nullptr;
   if (own_ != nullptr) return own_->values[i].mutex_if_ref;
-  // gradflow's variables lock themselves.
-  static mutex& unused = *new mutex;
-  return &unused;
+  // One for each variable, among the resources of the session.
+  std::shared_ptr<RefMutex> found;
+  const absl::StatusOr<std::shared_ptr<gradflow::Variable>> variable =
+      gradflow::VariableOf(*context_, i);
+  if (variable.ok() && context_->resource_manager() != nullptr) {
+    absl::StatusOr<std::shared_ptr<RefMutex>> shared =
+        context_->resource_manager()->LookupOrCreate<RefMutex>(
+            "_tensorflow_refs", absl::StrCat(reinterpret_cast<uintptr_t>(variable->get())),
+            [] { return std::make_shared<RefMutex>(); });
+    if (shared.ok()) found = *std::move(shared);
+  }
+  if (found == nullptr) found = std::make_shared<RefMutex>();
+  ref_mutexes_.push_back(found);
+  return &found->mu;
 }
 
 absl::Status OpKernelContext::input_ref_mutex(StringPiece name, mutex** out_mutex) {
@@ -116,10 +138,18 @@ Tensor OpKernelContext::mutable_input(int i, bool lock_held) {
   if (!variable.ok() || !(*variable)->IsInitialized()) return NoTensor();
   gradflow::VariableUpdate update;
   absl::Status status = update.Begin(*context_, {i}, (*variable)->dtype());
+  // A second call gets the same tensor, and not a copy, since this kernel holds the first one.
+  for (const auto& [of, held] : mutable_values_) {
+    if (of != variable->get()) continue;
+    const absl::StatusOr<Tensor> now = (*variable)->Read();
+    if (now.ok() && now->SharesBufferWith(held)) return held;
+  }
   // Readers that have the value keep it.
   if (status.ok()) status = update.MakeWritable();
   SetStatus(status);
-  return status.ok() ? update.value(0) : NoTensor();
+  if (!status.ok()) return NoTensor();
+  mutable_values_.emplace_back(variable->get(), update.value(0));
+  return update.value(0);
 }
 
 absl::Status OpKernelContext::mutable_input(StringPiece name, Tensor* tensor, bool lock_held) {

@@ -23,6 +23,8 @@ absl::Status ResourceMgr::CheckNotFinalized() const {
 absl::Status ResourceMgr::Add(const std::string& container, const TypeIndex& type,
                               const std::string& name, tensorflow::ResourceBase* resource,
                               bool owned) {
+  // Dropped without the lock.
+  core::RefCountPtr<tensorflow::ResourceBase> dropped;
   const std::lock_guard<std::recursive_mutex> lock(mutex_);
   TF_RETURN_IF_ERROR(CheckNotFinalized());
   Container& resources = containers_[container];
@@ -30,6 +32,7 @@ absl::Status ResourceMgr::Add(const std::string& container, const TypeIndex& typ
   const auto it = resources.find(key);
   if (it != resources.end()) {
     if (it->second.owned != nullptr || it->second.unowned.GetNewRef() != nullptr) {
+      if (owned) dropped.reset(resource);
       return errors::AlreadyExists(Label(container, name, type.name()));
     }
     resources.erase(it);

@@ -42,8 +42,9 @@ class ResourceMgr : public gradflow::ResourceBase {
 
   const std::string& default_container() const { return default_container_; }
 
-  // Adds a resource, and takes over the caller's reference if that succeeds. Returns
-  // ALREADY_EXISTS if there is one of that name and type, FAILED_PRECONDITION after Finalize().
+  // Adds a resource, and takes over the caller's reference. Returns ALREADY_EXISTS if there is one
+  // of that name and type. Returns FAILED_PRECONDITION after Finalize(); the caller then keeps its
+  // reference.
   template <typename T>
   absl::Status Create(const std::string& container, const std::string& name, T* resource) {
     return Add(container, TypeIndex::Make<T>(), name, resource, true);
@@ -95,8 +96,8 @@ class ResourceMgr : public gradflow::ResourceBase {
     (*resource)->Ref();
     const absl::Status status = Create(container, name, *resource);
     if (!status.ok()) {
-      // The caller's reference and the manager's.
-      (*resource)->Unref();
+      // Create() has dropped the manager's reference, unless it has not looked.
+      if (!absl::IsAlreadyExists(status)) (*resource)->Unref();
       (*resource)->Unref();
       *resource = nullptr;
     }
