@@ -1,9 +1,12 @@
 #include "tools/edit/edit_server.h"
 
 #include <httplib.h>
+#include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -51,6 +54,81 @@ bool IsSecret(absl::string_view text, absl::string_view secret) {
   return difference == 0;
 }
 
+// The bytes of one connection, of which there are at most `max_bytes`, for at most kTimeoutSeconds
+// in all. The library's own stream waits that long for each byte, and reads a line of any length.
+class BoundedStream final : public httplib::Stream {
+ public:
+  BoundedStream(socket_t socket, size_t max_bytes) : socket_(socket), left_(max_bytes) {}
+
+  bool is_readable() const override { return begin_ < end_ || Wait(POLLIN, deadline_); }
+  bool is_writable() const override { return Wait(POLLOUT, deadline_); }
+  ssize_t read(char* data, size_t size) override {
+    if (begin_ == end_ && !Fill(deadline_)) return eof_ ? 0 : -1;
+    const size_t n = std::min(size, end_ - begin_);
+    std::copy_n(buffer_ + begin_, n, data);
+    begin_ += n;
+    return static_cast<ssize_t>(n);
+  }
+  // The time of a request does not count for its answer.
+  ssize_t write(const char* data, size_t size) override {
+    return Wait(POLLOUT, Clock::now() + std::chrono::seconds(kTimeoutSeconds))
+               ? send(socket_, data, size, MSG_NOSIGNAL)
+               : -1;
+  }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  socket_t socket() const override { return socket_; }
+
+  // Reads what is left of a refused request: if it were not read, the system would tell the client
+  // of a broken connection instead of the answer.
+  void Drain() {
+    const Clock::time_point end = Clock::now() + std::chrono::seconds(2);
+    while (Fill(std::min(end, deadline_))) begin_ = end_;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  bool Wait(short events, Clock::time_point until) const {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
+    pollfd poll_fd = {socket_, events, 0};
+    return left > 0 && poll(&poll_fd, 1, static_cast<int>(left)) > 0;
+  }
+  bool Fill(Clock::time_point until) {
+    if (left_ == 0 || !Wait(POLLIN, until)) return false;
+    const ssize_t n = recv(socket_, buffer_, std::min(left_, sizeof(buffer_)), 0);
+    eof_ = n == 0;
+    if (n <= 0) return false;
+    left_ -= static_cast<size_t>(n);
+    begin_ = 0;
+    end_ = static_cast<size_t>(n);
+    return true;
+  }
+
+  const socket_t socket_;
+  size_t left_;
+  const Clock::time_point deadline_ = Clock::now() + std::chrono::seconds(kTimeoutSeconds);
+  bool eof_ = false;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  char buffer_[4096];
+};
+
+// A server whose connections are bounded, and are for one request each.
+class BoundedServer final : public Server {
+  bool process_and_close_socket(socket_t socket) override {
+    constexpr size_t kMaxHead = 64 << 10;
+    BoundedStream stream(socket, payload_max_length_ + kMaxHead);
+    bool closed = false;
+    const bool ok = process_request(stream, /*close_connection=*/true, closed, nullptr);
+    shutdown(socket, SHUT_WR);
+    stream.Drain();
+    close(socket);
+    return ok;
+  }
+};
+
 int HttpCode(const absl::Status& status) {
   if (absl::IsNotFound(status)) return 404;
   return absl::IsInternal(status) ? 500 : 400;
@@ -60,7 +138,7 @@ int HttpCode(const absl::Status& status) {
 
 struct EditServer::Impl {
   EditApi* api = nullptr;
-  Server server;
+  BoundedServer server;
   int port = 0;
   size_t max_body_bytes = 0;
   std::string token;
@@ -202,8 +280,6 @@ absl::StatusOr<std::unique_ptr<EditServer>> EditServer::Make(EditApi* api,
   GRADFLOW_ASSIGN_OR_RETURN(impl->cookie, Secret());
   Server& server = impl->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-  // What follows a refused request on its connection is not another request.
-  server.set_keep_alive_max_count(1);
   server.set_payload_max_length(options.max_body_bytes);
   server.set_read_timeout(kTimeoutSeconds);
   server.set_write_timeout(kTimeoutSeconds);
