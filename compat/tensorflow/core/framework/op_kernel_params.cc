@@ -238,7 +238,7 @@ TensorValue OpKernelContext::release_output(int i) {
 void DeviceBase::CopyTensorInSameDevice(const Tensor* input, Tensor* output, const DeviceContext*,
                                         StatusCallback done) {
   absl::StatusOr<Tensor> copy = input->DeepCopy();
-  if (copy.ok()) *output = *std::move(copy);
+  if (copy.ok()) *output = *copy;
   done(copy.status());
 }
 
