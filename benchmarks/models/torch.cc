@@ -129,7 +129,7 @@ Runner TorchNetwork(Network network, const Tensor& input, bool training, int thr
     if (at::get_num_threads() != threads) at::set_num_threads(threads);
     const at::Tensor y = forward();
     (0.5 * (y * y).sum()).backward();
-    for (at::Tensor weight : backend->weights()) weight.mutable_grad() = at::Tensor();
+    for (const at::Tensor& weight : backend->weights()) weight.mutable_grad() = at::Tensor();
     if (output != nullptr) Store(y, output);
   };
 }
