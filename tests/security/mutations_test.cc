@@ -51,8 +51,10 @@ TEST(Mutations, StartFromEveryOp) {
     }
     // Placeholders are fed with arbitrary values.
     const absl::Status status = RunHostileGraph(graph.SerializeAsString());
-    // The files that the rows of file ops name do not exist.
-    EXPECT_TRUE(status.ok() || has_unknown_values || absl::IsNotFound(status))
+    // The files that the rows of file ops name do not exist. Under a sanitizer, rows of large
+    // windows may take longer than a hostile graph may.
+    EXPECT_TRUE(status.ok() || has_unknown_values || absl::IsNotFound(status) ||
+                absl::IsDeadlineExceeded(status))
         << status << graph.DebugString();
   }
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
