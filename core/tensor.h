@@ -267,7 +267,7 @@ class Tensor {
   ViewOf<const T, N> shaped(absl::Span<const int64_t> dims) const {
     return CountsMatch(dims) ? View<const T, N>(dims, data_) : NoView<const T, N>(dims);
   }
-  // The same, as TensorFlow calls them for memory that need not be aligned.
+  // TensorFlow's names of the above for memory that need not be aligned.
   template <typename T>
   ViewOf<T, 1> unaligned_flat() {
     return flat<T>();

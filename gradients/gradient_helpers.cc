@@ -41,7 +41,7 @@ absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gr
     dx->push_back(SumToShapeOf(scope, gradient_y, y, x));
     return scope.status();
   }
-  // The same with fewer nodes.
+  // Both sums share the shapes.
   const Output shape_x = ops::Shape(scope, x);
   const Output shape_y = ops::Shape(scope, y);
   const auto axes = ops::BroadcastGradientArgs(scope, shape_x, shape_y);

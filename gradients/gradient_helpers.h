@@ -43,7 +43,7 @@ Output OrZeros(const Scope& scope, const Operation& op, int i, const std::vector
 // The gradient of a tensor of `shape` whose rows `indices` of dimension 0 were gathered: the sums
 // of the rows of `dy`. In selection.cc.
 Output SumRows(const Scope& scope, const Output& dy, const Output& indices, const Output& shape);
-// The same for a gather along `axis` with `batch_dims`, both scalars of int32 that are not
+// Handles a gather along `axis` with `batch_dims`, both scalars of int32 that are not
 // negative.
 Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Output& indices,
                              const Output& axis, const Output& batch_dims, const Output& dy);

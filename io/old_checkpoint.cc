@@ -123,7 +123,7 @@ std::optional<size_t> RecordBytes(absl::string_view record) {
         bytes += kParsedBytes * (begin - left.size());
       } else if (depth < std::size(kPath)) {
         if (number == kPath[depth]) {
-          // What follows the message is left for later.
+          // Bytes behind the message are left for later.
           messages.emplace_back(left, depth);
           left = content;
           ++depth;

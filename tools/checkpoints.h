@@ -1,4 +1,4 @@
-// What `gradflow checkpoint`, `freeze` and `--checkpoint` share: finding a checkpoint, and the
+// Shared code of `gradflow checkpoint`, `freeze` and `--checkpoint`: finding a checkpoint, and the
 // variables of a graph.
 #ifndef GRADFLOW_TOOLS_CHECKPOINTS_H_
 #define GRADFLOW_TOOLS_CHECKPOINTS_H_

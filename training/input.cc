@@ -148,7 +148,7 @@ struct Batches::Impl {
   int64_t position = 0;
   // Consecutive batches, from `position` on.
   std::deque<std::shared_ptr<Slot>> slots;
-  // Of one thread, so that preparation takes at most one of them from a session.
+  // Has one thread, so that preparation takes at most one of them from a session.
   tbb::task_arena arena{1, 0};
 };
 

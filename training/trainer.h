@@ -43,7 +43,7 @@ namespace training {
 struct TrainerOptions {
   // ---- A step ----
 
-  // What is fed with the tensors of a batch, in their order.
+  // The placeholders that are fed with the tensors of a batch, in their order.
   std::vector<Output> inputs;
   // A scalar of type float, and what else a step runs.
   Output loss;

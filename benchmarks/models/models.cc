@@ -170,7 +170,7 @@ struct Model {
   Output input;
   Output output;
   ClientSession::FeedType feeds;
-  // What a run makes, besides the output.
+  // The operations of a run besides the output.
   std::vector<Operation> targets;
 };
 

@@ -9,7 +9,7 @@
 
 namespace qat {
 
-// What an epoch has reached: the mean loss of its steps, and the accuracy on the test images.
+// The result of an epoch: the mean loss of its steps, and the accuracy on the test images.
 struct Epoch {
   double loss = 0;
   double accuracy = 0;

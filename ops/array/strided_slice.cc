@@ -201,8 +201,7 @@ namespace {
 
 absl::Status StridedSliceShape(ShapeContext& c) {
   StridedSliceMasks masks;
-  GRADFLOW_RETURN_IF_ERROR(
-      masks.Read([&](const char* name, int64_t* value) { return c.GetAttr(name, value); }));
+  GRADFLOW_RETURN_IF_ERROR(masks.Read(c));
   GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
                             ReadStridedSlice(c, 1, c.input(0), masks));
   if (!plan.has_value()) return absl::OkStatus();
@@ -213,10 +212,7 @@ absl::Status StridedSliceShape(ShapeContext& c) {
 
 class StridedSliceKernel final : public OpKernel {
  public:
-  absl::Status Init(const KernelConstruction& construction) {
-    return masks_.Read(
-        [&](const char* name, int64_t* value) { return construction.GetAttr(name, value); });
-  }
+  absl::Status Init(const KernelConstruction& construction) { return masks_.Read(construction); }
 
   absl::Status Compute(KernelContext& ctx) const override {
     const TensorShape& input = ctx.input(0).shape();

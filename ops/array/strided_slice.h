@@ -29,15 +29,15 @@ struct StridedSliceMasks {
   // Selects the one index `begin` and removes the dimension.
   int64_t shrink_axis = 0;
 
-  // Reads the masks by `get_attr(name, &value)`.
-  template <typename GetAttr>
-  absl::Status Read(const GetAttr& get_attr) {
+  // Reads the attributes of a node: of a ShapeContext or a KernelConstruction.
+  template <typename Source>
+  absl::Status Read(const Source& source) {
     absl::Status status;
-    status.Update(get_attr("begin_mask", &begin));
-    status.Update(get_attr("end_mask", &end));
-    status.Update(get_attr("ellipsis_mask", &ellipsis));
-    status.Update(get_attr("new_axis_mask", &new_axis));
-    status.Update(get_attr("shrink_axis_mask", &shrink_axis));
+    status.Update(source.GetAttr("begin_mask", &begin));
+    status.Update(source.GetAttr("end_mask", &end));
+    status.Update(source.GetAttr("ellipsis_mask", &ellipsis));
+    status.Update(source.GetAttr("new_axis_mask", &new_axis));
+    status.Update(source.GetAttr("shrink_axis_mask", &shrink_axis));
     return status;
   }
 };

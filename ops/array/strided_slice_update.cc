@@ -18,11 +18,6 @@ using strided_slice::ReadStridedSlice;
 using strided_slice::StridedSliceMasks;
 using strided_slice::StridedSlicePlan;
 
-template <typename Source>
-absl::Status ReadMasks(const Source& source, StridedSliceMasks* masks) {
-  return masks->Read([&](const char* name, int64_t* value) { return source.GetAttr(name, value); });
-}
-
 // ---- StridedSliceGrad ----
 
 absl::Status CheckGradient(const PartialTensorShape& dy, const PartialTensorShape& slice) {
@@ -33,7 +28,7 @@ absl::Status CheckGradient(const PartialTensorShape& dy, const PartialTensorShap
 
 absl::Status StridedSliceGradShape(ShapeContext& c) {
   StridedSliceMasks masks;
-  GRADFLOW_RETURN_IF_ERROR(ReadMasks(c, &masks));
+  GRADFLOW_RETURN_IF_ERROR(masks.Read(c));
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, c.ShapeFromInput(0));
   GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
                             ReadStridedSlice(c, 1, shape, masks));
@@ -48,9 +43,7 @@ absl::Status StridedSliceGradShape(ShapeContext& c) {
 
 class StridedSliceGradKernel final : public OpKernel {
  public:
-  absl::Status Init(const KernelConstruction& construction) {
-    return ReadMasks(construction, &masks_);
-  }
+  absl::Status Init(const KernelConstruction& construction) { return masks_.Read(construction); }
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "shape"));
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "shape"));
@@ -77,7 +70,7 @@ class StridedSliceGradKernel final : public OpKernel {
 
 absl::Status UpdateShape(ShapeContext& c) {
   StridedSliceMasks masks;
-  GRADFLOW_RETURN_IF_ERROR(ReadMasks(c, &masks));
+  GRADFLOW_RETURN_IF_ERROR(masks.Read(c));
   GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
                             ReadStridedSlice(c, 1, c.input(0), masks));
   if (plan.has_value()) {
@@ -91,9 +84,7 @@ absl::Status UpdateShape(ShapeContext& c) {
 
 class UpdateKernel final : public OpKernel {
  public:
-  absl::Status Init(const KernelConstruction& construction) {
-    return ReadMasks(construction, &masks_);
-  }
+  absl::Status Init(const KernelConstruction& construction) { return masks_.Read(construction); }
   absl::Status Compute(KernelContext& ctx) const override {
     const TensorShape shape = ctx.input(0).shape();
     GRADFLOW_ASSIGN_OR_RETURN(const StridedSlicePlan plan, ReadStridedSlice(ctx, 1, shape, masks_));

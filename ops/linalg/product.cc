@@ -96,7 +96,8 @@ void MultiplySmall(const Sizes& sizes, const BlasMatrix<const T>& x, const BlasM
 struct Block {
   int64_t rows;
   int64_t columns;
-  // Of a row of x. Limits a call to a few milliseconds; a run can be stopped between calls.
+  // Elements of a row of x. Limits a call to a few milliseconds; a run can be stopped between
+  // calls.
   int64_t inner;
 };
 

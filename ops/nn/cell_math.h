@@ -1,5 +1,5 @@
-// What the kernels of recurrent cells share: float tensors in place of those of half, gates, and
-// sums of columns.
+// Shared code of the kernels of recurrent cells: float tensors in place of those of half, gates,
+// and sums of columns.
 #ifndef GRADFLOW_OPS_NN_CELL_MATH_H_
 #define GRADFLOW_OPS_NN_CELL_MATH_H_
 

@@ -20,14 +20,9 @@ using strided_slice::ReadStridedSlice;
 using strided_slice::StridedSliceMasks;
 using strided_slice::StridedSlicePlan;
 
-template <typename Source>
-absl::Status ReadMasks(const Source& source, StridedSliceMasks* masks) {
-  return masks->Read([&](const char* name, int64_t* value) { return source.GetAttr(name, value); });
-}
-
 absl::Status AssignShape(ShapeContext& c) {
   StridedSliceMasks masks;
-  GRADFLOW_RETURN_IF_ERROR(ReadMasks(c, &masks));
+  GRADFLOW_RETURN_IF_ERROR(masks.Read(c));
   const PartialTensorShape variable = c.variable_shape(0);
   GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
                             ReadStridedSlice(c, 1, variable, masks));
@@ -42,9 +37,7 @@ absl::Status AssignShape(ShapeContext& c) {
 
 class AssignKernel final : public OpKernel {
  public:
-  absl::Status Init(const KernelConstruction& construction) {
-    return ReadMasks(construction, &masks_);
-  }
+  absl::Status Init(const KernelConstruction& construction) { return masks_.Read(construction); }
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& elements = ctx.input(4);
     VariableUpdate update;

@@ -29,7 +29,7 @@ struct Identity {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("container", &container));
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("shared_name", &name));
     if (name.empty()) name = construction.def().name();
-    // Of the resources that TensorFlow's headers keep in a session.
+    // The prefix of the resources that TensorFlow's headers keep in a session.
     if (absl::StartsWith(container, "_tensorflow")) {
       return errors::InvalidArgument("container '", errors::Printable(container), "' is reserved");
     }

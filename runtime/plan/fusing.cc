@@ -95,7 +95,7 @@ class FusedKernel final : public OpKernel {
    private:
     const FusedKernel& kernel_;
     const KernelContext& ctx_;
-    // What the steps borrow.
+    // Tensors that the steps borrow.
     std::vector<std::vector<Tensor>> inputs_;
     std::vector<std::unique_ptr<FusedStep>> steps_;
   };

@@ -1,18 +1,13 @@
 // Optimisers, schedules, initial values and savers as graphs.
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "gradflow/gradients/gradients.h"
@@ -579,59 +574,68 @@ TEST_F(SaverTest, AFullDiskLosesNothing) {
   std::signal(SIGXFSZ, old_handler);
 }
 
-// Saves checkpoints until it is killed, in which all values are the step. The test below runs it in
-// a process of its own.
-TEST_F(SaverTest, DISABLED_SaveUntilKilled) {
-  const char* const target = std::getenv("GRADFLOW_SAVE_TO");
-  ASSERT_NE(target, nullptr);
-  const Scope s = Scope::NewRootScope();
-  std::vector<Output> variables;
-  std::vector<Operation> assignments;
-  const Output value = ops::Placeholder(s, DT_DOUBLE);
-  for (int i = 0; i < 20; ++i) {
-    variables.push_back(NewVariable(s, absl::StrCat("v", i), DT_DOUBLE, {1000}));
-    assignments.push_back(AssignVariable(s, variables.back(), ops::Fill(s, {1000}, value)));
-  }
-  SaverOptions options;
-  options.max_to_keep = 2;
-  Saver saver(s, variables, options);
-  ClientSession session(s);
-  for (int step = 1;; ++step) {
-    GRADFLOW_ASSERT_OK(session.Run({{value, static_cast<double>(step)}}, {}, assignments, nullptr));
-    GRADFLOW_ASSERT_OK(saver.Save(session, absl::StrCat(target, "/c"), step));
-  }
-}
+// The number of bytes of a file at which the process of a save is killed: in the values, in their
+// index, or in the file that names the checkpoints.
+class SaverDeathTest : public ::testing::TestWithParam<int> {
+ protected:
+  static constexpr int kCheckpoints = 40;
 
-TEST_F(SaverTest, AKillLosesNothing) {
-  setenv("GRADFLOW_SAVE_TO", folder().c_str(), 1);
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const pid_t child = fork();
-    if (child == 0) {
-      execl("/proc/self/exe", "tests", "--gtest_also_run_disabled_tests",
-            "--gtest_filter=SaverTest.DISABLED_SaveUntilKilled", nullptr);
-      _exit(127);
+  // Saves kCheckpoints checkpoints, in which all values are the step, and one more, at which the
+  // process ends.
+  static void SaveUntilKilled(const std::string& folder, rlim_t bytes) {
+    const Scope s = Scope::NewRootScope();
+    std::vector<Output> variables;
+    std::vector<Operation> assignments;
+    const Output value = ops::Placeholder(s, DT_DOUBLE);
+    for (int i = 0; i < 20; ++i) {
+      variables.push_back(NewVariable(s, absl::StrCat("v", i), DT_DOUBLE, {2}));
+      assignments.push_back(AssignVariable(s, variables.back(), ops::Fill(s, {2}, value)));
     }
-    ASSERT_GT(child, 0);
-    // Until the first checkpoint of all, then at any moment.
-    while (!LatestCheckpoint(folder()).ok()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      ASSERT_EQ(waitpid(child, nullptr, WNOHANG), 0) << "the process has ended";
+    SaverOptions options;
+    options.max_to_keep = kCheckpoints + 1;
+    Saver saver(s, variables, options);
+    ClientSession session(s);
+    for (int step = 1; step <= kCheckpoints + 1; ++step) {
+      GRADFLOW_ASSERT_OK(
+          session.Run({{value, static_cast<double>(step)}}, {}, assignments, nullptr));
+      if (step > kCheckpoints) {
+        const struct rlimit no_core = {0, 0};
+        const struct rlimit small = {bytes, bytes};
+        ASSERT_EQ(setrlimit(RLIMIT_CORE, &no_core), 0);
+        ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+      }
+      GRADFLOW_ASSERT_OK(saver.Save(session, folder + "/c", step));
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(30000 + 7919 * attempt));
-    kill(child, SIGKILL);
-    waitpid(child, nullptr, 0);
-    GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder()));
-    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(latest));
-    double step = 0;
+  }
+};
+
+TEST_P(SaverDeathTest, AKillLosesNothing) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/saver_killed_", GetParam());
+  std::filesystem::remove_all(folder);
+  EXPECT_EXIT(SaveUntilKilled(folder, GetParam()), ::testing::KilledBySignal(SIGXFSZ), "");
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder));
+  EXPECT_EQ(latest, absl::StrCat(folder, "/c-", kCheckpoints));
+  for (int step = 1; step <= kCheckpoints; ++step) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Checkpoint checkpoint,
+                                  Checkpoint::Open(absl::StrCat(folder, "/c-", step)));
+    EXPECT_EQ(checkpoint.Names().size(), 20);
     for (const std::string& name : checkpoint.Names()) {
       GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor tensor, checkpoint.Read(name));
-      if (step == 0) step = tensor.flat<double>()(0);
-      for (const double element : tensor.span<double>()) EXPECT_EQ(element, step);
+      EXPECT_THAT(tensor.span<double>(), ::testing::Each(step));
     }
-    EXPECT_THAT(latest, HasSubstr(absl::StrCat("c-", step)));
   }
-  unsetenv("GRADFLOW_SAVE_TO");
+  // The kills are in all three files.
+  using std::filesystem::file_size;
+  EXPECT_EQ(file_size(latest + ".data-00000-of-00001"), 320);
+  EXPECT_GT(file_size(latest + ".index"), 500);
+  EXPECT_LT(file_size(latest + ".index"), 1000);
+  EXPECT_GT(file_size(folder + "/checkpoint"), 1300);
+  std::filesystem::remove_all(folder);
 }
+
+INSTANTIATE_TEST_SUITE_P(Bytes, SaverDeathTest,
+                         ::testing::Values(1, 100, 319, 321, 500, 1000, 1300));
 
 }  // namespace
 }  // namespace training

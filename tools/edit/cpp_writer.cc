@@ -41,7 +41,7 @@ constexpr int64_t kMaxNumbers = 1000;
 std::string Literal(absl::string_view text) {
   return absl::StrCat("\"", absl::CHexEscape(text), "\"");
 }
-// The same for a std::string, which may have zeros.
+// A std::string literal, which may have zeros.
 std::string BytesLiteral(absl::string_view bytes) {
   std::string text = "std::string(";
   // Literals of 64 bytes, which the compiler joins.
@@ -147,7 +147,7 @@ Wrapper MakeWrapper(const OpRegistration& op) {
   return wrapper;
 }
 
-// What a node is in the program.
+// The variable of a node in the program.
 struct Variable {
   std::string name;
   enum class Kind { kOutput, kOperation, kWrapper } kind = Kind::kOperation;

@@ -291,7 +291,7 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) const {
         EditNodeJson(base_.def.node(i),
                      has_server ? kMaxSentAttrBytes : std::numeric_limits<size_t>::max()));
   }
-  // What is not nodes, for a file that the page writes itself.
+  // The graph without its nodes, for a file that the page writes itself.
   GraphDef rest = base_.def;
   rest.clear_node();
   std::string text = GraphDefToText(rest);
@@ -411,7 +411,7 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   };
   const Registration registration(this, session.get());
   const Watchdog watchdog(session.get(), deadline);
-  // What the run needs, so that other parts of the graph may be incomplete.
+  // The nodes that the run needs: other parts of the graph may be incomplete.
   const AnalyzedGraph graph = AnalyzeEachNode(edited.def, session_options.graph_limits);
   if (Watchdog::Clock::now() >= deadline) {
     return absl::DeadlineExceededError("the time limit (--timeout) is over");
@@ -453,7 +453,7 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
     }
     GRADFLOW_RETURN_IF_ERROR(watchdog.Explain(session->Create(std::move(def))));
   }
-  // What is fed has its value already.
+  // Fed tensors have their values already.
   const absl::flat_hash_set<std::string> is_fed(fed.begin(), fed.end());
   ends.erase(std::remove_if(ends.begin(), ends.end(),
                             [&](const std::string& name) { return is_fed.contains(name); }),

@@ -146,7 +146,7 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
   const auto note = [&](const std::string& text) {
     if (graph.problems.size() < kMaxLines) graph.problems.push_back(text);
   };
-  // What concerns the graph as a whole: its versions and functions.
+  // The graph without nodes: its versions and functions.
   GraphDef rest;
   *rest.mutable_versions() = graph.def.versions();
   *rest.mutable_library() = graph.def.library();

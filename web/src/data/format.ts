@@ -103,7 +103,7 @@ export interface EditJson {
   // All ops.
   ops: OpJson[];
   nodes: EditNodeJson[];
-  // What is not nodes, as text of a graph.
+  // The graph without its nodes, as text.
   rest: string;
 }
 

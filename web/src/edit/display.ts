@@ -5,7 +5,7 @@ import type { Editor } from './editor.ts';
 import { fieldText } from './fields.ts';
 import { parseInput } from './node.ts';
 
-// What a server says of the graph.
+// A server's answer to a check of the graph.
 export interface Checked {
   // Of each node the types and shapes of its outputs; null if it cannot run.
   types: (string[] | null)[];

@@ -25,7 +25,7 @@ export interface FeedField {
 export const kNoFeed: FeedField =
   { kind: 'none', shape: '', values: '', seed: 1, file: '', npy: '' };
 
-// What is open over the picture.
+// The dialog over the picture.
 export type Dialog =
   // Blocks to add; `end` is what the new one is connected to.
   | { kind: 'palette'; end: (End & { isOutput: boolean; type: string }) | null }
@@ -34,7 +34,7 @@ export type Dialog =
   | { kind: 'gradients'; of: string; wrt: string }
   | { kind: 'text'; title: string; text: string; file: string };
 
-// What a session needs of the page.
+// The part of the page that a session uses.
 export interface Host {
   // Shows a graph; `selected` is a node of it.
   reshow(graph: GraphJson, selected: number | null): Promise<void>;
@@ -83,7 +83,7 @@ export class Session {
 
   display(): GraphJson {
     const nodes = this.editor.nodes;
-    // What is known of other nodes does not hold for these.
+    // Facts about the nodes before do not hold for these.
     const isSame = (of: readonly EditNode[] | undefined): boolean =>
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
     const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;

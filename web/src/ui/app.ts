@@ -36,7 +36,7 @@ export class App {
   search: SearchState = kNoSearch;
   // What the run did; null without one.
   timeline: TimelineView | null = null;
-  // What is edited; null on a page that shows.
+  // The graph that is edited; null on a page that only shows one.
   edit: Session | null = null;
   // A line from a pin to the pointer.
   drag: { fromX: number; fromY: number; toX: number; toY: number } | null = null;

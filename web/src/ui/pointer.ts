@@ -5,7 +5,7 @@ import type { App } from './app.ts';
 // Movements of fewer pixels are clicks.
 const kClick = 4;
 
-// How near to a pin a pointer is at it.
+// The distance at which a pointer is at a pin.
 const kPinRadius = 9;
 
 // Connects a pin with another, with a block, or with a new block.

@@ -1,37 +1,19 @@
 // Accessibility: axe finds nothing in the states of the page, and the tree names every block.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { Fixture, constant, node, placeholder, root, settle, towers } from './support.ts';
+import { Fixture, constant, expectNoViolation, node, placeholder, settle, towers } from './support.ts';
 
 let fixture: Fixture;
 let path: string;
 let diff: string;
-let axe: string;
 before(() => {
   fixture = new Fixture();
   path = fixture.view('towers', towers(6, 3));
   const other = fixture.file('other.pbtxt', towers(6, 3) + node('new', 'Odd', ['x']));
   diff = fixture.view('diff', towers(6, 3), ['--diff', other]);
-  axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
 });
 after(() => fixture.close());
-
-async function expectNoViolation(page: Page, state: string): Promise<void> {
-  // Evaluated by the debugger, to which the policy of the page does not apply.
-  await page.evaluate(axe);
-  const violations = await page.evaluate(async () => {
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-    const { axe } = window as unknown as { axe: { run: (options: object) => Promise<{
-      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-    }> } };
-    const result = await axe.run({ runOnly: { type: 'tag', values: tags } });
-    return result.violations.map((v) => `${v.id}: ${v.nodes[0]!.html} ${v.nodes[0]!.failureSummary}`);
-  });
-  assert.deepEqual(violations, [], state);
-}
 
 const kStates: [string, (page: Page) => Promise<void>][] = [
   ['overview', async () => {}],

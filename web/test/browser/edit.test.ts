@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
-import { Fixture, constant, message, node, placeholder, root, selected, settle } from './support.ts';
+import {
+  Fixture, constant, expectNoViolation, message, node, placeholder, selected, settle,
+} from './support.ts';
 import { kCommands, kEditCommands } from '../../src/ui/commands.ts';
 
 let fixture: Fixture;
-let axe: string;
 before(() => {
   fixture = new Fixture();
-  axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
 });
 after(() => fixture.close());
 
@@ -46,18 +46,6 @@ async function field(page: Page, label: string, value: string): Promise<void> {
   await page.getByLabel(label, { exact: true }).fill(value);
   await page.getByLabel(label, { exact: true }).press('Enter');
   await settle(page);
-}
-async function expectNoViolation(page: Page, state: string): Promise<void> {
-  await page.evaluate(axe);
-  const violations = await page.evaluate(async () => {
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-    const { axe } = window as unknown as { axe: { run: (options: object) => Promise<{
-      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
-    }> } };
-    const result = await axe.run({ runOnly: { type: 'tag', values: tags } });
-    return result.violations.map((v) => `${v.id}: ${v.nodes[0]!.html} ${v.nodes[0]!.failureSummary}`);
-  });
-  assert.deepEqual(violations, [], state);
 }
 // Where a pin of a block is on the screen.
 async function pin(page: Page, name: string, isOutput: boolean, index: number):

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium } from 'playwright-core';
@@ -146,6 +146,21 @@ export async function settle(page: Page): Promise<void> {
     }
     throw new Error('the page does not settle');
   });
+}
+
+// Expects that axe finds nothing in a state of the page.
+export async function expectNoViolation(page: Page, state: string): Promise<void> {
+  // Evaluated by the debugger, to which the policy of the page does not apply.
+  await page.evaluate(readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8'));
+  const violations = await page.evaluate(async () => {
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+    const { axe } = window as unknown as { axe: { run: (options: object) => Promise<{
+      violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
+    }> } };
+    const result = await axe.run({ runOnly: { type: 'tag', values: tags } });
+    return result.violations.map((v) => `${v.id}: ${v.nodes[0]!.html} ${v.nodes[0]!.failureSummary}`);
+  });
+  assert.deepEqual(violations, [], state);
 }
 
 export function message(page: Page): Promise<string> {

@@ -104,7 +104,7 @@ absl::StatusOr<const Kernel*> FindKernelOf(const DeviceType& device_type, const 
   return found;
 }
 
-// The same, or else one that is registered for all types.
+// Falls back to a kernel that is registered for all types.
 absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const NodeDef& node) {
   absl::StatusOr<const Kernel*> found = FindKernelOf(device_type, node);
   if (found.ok() && *found == nullptr) return FindKernelOf(DEVICE_DEFAULT, node);

@@ -435,7 +435,7 @@ absl::Status ValidateNodeDefFunction::operator()(const NodeDef& node, const OpDe
         "NodeDef expected inputs '", DataTypeVectorString(inputs), "' do not match ", num_inputs,
         " inputs specified; ", SummarizeOpDef(op_def), "; NodeDef: ", FormatNodeDefForError(node));
   }
-  // What gradflow checks in addition, such as names of attributes.
+  // Checks what only gradflow does, such as names of attributes.
   return gradflow::ValidateNodeDef(node, op_def);
 }
 

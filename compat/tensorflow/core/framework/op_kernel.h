@@ -238,7 +238,7 @@ struct FrameAndIter {
 // One run of a kernel.
 class OpKernelContext : public compat_internal::StatusSink {
  public:
-  // What a context without a session is made of. Borrows all it points to.
+  // The parts of a context without a session. Borrows all it points to.
   struct Params {
     // The inputs: a span, or a pointer to a vector.
     class Inputs {

@@ -15,7 +15,7 @@ struct ResourceHandle::Info final : gradflow::ResourceBase {
 };
 
 const ResourceHandle::State& ResourceHandle::info() const {
-  // Of handles that gradflow's kernels have made.
+  // Handles made by gradflow's kernels have no such part.
   static const State& none = *[] {
     auto* state = new State;
     state->device = "/device:CPU:0";

@@ -88,7 +88,7 @@ class ResourceHandle : public gradflow::ResourceHandle {
   absl::Status FromProto(const ResourceHandleProto& proto);
 
  private:
-  // What gradflow's handle does not have, as the resource that it owns.
+  // The fields that gradflow's handle lacks, kept as the resource that it owns.
   struct Info;
   struct State {
     std::string device;

@@ -13,7 +13,7 @@ class ThreadPoolInterface {
   virtual ~ThreadPoolInterface() = default;
   // Runs `fn` on a thread of the pool.
   virtual void Schedule(std::function<void()> fn) = 0;
-  // The same, preferably on one of the threads [start, end).
+  // Schedules a function, preferably on one of the threads [start, end).
   virtual void ScheduleWithHint(std::function<void()> fn, int /*start*/, int /*end*/) {
     Schedule(std::move(fn));
   }

@@ -53,7 +53,7 @@ function Attribute({ session, node, attr, name }:
   if (own === null) return <code>large, as in the file</code>;
   const shown = own === undefined ? null : fieldText(type, own);
   const fallback = attr?.[6] === null || attr?.[6] === undefined ? '' : (fieldText(type, attr[6]) ?? attr[6]);
-  // What has no other form is edited as text of a message.
+  // Attributes without another form are edited as text of a message.
   const isMessage = own !== undefined && shown === null;
   const allowed = type === 'bool' ? ['false', 'true']
     : type === 'type' || type === 'string' ? (attr?.[5] ?? []) : [];
@@ -210,7 +210,7 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
   );
 }
 
-// Of the whole graph: its file and its history.
+// Facts about the whole graph: its file and its history.
 export function GraphFields({ session, page }: { session: Session; page: Page }) {
   const { editor } = session;
   return (

@@ -27,7 +27,7 @@ class ThreadPool::Workers {
       stopping_ = true;
     }
     changed_.notify_all();
-    // What held the pool last may have been freed by one of its threads, which cannot join itself.
+    // One of the pool's threads may free its last owner, and cannot join itself.
     if (current_pool == this) {
       std::unique_lock<std::mutex> lock(mutex_);
       while (!functions_.empty()) RunNext(&lock);
@@ -70,7 +70,7 @@ class ThreadPool::Workers {
     functions_.pop_front();
     lock->unlock();
     fn();
-    // What it holds may call this pool, or destroy it, when it is freed.
+    // Frees the function without the lock: its captures may call or destroy this pool.
     fn = nullptr;
     if (current_pool != this) return false;
     lock->lock();
