@@ -300,6 +300,24 @@ TEST(GraphDefText, KeepsUnknownFieldsOfManyEntriesOfAMap) {
   }
 }
 
+// Names over 24 bytes stand in paths as fingerprints.
+TEST(GraphDefText, KeepsUnknownFieldsBelowLongNames) {
+  GraphDef def;
+  for (const size_t length : {1, 24, 25, 1000}) {
+    NodeDef& node = *def.add_node();
+    node.set_name(std::string(length, 'n'));
+    AddUnknown(&node, absl::StrCat(length));
+    for (const char letter : {'a', 'b'}) {
+      AddUnknown(&(*node.mutable_attr())[std::string(length, letter)], absl::StrCat(length));
+    }
+  }
+  const std::string text = GraphDefToText(def);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ParseGraphDefText(text));
+  EXPECT_TRUE(MessageDifferencer::Equals(read, def)) << text;
+  const std::string renamed = absl::StrReplaceAll(text, {{std::string(1000, 'n'), "short"}});
+  EXPECT_THAT(ParseGraphDefText(renamed), StatusIs(kInvalidArgument));
+}
+
 TEST(GraphDefText, UnknownFieldsOfRemovedFieldsAreAnError) {
   const std::string text = GraphDefToText(UnknownFieldsGraphDef());
   for (const auto& [from, to] :

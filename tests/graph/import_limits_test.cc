@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/types.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
@@ -144,7 +145,9 @@ std::vector<Case> Limits() {
                "attr { key: 'dtype' value { type: DT_STRING } } attr { key: 'value' value { tensor "
                "{ dtype: DT_STRING tensor_shape { dim { size: 2000000000 } } string_val: "
                "'0123456789' } } }"),
-       "node 'a' (Const): attribute 'value' is a tensor of type string and shape [2000000000]"},
+       absl::StrCat("node 'a' (Const): attribute 'value' is a tensor of type string and shape "
+                    "[2000000000], with ",
+                    2000000000 * static_cast<int64_t>(sizeof(tstring) + 10), " bytes")},
       {"extra attribute that is no tensor",
        ToyNode("a", "NoOp",
                "attr { key: '_t' value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 3 } } "

@@ -334,6 +334,29 @@ TEST_F(NodeBuilderTest, RecorderKeepsErrorsInTheScope) {
                                        HasSubstr("node 'n' (MatMul): input b has type double")));
 }
 
+// The first node is an example for those after it, which may share its attributes.
+TEST(NodeBuilder, ListsOfEqualTypesKeepTheirOwnLengths) {
+  Registry registry;
+  registry.Op("Source").Output("y: float");
+  registry.Op("TwoLists").Input("a: N * float").Input("b: M * float").Attr("N: int").Attr("M: int");
+  ASSERT_THAT(registry.status(), IsOk());
+  Graph graph(registry);
+  Node* source = nullptr;
+  ASSERT_THAT(NodeBuilder("s", "Source").Finalize(&graph, &source), IsOk());
+  for (const int n : {2, 1}) {
+    const std::vector<NodeBuilder::NodeOut> a(n, {source, 0});
+    const std::vector<NodeBuilder::NodeOut> b(3 - n, {source, 0});
+    Node* node = nullptr;
+    ASSERT_THAT(
+        NodeBuilder(absl::StrCat("n", n), "TwoLists").Input(a).Input(b).Finalize(&graph, &node),
+        IsOk());
+    int lengths[2];
+    ASSERT_THAT(node->GetAttr("N", &lengths[0]), IsOk());
+    ASSERT_THAT(node->GetAttr("M", &lengths[1]), IsOk());
+    EXPECT_THAT(lengths, ElementsAre(n, 3 - n));
+  }
+}
+
 // A list has no types of references, although a reference may be an element.
 TEST(NodeBuilder, ReferencesInListsHaveTheTypeOfTheirValue) {
   Registry registry;
