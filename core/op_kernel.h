@@ -60,8 +60,8 @@ class KernelConstruction {
   DataType output_type(int i) const { return output_types_[i]; }
   // Returns the value of a Const if the graph has already decoded it, otherwise null. Sharing it
   // saves a second copy. For other ops, returns the value of the largest input that is a constant,
-  // or null. A kernel may keep what it makes of that value and a copy of the tensor, which is the
-  // input of each run that does not feed it: see SharesBufferWith().
+  // or null. A kernel may cache data derived from that value. A run may feed another tensor, so the
+  // kernel must keep a copy of this one and compare it with the input by SharesBufferWith().
   const Tensor* constant() const { return constant_; }
 
   // Reads an attribute. Returns NOT_FOUND if the node has none of this name, INVALID_ARGUMENT if it
@@ -131,8 +131,8 @@ class KernelContext {
   // Returns the session's resources; null without a session, and while constants are folded.
   ResourceManager* resource_manager() const { return run_.resources; }
 
-  // Returns a context with other inputs and the same outputs, for a kernel that computes by
-  // another. Borrows `inputs` and this context's outputs.
+  // Returns a context with other inputs and the same outputs, for a kernel that delegates to
+  // another kernel. Borrows `inputs` and this context's outputs.
   KernelContext WithInputs(absl::Span<Tensor> inputs) const {
     return KernelContext(inputs, outputs_, output_types_, run_);
   }
@@ -160,7 +160,8 @@ class KernelContext {
   // Returns true if the run must end early. ParallelFor() checks this itself.
   bool ShouldStop() const { return run_.ShouldStop(); }
 
-  // ---- Checks. Errors are INVALID_ARGUMENT and state the name, the expected and the found ----
+  // ---- Checks. Return INVALID_ARGUMENT with the input's name, the expected and the actual value
+  // ----
 
   // "min must be a scalar, but has shape [2,3]"
   absl::Status CheckScalar(int i, absl::string_view name) const;

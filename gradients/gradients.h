@@ -1,12 +1,12 @@
-// Symbolic gradients: adds to a graph the ops that compute the gradients of some of its tensors by
-// others, by reverse accumulation.
+// Symbolic gradients: adds ops that compute the gradients of output tensors with respect to input
+// tensors, by reverse-mode differentiation.
 //
 //   std::vector<Output> gradients;
 //   TF_CHECK_OK(AddSymbolicGradients(scope, {loss}, {weights, bias}, &gradients));
 //   session.Run({gradients[0], gradients[1]}, &values);
 //
-// The gradient of an input is the sum over all outputs y of grad_y * dy/dx, along all paths from x
-// to y. Ops of the gradient are named under "gradients/". Ops know their gradients by
+// The gradient of an input x is the sum of grad_y * dy/dx over all outputs y and all paths from x
+// to y. Gradient ops are named under "gradients/". Their definitions come from
 // GradientRegistry::Global().
 //
 // Thread safety: as that of Scope.
@@ -27,13 +27,13 @@ namespace gradflow {
 struct GradientBuildOptions {
   // Colocates each op of the gradient with the op that it is the gradient of.
   bool colocate_gradients_with_ops = false;
-  // Tensors that count as constants: their own gradients are computed, and end there. With the
-  // inputs, gradients are partial derivatives.
+  // Tensors that are treated as constants: backpropagation computes their gradients, but does not
+  // continue through them. If `inputs` are listed here, the gradients are partial derivatives.
   std::vector<Output> stop_gradients;
-  // Tensors that are kept for the backward pass. If there are any, what else gradients read is
-  // computed again from them and the inputs when the backward pass needs it: copies of the nodes
-  // are added under the names of the gradients. It takes less memory and more time. Nodes that are
-  // stateful are not repeated. The values of gradients stay the same.
+  // Tensors that are kept for the backward pass. If not empty, the backward pass recomputes its
+  // other forward tensors from these and the inputs, which takes less memory and more time. The
+  // copies of forward nodes are named like gradient ops. Stateful nodes are not recomputed. The
+  // values of gradients do not change.
   std::vector<Output> checkpoints;
   // Chooses checkpoints, so that a chain of n nodes keeps about the square root of n tensors.
   bool automatic_checkpoints = false;

@@ -7,11 +7,11 @@
 //   GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open("model/ckpt-5"));
 //   GRADFLOW_ASSIGN_OR_RETURN(const Tensor w, checkpoint.Read("w"));
 //
-// A tensor may be stored in slices, which have entries of their own. Names of entries are not
-// checked: the keys of slices are not texts.
+// A tensor may be stored in slices, each with its own entry in the index. Entry names are not
+// validated, since the keys of slices are binary.
 //
 // Files are untrusted: sizes are compared with those of the files before memory is allocated, and
-// all checksums are checked. Files that do not agree are DATA_LOSS, with the name of the file.
+// all checksums are verified. Inconsistent files return DATA_LOSS with the name of the file.
 //
 // The functions count all memory that depends on files or tensors against the limit of their
 // allocator: indexes, buffers and tensors.
@@ -50,22 +50,22 @@ struct CheckpointTensor {
   std::string shape_and_slice;
 };
 
-// Writes a checkpoint of one data file. Each file appears whole or not at all, and none before both
-// have been written. Makes the folder if there is none. Returns INVALID_ARGUMENT if a name is empty
-// or given twice.
+// Writes a checkpoint with one data file. Both files are written under temporary names and renamed
+// when complete. Creates the folder if it does not exist. Returns INVALID_ARGUMENT if a name is
+// empty or duplicate.
 absl::Status WriteCheckpoint(const std::string& prefix, absl::Span<const CheckpointTensor> tensors,
                              const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
 // Options of MergeCheckpoints.
 struct MergeCheckpointsOptions {
-  // Whether to remove the folders of the checkpoints that are empty then.
+  // Removes the folders of the merged checkpoints if they are empty afterwards.
   bool delete_old_dirs = true;
-  // Whether to skip checkpoints that do not exist. At least one must exist.
+  // Skips checkpoints that do not exist. At least one must exist.
   bool allow_missing_files = false;
 };
-// Makes one checkpoint of several, whose data files are renamed. Slices of one tensor may be in
-// several of them. Checks that all data files exist before it renames any; if a later step fails,
-// gives them their old names back. Returns INVALID_ARGUMENT if the new name of a data file is the
+// Merges several checkpoints into one by renaming their data files. Slices of one tensor may be in
+// several checkpoints. Checks that all data files exist before renaming any, and restores their
+// names if a later step fails. Returns INVALID_ARGUMENT if the new name of a data file is the
 // name of another one that is merged.
 absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std::string& prefix,
                               const MergeCheckpointsOptions& options = {},

@@ -192,7 +192,7 @@ void AddFreezeFlags(CLI::App* command, FreezeFlags* flags) {
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Runs and examines TensorFlow graphs of gradient ops.", "gradflow");
+  CLI::App app("Runs and examines TensorFlow graphs.", "gradflow");
   app.require_subcommand(1);
   // On wrong usage prints the usage, not just a hint at --help.
   app.failure_message(CLI::FailureMessage::help);
@@ -237,7 +237,10 @@ int Main(int argc, char** argv) {
       ->option_text("GRAPH");
   CLI::Option* plan = inspect_command->add_flag(
       "--plan", inspect.plan, "List the nodes that a run merges, folds and fuses");
-  inspect_command->add_flag("--fast", inspect.fast, "As of run")->needs(plan);
+  inspect_command
+      ->add_flag("--fast", inspect.fast,
+                 "Include the folding of batch normalisation, as run --fast does")
+      ->needs(plan);
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);
 

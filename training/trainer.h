@@ -1,5 +1,4 @@
-// Trainer: the loop of training, with checkpoints, evaluations and lines of progress. All of it is
-// optional, and nothing but this loop happens:
+// Trainer: a training loop with optional checkpoints, evaluations and progress lines:
 //
 //   TrainerOptions options;
 //   options.inputs = {images, labels};        // fed with the tensors of a batch
@@ -15,8 +14,8 @@
 //   if (!resumed) session.Run({}, {}, initializers, nullptr);
 //   GRADFLOW_ASSIGN_OR_RETURN(const StopReason reason, trainer.Run(session, batches.get()));
 //
-// A run that continues at a checkpoint computes the same bits as one that never stopped, if
-// `variables` are all that the steps change.
+// A run resumed from a checkpoint computes the same bits as an uninterrupted run, provided that the
+// steps change no state other than `variables`.
 #ifndef GRADFLOW_TRAINING_TRAINER_H_
 #define GRADFLOW_TRAINING_TRAINER_H_
 
@@ -45,10 +44,11 @@ struct TrainerOptions {
 
   // The placeholders that are fed with the tensors of a batch, in their order.
   std::vector<Output> inputs;
-  // A scalar of type float, and what else a step runs.
+  // The loss, a scalar float, and further operations that each step runs.
   Output loss;
   std::vector<Operation> targets;
-  // The number of steps, with those before a checkpoint; 0 to end with the input.
+  // The total number of steps, including those before a resumed checkpoint; 0 to run until the
+  // input ends.
   int64_t steps = 0;
   // Called after each step with its number, from 1 on, and its loss. An error ends the run.
   std::function<absl::Status(int64_t step, float loss)> after_step;
@@ -62,7 +62,7 @@ struct TrainerOptions {
 
   // ---- Evaluation ----
 
-  // Returns a metric, the larger the better. Called after every `evaluate_every` steps.
+  // Returns a metric; larger is better. Called after every `evaluate_every` steps.
   std::function<absl::StatusOr<double>(int64_t step)> evaluate;
   int64_t evaluate_every = 0;
   // Ends the run after this many evaluations in a row without a new maximum; 0 for never.
@@ -75,7 +75,7 @@ struct TrainerOptions {
   std::string checkpoint_prefix;
   int64_t checkpoint_every = 0;
   int max_to_keep = 5;
-  // Whether SIGINT ends the run as Stop() does. A second one ends the process as usual.
+  // If true, SIGINT ends the run as Stop() does, and a second SIGINT ends the process.
   bool stop_on_interrupt = false;
 };
 
@@ -95,7 +95,7 @@ enum class StopReason {
 class Trainer {
  public:
   // Adds the nodes that save and restore `variables`, if there is a prefix. Errors are those of the
-  // scope. Checkpoints also have the number of the step, the position of the input, and the best
+  // scope. Checkpoints also store the step number, the position of the input, and the best
   // metric, named "trainer/...".
   Trainer(const Scope& scope, const std::vector<Output>& variables, TrainerOptions options);
   Trainer(const Trainer&) = delete;

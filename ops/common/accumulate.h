@@ -1,5 +1,4 @@
-// Accumulation of elements into others: the common implementation of scatters and of gradients that
-// add up what several elements share.
+// Accumulates elements of one tensor into another, for scatter ops and their gradients.
 #ifndef GRADFLOW_OPS_COMMON_ACCUMULATE_H_
 #define GRADFLOW_OPS_COMMON_ACCUMULATE_H_
 
@@ -13,7 +12,7 @@
 
 namespace gradflow {
 
-// The new value of `to`, by an element `from`.
+// How an element `from` updates an element `to`.
 enum class Accumulation {
   // from
   kUpdate,

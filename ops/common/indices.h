@@ -1,5 +1,4 @@
-// Indices in tensors of any integer type, read without a widened copy, which could take more memory
-// than they do.
+// Reads indices from integer tensors of several widths, without making a widened copy.
 #ifndef GRADFLOW_OPS_COMMON_INDICES_H_
 #define GRADFLOW_OPS_COMMON_INDICES_H_
 
@@ -14,7 +13,8 @@
 
 namespace gradflow {
 
-// The elements of an integer tensor as int64. Elements of other types are read as -1.
+// Reads the elements of a tensor of int8, int16, int32, int64, uint8 or uint16 as int64. Elements
+// of other types are read as -1.
 class IndexReader {
  public:
   // Borrows the elements.

@@ -30,8 +30,8 @@ class RowBlocks {
     int64_t rows;
     int64_t column;
     int64_t columns;
-    // The columns here of the wide row behind the last full one, from `rest_offset` on. That row
-    // may end early, and 0 columns are left of it.
+    // This tile's columns of the partial wide row that follows the last full one, which begin at
+    // `rest_offset`. rest_columns is 0 if the partial row has no columns here.
     int64_t rest_offset;
     int64_t rest_columns;
 
@@ -54,7 +54,7 @@ class RowBlocks {
   int64_t num_blocks() const { return num_blocks_; }
   // The number of wide rows of blocks [begin, end) that have column `column`.
   int64_t RowsInBlocks(int64_t begin, int64_t end, int64_t column) const;
-  // The number of columns that one row more of the last block has.
+  // The number of columns in the partial wide row at the end of the last block.
   int64_t rest() const { return rest_; }
   // The number of rows of the matrix in repeat `repeat`.
   int64_t RowsInRepeat(int64_t repeat) const;

@@ -1,8 +1,8 @@
-// The instruction set that the SIMD kernels of this folder use.
+// Selection of the instruction set of SIMD kernels.
 //
-// Kernels are compiled for several and use the best that the processor has. The environment
-// variable GRADFLOW_SIMD=avx512|avx2|sse4|scalar, read before the first kernel runs, chooses
-// another one. Results have the same bits on all of them, and tests check that.
+// Kernels are compiled for several instruction sets, and use the best that the processor supports.
+// The environment variable GRADFLOW_SIMD=avx512|avx2|sse4|neon|scalar selects another one. It is
+// read before the first kernel runs. Results have the same bits on all of them; tests check this.
 #ifndef GRADFLOW_OPS_COMMON_SIMD_H_
 #define GRADFLOW_OPS_COMMON_SIMD_H_
 
@@ -23,7 +23,7 @@ inline constexpr int kSumLanes = 16;
 // The elements that kernels over raw pointers read and write; they compute in float.
 enum class ElementType { kFloat, kHalf, kBfloat16 };
 
-// Returns whether a result of `bytes` bytes, in runs of multiples of `run_bytes`, is best written
+// Returns true if a result of `bytes` bytes, in runs of multiples of `run_bytes`, is best written
 // with non-temporal stores, past the caches. A plain store reads its line first unless the line is
 // in a cache, which it is for a small result and for one that is written over an input. A triad
 // with non-temporal stores took 0.76, 0.65 and 0.60 of the time for 4, 16 and 64 MiB on one thread,

@@ -86,8 +86,8 @@ void DispatchElement(DataType dtype, F&& fn) {
 // each counted as often as it occurs; 0 for other types. For KernelContext::ExpectStringBytes.
 double StridedStringBytes(const RunContext& run, const StridedLoop& loop, const Tensor& source);
 
-// Returns the number of characters of the strings of inputs [begin, end), counting inputs that
-// share their elements each.
+// Returns the number of characters of the strings of inputs [begin, end). Inputs that share a
+// buffer are each counted.
 double InputStringBytes(const KernelContext& ctx, int begin, int end);
 
 // Returns the size in bytes of such an element.

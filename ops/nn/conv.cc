@@ -22,16 +22,16 @@
 namespace gradflow::conv {
 namespace {
 
-// The label of kernels that do not use oneDNN: the second opinion of tests.
+// The label of kernels that do not use oneDNN. Tests compare both.
 constexpr char kProductsLabel[] = "products";
 
-// The products of matrices count in int.
+// Returns INVALID_ARGUMENT if a size exceeds the int range of the BLAS.
 absl::Status CheckSizes(const ConvGeometry& g) {
   constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
   const int64_t patch = g.taps() * g.group_in_depth();
   if (g.in_depth <= kMax && g.out_depth <= kMax && patch <= kMax) return absl::OkStatus();
-  return errors::InvalidArgument("the input has depth ", g.in_depth, ", the output ", g.out_depth,
-                                 " and a patch ", patch, " elements, expected at most ", kMax);
+  return errors::InvalidArgument("input depth ", g.in_depth, ", output depth ", g.out_depth,
+                                 " and patch size ", patch, ", expected each at most ", kMax);
 }
 
 // Copies between tensors whose depth is the last dimension and dimension 1 after the batches.
@@ -48,8 +48,8 @@ void MoveDepth(KernelContext& ctx, int64_t batch, int64_t volume, int64_t depth,
   }
 }
 
-// Converts an input: to a type that is computed in, and to a depth in the last dimension if it is
-// the image or its gradient.
+// Converts an input to the compute type. Moves the depth of an image, or of its gradient, to the
+// last dimension.
 absl::Status Prepare(KernelContext& ctx, const ConvAttrs& attrs, const Tensor& from, int64_t batch,
                      int64_t volume, int64_t depth, bool is_filter, Tensor* to) {
   Tensor moved = from;
@@ -104,7 +104,7 @@ class ConvKernel : public OpKernel {
     if (move || convert) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(x.dtype(), shape, &result));
     }
-    // That which is fed, or converted from another type, may be another in each run.
+    // A fed or converted filter may differ between runs.
     const bool constant_filter =
         y.SharesBufferWith(constant_) && y.raw_data() == constant_.raw_data();
     GRADFLOW_RETURN_IF_ERROR(Convolve(ctx, g, {x, y, &result, constant_filter, steps}));
@@ -140,7 +140,7 @@ class ConvKernel : public OpKernel {
   ConvAttrs attrs_;
   DataTypeVector types_;
   std::unique_ptr<FastConv> fast_;
-  // The largest constant among the inputs, such as the filter. Keeping it keeps it unchanged.
+  // The largest constant input, such as the filter. This reference prevents its reuse in place.
   Tensor constant_;
 };
 
@@ -177,7 +177,7 @@ class Conv final : public ConvKernel, public FusibleKernel {
   }
 };
 
-// Returns the shape of input i: its own, or the one that its elements are if `sizes`.
+// Returns the shape that the elements of input i state if `sizes`, otherwise the input's own shape.
 template <typename F>
 absl::StatusOr<TensorShape> ShapeOrSizes(const KernelContext& ctx, int i, bool sizes,
                                          absl::string_view name, const F& from_sizes) {
@@ -186,7 +186,7 @@ absl::StatusOr<TensorShape> ShapeOrSizes(const KernelContext& ctx, int i, bool s
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(i, name));
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d] >= 0) continue;
-    return errors::InvalidArgument(name, "[", d, "] is ", dims[d], ", expected 0 at least");
+    return errors::InvalidArgument(name, "[", d, "] is ", dims[d], ", expected at least 0");
   }
   GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape, from_sizes(dims));
   return TensorShape::Make(shape.dim_sizes());
@@ -233,7 +233,7 @@ class ConvBackpropFilter final : public ConvKernel {
 
 // ---- Definitions ----
 
-// What a definition says of the images of an op.
+// The parts of a definition that depend on the kind of image.
 struct Family {
   // "rows, columns", or with planes.
   const char* sizes;

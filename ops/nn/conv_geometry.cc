@@ -192,7 +192,7 @@ absl::StatusOr<bool> KnownSizes(const ShapeContext& c, int i, std::vector<int64_
     for (size_t d = 0; d < sizes->size(); ++d) {
       if ((*sizes)[d] >= 0) continue;
       return errors::InvalidArgument(c.input_name(i), "[", d, "] is ", (*sizes)[d],
-                                     ", expected 0 at least");
+                                     ", expected at least 0");
     }
     return true;
   }

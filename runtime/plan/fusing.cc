@@ -21,7 +21,7 @@
 namespace gradflow {
 namespace {
 
-// Elements of a part that all steps are applied to in turn: they stay in the L1 cache.
+// The number of elements that all steps process before the next ones; they fit the L1 cache.
 constexpr int64_t kElementsAtOnce = 4096;
 
 // A node of a chain.
@@ -52,7 +52,7 @@ class FusedKernel final : public OpKernel {
   }
 
  private:
-  // Returns the inputs of a link. That of the node before is not set.
+  // Returns the inputs of a link. The input that is the previous link's output is unset.
   std::vector<Tensor> InputsOf(const KernelContext& ctx, size_t link) const {
     int first = 0;
     for (size_t i = 0; i < link; ++i) first += links_[i].num_inputs - (i > 0 ? 1 : 0);
@@ -117,8 +117,8 @@ class FusedKernel final : public OpKernel {
   }
 
   const FusibleKernel* const head_;
-  // The head first. The inputs of the fused node are those of the head, then those of each step
-  // but the result.
+  // Head first. The inputs of the fused node are those of the head, followed by those of each step
+  // without the output of the step before it.
   const std::vector<Link> links_;
 };
 
@@ -156,8 +156,8 @@ class Fuser {
     for (const int32_t node : graph_.order()) {
       if (heads_[node]) heads.push_back(node);
     }
-    // The last convolution of several that are added up takes the addition: the others are done
-    // when it runs.
+    // Visits heads in reverse order: if an addition has several convolutions as inputs, it is fused
+    // with the last one, whose other input is then ready.
     for (size_t i = heads.size(); i-- > 0;) FuseFrom(heads[i]);
     return graph_.Prune();
   }
@@ -190,8 +190,8 @@ class Fuser {
     }
   }
 
-  // Makes the kernels in the order of the plan, as the layout would: those of constants before
-  // those of their readers, which may keep their values.
+  // Makes the kernels in the order of the plan, as the layout does. Kernels of constants precede
+  // those of their readers, which may keep the constants' values.
   absl::Status FindKernels() {
     kernel_of_.resize(graph_.num_nodes());
     heads_.resize(graph_.num_nodes());
@@ -226,7 +226,7 @@ class Fuser {
       const Use& use = uses_[node];
       const int32_t next = use.reader;
       if (use.count != 1 || use.input < 0 || !use.first_output || taken_.count(next) > 0) break;
-      // Another head computes on its own.
+      // The next node must have a kernel, one output, and the same device.
       if (kernel_of_[next] == nullptr || !uses_[next].first_output ||
           graph_.device(next) != graph_.device(head)) {
         break;

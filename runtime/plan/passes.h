@@ -1,8 +1,8 @@
 // Passes: functions that rewrite a plan before it is laid out, each in a file of its own.
 //
-// The passes below make a plan smaller. The values of a run stay the same, bit by bit, and the plan
-// returns only errors that it could return before. They change pure nodes only (op_traits.h), and
-// take time linear in the size of the plan. Not for users.
+// Passes rewrite pure nodes only (op_traits.h), in time linear in the size of the plan. All but
+// FoldBatchNorms preserve every bit of a run's results. The rewritten plan returns only errors that
+// the original plan could return. Not for users.
 #ifndef GRADFLOW_RUNTIME_PLAN_PASSES_H_
 #define GRADFLOW_RUNTIME_PLAN_PASSES_H_
 
@@ -24,8 +24,8 @@ struct PassContext {
 };
 
 // Resolves edges of reference type, which carry handles of variables in a run. Adds a node that
-// reads the variable for each input and fetch that takes a value. The read waits for all other
-// inputs of its reader, data and control, such that it sees what they have written. Runs first.
+// reads the variable for each input and fetch that takes a value. The read waits for all other data
+// and control inputs of its reader, so that it sees their writes. Runs first.
 absl::Status ResolveReferences(const PassContext& context, PlanGraph* graph);
 
 // Eliminates common subexpressions. Of pure nodes with the same op, attributes, device, inputs and
@@ -57,7 +57,7 @@ absl::Status FoldBatchNorms(const PassContext& context, PlanGraph* graph);
 // reader. The kernels decide what they can do (core/fused_steps.h).
 absl::Status FuseSteps(const PassContext& context, PlanGraph* graph);
 
-// Add to a report, after constant folding, and after the last pass.
+// Add entries to *report. Called after constant folding, and after the last pass, respectively.
 void ReportMergedAndFolded(const PlanGraph& graph, PlanReport* report);
 void ReportFused(const PlanGraph& graph, PlanReport* report);
 

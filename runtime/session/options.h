@@ -6,7 +6,8 @@
 //   std::unique_ptr<Session> session(NewSession(options));
 //
 // ConfigProto, RunOptions, CallableOptions and RunMetadata are messages in TensorFlow's wire format
-// (proto/config.proto). No option changes the values that a run computes. These have an effect:
+// (proto/config.proto). Only SessionOptions::fold_batch_norms changes the values that a run
+// computes. These fields have an effect:
 //
 //   ConfigProto       intra_op_parallelism_threads, inter_op_parallelism_threads,
 //                     operation_timeout_in_ms, and of graph_options.optimizer_options: opt_level,

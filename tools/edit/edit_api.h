@@ -1,4 +1,4 @@
-// EditApi: answers the calls of the page of `gradflow edit`, in JSON. Knows no HTTP.
+// EditApi: handles the JSON requests of the page of `gradflow edit`, independent of HTTP.
 #ifndef GRADFLOW_TOOLS_EDIT_EDIT_API_H_
 #define GRADFLOW_TOOLS_EDIT_EDIT_API_H_
 
@@ -27,7 +27,7 @@ struct EditOptions {
   double timeout_seconds = 0;
 };
 
-// Thread-safe. All that a page sends is checked as a graph file is.
+// Thread-safe. Requests are untrusted, and checked like graph files.
 class EditApi {
  public:
   // Reads the file. A file that does not exist is an empty graph.

@@ -42,9 +42,9 @@ class ResourceMgr : public gradflow::ResourceBase {
 
   const std::string& default_container() const { return default_container_; }
 
-  // Adds a resource, and takes over the caller's reference. Returns ALREADY_EXISTS if there is one
-  // of that name and type. Returns FAILED_PRECONDITION after Finalize(); the caller then keeps its
-  // reference.
+  // Adds a resource and takes ownership of the caller's reference. Returns ALREADY_EXISTS if there
+  // is one of that name and type. Returns FAILED_PRECONDITION after Finalize(); the caller then
+  // keeps its reference.
   template <typename T>
   absl::Status Create(const std::string& container, const std::string& name, T* resource) {
     return Add(container, TypeIndex::Make<T>(), name, resource, true);
@@ -84,7 +84,7 @@ class ResourceMgr : public gradflow::ResourceBase {
     return absl::OkStatus();
   }
   // Returns a new reference to a resource. If there is none, calls creator(&resource), which
-  // returns a status, and adds it. The creator runs alone.
+  // returns a status, and adds it. The manager's lock is held while the creator runs.
   template <typename T, typename Creator>
   absl::Status LookupOrCreate(const std::string& container, const std::string& name, T** resource,
                               Creator creator) {
@@ -112,7 +112,8 @@ class ResourceMgr : public gradflow::ResourceBase {
     return status;
   }
 
-  // Removes a resource. Returns NOT_FOUND if there is none, INTERNAL if others own it.
+  // Removes a resource. Returns NOT_FOUND if there is none, INTERNAL if the manager does not own
+  // it.
   template <typename T>
   absl::Status Delete(const std::string& container, const std::string& name) {
     return Remove(container, TypeIndex::Make<T>().hash_code(), name);
@@ -122,12 +123,12 @@ class ResourceMgr : public gradflow::ResourceBase {
   absl::Status Cleanup(const std::string& container);
   // Removes all resources.
   void Clear();
-  // Calls Finalize of the resources that it owns, and takes no more.
+  // Calls Finalize() on the owned resources. Afterwards no resource can be added.
   void Finalize();
   // Returns a line per resource.
   std::string DebugString() const override;
 
-  // Returns a number for the name of a private resource, each once.
+  // Returns a unique number for the name of a private resource.
   int64_t NewPrivateNumber();
   // Lives as long as the manager.
   std::weak_ptr<const bool> alive() const { return alive_; }
@@ -135,7 +136,7 @@ class ResourceMgr : public gradflow::ResourceBase {
  private:
   struct Entry {
     tensorflow::ResourceBase* get() const { return owned.get(); }
-    // One of them.
+    // Exactly one of the two is set.
     core::RefCountPtr<tensorflow::ResourceBase> owned;
     core::WeakPtr<tensorflow::ResourceBase> unowned;
     std::string type_name;
@@ -213,8 +214,8 @@ absl::Status MakeResourceHandleToOutput(OpKernelContext* ctx, int output,
 // Return the handle in an input, or INVALID_ARGUMENT.
 absl::Status HandleFromInput(OpKernelContext* ctx, int input, ResourceHandle* handle);
 absl::Status HandleFromInput(OpKernelContext* ctx, StringPiece input, ResourceHandle* handle);
-// Returns the handle in an input, or one that names nothing. It is a copy, as the elements of
-// tensors are gradflow's handles.
+// Returns the handle in an input, or an empty handle. The handle is a copy, since tensors hold
+// gradflow's handle type.
 ResourceHandle HandleFromInput(OpKernelContext* ctx, int input);
 
 namespace internal {
