@@ -285,8 +285,11 @@ TEST_F(PlanningTest, FinishesFoldingAfterItsRunEnds) {
     EXPECT_FALSE(ctx.ShouldStop());
   };
   options_.set_timeout_in_ms(1);
-  EXPECT_THAT(Run("sum", options_), StatusIs(StatusCode::kDeadlineExceeded,
-                                             HasSubstr("the run's timeout of 1 ms is over")));
+  // On a busy machine a run may end before it has made anything.
+  for (int runs = 0; made == 0 && runs < 1000; ++runs) {
+    EXPECT_THAT(Run("sum", options_), StatusIs(StatusCode::kDeadlineExceeded,
+                                               HasSubstr("the run's timeout of 1 ms is over")));
+  }
   EXPECT_EQ(made, 1);
   EXPECT_EQ(computed, 1);
   GRADFLOW_ASSERT_OK(Run("sum"));
