@@ -99,6 +99,9 @@ class Registry {
     OpBuilder& Commutative() { return builder_.SetIsCommutative(), *this; }
     OpBuilder& Aggregate() { return builder_.SetIsAggregate(), *this; }
     OpBuilder& Stateful() { return builder_.SetIsStateful(), *this; }
+    OpBuilder& Deprecated(int version, absl::string_view why) {
+      return builder_.Deprecated(version, why), *this;
+    }
     OpBuilder& Doc(absl::string_view text) { return builder_.Doc(text), *this; }
     // Sets the function that infers the shapes of the outputs.
     OpBuilder& Shape(ShapeFn fn) { return shape_fn_ = fn, *this; }

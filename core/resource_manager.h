@@ -36,6 +36,9 @@ namespace gradflow {
 
 class RunStop;
 
+// The prefix of the containers of TensorFlow's headers in a session, which no op may name.
+inline constexpr absl::string_view kReservedContainers = "_tensorflow";
+
 class ResourceBase {
  public:
   virtual ~ResourceBase() = default;

@@ -44,21 +44,15 @@ Output SizeOfRow(const Scope& scope, const Output& matrix) {
   return ops::Slice(scope, ops::Shape(scope, matrix), Vector(scope, {1}), Vector(scope, {1}));
 }
 
-// The gradients of y = [a, b] w + bias.
+// The gradients of w and bias in y = [a, b] w + bias.
 struct LayerGradients {
-  Output a;
-  Output b;
   Output w;
   Output bias;
 };
 LayerGradients GradientsOfLayer(const Scope& scope, const Output& a, const Output& b,
-                                const Output& w, const Output& dy) {
+                                const Output& dy) {
   const Output ab = ops::Concat(scope, {a, b}, 1);
-  const Output dab = ops::MatMul(scope, dy, w, ops::MatMul::TransposeB(true));
-  const Output sizes = ops::Concat(scope, {SizeOfRow(scope, a), SizeOfRow(scope, b)}, 0);
-  const ops::SplitV parts(scope, dab, sizes, 1, 2);
-  return {parts.output[0], parts.output[1],
-          ops::MatMul(scope, ab, dy, ops::MatMul::TransposeA(true)), ops::BiasAddGrad(scope, dy)};
+  return {ops::MatMul(scope, ab, dy, ops::MatMul::TransposeA(true)), ops::BiasAddGrad(scope, dy)};
 }
 
 absl::Status GradientOfLstmCell(const Scope& scope, const Operation& op,
@@ -71,10 +65,15 @@ absl::Status GradientOfLstmCell(const Scope& scope, const Operation& op,
                                     op.output(0), op.output(1), op.output(2), op.output(3),
                                     op.output(4), op.output(5), OrZeros(scope, op, kCs, dy),
                                     OrZeros(scope, op, kH, dy), use_peephole);
-  const LayerGradients layer =
-      GradientsOfLayer(scope, op.input(0), op.input(2), op.input(3), grad.dicfo);
-  *dx = {layer.a,       grad.cs_prev_grad, layer.b,       layer.w,
-         grad.wci_grad, grad.wcf_grad,     grad.wco_grad, layer.bias};
+  // The gates are those of the layer [x, h_prev] w + b.
+  const Output x = op.input(0);
+  const Output h_prev = op.input(2);
+  const LayerGradients layer = GradientsOfLayer(scope, x, h_prev, grad.dicfo);
+  const Output inputs = ops::MatMul(scope, grad.dicfo, op.input(3), ops::MatMul::TransposeB(true));
+  const Output sizes = ops::Concat(scope, {SizeOfRow(scope, x), SizeOfRow(scope, h_prev)}, 0);
+  const ops::SplitV parts(scope, inputs, sizes, 1, 2);
+  *dx = {parts.output[0], grad.cs_prev_grad, parts.output[1], layer.w,
+         grad.wci_grad,   grad.wcf_grad,     grad.wco_grad,   layer.bias};
   return scope.status();
 }
 
@@ -88,9 +87,9 @@ absl::Status GradientOfGruCell(const Scope& scope, const Operation& op,
   const Output h_prev = op.input(1);
   const ops::GRUBlockCellGrad grad(scope, x, h_prev, op.input(2), op.input(3), op.input(4),
                                    op.input(5), op.output(0), op.output(1), op.output(2), dy[3]);
-  const LayerGradients gates = GradientsOfLayer(scope, x, h_prev, op.input(2), grad.d_r_bar_u_bar);
+  const LayerGradients gates = GradientsOfLayer(scope, x, h_prev, grad.d_r_bar_u_bar);
   const Output reset = ops::Mul(scope, h_prev, op.output(0));
-  const LayerGradients candidate = GradientsOfLayer(scope, x, reset, op.input(3), grad.d_c_bar);
+  const LayerGradients candidate = GradientsOfLayer(scope, x, reset, grad.d_c_bar);
   *dx = {grad.d_x, grad.d_h_prev, gates.w, candidate.w, gates.bias, candidate.bias};
   return scope.status();
 }

@@ -7,6 +7,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::strided_slice {
@@ -195,6 +196,30 @@ StridedLoop::Operand LocateResult(const StridedSlicePlan& plan, const TensorShap
   StridedLoop::Operand operand = {source.offset, {}};
   for (const int64_t d : plan.source) operand.strides.push_back(d < 0 ? 0 : source.strides[d]);
   return operand;
+}
+
+absl::Status SliceUpdateShape(ShapeContext& c, const PartialTensorShape& shape) {
+  StridedSliceMasks masks;
+  GRADFLOW_RETURN_IF_ERROR(masks.Read(c));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
+                            ReadStridedSlice(c, 1, shape, masks));
+  if (plan.has_value()) {
+    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape slice,
+                              PartialTensorShape::Make(plan->shape));
+    GRADFLOW_RETURN_IF_ERROR(CheckBroadcastsTo("value", c.input(4), slice));
+  }
+  if (c.num_outputs() > 0) c.set_output(0, shape);
+  return absl::OkStatus();
+}
+
+Registry::OpBuilder& AddSliceAttrs(Registry::OpBuilder& op) {
+  return op.Attr("T: type")
+      .Attr("Index: {int32, int64}")
+      .Attr("begin_mask: int = 0")
+      .Attr("end_mask: int = 0")
+      .Attr("ellipsis_mask: int = 0")
+      .Attr("new_axis_mask: int = 0")
+      .Attr("shrink_axis_mask: int = 0");
 }
 
 namespace {

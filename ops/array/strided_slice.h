@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
 #include "gradflow/core/shape_context.h"
 #include "gradflow/core/tensor_shape.h"
 #include "gradflow/ops/common/strided_copy.h"
@@ -82,6 +83,23 @@ StridedLoop::Operand LocateResult(const StridedSlicePlan& plan, const TensorShap
 absl::StatusOr<StridedSlicePlan> PlanStridedSlice(const PartialTensorShape& input,
                                                   const StridedSliceEntries& entries,
                                                   const StridedSliceMasks& masks);
+
+// ---- Ops that replace a slice ----
+
+// The shape function of an op whose inputs 1 to 3 select a slice of a tensor of shape `shape`, and
+// whose input 4 are the new elements. Sets the shape of output 0, if there is one.
+absl::Status SliceUpdateShape(ShapeContext& c, const PartialTensorShape& shape);
+
+// Adds attributes T and Index, and those of the masks.
+Registry::OpBuilder& AddSliceAttrs(Registry::OpBuilder& op);
+// The documentation of these attributes except T, to be appended to its line.
+inline constexpr char kSliceAttrsDoc[] = R"(
+Index: The type of the vectors.
+begin_mask: As for `StridedSlice`.
+end_mask: As for `StridedSlice`.
+ellipsis_mask: As for `StridedSlice`.
+new_axis_mask: As for `StridedSlice`.
+shrink_axis_mask: As for `StridedSlice`.)";
 
 }  // namespace gradflow::strided_slice
 

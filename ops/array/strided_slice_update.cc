@@ -13,8 +13,11 @@
 namespace gradflow::strided_slice_update {
 namespace {
 
+using strided_slice::AddSliceAttrs;
+using strided_slice::kSliceAttrsDoc;
 using strided_slice::LocateResult;
 using strided_slice::ReadStridedSlice;
+using strided_slice::SliceUpdateShape;
 using strided_slice::StridedSliceMasks;
 using strided_slice::StridedSlicePlan;
 
@@ -68,19 +71,7 @@ class StridedSliceGradKernel final : public OpKernel {
 
 // ---- TensorStridedSliceUpdate ----
 
-absl::Status UpdateShape(ShapeContext& c) {
-  StridedSliceMasks masks;
-  GRADFLOW_RETURN_IF_ERROR(masks.Read(c));
-  GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
-                            ReadStridedSlice(c, 1, c.input(0), masks));
-  if (plan.has_value()) {
-    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape slice,
-                              PartialTensorShape::Make(plan->shape));
-    GRADFLOW_RETURN_IF_ERROR(CheckBroadcastsTo("value", c.input(4), slice));
-  }
-  c.set_output(0, c.input(0));
-  return absl::OkStatus();
-}
+absl::Status UpdateShape(ShapeContext& c) { return SliceUpdateShape(c, c.input(0)); }
 
 class UpdateKernel final : public OpKernel {
  public:
@@ -110,38 +101,20 @@ class UpdateKernel final : public OpKernel {
   StridedSliceMasks masks_;
 };
 
-// Adds the attributes of the masks.
-Registry::OpBuilder& AddMasks(Registry::OpBuilder& op) {
-  return op.Attr("T: type")
-      .Attr("Index: {int32, int64}")
-      .Attr("begin_mask: int = 0")
-      .Attr("end_mask: int = 0")
-      .Attr("ellipsis_mask: int = 0")
-      .Attr("new_axis_mask: int = 0")
-      .Attr("shrink_axis_mask: int = 0");
-}
-
-constexpr char kMasks[] = R"(
-Index: The type of the vectors.
-begin_mask: As for `StridedSlice`.
-end_mask: As for `StridedSlice`.
-ellipsis_mask: As for `StridedSlice`.
-new_axis_mask: As for `StridedSlice`.
-shrink_axis_mask: As for `StridedSlice`.)";
-
 }  // namespace
 
 void Register(Registry& registry) {
-  AddMasks(registry.Op("StridedSliceGrad")
-               .Group("array_ops")
-               .Input("shape: Index")
-               .Input("begin: Index")
-               .Input("end: Index")
-               .Input("strides: Index")
-               .Input("dy: T")
-               .Output("output: T")
-               .Shape(StridedSliceGradShape)
-               .Doc(absl::StrCat(R"(Returns the gradient of `StridedSlice`: zeros around the slice.
+  AddSliceAttrs(
+      registry.Op("StridedSliceGrad")
+          .Group("array_ops")
+          .Input("shape: Index")
+          .Input("begin: Index")
+          .Input("end: Index")
+          .Input("strides: Index")
+          .Input("dy: T")
+          .Output("output: T")
+          .Shape(StridedSliceGradShape)
+          .Doc(absl::StrCat(R"(Returns the gradient of `StridedSlice`: zeros around the slice.
 
 shape: A vector: the shape of the tensor that was sliced.
 begin: As for `StridedSlice`.
@@ -150,19 +123,19 @@ strides: As for `StridedSlice`.
 dy: The gradient of the slice.
 output: The gradient of the tensor: `dy` at the elements of the slice, and zero elsewhere.
 T: The type of `dy`.)",
-                                 kMasks)));
+                            kSliceAttrsDoc)));
   registry.Kernel("StridedSliceGrad", MakeKernel<StridedSliceGradKernel>);
 
-  AddMasks(registry.Op("TensorStridedSliceUpdate")
-               .Group("array_ops")
-               .Input("input: T")
-               .Input("begin: Index")
-               .Input("end: Index")
-               .Input("strides: Index")
-               .Input("value: T")
-               .Output("output: T")
-               .Shape(UpdateShape)
-               .Doc(absl::StrCat(R"(Replaces a slice of a tensor.
+  AddSliceAttrs(registry.Op("TensorStridedSliceUpdate")
+                    .Group("array_ops")
+                    .Input("input: T")
+                    .Input("begin: Index")
+                    .Input("end: Index")
+                    .Input("strides: Index")
+                    .Input("value: T")
+                    .Output("output: T")
+                    .Shape(UpdateShape)
+                    .Doc(absl::StrCat(R"(Replaces a slice of a tensor.
 
 input: The tensor. It is not changed.
 begin: As for `StridedSlice`.
@@ -171,7 +144,7 @@ strides: As for `StridedSlice`.
 value: The new elements of the slice, to whose shape they are broadcast.
 output: The tensor with the slice replaced.
 T: The type of `input`.)",
-                                 kMasks)));
+                                      kSliceAttrsDoc)));
   registry.Kernel("TensorStridedSliceUpdate", MakeKernel<UpdateKernel>);
 }
 

@@ -8,6 +8,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/common/elementary_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
+// After it.
+#include "gradflow/ops/common/exp_log-inl.h"
 
 #ifndef GRADFLOW_SLEEF_FUNCTIONS
 // clang-format off
@@ -120,11 +122,11 @@ constexpr Sleef<double>::Function2 kDoubleFunctions2[] = {
 #undef GRADFLOW_DOUBLES
 
 // A vector of the last n elements, and a repeated one.
-template <typename T>
+template <typename T, int64_t kLanes = Sleef<T>::kLanes>
 struct Last {
-  alignas(64) T values[Sleef<T>::kLanes];
+  alignas(64) T values[kLanes];
   HWY_INLINE Last(const T* from, int64_t n) {
-    for (int64_t i = 0; i < Sleef<T>::kLanes; ++i) values[i] = from[i < n ? i : 0];
+    for (int64_t i = 0; i < kLanes; ++i) values[i] = from[i < n ? i : 0];
   }
 };
 
@@ -151,7 +153,26 @@ HWY_INLINE void Apply2(typename Sleef<T>::Function2 f, const T* x, const T* y, T
   for (int64_t k = 0; i + k < n; ++k) z[i + k] = last.values[k];
 }
 
+// Applies a function of this folder.
+template <class F>
+HWY_INLINE void ApplyOwn(const F& f, const float* x, float* y, int64_t n) {
+  const Full d;
+  constexpr int64_t kLanes = kFull;
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) hn::StoreU(f(hn::LoadU(d, x + i)), d, y + i);
+  if (i == n) return;
+  Last<float, kLanes> last(x + i, n - i);
+  hn::Store(f(hn::Load(d, last.values)), d, last.values);
+  for (int64_t k = 0; i + k < n; ++k) y[i + k] = last.values[k];
+}
+
 void ApplyFloats(Elementary f, const float* x, float* y, int64_t n) {
+  if (f == Elementary::kExp) {
+    return ApplyOwn([](V<Full> v) HWY_ATTR { return Exp(Full(), v); }, x, y, n);
+  }
+  if (f == Elementary::kLog) {
+    return ApplyOwn([](V<Full> v) HWY_ATTR { return Log(Full(), v); }, x, y, n);
+  }
   Apply(kFloatFunctions[static_cast<int>(f)], x, y, n);
 }
 void ApplyDoubles(Elementary f, const double* x, double* y, int64_t n) {
@@ -170,11 +191,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 
-#include <math.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "gradflow/ops/common/log_gamma.h"
 
 namespace gradflow {
 
@@ -209,10 +230,6 @@ double CoshOfLarge(double x) {
   return 0x1.d422d2be5dc9bp+1021 * Sleef_cinz_expd1_u10purec(std::abs(x) - 709);
 }
 double SinhOfLarge(double x) { return std::copysign(CoshOfLarge(x), x); }
-double LgammaOfNegative(double x) {
-  int sign;
-  return lgamma_r(x, &sign);
-}
 
 // Ranges in which float is computed in double.
 constexpr Fault kFloatFaults[] = {
@@ -221,7 +238,7 @@ constexpr Fault kFloatFaults[] = {
     {Elementary::kCosh, false, 88, kInfinite, Cosh},
     {Elementary::kSinh, false, 88, kInfinite, Sinh},
     {Elementary::kLog1p, true, 1e37, kInfinite, Log},
-    {Elementary::kLgamma, true, -kInfinite, 0, LgammaOfNegative},
+    {Elementary::kLgamma, true, -kInfinite, 0, LogGamma},
     {Elementary::kLgamma, true, 1e36, kInfinite, LgammaOfLarge},
 };
 constexpr Fault kDoubleFaults[] = {
@@ -230,7 +247,7 @@ constexpr Fault kDoubleFaults[] = {
     {Elementary::kCosh, false, 709, kInfinite, CoshOfLarge},
     {Elementary::kSinh, false, 709, kInfinite, SinhOfLarge},
     {Elementary::kLog1p, true, 1e306, kInfinite, Log},
-    {Elementary::kLgamma, true, -kInfinite, 0, LgammaOfNegative},
+    {Elementary::kLgamma, true, -kInfinite, 0, LogGamma},
 };
 
 // Calls apply(x, y, n) for parts of the arrays that stay in the first-level cache, and corrects

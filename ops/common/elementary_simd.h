@@ -1,5 +1,6 @@
-// Elementary functions over contiguous elements, by SLEEF's deterministic functions: the same bits
-// on every processor, whatever its vectors, and wherever in an array an element is.
+// Elementary functions over contiguous elements: the same bits on every processor, whatever its
+// vectors, and wherever in an array an element is. Exp and Log of floats are computed by
+// exp_log-inl.h, the others by SLEEF's deterministic functions.
 //
 // Results are within 1 unit in the last place (ulp) of the exact ones; Erf, Erfc and Lgamma within
 // 2, Cosh and Sinh too near their overflow. Lgamma of negative doubles is within 5 and

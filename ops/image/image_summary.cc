@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +13,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/image_codecs.h"
+#include "gradflow/ops/logging/set_summary.h"
 #include "gradflow/proto/summary.pb.h"
 
 namespace gradflow::image_summary {
@@ -23,16 +23,21 @@ using internal::ImageSize;
 
 // Converts the pixels of an image to bytes. Pixels that are not finite get the bad color. Images
 // without negative values are scaled such that the largest one is 255; others such that the largest
-// magnitude is 127, around 128. Computes in T, as TensorFlow does.
+// magnitude is 127, around 128. Computes in T, as TensorFlow does. Stops early if the run stops.
 template <typename T>
-void Normalize(const T* from, int64_t pixels, int64_t channels, const uint8_t* bad, uint8_t* to) {
+void Normalize(const KernelContext& ctx, const T* from, int64_t pixels, int64_t channels,
+               const uint8_t* bad, uint8_t* to) {
+  const auto should_stop = [&](int64_t pixel) {
+    constexpr int64_t kPixelsBetweenChecks = 16384;
+    return pixel % kPixelsBetweenChecks == 0 && ctx.ShouldStop();
+  };
   const auto is_finite = [&](int64_t pixel) {
     return std::all_of(from + pixel * channels, from + (pixel + 1) * channels,
                        [](T value) { return std::isfinite(static_cast<double>(value)); });
   };
   float min = std::numeric_limits<float>::infinity();
   float max = -min;
-  for (int64_t i = 0; i < pixels; ++i) {
+  for (int64_t i = 0; i < pixels && !should_stop(i); ++i) {
     if (!is_finite(i)) continue;
     for (int64_t k = i * channels; k < (i + 1) * channels; ++k) {
       min = std::min(min, static_cast<float>(from[k]));
@@ -44,7 +49,7 @@ void Normalize(const T* from, int64_t pixels, int64_t channels, const uint8_t* b
   const float reach = is_signed ? std::max(std::abs(min), std::abs(max)) : max;
   const T scale(reach < kTiny ? 0.0f : (is_signed ? 127.0f : 255.0f) / reach);
   const T offset(is_signed ? 128.0f : 0.0f);
-  for (int64_t i = 0; i < pixels; ++i) {
+  for (int64_t i = 0; i < pixels && !should_stop(i); ++i) {
     if (!is_finite(i)) {
       std::copy(bad, bad + channels, to + i * channels);
       continue;
@@ -113,53 +118,45 @@ class ImageSummary final : public OpKernel {
     const double per_file =
         1.01 * static_cast<double>(bytes + size.rows) + 2048 + static_cast<double>(tag.size());
     const double all = per_file * static_cast<double>(count) + 1024;
-    if (all > 2147483647.0) {
-      return errors::InvalidArgument("a summary has less than 2 GiB, but ", count,
-                                     " images of shape ", tensor.shape().DebugString(),
-                                     " may take more");
-    }
+    const bool converts = tensor.dtype() != DT_UINT8;
     Charge charge(ctx.allocator().get());
-    GRADFLOW_RETURN_IF_ERROR(charge.Set(all + static_cast<double>(bytes), "a summary of images"));
-    Summary summary;
-    std::vector<uint8_t> normalized(tensor.dtype() == DT_UINT8 ? 0 : bytes);
-    for (int64_t i = 0; i < count && !ctx.ShouldStop(); ++i) {
-      Summary::Value* const value = summary.add_value();
-      value->set_tag(max_images_ > 1 ? absl::StrCat(absl::string_view(tag), "/image/", i)
-                                     : absl::StrCat(absl::string_view(tag), "/image"));
-      Summary::Image* const image = value->mutable_image();
-      image->set_height(static_cast<int32_t>(size.rows));
-      image->set_width(static_cast<int32_t>(size.columns));
-      image->set_colorspace(static_cast<int32_t>(size.channels));
-      const uint8_t* const from = Bytes(tensor, i * bytes, pixels, size.channels, &normalized);
-      GRADFLOW_RETURN_IF_ERROR(internal::EncodePng(from, size, 8, /*compression=*/-1,
-                                                   image->mutable_encoded_image_string()));
-    }
-    std::string text;
-    if (!summary.SerializeToString(&text)) {
-      return errors::InvalidArgument("the summary cannot be serialized");
-    }
-    ctx.ExpectStringBytes(static_cast<double>(text.size()));
-    Tensor* output = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {}, &output));
-    output->scalar<tstring>()() = std::move(text);
-    return absl::OkStatus();
+    GRADFLOW_RETURN_IF_ERROR(
+        charge.Set(converts ? static_cast<double>(bytes) : 0.0, "the bytes of an image"));
+    return SetSummary(ctx, all, [&](Summary* summary) {
+      std::vector<uint8_t> normalized(converts ? bytes : 0);
+      for (int64_t i = 0; i < count && !ctx.ShouldStop(); ++i) {
+        Summary::Value* const value = summary->add_value();
+        value->set_tag(max_images_ > 1 ? absl::StrCat(absl::string_view(tag), "/image/", i)
+                                       : absl::StrCat(absl::string_view(tag), "/image"));
+        Summary::Image* const image = value->mutable_image();
+        image->set_height(static_cast<int32_t>(size.rows));
+        image->set_width(static_cast<int32_t>(size.columns));
+        image->set_colorspace(static_cast<int32_t>(size.channels));
+        const uint8_t* const from = Bytes(ctx, i * bytes, pixels, size.channels, &normalized);
+        GRADFLOW_RETURN_IF_ERROR(internal::EncodePng(from, size, 8, /*compression=*/-1,
+                                                     image->mutable_encoded_image_string(),
+                                                     ctx.run().stop));
+      }
+      return absl::OkStatus();
+    });
   }
 
  private:
   // Returns the bytes of the image that begins at element `begin`.
-  const uint8_t* Bytes(const Tensor& tensor, int64_t begin, int64_t pixels, int64_t channels,
+  const uint8_t* Bytes(const KernelContext& ctx, int64_t begin, int64_t pixels, int64_t channels,
                        std::vector<uint8_t>* to) const {
+    const Tensor& tensor = ctx.input(1);
     const uint8_t* const bad = bad_color_.span<uint8_t>().data();
     const void* const data = tensor.raw_data();
     switch (tensor.dtype()) {
       case DT_HALF:
-        Normalize(static_cast<const half*>(data) + begin, pixels, channels, bad, to->data());
+        Normalize(ctx, static_cast<const half*>(data) + begin, pixels, channels, bad, to->data());
         return to->data();
       case DT_FLOAT:
-        Normalize(static_cast<const float*>(data) + begin, pixels, channels, bad, to->data());
+        Normalize(ctx, static_cast<const float*>(data) + begin, pixels, channels, bad, to->data());
         return to->data();
       case DT_DOUBLE:
-        Normalize(static_cast<const double*>(data) + begin, pixels, channels, bad, to->data());
+        Normalize(ctx, static_cast<const double*>(data) + begin, pixels, channels, bad, to->data());
         return to->data();
       default:
         return static_cast<const uint8_t*>(data) + begin;

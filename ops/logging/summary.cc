@@ -15,6 +15,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
+#include "gradflow/ops/logging/set_summary.h"
 #include "gradflow/proto/summary.pb.h"
 
 namespace gradflow::summary {
@@ -24,9 +25,6 @@ DataTypeVector SummaryTypes() {
   return {DT_FLOAT, DT_DOUBLE,   DT_INT32,  DT_UINT8, DT_INT16,  DT_INT8,
           DT_INT64, DT_BFLOAT16, DT_UINT16, DT_HALF,  DT_UINT32, DT_UINT64};
 }
-
-// Protobuf writes messages of less than 2 GiB.
-constexpr double kMaxMessageBytes = 2147483647.0;
 
 // Returns the elements of a tensor as doubles, in blocks. REQUIRES: begin + count <= elements
 template <typename T>
@@ -67,29 +65,6 @@ void ToDouble(const Tensor& tensor, int64_t begin, int64_t count, double* to) {
     default:
       return Convert<uint64_t>(tensor, begin, count, to);
   }
-}
-
-// Stores a message in output 0. `bytes` is a bound of its size and of its memory.
-template <typename Fill>
-absl::Status SetSummary(KernelContext& ctx, double bytes, const Fill& fill) {
-  if (bytes > kMaxMessageBytes) {
-    return errors::InvalidArgument("a summary has less than 2 GiB, but this one may have ", bytes,
-                                   " bytes");
-  }
-  Charge charge(ctx.allocator().get());
-  GRADFLOW_RETURN_IF_ERROR(charge.Set(bytes, "a summary"));
-  Summary message;
-  GRADFLOW_RETURN_IF_ERROR(fill(&message));
-  const size_t size = message.ByteSizeLong();
-  ctx.ExpectStringBytes(static_cast<double>(size));
-  Tensor* output = nullptr;
-  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {}, &output));
-  std::string text;
-  if (!message.SerializeToString(&text)) {
-    return errors::InvalidArgument("a summary of ", size, " bytes cannot be serialized");
-  }
-  output->scalar<tstring>()() = std::move(text);
-  return absl::OkStatus();
 }
 
 // ---- ScalarSummary ----

@@ -12,7 +12,6 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/ops/common/elementary_simd.h"
 #include "gradflow/ops/common/elementwise.h"
-#include "gradflow/ops/common/elementwise_chunks.h"
 #include "gradflow/ops/math/sigmoid_simd.h"
 
 namespace gradflow::elementary {
@@ -24,13 +23,8 @@ void RealLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
 }
 
 template <typename T>
-void SigmoidLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  ForEachChunk<T, T, 1>(x, strides, out, n, [&](const T* const* a, T* result, int64_t count) {
-    T e[kElementwiseChunk];
-    NegatedMagnitudes(a[0], e, count);
-    ApplyElementary(Elementary::kExp, e, e, count);
-    SigmoidOfExponential(a[0], e, result, count);
-  });
+void SigmoidLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  ApplySigmoid(static_cast<const T*>(x[0]), static_cast<T*>(out), n);
 }
 
 using Complex = complex128;

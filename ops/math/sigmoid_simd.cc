@@ -3,6 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/sigmoid_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
+// After it.
+#include "gradflow/ops/common/exp_log-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {
@@ -19,30 +21,23 @@ HWY_INLINE void ForEachVector(int64_t n, const F& fn) {
   for (; i < n; ++i) fn(hn::CappedTag<T, 1>(), i);
 }
 
-template <typename T>
-HWY_INLINE void Negate(const T* x, T* y, int64_t n) {
-  ForEachVector<T>(n, [=](auto d, int64_t i) HWY_ATTR {
+void SigmoidOfFloats(const float* x, float* y, int64_t n) {
+  ForEachVector<float>(n, [=](auto d, int64_t i)
+                              HWY_ATTR { hn::StoreU(Sigmoid(d, hn::LoadU(d, x + i)), d, y + i); });
+}
+
+void NegatedMagnitudes(const double* x, double* y, int64_t n) {
+  ForEachVector<double>(n, [=](auto d, int64_t i) HWY_ATTR {
     hn::StoreU(hn::Neg(hn::Abs(hn::LoadU(d, x + i))), d, y + i);
   });
 }
 
-// Two forms of 1 / (1 + e^-x). Each is used where its exponential is at most 1, which avoids
-// overflow and preserves the precision of small results.
-template <typename T>
-HWY_INLINE void Combine(const T* x, const T* e, T* y, int64_t n) {
-  ForEachVector<T>(n, [=](auto d, int64_t i) HWY_ATTR {
-    const auto one = hn::Set(d, T(1));
-    const auto exponential = hn::LoadU(d, e + i);
-    const auto is_positive = hn::Ge(hn::LoadU(d, x + i), hn::Zero(d));
-    const auto numerator = hn::IfThenElse(is_positive, one, exponential);
-    hn::StoreU(hn::Div(numerator, hn::Add(one, exponential)), d, y + i);
+// Sets y[i] to the sigmoid of x[i], where e[i] is the exponential of -|x[i]|.
+void SigmoidOfExponentials(const double* x, const double* e, double* y, int64_t n) {
+  ForEachVector<double>(n, [=](auto d, int64_t i) HWY_ATTR {
+    hn::StoreU(SigmoidOfExponential(d, hn::LoadU(d, x + i), hn::LoadU(d, e + i)), d, y + i);
   });
 }
-
-void NegateFloats(const float* x, float* y, int64_t n) { Negate(x, y, n); }
-void NegateDoubles(const double* x, double* y, int64_t n) { Negate(x, y, n); }
-void CombineFloats(const float* x, const float* e, float* y, int64_t n) { Combine(x, e, y, n); }
-void CombineDoubles(const double* x, const double* e, double* y, int64_t n) { Combine(x, e, y, n); }
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
@@ -50,24 +45,30 @@ void CombineDoubles(const double* x, const double* e, double* y, int64_t n) { Co
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
+
+#include <algorithm>
+
+#include "gradflow/ops/common/elementary_simd.h"
+
 namespace gradflow {
 
-HWY_EXPORT(NegateFloats);
-HWY_EXPORT(NegateDoubles);
-HWY_EXPORT(CombineFloats);
-HWY_EXPORT(CombineDoubles);
+HWY_EXPORT(SigmoidOfFloats);
+HWY_EXPORT(NegatedMagnitudes);
+HWY_EXPORT(SigmoidOfExponentials);
 
-void NegatedMagnitudes(const float* x, float* y, int64_t n) {
-  GRADFLOW_SIMD_DISPATCH(NegateFloats)(x, y, n);
+void ApplySigmoid(const float* x, float* y, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(SigmoidOfFloats)(x, y, n);
 }
-void NegatedMagnitudes(const double* x, double* y, int64_t n) {
-  GRADFLOW_SIMD_DISPATCH(NegateDoubles)(x, y, n);
-}
-void SigmoidOfExponential(const float* x, const float* e, float* y, int64_t n) {
-  GRADFLOW_SIMD_DISPATCH(CombineFloats)(x, e, y, n);
-}
-void SigmoidOfExponential(const double* x, const double* e, double* y, int64_t n) {
-  GRADFLOW_SIMD_DISPATCH(CombineDoubles)(x, e, y, n);
+
+void ApplySigmoid(const double* x, double* y, int64_t n) {
+  constexpr int64_t kPart = 256;
+  double e[kPart];
+  for (int64_t i = 0; i < n; i += kPart) {
+    const int64_t part = std::min(kPart, n - i);
+    GRADFLOW_SIMD_DISPATCH(NegatedMagnitudes)(x + i, e, part);
+    ApplyElementary(Elementary::kExp, e, e, part);
+    GRADFLOW_SIMD_DISPATCH(SigmoidOfExponentials)(x + i, e, y + i, part);
+  }
 }
 
 }  // namespace gradflow

@@ -1,12 +1,12 @@
 #include "gradflow/ops/math/special_functions.h"
 
-#include <math.h>
-
 #include <cmath>
 #include <complex>
 #include <iterator>
 #include <limits>
 #include <unsupported/Eigen/SpecialFunctions>
+
+#include "gradflow/ops/common/log_gamma.h"
 
 namespace gradflow::special_functions {
 namespace {
@@ -15,12 +15,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = 3.14159265358979323846;
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-
-double Lgamma(double x) {
-  // Not std::lgamma, which writes a global variable.
-  int sign;
-  return lgamma_r(x, &sign);
-}
 
 // Zeta for x > 1 and q > 0.
 double ZetaOfPositive(double x, double q) { return Eigen::numext::zeta(x, q); }
@@ -51,7 +45,7 @@ double Zeta(double x, double q) {
 double Polygamma(double n, double x) {
   if (std::isnan(n) || n < 0 || n != std::floor(n)) return kNan;
   if (n == 0) return Digamma(x);
-  const double magnitude = std::exp(Lgamma(n + 1)) * Zeta(n + 1, x);
+  const double magnitude = std::exp(LogGamma(n + 1)) * Zeta(n + 1, x);
   return std::fmod(n, 2) != 0 ? magnitude : -magnitude;
 }
 

@@ -1,10 +1,8 @@
 // TileGrad, which sums the copies of Tile.
 #include <cstdint>
-#include <memory>
 #include <utility>
 #include <vector>
 
-#include "gradflow/core/op_def_builder.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
@@ -12,7 +10,6 @@
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
-#include "gradflow/proto/op_def.pb.h"
 
 namespace gradflow::tile_grad {
 namespace {
@@ -96,11 +93,14 @@ absl::Status TileGrad(KernelContext& ctx) {
 }  // namespace
 
 void Register(Registry& registry) {
-  OpDefBuilder builder("TileGrad");
-  builder.Input("input: T")
+  registry.Op("TileGrad")
+      .Group("array_ops")
+      .Input("input: T")
       .Input("multiples: int32")
       .Output("output: T")
       .Attr("T: type")
+      .Deprecated(3, "TileGrad has been replaced with reduce_sum")
+      .Shape(Shape)
       .Doc(R"(Returns the gradient of `Tile`: the sum of the copies.
 
 Graphs of version 3 and later use `Sum` of a `Reshape`. There are kernels for numbers.
@@ -109,14 +109,6 @@ input: The gradient of the repeated tensor.
 multiples: A vector: the number of repetitions along each dimension.
 output: The gradient of the tensor.
 T: The type of both.)");
-  auto def = std::make_unique<OpDef>();
-  const absl::Status status =
-      builder.Deprecated(3, "TileGrad has been replaced with reduce_sum").Finalize(def.get());
-  // An invalid definition becomes the registry's fault.
-  if (!status.ok()) def->clear_name();
-  OpApi api;
-  api.group = "array_ops";
-  registry.RegisterOp(std::move(def), Shape, std::move(api)).IgnoreError();
   registry.Kernel("TileGrad", MakeFunctionKernel<TileGrad>).Types("T", DataTypesOf(NumberTypes()));
 }
 

@@ -7,14 +7,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "gradflow/core/op_def_builder.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/nn/softmax_rows.h"
-#include "gradflow/proto/op_def.pb.h"
 
 namespace gradflow::batch_norm_global {
 namespace {
@@ -271,18 +269,8 @@ class Gradient final : public Kernel {
 constexpr char kTypes[] =
     "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, quint8, qint32, "
     "bfloat16, qint16, quint16, uint16, complex128, half, uint32, uint64}";
-// Registers an op that graphs of version 9 and later may not use.
-void RegisterDeprecated(Registry& registry, OpDefBuilder& builder) {
-  auto def = std::make_unique<OpDef>();
-  const absl::Status status =
-      builder.Deprecated(9, "Use tf.nn.batch_normalization()").Finalize(def.get());
-  // An invalid definition becomes the registry's fault.
-  if (!status.ok()) def->clear_name();
-  OpApi api;
-  api.group = "nn_ops";
-  registry.RegisterOp(std::move(def), Shape, std::move(api)).IgnoreError();
-}
 
+constexpr char kInstead[] = "Use tf.nn.batch_normalization()";
 constexpr char kAttrsDoc[] =
     R"(T: The type of all. There are kernels for half, bfloat16, float and double.
 variance_epsilon: A small number that is added to the variance.
@@ -291,18 +279,20 @@ scale_after_normalization: True if the results are multiplied by `gamma`.)";
 }  // namespace
 
 void Register(Registry& registry) {
-  RegisterDeprecated(
-      registry, OpDefBuilder("BatchNormWithGlobalNormalization")
-                    .Input("t: T")
-                    .Input("m: T")
-                    .Input("v: T")
-                    .Input("beta: T")
-                    .Input("gamma: T")
-                    .Output("result: T")
-                    .Attr(kTypes)
-                    .Attr("variance_epsilon: float")
-                    .Attr("scale_after_normalization: bool")
-                    .Doc(absl::StrCat(R"(Normalises images by the given moments of their channels.
+  registry.Op("BatchNormWithGlobalNormalization")
+      .Group("nn_ops")
+      .Input("t: T")
+      .Input("m: T")
+      .Input("v: T")
+      .Input("beta: T")
+      .Input("gamma: T")
+      .Output("result: T")
+      .Attr(kTypes)
+      .Attr("variance_epsilon: float")
+      .Attr("scale_after_normalization: bool")
+      .Deprecated(9, kInstead)
+      .Shape(Shape)
+      .Doc(absl::StrCat(R"(Normalises images by the given moments of their channels.
 
 The result is (t - m) * rsqrt(v + variance_epsilon) * gamma + beta.
 
@@ -313,23 +303,25 @@ beta: The offset of each channel.
 gamma: The scale of each channel, which is used if `scale_after_normalization` is true.
 result: The normalised images, of the shape of `t`.
 )",
-                                      kAttrsDoc)));
-  RegisterDeprecated(
-      registry, OpDefBuilder("BatchNormWithGlobalNormalizationGrad")
-                    .Input("t: T")
-                    .Input("m: T")
-                    .Input("v: T")
-                    .Input("gamma: T")
-                    .Input("backprop: T")
-                    .Output("dx: T")
-                    .Output("dm: T")
-                    .Output("dv: T")
-                    .Output("db: T")
-                    .Output("dg: T")
-                    .Attr(kTypes)
-                    .Attr("variance_epsilon: float")
-                    .Attr("scale_after_normalization: bool")
-                    .Doc(absl::StrCat(R"(Computes the gradients of BatchNormWithGlobalNormalization.
+                        kAttrsDoc));
+  registry.Op("BatchNormWithGlobalNormalizationGrad")
+      .Group("nn_ops")
+      .Input("t: T")
+      .Input("m: T")
+      .Input("v: T")
+      .Input("gamma: T")
+      .Input("backprop: T")
+      .Output("dx: T")
+      .Output("dm: T")
+      .Output("dv: T")
+      .Output("db: T")
+      .Output("dg: T")
+      .Attr(kTypes)
+      .Attr("variance_epsilon: float")
+      .Attr("scale_after_normalization: bool")
+      .Deprecated(9, kInstead)
+      .Shape(Shape)
+      .Doc(absl::StrCat(R"(Computes the gradients of BatchNormWithGlobalNormalization.
 
 Sums over rows are accumulated in double.
 
@@ -344,7 +336,7 @@ dv: The gradients with respect to `v`.
 db: The gradients with respect to `beta`.
 dg: The gradients with respect to `gamma`; 0 if `scale_after_normalization` is false.
 )",
-                                      kAttrsDoc)));
+                        kAttrsDoc));
   const DataTypeVector floats = {DT_FLOAT, DT_HALF, DT_BFLOAT16};
   constexpr char kOp[] = "BatchNormWithGlobalNormalization";
   registry.Kernel(kOp, MakeKernel<Forward<float>>).Types("T", floats);

@@ -1,19 +1,10 @@
 #include "gradflow/ops/nn/cell_math.h"
 
-#include <cmath>
 #include <utility>
 
 #include "gradflow/ops/common/elementary_simd.h"
 
 namespace gradflow {
-
-// The exponential is at most 1, which avoids overflow and keeps the precision of small results.
-void SigmoidChunk(const float* x, float* y, int64_t n) {
-  float e[kCellChunk];
-  for (int64_t i = 0; i < n; ++i) e[i] = -std::abs(x[i]);
-  ApplyElementary(Elementary::kExp, e, e, n);
-  for (int64_t i = 0; i < n; ++i) y[i] = (x[i] >= 0 ? 1.0f : e[i]) / (1.0f + e[i]);
-}
 
 void TanhChunk(const float* x, float* y, int64_t n) { ApplyElementary(Elementary::kTanh, x, y, n); }
 

@@ -19,8 +19,7 @@ namespace gradflow {
 // The elements of a row that a loop handles at a time, in buffers on the stack.
 inline constexpr int64_t kCellChunk = 256;
 
-// Set y[i] = 1 / (1 + e^-x[i]), or the hyperbolic tangent, for i < n <= kCellChunk. `y` may be `x`.
-void SigmoidChunk(const float* x, float* y, int64_t n);
+// Sets y[i] to the hyperbolic tangent of x[i] for i < n <= kCellChunk. `y` may be `x`.
 void TanhChunk(const float* x, float* y, int64_t n);
 
 // The inputs of a kernel from `first` on, as float.

@@ -8,6 +8,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/linalg/product.h"
+#include "gradflow/ops/math/sigmoid_simd.h"
 #include "gradflow/ops/nn/cell_math.h"
 #include "gradflow/ops/nn/cell_shapes.h"
 
@@ -103,7 +104,7 @@ class Gru final : public GruKernel {
         const float* const y = Data(by_state) + from;
         const float* const bias = in.data(kBRu) + gate * cell + column;
         for (int64_t j = 0; j < n; ++j) sum[j] = x[j] + y[j] + bias[j];
-        SigmoidChunk(sum, (gate == 0 ? r : u) + at, n);
+        ApplySigmoid(sum, (gate == 0 ? r : u) + at, n);
       }
       // The reset state, until the output takes its place.
       for (int64_t j = at; j < at + n; ++j) h[j] = h_prev[j] * r[j];

@@ -17,6 +17,7 @@
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/linalg/product.h"
+#include "gradflow/ops/math/sigmoid_simd.h"
 #include "gradflow/ops/nn/cell_math.h"
 #include "gradflow/ops/nn/cell_shapes.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -207,11 +208,11 @@ class Lstm final : public LstmKernel {
     float* const h = out->data(6) + offset;
     float sum[kCellChunk];
     gate(order_.i, 0, in.data(kWci), cs_prev, sum);
-    SigmoidChunk(sum, i, n);
+    ApplySigmoid(sum, i, n);
     gate(order_.ci, 0, nullptr, nullptr, sum);
     TanhChunk(sum, ci, n);
     gate(order_.f, forget_bias_, in.data(kWcf), cs_prev, sum);
-    SigmoidChunk(sum, f, n);
+    ApplySigmoid(sum, f, n);
     for (int64_t j = 0; j < n; ++j) cs[j] = i[j] * ci[j] + f[j] * cs_prev[j];
     if (cell_clip_ > 0) {
       // NaN stays NaN.
@@ -221,7 +222,7 @@ class Lstm final : public LstmKernel {
     }
     TanhChunk(cs, co, n);
     gate(order_.o, 0, in.data(kWco), cs, sum);
-    SigmoidChunk(sum, o, n);
+    ApplySigmoid(sum, o, n);
     for (int64_t j = 0; j < n; ++j) h[j] = o[j] * co[j];
   }
 

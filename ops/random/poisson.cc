@@ -8,6 +8,7 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/log_gamma.h"
 #include "gradflow/ops/random/parameters.h"
 #include "gradflow/ops/random/streams.h"
 
@@ -29,12 +30,6 @@ double DrawSmall(double rate, UniformReader* uniform) {
   }
 }
 
-double LogFactorial(double k) {
-  // std::lgamma() writes a global variable.
-  int sign = 0;
-  return lgamma_r(k + 1, &sign);
-}
-
 // The transformed rejection method: Hoermann, "The transformed rejection method for generating
 // Poisson random variables" (Insurance: Mathematics and Economics 12, 1993), for rates of 10 and
 // more. The names are those of the paper.
@@ -53,7 +48,7 @@ double DrawLarge(double rate, double max, UniformReader* uniform) {
     if (us >= 0.07 && v <= v_r) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
     const double s = std::log(v * inverse_alpha / (a / (us * us) + b));
-    const double t = -rate + k * log_rate - LogFactorial(k);
+    const double t = -rate + k * log_rate - LogGamma(k + 1);
     if (s <= t) return k;
   }
   return rate < max ? std::floor(rate) : max;

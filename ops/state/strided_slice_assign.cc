@@ -1,7 +1,4 @@
 // StridedSliceAssign and ResourceStridedSliceAssign.
-#include <optional>
-#include <string>
-
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
@@ -15,25 +12,15 @@
 namespace gradflow::strided_slice_assign {
 namespace {
 
+using strided_slice::AddSliceAttrs;
+using strided_slice::kSliceAttrsDoc;
 using strided_slice::LocateResult;
 using strided_slice::ReadStridedSlice;
+using strided_slice::SliceUpdateShape;
 using strided_slice::StridedSliceMasks;
 using strided_slice::StridedSlicePlan;
 
-absl::Status AssignShape(ShapeContext& c) {
-  StridedSliceMasks masks;
-  GRADFLOW_RETURN_IF_ERROR(masks.Read(c));
-  const PartialTensorShape variable = c.variable_shape(0);
-  GRADFLOW_ASSIGN_OR_RETURN(const std::optional<StridedSlicePlan> plan,
-                            ReadStridedSlice(c, 1, variable, masks));
-  if (plan.has_value()) {
-    GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape slice,
-                              PartialTensorShape::Make(plan->shape));
-    GRADFLOW_RETURN_IF_ERROR(CheckBroadcastsTo("value", c.input(4), slice));
-  }
-  if (c.num_outputs() > 0) c.set_output(0, variable);
-  return absl::OkStatus();
-}
+absl::Status AssignShape(ShapeContext& c) { return SliceUpdateShape(c, c.variable_shape(0)); }
 
 class AssignKernel final : public OpKernel {
  public:
@@ -71,19 +58,13 @@ class AssignKernel final : public OpKernel {
 
 // Adds what both ops have.
 Registry::OpBuilder& AddArguments(Registry::OpBuilder& op, absl::string_view output_doc) {
-  return op.Input("begin: Index")
-      .Input("end: Index")
-      .Input("strides: Index")
-      .Input("value: T")
-      .Attr("T: type")
-      .Attr("Index: {int32, int64}")
-      .Attr("begin_mask: int = 0")
-      .Attr("end_mask: int = 0")
-      .Attr("ellipsis_mask: int = 0")
-      .Attr("new_axis_mask: int = 0")
-      .Attr("shrink_axis_mask: int = 0")
-      .Shape(AssignShape)
-      .Doc(absl::StrCat(R"(Replaces a slice of a variable.
+  return AddSliceAttrs(
+      op.Input("begin: Index")
+          .Input("end: Index")
+          .Input("strides: Index")
+          .Input("value: T")
+          .Shape(AssignShape)
+          .Doc(absl::StrCat(R"(Replaces a slice of a variable.
 
 If an argument is wrong, nothing changes.
 
@@ -93,13 +74,7 @@ end: As for `StridedSlice`.
 strides: As for `StridedSlice`.
 value: The new elements of the slice, to whose shape they are broadcast.
 )",
-                        output_doc, R"(T: The type of the variable.
-Index: The type of the vectors.
-begin_mask: As for `StridedSlice`.
-end_mask: As for `StridedSlice`.
-ellipsis_mask: As for `StridedSlice`.
-new_axis_mask: As for `StridedSlice`.
-shrink_axis_mask: As for `StridedSlice`.)"));
+                            output_doc, "T: The type of the variable.", kSliceAttrsDoc)));
 }
 
 }  // namespace

@@ -29,8 +29,7 @@ struct Identity {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("container", &container));
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("shared_name", &name));
     if (name.empty()) name = construction.def().name();
-    // The prefix of the resources that TensorFlow's headers keep in a session.
-    if (absl::StartsWith(container, "_tensorflow")) {
+    if (absl::StartsWith(container, kReservedContainers)) {
       return errors::InvalidArgument("container '", errors::Printable(container), "' is reserved");
     }
     return absl::OkStatus();

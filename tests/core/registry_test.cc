@@ -44,6 +44,15 @@ TEST(Registry, FindsWhatWasRegistered) {
   EXPECT_EQ(registry.Ops().size(), 1u);
 }
 
+TEST(Registry, KeepsTheDeprecation) {
+  Registry registry;
+  registry.Op("Old").Deprecated(3, "Use another.").Shape(UnknownShape);
+  ASSERT_THAT(registry.status(), IsOk());
+  const OpDeprecation& deprecation = registry.FindOp("Old")->def().deprecation();
+  EXPECT_EQ(deprecation.version(), 3);
+  EXPECT_EQ(deprecation.explanation(), "Use another.");
+}
+
 TEST(Registry, SuggestsNearNames) {
   Registry registry;
   RegisterToy(registry);
@@ -67,6 +76,12 @@ TEST(Registry, KeepsTheFirstFault) {
     EXPECT_THAT(registry.status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Missing")));
     EXPECT_EQ(registry.FindOp("Bad"), nullptr);
+  }
+  {
+    Registry registry;
+    registry.Op("Bad").Input("x: Missing").Deprecated(3, "Use another.");
+    EXPECT_THAT(registry.status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("Missing")));
   }
   {
     Registry registry;

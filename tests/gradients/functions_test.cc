@@ -22,6 +22,7 @@
 #include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node.h"
+#include "gradflow/ops/rnn_ops.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "gradflow/runtime/session/client_session.h"
@@ -650,6 +651,25 @@ TEST(GradientFunctions, OfRecurrentCells) {
                         "float[3,4]={0.1, -0.2, 0.3, 0.4, -0.5, 0.6, 0.7, -0.8, 0.9, -1, 0.5, "
                         "0.25}; float[3,2]={0.3, -0.4, 0.5, 0.6, -0.7, 0.8}; float[4]; float[2]",
                         0, 3, 3);
+}
+
+// GRUBlockCellGrad computes those of x and h_prev.
+TEST(GradientFunctions, OfGruCellComputeThoseOfInputsOnce) {
+  const Scope scope = Scope::NewRootScope();
+  OutputList xs;
+  for (const char* const x :
+       {"float[2,1]", "float[2,2]", "float[3,4]", "float[3,2]", "float[4]", "float[2]"}) {
+    xs.push_back(ops::Const(scope, ParseTensor(x)));
+  }
+  const ops::GRUBlockCell cell(scope, xs[0], xs[1], xs[2], xs[3], xs[4], xs[5]);
+  std::vector<Output> dxs;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {cell.h}, xs, &dxs));
+  std::vector<std::string> products;
+  for (int i = 0; i < scope.graph()->num_nodes(); ++i) {
+    const std::string& op = scope.graph()->node(i)->type_string();
+    if (op == "MatMul" || op == "SplitV") products.push_back(op);
+  }
+  EXPECT_THAT(products, ::testing::ElementsAre("MatMul", "MatMul"));
 }
 
 TEST(GradientFunctions, OfFakeQuantisationAreThoseOfItsGradientOps) {

@@ -169,6 +169,44 @@ TEST(Elementary, FloatsHaveTheSameBitsOnEveryTarget) { ExpectSameBitsEverywhere<
 
 TEST(Elementary, DoublesHaveTheSameBitsOnEveryTarget) { ExpectSameBitsEverywhere<double>(); }
 
+// Whole vectors without a special number, which have shorter ways, and with one.
+TEST(Elementary, OrdinaryNumbersHaveTheBitsThatTheyHaveBesideOthers) {
+  std::mt19937 random(2);
+  std::uniform_real_distribution<float> exponents(-86, 86);
+  std::vector<float> x(4096);
+  std::vector<float> positive(x.size());
+  for (size_t i = 0; i < x.size(); ++i) {
+    x[i] = exponents(random);
+    positive[i] = std::exp(exponents(random));
+  }
+  for (const Elementary f : {Elementary::kExp, Elementary::kLog}) {
+    const auto n = static_cast<int64_t>(x.size());
+    std::vector<float> numbers = f == Elementary::kExp ? x : positive;
+    std::vector<float> expected(x.size());
+    ApplyElementary(f, numbers.data(), expected.data(), n);
+    for (size_t i = 0; i < x.size(); ++i) {
+      const Long exact =
+          f == Elementary::kExp ? std::exp(Long{numbers[i]}) : std::log(Long{numbers[i]});
+      ASSERT_LE(Error(expected[i], exact), 0.87) << numbers[i];
+    }
+    std::vector<float> y(x.size());
+    for (const std::string& target : SimdTargets()) {
+      const WithTarget with(target);
+      ApplyElementary(f, numbers.data(), y.data(), n);
+      ExpectSameBits(y.data(), expected.data(), y.size(), target);
+      std::vector<float> mixed = numbers;
+      for (size_t i = 3; i < mixed.size(); i += 8)
+        mixed[i] = -std::numeric_limits<float>::infinity();
+      ApplyElementary(f, mixed.data(), y.data(), n);
+      for (size_t i = 3; i < mixed.size(); i += 8) {
+        EXPECT_TRUE(f == Elementary::kExp ? y[i] == 0 : std::isnan(y[i])) << y[i];
+        y[i] = expected[i];
+      }
+      ExpectSameBits(y.data(), expected.data(), y.size(), target + " beside infinity");
+    }
+  }
+}
+
 template <typename T>
 void ExpectAccuratePairs() {
   std::vector<T> x = HardNumbers<T>();

@@ -77,7 +77,8 @@ ResourceMgr* OpKernelContext::resource_manager() const {
     // One for each session, among its resources.
     absl::StatusOr<std::shared_ptr<ResourceMgr>> found =
         context_->resource_manager()->LookupOrCreate<ResourceMgr>(
-            "_tensorflow", "resource_mgr", [] { return std::make_shared<ResourceMgr>(); });
+            gradflow::kReservedContainers, "resource_mgr",
+            [] { return std::make_shared<ResourceMgr>(); });
     // Never null in a session: if the session is closed, the run fails, and the kernel has an empty
     // manager until it returns.
     SetStatus(found.status());
@@ -107,7 +108,8 @@ mutex* OpKernelContext::input_ref_mutex(int i) {
   if (variable.ok() && context_->resource_manager() != nullptr) {
     absl::StatusOr<std::shared_ptr<RefMutex>> shared =
         context_->resource_manager()->LookupOrCreate<RefMutex>(
-            "_tensorflow_refs", absl::StrCat(reinterpret_cast<uintptr_t>(variable->get())),
+            absl::StrCat(gradflow::kReservedContainers, "_refs"),
+            absl::StrCat(reinterpret_cast<uintptr_t>(variable->get())),
             [] { return std::make_shared<RefMutex>(); });
     if (shared.ok()) found = *std::move(shared);
   }
