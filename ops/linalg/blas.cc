@@ -36,7 +36,7 @@ Threading AskBlas() {
   const int parallel = openblas_get_parallel();
   if (parallel == 0) return Threading::kSerialized;
   openblas_set_num_threads(1);
-  return parallel == 2 && omp_set_num_threads != nullptr ? Threading::kOpenMp
+  return parallel == 2 && OpenMpThreads() > 0 ? Threading::kOpenMp
                                                          : Threading::kConcurrent;
 }
 

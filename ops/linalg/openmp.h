@@ -2,31 +2,28 @@
 #ifndef GRADFLOW_OPS_LINALG_OPENMP_H_
 #define GRADFLOW_OPS_LINALG_OPENMP_H_
 
-extern "C" {
-// Present if a library that is built for OpenMP is.
-__attribute__((weak)) int omp_get_max_threads(void);
-__attribute__((weak)) void omp_set_num_threads(int);
-}
-
 namespace gradflow {
 
-// Makes such a library use the calling thread alone. The setting is the thread's own, and is put
-// back.
+// Returns the number of threads of the calling thread's next parallel region; 0 if no OpenMP is
+// loaded.
+int OpenMpThreads();
+// Sets it, for the calling thread. REQUIRES: threads > 0
+void SetOpenMpThreads(int threads);
+
+// Makes such a library use the calling thread alone, and puts the setting back.
 class OneOpenMpThread {
  public:
-  OneOpenMpThread() {
-    if (omp_get_max_threads == nullptr || omp_set_num_threads == nullptr) return;
-    threads_ = omp_get_max_threads();
-    omp_set_num_threads(1);
+  OneOpenMpThread() : threads_(OpenMpThreads()) {
+    if (threads_ > 1) SetOpenMpThreads(1);
   }
   ~OneOpenMpThread() {
-    if (threads_ > 0) omp_set_num_threads(threads_);
+    if (threads_ > 1) SetOpenMpThreads(threads_);
   }
   OneOpenMpThread(const OneOpenMpThread&) = delete;
   OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
 
  private:
-  int threads_ = 0;
+  const int threads_;
 };
 
 }  // namespace gradflow

@@ -87,14 +87,16 @@ TEST(Blas, ReplacesNans) {
 }
 
 TEST(Blas, KeepsTheSettingOfOpenMp) {
-  if (omp_get_max_threads == nullptr || omp_set_num_threads == nullptr) {
-    GTEST_SKIP() << "no OpenMP";
-  }
-  const int threads = omp_get_max_threads();
-  omp_set_num_threads(3);
+  const int threads = OpenMpThreads();
+  if (threads == 0) GTEST_SKIP() << "no OpenMP";
+  SetOpenMpThreads(3);
   Product(Numbers<float>(5), Numbers<float>(11));
-  EXPECT_EQ(omp_get_max_threads(), 3);
-  omp_set_num_threads(threads);
+  EXPECT_EQ(OpenMpThreads(), 3);
+  {
+    const OneOpenMpThread one;
+    EXPECT_EQ(OpenMpThreads(), 1);
+  }
+  SetOpenMpThreads(threads);
 }
 
 }  // namespace
