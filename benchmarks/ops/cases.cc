@@ -99,6 +99,12 @@ class CaseList {
         std::move(name), build, inputs, "triad",
         [=](int threads) { return Triad(floats, threads); }, Table::kAtMost, target);
   }
+  // An op that moves `floats` floats in all, whatever their direction.
+  void AddTraffic(std::string name, const Build& build, const std::vector<MakeInput>& inputs,
+                  int64_t floats) {
+    // A triad reads two arrays and writes one.
+    AddTriad(std::move(name), build, inputs, floats / 3, 1.3);
+  }
   void AddRead(std::string name, const Build& build, const std::vector<MakeInput>& inputs,
                int64_t floats, double target) {
     Add(
@@ -337,6 +343,81 @@ void AddProducts(CaseList* list) {
   }
 }
 
+// Ops of networks, which should take as long as their tensors take to move.
+void AddNetworkOps(CaseList* list) {
+  const MakeInput x = Floats({kMany});
+  const auto unary = [&](const char* name, const Build& build) {
+    list->AddTraffic(absl::StrCat(name, " 2^24"), build, {x}, 2 * kMany);
+  };
+  unary("Relu", [](const Scope& s, const Outputs& i) { Relu(s, i[0]); });
+  unary("Relu6", [](const Scope& s, const Outputs& i) { Relu6(s, i[0]); });
+  unary("LeakyRelu", [](const Scope& s, const Outputs& i) { LeakyRelu(s, i[0]); });
+  unary("Elu", [](const Scope& s, const Outputs& i) { Elu(s, i[0]); });
+  unary("Selu", [](const Scope& s, const Outputs& i) { Selu(s, i[0]); });
+  unary("Softplus", [](const Scope& s, const Outputs& i) { Softplus(s, i[0]); });
+  unary("Softsign", [](const Scope& s, const Outputs& i) { Softsign(s, i[0]); });
+  const auto gradient = [&](const char* name, const Build& build) {
+    list->AddTraffic(absl::StrCat(name, " 2^24"), build, {x, x}, 3 * kMany);
+  };
+  gradient("ReluGrad", [](const Scope& s, const Outputs& i) { ReluGrad(s, i[0], i[1]); });
+  gradient("Relu6Grad", [](const Scope& s, const Outputs& i) { Relu6Grad(s, i[0], i[1]); });
+  gradient("LeakyReluGrad", [](const Scope& s, const Outputs& i) { LeakyReluGrad(s, i[0], i[1]); });
+  gradient("EluGrad", [](const Scope& s, const Outputs& i) { EluGrad(s, i[0], i[1]); });
+  gradient("SeluGrad", [](const Scope& s, const Outputs& i) { SeluGrad(s, i[0], i[1]); });
+  gradient("SoftplusGrad", [](const Scope& s, const Outputs& i) { SoftplusGrad(s, i[0], i[1]); });
+  gradient("SoftsignGrad", [](const Scope& s, const Outputs& i) { SoftsignGrad(s, i[0], i[1]); });
+
+  // The first images of a ResNet.
+  constexpr int64_t kImages = int64_t{8} * 112 * 112 * 64;
+  const MakeInput images = Floats({8, 112, 112, 64});
+  const MakeInput pooled = Floats({8, 56, 56, 64});
+  const std::vector<int> window = {1, 3, 3, 1};
+  const std::vector<int> step = {1, 2, 2, 1};
+  list->AddTraffic(
+      "MaxPool 3x3 / 2 [8,112,112,64]",
+      [=](const Scope& s, const Outputs& i) { MaxPool(s, i[0], window, step, "SAME"); }, {images},
+      kImages + kImages / 4);
+  list->AddTraffic(
+      "AvgPool 3x3 / 2 [8,112,112,64]",
+      [=](const Scope& s, const Outputs& i) { AvgPool(s, i[0], window, step, "SAME"); }, {images},
+      kImages + kImages / 4);
+  list->AddTraffic(
+      "MaxPoolGrad 3x3 / 2 [8,112,112,64]",
+      [=](const Scope& s, const Outputs& i) {
+        MaxPoolGrad(s, i[0], i[1], i[1], window, step, "SAME");
+      },
+      {images, pooled}, 2 * kImages + kImages / 4);
+  list->AddTraffic(
+      "AvgPoolGrad 3x3 / 2 [8,112,112,64]",
+      [=](const Scope& s, const Outputs& i) {
+        AvgPoolGrad(s, {8, 112, 112, 64}, i[0], window, step, "SAME");
+      },
+      {pooled}, kImages + kImages / 4);
+  list->AddTraffic(
+      "BiasAdd [8,112,112,64]", [](const Scope& s, const Outputs& i) { BiasAdd(s, i[0], i[1]); },
+      {images, Floats({64})}, 2 * kImages);
+  list->AddTraffic(
+      "BiasAddGrad [8,112,112,64]", [](const Scope& s, const Outputs& i) { BiasAddGrad(s, i[0]); },
+      {images}, kImages);
+
+  constexpr int64_t kLogits = int64_t{16384} * 1000;
+  const MakeInput logits = Floats({16384, 1000});
+  list->AddTraffic(
+      "Softmax [16384,1000]", [](const Scope& s, const Outputs& i) { Softmax(s, i[0]); }, {logits},
+      2 * kLogits);
+  list->AddTraffic(
+      "LogSoftmax [16384,1000]", [](const Scope& s, const Outputs& i) { LogSoftmax(s, i[0]); },
+      {logits}, 2 * kLogits);
+  list->AddTraffic(
+      "SoftmaxCrossEntropyWithLogits [16384,1000]",
+      [](const Scope& s, const Outputs& i) { SoftmaxCrossEntropyWithLogits(s, i[0], i[1]); },
+      {logits, logits}, 3 * kLogits);
+  list->AddTraffic(
+      "SparseSoftmaxCrossEntropyWithLogits [16384,1000]",
+      [](const Scope& s, const Outputs& i) { SparseSoftmaxCrossEntropyWithLogits(s, i[0], i[1]); },
+      {logits, Integers({16384}, 1000)}, 2 * kLogits);
+}
+
 void AddOthers(CaseList* list) {
   const MakeInput keys = Integers({1000000}, 1000000);
   list->Add(
@@ -373,6 +454,7 @@ std::vector<Case> Cases() {
   AddReductions(&list);
   AddMovement(&list);
   AddProducts(&list);
+  AddNetworkOps(&list);
   AddOthers(&list);
   return list.Take();
 }

@@ -3,6 +3,11 @@
 #include <cblas.h>
 
 #include "gradflow/core/mutex.h"
+#include "gradflow/ops/linalg/openmp.h"
+
+#ifdef GRADFLOW_HAS_ONEDNN
+#include "oneapi/dnnl/dnnl.h"
+#endif
 
 extern "C" {
 #ifndef OPENBLAS_VERSION
@@ -10,9 +15,6 @@ extern "C" {
 __attribute__((weak)) int openblas_get_parallel(void);
 __attribute__((weak)) void openblas_set_num_threads(int);
 #endif
-// Present if OpenBLAS is built for OpenMP.
-__attribute__((weak)) int omp_get_max_threads(void);
-__attribute__((weak)) void omp_set_num_threads(int);
 }
 
 namespace gradflow {
@@ -34,7 +36,7 @@ Threading AskBlas() {
   const int parallel = openblas_get_parallel();
   if (parallel == 0) return Threading::kSerialized;
   openblas_set_num_threads(1);
-  return parallel == 2 && omp_set_num_threads != nullptr ? Threading::kOpenMp
+  return parallel == 2 && OpenMpThreads() > 0 ? Threading::kOpenMp
                                                          : Threading::kConcurrent;
 }
 
@@ -50,10 +52,8 @@ void Call(const F& gemm) {
     case Threading::kConcurrent:
       return gemm();
     case Threading::kOpenMp: {
-      const int threads = omp_get_max_threads();
-      omp_set_num_threads(1);
-      gemm();
-      return omp_set_num_threads(threads);
+      const OneOpenMpThread one_thread;
+      return gemm();
     }
     case Threading::kSerialized: {
       static auto* const mutex = new Mutex;
@@ -71,12 +71,42 @@ CBLAS_TRANSPOSE Transpose(const BlasMatrix<T>& matrix) {
 
 int Int(int64_t value) { return static_cast<int>(value); }
 
+#ifdef GRADFLOW_HAS_ONEDNN
+
+bool HasAvx512() {
+  return (dnnl_get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
+// Returns false, without effect, if out of memory.
+bool OneDnnGemm(int64_t m, int64_t n, int64_t k, const BlasMatrix<const float>& a,
+                const BlasMatrix<const float>& b, const BlasMatrix<float>& c, bool add) {
+  const OneOpenMpThread one_thread;
+  return dnnl_sgemm(a.transposed ? 'T' : 'N', b.transposed ? 'T' : 'N', m, n, k, 1, a.data,
+                    a.stride, b.data, b.stride, add ? 1 : 0, c.data, c.stride) == dnnl_success;
+}
+
+#else
+
+bool HasAvx512() { return false; }
+bool OneDnnGemm(int64_t, int64_t, int64_t, const BlasMatrix<const float>&,
+                const BlasMatrix<const float>&, const BlasMatrix<float>&, bool) {
+  return false;
+}
+
+#endif
+
 }  // namespace
+
+bool OneDnnHasFastProducts() {
+  static const bool fast = HasAvx512();
+  return fast;
+}
 
 bool BlasIsConcurrent() { return BlasThreading() != Threading::kSerialized; }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
               BlasMatrix<float> c, bool add) {
+  if (OneDnnHasFastProducts() && OneDnnGemm(m, n, k, a, b, c, add)) return;
   Call([&] {
     cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,
                 Int(a.stride), b.data, Int(b.stride), add ? 1 : 0, c.data, Int(c.stride));

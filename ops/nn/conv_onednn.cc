@@ -31,13 +31,8 @@ std::unique_ptr<FastConv> MakeFastConv(ConvPass) { return nullptr; }
 #include "absl/strings/match.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/linalg/openmp.h"
 #include "oneapi/dnnl/dnnl.hpp"
-
-extern "C" {
-// Present if oneDNN is built for OpenMP, as Debian's is.
-__attribute__((weak)) int omp_get_max_threads(void);
-__attribute__((weak)) void omp_set_num_threads(int);
-}
 
 namespace gradflow {
 namespace {
@@ -45,24 +40,6 @@ namespace {
 using Desc = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 constexpr auto kFloat = dnnl::memory::data_type::f32;
-
-// Makes oneDNN use the calling thread alone. The setting is the thread's own, and is put back.
-class OneOpenMpThread {
- public:
-  OneOpenMpThread() {
-    if (omp_get_max_threads == nullptr || omp_set_num_threads == nullptr) return;
-    threads_ = omp_get_max_threads();
-    omp_set_num_threads(1);
-  }
-  ~OneOpenMpThread() {
-    if (threads_ > 0) omp_set_num_threads(threads_);
-  }
-  OneOpenMpThread(const OneOpenMpThread&) = delete;
-  OneOpenMpThread& operator=(const OneOpenMpThread&) = delete;
-
- private:
-  int threads_ = 0;
-};
 
 const dnnl::engine& Engine() {
   static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);

@@ -123,29 +123,21 @@ class DimMap final : public FormatKernel {
     const IndexReader reader(x);
     const std::vector<int64_t> positions = formats_.Positions();
     const int64_t rank = static_cast<int64_t>(positions.size());
-    for (int64_t i = 0; i < x.NumElements(); ++i) {
-      if (i % 65536 == 65535 && ctx.ShouldStop()) break;
-      const int64_t dim = reader[i];
-      if (dim >= -rank && dim < rank) continue;
-      return errors::InvalidArgument("x has element ", dim, " at ", i,
-                                     ", expected a dimension in [-", rank, ", ", rank, ")");
-    }
     Tensor* y = nullptr;
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, x.shape(), &y));
+    FirstBadIndex bad;
     ParallelFor(ctx, x.NumElements(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
+        // Read once: another thread may write to a tensor that is fed.
         const int64_t dim = reader[i];
-        // Another thread may write to a tensor that is fed.
-        const int64_t at =
-            static_cast<int64_t>(static_cast<uint64_t>(dim + rank) % static_cast<uint64_t>(rank));
-        const int64_t position = positions[static_cast<size_t>(at)];
-        if (y->dtype() == DT_INT32) {
-          static_cast<int32_t*>(y->raw_data())[i] = static_cast<int32_t>(position);
-        } else {
-          static_cast<int64_t*>(y->raw_data())[i] = position;
-        }
+        if (dim < -rank || dim >= rank) return bad.Found(i);
+        WriteIndex(y, i, positions[static_cast<size_t>(dim < 0 ? dim + rank : dim)]);
       }
     });
+    if (bad.any()) {
+      return errors::InvalidArgument("x has element ", reader[bad.first()], " at ", bad.first(),
+                                     ", expected a dimension in [-", rank, ", ", rank, ")");
+    }
     return absl::OkStatus();
   }
 };

@@ -22,10 +22,13 @@ namespace {
 // The input of a step that is the result of the step before it.
 constexpr int kPrevious = -1;
 
-// An op, its attributes, and the inputs of the fused op that it takes.
+// An op with all of its attributes, and the inputs of the fused op that it takes.
 struct Step {
   NodeDef node;
   std::vector<int> inputs;
+  const OpRegistration* op = nullptr;
+  DataTypeVector input_types;
+  DataTypeVector output_types;
 };
 
 // The steps of a node, in order. The first takes input 0.
@@ -60,6 +63,12 @@ class Steps {
     AddNodeAttr("T", dtype, conv);
     AddNodeAttr("strides", strides, conv);
     AddNodeAttr("padding", padding, conv);
+    for (Step& step : steps_) {
+      GRADFLOW_ASSIGN_OR_RETURN(step.op, GlobalRegistry().LookUpOp(step.node.op()));
+      AddDefaultsToNodeDef(step.op->def(), &step.node);
+      GRADFLOW_RETURN_IF_ERROR(
+          InOutTypesForNode(step.node, step.op->def(), &step.input_types, &step.output_types));
+    }
     return absl::OkStatus();
   }
   const std::vector<Step>& steps() const { return steps_; }
@@ -81,18 +90,13 @@ absl::Status Shape(ShapeContext& c) {
   GRADFLOW_RETURN_IF_ERROR(steps.Read(c.def()));
   PartialTensorShape previous;
   for (const Step& step : steps.steps()) {
-    GRADFLOW_ASSIGN_OR_RETURN(const OpRegistration* op, GlobalRegistry().LookUpOp(step.node.op()));
-    NodeDef node = step.node;
-    AddDefaultsToNodeDef(op->def(), &node);
-    DataTypeVector input_types, output_types;
-    GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(node, op->def(), &input_types, &output_types));
     std::vector<const PartialTensorShape*> inputs;
     for (const int i : step.inputs) inputs.push_back(i == kPrevious ? &previous : &c.input(i));
     const auto constant = [&](int i) {
       return step.inputs[i] == kPrevious ? nullptr : c.input_tensor(step.inputs[i]);
     };
-    ShapeContext inner(node, op->def(), inputs, input_types, 1, constant);
-    GRADFLOW_RETURN_IF_ERROR(op->shape_fn()(inner));
+    ShapeContext inner(step.node, step.op->def(), inputs, step.input_types, 1, constant);
+    GRADFLOW_RETURN_IF_ERROR(step.op->shape_fn()(inner));
     previous = inner.output(0);
   }
   c.set_output(0, std::move(previous));
@@ -104,16 +108,12 @@ class FusedPadConv final : public OpKernel {
   absl::Status Init(const KernelConstruction& construction) {
     GRADFLOW_RETURN_IF_ERROR(steps_.Read(construction.def()));
     for (const Step& step : steps_.steps()) {
-      GRADFLOW_ASSIGN_OR_RETURN(const OpRegistration* op,
-                                GlobalRegistry().LookUpOp(step.node.op()));
-      NodeDef node = step.node;
-      AddDefaultsToNodeDef(op->def(), &node);
-      DataTypeVector input_types;
-      DataTypeVector& output_types = output_types_.emplace_back();
-      GRADFLOW_RETURN_IF_ERROR(InOutTypesForNode(node, op->def(), &input_types, &output_types));
       GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* kernel,
-                                GlobalRegistry().FindKernel(node));
-      const KernelConstruction inner(node, op->def(), input_types, output_types);
+                                GlobalRegistry().FindKernel(step.node));
+      // The largest constant is the filter, which the convolution packs once.
+      const bool is_last = &step == &steps_.steps().back();
+      const KernelConstruction inner(step.node, step.op->def(), step.input_types, step.output_types,
+                                     is_last ? construction.constant() : nullptr);
       GRADFLOW_ASSIGN_OR_RETURN(kernels_.emplace_back(), kernel->factory(inner));
     }
     return absl::OkStatus();
@@ -136,8 +136,8 @@ class FusedPadConv final : public OpKernel {
         status = kernels_[k]->Compute(last);
       } else {
         Tensor output(Tensor::Unset{});
-        KernelContext inner(absl::MakeSpan(inputs), absl::MakeSpan(&output, 1), output_types_[k],
-                            ctx.run());
+        KernelContext inner(absl::MakeSpan(inputs), absl::MakeSpan(&output, 1),
+                            steps_.steps()[k].output_types, ctx.run());
         status = kernels_[k]->Compute(inner);
         previous = std::move(output);
       }
@@ -149,7 +149,6 @@ class FusedPadConv final : public OpKernel {
  private:
   Steps steps_;
   std::vector<std::unique_ptr<OpKernel>> kernels_;
-  std::vector<DataTypeVector> output_types_;
 };
 
 }  // namespace

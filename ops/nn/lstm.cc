@@ -53,8 +53,12 @@ absl::Span<const CellTensor> Inputs(bool is_block, int count) {
   return absl::MakeConstSpan(kCellInputs).first(static_cast<size_t>(count));
 }
 
+// A negative number of steps of x is not known.
 absl::Status CheckSteps(int64_t steps, int64_t most) {
   if (steps >= 0 && (most < 0 || steps <= most)) return absl::OkStatus();
+  if (most < 0) {
+    return errors::InvalidArgument("seq_len_max is ", steps, ", expected 0 at least");
+  }
   return errors::InvalidArgument("seq_len_max is ", steps, ", expected 0 to ", most,
                                  " (the steps of x)");
 }

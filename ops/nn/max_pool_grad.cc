@@ -3,7 +3,6 @@
 // MaxPoolGrad computes the positions of the maxima, then adds up the gradients of the windows that
 // have an element as their maximum, row by row of the input. Rows are thus independent.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -337,34 +336,39 @@ class MaxPoolGradGrad final : public GradKernel<Kind::kGradGrad, Rank> {
 
 // ---- Gradients by positions ----
 
-absl::Status IndexError(const Tensor& argmax, int64_t i, int64_t index, int64_t begin,
-                        int64_t end) {
-  return errors::InvalidArgument(ElementName("argmax", argmax.shape(), i), " is ", index,
-                                 ", expected an index of the image from ", begin, " to ", end - 1);
-}
+// The indices that are valid for the images of a batch. Elements are read once: another thread may
+// write to a tensor that is fed.
+class ImageIndices {
+ public:
+  ImageIndices(const Tensor& argmax, const PoolGeometry& g, bool include_batch)
+      : argmax_(argmax),
+        indices_(argmax),
+        outputs_(argmax.NumElements() / g.batch),
+        image_(g.in[1] * g.in_row()),
+        include_batch_(include_batch) {}
 
-// Finds an index that is not of its image.
-absl::Status CheckIndices(KernelContext& ctx, const PoolGeometry& g, bool include_batch,
-                          const Tensor& argmax) {
-  const IndexReader indices(argmax);
-  const int64_t outputs = argmax.NumElements() / g.batch;
-  const int64_t image = g.in[1] * g.in_row();
-  std::atomic<int64_t> bad = argmax.NumElements();
-  ParallelFor(ctx, argmax.NumElements(), BlockSizeForCost(1.0), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const int64_t first = include_batch ? i / outputs * image : 0;
-      if (indices[i] >= first && indices[i] < first + image) continue;
-      int64_t seen = bad.load();
-      while (i < seen && !bad.compare_exchange_weak(seen, i)) {
-      }
-      return;
-    }
-  });
-  const int64_t i = bad.load();
-  if (i == argmax.NumElements()) return absl::OkStatus();
-  const int64_t first = include_batch ? i / outputs * image : 0;
-  return IndexError(argmax, i, indices[i], first, first + image);
-}
+  // Returns element i as an index of its image, or -1 if it is out of range.
+  int64_t At(int64_t i) const {
+    const int64_t index = indices_[i];
+    const int64_t first = First(i);
+    return index < first || index - first >= image_ ? -1 : index - first;
+  }
+  // The error of an element that is out of range.
+  absl::Status Error(int64_t i) const {
+    return errors::InvalidArgument(ElementName("argmax", argmax_.shape(), i), " is ", indices_[i],
+                                   ", expected an index of the image from ", First(i), " to ",
+                                   First(i) + image_ - 1);
+  }
+
+ private:
+  int64_t First(int64_t i) const { return include_batch_ ? i / outputs_ * image_ : 0; }
+
+  const Tensor& argmax_;
+  const IndexReader indices_;
+  const int64_t outputs_;
+  const int64_t image_;
+  const bool include_batch_;
+};
 
 template <typename C>
 class MaxPoolGradWithArgmax final : public GradKernel<Kind::kGradWithArgmax, 4> {
@@ -376,13 +380,13 @@ class MaxPoolGradWithArgmax final : public GradKernel<Kind::kGradWithArgmax, 4> 
     const int64_t images = g.batch;
     const int64_t inputs = output->NumElements() / images;
     const int64_t outputs = argmax.NumElements() / images;
-    GRADFLOW_RETURN_IF_ERROR(CheckIndices(ctx, g, include_batch_in_index(), argmax));
     // Sums are accumulated in S, also those of 16-bit floats.
     Tensor sums = *output;
     if (DataTypeSize(output->dtype()) != sizeof(S)) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_FLOAT, output->shape(), &sums));
     }
-    const IndexReader indices(argmax);
+    const ImageIndices indices(argmax, g, include_batch_in_index());
+    FirstBadIndex bad;
     const RowReader<S> grads(ctx.input(1));
     const RowWriter<S> writer(output);
     S* const to = static_cast<S*>(sums.raw_data());
@@ -390,20 +394,22 @@ class MaxPoolGradWithArgmax final : public GradKernel<Kind::kGradWithArgmax, 4> 
                 [&](int64_t begin, int64_t end) {
                   for (int64_t b = begin; b < end && !ctx.ShouldStop(); ++b) {
                     S* const image = to + b * inputs;
-                    const int64_t first = include_batch_in_index() ? b * inputs : 0;
                     std::fill_n(image, inputs, S(0));
                     constexpr int64_t kChunk = 1024;
                     S buffer[kChunk];
                     for (int64_t i = 0; i < outputs; i += kChunk) {
                       const int64_t n = std::min(kChunk, outputs - i);
                       const S* const dy = grads.Read(b * outputs + i, n, buffer);
-                      for (int64_t j = 0; j < n; ++j)
-                        image[indices[b * outputs + i + j] - first] += dy[j];
+                      for (int64_t j = 0; j < n; ++j) {
+                        const int64_t index = indices.At(b * outputs + i + j);
+                        if (index < 0) return bad.Found(b * outputs + i + j);
+                        image[index] += dy[j];
+                      }
                     }
                     writer.Write(image, b * inputs, inputs);
                   }
                 });
-    return absl::OkStatus();
+    return bad.any() ? indices.Error(bad.first()) : absl::OkStatus();
   }
 };
 
@@ -413,19 +419,20 @@ class MaxPoolGradGradWithArgmax final : public GradKernel<Kind::kGradGradWithArg
  public:
   absl::Status Run(KernelContext& ctx, const PoolGeometry& g, Tensor* output) const override {
     const Tensor& argmax = ctx.input(2);
-    GRADFLOW_RETURN_IF_ERROR(CheckIndices(ctx, g, include_batch_in_index(), argmax));
-    const IndexReader indices(argmax);
+    const ImageIndices indices(argmax, g, include_batch_in_index());
+    FirstBadIndex bad;
     const int64_t inputs = ctx.input(1).NumElements() / g.batch;
     const int64_t outputs = argmax.NumElements() / g.batch;
     const E* const from = static_cast<const E*>(ctx.input(1).raw_data());
     E* const to = static_cast<E*>(output->raw_data());
     ParallelFor(ctx, argmax.NumElements(), BlockSizeForCost(2.0), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const int64_t first = include_batch_in_index() ? 0 : i / outputs * inputs;
-        to[i] = from[first + indices[i]];
+        const int64_t index = indices.At(i);
+        if (index < 0) return bad.Found(i);
+        to[i] = from[i / outputs * inputs + index];
       }
     });
-    return absl::OkStatus();
+    return bad.any() ? indices.Error(bad.first()) : absl::OkStatus();
   }
 };
 

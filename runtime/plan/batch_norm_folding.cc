@@ -1,6 +1,6 @@
-// FoldBatchNorms: conv(x, w) normalised is conv(x, w * factor) + bias, where factor is
-// scale / sqrt(variance + epsilon), and bias is offset - mean * factor.
-#include <algorithm>
+// FoldBatchNorms: conv(x, w) scaled and shifted by constants is conv(x, w * factor) + bias. A batch
+// normalisation has factor scale / sqrt(variance + epsilon) and bias offset - mean * factor; frozen
+// graphs often have it as Mul and AddV2.
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -8,89 +8,67 @@
 #include <utility>
 #include <vector>
 
-#include "gradflow/core/fused_steps.h"
-#include "gradflow/core/parallel.h"
+#include "gradflow/core/op_def_util.h"
+#include "gradflow/core/registry.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/graph/graph.h"
 #include "gradflow/graph/tables.h"
+#include "gradflow/proto/node_def.pb.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
 
 namespace gradflow {
 namespace {
 
-// A folded filter.
-class FilterKernel final : public OpKernel {
+// Inputs of batch normalisation.
+enum { kX, kScale, kOffset, kMean, kVariance };
+
+// y = x * factor + bias, for each channel.
+class Affine {
  public:
-  explicit FilterKernel(Tensor value) : value_(std::move(value)) {}
-  absl::Status Compute(KernelContext& ctx) const override {
-    ctx.set_output(0, value_);
-    return absl::OkStatus();
-  }
-  bool IsCheap() const override { return true; }
+  explicit Affine(int64_t channels)
+      : factors_(static_cast<size_t>(channels), 1), biases_(static_cast<size_t>(channels), 0) {}
 
- private:
-  const Tensor value_;
-};
-
-// Adds a vector to each row of its input.
-class BiasKernel final : public OpKernel, public StepKernel {
- public:
-  explicit BiasKernel(std::vector<float> bias) : bias_(std::move(bias)) {}
-
-  absl::Status Compute(KernelContext& ctx) const override {
-    const Tensor& x = ctx.input(0);
-    const int64_t columns = static_cast<int64_t>(bias_.size());
-    if (x.dtype() != DT_FLOAT || x.dims() == 0 || x.dim_size(x.dims() - 1) != columns) {
-      return errors::InvalidArgument("the result of the convolution has shape ",
-                                     x.shape().DebugString(), ", expected ", columns, " channels");
+  int64_t channels() const { return static_cast<int64_t>(factors_.size()); }
+  double factor(int64_t c) const { return factors_[static_cast<size_t>(c)]; }
+  float bias(int64_t c) const { return static_cast<float>(biases_[static_cast<size_t>(c)]); }
+  bool scales() const { return scales_; }
+  bool shifts() const { return shifts_; }
+  // Weights that overflow would make NaN of zeros.
+  bool IsFinite() const {
+    for (int64_t c = 0; c < channels(); ++c) {
+      if (!std::isfinite(factor(c)) || !std::isfinite(bias(c))) return false;
     }
-    Tensor* y = nullptr;
-    GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, x.shape(), &y));
-    if (columns == 0) return absl::OkStatus();
-    const float* const from = static_cast<const float*>(x.raw_data());
-    float* const to = static_cast<float*>(y->raw_data());
-    ParallelFor(ctx, x.NumElements() / columns,
-                BlockSizeForCost(0.5 * static_cast<double>(columns)),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t row = begin; row < end; ++row) {
-                    AddToRow(from + row * columns, bias_.data(), columns, to + row * columns);
-                  }
-                });
-    return absl::OkStatus();
+    return true;
   }
 
-  bool CanBeStep(int) const override { return true; }
-  std::unique_ptr<FusedStep> MakeStep(const RunContext&, absl::Span<const Tensor>, int,
-                                      const TensorShape& shape) const override {
-    if (shape.dims() == 0 ||
-        shape.dim_size(shape.dims() - 1) != static_cast<int64_t>(bias_.size())) {
-      return nullptr;
+  // Appends y * by(c) and y + by(c).
+  template <typename F>
+  void Scale(const F& by) {
+    scales_ = true;
+    for (size_t c = 0; c < factors_.size(); ++c) {
+      const double factor = by(static_cast<int64_t>(c));
+      factors_[c] *= factor;
+      biases_[c] *= factor;
     }
-    return std::make_unique<Step>(bias_.data());
+  }
+  template <typename F>
+  void Shift(const F& by) {
+    shifts_ = true;
+    for (size_t c = 0; c < biases_.size(); ++c) biases_[c] += by(static_cast<int64_t>(c));
   }
 
  private:
-  class Step final : public FusedStep {
-   public:
-    explicit Step(const float* bias) : bias_(bias) {}
-    void Apply(const ResultPart& part) const override {
-      for (int64_t row = 0; row < part.rows; ++row) {
-        float* const data = part.data + row * part.stride;
-        AddToRow(data, bias_ + part.column, part.columns, data);
-      }
-    }
-
-   private:
-    const float* const bias_;
-  };
-
-  static void AddToRow(const float* x, const float* bias, int64_t n, float* y) {
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] + bias[i];
-  }
-
-  const std::vector<float> bias_;
+  std::vector<double> factors_;
+  std::vector<double> biases_;
+  bool scales_ = false;
+  bool shifts_ = false;
 };
+
+double ElementOf(const Tensor& tensor, int64_t i) {
+  return static_cast<double>(static_cast<const float*>(tensor.raw_data())[i]);
+}
 
 class Folder {
  public:
@@ -100,22 +78,19 @@ class Folder {
         stop_(context.limits.cancelled, context.limits.closed) {}
 
   absl::Status Fold() {
-    const std::vector<int32_t> uses = graph_.CountUses();
-    FindOtherOutputs();
-    // FoldNorm() adds nodes.
+    uses_ = graph_.FindUses();
+    // Fold() adds nodes.
     const std::vector<int32_t> order(graph_.order().begin(), graph_.order().end());
     for (const int32_t node : order) {
       // The layout reports the stop.
       if (stop_.Check()) break;
-      if (IsNorm(node)) FoldNorm(node, uses);
+      const std::string& op = graph_.origin(node).type_string();
+      if ((op == "Conv2D" || op == "DepthwiseConv2dNative") && IsPlain(node)) Fold(node);
     }
     return graph_.Prune();
   }
 
  private:
-  // Inputs of batch normalisation.
-  enum { kX, kScale, kOffset, kMean, kVariance };
-
   // Returns true for a node of the graph itself, of float and NHWC.
   bool IsPlain(int32_t node) const {
     if (graph_.label(node) != nullptr || graph_.kernel(node) != nullptr) return false;
@@ -124,37 +99,16 @@ class Folder {
     return IsPure(origin) && origin.output_type(0) == DT_FLOAT &&
            (!origin.GetAttr("data_format", &format).ok() || format == "NHWC");
   }
-  bool IsNorm(int32_t node) const {
-    const std::string& op = graph_.origin(node).type_string();
-    if (op != "FusedBatchNormV3" && op != "FusedBatchNormV2" && op != "FusedBatchNorm") {
-      return false;
-    }
-    bool is_training = true;
-    return IsPlain(node) && graph_.origin(node).GetAttr("is_training", &is_training).ok() &&
-           !is_training && !other_outputs_[node];
-  }
-  // Finds the nodes of which an output other than the first is read.
-  void FindOtherOutputs() {
-    other_outputs_.resize(graph_.num_nodes());
-    const auto add = [&](PlanGraph::Value value) {
-      if (!value.is_feed() && value.output > 0) other_outputs_[value.node] = true;
-    };
-    for (const PlanGraph::Value root : graph_.roots()) add(graph_.Resolve(root));
-    for (const int32_t reader : graph_.order()) {
-      for (int i = 0; i < graph_.num_edges(reader); ++i) add(graph_.edge(reader, i));
-    }
-  }
 
-  // Sets *value to that of a constant of float, perhaps behind nodes that copy it. Returns false if
-  // it is none.
-  // Stores the constant's node in *constant, which may be null.
+  // Sets *value to that of a constant of float, perhaps behind nodes that copy it, and *constant,
+  // if not null, to its node. Returns false if it is none.
   bool ConstantOf(PlanGraph::Value source, Tensor* value, int32_t* constant = nullptr) {
     while (!source.is_feed() && !graph_.has_known_value(source.node) &&
            graph_.origin(source.node).type_string() == "Identity" &&
            graph_.num_edges(source.node) == 1) {
       source = graph_.edge(source.node, 0);
     }
-    if (source.is_feed() || source.output != 0) return false;
+    if (source.is_feed()) return false;
     if (constant != nullptr) *constant = source.node;
     const Node& node = graph_.origin(source.node);
     const OpKernel* kernel = graph_.kernel(source.node).get();
@@ -164,130 +118,190 @@ class Folder {
       const absl::StatusOr<const OpKernel*> made = kernels_.Get(node);
       if (!made.ok()) return false;
       kernel = *made;
-      // One that is not cheap decodes its value in each run, within the run's limit of memory.
-      if (!kernel->IsCheap()) return false;
     }
-    DataTypeVector types;
-    for (const DataType dtype : node.output_types()) types.push_back(BaseType(dtype));
-    std::vector<Tensor> outputs(types.size(), Tensor(Tensor::Unset{}));
-    const RunContext run;
-    KernelContext ctx({}, absl::MakeSpan(outputs), types, run);
-    if (!kernel->Compute(ctx).ok()) return false;
-    *value = outputs[0];
+    *value = KeptValue(*kernel, node, source.output);
     return value->dtype() == DT_FLOAT && value->IsInitialized();
   }
 
-  void FoldNorm(int32_t norm, const std::vector<int32_t>& uses) {
-    // norm(bias(conv)), or norm(conv).
-    std::vector<int32_t> chain = {norm};
-    PlanGraph::Value source = graph_.edge(norm, kX);
-    const auto is_next = [&] {
-      // Not a node that a fold has added: it has no element in `uses`.
-      return !source.is_feed() && source.output == 0 && IsPlain(source.node) &&
-             uses[source.node] == 1;
-    };
-    Tensor bias;
-    if (is_next() && graph_.origin(source.node).type_string() == "BiasAdd") {
-      if (!ConstantOf(graph_.edge(source.node, 1), &bias)) return;
-      chain.push_back(source.node);
-      source = graph_.edge(source.node, 0);
+  // Sets *value to a constant that has an element for each channel, or one. Returns false if it is
+  // none.
+  bool ChannelsOf(PlanGraph::Value source, int64_t channels, Tensor* value) {
+    constexpr int kImageDims = 4;
+    if (!ConstantOf(source, value) || value->dims() > kImageDims) return false;
+    const int64_t last = value->dims() == 0 ? 1 : value->dim_size(value->dims() - 1);
+    return value->NumElements() == last && (last == 1 || last == channels);
+  }
+
+  // Appends a node to `affine`, whose result so far is its input `input`. Returns false if the node
+  // is not a product or sum of that with constants.
+  bool Append(int32_t node, int input, Affine* affine) {
+    const std::string& op = graph_.origin(node).type_string();
+    if (!IsPlain(node)) return false;
+    if (op == "FusedBatchNormV3" || op == "FusedBatchNormV2" || op == "FusedBatchNorm") {
+      return input == kX && AppendNorm(node, affine);
     }
-    if (!is_next()) return;
-    const int32_t conv = source.node;
-    const std::string& op = graph_.origin(conv).type_string();
-    if (op != "Conv2D" && op != "DepthwiseConv2dNative") return;
-    chain.push_back(conv);
-    Tensor filter;
+    const bool bias = op == "BiasAdd";
+    const bool product = op == "Mul";
+    const bool difference = op == "Sub";
+    if (!bias && !product && !difference && op != "AddV2" && op != "Add") return false;
+    if (bias && input != 0) return false;
+    Tensor by;
+    if (!ChannelsOf(graph_.edge(node, 1 - input), affine->channels(), &by)) return false;
+    if (bias && (by.dims() != 1 || by.NumElements() != affine->channels())) return false;
+    const double sign = difference && input == 0 ? -1 : 1;
+    const auto at = [&](int64_t c) { return sign * ElementOf(by, by.NumElements() == 1 ? 0 : c); };
+    if (product) {
+      affine->Scale(at);
+      return true;
+    }
+    if (difference && input == 1) affine->Scale([](int64_t) { return -1.0; });
+    affine->Shift(at);
+    return true;
+  }
+
+  bool AppendNorm(int32_t norm, Affine* affine) {
+    bool is_training = true;
+    float epsilon = 0;
+    if (!graph_.origin(norm).GetAttr("is_training", &is_training).ok() || is_training ||
+        !graph_.origin(norm).GetAttr("epsilon", &epsilon).ok()) {
+      return false;
+    }
     Tensor inputs[kVariance + 1];
+    for (int i = kScale; i <= kVariance; ++i) {
+      if (!ConstantOf(graph_.edge(norm, i), &inputs[i]) || inputs[i].dims() != 1 ||
+          inputs[i].dim_size(0) != affine->channels()) {
+        return false;
+      }
+    }
+    affine->Shift([&](int64_t c) { return -ElementOf(inputs[kMean], c); });
+    affine->Scale([&](int64_t c) {
+      return ElementOf(inputs[kScale], c) /
+             std::sqrt(ElementOf(inputs[kVariance], c) + static_cast<double>(epsilon));
+    });
+    affine->Shift([&](int64_t c) { return ElementOf(inputs[kOffset], c); });
+    return true;
+  }
+
+  // Folds what follows a convolution.
+  void Fold(int32_t conv) {
+    Tensor filter;
     int32_t filter_node = -1;
     if (!ConstantOf(graph_.edge(conv, 1), &filter, &filter_node) || filter.dims() != 4) return;
-    for (int i = kScale; i <= kVariance; ++i) {
-      if (!ConstantOf(graph_.edge(norm, i), &inputs[i])) return;
-    }
-    const int64_t channels = filter.dim_size(3) * (op == "Conv2D" ? 1 : filter.dim_size(2));
-    for (int i = kScale; i <= kVariance; ++i) {
-      if (inputs[i].dims() != 1 || inputs[i].dim_size(0) != channels) return;
-    }
-    if (chain.size() == 3 && (bias.dims() != 1 || bias.dim_size(0) != channels)) return;
-    float epsilon = 0;
-    if (channels == 0 || !graph_.origin(norm).GetAttr("epsilon", &epsilon).ok()) return;
-
-    const auto at = [](const Tensor& tensor, int64_t i) {
-      return static_cast<double>(static_cast<const float*>(tensor.raw_data())[i]);
-    };
-    std::vector<double> factors;
-    std::vector<float> folded_bias;
-    for (int64_t c = 0; c < channels; ++c) {
-      const double factor = at(inputs[kScale], c) /
-                            std::sqrt(at(inputs[kVariance], c) + static_cast<double>(epsilon));
-      const double before = chain.size() == 3 ? at(bias, c) : 0;
-      factors.push_back(factor);
-      folded_bias.push_back(
-          static_cast<float>((before - at(inputs[kMean], c)) * factor + at(inputs[kOffset], c)));
-      // Weights that overflow would make NaN of zeros.
-      if (!std::isfinite(factor) || !std::isfinite(folded_bias.back())) return;
+    const bool depthwise = graph_.origin(conv).type_string() != "Conv2D";
+    const int64_t channels = filter.dim_size(3) * (depthwise ? filter.dim_size(2) : 1);
+    if (filter.NumElements() == 0) return;
+    // Each node but the last is read by the next alone.
+    std::vector<int32_t> chain = {conv};
+    Affine affine(channels);
+    for (;;) {
+      const PlanGraph::Use& use = uses_[chain.back()];
+      if (use.count != 1 || use.input < 0 || !uses_[use.reader].first_output) break;
+      Affine longer = affine;
+      if (!Append(use.reader, use.input, &longer) || !longer.IsFinite()) break;
+      affine = std::move(longer);
+      chain.push_back(use.reader);
     }
     // Copies of a filter that convolutions share would multiply its memory.
-    if (!folded_filters_.insert(filter_node).second) return;
+    if (!affine.scales() || folded_filters_.count(filter_node) > 0) return;
     absl::StatusOr<Tensor> folded = Tensor::Allocate(DT_FLOAT, filter.shape());
     if (!folded.ok()) return;
     float* const weights = static_cast<float*>(folded->raw_data());
     const float* const from = static_cast<const float*>(filter.raw_data());
     for (int64_t i = 0; i < filter.NumElements(); i += channels) {
       for (int64_t c = 0; c < channels; ++c) {
-        weights[i + c] =
-            static_cast<float>(static_cast<double>(from[i + c]) * factors[static_cast<size_t>(c)]);
+        weights[i + c] = static_cast<float>(static_cast<double>(from[i + c]) * affine.factor(c));
         if (std::isinf(weights[i + c]) && !std::isinf(from[i + c])) return;
       }
     }
-    Replace(chain, *folded, std::move(folded_bias));
+    if (Replace(chain, *folded, affine)) folded_filters_.insert(filter_node);
   }
 
-  // Puts a convolution with other weights, and a bias, in the place of a chain, the last node
-  // first.
-  void Replace(const std::vector<int32_t>& chain, const Tensor& filter, std::vector<float> bias) {
-    const int32_t norm = chain.front();
-    const int32_t conv = chain.back();
+  // Puts a convolution with another filter, and an addition of a bias, in the place of a chain.
+  bool Replace(const std::vector<int32_t>& chain, const Tensor& filter, const Affine& affine) {
+    const int32_t conv = chain.front();
+    const int32_t last = chain.back();
     absl::StatusOr<std::unique_ptr<OpKernel>> kernel = kernels_.Make(graph_.origin(conv), filter);
-    if (!kernel.ok()) return;
+    if (!kernel.ok()) return false;
+    absl::StatusOr<Tensor> bias = Tensor::Allocate(DT_FLOAT, {affine.channels()});
+    if (!bias.ok() || (affine.shifts() && !MakeBiasAdd(graph_.origin(conv)))) return false;
+    for (int64_t c = 0; c < affine.channels(); ++c) {
+      static_cast<float*>(bias->raw_data())[c] = affine.bias(c);
+    }
     std::vector<const Node*> origins;
     std::vector<int32_t> control_inputs;
-    for (size_t i = chain.size(); i-- > 0;) {
-      origins.push_back(&graph_.origin(chain[i]));
-      for (int e = graph_.num_inputs(chain[i]); e < graph_.num_edges(chain[i]); ++e) {
-        const PlanGraph::Value value = graph_.edge(chain[i], e);
+    for (const int32_t node : chain) {
+      origins.push_back(&graph_.origin(node));
+      for (int e = graph_.num_inputs(node); e < graph_.num_edges(node); ++e) {
+        const PlanGraph::Value value = graph_.edge(node, e);
         if (!value.is_feed()) control_inputs.push_back(value.node);
       }
     }
     const std::string& name = graph_.origin(conv).name();
-    PlanGraph::NewNode constant;
-    constant.label = {name, "FoldedFilter", origins};
-    constant.kernel = std::make_shared<FilterKernel>(filter);
-    constant.output_types = {DT_FLOAT};
-    constant.device = graph_.device(conv);
     PlanGraph::NewNode folded;
-    folded.label = {name, graph_.origin(conv).type_string(), {&graph_.origin(conv)}};
+    folded.label = {name, graph_.origin(conv).type_string(), {origins.front()}};
     folded.kernel = *std::move(kernel);
     folded.output_types = {DT_FLOAT};
-    folded.inputs = {graph_.edge(conv, 0), {graph_.AddNode(std::move(constant)), 0}};
+    folded.inputs = {graph_.edge(conv, 0),
+                     AddConstant({name, "FoldedFilter", origins}, filter, graph_.device(conv))};
     folded.control_inputs = std::move(control_inputs);
     folded.device = graph_.device(conv);
-    PlanGraph::NewNode added;
-    added.label = {graph_.origin(norm).name(), "FoldedBias", {origins.begin() + 1, origins.end()}};
-    added.kernel = std::make_shared<BiasKernel>(std::move(bias));
-    added.output_types = {DT_FLOAT};
-    added.inputs = {{graph_.AddNode(std::move(folded)), 0}};
-    added.device = graph_.device(norm);
-    const int32_t by = graph_.AddNode(std::move(added));
-    graph_.Replace(norm, by,
-                   std::vector<PlanGraph::Value>(graph_.output_types(norm).size(), {by, 0}));
+    if (!affine.shifts()) folded.label = {graph_.origin(last).name(), folded.label.op, origins};
+    int32_t by = graph_.AddNode(std::move(folded));
+    if (affine.shifts()) {
+      const std::vector<const Node*> behind(origins.begin() + 1, origins.end());
+      PlanGraph::NewNode added;
+      added.label = {graph_.origin(last).name(), "BiasAdd", behind};
+      added.kernel = bias_add_;
+      added.output_types = {DT_FLOAT};
+      added.inputs = {
+          {by, 0},
+          AddConstant({added.label.name, "FoldedBias", behind}, *bias, graph_.device(last))};
+      added.device = graph_.device(last);
+      by = graph_.AddNode(std::move(added));
+    }
+    graph_.Replace(last, by,
+                   std::vector<PlanGraph::Value>(graph_.output_types(last).size(), {by, 0}));
+    return true;
+  }
+
+  PlanGraph::Value AddConstant(PlanNodeLabel label, const Tensor& value, uint8_t device) {
+    PlanGraph::NewNode constant;
+    constant.label = std::move(label);
+    constant.kernel = MakeFolded({value}).kernel;
+    constant.output_types = {DT_FLOAT};
+    constant.device = device;
+    return {graph_.AddNode(std::move(constant)), 0};
+  }
+
+  // Makes the kernel of all biases, from the registry of the node's graph. Returns false if there
+  // is none.
+  bool MakeBiasAdd(const Node& of) {
+    if (bias_add_ != nullptr) return true;
+    NodeDef node;
+    node.set_op("BiasAdd");
+    AddNodeAttr("T", DT_FLOAT, &node);
+    const Registry& registry = of.graph().registry();
+    const absl::StatusOr<const OpRegistration*> op = registry.LookUpOp(node.op());
+    if (!op.ok()) return false;
+    AddDefaultsToNodeDef((*op)->def(), &node);
+    const absl::StatusOr<const KernelRegistration*> registration = registry.FindKernel(node);
+    if (!registration.ok()) return false;
+    const DataType types[] = {DT_FLOAT, DT_FLOAT};
+    auto kernel = (*registration)
+                      ->factory(KernelConstruction(node, (*op)->def(), types,
+                                                   absl::MakeConstSpan(types).first(1)));
+    if (!kernel.ok()) return false;
+    bias_add_ = *std::move(kernel);
+    return true;
   }
 
   KernelCache& kernels_;
   PlanGraph& graph_;
   RunStop stop_;
   // By node.
-  std::vector<bool> other_outputs_;
+  std::vector<PlanGraph::Use> uses_;
+  // Null until a bias is added.
+  std::shared_ptr<const OpKernel> bias_add_;
   // The constants of which a convolution has a folded copy.
   internal::HashSet<int32_t> folded_filters_;
 };

@@ -70,13 +70,6 @@ class KnownKernel final : public OpKernel {
   const std::vector<Tensor> outputs_;
 };
 
-FoldedNode MakeFolded(std::vector<Tensor> outputs) {
-  FoldedNode folded;
-  for (const Tensor& output : outputs) folded.bytes += static_cast<int64_t>(output.TotalBytes());
-  folded.kernel = std::make_shared<KnownKernel>(std::move(outputs));
-  return folded;
-}
-
 bool IsString(DataType dtype) { return BaseType(dtype) == DT_STRING; }
 
 class ConstantFolder {
@@ -240,6 +233,13 @@ class ConstantFolder {
 };
 
 }  // namespace
+
+FoldedNode MakeFolded(std::vector<Tensor> outputs) {
+  FoldedNode folded;
+  for (const Tensor& output : outputs) folded.bytes += static_cast<int64_t>(output.TotalBytes());
+  folded.kernel = std::make_shared<KnownKernel>(std::move(outputs));
+  return folded;
+}
 
 absl::Status FoldConstants(const PassContext& context, PlanGraph* graph) {
   if (context.options.max_folded_bytes <= 0) return absl::OkStatus();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/fused_steps.h"
 #include "gradflow/core/run_stop.h"
@@ -34,16 +35,25 @@ struct Link {
   // The input that is the output of the node before it.
   int input = -1;
   int num_inputs = 0;
+  // Index of its first other input among those of the fused node.
+  int first_input = 0;
   DataTypeVector output_types;
 };
 
 class FusedKernel final : public OpKernel {
  public:
   FusedKernel(const FusibleKernel* head, std::vector<Link> links)
-      : head_(head), links_(std::move(links)) {}
+      : head_(head), links_(std::move(links)) {
+    for (size_t i = 1; i < links_.size(); ++i) {
+      const Link& before = links_[i - 1];
+      links_[i].first_input = before.first_input + before.num_inputs - (i > 1 ? 1 : 0);
+      num_step_inputs_ += static_cast<size_t>(links_[i].num_inputs);
+    }
+  }
 
   absl::Status Compute(KernelContext& ctx) const override {
-    std::vector<Tensor> inputs = InputsOf(ctx, 0);
+    Inputs inputs;
+    AppendInputs(ctx, links_[0], &inputs);
     Steps steps(*this, ctx);
     KernelContext head_ctx = ctx.WithInputs(absl::MakeSpan(inputs));
     bool done = false;
@@ -52,19 +62,19 @@ class FusedKernel final : public OpKernel {
   }
 
  private:
-  // Returns the inputs of a link. The input that is the previous link's output is unset.
-  std::vector<Tensor> InputsOf(const KernelContext& ctx, size_t link) const {
-    int first = 0;
-    for (size_t i = 0; i < link; ++i) first += links_[i].num_inputs - (i > 0 ? 1 : 0);
-    std::vector<Tensor> inputs;
-    for (int i = 0; i < links_[link].num_inputs; ++i) {
-      if (i == links_[link].input) {
-        inputs.emplace_back(Tensor::Unset{});
+  // Borrowed inputs of one link or more.
+  using Inputs = absl::InlinedVector<Tensor, 8>;
+
+  // Appends the inputs of a link. The input that is the previous link's output is unset.
+  static void AppendInputs(const KernelContext& ctx, const Link& link, Inputs* inputs) {
+    int next = link.first_input;
+    for (int i = 0; i < link.num_inputs; ++i) {
+      if (i == link.input) {
+        inputs->emplace_back(Tensor::Unset{});
       } else {
-        inputs.push_back(ctx.input(first++));
+        inputs->emplace_back(Tensor::Borrow(), ctx.input(next++));
       }
     }
-    return inputs;
   }
 
   // The steps of one run.
@@ -73,10 +83,14 @@ class FusedKernel final : public OpKernel {
     Steps(const FusedKernel& kernel, const KernelContext& ctx) : kernel_(kernel), ctx_(ctx) {}
 
     bool Prepare(const TensorShape& shape) override {
+      // Steps may borrow the tensors where they are.
+      inputs_.reserve(kernel_.num_step_inputs_);
       for (size_t i = 1; i < kernel_.links_.size(); ++i) {
         const Link& link = kernel_.links_[i];
-        inputs_.push_back(kernel_.InputsOf(ctx_, i));
-        steps_.push_back(link.step->MakeStep(ctx_.run(), inputs_.back(), link.input, shape));
+        const size_t begin = inputs_.size();
+        AppendInputs(ctx_, link, &inputs_);
+        steps_.push_back(link.step->MakeStep(
+            ctx_.run(), absl::MakeConstSpan(inputs_).subspan(begin), link.input, shape));
         if (steps_.back() == nullptr) return false;
       }
       return true;
@@ -95,16 +109,17 @@ class FusedKernel final : public OpKernel {
    private:
     const FusedKernel& kernel_;
     const KernelContext& ctx_;
-    // Tensors that the steps borrow.
-    std::vector<std::vector<Tensor>> inputs_;
-    std::vector<std::unique_ptr<FusedStep>> steps_;
+    // Tensors that the steps borrow, of all steps.
+    Inputs inputs_;
+    absl::InlinedVector<std::unique_ptr<FusedStep>, 8> steps_;
   };
 
   absl::Status ComputeOneByOne(KernelContext& ctx) const {
     Tensor result(Tensor::Unset{});
     for (size_t i = 0; i < links_.size(); ++i) {
       const Link& link = links_[i];
-      std::vector<Tensor> inputs = InputsOf(ctx, i);
+      Inputs inputs;
+      AppendInputs(ctx, link, &inputs);
       if (i > 0) inputs[static_cast<size_t>(link.input)] = std::move(result);
       std::vector<Tensor> outputs(link.output_types.size(), Tensor(Tensor::Unset{}));
       KernelContext link_ctx(absl::MakeSpan(inputs), absl::MakeSpan(outputs), link.output_types,
@@ -119,7 +134,9 @@ class FusedKernel final : public OpKernel {
   const FusibleKernel* const head_;
   // Head first. The inputs of the fused node are those of the head, followed by those of each step
   // without the output of the step before it.
-  const std::vector<Link> links_;
+  std::vector<Link> links_;
+  // The inputs of all links but the head.
+  size_t num_step_inputs_ = 0;
 };
 
 // The interface T of kernels of one class, or null. Neighbours are often of one class.
@@ -150,7 +167,7 @@ class Fuser {
         stop_(limits_.cancelled, limits_.closed) {}
 
   absl::Status Fuse() {
-    FindUses();
+    uses_ = graph_.FindUses();
     GRADFLOW_RETURN_IF_ERROR(FindKernels());
     std::vector<int32_t> heads;
     for (const int32_t node : graph_.order()) {
@@ -163,33 +180,6 @@ class Fuser {
   }
 
  private:
-  // The only use of a node's output, unless there are several.
-  struct Use {
-    int32_t count = 0;
-    int32_t reader = -1;
-    int32_t input = -1;
-    // All uses are of output 0.
-    bool first_output = true;
-  };
-
-  void FindUses() {
-    uses_.resize(graph_.num_nodes());
-    const auto add = [&](PlanGraph::Value value, int32_t reader, int32_t input) {
-      if (value.is_feed()) return;
-      Use& use = uses_[value.node];
-      ++use.count;
-      use.reader = reader;
-      use.input = input;
-      if (value.output != 0) use.first_output = false;
-    };
-    for (const PlanGraph::Value root : graph_.roots()) add(graph_.Resolve(root), -1, -1);
-    for (const int32_t node : graph_.order()) {
-      for (int i = 0; i < graph_.num_edges(node); ++i) {
-        add(graph_.edge(node, i), node, i < graph_.num_inputs(node) ? i : -1);
-      }
-    }
-  }
-
   // Makes the kernels in the order of the plan, as the layout does. Kernels of constants precede
   // those of their readers, which may keep the constants' values.
   absl::Status FindKernels() {
@@ -208,7 +198,7 @@ class Fuser {
       // The layout reports the error.
       if (!kernel.ok() || !IsPure(graph_.origin(node))) continue;
       kernel_of_[node] = *kernel;
-      const Use& use = uses_[node];
+      const PlanGraph::Use& use = uses_[node];
       if (use.count != 1 || use.input < 0 || graph_.output_types(node).size() != 1) continue;
       const FusibleKernel* const head = fusible(*kernel);
       heads_[node] = head != nullptr && head->CanBeFused();
@@ -223,7 +213,7 @@ class Fuser {
     // Blocks of loops stay short, so that a run can be stopped.
     constexpr size_t kMostLinks = 16;
     for (int32_t node = head; chain.size() < kMostLinks;) {
-      const Use& use = uses_[node];
+      const PlanGraph::Use& use = uses_[node];
       const int32_t next = use.reader;
       if (use.count != 1 || use.input < 0 || !use.first_output || taken_.count(next) > 0) break;
       // The next node must have a kernel, one output, and the same device.
@@ -285,7 +275,7 @@ class Fuser {
   const RunLimits& limits_;
   RunStop stop_;
   // By node.
-  std::vector<Use> uses_;
+  std::vector<PlanGraph::Use> uses_;
   // The kernels of pure nodes.
   std::vector<const OpKernel*> kernel_of_;
   std::vector<bool> heads_;

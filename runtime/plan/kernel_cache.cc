@@ -37,6 +37,15 @@ absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node,
 
 }  // namespace
 
+Tensor KeptValue(const OpKernel& kernel, const Node& constant, int output) {
+  if (!kernel.IsCheap()) return Tensor(Tensor::Unset{});
+  absl::InlinedVector<Tensor, 1> outputs(constant.output_types().size(), Tensor(Tensor::Unset{}));
+  const RunContext run;
+  KernelContext context({}, absl::MakeSpan(outputs), constant.output_types(), run);
+  if (!kernel.Compute(context).ok()) return Tensor(Tensor::Unset{});
+  return std::move(outputs[static_cast<size_t>(output)]);
+}
+
 absl::StatusOr<const KernelRegistration*> KernelCache::FindKernel(const Node& node) {
   const auto [it, is_new] = kernels_of_ops_.try_emplace(&node.op());
   KernelsOfOp& kernels = it->second;
@@ -71,15 +80,10 @@ Tensor KernelCache::LargestConstant(const Node& node) const {
     largest = source;
     elements = size;
   }
-  Tensor value(Tensor::Unset{});
-  if (largest == nullptr) return value;
+  if (largest == nullptr) return Tensor(Tensor::Unset{});
   const size_t id = static_cast<size_t>(largest->id());
-  // A kernel that is not cheap decodes its value in each run.
-  if (id >= kernels_.size() || kernels_[id] == nullptr || !kernels_[id]->IsCheap()) return value;
-  const RunContext run;
-  KernelContext context({}, {&value, 1}, largest->output_types(), run);
-  if (!kernels_[id]->Compute(context).ok()) return Tensor(Tensor::Unset{});
-  return value;
+  if (id >= kernels_.size() || kernels_[id] == nullptr) return Tensor(Tensor::Unset{});
+  return KeptValue(*kernels_[id], *largest, 0);
 }
 
 absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {

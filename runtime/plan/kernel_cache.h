@@ -19,6 +19,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/tensor.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/tables.h"
 
@@ -35,6 +36,10 @@ struct FoldedNode {
   // Bytes of the tensors that the kernel holds.
   int64_t bytes = 0;
 };
+
+// Returns output `output` of a constant, whose kernel keeps it. Returns an unset tensor if the
+// kernel does not: it then decodes the value in each run, within the run's limit of memory.
+Tensor KeptValue(const OpKernel& kernel, const Node& constant, int output);
 
 class KernelCache {
  public:

@@ -6,7 +6,10 @@
 #ifndef GRADFLOW_RUNTIME_PLAN_PASSES_H_
 #define GRADFLOW_RUNTIME_PLAN_PASSES_H_
 
+#include <vector>
+
 #include "absl/status/status.h"
+#include "gradflow/core/tensor.h"
 #include "gradflow/runtime/executor/run_limits.h"
 #include "gradflow/runtime/plan/kernel_cache.h"
 #include "gradflow/runtime/plan/plan.h"
@@ -45,10 +48,13 @@ absl::Status EliminateCommonSubexpressions(const PassContext& context, PlanGraph
 // If the limits end the pass, the cache keeps the values so far.
 absl::Status FoldConstants(const PassContext& context, PlanGraph* graph);
 
-// Folds batch normalisation in inference, whose statistics are constant, into the constant filter
-// of the convolution before it, and into the constant bias between them. Images are NHWC and of
-// float. An addition of a bias takes the place of the normalisation. Values change in the last
-// bits.
+// Returns a node without inputs whose outputs are `outputs`.
+FoldedNode MakeFolded(std::vector<Tensor> outputs);
+
+// Folds products and sums with constants behind a convolution into its constant filter, where a
+// constant has an element for each channel, or one: Mul, Add, AddV2, Sub, BiasAdd, and batch
+// normalisation in inference. Images are NHWC and of float. One addition of a bias takes the place
+// of the nodes. Nodes of which none is a product are kept. Values change in the last bits.
 absl::Status FoldBatchNorms(const PassContext& context, PlanGraph* graph);
 
 // Fuses a convolution or product of float with the chain of elementwise nodes behind it, biases,

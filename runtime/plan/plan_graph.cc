@@ -40,6 +40,26 @@ std::vector<int32_t> PlanGraph::CountUses() const {
   return uses;
 }
 
+std::vector<PlanGraph::Use> PlanGraph::FindUses() const {
+  std::vector<Use> uses(nodes_.size());
+  const auto add = [&](Value value, int32_t reader, int32_t input) {
+    if (value.is_feed()) return;
+    Use& use = uses[value.node];
+    ++use.count;
+    use.reader = reader;
+    use.input = input;
+    if (value.output != 0) use.first_output = false;
+  };
+  for (const Value root : roots_) add(Resolve(root), -1, -1);
+  for (const int32_t node : order_) {
+    if (is_replaced(node)) continue;
+    for (int i = 0; i < num_edges(node); ++i) {
+      add(edge(node, i), node, i < num_inputs(node) ? i : -1);
+    }
+  }
+  return uses;
+}
+
 int32_t PlanGraph::AddNode(NewNode node) {
   PlanNode added;
   added.origin = node.label.origins.back();

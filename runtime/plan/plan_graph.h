@@ -117,6 +117,17 @@ class PlanGraph {
   Value Resolve(Value value) const;
   // For each node, the number of edges and roots that refer to it.
   std::vector<int32_t> CountUses() const;
+  // The uses of a node's outputs.
+  struct Use {
+    int32_t count = 0;
+    // The only use: a node and the index of its input; -1 for a root, and for a control input.
+    int32_t reader = -1;
+    int32_t input = -1;
+    // True if all uses are of output 0.
+    bool first_output = true;
+  };
+  // By node.
+  std::vector<Use> FindUses() const;
   // The names of devices; "/device:CPU:0" is the first.
   absl::Span<const std::string> devices() const { return devices_; }
 

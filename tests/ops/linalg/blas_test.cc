@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <limits>
 #include <thread>
 #include <vector>
+
+#include "gradflow/ops/linalg/openmp.h"
 
 namespace gradflow {
 namespace testing {
@@ -69,6 +72,31 @@ TEST(Blas, MultipliesBlocks) {
   BlasGemm(1, 1, 3, left.Block(1, 0), right.Block(0, 1),
            BlasMatrix<float>{c.data(), 3}.Block(1, 1));
   EXPECT_THAT(c, ::testing::ElementsAre(-1, -1, -1, -1, 2 * 2 + 4 * 4 + 6 * 6, -1));
+}
+
+// Elements of the result are not read, unless they are added to.
+TEST(Blas, ReplacesNans) {
+  constexpr int64_t n = 100;
+  const std::vector<float> a(n * n, 1);
+  std::vector<float> c(n * n, std::numeric_limits<float>::quiet_NaN());
+  const BlasMatrix<const float> ones = {a.data(), n};
+  BlasGemm(n, n, n, ones, ones, BlasMatrix<float>{c.data(), n});
+  EXPECT_THAT(c, ::testing::Each(100.0f));
+  BlasGemm(n, n, n, ones, ones, BlasMatrix<float>{c.data(), n}, /*add=*/true);
+  EXPECT_THAT(c, ::testing::Each(200.0f));
+}
+
+TEST(Blas, KeepsTheSettingOfOpenMp) {
+  const int threads = OpenMpThreads();
+  if (threads == 0) GTEST_SKIP() << "no OpenMP";
+  SetOpenMpThreads(3);
+  Product(Numbers<float>(5), Numbers<float>(11));
+  EXPECT_EQ(OpenMpThreads(), 3);
+  {
+    const OneOpenMpThread one;
+    EXPECT_EQ(OpenMpThreads(), 1);
+  }
+  SetOpenMpThreads(threads);
 }
 
 }  // namespace

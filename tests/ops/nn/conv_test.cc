@@ -18,6 +18,7 @@
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/graph/scope.h"
+#include "gradflow/ops/linalg/openmp.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/client_session.h"
@@ -25,12 +26,6 @@
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
-
-extern "C" {
-// Present if oneDNN is built for OpenMP.
-__attribute__((weak)) int omp_get_max_threads(void);
-__attribute__((weak)) void omp_set_num_threads(int);
-}
 
 namespace gradflow {
 namespace testing {
@@ -737,9 +732,9 @@ TEST(Conv, ShapesAsFarAsKnown) {
 }
 
 TEST(Conv, PutsTheNumberOfOpenMpThreadsBack) {
-  if (omp_get_max_threads == nullptr || omp_set_num_threads == nullptr) return;
-  const int threads = omp_get_max_threads();
-  omp_set_num_threads(3);
+  const int threads = OpenMpThreads();
+  if (threads == 0) GTEST_SKIP() << "no OpenMP";
+  SetOpenMpThreads(3);
   EXPECT_THAT(OpTester("Conv2D")
                   .Input(RandomTensor(DT_FLOAT, {2, 20, 20, 8}))
                   .Input(RandomTensor(DT_FLOAT, {3, 3, 8, 16}))
@@ -747,8 +742,8 @@ TEST(Conv, PutsTheNumberOfOpenMpThreadsBack) {
                   .Attr("padding", "SAME")
                   .RunOnThreads(1),
               IsOk());
-  EXPECT_EQ(omp_get_max_threads(), 3);
-  omp_set_num_threads(threads);
+  EXPECT_EQ(OpenMpThreads(), 3);
+  SetOpenMpThreads(threads);
 }
 
 // ---- Constant filters, which kernels keep in oneDNN's format ----

@@ -1,8 +1,13 @@
 // Tests of FusedPadConv2D and FusedResizeAndPadConv2D, against the ops that they stand for.
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "gradflow/graph/scope.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
+#include "gradflow/runtime/session/session.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 
@@ -79,6 +84,34 @@ TEST(FusedResizeAndPadConv2D, ResizesFirst) {
           << DataTypeString(dtype);
     }
   }
+}
+
+// A session keeps what a convolution makes of a constant filter.
+TEST(FusedPadConv2D, KeepsWhatConv2DKeeps) {
+  const auto bytes_kept = [](bool fused) {
+    const Scope scope = Scope::NewRootScope();
+    const Output x = ops::Placeholder(scope, DT_FLOAT);
+    const Output filter = ops::Const(scope, RandomTensor(DT_FLOAT, {3, 3, 20, 30}));
+    const Output paddings = ops::Const(scope, Paddings());
+    const Output y = fused
+                         ? Output(ops::FusedPadConv2D(scope, x, paddings, filter, "REFLECT",
+                                                      {1, 1, 1, 1}, "VALID"))
+                         : Output(ops::Conv2D(scope, ops::MirrorPad(scope, x, paddings, "REFLECT"),
+                                              filter, {1, 1, 1, 1}, "VALID"));
+    GraphDef graph;
+    EXPECT_THAT(scope.ToGraphDef(&graph), IsOk());
+    absl::StatusOr<std::unique_ptr<Session>> session = Session::Make({});
+    EXPECT_THAT(session, IsOk());
+    EXPECT_THAT((*session)->Create(graph), IsOk());
+    {
+      std::vector<Tensor> outputs;
+      EXPECT_THAT((*session)->Run({{x.name(), RandomTensor(DT_FLOAT, {2, 9, 8, 20})}}, {y.name()},
+                                  {}, &outputs),
+                  IsOk());
+    }
+    return (*session)->MemoryStats().bytes_in_use;
+  };
+  EXPECT_EQ(bytes_kept(true), bytes_kept(false));
 }
 
 TEST(FusedPadConv2D, EmptyAndErrors) {

@@ -407,6 +407,11 @@ TEST(Lstm, ShapesOfPartlyKnownInputs) {
   for (const PartialTensorShape& shape : *shapes) {
     EXPECT_EQ(shape.DebugString(), "[?,2,5]");
   }
+  OpTester negative("BlockLSTM");
+  negative.Input(AsScalar<int64_t>(-1));
+  for (int k = 0; k < 8; ++k) negative.UnknownInput(DT_FLOAT);
+  EXPECT_THAT(negative.InferShapes(),
+              StatusIs(kInvalidArgument, "seq_len_max is -1, expected 0 at least"));
   OpTester odd("BlockLSTM");
   odd.UnknownInput(DT_INT64);
   for (int k = 0; k < 7; ++k) odd.UnknownInput(DT_FLOAT);

@@ -298,12 +298,14 @@ TEST_F(FusingTest, FoldsBatchNormsOnRequest) {
   const auto expected = Run({y, conv}, x, false);
   ASSERT_TRUE(expected.ok()) << expected.status();
   folds_ = true;
-  EXPECT_THAT(Fused({y}),
-              ::testing::UnorderedElementsAre(
-                  "FoldedFilter(Conv2D, BiasAdd, FusedBatchNormV3)",
-                  "FusedConv2D(Conv2D, BiasAdd, FusedBatchNormV3, Relu)",
-                  "FoldedFilter(DepthwiseConv2dNative, FusedBatchNormV3)",
-                  "FusedDepthwiseConv2dNative(DepthwiseConv2dNative, FusedBatchNormV3)"));
+  EXPECT_THAT(
+      Fused({y}),
+      ::testing::UnorderedElementsAre(
+          "FoldedFilter(Conv2D, BiasAdd, FusedBatchNormV3)",
+          "FoldedBias(BiasAdd, FusedBatchNormV3)",
+          "FusedConv2D(Conv2D, BiasAdd, FusedBatchNormV3, Relu)",
+          "FoldedFilter(DepthwiseConv2dNative, FusedBatchNormV3)", "FoldedBias(FusedBatchNormV3)",
+          "FusedDepthwiseConv2dNative(DepthwiseConv2dNative, FusedBatchNormV3)"));
   for (const int threads : {1, 3}) {
     const auto found = Run({y, conv}, x, true, threads);
     ASSERT_TRUE(found.ok()) << found.status();
@@ -317,18 +319,68 @@ TEST_F(FusingTest, FoldsBatchNormsOnRequest) {
   EXPECT_THAT((*unfused)[0], TensorEq((*expected)[0]));
 }
 
-// A fold adds nodes, which the next normalisation reads.
-TEST_F(FusingTest, FoldsTheFirstOfTwoBatchNorms) {
-  const Output y = Norm(scope_, Norm(scope_, Conv(scope_, x_, 8, 24), 24), 24);
+struct FoldCase {
+  const char* name;
+  // The nodes that are folded into the filter.
+  const char* folded;
+  Build build;
+};
+
+// Chains of products and sums behind a convolution of 24 channels.
+const std::vector<FoldCase>& Folds() {
+  static const auto& cases = *new std::vector<FoldCase>{
+      {"TwoNorms", "Conv2D, FusedBatchNormV3, FusedBatchNormV3",
+       [](const Scope& s, const Output& x) { return Norm(s, Norm(s, x, 24), 24); }},
+      // The form that frozen models of Keras have.
+      {"MulAndAdd", "Conv2D, Mul, AddV2",
+       [](const Scope& s, const Output& x) {
+         return ops::AddV2(s, ops::Mul(s, x, Constant(s, {24}, 2)), Constant(s, {24}, 3));
+       }},
+      {"ConstantFirst", "Conv2D, BiasAdd, Mul, Add, Sub",
+       [](const Scope& s, const Output& x) {
+         const Output scaled = ops::Mul(s, Constant(s, {1, 1, 1, 24}, 2), Bias(s, x, 24));
+         return ops::Sub(s, Constant(s, {1, 24}, 4), ops::Add(s, Constant(s, {24}, 3), scaled));
+       }},
+      {"Scalars", "Conv2D, Sub, Mul",
+       [](const Scope& s, const Output& x) {
+         return ops::Mul(s, ops::Sub(s, x, Constant(s, {1}, 2)), 0.25f);
+       }},
+      {"NoBias", "Conv2D, Mul",
+       [](const Scope& s, const Output& x) { return ops::Mul(s, x, Constant(s, {24}, 2)); }},
+      {"BehindIdentity", "Conv2D, Mul, AddV2",
+       [](const Scope& s, const Output& x) {
+         const Output factor = ops::Identity(s, Constant(s, {24}, 2));
+         return ops::AddV2(s, ops::Mul(s, x, factor), Constant(s, {24}, 3));
+       }},
+      // An activation ends a chain.
+      {"UpToRelu", "Conv2D, Mul",
+       [](const Scope& s, const Output& x) {
+         const Output y = ops::Relu(s, ops::Mul(s, x, Constant(s, {24}, 2)));
+         return ops::Mul(s, y, Constant(s, {24}, 3));
+       }},
+  };
+  return cases;
+}
+
+class FoldedChainTest : public FusingTest, public ::testing::WithParamInterface<FoldCase> {};
+
+TEST_P(FoldedChainTest, IsNearTheNodes) {
+  const Output y = GetParam().build(scope_, Conv(scope_, x_, 8, 24));
   const Tensor x = RandomTensor(DT_FLOAT, {2, 11, 9, 8});
   const auto expected = Run({y}, x, false);
   ASSERT_TRUE(expected.ok()) << expected.status();
   folds_ = true;
-  EXPECT_THAT(Fused({y}), ::testing::Contains("FoldedFilter(Conv2D, FusedBatchNormV3)"));
-  const auto found = Run({y}, x, true, 2);
-  ASSERT_TRUE(found.ok()) << found.status();
-  EXPECT_THAT((*found)[0], testing::TensorNear((*expected)[0], 2e-5, 2e-5));
+  const std::string filter = absl::StrCat("FoldedFilter(", GetParam().folded, ")");
+  EXPECT_THAT(Fused({y}), ::testing::Contains(filter));
+  for (const int threads : {1, 3}) {
+    const auto found = Run({y}, x, true, threads);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_THAT((*found)[0], testing::TensorNear((*expected)[0], 2e-5, 2e-5));
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, FoldedChainTest, ::testing::ValuesIn(Folds()),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 // Copies would multiply the memory of the filter.
 TEST_F(FusingTest, FoldsASharedFilterOnce) {
@@ -371,9 +423,16 @@ TEST_F(FusingTest, KeepsBatchNormsThatCannotBeFolded) {
   auto inference = ops::FusedBatchNormV3::IsTraining(false);
   expect_kept(ops::FusedBatchNormV3(scope_, conv, fed, ones, ones, ones, inference).y);
   expect_kept(Norm(scope_, conv, 8, true));
+  // Constants of other shapes, and chains without a product.
+  expect_kept(ops::Mul(scope_, conv, Constant(scope_, {6, 1}, 4)));
+  expect_kept(ops::Mul(scope_, conv, Constant(scope_, {2, 1, 1, 1, 8}, 4)));
+  expect_kept(ops::AddV2(scope_, Bias(scope_, conv, 8), ones));
+  expect_kept(ops::Mul(scope_, conv, fed));
   // A factor that is not finite.
   const Output zeros = ops::Const(scope_, 0.0f, TensorShape({8}));
   expect_kept(ops::FusedBatchNormV3(scope_, conv, ones, ones, ones, zeros, inference.Epsilon(0)).y);
+  const Output huge = ops::Const(scope_, 3e38f, TensorShape({8}));
+  expect_kept(ops::Mul(scope_, ops::Mul(scope_, conv, huge), huge));
   // Another reader of the convolution, or of the statistics.
   const auto norm = ops::FusedBatchNormV3(scope_, conv, ones, ones, ones, ones, inference);
   EXPECT_THAT(Fused({norm.y, norm.batch_mean}),

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Times ops beside TensorFlow, or NumPy, on the same inputs.
+
+usage: op_times.py GRADFLOW [--threads N]... [--repeat N] [--only SUBSTRING]
+
+Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Both run the
+same graph in turn, five rounds each; the medians of their times in milliseconds are printed, and their ratio.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
+
+import numpy as np  # noqa: E402
+
+ROUNDS = 5
+
+
+def top_k_of_numpy(x):
+    indices = np.argpartition(x, -10)[-10:]
+    return x[indices[np.argsort(-x[indices])]]
+
+
+def cases():
+    """Yields a name, an input, a function that adds the op to TensorFlow's graph, and what to compare with, if not that."""
+    import tensorflow as tf
+
+    random = np.random.default_rng(1)
+    images = random.random((8, 256, 256, 3), np.float32)
+    features = random.random((8, 64, 64, 64), np.float32)
+    for method in ("bilinear", "nearest_neighbor", "bicubic", "area"):
+        op = getattr(tf.raw_ops, "Resize" + {"nearest_neighbor": "NearestNeighbor"}.get(method, method.title()))
+        centers = {} if method == "area" else {"half_pixel_centers": True}
+        for kind, x, size in (("up", images, 384), ("down", images, 224), ("up", features, 128)):
+            name = f"{op.__name__} {kind} {list(x.shape)} to {size}"
+            yield name, x, lambda t, op=op, size=size, centers=centers: op(images=t, size=[size, size], **centers), None
+    many = random.random(1000000, np.float32)
+    yield "TopKV2 10 of 10^6", many, lambda t: tf.math.top_k(t, 10).values, None
+    yield "TopKV2 10 of 10^6", many, lambda t: tf.math.top_k(t, 10).values, top_k_of_numpy
+
+
+def milliseconds(run, repeat):
+    run()
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        run()
+        times.append(1e3 * (time.perf_counter() - start))
+    return float(np.median(times))
+
+
+def measure(args, folder, name, x, build, peer, threads):
+    import tensorflow as tf
+
+    v1 = tf.compat.v1
+    config = v1.ConfigProto(intra_op_parallelism_threads=threads, inter_op_parallelism_threads=threads)
+    with tf.Graph().as_default() as graph:
+        tf.identity(build(v1.placeholder(tf.float32, x.shape, name="x")), name="y")
+        path = folder / "graph.pb"
+        path.write_bytes(graph.as_graph_def().SerializeToString())
+        np.save(folder / "x.npy", x)
+        command = [args.gradflow, "bench", str(path), "--feed", f"x={folder}/x.npy", "--fetch", "y"]
+        command += ["--threads", str(threads), "--repeat", str(args.repeat), "--json"]
+        with v1.Session(graph=graph, config=config) as session:
+            run = session.make_callable("y:0", ["x:0"])
+            ours, theirs = [], []
+            for _ in range(ROUNDS):
+                bench = subprocess.run(command, capture_output=True, text=True, check=True)
+                ours.append(json.loads(bench.stdout)["median_ms"])
+                theirs.append(milliseconds((lambda: peer(x)) if peer else (lambda: run(x)), args.repeat))
+    ratio = np.median(theirs) / np.median(ours)
+    who = "NumPy" if peer else "TensorFlow"
+    print(f"{name}, {threads} threads: gradflow {np.median(ours):.3f}, {who} {np.median(theirs):.3f}, {ratio:.2f} times", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("gradflow")
+    parser.add_argument("--threads", type=int, action="append")
+    parser.add_argument("--repeat", type=int, default=11)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        for name, x, build, peer in cases():
+            if args.only not in name:
+                continue
+            for threads in args.threads or [1, 2]:
+                measure(args, pathlib.Path(folder), name, x, build, peer, threads)
+
+
+if __name__ == "__main__":
+    main()
