@@ -23,10 +23,30 @@ Output Conjugate(const Scope& scope, const Output& x) {
   return DataTypeIsComplex(BaseType(x.type())) ? Output(ops::Conj(scope, x)) : x;
 }
 
+namespace {
+
+// Returns true if the shapes that are known when the graph is built say that `x`, broadcast with
+// `other`, keeps its shape.
+bool KeepsItsShape(const Output& x, const Output& other) {
+  const PartialTensorShape& shape = x.node()->output_shape(x.index());
+  const PartialTensorShape& other_shape = other.node()->output_shape(other.index());
+  if (other_shape.dims() == 0) return true;
+  const int offset = shape.dims() - other_shape.dims();
+  if (shape.unknown_rank() || other_shape.unknown_rank() || offset < 0) return false;
+  for (int d = 0; d < other_shape.dims(); ++d) {
+    const int64_t size = other_shape.dim_size(d);
+    if (size != 1 && (size < 0 || size != shape.dim_size(offset + d))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 Output SumToShapeOf(const Scope& scope, const Output& gradient, const Output& x,
                     const Output& other) {
-  // Shapes that are known here say nothing: any tensor may be fed.
-  if (IsNoGradient(gradient) || x == other) return gradient;
+  if (!scope.ok() || IsNoGradient(gradient) || x == other || KeepsItsShape(x, other)) {
+    return gradient;
+  }
   const Output shape = ops::Shape(scope, x);
   const auto axes = ops::BroadcastGradientArgs(scope, shape, ops::Shape(scope, other));
   return ops::Reshape(scope, ops::Sum(scope, gradient, axes.r0), shape);
@@ -34,9 +54,11 @@ Output SumToShapeOf(const Scope& scope, const Output& gradient, const Output& x,
 
 absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gradient_x,
                        const Output& gradient_y, std::vector<Output>* dx) {
+  GRADFLOW_RETURN_IF_ERROR(scope.status());
   const Output x = op.input(0);
   const Output y = op.input(1);
-  if (x == y || IsNoGradient(gradient_x) || IsNoGradient(gradient_y)) {
+  if (x == y || IsNoGradient(gradient_x) || IsNoGradient(gradient_y) || KeepsItsShape(x, y) ||
+      KeepsItsShape(y, x)) {
     dx->push_back(SumToShapeOf(scope, gradient_x, x, y));
     dx->push_back(SumToShapeOf(scope, gradient_y, y, x));
     return scope.status();

@@ -30,7 +30,8 @@ Output Vector(const Scope& scope, const std::vector<int32_t>& values);
 Output Conjugate(const Scope& scope, const Output& x);
 
 // Sums `gradient` over the dimensions along which `x` was broadcast with `other`, so that it has
-// the shape of x. `gradient` has the broadcast shape.
+// the shape of x. `gradient` has the broadcast shape. Adds no nodes if the shapes that are known
+// when the graph is built say that there is none.
 Output SumToShapeOf(const Scope& scope, const Output& gradient, const Output& x,
                     const Output& other);
 // Appends the gradients of the two inputs of a broadcasting operation, before their sums.

@@ -16,6 +16,7 @@
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/run_stop.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/checkpoint_files.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/file.h"
 #include "gradflow/io/file_pattern.h"
@@ -26,7 +27,9 @@
 namespace gradflow {
 namespace {
 
+using internal::DataFile;
 using internal::FileCharge;
+using internal::IndexFile;
 using internal::kParsedBytes;
 using internal::TableEntries;
 using internal::TensorSlice;
@@ -35,11 +38,6 @@ using internal::TensorSlice;
 constexpr int kVersion = 1;
 // An index of more bytes is not read.
 constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
-
-std::string IndexFile(absl::string_view prefix) { return absl::StrCat(prefix, ".index"); }
-std::string DataFile(absl::string_view prefix, int shard, int num_shards) {
-  return absl::StrFormat("%s.data-%05d-of-%05d", prefix, shard, num_shards);
-}
 
 absl::Status AtFile(const std::string& path, const absl::Status& status) {
   return errors::Prefix(absl::StrCat("'", absl::CEscape(path.substr(0, 500)), "': "), status);
@@ -54,15 +52,14 @@ std::string Quoted(absl::string_view name) {
 
 std::string FixedCrc(uint32_t masked) {
   std::string bytes;
-  for (int i = 0; i < 4; ++i) bytes.push_back(static_cast<char>(masked >> (8 * i)));
+  internal::AppendFixed(masked, 4, &bytes);
   return bytes;
 }
 
 // Extends a checksum by the length of a string.
 uint32_t ExtendByLength(uint32_t crc, uint64_t length) {
   std::string bytes;
-  const int size = length > UINT32_MAX ? 8 : 4;
-  for (int i = 0; i < size; ++i) bytes.push_back(static_cast<char>(length >> (8 * i)));
+  internal::AppendFixed(length, length > UINT32_MAX ? 8 : 4, &bytes);
   return internal::ExtendCrc32c(crc, bytes);
 }
 

@@ -6,9 +6,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <filesystem>
 #include <limits>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +14,8 @@
 #include "gradflow/core/status.h"
 #include "gradflow/io/crc32c.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_pattern.h"
+#include "gradflow/io/table.h"
 #include "gradflow/proto/event.pb.h"
 
 namespace gradflow {
@@ -23,11 +23,6 @@ namespace {
 
 double SecondsNow() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-template <typename Word>
-void AppendLittleEndian(std::string* bytes, Word word) {
-  for (size_t i = 0; i < sizeof(Word); ++i) bytes->push_back(static_cast<char>(word >> (8 * i)));
 }
 
 std::string HostName() {
@@ -49,8 +44,8 @@ EventWriter& EventWriter::operator=(EventWriter&&) noexcept = default;
 EventWriter::~EventWriter() = default;
 
 absl::StatusOr<EventWriter> EventWriter::Open(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  GRADFLOW_RETURN_IF_ERROR(errors::Prefix(absl::StrCat("'", folder, "': "),
+                                          internal::MakeFolders(absl::StrCat(folder, "/"))));
   static std::atomic<int> counter{0};
   auto impl = std::make_unique<Impl>();
   // A file of another writer is never continued.
@@ -82,10 +77,10 @@ absl::Status EventWriter::Add(Event event) {
   }
   std::string record;
   record.reserve(bytes.size() + 16);
-  AppendLittleEndian(&record, static_cast<uint64_t>(bytes.size()));
-  AppendLittleEndian(&record, internal::MaskCrc(internal::ExtendCrc32c(0, record)));
+  internal::AppendFixed(bytes.size(), 8, &record);
+  internal::AppendFixed(internal::MaskCrc(internal::ExtendCrc32c(0, record)), 4, &record);
   record += bytes;
-  AppendLittleEndian(&record, internal::MaskCrc(internal::ExtendCrc32c(0, bytes)));
+  internal::AppendFixed(internal::MaskCrc(internal::ExtendCrc32c(0, bytes)), 4, &record);
   const int file = impl_->file.get();
   const off_t end = lseek(file, 0, SEEK_END);
   const absl::Status status = internal::WriteAll(file, {record});

@@ -20,10 +20,6 @@ constexpr size_t kTrailerBytes = 5;
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr int kRestartInterval = 16;
 
-void AppendFixed(uint64_t value, int bytes, std::string* out) {
-  for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
-}
-
 uint64_t Fixed(absl::string_view bytes) {
   uint64_t value = 0;
   for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
@@ -227,6 +223,10 @@ absl::Status ForEachEntry(absl::string_view block, FileCharge* charge, F fn) {
 }
 
 }  // namespace
+
+void AppendFixed(uint64_t value, int bytes, std::string* out) {
+  for (int i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
+}
 
 void AppendVarint(uint64_t value, std::string* out) {
   for (; value >= 128; value >>= 7) out->push_back(static_cast<char>(value | 128));

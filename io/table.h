@@ -65,6 +65,8 @@ inline size_t TableEntryBytes(absl::string_view key, absl::string_view value) {
   return kNodeBytes + key.size() + value.size();
 }
 
+// Appends the lowest `bytes` bytes of a number, least first.
+void AppendFixed(uint64_t value, int bytes, std::string* out);
 // Appends a number in 7 bits a byte, least first.
 void AppendVarint(uint64_t value, std::string* out);
 // Removes such a number from the front of *in. Returns false if there is none.

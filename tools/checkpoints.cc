@@ -21,42 +21,28 @@ absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& argument) {
 }
 
 bool IsVariable(const NodeDef& node, VariableNode* variable) {
-  const bool is_resource = node.op() == "VarHandleOp";
-  if (!is_resource && node.op() != "Variable" && node.op() != "VariableV2") return false;
-  const auto& attrs = node.attr();
-  const auto shared_name = attrs.find("shared_name");
-  const auto dtype = attrs.find("dtype");
-  variable->node = node.name();
-  variable->name = shared_name == attrs.end() || shared_name->second.s().empty()
-                       ? node.name()
-                       : shared_name->second.s();
-  variable->dtype = dtype == attrs.end() ? DT_INVALID : dtype->second.type();
-  variable->is_resource = is_resource;
-  variable->shape = PartialTensorShape();
-  if (const auto shape = attrs.find("shape"); shape != attrs.end()) {
-    // The import has checked it.
-    absl::StatusOr<PartialTensorShape> made = PartialTensorShape::Make(shape->second.shape());
-    if (made.ok()) variable->shape = *std::move(made);
-  }
+  absl::StatusOr<training::VariableInfo> info = training::InfoOf(node);
+  if (!info.ok()) return false;
+  *variable = {node.name(), *std::move(info)};
   return true;
 }
 
 absl::StatusOr<Tensor> ReadVariable(const Checkpoint& checkpoint, const VariableNode& variable) {
-  const absl::StatusOr<Checkpoint::Info> info = checkpoint.Find(variable.name);
+  const absl::StatusOr<Checkpoint::Info> info = checkpoint.Find(variable.info.name);
   if (!info.ok()) {
     return errors::Prefix(absl::StrCat("variable '", variable.node, "': "), info.status());
   }
-  if (info->dtype != variable.dtype) {
+  if (info->dtype != variable.info.dtype) {
     return errors::InvalidArgument("variable '", variable.node, "' has type ",
-                                   DataTypeString(variable.dtype), ", but in the checkpoint ",
+                                   DataTypeString(variable.info.dtype), ", but in the checkpoint ",
                                    DataTypeString(info->dtype));
   }
-  if (!variable.shape.IsCompatibleWith(PartialTensorShape(info->shape))) {
+  if (!variable.info.shape.IsCompatibleWith(PartialTensorShape(info->shape))) {
     return errors::InvalidArgument("variable '", variable.node, "' has shape ",
-                                   variable.shape.DebugString(), ", but in the checkpoint ",
+                                   variable.info.shape.DebugString(), ", but in the checkpoint ",
                                    info->shape.DebugString());
   }
-  return checkpoint.Read(variable.name);
+  return checkpoint.Read(variable.info.name);
 }
 
 }  // namespace gradflow::tools

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "gradflow/core/tensor.h"
-#include "gradflow/core/tensor_shape.h"
 #include "gradflow/io/checkpoint.h"
 #include "gradflow/proto/graph.pb.h"
+#include "gradflow/training/variables.h"
 
 namespace gradflow::tools {
 
@@ -20,13 +20,9 @@ absl::StatusOr<Checkpoint> OpenCheckpoint(const std::string& argument);
 
 // A node that stands for a variable.
 struct VariableNode {
-  // The name of the node, and the one under which checkpoints know the variable.
+  // The name of the node, which is not that of the variable if it has a shared_name.
   std::string node;
-  std::string name;
-  DataType dtype = DT_INVALID;
-  PartialTensorShape shape;
-  // True for a VarHandleOp.
-  bool is_resource = false;
+  training::VariableInfo info;
 };
 // Returns true, and stores the variable, if the node is one.
 bool IsVariable(const NodeDef& node, VariableNode* variable);

@@ -50,14 +50,52 @@ absl::StatusOr<std::set<std::string>> Needed(const std::map<std::string, const N
   return needed;
 }
 
+// Returns UNIMPLEMENTED if a function that the nodes call, also by other functions, has a variable:
+// its value would have to be replaced in the body.
+absl::Status CheckFunctions(const GraphDef& graph, const std::set<std::string>& needed) {
+  std::map<std::string, const FunctionDef*> functions;
+  for (const FunctionDef& function : graph.library().function()) {
+    functions.emplace(function.signature().name(), &function);
+  }
+  std::set<std::string> reached;
+  std::vector<const FunctionDef*> open;
+  const auto reach = [&](const std::string& name) {
+    const auto found = functions.find(name);
+    if (found != functions.end() && reached.insert(name).second) open.push_back(found->second);
+  };
+  const auto reach_from = [&](const NodeDef& node) {
+    reach(node.op());
+    for (const auto& [name, value] : node.attr()) {
+      if (value.has_func()) reach(value.func().name());
+      for (const NameAttrList& function : value.list().func()) reach(function.name());
+    }
+  };
+  for (const NodeDef& node : graph.node()) {
+    if (needed.count(node.name()) > 0) reach_from(node);
+  }
+  while (!open.empty()) {
+    const FunctionDef& function = *open.back();
+    open.pop_back();
+    for (const NodeDef& node : function.node_def()) {
+      VariableNode variable;
+      if (IsVariable(node, &variable)) {
+        return errors::Unimplemented("function '", function.signature().name(),
+                                     "' has the variable '", variable.info.name,
+                                     "'; freezing replaces variables outside of functions");
+      }
+      reach_from(node);
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Makes a constant of a variable.
-absl::Status Replace(const Tensor& value, NodeDef* node) {
+void Replace(const Tensor& value, NodeDef* node) {
   node->set_op("Const");
   node->clear_input();
   node->clear_attr();
   (*node->mutable_attr())["dtype"].set_type(value.dtype());
   value.AsProtoTensorContent((*node->mutable_attr())["value"].mutable_tensor());
-  return absl::OkStatus();
 }
 
 // Makes a node that reads the handle of a variable read its value.
@@ -96,6 +134,7 @@ absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::set<std::string> needed,
                             Needed(nodes, absl::StrSplit(flags.outputs, ',')));
 
+  GRADFLOW_RETURN_IF_ERROR(CheckFunctions(graph, needed));
   GraphDef frozen;
   *frozen.mutable_versions() = graph.versions();
   *frozen.mutable_library() = graph.library();
@@ -108,8 +147,8 @@ absl::Status FreezeCommand(const FreezeFlags& flags, std::ostream& out) {
     VariableNode variable;
     if (!IsVariable(node, &variable)) continue;
     GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, ReadVariable(checkpoint, variable));
-    GRADFLOW_RETURN_IF_ERROR(Replace(value, copy));
-    if (variable.is_resource) handles.insert(node.name());
+    Replace(value, copy);
+    if (variable.info.is_resource) handles.insert(node.name());
     ++variables;
   }
   for (NodeDef& node : *frozen.mutable_node()) {

@@ -28,20 +28,21 @@ absl::Status Restore(const std::string& argument, const std::vector<VariableNode
   std::vector<std::pair<std::string, Tensor>> feeds;
   std::vector<std::string> targets;
   for (const VariableNode& variable : variables) {
-    if (!checkpoint.Find(variable.name).ok()) continue;
+    if (!checkpoint.Find(variable.info.name).ok()) continue;
     GRADFLOW_ASSIGN_OR_RETURN(Tensor value, ReadVariable(checkpoint, variable));
     const std::string feed = absl::StrCat(free_name, "/value_", targets.size());
     NodeDef* const placeholder = graph.add_node();
     placeholder->set_name(feed);
     placeholder->set_op("Placeholder");
-    (*placeholder->mutable_attr())["dtype"].set_type(variable.dtype);
+    (*placeholder->mutable_attr())["dtype"].set_type(variable.info.dtype);
     NodeDef* const assign = graph.add_node();
     targets.push_back(absl::StrCat(free_name, "/assign_", targets.size()));
     assign->set_name(targets.back());
-    assign->set_op(variable.is_resource ? "AssignVariableOp" : "Assign");
+    assign->set_op(variable.info.is_resource ? "AssignVariableOp" : "Assign");
     assign->add_input(variable.node);
     assign->add_input(feed);
-    (*assign->mutable_attr())[variable.is_resource ? "dtype" : "T"].set_type(variable.dtype);
+    (*assign->mutable_attr())[variable.info.is_resource ? "dtype" : "T"].set_type(
+        variable.info.dtype);
     feeds.emplace_back(feed, std::move(value));
   }
   if (targets.empty()) {

@@ -18,11 +18,19 @@ namespace gradflow {
 namespace training {
 namespace {
 
+// Returns false, and sets the status of the scope, if x is empty.
+bool HasInput(const Scope& scope, const std::string& name, const Output& x) {
+  if (scope.ok() && x.node() == nullptr) {
+    scope.UpdateStatus(errors::InvalidArgument("layer '", name, "': the input is empty"));
+  }
+  return scope.ok();
+}
+
 // Stores the dimensions of x, -1 for what is not known. Returns false, and sets the status of the
 // scope, if its rank is not one of `ranks` or a dimension but the first is not known.
 bool KnownDims(const Scope& scope, const std::string& name, const Output& x,
                const std::vector<int>& ranks, std::vector<int64_t>* dims) {
-  if (!scope.ok() || x.node() == nullptr) return false;
+  if (!HasInput(scope, name, x)) return false;
   const PartialTensorShape& shape = x.node()->output_shape(x.index());
   bool is_known = false;
   for (const int rank : ranks) is_known = is_known || shape.dims() == rank;
@@ -185,7 +193,11 @@ Output Conv2D(const Scope& scope, Model* model, const std::string& name, const O
 }
 
 Output Flatten(const Scope& scope, const Output& x) {
-  if (!scope.ok() || x.node() == nullptr) return Output();
+  if (!scope.ok()) return Output();
+  if (x.node() == nullptr) {
+    scope.UpdateStatus(errors::InvalidArgument("expected a tensor to flatten, found none"));
+    return Output();
+  }
   const PartialTensorShape& shape = x.node()->output_shape(x.index());
   int64_t columns = 1;
   for (int d = 1; d < shape.dims(); ++d) {
@@ -200,10 +212,7 @@ Output Flatten(const Scope& scope, const Output& x) {
         shape.DebugString()));
     return Output();
   }
-  Tensor to(DT_INT64, {2});
-  to.flat<int64_t>()(0) = -1;
-  to.flat<int64_t>()(1) = columns;
-  return ops::Reshape(scope.WithOpName("flatten"), x, ops::Const(scope, Input::Initializer(to)));
+  return ops::Reshape(scope.WithOpName("flatten"), x, {int64_t{-1}, columns});
 }
 
 Output BatchNorm(const Scope& scope, Model* model, const std::string& name, const Output& x,
@@ -220,12 +229,9 @@ Output BatchNorm(const Scope& scope, Model* model, const std::string& name, cons
   const Output beta = variable("beta", 0, true);
   const Output mean = variable("moving_mean", 0, false);
   const Output variance = variable("moving_variance", 1, false);
-  const auto reshaped = [&](const Output& from, const std::vector<int64_t>& to) {
-    Tensor shape(DT_INT64, {static_cast<int64_t>(to.size())});
-    for (size_t i = 0; i < to.size(); ++i) shape.flat<int64_t>()(static_cast<int64_t>(i)) = to[i];
-    return ops::Reshape(s, from, ops::Const(s, Input::Initializer(shape)));
-  };
-  const Output images = dims.size() == 4 ? x : Output(reshaped(x, {-1, 1, 1, channels}));
+  const int64_t one = 1;
+  const Output images =
+      dims.size() == 4 ? x : Output(ops::Reshape(s, x, {int64_t{-1}, one, one, channels}));
   Output none =
       options.training ? ops::Const(s, Input::Initializer(Tensor(DT_FLOAT, {0}))) : Output();
   const ops::FusedBatchNormV3 norm(
@@ -238,7 +244,7 @@ Output BatchNorm(const Scope& scope, Model* model, const std::string& name, cons
     Move(s, model, mean, norm.batch_mean, options.momentum);
     Move(s, model, variance, norm.batch_variance, options.momentum);
   }
-  return dims.size() == 4 ? norm.y : Output(reshaped(norm.y, {-1, channels}));
+  return dims.size() == 4 ? norm.y : Output(ops::Reshape(s, norm.y, {int64_t{-1}, channels}));
 }
 
 Output FakeQuant(const Scope& scope, Model* model, const std::string& name, const Output& x,
@@ -248,7 +254,7 @@ Output FakeQuant(const Scope& scope, Model* model, const std::string& name, cons
     s.UpdateStatus(
         errors::InvalidArgument("layer '", name, "': expected 2 to 16 bits, found ", options.bits));
   }
-  if (!s.ok()) return Output();
+  if (!HasInput(s, name, x)) return Output();
   // Returns a bound: that of the batches until now, or that of training.
   const auto bound = [&](const char* which, float first, const auto& of_batch) {
     const Output variable =

@@ -14,6 +14,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/const_op.h"
+#include "gradflow/io/checkpoint_files.h"
 #include "gradflow/io/file.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/io_ops.h"
@@ -86,9 +87,6 @@ absl::StatusOr<State> ReadState(const std::string& folder) {
   return state;
 }
 
-std::string IndexOf(const std::string& prefix) { return prefix + ".index"; }
-std::string DataOf(const std::string& prefix) { return prefix + ".data-00000-of-00001"; }
-
 // Returns the checkpoints in `folder` that its state file names and that exist, oldest first, each
 // once. Names that lead out of the folder are left out, since the oldest ones will be removed.
 std::vector<std::string> Existing(const std::string& folder) {
@@ -106,7 +104,7 @@ std::vector<std::string> Existing(const std::string& folder) {
     const bool is_here = name == name.filename() ||
                          (name.is_absolute() && fs::equivalent(name.parent_path(), here, error));
     const std::string prefix = (fs::path(folder) / name.filename()).string();
-    if (is_here && fs::is_regular_file(IndexOf(prefix), error) &&
+    if (is_here && fs::is_regular_file(internal::IndexFile(prefix), error) &&
         std::find(prefixes.begin(), prefixes.end(), prefix) == prefixes.end()) {
       prefixes.push_back(prefix);
     }
@@ -116,19 +114,12 @@ std::vector<std::string> Existing(const std::string& folder) {
 
 // Waits until the files of a checkpoint and their names are on the disk.
 absl::Status Sync(const std::string& prefix) {
-  for (const std::string& file : {DataOf(prefix), IndexOf(prefix)}) {
+  for (const std::string& file : {internal::DataFile(prefix, 0, 1), internal::IndexFile(prefix)}) {
     const absl::Status status = internal::SyncFile(file);
     if (!status.ok()) return errors::Prefix(absl::StrCat("'", file, "': "), status);
   }
   const std::string folder = fs::path(prefix).parent_path().string();
   return errors::Prefix(absl::StrCat("'", folder, "': "), internal::SyncFolder(folder));
-}
-
-// Removes the files of a checkpoint. What cannot be removed remains.
-void Remove(const std::string& prefix) {
-  std::error_code error;
-  fs::remove(IndexOf(prefix), error);
-  fs::remove(DataOf(prefix), error);
 }
 
 }  // namespace
@@ -229,7 +220,7 @@ absl::Status Saver::Save(const ClientSession& session, const std::string& prefix
   if (status.ok()) status = internal::SyncFolder(folder);
   if (!status.ok()) return errors::Prefix(absl::StrCat("'", file, "': "), status);
   checkpoints_ = std::move(kept);
-  for (const std::string& old : removed) Remove(old);
+  for (const std::string& old : removed) internal::RemoveCheckpoint(old);
   return absl::OkStatus();
 }
 

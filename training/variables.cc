@@ -1,31 +1,36 @@
 #include "gradflow/training/variables.h"
 
+#include "gradflow/core/attributes.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/resource_variable_ops.h"
 #include "gradflow/ops/state_ops.h"
+#include "gradflow/proto/graph.pb.h"
 
 namespace gradflow {
 namespace training {
 
 absl::StatusOr<VariableInfo> InfoOf(const Output& variable) {
   if (variable.node() == nullptr) return errors::InvalidArgument("a variable is an empty output");
-  const Node& node = *variable.node();
+  return InfoOf(variable.node()->def());
+}
+
+absl::StatusOr<VariableInfo> InfoOf(const NodeDef& node) {
   VariableInfo info;
-  info.is_resource = node.type_string() == "VarHandleOp";
-  if (!info.is_resource && node.type_string() != "VariableV2" && node.type_string() != "Variable") {
-    return errors::InvalidArgument("node '", node.name(), "' (", node.type_string(),
-                                   ") is not a variable");
+  info.is_resource = node.op() == "VarHandleOp";
+  if (!info.is_resource && node.op() != "VariableV2" && node.op() != "Variable") {
+    return errors::InvalidArgument("node '", node.name(), "' (", node.op(), ") is not a variable");
   }
-  GRADFLOW_RETURN_IF_ERROR(node.GetAttr("shared_name", &info.name));
+  if (FindNodeAttr(node, "shared_name") != nullptr) {
+    GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(node, "shared_name", &info.name));
+  }
   if (info.name.empty()) info.name = node.name();
-  GRADFLOW_RETURN_IF_ERROR(node.GetAttr("dtype", &info.dtype));
-  info.shape = PartialTensorShape();
-  GRADFLOW_RETURN_IF_ERROR(node.GetAttr("shape", &info.shape));
+  GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(node, "dtype", &info.dtype));
+  GRADFLOW_RETURN_IF_ERROR(GetNodeAttr(node, "shape", &info.shape));
   // Variable states an unknown shape as that of a scalar.
-  if (node.type_string() == "Variable" && info.shape.dims() == 0) info.shape = PartialTensorShape();
+  if (node.op() == "Variable" && info.shape.dims() == 0) info.shape = PartialTensorShape();
   return info;
 }
 

@@ -15,6 +15,9 @@
 
 #pragma GCC visibility push(default)
 namespace gradflow {
+
+class NodeDef;
+
 namespace training {
 
 // The attributes of a variable.
@@ -29,6 +32,8 @@ struct VariableInfo {
 
 // Returns INVALID_ARGUMENT if `variable` is not the output of a node that names a variable.
 absl::StatusOr<VariableInfo> InfoOf(const Output& variable);
+// Reads a node of a file, which may lack a shared_name.
+absl::StatusOr<VariableInfo> InfoOf(const NodeDef& node);
 
 // Adds a variable that sessions and checkpoints know as `name`; a reference if not `is_resource`.
 Output NewVariable(const Scope& scope, absl::string_view name, DataType dtype,

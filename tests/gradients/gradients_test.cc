@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -270,9 +271,93 @@ TEST_F(GradientsTest, EndAtIntegers) {
   EXPECT_TRUE(IsNoGradient(gradients[1]));
 }
 
-// A fed tensor may have another shape than its node.
+// A product whose inputs are known to have one shape has two nodes of gradients, and no sums.
+TEST_F(GradientsTest, OfChainsOfKnownShapesHaveNoSums) {
+  constexpr int kDepth = 20000;
+  const Output x = Variable("x");
+  const Output w = Variable("w");
+  Output y = x;
+  for (int i = 0; i < kDepth; ++i) y = ops::Mul(scope_, y, w);
+  std::vector<Output> gradients;
+  const int before = scope_.graph()->num_nodes();
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {x, w}, &gradients));
+  // The one that is spread, and the sum of the gradients of w.
+  EXPECT_EQ(scope_.graph()->num_nodes() - before, 2 * kDepth + 2);
+  EXPECT_THAT(Evaluate(gradients, {x, w}, {4, -1}), ElementsAre(1, -4.0 * kDepth));
+}
+
+// What is known of the shapes of two inputs, and whether the gradient of each is summed.
+struct BroadcastCase {
+  PartialTensorShape x;
+  PartialTensorShape y;
+  bool sums_x;
+  bool sums_y;
+};
+
+TEST_F(GradientsTest, AreSummedWhereShapesMayBeBroadcast) {
+  const PartialTensorShape unknown;
+  const PartialTensorShape scalar = TensorShape();
+  const std::vector<BroadcastCase> cases = {
+      {scalar, scalar, false, false}, {{2, 3}, {2, 3}, false, false},
+      {{2, 3}, {3}, false, true},     {{2, 3}, {1, 3}, false, true},
+      {{3}, {2, 3}, true, false},     {{2, 1}, {1, 3}, true, true},
+      {{0, 3}, {1, 3}, false, true},  {{1, 3}, {0, 3}, true, false},
+      {{-1, 3}, {3}, false, true},    {{-1, 3}, {1, 3}, false, true},
+      {{-1, 3}, {-1, 3}, true, true}, {{-1}, {2}, true, true},
+      {{2}, {-1}, true, true},        {unknown, scalar, false, true},
+      {scalar, unknown, true, false}, {unknown, {2}, true, true},
+      {unknown, unknown, true, true},
+  };
+  for (const BroadcastCase& c : cases) {
+    SCOPED_TRACE(c.x.DebugString() + c.y.DebugString());
+    const Scope scope = Scope::NewRootScope();
+    const Output x = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape(c.x));
+    const Output y = ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape(c.y));
+    std::vector<Output> gradients;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ops::Sub(scope, x, y)}, {x, y}, &gradients));
+    EXPECT_EQ(gradients[0].node()->type_string() == "Reshape", c.sums_x);
+    EXPECT_EQ(gradients[1].node()->type_string() == "Reshape", c.sums_y);
+    // Unknown sizes are 1 or 2, so that they broadcast with all known ones.
+    for (const int64_t size : {1, 2}) {
+      const auto feed = [&](const PartialTensorShape& shape) {
+        TensorShape fed;
+        for (int d = 0; d < shape.dims(); ++d) {
+          fed.AddDim(shape.dim_size(d) < 0 ? size : shape.dim_size(d));
+        }
+        if (shape.unknown_rank() && size == 2) fed = {3, 1};
+        return ::gradflow::testing::RandomTensor(DT_FLOAT, fed);
+      };
+      const Tensor fed_x = feed(c.x);
+      const Tensor fed_y = feed(c.y);
+      ClientSession session(scope);
+      std::vector<Tensor> outputs;
+      GRADFLOW_ASSERT_OK(session.Run({{x, fed_x}, {y, fed_y}}, gradients, &outputs));
+      const auto elements = static_cast<float>([&] {
+        int64_t count = 1;
+        const TensorShape& a = fed_x.shape();
+        const TensorShape& b = fed_y.shape();
+        for (int d = 1; d <= std::max(a.dims(), b.dims()); ++d) {
+          const int64_t m = d <= a.dims() ? a.dim_size(a.dims() - d) : 1;
+          const int64_t n = d <= b.dims() ? b.dim_size(b.dims() - d) : 1;
+          count *= m == 1 ? n : m;
+        }
+        return count;
+      }());
+      const auto expect_all = [&](const Tensor& gradient, const Tensor& of, float sign) {
+        EXPECT_EQ(gradient.shape(), of.shape());
+        for (const float value : gradient.span<float>()) {
+          EXPECT_EQ(value, sign * elements / static_cast<float>(of.NumElements()));
+        }
+      };
+      expect_all(outputs[0], fed_x, 1);
+      expect_all(outputs[1], fed_y, -1);
+    }
+  }
+}
+
+// A fed tensor may have another shape than the one before it, where the graph knows none.
 TEST_F(GradientsTest, HaveTheShapesOfFedTensors) {
-  const Output w = ops::Const(scope_, {1.0f, 2.0f});
+  const Output w = ops::Placeholder(scope_, DT_FLOAT, ops::Placeholder::Shape({-1}));
   const Output b = ops::Const(scope_, {3.0f, 4.0f});
   std::vector<Output> gradients;
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {ops::Add(scope_, w, b)}, {w, b}, &gradients));

@@ -8,6 +8,7 @@
 
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/graph/node_builder.h"
 #include "gradflow/io/checkpoint.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
@@ -30,7 +31,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// y = x * w + v + table[1], with variables of both kinds, and a node that changes w.
+// y = x * w + v + table[1] + old, with variables of all kinds, and a node that changes w.
 class CheckpointCommandTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
@@ -43,7 +44,13 @@ class CheckpointCommandTest : public testing::CommandLineFixture {
     const Output row = ops::ResourceGather(root.WithOpName("row"), table, 1, DT_FLOAT);
     const Output product =
         ops::Mul(root, x, ops::ReadVariableOp(root.WithOpName("w"), w, DT_FLOAT));
-    const Output sum = ops::Add(root, product, ops::Identity(root, v));
+    // States a shape that is not known as that of a scalar.
+    const Output old = OpRecorder(root.WithOpName("old"), "Variable")
+                           .Attr("shape", PartialTensorShape(TensorShape()))
+                           .Attr("dtype", DT_FLOAT)
+                           .Finish()
+                           .output(0);
+    const Output sum = ops::AddN(root, {product, ops::Identity(root, v), old});
     ops::Add(root.WithOpName("y"), sum, row);
     ops::AssignAddVariableOp(root.WithOpName("train"), w, {1.0f, 1.0f});
     // Names that a reader of checkpoints may choose.
@@ -59,6 +66,7 @@ class CheckpointCommandTest : public testing::CommandLineFixture {
   absl::Status Write(const std::string& prefix, const Tensor& w) const {
     return WriteCheckpoint(File(prefix),
                            {{"layer/w", w, ""},
+                            {"old", AsTensor<float>({0, 1000}), ""},
                             {"v", AsTensor<float>({100, 200}), ""},
                             {"t", AsTensor<float>({0, 0, 0.25f, 0.5f, 0, 0}, {3, 2}), ""},
                             {"step", AsScalar<int64_t>(7), ""},
@@ -69,12 +77,13 @@ class CheckpointCommandTest : public testing::CommandLineFixture {
   }
 };
 
-constexpr char kY[] = "y: Tensor<type: float shape: [2] values: 102.25 230.5>\n";
+constexpr char kY[] = "y: Tensor<type: float shape: [2] values: 102.25 1230.5>\n";
 
 TEST_F(CheckpointCommandTest, ListsTensors) {
   const std::string expected =
-      "layer/w: float [2]\nstep: int64 []\nt: float [3,2]\ntext: string [1]\nv: float [2]\n"
-      "5 tensors of 12 elements\n";
+      "layer/w: float [2]\nold: float [2]\nstep: int64 []\nt: float [3,2]\ntext: string [1]\nv: "
+      "float [2]\n"
+      "6 tensors of 14 elements\n";
   for (const char* name : {"m/ckpt-1", "m/ckpt-1.index", "m", "m/"}) {
     const ProcessResult result = Gradflow({"checkpoint", File(name)});
     EXPECT_EQ(result.exit_code, 0) << result.err;
@@ -106,13 +115,14 @@ TEST_F(CheckpointCommandTest, ComparesCheckpoints) {
   const ProcessResult result = Gradflow({"checkpoint", File("m/ckpt-1"), "--diff", File("m")});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out, "layer/w: 1 of 2 elements differ, by 0.5 at most\n");
-  EXPECT_THAT(result.err, HasSubstr("FAILED_PRECONDITION: 1 of 5 tensors differ"));
+  EXPECT_THAT(result.err, HasSubstr("FAILED_PRECONDITION: 1 of 6 tensors differ"));
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("other"), {{"v", AsTensor<double>({1}), ""},
                                                      {"step", AsScalar<int64_t>(8), ""},
                                                      {"text", AsTensor<tstring>({"b"}), ""},
                                                      {"z", AsScalar<float>(1), ""}}));
   EXPECT_EQ(Gradflow({"checkpoint", File("m"), "--diff", File("other")}).out,
-            "layer/w: only in the first\nstep: 1 of 1 elements differ\nt: only in the first\n"
+            "layer/w: only in the first\nold: only in the first\nstep: 1 of 1 elements differ\nt: "
+            "only in the first\n"
             "text: strings differ\nv: float [2] and double [1]\nz: only in the second\n");
 }
 
@@ -142,7 +152,7 @@ TEST_F(CheckpointCommandTest, RunAndBenchGiveVariablesTheirValues) {
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("other"), {{"z", AsScalar<float>(1), ""}}));
   run.back() = File("other");
   ExpectFailure(Gradflow(run), "NOT_FOUND",
-                HasSubstr("--checkpoint: the checkpoint has none of the 3 variables"));
+                HasSubstr("--checkpoint: the checkpoint has none of the 4 variables"));
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("other"), {{"v", AsScalar<double>(1), ""}}));
   ExpectFailure(Gradflow(run), "INVALID_ARGUMENT",
                 HasSubstr("variable 'v' has type float, but in the checkpoint double"));
@@ -154,7 +164,7 @@ TEST_F(CheckpointCommandTest, FreezesAGraph) {
   const ProcessResult result = Gradflow({"freeze", File("graph.pb"), File("m/ckpt-1"), "--outputs",
                                          "y,w:0", "-o", File("frozen.pb")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr(" nodes, 3 variables\n"));
+  EXPECT_THAT(result.out, HasSubstr(" nodes, 4 variables\n"));
   EXPECT_EQ(Gradflow(RunOf("frozen.pb")).out, kY);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef graph, ReadGraphDef(File("frozen.pb")));
   for (const NodeDef& node : graph.node()) {
@@ -176,6 +186,45 @@ TEST_F(CheckpointCommandTest, WhatCannotBeFrozen) {
   ExpectFailure(freeze("y"), "NOT_FOUND", HasSubstr("variable 'handle': "));
   EXPECT_FALSE(FileExists(File("out.pb")));
   EXPECT_EQ(Gradflow({"freeze", File("graph.pb"), File("m")}).exit_code, 2);
+}
+
+TEST_F(CheckpointCommandTest, FunctionsWithVariablesAreNotFrozen) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(GraphDef graph, ReadGraphDef(File("graph.pb")));
+  const auto add_function = [&](const std::string& name, const std::string& op) {
+    FunctionDef* const function = graph.mutable_library()->add_function();
+    function->mutable_signature()->set_name(name);
+    NodeDef* const node = function->add_node_def();
+    node->set_name("n");
+    node->set_op(op);
+    return node;
+  };
+  auto& attrs = *add_function("inner", "VarHandleOp")->mutable_attr();
+  attrs["dtype"].set_type(DT_FLOAT);
+  attrs["shape"].mutable_shape()->set_unknown_rank(true);
+  attrs["shared_name"].set_s("hidden");
+  add_function("outer", "inner");
+  // No node calls the functions.
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("functions.pb"), graph));
+  const auto freeze = [&](const std::string& outputs) {
+    return Gradflow(
+        {"freeze", File("functions.pb"), File("m"), "--outputs", outputs, "-o", File("f.pb")});
+  };
+  const ProcessResult result = freeze("y");
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const auto add_call = [&](const std::string& name) {
+    NodeDef* const call = graph.add_node();
+    call->set_name(name);
+    call->set_op("StatefulPartitionedCall");
+    return call;
+  };
+  (*add_call("call")->mutable_attr())["f"].mutable_func()->set_name("outer");
+  (*add_call("calls")->mutable_attr())["branches"].mutable_list()->add_func()->set_name("inner");
+  add_call("direct")->set_op("inner");
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("functions.pb"), graph));
+  for (const char* output : {"call", "calls", "direct"}) {
+    ExpectFailure(freeze(output), "UNIMPLEMENTED",
+                  HasSubstr("function 'inner' has the variable 'hidden'; freezing"));
+  }
 }
 
 }  // namespace

@@ -326,6 +326,17 @@ TEST(Layers, Errors) {
                 Dense(g->scope, &g->model, "a", g->Input({1, 4}), 3);
               }),
               is("variable 'a/kernel' has shape [2,3], expected [4,3]"));
+  // An output that an error left empty.
+  EXPECT_THAT(error([](Layers* g) { Dense(g->scope, &g->model, "a", Output(), 3); }),
+              is("layer 'a': the input is empty"));
+  EXPECT_THAT(error([](Layers* g) { Conv2D(g->scope, &g->model, "a", Output(), 3); }),
+              is("layer 'a': the input is empty"));
+  EXPECT_THAT(error([](Layers* g) { BatchNorm(g->scope, &g->model, "a", Output()); }),
+              is("layer 'a': the input is empty"));
+  EXPECT_THAT(error([](Layers* g) { FakeQuant(g->scope, &g->model, "a", Output()); }),
+              is("layer 'a': the input is empty"));
+  EXPECT_THAT(error([](Layers* g) { Flatten(g->scope, Output()); }),
+              is("expected a tensor to flatten, found none"));
   for (const int bits : {1, 17, 100}) {
     EXPECT_THAT(error([&](Layers* g) {
                   FakeQuant(g->scope, &g->model, "q", g->Input({1}), FakeQuantOptions().Bits(bits));

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -72,6 +73,8 @@ struct Method {
   double loss;
   std::vector<std::string> slots;
 };
+
+void PrintTo(const Method& method, std::ostream* out) { *out << method.name; }
 
 std::vector<Method> Methods() {
   return {
@@ -508,6 +511,28 @@ TEST_F(SaverTest, GoesOnAfterAnotherSaver) {
     GRADFLOW_ASSERT_OK(second.Save(session, File("c"), 4));
     EXPECT_TRUE(std::filesystem::exists(File("other/d-1.index")));
   }
+}
+
+// TensorFlow writes checkpoints of several data files.
+TEST_F(SaverTest, RemovesAllDataFiles) {
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("a"), {{"x", AsScalar<double>(5), ""}}));
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(File("b"), {{"y", AsTensor<double>({6, 7}), ""}}));
+  GRADFLOW_ASSERT_OK(MergeCheckpoints({File("a"), File("b")}, File("c-1")));
+  std::ofstream(File("checkpoint")) << "model_checkpoint_path: \"c-1\"\n";
+  std::ofstream(File("c-10.data-00000-of-00001")) << "of another checkpoint";
+  Problem problem(true);
+  SaverOptions options;
+  options.max_to_keep = 1;
+  Saver saver(problem.scope, {problem.x, problem.y}, options);
+  ClientSession session(problem.scope);
+  GRADFLOW_ASSERT_OK(saver.Restore(session, File("c-1")));
+  const std::vector<std::string> files = {File("c-1.index"), File("c-1.data-00000-of-00002"),
+                                          File("c-1.data-00001-of-00002")};
+  for (const std::string& file : files) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 2));
+  EXPECT_THAT(saver.checkpoints(), ElementsAre(File("c-2")));
+  for (const std::string& file : files) EXPECT_FALSE(std::filesystem::exists(file)) << file;
+  EXPECT_TRUE(std::filesystem::exists(File("c-10.data-00000-of-00001")));
 }
 
 TEST_F(SaverTest, SavesCounters) {
