@@ -66,8 +66,12 @@ absl::Status OpWrapper::Read() {
   const std::set<std::string> inferred = InferredAttrs(def);
   for (const OpDef::AttrDef& attr : def.attr()) {
     if (inferred.count(attr.name()) > 0) continue;
-    Attribute attribute{
-        {attr.name(), SafeName(Renamed(attr.name())), Doc(attr.description())}, {}, "", "", ""};
+    Attribute attribute{{attr.name(), SafeName(Renamed(attr.name())), Doc(attr.description())},
+                        {},
+                        "",
+                        "",
+                        "",
+                        &attr};
     absl::StatusOr<CppAttrType> type = CppTypeOfAttr(attr.type());
     if (!type.ok()) {
       return errors::Prefix(absl::StrCat("attribute '", attr.name(), "': "), type.status());

@@ -13,19 +13,10 @@
 
 namespace gradflow {
 
+class OpDef_AttrDef;
+
 class OpWrapper {
  public:
-  // Returns UNIMPLEMENTED, naming the attribute or argument, if the op cannot have a wrapper class.
-  // Borrows `op`.
-  static absl::StatusOr<OpWrapper> Make(const OpRegistration& op);
-
-  const std::string& name() const { return name_; }
-  // Returns the documented class and its aliases, for a header.
-  std::string Declaration() const;
-  // Returns the constructors, for a source file.
-  std::string Definition() const;
-
- private:
   // An argument or an attribute.
   struct Item {
     // The names in the op definition and in C++.
@@ -43,8 +34,26 @@ class OpWrapper {
     std::string default_value;
     std::string setter;
     std::string member;
+    // Of the registration of the op.
+    const OpDef_AttrDef* def = nullptr;
   };
 
+  // Returns UNIMPLEMENTED, naming the attribute or argument, if the op cannot have a wrapper class.
+  // Borrows `op`.
+  static absl::StatusOr<OpWrapper> Make(const OpRegistration& op);
+
+  const std::string& name() const { return name_; }
+  const std::vector<Argument>& inputs() const { return inputs_; }
+  const std::vector<Argument>& outputs() const { return outputs_; }
+  // Attributes without and with a default. Those that are inferred from the inputs are in neither.
+  const std::vector<Attribute>& required() const { return required_; }
+  const std::vector<Attribute>& optional() const { return optional_; }
+  // Returns the documented class and its aliases, for a header.
+  std::string Declaration() const;
+  // Returns the constructors, for a source file.
+  std::string Definition() const;
+
+ private:
   explicit OpWrapper(const OpRegistration& op) : op_(op) {}
   absl::Status Read();
   std::string Renamed(const std::string& name) const;

@@ -3,7 +3,9 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <set>
+#include <type_traits>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -25,19 +27,22 @@ namespace {
 
 constexpr size_t kColumns = 100;
 
-std::string FloatLiteral(float value) {
-  if (std::isnan(value)) return "::std::numeric_limits<float>::quiet_NaN()";
+template <typename T>
+std::string ShortestLiteral(T value, const char* type) {
+  if (std::isnan(value)) return absl::StrCat("::std::numeric_limits<", type, ">::quiet_NaN()");
   if (std::isinf(value)) {
-    return absl::StrCat(value < 0 ? "-" : "", "::std::numeric_limits<float>::infinity()");
+    return absl::StrCat(value < 0 ? "-" : "", "::std::numeric_limits<", type, ">::infinity()");
   }
-  // The shortest text that parses to the same float.
+  // The shortest text that parses to the same number.
   std::string text;
-  for (int digits = 6; digits <= 9; ++digits) {
+  for (int digits = 6; digits <= std::numeric_limits<T>::max_digits10; ++digits) {
     text = absl::StrFormat("%.*g", digits, value);
-    if (std::strtof(text.c_str(), nullptr) == value) break;
+    const T read = std::is_same_v<T, float> ? std::strtof(text.c_str(), nullptr)
+                                            : static_cast<T>(std::strtod(text.c_str(), nullptr));
+    if (read == value) break;
   }
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return text + "f";
+  return text;
 }
 
 absl::StatusOr<std::string> ShapeLiteral(const TensorShapeProto& proto) {
@@ -49,10 +54,6 @@ absl::StatusOr<std::string> ShapeLiteral(const TensorShapeProto& proto) {
 
 std::string TypeLiteral(int dtype) {
   return absl::StrCat("::gradflow::", DataType_Name(static_cast<DataType>(dtype)));
-}
-
-std::string StringLiteral(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
 }
 
 // Returns "int" for "list(int)"; "" for types that are not lists.
@@ -124,6 +125,17 @@ std::string Wrap(absl::string_view first, absl::string_view rest, absl::string_v
 }
 
 }  // namespace
+
+std::string FloatLiteral(float value) {
+  std::string text = ShortestLiteral(value, "float");
+  return std::isfinite(value) ? text + "f" : text;
+}
+
+std::string DoubleLiteral(double value) { return ShortestLiteral(value, "double"); }
+
+std::string StringLiteral(absl::string_view text) {
+  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
+}
 
 absl::StatusOr<CppAttrType> CppTypeOfAttr(absl::string_view attr_type) {
   const absl::string_view element = ElementOfList(attr_type);

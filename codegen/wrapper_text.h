@@ -28,6 +28,13 @@ absl::StatusOr<CppAttrType> CppTypeOfAttr(absl::string_view attr_type);
 // UNIMPLEMENTED for tensors and functions.
 absl::StatusOr<std::string> CppLiteral(absl::string_view attr_type, const AttrValue& value);
 
+// Returns the shortest literals that parse to the same value: `1.0f`, `1e-05`. Of numbers that are
+// not finite, members of std::numeric_limits.
+std::string FloatLiteral(float value);
+std::string DoubleLiteral(double value);
+// Returns the text in quotes, escaped.
+std::string StringLiteral(absl::string_view text);
+
 // Converts "num_bits" to "NumBits".
 std::string CamelCase(absl::string_view name);
 // Returns `name`, with an underscore appended if it is a C++ keyword or a name that wrapper classes

@@ -12,6 +12,7 @@
 #include "tools/commands.h"
 #include "tools/edit/cpp_writer.h"
 #include "tools/graph_limits.h"
+#include "tools/names.h"
 
 namespace gradflow::tools {
 
@@ -20,9 +21,8 @@ absl::Status ConvertCommand(const ConvertFlags& flags) {
   GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits, MakeGraphLimits(flags.graph_limits));
   GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(flags.from, limits));
   if (absl::EndsWith(flags.to, ".cc")) {
-    GRADFLOW_ASSIGN_OR_RETURN(
-        const std::string program,
-        CppProgram(graph, flags.from.substr(flags.from.rfind('/') + 1), limits));
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string program,
+                              CppProgram(graph, FileName(flags.from), limits));
     return errors::Prefix(absl::StrCat("'", flags.to, "': "),
                           internal::WriteFile(flags.to, {program}));
   }

@@ -20,34 +20,23 @@
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/scope.h"
-#include "gradflow/graph/tensor_id.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/runtime/session/options.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
+#include "tools/names.h"
 
 namespace gradflow::tools {
 namespace {
 
-std::string NameOf(const Output& tensor) {
-  return FormatTensorId({tensor.node()->name(), tensor.index()});
-}
-
-absl::StatusOr<Output> FindTensor(const Graph& graph, absl::string_view flag,
-                                  const std::string& name) {
-  const auto error = [&](absl::string_view text) {
-    return errors::InvalidArgument(flag, " '", name, "' ", text);
-  };
-  const absl::StatusOr<TensorId> id = ParseTensorId(name);
-  if (!id.ok() || id->IsControl()) return error("must be the name of a tensor, NODE or NODE:INDEX");
-  const Node* const node = graph.FindNode(id->node);
-  if (node == nullptr) return error("is not in the graph");
-  if (id->index >= node->num_outputs()) {
-    return error(absl::StrCat("must be one of the ", node->num_outputs(), " outputs of the node"));
-  }
-  return Output(node, id->index);
+// Returns the tensor that a flag names.
+absl::StatusOr<Output> FindTensorOf(absl::string_view flag, const Graph& graph,
+                                    absl::string_view name) {
+  absl::StatusOr<Output> tensor = FindTensor(graph, name);
+  if (!tensor.ok()) return errors::Prefix(absl::StrCat(flag, " "), tensor.status());
+  return tensor;
 }
 
 bool HasGradient(const Output& x) {
@@ -82,7 +71,7 @@ absl::StatusOr<std::vector<Output>> FindInputs(const Graph& graph, const std::st
   }
   std::vector<Output> inputs;
   for (const absl::string_view part : absl::StrSplit(wrt, ',')) {
-    GRADFLOW_ASSIGN_OR_RETURN(const Output input, FindTensor(graph, "--wrt", std::string(part)));
+    GRADFLOW_ASSIGN_OR_RETURN(const Output input, FindTensorOf("--wrt", graph, part));
     inputs.push_back(input);
   }
   return inputs;
@@ -104,7 +93,7 @@ class Comparison {
       if (parts.size() != 2 || parts[0].empty() || parts[1].empty()) {
         return errors::InvalidArgument("--check '", flag, "' must be NAME=FILE.npy");
       }
-      GRADFLOW_ASSIGN_OR_RETURN(const Output tensor, FindTensor(graph, "--check", parts[0]));
+      GRADFLOW_ASSIGN_OR_RETURN(const Output tensor, FindTensorOf("--check", graph, parts[0]));
       GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, ReadNpy(parts[1]));
       feeds_.insert_or_assign(tensor, Input::Initializer(value));
     }
@@ -209,7 +198,7 @@ absl::Status GradientsCommand(const GradientsFlags& flags, std::ostream& out) {
     return errors::Prefix(absl::StrCat("'", flags.graph, "': "), status);
   }
   const Graph& graph = *scope.graph();
-  GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindTensor(graph, "--of", flags.of));
+  GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindTensorOf("--of", graph, flags.of));
   if (!HasGradient(loss)) {
     return errors::InvalidArgument("--of '", flags.of,
                                    "' must be of floating-point numbers, but is ",

@@ -4,11 +4,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/file.h"
 #include "tools/commands.h"
 #include "tools/graph_limits.h"
+#include "tools/names.h"
 #include "tools/view/analyzed_graph.h"
 #include "tools/view/dot.h"
 #include "tools/view/graph_diff.h"
@@ -16,15 +16,6 @@
 #include "tools/view/page.h"
 
 namespace gradflow::tools {
-namespace {
-
-absl::string_view FileName(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
-
-}  // namespace
-
 absl::Status ViewCommand(const ViewFlags& flags) {
   const bool is_dot = absl::EndsWith(flags.output, ".dot") || absl::EndsWith(flags.output, ".gv");
   if (!is_dot && !absl::EndsWith(flags.output, ".html")) {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -11,9 +13,14 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "gradflow/core/registry.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/io/image_codecs.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
@@ -35,24 +42,38 @@ using ::gradflow::tools::EditServer;
 using ::gradflow::tools::EditServerOptions;
 using ::gradflow::tools::Quoted;
 using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr char kX[] =
     R"(name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } })";
 constexpr char kY[] =
     R"(name: "y" op: "Square" input: "x" attr { key: "T" value { type: DT_FLOAT } })";
 
-// Returns a request with these items of "nodes", and other members.
-std::string Request(const std::vector<std::string>& items, const std::string& more = "") {
+// Returns a request with these items of "nodes", and other members, of the page of a base.
+std::string Request(const std::vector<std::string>& items, const std::string& more = "",
+                    int base = 0) {
   std::string nodes;
   for (const std::string& item : items) {
     const bool is_raw = item[0] == '{' || absl::ascii_isdigit(item[0]);
     absl::StrAppend(&nodes, nodes.empty() ? "" : ",",
                     is_raw ? item : absl::StrCat("{\"t\":", Quoted(item), "}"));
   }
-  return absl::StrCat("{\"nodes\":[", nodes, "]", more, "}");
+  return absl::StrCat("{\"base\":", base, ",\"nodes\":[", nodes, "]", more, "}");
+}
+// Returns the first values of the first output of a run.
+std::string FirstValues(const absl::StatusOr<std::string>& run) {
+  EXPECT_THAT(run.status(), IsOk());
+  if (!run.ok()) return "";
+  const std::string key = "\"first\":\"";
+  const size_t begin = run->find(key) + key.size();
+  return run->substr(begin, run->find('"', begin) - begin);
 }
 
 class EditTest : public CommandLineFixture {
@@ -101,8 +122,12 @@ TEST_F(EditTest, ReportsThePlaceOfMalformedRequests) {
   };
   EXPECT_THAT(call(""), fails("expected a JSON object"));
   EXPECT_THAT(call("[1]"), fails("expected a JSON object"));
-  EXPECT_THAT(call("{}"), fails("expected \"nodes\", a list"));
-  EXPECT_THAT(call(R"({"nodes":[null]})"), fails("node 0: expected a number, or an object"));
+  EXPECT_THAT(call(R"({"base":0})"), fails("expected \"nodes\", a list"));
+  for (const char* base : {"", R"("base":-1)", R"("base":0.5)", R"("base":"0")"}) {
+    EXPECT_THAT(call(absl::StrCat("{", base, "}")), fails("expected \"base\", the number")) << base;
+  }
+  EXPECT_THAT(call(R"({"base":0,"nodes":[null]})"),
+              fails("node 0: expected a number, or an object"));
   for (const char* number : {"1", "-1", "0.5", "1e300"}) {
     EXPECT_THAT(call(Request({kX, absl::StrCat("{\"t\":\"\",\"b\":", number, "}")})),
                 fails("node 1: expected a number from 0 to 0"));
@@ -156,18 +181,61 @@ TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
       "run", Request({kX, kY}, absl::StrCat(R"(,"feeds":[{"name":"x","npy":")", npy, "\"}]")));
   GRADFLOW_ASSERT_OK(run.status());
   EXPECT_THAT(*run, HasSubstr("4 9"));
-  for (const char* type : {"float", "double", "half", "bfloat16", "int8", "int16", "int32", "int64",
-                           "uint8", "uint16", "uint32", "uint64", "bool"}) {
+  std::map<std::string, std::string> large = {
+      {"float", "1e+30 1e+30 1e+30"},
+      {"double", "1e+30 1e+30 1e+30"},
+      {"half", "inf inf inf"},
+      {"bfloat16", "1.00026e+30 1.00026e+30 1.00026e+30"},
+      {"int8", "127 127 127"},
+      {"int16", "32767 32767 32767"},
+      {"int32", "2147483647 2147483647 2147483647"},
+      {"int64", "9223372036854775807 9223372036854775807 9223372036854775807"},
+      {"uint8", "255 255 255"},
+      {"uint16", "65535 65535 65535"},
+      {"uint32", "4294967295 4294967295 4294967295"},
+      {"uint64", "18446744073709551615 18446744073709551615 18446744073709551615"},
+      {"bool", "1 1 1"}};
+  for (const auto& [name, unused] : large) {
+    const std::string& type = name;
     const std::string x =
         absl::StrReplaceAll(kX, {{"DT_FLOAT", absl::StrCat("DT_", absl::AsciiStrToUpper(type))}});
-    for (const char* value : {R"("values":"1")", R"("random":1)", R"("values":"1e30")"}) {
-      EXPECT_THAT(
+    const auto values = [&](const std::string& value) {
+      return FirstValues(
           api->Call("run", Request({x}, absl::StrCat(R"(,"feeds":[{"name":"x","type":")", type,
-                                                     R"(","shape":[3],)", value, "}]"))),
-          IsOk())
-          << type << value;
+                                                     R"(","shape":[3],)", value, "}]"))));
+    };
+    SCOPED_TRACE(type);
+    EXPECT_EQ(values(R"("values":"1")"), "1 1 1");
+    EXPECT_EQ(values(R"("values":"1, 0 1")"), "1 0 1");
+    EXPECT_EQ(values(R"("values":"1e30")"), large[type]);
+    // Numbers of the seed, which are not all the same.
+    const std::string random = values(R"("random":1)");
+    EXPECT_EQ(values(R"("random":1)"), random);
+    std::vector<double> numbers;
+    for (const absl::string_view word : absl::StrSplit(random, ' ')) {
+      double number = 99;
+      EXPECT_TRUE(absl::SimpleAtod(word, &number)) << random;
+      numbers.push_back(number);
     }
+    EXPECT_THAT(numbers, AllOf(SizeIs(3), Each(AllOf(Ge(-10), Le(10)))));
   }
+  // Integers that no double represents.
+  const auto of_type = [&](const char* type, const char* text) {
+    return FirstValues(api->Call(
+        "run", Request({absl::StrReplaceAll(
+                           kX, {{"DT_FLOAT", absl::StrCat("DT_", absl::AsciiStrToUpper(type))}})},
+                       absl::StrCat(R"(,"feeds":[{"name":"x","type":")", type,
+                                    R"(","shape":[],"values":")", text, "\"}]"))));
+  };
+  EXPECT_EQ(of_type("int64", "9007199254740993"), "9007199254740993");
+  EXPECT_EQ(of_type("int64", "-9223372036854775808"), "-9223372036854775808");
+  EXPECT_EQ(of_type("uint64", "18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(of_type("uint64", "-3"), "0");
+  EXPECT_EQ(of_type("int8", "200"), "127");
+  EXPECT_EQ(of_type("int8", "-200"), "-128");
+  EXPECT_EQ(of_type("int32", "2.6"), "3");
+  EXPECT_EQ(of_type("int32", "nan"), "0");
+  EXPECT_EQ(of_type("double", "0.1"), "0.1");
   const auto fails = [&](const std::string& feed, const char* text) {
     EXPECT_THAT(api->Call("run", Request({kX, kY}, ",\"feeds\":[" + feed + "]")).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text)));
@@ -280,6 +348,131 @@ TEST_F(EditTest, SavesUntouchedTextByteForByte) {
   EXPECT_EQ(ParseGraphDefText(more)->node_size(), 4);
 }
 
+TEST_F(EditTest, SavesCommentsBetweenNodes) {
+  const std::string text =
+      "node { name: 'a' op: 'Odd' }node { name: 'b' op: 'Odd' }  # b is odd.\n"
+      "# Odder.\n  node { name: 'c'\n op: 'Odd' }\n";
+  WriteFile(File("g.pbtxt"), text);
+  const std::unique_ptr<EditApi> api = Open("g.pbtxt");
+  const auto save = [&](const std::vector<std::string>& nodes) {
+    EXPECT_THAT(api->Call("save", Request(nodes, R"(,"file":"g.pbtxt")")).status(), IsOk());
+    return ReadFile(File("g.pbtxt"));
+  };
+  EXPECT_EQ(save({"0", "1", "2"}), text);
+  // A comment belongs to the node behind it.
+  EXPECT_EQ(save({"0", "1"}), "node { name: 'a' op: 'Odd' }node { name: 'b' op: 'Odd' }\n");
+  EXPECT_EQ(save({"2", "0"}),
+            "  # b is odd.\n# Odder.\n  node { name: 'c'\n op: 'Odd' }\n"
+            "node { name: 'a' op: 'Odd' }\n");
+  EXPECT_THAT(save({"0", R"(name: "new" op: "Odd")", "1", "2"}),
+              AllOf(HasSubstr("# Odder.\n  node { name: 'c'\n op: 'Odd' }"),
+                    HasSubstr("\n  op: \"Odd\"\n}node { name: 'b' op: 'Odd' }")));
+  // Another field between the nodes: the text is written anew.
+  WriteFile(File("g.pbtxt"),
+            "node { name: 'a' op: 'Odd' } versions { producer: 27 } "
+            "node { name: 'b' op: 'Odd' }");
+  const std::unique_ptr<EditApi> other = Open("g.pbtxt");
+  EXPECT_THAT(other->Call("save", Request({"0"}, R"(,"file":"g.pbtxt")")).status(), IsOk());
+  EXPECT_THAT(ReadFile(File("g.pbtxt")),
+              AllOf(HasSubstr("producer: 27"), HasSubstr("name: \"a\""), Not(HasSubstr("'b'"))));
+}
+
+TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
+  const auto graph = [](const std::string& name) {
+    return absl::StrCat("node { name: '", name, "' op: 'NoOp' }\n");
+  };
+  WriteFile(File("g.pbtxt"), graph("first"));
+  const std::unique_ptr<EditApi> api = Open("g.pbtxt");
+  EXPECT_THAT(*api->PageData(true), AllOf(HasSubstr("\"base\":0"), HasSubstr("\"n\":\"first\"")));
+  GRADFLOW_ASSERT_OK(
+      api->Call("save", Request({"0", R"(name: "second" op: "NoOp")"}, R"(,"file":"g.pbtxt")")));
+  EXPECT_THAT(*api->PageData(true), AllOf(HasSubstr("\"base\":1"), HasSubstr("\"n\":\"second\"")));
+  // A page keeps its number while the file is the same.
+  EXPECT_THAT(*api->PageData(true), HasSubstr("\"base\":1"));
+  // The numbers of the new page are those of the file as it is now; the old page keeps its own.
+  const std::string more = R"(,"file":"g.pbtxt")";
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"1"}, more, 1)));
+  EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
+  EXPECT_THAT(api->Call("save", Request({"1"}, more, 0)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 0")));
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more, 0)));
+  EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "first");
+  // Few old contents are kept.
+  for (int i = 0; i < 8; ++i) {
+    WriteFile(File("g.pbtxt"), graph(absl::StrCat("n", i)));
+    EXPECT_THAT(*api->PageData(true), HasSubstr(absl::StrCat("\"base\":", i + 2)));
+  }
+  EXPECT_THAT(api->Call("save", Request({"0"}, more, 0)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("load the page again")));
+  EXPECT_THAT(api->Call("check", Request({"0"}, "", 9)), IsOk());
+  WriteFile(File("g.pbtxt"), "node {");
+  EXPECT_THAT(api->PageData(true).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("g.pbtxt")));
+}
+
+TEST_F(EditTest, DecodesImages) {
+  const std::unique_ptr<EditApi> api = Open("");
+  // Two rows of three pixels of RGB.
+  const uint8_t pixels[] = {0, 51, 102, 153, 204, 255, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  internal::ImageSize size;
+  size.rows = 2;
+  size.columns = 3;
+  size.channels = 3;
+  std::string bytes;
+  GRADFLOW_ASSERT_OK(internal::EncodePng(pixels, size, 8, -1, &bytes));
+  const std::string png = absl::Base64Escape(bytes);
+  const auto run = [&](const std::string& type, const std::string& more) {
+    const std::string x =
+        absl::StrReplaceAll(kX, {{"DT_FLOAT", absl::StrCat("DT_", absl::AsciiStrToUpper(type))}});
+    return api->Call("run", Request({x}, absl::StrCat(R"(,"feeds":[{"name":"x","type":")", type,
+                                                      R"(","image":")", png, "\"", more, "}]")));
+  };
+  const std::pair<const char*, const char*> types[] = {
+      {"uint8", "[[0 51 102][153 204 255][1 2 3]]["},
+      {"int32", "[[0 51 102][153 204 255][1 2 3]]["},
+      {"uint16", "[[0 13107 26214][39321 52428 65535][257 514 771]]["},
+      {"float", "[[0 0.2 0.4][0.6 0.8 1][0.0039215684 "},
+      {"half", "[[0 0.199951 0.399902][0.600098 0.799805 1][0.00392151 "},
+      {"double", "[[0 0.2"}};
+  for (const auto& [type, first] : types) {
+    SCOPED_TRACE(type);
+    const absl::StatusOr<std::string> result = run(type, "");
+    EXPECT_THAT(FirstValues(result), StartsWith(first));
+    EXPECT_THAT(*result, HasSubstr("\"s\":[2,3,3]"));
+  }
+  EXPECT_THAT(*run("uint8", R"(,"batch":true)"), HasSubstr("\"s\":[1,2,3,3]"));
+  EXPECT_THAT(*run("uint8", R"(,"channels":1)"), HasSubstr("\"s\":[2,3,1]"));
+  EXPECT_THAT(run("uint8", R"(,"channels":7)").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 0, 1, 3 or 4")));
+  EXPECT_THAT(run("string", "").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("an image has numbers")));
+
+  // A constant.
+  const absl::StatusOr<std::string> value =
+      api->Call("image", absl::StrCat(R"({"type":"uint8","image":")", png, "\"}"));
+  GRADFLOW_ASSERT_OK(value.status());
+  EXPECT_THAT(*value, AllOf(HasSubstr("{\"value\":\"tensor { dtype: DT_UINT8"),
+                            HasSubstr("tensor_content: ")));
+  const auto fails = [&](const std::string& request, absl::StatusCode code, const char* text) {
+    EXPECT_THAT(api->Call("image", request).status(), StatusIs(code, HasSubstr(text))) << request;
+  };
+  fails(R"({"type":"uint8","image":"AAAA"})", absl::StatusCode::kInvalidArgument, "is no image");
+  fails(R"({"type":"uint8","image":"?"})", absl::StatusCode::kInvalidArgument, "base64");
+  fails(R"({"type":"uint8"})", absl::StatusCode::kInvalidArgument, "contents is empty");
+  fails(R"({"type":"t","image":""})", absl::StatusCode::kInvalidArgument, "'t' is not a type");
+  // An image of more elements than a constant has, and one that has more than memory.
+  const std::string black(600 * 600 * 3, '\0');
+  size.rows = size.columns = 600;
+  bytes.clear();
+  GRADFLOW_ASSERT_OK(internal::EncodePng(black.data(), size, 8, -1, &bytes));
+  const std::string large =
+      absl::StrCat(R"({"type":"uint8","image":")", absl::Base64Escape(bytes), "\"}");
+  fails(large, absl::StatusCode::kInvalidArgument, "a constant has at most 1048576; feed it");
+  memory_limit_ = 1 << 20;
+  EXPECT_THAT(Open("")->Call("image", large).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+}
+
 TEST_F(EditTest, SavesBesideTheGraphOnly) {
   const std::unique_ptr<EditApi> api = Open("new.pb");
   for (const char* file :
@@ -302,7 +495,7 @@ TEST_F(EditTest, Differentiates) {
               AllOf(HasSubstr(R"({"nodes":[{"n":"gradients/)"),
                     HasSubstr(R"("gradients":["gradients/)"), HasSubstr("\"op\":\"Mul\"")));
   EXPECT_THAT(api->Call("gradients", Request({kX, kY}, R"(,"of":"q","wrt":["x"])")).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'q' is not an output")));
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'q' is not in the graph")));
   EXPECT_THAT(api->Call("gradients", Request({kX, kY}, R"(,"of":"y","wrt":[])")).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"wrt\"")));
 }
@@ -320,6 +513,14 @@ TEST_F(EditTest, WritesPrograms) {
   WriteFile(File("f.pbtxt"), "library { function { signature { name: 'f' } } }");
   ExpectFailure(Gradflow({"convert", File("f.pbtxt"), File("f.cc")}), "UNIMPLEMENTED",
                 HasSubstr("functions"));
+}
+
+TEST_F(EditTest, ProgramsHaveNoClassesOfPlugins) {
+  GlobalRegistry().Op("OpOfAPlugin").Group("plugin_ops").Output("y: float").Doc("An op.");
+  GRADFLOW_ASSERT_OK(GlobalRegistry().status());
+  EXPECT_THAT(*Open("")->Call("cpp", Request({R"(name: "p" op: "OpOfAPlugin")"})),
+              AllOf(HasSubstr(R"(OpRecorder(root.WithOpName(\"p\"), \"OpOfAPlugin\"))"),
+                    Not(HasSubstr("plugin_ops"))));
 }
 
 TEST_F(EditTest, WritesAPageThatNeedsNoServer) {
@@ -382,7 +583,7 @@ class EditServerTest : public EditTest {
     EXPECT_THAT(cookie, AllOf(HasSubstr("HttpOnly"), HasSubstr("SameSite=Strict")));
     return cookie.substr(0, cookie.find(';'));
   }
-  int Post(const httplib::Headers& headers, const std::string& body = "{\"nodes\":[]}",
+  int Post(const httplib::Headers& headers, const std::string& body = "{\"base\":0,\"nodes\":[]}",
            const char* type = "application/json", const char* path = "/api/check") const {
     const httplib::Result result = Client().Post(path, headers, body, type);
     return result ? result->status : -1;
@@ -463,7 +664,7 @@ TEST_F(EditServerTest, RefusesWhatIsNotThePage) {
 TEST_F(EditServerTest, LimitsBodies) {
   const std::string cookie = Enter();
   const auto body = [](size_t size) {
-    const std::string text = "{\"nodes\":[]}";
+    const std::string text = "{\"base\":0,\"nodes\":[]}";
     return text + std::string(size - text.size(), ' ');
   };
   EXPECT_EQ(Post(Own(cookie), body(10'000)), 200);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdlib>
 #include <limits>
 #include <map>
 #include <set>
@@ -14,12 +13,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "gradflow/codegen/op_wrapper.h"
 #include "gradflow/codegen/wrapper_text.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/op_def_util.h"
@@ -27,9 +26,12 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_proto.h"
+#include "gradflow/core/types.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/tensor_id.h"
+#include "gradflow/ops/register.h"
+#include "tools/view/analyzed_graph.h"
 
 namespace gradflow::tools {
 namespace {
@@ -38,9 +40,6 @@ constexpr size_t kMaxBytes = size_t{64} << 20;
 // Elements of a constant that are numbers; those of a longer one are bytes.
 constexpr int64_t kMaxNumbers = 1000;
 
-std::string Literal(absl::string_view text) {
-  return absl::StrCat("\"", absl::CHexEscape(text), "\"");
-}
 // A std::string literal, which may have zeros.
 std::string BytesLiteral(absl::string_view bytes) {
   std::string text = "std::string(";
@@ -58,23 +57,14 @@ std::string BytesLiteral(absl::string_view bytes) {
   return absl::StrCat(text, ", ", bytes.size(), ")");
 }
 
-std::string FloatText(double value, bool is_double) {
-  std::string text;
-  for (int digits = 6; digits <= 17; ++digits) {
-    text = absl::StrFormat("%.*g", digits, value);
-    const double read = std::strtod(text.c_str(), nullptr);
-    if (is_double ? read == value : static_cast<float>(read) == static_cast<float>(value)) break;
-  }
-  if (text.find_first_of(".e") == std::string::npos) text += ".0";
-  return is_double ? text : text + "f";
-}
-
 template <typename T>
 std::string NumberText(T value) {
   if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
-  } else if constexpr (std::is_floating_point_v<T>) {
-    return FloatText(value, std::is_same_v<T, double>);
+  } else if constexpr (std::is_same_v<T, float>) {
+    return FloatLiteral(value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return DoubleLiteral(value);
   } else if (value == std::numeric_limits<T>::min() && value < 0) {
     // The smallest number has no literal.
     return absl::StrCat(static_cast<int64_t>(value) + 1, " - 1");
@@ -97,77 +87,51 @@ std::vector<std::string> Numbers(const Tensor& tensor) {
   return numbers;
 }
 
-// Names and parts of the generated class of an op, as codegen/ makes it.
-struct WrapperArg {
-  std::string name;
-  bool is_list = false;
-};
-struct WrapperAttr {
-  std::string name;
-  std::string type;
-  std::string setter;
-  const AttrValue* default_value = nullptr;
-};
-struct Wrapper {
-  std::string group;
-  std::vector<WrapperArg> inputs;
-  std::vector<WrapperArg> outputs;
-  std::vector<WrapperAttr> required;
-  std::vector<WrapperAttr> optional;
-  std::set<std::string> inferred;
-};
-
-Wrapper MakeWrapper(const OpRegistration& op) {
-  Wrapper wrapper;
-  wrapper.group = op.api().group;
-  const auto renamed = [&](const std::string& name) {
-    for (const auto& [from, to] : op.api().renames) {
-      if (from == name) return to;
+// Returns the generated class of an op; null if it has none. An op of a plugin has one in headers
+// that this library does not know.
+const OpWrapper* FindWrapper(const OpRegistration& op) {
+  static const auto* const wrappers = [] {
+    auto* const registry = new Registry();
+    RegisterStandardOps(*registry);
+    auto* const result = new absl::flat_hash_map<std::string, OpWrapper>();
+    for (const OpRegistration* standard : registry->Ops()) {
+      if (standard->api().hand_written || standard->api().group.empty() ||
+          standard->def().name()[0] == '_') {
+        continue;
+      }
+      absl::StatusOr<OpWrapper> wrapper = OpWrapper::Make(*standard);
+      if (wrapper.ok()) result->emplace(standard->def().name(), *std::move(wrapper));
     }
-    return name;
-  };
-  for (const OpDef::ArgDef& arg : op.def().input_arg()) {
-    wrapper.inputs.push_back({SafeName(renamed(arg.name())), IsListArg(arg)});
-    wrapper.inferred.insert({arg.type_attr(), arg.number_attr(), arg.type_list_attr()});
-  }
-  for (const OpDef::ArgDef& arg : op.def().output_arg()) {
-    wrapper.outputs.push_back({SafeName(renamed(arg.name())), IsListArg(arg)});
-  }
-  for (const OpDef::AttrDef& attr : op.def().attr()) {
-    if (wrapper.inferred.count(attr.name()) > 0) continue;
-    WrapperAttr item{attr.name(), attr.type(), SafeName(CamelCase(renamed(attr.name()))), nullptr};
-    if (item.setter == op.def().name()) item.setter += "_";
-    if (attr.has_default_value()) {
-      item.default_value = &attr.default_value();
-      wrapper.optional.push_back(std::move(item));
-    } else {
-      wrapper.required.push_back(std::move(item));
-    }
-  }
-  return wrapper;
+    return result;
+  }();
+  const auto found = wrappers->find(op.def().name());
+  return found == wrappers->end() ? nullptr : &found->second;
 }
 
 // The variable of a node in the program.
 struct Variable {
   std::string name;
   enum class Kind { kOutput, kOperation, kWrapper } kind = Kind::kOperation;
-  const Wrapper* wrapper = nullptr;
+  const OpWrapper* wrapper = nullptr;
   NameRangeMap outputs;
   const OpDef* op = nullptr;
 };
 
 class ProgramWriter {
  public:
-  ProgramWriter(const Graph& graph, absl::string_view title) : graph_(graph), title_(title) {}
+  // `sources` are those of the nodes of the graph.
+  ProgramWriter(const Graph& graph, const InputSources& sources, absl::string_view title)
+      : graph_(graph), sources_(sources), title_(title) {}
 
   absl::StatusOr<std::string> Write() {
-    for (int id = 0; id < graph_.num_nodes(); ++id) {
-      for (const std::string& input : graph_.node(id)->def().input()) {
-        const absl::StatusOr<TensorId> source = ParseTensorId(input);
-        if (source.ok()) read_.insert(std::string(source->node));
-      }
+    for (const std::vector<InputSource>& inputs : sources_) {
+      for (const InputSource& input : inputs) read_.insert(graph_.node(input.node)->name());
     }
-    for (const int id : ProducersFirst()) {
+    const std::vector<int> order = ProducersFirst(sources_);
+    if (order.size() < sources_.size()) {
+      return errors::Unimplemented("the graph has a cycle, which a program with Scope cannot have");
+    }
+    for (const int id : order) {
       GRADFLOW_RETURN_IF_ERROR(errors::Prefix(
           absl::StrCat("node '", graph_.node(id)->name(), "': "), AddNode(*graph_.node(id))));
       if (body_.size() > kMaxBytes) {
@@ -231,37 +195,6 @@ class ProgramWriter {
   }
 
  private:
-  // Returns the nodes in the order of the graph, but each behind its producers. Nodes of a cycle
-  // are in any order.
-  std::vector<int> ProducersFirst() const {
-    absl::flat_hash_map<absl::string_view, int> index;
-    for (int id = 0; id < graph_.num_nodes(); ++id) index.emplace(graph_.node(id)->name(), id);
-    std::vector<int> order;
-    std::vector<bool> seen(graph_.num_nodes());
-    std::vector<int> work;
-    for (int first = 0; first < graph_.num_nodes(); ++first) {
-      work.push_back(first);
-      // Nodes that wait for their producers; the complement of one whose producers are done.
-      while (!work.empty()) {
-        const int id = work.back();
-        work.pop_back();
-        if (id < 0) {
-          order.push_back(~id);
-          continue;
-        }
-        if (seen[id]) continue;
-        seen[id] = true;
-        work.push_back(~id);
-        for (const std::string& input : graph_.node(id)->def().input()) {
-          const absl::StatusOr<TensorId> source = ParseTensorId(input);
-          const auto found = source.ok() ? index.find(source->node) : index.end();
-          if (found != index.end() && !seen[found->second]) work.push_back(found->second);
-        }
-      }
-    }
-    return order;
-  }
-
   // Returns a name that is none yet: "layer/mat-mul" -> "layer_mat_mul".
   std::string UniqueName(absl::string_view node) {
     constexpr size_t kMaxName = 60;
@@ -290,14 +223,6 @@ class ProgramWriter {
     return name;
   }
 
-  const Wrapper& WrapperOf(const OpRegistration& op) {
-    auto found = wrappers_.find(op.def().name());
-    if (found == wrappers_.end()) {
-      found = wrappers_.emplace(op.def().name(), MakeWrapper(op)).first;
-    }
-    return found->second;
-  }
-
   // Returns an output as an expression.
   std::string OutputText(const TensorId& id) const {
     const Variable& variable = variables_.at(std::string(id.node));
@@ -311,8 +236,8 @@ class ProgramWriter {
           id.index >= range->second.second) {
         continue;
       }
-      const WrapperArg& output = variable.wrapper->outputs[i];
-      const std::string member = absl::StrCat(variable.name, ".", output.name);
+      const OpWrapper::Argument& output = variable.wrapper->outputs()[i];
+      const std::string member = absl::StrCat(variable.name, ".", output.cpp_name);
       if (!output.is_list) return member;
       return absl::StrCat(member, "[", id.index - range->second.first, "]");
     }
@@ -333,9 +258,9 @@ class ProgramWriter {
 
   // Returns the scope of a node: its name, device and control dependencies.
   std::string ScopeText(const NodeDef& node, const std::vector<std::string>& control) {
-    std::string text = absl::StrCat("root.WithOpName(", Literal(node.name()), ")");
+    std::string text = absl::StrCat("root.WithOpName(", StringLiteral(node.name()), ")");
     if (!node.device().empty()) {
-      absl::StrAppend(&text, ".WithDevice(", Literal(node.device()), ")");
+      absl::StrAppend(&text, ".WithDevice(", StringLiteral(node.device()), ")");
     }
     if (!control.empty()) {
       absl::StrAppend(&text, ".WithControlDependencies({", absl::StrJoin(control, ", "), "})");
@@ -360,30 +285,12 @@ class ProgramWriter {
     GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, TensorFromProto(value.tensor()));
     std::vector<std::string> numbers;
     std::string type;
-    switch (tensor.dtype()) {
-      case DT_FLOAT:
-        numbers = Numbers<float>(tensor);
-        type = "float";
-        break;
-      case DT_DOUBLE:
-        numbers = Numbers<double>(tensor);
-        type = "double";
-        break;
-      case DT_INT32:
-        numbers = Numbers<int32_t>(tensor);
-        type = "int32_t";
-        break;
-      case DT_INT64:
-        numbers = Numbers<int64_t>(tensor);
-        type = "int64_t";
-        break;
-      case DT_BOOL:
-        numbers = Numbers<bool>(tensor);
-        type = "bool";
-        break;
-      default:
-        break;
-    }
+    DispatchType(TypeList<float, double, int32_t, int64_t, bool>(), tensor.dtype(), [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      numbers = Numbers<T>(tensor);
+      type = absl::StrCat(DataTypeString(tensor.dtype()),
+                          DataTypeIsInteger(tensor.dtype()) ? "_t" : "");
+    });
     if (!numbers.empty()) {
       if (tensor.dims() == 0) {
         return absl::StrCat("ops::Const<", type, ">(", scope, ", ", type, "{", numbers[0], "})");
@@ -420,9 +327,6 @@ class ProgramWriter {
     std::vector<std::string> control;
     for (const std::string& input : def.input()) {
       GRADFLOW_ASSIGN_OR_RETURN(const TensorId id, ParseTensorId(input));
-      if (variables_.count(std::string(id.node)) == 0) {
-        return errors::Unimplemented("the graph has a cycle, which a program with Scope cannot");
-      }
       if (id.IsControl()) {
         control.push_back(OperationText(id.node));
       } else {
@@ -443,14 +347,14 @@ class ProgramWriter {
       GRADFLOW_ASSIGN_OR_RETURN(text, ConstText(scope, def.attr().at("value")));
       variable.kind = Variable::Kind::kOutput;
     }
-    const Wrapper& wrapper = WrapperOf(*op);
-    if (text.empty() && HasWrapper(*op, def, wrapper, input_ranges)) {
-      absl::StatusOr<std::string> call = WrapperText(def, wrapper, scope, inputs, input_ranges);
+    const OpWrapper* const wrapper = FindWrapper(*op);
+    if (text.empty() && wrapper != nullptr && IsInferred(op->def(), def, input_ranges)) {
+      absl::StatusOr<std::string> call = WrapperText(def, *wrapper, scope, inputs, input_ranges);
       if (call.ok()) {
         text = *std::move(call);
         variable.kind = Variable::Kind::kWrapper;
-        variable.wrapper = &wrapper;
-        groups_.insert(wrapper.group);
+        variable.wrapper = wrapper;
+        groups_.insert(op->api().group);
       }
     }
     if (text.empty()) {
@@ -479,11 +383,9 @@ class ProgramWriter {
 
   // Returns whether the class of the op makes this node: what it infers from the inputs must be
   // there to be inferred.
-  static bool HasWrapper(const OpRegistration& op, const NodeDef& def, const Wrapper& wrapper,
-                         const NameRangeMap& inputs) {
-    if (op.api().hand_written || def.op()[0] == '_' || wrapper.group.empty()) return false;
-    if (!OwnAttrsKnown(def, op.def())) return false;
-    for (const OpDef::ArgDef& arg : op.def().input_arg()) {
+  static bool IsInferred(const OpDef& op, const NodeDef& def, const NameRangeMap& inputs) {
+    if (!OwnAttrsKnown(def, op)) return false;
+    for (const OpDef::ArgDef& arg : op.input_arg()) {
       const auto range = inputs.find(arg.name());
       if (IsListArg(arg) &&
           (range == inputs.end() || range->second.first == range->second.second)) {
@@ -493,28 +395,30 @@ class ProgramWriter {
     return true;
   }
 
-  absl::StatusOr<std::string> WrapperText(const NodeDef& def, const Wrapper& wrapper,
+  absl::StatusOr<std::string> WrapperText(const NodeDef& def, const OpWrapper& wrapper,
                                           const std::string& scope,
                                           const std::vector<TensorId>& inputs,
                                           const NameRangeMap& ranges) const {
     std::vector<std::string> arguments = {scope};
     const OpDef& op = GlobalRegistry().FindOp(def.op())->def();
-    for (size_t i = 0; i < wrapper.inputs.size(); ++i) {
+    for (size_t i = 0; i < wrapper.inputs().size(); ++i) {
       arguments.push_back(InputText(op.input_arg(static_cast<int>(i)), inputs, ranges));
     }
-    for (const WrapperAttr& attr : wrapper.required) {
+    for (const OpWrapper::Attribute& attr : wrapper.required()) {
       const auto value = def.attr().find(attr.name);
       if (value == def.attr().end()) return errors::InvalidArgument("no '", attr.name, "'");
-      GRADFLOW_ASSIGN_OR_RETURN(std::string literal, AttrText(attr, value->second));
+      GRADFLOW_ASSIGN_OR_RETURN(std::string literal, AttrText(attr.def->type(), value->second));
       arguments.push_back(std::move(literal));
     }
     std::string attrs;
-    for (const WrapperAttr& attr : wrapper.optional) {
+    for (const OpWrapper::Attribute& attr : wrapper.optional()) {
       const auto value = def.attr().find(attr.name);
-      if (value == def.attr().end() || AreAttrValuesEqual(value->second, *attr.default_value)) {
+      if (value == def.attr().end() ||
+          AreAttrValuesEqual(value->second, attr.def->default_value())) {
         continue;
       }
-      GRADFLOW_ASSIGN_OR_RETURN(const std::string literal, AttrText(attr, value->second));
+      GRADFLOW_ASSIGN_OR_RETURN(const std::string literal,
+                                AttrText(attr.def->type(), value->second));
       if (attrs.empty()) attrs = absl::StrCat("ops::", def.op(), "::Attrs()");
       absl::StrAppend(&attrs, ".", attr.setter, "(", literal, ")");
     }
@@ -530,26 +434,26 @@ class ProgramWriter {
 
   // A list of ints in braces does not convert to a span of int if it is empty, and Literals of
   // int64 do not fit int.
-  static absl::StatusOr<std::string> AttrText(const WrapperAttr& attr, const AttrValue& value) {
-    if (attr.type == "list(int)") {
+  static absl::StatusOr<std::string> AttrText(const std::string& type, const AttrValue& value) {
+    if (type == "list(int)") {
       for (const int64_t i : value.list().i()) {
         if (i != static_cast<int32_t>(i)) return errors::Unimplemented("a large number in a list");
       }
     }
-    if (attr.type == "list(shape)" || attr.type == "list(bool)" || attr.type == "list(tensor)") {
+    if (type == "list(shape)" || type == "list(bool)" || type == "list(tensor)") {
       return errors::Unimplemented("a list of this type");
     }
-    if (attr.type == "string" && value.s().find('\0') != std::string::npos) {
+    if (type == "string" && value.s().find('\0') != std::string::npos) {
       return errors::Unimplemented("a string with zeros");
     }
-    if (attr.type == "list(string)") {
+    if (type == "list(string)") {
       for (const std::string& s : value.list().s()) {
         if (s.find('\0') != std::string::npos) return errors::Unimplemented("a string with zeros");
       }
     }
-    GRADFLOW_ASSIGN_OR_RETURN(std::string text, CppLiteral(attr.type, value));
+    GRADFLOW_ASSIGN_OR_RETURN(std::string text, CppLiteral(type, value));
     // Two question marks may begin a trigraph.
-    if (absl::StrContains(attr.type, "string")) {
+    if (absl::StrContains(type, "string")) {
       return absl::StrContains(text, "??") ? absl::StrReplaceAll(text, {{"?", "\\?"}}) : text;
     }
     return absl::StrReplaceAll(text, {{"::gradflow::", ""}});
@@ -567,7 +471,7 @@ class ProgramWriter {
       const Variable& variable = variables_.at(std::string(inputs[range->second.first].node));
       const bool is_output = variable.kind == Variable::Kind::kWrapper &&
                              variable.op->output_arg_size() == 1 &&
-                             !variable.wrapper->outputs[0].is_list;
+                             !variable.wrapper->outputs()[0].is_list;
       return is_output ? variable.name : sources[0];
     }
     return absl::StrCat("InputList(OutputList{", absl::StrJoin(sources, ", "), "})");
@@ -576,7 +480,7 @@ class ProgramWriter {
   // Returns the node through OpRecorder, which takes all attributes as messages.
   std::string RecorderText(const NodeDef& def, const OpDef& op, const std::string& scope,
                            const std::vector<TensorId>& inputs, const NameRangeMap& ranges) {
-    std::string text = absl::StrCat("OpRecorder(", scope, ", ", Literal(def.op()), ")");
+    std::string text = absl::StrCat("OpRecorder(", scope, ", ", StringLiteral(def.op()), ")");
     for (const OpDef::ArgDef& arg : op.input_arg()) {
       absl::StrAppend(&text, "\n          .Input(", InputText(arg, inputs, ranges), ")");
     }
@@ -584,7 +488,7 @@ class ProgramWriter {
     for (const auto& [name, value] : def.attr()) attrs.emplace(name, &value);
     for (const auto& [name, value] : attrs) {
       uses_messages_ = true;
-      absl::StrAppend(&text, "\n          .Attr(", Literal(name), ", Parse<AttrValue>(",
+      absl::StrAppend(&text, "\n          .Attr(", StringLiteral(name), ", Parse<AttrValue>(",
                       BytesLiteral(value->SerializeAsString()), "))  // ",
                       errors::Printable(SummarizeAttrValue(*value), 200));
     }
@@ -592,8 +496,8 @@ class ProgramWriter {
   }
 
   const Graph& graph_;
+  const InputSources& sources_;
   const absl::string_view title_;
-  std::map<std::string, Wrapper> wrappers_;
   std::unordered_map<std::string, Variable> variables_;
   // The nodes that others read, which need a name.
   std::set<std::string> read_;
@@ -616,7 +520,9 @@ absl::StatusOr<std::string> CppProgram(const GraphDef& graph, absl::string_view 
   options.limits = limits;
   options.require_kernels = false;
   GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(options, graph, &imported));
-  return ProgramWriter(imported, title).Write();
+  // Nodes keep their order.
+  const InputSources sources = FindSources(graph);
+  return ProgramWriter(imported, sources, title).Write();
 }
 
 }  // namespace gradflow::tools

@@ -28,11 +28,15 @@
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/io/file.h"
 #include "gradflow/io/npy.h"
+#include "gradflow/ops/array_ops.h"
+#include "gradflow/ops/image_ops.h"
+#include "gradflow/ops/math_ops.h"
 #include "gradflow/runtime/session/options.h"
 #include "gradflow/testing/watchdog.h"
 #include "tools/edit/cpp_writer.h"
 #include "tools/graph_limits.h"
 #include "tools/json.h"
+#include "tools/names.h"
 #include "tools/view/analyzed_graph.h"
 #include "tools/view/graph_json.h"
 #include "tools/view/run_report.h"
@@ -45,21 +49,11 @@ using ::gradflow::testing::Watchdog;
 
 // Outputs of a node whose types are listed.
 constexpr int kMaxOutputs = 64;
+// Larger constants make a page slow.
+constexpr size_t kMaxConstantBytes = size_t{1} << 20;
 // Elements of a feed that is not a file.
 constexpr int64_t kMaxElements = int64_t{1} << 24;
 
-absl::string_view FileName(absl::string_view path) {
-  const size_t slash = path.rfind('/');
-  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
-}
-
-// Returns a member of an object; null, as a value, if there is none.
-const Value& Member(const Value& value, const char* name) {
-  static const Value* const nothing = new Value();
-  if (value.kind_case() != Value::kStructValue) return *nothing;
-  const auto found = value.struct_value().fields().find(name);
-  return found == value.struct_value().fields().end() ? *nothing : found->second;
-}
 absl::StatusOr<std::string> Text(const Value& value, const char* name) {
   const Value& member = Member(value, name);
   if (member.kind_case() == Value::kStringValue) return member.string_value();
@@ -113,165 +107,178 @@ class Random {
   uint64_t state_;
 };
 
-// Returns a tensor of these numbers, by way of a message, which converts to any type of numbers.
-template <typename Next>
-absl::StatusOr<Tensor> FromNumbers(DataType type, const TensorShape& shape, Next next) {
-  GRADFLOW_ASSIGN_OR_RETURN(Tensor numbers, Tensor::Allocate(DT_DOUBLE, shape));
-  for (int64_t i = 0; i < shape.num_elements(); ++i) numbers.flat<double>()(i) = next();
-  if (type == DT_DOUBLE) return numbers;
-  GRADFLOW_ASSIGN_OR_RETURN(Tensor result, Tensor::Allocate(type, shape));
-  const auto convert = [&](auto zero) {
-    using T = decltype(zero);
-    for (int64_t i = 0; i < shape.num_elements(); ++i) {
-      const double value = numbers.flat<double>()(i);
-      if constexpr (std::is_same_v<T, bool>) {
-        result.flat<T>()(i) = value > 0;
-      } else if constexpr (std::is_integral_v<T>) {
-        // Clamped, as the conversion is not defined beyond.
-        constexpr double kMin = static_cast<double>(std::numeric_limits<T>::min());
-        constexpr double kMax = static_cast<double>(std::numeric_limits<T>::max());
-        const double rounded = std::isnan(value) ? 0 : std::nearbyint(value);
-        result.flat<T>()(i) = rounded >= kMax   ? std::numeric_limits<T>::max()
-                              : rounded <= kMin ? std::numeric_limits<T>::min()
-                                                : static_cast<T>(rounded);
-      } else {
-        result.flat<T>()(i) = static_cast<T>(static_cast<float>(value));
-      }
-    }
-    return absl::OkStatus();
-  };
-  absl::Status status;
-  switch (type) {
-    case DT_FLOAT:
-      status = convert(float{});
-      break;
-    case DT_HALF:
-      status = convert(half{});
-      break;
-    case DT_BFLOAT16:
-      status = convert(bfloat16{});
-      break;
-    case DT_INT8:
-      status = convert(int8_t{});
-      break;
-    case DT_INT16:
-      status = convert(int16_t{});
-      break;
-    case DT_INT32:
-      status = convert(int32_t{});
-      break;
-    case DT_INT64:
-      status = convert(int64_t{});
-      break;
-    case DT_UINT8:
-      status = convert(uint8_t{});
-      break;
-    case DT_UINT16:
-      status = convert(uint16_t{});
-      break;
-    case DT_UINT32:
-      status = convert(uint32_t{});
-      break;
-    case DT_UINT64:
-      status = convert(uint64_t{});
-      break;
-    case DT_BOOL:
-      status = convert(bool{});
-      break;
-    default:
-      return errors::Unimplemented("numbers of type ", DataTypeString(type), "; feed a file");
+using FedTypes = ConcatTypes<RealTypes, TypeList<bool>>::type;
+
+// Rounds to the nearest T, and clamps to its range. NaN is 0 of integers.
+template <typename T>
+T FromDouble(double value) {
+  using Limits = std::numeric_limits<T>;
+  if constexpr (std::is_same_v<T, bool>) {
+    return value > 0;
+  } else if constexpr (std::is_integral_v<T>) {
+    if (std::isnan(value)) return 0;
+    const double rounded = std::nearbyint(value);
+    // Doubles represent 2^digits; the maximum itself they may not.
+    if (rounded >= std::ldexp(1.0, Limits::digits)) return Limits::max();
+    return rounded > static_cast<double>(Limits::min()) ? static_cast<T>(rounded) : Limits::min();
+  } else if constexpr (kIsFloat16<T>) {
+    return static_cast<T>(static_cast<float>(value));
+  } else {
+    return static_cast<T>(value);
   }
-  GRADFLOW_RETURN_IF_ERROR(status);
-  return result;
 }
 
-// Returns the value of a feed: a file, numbers or random numbers.
-absl::StatusOr<Tensor> FeedValue(const Value& feed) {
-  const Value& npy = Member(feed, "npy");
-  if (npy.kind_case() == Value::kStringValue) {
-    std::string bytes;
-    if (!absl::Base64Unescape(npy.string_value(), &bytes)) {
-      return errors::InvalidArgument("expected \"npy\", a file in base64");
+template <typename T>
+absl::StatusOr<T> ParseNumber(absl::string_view word) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+    // Doubles do not represent all of these.
+    std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t> number;
+    if (absl::SimpleAtoi(word, &number)) {
+      using Limits = std::numeric_limits<T>;
+      return static_cast<T>(std::clamp<decltype(number)>(number, Limits::min(), Limits::max()));
     }
-    return ParseNpy(bytes);
   }
-  GRADFLOW_ASSIGN_OR_RETURN(const std::string type_name, Text(feed, "type"));
+  double number = 0;
+  if (absl::SimpleAtod(word, &number)) return FromDouble<T>(number);
+  return errors::InvalidArgument("'", errors::Printable(word, 100), "' is not a number");
+}
+
+// Sets the elements to the numbers of a text, or to the only one.
+template <typename T>
+absl::Status FillFromText(absl::string_view text, Tensor* tensor) {
+  std::vector<T> numbers;
+  for (const absl::string_view word :
+       absl::StrSplit(text, absl::ByAnyChar(" ,;\n\t"), absl::SkipEmpty())) {
+    GRADFLOW_ASSIGN_OR_RETURN(const T number, ParseNumber<T>(word));
+    numbers.push_back(number);
+  }
+  const int64_t count = tensor->NumElements();
+  if (static_cast<int64_t>(numbers.size()) != count && numbers.size() != 1) {
+    return errors::InvalidArgument("expected ", count, " numbers, or one for all, but found ",
+                                   numbers.size());
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    tensor->flat<T>()(i) = numbers[numbers.size() == 1 ? 0 : i];
+  }
+  return absl::OkStatus();
+}
+
+// Sets the elements to uniform numbers: integers from -10, or 0, to 10, others in [-1, 1).
+template <typename T>
+void FillRandomly(uint64_t seed, Tensor* tensor) {
+  constexpr bool kIsWhole = std::is_integral_v<T> && !std::is_same_v<T, bool>;
+  constexpr double kLow = !kIsWhole ? -1 : std::is_signed_v<T> ? -10 : 0;
+  constexpr double kSize = kIsWhole ? 11 - kLow : 2;
+  Random random(seed);
+  for (T& element : tensor->flat<T>()) {
+    const double number = kLow + kSize * random.Unit();
+    element = FromDouble<T>(kIsWhole ? std::floor(number) : number);
+  }
+}
+
+absl::StatusOr<std::string> File(const Value& value, const char* name) {
+  std::string bytes;
+  if (absl::Base64Unescape(Member(value, name).string_value(), &bytes)) return bytes;
+  return errors::InvalidArgument("expected \"", name, "\", a file in base64");
+}
+
+absl::StatusOr<DataType> Type(const Value& value) {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::string name, Text(value, "type"));
   DataType type = DT_INVALID;
-  if (!DataTypeFromString(type_name, &type)) {
-    return errors::InvalidArgument("'", type_name, "' is not a type");
-  }
+  if (DataTypeFromString(name, &type)) return type;
+  return errors::InvalidArgument("'", errors::Printable(name), "' is not a type");
+}
+
+// Returns the numbers of a feed: those of a text, or random ones.
+absl::StatusOr<Tensor> Numbers(const Value& feed) {
+  GRADFLOW_ASSIGN_OR_RETURN(const DataType type, Type(feed));
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, Shape(feed));
   const Value& values = Member(feed, "values");
-  if (values.kind_case() == Value::kStringValue) {
-    std::vector<double> numbers;
-    for (const absl::string_view word :
-         absl::StrSplit(values.string_value(), absl::ByAnyChar(" ,;\n\t"), absl::SkipEmpty())) {
-      double number = 0;
-      if (!absl::SimpleAtod(word, &number)) {
-        return errors::InvalidArgument("'", errors::Printable(word, 100), "' is not a number");
-      }
-      numbers.push_back(number);
-    }
-    const int64_t count = shape.num_elements();
-    if (static_cast<int64_t>(numbers.size()) != count && numbers.size() != 1) {
-      return errors::InvalidArgument("expected ", count, " numbers, or one for all, but found ",
-                                     numbers.size());
-    }
-    size_t next = 0;
-    return FromNumbers(type, shape, [&] { return numbers[numbers.size() == 1 ? 0 : next++]; });
+  const bool is_text = values.kind_case() == Value::kStringValue;
+  const Value& seed = Member(feed, "random");
+  if (!is_text && (seed.kind_case() != Value::kNumberValue ||
+                   !(seed.number_value() >= 0 && seed.number_value() < 1e15))) {
+    return errors::InvalidArgument("expected \"npy\", \"image\", \"values\" or \"random\", a seed");
   }
-  const double seed = Member(feed, "random").number_value();
-  if (Member(feed, "random").kind_case() != Value::kNumberValue || !(seed >= 0 && seed < 1e15)) {
-    return errors::InvalidArgument("expected \"npy\", \"values\" or \"random\", a seed");
-  }
-  Random random(static_cast<uint64_t>(seed));
-  const bool is_whole = !DataTypeIsFloating(type) && type != DT_BOOL;
-  const bool is_unsigned =
-      type == DT_UINT8 || type == DT_UINT16 || type == DT_UINT32 || type == DT_UINT64;
-  return FromNumbers(type, shape, [&] {
-    const double unit = random.Unit();
-    if (is_whole) return std::floor(unit * (is_unsigned ? 11 : 21)) - (is_unsigned ? 0 : 10);
-    return 2 * unit - 1;
+  GRADFLOW_ASSIGN_OR_RETURN(Tensor tensor, Tensor::Allocate(type, shape));
+  absl::Status status;
+  const bool has_numbers = DispatchType(FedTypes(), type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (is_text) {
+      status = FillFromText<T>(values.string_value(), &tensor);
+    } else {
+      FillRandomly<T>(static_cast<uint64_t>(seed.number_value()), &tensor);
+    }
   });
-}
-
-std::string OutputName(const Output& output) {
-  return FormatTensorId({output.node()->name(), output.index()});
-}
-
-absl::StatusOr<Output> FindOutput(const Graph& graph, const std::string& name) {
-  const absl::StatusOr<TensorId> id = ParseTensorId(name);
-  const Node* const node = id.ok() && !id->IsControl() ? graph.FindNode(id->node) : nullptr;
-  if (node == nullptr || id->index >= node->num_outputs()) {
-    return errors::InvalidArgument("'", errors::Printable(name, 200),
-                                   "' is not an output of a node of the graph");
+  if (!has_numbers) {
+    return errors::Unimplemented("numbers of type ", DataTypeString(type), "; feed a file");
   }
-  return Output(node, id->index);
+  GRADFLOW_RETURN_IF_ERROR(status);
+  return tensor;
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EditApi>> EditApi::Make(const EditOptions& options) {
   std::unique_ptr<EditApi> api(new EditApi(options));
-  if (options.path.empty()) {
-    api->base_ = NewBase();
-    return api;
-  }
-  absl::StatusOr<EditBase> base = ReadBase(options.path, options.limits);
-  if (absl::IsNotFound(base.status())) {
-    api->base_ = NewBase();
-    return api;
-  }
-  GRADFLOW_RETURN_IF_ERROR(base.status());
-  api->base_ = *std::move(base);
+  int64_t number = 0;
+  GRADFLOW_RETURN_IF_ERROR(api->ReadBase(&number).status());
   return api;
 }
 
-absl::StatusOr<std::string> EditApi::PageData(bool has_server) const {
+absl::StatusOr<std::shared_ptr<const EditBase>> EditApi::ReadBase(int64_t* number) {
+  absl::StatusOr<std::string> bytes = std::string();
+  if (!options_.path.empty()) bytes = ReadEditedFile(options_.path, options_.limits);
+  const bool exists = !absl::IsNotFound(bytes.status());
+  if (!exists) bytes = std::string();
+  GRADFLOW_RETURN_IF_ERROR(bytes.status());
+  {
+    // The file is as it was.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!bases_.empty() && bases_.rbegin()->second->bytes == *bytes) {
+      *number = bases_.rbegin()->first;
+      return bases_.rbegin()->second;
+    }
+  }
+  auto base = std::make_shared<EditBase>(NewBase());
+  if (!bytes->empty()) {
+    absl::StatusOr<EditBase> parsed =
+        ParseBase(*std::move(bytes), absl::EndsWith(options_.path, ".pbtxt"), options_.limits);
+    if (!parsed.ok()) {
+      return errors::Prefix(absl::StrCat("'", options_.path, "': "), parsed.status());
+    }
+    *base = *std::move(parsed);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  *number = bases_.empty() ? 0 : bases_.rbegin()->first + 1;
+  bases_.emplace(*number, base);
+  if (bases_.size() > kMaxBases) bases_.erase(bases_.begin());
+  return std::shared_ptr<const EditBase>(std::move(base));
+}
+
+absl::StatusOr<std::shared_ptr<const EditBase>> EditApi::FindBase(const Value& request) {
+  const Value& member = Member(request, "base");
+  const double number = member.number_value();
+  if (member.kind_case() != Value::kNumberValue || !(number >= 0 && number < 1e15) ||
+      number != std::floor(number)) {
+    return errors::InvalidArgument("expected \"base\", the number of the page");
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = bases_.find(static_cast<int64_t>(number));
+  if (found != bases_.end()) return found->second;
+  return errors::FailedPrecondition(
+      "the page is older than ", kMaxBases,
+      " other contents of the file; download the graph, then load the page again");
+}
+
+absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
+  int64_t number = 0;
+  GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<const EditBase> base, ReadBase(&number));
   const std::string file =
       options_.path.empty() ? "graph.pbtxt" : std::string(FileName(options_.path));
-  std::string edit = absl::StrCat("{\"server\":", has_server ? "true" : "false",
-                                  ",\"file\":", Quoted(ValidUtf8(file, 4096)), ",\"ops\":[");
+  std::string edit =
+      absl::StrCat("{\"server\":", has_server ? "true" : "false", ",\"base\":", number,
+                   ",\"file\":", Quoted(ValidUtf8(file, 4096)), ",\"ops\":[");
   bool is_first = true;
   const auto add = [&](const std::string& name, const OpDef& def, OpKind kind) {
     absl::StrAppend(&edit, is_first ? "" : ",\n", OpJson(name, def, kind, /*for_editing=*/true));
@@ -280,19 +287,19 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) const {
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     add(op->def().name(), op->def(), OpKind::kRegistered);
   }
-  for (const FunctionDef& function : base_.def.library().function()) {
+  for (const FunctionDef& function : base->def.library().function()) {
     if (GlobalRegistry().FindOp(function.signature().name()) != nullptr) continue;
     add(function.signature().name(), function.signature(), OpKind::kFunction);
   }
   edit += "],\n\"nodes\":[";
-  for (int i = 0; i < base_.def.node_size(); ++i) {
+  for (int i = 0; i < base->def.node_size(); ++i) {
     absl::StrAppend(
         &edit, i == 0 ? "" : ",\n",
-        EditNodeJson(base_.def.node(i),
+        EditNodeJson(base->def.node(i),
                      has_server ? kMaxSentAttrBytes : std::numeric_limits<size_t>::max()));
   }
   // The graph without its nodes, for a file that the page writes itself.
-  GraphDef rest = base_.def;
+  GraphDef rest = base->def;
   rest.clear_node();
   std::string text = GraphDefToText(rest);
   absl::StrAppend(&edit, "],\n\"rest\":", Quoted(text), "}");
@@ -302,6 +309,99 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) const {
   return GraphJson(AnalyzedGraph(), options);
 }
 
+struct EditApi::OpenSession {
+  OpenSession(EditApi* api, std::unique_ptr<Session> opened, Watchdog::Clock::time_point deadline)
+      : lock(api->run_mutex_, std::adopt_lock),
+        session(std::move(opened)),
+        watchdog(session.get(), deadline),
+        api(api) {
+    const std::lock_guard<std::mutex> guard(api->mutex_);
+    api->session_ = session.get();
+    if (api->is_stopped_) session->Close().IgnoreError();
+  }
+  ~OpenSession() {
+    const std::lock_guard<std::mutex> guard(api->mutex_);
+    api->session_ = nullptr;
+  }
+
+  const std::unique_lock<std::mutex> lock;
+  const std::unique_ptr<Session> session;
+  const Watchdog watchdog;
+  EditApi* const api;
+};
+
+absl::StatusOr<std::unique_ptr<EditApi::OpenSession>> EditApi::MakeSession(
+    Watchdog::Clock::time_point deadline) {
+  SessionOptions options;
+  options.graph_limits = options_.limits;
+  options.graph_limits.deadline = deadline;
+  options.config.set_intra_op_parallelism_threads(options_.threads);
+  options.config.set_inter_op_parallelism_threads(options_.threads);
+  options.tensor_memory_limit_bytes = options_.memory_limit;
+  options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
+      OptimizerOptions::L0);
+  std::unique_lock<std::mutex> lock(run_mutex_);
+  GRADFLOW_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, Session::Make(options));
+  lock.release();
+  return std::make_unique<OpenSession>(this, std::move(session), deadline);
+}
+
+absl::StatusOr<Tensor> EditApi::FeedValue(const Value& feed) {
+  if (Member(feed, "image").kind_case() == Value::kStringValue) return DecodeImage(feed);
+  if (Member(feed, "npy").kind_case() == Value::kStringValue) {
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string bytes, File(feed, "npy"));
+    return ParseNpy(bytes);
+  }
+  return Numbers(feed);
+}
+
+// Decodes as DecodeImage does: floating-point numbers are from 0 to 1, integers those of the file.
+absl::StatusOr<Tensor> EditApi::DecodeImage(const Value& image) {
+  GRADFLOW_ASSIGN_OR_RETURN(std::string bytes, File(image, "image"));
+  GRADFLOW_ASSIGN_OR_RETURN(const DataType type, Type(image));
+  if (!DataTypeIsFloating(type) && !DataTypeIsInteger(type)) {
+    return errors::InvalidArgument("an image has numbers, but the tensor is ",
+                                   DataTypeString(type));
+  }
+  const Scope root = Scope::NewRootScope();
+  const ops::Placeholder file(root.WithOpName("file"), DT_STRING);
+  const DataType decoded_type = DataTypeIsFloating(type) ? DT_FLOAT
+                                : type == DT_UINT16      ? DT_UINT16
+                                                         : DT_UINT8;
+  Output result =
+      ops::DecodeImage(root, file,
+                       ops::DecodeImage::Attrs()
+                           .Channels(static_cast<int64_t>(Member(image, "channels").number_value()))
+                           .Dtype(decoded_type)
+                           .ExpandAnimations(false));
+  if (type != decoded_type) result = ops::Cast(root, result, type);
+  if (Member(image, "batch").bool_value()) result = ops::ExpandDims(root, result, 0);
+  GraphDef graph;
+  GRADFLOW_RETURN_IF_ERROR(root.ToGraphDef(&graph));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpenSession> open,
+                            MakeSession(DeadlineAfter(options_.timeout_seconds)));
+  GRADFLOW_RETURN_IF_ERROR(open->watchdog.Explain(open->session->Create(std::move(graph))));
+  Tensor contents(DT_STRING, TensorShape());
+  contents.scalar<tstring>()() = std::move(bytes);
+  std::vector<Tensor> outputs;
+  GRADFLOW_RETURN_IF_ERROR(open->watchdog.Explain(
+      open->session->Run({{"file", contents}}, {NameOf(result)}, {}, &outputs)));
+  return outputs[0];
+}
+
+absl::StatusOr<std::string> EditApi::Image(const Value& request) {
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, DecodeImage(request));
+  if (tensor.TotalBytes() > kMaxConstantBytes) {
+    return errors::InvalidArgument("the image has ", tensor.TotalBytes(), " bytes as ",
+                                   DataTypeString(tensor.dtype()), " ",
+                                   tensor.shape().DebugString(), ", but a constant has at most ",
+                                   kMaxConstantBytes, "; feed it instead");
+  }
+  AttrValue value;
+  tensor.AsProtoTensorContent(value.mutable_tensor());
+  return absl::StrCat("{\"value\":", Quoted(AttrValueText(value)), "}");
+}
+
 void EditApi::Stop() {
   const std::lock_guard<std::mutex> lock(mutex_);
   is_stopped_ = true;
@@ -309,8 +409,8 @@ void EditApi::Stop() {
 }
 
 absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_view request) {
-  static const auto* const names =
-      new absl::flat_hash_set<absl::string_view>{"check", "run", "save", "gradients", "cpp"};
+  static const auto* const names = new absl::flat_hash_set<absl::string_view>{
+      "check", "run", "save", "gradients", "image", "cpp"};
   if (!names->contains(name)) {
     return absl::NotFoundError(
         absl::StrCat("there is no call '", errors::Printable(name, 100), "'"));
@@ -321,11 +421,13 @@ absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_v
   if (!parsed.ok() || value.kind_case() != Value::kStructValue) {
     return errors::InvalidArgument("expected a JSON object");
   }
+  if (name == "image") return Image(value);
+  GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<const EditBase> base, FindBase(value));
   GRADFLOW_ASSIGN_OR_RETURN(const EditedGraph graph,
-                            MakeEditedGraph(base_, Member(value, "nodes"), options_.limits));
+                            MakeEditedGraph(*base, Member(value, "nodes"), options_.limits));
   if (name == "check") return Check(graph);
   if (name == "run") return Run(graph, value);
-  if (name == "save") return Save(graph, value);
+  if (name == "save") return Save(*base, graph, value);
   if (name == "gradients") return Differentiate(graph, value);
   GraphLimits limits = options_.limits;
   limits.deadline = DeadlineAfter(options_.timeout_seconds);
@@ -386,33 +488,13 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
     tensors.emplace_back(name, *value);
     feeds.push_back(*std::move(value));
   }
-  const std::lock_guard<std::mutex> run_lock(run_mutex_);
-  SessionOptions session_options;
-  session_options.graph_limits = options_.limits;
-  session_options.graph_limits.deadline = deadline;
-  session_options.config.set_intra_op_parallelism_threads(options_.threads);
-  session_options.config.set_inter_op_parallelism_threads(options_.threads);
-  session_options.tensor_memory_limit_bytes = options_.memory_limit;
-  session_options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
-      OptimizerOptions::L0);
-  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, Session::Make(session_options));
-  // Lets Stop() close the session while it is used.
-  struct Registration {
-    Registration(EditApi* api, Session* session) : api(api) {
-      const std::lock_guard<std::mutex> lock(api->mutex_);
-      api->session_ = session;
-      if (api->is_stopped_) session->Close().IgnoreError();
-    }
-    ~Registration() {
-      const std::lock_guard<std::mutex> lock(api->mutex_);
-      api->session_ = nullptr;
-    }
-    EditApi* api;
-  };
-  const Registration registration(this, session.get());
-  const Watchdog watchdog(session.get(), deadline);
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpenSession> open, MakeSession(deadline));
+  Session* const session = open->session.get();
+  const Watchdog& watchdog = open->watchdog;
+  GraphLimits limits = options_.limits;
+  limits.deadline = deadline;
   // The nodes that the run needs: other parts of the graph may be incomplete.
-  const AnalyzedGraph graph = AnalyzeEachNode(edited.def, session_options.graph_limits);
+  const AnalyzedGraph graph = AnalyzeEachNode(edited.def, limits);
   if (Watchdog::Clock::now() >= deadline) {
     return absl::DeadlineExceededError("the time limit (--timeout) is over");
   }
@@ -477,7 +559,8 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   return absl::StrCat("{\"run\":", RunJson(graph, metadata.step_stats(), tensors), "}");
 }
 
-absl::StatusOr<std::string> EditApi::Save(const EditedGraph& graph, const Value& request) const {
+absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGraph& graph,
+                                          const Value& request) const {
   GRADFLOW_ASSIGN_OR_RETURN(const std::string name, Text(request, "file"));
   const bool is_text = absl::EndsWith(name, ".pbtxt");
   if (name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
@@ -487,7 +570,7 @@ absl::StatusOr<std::string> EditApi::Save(const EditedGraph& graph, const Value&
                                    ".pb or .pbtxt");
   }
   GRADFLOW_ASSIGN_OR_RETURN(const std::string content,
-                            EditedFile(base_, graph, is_text, options_.limits));
+                            EditedFile(base, graph, is_text, options_.limits));
   const std::string folder =
       options_.path.substr(0, options_.path.size() - FileName(options_.path).size());
   const std::string path = absl::StrCat(folder, name);
@@ -505,10 +588,10 @@ absl::StatusOr<std::string> EditApi::Differentiate(const EditedGraph& edited,
   import.limits.deadline = DeadlineAfter(options_.timeout_seconds);
   const Scope scope = Scope::NewRootScope();
   GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(import, edited.def, scope.graph()));
-  GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindOutput(*scope.graph(), of));
+  GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindTensor(*scope.graph(), of));
   std::vector<Output> inputs;
   for (const std::string& name : wrt) {
-    GRADFLOW_ASSIGN_OR_RETURN(const Output input, FindOutput(*scope.graph(), name));
+    GRADFLOW_ASSIGN_OR_RETURN(const Output input, FindTensor(*scope.graph(), name));
     inputs.push_back(input);
   }
   if (inputs.empty()) return errors::InvalidArgument("expected \"wrt\", names of tensors");
@@ -527,7 +610,7 @@ absl::StatusOr<std::string> EditApi::Differentiate(const EditedGraph& edited,
   json += "],\n\"gradients\":[";
   for (size_t i = 0; i < inputs.size(); ++i) {
     absl::StrAppend(&json, i == 0 ? "" : ",",
-                    IsNoGradient(gradients[i]) ? "null" : Quoted(OutputName(gradients[i])));
+                    IsNoGradient(gradients[i]) ? "null" : Quoted(NameOf(gradients[i])));
   }
   return absl::StrCat(json, "]}");
 }

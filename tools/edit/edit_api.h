@@ -2,13 +2,17 @@
 #ifndef GRADFLOW_TOOLS_EDIT_EDIT_API_H_
 #define GRADFLOW_TOOLS_EDIT_EDIT_API_H_
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/tensor.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/runtime/session/session.h"
 #include "tools/edit/edit_graph.h"
@@ -23,7 +27,8 @@ struct EditOptions {
   int threads = 0;
   int64_t memory_limit = 0;
   GraphLimits limits;
-  // Limit on the time of a run or a differentiation; 0 for none.
+  // Limit on the time of a run, and of each import of a graph, which all calls but "save" do; 0 for
+  // none. The gradients that a differentiation adds take time linear in the graph.
   double timeout_seconds = 0;
 };
 
@@ -33,33 +38,52 @@ class EditApi {
   // Reads the file. A file that does not exist is an empty graph.
   static absl::StatusOr<std::unique_ptr<EditApi>> Make(const EditOptions& options);
 
-  // Returns the data of the page (graph_json.h) with the key "edit". `has_server` tells the page
-  // whether calls are answered.
-  absl::StatusOr<std::string> PageData(bool has_server) const;
+  // Reads the file again and returns the data of the page (graph_json.h) with the key "edit".
+  // `has_server` tells the page whether calls are answered.
+  absl::StatusOr<std::string> PageData(bool has_server);
 
-  // Answers a call by its name: "check", "run", "save", "gradients" or "cpp". NOT_FOUND for another
-  // name. web/src/edit/api.ts has the requests and the results.
+  // Answers a call by its name: "check", "run", "save", "gradients", "image" or "cpp". NOT_FOUND
+  // for another name. web/src/edit/api.ts has the requests and the results. FAILED_PRECONDITION if
+  // more than kMaxBases other contents of the file have been shown since the page was.
   absl::StatusOr<std::string> Call(absl::string_view name, absl::string_view request);
 
   // Ends a run in progress, and all later ones.
   void Stop();
 
  private:
+  // The contents of the file that pages show.
+  static constexpr size_t kMaxBases = 8;
+
   explicit EditApi(const EditOptions& options) : options_(options) {}
 
+  // Reads the file. Stores the number of its content in *number.
+  absl::StatusOr<std::shared_ptr<const EditBase>> ReadBase(int64_t* number);
+  absl::StatusOr<std::shared_ptr<const EditBase>> FindBase(const google::protobuf::Value& request);
+
+  // A session that Stop() closes. Sessions of one API are made and used one at a time.
+  struct OpenSession;
+  absl::StatusOr<std::unique_ptr<OpenSession>> MakeSession(
+      std::chrono::steady_clock::time_point deadline);
+
+  // Returns the value of a feed, or of the constant that an image becomes.
+  absl::StatusOr<Tensor> FeedValue(const google::protobuf::Value& feed);
+  absl::StatusOr<Tensor> DecodeImage(const google::protobuf::Value& image);
+
+  absl::StatusOr<std::string> Image(const google::protobuf::Value& request);
   absl::StatusOr<std::string> Check(const EditedGraph& graph) const;
   absl::StatusOr<std::string> Run(const EditedGraph& graph, const google::protobuf::Value& request);
-  absl::StatusOr<std::string> Save(const EditedGraph& graph,
+  absl::StatusOr<std::string> Save(const EditBase& base, const EditedGraph& graph,
                                    const google::protobuf::Value& request) const;
   absl::StatusOr<std::string> Differentiate(const EditedGraph& graph,
                                             const google::protobuf::Value& request) const;
 
   const EditOptions options_;
-  EditBase base_;
-  // One run at a time.
+  // Held by the session that is open.
   std::mutex run_mutex_;
   // Guards the rest.
   std::mutex mutex_;
+  // By number. The first ones are dropped when there are too many.
+  std::map<int64_t, std::shared_ptr<const EditBase>> bases_;
   Session* session_ = nullptr;
   bool is_stopped_ = false;
 };

@@ -4,6 +4,7 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -30,7 +31,7 @@ using ::google::protobuf::Value;
 using ::google::protobuf::internal::WireFormatLite;
 using Slices = std::vector<std::pair<size_t, size_t>>;
 
-// Returns the places of the nodes of a binary file.
+// Returns the places of the nodes of a binary file; nothing if other fields are between them.
 std::optional<Slices> FindBinaryNodes(absl::string_view bytes) {
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
                                             static_cast<int>(bytes.size()));
@@ -40,9 +41,9 @@ std::optional<Slices> FindBinaryNodes(absl::string_view bytes) {
     const uint32_t tag = in.ReadTag();
     if (tag == 0) break;
     if (!WireFormatLite::SkipField(&in, tag)) return std::nullopt;
-    if (WireFormatLite::GetTagFieldNumber(tag) == GraphDef::kNodeFieldNumber) {
-      slices.emplace_back(begin, static_cast<size_t>(in.CurrentPosition()));
-    }
+    if (WireFormatLite::GetTagFieldNumber(tag) != GraphDef::kNodeFieldNumber) continue;
+    if (!slices.empty() && slices.back().second != begin) return std::nullopt;
+    slices.emplace_back(begin, static_cast<size_t>(in.CurrentPosition()));
   }
   if (static_cast<size_t>(in.CurrentPosition()) != bytes.size()) return std::nullopt;
   return slices;
@@ -53,10 +54,12 @@ class TextNodes {
  public:
   explicit TextNodes(absl::string_view text) : text_(text) {}
 
+  // Returns nothing if other fields are between the nodes.
   std::optional<Slices> Find() {
     // Comments that hold unknown fields name nodes by their positions.
     if (absl::StrContains(text_, "\n#? ")) return std::nullopt;
     Slices slices;
+    bool is_behind = false;
     while (true) {
       SkipSpace();
       if (at_ >= text_.size()) return slices;
@@ -76,7 +79,13 @@ class TextNodes {
       }
       if (at_ >= text_.size() || (text_[at_] != '{' && text_[at_] != '<')) return std::nullopt;
       if (!SkipMessage()) return std::nullopt;
-      if (name == "node") slices.emplace_back(begin, at_);
+      if (name != "node") {
+        is_behind = !slices.empty();
+      } else if (is_behind) {
+        return std::nullopt;
+      } else {
+        slices.emplace_back(begin, at_);
+      }
     }
   }
 
@@ -117,24 +126,6 @@ class TextNodes {
   size_t at_ = 0;
 };
 
-// Returns whether all between the nodes is space, and their number is right.
-bool AreNeighbours(absl::string_view bytes, const Slices& slices, int num_nodes) {
-  if (slices.size() != static_cast<size_t>(num_nodes)) return false;
-  for (size_t i = 1; i < slices.size(); ++i) {
-    const size_t end = slices[i - 1].second;
-    if (!absl::StripAsciiWhitespace(bytes.substr(end, slices[i].first - end)).empty()) {
-      return false;
-    }
-  }
-  return true;
-}
-
-const Value* FindMember(const Value& value, const char* name) {
-  if (value.kind_case() != Value::kStructValue) return nullptr;
-  const auto found = value.struct_value().fields().find(name);
-  return found == value.struct_value().fields().end() ? nullptr : &found->second;
-}
-
 absl::StatusOr<int> BaseIndex(const Value& value, const EditBase& base) {
   const double index = value.kind_case() == Value::kNumberValue ? value.number_value() : -1;
   if (!(index >= 0) || index >= base.def.node_size() || index != std::floor(index)) {
@@ -147,30 +138,28 @@ absl::StatusOr<int> BaseIndex(const Value& value, const EditBase& base) {
 // Adds a changed or new node.
 absl::Status AddChanged(const EditBase& base, const Value& item, const GraphLimits& limits,
                         GraphDef* def) {
-  const Value* const text = FindMember(item, "t");
-  if (text == nullptr || text->kind_case() != Value::kStringValue) {
+  const Value& text = Member(item, "t");
+  if (text.kind_case() != Value::kStringValue) {
     return errors::InvalidArgument("expected a number, or an object with the text \"t\"");
   }
   GRADFLOW_ASSIGN_OR_RETURN(
       GraphDef parsed,
-      ParseGraphDefText(absl::StrCat("node {", text->string_value(), "\n}"), limits));
+      ParseGraphDefText(absl::StrCat("node {", text.string_value(), "\n}"), limits));
   if (parsed.node_size() != 1 || parsed.has_library() || parsed.has_versions()) {
     return errors::InvalidArgument("expected the text of one node");
   }
   NodeDef* const node = def->add_node();
   node->Swap(parsed.mutable_node(0));
-  const Value* const from = FindMember(item, "b");
-  if (from == nullptr) return absl::OkStatus();
-  GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(*from, base));
+  const Value& from = Member(item, "b");
+  if (from.kind_case() == Value::KIND_NOT_SET) return absl::OkStatus();
+  GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(from, base));
   const NodeDef& original = base.def.node(index);
   node->GetReflection()->MutableUnknownFields(node)->MergeFrom(
       original.GetReflection()->GetUnknownFields(original));
   if (original.has_experimental_debug_info()) {
     *node->mutable_experimental_debug_info() = original.experimental_debug_info();
   }
-  const Value* const kept = FindMember(item, "k");
-  if (kept == nullptr) return absl::OkStatus();
-  for (const Value& name : kept->list_value().values()) {
+  for (const Value& name : Member(item, "k").list_value().values()) {
     const auto attr = original.attr().find(name.string_value());
     if (attr == original.attr().end()) {
       return errors::InvalidArgument("node '", original.name(), "' of the file has no attribute '",
@@ -190,6 +179,13 @@ bool AreEqual(const GraphDef& a, const GraphDef& b) {
 
 }  // namespace
 
+const Value& Member(const Value& value, const char* name) {
+  static const Value* const nothing = new Value();
+  if (value.kind_case() != Value::kStructValue) return *nothing;
+  const auto found = value.struct_value().fields().find(name);
+  return found == value.struct_value().fields().end() ? *nothing : found->second;
+}
+
 EditBase NewBase() {
   EditBase base;
   // The versions of a new graph.
@@ -206,26 +202,26 @@ absl::StatusOr<EditBase> ParseBase(std::string bytes, bool is_text, const GraphL
   base.bytes = std::move(bytes);
   std::optional<Slices> slices =
       is_text ? TextNodes(base.bytes).Find() : FindBinaryNodes(base.bytes);
-  if (slices.has_value() && AreNeighbours(base.bytes, *slices, base.def.node_size())) {
+  if (slices.has_value() && slices->size() == static_cast<size_t>(base.def.node_size())) {
     base.nodes = *std::move(slices);
   }
   return base;
 }
 
-absl::StatusOr<EditBase> ReadBase(const std::string& path, const GraphLimits& limits) {
-  // Finds the format, and all errors.
-  GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, ReadGraphDef(path, limits));
-  size_t size = 0;
-  GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
-  std::string bytes(size, '\0');
-  GRADFLOW_RETURN_IF_ERROR(internal::ReadAt(file.get(), 0, bytes.data(), size));
-  for (const bool is_text : {false, true}) {
-    absl::StatusOr<EditBase> base = ParseBase(bytes, is_text, limits);
-    if (base.ok() && AreEqual(base->def, def)) return base;
-  }
-  EditBase base;
-  base.def = std::move(def);
-  return base;
+absl::StatusOr<std::string> ReadEditedFile(const std::string& path, const GraphLimits& limits) {
+  std::string bytes;
+  const absl::Status status = [&]() -> absl::Status {
+    size_t size = 0;
+    GRADFLOW_ASSIGN_OR_RETURN(const internal::FileDescriptor file, internal::OpenFile(path, &size));
+    if (size > static_cast<uint64_t>(std::max<int64_t>(limits.max_file_bytes, 0))) {
+      return errors::InvalidArgument("the file has ", size, " bytes, but at most ",
+                                     limits.max_file_bytes, " are allowed (max_file_bytes)");
+    }
+    bytes.resize(size);
+    return internal::ReadAt(file.get(), 0, bytes.data(), size);
+  }();
+  if (!status.ok()) return errors::Prefix(absl::StrCat("'", path, "': "), status);
+  return bytes;
 }
 
 absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base, const Value& nodes,
@@ -269,16 +265,13 @@ absl::StatusOr<std::string> EditedFile(const EditBase& base, const EditedGraph& 
     const size_t begin = base.nodes.empty() ? 0 : base.nodes.front().first;
     const size_t end = base.nodes.empty() ? 0 : base.nodes.back().second;
     std::string content(bytes.substr(0, begin));
-    int last = -1;
     for (size_t i = 0; i < graph.origin.size(); ++i) {
       const int origin = graph.origin[i];
       if (origin >= 0) {
         const auto& [from, to] = base.nodes[origin];
-        // With the space that was between them.
-        const size_t space = is_text && i > 0 && origin == last + 1 && origin > 0
-                                 ? base.nodes[origin - 1].second
-                                 : from;
-        if (is_text && i > 0 && space == from) content += "\n";
+        // With what is between it and the node before: space and comments.
+        const size_t space = is_text && origin > 0 ? base.nodes[origin - 1].second : from;
+        if (is_text && i > 0 && origin == 0) content += "\n";
         absl::StrAppend(&content, bytes.substr(space, to - space));
       } else {
         GraphDef single;
@@ -292,7 +285,6 @@ absl::StatusOr<std::string> EditedFile(const EditBase& base, const EditedGraph& 
           content += node;
         }
       }
-      last = origin;
     }
     absl::StrAppend(&content, bytes.substr(end));
     if (is_text && !content.empty() && content.back() != '\n') content += "\n";

@@ -23,15 +23,15 @@ struct EditBase {
   std::string bytes;
   bool is_text = false;
   // Begin and end of each node in `bytes`, the tag and length of a binary one included. Empty if
-  // the nodes do not follow each other, so that the file cannot be changed in place.
+  // other fields are between the nodes, so that the file cannot be changed in place.
   std::vector<std::pair<size_t, size_t>> nodes;
 };
 
 // Returns an empty graph with the versions of this library.
 EditBase NewBase();
-// Reads a file. Errors are those of ReadGraphDef.
-absl::StatusOr<EditBase> ReadBase(const std::string& path, const GraphLimits& limits);
-// Parses the content of a file.
+// Reads the bytes of a file. NOT_FOUND if it does not exist; errors name it.
+absl::StatusOr<std::string> ReadEditedFile(const std::string& path, const GraphLimits& limits);
+// Parses the content of a file, which is text if its name ends in ".pbtxt" and binary otherwise.
 absl::StatusOr<EditBase> ParseBase(std::string bytes, bool is_text, const GraphLimits& limits);
 
 struct EditedGraph {
@@ -40,6 +40,9 @@ struct EditedGraph {
   // For each node, the one of the base that it is, untouched; -1 for others.
   std::vector<int> origin;
 };
+
+// Returns a member of an object; null, as a value, if there is none.
+const google::protobuf::Value& Member(const google::protobuf::Value& value, const char* name);
 
 // Makes the graph of a list that a page sends (web/src/edit/api.ts). Its items are
 //

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <queue>
 #include <unordered_set>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,23 +21,6 @@ namespace {
 
 constexpr size_t kMaxLine = 4096;
 constexpr int kMaxLines = 64;
-
-void ResolveInputs(AnalyzedGraph* graph) {
-  absl::flat_hash_map<absl::string_view, int> index;
-  for (int i = 0; i < graph->def.node_size(); ++i) index.emplace(graph->def.node(i).name(), i);
-  graph->sources.resize(graph->def.node_size());
-  for (int i = 0; i < graph->def.node_size(); ++i) {
-    for (const std::string& input : graph->def.node(i).input()) {
-      const absl::StatusOr<TensorId> id = ParseTensorId(input);
-      AnalyzedGraph::Source source{-1, 0};
-      if (id.ok()) {
-        const auto found = index.find(id->node);
-        source = {found == index.end() ? -1 : found->second, id->index};
-      }
-      graph->sources[i].push_back(source);
-    }
-  }
-}
 
 // Returns the nodes that can be imported without the others: their ops are registered, their names
 // are unique, and they depend on such nodes only.
@@ -102,11 +87,54 @@ void FindNodeProblems(AnalyzedGraph* graph) {
 
 }  // namespace
 
+InputSources FindSources(const GraphDef& def) {
+  absl::flat_hash_map<absl::string_view, int> index;
+  for (int i = 0; i < def.node_size(); ++i) index.emplace(def.node(i).name(), i);
+  InputSources sources(def.node_size());
+  for (int i = 0; i < def.node_size(); ++i) {
+    for (const std::string& input : def.node(i).input()) {
+      const absl::StatusOr<TensorId> id = ParseTensorId(input);
+      InputSource source{-1, 0};
+      if (id.ok()) {
+        const auto found = index.find(id->node);
+        source = {found == index.end() ? -1 : found->second, id->index};
+      }
+      sources[i].push_back(source);
+    }
+  }
+  return sources;
+}
+
+std::vector<int> ProducersFirst(const InputSources& sources) {
+  const int num_nodes = static_cast<int>(sources.size());
+  std::vector<std::vector<int>> consumers(num_nodes);
+  std::vector<int> waits(num_nodes);
+  // The first in the order of the graph is on top.
+  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  for (int i = 0; i < num_nodes; ++i) {
+    for (const InputSource& source : sources[i]) {
+      if (source.node < 0) continue;
+      ++waits[i];
+      consumers[source.node].push_back(i);
+    }
+    if (waits[i] == 0) ready.push(i);
+  }
+  std::vector<int> order;
+  while (!ready.empty()) {
+    order.push_back(ready.top());
+    ready.pop();
+    for (const int consumer : consumers[order.back()]) {
+      if (--waits[consumer] == 0) ready.push(consumer);
+    }
+  }
+  return order;
+}
+
 AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits) {
   AnalyzedGraph graph;
   graph.def = std::move(def);
   graph.graph = std::make_unique<Graph>();
-  ResolveInputs(&graph);
+  graph.sources = FindSources(graph.def);
   ImportGraphDefOptions options;
   options.limits = limits;
   const absl::Status status = ImportGraphDef(options, graph.def, graph.graph.get());
@@ -131,7 +159,7 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
   AnalyzedGraph graph;
   graph.def = std::move(def);
   graph.graph = std::make_unique<Graph>();
-  ResolveInputs(&graph);
+  graph.sources = FindSources(graph.def);
   const int num_nodes = graph.def.node_size();
   graph.nodes.resize(num_nodes);
   ImportGraphDefOptions options;
@@ -155,22 +183,10 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
     note(errors::Printable(of_rest.message(), kMaxLine));
     return graph;
   }
-  // Nodes that wait for no producer, in the order of the graph. A missing one is an error of the
-  // node, not a wait.
-  std::vector<std::vector<int>> consumers(num_nodes);
-  std::vector<int> waits(num_nodes);
-  std::vector<int> ready;
-  for (int i = 0; i < num_nodes; ++i) {
-    for (const AnalyzedGraph::Source& source : graph.sources[i]) {
-      if (source.node < 0) continue;
-      ++waits[i];
-      consumers[source.node].push_back(i);
-    }
-    if (waits[i] == 0) ready.push_back(i);
-  }
   std::vector<bool> done(num_nodes);
-  for (size_t next = 0; next < ready.size(); ++next) {
-    const int i = ready[next];
+  const std::vector<int> order = ProducersFirst(graph.sources);
+  for (size_t next = 0; next < order.size(); ++next) {
+    const int i = order[next];
     // Each import looks at the whole library.
     if (next % 8 == 0 && std::chrono::steady_clock::now() >= limits.deadline) {
       note("the time for the import is over");
@@ -179,6 +195,7 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
     done[i] = true;
     const NodeDef& node = graph.def.node(i);
     std::string problem;
+    // A missing producer is an error of the node.
     for (size_t k = 0; k < graph.sources[i].size() && problem.empty(); ++k) {
       const int source = graph.sources[i][k].node;
       const std::string& input = node.input(static_cast<int>(k));
@@ -203,9 +220,6 @@ AnalyzedGraph AnalyzeEachNode(GraphDef def, const GraphLimits& limits) {
       }
     }
     if (!problem.empty()) graph.node_problems.emplace(i, std::move(problem));
-    for (const int consumer : consumers[i]) {
-      if (--waits[consumer] == 0) ready.push_back(consumer);
-    }
   }
   for (int i = 0; i < num_nodes; ++i) {
     if (!done[i]) graph.node_problems.emplace(i, "its inputs form a cycle, or depend on one");

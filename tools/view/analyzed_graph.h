@@ -16,21 +16,29 @@
 
 namespace gradflow::tools {
 
+// The output that an input of a node reads. A control input has output -1. `node` is an index into
+// def.node(), or -1 if there is no such node.
+struct InputSource {
+  int node;
+  int output;
+};
+// For each node, the sources in the order of its inputs.
+using InputSources = std::vector<std::vector<InputSource>>;
+InputSources FindSources(const GraphDef& def);
+
+// Returns the nodes, each after its producers, and as near to the order of the graph as that
+// allows. Lacks nodes of cycles, and those that depend on one.
+std::vector<int> ProducersFirst(const InputSources& sources);
+
 struct AnalyzedGraph {
-  // The output that an input of a node reads. A control input has output -1. `node` is an index
-  // into def.node(), or -1 if there is no such node.
-  struct Source {
-    int node;
-    int output;
-  };
+  using Source = InputSource;
 
   GraphDef def;
   // The nodes that could be imported. Also the others' neighbours are missing in it.
   std::unique_ptr<Graph> graph;
   // For each node of `def`, its node in `graph`; null if it could not be imported.
   std::vector<const Node*> nodes;
-  // For each node of `def`, the sources in the order of its inputs.
-  std::vector<std::vector<Source>> sources;
+  InputSources sources;
   // Lines that say why the graph cannot run. Empty if it can.
   std::vector<std::string> problems;
   // Why single nodes cannot run, by index.

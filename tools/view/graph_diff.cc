@@ -50,37 +50,17 @@ std::string Bytes(const AttrValue& value) {
   return bytes;
 }
 
-// Returns an order of the nodes in which sources come before consumers. Nodes of cycles come last.
-std::vector<int> TopologicalOrder(const AnalyzedGraph& graph) {
-  const int num_nodes = graph.def.node_size();
-  std::vector<std::vector<int>> consumers(num_nodes);
-  std::vector<int> waits(num_nodes);
-  for (int i = 0; i < num_nodes; ++i) {
-    for (const Source& source : graph.sources[i]) {
-      if (source.node < 0) continue;
-      consumers[source.node].push_back(i);
-      ++waits[i];
-    }
-  }
-  std::vector<int> order;
-  for (int i = 0; i < num_nodes; ++i) {
-    if (waits[i] == 0) order.push_back(i);
-  }
-  for (size_t next = 0; next < order.size(); ++next) {
-    for (const int consumer : consumers[order[next]]) {
-      if (--waits[consumer] == 0) order.push_back(consumer);
-    }
-  }
-  for (int i = 0; i < num_nodes; ++i) {
-    if (waits[i] > 0) order.push_back(i);
-  }
-  return order;
-}
-
 // Hashes of what each node computes: its op, its attributes, and the hashes of its inputs.
 std::vector<uint64_t> StructureHashes(const AnalyzedGraph& graph) {
   std::vector<uint64_t> hashes(graph.def.node_size());
-  for (const int i : TopologicalOrder(graph)) {
+  std::vector<int> order = ProducersFirst(graph.sources);
+  // Nodes of cycles come last.
+  std::vector<bool> is_ordered(hashes.size());
+  for (const int i : order) is_ordered[i] = true;
+  for (int i = 0; i < graph.def.node_size(); ++i) {
+    if (!is_ordered[i]) order.push_back(i);
+  }
+  for (const int i : order) {
     const NodeDef& node = graph.def.node(i);
     uint64_t hash = HashText(node.op());
     for (const auto& [name, value] : OwnAttrs(node, RegisteredDef(node))) {

@@ -15,6 +15,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/graph/tensor_id.h"
 #include "tools/json.h"
+#include "tools/names.h"
 #include "tools/view/graph_json.h"
 #include "tools/view/page.h"
 #include "tools/view/tensor_stats.h"
@@ -207,7 +208,7 @@ absl::StatusOr<std::string> ReportPage(const std::string& path, const AnalyzedGr
                                        const StepStats& stats,
                                        const std::vector<std::pair<std::string, Tensor>>& tensors) {
   GraphJsonOptions options;
-  options.title = path.substr(path.rfind('/') + 1);
+  options.title = std::string(FileName(path));
   options.run = RunJson(graph, stats, tensors);
   return Page(GraphJson(graph, options));
 }

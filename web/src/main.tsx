@@ -140,6 +140,10 @@ function start(script: string): void {
     void command.run(app, page);
   });
   listenToClipboard(app);
+  // The browser asks whether to leave.
+  window.addEventListener('beforeunload', (event) => {
+    if (app.edit?.isUnsaved === true) event.preventDefault();
+  });
   window.addEventListener('hashchange', () => void app.restore(location.hash));
 
   // For tests.

@@ -99,6 +99,8 @@ export interface EditNodeJson {
 export interface EditJson {
   // Whether a server answers calls.
   server: boolean;
+  // The number of the content of the file, which calls name.
+  base: number;
   file: string;
   // All ops.
   ops: OpJson[];

@@ -3,11 +3,22 @@ import type { EditNodeJson, RunJson } from '../data/format.ts';
 import type { Checked } from './display.ts';
 import type { NodeItem } from './editor.ts';
 
-// The value of a tensor: the bytes of an .npy file in base64, numbers, or a seed of random numbers.
-export interface Feed {
+// An image file as a tensor. Floating-point numbers are from 0 to 1. With `batch`, it has one more
+// dimension, the first.
+export interface ImageRequest {
+  // In base64.
+  image: string;
+  type: string;
+  // 0: those of the file.
+  channels: number;
+  batch: boolean;
+}
+
+// The value of a tensor: the bytes of an .npy file in base64, an image, numbers, or a seed of random
+// numbers.
+export interface Feed extends Partial<ImageRequest> {
   name: string;
   npy?: string;
-  type?: string;
   shape?: number[];
   values?: string;
   random?: number;
@@ -19,16 +30,25 @@ interface Calls {
   save: [{ file: string }, { file: string; bytes: number }];
   // The nodes of the gradient, and the name of that of each tensor.
   gradients: [{ of: string; wrt: string[] }, { nodes: EditNodeJson[]; gradients: (string | null)[] }];
+  // The value of a constant, in text format.
+  image: [ImageRequest, { value: string }];
   cpp: [object, { text: string }];
 }
 
-export async function call<N extends keyof Calls>(name: N, nodes: NodeItem[], more: Calls[N][0]):
-    Promise<Calls[N][1]> {
+// A graph for the server: its nodes, those of the file by their numbers in the content `base`.
+export interface SentGraph {
+  base: number;
+  nodes: NodeItem[];
+}
+
+// `graph` is null for a call that is not about one.
+export async function call<N extends keyof Calls>(name: N, graph: SentGraph | null,
+                                                  more: Calls[N][0]): Promise<Calls[N][1]> {
   let response: Response;
   try {
     response = await fetch(`/api/${name}`, {
       method: 'POST', headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ nodes, ...more }),
+      body: JSON.stringify({ ...graph, ...more }),
     });
   } catch {
     throw new Error('the server does not answer; save by download');

@@ -15,6 +15,8 @@ interface Patch {
 interface Edit {
   title: string;
   patches: Patch[];
+  // The number of the graph with this edit.
+  version: number;
 }
 
 // An end of a connection.
@@ -32,6 +34,8 @@ export class Editor {
   private readonly past: Edit[] = [];
   private readonly future: Edit[] = [];
   private nextId: number;
+  // The number of the last edit that was made.
+  private versions = 0;
   private byName: Map<string, number> | null = null;
   private byId: Map<number, number> | null = null;
 
@@ -63,6 +67,10 @@ export class Editor {
   }
   get redoTitle(): string | null {
     return this.future[this.future.length - 1]?.title ?? null;
+  }
+  // The number of this state of the graph: 0 for the file.
+  get version(): number {
+    return this.past[this.past.length - 1]?.version ?? 0;
   }
   // Whether a node is as in the file.
   isUntouched(node: EditNode): boolean {
@@ -123,7 +131,7 @@ export class Editor {
   private apply(title: string, patches: Patch[]): void {
     if (patches.length === 0) return;
     for (const { at, before, after } of patches) this.change(at, before, after);
-    this.past.push({ title, patches });
+    this.past.push({ title, patches, version: ++this.versions });
     this.future.length = 0;
   }
   private replace(title: string, changed: readonly EditNode[]): void {

@@ -1,7 +1,7 @@
 // Session: the graph that the page edits, with what a server says of it. Tells the page to show it.
 import type { EditJson, GraphJson, RunJson } from '../data/format.ts';
 import { call } from './api.ts';
-import type { Feed } from './api.ts';
+import type { Feed, SentGraph } from './api.ts';
 import { displayGraph } from './display.ts';
 import type { Checked } from './display.ts';
 import { Editor } from './editor.ts';
@@ -36,8 +36,9 @@ export type Dialog =
 
 // The part of the page that a session uses.
 export interface Host {
-  // Shows a graph; `selected` is a node of it.
-  reshow(graph: GraphJson, selected: number | null): Promise<void>;
+  // Shows a graph; `selected` is a node of it. Calls `placed` when the picture shows it: until then,
+  // its blocks and the selected one are those of the graph before.
+  reshow(graph: GraphJson, selected: number | null, placed: () => void): Promise<void>;
   say(message: string): void;
   changed(): void;
 }
@@ -54,6 +55,9 @@ export class Session {
   private checked: { nodes: readonly EditNode[]; result: Checked } | null = null;
   private run: { nodes: readonly EditNode[]; result: RunJson } | null = null;
   private readonly hasServer: boolean;
+  private readonly base: number;
+  // The version that was saved.
+  private saved = 0;
   private clipboard = '';
   private refreshing: Promise<void> | null = null;
   private isStale = false;
@@ -63,32 +67,38 @@ export class Session {
     this.editor = new Editor(new Library(edit.ops), edit.nodes, edit.rest);
     this.file = edit.file;
     this.hasServer = edit.server;
+    this.base = edit.base;
   }
 
   get isServed(): boolean {
     return this.hasServer;
+  }
+  // Whether the graph has changes that no file has.
+  get isUnsaved(): boolean {
+    return this.saved !== this.editor.version;
+  }
+  private sent(): SentGraph {
+    return { base: this.base, nodes: this.editor.items() };
   }
   // Returns the node of a block of the picture.
   nodeOf(shown: number | null): EditNode | null {
     const node = shown === null || shown < 0 ? undefined : this.shown[shown];
     return node === undefined ? null : this.editor.get(node.id);
   }
-  // Returns the block of a node; null if it is not shown.
-  blockOf(id: number): number | null {
-    const at = this.shown.findIndex((node) => node.id === id);
-    return at < 0 ? null : at;
-  }
-
   // ---- Showing ----
 
-  display(): GraphJson {
+  // Returns the graph as the page shows it at first.
+  first(): GraphJson {
+    this.shown = [...this.editor.nodes];
+    return this.display();
+  }
+  private display(): GraphJson {
     const nodes = this.editor.nodes;
     // Facts about the nodes before do not hold for these.
     const isSame = (of: readonly EditNode[] | undefined): boolean =>
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
     const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;
     const run = isSame(this.run?.nodes) ? this.run!.result : null;
-    this.shown = [...nodes];
     return displayGraph(this.editor, this.file, checked, run);
   }
 
@@ -111,14 +121,15 @@ export class Session {
     }
   }
   private async show(): Promise<void> {
+    const nodes = [...this.editor.nodes];
     const at = this.selectedId === null ? -1 : this.editor.indexOf(this.selectedId);
-    await this.host.reshow(this.display(), at < 0 ? null : at);
+    await this.host.reshow(this.display(), at < 0 ? null : at, () => { this.shown = nodes; });
   }
   private async check(): Promise<void> {
     if (!this.hasServer) return;
     const nodes = [...this.editor.nodes];
     try {
-      const result = await call('check', this.editor.items(), {});
+      const result = await call('check', this.sent(), {});
       this.checked = { nodes, result };
     } catch (error) {
       this.host.say((error as Error).message);
@@ -255,13 +266,18 @@ export class Session {
 
   // Returns the graph as text of a file; null, with a message, if this page does not have all of it.
   textFile(): string | null {
-    if (this.editor.hasAllText) return this.editor.text();
+    if (this.editor.hasAllText) {
+      this.saved = this.editor.version;
+      return this.editor.text();
+    }
     this.host.say('Large constants of the file are with the server: save there');
     return null;
   }
   async save(): Promise<void> {
     await this.ask(async () => {
-      const { file, bytes } = await call('save', this.editor.items(), { file: this.file });
+      const { version } = this.editor;
+      const { file, bytes } = await call('save', this.sent(), { file: this.file });
+      this.saved = version;
       this.host.say(`Saved ${file}: ${bytes} bytes`);
     });
   }
@@ -327,7 +343,7 @@ export class Session {
   async runGraph(until: EditNode | null): Promise<void> {
     await this.ask(async () => {
       const nodes = [...this.editor.nodes];
-      const { run } = await call('run', this.editor.items(), {
+      const { run } = await call('run', this.sent(), {
         feeds: this.feedsOfRun(), until: until === null ? [] : [until.name],
       });
       this.run = { nodes, result: run };
@@ -339,7 +355,7 @@ export class Session {
   async differentiate(of: string, wrt: string[]): Promise<void> {
     this.close();
     await this.ask(async () => {
-      const { nodes, gradients } = await call('gradients', this.editor.items(), { of, wrt });
+      const { nodes, gradients } = await call('gradients', this.sent(), { of, wrt });
       const found = gradients.filter((name) => name !== null);
       const first = found[0] === undefined ? null : parseInput(found[0]).node;
       this.do(() => {
@@ -362,7 +378,7 @@ export class Session {
 
   async cpp(): Promise<void> {
     await this.ask(async () => {
-      const { text } = await call('cpp', this.editor.items(), {});
+      const { text } = await call('cpp', this.sent(), {});
       this.open({ kind: 'text', title: 'C++', text, file: this.file.replace(/\.pb(txt)?$/, '') + '.cc' });
     });
   }

@@ -140,7 +140,7 @@ export class App {
     if (this.summary.edit !== null) {
       this.edit = new Session(this, this.summary.edit);
       const { generator } = this.summary;
-      this.summary = { ...await this.client.call('replace', this.edit.display()), generator };
+      this.summary = { ...await this.client.call('replace', this.edit.first()), generator };
     }
     if (this.summary.runTime >= 0) {
       const timeline = await this.client.call('timeline');
@@ -162,13 +162,15 @@ export class App {
   async editedNodes(): Promise<EditNode[]> {
     if (this.edit === null || this.selected === null) return [];
     const node = this.edit.nodeOf(this.selected);
-    if (node !== null) return [node];
+    if (this.selected >= 0) return node === null ? [] : [node];
+    // The worker may have a graph that the picture does not show yet.
+    await this.edit.refreshed();
     const prefix = await this.client.call('nameOf', this.selected) + '/';
     return this.edit.editor.nodes.filter((other) => other.name.startsWith(prefix));
   }
 
   // Shows another graph, with the same scopes open, and selects a node of it.
-  async reshow(graph: GraphJson, selected: number | null): Promise<void> {
+  async reshow(graph: GraphJson, selected: number | null, placed: () => void): Promise<void> {
     const paths: string[] = [];
     for (const scope of this.world.placed.keys()) {
       if (scope !== 0) paths.push(await this.client.call('nameOf', ~scope));
@@ -205,6 +207,7 @@ export class App {
     this.pathStart = null;
     this.selected = selected;
     this.description = description;
+    placed();
     if (wasEmpty) this.fitAll(false);
     const box = selected === null ? null : this.world.boxOf(selected);
     if (box !== null) this.camera.reveal(box, this.width, this.height, false);

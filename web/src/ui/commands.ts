@@ -153,13 +153,17 @@ export const kEditCommands: Command[] = [
   { id: 'cpp', label: 'C++', title: 'Show as C++', key: 'C', group: 'Edit',
     run: (app) => app.edit?.cpp() },
   { id: 'save', label: 'Save', title: 'Save', key: 'q', group: 'Edit',
-    run: (app, page) => (app.edit?.isServed ? app.edit.save() : downloadGraph(app, page)) },
-  { id: 'download', title: 'Download as text', key: 'Q', group: 'Edit', run: downloadGraph },
+    run: (app, page) => {
+      if (app.edit === null) return undefined;
+      return app.edit.isServed ? app.edit.save() : downloadGraph(app.edit, page);
+    } },
+  { id: 'download', title: 'Download as text', key: 'Q', group: 'Edit',
+    run: (app, page) => (app.edit === null ? undefined : downloadGraph(app.edit, page)) },
 ];
 
-function downloadGraph(app: App, page: Page): void {
-  const text = app.edit?.textFile() ?? null;
-  if (text !== null) page.save(app.edit!.file.replace(/\.pb(txt)?$/, '') + '.pbtxt', 'text/plain', text);
+export function downloadGraph(session: Session, page: Page): void {
+  const text = session.textFile();
+  if (text !== null) page.save(session.file.replace(/\.pb(txt)?$/, '') + '.pbtxt', 'text/plain', text);
 }
 
 export function commandsOf(app: App): readonly Command[] {

@@ -209,6 +209,52 @@ test('blocks are copied, pasted and removed', async () => {
   await page.close();
 });
 
+test('a key that is pressed twice removes one block', async () => {
+  const page = await editor('twice.pbtxt', kPair + node('x/in', 'Relu', ['x']));
+  await select(page, 'x');
+  await page.locator('#tree').focus();
+  // Before the picture is that of the graph without it.
+  await page.evaluate(() => {
+    for (let i = 0; i < 3; ++i) {
+      document.getElementById('tree')!.dispatchEvent(
+        new KeyboardEvent('keydown', { key: 'Delete', bubbles: true }));
+    }
+  });
+  await settle(page);
+  assert.deepEqual(await names(page), ['y', 'z', 'x/in']);
+  await page.close();
+});
+
+test('a page that is loaded again shows the saved graph, and warns of losing changes', async () => {
+  const page = await editor('again.pbtxt', kPair);
+  const types: string[] = [];
+  page.on('dialog', (dialog) => {
+    types.push(dialog.type());
+    void dialog.accept();
+  });
+  await select(page, 'z');
+  await fixture.press(page, 'Delete', 'q');
+  assert.match(await message(page), /^Saved again\.pbtxt/);
+  const load = async (): Promise<void> => {
+    await page.reload();
+    await page.waitForFunction(() => document.documentElement.dataset.state === 'ready');
+    await settle(page);
+  };
+  await load();
+  assert.deepEqual(types, []);
+  assert.deepEqual(await names(page), ['x', 'y']);
+  // It saves what it shows.
+  await add(page, 'NoOp', 'n');
+  await fixture.press(page, 'q');
+  assert.deepEqual([...readFileSync(join(fixture.folder, 'again.pbtxt'), 'utf8')
+    .matchAll(/name: "(\w+)"/g)].map((match) => match[1]), ['x', 'y', 'n']);
+  await fixture.press(page, 'z');
+  await load();
+  assert.deepEqual(types, ['beforeunload']);
+  assert.deepEqual(await names(page), ['x', 'y', 'n']);
+  await page.close();
+});
+
 test('a gradient is added, run, undone; the graph becomes C++', async () => {
   const page = await editor('gradient.pbtxt',
                             placeholder('x', [2]) + node('y', 'Square', ['x']));

@@ -7,6 +7,7 @@ import type { EditNode } from '../../edit/node.ts';
 import type { FeedField, Session } from '../../edit/session.ts';
 import { tensorOfNpy } from '../../edit/npy.ts';
 import { parseText, printText } from '../../edit/text.ts';
+import { downloadGraph } from '../commands.ts';
 import type { Page } from '../commands.ts';
 
 // A field that is done with when it is left or Enter is pressed.
@@ -220,17 +221,11 @@ export function GraphFields({ session, page }: { session: Session; page: Page })
                  onDone={(file) => { session.file = file; }} />
       <p>
         {session.isServed && <button type="button" onClick={() => void session.save()}>Save</button>}{' '}
-        <button type="button" onClick={() => download(session, page)}>Download</button>
+        <button type="button" onClick={() => downloadGraph(session, page)}>Download</button>
       </p>
       <p class="soft">{plural(editor.nodes.length, 'block')}.{' '}
         {editor.undoTitle === null ? 'Nothing is changed.' : `Last change: ${visible(editor.undoTitle)}.`}</p>
       {editor.nodes.length === 0 && <p>Press b to add a block.</p>}
     </section>
   );
-}
-
-export function download(session: Session, page: Page): void {
-  const text = session.textFile();
-  if (text === null) return;
-  page.save(session.file.replace(/\.pb(txt)?$/, '') + '.pbtxt', 'text/plain', text);
 }
