@@ -94,17 +94,59 @@ void TransposeSquare(const E* from, int64_t from_stride, E* to, int64_t to_strid
   for (int i = 0; i < kCount; ++i) std::memcpy(to + i * to_stride, &a[i], 16);
 }
 
+// Interleaves four elements of each of three rows, a, b and c, to abca, bcab and cabc.
+template <typename V>
+void InterleaveThree(V (&v)[3]) {
+  const V ab = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5);
+  const V ca = __builtin_shufflevector(v[2], v[0], 0, 5, 2, 7);
+  const V bc = __builtin_shufflevector(v[1], v[2], 1, 5, 3, 7);
+  const V ab_high = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7);
+  v[0] = __builtin_shufflevector(ab, ca, 0, 1, 4, 5);
+  v[1] = __builtin_shufflevector(bc, ab_high, 0, 1, 4, 5);
+  v[2] = __builtin_shufflevector(ca, bc, 2, 3, 6, 7);
+}
+// The inverse.
+template <typename V>
+void DeinterleaveThree(V (&v)[3]) {
+  // v holds a0 b0 c0 a1, b1 c1 a2 b2, c2 a3 b3 c3.
+  const V a23 = __builtin_shufflevector(v[1], v[2], 2, 2, 5, 5);
+  const V b01 = __builtin_shufflevector(v[0], v[1], 1, 1, 4, 4);
+  const V b23 = __builtin_shufflevector(v[1], v[2], 3, 3, 6, 6);
+  const V c01 = __builtin_shufflevector(v[0], v[1], 2, 2, 5, 5);
+  v[0] = __builtin_shufflevector(v[0], a23, 0, 3, 4, 6);
+  v[2] = __builtin_shufflevector(c01, v[2], 0, 2, 4, 7);
+  v[1] = __builtin_shufflevector(b01, b23, 0, 2, 4, 6);
+}
+
 // Interleaves kRows rows of `count` elements: to[c * kRows + r] = from[r * from_row + c].
 template <int kRows, typename E>
 void InterleaveRows(const E* from, int64_t from_row, int64_t count, E* to) {
-  for (int64_t c = 0; c < count; ++c) {
+  int64_t c = 0;
+  if constexpr (kRows == 3 && sizeof(E) == 4) {
+    for (; c + 4 <= count; c += 4) {
+      typename Lanes<E>::Vector v[3];
+      for (int r = 0; r < 3; ++r) std::memcpy(&v[r], from + r * from_row + c, 16);
+      InterleaveThree(v);
+      for (int k = 0; k < 3; ++k) std::memcpy(to + c * 3 + 4 * k, &v[k], 16);
+    }
+  }
+  for (; c < count; ++c) {
     for (int r = 0; r < kRows; ++r) to[c * kRows + r] = from[r * from_row + c];
   }
 }
 // The inverse, of a source whose rows have kColumns elements.
 template <int kColumns, typename E>
 void DeinterleaveColumns(const E* from, int64_t rows, E* to) {
-  for (int64_t r = 0; r < rows; ++r) {
+  int64_t r = 0;
+  if constexpr (kColumns == 3 && sizeof(E) == 4) {
+    for (; r + 4 <= rows; r += 4) {
+      typename Lanes<E>::Vector v[3];
+      for (int k = 0; k < 3; ++k) std::memcpy(&v[k], from + r * 3 + 4 * k, 16);
+      DeinterleaveThree(v);
+      for (int c = 0; c < 3; ++c) std::memcpy(to + c * rows + r, &v[c], 16);
+    }
+  }
+  for (; r < rows; ++r) {
     for (int c = 0; c < kColumns; ++c) to[c * rows + r] = from[r * kColumns + c];
   }
 }
