@@ -14,6 +14,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/harness.h"
+#include "benchmarks/models/networks.h"
+#include "benchmarks/models/scope_backend.h"
 #include "benchmarks/table.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph.h"
@@ -46,42 +48,15 @@ std::unique_ptr<Model> Chain(int length) {
   return model;
 }
 
-// Convolution, batch norm and, except at the end of a block, ReLU.
-Output Layer(Model* model, const Output& x, int in, int out, int size, int stride, bool relu) {
-  const Scope& s = model->scope;
-  const Output filter = model->Weight({size, size, in, out});
-  const Output y = ops::Conv2D(s, x, filter, {1, stride, stride, 1}, "SAME");
-  const Output empty = ops::Const(s, Tensor(DT_FLOAT, {0}));
-  const Output normal =
-      ops::FusedBatchNormV3(s, y, model->Weight({out}), model->Weight({out}), empty, empty).y;
-  return relu ? Output(ops::Relu(s, normal)) : normal;
-}
-
-std::unique_ptr<Model> ResNet50() {
+// ResNet-50 with the loss of a classifier.
+std::unique_ptr<Model> Classifier() {
   auto model = std::make_unique<Model>(Scope::NewRootScope());
   const Scope& s = model->scope;
   const Output images = ops::Placeholder(s, DT_FLOAT, ops::Placeholder::Shape({32, 224, 224, 3}));
   const Output labels = ops::Placeholder(s, DT_INT32, ops::Placeholder::Shape({32}));
-  Output x = Layer(model.get(), images, 3, 64, 7, 2, true);
-  x = ops::MaxPool(s, x, {1, 3, 3, 1}, {1, 2, 2, 1}, "SAME");
-  const int blocks[] = {3, 4, 6, 3};
-  int in = 64;
-  for (int stage = 0; stage < 4; ++stage) {
-    const int width = 64 << stage;
-    for (int block = 0; block < blocks[stage]; ++block) {
-      const int stride = stage > 0 && block == 0 ? 2 : 1;
-      const Output shortcut =
-          block == 0 ? Layer(model.get(), x, in, 4 * width, 1, stride, false) : x;
-      Output y = Layer(model.get(), x, in, width, 1, 1, true);
-      y = Layer(model.get(), y, width, width, 3, stride, true);
-      y = Layer(model.get(), y, width, 4 * width, 1, 1, false);
-      x = ops::Relu(s, ops::AddV2(s, shortcut, y));
-      in = 4 * width;
-    }
-  }
-  const Output features = ops::Mean(s, x, {1, 2});
-  const Output logits =
-      ops::BiasAdd(s, ops::MatMul(s, features, model->Weight({in, 1000})), model->Weight({1000}));
+  ScopeBackend backend(s, /*training=*/true, WeightSource(/*has_values=*/false));
+  const Output logits = ResNet50(backend, images);
+  model->weights = backend.trainable();
   model->loss = ops::Mean(s, ops::SparseSoftmaxCrossEntropyWithLogits(s, logits, labels).loss, {0});
   return model;
 }
@@ -122,7 +97,7 @@ int Main(int argc, char** argv) {
     Differentiate(state, [=] { return Chain(length / 10); });
   })->Iterations(1);
   benchmark::RegisterBenchmark(kResNet,
-                               [](benchmark::State& state) { Differentiate(state, ResNet50); });
+                               [](benchmark::State& state) { Differentiate(state, Classifier); });
   Medians medians;
   benchmark::RunSpecifiedBenchmarks(&medians);
   Table table;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -126,10 +127,25 @@ template <typename Index>
 absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit) {
   const Index* values = indices.flat<Index>().data();
   FirstBadIndex bad;
-  ParallelFor(run, indices.NumElements(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
+  using Unsigned = std::make_unsigned_t<Index>;
+  const auto last =
+      static_cast<Unsigned>(std::min<int64_t>(limit - 1, std::numeric_limits<Index>::max()));
+  ParallelFor(run, indices.NumElements(), BlockSizeForCost(0.2), [&](int64_t begin, int64_t end) {
     // Indices after an invalid one need no check.
     if (begin > bad.first()) return;
-    for (int64_t i = begin; i < end; ++i) {
+    int64_t i = begin;
+    // Compilers vectorise loops of a constant length.
+    constexpr int64_t kPart = 256;
+    for (; i + kPart <= end; i += kPart) {
+      // The sign of an index, or of the distance to the last, is set if it is out of range.
+      Unsigned signs = 0;
+      for (int64_t k = 0; k < kPart; ++k) {
+        const auto value = static_cast<Unsigned>(values[i + k]);
+        signs |= static_cast<Unsigned>(value | static_cast<Unsigned>(last - value));
+      }
+      if (static_cast<Index>(signs) < 0) break;
+    }
+    for (; i < end; ++i) {
       if (values[i] < 0 || values[i] >= limit) return bad.Found(i);
     }
   });
@@ -158,6 +174,12 @@ class GatheredRuns {
         picks_(indices.flat<Index>().data()) {}
 
   int64_t size() const { return sizes_.batch * sizes_.outer * sizes_.count; }
+  // True if the runs are single elements of one row.
+  bool are_elements() const { return sizes_.batch * sizes_.outer * sizes_.inner == 1; }
+  // Sets to[i - begin] to the element of run i, for i in [begin, end). REQUIRES: are_elements()
+  void CopyElements(int64_t begin, int64_t end, E* to) const {
+    for (int64_t i = begin; i < end; ++i) to[i - begin] = from_[picks_[i]];
+  }
   const E* operator[](int64_t i) const {
     if (sizes_.batch * sizes_.outer == 1) return from_ + picks_[i] * sizes_.inner;
     const int64_t row = i / sizes_.count;
@@ -188,9 +210,30 @@ void CopyGathered(const RunContext& run, bool streams, const E* from, int64_t n,
   }
 }
 
+// Copies runs of one element.
+template <typename E, typename Index>
+void CopyElements(const RunContext& run, const GatheredRuns<E, Index>& runs, Tensor* output) {
+  E* const to = static_cast<E*>(output->raw_data());
+  const bool streams = runs.size() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
+  ParallelFor(run, runs.size(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
+    if (!streams) return runs.CopyElements(begin, end, to + begin);
+    constexpr int64_t kPart = 4096 / sizeof(E);
+    alignas(kCacheLineBytes) E buffer[kPart];
+    for (int64_t i = begin; i < end; i += kPart) {
+      const int64_t next = std::min(end, i + kPart);
+      runs.CopyElements(i, next, buffer);
+      StreamCopy(to + i, buffer, (next - i) * sizeof(E));
+    }
+    FlushStreams();
+  });
+}
+
 template <typename E, typename Index>
 void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t inner,
               Tensor* output) {
+  if constexpr (!std::is_same_v<E, tstring>) {
+    if (runs.are_elements()) return CopyElements(run, runs, output);
+  }
   // Slices are read in any order, which no prefetcher of the processor follows.
   constexpr int64_t kMaxPrefetchedBytes = 1024;
   E* to = static_cast<E*>(output->raw_data());

@@ -39,7 +39,11 @@ class SliceTable {
  public:
   // The slices to look up in. Borrows the tensor.
   SliceTable(const Tensor& tensor, const Slices& slices)
-      : tensor_(tensor), slices_(slices), equality_(FindElementEquality(tensor.dtype())) {}
+      : tensor_(tensor),
+        slices_(slices),
+        equality_(FindElementEquality(tensor.dtype())),
+        element_size_(tensor.dtype() == DT_STRING ? static_cast<int64_t>(sizeof(tstring))
+                                                  : DataTypeSize(tensor.dtype())) {}
 
   absl::Status Allocate(KernelContext& ctx) {
     int64_t size = 16;
@@ -50,13 +54,40 @@ class SliceTable {
     return absl::OkStatus();
   }
 
-  // Returns the first slice that was inserted and equals slice i of `other`, which is the table's
-  // tensor or a vector as it is; -1 if there is none. Inserts slice i in that case if `other` is
-  // the table's tensor and `insert` is true.
-  int64_t Find(const Tensor& other, int64_t i, bool insert) {
+  // Calls fn(i, found) for each slice i in [0, count) of `other`, which is the table's tensor or a
+  // vector as it is. `found` is the first slice that was inserted and equals slice i; -1 if there
+  // is none. Inserts slice i in that case if `insert` is true, which requires the table's tensor.
+  template <typename F>
+  absl::Status FindAll(const KernelContext& ctx, const Tensor& other, int64_t count, bool insert,
+                       const F& fn) {
+    // Slots are in no order in memory: those of a batch are fetched before one of them is read,
+    // then the slices that they name.
+    constexpr int64_t kBatch = 64;
+    const absl::Span<const int64_t> table = table_.span<int64_t>();
+    const size_t mask = table.size() - 1;
+    size_t hashes[kBatch];
+    for (int64_t begin = 0; begin < count; begin += kBatch) {
+      if (begin % 4096 == 0 && ctx.ShouldStop()) return absl::CancelledError("the run is stopped");
+      const int64_t n = std::min(kBatch, count - begin);
+      for (int64_t k = 0; k < n; ++k) {
+        hashes[k] = Hash(other, begin + k);
+        __builtin_prefetch(&table[hashes[k] & mask]);
+      }
+      for (int64_t k = 0; k < n; ++k) FetchSlice(table[hashes[k] & mask]);
+      for (int64_t k = 0; k < n; ++k) {
+        fn(begin + k, Find(other, begin + k, hashes[k], insert));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  static constexpr int64_t kEmpty = -1;
+
+  int64_t Find(const Tensor& other, int64_t i, size_t hash, bool insert) {
     const absl::Span<int64_t> table = table_.span<int64_t>();
     const size_t mask = table.size() - 1;
-    for (size_t at = Hash(other, i) & mask;; at = (at + 1) & mask) {
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
       if (table[at] == kEmpty) {
         // A slice with NaN equals none, not itself either. Such slices would only be searched.
         if (insert && Equal(i, other, i)) table[at] = i;
@@ -66,8 +97,12 @@ class SliceTable {
     }
   }
 
- private:
-  static constexpr int64_t kEmpty = -1;
+  // Fetches the first element of a slice of the table's tensor.
+  void FetchSlice(int64_t i) const {
+    if (i == kEmpty) return;
+    const auto* const elements = static_cast<const char*>(tensor_.raw_data());
+    __builtin_prefetch(elements + i * slices_.inner * element_size_);
+  }
 
   // Vectors may be of any length: their only outer index is 0.
   size_t Hash(const Tensor& other, int64_t i) const {
@@ -97,6 +132,7 @@ class SliceTable {
   const Tensor& tensor_;
   const Slices slices_;
   const ElementEquality equality_;
+  const int64_t element_size_;
   // Indices of slices, in the order of their hashes; its size is a power of two.
   Tensor table_;
 };
@@ -189,11 +225,9 @@ absl::Status UniqueAlong(KernelContext& ctx, int axis) {
   // The index of each slice among the unique ones, which are numbered by their first appearance.
   const IndexReader ids(*idx);
   int64_t unique = 0;
-  for (int64_t i = 0; i < slices.count; ++i) {
-    if (i % 4096 == 0 && ctx.ShouldStop()) return absl::CancelledError("the run is stopped");
-    const int64_t first = table.Find(x, i, /*insert=*/true);
-    WriteIndex(idx, i, first < 0 ? unique++ : ids[first]);
-  }
+  GRADFLOW_RETURN_IF_ERROR(table.FindAll(
+      ctx, x, slices.count, /*insert=*/true,
+      [&](int64_t i, int64_t first) { WriteIndex(idx, i, first < 0 ? unique++ : ids[first]); }));
   TensorShape shape = x.shape();
   shape.set_dim(axis, unique);
   Tensor* y = nullptr;
@@ -239,19 +273,17 @@ absl::Status ListDiff(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(CheckIndexRange(size, ctx.expected_output_dtype(1)));
   SliceTable table(y, Slices::Of(y.shape(), 0));
   GRADFLOW_RETURN_IF_ERROR(table.Allocate(ctx));
-  for (int64_t i = 0; i < y.NumElements(); ++i) {
-    if (i % 4096 == 0 && ctx.ShouldStop()) return absl::CancelledError("the run is stopped");
-    table.Find(y, i, /*insert=*/true);
-  }
+  GRADFLOW_RETURN_IF_ERROR(
+      table.FindAll(ctx, y, y.NumElements(), /*insert=*/true, [](int64_t, int64_t) {}));
   Tensor is_kept;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_BOOL, {size}, &is_kept));
   const absl::Span<bool> kept = is_kept.span<bool>();
   int64_t count = 0;
-  for (int64_t i = 0; i < size; ++i) {
-    if (i % 4096 == 0 && ctx.ShouldStop()) return absl::CancelledError("the run is stopped");
-    kept[i] = table.Find(x, i, /*insert=*/false) < 0;
-    count += kept[i] ? 1 : 0;
-  }
+  GRADFLOW_RETURN_IF_ERROR(
+      table.FindAll(ctx, x, size, /*insert=*/false, [&](int64_t i, int64_t first) {
+        kept[i] = first < 0;
+        count += kept[i] ? 1 : 0;
+      }));
   Tensor* out = nullptr;
   Tensor* idx = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {count}, &out));

@@ -18,6 +18,30 @@ struct ToFloatMath {
   }
 };
 
+// Half, whose values are rounded by the processor where it can. NaN has no payload.
+#if HWY_TARGET <= HWY_AVX2
+struct RoundedHalf {
+  using Element = uint16_t;
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::Rebind<uint16_t, D>> Round(D d, V<D> v) {
+    const auto nan = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<D>(), 0x7fc00000u));
+    v = hn::IfThenElse(v == v, v, hn::CopySign(nan, v));
+    return hn::BitCast(hn::Rebind<uint16_t, D>(), hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), v));
+  }
+  template <class D>
+  static HWY_INLINE void Store(D d, V<D> v, uint16_t* p) {
+    hn::StoreU(Round(d, v), hn::Rebind<uint16_t, D>(), p);
+  }
+  // REQUIRES: D is a full vector
+  template <class D>
+  static HWY_INLINE void StoreNonTemporal(D d, V<D> v, uint16_t* p) {
+    hn::Stream(Round(d, v), hn::Rebind<uint16_t, D>(), p);
+  }
+};
+#else
+using RoundedHalf = Half;
+#endif
+
 template <class Io, bool kNonTemporal>
 struct FromFloatMath {
   const float* from;
@@ -47,7 +71,7 @@ HWY_INLINE void FromFloat(const float* from, void* to, int64_t n, bool non_tempo
 
 void FromFloatLoop(ElementType type, const float* from, void* to, int64_t n, bool non_temporal) {
   if (type == ElementType::kHalf) {
-    FromFloat<Half>(from, to, n, non_temporal);
+    FromFloat<RoundedHalf>(from, to, n, non_temporal);
   } else {
     FromFloat<Bfloat16>(from, to, n, non_temporal);
   }

@@ -79,7 +79,7 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
   const bool aligned = reinterpret_cast<uintptr_t>(target) % kCacheLineBytes == 0 &&
                        to_row % kLine == 0 && columns >= kLine;
   const int64_t tile_rows =
-      std::min<int64_t>(rows, (aligned ? kAlignedTileRowBytes : kMaxTileRowBytes) / sizeof(E));
+      std::min<int64_t>(rows, aligned ? kAlignedTileRowBytes / sizeof(E) : MaxTileRows<E>(columns));
   const int64_t tile_columns = rows < 4 ? kMaxTileRowBytes : kTileLines * kLine;
   const bool streams = loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
 

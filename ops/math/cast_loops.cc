@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/cast_loops.cc"
 #include "gradflow/ops/common/simd-inl.h"
 
-// These loops are plain C++, which compilers vectorise for each target.
+// The loops of Cast are plain C++, which compilers vectorise for each target.
 #ifndef GRADFLOW_VECTOR_LOOP
 #if defined(__clang__)
 #define GRADFLOW_VECTOR_LOOP _Pragma("clang loop vectorize(enable)")
@@ -175,18 +175,58 @@ void NarrowLoop(DataType from_type, DataType to_type, const void* from, void* to
 
 // ---- Selection ----
 
+// Elements of 16 bytes.
 struct Pair {
   uint64_t words[2];
 };
 
+// Returns where `condition` is 0, as a mask of the elements of d.
+template <class D>
+HWY_INLINE auto IsFalse(D d, const uint8_t* condition) {
+  const auto bytes = hn::LoadU(hn::Rebind<uint8_t, D>(), condition);
+  if constexpr (sizeof(hn::TFromD<D>) == 1) {
+    return bytes == hn::Zero(d);
+  } else if constexpr (sizeof(hn::TFromD<D>) == 8) {
+    return hn::PromoteTo(d, hn::PromoteTo(hn::Rebind<uint32_t, D>(), bytes)) == hn::Zero(d);
+  } else {
+    return hn::PromoteTo(d, bytes) == hn::Zero(d);
+  }
+}
+
+// Returns the elements from `from` on, or, for stride 0, the one there.
+template <int64_t kStride, class D>
+HWY_INLINE V<D> LoadOperand(D d, const hn::TFromD<D>* from, int64_t i) {
+  if constexpr (kStride == 0) {
+    return hn::Set(d, *from);
+  } else {
+    return hn::LoadU(d, from + i);
+  }
+}
+
+template <typename E, int64_t kT, int64_t kE>
+struct SelectMath {
+  const uint8_t* condition;
+  const E* t;
+  const E* e;
+  E* out;
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    const auto yes = LoadOperand<kT>(d, t, i);
+    const auto no = LoadOperand<kE>(d, e, i);
+    hn::StoreU(hn::IfThenElse(IsFalse(d, condition + i), no, yes), d, out + i);
+  }
+};
+
 template <typename E, int64_t kT, int64_t kE>
 HWY_INLINE void SelectRun(const uint8_t* condition, const E* t, const E* e, E* out, int64_t n) {
-  GRADFLOW_VECTOR_LOOP
-  for (int64_t i = 0; i < n; ++i) {
-    // In locals, so that the compiler need not read one of them under a condition.
-    const E yes = t[kT * i];
-    const E no = e[kE * i];
-    out[i] = condition[i] != 0 ? yes : no;
+  if constexpr (std::is_same_v<E, Pair>) {
+    for (int64_t i = 0; i < n; ++i) out[i] = condition[i] != 0 ? t[kT * i] : e[kE * i];
+  } else {
+    const SelectMath<E, kT, kE> math{condition, t, e, out};
+    constexpr int64_t kStep = hn::MaxLanes(hn::ScalableTag<E>());
+    int64_t i = 0;
+    for (; i + kStep <= n; i += kStep) math.Run(hn::ScalableTag<E>(), i);
+    for (; i < n; ++i) math.Run(hn::CappedTag<E, 1>(), i);
   }
 }
 

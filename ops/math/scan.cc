@@ -18,8 +18,11 @@
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/simd.h"
+#include "gradflow/ops/common/tile_copy.h"
 #include "gradflow/ops/math/reduction.h"
 #include "gradflow/ops/math/sum_policy.h"
+#include "gradflow/ops/math/sum_simd.h"
 
 namespace gradflow::scan {
 namespace {
@@ -81,9 +84,10 @@ struct Scanner {
   // Adds accumulator j of `from` to accumulator j.
   void (*merge)(const void* from, int64_t n, void* accumulators);
   // Adds like `add`, and sets out[r * row_stride + j * stride] to the result, after the addition
-  // or, if exclusive, before.
+  // or, if exclusive, before. May use non-temporal stores if `streams`, for rows of `out` that
+  // begin at cache lines.
   void (*scan)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
-               bool exclusive, void* accumulators, void* out);
+               bool exclusive, bool streams, void* accumulators, void* out);
 };
 
 // Scans `n` columns; kColumns of them in registers, unless kColumns is 0 and the stride 1.
@@ -160,11 +164,26 @@ Scanner MakeScanner(double nanoseconds, int parts = 1) {
             for (int64_t j = 0; j < n; ++j) Policy::Merge(b[j], &a[j]);
           },
           [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
-             bool exclusive, void* accumulators, void* out) {
+             bool exclusive, bool, void* accumulators, void* out) {
             const auto scan = exclusive ? &ScanRows<Policy, true> : &ScanRows<Policy, false>;
             scan(static_cast<const Element*>(x), rows, row_stride, n, stride,
                  static_cast<Accumulator*>(accumulators), static_cast<Element*>(out));
           }};
+}
+
+// Scans sums of floats along adjacent columns by vectors.
+void ScanFloatSums(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+                   bool exclusive, bool streams, void* accumulators, void* out) {
+  constexpr int64_t kMinColumns = 16;
+  const auto* const from = static_cast<const float*>(x);
+  auto* const sums = static_cast<double*>(accumulators);
+  auto* const to = static_cast<float*>(out);
+  if (stride == 1 && n >= kMinColumns) {
+    return ScanSumRows(from, rows, row_stride, n, exclusive, streams, sums, to);
+  }
+  const auto scan =
+      exclusive ? &ScanRows<NarrowSum<float>, true> : &ScanRows<NarrowSum<float>, false>;
+  scan(from, rows, row_stride, n, stride, sums, to);
 }
 
 // One scan of an input that is not empty.
@@ -196,6 +215,9 @@ class Scan {
     tile_ = std::min<int64_t>(inner_, stride_ == 1 ? kTile : kLines);
     tiles_per_row_ = NumBlocks(inner_, tile_);
     tiles_ = outer * tiles_per_row_;
+    const int64_t row_bytes = inner_ * static_cast<int64_t>(scanner.element_size);
+    streams_ =
+        stride_ == 1 && ShouldUseNonTemporalStores(out, out == x, outer * n * row_bytes, row_bytes);
     block_rows_ = n;
     if (tiles_ < kEnoughTasks) {
       block_rows_ =
@@ -210,7 +232,8 @@ class Scan {
     const auto scan = [&](int64_t tile, int64_t block, char* accumulators) {
       const Block b = BlockAt(tile, block);
       scanner_.scan(x_ + b.offset, b.rows, b.row_stride, b.columns, stride_, direction_.exclusive,
-                    accumulators, out_ + b.offset);
+                    streams_, accumulators, out_ + b.offset);
+      if (streams_) FlushStreams();
     };
     if (blocks_ == 1) {
       ParallelFor(ctx, tiles_, tasks, [&](int64_t begin, int64_t end) {
@@ -283,6 +306,8 @@ class Scan {
   int64_t inner_;
   int64_t row_stride_;
   int64_t stride_;
+  // True if results are written past the caches.
+  bool streams_;
   const char* const x_;
   char* const out_;
   // Columns per tile, and numbers of tiles.
@@ -337,6 +362,7 @@ Scanner SumScanner(DataType dtype) {
   DispatchType(RealTypes(), dtype, [&](auto tag) {
     scanner = MakeScanner<SumPolicy<typename decltype(tag)::type>>(1);
   });
+  if (dtype == DT_FLOAT) scanner.scan = ScanFloatSums;
   return scanner;
 }
 

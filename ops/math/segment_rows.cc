@@ -18,8 +18,9 @@ constexpr int64_t kPieceElements = 1 << 16;
 // number of blocks of rows, each of which has accumulators.
 constexpr int64_t kScatteredBytes = 1 << 20;
 constexpr int64_t kMaxScatterBlocks = 64;
-// Rows of a block for each segment, so that adding rows costs more than merging blocks.
-constexpr int64_t kRowsOfSegment = 8;
+// Rows of a block for each segment, so that adding rows costs much more than clearing and merging
+// the accumulators of blocks, which memory holds.
+constexpr int64_t kRowsOfSegment = 32;
 // Narrow rows that are gathered before they are added.
 constexpr int64_t kGathered = 64;
 
@@ -291,26 +292,39 @@ absl::Status ScatterRows(KernelContext& ctx, const Reducer& reducer, absl::Span<
       std::fill_n(rows, num_segments, 0);
       const int64_t stop = std::min(n, (block + 1) * block_rows);
       for (int64_t i = block * block_rows; i < stop; ++i) {
+        // Rows are read in order, accumulators in any.
+        constexpr int64_t kAhead = 4;
+        constexpr int64_t kAheadBytes = 4096;
+        const int64_t next = i + kAhead < stop ? ids[i + kAhead] : -1;
+        if (next >= 0) internal::Fetch(accumulators + next * stride, stride);
+        internal::Fetch(x + i * row_bytes + kAheadBytes, row_bytes);
         if (ids[i] < 0) continue;
         ++rows[ids[i]];
         reducer.add(x + i * row_bytes, 1, 0, columns, 1, accumulators + ids[i] * stride);
       }
     }
   });
-  for (int64_t block = 1; block < blocks; ++block) {
-    reducer.merge(sum + block * num_segments * stride, num_segments * columns, sum);
-    for (int64_t s = 0; s < num_segments; ++s) count[s] += count[block * num_segments + s];
-  }
   char* const result = static_cast<char*>(out->raw_data());
   const int64_t element_size = static_cast<int64_t>(reducer.element_size) * reducer.parts;
-  for (int64_t s = 0; s < num_segments; ++s) {
-    char* const row = result + s * row_bytes;
-    if (count[s] > 0) {
-      reducer.finish(sum + s * stride, count[s], columns, row);
-      continue;
+  const auto finish = [&](int64_t begin, int64_t end) {
+    for (int64_t block = 1; block < blocks; ++block) {
+      const int64_t first = block * num_segments + begin;
+      reducer.merge(sum + first * stride, (end - begin) * columns, sum + begin * stride);
+      for (int64_t s = begin; s < end; ++s) count[s] += count[block * num_segments + s];
     }
-    for (int64_t i = 0; i < row_bytes; i += element_size) std::memcpy(row + i, empty, element_size);
-  }
+    for (int64_t s = begin; s < end; ++s) {
+      char* const row = result + s * row_bytes;
+      if (count[s] > 0) {
+        reducer.finish(sum + s * stride, count[s], columns, row);
+        continue;
+      }
+      for (int64_t i = 0; i < row_bytes; i += element_size) {
+        std::memcpy(row + i, empty, element_size);
+      }
+    }
+  };
+  ParallelFor(ctx, num_segments, BlockSizeForCost(1.0 * static_cast<double>(blocks * columns)),
+              finish);
   return absl::OkStatus();
 }
 

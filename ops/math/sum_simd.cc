@@ -99,6 +99,74 @@ void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double
   for (; rows > 0; --rows, x += row_stride) SumSomeRows<1>(x, row_stride, n, false, sums);
 }
 
+// Scans columns [0, 2 vectors) of two rows, or of one. A line of 64 bytes is stored at once.
+template <bool kExclusive, bool kStreams, int kRows, class D>
+HWY_INLINE void ScanSums(D d, const float* x, int64_t row_stride, double* sums, float* out) {
+  constexpr int kVectors = hn::MaxLanes(D()) == 1 ? 1 : 16 / hn::MaxLanes(D());
+  const hn::Rebind<float, D> df;
+  constexpr size_t kLanes = hn::MaxLanes(D());
+  V<D> sum[kVectors];
+  GRADFLOW_UNROLL
+  for (int v = 0; v < kVectors; ++v) sum[v] = hn::LoadU(d, sums + v * kLanes);
+  GRADFLOW_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    GRADFLOW_UNROLL
+    for (int v = 0; v < kVectors; ++v) {
+      const auto next = sum[v] + Widened(d, x + r * row_stride + v * kLanes);
+      const auto result = hn::DemoteTo(df, kExclusive ? sum[v] : next);
+      float* const to = out + r * row_stride + v * kLanes;
+      if constexpr (kStreams && hn::MaxLanes(D()) >= 4) {
+        hn::Stream(result, df, to);
+      } else {
+        hn::StoreU(result, df, to);
+      }
+      sum[v] = next;
+    }
+  }
+  GRADFLOW_UNROLL
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + v * kLanes);
+}
+
+template <bool kExclusive, bool kStreams, int kRows>
+HWY_INLINE void ScanSumOfRows(const float* x, int64_t row_stride, int64_t n, double* sums,
+                              float* out) {
+  // Rows that are fetched ahead: those of a tile are far apart. Addresses beyond the last have no
+  // effect.
+  constexpr int64_t kAhead = 8;
+  int64_t j = 0;
+  if constexpr (hn::MaxLanes(Doubles()) > 1) {
+    for (; j + 16 <= n; j += 16) {
+      GRADFLOW_UNROLL
+      for (int r = 0; r < kRows; ++r) hwy::Prefetch(x + (kAhead + r) * row_stride + j);
+      ScanSums<kExclusive, kStreams, kRows>(Doubles(), x + j, row_stride, sums + j, out + j);
+    }
+  }
+  for (; j < n; ++j) {
+    ScanSums<kExclusive, false, kRows>(OneDouble(), x + j, row_stride, sums + j, out + j);
+  }
+}
+
+template <bool kExclusive, bool kStreams>
+HWY_INLINE void ScanSumRowsOf(const float* x, int64_t rows, int64_t row_stride, int64_t n,
+                              double* sums, float* out) {
+  constexpr int kRows = 2;
+  for (; rows >= kRows; rows -= kRows, x += kRows * row_stride, out += kRows * row_stride) {
+    ScanSumOfRows<kExclusive, kStreams, kRows>(x, row_stride, n, sums, out);
+  }
+  if (rows > 0) ScanSumOfRows<kExclusive, kStreams, 1>(x, row_stride, n, sums, out);
+}
+
+void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
+                 bool streams, double* sums, float* out) {
+  if (exclusive) {
+    streams ? ScanSumRowsOf<true, true>(x, rows, row_stride, n, sums, out)
+            : ScanSumRowsOf<true, false>(x, rows, row_stride, n, sums, out);
+  } else {
+    streams ? ScanSumRowsOf<false, true>(x, rows, row_stride, n, sums, out)
+            : ScanSumRowsOf<false, false>(x, rows, row_stride, n, sums, out);
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace gradflow
@@ -107,8 +175,13 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradflow {
 HWY_EXPORT(SumRows);
+HWY_EXPORT(ScanSumRows);
 void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums) {
   GRADFLOW_SIMD_DISPATCH(SumRows)(x, rows, row_stride, n, sums);
+}
+void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
+                 bool streams, double* sums, float* out) {
+  GRADFLOW_SIMD_DISPATCH(ScanSumRows)(x, rows, row_stride, n, exclusive, streams, sums, out);
 }
 }  // namespace gradflow
 #endif

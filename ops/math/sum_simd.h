@@ -1,5 +1,5 @@
-// Sums of rows of floats in double, for the best instruction set of the processor. Results have the
-// same bits on all of them.
+// Sums and running sums of rows of floats in double, for the best instruction set of the processor.
+// Results have the same bits on all of them.
 #ifndef GRADFLOW_OPS_MATH_SUM_SIMD_H_
 #define GRADFLOW_OPS_MATH_SUM_SIMD_H_
 
@@ -9,6 +9,13 @@ namespace gradflow {
 
 // Adds x[r * row_stride + j] to sums[j], for each r in [0, rows) in order and each j in [0, n).
 void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums);
+
+// Adds like SumRows, and sets out[r * row_stride + j] to sum j, after the addition or, if
+// `exclusive`, before. With non-temporal stores if `streams`; then call FlushStreams() on the same
+// thread before others read the results. `out` may be `x`. REQUIRES: if `streams`, rows of `out`
+// begin at cache lines
+void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
+                 bool streams, double* sums, float* out);
 
 }  // namespace gradflow
 

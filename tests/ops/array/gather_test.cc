@@ -1,3 +1,4 @@
+#include <limits>
 #include <memory>
 
 #include "gradflow/core/parallel.h"
@@ -96,6 +97,20 @@ TEST(GatherV2, PicksTensorsLargerThanACache) {
   EXPECT_TRUE(equal);
 }
 
+TEST(GatherV2, PicksManyElements) {
+  for (const DataType dtype : {DT_INT8, DT_FLOAT, DT_DOUBLE, DT_STRING}) {
+    const int64_t size = dtype == DT_INT8 ? 100 : 70000;
+    // More than 4 MiB of floats, which are written past the caches.
+    const int64_t count = dtype == DT_STRING ? 3000 : (1 << 20) + 77;
+    const Tensor params = DistinctTensor(dtype, {size});
+    std::vector<int32_t> picks;
+    for (int64_t i = 0; i < count; ++i) picks.push_back(static_cast<int32_t>(i * 7919 % size));
+    EXPECT_THAT(
+        Gather(params, AsTensor<int32_t>(picks), 0).RunOne(),
+        TensorEq(Rearranged(params, {count}, [&](const auto& index) { return picks[index[0]]; })));
+  }
+}
+
 TEST(GatherV2, RejectsIndicesOutOfRange) {
   const Tensor params = Iota<float>({3, 2});
   const struct {
@@ -121,6 +136,30 @@ TEST(GatherV2, NamesTheFirstOfManyIndicesOutOfRange) {
   indices.flat<int16_t>()(170122) = -7;
   EXPECT_THAT(Gather(Iota<float>({3, 2}), indices, 0).Run(),
               StatusIs(kInvalidArgument, "indices[170,122] = -7 is not in [0, 3)"));
+}
+
+// Parts of many indices are checked together.
+TEST(GatherV2, FindsAnIndexOutOfRangeAnywhere) {
+  const auto expect_found = [](auto bad, int64_t limit) {
+    using Index = decltype(bad);
+    for (const int64_t at : {0, 255, 256, 700, 1029}) {
+      Tensor indices(DataTypeToEnum<Index>::value, {1030});
+      indices.flat<Index>().setConstant(static_cast<Index>(limit - 1));
+      EXPECT_THAT(Gather(Tensor(DT_INT8, {limit, 0}), indices, 0).RunOne(), IsOk());
+      indices.flat<Index>()(at) = bad;
+      EXPECT_THAT(Gather(Tensor(DT_INT8, {limit, 0}), indices, 0).Run(),
+                  StatusIs(kInvalidArgument, absl::StrCat("indices[", at, "] = ", bad,
+                                                          " is not in [0, ", limit, ")")));
+    }
+  };
+  expect_found(int16_t{-1}, 32768);
+  expect_found(int16_t{-32768}, 5);
+  expect_found(int16_t{5}, 5);
+  expect_found(int32_t{-1}, int64_t{1} << 31);
+  expect_found(std::numeric_limits<int32_t>::min(), 7);
+  expect_found(std::numeric_limits<int32_t>::max(), 7);
+  expect_found(std::numeric_limits<int64_t>::min(), 1);
+  expect_found(int64_t{1}, 1);
 }
 
 // Returns a node with 2^36 indices, of which only the first few have memory. A copy as int64 would

@@ -117,6 +117,24 @@ TEST(Transpose, MovesChannelsOfImages) {
   }
 }
 
+// Tiles of few columns have longer rows: around their sizes, for elements of each size.
+TEST(Transpose, MovesFewChannelsOfLongRows) {
+  for (const DataType dtype : {DT_INT8, DT_INT16, DT_INT32, DT_INT64, DT_COMPLEX128}) {
+    for (const int64_t channels : {1, 2, 3, 4, 5, 9, 17}) {
+      for (const int64_t pixels : {255, 1023, 1027, 4099}) {
+        SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", channels, " ", pixels));
+        const auto expect_transposed = [](const Tensor& x, const std::vector<int64_t>& perm) {
+          EXPECT_THAT(OpTester("Transpose").Input(x).Input(AsTensor<int64_t>(perm)).RunOne(),
+                      TensorEq(Transposed(x, perm)));
+        };
+        expect_transposed(DistinctTensor(dtype, {2, pixels, channels}), {0, 2, 1});
+        // With other elements between the rows.
+        expect_transposed(DistinctTensor(dtype, {pixels, 2, channels}), {1, 2, 0});
+      }
+    }
+  }
+}
+
 TEST(Transpose, DoesNotCopyWhereTheOrderStays) {
   const Tensor x = Iota<float>({1, 4, 1, 5});
   GRADFLOW_ASSERT_OK_AND_ASSIGN(

@@ -10,11 +10,12 @@
 namespace gradflow {
 namespace testing {
 
-// Returns small blocks for all sizes. Only the first kAlignment bytes of elements may be accessed.
+// Returns small blocks for all sizes. Only the first kBytes of elements may be accessed.
 class SmallBlocks final : public Allocator {
  public:
+  static constexpr size_t kBytes = 1024;
   // A tensor's block starts with what describes it.
-  void* Allocate(size_t) override { return std::aligned_alloc(kAlignment, 2 * kAlignment); }
+  void* Allocate(size_t) override { return std::aligned_alloc(kAlignment, kAlignment + kBytes); }
   void Deallocate(void* block, size_t) override { std::free(block); }
 };
 

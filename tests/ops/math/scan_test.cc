@@ -167,6 +167,21 @@ TEST(Cumsum, HasTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+// Rows of floats are scanned by vectors, and results of 4 MiB written past the caches.
+TEST(Cumsum, OfManyColumns) {
+  for (const TensorShape& shape : {TensorShape({5, 16}), TensorShape({9, 549}),
+                                   TensorShape({2, 37, 1100}), TensorShape({257, 4112})}) {
+    const int axis = shape.dims() - 2;
+    for (const Direction direction : kDirections) {
+      SCOPED_TRACE(shape.DebugString());
+      const Tensor x = RandomTensor(DT_FLOAT, shape, -1, 2);
+      const auto y = Scan("Cumsum", x, axis, direction).RunEverywhere();
+      ASSERT_TRUE(y.ok()) << y.status();
+      EXPECT_THAT((*y)[0], TensorNear(ScanReference(x, axis, direction, 0, Plus), 1e-9, 6e-8));
+    }
+  }
+}
+
 TEST(Cumsum, OfEmptyTensors) {
   for (const char* op : {"Cumsum", "Cumprod", "CumulativeLogsumexp"}) {
     for (const int axis : {0, 1}) {

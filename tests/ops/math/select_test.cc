@@ -11,6 +11,7 @@ namespace gradflow {
 namespace testing {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 OpTester Select(const Tensor& condition, const Tensor& t, const Tensor& e) {
@@ -57,6 +58,33 @@ TEST(SelectV2, TakesLargeAndEmptyTensors) {
   }
   EXPECT_THAT(Select(AsScalar<bool>(true), Tensor(DT_FLOAT, {0, 3}), AsScalar<float>(1)).RunOne(),
               TensorEq(Tensor(DT_FLOAT, {0, 3})));
+}
+
+// Elements of each size, in vectors and at their ends.
+TEST(SelectV2, TakesVectorsOnEveryProcessor) {
+  for (const DataType dtype : {DT_INT8, DT_HALF, DT_FLOAT, DT_DOUBLE, DT_COMPLEX128}) {
+    for (const int64_t n : {1, 7, 64, 131}) {
+      SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", n));
+      const Tensor both = DistinctTensor(dtype, {2, n});
+      const Tensor t = both.SubSlice(0);
+      const Tensor e = both.SubSlice(1);
+      Tensor condition(DT_BOOL, {n});
+      const auto c = condition.flat<bool>();
+      for (int64_t i = 0; i < n; ++i) c(i) = i * 2654435761u % 7 < 3;
+      const auto expected = [&](int64_t t_stride, int64_t e_stride) {
+        return TensorEq(Rearranged(both, {n}, [&](const std::vector<int64_t>& index) {
+          return c(index[0]) ? t_stride * index[0] : n + e_stride * index[0];
+        }));
+      };
+      const auto first = [](const Tensor& x) { return *x.Slice(0, 1).Reshaped(TensorShape()); };
+      EXPECT_THAT(Select(condition, t, e).RunEverywhere(),
+                  IsOkAndHolds(ElementsAre(expected(1, 1))));
+      EXPECT_THAT(Select(condition, first(t), e).RunEverywhere(),
+                  IsOkAndHolds(ElementsAre(expected(0, 1))));
+      EXPECT_THAT(Select(condition, t, first(e)).RunEverywhere(),
+                  IsOkAndHolds(ElementsAre(expected(1, 0))));
+    }
+  }
 }
 
 TEST(SelectV2, WritesInPlaceOfAnInputThatNoOneElseNeeds) {
