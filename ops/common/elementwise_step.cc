@@ -1,7 +1,11 @@
 #include "gradflow/ops/common/elementwise_step.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
 
 namespace gradflow {
 namespace {
@@ -35,20 +39,20 @@ class ElementwiseStep final : public FusedStep {
         return false;
       }
     }
+    if (has_rows_) RepeatRows(shape.num_elements() / std::max<int64_t>(width_, 1));
     return true;
   }
 
   void Apply(const ResultPart& part) const override {
-    // Rows that follow each other are one.
-    const bool is_one = !has_rows_ && part.stride == part.columns && part.columns == width_;
-    const int64_t rows = is_one ? 1 : part.rows;
-    const int64_t n = is_one ? part.rows * part.columns : part.columns;
+    // Rows that follow each other are one, or as many as operands of a row are repeated.
+    const bool is_one = part.stride == part.columns && part.columns == width_;
+    const int64_t step = !is_one ? 1 : has_rows_ ? repeats_ : std::max<int64_t>(part.rows, 1);
     const void* x[kMaxElementwiseInputs] = {};
     int64_t strides[kMaxElementwiseInputs];
     for (size_t k = 0; k < num_inputs_; ++k) {
       strides[k] = operands_[k].form == Form::kScalar ? 0 : 1;
     }
-    for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t row = 0; row < part.rows; row += step) {
       float* const data = part.data + row * part.stride;
       for (size_t k = 0; k < num_inputs_; ++k) {
         const Operand& operand = operands_[k];
@@ -67,11 +71,29 @@ class ElementwiseStep final : public FusedStep {
             break;
         }
       }
-      loop_(x, strides, data, n);
+      loop_(x, strides, data, std::min(step, part.rows - row) * part.columns);
     }
   }
 
  private:
+  // Repeats operands of a row, such that a call of the loop handles several narrow rows of `rows`.
+  void RepeatRows(int64_t rows) {
+    constexpr int64_t kElements = 1024;
+    repeats_ = std::clamp<int64_t>(kElements / std::max<int64_t>(width_, 1), 1,
+                                   std::max<int64_t>(rows, 1));
+    if (repeats_ == 1) return;
+    for (size_t k = 0; k < num_inputs_; ++k) {
+      Operand& operand = operands_[k];
+      if (operand.form != Form::kRow) continue;
+      std::vector<float>& elements = repeated_.emplace_back();
+      elements.reserve(static_cast<size_t>(repeats_ * width_));
+      for (int64_t i = 0; i < repeats_; ++i) {
+        elements.insert(elements.end(), operand.data, operand.data + width_);
+      }
+      operand.data = elements.data();
+    }
+  }
+
   enum class Form { kResult, kWhole, kRow, kScalar };
   struct Operand {
     const float* data = nullptr;
@@ -84,6 +106,9 @@ class ElementwiseStep final : public FusedStep {
   // The columns of the result.
   int64_t width_ = 0;
   bool has_rows_ = false;
+  // The number of times that operands of a row are there, one behind the other.
+  int64_t repeats_ = 1;
+  absl::InlinedVector<std::vector<float>, 1> repeated_;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
@@ -10,6 +11,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/nn/pool_rows.h"
+#include "gradflow/ops/nn/pool_simd.h"
 #include "gradflow/ops/nn/pool_windows.h"
 
 namespace gradflow::avg_pool {
@@ -80,7 +82,13 @@ template <typename C, typename A>
 class GradientRows {
  public:
   GradientRows(const PoolGeometry& g, const Tensor& grad, Tensor* output)
-      : g_(g), reader_(grad), writer_(output) {}
+      : g_(g), reader_(grad), writer_(output) {
+    if (!kIsFloat || g.depth < kMinPoolVector) return;
+    for (int64_t o = 0; o < g.out[2]; ++o) {
+      weights_.push_back(static_cast<float>(1.0 / static_cast<double>(g.Window(2, o).size())));
+    }
+    for (int64_t i = 0; i < g.in[2]; ++i) windows_.push_back(g.Covering(2, i));
+  }
 
   absl::Status Run(KernelContext& ctx) const {
     const int64_t bytes = PaddedBytes<C>(g_.out_row()) + PaddedBytes<A>(g_.out_row()) +
@@ -97,6 +105,8 @@ class GradientRows {
   }
 
  private:
+  static constexpr bool kIsFloat = std::is_same_v<C, float> && std::is_same_v<A, float>;
+
   int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.in[2] : g_.depth; }
 
   void Row(const KernelContext& ctx, int64_t row, char* scratch) const {
@@ -120,7 +130,23 @@ class GradientRows {
         const double count = static_cast<double>(g_.Window(0, p).size()) *
                              static_cast<double>(g_.Window(1, r).size());
         const A weight = static_cast<A>(1 / count);
+        if constexpr (kIsFloat) {
+          AddWeighted(dy, weight, n, columns);
+          continue;
+        }
         for (int64_t i = 0; i < n; ++i) columns[i] += static_cast<A>(dy[i]) * weight;
+      }
+    }
+    if constexpr (kIsFloat) {
+      if (!windows_.empty()) {
+        ScalePixels(weights_.data(), g_.out[2], depth, columns);
+        if (!ForPixels(ctx, g_.in[2], [&](int64_t i, int64_t pixels) {
+              PoolPixels(PoolKind::kSum, columns, windows_.data() + i, pixels, depth, 0,
+                         dx + i * depth);
+            })) {
+          return;
+        }
+        return writer_.Write(dx, row * g_.in_row(), g_.in_row());
       }
     }
     for (int64_t o = 0; o < g_.out[2]; ++o) {
@@ -159,6 +185,10 @@ class GradientRows {
   const PoolGeometry& g_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
+  // If pixels are computed by vectors; otherwise empty: the weight of each column of the windows,
+  // and the windows that cover each column of the input.
+  std::vector<float> weights_;
+  std::vector<PoolRange> windows_;
 };
 
 template <typename C, int Rank>

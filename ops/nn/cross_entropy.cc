@@ -120,7 +120,7 @@ class RowSoftmax {
   // Computes the logits of a chunk less the maximum, and their exponentials.
   void ComputeChunk(int64_t column, int64_t n) {
     const C* const x = logits_.Read(row_, column, n, source_);
-    for (int64_t i = 0; i < n; ++i) shifted_[i] = x[i] - max_;
+    SubtractNumber(x, max_, n, shifted_);
     ApplyElementary(Elementary::kExp, shifted_, exponentials_, n);
   }
   // As ComputeChunk, after the constructor has computed all chunks: a single one is still there.
@@ -169,30 +169,26 @@ absl::Status ComputeDense(KernelContext& ctx) {
   const BroadcastRows<C> targets(labels, columns);
   const RowWriter<C> losses(loss);
   const RowWriter<C> gradients(backprop);
-  ParallelFor(
-      ctx, rows, BlockSizeForCost(RowNanoseconds<C>(columns)), [&](int64_t begin, int64_t end) {
-        C buffer[kRowChunk];
-        C result[kRowChunk];
-        for (int64_t row = begin; row < end; ++row) {
-          RowSoftmax<C> softmax(logits, row, columns);
-          const double log_sum = std::log(softmax.sum());
-          const C sum = static_cast<C>(softmax.sum());
-          double total = 0;
-          softmax.ForEachChunk([&](int64_t column, int64_t n) {
-            softmax.RecomputeChunk(column, n);
-            const C* const label = targets.Read(row, column, n, buffer);
-            const C* const shifted = softmax.shifted();
-            const C* const e = softmax.exponentials();
-            for (int64_t i = 0; i < n; ++i) {
-              total += static_cast<double>(label[i]) * (log_sum - static_cast<double>(shifted[i]));
-              result[i] = e[i] / sum - label[i];
-            }
-            gradients.Write(result, row * columns + column, n);
-          });
-          const C row_loss = static_cast<C>(total);
-          losses.Write(&row_loss, row, 1);
-        }
-      });
+  ParallelFor(ctx, rows, BlockSizeForCost(RowNanoseconds<C>(columns)),
+              [&](int64_t begin, int64_t end) {
+                C buffer[kRowChunk];
+                C result[kRowChunk];
+                for (int64_t row = begin; row < end; ++row) {
+                  RowSoftmax<C> softmax(logits, row, columns);
+                  const double log_sum = std::log(softmax.sum());
+                  const C sum = static_cast<C>(softmax.sum());
+                  RowSum total;
+                  softmax.ForEachChunk([&](int64_t column, int64_t n) {
+                    softmax.RecomputeChunk(column, n);
+                    const C* const label = targets.Read(row, column, n, buffer);
+                    total.AddProducts(softmax.shifted(), label, log_sum, n);
+                    DivideAndSubtract(softmax.exponentials(), sum, label, n, result);
+                    gradients.Write(result, row * columns + column, n);
+                  });
+                  const C row_loss = static_cast<C>(total.Result());
+                  losses.Write(&row_loss, row, 1);
+                }
+              });
   return absl::OkStatus();
 }
 
@@ -245,8 +241,8 @@ absl::Status ComputeSparse(KernelContext& ctx) {
           const C row_loss = static_cast<C>(std::log(softmax.sum()) - static_cast<double>(shifted));
           softmax.ForEachChunk([&](int64_t column, int64_t n) {
             softmax.RecomputeChunk(column, n);
-            const C* const e = softmax.exponentials();
-            for (int64_t i = 0; i < n; ++i) result[i] = e[i] / sum;
+            std::copy_n(softmax.exponentials(), n, result);
+            DivideByNumber(result, sum, n);
             const int64_t at = label[row] - column;
             if (at >= 0 && at < n) result[at] -= C(1);
             gradients.Write(result, row * columns + column, n);

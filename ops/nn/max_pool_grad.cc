@@ -8,6 +8,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/op_kernel.h"
@@ -18,6 +19,7 @@
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/ops/nn/pool_argmax.h"
 #include "gradflow/ops/nn/pool_rows.h"
+#include "gradflow/ops/nn/pool_simd.h"
 #include "gradflow/ops/nn/pool_windows.h"
 
 namespace gradflow::max_pool_grad {
@@ -171,6 +173,8 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
     const int32_t* const positions = static_cast<const int32_t*>(argmax.raw_data());
     const RowReader<S> grads(ctx.input(2));
     const RowWriter<S> writer(output);
+    std::vector<PoolRange> column_windows;
+    if (std::is_same_v<S, float> && g.depth >= kMinPoolVector) column_windows = ColumnWindows(g);
     const int64_t n = g.out_row();
     const int64_t m = g.in_row();
     const int64_t bytes = PaddedBytes<S>(n) + (writer.converts() ? m * sizeof(S) : 0);
@@ -184,7 +188,7 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
       for (int64_t o = windows.begin; o < windows.end; ++o) {
         const int64_t from = (row / g.in[1] * g.out[1] + o) * n;
         const S* const dy = grads.Read(from, n, reinterpret_cast<S*>(scratch));
-        AddRow(ctx, g, dy, positions + from, static_cast<int32_t>(r * g.in[2]), dx);
+        AddRow(ctx, g, column_windows, dy, positions + from, static_cast<int32_t>(r * g.in[2]), dx);
       }
       writer.Write(dx, row * m, m);
     });
@@ -192,9 +196,20 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
 
  private:
   // Adds the gradients of a row of windows whose maxima are in the row of the input whose first
-  // position is `first`.
-  static void AddRow(const KernelContext& ctx, const PoolGeometry& g, const S* dy,
-                     const int32_t* positions, int32_t first, S* dx) {
+  // position is `first`. `windows` has the columns of each window, if pixels are computed by
+  // vectors.
+  static void AddRow(const KernelContext& ctx, const PoolGeometry& g,
+                     const std::vector<PoolRange>& windows, const S* dy, const int32_t* positions,
+                     int32_t first, S* dx) {
+    if constexpr (std::is_same_v<S, float>) {
+      if (!windows.empty()) {
+        ForPixels(ctx, g.out[2], [&](int64_t o, int64_t pixels) {
+          AddToMaxima(dy + o * g.depth, positions + o * g.depth, windows.data() + o, pixels,
+                      g.depth, first, dx);
+        });
+        return;
+      }
+    }
     // A vector of channels takes less time than a branch for each.
     constexpr int64_t kMinVector = 8;
     const int32_t columns = static_cast<int32_t>(g.in[2]);

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
+#include <vector>
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/ops/nn/pool_rows.h"
+#include "gradflow/ops/nn/pool_simd.h"
 #include "gradflow/ops/nn/pool_windows.h"
 #include "gradflow/ops/nn/softmax_rows.h"
 
@@ -18,7 +21,9 @@ template <typename C>
 class RowArgmax {
  public:
   RowArgmax(const PoolGeometry& g, const Tensor& input)
-      : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input) {}
+      : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input) {
+    if (std::is_same_v<C, float> && g.depth >= kMinPoolVector) windows_ = ColumnWindows(g);
+  }
 
   // The bytes of scratch of a row.
   int64_t ScratchBytes() const { return PaddedBytes<C>(g_.in_row()); }
@@ -52,6 +57,15 @@ class RowArgmax {
   void AddRow(const KernelContext& ctx, const C* x, uint32_t first_position, C* values,
               int32_t* positions) const {
     const int64_t depth = g_.depth;
+    if constexpr (std::is_same_v<C, float>) {
+      if (!windows_.empty()) {
+        ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
+          MergeMaxima(x, windows_.data() + o, pixels, depth, static_cast<int32_t>(first_position),
+                      values + o * depth, positions + o * depth);
+        });
+        return;
+      }
+    }
     if (by_column_) {
       const PoolRange used = g_.UsedColumns();
       for (int64_t k = used.begin; k < used.end; ++k) {
@@ -96,6 +110,8 @@ class RowArgmax {
   // Whether to loop over the columns of windows rather than over windows.
   const bool by_column_;
   const RowReader<C> reader_;
+  // By column of the output, if pixels are computed by vectors; otherwise empty.
+  std::vector<PoolRange> windows_;
 };
 
 }  // namespace gradflow

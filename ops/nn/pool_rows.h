@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
+#include <vector>
 
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/nn/pool_simd.h"
 #include "gradflow/ops/nn/pool_windows.h"
 #include "gradflow/ops/nn/softmax_rows.h"
 
@@ -32,6 +35,7 @@ template <typename C>
 struct PoolMax {
   // The type of partial results.
   using Accumulator = C;
+  static constexpr PoolKind kKind = PoolKind::kMax;
   static C Initial() {
     using Limits = std::numeric_limits<C>;
     return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
@@ -44,10 +48,31 @@ struct PoolMax {
 template <typename A>
 struct PoolMean {
   using Accumulator = A;
+  static constexpr PoolKind kKind = PoolKind::kMean;
   static A Initial() { return 0; }
   static A Combine(A a, A x) { return a + x; }
   static A Finish(A a, int64_t count) { return a / static_cast<A>(count); }
 };
+
+// Returns the windows of a row of pooled pixels.
+inline std::vector<PoolRange> ColumnWindows(const PoolGeometry& g) {
+  std::vector<PoolRange> windows;
+  windows.reserve(static_cast<size_t>(g.out[2]));
+  for (int64_t o = 0; o < g.out[2]; ++o) windows.push_back(g.Window(2, o));
+  return windows;
+}
+
+// Calls fn(o, count) for parts of a row of `pixels` pixels, between which a run can be stopped.
+// Returns false if it is.
+template <typename F>
+bool ForPixels(const KernelContext& ctx, int64_t pixels, const F& fn) {
+  constexpr int64_t kPixels = 64;
+  for (int64_t o = 0; o < pixels; o += kPixels) {
+    if (ctx.ShouldStop()) return false;
+    fn(o, std::min(kPixels, pixels - o));
+  }
+  return true;
+}
 
 // Pools inputs whose elements are computed as C.
 template <typename C, typename Op>
@@ -56,7 +81,9 @@ class RowPooler {
   using A = typename Op::Accumulator;
 
   RowPooler(const PoolGeometry& g, const Tensor& input, Tensor* output)
-      : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input), writer_(output) {}
+      : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input), writer_(output) {
+    if (kIsFloat && g.depth >= kMinPoolVector) windows_ = ColumnWindows(g);
+  }
 
   // Pools all rows.
   absl::Status Run(KernelContext& ctx) const {
@@ -71,6 +98,8 @@ class RowPooler {
   }
 
  private:
+  static constexpr bool kIsFloat = std::is_same_v<C, float> && std::is_same_v<A, float>;
+
   int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.out[2] : g_.depth; }
 
   void PoolRow(const KernelContext& ctx, int64_t row, char* scratch) const {
@@ -91,6 +120,16 @@ class RowPooler {
       for (int64_t r = rows.begin; r < rows.end; ++r) {
         if (r % 64 == 0 && ctx.ShouldStop()) return;
         const C* const x = reader_.Read(((batch * g_.in[0] + p) * g_.in[1] + r) * n, n, read);
+        if constexpr (kIsFloat) {
+          if (!windows_.empty()) {
+            // Rows that are where they were follow each other.
+            const int64_t some = x == read ? 1 : std::min(rows.end - r, 64 - r % 64);
+            PoolRows(Op::kKind, x, n, some, is_first, n, columns);
+            r += some - 1;
+            is_first = false;
+            continue;
+          }
+        }
         if (is_first) {
           for (int64_t i = 0; i < n; ++i) columns[i] = Op::Combine(Op::Initial(), x[i]);
         } else {
@@ -101,6 +140,17 @@ class RowPooler {
     }
     if (is_first) std::fill_n(columns, n, Op::Initial());
     const int64_t count = planes.size() * rows.size();
+    if constexpr (kIsFloat) {
+      if (!windows_.empty()) {
+        if (!ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
+              PoolPixels(Op::kKind, columns, windows_.data() + o, pixels, g_.depth, count,
+                         y + o * g_.depth);
+            })) {
+          return;
+        }
+        return writer_.Write(y, row * g_.out_row(), g_.out_row());
+      }
+    }
     if (by_column_) {
       PoolColumns(ctx, columns, count, sums, y);
     } else {
@@ -148,6 +198,8 @@ class RowPooler {
   const bool by_column_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
+  // By column of the output, if pixels are computed by vectors; otherwise empty.
+  std::vector<PoolRange> windows_;
 };
 
 }  // namespace gradflow

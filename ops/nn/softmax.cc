@@ -51,16 +51,16 @@ class Softmax {
     for (int64_t i = 0; i < n; i += columns_) {
       RowMax<C> max;
       max.Add(x + i, columns_);
-      Subtract(x + i, max.Result(), columns_, shifted + i);
+      SubtractNumber(x + i, max.Result(), columns_, shifted + i);
     }
     ApplyElementary(Elementary::kExp, shifted, exponentials, n);
     for (int64_t i = 0; i < n; i += columns_) {
       RowSum sum;
       sum.Add(exponentials + i, columns_);
       if (kLog) {
-        Subtract(shifted + i, static_cast<C>(std::log(sum.Result())), columns_, shifted + i);
+        SubtractNumber(shifted + i, static_cast<C>(std::log(sum.Result())), columns_, shifted + i);
       } else {
-        Divide(exponentials + i, static_cast<C>(sum.Result()), columns_);
+        DivideByNumber(exponentials + i, static_cast<C>(sum.Result()), columns_);
       }
     }
     out_.Write(kLog ? shifted : exponentials, offset, n);
@@ -81,7 +81,7 @@ class Softmax {
     for (int64_t i = 0; i < columns_; i += kRowChunk) {
       const int64_t n = std::min(kRowChunk, columns_ - i);
       C* const e = keeps ? out_.Place(offset + i, scratch) : scratch;
-      Subtract(in_.Read(offset + i, n, source), max, n, e);
+      SubtractNumber(in_.Read(offset + i, n, source), max, n, e);
       ApplyElementary(Elementary::kExp, e, e, n);
       row_sum.Add(e, n);
     }
@@ -89,23 +89,15 @@ class Softmax {
     for (int64_t i = 0; i < columns_; i += kRowChunk) {
       const int64_t n = std::min(kRowChunk, columns_ - i);
       C* const e = out_.Place(offset + i, scratch);
-      if (!keeps) Subtract(in_.Read(offset + i, n, source), max, n, e);
+      if (!keeps) SubtractNumber(in_.Read(offset + i, n, source), max, n, e);
       if (kLog) {
-        Subtract(e, sum, n, e);
+        SubtractNumber(e, sum, n, e);
       } else {
         if (!keeps) ApplyElementary(Elementary::kExp, e, e, n);
-        Divide(e, sum, n);
+        DivideByNumber(e, sum, n);
       }
       out_.Write(e, offset + i, n);
     }
-  }
-
-  static void Subtract(const C* x, C y, int64_t n, C* out) {
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y;
-  }
-  static void Divide(C* x, C y, int64_t n) {
-    for (int64_t i = 0; i < n; ++i) x[i] /= y;
   }
 
   const int64_t columns_;

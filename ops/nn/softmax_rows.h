@@ -13,6 +13,7 @@
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/elementwise_simd.h"
 #include "gradflow/ops/common/simd.h"
+#include "gradflow/ops/nn/softmax_simd.h"
 
 namespace gradflow {
 
@@ -74,6 +75,9 @@ class RowWriter {
   const DataType dtype_;
 };
 
+// Fewer elements are no faster by vectors.
+inline constexpr int64_t kFewestSimdElements = 32;
+
 // The maximum of a row, whose chunks are added in order. NaN does not count.
 template <typename C>
 class RowMax {
@@ -81,6 +85,12 @@ class RowMax {
   RowMax() { std::fill_n(lanes_, kSumLanes, -std::numeric_limits<C>::infinity()); }
   void Add(const C* x, int64_t n) {
     int64_t i = 0;
+    if constexpr (std::is_same_v<C, float>) {
+      if (n >= kFewestSimdElements) {
+        MaxOfLanes(x, n, lanes_);
+        i = n / kSumLanes * kSumLanes;
+      }
+    }
     for (; i + kSumLanes <= n; i += kSumLanes) {
       for (int j = 0; j < kSumLanes; ++j) lanes_[j] = x[i + j] > lanes_[j] ? x[i + j] : lanes_[j];
     }
@@ -98,16 +108,64 @@ class RowSum {
   template <typename C>
   void Add(const C* x, int64_t n) {
     int64_t i = 0;
+    if constexpr (std::is_same_v<C, float>) {
+      if (n >= kFewestSimdElements) {
+        AddToLanes(x, n, lanes_);
+        i = n / kSumLanes * kSumLanes;
+      }
+    }
     for (; i + kSumLanes <= n; i += kSumLanes) {
       for (int j = 0; j < kSumLanes; ++j) lanes_[j] += static_cast<double>(x[i + j]);
     }
     for (int j = 0; i < n; ++i, ++j) lanes_[j] += static_cast<double>(x[i]);
+  }
+  // Adds y * (c - x), computed in double.
+  template <typename C>
+  void AddProducts(const C* x, const C* y, double c, int64_t n) {
+    const auto term = [&](int64_t i) {
+      return static_cast<double>(y[i]) * (c - static_cast<double>(x[i]));
+    };
+    int64_t i = 0;
+    if constexpr (std::is_same_v<C, float>) {
+      if (n >= kFewestSimdElements) {
+        AddProductsToLanes(x, y, c, n, lanes_);
+        i = n / kSumLanes * kSumLanes;
+      }
+    }
+    for (; i + kSumLanes <= n; i += kSumLanes) {
+      for (int j = 0; j < kSumLanes; ++j) lanes_[j] += term(i + j);
+    }
+    for (int j = 0; i < n; ++i, ++j) lanes_[j] += term(i);
   }
   double Result() const { return SumOfLanes(lanes_); }
 
  private:
   double lanes_[kSumLanes] = {};
 };
+
+// The loops of softmax_simd.h for any type.
+template <typename C>
+void SubtractNumber(const C* x, C y, int64_t n, C* out) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (n >= kFewestSimdElements) return SubtractFromFloats(x, y, n, out);
+  }
+  GRADFLOW_SAME_INDEX_LOOP
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y;
+}
+template <typename C>
+void DivideByNumber(C* x, C y, int64_t n) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (n >= kFewestSimdElements) return DivideFloats(x, y, n);
+  }
+  for (int64_t i = 0; i < n; ++i) x[i] /= y;
+}
+template <typename C>
+void DivideAndSubtract(const C* x, C y, const C* z, int64_t n, C* out) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (n >= kFewestSimdElements) return DivideAndSubtractFloats(x, y, z, n, out);
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y - z[i];
+}
 
 }  // namespace gradflow
 

@@ -87,6 +87,8 @@ class Folder {
       const std::string& op = graph_.origin(node).type_string();
       if ((op == "Conv2D" || op == "DepthwiseConv2dNative") && IsPlain(node)) Fold(node);
     }
+    // Kept, the values of filters that no node reads any more would double their memory.
+    for (const Node* const constant : read_) kernels_.Drop(*constant);
     return graph_.Prune();
   }
 
@@ -115,6 +117,7 @@ class Folder {
     if (!graph_.has_known_value(source.node)) {
       if (!node.IsConstant() || graph_.num_edges(source.node) > 0 || kernel != nullptr)
         return false;
+      if (kernels_.Find(node) == nullptr) read_.push_back(&node);
       const absl::StatusOr<const OpKernel*> made = kernels_.Get(node);
       if (!made.ok()) return false;
       kernel = *made;
@@ -298,6 +301,8 @@ class Folder {
   KernelCache& kernels_;
   PlanGraph& graph_;
   RunStop stop_;
+  // Constants whose kernels were made to read them.
+  std::vector<const Node*> read_;
   // By node.
   std::vector<PlanGraph::Use> uses_;
   // Null until a bias is added.

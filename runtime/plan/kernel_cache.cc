@@ -81,9 +81,18 @@ Tensor KernelCache::LargestConstant(const Node& node) const {
     elements = size;
   }
   if (largest == nullptr) return Tensor(Tensor::Unset{});
-  const size_t id = static_cast<size_t>(largest->id());
-  if (id >= kernels_.size() || kernels_[id] == nullptr) return Tensor(Tensor::Unset{});
-  return KeptValue(*kernels_[id], *largest, 0);
+  const OpKernel* const kernel = Find(*largest);
+  return kernel == nullptr ? Tensor(Tensor::Unset{}) : KeptValue(*kernel, *largest, 0);
+}
+
+const OpKernel* KernelCache::Find(const Node& node) const {
+  const size_t id = static_cast<size_t>(node.id());
+  return id < kernels_.size() ? kernels_[id].get() : nullptr;
+}
+
+void KernelCache::Drop(const Node& node) {
+  const size_t id = static_cast<size_t>(node.id());
+  if (id < kernels_.size()) kernels_[id] = nullptr;
 }
 
 absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {

@@ -47,6 +47,10 @@ class KernelCache {
   // (Op): ", and include attributes that the kernel rejects. A kernel that could not be made is
   // tried again on the next call.
   absl::StatusOr<const OpKernel*> Get(const Node& node);
+  // Returns the kernel if it has been made, otherwise null.
+  const OpKernel* Find(const Node& node) const;
+  // Drops the kernel, which a later Get() makes again. REQUIRES: no plan has it
+  void Drop(const Node& node);
   // Makes a further kernel of a node, one of whose inputs is `constant` in each run.
   absl::StatusOr<std::unique_ptr<OpKernel>> Make(const Node& node, const Tensor& constant);
 

@@ -409,13 +409,23 @@ TEST(MaxPool, AcrossChannels) {
 }
 
 TEST(MaxPool, OfInfinitiesAndNan) {
-  const auto pool = [](std::vector<float> values) {
-    return OpTester("MaxPool")
-        .Input(AsTensor<float>(values, {1, 1, 3, 1}))
-        .Attr("ksize", {1, 1, 3, 1})
-        .Attr("strides", {1, 1, 1, 1})
-        .Attr("padding", "VALID")
-        .RunOne();
+  // For pixels of one element and of many.
+  const auto pool = [](const std::vector<float>& values) {
+    absl::StatusOr<Tensor> first;
+    for (const int64_t depth : {1, 17}) {
+      std::vector<float> pixels;
+      for (const float value : values) pixels.insert(pixels.end(), depth, value);
+      const auto y = OpTester("MaxPool")
+                         .Input(AsTensor<float>(pixels, {1, 1, 3, depth}))
+                         .Attr("ksize", {1, 1, 3, 1})
+                         .Attr("strides", {1, 1, 1, 1})
+                         .Attr("padding", "VALID")
+                         .RunOne();
+      if (depth == 1) first = y;
+      EXPECT_THAT(y, IsOkAndHolds(TensorEq(AsTensor<float>(
+                         std::vector<float>(depth, first->flat<float>()(0)), {1, 1, 1, depth}))));
+    }
+    return first;
   };
   for (const std::vector<float>& values :
        {std::vector<float>{kNan, 1, 2}, {1, kNan, 2}, {1, 2, kNan}}) {
@@ -424,6 +434,18 @@ TEST(MaxPool, OfInfinitiesAndNan) {
   EXPECT_THAT(pool({kNan, kNan, kNan}), TensorEq(AsTensor<float>({-kInf}, {1, 1, 1, 1})));
   EXPECT_THAT(pool({-kInf, -kInf, -kInf}), TensorEq(AsTensor<float>({-kInf}, {1, 1, 1, 1})));
   EXPECT_THAT(pool({1, kInf, 2}), TensorEq(AsTensor<float>({kInf}, {1, 1, 1, 1})));
+}
+
+TEST(Pool, HasTheSameBitsOnAllInstructionSets) {
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 9, 8, 19}, -1, 1, 1);
+  const Tensor y = RandomTensor(DT_FLOAT, {2, 5, 4, 19}, -1, 1, 2);
+  const PoolCase c = {{1, 9, 8}, {1, 3, 3}, {1, 2, 2}, "SAME"};
+  const Tensor sizes = AsTensor<int32_t>({2, 9, 8, 19});
+  EXPECT_THAT(PoolTester("MaxPool", c, "NHWC").Input(x).RunEverywhere(), IsOk());
+  EXPECT_THAT(PoolTester("AvgPool", c, "NHWC").Input(x).RunEverywhere(), IsOk());
+  EXPECT_THAT(PoolTester("MaxPoolGrad", c, "NHWC").Input(x).Input(y).Input(y).RunEverywhere(),
+              IsOk());
+  EXPECT_THAT(PoolTester("AvgPoolGrad", c, "NHWC").Input(sizes).Input(y).RunEverywhere(), IsOk());
 }
 
 TEST(Pool, OfManyRows) {

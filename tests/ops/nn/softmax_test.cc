@@ -154,6 +154,17 @@ TEST(SoftmaxCrossEntropy, OfEveryTypeAndShape) {
   }
 }
 
+TEST(SoftmaxCrossEntropy, HasTheSameBitsOnAllInstructionSets) {
+  for (const int64_t columns : {37, 1100}) {
+    const Tensor x = RandomTensor(DT_FLOAT, {5, columns}, -3, 3, 1);
+    const Tensor p = RandomTensor(DT_FLOAT, {5, columns}, 0, 1, 2);
+    EXPECT_THAT(OpTester("Softmax").Input(x).RunEverywhere(), IsOk());
+    EXPECT_THAT(OpTester("LogSoftmax").Input(x).RunEverywhere(), IsOk());
+    EXPECT_THAT(OpTester("SoftmaxCrossEntropyWithLogits").Input(x).Input(p).RunEverywhere(),
+                IsOk());
+  }
+}
+
 TEST(SoftmaxCrossEntropy, Broadcasts) {
   const TensorShape shapes[] = {{}, {1}, {3}, {1, 3}, {2, 1}, {1, 1}, {2, 3}};
   for (const TensorShape& shape : shapes) {

@@ -395,6 +395,28 @@ TEST_F(FusingTest, FoldsASharedFilterOnce) {
   EXPECT_EQ(std::count(fused.begin(), fused.end(), "FoldedFilter(Conv2D, FusedBatchNormV3)"), 1);
 }
 
+// A filter of which a plan has a folded copy is not kept, unless a plan reads it.
+TEST_F(FusingTest, DropsFoldedFilters) {
+  const Output filter = Constant(scope_, {1, 1, 8, 8}, 5, -0.5, 0.5);
+  const Output y = Norm(scope_, ops::Conv2D(scope_, x_, filter, {1, 1, 1, 1}, "SAME"), 8);
+  PlanNames names;
+  names.feeds = {x_.name()};
+  names.fetches = {y.name()};
+  PlanOptions options;
+  options.fold_batch_norms = true;
+  const Node& constant = *filter.node();
+  KernelCache kernels;
+  GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), names, &kernels, options).status());
+  EXPECT_EQ(kernels.Find(constant), nullptr);
+  names.fetches.push_back(filter.name());
+  GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), names, &kernels, options).status());
+  const OpKernel* const kept = kernels.Find(constant);
+  EXPECT_NE(kept, nullptr);
+  names.fetches.pop_back();
+  GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), names, &kernels, options).status());
+  EXPECT_EQ(kernels.Find(constant), kept);
+}
+
 TEST_F(FusingTest, LongChainsHaveLimitedLength) {
   Output y = Conv(scope_, x_, 8, 24);
   for (int i = 0; i < 100; ++i) y = ops::Relu(scope_, ops::Neg(scope_, y));
