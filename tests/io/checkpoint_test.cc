@@ -78,6 +78,14 @@ TEST(Crc32c, PortableAgreesWithTheInstruction) {
       EXPECT_EQ(internal::ExtendCrc32c(7, part), internal::ExtendCrc32cPortable(7, part));
     }
   }
+  // Sizes around multiples of the three parts that are computed at once.
+  for (size_t i = 0; i < 20000; ++i) bytes.push_back(static_cast<char>(i * i * 31 >> 3));
+  for (const size_t size : {3071, 3072, 3073, 3080, 6143, 6144, 6151, 9217, 20000}) {
+    for (size_t begin = 0; begin < 4; ++begin) {
+      const auto part = absl::string_view(bytes).substr(begin, size);
+      EXPECT_EQ(internal::ExtendCrc32c(7, part), internal::ExtendCrc32cPortable(7, part)) << size;
+    }
+  }
 }
 
 // ---- Tables ----
