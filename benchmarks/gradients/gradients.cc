@@ -128,10 +128,11 @@ struct ResNet : Model {
     for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
       dy = ops::ReluGrad(s, dy, block->y);
       Output dx = dy;
+      // First, since its weights come last.
+      if (block->shortcut != nullptr) dx = block->shortcut->Backward(s, dy, &gradients);
       for (auto layer = block->layers.rbegin(); layer != block->layers.rend(); ++layer) {
-        dx = (*layer)->Backward(s, dx, &gradients);
+        dy = (*layer)->Backward(s, dy, &gradients);
       }
-      if (block->shortcut != nullptr) dy = block->shortcut->Backward(s, dy, &gradients);
       dy = ops::AddV2(s, dx, dy);
     }
     dy = ops::MaxPoolGrad(s, first->y, pooled, dy, {1, 3, 3, 1}, {1, 2, 2, 1}, "SAME");
