@@ -37,11 +37,61 @@ uint32_t Word(const unsigned char* at) {
 }
 
 #if defined(__x86_64__)
+// The instruction takes three cycles and can begin in each one, so three parts of this many bytes
+// are computed at once.
+constexpr size_t kPartBytes = 1024;
+
+// table[k][b] is the state after kPartBytes bytes of 0 that follow the state b << 8k. States are
+// linear: that of any state is the sum of those of its bytes.
+using ShiftTables = std::array<std::array<uint32_t, 256>, 4>;
+
+constexpr ShiftTables MakeShiftTables() {
+  std::array<uint32_t, 32> of_bits{};
+  for (uint32_t bit = 0; bit < 32; ++bit) {
+    uint32_t state = uint32_t{1} << bit;
+    for (size_t i = 0; i < kPartBytes; ++i) state = (state >> 8) ^ kTables[0][state & 0xff];
+    of_bits[bit] = state;
+  }
+  ShiftTables tables{};
+  for (uint32_t k = 0; k < 4; ++k) {
+    for (uint32_t b = 0; b < 256; ++b) {
+      uint32_t state = 0;
+      for (uint32_t bit = 0; bit < 8; ++bit) {
+        if ((b >> bit & 1) != 0) state ^= of_bits[8 * k + bit];
+      }
+      tables[k][b] = state;
+    }
+  }
+  return tables;
+}
+
+constexpr ShiftTables kShiftTables = MakeShiftTables();
+
+// Returns the state after kPartBytes bytes of 0.
+uint64_t Shift(uint64_t state) {
+  return kShiftTables[0][state & 0xff] ^ kShiftTables[1][state >> 8 & 0xff] ^
+         kShiftTables[2][state >> 16 & 0xff] ^ kShiftTables[3][state >> 24 & 0xff];
+}
+
 __attribute__((target("sse4.2"))) uint32_t ExtendByInstruction(uint32_t crc,
                                                                absl::string_view bytes) {
   const char* at = bytes.data();
   size_t left = bytes.size();
   uint64_t state = ~crc;
+  for (; left >= 3 * kPartBytes; left -= 3 * kPartBytes, at += 3 * kPartBytes) {
+    uint64_t second = 0;
+    uint64_t third = 0;
+    for (size_t i = 0; i < kPartBytes; i += 8) {
+      uint64_t words[3];
+      std::memcpy(&words[0], at + i, 8);
+      std::memcpy(&words[1], at + kPartBytes + i, 8);
+      std::memcpy(&words[2], at + 2 * kPartBytes + i, 8);
+      state = __builtin_ia32_crc32di(state, words[0]);
+      second = __builtin_ia32_crc32di(second, words[1]);
+      third = __builtin_ia32_crc32di(third, words[2]);
+    }
+    state = Shift(Shift(state) ^ second) ^ third;
+  }
   for (; left >= 8; left -= 8, at += 8) {
     uint64_t word;
     std::memcpy(&word, at, 8);

@@ -1,5 +1,6 @@
 #include "gradflow/training/input.h"
 
+#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
 #include <algorithm>
@@ -11,12 +12,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/status.h"
 #include "gradflow/io/file.h"
 #include "gradflow/io/idx.h"
 #include "gradflow/io/npy.h"
+#include "gradflow/training/image_files.h"
 
 namespace gradflow {
 namespace training {
@@ -47,13 +50,82 @@ class Random {
 
 using Order = std::vector<int64_t>;
 
-// The arrays and the orders of their rows. Tasks share it.
+// Examples by their numbers. Tasks share it.
+class Examples {
+ public:
+  virtual ~Examples() = default;
+  virtual int64_t size() const = 0;
+  // Returns a batch of the examples `rows`.
+  virtual absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> rows) const = 0;
+};
+
+// Rows of arrays.
+class ArrayRows final : public Examples {
+ public:
+  explicit ArrayRows(std::vector<Tensor> arrays) : arrays_(std::move(arrays)) {}
+  int64_t size() const override { return arrays_[0].dim_size(0); }
+
+  absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> rows) const override {
+    std::vector<Tensor> batch;
+    for (const Tensor& array : arrays_) {
+      TensorShape shape = array.shape();
+      shape.set_dim(0, static_cast<int64_t>(rows.size()));
+      GRADFLOW_ASSIGN_OR_RETURN(Tensor part, Tensor::Allocate(array.dtype(), shape));
+      const size_t bytes = array.tensor_data().size() / size();
+      auto* to = static_cast<char*>(part.raw_data());
+      const char* const from = array.tensor_data().data();
+      for (size_t i = 0; i < rows.size() && bytes > 0; ++i, to += bytes) {
+        std::memcpy(to, from + rows[i] * bytes, bytes);
+      }
+      batch.push_back(std::move(part));
+    }
+    return batch;
+  }
+
+ private:
+  const std::vector<Tensor> arrays_;
+};
+
+// Image files, decoded in parallel.
+class Images final : public Examples {
+ public:
+  Images(const ImageFiles& files, const ImageOptions& options, const ImageShape& shape)
+      : paths_(files.paths), labels_(files.labels), options_(options), shape_(shape) {}
+  int64_t size() const override { return static_cast<int64_t>(paths_.size()); }
+
+  absl::StatusOr<std::vector<Tensor>> Gather(absl::Span<const int64_t> rows) const override {
+    const auto count = static_cast<int64_t>(rows.size());
+    GRADFLOW_ASSIGN_OR_RETURN(
+        const TensorShape shape,
+        TensorShape::Make({count, shape_.rows, shape_.columns, shape_.channels}));
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor pixels, Tensor::Allocate(DT_UINT8, shape));
+    GRADFLOW_ASSIGN_OR_RETURN(Tensor labels, Tensor::Allocate(DT_INT64, TensorShape({count})));
+    std::vector<absl::Status> statuses(count);
+    auto* const to = static_cast<uint8_t*>(pixels.raw_data());
+    const auto decode = [&](int64_t i) {
+      labels.flat<int64_t>()(i) = labels_[rows[i]];
+      statuses[i] = ReadImage(paths_[rows[i]], options_, shape_, to + i * shape_.elements());
+    };
+    // Isolated: a thread that waits for these images prepares no other batch before.
+    tbb::this_task_arena::isolate([&] { tbb::parallel_for(int64_t{0}, count, decode); });
+    for (const absl::Status& status : statuses) GRADFLOW_RETURN_IF_ERROR(status);
+    return std::vector<Tensor>{std::move(pixels), std::move(labels)};
+  }
+
+ private:
+  const std::vector<std::string> paths_;
+  const std::vector<int64_t> labels_;
+  const ImageOptions options_;
+  const ImageShape shape_;
+};
+
+// The batches of examples: their orders. Tasks share it.
 class Source {
  public:
-  Source(std::vector<Tensor> arrays, const BatchesOptions& options)
-      : arrays_(std::move(arrays)),
+  Source(std::unique_ptr<const Examples> examples, const BatchesOptions& options)
+      : examples_(std::move(examples)),
         options_(options),
-        rows_(arrays_[0].dim_size(0)),
+        rows_(examples_->size()),
         batches_(options.drop_remainder ? rows_ / options.batch_size
                                         : (rows_ - 1) / options.batch_size + 1) {}
 
@@ -62,23 +134,14 @@ class Source {
 
   absl::StatusOr<std::vector<Tensor>> Batch(int64_t number) {
     const int64_t begin = number % batches_ * options_.batch_size;
-    const int64_t end = std::min(begin + options_.batch_size, rows_);
-    const std::shared_ptr<const Order> order =
-        options_.shuffle ? OrderOf(number / batches_) : nullptr;
-    std::vector<Tensor> batch;
-    for (const Tensor& array : arrays_) {
-      TensorShape shape = array.shape();
-      shape.set_dim(0, end - begin);
-      GRADFLOW_ASSIGN_OR_RETURN(Tensor part, Tensor::Allocate(array.dtype(), shape));
-      const size_t row = array.tensor_data().size() / rows_;
-      auto* to = static_cast<char*>(part.raw_data());
-      const char* const from = array.tensor_data().data();
-      for (int64_t i = begin; i < end && row > 0; ++i, to += row) {
-        std::memcpy(to, from + (order == nullptr ? i : (*order)[i]) * row, row);
-      }
-      batch.push_back(std::move(part));
+    const int64_t count = std::min(options_.batch_size, rows_ - begin);
+    if (options_.shuffle) {
+      const std::shared_ptr<const Order> order = OrderOf(number / batches_);
+      return examples_->Gather(absl::MakeConstSpan(*order).subspan(begin, count));
     }
-    return batch;
+    Order rows(count);
+    std::iota(rows.begin(), rows.end(), begin);
+    return examples_->Gather(rows);
   }
 
  private:
@@ -98,7 +161,7 @@ class Source {
     return order;
   }
 
-  const std::vector<Tensor> arrays_;
+  const std::unique_ptr<const Examples> examples_;
   const BatchesOptions options_;
   const int64_t rows_;
   const int64_t batches_;
@@ -140,16 +203,18 @@ struct Slot {
 }  // namespace
 
 struct Batches::Impl {
-  Impl(std::vector<Tensor> arrays, const BatchesOptions& o)
-      : options(o), source(std::make_shared<Source>(std::move(arrays), o)) {}
+  Impl(std::unique_ptr<const Examples> examples, const BatchesOptions& o, int threads)
+      : options(o),
+        source(std::make_shared<Source>(std::move(examples), o)),
+        arena(threads, /*reserved_for_masters=*/0) {}
 
   const BatchesOptions options;
   const std::shared_ptr<Source> source;
   int64_t position = 0;
   // Consecutive batches, from `position` on.
   std::deque<std::shared_ptr<Slot>> slots;
-  // Has one thread, so that preparation takes at most one of them from a session.
-  tbb::task_arena arena{1, 0};
+  // Has one thread for arrays, so that preparation takes at most one of them from a session.
+  tbb::task_arena arena;
 };
 
 Batches::Batches(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -159,13 +224,28 @@ Batches::~Batches() {
   for (const auto& slot : impl_->slots) slot->claimed = true;
 }
 
+namespace {
+
+absl::Status CheckOptions(const BatchesOptions& options) {
+  if (options.batch_size >= 1 && options.epochs >= 0 && options.prefetch >= 0) {
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument("expected a positive batch_size and no negative number, found ",
+                                 "batch_size ", options.batch_size, ", epochs ", options.epochs,
+                                 ", prefetch ", options.prefetch);
+}
+
+absl::Status CheckRows(int64_t rows, const BatchesOptions& options) {
+  if (rows > 0 && (!options.drop_remainder || rows >= options.batch_size)) return absl::OkStatus();
+  return errors::InvalidArgument("there is no batch of ", options.batch_size, " examples: found ",
+                                 rows);
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<Batches>> Batches::Make(std::vector<Tensor> arrays,
                                                        const BatchesOptions& options) {
-  if (options.batch_size < 1 || options.epochs < 0 || options.prefetch < 0) {
-    return errors::InvalidArgument("expected a positive batch_size and no negative number, found ",
-                                   "batch_size ", options.batch_size, ", epochs ", options.epochs,
-                                   ", prefetch ", options.prefetch);
-  }
+  GRADFLOW_RETURN_IF_ERROR(CheckOptions(options));
   if (arrays.empty()) return errors::InvalidArgument("batches need an array");
   for (size_t i = 0; i < arrays.size(); ++i) {
     const Tensor& array = arrays[i];
@@ -180,12 +260,36 @@ absl::StatusOr<std::unique_ptr<Batches>> Batches::Make(std::vector<Tensor> array
                                      array.dim_size(0));
     }
   }
-  const int64_t rows = arrays[0].dim_size(0);
-  if (rows == 0 || (options.drop_remainder && rows < options.batch_size)) {
-    return errors::InvalidArgument("there is no batch of ", options.batch_size, " examples: found ",
-                                   rows);
+  GRADFLOW_RETURN_IF_ERROR(CheckRows(arrays[0].dim_size(0), options));
+  auto rows = std::make_unique<const ArrayRows>(std::move(arrays));
+  return std::unique_ptr<Batches>(
+      new Batches(std::make_unique<Impl>(std::move(rows), options, /*threads=*/1)));
+}
+
+absl::StatusOr<std::unique_ptr<Batches>> Batches::OpenImages(const ImageFiles& files,
+                                                             const ImageOptions& images,
+                                                             const BatchesOptions& options) {
+  GRADFLOW_RETURN_IF_ERROR(CheckOptions(options));
+  if (images.channels != 1 && images.channels != 3) {
+    return errors::InvalidArgument("expected 1 or 3 channels, found ", images.channels);
   }
-  return std::unique_ptr<Batches>(new Batches(std::make_unique<Impl>(std::move(arrays), options)));
+  if (images.height < 0 || images.width < 0 || (images.height == 0) != (images.width == 0) ||
+      MultiplyWithoutOverflow(images.height, images.width) < 0 ||
+      images.height * images.width > images.max_pixels) {
+    return errors::InvalidArgument("expected a size of 1 to ", images.max_pixels,
+                                   " pixels, or of 0 x 0, found ", images.height, " x ",
+                                   images.width);
+  }
+  if (files.labels.size() != files.paths.size()) {
+    return errors::InvalidArgument("expected a label for each of ", files.paths.size(),
+                                   " files, found ", files.labels.size());
+  }
+  GRADFLOW_RETURN_IF_ERROR(CheckRows(static_cast<int64_t>(files.paths.size()), options));
+  GRADFLOW_ASSIGN_OR_RETURN(const ImageShape shape, ShapeOfExamples(files.paths[0], images));
+  // The workers of oneTBB. The thread that calls Next() decodes, too.
+  const int threads = std::max(1, tbb::this_task_arena::max_concurrency() - 1);
+  return std::unique_ptr<Batches>(new Batches(std::make_unique<Impl>(
+      std::make_unique<const Images>(files, images, shape), options, threads)));
 }
 
 absl::StatusOr<std::unique_ptr<Batches>> Batches::Open(const std::vector<std::string>& paths,

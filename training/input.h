@@ -1,4 +1,5 @@
-// Input: batches of examples from arrays in memory, shuffled, repeated, and prepared in advance.
+// Input: batches of examples from arrays in memory or from image files, shuffled, repeated, and
+// prepared in advance.
 //
 //   GRADFLOW_ASSIGN_OR_RETURN(const Tensor images, ReadArray("train-images-idx3-ubyte.gz"));
 //   GRADFLOW_ASSIGN_OR_RETURN(const Tensor labels, ReadArray("train-labels-idx1-ubyte.gz"));
@@ -12,7 +13,15 @@
 //     ...
 //   }
 //
-// A batch is a function of the arrays, the options and its number. A run that continues at the
+// Images are in a folder for each class:
+//
+//   GRADFLOW_ASSIGN_OR_RETURN(const ImageFiles files, ListImages("flowers/train"));
+//   ImageOptions images;
+//   images.height = images.width = 96;
+//   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<Batches> batches,
+//                             Batches::OpenImages(files, images, options));
+//
+// A batch is a function of the examples, the options and its number. A run that continues at the
 // position at which another one stopped sees the same bits.
 #ifndef GRADFLOW_TRAINING_INPUT_H_
 #define GRADFLOW_TRAINING_INPUT_H_
@@ -34,6 +43,30 @@ namespace training {
 // the file tell which.
 absl::StatusOr<Tensor> ReadArray(const std::string& path);
 
+// Image files and the numbers of their classes.
+struct ImageFiles {
+  std::vector<std::string> paths;
+  std::vector<int64_t> labels;
+  // The names of the classes.
+  std::vector<std::string> classes;
+};
+// Lists the .png, .jpg and .jpeg files in the sub-folders of `folder`, each of which is a class.
+// The classes, and the files of each, are in the order of their names. Names that begin with a dot
+// are skipped.
+absl::StatusOr<ImageFiles> ListImages(const std::string& folder);
+
+// Options of Batches::OpenImages.
+struct ImageOptions {
+  // The size to which images are resized, with bilinear interpolation to larger sizes and a
+  // weighted mean of all pixels to smaller ones. If both are 0, all images must have the same size.
+  int64_t height = 0;
+  int64_t width = 0;
+  // 1 for gray, 3 for RGB.
+  int channels = 3;
+  // Images of more pixels are RESOURCE_EXHAUSTED.
+  int64_t max_pixels = int64_t{1} << 26;
+};
+
 // Options of Batches.
 struct BatchesOptions {
   // The number of examples of a batch.
@@ -52,7 +85,8 @@ struct BatchesOptions {
 };
 
 // Thread safety: none. Batches are prepared in tasks of oneTBB, on the threads that sessions use
-// too. A task that no thread has begun is done by Next().
+// too. A task that no thread has begun is done by Next(). The images of a batch are decoded in
+// parallel.
 class Batches {
  public:
   // Batches of rows of `arrays`, tensors of plain bytes with the same number of rows. Returns
@@ -62,6 +96,13 @@ class Batches {
   // Arrays from files.
   static absl::StatusOr<std::unique_ptr<Batches>> Open(const std::vector<std::string>& paths,
                                                        const BatchesOptions& options);
+  // Image files. A batch has the tensor [examples, height, width, channels] of the pixels, of type
+  // uint8, and the tensor [examples] of the labels, of type int64. Returns INVALID_ARGUMENT if
+  // there is no batch. Files are read when their batch is prepared: Next() returns the error, with
+  // the path, of one that is no PNG or JPEG image.
+  static absl::StatusOr<std::unique_ptr<Batches>> OpenImages(const ImageFiles& files,
+                                                             const ImageOptions& images,
+                                                             const BatchesOptions& options);
   ~Batches();
   Batches(const Batches&) = delete;
   Batches& operator=(const Batches&) = delete;

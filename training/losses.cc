@@ -19,6 +19,13 @@ Output Wide(const Scope& scope, const Output& labels) {
   return labels.type() == DT_INT64 ? labels : Output(ops::Cast(scope, labels, DT_INT64));
 }
 
+// A constant of the type of x.
+Output Number(const Scope& scope, float value, const Output& x) {
+  const Output number = ops::Const(scope, value);
+  return x.node() == nullptr || x.type() == DT_FLOAT ? number
+                                                     : Output(ops::Cast(scope, number, x.type()));
+}
+
 }  // namespace
 
 Output SoftmaxCrossEntropy(const Scope& scope, const Output& logits, const Output& labels) {
@@ -26,6 +33,52 @@ Output SoftmaxCrossEntropy(const Scope& scope, const Output& logits, const Outpu
   if (!s.ok()) return Output();
   const auto loss = ops::SparseSoftmaxCrossEntropyWithLogits(s, logits, Wide(s, labels)).loss;
   return MeanOfAll(s, loss);
+}
+
+Output SmoothedSoftmaxCrossEntropy(const Scope& scope, const Output& logits, const Output& labels,
+                                   float smoothing) {
+  const Scope s = scope.NewSubScope("smoothed_softmax_cross_entropy");
+  if (s.ok() && !(smoothing >= 0 && smoothing <= 1)) {
+    s.UpdateStatus(errors::InvalidArgument("expected a smoothing of 0 to 1, found ", smoothing));
+  }
+  if (!s.ok()) return Output();
+  const Output of_labels = SoftmaxCrossEntropy(s, logits, labels);
+  const Output of_all = ops::Neg(s, MeanOfAll(s, ops::LogSoftmax(s, logits)));
+  return ops::Add(s, ops::Mul(s, of_labels, Number(s, 1 - smoothing, logits)),
+                  ops::Mul(s, of_all, Number(s, smoothing, logits)));
+}
+
+Output SigmoidCrossEntropy(const Scope& scope, const Output& logits, const Output& labels) {
+  const Scope s = scope.NewSubScope("sigmoid_cross_entropy");
+  if (!s.ok()) return Output();
+  // max(x, 0) - x * label + log(1 + exp(-|x|)), which does not overflow. Selections, since the
+  // gradients of the maximum and of |x| at 0 are not those of the sum.
+  const Output zeros = ops::ZerosLike(s, logits);
+  const Output is_positive = ops::GreaterEqual(s, logits, zeros);
+  const Output positive = ops::SelectV2(s, is_positive, logits, zeros);
+  const Output negated = ops::SelectV2(s, is_positive, ops::Neg(s, logits), logits);
+  const Output linear = ops::Sub(s, positive, ops::Mul(s, logits, labels));
+  return MeanOfAll(s, ops::Add(s, linear, ops::Softplus(s, negated)));
+}
+
+Output MeanAbsoluteError(const Scope& scope, const Output& predictions, const Output& targets) {
+  const Scope s = scope.NewSubScope("mean_absolute_error");
+  return MeanOfAll(s, ops::Abs(s, ops::Sub(s, predictions, targets)));
+}
+
+Output HuberLoss(const Scope& scope, const Output& predictions, const Output& targets,
+                 float delta) {
+  const Scope s = scope.NewSubScope("huber_loss");
+  if (s.ok() && !(delta > 0)) {
+    s.UpdateStatus(errors::InvalidArgument("expected a positive delta, found ", delta));
+  }
+  if (!s.ok()) return Output();
+  const Output error = ops::Abs(s, ops::Sub(s, predictions, targets));
+  // error - small is 0 up to delta.
+  const Output small = ops::Minimum(s, error, Number(s, delta, error));
+  const Output halves = ops::Mul(s, ops::Mul(s, small, small), Number(s, 0.5f, error));
+  const Output rest = ops::Mul(s, ops::Sub(s, error, small), Number(s, delta, error));
+  return MeanOfAll(s, ops::Add(s, halves, rest));
 }
 
 Output MeanSquaredError(const Scope& scope, const Output& predictions, const Output& targets) {

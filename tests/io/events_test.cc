@@ -1,7 +1,11 @@
 // Event files: their records, and what a writer accepts.
 #include "gradflow/io/events.h"
 
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -77,6 +81,35 @@ TEST_F(EventsTest, WritersHaveFilesOfTheirOwn) {
   EventWriter moved = std::move(first);
   GRADFLOW_ASSERT_OK(moved.AddScalar("a", 1, 1));
   EXPECT_EQ(EventsOf(path).size(), 2);
+}
+
+// A full disk ends a file with the last whole event.
+TEST_F(EventsTest, AFullDiskLeavesWholeEvents) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(EventWriter writer, EventWriter::Open(folder()));
+  const std::string path = writer.path();
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  int failed = 0;
+  int written = 1;
+  for (rlim_t more = 0; more < 60; more += 4) {
+    const rlimit limit = {std::filesystem::file_size(path) + more, before.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    const absl::Status status = writer.AddScalar("loss", written, 0.5f);
+    ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+    if (status.ok()) {
+      ++written;
+    } else {
+      EXPECT_THAT(std::string(status.message()), HasSubstr("cannot write: File too large"));
+      ++failed;
+    }
+    EXPECT_EQ(EventsOf(path).size(), written) << more;
+  }
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_GT(failed, 5);
+  EXPECT_GT(written, 1);
+  GRADFLOW_ASSERT_OK(writer.AddScalar("loss", 1, 0.5f));
+  EXPECT_EQ(EventsOf(path).size(), written + 1);
 }
 
 TEST_F(EventsTest, Errors) {

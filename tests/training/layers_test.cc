@@ -376,6 +376,81 @@ TEST(Losses, HaveTheirFormulas) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("needs a weight")));
 }
 
+TEST(Losses, AgreeWithFormulasInDouble) {
+  const std::vector<double> xs = {0, 3, -3, 0.25, 40, -40, 1, -1};
+  const std::vector<double> ys = {1, 0, 0.5, 0.75, 1, 1, -1.5, 0};
+  const auto n = static_cast<double>(xs.size());
+  constexpr double kDelta = 1.5;
+  double sigmoid = 0;
+  double absolute = 0;
+  double huber = 0;
+  for (size_t i = 0; i < xs.size(); ++i) {
+    // -y log(p) - (1 - y) log(1 - p) for p = 1 / (1 + exp(-x)).
+    sigmoid += ys[i] * std::log1p(std::exp(-xs[i])) + (1 - ys[i]) * std::log1p(std::exp(xs[i]));
+    const double error = std::abs(xs[i] - ys[i]);
+    absolute += error;
+    huber += error <= kDelta ? error * error / 2 : kDelta * (error - kDelta / 2);
+  }
+  for (const DataType dtype : {DT_DOUBLE, DT_FLOAT}) {
+    const Scope s = Scope::NewRootScope();
+    const auto values = [&](const std::vector<double>& of) {
+      return ops::Cast(s, ops::Const(s, Input::Initializer(AsTensor<double>(of))), dtype);
+    };
+    const Output x = values(xs);
+    const Output y = values(ys);
+    const std::vector<Output> losses = {SigmoidCrossEntropy(s, x, y), MeanAbsoluteError(s, x, y),
+                                        HuberLoss(s, x, y, kDelta)};
+    std::vector<Output> gradients;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(s, {losses[0]}, {x}, &gradients));
+    std::vector<Output> fetches = losses;
+    fetches.push_back(gradients[0]);
+    for (Output& fetch : fetches) fetch = ops::Cast(s, fetch, DT_DOUBLE);
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(ClientSession(s).Run(fetches, &outputs));
+    const double expected[] = {sigmoid / n, absolute / n, huber / n};
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_NEAR(outputs[i].scalar<double>()(), expected[i], 1e-6 * expected[i]) << i;
+    }
+    // (p - y) / n, also at 0.
+    for (size_t i = 0; i < xs.size(); ++i) {
+      EXPECT_NEAR(outputs[3].flat<double>()(static_cast<int>(i)),
+                  (1 / (1 + std::exp(-xs[i])) - ys[i]) / n, 1e-7);
+    }
+  }
+}
+
+TEST(Losses, SmoothedLabelsAreOfAllClasses) {
+  const Tensor logits = RandomTensor(DT_FLOAT, {6, 4}, -3, 3);
+  for (const float smoothing : {0.0f, 0.125f, 1.0f}) {
+    const Scope s = Scope::NewRootScope();
+    const Output x = ops::Const(s, Input::Initializer(logits));
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(ClientSession(s).Run(
+        {SmoothedSoftmaxCrossEntropy(s, x, ops::Const(s, {0, 1, 2, 3, 0, 1}), smoothing)},
+        &outputs));
+    double loss = 0;
+    for (int r = 0; r < 6; ++r) {
+      double all = 0;
+      for (int c = 0; c < 4; ++c) all += std::exp(double{logits.matrix<float>()(r, c)});
+      for (int c = 0; c < 4; ++c) {
+        const double label = (c == r % 4 ? 1 - smoothing : 0) + smoothing / 4;
+        loss -= label * (logits.matrix<float>()(r, c) - std::log(all)) / 6;
+      }
+    }
+    EXPECT_NEAR(outputs[0].scalar<float>()(), loss, 1e-6);
+  }
+  const Scope s = Scope::NewRootScope();
+  const Output x = ops::Placeholder(s, DT_FLOAT);
+  SmoothedSoftmaxCrossEntropy(s, x, x, 1.5f);
+  EXPECT_THAT(s.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("expected a smoothing of 0 to 1, found 1.5")));
+  const Scope other = Scope::NewRootScope();
+  const Output y = ops::Placeholder(other, DT_FLOAT);
+  HuberLoss(other, y, y, 0);
+  EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("expected a positive delta, found 0")));
+}
+
 TEST(ExponentialMovingAverages, FollowVariables) {
   for (const DataType dtype : {DT_FLOAT, DT_DOUBLE}) {
     const Scope s = Scope::NewRootScope();

@@ -1,5 +1,7 @@
 // Optimisers, schedules, initial values and savers as graphs.
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <csignal>
@@ -9,6 +11,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gradflow/gradients/gradients.h"
@@ -36,6 +39,7 @@ using ::gradflow::testing::FolderFixture;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::TensorEq;
 using ::gradflow::testing::TensorNear;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -145,6 +149,79 @@ TEST_P(MethodTest, Converges) {
       GRADFLOW_ASSERT_OK(session.Run({}, {}, {train}, nullptr));
     }
     EXPECT_LT(Loss(session, problem), GetParam().loss);
+  }
+}
+
+// Eight threads take steps of one session. Each step adds what it would add alone, so that the sums
+// tell of a lost update.
+TEST(Optimizers, ThreadsLoseNoUpdate) {
+  constexpr int kThreads = 8;
+  constexpr int kSteps = 200;
+  constexpr int64_t kSize = 3000;
+  for (const bool is_resource : {true, false}) {
+    for (const bool use_locking : {true, false}) {
+      const Scope s = Scope::NewRootScope();
+      const auto vector = [&](const char* name) {
+        return NewVariable(s, name, DT_FLOAT, {kSize}, is_resource);
+      };
+      const std::vector<Output> variables = {vector("w"), vector("v"), vector("accumulator"),
+                                             vector("x")};
+      const Output& w = variables[0];
+      const Output& v = variables[1];
+      const Output& accumulator = variables[2];
+      const Output& x = variables[3];
+      const Output zeros = ops::Fill(s, {kSize}, 0.0f);
+      const Output ones = ops::Fill(s, {kSize}, 1.0f);
+      std::vector<Operation> init;
+      for (const Output& variable : variables) init.push_back(AssignVariable(s, variable, zeros));
+      std::vector<Operation> step;
+      const Output minus = ops::Const(s, -1.0f);
+      const Output rows = ops::Range(s, 0, static_cast<int>(kSize), 3);
+      const Output some = ops::Fill(s, ops::Shape(s, rows), 1.0f);
+      // w += 1; accumulator += 1, v -= accumulator; every third element of x += 1.
+      if (is_resource) {
+        using Descent = ops::ResourceApplyGradientDescent;
+        step.push_back(Descent(s, w, minus, ones, Descent::UseLocking(use_locking)).operation);
+        using Momentum = ops::ResourceApplyMomentum;
+        step.push_back(
+            Momentum(s, v, accumulator, 1.0f, ones, 1.0f, Momentum::UseLocking(use_locking))
+                .operation);
+        step.push_back(ops::ResourceScatterAdd(s, x, rows, some).operation);
+      } else {
+        using Descent = ops::ApplyGradientDescent;
+        step.push_back(Descent(s, w, minus, ones, Descent::UseLocking(use_locking)).operation);
+        using Momentum = ops::ApplyMomentum;
+        step.push_back(
+            Momentum(s, v, accumulator, 1.0f, ones, 1.0f, Momentum::UseLocking(use_locking))
+                .operation);
+        step.push_back(
+            ops::ScatterAdd(s, x, rows, some, ops::ScatterAdd::UseLocking(use_locking)).operation);
+      }
+      std::vector<Output> reads;
+      for (const Output& variable : variables) reads.push_back(ReadVariable(s, variable));
+      GRADFLOW_ASSERT_OK(s.status());
+      ClientSession session(s);
+      GRADFLOW_ASSERT_OK(session.Run({}, {}, init, nullptr));
+      std::vector<std::thread> threads;
+      for (int t = 0; t < kThreads; ++t) {
+        threads.emplace_back([&] {
+          for (int i = 0; i < kSteps; ++i) {
+            GRADFLOW_EXPECT_OK(session.Run({}, {}, step, nullptr));
+          }
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      std::vector<Tensor> outputs;
+      GRADFLOW_ASSERT_OK(session.Run(reads, &outputs));
+      // All numbers are integers below 2^24, which float holds.
+      constexpr float kSum = kThreads * kSteps;
+      EXPECT_THAT(outputs[0].span<float>(), ::testing::Each(kSum));
+      EXPECT_THAT(outputs[1].span<float>(), ::testing::Each(-kSum * (kSum + 1) / 2));
+      EXPECT_THAT(outputs[2].span<float>(), ::testing::Each(kSum));
+      for (int64_t i = 0; i < kSize; ++i) {
+        EXPECT_EQ(outputs[3].flat<float>()(i), i % 3 == 0 ? kSum : 0) << i;
+      }
+    }
   }
 }
 
@@ -597,6 +674,96 @@ TEST_F(SaverTest, AFullDiskLosesNothing) {
   EXPECT_GT(failed, 5);
   EXPECT_LT(failed, 20);
   std::signal(SIGXFSZ, old_handler);
+}
+
+// A folder without permission to write leaves the checkpoints before it.
+TEST_F(SaverTest, AnUnwritableFolderLosesNothing) {
+  Problem problem(true);
+  Saver saver(problem.scope, {problem.x, problem.y});
+  ClientSession session(problem.scope);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
+  GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 1));
+  ASSERT_EQ(chmod(folder().c_str(), 0555), 0);
+  // Permissions do not bind the superuser.
+  const bool is_superuser = geteuid() == 0;
+  if (is_superuser) {
+    ASSERT_EQ(seteuid(65534), 0);
+  }
+  const absl::Status status = saver.Save(session, File("c"), 2);
+  if (is_superuser) {
+    ASSERT_EQ(seteuid(0), 0);
+  }
+  ASSERT_EQ(chmod(folder().c_str(), 0755), 0);
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kPermissionDenied,
+                               AllOf(HasSubstr("/c-2.data"), HasSubstr("cannot write"))));
+  EXPECT_EQ(*LatestCheckpoint(folder()), File("c-1"));
+  EXPECT_THAT(saver.checkpoints(), ElementsAre(File("c-1")));
+  GRADFLOW_EXPECT_OK(saver.Restore(session, File("c-1")));
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder())) {
+    files += entry.exists() ? 1 : 0;
+  }
+  EXPECT_EQ(files, 3);
+}
+
+// Two savers of two sessions write the same names into one folder.
+TEST_F(SaverTest, TwoSaversLoseNothing) {
+  constexpr int kSteps = 40;
+  SaverOptions options;
+  options.max_to_keep = 0;
+  const Scope s = Scope::NewRootScope();
+  const Output value = ops::Placeholder(s, DT_DOUBLE);
+  std::vector<Output> variables;
+  std::vector<Operation> assignments;
+  for (int i = 0; i < 20; ++i) {
+    variables.push_back(NewVariable(s, absl::StrCat("v", i), DT_DOUBLE, {50}));
+    assignments.push_back(AssignVariable(s, variables.back(), ops::Fill(s, {50}, value)));
+  }
+  Saver savers[] = {Saver(s, variables, options), Saver(s, variables, options)};
+  const ClientSession sessions[] = {ClientSession(s), ClientSession(s)};
+  // The values of writer w at a step.
+  const auto value_of = [](int writer, int step) { return step + 1000.0 * writer; };
+  const auto save = [&](int writer, int step) {
+    GRADFLOW_ASSERT_OK(
+        sessions[writer].Run({{value, value_of(writer, step)}}, {}, assignments, nullptr));
+    GRADFLOW_ASSERT_OK(savers[writer].Save(sessions[writer], File("c"), step));
+  };
+  save(0, 0);
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < 2; ++writer) {
+    threads.emplace_back([&, writer] {
+      for (int step = 1; step <= kSteps; ++step) save(writer, step);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // What is read is of one writer, or an error; what was there before is there.
+  const auto read = [&](const std::string& prefix, int step) {
+    int whole = 0;
+    const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(prefix);
+    GRADFLOW_EXPECT_OK(checkpoint);
+    if (!checkpoint.ok()) return whole;
+    double first = 0;
+    for (const std::string& name : checkpoint->Names()) {
+      const absl::StatusOr<Tensor> tensor = checkpoint->Read(name);
+      if (!tensor.ok()) {
+        EXPECT_THAT(tensor.status(), StatusIs(absl::StatusCode::kDataLoss));
+        continue;
+      }
+      if (first == 0) first = tensor->flat<double>()(0);
+      EXPECT_TRUE(first == value_of(0, step) || first == value_of(1, step)) << first;
+      EXPECT_THAT(tensor->span<double>(), ::testing::Each(first));
+      ++whole;
+    }
+    return whole;
+  };
+  for (int step = 1; step <= kSteps; ++step) read(absl::StrCat(File("c-"), step), step);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Checkpoint before, Checkpoint::Open(File("c-0")));
+  EXPECT_THAT(before.Read("v19")->span<double>(), ::testing::Each(0.0));
+  // One of them alone goes on.
+  save(0, kSteps + 1);
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder()));
+  EXPECT_EQ(latest, absl::StrCat(File("c-"), kSteps + 1));
+  EXPECT_EQ(read(latest, kSteps + 1), 20);
 }
 
 // The number of bytes of a file at which the process of a save is killed: in the values, in their
