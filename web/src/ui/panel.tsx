@@ -5,6 +5,7 @@ import { bytesText, duration, leaf, plural, visible, visibleLines } from '../dat
 import type { Description, Neighbour } from '../worker/api.ts';
 import { kMaxListed } from '../worker/api.ts';
 import type { App } from './app.ts';
+import { commandsOf } from './commands.ts';
 import type { Page } from './commands.ts';
 import { BlockFields, GraphFields } from './edit/block.tsx';
 
@@ -214,10 +215,32 @@ function Overview({ app, page }: { app: App; page: Page }) {
   );
 }
 
+// The blocks that are chosen, and what can be done with them.
+function Chosen({ app, page }: { app: App; page: Page }) {
+  const nodes = app.editedNodes();
+  return (
+    <Section title={`Selection: ${plural(nodes.length, 'block')}`}>
+      <p>
+        {commandsOf(app).filter((command) => kChosenCommands.includes(command.id)).map((command) => (
+          <button key={command.id} type="button" onClick={() => void command.run(app, page)}>
+            {command.title}
+          </button>
+        ))}
+      </p>
+      <ul>
+        {nodes.slice(0, kMaxListed).map((node) => <li key={node.id}>{visible(node.name).slice(0, 300)}</li>)}
+      </ul>
+      <More n={nodes.length} />
+    </Section>
+  );
+}
+const kChosenCommands = ['remove', 'duplicate', 'copy', 'group', 'ungroup'];
+
 export function Panel({ app, page }: { app: App; page: Page }) {
   const d = app.description;
   return (
     <aside id="panel" aria-label="Details" tabIndex={0}>
+      {app.chosen.size > 0 && <Chosen app={app} page={page} />}
       {d === null ? <Overview app={app} page={page} /> : <Details app={app} d={d} />}
     </aside>
   );
