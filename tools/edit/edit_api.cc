@@ -306,7 +306,10 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
   GraphJsonOptions options;
   options.title = file;
   options.edit = std::move(edit);
-  return GraphJson(AnalyzedGraph(), options);
+  // The bodies of the functions, as the page shows them.
+  AnalyzedGraph functions;
+  *functions.def.mutable_library() = base->def.library();
+  return GraphJson(functions, options);
 }
 
 struct EditApi::OpenSession {

@@ -1,5 +1,5 @@
 // Session: the graph that the page edits, with what a server says of it. Tells the page to show it.
-import type { EditJson, GraphJson, RunJson } from '../data/format.ts';
+import type { Bodies, EditJson, GraphJson, RunJson } from '../data/format.ts';
 import { call } from './api.ts';
 import type { Feed, ImageRequest, SentGraph } from './api.ts';
 import { displayGraph } from './display.ts';
@@ -69,7 +69,7 @@ export class Session {
   private selectedId: number | null = null;
   private chosenIds: number[] = [];
 
-  constructor(private readonly host: Host, edit: EditJson) {
+  constructor(private readonly host: Host, edit: EditJson, private readonly bodies: Bodies) {
     this.editor = new Editor(new Library(edit.ops), edit.nodes, edit.rest);
     this.file = edit.file;
     this.hasServer = edit.server;
@@ -105,7 +105,7 @@ export class Session {
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
     const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;
     const run = isSame(this.run?.nodes) ? this.run!.result : null;
-    return displayGraph(this.editor, this.file, checked, run);
+    return displayGraph(this.editor, this.file, checked, run, this.bodies);
   }
 
   // Shows the graph as it is, then what the server says of it. Selects a node.

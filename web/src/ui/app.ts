@@ -34,6 +34,8 @@ export class App {
   chosen: ReadonlySet<number> = new Set();
   description: Description | null = null;
   marks: Marks | null = null;
+  // The call that followCall() came from, and the scope of the function.
+  private call: { node: number; callee: number } | null = null;
   // The first end of a path.
   pathStart: number | null = null;
   search: SearchState = kNoSearch;
@@ -145,7 +147,7 @@ export class App {
   async open(base64: string, bookmark: string): Promise<void> {
     this.summary = await this.client.call('open', base64);
     if (this.summary.edit !== null) {
-      this.edit = new Session(this, this.summary.edit);
+      this.edit = new Session(this, this.summary.edit, this.summary.bodies);
       const { generator } = this.summary;
       this.summary = { ...await this.client.call('replace', this.edit.first()), generator };
     }
@@ -232,6 +234,7 @@ export class App {
     for (const scene of scenes) this.world.add(scene);
     this.marks = null;
     this.pathStart = null;
+    this.call = null;
     this.selected = selected;
     this.chosen = all;
     this.description = description;
@@ -407,6 +410,28 @@ export class App {
     const parent = scopes[scopes.length - 1];
     if (parent !== undefined && parent !== 0) await this.select(~parent);
     else this.clearSelection();
+  }
+
+  // Selects the function that the selected block calls, or the call that led to this function.
+  async followCall(): Promise<void> {
+    if (this.selected === null) {
+      this.say('Select a block first');
+      return;
+    }
+    const callees = this.selected < 0 ? [] : await this.client.call('callees', this.selected);
+    if (callees.length > 0) {
+      // Another time, the next of several.
+      const last = this.call?.node === this.selected ? callees.indexOf(this.call.callee) : -1;
+      const callee = callees[(last + 1) % callees.length]!;
+      this.call = { node: this.selected, callee };
+      await this.load(callee);
+      await this.select(~callee);
+      this.say(`Opened ${this.titleOf(~callee)}`);
+    } else if (this.call !== null) {
+      await this.select(this.call.node);
+    } else {
+      this.say('The block calls no function');
+    }
   }
 
   async selectNotable(): Promise<void> {

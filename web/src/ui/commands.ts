@@ -36,6 +36,8 @@ export const kCommands: Command[] = [
     run: (app) => app.selectBeside(1) },
   { id: 'previous', title: 'Previous block', key: 'ArrowUp', group: 'Move',
     run: (app) => app.selectBeside(-1) },
+  { id: 'function', title: 'Go to the function of the call, or back', key: 'B', group: 'Move',
+    run: (app) => app.followCall() },
   { id: 'notable', title: 'Next problem or change', key: 'n', group: 'Move',
     run: (app) => app.selectNotable() },
   { id: 'center', title: 'Show the selected block', key: '.', group: 'Move',

@@ -105,6 +105,30 @@ function Histogram({ counts }: { counts: number[] }) {
   );
 }
 
+// A line through the elements. What is not finite is a gap.
+function Curve({ values, name }: { values: (number | null)[]; name: string }) {
+  const finite = values.filter((value) => value !== null);
+  const low = Math.min(...finite);
+  // Halves, since the difference may be infinite.
+  const range = Math.max(...finite) / 2 - low / 2;
+  const lines: string[] = [];
+  values.forEach((value, i) => {
+    if (value === null) return;
+    const y = range > 0 ? 39 - (38 * (value / 2 - low / 2)) / range : 20;
+    const point = `${i},${Number(y.toFixed(2))}`;
+    if (i > 0 && values[i - 1] !== null) lines[lines.length - 1] += ` ${point}`;
+    else lines.push(point);
+  });
+  return (
+    <svg class="curve" viewBox={`0 0 ${values.length - 1} 40`} preserveAspectRatio="none" role="img"
+         aria-label={`Curve of ${name}, from ${number(values[0]!)} to ${number(values[values.length - 1]!)}`}>
+      {lines.map((points, i) => (points.includes(' ')
+        ? <polyline key={i} points={points} />
+        : <polyline key={i} points={`${points} ${points}`} />))}
+    </svg>
+  );
+}
+
 // Draws levels of gray or colours. What is not finite is red.
 function drawPicture(canvas: HTMLCanvasElement | null, picture: number[]): void {
   const context = canvas?.getContext('2d');
@@ -134,6 +158,7 @@ function Result({ result, d }: { result: OutputJson; d: Description }) {
           stddev {number(result.sd)}</p>
       )}
       {result.hist.length > 0 && <Histogram counts={result.hist} />}
+      {result.c !== undefined && <Curve values={result.c} name={name} />}
       {p !== undefined && (
         <canvas key={`${d.id}:${result.o}`} class="picture" width={p[1]} height={p[0]} role="img"
                 aria-label={`Picture of ${name}`} ref={(canvas) => drawPicture(canvas, p)} />

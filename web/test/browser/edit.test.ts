@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import {
-  Fixture, constant, expectNoViolation, message, node, placeholder, selected, settle,
+  Fixture, constant, expectNoViolation, message, node, openScopes, placeholder, selected, settle,
 } from './support.ts';
 import { kCommands, kEditCommands } from '../../src/ui/commands.ts';
 
@@ -283,6 +283,45 @@ test('a selection of several blocks is copied, moved and removed in one step', a
   assert.equal(await names_(), '');
   await fixture.press(page, 'z');
   assert.equal(await names_(), 'x y z c s/in');
+  await page.close();
+});
+
+test('bodies of functions are shown; a key leads there and back', async () => {
+  const page = await editor('function.pbtxt', placeholder('x', [2]) + `
+    node { name: "call" op: "twice" input: "x" }
+    node { name: "if" op: "If" input: "x" input: "x" attr { key: "then_branch" value { func { name: "twice" } } }
+           attr { key: "else_branch" value { func { name: "other" } } } }
+    library {
+      function { signature { name: "twice" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+        node_def { name: "sum" op: "AddV2" input: "a" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+        ret { key: "r" value: "sum:z:0" } }
+      function { signature { name: "other" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+        ret { key: "r" value: "a" } } }`);
+  await select(page, 'call');
+  await fixture.press(page, 'B');
+  assert.equal(await selected(page), 'ƒ twice');
+  assert.deepEqual(await openScopes(page), ['ƒ twice']);
+  // Its blocks are shown as they are, and no field edits them.
+  await page.evaluate(async () => {
+    const app = window.gradflow;
+    const scene = app.world.placed.get(~app.selected!)!.scene;
+    await app.select(scene.items.find((item) => item.title === 'sum')!.id);
+  });
+  await settle(page);
+  assert.match(await page.locator('#panel').innerText(), /AddV2[^]*Inputs[^]*Attributes/);
+  assert.equal(await page.locator('#block-name').count(), 0);
+  await fixture.press(page, 'Delete');
+  assert.equal(await message(page), 'Select a block first');
+  await fixture.press(page, 'B');
+  assert.equal(await selected(page), 'call');
+  // The graph changes, the functions stay.
+  await add(page, 'NoOp', 'n');
+  assert.deepEqual(await names(page), ['x', 'call', 'if', 'n']);
+  await select(page, 'if');
+  await fixture.press(page, 'B');
+  const first = await selected(page);
+  await fixture.press(page, 'B', 'B');
+  assert.deepEqual([first, await selected(page)].sort(), ['ƒ other', 'ƒ twice']);
   await page.close();
 });
 
