@@ -127,11 +127,19 @@ export class Session {
     }
   }
   private async show(): Promise<void> {
-    const nodes = [...this.editor.nodes];
-    const at = this.selectedId === null ? -1 : this.editor.indexOf(this.selectedId);
-    const chosen = this.chosenIds.map((id) => this.editor.indexOf(id)).filter((i) => i >= 0);
-    await this.host.reshow(this.display(), at < 0 ? null : at, chosen,
-                           () => { this.shown = nodes; });
+    for (;;) {
+      const nodes = [...this.editor.nodes];
+      const selected = this.selectedId;
+      const at = selected === null ? -1 : this.editor.indexOf(selected);
+      const chosen = this.chosenIds.map((id) => this.editor.indexOf(id)).filter((i) => i >= 0);
+      let seen = selected;
+      await this.host.reshow(this.display(), at < 0 ? null : at, chosen, () => {
+        this.shown = nodes;
+        seen = this.selectedId;
+      });
+      // Another block was selected before the picture changed.
+      if (seen === selected || this.isStale) return;
+    }
   }
   private async check(): Promise<void> {
     if (!this.hasServer) return;
