@@ -402,8 +402,16 @@ TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
   EXPECT_THAT(api->Call("save", Request({"1"}, more, 0)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 0")));
-  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more, 0)));
+  // It does not overwrite what the other page has saved, unless it insists.
+  EXPECT_THAT(api->Call("save", Request({"0"}, more, 0)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("'g.pbtxt' has changed since the page was loaded")));
+  EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, R"(,"file":"other.pbtxt")", 0)));
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more + R"(,"overwrite":true)", 0)));
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "first");
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0", R"(name: "x" op: "NoOp")"}, more, 0)));
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more, 0)));
   // Few old contents are kept.
   for (int i = 0; i < 8; ++i) {
     WriteFile(File("g.pbtxt"), graph(absl::StrCat("n", i)));

@@ -563,7 +563,7 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
 }
 
 absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGraph& graph,
-                                          const Value& request) const {
+                                          const Value& request) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::string name, Text(request, "file"));
   const bool is_text = absl::EndsWith(name, ".pbtxt");
   if (name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
@@ -577,8 +577,27 @@ absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGrap
   const std::string folder =
       options_.path.substr(0, options_.path.size() - FileName(options_.path).size());
   const std::string path = absl::StrCat(folder, name);
+  // The file that the page shows may be another one's work by now.
+  const auto number = static_cast<int64_t>(Member(request, "base").number_value());
+  const bool is_edited = !options_.path.empty() && path == options_.path;
+  if (is_edited && !Member(request, "overwrite").bool_value()) {
+    const absl::StatusOr<std::string> current = ReadEditedFile(path, options_.limits);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto saved = saved_.find(number);
+    if (current.ok() && *current != base.bytes &&
+        (saved == saved_.end() || *current != saved->second)) {
+      return errors::FailedPrecondition("'", name,
+                                        "' has changed since the page was loaded; save again to "
+                                        "overwrite it, or under another name");
+    }
+  }
   GRADFLOW_RETURN_IF_ERROR(
       errors::Prefix(absl::StrCat("'", path, "': "), internal::WriteFile(path, {content})));
+  if (is_edited) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    saved_[number] = content;
+    if (saved_.size() > kMaxBases) saved_.erase(saved_.begin());
+  }
   return absl::StrCat("{\"file\":", Quoted(name), ",\"bytes\":", content.size(), "}");
 }
 

@@ -73,7 +73,7 @@ class EditApi {
   absl::StatusOr<std::string> Check(const EditedGraph& graph) const;
   absl::StatusOr<std::string> Run(const EditedGraph& graph, const google::protobuf::Value& request);
   absl::StatusOr<std::string> Save(const EditBase& base, const EditedGraph& graph,
-                                   const google::protobuf::Value& request) const;
+                                   const google::protobuf::Value& request);
   absl::StatusOr<std::string> Differentiate(const EditedGraph& graph,
                                             const google::protobuf::Value& request) const;
 
@@ -84,6 +84,8 @@ class EditApi {
   std::mutex mutex_;
   // By number. The first ones are dropped when there are too many.
   std::map<int64_t, std::shared_ptr<const EditBase>> bases_;
+  // By the number of the base, what its page saved last.
+  std::map<int64_t, std::string> saved_;
   Session* session_ = nullptr;
   bool is_stopped_ = false;
 };

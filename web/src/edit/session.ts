@@ -61,6 +61,8 @@ export class Session {
   private run: { nodes: readonly EditNode[]; result: RunJson } | null = null;
   private readonly hasServer: boolean;
   private readonly base: number;
+  // Whether the last save was refused because the file is another one's work.
+  private overwrites = false;
   // The version that was saved.
   private saved = 0;
   private clipboard = '';
@@ -340,7 +342,14 @@ export class Session {
   async save(): Promise<void> {
     await this.ask(async () => {
       const { version } = this.editor;
-      const { file, bytes } = await call('save', this.sent(), { file: this.file });
+      const overwrite = this.overwrites;
+      this.overwrites = false;
+      const { file, bytes } = await call('save', this.sent(), { file: this.file, overwrite })
+        .catch((error: Error) => {
+          // Asking again insists.
+          this.overwrites = error.message.includes('has changed since the page was loaded');
+          throw error;
+        });
       this.saved = version;
       this.host.say(`Saved ${file}: ${bytes} bytes`);
     });

@@ -407,6 +407,16 @@ test('a page that is loaded again shows the saved graph, and warns of losing cha
   await load();
   assert.deepEqual(types, ['beforeunload']);
   assert.deepEqual(await names(page), ['x', 'y', 'n']);
+  // What another program has written is overwritten at the second attempt.
+  fixture.file('again.pbtxt', 'node { name: "other" op: "NoOp" }');
+  await fixture.press(page, 'q');
+  assert.match(await message(page), /has changed since the page was loaded; save again/);
+  // The browser lists the refusal.
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  assert.match(readFileSync(join(fixture.folder, 'again.pbtxt'), 'utf8'), /other/);
+  await fixture.press(page, 'q');
+  assert.match(await message(page), /^Saved again/);
+  assert.doesNotMatch(readFileSync(join(fixture.folder, 'again.pbtxt'), 'utf8'), /other/);
   await page.close();
 });
 
