@@ -273,6 +273,11 @@ TEST_F(EditTest, LimitsTimeAndMemoryOfRuns) {
       R"(name: "f" op: "Fill" input: "dims" input: "v" attr { key: "T" value { type: DT_FLOAT } })"};
   EXPECT_THAT(Open("")->Call("run", Request(graph)).status(),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  const std::string feed = R"({"name":"x","type":"float","shape":[200000],"random":1})";
+  const std::string feeds = absl::StrCat(",\"feeds\":[", feed, ",", feed, "]");
+  EXPECT_THAT(Open("")->Call("run", Request({kX, kY}, feeds)).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("the feeds have more than 1048576 bytes")));
   memory_limit_ = 0;
   EXPECT_THAT(Open("")->Call("run", Request(graph)), IsOk());
   timeout_ = 1e-9;
@@ -461,6 +466,9 @@ TEST_F(EditTest, DecodesImages) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 0, 1, 3 or 4")));
   EXPECT_THAT(run("string", "").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("an image has numbers")));
+
+  EXPECT_THAT(run("uint8", R"(,"channels":1e300)").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 0, 1, 3 or 4")));
 
   // A constant.
   const absl::StatusOr<std::string> value =

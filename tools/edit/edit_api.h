@@ -66,8 +66,10 @@ class EditApi {
       std::chrono::steady_clock::time_point deadline);
 
   // Returns the value of a feed, or of the constant that an image becomes.
-  absl::StatusOr<Tensor> FeedValue(const google::protobuf::Value& feed);
-  absl::StatusOr<Tensor> DecodeImage(const google::protobuf::Value& image);
+  absl::StatusOr<Tensor> FeedValue(const google::protobuf::Value& feed,
+                                   std::chrono::steady_clock::time_point deadline);
+  absl::StatusOr<Tensor> DecodeImage(const google::protobuf::Value& image,
+                                     std::chrono::steady_clock::time_point deadline);
 
   absl::StatusOr<std::string> Image(const google::protobuf::Value& request);
   absl::StatusOr<std::string> Check(const EditedGraph& graph) const;
