@@ -14,6 +14,7 @@
 #include "gradflow/io/file.h"
 #include "tools/commands.h"
 #include "tools/edit/edit_api.h"
+#include "tools/edit/edit_lock.h"
 #include "tools/edit/edit_server.h"
 #include "tools/graph_limits.h"
 #include "tools/view/page.h"
@@ -41,6 +42,7 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
     return errors::Prefix(absl::StrCat("'", flags.output, "': "),
                           internal::WriteFile(flags.output, {page}));
   }
+  GRADFLOW_ASSIGN_OR_RETURN(const EditLock lock, EditLock::Acquire(flags.graph));
   // Ctrl-C and the like end the server. All threads inherit this.
   sigset_t signals;
   sigemptyset(&signals);
@@ -50,6 +52,7 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
   server_options.port = flags.port;
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<EditServer> server,
                             EditServer::Make(api.get(), server_options));
+  GRADFLOW_RETURN_IF_ERROR(lock.Announce(server->Origin()));
   out << "Open " << server->Url() << "\nCtrl-C ends the editor.\n" << std::flush;
   std::atomic<bool> is_done{false};
   std::thread waiter([&] {

@@ -2,8 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -29,6 +33,7 @@
 #include "tests/tools/command_line_fixture.h"
 #include "tools/edit/edit_api.h"
 #include "tools/edit/edit_graph.h"
+#include "tools/edit/edit_lock.h"
 #include "tools/edit/edit_server.h"
 #include "tools/json.h"
 
@@ -37,12 +42,14 @@ namespace testing {
 namespace {
 
 using ::gradflow::tools::EditApi;
+using ::gradflow::tools::EditLock;
 using ::gradflow::tools::EditOptions;
 using ::gradflow::tools::EditServer;
 using ::gradflow::tools::EditServerOptions;
 using ::gradflow::tools::Quoted;
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::EndsWith;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -266,6 +273,11 @@ TEST_F(EditTest, LimitsTimeAndMemoryOfRuns) {
       R"(name: "f" op: "Fill" input: "dims" input: "v" attr { key: "T" value { type: DT_FLOAT } })"};
   EXPECT_THAT(Open("")->Call("run", Request(graph)).status(),
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
+  const std::string feed = R"({"name":"x","type":"float","shape":[200000],"random":1})";
+  const std::string feeds = absl::StrCat(",\"feeds\":[", feed, ",", feed, "]");
+  EXPECT_THAT(Open("")->Call("run", Request({kX, kY}, feeds)).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("the feeds have more than 1048576 bytes")));
   memory_limit_ = 0;
   EXPECT_THAT(Open("")->Call("run", Request(graph)), IsOk());
   timeout_ = 1e-9;
@@ -395,8 +407,16 @@ TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
   EXPECT_THAT(api->Call("save", Request({"1"}, more, 0)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 0")));
-  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more, 0)));
+  // It does not overwrite what the other page has saved, unless it insists.
+  EXPECT_THAT(api->Call("save", Request({"0"}, more, 0)).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("'g.pbtxt' has changed since the page was loaded")));
+  EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, R"(,"file":"other.pbtxt")", 0)));
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more + R"(,"overwrite":true)", 0)));
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "first");
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0", R"(name: "x" op: "NoOp")"}, more, 0)));
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more, 0)));
   // Few old contents are kept.
   for (int i = 0; i < 8; ++i) {
     WriteFile(File("g.pbtxt"), graph(absl::StrCat("n", i)));
@@ -446,6 +466,9 @@ TEST_F(EditTest, DecodesImages) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 0, 1, 3 or 4")));
   EXPECT_THAT(run("string", "").status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("an image has numbers")));
+
+  EXPECT_THAT(run("uint8", R"(,"channels":1e300)").status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 0, 1, 3 or 4")));
 
   // A constant.
   const absl::StatusOr<std::string> value =
@@ -534,6 +557,49 @@ TEST_F(EditTest, WritesAPageThatNeedsNoServer) {
                 HasSubstr("must end in .pb or .pbtxt"));
   WriteFile(File("bad.pb"), "\xff");
   ExpectFailure(Gradflow({"edit", File("bad.pb")}), "INVALID_ARGUMENT", HasSubstr("bad.pb"));
+}
+
+TEST_F(EditTest, OneProcessEditsAGraph) {
+  WriteFile(File("g.pbtxt"), "");
+  std::filesystem::create_directory(File("run"));
+  const char* const old = std::getenv("XDG_RUNTIME_DIR");
+  const std::string before = old == nullptr ? "" : old;
+  setenv("XDG_RUNTIME_DIR", File("run").c_str(), 1);
+  {
+    const absl::StatusOr<EditLock> lock = EditLock::Acquire(File("g.pbtxt"));
+    GRADFLOW_ASSERT_OK(lock.status());
+    EXPECT_THAT(EditLock::Acquire(File("g.pbtxt")).status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition, EndsWith("is being edited")));
+    GRADFLOW_ASSERT_OK(lock->Announce("http://127.0.0.1:1234"));
+    // By another way to the same file.
+    ExpectFailure(Gradflow({"edit", File("run/../g.pbtxt")}), "FAILED_PRECONDITION",
+                  AllOf(HasSubstr("is being edited at http://127.0.0.1:1234 (process "),
+                        HasSubstr(absl::StrCat(getpid(), ")"))));
+    // Other graphs, new ones, and pages without a server.
+    EXPECT_THAT(EditLock::Acquire(File("other.pb")).status(), IsOk());
+    EXPECT_THAT(EditLock::Acquire("").status(), IsOk());
+    EXPECT_EQ(Gradflow({"edit", File("g.pbtxt"), "-o", File("g.html")}).exit_code, 0);
+  }
+  EXPECT_THAT(EditLock::Acquire(File("g.pbtxt")).status(), IsOk());
+  // A folder that others may write to is not used.
+  chmod(File("run/gradflow").c_str(), 0777);
+  const absl::StatusOr<EditLock> open = EditLock::Acquire(File("g.pbtxt"));
+  EXPECT_THAT(open.status(), IsOk());
+  EXPECT_THAT(open->Announce("http://127.0.0.1:1"), IsOk());
+  EXPECT_THAT(EditLock::Acquire(File("g.pbtxt")).status(), IsOk());
+  if (old == nullptr) {
+    unsetenv("XDG_RUNTIME_DIR");
+  } else {
+    setenv("XDG_RUNTIME_DIR", before.c_str(), 1);
+  }
+}
+
+TEST_F(EditTest, PagesHaveTheBodiesOfFunctions) {
+  WriteFile(File("f.pbtxt"), R"(library { function { signature { name: "f"
+      input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+      node_def { name: "n" op: "Neg" input: "a" } ret { key: "r" value: "n:y:0" } } })");
+  EXPECT_THAT(*Open("f.pbtxt")->PageData(true),
+              AllOf(HasSubstr("\"functions\":[[\"f\",0,3]]"), HasSubstr("[\"n\",1,[0,0]")));
 }
 
 // ---- Who may call ----

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -18,7 +19,9 @@ namespace {
 
 using ::testing::Each;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
+using ::testing::IsNan;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
@@ -162,6 +165,35 @@ TEST(TensorPicture, OfVectorsMatricesAndImages) {
   for (const Tensor& none : {Tensor(3.0f), Make<float>({}), Tensor(tstring("x"))}) {
     EXPECT_THAT(picture(none).levels, IsEmpty());
   }
+}
+
+TEST(TensorCurve, OfVectors) {
+  EXPECT_THAT(MakeTensorCurve(Make<float>({2, kNotANumber, -1, kInfinity})),
+              ElementsAre(2, IsNan(), -1, IsNan()));
+  EXPECT_THAT(MakeTensorCurve(Make<int32_t>({3, 4}, {1, 2, 1})), ElementsAre(3, 4));
+  for (const Tensor& none : {Tensor(3.0f), Make<float>({}), Make<float>({7}), Tensor(tstring("x")),
+                             Make<float>({1, 2, 3, 4}, {2, 2})}) {
+    EXPECT_THAT(MakeTensorCurve(none), IsEmpty());
+  }
+  std::vector<double> values(kMaxCurve);
+  std::iota(values.begin(), values.end(), 0);
+  EXPECT_THAT(MakeTensorCurve(Make<double>(values)), ElementsAreArray(values));
+  // No peak of a long one is lost: each of 128 parts has its smallest and largest.
+  values.assign(1001, 0);
+  values[500] = 7;
+  values[501] = -3;
+  values[1000] = kNotANumber;
+  std::fill_n(values.begin(), 8, kNotANumber);
+  const std::vector<double> curve = MakeTensorCurve(Make<float>(values));
+  ASSERT_EQ(curve.size(), kMaxCurve);
+  EXPECT_THAT(curve[0], IsNan());
+  EXPECT_THAT(curve[1], IsNan());
+  EXPECT_EQ(curve[2], 0);
+  EXPECT_EQ(curve.back(), 0);
+  const auto peak = std::find(curve.begin(), curve.end(), 7);
+  ASSERT_NE(peak, curve.end());
+  EXPECT_EQ(peak[1], -3);
+  EXPECT_EQ(std::count(curve.begin(), curve.end(), 0), kMaxCurve - 4);
 }
 
 }  // namespace

@@ -202,6 +202,14 @@ TEST(GraphJson, TakesDuplicateNames) {
   EXPECT_THAT(json.Texts("notes"), Not(IsEmpty()));
 }
 
+TEST(ProducersFirst, KeepsTheOrderOfTheGraph) {
+  // Node 0 reads 2; 3 and 4 are a cycle, which 5 reads; 6 reads what is not there.
+  EXPECT_THAT(ProducersFirst({{{2, 0}}, {}, {}, {{4, 0}}, {{3, -1}}, {{3, 0}}, {{-1, 0}, {1, 0}}}),
+              ElementsAre(1, 2, 0, 6));
+  EXPECT_THAT(ProducersFirst({{}, {{0, 0}}, {}, {{1, 0}, {1, 0}}}), ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(ProducersFirst({}), ElementsAre());
+}
+
 TEST(GraphJson, ShowsFunctions) {
   const Json json(AnalyzeText(R"(
     node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }

@@ -306,7 +306,10 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
   GraphJsonOptions options;
   options.title = file;
   options.edit = std::move(edit);
-  return GraphJson(AnalyzedGraph(), options);
+  // The bodies of the functions, as the page shows them.
+  AnalyzedGraph functions;
+  *functions.def.mutable_library() = base->def.library();
+  return GraphJson(functions, options);
 }
 
 struct EditApi::OpenSession {
@@ -346,8 +349,8 @@ absl::StatusOr<std::unique_ptr<EditApi::OpenSession>> EditApi::MakeSession(
   return std::make_unique<OpenSession>(this, std::move(session), deadline);
 }
 
-absl::StatusOr<Tensor> EditApi::FeedValue(const Value& feed) {
-  if (Member(feed, "image").kind_case() == Value::kStringValue) return DecodeImage(feed);
+absl::StatusOr<Tensor> EditApi::FeedValue(const Value& feed, Watchdog::Clock::time_point deadline) {
+  if (Member(feed, "image").kind_case() == Value::kStringValue) return DecodeImage(feed, deadline);
   if (Member(feed, "npy").kind_case() == Value::kStringValue) {
     GRADFLOW_ASSIGN_OR_RETURN(const std::string bytes, File(feed, "npy"));
     return ParseNpy(bytes);
@@ -356,30 +359,33 @@ absl::StatusOr<Tensor> EditApi::FeedValue(const Value& feed) {
 }
 
 // Decodes as DecodeImage does: floating-point numbers are from 0 to 1, integers those of the file.
-absl::StatusOr<Tensor> EditApi::DecodeImage(const Value& image) {
+absl::StatusOr<Tensor> EditApi::DecodeImage(const Value& image,
+                                            Watchdog::Clock::time_point deadline) {
   GRADFLOW_ASSIGN_OR_RETURN(std::string bytes, File(image, "image"));
   GRADFLOW_ASSIGN_OR_RETURN(const DataType type, Type(image));
   if (!DataTypeIsFloating(type) && !DataTypeIsInteger(type)) {
     return errors::InvalidArgument("an image has numbers, but the tensor is ",
                                    DataTypeString(type));
   }
+  const double channels = Member(image, "channels").number_value();
+  if (!(channels >= 0 && channels <= 4)) {
+    return errors::InvalidArgument("channels is ", channels, ", expected 0, 1, 3 or 4");
+  }
   const Scope root = Scope::NewRootScope();
   const ops::Placeholder file(root.WithOpName("file"), DT_STRING);
   const DataType decoded_type = DataTypeIsFloating(type) ? DT_FLOAT
                                 : type == DT_UINT16      ? DT_UINT16
                                                          : DT_UINT8;
-  Output result =
-      ops::DecodeImage(root, file,
-                       ops::DecodeImage::Attrs()
-                           .Channels(static_cast<int64_t>(Member(image, "channels").number_value()))
-                           .Dtype(decoded_type)
-                           .ExpandAnimations(false));
+  Output result = ops::DecodeImage(root, file,
+                                   ops::DecodeImage::Attrs()
+                                       .Channels(static_cast<int64_t>(channels))
+                                       .Dtype(decoded_type)
+                                       .ExpandAnimations(false));
   if (type != decoded_type) result = ops::Cast(root, result, type);
   if (Member(image, "batch").bool_value()) result = ops::ExpandDims(root, result, 0);
   GraphDef graph;
   GRADFLOW_RETURN_IF_ERROR(root.ToGraphDef(&graph));
-  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpenSession> open,
-                            MakeSession(DeadlineAfter(options_.timeout_seconds)));
+  GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpenSession> open, MakeSession(deadline));
   GRADFLOW_RETURN_IF_ERROR(open->watchdog.Explain(open->session->Create(std::move(graph))));
   Tensor contents(DT_STRING, TensorShape());
   contents.scalar<tstring>()() = std::move(bytes);
@@ -390,7 +396,8 @@ absl::StatusOr<Tensor> EditApi::DecodeImage(const Value& image) {
 }
 
 absl::StatusOr<std::string> EditApi::Image(const Value& request) {
-  GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, DecodeImage(request));
+  GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor,
+                            DecodeImage(request, DeadlineAfter(options_.timeout_seconds)));
   if (tensor.TotalBytes() > kMaxConstantBytes) {
     return errors::InvalidArgument("the image has ", tensor.TotalBytes(), " bytes as ",
                                    DataTypeString(tensor.dtype()), " ",
@@ -476,12 +483,18 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   std::vector<std::pair<std::string, Tensor>> tensors;
   std::vector<Tensor> feeds;
   std::vector<std::string> fed;
+  int64_t bytes = 0;
   for (const Value& feed : Member(request, "feeds").list_value().values()) {
     GRADFLOW_ASSIGN_OR_RETURN(const std::string name, Text(feed, "name"));
-    absl::StatusOr<Tensor> value = FeedValue(feed);
+    absl::StatusOr<Tensor> value = FeedValue(feed, deadline);
     if (!value.ok()) {
       return errors::Prefix(absl::StrCat("feed '", errors::Printable(name, 200), "': "),
                             value.status());
+    }
+    bytes += static_cast<int64_t>(value->TotalBytes());
+    if (options_.memory_limit > 0 && bytes > options_.memory_limit) {
+      return errors::ResourceExhausted("the feeds have more than ", options_.memory_limit,
+                                       " bytes (--memory-limit)");
     }
     options.add_feed(name);
     fed.push_back(name);
@@ -560,7 +573,7 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
 }
 
 absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGraph& graph,
-                                          const Value& request) const {
+                                          const Value& request) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::string name, Text(request, "file"));
   const bool is_text = absl::EndsWith(name, ".pbtxt");
   if (name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
@@ -574,8 +587,27 @@ absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGrap
   const std::string folder =
       options_.path.substr(0, options_.path.size() - FileName(options_.path).size());
   const std::string path = absl::StrCat(folder, name);
+  // The file that the page shows may be another one's work by now.
+  const auto number = static_cast<int64_t>(Member(request, "base").number_value());
+  const bool is_edited = !options_.path.empty() && path == options_.path;
+  if (is_edited && !Member(request, "overwrite").bool_value()) {
+    const absl::StatusOr<std::string> current = ReadEditedFile(path, options_.limits);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto saved = saved_.find(number);
+    if (current.ok() && *current != base.bytes &&
+        (saved == saved_.end() || *current != saved->second)) {
+      return errors::FailedPrecondition("'", name,
+                                        "' has changed since the page was loaded; save again to "
+                                        "overwrite it, or under another name");
+    }
+  }
   GRADFLOW_RETURN_IF_ERROR(
       errors::Prefix(absl::StrCat("'", path, "': "), internal::WriteFile(path, {content})));
+  if (is_edited) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    saved_[number] = content;
+    if (saved_.size() > kMaxBases) saved_.erase(saved_.begin());
+  }
   return absl::StrCat("{\"file\":", Quoted(name), ",\"bytes\":", content.size(), "}");
 }
 

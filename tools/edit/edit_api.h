@@ -66,14 +66,16 @@ class EditApi {
       std::chrono::steady_clock::time_point deadline);
 
   // Returns the value of a feed, or of the constant that an image becomes.
-  absl::StatusOr<Tensor> FeedValue(const google::protobuf::Value& feed);
-  absl::StatusOr<Tensor> DecodeImage(const google::protobuf::Value& image);
+  absl::StatusOr<Tensor> FeedValue(const google::protobuf::Value& feed,
+                                   std::chrono::steady_clock::time_point deadline);
+  absl::StatusOr<Tensor> DecodeImage(const google::protobuf::Value& image,
+                                     std::chrono::steady_clock::time_point deadline);
 
   absl::StatusOr<std::string> Image(const google::protobuf::Value& request);
   absl::StatusOr<std::string> Check(const EditedGraph& graph) const;
   absl::StatusOr<std::string> Run(const EditedGraph& graph, const google::protobuf::Value& request);
   absl::StatusOr<std::string> Save(const EditBase& base, const EditedGraph& graph,
-                                   const google::protobuf::Value& request) const;
+                                   const google::protobuf::Value& request);
   absl::StatusOr<std::string> Differentiate(const EditedGraph& graph,
                                             const google::protobuf::Value& request) const;
 
@@ -84,6 +86,8 @@ class EditApi {
   std::mutex mutex_;
   // By number. The first ones are dropped when there are too many.
   std::map<int64_t, std::shared_ptr<const EditBase>> bases_;
+  // By the number of the base, what its page saved last.
+  std::map<int64_t, std::string> saved_;
   Session* session_ = nullptr;
   bool is_stopped_ = false;
 };

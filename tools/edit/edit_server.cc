@@ -322,6 +322,8 @@ std::string EditServer::Url() const {
   return absl::StrCat(impl_->origin, "/?token=", impl_->token);
 }
 
+const std::string& EditServer::Origin() const { return impl_->origin; }
+
 int EditServer::port() const { return impl_->port; }
 
 absl::Status EditServer::Serve() {

@@ -34,6 +34,8 @@ class EditServer {
 
   // Returns "http://127.0.0.1:PORT/?token=TOKEN", which opens the page once.
   std::string Url() const;
+  // Returns the address without the token: "http://127.0.0.1:40123".
+  const std::string& Origin() const;
   int port() const;
 
   // Serves until Stop() is called, on another thread.

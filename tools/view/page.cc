@@ -11,6 +11,8 @@ namespace {
 
 // Where the shell has the data.
 constexpr char kPlace[] = "@DATA@";
+// Level 6 takes three times the time for 5 % fewer bytes.
+constexpr int kLevel = 3;
 
 absl::StatusOr<std::string> Gzip(absl::string_view data) {
   constexpr size_t kMaxBytes = size_t{1} << 30;
@@ -20,7 +22,7 @@ absl::StatusOr<std::string> Gzip(absl::string_view data) {
   }
   z_stream stream = {};
   // 16 more than the size of the window for a gzip header, which has no time and no name.
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 16 + MAX_WBITS, MAX_MEM_LEVEL,
+  if (deflateInit2(&stream, kLevel, Z_DEFLATED, 16 + MAX_WBITS, MAX_MEM_LEVEL,
                    Z_DEFAULT_STRATEGY) != Z_OK) {
     return errors::ResourceExhausted("zlib cannot be initialised");
   }

@@ -91,7 +91,6 @@ std::vector<bool> NeededNodes(const AnalyzedGraph& graph, const std::vector<std:
 
 std::string TensorJson(int node, int output, const Tensor& tensor) {
   const TensorStats stats = ComputeTensorStats(tensor);
-  const TensorPicture picture = MakeTensorPicture(tensor, stats);
   constexpr int kMaxDims = 16;
   const auto dims = tensor.shape().dim_sizes();
   const size_t num_dims = std::min<size_t>(dims.size(), kMaxDims);
@@ -104,6 +103,16 @@ std::string TensorJson(int node, int output, const Tensor& tensor) {
       ",\"mean\":", JsonNumber(stats.mean), ",\"sd\":", JsonNumber(stats.stddev), ",\"hist\":[",
       absl::StrJoin(stats.histogram, ","),
       "],\"first\":", Quoted(ValidUtf8(tensor.SummarizeValue(kMaxListedValues), 2000)));
+  const std::vector<double> curve = MakeTensorCurve(tensor);
+  const TensorPicture picture = curve.empty() ? MakeTensorPicture(tensor, stats) : TensorPicture();
+  if (!curve.empty()) {
+    absl::StrAppend(&json, ",\"c\":[",
+                    absl::StrJoin(curve, ",",
+                                  [](std::string* out, double value) {
+                                    absl::StrAppend(out, JsonNumber(value));
+                                  }),
+                    "]");
+  }
   if (!picture.levels.empty()) {
     absl::StrAppend(&json, ",\"p\":[", picture.rows, ",", picture.columns, ",", picture.channels,
                     ",", absl::StrJoin(picture.levels, ","), "]");

@@ -182,6 +182,44 @@ TensorStats ComputeTensorStats(const Tensor& tensor) {
   return stats;
 }
 
+std::vector<double> MakeTensorCurve(const Tensor& tensor) {
+  const Reader read = ReaderOf(tensor.dtype());
+  const int64_t size = tensor.NumElements();
+  const auto dims = tensor.shape().dim_sizes();
+  if (read == nullptr || size < 2 || std::find(dims.begin(), dims.end(), size) == dims.end()) {
+    return {};
+  }
+  const char* const data = tensor.tensor_data().data();
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const auto finite = [&](int64_t i) {
+    const double value = read(data, i);
+    return std::isfinite(value) ? value : kNone;
+  };
+  std::vector<double> curve;
+  if (size <= kMaxCurve) {
+    for (int64_t i = 0; i < size; ++i) curve.push_back(finite(i));
+    return curve;
+  }
+  constexpr int64_t kParts = kMaxCurve / 2;
+  curve.resize(kMaxCurve);
+  tbb::parallel_for(int64_t{0}, kParts, [&](int64_t part) {
+    // The first parts have the elements that are left over.
+    const int64_t begin = part * (size / kParts) + std::min(part, size % kParts);
+    const int64_t end = begin + size / kParts + (part < size % kParts ? 1 : 0);
+    int64_t low = begin;
+    int64_t high = begin;
+    for (int64_t i = begin; i < end; ++i) {
+      const double value = finite(i);
+      if (std::isnan(value)) continue;
+      if (!(finite(low) <= value)) low = i;
+      if (!(finite(high) >= value)) high = i;
+    }
+    curve[2 * part] = finite(std::min(low, high));
+    curve[2 * part + 1] = finite(std::max(low, high));
+  });
+  return curve;
+}
+
 TensorPicture MakeTensorPicture(const Tensor& tensor, const TensorStats& stats) {
   constexpr int64_t kMaxSize = 48;
   TensorPicture picture;

@@ -47,6 +47,13 @@ struct TensorPicture {
 // rows or columns, takes that many in equal steps. Empty for scalars and empty tensors.
 TensorPicture MakeTensorPicture(const Tensor& tensor, const TensorStats& stats);
 
+// Returns the elements of a vector of two or more elements, which may have more dimensions of size
+// 1. Of more than kMaxCurve, returns the smallest and the largest of each of kMaxCurve / 2 equal
+// parts, in their order. NaN stands for all that is not finite. Empty for other tensors.
+std::vector<double> MakeTensorCurve(const Tensor& tensor);
+
+inline constexpr int kMaxCurve = 256;
+
 }  // namespace gradflow::tools
 
 #endif  // GRADFLOW_TOOLS_VIEW_TENSOR_STATS_H_

@@ -68,13 +68,15 @@ function listenToClipboard(app: App): void {
     (event.type !== 'paste' && String(getSelection()) !== '');
   for (const type of ['copy', 'cut'] as const) {
     document.addEventListener(type, (event) => {
-      const node = app.edit?.nodeOf(app.selected) ?? null;
-      if (isText(event) || node === null) return;
-      const text = app.edit!.copy([node]);
+      const nodes = app.editedNodes();
+      if (isText(event) || nodes.length === 0) return;
+      const text = app.edit!.copy(nodes);
       if (text === '') return;
       event.clipboardData?.setData('text/plain', text);
       event.preventDefault();
-      if (type === 'cut') app.edit!.do(() => app.edit!.editor.remove([node.id]));
+      if (type === 'cut') {
+        app.edit!.do(() => app.edit!.editor.remove(nodes.map((node) => node.id)));
+      }
     });
   }
   document.addEventListener('paste', (event) => {
@@ -118,6 +120,10 @@ function start(script: string): void {
         event.preventDefault();
         if (isRedo) app.edit.redo();
         else app.edit.undo();
+      }
+      if (event.key === 'a') {
+        event.preventDefault();
+        app.chooseAll();
       }
     }
     if (event.ctrlKey || event.altKey || event.metaKey) return;

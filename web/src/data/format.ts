@@ -70,6 +70,8 @@ export interface OutputJson {
   hist: number[];
   // The first elements.
   first: string;
+  // The elements of a vector, or the smallest and largest of its parts; null is not finite.
+  c?: (number | null)[];
   // A picture: rows, columns, channels, levels from 0 to 255, or -1.
   p?: number[];
 }
@@ -108,6 +110,9 @@ export interface EditJson {
   // The graph without its nodes, as text.
   rest: string;
 }
+
+// The bodies of the functions of a graph, whose nodes refer to each other.
+export type Bodies = Pick<GraphJson, 'ops' | 'functions' | 'nodes' | 'strings'>;
 
 export interface GraphJson {
   format: number;

@@ -15,6 +15,7 @@ export interface Picture {
   height: number;
   theme: Theme;
   selected: number | null;
+  chosen: ReadonlySet<number>;
   // Blocks that are highlighted.
   marks: Marks | null;
 }
@@ -178,8 +179,9 @@ class Painter {
   }
 
   private stroke(item: Item): { stroke: string; width: number } {
-    const { theme, selected } = this.picture;
+    const { theme, selected, chosen } = this.picture;
     if (item.id === selected) return { stroke: theme.accent, width: 3 };
+    if (chosen.has(item.id)) return { stroke: theme.accent, width: 2 };
     if (this.isMarked(item.id)) return { stroke: theme.mark, width: 2.5 };
     if (item.flags & (Flag.kProblem | Flag.kNan)) return { stroke: theme.problem, width: 2 };
     return { stroke: item.id < 0 ? theme.scopeLine : theme.line, width: 1 };

@@ -27,7 +27,7 @@ export interface Feed extends Partial<ImageRequest> {
 interface Calls {
   check: [object, Checked];
   run: [{ feeds: Feed[]; until: string[] }, { run: RunJson }];
-  save: [{ file: string }, { file: string; bytes: number }];
+  save: [{ file: string; overwrite: boolean }, { file: string; bytes: number }];
   // The nodes of the gradient, and the name of that of each tensor.
   gradients: [{ of: string; wrt: string[] }, { nodes: EditNodeJson[]; gradients: (string | null)[] }];
   // The value of a constant, in text format.

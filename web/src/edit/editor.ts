@@ -4,7 +4,7 @@ import { leaf } from '../data/text.ts';
 import type { Library, Pin } from './library.ts';
 import { formatInput, graphText, isSameNode, nodeFromJson, nodeText, parseInput } from './node.ts';
 import type { EditNode } from './node.ts';
-import { quote } from './text.ts';
+import { quote, unquote } from './text.ts';
 
 // A change of the list of nodes at a place: replaced, inserted (no `before`) or removed (no `after`).
 interface Patch {
@@ -162,10 +162,11 @@ export class Editor {
     return { ...node, inputs: pins.map(() => '') };
   }
 
-  // Adds a block, not connected, and returns it.
-  add(op: string, name = ''): EditNode {
+  // Adds a block, not connected, with these attributes, and returns it.
+  add(op: string, name = '', attrs: Readonly<Record<string, string>> = {}): EditNode {
     if (name !== '' && this.find(name) !== null) throw new Error(`there is a block '${name}' already`);
-    const node = this.make(op, name === '' ? this.freeName(op) : name);
+    const made = this.make(op, name === '' ? this.freeName(op) : name);
+    const node = { ...made, attrs: { ...made.attrs, ...attrs } };
     this.apply(`Add ${node.name}`, [{ at: this.list.length, before: null, after: node }]);
     return node;
   }
@@ -214,34 +215,62 @@ export class Editor {
   }
 
   rename(id: number, name: string): void {
-    const node = this.need(id);
-    if (name === node.name) return;
-    if (!/^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$/.test(name)) {
-      throw new Error('a name has letters, digits and _ . \\ / > -, and begins with a letter, digit or .');
+    this.renameAll([[id, name]], `Rename ${this.need(id).name}`);
+  }
+
+  // Gives blocks new names, which differ, at once.
+  private renameAll(names: readonly (readonly [number, string])[], title: string): void {
+    const renamed = new Map<string, string>();
+    for (const [id, name] of names) {
+      const before = this.need(id).name;
+      if (name !== before) renamed.set(before, name);
     }
-    if (this.find(name) !== null) throw new Error(`there is a block '${name}' already`);
-    const changed: EditNode[] = [{ ...node, name }];
-    const place = `s: ${quote(`loc:@${node.name}`)}`;
-    for (const other of this.list) {
-      const isReader = other.inputs.some((input) => parseInput(input).node === node.name);
-      const group = other.attrs._class;
-      const isColocated = typeof group === 'string' && group.includes(place);
-      if (!isReader && !isColocated) continue;
-      const from = other.id === id ? changed[0]! : other;
-      const after = {
-        ...from,
-        inputs: from.inputs.map((input) => {
-          const source = parseInput(input);
-          return source.node === node.name && input !== '' ? formatInput(name, source.output) : input;
+    for (const name of renamed.values()) {
+      if (!/^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$/.test(name)) {
+        throw new Error('a name has letters, digits and _ . \\ / > -, and begins with a letter, digit or .');
+      }
+      if (this.find(name) !== null && !renamed.has(name)) {
+        throw new Error(`there is a block '${name}' already`);
+      }
+    }
+    const changed: EditNode[] = [];
+    for (const node of this.list) {
+      const inputs = node.inputs.map((input) => {
+        const source = parseInput(input);
+        const name = input === '' ? undefined : renamed.get(source.node);
+        return name === undefined ? input : formatInput(name, source.output);
+      });
+      // The nodes that it is colocated with.
+      const group = node.attrs._class;
+      const attrs = typeof group !== 'string' ? node.attrs : {
+        ...node.attrs,
+        _class: group.replace(/"loc:@((?:[^"\\]|\\[^])*)"/g, (whole, place: string) => {
+          const name = renamed.get(unquote(`"${place}"`) ?? '');
+          return name === undefined ? whole : quote(`loc:@${name}`);
         }),
-        attrs: isColocated
-          ? { ...from.attrs, _class: group.split(place).join(`s: ${quote(`loc:@${name}`)}`) }
-          : from.attrs,
       };
-      if (other.id === id) changed[0] = after;
-      else changed.push(after);
+      const after = { ...node, name: renamed.get(node.name) ?? node.name, inputs, attrs };
+      if (!isSameNode(node, after)) changed.push(after);
     }
-    this.replace(`Rename ${node.name}`, changed);
+    this.replace(title, changed);
+  }
+
+  // Moves blocks from a scope that all of them are in, "a/b/", into another. "" is that of all.
+  moveTo(ids: readonly number[], from: string, to: string): void {
+    const prefix = to.replace(/\/?$/, to === '' ? '' : '/');
+    this.renameAll(ids.map((id) => [id, prefix + this.need(id).name.slice(from.length)]),
+                   prefix === '' ? `Take out of ${from}` : `Put into ${prefix}`);
+  }
+  // Returns the scope that blocks are in, "a/b/", or "".
+  commonScope(ids: readonly number[]): string {
+    let common: string[] | null = null;
+    for (const id of ids) {
+      const path: string[] = this.need(id).name.split('/').slice(0, -1);
+      let same = 0;
+      while (common !== null && same < common.length && common[same] === path[same]) ++same;
+      common = common === null ? path : common.slice(0, same);
+    }
+    return common === null || common.length === 0 ? '' : `${common.join('/')}/`;
   }
 
   // Sets an attribute to a value in text format; removes it if the value is null.

@@ -1,7 +1,7 @@
 // Session: the graph that the page edits, with what a server says of it. Tells the page to show it.
-import type { EditJson, GraphJson, RunJson } from '../data/format.ts';
+import type { Bodies, EditJson, GraphJson, RunJson } from '../data/format.ts';
 import { call } from './api.ts';
-import type { Feed, SentGraph } from './api.ts';
+import type { Feed, ImageRequest, SentGraph } from './api.ts';
 import { displayGraph } from './display.ts';
 import type { Checked } from './display.ts';
 import { Editor } from './editor.ts';
@@ -11,6 +11,7 @@ import type { Pin } from './library.ts';
 import { fieldText } from './fields.ts';
 import { formatInput, graphText, parseInput, parseNodes } from './node.ts';
 import type { EditNode } from './node.ts';
+import { isNpy, tensorOfNpy, toBase64 } from './npy.ts';
 
 // A value for an output of a node, as a person enters it.
 export interface FeedField {
@@ -20,10 +21,11 @@ export interface FeedField {
   seed: number;
   // Of a file: its name, and its bytes in base64.
   file: string;
-  npy: string;
+  bytes: string;
+  isImage: boolean;
 }
 export const kNoFeed: FeedField =
-  { kind: 'none', shape: '', values: '', seed: 1, file: '', npy: '' };
+  { kind: 'none', shape: '', values: '', seed: 1, file: '', bytes: '', isImage: false };
 
 // The dialog over the picture.
 export type Dialog =
@@ -32,13 +34,16 @@ export type Dialog =
   // The inputs of a block that the marked output may be connected to.
   | { kind: 'connect'; to: number }
   | { kind: 'gradients'; of: string; wrt: string }
+  // The scope that blocks are put into.
+  | { kind: 'scope'; ids: number[]; from: string }
   | { kind: 'text'; title: string; text: string; file: string };
 
 // The part of the page that a session uses.
 export interface Host {
-  // Shows a graph; `selected` is a node of it. Calls `placed` when the picture shows it: until then,
-  // its blocks and the selected one are those of the graph before.
-  reshow(graph: GraphJson, selected: number | null, placed: () => void): Promise<void>;
+  // Shows a graph; `selected` and `chosen` are nodes of it. Calls `placed` when the picture shows it:
+  // until then, its blocks and the selected ones are those of the graph before.
+  reshow(graph: GraphJson, selected: number | null, chosen: number[], placed: () => void):
+    Promise<void>;
   say(message: string): void;
   changed(): void;
 }
@@ -56,14 +61,17 @@ export class Session {
   private run: { nodes: readonly EditNode[]; result: RunJson } | null = null;
   private readonly hasServer: boolean;
   private readonly base: number;
+  // Whether the last save was refused because the file is another one's work.
+  private overwrites = false;
   // The version that was saved.
   private saved = 0;
   private clipboard = '';
   private refreshing: Promise<void> | null = null;
   private isStale = false;
   private selectedId: number | null = null;
+  private chosenIds: number[] = [];
 
-  constructor(private readonly host: Host, edit: EditJson) {
+  constructor(private readonly host: Host, edit: EditJson, private readonly bodies: Bodies) {
     this.editor = new Editor(new Library(edit.ops), edit.nodes, edit.rest);
     this.file = edit.file;
     this.hasServer = edit.server;
@@ -99,7 +107,7 @@ export class Session {
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
     const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;
     const run = isSame(this.run?.nodes) ? this.run!.result : null;
-    return displayGraph(this.editor, this.file, checked, run);
+    return displayGraph(this.editor, this.file, checked, run, this.bodies);
   }
 
   // Shows the graph as it is, then what the server says of it. Selects a node.
@@ -121,9 +129,19 @@ export class Session {
     }
   }
   private async show(): Promise<void> {
-    const nodes = [...this.editor.nodes];
-    const at = this.selectedId === null ? -1 : this.editor.indexOf(this.selectedId);
-    await this.host.reshow(this.display(), at < 0 ? null : at, () => { this.shown = nodes; });
+    for (;;) {
+      const nodes = [...this.editor.nodes];
+      const selected = this.selectedId;
+      const at = selected === null ? -1 : this.editor.indexOf(selected);
+      const chosen = this.chosenIds.map((id) => this.editor.indexOf(id)).filter((i) => i >= 0);
+      let seen = selected;
+      await this.host.reshow(this.display(), at < 0 ? null : at, chosen, () => {
+        this.shown = nodes;
+        seen = this.selectedId;
+      });
+      // Another block was selected before the picture changed.
+      if (seen === selected || this.isStale) return;
+    }
   }
   private async check(): Promise<void> {
     if (!this.hasServer) return;
@@ -139,17 +157,19 @@ export class Session {
     const problem = this.checked.result.problems.find(([at]) => nodes[at]!.id === this.selectedId);
     if (problem !== undefined) this.host.say(`${nodes[problem[0]]!.name}: ${problem[1]}`);
   }
-  // Tells which block is selected, so that it stays so.
-  select(shown: number | null): void {
+  // Tells which blocks are selected, so that they stay so.
+  select(shown: number | null, chosen: Iterable<number>): void {
     this.selectedId = this.nodeOf(shown)?.id ?? null;
+    this.chosenIds = [...chosen].flatMap((id) => this.nodeOf(id)?.id ?? []);
   }
 
   // ---- Edits ----
 
   // Makes an edit and shows it, or says why it does not fit. Returns whether it was made.
-  do(edit: () => { select?: number | null; say?: string } | void): boolean {
+  do(edit: () => { select?: number | null; choose?: number[]; say?: string } | void): boolean {
     try {
       const done = edit() ?? {};
+      if (done.choose !== undefined) this.chosenIds = done.choose;
       void this.refresh(done.select === undefined ? this.selectedId : done.select);
       this.host.say(done.say ?? this.editor.undoTitle ?? '');
       return true;
@@ -250,15 +270,61 @@ export class Session {
       return '';
     }
     this.clipboard = graphText(nodes, '');
-    this.host.say(`Copied ${nodes.length === 1 ? nodes[0]!.name : `${nodes.length} blocks`}`);
+    this.host.say(`Copied ${this.title(nodes)}`);
     return this.clipboard;
   }
   paste(text: string = this.clipboard): void {
     this.do(() => {
       const nodes = parseNodes(text);
       if (nodes.length === 0) throw new Error('The clipboard has no nodes in text format');
-      const added = this.editor.paste(nodes);
-      return { select: added[added.length - 1]!.id, say: `Pasted ${added.length} blocks` };
+      return this.added(this.editor.paste(nodes), 'Pasted');
+    });
+  }
+  // Adds blocks again. They read what the blocks read.
+  duplicate(nodes: readonly EditNode[]): void {
+    this.do(() => {
+      if (nodes.some((node) => Object.values(node.attrs).includes(null))) {
+        throw new Error('A constant of the file is too large to be copied');
+      }
+      const added = this.editor.paste(parseNodes(graphText(nodes, '')), `Duplicate ${this.title(nodes)}`);
+      return this.added(added, 'Added');
+    });
+  }
+  private added(nodes: readonly EditNode[], verb: string):
+      { select: number; choose: number[]; say: string } {
+    return {
+      select: nodes[nodes.length - 1]!.id,
+      choose: nodes.length === 1 ? [] : nodes.map((node) => node.id),
+      say: `${verb} ${this.title(nodes)}`,
+    };
+  }
+  private title(nodes: readonly EditNode[]): string {
+    return nodes.length === 1 ? nodes[0]!.name : `${nodes.length} blocks`;
+  }
+
+  // ---- Scopes ----
+
+  // `scope` is the one that is selected, "a/b/", or "". Blocks are moved from it, or from the
+  // innermost that all of them are in.
+  openScope(nodes: readonly EditNode[], scope: string): void {
+    const ids = nodes.map((node) => node.id);
+    this.open({ kind: 'scope', ids, from: scope === '' ? this.editor.commonScope(ids) : scope });
+  }
+  moveTo(ids: number[], from: string, to: string): void {
+    this.close();
+    this.do(() => {
+      this.editor.moveTo(ids, from, to);
+      return { select: ids[0]! };
+    });
+  }
+  // Moves blocks one scope out.
+  dissolve(nodes: readonly EditNode[], scope: string): void {
+    this.do(() => {
+      const ids = nodes.map((node) => node.id);
+      const from = scope === '' ? this.editor.commonScope(ids) : scope;
+      if (from === '') throw new Error('The blocks are in no common scope');
+      this.editor.moveTo(ids, from, from.slice(0, from.slice(0, -1).lastIndexOf('/') + 1));
+      return { select: ids[0]! };
     });
   }
 
@@ -276,7 +342,14 @@ export class Session {
   async save(): Promise<void> {
     await this.ask(async () => {
       const { version } = this.editor;
-      const { file, bytes } = await call('save', this.sent(), { file: this.file });
+      const overwrite = this.overwrites;
+      this.overwrites = false;
+      const { file, bytes } = await call('save', this.sent(), { file: this.file, overwrite })
+        .catch((error: Error) => {
+          // Asking again insists.
+          this.overwrites = error.message.includes('has changed since the page was loaded');
+          throw error;
+        });
       this.saved = version;
       this.host.say(`Saved ${file}: ${bytes} bytes`);
     });
@@ -312,8 +385,9 @@ export class Session {
       const node = this.editor.get(id);
       if (node === null || field.kind === 'none') continue;
       if (field.kind === 'file') {
-        if (field.npy === '') throw new Error(`${node.name}: choose a file`);
-        feeds.push({ name: node.name, npy: field.npy });
+        if (field.bytes === '') throw new Error(`${node.name}: choose a file`);
+        feeds.push(field.isImage ? { name: node.name, ...this.imageRequest(node, field.bytes) }
+          : { name: node.name, npy: field.bytes });
         continue;
       }
       const type = this.editor.library.outputType(node, 0);
@@ -337,6 +411,62 @@ export class Session {
   setFeed(node: EditNode, field: FeedField): void {
     this.feeds.set(node.id, field);
     this.host.changed();
+  }
+
+  // Feeds a file: an array or an image.
+  async feedFile(node: EditNode, file: File): Promise<void> {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    this.setFeed(node, {
+      ...this.feedOf(node), kind: 'file', file: file.name, bytes: toBase64(bytes),
+      isImage: !isNpy(bytes),
+    });
+    this.host.say(`${node.name} is fed from ${file.name}`);
+  }
+
+  // Returns what decodes an image to the type and shape of the output of a node.
+  private imageRequest(node: EditNode, image: string): ImageRequest {
+    const dims = (fieldText('shape', this.editor.library.value(node, 'shape') ?? '') ?? '?')
+      .replace(/[[\]]/g, '').split(',');
+    const last = Number(dims[dims.length - 1]);
+    return {
+      image, type: this.editor.library.outputType(node, 0) || 'uint8',
+      channels: dims.length >= 3 && [1, 3, 4].includes(last) ? last : 0, batch: dims.length === 4,
+    };
+  }
+  // Calls `set` with the constant that a file becomes.
+  private async readConstant(file: File, type: string, set: (value: string) => void): Promise<void> {
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    if (isNpy(bytes)) {
+      this.do(() => set(tensorOfNpy(bytes)));
+      return;
+    }
+    await this.ask(async () => {
+      const image = toBase64(bytes);
+      const { value } = await call('image', null, { image, type, channels: 0, batch: false });
+      this.do(() => set(value));
+    });
+  }
+  // Sets an attribute to an array or an image. An image has the type of the output, or is of uint8.
+  async setToFile(node: EditNode, name: string, file: File): Promise<void> {
+    const type = this.editor.library.outputType(node, 0) || 'uint8';
+    await this.readConstant(file, type, (value) => this.editor.setAttr(node.id, name, value));
+  }
+  // Uses a file that was dropped on a block, or beside all.
+  async drop(node: EditNode | null, file: File): Promise<void> {
+    if (node === null) {
+      const name = file.name.replace(/\.\w*$/, '').replace(/[^A-Za-z0-9_.-]/g, '_').replace(/^[^A-Za-z0-9]+/, '');
+      await this.readConstant(file, 'uint8', (value) => {
+        const dtype = /dtype: (DT_\w+)/.exec(value)?.[1] ?? 'DT_UINT8';
+        const free = this.editor.freeName(name === '' ? 'Const' : name);
+        this.selectedId = this.editor.add('Const', free, { value, dtype: `type: ${dtype}` }).id;
+      });
+    } else if (node.op === 'Const') {
+      await this.setToFile(node, 'value', file);
+    } else if (this.editor.library.outputs(node).length > 0) {
+      await this.feedFile(node, file);
+    } else {
+      this.host.say(`${node.name} has no output to be fed`);
+    }
   }
 
   // Runs the graph, or what a node needs.

@@ -78,6 +78,7 @@ export function nodeBlock(model: Model, node: number, folded: string[]): Block {
   const item: Item = {
     id: node,
     title: shorten(leaf(model.name(node)), kMaxTitle),
+    path: '',
     subtitle: shorten(op.n, kMaxTitle),
     lines,
     inputs,
@@ -117,7 +118,7 @@ function sizeOf(item: Item): { width: number; height: number } {
 }
 
 export function scopeBlock(model: Model, scope: number, ports: Ports): Block {
-  const { name, begin, end } = model.scopes[scope]!;
+  const { name, path, begin, end } = model.scopes[scope]!;
   let flags = 0;
   let change = 0;
   for (let i = begin; i < end; ++i) {
@@ -134,6 +135,7 @@ export function scopeBlock(model: Model, scope: number, ports: Ports): Block {
   const item: Item = {
     id: ~scope,
     title: shorten(name, kMaxTitle),
+    path,
     subtitle: plural(end - begin, 'op'),
     lines: [],
     inputs: pins(ports.inputs),

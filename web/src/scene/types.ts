@@ -23,6 +23,8 @@ export interface Item {
   // A node, or the complement of a scope.
   id: number;
   title: string;
+  // Of a scope, its path: "tower/layer1"; "" of a node.
+  path: string;
   // The op, or the number of ops of a scope.
   subtitle: string;
   // Attributes that differ from their defaults, or the value of a constant.

@@ -1,5 +1,6 @@
 // App: the state of the page and what changes it. Knows no DOM but the canvas.
 import type { GraphJson } from '../data/format.ts';
+import { plural } from '../data/text.ts';
 import type { EditNode } from '../edit/node.ts';
 import { Session } from '../edit/session.ts';
 import type { Description, Hit, Marks, Summary } from '../worker/api.ts';
@@ -29,8 +30,12 @@ export class App {
   readonly camera: Camera;
   summary: Summary | null = null;
   selected: number | null = null;
+  // Several blocks or scopes that edits are made to, instead of the selected one.
+  chosen: ReadonlySet<number> = new Set();
   description: Description | null = null;
   marks: Marks | null = null;
+  // The call that followCall() came from, and the scope of the function.
+  private call: { node: number; callee: number } | null = null;
   // The first end of a path.
   pathStart: number | null = null;
   search: SearchState = kNoSearch;
@@ -38,8 +43,8 @@ export class App {
   timeline: TimelineView | null = null;
   // The graph that is edited; null on a page that only shows one.
   edit: Session | null = null;
-  // A line from a pin to the pointer.
-  drag: { fromX: number; fromY: number; toX: number; toY: number } | null = null;
+  // A line from a pin to the pointer, or a rectangle around blocks, on the screen.
+  drag: { isBox: boolean; fromX: number; fromY: number; toX: number; toY: number } | null = null;
   isFolded = false;
   isHelpOpen = false;
   // What happened, for assistive technology too.
@@ -83,8 +88,8 @@ export class App {
   }
 
   private picture() {
-    const { world, width, height, theme, selected, marks } = this;
-    return { world, camera: this.camera.transform(), width, height, theme, selected, marks };
+    const { world, width, height, theme, selected, chosen, marks } = this;
+    return { world, camera: this.camera.transform(), width, height, theme, selected, chosen, marks };
   }
 
   drawNow(): void {
@@ -96,12 +101,16 @@ export class App {
     this.frameBlocks = paint(surface, this.picture());
     surface.finish();
     if (this.drag !== null) {
-      const { fromX, fromY, toX, toY } = this.drag;
+      const { isBox, fromX, fromY, toX, toY } = this.drag;
       context.strokeStyle = this.theme.accent;
-      context.lineWidth = 2;
+      context.lineWidth = isBox ? 1 : 2;
       context.beginPath();
-      context.moveTo(fromX, fromY);
-      context.lineTo(toX, toY);
+      if (isBox) {
+        context.rect(fromX, fromY, toX - fromX, toY - fromY);
+      } else {
+        context.moveTo(fromX, fromY);
+        context.lineTo(toX, toY);
+      }
       context.stroke();
     }
     this.frameMillis = performance.now() - begin;
@@ -138,7 +147,7 @@ export class App {
   async open(base64: string, bookmark: string): Promise<void> {
     this.summary = await this.client.call('open', base64);
     if (this.summary.edit !== null) {
-      this.edit = new Session(this, this.summary.edit);
+      this.edit = new Session(this, this.summary.edit, this.summary.bodies);
       const { generator } = this.summary;
       this.summary = { ...await this.client.call('replace', this.edit.first()), generator };
     }
@@ -158,19 +167,34 @@ export class App {
     await this.edit?.refresh();
   }
 
-  // Returns the nodes that are edited of the selected block or scope.
-  async editedNodes(): Promise<EditNode[]> {
-    if (this.edit === null || this.selected === null) return [];
-    const node = this.edit.nodeOf(this.selected);
-    if (this.selected >= 0) return node === null ? [] : [node];
-    // The worker may have a graph that the picture does not show yet.
-    await this.edit.refreshed();
-    const prefix = await this.client.call('nameOf', this.selected) + '/';
-    return this.edit.editor.nodes.filter((other) => other.name.startsWith(prefix));
+  // Returns the nodes that an edit is made to, in the order of the graph: those of the chosen blocks
+  // and scopes, or of the selected one.
+  editedNodes(): EditNode[] {
+    const { edit, selected } = this;
+    if (edit === null) return [];
+    const ids = new Set<number>();
+    const prefixes: string[] = [];
+    for (const shown of this.chosen.size > 0 ? this.chosen : selected === null ? [] : [selected]) {
+      const node = edit.nodeOf(shown);
+      const path = shown < 0 ? this.pathOf(shown) : '';
+      if (node !== null) ids.add(node.id);
+      if (path !== '') prefixes.push(`${path}/`);
+    }
+    return edit.editor.nodes.filter((node) =>
+      ids.has(node.id) || prefixes.some((prefix) => node.name.startsWith(prefix)));
   }
 
-  // Shows another graph, with the same scopes open, and selects a node of it.
-  async reshow(graph: GraphJson, selected: number | null, placed: () => void): Promise<void> {
+  // Returns the scope that is all of the selection, "a/b/"; "" if it is none.
+  editedScope(): string {
+    const [id, more] = this.chosen.size > 0 ? this.chosen : [this.selected];
+    const path = id === null || id === undefined || more !== undefined ? '' : this.pathOf(id);
+    return path === '' ? '' : `${path}/`;
+  }
+
+  // Shows another graph, with the same scopes open and chosen, and selects nodes of it.
+  async reshow(graph: GraphJson, selected: number | null, chosen: number[], placed: () => void):
+      Promise<void> {
+    const chosenPaths = [...this.chosen].filter((id) => id < 0).map((id) => this.pathOf(id));
     const paths: string[] = [];
     for (const scope of this.world.placed.keys()) {
       if (scope !== 0) paths.push(await this.client.call('nameOf', ~scope));
@@ -196,6 +220,11 @@ export class App {
         scenes.push(await this.client.call('scene', scope, options));
       }
     }
+    const all = new Set(chosen);
+    for (const path of chosenPaths) {
+      const id = await this.client.call('find', path);
+      if (id !== null && id < 0) all.add(id);
+    }
     const description = selected === null ? null : await this.client.call('describe', selected);
     // All at once.
     this.summary = summary;
@@ -205,7 +234,9 @@ export class App {
     for (const scene of scenes) this.world.add(scene);
     this.marks = null;
     this.pathStart = null;
+    this.call = null;
     this.selected = selected;
+    this.chosen = all;
     this.description = description;
     placed();
     if (wasEmpty) this.fitAll(false);
@@ -284,10 +315,48 @@ export class App {
     return found === null ? '' : found.placed.scene.items[found.item]!.title;
   }
 
+  // Returns the path of a scope that is shown, or "".
+  private pathOf(id: number): string {
+    const found = this.world.findItem(id);
+    return found === null ? '' : found.placed.scene.items[found.item]!.path;
+  }
+
+  private setChosen(chosen: Iterable<number>): void {
+    this.chosen = new Set(chosen);
+    this.edit?.select(this.selected, this.chosen);
+    const count = this.editedNodes().length;
+    this.say(`${plural(count, 'block')} selected`);
+  }
+  // Adds a block or scope to those that are chosen, or takes it out. The selected one is the first.
+  choose(id: number | null): void {
+    if (this.edit === null || id === null) {
+      this.say('Select a block first');
+      return;
+    }
+    const chosen = new Set(this.chosen);
+    if (chosen.size === 0 && this.selected !== null) chosen.add(this.selected);
+    if (id !== this.selected || this.chosen.size > 0) {
+      if (!chosen.delete(id)) chosen.add(id);
+    }
+    this.setChosen(chosen);
+  }
+  // Chooses all blocks and scopes beside the selected one.
+  chooseAll(): void {
+    const found = this.selected === null ? null : this.world.findItem(this.selected);
+    const placed = found?.placed ?? this.world.placed.get(this.summary?.first ?? 0);
+    if (this.edit !== null) this.setChosen(placed?.scene.items.map((item) => item.id) ?? []);
+  }
+  // Adds what a rectangle on the screen meets to those that are chosen.
+  chooseBox(x0: number, y0: number, x1: number, y1: number): void {
+    const [left, top] = this.camera.toWorld(Math.min(x0, x1), Math.min(y0, y1));
+    const [right, bottom] = this.camera.toWorld(Math.max(x0, x1), Math.max(y0, y1));
+    this.setChosen([...this.chosen, ...this.world.within(left, top, right, bottom)]);
+  }
+
   // Selects a node or scope, opens the scopes around it and shows it.
   async select(id: number, isRevealed = true): Promise<void> {
     this.selected = id;
-    this.edit?.select(id);
+    this.edit?.select(id, this.chosen);
     if (this.world.findItem(id) === null) {
       for (const scope of await this.client.call('ancestors', id)) await this.load(scope);
     }
@@ -305,7 +374,8 @@ export class App {
 
   clearSelection(): void {
     this.selected = null;
-    this.edit?.select(null);
+    this.chosen = new Set();
+    this.edit?.select(null, []);
     this.description = null;
     this.marks = null;
     this.keepBookmark();
@@ -340,6 +410,28 @@ export class App {
     const parent = scopes[scopes.length - 1];
     if (parent !== undefined && parent !== 0) await this.select(~parent);
     else this.clearSelection();
+  }
+
+  // Selects the function that the selected block calls, or the call that led to this function.
+  async followCall(): Promise<void> {
+    if (this.selected === null) {
+      this.say('Select a block first');
+      return;
+    }
+    const callees = this.selected < 0 ? [] : await this.client.call('callees', this.selected);
+    if (callees.length > 0) {
+      // Another time, the next of several.
+      const last = this.call?.node === this.selected ? callees.indexOf(this.call.callee) : -1;
+      const callee = callees[(last + 1) % callees.length]!;
+      this.call = { node: this.selected, callee };
+      await this.load(callee);
+      await this.select(~callee);
+      this.say(`Opened ${this.titleOf(~callee)}`);
+    } else if (this.call !== null) {
+      await this.select(this.call.node);
+    } else {
+      this.say('The block calls no function');
+    }
   }
 
   async selectNotable(): Promise<void> {

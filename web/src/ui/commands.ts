@@ -36,6 +36,8 @@ export const kCommands: Command[] = [
     run: (app) => app.selectBeside(1) },
   { id: 'previous', title: 'Previous block', key: 'ArrowUp', group: 'Move',
     run: (app) => app.selectBeside(-1) },
+  { id: 'function', title: 'Go to the function of the call, or back', key: 'B', group: 'Move',
+    run: (app) => app.followCall() },
   { id: 'notable', title: 'Next problem or change', key: 'n', group: 'Move',
     run: (app) => app.selectNotable() },
   { id: 'center', title: 'Show the selected block', key: '.', group: 'Move',
@@ -119,6 +121,17 @@ function withNode(edit: (session: Session, node: EditNode) => void): Command['ru
   };
 }
 
+// Calls `edit` with the session, the nodes of the selection, and the scope that it is, or "".
+function withNodes(edit: (session: Session, nodes: EditNode[], scope: string) => void):
+    Command['run'] {
+  return (app) => {
+    const nodes = app.editedNodes();
+    if (app.edit === null) return;
+    if (nodes.length === 0) app.say('Select a block first');
+    else edit(app.edit, nodes, app.editedScope());
+  };
+}
+
 // The commands of a page that edits.
 export const kEditCommands: Command[] = [
   { id: 'add', label: 'Add', title: 'Add a block', key: 'b', group: 'Edit',
@@ -129,20 +142,23 @@ export const kEditCommands: Command[] = [
     run: withNode((session, node) => session.startConnection(node)) },
   { id: 'to', title: 'Connect to here', key: 'g', group: 'Edit',
     run: withNode((session, node) => session.openConnection(node)) },
-  { id: 'remove', title: 'Remove the block', key: 'Delete', group: 'Edit',
-    run: async (app) => {
-      const nodes = await app.editedNodes();
-      if (nodes.length === 0) app.say('Select a block first');
-      else app.edit!.do(() => app.edit!.editor.remove(nodes.map((node) => node.id)));
-    } },
+  { id: 'choose', title: 'Add the block to the selection, or take it out', key: 'X', group: 'Edit',
+    run: (app) => app.choose(app.selected) },
+  { id: 'choose-all', title: 'Select all blocks of the scope', key: 'A', group: 'Edit',
+    run: (app) => app.chooseAll() },
+  { id: 'remove', title: 'Remove the selection', key: 'Delete', group: 'Edit',
+    run: withNodes((session, nodes) =>
+      void session.do(() => session.editor.remove(nodes.map((node) => node.id)))) },
+  { id: 'duplicate', title: 'Duplicate the selection', key: 'D', group: 'Edit',
+    run: withNodes((session, nodes) => session.duplicate(nodes)) },
+  { id: 'group', title: 'Put the selection into a scope', key: 'K', group: 'Edit',
+    run: withNodes((session, nodes, scope) => session.openScope(nodes, scope)) },
+  { id: 'ungroup', title: 'Take the selection out of its scope', key: 'U', group: 'Edit',
+    run: withNodes((session, nodes, scope) => session.dissolve(nodes, scope)) },
   { id: 'undo', label: 'Undo', title: 'Undo', key: 'z', group: 'Edit', run: (app) => app.edit?.undo() },
   { id: 'redo', label: 'Redo', title: 'Redo', key: 'Z', group: 'Edit', run: (app) => app.edit?.redo() },
   { id: 'copy', title: 'Copy as text', key: 'y', group: 'Edit',
-    run: async (app) => {
-      const nodes = await app.editedNodes();
-      if (nodes.length === 0) app.say('Select a block first');
-      else app.edit!.copy(nodes);
-    } },
+    run: withNodes((session, nodes) => void session.copy(nodes)) },
   { id: 'paste', title: 'Paste', key: 'Y', group: 'Edit', run: (app) => app.edit?.paste() },
   { id: 'run', label: 'Run', title: 'Run the graph', key: 'R', group: 'Edit',
     run: (app) => app.edit?.runGraph(null) },

@@ -5,6 +5,7 @@ import { bytesText, duration, leaf, plural, visible, visibleLines } from '../dat
 import type { Description, Neighbour } from '../worker/api.ts';
 import { kMaxListed } from '../worker/api.ts';
 import type { App } from './app.ts';
+import { commandsOf } from './commands.ts';
 import type { Page } from './commands.ts';
 import { BlockFields, GraphFields } from './edit/block.tsx';
 
@@ -104,6 +105,30 @@ function Histogram({ counts }: { counts: number[] }) {
   );
 }
 
+// A line through the elements. What is not finite is a gap.
+function Curve({ values, name }: { values: (number | null)[]; name: string }) {
+  const finite = values.filter((value) => value !== null);
+  const low = Math.min(...finite);
+  // Halves, since the difference may be infinite.
+  const range = Math.max(...finite) / 2 - low / 2;
+  const lines: string[] = [];
+  values.forEach((value, i) => {
+    if (value === null) return;
+    const y = range > 0 ? 39 - (38 * (value / 2 - low / 2)) / range : 20;
+    const point = `${i},${Number(y.toFixed(2))}`;
+    if (i > 0 && values[i - 1] !== null) lines[lines.length - 1] += ` ${point}`;
+    else lines.push(point);
+  });
+  return (
+    <svg class="curve" viewBox={`0 0 ${values.length - 1} 40`} preserveAspectRatio="none" role="img"
+         aria-label={`Curve of ${name}, from ${number(values[0]!)} to ${number(values[values.length - 1]!)}`}>
+      {lines.map((points, i) => (points.includes(' ')
+        ? <polyline key={i} points={points} />
+        : <polyline key={i} points={`${points} ${points}`} />))}
+    </svg>
+  );
+}
+
 // Draws levels of gray or colours. What is not finite is red.
 function drawPicture(canvas: HTMLCanvasElement | null, picture: number[]): void {
   const context = canvas?.getContext('2d');
@@ -133,6 +158,7 @@ function Result({ result, d }: { result: OutputJson; d: Description }) {
           stddev {number(result.sd)}</p>
       )}
       {result.hist.length > 0 && <Histogram counts={result.hist} />}
+      {result.c !== undefined && <Curve values={result.c} name={name} />}
       {p !== undefined && (
         <canvas key={`${d.id}:${result.o}`} class="picture" width={p[1]} height={p[0]} role="img"
                 aria-label={`Picture of ${name}`} ref={(canvas) => drawPicture(canvas, p)} />
@@ -214,10 +240,32 @@ function Overview({ app, page }: { app: App; page: Page }) {
   );
 }
 
+// The blocks that are chosen, and what can be done with them.
+function Chosen({ app, page }: { app: App; page: Page }) {
+  const nodes = app.editedNodes();
+  return (
+    <Section title={`Selection: ${plural(nodes.length, 'block')}`}>
+      <p>
+        {commandsOf(app).filter((command) => kChosenCommands.includes(command.id)).map((command) => (
+          <button key={command.id} type="button" onClick={() => void command.run(app, page)}>
+            {command.title}
+          </button>
+        ))}
+      </p>
+      <ul>
+        {nodes.slice(0, kMaxListed).map((node) => <li key={node.id}>{visible(node.name).slice(0, 300)}</li>)}
+      </ul>
+      <More n={nodes.length} />
+    </Section>
+  );
+}
+const kChosenCommands = ['remove', 'duplicate', 'copy', 'group', 'ungroup'];
+
 export function Panel({ app, page }: { app: App; page: Page }) {
   const d = app.description;
   return (
     <aside id="panel" aria-label="Details" tabIndex={0}>
+      {app.chosen.size > 0 && <Chosen app={app} page={page} />}
       {d === null ? <Overview app={app} page={page} /> : <Details app={app} d={d} />}
     </aside>
   );

@@ -44,6 +44,8 @@ export function listenToPointer(app: App, focus: () => void): void {
 
   // The pin that a drag began at; null if it pans.
   let pin: PinPlace | null = null;
+  // Whether a drag is a rectangle around blocks.
+  let isBox = false;
   const pinAt = (event: MouseEvent): PinPlace | null => {
     const { x, y } = place(event);
     return app.world.hitPin(...app.camera.toWorld(x, y), kPinRadius / app.camera.scale);
@@ -53,7 +55,8 @@ export function listenToPointer(app: App, focus: () => void): void {
     pointers.set(event.pointerId, place(event));
     canvas.setPointerCapture(event.pointerId);
     if (pointers.size === 1) moved = 0;
-    pin = app.edit !== null && pointers.size === 1 ? pinAt(event) : null;
+    isBox = app.edit !== null && pointers.size === 1 && event.shiftKey;
+    pin = app.edit !== null && pointers.size === 1 && !isBox ? pinAt(event) : null;
     focus();
   });
   canvas.addEventListener('pointermove', (event) => {
@@ -61,9 +64,15 @@ export function listenToPointer(app: App, focus: () => void): void {
     if (before === undefined) return;
     const now = place(event);
     moved += Math.abs(now.x - before.x) + Math.abs(now.y - before.y);
-    if (pin !== null) {
+    if (isBox) {
+      const from = app.drag ?? { fromX: before.x, fromY: before.y };
+      app.drag = { isBox, fromX: from.fromX, fromY: from.fromY, toX: now.x, toY: now.y };
+      app.draw();
+    } else if (pin !== null) {
       const { scale, x, y } = app.camera.transform();
-      app.drag = { fromX: pin.x * scale + x, fromY: pin.y * scale + y, toX: now.x, toY: now.y };
+      app.drag = {
+        isBox, fromX: pin.x * scale + x, fromY: pin.y * scale + y, toX: now.x, toY: now.y,
+      };
       app.draw();
     } else if (pointers.size === 2) {
       // Two fingers move and zoom.
@@ -82,12 +91,18 @@ export function listenToPointer(app: App, focus: () => void): void {
   canvas.addEventListener('pointerup', (event) => {
     release(event);
     if (pin !== null && moved >= kClick) drop(app, pin, pinAt(event), hit(event));
+    if (isBox && app.drag !== null && moved >= kClick) {
+      const { fromX, fromY, toX, toY } = app.drag;
+      app.chooseBox(fromX, fromY, toX, toY);
+    }
+    isBox = false;
     pin = null;
     app.drag = null;
     app.draw();
   });
   canvas.addEventListener('pointercancel', (event) => {
     release(event);
+    isBox = false;
     pin = null;
     app.drag = null;
     app.draw();
@@ -96,14 +111,32 @@ export function listenToPointer(app: App, focus: () => void): void {
   canvas.addEventListener('click', (event) => {
     if (moved >= kClick) return;
     const id = hit(event);
-    if (id === null) app.clearSelection();
-    else void app.select(id, false);
+    if (event.shiftKey && app.edit !== null) {
+      if (id !== null) app.choose(id);
+      return;
+    }
+    if (id === null) {
+      app.clearSelection();
+    } else {
+      app.chosen = new Set();
+      void app.select(id, false);
+    }
   });
   canvas.addEventListener('dblclick', (event) => {
     const id = hit(event);
     if (id === null || id >= 0) return;
     if (app.isOpen(~id)) app.closeScope(~id);
     else void app.openScope(~id);
+  });
+  // Files become feeds and constants.
+  canvas.addEventListener('dragover', (event) => {
+    if (app.edit !== null) event.preventDefault();
+  });
+  canvas.addEventListener('drop', (event) => {
+    const file = event.dataTransfer?.files[0];
+    if (app.edit === null || file === undefined) return;
+    event.preventDefault();
+    void app.edit.drop(app.edit.nodeOf(hit(event)), file);
   });
   canvas.addEventListener('wheel', (event) => {
     event.preventDefault();

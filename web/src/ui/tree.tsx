@@ -46,7 +46,7 @@ function Level({ app, scope, level }: { app: App; scope: number; level: number }
         return (
           <div key={item.id} id={treeItemId(item.id)} role="treeitem" aria-level={level}
                aria-setsize={size} aria-posinset={position} aria-label={itemLabel(item)}
-               aria-selected={item.id === app.selected}
+               aria-selected={item.id === app.selected || app.chosen.has(item.id)}
                {...(item.id < 0 ? { 'aria-expanded': isOpen } : {})}>
             {isOpen && (
               <div role="group"><Level app={app} scope={~item.id} level={level + 1} /></div>
@@ -63,6 +63,7 @@ export function Tree({ app }: { app: App }) {
   const count = app.summary === null ? '' : `, ${plural(app.summary.nodes, 'block')}`;
   return (
     <div id="tree" role="tree" tabIndex={0} aria-label={`Graph${count}`}
+         {...(app.edit === null ? {} : { 'aria-multiselectable': true })}
          {...(isShown ? { 'aria-activedescendant': treeItemId(app.selected!) } : {})}>
       <Level app={app} scope={0} level={1} />
     </div>

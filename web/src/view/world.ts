@@ -140,6 +140,21 @@ export class World {
     return found;
   }
 
+  // Returns the blocks and closed scopes that a rectangle of the world meets.
+  within(left: number, top: number, right: number, bottom: number): number[] {
+    const found: number[] = [];
+    for (const { scene, at } of this.placed.values()) {
+      for (let i = 0; i < scene.items.length; ++i) {
+        const { id } = scene.items[i]!;
+        const x = at.x + at.scale * scene.x[i]!;
+        const y = at.y + at.scale * scene.y[i]!;
+        if (x <= right && y <= bottom && x + at.scale * scene.w[i]! >= left &&
+            y + at.scale * scene.h[i]! >= top && !(id < 0 && this.placed.has(~id))) found.push(id);
+      }
+    }
+    return found;
+  }
+
   // Returns the pin of a block within `radius` of a point of the world, and where it is.
   hitPin(x: number, y: number, radius: number): PinPlace | null {
     let found: PinPlace | null = null;

@@ -1,5 +1,5 @@
 // What the worker does for the page. All arguments and results can be cloned.
-import type { EditJson, GraphJson, OutputJson } from '../data/format.ts';
+import type { Bodies, EditJson, GraphJson, OutputJson } from '../data/format.ts';
 import type { Scene, SceneOptions } from '../scene/types.ts';
 
 export interface Summary {
@@ -17,8 +17,9 @@ export interface Summary {
   first: number;
   // Nanoseconds of the run; -1 if there was none.
   runTime: number;
-  // Of a page that edits the graph.
+  // Of a page that edits the graph; and the bodies of its functions.
   edit: EditJson | null;
+  bodies: Bodies;
 }
 
 export interface Neighbour {
@@ -104,6 +105,8 @@ export interface Api {
   ancestors(id: number): Promise<number[]>;
   // The node or scope of a name; null if there is none.
   find(name: string): Promise<number | null>;
+  // The functions that a node calls, as scopes: its op, or those that its attributes name.
+  callees(node: number): Promise<number[]>;
   nameOf(id: number): Promise<string>;
   timeline(): Promise<Timeline | null>;
   // The node that was the first to have a NaN; -1 if none has.

@@ -54,6 +54,8 @@ export class Service implements Api {
       first,
       runTime: json.run?.total ?? -1,
       edit: json.edit ?? null,
+      bodies: json.edit === undefined ? { ops: [], functions: [], nodes: [], strings: [] }
+        : { ops: json.ops, functions: json.functions, nodes: json.nodes, strings: json.strings },
     };
   }
 
@@ -200,6 +202,20 @@ export class Service implements Api {
     if (node >= 0) return node;
     const scope = this.model.findScope(name);
     return scope > 0 ? ~scope : null;
+  }
+
+  async callees(node: number): Promise<number[]> {
+    const { model } = this;
+    const extra = model.extra(node);
+    const names = [model.op(node).n];
+    const types = new Map(model.op(node).a.map((attr) => [attr[0], attr[1]]));
+    for (let i = 0; i < (extra.a?.length ?? 0); i += 2) {
+      // An attribute that is not known may be a function.
+      if (!/func/.test(types.get(model.text(extra.a![i])) ?? 'func')) continue;
+      names.push(...(model.text(extra.a![i + 1]).match(/[\w.\\/>-]+/g) ?? []));
+    }
+    const scopes = names.map((name) => model.findScope(`ƒ ${name}`)).filter((scope) => scope > 0);
+    return [...new Set(scopes)];
   }
 
   async nameOf(id: number): Promise<string> {

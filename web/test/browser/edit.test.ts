@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
 import {
-  Fixture, constant, expectNoViolation, message, node, placeholder, selected, settle,
+  Fixture, constant, expectNoViolation, message, node, openScopes, placeholder, selected, settle,
 } from './support.ts';
 import { kCommands, kEditCommands } from '../../src/ui/commands.ts';
 
@@ -209,6 +209,161 @@ test('blocks are copied, pasted and removed', async () => {
   await page.close();
 });
 
+test('a selection of several blocks is copied, moved and removed in one step', async () => {
+  const page = await editor('several.pbtxt', kPair + constant('c', 1) + node('s/in', 'Relu', ['y']));
+  const names_ = (): Promise<string> => names(page).then((list) => list.join(' '));
+  // By keys.
+  await select(page, 'x');
+  await fixture.press(page, 'X');
+  await select(page, 'z');
+  await fixture.press(page, 'X');
+  assert.equal(await message(page), '2 blocks selected');
+  assert.equal(await page.locator('[role=treeitem][aria-selected=true]').count(), 2);
+  await expectNoViolation(page, 'selection');
+  await fixture.press(page, 'K');
+  await expectNoViolation(page, 'scope');
+  await page.keyboard.type('layer');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await names_(), 'layer/x y layer/z c s/in');
+  assert.deepEqual(await inputs(page, 'y'), ['layer/x', '']);
+  assert.match(await page.locator('#panel').innerText(), /Selection: 2 blocks/);
+  await fixture.press(page, 'D');
+  assert.equal(await names_(), 'layer/x y layer/z c s/in layer/x_1 layer/z_1');
+  await fixture.press(page, 'Delete');
+  assert.equal(await names_(), 'layer/x y layer/z c s/in');
+  await fixture.press(page, 'z', 'z', 'z');
+  assert.equal(await names_(), 'x y z c s/in');
+  await fixture.press(page, 'Z');
+  assert.equal(await names_(), 'layer/x y layer/z c s/in');
+  // A scope gets another name, then dissolves.
+  await fixture.press(page, 'Escape');
+  await select(page, 'layer');
+  await fixture.press(page, 'K');
+  await page.locator('.edit-dialog input').fill('tower/first');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await names_(), 'tower/first/x y tower/first/z c s/in');
+  await fixture.press(page, 'Escape');
+  await select(page, 'tower');
+  await fixture.press(page, 'U');
+  assert.equal(await names_(), 'first/x y first/z c s/in');
+  await fixture.press(page, 'z', 'z', 'z', 'Escape');
+  assert.equal(await names_(), 'x y z c s/in');
+  // Everything, as text: the scope's block too.
+  await fixture.press(page, 'A', 'y', 'Y');
+  assert.equal(await names_(), 'x y z c s/in x_1 y_1 z_1 c_1 s/in_1');
+  assert.deepEqual(await inputs(page, 's/in_1'), ['y_1']);
+  await fixture.press(page, 'z', 'Escape');
+  // Shift and clicks, then a rectangle around all.
+  await page.evaluate(() => window.gradflow.fitAll(false));
+  await settle(page);
+  for (const name of ['x', 'y']) {
+    const [x, y] = await pin(page, name, true, 0);
+    await page.keyboard.down('Shift');
+    await page.mouse.click(x - 15, y - 18);
+    await page.keyboard.up('Shift');
+    await settle(page);
+  }
+  assert.equal(await message(page), '2 blocks selected');
+  await page.mouse.click(30, 700);
+  await settle(page);
+  assert.equal(await page.evaluate(() => window.gradflow.chosen.size), 0);
+  const canvas = (await page.locator('#canvas').boundingBox())!;
+  await page.keyboard.down('Shift');
+  await page.mouse.move(canvas.x + 2, canvas.y + 2);
+  await page.mouse.down();
+  await page.mouse.move(canvas.x + 200, canvas.y + 200);
+  await page.mouse.move(canvas.x + canvas.width - 2, canvas.y + canvas.height - 2);
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  await settle(page);
+  assert.equal(await message(page), '5 blocks selected');
+  await fixture.press(page, 'Delete');
+  assert.equal(await names_(), '');
+  await fixture.press(page, 'z');
+  assert.equal(await names_(), 'x y z c s/in');
+  await page.close();
+});
+
+test('bodies of functions are shown; a key leads there and back', async () => {
+  const page = await editor('function.pbtxt', placeholder('x', [2]) + `
+    node { name: "call" op: "twice" input: "x" }
+    node { name: "if" op: "If" input: "x" input: "x" attr { key: "then_branch" value { func { name: "twice" } } }
+           attr { key: "else_branch" value { func { name: "other" } } } }
+    library {
+      function { signature { name: "twice" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+        node_def { name: "sum" op: "AddV2" input: "a" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+        ret { key: "r" value: "sum:z:0" } }
+      function { signature { name: "other" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+        ret { key: "r" value: "a" } } }`);
+  await select(page, 'call');
+  await fixture.press(page, 'B');
+  assert.equal(await selected(page), 'ƒ twice');
+  assert.deepEqual(await openScopes(page), ['ƒ twice']);
+  // Its blocks are shown as they are, and no field edits them.
+  await page.evaluate(async () => {
+    const app = window.gradflow;
+    const scene = app.world.placed.get(~app.selected!)!.scene;
+    await app.select(scene.items.find((item) => item.title === 'sum')!.id);
+  });
+  await settle(page);
+  assert.match(await page.locator('#panel').innerText(), /AddV2[^]*Inputs[^]*Attributes/);
+  assert.equal(await page.locator('#block-name').count(), 0);
+  await fixture.press(page, 'Delete');
+  assert.equal(await message(page), 'Select a block first');
+  await fixture.press(page, 'B');
+  assert.equal(await selected(page), 'call');
+  // The graph changes, the functions stay.
+  await add(page, 'NoOp', 'n');
+  assert.deepEqual(await names(page), ['x', 'call', 'if', 'n']);
+  await select(page, 'if');
+  await fixture.press(page, 'B');
+  const first = await selected(page);
+  await fixture.press(page, 'B', 'B');
+  assert.deepEqual([first, await selected(page)].sort(), ['ƒ other', 'ƒ twice']);
+  await page.close();
+});
+
+test('images become feeds and constants', async () => {
+  const page = await editor('image.pbtxt', placeholder('x', [1, 1, 2, 3]) + node('y', 'Neg', ['x']));
+  // A red and a blue pixel.
+  const png = 'iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAIAAAB7QOjdAAAADUlEQVR4nGP4' +
+    'zwAE/wEHAAH/4iOeWQAAAABJRU5ErkJggg==';
+  const bytes = Buffer.from(png, 'base64');
+  await select(page, 'x');
+  await page.getByLabel('Feed', { exact: true }).selectOption('file');
+  await page.getByLabel('File of the feed').setInputFiles(
+    { name: 'a.png', mimeType: 'image/png', buffer: bytes });
+  await settle(page);
+  await fixture.press(page, 'R');
+  assert.equal(await message(page), 'Run');
+  assert.match(await page.locator('#panel .values').first().innerText(), /\[1 0 0\]\[0 0 1\]/);
+  // Dropped beside all blocks, and on the new one.
+  const drop = async (x: number, y: number, name: string): Promise<void> => {
+    await page.evaluate(([x, y, name, png]) => {
+      const data = new DataTransfer();
+      const bytes = Uint8Array.from(atob(png as string), (c) => c.charCodeAt(0));
+      data.items.add(new File([bytes], name as string, { type: 'image/png' }));
+      document.getElementById('canvas')!.dispatchEvent(new DragEvent('drop', {
+        dataTransfer: data, clientX: x as number, clientY: y as number, bubbles: true, cancelable: true,
+      }));
+    }, [x, y, name, png] as const);
+    await settle(page);
+  };
+  await drop(30, 700, 'my picture.png');
+  assert.deepEqual(await names(page), ['x', 'y', 'my_picture']);
+  assert.match(await page.getByLabel('Attribute value').inputValue(), /DT_UINT8[^]*size: 1[^]*size: 2[^]*size: 3/);
+  await fixture.press(page, 'z');
+  assert.deepEqual(await names(page), ['x', 'y']);
+  await page.evaluate(() => window.gradflow.fitAll(false));
+  const [x, y] = await pin(page, 'y', true, 0);
+  await drop(x - 15, y - 18, 'b.png');
+  assert.equal(await message(page), 'y is fed from b.png');
+  await drop(30, 700, 'none.txt');
+  await page.close();
+});
+
 test('a key that is pressed twice removes one block', async () => {
   const page = await editor('twice.pbtxt', kPair + node('x/in', 'Relu', ['x']));
   await select(page, 'x');
@@ -252,6 +407,16 @@ test('a page that is loaded again shows the saved graph, and warns of losing cha
   await load();
   assert.deepEqual(types, ['beforeunload']);
   assert.deepEqual(await names(page), ['x', 'y', 'n']);
+  // What another program has written is overwritten at the second attempt.
+  fixture.file('again.pbtxt', 'node { name: "other" op: "NoOp" }');
+  await fixture.press(page, 'q');
+  assert.match(await message(page), /has changed since the page was loaded; save again/);
+  // The browser lists the refusal.
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  assert.match(readFileSync(join(fixture.folder, 'again.pbtxt'), 'utf8'), /other/);
+  await fixture.press(page, 'q');
+  assert.match(await message(page), /^Saved again/);
+  assert.doesNotMatch(readFileSync(join(fixture.folder, 'again.pbtxt'), 'utf8'), /other/);
   await page.close();
 });
 

@@ -62,6 +62,19 @@ test('values have statistics, a histogram and a picture', async () => {
   assert.ok(!log.includes('min '));
 });
 
+test('a vector has a curve', async () => {
+  const x = fixture.npy('v', [1, 3, NaN, 2, 2.5], [5]);
+  const page = await fixture.open(fixture.report(
+    'vector', placeholder('x', [5]) + node('y', 'Neg', ['x']), ['--feed', `x=${x}`]));
+  await show(page, 'y');
+  assert.equal(await page.locator('#panel .picture').count(), 0);
+  assert.deepEqual(
+    await page.locator('#panel .curve polyline').evaluateAll((all) => all.map((line) => line.getAttribute('points'))),
+    ['0,1 1,39', '3,20 4,29.5']);
+  assert.equal(await page.locator('#panel .curve').getAttribute('aria-label'), 'Curve of y, from -1 to -2.5');
+  await page.close();
+});
+
 test('one key leads to the first NaN, one to the critical path', async () => {
   const page = await fixture.open(path);
   await fixture.press(page, 'N');

@@ -234,6 +234,32 @@ test('pasted nodes get free names and read each other', () => {
   assert.equal(e.nodes.length, 4);
 });
 
+test('blocks move between scopes in one step, with what reads them', () => {
+  const e = editor(kSmall);
+  const all = (): string => e.nodes.map((n) => `${n.name}(${n.inputs.join()})`).join(' ');
+  const before = e.text();
+  e.moveTo([id(e, 'x'), id(e, 'y')], '', 'a/b');
+  assert.equal(all(), 'a/b/x() i() a/b/y(a/b/x,) s(a/b/y,^i)');
+  assert.match(text(e, 's'), /loc:@a\/b\/y/);
+  assert.equal(e.undoTitle, 'Put into a/b/');
+  assert.equal(e.commonScope([id(e, 'a/b/x'), id(e, 'a/b/y')]), 'a/b/');
+  assert.equal(e.commonScope([id(e, 'a/b/x'), id(e, 'i')]), '');
+  e.moveTo([id(e, 'a/b/x'), id(e, 'a/b/y')], 'a/b/', 'a/');
+  assert.equal(all(), 'a/x() i() a/y(a/x,) s(a/y,^i)');
+  e.moveTo([id(e, 'a/x')], 'a/', '');
+  assert.equal(all(), 'x() i() a/y(x,) s(a/y,^i)');
+  assert.equal(e.undoTitle, 'Take out of a/');
+  for (let n = 0; n < 3; ++n) e.undo();
+  assert.equal(e.text(), before);
+  // A name may be that of another one that moves, too, but not of one that stays.
+  e.rename(id(e, 'i'), 'a/x');
+  e.moveTo([id(e, 'x'), id(e, 'a/x')], '', 'a');
+  assert.equal(all(), 'a/x() a/a/x() y(a/x,) s(y,^a/a/x)');
+  assert.throws(() => e.moveTo([id(e, 'y')], '', 'a b'), /a name has letters/);
+  e.rename(id(e, 'y'), 'b/x');
+  assert.throws(() => e.moveTo([id(e, 'b/x')], 'b/', 'a'), /there is a block 'a\/x' already/);
+});
+
 test('an edit after undoing ends what could be redone', () => {
   const e = editor(kSmall);
   e.add('NoOp');
@@ -250,7 +276,7 @@ function edit(e: Editor, next: () => number): void {
   const node = (): number => (e.nodes.length === 0 ? -1 : pick(e.nodes).id);
   const before = e.text();
   try {
-    switch (Math.floor(next() * 9)) {
+    switch (Math.floor(next() * 10)) {
       case 0: e.add(pick(kOps).n); break;
       case 1: e.remove(next() < 0.8 ? [node()] : [node(), node()]); break;
       case 2: case 3: {
@@ -273,6 +299,11 @@ function edit(e: Editor, next: () => number): void {
         break;
       }
       case 7: e.paste(parseNodes(e.nodes.slice(0, 3).map((n) => `node { ${nodeText(n)} }`).join('\n'))); break;
+      case 8: {
+        const ids = [...new Set([node(), node()])];
+        e.moveTo(ids, e.commonScope(ids), pick(['', 's', 's/t/']));
+        break;
+      }
       default: e.connectControl(node(), node());
     }
   } catch (error) {

@@ -5,7 +5,6 @@ import { plural, visible, visibleLines } from '../../data/text.ts';
 import { fieldText, kTypes, parseField } from '../../edit/fields.ts';
 import type { EditNode } from '../../edit/node.ts';
 import type { FeedField, Session } from '../../edit/session.ts';
-import { tensorOfNpy } from '../../edit/npy.ts';
 import { parseText, printText } from '../../edit/text.ts';
 import { downloadGraph } from '../commands.ts';
 import type { Page } from '../commands.ts';
@@ -82,15 +81,8 @@ function Attribute({ session, node, attr, name }:
   );
 }
 
-async function readBase64(file: File): Promise<string> {
-  const bytes = new Uint8Array(await file.arrayBuffer());
-  let text = '';
-  // In pieces that are few enough to be arguments.
-  for (let i = 0; i < bytes.length; i += 32768) {
-    text += String.fromCharCode(...bytes.subarray(i, i + 32768));
-  }
-  return btoa(text);
-}
+// Files that become tensors.
+const kTensorFiles = '.npy,image/png,image/jpeg,image/gif,image/bmp,image/webp';
 
 function FeedFields({ session, node }: { session: Session; node: EditNode }) {
   const feed = session.feedOf(node);
@@ -100,7 +92,7 @@ function FeedFields({ session, node }: { session: Session; node: EditNode }) {
       <h3>Fed in runs</h3>
       <Choice label="Feed" value={feed.kind} onDone={(kind) => set({ kind: kind as FeedField['kind'] })}
               values={[['none', 'computed'], ['random', 'random numbers'], ['values', 'numbers'],
-                       ['file', 'an .npy file']]} />
+                       ['file', 'an .npy file or image']]} />
       {(feed.kind === 'random' || feed.kind === 'values') && (
         <p><label>Shape <TextField label="Shape of the feed" value={feed.shape}
                                    onDone={(shape) => set({ shape })} /></label></p>
@@ -116,11 +108,9 @@ function FeedFields({ session, node }: { session: Session; node: EditNode }) {
       )}
       {feed.kind === 'file' && (
         <p><label>{feed.file === '' ? 'File' : visible(feed.file)}{' '}
-          <input type="file" accept=".npy" aria-label="File of the feed" onChange={(event) => {
+          <input type="file" accept={kTensorFiles} aria-label="File of the feed" onChange={(event) => {
             const file = event.currentTarget.files?.[0];
-            if (file !== undefined) {
-              void readBase64(file).then((npy) => set({ file: file.name, npy }));
-            }
+            if (file !== undefined) void session.feedFile(node, file);
           }} /></label></p>
       )}
     </section>
@@ -185,11 +175,10 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
                   <dd>
                     <Attribute session={session} node={node} attr={attr} name={name} />
                     {attr?.[1] === 'tensor' && (
-                      <input type="file" accept=".npy" aria-label={`File of ${name}`}
+                      <input type="file" accept={kTensorFiles} aria-label={`File of ${name}`}
                              onChange={(event) => {
                                const file = event.currentTarget.files?.[0];
-                               void file?.arrayBuffer().then((bytes) => session.do(() => editor.setAttr(
-                                 node.id, name, tensorOfNpy(new Uint8Array(bytes)))));
+                               if (file !== undefined) void session.setToFile(node, name, file);
                              }} />
                     )}
                     {sizes.has(name) && <p class="soft">The number of inputs</p>}

@@ -1,7 +1,7 @@
 // The dialogs of the editor.
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { shorten, visible, visibleLines } from '../../data/text.ts';
+import { plural, shorten, visible, visibleLines } from '../../data/text.ts';
 import { searchOps } from '../../edit/palette.ts';
 import type { Dialog, Session } from '../../edit/session.ts';
 import type { Page } from '../commands.ts';
@@ -151,12 +151,29 @@ function Gradients({ session, dialog }:
   );
 }
 
+function ScopeOf({ session, dialog }: { session: Session; dialog: Dialog & { kind: 'scope' } }) {
+  const [scope, setScope] = useState(dialog.from);
+  return (
+    <Frame session={session} title={`Put ${plural(dialog.ids.length, 'block')} into a scope`}>
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        session.moveTo(dialog.ids, dialog.from, scope.trim());
+      }}>
+        <label>Scope, such as layer1 or tower/layer1 <input data-first value={scope}
+          spellcheck={false} onInput={(event) => setScope(event.currentTarget.value)} /></label>
+        <button type="submit">Put</button>
+      </form>
+    </Frame>
+  );
+}
+
 export function Dialogs({ session, page }: { session: Session; page: Page }) {
   const { dialog } = session;
   switch (dialog?.kind) {
     case 'palette': return <Palette session={session} dialog={dialog} />;
     case 'connect': return <Connect session={session} to={dialog.to} />;
     case 'gradients': return <Gradients session={session} dialog={dialog} />;
+    case 'scope': return <ScopeOf session={session} dialog={dialog} />;
     case 'text': return (
       <Frame session={session} title={dialog.title}>
         <textarea data-first readOnly rows={24} aria-label={dialog.title} value={dialog.text} />

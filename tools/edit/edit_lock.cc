@@ -1,0 +1,77 @@
+#include "tools/edit/edit_lock.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gradflow/core/status.h"
+
+namespace gradflow::tools {
+namespace {
+
+// Returns the folder of the locks, which is this user's alone; "" if there is none.
+std::string LockFolder() {
+  const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+  const std::string folder = runtime != nullptr && runtime[0] == '/'
+                                 ? absl::StrCat(runtime, "/gradflow")
+                                 : absl::StrCat("/tmp/gradflow-", getuid());
+  if (mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return "";
+  struct stat status;
+  // Anybody may make a folder of this name in /tmp.
+  if (lstat(folder.c_str(), &status) != 0 || !S_ISDIR(status.st_mode) ||
+      status.st_uid != getuid() || (status.st_mode & 0077) != 0) {
+    return "";
+  }
+  return folder;
+}
+
+// FNV-1a.
+uint64_t Hash(absl::string_view text) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+}  // namespace
+
+absl::StatusOr<EditLock> EditLock::Acquire(const std::string& path) {
+  EditLock none{internal::FileDescriptor()};
+  if (path.empty()) return none;
+  std::error_code error;
+  // By any way to the file, which need not exist.
+  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
+  const std::string folder = error ? "" : LockFolder();
+  if (folder.empty()) return none;
+  const std::string name = absl::StrFormat("%s/edit-%016x.lock", folder, Hash(whole.string()));
+  internal::FileDescriptor file(
+      open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (file.get() < 0) return none;
+  if (flock(file.get(), LOCK_EX | LOCK_NB) == 0) {
+    // The address of an editor that has ended.
+    if (ftruncate(file.get(), 0) != 0) return none;
+    return EditLock(std::move(file));
+  }
+  if (errno != EWOULDBLOCK) return none;
+  char holder[200];
+  const ssize_t size = pread(file.get(), holder, sizeof(holder), 0);
+  return errors::FailedPrecondition(
+      "'", path, "' is being edited",
+      size > 0 ? absl::StrCat(" at ", errors::Printable(absl::string_view(holder, size))) : "");
+}
+
+absl::Status EditLock::Announce(absl::string_view address) const {
+  if (file_.get() < 0) return absl::OkStatus();
+  const std::string text = absl::StrCat(address, " (process ", getpid(), ")");
+  return internal::WriteAll(file_.get(), {text});
+}
+
+}  // namespace gradflow::tools
