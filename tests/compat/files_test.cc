@@ -57,6 +57,28 @@ TEST(TensorBundle, WritesAndReads) {
   EXPECT_FALSE(twice.Finish().ok());
 }
 
+TEST(TensorBundle, KeepsWhatWasAdded) {
+  const std::string prefix = io::JoinPath(testing::TmpDir(), "compat_bundle_of_copies");
+  Tensor whole = test::AsTensor<float>({1, 2});
+  Tensor slice = test::AsTensor<float>({3, 4});
+  BundleWriter writer(Env::Default(), prefix);
+  TF_ASSERT_OK(writer.Add("whole", whole));
+  TF_ASSERT_OK(writer.AddSlice("slice", TensorShape({2}), TensorSlice::ParseOrDie("0,2"), slice));
+  whole.flat<float>()(0) = 10;
+  slice.flat<float>()(0) = 10;
+  TF_ASSERT_OK(writer.Finish());
+  const BundleReader reader(Env::Default(), prefix);
+  Tensor value;
+  TF_ASSERT_OK(reader.Lookup("whole", &value));
+  test::ExpectTensorEqual<float>(value, test::AsTensor<float>({1, 2}));
+  TF_ASSERT_OK(reader.Lookup("slice", &value));
+  test::ExpectTensorEqual<float>(value, test::AsTensor<float>({3, 4}));
+
+  BundleWriter twice(Env::Default(), prefix);
+  TF_ASSERT_OK(twice.AddSlice("a", TensorShape({2}), TensorSlice::ParseOrDie("0,2"), slice));
+  EXPECT_EQ(twice.Add("a", whole).code(), error::INVALID_ARGUMENT);
+}
+
 TEST(TensorSliceReader, ReadsSlices) {
   const std::string path = io::JoinPath(testing::TmpDir(), "compat_old_checkpoint");
   TF_ASSERT_OK(gradflow::WriteOldCheckpoint(

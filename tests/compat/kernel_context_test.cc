@@ -6,10 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/fake_input.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/public/version.h"
@@ -163,6 +165,54 @@ TEST(OpKernelContext, References) {
   TF_ASSERT_OK(context.status());
   test::ExpectTensorEqual<float>(a, test::AsScalar<float>(42));
   test::ExpectTensorEqual<float>(*context.mutable_output(0), a);
+}
+
+REGISTER_OP("ContextLists").Input("a: Ref(N * float)").Input("h: N * resource").Attr("N: int >= 0");
+class ListsOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext*) override {}
+};
+REGISTER_KERNEL_BUILDER(Name("ContextLists").Device(DEVICE_CPU), ListsOp);
+
+TEST(OpKernelContext, AListIsNotOneInput) {
+  for (const int n : {0, 1, 3}) {
+    NodeDef node;
+    TF_ASSERT_OK(NodeDefBuilder("n", "ContextLists")
+                     .Input(FakeInput(n, DT_FLOAT_REF))
+                     .Input(FakeInput(n, DT_RESOURCE))
+                     .Finalize(&node));
+    absl::Status status;
+    const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, node, &status);
+    TF_ASSERT_OK(status);
+    mutex mu;
+    Tensor a = test::AsScalar<float>(1);
+    Tensor handle(DT_RESOURCE, TensorShape({}));
+    std::vector<TensorValue> inputs(n, TensorValue(&mu, &a));
+    inputs.resize(2 * n, TensorValue(&handle));
+    OpKernelContext::Params params;
+    params.op_kernel = kernel.get();
+    params.inputs = &inputs;
+    OpKernelContext context(&params);
+    mutex* of_a = nullptr;
+    Tensor value;
+    ResourceHandle first;
+    const auto expect = [n](const absl::Status& found, const std::string& name) {
+      if (n == 1) {
+        TF_EXPECT_OK(found);
+        return;
+      }
+      EXPECT_EQ(found.code(), error::INVALID_ARGUMENT);
+      EXPECT_EQ(found.message(), absl::StrCat("input '", name, "' is a list of ", n,
+                                              " where one tensor is expected"));
+    };
+    expect(context.input_ref_mutex("a", &of_a), "a");
+    expect(context.mutable_input("a", &value, /*lock_held=*/false), "a");
+    expect(context.replace_ref_input("a", a, /*lock_held=*/false), "a");
+    expect(HandleFromInput(&context, "h", &first), "h");
+    EXPECT_EQ(of_a, n == 1 ? &mu : nullptr);
+    TF_EXPECT_OK(context.status());
+  }
 }
 
 TEST(OpKernelContext, OutputsAndInputsThatDoNotExist) {

@@ -80,6 +80,10 @@ TEST(TensorTestUtil, InfinityIsCloseToItselfAlone) {
       test::ExpectClose(test::AsScalar<float>(std::numeric_limits<float>::infinity()),
                         test::AsScalar<float>(1)),
       "");
+  EXPECT_TRUE(test::internal_test::IsClose(infinity, infinity));
+  EXPECT_FALSE(test::internal_test::IsClose(infinity, 1.0f));
+  EXPECT_FALSE(test::internal_test::IsClose(std::complex<float>(infinity, 0), {1, 0}));
+  EXPECT_TRUE(test::internal_test::IsClose(std::complex<float>(2, 0), {2, 1e-7f}));
 }
 
 TEST(TensorShapeTest, Utils) {

@@ -111,6 +111,12 @@ absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const No
   return found;
 }
 
+absl::Status NoKernel(const DeviceType& device_type, const NodeDef& node) {
+  return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
+                          device_type.type_string(), "' devices compatible with node ",
+                          FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
+}
+
 // Returns gradflow's kernel for the node; NOT_FOUND if there is none.
 absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const DeviceType& device_type,
                                                                       const NodeDef& node) {
@@ -119,9 +125,7 @@ absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const Devi
         gradflow::GlobalRegistry().FindKernel(node);
     if (kernel.ok() && (*kernel)->device == DEVICE_CPU) return kernel;
   }
-  return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
-                          device_type.type_string(), "' devices compatible with node ",
-                          FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
+  return NoKernel(device_type, node);
 }
 
 }  // namespace
@@ -167,11 +171,7 @@ absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
                            const KernelDef** def, std::string* kernel_class_name) {
   const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
   TF_RETURN_IF_ERROR(found.status());
-  if (*found == nullptr) {
-    return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
-                            device_type.type_string(), "' devices compatible with node ",
-                            FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
-  }
+  if (*found == nullptr) return NoKernel(device_type, node);
   if (def != nullptr) *def = &(*found)->def;
   if (kernel_class_name != nullptr) *kernel_class_name = (*found)->class_name;
   return absl::OkStatus();
@@ -182,7 +182,6 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
                                          const DeviceNameUtils::ParsedName* local_address) {
   devices->clear();
   const gradflow::OpRegistration* const op = gradflow::GlobalRegistry().FindOp(node.op());
-  bool exists = false;
   for (const DeviceType& device_type : device_types) {
     const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
     TF_RETURN_IF_ERROR(found.status());
@@ -191,7 +190,6 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
     } else if (op != nullptr && FindLibraryKernel(device_type, node).ok()) {
       devices->emplace_back(device_type, 0);
     }
-    exists = exists || !devices->empty();
   }
   // A function runs anywhere. The kernels of another machine are not known here.
   // The address precedes what may not parse.
@@ -199,7 +197,7 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
   DeviceNameUtils::ParseFullName(node.device(), &requested);
   const bool is_remote = local_address != nullptr && !node.device().empty() &&
                          !DeviceNameUtils::IsSameAddressSpace(requested, *local_address);
-  if (!exists && (op == nullptr || is_remote)) {
+  if (devices->empty() && (op == nullptr || is_remote)) {
     for (const DeviceType& device_type : device_types) devices->emplace_back(device_type, 0);
   }
   std::stable_sort(devices->begin(), devices->end(),

@@ -134,7 +134,11 @@ class ResourceMgr : public gradflow::ResourceBase {
 
  private:
   struct Entry {
-    tensorflow::ResourceBase* get() const { return owned.get(); }
+    // Returns null if its owner has dropped it.
+    core::RefCountPtr<tensorflow::ResourceBase> NewRef() const {
+      return owned != nullptr ? core::GetNewRef(owned.get()) : unowned.GetNewRef();
+    }
+
     // One of them.
     core::RefCountPtr<tensorflow::ResourceBase> owned;
     core::WeakPtr<tensorflow::ResourceBase> unowned;
