@@ -14,8 +14,12 @@
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/lib/io/path.h"
+#include "tensorflow/core/platform/env.h"
+#include "tensorflow/core/platform/test.h"
 #include "tensorflow/core/public/version.h"
 #include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow/core/util/tensor_bundle/tensor_bundle.h"
 
 namespace tensorflow {
 namespace kernel_context_test {
@@ -213,6 +217,41 @@ TEST(OpKernelContext, AListIsNotOneInput) {
     EXPECT_EQ(of_a, n == 1 ? &mu : nullptr);
     TF_EXPECT_OK(context.status());
   }
+}
+
+TEST(OpKernelContext, WritersOfListsTakeAllTensors) {
+  NodeDef node;
+  TF_ASSERT_OK(NodeDefBuilder("n", "SaveV2")
+                   .Input(FakeInput(DT_STRING))
+                   .Input(FakeInput(DT_STRING))
+                   .Input(FakeInput(DT_STRING))
+                   .Input(FakeInput({DT_FLOAT}))
+                   .Finalize(&node));
+  absl::Status status;
+  const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, node, &status);
+  TF_ASSERT_OK(status);
+  const std::string file = io::JoinPath(testing::TmpDir(), "compat_lists");
+  Tensor prefix = test::AsScalar<tstring>(file);
+  Tensor names = test::AsTensor<tstring>({"a", "b"});
+  Tensor slices = test::AsTensor<tstring>({"", ""});
+  Tensor a = test::AsTensor<int32>({1, 2}), b = test::AsTensor<float>({3});
+  const auto run = [&](std::vector<Tensor*> tensors) {
+    std::vector<TensorValue> inputs(tensors.begin(), tensors.end());
+    OpKernelContext::Params params;
+    params.op_kernel = kernel.get();
+    params.inputs = &inputs;
+    OpKernelContext context(&params);
+    kernel->Compute(&context);
+    return context.status();
+  };
+  TF_ASSERT_OK(run({&prefix, &names, &slices, &a, &b}));
+  Tensor value;
+  TF_ASSERT_OK(BundleReader(Env::Default(), file).Lookup("b", &value));
+  test::ExpectTensorEqual<float>(value, b);
+  EXPECT_EQ(run({&prefix, &names}).code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(run({&prefix, &names, &a, &a, &b}).message(),
+            "input 2 has type int32, expected string");
+  EXPECT_EQ(run({&prefix, &names, &slices, &a, nullptr}).message(), "input 4 is not there");
 }
 
 TEST(OpKernelContext, OutputsAndInputsThatDoNotExist) {

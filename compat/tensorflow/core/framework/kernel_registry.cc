@@ -23,8 +23,16 @@ namespace compat_internal {
 // A kernel of gradflow's.
 class LibraryKernel final : public OpKernel {
  public:
-  LibraryKernel(OpKernelConstruction* context, std::unique_ptr<gradflow::OpKernel> kernel)
-      : OpKernel(context), kernel_(std::move(kernel)) {}
+  LibraryKernel(OpKernelConstruction* context, const OpDef& op,
+                std::unique_ptr<gradflow::OpKernel> kernel)
+      : OpKernel(context), kernel_(std::move(kernel)) {
+    const int num_args = op.input_arg_size();
+    if (op.output_arg().empty() && num_args > 0 &&
+        !op.input_arg(num_args - 1).type_list_attr().empty()) {
+      int stop;
+      context->SetStatus(InputRange(op.input_arg(num_args - 1).name(), &open_from_, &stop));
+    }
+  }
   void Compute(OpKernelContext* context) override {
     OP_REQUIRES_OK(context, Check(*context));
     context->SetStatus(kernel_->Compute(*context->context_));
@@ -35,12 +43,20 @@ class LibraryKernel final : public OpKernel {
  private:
   // A session has checked what a program's own context may have wrong.
   absl::Status Check(const OpKernelContext& context) const {
-    if (context.num_inputs() != num_inputs() || context.num_outputs() != num_outputs()) {
+    const bool inputs_fit =
+        open_from_ >= 0 ? context.num_inputs() >= open_from_ : context.num_inputs() == num_inputs();
+    if (!inputs_fit || context.num_outputs() != num_outputs()) {
       return errors::InvalidArgument("the context has ", context.num_inputs(), " inputs and ",
                                      context.num_outputs(), " outputs, expected ", num_inputs(),
                                      " and ", num_outputs());
     }
-    for (int i = 0; i < num_inputs(); ++i) {
+    for (int i = open_from_; i >= 0 && i < context.num_inputs(); ++i) {
+      if (context.context_->input(i).dtype() == DT_INVALID) {
+        return errors::InvalidArgument("input ", i, " is not there");
+      }
+    }
+    const int num_checked = open_from_ >= 0 ? open_from_ : num_inputs();
+    for (int i = 0; i < num_checked; ++i) {
       if (IsRefType(input_type(i))) {
         return errors::Unimplemented("input ", i,
                                      " is a reference to a variable, which gradflow's kernels take "
@@ -56,6 +72,9 @@ class LibraryKernel final : public OpKernel {
   }
 
   const std::unique_ptr<gradflow::OpKernel> kernel_;
+  // A kernel without outputs whose last argument is a list of any types, such as SaveV2, takes the
+  // tensors that the context has, as in TensorFlow: the index of the first one, or -1.
+  int open_from_ = -1;
 };
 
 }  // namespace compat_internal
@@ -164,7 +183,7 @@ absl::StatusOr<std::unique_ptr<OpKernel>> CreateOpKernel(const DeviceType& devic
   TF_RETURN_IF_ERROR(library.status());
   absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> made = (*library)->factory(construction);
   TF_RETURN_IF_ERROR(made.status());
-  return std::make_unique<compat_internal::LibraryKernel>(&context, *std::move(made));
+  return std::make_unique<compat_internal::LibraryKernel>(&context, op->def(), *std::move(made));
 }
 
 absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
