@@ -82,6 +82,10 @@ TEST(TensorTestUtil, InfinityIsCloseToItselfAlone) {
       "");
   EXPECT_TRUE(test::internal_test::IsClose(infinity, infinity));
   EXPECT_FALSE(test::internal_test::IsClose(infinity, 1.0f));
+  EXPECT_FALSE(test::internal_test::IsClose(1.0f, infinity));
+  const double largest = std::numeric_limits<double>::max();
+  EXPECT_TRUE(test::internal_test::IsClose(-largest, largest, double{infinity}, 0.0));
+  EXPECT_TRUE(test::internal_test::IsClose(-largest, largest, largest, largest));
   EXPECT_FALSE(test::internal_test::IsClose(std::complex<float>(infinity, 0), {1, 0}));
   EXPECT_TRUE(test::internal_test::IsClose(std::complex<float>(2, 0), {2, 1e-7f}));
 }

@@ -168,8 +168,8 @@ bool IsClose(const T& x, const T& y, double atol = -1, double rtol = -1) {
     tolerance = 5 * static_cast<double>(std::numeric_limits<T>::epsilon());
   }
   const double bound = (atol < 0 ? tolerance : atol) + (rtol < 0 ? tolerance : rtol) * size;
-  // Infinity is close only to itself.
-  return std::isfinite(bound) && difference <= bound;
+  // Infinity is close only to itself, although its bound is infinite.
+  return std::isfinite(size) && difference <= bound;
 }
 
 }  // namespace internal_test
