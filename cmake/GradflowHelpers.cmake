@@ -134,6 +134,10 @@ function(gradflow_library)
                  LINKER_LANGUAGE CXX
                  VERSION ${PROJECT_VERSION}
                  SOVERSION ${GRADFLOW_SOVERSION})
+    if(libs)
+      # A program may use this library alone, whose own libraries are beside it.
+      set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
+    endif()
     if(arg_NAME STREQUAL "gradflow")
       set_target_properties(${target} PROPERTIES OUTPUT_NAME gradflow)
     elseif(arg_ALWAYS_STATIC AND kind STREQUAL "shared")

@@ -42,8 +42,10 @@ Scope UnusedSubScope(const Scope& scope) {
   }
 }
 
-bool IsDifferentiable(DataType dtype) {
-  return DataTypeIsFloating(BaseType(dtype)) || DataTypeIsComplex(BaseType(dtype));
+bool IsDifferentiable(DataType dtype, const GradientBuildOptions& options) {
+  const DataType base = BaseType(dtype);
+  return DataTypeIsFloating(base) || DataTypeIsComplex(base) ||
+         (options.of_integers && DataTypeIsInteger(base));
 }
 
 class GradientBuilder {
@@ -76,9 +78,15 @@ class GradientBuilder {
   absl::Status Run(const std::vector<Output>& outputs, const std::vector<Output>& inputs,
                    const std::vector<Output>* grad_inputs, std::vector<SparseGradient>* gradients) {
     for (const Output& output : outputs) Visit(output.node());
+    for (const Output& input : inputs) {
+      if (!options_.inputs_must_be_reached || visited_.contains(input.node())) continue;
+      return errors::InvalidArgument("Cannot compute the partial derivative for node ",
+                                     internal::Quoted(input.node()->name()),
+                                     " as it's unreachable from the output node(s).");
+    }
     PrepareRecomputation(outputs, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
-      if (!IsDifferentiable(outputs[i].type())) continue;
+      if (!IsDifferentiable(outputs[i].type(), options_)) continue;
       AddTerm(outputs[i], grad_inputs != nullptr ? (*grad_inputs)[i]
                                                  : Output(ops::OnesLike(scope_, outputs[i])));
     }
@@ -278,10 +286,12 @@ class GradientBuilder {
       // its variable.
       const bool is_handle = expected == DT_RESOURCE;
       if (IsNoGradient(dxs[i]) || !reached_.contains(source.node) ||
-          !IsDifferentiable(is_handle ? dxs[i].type() : expected)) {
+          !IsDifferentiable(is_handle ? dxs[i].type() : expected, options_)) {
         continue;
       }
       if (dxs[i].type() != expected && !is_handle) {
+        // Functions may return anything for an integer input, such as an index.
+        if (DataTypeIsInteger(expected)) continue;
         return errors::Internal("the gradient function returned a gradient of type ",
                                 DataTypeString(dxs[i].type()), " for input ", i, ", expected ",
                                 DataTypeString(expected));

@@ -42,6 +42,10 @@ struct GradientBuildOptions {
   // Names the ops of the gradient as other ops of the scope, as TensorFlow's C++ API does, instead
   // of under "gradients/".
   bool plain_names = false;
+  // Also differentiates integers, as if they were real numbers.
+  bool of_integers = false;
+  // Returns INVALID_ARGUMENT if no output depends on the node of an input.
+  bool inputs_must_be_reached = false;
 };
 
 // A gradient that is zero except in some rows: row r is the sum of all values[i] with

@@ -4,7 +4,6 @@
 #include <tbb/task_arena.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <mutex>
 #include <set>
@@ -463,7 +462,6 @@ TEST(CurrentCustomOpTest, ShardOfOneStaysOnItsThread) {
   std::vector<int64_t> begins;
   tbb::task_arena(8).execute([&] {
     Shard(1, &pool, 20, int64_t{1} << 40, [&](int64_t begin, int64_t) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
       const std::lock_guard<std::mutex> lock(mutex);
       threads.insert(std::this_thread::get_id());
       begins.push_back(begin);

@@ -14,13 +14,18 @@
 #include "tensorflow/cc/ops/standard_ops.h"
 #include "tensorflow/cc/training/coordinator.h"
 #include "tensorflow/core/framework/bfloat16.h"
+#include "tensorflow/core/framework/device_attributes.pb.h"
 #include "tensorflow/core/framework/kernel_shape_util.h"
+#include "tensorflow/core/framework/summary.pb.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/lib/core/threadpool_options.h"
+#include "tensorflow/core/lib/histogram/histogram.h"
 #include "tensorflow/core/lib/io/path.h"
 #include "tensorflow/core/lib/math/math_util.h"
+#include "tensorflow/core/platform/protobuf.h"
 #include "tensorflow/core/platform/test.h"
+#include "tensorflow/core/public/session.h"
 #include "tensorflow/core/util/tensor_bundle/tensor_bundle.h"
 #include "tensorflow/core/util/tensor_slice_reader.h"
 
@@ -55,6 +60,28 @@ TEST(TensorBundle, WritesAndReads) {
   TF_ASSERT_OK(twice.Add("a", whole));
   EXPECT_EQ(twice.Add("a", whole).code(), error::INVALID_ARGUMENT);
   EXPECT_FALSE(twice.Finish().ok());
+}
+
+TEST(TensorBundle, KeepsWhatWasAdded) {
+  const std::string prefix = io::JoinPath(testing::TmpDir(), "compat_bundle_of_copies");
+  Tensor whole = test::AsTensor<float>({1, 2});
+  Tensor slice = test::AsTensor<float>({3, 4});
+  BundleWriter writer(Env::Default(), prefix);
+  TF_ASSERT_OK(writer.Add("whole", whole));
+  TF_ASSERT_OK(writer.AddSlice("slice", TensorShape({2}), TensorSlice::ParseOrDie("0,2"), slice));
+  whole.flat<float>()(0) = 10;
+  slice.flat<float>()(0) = 10;
+  TF_ASSERT_OK(writer.Finish());
+  const BundleReader reader(Env::Default(), prefix);
+  Tensor value;
+  TF_ASSERT_OK(reader.Lookup("whole", &value));
+  test::ExpectTensorEqual<float>(value, test::AsTensor<float>({1, 2}));
+  TF_ASSERT_OK(reader.Lookup("slice", &value));
+  test::ExpectTensorEqual<float>(value, test::AsTensor<float>({3, 4}));
+
+  BundleWriter twice(Env::Default(), prefix);
+  TF_ASSERT_OK(twice.AddSlice("a", TensorShape({2}), TensorSlice::ParseOrDie("0,2"), slice));
+  EXPECT_EQ(twice.Add("a", whole).code(), error::INVALID_ARGUMENT);
 }
 
 TEST(TensorSliceReader, ReadsSlices) {
@@ -139,6 +166,61 @@ TEST(GetTensors, RunsAssignmentsFirst) {
   Tensor value;
   test::GetTensor(root, {assign}, v, &value);
   test::ExpectTensorEqual<float>(value, test::AsTensor<float>({3, 4}));
+}
+
+TEST(Session, ListsTheCpu) {
+  SessionOptions options;
+  options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
+      OptimizerOptions_Level_L0);
+  const std::unique_ptr<Session> session(NewSession(options));
+  std::vector<DeviceAttributes> devices;
+  TF_ASSERT_OK(session->ListDevices(&devices));
+  ASSERT_EQ(devices.size(), 1);
+  EXPECT_EQ(devices[0].device_type(), DEVICE_CPU);
+  EXPECT_EQ(devices[0].name(), "/device:CPU:0");
+}
+
+TEST(Histogram, CountsAndInterpolates) {
+  histogram::Histogram histogram({0, 10, 100});
+  EXPECT_EQ(histogram.Average(), 0);
+  EXPECT_EQ(histogram.Median(), 0);
+  for (const double value : {2., 4., 6., 50., 1000.}) histogram.Add(value);
+  EXPECT_DOUBLE_EQ(histogram.Average(), 212.4);
+  // 2.5 of the 3 numbers in [2, 10).
+  EXPECT_DOUBLE_EQ(histogram.Median(), 2 + 2.5 / 3 * 8);
+  EXPECT_EQ(histogram.Percentile(100), 100);
+  EXPECT_EQ(histogram.ToString(),
+            "Count: 5  Average: 212.4000  StdDev: 394.20\n"
+            "Min: 2.0000  Median: 8.6667  Max: 1000.0000\n"
+            "------------------------------------------------------\n"
+            "[          0,         10 )       3  60.000%  60.000% ############\n"
+            "[         10,      1e+02 )       2  40.000% 100.000% ########\n");
+}
+
+TEST(Histogram, IsAMessage) {
+  histogram::ThreadSafeHistogram histogram;
+  for (const double value : {0., -3., 1e30, 7., 7.}) histogram.Add(value);
+  HistogramProto proto;
+  histogram.EncodeToProto(&proto, /*preserve_zero_buckets=*/false);
+  EXPECT_LT(proto.bucket_size(), 12);
+  EXPECT_EQ(proto.num(), 5);
+  histogram::Histogram decoded;
+  ASSERT_TRUE(decoded.DecodeFromProto(proto));
+  EXPECT_EQ(decoded.ToString(), histogram.ToString());
+  histogram.EncodeToProto(&proto, /*preserve_zero_buckets=*/true);
+  EXPECT_GT(proto.bucket_size(), 1000);
+  proto.mutable_bucket_limit()->SwapElements(1, 2);
+  EXPECT_FALSE(decoded.DecodeFromProto(proto));
+  EXPECT_FALSE(decoded.DecodeFromProto(HistogramProto()));
+}
+
+TEST(Protobuf, ParsesSerializedMessages) {
+  Summary summary;
+  summary.add_value()->set_tag("t");
+  Summary parsed;
+  ASSERT_TRUE(ParseProtoUnlimited(&parsed, summary.SerializeAsString()));
+  EXPECT_EQ(parsed.value(0).tag(), "t");
+  EXPECT_FALSE(ParseProtoUnlimited(&parsed, "\xff"));
 }
 
 TEST(Path, HasParts) {

@@ -57,6 +57,23 @@ TEST(Gradients, OfRegisteredFunctions) {
   EXPECT_EQ(GradOpRegistry::Global()->Lookup("NoSuchOp", &function).code(), error::NOT_FOUND);
 }
 
+TEST(Gradients, OfIntegers) {
+  const Scope scope = Scope::NewRootScope();
+  const auto x = Const(scope, {{2}});
+  const auto y = MatMul(scope, x, Const(scope, {{3}}));
+  const auto z = Const(scope.WithOpName("z"), 1);
+  std::vector<Output> grad_outputs;
+  TF_ASSERT_OK(AddSymbolicGradients(scope, {y}, {x}, {Const(scope, {{5}})}, &grad_outputs));
+  std::vector<Tensor> outputs;
+  TF_ASSERT_OK(ClientSession(scope).Run({grad_outputs[0]}, &outputs));
+  test::ExpectTensorEqual<int>(outputs[0], test::AsTensor<int>({15}, {1, 1}));
+  const Status status = AddSymbolicGradients(scope, {y}, {z}, &grad_outputs);
+  EXPECT_EQ(status.code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(status.message(),
+            "Cannot compute the partial derivative for node 'z' as it's unreachable from the "
+            "output node(s).");
+}
+
 // As in TensorFlow, where the names of a graph with gradients are known to programs.
 TEST(Gradients, AreNamedAsOthersOfTheScope) {
   const Scope scope = Scope::NewRootScope();

@@ -6,14 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/fake_input.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/lib/io/path.h"
+#include "tensorflow/core/platform/env.h"
+#include "tensorflow/core/platform/test.h"
 #include "tensorflow/core/public/version.h"
 #include "tensorflow/core/util/device_name_utils.h"
+#include "tensorflow/core/util/tensor_bundle/tensor_bundle.h"
 
 namespace tensorflow {
 namespace kernel_context_test {
@@ -163,6 +169,89 @@ TEST(OpKernelContext, References) {
   TF_ASSERT_OK(context.status());
   test::ExpectTensorEqual<float>(a, test::AsScalar<float>(42));
   test::ExpectTensorEqual<float>(*context.mutable_output(0), a);
+}
+
+REGISTER_OP("ContextLists").Input("a: Ref(N * float)").Input("h: N * resource").Attr("N: int >= 0");
+class ListsOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext*) override {}
+};
+REGISTER_KERNEL_BUILDER(Name("ContextLists").Device(DEVICE_CPU), ListsOp);
+
+TEST(OpKernelContext, AListIsNotOneInput) {
+  for (const int n : {0, 1, 3}) {
+    NodeDef node;
+    TF_ASSERT_OK(NodeDefBuilder("n", "ContextLists")
+                     .Input(FakeInput(n, DT_FLOAT_REF))
+                     .Input(FakeInput(n, DT_RESOURCE))
+                     .Finalize(&node));
+    absl::Status status;
+    const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, node, &status);
+    TF_ASSERT_OK(status);
+    mutex mu;
+    Tensor a = test::AsScalar<float>(1);
+    Tensor handle(DT_RESOURCE, TensorShape({}));
+    std::vector<TensorValue> inputs(n, TensorValue(&mu, &a));
+    inputs.resize(2 * n, TensorValue(&handle));
+    OpKernelContext::Params params;
+    params.op_kernel = kernel.get();
+    params.inputs = &inputs;
+    OpKernelContext context(&params);
+    mutex* of_a = nullptr;
+    Tensor value;
+    ResourceHandle first;
+    const auto expect = [n](const absl::Status& found, const std::string& name) {
+      if (n == 1) {
+        TF_EXPECT_OK(found);
+        return;
+      }
+      EXPECT_EQ(found.code(), error::INVALID_ARGUMENT);
+      EXPECT_EQ(found.message(), absl::StrCat("input '", name, "' is a list of ", n,
+                                              " where one tensor is expected"));
+    };
+    expect(context.input_ref_mutex("a", &of_a), "a");
+    expect(context.mutable_input("a", &value, /*lock_held=*/false), "a");
+    expect(context.replace_ref_input("a", a, /*lock_held=*/false), "a");
+    expect(HandleFromInput(&context, "h", &first), "h");
+    EXPECT_EQ(of_a, n == 1 ? &mu : nullptr);
+    TF_EXPECT_OK(context.status());
+  }
+}
+
+TEST(OpKernelContext, WritersOfListsTakeAllTensors) {
+  NodeDef node;
+  TF_ASSERT_OK(NodeDefBuilder("n", "SaveV2")
+                   .Input(FakeInput(DT_STRING))
+                   .Input(FakeInput(DT_STRING))
+                   .Input(FakeInput(DT_STRING))
+                   .Input(FakeInput({DT_FLOAT}))
+                   .Finalize(&node));
+  absl::Status status;
+  const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, node, &status);
+  TF_ASSERT_OK(status);
+  const std::string file = io::JoinPath(testing::TmpDir(), "compat_lists");
+  Tensor prefix = test::AsScalar<tstring>(file);
+  Tensor names = test::AsTensor<tstring>({"a", "b"});
+  Tensor slices = test::AsTensor<tstring>({"", ""});
+  Tensor a = test::AsTensor<int32>({1, 2}), b = test::AsTensor<float>({3});
+  const auto run = [&](std::vector<Tensor*> tensors) {
+    std::vector<TensorValue> inputs(tensors.begin(), tensors.end());
+    OpKernelContext::Params params;
+    params.op_kernel = kernel.get();
+    params.inputs = &inputs;
+    OpKernelContext context(&params);
+    kernel->Compute(&context);
+    return context.status();
+  };
+  TF_ASSERT_OK(run({&prefix, &names, &slices, &a, &b}));
+  Tensor value;
+  TF_ASSERT_OK(BundleReader(Env::Default(), file).Lookup("b", &value));
+  test::ExpectTensorEqual<float>(value, b);
+  EXPECT_EQ(run({&prefix, &names}).code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(run({&prefix, &names, &a, &a, &b}).message(),
+            "input 2 has type int32, expected string");
+  EXPECT_EQ(run({&prefix, &names, &slices, &a, nullptr}).message(), "input 4 is not there");
 }
 
 TEST(OpKernelContext, OutputsAndInputsThatDoNotExist) {

@@ -1,10 +1,15 @@
 // Kernel tests with OpsTestBase, as in TensorFlow.
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tensorflow/core/framework/fake_input.h"
 #include "tensorflow/core/framework/node_def_builder.h"
+#include "tensorflow/core/framework/op.h"
+#include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/framework/types.h"
@@ -158,6 +163,53 @@ TEST_F(BatchNormOpTest, Inference) {
   // 4 / sqrt(1.001) away from 2; half a unit away from 0.
   test::FillValues<float>(&expected, {-1.998001f, -0.5f, 5.998001f, 0.5f});
   test::ExpectTensorNear<float>(expected, *GetOutput(0), 0.0001);
+}
+
+REGISTER_OP("OpsTestBaseReadVar").Input("v: resource").Output("value: float").SetIsStateful();
+class ReadVarOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    core::RefCountPtr<Var> var;
+    OP_REQUIRES_OK(context, LookupResource(context, HandleFromInput(context, 0), &var));
+    context->set_output(0, *var->tensor());
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("OpsTestBaseReadVar").Device(DEVICE_CPU), ReadVarOp);
+
+class ResourceInputTest : public OpsTestBase {};
+
+TEST_F(ResourceInputTest, IsFoundByTheKernel) {
+  TF_ASSERT_OK(
+      NodeDefBuilder("n", "OpsTestBaseReadVar").Input(FakeInput(DT_RESOURCE)).Finalize(node_def()));
+  TF_ASSERT_OK(InitOp());
+  Var* const var = new Var(DT_FLOAT);
+  *var->tensor() = test::AsScalar<float>(7);
+  AddResourceInput("", "v", var);
+  for (int i = 0; i < 2; ++i) {
+    TF_ASSERT_OK(RunOpKernel());
+    test::ExpectTensorEqual<float>(*GetOutput(0), test::AsScalar<float>(7));
+  }
+  ASSERT_NE(step_container_, nullptr);
+  EXPECT_EQ(step_container_->name(), "__per_step_0");
+}
+
+TEST(ScopedStepContainer, EndsWithItsResources) {
+  ResourceMgr manager;
+  const core::RefCountPtr<Var> var(new Var(DT_FLOAT));
+  {
+    ScopedStepContainer container(
+        3, [&](const std::string& name) { return manager.Cleanup(name); }, "prefix");
+    EXPECT_EQ(container.name(), "prefix__per_step_3");
+    var->Ref();
+    TF_ASSERT_OK(container.Create(&manager, "v", var.get()));
+    Var* found = nullptr;
+    TF_ASSERT_OK(container.Lookup(&manager, "v", &found));
+    EXPECT_EQ(found, var.get());
+    found->Unref();
+    EXPECT_EQ(var->RefCount(), 2);
+  }
+  EXPECT_EQ(var->RefCount(), 1);
 }
 
 }  // namespace tensorflow

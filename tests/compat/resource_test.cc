@@ -16,6 +16,7 @@
 #include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/graph/node_builder.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/platform/env.h"
 
 namespace tensorflow {
 namespace resource_test {
@@ -135,6 +136,21 @@ TEST(ResourceHandle, KeepsItsPropertiesInATensor) {
   EXPECT_THAT(handle.SummarizeValue(), HasSubstr("name=\"n\", device=\"d\", container=\"c\""));
 }
 
+TEST(ResourceHandle, IsMadeWithAllItsProperties) {
+  const ResourceHandle handle = MakeResourceHandle<Counter>("c", "n", DeviceBase(Env::Default()),
+                                                            {{DT_FLOAT, PartialTensorShape({2})}});
+  EXPECT_EQ(handle.device(), "/device:CPU:0");
+  EXPECT_EQ(handle.container(), "c");
+  EXPECT_EQ(handle.name(), "n");
+  TF_EXPECT_OK(handle.ValidateType<Counter>());
+  EXPECT_EQ(handle.ValidateType<OtherResource>().code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(handle.maybe_type_name(), TypeIndex::Make<Counter>().name());
+  ASSERT_EQ(handle.dtypes_and_shapes().size(), 1);
+  EXPECT_EQ(handle.dtypes_and_shapes()[0].dtype, DT_FLOAT);
+  EXPECT_EQ(handle.dtypes_and_shapes()[0].shape.DebugString(), "[2]");
+  EXPECT_FALSE(handle.IsRefCounting());
+}
+
 TEST(ResourceHandle, OwnsAResource) {
   bool alive = false;
   {
@@ -200,6 +216,54 @@ TEST(Resources, OutliveARunOfASession) {
       EXPECT_EQ(outputs[0].flat<int32>()(0), i);
     }
   }
+}
+
+// Adds 1 to the variable x, and tells whether all ways to it lead to one buffer.
+REGISTER_OP("ResourceTestTwice")
+    .Input("x: Ref(float)")
+    .Input("y: Ref(float)")
+    .Output("shared: bool")
+    .SetIsStateful();
+class TwiceOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    Tensor first = context->mutable_input(0, /*lock_held=*/false);
+    Tensor second = context->mutable_input(0, /*lock_held=*/false);
+    Tensor third;
+    OP_REQUIRES_OK(context, context->mutable_input("x", &third, /*lock_held=*/false));
+    Tensor other = context->mutable_input(1, /*lock_held=*/false);
+    OP_REQUIRES_OK(context, context->status());
+    OP_REQUIRES(context, first.IsInitialized(), errors::FailedPrecondition("x has no value"));
+    first.flat<float>()(0) += 1;
+    Tensor* shared;
+    OP_REQUIRES_OK(context, context->allocate_output(0, TensorShape({}), &shared));
+    shared->flat<bool>()(0) = first.SharesBufferWith(second) && first.SharesBufferWith(third) &&
+                              first.SharesBufferWith(other);
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("ResourceTestTwice").Device(DEVICE_CPU), TwiceOp);
+
+TEST(References, SecondCallsShareTheBuffer) {
+  const Scope root = Scope::NewRootScope();
+  const Output v = ops::Variable(root, {1}, DT_FLOAT);
+  const Output w = ops::Variable(root, {1}, DT_FLOAT);
+  const Output assign_v = ops::Assign(root, v, ops::Const(root, {3.f}));
+  const Output assign_w = ops::Assign(root, w, ops::Const(root, {5.f}));
+  const Output same = AddNode(root, "ResourceTestTwice", {v, v});
+  const Output different = AddNode(root, "ResourceTestTwice", {v, w});
+  TF_ASSERT_OK(root.status());
+  const ClientSession session(root);
+  std::vector<Tensor> outputs;
+  EXPECT_EQ(session.Run({same}, &outputs).code(), error::FAILED_PRECONDITION);
+  TF_ASSERT_OK(session.Run({assign_v, assign_w}, &outputs));
+  TF_ASSERT_OK(session.Run({same}, &outputs));
+  EXPECT_TRUE(outputs[0].flat<bool>()(0));
+  TF_ASSERT_OK(session.Run({different}, &outputs));
+  EXPECT_FALSE(outputs[0].flat<bool>()(0));
+  TF_ASSERT_OK(session.Run({v, w}, &outputs));
+  EXPECT_EQ(outputs[0].flat<float>()(0), 5);
+  EXPECT_EQ(outputs[1].flat<float>()(0), 5);
 }
 
 TEST(ContainerInfo, NamesOfNodes) {

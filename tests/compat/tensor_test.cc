@@ -80,6 +80,14 @@ TEST(TensorTestUtil, InfinityIsCloseToItselfAlone) {
       test::ExpectClose(test::AsScalar<float>(std::numeric_limits<float>::infinity()),
                         test::AsScalar<float>(1)),
       "");
+  EXPECT_TRUE(test::internal_test::IsClose(infinity, infinity));
+  EXPECT_FALSE(test::internal_test::IsClose(infinity, 1.0f));
+  EXPECT_FALSE(test::internal_test::IsClose(1.0f, infinity));
+  const double largest = std::numeric_limits<double>::max();
+  EXPECT_TRUE(test::internal_test::IsClose(-largest, largest, double{infinity}, 0.0));
+  EXPECT_TRUE(test::internal_test::IsClose(-largest, largest, largest, largest));
+  EXPECT_FALSE(test::internal_test::IsClose(std::complex<float>(infinity, 0), {1, 0}));
+  EXPECT_TRUE(test::internal_test::IsClose(std::complex<float>(2, 0), {2, 1e-7f}));
 }
 
 TEST(TensorShapeTest, Utils) {
@@ -111,6 +119,70 @@ TEST(TensorFormatTest, Dimensions) {
   EXPECT_EQ(GetTensorDim(images.shape(), FORMAT_NCHW, 'H'), 4);
   EXPECT_EQ(GetTensorDimIndex<2>(FORMAT_NHWC, 'W'), 2);
   EXPECT_EQ(ToString(FORMAT_NHWC), "NHWC");
+}
+
+TEST(TensorFormatTest, AllFormats) {
+  const struct {
+    const char* name;
+    TensorFormat format;
+    const char* shape;
+  } cases[] = {{"NHWC", FORMAT_NHWC, "[2,4,8,12]"},
+               {"NCHW", FORMAT_NCHW, "[2,12,4,8]"},
+               {"NCHW_VECT_C", FORMAT_NCHW_VECT_C, "[2,3,4,8,4]"},
+               {"NHWC_VECT_W", FORMAT_NHWC_VECT_W, "[2,4,2,12,4]"},
+               {"HWNC", FORMAT_HWNC, "[4,8,2,12]"},
+               {"HWCN", FORMAT_HWCN, "[4,8,12,2]"}};
+  for (const auto& c : cases) {
+    TensorFormat format;
+    ASSERT_TRUE(FormatFromString(c.name, &format)) << c.name;
+    EXPECT_EQ(format, c.format);
+    EXPECT_EQ(ToString(format), c.name);
+    const TensorShape shape = ShapeFromFormat(format, 2, 4, 8, 12);
+    EXPECT_EQ(shape.DebugString(), c.shape);
+    EXPECT_EQ(GetTensorSpatialDims(shape.dims(), format), 2);
+    EXPECT_EQ(GetTensorDimsFromSpatialDims(2, format), shape.dims());
+    EXPECT_EQ(GetTensorDim(shape, format, 'N'), 2);
+    EXPECT_EQ(GetTensorDim(shape, format, 'H'), 4);
+    EXPECT_EQ(GetTensorDim(shape, format, '1'), GetTensorDim(shape, format, 'W'));
+    EXPECT_EQ(shape.dim_size(GetTensorFeatureDimIndex(shape.dims(), format)),
+              format == FORMAT_NCHW_VECT_C ? 3 : 12);
+  }
+  TensorShape shape;
+  EXPECT_EQ(ShapeFromFormatWithStatus(FORMAT_NCHW_VECT_C, 1, 2, 2, 6, &shape).message(),
+            "dimension C of NCHW_VECT_C is 6, expected a multiple of 4");
+  EXPECT_FALSE(ShapeFromFormatWithStatus(FORMAT_NHWC, 1, -2, 2, 6, &shape).ok());
+  TensorFormat format;
+  ASSERT_TRUE(FormatFromString("NCDHW", &format));
+  EXPECT_EQ(GetTensorDimIndex<3>(format, 'D'), 2);
+  int64_t before, after;
+  GetExplicitPaddingForDim({0, 0, 1, 2, 3, 4, 0, 0}, FORMAT_NHWC, 'W', &before, &after);
+  EXPECT_EQ(before, 3);
+  EXPECT_EQ(after, 4);
+}
+
+TEST(TensorFormatTest, Filters) {
+  const struct {
+    const char* name;
+    FilterTensorFormat format;
+    const char* shape;
+  } cases[] = {{"HWIO", FORMAT_HWIO, "[3,5,8,2]"},
+               {"OIHW", FORMAT_OIHW, "[2,8,3,5]"},
+               {"OHWI", FORMAT_OHWI, "[2,3,5,8]"},
+               {"OIHW_VECT_I", FORMAT_OIHW_VECT_I, "[2,2,3,5,4]"}};
+  for (const auto& c : cases) {
+    FilterTensorFormat format;
+    ASSERT_TRUE(FilterFormatFromString(c.name, &format)) << c.name;
+    EXPECT_EQ(format, c.format);
+    EXPECT_EQ(ToString(format), c.name);
+    const Tensor filter(DT_INT8, ShapeFromFilterTensorFormat(format, 3, 5, 8, 2));
+    EXPECT_EQ(filter.shape().DebugString(), c.shape);
+    EXPECT_EQ(GetFilterDim(filter, format, 'H'), 3);
+    EXPECT_EQ(GetFilterDim(filter, format, 'W'), 5);
+    EXPECT_EQ(GetFilterDim(filter, format, 'O'), 2);
+    EXPECT_EQ(GetFilterTensorSpatialDims(filter.dims(), format), 2);
+  }
+  FilterTensorFormat format;
+  EXPECT_FALSE(FilterFormatFromString("NHWC", &format));
 }
 
 TEST(TensorTestUtilTest, DifferencesAreFailures) {

@@ -127,6 +127,38 @@ TEST_F(GradientsTest, OfIntegersDoNotExist) {
   EXPECT_TRUE(IsNoGradient(gradients[0]));
 }
 
+TEST_F(GradientsTest, OfIntegersAreThereIfAsked) {
+  const Output x = Variable("x");
+  const Output i = ops::Const(scope_, {3, 4});
+  const Output rows = ops::Cast(scope_, x, DT_INT32);
+  const Output picked = ops::Gather(scope_, ops::Mul(scope_, i, i), rows);
+  GradientBuildOptions options;
+  options.of_integers = true;
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {picked}, {i, x, rows}, &gradients, options));
+  // Indices still have none.
+  EXPECT_TRUE(IsNoGradient(gradients[1]));
+  EXPECT_TRUE(IsNoGradient(gradients[2]));
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(ClientSession(scope_).Run({{x, 1.0}}, {gradients[0]}, &outputs));
+  EXPECT_THAT(outputs[0], TensorEq(AsTensor<int32_t>({0, 8})));
+}
+
+TEST_F(GradientsTest, InputsMustBeReachedIfAsked) {
+  const Output x = Variable("x");
+  const Output y = Variable("y");
+  const Output stopped = ops::Add(scope_, x, ops::StopGradient(scope_, y));
+  GradientBuildOptions options;
+  options.inputs_must_be_reached = true;
+  std::vector<Output> gradients;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {stopped}, {x, y}, &gradients, options));
+  EXPECT_TRUE(IsNoGradient(gradients[1]));
+  EXPECT_THAT(AddSymbolicGradients(scope_, {ops::Square(scope_, x)}, {x, y}, &gradients, options),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "Cannot compute the partial derivative for node 'y' as it's unreachable "
+                       "from the output node(s)."));
+}
+
 // 2^32 rows, which exceed int32.
 TEST_F(GradientsTest, OfGathersOfManyBatches) {
   const Output params = ops::Fill(scope_, {1 << 16, 1 << 16, 0}, 1.0);

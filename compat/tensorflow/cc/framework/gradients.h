@@ -32,6 +32,8 @@ struct AddSymbolicGradientsFunction {
   static gradflow::GradientBuildOptions Options() {
     gradflow::GradientBuildOptions options;
     options.plain_names = true;
+    options.of_integers = true;
+    options.inputs_must_be_reached = true;
     return options;
   }
 };

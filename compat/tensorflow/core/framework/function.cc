@@ -14,13 +14,24 @@ namespace {
 
 OpDef Signature(const std::string& name, gtl::ArraySlice<std::string> inputs,
                 gtl::ArraySlice<std::string> outputs, gtl::ArraySlice<std::string> attrs) {
-  OpDefBuilder builder(name);
-  for (const std::string& spec : inputs) builder.Input(spec);
-  for (const std::string& spec : outputs) builder.Output(spec);
-  for (const std::string& spec : attrs) builder.Attr(spec);
-  OpRegistrationData data;
-  TF_CHECK_OK(builder.Finalize(&data));
-  return data.op_def;
+  const auto parse = [&](const std::string* input, const std::string* output) {
+    OpDefBuilder builder(name);
+    for (const std::string& spec : attrs) builder.Attr(spec);
+    if (input != nullptr) builder.Input(*input);
+    if (output != nullptr) builder.Output(*output);
+    OpRegistrationData data;
+    TF_CHECK_OK(builder.Finalize(&data));
+    return data.op_def;
+  };
+  // One by one: unlike those of an op, an argument and a result may have the same name.
+  OpDef signature = parse(nullptr, nullptr);
+  for (const std::string& spec : inputs) {
+    *signature.add_input_arg() = parse(&spec, nullptr).input_arg(0);
+  }
+  for (const std::string& spec : outputs) {
+    *signature.add_output_arg() = parse(nullptr, &spec).output_arg(0);
+  }
+  return signature;
 }
 
 }  // namespace

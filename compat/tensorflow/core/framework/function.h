@@ -1,21 +1,32 @@
-// FunctionDefHelper: builds functions from lists of nodes.
+// FunctionDefHelper: builds functions from lists of nodes. InstantiateFunction: the nodes of a
+// function for values of its attributes. FunctionLibraryDefinition is in function_library.h.
 //
 //   FunctionDefHelper::Define("Twice", {"x: T"}, {"y: T"}, {"T: {float, double}"},
 //                             {{{"y"}, "AddV2", {"x", "x"}, {{"T", "$T"}}}});
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_FUNCTION_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_FUNCTION_H_
 
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "tensorflow/core/framework/attr_value_util.h"
 #include "tensorflow/core/framework/function.pb.h"
+#include "tensorflow/core/framework/function_library.h"
+#include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/node_def_util.h"
+#include "tensorflow/core/framework/op_def.pb.h"
+#include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/lib/core/stringpiece.h"
 #include "tensorflow/core/lib/gtl/array_slice.h"
+#include "tensorflow/core/platform/status.h"
 #include "tensorflow/core/platform/types.h"
 
 namespace tensorflow {
@@ -95,6 +106,94 @@ class FunctionDefHelper {
   }
   static Node Const(const std::string& name, const Tensor& value);
 };
+
+// Looks the signature of an op or a function up.
+using GetFunctionSignature = std::function<absl::Status(const std::string&, const OpDef**)>;
+
+struct InstantiationResult {
+  DataTypeVector arg_types;
+  DataTypeVector ret_types;
+  // The arguments ("_Arg"), the nodes of the function, and the results ("_Retval").
+  std::vector<NodeDef> nodes;
+};
+// Stores the nodes of the function, in which `attrs` replace placeholders, with inputs as in a
+// graph. Returns an error if an attribute, a node, an argument or an op does not exist, or if types
+// disagree; *result is then incomplete.
+absl::Status InstantiateFunction(const FunctionDef& fdef, AttrSlice attrs,
+                                 const GetFunctionSignature& get_function,
+                                 InstantiationResult* result);
+
+// Return a function, or the nodes of an instance of one, as text with a line for each node.
+std::string DebugString(const FunctionDef& func_def);
+std::string DebugString(const GraphDef& instantiated_func_def);
+std::string DebugString(gtl::ArraySlice<NodeDef> instantiated_func_nodes);
+// Returns the functions of the graph and its nodes.
+std::string DebugStringWhole(const GraphDef& gdef);
+
+// Returns true if signature, nodes, results and attributes are the same. The order of attributes
+// does not matter.
+bool FunctionDefsEqual(const FunctionDef& f1, const FunctionDef& f2);
+// Returns a hash, which is the same for functions that are equal.
+uint64 FunctionDefHash(const FunctionDef& fdef);
+
+// The arguments and results of a call.
+class CallFrameInterface {
+ public:
+  virtual ~CallFrameInterface() = default;
+  virtual size_t num_args() const = 0;
+  virtual size_t num_retvals() const = 0;
+  virtual absl::Status GetArg(int index, const Tensor** val) = 0;
+  virtual absl::Status SetRetval(int index, const Tensor& val) = 0;
+};
+
+// Checks numbers and types. Returns INVALID_ARGUMENT if they are wrong, INTERNAL if a result is
+// missing or is set twice.
+class FunctionCallFrame : public CallFrameInterface {
+ public:
+  FunctionCallFrame(DataTypeSlice arg_types, DataTypeSlice ret_types)
+      : arg_types_(arg_types.begin(), arg_types.end()),
+        ret_types_(ret_types.begin(), ret_types.end()),
+        results_(ret_types.size()) {}
+  FunctionCallFrame(const FunctionCallFrame&) = delete;
+  FunctionCallFrame& operator=(const FunctionCallFrame&) = delete;
+
+  absl::Status SetArgs(gtl::ArraySlice<Tensor> args);
+  absl::Status GetRetvals(std::vector<Tensor>* rets) const;
+  // Moves the results. Without a value, a result is an error, or a tensor that is not initialised.
+  absl::Status ConsumeRetvals(std::vector<Tensor>* rets, bool allow_dead_tensors);
+
+  size_t num_args() const override { return arg_types_.size(); }
+  size_t num_retvals() const override { return ret_types_.size(); }
+  absl::Status GetArg(int index, const Tensor** val) override;
+  absl::Status SetRetval(int index, const Tensor& val) override;
+
+ private:
+  const DataTypeVector arg_types_;
+  const DataTypeVector ret_types_;
+  std::vector<Tensor> args_;
+  std::vector<std::optional<Tensor>> results_;
+};
+
+// gradflow has no runtime of functions: these are the options that Canonicalize takes.
+class FunctionLibraryRuntime {
+ public:
+  struct InstantiateOptions {
+    std::string target;
+    std::vector<std::string> input_devices;
+    std::vector<std::string> output_devices;
+    std::string state_handle;
+  };
+};
+// Returns a name for the instance of a function: "name[attr=value,...]". Strings are replaced by
+// their Hash64.
+std::string Canonicalize(const std::string& funcname, AttrSlice attrs,
+                         const FunctionLibraryRuntime::InstantiateOptions& options = {});
+
+// Returns the device of a resource that is an argument of a function. A composite device of the
+// argument is added to the map with the devices of all handles.
+std::string GetFunctionResourceInputDevice(
+    const Tensor& input, int arg_index, const FunctionDef& function_def,
+    absl::flat_hash_map<std::string, std::vector<std::string>>* composite_devices);
 
 }  // namespace tensorflow
 

@@ -23,8 +23,16 @@ namespace compat_internal {
 // A kernel of gradflow's.
 class LibraryKernel final : public OpKernel {
  public:
-  LibraryKernel(OpKernelConstruction* context, std::unique_ptr<gradflow::OpKernel> kernel)
-      : OpKernel(context), kernel_(std::move(kernel)) {}
+  LibraryKernel(OpKernelConstruction* context, const OpDef& op,
+                std::unique_ptr<gradflow::OpKernel> kernel)
+      : OpKernel(context), kernel_(std::move(kernel)) {
+    const int num_args = op.input_arg_size();
+    if (op.output_arg().empty() && num_args > 0 &&
+        !op.input_arg(num_args - 1).type_list_attr().empty()) {
+      int stop;
+      context->SetStatus(InputRange(op.input_arg(num_args - 1).name(), &open_from_, &stop));
+    }
+  }
   void Compute(OpKernelContext* context) override {
     OP_REQUIRES_OK(context, Check(*context));
     context->SetStatus(kernel_->Compute(*context->context_));
@@ -35,12 +43,20 @@ class LibraryKernel final : public OpKernel {
  private:
   // A session has checked what a program's own context may have wrong.
   absl::Status Check(const OpKernelContext& context) const {
-    if (context.num_inputs() != num_inputs() || context.num_outputs() != num_outputs()) {
+    const bool inputs_fit =
+        open_from_ >= 0 ? context.num_inputs() >= open_from_ : context.num_inputs() == num_inputs();
+    if (!inputs_fit || context.num_outputs() != num_outputs()) {
       return errors::InvalidArgument("the context has ", context.num_inputs(), " inputs and ",
                                      context.num_outputs(), " outputs, expected ", num_inputs(),
                                      " and ", num_outputs());
     }
-    for (int i = 0; i < num_inputs(); ++i) {
+    for (int i = open_from_; i >= 0 && i < context.num_inputs(); ++i) {
+      if (context.context_->input(i).dtype() == DT_INVALID) {
+        return errors::InvalidArgument("input ", i, " is not there");
+      }
+    }
+    const int num_checked = open_from_ >= 0 ? open_from_ : num_inputs();
+    for (int i = 0; i < num_checked; ++i) {
       if (IsRefType(input_type(i))) {
         return errors::Unimplemented("input ", i,
                                      " is a reference to a variable, which gradflow's kernels take "
@@ -56,6 +72,9 @@ class LibraryKernel final : public OpKernel {
   }
 
   const std::unique_ptr<gradflow::OpKernel> kernel_;
+  // A kernel without outputs whose last argument is a list of any types, such as SaveV2, takes the
+  // tensors that the context has, as in TensorFlow: the index of the first one, or -1.
+  int open_from_ = -1;
 };
 
 }  // namespace compat_internal
@@ -111,6 +130,12 @@ absl::StatusOr<const Kernel*> FindKernel(const DeviceType& device_type, const No
   return found;
 }
 
+absl::Status NoKernel(const DeviceType& device_type, const NodeDef& node) {
+  return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
+                          device_type.type_string(), "' devices compatible with node ",
+                          FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
+}
+
 // Returns gradflow's kernel for the node; NOT_FOUND if there is none.
 absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const DeviceType& device_type,
                                                                       const NodeDef& node) {
@@ -119,9 +144,7 @@ absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const Devi
         gradflow::GlobalRegistry().FindKernel(node);
     if (kernel.ok() && (*kernel)->device == DEVICE_CPU) return kernel;
   }
-  return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
-                          device_type.type_string(), "' devices compatible with node ",
-                          FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
+  return NoKernel(device_type, node);
 }
 
 }  // namespace
@@ -160,18 +183,14 @@ absl::StatusOr<std::unique_ptr<OpKernel>> CreateOpKernel(const DeviceType& devic
   TF_RETURN_IF_ERROR(library.status());
   absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> made = (*library)->factory(construction);
   TF_RETURN_IF_ERROR(made.status());
-  return std::make_unique<compat_internal::LibraryKernel>(&context, *std::move(made));
+  return std::make_unique<compat_internal::LibraryKernel>(&context, op->def(), *std::move(made));
 }
 
 absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
                            const KernelDef** def, std::string* kernel_class_name) {
   const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
   TF_RETURN_IF_ERROR(found.status());
-  if (*found == nullptr) {
-    return errors::NotFound("No registered '", node.op(), "' OpKernel for '",
-                            device_type.type_string(), "' devices compatible with node ",
-                            FormatNodeDefForError(node), ": ", KernelsRegisteredForOp(node.op()));
-  }
+  if (*found == nullptr) return NoKernel(device_type, node);
   if (def != nullptr) *def = &(*found)->def;
   if (kernel_class_name != nullptr) *kernel_class_name = (*found)->class_name;
   return absl::OkStatus();
@@ -182,7 +201,6 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
                                          const DeviceNameUtils::ParsedName* local_address) {
   devices->clear();
   const gradflow::OpRegistration* const op = gradflow::GlobalRegistry().FindOp(node.op());
-  bool exists = false;
   for (const DeviceType& device_type : device_types) {
     const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
     TF_RETURN_IF_ERROR(found.status());
@@ -191,7 +209,6 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
     } else if (op != nullptr && FindLibraryKernel(device_type, node).ok()) {
       devices->emplace_back(device_type, 0);
     }
-    exists = exists || !devices->empty();
   }
   // A function runs anywhere. The kernels of another machine are not known here.
   // The address precedes what may not parse.
@@ -199,7 +216,7 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
   DeviceNameUtils::ParseFullName(node.device(), &requested);
   const bool is_remote = local_address != nullptr && !node.device().empty() &&
                          !DeviceNameUtils::IsSameAddressSpace(requested, *local_address);
-  if (!exists && (op == nullptr || is_remote)) {
+  if (devices->empty() && (op == nullptr || is_remote)) {
     for (const DeviceType& device_type : device_types) devices->emplace_back(device_type, 0);
   }
   std::stable_sort(devices->begin(), devices->end(),

@@ -9,6 +9,9 @@
 #include "tensorflow/core/lib/core/stringpiece.h"
 
 namespace tensorflow {
+
+class OpKernel;
+
 namespace compat_internal {
 
 // Stores the range of argument `name` in *range. Returns INVALID_ARGUMENT if there is none. `kind`,
@@ -20,6 +23,10 @@ inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece 
   *range = it->second;
   return absl::OkStatus();
 }
+
+// Store the index of the argument in *i. Return INVALID_ARGUMENT unless it is a single tensor.
+absl::Status FindInput(const OpKernel& kernel, StringPiece name, int* i);
+absl::Status FindOutput(const OpKernel& kernel, StringPiece name, int* i);
 
 }  // namespace compat_internal
 }  // namespace tensorflow

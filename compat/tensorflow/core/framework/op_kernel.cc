@@ -21,16 +21,6 @@ absl::Status OnlyOne(StringPiece kind, StringPiece name, int start, int stop) {
   return errors::InvalidArgument(kind, " '", name, "' is a list of ", stop - start,
                                  " where one tensor is expected");
 }
-absl::Status FindInput(const tensorflow::OpKernel& kernel, StringPiece name, int* i) {
-  int stop;
-  TF_RETURN_IF_ERROR(kernel.InputRange(name, i, &stop));
-  return OnlyOne("input", name, *i, stop);
-}
-absl::Status FindOutput(const tensorflow::OpKernel& kernel, StringPiece name, int* i) {
-  int stop;
-  TF_RETURN_IF_ERROR(kernel.OutputRange(name, i, &stop));
-  return OnlyOne("output", name, *i, stop);
-}
 
 // Returns the kernel's status, or INTERNAL if it has left out an output.
 absl::Status FinalStatus(OpKernelContext& context) {
@@ -87,6 +77,18 @@ class AsyncKernelAdapter final : public gradflow::AsyncOpKernel {
 }  // namespace
 
 namespace compat_internal {
+
+absl::Status FindInput(const OpKernel& kernel, StringPiece name, int* i) {
+  int stop;
+  TF_RETURN_IF_ERROR(kernel.InputRange(name, i, &stop));
+  return OnlyOne("input", name, *i, stop);
+}
+
+absl::Status FindOutput(const OpKernel& kernel, StringPiece name, int* i) {
+  int stop;
+  TF_RETURN_IF_ERROR(kernel.OutputRange(name, i, &stop));
+  return OnlyOne("output", name, *i, stop);
+}
 
 void StatusSink::CtxFailure(const char* file, int line, const absl::Status& status) {
   VLOG(1) << "OP_REQUIRES failed at " << file << ":" << line << " : " << status;
@@ -203,7 +205,7 @@ DataType OpOutputList::expected_output_dtype(int i) const {
 
 absl::Status OpKernelContext::input(StringPiece name, const Tensor** tensor) const {
   int i;
-  TF_RETURN_IF_ERROR(FindInput(*kernel_, name, &i));
+  TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
   *tensor = &input(i);
   return absl::OkStatus();
 }
@@ -230,7 +232,7 @@ bool OpKernelContext::ValidateInputsAreSameShape(OpKernel*) {
 absl::Status OpKernelContext::allocate_output(StringPiece name, const TensorShape& shape,
                                               Tensor** out) {
   int i;
-  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &i));
+  TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &i));
   return allocate_output(i, shape, out);
 }
 
@@ -258,7 +260,7 @@ DataType OpKernelContext::input_dtype(int i) const {
 
 absl::Status OpKernelContext::input_dtype(StringPiece name, DataType* dtype) const {
   int i;
-  TF_RETURN_IF_ERROR(FindInput(*kernel_, name, &i));
+  TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
   *dtype = kernel_->input_type(i);
   return absl::OkStatus();
 }
@@ -299,14 +301,14 @@ void OpKernelContext::set_output(int i, const Tensor& tensor) {
 
 absl::Status OpKernelContext::set_output(StringPiece name, const Tensor& tensor) {
   int i;
-  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &i));
+  TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &i));
   set_output(i, tensor);
   return absl::OkStatus();
 }
 
 absl::Status OpKernelContext::mutable_output(StringPiece name, Tensor** tensor) {
   int i;
-  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &i));
+  TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &i));
   *tensor = mutable_output(i);
   return absl::OkStatus();
 }
@@ -334,10 +336,10 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(
     gtl::ArraySlice<StringPiece> candidates, StringPiece name, const TensorShape& shape,
     Tensor** out) {
   int output;
-  TF_RETURN_IF_ERROR(FindOutput(*kernel_, name, &output));
+  TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &output));
   std::vector<int> inputs(candidates.size());
   for (size_t i = 0; i < candidates.size(); ++i) {
-    TF_RETURN_IF_ERROR(FindInput(*kernel_, candidates[i], &inputs[i]));
+    TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, candidates[i], &inputs[i]));
   }
   return forward_input_or_allocate_output(inputs, output, shape, out);
 }

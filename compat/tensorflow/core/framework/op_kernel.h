@@ -16,6 +16,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -392,7 +393,7 @@ class OpKernelContext : public compat_internal::StatusSink {
   // Null if the Params have none.
   const OpKernel* kernel_;
   gradflow::KernelContext* context_;
-  std::unique_ptr<DeviceBase> own_device_;
+  std::optional<DeviceBase> own_device_;
   DeviceBase* device_;
   // For each output, whether it has been set.
   absl::InlinedVector<bool, 8> is_set_;

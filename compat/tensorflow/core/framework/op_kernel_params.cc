@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/resource_handle.h"
 #include "gradflow/core/variable.h"
+#include "tensorflow/core/framework/name_ranges.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 
@@ -53,8 +54,8 @@ struct OpKernelContext::Own {
 OpKernelContext::OpKernelContext(const OpKernel& kernel, gradflow::KernelContext& context)
     : kernel_(&kernel),
       context_(&context),
-      own_device_(std::make_unique<DeviceBase>(context.run())),
-      device_(own_device_.get()),
+      own_device_(std::in_place, context.run()),
+      device_(&*own_device_),
       is_set_(context.num_outputs(), false) {}
 
 OpKernelContext::OpKernelContext(Params* params)
@@ -65,9 +66,10 @@ OpKernelContext::OpKernelContext(Params* params, int num_outputs)
     : own_(std::make_unique<Own>(*params, num_outputs)),
       kernel_(params->op_kernel),
       context_(&*own_->context),
-      own_device_(params->device == nullptr ? std::make_unique<DeviceBase>(own_->run) : nullptr),
-      device_(params->device == nullptr ? own_device_.get() : params->device),
-      is_set_(num_outputs, false) {}
+      device_(params->device),
+      is_set_(num_outputs, false) {
+  if (device_ == nullptr) device_ = &own_device_.emplace(own_->run);
+}
 
 OpKernelContext::~OpKernelContext() = default;
 
@@ -119,9 +121,9 @@ mutex* OpKernelContext::input_ref_mutex(int i) {
 }
 
 absl::Status OpKernelContext::input_ref_mutex(StringPiece name, mutex** out_mutex) {
-  int start, stop;
-  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
-  *out_mutex = input_ref_mutex(start);
+  int i;
+  TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
+  *out_mutex = input_ref_mutex(i);
   return absl::OkStatus();
 }
 
@@ -140,14 +142,14 @@ Tensor OpKernelContext::mutable_input(int i, bool lock_held) {
   if (!variable.ok() || !(*variable)->IsInitialized()) return NoTensor();
   gradflow::VariableUpdate update;
   absl::Status status = update.Begin(*context_, {i}, (*variable)->dtype());
-  // A second call gets the same tensor, and not a copy, since this kernel holds the first one.
-  for (const auto& [of, held] : mutable_values_) {
-    if (of != variable->get()) continue;
-    const absl::StatusOr<Tensor> now = (*variable)->Read();
-    if (now.ok() && now->SharesBufferWith(held)) return held;
+  if (status.ok()) {
+    // A second call gets the same tensor, and not a copy, since this kernel holds the first one.
+    for (const auto& [of, held] : mutable_values_) {
+      if (of == variable->get() && update.value(0).SharesBufferWith(held)) return held;
+    }
+    // Readers that have the value keep it.
+    status = update.MakeWritable();
   }
-  // Readers that have the value keep it.
-  if (status.ok()) status = update.MakeWritable();
   SetStatus(status);
   if (!status.ok()) return NoTensor();
   mutable_values_.emplace_back(variable->get(), update.value(0));
@@ -155,9 +157,9 @@ Tensor OpKernelContext::mutable_input(int i, bool lock_held) {
 }
 
 absl::Status OpKernelContext::mutable_input(StringPiece name, Tensor* tensor, bool lock_held) {
-  int start, stop;
-  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
-  *tensor = mutable_input(start, lock_held);
+  int i;
+  TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
+  *tensor = mutable_input(i, lock_held);
   return absl::OkStatus();
 }
 
@@ -183,12 +185,12 @@ void OpKernelContext::replace_ref_input(int i, const Tensor& tensor, bool lock_h
 
 absl::Status OpKernelContext::replace_ref_input(StringPiece name, const Tensor& tensor,
                                                 bool lock_held) {
-  int start, stop;
-  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
-  if (!input_is_ref(start)) {
+  int i;
+  TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
+  if (!input_is_ref(i)) {
     return errors::InvalidArgument("input '", name, "' is not a reference");
   }
-  replace_ref_input(start, tensor, lock_held);
+  replace_ref_input(i, tensor, lock_held);
   return absl::OkStatus();
 }
 

@@ -92,19 +92,27 @@ void ResourceHandle::set_dtypes_and_shapes(
   Set(std::move(state), name());
 }
 
-ResourceHandle ResourceHandle::MakeRefCountingHandle(
-    ResourceBase* resource, const std::string& device, const TypeIndex& type,
-    const std::vector<DtypeAndPartialTensorShape>& dtypes_and_shapes) {
+ResourceHandle ResourceHandle::Make(
+    const std::string& device, const std::string& container, const std::string& name,
+    const TypeIndex& type, const std::vector<DtypeAndPartialTensorShape>& dtypes_and_shapes,
+    core::RefCountPtr<ResourceBase> resource) {
   State state;
   state.device = device;
-  state.container = "__ref_counting";
+  state.container = container;
   state.hash_code = type.hash_code();
   state.type_name = type.name();
   state.dtypes_and_shapes = dtypes_and_shapes;
-  state.resource.reset(resource);
+  state.resource = std::move(resource);
   ResourceHandle handle;
-  handle.Set(std::move(state), absl::StrCat("resource_", absl::Hex(resource)));
+  handle.Set(std::move(state), name);
   return handle;
+}
+
+ResourceHandle ResourceHandle::MakeRefCountingHandle(
+    ResourceBase* resource, const std::string& device, const TypeIndex& type,
+    const std::vector<DtypeAndPartialTensorShape>& dtypes_and_shapes) {
+  return Make(device, "__ref_counting", absl::StrCat("resource_", absl::Hex(resource)), type,
+              dtypes_and_shapes, core::RefCountPtr<ResourceBase>(resource));
 }
 
 ResourceHandle::ResourceHandle(const ResourceHandleProto& proto) { TF_CHECK_OK(FromProto(proto)); }

@@ -35,6 +35,11 @@ class ResourceHandle : public gradflow::ResourceHandle {
   explicit ResourceHandle(const ResourceHandleProto& proto);
   static absl::Status BuildResourceHandle(const ResourceHandleProto& proto, ResourceHandle* out);
 
+  // A handle with these properties.
+  static ResourceHandle Make(const std::string& device, const std::string& container,
+                             const std::string& name, const TypeIndex& type,
+                             const std::vector<DtypeAndPartialTensorShape>& dtypes_and_shapes,
+                             core::RefCountPtr<ResourceBase> resource = nullptr);
   // A handle that owns the resource, and takes over the caller's reference to it.
   template <typename Stack = std::nullptr_t>
   static ResourceHandle MakeRefCountingHandle(

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "tensorflow/core/framework/name_ranges.h"
 
 namespace tensorflow {
 namespace {
@@ -31,7 +32,7 @@ absl::Status ResourceMgr::Add(const std::string& container, const TypeIndex& typ
   const auto key = std::make_pair(type.hash_code(), name);
   const auto it = resources.find(key);
   if (it != resources.end()) {
-    if (it->second.owned != nullptr || it->second.unowned.GetNewRef() != nullptr) {
+    if (it->second.NewRef() != nullptr) {
       if (owned) dropped.reset(resource);
       return errors::AlreadyExists(Label(container, name, type.name()));
     }
@@ -65,9 +66,7 @@ absl::Status ResourceMgr::FindByHash(const std::string& container, uint64_t type
   }
   const auto it = resources->second.find(std::make_pair(type, name));
   if (it != resources->second.end()) {
-    core::RefCountPtr<tensorflow::ResourceBase> found =
-        it->second.owned != nullptr ? core::GetNewRef(it->second.owned.get())
-                                    : it->second.unowned.GetNewRef();
+    core::RefCountPtr<tensorflow::ResourceBase> found = it->second.NewRef();
     if (found != nullptr) {
       *resource = found.release();
       return absl::OkStatus();
@@ -138,8 +137,7 @@ std::string ResourceMgr::DebugString() const {
   std::string text;
   for (const auto& [container, resources] : containers_) {
     for (const auto& [key, entry] : resources) {
-      const core::RefCountPtr<tensorflow::ResourceBase> resource =
-          entry.owned != nullptr ? core::GetNewRef(entry.owned.get()) : entry.unowned.GetNewRef();
+      const core::RefCountPtr<tensorflow::ResourceBase> resource = entry.NewRef();
       absl::StrAppend(&text, text.empty() ? "" : "\n", container, " | ", entry.type_name, " | ",
                       key.second, " | ", resource == nullptr ? "<gone>" : resource->DebugString());
     }
@@ -192,14 +190,7 @@ std::string ContainerInfo::DebugString() const {
 ResourceHandle MakeResourceHandle(
     const std::string& container, const std::string& name, const DeviceBase& device,
     const TypeIndex& type, const std::vector<DtypeAndPartialTensorShape>& dtypes_and_shapes) {
-  ResourceHandle handle;
-  handle.set_device(device.name());
-  handle.set_container(container);
-  handle.set_name(name);
-  handle.set_hash_code(type.hash_code());
-  handle.set_maybe_type_name(type.name());
-  handle.set_dtypes_and_shapes(dtypes_and_shapes);
-  return handle;
+  return ResourceHandle::Make(device.name(), container, name, type, dtypes_and_shapes);
 }
 
 absl::Status MakeResourceHandleToOutput(OpKernelContext* ctx, int output,
@@ -227,9 +218,9 @@ absl::Status HandleFromInput(OpKernelContext* ctx, int input, ResourceHandle* ha
 }
 
 absl::Status HandleFromInput(OpKernelContext* ctx, StringPiece input, ResourceHandle* handle) {
-  int start, stop;
-  TF_RETURN_IF_ERROR(ctx->op_kernel().InputRange(input, &start, &stop));
-  return HandleFromInput(ctx, start, handle);
+  int i;
+  TF_RETURN_IF_ERROR(compat_internal::FindInput(ctx->op_kernel(), input, &i));
+  return HandleFromInput(ctx, i, handle);
 }
 
 ResourceHandle HandleFromInput(OpKernelContext* ctx, int input) {

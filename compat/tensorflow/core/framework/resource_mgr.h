@@ -135,7 +135,11 @@ class ResourceMgr : public gradflow::ResourceBase {
 
  private:
   struct Entry {
-    tensorflow::ResourceBase* get() const { return owned.get(); }
+    // Returns null if its owner has dropped it.
+    core::RefCountPtr<tensorflow::ResourceBase> NewRef() const {
+      return owned != nullptr ? core::GetNewRef(owned.get()) : unowned.GetNewRef();
+    }
+
     // Exactly one of the two is set.
     core::RefCountPtr<tensorflow::ResourceBase> owned;
     core::WeakPtr<tensorflow::ResourceBase> unowned;
@@ -160,6 +164,48 @@ class ResourceMgr : public gradflow::ResourceBase {
   std::map<std::string, Container> containers_;
   int64_t private_numbers_ = 0;
   bool finalized_ = false;
+};
+
+// The resources of one step, in a container of their own, which ends with this object.
+class ScopedStepContainer {
+ public:
+  // `cleanup` removes the container of a name.
+  ScopedStepContainer(int64_t step_id, std::function<absl::Status(const std::string&)> cleanup,
+                      const std::string& prefix = "")
+      : step_id_(step_id),
+        name_(prefix + "__per_step_" + std::to_string(step_id)),
+        cleanup_(std::move(cleanup)) {}
+  ScopedStepContainer(const ScopedStepContainer&) = delete;
+  ScopedStepContainer& operator=(const ScopedStepContainer&) = delete;
+  ~ScopedStepContainer() { CleanUp(); }
+
+  int64_t StepId() const { return step_id_; }
+  const std::string& name() const { return name_; }
+  void CleanUp() { cleanup_(name_).IgnoreError(); }
+
+  // Those of ResourceMgr, in this container.
+  template <typename T>
+  absl::Status Create(ResourceMgr* manager, const std::string& name, T* resource) {
+    return manager->Create(name_, name, resource);
+  }
+  template <typename T>
+  absl::Status Lookup(ResourceMgr* manager, const std::string& name, T** resource) const {
+    return manager->Lookup(name_, name, resource);
+  }
+  template <typename T, typename Creator>
+  absl::Status LookupOrCreate(ResourceMgr* manager, const std::string& name, T** resource,
+                              Creator creator) {
+    return manager->LookupOrCreate(name_, name, resource, std::move(creator));
+  }
+  template <typename T>
+  absl::Status Delete(ResourceMgr* manager, const std::string& name) {
+    return manager->template Delete<T>(name_, name);
+  }
+
+ private:
+  const int64_t step_id_;
+  const std::string name_;
+  const std::function<absl::Status(const std::string&)> cleanup_;
 };
 
 // The container and the name of a kernel's resource, by the attributes of its node.

@@ -14,6 +14,8 @@
 #include "gradflow/core/variable.h"
 #include "gradflow/proto/node_def.pb.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/platform/logging.h"
 
 namespace tensorflow {
 namespace compat_internal {
@@ -36,6 +38,14 @@ absl::Status KernelRun::Init(gradflow::NodeDef* node) {
 
 gradflow::DataType KernelRun::input_type(size_t i) const {
   return i < input_types_.size() ? input_types_[i] : gradflow::DT_INVALID;
+}
+
+ResourceMgr* KernelRun::resources() {
+  // Where OpKernelContext::resource_manager() looks.
+  const absl::StatusOr<std::shared_ptr<ResourceMgr>> found = manager_.LookupOrCreate<ResourceMgr>(
+      "_tensorflow", "resource_mgr", [] { return std::make_shared<ResourceMgr>(); });
+  TF_CHECK_OK(found.status());
+  return found->get();
 }
 
 absl::Status KernelRun::Run(absl::Span<gradflow::Tensor* const> inputs) {
@@ -63,7 +73,8 @@ absl::Status KernelRun::Run(absl::Span<gradflow::Tensor* const> inputs) {
     handles[i] = gradflow::Tensor(gradflow::ResourceHandle(variables[i], name));
   }
   for (gradflow::DataType& dtype : output_types) dtype = gradflow::TypeOfSlot(dtype);
-  const gradflow::RunContext run;
+  gradflow::RunContext run;
+  run.resources = &manager_;
   gradflow::KernelContext context(absl::MakeSpan(handles), absl::MakeSpan(outputs), output_types,
                                   run);
   GRADFLOW_RETURN_IF_ERROR(kernel_->Compute(context));

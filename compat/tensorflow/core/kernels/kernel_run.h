@@ -8,10 +8,14 @@
 
 #include "absl/types/span.h"
 #include "gradflow/core/op_kernel.h"
+#include "gradflow/core/resource_manager.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
 
 namespace tensorflow {
+
+class ResourceMgr;
+
 namespace compat_internal {
 
 // A kernel and its outputs.
@@ -27,12 +31,15 @@ class KernelRun {
   // reference type is the value of a variable, which the kernel may replace.
   absl::Status Run(absl::Span<gradflow::Tensor* const> inputs);
   std::vector<gradflow::Tensor>& outputs() { return outputs_; }
+  // Returns the resources of the program's own kernels, which all runs share.
+  ResourceMgr* resources();
 
  private:
   gradflow::DataTypeVector input_types_;
   gradflow::DataTypeVector output_types_;
   std::unique_ptr<gradflow::OpKernel> kernel_;
   std::vector<gradflow::Tensor> outputs_;
+  gradflow::ResourceManager manager_;
 };
 
 }  // namespace compat_internal

@@ -16,6 +16,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -27,6 +28,8 @@
 #include "tensorflow/core/framework/node_def.pb.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/resource_mgr.h"
+#include "tensorflow/core/framework/resource_var.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/kernels/kernel_run.h"
@@ -97,7 +100,21 @@ class OpsTestBase : public ::testing::Test {
     }
   }
 
+  // Adds a handle to a resource, which the kernel's manager takes over. An empty container is the
+  // default one.
+  template <typename T>
+  void AddResourceInput(const std::string& container, const std::string& name, T* resource) {
+    ResourceMgr* const manager = run_.resources();
+    const std::string& in = container.empty() ? manager->default_container() : container;
+    TF_EXPECT_OK(manager->Create(in, name, resource));
+    if (Tensor* input = AddInput(DT_RESOURCE, TensorShape({}))) {
+      input->span<gradflow::ResourceHandle>()[0] = MakeResourceHandle<T>(in, name, *device_);
+    }
+  }
+
   absl::Status RunOpKernel() {
+    step_container_ = std::make_unique<ScopedStepContainer>(
+        0, [this](const std::string& name) { return run_.resources()->Cleanup(name); });
     std::vector<Tensor*> inputs;
     for (const TensorValue& input : inputs_) inputs.push_back(input.tensor);
     return run_.Run(inputs);
@@ -144,6 +161,10 @@ class OpsTestBase : public ::testing::Test {
 
  private:
   compat_internal::KernelRun run_;
+
+ protected:
+  // The resources of the last run.
+  std::unique_ptr<ScopedStepContainer> step_container_;
 };
 
 }  // namespace tensorflow

@@ -5,10 +5,21 @@
 #include <google/protobuf/message.h>
 #include <google/protobuf/text_format.h>
 
+#include <cstddef>
+#include <limits>
 #include <string>
 
 namespace tensorflow {
 namespace protobuf = ::google::protobuf;
+
+// Parse a message of any size. Return false if the bytes are none.
+inline bool ParseProtoUnlimited(protobuf::MessageLite* proto, const void* data, size_t size) {
+  return size <= static_cast<size_t>(std::numeric_limits<int>::max()) &&
+         proto->ParseFromArray(data, static_cast<int>(size));
+}
+inline bool ParseProtoUnlimited(protobuf::MessageLite* proto, const std::string& serialized) {
+  return ParseProtoUnlimited(proto, serialized.data(), serialized.size());
+}
 
 // Return the text of a message, in which nothing is left out.
 inline std::string LegacyUnredactedDebugString(const protobuf::Message& message) {

@@ -1,6 +1,7 @@
 #include "tensorflow/core/public/session.h"
 
 #include "gradflow/runtime/session/session.h"
+#include "tensorflow/core/framework/device_base.h"
 
 namespace tensorflow::compat_internal {
 
@@ -55,6 +56,10 @@ absl::Status LocalSessionCalls::RunCallable(int64_t handle, const std::vector<Te
 
 absl::Status LocalSessionCalls::ReleaseCallable(int64_t handle) {
   return impl_->session->ReleaseCallable(handle);
+}
+
+DeviceAttributes LocalSessionCalls::Cpu() {
+  return DeviceBase(static_cast<Env*>(nullptr)).attributes();
 }
 
 absl::Status LocalSessionCalls::Close() { return impl_->session->Close(); }

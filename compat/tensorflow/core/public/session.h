@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "tensorflow/core/framework/device_attributes.pb.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/platform/env.h"
@@ -45,6 +46,8 @@ class Session {
     return NotOfThisSession();
   }
   virtual Status ReleaseCallable(CallableHandle) { return NotOfThisSession(); }
+  // Stores the devices of the session.
+  virtual Status ListDevices(std::vector<DeviceAttributes>*) { return NotOfThisSession(); }
   virtual Status Close() = 0;
 
  private:
@@ -74,6 +77,7 @@ class LocalSessionCalls {
   absl::Status RunCallable(int64_t handle, const std::vector<Tensor>& feed_tensors,
                            std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata);
   absl::Status ReleaseCallable(int64_t handle);
+  static DeviceAttributes Cpu();
   absl::Status Close();
 
  private:
@@ -112,6 +116,11 @@ class LocalSession final : public Session {
   }
   Status ReleaseCallable(CallableHandle handle) override {
     return session_->ReleaseCallable(handle);
+  }
+  // The CPU.
+  Status ListDevices(std::vector<DeviceAttributes>* devices) override {
+    *devices = {LocalSessionCalls::Cpu()};
+    return absl::OkStatus();
   }
   Status Close() override { return session_->Close(); }
 

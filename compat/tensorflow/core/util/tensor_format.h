@@ -1,14 +1,21 @@
-// TensorFormat: the order of the dimensions of images, "NHWC" or "NCHW".
+// TensorFormat: the order of the dimensions of images, such as "NHWC". FilterTensorFormat: that of
+// filters, such as "HWIO". gradflow's kernels take NHWC and NCHW images and HWIO filters.
 #ifndef GRADFLOW_COMPAT_CORE_UTIL_TENSOR_FORMAT_H_
 #define GRADFLOW_COMPAT_CORE_UTIL_TENSOR_FORMAT_H_
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/lib/gtl/inlined_vector.h"
+#include "tensorflow/core/platform/errors.h"
 #include "tensorflow/core/platform/logging.h"
+#include "tensorflow/core/platform/status.h"
+#include "tensorflow/core/platform/types.h"
 
 namespace tensorflow {
 
@@ -16,79 +23,155 @@ enum TensorFormat {
   // Batch, spatial dimensions, channels: "NHWC" for two spatial dimensions.
   FORMAT_NHWC = 0,
   FORMAT_NCHW = 1,
+  // The last dimension holds 4 channels, or 4 columns.
+  FORMAT_NCHW_VECT_C = 2,
+  FORMAT_NHWC_VECT_W = 3,
+  FORMAT_HWNC = 4,
+  FORMAT_HWCN = 5,
 };
 
-// Parses "NHWC", "NCHW", "NDHWC" or "NCDHW". Returns false for other texts.
-inline bool FormatFromString(StringPiece text, TensorFormat* format) {
-  if (text == "NHWC" || text == "NDHWC") return *format = FORMAT_NHWC, true;
-  if (text == "NCHW" || text == "NCDHW") return *format = FORMAT_NCHW, true;
+enum FilterTensorFormat {
+  // Spatial dimensions, input channels, output channels.
+  FORMAT_HWIO = 0,
+  FORMAT_OIHW = 1,
+  FORMAT_OHWI = 2,
+  // The last dimension holds 4 input channels.
+  FORMAT_OIHW_VECT_I = 3,
+};
+
+namespace compat_internal {
+
+// The order of the dimensions: '*' stands for the spatial ones, 'V' for the inner vector.
+struct Layout {
+  // With two spatial dimensions, and with three if there is a name for these.
+  const char* name;
+  const char* name_3d;
+  const char* order;
+};
+inline constexpr Layout kTensorLayouts[] = {
+    {"NHWC", "NDHWC", "N*C"},         {"NCHW", "NCDHW", "NC*"}, {"NCHW_VECT_C", nullptr, "NC*V"},
+    {"NHWC_VECT_W", nullptr, "N*CV"}, {"HWNC", nullptr, "*NC"}, {"HWCN", nullptr, "*CN"},
+};
+inline constexpr Layout kFilterLayouts[] = {
+    {"HWIO", "DHWIO", "*IO"},
+    {"OIHW", "OIDHW", "OI*"},
+    {"OHWI", "ODHWI", "O*I"},
+    {"OIHW_VECT_I", nullptr, "OI*V"},
+};
+inline const Layout& LayoutOf(TensorFormat format) {
+  CHECK(format >= FORMAT_NHWC && format <= FORMAT_HWCN) << "Unknown format " << format;
+  return kTensorLayouts[format];
+}
+inline const Layout& LayoutOf(FilterTensorFormat format) {
+  CHECK(format >= FORMAT_HWIO && format <= FORMAT_OIHW_VECT_I) << "Unknown format " << format;
+  return kFilterLayouts[format];
+}
+template <typename Format, int N>
+bool FormatFromString(const Layout (&layouts)[N], StringPiece text, Format* format) {
+  for (int i = 0; i < N; ++i) {
+    if (text == layouts[i].name || (layouts[i].name_3d != nullptr && text == layouts[i].name_3d)) {
+      return *format = static_cast<Format>(i), true;
+    }
+  }
   return false;
 }
-inline std::string ToString(TensorFormat format) { return format == FORMAT_NHWC ? "NHWC" : "NCHW"; }
+
+// Returns the number of dimensions that are not spatial.
+template <typename Format>
+int OtherDims(Format format) {
+  return static_cast<int>(std::char_traits<char>::length(LayoutOf(format).order)) - 1;
+}
+// Returns the index of a dimension: a letter of the order, 'D', 'H' or 'W', or the number of a
+// spatial one ('0', '1', ...). Aborts if there is no such dimension.
+template <typename Format>
+int DimIndex(Format format, int num_spatial_dims, char dimension) {
+  int spatial = -1;
+  if (dimension >= '0' && dimension <= '9') spatial = dimension - '0';
+  if (dimension == 'W') spatial = num_spatial_dims - 1;
+  if (dimension == 'H') spatial = num_spatial_dims - 2;
+  if (dimension == 'D') spatial = num_spatial_dims - 3;
+  int index = 0;
+  for (const char* letter = LayoutOf(format).order; *letter != 0; ++letter) {
+    if (*letter == '*') {
+      if (spatial >= 0 && spatial < num_spatial_dims) return index + spatial;
+      index += num_spatial_dims;
+    } else {
+      if (*letter == dimension) return index;
+      ++index;
+    }
+  }
+  LOG(FATAL) << "Invalid dimension " << dimension << " of " << LayoutOf(format).name << " with "
+             << num_spatial_dims << " spatial dimensions";
+}
+template <typename Format>
+int DimIndexOf(Format format, int num_dims, char dimension) {
+  return DimIndex(format, num_dims - OtherDims(format), dimension);
+}
+
+}  // namespace compat_internal
+
+// Parse names, also those for three spatial dimensions ("NDHWC"). Return false for other texts.
+inline bool FormatFromString(StringPiece text, TensorFormat* format) {
+  return compat_internal::FormatFromString(compat_internal::kTensorLayouts, text, format);
+}
+inline bool FilterFormatFromString(StringPiece text, FilterTensorFormat* format) {
+  return compat_internal::FormatFromString(compat_internal::kFilterLayouts, text, format);
+}
+inline std::string ToString(TensorFormat format) { return compat_internal::LayoutOf(format).name; }
+inline std::string ToString(FilterTensorFormat format) {
+  return compat_internal::LayoutOf(format).name;
+}
 // For REGISTER_OP.
 inline std::string GetConvnetDataFormatAttrString() {
   return "data_format: { 'NHWC', 'NCHW' } = 'NHWC' ";
 }
+inline std::string GetConvnet3dDataFormatAttrString() {
+  return "data_format: { 'NDHWC', 'NCDHW' } = 'NDHWC' ";
+}
 
-inline int GetTensorSpatialDims(int num_dims, TensorFormat) { return num_dims - 2; }
-inline int GetTensorDimsFromSpatialDims(int num_spatial_dims, TensorFormat) {
-  return num_spatial_dims + 2;
+// ---- Images ----
+
+inline int GetTensorSpatialDims(int num_dims, TensorFormat format) {
+  return num_dims - compat_internal::OtherDims(format);
 }
-inline int GetTensorBatchDimIndex(int, TensorFormat) { return 0; }
+inline int GetTensorDimsFromSpatialDims(int num_spatial_dims, TensorFormat format) {
+  return num_spatial_dims + compat_internal::OtherDims(format);
+}
+inline int GetTensorBatchDimIndex(int num_dims, TensorFormat format) {
+  return compat_internal::DimIndexOf(format, num_dims, 'N');
+}
 inline int GetTensorFeatureDimIndex(int num_dims, TensorFormat format) {
-  return format == FORMAT_NHWC ? num_dims - 1 : 1;
+  return compat_internal::DimIndexOf(format, num_dims, 'C');
 }
+inline int GetTensorInnerFeatureDimIndex(int num_dims, TensorFormat) { return num_dims - 1; }
+inline int GetTensorInnerWidthDimIndex(int num_dims, TensorFormat) { return num_dims - 1; }
 // Aborts if there is no such dimension.
 inline int GetTensorSpatialDimIndex(int num_dims, TensorFormat format, int spatial_dim) {
   CHECK(spatial_dim >= 0 && spatial_dim < GetTensorSpatialDims(num_dims, format))
       << "spatial dimension " << spatial_dim << " of " << num_dims << " dimensions";
-  return spatial_dim + (format == FORMAT_NHWC ? 1 : 2);
+  return compat_internal::DimIndexOf(format, num_dims, static_cast<char>('0' + spatial_dim));
 }
 
-// Returns the index of dimension 'N', 'C', 'H' or 'W' ('0', '1', ... for spatial dimensions) of a
-// tensor with the given number of spatial dimensions. Aborts for other letters.
+// Return the index of dimension 'N', 'C', 'D', 'H' or 'W' ('0', '1', ... for spatial dimensions) of
+// a tensor with the given number of spatial dimensions, or of dimensions. Abort for other letters.
 template <int NUM_SPATIAL_DIMS>
 int GetTensorDimIndex(TensorFormat format, char dimension) {
-  constexpr int kDims = NUM_SPATIAL_DIMS + 2;
-  switch (dimension) {
-    case 'N':
-      return GetTensorBatchDimIndex(kDims, format);
-    case 'C':
-      return GetTensorFeatureDimIndex(kDims, format);
-    case '0':
-      return GetTensorSpatialDimIndex(kDims, format, 0);
-    case '1':
-      return GetTensorSpatialDimIndex(kDims, format, 1);
-    case '2':
-      return GetTensorSpatialDimIndex(kDims, format, 2);
-    case 'D':
-      return GetTensorSpatialDimIndex(kDims, format, NUM_SPATIAL_DIMS - 3);
-    case 'H':
-      return GetTensorSpatialDimIndex(kDims, format, NUM_SPATIAL_DIMS - 2);
-    case 'W':
-      return GetTensorSpatialDimIndex(kDims, format, NUM_SPATIAL_DIMS - 1);
-    default:
-      LOG(FATAL) << "Invalid dimension: " << dimension;
-  }
+  return compat_internal::DimIndex(format, NUM_SPATIAL_DIMS, dimension);
 }
 inline int GetTensorDimIndex(TensorFormat format, char dimension) {
   return GetTensorDimIndex<2>(format, dimension);
 }
 inline int GetTensorDimIndex(TensorFormat format, char dimension, int num_total_dims) {
-  switch (num_total_dims) {
-    case 3:
-      return GetTensorDimIndex<1>(format, dimension);
-    case 4:
-      return GetTensorDimIndex<2>(format, dimension);
-    case 5:
-      return GetTensorDimIndex<3>(format, dimension);
-    default:
-      LOG(FATAL) << "Invalid number of dimensions: " << num_total_dims;
-  }
+  return compat_internal::DimIndexOf(format, num_total_dims, dimension);
 }
 
-// Returns the size of a dimension.
+// Return the size of a dimension.
 inline int64 GetTensorDim(absl::Span<const int64> sizes, TensorFormat format, char dimension) {
+  const int i = GetTensorDimIndex(format, dimension, static_cast<int>(sizes.size()));
+  return sizes[i];
+}
+template <typename T>
+T GetTensorDim(const std::vector<T>& sizes, TensorFormat format, char dimension) {
   const int i = GetTensorDimIndex(format, dimension, static_cast<int>(sizes.size()));
   return sizes[i];
 }
@@ -98,19 +181,114 @@ inline int64 GetTensorDim(const TensorShape& shape, TensorFormat format, char di
 inline int64 GetTensorDim(const Tensor& tensor, TensorFormat format, char dimension) {
   return GetTensorDim(tensor.shape(), format, dimension);
 }
+// Stores the explicit padding of a dimension. REQUIRES: two numbers for each dimension
+inline void GetExplicitPaddingForDim(const std::vector<int64_t>& explicit_paddings,
+                                     TensorFormat format, char dimension, int64_t* padding_before,
+                                     int64_t* padding_after) {
+  const int i =
+      GetTensorDimIndex(format, dimension, static_cast<int>(explicit_paddings.size() / 2));
+  *padding_before = explicit_paddings[2 * i];
+  *padding_after = explicit_paddings[2 * i + 1];
+}
 
-// Returns the shape of a batch of images.
+// ---- Filters ----
+
+inline int GetFilterTensorSpatialDims(int num_dims, FilterTensorFormat format) {
+  return num_dims - compat_internal::OtherDims(format);
+}
+inline int GetFilterTensorDimsFromSpatialDims(int num_spatial_dims, FilterTensorFormat format) {
+  return num_spatial_dims + compat_internal::OtherDims(format);
+}
+inline int GetFilterTensorInputChannelsDimIndex(int num_dims, FilterTensorFormat format) {
+  return compat_internal::DimIndexOf(format, num_dims, 'I');
+}
+inline int GetFilterTensorOutputChannelsDimIndex(int num_dims, FilterTensorFormat format) {
+  return compat_internal::DimIndexOf(format, num_dims, 'O');
+}
+inline int GetFilterTensorSpatialDimIndex(int num_dims, FilterTensorFormat format, int dim) {
+  return compat_internal::DimIndexOf(format, num_dims, static_cast<char>('0' + dim));
+}
+// Returns the index of dimension 'I', 'O', 'D', 'H' or 'W'.
+template <int NUM_SPATIAL_DIMS>
+int GetFilterDimIndex(FilterTensorFormat format, char dimension) {
+  return compat_internal::DimIndex(format, NUM_SPATIAL_DIMS, dimension);
+}
+inline int64 GetFilterDim(absl::Span<const int64> sizes, FilterTensorFormat format,
+                          char dimension) {
+  return sizes[compat_internal::DimIndexOf(format, static_cast<int>(sizes.size()), dimension)];
+}
+inline int64 GetFilterDim(const TensorShape& shape, FilterTensorFormat format, char dimension) {
+  return GetFilterDim(shape.dim_sizes(), format, dimension);
+}
+inline int64 GetFilterDim(const Tensor& tensor, FilterTensorFormat format, char dimension) {
+  return GetFilterDim(tensor.shape(), format, dimension);
+}
+
+// ---- Shapes ----
+
+namespace compat_internal {
+
+// Stores the shape with these sizes by letter: `sizes` has the spatial ones and ends with those of
+// the two other letters. `split` is the dimension of which the inner vector takes a factor 4.
+template <typename Format>
+absl::Status MakeShape(Format format, const char (&letters)[3], absl::Span<const int64> spatial,
+                       int64 first, int64 second, char split, TensorShape* shape) {
+  const int num_spatial = static_cast<int>(spatial.size());
+  gtl::InlinedVector<int64, 6> sizes(static_cast<size_t>(num_spatial + OtherDims(format)), 4);
+  for (int i = 0; i < num_spatial; ++i) {
+    sizes[DimIndex(format, num_spatial, static_cast<char>('0' + i))] = spatial[i];
+  }
+  sizes[DimIndex(format, num_spatial, letters[0])] = first;
+  sizes[DimIndex(format, num_spatial, letters[1])] = second;
+  if (split != 0) {
+    int64& size = sizes[DimIndex(format, num_spatial, split)];
+    if (size % 4 != 0) {
+      return errors::InvalidArgument("dimension ", std::string(1, split), " of ",
+                                     LayoutOf(format).name, " is ", size,
+                                     ", expected a multiple of 4");
+    }
+    size /= 4;
+  }
+  return TensorShapeUtils::MakeShape(sizes, shape);
+}
+
+}  // namespace compat_internal
+
+// Return INVALID_ARGUMENT if a size is negative, or is no multiple of 4 where the format needs it.
+inline absl::Status ShapeFromFormatWithStatus(TensorFormat format, int64 N,
+                                              absl::Span<const int64> spatial, int64 C,
+                                              TensorShape* shape) {
+  const char split = format == FORMAT_NCHW_VECT_C ? 'C' : format == FORMAT_NHWC_VECT_W ? 'W' : '\0';
+  return compat_internal::MakeShape(format, "NC", spatial, N, C, split, shape);
+}
+inline absl::Status ShapeFromFormatWithStatus(TensorFormat format, int64 N, int64 H, int64 W,
+                                              int64 C, TensorShape* shape) {
+  const int64 spatial[] = {H, W};
+  return ShapeFromFormatWithStatus(format, N, spatial, C, shape);
+}
+// Return the shape of a batch of images. Abort if it is not valid.
 inline TensorShape ShapeFromFormat(TensorFormat format, int64 N, absl::Span<const int64> spatial,
                                    int64 C) {
-  TensorShape shape({N});
-  if (format == FORMAT_NCHW) shape.AddDim(C);
-  for (const int64 size : spatial) shape.AddDim(size);
-  if (format == FORMAT_NHWC) shape.AddDim(C);
+  TensorShape shape;
+  TF_CHECK_OK(ShapeFromFormatWithStatus(format, N, spatial, C, &shape));
   return shape;
 }
 inline TensorShape ShapeFromFormat(TensorFormat format, int64 N, int64 H, int64 W, int64 C) {
   const int64 spatial[] = {H, W};
   return ShapeFromFormat(format, N, spatial, C);
+}
+// Returns the shape of a filter. Aborts if it is not valid.
+inline TensorShape ShapeFromFilterTensorFormat(FilterTensorFormat format,
+                                               absl::Span<const int64> spatial, int64 I, int64 O) {
+  TensorShape shape;
+  TF_CHECK_OK(compat_internal::MakeShape(format, "IO", spatial, I, O,
+                                         format == FORMAT_OIHW_VECT_I ? 'I' : '\0', &shape));
+  return shape;
+}
+inline TensorShape ShapeFromFilterTensorFormat(FilterTensorFormat format, int64 H, int64 W, int64 I,
+                                               int64 O) {
+  const int64 spatial[] = {H, W};
+  return ShapeFromFilterTensorFormat(format, spatial, I, O);
 }
 
 }  // namespace tensorflow

@@ -1,6 +1,5 @@
 #include "tensorflow/core/util/tensor_bundle/tensor_bundle.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,18 +10,25 @@ namespace tensorflow {
 
 absl::Status BundleWriter::Add(StringPiece key, const Tensor& value) {
   TF_RETURN_IF_ERROR(status_);
-  const bool exists = std::any_of(tensors_.begin(), tensors_.end(),
-                                  [key](const auto& tensor) { return tensor.name == key; });
-  if (exists) status_ = errors::InvalidArgument("Adding duplicate key: ", key);
-  tensors_.push_back({std::string(key), value, ""});
-  return status_;
+  if (names_.contains(key)) {
+    status_ = errors::InvalidArgument("Adding duplicate key: ", key);
+    return status_;
+  }
+  return AddCopy(key, value, "");
 }
 
 absl::Status BundleWriter::AddSlice(StringPiece full_key, const TensorShape& full_shape,
                                     const TensorSlice& slice, const Tensor& value) {
   TF_RETURN_IF_ERROR(status_);
-  tensors_.push_back(
-      {std::string(full_key), value, compat_internal::ShapeAndSlice(full_shape, slice)});
+  return AddCopy(full_key, value, compat_internal::ShapeAndSlice(full_shape, slice));
+}
+
+absl::Status BundleWriter::AddCopy(StringPiece key, const Tensor& value, std::string slice) {
+  absl::StatusOr<Tensor> copy = value.DeepCopy();
+  status_ = copy.status();
+  TF_RETURN_IF_ERROR(status_);
+  names_.insert(std::string(key));
+  tensors_.push_back({std::string(key), *std::move(copy), std::move(slice)});
   return absl::OkStatus();
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "gradflow/io/checkpoint.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_shape.h"
@@ -18,7 +19,7 @@
 
 namespace tensorflow {
 
-// Collects tensors, and writes them in Finish(). Not thread-safe.
+// Collects copies of tensors, and writes them in Finish(). Not thread-safe.
 class BundleWriter {
  public:
   BundleWriter(Env*, StringPiece prefix) : prefix_(prefix) {}
@@ -32,8 +33,11 @@ class BundleWriter {
   absl::Status status() const { return status_; }
 
  private:
+  absl::Status AddCopy(StringPiece key, const Tensor& value, std::string slice);
+
   const std::string prefix_;
   std::vector<gradflow::CheckpointTensor> tensors_;
+  absl::flat_hash_set<std::string> names_;
   absl::Status status_;
 };
 

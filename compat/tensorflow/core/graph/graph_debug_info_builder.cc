@@ -1,0 +1,177 @@
+#include "tensorflow/core/graph/graph_debug_info_builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tensorflow/core/platform/errors.h"
+
+namespace tensorflow {
+namespace {
+
+// Returns true for code that is in no file.
+bool IsEmbedded(const StackFrame& frame) { return absl::StrContains(frame.file_name, "<embedded"); }
+
+bool IsInternal(const StackFrame& frame) {
+  const std::string& file = frame.file_name;
+  return absl::StrContains(file, "tensorflow/python") && !absl::StrContains(file, "keras") &&
+         !absl::StrContains(file, "test.py");
+}
+
+// Returns the length of the folders that all files have in common, with the last slash.
+size_t CommonFolders(const std::vector<StackFrame>& frames) {
+  const std::string* first = nullptr;
+  size_t length = 0;
+  for (const StackFrame& frame : frames) {
+    if (IsEmbedded(frame)) continue;
+    if (first == nullptr) {
+      first = &frame.file_name;
+      length = first->size();
+    }
+    const auto end = first->begin() + static_cast<ptrdiff_t>(length);
+    length = static_cast<size_t>(
+        std::mismatch(first->begin(), end, frame.file_name.begin(), frame.file_name.end()).first -
+        first->begin());
+  }
+  if (length == 0) return 0;
+  const size_t slash = first->rfind('/', length - 1);
+  return slash == std::string::npos ? 0 : slash + 1;
+}
+
+}  // namespace
+
+FrozenStackTrace::FrozenStackTrace(absl::Span<const StackFrame> frames,
+                                   absl::Span<const StackFrame> user_frames)
+    : frames_(frames.begin(), frames.end()), user_frames_(user_frames.begin(), user_frames.end()) {
+  if (user_frames_.empty()) user_frames_ = frames_;
+}
+
+FrozenStackTrace::FrozenStackTrace(std::vector<StackFrame>&& frames)
+    : frames_(std::move(frames)), user_frames_(frames_) {}
+
+FrozenStackTrace::FrozenStackTrace(const GraphDebugInfo::StackTrace& stack_trace,
+                                   const GraphDebugInfo& debug_info) {
+  const auto add = [&](const GraphDebugInfo::FileLineCol& frame) {
+    const int file = frame.file_index();
+    frames_.emplace_back(file >= 0 && file < debug_info.files_size() ? debug_info.files(file)
+                                                                     : "<UNKNOWN_FILE_NAME>",
+                         frame.line(), frame.func());
+  };
+  for (const GraphDebugInfo::FileLineCol& frame : stack_trace.file_line_cols()) add(frame);
+  for (const uint64_t id : stack_trace.frame_id()) {
+    const auto frame = debug_info.frames_by_id().find(id);
+    if (frame != debug_info.frames_by_id().end()) add(frame->second);
+  }
+  user_frames_ = frames_;
+}
+
+StackFrame FrozenStackTrace::LastUserFrame() const {
+  return user_frames_.empty() ? StackFrame() : user_frames_.back();
+}
+
+std::vector<StackFrame> FrozenStackTrace::GetUserFrames(int limit) const {
+  std::vector<StackFrame> frames = user_frames_;
+  if (limit >= 0 && static_cast<size_t>(limit) < frames.size()) {
+    frames.resize(static_cast<size_t>(limit));
+  }
+  return frames;
+}
+
+std::string FrozenStackTrace::ToString(const TracePrintingOptions& options) const {
+  const size_t prefix = options.filter_common_prefix ? CommonFolders(frames_) : 0;
+  std::string text;
+  for (const StackFrame& frame : frames_) {
+    if (options.drop_internal_frames && IsInternal(frame)) continue;
+    StringPiece file = frame.file_name;
+    if (!IsEmbedded(frame)) file.remove_prefix(prefix);
+    absl::StrAppend(&text, text.empty() ? "" : "\n", "File \"", file, "\", line ",
+                    frame.line_number, ", in ", frame.function_name);
+  }
+  return text;
+}
+
+uint64_t GraphDebugInfoBuilder::FrameId(const StackFrame& frame) {
+  const auto [it, is_new] = frames_.try_emplace(frame, frames_.size());
+  if (!is_new) return it->second;
+  const auto [file, is_new_file] =
+      files_.try_emplace(frame.file_name, static_cast<int>(files_.size()));
+  if (is_new_file) debug_info_.add_files(frame.file_name);
+  GraphDebugInfo::FileLineCol& stored = (*debug_info_.mutable_frames_by_id())[it->second];
+  stored.set_file_index(file->second);
+  stored.set_line(frame.line_number);
+  stored.set_func(frame.function_name);
+  return it->second;
+}
+
+void GraphDebugInfoBuilder::AccumulateStackTrace(const std::shared_ptr<AbstractStackTrace>& trace,
+                                                 StringPiece traces_key, const Options& options) {
+  std::vector<StackFrame> frames = options.user_frames
+                                       ? trace->GetUserFrames(options.user_frames_limit)
+                                       : trace->ToUncachedFrames();
+  const auto [it, is_new] = traces_.try_emplace(std::move(frames), traces_.size());
+  if (is_new) {
+    GraphDebugInfo::StackTrace& stored = (*debug_info_.mutable_traces_by_id())[it->second];
+    for (const StackFrame& frame : it->first) stored.add_frame_id(FrameId(frame));
+  }
+  (*debug_info_.mutable_name_to_trace_id())[std::string(traces_key)] = it->second;
+}
+
+void GraphDebugInfoBuilder::AccumulateStackTracesMap(const StackTracesMap& stack_traces_map,
+                                                     StringPiece key_suffix,
+                                                     const Options& options) {
+  for (const auto& [name, trace] : stack_traces_map) {
+    if (trace != nullptr) AccumulateStackTrace(trace, absl::StrCat(name, key_suffix), options);
+  }
+}
+
+void GraphDebugInfoBuilder::AppendGraphDebugInfo(StringPiece prefix,
+                                                 const GraphDebugInfo& new_info) {
+  AccumulateStackTracesMap(LoadTracesFromDebugInfo(new_info),
+                           prefix.empty() ? "" : absl::StrCat("@", prefix));
+}
+
+absl::Status GraphDebugInfoBuilder::AppendGraphDebugInfoStr(StringPiece prefix,
+                                                            StringPiece new_info_str) {
+  GraphDebugInfo info;
+  if (!info.ParseFromString(std::string(new_info_str))) {
+    return errors::InvalidArgument("Failed to parse GraphDebugInfo proto.");
+  }
+  AppendGraphDebugInfo(prefix, info);
+  return absl::OkStatus();
+}
+
+StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info) {
+  StackTracesMap traces;
+  // Traces that have several names are shared.
+  absl::flat_hash_map<uint64_t, std::shared_ptr<AbstractStackTrace>> by_id;
+  for (const auto& [name, id] : debug_info.name_to_trace_id()) {
+    const auto stored = debug_info.traces_by_id().find(id);
+    if (stored == debug_info.traces_by_id().end()) continue;
+    std::shared_ptr<AbstractStackTrace>& trace = by_id[id];
+    if (trace == nullptr) trace = std::make_shared<FrozenStackTrace>(stored->second, debug_info);
+    traces[name] = trace;
+  }
+  for (const auto& [name, trace] : debug_info.traces()) {
+    traces[name] = std::make_shared<FrozenStackTrace>(trace, debug_info);
+  }
+  return traces;
+}
+
+absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(StringPiece debug_info_str) {
+  GraphDebugInfo info;
+  if (!info.ParseFromString(std::string(debug_info_str))) {
+    return errors::InvalidArgument("Failed to parse GraphDebugInfo proto.");
+  }
+  return LoadTracesFromDebugInfo(info);
+}
+
+GraphDebugInfo StackTracesMapToGraphDebugInfo(const StackTracesMap& map, bool user_frames) {
+  GraphDebugInfoBuilder builder;
+  GraphDebugInfoBuilder::Options options;
+  options.user_frames = user_frames;
+  builder.AccumulateStackTracesMap(map, "", options);
+  return builder.Build();
+}
+
+}  // namespace tensorflow
