@@ -36,8 +36,7 @@ Threading AskBlas() {
   const int parallel = openblas_get_parallel();
   if (parallel == 0) return Threading::kSerialized;
   openblas_set_num_threads(1);
-  return parallel == 2 && OpenMpThreads() > 0 ? Threading::kOpenMp
-                                                         : Threading::kConcurrent;
+  return parallel == 2 && OpenMpThreads() > 0 ? Threading::kOpenMp : Threading::kConcurrent;
 }
 
 Threading BlasThreading() {
