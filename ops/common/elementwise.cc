@@ -185,8 +185,10 @@ class Elementwise {
     largest_ = std::max(largest_, loop_size);
     bool over_input = false;
     for (int k = 0; k < num_inputs_; ++k) over_input |= inputs_[k].data == out_.data;
-    non_temporal_ =
-        plain_ && ShouldUseNonTemporalStores(out_.data, over_input, num_elements_ * out_.size);
+    // Loops that compute more than they store do not wait for the lines that a store reads first.
+    constexpr double kMaxNanoseconds = 2;
+    non_temporal_ = plain_ && nanoseconds_ <= kMaxNanoseconds &&
+                    ShouldUseNonTemporalStores(out_.data, over_input, num_elements_ * out_.size);
     chunk_ = std::min(kElementwiseChunk, kBufferBytes / largest_);
     return absl::OkStatus();
   }

@@ -2,8 +2,8 @@
 // for each target, after it.
 //
 // Results have the same bits on all targets: products and sums are not fused, and a lane does not
-// depend on the others. Errors, over all floats: 0.87 ulps for Exp, 0.86 for Log; subnormal results
-// of Exp 1.
+// depend on the others. Errors, over all floats: 0.81 ulps for Exp, 0.96 for Log; subnormal results
+// of Exp 0.81; Sigmoid 2.5.
 #if defined(GRADFLOW_OPS_COMMON_EXP_LOG_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef GRADFLOW_OPS_COMMON_EXP_LOG_INL_H_
 #undef GRADFLOW_OPS_COMMON_EXP_LOG_INL_H_

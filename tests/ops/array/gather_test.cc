@@ -154,7 +154,9 @@ TEST(GatherV2, FindsAnIndexOutOfRangeAnywhere) {
   };
   expect_found(int16_t{-1}, 32768);
   expect_found(int16_t{-32768}, 5);
+  expect_found(int16_t{-7}, 3);
   expect_found(int16_t{5}, 5);
+  expect_found(int64_t{-1}, 1030);
   expect_found(int32_t{-1}, int64_t{1} << 31);
   expect_found(std::numeric_limits<int32_t>::min(), 7);
   expect_found(std::numeric_limits<int32_t>::max(), 7);

@@ -187,7 +187,7 @@ TEST(Elementary, OrdinaryNumbersHaveTheBitsThatTheyHaveBesideOthers) {
     for (size_t i = 0; i < x.size(); ++i) {
       const Long exact =
           f == Elementary::kExp ? std::exp(Long{numbers[i]}) : std::log(Long{numbers[i]});
-      ASSERT_LE(Error(expected[i], exact), 0.87) << numbers[i];
+      ASSERT_LE(Error(expected[i], exact), f == Elementary::kExp ? 0.81 : 0.96) << numbers[i];
     }
     std::vector<float> y(x.size());
     for (const std::string& target : SimdTargets()) {

@@ -471,6 +471,23 @@ TEST(SegmentSum, RefusesTheLargestId) {
   EXPECT_THAT(tester.InferShape(), ShapeIs("[?]"));
 }
 
+// Rows are added in blocks; the last one alone has rows of segment 1, none of segment 2.
+TEST(UnsortedSegment, OfRowsOfTheLastBlock) {
+  const Tensor data = RandomTensor(DT_FLOAT, {10000, 64}, 1, 2);
+  Tensor ids(DT_INT32, {10000});
+  ids.flat<int32_t>().setConstant(-3);
+  ids.flat<int32_t>()(0) = 0;
+  ids.flat<int32_t>()(9999) = 1;
+  for (const char* const op : {"UnsortedSegmentSum", "UnsortedSegmentProd", "UnsortedSegmentMax"}) {
+    SCOPED_TRACE(op);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const Tensor y, OpTester(op).Input(data).Input(ids).Input(AsScalar<int32_t>(3)).RunOne());
+    EXPECT_THAT(*y.SubSlice(0).DeepCopy(), TensorEq(*data.SubSlice(0).DeepCopy()));
+    EXPECT_THAT(*y.SubSlice(1).DeepCopy(), TensorEq(*data.SubSlice(9999).DeepCopy()));
+    EXPECT_NE(y.SubSlice(2).flat<float>()(0), data.flat<float>()(0));
+  }
+}
+
 }  // namespace
 }  // namespace testing
 }  // namespace gradflow
