@@ -136,7 +136,7 @@ function(gradflow_library)
                  SOVERSION ${GRADFLOW_SOVERSION})
     if(libs)
       # A program may use this library alone, whose own libraries are beside it.
-      set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
+      set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH "$ORIGIN")
     endif()
     if(arg_NAME STREQUAL "gradflow")
       set_target_properties(${target} PROPERTIES OUTPUT_NAME gradflow)

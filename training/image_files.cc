@@ -172,7 +172,12 @@ absl::StatusOr<ImageFiles> ListImages(const std::string& folder) {
   for (const std::string& name : names) {
     const fs::path of_class = fs::path(folder) / name;
     std::error_code error;
-    if (!fs::is_directory(of_class, error)) continue;
+    const fs::file_status status = fs::status(of_class, error);
+    // Left out, a class would change the labels of those behind it.
+    if (status.type() == fs::file_type::none) {
+      return AtPath(of_class.string(), absl::ErrnoToStatus(error.value(), "cannot be examined"));
+    }
+    if (!fs::is_directory(status)) continue;
     GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> images, NamesIn(of_class));
     for (const std::string& image : images) {
       if (!HasImageName(image)) continue;

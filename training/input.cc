@@ -327,6 +327,7 @@ absl::Status Batches::Next(std::vector<Tensor>* batch) {
   absl::StatusOr<std::vector<Tensor>> made = slot->Take();
   if (!made.ok()) {
     // The next call tries again.
+    for (const auto& other : impl.slots) other->claimed = true;
     impl.slots.clear();
     return made.status();
   }

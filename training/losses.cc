@@ -1,5 +1,7 @@
 #include "gradflow/training/losses.h"
 
+#include <cmath>
+
 #include "gradflow/core/status.h"
 #include "gradflow/graph/const_op.h"
 #include "gradflow/ops/array_ops.h"
@@ -42,6 +44,8 @@ Output SmoothedSoftmaxCrossEntropy(const Scope& scope, const Output& logits, con
     s.UpdateStatus(errors::InvalidArgument("expected a smoothing of 0 to 1, found ", smoothing));
   }
   if (!s.ok()) return Output();
+  // Zero times the infinite loss of a masked class would be NaN.
+  if (smoothing == 0) return SoftmaxCrossEntropy(s, logits, labels);
   const Output of_labels = SoftmaxCrossEntropy(s, logits, labels);
   const Output of_all = ops::Neg(s, MeanOfAll(s, ops::LogSoftmax(s, logits)));
   return ops::Add(s, ops::Mul(s, of_labels, Number(s, 1 - smoothing, logits)),
@@ -69,8 +73,8 @@ Output MeanAbsoluteError(const Scope& scope, const Output& predictions, const Ou
 Output HuberLoss(const Scope& scope, const Output& predictions, const Output& targets,
                  float delta) {
   const Scope s = scope.NewSubScope("huber_loss");
-  if (s.ok() && !(delta > 0)) {
-    s.UpdateStatus(errors::InvalidArgument("expected a positive delta, found ", delta));
+  if (s.ok() && !(delta > 0 && std::isfinite(delta))) {
+    s.UpdateStatus(errors::InvalidArgument("expected a positive, finite delta, found ", delta));
   }
   if (!s.ok()) return Output();
   const Output error = ops::Abs(s, ops::Sub(s, predictions, targets));

@@ -99,7 +99,22 @@ void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double
   for (; rows > 0; --rows, x += row_stride) SumSomeRows<1>(x, row_stride, n, false, sums);
 }
 
-// Scans columns [0, 2 vectors) of two rows, or of one. A line of 64 bytes is stored at once.
+// Rounds to float.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed(D d, V<D> v) {
+  const hn::Rebind<float, D> df;
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  // These stop at the largest float, of which twice is infinity.
+  const auto beyond = hn::Abs(v) >= hn::Set(d, 0x1.ffffffp127);
+  const V<D> factor = hn::IfThenElse(beyond, hn::Set(d, 2.0), hn::Set(d, 1.0));
+  return hn::DemoteTo(df, v) * hn::DemoteTo(df, factor);
+#else
+  return hn::DemoteTo(df, v);
+#endif
+}
+
+// Scans kRows rows of 16 columns, a line of 64 bytes of floats, or of the only column of a D of one
+// lane.
 template <bool kExclusive, bool kStreams, int kRows, class D>
 HWY_INLINE void ScanSums(D d, const float* x, int64_t row_stride, double* sums, float* out) {
   constexpr int kVectors = hn::MaxLanes(D()) == 1 ? 1 : 16 / hn::MaxLanes(D());
@@ -113,7 +128,7 @@ HWY_INLINE void ScanSums(D d, const float* x, int64_t row_stride, double* sums, 
     GRADFLOW_UNROLL
     for (int v = 0; v < kVectors; ++v) {
       const auto next = sum[v] + Widened(d, x + r * row_stride + v * kLanes);
-      const auto result = hn::DemoteTo(df, kExclusive ? sum[v] : next);
+      const auto result = Narrowed(d, kExclusive ? sum[v] : next);
       float* const to = out + r * row_stride + v * kLanes;
       if constexpr (kStreams && hn::MaxLanes(D()) >= 4) {
         hn::Stream(result, df, to);

@@ -327,7 +327,7 @@ struct BroadcastCase {
 };
 
 TEST_F(GradientsTest, AreSummedWhereShapesMayBeBroadcast) {
-  const PartialTensorShape unknown;
+  const PartialTensorShape unknown{};
   const PartialTensorShape scalar = TensorShape();
   const std::vector<BroadcastCase> cases = {
       {scalar, scalar, false, false}, {{2, 3}, {2, 3}, false, false},

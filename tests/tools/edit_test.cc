@@ -581,6 +581,18 @@ TEST_F(EditTest, OneProcessEditsAGraph) {
     EXPECT_EQ(Gradflow({"edit", File("g.pbtxt"), "-o", File("g.html")}).exit_code, 0);
   }
   EXPECT_THAT(EditLock::Acquire(File("g.pbtxt")).status(), IsOk());
+  {
+    // A relative name is the same file before and after it exists.
+    const std::filesystem::path cwd = std::filesystem::current_path();
+    std::filesystem::current_path(File("run"));
+    const absl::StatusOr<EditLock> lock = EditLock::Acquire("new.pb");
+    std::filesystem::current_path(cwd);
+    EXPECT_THAT(EditLock::Acquire(File("run/new.pb")).status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+    WriteFile(File("run/new.pb"), "");
+    EXPECT_THAT(EditLock::Acquire(File("run/new.pb")).status(),
+                StatusIs(absl::StatusCode::kFailedPrecondition));
+  }
   // A folder that others may write to is not used.
   chmod(File("run/gradflow").c_str(), 0777);
   const absl::StatusOr<EditLock> open = EditLock::Acquire(File("g.pbtxt"));

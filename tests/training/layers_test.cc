@@ -448,7 +448,12 @@ TEST(Losses, SmoothedLabelsAreOfAllClasses) {
   const Output y = ops::Placeholder(other, DT_FLOAT);
   HuberLoss(other, y, y, 0);
   EXPECT_THAT(other.status(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                       HasSubstr("expected a positive delta, found 0")));
+                                       HasSubstr("expected a positive, finite delta, found 0")));
+  const Scope infinite = Scope::NewRootScope();
+  const Output z = ops::Placeholder(infinite, DT_FLOAT);
+  HuberLoss(infinite, z, z, INFINITY);
+  EXPECT_THAT(infinite.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("expected a positive, finite delta")));
 }
 
 TEST(ExponentialMovingAverages, FollowVariables) {

@@ -596,7 +596,9 @@ TEST_F(SaverTest, RemovesAllDataFiles) {
   GRADFLOW_ASSERT_OK(WriteCheckpoint(File("b"), {{"y", AsTensor<double>({6, 7}), ""}}));
   GRADFLOW_ASSERT_OK(MergeCheckpoints({File("a"), File("b")}, File("c-1")));
   std::ofstream(File("checkpoint")) << "model_checkpoint_path: \"c-1\"\n";
-  std::ofstream(File("c-10.data-00000-of-00001")) << "of another checkpoint";
+  const std::vector<std::string> others = {File("c-10.data-00000-of-00001"),
+                                           File("c-1.data-notes.txt")};
+  for (const std::string& file : others) std::ofstream(file) << "not of the checkpoint";
   Problem problem(true);
   SaverOptions options;
   options.max_to_keep = 1;
@@ -609,7 +611,7 @@ TEST_F(SaverTest, RemovesAllDataFiles) {
   GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 2));
   EXPECT_THAT(saver.checkpoints(), ElementsAre(File("c-2")));
   for (const std::string& file : files) EXPECT_FALSE(std::filesystem::exists(file)) << file;
-  EXPECT_TRUE(std::filesystem::exists(File("c-10.data-00000-of-00001")));
+  for (const std::string& file : others) EXPECT_TRUE(std::filesystem::exists(file)) << file;
 }
 
 TEST_F(SaverTest, SavesCounters) {

@@ -48,7 +48,8 @@ absl::StatusOr<EditLock> EditLock::Acquire(const std::string& path) {
   if (path.empty()) return none;
   std::error_code error;
   // By any way to the file, which need not exist.
-  const std::filesystem::path whole = std::filesystem::weakly_canonical(path, error);
+  std::filesystem::path whole = std::filesystem::absolute(path, error);
+  if (!error) whole = std::filesystem::weakly_canonical(whole, error);
   const std::string folder = error ? "" : LockFolder();
   if (folder.empty()) return none;
   const std::string name = absl::StrFormat("%s/edit-%016x.lock", folder, Hash(whole.string()));

@@ -1,9 +1,12 @@
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "gradflow/ops/common/simd.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
@@ -97,6 +100,23 @@ TEST(Cumsum, OfEveryLayout) {
         Scan("CumulativeLogsumexp", z, layout.axis, {false, true}).RunOne(),
         TensorNear(ScanReference(z, layout.axis, {false, true}, -kInf, LogAdd), 1e-12, 1e-12));
   }
+}
+
+// Some targets narrow infinity and larger doubles to the largest float.
+TEST(Cumsum, OverflowsToInfinityOnEveryTarget) {
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const std::string& target : SimdTargets()) {
+    SCOPED_TRACE(target);
+    ASSERT_TRUE(SetSimdTarget(target));
+    for (const int64_t columns : {16, 520}) {
+      const std::vector<float> x(2 * columns, 3e38f);
+      std::vector<float> sums(x);
+      std::fill(sums.begin() + columns, sums.end(), inf);
+      EXPECT_THAT(Scan("Cumsum", AsTensor<float>(x, {2, columns}), 0).RunOne(),
+                  TensorEq(AsTensor<float>(sums, {2, columns})));
+    }
+  }
+  ASSERT_TRUE(SetSimdTarget(""));
 }
 
 TEST(Cumsum, OfEveryRealType) {

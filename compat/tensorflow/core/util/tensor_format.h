@@ -105,6 +105,8 @@ int DimIndex(Format format, int num_spatial_dims, char dimension) {
 }
 template <typename Format>
 int DimIndexOf(Format format, int num_dims, char dimension) {
+  CHECK(num_dims >= OtherDims(format))
+      << num_dims << " dimensions in format " << LayoutOf(format).name;
   return DimIndex(format, num_dims - OtherDims(format), dimension);
 }
 
