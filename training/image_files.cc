@@ -40,8 +40,8 @@ Window WindowOf(int64_t i, int64_t in, int64_t out) {
   const double reach = std::max(scale, 1.0);
   const double centre = (static_cast<double>(i) + 0.5) * scale;
   Window window;
-  window.begin = std::max<int64_t>(0, static_cast<int64_t>(centre - reach + 0.5));
-  const int64_t end = std::min(in, static_cast<int64_t>(centre + reach + 0.5));
+  window.begin = std::max<int64_t>(0, static_cast<int64_t>(std::floor(centre - reach + 0.5)));
+  const int64_t end = std::min(in, static_cast<int64_t>(std::floor(centre + reach + 0.5)));
   const auto weight = [&](int64_t k) {
     return std::max(0.0, 1 - std::abs(static_cast<double>(k) + 0.5 - centre) / reach);
   };

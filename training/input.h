@@ -45,7 +45,9 @@ absl::StatusOr<Tensor> ReadArray(const std::string& path);
 
 // Image files and the numbers of their classes.
 struct ImageFiles {
+  // The files, each with the path of its folder.
   std::vector<std::string> paths;
+  // The index in `classes` of each path.
   std::vector<int64_t> labels;
   // The names of the classes.
   std::vector<std::string> classes;
