@@ -34,7 +34,7 @@ namespace {
 
 // A loss, and what it is differentiated by.
 struct Model {
-  explicit Model(Scope scope) : scope(std::move(scope)) {}
+  explicit Model(const Scope& scope) : scope(scope) {}
   Output Weight(const PartialTensorShape& shape) {
     weights.push_back(ops::Placeholder(scope, DT_FLOAT, ops::Placeholder::Shape(shape)));
     return weights.back();
