@@ -34,7 +34,7 @@ class OpWrapper {
     std::string default_value;
     std::string setter;
     std::string member;
-    // Of the registration of the op.
+    // The attribute of the op's definition.
     const OpDef_AttrDef* def = nullptr;
   };
 

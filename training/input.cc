@@ -285,7 +285,12 @@ absl::StatusOr<std::unique_ptr<Batches>> Batches::OpenImages(const ImageFiles& f
                                    " files, found ", files.labels.size());
   }
   GRADFLOW_RETURN_IF_ERROR(CheckRows(static_cast<int64_t>(files.paths.size()), options));
-  GRADFLOW_ASSIGN_OR_RETURN(const ImageShape shape, ShapeOfExamples(files.paths[0], images));
+  ImageShape shape;
+  // Decodes the first file, perhaps.
+  GRADFLOW_RETURN_IF_ERROR(CallSafely([&] {
+    GRADFLOW_ASSIGN_OR_RETURN(shape, ShapeOfExamples(files.paths[0], images));
+    return absl::OkStatus();
+  }));
   // The workers of oneTBB. The thread that calls Next() decodes, too.
   const int threads = std::max(1, tbb::this_task_arena::max_concurrency() - 1);
   return std::unique_ptr<Batches>(new Batches(std::make_unique<Impl>(

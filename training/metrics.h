@@ -23,8 +23,8 @@ namespace gradflow {
 namespace training {
 
 // Returns the fraction of the rows of `logits`, [n, classes] of float, in which less than k
-// elements are greater than that of the label, as a float. `labels` is [n], of integers. Rows whose
-// label is no class, or whose element of the label is not finite, count as wrong.
+// elements are greater than that of the label, as a float. `labels` is [n], of integers. Rows
+// whose label is no class, or that have an element that is not finite, count as wrong.
 Output TopKAccuracy(const Scope& scope, const Output& logits, const Output& labels, int64_t k);
 
 // Returns the matrix [num_classes, num_classes] of int64 whose element (i, j) is the number of

@@ -29,11 +29,9 @@ const char* NameOf(Network network);
 // Returns the shape of its input.
 TensorShape InputShape(Network network, int64_t batch);
 
-// Random weights, the same for each library; or, for graphs that are not run, tensors without
-// values.
+// Random weights, the same for each library.
 class WeightSource {
  public:
-  explicit WeightSource(bool has_values = true) : has_values_(has_values) {}
   // Normally distributed numbers of a stddev that keeps the scale of `fan_in` inputs.
   Tensor Filter(const TensorShape& shape, int64_t fan_in) {
     return Next(shape, 0, std::sqrt(2 / static_cast<float>(fan_in)));
@@ -43,7 +41,6 @@ class WeightSource {
 
  private:
   Tensor Next(const TensorShape& shape, float mean, float stddev) {
-    if (!has_values_) return NewTensor(DT_FLOAT, shape);
     Tensor tensor = NormalTensor(shape, ++seed_);
     float* const data = static_cast<float*>(tensor.raw_data());
     for (int64_t i = 0; i < tensor.NumElements(); ++i) {
@@ -53,7 +50,6 @@ class WeightSource {
     return tensor;
   }
 
-  bool has_values_;
   uint32_t seed_ = 0;
 };
 

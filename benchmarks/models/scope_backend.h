@@ -20,8 +20,7 @@ class ScopeBackend {
   using Value = Output;
   using Dims = std::vector<int64_t>;
 
-  ScopeBackend(const Scope& scope, bool training, const WeightSource& source = WeightSource())
-      : scope_(scope), training_(training), source_(source) {}
+  ScopeBackend(const Scope& scope, bool training) : scope_(scope), training_(training) {}
   const std::vector<std::pair<Output, Tensor>>& weights() const { return weights_; }
   // The weights that are learnt.
   const std::vector<Output>& trainable() const { return trainable_; }

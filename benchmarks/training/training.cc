@@ -223,7 +223,7 @@ int CountNodes(const Operation& operation) {
   return static_cast<int>(seen.size());
 }
 
-// Layers y = tanh(w x + b) of 1,000 elements each, in 100 variables.
+// A chain of 100 products, and rectified sums, with variables of 1,000 elements.
 void MeasureSmallVariables(bool small, Table* table) {
   constexpr int kVariables = 100;
   constexpr int64_t kSize = 1000;

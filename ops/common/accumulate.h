@@ -12,7 +12,7 @@
 
 namespace gradflow {
 
-// How an element `from` updates an element `to`.
+// The function that combines an element `to` of the result with an element `from`.
 enum class Accumulation {
   // from
   kUpdate,

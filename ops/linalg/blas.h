@@ -4,6 +4,7 @@
 #define GRADFLOW_OPS_LINALG_BLAS_H_
 
 #include <cstdint>
+#include <type_traits>
 
 #include "gradflow/core/types.h"
 
@@ -26,7 +27,7 @@ struct BlasMatrix {
   }
 };
 
-// Returns true if concurrent calls of BlasGemm run in parallel. Debian's serial build of OpenBLAS
+// Returns true if concurrent calls of the BLAS run in parallel. Debian's serial build of OpenBLAS
 // shares scratch memory between concurrent calls, which makes their results wrong; BlasGemm
 // serialises calls of it. The first call of either function sets a multithreaded BLAS to one
 // thread.
@@ -38,6 +39,12 @@ bool BlasIsConcurrent();
 // and uses AVX2, and 1.04 if both use AVX2; for [32,512] x [512,2048], 0.62, 0.51 and 0.99 (Intel
 // Xeon of the Sapphire Rapids generation, one thread).
 bool OneDnnHasFastProducts();
+
+// Returns true if concurrent calls of BlasGemm for elements of type T run in parallel.
+template <typename T>
+bool GemmIsConcurrent() {
+  return BlasIsConcurrent() || (std::is_same_v<T, float> && OneDnnHasFastProducts());
+}
 
 // Computes c[m,n] = a[m,k] * b[k,n], or c += a * b if `add`.
 // REQUIRES: m, n, k > 0; they and all strides fit in an int

@@ -199,7 +199,7 @@ void Multiply(const Batches<T>& batches) {
     }
   };
   const double nanoseconds = small ? 1.0 * products + 10 : 0.02 * sizeof(T) * products + 500;
-  ParallelFor(small || BlasIsConcurrent() ? run : SerialLoops(run), batches.count * blocks,
+  ParallelFor(small || GemmIsConcurrent<T>() ? run : SerialLoops(run), batches.count * blocks,
               BlockSizeForCost(nanoseconds), multiply_blocks);
 }
 

@@ -199,19 +199,19 @@ class Products {
     const double nanoseconds = (std::is_floating_point_v<T> ? 0.02 * sizeof(T) : 0.5) * products;
     const int64_t block = BlockSizeForCost(nanoseconds + 500);
     SharedStatus status;
-    ParallelFor(
-        std::is_floating_point_v<T> && !BlasIsConcurrent() ? SerialLoops(ctx_.run()) : ctx_.run(),
-        tasks, block, [&](int64_t begin, int64_t end) {
-          Tensor scratch;
-          if (scratch_size > 0) {
-            auto allocated = Tensor::Allocate(ctx_.allocator(), dtype_, {scratch_size});
-            if (!allocated.ok()) return status.Update(allocated.status());
-            scratch = *std::move(allocated);
-          }
-          for (int64_t task = begin; task < end && !ctx_.ShouldStop(); ++task) {
-            fn(task, static_cast<T*>(scratch.raw_data()));
-          }
-        });
+    ParallelFor(std::is_floating_point_v<T> && !GemmIsConcurrent<T>() ? SerialLoops(ctx_.run())
+                                                                      : ctx_.run(),
+                tasks, block, [&](int64_t begin, int64_t end) {
+                  Tensor scratch;
+                  if (scratch_size > 0) {
+                    auto allocated = Tensor::Allocate(ctx_.allocator(), dtype_, {scratch_size});
+                    if (!allocated.ok()) return status.Update(allocated.status());
+                    scratch = *std::move(allocated);
+                  }
+                  for (int64_t task = begin; task < end && !ctx_.ShouldStop(); ++task) {
+                    fn(task, static_cast<T*>(scratch.raw_data()));
+                  }
+                });
     return status.Get();
   }
 

@@ -87,9 +87,11 @@ class Folder {
       const std::string& op = graph_.origin(node).type_string();
       if ((op == "Conv2D" || op == "DepthwiseConv2dNative") && IsPlain(node)) Fold(node);
     }
+    GRADFLOW_RETURN_IF_ERROR(graph_.Prune());
     // Kept, the values of filters that no node reads any more would double their memory.
+    for (const int32_t node : graph_.order()) read_.erase(&graph_.origin(node));
     for (const Node* const constant : read_) kernels_.Drop(*constant);
-    return graph_.Prune();
+    return absl::OkStatus();
   }
 
  private:
@@ -117,7 +119,7 @@ class Folder {
     if (!graph_.has_known_value(source.node)) {
       if (!node.IsConstant() || graph_.num_edges(source.node) > 0 || kernel != nullptr)
         return false;
-      if (kernels_.Find(node) == nullptr) read_.push_back(&node);
+      if (kernels_.Find(node) == nullptr) read_.insert(&node);
       const absl::StatusOr<const OpKernel*> made = kernels_.Get(node);
       if (!made.ok()) return false;
       kernel = *made;
@@ -225,10 +227,13 @@ class Folder {
     const int32_t last = chain.back();
     absl::StatusOr<std::unique_ptr<OpKernel>> kernel = kernels_.Make(graph_.origin(conv), filter);
     if (!kernel.ok()) return false;
-    absl::StatusOr<Tensor> bias = Tensor::Allocate(DT_FLOAT, {affine.channels()});
-    if (!bias.ok() || (affine.shifts() && !MakeBiasAdd(graph_.origin(conv)))) return false;
-    for (int64_t c = 0; c < affine.channels(); ++c) {
-      static_cast<float*>(bias->raw_data())[c] = affine.bias(c);
+    absl::StatusOr<Tensor> bias;
+    if (affine.shifts()) {
+      bias = Tensor::Allocate(DT_FLOAT, {affine.channels()});
+      if (!bias.ok() || !MakeBiasAdd(graph_.origin(conv))) return false;
+      for (int64_t c = 0; c < affine.channels(); ++c) {
+        static_cast<float*>(bias->raw_data())[c] = affine.bias(c);
+      }
     }
     std::vector<const Node*> origins;
     std::vector<int32_t> control_inputs;
@@ -302,7 +307,7 @@ class Folder {
   PlanGraph& graph_;
   RunStop stop_;
   // Constants whose kernels were made to read them.
-  std::vector<const Node*> read_;
+  internal::HashSet<const Node*> read_;
   // By node.
   std::vector<PlanGraph::Use> uses_;
   // Null until a bias is added.

@@ -48,7 +48,7 @@ std::vector<PlanGraph::Use> PlanGraph::FindUses() const {
     ++use.count;
     use.reader = reader;
     use.input = input;
-    if (value.output != 0) use.first_output = false;
+    if (value.output > 0) use.first_output = false;
   };
   for (const Value root : roots_) add(Resolve(root), -1, -1);
   for (const int32_t node : order_) {

@@ -123,7 +123,7 @@ class PlanGraph {
     // The only use: a node and the index of its input; -1 for a root, and for a control input.
     int32_t reader = -1;
     int32_t input = -1;
-    // True if all uses are of output 0.
+    // True if no use is of another output than the first. Control uses are of none.
     bool first_output = true;
   };
   // By node.

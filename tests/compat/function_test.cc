@@ -128,6 +128,22 @@ TEST(InstantiateFunction, Errors) {
               HasSubstr("Return y missing."));
 }
 
+// A node's placeholder of two bytes stands for the attribute.
+TEST(InstantiateFunction, BoundsTheBytesOfTheInstance) {
+  std::vector<FDH::Node> nodes;
+  for (int i = 0; i < 300; ++i) {
+    nodes.push_back({{absl::StrCat("n", i)}, "NoOp", {}, {{"_text", "$S"}}});
+  }
+  const FunctionDef function = FDH::Create("F", {}, {}, {"S: string"}, nodes, {});
+  InstantiationResult result;
+  TF_EXPECT_OK(
+      InstantiateFunction(function, Attrs({{"S", std::string(1000, 'x')}}), LookUp, &result));
+  EXPECT_EQ(
+      InstantiateFunction(function, Attrs({{"S", std::string(1 << 20, 'x')}}), LookUp, &result)
+          .code(),
+      error::RESOURCE_EXHAUSTED);
+}
+
 TEST(FunctionDefHelper, AnArgumentAndAResultMayHaveOneName) {
   const FunctionDef function = FDH::Create("F", {"x: float"}, {"x: float"}, {}, {}, {{"x", "x"}});
   EXPECT_EQ(Instance(function), "\n(x:float) -> (x:float) {\n}\n");
@@ -253,6 +269,17 @@ TEST(FunctionLibraryDefinition, ReachesThroughCallsAttributesAndGradients) {
   EXPECT_EQ(library.ReachableDefinitions("none").status().code(), error::NOT_FOUND);
 }
 
+TEST(FunctionLibraryDefinition, CopiesWithinOneRegistryOnly) {
+  const FunctionLibraryDefinition library = Library({test::function::XTimesTwo()});
+  FunctionLibraryDefinition copy(OpRegistry::Global());
+  TF_EXPECT_OK(copy.CopyFunctionDefFrom("XTimesTwo", library));
+  EXPECT_EQ(copy.CopyFunctionDefFrom("none", library).code(), error::INVALID_ARGUMENT);
+  FunctionLibraryDefinition other(&copy);
+  const absl::Status status = other.CopyFunctionDefFrom("XTimesTwo", library);
+  EXPECT_EQ(status.code(), error::INVALID_ARGUMENT);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("different default registries"));
+}
+
 TEST(FunctionLibraryDefinition, AttributesOfCallees) {
   FunctionDef one = test::function::XTimesTwo();
   (*one.mutable_attr())["note"].set_i(1);
@@ -305,13 +332,28 @@ TEST(FunctionCallFrame, ChecksNumbersAndTypes) {
   EXPECT_FALSE(results[1].IsInitialized());
 }
 
+TEST(CallFrameInterface, MovesNoArgumentsByDefault) {
+  FunctionCallFrame frame({DT_FLOAT}, {});
+  TF_ASSERT_OK(frame.SetArgs({test::AsScalar<float>(1)}));
+  EXPECT_FALSE(frame.CanConsumeArg(0));
+  Tensor value = test::AsScalar<float>(2);
+  frame.ConsumeArg(0, &value);
+  test::ExpectEqual(value, test::AsScalar<float>(2));
+}
+
 TEST(Canonicalize, SortsAttributes) {
   EXPECT_EQ(Canonicalize("F", Attrs({{"b", true}, {"T", DT_FLOAT}, {"_executor", "x"}})),
-            "F[T=float,b=true]");
+            "F[T=float,_executor=x,b=true]");
   FunctionLibraryRuntime::InstantiateOptions options;
   options.target = "/cpu:0";
-  options.input_devices = {"a"};
-  EXPECT_EQ(Canonicalize("F", AttrSlice(), options), "F[_input_dev0=a,_target=/cpu:0]");
+  options.input_devices = {"a", ""};
+  EXPECT_EQ(Canonicalize("F", AttrSlice(), options),
+            "F[_input_dev0=a,_input_dev1=,_target=/cpu:0]");
+  options.executor_type = "o";
+  EXPECT_EQ(Canonicalize("F", Attrs({{"_executor", "x"}}), options),
+            "F[_executor=o,_input_dev0=a,_input_dev1=,_target=/cpu:0]");
+  options.input_devices.resize(11);
+  EXPECT_THAT(Canonicalize("F", AttrSlice(), options), HasSubstr("_input_dev9=,_input_dev10=,"));
   EXPECT_NE(Canonicalize("F", Attrs({{"s", "one"}})), Canonicalize("F", Attrs({{"s", "two"}})));
 }
 
@@ -378,6 +420,23 @@ TEST(StackTraces, AreStoredWithTheGraph) {
   EXPECT_EQ(loaded.size(), 3);
   EXPECT_THAT(loaded.at("y@XTimesTwo")->ToString({}), HasSubstr("<UNKNOWN_FILE_NAME>"));
   EXPECT_FALSE(LoadTracesFromDebugInfoStr("\xff").ok());
+}
+
+// A frame of three bytes stands for the name of a file.
+TEST(StackTraces, AreBoundedByTheirBytes) {
+  GraphDebugInfo info;
+  info.add_files(std::string(1 << 20, 'f'));
+  (*info.mutable_frames_by_id())[1].set_file_index(0);
+  const auto add_trace = [&](uint64_t id, int frames) {
+    GraphDebugInfo::StackTrace& trace = (*info.mutable_traces_by_id())[id];
+    for (int i = 0; i < frames; ++i) trace.add_frame_id(1);
+    (*info.mutable_name_to_trace_id())[absl::StrCat("n", id)] = id;
+  };
+  add_trace(1, 300);
+  EXPECT_THAT(LoadTracesFromDebugInfo(info), ::testing::IsEmpty());
+  info.clear_traces_by_id();
+  for (uint64_t id = 1; id <= 10; ++id) add_trace(id, 40);
+  EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), 6);
 }
 
 }  // namespace function_test

@@ -146,11 +146,20 @@ TEST(TensorFormatTest, AllFormats) {
     EXPECT_EQ(GetTensorDim(shape, format, '1'), GetTensorDim(shape, format, 'W'));
     EXPECT_EQ(shape.dim_size(GetTensorFeatureDimIndex(shape.dims(), format)),
               format == FORMAT_NCHW_VECT_C ? 3 : 12);
+    for (const auto& to : cases) {
+      EXPECT_EQ(ShapeFromFormat(to.format, shape, format).DebugString(), to.shape) << c.name;
+    }
   }
   TensorShape shape;
   EXPECT_EQ(ShapeFromFormatWithStatus(FORMAT_NCHW_VECT_C, 1, 2, 2, 6, &shape).message(),
             "dimension C of NCHW_VECT_C is 6, expected a multiple of 4");
   EXPECT_FALSE(ShapeFromFormatWithStatus(FORMAT_NHWC, 1, -2, 2, 6, &shape).ok());
+  for (const TensorFormat to : {FORMAT_NHWC, FORMAT_NHWC_VECT_W}) {
+    EXPECT_EQ(ShapeFromFormatWithStatus(to, TensorShape({7}), FORMAT_NCHW, &shape).code(),
+              error::INVALID_ARGUMENT);
+  }
+  EXPECT_FALSE(
+      ShapeFromFormatWithStatus(FORMAT_NHWC_VECT_W, TensorShape({2, 3}), FORMAT_NCHW, &shape).ok());
   TensorFormat format;
   ASSERT_TRUE(FormatFromString("NCDHW", &format));
   EXPECT_EQ(GetTensorDimIndex<3>(format, 'D'), 2);
@@ -180,6 +189,9 @@ TEST(TensorFormatTest, Filters) {
     EXPECT_EQ(GetFilterDim(filter, format, 'W'), 5);
     EXPECT_EQ(GetFilterDim(filter, format, 'O'), 2);
     EXPECT_EQ(GetFilterTensorSpatialDims(filter.dims(), format), 2);
+    for (const auto& to : cases) {
+      EXPECT_EQ(ShapeFromFilterFormat(to.format, filter.shape(), format).DebugString(), to.shape);
+    }
   }
   FilterTensorFormat format;
   EXPECT_FALSE(FilterFormatFromString("NHWC", &format));

@@ -318,7 +318,7 @@ TEST_F(GradientsTest, OfChainsOfKnownShapesHaveNoSums) {
   EXPECT_THAT(Evaluate(gradients, {x, w}, {4, -1}), ElementsAre(1, -4.0 * kDepth));
 }
 
-// What is known of the shapes of two inputs, and whether the gradient of each is summed.
+// The known shapes of two inputs. A gradient is summed if its input may be broadcast.
 struct BroadcastCase {
   PartialTensorShape x;
   PartialTensorShape y;

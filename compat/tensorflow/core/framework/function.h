@@ -144,6 +144,10 @@ class CallFrameInterface {
   virtual size_t num_retvals() const = 0;
   virtual absl::Status GetArg(int index, const Tensor** val) = 0;
   virtual absl::Status SetRetval(int index, const Tensor& val) = 0;
+  // Returns true if ConsumeArg can move the argument out of the frame.
+  virtual bool CanConsumeArg(int index) const;
+  // REQUIRES: CanConsumeArg(index). By default, logs an error and leaves *val as it is.
+  virtual void ConsumeArg(int index, Tensor* val);
 };
 
 // Checks numbers and types. Returns INVALID_ARGUMENT if they are wrong, INTERNAL if a result is
@@ -182,6 +186,7 @@ class FunctionLibraryRuntime {
     std::vector<std::string> input_devices;
     std::vector<std::string> output_devices;
     std::string state_handle;
+    std::string executor_type;
   };
 };
 // Returns a name for the instance of a function: "name[attr=value,...]". Strings are replaced by

@@ -14,14 +14,17 @@
 #include "tensorflow/core/framework/op_def_util.h"
 #include "tensorflow/core/framework/resource_handle.h"
 #include "tensorflow/core/lib/hash/hash.h"
+#include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/util/device_name_utils.h"
 #include "tensorflow/core/util/equal_graph_def.h"
 
 namespace tensorflow {
 namespace {
 
-// A list is not longer than an argument may be.
+// Limits of an instance. A node of a few bytes may have a list of many outputs, and a placeholder
+// may stand for a long attribute.
 constexpr int64_t kMaxTensors = 1048576;
+constexpr size_t kMaxBytes = size_t{1} << 28;
 
 // ---- Texts ----
 
@@ -214,6 +217,9 @@ class Instance {
   }
 
  private:
+  // What the tables hold for a tensor besides its names, about.
+  static constexpr size_t kBytesOfATensor = 256;
+
   // One or more tensors: the names of inputs that read them, and their types.
   struct Tensors {
     std::vector<std::string> inputs;
@@ -229,8 +235,16 @@ class Instance {
     return status;
   }
 
+  absl::Status Charge(size_t bytes) {
+    bytes_ += std::min(bytes, kMaxBytes);
+    if (bytes_ < kMaxBytes) return absl::OkStatus();
+    return errors::ResourceExhausted("the instance of function '", function_.signature().name(),
+                                     "' needs more than ", kMaxBytes, " bytes");
+  }
+
   // Names the tensors of an argument or output, together and each.
   absl::Status Name(const char* kind, const std::string& name, Tensors tensors) {
+    TF_RETURN_IF_ERROR(Charge((tensors.types.size() + 1) * (2 * name.size() + kBytesOfATensor)));
     bool is_new = true;
     for (size_t i = 0; i < tensors.types.size(); ++i) {
       is_new &= tensors_
@@ -287,7 +301,7 @@ class Instance {
   }
 
   // Replaces placeholders, and sets attributes that have defaults.
-  absl::Status Bind(NodeDef* node) const {
+  absl::Status Bind(NodeDef* node) {
     const auto substitute = [this](const std::string& name, AttrValue* value) {
       const AttrValue* found = attrs_.Find(name);
       if (found == nullptr) {
@@ -303,6 +317,7 @@ class Instance {
         return errors::InvalidArgument("Failed to bind all placeholders in ",
                                        SummarizeAttrValue(value));
       }
+      TF_RETURN_IF_ERROR(Charge(value.ByteSizeLong()));
     }
     const OpDef* op = nullptr;
     TF_RETURN_IF_ERROR(get_function_(node->op(), &op));
@@ -414,6 +429,7 @@ class Instance {
   const GetFunctionSignature& get_function_;
   InstantiationResult& result_;
   const bool ints_on_device_;
+  size_t bytes_ = 0;
   // The nodes of the function with their own attributes.
   std::vector<NodeDef> bodies_;
   // By name in the function: "argument", "argument:i", "node:output" and "node:output:i".
@@ -515,6 +531,12 @@ uint64 FunctionDefHash(const FunctionDef& fdef) {
   return hash;
 }
 
+bool CallFrameInterface::CanConsumeArg(int /*index*/) const { return false; }
+
+void CallFrameInterface::ConsumeArg(int index, Tensor* /*val*/) {
+  LOG(ERROR) << "argument " << index << " cannot be moved out of this call frame";
+}
+
 absl::Status FunctionCallFrame::SetArgs(gtl::ArraySlice<Tensor> args) {
   if (args.size() != arg_types_.size()) {
     return errors::InvalidArgument("Expects ", arg_types_.size(), " arguments, but ", args.size(),
@@ -581,25 +603,35 @@ absl::Status FunctionCallFrame::SetRetval(int index, const Tensor& val) {
 
 std::string Canonicalize(const std::string& funcname, AttrSlice attrs,
                          const FunctionLibraryRuntime::InstantiateOptions& options) {
-  std::vector<std::string> entries;
+  constexpr char kExecutorAttr[] = "_executor";
+  // Values by names, and by numbers for names that have them: number 10 follows number 2.
+  std::map<std::pair<std::string, int>, std::string> entries;
+  std::string executor = options.executor_type;
   for (const auto& [name, value] : attrs) {
-    if (name != "_executor") {
-      entries.push_back(absl::StrCat(name, "=", Text(value, /*hash_strings=*/true)));
+    if (name != kExecutorAttr) {
+      entries[{name, -1}] = Text(value, /*hash_strings=*/true);
+    } else if (executor.empty()) {
+      executor = value.s();
     }
   }
-  const auto add = [&](const std::string& name, const std::string& value) {
-    if (!value.empty()) entries.push_back(absl::StrCat(name, "=", absl::CEscape(value)));
+  if (!options.target.empty()) entries[{"_target", -1}] = absl::CEscape(options.target);
+  if (!options.state_handle.empty()) entries[{"_state_handle", -1}] = options.state_handle;
+  if (!executor.empty()) entries[{kExecutorAttr, -1}] = executor;
+  const auto add_devices = [&](const char* name, const std::vector<std::string>& devices) {
+    int number = 0;
+    for (const std::string& device : devices) entries[{name, number++}] = absl::CEscape(device);
   };
-  add("_target", options.target);
-  add("_state_handle", options.state_handle);
-  for (size_t i = 0; i < options.input_devices.size(); ++i) {
-    add(absl::StrCat("_input_dev", i), options.input_devices[i]);
-  }
-  for (size_t i = 0; i < options.output_devices.size(); ++i) {
-    add(absl::StrCat("_output_dev", i), options.output_devices[i]);
-  }
-  std::sort(entries.begin(), entries.end());
-  return absl::StrCat(funcname, "[", absl::StrJoin(entries, ","), "]");
+  add_devices("_input_dev", options.input_devices);
+  add_devices("_output_dev", options.output_devices);
+  return absl::StrCat(funcname, "[",
+                      absl::StrJoin(entries, ",",
+                                    [](std::string* out, const auto& entry) {
+                                      const auto& [key, value] = entry;
+                                      absl::StrAppend(out, key.first);
+                                      if (key.second >= 0) absl::StrAppend(out, key.second);
+                                      absl::StrAppend(out, "=", value);
+                                    }),
+                      "]");
 }
 
 std::string GetFunctionResourceInputDevice(

@@ -236,6 +236,10 @@ absl::Status FunctionLibraryDefinition::AddLibrary(const FunctionDefLibrary& lib
 
 absl::Status FunctionLibraryDefinition::CopyFunctionDefFrom(
     const std::string& name, const FunctionLibraryDefinition& other) {
+  if (default_registry() != other.default_registry()) {
+    return errors::InvalidArgument("Cannot copy the function '", name,
+                                   "' between libraries with different default registries");
+  }
   core::RefCountPtr<FunctionRecord> record = other.FindRecord(name);
   if (record == nullptr) {
     return errors::InvalidArgument("Cannot copy the function '", name,
@@ -335,14 +339,14 @@ core::RefCountPtr<FunctionRecord> FunctionLibraryDefinition::Callee(const NodeDe
 
 FunctionLibraryDefinition FunctionLibraryDefinition::Reachable(
     std::vector<const NodeDef*> nodes) const {
+  // Keeps the records while other threads change the library: `nodes` holds pointers to theirs.
+  const FunctionLibraryDefinition snapshot(*this);
   std::map<std::string, std::vector<std::string>> implementations;
-  std::vector<core::RefCountPtr<FunctionRecord>> all;
-  for (const std::string& name : ListFunctionNames()) {
-    core::RefCountPtr<FunctionRecord> record = FindRecord(name);
-    if (record == nullptr) continue;
+  for (const auto& record : snapshot.records_) {
     const std::string interface = InterfaceOf(record->fdef());
-    if (!interface.empty()) implementations[interface].push_back(name);
-    all.push_back(std::move(record));
+    if (!interface.empty()) {
+      implementations[interface].push_back(record->fdef().signature().name());
+    }
   }
   absl::flat_hash_set<std::string> reached;
   std::vector<std::string> names;
@@ -357,23 +361,23 @@ FunctionLibraryDefinition FunctionLibraryDefinition::Reachable(
       }
       continue;
     }
-    const core::RefCountPtr<FunctionRecord> record = FindRecord(names.back());
+    const core::RefCountPtr<FunctionRecord> record = snapshot.FindRecord(names.back());
     names.pop_back();
     if (record == nullptr) continue;
     const FunctionDef& function = record->fdef();
     if (!reached.insert(function.signature().name()).second) continue;
     for (const NodeDef& node : function.node_def()) nodes.push_back(&node);
-    const std::string gradient = FindGradient(function.signature().name());
+    const std::string gradient = snapshot.FindGradient(function.signature().name());
     if (!gradient.empty()) names.push_back(gradient);
-    const std::string interface = InterfaceOf(function);
-    if (interface.empty()) continue;
-    const std::vector<std::string>& others = implementations[interface];
-    names.insert(names.end(), others.begin(), others.end());
+    // Once for each interface: many functions may implement it.
+    if (auto others = implementations.extract(InterfaceOf(function)); !others.empty()) {
+      names.insert(names.end(), others.mapped().begin(), others.mapped().end());
+    }
   }
   FunctionLibraryDefinition library(default_registry_);
-  for (const auto& record : all) {
+  for (const auto& record : snapshot.records_) {
     const std::string& name = record->fdef().signature().name();
-    if (reached.contains(name)) library.CopyFunctionDefFrom(name, *this).IgnoreError();
+    if (reached.contains(name)) library.CopyFunctionDefFrom(name, snapshot).IgnoreError();
   }
   return library;
 }

@@ -39,16 +39,46 @@ size_t CommonFolders(const std::vector<StackFrame>& frames) {
   return slash == std::string::npos ? 0 : slash + 1;
 }
 
+// Limits the bytes of the traces of a message, in which a frame of a few bytes may stand for a long
+// text.
+class TraceBudget {
+ public:
+  explicit TraceBudget(const GraphDebugInfo& debug_info) : debug_info_(debug_info) {}
+
+  // Returns false if the trace does not fit.
+  bool Charge(const GraphDebugInfo::StackTrace& trace) {
+    for (const GraphDebugInfo::FileLineCol& frame : trace.file_line_cols()) {
+      if (!Charge(frame)) return false;
+    }
+    for (const uint64_t id : trace.frame_id()) {
+      const auto frame = debug_info_.frames_by_id().find(id);
+      if (frame != debug_info_.frames_by_id().end() && !Charge(frame->second)) return false;
+    }
+    return true;
+  }
+
+ private:
+  bool Charge(const GraphDebugInfo::FileLineCol& frame) {
+    const int file = frame.file_index();
+    const size_t file_bytes =
+        file >= 0 && file < debug_info_.files_size() ? debug_info_.files(file).size() : 0;
+    const size_t bytes = sizeof(StackFrame) + file_bytes + frame.func().size();
+    if (bytes > left_) return false;
+    left_ -= bytes;
+    return true;
+  }
+
+  const GraphDebugInfo& debug_info_;
+  size_t left_ = size_t{1} << 28;
+};
+
 }  // namespace
 
 FrozenStackTrace::FrozenStackTrace(absl::Span<const StackFrame> frames,
                                    absl::Span<const StackFrame> user_frames)
-    : frames_(frames.begin(), frames.end()), user_frames_(user_frames.begin(), user_frames.end()) {
-  if (user_frames_.empty()) user_frames_ = frames_;
-}
+    : frames_(frames.begin(), frames.end()), user_frames_(user_frames.begin(), user_frames.end()) {}
 
-FrozenStackTrace::FrozenStackTrace(std::vector<StackFrame>&& frames)
-    : frames_(std::move(frames)), user_frames_(frames_) {}
+FrozenStackTrace::FrozenStackTrace(std::vector<StackFrame>&& frames) : frames_(std::move(frames)) {}
 
 FrozenStackTrace::FrozenStackTrace(const GraphDebugInfo::StackTrace& stack_trace,
                                    const GraphDebugInfo& debug_info) {
@@ -63,15 +93,14 @@ FrozenStackTrace::FrozenStackTrace(const GraphDebugInfo::StackTrace& stack_trace
     const auto frame = debug_info.frames_by_id().find(id);
     if (frame != debug_info.frames_by_id().end()) add(frame->second);
   }
-  user_frames_ = frames_;
 }
 
 StackFrame FrozenStackTrace::LastUserFrame() const {
-  return user_frames_.empty() ? StackFrame() : user_frames_.back();
+  return UserFrames().empty() ? StackFrame() : UserFrames().back();
 }
 
 std::vector<StackFrame> FrozenStackTrace::GetUserFrames(int limit) const {
-  std::vector<StackFrame> frames = user_frames_;
+  std::vector<StackFrame> frames = UserFrames();
   if (limit >= 0 && static_cast<size_t>(limit) < frames.size()) {
     frames.resize(static_cast<size_t>(limit));
   }
@@ -143,17 +172,20 @@ absl::Status GraphDebugInfoBuilder::AppendGraphDebugInfoStr(StringPiece prefix,
 
 StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info) {
   StackTracesMap traces;
+  TraceBudget budget(debug_info);
   // Traces that have several names are shared.
   absl::flat_hash_map<uint64_t, std::shared_ptr<AbstractStackTrace>> by_id;
   for (const auto& [name, id] : debug_info.name_to_trace_id()) {
     const auto stored = debug_info.traces_by_id().find(id);
     if (stored == debug_info.traces_by_id().end()) continue;
-    std::shared_ptr<AbstractStackTrace>& trace = by_id[id];
-    if (trace == nullptr) trace = std::make_shared<FrozenStackTrace>(stored->second, debug_info);
-    traces[name] = trace;
+    const auto [trace, is_new] = by_id.try_emplace(id);
+    if (is_new && budget.Charge(stored->second)) {
+      trace->second = std::make_shared<FrozenStackTrace>(stored->second, debug_info);
+    }
+    if (trace->second != nullptr) traces[name] = trace->second;
   }
   for (const auto& [name, trace] : debug_info.traces()) {
-    traces[name] = std::make_shared<FrozenStackTrace>(trace, debug_info);
+    if (budget.Charge(trace)) traces[name] = std::make_shared<FrozenStackTrace>(trace, debug_info);
   }
   return traces;
 }

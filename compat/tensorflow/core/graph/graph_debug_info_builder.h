@@ -57,15 +57,22 @@ class FrozenStackTrace : public AbstractStackTrace {
   std::string ToString(const TracePrintingOptions& options) const override;
 
  private:
+  const std::vector<StackFrame>& UserFrames() const {
+    return user_frames_.empty() ? frames_ : user_frames_;
+  }
+
   std::vector<StackFrame> frames_;
+  // Empty if all frames are the user's.
   std::vector<StackFrame> user_frames_;
 };
 
 // Stack traces by the names of nodes.
 using StackTracesMap = absl::flat_hash_map<std::string, std::shared_ptr<AbstractStackTrace>>;
 
+// Returns the traces of the message. Leaves out those beyond 256 MiB of names of files and
+// functions.
 StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info);
-// Returns INVALID_ARGUMENT unless the text is a serialized GraphDebugInfo.
+// As above. Returns INVALID_ARGUMENT unless the text is a serialized GraphDebugInfo.
 absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(StringPiece debug_info_str);
 GraphDebugInfo StackTracesMapToGraphDebugInfo(const StackTracesMap& map, bool user_frames = true);
 

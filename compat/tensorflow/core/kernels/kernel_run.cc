@@ -42,9 +42,10 @@ gradflow::DataType KernelRun::input_type(size_t i) const {
 
 ResourceMgr* KernelRun::resources() {
   // Where OpKernelContext::resource_manager() looks.
-  const absl::StatusOr<std::shared_ptr<ResourceMgr>> found = manager_.LookupOrCreate<ResourceMgr>(
-      "_tensorflow", "resource_mgr", [] { return std::make_shared<ResourceMgr>(); });
-  TF_CHECK_OK(found.status());
+  const absl::StatusOr<std::shared_ptr<ResourceMgr>> found =
+      manager_.LookupOrCreate<ResourceMgr>(gradflow::kReservedContainers, "resource_mgr",
+                                           [] { return std::make_shared<ResourceMgr>(); });
+  if (!found.ok()) LOG(FATAL) << found.status();
   return found->get();
 }
 

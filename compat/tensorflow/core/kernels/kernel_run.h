@@ -35,11 +35,12 @@ class KernelRun {
   ResourceMgr* resources();
 
  private:
+  // Outlives the kernel, which may own resources.
+  gradflow::ResourceManager manager_;
   gradflow::DataTypeVector input_types_;
   gradflow::DataTypeVector output_types_;
   std::unique_ptr<gradflow::OpKernel> kernel_;
   std::vector<gradflow::Tensor> outputs_;
-  gradflow::ResourceManager manager_;
 };
 
 }  // namespace compat_internal

@@ -130,6 +130,15 @@ inline std::string GetConvnetDataFormatAttrString() {
 inline std::string GetConvnet3dDataFormatAttrString() {
   return "data_format: { 'NDHWC', 'NCDHW' } = 'NDHWC' ";
 }
+inline std::string GetConvnetDataFormat2D3DAttrString() {
+  return "data_format: { 'NHWC', 'NCHW', 'NDHWC', 'NCDHW' } = 'NHWC' ";
+}
+inline std::string GetConvnetFilterFormatAttrString() {
+  return "filter_format: { 'HWIO', 'OIHW' } = 'HWIO' ";
+}
+inline std::string GetConvnet3dFilterFormatAttrString() {
+  return "filter_format: { 'DHWIO', 'OIDHW' } = 'DHWIO' ";
+}
 
 // ---- Images ----
 
@@ -207,7 +216,14 @@ inline int GetFilterTensorInputChannelsDimIndex(int num_dims, FilterTensorFormat
 inline int GetFilterTensorOutputChannelsDimIndex(int num_dims, FilterTensorFormat format) {
   return compat_internal::DimIndexOf(format, num_dims, 'O');
 }
+// Returns the index of the vector of 4 input channels of FORMAT_OIHW_VECT_I.
+inline int GetFilterTensorInnerInputChannelsDimIndex(int num_dims, FilterTensorFormat) {
+  return num_dims - 1;
+}
+// Aborts if there is no such dimension.
 inline int GetFilterTensorSpatialDimIndex(int num_dims, FilterTensorFormat format, int dim) {
+  CHECK(dim >= 0 && dim < GetFilterTensorSpatialDims(num_dims, format))
+      << "spatial dimension " << dim << " of " << num_dims << " dimensions";
   return compat_internal::DimIndexOf(format, num_dims, static_cast<char>('0' + dim));
 }
 // Returns the index of dimension 'I', 'O', 'D', 'H' or 'W'.
@@ -230,11 +246,17 @@ inline int64 GetFilterDim(const Tensor& tensor, FilterTensorFormat format, char 
 
 namespace compat_internal {
 
+// Returns the dimension of which the inner vector takes a factor 4, or 0.
+inline char SplitOf(TensorFormat format) {
+  return format == FORMAT_NCHW_VECT_C ? 'C' : format == FORMAT_NHWC_VECT_W ? 'W' : '\0';
+}
+inline char SplitOf(FilterTensorFormat format) { return format == FORMAT_OIHW_VECT_I ? 'I' : '\0'; }
+
 // Stores the shape with these sizes by letter: `sizes` has the spatial ones and ends with those of
-// the two other letters. `split` is the dimension of which the inner vector takes a factor 4.
+// the two other letters.
 template <typename Format>
 absl::Status MakeShape(Format format, const char (&letters)[3], absl::Span<const int64> spatial,
-                       int64 first, int64 second, char split, TensorShape* shape) {
+                       int64 first, int64 second, TensorShape* shape) {
   const int num_spatial = static_cast<int>(spatial.size());
   gtl::InlinedVector<int64, 6> sizes(static_cast<size_t>(num_spatial + OtherDims(format)), 4);
   for (int i = 0; i < num_spatial; ++i) {
@@ -242,7 +264,7 @@ absl::Status MakeShape(Format format, const char (&letters)[3], absl::Span<const
   }
   sizes[DimIndex(format, num_spatial, letters[0])] = first;
   sizes[DimIndex(format, num_spatial, letters[1])] = second;
-  if (split != 0) {
+  if (const char split = SplitOf(format); split != 0) {
     int64& size = sizes[DimIndex(format, num_spatial, split)];
     if (size % 4 != 0) {
       return errors::InvalidArgument("dimension ", std::string(1, split), " of ",
@@ -254,19 +276,41 @@ absl::Status MakeShape(Format format, const char (&letters)[3], absl::Span<const
   return TensorShapeUtils::MakeShape(sizes, shape);
 }
 
+// Stores the shape `source`, of the format `from`, in the order of `to`.
+template <typename Format>
+absl::Status ConvertShape(Format to, const TensorShape& source, Format from,
+                          const char (&letters)[3], TensorShape* shape) {
+  const int num_spatial = source.dims() - OtherDims(from);
+  if (num_spatial < (SplitOf(from) == 'W' || SplitOf(to) == 'W' ? 1 : 0)) {
+    return errors::InvalidArgument("a shape of ", source.dims(), " dimensions is not ",
+                                   LayoutOf(from).name);
+  }
+  const auto size = [&](char dimension) {
+    const int i = DimIndex(from, num_spatial, dimension);
+    const bool is_split = SplitOf(from) != 0 && DimIndex(from, num_spatial, SplitOf(from)) == i;
+    return source.dim_size(i) * (is_split ? 4 : 1);
+  };
+  gtl::InlinedVector<int64, 6> spatial;
+  for (int i = 0; i < num_spatial; ++i) spatial.push_back(size(static_cast<char>('0' + i)));
+  return MakeShape(to, letters, spatial, size(letters[0]), size(letters[1]), shape);
+}
+
 }  // namespace compat_internal
 
 // Return INVALID_ARGUMENT if a size is negative, or is no multiple of 4 where the format needs it.
 inline absl::Status ShapeFromFormatWithStatus(TensorFormat format, int64 N,
                                               absl::Span<const int64> spatial, int64 C,
                                               TensorShape* shape) {
-  const char split = format == FORMAT_NCHW_VECT_C ? 'C' : format == FORMAT_NHWC_VECT_W ? 'W' : '\0';
-  return compat_internal::MakeShape(format, "NC", spatial, N, C, split, shape);
+  return compat_internal::MakeShape(format, "NC", spatial, N, C, shape);
 }
 inline absl::Status ShapeFromFormatWithStatus(TensorFormat format, int64 N, int64 H, int64 W,
                                               int64 C, TensorShape* shape) {
   const int64 spatial[] = {H, W};
   return ShapeFromFormatWithStatus(format, N, spatial, C, shape);
+}
+inline absl::Status ShapeFromFormatWithStatus(TensorFormat dst_format, const TensorShape& src_shape,
+                                              TensorFormat src_format, TensorShape* shape) {
+  return compat_internal::ConvertShape(dst_format, src_shape, src_format, "NC", shape);
 }
 // Return the shape of a batch of images. Abort if it is not valid.
 inline TensorShape ShapeFromFormat(TensorFormat format, int64 N, absl::Span<const int64> spatial,
@@ -279,18 +323,31 @@ inline TensorShape ShapeFromFormat(TensorFormat format, int64 N, int64 H, int64 
   const int64 spatial[] = {H, W};
   return ShapeFromFormat(format, N, spatial, C);
 }
-// Returns the shape of a filter. Aborts if it is not valid.
+inline TensorShape ShapeFromFormat(TensorFormat dst_format, const TensorShape& src_shape,
+                                   TensorFormat src_format) {
+  TensorShape shape;
+  TF_CHECK_OK(ShapeFromFormatWithStatus(dst_format, src_shape, src_format, &shape));
+  return shape;
+}
+// Return the shape of a filter. Abort if it is not valid.
 inline TensorShape ShapeFromFilterTensorFormat(FilterTensorFormat format,
                                                absl::Span<const int64> spatial, int64 I, int64 O) {
   TensorShape shape;
-  TF_CHECK_OK(compat_internal::MakeShape(format, "IO", spatial, I, O,
-                                         format == FORMAT_OIHW_VECT_I ? 'I' : '\0', &shape));
+  TF_CHECK_OK(compat_internal::MakeShape(format, "IO", spatial, I, O, &shape));
   return shape;
 }
 inline TensorShape ShapeFromFilterTensorFormat(FilterTensorFormat format, int64 H, int64 W, int64 I,
                                                int64 O) {
   const int64 spatial[] = {H, W};
   return ShapeFromFilterTensorFormat(format, spatial, I, O);
+}
+inline TensorShape ShapeFromFilterFormat(FilterTensorFormat dst_filter_format,
+                                         const TensorShape& src_shape,
+                                         FilterTensorFormat src_filter_format) {
+  TensorShape shape;
+  TF_CHECK_OK(
+      compat_internal::ConvertShape(dst_filter_format, src_shape, src_filter_format, "IO", &shape));
+  return shape;
 }
 
 }  // namespace tensorflow
