@@ -23,6 +23,8 @@ namespace {
 using LoopRef =
     absl::FunctionRef<void(const void* const* x, const int64_t* strides, void* out, int64_t n)>;
 
+// As many elements are always one block, which skips computing the block size.
+constexpr int64_t kFew = 256;
 // Each scratch buffer of a chunk; together they stay in the first-level cache.
 constexpr int64_t kBufferBytes = 4096;
 static_assert(kElementwiseChunk * static_cast<int64_t>(sizeof(float)) <= kBufferBytes);
@@ -204,8 +206,6 @@ class Elementwise {
       RunPiece(x, strides, begin, end - begin);
       if (non_temporal_) hwy::FlushStream();
     };
-    // Few elements are always one block, which skips computing the block size.
-    constexpr int64_t kFew = 256;
     if (num_elements_ > kFew) {
       ParallelFor(ctx, num_elements_, BlockSizeForCost(nanoseconds_), run);
     } else if (num_elements_ > 0) {
@@ -361,6 +361,13 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
                 construction.num_outputs() == 1 && construction.output_type(0) == DT_FLOAT &&
                 std::all_of(types_.begin(), types_.begin() + num_inputs_,
                             [](DataType dtype) { return dtype == DT_FLOAT; });
+    const auto is_plain = [](DataType dtype) {
+      return DataTypeIsPlainBytes(dtype) && !Float16Type(dtype).has_value();
+    };
+    is_plain_ = construction.num_outputs() == 1 && is_plain(construction.output_type(0));
+    for (size_t k = 0; k < num_inputs_; ++k) {
+      is_plain_ = is_plain_ && is_plain(types_[k]) && DataTypeSize(types_[k]) == sizes_[k];
+    }
   }
 
   bool CanBeStep(int) const override { return is_float_; }
@@ -377,11 +384,42 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
                                        ", expected ", DataTypeString(types_[k]));
       }
     }
+    if (is_plain_ && IsSmall(ctx)) return ComputeSmall(ctx);
     return RunElementwise(ctx, absl::MakeConstSpan(sizes_.data(), num_inputs_), nanoseconds_, loop_,
                           pairing_);
   }
 
  private:
+  // Returns true for few elements of the same shape.
+  bool IsSmall(const KernelContext& ctx) const {
+    const TensorShape& shape = ctx.input(0).shape();
+    if (shape.num_elements() > kFew) return false;
+    for (size_t k = 1; k < num_inputs_; ++k) {
+      if (ctx.input(static_cast<int>(k)).shape() != shape) return false;
+    }
+    return true;
+  }
+
+  // Computes what Elementwise does, whose preparations take longer than the loop over a scalar:
+  // a node of a chain takes 30 ns instead of 43 (AMD EPYC, Zen 5).
+  absl::Status ComputeSmall(KernelContext& ctx) const {
+    const void* x[kMaxElementwiseInputs] = {};
+    int64_t strides[kMaxElementwiseInputs] = {};
+    int reused = 0;
+    for (int k = static_cast<int>(num_inputs_); k-- > 0;) {
+      const Tensor& input = ctx.input(k);
+      x[k] = input.raw_data();
+      strides[k] = 1;
+      if (types_[k] == ctx.expected_output_dtype(0) && input.CanBeReused()) reused = k;
+    }
+    const int64_t n = ctx.input(0).NumElements();
+    Tensor* output = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(
+        ctx.ForwardInputOrAllocateOutput(reused, 0, ctx.input(0).shape(), &output));
+    if (n > 0) loop_(x, strides, output->raw_data(), n);
+    return absl::OkStatus();
+  }
+
   const ElementwiseLoop loop_;
   std::array<int, kMaxElementwiseInputs> sizes_{};
   std::array<DataType, kMaxElementwiseInputs> types_{};
@@ -390,6 +428,8 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
   const Pairing pairing_;
   // All inputs and the output are.
   bool is_float_ = false;
+  // The loop takes all elements as they are.
+  bool is_plain_ = false;
 };
 
 }  // namespace

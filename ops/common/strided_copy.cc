@@ -9,6 +9,7 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/tile_copy.h"
+#include "gradflow/ops/common/transpose_simd.h"
 
 namespace gradflow {
 namespace {
@@ -17,8 +18,10 @@ namespace {
 // cache.
 constexpr int64_t kMaxStreamedRowBytes = 4096;
 // The bytes of a row of the target in a tile whose rows begin at cache lines: few, so that the
-// target's lines leave the processor whole.
+// target's lines leave the processor whole. More where a tile has few columns.
 constexpr int64_t kAlignedTileRowBytes = 128;
+constexpr int64_t kLinesTileRowBytes = 256;
+constexpr int64_t kLinesTileBytes = 65536;
 // The columns of a tile, in cache lines of the source.
 constexpr int64_t kTileLines = 256;
 
@@ -67,10 +70,34 @@ int DimensionToTile(const StridedLoop& loop) {
   return -1;
 }
 
+template <typename E>
+constexpr bool kHasTransposeLines = std::is_same_v<E, uint32_t> || std::is_same_v<E, uint64_t>;
+
+// TransposeTile with non-temporal stores, by TransposeLines where both sides are whole lines.
+// REQUIRES: `to` and its rows are aligned to cache lines
+template <typename E>
+void TransposeByLines(const E* from, int64_t from_row, E* to, int64_t to_row, int64_t rows,
+                      int64_t columns) {
+  if constexpr (kHasTransposeLines<E>) {
+    const int64_t whole_rows = rows / kLineElements<E> * kLineElements<E>;
+    const int64_t whole_columns = columns / kLineElements<E> * kLineElements<E>;
+    TransposeLines(from, from_row, to, to_row, whole_rows, whole_columns);
+    if (whole_columns < columns && whole_rows > 0) {
+      TransposeTile(from + whole_columns, from_row, to + whole_columns * to_row, to_row, whole_rows,
+                    columns - whole_columns, /*streams=*/true);
+    }
+    if (whole_rows < rows) {
+      TransposeTile(from + whole_rows * from_row, from_row, to + whole_rows, to_row,
+                    rows - whole_rows, columns, /*streams=*/true);
+    }
+  }
+}
+
 // Copies in tiles over the last dimension, the rows, and dimension `d`, the columns.
 template <typename E>
 void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* source, E* target) {
-  constexpr int64_t kLine = kCacheLineBytes / sizeof(E);
+  constexpr int64_t kElementBytes = sizeof(E);
+  constexpr int64_t kLine = kCacheLineBytes / kElementBytes;
   const int last = static_cast<int>(loop.dims().size()) - 1;
   const int64_t rows = loop.dims()[last];
   const int64_t columns = loop.dims()[d];
@@ -78,10 +105,21 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
   const int64_t from_row = loop.operand(1).strides[last];
   const bool aligned = reinterpret_cast<uintptr_t>(target) % kCacheLineBytes == 0 &&
                        to_row % kLine == 0 && columns >= kLine;
-  const int64_t tile_rows =
-      std::min<int64_t>(rows, aligned ? kAlignedTileRowBytes / sizeof(E) : MaxTileRows<E>(columns));
   const int64_t tile_columns = rows < 4 ? kMaxTileRowBytes : kTileLines * kLine;
   const bool streams = loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
+  // Tiles begin at cache lines of the target in every other dimension, too.
+  const DimVector& to_strides = loop.operand(0).strides;
+  const bool by_lines =
+      kHasTransposeLines<E> && aligned && streams && rows >= kLine &&
+      reinterpret_cast<uintptr_t>(target + loop.operand(0).offset) % kCacheLineBytes == 0 &&
+      std::all_of(to_strides.begin(), to_strides.end() - 1,
+                  [](int64_t stride) { return stride % kLine == 0; });
+  int64_t tile_rows = aligned ? kAlignedTileRowBytes / kElementBytes : MaxTileRows<E>(columns);
+  if (by_lines) {
+    tile_rows = std::clamp(kLinesTileBytes / kElementBytes / columns / kLine * kLine,
+                           kLinesTileRowBytes / kElementBytes, MaxTileRows<E>(kLine));
+  }
+  tile_rows = std::min(tile_rows, rows);
 
   // A loop over the tiles. Operands 2 and 3 compute the first row and column of a tile.
   DimVector dims = loop.dims();
@@ -102,10 +140,15 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
         for (int64_t t = 0; t < n; ++t) {
           const int64_t row = offsets[2] + t * tiles.inner_stride(2);
           const int64_t column = offsets[3] + t * tiles.inner_stride(3);
-          TransposeTile(source + offsets[1] + t * tiles.inner_stride(1), from_row,
-                        target + offsets[0] + t * tiles.inner_stride(0), to_row,
-                        std::min(tile_rows, rows - row), std::min(tile_columns, columns - column),
-                        streams);
+          const E* const from = source + offsets[1] + t * tiles.inner_stride(1);
+          E* const to = target + offsets[0] + t * tiles.inner_stride(0);
+          const int64_t r = std::min(tile_rows, rows - row);
+          const int64_t c = std::min(tile_columns, columns - column);
+          if (by_lines) {
+            TransposeByLines(from, from_row, to, to_row, r, c);
+          } else {
+            TransposeTile(from, from_row, to, to_row, r, c, streams);
+          }
         }
       },
       streams ? FlushStreams : nullptr);

@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gradflow/ops/common/simd.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
@@ -90,6 +94,31 @@ TEST(Transpose, ReordersTensorsLargerThanACacheByTheirElementSize) {
       EXPECT_TRUE(IsTransposed(x, y, size));
     }
   }
+}
+
+// Rows of whole cache lines that begin at one, end within one, or begin within one.
+TEST(Transpose, ReordersLargeTensorsOnEverySimdTarget) {
+  const std::vector<int64_t> shapes[] = {{512, 2, 2064}, {520, 2, 2053}, {33000, 2, 21},
+                                         {70000, 1, 16}, {16, 1, 70000}, {24, 4, 12000}};
+  for (const DataType dtype : {DT_FLOAT, DT_INT64}) {
+    for (const std::vector<int64_t>& dims : shapes) {
+      const Tensor x = DistinctTensor(dtype, TensorShape(dims));
+      for (const std::vector<int64_t>& perm :
+           {std::vector<int64_t>{1, 2, 0}, std::vector<int64_t>{2, 1, 0}}) {
+        const Tensor expected = Transposed(x, perm);
+        for (const std::string& target : SimdTargets()) {
+          SCOPED_TRACE(absl::StrCat(DataTypeString(dtype), " ", x.shape().DebugString(), " ",
+                                    perm[0], " ", target));
+          ASSERT_TRUE(SetSimdTarget(target));
+          GRADFLOW_ASSERT_OK_AND_ASSIGN(
+              const Tensor y,
+              OpTester("Transpose").Input(x).Input(AsTensor<int64_t>(perm)).RunOne());
+          EXPECT_EQ(y.tensor_data(), expected.tensor_data());
+        }
+      }
+    }
+  }
+  ASSERT_TRUE(SetSimdTarget(""));
 }
 
 TEST(Transpose, ReordersAroundTheSizesOfTiles) {
