@@ -173,6 +173,19 @@ HWY_INLINE void RoundSwitch(Rounding rounding, const T* from, T* to, int64_t n) 
   }
 }
 
+template <typename T>
+HWY_INLINE void SquareRootsOf(const T* from, T* to, int64_t n) {
+  const hn::ScalableTag<T> d;
+  const hn::CappedTag<T, 1> one;
+  constexpr int64_t kStep = hn::MaxLanes(hn::ScalableTag<T>());
+  int64_t i = 0;
+  for (; i + kStep <= n; i += kStep) hn::StoreU(hn::Sqrt(hn::LoadU(d, from + i)), d, to + i);
+  for (; i < n; ++i) hn::StoreU(hn::Sqrt(hn::LoadU(one, from + i)), one, to + i);
+}
+
+void SquareRootFloats(const float* from, float* to, int64_t n) { SquareRootsOf(from, to, n); }
+void SquareRootDoubles(const double* from, double* to, int64_t n) { SquareRootsOf(from, to, n); }
+
 void RoundFloats(Rounding rounding, const float* from, float* to, int64_t n) {
   RoundSwitch(rounding, from, to, n);
 }
@@ -192,6 +205,8 @@ HWY_EXPORT(FromFloatLoop);
 HWY_EXPORT(StreamLoop);
 HWY_EXPORT(RoundFloats);
 HWY_EXPORT(RoundDoubles);
+HWY_EXPORT(SquareRootFloats);
+HWY_EXPORT(SquareRootDoubles);
 
 void Float16ToFloat(ElementType type, const void* from, float* to, int64_t n) {
   GRADFLOW_SIMD_DISPATCH(ToFloatLoop)(type, from, to, n);
@@ -209,6 +224,12 @@ void RoundToIntegers(Rounding rounding, const float* from, float* to, int64_t n)
 }
 void RoundToIntegers(Rounding rounding, const double* from, double* to, int64_t n) {
   GRADFLOW_SIMD_DISPATCH(RoundDoubles)(rounding, from, to, n);
+}
+void SquareRoots(const float* from, float* to, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(SquareRootFloats)(from, to, n);
+}
+void SquareRoots(const double* from, double* to, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(SquareRootDoubles)(from, to, n);
 }
 
 }  // namespace gradflow

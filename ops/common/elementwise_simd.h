@@ -26,6 +26,10 @@ enum class Rounding { kDown, kUp, kNearest, kTowardsZero };
 void RoundToIntegers(Rounding rounding, const float* from, float* to, int64_t n);
 void RoundToIntegers(Rounding rounding, const double* from, double* to, int64_t n);
 
+// Store the square roots of n numbers, as IEEE 754 rounds them. `to` may be `from`.
+void SquareRoots(const float* from, float* to, int64_t n);
+void SquareRoots(const double* from, double* to, int64_t n);
+
 }  // namespace gradflow
 
 #endif  // GRADFLOW_OPS_COMMON_ELEMENTWISE_SIMD_H_

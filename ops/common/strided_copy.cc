@@ -179,8 +179,9 @@ void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds
   for (StridedLoop::Operand& operand : operands) operand.strides.pop_back();
   const StridedLoop rows(absl::MakeConstSpan(loop.dims()).subspan(0, last), std::move(operands));
   const double cost = 2 + static_cast<double>(row) * nanoseconds_per_element;
+  const int64_t row_bytes = row * static_cast<int64_t>(sizeof(E));
   const bool contiguous = to_stride == 1 && from_stride == 1;
-  if (contiguous && HasAlignedRows(rows, to, row * sizeof(E)) &&
+  if (contiguous && HasAlignedRows(rows, to, row_bytes) &&
       loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes) {
     rows.ForEachRun(
         run, cost,
@@ -188,7 +189,12 @@ void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds
           E* target = to + offsets[0];
           const E* source = from + offsets[1];
           for (int64_t i = 0; i < n; ++i) {
-            StreamCopy(target, source, row * sizeof(E));
+            // Processors fetch up to the end of a page. Addresses beyond the last have no effect.
+            const auto* next = reinterpret_cast<const char*>(source + rows.inner_stride(1));
+            for (int64_t at = 0; at < row_bytes; at += kCacheLineBytes) {
+              __builtin_prefetch(next + at);
+            }
+            StreamCopy(target, source, row_bytes);
             target += rows.inner_stride(0);
             source += rows.inner_stride(1);
           }

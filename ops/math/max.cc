@@ -7,6 +7,7 @@
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
+#include "gradflow/ops/math/row_reduction_simd.h"
 
 namespace gradflow::max {
 namespace {
@@ -42,7 +43,32 @@ constexpr char kTypes[] =
     "bfloat16, uint16, half, uint32, uint64, "
     "qint8, quint8, qint32, qint16, quint16}";
 
+// The Reducer of a policy. Contiguous floats are compared by vectors, with kRows.
+template <template <typename> class Policy,
+          void (*kRows)(const float*, int64_t, int64_t, int64_t, float*)>
+Reducer MakeExtremum(DataType dtype) {
+  Reducer reducer = {};
+  DispatchType(RealTypes(), dtype,
+               [&](auto tag) { reducer = MakeReducer<Policy<typename decltype(tag)::type>>(); });
+  if (dtype == DT_FLOAT) {
+    reducer.add = [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
+                     void* accumulators) {
+      const auto* elements = static_cast<const float*>(x);
+      auto* extrema = static_cast<float*>(accumulators);
+      if (stride == 1) {
+        kRows(elements, rows, row_stride, n, extrema);
+      } else {
+        internal::AddRows<Policy<float>>(elements, rows, row_stride, n, stride, extrema);
+      }
+    };
+  }
+  return reducer;
+}
+
 }  // namespace
+
+Reducer MakeMax(DataType dtype) { return MakeExtremum<MaxPolicy, MaxRows>(dtype); }
+Reducer MakeMin(DataType dtype) { return MakeExtremum<MinPolicy, MinRows>(dtype); }
 
 void Register(Registry& registry) {
   RegisterReductionOp(registry, "Max", "ReduceMax", kTypes,
@@ -80,20 +106,7 @@ Tidx: The type of the axes.)");
 
 namespace gradflow {
 
-Reducer MaxReducer(DataType dtype) {
-  Reducer reducer = {};
-  DispatchType(RealTypes(), dtype, [&](auto tag) {
-    reducer = MakeReducer<max::MaxPolicy<typename decltype(tag)::type>>();
-  });
-  return reducer;
-}
-
-Reducer MinReducer(DataType dtype) {
-  Reducer reducer = {};
-  DispatchType(RealTypes(), dtype, [&](auto tag) {
-    reducer = MakeReducer<max::MinPolicy<typename decltype(tag)::type>>();
-  });
-  return reducer;
-}
+Reducer MaxReducer(DataType dtype) { return max::MakeMax(dtype); }
+Reducer MinReducer(DataType dtype) { return max::MakeMin(dtype); }
 
 }  // namespace gradflow

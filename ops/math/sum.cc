@@ -9,7 +9,7 @@
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
 #include "gradflow/ops/math/sum_policy.h"
-#include "gradflow/ops/math/sum_simd.h"
+#include "gradflow/ops/math/row_reduction_simd.h"
 
 namespace gradflow::sum {
 namespace {

@@ -7,6 +7,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/elementwise_simd.h"
 
 namespace gradflow::unary {
 namespace {
@@ -59,13 +60,18 @@ struct SignOf {
   }
 };
 
-struct SquareRoot {
-  static constexpr double kNanoseconds = 2;
+struct ComplexSquareRoot {
+  static constexpr double kNanoseconds = 10;
   template <typename T>
   T operator()(T x) const {
     return std::sqrt(x);
   }
 };
+
+template <typename T>
+void SquareRootLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  SquareRoots(static_cast<const T*>(x[0]), static_cast<T*>(out), n);
+}
 
 struct ReciprocalSquareRoot {
   static constexpr double kNanoseconds = 4;
@@ -99,7 +105,11 @@ The root of a negative real number is NaN; that of a complex number has a nonneg
 x: A tensor.
 y: The roots, of the shape of `x`.
 T: The type of both.)");
-  RegisterUnaryKernels<SquareRoot, OwnType>(registry, "Sqrt", ContinuousTypes());
+  registry.Kernel("Sqrt", MakeUnaryKernel<SquareRootLoop<float>, sizeof(float), 1000>)
+      .Types("T", {DT_FLOAT, DT_HALF, DT_BFLOAT16});
+  registry.Kernel("Sqrt", MakeUnaryKernel<SquareRootLoop<double>, sizeof(double), 2000>)
+      .Types("T", {DT_DOUBLE});
+  RegisterUnaryKernels<ComplexSquareRoot, OwnType>(registry, "Sqrt", ComplexTypes());
 
   registry.Op("Rsqrt")
       .Group("math_ops")

@@ -1,7 +1,7 @@
-#include "gradflow/ops/math/sum_simd.h"
+#include "gradflow/ops/math/row_reduction_simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "gradflow/ops/math/sum_simd.cc"
+#define HWY_TARGET_INCLUDE "gradflow/ops/math/row_reduction_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -22,61 +22,92 @@ HWY_INLINE V<D> Widened(D d, const float* x) {
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), x));
 }
 
-// Columns [j, j + kVectors vectors), with the sums in registers over all rows.
-template <int kVectors, class D>
-HWY_INLINE void SumColumns(D d, const float* x, int64_t rows, int64_t row_stride, double* sums) {
+// Operations that accumulate rows: the vectors of accumulators, and what an element does to one.
+struct SumOf {
+  using Many = Doubles;
+  using One = OneDouble;
+  template <class D>
+  static HWY_INLINE V<D> Accumulate(D d, const float* x, V<D> sum) {
+    return sum + Widened(d, x);
+  }
+};
+// A maximum that is NaN stays NaN, since it compares false.
+struct MaxOf {
+  using Many = hn::ScalableTag<float>;
+  using One = hn::CappedTag<float, 1>;
+  template <class D>
+  static HWY_INLINE V<D> Accumulate(D d, const float* x, V<D> max) {
+    const V<D> v = hn::LoadU(d, x);
+    return hn::IfThenElse(v == v, hn::IfThenElse(v > max, v, max), v);
+  }
+};
+struct MinOf {
+  using Many = hn::ScalableTag<float>;
+  using One = hn::CappedTag<float, 1>;
+  template <class D>
+  static HWY_INLINE V<D> Accumulate(D d, const float* x, V<D> min) {
+    const V<D> v = hn::LoadU(d, x);
+    return hn::IfThenElse(v == v, hn::IfThenElse(v < min, v, min), v);
+  }
+};
+
+// Columns [j, j + kVectors vectors), with the accumulators in registers over all rows.
+template <class Op, int kVectors, class D>
+HWY_INLINE void ReduceColumns(D d, const float* x, int64_t rows, int64_t row_stride,
+                              hn::TFromD<D>* to) {
   const size_t lanes = hn::Lanes(d);
-  V<D> sum[kVectors];
+  V<D> a[kVectors];
   GRADFLOW_UNROLL
-  for (int v = 0; v < kVectors; ++v) sum[v] = hn::LoadU(d, sums + v * lanes);
+  for (int v = 0; v < kVectors; ++v) a[v] = hn::LoadU(d, to + v * lanes);
   for (int64_t r = 0; r < rows; ++r, x += row_stride) {
     GRADFLOW_UNROLL
-    for (int v = 0; v < kVectors; ++v) sum[v] = sum[v] + Widened(d, x + v * lanes);
+    for (int v = 0; v < kVectors; ++v) a[v] = Op::Accumulate(d, x + v * lanes, a[v]);
   }
   GRADFLOW_UNROLL
-  for (int v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + v * lanes);
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(a[v], d, to + v * lanes);
 }
 
-// Rows of few columns, which follow each other: the sums stay in registers.
-void SumNarrowRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums) {
-  constexpr int kVectors = 8;
-  const Doubles d;
+// Rows of few columns, which follow each other: the accumulators stay in registers.
+template <class Op, typename T>
+HWY_INLINE void ReduceNarrowRows(const float* x, int64_t rows, int64_t row_stride, int64_t n,
+                                 T* to) {
+  const typename Op::Many d;
+  const typename Op::One one;
+  // 64 columns of AVX-512.
+  constexpr int kVectors = sizeof(T);
   const auto wide = static_cast<int64_t>(kVectors * hn::Lanes(d));
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   while (rows > 0) {
     const int64_t some = rows < kRowsPerPass ? rows : kRowsPerPass;
-    // One load brings a line of 64 bytes.
-    if (rows > some) {
-      const auto* next = reinterpret_cast<const char*>(x + some * row_stride);
-      const int64_t bytes = some * row_stride * static_cast<int64_t>(sizeof(float));
-      for (int64_t at = 0; at < bytes && at < kAheadBytes; at += 64) {
-        hwy::Prefetch(next + at);
-      }
-    }
+    // One load brings a line of 64 bytes. What follows the last rows is often reduced next, and
+    // addresses beyond the input have no effect.
+    const auto* next = reinterpret_cast<const char*>(x + some * row_stride);
+    const int64_t bytes = some * row_stride * static_cast<int64_t>(sizeof(float));
+    for (int64_t at = 0; at < bytes && at < kAheadBytes; at += 64) hwy::Prefetch(next + at);
     int64_t j = 0;
     for (; j + wide <= n; j += wide) {
-      SumColumns<kVectors>(d, x + j, some, row_stride, sums + j);
+      ReduceColumns<Op, kVectors>(d, x + j, some, row_stride, to + j);
     }
-    for (; j + lanes <= n; j += lanes) SumColumns<1>(d, x + j, some, row_stride, sums + j);
-    for (; j < n; ++j) SumColumns<1>(OneDouble(), x + j, some, row_stride, sums + j);
+    for (; j + lanes <= n; j += lanes) ReduceColumns<Op, 1>(d, x + j, some, row_stride, to + j);
+    for (; j < n; ++j) ReduceColumns<Op, 1>(one, x + j, some, row_stride, to + j);
     rows -= some;
     x += some * row_stride;
   }
 }
 
-template <int kRows, class D>
-HWY_INLINE void AddRowsTo(D d, const float* x, int64_t row_stride, double* sums) {
-  V<D> sum = hn::LoadU(d, sums);
+template <class Op, int kRows, class D>
+HWY_INLINE void AccumulateRows(D d, const float* x, int64_t row_stride, hn::TFromD<D>* to) {
+  V<D> a = hn::LoadU(d, to);
   GRADFLOW_UNROLL
-  for (int r = 0; r < kRows; ++r) sum = sum + Widened(d, x + r * row_stride);
-  hn::StoreU(sum, d, sums);
+  for (int r = 0; r < kRows; ++r) a = Op::Accumulate(d, x + r * row_stride, a);
+  hn::StoreU(a, d, to);
 }
 
-// Several rows at a time, to load and store the sums once for them.
-template <int kRows>
-HWY_INLINE void SumSomeRows(const float* x, int64_t row_stride, int64_t n, bool fetch,
-                            double* sums) {
-  const Doubles d;
+// Several rows at a time, to load and store the accumulators once for them.
+template <class Op, int kRows, typename T>
+HWY_INLINE void ReduceSomeRows(const float* x, int64_t row_stride, int64_t n, bool fetch, T* to) {
+  const typename Op::Many d;
+  const typename Op::One one;
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   int64_t j = 0;
   for (; j + lanes <= n; j += lanes) {
@@ -84,19 +115,30 @@ HWY_INLINE void SumSomeRows(const float* x, int64_t row_stride, int64_t n, bool 
       GRADFLOW_UNROLL
       for (int r = 0; r < kRows; ++r) hwy::Prefetch(x + (kRows + r) * row_stride + j);
     }
-    AddRowsTo<kRows>(d, x + j, row_stride, sums + j);
+    AccumulateRows<Op, kRows>(d, x + j, row_stride, to + j);
   }
-  for (; j < n; ++j) AddRowsTo<kRows>(OneDouble(), x + j, row_stride, sums + j);
+  for (; j < n; ++j) AccumulateRows<Op, kRows>(one, x + j, row_stride, to + j);
+}
+
+template <class Op, typename T>
+HWY_INLINE void ReduceRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, T* to) {
+  constexpr int64_t kNarrow = 64;
+  if (n <= kNarrow) return ReduceNarrowRows<Op>(x, rows, row_stride, n, to);
+  constexpr int kRows = 8;
+  for (; rows >= kRows; rows -= kRows, x += kRows * row_stride) {
+    ReduceSomeRows<Op, kRows>(x, row_stride, n, rows >= 2 * kRows, to);
+  }
+  for (; rows > 0; --rows, x += row_stride) ReduceSomeRows<Op, 1>(x, row_stride, n, false, to);
 }
 
 void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums) {
-  constexpr int64_t kNarrow = 64;
-  if (n <= kNarrow) return SumNarrowRows(x, rows, row_stride, n, sums);
-  constexpr int kRows = 8;
-  for (; rows >= kRows; rows -= kRows, x += kRows * row_stride) {
-    SumSomeRows<kRows>(x, row_stride, n, rows >= 2 * kRows, sums);
-  }
-  for (; rows > 0; --rows, x += row_stride) SumSomeRows<1>(x, row_stride, n, false, sums);
+  ReduceRows<SumOf>(x, rows, row_stride, n, sums);
+}
+void MaxRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* maxima) {
+  ReduceRows<MaxOf>(x, rows, row_stride, n, maxima);
+}
+void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* minima) {
+  ReduceRows<MinOf>(x, rows, row_stride, n, minima);
 }
 
 // Rounds to float.
@@ -190,9 +232,17 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace gradflow {
 HWY_EXPORT(SumRows);
+HWY_EXPORT(MaxRows);
+HWY_EXPORT(MinRows);
 HWY_EXPORT(ScanSumRows);
 void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double* sums) {
   GRADFLOW_SIMD_DISPATCH(SumRows)(x, rows, row_stride, n, sums);
+}
+void MaxRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* maxima) {
+  GRADFLOW_SIMD_DISPATCH(MaxRows)(x, rows, row_stride, n, maxima);
+}
+void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* minima) {
+  GRADFLOW_SIMD_DISPATCH(MinRows)(x, rows, row_stride, n, minima);
 }
 void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
                  bool streams, double* sums, float* out) {
