@@ -32,7 +32,10 @@ void Loop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
     ApplyElementary(Elementary::kExpm1, a[0], e, count);
     GRADFLOW_SAME_INDEX_LOOP
     for (int64_t i = 0; i < count; ++i) {
-      result[i] = a[0][i] < 0 ? kNegative * e[i] : kPositive * a[0][i];
+      // Both, since a product in a branch is not vectorised.
+      const T negative = kNegative * e[i];
+      const T positive = kPositive * a[0][i];
+      result[i] = a[0][i] < 0 ? negative : positive;
     }
   });
 }
