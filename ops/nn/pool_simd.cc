@@ -39,12 +39,18 @@ HWY_INLINE void ForVectors(int64_t n, const F& fn) {
   for (; i < n; ++i) fn(One(), i);
 }
 
+// Elements that are fetched ahead of their use: processors fetch up to the end of a page.
+constexpr int64_t kAhead = 512;
+
 template <class Op>
 HWY_INLINE void RowsOf(const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
                        float* out) {
   ForVectors(n, [&](auto d, int64_t i) HWY_ATTR {
     auto a = first ? Op::Initial(d) : hn::LoadU(d, out + i);
-    for (int64_t r = 0; r < rows; ++r) a = Op::Combine(d, a, hn::LoadU(d, x + r * stride + i));
+    for (int64_t r = 0; r < rows; ++r) {
+      hwy::Prefetch(x + r * stride + i + kAhead);
+      a = Op::Combine(d, a, hn::LoadU(d, x + r * stride + i));
+    }
     hn::StoreU(a, d, out + i);
   });
 }
