@@ -31,23 +31,16 @@ struct SumOf {
     return sum + Widened(d, x);
   }
 };
-// A maximum that is NaN stays NaN, since it compares false.
-struct MaxOf {
+// A maximum or minimum that is NaN stays NaN, since it compares false.
+template <bool kMax>
+struct ExtremumOf {
   using Many = hn::ScalableTag<float>;
   using One = hn::CappedTag<float, 1>;
   template <class D>
-  static HWY_INLINE V<D> Accumulate(D d, const float* x, V<D> max) {
+  static HWY_INLINE V<D> Accumulate(D d, const float* x, V<D> extremum) {
     const V<D> v = hn::LoadU(d, x);
-    return hn::IfThenElse(v == v, hn::IfThenElse(v > max, v, max), v);
-  }
-};
-struct MinOf {
-  using Many = hn::ScalableTag<float>;
-  using One = hn::CappedTag<float, 1>;
-  template <class D>
-  static HWY_INLINE V<D> Accumulate(D d, const float* x, V<D> min) {
-    const V<D> v = hn::LoadU(d, x);
-    return hn::IfThenElse(v == v, hn::IfThenElse(v < min, v, min), v);
+    const auto is_beyond = kMax ? v > extremum : v < extremum;
+    return hn::IfThenElse(v == v, hn::IfThenElse(is_beyond, v, extremum), v);
   }
 };
 
@@ -135,10 +128,10 @@ void SumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, double
   ReduceRows<SumOf>(x, rows, row_stride, n, sums);
 }
 void MaxRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* maxima) {
-  ReduceRows<MaxOf>(x, rows, row_stride, n, maxima);
+  ReduceRows<ExtremumOf<true>>(x, rows, row_stride, n, maxima);
 }
 void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* minima) {
-  ReduceRows<MinOf>(x, rows, row_stride, n, minima);
+  ReduceRows<ExtremumOf<false>>(x, rows, row_stride, n, minima);
 }
 
 // Rounds to float.
