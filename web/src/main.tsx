@@ -82,7 +82,7 @@ function listenToClipboard(app: App): void {
   document.addEventListener('paste', (event) => {
     if (isText(event)) return;
     event.preventDefault();
-    app.edit!.paste(event.clipboardData?.getData('text/plain') ?? '');
+    app.edit!.paste(app.bodyOf(app.selected), event.clipboardData?.getData('text/plain') ?? '');
   });
 }
 

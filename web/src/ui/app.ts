@@ -147,7 +147,7 @@ export class App {
   async open(base64: string, bookmark: string): Promise<void> {
     this.summary = await this.client.call('open', base64);
     if (this.summary.edit !== null) {
-      this.edit = new Session(this, this.summary.edit, this.summary.bodies);
+      this.edit = new Session(this, this.summary.edit);
       const { generator } = this.summary;
       this.summary = { ...await this.client.call('replace', this.edit.first()), generator };
     }
@@ -181,7 +181,13 @@ export class App {
       if (path !== '') prefixes.push(`${path}/`);
     }
     return edit.editor.nodes.filter((node) =>
-      ids.has(node.id) || prefixes.some((prefix) => node.name.startsWith(prefix)));
+      ids.has(node.id) || prefixes.some((prefix) => edit.pathOf(node).startsWith(prefix)));
+  }
+
+  // Returns the body that new blocks are added to: that of a node or scope, or the graph's.
+  bodyOf(id: number | null): number {
+    if (this.edit === null || id === null) return 0;
+    return id >= 0 ? (this.edit.nodeOf(id)?.body ?? 0) : this.edit.bodyOfScope(`${this.pathOf(id)}/`);
   }
 
   // Returns the scope that is all of the selection, "a/b/"; "" if it is none.

@@ -135,7 +135,7 @@ function withNodes(edit: (session: Session, nodes: EditNode[], scope: string) =>
 // The commands of a page that edits.
 export const kEditCommands: Command[] = [
   { id: 'add', label: 'Add', title: 'Add a block', key: 'b', group: 'Edit',
-    run: (app) => app.edit?.openPalette(null) },
+    run: (app) => app.edit?.openPalette(null, app.bodyOf(app.selected)) },
   { id: 'fields', title: 'Go to the fields of the block', key: 'e', group: 'Edit',
     run: (_, page) => page.focusFields() },
   { id: 'from', title: 'Connect from here: the next output', key: 'f', group: 'Edit',
@@ -159,7 +159,7 @@ export const kEditCommands: Command[] = [
   { id: 'redo', label: 'Redo', title: 'Redo', key: 'Z', group: 'Edit', run: (app) => app.edit?.redo() },
   { id: 'copy', title: 'Copy as text', key: 'y', group: 'Edit',
     run: withNodes((session, nodes) => void session.copy(nodes)) },
-  { id: 'paste', title: 'Paste', key: 'Y', group: 'Edit', run: (app) => app.edit?.paste() },
+  { id: 'paste', title: 'Paste', key: 'Y', group: 'Edit', run: (app) => app.edit?.paste(app.bodyOf(app.selected)) },
   { id: 'run', label: 'Run', title: 'Run the graph', key: 'R', group: 'Edit',
     run: (app) => app.edit?.runGraph(null) },
   { id: 'run-to', label: 'Run to', title: 'Run up to the block', key: 'F', group: 'Edit',

@@ -1,5 +1,5 @@
 // What the worker does for the page. All arguments and results can be cloned.
-import type { Bodies, EditJson, GraphJson, OutputJson } from '../data/format.ts';
+import type { EditJson, GraphJson, OutputJson } from '../data/format.ts';
 import type { Scene, SceneOptions } from '../scene/types.ts';
 
 export interface Summary {
@@ -17,9 +17,8 @@ export interface Summary {
   first: number;
   // Nanoseconds of the run; -1 if there was none.
   runTime: number;
-  // Of a page that edits the graph; and the bodies of its functions.
+  // Of a page that edits the graph.
   edit: EditJson | null;
-  bodies: Bodies;
 }
 
 export interface Neighbour {

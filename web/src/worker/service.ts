@@ -54,8 +54,6 @@ export class Service implements Api {
       first,
       runTime: json.run?.total ?? -1,
       edit: json.edit ?? null,
-      bodies: json.edit === undefined ? { ops: [], functions: [], nodes: [], strings: [] }
-        : { ops: json.ops, functions: json.functions, nodes: json.nodes, strings: json.strings },
     };
   }
 

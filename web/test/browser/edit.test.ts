@@ -286,42 +286,187 @@ test('a selection of several blocks is copied, moved and removed in one step', a
   await page.close();
 });
 
-test('bodies of functions are shown; a key leads there and back', async () => {
+const kFunction = `
+  function { signature { name: "twice" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "sum" op: "AddV2" input: "a" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+    ret { key: "r" value: "sum:z:0" } }
+  function { signature { name: "other" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    # As it came.
+    ret { key: "r" value: "a" } }
+`;
+// Selects a block of an open function.
+async function selectIn(page: Page, scope: string, title: string): Promise<void> {
+  await page.evaluate(async ([path, name]) => {
+    const app = window.gradflow;
+    const id = ~(await app.client.call('find', path!))!;
+    const scene = app.world.placed.get(id)!.scene;
+    await app.select(scene.items.find((item) => item.title === name)!.id);
+  }, [scope, title]);
+  await settle(page);
+}
+function body(page: Page, f: number): Promise<string> {
+  return page.evaluate((n) => window.gradflow.edit!.editor.nodesOf(n)
+    .map((node) => `${node.name}(${node.inputs.join()})`).join(' '), f);
+}
+
+test('a key leads from a call to the function and back', async () => {
   const page = await editor('function.pbtxt', placeholder('x', [2]) + `
     node { name: "call" op: "twice" input: "x" }
     node { name: "if" op: "If" input: "x" input: "x" attr { key: "then_branch" value { func { name: "twice" } } }
            attr { key: "else_branch" value { func { name: "other" } } } }
-    library {
-      function { signature { name: "twice" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
-        node_def { name: "sum" op: "AddV2" input: "a" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
-        ret { key: "r" value: "sum:z:0" } }
-      function { signature { name: "other" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
-        ret { key: "r" value: "a" } } }`);
+    library { ${kFunction} }`);
   await select(page, 'call');
   await fixture.press(page, 'B');
   assert.equal(await selected(page), 'ƒ twice');
   assert.deepEqual(await openScopes(page), ['ƒ twice']);
-  // Its blocks are shown as they are, and no field edits them.
-  await page.evaluate(async () => {
-    const app = window.gradflow;
-    const scene = app.world.placed.get(~app.selected!)!.scene;
-    await app.select(scene.items.find((item) => item.title === 'sum')!.id);
-  });
-  await settle(page);
+  await selectIn(page, 'ƒ twice', 'sum');
   assert.match(await page.locator('#panel').innerText(), /AddV2[^]*Inputs[^]*Attributes/);
-  assert.equal(await page.locator('#block-name').count(), 0);
-  await fixture.press(page, 'Delete');
-  assert.equal(await message(page), 'Select a block first');
   await fixture.press(page, 'B');
   assert.equal(await selected(page), 'call');
-  // The graph changes, the functions stay.
-  await add(page, 'NoOp', 'n');
-  assert.deepEqual(await names(page), ['x', 'call', 'if', 'n']);
   await select(page, 'if');
   await fixture.press(page, 'B');
   const first = await selected(page);
   await fixture.press(page, 'B', 'B');
   assert.deepEqual([first, await selected(page)].sort(), ['ƒ other', 'ƒ twice']);
+  await page.close();
+});
+
+test('the body of a function is edited, run and saved; the graph gives the same values', async () => {
+  const path = fixture.file('body.pbtxt', `# Mine.\n${placeholder('x', [2])}${node('y', 'Neg', ['x'])}library {${kFunction}}\n`);
+  const before = readFileSync(path, 'utf8');
+  const page = await fixture.open(await fixture.serve([path]));
+  await settle(page);
+  await select(page, 'ƒ twice');
+  await fixture.press(page, 'Enter');
+  await selectIn(page, 'ƒ twice', 'sum');
+  // The shapes are known where those of the arguments are not needed.
+  await field(page, 'Name', 'total');
+  assert.equal(await body(page, 1), 'a() total(a,a) r(total)');
+  // A block of the palette is added to the function that the selected one is in.
+  await fixture.press(page, 'b');
+  assert.match(await page.locator('.edit-dialog').innerText(), /Add a block/);
+  await page.keyboard.type('_Arg');
+  await expectNoViolation(page, 'palette of a function');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await selected(page), 'argument');
+  await field(page, 'Name', 'b');
+  await page.getByLabel('Attribute T').selectOption('float');
+  await settle(page);
+  await add(page, 'Mul', 'product');
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(,) r(total)');
+  await field(page, 'Input x', 'total');
+  await field(page, 'Input y', 'x');
+  assert.equal(await message(page), "there is no block 'x'");
+  await field(page, 'Input y', 'product');
+  assert.match(await message(page), /cycle/);
+  await field(page, 'Input y', 'b');
+  // By keys, the result.
+  await fixture.press(page, 'f');
+  await selectIn(page, 'ƒ twice', 'r');
+  await fixture.press(page, 'g', 'Enter');
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(total,b) r(product)');
+  await expectNoViolation(page, 'result');
+  // A type that does not fit is refused, a shape that does not is a problem.
+  await selectIn(page, 'ƒ twice', 'b');
+  await page.getByLabel('Attribute T').selectOption('int32');
+  await settle(page);
+  await selectIn(page, 'ƒ twice', 'product');
+  assert.match(await page.locator('#panel').innerText(), /Cannot run: .*int32/);
+  await field(page, 'Input y', 'a');
+  await field(page, 'Input y', 'b');
+  assert.match(await message(page), /is float as another input of type T, but the tensor is int32/);
+  await fixture.press(page, 'z', 'z');
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(total,b) r(product)');
+  assert.doesNotMatch(await page.locator('#panel').innerText(), /Cannot run/);
+  // The body runs by itself.
+  for (const [name, values] of [['a', '1, 2'], ['b', '3, 4']] as const) {
+    await selectIn(page, 'ƒ twice', name);
+    await page.getByLabel('Feed', { exact: true }).selectOption('values');
+    await field(page, 'Shape of the feed', '[2]');
+    await field(page, 'Numbers of the feed', values);
+  }
+  await selectIn(page, 'ƒ twice', 'product');
+  await fixture.press(page, 'F');
+  assert.equal(await message(page), 'Run');
+  assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '6 16');
+  await page.evaluate(() => window.gradflow.selectParent());
+  await settle(page);
+  assert.equal(await selected(page), 'ƒ twice');
+  // So does the graph, before it is saved and after.
+  await select(page, 'x');
+  await page.getByLabel('Feed', { exact: true }).selectOption('file');
+  const npy = fixture.npy('x', [5, -6], [2]);
+  await page.getByLabel('File of the feed').setInputFiles(npy);
+  await select(page, 'y');
+  await fixture.press(page, 'R');
+  assert.equal(await message(page), 'Run');
+  const values = (await page.locator('#panel .values').first().innerText()).trim();
+  assert.equal(values, '-5 6');
+  await fixture.press(page, 'q');
+  assert.match(await message(page), /^Saved body\.pbtxt/);
+  const saved = readFileSync(path, 'utf8');
+  const run = fixture.output(['run', path, '--feed', `x=${npy}`]);
+  assert.match(run, new RegExp(`values: ${values}>`));
+  // What was not touched has its bytes.
+  const other = before.slice(before.indexOf('  function { signature { name: "other"'));
+  assert.ok(saved.endsWith(other), saved);
+  assert.ok(saved.startsWith(before.slice(0, before.indexOf('  function'))), saved);
+  const text = fixture.output(['inspect', path]);
+  assert.match(text, /Placeholder|Neg/);
+  // The saved function is that of the page.
+  await page.reload();
+  await page.waitForFunction(() => document.documentElement.dataset.state === 'ready');
+  await settle(page);
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(total,b) r(product)');
+  assert.equal(await body(page, 2), 'a() r(a)');
+  // A graph with functions has no program.
+  await fixture.press(page, 'C');
+  assert.match(await message(page), /UNIMPLEMENTED/);
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  await page.close();
+});
+
+test('arguments and results change the calls, and selections stay in a function', async () => {
+  const page = await editor('signature.pbtxt', placeholder('x', [2]) +
+    'node { name: "call" op: "twice" input: "x" } ' + node('y', 'Neg', ['call']) + `library {${kFunction}}`);
+  const first = await page.evaluate(() => window.gradflow.edit!.editor.text());
+  await select(page, 'ƒ twice');
+  await fixture.press(page, 'Enter', 'b');
+  await page.keyboard.type('_Retval');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  await field(page, 'Input input', 'a');
+  await field(page, 'Name', 'first');
+  await select(page, 'call');
+  assert.match(await page.locator('#panel').innerText(), /first float/);
+  await selectIn(page, 'ƒ twice', 'r');
+  await fixture.press(page, 'Delete');
+  assert.deepEqual(await inputs(page, 'y'), ['']);
+  await fixture.press(page, 'z');
+  assert.deepEqual(await inputs(page, 'y'), ['call']);
+  // All of a function: its blocks get a scope there.
+  await selectIn(page, 'ƒ twice', 'sum');
+  await fixture.press(page, 'K');
+  await page.keyboard.type('layer');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await body(page, 1), 'a() layer/sum(a,a) r(layer/sum) first(a)');
+  assert.ok((await openScopes(page)).includes('ƒ twice/layer'));
+  await fixture.press(page, 'y');
+  await select(page, 'ƒ other');
+  await fixture.press(page, 'Y');
+  assert.equal(await body(page, 2), 'a() layer/sum(a,a) r(a)');
+  await select(page, 'ƒ twice/layer');
+  await fixture.press(page, 'U');
+  assert.equal(await body(page, 1), 'a() sum(a,a) r(sum) first(a)');
+  await select(page, 'ƒ other');
+  await fixture.press(page, 'Delete');
+  assert.equal(await body(page, 2), '');
+  for (let i = 0; i < 7; ++i) await fixture.press(page, 'z');
+  assert.equal(await page.evaluate(() => window.gradflow.edit!.editor.text()), first);
+  await fixture.press(page, 'z');
+  assert.equal(await message(page), 'Nothing to undo');
   await page.close();
 });
 

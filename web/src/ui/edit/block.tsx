@@ -128,7 +128,9 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
   const names = [...new Set([...(op?.a.map((attr) => attr[0]) ?? []), ...Object.keys(node.attrs)])];
   // Sizes of lists are those of their connections.
   const sizes = new Set(op?.i.map((arg) => library.numberAttr(arg)));
-  const isList = editor.nodes.length <= 500;
+  const others = editor.nodesOf(node.body)
+    .filter((other) => other.id !== node.id && other.end !== 'result' && other.end !== 'control');
+  const isList = others.length <= 500;
   return (
     <>
       <section>
@@ -141,8 +143,7 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
           <h3>Inputs</h3>
           {isList && (
             <datalist id={sources}>
-              {editor.nodes.filter((other) => other.id !== node.id)
-                .map((other) => <option key={other.id} value={other.name} />)}
+              {others.map((other) => <option key={other.id} value={other.name} />)}
             </datalist>
           )}
           <ul>
@@ -190,11 +191,13 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
           </dl>
         </section>
       )}
-      <section>
-        <h3>Device</h3>
-        <TextField label="Device" value={node.device}
-                   onDone={(device) => session.do(() => editor.setDevice(node.id, device))} />
-      </section>
+      {node.end === '' && (
+        <section>
+          <h3>Device</h3>
+          <TextField label="Device" value={node.device}
+                     onDone={(device) => session.do(() => editor.setDevice(node.id, device))} />
+        </section>
+      )}
       {session.isServed && library.outputs(node).length > 0 && <FeedFields session={session} node={node} />}
     </>
   );
