@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -287,6 +288,36 @@ TEST_F(EditTest, LimitsTimeAndMemoryOfRuns) {
   const std::unique_ptr<EditApi> api = Open("");
   api->Stop();
   EXPECT_FALSE(api->Call("run", Request(graph)).ok());
+}
+
+TEST_F(EditTest, CancelsARun) {
+  std::vector<std::string> graph = {
+      R"(name: "dims" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value"
+         value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 100000 } } })",
+      R"(name: "v" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value"
+         value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 3 } } })",
+      R"(name: "n0" op: "Fill" input: "dims" input: "v" attr { key: "T" value { type: DT_FLOAT } })"};
+  // More work than anybody waits for.
+  for (int i = 0; i < 1000; ++i) {
+    graph.push_back(absl::StrCat("name: \"n", i + 1, "\" op: \"Igamma\" input: \"v\" input: \"n", i,
+                                 "\" attr { key: \"T\" value { type: DT_FLOAT } }"));
+  }
+  const std::unique_ptr<EditApi> api = Open("");
+  std::atomic<bool> is_done{false};
+  absl::Status status;
+  std::thread run([&] {
+    status = api->Call("run", Request(graph)).status();
+    is_done = true;
+  });
+  // Cancels nothing until the run begins.
+  while (!is_done) {
+    EXPECT_EQ(*api->Call("cancel", "{}"), "{}");
+    std::this_thread::yield();
+  }
+  run.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, HasSubstr("")));
+  // The next one is not cancelled.
+  EXPECT_THAT(api->Call("run", Request({graph[0]})), IsOk());
 }
 
 // A binary graph with what this library does not know: a field in a node, one in an attribute, and

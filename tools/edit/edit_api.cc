@@ -523,9 +523,14 @@ void EditApi::Stop() {
   if (session_ != nullptr) session_->Close().IgnoreError();
 }
 
+void EditApi::Cancel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (session_ != nullptr) session_->Close().IgnoreError();
+}
+
 absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_view request) {
   static const auto* const names = new absl::flat_hash_set<absl::string_view>{
-      "check", "run", "save", "gradients", "image", "cpp"};
+      "check", "run", "save", "gradients", "image", "cpp", "cancel"};
   if (!names->contains(name)) {
     return absl::NotFoundError(
         absl::StrCat("there is no call '", errors::Printable(name, 100), "'"));
@@ -537,6 +542,10 @@ absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_v
     return errors::InvalidArgument("expected a JSON object");
   }
   if (name == "image") return Image(value);
+  if (name == "cancel") {
+    Cancel();
+    return std::string("{}");
+  }
   GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<const EditBase> base, FindBase(value));
   GRADFLOW_ASSIGN_OR_RETURN(const EditedGraph graph,
                             MakeEditedGraph(*base, value, options_.limits));

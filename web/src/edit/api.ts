@@ -35,6 +35,8 @@ interface Calls {
   // The value of a constant, in text format.
   image: [ImageRequest, { value: string }];
   cpp: [object, { text: string }];
+  // Ends the run in progress.
+  cancel: [object, object];
 }
 
 // A graph for the server: its nodes, those of the file by their numbers in the content `base`.

@@ -398,6 +398,14 @@ export class Session {
     });
   }
 
+  // Ends the run in progress, whose call then fails.
+  async cancel(): Promise<void> {
+    if (!this.isBusy) {
+      this.host.say('Nothing runs');
+      return;
+    }
+    await call('cancel', null, {}).catch((error: Error) => this.host.say(error.message));
+  }
   // Calls the server, one call at a time, and says what failed.
   private async ask(what: () => Promise<void>): Promise<void> {
     if (!this.hasServer) {

@@ -1,5 +1,6 @@
 // Builds the scene of a scope.
-import { layOut } from '../layout/layered.ts';
+import { layOutInSteps, runSteps } from '../layout/layered.ts';
+import type { Steps } from '../layout/layered.ts';
 import { leaf, shorten } from '../data/text.ts';
 import type { Model } from '../model/model.ts';
 import { portsOf, tensorKey } from '../model/ports.ts';
@@ -26,6 +27,9 @@ export class SceneBuilder {
   }
 
   build(scope: number, options: SceneOptions): Scene {
+    return runSteps(this.buildInSteps(scope, options));
+  }
+  buildInSteps(scope: number, options: SceneOptions): Steps<Scene> {
     return new Builder(this, this.model, scope, options).build();
   }
 }
@@ -55,7 +59,7 @@ class Builder {
     this.border = scope === 0 ? { inputs: [], outputs: [] } : builder.portsOf(scope);
   }
 
-  build(): Scene {
+  *build(): Steps<Scene> {
     const { model, scope } = this;
     const { scopes, nodes } = model.scopes[scope]!;
     if (this.options.fold) this.findFolded(nodes);
@@ -73,8 +77,10 @@ class Builder {
     }
     this.addPins(this.border.inputs, 2 * scope);
     this.addPins(this.border.outputs, 2 * scope + 1);
+    yield;
     this.addEdges();
-    return this.place();
+    yield;
+    return yield* this.place();
   }
 
   // Folds constants whose consumers are all in this scope.
@@ -189,7 +195,7 @@ class Builder {
     return pinY(this.pinOf.get(2 * ~block.item.id + (isSource ? 1 : 0))!.get(key) ?? 0, false);
   }
 
-  private place(): Scene {
+  private *place(): Steps<Scene> {
     const { blocks, edges, border } = this;
     const numIn = Math.min(border.inputs.length, kMaxPins);
     const numOut = Math.min(border.outputs.length, kMaxPins);
@@ -203,7 +209,7 @@ class Builder {
     });
     port.fill(1, blocks.length, blocks.length + numIn);
     port.fill(2, blocks.length + numIn);
-    const layout = layOut({
+    const layout = yield* layOutInSteps({
       width,
       height,
       port,

@@ -625,6 +625,77 @@ test('every command of the editor has its own key, and all work on an empty grap
   await page.close();
 });
 
+test('every command of the editor does something', async () => {
+  const page = await editor('commands.pbtxt', kPair + node('s/w', 'Relu', ['x']));
+  const state = (): Promise<string> => page.evaluate(() => {
+    const app = window.gradflow;
+    const edit = app.edit!;
+    return JSON.stringify([
+      edit.editor.text(), edit.dialog, edit.from, app.message, [...app.chosen], document.activeElement?.id,
+      app.summary?.runTime,
+    ]);
+  });
+  for (const { id, key } of kEditCommands) {
+    await page.evaluate(() => {
+      const app = window.gradflow;
+      app.edit!.close();
+      while (app.edit!.editor.undoTitle !== null) app.edit!.undo();
+      app.clearSelection();
+    });
+    await settle(page);
+    await select(page, id === 'ungroup' ? 's/w' : 'y');
+    // What some need: an output, something to undo, redo or paste.
+    if (id === 'to') await page.evaluate(() => { window.gradflow.edit!.from = { id: 0, index: 0 }; });
+    if (id === 'undo' || id === 'redo') await fixture.press(page, 'D');
+    if (id === 'redo') await fixture.press(page, 'z');
+    if (id === 'paste') await fixture.press(page, 'y');
+    await page.evaluate(() => window.gradflow.say(''));
+    const before = await state();
+    await page.locator('#tree').focus();
+    const download = id === 'download' ? page.waitForEvent('download') : null;
+    await page.keyboard.press(key);
+    if (download !== null) {
+      assert.equal((await download).suggestedFilename(), 'commands.pbtxt');
+      continue;
+    }
+    await settle(page);
+    assert.notEqual(await state(), before, id);
+    // Runs need more than this graph has, and say so.
+    if (fixture.faults.length > 0) {
+      assert.ok(['run', 'run-to', 'cpp'].includes(id), id);
+      assert.match(fixture.faults.pop()!, /status of 400/);
+      assert.match(await message(page), /not connected|cannot run|names no node/);
+    }
+  }
+  await page.close();
+});
+
+const kIgamma = Array.from({ length: 1000 }, (_, i) => node(`n${i + 1}`, 'Igamma', ['v', `n${i}`])).join('');
+
+test('a run is cancelled', async () => {
+  const page = await editor('cancel.pbtxt', constant('v', 3) + `
+    node { name: "dims" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value"
+      value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 100000 } } } }` +
+    node('n0', 'Fill', ['dims', 'v']) + kIgamma);
+  await page.locator('#tree').focus();
+  await page.keyboard.press('R');
+  await page.waitForFunction(() => window.gradflow.edit!.isBusy);
+  // It may not have begun yet.
+  await page.evaluate(async () => {
+    const app = window.gradflow;
+    while (app.edit!.isBusy) {
+      document.getElementById('tree')!.dispatchEvent(new KeyboardEvent('keydown', { key: 'W', bubbles: true }));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  });
+  assert.match(await message(page), /^CANCELLED|Nothing runs/);
+  await settle(page);
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  await fixture.press(page, 'W');
+  assert.equal(await message(page), 'Nothing runs');
+  await page.close();
+});
+
 test('names and documentation are text', async () => {
   const page = await editor('hostile.pbtxt', `
     node { name: "</script><b>x" op: "<img src=x onerror=alert(1)>" input: "\\u202e" device: "<i>"

@@ -114,6 +114,46 @@ test('the timeline zooms, moves and leads to blocks', async () => {
   assert.equal(await selected(page), 'log');
 });
 
+test('ranges of the timeline snap to blocks, and a thread is pinned', async () => {
+  const page = await fixture.open(path);
+  const place = await page.evaluate(() => {
+    const app = window.gradflow;
+    const canvas = document.getElementById('timeline')!;
+    const box = canvas.getBoundingClientRect();
+    const x = (time: number): number => box.left + (time / app.timeline!.data.total) * box.width;
+    const of = (name: string) => app.timeline!.data.events.find((e) => e.name === name)!;
+    return { from: x(of('log').begin), to: x(of('sum').end), y: box.top + 25,
+             begin: of('log').begin, end: of('sum').end };
+  });
+  const mark = (): Promise<{ begin: number; end: number } | null> =>
+    page.evaluate(() => window.gradflow.timeline!.mark);
+  await page.keyboard.down('Shift');
+  await page.mouse.move(place.from, place.y);
+  await page.mouse.down();
+  await page.mouse.move((place.from + place.to) / 2, place.y);
+  await page.mouse.move(place.to, place.y);
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  // Both ends are those of executions, wherever the pixels are.
+  const edges = await page.evaluate(() =>
+    window.gradflow.timeline!.data.events.flatMap((e) => [e.begin, e.end]));
+  const { begin, end } = (await mark())!;
+  assert.ok(edges.includes(begin) && edges.includes(end), `${begin} ${end}`);
+  assert.match(await message(page), /^[\d.]+ (ns|µs|ms), from/);
+  // By keys.
+  await page.evaluate(() => { window.gradflow.timeline!.mark = null; });
+  await show(page, 'log');
+  await fixture.press(page, 'M');
+  await show(page, 'sum');
+  await fixture.press(page, 'M');
+  assert.deepEqual(await mark(), { begin: place.begin, end: place.end });
+  await fixture.press(page, 'T');
+  assert.equal(await message(page), 'Thread caller is pinned');
+  await fixture.press(page, 'T');
+  assert.equal(await message(page), 'Thread caller is not pinned');
+  await page.close();
+});
+
 test('a page without a run has no timeline', async () => {
   const page = await fixture.open(fixture.view('none', placeholder('x', [2])));
   assert.ok(!await page.locator('#timeline').isVisible());
