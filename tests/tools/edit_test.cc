@@ -290,6 +290,19 @@ TEST_F(EditTest, LimitsTimeAndMemoryOfRuns) {
   EXPECT_FALSE(api->Call("run", Request(graph)).ok());
 }
 
+TEST_F(EditTest, ReportsOnlyTheNodesOfTheGraph) {
+  // A name of a node that makes the report.
+  const absl::StatusOr<std::string> run = Open("")->Call(
+      "run",
+      Request(
+          {absl::StrReplaceAll(kX, {{"\"x\"", "\"gradflow_report_0\""}}),
+           absl::StrReplaceAll(kY, {{"\"x\"", "\"gradflow_report_0\""}})},
+          R"(,"feeds":[{"name":"gradflow_report_0","type":"float","shape":[2],"values":"2 3"}])"));
+  EXPECT_EQ(FirstValues(run), "4 9");
+  EXPECT_THAT(*run, AllOf(HasSubstr("\"labels\":[]"), HasSubstr("{\"n\":0,"),
+                          HasSubstr("{\"n\":1,"), Not(HasSubstr("{\"n\":2,"))));
+}
+
 TEST_F(EditTest, CancelsARun) {
   std::vector<std::string> graph = {
       R"(name: "dims" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value"

@@ -591,7 +591,6 @@ absl::StatusOr<std::string> EditApi::Check(const EditedGraph& edited) const {
 absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value& request) {
   const Watchdog::Clock::time_point deadline = DeadlineAfter(options_.timeout_seconds);
   CallableOptions options;
-  std::vector<std::pair<std::string, Tensor>> tensors;
   std::vector<Tensor> feeds;
   std::vector<std::string> fed;
   int64_t bytes = 0;
@@ -609,7 +608,6 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
     }
     options.add_feed(name);
     fed.push_back(name);
-    tensors.emplace_back(name, *value);
     feeds.push_back(*std::move(value));
   }
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpenSession> open, MakeSession(deadline));
@@ -664,11 +662,12 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   ends.erase(std::remove_if(ends.begin(), ends.end(),
                             [&](const std::string& name) { return is_fed.contains(name); }),
              ends.end());
-  std::vector<std::string> fetches = ends;
+  std::vector<std::string> reported = ends;
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> others,
                             ReportedOutputs(graph, "all", ends, targets, fed));
-  fetches.insert(fetches.end(), others.begin(), others.end());
-  for (const std::string& name : fetches) options.add_fetch(name);
+  reported.insert(reported.end(), others.begin(), others.end());
+  GRADFLOW_ASSIGN_OR_RETURN(const ReportNodes nodes, ReportNodes::Add(graph, reported, session));
+  for (const std::string& name : nodes.fetches()) options.add_fetch(name);
   for (const std::string& name : targets) {
     if (!is_fed.contains(name)) options.add_target(name);
   }
@@ -679,8 +678,9 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   std::vector<Tensor> outputs;
   GRADFLOW_RETURN_IF_ERROR(
       watchdog.Explain(session->RunCallable(handle, feeds, &outputs, &metadata)));
-  for (size_t i = 0; i < outputs.size(); ++i) tensors.emplace_back(fetches[i], outputs[i]);
-  return absl::StrCat("{\"run\":", RunJson(graph, metadata.step_stats(), tensors), "}");
+  std::vector<TensorReport> reports = nodes.Reports(outputs);
+  for (size_t i = 0; i < feeds.size(); ++i) reports.push_back(ReportTensor(fed[i], feeds[i]));
+  return absl::StrCat("{\"run\":", RunJson(graph, metadata.step_stats(), reports), "}");
 }
 
 absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGraph& graph,

@@ -123,11 +123,11 @@ void Add(const Block& block, Block* sum) {
   sum->max = std::max(sum->max, block.max);
 }
 
-// Calls fn(block, begin, end) for all blocks, on all cores.
+// Calls fn(block, begin, end) for all blocks.
 template <typename Fn>
-void ForEachBlock(int64_t size, const Fn& fn) {
+void ForEachBlock(int64_t size, const ForEachIndex& for_each, const Fn& fn) {
   const int64_t num_blocks = (size + kBlockSize - 1) / kBlockSize;
-  tbb::parallel_for(int64_t{0}, num_blocks, [&](int64_t block) {
+  for_each(num_blocks, [&](int64_t block) {
     fn(block, block * kBlockSize, std::min(size, (block + 1) * kBlockSize));
   });
 }
@@ -143,14 +143,20 @@ int BinOf(double value, const TensorStats& stats) {
 
 }  // namespace
 
-TensorStats ComputeTensorStats(const Tensor& tensor) {
+ForEachIndex OnAllCores() {
+  return [](int64_t count, const std::function<void(int64_t)>& fn) {
+    tbb::parallel_for(int64_t{0}, count, fn);
+  };
+}
+
+TensorStats ComputeTensorStats(const Tensor& tensor, const ForEachIndex& for_each) {
   TensorStats stats;
   const Reader read = ReaderOf(tensor.dtype());
   const int64_t size = read == nullptr ? 0 : tensor.NumElements();
   const char* const data = size == 0 ? nullptr : tensor.tensor_data().data();
   const int64_t num_blocks = (size + kBlockSize - 1) / kBlockSize;
   std::vector<Block> blocks(num_blocks);
-  ForEachBlock(size, [&](int64_t block, int64_t begin, int64_t end) {
+  ForEachBlock(size, for_each, [&](int64_t block, int64_t begin, int64_t end) {
     blocks[block] = SummarizeBlock(data, read, begin, end);
   });
   Block sum;
@@ -167,9 +173,9 @@ TensorStats ComputeTensorStats(const Tensor& tensor) {
   stats.max = sum.max;
   stats.mean = sum.mean;
   stats.stddev = std::sqrt(sum.squares / static_cast<double>(sum.num_finite));
-  std::vector<std::vector<int64_t>> counts(num_blocks);
-  ForEachBlock(size, [&](int64_t block, int64_t begin, int64_t end) {
-    counts[block].resize(kHistogramBins);
+  // A loop of a run that ends may leave out blocks.
+  std::vector<std::vector<int64_t>> counts(num_blocks, std::vector<int64_t>(kHistogramBins));
+  ForEachBlock(size, for_each, [&](int64_t block, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       const double value = read(data, i);
       if (std::isfinite(value)) ++counts[block][BinOf(value, stats)];
@@ -182,7 +188,7 @@ TensorStats ComputeTensorStats(const Tensor& tensor) {
   return stats;
 }
 
-std::vector<double> MakeTensorCurve(const Tensor& tensor) {
+std::vector<double> MakeTensorCurve(const Tensor& tensor, const ForEachIndex& for_each) {
   const Reader read = ReaderOf(tensor.dtype());
   const int64_t size = tensor.NumElements();
   const auto dims = tensor.shape().dim_sizes();
@@ -202,7 +208,7 @@ std::vector<double> MakeTensorCurve(const Tensor& tensor) {
   }
   constexpr int64_t kParts = kMaxCurve / 2;
   curve.resize(kMaxCurve);
-  tbb::parallel_for(int64_t{0}, kParts, [&](int64_t part) {
+  for_each(kParts, [&](int64_t part) {
     // The first parts have the elements that are left over.
     const int64_t begin = part * (size / kParts) + std::min(part, size % kParts);
     const int64_t end = begin + size / kParts + (part < size % kParts ? 1 : 0);
