@@ -509,6 +509,34 @@ test('images become feeds and constants', async () => {
   await page.close();
 });
 
+test('a constant is edited as a table', async () => {
+  const page = await editor('table.pbtxt', `node { name: "m" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+    attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 2 } } float_val: 1 } } } }`);
+  await select(page, 'm');
+  await field(page, 'Element 1, 0', '-3');
+  assert.equal(await page.getByLabel('Attribute value').inputValue(), 'float [2,2] 1 1 -3 1');
+  await field(page, 'Element 0, 0', 'three');
+  assert.equal(await message(page), "'three' is not a value of type float");
+  await expectNoViolation(page, 'table');
+  await fixture.press(page, 'R');
+  assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '[1 1][-3 1]');
+  await page.close();
+});
+
+test('an attribute that is a function is chosen among those of the graph', async () => {
+  const page = await editor('func.pbtxt', placeholder('x', [2]) + `
+    node { name: "call" op: "apply" input: "x" attr { key: "body" value { func { name: "twice" } } } }
+    library { ${kFunction} function { signature { name: "apply" input_arg { name: "a" type: DT_FLOAT }
+      attr { name: "body" type: "func" } } } }`);
+  await select(page, 'call');
+  assert.equal(await page.getByLabel('Attribute body').inputValue(), 'twice');
+  await page.getByLabel('Attribute body').selectOption('other');
+  await settle(page);
+  assert.equal(await page.evaluate(() => window.gradflow.edit!.editor.find('call')!.attrs.body),
+               'func { name: "other" }');
+  await page.close();
+});
+
 test('a key that is pressed twice removes one block', async () => {
   const page = await editor('twice.pbtxt', kPair + node('x/in', 'Relu', ['x']));
   await select(page, 'x');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ArgJson, AttrJson, OpJson } from '../../src/data/format.ts';
 import { displayGraph } from '../../src/edit/display.ts';
 import { Editor } from '../../src/edit/editor.ts';
-import { fieldText, parseField } from '../../src/edit/fields.ts';
+import { fieldText, functionName, parseField, setInTable, tensorTable } from '../../src/edit/fields.ts';
 import { Library } from '../../src/edit/library.ts';
 import { nodeText, parseNodes } from '../../src/edit/node.ts';
 import { parseText, printText, quote, unquote } from '../../src/edit/text.ts';
@@ -121,6 +121,27 @@ test('fields of attributes', () => {
     [attr('func'), 'func {', /expected/],
   ];
   for (const [a, field, reason] of wrong) assert.throws(() => parseField(a, field), reason, field);
+});
+
+test('small constants are tables', () => {
+  const of = (field: string): string => parseField(['a', 'tensor', null, '', null, [], null], field);
+  const matrix = tensorTable(of('float [2,3] 1 2 3 4 5 6'))!;
+  assert.deepEqual(matrix.rows, [['1', '2', '3'], ['4', '5', '6']]);
+  assert.equal(fieldText('tensor', setInTable(matrix, 1, 0, '-2.5e3')), 'float [2,3] 1 2 3 -2.5e3 5 6');
+  assert.throws(() => setInTable(matrix, 0, 0, 'x'), /'x' is not a value of type float/);
+  assert.throws(() => setInTable(matrix, 0, 0, ' '), /expected a number/);
+  assert.throws(() => setInTable(matrix, 0, 0, '1 2'), /expected 6 values/);
+  // One value that stands for all, a scalar, texts.
+  assert.equal(fieldText('tensor', setInTable(tensorTable(of('int32 [3] 7'))!, 0, 1, '8')), 'int32 [3] 7 8 7');
+  assert.deepEqual(tensorTable(of('bool [] true'))!.rows, [['true']]);
+  const texts = tensorTable(of('string [2] "a \\"b\\"" "c"'))!;
+  assert.deepEqual(texts.rows, [['a "b"', 'c']]);
+  assert.equal(fieldText('tensor', setInTable(texts, 0, 1, '')), 'string [2] "a \\"b\\"" ""');
+  for (const other of ['float [1,1,1] 1', 'float [0]', 'float [257] 1']) assert.equal(tensorTable(of(other)), null, other);
+  assert.equal(tensorTable('tensor { dtype: DT_FLOAT tensor_content: "" }'), null);
+  assert.equal(functionName('func { name: "f" }'), 'f');
+  assert.equal(functionName('func { name: "f" attr { key: "T" value { type: DT_FLOAT } } }'), null);
+  assert.equal(functionName(''), null);
 });
 
 test('connecting sets types and sizes, or says why not', () => {
