@@ -404,6 +404,28 @@ TEST_F(EditTest, SavesUntouchedTextByteForByte) {
   EXPECT_EQ(ParseGraphDefText(more)->node_size(), 4);
 }
 
+TEST_F(EditTest, KeepsWhatIsNotNodes) {
+  const std::string text =
+      "node { name: 'a' op: 'NoOp' }\n"
+      "version: 21\n"
+      "versions { producer: 22 min_consumer: 1 bad_consumers: 7 }\n"
+      "library { gradient { function_name: 'f' gradient_func: 'g' } }\n"
+      "debug_info { files: 'a.py' }\n";
+  WriteFile(File("g.pbtxt"), text);
+  const std::unique_ptr<EditApi> api = Open("g.pbtxt");
+  for (const char* nodes : {"0", "name: \"b\" op: \"NoOp\""}) {
+    for (const char* name : {"g.pbtxt", "g.pb"}) {
+      GRADFLOW_EXPECT_OK(
+          api->Call("save", Request({nodes}, absl::StrCat(",\"file\":\"", name, "\""))));
+      GraphDef saved = *ReadGraphDef(File(name));
+      GraphDef before = *ParseGraphDefText(text);
+      saved.clear_node();
+      before.clear_node();
+      EXPECT_EQ(GraphDefToText(saved), GraphDefToText(before)) << name;
+    }
+  }
+}
+
 TEST_F(EditTest, SavesCommentsBetweenNodes) {
   const std::string text =
       "node { name: 'a' op: 'Odd' }node { name: 'b' op: 'Odd' }  # b is odd.\n"

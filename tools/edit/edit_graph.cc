@@ -166,6 +166,7 @@ EditBase NewBase() {
   // The versions of a new graph.
   const Graph empty;
   ExportGraphDef(empty, {}, &base.def).IgnoreError();
+  base.rest = base.def;
   return base;
 }
 
@@ -173,6 +174,8 @@ absl::StatusOr<EditBase> ParseBase(std::string bytes, bool is_text, const GraphL
   EditBase base;
   GRADFLOW_ASSIGN_OR_RETURN(
       base.def, is_text ? ParseGraphDefText(bytes, limits) : ParseGraphDef(bytes, limits));
+  base.rest = base.def;
+  base.rest.clear_node();
   base.is_text = is_text;
   base.bytes = std::move(bytes);
   return base;
@@ -197,9 +200,7 @@ absl::StatusOr<std::string> ReadEditedFile(const std::string& path, const GraphL
 absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base, const Value& request,
                                             const GraphLimits& limits) {
   EditedGraph graph;
-  // All but the nodes and functions.
-  graph.def.CopyFrom(base.def);
-  graph.def.clear_node();
+  graph.def = base.rest;
   GRADFLOW_RETURN_IF_ERROR(MakeNodes(base.def.node(), Member(request, "nodes"), limits,
                                      graph.def.mutable_node(), &graph.origin));
   const Value& functions = Member(request, "functions");

@@ -18,6 +18,8 @@ namespace gradflow::tools {
 // The file that is edited. Immutable.
 struct EditBase {
   GraphDef def;
+  // The same without nodes.
+  GraphDef rest;
   // The content of the file; empty for a new graph.
   std::string bytes;
   bool is_text = false;

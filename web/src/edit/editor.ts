@@ -72,8 +72,13 @@ interface FunctionBase {
   // The place of its first node, after the arguments, among all of the file, and that after the last.
   begin: number;
   end: number;
+  // The number of arguments, results and control outputs.
+  numEnds: number;
   // The header as the editor writes it.
   text: string;
+}
+function isAscending(nodes: readonly EditNode[]): boolean {
+  return nodes.every((node, i) => i === 0 || node.base > nodes[i - 1]!.base);
 }
 
 // The order of a list of nodes: that of the bodies, and in each arguments, nodes, results.
@@ -109,7 +114,9 @@ export class Editor {
   constructor(readonly library: Library, nodes: readonly EditNodeJson[], readonly rest: string,
               functions: readonly EditFunctionJson[] = [], private readonly functionsRest = '') {
     const list = nodes.map((node, i) => nodeFromJson(node, i, i));
-    for (const json of functions) this.readFunction(json, list);
+    const names = new Set<string>();
+    for (const json of functions) this.readFunction(json, list, names);
+    this.functions = this.functionBases.map(({ header }) => header.name);
     this.list = list;
     // The inputs, when all nodes are known.
     for (const [i, inputs] of this.fileInputs) {
@@ -128,7 +135,8 @@ export class Editor {
       base.text = headerText(this.headerOf(f), '');
     });
   }
-  private readFunction(json: EditFunctionJson, list: EditNode[]): void {
+  // `names` are those of the functions before.
+  private readFunction(json: EditFunctionJson, list: EditNode[], names: Set<string>): void {
     const header = new FunctionHeader(json);
     const body = this.functionBases.length + 1;
     const add = (node: EditNodeJson, end: EndKind, def: Message | null): void => {
@@ -145,8 +153,9 @@ export class Editor {
     for (const e of ends) if (e.end !== 'arg') add(e.json, e.end, e.def);
     const op = this.library.find(header.name);
     // An op of the library hides a function of its name, and a function another one.
-    const isCalled = op?.k === 2 && !this.functions.includes(header.name);
-    this.functionBases.push({ header, json, op: isCalled ? op : null, begin, end, text: '' });
+    const isCalled = op?.k === 2 && !names.has(header.name);
+    names.add(header.name);
+    this.functionBases.push({ header, json, op: isCalled ? op : null, begin, end, numEnds: ends.length, text: '' });
   }
 
   // ---- Reading ----
@@ -155,9 +164,7 @@ export class Editor {
     return this.list;
   }
   // The names of the functions. That of body n is the one before: n - 1.
-  get functions(): readonly string[] {
-    return this.functionBases.map(({ header }) => header.name);
-  }
+  readonly functions: readonly string[];
   // Returns the nodes of a body, its ends among them; those of the graph for 0.
   nodesOf(body: number): readonly EditNode[] {
     if (this.byBody === null) {
@@ -246,7 +253,17 @@ export class Editor {
     return text === base.text ? { f, nodes } : { f, h: text, nodes };
   }
   functionItems(): FunctionItem[] {
-    return this.functionBases.map((_, f) => this.functionItem(f));
+    // Nodes that were not edited, or whose edits are undone, are those of the file.
+    const isBase = (node: EditNode): boolean => node === this.base[node.base];
+    const hasSignatures = this.functionBases.every((base, f) => {
+      const ends = this.endsOf(f + 1);
+      return ends.length === base.numEnds && ends.every(isBase);
+    });
+    return this.functionBases.map((base, f) => {
+      const body = this.nodesOf(f + 1);
+      const isSame = hasSignatures && body.length === base.numEnds + base.end - base.begin;
+      return isSame && body.every(isBase) && isAscending(body) ? f : this.functionItem(f);
+    });
   }
 
   // Returns the library of functions as text.

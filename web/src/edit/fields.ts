@@ -18,11 +18,11 @@ export const kTypes = [
 ];
 
 // The lists of values of a tensor: types that are numbers or strings, as they are written.
-const kValues: Record<string, string> = {
+const kValues: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   float: 'float_val', double: 'double_val', int8: 'int_val', int16: 'int_val', int32: 'int_val',
   int64: 'int64_val', uint8: 'int_val', uint16: 'int_val', uint32: 'uint32_val',
   uint64: 'uint64_val', bool: 'bool_val', string: 'string_val',
-};
+});
 
 function shapeText(shape: Message): string {
   if (scalars(shape, 'unknown_rank').includes('true')) return '?';
@@ -126,7 +126,12 @@ export function setInTable(table: TensorTable, row: number, column: number, valu
 // Returns the name of the function that an attribute without attributes of its own names; null if it
 // has another form.
 export function functionName(text: string): string | null {
-  const message = parseText(text);
+  let message: Message;
+  try {
+    message = parseText(text);
+  } catch {
+    return null;
+  }
   const func = messages(message, 'func')[0];
   if (message.fields.length !== 1 || func?.fields.length !== 1) return null;
   const name = scalars(func, 'name')[0];

@@ -3,6 +3,7 @@ import type { ArgJson, AttrJson, OpJson } from '../data/format.ts';
 import { fieldText, typeEnum } from './fields.ts';
 import type { EditNode, EndKind } from './node.ts';
 import { messages, parseText, scalars } from './text.ts';
+import type { Message } from './text.ts';
 
 // A list argument has at most so many pins, or as many as its node has inputs, none of which may be
 // lost.
@@ -77,7 +78,13 @@ export class Library {
   private types(node: EditNode, attr: string): string[] {
     const text = this.value(node, attr);
     if (text === null) return [];
-    const list = messages(parseText(text), 'list')[0];
+    let list: Message | undefined;
+    try {
+      list = messages(parseText(text), 'list')[0];
+    } catch {
+      // The text of fields that are unknown here.
+      return [];
+    }
     return list === undefined ? []
       : scalars(list, 'type').map((type) => type.replace('DT_', '').toLowerCase());
   }

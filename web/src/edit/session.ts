@@ -188,6 +188,7 @@ export class Session {
     const nodes = [...this.editor.nodes];
     try {
       const result = await call('check', this.sent(), {});
+      if (result.types.length !== nodes.length) throw new Error('the answer is about another graph');
       this.checked = { nodes, result };
     } catch (error) {
       this.host.say((error as Error).message);
@@ -561,7 +562,9 @@ export class Session {
       /^(float|double|half|bfloat16|complex64|complex128)$/.test(library.outputType(of, 0));
     const wrt = this.editor.nodesOf(body)
       .filter((n) => (n.op.startsWith('Placeholder') || n.end === 'arg') && isFloat(n)).map((n) => n.name);
-    this.open({ kind: 'gradients', of: node?.name ?? '', wrt: wrt.join(', '), body });
+    // The gradient of a result is that of its tensor.
+    const of = node?.end === 'result' ? (node.inputs[0] ?? '') : (node?.name ?? '');
+    this.open({ kind: 'gradients', of, wrt: wrt.join(', '), body });
   }
 
   async cpp(): Promise<void> {

@@ -471,6 +471,32 @@ test('types of a function that are attributes', () => {
   assert.match(h, /output_arg \{ name: "o" type_list_attr: "Ts" \}/);
 });
 
+test('fields that are unknown here do not keep a graph from being shown', () => {
+  const e = editor(`node { name: "a" op: "IdentityN" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } } }`);
+  const unknown = { ...e.find('a')!, attrs: { T: 'list { type: DT_FLOAT } 15: "x"' } };
+  assert.deepEqual(e.library.outputs(unknown), []);
+  assert.equal(functionName('func { name: "f" } 15: 1'), null);
+  for (const type of ['constructor', '__proto__', 'toString']) {
+    assert.throws(() => parseField(['a', 'tensor', null, '', null, [], null], `${type} [] 1`), /expected a type/, type);
+  }
+});
+
+test('a function that is edited and undone is that of the file', () => {
+  const e = withFunctions();
+  e.remove([inBody(e, 'sink')]);
+  e.paste(parseNodes('node { name: "sink" op: "NoOp" input: "^y" }'), 'Paste', 1);
+  // The same node in another place, and not the one of the file.
+  assert.notEqual(e.functionItems()[0], 0);
+  e.undo();
+  e.undo();
+  assert.deepEqual(e.functionItems(), [0, 1]);
+  // A signature that others call changes them, too.
+  e.rename(inBody(e, 'i', 1, 'result'), 'k');
+  assert.deepEqual(e.functionItems().map((item) => typeof item), ['object', 'object']);
+  e.rename(inBody(e, 'k', 1, 'result'), 'i');
+  assert.deepEqual(e.functionItems(), [0, 1]);
+});
+
 test('blocks are pasted into bodies, arguments too', () => {
   const e = withFunctions();
   const text = e.nodesOf(1).map((node) => `node { ${nodeText(node)} }`).join('\n');
