@@ -53,7 +53,8 @@ export class Library {
   private readonly byName = new Map<string, OpJson>();
 
   constructor(readonly ops: readonly OpJson[]) {
-    for (const op of [...ops, ...kEndOps]) this.byName.set(op.n, op);
+    // Of functions of the same name, the first.
+    for (const op of [...kEndOps, ...ops]) if (!this.byName.has(op.n)) this.byName.set(op.n, op);
   }
 
   // Replaces the signature of a function of the graph.
