@@ -83,18 +83,29 @@ class Builder {
     return yield* this.place();
   }
 
-  // Folds constants whose consumers are all in this scope.
+  // Folds constants whose consumers are all in this scope, and what only passes them on.
   private findFolded(nodes: number[]): void {
     const { model } = this;
     const { start, node } = model.consumers;
-    for (const v of nodes) {
-      if (model.op(v).n !== 'Const' || start[v] === start[v + 1]) continue;
-      let isHere = true;
-      for (let e = start[v]!; e < start[v + 1]!; ++e) {
-        isHere &&= model.scopeOf[node[e]!] === this.scope && model.op(node[e]!).n !== 'Const';
+    const foldAll = (isHelper: (v: number) => boolean): void => {
+      for (const v of nodes) {
+        if (start[v] === start[v + 1] || !isHelper(v)) continue;
+        let isHere = true;
+        for (let e = start[v]!; e < start[v + 1]!; ++e) {
+          isHere &&= model.scopeOf[node[e]!] === this.scope && model.op(node[e]!).n !== 'Const';
+        }
+        if (isHere) this.folded.add(v);
       }
-      if (isHere) this.folded.add(v);
-    }
+    };
+    foldAll((v) => model.op(v).n === 'Const');
+    foldAll((v) => model.op(v).n === 'Identity' && this.constantOf(v) !== v);
+  }
+  // Returns the folded constant that an identity passes on, or the node.
+  private constantOf(v: number): number {
+    const { start, node, pin } = this.model.inputs;
+    const isOne = start[v + 1]! - start[v]! === 1 && pin[start[v]!] === 0;
+    const source = isOne ? node[start[v]!]! : -1;
+    return source >= 0 && this.model.op(v).n === 'Identity' && this.folded.has(source) ? source : v;
   }
 
   private foldedInto(v: number): string[] {
@@ -105,7 +116,7 @@ class Builder {
     for (let e = start[v]!; e < start[v + 1]!; ++e) {
       if (!this.folded.has(node[e]!) || pin[e]! < 0) continue;
       const name = names[e - start[v]!] ?? leaf(model.name(node[e]!));
-      lines.push(shorten(`${name} = ${model.text(model.extra(node[e]!).v)}`, 40));
+      lines.push(shorten(`${name} = ${model.text(model.extra(this.constantOf(node[e]!)).v)}`, 40));
     }
     return lines;
   }
