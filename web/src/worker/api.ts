@@ -102,7 +102,7 @@ export interface Api {
   mark(kind: 'in' | 'out' | 'between', node: number, other: number): Promise<Marks>;
   // The scopes around a node or scope, from the root.
   ancestors(id: number): Promise<number[]>;
-  // The node or scope of a name; null if there is none.
+  // The node or scope of a name, in a function with its scope; null if there is none.
   find(name: string): Promise<number | null>;
   // The functions that a node calls, as scopes: its op, or those that its attributes name.
   callees(node: number): Promise<number[]>;

@@ -232,7 +232,7 @@ export class Service implements Api {
   }
 
   async nameOf(id: number): Promise<string> {
-    return id < 0 ? (this.model.scopes[~id]?.path ?? '') : this.model.name(id);
+    return id < 0 ? (this.model.scopes[~id]?.path ?? '') : this.model.fullName(id);
   }
 
   async timeline(): Promise<Timeline | null> {

@@ -349,7 +349,7 @@ test('the body of a function is edited, run and saved; the graph gives the same 
   await expectNoViolation(page, 'palette of a function');
   await page.keyboard.press('Enter');
   await settle(page);
-  assert.equal(await selected(page), 'argument');
+  assert.equal(await selected(page), 'ƒ twice/argument');
   await field(page, 'Name', 'b');
   await page.getByLabel('Attribute T').selectOption('float');
   await settle(page);

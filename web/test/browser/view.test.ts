@@ -296,6 +296,13 @@ test('functions are shown', async () => {
   await settle(page);
   const titles = await page.evaluate(() => [...window.gradflow.world.placed.values()]
     .flatMap((p) => p.scene.items.map((i) => `${i.title} ${i.subtitle}`)));
+  // A bookmark of a block in a function leads there.
+  await page.evaluate(async () => window.gradflow.select((await window.gradflow.client.call('find', 'ƒ twice/sum'))!));
+  await settle(page);
+  const again = await fixture.open(page.url().replace(/^file:\/\//, ''));
+  await settle(again);
+  assert.equal(await selected(again), 'ƒ twice/sum');
+  assert.match(await again.locator('#panel').innerText(), /AddV2/);
   assert.deepEqual(titles.sort(),
                    ['a _Arg', 'call twice', 'r _Retval', 'sum AddV2', 'x Placeholder', 'ƒ twice 3 ops']);
 });
