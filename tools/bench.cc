@@ -51,17 +51,19 @@ absl::StatusOr<std::vector<double>> TimeRuns(const LoadedGraph& loaded, const Be
 // Runs the graph once more, traced, and writes the page.
 absl::Status WriteReport(const LoadedGraph& loaded, const BenchFlags& flags) {
   GRADFLOW_ASSIGN_OR_RETURN(const GraphLimits limits, MakeGraphLimits(flags.graph.graph_limits));
+  const AnalyzedGraph graph = AnalyzeGraph(loaded.graph, limits);
+  GRADFLOW_ASSIGN_OR_RETURN(const ReportNodes nodes,
+                            ReportNodes::Add(graph, loaded.fetches, loaded.session.get()));
   RunOptions options;
   options.set_trace_level(RunOptions::FULL_TRACE);
   RunMetadata metadata;
   std::vector<Tensor> outputs;
-  GRADFLOW_RETURN_IF_ERROR(loaded.session->Run(options, loaded.feeds, loaded.fetches,
+  GRADFLOW_RETURN_IF_ERROR(loaded.session->Run(options, loaded.feeds, nodes.fetches(),
                                                loaded.targets, &outputs, &metadata));
-  std::vector<std::pair<std::string, Tensor>> tensors = loaded.feeds;
-  for (size_t i = 0; i < outputs.size(); ++i) tensors.emplace_back(loaded.fetches[i], outputs[i]);
+  std::vector<TensorReport> reports = nodes.Reports(outputs);
+  for (const auto& [name, value] : loaded.feeds) reports.push_back(ReportTensor(name, value));
   GRADFLOW_ASSIGN_OR_RETURN(const std::string page,
-                            ReportPage(flags.graph.graph, AnalyzeGraph(loaded.graph, limits),
-                                       metadata.step_stats(), tensors));
+                            ReportPage(flags.graph.graph, graph, metadata.step_stats(), reports));
   return errors::Prefix(absl::StrCat("'", flags.report, "': "),
                         internal::WriteFile(flags.report, {page}));
 }

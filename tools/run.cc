@@ -45,13 +45,18 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
   }
   for (const std::string& fetch : loaded.fetches) options.add_fetch(fetch);
   AnalyzedGraph graph;
-  std::vector<std::string> reported;
+  ReportNodes report_nodes;
   if (!flags.report.empty()) {
     GRADFLOW_ASSIGN_OR_RETURN(GraphLimits limits, MakeGraphLimits(flags.graph.graph_limits));
     limits.deadline = deadline;
     graph = AnalyzeGraph(loaded.graph, limits);
-    GRADFLOW_ASSIGN_OR_RETURN(reported, FindReported(loaded, flags, graph));
-    for (const std::string& name : reported) options.add_fetch(name);
+    std::vector<std::string> reported = loaded.fetches;
+    GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> others,
+                              FindReported(loaded, flags, graph));
+    reported.insert(reported.end(), others.begin(), others.end());
+    GRADFLOW_ASSIGN_OR_RETURN(report_nodes,
+                              ReportNodes::Add(graph, reported, loaded.session.get()));
+    for (const std::string& name : report_nodes.fetches()) options.add_fetch(name);
   }
   for (const std::string& target : loaded.targets) options.add_target(target);
   RunOptions& run_options = *options.mutable_run_options();
@@ -77,14 +82,12 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
                          {{"make plan", start, planned}, {"run", planned, end}});
   }
   if (!flags.report.empty()) {
-    std::vector<std::pair<std::string, Tensor>> tensors = loaded.feeds;
-    for (size_t i = 0; i < outputs->size(); ++i) {
-      const size_t fetched = loaded.fetches.size();
-      tensors.emplace_back(i < fetched ? loaded.fetches[i] : reported[i - fetched], (*outputs)[i]);
-    }
+    const auto first = outputs->begin() + static_cast<std::ptrdiff_t>(loaded.fetches.size());
+    std::vector<TensorReport> reports = report_nodes.Reports({first, outputs->end()});
+    for (const auto& [name, value] : loaded.feeds) reports.push_back(ReportTensor(name, value));
     outputs->resize(loaded.fetches.size());
     GRADFLOW_ASSIGN_OR_RETURN(*report,
-                              ReportPage(flags.graph.graph, graph, metadata.step_stats(), tensors));
+                              ReportPage(flags.graph.graph, graph, metadata.step_stats(), reports));
   }
   return absl::OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -289,6 +290,49 @@ TEST_F(EditTest, LimitsTimeAndMemoryOfRuns) {
   EXPECT_FALSE(api->Call("run", Request(graph)).ok());
 }
 
+TEST_F(EditTest, ReportsOnlyTheNodesOfTheGraph) {
+  // A name of a node that makes the report.
+  const absl::StatusOr<std::string> run = Open("")->Call(
+      "run",
+      Request(
+          {absl::StrReplaceAll(kX, {{"\"x\"", "\"gradflow_report_0\""}}),
+           absl::StrReplaceAll(kY, {{"\"x\"", "\"gradflow_report_0\""}})},
+          R"(,"feeds":[{"name":"gradflow_report_0","type":"float","shape":[2],"values":"2 3"}])"));
+  EXPECT_EQ(FirstValues(run), "4 9");
+  EXPECT_THAT(*run, AllOf(HasSubstr("\"labels\":[]"), HasSubstr("{\"n\":0,"),
+                          HasSubstr("{\"n\":1,"), Not(HasSubstr("{\"n\":2,"))));
+}
+
+TEST_F(EditTest, CancelsARun) {
+  std::vector<std::string> graph = {
+      R"(name: "dims" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value"
+         value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 100000 } } })",
+      R"(name: "v" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value"
+         value { tensor { dtype: DT_FLOAT tensor_shape { } float_val: 3 } } })",
+      R"(name: "n0" op: "Fill" input: "dims" input: "v" attr { key: "T" value { type: DT_FLOAT } })"};
+  // More work than anybody waits for.
+  for (int i = 0; i < 1000; ++i) {
+    graph.push_back(absl::StrCat("name: \"n", i + 1, "\" op: \"Igamma\" input: \"v\" input: \"n", i,
+                                 "\" attr { key: \"T\" value { type: DT_FLOAT } }"));
+  }
+  const std::unique_ptr<EditApi> api = Open("");
+  std::atomic<bool> is_done{false};
+  absl::Status status;
+  std::thread run([&] {
+    status = api->Call("run", Request(graph)).status();
+    is_done = true;
+  });
+  // Cancels nothing until the run begins.
+  while (!is_done) {
+    EXPECT_EQ(*api->Call("cancel", "{}"), "{}");
+    std::this_thread::yield();
+  }
+  run.join();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kCancelled, HasSubstr("")));
+  // The next one is not cancelled.
+  EXPECT_THAT(api->Call("run", Request({graph[0]})), IsOk());
+}
+
 // A binary graph with what this library does not know: a field in a node, one in an attribute, and
 // one behind the nodes; and attributes in an order that maps do not have.
 std::string StrangeGraph() {
@@ -358,6 +402,28 @@ TEST_F(EditTest, SavesUntouchedTextByteForByte) {
   EXPECT_THAT(more, AllOf(HasSubstr("node:<name:\"b\" op:\"Odd\"\n   input : 'a}' >"),
                           HasSubstr("name: \"new\"")));
   EXPECT_EQ(ParseGraphDefText(more)->node_size(), 4);
+}
+
+TEST_F(EditTest, KeepsWhatIsNotNodes) {
+  const std::string text =
+      "node { name: 'a' op: 'NoOp' }\n"
+      "version: 21\n"
+      "versions { producer: 22 min_consumer: 1 bad_consumers: 7 }\n"
+      "library { gradient { function_name: 'f' gradient_func: 'g' } }\n"
+      "debug_info { files: 'a.py' }\n";
+  WriteFile(File("g.pbtxt"), text);
+  const std::unique_ptr<EditApi> api = Open("g.pbtxt");
+  for (const char* nodes : {"0", "name: \"b\" op: \"NoOp\""}) {
+    for (const char* name : {"g.pbtxt", "g.pb"}) {
+      GRADFLOW_EXPECT_OK(
+          api->Call("save", Request({nodes}, absl::StrCat(",\"file\":\"", name, "\""))));
+      GraphDef saved = *ReadGraphDef(File(name));
+      GraphDef before = *ParseGraphDefText(text);
+      saved.clear_node();
+      before.clear_node();
+      EXPECT_EQ(GraphDefToText(saved), GraphDefToText(before)) << name;
+    }
+  }
 }
 
 TEST_F(EditTest, SavesCommentsBetweenNodes) {
@@ -606,12 +672,203 @@ TEST_F(EditTest, OneProcessEditsAGraph) {
   }
 }
 
+// ---- Functions ----
+
+// Two functions, with what is between them and after them.
+constexpr char kFunctions[] = R"(node { name: "x" op: "Placeholder"
+  attr { key: "dtype" value { type: DT_FLOAT } } }
+library {
+  # The first one.
+  function {
+    signature { name: "f" description: 'One.'
+      input_arg { name: "a" type: DT_FLOAT } output_arg { name: "n" type: DT_FLOAT }
+      control_output: "done" }
+    # Negates.
+    node_def { name: 'n' op: 'Neg' input: 'a' attr { key: 'T' value { type: DT_FLOAT } } }
+    node_def { name: "split" op: "Split" input: "axis:output:0" input: "n:y:0"  # in two
+      attr { key: "num_split" value { i: 2 } } attr { key: "T" value { type: DT_FLOAT } } }
+    node_def { name: "axis" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 0 } } } }
+    node_def { name: "sum" op: "AddV2" input: "split:output:1" input: "a" input: "^n"
+      attr { key: "T" value { type: DT_FLOAT } } }
+    ret { key: "n" value: "sum:z:0" }
+    control_ret { key: "done" value: "n" }
+    arg_attr { key: 0 value { attr { key: "_output_shapes" value { list { shape { dim { size: 4 } } } } } } }
+  }
+  function { signature { name: "g" } node_def { name: "call" op: "f" }  }  # The last one.
+  gradient { function_name: "f" gradient_func: "g" }
+}
+versions { producer: 27 }
+)";
+// The number of nodes of a request for these, of which none are changed, with other functions.
+std::string WithFunctions(const std::string& functions, const std::string& more = "") {
+  return Request({"0"}, absl::StrCat(",\"functions\":[", functions, "]", more));
+}
+
 TEST_F(EditTest, PagesHaveTheBodiesOfFunctions) {
-  WriteFile(File("f.pbtxt"), R"(library { function { signature { name: "f"
-      input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
-      node_def { name: "n" op: "Neg" input: "a" } ret { key: "r" value: "n:y:0" } } })");
-  EXPECT_THAT(*Open("f.pbtxt")->PageData(true),
-              AllOf(HasSubstr("\"functions\":[[\"f\",0,3]]"), HasSubstr("[\"n\",1,[0,0]")));
+  WriteFile(File("f.pbtxt"), kFunctions);
+  const std::string data = *Open("f.pbtxt")->PageData(true);
+  // Without the definitions of the ops.
+  const size_t begin = data.find("\n\"functions\":[{");
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_THAT(data.substr(begin),
+              AllOf(HasSubstr(R"("functions":[{"h":"signature {\u000a  name: \"f\")"),
+                    HasSubstr(R"("n":"split","op":"Split","d":"","i":["axis:output:0","n:y:0"])"),
+                    HasSubstr(R"("library":"gradient {\u000a  function_name: \"f\")"),
+                    HasSubstr(R"("rest":"versions {)"), Not(HasSubstr("node_def"))));
+}
+
+TEST_F(EditTest, ChecksTheBodiesOfFunctions) {
+  WriteFile(File("f.pbtxt"), kFunctions);
+  const std::unique_ptr<EditApi> api = Open("f.pbtxt");
+  const std::string result = *api->Call("check", Request({"0"}));
+  // The graph; then arguments, nodes, results and control outputs of each function.
+  EXPECT_THAT(result,
+              HasSubstr(R"("types":[["float","<unknown>"],["float","[4]"],["float","[4]"],)"
+                        R"(["float","[2]","float","[2]"],["int32","[]"],null,null,[],null],)"));
+  EXPECT_THAT(result, AllOf(HasSubstr("[5,\"node 'sum' (AddV2): "), HasSubstr("[2]"),
+                            HasSubstr("[8,\"the op is a function of the graph"),
+                            HasSubstr("[6,\"the producer 'sum' cannot run\"]")));
+  // A changed function: the sum reads the argument twice.
+  const std::string changed =
+      R"({"f":0,"nodes":[0,{"t":"name: \"sum\" op: \"AddV2\" input: \"a\" input: \"n:y:0\"","b":3,"k":["T"]}]},1)";
+  EXPECT_THAT(
+      *api->Call("check", WithFunctions(changed)),
+      AllOf(
+          HasSubstr(R"(["float","[4]"],["float","[4]"],["float","[4]"],["float","[4]"],[],null])"),
+          HasSubstr("\"notes\":[]")));
+  // A result of another type than its tensor.
+  const std::string typed =
+      R"({"f":0,"h":"signature { name: \"f\" input_arg { name: \"a\" type: DT_FLOAT } output_arg { name: \"a\" type: DT_INT32 } }
+         ret { key: \"a\" value: \"a\" }","nodes":[]})";
+  EXPECT_THAT(*api->Call("check", WithFunctions(typed)), HasSubstr("[2,\"node 'a_0' (Identity): "));
+  // The types of some are those of their calls.
+  const std::string polymorphic =
+      R"({"f":1,"h":"signature { name: \"g\" input_arg { name: \"a\" type_attr: \"T\" } attr { name: \"T\" type: \"type\" } }","nodes":[0]})";
+  EXPECT_THAT(*api->Call("check", WithFunctions(polymorphic)),
+              HasSubstr("{\"types\":[[\"float\",\"<unknown>\"],null,null],\n\"problems\":[]"));
+}
+
+TEST_F(EditTest, RunsAndDifferentiatesTheBodyOfAFunction) {
+  WriteFile(File("f.pbtxt"), kFunctions);
+  const std::unique_ptr<EditApi> api = Open("f.pbtxt");
+  const std::string feed =
+      R"(,"function":0,"feeds":[{"name":"a","type":"float","shape":[4],"values":"1 2 3 4"}])";
+  // Node 2 is behind the argument and 'n'.
+  EXPECT_THAT(*api->Call("run", Request({"0"}, feed + R"(,"until":["split"])")),
+              AllOf(HasSubstr("\"n\":2,\"o\":1,\"t\":\"float\",\"s\":[2]"),
+                    HasSubstr("\"first\":\"-3 -4\"")));
+  EXPECT_THAT(api->Call("run", Request({"0"}, feed + R"(,"until":["sum"])")).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("node 'sum' cannot run")));
+  for (const char* number : {"2", "-1", "0.5", "\"f\""}) {
+    EXPECT_THAT(api->Call("run", Request({"0"}, absl::StrCat(",\"function\":", number))).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("less than 2")));
+  }
+  const std::string negated =
+      R"({"f":0,"nodes":[0],"h":"signature { name: \"f\" input_arg { name: \"a\" type: DT_FLOAT } }"})";
+  const absl::StatusOr<std::string> gradients =
+      api->Call("gradients", WithFunctions(negated, R"(,"function":0,"of":"n","wrt":["a"])"));
+  GRADFLOW_ASSERT_OK(gradients.status());
+  EXPECT_THAT(*gradients,
+              AllOf(HasSubstr("\"n\":\"gradients/"), HasSubstr("\"gradients\":[\"gradients/")));
+}
+
+TEST_F(EditTest, SavesTheRestOfFunctionsByteForByte) {
+  const std::string text = kFunctions;
+  const std::string node = R"({"t":"name: \"m\" op: \"Neg\" input: \"a\"","b":0,"k":["T"]})";
+  const std::string changed = absl::StrCat("{\"f\":0,\"nodes\":[", node, ",1,2,3]},1");
+  WriteFile(File("f.pbtxt"), text);
+  const std::unique_ptr<EditApi> api = Open("f.pbtxt");
+  const auto save = [&](const std::string& functions, const std::string& file = "f.pbtxt") {
+    GRADFLOW_EXPECT_OK(
+        api->Call("save", WithFunctions(functions, absl::StrCat(",\"file\":\"", file, "\""))));
+    return ReadFile(File(file));
+  };
+  EXPECT_EQ(save("0,1"), text);
+  // One node.
+  const size_t begin = text.find("    node_def { name: 'n'");
+  const size_t end = text.find("\n    node_def { name: \"split\"");
+  const std::string other = save(changed);
+  EXPECT_EQ(other.substr(0, begin), text.substr(0, begin));
+  EXPECT_THAT(other, EndsWith(text.substr(end)));
+  const std::string new_node = other.substr(begin, other.size() - begin - (text.size() - end));
+  EXPECT_THAT(new_node,
+              AllOf(StartsWith("    node_def {\n      name: \"m\"\n"), EndsWith("\n    }")));
+  // A node goes, one comes; another function goes.
+  const std::string fewer =
+      save(absl::StrCat(R"({"f":0,"nodes":[0,3,{"t":"name: \"new\" op: \"NoOp\""}]})"));
+  EXPECT_THAT(
+      fewer,
+      AllOf(HasSubstr("# Negates.\n    node_def { name: 'n'"), Not(HasSubstr("Split")),
+            Not(HasSubstr("The first of")), Not(HasSubstr("name: \"g\"")),
+            HasSubstr("    node_def {\n      name: \"new\"\n      op: \"NoOp\"\n    }\n    ret {"),
+            HasSubstr("  # The last one.\n  gradient {")));
+  // The header: what it changes, and nothing else.
+  const std::string header =
+      R"("h":"signature { name: \"f\" description: \"One.\" input_arg { name: \"a\" type: DT_FLOAT }
+         output_arg { name: \"n\" type: DT_FLOAT } control_output: \"done\" }
+         ret { key: \"n\" value: \"n:y:0\" } control_ret { key: \"done\" value: \"n\" }
+         arg_attr { key: 0 value { attr { key: \"_output_shapes\" value { list { shape { dim { size: 4 } } } } } } }")";
+  const std::string with_header =
+      save(absl::StrCat("{\"f\":0,", header, ",\"nodes\":[0,1,2,3]},1"));
+  const size_t ret = text.find("\n    ret {");
+  const size_t after = text.find("\n    control_ret");
+  EXPECT_EQ(with_header.substr(0, ret), text.substr(0, ret));
+  EXPECT_THAT(with_header, EndsWith(text.substr(after)));
+  EXPECT_THAT(with_header, HasSubstr("value: \"n:y:0\"\n    }\n    control_ret"));
+  // To another format and back.
+  EXPECT_EQ(ParseGraphDef(save(changed, "f.pb"))->library().function(0).node_def(0).name(), "m");
+  // A library without functions, and a text that is not read in place.
+  EXPECT_EQ(ParseGraphDefText(save(""))->library().gradient_size(), 1);
+  for (const std::string& malformed :
+       {std::string("2"), std::string("{\"f\":0}"), std::string("{\"nodes\":[]}"),
+        std::string(R"({"f":0,"nodes":[4]})"), std::string(R"({"f":0,"h":"odd: 1","nodes":[]})"),
+        std::string(R"({"f":0,"h":"} } node { name: \"x\" } library { function {","nodes":[]})"),
+        std::string(R"({"f":0,"h":"node_def { }","nodes":[]})"),
+        std::string(R"({"f":0,"h":"} gradient { ","nodes":[]})")}) {
+    EXPECT_THAT(api->Call("check", WithFunctions(malformed)).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument))
+        << malformed;
+  }
+}
+
+TEST_F(EditTest, SavesTheRestOfBinaryFunctionsByteForByte) {
+  const auto field = [](int number, const std::string& content) {
+    return absl::StrCat(std::string(1, static_cast<char>(number << 3 | 2)),
+                        std::string(1, static_cast<char>(content.size())), content);
+  };
+  // Fields in an order of their own, and unknown ones.
+  const std::string first_node = field(2, "NoOp") + field(1, "one") + field(15, "unknown");
+  const std::string second_node = field(2, "NoOp") + field(1, "two");
+  const std::string first = field(3, first_node) + field(3, second_node) +
+                            field(15, "in function") +
+                            field(1, field(1, "f") + field(15, "in signature"));
+  const std::string second = field(1, field(1, "g")) + field(3, field(1, "n") + field(2, "NoOp"));
+  const std::string bytes =
+      field(2, field(1, first) + field(1, second) + field(15, "in library")) + field(15, "behind");
+  WriteFile(File("f.pb"), bytes);
+  const std::unique_ptr<EditApi> api = Open("f.pb");
+  const auto save = [&](const std::string& functions) {
+    GRADFLOW_EXPECT_OK(api->Call(
+        "save", Request({}, absl::StrCat(",\"functions\":[", functions, "],\"file\":\"f.pb\""))));
+    return ReadFile(File("f.pb"));
+  };
+  EXPECT_EQ(save("0,1"), bytes);
+  const std::string renamed =
+      save(R"({"f":0,"nodes":[0,{"t":"name: \"other\" op: \"NoOp\"","b":1,"k":[]}]},1)");
+  EXPECT_THAT(renamed, AllOf(HasSubstr(field(3, first_node)), HasSubstr("other"),
+                             HasSubstr(field(15, "in function") +
+                                       field(1, field(1, "f") + field(15, "in signature"))),
+                             HasSubstr(field(1, second)), HasSubstr(field(15, "in library")),
+                             EndsWith(field(15, "behind"))));
+  EXPECT_EQ(renamed.size(), bytes.size() + 2);
+  // A changed signature keeps its unknown fields.
+  const std::string signature = save(
+      R"({"f":0,"h":"signature { name: \"f\" output_arg { name: \"o\" type: DT_FLOAT } }","nodes":[0,1]},1)");
+  EXPECT_THAT(signature, AllOf(HasSubstr(field(3, first_node) + field(3, second_node) +
+                                         field(15, "in function")),
+                               HasSubstr("in signature"), HasSubstr(field(1, second))));
+  EXPECT_EQ(ParseGraphDef(signature)->library().function(0).signature().output_arg_size(), 1);
 }
 
 // ---- Who may call ----

@@ -1,5 +1,6 @@
 #include "tools/edit/edit_api.h"
 
+#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
@@ -38,6 +40,7 @@
 #include "tools/json.h"
 #include "tools/names.h"
 #include "tools/view/analyzed_graph.h"
+#include "tools/view/function_body.h"
 #include "tools/view/graph_json.h"
 #include "tools/view/run_report.h"
 
@@ -217,6 +220,98 @@ absl::StatusOr<Tensor> Numbers(const Value& feed) {
   return tensor;
 }
 
+// The definitions of the ops in the body of a function. Borrows the library.
+class Definitions {
+ public:
+  explicit Definitions(const FunctionDefLibrary& library) {
+    for (const FunctionDef& function : library.function()) {
+      functions_.emplace(function.signature().name(), &function.signature());
+    }
+  }
+  bool IsFunction(const std::string& op) const {
+    return GlobalRegistry().FindOp(op) == nullptr && functions_.contains(op);
+  }
+  GraphDef Body(const FunctionDef& function) const {
+    return FunctionGraph(function, [this](const std::string& op) -> const OpDef* {
+      const OpRegistration* const registration = GlobalRegistry().FindOp(op);
+      if (registration != nullptr) return &registration->def();
+      const auto found = functions_.find(op);
+      return found == functions_.end() ? nullptr : found->second;
+    });
+  }
+
+ private:
+  absl::flat_hash_map<absl::string_view, const OpDef*> functions_;
+};
+
+// Returns the graph that a request is about: the edited one, or the body of its member "function".
+absl::StatusOr<GraphDef> RequestedGraph(const GraphDef& edited, const Value& request) {
+  const Value& member = Member(request, "function");
+  if (member.kind_case() == Value::KIND_NOT_SET) return edited;
+  const FunctionDefLibrary& library = edited.library();
+  const double number = member.kind_case() == Value::kNumberValue ? member.number_value() : -1;
+  if (!(number >= 0) || number >= library.function_size() || number != std::floor(number)) {
+    return errors::InvalidArgument("expected \"function\", a number less than ",
+                                   library.function_size());
+  }
+  const FunctionDef& function = library.function(static_cast<int>(number));
+  if (function.signature().attr_size() > 0) {
+    return errors::Unimplemented("the types of function '",
+                                 errors::Printable(function.signature().name(), 200),
+                                 "' are those of its calls");
+  }
+  GraphDef body = Definitions(library).Body(function);
+  *body.mutable_versions() = edited.versions();
+  return body;
+}
+
+// The answer to a check: types, problems and notes of graphs, whose nodes are numbered in turn.
+class CheckJson {
+ public:
+  // Each note begins with `prefix`.
+  void AddGraph(const AnalyzedGraph& graph, const std::string& prefix) {
+    for (const auto& [node, text] : graph.node_problems) {
+      absl::StrAppend(&problems_, problems_.empty() ? "" : ",", "[", num_nodes_ + node, ",",
+                      Quoted(ValidUtf8(text, 4096)), "]");
+    }
+    for (const std::string& problem : graph.problems) {
+      if (++num_notes_ > kMaxNotes) break;
+      absl::StrAppend(&notes_, notes_.empty() ? "" : ",",
+                      Quoted(ValidUtf8(absl::StrCat(prefix, problem), 4096)));
+    }
+    for (int i = 0; i < graph.def.node_size(); ++i) {
+      const Node* const node = i < static_cast<int>(graph.nodes.size()) ? graph.nodes[i] : nullptr;
+      std::string types = node == nullptr ? "null" : "[";
+      for (int o = 0; node != nullptr && o < std::min(node->num_outputs(), kMaxOutputs); ++o) {
+        absl::StrAppend(&types, o == 0 ? "" : ",", Quoted(DataTypeString(node->output_type(o))),
+                        ",", Quoted(ShapeText(node->output_shape(o))));
+      }
+      AddTypes(absl::StrCat(types, node == nullptr ? "" : "]"));
+    }
+  }
+  // Adds nodes of which nothing is known.
+  void AddUnknown(int count) {
+    for (int i = 0; i < count; ++i) AddTypes("null");
+  }
+  std::string Text() const {
+    return absl::StrCat("{\"types\":[", types_, "],\n\"problems\":[", problems_, "],\n\"notes\":[",
+                        notes_, "]}");
+  }
+
+ private:
+  static constexpr int kMaxNotes = 64;
+
+  void AddTypes(const std::string& types) {
+    absl::StrAppend(&types_, num_nodes_++ == 0 ? "" : ",", types);
+  }
+
+  int num_nodes_ = 0;
+  int num_notes_ = 0;
+  std::string types_;
+  std::string problems_;
+  std::string notes_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EditApi>> EditApi::Make(const EditOptions& options) {
@@ -298,18 +393,31 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
         EditNodeJson(base->def.node(i),
                      has_server ? kMaxSentAttrBytes : std::numeric_limits<size_t>::max()));
   }
-  // The graph without its nodes, for a file that the page writes itself.
+  edit += "],\n\"functions\":[";
+  const FunctionDefLibrary& library = base->def.library();
+  for (int f = 0; f < library.function_size(); ++f) {
+    absl::StrAppend(
+        &edit, f == 0 ? "" : ",\n",
+        EditFunctionJson(library.function(f),
+                         has_server ? kMaxSentAttrBytes : std::numeric_limits<size_t>::max()));
+  }
+  // The rest of the library and of the graph, for a file that the page writes itself.
   GraphDef rest = base->def;
   rest.clear_node();
-  std::string text = GraphDefToText(rest);
-  absl::StrAppend(&edit, "],\n\"rest\":", Quoted(text), "}");
+  std::string rest_of_library;
+  if (library.function_size() > 0) {
+    rest.mutable_library()->clear_function();
+    rest.mutable_library()->DiscardUnknownFields();
+    google::protobuf::TextFormat::PrintToString(rest.library(), &rest_of_library);
+    rest.clear_library();
+  }
+  const std::string text = GraphDefToText(rest);
+  absl::StrAppend(&edit, "],\n\"library\":", Quoted(rest_of_library), ",\"rest\":", Quoted(text),
+                  "}");
   GraphJsonOptions options;
   options.title = file;
   options.edit = std::move(edit);
-  // The bodies of the functions, as the page shows them.
-  AnalyzedGraph functions;
-  *functions.def.mutable_library() = base->def.library();
-  return GraphJson(functions, options);
+  return GraphJson(AnalyzedGraph(), options);
 }
 
 struct EditApi::OpenSession {
@@ -415,9 +523,14 @@ void EditApi::Stop() {
   if (session_ != nullptr) session_->Close().IgnoreError();
 }
 
+void EditApi::Cancel() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (session_ != nullptr) session_->Close().IgnoreError();
+}
+
 absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_view request) {
   static const auto* const names = new absl::flat_hash_set<absl::string_view>{
-      "check", "run", "save", "gradients", "image", "cpp"};
+      "check", "run", "save", "gradients", "image", "cpp", "cancel"};
   if (!names->contains(name)) {
     return absl::NotFoundError(
         absl::StrCat("there is no call '", errors::Printable(name, 100), "'"));
@@ -429,9 +542,13 @@ absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_v
     return errors::InvalidArgument("expected a JSON object");
   }
   if (name == "image") return Image(value);
+  if (name == "cancel") {
+    Cancel();
+    return std::string("{}");
+  }
   GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<const EditBase> base, FindBase(value));
   GRADFLOW_ASSIGN_OR_RETURN(const EditedGraph graph,
-                            MakeEditedGraph(*base, Member(value, "nodes"), options_.limits));
+                            MakeEditedGraph(*base, value, options_.limits));
   if (name == "check") return Check(graph);
   if (name == "run") return Run(graph, value);
   if (name == "save") return Save(*base, graph, value);
@@ -447,40 +564,33 @@ absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_v
 absl::StatusOr<std::string> EditApi::Check(const EditedGraph& edited) const {
   GraphLimits limits = options_.limits;
   limits.deadline = DeadlineAfter(options_.timeout_seconds);
+  CheckJson json;
   const AnalyzedGraph graph = AnalyzeEachNode(edited.def, limits);
-  std::string json = "{\"types\":[";
-  for (int i = 0; i < graph.def.node_size(); ++i) {
-    if (i > 0) json += ",";
-    const Node* const node = i < static_cast<int>(graph.nodes.size()) ? graph.nodes[i] : nullptr;
-    if (node == nullptr) {
-      json += "null";
+  json.AddGraph(graph, "");
+  const FunctionDefLibrary& library = edited.def.library();
+  const Definitions definitions(library);
+  for (const FunctionDef& function : library.function()) {
+    GraphDef body = definitions.Body(function);
+    // The types of such a function are those of its calls.
+    if (function.signature().attr_size() > 0) {
+      json.AddUnknown(body.node_size());
       continue;
     }
-    json += "[";
-    for (int output = 0; output < std::min(node->num_outputs(), kMaxOutputs); ++output) {
-      absl::StrAppend(&json, output == 0 ? "" : ",",
-                      Quoted(DataTypeString(node->output_type(output))), ",",
-                      Quoted(ShapeText(node->output_shape(output))));
+    AnalyzedGraph analyzed = AnalyzeEachNode(std::move(body), limits);
+    for (auto& [node, problem] : analyzed.node_problems) {
+      if (definitions.IsFunction(analyzed.def.node(node).op())) {
+        problem = "the op is a function of the graph, which gradflow cannot call";
+      }
     }
-    json += "]";
+    json.AddGraph(analyzed, absl::StrCat("function '",
+                                         errors::Printable(function.signature().name()), "': "));
   }
-  json += "],\n\"problems\":[";
-  bool is_first = true;
-  for (const auto& [node, text] : graph.node_problems) {
-    absl::StrAppend(&json, is_first ? "" : ",", "[", node, ",", Quoted(ValidUtf8(text, 4096)), "]");
-    is_first = false;
-  }
-  json += "],\n\"notes\":[";
-  for (size_t i = 0; i < graph.problems.size(); ++i) {
-    absl::StrAppend(&json, i == 0 ? "" : ",", Quoted(ValidUtf8(graph.problems[i], 4096)));
-  }
-  return absl::StrCat(json, "]}");
+  return json.Text();
 }
 
 absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value& request) {
   const Watchdog::Clock::time_point deadline = DeadlineAfter(options_.timeout_seconds);
   CallableOptions options;
-  std::vector<std::pair<std::string, Tensor>> tensors;
   std::vector<Tensor> feeds;
   std::vector<std::string> fed;
   int64_t bytes = 0;
@@ -498,7 +608,6 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
     }
     options.add_feed(name);
     fed.push_back(name);
-    tensors.emplace_back(name, *value);
     feeds.push_back(*std::move(value));
   }
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<OpenSession> open, MakeSession(deadline));
@@ -507,14 +616,14 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   GraphLimits limits = options_.limits;
   limits.deadline = deadline;
   // The nodes that the run needs: other parts of the graph may be incomplete.
-  const AnalyzedGraph graph = AnalyzeEachNode(edited.def, limits);
+  GRADFLOW_ASSIGN_OR_RETURN(GraphDef def, RequestedGraph(edited.def, request));
+  const AnalyzedGraph graph = AnalyzeEachNode(def, limits);
   if (Watchdog::Clock::now() >= deadline) {
     return absl::DeadlineExceededError("the time limit (--timeout) is over");
   }
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> until, Texts(request, "until"));
   std::vector<std::string> ends;
   std::vector<std::string> targets;
-  GraphDef def = edited.def;
   if (until.empty()) {
     if (!graph.node_problems.empty()) {
       const auto& [node, text] = *graph.node_problems.begin();
@@ -526,7 +635,7 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   } else {
     def.clear_node();
     for (int i = 0; i < graph.def.node_size(); ++i) {
-      if (graph.nodes[i] != nullptr) *def.add_node() = edited.def.node(i);
+      if (graph.nodes[i] != nullptr) *def.add_node() = graph.def.node(i);
     }
     for (const std::string& name : until) {
       const Node* const node = graph.graph->FindNode(name);
@@ -553,11 +662,12 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   ends.erase(std::remove_if(ends.begin(), ends.end(),
                             [&](const std::string& name) { return is_fed.contains(name); }),
              ends.end());
-  std::vector<std::string> fetches = ends;
+  std::vector<std::string> reported = ends;
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> others,
                             ReportedOutputs(graph, "all", ends, targets, fed));
-  fetches.insert(fetches.end(), others.begin(), others.end());
-  for (const std::string& name : fetches) options.add_fetch(name);
+  reported.insert(reported.end(), others.begin(), others.end());
+  GRADFLOW_ASSIGN_OR_RETURN(const ReportNodes nodes, ReportNodes::Add(graph, reported, session));
+  for (const std::string& name : nodes.fetches()) options.add_fetch(name);
   for (const std::string& name : targets) {
     if (!is_fed.contains(name)) options.add_target(name);
   }
@@ -568,8 +678,9 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   std::vector<Tensor> outputs;
   GRADFLOW_RETURN_IF_ERROR(
       watchdog.Explain(session->RunCallable(handle, feeds, &outputs, &metadata)));
-  for (size_t i = 0; i < outputs.size(); ++i) tensors.emplace_back(fetches[i], outputs[i]);
-  return absl::StrCat("{\"run\":", RunJson(graph, metadata.step_stats(), tensors), "}");
+  std::vector<TensorReport> reports = nodes.Reports(outputs);
+  for (size_t i = 0; i < feeds.size(); ++i) reports.push_back(ReportTensor(fed[i], feeds[i]));
+  return absl::StrCat("{\"run\":", RunJson(graph, metadata.step_stats(), reports), "}");
 }
 
 absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGraph& graph,
@@ -618,8 +729,9 @@ absl::StatusOr<std::string> EditApi::Differentiate(const EditedGraph& edited,
   ImportGraphDefOptions import;
   import.limits = options_.limits;
   import.limits.deadline = DeadlineAfter(options_.timeout_seconds);
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef def, RequestedGraph(edited.def, request));
   const Scope scope = Scope::NewRootScope();
-  GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(import, edited.def, scope.graph()));
+  GRADFLOW_RETURN_IF_ERROR(ImportGraphDef(import, def, scope.graph()));
   GRADFLOW_ASSIGN_OR_RETURN(const Output loss, FindTensor(*scope.graph(), of));
   std::vector<Output> inputs;
   for (const std::string& name : wrt) {
@@ -631,12 +743,12 @@ absl::StatusOr<std::string> EditApi::Differentiate(const EditedGraph& edited,
   GRADFLOW_RETURN_IF_ERROR(AddSymbolicGradients(scope, {loss}, inputs, &gradients));
   GraphDef result;
   GRADFLOW_RETURN_IF_ERROR(scope.ToGraphDef(&result));
-  if (result.library().function_size() != edited.def.library().function_size()) {
+  if (result.library().function_size() != def.library().function_size()) {
     return errors::Unimplemented("the gradient adds functions; use `gradflow gradients`");
   }
   std::string json = "{\"nodes\":[";
-  for (int i = edited.def.node_size(); i < result.node_size(); ++i) {
-    absl::StrAppend(&json, i == edited.def.node_size() ? "" : ",\n",
+  for (int i = def.node_size(); i < result.node_size(); ++i) {
+    absl::StrAppend(&json, i == def.node_size() ? "" : ",\n",
                     EditNodeJson(result.node(i), std::numeric_limits<size_t>::max()));
   }
   json += "],\n\"gradients\":[";

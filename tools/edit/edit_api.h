@@ -42,11 +42,14 @@ class EditApi {
   // `has_server` tells the page whether calls are answered.
   absl::StatusOr<std::string> PageData(bool has_server);
 
-  // Answers a call by its name: "check", "run", "save", "gradients", "image" or "cpp". NOT_FOUND
-  // for another name. web/src/edit/api.ts has the requests and the results. FAILED_PRECONDITION if
-  // more than kMaxBases other contents of the file have been shown since the page was.
+  // Answers a call by its name: "check", "run", "save", "gradients", "image", "cpp" or "cancel".
+  // NOT_FOUND for another name. web/src/edit/api.ts has the requests and the results.
+  // FAILED_PRECONDITION if more than kMaxBases other contents of the file have been shown since the
+  // page was.
   absl::StatusOr<std::string> Call(absl::string_view name, absl::string_view request);
 
+  // Ends a run in progress.
+  void Cancel();
   // Ends a run in progress, and all later ones.
   void Stop();
 

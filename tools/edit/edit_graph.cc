@@ -1,8 +1,7 @@
 #include "tools/edit/edit_graph.h"
 
-#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/text_format.h>
 #include <google/protobuf/unknown_field_set.h>
-#include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,15 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "gradflow/core/status.h"
 #include "gradflow/core/version.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/io/file.h"
+#include "tools/edit/edit_file.h"
 #include "tools/json.h"
 #include "tools/view/graph_json.h"
 
@@ -28,116 +25,28 @@ namespace gradflow::tools {
 namespace {
 
 using ::google::protobuf::Value;
-using ::google::protobuf::internal::WireFormatLite;
-using Slices = std::vector<std::pair<size_t, size_t>>;
 
-// Returns the places of the nodes of a binary file; nothing if other fields are between them.
-std::optional<Slices> FindBinaryNodes(absl::string_view bytes) {
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
-                                            static_cast<int>(bytes.size()));
-  Slices slices;
-  while (true) {
-    const size_t begin = static_cast<size_t>(in.CurrentPosition());
-    const uint32_t tag = in.ReadTag();
-    if (tag == 0) break;
-    if (!WireFormatLite::SkipField(&in, tag)) return std::nullopt;
-    if (WireFormatLite::GetTagFieldNumber(tag) != GraphDef::kNodeFieldNumber) continue;
-    if (!slices.empty() && slices.back().second != begin) return std::nullopt;
-    slices.emplace_back(begin, static_cast<size_t>(in.CurrentPosition()));
-  }
-  if (static_cast<size_t>(in.CurrentPosition()) != bytes.size()) return std::nullopt;
-  return slices;
-}
-
-// Finds the fields "node { ... }" of a text that has been parsed.
-class TextNodes {
- public:
-  explicit TextNodes(absl::string_view text) : text_(text) {}
-
-  // Returns nothing if other fields are between the nodes.
-  std::optional<Slices> Find() {
-    // Comments that hold unknown fields name nodes by their positions.
-    if (absl::StrContains(text_, "\n#? ")) return std::nullopt;
-    Slices slices;
-    bool is_behind = false;
-    while (true) {
-      SkipSpace();
-      if (at_ >= text_.size()) return slices;
-      const size_t begin = at_;
-      while (at_ < text_.size() && (absl::ascii_isalnum(text_[at_]) || text_[at_] == '_')) ++at_;
-      const absl::string_view name = text_.substr(begin, at_ - begin);
-      // Separators of fields, and what is not plain.
-      if (name.empty()) {
-        if (text_[at_] != ',' && text_[at_] != ';') return std::nullopt;
-        ++at_;
-        continue;
-      }
-      SkipSpace();
-      if (at_ < text_.size() && text_[at_] == ':') {
-        ++at_;
-        SkipSpace();
-      }
-      if (at_ >= text_.size() || (text_[at_] != '{' && text_[at_] != '<')) return std::nullopt;
-      if (!SkipMessage()) return std::nullopt;
-      if (name != "node") {
-        is_behind = !slices.empty();
-      } else if (is_behind) {
-        return std::nullopt;
-      } else {
-        slices.emplace_back(begin, at_);
-      }
-    }
-  }
-
- private:
-  void SkipSpace() {
-    while (at_ < text_.size()) {
-      if (text_[at_] == '#') {
-        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
-      } else if (absl::ascii_isspace(text_[at_])) {
-        ++at_;
-      } else {
-        return;
-      }
-    }
-  }
-  bool SkipMessage() {
-    int depth = 0;
-    while (at_ < text_.size()) {
-      const char c = text_[at_];
-      if (c == '#') {
-        SkipSpace();
-        continue;
-      }
-      if (c == '"' || c == '\'') {
-        for (++at_; at_ < text_.size() && text_[at_] != c; ++at_) {
-          if (text_[at_] == '\\') ++at_;
-        }
-      }
-      if (c == '{' || c == '<') ++depth;
-      if (c == '}' || c == '>') --depth;
-      ++at_;
-      if (depth == 0) return true;
-    }
-    return false;
-  }
-
-  const absl::string_view text_;
-  size_t at_ = 0;
-};
-
-absl::StatusOr<int> BaseIndex(const Value& value, const EditBase& base) {
+// Returns the item's own number, or that of its member.
+absl::StatusOr<int> BaseIndex(const Value& value, int size, const char* what) {
   const double index = value.kind_case() == Value::kNumberValue ? value.number_value() : -1;
-  if (!(index >= 0) || index >= base.def.node_size() || index != std::floor(index)) {
-    return errors::InvalidArgument("expected a number from 0 to ", base.def.node_size() - 1,
-                                   " of a node of the file");
+  if (!(index >= 0) || index >= size || index != std::floor(index)) {
+    return errors::InvalidArgument("expected a number from 0 to ", size - 1, " of a ", what,
+                                   " of the file");
   }
   return static_cast<int>(index);
 }
 
+using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
+
+template <typename Message>
+void MergeUnknownFields(const Message& from, Message* to) {
+  to->GetReflection()->MutableUnknownFields(to)->MergeFrom(
+      from.GetReflection()->GetUnknownFields(from));
+}
+
 // Adds a changed or new node.
-absl::Status AddChanged(const EditBase& base, const Value& item, const GraphLimits& limits,
-                        GraphDef* def) {
+absl::Status AddChanged(const Nodes& base, const Value& item, const GraphLimits& limits,
+                        Nodes* nodes) {
   const Value& text = Member(item, "t");
   if (text.kind_case() != Value::kStringValue) {
     return errors::InvalidArgument("expected a number, or an object with the text \"t\"");
@@ -148,14 +57,13 @@ absl::Status AddChanged(const EditBase& base, const Value& item, const GraphLimi
   if (parsed.node_size() != 1 || parsed.has_library() || parsed.has_versions()) {
     return errors::InvalidArgument("expected the text of one node");
   }
-  NodeDef* const node = def->add_node();
+  NodeDef* const node = nodes->Add();
   node->Swap(parsed.mutable_node(0));
   const Value& from = Member(item, "b");
   if (from.kind_case() == Value::KIND_NOT_SET) return absl::OkStatus();
-  GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(from, base));
-  const NodeDef& original = base.def.node(index);
-  node->GetReflection()->MutableUnknownFields(node)->MergeFrom(
-      original.GetReflection()->GetUnknownFields(original));
+  GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(from, base.size(), "node"));
+  const NodeDef& original = base[index];
+  MergeUnknownFields(original, node);
   if (original.has_experimental_debug_info()) {
     *node->mutable_experimental_debug_info() = original.experimental_debug_info();
   }
@@ -168,6 +76,73 @@ absl::Status AddChanged(const EditBase& base, const Value& item, const GraphLimi
     (*node->mutable_attr())[attr->first] = attr->second;
   }
   return absl::OkStatus();
+}
+
+// Makes nodes of the items of a list. Stores the node of the base that each is, or -1.
+absl::Status MakeNodes(const Nodes& base, const Value& items, const GraphLimits& limits,
+                       Nodes* nodes, std::vector<int>* origin) {
+  if (items.kind_case() != Value::kListValue) {
+    return errors::InvalidArgument("expected \"nodes\", a list");
+  }
+  if (items.list_value().values_size() > limits.max_nodes) {
+    return errors::InvalidArgument("the graph has ", items.list_value().values_size(),
+                                   " nodes, but at most ", limits.max_nodes,
+                                   " are allowed (max_nodes)");
+  }
+  for (const Value& item : items.list_value().values()) {
+    if (item.kind_case() == Value::kNumberValue) {
+      GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(item, base.size(), "node"));
+      *nodes->Add() = base[index];
+      origin->push_back(index);
+      continue;
+    }
+    const std::string place = absl::StrCat("node ", nodes->size(), ": ");
+    GRADFLOW_RETURN_IF_ERROR(errors::Prefix(place, AddChanged(base, item, limits, nodes)));
+    origin->push_back(-1);
+  }
+  return absl::OkStatus();
+}
+
+// Merges the unknown fields of the messages of one name, such as arguments.
+template <typename List>
+void MergeUnknownFieldsByName(const List& from, List* to) {
+  std::map<absl::string_view, const typename List::value_type*> by_name;
+  for (const auto& message : from) by_name.emplace(message.name(), &message);
+  for (auto& message : *to) {
+    const auto found = by_name.find(message.name());
+    if (found != by_name.end()) MergeUnknownFields(*found->second, &message);
+  }
+}
+
+// Makes a function with other nodes, and perhaps with other fields.
+absl::Status MakeFunction(const FunctionDef& base, const Value& item, const GraphLimits& limits,
+                          FunctionDef* function, std::vector<int>* origin) {
+  const Value& header = Member(item, "h");
+  if (header.kind_case() == Value::kStringValue) {
+    GRADFLOW_ASSIGN_OR_RETURN(
+        GraphDef parsed,
+        ParseGraphDefText(absl::StrCat("library { function {", header.string_value(), "\n} }"),
+                          limits));
+    const FunctionDefLibrary& library = parsed.library();
+    if (library.function_size() != 1 || library.function(0).node_def_size() > 0 ||
+        library.gradient_size() > 0 || library.registered_gradients_size() > 0 ||
+        parsed.node_size() > 0 || parsed.has_versions()) {
+      return errors::InvalidArgument("expected the text of one function without nodes");
+    }
+    function->Swap(parsed.mutable_library()->mutable_function(0));
+    MergeUnknownFields(base, function);
+    const OpDef& from = base.signature();
+    OpDef* const to = function->mutable_signature();
+    MergeUnknownFields(from, to);
+    MergeUnknownFieldsByName(from.input_arg(), to->mutable_input_arg());
+    MergeUnknownFieldsByName(from.output_arg(), to->mutable_output_arg());
+    MergeUnknownFieldsByName(from.attr(), to->mutable_attr());
+  } else {
+    *function = base;
+    function->clear_node_def();
+  }
+  return MakeNodes(base.node_def(), Member(item, "nodes"), limits, function->mutable_node_def(),
+                   origin);
 }
 
 // Returns whether two graphs are the same. Maps have no order.
@@ -191,6 +166,7 @@ EditBase NewBase() {
   // The versions of a new graph.
   const Graph empty;
   ExportGraphDef(empty, {}, &base.def).IgnoreError();
+  base.rest = base.def;
   return base;
 }
 
@@ -198,13 +174,10 @@ absl::StatusOr<EditBase> ParseBase(std::string bytes, bool is_text, const GraphL
   EditBase base;
   GRADFLOW_ASSIGN_OR_RETURN(
       base.def, is_text ? ParseGraphDefText(bytes, limits) : ParseGraphDef(bytes, limits));
+  base.rest = base.def;
+  base.rest.clear_node();
   base.is_text = is_text;
   base.bytes = std::move(bytes);
-  std::optional<Slices> slices =
-      is_text ? TextNodes(base.bytes).Find() : FindBinaryNodes(base.bytes);
-  if (slices.has_value() && slices->size() == static_cast<size_t>(base.def.node_size())) {
-    base.nodes = *std::move(slices);
-  }
   return base;
 }
 
@@ -224,75 +197,52 @@ absl::StatusOr<std::string> ReadEditedFile(const std::string& path, const GraphL
   return bytes;
 }
 
-absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base, const Value& nodes,
+absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base, const Value& request,
                                             const GraphLimits& limits) {
-  if (nodes.kind_case() != Value::kListValue) {
-    return errors::InvalidArgument("expected \"nodes\", a list");
-  }
-  if (nodes.list_value().values_size() > limits.max_nodes) {
-    return errors::InvalidArgument("the graph has ", nodes.list_value().values_size(),
-                                   " nodes, but at most ", limits.max_nodes,
-                                   " are allowed (max_nodes)");
-  }
   EditedGraph graph;
-  *graph.def.mutable_versions() = base.def.versions();
-  *graph.def.mutable_library() = base.def.library();
-  if (base.def.has_debug_info()) *graph.def.mutable_debug_info() = base.def.debug_info();
-  graph.def.GetReflection()
-      ->MutableUnknownFields(&graph.def)
-      ->MergeFrom(base.def.GetReflection()->GetUnknownFields(base.def));
-  if (!base.def.has_library()) graph.def.clear_library();
-  if (!base.def.has_versions()) graph.def.clear_versions();
-  for (const Value& item : nodes.list_value().values()) {
-    if (item.kind_case() == Value::kNumberValue) {
-      GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(item, base));
-      *graph.def.add_node() = base.def.node(index);
-      graph.origin.push_back(index);
+  graph.def = base.rest;
+  GRADFLOW_RETURN_IF_ERROR(MakeNodes(base.def.node(), Member(request, "nodes"), limits,
+                                     graph.def.mutable_node(), &graph.origin));
+  const Value& functions = Member(request, "functions");
+  const int num_functions = base.def.library().function_size();
+  if (functions.kind_case() != Value::kListValue) {
+    for (int f = 0; f < num_functions; ++f) graph.functions.push_back({f, true, {}});
+    return graph;
+  }
+  if (functions.list_value().values_size() > limits.max_functions) {
+    return errors::InvalidArgument("the graph has ", functions.list_value().values_size(),
+                                   " functions, but at most ", limits.max_functions,
+                                   " are allowed (max_functions)");
+  }
+  if (graph.def.has_library()) graph.def.mutable_library()->clear_function();
+  for (const Value& item : functions.list_value().values()) {
+    const bool is_untouched = item.kind_case() == Value::kNumberValue;
+    GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(is_untouched ? item : Member(item, "f"),
+                                                         num_functions, "function"));
+    const FunctionDef& original = base.def.library().function(index);
+    FunctionDef* const function = graph.def.mutable_library()->add_function();
+    graph.functions.push_back({index, is_untouched, {}});
+    if (is_untouched) {
+      *function = original;
       continue;
     }
-    const std::string place = absl::StrCat("node ", graph.def.node_size(), ": ");
-    GRADFLOW_RETURN_IF_ERROR(errors::Prefix(place, AddChanged(base, item, limits, &graph.def)));
-    graph.origin.push_back(-1);
+    const std::string place =
+        absl::StrCat("function '", errors::Printable(original.signature().name(), 200), "': ");
+    GRADFLOW_RETURN_IF_ERROR(errors::Prefix(
+        place, MakeFunction(original, item, limits, function, &graph.functions.back().origin)));
   }
   return graph;
 }
 
 absl::StatusOr<std::string> EditedFile(const EditBase& base, const EditedGraph& graph, bool is_text,
                                        const GraphLimits& limits) {
-  const bool is_same_format = base.is_text == is_text && !base.bytes.empty();
-  if (is_same_format && (!base.nodes.empty() || base.def.node_size() == 0)) {
-    const absl::string_view bytes = base.bytes;
-    const size_t begin = base.nodes.empty() ? 0 : base.nodes.front().first;
-    const size_t end = base.nodes.empty() ? 0 : base.nodes.back().second;
-    std::string content(bytes.substr(0, begin));
-    for (size_t i = 0; i < graph.origin.size(); ++i) {
-      const int origin = graph.origin[i];
-      if (origin >= 0) {
-        const auto& [from, to] = base.nodes[origin];
-        // With what is between it and the node before: space and comments.
-        const size_t space = is_text && origin > 0 ? base.nodes[origin - 1].second : from;
-        if (is_text && i > 0 && origin == 0) content += "\n";
-        absl::StrAppend(&content, bytes.substr(space, to - space));
-      } else {
-        GraphDef single;
-        *single.add_node() = graph.def.node(static_cast<int>(i));
-        if (is_text) {
-          if (!content.empty() && content.back() != '\n') content += "\n";
-          std::string text = GraphDefToText(single);
-          absl::StrAppend(&content, absl::StripTrailingAsciiWhitespace(text));
-        } else {
-          GRADFLOW_ASSIGN_OR_RETURN(const std::string node, SerializeGraphDef(single));
-          content += node;
-        }
-      }
+  if (base.is_text == is_text && !base.bytes.empty()) {
+    std::optional<std::string> content = FileInPlace(base, graph);
+    if (content.has_value()) {
+      const absl::StatusOr<GraphDef> again =
+          is_text ? ParseGraphDefText(*content, limits) : ParseGraphDef(*content, limits);
+      if (again.ok() && AreEqual(*again, graph.def)) return *std::move(content);
     }
-    absl::StrAppend(&content, bytes.substr(end));
-    if (is_text && !content.empty() && content.back() != '\n') content += "\n";
-    // A file without a change is not changed.
-    if (is_text && absl::StrCat(base.bytes, "\n") == content) content.pop_back();
-    const absl::StatusOr<GraphDef> again =
-        is_text ? ParseGraphDefText(content, limits) : ParseGraphDef(content, limits);
-    if (again.ok() && AreEqual(*again, graph.def)) return content;
   }
   if (is_text) return GraphDefToText(graph.def);
   return SerializeGraphDef(graph.def);
@@ -315,6 +265,20 @@ std::string EditNodeJson(const NodeDef& node, size_t max_attr_bytes) {
         &json, value->ByteSizeLong() > max_attr_bytes ? "null" : Quoted(AttrValueText(*value)));
   }
   return absl::StrCat(json, "}}");
+}
+
+std::string EditFunctionJson(const FunctionDef& function, size_t max_attr_bytes) {
+  FunctionDef header = function;
+  header.clear_node_def();
+  // The page does not read fields without a name; MakeEditedGraph() keeps them.
+  header.DiscardUnknownFields();
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(header, &text);
+  std::string json = absl::StrCat("{\"h\":", Quoted(text), ",\"nodes\":[");
+  for (int i = 0; i < function.node_def_size(); ++i) {
+    absl::StrAppend(&json, i == 0 ? "" : ",\n", EditNodeJson(function.node_def(i), max_attr_bytes));
+  }
+  return absl::StrCat(json, "]}");
 }
 
 }  // namespace gradflow::tools

@@ -20,6 +20,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/version.h"
 #include "tools/json.h"
+#include "tools/view/function_body.h"
 
 namespace gradflow::tools {
 namespace {
@@ -274,59 +275,14 @@ class GraphWriter {
 
   // ---- Functions: their arguments, body and results as nodes ----
 
-  // A place in the body of a function.
-  struct FunctionEnd {
-    int node;
-    // Null for an argument.
-    const NodeDef* def;
-  };
-  using FunctionNames = absl::flat_hash_map<absl::string_view, FunctionEnd>;
-
-  // Resolves "argument", "node:output_argument:index" and "^node" to a node and its output; the
-  // node is -1 if there is none.
-  std::pair<int, int> Resolve(const FunctionNames& names, absl::string_view input) const {
-    const bool is_control = absl::ConsumePrefix(&input, "^");
-    const std::vector<absl::string_view> parts = absl::StrSplit(input, ':');
-    const auto found = names.find(parts[0]);
-    if (found == names.end()) return {-1, 0};
-    if (is_control) return {found->second.node, -1};
-    int output = 0;
-    if (parts.size() == 3 && !absl::SimpleAtoi(parts[2], &output)) output = 0;
-    const OpDef* const op =
-        found->second.def == nullptr ? nullptr : FindDef(found->second.def->op());
-    if (op != nullptr && parts.size() > 1) {
-      constexpr int64_t kMaxOutput = 1 << 20;
-      // The op may be a function of the file, with any number of outputs.
-      constexpr int kMaxArgs = 256;
-      for (int a = 0; a < std::min(op->output_arg_size(), kMaxArgs); ++a) {
-        const OpDef::ArgDef& arg = op->output_arg(a);
-        if (absl::string_view(arg.name()) == parts[1]) break;
-        // Of a list, the size is an attribute.
-        int64_t size = 1;
-        if (!arg.number_attr().empty()) {
-          GetNodeAttr(*found->second.def, arg.number_attr(), &size).IgnoreError();
-        } else if (!arg.type_list_attr().empty()) {
-          DataTypeVector types;
-          GetNodeAttr(*found->second.def, arg.type_list_attr(), &types).IgnoreError();
-          size = static_cast<int64_t>(types.size());
-        }
-        size = std::clamp<int64_t>(size, 0, kMaxOutput);
-        output = static_cast<int>(std::clamp<int64_t>(output + size, 0, kMaxOutput));
-      }
-    }
-    return {found->second.node, std::max(output, 0)};
-  }
-
   void AddFunction(const FunctionDef& function) {
-    FunctionNames names;
-    int next = num_nodes_;
     const OpDef& signature = function.signature();
-    for (const OpDef::ArgDef& arg : signature.input_arg()) {
-      names.emplace(arg.name(), FunctionEnd{next++, nullptr});
-    }
-    for (const NodeDef& node : function.node_def()) {
-      names.emplace(node.name(), FunctionEnd{next++, &node});
-    }
+    const FunctionNames names(function, [this](const std::string& op) { return FindDef(op); });
+    const int first = num_nodes_;
+    const auto resolve = [&](const std::string& input) {
+      const InputSource source = names.Resolve(input);
+      return std::pair(source.node < 0 ? -1 : first + source.node, source.output);
+    };
     for (const OpDef::ArgDef& arg : signature.input_arg()) {
       BeginNode(arg.name(), "_Arg", {});
       EndNode(absl::StrCat(",\"a\":[", strings_.Id("T"), ",", strings_.Id(ArgType(arg)), "]"));
@@ -336,7 +292,7 @@ class GraphWriter {
       std::vector<int> control;
       std::vector<int> unknown;
       for (const std::string& input : node.input()) {
-        const auto [source, output] = Resolve(names, input);
+        const auto [source, output] = resolve(input);
         if (source < 0) unknown.push_back(strings_.Id(input));
         if (output >= 0) {
           data.insert(data.end(), {source, output});
@@ -354,7 +310,7 @@ class GraphWriter {
     for (const OpDef::ArgDef& result : signature.output_arg()) {
       const auto value = function.ret().find(result.name());
       std::pair<int, int> source = {-1, 0};
-      if (value != function.ret().end()) source = Resolve(names, value->second);
+      if (value != function.ret().end()) source = resolve(value->second);
       BeginNode(result.name(), "_Retval", {source.first, std::max(source.second, 0)});
       EndNode(absl::StrCat(",\"a\":[", strings_.Id("T"), ",", strings_.Id(ArgType(result)), "]"));
     }

@@ -3,7 +3,6 @@
 #include <regex.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -18,14 +17,12 @@
 #include "tools/names.h"
 #include "tools/view/graph_json.h"
 #include "tools/view/page.h"
-#include "tools/view/tensor_stats.h"
 
 namespace gradflow::tools {
 namespace {
 
-// Outputs whose values a report has, and elements of each that it lists.
+// Outputs whose values a report has.
 constexpr size_t kMaxReported = 10'000;
-constexpr int64_t kMaxListedValues = 24;
 
 class Regex {
  public:
@@ -54,9 +51,6 @@ class Regex {
   regex_t regex_;
   bool compiled_ = false;
 };
-
-// Returns a number of JSON, which has no NaN and no infinities.
-std::string JsonNumber(double value) { return std::isfinite(value) ? absl::StrCat(value) : "null"; }
 
 // Returns which nodes a run needs that ends with `ends`. Fed tensors need none.
 std::vector<bool> NeededNodes(const AnalyzedGraph& graph, const std::vector<std::string>& ends,
@@ -87,37 +81,6 @@ std::vector<bool> NeededNodes(const AnalyzedGraph& graph, const std::vector<std:
     }
   }
   return needed;
-}
-
-std::string TensorJson(int node, int output, const Tensor& tensor) {
-  const TensorStats stats = ComputeTensorStats(tensor);
-  constexpr int kMaxDims = 16;
-  const auto dims = tensor.shape().dim_sizes();
-  const size_t num_dims = std::min<size_t>(dims.size(), kMaxDims);
-  std::string json = absl::StrCat(
-      "{\"n\":", node, ",\"o\":", output, ",\"t\":", Quoted(DataTypeString(tensor.dtype())),
-      ",\"s\":[", absl::StrJoin(dims.begin(), dims.begin() + num_dims, ","),
-      "],\"count\":", tensor.NumElements(), ",\"nan\":", stats.num_nan,
-      ",\"pinf\":", stats.num_positive_infinity, ",\"ninf\":", stats.num_negative_infinity,
-      ",\"min\":", JsonNumber(stats.min), ",\"max\":", JsonNumber(stats.max),
-      ",\"mean\":", JsonNumber(stats.mean), ",\"sd\":", JsonNumber(stats.stddev), ",\"hist\":[",
-      absl::StrJoin(stats.histogram, ","),
-      "],\"first\":", Quoted(ValidUtf8(tensor.SummarizeValue(kMaxListedValues), 2000)));
-  const std::vector<double> curve = MakeTensorCurve(tensor);
-  const TensorPicture picture = curve.empty() ? MakeTensorPicture(tensor, stats) : TensorPicture();
-  if (!curve.empty()) {
-    absl::StrAppend(&json, ",\"c\":[",
-                    absl::StrJoin(curve, ",",
-                                  [](std::string* out, double value) {
-                                    absl::StrAppend(out, JsonNumber(value));
-                                  }),
-                    "]");
-  }
-  if (!picture.levels.empty()) {
-    absl::StrAppend(&json, ",\"p\":[", picture.rows, ",", picture.columns, ",", picture.channels,
-                    ",", absl::StrJoin(picture.levels, ","), "]");
-  }
-  return json + "}";
 }
 
 }  // namespace
@@ -159,15 +122,20 @@ absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& gr
 }
 
 std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
-                    const std::vector<std::pair<std::string, Tensor>>& tensors) {
+                    const std::vector<TensorReport>& tensors) {
   absl::flat_hash_map<absl::string_view, int> index;
   for (int i = 0; i < graph.def.node_size(); ++i) index.emplace(graph.def.node(i).name(), i);
   std::map<uint32_t, int> threads;
   std::vector<std::string> thread_names;
   int64_t begin = std::numeric_limits<int64_t>::max();
   int64_t end = 0;
+  // Other nodes than those that make the report.
+  const auto is_run = [&](const NodeExecStats& node) {
+    return index.contains(node.node_name()) || !ReportNodes::IsReportNode(node.node_name());
+  };
   for (const DeviceStepStats& device : stats.dev_stats()) {
     for (const NodeExecStats& node : device.node_stats()) {
+      if (!is_run(node)) continue;
       if (threads.emplace(node.thread_id(), static_cast<int>(threads.size())).second) {
         const auto name = device.thread_names().find(node.thread_id());
         thread_names.push_back(Quoted(ValidUtf8(
@@ -182,6 +150,7 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
   std::string labels;
   for (const DeviceStepStats& device : stats.dev_stats()) {
     for (const NodeExecStats& node : device.node_stats()) {
+      if (!is_run(node)) continue;
       const auto found = index.find(node.node_name());
       int64_t allocated = 0;
       for (const AllocatorMemoryUsed& memory : node.memory()) allocated += memory.total_bytes();
@@ -200,13 +169,13 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
     }
   }
   std::string outputs;
-  for (const auto& [name, tensor] : tensors) {
+  for (const auto& [name, json] : tensors) {
     const absl::StatusOr<TensorId> id = ParseTensorId(name);
     if (!id.ok() || id->IsControl()) continue;
     const auto found = index.find(id->node);
     if (found == index.end()) continue;
-    absl::StrAppend(&outputs, outputs.empty() ? "" : ",\n",
-                    TensorJson(found->second, id->index, tensor));
+    absl::StrAppend(&outputs, outputs.empty() ? "" : ",\n", "{\"n\":", found->second,
+                    ",\"o\":", id->index, ",", json, "}");
   }
   return absl::StrCat("{\"total\":", std::max<int64_t>(end - begin, 0), ",\"threads\":[",
                       absl::StrJoin(thread_names, ","), "],\"events\":[", events,
@@ -215,7 +184,7 @@ std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
 
 absl::StatusOr<std::string> ReportPage(const std::string& path, const AnalyzedGraph& graph,
                                        const StepStats& stats,
-                                       const std::vector<std::pair<std::string, Tensor>>& tensors) {
+                                       const std::vector<TensorReport>& tensors) {
   GraphJsonOptions options;
   options.title = std::string(FileName(path));
   options.run = RunJson(graph, stats, tensors);

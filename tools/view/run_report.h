@@ -3,13 +3,12 @@
 #define GRADFLOW_TOOLS_VIEW_RUN_REPORT_H_
 
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "gradflow/core/tensor.h"
 #include "gradflow/proto/step_stats.pb.h"
 #include "tools/view/analyzed_graph.h"
+#include "tools/view/report_nodes.h"
 
 namespace gradflow::tools {
 
@@ -24,14 +23,14 @@ absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& gr
                                                          const std::vector<std::string>& feeds);
 
 // Returns the value of the key "run" of the data of a page (graph_json.h), from the record of a
-// traced run and named tensors, such as fetched ones.
+// traced run and the reports of tensors.
 std::string RunJson(const AnalyzedGraph& graph, const StepStats& stats,
-                    const std::vector<std::pair<std::string, Tensor>>& tensors);
+                    const std::vector<TensorReport>& tensors);
 
 // Returns the page of a run. `path` is that of the graph.
 absl::StatusOr<std::string> ReportPage(const std::string& path, const AnalyzedGraph& graph,
                                        const StepStats& stats,
-                                       const std::vector<std::pair<std::string, Tensor>>& tensors);
+                                       const std::vector<TensorReport>& tensors);
 
 }  // namespace gradflow::tools
 

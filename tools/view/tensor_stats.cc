@@ -16,8 +16,6 @@ namespace {
 constexpr int64_t kBlockSize = 1 << 15;
 
 // Reads an element of any numeric type as a double.
-using Reader = double (*)(const char* data, int64_t index);
-
 template <typename T>
 double Read(const char* data, int64_t index) {
   return static_cast<double>(reinterpret_cast<const T*>(data)[index]);
@@ -32,46 +30,74 @@ double ReadMagnitude(const char* data, int64_t index) {
   return std::hypot(static_cast<double>(value.real()), static_cast<double>(value.imag()));
 }
 
-// Returns null for types without numbers.
+// Elements that are read at once.
+constexpr int64_t kChunk = 512;
+
+// Reads elements of a type, one or up to kChunk of them.
+class Reader {
+ public:
+  template <double (*kRead)(const char*, int64_t)>
+  static Reader Of() {
+    return Reader(kRead, [](const char* data, int64_t begin, int64_t count, double* values) {
+      for (int64_t i = 0; i < count; ++i) values[i] = kRead(data, begin + i);
+    });
+  }
+  // For types without numbers.
+  Reader() = default;
+
+  bool has_numbers() const { return one_ != nullptr; }
+  double operator()(const char* data, int64_t index) const { return one_(data, index); }
+  void ReadChunk(const char* data, int64_t begin, int64_t count, double* values) const {
+    many_(data, begin, count, values);
+  }
+
+ private:
+  using One = double (*)(const char*, int64_t);
+  using Many = void (*)(const char*, int64_t, int64_t, double*);
+  Reader(One one, Many many) : one_(one), many_(many) {}
+  One one_ = nullptr;
+  Many many_ = nullptr;
+};
+
 Reader ReaderOf(DataType dtype) {
   switch (dtype) {
     case DT_FLOAT:
-      return Read<float>;
+      return Reader::Of<Read<float>>();
     case DT_DOUBLE:
-      return Read<double>;
+      return Reader::Of<Read<double>>();
     case DT_HALF:
-      return ReadFloat<half>;
+      return Reader::Of<ReadFloat<half>>();
     case DT_BFLOAT16:
-      return ReadFloat<bfloat16>;
+      return Reader::Of<ReadFloat<bfloat16>>();
     case DT_INT8:
     case DT_QINT8:
-      return Read<int8_t>;
+      return Reader::Of<Read<int8_t>>();
     case DT_UINT8:
     case DT_QUINT8:
-      return Read<uint8_t>;
+      return Reader::Of<Read<uint8_t>>();
     case DT_INT16:
     case DT_QINT16:
-      return Read<int16_t>;
+      return Reader::Of<Read<int16_t>>();
     case DT_UINT16:
     case DT_QUINT16:
-      return Read<uint16_t>;
+      return Reader::Of<Read<uint16_t>>();
     case DT_INT32:
     case DT_QINT32:
-      return Read<int32_t>;
+      return Reader::Of<Read<int32_t>>();
     case DT_UINT32:
-      return Read<uint32_t>;
+      return Reader::Of<Read<uint32_t>>();
     case DT_INT64:
-      return Read<int64_t>;
+      return Reader::Of<Read<int64_t>>();
     case DT_UINT64:
-      return Read<uint64_t>;
+      return Reader::Of<Read<uint64_t>>();
     case DT_BOOL:
-      return Read<uint8_t>;
+      return Reader::Of<Read<uint8_t>>();
     case DT_COMPLEX64:
-      return ReadMagnitude<float>;
+      return Reader::Of<ReadMagnitude<float>>();
     case DT_COMPLEX128:
-      return ReadMagnitude<double>;
+      return Reader::Of<ReadMagnitude<double>>();
     default:
-      return nullptr;
+      return Reader();
   }
 }
 
@@ -87,10 +113,26 @@ struct Block {
   double squares = 0;
 };
 
-Block SummarizeBlock(const char* data, Reader read, int64_t begin, int64_t end) {
+void Add(const Block& block, Block* sum) {
+  sum->num_nan += block.num_nan;
+  sum->num_positive += block.num_positive;
+  sum->num_negative += block.num_negative;
+  if (block.num_finite == 0) return;
+  const double total = static_cast<double>(sum->num_finite + block.num_finite);
+  const double share = static_cast<double>(block.num_finite) / total;
+  const double delta = block.mean - sum->mean;
+  sum->squares += block.squares + delta * delta * share * static_cast<double>(sum->num_finite);
+  sum->mean += delta * share;
+  sum->num_finite += block.num_finite;
+  sum->min = std::min(sum->min, block.min);
+  sum->max = std::max(sum->max, block.max);
+}
+
+// Any values, one after the other.
+Block SummarizeSpecial(const double* values, int64_t count) {
   Block block;
-  for (int64_t i = begin; i < end; ++i) {
-    const double value = read(data, i);
+  for (int64_t i = 0; i < count; ++i) {
+    const double value = values[i];
     if (std::isnan(value)) {
       ++block.num_nan;
     } else if (std::isinf(value)) {
@@ -108,50 +150,113 @@ Block SummarizeBlock(const char* data, Reader read, int64_t begin, int64_t end) 
   return block;
 }
 
-void Add(const Block& block, Block* sum) {
-  sum->num_nan += block.num_nan;
-  sum->num_positive += block.num_positive;
-  sum->num_negative += block.num_negative;
-  if (block.num_finite == 0) return;
-  const double total = static_cast<double>(sum->num_finite + block.num_finite);
-  const double share = static_cast<double>(block.num_finite) / total;
-  const double delta = block.mean - sum->mean;
-  sum->squares += block.squares + delta * delta * share * static_cast<double>(sum->num_finite);
-  sum->mean += delta * share;
-  sum->num_finite += block.num_finite;
-  sum->min = std::min(sum->min, block.min);
-  sum->max = std::max(sum->max, block.max);
+// Up to kChunk values. Sums of finite ones, which do not overflow, are in lanes that the compiler
+// vectorizes.
+Block SummarizeChunk(const double* values, int64_t count) {
+  constexpr double kLarge = 1e150;
+  constexpr int64_t kLanes = 8;
+  int64_t special = 0;
+  for (int64_t i = 0; i < count; ++i) special += std::fabs(values[i]) <= kLarge ? 0 : 1;
+  if (special > 0 || count < kLanes) return SummarizeSpecial(values, count);
+  double sums[kLanes] = {};
+  double mins[kLanes];
+  double maxs[kLanes];
+  std::copy_n(values, kLanes, mins);
+  std::copy_n(values, kLanes, maxs);
+  const int64_t whole = count - count % kLanes;
+  for (int64_t i = 0; i < whole; i += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) {
+      const double value = values[i + k];
+      sums[k] += value;
+      mins[k] = value < mins[k] ? value : mins[k];
+      maxs[k] = value > maxs[k] ? value : maxs[k];
+    }
+  }
+  for (int64_t i = whole; i < count; ++i) {
+    sums[0] += values[i];
+    mins[0] = std::min(mins[0], values[i]);
+    maxs[0] = std::max(maxs[0], values[i]);
+  }
+  Block block;
+  block.num_finite = count;
+  double sum = 0;
+  for (int64_t k = 0; k < kLanes; ++k) {
+    sum += sums[k];
+    block.min = std::min(block.min, mins[k]);
+    block.max = std::max(block.max, maxs[k]);
+  }
+  block.mean = sum / static_cast<double>(count);
+  double squares[kLanes] = {};
+  for (int64_t i = 0; i < whole; i += kLanes) {
+    for (int64_t k = 0; k < kLanes; ++k) {
+      const double delta = values[i + k] - block.mean;
+      squares[k] += delta * delta;
+    }
+  }
+  for (int64_t i = whole; i < count; ++i) {
+    squares[0] += (values[i] - block.mean) * (values[i] - block.mean);
+  }
+  for (const double square : squares) block.squares += square;
+  return block;
 }
 
-// Calls fn(block, begin, end) for all blocks, on all cores.
+// Calls fn(values, count) for the elements of a block, a chunk at a time.
 template <typename Fn>
-void ForEachBlock(int64_t size, const Fn& fn) {
+void ForEachChunk(const char* data, const Reader& read, int64_t begin, int64_t end, const Fn& fn) {
+  double values[kChunk];
+  for (int64_t i = begin; i < end; i += kChunk) {
+    const int64_t count = std::min(kChunk, end - i);
+    read.ReadChunk(data, i, count, values);
+    fn(values, count);
+  }
+}
+
+// Calls fn(block, begin, end) for all blocks.
+template <typename Fn>
+void ForEachBlock(int64_t size, const ForEachIndex& for_each, const Fn& fn) {
   const int64_t num_blocks = (size + kBlockSize - 1) / kBlockSize;
-  tbb::parallel_for(int64_t{0}, num_blocks, [&](int64_t block) {
+  for_each(num_blocks, [&](int64_t block) {
     fn(block, block * kBlockSize, std::min(size, (block + 1) * kBlockSize));
   });
 }
 
-// Returns the bin of a finite value.
-int BinOf(double value, const TensorStats& stats) {
+// Counts the finite values of a chunk in their bins.
+void CountBins(const double* values, int64_t count, const TensorStats& stats,
+               std::vector<int64_t>* counts) {
   // Halves, since the difference of two doubles may overflow.
-  const double range = stats.max / 2 - stats.min / 2;
-  if (!(range > 0)) return 0;
-  const double part = (value / 2 - stats.min / 2) / range;
-  return std::clamp(static_cast<int>(part * kHistogramBins), 0, kHistogramBins - 1);
+  const double low = stats.min / 2;
+  const double range = stats.max / 2 - low;
+  // What is not finite is in a bin of its own, as all is without a range.
+  int bins[kChunk];
+  for (int64_t i = 0; i < count; ++i) {
+    const double part = (values[i] / 2 - low) / range * kHistogramBins;
+    const double bounded = part < kHistogramBins - 1 ? part : kHistogramBins - 1;
+    bins[i] = std::fabs(values[i]) <= std::numeric_limits<double>::max()
+                  ? static_cast<int>(range > 0 ? bounded : 0)
+                  : kHistogramBins;
+  }
+  for (int64_t i = 0; i < count; ++i) ++(*counts)[bins[i]];
 }
 
 }  // namespace
 
-TensorStats ComputeTensorStats(const Tensor& tensor) {
+ForEachIndex OnAllCores() {
+  return [](int64_t count, const std::function<void(int64_t)>& fn) {
+    tbb::parallel_for(int64_t{0}, count, fn);
+  };
+}
+
+TensorStats ComputeTensorStats(const Tensor& tensor, const ForEachIndex& for_each) {
   TensorStats stats;
   const Reader read = ReaderOf(tensor.dtype());
-  const int64_t size = read == nullptr ? 0 : tensor.NumElements();
+  const int64_t size = read.has_numbers() ? tensor.NumElements() : 0;
   const char* const data = size == 0 ? nullptr : tensor.tensor_data().data();
   const int64_t num_blocks = (size + kBlockSize - 1) / kBlockSize;
   std::vector<Block> blocks(num_blocks);
-  ForEachBlock(size, [&](int64_t block, int64_t begin, int64_t end) {
-    blocks[block] = SummarizeBlock(data, read, begin, end);
+  ForEachBlock(size, for_each, [&](int64_t block, int64_t begin, int64_t end) {
+    ForEachChunk(data, read, begin, end, [&](const double* values, int64_t count) {
+      Add(SummarizeChunk(values, count), &blocks[block]);
+    });
   });
   Block sum;
   for (const Block& block : blocks) Add(block, &sum);
@@ -167,13 +272,12 @@ TensorStats ComputeTensorStats(const Tensor& tensor) {
   stats.max = sum.max;
   stats.mean = sum.mean;
   stats.stddev = std::sqrt(sum.squares / static_cast<double>(sum.num_finite));
-  std::vector<std::vector<int64_t>> counts(num_blocks);
-  ForEachBlock(size, [&](int64_t block, int64_t begin, int64_t end) {
-    counts[block].resize(kHistogramBins);
-    for (int64_t i = begin; i < end; ++i) {
-      const double value = read(data, i);
-      if (std::isfinite(value)) ++counts[block][BinOf(value, stats)];
-    }
+  // With one more, for what is not finite. A loop of a run that ends may leave out blocks.
+  std::vector<std::vector<int64_t>> counts(num_blocks, std::vector<int64_t>(kHistogramBins + 1));
+  ForEachBlock(size, for_each, [&](int64_t block, int64_t begin, int64_t end) {
+    ForEachChunk(data, read, begin, end, [&](const double* values, int64_t count) {
+      CountBins(values, count, stats, &counts[block]);
+    });
   });
   stats.histogram.resize(kHistogramBins);
   for (const std::vector<int64_t>& count : counts) {
@@ -182,11 +286,11 @@ TensorStats ComputeTensorStats(const Tensor& tensor) {
   return stats;
 }
 
-std::vector<double> MakeTensorCurve(const Tensor& tensor) {
+std::vector<double> MakeTensorCurve(const Tensor& tensor, const ForEachIndex& for_each) {
   const Reader read = ReaderOf(tensor.dtype());
   const int64_t size = tensor.NumElements();
   const auto dims = tensor.shape().dim_sizes();
-  if (read == nullptr || size < 2 || std::find(dims.begin(), dims.end(), size) == dims.end()) {
+  if (!read.has_numbers() || size < 2 || std::find(dims.begin(), dims.end(), size) == dims.end()) {
     return {};
   }
   const char* const data = tensor.tensor_data().data();
@@ -202,7 +306,7 @@ std::vector<double> MakeTensorCurve(const Tensor& tensor) {
   }
   constexpr int64_t kParts = kMaxCurve / 2;
   curve.resize(kMaxCurve);
-  tbb::parallel_for(int64_t{0}, kParts, [&](int64_t part) {
+  for_each(kParts, [&](int64_t part) {
     // The first parts have the elements that are left over.
     const int64_t begin = part * (size / kParts) + std::min(part, size % kParts);
     const int64_t end = begin + size / kParts + (part < size % kParts ? 1 : 0);
@@ -224,7 +328,7 @@ TensorPicture MakeTensorPicture(const Tensor& tensor, const TensorStats& stats) 
   constexpr int64_t kMaxSize = 48;
   TensorPicture picture;
   const Reader read = ReaderOf(tensor.dtype());
-  if (read == nullptr || tensor.dims() == 0 || tensor.NumElements() == 0) return picture;
+  if (!read.has_numbers() || tensor.dims() == 0 || tensor.NumElements() == 0) return picture;
   const int dims = tensor.dims();
   const int64_t last = tensor.dim_size(dims - 1);
   int64_t rows = dims == 1 ? 1 : tensor.dim_size(dims - 2);

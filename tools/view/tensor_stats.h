@@ -3,6 +3,7 @@
 #define GRADFLOW_TOOLS_VIEW_TENSOR_STATS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -29,9 +30,13 @@ struct TensorStats {
 
 inline constexpr int kHistogramBins = 32;
 
-// Uses all cores; the bits of the result do not depend on their number. A tensor of a type without
+// Calls fn(i) for each i in [0, count), concurrently.
+using ForEachIndex = std::function<void(int64_t count, const std::function<void(int64_t)>& fn)>;
+ForEachIndex OnAllCores();
+
+// The bits of the result do not depend on the number of threads. A tensor of a type without
 // numbers, such as string, has no elements.
-TensorStats ComputeTensorStats(const Tensor& tensor);
+TensorStats ComputeTensorStats(const Tensor& tensor, const ForEachIndex& for_each = OnAllCores());
 
 // A small picture of a tensor: rows of columns of pixels, with 1, 3 or 4 channels. Levels are from
 // 0 for min to 255 for max, and -1 for elements that are not finite.
@@ -50,7 +55,8 @@ TensorPicture MakeTensorPicture(const Tensor& tensor, const TensorStats& stats);
 // Returns the elements of a vector of two or more elements, which may have more dimensions of size
 // 1. Of more than kMaxCurve, returns the smallest and the largest of each of kMaxCurve / 2 equal
 // parts, in their order. NaN stands for all that is not finite. Empty for other tensors.
-std::vector<double> MakeTensorCurve(const Tensor& tensor);
+std::vector<double> MakeTensorCurve(const Tensor& tensor,
+                                    const ForEachIndex& for_each = OnAllCores());
 
 inline constexpr int kMaxCurve = 256;
 

@@ -4,7 +4,7 @@ import { visible } from './data/text.ts';
 import { App } from './ui/app.ts';
 import { Bar } from './ui/bar.tsx';
 import { Dialogs } from './ui/edit/dialogs.tsx';
-import { findCommand } from './ui/commands.ts';
+import { findCommand, runCommand } from './ui/commands.ts';
 import type { Page } from './ui/commands.ts';
 import { Minimap } from './ui/minimap.ts';
 import { Panel } from './ui/panel.tsx';
@@ -82,7 +82,7 @@ function listenToClipboard(app: App): void {
   document.addEventListener('paste', (event) => {
     if (isText(event)) return;
     event.preventDefault();
-    app.edit!.paste(event.clipboardData?.getData('text/plain') ?? '');
+    app.edit!.paste(app.bodyOf(app.selected), event.clipboardData?.getData('text/plain') ?? '');
   });
 }
 
@@ -143,7 +143,7 @@ function start(script: string): void {
     const command = findCommand(app, event.key);
     if (command === undefined) return;
     event.preventDefault();
-    void command.run(app, page);
+    runCommand(command, app, page);
   });
   listenToClipboard(app);
   // The browser asks whether to leave.

@@ -107,12 +107,19 @@ export interface EditJson {
   // All ops.
   ops: OpJson[];
   nodes: EditNodeJson[];
-  // The graph without its nodes, as text.
+  functions: EditFunctionJson[];
+  // The functions' library without the functions, as text of its fields.
+  library: string;
+  // The graph without its nodes and, if it has functions, without its library, as text.
   rest: string;
 }
 
-// The bodies of the functions of a graph, whose nodes refer to each other.
-export type Bodies = Pick<GraphJson, 'ops' | 'functions' | 'nodes' | 'strings'>;
+// A function that can be edited. The inputs of its nodes are "node:output_arg:index" or an argument.
+export interface EditFunctionJson {
+  // The FunctionDef without its nodes, as text of its fields.
+  h: string;
+  nodes: EditNodeJson[];
+}
 
 export interface GraphJson {
   format: number;

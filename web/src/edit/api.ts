@@ -1,7 +1,7 @@
 // The calls of the server of `gradflow edit` (tools/edit/edit_api.h).
 import type { EditNodeJson, RunJson } from '../data/format.ts';
 import type { Checked } from './display.ts';
-import type { NodeItem } from './editor.ts';
+import type { FunctionItem, NodeItem } from './editor.ts';
 
 // An image file as a tensor. Floating-point numbers are from 0 to 1. With `batch`, it has one more
 // dimension, the first.
@@ -26,19 +26,25 @@ export interface Feed extends Partial<ImageRequest> {
 
 interface Calls {
   check: [object, Checked];
-  run: [{ feeds: Feed[]; until: string[] }, { run: RunJson }];
+  // Of the graph, or of the body of a function by itself. The nodes of the result are those of the
+  // body: arguments, nodes and results.
+  run: [{ feeds: Feed[]; until: string[]; function?: number }, { run: RunJson }];
   save: [{ file: string; overwrite: boolean }, { file: string; bytes: number }];
   // The nodes of the gradient, and the name of that of each tensor.
-  gradients: [{ of: string; wrt: string[] }, { nodes: EditNodeJson[]; gradients: (string | null)[] }];
+  gradients: [{ of: string; wrt: string[]; function?: number }, { nodes: EditNodeJson[]; gradients: (string | null)[] }];
   // The value of a constant, in text format.
   image: [ImageRequest, { value: string }];
   cpp: [object, { text: string }];
+  // Ends the run in progress.
+  cancel: [object, object];
 }
 
 // A graph for the server: its nodes, those of the file by their numbers in the content `base`.
 export interface SentGraph {
   base: number;
   nodes: NodeItem[];
+  // All functions, in the order of the file.
+  functions: FunctionItem[];
 }
 
 // `graph` is null for a call that is not about one.

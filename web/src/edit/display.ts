@@ -1,9 +1,8 @@
 // The data of the page for a graph that is edited: what tools/view/graph_json.cc makes of a file.
-import type { Bodies, GraphJson, NodeExtra, NodeJson, OpJson, RunJson } from '../data/format.ts';
+import type { GraphJson, NodeExtra, NodeJson, OpJson, RunJson } from '../data/format.ts';
 import { shorten } from '../data/text.ts';
 import type { Editor } from './editor.ts';
 import { fieldText } from './fields.ts';
-import type { Library } from './library.ts';
 import { parseInput } from './node.ts';
 
 // A server's answer to a check of the graph.
@@ -14,12 +13,11 @@ export interface Checked {
   notes: string[];
 }
 
-const kNoBodies: Bodies = { ops: [], functions: [], nodes: [], strings: [] };
 const kMaxOutputs = 64;
 const kMaxShown = 200;
 
 export function displayGraph(editor: Editor, title: string, checked: Checked | null,
-                             run: RunJson | null, bodies: Bodies = kNoBodies): GraphJson {
+                             run: RunJson | null): GraphJson {
   const { library, nodes } = editor;
   const strings: string[] = [];
   const ids = new Map<string, number>();
@@ -34,7 +32,6 @@ export function displayGraph(editor: Editor, title: string, checked: Checked | n
   };
   const ops: OpJson[] = [];
   const opIds = new Map<string, number>();
-  const index = new Map(nodes.map((node, i) => [node.name, i]));
   const problems = new Map(checked?.problems ?? []);
   const shown = nodes.map((node, at): NodeJson => {
     let op = opIds.get(node.op);
@@ -50,7 +47,8 @@ export function displayGraph(editor: Editor, title: string, checked: Checked | n
     const unknown: number[] = [];
     for (const input of node.inputs) {
       const source = parseInput(input);
-      const from = input === '' ? -1 : (index.get(source.node) ?? -1);
+      const found = input === '' ? null : editor.find(source.node, node.body);
+      const from = found === null ? -1 : editor.indexOf(found.id);
       if (from < 0 && input !== '') unknown.push(id(input));
       if (source.output < 0) control.push(from);
       else inputs.push(from, source.output);
@@ -89,44 +87,12 @@ export function displayGraph(editor: Editor, title: string, checked: Checked | n
     format: 1, generator: '', title, diff: false, notes: checked?.notes ?? [], ops, functions: [],
     nodes: shown, strings,
   };
-  if (run !== null) json.run = run;
-  addBodies(json, bodies, library);
-  return json;
-}
-
-// Adds the bodies of functions behind the nodes of the graph.
-function addBodies(json: GraphJson, bodies: Bodies, library: Library): void {
-  if (bodies.functions.length === 0) return;
-  const [firstNode, firstString] = [json.nodes.length, json.strings.length];
-  const opIds = new Map(json.ops.map((op, i) => [op.n, i]));
-  const ops = bodies.ops.map((op) => {
-    let id = opIds.get(op.n);
-    if (id === undefined) {
-      id = json.ops.length;
-      json.ops.push(library.find(op.n) ?? op);
-    }
-    return id;
+  let first = editor.nodesOf(0).length;
+  editor.functions.forEach((name, f) => {
+    const count = editor.nodesOf(f + 1).length;
+    json.functions.push([name, first, count]);
+    first += count;
   });
-  const texts = (ids: number[]): number[] => ids.map((id) => id + firstString);
-  const moved = (node: number): number => (node < 0 ? node : node + firstNode);
-  for (const [name, op, inputs, extra] of bodies.nodes) {
-    const node: NodeJson =
-      [name, ops[op]!, inputs.map((value, i) => (i % 2 === 0 ? moved(value) : value))];
-    if (extra !== undefined) {
-      const rest: NodeExtra = { ...extra };
-      if (extra.c !== undefined) rest.c = extra.c.map(moved);
-      if (extra.u !== undefined) rest.u = texts(extra.u);
-      if (extra.a !== undefined) rest.a = texts(extra.a);
-      if (extra.t !== undefined) rest.t = texts(extra.t);
-      if (extra.d !== undefined) rest.d = extra.d + firstString;
-      if (extra.e !== undefined) rest.e = extra.e + firstString;
-      if (extra.v !== undefined) rest.v = extra.v + firstString;
-      node.push(rest);
-    }
-    json.nodes.push(node);
-  }
-  json.strings.push(...bodies.strings);
-  for (const [name, first, count] of bodies.functions) {
-    json.functions.push([name, first + firstNode, count]);
-  }
+  if (run !== null) json.run = run;
+  return json;
 }

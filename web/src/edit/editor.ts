@@ -1,10 +1,16 @@
-// Editor: a graph under construction, and its history. Pure data; knows no DOM and no server.
-import type { EditNodeJson } from '../data/format.ts';
+// Editor: a graph under construction, with the bodies of its functions, and its history. Pure data;
+// knows no DOM and no server.
+import type { EditFunctionJson, EditNodeJson, OpJson } from '../data/format.ts';
 import { leaf } from '../data/text.ts';
+import { FunctionHeader, headerText } from './body.ts';
+import { endOf } from './library.ts';
 import type { Library, Pin } from './library.ts';
-import { formatInput, graphText, isSameNode, nodeFromJson, nodeText, parseInput } from './node.ts';
-import type { EditNode } from './node.ts';
+import {
+  formatInput, graphText, isSameNode, nodeFromJson, nodeText, parseInput, redirectInput,
+} from './node.ts';
+import type { EditNode, EndKind } from './node.ts';
 import { quote, unquote } from './text.ts';
+import type { Field, Message } from './text.ts';
 
 // A change of the list of nodes at a place: replaced, inserted (no `before`) or removed (no `after`).
 interface Patch {
@@ -19,6 +25,33 @@ interface Edit {
   version: number;
 }
 
+// The names of new arguments and results.
+const kEndNames: Readonly<Partial<Record<EndKind, string>>> =
+  { arg: 'argument', result: 'result', control: 'control' };
+
+// Returns a name that an argument or result may have.
+function nameOfEnd(name: string): string {
+  return name.replace(/\W/g, '_').replace(/^[^A-Za-z]+/, '') || 'argument';
+}
+// Returns an argument, result or control output without what a signature does not have.
+function plainEnd(node: EditNodeJson, end: EndKind): EditNodeJson {
+  const data = node.i.filter((input) => !input.startsWith('^'));
+  const control = node.i.filter((input) => input.startsWith('^'));
+  const type = node.a.T ?? null;
+  return {
+    ...node, d: '',
+    i: end === 'arg' ? [] : end === 'result' ? [data[0] ?? ''] : control.slice(0, 1),
+    a: type === null || end === 'control' ? {} : { T: type },
+  };
+}
+
+// Returns the bodies whose arguments, results or control outputs are in patches.
+function bodiesOfEnds(patches: readonly Patch[]): number[] {
+  const ends = patches.flatMap(({ before, after }) => [before, after])
+    .filter((node) => node !== null && node.end !== '');
+  return [...new Set(ends.map((node) => node!.body))];
+}
+
 // An end of a connection.
 export interface End {
   // EditNode.id
@@ -27,22 +60,102 @@ export interface End {
 }
 
 export type NodeItem = number | { t: string; b?: number; k?: string[] };
+// A function as in the file, by its number; or its number, its header if it has changed, and nodes.
+export type FunctionItem = number | { f: number; h?: string; nodes: NodeItem[] };
+
+// A function of the file.
+interface FunctionBase {
+  header: FunctionHeader;
+  json: EditFunctionJson;
+  // Its definition in the file; null if calls of this name are not its.
+  op: OpJson | null;
+  // The place of its first node, after the arguments, among all of the file, and that after the last.
+  begin: number;
+  end: number;
+  // The number of arguments, results and control outputs.
+  numEnds: number;
+  // The header as the editor writes it.
+  text: string;
+}
+function isAscending(nodes: readonly EditNode[]): boolean {
+  return nodes.every((node, i) => i === 0 || node.base > nodes[i - 1]!.base);
+}
+
+// The order of a list of nodes: that of the bodies, and in each arguments, nodes, results.
+const kRanks: Readonly<Record<EndKind, number>> = { arg: 0, '': 1, result: 2, control: 3 };
+function rank(node: EditNode): number {
+  return 4 * node.body + kRanks[node.end];
+}
+// Names are unique in a body; those of results and of control outputs among themselves. The others
+// come first: only they can be read.
+function nameKey(name: string, body: number, end: EndKind): string {
+  return `${body}${end === 'result' || end === 'control' ? end[0]! : ':'}${name}`;
+}
 
 export class Editor {
   private list: EditNode[];
   private readonly base: readonly EditNode[];
+  // By base, of the nodes of functions the inputs as in the file, of arguments and results the
+  // definitions, and the inputs that have other texts in the file than the editor would write.
+  private readonly fileInputs = new Map<number, readonly string[]>();
+  private readonly oddInputs = new Map<number, ReadonlySet<number>>();
+  private readonly fileDefs = new Map<number, Message>();
+  private readonly functionBases: FunctionBase[] = [];
   private readonly past: Edit[] = [];
   private readonly future: Edit[] = [];
   private nextId: number;
   // The number of the last edit that was made.
   private versions = 0;
   private byName: Map<string, number> | null = null;
+  private byBody: EditNode[][] | null = null;
   private byId: Map<number, number> | null = null;
 
-  constructor(readonly library: Library, nodes: readonly EditNodeJson[], readonly rest: string) {
-    this.base = nodes.map((node, i) => nodeFromJson(node, i, i));
-    this.list = [...this.base];
-    this.nextId = nodes.length;
+  // `rest` and `functionsRest` are EditJson.rest and .library.
+  constructor(readonly library: Library, nodes: readonly EditNodeJson[], readonly rest: string,
+              functions: readonly EditFunctionJson[] = [], private readonly functionsRest = '') {
+    const list = nodes.map((node, i) => nodeFromJson(node, i, i));
+    const names = new Set<string>();
+    for (const json of functions) this.readFunction(json, list, names);
+    this.functions = this.functionBases.map(({ header }) => header.name);
+    this.list = list;
+    // The inputs, when all nodes are known.
+    for (const [i, inputs] of this.fileInputs) {
+      const node = list[i]!;
+      list[i] = { ...node, inputs: inputs.map((input) => this.fromFile(input, node.body)) };
+    }
+    for (const [i, inputs] of this.fileInputs) {
+      const { inputs: read, body } = list[i]!;
+      const odd = inputs.flatMap((input, k) => (this.toFile(read[k]!, body) === input ? [] : [k]));
+      if (odd.length > 0) this.oddInputs.set(i, new Set(odd));
+    }
+    this.base = [...list];
+    this.byBody = null;
+    this.nextId = list.length;
+    this.functionBases.forEach((base, f) => {
+      base.text = headerText(this.headerOf(f), '');
+    });
+  }
+  // `names` are those of the functions before.
+  private readFunction(json: EditFunctionJson, list: EditNode[], names: Set<string>): void {
+    const header = new FunctionHeader(json);
+    const body = this.functionBases.length + 1;
+    const add = (node: EditNodeJson, end: EndKind, def: Message | null): void => {
+      const at = list.length;
+      this.fileInputs.set(at, node.i);
+      if (def !== null) this.fileDefs.set(at, def);
+      list.push(nodeFromJson(node, at, at, body, end));
+    };
+    const ends = header.ends();
+    for (const { json: node, end, def } of ends) if (end === 'arg') add(node, end, def);
+    const begin = list.length;
+    for (const node of json.nodes) add(node, '', null);
+    const end = list.length;
+    for (const e of ends) if (e.end !== 'arg') add(e.json, e.end, e.def);
+    const op = this.library.find(header.name);
+    // An op of the library hides a function of its name, and a function another one.
+    const isCalled = op?.k === 2 && !names.has(header.name);
+    names.add(header.name);
+    this.functionBases.push({ header, json, op: isCalled ? op : null, begin, end, numEnds: ends.length, text: '' });
   }
 
   // ---- Reading ----
@@ -50,9 +163,23 @@ export class Editor {
   get nodes(): readonly EditNode[] {
     return this.list;
   }
-  find(name: string): EditNode | null {
-    this.byName ??= new Map(this.list.map((node, i) => [node.name, i]));
-    const at = this.byName.get(name);
+  // The names of the functions. That of body n is the one before: n - 1.
+  readonly functions: readonly string[];
+  // Returns the nodes of a body, its ends among them; those of the graph for 0.
+  nodesOf(body: number): readonly EditNode[] {
+    if (this.byBody === null) {
+      this.byBody = Array.from({ length: this.functionBases.length + 1 }, () => []);
+      for (const node of this.list) this.byBody[node.body]!.push(node);
+    }
+    return this.byBody[body] ?? [];
+  }
+  // Returns the node that inputs name, of the graph or of another body.
+  find(name: string, body = 0): EditNode | null {
+    return this.findEnd(name, body, '');
+  }
+  private findEnd(name: string, body: number, end: EndKind): EditNode | null {
+    this.byName ??= new Map(this.list.map((node, i) => [nameKey(node.name, node.body, node.end), i]));
+    const at = this.byName.get(nameKey(name, body, end));
     return at === undefined ? null : this.list[at]!;
   }
   indexOf(id: number): number {
@@ -77,9 +204,86 @@ export class Editor {
     return node.base >= 0 && isSameNode(node, this.base[node.base]!);
   }
 
+  // ---- Functions ----
+
+  // Returns an input of a function of the file, "sum:z:0", as one of a graph. One whose output is not
+  // known stays as it is.
+  private fromFile(input: string, body: number): string {
+    const match = /^([^:^]+):(\w+):(\d{1,9})$/.exec(input);
+    const source = match === null ? null : this.find(match[1]!, body);
+    if (match === null || source === null || source.end !== '') return input;
+    const index = this.library.outputIndex(source, match[2]!, Number(match[3]));
+    return index < 0 ? input : formatInput(source.name, index);
+  }
+  // Returns the reverse.
+  private toFile(input: string, body: number): string {
+    if (input === '' || input.startsWith('^')) return input;
+    const { node, output } = parseInput(input);
+    const source = this.find(node, body);
+    if (source === null || source.end !== '' || formatInput(node, output) !== input) return input;
+    const name = this.library.outputName(source, output);
+    return name === null ? input : `${node}:${name}`;
+  }
+  // Returns the inputs of a node as a file has them.
+  private inputsOfFile(node: EditNode): readonly string[] {
+    if (node.body === 0) return node.inputs;
+    const odd = this.oddInputs.get(node.base);
+    return node.inputs.map((input, i) =>
+      (odd?.has(i) === true && this.base[node.base]!.inputs[i] === input
+        ? this.fileInputs.get(node.base)![i]! : this.toFile(input, node.body)));
+  }
+  private endsOf(body: number): EditNode[] {
+    return this.nodesOf(body).filter((node) => node.end !== '');
+  }
+  private headerOf(f: number): Field[] {
+    return this.functionBases[f]!.header.fields(
+      this.endsOf(f + 1), (node) => this.fileDefs.get(node.base) ?? null,
+      (node) => this.inputsOfFile(node));
+  }
+
+  // Returns a function for a server.
+  private functionItem(f: number): FunctionItem {
+    const base = this.functionBases[f]!;
+    const body = this.nodesOf(f + 1);
+    const nodes = body.filter((node) => node.end === '').map((node) => this.item(node, base.begin));
+    const text = headerText(this.headerOf(f), '');
+    const isSame = text === base.text && nodes.length === base.end - base.begin &&
+      nodes.every((item, i) => item === i);
+    if (isSame) return f;
+    return text === base.text ? { f, nodes } : { f, h: text, nodes };
+  }
+  functionItems(): FunctionItem[] {
+    // Nodes that were not edited, or whose edits are undone, are those of the file.
+    const isBase = (node: EditNode): boolean => node === this.base[node.base];
+    const hasSignatures = this.functionBases.every((base, f) => {
+      const ends = this.endsOf(f + 1);
+      return ends.length === base.numEnds && ends.every(isBase);
+    });
+    return this.functionBases.map((base, f) => {
+      const body = this.nodesOf(f + 1);
+      const isSame = hasSignatures && body.length === base.numEnds + base.end - base.begin;
+      return isSame && body.every(isBase) && isAscending(body) ? f : this.functionItem(f);
+    });
+  }
+
+  // Returns the library of functions as text.
+  private libraryText(): string {
+    const functions = this.functionBases.map(({ json, text }, f) => {
+      const fields = this.headerOf(f);
+      const header = headerText(fields, '    ');
+      const nodes = this.nodesOf(f + 1).filter((node) => node.end === '').map((node) =>
+        `    node_def {\n${nodeText({ ...node, inputs: this.inputsOfFile(node) }, '      ')}    }\n`);
+      const isSame = headerText(fields, '') === text;
+      return `  function {\n${isSame ? json.h : header}${nodes.join('')}  }\n`;
+    });
+    return functions.length === 0 ? '' : `library {\n${functions.join('')}${this.functionsRest}}\n`;
+  }
+
+  // ---- Files ----
+
   // Returns the graph as text of a file. A long attribute of the file is missing.
   text(): string {
-    return graphText(this.list, this.rest);
+    return graphText(this.nodesOf(0)) + this.libraryText() + this.rest;
   }
   get hasAllText(): boolean {
     return this.list.every((node) => Object.values(node.attrs).every((value) => value !== null));
@@ -87,20 +291,28 @@ export class Editor {
 
   // Returns the graph for a server (tools/edit/edit_graph.h).
   items(): NodeItem[] {
-    return this.list.map((node) => {
-      if (this.isUntouched(node)) return node.base;
-      if (node.base < 0) return { t: nodeText(node) };
-      const original = this.base[node.base]!.attrs;
-      const kept = Object.keys(node.attrs).filter((name) => node.attrs[name] === original[name]);
-      return { t: nodeText(node, '', new Set(kept)), b: node.base, k: kept };
-    });
+    return this.nodesOf(0).map((node) => this.item(node, 0));
+  }
+  // `first` is the place of the first node of the body in the file.
+  private item(node: EditNode, first: number): NodeItem {
+    const inputs = this.inputsOfFile(node);
+    const before = this.fileInputs.get(node.base);
+    const isSame = before === undefined || inputs.every((input, i) => input === before[i]);
+    if (isSame && this.isUntouched(node)) return node.base - first;
+    const written = { ...node, inputs };
+    if (node.base < 0) return { t: nodeText(written) };
+    const original = this.base[node.base]!.attrs;
+    const kept = Object.keys(node.attrs).filter((name) => node.attrs[name] === original[name]);
+    return { t: nodeText(written, '', new Set(kept)), b: node.base - first, k: kept };
   }
 
-  // Returns a name that no node has.
-  freeName(wanted: string): string {
-    if (this.find(wanted) === null) return wanted;
+  // Returns a name that no node of the body has.
+  freeName(wanted: string, body = 0, end: EndKind = ''): string {
+    if (this.findEnd(wanted, body, end) === null) return wanted;
     const stem = wanted.replace(/_\d+$/, '');
-    for (let i = 1; ; ++i) if (this.find(`${stem}_${i}`) === null) return `${stem}_${i}`;
+    for (let i = 1; ; ++i) {
+      if (this.findEnd(`${stem}_${i}`, body, end) === null) return `${stem}_${i}`;
+    }
   }
 
   // ---- History ----
@@ -109,6 +321,7 @@ export class Editor {
     const edit = this.past.pop();
     if (edit === undefined) return null;
     for (const { at, before, after } of [...edit.patches].reverse()) this.change(at, after, before);
+    this.updateFunctions(edit.patches);
     this.future.push(edit);
     return edit.title;
   }
@@ -116,6 +329,7 @@ export class Editor {
     const edit = this.future.pop();
     if (edit === undefined) return null;
     for (const { at, before, after } of edit.patches) this.change(at, before, after);
+    this.updateFunctions(edit.patches);
     this.past.push(edit);
     return edit.title;
   }
@@ -126,13 +340,96 @@ export class Editor {
     else this.list[at] = after;
     this.byName = null;
     this.byId = null;
+    this.byBody = null;
   }
 
   private apply(title: string, patches: Patch[]): void {
     if (patches.length === 0) return;
-    for (const { at, before, after } of patches) this.change(at, before, after);
-    this.past.push({ title, patches, version: ++this.versions });
+    const bodies = bodiesOfEnds(patches);
+    const before = bodies.map((body) => this.endsOf(body));
+    const all = [...patches];
+    const make = (more: readonly Patch[]): void => {
+      for (const { at, before: from, after } of more) this.change(at, from, after);
+    };
+    make(patches);
+    bodies.forEach((body, i) => {
+      // Inputs and outputs of the calls are found with the signature before.
+      const calls = this.callPatches(body, before[i]!);
+      make(calls);
+      all.push(...calls);
+    });
+    this.updateFunctions(patches);
+    this.past.push({ title, patches: all, version: ++this.versions });
     this.future.length = 0;
+  }
+
+  // Sets the signatures of the functions whose arguments or results are in the patches.
+  private updateFunctions(patches: readonly Patch[]): void {
+    for (const body of bodiesOfEnds(patches)) {
+      const { header, op } = this.functionBases[body - 1]!;
+      if (op !== null) this.library.setFunction(header.op(op, this.endsOf(body)));
+    }
+  }
+
+  // Returns how the calls of a function, and what reads them, follow a change of its signature. The
+  // library has the signature before.
+  private callPatches(body: number, before: readonly EditNode[]): Patch[] {
+    const { header, op: original } = this.functionBases[body - 1]!;
+    const op = original === null ? null : this.library.find(header.name);
+    if (op === null) return [];
+    const ends = this.endsOf(body);
+    const places = (end: EndKind): number[] => {
+      const of = before.filter((node) => node.end === end).map((node) => node.id);
+      return ends.filter((node) => node.end === end).map((node) => of.indexOf(node.id));
+    };
+    const [args, results] = [places('arg'), places('result')];
+    const isSame = (list: number[], size: number): boolean =>
+      list.length === size && list.every((from, i) => from === i);
+    if (isSame(args, op.i.length) && isSame(results, op.o.length)) return [];
+    const changed = new Map<number, EditNode>();
+    // For each call, by its body and name, the places of its outputs now; -1 if it is gone.
+    const outputs = new Map<string, number[]>();
+    this.list.forEach((node, at) => {
+      if (node.op !== op.n || node.end !== '') return;
+      const data = node.inputs.filter((input) => !input.startsWith('^'));
+      const control = node.inputs.filter((input) => input.startsWith('^'));
+      const parts: string[][] = [];
+      let next = 0;
+      for (const arg of op.i) {
+        const size = this.library.sizeOf(node, arg);
+        const from = next;
+        parts.push(Array.from({ length: size }, (_, i) => data[from + i] ?? ''));
+        next += size;
+      }
+      const inputs = [
+        ...args.flatMap((from) => (from < 0 ? [''] : parts[from]!)), ...data.slice(next), ...control,
+      ];
+      const after = { ...node, inputs };
+      if (!isSameNode(node, after)) changed.set(at, after);
+      const starts: number[] = [];
+      let start = 0;
+      const sizes = op.o.map((arg) => this.library.sizeOf(node, arg));
+      results.forEach((from) => {
+        starts.push(start);
+        start += from < 0 ? 1 : sizes[from]!;
+      });
+      outputs.set(nameKey(node.name, node.body, ''), sizes.flatMap((size, from) => {
+        const to = results.indexOf(from);
+        return Array.from({ length: size }, (_, i) => (to < 0 ? -1 : starts[to]! + i));
+      }));
+    });
+    this.list.forEach((node, at) => {
+      const now = changed.get(at) ?? node;
+      const inputs = now.inputs.map((input) => {
+        const source = parseInput(input);
+        if (input === '' || source.output < 0) return input;
+        const to = outputs.get(nameKey(source.node, node.body, ''))?.[source.output];
+        return to === undefined ? input : to < 0 ? '' : formatInput(source.node, to);
+      });
+      const after = { ...now, inputs };
+      if (!isSameNode(now, after)) changed.set(at, after);
+    });
+    return [...changed].map(([at, after]) => ({ at, before: this.list[at]!, after }));
   }
   private replace(title: string, changed: readonly EditNode[]): void {
     this.apply(title, changed.map((after) => {
@@ -148,7 +445,7 @@ export class Editor {
 
   // ---- Edits: each is one step of the history. They throw an error that says what does not fit ----
 
-  private make(op: string, name: string): EditNode {
+  private make(op: string, name: string, body: number): EditNode {
     const def = this.library.find(op);
     const attrs: Record<string, string> = {};
     for (const [attr, type, , , min, , value] of def?.a ?? []) {
@@ -157,61 +454,84 @@ export class Editor {
       if (type === 'int') attrs[attr] = `i: ${def!.i.some((arg) => this.library.numberAttr(arg) === attr) ? 0 : (min ?? 0)}`;
       if (type === 'list(type)') attrs[attr] = 'list { }';
     }
-    const node: EditNode = { id: this.nextId++, base: -1, name, op, device: '', inputs: [], attrs };
+    const end = body === 0 ? '' : endOf(op);
+    const node: EditNode =
+      { id: this.nextId++, base: -1, body, end, name, op, device: '', inputs: [], attrs };
     const pins = this.library.inputs(node).filter((pin) => !pin.isNew);
     return { ...node, inputs: pins.map(() => '') };
   }
 
   // Adds a block, not connected, with these attributes, and returns it.
-  add(op: string, name = '', attrs: Readonly<Record<string, string>> = {}): EditNode {
-    if (name !== '' && this.find(name) !== null) throw new Error(`there is a block '${name}' already`);
-    const made = this.make(op, name === '' ? this.freeName(op) : name);
+  add(op: string, name = '', attrs: Readonly<Record<string, string>> = {}, body = 0): EditNode {
+    const end = body === 0 ? '' : endOf(op);
+    if (name !== '' && this.findEnd(name, body, end) !== null) {
+      throw new Error(`there is a block '${name}' already`);
+    }
+    const free = name !== '' ? name : this.freeName(kEndNames[end] ?? op, body, end);
+    const made = this.make(op, free, body);
     const node = { ...made, attrs: { ...made.attrs, ...attrs } };
-    this.apply(`Add ${node.name}`, [{ at: this.list.length, before: null, after: node }]);
+    this.apply(`Add ${node.name}`, [{ at: this.placeOf(node), before: null, after: node }]);
     return node;
+  }
+  // Returns the place of a new node.
+  private placeOf(node: EditNode): number {
+    const at = this.list.findIndex((other) => rank(other) > rank(node));
+    return at < 0 ? this.list.length : at;
   }
 
   // Adds nodes of a text or of a server. Names that are taken get a suffix, also where these nodes
   // read each other.
-  paste(nodes: readonly EditNodeJson[], title = 'Paste'): EditNode[] {
+  paste(nodes: readonly EditNodeJson[], title = 'Paste', body = 0): EditNode[] {
     const names = new Map<string, string>();
     const taken = new Set<string>();
-    for (const node of nodes) {
-      let name = this.freeName(node.n);
-      for (let i = 1; taken.has(name) || (i > 1 && this.find(name) !== null); ++i) {
-        name = `${node.n.replace(/_\d+$/, '')}_${i}`;
+    const list: string[] = [];
+    const ends = nodes.map((node) => (body === 0 ? '' : endOf(node.op)));
+    nodes.forEach((node, i) => {
+      const end = ends[i]!;
+      const wanted = end === '' ? node.n : nameOfEnd(node.n);
+      let name = this.freeName(wanted, body, end);
+      for (let k = 1; taken.has(nameKey(name, body, end)) ||
+           (k > 1 && this.findEnd(name, body, end) !== null); ++k) {
+        name = `${wanted.replace(/_\d+$/, '')}_${k}`;
       }
-      taken.add(name);
-      if (!names.has(node.n)) names.set(node.n, name);
-    }
-    const list = [...taken];
+      taken.add(nameKey(name, body, end));
+      list.push(name);
+      if ((end === '' || end === 'arg') && !names.has(node.n)) names.set(node.n, name);
+    });
     const added = nodes.map((node, i) => {
       const inputs = node.i.map((input) => {
-        const source = parseInput(input);
-        const name = names.get(source.node);
-        return name === undefined ? input : formatInput(name, source.output);
+        const name = names.get(parseInput(input).node);
+        return name === undefined ? input : redirectInput(input, name);
       });
-      return nodeFromJson({ ...node, n: list[i]!, i: inputs }, this.nextId++, -1);
+      const made = { ...node, n: list[i]!, i: inputs };
+      return nodeFromJson(ends[i] === '' ? made : plainEnd(made, ends[i]!), this.nextId++, -1, body, ends[i]!);
     });
-    this.apply(title, added.map((after, i) => ({ at: this.list.length + i, before: null, after })));
+    // Places in the list as it grows.
+    const sorted = added.map((after) => ({ at: this.placeOf(after), before: null, after }))
+      .sort((a, b) => rank(a.after) - rank(b.after));
+    this.apply(title, sorted.map((patch, i) => ({ ...patch, at: patch.at + i })));
     return added;
   }
 
   // Removes blocks. Pins that read them are no longer connected.
   remove(ids: readonly number[]): void {
-    const gone = new Set(ids.map((id) => this.need(id).name));
+    const nodes = [...new Set(ids)].map((id) => this.need(id));
+    const going = new Set(nodes.map((node) => node.id));
+    // Results have names, too, but nothing reads them.
+    const gone = new Set(nodes.filter((node) => node.end === '' || node.end === 'arg')
+      .map((node) => nameKey(node.name, node.body, '')));
     const patches: Patch[] = [];
     for (const [at, node] of this.list.entries()) {
-      if (gone.has(node.name) || !node.inputs.some((input) => gone.has(parseInput(input).node))) {
-        continue;
-      }
-      const inputs = node.inputs.filter((input) => !(input.startsWith('^') && gone.has(input.slice(1))))
-        .map((input) => (input !== '' && gone.has(parseInput(input).node) ? '' : input));
+      const isGone = (input: string): boolean =>
+        input !== '' && gone.has(nameKey(parseInput(input).node, node.body, ''));
+      if (going.has(node.id) || !node.inputs.some(isGone)) continue;
+      const inputs = node.inputs.filter((input) => !(input.startsWith('^') && isGone(input)))
+        .map((input) => (isGone(input) ? '' : input));
       patches.push({ at, before: node, after: { ...node, inputs } });
     }
-    const places = ids.map((id) => this.indexOf(id)).sort((a, b) => b - a);
-    for (const at of new Set(places)) patches.push({ at, before: this.list[at]!, after: null });
-    this.apply(gone.size === 1 ? `Remove ${[...gone][0]!}` : `Remove ${gone.size} blocks`, patches);
+    const places = nodes.map((node) => this.indexOf(node.id)).sort((a, b) => b - a);
+    for (const at of places) patches.push({ at, before: this.list[at]!, after: null });
+    this.apply(nodes.length === 1 ? `Remove ${nodes[0]!.name}` : `Remove ${nodes.length} blocks`, patches);
   }
 
   rename(id: number, name: string): void {
@@ -220,25 +540,34 @@ export class Editor {
 
   // Gives blocks new names, which differ, at once.
   private renameAll(names: readonly (readonly [number, string])[], title: string): void {
-    const renamed = new Map<string, string>();
+    const all = new Map<string, string>();
+    const { body } = this.need(names[0]![0]);
     for (const [id, name] of names) {
-      const before = this.need(id).name;
-      if (name !== before) renamed.set(before, name);
+      const node = this.need(id);
+      if (node.body !== body) throw new Error('the blocks are in several functions');
+      if (name !== node.name) all.set(nameKey(node.name, body, node.end), name);
     }
-    for (const name of renamed.values()) {
-      if (!/^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$/.test(name)) {
-        throw new Error('a name has letters, digits and _ . \\ / > -, and begins with a letter, digit or .');
+    for (const [id, name] of names) {
+      const { end, name: before } = this.need(id);
+      if (name === before) continue;
+      if (end === '' ? !/^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$/.test(name) : !/^[A-Za-z]\w*$/.test(name)) {
+        throw new Error(end === ''
+          ? 'a name has letters, digits and _ . \\ / > -, and begins with a letter, digit or .'
+          : 'the name of an argument or result has letters, digits and _, and begins with a letter');
       }
-      if (this.find(name) !== null && !renamed.has(name)) {
+      if (this.findEnd(name, body, end) !== null && !all.has(nameKey(name, body, end))) {
         throw new Error(`there is a block '${name}' already`);
       }
     }
+    // The names that inputs have.
+    const renamed = new Map([...all].flatMap(([key, name]): [string, string][] =>
+      (key.startsWith(nameKey('', body, '')) ? [[key.slice(nameKey('', body, '').length), name]] : [])));
     const changed: EditNode[] = [];
     for (const node of this.list) {
+      if (node.body !== body) continue;
       const inputs = node.inputs.map((input) => {
-        const source = parseInput(input);
-        const name = input === '' ? undefined : renamed.get(source.node);
-        return name === undefined ? input : formatInput(name, source.output);
+        const name = input === '' ? undefined : renamed.get(parseInput(input).node);
+        return name === undefined ? input : redirectInput(input, name);
       });
       // The nodes that it is colocated with.
       const group = node.attrs._class;
@@ -249,7 +578,8 @@ export class Editor {
           return name === undefined ? whole : quote(`loc:@${name}`);
         }),
       };
-      const after = { ...node, name: renamed.get(node.name) ?? node.name, inputs, attrs };
+      const name = all.get(nameKey(node.name, body, node.end)) ?? node.name;
+      const after = { ...node, name, inputs, attrs };
       if (!isSameNode(node, after)) changed.push(after);
     }
     this.replace(title, changed);
@@ -287,17 +617,17 @@ export class Editor {
   private setAttrs(node: EditNode, attrs: Record<string, string | null>, title: string): void {
     let after: EditNode = { ...node, attrs };
     // The inputs of lists that are shorter or longer now.
-    const pins = this.library.inputs(after).filter((pin) => !pin.isNew);
-    if (this.library.find(node.op) !== null) {
+    const isLonger = this.library.find(node.op)?.i
+      .some((arg) => this.library.sizeOf(node, arg) !== this.library.sizeOf(after, arg));
+    if (isLonger === true) {
       const data = after.inputs.filter((input) => !input.startsWith('^'));
       const control = after.inputs.filter((input) => input.startsWith('^'));
-      if (pins.length !== data.length) {
-        after = { ...after, inputs: [...this.fitInputs(node, after, data), ...control] };
-      }
+      after = { ...after, inputs: [...this.fitInputs(node, after, data), ...control] };
     }
     if (!isSameNode(node, after)) this.replace(title, [after]);
   }
-  // Returns the data inputs of `node` for the pins that `after` has: those of each argument.
+  // Returns the data inputs of `node` for the pins that `after` has: those of each argument, and those
+  // that no argument has.
   private fitInputs(node: EditNode, after: EditNode, data: readonly string[]): string[] {
     const inputs: string[] = [];
     let at = 0;
@@ -307,7 +637,7 @@ export class Editor {
       for (let i = 0; i < size; ++i) inputs.push(i < before ? (data[at + i] ?? '') : '');
       at += before;
     }
-    return inputs;
+    return [...inputs, ...data.slice(at)];
   }
 
   setDevice(id: number, device: string): void {
@@ -320,6 +650,7 @@ export class Editor {
     const source = this.get(from.id);
     const target = this.get(to.id);
     if (source === null || target === null) return 'the block is not in the graph';
+    if (source.body !== target.body) return 'the blocks are in different functions';
     const output = this.library.outputs(source).find((p) => p.index === from.index);
     if (output === undefined) return `${source.name} has no output ${from.index}`;
     if (this.reaches(target, source)) return 'the connection would make a cycle';
@@ -341,7 +672,7 @@ export class Editor {
       if (node.op === 'NextIteration' || node.op === 'RefNextIteration') continue;
       for (const input of node.inputs) {
         const { node: name } = parseInput(input);
-        const source = input === '' || seen.has(name) ? null : this.find(name);
+        const source = input === '' || seen.has(name) ? null : this.find(name, node.body);
         seen.add(name);
         if (source !== null) work.push(source);
       }
@@ -376,9 +707,13 @@ export class Editor {
     const target = this.need(to);
     const input = formatInput(source.name, -1);
     if (target.inputs.includes(input)) return;
+    if (source.body !== target.body) throw new Error('the blocks are in different functions');
+    if (source.end !== '' || target.end === 'arg' || target.end === 'result') {
+      throw new Error('arguments and results of a function have no order');
+    }
     if (this.reaches(target, source)) throw new Error('the connection would make a cycle');
     this.replace(`Run ${leaf(target.name)} after ${leaf(source.name)}`,
-                 [{ ...target, inputs: [...target.inputs, input] }]);
+                 [{ ...target, inputs: target.end === 'control' ? [input] : [...target.inputs, input] }]);
   }
 
   // Disconnects an input by its place among all inputs. A list gets shorter.

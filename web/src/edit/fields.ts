@@ -18,11 +18,11 @@ export const kTypes = [
 ];
 
 // The lists of values of a tensor: types that are numbers or strings, as they are written.
-const kValues: Record<string, string> = {
+const kValues: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
   float: 'float_val', double: 'double_val', int8: 'int_val', int16: 'int_val', int32: 'int_val',
   int64: 'int64_val', uint8: 'int_val', uint16: 'int_val', uint32: 'uint32_val',
   uint64: 'uint64_val', bool: 'bool_val', string: 'string_val',
-};
+});
 
 function shapeText(shape: Message): string {
   if (scalars(shape, 'unknown_rank').includes('true')) return '?';
@@ -82,6 +82,60 @@ function parseTensor(text: string): string {
   const inner = [`dtype: ${typeEnum(type)}`, shape === '' ? 'tensor_shape { }' : `tensor_shape { ${shape} }`,
                  ...values.map((value) => `${list}: ${value}`)];
   return `tensor { ${inner.join(' ')} }`;
+}
+
+// A constant as a table: a scalar has one row and column, a vector one row, a matrix its rows.
+export interface TensorTable {
+  type: string;
+  shape: string;
+  rows: string[][];
+}
+// Elements of a table.
+const kMaxTable = 256;
+
+// Returns the table of a constant of up to two dimensions; null if it is too large or has another
+// form. `text` is that of an attribute.
+export function tensorTable(text: string): TensorTable | null {
+  const field = fieldText('tensor', text);
+  const match = field === null ? null : /^(\w+) \[([\d,]*)\]/.exec(field);
+  if (match === null) return null;
+  const dims = match[2] === '' ? [] : match[2]!.split(',').map(Number);
+  const [rows, columns] = dims.length === 2 ? dims as [number, number] : [1, dims[0] ?? 1];
+  if (dims.length > 2 || rows * columns < 1 || rows * columns > kMaxTable) return null;
+  const values = scalars(messages(parseText(text), 'tensor')[0]!, kValues[match[1]!]!);
+  if (values.length !== 1 && values.length !== rows * columns) return null;
+  const at = (i: number): string => {
+    const value = values[values.length === 1 ? 0 : i]!;
+    return match[1] === 'string' ? (unquote(value) ?? '') : value;
+  };
+  return {
+    type: match[1]!, shape: `[${match[2]!}]`,
+    rows: Array.from({ length: rows }, (_, r) => Array.from({ length: columns }, (_, c) => at(r * columns + c))),
+  };
+}
+// Returns the constant of a table with one element changed. Throws an error that says what was
+// expected.
+export function setInTable(table: TensorTable, row: number, column: number, value: string): string {
+  const written = (text: string): string => (table.type === 'string' ? quote(text) : text.trim());
+  const values = table.rows.flatMap((line, r) =>
+    line.map((old, c) => written(r === row && c === column ? value : old)));
+  if (table.type !== 'string' && written(value) === '') throw new Error('expected a number');
+  return parseTensor(`${table.type} ${table.shape} ${values.join(' ')}`);
+}
+
+// Returns the name of the function that an attribute without attributes of its own names; null if it
+// has another form.
+export function functionName(text: string): string | null {
+  let message: Message;
+  try {
+    message = parseText(text);
+  } catch {
+    return null;
+  }
+  const func = messages(message, 'func')[0];
+  if (message.fields.length !== 1 || func?.fields.length !== 1) return null;
+  const name = scalars(func, 'name')[0];
+  return name === undefined ? null : unquote(name);
 }
 
 function isNumber(text: string): boolean {

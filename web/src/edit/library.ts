@@ -1,8 +1,9 @@
 // Library: the ops, and what their definitions say of a node: pins, types and attributes.
 import type { ArgJson, AttrJson, OpJson } from '../data/format.ts';
 import { fieldText, typeEnum } from './fields.ts';
-import type { EditNode } from './node.ts';
+import type { EditNode, EndKind } from './node.ts';
 import { messages, parseText, scalars } from './text.ts';
+import type { Message } from './text.ts';
 
 // A list argument has at most so many pins, or as many as its node has inputs, none of which may be
 // lost.
@@ -16,6 +17,25 @@ export interface Pin {
   index: number;
   // The end of a list: connecting makes the list longer.
   isNew: boolean;
+}
+
+// What a body has for the arguments and results of its function, as ops. A type that is an attribute
+// of the function is a placeholder: 'placeholder: "T"'.
+const kEndType: AttrJson = ['T', 'type', null, 'The type in the signature.', null, [], null];
+function endOp(n: string, s: string, i: ArgJson[], o: ArgJson[]): OpJson {
+  const d = 'A change of the signature changes the calls of the function, too.';
+  return { n, k: 1, s, d, i, o, a: i.length + o.length === 0 ? [] : [kEndType], f: 0 };
+}
+export const kEndOps: readonly OpJson[] = [
+  endOp('_Arg', 'An argument of the function.', [], [['output', 'T', '', 0]]),
+  endOp('_Retval', 'A result of the function.', [['input', 'T', '', 0]], []),
+  endOp('_ControlRet', 'A control output of the function: runs after one block.', [], []),
+];
+const kEnds: Readonly<Record<string, EndKind>> =
+  { _Arg: 'arg', _Retval: 'result', _ControlRet: 'control' };
+// Returns what a new node of a function's body is.
+export function endOf(op: string): EndKind {
+  return Object.hasOwn(kEnds, op) ? kEnds[op]! : '';
 }
 
 // The parts of the type of an argument: "N * T", "Ref(float)".
@@ -33,7 +53,13 @@ export class Library {
   private readonly byName = new Map<string, OpJson>();
 
   constructor(readonly ops: readonly OpJson[]) {
-    for (const op of ops) this.byName.set(op.n, op);
+    // Of functions of the same name, the first.
+    for (const op of [...kEndOps, ...ops]) if (!this.byName.has(op.n)) this.byName.set(op.n, op);
+  }
+
+  // Replaces the signature of a function of the graph.
+  setFunction(op: OpJson): void {
+    this.byName.set(op.n, op);
   }
 
   find(name: string): OpJson | null {
@@ -53,7 +79,13 @@ export class Library {
   private types(node: EditNode, attr: string): string[] {
     const text = this.value(node, attr);
     if (text === null) return [];
-    const list = messages(parseText(text), 'list')[0];
+    let list: Message | undefined;
+    try {
+      list = messages(parseText(text), 'list')[0];
+    } catch {
+      // The text of fields that are unknown here.
+      return [];
+    }
     return list === undefined ? []
       : scalars(list, 'type').map((type) => type.replace('DT_', '').toLowerCase());
   }
@@ -99,6 +131,23 @@ export class Library {
       return this.types(node, type)[pin.index - first] ?? '';
     }
     return fieldText('type', this.value(node, type) ?? '') ?? '';
+  }
+
+  // Returns the output "arg:index" of a node, as in the body of a function; -1 if there is none.
+  outputIndex(node: EditNode, arg: string, index: number): number {
+    let first = 0;
+    for (const output of this.find(node.op)?.o ?? []) {
+      const size = this.sizeOf(node, output);
+      if (output[0] === arg) return index < size ? first + index : -1;
+      first += size;
+    }
+    return -1;
+  }
+  // Returns "arg:index" of an output; null if there is none.
+  outputName(node: EditNode, index: number): string | null {
+    const pin = this.outputs(node).find((p) => p.index === index);
+    return pin === undefined ? null
+      : `${pin.arg[0]}:${index - this.inputsOrOutputsBefore(node, pin)}`;
   }
 
   // Returns the index of the first pin of an argument.

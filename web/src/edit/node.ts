@@ -3,8 +3,11 @@ import type { EditNodeJson } from '../data/format.ts';
 import { messages, parseText, printText, quote, scalars, unquote } from './text.ts';
 import type { Message } from './text.ts';
 
-// Immutable. Inputs are as in a GraphDef, data before control: "a", "a:1", "^a"; "" for a pin that
-// is not connected.
+// What a node of a function's body is: an argument, a result, a control output, or "" for a node.
+export type EndKind = '' | 'arg' | 'result' | 'control';
+
+// Immutable. Inputs are as in a GraphDef, in the bodies of functions too, data before control: "a",
+// "a:1", "^a"; "" for a pin that is not connected.
 export interface EditNode {
   // Unlike the name, never changes.
   readonly id: number;
@@ -16,22 +19,33 @@ export interface EditNode {
   readonly attrs: Readonly<Record<string, string | null>>;
   // The node of the file that this one was, or -1.
   readonly base: number;
+  // 0: a node of the graph; n: one of the body of function n - 1.
+  readonly body: number;
+  readonly end: EndKind;
 }
 
-// Splits the name of a tensor into its node and its output; the output is -1 for a control input.
+// Splits the name of a tensor into its node and its output; the output is -1 for a control input. An
+// input of a function's body may name an output that is not known, "a:sum:0": that is output 0.
 export function parseInput(input: string): { node: string; output: number } {
   if (input.startsWith('^')) return { node: input.slice(1), output: -1 };
-  const match = /^(.*):(\d{1,9})$/.exec(input);
-  return match === null ? { node: input, output: 0 }
-    : { node: match[1]!, output: Number(match[2]) };
+  const match = /^([^:]*):(\d{1,9}|[A-Za-z_]\w*(?::\d+)?)$/.exec(input);
+  if (match === null) return { node: input, output: 0 };
+  return { node: match[1]!, output: /^\d/.test(match[2]!) ? Number(match[2]) : 0 };
+}
+// Returns an input that reads another node in the same way.
+export function redirectInput(input: string, node: string): string {
+  const { node: before } = parseInput(input);
+  const at = input.startsWith('^') ? 1 : 0;
+  return input.slice(0, at) + node + input.slice(at + before.length);
 }
 export function formatInput(node: string, output: number): string {
   return output < 0 ? `^${node}` : output === 0 ? node : `${node}:${output}`;
 }
 
-export function nodeFromJson(json: EditNodeJson, id: number, base: number): EditNode {
+export function nodeFromJson(json: EditNodeJson, id: number, base: number, body = 0,
+                             end: EndKind = ''): EditNode {
   return {
-    id, base, name: json.n, op: json.op, device: json.d, inputs: json.i, attrs: json.a,
+    id, base, body, end, name: json.n, op: json.op, device: json.d, inputs: json.i, attrs: json.a,
   };
 }
 
@@ -59,9 +73,9 @@ export function nodeText(node: EditNode, indent = '  ', omit: ReadonlySet<string
   return lines.map((line) => indent + line + '\n').join('');
 }
 
-// Returns a graph in text format. `rest` is what is not nodes.
-export function graphText(nodes: readonly EditNode[], rest: string): string {
-  return nodes.map((node) => `node {\n${nodeText(node)}}\n`).join('') + rest;
+// Returns nodes as text of a graph.
+export function graphText(nodes: readonly EditNode[]): string {
+  return nodes.map((node) => `node {\n${nodeText(node)}}\n`).join('');
 }
 
 function onlyString(message: Message, name: string): string {

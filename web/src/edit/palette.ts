@@ -1,16 +1,16 @@
 // The ops that a search finds.
 import type { OpJson } from '../data/format.ts';
+import { kEndOps } from './library.ts';
 import type { Library } from './library.ts';
 
 // Returns ops whose names or summaries have the words of a query, best first: names that begin with
 // it, names that have it, summaries. `isInput` and `type` restrict them to ops with a pin that
-// takes, or makes, such a tensor.
+// takes, or makes, such a tensor. The body of a function has arguments and results, too.
 export function searchOps(library: Library, query: string, limit: number,
-                          pin: { isInput: boolean; type: string } | null): OpJson[] {
+                          pin: { isInput: boolean; type: string } | null, inBody = false): OpJson[] {
   const words = query.toLowerCase().split(/\s+/).filter((word) => word !== '');
   const found: { op: OpJson; rank: number }[] = [];
-  for (const op of library.ops) {
-    if (op.n.startsWith('_')) continue;
+  for (const op of [...library.ops.filter(({ n }) => !n.startsWith('_')), ...(inBody ? kEndOps : [])]) {
     if (pin !== null && !library.takes(op, pin.type, pin.isInput)) continue;
     const name = op.n.toLowerCase();
     const text = `${name} ${op.s.toLowerCase()}`;

@@ -1,5 +1,5 @@
 // Session: the graph that the page edits, with what a server says of it. Tells the page to show it.
-import type { Bodies, EditJson, GraphJson, RunJson } from '../data/format.ts';
+import type { EditJson, GraphJson, RunJson } from '../data/format.ts';
 import { call } from './api.ts';
 import type { Feed, ImageRequest, SentGraph } from './api.ts';
 import { displayGraph } from './display.ts';
@@ -30,13 +30,30 @@ export const kNoFeed: FeedField =
 // The dialog over the picture.
 export type Dialog =
   // Blocks to add; `end` is what the new one is connected to.
-  | { kind: 'palette'; end: (End & { isOutput: boolean; type: string }) | null }
+  | { kind: 'palette'; end: (End & { isOutput: boolean; type: string }) | null; body: number }
   // The inputs of a block that the marked output may be connected to.
   | { kind: 'connect'; to: number }
-  | { kind: 'gradients'; of: string; wrt: string }
+  | { kind: 'gradients'; of: string; wrt: string; body: number }
   // The scope that blocks are put into.
   | { kind: 'scope'; ids: number[]; from: string }
   | { kind: 'text'; title: string; text: string; file: string };
+
+// The scope that has the body of a function.
+function scopeOfFunction(name: string): string {
+  return `ƒ ${name}/`;
+}
+
+// The member of a request that is about a body.
+function ofBody(body: number): { function?: number } {
+  return body === 0 ? {} : { function: body - 1 };
+}
+
+// Returns a run of nodes that begin at a place among all.
+function runAt(run: RunJson, first: number): RunJson {
+  // The first of six numbers of each event.
+  const events = run.events.map((value, i) => (i % 6 === 0 && value >= 0 ? value + first : value));
+  return { ...run, events, outputs: run.outputs.map((output) => ({ ...output, n: output.n + first })) };
+}
 
 // The part of the page that a session uses.
 export interface Host {
@@ -71,8 +88,8 @@ export class Session {
   private selectedId: number | null = null;
   private chosenIds: number[] = [];
 
-  constructor(private readonly host: Host, edit: EditJson, private readonly bodies: Bodies) {
-    this.editor = new Editor(new Library(edit.ops), edit.nodes, edit.rest);
+  constructor(private readonly host: Host, edit: EditJson) {
+    this.editor = new Editor(new Library(edit.ops), edit.nodes, edit.rest, edit.functions, edit.library);
     this.file = edit.file;
     this.hasServer = edit.server;
     this.base = edit.base;
@@ -86,13 +103,36 @@ export class Session {
     return this.saved !== this.editor.version;
   }
   private sent(): SentGraph {
-    return { base: this.base, nodes: this.editor.items() };
+    return {
+      base: this.base, nodes: this.editor.items(), functions: this.editor.functionItems(),
+    };
   }
   // Returns the node of a block of the picture.
   nodeOf(shown: number | null): EditNode | null {
     const node = shown === null || shown < 0 ? undefined : this.shown[shown];
     return node === undefined ? null : this.editor.get(node.id);
   }
+  // Returns the body that a scope of the picture is in, "ƒ name/layer1/"; 0 for one of the graph.
+  bodyOfScope(path: string): number {
+    let body = 0;
+    // Of functions with names that begin alike, the longest.
+    this.editor.functions.forEach((name, f) => {
+      const isLonger = body === 0 || name.length > this.editor.functions[body - 1]!.length;
+      if (isLonger && path.startsWith(scopeOfFunction(name))) body = f + 1;
+    });
+    return body;
+  }
+  // Returns the path of a node in the picture.
+  pathOf(node: EditNode): string {
+    return node.body === 0 ? node.name
+      : scopeOfFunction(this.editor.functions[node.body - 1]!) + node.name;
+  }
+  // Returns the scope of a body that a scope of the picture is: "layer1/".
+  private localScope(path: string): string {
+    const body = this.bodyOfScope(path);
+    return body === 0 ? path : path.slice(scopeOfFunction(this.editor.functions[body - 1]!).length);
+  }
+
   // ---- Showing ----
 
   // Returns the graph as the page shows it at first.
@@ -107,7 +147,7 @@ export class Session {
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
     const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;
     const run = isSame(this.run?.nodes) ? this.run!.result : null;
-    return displayGraph(this.editor, this.file, checked, run, this.bodies);
+    return displayGraph(this.editor, this.file, checked, run);
   }
 
   // Shows the graph as it is, then what the server says of it. Selects a node.
@@ -148,6 +188,7 @@ export class Session {
     const nodes = [...this.editor.nodes];
     try {
       const result = await call('check', this.sent(), {});
+      if (result.types.length !== nodes.length) throw new Error('the answer is about another graph');
       this.checked = { nodes, result };
     } catch (error) {
       this.host.say((error as Error).message);
@@ -192,10 +233,10 @@ export class Session {
 
   // Adds a block, and connects it if the palette was opened at a pin.
   add(op: string): void {
-    const end = this.dialog?.kind === 'palette' ? this.dialog.end : null;
+    const { end, body } = this.dialog?.kind === 'palette' ? this.dialog : { end: null, body: 0 };
     this.close();
     this.do(() => {
-      const node = this.editor.add(op);
+      const node = this.editor.add(op, '', {}, body);
       if (end !== null) this.attach(node, end);
       return { select: node.id, say: `Added ${node.name}` };
     });
@@ -248,14 +289,14 @@ export class Session {
         return;
       }
       const { node: name, output } = parseInput(text);
-      const source = this.editor.find(name);
+      const source = this.editor.find(name, node.body);
       if (source === null) throw new Error(`there is no block '${name}'`);
       this.editor.connect({ id: source.id, index: output }, { id: node.id, index: pin.index }, pin.isNew);
     });
   }
   connectControl(node: EditNode, name: string): void {
     this.do(() => {
-      const source = this.editor.find(name);
+      const source = this.editor.find(name, node.body);
       if (source === null) throw new Error(`there is no block '${name}'`);
       this.editor.connectControl(source.id, node.id);
     });
@@ -269,15 +310,15 @@ export class Session {
       this.host.say('A constant of the file is too large to be copied');
       return '';
     }
-    this.clipboard = graphText(nodes, '');
+    this.clipboard = graphText(nodes);
     this.host.say(`Copied ${this.title(nodes)}`);
     return this.clipboard;
   }
-  paste(text: string = this.clipboard): void {
+  paste(body: number, text: string = this.clipboard): void {
     this.do(() => {
       const nodes = parseNodes(text);
       if (nodes.length === 0) throw new Error('The clipboard has no nodes in text format');
-      return this.added(this.editor.paste(nodes), 'Pasted');
+      return this.added(this.editor.paste(nodes, 'Paste', body), 'Pasted');
     });
   }
   // Adds blocks again. They read what the blocks read.
@@ -286,7 +327,9 @@ export class Session {
       if (nodes.some((node) => Object.values(node.attrs).includes(null))) {
         throw new Error('A constant of the file is too large to be copied');
       }
-      const added = this.editor.paste(parseNodes(graphText(nodes, '')), `Duplicate ${this.title(nodes)}`);
+      const { body } = nodes[0]!;
+      if (nodes.some((node) => node.body !== body)) throw new Error('the blocks are in several functions');
+      const added = this.editor.paste(parseNodes(graphText(nodes)), `Duplicate ${this.title(nodes)}`, body);
       return this.added(added, 'Added');
     });
   }
@@ -308,7 +351,8 @@ export class Session {
   // innermost that all of them are in.
   openScope(nodes: readonly EditNode[], scope: string): void {
     const ids = nodes.map((node) => node.id);
-    this.open({ kind: 'scope', ids, from: scope === '' ? this.editor.commonScope(ids) : scope });
+    const from = scope === '' ? this.editor.commonScope(ids) : this.localScope(scope);
+    this.open({ kind: 'scope', ids, from });
   }
   moveTo(ids: number[], from: string, to: string): void {
     this.close();
@@ -321,7 +365,7 @@ export class Session {
   dissolve(nodes: readonly EditNode[], scope: string): void {
     this.do(() => {
       const ids = nodes.map((node) => node.id);
-      const from = scope === '' ? this.editor.commonScope(ids) : scope;
+      const from = scope === '' ? this.editor.commonScope(ids) : this.localScope(scope);
       if (from === '') throw new Error('The blocks are in no common scope');
       this.editor.moveTo(ids, from, from.slice(0, from.slice(0, -1).lastIndexOf('/') + 1));
       return { select: ids[0]! };
@@ -355,6 +399,14 @@ export class Session {
     });
   }
 
+  // Ends the run in progress, whose call then fails.
+  async cancel(): Promise<void> {
+    if (!this.isBusy) {
+      this.host.say('Nothing runs');
+      return;
+    }
+    await call('cancel', null, {}).catch((error: Error) => this.host.say(error.message));
+  }
   // Calls the server, one call at a time, and says what failed.
   private async ask(what: () => Promise<void>): Promise<void> {
     if (!this.hasServer) {
@@ -379,11 +431,11 @@ export class Session {
 
   // ---- Runs ----
 
-  private feedsOfRun(): Feed[] {
+  private feedsOfRun(body: number): Feed[] {
     const feeds: Feed[] = [];
     for (const [id, field] of this.feeds) {
       const node = this.editor.get(id);
-      if (node === null || field.kind === 'none') continue;
+      if (node === null || node.body !== body || field.kind === 'none') continue;
       if (field.kind === 'file') {
         if (field.bytes === '') throw new Error(`${node.name}: choose a file`);
         feeds.push(field.isImage ? { name: node.name, ...this.imageRequest(node, field.bytes) }
@@ -452,13 +504,13 @@ export class Session {
     await this.readConstant(file, type, (value) => this.editor.setAttr(node.id, name, value));
   }
   // Uses a file that was dropped on a block, or beside all.
-  async drop(node: EditNode | null, file: File): Promise<void> {
+  async drop(node: EditNode | null, file: File, body: number): Promise<void> {
     if (node === null) {
       const name = file.name.replace(/\.\w*$/, '').replace(/[^A-Za-z0-9_.-]/g, '_').replace(/^[^A-Za-z0-9]+/, '');
       await this.readConstant(file, 'uint8', (value) => {
         const dtype = /dtype: (DT_\w+)/.exec(value)?.[1] ?? 'DT_UINT8';
-        const free = this.editor.freeName(name === '' ? 'Const' : name);
-        this.selectedId = this.editor.add('Const', free, { value, dtype: `type: ${dtype}` }).id;
+        const free = this.editor.freeName(name === '' ? 'Const' : name, body);
+        this.selectedId = this.editor.add('Const', free, { value, dtype: `type: ${dtype}` }, body).id;
       });
     } else if (node.op === 'Const') {
       await this.setToFile(node, 'value', file);
@@ -469,41 +521,50 @@ export class Session {
     }
   }
 
-  // Runs the graph, or what a node needs.
+  // Runs the graph, or what a node needs: of a function, in its body by itself.
   async runGraph(until: EditNode | null): Promise<void> {
     await this.ask(async () => {
       const nodes = [...this.editor.nodes];
+      const body = until?.body ?? 0;
+      const isResult = until?.end === 'result' || until?.end === 'control';
+      const name = isResult ? parseInput(until.inputs[0] ?? '').node : until?.name;
+      if (name === '') throw new Error(`${until!.name} is not connected`);
       const { run } = await call('run', this.sent(), {
-        feeds: this.feedsOfRun(), until: until === null ? [] : [until.name],
+        feeds: this.feedsOfRun(body), until: name === undefined ? [] : [name], ...ofBody(body),
       });
-      this.run = { nodes, result: run };
+      const first = nodes.findIndex((node) => node.body === body);
+      this.run = { nodes, result: runAt(run, Math.max(first, 0)) };
       await this.refresh();
       this.host.say('Run');
     });
   }
 
-  async differentiate(of: string, wrt: string[]): Promise<void> {
+  async differentiate(of: string, wrt: string[], body: number): Promise<void> {
     this.close();
     await this.ask(async () => {
-      const { nodes, gradients } = await call('gradients', this.sent(), { of, wrt });
+      const { nodes, gradients } = await call('gradients', this.sent(), { of, wrt, ...ofBody(body) });
       const found = gradients.filter((name) => name !== null);
       const first = found[0] === undefined ? null : parseInput(found[0]).node;
       this.do(() => {
-        this.editor.paste(nodes, `Differentiate ${of}`);
+        this.editor.paste(nodes, `Differentiate ${of}`, body);
         const list = wrt.map((name, i) => `${name}: ${gradients[i] ?? 'no gradient'}`);
         return {
-          select: first === null ? null : (this.editor.find(first)?.id ?? null),
+          select: first === null ? null : (this.editor.find(first, body)?.id ?? null),
           say: `Gradients: ${list.join(', ')}`,
         };
       });
     });
   }
   openGradients(node: EditNode | null): void {
-    const { library, nodes } = this.editor;
+    const { library } = this.editor;
+    const body = node?.body ?? 0;
     const isFloat = (of: EditNode): boolean =>
       /^(float|double|half|bfloat16|complex64|complex128)$/.test(library.outputType(of, 0));
-    const wrt = nodes.filter((n) => n.op.startsWith('Placeholder') && isFloat(n)).map((n) => n.name);
-    this.open({ kind: 'gradients', of: node?.name ?? '', wrt: wrt.join(', ') });
+    const wrt = this.editor.nodesOf(body)
+      .filter((n) => (n.op.startsWith('Placeholder') || n.end === 'arg') && isFloat(n)).map((n) => n.name);
+    // The gradient of a result is that of its tensor.
+    const of = node?.end === 'result' ? (node.inputs[0] ?? '') : (node?.name ?? '');
+    this.open({ kind: 'gradients', of, wrt: wrt.join(', '), body });
   }
 
   async cpp(): Promise<void> {
@@ -523,16 +584,19 @@ export class Session {
     this.dialog = null;
     this.host.changed();
   }
-  openPalette(end: (End & { isOutput: boolean }) | null): void {
+  // `body` is that of a new block that is not connected.
+  openPalette(end: (End & { isOutput: boolean }) | null, body: number): void {
     let type = '';
+    let place = body;
     if (end !== null) {
+      place = this.editor.get(end.id)!.body;
       const node = this.editor.get(end.id)!;
       const { library } = this.editor;
       const pins = end.isOutput ? library.outputs(node) : library.inputs(node);
       const pin = pins.find((p) => p.index === end.index);
       type = pin === undefined ? '' : library.typeOf(node, pin);
     }
-    this.open({ kind: 'palette', end: end === null ? null : { ...end, type } });
+    this.open({ kind: 'palette', end: end === null ? null : { ...end, type }, body: place });
   }
   // Returns the inputs of a block, and why the marked output does not fit each.
   choices(to: number): { pin: Pin; source: string; reason: string }[] {

@@ -11,6 +11,15 @@
 //
 // Items without edges are in a grid below the others.
 
+// Work that can be interrupted between its steps.
+export type Steps<T> = Generator<void, T, void>;
+export function runSteps<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 export interface LayoutInput {
   width: Float64Array;
   height: Float64Array;
@@ -333,19 +342,24 @@ class Layers {
   }
 
   // Keeps the best of the orders that the sweeps pass through.
-  reduceCrossings(): void {
+  *reduceCrossings(): Steps<void> {
     const sweeps = this.total < 3000 ? 12 : this.total < 30000 ? 4 : 2;
     let best = this.crossings();
     let bestColumns = this.columns.map((column) => column.slice());
     for (let sweep = 0; sweep < sweeps && best > 0; ++sweep) {
       if (sweep % 2 === 0) {
-        for (let l = 1; l < this.columns.length; ++l) this.sortColumn(this.columns[l]!, this.up);
+        for (let l = 1; l < this.columns.length; ++l) {
+          this.sortColumn(this.columns[l]!, this.up);
+          yield;
+        }
       } else {
         for (let l = this.columns.length - 2; l >= 0; --l) {
           this.sortColumn(this.columns[l]!, this.down);
+          yield;
         }
       }
       const crossings = this.crossings();
+      yield;
       if (crossings < best) {
         best = crossings;
         bestColumns = this.columns.map((column) => column.slice());
@@ -358,7 +372,7 @@ class Layers {
   }
 
   // Returns the heights of all items and dummies.
-  placeVertically(height: Float64Array): Float64Array {
+  *placeVertically(height: Float64Array): Steps<Float64Array> {
     const y = new Float64Array(this.total);
     for (const column of this.columns) {
       let top = 0;
@@ -391,10 +405,14 @@ class Layers {
     const sweeps = this.total < 3000 ? 6 : 2;
     for (let sweep = 0; sweep < sweeps; ++sweep) {
       if (sweep % 2 === 0) {
-        for (let l = 1; l < this.columns.length; ++l) align(this.columns[l]!, this.up, true);
+        for (let l = 1; l < this.columns.length; ++l) {
+          align(this.columns[l]!, this.up, true);
+          yield;
+        }
       } else {
         for (let l = this.columns.length - 2; l >= 0; --l) {
           align(this.columns[l]!, this.down, false);
+          yield;
         }
       }
     }
@@ -403,6 +421,9 @@ class Layers {
 }
 
 export function layOut(input: LayoutInput): LayoutResult {
+  return runSteps(layOutInSteps(input));
+}
+export function* layOutInSteps(input: LayoutInput): Steps<LayoutResult> {
   const count = input.width.length;
   const numEdges = input.from.length;
   const reversed = cycleEdges(count, input.from, input.to);
@@ -421,13 +442,15 @@ export function layOut(input: LayoutInput): LayoutResult {
   }
   for (let v = 0; v < count; ++v) if (input.port[v] !== 0) linked[v] = 1;
 
+  yield;
   const layer = assignLayers(
       count, input.port, adjacency(count, low, high), adjacency(count, high, low));
   const layers = new Layers(count, layer, linked, low, high, lowY, highY, input.height);
-  layers.reduceCrossings();
+  yield;
+  yield* layers.reduceCrossings();
   const height = new Float64Array(layers.total).fill(kDummyHeight);
   height.set(input.height);
-  const y = layers.placeVertically(height);
+  const y = yield* layers.placeVertically(height);
 
   // Columns. One that is far too tall continues beside itself.
   const x = new Float64Array(layers.total);

@@ -90,7 +90,14 @@ export class Model {
   text(id: number | undefined): string {
     return id === undefined ? '' : (this.json.strings[id] ?? '');
   }
-  // Returns the node of a name, or -1.
+  // Returns the name, in a function with its scope: "ƒ f/layer1/mul".
+  fullName(node: number): string {
+    for (let s = this.scopeOf[node]!; s > 0; s = this.scopes[s]!.parent) {
+      if (this.scopes[s]!.isFunction) return `${this.scopes[s]!.path}/${this.name(node)}`;
+    }
+    return this.name(node);
+  }
+  // Returns the node of a full name, or -1.
   find(name: string): number {
     return this.byName.get(name) ?? -1;
   }
@@ -222,7 +229,11 @@ export class Model {
     for (const [name, first, count] of this.json.functions) {
       const path = `ƒ ${name}`;
       const root = this.byPath.get(path) ?? add(path, path, 0, true);
-      for (let node = first; node < first + count; ++node) place(node, root, path + '/');
+      for (let node = first; node < first + count; ++node) {
+        const full = `${path}/${this.name(node)}`;
+        if (!this.byName.has(full)) this.byName.set(full, node);
+        place(node, root, path + '/');
+      }
     }
     // Depth first. A stack of scopes, each entered once and left once.
     let next = 0;

@@ -1,5 +1,6 @@
 // Builds the scene of a scope.
-import { layOut } from '../layout/layered.ts';
+import { layOutInSteps, runSteps } from '../layout/layered.ts';
+import type { Steps } from '../layout/layered.ts';
 import { leaf, shorten } from '../data/text.ts';
 import type { Model } from '../model/model.ts';
 import { portsOf, tensorKey } from '../model/ports.ts';
@@ -26,6 +27,9 @@ export class SceneBuilder {
   }
 
   build(scope: number, options: SceneOptions): Scene {
+    return runSteps(this.buildInSteps(scope, options));
+  }
+  buildInSteps(scope: number, options: SceneOptions): Steps<Scene> {
     return new Builder(this, this.model, scope, options).build();
   }
 }
@@ -55,7 +59,7 @@ class Builder {
     this.border = scope === 0 ? { inputs: [], outputs: [] } : builder.portsOf(scope);
   }
 
-  build(): Scene {
+  *build(): Steps<Scene> {
     const { model, scope } = this;
     const { scopes, nodes } = model.scopes[scope]!;
     if (this.options.fold) this.findFolded(nodes);
@@ -73,22 +77,35 @@ class Builder {
     }
     this.addPins(this.border.inputs, 2 * scope);
     this.addPins(this.border.outputs, 2 * scope + 1);
+    yield;
     this.addEdges();
-    return this.place();
+    yield;
+    return yield* this.place();
   }
 
-  // Folds constants whose consumers are all in this scope.
+  // Folds constants whose consumers are all in this scope, and what only passes them on.
   private findFolded(nodes: number[]): void {
     const { model } = this;
     const { start, node } = model.consumers;
-    for (const v of nodes) {
-      if (model.op(v).n !== 'Const' || start[v] === start[v + 1]) continue;
-      let isHere = true;
-      for (let e = start[v]!; e < start[v + 1]!; ++e) {
-        isHere &&= model.scopeOf[node[e]!] === this.scope && model.op(node[e]!).n !== 'Const';
+    const foldAll = (isHelper: (v: number) => boolean): void => {
+      for (const v of nodes) {
+        if (start[v] === start[v + 1] || !isHelper(v)) continue;
+        let isHere = true;
+        for (let e = start[v]!; e < start[v + 1]!; ++e) {
+          isHere &&= model.scopeOf[node[e]!] === this.scope && model.op(node[e]!).n !== 'Const';
+        }
+        if (isHere) this.folded.add(v);
       }
-      if (isHere) this.folded.add(v);
-    }
+    };
+    foldAll((v) => model.op(v).n === 'Const');
+    foldAll((v) => model.op(v).n === 'Identity' && this.constantOf(v) !== v);
+  }
+  // Returns the folded constant that an identity passes on, or the node.
+  private constantOf(v: number): number {
+    const { start, node, pin } = this.model.inputs;
+    const isOne = start[v + 1]! - start[v]! === 1 && pin[start[v]!] === 0;
+    const source = isOne ? node[start[v]!]! : -1;
+    return source >= 0 && this.model.op(v).n === 'Identity' && this.folded.has(source) ? source : v;
   }
 
   private foldedInto(v: number): string[] {
@@ -99,7 +116,7 @@ class Builder {
     for (let e = start[v]!; e < start[v + 1]!; ++e) {
       if (!this.folded.has(node[e]!) || pin[e]! < 0) continue;
       const name = names[e - start[v]!] ?? leaf(model.name(node[e]!));
-      lines.push(shorten(`${name} = ${model.text(model.extra(node[e]!).v)}`, 40));
+      lines.push(shorten(`${name} = ${model.text(model.extra(this.constantOf(node[e]!)).v)}`, 40));
     }
     return lines;
   }
@@ -189,7 +206,7 @@ class Builder {
     return pinY(this.pinOf.get(2 * ~block.item.id + (isSource ? 1 : 0))!.get(key) ?? 0, false);
   }
 
-  private place(): Scene {
+  private *place(): Steps<Scene> {
     const { blocks, edges, border } = this;
     const numIn = Math.min(border.inputs.length, kMaxPins);
     const numOut = Math.min(border.outputs.length, kMaxPins);
@@ -203,7 +220,7 @@ class Builder {
     });
     port.fill(1, blocks.length, blocks.length + numIn);
     port.fill(2, blocks.length + numIn);
-    const layout = layOut({
+    const layout = yield* layOutInSteps({
       width,
       height,
       port,

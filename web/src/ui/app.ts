@@ -1,9 +1,9 @@
 // App: the state of the page and what changes it. Knows no DOM but the canvas.
 import type { GraphJson } from '../data/format.ts';
-import { plural } from '../data/text.ts';
+import { duration, plural } from '../data/text.ts';
 import type { EditNode } from '../edit/node.ts';
 import { Session } from '../edit/session.ts';
-import type { Description, Hit, Marks, Summary } from '../worker/api.ts';
+import type { Description, EventText, Hit, Marks, Summary } from '../worker/api.ts';
 import type { Client } from '../worker/channel.ts';
 import { paint } from '../draw/painter.ts';
 import { CanvasSurface, SvgSurface } from '../draw/surface.ts';
@@ -147,7 +147,7 @@ export class App {
   async open(base64: string, bookmark: string): Promise<void> {
     this.summary = await this.client.call('open', base64);
     if (this.summary.edit !== null) {
-      this.edit = new Session(this, this.summary.edit, this.summary.bodies);
+      this.edit = new Session(this, this.summary.edit);
       const { generator } = this.summary;
       this.summary = { ...await this.client.call('replace', this.edit.first()), generator };
     }
@@ -181,7 +181,13 @@ export class App {
       if (path !== '') prefixes.push(`${path}/`);
     }
     return edit.editor.nodes.filter((node) =>
-      ids.has(node.id) || prefixes.some((prefix) => node.name.startsWith(prefix)));
+      ids.has(node.id) || prefixes.some((prefix) => edit.pathOf(node).startsWith(prefix)));
+  }
+
+  // Returns the body that new blocks are added to: that of a node or scope, or the graph's.
+  bodyOf(id: number | null): number {
+    if (this.edit === null || id === null) return 0;
+    return id >= 0 ? (this.edit.nodeOf(id)?.body ?? 0) : this.edit.bodyOfScope(`${this.pathOf(id)}/`);
   }
 
   // Returns the scope that is all of the selection, "a/b/"; "" if it is none.
@@ -245,11 +251,23 @@ export class App {
     this.changed();
   }
 
+  private numLoading = 0;
   private async load(scope: number): Promise<Scene | null> {
     if (this.world.placed.has(scope)) return this.world.placed.get(scope)!.scene;
-    const scene = await this.client.call('scene', scope, { fold: this.isFolded });
-    this.world.add(scene);
-    return scene;
+    ++this.numLoading;
+    try {
+      const scene = await this.client.call('scene', scope, { fold: this.isFolded });
+      this.world.add(scene);
+      return scene;
+    } finally {
+      --this.numLoading;
+    }
+  }
+  // Cancels what is being loaded. Returns whether there was anything.
+  cancelLoading(): boolean {
+    if (this.numLoading === 0) return false;
+    this.client.cancel('scene');
+    return true;
   }
 
   isOpen(scope: number): boolean {
@@ -257,7 +275,12 @@ export class App {
   }
 
   async openScope(scope: number): Promise<void> {
-    await this.load(scope);
+    try {
+      await this.load(scope);
+    } catch (error) {
+      this.say(`${this.titleOf(~scope)}: ${(error as Error).message}`);
+      return;
+    }
     this.say(`Opened ${this.titleOf(~scope)}`);
     const box = this.world.boxOf(~scope);
     if (box !== null) this.camera.fit(box, this.width, this.height, Infinity, this.isSmooth());
@@ -281,10 +304,18 @@ export class App {
 
   // Draws all open scopes again, with constants or without.
   async setFolded(isFolded: boolean): Promise<void> {
+    const scenes: Scene[] = [];
+    ++this.numLoading;
+    try {
+      for (const scope of this.world.placed.keys()) {
+        scenes.push(await this.client.call('scene', scope, { fold: isFolded }));
+      }
+    } finally {
+      --this.numLoading;
+    }
     this.isFolded = isFolded;
-    const open = [...this.world.placed.keys()];
     this.world.remove(0);
-    for (const scope of open) await this.load(scope);
+    for (const scene of scenes) this.world.add(scene);
     this.say(isFolded ? 'Constants are lines of their consumers' : 'Constants are blocks');
   }
 
@@ -448,6 +479,40 @@ export class App {
     }
     this.timeline.move(zoom, pan);
     this.changed();
+  }
+
+  // Measures a range of time.
+  markRange(from: number, to: number): void {
+    if (this.timeline === null) return;
+    const [begin, end] = [Math.min(from, to), Math.max(from, to)];
+    this.timeline.mark = { begin, end };
+    this.say(`${duration(end - begin)}, from ${duration(begin)} to ${duration(end)}`);
+  }
+  // Marks the time of the selected block, or from the marked one to it. Of the same block, removes
+  // the mark.
+  markTime(): void {
+    const event = this.eventOfBlock();
+    if (event === null) return;
+    const mark = this.timeline!.mark;
+    if (mark !== null && mark.begin === event.begin && mark.end === event.end) {
+      this.timeline!.mark = null;
+      this.say('The mark is removed');
+    } else {
+      this.markRange(Math.min(mark?.begin ?? Infinity, event.begin), Math.max(mark?.end ?? 0, event.end));
+    }
+  }
+  pinThread(): void {
+    const event = this.eventOfBlock();
+    if (event === null) return;
+    const isPinned = this.timeline!.pin(event.thread);
+    this.say(`Thread ${this.timeline!.data.threads[event.thread]!} is ${isPinned ? 'pinned' : 'not pinned'}`);
+  }
+  // Returns the first execution of the selected block; null, with a message, if there is none.
+  private eventOfBlock(): EventText | null {
+    const event = this.timeline?.data.events.find(({ node }) => node >= 0 && node === this.selected);
+    if (event !== undefined) return event;
+    this.say(this.timeline === null ? 'No run is recorded' : 'Select a block that has run');
+    return null;
   }
 
   // ---- Highlights ----

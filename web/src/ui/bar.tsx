@@ -1,7 +1,7 @@
 // The bar: search, buttons of the commands, and the keys.
 import { plural, visible } from '../data/text.ts';
 import type { App } from './app.ts';
-import { commandsOf } from './commands.ts';
+import { commandsOf, runCommand } from './commands.ts';
 import type { Command, Page } from './commands.ts';
 
 function Results({ app }: { app: App }) {
@@ -46,7 +46,7 @@ function Help({ app, page }: { app: App; page: Page }) {
             {commandsOf(app).filter((command) => command.group === group).map((command) => (
               <li key={command.id}>
                 <button type="button" data-command={command.id}
-                        onClick={() => void command.run(app, page)}>
+                        onClick={() => runCommand(command, app, page)}>
                   <kbd>{keyName(command)}</kbd> {command.title}
                 </button>
               </li>
@@ -71,7 +71,7 @@ export function Bar({ app, page }: { app: App; page: Page }) {
       <nav aria-label="Commands">
         {commandsOf(app).filter((command) => command.label !== undefined).map((command) => (
           <button key={command.id} type="button" title={`${command.title} (${keyName(command)})`}
-                  aria-label={command.title} onClick={() => void command.run(app, page)}>
+                  aria-label={command.title} onClick={() => runCommand(command, app, page)}>
             {command.label}
           </button>
         ))}

@@ -92,13 +92,19 @@ export const kCommands: Command[] = [
     run: (app) => app.moveTimeline(1, -0.2) },
   { id: 'time-right', title: 'Later in the timeline', key: 'd', group: 'Run',
     run: (app) => app.moveTimeline(1, 0.2) },
+  { id: 'time-mark', title: 'Mark the time of the block in the timeline', key: 'M', group: 'Run',
+    run: (app) => app.markTime() },
+  { id: 'time-pin', title: 'Pin the thread of the block to the top of the timeline', key: 'T', group: 'Run',
+    run: (app) => app.pinThread() },
 
   { id: 'search', title: 'Search', key: '/', group: 'Page',
     run: (_, page) => page.focusSearch() },
   { id: 'panel', title: 'Go to the panel', key: 'v', group: 'Page',
     run: (_, page) => page.focusPanel() },
-  { id: 'deselect', title: 'Deselect', key: 'Escape', group: 'Page',
-    run: (app) => app.clearSelection() },
+  { id: 'deselect', title: 'Deselect, or cancel what is being opened', key: 'Escape', group: 'Page',
+    run: (app) => {
+      if (!app.cancelLoading()) app.clearSelection();
+    } },
   { id: 'theme', label: 'Theme', title: 'Light or dark', key: 't', group: 'Page',
     run: (_, page) => page.toggleTheme() },
   { id: 'svg', label: 'SVG', title: 'Save as SVG', key: 'S', group: 'Page',
@@ -135,7 +141,7 @@ function withNodes(edit: (session: Session, nodes: EditNode[], scope: string) =>
 // The commands of a page that edits.
 export const kEditCommands: Command[] = [
   { id: 'add', label: 'Add', title: 'Add a block', key: 'b', group: 'Edit',
-    run: (app) => app.edit?.openPalette(null) },
+    run: (app) => app.edit?.openPalette(null, app.bodyOf(app.selected)) },
   { id: 'fields', title: 'Go to the fields of the block', key: 'e', group: 'Edit',
     run: (_, page) => page.focusFields() },
   { id: 'from', title: 'Connect from here: the next output', key: 'f', group: 'Edit',
@@ -159,11 +165,12 @@ export const kEditCommands: Command[] = [
   { id: 'redo', label: 'Redo', title: 'Redo', key: 'Z', group: 'Edit', run: (app) => app.edit?.redo() },
   { id: 'copy', title: 'Copy as text', key: 'y', group: 'Edit',
     run: withNodes((session, nodes) => void session.copy(nodes)) },
-  { id: 'paste', title: 'Paste', key: 'Y', group: 'Edit', run: (app) => app.edit?.paste() },
+  { id: 'paste', title: 'Paste', key: 'Y', group: 'Edit', run: (app) => app.edit?.paste(app.bodyOf(app.selected)) },
   { id: 'run', label: 'Run', title: 'Run the graph', key: 'R', group: 'Edit',
     run: (app) => app.edit?.runGraph(null) },
   { id: 'run-to', label: 'Run to', title: 'Run up to the block', key: 'F', group: 'Edit',
     run: withNode((session, node) => void session.runGraph(node)) },
+  { id: 'cancel', title: 'Cancel the run', key: 'W', group: 'Edit', run: (app) => app.edit?.cancel() },
   { id: 'differentiate', label: 'Differentiate', title: 'Differentiate', key: 'G', group: 'Edit',
     run: (app) => app.edit?.openGradients(app.edit.nodeOf(app.selected)) },
   { id: 'cpp', label: 'C++', title: 'Show as C++', key: 'C', group: 'Edit',
@@ -184,6 +191,11 @@ export function downloadGraph(session: Session, page: Page): void {
 
 export function commandsOf(app: App): readonly Command[] {
   return app.edit === null ? kCommands : [...kCommands, ...kEditCommands];
+}
+
+// Runs a command, and says why it failed.
+export function runCommand(command: Command, app: App, page: Page): void {
+  Promise.resolve(command.run(app, page)).catch((error: Error) => app.say(error.message));
 }
 
 export function findCommand(app: App, key: string): Command | undefined {

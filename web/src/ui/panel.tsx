@@ -5,7 +5,7 @@ import { bytesText, duration, leaf, plural, visible, visibleLines } from '../dat
 import type { Description, Neighbour } from '../worker/api.ts';
 import { kMaxListed } from '../worker/api.ts';
 import type { App } from './app.ts';
-import { commandsOf } from './commands.ts';
+import { commandsOf, runCommand } from './commands.ts';
 import type { Page } from './commands.ts';
 import { BlockFields, GraphFields } from './edit/block.tsx';
 
@@ -247,7 +247,7 @@ function Chosen({ app, page }: { app: App; page: Page }) {
     <Section title={`Selection: ${plural(nodes.length, 'block')}`}>
       <p>
         {commandsOf(app).filter((command) => kChosenCommands.includes(command.id)).map((command) => (
-          <button key={command.id} type="button" onClick={() => void command.run(app, page)}>
+          <button key={command.id} type="button" onClick={() => runCommand(command, app, page)}>
             {command.title}
           </button>
         ))}

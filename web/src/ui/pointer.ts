@@ -21,7 +21,7 @@ function drop(app: App, from: PinPlace, to: PinPlace | null, block: number | nul
     else if (from.isOutput) session.connect(end, target);
     else session.connect(target, end);
   } else if (other === null && block === null) {
-    session.openPalette({ ...end, isOutput: from.isOutput });
+    session.openPalette({ ...end, isOutput: from.isOutput }, node.body);
   } else if (other !== null && from.isOutput && other !== node) {
     session.from = end;
     session.openConnection(other);
@@ -136,7 +136,8 @@ export function listenToPointer(app: App, focus: () => void): void {
     const file = event.dataTransfer?.files[0];
     if (app.edit === null || file === undefined) return;
     event.preventDefault();
-    void app.edit.drop(app.edit.nodeOf(hit(event)), file);
+    const id = hit(event);
+    void app.edit.drop(app.edit.nodeOf(id), file, app.bodyOf(id));
   });
   canvas.addEventListener('wheel', (event) => {
     event.preventDefault();

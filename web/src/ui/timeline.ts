@@ -31,6 +31,7 @@ function draw(app: App, canvas: HTMLCanvasElement): void {
   c.font = '11px system-ui, sans-serif';
   c.textBaseline = 'middle';
 
+  const rowOf = view.rows.map((_, thread) => view.rows.indexOf(thread));
   // The end of the last rectangle of each row: what is narrower than a pixel is drawn once.
   const drawn = new Float64Array(view.data.threads.length).fill(-1);
   for (const event of view.data.events) {
@@ -39,7 +40,7 @@ function draw(app: App, canvas: HTMLCanvasElement): void {
     const right = (event.end - view.begin) * scale;
     if (right < drawn[event.thread]! + 0.5 && event.node !== app.selected) continue;
     drawn[event.thread] = Math.max(right, x + 1);
-    const y = kTop + event.thread * row;
+    const y = kTop + rowOf[event.thread]! * row;
     const isMarked = event.node >= 0 && app.marks?.nodes[event.node] === 1;
     c.fillStyle = event.node === app.selected && event.node >= 0 ? theme.accent
       : isMarked ? theme.mark : theme.edge;
@@ -52,7 +53,19 @@ function draw(app: App, canvas: HTMLCanvasElement): void {
     }
   }
 
+  if (view.mark !== null) {
+    const x = (view.mark.begin - view.begin) * scale;
+    const right = (view.mark.end - view.begin) * scale;
+    c.strokeStyle = theme.mark;
+    c.lineWidth = 2;
+    c.strokeRect(x, kTop + 1, Math.max(right - x, 1), row * view.rows.length - 2);
+  }
   c.fillStyle = theme.text;
+  // The lines between rows that are pinned and others.
+  view.rows.forEach((thread, i) => {
+    const isLast = view.isPinned(thread) && !view.isPinned(view.rows[i + 1] ?? -1);
+    if (isLast) c.fillRect(0, kTop + (i + 1) * row - 1, width, 1);
+  });
   c.fillText(`${duration(view.begin)} to ${duration(view.end)}`, 6, kTop / 2);
   c.textAlign = 'right';
   const { memory } = view.data;
@@ -73,7 +86,17 @@ export function listenToTimeline(app: App, canvas: HTMLCanvasElement): void {
   new ResizeObserver(() => draw(app, canvas)).observe(canvas);
   let last = 0;
   let moved = 0;
+  // Where a range begins that Shift and a drag mark.
+  let markFrom: number | null = null;
+  // Returns the time at a place, or the begin or end of an event near to it.
+  const timeAt = (event: MouseEvent): number => {
+    const view = app.timeline!;
+    const box = canvas.getBoundingClientRect();
+    const pixel = (view.end - view.begin) / box.width;
+    return view.snap(view.begin + (event.clientX - box.left) * pixel, 6 * pixel);
+  };
   canvas.addEventListener('pointerdown', (event) => {
+    markFrom = event.shiftKey && app.timeline !== null ? timeAt(event) : null;
     last = event.clientX;
     moved = 0;
     canvas.setPointerCapture(event.pointerId);
@@ -81,14 +104,16 @@ export function listenToTimeline(app: App, canvas: HTMLCanvasElement): void {
   canvas.addEventListener('pointermove', (event) => {
     if (event.buttons === 0) return;
     moved += Math.abs(event.clientX - last);
-    if (moved > 3) app.moveTimeline(1, (last - event.clientX) / canvas.clientWidth);
+    if (markFrom !== null) app.markRange(markFrom, timeAt(event));
+    else if (moved > 3) app.moveTimeline(1, (last - event.clientX) / canvas.clientWidth);
     last = event.clientX;
   });
   canvas.addEventListener('click', (event) => {
     const view = app.timeline;
     if (view === null || moved > 3) return;
     const box = canvas.getBoundingClientRect();
-    const thread = Math.floor((event.clientY - box.top - kTop) / rowHeight(app, box.height));
+    const thread = view.rows[Math.floor((event.clientY - box.top - kTop) / rowHeight(app, box.height))];
+    if (thread === undefined) return;
     const pixel = (view.end - view.begin) / box.width;
     const found = view.find(thread, view.begin + (event.clientX - box.left) * pixel, 4 * pixel);
     if (found === null) return;

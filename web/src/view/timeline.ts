@@ -5,9 +5,46 @@ export class TimelineView {
   // Nanoseconds.
   begin = 0;
   end: number;
+  // A range of time that is measured.
+  mark: { begin: number; end: number } | null = null;
+  // Threads in the order of their rows: those that are pinned come first.
+  rows: number[];
+  private numPinned = 0;
 
   constructor(readonly data: Timeline) {
     this.end = Math.max(data.total, 1);
+    this.rows = data.threads.map((_, thread) => thread);
+  }
+
+  // Pins the row of a thread to the top, below those that are pinned, or returns it to its place.
+  // Returns whether it is pinned now.
+  pin(thread: number): boolean {
+    const pinned = this.rows.slice(0, this.numPinned);
+    const isPinned = !pinned.includes(thread);
+    const top = isPinned ? [...pinned, thread] : pinned.filter((other) => other !== thread);
+    const rest = this.data.threads.map((_, other) => other).filter((other) => !top.includes(other));
+    this.numPinned = top.length;
+    this.rows = [...top, ...rest];
+    return isPinned;
+  }
+  isPinned(thread: number): boolean {
+    return this.rows.indexOf(thread) < this.numPinned;
+  }
+
+  // Returns the begin or end of an event that is nearest to a time, within `near` nanoseconds; else
+  // the time.
+  snap(time: number, near: number): number {
+    let found = time;
+    let best = near;
+    for (const event of this.data.events) {
+      for (const edge of [event.begin, event.end]) {
+        const distance = Math.abs(edge - time);
+        if (distance > best) continue;
+        best = distance;
+        found = edge;
+      }
+    }
+    return found;
   }
 
   // Zooms about the middle, then moves by a share of what is shown.

@@ -1,5 +1,5 @@
 // What the worker does for the page. All arguments and results can be cloned.
-import type { Bodies, EditJson, GraphJson, OutputJson } from '../data/format.ts';
+import type { EditJson, GraphJson, OutputJson } from '../data/format.ts';
 import type { Scene, SceneOptions } from '../scene/types.ts';
 
 export interface Summary {
@@ -17,9 +17,8 @@ export interface Summary {
   first: number;
   // Nanoseconds of the run; -1 if there was none.
   runTime: number;
-  // Of a page that edits the graph; and the bodies of its functions.
+  // Of a page that edits the graph.
   edit: EditJson | null;
-  bodies: Bodies;
 }
 
 export interface Neighbour {
@@ -103,7 +102,7 @@ export interface Api {
   mark(kind: 'in' | 'out' | 'between', node: number, other: number): Promise<Marks>;
   // The scopes around a node or scope, from the root.
   ancestors(id: number): Promise<number[]>;
-  // The node or scope of a name; null if there is none.
+  // The node or scope of a name, in a function with its scope; null if there is none.
   find(name: string): Promise<number | null>;
   // The functions that a node calls, as scopes: its op, or those that its attributes name.
   callees(node: number): Promise<number[]>;

@@ -1,4 +1,5 @@
-// Calls of the worker's API through messages. A call can be cancelled until it starts.
+// Calls of the worker's API through messages. A call can be cancelled until it starts, and where it
+// pauses.
 import type { Api } from './api.ts';
 
 type Name = keyof Api;
@@ -17,10 +18,17 @@ export interface Reply {
 }
 
 // Answers the calls of `port`, one after the other.
-export function serve(api: Api, port: { onmessage: ((event: MessageEvent) => void) | null;
+export function serve(api: Api & { pause?: () => Promise<void> }, port: { onmessage: ((event: MessageEvent) => void) | null;
                                         postMessage: (reply: Reply) => void }): void {
   const queue: Request[] = [];
   let isBusy = false;
+  // The call that runs, and whether it is cancelled.
+  let current = -1;
+  let isCancelled = false;
+  api.pause = async () => {
+    await new Promise((resolve) => setTimeout(resolve, 0));
+    if (isCancelled) throw new Error('cancelled');
+  };
   const run = async (): Promise<void> => {
     isBusy = true;
     while (queue.length > 0) {
@@ -28,6 +36,8 @@ export function serve(api: Api, port: { onmessage: ((event: MessageEvent) => voi
       await new Promise((resolve) => setTimeout(resolve, 0));
       const request = queue.shift();
       if (request === undefined) break;
+      current = request.id;
+      isCancelled = false;
       try {
         const method = api[request.name] as (...args: unknown[]) => Promise<unknown>;
         port.postMessage({ id: request.id, result: await method.apply(api, request.args) });
@@ -36,6 +46,7 @@ export function serve(api: Api, port: { onmessage: ((event: MessageEvent) => voi
           { id: request.id, error: error instanceof Error ? error.message : String(error) });
       }
     }
+    current = -1;
     isBusy = false;
   };
   port.onmessage = (event) => {
@@ -45,6 +56,8 @@ export function serve(api: Api, port: { onmessage: ((event: MessageEvent) => voi
       if (at >= 0) {
         queue.splice(at, 1);
         port.postMessage({ id: message.cancel, error: 'cancelled' });
+      } else if (message.cancel === current) {
+        isCancelled = true;
       }
       return;
     }
@@ -56,7 +69,7 @@ export function serve(api: Api, port: { onmessage: ((event: MessageEvent) => voi
 export class Client {
   private next = 0;
   private readonly waiting =
-    new Map<number, { resolve: (value: never) => void; reject: (error: Error) => void }>();
+    new Map<number, { name: Name; resolve: (value: never) => void; reject: (error: Error) => void }>();
   // The last call of each method that is made with `latest`.
   private readonly last = new Map<Name, number>();
 
@@ -81,8 +94,15 @@ export class Client {
     const id = this.next++;
     this.worker.postMessage({ id, name, args });
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      this.waiting.set(id, { name, resolve, reject });
     }) as ReturnType<Api[N]>;
+  }
+
+  // Cancels the calls of a method that have been made and not answered. They fail.
+  cancel(name: Name): void {
+    for (const [id, call] of this.waiting) {
+      if (call.name === name) this.worker.postMessage({ cancel: id });
+    }
   }
 
   // Whether all calls have been answered.

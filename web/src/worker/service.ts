@@ -10,7 +10,12 @@ import type { Scene, SceneOptions } from '../scene/types.ts';
 import { kMaxListed } from './api.ts';
 import type { Api, Description, Hit, Marks, Neighbour, Summary, Timeline } from './api.ts';
 
+// Between two looks at whether a call is cancelled.
+const kMaxMillis = 20;
+
 export class Service implements Api {
+  // Lets messages in; throws an error if the call is cancelled. Set by serve().
+  pause: () => Promise<void> = async () => {};
   private graph: Model | undefined;
   private builder: SceneBuilder | undefined;
 
@@ -54,14 +59,22 @@ export class Service implements Api {
       first,
       runTime: json.run?.total ?? -1,
       edit: json.edit ?? null,
-      bodies: json.edit === undefined ? { ops: [], functions: [], nodes: [], strings: [] }
-        : { ops: json.ops, functions: json.functions, nodes: json.nodes, strings: json.strings },
     };
   }
 
   async scene(scope: number, options: SceneOptions): Promise<Scene> {
     if (this.model.scopes[scope] === undefined) throw new Error(`no scope ${scope}`);
-    return this.builder!.build(scope, options);
+    const { builder } = this;
+    const steps = builder!.buildInSteps(scope, options);
+    for (let begin = performance.now(); ;) {
+      const step = steps.next();
+      if (step.done === true) return step.value;
+      if (performance.now() - begin < kMaxMillis) continue;
+      await this.pause();
+      // Another graph may have been opened.
+      if (this.builder !== builder) throw new Error('cancelled');
+      begin = performance.now();
+    }
   }
 
   async describe(id: number): Promise<Description> {
@@ -219,7 +232,7 @@ export class Service implements Api {
   }
 
   async nameOf(id: number): Promise<string> {
-    return id < 0 ? (this.model.scopes[~id]?.path ?? '') : this.model.name(id);
+    return id < 0 ? (this.model.scopes[~id]?.path ?? '') : this.model.fullName(id);
   }
 
   async timeline(): Promise<Timeline | null> {

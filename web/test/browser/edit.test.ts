@@ -286,42 +286,187 @@ test('a selection of several blocks is copied, moved and removed in one step', a
   await page.close();
 });
 
-test('bodies of functions are shown; a key leads there and back', async () => {
+const kFunction = `
+  function { signature { name: "twice" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    node_def { name: "sum" op: "AddV2" input: "a" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
+    ret { key: "r" value: "sum:z:0" } }
+  function { signature { name: "other" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
+    # As it came.
+    ret { key: "r" value: "a" } }
+`;
+// Selects a block of an open function.
+async function selectIn(page: Page, scope: string, title: string): Promise<void> {
+  await page.evaluate(async ([path, name]) => {
+    const app = window.gradflow;
+    const id = ~(await app.client.call('find', path!))!;
+    const scene = app.world.placed.get(id)!.scene;
+    await app.select(scene.items.find((item) => item.title === name)!.id);
+  }, [scope, title]);
+  await settle(page);
+}
+function body(page: Page, f: number): Promise<string> {
+  return page.evaluate((n) => window.gradflow.edit!.editor.nodesOf(n)
+    .map((node) => `${node.name}(${node.inputs.join()})`).join(' '), f);
+}
+
+test('a key leads from a call to the function and back', async () => {
   const page = await editor('function.pbtxt', placeholder('x', [2]) + `
     node { name: "call" op: "twice" input: "x" }
     node { name: "if" op: "If" input: "x" input: "x" attr { key: "then_branch" value { func { name: "twice" } } }
            attr { key: "else_branch" value { func { name: "other" } } } }
-    library {
-      function { signature { name: "twice" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
-        node_def { name: "sum" op: "AddV2" input: "a" input: "a" attr { key: "T" value { type: DT_FLOAT } } }
-        ret { key: "r" value: "sum:z:0" } }
-      function { signature { name: "other" input_arg { name: "a" type: DT_FLOAT } output_arg { name: "r" type: DT_FLOAT } }
-        ret { key: "r" value: "a" } } }`);
+    library { ${kFunction} }`);
   await select(page, 'call');
   await fixture.press(page, 'B');
   assert.equal(await selected(page), 'ƒ twice');
   assert.deepEqual(await openScopes(page), ['ƒ twice']);
-  // Its blocks are shown as they are, and no field edits them.
-  await page.evaluate(async () => {
-    const app = window.gradflow;
-    const scene = app.world.placed.get(~app.selected!)!.scene;
-    await app.select(scene.items.find((item) => item.title === 'sum')!.id);
-  });
-  await settle(page);
+  await selectIn(page, 'ƒ twice', 'sum');
   assert.match(await page.locator('#panel').innerText(), /AddV2[^]*Inputs[^]*Attributes/);
-  assert.equal(await page.locator('#block-name').count(), 0);
-  await fixture.press(page, 'Delete');
-  assert.equal(await message(page), 'Select a block first');
   await fixture.press(page, 'B');
   assert.equal(await selected(page), 'call');
-  // The graph changes, the functions stay.
-  await add(page, 'NoOp', 'n');
-  assert.deepEqual(await names(page), ['x', 'call', 'if', 'n']);
   await select(page, 'if');
   await fixture.press(page, 'B');
   const first = await selected(page);
   await fixture.press(page, 'B', 'B');
   assert.deepEqual([first, await selected(page)].sort(), ['ƒ other', 'ƒ twice']);
+  await page.close();
+});
+
+test('the body of a function is edited, run and saved; the graph gives the same values', async () => {
+  const path = fixture.file('body.pbtxt', `# Mine.\n${placeholder('x', [2])}${node('y', 'Neg', ['x'])}library {${kFunction}}\n`);
+  const before = readFileSync(path, 'utf8');
+  const page = await fixture.open(await fixture.serve([path]));
+  await settle(page);
+  await select(page, 'ƒ twice');
+  await fixture.press(page, 'Enter');
+  await selectIn(page, 'ƒ twice', 'sum');
+  // The shapes are known where those of the arguments are not needed.
+  await field(page, 'Name', 'total');
+  assert.equal(await body(page, 1), 'a() total(a,a) r(total)');
+  // A block of the palette is added to the function that the selected one is in.
+  await fixture.press(page, 'b');
+  assert.match(await page.locator('.edit-dialog').innerText(), /Add a block/);
+  await page.keyboard.type('_Arg');
+  await expectNoViolation(page, 'palette of a function');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await selected(page), 'ƒ twice/argument');
+  await field(page, 'Name', 'b');
+  await page.getByLabel('Attribute T').selectOption('float');
+  await settle(page);
+  await add(page, 'Mul', 'product');
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(,) r(total)');
+  await field(page, 'Input x', 'total');
+  await field(page, 'Input y', 'x');
+  assert.equal(await message(page), "there is no block 'x'");
+  await field(page, 'Input y', 'product');
+  assert.match(await message(page), /cycle/);
+  await field(page, 'Input y', 'b');
+  // By keys, the result.
+  await fixture.press(page, 'f');
+  await selectIn(page, 'ƒ twice', 'r');
+  await fixture.press(page, 'g', 'Enter');
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(total,b) r(product)');
+  await expectNoViolation(page, 'result');
+  // A type that does not fit is refused, a shape that does not is a problem.
+  await selectIn(page, 'ƒ twice', 'b');
+  await page.getByLabel('Attribute T').selectOption('int32');
+  await settle(page);
+  await selectIn(page, 'ƒ twice', 'product');
+  assert.match(await page.locator('#panel').innerText(), /Cannot run: .*int32/);
+  await field(page, 'Input y', 'a');
+  await field(page, 'Input y', 'b');
+  assert.match(await message(page), /is float as another input of type T, but the tensor is int32/);
+  await fixture.press(page, 'z', 'z');
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(total,b) r(product)');
+  assert.doesNotMatch(await page.locator('#panel').innerText(), /Cannot run/);
+  // The body runs by itself.
+  for (const [name, values] of [['a', '1, 2'], ['b', '3, 4']] as const) {
+    await selectIn(page, 'ƒ twice', name);
+    await page.getByLabel('Feed', { exact: true }).selectOption('values');
+    await field(page, 'Shape of the feed', '[2]');
+    await field(page, 'Numbers of the feed', values);
+  }
+  await selectIn(page, 'ƒ twice', 'product');
+  await fixture.press(page, 'F');
+  assert.equal(await message(page), 'Run');
+  assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '6 16');
+  await page.evaluate(() => window.gradflow.selectParent());
+  await settle(page);
+  assert.equal(await selected(page), 'ƒ twice');
+  // So does the graph, before it is saved and after.
+  await select(page, 'x');
+  await page.getByLabel('Feed', { exact: true }).selectOption('file');
+  const npy = fixture.npy('x', [5, -6], [2]);
+  await page.getByLabel('File of the feed').setInputFiles(npy);
+  await select(page, 'y');
+  await fixture.press(page, 'R');
+  assert.equal(await message(page), 'Run');
+  const values = (await page.locator('#panel .values').first().innerText()).trim();
+  assert.equal(values, '-5 6');
+  await fixture.press(page, 'q');
+  assert.match(await message(page), /^Saved body\.pbtxt/);
+  const saved = readFileSync(path, 'utf8');
+  const run = fixture.output(['run', path, '--feed', `x=${npy}`]);
+  assert.match(run, new RegExp(`values: ${values}>`));
+  // What was not touched has its bytes.
+  const other = before.slice(before.indexOf('  function { signature { name: "other"'));
+  assert.ok(saved.endsWith(other), saved);
+  assert.ok(saved.startsWith(before.slice(0, before.indexOf('  function'))), saved);
+  const text = fixture.output(['inspect', path]);
+  assert.match(text, /Placeholder|Neg/);
+  // The saved function is that of the page.
+  await page.reload();
+  await page.waitForFunction(() => document.documentElement.dataset.state === 'ready');
+  await settle(page);
+  assert.equal(await body(page, 1), 'a() b() total(a,a) product(total,b) r(product)');
+  assert.equal(await body(page, 2), 'a() r(a)');
+  // A graph with functions has no program.
+  await fixture.press(page, 'C');
+  assert.match(await message(page), /UNIMPLEMENTED/);
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  await page.close();
+});
+
+test('arguments and results change the calls, and selections stay in a function', async () => {
+  const page = await editor('signature.pbtxt', placeholder('x', [2]) +
+    'node { name: "call" op: "twice" input: "x" } ' + node('y', 'Neg', ['call']) + `library {${kFunction}}`);
+  const first = await page.evaluate(() => window.gradflow.edit!.editor.text());
+  await select(page, 'ƒ twice');
+  await fixture.press(page, 'Enter', 'b');
+  await page.keyboard.type('_Retval');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  await field(page, 'Input input', 'a');
+  await field(page, 'Name', 'first');
+  await select(page, 'call');
+  assert.match(await page.locator('#panel').innerText(), /first float/);
+  await selectIn(page, 'ƒ twice', 'r');
+  await fixture.press(page, 'Delete');
+  assert.deepEqual(await inputs(page, 'y'), ['']);
+  await fixture.press(page, 'z');
+  assert.deepEqual(await inputs(page, 'y'), ['call']);
+  // All of a function: its blocks get a scope there.
+  await selectIn(page, 'ƒ twice', 'sum');
+  await fixture.press(page, 'K');
+  await page.keyboard.type('layer');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await body(page, 1), 'a() layer/sum(a,a) r(layer/sum) first(a)');
+  assert.ok((await openScopes(page)).includes('ƒ twice/layer'));
+  await fixture.press(page, 'y');
+  await select(page, 'ƒ other');
+  await fixture.press(page, 'Y');
+  assert.equal(await body(page, 2), 'a() layer/sum(a,a) r(a)');
+  await select(page, 'ƒ twice/layer');
+  await fixture.press(page, 'U');
+  assert.equal(await body(page, 1), 'a() sum(a,a) r(sum) first(a)');
+  await select(page, 'ƒ other');
+  await fixture.press(page, 'Delete');
+  assert.equal(await body(page, 2), '');
+  for (let i = 0; i < 7; ++i) await fixture.press(page, 'z');
+  assert.equal(await page.evaluate(() => window.gradflow.edit!.editor.text()), first);
+  await fixture.press(page, 'z');
+  assert.equal(await message(page), 'Nothing to undo');
   await page.close();
 });
 
@@ -361,6 +506,34 @@ test('images become feeds and constants', async () => {
   await drop(x - 15, y - 18, 'b.png');
   assert.equal(await message(page), 'y is fed from b.png');
   await drop(30, 700, 'none.txt');
+  await page.close();
+});
+
+test('a constant is edited as a table', async () => {
+  const page = await editor('table.pbtxt', `node { name: "m" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
+    attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } dim { size: 2 } } float_val: 1 } } } }`);
+  await select(page, 'm');
+  await field(page, 'Element 1, 0', '-3');
+  assert.equal(await page.getByLabel('Attribute value').inputValue(), 'float [2,2] 1 1 -3 1');
+  await field(page, 'Element 0, 0', 'three');
+  assert.equal(await message(page), "'three' is not a value of type float");
+  await expectNoViolation(page, 'table');
+  await fixture.press(page, 'R');
+  assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '[1 1][-3 1]');
+  await page.close();
+});
+
+test('an attribute that is a function is chosen among those of the graph', async () => {
+  const page = await editor('func.pbtxt', placeholder('x', [2]) + `
+    node { name: "call" op: "apply" input: "x" attr { key: "body" value { func { name: "twice" } } } }
+    library { ${kFunction} function { signature { name: "apply" input_arg { name: "a" type: DT_FLOAT }
+      attr { name: "body" type: "func" } } } }`);
+  await select(page, 'call');
+  assert.equal(await page.getByLabel('Attribute body').inputValue(), 'twice');
+  await page.getByLabel('Attribute body').selectOption('other');
+  await settle(page);
+  assert.equal(await page.evaluate(() => window.gradflow.edit!.editor.find('call')!.attrs.body),
+               'func { name: "other" }');
   await page.close();
 });
 
@@ -477,6 +650,77 @@ test('every command of the editor has its own key, and all work on an empty grap
     await settle(page);
   }
   assert.deepEqual(await names(page), []);
+  await page.close();
+});
+
+test('every command of the editor does something', async () => {
+  const page = await editor('commands.pbtxt', kPair + node('s/w', 'Relu', ['x']));
+  const state = (): Promise<string> => page.evaluate(() => {
+    const app = window.gradflow;
+    const edit = app.edit!;
+    return JSON.stringify([
+      edit.editor.text(), edit.dialog, edit.from, app.message, [...app.chosen], document.activeElement?.id,
+      app.summary?.runTime,
+    ]);
+  });
+  for (const { id, key } of kEditCommands) {
+    await page.evaluate(() => {
+      const app = window.gradflow;
+      app.edit!.close();
+      while (app.edit!.editor.undoTitle !== null) app.edit!.undo();
+      app.clearSelection();
+    });
+    await settle(page);
+    await select(page, id === 'ungroup' ? 's/w' : 'y');
+    // What some need: an output, something to undo, redo or paste.
+    if (id === 'to') await page.evaluate(() => { window.gradflow.edit!.from = { id: 0, index: 0 }; });
+    if (id === 'undo' || id === 'redo') await fixture.press(page, 'D');
+    if (id === 'redo') await fixture.press(page, 'z');
+    if (id === 'paste') await fixture.press(page, 'y');
+    await page.evaluate(() => window.gradflow.say(''));
+    const before = await state();
+    await page.locator('#tree').focus();
+    const download = id === 'download' ? page.waitForEvent('download') : null;
+    await page.keyboard.press(key);
+    if (download !== null) {
+      assert.equal((await download).suggestedFilename(), 'commands.pbtxt');
+      continue;
+    }
+    await settle(page);
+    assert.notEqual(await state(), before, id);
+    // Runs need more than this graph has, and say so.
+    if (fixture.faults.length > 0) {
+      assert.ok(['run', 'run-to', 'cpp'].includes(id), id);
+      assert.match(fixture.faults.pop()!, /status of 400/);
+      assert.match(await message(page), /not connected|cannot run|names no node/);
+    }
+  }
+  await page.close();
+});
+
+const kIgamma = Array.from({ length: 1000 }, (_, i) => node(`n${i + 1}`, 'Igamma', ['v', `n${i}`])).join('');
+
+test('a run is cancelled', async () => {
+  const page = await editor('cancel.pbtxt', constant('v', 3) + `
+    node { name: "dims" op: "Const" attr { key: "dtype" value { type: DT_INT32 } } attr { key: "value"
+      value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 1 } } int_val: 100000 } } } }` +
+    node('n0', 'Fill', ['dims', 'v']) + kIgamma);
+  await page.locator('#tree').focus();
+  await page.keyboard.press('R');
+  await page.waitForFunction(() => window.gradflow.edit!.isBusy);
+  // It may not have begun yet.
+  await page.evaluate(async () => {
+    const app = window.gradflow;
+    while (app.edit!.isBusy) {
+      document.getElementById('tree')!.dispatchEvent(new KeyboardEvent('keydown', { key: 'W', bubbles: true }));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  });
+  assert.match(await message(page), /^CANCELLED|Nothing runs/);
+  await settle(page);
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  await fixture.press(page, 'W');
+  assert.equal(await message(page), 'Nothing runs');
   await page.close();
 });
 

@@ -1,10 +1,11 @@
 // The page of a run: times, values, timeline, critical path, the first NaN.
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { Fixture, constant, message, node, placeholder, root, selected, settle } from './support.ts';
+import { Fixture, constant, message, node, placeholder, selected, settle } from './support.ts';
 
 let fixture: Fixture;
 let path: string;
@@ -114,6 +115,46 @@ test('the timeline zooms, moves and leads to blocks', async () => {
   assert.equal(await selected(page), 'log');
 });
 
+test('ranges of the timeline snap to blocks, and a thread is pinned', async () => {
+  const page = await fixture.open(path);
+  const place = await page.evaluate(() => {
+    const app = window.gradflow;
+    const canvas = document.getElementById('timeline')!;
+    const box = canvas.getBoundingClientRect();
+    const x = (time: number): number => box.left + (time / app.timeline!.data.total) * box.width;
+    const of = (name: string) => app.timeline!.data.events.find((e) => e.name === name)!;
+    return { from: x(of('log').begin), to: x(of('sum').end), y: box.top + 25,
+             begin: of('log').begin, end: of('sum').end };
+  });
+  const mark = (): Promise<{ begin: number; end: number } | null> =>
+    page.evaluate(() => window.gradflow.timeline!.mark);
+  await page.keyboard.down('Shift');
+  await page.mouse.move(place.from, place.y);
+  await page.mouse.down();
+  await page.mouse.move((place.from + place.to) / 2, place.y);
+  await page.mouse.move(place.to, place.y);
+  await page.mouse.up();
+  await page.keyboard.up('Shift');
+  // Both ends are those of executions, wherever the pixels are.
+  const edges = await page.evaluate(() =>
+    window.gradflow.timeline!.data.events.flatMap((e) => [e.begin, e.end]));
+  const { begin, end } = (await mark())!;
+  assert.ok(edges.includes(begin) && edges.includes(end), `${begin} ${end}`);
+  assert.match(await message(page), /^[\d.]+ (ns|µs|ms), from/);
+  // By keys.
+  await page.evaluate(() => { window.gradflow.timeline!.mark = null; });
+  await show(page, 'log');
+  await fixture.press(page, 'M');
+  await show(page, 'sum');
+  await fixture.press(page, 'M');
+  assert.deepEqual(await mark(), { begin: place.begin, end: place.end });
+  await fixture.press(page, 'T');
+  assert.equal(await message(page), 'Thread caller is pinned');
+  await fixture.press(page, 'T');
+  assert.equal(await message(page), 'Thread caller is not pinned');
+  await page.close();
+});
+
 test('a page without a run has no timeline', async () => {
   const page = await fixture.open(fixture.view('none', placeholder('x', [2])));
   assert.ok(!await page.locator('#timeline').isVisible());
@@ -131,16 +172,33 @@ test('the benchmark writes a page too', async () => {
   assert.match(await show(page, 'y'), /mean -1.5/);
 });
 
-// With the environment variable GRADFLOW_PICTURE, writes the picture of docs/viewing_graphs.md.
-test('a golden case and its run make a picture', async () => {
-  const folder = join(root, '../tests/data/golden_cases/fake_quant_gradient');
-  const feeds = ['gradients', 'inputs'].flatMap(
-    (name) => ['--feed', `${name}=${join(folder, 'feeds', name + '.npy')}`]);
+// With the environment variable GRADFLOW_PICTURE, writes the picture of README.md and
+// docs/viewing_graphs.md: the page of `./dev demo`.
+test('the quantised block of the demo and its run make a picture', async () => {
+  const program = process.env.GRADFLOW ?? '../build/release/tools/gradflow';
+  execFileSync(join(dirname(program), '../examples/qat_block/qat_block'), ['prepare', fixture.folder],
+               { stdio: ['ignore', 'ignore', 'inherit'] });
+  const feeds = ['images', 'upstream'].flatMap(
+    (name) => ['--feed', `${name}=${join(fixture.folder, name + '.npy')}`]);
   const page = await fixture.open(fixture.run(
-    'golden', ['run', join(folder, 'graph.pbtxt'), ...feeds, '--report-tensors', 'all'],
+    'block', ['run', join(fixture.folder, 'qat_block.pb'), ...feeds, '--fetch', 'per_tensor/grad_min',
+              '--fetch', 'per_channel/grad_input', '--report-tensors', 'all'],
     '--report'), { viewport: { width: 1100, height: 620 } });
-  assert.match(await show(page, 'backprop'), /backprop_wrt_max float \[\][^]*mean 5/);
-  await page.evaluate(() => window.gradflow.fitAll(false));
+  // A gradient of images has statistics and a picture.
+  const text = await show(page, 'per_channel/grad_input');
+  assert.match(text, /float \[[\d,]+\][^]*mean/);
+  assert.equal(await page.locator('#panel .picture').count(), 1);
+  // The normalisation and what it feeds.
+  await page.evaluate(async () => {
+    const app = window.gradflow;
+    const boxes = await Promise.all(['norm', 'per_channel', 'per_tensor', 'upstream'].map(async (name) =>
+      app.world.boxOf((await app.client.call('find', name))!)!));
+    const x = Math.min(...boxes.map((box) => box.x));
+    const y = Math.min(...boxes.map((box) => box.y));
+    const w = Math.max(...boxes.map((box) => box.x + box.w)) - x;
+    const h = Math.max(...boxes.map((box) => box.y + box.h)) - y;
+    app.camera.fit({ x, y, w, h }, app.width, app.height, Infinity, false);
+  });
   await settle(page);
   const picture = await page.screenshot();
   assert.ok(picture.length > 10_000);

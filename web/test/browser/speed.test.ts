@@ -69,6 +69,18 @@ test('a key of a search of 100,000 names takes 50 ms', async () => {
   expectBelow('search', millis, 50);
 });
 
+test('the difference of two graphs of 10,000 takes 2 s', async () => {
+  // Other names, one constant and some wiring.
+  const other = fixture.file('other.pbtxt', towers(3333, 50).replace(/tower7\//g, 'block7/')
+    .replace('float_val: 99 ', 'float_val: 98 ').replace('input: "tower20/layer3/mul"', 'input: "x"'));
+  const begin = performance.now();
+  const path = fixture.view('diff', towers(3333, 50), ['--diff', other]);
+  expectBelow('diff, with both files read and the page written', performance.now() - begin, 2000);
+  const page = await fixture.open(path);
+  assert.deepEqual(await page.evaluate(() => window.gradflow.summary!.changes.slice(0, 2)), [0, 0]);
+  await page.close();
+});
+
 test('opening a scope of 1,000 takes 100 ms', async () => {
   const page = await fixture.open(fixture.view('thousand', chain(1000)
     .replace(/"n(\d+)"/g, '"s/n$1"')));

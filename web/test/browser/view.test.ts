@@ -219,6 +219,25 @@ test('every command has a key that works', async () => {
   }
 });
 
+test('the minimap moves the picture, and a print has the picture and the panel', async () => {
+  const page = await fixture.open(towersPage);
+  await page.evaluate(() => window.gradflow.camera.zoom(4, 0, 0));
+  await settle(page);
+  const camera = () => page.evaluate(() => window.gradflow.camera.transform());
+  const before = await camera();
+  const box = (await page.locator('#minimap').boundingBox())!;
+  await page.mouse.click(box.x + box.width - 4, box.y + box.height / 2);
+  await settle(page);
+  const after = await camera();
+  assert.equal(after.scale, before.scale);
+  assert.ok(after.x < before.x - 50, `${before.x} ${after.x}`);
+  await page.emulateMedia({ media: 'print' });
+  for (const [id, isSeen] of [['bar', false], ['minimap', false], ['canvas', true], ['panel', true]] as const) {
+    assert.equal(await page.locator(`#${id}`).isVisible(), isSeen, id);
+  }
+  await page.close();
+});
+
 test('constants fold into their consumers and back', async () => {
   const page = await fixture.open(towersPage + '#n=tower0%2Flayer0%2Fmul');
   const titles = () => page.evaluate(() =>
@@ -277,6 +296,13 @@ test('functions are shown', async () => {
   await settle(page);
   const titles = await page.evaluate(() => [...window.gradflow.world.placed.values()]
     .flatMap((p) => p.scene.items.map((i) => `${i.title} ${i.subtitle}`)));
+  // A bookmark of a block in a function leads there.
+  await page.evaluate(async () => window.gradflow.select((await window.gradflow.client.call('find', 'ƒ twice/sum'))!));
+  await settle(page);
+  const again = await fixture.open(page.url().replace(/^file:\/\//, ''));
+  await settle(again);
+  assert.equal(await selected(again), 'ƒ twice/sum');
+  assert.match(await again.locator('#panel').innerText(), /AddV2/);
   assert.deepEqual(titles.sort(),
                    ['a _Arg', 'call twice', 'r _Retval', 'sum AddV2', 'x Placeholder', 'ƒ twice 3 ops']);
 });

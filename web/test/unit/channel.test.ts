@@ -47,6 +47,25 @@ test('a later call cancels one that has not started', async () => {
   assert.ok(calls.filter((name) => name === 'search').length < 4);
 });
 
+test('a call that runs is cancelled where it pauses', async () => {
+  const service = new Service();
+  service.load(graph(randomRows(5000, 1)));
+  const { client, calls } = connect(service);
+  const keepAlive = setInterval(() => {}, 1000);
+  const scene = client.call('scene', 0, { fold: false });
+  const found = client.call('find', 'n3');
+  // When it has begun.
+  const cancel = async (): Promise<void> => {
+    while (!calls.includes('scene')) await new Promise((resolve) => setTimeout(resolve, 0));
+    client.cancel('scene');
+  };
+  const [result] = await Promise.all([assert.rejects(scene, /cancelled/), cancel()]);
+  assert.equal(result, undefined);
+  assert.equal(await found, 3);
+  assert.equal((await client.call('scene', 0, { fold: false })).items.length, 5000);
+  clearInterval(keepAlive);
+});
+
 test('only calls of the latest kind cancel each other', async () => {
   const service = new Service();
   service.load(graph(randomRows(10, 1)));

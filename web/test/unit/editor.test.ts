@@ -3,10 +3,11 @@ import { test } from 'node:test';
 import type { ArgJson, AttrJson, OpJson } from '../../src/data/format.ts';
 import { displayGraph } from '../../src/edit/display.ts';
 import { Editor } from '../../src/edit/editor.ts';
-import { fieldText, parseField } from '../../src/edit/fields.ts';
+import { fieldText, functionName, parseField, setInTable, tensorTable } from '../../src/edit/fields.ts';
 import { Library } from '../../src/edit/library.ts';
 import { nodeText, parseNodes } from '../../src/edit/node.ts';
 import { parseText, printText, quote, unquote } from '../../src/edit/text.ts';
+import type { Message } from '../../src/edit/text.ts';
 import { Service } from '../../src/worker/service.ts';
 import { random } from './graphs.ts';
 
@@ -120,6 +121,27 @@ test('fields of attributes', () => {
     [attr('func'), 'func {', /expected/],
   ];
   for (const [a, field, reason] of wrong) assert.throws(() => parseField(a, field), reason, field);
+});
+
+test('small constants are tables', () => {
+  const of = (field: string): string => parseField(['a', 'tensor', null, '', null, [], null], field);
+  const matrix = tensorTable(of('float [2,3] 1 2 3 4 5 6'))!;
+  assert.deepEqual(matrix.rows, [['1', '2', '3'], ['4', '5', '6']]);
+  assert.equal(fieldText('tensor', setInTable(matrix, 1, 0, '-2.5e3')), 'float [2,3] 1 2 3 -2.5e3 5 6');
+  assert.throws(() => setInTable(matrix, 0, 0, 'x'), /'x' is not a value of type float/);
+  assert.throws(() => setInTable(matrix, 0, 0, ' '), /expected a number/);
+  assert.throws(() => setInTable(matrix, 0, 0, '1 2'), /expected 6 values/);
+  // One value that stands for all, a scalar, texts.
+  assert.equal(fieldText('tensor', setInTable(tensorTable(of('int32 [3] 7'))!, 0, 1, '8')), 'int32 [3] 7 8 7');
+  assert.deepEqual(tensorTable(of('bool [] true'))!.rows, [['true']]);
+  const texts = tensorTable(of('string [2] "a \\"b\\"" "c"'))!;
+  assert.deepEqual(texts.rows, [['a "b"', 'c']]);
+  assert.equal(fieldText('tensor', setInTable(texts, 0, 1, '')), 'string [2] "a \\"b\\"" ""');
+  for (const other of ['float [1,1,1] 1', 'float [0]', 'float [257] 1']) assert.equal(tensorTable(of(other)), null, other);
+  assert.equal(tensorTable('tensor { dtype: DT_FLOAT tensor_content: "" }'), null);
+  assert.equal(functionName('func { name: "f" }'), 'f');
+  assert.equal(functionName('func { name: "f" attr { key: "T" value { type: DT_FLOAT } } }'), null);
+  assert.equal(functionName(''), null);
 });
 
 test('connecting sets types and sizes, or says why not', () => {
@@ -270,14 +292,239 @@ test('an edit after undoing ends what could be redone', () => {
   assert.equal(e.nodes.length, 5);
 });
 
+// ---- Functions ----
+
+const kHeader = `
+signature {
+  name: "f" description: "Doc." input_arg { name: "a" type: DT_FLOAT description: "First" } input_arg { name: "b" type: DT_INT32 }
+  output_arg { name: "y" type: DT_FLOAT } output_arg { name: "i" type: DT_INT32 } control_output: "done" }
+arg_attr { key: 1 value { attr { key: "_name" value { s: "B" } } } }
+ret { key: "y" value: "y:z:0" } ret { key: "i" value: "b" } ret { key: "odd" value: "y:z:0" }
+control_ret { key: "done" value: "sink" }
+attr { key: "_own" value { b: true } }
+`;
+const kBody = `
+node { name: "y" op: "Mul" input: "a" input: "pair:output:1" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "pair" op: "IdentityN" input: "a" input: "a" attr { key: "T" value { list { type: DT_FLOAT type: DT_FLOAT } } } }
+node { name: "sink" op: "NoOp" input: "^y" }
+node { name: "odd" op: "Unknown" input: "a" input: "lost:out:2" input: "y" }
+node { name: "after" op: "Mul" input: "odd:out:1" input: "y:z:0" attr { key: "T" value { placeholder: "T" } } }
+`;
+const kCaller = `
+node { name: "u" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+node { name: "v" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } }
+node { name: "call" op: "f" input: "u" input: "v" input: "^u" }
+node { name: "r" op: "Mul" input: "call" input: "call" attr { key: "T" value { type: DT_FLOAT } } }
+node { name: "s" op: "Cast" input: "call:1" }
+`;
+const kSecond = `
+node { name: "inner" op: "f" input: "x" input: "n" }
+node { name: "t" op: "Cast" input: "inner:i:0" }
+`;
+function withFunctions(): Editor {
+  const call: OpJson = { ...op('f', [['a', 'float'], ['b', 'int32']], [['y', 'float'], ['i', 'int32']], []), k: 2 };
+  return new Editor(new Library([...kOps, call]), parseNodes(kCaller), 'versions { producer: 987 }\n', [
+    { h: kHeader, nodes: parseNodes(kBody) },
+    { h: 'signature { name: "g" input_arg { name: "x" type: DT_FLOAT } input_arg { name: "n" type: DT_INT32 } }',
+      nodes: parseNodes(kSecond) },
+  ], 'gradient { function_name: "f" gradient_func: "g" }\n');
+}
+function inBody(e: Editor, name: string, body = 1, end = ''): number {
+  return e.nodesOf(body).find((node) => node.name === name && (node.end === '' ? '' : node.end) === end)!.id;
+}
+function inputsIn(e: Editor, body: number): string {
+  return e.nodesOf(body).map((node) => `${node.name}(${node.inputs.join()})`).join(' ');
+}
+
+test('bodies of functions are read as graphs, and written as they were', () => {
+  const e = withFunctions();
+  assert.deepEqual(e.functions, ['f', 'g']);
+  assert.equal(inputsIn(e, 1), 'a() b() y(a,pair:1) pair(a,a) sink(^y) odd(a,lost:out:2,y) ' +
+    'after(odd:out:1,y) y(y) i(b) done(^sink)');
+  assert.equal(inputsIn(e, 2), 'x() n() inner(x,n) t(inner:1)');
+  assert.deepEqual(e.functionItems(), [0, 1]);
+  assert.match(e.text(), /library \{\n {2}function \{[^]*input: "pair:output:1"[^]*gradient \{[^]*versions/);
+  // The graph and the functions have names of their own.
+  assert.equal(e.find('y'), null);
+  assert.equal(e.find('y', 1)!.op, 'Mul');
+  assert.equal(e.find('i', 1), null);
+});
+
+test('bodies of functions are edited as the graph is', () => {
+  const e = withFunctions();
+  const y = inBody(e, 'y');
+  e.rename(y, 'layer/y');
+  assert.equal(inputsIn(e, 1), 'a() b() layer/y(a,pair:1) pair(a,a) sink(^layer/y) odd(a,lost:out:2,layer/y) ' +
+    'after(odd:out:1,layer/y) y(layer/y) i(b) done(^sink)');
+  const item = e.functionItems()[0] as { f: number; h: string; nodes: unknown[] };
+  assert.match(item.h, /ret \{ key: "odd" value: "y:z:0" \}\nret \{ key: "y" value: "layer\/y:z:0" \}/);
+  assert.match(item.h, /description: "First"[^]*arg_attr \{ key: 1[^]*control_ret \{ key: "done" value: "sink" \}[^]*_own/);
+  assert.deepEqual(item.nodes, [
+    { t: 'name: "layer/y"\nop: "Mul"\ninput: "a"\ninput: "pair:output:1"\n', b: 0, k: ['T'] }, 1,
+    { t: 'name: "sink"\nop: "NoOp"\ninput: "^layer/y"\n', b: 2, k: [] },
+    { t: 'name: "odd"\nop: "Unknown"\ninput: "a"\ninput: "lost:out:2"\ninput: "layer/y:z:0"\n', b: 3, k: [] },
+    { t: 'name: "after"\nop: "Mul"\ninput: "odd:out:1"\ninput: "layer/y:z:0"\n', b: 4, k: ['T'] },
+  ]);
+  e.undo();
+  assert.deepEqual(e.functionItems(), [0, 1]);
+  // What is not known is renamed, too.
+  e.rename(inBody(e, 'odd'), 'even');
+  assert.equal(e.find('after', 1)!.inputs[0], 'even:out:1');
+  e.undo();
+  // Types, cycles and borders.
+  assert.throws(() => e.connect({ id: inBody(e, 'b', 1, 'arg'), index: 0 }, { id: y, index: 0 }), /takes|is float/);
+  assert.throws(() => e.connect({ id: y, index: 0 }, { id: y, index: 1 }), /cycle/);
+  assert.throws(() => e.connect({ id: id(e, 'u'), index: 0 }, { id: y, index: 0 }), /different functions/);
+  assert.throws(() => e.connectControl(id(e, 'u'), y), /different functions/);
+  assert.throws(() => e.rename(y, 'pair'), /there is a block 'pair' already/);
+  assert.throws(() => e.moveTo([y, id(e, 'u')], '', 's'), /several functions/);
+  assert.throws(() => e.rename(inBody(e, 'a', 1, 'arg'), 's/a'), /name of an argument/);
+  // A name is free in each body; a result may have that of a node.
+  const added = e.add('NoOp', 'u', {}, 1);
+  assert.equal(e.nodesOf(1).indexOf(added), 7);
+  e.rename(inBody(e, 'i', 1, 'result'), 'u');
+  assert.throws(() => e.rename(inBody(e, 'y', 1, 'result'), 'u'), /already/);
+  for (let i = 0; i < 2; ++i) e.undo();
+  // A placeholder keeps the inputs of what it sizes.
+  e.setAttr(inBody(e, 'after'), 'T', 'type: DT_FLOAT');
+  assert.deepEqual(e.find('after', 1)!.inputs, ['odd:out:1', 'y']);
+  e.undo();
+  e.remove([y]);
+  assert.equal(inputsIn(e, 1), 'a() b() pair(a,a) sink() odd(a,lost:out:2,) after(odd:out:1,) y() i(b) done(^sink)');
+  assert.equal((e.functionItems()[0] as { h: string }).h.includes('key: "y"'), false);
+  e.undo();
+  assert.deepEqual(e.functionItems(), [0, 1]);
+});
+
+test('calls follow the signature of a function', () => {
+  const e = withFunctions();
+  const first = e.text();
+  const call = (): string => e.find('call')!.inputs.join();
+  const arg = e.add('_Arg', '', {}, 1);
+  assert.equal(arg.name, 'argument');
+  assert.equal(e.nodesOf(1)[2], arg);
+  assert.equal(call(), 'u,v,,^u');
+  assert.deepEqual(e.library.inputs(e.find('call')!).map((pin) => pin.name), ['a', 'b', 'argument']);
+  e.setAttr(arg.id, 'T', 'type: DT_DOUBLE');
+  assert.equal(e.library.find('f')!.i[2]![1], 'double');
+  e.rename(arg.id, 'c');
+  // The types of results are those of what they read.
+  const result = e.add('_Retval', '', {}, 1);
+  e.connect({ id: arg.id, index: 0 }, { id: result.id, index: 0 });
+  assert.equal(e.library.outputType(e.find('call')!, 2), 'double');
+  assert.match((e.functionItems()[0] as { h: string }).h,
+               /output_arg \{ name: "result" type: DT_DOUBLE \}[^]*ret \{ key: "result" value: "c" \}/);
+  assert.equal(e.find('inner', 2)!.inputs.join(), 'x,n,');
+  // An argument in the front goes, with what the calls gave for it; attributes keep their arguments.
+  e.remove([inBody(e, 'a', 1, 'arg')]);
+  assert.equal(call(), 'v,,^u');
+  assert.match((e.functionItems()[0] as { h: string }).h, /arg_attr \{ key: 0 value \{ attr \{ key: "_name"/);
+  assert.equal(e.find('pair', 1)!.inputs.join(), ',');
+  // Outputs behind a result that goes have other numbers.
+  e.remove([inBody(e, 'y', 1, 'result')]);
+  assert.equal(inputsIn(e, 0), 'u() v() call(v,,^u) r(,) s(call)');
+  assert.equal(inputsIn(e, 2), 'x() n() inner(n,) t(inner)');
+  // The bodies of other functions name them.
+  e.rename(inBody(e, 'i', 1, 'result'), 'index');
+  const other = e.functionItems()[1] as { f: number; h?: string; nodes: { t: string }[] };
+  assert.equal(other.h, undefined);
+  assert.match(other.nodes[1]!.t, /input: "inner:index:0"/);
+  const last = e.text();
+  let undone = 0;
+  while (e.undo() !== null) ++undone;
+  assert.equal(undone, 8);
+  assert.equal(e.text(), first);
+  assert.equal(e.library.find('f')!.i.length, 2);
+  assert.deepEqual(e.functionItems(), [0, 1]);
+  while (e.redo() !== null);
+  assert.equal(e.text(), last);
+});
+
+test('an argument that is replaced by a node of its name is read by its output', () => {
+  const e = withFunctions();
+  e.remove([inBody(e, 'a', 1, 'arg')]);
+  const a = e.add('Mul', 'a', {}, 1);
+  e.setAttr(a.id, 'T', 'type: DT_FLOAT');
+  e.connect({ id: a.id, index: 0 }, { id: inBody(e, 'y'), index: 0 });
+  assert.match(JSON.stringify(e.functionItems()[0]), /name: \\"y\\"\\nop: \\"Mul\\"\\ninput: \\"a:z:0\\"/);
+});
+
+test('types of a function that are attributes', () => {
+  const header = `signature { name: "p" input_arg { name: "x" type_attr: "T" } input_arg { name: "l" type_attr: "T" number_attr: "N" }
+    output_arg { name: "o" type_list_attr: "Ts" } attr { name: "T" type: "type" } attr { name: "N" type: "int" } attr { name: "Ts" type: "list(type)" } }`;
+  const called: OpJson = {
+    ...op('p', [['x', 'T'], ['l', 'N * T', 1]], [['o', 'Ts', 1]],
+          [['T', 'type', null, '', null, [], null], ['N', 'int', null, '', null, [], null],
+           ['Ts', 'list(type)', null, '', null, [], null]]), k: 2,
+  };
+  const e = new Editor(new Library([...kOps, called]), [], '', [{ h: header, nodes: [] }]);
+  assert.deepEqual(e.functionItems(), [0]);
+  assert.deepEqual(e.nodesOf(1).map((node) => node.attrs.T),
+                   ['placeholder: "T"', 'placeholder: "N * T"', 'placeholder: "Ts"']);
+  e.setAttr(inBody(e, 'x', 1, 'arg'), 'T', 'type: DT_HALF');
+  e.add('_Arg', 'more', { T: 'placeholder: "N * float"' }, 1);
+  assert.deepEqual(e.library.find('p')!.i.map((arg) => [arg[0], arg[1], arg[3]]),
+                   [['x', 'half', 0], ['l', 'N * T', 1], ['more', 'N * float', 1]]);
+  const { h } = e.functionItems()[0] as { h: string };
+  assert.match(h, /input_arg \{ name: "x" type: DT_HALF \} input_arg \{ name: "l" type_attr: "T" number_attr: "N" \}/);
+  assert.match(h, /input_arg \{ name: "more" number_attr: "N" type: DT_FLOAT \}/);
+  assert.match(h, /output_arg \{ name: "o" type_list_attr: "Ts" \}/);
+});
+
+test('fields that are unknown here do not keep a graph from being shown', () => {
+  const e = editor(`node { name: "a" op: "IdentityN" input: "x" attr { key: "T" value { list { type: DT_FLOAT } } } }`);
+  const unknown = { ...e.find('a')!, attrs: { T: 'list { type: DT_FLOAT } 15: "x"' } };
+  assert.deepEqual(e.library.outputs(unknown), []);
+  assert.equal(functionName('func { name: "f" } 15: 1'), null);
+  for (const type of ['constructor', '__proto__', 'toString']) {
+    assert.throws(() => parseField(['a', 'tensor', null, '', null, [], null], `${type} [] 1`), /expected a type/, type);
+  }
+});
+
+test('a function that is edited and undone is that of the file', () => {
+  const e = withFunctions();
+  e.remove([inBody(e, 'sink')]);
+  e.paste(parseNodes('node { name: "sink" op: "NoOp" input: "^y" }'), 'Paste', 1);
+  // The same node in another place, and not the one of the file.
+  assert.notEqual(e.functionItems()[0], 0);
+  e.undo();
+  e.undo();
+  assert.deepEqual(e.functionItems(), [0, 1]);
+  // A signature that others call changes them, too.
+  e.rename(inBody(e, 'i', 1, 'result'), 'k');
+  assert.deepEqual(e.functionItems().map((item) => typeof item), ['object', 'object']);
+  e.rename(inBody(e, 'k', 1, 'result'), 'i');
+  assert.deepEqual(e.functionItems(), [0, 1]);
+});
+
+test('blocks are pasted into bodies, arguments too', () => {
+  const e = withFunctions();
+  const text = e.nodesOf(1).map((node) => `node { ${nodeText(node)} }`).join('\n');
+  e.paste(parseNodes(text), 'Paste', 2);
+  assert.equal(inputsIn(e, 2), 'x() n() a() b() inner(x,n) t(inner:1) y(a,pair:1) pair(a,a) sink(^y) ' +
+    'odd(a,lost:out:2,y) after(odd:out:1,y) y(y) i(b) done(^sink)');
+  e.paste(parseNodes(text), 'Paste', 1);
+  assert.equal(e.nodesOf(1).length, 20);
+  assert.equal(e.find('y_1', 1)!.inputs.join(), 'a_1,pair_1:1');
+  assert.equal(e.find('call')!.inputs.join(), 'u,v,,,^u');
+  // A graph has no arguments.
+  e.paste(parseNodes(text));
+  assert.ok(e.nodesOf(0).every((node) => node.end === ''));
+});
+
 // Makes one random edit; what does not fit changes nothing.
 function edit(e: Editor, next: () => number): void {
   const pick = <V>(list: readonly V[]): V => list[Math.floor(next() * list.length)]!;
-  const node = (): number => (e.nodes.length === 0 ? -1 : pick(e.nodes).id);
+  const body = Math.floor(next() * (e.functions.length + 1));
+  // Some edits mix bodies, which does not fit.
+  const node = (): number => {
+    const list = next() < 0.98 ? e.nodesOf(body) : e.nodes;
+    return list.length === 0 ? -1 : pick(list).id;
+  };
   const before = e.text();
   try {
     switch (Math.floor(next() * 10)) {
-      case 0: e.add(pick(kOps).n); break;
+      case 0: e.add(next() < 0.3 ? pick(['_Arg', '_Retval', '_ControlRet']) : pick([...e.library.ops]).n, '', {}, body); break;
       case 1: e.remove(next() < 0.8 ? [node()] : [node(), node()]); break;
       case 2: case 3: {
         const to = e.get(node())!;
@@ -290,7 +537,7 @@ function edit(e: Editor, next: () => number): void {
         e.disconnect(to.id, Math.floor(next() * to.inputs.length));
         break;
       }
-      case 5: e.rename(node(), `${pick(['a', 'b/', 's/t/'])}${Math.floor(next() * 50)}`); break;
+      case 5: e.rename(node(), `${pick(['a', 'a', 'b/', 's/t/'])}${Math.floor(next() * 50)}`); break;
       case 6: {
         const of = e.get(node())!;
         const attr = pick(e.library.find(of.op)!.a);
@@ -298,7 +545,11 @@ function edit(e: Editor, next: () => number): void {
         e.setAttr(of.id, attr[0], next() < 0.2 ? null : parseField(attr, value));
         break;
       }
-      case 7: e.paste(parseNodes(e.nodes.slice(0, 3).map((n) => `node { ${nodeText(n)} }`).join('\n'))); break;
+      case 7: {
+        const from = pick([e.nodes, e.nodesOf(body)]);
+        e.paste(parseNodes(from.slice(0, 3).map((n) => `node { ${nodeText(n)} }`).join('\n')), 'Paste', body);
+        break;
+      }
       case 8: {
         const ids = [...new Set([node(), node()])];
         e.moveTo(ids, e.commonScope(ids), pick(['', 's', 's/t/']));
@@ -310,37 +561,78 @@ function edit(e: Editor, next: () => number): void {
     assert.ok(error instanceof Error && e.text() === before, String(error));
   }
   // Keeps the graph small, so that edits meet.
-  if (e.nodes.length > 60) e.remove(e.nodes.slice(0, 30).map((n) => n.id));
+  if (e.nodesOf(body).length > 50) e.remove(e.nodesOf(body).slice(0, 30).map((n) => n.id));
 }
 
-test('10,000 random edits undone and redone give the same graph, byte for byte', () => {
-  const e = editor(kSmall);
-  const next = random(20);
-  const first = e.text();
-  for (let i = 0; i < 10_000; ++i) edit(e, next);
-  const last = e.text();
-  const items = JSON.stringify(e.items());
-  let undone = 0;
-  while (e.undo() !== null) ++undone;
-  assert.ok(undone > 5000, `${undone} edits changed the graph`);
-  assert.equal(e.text(), first);
-  assert.deepEqual(e.items(), [0, 1, 2, 3]);
-  let redone = 0;
-  while (e.redo() !== null) ++redone;
-  assert.equal(redone, undone);
-  assert.equal(e.text(), last);
-  assert.equal(JSON.stringify(e.items()), items);
-  // Back and forth, at random.
-  for (let i = 0; i < 2000; ++i) {
-    const text = e.text();
-    const steps = Math.floor(next() * 20);
-    let made = 0;
-    for (let s = 0; s < steps; ++s) if (e.undo() !== null) ++made;
-    for (let s = 0; s < made; ++s) e.redo();
-    assert.equal(e.text(), text);
-    e.undo();
+// What a file has of the graph, and what a server is told.
+function state(e: Editor): string {
+  return JSON.stringify([e.text(), e.items(), e.functionItems(), e.functions.map((name) => e.library.find(name))]);
+}
+
+for (const [what, make] of [['a graph', () => editor(kSmall)], ['a graph and its functions', withFunctions]] as const) {
+  test(`10,000 random edits of ${what} undone and redone give the same, byte for byte`, () => {
+    const e = make();
+    const next = random(20);
+    const first = state(e);
+    for (let i = 0; i < 10_000; ++i) {
+      edit(e, next);
+      if (i % 100 === 0) expectWhole(e);
+    }
+    const last = state(e);
+    let undone = 0;
+    while (e.undo() !== null) ++undone;
+    assert.ok(undone > 5000, `${undone} edits changed the graph`);
+    assert.equal(state(e), first);
+    assert.ok(e.items().every((item, i) => item === i));
+    assert.deepEqual(e.functionItems(), e.functions.map((_, f) => f));
+    let redone = 0;
+    while (e.redo() !== null) ++redone;
+    assert.equal(redone, undone);
+    assert.equal(state(e), last);
+    // Back and forth, at random.
+    for (let i = 0; i < 2000; ++i) {
+      const text = e.text();
+      const steps = Math.floor(next() * 20);
+      let made = 0;
+      for (let s = 0; s < steps; ++s) if (e.undo() !== null) ++made;
+      for (let s = 0; s < made; ++s) e.redo();
+      assert.equal(e.text(), text);
+      e.undo();
+    }
+  });
+}
+
+// Expects that names are unique, that bodies are in order, and that a file reads as it was written.
+function expectWhole(e: Editor): void {
+  const names = e.nodes.map((node) => `${node.body} ${/r|c/.exec(node.end.replace('arg', ''))?.[0] ?? ''} ${node.name}`);
+  assert.equal(new Set(names).size, names.length);
+  const ranks = e.nodes.map((node) => 4 * node.body + ['arg', '', 'result', 'control'].indexOf(node.end));
+  assert.deepEqual(ranks, [...ranks].sort((a, b) => a - b));
+  for (const name of e.functions) {
+    const f = e.functions.indexOf(name);
+    const ends = (end: string): string[] =>
+      e.nodesOf(f + 1).filter((node) => node.end === end).map((node) => node.name);
+    const def = e.library.find(name);
+    if (def?.k !== 2) continue;
+    assert.deepEqual(def.i.map((arg) => arg[0]), ends('arg'));
+    assert.deepEqual(def.o.map((arg) => arg[0]), ends('result'));
   }
-});
+  const library = parseText(e.text()).fields.find(([name]) => name === 'library')?.[1];
+  if (library === undefined || typeof library === 'string') return;
+  const functions = library.fields.filter(([name]) => name === 'function')
+    .map(([, value]) => value as Message);
+  const again = new Editor(new Library([...e.library.ops.filter((o) => o.k !== 2),
+                                        ...e.functions.map((name) => e.library.find(name)!)
+                                          .filter((o) => o?.k === 2)]), [], '',
+    functions.map((f) => ({
+      h: printText({ fields: f.fields.filter(([name]) => name !== 'node_def') }),
+      nodes: parseNodes(printText({ fields: f.fields.filter(([name]) => name === 'node_def')
+        .map(([, value]) => ['node', value]) })),
+    })));
+  for (let body = 1; body <= functions.length; ++body) {
+    assert.equal(inputsIn(again, body), inputsIn(e, body));
+  }
+}
 
 test('the page shows what is edited', async () => {
   const e = editor(kSmall);

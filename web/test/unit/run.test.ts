@@ -117,6 +117,23 @@ test('events of nodes that do not exist are no nodes', () => {
   assert.deepEqual(m.run!.events.map((e) => e.node), [-1, -1]);
 });
 
+test('the timeline snaps to events, and rows are pinned', () => {
+  const view = new TimelineView({
+    total: 1000, threads: ['a', 'b', 'c', 'd'], memory: [],
+    events: [{ node: 0, name: 'a', begin: 100, end: 200, thread: 0 },
+             { node: 1, name: 'b', begin: 230, end: 400, thread: 2 }],
+  });
+  assert.deepEqual([95, 105, 190, 216, 214, 500, 405].map((time) => view.snap(time, 10)),
+                   [100, 100, 200, 216, 214, 500, 400]);
+  assert.equal(view.snap(216, 20), 230);
+  assert.equal(view.pin(2), true);
+  assert.equal(view.pin(1), true);
+  assert.deepEqual(view.rows, [2, 1, 0, 3]);
+  assert.deepEqual([0, 1, 2, 3].map((thread) => view.isPinned(thread)), [false, true, true, false]);
+  assert.equal(view.pin(2), false);
+  assert.deepEqual(view.rows, [1, 0, 2, 3]);
+});
+
 test('the timeline stays within the run', () => {
   const view = new TimelineView({
     total: 1000, threads: ['t'], memory: [],

@@ -83,6 +83,18 @@ test('constants fold into their consumers', () => {
   assert.deepEqual(items[2]!.lines, ['x = 3']);
 });
 
+test('identities of constants fold with them', () => {
+  const rows: Row[] = [
+    ['w', 'Const', [], { v: 0 }], ['w/read', 'Identity', [['w', 0]]], ['read', 'Identity', [['w', 0]]],
+    ['x', 'Placeholder', []], ['copy', 'Identity', [['x', 0]]], ['y', 'Mul', [['copy', 0], ['read', 0]]],
+    ['c', 'Const', [], { v: 0 }], ['pass', 'Identity', [['c', 0]]], ['z', 'Mul', [['y', 0], ['pass', 0]]],
+  ];
+  const { items } = new SceneBuilder(model(rows, { strings: ['3'] })).build(0, { fold: true });
+  // The weight is also read in a scope.
+  assert.deepEqual(items.map((item) => item.title), ['w', 'w', 'read', 'x', 'copy', 'y', 'z']);
+  assert.deepEqual(items[6]!.lines, ['y = 3']);
+});
+
 test('long lists of pins end in one for the rest', () => {
   const inputs = Array.from({ length: 40 }, () => ['x', 0] as [string, number]);
   const json = graph([['x', 'Neg', []], ['y', 'Add', inputs]]);

@@ -2,10 +2,12 @@
 import { useId } from 'preact/hooks';
 import type { AttrJson } from '../../data/format.ts';
 import { plural, visible, visibleLines } from '../../data/text.ts';
-import { fieldText, kTypes, parseField } from '../../edit/fields.ts';
+import {
+  fieldText, functionName, kTypes, parseField, setInTable, tensorTable,
+} from '../../edit/fields.ts';
 import type { EditNode } from '../../edit/node.ts';
 import type { FeedField, Session } from '../../edit/session.ts';
-import { parseText, printText } from '../../edit/text.ts';
+import { parseText, printText, quote } from '../../edit/text.ts';
 import { downloadGraph } from '../commands.ts';
 import type { Page } from '../commands.ts';
 
@@ -40,6 +42,29 @@ function Choice({ label, value, values, onDone }:
   );
 }
 
+// The elements of a small constant.
+function Table({ session, node, name }: { session: Session; node: EditNode; name: string }) {
+  const table = tensorTable(node.attrs[name] ?? '');
+  if (table === null) return null;
+  return (
+    <table class="tensor" aria-label={`Elements of ${name}`}>
+      <tbody>
+        {table.rows.map((row, r) => (
+          <tr key={r}>
+            {row.map((value, c) => (
+              <td key={c}>
+                <TextField label={`Element ${r}, ${c}`} value={value} onDone={(text) => {
+                  session.do(() => session.editor.setAttr(node.id, name, setInTable(table, r, c, text)));
+                }} />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
 // The key of "no value of its own" in a choice.
 const kUnset = '\u0000';
 
@@ -55,6 +80,16 @@ function Attribute({ session, node, attr, name }:
   const fallback = attr?.[6] === null || attr?.[6] === undefined ? '' : (fieldText(type, attr[6]) ?? attr[6]);
   // Attributes without another form are edited as text of a message.
   const isMessage = own !== undefined && shown === null;
+  const called = type === 'func' && own !== undefined ? functionName(own) : null;
+  const { functions } = session.editor;
+  if (type === 'func' && functions.length > 0 && (own === undefined || called !== null)) {
+    const list = called === null || functions.includes(called) ? functions : [called, ...functions];
+    return (
+      <Choice label={`Attribute ${name}`} value={called ?? kUnset}
+              values={[[kUnset, 'not set'], ...list.map((f): [string, string] => [f, visible(f)])]}
+              onDone={(value) => set(value === kUnset ? null : `func { name: ${quote(value)} }`)} />
+    );
+  }
   const allowed = type === 'bool' ? ['false', 'true']
     : type === 'type' || type === 'string' ? (attr?.[5] ?? []) : [];
   const values = type === 'type' && allowed.length === 0 ? kTypes : allowed;
@@ -128,7 +163,9 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
   const names = [...new Set([...(op?.a.map((attr) => attr[0]) ?? []), ...Object.keys(node.attrs)])];
   // Sizes of lists are those of their connections.
   const sizes = new Set(op?.i.map((arg) => library.numberAttr(arg)));
-  const isList = editor.nodes.length <= 500;
+  const others = editor.nodesOf(node.body)
+    .filter((other) => other.id !== node.id && other.end !== 'result' && other.end !== 'control');
+  const isList = others.length <= 500;
   return (
     <>
       <section>
@@ -141,8 +178,7 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
           <h3>Inputs</h3>
           {isList && (
             <datalist id={sources}>
-              {editor.nodes.filter((other) => other.id !== node.id)
-                .map((other) => <option key={other.id} value={other.name} />)}
+              {others.map((other) => <option key={other.id} value={other.name} />)}
             </datalist>
           )}
           <ul>
@@ -174,6 +210,7 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
                   <dt>{visible(name)} <span class="soft">{visible(attr?.[1] ?? '')}</span></dt>
                   <dd>
                     <Attribute session={session} node={node} attr={attr} name={name} />
+                    {attr?.[1] === 'tensor' && <Table session={session} node={node} name={name} />}
                     {attr?.[1] === 'tensor' && (
                       <input type="file" accept={kTensorFiles} aria-label={`File of ${name}`}
                              onChange={(event) => {
@@ -190,11 +227,13 @@ export function BlockFields({ session, node }: { session: Session; node: EditNod
           </dl>
         </section>
       )}
-      <section>
-        <h3>Device</h3>
-        <TextField label="Device" value={node.device}
-                   onDone={(device) => session.do(() => editor.setDevice(node.id, device))} />
-      </section>
+      {node.end === '' && (
+        <section>
+          <h3>Device</h3>
+          <TextField label="Device" value={node.device}
+                     onDone={(device) => session.do(() => editor.setDevice(node.id, device))} />
+        </section>
+      )}
       {session.isServed && library.outputs(node).length > 0 && <FeedFields session={session} node={node} />}
     </>
   );

@@ -45,7 +45,7 @@ function Palette({ session, dialog }:
   const { library } = session.editor;
   const { end } = dialog;
   const ops = searchOps(library, query, kMaxOps,
-                        end === null ? null : { isInput: end.isOutput, type: end.type });
+                        end === null ? null : { isInput: end.isOutput, type: end.type }, dialog.body > 0);
   const title = end === null ? 'Add a block'
     : `Add a block that ${end.isOutput ? 'takes' : 'makes'} ${end.type === '' ? 'this' : end.type}`;
   const doc = library.find(shown === '' ? (ops[0]?.n ?? '') : shown);
@@ -139,7 +139,7 @@ function Gradients({ session, dialog }:
     <Frame session={session} title="Differentiate">
       <form onSubmit={(event) => {
         event.preventDefault();
-        void session.differentiate(of, names);
+        void session.differentiate(of, names, dialog.body);
       }}>
         <label>The sum of the elements of <input data-first value={of} spellcheck={false}
           onInput={(event) => setOf(event.currentTarget.value)} /></label>

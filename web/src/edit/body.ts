@@ -1,0 +1,169 @@
+// Functions of a graph: their headers, and their bodies as the editor has them.
+//
+// The body of a function is a list of nodes like that of the graph, with a node for each argument,
+// result and control output. The file has these in the header of the function.
+import type { ArgJson, EditFunctionJson, EditNodeJson, OpJson } from '../data/format.ts';
+import { fieldText, typeEnum, typeName } from './fields.ts';
+import { endOf } from './library.ts';
+import type { EditNode, EndKind } from './node.ts';
+import { messages, parseText, printText, quote, scalars, unquote } from './text.ts';
+import type { Field, Message } from './text.ts';
+
+function text(message: Message, name: string): string {
+  const values = scalars(message, name);
+  return values.length === 0 ? '' : (unquote(values[values.length - 1]!) ?? '');
+}
+
+// The entries of a map of strings.
+function entries(message: Message, name: string): Map<string, string> {
+  return new Map(messages(message, name).map((entry) => [text(entry, 'key'), text(entry, 'value')]));
+}
+
+// Returns the fields of a message with those of one name replaced, at the place of the first.
+function replaced(fields: readonly Field[], name: string, by: readonly Field[]): Field[] {
+  const at = fields.findIndex(([n]) => n === name);
+  const rest = (list: readonly Field[]): Field[] => list.filter(([n]) => n !== name);
+  if (at < 0) return [...fields, ...by];
+  return [...rest(fields.slice(0, at)), ...by, ...rest(fields.slice(at))];
+}
+
+const kTypeFields = ['type', 'type_attr', 'number_attr', 'type_list_attr'];
+
+// The type of an argument of a signature, as an attribute: 'type: DT_FLOAT', 'placeholder: "N * T"'.
+function typeOfArg(arg: Message): string {
+  const list = text(arg, 'type_list_attr');
+  const number = text(arg, 'number_attr');
+  const attr = text(arg, 'type_attr');
+  const fixed = scalars(arg, 'type')[0] ?? '';
+  if (list === '' && number === '' && attr === '') return fixed === '' ? '' : `type: ${fixed}`;
+  const one = attr === '' ? typeName(fixed) : attr;
+  return `placeholder: ${quote(list !== '' ? list : number === '' ? one : `${number} * ${one}`)}`;
+}
+
+// An argument, result or control output as the file has it.
+export interface FileEnd {
+  json: EditNodeJson;
+  end: EndKind;
+  // Of an argument or result, its definition.
+  def: Message | null;
+}
+
+export class FunctionHeader {
+  readonly name: string;
+  private readonly message: Message;
+  private readonly signature: Message;
+  private readonly args: Message[];
+  // The types of its attributes by name: "type", "list(type)".
+  private readonly attrTypes: Map<string, string>;
+
+  constructor(json: EditFunctionJson) {
+    this.message = parseText(json.h);
+    this.signature = messages(this.message, 'signature')[0] ?? { fields: [] };
+    this.name = text(this.signature, 'name');
+    this.args = messages(this.signature, 'input_arg');
+    this.attrTypes = new Map(messages(this.signature, 'attr')
+      .map((attr) => [text(attr, 'name'), text(attr, 'type')]));
+  }
+
+  // Returns the arguments, results and control outputs. Inputs are as in the file.
+  ends(): FileEnd[] {
+    const sources = entries(this.message, 'ret');
+    const controls = entries(this.message, 'control_ret');
+    const make = (op: string, n: string, i: string[], def: Message | null): FileEnd =>
+      ({ json: { n, op, d: '', i, a: def === null ? {} : { T: typeOfArg(def) } }, end: endOf(op), def });
+    const names = scalars(this.signature, 'control_output').map((name) => unquote(name) ?? '');
+    return [
+      ...this.args.map((def) => make('_Arg', text(def, 'name'), [], def)),
+      ...messages(this.signature, 'output_arg').map((def) =>
+        make('_Retval', text(def, 'name'), [sources.get(text(def, 'name')) ?? ''], def)),
+      ...[...new Set([...names, ...controls.keys()])].map((name) => {
+        const node = controls.get(name);
+        return make('_ControlRet', name, node === undefined ? [] : [`^${node}`], null);
+      }),
+    ];
+  }
+
+  // Returns the definition of the function as an op.
+  op(before: OpJson, ends: readonly EditNode[]): OpJson {
+    const docs = new Map([...before.i, ...before.o].map((arg) => [arg[0], arg[2]]));
+    const args = (end: EndKind): ArgJson[] => ends.filter((node) => node.end === end).map((node) => {
+      const value = parseText(node.attrs.T ?? '');
+      const type = fieldText('type', node.attrs.T ?? '') ?? text(value, 'placeholder');
+      const isList = type.includes(' * ') || this.attrTypes.get(type) === 'list(type)';
+      return [node.name, type, docs.get(node.name) ?? '', isList ? 1 : 0];
+    });
+    return { ...before, i: args('arg'), o: args('result') };
+  }
+
+  // Returns the header of the function with these arguments, results and control outputs, as fields
+  // of a FunctionDef. `defOf` returns the definition that a node had in the file, `inputs` its inputs
+  // as in the file.
+  fields(ends: readonly EditNode[], defOf: (node: EditNode) => Message | null,
+         inputs: (node: EditNode) => readonly string[]): Field[] {
+    const of = (end: EndKind): EditNode[] => ends.filter((node) => node.end === end);
+    const [args, results, controls] = [of('arg'), of('result'), of('control')];
+    const defs = (name: string, nodes: readonly EditNode[]): Field[] =>
+      nodes.map((node) => [name, this.definition(node, defOf(node))]);
+    let signature = replaced(this.signature.fields, 'input_arg', defs('input_arg', args));
+    signature = replaced(signature, 'output_arg', defs('output_arg', results));
+    signature = replaced(signature, 'control_output',
+                         controls.map((node) => ['control_output', quote(node.name)]));
+    let fields = replaced(this.message.fields, 'signature', [['signature', { fields: signature }]]);
+    // Attributes of arguments follow these.
+    const places = args.map((node) => {
+      const def = defOf(node);
+      return def === null ? -1 : this.args.indexOf(def);
+    });
+    for (const name of ['arg_attr', 'resource_arg_unique_id']) {
+      const moved = messages(this.message, name).flatMap((entry): Field[] => {
+        const to = places.indexOf(Number(scalars(entry, 'key')[0] ?? 0));
+        return to < 0 ? [] : [[name, { fields: replaced(entry.fields, 'key', [['key', String(to)]]) }]];
+      });
+      fields = replaced(fields, name, moved);
+    }
+    const map = (name: string, nodes: readonly EditNode[], at: number, isKept: (key: string) => boolean):
+        Field[] => [
+      ...messages(this.message, name).filter((entry) => isKept(text(entry, 'key')))
+        .map((entry): Field => [name, entry]),
+      ...nodes.flatMap((node): Field[] => {
+        const input = inputs(node)[0] ?? '';
+        if (input === '') return [];
+        return [[name, { fields: [['key', quote(node.name)], ['value', quote(input.slice(at))]] }]];
+      }),
+    ];
+    // What the signature does not name is not edited.
+    const known = new Set(this.ends().filter(({ end }) => end === 'result').map(({ json }) => json.n));
+    fields = replaced(fields, 'ret', map('ret', results, 0, (key) =>
+      !known.has(key) && !results.some((node) => node.name === key)));
+    return replaced(fields, 'control_ret', map('control_ret', controls, 1, () => false));
+  }
+
+  // Returns the definition of an argument or result; `before` is that of the file.
+  private definition(node: EditNode, before: Message | null): Message {
+    const type = node.attrs.T ?? '';
+    let fields = before?.fields ?? [];
+    if (before === null || text(before, 'name') !== node.name) {
+      fields = [['name', quote(node.name)], ...fields.filter(([name]) => name !== 'name')];
+    }
+    if (before !== null && typeOfArg(before) === type) return { fields };
+    fields = fields.filter(([name]) => !kTypeFields.includes(name));
+    const attr = text(parseText(type), 'placeholder');
+    const [first, second] = attr.split(' * ');
+    const made: Field[] = [];
+    if (attr === '') {
+      made.push(...parseText(type).fields.filter(([name]) => name === 'type'));
+    } else if (second !== undefined) {
+      made.push(['number_attr', quote(first!)]);
+      made.push(this.attrTypes.has(second) ? ['type_attr', quote(second)] : ['type', typeEnum(second)]);
+    } else {
+      const isList = this.attrTypes.get(attr) === 'list(type)';
+      made.push([isList ? 'type_list_attr' : 'type_attr', quote(attr)]);
+    }
+    return { fields: [...fields, ...made] };
+  }
+}
+
+// Returns the fields of a function's header as lines of text.
+export function headerText(fields: readonly Field[], indent: string): string {
+  return fields.map((field) => `${indent}${printText({ fields: [field] })}\n`).join('');
+}
