@@ -13,8 +13,8 @@ namespace training {
 
 // The mean of -log(softmax(logits)[label]). `logits` is [n, classes], `labels` is [n], of integers.
 Output SoftmaxCrossEntropy(const Scope& scope, const Output& logits, const Output& labels);
-// As above, with a label of 1 - smoothing + smoothing / classes for the class, and of smoothing /
-// classes for each other class. `smoothing` is from 0 to 1.
+// Returns that mean with a label of 1 - smoothing + smoothing / classes for the class, and of
+// smoothing / classes for each other class. `smoothing` is from 0 to 1.
 Output SmoothedSoftmaxCrossEntropy(const Scope& scope, const Output& logits, const Output& labels,
                                    float smoothing);
 // The mean of -log(sigmoid(logit)) where the label is 1, and of -log(1 - sigmoid(logit)) where it

@@ -3,9 +3,9 @@
 // by exp_log-inl.h, the others by SLEEF's deterministic functions.
 //
 // Results are within 1 unit in the last place (ulp) of the exact ones; Expm1 and Log1p of floats
-// within 1.1; Erf, Erfc and Lgamma within 2, Cosh and Sinh too near their overflow. Lgamma of negative doubles is within 5 and
-// has the bits of the C library. Results near and below the smallest normal number may
-// be off by another ulp.
+// within 1.1; Erf, Erfc and Lgamma within 2, Cosh and Sinh too near their overflow. Lgamma of
+// negative doubles is within 5 and has the bits of the C library. Results near and below the
+// smallest normal number may be off by another ulp.
 //
 //   ApplyElementary(Elementary::kExp, x, y, n);
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTARY_SIMD_H_

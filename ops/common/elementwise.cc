@@ -23,7 +23,7 @@ namespace {
 using LoopRef =
     absl::FunctionRef<void(const void* const* x, const int64_t* strides, void* out, int64_t n)>;
 
-// As many elements are always one block, which skips computing the block size.
+// Up to this number, elements are always one block, which skips computing the block size.
 constexpr int64_t kFew = 256;
 // Each scratch buffer of a chunk; together they stay in the first-level cache.
 constexpr int64_t kBufferBytes = 4096;

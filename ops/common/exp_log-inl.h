@@ -68,7 +68,8 @@ HWY_INLINE V<D> Exp(D d, V<D> x) {
   return y * first * second;
 }
 
-// As ExpBeyondLinear, within 2^-29.7: differences from -1 have the errors of e^r twice.
+// ExpBeyondLinear within 2^-29.7 of e^r, for Expm1: differences from -1 have the errors of e^r
+// twice.
 template <class D>
 HWY_INLINE V<D> CloserExpBeyondLinear(D d, V<D> r) {
   const auto r2 = r * r;
@@ -106,7 +107,7 @@ HWY_INLINE V<D> Expm1(D d, V<D> x) {
   return hn::IfThenElse(x == hn::Zero(d), x, y);
 }
 
-// Returns log(x) + k ln 2 + rest. REQUIRES: x is normal, positive and finite, and `rest` is small
+// Returns log(x) + k ln 2 + rest_of_log, which is small. REQUIRES: x is normal, positive and finite
 template <class D>
 HWY_INLINE V<D> LogOfNormal(D d, V<D> x, V<D> k, V<D> rest_of_log) {
   const hn::RebindToSigned<D> di;

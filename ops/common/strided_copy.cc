@@ -103,17 +103,16 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
   const int64_t columns = loop.dims()[d];
   const int64_t to_row = loop.operand(0).strides[d];
   const int64_t from_row = loop.operand(1).strides[last];
-  const bool aligned = reinterpret_cast<uintptr_t>(target) % kCacheLineBytes == 0 &&
-                       to_row % kLine == 0 && columns >= kLine;
+  const bool aligned =
+      reinterpret_cast<uintptr_t>(target + loop.operand(0).offset) % kCacheLineBytes == 0 &&
+      to_row % kLine == 0 && columns >= kLine;
   const int64_t tile_columns = rows < 4 ? kMaxTileRowBytes : kTileLines * kLine;
   const bool streams = loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
   // Tiles begin at cache lines of the target in every other dimension, too.
   const DimVector& to_strides = loop.operand(0).strides;
-  const bool by_lines =
-      kHasTransposeLines<E> && aligned && streams && rows >= kLine &&
-      reinterpret_cast<uintptr_t>(target + loop.operand(0).offset) % kCacheLineBytes == 0 &&
-      std::all_of(to_strides.begin(), to_strides.end() - 1,
-                  [](int64_t stride) { return stride % kLine == 0; });
+  const bool by_lines = kHasTransposeLines<E> && aligned && streams && rows >= kLine &&
+                        std::all_of(to_strides.begin(), to_strides.end() - 1,
+                                    [](int64_t stride) { return stride % kLine == 0; });
   int64_t tile_rows = aligned ? kAlignedTileRowBytes / kElementBytes : MaxTileRows<E>(columns);
   if (by_lines) {
     tile_rows = std::clamp(kLinesTileBytes / kElementBytes / columns / kLine * kLine,

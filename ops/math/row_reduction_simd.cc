@@ -31,7 +31,7 @@ struct SumOf {
     return sum + Widened(d, x);
   }
 };
-// A maximum or minimum that is NaN stays NaN, since it compares false.
+// NaN takes the place of what was before, and only NaN takes the place of NaN.
 template <bool kMax>
 struct ExtremumOf {
   using Many = hn::ScalableTag<float>;
@@ -67,7 +67,7 @@ HWY_INLINE void ReduceNarrowRows(const float* x, int64_t rows, int64_t row_strid
   const typename Op::Many d;
   const typename Op::One one;
   // 64 columns of AVX-512.
-  constexpr int kVectors = sizeof(T);
+  constexpr int kVectors = 64 / (64 / sizeof(T));
   const auto wide = static_cast<int64_t>(kVectors * hn::Lanes(d));
   const auto lanes = static_cast<int64_t>(hn::Lanes(d));
   while (rows > 0) {

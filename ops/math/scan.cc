@@ -21,8 +21,8 @@
 #include "gradflow/ops/common/simd.h"
 #include "gradflow/ops/common/tile_copy.h"
 #include "gradflow/ops/math/reduction.h"
-#include "gradflow/ops/math/sum_policy.h"
 #include "gradflow/ops/math/row_reduction_simd.h"
+#include "gradflow/ops/math/sum_policy.h"
 
 namespace gradflow::scan {
 namespace {

@@ -8,8 +8,8 @@
 #include "gradflow/ops/common/data_types.h"
 #include "gradflow/ops/math/reducers.h"
 #include "gradflow/ops/math/reduction.h"
-#include "gradflow/ops/math/sum_policy.h"
 #include "gradflow/ops/math/row_reduction_simd.h"
+#include "gradflow/ops/math/sum_policy.h"
 
 namespace gradflow::sum {
 namespace {

@@ -87,11 +87,13 @@ class Folder {
       const std::string& op = graph_.origin(node).type_string();
       if ((op == "Conv2D" || op == "DepthwiseConv2dNative") && IsPlain(node)) Fold(node);
     }
-    GRADFLOW_RETURN_IF_ERROR(graph_.Prune());
+    const absl::Status pruned = graph_.Prune();
     // Kept, the values of filters that no node reads any more would double their memory.
-    for (const int32_t node : graph_.order()) read_.erase(&graph_.origin(node));
+    if (pruned.ok()) {
+      for (const int32_t node : graph_.order()) read_.erase(&graph_.origin(node));
+    }
     for (const Node* const constant : read_) kernels_.Drop(*constant);
-    return absl::OkStatus();
+    return pruned;
   }
 
  private:

@@ -144,6 +144,50 @@ TEST(InstantiateFunction, BoundsTheBytesOfTheInstance) {
       error::RESOURCE_EXHAUSTED);
 }
 
+// A function of few bytes makes many nodes, inputs or copies of an attribute.
+TEST(InstantiateFunction, BoundsWhatListsMultiply) {
+  const auto instantiate = [](const FunctionDef& function, int n) {
+    InstantiationResult result;
+    return InstantiateFunction(function, Attrs({{"N", n}}), LookUp, &result).code();
+  };
+  FunctionDef attributes = FDH::Create("F", {"x: N*float"}, {}, {"N: int"}, {}, {});
+  (*(*attributes.mutable_arg_attr())[0].mutable_attr())["_a"].set_s(std::string(1 << 20, 'x'));
+  EXPECT_EQ(instantiate(attributes, 10), error::OK);
+  EXPECT_EQ(instantiate(attributes, 1500), error::RESOURCE_EXHAUSTED);
+
+  std::vector<FDH::Node> sums;
+  for (int i = 0; i < 20; ++i) {
+    sums.push_back({{absl::StrCat("n", i)}, "AddN", {"x"}, {{"N", "$N"}, {"T", DT_FLOAT}}});
+  }
+  const FunctionDef inputs = FDH::Create("F", {"x: N*float"}, {}, {"N: int"}, sums, {});
+  EXPECT_EQ(instantiate(inputs, 10), error::OK);
+  EXPECT_EQ(instantiate(inputs, 200000), error::RESOURCE_EXHAUSTED);
+
+  std::vector<std::string> results;
+  std::vector<std::pair<std::string, std::string>> returns;
+  for (int i = 0; i < 20; ++i) {
+    results.push_back(absl::StrCat("y", i, ": N*float"));
+    returns.emplace_back(absl::StrCat("y", i), "x");
+  }
+  const FunctionDef outputs = FDH::Create("F", {"x: N*float"}, results, {"N: int"}, {}, returns);
+  EXPECT_EQ(instantiate(outputs, 10), error::OK);
+  EXPECT_EQ(instantiate(outputs, 200000), error::RESOURCE_EXHAUSTED);
+}
+
+// The default of an attribute has a placeholder of its own name.
+TEST(InstantiateFunction, SubstitutesOnce) {
+  FunctionDef function = FDH::Create("F", {}, {}, {}, {{{"n"}, "NoOp", {}, {{"_f", "$S"}}}}, {});
+  OpDef::AttrDef* const attr = function.mutable_signature()->add_attr();
+  attr->set_name("S");
+  attr->set_type("func");
+  attr->mutable_default_value()->mutable_func()->set_name("g");
+  (*attr->mutable_default_value()->mutable_func()->mutable_attr())["a"].set_placeholder("S");
+  InstantiationResult result;
+  TF_ASSERT_OK(InstantiateFunction(function, AttrSlice(), LookUp, &result));
+  ASSERT_EQ(result.nodes.size(), 1);
+  EXPECT_EQ(result.nodes[0].attr().at("_f").func().attr().at("a").placeholder(), "S");
+}
+
 TEST(FunctionDefHelper, AnArgumentAndAResultMayHaveOneName) {
   const FunctionDef function = FDH::Create("F", {"x: float"}, {"x: float"}, {}, {}, {{"x", "x"}});
   EXPECT_EQ(Instance(function), "\n(x:float) -> (x:float) {\n}\n");
@@ -436,6 +480,9 @@ TEST(StackTraces, AreBoundedByTheirBytes) {
   EXPECT_THAT(LoadTracesFromDebugInfo(info), ::testing::IsEmpty());
   info.clear_traces_by_id();
   for (uint64_t id = 1; id <= 10; ++id) add_trace(id, 40);
+  EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), 6);
+  // One that is too large takes nothing from the others.
+  add_trace(11, 300);
   EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), 6);
 }
 

@@ -154,9 +154,13 @@ TEST(TensorFormatTest, AllFormats) {
   EXPECT_EQ(ShapeFromFormatWithStatus(FORMAT_NCHW_VECT_C, 1, 2, 2, 6, &shape).message(),
             "dimension C of NCHW_VECT_C is 6, expected a multiple of 4");
   EXPECT_FALSE(ShapeFromFormatWithStatus(FORMAT_NHWC, 1, -2, 2, 6, &shape).ok());
-  for (const TensorFormat to : {FORMAT_NHWC, FORMAT_NHWC_VECT_W}) {
-    EXPECT_EQ(ShapeFromFormatWithStatus(to, TensorShape({7}), FORMAT_NCHW, &shape).code(),
-              error::INVALID_ARGUMENT);
+  constexpr int64_t kHuge = int64_t{1} << 61;
+  for (const TensorShape& source :
+       {TensorShape({7}), TensorShape({1, 3, 2, 2, 8}), TensorShape({0, kHuge, 2, 2, 4}),
+        TensorShape({1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4})}) {
+    EXPECT_EQ(ShapeFromFormatWithStatus(FORMAT_NHWC, source, FORMAT_NCHW_VECT_C, &shape).code(),
+              error::INVALID_ARGUMENT)
+        << source.DebugString();
   }
   EXPECT_FALSE(
       ShapeFromFormatWithStatus(FORMAT_NHWC_VECT_W, TensorShape({2, 3}), FORMAT_NCHW, &shape).ok());

@@ -1,6 +1,8 @@
 #include "tensorflow/core/framework/attr_value_util.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "absl/hash/hash.h"
 #include "gradflow/core/tensor_proto.h"
@@ -41,11 +43,11 @@ uint64 FunctionHash(const NameAttrList& function) {
   return Combine(Hash(function.name()), attrs);
 }
 
-// Calls visit(value) for the value, and for each attribute of functions in it, until it returns
-// true. Returns whether it did. Value is AttrValue or const AttrValue.
+// Calls visit(value) for the value and, if that returns nothing, for each attribute of functions in
+// it, until a call returns true. Returns whether one did. Value is AttrValue or const AttrValue.
 template <typename Value, typename Visit>
 bool AnyValue(Value* value, const Visit& visit) {
-  if (visit(value)) return true;
+  if (const std::optional<bool> done = visit(value)) return *done;
   const auto in_function = [&](auto* function) {
     auto& attrs = [&]() -> auto& {
       if constexpr (std::is_const_v<Value>) {
@@ -151,15 +153,18 @@ uint64 AttrValueHash(const AttrValue& a) {
 uint64 FastAttrValueHash(const AttrValue& a) { return AttrValueHash(a); }
 
 bool HasPlaceHolder(const AttrValue& val) {
-  return AnyValue(
-      &val, [](const AttrValue* value) { return value->value_case() == AttrValue::kPlaceholder; });
+  return AnyValue(&val, [](const AttrValue* value) -> std::optional<bool> {
+    if (value->value_case() != AttrValue::kPlaceholder) return std::nullopt;
+    return true;
+  });
 }
 
 bool SubstitutePlaceholders(const SubstituteFunc& substitute, AttrValue* value) {
-  return !AnyValue(value, [&](AttrValue* v) {
-    if (v->value_case() != AttrValue::kPlaceholder) return false;
+  return !AnyValue(value, [&](AttrValue* v) -> std::optional<bool> {
+    if (v->value_case() != AttrValue::kPlaceholder) return std::nullopt;
     // A copy, as `substitute` overwrites the value.
     const std::string placeholder = v->placeholder();
+    // Placeholders in the value that takes its place stay.
     return !substitute(placeholder, v);
   });
 }

@@ -217,8 +217,10 @@ class Instance {
   }
 
  private:
-  // What the tables hold for a tensor besides its names, about.
+  // Approximate bytes of a tensor in the tables, and of the node of an argument or a result,
+  // besides their names.
   static constexpr size_t kBytesOfATensor = 256;
+  static constexpr size_t kBytesOfANode = 512;
 
   // One or more tensors: the names of inputs that read them, and their types.
   struct Tensors {
@@ -273,7 +275,12 @@ class Instance {
     TF_RETURN_IF_ERROR(TypesOf(arg, attrs_, &tensors.types));
     if (tensors.types.empty()) return errors::Internal("Expected a list of at least one dtype");
     const size_t count = tensors.types.size();
+    const auto arg_attrs = function_.arg_attr().find(index);
+    const bool has_attrs = arg_attrs != function_.arg_attr().end();
+    const size_t node_bytes =
+        kBytesOfANode + arg.name().size() + (has_attrs ? arg_attrs->second.ByteSizeLong() : 0);
     for (size_t i = 0; i < count; ++i) {
+      TF_RETURN_IF_ERROR(Charge(node_bytes));
       const DataType type = tensors.types[i];
       if (arg.is_ref() && IsRefType(type)) {
         return errors::InvalidArgument("Cannot make a ref type for a ref type ",
@@ -287,9 +294,8 @@ class Instance {
       if (id != function_.resource_arg_unique_id().end()) {
         AddNodeAttr("_resource_arg_unique_id", static_cast<int64_t>(id->second), node);
       }
-      const auto attrs = function_.arg_attr().find(index);
-      if (attrs != function_.arg_attr().end()) {
-        for (const auto& [name, value] : attrs->second.attr()) {
+      if (has_attrs) {
+        for (const auto& [name, value] : arg_attrs->second.attr()) {
           (*node->mutable_attr())[name] = value;
         }
       }
@@ -302,25 +308,33 @@ class Instance {
 
   // Replaces placeholders, and sets attributes that have defaults.
   absl::Status Bind(NodeDef* node) {
-    const auto substitute = [this](const std::string& name, AttrValue* value) {
+    absl::Status status;
+    const auto substitute = [&](const std::string& name, AttrValue* value) {
       const AttrValue* found = attrs_.Find(name);
       if (found == nullptr) {
         const OpDef::AttrDef* const attr = FindAttr(name, function_.signature());
         if (attr == nullptr || !attr->has_default_value()) return false;
         found = &attr->default_value();
       }
+      status = Charge(found->ByteSizeLong());
+      if (!status.ok()) return false;
       *value = *found;
       return true;
     };
     for (auto& [name, value] : *node->mutable_attr()) {
       if (!SubstitutePlaceholders(substitute, &value)) {
+        TF_RETURN_IF_ERROR(status);
         return errors::InvalidArgument("Failed to bind all placeholders in ",
                                        SummarizeAttrValue(value));
       }
-      TF_RETURN_IF_ERROR(Charge(value.ByteSizeLong()));
     }
     const OpDef* op = nullptr;
     TF_RETURN_IF_ERROR(get_function_(node->op(), &op));
+    for (const OpDef::AttrDef& attr : op->attr()) {
+      if (attr.has_default_value() && node->attr().count(attr.name()) == 0) {
+        TF_RETURN_IF_ERROR(Charge(attr.default_value().ByteSizeLong()));
+      }
+    }
     gradflow::AddDefaultsToNodeDef(*op, node);
     return absl::OkStatus();
   }
@@ -345,7 +359,7 @@ class Instance {
   }
 
   // Replaces the inputs by those of a graph.
-  absl::Status ConnectInputs(NodeDef* node) const {
+  absl::Status ConnectInputs(NodeDef* node) {
     const OpDef* op = nullptr;
     TF_RETURN_IF_ERROR(get_function_(node->op(), &op));
     std::vector<std::string> inputs;
@@ -375,6 +389,8 @@ class Instance {
                                            " != ", DataTypeString(tensors.types[k]),
                                            ", the type of ", name, "[", k, "]");
           }
+          // Twice: in `inputs` and in the node.
+          TF_RETURN_IF_ERROR(Charge(2 * (sizeof(std::string) + tensors.inputs[k].size())));
           inputs.push_back(tensors.inputs[k]);
         }
       }
@@ -414,6 +430,7 @@ class Instance {
                                      DataTypeVectorString(tensors.types));
     }
     for (size_t i = 0; i < types.size(); ++i) {
+      TF_RETURN_IF_ERROR(Charge(kBytesOfANode + ret.name().size() + tensors.inputs[i].size()));
       std::string node_name = absl::StrCat(ret.name(), "_RetVal");
       if (types.size() > 1) absl::StrAppend(&node_name, "_", i);
       AddEnd(FunctionLibraryDefinition::kRetOp, FunctionLibraryDefinition::kDeviceRetOp, ret,
@@ -605,21 +622,24 @@ std::string Canonicalize(const std::string& funcname, AttrSlice attrs,
                          const FunctionLibraryRuntime::InstantiateOptions& options) {
   constexpr char kExecutorAttr[] = "_executor";
   // Values by names, and by numbers for names that have them: number 10 follows number 2.
-  std::map<std::pair<std::string, int>, std::string> entries;
+  std::multimap<std::pair<std::string, int>, std::string> entries;
+  const auto add = [&](std::string name, int number, std::string value) {
+    entries.emplace(std::pair(std::move(name), number), std::move(value));
+  };
   std::string executor = options.executor_type;
   for (const auto& [name, value] : attrs) {
     if (name != kExecutorAttr) {
-      entries[{name, -1}] = Text(value, /*hash_strings=*/true);
+      add(name, -1, Text(value, /*hash_strings=*/true));
     } else if (executor.empty()) {
       executor = value.s();
     }
   }
-  if (!options.target.empty()) entries[{"_target", -1}] = absl::CEscape(options.target);
-  if (!options.state_handle.empty()) entries[{"_state_handle", -1}] = options.state_handle;
-  if (!executor.empty()) entries[{kExecutorAttr, -1}] = executor;
+  if (!options.target.empty()) add("_target", -1, absl::CEscape(options.target));
+  if (!options.state_handle.empty()) add("_state_handle", -1, options.state_handle);
+  if (!executor.empty()) add(kExecutorAttr, -1, executor);
   const auto add_devices = [&](const char* name, const std::vector<std::string>& devices) {
     int number = 0;
-    for (const std::string& device : devices) entries[{name, number++}] = absl::CEscape(device);
+    for (const std::string& device : devices) add(name, number++, absl::CEscape(device));
   };
   add_devices("_input_dev", options.input_devices);
   add_devices("_output_dev", options.output_devices);

@@ -47,25 +47,26 @@ class TraceBudget {
 
   // Returns false if the trace does not fit.
   bool Charge(const GraphDebugInfo::StackTrace& trace) {
+    size_t bytes = 0;
     for (const GraphDebugInfo::FileLineCol& frame : trace.file_line_cols()) {
-      if (!Charge(frame)) return false;
+      bytes += BytesOf(frame);
+      if (bytes > left_) return false;
     }
     for (const uint64_t id : trace.frame_id()) {
       const auto frame = debug_info_.frames_by_id().find(id);
-      if (frame != debug_info_.frames_by_id().end() && !Charge(frame->second)) return false;
+      if (frame != debug_info_.frames_by_id().end()) bytes += BytesOf(frame->second);
+      if (bytes > left_) return false;
     }
+    left_ -= bytes;
     return true;
   }
 
  private:
-  bool Charge(const GraphDebugInfo::FileLineCol& frame) {
+  size_t BytesOf(const GraphDebugInfo::FileLineCol& frame) const {
     const int file = frame.file_index();
     const size_t file_bytes =
         file >= 0 && file < debug_info_.files_size() ? debug_info_.files(file).size() : 0;
-    const size_t bytes = sizeof(StackFrame) + file_bytes + frame.func().size();
-    if (bytes > left_) return false;
-    left_ -= bytes;
-    return true;
+    return sizeof(StackFrame) + file_bytes + frame.func().size();
   }
 
   const GraphDebugInfo& debug_info_;

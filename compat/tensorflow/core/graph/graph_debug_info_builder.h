@@ -72,7 +72,8 @@ using StackTracesMap = absl::flat_hash_map<std::string, std::shared_ptr<Abstract
 // Returns the traces of the message. Leaves out those beyond 256 MiB of names of files and
 // functions.
 StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info);
-// As above. Returns INVALID_ARGUMENT unless the text is a serialized GraphDebugInfo.
+// Returns those of a serialized message, or INVALID_ARGUMENT unless the text is a serialized
+// GraphDebugInfo.
 absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(StringPiece debug_info_str);
 GraphDebugInfo StackTracesMapToGraphDebugInfo(const StackTracesMap& map, bool user_frames = true);
 

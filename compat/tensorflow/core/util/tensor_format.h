@@ -4,6 +4,7 @@
 #define GRADFLOW_COMPAT_CORE_UTIL_TENSOR_FORMAT_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -280,14 +281,25 @@ absl::Status MakeShape(Format format, const char (&letters)[3], absl::Span<const
 template <typename Format>
 absl::Status ConvertShape(Format to, const TensorShape& source, Format from,
                           const char (&letters)[3], TensorShape* shape) {
+  if (to == from) {
+    *shape = source;
+    return absl::OkStatus();
+  }
+  // The digits are the names of spatial dimensions.
+  constexpr int kMaxSpatial = 10;
+  constexpr int64 kMaxSplit = std::numeric_limits<int64>::max() / 4;
   const int num_spatial = source.dims() - OtherDims(from);
-  if (num_spatial < (SplitOf(from) == 'W' || SplitOf(to) == 'W' ? 1 : 0)) {
-    return errors::InvalidArgument("a shape of ", source.dims(), " dimensions is not ",
+  const int min_spatial = SplitOf(from) == 'W' || SplitOf(to) == 'W' ? 1 : 0;
+  const char split = SplitOf(from);
+  if (num_spatial < min_spatial || num_spatial > kMaxSpatial ||
+      (split != 0 && (source.dim_size(source.dims() - 1) != 4 ||
+                      source.dim_size(DimIndex(from, num_spatial, split)) > kMaxSplit))) {
+    return errors::InvalidArgument("a shape ", source.DebugString(), " is not ",
                                    LayoutOf(from).name);
   }
   const auto size = [&](char dimension) {
     const int i = DimIndex(from, num_spatial, dimension);
-    const bool is_split = SplitOf(from) != 0 && DimIndex(from, num_spatial, SplitOf(from)) == i;
+    const bool is_split = split != 0 && DimIndex(from, num_spatial, split) == i;
     return source.dim_size(i) * (is_split ? 4 : 1);
   };
   gtl::InlinedVector<int64, 6> spatial;
