@@ -151,6 +151,22 @@ TEST(Graph, EdgesGoBothWays) {
   EXPECT_TRUE(k.node()->out_edges().empty());
 }
 
+// Whatever nodes of other types come in between.
+TEST(Graph, NodesOfTheSameTypesShareTheirList) {
+  Graph graph(ToyGraphRegistry());
+  std::vector<const Node*> nodes;
+  for (const char* type : {"DT_FLOAT", "DT_INT32", "DT_FLOAT"}) {
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(
+        const Node* node,
+        graph.AddNode(OneNode(absl::Substitute(
+            R"(name: "p$0" op: "Placeholder" attr { key: "dtype" value { type: $1 } })",
+            nodes.size(), type))));
+    nodes.push_back(node);
+  }
+  EXPECT_EQ(&nodes[0]->output_types(), &nodes[2]->output_types());
+  EXPECT_NE(&nodes[0]->output_types(), &nodes[1]->output_types());
+}
+
 TEST(Graph, MayBeReadByManyThreads) {
   const Scope root = Scope::NewRootScope(ToyGraphRegistry());
   Output x = ops::Const(root, {1.0f, 2.0f});
@@ -189,6 +205,31 @@ TEST(Graph, KnowsTheValuesOfConstants) {
   EXPECT_EQ(graph.ConstantValue(*c, 1), nullptr);
   EXPECT_EQ(graph.ConstantValue(*c, -1), nullptr);
   EXPECT_EQ(graph.ConstantValue(*noop, 0), nullptr);
+}
+
+// A value that repeats one element takes more memory than its encoding. Strings count with what
+// they hold.
+TEST(Graph, RepeatedConstantsHaveNoValueBeyondALimit) {
+  Graph graph(ToyGraphRegistry());
+  const auto constant = [&](absl::string_view name, absl::string_view type, int64_t size,
+                            absl::string_view element) {
+    return graph.AddNode(OneNode(absl::Substitute(
+        R"(name: "$0" op: "Const" attr { key: "dtype" value { type: $1 } } attr { key: "value"
+           value { tensor { dtype: $1 tensor_shape { dim { size: $2 } } $3 } } })",
+        name, type, size, element)));
+  };
+  const std::string text(1000, 'a');
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* ints,
+                                constant("i", "DT_INT32", int64_t{9} << 20, "int_val: 1"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const Node* strings,
+      constant("s", "DT_STRING", int64_t{1} << 16, absl::StrCat("string_val: '", text, "'")));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* few, constant("f", "DT_STRING", 3, "string_val: 'a'"));
+  EXPECT_EQ(graph.ConstantValue(*ints, 0), nullptr);
+  EXPECT_EQ(graph.ConstantValue(*strings, 0), nullptr);
+  const Tensor* value = graph.ConstantValue(*few, 0);
+  ASSERT_NE(value, nullptr);
+  EXPECT_THAT(value->span<tstring>(), ElementsAre("a", "a", "a"));
 }
 
 TEST(Graph, ConstantOfAnotherTypeHasNoValue) {

@@ -171,12 +171,13 @@ TEST(ImportLimits, AcceptInputsJustWithinThem) {
   const GraphDef def = ToyGraphDef(
       ToyPlaceholder("a") + ToyNeg("b", {"a", "^a"}, "attr { key: '_f' value { f: 1 } }") +
       Const("c", "tensor_shape { dim { size: 25 } }") +
+      Const("empty", "tensor_shape { dim { size: 0 } }") +
       ToyNode("d", "NoOp", "attr { key: '_l' value { list { i: [ 1, 2 ] } } }") +
       ToyNode("e", "NoOp", absl::StrCat("attr { key: '_f' value { ", Nested(32), " } }")) +
       "library { function { signature { name: 'F' } node_def { name: 'n' op: 'G' } "
       "node_def { name: 'm' op: 'G' } } function { signature { name: 'G' } } }");
   ImportGraphDefOptions options;
-  options.limits.max_nodes = 7;
+  options.limits.max_nodes = 8;
   options.limits.max_functions = 2;
   options.limits.max_inputs = 2;
   options.limits.max_attrs = 2;
@@ -184,6 +185,20 @@ TEST(ImportLimits, AcceptInputsJustWithinThem) {
   options.limits.max_list_length = 2;
   options.limits.max_constant_bytes = 100;
   EXPECT_THAT(Import(def, options), IsOk());
+}
+
+TEST(ImportLimits, CountTheNodesOfEarlierImports) {
+  Graph graph(ToyGraphRegistry());
+  GRADFLOW_ASSERT_OK(
+      ImportGraphDef({}, ToyGraphDef(ToyPlaceholder("a") + ToyPlaceholder("b")), &graph));
+  ImportGraphDefOptions options;
+  options.prefix = "p";
+  options.limits.max_nodes = 2;
+  EXPECT_THAT(ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph),
+              StatusIs(kInvalidArgument,
+                       HasSubstr("the graph has too many nodes, found 3, expected at most 2")));
+  options.limits.max_nodes = 3;
+  EXPECT_THAT(ImportGraphDef(options, ToyGraphDef(ToyPlaceholder("a")), &graph), IsOk());
 }
 
 TEST(ImportLimits, NanAttributesMayBeAllowed) {
@@ -280,6 +295,18 @@ std::vector<BadFile> BadFiles() {
       {"list of numbers of four bytes that is cut off",
        NodeField(AttrField("l", Field(1, Field(4, "12345")))),
        "in node[0].attr['l'].value.list: field f has 5 bytes, expected a multiple of 4"},
+      {"text that is none, after lists of numbers of four bytes",
+       NodeField(AttrField("l", Field(1, Field(4, "") + Field(4, "12345678")))) +
+           NodeField(Field(2, "ab\xff")),
+       "in node[1]: field op is not UTF-8: 'ab\\377'"},
+      // Unknown fields do not count as elements.
+      {"element after numbers of four and eight bytes",
+       "\x7d"
+       "1234"
+       "\x79"
+       "12345678" +
+           good + NodeField("\x0a\x05zz"),
+       "in node[1]: field name has 5 bytes, but only 2 are left where it is"},
       {"deep inside", NodeField(AttrField("a", in_functions)),
        "in node[0].attr['a'].value.func.attr['a'].value.....value.func.attr['a'].value: field f "
        "has 4 bytes, but only 2 are left where it is"},
@@ -395,6 +422,22 @@ TEST(ParseGraphDef, ChargesTheMemoryOfMessages) {
   limits.max_message_bytes = static_cast<int64_t>(def.SpaceUsedLong()) / 2;
   EXPECT_THAT(ParseGraphDef(def.SerializeAsString(), limits),
               StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
+}
+
+TEST(ParseGraphDef, ChargesTheMemoryOfStrings) {
+  GraphDef text;
+  GraphDef bytes;
+  NodeDef* const node = text.add_node();
+  auto* const list = (*bytes.add_node()->mutable_attr())["a"].mutable_list();
+  for (int i = 0; i < 1000; ++i) {
+    node->add_input("a");
+    list->add_s("a");
+  }
+  for (const GraphDef& def : {text, bytes}) {
+    EXPECT_THAT(ParseGraphDef(def.SerializeAsString(), TooLittleFor(def)),
+                StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
+    GRADFLOW_EXPECT_OK(ParseGraphDef(def.SerializeAsString(), EnoughFor(def)));
+  }
 }
 
 // Two bytes of a file can be an unknown field, too, as can known fields with another wire type.
