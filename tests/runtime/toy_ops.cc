@@ -450,10 +450,16 @@ class IncrementKernel final : public OpKernel {
 class CallKernel : public AsyncOpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("held", &held_));
     return construction.GetAttr("f", &function_);
   }
   void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
-    Call(ctx, ctx.input(0), 0, done);
+    if (!held_) return Call(ctx, ctx.input(0), 0, done);
+    ToyHeld::Get().Add([this, &ctx, done] {
+      Call(ctx, ctx.input(0), 0, done);
+      // A call that was refused has called done() already.
+      return !done(absl::CancelledError("the call was not refused"));
+    });
   }
 
  protected:
@@ -476,6 +482,7 @@ class CallKernel : public AsyncOpKernel {
 
  private:
   std::string function_;
+  bool held_ = false;
 };
 
 class RecurseKernel final : public CallKernel {
@@ -508,7 +515,12 @@ void RegisterAsyncToys(Registry& registry) {
   registry.Op("Increment").Stateful().Input("x: int64").Output("y: int64").Attr("counter: int");
   registry.Kernel("Increment", MakeKernel<IncrementKernel>);
   for (const char* op : {"Call", "Recurse"}) {
-    registry.Op(op).Stateful().Input("x: int64").Output("y: int64").Attr("f: string");
+    registry.Op(op)
+        .Stateful()
+        .Input("x: int64")
+        .Output("y: int64")
+        .Attr("f: string")
+        .Attr("held: bool = false");
   }
   registry.Kernel("Call", MakeKernel<CallKernel>);
   registry.Kernel("Recurse", MakeKernel<RecurseKernel>);
@@ -547,6 +559,9 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("TickPurely", MakeKernel<TickKernel>);
   registry.Op("Reuse").Input("x: float").Output("y: float").Output("reused: bool");
   registry.Kernel("Reuse", MakeFunctionKernel<ComputeReuse>);
+  registry.Op("ByType").Input("x: int64").Output("y: int64").Attr("S: {float, int64}");
+  registry.Kernel("ByType", MakeFunctionKernel<PassOn>).Type<int64_t>("S");
+  registry.Kernel("ByType", MakeFunctionKernel<ComputeNeg>).Type<float>("S");
   registry.Op("Fail").Input("x: int64").Output("y: int64").Attr("message: string = 'failed'");
   registry.Kernel("Fail", MakeKernel<FailKernel>);
   registry.Op("Throw").Output("y: int64").Attr("what: string");

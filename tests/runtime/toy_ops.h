@@ -37,6 +37,7 @@ namespace testing {
 //   Mix               (a, b) -> (3 a - b, a ^ b)
 //   Tick              passes on its input and adds 1 to ToyCounter(counter)
 //   Reuse             float -> itself in place if it may, and whether it could
+//   ByType            passes on its input if S is int64, or else its negative
 //   Fail              INVALID_ARGUMENT `message`
 //   Throw             throws what `what` says
 //   SetNothing, SetOtherType, SetUninitialized   what a kernel may not do
@@ -59,7 +60,8 @@ namespace testing {
 //   Later*            passes on its input from another thread, some time, or at once
 //   Await*            ends when ToyCounter(counter) is raised by an Increment, with its value
 //   Increment         passes on its input, raises ToyCounter(counter) and wakes each Await
-//   Call*             what function `f` makes of its input
+//   Call*             what function `f` makes of its input. If `held`, calls it when another thread
+//                     calls what it leaves in ToyHeld(), which returns whether the call was refused
 //   Recurse*          n -> 0 for 0, or else 1 + what function `f` makes of n - 1
 //   Branch            (x, flag) -> x as output 1 if `flag`, or else 0; the other has no value
 // In this second part, * marks asynchronous ops.

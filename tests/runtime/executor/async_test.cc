@@ -27,6 +27,7 @@ using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyAttrs;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyHeld;
+using ::gradflow::testing::ToyHooks;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -237,6 +238,19 @@ TEST_P(AsyncTest, CallsFunctions) {
   EXPECT_EQ(Fetched(2), -10);
 }
 
+// Also by a kernel that outlives the run.
+TEST_P(AsyncTest, RefusesCallsAfterTheEndOfTheRun) {
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  AddFunction("negate", "neg");
+  Add("called", "Call", {"x"}, {{"f", "negate"}, {"held", true}});
+  RunLimits limits;
+  limits.SetTimeout(kTimeout);
+  EXPECT_THAT(Run({"called"}, limits), StatusIs(StatusCode::kDeadlineExceeded));
+  const Held held = ToyHeld::Get().TakeAll();
+  ASSERT_EQ(held.size(), 1);
+  EXPECT_TRUE(held[0]());
+}
+
 TEST_P(AsyncTest, CallsThousandsDeep) {
   Add("deeper", "Recurse", {"x"}, {{"f", "down"}});
   Add("passed", "Later", {"deeper"});
@@ -387,6 +401,28 @@ TEST_P(AsyncTest, SkipsNodesOfABranchThatIsNotTaken) {
       executor_->Run(MakePlan({{"x", "flag"}, {"no_more"}, {}}), {&x, &flag}, {}, &outputs_),
       StatusIs(StatusCode::kInvalidArgument,
                "fetch 0 has no value: it is in a branch that was not taken"));
+}
+
+// Other readers may compute in place then.
+TEST_P(AsyncTest, NodesThatAreSkippedReleaseTheirInputs) {
+  Add("flag", "Placeholder", {}, {{"dtype", DT_BOOL}});
+  Add("branch", "Branch", {"x", "flag"});
+  Add("value", "Neg", {"x"}, {{"T", DT_INT64}});
+  Add("skipped", "Add", {"branch:0", "value"}, {{"T", DT_INT64}});
+  Add("last", "Hooked", {"value", "^skipped"});
+  bool in_place = false;
+  ToyHooks().compute = [&](KernelContext& ctx) {
+    const void* const before = ctx.input(0).raw_data();
+    Tensor* out = nullptr;
+    GRADFLOW_EXPECT_OK(ctx.ForwardInputOrAllocateOutput(0, 0, TensorShape(), &out));
+    in_place = out->raw_data() == before;
+  };
+  const Tensor x = Int(5);
+  const Tensor flag(true);
+  GRADFLOW_EXPECT_OK(
+      executor_->Run(MakePlan({{"x", "flag"}, {"last"}, {}}), {&x, &flag}, {}, &outputs_));
+  ToyHooks() = {};
+  EXPECT_TRUE(in_place);
 }
 
 }  // namespace

@@ -106,6 +106,15 @@ TEST_P(ExecutorTest, PassesOnEachOutput) {
   EXPECT_TRUE(outputs[3].SharesBufferWith(outputs[0]));
 }
 
+// A type may be that of no input and no output.
+TEST_P(ExecutorTest, RunsTheKernelsOfTypesThatNothingShows) {
+  AddPlaceholder("x");
+  Add("same", "ByType", {"x"}, {{"S", DT_INT64}});
+  Add("negative", "ByType", {"x"}, {{"S", DT_FLOAT}});
+  EXPECT_EQ(RunInt({{"x"}, {"same"}, {}}, {Int(5)}), 5);
+  EXPECT_EQ(RunInt({{"x"}, {"negative"}, {}}, {Int(5)}), -5);
+}
+
 TEST_P(ExecutorTest, RunsTargetsAndControlInputsOnceEach) {
   for (int i = 0; i < 5; ++i) ToyCounter(i) = 0;
   AddPlaceholder("x");

@@ -215,6 +215,10 @@ TEST(PoolAllocator, KnowsThePeak) {
   EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(3 * kMiB + 2 * kHeader));
   pool.ResetPeak();
   EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(2 * kMiB + kHeader));
+  // A block from the cache.
+  EXPECT_GT(pool.GetStats().bytes_cached, 0);
+  pool.Deallocate(pool.Allocate(kMiB), kMiB);
+  EXPECT_EQ(pool.GetStats().peak_bytes_in_use, static_cast<int64_t>(3 * kMiB + 2 * kHeader));
   pool.Deallocate(a, 2 * kMiB);
 }
 

@@ -305,6 +305,8 @@ TEST_F(PassesTest, KeepsFoldedNodesWithinTheBound) {
   EXPECT_TRUE(has("a") && has("b") && !has("d"));
   add("d", 1);
   EXPECT_TRUE(!has("a") && has("b") && has("d"));
+  add("a", 100);
+  EXPECT_TRUE(has("a") && !has("b") && !has("d"));
 }
 
 TEST_F(PassesTest, FoldsNoNodeThatDoesMoreOrIsNotKnown) {
