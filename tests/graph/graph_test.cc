@@ -218,10 +218,12 @@ TEST(Graph, RepeatedConstantsHaveNoValueBeyondALimit) {
            value { tensor { dtype: $1 tensor_shape { dim { size: $2 } } $3 } } })",
         name, type, size, element)));
   };
+  const std::string text(1000, 'a');
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* ints,
                                 constant("i", "DT_INT32", int64_t{9} << 20, "int_val: 1"));
-  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* strings,
-                                constant("s", "DT_STRING", int64_t{1} << 20, "string_val: 'a'"));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(
+      const Node* strings,
+      constant("s", "DT_STRING", int64_t{1} << 16, absl::StrCat("string_val: '", text, "'")));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* few, constant("f", "DT_STRING", 3, "string_val: 'a'"));
   EXPECT_EQ(graph.ConstantValue(*ints, 0), nullptr);
   EXPECT_EQ(graph.ConstantValue(*strings, 0), nullptr);

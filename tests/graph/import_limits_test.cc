@@ -295,9 +295,10 @@ std::vector<BadFile> BadFiles() {
       {"list of numbers of four bytes that is cut off",
        NodeField(AttrField("l", Field(1, Field(4, "12345")))),
        "in node[0].attr['l'].value.list: field f has 5 bytes, expected a multiple of 4"},
-      {"after lists of numbers of four bytes",
-       NodeField(AttrField("l", Field(1, Field(4, "") + Field(4, "12345678") + "\x18\xff"))),
-       "in node[0].attr['l'].value.list: field i has a number that does not end"},
+      {"text that is none, after lists of numbers of four bytes",
+       NodeField(AttrField("l", Field(1, Field(4, "") + Field(4, "12345678")))) +
+           NodeField(Field(2, "ab\xff")),
+       "in node[1]: field op is not UTF-8: 'ab\\377'"},
       // Unknown fields do not count as elements.
       {"element after numbers of four and eight bytes",
        "\x7d"

@@ -27,6 +27,7 @@ using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyAttrs;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyHeld;
+using ::gradflow::testing::ToyHooks;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -410,7 +411,7 @@ TEST_P(AsyncTest, NodesThatAreSkippedReleaseTheirInputs) {
   Add("skipped", "Add", {"branch:0", "value"}, {{"T", DT_INT64}});
   Add("last", "Hooked", {"value", "^skipped"});
   bool in_place = false;
-  testing::ToyHooks().compute = [&](KernelContext& ctx) {
+  ToyHooks().compute = [&](KernelContext& ctx) {
     const void* const before = ctx.input(0).raw_data();
     Tensor* out = nullptr;
     GRADFLOW_EXPECT_OK(ctx.ForwardInputOrAllocateOutput(0, 0, TensorShape(), &out));
@@ -420,7 +421,7 @@ TEST_P(AsyncTest, NodesThatAreSkippedReleaseTheirInputs) {
   const Tensor flag(true);
   GRADFLOW_EXPECT_OK(
       executor_->Run(MakePlan({{"x", "flag"}, {"last"}, {}}), {&x, &flag}, {}, &outputs_));
-  testing::ToyHooks() = {};
+  ToyHooks() = {};
   EXPECT_TRUE(in_place);
 }
 
