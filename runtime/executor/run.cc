@@ -362,6 +362,8 @@ void PlanRun::CloseOne() {
 
 void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& caller,
                        std::vector<Tensor> args, Done done) {
+  // Destroyed without the mutex: its callback may own the last reference to what it calls.
+  std::unique_ptr<PlanRun> refused;
   const absl::Status status = CallSafely([&]() -> absl::Status {
     const Plan& plan = *function->plan();
     std::vector<const Tensor*> feeds;
@@ -394,8 +396,13 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     call->SetFeeds(feeds);
     PlanRun* const run = call.get();
     calls_.emplace(run, std::move(call));
-    if (!queue_.PushStart(run)) calls_.erase(run);
-    return absl::OkStatus();
+    if (queue_.PushStart(run)) return absl::OkStatus();
+    // The queue closes shortly before `closed_` is set.
+    const auto it = calls_.find(run);
+    refused = std::move(it->second);
+    calls_.erase(it);
+    done = std::move(refused->done_);
+    return absl::CancelledError("the run is over");
   });
   if (!status.ok() && done != nullptr) done(status, {});
 }
