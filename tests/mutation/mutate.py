@@ -109,7 +109,8 @@ def main():
     files = sources(folder)
     if not files:
         sys.exit(f"mutate: there are no sources in {folder}")
-    workspace = Workspace()
+    # A list is no reason to restore what a run in progress has changed.
+    workspace = None if arguments.list else Workspace()
     faults = [(path, fault) for path in files for fault in rules.faults(path.read_text())]
     random.Random(seed).shuffle(faults)
     # At most one of a line.
