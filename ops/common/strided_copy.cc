@@ -18,8 +18,10 @@ namespace {
 // cache.
 constexpr int64_t kMaxStreamedRowBytes = 4096;
 // The bytes of a row of the target in a tile whose rows begin at cache lines: few, so that the
-// target's lines leave the processor whole. More where a tile has few columns.
+// target's lines leave the processor whole.
 constexpr int64_t kAlignedTileRowBytes = 128;
+// The least bytes of such a row, and the bytes of a tile, of TransposeLines: a tile of few columns
+// has longer rows.
 constexpr int64_t kLinesTileRowBytes = 256;
 constexpr int64_t kLinesTileBytes = 65536;
 // The columns of a tile, in cache lines of the source.

@@ -144,10 +144,11 @@ class TextFields {
 
 // A member of a repeated field, or a message, in a changed file.
 struct Element {
-  // The one of the file among those of its number; -1 for another.
+  // The index in the file, among elements of the same number; -1 for an element that is not in it.
   int origin = -1;
-  // Of one of the file, whether it has other fields, and these. Of another, all of it.
+  // True if `content` replaces the fields of the element in the file.
   bool is_changed = false;
+  // The fields of a changed element, or all of an element that is not in the file.
   std::string content;
 };
 // The elements that replace those of a field, by its number.

@@ -18,7 +18,7 @@ namespace gradflow::tools {
 // The file that is edited. Immutable.
 struct EditBase {
   GraphDef def;
-  // The same without nodes.
+  // The graph without its nodes.
   GraphDef rest;
   // The content of the file; empty for a new graph.
   std::string bytes;

@@ -36,7 +36,7 @@ class ReportNodes {
   const std::vector<std::string>& fetches() const { return fetches_; }
   // Returns the reports, from the tensors of fetches().
   std::vector<TensorReport> Reports(const std::vector<Tensor>& fetched) const;
-  // Whether a node is one of these.
+  // Returns true for the name of such a node.
   static bool IsReportNode(absl::string_view name);
 
  private:

@@ -226,7 +226,7 @@ void CountBins(const double* values, int64_t count, const TensorStats& stats,
   // Halves, since the difference of two doubles may overflow.
   const double low = stats.min / 2;
   const double range = stats.max / 2 - low;
-  // What is not finite is in a bin of its own, as all is without a range.
+  // Values that are not finite, and all values if there is no range, have a bin of their own.
   int bins[kChunk];
   for (int64_t i = 0; i < count; ++i) {
     const double part = (values[i] / 2 - low) / range * kHistogramBins;

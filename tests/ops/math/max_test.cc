@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "gradflow/ops/common/simd.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 #include "tests/testing/op_reference.h"
@@ -84,6 +86,33 @@ TEST(Max, KeepsNanWhereverItIs) {
       }
     }
   }
+}
+
+// Narrow rows, wide ones and the rest behind vectors, with zeros of both signs and NaN.
+TEST(Max, HasTheSameBitsOnEverySimdTarget) {
+  for (const TensorShape& shape : {TensorShape({7, 5}), TensorShape({40, 64}),
+                                   TensorShape({19, 83}), TensorShape({3, 4100})}) {
+    Tensor x = RandomTensor(DT_FLOAT, shape);
+    const auto values = x.span<float>();
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (i % 3 == 0) values[i] = i % 2 == 0 ? 0.0f : -0.0f;
+    }
+    values[values.size() / 2] = static_cast<float>(kNan);
+    for (const char* op : {"Max", "Min"}) {
+      for (const int32_t axis : {0, 1}) {
+        SCOPED_TRACE(absl::StrCat(op, " ", shape.DebugString(), " ", axis));
+        Tensor expected;
+        for (const std::string& target : SimdTargets()) {
+          ASSERT_TRUE(SetSimdTarget(target));
+          GRADFLOW_ASSERT_OK_AND_ASSIGN(
+              const Tensor y, OpTester(op).Input(x).Input(AsScalar<int32_t>(axis)).RunOne());
+          if (target == SimdTargets().front()) expected = y;
+          EXPECT_EQ(y.tensor_data(), expected.tensor_data()) << target;
+        }
+      }
+    }
+  }
+  ASSERT_TRUE(SetSimdTarget(""));
 }
 
 TEST(Max, OfNothing) {
