@@ -1,6 +1,7 @@
 // Max and Min.
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
 #include "gradflow/core/registry.h"
 #include "gradflow/ops/common/data_types.h"
@@ -48,20 +49,14 @@ template <template <typename> class Policy,
           void (*kRows)(const float*, int64_t, int64_t, int64_t, float*)>
 Reducer MakeExtremum(DataType dtype) {
   Reducer reducer = {};
-  DispatchType(RealTypes(), dtype,
-               [&](auto tag) { reducer = MakeReducer<Policy<typename decltype(tag)::type>>(); });
-  if (dtype == DT_FLOAT) {
-    reducer.add = [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
-                     void* accumulators) {
-      const auto* elements = static_cast<const float*>(x);
-      auto* extrema = static_cast<float*>(accumulators);
-      if (stride == 1) {
-        kRows(elements, rows, row_stride, n, extrema);
-      } else {
-        internal::AddRows<Policy<float>>(elements, rows, row_stride, n, stride, extrema);
-      }
-    };
-  }
+  DispatchType(RealTypes(), dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, float>) {
+      reducer = MakeReducer<Policy<T>, kRows>();
+    } else {
+      reducer = MakeReducer<Policy<T>>();
+    }
+  });
   return reducer;
 }
 

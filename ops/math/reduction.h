@@ -95,6 +95,12 @@ inline void AddRows(const Element* x, int64_t rows, int64_t row_stride, int64_t 
   }
 }
 
+template <typename Policy>
+void AddContiguousRows(const typename Policy::Element* x, int64_t rows, int64_t row_stride,
+                       int64_t n, typename Policy::Accumulator* accumulators) {
+  AddRows<Policy>(x, rows, row_stride, n, 1, accumulators);
+}
+
 }  // namespace internal
 
 // Returns the Reducer of a Policy, which defines
@@ -103,7 +109,8 @@ inline void AddRows(const Element* x, int64_t rows, int64_t row_stride, int64_t 
 //   static void Add(Element x, Accumulator* a);
 //   static void Merge(const Accumulator& from, Accumulator* a);
 //   static Element Finish(const Accumulator& a, int64_t count);
-template <typename Policy>
+// Rows of contiguous elements are added by kRows, which may use vectors.
+template <typename Policy, auto kRows = internal::AddContiguousRows<Policy>>
 constexpr Reducer MakeReducer(int parts = 1) {
   using Element = typename Policy::Element;
   using Accumulator = typename Policy::Accumulator;
@@ -120,7 +127,7 @@ constexpr Reducer MakeReducer(int parts = 1) {
             const auto* elements = static_cast<const Element*>(x);
             auto* a = static_cast<Accumulator*>(accumulators);
             if (stride == 1) {
-              internal::AddRows<Policy>(elements, rows, row_stride, n, 1, a);
+              kRows(elements, rows, row_stride, n, a);
             } else {
               internal::AddRows<Policy>(elements, rows, row_stride, n, stride, a);
             }

@@ -29,20 +29,11 @@ Reducer ForParts(DataType dtype, const F& fn) {
 template <typename T>
 Reducer MakeSum(int parts) {
   using Policy = SumPolicy<T>;
-  Reducer reducer = MakeReducer<Policy>(parts);
   if constexpr (std::is_same_v<T, float>) {
-    reducer.add = [](const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
-                     void* accumulators) {
-      const auto* elements = static_cast<const float*>(x);
-      auto* sums = static_cast<double*>(accumulators);
-      if (stride == 1) {
-        SumRows(elements, rows, row_stride, n, sums);
-      } else {
-        internal::AddRows<Policy>(elements, rows, row_stride, n, stride, sums);
-      }
-    };
+    return MakeReducer<Policy, SumRows>(parts);
+  } else {
+    return MakeReducer<Policy>(parts);
   }
-  return reducer;
 }
 
 template <typename T, typename Wide>
