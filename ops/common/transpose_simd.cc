@@ -15,13 +15,13 @@ HWY_INLINE void TransposeSquare(D, const T* from, int64_t, T* to, int64_t) {
 }
 #else
 
-// The 16-byte blocks of a vector.
+// The number of 16-byte blocks of a vector.
 template <class D>
 constexpr int kBlocks = HWY_MAX(static_cast<int>(hn::MaxLanes(D()) * sizeof(hn::TFromD<D>) / 16),
                                 1);
 
-// Exchanges the halves of blocks across vectors: block b of vector k of the result is block k of
-// vector b. v[k] is at index k * stride.
+// Transposes the blocks of as many vectors as each has: block b of vector k becomes block k of
+// vector b. Vector k is v[k * kStride].
 template <class D, int kStride>
 HWY_INLINE void TransposeBlocks([[maybe_unused]] D d, [[maybe_unused]] hn::Vec<D>* v) {
 #if HWY_MAX_BYTES >= 64
