@@ -359,6 +359,14 @@ OpDefBuilder& OpDefBuilder::Doc(absl::string_view text) {
 
 absl::Status OpDefBuilder::Finalize(OpDef* op_def) const {
   OpDef def;
+  GRADFLOW_RETURN_IF_ERROR(FinalizeUnchecked(&def));
+  GRADFLOW_RETURN_IF_ERROR(ValidateOpDef(def));
+  op_def->Swap(&def);
+  return absl::OkStatus();
+}
+
+absl::Status OpDefBuilder::FinalizeUnchecked(OpDef* op_def) const {
+  OpDef def;
   def.set_name(name_);
   def.set_is_commutative(commutative_);
   def.set_is_aggregate(aggregate_);
@@ -386,7 +394,6 @@ absl::Status OpDefBuilder::Finalize(OpDef* op_def) const {
   if (!faults.empty()) {
     return errors::InvalidArgument("op '", absl::CEscape(name_), "': ", JoinFaults(faults));
   }
-  GRADFLOW_RETURN_IF_ERROR(ValidateOpDef(def));
   op_def->Swap(&def);
   return absl::OkStatus();
 }

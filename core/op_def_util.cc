@@ -205,6 +205,15 @@ absl::Status InOutTypesForNode(const NodeDef& node, const OpDef& op_def, DataTyp
 
 absl::Status NameRangesForNode(const NodeDef& node, const OpDef& op_def, NameRangeMap* inputs,
                                NameRangeMap* outputs) {
+  const auto has_type = [](const OpDef::ArgDef& arg) {
+    return arg.type() != DT_INVALID || !arg.type_attr().empty() || !arg.type_list_attr().empty();
+  };
+  for (const auto* args : {&op_def.input_arg(), &op_def.output_arg()}) {
+    const auto bad = std::find_if_not(args->begin(), args->end(), has_type);
+    if (bad == args->end()) continue;
+    return errors::InvalidArgument("argument ", bad->name(), " of op '", op_def.name(),
+                                   "' has no type");
+  }
   GRADFLOW_RETURN_IF_ERROR(ArgRanges(node, op_def.input_arg(), inputs));
   return ArgRanges(node, op_def.output_arg(), outputs);
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/op_def_internal.h"
@@ -64,12 +65,16 @@ absl::Status CheckAllowed(const OpDef::AttrDef& attr, const AttrValue& value) {
       refused.has_s() ? SummarizeAttrValue(refused) : DefinitionText(refused));
 }
 
+// Returns true for "Op" and for "Namespace>Op", whose parts begin with capital letters, and for the
+// name of an internal op, which begins with '_'.
 bool IsOpName(absl::string_view name) {
-  // Includes "Namespace>Op".
-  return !name.empty() && (absl::ascii_isupper(name[0]) || name[0] == '_') &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '_' || c == '>';
-         });
+  const bool is_internal = absl::ConsumePrefix(&name, "_");
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '>');
+  return std::all_of(parts.begin(), parts.end(), [&](absl::string_view part) {
+    return !part.empty() && (is_internal || absl::ascii_isupper(part[0])) &&
+           std::all_of(part.begin(), part.end(),
+                       [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
+  });
 }
 
 bool IsIdentifier(absl::string_view name) {
@@ -90,7 +95,10 @@ class OpDefChecker {
 
   absl::Status Check() {
     if (!IsOpName(op_def_.name())) {
-      Fault("the name must begin with a capital letter, followed by letters, digits and '_'");
+      Fault(
+          "the name must begin with a capital letter, or with '_', and hold letters, digits and "
+          "'_'; "
+          "'>' separates such names");
     }
     for (const auto& attr : op_def_.attr()) CheckAttr(attr);
     for (const auto& arg : op_def_.input_arg()) CheckArg(arg, "input");

@@ -335,4 +335,13 @@ DimVector Tensor::OuterDims(int n) const {
   return result;
 }
 
+DimVector Tensor::InnerOuterDims(int n, int64_t begin) const {
+  DimVector result(n, 1);
+  const auto sizes = shape_.dim_sizes();
+  for (int d = 0; d < dims(); ++d) {
+    Multiply(&result[std::clamp<int64_t>(d - begin, 0, n - 1)], sizes[d]);
+  }
+  return result;
+}
+
 }  // namespace gradflow

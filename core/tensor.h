@@ -304,6 +304,36 @@ class Tensor {
   ViewOf<const T, N> flat_outer_dims() const {
     return View<const T, N>(OuterDims(N), data_);
   }
+  // A view with N dimensions that flattens the first `begin` + 1 into its first and those from
+  // `begin` + N - 1 into its last. A negative `begin` prepends ones, a rank that is too small
+  // appends ones.
+  template <typename T, int N = 3>
+  ViewOf<T, N> flat_inner_outer_dims(int64_t begin) {
+    return View<T, N>(InnerOuterDims(N, begin), data_);
+  }
+  template <typename T, int N = 3>
+  ViewOf<const T, N> flat_inner_outer_dims(int64_t begin) const {
+    return View<const T, N>(InnerOuterDims(N, begin), data_);
+  }
+  // Views of the bytes of the elements as elements of type T, of this tensor's shape or of another
+  // one. Empty as above, and if the sizes in bytes differ, a type is not plain bytes, or the
+  // elements are not aligned for T.
+  template <typename T, int N>
+  ViewOf<T, N> bit_casted_tensor() {
+    return BitcastView<T, N>(shape_.dim_sizes());
+  }
+  template <typename T, int N>
+  ViewOf<const T, N> bit_casted_tensor() const {
+    return BitcastView<const T, N>(shape_.dim_sizes());
+  }
+  template <typename T, int N>
+  ViewOf<T, N> bit_casted_shaped(absl::Span<const int64_t> dims) {
+    return BitcastView<T, N>(dims);
+  }
+  template <typename T, int N>
+  ViewOf<const T, N> bit_casted_shaped(absl::Span<const int64_t> dims) const {
+    return BitcastView<const T, N>(dims);
+  }
   // The elements as a span; empty if T is not the element type.
   template <typename T>
   absl::Span<T> span() {
@@ -387,6 +417,14 @@ class Tensor {
     return TensorView<T, N>();
   }
 #endif
+  // A view of the elements of this tensor after BitcastFrom().
+  template <typename T, int N>
+  ViewOf<T, N> BitcastView(absl::Span<const int64_t> dims) const {
+    Tensor cast;
+    constexpr DataType kType = DataTypeToEnum<std::remove_const_t<T>>::value;
+    if (!cast.BitcastFrom(*this, kType, TensorShape(dims)).ok()) return NoView<T, N>(dims);
+    return cast.View<T, N>(dims, data_);
+  }
   template <typename T>
   bool HasElements() const {
     return dtype_ == DataTypeToEnum<T>::value && data_ != nullptr && IsInitialized();
@@ -394,6 +432,7 @@ class Tensor {
   bool CountsMatch(absl::Span<const int64_t> dims) const;
   DimVector InnerDims(int n) const;
   DimVector OuterDims(int n) const;
+  DimVector InnerOuterDims(int n, int64_t begin) const;
 
   void Drop() {
     if (buffer_ != nullptr && !borrows_) buffer_->Unref();

@@ -16,6 +16,12 @@ absl::Status GradientOfIdentity(const Scope& scope, const Operation&, const std:
   *dx = dy;
   return scope.status();
 }
+// A node of its own: TensorFlow's C++ API records one, and programs find the gradient by it.
+absl::Status GradientByIdentity(const Scope& scope, const Operation&, const std::vector<Output>& dy,
+                                std::vector<Output>* dx) {
+  dx->push_back(ops::Identity(scope, dy[0]));
+  return scope.status();
+}
 absl::Status GradientOfPreventGradient(const Scope&, const Operation& op,
                                        const std::vector<Output>&, std::vector<Output>*) {
   std::string message;
@@ -567,7 +573,10 @@ absl::Status GradientOfQuantizeAndDequantize(const Scope& scope, const Operation
 
 void RegisterArrayGradients(GradientRegistry& registry) {
   using namespace gradients;  // NOLINT(google-build-using-namespace)
-  for (const char* const op : {"EnsureShape", "Identity", "IdentityN", "RefIdentity", "Snapshot"}) {
+  for (const char* const op : {"Identity", "RefIdentity"}) {
+    registry.Register(op, GradientByIdentity);
+  }
+  for (const char* const op : {"EnsureShape", "IdentityN", "Snapshot"}) {
     registry.Register(op, GradientOfIdentity);
   }
   registry.Register("PlaceholderWithDefault", GradientOfIdentity);

@@ -1,14 +1,17 @@
 #include "gradflow/gradients/gradients.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -42,6 +45,36 @@ Scope UnusedSubScope(const Scope& scope) {
   }
 }
 
+// What a GradientBuilder knows of a node.
+struct NodeState {
+  bool visited = false;
+  // An input of the gradient, or reads one that is reached.
+  bool reached = false;
+  // Its own inputs are not visited.
+  bool is_last = false;
+  // Lies before a node without a gradient function.
+  bool maybe = false;
+  // The position of output 0 in the terms, or -1.
+  int first_terms = -1;
+};
+
+// States by node id, in pages: a gradient of few nodes takes little time in a graph of millions,
+// and one of millions of nodes takes no hash table.
+class NodeStates {
+ public:
+  NodeState& operator[](const Node* node) {
+    const auto page = static_cast<size_t>(node->id()) / kPageSize;
+    if (page >= pages_.size()) pages_.resize(page + 1);
+    if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();
+    return (*pages_[page])[static_cast<size_t>(node->id()) % kPageSize];
+  }
+
+ private:
+  static constexpr size_t kPageSize = 256;
+  using Page = std::array<NodeState, kPageSize>;
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
 bool IsDifferentiable(DataType dtype, const GradientBuildOptions& options) {
   const DataType base = BaseType(dtype);
   return DataTypeIsFloating(base) || DataTypeIsComplex(base) ||
@@ -56,8 +89,11 @@ class GradientBuilder {
       : scope_(scope),
         options_(options),
         registry_(options.registry != nullptr ? *options.registry : GradientRegistry::Global()) {
-    for (const Output& input : inputs) reached_.insert(input.node());
-    if (stop_at_inputs) last_ = reached_;
+    for (const Output& input : inputs) {
+      NodeState& state = states_[input.node()];
+      state.reached = true;
+      state.is_last = stop_at_inputs;
+    }
     stops_.insert(options.stop_gradients.begin(), options.stop_gradients.end());
   }
 
@@ -77,9 +113,11 @@ class GradientBuilder {
   }
   absl::Status Run(const std::vector<Output>& outputs, const std::vector<Output>& inputs,
                    const std::vector<Output>* grad_inputs, std::vector<SparseGradient>* gradients) {
-    for (const Output& output : outputs) Visit(output.node());
+    // The last first: gradients of separate outputs are recorded in the order of the outputs, as
+    // TensorFlow's are, since nodes are propagated in the reverse order.
+    for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) Visit(output->node());
     for (const Output& input : inputs) {
-      if (!options_.inputs_must_be_reached || visited_.contains(input.node())) continue;
+      if (!options_.inputs_must_be_reached || states_[input.node()].visited) continue;
       return errors::InvalidArgument("Cannot compute the partial derivative for node ",
                                      internal::Quoted(input.node()->name()),
                                      " as it's unreachable from the output node(s).");
@@ -99,7 +137,7 @@ class GradientBuilder {
     for (const Output& input : inputs) {
       SparseGradient gradient;
       const auto slices = slices_.find(input);
-      if (slices != slices_.end() && !terms_.contains(input)) {
+      if (slices != slices_.end() && TermsOf(input).empty()) {
         gradient.dense = NoGradient();
         gradient.is_sparse = true;
         gradient.slices = Concatenate(slices->second);
@@ -118,22 +156,24 @@ class GradientBuilder {
     // The current path, with the next source of each node.
     std::vector<std::pair<const Node*, int>> path;
     const auto enter = [&](const Node* node) {
-      if (!visited_.insert(node).second) return false;
+      bool& visited = states_[node].visited;
+      if (visited) return false;
       path.emplace_back(node, 0);
-      return true;
+      return visited = true;
     };
     enter(last);
     while (!path.empty()) {
       const auto [node, next] = path.back();
-      if (next == node->num_inputs() || last_.contains(node)) {
-        if (reached_.contains(node)) order_.push_back(node);
+      NodeState& state = states_[node];
+      if (next == node->num_inputs() || state.is_last) {
+        if (state.reached) order_.push_back(node);
         path.pop_back();
         continue;
       }
       const Node* const source = node->sources()[next].node;
       // Entered first; looked at again when its own sources are known.
       if (enter(source)) continue;
-      if (reached_.contains(source)) reached_.insert(node);
+      if (states_[source].reached) state.reached = true;
       ++path.back().second;
     }
   }
@@ -152,9 +192,10 @@ class GradientBuilder {
     recomputation_.emplace(scope_, order_, std::move(kept));
   }
 
-  // Returns the scope of the gradient of a node.
+  // Returns the scope of the gradient of a node. Names of nodes are unique, and so are those of
+  // their scopes.
   Scope ScopeOf(const Node& node) const {
-    return options_.plain_names ? scope_ : scope_.NewSubScope(node.name());
+    return options_.plain_names ? scope_ : internal::SubScopeOfUnusedName(scope_, node.name());
   }
 
   // ---- Slices ----
@@ -216,17 +257,29 @@ class GradientBuilder {
     AddTerm(y, ToDense(scope_, slices));
   }
 
+  using Terms = absl::InlinedVector<Output, 1>;
+
   void AddTerm(const Output& y, const Output& gradient) {
-    if (!IsNoGradient(gradient)) terms_[y].push_back(gradient);
+    if (!IsNoGradient(gradient)) TermsOf(y).push_back(gradient);
+  }
+  Terms& TermsOf(const Output& y) {
+    int& first = states_[y.node()].first_terms;
+    if (first < 0) {
+      first = static_cast<int>(terms_.size());
+      terms_.resize(terms_.size() + y.node()->num_outputs());
+    }
+    return terms_[first + y.index()];
   }
 
   // Returns the gradient of `y`, whose readers have all been propagated.
   absl::StatusOr<Output> SumOf(const Output& y) {
     MakeSlicesDense(y);
-    const auto it = terms_.find(y);
-    if (it == terms_.end()) return NoGradient();
-    std::vector<Output>& terms = it->second;
-    if (terms.size() > 1) terms = {ops::AddN(scope_, terms)};
+    Terms& terms = TermsOf(y);
+    if (terms.empty()) return NoGradient();
+    if (terms.size() > 1) {
+      const Output sum = ops::AddN(scope_, std::vector<Output>(terms.begin(), terms.end()));
+      terms.assign(1, sum);
+    }
     GRADFLOW_RETURN_IF_ERROR(scope_.status());
     return terms[0];
   }
@@ -236,7 +289,7 @@ class GradientBuilder {
     // The inputs of an input of the gradient may not matter.
     const bool wanted =
         std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
-                    [&](const Node::Source& source) { return reached_.contains(source.node); });
+                    [&](const Node::Source& source) { return states_[source.node].reached; });
     if (!wanted) return absl::OkStatus();
     std::vector<Output> dys;
     bool any = false;
@@ -250,13 +303,13 @@ class GradientBuilder {
       dys.push_back(dy);
     }
     // Inputs of an unknown op might have a gradient.
-    if (!any && !maybe_.contains(&node)) return absl::OkStatus();
+    if (!any && !states_[&node].maybe) return absl::OkStatus();
     const absl::StatusOr<GradientFunction> function = registry_.Find(node.type_string());
     if (function.ok() && *function == nullptr) return absl::OkStatus();
     if (!function.ok()) unknown_[node.type_string()].push_back(&node);
     if (!unknown_.empty()) {
       // No gradients will be returned; the nodes before may be unknown, too.
-      for (int i = 0; i < node.num_inputs(); ++i) maybe_.insert(node.sources()[i].node);
+      for (int i = 0; i < node.num_inputs(); ++i) states_[node.sources()[i].node].maybe = true;
       return absl::OkStatus();
     }
     GRADFLOW_ASSIGN_OR_RETURN(const bool is_done, AddSlices(node, dys[0]));
@@ -285,7 +338,7 @@ class GradientBuilder {
       // Numbers that do not vary continuously have no gradient. That of a handle is the gradient of
       // its variable.
       const bool is_handle = expected == DT_RESOURCE;
-      if (IsNoGradient(dxs[i]) || !reached_.contains(source.node) ||
+      if (IsNoGradient(dxs[i]) || !states_[source.node].reached ||
           !IsDifferentiable(is_handle ? dxs[i].type() : expected, options_)) {
         continue;
       }
@@ -316,17 +369,11 @@ class GradientBuilder {
   const Scope scope_;
   const GradientBuildOptions& options_;
   const GradientRegistry& registry_;
-  absl::flat_hash_set<const Node*> visited_;
-  // Nodes of the inputs, and nodes that read what is reached.
-  absl::flat_hash_set<const Node*> reached_;
-  // Nodes whose own inputs are not visited.
-  absl::flat_hash_set<const Node*> last_;
+  NodeStates states_;
   absl::flat_hash_set<Output, OutputHash> stops_;
-  // Nodes before one without a gradient function.
-  absl::flat_hash_set<const Node*> maybe_;
   std::vector<const Node*> order_;
-  // The terms of each output's gradient.
-  absl::flat_hash_map<Output, std::vector<Output>, OutputHash> terms_;
+  // The terms of each output's gradient, one node's outputs after another's.
+  std::vector<Terms> terms_;
   // Inputs whose gradients may be slices, and those slices.
   absl::flat_hash_set<Output, OutputHash> wants_slices_;
   absl::flat_hash_map<Output, std::vector<IndexedSlices>, OutputHash> slices_;

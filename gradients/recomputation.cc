@@ -38,7 +38,7 @@ std::string InputName(const Node* node, int output) {
 
 Recomputation::Recomputation(const Scope& scope, const std::vector<const Node*>& order,
                              absl::flat_hash_set<const Node*> kept)
-    : scope_(scope) {
+    : scope_(scope), copies_scope_(scope.NewSubScope("recomputed")) {
   for (const Node* node : order) {
     if (!kept.contains(node) && MayBeRepeated(*node)) recomputed_.insert(node);
   }
@@ -155,7 +155,7 @@ absl::Status Recomputation::AddBarrier() {
 
 absl::StatusOr<const Node*> Recomputation::CopyNode(const Node& node) {
   NodeDef def = node.def();
-  def.set_name(scope_.NewSubScope(node.name()).GetUniqueNameForOp("recomputed"));
+  def.set_name(copies_scope_.GetUniqueNameForOp(node.name()));
   def.clear_input();
   bool any = false;
   for (int i = 0; i < node.num_inputs(); ++i) {

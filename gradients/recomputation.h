@@ -46,6 +46,8 @@ class Recomputation {
   absl::Status AddBarrier();
 
   const Scope scope_;
+  // Apart from the scopes of gradients, which have the names of their nodes.
+  const Scope copies_scope_;
   absl::flat_hash_set<const Node*> recomputed_;
   absl::flat_hash_map<const Node*, const Node*> copies_;
   // A node that waits for gradients. Those added since then.

@@ -75,6 +75,15 @@ Scope Scope::NewSubScope(absl::string_view name) const {
   return scope;
 }
 
+Scope internal::SubScopeOfUnusedName(const Scope& scope, absl::string_view name) {
+  Scope sub_scope = scope;
+  sub_scope.used_ = nullptr;
+  sub_scope.op_name_.clear();
+  sub_scope.name_ = scope.name_.empty() ? std::string(name) : absl::StrCat(scope.name_, "/", name);
+  sub_scope.names_ = std::make_shared<internal::UniqueNames>();
+  return sub_scope;
+}
+
 Scope Scope::WithOpNameImpl(std::string op_name) const {
   if (single_use()) {
     UpdateStatus(

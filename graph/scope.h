@@ -34,10 +34,14 @@ namespace gradflow {
 class GraphDef;
 class NodeBuilder;
 class Registry;
+class Scope;
 struct CompositeOpScopes;
 
 namespace internal {
 class UniqueNames;
+// Returns a sub-scope of a name that nothing else takes, without adding it to the names in use: a
+// million sub-scopes take no memory. Not for users.
+Scope SubScopeOfUnusedName(const Scope& scope, absl::string_view name);
 }  // namespace internal
 
 class Scope {
@@ -110,6 +114,7 @@ class Scope {
   absl::Status ToGraph(Graph* graph) const;
 
  private:
+  friend Scope internal::SubScopeOfUnusedName(const Scope& scope, absl::string_view name);
   struct Shared;
   struct Settings;
 

@@ -44,15 +44,21 @@ EventWriter& EventWriter::operator=(EventWriter&&) noexcept = default;
 EventWriter::~EventWriter() = default;
 
 absl::StatusOr<EventWriter> EventWriter::Open(const std::string& folder) {
-  GRADFLOW_RETURN_IF_ERROR(errors::Prefix(absl::StrCat("'", folder, "': "),
-                                          internal::MakeFolders(absl::StrCat(folder, "/"))));
+  return OpenFile(absl::StrCat(folder, "/events"), "");
+}
+
+absl::StatusOr<EventWriter> EventWriter::OpenFile(const std::string& prefix,
+                                                  const std::string& suffix) {
+  const std::string folder = prefix.substr(0, prefix.find_last_of('/'));
+  GRADFLOW_RETURN_IF_ERROR(
+      errors::Prefix(absl::StrCat("'", folder, "': "), internal::MakeFolders(prefix)));
   static std::atomic<int> counter{0};
   auto impl = std::make_unique<Impl>();
   // A file of another writer is never continued.
   for (int attempt = 0; attempt < 1000 && impl->file.get() < 0; ++attempt) {
-    impl->path = absl::StrCat(folder, "/events.out.tfevents.",
+    impl->path = absl::StrCat(prefix, ".out.tfevents.",
                               absl::StrFormat("%010d", static_cast<int64_t>(SecondsNow())), ".",
-                              HostName(), ".", getpid(), ".", counter.fetch_add(1));
+                              HostName(), ".", getpid(), ".", counter.fetch_add(1), suffix);
     impl->file = internal::FileDescriptor(
         open(impl->path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666));
     if (impl->file.get() < 0 && errno != EEXIST) break;

@@ -8,6 +8,7 @@
 #include "gradflow/io/npy.h"
 #include "tools/checkpoints.h"
 #include "tools/graph_limits.h"
+#include "tools/light_graph.h"
 
 namespace gradflow::tools {
 namespace {
@@ -71,7 +72,7 @@ absl::StatusOr<LoadedGraph> LoadGraph(const GraphFlags& flags, const LoadOptions
         OptimizerOptions::L0);
   }
   GRADFLOW_ASSIGN_OR_RETURN(loaded.session, Session::Make(session_options));
-  if (options.keep_graph) loaded.graph = graph;
+  if (options.keep_graph) loaded.graph = LightCopy(&graph);
   std::vector<VariableNode> variables;
   // No name of a node begins with it.
   std::string free_name = "checkpoint";

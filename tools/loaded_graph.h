@@ -17,7 +17,7 @@
 namespace gradflow::tools {
 
 struct LoadedGraph {
-  // Empty unless LoadOptions::keep_graph.
+  // A LightCopy(); empty unless LoadOptions::keep_graph.
   GraphDef graph;
   std::unique_ptr<Session> session;
   std::vector<std::pair<std::string, Tensor>> feeds;
@@ -29,7 +29,7 @@ struct LoadedGraph {
 
 // Options of LoadGraph.
 struct LoadOptions {
-  // Keeps a copy of the graph in addition to the session's.
+  // Keeps a light copy of the graph in addition to the session's.
   bool keep_graph = false;
   // The session is run more than once, which is worth more preparation.
   bool repeats = true;

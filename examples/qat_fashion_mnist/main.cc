@@ -344,8 +344,11 @@ absl::Status Train(const Options& options) {
 
 int main(int argc, char** argv) {
   qat::Options options;
-  if (argc < 2) {
-    std::cerr << "Usage: qat_fashion_mnist DIR [NAME=VALUE]...\n";
+  if (argc < 2 || argv[1][0] == '-') {
+    std::cerr << "usage: qat_fashion_mnist DIR [NAME=VALUE]...\n"
+                 "  DIR receives checkpoints, the frozen graph, curves and events.\n"
+                 "  NAME is one of epochs, steps, batch, rate, seed, threads, quantize, mirror,\n"
+                 "  checkpoint, kill, test and data; the top of main.cc explains them.\n";
     return 2;
   }
   options.dir = argv[1];

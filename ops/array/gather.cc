@@ -121,39 +121,6 @@ absl::Status ResourceGatherShape(ShapeContext& c) {
 
 // ---- The kernel ----
 
-// Returns an error unless all indices are in [0, limit). If the run is stopped, some may remain
-// unchecked; then the loops that use them are skipped, too.
-template <typename Index>
-absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit) {
-  const Index* values = indices.flat<Index>().data();
-  FirstBadIndex bad;
-  using Unsigned = std::make_unsigned_t<Index>;
-  const auto last =
-      static_cast<Unsigned>(std::min<int64_t>(limit - 1, std::numeric_limits<Index>::max()));
-  ParallelFor(run, indices.NumElements(), BlockSizeForCost(0.2), [&](int64_t begin, int64_t end) {
-    // Indices after an invalid one need no check.
-    if (begin > bad.first()) return;
-    int64_t i = begin;
-    // Compilers vectorise loops of a constant length.
-    constexpr int64_t kPart = 256;
-    for (; i + kPart <= end; i += kPart) {
-      // The sign of an index, or of the distance to the last, is set if it is out of range.
-      Unsigned signs = 0;
-      for (int64_t k = 0; k < kPart; ++k) {
-        const auto value = static_cast<Unsigned>(values[i + k]);
-        signs |= static_cast<Unsigned>(value | static_cast<Unsigned>(last - value));
-      }
-      if (static_cast<Index>(signs) < 0) break;
-    }
-    for (; i < end; ++i) {
-      if (values[i] < 0 || values[i] >= limit) return bad.Found(i);
-    }
-  });
-  if (!bad.any()) return absl::OkStatus();
-  return errors::InvalidArgument(ElementName("indices", indices.shape(), bad.first()), " = ",
-                                 int64_t{values[bad.first()]}, " is not in [0, ", limit, ")");
-}
-
 // Sizes of params as [batch, outer, limit, inner], of indices as [batch, count], and of the output
 // as [batch, outer, count, inner].
 struct GatherSizes {
@@ -321,7 +288,7 @@ class GatherKernel final : public OpKernel {
     const Tensor& indices = ctx.input(1);
     GatherSizes sizes;
     sizes.limit = params.dim_size(axes.axis);
-    GRADFLOW_RETURN_IF_ERROR(CheckIndices<Index>(ctx.run(), indices, sizes.limit));
+    GRADFLOW_RETURN_IF_ERROR(CheckIndices(ctx.run(), indices, sizes.limit));
     if (shape.num_elements() == 0) {
       Tensor* output = nullptr;
       return ctx.AllocateOutput(0, shape, &output);

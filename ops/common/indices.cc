@@ -1,6 +1,10 @@
 #include "gradflow/ops/common/indices.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/status.h"
 
 namespace gradflow {
 
@@ -12,6 +16,53 @@ std::string ElementName(absl::string_view name, const TensorShape& shape, int64_
     i /= shape.dim_size(d);
   }
   return absl::StrCat(name, "[", position, "]");
+}
+
+namespace {
+
+// Returns the first index that is not in [0, limit), -1 if there is none or the run is stopped.
+template <typename Index>
+int64_t FindBadIndex(const RunContext& run, const Index* values, int64_t count, int64_t limit) {
+  FirstBadIndex bad;
+  using Unsigned = std::make_unsigned_t<Index>;
+  const auto last =
+      static_cast<Unsigned>(std::min<int64_t>(limit - 1, std::numeric_limits<Index>::max()));
+  ParallelFor(run, count, BlockSizeForCost(0.2), [&](int64_t begin, int64_t end) {
+    // Indices after an invalid one need no check.
+    if (begin > bad.first()) return;
+    int64_t i = begin;
+    // Compilers vectorise loops of a constant length.
+    constexpr int64_t kPart = 256;
+    for (; i + kPart <= end; i += kPart) {
+      // The sign of an index, or of the distance to the last, is set if it is out of range.
+      Unsigned signs = 0;
+      for (int64_t k = 0; k < kPart; ++k) {
+        const auto value = static_cast<Unsigned>(values[i + k]);
+        signs |= static_cast<Unsigned>(value | static_cast<Unsigned>(last - value));
+      }
+      if (static_cast<Index>(signs) < 0) break;
+    }
+    for (; i < end; ++i) {
+      if (values[i] < 0 || values[i] >= limit) return bad.Found(i);
+    }
+  });
+  return bad.any() ? bad.first() : -1;
+}
+
+}  // namespace
+
+absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit) {
+  int64_t bad = -1;
+  DispatchType(TypeList<int16_t, int32_t, int64_t>(), indices.dtype(), [&](auto tag) {
+    using Index = typename decltype(tag)::type;
+    bad = FindBadIndex(run, indices.flat<Index>().data(), indices.NumElements(), limit);
+  });
+  if (bad >= 0) {
+    return errors::InvalidArgument(ElementName("indices", indices.shape(), bad), " = ",
+                                   IndexReader(indices)[bad], " is not in [0, ", limit, ")");
+  }
+  // Indices may not have been looked at.
+  return run.ShouldStop() ? absl::CancelledError("the run is stopped") : absl::OkStatus();
 }
 
 }  // namespace gradflow

@@ -7,7 +7,9 @@
 #include <limits>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
 
@@ -71,6 +73,10 @@ class FirstBadIndex {
 // Returns "indices[1,2]", the position of element i of a tensor of that shape; "indices" if it is a
 // scalar.
 std::string ElementName(absl::string_view name, const TensorShape& shape, int64_t i);
+
+// Returns INVALID_ARGUMENT, naming the first that is not, unless all elements of `indices`, of type
+// int16, int32 or int64, are in [0, limit); CANCELLED if the run is to stop.
+absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit);
 
 }  // namespace gradflow
 

@@ -321,6 +321,7 @@ output: The images with the new saturation.
 T: The type of the images. TensorFlow's CPU has no kernel for half.)");
   registry.Op("AdjustContrastv2")
       .Group("image_ops")
+      .Alias("AdjustContrast")
       .Input("images: T")
       .Input("contrast_factor: float")
       .Output("output: T")

@@ -224,8 +224,14 @@ HWY_INLINE void SelectRun(const uint8_t* condition, const E* t, const E* e, E* o
   } else {
     const SelectMath<E, kT, kE> math{condition, t, e, out};
     constexpr int64_t kStep = hn::MaxLanes(hn::ScalableTag<E>());
+    // Prefetchers of the processor stop between the chunks of a loop, and at ends of pages.
+    constexpr int64_t kAhead = 4096 / sizeof(E);
     int64_t i = 0;
-    for (; i + kStep <= n; i += kStep) math.Run(hn::ScalableTag<E>(), i);
+    for (; i + kStep <= n; i += kStep) {
+      if (kT != 0) hwy::Prefetch(t + i + kAhead);
+      if (kE != 0) hwy::Prefetch(e + i + kAhead);
+      math.Run(hn::ScalableTag<E>(), i);
+    }
     for (; i < n; ++i) math.Run(hn::CappedTag<E, 1>(), i);
   }
 }

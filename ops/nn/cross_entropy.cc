@@ -2,6 +2,8 @@
 //
 // The maximum of a row of logits is subtracted first, so that exponentials do not overflow. Sums
 // are accumulated in double, and losses are rounded once.
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -84,6 +86,10 @@ class BroadcastRows {
     std::fill_n(buffer, n, *reader_.Read(row * row_stride_, 1, &element));
     return buffer;
   }
+  // Returns where a row begins, or `buffer` if Read() has to make it.
+  const C* Place(int64_t row, const C* buffer) const {
+    return repeats_ || reader_.converts() ? buffer : reader_.Read(row * row_stride_, 0, nullptr);
+  }
 
  private:
   const RowReader<C> reader_;
@@ -96,7 +102,8 @@ class BroadcastRows {
 template <typename C>
 class RowSoftmax {
  public:
-  RowSoftmax(const BroadcastRows<C>& logits, int64_t row, int64_t columns)
+  // Prefetches the first chunk from `next` on, which is read later.
+  RowSoftmax(const BroadcastRows<C>& logits, int64_t row, int64_t columns, const C* next)
       : logits_(logits), row_(row), columns_(columns) {
     RowMax<C> max;
     ForEachChunk(
@@ -104,8 +111,9 @@ class RowSoftmax {
     max_ = max.Result();
     RowSum sum;
     ForEachChunk([&](int64_t column, int64_t n) {
-      ComputeChunk(column, n);
-      sum.Add(exponentials_, n);
+      const C* const x = logits_.Read(row_, column, n, source_);
+      const C* const ahead[2] = {x + columns_, column == 0 ? next : x + columns_};
+      sum.AddExponentials(x, max_, n, ahead, exponentials_);
     });
     sum_ = sum.Result();
   }
@@ -117,18 +125,16 @@ class RowSoftmax {
       fn(column, std::min(kRowChunk, columns_ - column));
     }
   }
-  // Computes the logits of a chunk less the maximum, and their exponentials.
-  void ComputeChunk(int64_t column, int64_t n) {
-    const C* const x = logits_.Read(row_, column, n, source_);
-    SubtractNumber(x, max_, n, shifted_);
-    ApplyElementary(Elementary::kExp, shifted_, exponentials_, n);
+  // Returns the exponentials of a chunk of logits less the maximum. A single chunk has been
+  // computed by the constructor.
+  const C* Exponentials(int64_t column, int64_t n) {
+    if (columns_ > kRowChunk) {
+      SubtractNumber(Logits(column, n), max_, n, exponentials_);
+      ApplyElementary(Elementary::kExp, exponentials_, exponentials_, n);
+    }
+    return exponentials_;
   }
-  // As ComputeChunk, after the constructor has computed all chunks: a single one is still there.
-  void RecomputeChunk(int64_t column, int64_t n) {
-    if (columns_ > kRowChunk) ComputeChunk(column, n);
-  }
-  const C* shifted() const { return shifted_; }
-  const C* exponentials() const { return exponentials_; }
+  const C* Logits(int64_t column, int64_t n) { return logits_.Read(row_, column, n, source_); }
   double sum() const { return sum_; }
   C max() const { return max_; }
 
@@ -138,9 +144,8 @@ class RowSoftmax {
   const int64_t columns_;
   C max_;
   double sum_;
-  C source_[kRowChunk];
-  C shifted_[kRowChunk];
-  C exponentials_[kRowChunk];
+  alignas(64) C source_[kRowChunk];
+  alignas(64) C exponentials_[kRowChunk];
 };
 
 template <typename C>
@@ -167,28 +172,31 @@ absl::Status ComputeDense(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, shape, &backprop));
   const BroadcastRows<C> logits(features, columns);
   const BroadcastRows<C> targets(labels, columns);
-  const RowWriter<C> losses(loss);
-  const RowWriter<C> gradients(backprop);
-  ParallelFor(ctx, rows, BlockSizeForCost(RowNanoseconds<C>(columns)),
-              [&](int64_t begin, int64_t end) {
-                C buffer[kRowChunk];
-                C result[kRowChunk];
-                for (int64_t row = begin; row < end; ++row) {
-                  RowSoftmax<C> softmax(logits, row, columns);
-                  const double log_sum = std::log(softmax.sum());
-                  const C sum = static_cast<C>(softmax.sum());
-                  RowSum total;
-                  softmax.ForEachChunk([&](int64_t column, int64_t n) {
-                    softmax.RecomputeChunk(column, n);
-                    const C* const label = targets.Read(row, column, n, buffer);
-                    total.AddProducts(softmax.shifted(), label, log_sum, n);
-                    DivideAndSubtract(softmax.exponentials(), sum, label, n, result);
-                    gradients.Write(result, row * columns + column, n);
-                  });
-                  const C row_loss = static_cast<C>(total.Result());
-                  losses.Write(&row_loss, row, 1);
-                }
-              });
+  const RowWriter<C> losses(loss, features);
+  const RowWriter<C> gradients(backprop, features);
+  ParallelFor(
+      ctx, rows, BlockSizeForCost(RowNanoseconds<C>(columns)), [&](int64_t begin, int64_t end) {
+        alignas(64) C buffer[kRowChunk];
+        alignas(64) C result[kRowChunk];
+        for (int64_t row = begin; row < end; ++row) {
+          const C* const first_labels = targets.Read(row, 0, std::min(columns, kRowChunk), buffer);
+          RowSoftmax<C> softmax(logits, row, columns, first_labels);
+          const double log_sum = std::log(softmax.sum());
+          const C sum = static_cast<C>(softmax.sum());
+          RowSum total;
+          softmax.ForEachChunk([&](int64_t column, int64_t n) {
+            const C* const label = targets.Read(row, column, n, buffer);
+            total.AddProducts(softmax.Logits(column, n), softmax.max(), label, log_sum, n);
+            C* const out = gradients.Place(row * columns + column, result);
+            DivideAndSubtract(softmax.Exponentials(column, n), sum, label, n,
+                              gradients.non_temporal(), out);
+            gradients.Write(out, row * columns + column, n);
+          });
+          const C row_loss = static_cast<C>(total.Result());
+          losses.Write(&row_loss, row, 1);
+        }
+        if (gradients.non_temporal()) hwy::FlushStream();
+      });
   return absl::OkStatus();
 }
 
@@ -228,27 +236,36 @@ absl::Status ComputeSparse(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {rows}, &loss));
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, features.shape(), &backprop));
   const BroadcastRows<C> logits(features, columns);
-  const RowWriter<C> losses(loss);
-  const RowWriter<C> gradients(backprop);
+  const RowWriter<C> losses(loss, features);
+  const RowWriter<C> gradients(backprop, features);
   ParallelFor(
       ctx, rows, BlockSizeForCost(RowNanoseconds<C>(columns)), [&](int64_t begin, int64_t end) {
-        C result[kRowChunk];
+        alignas(64) C result[kRowChunk];
         for (int64_t row = begin; row < end; ++row) {
-          RowSoftmax<C> softmax(logits, row, columns);
+          RowSoftmax<C> softmax(logits, row, columns, /*next=*/result);
           const C sum = static_cast<C>(softmax.sum());
           C logit;
           const C shifted = *logits.Read(row, label[row], 1, &logit) - softmax.max();
           const C row_loss = static_cast<C>(std::log(softmax.sum()) - static_cast<double>(shifted));
           softmax.ForEachChunk([&](int64_t column, int64_t n) {
-            softmax.RecomputeChunk(column, n);
-            std::copy_n(softmax.exponentials(), n, result);
-            DivideByNumber(result, sum, n);
+            C* const out = gradients.Place(row * columns + column, result);
+            const C* const e = softmax.Exponentials(column, n);
+            const auto divide = [&](int64_t first, int64_t last) {
+              DivideByNumber(e + first, sum, last - first, gradients.non_temporal(), out + first);
+            };
             const int64_t at = label[row] - column;
-            if (at >= 0 && at < n) result[at] -= C(1);
-            gradients.Write(result, row * columns + column, n);
+            if (at >= 0 && at < n) {
+              divide(0, at);
+              out[at] = e[at] / sum - C(1);
+              divide(at + 1, n);
+            } else {
+              divide(0, n);
+            }
+            gradients.Write(out, row * columns + column, n);
           });
           losses.Write(&row_loss, row, 1);
         }
+        if (gradients.non_temporal()) hwy::FlushStream();
       });
   return absl::OkStatus();
 }

@@ -3,6 +3,8 @@
 // The maximum of a row is subtracted first, so that exponentials do not overflow. Sums are
 // accumulated in double. Short rows are processed in groups, whose exponentials are computed by one
 // call.
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -27,11 +29,16 @@ template <typename C, bool kLog>
 class Softmax {
  public:
   Softmax(const Tensor& logits, int64_t columns, Tensor* output)
-      : columns_(columns), in_(logits), out_(output) {}
+      : columns_(columns), in_(logits), out_(output, logits) {}
 
   void ComputeRows(int64_t begin, int64_t end) const {
     if (columns_ > kRowChunk) {
       for (int64_t row = begin; row < end; ++row) LongRow(row * columns_);
+      return;
+    }
+    if (columns_ >= kFewestSimdElements) {
+      for (int64_t row = begin; row < end; ++row) Row(row * columns_);
+      if (out_.non_temporal()) hwy::FlushStream();
       return;
     }
     const int64_t group = kRowChunk / columns_;
@@ -41,11 +48,32 @@ class Softmax {
   }
 
  private:
+  // Computes the row from element `offset` on in one chunk.
+  void Row(int64_t offset) const {
+    alignas(64) C source[kRowChunk];
+    alignas(64) C exponentials[kRowChunk];
+    const C* const x = in_.Read(offset, columns_, source);
+    C* const out = out_.Place(offset, exponentials);
+    RowMax<C> row_max;
+    row_max.Add(x, columns_);
+    const C max = row_max.Result();
+    const C* const next[2] = {x + columns_, exponentials};
+    RowSum row_sum;
+    row_sum.AddExponentials(x, max, columns_, next, exponentials);
+    const double sum = row_sum.Result();
+    if (kLog) {
+      SubtractNumbers(x, max, static_cast<C>(std::log(sum)), columns_, out_.non_temporal(), out);
+    } else {
+      DivideByNumber(exponentials, static_cast<C>(sum), columns_, out_.non_temporal(), out);
+    }
+    out_.Write(out, offset, columns_);
+  }
+
   // Computes `rows` rows from element `offset` on.
   void ShortRows(int64_t offset, int64_t rows) const {
-    C source[kRowChunk];
-    C shifted[kRowChunk];
-    C exponentials[kRowChunk];
+    alignas(64) C source[kRowChunk];
+    alignas(64) C shifted[kRowChunk];
+    alignas(64) C exponentials[kRowChunk];
     const int64_t n = rows * columns_;
     const C* const x = in_.Read(offset, n, source);
     for (int64_t i = 0; i < n; i += columns_) {
@@ -60,15 +88,16 @@ class Softmax {
       if (kLog) {
         SubtractNumber(shifted + i, static_cast<C>(std::log(sum.Result())), columns_, shifted + i);
       } else {
-        DivideByNumber(exponentials + i, static_cast<C>(sum.Result()), columns_);
+        DivideByNumber(exponentials + i, static_cast<C>(sum.Result()), columns_,
+                       /*non_temporal=*/false, exponentials + i);
       }
     }
     out_.Write(kLog ? shifted : exponentials, offset, n);
   }
 
   void LongRow(int64_t offset) const {
-    C source[kRowChunk];
-    C scratch[kRowChunk];
+    alignas(64) C source[kRowChunk];
+    alignas(64) C scratch[kRowChunk];
     RowMax<C> row_max;
     for (int64_t i = 0; i < columns_; i += kRowChunk) {
       const int64_t n = std::min(kRowChunk, columns_ - i);
@@ -81,9 +110,9 @@ class Softmax {
     for (int64_t i = 0; i < columns_; i += kRowChunk) {
       const int64_t n = std::min(kRowChunk, columns_ - i);
       C* const e = keeps ? out_.Place(offset + i, scratch) : scratch;
-      SubtractNumber(in_.Read(offset + i, n, source), max, n, e);
-      ApplyElementary(Elementary::kExp, e, e, n);
-      row_sum.Add(e, n);
+      const C* const x = in_.Read(offset + i, n, source);
+      const C* const next[2] = {x + n, e};
+      row_sum.AddExponentials(x, max, n, next, e);
     }
     const C sum = static_cast<C>(kLog ? std::log(row_sum.Result()) : row_sum.Result());
     for (int64_t i = 0; i < columns_; i += kRowChunk) {
@@ -94,7 +123,7 @@ class Softmax {
         SubtractNumber(e, sum, n, e);
       } else {
         if (!keeps) ApplyElementary(Elementary::kExp, e, e, n);
-        DivideByNumber(e, sum, n);
+        DivideByNumber(e, sum, n, /*non_temporal=*/false, e);
       }
       out_.Write(e, offset + i, n);
     }

@@ -10,6 +10,7 @@
 
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/types.h"
+#include "gradflow/ops/common/elementary_simd.h"
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/elementwise_simd.h"
 #include "gradflow/ops/common/simd.h"
@@ -40,6 +41,7 @@ class RowReader {
     }
     return reinterpret_cast<const C*>(data_) + i;
   }
+  bool converts() const { return DataTypeSize(dtype_) == 2; }
 
  private:
   const char* const data_;
@@ -51,6 +53,12 @@ class RowWriter {
  public:
   explicit RowWriter(Tensor* tensor)
       : data_(static_cast<char*>(tensor->raw_data())), dtype_(tensor->dtype()) {}
+  // Decides on non-temporal stores. `input` is what the tensor may share its buffer with.
+  RowWriter(Tensor* tensor, const Tensor& input) : RowWriter(tensor) {
+    const int64_t bytes = tensor->NumElements() * static_cast<int64_t>(sizeof(C));
+    non_temporal_ =
+        !converts() && ShouldUseNonTemporalStores(data_, data_ == input.raw_data(), bytes);
+  }
 
   // Returns the place of element i, or `buffer` if elements are converted.
   C* Place(int64_t i, C* buffer) const {
@@ -69,10 +77,13 @@ class RowWriter {
     if (to != from) std::copy_n(from, n, to);
   }
   bool converts() const { return DataTypeSize(dtype_) == 2; }
+  // Returns true if what is computed in its place is best stored past the caches.
+  bool non_temporal() const { return non_temporal_; }
 
  private:
   char* const data_;
   const DataType dtype_;
+  bool non_temporal_ = false;
 };
 
 // Fewer elements are no faster by vectors.
@@ -119,16 +130,21 @@ class RowSum {
     }
     for (int j = 0; i < n; ++i, ++j) lanes_[j] += static_cast<double>(x[i]);
   }
-  // Adds y * (c - x), computed in double.
+  // Sets e[i] = exp(x[i] - y), i < n, and adds them. `e` may be `x`. Prefetches n elements each
+  // from next[0] and next[1] on.
   template <typename C>
-  void AddProducts(const C* x, const C* y, double c, int64_t n) {
+  void AddExponentials(const C* x, C y, int64_t n, const C* const next[2], C* e);
+  // Adds z * (c - (x - y)), where x - y is rounded and the rest is computed in double.
+  template <typename C>
+  void AddProducts(const C* x, C y, const C* z, double c, int64_t n) {
     const auto term = [&](int64_t i) {
-      return static_cast<double>(y[i]) * (c - static_cast<double>(x[i]));
+      const C shifted = x[i] - y;
+      return static_cast<double>(z[i]) * (c - static_cast<double>(shifted));
     };
     int64_t i = 0;
     if constexpr (std::is_same_v<C, float>) {
       if (n >= kFewestSimdElements) {
-        AddProductsToLanes(x, y, c, n, lanes_);
+        AddProductsToLanes(x, y, z, c, n, lanes_);
         i = n / kSumLanes * kSumLanes;
       }
     }
@@ -153,18 +169,45 @@ void SubtractNumber(const C* x, C y, int64_t n, C* out) {
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y;
 }
 template <typename C>
-void DivideByNumber(C* x, C y, int64_t n) {
+void SubtractNumbers(const C* x, C y, C z, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kFewestSimdElements) return DivideFloats(x, y, n);
+    if (n >= kFewestSimdElements) return SubtractTwiceFromFloats(x, y, z, n, non_temporal, out);
   }
-  for (int64_t i = 0; i < n; ++i) x[i] /= y;
+  GRADFLOW_SAME_INDEX_LOOP
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y - z;
 }
 template <typename C>
-void DivideAndSubtract(const C* x, C y, const C* z, int64_t n, C* out) {
+void DivideByNumber(const C* x, C y, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kFewestSimdElements) return DivideAndSubtractFloats(x, y, z, n, out);
+    if (n >= kFewestSimdElements) return DivideFloats(x, y, n, non_temporal, out);
+  }
+  GRADFLOW_SAME_INDEX_LOOP
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y;
+}
+template <typename C>
+void DivideAndSubtract(const C* x, C y, const C* z, int64_t n, bool non_temporal, C* out) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (n >= kFewestSimdElements) {
+      return DivideAndSubtractFloats(x, y, z, n, non_temporal, out);
+    }
   }
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y - z[i];
+}
+
+template <typename C>
+void RowSum::AddExponentials(const C* x, C y, int64_t n, const C* const next[2], C* e) {
+  if constexpr (std::is_same_v<C, float>) {
+    if (n >= kFewestSimdElements) {
+      ExponentialsToLanes(x, y, n, next, e, lanes_);
+      for (int64_t i = n / kSumLanes * kSumLanes, j = 0; i < n; ++i, ++j) {
+        lanes_[j] += static_cast<double>(e[i]);
+      }
+      return;
+    }
+  }
+  SubtractNumber(x, y, n, e);
+  ApplyElementary(Elementary::kExp, e, e, n);
+  Add(e, n);
 }
 
 }  // namespace gradflow

@@ -228,6 +228,8 @@ struct Definition {
   const char* shape_type;
   const char* shape_types = "{int32, int64}";
   const char* seed_types = "{int32, int64} = DT_INT64";
+  // A second name of the wrapper class.
+  const char* alias = nullptr;
 };
 
 template <Source S, bool HasRange>
@@ -239,6 +241,7 @@ void RegisterOp(Registry& registry, const Definition& d) {
                                 : "stateless_random_ops_v2")
       .Shape(FillShape<S, HasRange>)
       .Input(absl::StrCat("shape: ", d.shape_type));
+  if (d.alias != nullptr) op.Alias(d.alias);
   absl::StrAppend(&doc, "shape: A vector: the shape of the result.\n");
   if (S == Source::kState) {
     op.Stateful();
@@ -290,7 +293,9 @@ void RegisterFloating(Registry& registry, const char* uniform, const char* norma
   registry.Kernel(uniform, MakeKernel<FillKernel<S, FloatingFill<Uniform>>>);
   d.name = normal;
   d.summary = "normal numbers of mean 0 and standard deviation 1";
+  if (S == Source::kState) d.alias = "RandomNormal";
   RegisterOp<S, false>(registry, d);
+  d.alias = nullptr;
   registry.Kernel(normal, MakeKernel<FillKernel<S, NormalFill>>);
   d.name = truncated;
   d.summary = "normal numbers of mean 0 and standard deviation 1 whose magnitude is less than 2";

@@ -11,27 +11,39 @@
 #include "gradflow/core/variable.h"
 #include "gradflow/ops/array/nd_indices.h"
 #include "gradflow/ops/common/accumulate.h"
+#include "gradflow/ops/common/indices.h"
 #include "gradflow/ops/common/strided_copy.h"
 #include "gradflow/proto/op_def.pb.h"
 
 namespace gradflow::scatter {
 namespace {
 
-// Returns the shape of `indices` as tuples of one index.
-absl::StatusOr<PartialTensorShape> AsTuples(const PartialTensorShape& indices) {
-  if (indices.unknown_rank()) return PartialTensorShape();
-  DimVector dims(indices.dim_sizes().begin(), indices.dim_sizes().end());
-  dims.push_back(1);
-  return PartialTensorShape::Make(dims);
+// Returns INVALID_ARGUMENT unless `updates` may be a scalar, or have a slice of the variable for
+// each index.
+absl::Status CheckUpdates(const PartialTensorShape& indices, const PartialTensorShape& updates,
+                          absl::string_view name, const PartialTensorShape& params) {
+  if (!params.unknown_rank() && params.dims() == 0) {
+    return errors::InvalidArgument(name, " must have at least 1 dimension, but is a scalar");
+  }
+  if (updates.unknown_rank() || updates.dims() == 0) return absl::OkStatus();
+  if (indices.unknown_rank() || params.unknown_rank()) return absl::OkStatus();
+  DimVector expected(indices.dim_sizes().begin(), indices.dim_sizes().end());
+  expected.insert(expected.end(), params.dim_sizes().begin() + 1, params.dim_sizes().end());
+  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape shape, PartialTensorShape::Make(expected));
+  if (updates.IsCompatibleWith(shape)) return absl::OkStatus();
+  // Programs know TensorFlow's words.
+  return errors::InvalidArgument(
+      "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got "
+      "updates.shape ",
+      updates.DebugString(), ", indices.shape ", indices.DebugString(), ", params.shape ",
+      params.DebugString(), " (of ", name, ")");
 }
 
 // By indices of dimension 0, where `updates` may be a scalar.
 absl::Status ScatterShape(ShapeContext& c) {
-  GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape tuples, AsTuples(c.input(1)));
   const PartialTensorShape variable = c.variable_shape(0);
   if (c.num_outputs() > 0) c.set_output(0, variable);
-  if (c.input(2).dims() == 0 && !c.input(2).unknown_rank()) return absl::OkStatus();
-  return CheckScatterUpdates(tuples, c.input(2), "the variable", variable);
+  return CheckUpdates(c.input(1), c.input(2), "the variable", variable);
 }
 
 absl::Status ScatterNdShape(ShapeContext& c) {
@@ -64,24 +76,25 @@ class ScatterKernel final : public OpKernel {
   absl::Status Compute(KernelContext& ctx) const override {
     const Tensor& updates = ctx.input(2);
     Tensor indices = ctx.input(1);
-    if (!by_tuples_) {
-      GRADFLOW_ASSIGN_OR_RETURN(const PartialTensorShape tuples, AsTuples(indices.shape()));
-      GRADFLOW_ASSIGN_OR_RETURN(indices, indices.Reshaped(TensorShape(tuples.dim_sizes())));
-    }
     if (A == Accumulation::kDiv) GRADFLOW_RETURN_IF_ERROR(CheckDivisors(updates));
     VariableUpdate update;
     GRADFLOW_RETURN_IF_ERROR(update.Begin(ctx, {0}, updates.dtype()));
     const TensorShape shape = update.value(0).shape();
     const std::string name =
         absl::StrCat("variable '", errors::Printable(update.variable(0).name()), "'");
-    if (by_tuples_ || updates.dims() > 0) {
-      GRADFLOW_RETURN_IF_ERROR(CheckScatterUpdates(indices.shape(), updates.shape(), name, shape));
-    } else {
-      GRADFLOW_RETURN_IF_ERROR(NdIndexDepth(indices.shape(), name, shape).status());
-    }
     // All before anything changes.
-    if (!ignores_bad_indices_)
-      GRADFLOW_RETURN_IF_ERROR(CheckNdIndices(ctx.run(), indices, shape, name));
+    if (by_tuples_) {
+      GRADFLOW_RETURN_IF_ERROR(CheckScatterUpdates(indices.shape(), updates.shape(), name, shape));
+      if (!ignores_bad_indices_) {
+        GRADFLOW_RETURN_IF_ERROR(CheckNdIndices(ctx.run(), indices, shape, name));
+      }
+    } else {
+      GRADFLOW_RETURN_IF_ERROR(CheckUpdates(indices.shape(), updates.shape(), name, shape));
+      GRADFLOW_RETURN_IF_ERROR(CheckIndices(ctx.run(), indices, shape.dim_size(0)));
+      TensorShape tuples = indices.shape();
+      tuples.AddDim(1);
+      GRADFLOW_ASSIGN_OR_RETURN(indices, indices.Reshaped(tuples));
+    }
     GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
     Tensor& value = update.value(0);
     if (updates.dtype() == DT_STRING && value.NumElements() > 0) {

@@ -257,7 +257,8 @@ class OptimizerKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(CheckGradient(shape, inputs_.names[inputs_.grad], grad.shape(),
                                            inputs_.indices >= 0 ? &indices_shape : nullptr));
     if (inputs_.indices >= 0) {
-      GRADFLOW_RETURN_IF_ERROR(CheckIndices(ctx.input(inputs_.indices), shape.dim_size(0)));
+      GRADFLOW_RETURN_IF_ERROR(
+          CheckIndices(ctx.run(), ctx.input(inputs_.indices), shape.dim_size(0)));
     }
     GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
     char* vars[kMaxVariables] = {};
@@ -361,16 +362,6 @@ class OptimizerKernel final : public OpKernel {
     if (range == Range::kNonpositive && !(value <= 0)) condition = "nonpositive";
     if (condition == nullptr) return absl::OkStatus();
     return errors::InvalidArgument(name, " must be ", condition, ", but is ", value);
-  }
-
-  static absl::Status CheckIndices(const Tensor& indices, int64_t limit) {
-    const IndexReader reader(indices);
-    for (int64_t i = 0; i < indices.NumElements(); ++i) {
-      if (reader[i] >= 0 && reader[i] < limit) continue;
-      return errors::InvalidArgument("indices[", i, "] = ", reader[i], " is not in [0, ", limit,
-                                     ")");
-    }
-    return absl::OkStatus();
   }
 
   Inputs inputs_{OpDef()};

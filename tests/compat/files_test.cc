@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <complex>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/io/old_checkpoint.h"
 #include "tensorflow/cc/client/client_session.h"
 #include "tensorflow/cc/framework/testutil.h"
@@ -17,6 +19,8 @@
 #include "tensorflow/core/framework/device_attributes.pb.h"
 #include "tensorflow/core/framework/kernel_shape_util.h"
 #include "tensorflow/core/framework/summary.pb.h"
+#include "tensorflow/core/framework/tensor_slice.h"
+#include "tensorflow/core/framework/tensor_slice.pb.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/lib/core/threadpool_options.h"
@@ -82,6 +86,28 @@ TEST(TensorBundle, KeepsWhatWasAdded) {
   BundleWriter twice(Env::Default(), prefix);
   TF_ASSERT_OK(twice.AddSlice("a", TensorShape({2}), TensorSlice::ParseOrDie("0,2"), slice));
   EXPECT_EQ(twice.Add("a", whole).code(), error::INVALID_ARGUMENT);
+}
+
+TEST(TensorSlice, IsMadeOfAMessage) {
+  const auto build = [](int64 start, int64 length, bool has_length = true) {
+    TensorSliceProto proto;
+    proto.add_extent();
+    TensorSliceProto::Extent* const extent = proto.add_extent();
+    if (start != 0) extent->set_start(start);
+    if (has_length) extent->set_length(length);
+    TensorSlice slice;
+    const absl::Status status = TensorSlice::BuildTensorSlice(proto, &slice);
+    return status.ok() ? slice.DebugString() : std::string(status.message());
+  };
+  constexpr int64 kMax = std::numeric_limits<int64>::max();
+  EXPECT_EQ(build(3, 4), "-:3,4");
+  EXPECT_EQ(build(3, 0), "-:3,0");
+  EXPECT_EQ(build(0, 0, false), "-:-");
+  EXPECT_EQ(build(kMax - 1, 1), absl::StrCat("-:", kMax - 1, ",1"));
+  EXPECT_EQ(build(-1, 1), "Expected non-negative start but got -1");
+  EXPECT_EQ(build(1, -1), "Expected non-negative length but got -1");
+  EXPECT_EQ(build(1, 0, false), "Expected a length of the extent that starts at 1");
+  EXPECT_EQ(build(kMax, 1), absl::StrCat("Extent end exceeds int64: start ", kMax, ", length 1"));
 }
 
 TEST(TensorSliceReader, ReadsSlices) {
@@ -189,12 +215,23 @@ TEST(Histogram, CountsAndInterpolates) {
   // 2.5 of the 3 numbers in [2, 10).
   EXPECT_DOUBLE_EQ(histogram.Median(), 2 + 2.5 / 3 * 8);
   EXPECT_EQ(histogram.Percentile(100), 100);
+  // More than all numbers.
+  EXPECT_EQ(histogram.Percentile(150), 1000);
   EXPECT_EQ(histogram.ToString(),
             "Count: 5  Average: 212.4000  StdDev: 394.20\n"
             "Min: 2.0000  Median: 8.6667  Max: 1000.0000\n"
             "------------------------------------------------------\n"
             "[          0,         10 )       3  60.000%  60.000% ############\n"
             "[         10,      1e+02 )       2  40.000% 100.000% ########\n");
+}
+
+TEST(Histogram, InterpolatesFromTheLimitOfTheBucketBefore) {
+  histogram::Histogram histogram({0, 10, 100});
+  histogram.Add(-5);
+  histogram.Add(5);
+  // Half of the number in [0, 5].
+  EXPECT_DOUBLE_EQ(histogram.Percentile(75), 2.5);
+  EXPECT_DOUBLE_EQ(histogram.Percentile(25), -2.5);
 }
 
 TEST(Histogram, IsAMessage) {

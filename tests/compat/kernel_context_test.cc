@@ -11,6 +11,7 @@
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
+#include "tensorflow/core/framework/rendezvous.h"
 #include "tensorflow/core/framework/resource_mgr.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
@@ -92,6 +93,55 @@ TEST(CreateOpKernel, OfTheProgramAndOfGradflow) {
   relu->Compute(&empty);
   EXPECT_EQ(empty.status().code(), error::INVALID_ARGUMENT);
   EXPECT_THAT(std::string(empty.status().message()), HasSubstr("has 0 inputs and 1 outputs"));
+}
+
+// Records what its context has.
+struct SignatureOp : OpKernel {
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    match = context->MatchSignature({DT_FLOAT}, {DT_FLOAT});
+    other_input = context->MatchSignature({DT_INT32}, {DT_FLOAT});
+    no_output = context->MatchSignature({DT_FLOAT}, {});
+    frame = context->frame_iter();
+    rendezvous = context->rendezvous();
+    manager = context->cancellation_manager();
+    EXPECT_FALSE(context->track_allocations());
+    context->set_output(0, context->input(0));
+  }
+  absl::Status match, other_input, no_output;
+  FrameAndIter frame;
+  RendezvousInterface* rendezvous;
+  CancellationManager* manager;
+};
+REGISTER_OP("ContextSignature").Input("x: float").Output("y: float");
+REGISTER_KERNEL_BUILDER(Name("ContextSignature").Device(DEVICE_CPU), SignatureOp);
+
+TEST(OpKernelContext, HasTheSignatureAndThePartsOfTheParams) {
+  absl::Status status;
+  const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, MakeNode("ContextSignature"), &status);
+  TF_ASSERT_OK(status);
+  auto* const op = dynamic_cast<SignatureOp*>(kernel.get());
+  ASSERT_NE(op, nullptr);
+  const core::RefCountPtr<Rendezvous> rendezvous(NewLocalRendezvous());
+  CancellationManager manager;
+  OpKernelContext::Params params;
+  params.op_kernel = op;
+  params.frame_iter = FrameAndIter(3, 4);
+  params.rendezvous = rendezvous.get();
+  params.cancellation_manager = &manager;
+  Tensor x = test::AsScalar<float>(1);
+  const std::vector<TensorValue> inputs = {TensorValue(&x)};
+  params.inputs = inputs;
+  OpKernelContext context(&params);
+  op->Compute(&context);
+  TF_EXPECT_OK(context.status());
+  TF_EXPECT_OK(op->match);
+  EXPECT_EQ(op->other_input.code(), error::INVALID_ARGUMENT);
+  EXPECT_THAT(std::string(op->other_input.message()), HasSubstr("have: float->float"));
+  EXPECT_EQ(op->no_output.code(), error::INVALID_ARGUMENT);
+  EXPECT_TRUE(op->frame == FrameAndIter(3, 4));
+  EXPECT_EQ(op->rendezvous, rendezvous.get());
+  EXPECT_EQ(op->manager, &manager);
 }
 
 TEST(CreateOpKernel, Errors) {

@@ -14,6 +14,7 @@
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_def_builder.h"
 #include "tensorflow/core/framework/op_def_util.h"
+#include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/platform/status_matchers.h"
 #include "tensorflow/core/platform/test.h"
@@ -37,6 +38,10 @@ TEST(OpDefTest, BuilderReportsErrors) {
               StatusIs(error::INVALID_ARGUMENT, "Extra call to Doc() for Op Test"));
   EXPECT_THAT(OpDefBuilder("Test").Input("x: T").Finalize(&data),
               StatusIs(error::INVALID_ARGUMENT, HasSubstr(" for Op Test")));
+  // Names are compared by ValidateOpDef alone.
+  TF_EXPECT_OK(OpDefBuilder("Test").Input("x: float").Output("x: float").Finalize(&data));
+  EXPECT_THAT(ValidateOpDef(data.op_def),
+              StatusIs(error::INVALID_ARGUMENT, HasSubstr("already used")));
   TF_EXPECT_OK(OpDefBuilder("Test").SetIsDistributedCommunication().Finalize(&data));
   EXPECT_TRUE(data.op_def.is_distributed_communication());
   EXPECT_EQ(data.op_def.name(), "Test");
@@ -91,6 +96,34 @@ TEST(OpDefTest, ValuesOfAttributes) {
   EXPECT_THAT(ValidateAttrValue(value, def.attr(0)), StatusIs(error::INVALID_ARGUMENT));
   EXPECT_EQ(FindAttr("n", def), &def.attr(0));
   EXPECT_EQ(FindAttr("m", def), nullptr);
+}
+
+TEST(OpDefTest, LengthsOfLists) {
+  const auto status = [](const std::string& type, int length) {
+    const OpDef def = Finalize(OpDefBuilder("Test").Attr("l: " + type + " >= 2"));
+    AttrValue value;
+    AttrValue::ListValue* const list = value.mutable_list();
+    for (int i = 0; i < length; ++i) {
+      if (type == "list(string)") list->add_s("s");
+      if (type == "list(int)") list->add_i(1);
+      if (type == "list(float)") list->add_f(1);
+      if (type == "list(bool)") list->add_b(true);
+      if (type == "list(type)") list->add_type(DT_FLOAT);
+      if (type == "list(shape)") list->add_shape()->set_unknown_rank(true);
+      if (type == "list(tensor)") Tensor(1.0f).AsProtoField(list->add_tensor());
+      if (type == "list(func)") list->add_func()->set_name("f");
+    }
+    return ValidateAttrValue(value, def.attr(0));
+  };
+  for (const char* type : {"list(string)", "list(int)", "list(float)", "list(bool)", "list(type)",
+                           "list(shape)", "list(tensor)", "list(func)"}) {
+    SCOPED_TRACE(type);
+    TF_EXPECT_OK(status(type, 2));
+    TF_EXPECT_OK(status(type, 3));
+    EXPECT_THAT(status(type, 1),
+                StatusIs(error::INVALID_ARGUMENT,
+                         HasSubstr("Length for attr 'l' of 1 must be at least minimum 2")));
+  }
 }
 
 TEST(OpRegistryTest, OfItsOwn) {
@@ -232,10 +265,37 @@ TEST(AttrValueUtilTest, HashesOfStringsTakeNoMemory) {
   EXPECT_EQ(AttrValueHash(a), AttrValueHash(b));
   b.mutable_tensor()->mutable_tensor_shape()->mutable_dim(0)->set_size(2);
   EXPECT_NE(AttrValueHash(a), AttrValueHash(b));
-  // They hash the type and the shape.
-  a = b;
-  a.mutable_tensor()->set_string_val(0, "y");
-  EXPECT_EQ(AttrValueHash(a), AttrValueHash(b));
+}
+
+// The last string stands for all that follow, and tensor_content has all of them.
+TEST(AttrValueUtilTest, HashesOfStringsFollowEquality) {
+  const auto value = [](std::vector<std::string> strings, const std::string& content = "") {
+    AttrValue value;
+    value.mutable_tensor()->set_dtype(DT_STRING);
+    value.mutable_tensor()->mutable_tensor_shape()->add_dim()->set_size(3);
+    for (const std::string& s : strings) value.mutable_tensor()->add_string_val(s);
+    value.mutable_tensor()->set_tensor_content(content);
+    return value;
+  };
+  const AttrValue values[] = {value({"x"}),      value({"y"}), value({"x", "y"}),
+                              value({"y", "x"}), value({""}),  value({"x", "", "y"})};
+  for (const AttrValue& a : values) {
+    for (const AttrValue& b : values) {
+      if (&a == &b) continue;
+      EXPECT_FALSE(AreAttrValuesEqual(a, b));
+      EXPECT_NE(AttrValueHash(a), AttrValueHash(b));
+    }
+  }
+  const std::pair<AttrValue, AttrValue> equal[] = {
+      {value({"x"}), value({"x", "x", "x"})},
+      {value({"x", "y"}), value({"x", "y", "y"})},
+      {value({}), value({"", "", ""})},
+      {value({"x", "y"}), value({}, string("\1\1\1xyy", 6))},
+  };
+  for (const auto& [a, b] : equal) {
+    EXPECT_TRUE(AreAttrValuesEqual(a, b));
+    EXPECT_EQ(AttrValueHash(a), AttrValueHash(b));
+  }
 }
 
 TEST(GraphDefUtilTest, AddsAndStripsDefaults) {
@@ -254,6 +314,76 @@ TEST(GraphDefUtilTest, AddsAndStripsDefaults) {
   EXPECT_THAT(AddDefaultAttrsToGraphDef(&graph, registry, 0), StatusIs(error::NOT_FOUND));
   TF_EXPECT_OK(AddDefaultAttrsToGraphDef(&graph, registry, 0, /*skip_unknown_ops=*/true));
   EXPECT_THAT(AddDefaultAttrsToGraphDef(&graph, registry, 4), StatusIs(error::INVALID_ARGUMENT));
+}
+
+TEST(GraphDefUtilTest, FindsTheOpsOfAGraphAndItsFunctions) {
+  GraphDef graph;
+  const auto add_function = [&](const char* name, const std::vector<const char*>& ops) {
+    FunctionDef* const function = graph.mutable_library()->add_function();
+    function->mutable_signature()->set_name(name);
+    for (const char* op : ops) function->add_node_def()->set_op(op);
+  };
+  graph.add_node()->set_op("Outer");
+  graph.add_node()->set_op("Neg");
+  add_function("Outer", {"Inner", "Add"});
+  // Calls itself.
+  add_function("Inner", {"Inner", "Sub", "Neg"});
+  add_function("NotCalled", {"Mul"});
+  std::set<std::string> used = {"before"};
+  OpsUsedByGraph(graph, &used);
+  EXPECT_THAT(used, ::testing::ElementsAre("Add", "Neg", "Sub"));
+
+  OpList list;
+  list.add_op()->set_name("before");
+  TF_ASSERT_OK(StrippedOpListForGraph(graph, *OpRegistry::Global(), &list));
+  ASSERT_EQ(list.op_size(), 3);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(list.op(i).name(), std::vector<std::string>({"Add", "Neg", "Sub"})[i]);
+    EXPECT_EQ(list.op(i).description(), "");
+    EXPECT_EQ(list.op(i).summary(), "");
+    EXPECT_GT(list.op(i).input_arg_size(), 0);
+    EXPECT_EQ(list.op(i).input_arg(0).description(), "");
+  }
+  graph.add_node()->set_op("NoSuchOp");
+  EXPECT_THAT(StrippedOpListForGraph(graph, *OpRegistry::Global(), &list),
+              StatusIs(error::NOT_FOUND, HasSubstr("NoSuchOp")));
+}
+
+TEST(OpDefEqualTest, IgnoresTheOrderOfAttributes) {
+  const OpDef a = Finalize(OpDefBuilder("Test").Attr("m: int = 1").Attr("n: {float, int32}"));
+  OpDef b = a;
+  EXPECT_TRUE(OpDefEqual(a, b));
+  b.mutable_attr()->SwapElements(0, 1);
+  EXPECT_TRUE(OpDefEqual(a, b));
+  EXPECT_TRUE(RepeatedAttrDefEqual(a.attr(), b.attr()));
+  EXPECT_EQ(OpDefHash(a), OpDefHash(b));
+  EXPECT_EQ(RepeatedAttrDefHash(a.attr()), RepeatedAttrDefHash(b.attr()));
+  const auto differs = [&](const OpDef& other) {
+    EXPECT_FALSE(OpDefEqual(a, other));
+    EXPECT_FALSE(OpDefEqual(other, a));
+    EXPECT_NE(OpDefHash(a), OpDefHash(other));
+  };
+  b.mutable_attr(1)->mutable_default_value()->set_i(2);
+  differs(b);
+  b.mutable_attr(1)->clear_default_value();
+  differs(b);
+  b.mutable_attr()->RemoveLast();
+  differs(b);
+  b.clear_attr();
+  differs(b);
+  EXPECT_FALSE(RepeatedAttrDefEqual(a.attr(), b.attr()));
+  EXPECT_FALSE(RepeatedAttrDefEqual(b.attr(), a.attr()));
+  EXPECT_TRUE(RepeatedAttrDefEqual(b.attr(), b.attr()));
+  b = a;
+  b.mutable_attr(1)->mutable_allowed_values()->mutable_list()->add_type(DT_HALF);
+  differs(b);
+  b = a;
+  b.set_is_stateful(true);
+  differs(b);
+  // One attribute twice is not two.
+  b = a;
+  *b.mutable_attr(1) = b.attr(0);
+  differs(b);
 }
 
 TEST(EqualGraphDefTest, IgnoresOrder) {

@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
 #include "tensorflow/core/lib/gtl/cleanup.h"
 #include "tensorflow/core/lib/gtl/map_util.h"
+#include "tensorflow/core/lib/io/path.h"
 #include "tensorflow/core/lib/random/random_distributions.h"
 #include "tensorflow/core/lib/random/simple_philox.h"
 #include "tensorflow/core/lib/strings/numbers.h"
@@ -16,6 +18,7 @@
 #include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/platform/notification.h"
 #include "tensorflow/core/platform/refcount.h"
+#include "tensorflow/core/platform/test.h"
 #include "tensorflow/core/public/version.h"
 #include "tsl/platform/threadpool.h"
 #include "xla/tsl/lib/core/status_test_util.h"
@@ -297,6 +300,8 @@ TEST(ThreadsTest, MutexesEndAfterTheirLastUnlock) {
     });
     bool done = false;
     while (!done) {
+      // Between locks, so that the other thread gets one on a busy machine.
+      std::this_thread::yield();
       const mutex_lock lock(shared->mu);
       done = shared->done;
     }
@@ -392,6 +397,22 @@ TEST(FilesTest, ReadsAndWrites) {
   TF_ASSERT_OK(env->DeleteRecursively(folder, &files, &dirs));
   EXPECT_EQ(env->DeleteRecursively(folder, &files, &dirs).code(), error::NOT_FOUND);
   EXPECT_EQ(dirs, 1);
+}
+
+TEST(EnvTest, TemporaryFilesAreInTheFolderOfTheEnvironment) {
+  const char* const variable = std::getenv("TMPDIR");
+  const std::string before = variable == nullptr ? "" : variable;
+  const std::string folder = io::JoinPath(testing::TmpDir(), "compat_temporary");
+  TF_ASSERT_OK(Env::Default()->RecursivelyCreateDir(folder));
+  setenv("TMPDIR", folder.c_str(), 1);
+  std::string name;
+  EXPECT_TRUE(Env::Default()->LocalTempFilename(&name));
+  EXPECT_THAT(name, ::testing::StartsWith(folder + "/"));
+  unsetenv("TMPDIR");
+  EXPECT_TRUE(Env::Default()->LocalTempFilename(&name));
+  EXPECT_THAT(name, ::testing::StartsWith("/tmp/"));
+  if (variable != nullptr) setenv("TMPDIR", before.c_str(), 1);
+  TF_ASSERT_OK(Env::Default()->DeleteDir(folder));
 }
 
 // The numbers that the authors of Philox publish for a key and a counter of zeros.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tensorflow/core/framework/common_shape_fns.h"
+#include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_def_builder.h"
 #include "tensorflow/core/framework/shape_inference_testutil.h"
@@ -187,6 +188,12 @@ REGISTER_OP("CompatConcat")
     .Attr("N: int")
     .SetShapeFn([](InferenceContext* c) { return ConcatShape(c, c->num_inputs() - 1); });
 
+REGISTER_OP("CompatExplicit")
+    .Input("x: float")
+    .Output("y: float")
+    .Attr("shape: shape")
+    .SetShapeFn(ExplicitShape);
+
 ShapeInferenceTestOp TestOp(const string& name, const std::vector<std::pair<string, int>>& attrs) {
   ShapeInferenceTestOp op(name);
   op.node_def.set_op(name);
@@ -218,7 +225,10 @@ TEST(InferOkTest, OfConcatenation) {
   ShapeInferenceTestOp op("CompatConcat");
   AddNodeAttr("N", 2, &op.node_def);
   INFER_OK(op, "[];[2,?];[?,3]", "[?,?]");
+  INFER_OK(op, "[];?;[?,3]", "[?,?]");
+  INFER_OK(op, "[];?;?", "in1");
   INFER_ERROR("must be rank 2 but is rank 1", op, "[];[2,?];[3]");
+  INFER_ERROR("must be at least rank 1 but is rank 0", op, "[];[];[]");
   for (const int axis : {1, -1}) {
     const Tensor value = test::AsScalar<int32>(axis);
     op.input_tensors = {&value};
@@ -229,6 +239,15 @@ TEST(InferOkTest, OfConcatenation) {
   const Tensor far = test::AsScalar<int32>(std::numeric_limits<int32>::min());
   op.input_tensors = {&far};
   INFER_ERROR("the axis of a concatenation is -2147483648", op, "[];[2,5];[4,3]");
+}
+
+TEST(InferOkTest, OfAShapeInAnAttribute) {
+  ShapeInferenceTestOp op("CompatExplicit");
+  TF_ASSERT_OK(NodeDefBuilder("node", op.name)
+                   .Input("x", 0, DT_FLOAT)
+                   .Attr("shape", PartialTensorShape({2, -1}))
+                   .Finalize(&op.node_def));
+  INFER_OK(op, "?", "[2,?]");
 }
 
 // Functions of gradflow's own ops see plain shapes.

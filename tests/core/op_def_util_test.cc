@@ -68,7 +68,8 @@ NodeDef TestNode() {
 // ---- ValidateOpDef ----
 
 TEST(ValidateOpDef, AcceptsInternalAndNamespacedOps) {
-  for (const char* name : {"A", "MatMul", "Conv2D", "_Arg", "Addons>Op", "A_b"}) {
+  for (const char* name :
+       {"A", "MatMul", "Conv2D", "_Arg", "__A", "_a", "Addons>Op", "A>B_2>C", "A_b"}) {
     OpDef op_def;
     op_def.set_name(name);
     GRADFLOW_EXPECT_OK(ValidateOpDef(op_def)) << name;
@@ -83,6 +84,11 @@ TEST(ValidateOpDef, NamesInconsistencies) {
       {"name: ''", "must begin with a capital letter"},
       {"name: 'add'", "op 'add': the name must begin with a capital letter"},
       {"name: 'Add-2'", "must begin with a capital letter"},
+      {"name: '>Add'", "must begin with a capital letter"},
+      {"name: 'A>'", "must begin with a capital letter"},
+      {"name: 'A>add'", "must begin with a capital letter"},
+      {"name: 'A>>Add'", "must begin with a capital letter"},
+      {"name: '_'", "must begin with a capital letter"},
       {"input_arg { name: '2x' type: DT_FLOAT }", "name of input '2x' is not an identifier"},
       {"output_arg { type: DT_FLOAT }", "name of output '' is not an identifier"},
       {"attr { name: '_a' type: 'int' }", "name of attribute '_a' is not an identifier"},
@@ -316,6 +322,16 @@ TEST(NameRangesForNode, ReturnsTheRangeOfEachArgument) {
   EXPECT_THAT(outputs, UnorderedElementsAre(Pair("out", Pair(0, 3)), Pair("refs", Pair(3, 4)),
                                             Pair("last", Pair(4, 6))));
   GRADFLOW_EXPECT_OK(NameRangesForNode(TestNode(), TestOp(), nullptr, nullptr));
+}
+
+TEST(NameRangesForNode, AnArgumentWithoutATypeIsAnError) {
+  NameRangeMap inputs, outputs;
+  OpDef op = TestOp();
+  op.mutable_output_arg(0)->clear_type();
+  op.mutable_output_arg(0)->clear_type_attr();
+  op.mutable_output_arg(0)->clear_type_list_attr();
+  EXPECT_THAT(NameRangesForNode(TestNode(), op, &inputs, &outputs),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("has no type")));
 }
 
 TEST(NameRangesForNode, ReturnsEmptyRangesForEmptyLists) {

@@ -24,6 +24,7 @@ using ::gradflow::testing::kNan;
 using ::gradflow::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 using StoredTypes = TypeList<bool, float8_e5m2, float8_e4m3fn, float8_e4m3fnuz, float8_e4m3b11fnuz,
@@ -355,6 +356,61 @@ TEST(TensorViews, CollapseDimensions) {
     EXPECT_EQ(dims(tensor.flat_inner_dims<int32_t, 3>()), c.inner3);
     EXPECT_EQ(dims(constant.flat_outer_dims<int32_t, 3>()), c.outer3);
   }
+}
+
+TEST(TensorViews, KeepDimensionsInTheMiddle) {
+  const struct {
+    TensorShape shape;
+    int64_t begin;
+    std::vector<int64_t> dims3;
+  } cases[] = {
+      {{2, 3, 4, 5, 6}, 0, {2, 3, 120}},
+      {{2, 3, 4, 5, 6}, 1, {6, 4, 30}},
+      {{2, 3, 4, 5, 6}, 2, {24, 5, 6}},
+      {{2, 3, 4, 5, 6}, 3, {120, 6, 1}},
+      {{2, 3, 4, 5, 6}, -1, {1, 2, 360}},
+      {{2, 3, 4, 5, 6}, -2, {1, 1, 720}},
+      {{2, 3, 4, 5, 6}, 10, {720, 1, 1}},
+      {{2, 3, 4, 5, 6}, -10, {1, 1, 720}},
+      {{}, 0, {1, 1, 1}},
+      {{2, 0, 4}, 1, {0, 4, 1}},
+  };
+  for (const auto& c : cases) {
+    SCOPED_TRACE(c.shape.DebugString());
+    Tensor tensor = Iota(c.shape);
+    const Tensor& constant = tensor;
+    const auto view = tensor.flat_inner_outer_dims<int32_t>(c.begin);
+    EXPECT_THAT(view.dimensions(), ElementsAreArray(c.dims3));
+    EXPECT_EQ(view.data(), tensor.raw_data());
+    EXPECT_THAT(constant.flat_inner_outer_dims<int32_t>(c.begin).dimensions(),
+                ElementsAreArray(c.dims3));
+  }
+}
+
+TEST(TensorViews, BitCasts) {
+  Tensor tensor(DT_FLOAT, {2, 3});
+  tensor.flat<float>().setConstant(1);
+  const Tensor& constant = tensor;
+  const auto bits = tensor.bit_casted_tensor<int32_t, 2>();
+  EXPECT_THAT(bits.dimensions(), ElementsAre(2, 3));
+  EXPECT_EQ(bits(1, 2), 0x3f800000);
+  bits(1, 2) = 0x40000000;
+  EXPECT_EQ(tensor.matrix<float>()(1, 2), 2);
+  EXPECT_EQ((constant.bit_casted_tensor<uint32_t, 2>()(1, 2)), 0x40000000u);
+  const auto bytes = constant.bit_casted_shaped<uint8_t, 3>({2, 3, 4});
+  EXPECT_EQ(bytes(1, 2, 3), 0x40);
+  EXPECT_EQ((tensor.bit_casted_shaped<int64_t, 1>({3})(0)), 0x3f8000003f800000);
+
+  // The sizes differ, the rank differs, a size is negative, a type is not plain bytes.
+  EXPECT_EQ((tensor.bit_casted_tensor<double, 2>().data()), nullptr);
+  EXPECT_EQ((tensor.bit_casted_tensor<int32_t, 1>().data()), nullptr);
+  EXPECT_EQ((tensor.bit_casted_shaped<int32_t, 2>({-2, -3}).data()), nullptr);
+  EXPECT_EQ((tensor.bit_casted_shaped<tstring, 1>({1}).data()), nullptr);
+  Tensor text(DT_STRING, {1});
+  EXPECT_EQ((text.bit_casted_shaped<int32_t, 1>({8}).data()), nullptr);
+  // A view of no elements.
+  Tensor empty(DT_FLOAT, {0});
+  EXPECT_EQ((empty.bit_casted_tensor<int32_t, 1>().size()), 0);
 }
 
 TEST(TensorViews, MismatchIsEmpty) {

@@ -168,7 +168,7 @@ TEST(Recomputation, DoesNotRepeatStatefulNodes) {
   int copies = 0;
   for (int i = 0; i < scope.graph()->num_nodes(); ++i) {
     const Node& node = *scope.graph()->node(i);
-    copies += absl::StrContains(node.name(), "/recomputed");
+    copies += absl::StrContains(node.name(), "/recomputed/");
     copies_of_noise += node.type_string() == "RandomGamma";
   }
   EXPECT_EQ(copies_of_noise, 1);

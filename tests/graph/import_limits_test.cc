@@ -14,6 +14,7 @@
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/import.h"
+#include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/graph/toy_graph_ops.h"
@@ -549,6 +550,25 @@ TEST(ParseGraphDef, ChargesTheMemoryOfPackedNumbers) {
               StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
   limits.max_message_bytes = 850'000;
   GRADFLOW_EXPECT_OK(ParseGraphDef(bytes, limits));
+}
+
+// Old files have each number with a tag of its own.
+TEST(ParseGraphDef, ChargesTheMemoryOfNumbersThatAreNotPacked) {
+  constexpr int kNumbers = 100'000;
+  GraphDef def;
+  auto* const list = (*def.add_node()->mutable_attr())["a"].mutable_list();
+  auto* const fields = list->GetReflection()->MutableUnknownFields(list);
+  for (int i = 0; i < kNumbers; ++i) fields->AddVarint(AttrValue::ListValue::kIFieldNumber, 7);
+  const std::string bytes = def.SerializeAsString();
+  const absl::StatusOr<GraphDef> parsed = ParseGraphDef(bytes);
+  GRADFLOW_ASSERT_OK(parsed.status());
+  const auto& numbers = parsed->node(0).attr().at("a").list().i();
+  EXPECT_EQ(numbers.size(), kNumbers);
+  EXPECT_EQ(numbers[kNumbers - 1], 7);
+  GraphLimits limits;
+  limits.max_message_bytes = 8 * kNumbers;
+  EXPECT_THAT(ParseGraphDef(bytes, limits),
+              StatusIs(kInvalidArgument, HasSubstr("max_message_bytes")));
 }
 
 // Four characters of text can be a string field.

@@ -74,6 +74,9 @@ TEST_F(EventsTest, HasRecordsWithSums) {
 }
 
 TEST_F(EventsTest, WritersHaveFilesOfTheirOwn) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const EventWriter named,
+                                EventWriter::OpenFile(File("c/run"), ".x"));
+  EXPECT_THAT(named.path(), ::testing::MatchesRegex(".*/c/run\\.out\\.tfevents\\..*\\.x"));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(EventWriter first, EventWriter::Open(folder()));
   GRADFLOW_ASSERT_OK_AND_ASSIGN(EventWriter second, EventWriter::Open(folder()));
   EXPECT_NE(first.path(), second.path());

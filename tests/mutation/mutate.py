@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Puts small faults into the sources of a folder, one at a time, and runs the folder's tests.
 
-    tests/mutation/mutate.py FOLDER [--count N] [--seed N] [--list]
+    tests/mutation/mutate.py FOLDER [--count N] [--seed N] [--only FILE:LINE]... [--list]
 
 A fault that no test notices is a line that could be wrong without anyone knowing. `./dev mutate`
 builds the tests first. The sources are restored after each fault, and when the script is stopped.
@@ -15,6 +15,8 @@ import argparse
 import os
 import pathlib
 import random
+import re
+import selectors
 import signal
 import subprocess
 import sys
@@ -78,22 +80,60 @@ def build(target):
                           stderr=subprocess.DEVNULL).returncode == 0
 
 
-def run_tests(program, timeout):
-    """Returns the name of a test that fails, or None if all pass."""
+def run_tests(program, silence, times=None, tests="*"):
+    """Runs the tests, which hang if none begins or ends for `silence` seconds.
+
+    Returns the name of the test that fails, or None if all pass. Stores the seconds that each test
+    takes in `times`, unless it is None.
+    """
     # Faults may ask for any memory.
     limit = "ulimit -v 16777216; exec \"$@\""
+    process = subprocess.Popen(
+        ["bash", "-c", limit, "bash", str(program), "--gtest_fail_fast",
+         "--gtest_filter=" + tests],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=BUILD, start_new_session=True)
+    output, test = b"", "no test"
+    failed = None
+    last_line = time.monotonic()
     try:
-        result = subprocess.run(
-            ["bash", "-c", limit, "bash", str(program), "--gtest_fail_fast", "--gtest_brief=1"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, cwd=BUILD)
-    except subprocess.TimeoutExpired:
-        return "the time limit"
-    if result.returncode == 0:
-        return None
-    for line in result.stdout.decode(errors="replace").splitlines():
-        if line.startswith("[  FAILED  ] "):
-            return line[len("[  FAILED  ] "):].split(" ")[0].rstrip(",")
-    return f"exit status {result.returncode}"
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while True:
+                # Other output than the names of tests does not count as progress.
+                left = last_line + silence - time.monotonic()
+                if left <= 0 or not selector.select(left):
+                    # A program that a test has started may keep the pipe open.
+                    if process.poll() is not None:
+                        break
+                    return f"{test} hangs"
+                chunk = os.read(process.stdout.fileno(), 65536)
+                if not chunk:
+                    break
+                *lines, output = (output + chunk).split(b"\n")
+                for line in lines:
+                    # A test may print before and behind what GoogleTest prints.
+                    match = re.search(r"\[( RUN      |       OK |  FAILED  )\] (\S+\.[^\s,]+)",
+                                      line.decode(errors="replace"))
+                    if not match:
+                        continue
+                    now = time.monotonic()
+                    test = match.group(2)
+                    if times is not None and match.group(1) != " RUN      ":
+                        times[test] = now - last_line
+                    last_line = now
+                    if match.group(1) == "  FAILED  " and failed is None:
+                        failed = test
+        if process.wait() == 0:
+            return None
+        return failed or f"{test} ends with exit status {process.returncode}"
+    finally:
+        # Also the programs that a test has started.
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        process.wait()
+        process.stdout.close()
 
 
 def main():
@@ -101,6 +141,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, help="such as graph or ops/math")
     parser.add_argument("--count", type=int, default=30, help="number of faults")
     parser.add_argument("--seed", type=int, help="default: from the clock")
+    parser.add_argument("--only", action="append", default=[], metavar="FILE:LINE",
+                        help="all faults of this line, instead of a random choice")
     parser.add_argument("--list", action="store_true", help="print the faults, build nothing")
     arguments = parser.parse_args()
     folder = pathlib.Path(os.path.normpath(arguments.folder))
@@ -113,11 +155,19 @@ def main():
     workspace = None if arguments.list else Workspace()
     faults = [(path, fault) for path in files for fault in rules.faults(path.read_text())]
     random.Random(seed).shuffle(faults)
-    # At most one of a line.
-    seen = set()
-    faults = [f for f in faults
-              if (f[0], f[1].line) not in seen and not seen.add((f[0], f[1].line))]
-    print(f"seed {seed}: {arguments.count} of {len(faults)} lines of {folder}", flush=True)
+    if arguments.only:
+        place = lambda fault: f"{fault[0].relative_to(ROOT)}:{fault[1].line}"
+        missing = set(arguments.only) - {place(fault) for fault in faults}
+        if missing:
+            sys.exit(f"mutate: no fault fits {', '.join(sorted(missing))} (expected a place such as graph/scope.cc:78)")
+        faults = [fault for fault in faults if place(fault) in arguments.only]
+        arguments.count = len(faults)
+    else:
+        # At most one of a line.
+        seen = set()
+        faults = [f for f in faults
+                  if (f[0], f[1].line) not in seen and not seen.add((f[0], f[1].line))]
+    print(f"seed {seed}: {arguments.count} of {len(faults)} faults of {folder}", flush=True)
     if arguments.list:
         for path, fault in faults[:arguments.count]:
             print(f"{path.relative_to(ROOT)}:{fault.line}: {fault}")
@@ -127,11 +177,14 @@ def main():
         signal.signal(number, lambda *_: sys.exit(1))
     if not build(target):
         sys.exit(f"mutate: {target} does not build")
-    start = time.monotonic()
-    failure = run_tests(program, 600)
+    times = {}
+    failure = run_tests(program, 600, times)
     if failure is not None:
         sys.exit(f"mutate: without a fault, {failure} fails")
-    timeout = 20 + 5 * (time.monotonic() - start)
+    silence = 10 + 5 * max(times.values(), default=0)
+    # The fast tests run first, since most faults are noticed by one of them.
+    slow = ":".join(test for test, seconds in times.items() if seconds > 0.1)
+    passes = ["-" + slow, slow] if slow else ["*"]
 
     unnoticed, done = [], 0
     try:
@@ -142,7 +195,9 @@ def main():
             # Those that do not compile, often for an unused name, do not count.
             if build(target):
                 done += 1
-                failure = run_tests(program, timeout)
+                failure = None
+                for tests in passes:
+                    failure = failure or run_tests(program, silence, tests=tests)
                 place = f"{path.relative_to(ROOT)}:{fault.line}"
                 print(f"[{done}/{arguments.count}] {place}: {fault}: " +
                       ("UNNOTICED" if failure is None else failure), flush=True)

@@ -160,6 +160,8 @@ TEST(Wrappers, AreNamedAsInTensorFlow) {
   EXPECT_TRUE((std::is_same_v<ReduceMean, Mean>));
   EXPECT_TRUE((std::is_same_v<ReduceMax, Max>));
   EXPECT_TRUE((std::is_same_v<ReduceMin, Min>));
+  EXPECT_TRUE((std::is_same_v<RandomNormal, RandomStandardNormal>));
+  EXPECT_TRUE((std::is_same_v<AdjustContrast, AdjustContrastv2>));
 }
 
 // Attrs own their values, and may outlive the expressions they were made of.

@@ -389,6 +389,14 @@ class HoldKernel final : public AsyncOpKernel {
   bool stops_ = false;
 };
 
+class HookedAsyncKernel final : public AsyncOpKernel {
+ public:
+  void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    ctx.set_output(0, ctx.input(0));
+    ToyHooks().compute_async(ctx, done);
+  }
+};
+
 class LaterKernel final : public AsyncOpKernel {
  public:
   void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
@@ -508,6 +516,8 @@ absl::Status ComputeBranch(KernelContext& ctx) {
 void RegisterAsyncToys(Registry& registry) {
   registry.Op("Hold").Stateful().Input("x: int64").Output("y: int64").Attr("stops: bool = false");
   registry.Kernel("Hold", MakeKernel<HoldKernel>);
+  registry.Op("HookedAsync").Stateful().Input("x: int64").Output("y: int64");
+  registry.Kernel("HookedAsync", MakeKernel<HookedAsyncKernel>);
   registry.Op("Later").Input("x: int64").Output("y: int64").Stateful();
   registry.Kernel("Later", MakeKernel<LaterKernel>);
   registry.Op("Await").Stateful().Output("y: int64").Attr("counter: int");

@@ -57,6 +57,7 @@ namespace testing {
 //                     that it has seen there
 //   Hold*             passes on its input when another thread calls what it leaves in ToyHeld();
 //                     ends by itself when the run is stopped, if `stops`
+//   HookedAsync*      passes on its input; ToyHooks().compute_async ends it
 //   Later*            passes on its input from another thread, some time, or at once
 //   Await*            ends when ToyCounter(counter) is raised by an Increment, with its value
 //   Increment         passes on its input, raises ToyCounter(counter) and wakes each Await
@@ -91,11 +92,12 @@ std::atomic<int>& ToyCounter(int index);
 // Returns the number of runs of Meet.
 std::atomic<int>& ToyMeetings();
 
-// Functions that Hooked calls when its kernel is created and when it runs, unless empty. Must not
-// be changed meanwhile.
+// Functions that Hooked calls when its kernel is created and when it runs, and that HookedAsync
+// calls. The first two may be empty. Must not be changed meanwhile.
 struct Hooks {
   std::function<void()> make;
   std::function<void(KernelContext&)> compute;
+  std::function<void(KernelContext&, const AsyncDone&)> compute_async;
 };
 Hooks& ToyHooks();
 

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -50,6 +52,7 @@ using ::gradflow::tools::EditServerOptions;
 using ::gradflow::tools::Quoted;
 using ::testing::AllOf;
 using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::Ge;
 using ::testing::HasSubstr;
@@ -226,6 +229,14 @@ TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
       numbers.push_back(number);
     }
     EXPECT_THAT(numbers, AllOf(SizeIs(3), Each(AllOf(Ge(-10), Le(10)))));
+    const bool is_whole =
+        std::all_of(numbers.begin(), numbers.end(), [](double v) { return v == std::floor(v); });
+    if (type == "float" || type == "double" || type == "half" || type == "bfloat16") {
+      EXPECT_FALSE(is_whole) << random;
+      EXPECT_THAT(numbers, Each(AllOf(Ge(-1), Le(1))));
+    } else {
+      EXPECT_TRUE(is_whole) << random;
+    }
   }
   // Integers that no double represents.
   const auto of_type = [&](const char* type, const char* text) {
@@ -345,8 +356,8 @@ std::string StrangeGraph() {
   const std::string type("\x30\x01", 2);  // type: DT_FLOAT
   const std::string x = field(1, "x") + field(2, "Placeholder") + attr("shape", field(7, "")) +
                         attr("dtype", type) + field(15, "unknown");
-  const std::string y =
-      attr("T", type + field(15, "new")) + field(3, "x") + field(2, "Square") + field(1, "y");
+  const std::string y = attr("T", type + field(15, "new")) + field(3, "x") + field(2, "Square") +
+                        field(1, "y") + field(15, "kept");
   return field(1, x) + field(1, y) + field(15, "behind");
 }
 
@@ -366,7 +377,8 @@ TEST_F(EditTest, SavesUntouchedNodesByteForByte) {
       save({"0", R"({"t":"name: \"z\" op: \"Square\" input: \"x\"","b":1,"k":["T"]})"});
   const size_t size_of_x = 2 + static_cast<unsigned char>(bytes[1]);
   EXPECT_EQ(changed.substr(0, size_of_x), bytes.substr(0, size_of_x));
-  EXPECT_THAT(changed, AllOf(HasSubstr("unknown"), HasSubstr("new"), HasSubstr("behind")));
+  EXPECT_THAT(changed, AllOf(HasSubstr("unknown"), HasSubstr("new"), HasSubstr("kept"),
+                             HasSubstr("behind")));
   const absl::StatusOr<GraphDef> read = ParseGraphDef(changed);
   GRADFLOW_ASSERT_OK(read.status());
   EXPECT_EQ(read->node(1).name(), "z");
@@ -534,7 +546,8 @@ TEST_F(EditTest, DecodesImages) {
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("an image has numbers")));
 
   EXPECT_THAT(run("uint8", R"(,"channels":1e300)").status(),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("expected 0, 1, 3 or 4")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("channels is 1e+300, expected 0, 1, 3 or 4")));
 
   // A constant.
   const absl::StatusOr<std::string> value =
@@ -600,8 +613,9 @@ TEST_F(EditTest, WritesPrograms) {
               AllOf(HasSubstr("// Builds the graph 'g.pbtxt'"),
                     HasSubstr("ops::Placeholder(root.WithOpName(\"x\"), DT_FLOAT);")));
   WriteFile(File("f.pbtxt"), "library { function { signature { name: 'f' } } }");
-  ExpectFailure(Gradflow({"convert", File("f.pbtxt"), File("f.cc")}), "UNIMPLEMENTED",
-                HasSubstr("functions"));
+  EXPECT_EQ(Gradflow({"convert", File("f.pbtxt"), File("f.cc")}).exit_code, 0);
+  EXPECT_THAT(ReadFile(File("f.cc")),
+              AllOf(HasSubstr("R\"graph(library {"), HasSubstr("AddFunctions(root.graph())")));
 }
 
 TEST_F(EditTest, ProgramsHaveNoClassesOfPlugins) {
@@ -818,8 +832,12 @@ TEST_F(EditTest, SavesTheRestOfFunctionsByteForByte) {
   EXPECT_THAT(with_header, HasSubstr("value: \"n:y:0\"\n    }\n    control_ret"));
   // To another format and back.
   EXPECT_EQ(ParseGraphDef(save(changed, "f.pb"))->library().function(0).node_def(0).name(), "m");
-  // A library without functions, and a text that is not read in place.
-  EXPECT_EQ(ParseGraphDefText(save(""))->library().gradient_size(), 1);
+  // A library without functions.
+  const std::string none = save("");
+  EXPECT_THAT(none, AllOf(StartsWith(text.substr(0, text.find("  # The first one."))),
+                          EndsWith(text.substr(text.find("  # The last one.")))));
+  EXPECT_EQ(ParseGraphDefText(none)->library().function_size(), 0);
+  EXPECT_EQ(ParseGraphDefText(none)->library().gradient_size(), 1);
   for (const std::string& malformed :
        {std::string("2"), std::string("{\"f\":0}"), std::string("{\"nodes\":[]}"),
         std::string(R"({"f":0,"nodes":[4]})"), std::string(R"({"f":0,"h":"odd: 1","nodes":[]})"),
@@ -869,6 +887,87 @@ TEST_F(EditTest, SavesTheRestOfBinaryFunctionsByteForByte) {
                                          field(15, "in function")),
                                HasSubstr("in signature"), HasSubstr(field(1, second))));
   EXPECT_EQ(ParseGraphDef(signature)->library().function(0).signature().output_arg_size(), 1);
+}
+
+TEST_F(EditTest, SavesNewFunctionsBesideTheOthers) {
+  // An identity.
+  const std::string added =
+      R"({"h":"signature { name: \"h\" input_arg { name: \"x\" type: DT_FLOAT }
+          output_arg { name: \"y\" type: DT_FLOAT } } ret { key: \"y\" value: \"x\" }",
+          "nodes":[{"t":"name: \"nothing\" op: \"NoOp\""}]})";
+  const auto save = [&](EditApi& api, const std::string& functions, const std::string& file) {
+    GRADFLOW_EXPECT_OK(api.Call("save", Request({}, absl::StrCat(",\"functions\":[", functions,
+                                                                 "],\"file\":\"", file, "\""))));
+    return ReadFile(File(file));
+  };
+  const auto names = [](const GraphDef& graph) {
+    std::vector<std::string> names;
+    for (const FunctionDef& function : graph.library().function()) {
+      names.push_back(function.signature().name());
+    }
+    return names;
+  };
+
+  // Behind the others, of which every byte stays.
+  const std::string text = kFunctions;
+  WriteFile(File("f.pbtxt"), text);
+  {
+    const std::unique_ptr<EditApi> api = Open("f.pbtxt");
+    GRADFLOW_EXPECT_OK(
+        api->Call("save", WithFunctions(absl::StrCat("0,1,", added), R"(,"file":"f.pbtxt")")));
+    const std::string more = ReadFile(File("f.pbtxt"));
+    const size_t place = text.find("  # The last one.");
+    EXPECT_EQ(more.substr(0, place - 2), text.substr(0, place - 2));
+    EXPECT_THAT(more, EndsWith(text.substr(place)));
+    EXPECT_THAT(more, HasSubstr("  function {\n    signature {\n      name: \"h\""));
+    EXPECT_THAT(names(*ParseGraphDefText(more)), ElementsAre("f", "g", "h"));
+    // A run of the new function by itself.
+    const absl::StatusOr<std::string> run = api->Call(
+        "run", WithFunctions(absl::StrCat("1,", added),
+                             R"(,"function":1,"until":["x"],"feeds":[{"name":"x","type":"float",
+                                "shape":[2],"values":"1, 3"}])"));
+    GRADFLOW_EXPECT_OK(run);
+    EXPECT_THAT(*run, HasSubstr("\"mean\":2"));
+    for (const char* malformed : {R"({"nodes":[]})", R"({"h":"signature { }","nodes":[0]})"}) {
+      EXPECT_THAT(api->Call("check", WithFunctions(malformed)).status(),
+                  StatusIs(absl::StatusCode::kInvalidArgument))
+          << malformed;
+    }
+  }
+
+  // The first function of a file, and none again.
+  const std::string node = "# A node.\nnode { name: 'x' op: 'NoOp' }\nversions { producer: 27 }\n";
+  WriteFile(File("n.pbtxt"), node);
+  {
+    const std::unique_ptr<EditApi> api = Open("n.pbtxt");
+    GRADFLOW_EXPECT_OK(api->Call(
+        "save", Request({"0"}, absl::StrCat(",\"functions\":[", added, R"(],"file":"n.pbtxt")"))));
+    EXPECT_THAT(ReadFile(File("n.pbtxt")),
+                AllOf(StartsWith(node), HasSubstr("\nlibrary {\n  function {\n")));
+    EXPECT_THAT(names(*ParseGraphDefText(ReadFile(File("n.pbtxt")))), ElementsAre("h"));
+  }
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("b.pb"), *ParseGraphDefText(text)));
+  const std::unique_ptr<EditApi> api = Open("b.pb");
+  EXPECT_THAT(names(*ParseGraphDef(save(*api, absl::StrCat("1,", added), "b.pb"))),
+              ElementsAre("g", "h"));
+}
+
+TEST_F(EditTest, SavesRenamedFunctions) {
+  const std::string text =
+      "node { name: 'c' op: 'g' }\nlibrary {\n  # Its comment.\n"
+      "  function { signature { name: 'f' } node_def { name: 'n' op: 'NoOp' } }  # Behind.\n"
+      "  function { signature { name: 'g' } }\n}\n";
+  WriteFile(File("f.pbtxt"), text);
+  const std::unique_ptr<EditApi> api = Open("f.pbtxt");
+  GRADFLOW_EXPECT_OK(api->Call(
+      "save", WithFunctions(R"({"f":0,"h":"signature { name: \"other\" }","nodes":[0]},1)",
+                            R"(,"file":"f.pbtxt")")));
+  const std::string renamed = ReadFile(File("f.pbtxt"));
+  EXPECT_THAT(renamed,
+              AllOf(StartsWith("node { name: 'c' op: 'g' }\nlibrary {\n  # Its comment.\n"),
+                    HasSubstr("name: \"other\""), Not(HasSubstr("'f'")),
+                    HasSubstr("node_def { name: 'n' op: 'NoOp' }"),
+                    EndsWith("}  # Behind.\n  function { signature { name: 'g' } }\n}\n")));
 }
 
 // ---- Who may call ----

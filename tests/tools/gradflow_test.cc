@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -255,6 +256,33 @@ TEST_F(GradflowTest, InspectReportsMissingOps) {
                                 HasSubstr("outputs:\n  b  (Convolve3000)\n  c  (Escape"),
                                 Not(HasSubstr("\033")), HasSubstr("did you mean 'Mul'"),
                                 HasSubstr("Convolve3000")));
+}
+
+// An error that has two shapes of many long sizes.
+TEST_F(GradflowTest, InspectCutsLongLinesOfErrors) {
+  std::string graph;
+  for (const char* name : {"x", "z"}) {
+    absl::StrAppend(&graph, "node { name: '", name, "' op: 'Placeholder' ",
+                    "attr { key: 'dtype' value { type: DT_FLOAT } } ",
+                    "attr { key: 'shape' value { shape { dim { size: ", *name == 'x' ? 2 : 3, " }");
+    for (int i = 0; i < 126; ++i) {
+      absl::StrAppend(&graph, "dim { size: 1000000000000000000 } dim { size: 0 }");
+    }
+    absl::StrAppend(&graph, "} } } }\n");
+  }
+  absl::StrAppend(&graph, "node { name: 'y' op: 'AddV2' input: ['x', 'z'] ",
+                  "attr { key: 'T' value { type: DT_FLOAT } } }");
+  WriteFile(File("long.pbtxt"), graph);
+  const ProcessResult result = Gradflow({"inspect", File("long.pbtxt")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  const size_t begin = result.out.find("cannot run:\n");
+  ASSERT_NE(begin, std::string::npos);
+  size_t longest = 0;
+  for (const absl::string_view line : absl::StrSplit(result.out.substr(begin), '\n')) {
+    longest = std::max(longest, line.size());
+  }
+  // The indent, 4096 bytes and "...".
+  EXPECT_EQ(longest, 2 + 4096 + 3);
 }
 
 TEST_F(GradflowTest, ConvertsBothWaysWithoutLoss) {

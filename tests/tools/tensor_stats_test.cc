@@ -127,6 +127,13 @@ TEST(TensorStats, OfManyBlocks) {
   values[7] = kNotANumber;
   values[150'000] = kInfinity;
   ExpectStats(Make<double>(values), values);
+  // Some of each in all blocks.
+  for (size_t i = 0; i + 3 < values.size(); i += 10'000) {
+    values[i] = -kInfinity;
+    values[i + 1] = kInfinity;
+    values[i + 2] = kNotANumber;
+  }
+  ExpectStats(Make<double>(values), values);
 }
 
 TEST(TensorPicture, OfVectorsMatricesAndImages) {

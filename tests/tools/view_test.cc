@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
@@ -341,6 +342,10 @@ struct DiffCase {
       : before(AnalyzeGraph(TwoLayers(), GraphLimits())),
         after(AnalyzeGraph(TwoLayers(change), GraphLimits())),
         diff(DiffGraphs(before, after)) {}
+  DiffCase(AnalyzedGraph old_graph, AnalyzedGraph new_graph)
+      : before(std::move(old_graph)),
+        after(std::move(new_graph)),
+        diff(DiffGraphs(before, after)) {}
 
   // "+name" for added, "-name" for removed, "name: change" for changed nodes.
   std::vector<std::string> Lines() const {
@@ -402,6 +407,17 @@ TEST(GraphDiff, FindsRenamedNodesByStructure) {
                           "second/b: name: layer1/b -> second/b",
                           "second/add: name: layer1/add -> second/add",
                           "second/relu: name: layer1/relu -> second/relu"));
+}
+
+TEST(GraphDiff, FindsRenamedNodesOfCycles) {
+  const DiffCase changed(AnalyzeText(R"(
+    node { name: "alone" op: "Relu" input: "alone" }
+    node { name: "a" op: "Neg" input: "b" }
+    node { name: "b" op: "Square" input: "a" })"),
+                         AnalyzeText(R"(
+    node { name: "c" op: "Neg" input: "d" }
+    node { name: "d" op: "Square" input: "c" })"));
+  EXPECT_THAT(changed.Lines(), ElementsAre("c: name: a -> c", "d: name: b -> d", "-alone"));
 }
 
 TEST(GraphDiff, FindsRenamedNodesByTheirNeighbours) {

@@ -1,19 +1,29 @@
 // Optimisers, schedules, initial values and savers as graphs.
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <ostream>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "gradflow/core/status.h"
 #include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/io/checkpoint.h"
@@ -768,6 +778,21 @@ TEST_F(SaverTest, TwoSaversLoseNothing) {
   EXPECT_EQ(read(latest, kSteps + 1), 20);
 }
 
+// Returns a folder for a death test and for the process that it starts, which runs the test from
+// its beginning and inherits the variable. Other runs of the test have other folders.
+std::string FolderOfDeathTest(const std::string& name) {
+  const std::string variable = absl::StrCat("GRADFLOW_TEST_FOLDER_", name);
+  if (const char* const folder = std::getenv(variable.c_str()); folder != nullptr) {
+    std::filesystem::create_directory(folder);
+    return folder;
+  }
+  const std::string folder = absl::StrCat(::testing::TempDir(), "/gradflow_", name, "_", getpid());
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  setenv(variable.c_str(), folder.c_str(), 1);
+  return folder;
+}
+
 // The number of bytes of a file at which the process of a save is killed: in the values, in their
 // index, or in the file that names the checkpoints.
 class SaverDeathTest : public ::testing::TestWithParam<int> {
@@ -806,8 +831,7 @@ class SaverDeathTest : public ::testing::TestWithParam<int> {
 
 TEST_P(SaverDeathTest, AKillLosesNothing) {
   ::testing::FLAGS_gtest_death_test_style = "threadsafe";
-  const std::string folder = absl::StrCat(::testing::TempDir(), "/saver_killed_", GetParam());
-  std::filesystem::remove_all(folder);
+  const std::string folder = FolderOfDeathTest(absl::StrCat("saver_killed_", GetParam()));
   EXPECT_EXIT(SaveUntilKilled(folder, GetParam()), ::testing::KilledBySignal(SIGXFSZ), "");
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder));
   EXPECT_EQ(latest, absl::StrCat(folder, "/c-", kCheckpoints));
@@ -831,6 +855,171 @@ TEST_P(SaverDeathTest, AKillLosesNothing) {
 
 INSTANTIATE_TEST_SUITE_P(Bytes, SaverDeathTest,
                          ::testing::Values(1, 100, 319, 321, 500, 1000, 1300));
+
+// Variables that all have the number of the checkpoint for their values, and a saver of them.
+struct Steps {
+  static constexpr int kVariables = 20;
+
+  Steps(int64_t n, const SaverOptions& options)
+      : elements(n),
+        scope(Scope::NewRootScope()),
+        variables(Variables(scope, elements)),
+        saver(scope, variables, options) {
+    value = ops::Placeholder(scope, DT_DOUBLE);
+    for (const Output& variable : variables) {
+      assignments.push_back(
+          AssignVariable(scope, variable, ops::Fill(scope, {static_cast<int>(elements)}, value)));
+    }
+    session.emplace(scope);
+  }
+  static std::vector<Output> Variables(const Scope& scope, int64_t elements) {
+    std::vector<Output> variables;
+    for (int i = 0; i < kVariables; ++i) {
+      variables.push_back(NewVariable(scope, absl::StrCat("v", i), DT_DOUBLE, {elements}));
+    }
+    return variables;
+  }
+  absl::Status Save(const std::string& folder, int step) {
+    GRADFLOW_RETURN_IF_ERROR(
+        session->Run({{value, static_cast<double>(step)}}, {}, assignments, nullptr));
+    return saver.Save(*session, folder + "/c", step);
+  }
+  // Fails unless all values of a checkpoint are there and are `step`.
+  absl::Status Check(const std::string& prefix, int step) const {
+    GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(prefix));
+    if (checkpoint.Names().size() != kVariables) return errors::Internal(prefix, " lacks names");
+    for (const std::string& name : checkpoint.Names()) {
+      GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, checkpoint.Read(name));
+      if (tensor.dtype() != DT_DOUBLE || tensor.NumElements() != elements) {
+        return errors::Internal(name, " of ", prefix, " is ", tensor.DebugString());
+      }
+      for (const double x : tensor.span<double>()) {
+        if (x != step) return errors::Internal(name, " of ", prefix, " has the value ", x);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  const int64_t elements;
+  Scope scope;
+  std::vector<Output> variables;
+  Saver saver;
+  Output value;
+  std::vector<Operation> assignments;
+  std::optional<ClientSession> session;
+};
+
+// A process that is killed at a random moment of a save, by the seed of the moment.
+class SaverKillTest : public ::testing::TestWithParam<int> {
+ public:
+  // GRADFLOW_SAVER_KILLS is the number of processes.
+  static int Processes() {
+    const char* const kills = std::getenv("GRADFLOW_SAVER_KILLS");
+    int processes = 0;
+    return kills != nullptr && absl::SimpleAtoi(kills, &processes) ? processes : 10;
+  }
+
+ protected:
+  static constexpr int kKept = 3;
+
+  // Writes the number of each checkpoint that has been saved to the file "log".
+  static void SaveUntilKilled(const std::string& folder) {
+    SaverOptions options;
+    options.max_to_keep = kKept;
+    Steps steps(64, options);
+    std::atomic<int> saved = 0;
+    std::thread killer([&] {
+      std::mt19937 random(GetParam());
+      const auto wait_for = [&](int step) {
+        int64_t waits = 0;
+        for (; saved < step; ++waits) std::this_thread::yield();
+        return waits;
+      };
+      wait_for(1);
+      // The moment is a fraction of what a save takes.
+      const int64_t waits_of_a_save = wait_for(2);
+      wait_for(2 + static_cast<int>(random() % (2 * kKept)));
+      const int64_t waits = static_cast<int64_t>(random() % 1000) * waits_of_a_save / 1000;
+      for (int64_t i = 0; i < waits; ++i) std::this_thread::yield();
+      std::raise(SIGKILL);
+    });
+    std::ofstream log(folder + "/log");
+    for (int step = 1;; ++step) {
+      GRADFLOW_ASSERT_OK(steps.Save(folder, step));
+      log << step << std::endl;
+      saved = step;
+    }
+  }
+};
+
+TEST_P(SaverKillTest, LosesNothing) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const std::string folder = FolderOfDeathTest(absl::StrCat("saver_kills_", GetParam()));
+  EXPECT_EXIT(SaveUntilKilled(folder), ::testing::KilledBySignal(SIGKILL), "");
+  int saved = 0;
+  std::ifstream log(folder + "/log");
+  for (int step; log >> step;) saved = step;
+  ASSERT_GE(saved, 2);
+  // The last one that was saved, or the next, which was named but not reported.
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder));
+  const auto prefix = [&](int step) { return absl::StrCat(folder, "/c-", step); };
+  const int newest = latest == prefix(saved) ? saved : saved + 1;
+  EXPECT_EQ(latest, prefix(newest));
+  SaverOptions options;
+  options.max_to_keep = kKept;
+  Steps next(64, options);
+  for (int step = std::max(1, newest - kKept + 1); step <= newest; ++step) {
+    GRADFLOW_EXPECT_OK(next.Check(prefix(step), step));
+  }
+  // A saver after it goes on.
+  GRADFLOW_EXPECT_OK(next.Save(folder, newest + 1));
+  EXPECT_EQ(*LatestCheckpoint(folder), prefix(newest + 1));
+  GRADFLOW_EXPECT_OK(next.Check(prefix(newest + 1), newest + 1));
+  std::filesystem::remove_all(folder);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, SaverKillTest, ::testing::Range(0, SaverKillTest::Processes()));
+
+// Saves to a file system of 16 pages until it is full.
+TEST(SaverDiskTest, AFullFileSystemLosesNothing) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  constexpr int kNoMount = 77;
+  const auto fill = [](const std::string& folder) {
+    const std::string size = absl::StrCat("size=", 16 * sysconf(_SC_PAGESIZE));
+    if (unshare(CLONE_NEWNS) != 0 ||
+        mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("tmpfs", folder.c_str(), "tmpfs", 0, size.c_str()) != 0) {
+      std::_Exit(kNoMount);
+    }
+    SaverOptions options;
+    options.max_to_keep = 0;
+    Steps steps(10, options);
+    int step = 0;
+    absl::Status status;
+    while (status.ok() && step < 100) status = steps.Save(folder, ++step);
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("cannot write")));
+    EXPECT_GT(step, 2);
+    EXPECT_EQ(*LatestCheckpoint(folder), absl::StrCat(folder, "/c-", step - 1));
+    for (int i = 1; i < step; ++i) {
+      GRADFLOW_EXPECT_OK(steps.Check(absl::StrCat(folder, "/c-", i), i));
+    }
+    // With one removed, there is room again.
+    std::filesystem::remove(absl::StrCat(folder, "/c-1.data-00000-of-00001"));
+    std::filesystem::remove(absl::StrCat(folder, "/c-1.index"));
+    GRADFLOW_EXPECT_OK(steps.Save(folder, step));
+    GRADFLOW_EXPECT_OK(steps.Check(*LatestCheckpoint(folder), step));
+    std::_Exit(::testing::Test::HasFailure() ? 1 : 0);
+  };
+  int exit_code = -1;
+  const auto exits = [&](int status) {
+    exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return exit_code == 0 || exit_code == kNoMount;
+  };
+  const std::string folder = FolderOfDeathTest("saver_disk");
+  EXPECT_EXIT(fill(folder), exits, "");
+  std::filesystem::remove_all(folder);
+  if (exit_code == kNoMount) GTEST_SKIP() << "file systems cannot be mounted";
+}
 
 }  // namespace
 }  // namespace training

@@ -27,6 +27,7 @@
 #include "gradflow/core/tensor.h"
 #include "gradflow/core/tensor_proto.h"
 #include "gradflow/core/types.h"
+#include "gradflow/graph/export.h"
 #include "gradflow/graph/graph.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/tensor_id.h"
@@ -141,11 +142,19 @@ class ProgramWriter {
     std::string text = absl::StrCat("// Builds the graph '", errors::Printable(title_, 200),
                                     "'. Made by gradflow.\n");
     absl::StrAppend(&text,
-                    "#include <iostream>\n#include <string>\n\n"
+                    "#include <iostream>\n#include <string>\n#include <utility>\n\n"
                     "#include \"absl/status/status.h\"\n"
+                    "#include \"absl/status/statusor.h\"\n"
                     "#include \"gradflow/core/tensor.h\"\n"
                     "#include \"gradflow/graph/const_op.h\"\n"
-                    "#include \"gradflow/graph/export.h\"\n"
+                    "#include \"gradflow/graph/export.h\"\n");
+    const bool has_functions = graph_.def().library().function_size() > 0;
+    if (has_functions) {
+      absl::StrAppend(&text,
+                      "#include \"gradflow/graph/graph.h\"\n"
+                      "#include \"gradflow/graph/import.h\"\n");
+    }
+    absl::StrAppend(&text,
                     "#include \"gradflow/graph/node_builder.h\"\n"
                     "#include \"gradflow/graph/scope.h\"\n");
     for (const std::string& group : groups_) {
@@ -166,6 +175,10 @@ class ProgramWriter {
                       "  return gradflow::ops::ConstFromProto(scope, proto);\n"
                       "}\n\n");
     }
+    if (has_functions) {
+      GRADFLOW_ASSIGN_OR_RETURN(const std::string functions, FunctionsText());
+      absl::StrAppend(&text, functions);
+    }
     if (uses_messages_) {
       absl::StrAppend(&text,
                       "// Parses a message from its bytes.\n"
@@ -179,6 +192,7 @@ class ProgramWriter {
     absl::StrAppend(&text,
                     "absl::Status BuildGraph(const gradflow::Scope& root) {\n"
                     "  using namespace gradflow;  // NOLINT\n",
+                    has_functions ? "  root.UpdateStatus(AddFunctions(root.graph()));\n" : "",
                     body_, "  return root.status();\n}\n\n",
                     "int main(int argc, char** argv) {\n"
                     "  const gradflow::Scope root = gradflow::Scope::NewRootScope();\n"
@@ -195,6 +209,31 @@ class ProgramWriter {
   }
 
  private:
+  // Returns a function that adds the functions of the graph, as text, and its versions.
+  absl::StatusOr<std::string> FunctionsText() const {
+    GraphDef functions;
+    *functions.mutable_library() = graph_.def().library();
+    *functions.mutable_versions() = graph_.def().versions();
+    const std::string text = GraphDefToText(functions);
+    if (text.size() > kMaxBytes) {
+      return errors::ResourceExhausted("the functions have ", text.size(), " bytes as text");
+    }
+    // What ends the literal is not in the text.
+    std::string end = "graph";
+    while (absl::StrContains(text, absl::StrCat(")", end, "\""))) end += "_";
+    if (end.size() > 16) return errors::Unimplemented("functions with such strings");
+    return absl::StrCat(
+        "static absl::Status AddFunctions(gradflow::Graph* graph) {\n"
+        "  static const char kFunctions[] = R\"",
+        end, "(", text, ")", end,
+        "\";\n"
+        "  absl::StatusOr<gradflow::GraphDef> functions = "
+        "gradflow::ParseGraphDefText(kFunctions);\n"
+        "  if (!functions.ok()) return functions.status();\n"
+        "  return gradflow::ImportGraphDef({}, *std::move(functions), graph);\n"
+        "}\n\n");
+  }
+
   // Returns a name that is none yet: "layer/mat-mul" -> "layer_mat_mul".
   std::string UniqueName(absl::string_view node) {
     constexpr size_t kMaxName = 60;
@@ -205,12 +244,12 @@ class ProgramWriter {
     if (name.empty() || !absl::ascii_isalpha(name[0])) name.insert(0, "n");
     // Names of the function, and of what it uses.
     static const auto* const taken = new std::set<std::string>{
-        "root",       "main",       "ops",       "gradflow",   "std",         "absl",
-        "Parse",      "Constant",   "Scope",     "Output",     "Operation",   "Input",
-        "InputList",  "OpRecorder", "AttrValue", "Tensor",     "TensorShape", "PartialTensorShape",
-        "BuildGraph", "linux",      "unix",      "OutputList", "int32_t",     "int64_t",
-        "uint8_t",    "errno",      "stdin",     "stdout",     "stderr",      "assert",
-        "DataType"};
+        "root",       "main",        "ops",       "gradflow",   "std",         "absl",
+        "Parse",      "Constant",    "Scope",     "Output",     "Operation",   "Input",
+        "InputList",  "OpRecorder",  "AttrValue", "Tensor",     "TensorShape", "PartialTensorShape",
+        "BuildGraph", "linux",       "unix",      "OutputList", "int32_t",     "int64_t",
+        "uint8_t",    "errno",       "stdin",     "stdout",     "stderr",      "assert",
+        "DataType",   "AddFunctions"};
     name = SafeName(name);
     // Macros, such as NULL.
     if (std::none_of(name.begin(), name.end(), absl::ascii_islower)) name += "_node";
@@ -512,9 +551,6 @@ class ProgramWriter {
 
 absl::StatusOr<std::string> CppProgram(const GraphDef& graph, absl::string_view title,
                                        const GraphLimits& limits) {
-  if (graph.library().function_size() > 0) {
-    return errors::Unimplemented("the graph has functions, which a program with Scope cannot add");
-  }
   Graph imported;
   ImportGraphDefOptions options;
   options.limits = limits;

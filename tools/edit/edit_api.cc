@@ -405,7 +405,7 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
   GraphDef rest = base->def;
   rest.clear_node();
   std::string rest_of_library;
-  if (library.function_size() > 0) {
+  if (base->def.has_library()) {
     rest.mutable_library()->clear_function();
     rest.mutable_library()->DiscardUnknownFields();
     google::protobuf::TextFormat::PrintToString(rest.library(), &rest_of_library);
@@ -565,10 +565,18 @@ absl::StatusOr<std::string> EditApi::Check(const EditedGraph& edited) const {
   GraphLimits limits = options_.limits;
   limits.deadline = DeadlineAfter(options_.timeout_seconds);
   CheckJson json;
-  const AnalyzedGraph graph = AnalyzeEachNode(edited.def, limits);
-  json.AddGraph(graph, "");
   const FunctionDefLibrary& library = edited.def.library();
   const Definitions definitions(library);
+  const auto explain_calls = [&](AnalyzedGraph* analyzed) {
+    for (auto& [node, problem] : analyzed->node_problems) {
+      if (definitions.IsFunction(analyzed->def.node(node).op())) {
+        problem = "the op is a function of the graph, which gradflow cannot call";
+      }
+    }
+  };
+  AnalyzedGraph graph = AnalyzeEachNode(edited.def, limits);
+  explain_calls(&graph);
+  json.AddGraph(graph, "");
   for (const FunctionDef& function : library.function()) {
     GraphDef body = definitions.Body(function);
     // The types of such a function are those of its calls.
@@ -577,11 +585,7 @@ absl::StatusOr<std::string> EditApi::Check(const EditedGraph& edited) const {
       continue;
     }
     AnalyzedGraph analyzed = AnalyzeEachNode(std::move(body), limits);
-    for (auto& [node, problem] : analyzed.node_problems) {
-      if (definitions.IsFunction(analyzed.def.node(node).op())) {
-        problem = "the op is a function of the graph, which gradflow cannot call";
-      }
-    }
+    explain_calls(&analyzed);
     json.AddGraph(analyzed, absl::StrCat("function '",
                                          errors::Printable(function.signature().name()), "': "));
   }

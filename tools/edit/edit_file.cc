@@ -204,11 +204,20 @@ class FileWriter {
       nodes.back().content = is_text_ ? GraphDefToText(single) : Bytes(single);
     }
     if (!IsLibraryUntouched()) {
-      const Slice* const library = Only(*fields, GraphDef::kLibraryFieldNumber);
-      if (library == nullptr) return std::nullopt;
-      std::optional<std::string> inner = Library(*library);
-      if (!inner.has_value()) return std::nullopt;
-      replaced[GraphDef::kLibraryFieldNumber] = {{0, true, *std::move(inner)}};
+      constexpr int kLibrary = GraphDef::kLibraryFieldNumber;
+      const Slice* const library = Only(*fields, kLibrary);
+      if (library != nullptr) {
+        std::optional<std::string> inner = Library(*library);
+        if (!inner.has_value()) return std::nullopt;
+        replaced[kLibrary] = {{0, true, *std::move(inner)}};
+      } else if (!base_.def.has_library()) {
+        // All functions are new.
+        GraphDef only;
+        *only.mutable_library() = graph_.def.library();
+        replaced[kLibrary] = {{-1, false, is_text_ ? GraphDefToText(only) : Bytes(only)}};
+      } else {
+        return std::nullopt;
+      }
     }
     std::optional<std::string> content = Rebuild(0, bytes_.size(), *fields, replaced);
     if (!content.has_value() || !is_text_) return content;
@@ -256,17 +265,41 @@ class FileWriter {
     }
     if (static_cast<int>(slices.size()) != base_.def.library().function_size()) return std::nullopt;
     Replaced replaced;
+    // Without functions, those of the file go.
+    std::vector<Element>& functions = replaced[kFunction];
     for (size_t f = 0; f < graph_.functions.size(); ++f) {
       const EditedFunction& function = graph_.functions[f];
       Element element{function.base, !function.is_untouched, ""};
-      if (!function.is_untouched) {
+      if (function.base < 0) {
+        element = {-1, false, NewFunction(graph_.def.library().function(static_cast<int>(f)))};
+      } else if (!function.is_untouched) {
         std::optional<std::string> inner = Function(static_cast<int>(f), *slices[function.base]);
         if (!inner.has_value()) return std::nullopt;
         element.content = *std::move(inner);
       }
-      replaced[kFunction].push_back(std::move(element));
+      functions.push_back(std::move(element));
     }
     return Rebuild(library.inner_begin, library.inner_end, *fields, replaced);
+  }
+
+  // Returns a field of the library.
+  std::string NewFunction(const FunctionDef& function) const {
+    FunctionDefLibrary library;
+    *library.add_function() = function;
+    if (!is_text_) return Bytes(library);
+    GraphDef graph;
+    *graph.mutable_library() = std::move(library);
+    return Within(GraphDefToText(graph), "library {\n", "\n}");
+  }
+
+  // Returns a text without the lines around it.
+  static std::string Within(const std::string& text, absl::string_view begin,
+                            absl::string_view end) {
+    const size_t last = text.rfind(end.data(), std::string::npos, end.size());
+    if (!absl::StartsWith(text, begin) || last == std::string::npos || last < begin.size()) {
+      return "";
+    }
+    return text.substr(begin.size(), last - begin.size());
   }
 
   // Returns the fields of a changed function, which is at `slice` in the file.
@@ -302,13 +335,7 @@ class FileWriter {
     if (!is_text_) return Bytes(function);
     GraphDef graph;
     *graph.mutable_library()->add_function() = function;
-    const std::string text = GraphDefToText(graph);
-    // Without the lines around them.
-    constexpr absl::string_view kBegin = "library {\n  function {\n";
-    const size_t end = text.rfind("\n  }\n}");
-    if (!absl::StartsWith(text, kBegin) || end == std::string::npos || end < kBegin.size())
-      return "";
-    return text.substr(kBegin.size(), end - kBegin.size());
+    return Within(GraphDefToText(graph), "library {\n  function {\n", "\n  }\n}");
   }
 
   // Returns the fields of a message, in [begin, end), of which some are replaced.

@@ -217,9 +217,17 @@ absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base, const Value& r
   if (graph.def.has_library()) graph.def.mutable_library()->clear_function();
   for (const Value& item : functions.list_value().values()) {
     const bool is_untouched = item.kind_case() == Value::kNumberValue;
-    GRADFLOW_ASSIGN_OR_RETURN(const int index, BaseIndex(is_untouched ? item : Member(item, "f"),
-                                                         num_functions, "function"));
-    const FunctionDef& original = base.def.library().function(index);
+    const bool is_new = item.kind_case() == Value::kStructValue &&
+                        Member(item, "f").kind_case() == Value::KIND_NOT_SET;
+    int index = -1;
+    if (!is_new) {
+      GRADFLOW_ASSIGN_OR_RETURN(
+          index, BaseIndex(is_untouched ? item : Member(item, "f"), num_functions, "function"));
+    } else if (Member(item, "h").kind_case() != Value::kStringValue) {
+      return errors::InvalidArgument("expected \"h\", the text of a new function");
+    }
+    const FunctionDef& original =
+        is_new ? FunctionDef::default_instance() : base.def.library().function(index);
     FunctionDef* const function = graph.def.mutable_library()->add_function();
     graph.functions.push_back({index, is_untouched, {}});
     if (is_untouched) {

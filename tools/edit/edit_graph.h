@@ -34,7 +34,7 @@ absl::StatusOr<EditBase> ParseBase(std::string bytes, bool is_text, const GraphL
 
 // A function of an edited graph.
 struct EditedFunction {
-  // Its number in the base.
+  // Its number in the base; -1 for a new function.
   int base = 0;
   bool is_untouched = false;
   // For each node, the one of the function of the base that it is, untouched; -1 for others.
@@ -67,6 +67,7 @@ const google::protobuf::Value& Member(const google::protobuf::Value& value, cons
 //   {"f": 2, "h": TEXT, "nodes": [...]}
 //                                 function 2 of the base with other nodes and, if "h" is given,
 //                                 with these other fields, in text format
+//   {"h": TEXT, "nodes": [...]}   a new function
 //
 // Checks the lists as text of a file is checked; ImportGraphDef must check the graph.
 absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base,

@@ -4,9 +4,15 @@
 #include <functional>
 #include <memory>
 #include <sstream>
+#include <unordered_map>
 
 #include "tensorflow/core/lib/core/errors.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/lib/io/path.h"
+#include "tensorflow/core/lib/strings/str_util.h"
+#include "tensorflow/core/lib/strings/strcat.h"
+#include "tensorflow/core/platform/env.h"
 #include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/platform/macros.h"
 #include "tensorflow/core/platform/statusor.h"
@@ -148,6 +154,34 @@ class OnlyOne {
   TF_DISALLOW_COPY_AND_ASSIGN(OnlyOne);
 };
 static_assert(!std::is_copy_constructible<OnlyOne>::value, "");
+
+TEST(StringPieceTest, IsAViewWithToString) {
+  const string text = "a piece";
+  const StringPiece piece = text;
+  EXPECT_EQ(piece.ToString(), text);
+  EXPECT_EQ(piece.substr(2).ToString(), "piece");
+  EXPECT_EQ(piece.substr(2, 3), "pie");
+  EXPECT_EQ(StringPiece().ToString(), "");
+  EXPECT_EQ(StringPiece("xyz", 2).ToString(), "xy");
+  EXPECT_EQ(strings::StrCat("<", piece, ">"), "<a piece>");
+  EXPECT_LT(StringPiece("a"), piece);
+
+  // The functions of str_util and of files take and fill pieces.
+  StringPiece rest = piece;
+  EXPECT_TRUE(str_util::ConsumePrefix(&rest, "a "));
+  EXPECT_EQ(rest.ToString(), "piece");
+  const string path = io::JoinPath(testing::TmpDir(), "string_piece");
+  TF_ASSERT_OK(WriteStringToFile(Env::Default(), path, piece));
+  std::unique_ptr<RandomAccessFile> file;
+  TF_ASSERT_OK(Env::Default()->NewRandomAccessFile(path, &file));
+  char scratch[16];
+  StringPiece read;
+  TF_ASSERT_OK(file->Read(2, 3, &read, scratch));
+  EXPECT_EQ(read.ToString(), "pie");
+  std::unordered_map<string, int> counts;
+  ++counts[read.ToString()];
+  EXPECT_EQ(counts["pie"], 1);
+}
 
 TEST(MacrosTest, ArraySize) {
   const int values[] = {1, 2, 3};

@@ -57,5 +57,35 @@ TEST(FloatToFloat16, HasTheBitsOfBfloat16) {
   ExpectBitsOfConversions<bfloat16>(ElementType::kBfloat16);
 }
 
+// All values; the last ones are single.
+template <typename T>
+void ExpectFloatsOf(ElementType type) {
+  std::vector<T> all(1 << 16);
+  for (uint32_t bits = 0; bits < all.size(); ++bits) {
+    const auto pattern = static_cast<uint16_t>(bits);
+    std::memcpy(&all[bits], &pattern, sizeof(pattern));
+  }
+  std::vector<float> found(all.size());
+  for (const std::string& target : SimdTargets()) {
+    SCOPED_TRACE(target);
+    ASSERT_TRUE(SetSimdTarget(target));
+    const auto n = static_cast<int64_t>(all.size()) - 3;
+    Float16ToFloat(type, all.data(), found.data(), n);
+    int wrong = 0;
+    for (int64_t i = 0; i < n && wrong < 5; ++i) {
+      const auto expected = static_cast<float>(all[i]);
+      if (std::isnan(expected) && std::isnan(found[i])) continue;
+      if (std::memcmp(&found[i], &expected, sizeof(expected)) == 0) continue;
+      ++wrong;
+      ADD_FAILURE() << "bits " << i << " become " << found[i] << ", expected " << expected;
+    }
+  }
+  SetSimdTarget("");
+}
+
+TEST(Float16ToFloat, HasTheBitsOfHalf) { ExpectFloatsOf<half>(ElementType::kHalf); }
+
+TEST(Float16ToFloat, HasTheBitsOfBfloat16) { ExpectFloatsOf<bfloat16>(ElementType::kBfloat16); }
+
 }  // namespace
 }  // namespace gradflow

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -112,6 +113,23 @@ TEST(Cast, ConvertsEveryTypeToEveryOther) {
   ForEachType(CastTypes(), [](auto from) {
     ForEachType(CastTypes(), [](auto to) {
       ExpectCasts<typename decltype(from)::type, typename decltype(to)::type>();
+    });
+  });
+}
+
+// Enough elements for vectors of each width and a rest.
+TEST(Cast, HasTheSameBitsOnEverySimdTarget) {
+  ForEachType(CastTypes(), [](auto tag) {
+    using T = typename decltype(tag)::type;
+    const std::vector<T> samples = Samples<T>();
+    std::vector<T> elements;
+    for (size_t i = 0; i < 307; ++i) elements.push_back(samples[i % samples.size()]);
+    Tensor x(DataTypeToEnum<T>::value, {static_cast<int64_t>(elements.size())});
+    std::copy(elements.begin(), elements.end(), x.flat<T>().data());
+    ForEachType(CastTypes(), [&](auto to) {
+      EXPECT_THAT(
+          Cast(x, DataTypeToEnum<typename decltype(to)::type>::value).RunEverywhere({{1}, {}}),
+          IsOk());
     });
   });
 }

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <complex>
+#include <iterator>
 #include <limits>
 #include <string>
 
@@ -119,6 +120,33 @@ TEST(Unary, ComplexNumbers) {
               TensorNear(AsTensor<complex128>({{2, 1}, {0, 2}, {0, 0}})));
   EXPECT_THAT(OpTester("Rsqrt").Input(x.Slice(0, 2)).RunOne(),
               TensorNear(AsTensor<complex128>({{0.4, -0.2}, {0, -0.5}})));
+}
+
+// Rests behind vectors of each width, and the numbers at the edges of the range.
+TEST(Unary, HasTheSameBitsOnEverySimdTarget) {
+  for (const char* op : {"Neg", "Abs", "Sign", "Square", "Sqrt", "Rsqrt", "Reciprocal"}) {
+    for (const DataType dtype : kFloats) {
+      for (const int64_t n : {1, 3, 15, 37, 1030}) {
+        SCOPED_TRACE(std::string(op) + " of " + DataTypeString(dtype) + ", " + std::to_string(n));
+        const double special[] = {0, -0.0, -1, kInf, -kInf, kNan, 1e-310, 1e-40, 6e-8, 3e38, 65504};
+        size_t i = 0;
+        const Tensor x = UnaryReference(RandomTensor(dtype, {n}, 0, 100), [&](double v) {
+          return i++ % 3 == 2 ? special[i / 3 % std::size(special)] : v;
+        });
+        EXPECT_THAT(OpTester(op).Input(x).RunEverywhere({{1, 3}, {}}), IsOk());
+      }
+    }
+  }
+}
+
+TEST(Sqrt, RoundsCorrectlyOnEverySimdTarget) {
+  for (const DataType dtype : kFloats) {
+    SCOPED_TRACE(DataTypeString(dtype));
+    const Tensor x = RandomTensor(dtype, {4099}, 0, 1e4);
+    EXPECT_THAT(OpTester("Sqrt").Input(x).RunEverywhere({{1}, {}}),
+                IsOkAndHolds(::testing::ElementsAre(
+                    TensorEq(UnaryReference(x, [](double v) { return std::sqrt(v); })))));
+  }
 }
 
 TEST(Unary, OfNothing) {

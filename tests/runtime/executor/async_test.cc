@@ -2,9 +2,12 @@
 #include <tbb/global_control.h>
 
 #include <algorithm>
+#include <future>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -31,6 +34,7 @@ using ::gradflow::testing::ToyHooks;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 using Held = std::vector<std::function<bool()>>;
@@ -251,6 +255,105 @@ TEST_P(AsyncTest, RefusesCallsAfterTheEndOfTheRun) {
   EXPECT_TRUE(held[0]());
 }
 
+// Calls a function when it is destroyed, and keeps the status of the call.
+class CallAtTheEnd {
+ public:
+  CallAtTheEnd(std::string function, KernelContext& ctx, AsyncDone done,
+               std::vector<absl::Status>* statuses)
+      : function_(std::move(function)), ctx_(ctx), done_(std::move(done)), statuses_(statuses) {}
+  CallAtTheEnd(const CallAtTheEnd&) = delete;
+  CallAtTheEnd& operator=(const CallAtTheEnd&) = delete;
+  ~CallAtTheEnd() { Call(nullptr); }
+
+  // Calls it with a callback that owns `owned`.
+  void Call(std::shared_ptr<CallAtTheEnd> owned) {
+    FunctionRunner* const functions = ctx_.run().functions;
+    const auto function = functions->Find(function_);
+    ASSERT_THAT(function, IsOk());
+    functions->RunAsync(*function, ctx_, {ctx_.input(0)},
+                        [statuses = statuses_, owned = std::move(owned)](
+                            absl::Status status, const std::vector<Tensor>&) {
+                          statuses->push_back(std::move(status));
+                        });
+  }
+
+ private:
+  const std::string function_;
+  KernelContext& ctx_;
+  // Keeps the context.
+  const AsyncDone done_;
+  std::vector<absl::Status>* const statuses_;
+};
+
+// A run that ends drops the callbacks of its stop after its queue has closed, and before it refuses
+// calls. What such a callback owns may call a function, with a callback that owns another call.
+TEST_P(AsyncTest, RefusesCallsOfARunThatCloses) {
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  AddFunction("negate", "neg");
+  Add("hooked", "HookedAsync", {"x"});
+  std::vector<absl::Status> statuses;
+  CancelFlag cancelled;
+  std::promise<void> started;
+  std::promise<void> dropped;
+  std::thread other;
+  ToyHooks().compute_async = [&](KernelContext& ctx, const AsyncDone& done) {
+    RunStop* const stop = ctx.run().stop;
+    // While a thread is in the first callback, no other thread calls the second.
+    stop->AddCallback([&] {
+      started.set_value();
+      dropped.get_future().wait();
+    });
+    auto inner = std::make_shared<CallAtTheEnd>("negate", ctx, done, &statuses);
+    const auto outer =
+        std::shared_ptr<CallAtTheEnd>(new CallAtTheEnd("negate", ctx, done, &statuses),
+                                      [&, inner = std::move(inner)](CallAtTheEnd* call) mutable {
+                                        call->Call(std::move(inner));
+                                        delete call;
+                                        dropped.set_value();
+                                      });
+    stop->AddCallback([outer] { ADD_FAILURE() << "the callback was called"; });
+    other = std::thread([&cancelled, stop, done] {
+      cancelled.Raise();
+      stop->Stop();
+    });
+    started.get_future().wait();
+  };
+  RunLimits limits;
+  limits.cancelled = &cancelled;
+  EXPECT_THAT(Run({"hooked"}, limits), StatusIs(StatusCode::kCancelled));
+  other.join();
+  ToyHooks() = {};
+  // The last call is that of the callback of the first.
+  EXPECT_THAT(statuses, ElementsAre(StatusIs(StatusCode::kCancelled, "the run is over"),
+                                    StatusIs(StatusCode::kCancelled, "the run is over"),
+                                    StatusIs(StatusCode::kCancelled, "the run is over")));
+}
+
+// The callback of a refused call may call again, and own what does.
+TEST_P(AsyncTest, RefusesCallsAtTheMemoryLimit) {
+  pool_ = std::make_shared<PoolAllocator>(0, 1000);
+  executor_ = std::make_unique<Executor>(GetParam(), pool_);
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  AddFunction("negate", "neg");
+  Add("hooked", "HookedAsync", {"x"});
+  std::vector<absl::Status> statuses;
+  ToyHooks().compute_async = [&](KernelContext& ctx, const AsyncDone& done) {
+    {
+      CallAtTheEnd call("negate", ctx, done, &statuses);
+      call.Call(std::make_shared<CallAtTheEnd>("negate", ctx, done, &statuses));
+    }
+    done(absl::OkStatus());
+  };
+  GRADFLOW_EXPECT_OK(Run({"hooked"}));
+  ToyHooks() = {};
+  const auto refused = StatusIs(StatusCode::kResourceExhausted,
+                                "the function calls in progress, 1, exceed the session's memory "
+                                "limit");
+  EXPECT_THAT(statuses, ElementsAre(refused, refused, refused));
+  outputs_.clear();
+  EXPECT_EQ(pool_->GetStats().bytes_in_use, 0);
+}
+
 TEST_P(AsyncTest, CallsThousandsDeep) {
   Add("deeper", "Recurse", {"x"}, {{"f", "down"}});
   Add("passed", "Later", {"deeper"});
@@ -272,6 +375,24 @@ TEST_P(AsyncTest, ErrorsNameTheNodesThatCall) {
   Add("unknown", "Call", {"x"}, {{"f", "no such"}});
   EXPECT_THAT(Run({"unknown"}), StatusIs(StatusCode::kNotFound,
                                          "node 'unknown' (Call): there is no function 'no such'"));
+}
+
+TEST_P(AsyncTest, ErrorsNameTheOutermostFourCalls) {
+  Add("bad", "Fail", {"x"}, {{"message", "no luck"}});
+  AddFunction("f0", "bad");
+  for (int i = 1; i <= 6; ++i) {
+    const std::string call = absl::StrCat("call", i);
+    Add(call, "Call", {"x"}, {{"f", absl::StrCat("f", i - 1)}});
+    AddFunction(absl::StrCat("f", i), call);
+  }
+  EXPECT_THAT(Run({"call4"}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "node 'call4' (Call): node 'call3' (Call): node 'call2' (Call): "
+                       "node 'call1' (Call): node 'bad' (Fail): no luck"));
+  EXPECT_THAT(Run({"call6"}),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "node 'call6' (Call): node 'call5' (Call): node 'call4' (Call): "
+                       "node 'call3' (Call): (2 more calls) node 'bad' (Fail): no luck"));
 }
 
 TEST_P(AsyncTest, ErrorsOfDeepCallsAreShort) {

@@ -331,6 +331,23 @@ TEST_P(ExecutorTest, DropsTensorsThatManyReadAtOnce) {
   }
 }
 
+// Timeouts of a year and more are none.
+TEST(RunLimitsTest, HaveADeadlineOfLessThanAYear) {
+  const auto has_deadline = [](std::chrono::milliseconds timeout) {
+    RunLimits limits;
+    limits.SetTimeout(timeout);
+    return limits.deadline != RunStop::Clock::time_point::max();
+  };
+  const std::chrono::milliseconds step(1);
+  const std::chrono::milliseconds year = std::chrono::hours(24 * 365);
+  EXPECT_TRUE(has_deadline(step));
+  EXPECT_TRUE(has_deadline(year - step));
+  EXPECT_FALSE(has_deadline(year));
+  EXPECT_FALSE(has_deadline(std::chrono::milliseconds::max()));
+  EXPECT_FALSE(has_deadline(step - step));
+  EXPECT_FALSE(has_deadline(-step));
+}
+
 TEST_P(ExecutorTest, EndsAtItsTimeout) {
   AddPlaceholder("x");
   Add("slow", "WaitFor", {"x"}, {{"ms", 3}});

@@ -1,5 +1,6 @@
 // Tests of FuseSteps: which nodes become one, and that every bit stays.
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <string>
 #include <utility>
@@ -7,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "gradflow/core/op_kernel.h"
+#include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/ops/standard_ops.h"
@@ -250,6 +253,25 @@ TEST_F(FusingTest, KeepsWhatOthersRead) {
   EXPECT_THAT(Fused({y, after}), ::testing::IsEmpty());
 }
 
+// A node that only waits for another does not read its result, although the kernel could.
+TEST_F(FusingTest, LeavesNodesWithControlEdgesBetweenThem) {
+  const Output conv = Conv(scope_.WithOpName("conv"), x_, 4, 8);
+  const Scope after = scope_.WithControlDependencies({conv});
+  const Tensor x = RandomTensor(DT_FLOAT, {1, 10, 10, 4});
+  for (const bool folds : {false, true}) {
+    folds_ = folds;
+    for (const Output& y : {Output(ops::Relu(after, x_)), Output(ops::AddV2(after, x_, x_)),
+                            Output(ops::Mul(after, x_, 2.0f)), Bias(after, x_, 4)}) {
+      SCOPED_TRACE(y.node()->type_string());
+      EXPECT_THAT(Fused({y}), ::testing::IsEmpty());
+      ExpectSameBits({y}, x);
+    }
+  }
+  // Beside the edge that carries the result, one that does not changes nothing.
+  folds_ = false;
+  EXPECT_THAT(Fused({ops::Relu(after, conv)}), ::testing::IsEmpty());
+}
+
 TEST_F(FusingTest, WaitsForControlInputs) {
   const Output first = ops::Identity(scope_.WithOpName("first"), x_);
   const Output conv = Conv(scope_, x_, 4, 8);
@@ -415,6 +437,44 @@ TEST_F(FusingTest, DropsFoldedFilters) {
   names.fetches.pop_back();
   GRADFLOW_ASSERT_OK(Plan::Make(*scope_.graph(), names, &kernels, options).status());
   EXPECT_EQ(kernels.Find(constant), kept);
+}
+
+// A constant whose kernel counts how often it is made.
+std::atomic<int> counted_constants{0};
+class CountedConst final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    ++counted_constants;
+    return construction.GetAttr("value", &value_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    ctx.set_output(0, value_);
+    return absl::OkStatus();
+  }
+  bool IsCheap() const override { return true; }
+
+ private:
+  Tensor value_;
+};
+
+// Constants that nodes of the plan still read keep the kernels that folding has made for them.
+TEST_F(FusingTest, KeepsConstantsThatThePlanReads) {
+  static const bool registered = [] {
+    GlobalRegistry().Kernel("Const", MakeKernel<CountedConst>).Label("counted");
+    return true;
+  }();
+  ASSERT_TRUE(registered);
+  const Tensor value = RandomTensor(DT_FLOAT, {1, 1, 8, 8}, -0.5, 0.5, 5);
+  const Output filter = ops::Const(scope_.WithKernelLabel("counted"), value);
+  const Output y = Norm(scope_, ops::Conv2D(scope_, x_, filter, {1, 1, 1, 1}, "SAME"), 8);
+  const Output other = ops::MaxPool(scope_, filter, {1, 1, 1, 1}, {1, 1, 1, 1}, "SAME");
+  folds_ = true;
+  counted_constants = 0;
+  EXPECT_THAT(Fused({y, other}), ::testing::Contains("FoldedFilter(Conv2D, FusedBatchNormV3)"));
+  EXPECT_EQ(counted_constants, 1);
+  const auto outputs = Run({other}, RandomTensor(DT_FLOAT, {1, 2, 2, 8}), true);
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_THAT((*outputs)[0], TensorEq(value));
 }
 
 TEST_F(FusingTest, LongChainsHaveLimitedLength) {

@@ -110,7 +110,7 @@ export interface EditJson {
   functions: EditFunctionJson[];
   // The functions' library without the functions, as text of its fields.
   library: string;
-  // The graph without its nodes and, if it has functions, without its library, as text.
+  // The graph without its nodes and without its library, as text.
   rest: string;
 }
 

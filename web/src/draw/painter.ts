@@ -25,9 +25,13 @@ const kDetailScale = 0.6;
 // The scale from which edges have types, with text of 7 pixels.
 const kTypeScale = 0.78;
 const kTitleScale = 0.2;
-// Of more edges and blocks than this on the screen, only every second, third, ... is drawn.
-const kMaxEdges = 12000;
-const kMaxSmall = 30000;
+// The largest numbers of edges and of small blocks on the screen that are all drawn. Beyond them, every
+// second, third, ... is drawn, and the blocks that stand out.
+const kMaxEdges = 10000;
+const kMaxSmall = 20000;
+
+// Pixels of an edge that is drawn as a line.
+const kStraight = 12;
 
 function fitText(text: string, size: number, width: number): string {
   const fits = Math.floor(width / (size * 0.56));
@@ -85,8 +89,9 @@ class Painter {
     const isFrame = new Set(open);
     const closed = seen.filter((i) => !isFrame.has(i));
     const step = scale < kTitleScale ? Math.ceil(closed.length / kMaxSmall) : 1;
-    for (let k = 0; k < closed.length; k += step) {
+    for (let k = 0; k < closed.length; ++k) {
       const i = closed[k]!;
+      if (k % step !== 0 && !this.standsOut(scene.items[i]!)) continue;
       this.paintItem(scene.items[i]!, to.x + scale * scene.x[i]!, to.y + scale * scene.y[i]!,
                      scale * scene.w[i]!, scale * scene.h[i]!, scale);
     }
@@ -144,6 +149,13 @@ class Painter {
     for (p += 2; p < 2 * start[e + 1]!; p += 2) {
       const nextX = to.x + to.scale * points[p]!;
       const nextY = to.y + to.scale * points[p + 1]!;
+      // A short one is as good as straight.
+      if (nextX >= x && Math.abs(nextX - x) + Math.abs(nextY - y) < kStraight) {
+        this.surface.lineTo(nextX, nextY);
+        x = nextX;
+        y = nextY;
+        continue;
+      }
       // Level at both ends.
       const bend = nextX >= x ? (nextX - x) / 2 : 40 * to.scale;
       this.surface.curveTo(x + bend, y, nextX - bend, nextY, nextX, nextY);
@@ -178,6 +190,11 @@ class Painter {
     return item.id < 0 ? theme.scope : theme.block;
   }
 
+  private standsOut(item: Item): boolean {
+    const { selected, chosen } = this.picture;
+    return item.id < 0 || item.id === selected || chosen.has(item.id) ||
+      (item.flags & (Flag.kProblem | Flag.kNan)) !== 0 || this.isMarked(item.id);
+  }
   private stroke(item: Item): { stroke: string; width: number } {
     const { theme, selected, chosen } = this.picture;
     if (item.id === selected) return { stroke: theme.accent, width: 3 };
@@ -207,9 +224,12 @@ class Painter {
     const fill = this.fill(item);
     if (scale < kTitleScale) {
       // Only what stands out has a border.
-      const stroke = this.stroke(item);
-      this.surface.rect(x, y, Math.max(w, 1), Math.max(h, 1),
-                        stroke.width > 1 || item.id < 0 ? { fill, ...stroke } : { fill });
+      const [shownW, shownH] = [Math.max(w, 1), Math.max(h, 1)];
+      if (this.standsOut(item)) {
+        this.surface.rect(x, y, shownW, shownH, { fill, ...this.stroke(item) });
+      } else {
+        this.surface.bar(x, y, shownW, shownH, fill);
+      }
       return;
     }
     const isRemoved = item.change === 2;

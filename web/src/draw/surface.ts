@@ -2,12 +2,15 @@
 
 export interface Surface {
   rect(x: number, y: number, w: number, h: number, style: RectStyle): void;
+  // A rectangle without a border, of which a picture may have tens of thousands.
+  bar(x: number, y: number, w: number, h: number, fill: string): void;
   circle(x: number, y: number, radius: number, fill: string): void;
   text(text: string, x: number, y: number, style: TextStyle): void;
   // What follows is above what was drawn, except text, which is above all.
   layer(): void;
-  // A path of curves, drawn by strokePath.
+  // A path of lines and curves, drawn by strokePath.
   moveTo(x: number, y: number): void;
+  lineTo(x: number, y: number): void;
   curveTo(x1: number, y1: number, x2: number, y2: number, x: number, y: number): void;
   strokePath(color: string, width: number, dashed: boolean): void;
 }
@@ -34,6 +37,7 @@ export const kFont = 'system-ui, sans-serif';
 // together: rectangles and circles before the next path, text at the end.
 export class CanvasSurface implements Surface {
   private readonly rects = new Map<string, { style: RectStyle; list: number[] }>();
+  private readonly bars = new Map<string, number[]>();
   private readonly circles = new Map<string, number[]>();
   private readonly texts = new Map<string, { style: TextStyle; list: (string | number)[] }>();
   private isPath = false;
@@ -50,6 +54,15 @@ export class CanvasSurface implements Surface {
       this.rects.set(key, bucket);
     }
     bucket.list.push(x, y, w, h);
+  }
+
+  bar(x: number, y: number, w: number, h: number, fill: string): void {
+    let list = this.bars.get(fill);
+    if (list === undefined) {
+      list = [];
+      this.bars.set(fill, list);
+    }
+    list.push(x, y, w, h);
   }
 
   circle(x: number, y: number, radius: number, fill: string): void {
@@ -74,6 +87,13 @@ export class CanvasSurface implements Surface {
 
   layer(): void {
     const c = this.context;
+    for (const [fill, list] of this.bars) {
+      c.fillStyle = fill;
+      for (let i = 0; i < list.length; i += 4) {
+        c.fillRect(list[i]!, list[i + 1]!, list[i + 2]!, list[i + 3]!);
+      }
+    }
+    this.bars.clear();
     for (const { style, list } of this.rects.values()) {
       const radius = style.radius ?? 0;
       const isRound = radius > 0.5;
@@ -133,6 +153,9 @@ export class CanvasSurface implements Surface {
     }
     this.context.moveTo(x, y);
   }
+  lineTo(x: number, y: number): void {
+    this.context.lineTo(x, y);
+  }
   curveTo(x1: number, y1: number, x2: number, y2: number, x: number, y: number): void {
     this.context.bezierCurveTo(x1, y1, x2, y2, x, y);
   }
@@ -189,6 +212,9 @@ export class SvgSurface implements Surface {
     this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(w)}" height="${n(h)}"${radius}` +
       `${SvgSurface.attrs(style)}/>`);
   }
+  bar(x: number, y: number, w: number, h: number, fill: string): void {
+    this.rect(x, y, w, h, { fill });
+  }
   circle(x: number, y: number, radius: number, fill: string): void {
     const { n } = SvgSurface;
     this.parts.push(
@@ -204,6 +230,9 @@ export class SvgSurface implements Surface {
   layer(): void {}
   moveTo(x: number, y: number): void {
     this.d.push(`M${SvgSurface.n(x)} ${SvgSurface.n(y)}`);
+  }
+  lineTo(x: number, y: number): void {
+    this.d.push(`L${SvgSurface.n(x)} ${SvgSurface.n(y)}`);
   }
   curveTo(x1: number, y1: number, x2: number, y2: number, x: number, y: number): void {
     this.d.push('C' + [x1, y1, x2, y2, x, y].map(SvgSurface.n).join(' '));

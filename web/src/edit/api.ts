@@ -43,7 +43,7 @@ interface Calls {
 export interface SentGraph {
   base: number;
   nodes: NodeItem[];
-  // All functions, in the order of the file.
+  // All functions, in the order of the file, and new ones.
   functions: FunctionItem[];
 }
 

@@ -48,6 +48,38 @@ export interface FileEnd {
   def: Message | null;
 }
 
+// Returns a message in which functions named `before` have another name, in attributes of functions
+// too. Calls `found` with each name.
+function renamed(message: Message, found: (name: string) => void, before = '', after = ''): Message {
+  return {
+    fields: message.fields.map(([field, value]): Field => {
+      if (typeof value === 'string') return [field, value];
+      const inner = renamed(value, found, before, after);
+      if (field !== 'func') return [field, inner];
+      const name = text(inner, 'name');
+      found(name);
+      if (name !== before || before === '') return [field, inner];
+      return [field, { fields: replaced(inner.fields, 'name', [['name', quote(after)]]) }];
+    }),
+  };
+}
+// Returns the functions that the value of an attribute names.
+export function functionsNamed(value: string | null): string[] {
+  const names: string[] = [];
+  if (value === null || !/\bfunc\b/.test(value)) return names;
+  try {
+    renamed(parseText(value), (name) => names.push(name));
+  } catch {
+    // The text of fields that are unknown here.
+  }
+  return names;
+}
+// Returns the value of an attribute with another name of a function.
+export function withFunction(value: string | null, before: string, after: string): string | null {
+  if (value === null || !functionsNamed(value).includes(before)) return value;
+  return printText(renamed(parseText(value), () => {}, before, after));
+}
+
 export class FunctionHeader {
   readonly name: string;
   private readonly message: Message;
@@ -83,6 +115,13 @@ export class FunctionHeader {
     ];
   }
 
+  // Returns the functions that attributes of the function and of its arguments name.
+  functionsNamed(): string[] {
+    const names: string[] = [];
+    renamed(this.message, (name) => names.push(name));
+    return names;
+  }
+
   // Returns the definition of the function as an op.
   op(before: OpJson, ends: readonly EditNode[]): OpJson {
     const docs = new Map([...before.i, ...before.o].map((arg) => [arg[0], arg[2]]));
@@ -95,16 +134,18 @@ export class FunctionHeader {
     return { ...before, i: args('arg'), o: args('result') };
   }
 
-  // Returns the header of the function with these arguments, results and control outputs, as fields
+  // Returns the header of the function with this name and these arguments, results and control outputs, as fields
   // of a FunctionDef. `defOf` returns the definition that a node had in the file, `inputs` its inputs
   // as in the file.
-  fields(ends: readonly EditNode[], defOf: (node: EditNode) => Message | null,
+  fields(name: string, ends: readonly EditNode[], defOf: (node: EditNode) => Message | null,
          inputs: (node: EditNode) => readonly string[]): Field[] {
     const of = (end: EndKind): EditNode[] => ends.filter((node) => node.end === end);
     const [args, results, controls] = [of('arg'), of('result'), of('control')];
     const defs = (name: string, nodes: readonly EditNode[]): Field[] =>
       nodes.map((node) => [name, this.definition(node, defOf(node))]);
-    let signature = replaced(this.signature.fields, 'input_arg', defs('input_arg', args));
+    const named = name === this.name ? this.signature.fields
+      : replaced(this.signature.fields, 'name', [['name', quote(name)]]);
+    let signature = replaced(named, 'input_arg', defs('input_arg', args));
     signature = replaced(signature, 'output_arg', defs('output_arg', results));
     signature = replaced(signature, 'control_output',
                          controls.map((node) => ['control_output', quote(node.name)]));

@@ -88,11 +88,11 @@ export function displayGraph(editor: Editor, title: string, checked: Checked | n
     nodes: shown, strings,
   };
   let first = editor.nodesOf(0).length;
-  editor.functions.forEach((name, f) => {
-    const count = editor.nodesOf(f + 1).length;
-    json.functions.push([name, first, count]);
+  for (const body of editor.bodies) {
+    const count = editor.nodesOf(body).length;
+    json.functions.push([editor.functionOf(body), first, count]);
     first += count;
-  });
+  }
   if (run !== null) json.run = run;
   return json;
 }

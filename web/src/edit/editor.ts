@@ -2,14 +2,17 @@
 // knows no DOM and no server.
 import type { EditFunctionJson, EditNodeJson, OpJson } from '../data/format.ts';
 import { leaf } from '../data/text.ts';
-import { FunctionHeader, headerText } from './body.ts';
+import { FunctionHeader, functionsNamed, headerText, withFunction } from './body.ts';
+import { isSameFeed, kNoFeed } from './feed.ts';
+import type { FeedField } from './feed.ts';
+import { typeEnum } from './fields.ts';
 import { endOf } from './library.ts';
 import type { Library, Pin } from './library.ts';
 import {
   formatInput, graphText, isSameNode, nodeFromJson, nodeText, parseInput, redirectInput,
 } from './node.ts';
 import type { EditNode, EndKind } from './node.ts';
-import { quote, unquote } from './text.ts';
+import { messages, parseText, quote, scalars, unquote } from './text.ts';
 import type { Field, Message } from './text.ts';
 
 // A change of the list of nodes at a place: replaced, inserted (no `before`) or removed (no `after`).
@@ -18,9 +21,18 @@ interface Patch {
   before: EditNode | null;
   after: EditNode | null;
 }
+// What an edit may change besides the nodes. Immutable.
+interface Aside {
+  // By EditNode.id, of nodes that are gone too.
+  readonly feeds: ReadonlyMap<number, FeedField>;
+  // The names of the functions by their bodies, in the order of the file.
+  readonly functions: ReadonlyMap<number, string>;
+}
 interface Edit {
   title: string;
   patches: Patch[];
+  before: Aside;
+  after: Aside;
   // The number of the graph with this edit.
   version: number;
 }
@@ -52,6 +64,16 @@ function bodiesOfEnds(patches: readonly Patch[]): number[] {
   return [...new Set(ends.map((node) => node!.body))];
 }
 
+// What names functions.
+interface FunctionUses {
+  // By the name, a node of each body that calls the function or has such an attribute.
+  nodes: Map<string, EditNode[]>;
+  // By the name, what else names it.
+  elsewhere: Map<string, string>;
+  // What may name any function; "" if nothing does.
+  long: string;
+}
+
 // An end of a connection.
 export interface End {
   // EditNode.id
@@ -60,11 +82,13 @@ export interface End {
 }
 
 export type NodeItem = number | { t: string; b?: number; k?: string[] };
-// A function as in the file, by its number; or its number, its header if it has changed, and nodes.
-export type FunctionItem = number | { f: number; h?: string; nodes: NodeItem[] };
+// A function as in the file, by its number; or its number, which a new one has not, its header if it
+// has changed, and nodes.
+export type FunctionItem = number | { f?: number; h?: string; nodes: NodeItem[] };
 
-// A function of the file.
+// A function of the file, or a new one.
 interface FunctionBase {
+  isNew: boolean;
   header: FunctionHeader;
   json: EditFunctionJson;
   // Its definition in the file; null if calls of this name are not its.
@@ -101,6 +125,8 @@ export class Editor {
   private readonly oddInputs = new Map<number, ReadonlySet<number>>();
   private readonly fileDefs = new Map<number, Message>();
   private readonly functionBases: FunctionBase[] = [];
+  // What runs are fed, and the functions.
+  private aside: Aside = { feeds: new Map(), functions: new Map() };
   private readonly past: Edit[] = [];
   private readonly future: Edit[] = [];
   private nextId: number;
@@ -116,7 +142,9 @@ export class Editor {
     const list = nodes.map((node, i) => nodeFromJson(node, i, i));
     const names = new Set<string>();
     for (const json of functions) this.readFunction(json, list, names);
-    this.functions = this.functionBases.map(({ header }) => header.name);
+    this.aside = {
+      feeds: new Map(), functions: new Map(this.functionBases.map(({ header }, f) => [f + 1, header.name])),
+    };
     this.list = list;
     // The inputs, when all nodes are known.
     for (const [i, inputs] of this.fileInputs) {
@@ -155,7 +183,9 @@ export class Editor {
     // An op of the library hides a function of its name, and a function another one.
     const isCalled = op?.k === 2 && !names.has(header.name);
     names.add(header.name);
-    this.functionBases.push({ header, json, op: isCalled ? op : null, begin, end, numEnds: ends.length, text: '' });
+    this.functionBases.push({
+      isNew: false, header, json, op: isCalled ? op : null, begin, end, numEnds: ends.length, text: '',
+    });
   }
 
   // ---- Reading ----
@@ -163,8 +193,26 @@ export class Editor {
   get nodes(): readonly EditNode[] {
     return this.list;
   }
-  // The names of the functions. That of body n is the one before: n - 1.
-  readonly functions: readonly string[];
+  // The names of the functions, in the order of the file.
+  get functions(): readonly string[] {
+    return [...this.aside.functions.values()];
+  }
+  // The bodies of the functions: EditNode.body.
+  get bodies(): readonly number[] {
+    return [...this.aside.functions.keys()];
+  }
+  // Returns the name of the function that has a body.
+  functionOf(body: number): string {
+    return this.aside.functions.get(body) ?? '';
+  }
+  // Returns the body of a function; 0 if there is none. Of functions of one name, the first.
+  bodyOf(name: string): number {
+    return this.bodies.find((body) => this.functionOf(body) === name) ?? 0;
+  }
+  // What runs are fed. Another map after each change, and the same again when it is undone.
+  get feeds(): ReadonlyMap<number, FeedField> {
+    return this.aside.feeds;
+  }
   // Returns the nodes of a body, its ends among them; those of the graph for 0.
   nodesOf(body: number): readonly EditNode[] {
     if (this.byBody === null) {
@@ -237,7 +285,7 @@ export class Editor {
   }
   private headerOf(f: number): Field[] {
     return this.functionBases[f]!.header.fields(
-      this.endsOf(f + 1), (node) => this.fileDefs.get(node.base) ?? null,
+      this.functionOf(f + 1), this.endsOf(f + 1), (node) => this.fileDefs.get(node.base) ?? null,
       (node) => this.inputsOfFile(node));
   }
 
@@ -247,6 +295,7 @@ export class Editor {
     const body = this.nodesOf(f + 1);
     const nodes = body.filter((node) => node.end === '').map((node) => this.item(node, base.begin));
     const text = headerText(this.headerOf(f), '');
+    if (base.isNew) return { h: text, nodes };
     const isSame = text === base.text && nodes.length === base.end - base.begin &&
       nodes.every((item, i) => item === i);
     if (isSame) return f;
@@ -257,10 +306,13 @@ export class Editor {
     const isBase = (node: EditNode): boolean => node === this.base[node.base];
     const hasSignatures = this.functionBases.every((base, f) => {
       const ends = this.endsOf(f + 1);
-      return ends.length === base.numEnds && ends.every(isBase);
+      return !base.isNew && this.functionOf(f + 1) === base.header.name &&
+        ends.length === base.numEnds && ends.every(isBase);
     });
-    return this.functionBases.map((base, f) => {
-      const body = this.nodesOf(f + 1);
+    return this.bodies.map((number) => {
+      const f = number - 1;
+      const base = this.functionBases[f]!;
+      const body = this.nodesOf(number);
       const isSame = hasSignatures && body.length === base.numEnds + base.end - base.begin;
       return isSame && body.every(isBase) && isAscending(body) ? f : this.functionItem(f);
     });
@@ -268,15 +320,17 @@ export class Editor {
 
   // Returns the library of functions as text.
   private libraryText(): string {
-    const functions = this.functionBases.map(({ json, text }, f) => {
+    const functions = this.bodies.map((body) => {
+      const f = body - 1;
+      const { json, text, isNew } = this.functionBases[f]!;
       const fields = this.headerOf(f);
       const header = headerText(fields, '    ');
       const nodes = this.nodesOf(f + 1).filter((node) => node.end === '').map((node) =>
         `    node_def {\n${nodeText({ ...node, inputs: this.inputsOfFile(node) }, '      ')}    }\n`);
-      const isSame = headerText(fields, '') === text;
+      const isSame = !isNew && headerText(fields, '') === text;
       return `  function {\n${isSame ? json.h : header}${nodes.join('')}  }\n`;
     });
-    return functions.length === 0 ? '' : `library {\n${functions.join('')}${this.functionsRest}}\n`;
+    return functions.length === 0 && this.functionsRest === '' ? '' : `library {\n${functions.join('')}${this.functionsRest}}\n`;
   }
 
   // ---- Files ----
@@ -306,6 +360,13 @@ export class Editor {
     return { t: nodeText(written, '', new Set(kept)), b: node.base - first, k: kept };
   }
 
+  // Returns a name that no op has.
+  freeFunction(wanted: string): string {
+    for (let i = 1; ; ++i) {
+      const name = i === 1 ? wanted : `${wanted}_${i}`;
+      if (this.library.find(name) === null && this.bodyOf(name) === 0) return name;
+    }
+  }
   // Returns a name that no node of the body has.
   freeName(wanted: string, body = 0, end: EndKind = ''): string {
     if (this.findEnd(wanted, body, end) === null) return wanted;
@@ -321,6 +382,7 @@ export class Editor {
     const edit = this.past.pop();
     if (edit === undefined) return null;
     for (const { at, before, after } of [...edit.patches].reverse()) this.change(at, after, before);
+    this.setAside(edit.before);
     this.updateFunctions(edit.patches);
     this.future.push(edit);
     return edit.title;
@@ -329,6 +391,7 @@ export class Editor {
     const edit = this.future.pop();
     if (edit === undefined) return null;
     for (const { at, before, after } of edit.patches) this.change(at, before, after);
+    this.setAside(edit.after);
     this.updateFunctions(edit.patches);
     this.past.push(edit);
     return edit.title;
@@ -343,8 +406,29 @@ export class Editor {
     this.byBody = null;
   }
 
-  private apply(title: string, patches: Patch[]): void {
-    if (patches.length === 0) return;
+  // Sets what is not nodes, with the ops that calls of the functions have. The nodes are set before.
+  private setAside(aside: Aside): void {
+    const before = this.aside.functions;
+    this.aside = aside;
+    if (before === aside.functions) return;
+    for (const [body, name] of before) {
+      if (this.functionBases[body - 1]!.op !== null && aside.functions.get(body) !== name) {
+        this.library.removeFunction(name);
+      }
+    }
+    for (const body of aside.functions.keys()) this.updateFunction(body);
+  }
+  private updateFunction(body: number): void {
+    const { header, op } = this.functionBases[body - 1]!;
+    const n = this.aside.functions.get(body);
+    if (op === null || n === undefined) return;
+    this.library.setFunction({ ...header.op(op, this.endsOf(body)), n });
+  }
+
+  // Makes an edit. Patches of a new or renamed function's calls have its new name.
+  private apply(title: string, patches: Patch[], functions = this.aside.functions): void {
+    if (patches.length === 0 && functions === this.aside.functions) return;
+    const aside = { before: this.aside, after: { ...this.aside, functions } };
     const bodies = bodiesOfEnds(patches);
     const before = bodies.map((body) => this.endsOf(body));
     const all = [...patches];
@@ -358,24 +442,32 @@ export class Editor {
       make(calls);
       all.push(...calls);
     });
+    this.setAside(aside.after);
     this.updateFunctions(patches);
-    this.past.push({ title, patches: all, version: ++this.versions });
+    this.past.push({ title, patches: all, ...aside, version: ++this.versions });
+    this.future.length = 0;
+  }
+
+  // Sets what the output of a node is fed in runs. No file has it, so the version stays.
+  setFeed(id: number, field: FeedField): void {
+    const node = this.need(id);
+    if (isSameFeed(field, this.feeds.get(id) ?? kNoFeed)) return;
+    const after = { ...this.aside, feeds: new Map([...this.feeds, [id, field]]) };
+    this.past.push({ title: `Feed ${node.name}`, patches: [], before: this.aside, after, version: this.version });
+    this.aside = after;
     this.future.length = 0;
   }
 
   // Sets the signatures of the functions whose arguments or results are in the patches.
   private updateFunctions(patches: readonly Patch[]): void {
-    for (const body of bodiesOfEnds(patches)) {
-      const { header, op } = this.functionBases[body - 1]!;
-      if (op !== null) this.library.setFunction(header.op(op, this.endsOf(body)));
-    }
+    for (const body of bodiesOfEnds(patches)) this.updateFunction(body);
   }
 
   // Returns how the calls of a function, and what reads them, follow a change of its signature. The
   // library has the signature before.
   private callPatches(body: number, before: readonly EditNode[]): Patch[] {
-    const { header, op: original } = this.functionBases[body - 1]!;
-    const op = original === null ? null : this.library.find(header.name);
+    const { op: original } = this.functionBases[body - 1]!;
+    const op = original === null ? null : this.library.find(this.functionOf(body));
     if (op === null) return [];
     const ends = this.endsOf(body);
     const places = (end: EndKind): number[] => {
@@ -443,6 +535,10 @@ export class Editor {
     return node;
   }
 
+  private needBody(body: number): void {
+    if (body !== 0 && this.functionOf(body) === '') throw new Error('the function is not in the graph');
+  }
+
   // ---- Edits: each is one step of the history. They throw an error that says what does not fit ----
 
   private make(op: string, name: string, body: number): EditNode {
@@ -463,6 +559,7 @@ export class Editor {
 
   // Adds a block, not connected, with these attributes, and returns it.
   add(op: string, name = '', attrs: Readonly<Record<string, string>> = {}, body = 0): EditNode {
+    this.needBody(body);
     const end = body === 0 ? '' : endOf(op);
     if (name !== '' && this.findEnd(name, body, end) !== null) {
       throw new Error(`there is a block '${name}' already`);
@@ -474,14 +571,15 @@ export class Editor {
     return node;
   }
   // Returns the place of a new node.
-  private placeOf(node: EditNode): number {
-    const at = this.list.findIndex((other) => rank(other) > rank(node));
-    return at < 0 ? this.list.length : at;
+  private placeOf(node: EditNode, list: readonly EditNode[] = this.list): number {
+    const at = list.findIndex((other) => rank(other) > rank(node));
+    return at < 0 ? list.length : at;
   }
 
   // Adds nodes of a text or of a server. Names that are taken get a suffix, also where these nodes
   // read each other.
   paste(nodes: readonly EditNodeJson[], title = 'Paste', body = 0): EditNode[] {
+    this.needBody(body);
     const names = new Map<string, string>();
     const taken = new Set<string>();
     const list: string[] = [];
@@ -506,10 +604,7 @@ export class Editor {
       const made = { ...node, n: list[i]!, i: inputs };
       return nodeFromJson(ends[i] === '' ? made : plainEnd(made, ends[i]!), this.nextId++, -1, body, ends[i]!);
     });
-    // Places in the list as it grows.
-    const sorted = added.map((after) => ({ at: this.placeOf(after), before: null, after }))
-      .sort((a, b) => rank(a.after) - rank(b.after));
-    this.apply(title, sorted.map((patch, i) => ({ ...patch, at: patch.at + i })));
+    this.apply(title, this.insertions(added));
     return added;
   }
 
@@ -743,5 +838,263 @@ export class Editor {
       inputs[place] = '';
     }
     this.replace(`Disconnect ${node.name}`, [{ ...node, inputs, attrs }]);
+  }
+
+  // ---- Functions: added, renamed and removed in one step, with what names them ----
+
+  // Throws unless a function may have a name.
+  private checkFunction(name: string): void {
+    if (!/^[A-Za-z_]\w*$/.test(name)) {
+      throw new Error('the name of a function has letters, digits and _, and begins with no digit');
+    }
+    if (this.library.find(name) !== null || this.bodyOf(name) > 0) {
+      throw new Error(`there is an op or a function '${name}' already`);
+    }
+  }
+
+  // Returns what names functions, in one pass over the graph.
+  private functionUses(): FunctionUses {
+    const nodes = new Map<string, EditNode[]>();
+    const elsewhere = new Map<string, string>();
+    let long = '';
+    for (const node of this.list) {
+      const op = this.library.find(node.op);
+      const names = node.end === '' && op?.k === 2 ? [node.op] : [];
+      for (const [attr, value] of Object.entries(node.attrs)) {
+        names.push(...functionsNamed(value));
+        // Attributes that the page does not have may name functions.
+        const type = this.library.attr(op, attr)?.[1] ?? 'func';
+        if (value === null && type.includes('func')) long ||= `a long attribute of '${node.name}' may name it`;
+      }
+      for (const name of names) {
+        const users = nodes.get(name) ?? [];
+        if (users.every((user) => user.body !== node.body)) nodes.set(name, [...users, node]);
+      }
+    }
+    for (const body of this.bodies) {
+      for (const name of this.functionBases[body - 1]!.header.functionsNamed()) {
+        elsewhere.set(name, `an attribute of function '${this.functionOf(body)}' names it`);
+      }
+    }
+    for (const gradient of messages(parseText(this.functionsRest), 'gradient')) {
+      for (const field of ['function_name', 'gradient_func']) {
+        for (const value of scalars(gradient, field)) {
+          elsewhere.set(unquote(value) ?? '', 'a gradient function of the file names it');
+        }
+      }
+    }
+    return { nodes, elsewhere, long };
+  }
+
+  // Adds a function with one argument, which is also its result, and returns its body.
+  addFunction(name: string): number {
+    this.checkFunction(name);
+    const body = this.newFunction(name);
+    const end = (op: string, n: string, i: string[]): EditNode => nodeFromJson(
+      { n, op, d: '', i, a: { T: 'type: DT_FLOAT' } }, this.nextId++, -1, body, endOf(op));
+    const nodes = [end('_Arg', 'x', []), end('_Retval', 'y', ['x'])];
+    this.apply(`Add function ${name}`, this.insertions(nodes),
+               new Map([...this.aside.functions, [body, name]]));
+    return body;
+  }
+  // Makes the place of a function whose nodes an edit adds, and returns its body. Without that edit,
+  // there is no such function.
+  private newFunction(name: string): number {
+    const json = { h: `signature { name: ${quote(name)} }`, nodes: [] };
+    const op: OpJson = { n: name, k: 2, s: '', d: '', i: [], o: [], a: [], f: 0 };
+    this.functionBases.push({
+      isNew: true, header: new FunctionHeader(json), json, op, begin: 0, end: 0, numEnds: 0, text: '',
+    });
+    this.byBody = null;
+    return this.functionBases.length;
+  }
+  // Returns what adds nodes to a list.
+  private insertions(nodes: readonly EditNode[], list: readonly EditNode[] = this.list): Patch[] {
+    // Places in the list as it grows.
+    const sorted = nodes.map((after) => ({ at: this.placeOf(after, list), before: null, after }))
+      .sort((a, b) => rank(a.after) - rank(b.after));
+    return sorted.map((patch, i) => ({ ...patch, at: patch.at + i }));
+  }
+
+  // Moves blocks into a new function, and puts a call in their place, which it returns. The tensors
+  // that they read are arguments. Results are the tensors that others read, and those of blocks that
+  // none reads.
+  extractFunction(ids: readonly number[], name: string): EditNode {
+    this.checkFunction(name);
+    const chosen = new Set(ids);
+    const nodes = this.list.filter((node) => chosen.has(node.id));
+    if (nodes.length === 0) throw new Error('the block is not in the graph');
+    const from = nodes[0]!.body;
+    const inside = new Map(nodes.map((node) => [node.name, node]));
+    this.checkExtraction(nodes, inside);
+    const body = this.functionBases.length + 1;
+    const taken = new Set(inside.keys());
+    const free = (wanted: string, among: Set<string>): string => {
+      let free = nameOfEnd(leaf(wanted));
+      for (let i = 1; among.has(free); ++i) free = `${nameOfEnd(leaf(wanted))}_${i}`;
+      among.add(free);
+      return free;
+    };
+    const end = (op: string, n: string, i: string[], a: Record<string, string>): EditNode =>
+      nodeFromJson({ n, op, d: '', i, a }, this.nextId++, -1, body, endOf(op));
+    const typeOf = (source: EditNode, output: number): string => {
+      const type = this.library.outputType(source, output).replace(/_ref$/, '');
+      if (type === '') throw new Error(`the type of '${formatInput(source.name, output)}' is not known`);
+      return `type: ${typeEnum(type)}`;
+    };
+    // By the tensor outside, the argument.
+    const args = new Map<string, EditNode>();
+    const after = new Set<string>();
+    const isRead = new Set<string>();
+    const moved = nodes.map((node): EditNode => {
+      const inputs = node.inputs.flatMap((input) => {
+        const { node: source, output } = parseInput(input);
+        if (input === '') return [input];
+        if (inside.has(source)) {
+          isRead.add(source);
+          return [input];
+        }
+        if (output < 0) {
+          after.add(input);
+          return [];
+        }
+        const producer = this.find(source, from);
+        if (producer === null) throw new Error(`there is no block '${source}'`);
+        let arg = args.get(formatInput(source, output));
+        if (arg === undefined) {
+          arg = end('_Arg', free(source, taken), [], { T: typeOf(producer, output) });
+          args.set(formatInput(source, output), arg);
+        }
+        return [arg.name];
+      });
+      return { ...node, base: -1, body, inputs };
+    });
+    const results = new Map<string, EditNode>();
+    // The places of the results.
+    const places = new Map<string, number>();
+    const resultNames = new Set<string>();
+    const result = (source: EditNode, output: number): number => {
+      const tensor = formatInput(source.name, output);
+      const place = places.get(tensor) ?? places.size;
+      if (!results.has(tensor)) {
+        places.set(tensor, place);
+        results.set(tensor, end('_Retval', free(source.name, resultNames), [tensor], { T: typeOf(source, output) }));
+      }
+      return place;
+    };
+    const controls = new Map<string, EditNode>();
+    const callName = this.freeName(name, from);
+    const patches: Patch[] = [];
+    this.list.forEach((node, at) => {
+      if (node.body !== from || chosen.has(node.id)) return;
+      const inputs = node.inputs.map((input) => {
+        const { node: read, output } = parseInput(input);
+        const source = input === '' ? undefined : inside.get(read);
+        if (source === undefined) return input;
+        isRead.add(read);
+        if (output >= 0) return formatInput(callName, result(source, output));
+        if (!controls.has(read)) {
+          controls.set(read, end('_ControlRet', free(read, resultNames), [input], {}));
+        }
+        return formatInput(callName, -1);
+      }).filter((input, i, all) => !input.startsWith('^') || all.indexOf(input) === i);
+      const changed = { ...node, inputs };
+      if (!isSameNode(node, changed)) patches.push({ at, before: node, after: changed });
+    });
+    for (const node of nodes) {
+      if (isRead.has(node.name)) continue;
+      for (const pin of this.library.outputs(node)) result(node, pin.index);
+    }
+    const call: EditNode = {
+      id: this.nextId++, base: -1, body: from, end: '', name: callName, op: name, device: '',
+      inputs: [...args.keys(), ...after], attrs: {},
+    };
+    // Nothing fails from here on.
+    this.newFunction(name);
+    this.list.forEach((node, at) => {
+      if (chosen.has(node.id)) patches.push({ at, before: node, after: null });
+    });
+    patches.sort((a, b) => Number(a.after === null) - Number(b.after === null) ||
+      (a.after === null ? b.at - a.at : a.at - b.at));
+    const rest = this.list.filter((node) => !chosen.has(node.id));
+    patches.push(...this.insertions([call, ...args.values(), ...moved, ...results.values(), ...controls.values()], rest));
+    this.apply(`Make function ${name}`, patches, new Map([...this.aside.functions, [body, name]]));
+    return call;
+  }
+  // Throws if these nodes cannot be moved into a function. `inside` has them by their names.
+  private checkExtraction(nodes: readonly EditNode[], inside: ReadonlyMap<string, EditNode>): void {
+    const { body: from } = nodes[0]!;
+    const work: string[] = [];
+    for (const node of nodes) {
+      if (node.body !== from) throw new Error('the blocks are in several functions');
+      if (node.end !== '') throw new Error('an argument or result stays in its function');
+      for (const value of Object.values(node.attrs)) {
+        if (value === null) throw new Error(`a large attribute of '${node.name}' stays in the file`);
+        if (/(^|\s)placeholder:/.test(value)) throw new Error(`the types of '${node.name}' are those of its function`);
+      }
+      work.push(...node.inputs.map((input) => parseInput(input).node).filter((source) => !inside.has(source)));
+    }
+    for (const node of this.nodesOf(from)) {
+      for (const [, place] of (node.attrs._class ?? '').matchAll(/"loc:@((?:[^"\\]|\\[^])*)"/g)) {
+        if (inside.has(unquote(`"${place!}"`) ?? '') !== inside.has(node.name)) {
+          throw new Error(`'${node.name}' is colocated with a block on the other side`);
+        }
+      }
+    }
+    // The producers of the arguments.
+    const seen = new Set<string>();
+    while (work.length > 0) {
+      const name = work.pop()!;
+      if (seen.has(name)) continue;
+      seen.add(name);
+      if (inside.has(name)) throw new Error('a block between these is not among them');
+      const node = this.find(name, from);
+      for (const input of node?.inputs ?? []) if (input !== '') work.push(parseInput(input).node);
+    }
+  }
+
+  // Gives a function another name, in all calls and attributes too.
+  renameFunction(body: number, name: string): void {
+    const before = this.functionOf(body);
+    if (before === '') throw new Error('there is no such function');
+    if (name === before) return;
+    this.checkFunction(name);
+    if (this.functionBases[body - 1]!.op === null) {
+      throw new Error(`'${before}' is also the name of an op, which calls it has is not known`);
+    }
+    const { elsewhere, long } = this.functionUses();
+    const reason = elsewhere.get(before) ?? long;
+    if (reason !== '') throw new Error(`'${before}' keeps its name: ${reason}`);
+    const patches: Patch[] = [];
+    this.list.forEach((node, at) => {
+      const op = node.op === before && node.end === '' ? name : node.op;
+      const attrs = Object.fromEntries(Object.entries(node.attrs)
+        .map(([attr, value]) => [attr, withFunction(value, before, name)]));
+      const after = { ...node, op, attrs };
+      if (!isSameNode(node, after)) patches.push({ at, before: node, after });
+    });
+    const functions = new Map([...this.aside.functions]
+      .map(([of, n]): [number, string] => [of, of === body ? name : n]));
+    this.apply(`Rename function ${before}`, patches, functions);
+  }
+
+  // Returns why each function cannot be removed, by its body; "" if it can.
+  removalProblems(): Map<number, string> {
+    const { nodes, elsewhere, long } = this.functionUses();
+    return new Map([...this.aside.functions].map(([body, name]) => {
+      const user = nodes.get(name)?.find((node) => node.body !== body);
+      return [body, user !== undefined ? `'${user.name}' uses it` : (elsewhere.get(name) ?? long)];
+    }));
+  }
+  // Removes a function that nothing uses.
+  removeFunction(body: number): void {
+    const name = this.functionOf(body);
+    const reason = this.removalProblems().get(body) ?? 'it is not in the graph';
+    if (reason !== '') throw new Error(`'${name}' stays: ${reason}`);
+    const patches = this.list.flatMap((node, at): Patch[] =>
+      (node.body === body ? [{ at, before: node, after: null }] : [])).reverse();
+    const functions = new Map(this.aside.functions);
+    functions.delete(body);
+    this.apply(`Remove function ${name}`, patches, functions);
   }
 }

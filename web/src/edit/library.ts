@@ -52,14 +52,23 @@ function argType(arg: ArgJson): ArgType {
 export class Library {
   private readonly byName = new Map<string, OpJson>();
 
-  constructor(readonly ops: readonly OpJson[]) {
+  constructor(ops: readonly OpJson[]) {
     // Of functions of the same name, the first.
     for (const op of [...kEndOps, ...ops]) if (!this.byName.has(op.n)) this.byName.set(op.n, op);
   }
 
-  // Replaces the signature of a function of the graph.
+  // All ops, with the functions of the graph.
+  get ops(): readonly OpJson[] {
+    return [...this.byName.values()].filter((op) => !kEndOps.includes(op));
+  }
+
+  // Adds a function of the graph, or replaces its signature.
   setFunction(op: OpJson): void {
     this.byName.set(op.n, op);
+  }
+
+  removeFunction(name: string): void {
+    this.byName.delete(name);
   }
 
   find(name: string): OpJson | null {

@@ -5,6 +5,8 @@ import type { Feed, ImageRequest, SentGraph } from './api.ts';
 import { displayGraph } from './display.ts';
 import type { Checked } from './display.ts';
 import { Editor } from './editor.ts';
+import { kNoFeed } from './feed.ts';
+import type { FeedField } from './feed.ts';
 import type { End } from './editor.ts';
 import { Library } from './library.ts';
 import type { Pin } from './library.ts';
@@ -12,20 +14,6 @@ import { fieldText } from './fields.ts';
 import { formatInput, graphText, parseInput, parseNodes } from './node.ts';
 import type { EditNode } from './node.ts';
 import { isNpy, tensorOfNpy, toBase64 } from './npy.ts';
-
-// A value for an output of a node, as a person enters it.
-export interface FeedField {
-  kind: 'none' | 'random' | 'values' | 'file';
-  shape: string;
-  values: string;
-  seed: number;
-  // Of a file: its name, and its bytes in base64.
-  file: string;
-  bytes: string;
-  isImage: boolean;
-}
-export const kNoFeed: FeedField =
-  { kind: 'none', shape: '', values: '', seed: 1, file: '', bytes: '', isImage: false };
 
 // The dialog over the picture.
 export type Dialog =
@@ -36,6 +24,9 @@ export type Dialog =
   | { kind: 'gradients'; of: string; wrt: string; body: number }
   // The scope that blocks are put into.
   | { kind: 'scope'; ids: number[]; from: string }
+  | { kind: 'functions' }
+  // The new function that blocks are moved into.
+  | { kind: 'function'; ids: number[]; name: string }
   | { kind: 'text'; title: string; text: string; file: string };
 
 // The scope that has the body of a function.
@@ -43,10 +34,6 @@ function scopeOfFunction(name: string): string {
   return `ƒ ${name}/`;
 }
 
-// The member of a request that is about a body.
-function ofBody(body: number): { function?: number } {
-  return body === 0 ? {} : { function: body - 1 };
-}
 
 // Returns a run of nodes that begin at a place among all.
 function runAt(run: RunJson, first: number): RunJson {
@@ -67,7 +54,6 @@ export interface Host {
 
 export class Session {
   readonly editor: Editor;
-  readonly feeds = new Map<number, FeedField>();
   file: string;
   dialog: Dialog | null = null;
   // The output that a connection starts from.
@@ -75,7 +61,7 @@ export class Session {
   isBusy = false;
   private shown: readonly EditNode[] = [];
   private checked: { nodes: readonly EditNode[]; result: Checked } | null = null;
-  private run: { nodes: readonly EditNode[]; result: RunJson } | null = null;
+  private run: { nodes: readonly EditNode[]; feeds: Editor['feeds']; result: RunJson } | null = null;
   private readonly hasServer: boolean;
   private readonly base: number;
   // Whether the last save was refused because the file is another one's work.
@@ -107,6 +93,10 @@ export class Session {
       base: this.base, nodes: this.editor.items(), functions: this.editor.functionItems(),
     };
   }
+  // Returns the member of a request that is about a body.
+  private ofBody(body: number): { function?: number } {
+    return body === 0 ? {} : { function: this.editor.bodies.indexOf(body) };
+  }
   // Returns the node of a block of the picture.
   nodeOf(shown: number | null): EditNode | null {
     const node = shown === null || shown < 0 ? undefined : this.shown[shown];
@@ -116,21 +106,22 @@ export class Session {
   bodyOfScope(path: string): number {
     let body = 0;
     // Of functions with names that begin alike, the longest.
-    this.editor.functions.forEach((name, f) => {
-      const isLonger = body === 0 || name.length > this.editor.functions[body - 1]!.length;
-      if (isLonger && path.startsWith(scopeOfFunction(name))) body = f + 1;
-    });
+    for (const of of this.editor.bodies) {
+      const name = this.editor.functionOf(of);
+      const isLonger = body === 0 || name.length > this.editor.functionOf(body).length;
+      if (isLonger && path.startsWith(scopeOfFunction(name))) body = of;
+    }
     return body;
   }
   // Returns the path of a node in the picture.
   pathOf(node: EditNode): string {
     return node.body === 0 ? node.name
-      : scopeOfFunction(this.editor.functions[node.body - 1]!) + node.name;
+      : scopeOfFunction(this.editor.functionOf(node.body)) + node.name;
   }
   // Returns the scope of a body that a scope of the picture is: "layer1/".
   private localScope(path: string): string {
     const body = this.bodyOfScope(path);
-    return body === 0 ? path : path.slice(scopeOfFunction(this.editor.functions[body - 1]!).length);
+    return body === 0 ? path : path.slice(scopeOfFunction(this.editor.functionOf(body)).length);
   }
 
   // ---- Showing ----
@@ -146,7 +137,8 @@ export class Session {
     const isSame = (of: readonly EditNode[] | undefined): boolean =>
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
     const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;
-    const run = isSame(this.run?.nodes) ? this.run!.result : null;
+    const isRun = isSame(this.run?.nodes) && this.run!.feeds === this.editor.feeds;
+    const run = isRun ? this.run!.result : null;
     return displayGraph(this.editor, this.file, checked, run);
   }
 
@@ -186,6 +178,9 @@ export class Session {
   private async check(): Promise<void> {
     if (!this.hasServer) return;
     const nodes = [...this.editor.nodes];
+    // Another feed or name of a function changes no shape.
+    const known = this.checked?.nodes;
+    if (known?.length === nodes.length && known.every((node, i) => node === nodes[i])) return;
     try {
       const result = await call('check', this.sent(), {});
       if (result.types.length !== nodes.length) throw new Error('the answer is about another graph');
@@ -372,6 +367,29 @@ export class Session {
     });
   }
 
+  // ---- Functions ----
+
+  // Returns whether it was added.
+  addFunction(name: string): boolean {
+    return this.do(() => {
+      const body = this.editor.addFunction(name);
+      return { select: this.editor.nodesOf(body)[0]!.id };
+    });
+  }
+  openExtraction(nodes: readonly EditNode[]): void {
+    this.open({ kind: 'function', ids: nodes.map((node) => node.id), name: this.editor.freeFunction('function') });
+  }
+  // Returns whether the function was made.
+  extractFunction(ids: number[], name: string): boolean {
+    return this.do(() => ({ select: this.editor.extractFunction(ids, name).id, choose: [] }));
+  }
+  renameFunction(body: number, name: string): void {
+    this.do(() => this.editor.renameFunction(body, name));
+  }
+  removeFunction(body: number): void {
+    this.do(() => this.editor.removeFunction(body));
+  }
+
   // ---- Files ----
 
   // Returns the graph as text of a file; null, with a message, if this page does not have all of it.
@@ -433,7 +451,7 @@ export class Session {
 
   private feedsOfRun(body: number): Feed[] {
     const feeds: Feed[] = [];
-    for (const [id, field] of this.feeds) {
+    for (const [id, field] of this.editor.feeds) {
       const node = this.editor.get(id);
       if (node === null || node.body !== body || field.kind === 'none') continue;
       if (field.kind === 'file') {
@@ -455,14 +473,13 @@ export class Session {
   }
   // Returns what a person has entered for a node, or what fits it.
   feedOf(node: EditNode): FeedField {
-    const known = this.feeds.get(node.id);
+    const known = this.editor.feeds.get(node.id);
     if (known !== undefined) return known;
     const shape = fieldText('shape', this.editor.library.value(node, 'shape') ?? '') ?? '';
     return { ...kNoFeed, shape: shape === '?' ? '[]' : shape.replaceAll('?', '1') };
   }
   setFeed(node: EditNode, field: FeedField): void {
-    this.feeds.set(node.id, field);
-    this.host.changed();
+    this.do(() => this.editor.setFeed(node.id, field));
   }
 
   // Feeds a file: an array or an image.
@@ -525,15 +542,16 @@ export class Session {
   async runGraph(until: EditNode | null): Promise<void> {
     await this.ask(async () => {
       const nodes = [...this.editor.nodes];
+      const { feeds } = this.editor;
       const body = until?.body ?? 0;
       const isResult = until?.end === 'result' || until?.end === 'control';
       const name = isResult ? parseInput(until.inputs[0] ?? '').node : until?.name;
       if (name === '') throw new Error(`${until!.name} is not connected`);
       const { run } = await call('run', this.sent(), {
-        feeds: this.feedsOfRun(body), until: name === undefined ? [] : [name], ...ofBody(body),
+        feeds: this.feedsOfRun(body), until: name === undefined ? [] : [name], ...this.ofBody(body),
       });
       const first = nodes.findIndex((node) => node.body === body);
-      this.run = { nodes, result: runAt(run, Math.max(first, 0)) };
+      this.run = { nodes, feeds, result: runAt(run, Math.max(first, 0)) };
       await this.refresh();
       this.host.say('Run');
     });
@@ -542,7 +560,7 @@ export class Session {
   async differentiate(of: string, wrt: string[], body: number): Promise<void> {
     this.close();
     await this.ask(async () => {
-      const { nodes, gradients } = await call('gradients', this.sent(), { of, wrt, ...ofBody(body) });
+      const { nodes, gradients } = await call('gradients', this.sent(), { of, wrt, ...this.ofBody(body) });
       const found = gradients.filter((name) => name !== null);
       const first = found[0] === undefined ? null : parseInput(found[0]).node;
       this.do(() => {

@@ -79,6 +79,7 @@ const kStates: Record<string, [string, (page: Page) => Promise<void>][]> = {
       await page.keyboard.type('_Arg');
       await page.keyboard.press('Enter');
     }],
+    ['functions', async (page) => fixture.press(page, 'L')],
   ],
 };
 const kContexts: [string, BrowserContextOptions][] = [

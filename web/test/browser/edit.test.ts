@@ -420,10 +420,11 @@ test('the body of a function is edited, run and saved; the graph gives the same 
   await settle(page);
   assert.equal(await body(page, 1), 'a() b() total(a,a) product(total,b) r(product)');
   assert.equal(await body(page, 2), 'a() r(a)');
-  // A graph with functions has no program.
+  // The program has the functions.
   await fixture.press(page, 'C');
-  assert.match(await message(page), /UNIMPLEMENTED/);
-  assert.match(fixture.faults.pop()!, /status of 400/);
+  await settle(page);
+  assert.match(await page.locator('.edit-dialog textarea').inputValue(),
+               /AddFunctions[^]*name: "product"[^]*ops::Neg\(root\.WithOpName\("y"\), x\)/);
   await page.close();
 });
 
@@ -467,6 +468,135 @@ test('arguments and results change the calls, and selections stay in a function'
   assert.equal(await page.evaluate(() => window.gradflow.edit!.editor.text()), first);
   await fixture.press(page, 'z');
   assert.equal(await message(page), 'Nothing to undo');
+  await page.close();
+});
+
+test('a function is made, called, renamed, saved and removed', async () => {
+  const path = fixture.file('functions.pbtxt', `# Mine.\n${placeholder('x', [2])}`);
+  const before = readFileSync(path, 'utf8');
+  const page = await fixture.open(await fixture.serve([path]));
+  await settle(page);
+  // By keys.
+  await fixture.press(page, 'L');
+  await expectNoViolation(page, 'no functions');
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('Relu');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await message(page), "there is an op or a function 'Relu' already");
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('twice');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await selected(page), 'ƒ twice/x');
+  assert.equal(await body(page, 1), 'x() y(x)');
+  await add(page, 'AddV2', 'sum');
+  await field(page, 'Input x', 'x');
+  await field(page, 'Input y', 'x');
+  await selectIn(page, 'ƒ twice', 'y');
+  await field(page, 'Input input', 'sum');
+  await select(page, 'x');
+  await add(page, 'twice', 'call');
+  await field(page, 'Input x', 'x');
+  // A call follows the name, and keeps the function.
+  await fixture.press(page, 'L');
+  await expectNoViolation(page, 'functions');
+  assert.ok(await page.getByLabel('Remove twice').isDisabled());
+  await page.getByLabel('Name of twice').fill('double');
+  await page.getByLabel('Name of twice').press('Enter');
+  await settle(page);
+  await page.keyboard.press('Escape');
+  await select(page, 'call');
+  assert.match(await page.locator('#panel').innerText(), /double/);
+  assert.deepEqual(await page.evaluate(() => window.gradflow.edit!.editor.functions), ['double']);
+  await fixture.press(page, 'B');
+  assert.equal(await selected(page), 'ƒ double');
+  // The body runs by itself.
+  await selectIn(page, 'ƒ double', 'x');
+  await page.getByLabel('Feed', { exact: true }).selectOption('values');
+  await field(page, 'Shape of the feed', '[2]');
+  await field(page, 'Numbers of the feed', '1, 2');
+  await selectIn(page, 'ƒ double', 'sum');
+  await fixture.press(page, 'F');
+  assert.equal(await message(page), 'Run');
+  assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '2 4');
+  await fixture.press(page, 'q');
+  assert.match(await message(page), /^Saved functions\.pbtxt/);
+  const saved = readFileSync(path, 'utf8');
+  assert.ok(saved.startsWith(before.trimEnd()), saved);
+  assert.match(saved, /op: "double"[^]*name: "double"/);
+  await page.reload();
+  await page.waitForFunction(() => document.documentElement.dataset.state === 'ready');
+  await settle(page);
+  assert.equal(await body(page, 1), 'x() sum(x,x) y(sum)');
+  // Nothing is left of it.
+  await select(page, 'call');
+  await fixture.press(page, 'Delete', 'L');
+  await page.getByLabel('Remove double').click();
+  await settle(page);
+  assert.equal(await message(page), 'Remove function double');
+  await page.keyboard.press('Escape');
+  await fixture.press(page, 'q');
+  const without = readFileSync(path, 'utf8');
+  assert.ok(without.startsWith(before.trimEnd()), without);
+  assert.match(without.slice(before.trimEnd().length), /^\nlibrary {\s*}\n$/);
+  await fixture.press(page, 'z', 'z', 'q');
+  assert.equal(readFileSync(path, 'utf8'), saved);
+  await page.close();
+});
+
+test('the selection becomes a function, whose body gives the same values', async () => {
+  const page = await editor('extract.pbtxt', placeholder('x', [2]) + node('s/y', 'Square', ['x']) +
+    node('s/z', 'Mul', ['s/y', 'x']) + node('out', 'Neg', ['s/z']));
+  await select(page, 's');
+  await fixture.press(page, 'O');
+  await expectNoViolation(page, 'make a function');
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('cube');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.match(await message(page), /cube: .* a function of the graph, which gradflow cannot call/);
+  assert.equal(await selected(page), 'cube');
+  assert.deepEqual(await inputs(page, 'out'), ['cube']);
+  assert.equal(await body(page, 1), 'x() s/y(x) s/z(s/y,x) z(s/z)');
+  await fixture.press(page, 'B');
+  await selectIn(page, 'ƒ cube', 'x');
+  await page.getByLabel('Feed', { exact: true }).selectOption('values');
+  await field(page, 'Shape of the feed', '[2]');
+  await field(page, 'Numbers of the feed', '2, 3');
+  await selectIn(page, 'ƒ cube', 'z');
+  await fixture.press(page, 'F');
+  assert.equal(await message(page), 'Run');
+  await page.evaluate(() => window.gradflow.selectParent());
+  await settle(page);
+  await select(page, 'ƒ cube/s/z');
+  assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '8 27');
+  await page.close();
+});
+
+test('what is fed is undone and redone, with the values of its run', async () => {
+  const page = await editor('fed.pbtxt', placeholder('x', [2]) + node('y', 'Neg', ['x']));
+  await select(page, 'x');
+  await page.getByLabel('Feed', { exact: true }).selectOption('values');
+  await field(page, 'Numbers of the feed', '1, 2');
+  await select(page, 'y');
+  await fixture.press(page, 'R');
+  const values = page.locator('#panel .values');
+  assert.equal((await values.first().innerText()).trim(), '-1 -2');
+  await select(page, 'x');
+  await field(page, 'Numbers of the feed', '3, 4');
+  await select(page, 'y');
+  assert.equal(await values.count(), 0);
+  await fixture.press(page, 'z');
+  assert.equal(await message(page), 'Undone: Feed x');
+  assert.equal((await values.first().innerText()).trim(), '-1 -2');
+  await fixture.press(page, 'Z', 'R');
+  assert.equal((await values.first().innerText()).trim(), '-3 -4');
+  await fixture.press(page, 'z', 'z', 'z');
+  await select(page, 'x');
+  assert.equal(await page.getByLabel('Feed', { exact: true }).inputValue(), 'none');
+  // No file has it.
+  assert.equal(await page.evaluate(() => window.gradflow.edit!.isUnsaved), false);
   await page.close();
 });
 
@@ -610,6 +740,8 @@ test('a gradient is added, run, undone; the graph becomes C++', async () => {
   await settle(page);
   await fixture.press(page, 'R');
   assert.equal(await message(page), 'Run');
+  await fixture.press(page, 'z');
+  assert.equal(await message(page), 'Undone: Feed x');
   await fixture.press(page, 'z');
   assert.deepEqual(await names(page), ['x', 'y']);
   await fixture.press(page, 'C');

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ArgJson, AttrJson, OpJson } from '../../src/data/format.ts';
 import { displayGraph } from '../../src/edit/display.ts';
 import { Editor } from '../../src/edit/editor.ts';
+import { kNoFeed } from '../../src/edit/feed.ts';
 import { fieldText, functionName, parseField, setInTable, tensorTable } from '../../src/edit/fields.ts';
 import { Library } from '../../src/edit/library.ts';
 import { nodeText, parseNodes } from '../../src/edit/node.ts';
@@ -512,10 +513,189 @@ test('blocks are pasted into bodies, arguments too', () => {
   assert.ok(e.nodesOf(0).every((node) => node.end === ''));
 });
 
+test('a function is added, called, renamed and removed', () => {
+  const e = editor(kSmall);
+  const before = e.text();
+  const body = e.addFunction('double');
+  assert.deepEqual([e.functions, inputsIn(e, body)], [['double'], 'x() y(x)']);
+  assert.deepEqual(e.functionItems(), [{ h: 'signature { name: "double" input_arg { name: "x" type: DT_FLOAT } ' +
+    'output_arg { name: "y" type: DT_FLOAT } }\nret { key: "y" value: "x" }\n', nodes: [] }]);
+  assert.match(e.text(), /library {\n {2}function {\n {4}signature { name: "double" /);
+  // It is an op as others are.
+  const call = e.add('double');
+  e.connect({ id: id(e, 'x'), index: 0 }, { id: call.id, index: 0 });
+  assert.match(String(e.check({ id: id(e, 'i'), index: 0 }, { id: call.id, index: 0 }, e.library.inputs(call)[0]!)),
+               /'x' is float, but the tensor is int32/);
+  assert.ok(e.library.ops.some((o) => o.n === 'double'));
+  assert.throws(() => e.removeFunction(body), /'double' stays: 'double' uses it/);
+  // Its calls are those of the new name.
+  e.renameFunction(body, 'twice');
+  assert.deepEqual([e.functions, e.get(call.id)!.op], [['twice'], 'twice']);
+  assert.equal(e.library.find('double'), null);
+  assert.equal(e.library.outputType(e.get(call.id)!, 0), 'float');
+  const of = e.add('_Arg', '', { T: 'type: DT_INT32' }, body);
+  assert.equal(e.get(call.id)!.inputs.join(), 'x,');
+  assert.equal(e.undo(), `Add ${of.name}`);
+  assert.equal(e.undo(), 'Rename function double');
+  assert.deepEqual([e.functions, e.get(call.id)!.op], [['double'], 'double']);
+  e.redo();
+  e.remove([call.id]);
+  e.removeFunction(body);
+  assert.deepEqual([e.functions, e.bodies, e.nodesOf(body).length], [[], [], 0]);
+  assert.equal(e.text(), before);
+  assert.throws(() => e.add('NoOp', '', {}, body), /the function is not in the graph/);
+  assert.throws(() => e.paste(parseNodes(kSmall), 'Paste', body), /the function is not in the graph/);
+  while (e.undo() !== null);
+  assert.deepEqual([e.text(), e.functionItems()], [before, []]);
+});
+
+test('selected blocks become a function', () => {
+  const e = editor(`
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "a/p" op: "IdentityN" input: "x" input: "x" attr { key: "T" value { list { type: DT_FLOAT type: DT_FLOAT } } } }
+    node { name: "m" op: "Mul" input: "a/p:1" input: "x" input: "^n" attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "n" op: "NoOp" }
+    node { name: "s" op: "Softmax" input: "m" attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "t" op: "Mul" input: "a/p:1" input: "m" input: "^m" attr { key: "T" value { type: DT_FLOAT } } }`);
+  const before = e.text();
+  const feed = { ...kNoFeed, kind: 'random' as const };
+  e.setFeed(id(e, 'm'), feed);
+  const call = e.extractFunction([id(e, 'a/p'), id(e, 'm'), id(e, 's')], 'f');
+  const body = e.bodyOf('f');
+  assert.equal(inputsIn(e, body), 'x() a/p(x,x) m(a/p:1,x) s(m) p(a/p:1) m(m) s(s) m_1(^m)');
+  assert.equal(inputsIn(e, 0), 'x() n() t(f,f:1,^f) f(x,^n)');
+  assert.equal(call.name, 'f');
+  assert.deepEqual(e.library.outputs(call).map((pin) => [pin.name, e.library.typeOf(call, pin)]),
+                   [['p', 'float'], ['m', 'float'], ['s', 'float']]);
+  assert.equal(e.feeds.get(e.find('m', body)!.id), feed);
+  expectWhole(e);
+  const after = state(e);
+  e.undo();
+  e.undo();
+  assert.deepEqual([e.text(), e.items(), e.functions], [before, [0, 1, 2, 3, 4, 5], []]);
+  e.redo();
+  e.redo();
+  assert.equal(state(e), after);
+});
+
+test('blocks that cannot become a function stay', () => {
+  const e = editor(`${kSmall}
+    node { name: "z" op: "Mul" input: "s" input: "y" attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "u" op: "Odd" } node { name: "v" op: "Mul" input: "u" input: "gone" }`);
+  const before = e.text();
+  const refused: [string[], RegExp][] = [
+    [['y', 'z'], /colocated|between these/], [['s'], /colocated/], [['v'], /the type of 'u' is not known/],
+    [['u', 'v'], /there is no block 'gone'/],
+  ];
+  for (const [names, reason] of refused) {
+    assert.throws(() => e.extractFunction(names.map((name) => id(e, name)), 'f'), reason, names.join());
+  }
+  e.setAttr(id(e, 's'), '_class', null);
+  assert.throws(() => e.extractFunction([id(e, 'y'), id(e, 'z')], 'f'), /between these/);
+  assert.throws(() => e.extractFunction([id(e, 'y')], 'Mul'), /already/);
+  e.undo();
+  assert.deepEqual([e.text(), e.functions], [before, []]);
+  const f = withFunctions();
+  assert.throws(() => f.extractFunction([inBody(f, 'a', 1, 'arg')], 'h'), /stays in its function/);
+  assert.throws(() => f.extractFunction([inBody(f, 'after')], 'h'), /types of 'after' are those/);
+  assert.throws(() => f.extractFunction([inBody(f, 'pair'), inBody(f, 't', 2)], 'h'), /several functions/);
+  // In a function, whose results and control outputs follow.
+  f.extractFunction([inBody(f, 'y'), inBody(f, 'sink')], 'h');
+  assert.equal(inputsIn(f, 1), 'a() b() pair(a,a) odd(a,lost:out:2,h) after(odd:out:1,h) h(a,pair:1) ' +
+    'y(h) i(b) done(^h)');
+  assert.equal(inputsIn(f, 3), 'a() pair() y(a,pair) sink(^y) y(y) sink(^sink)');
+  const large = new Editor(new Library(kOps), [{ n: 'c', op: 'Const', d: '', i: [], a: { value: null } }], '');
+  assert.throws(() => large.extractFunction([0], 'f'), /large attribute of 'c'/);
+});
+
+test('names of functions are those of no other op', () => {
+  const e = withFunctions();
+  for (const name of ['f', 'g', 'Mul', '_Arg', '', '0', 'a b', 'a/b', '</script>']) {
+    assert.throws(() => e.addFunction(name), /name of a function|already/, name);
+    if (name !== 'g') assert.throws(() => e.renameFunction(2, name), /name of a function|already/, name);
+  }
+  assert.equal(e.version, 0);
+  assert.equal(e.freeFunction('f'), 'f_2');
+  assert.equal(e.freeFunction('h'), 'h');
+});
+
+test('attributes that are functions follow a new name, and keep functions', () => {
+  const attrs = (name: string): string => `attr { key: "F" value { func { name: "${name}" attr { key: "G" ` +
+    `value { list { func { name: "f" } func { name: "${name}" } } } } } } }`;
+  const e = new Editor(new Library(kOps), parseNodes(`node { name: "m" op: "Map" ${attrs('f')} }
+    node { name: "s" op: "Map" attr { key: "F" value { s: "f" } } }`), '',
+    ['f', 'g'].map((name) => ({ h: `signature { name: "${name}" }`, nodes: [] })));
+  // Neither is called, as no op has their names.
+  assert.throws(() => e.renameFunction(1, 'h'), /also the name of an op/);
+  assert.match(e.removalProblems().get(1)!, /'m' uses it/);
+  e.removeFunction(2);
+  assert.deepEqual(e.functions, ['f']);
+  e.undo();
+  const functionOp = (n: string): OpJson => ({ ...op(n, [], [], []), k: 2 });
+  const named = new Editor(new Library([...kOps, functionOp('f'), functionOp('g')]),
+    parseNodes(`node { name: "m" op: "Map" ${attrs('g')} }`), '',
+    ['f', 'g'].map((name) => ({ h: `signature { name: "${name}" }`, nodes: [] })));
+  named.renameFunction(2, 'h');
+  assert.equal(text(named, 'm'), 'attr { key: "F" value { func { name: "h" attr { key: "G" value { list { ' +
+    'func { name: "f" } func { name: "h" } } } } } } }');
+  assert.deepEqual(named.functionItems(), [0, { f: 1, h: 'signature { name: "h" }\n', nodes: [] }]);
+  named.undo();
+  assert.deepEqual(named.functionItems(), [0, 1]);
+});
+
+test('functions that the file names elsewhere keep their names', () => {
+  const e = withFunctions();
+  assert.throws(() => e.renameFunction(1, 'h'), /'f' keeps its name: a gradient function of the file/);
+  assert.match(e.removalProblems().get(2)!, /gradient function/);
+  const functionOp: OpJson = { ...op('f', [], [], []), k: 2 };
+  const make = (nodes: string, header: string): Editor =>
+    new Editor(new Library([...kOps, functionOp]), parseNodes(nodes), '', [
+      { h: 'signature { name: "f" }', nodes: [] }, { h: `signature { name: "g" } ${header}`, nodes: [] }]);
+  const inHeader = make('', 'attr { key: "of" value { func { name: "f" } } }');
+  assert.throws(() => inHeader.renameFunction(1, 'h'), /an attribute of function 'g' names it/);
+  assert.throws(() => inHeader.removeFunction(1), /an attribute of function 'g' names it/);
+  // Long attributes of the file are not here.
+  const long = new Editor(new Library([...kOps, functionOp]), [{ n: 'm', op: 'Map', d: '', i: [], a: { F: null } }], '',
+                          [{ h: 'signature { name: "f" }', nodes: [] }]);
+  assert.throws(() => long.renameFunction(1, 'h'), /a long attribute of 'm' may name it/);
+  const constant = new Editor(new Library([...kOps, functionOp]),
+                              [{ n: 'c', op: 'Const', d: '', i: [], a: { value: null } }], '',
+                              [{ h: 'signature { name: "f" }', nodes: [] }]);
+  constant.renameFunction(1, 'h');
+  assert.deepEqual(constant.functions, ['h']);
+});
+
+test('what is fed is undone and redone, and changes no file', () => {
+  const e = editor(kSmall);
+  const x = id(e, 'x');
+  const feed = { ...kNoFeed, kind: 'values' as const, shape: '[2]', values: '1, 2' };
+  const none = e.feeds;
+  e.setFeed(x, feed);
+  e.setFeed(x, { ...feed });
+  assert.equal(e.undoTitle, 'Feed x');
+  e.setFeed(x, { ...feed, values: '3, 4' });
+  const last = e.feeds;
+  assert.deepEqual([e.feeds.get(x)!.values, e.version], ['3, 4', 0]);
+  e.undo();
+  assert.equal(e.feeds.get(x)!.values, '1, 2');
+  // A block that is removed and is there again is fed as before.
+  e.remove([x]);
+  e.undo();
+  assert.equal(e.feeds.get(x)!.values, '1, 2');
+  e.undo();
+  assert.equal(e.feeds, none);
+  assert.equal(e.undo(), null);
+  e.redo();
+  assert.equal(e.feeds.get(x)!.values, '1, 2');
+  assert.equal(e.redo(), 'Remove x');
+  assert.notEqual(e.feeds, last);
+  assert.throws(() => e.setFeed(x, kNoFeed), /not in the graph/);
+});
+
 // Makes one random edit; what does not fit changes nothing.
 function edit(e: Editor, next: () => number): void {
   const pick = <V>(list: readonly V[]): V => list[Math.floor(next() * list.length)]!;
-  const body = Math.floor(next() * (e.functions.length + 1));
+  const body = pick([0, ...e.bodies]);
   // Some edits mix bodies, which does not fit.
   const node = (): number => {
     const list = next() < 0.98 ? e.nodesOf(body) : e.nodes;
@@ -523,7 +703,7 @@ function edit(e: Editor, next: () => number): void {
   };
   const before = e.text();
   try {
-    switch (Math.floor(next() * 10)) {
+    switch (Math.floor(next() * 12)) {
       case 0: e.add(next() < 0.3 ? pick(['_Arg', '_Retval', '_ControlRet']) : pick([...e.library.ops]).n, '', {}, body); break;
       case 1: e.remove(next() < 0.8 ? [node()] : [node(), node()]); break;
       case 2: case 3: {
@@ -555,6 +735,14 @@ function edit(e: Editor, next: () => number): void {
         e.moveTo(ids, e.commonScope(ids), pick(['', 's', 's/t/']));
         break;
       }
+      case 9: e.setFeed(node(), { ...kNoFeed, kind: 'random', shape: '[2]', seed: Math.floor(next() * 3) }); break;
+      case 10: {
+        if (next() < 0.3) e.addFunction(pick(['f', 'fn', 'fn2', 'Mul', '0']));
+        else if (next() < 0.3) e.extractFunction([...new Set([node(), node()])], pick(['f', 'fn', 'h']));
+        else if (next() < 0.5) e.renameFunction(pick(e.bodies), pick(['f', 'g', 'fn', 'h_2']));
+        else e.removeFunction(pick(e.bodies));
+        break;
+      }
       default: e.connectControl(node(), node());
     }
   } catch (error) {
@@ -566,7 +754,8 @@ function edit(e: Editor, next: () => number): void {
 
 // What a file has of the graph, and what a server is told.
 function state(e: Editor): string {
-  return JSON.stringify([e.text(), e.items(), e.functionItems(), e.functions.map((name) => e.library.find(name))]);
+  return JSON.stringify([e.text(), e.items(), e.functionItems(), e.functions.map((name) => e.library.find(name)),
+                         [...e.feeds]]);
 }
 
 for (const [what, make] of [['a graph', () => editor(kSmall)], ['a graph and its functions', withFunctions]] as const) {
@@ -585,6 +774,7 @@ for (const [what, make] of [['a graph', () => editor(kSmall)], ['a graph and its
     assert.equal(state(e), first);
     assert.ok(e.items().every((item, i) => item === i));
     assert.deepEqual(e.functionItems(), e.functions.map((_, f) => f));
+    assert.equal(e.feeds.size, 0);
     let redone = 0;
     while (e.redo() !== null) ++redone;
     assert.equal(redone, undone);
@@ -608,10 +798,10 @@ function expectWhole(e: Editor): void {
   assert.equal(new Set(names).size, names.length);
   const ranks = e.nodes.map((node) => 4 * node.body + ['arg', '', 'result', 'control'].indexOf(node.end));
   assert.deepEqual(ranks, [...ranks].sort((a, b) => a - b));
-  for (const name of e.functions) {
-    const f = e.functions.indexOf(name);
+  for (const body of e.bodies) {
+    const name = e.functionOf(body);
     const ends = (end: string): string[] =>
-      e.nodesOf(f + 1).filter((node) => node.end === end).map((node) => node.name);
+      e.nodesOf(body).filter((node) => node.end === end).map((node) => node.name);
     const def = e.library.find(name);
     if (def?.k !== 2) continue;
     assert.deepEqual(def.i.map((arg) => arg[0]), ends('arg'));
@@ -629,9 +819,8 @@ function expectWhole(e: Editor): void {
       nodes: parseNodes(printText({ fields: f.fields.filter(([name]) => name === 'node_def')
         .map(([, value]) => ['node', value]) })),
     })));
-  for (let body = 1; body <= functions.length; ++body) {
-    assert.equal(inputsIn(again, body), inputsIn(e, body));
-  }
+  assert.deepEqual(again.functions, e.functions);
+  e.bodies.forEach((body, f) => assert.equal(inputsIn(again, f + 1), inputsIn(e, body)));
 }
 
 test('the page shows what is edited', async () => {

@@ -35,7 +35,7 @@ class Scope : public gradflow::Scope {
     return gradflow::Scope::DisabledShapeInferenceScope();
   }
 
-  Scope NewSubScope(StringPiece name) const { return gradflow::Scope::NewSubScope(name); }
+  Scope NewSubScope(absl::string_view name) const { return gradflow::Scope::NewSubScope(name); }
   template <typename... Parts>
   Scope WithOpName(const Parts&... parts) const {
     return gradflow::Scope::WithOpName(parts...);
@@ -47,16 +47,18 @@ class Scope : public gradflow::Scope {
     return gradflow::Scope::WithControlDependencies(control_dep);
   }
   Scope WithNoControlDependencies() const { return gradflow::Scope::WithNoControlDependencies(); }
-  Scope WithDevice(StringPiece device) const { return gradflow::Scope::WithDevice(device); }
-  Scope WithAssignedDevice(StringPiece device) const {
+  Scope WithDevice(absl::string_view device) const { return gradflow::Scope::WithDevice(device); }
+  Scope WithAssignedDevice(absl::string_view device) const {
     return gradflow::Scope::WithAssignedDevice(device);
   }
   Scope ColocateWith(const Operation& op) const { return gradflow::Scope::ColocateWith(op); }
   Scope ColocateWith(const Output& output) const { return gradflow::Scope::ColocateWith(output); }
   Scope ClearColocation() const { return gradflow::Scope::ClearColocation(); }
   Scope ExitOnError() const { return gradflow::Scope::ExitOnError(); }
-  Scope WithKernelLabel(StringPiece label) const { return gradflow::Scope::WithKernelLabel(label); }
-  CompositeOpScopes GetCompositeOpScopes(StringPiece composite_op_name) const;
+  Scope WithKernelLabel(absl::string_view label) const {
+    return gradflow::Scope::WithKernelLabel(label);
+  }
+  CompositeOpScopes GetCompositeOpScopes(absl::string_view composite_op_name) const;
 
   Status status() const { return gradflow::Scope::status(); }
   Status ToGraphDef(GraphDef* graph_def, bool include_debug_info = false) const {
@@ -72,7 +74,7 @@ struct CompositeOpScopes {
   Scope last;
 };
 
-inline CompositeOpScopes Scope::GetCompositeOpScopes(StringPiece composite_op_name) const {
+inline CompositeOpScopes Scope::GetCompositeOpScopes(absl::string_view composite_op_name) const {
   gradflow::CompositeOpScopes scopes = gradflow::Scope::GetCompositeOpScopes(composite_op_name);
   return {std::move(scopes.child), std::move(scopes.last)};
 }
@@ -81,7 +83,7 @@ inline CompositeOpScopes Scope::GetCompositeOpScopes(StringPiece composite_op_na
 
 // Adds an op with single inputs to the scope. Stores output 0, or no output if it has none, in
 // *output.
-inline Status CreateOutputWithScope(StringPiece op_name, gtl::ArraySlice<Input> inputs,
+inline Status CreateOutputWithScope(absl::string_view op_name, gtl::ArraySlice<Input> inputs,
                                     const Scope& scope, Output* output) {
   gradflow::OpRecorder recorder(scope, op_name);
   for (const Input& input : inputs) recorder.Input(input);

@@ -23,11 +23,29 @@ uint64 ShapeHash(const TensorShapeProto& shape) {
   return hash;
 }
 
-// Hashes the elements, whatever their encoding, of a tensor of up to 32 MB. Of a larger one, or of
-// one of strings, which may be of any number, the type and the shape.
+// Hashes strings, of which the last one stands for all that follow.
+template <typename Strings>
+uint64 StringsHash(const Strings& strings) {
+  auto size = strings.size();
+  while (size > 1 && strings[size - 1] == strings[size - 2]) --size;
+  uint64 hash = Hash(size > 0 ? std::string(strings[0]) : std::string());
+  for (decltype(size) i = 1; i < size; ++i) hash = Combine(hash, Hash(std::string(strings[i])));
+  return hash;
+}
+
+// Hashes the elements, whatever their encoding, of a tensor of up to 32 MB, or of strings. Of a
+// larger one, the type and the shape.
 uint64 TensorHash(const TensorProto& proto) {
   constexpr int64 kMaxBytes = 32 << 20;
   uint64 hash = Combine(Hash(static_cast<int>(proto.dtype())), ShapeHash(proto.tensor_shape()));
+  // Strings in a list may stand for any number of elements, those in tensor_content are all there.
+  if (proto.dtype() == DT_STRING && proto.tensor_content().empty()) {
+    return Combine(hash, StringsHash(proto.string_val()));
+  }
+  if (proto.dtype() == DT_STRING) {
+    const absl::StatusOr<Tensor> tensor = gradflow::TensorFromProto(proto);
+    return tensor.ok() ? Combine(hash, StringsHash(tensor->span<tstring>())) : hash;
+  }
   const int64 bytes = attr_value_util_internal::TensorByteSize(proto);
   if (bytes <= 0 || bytes > kMaxBytes) return hash;
   const absl::StatusOr<Tensor> tensor = gradflow::TensorFromProto(proto);
@@ -80,7 +98,7 @@ void SetAttrValue(const TensorProto& value, AttrValue* out) { *out->mutable_tens
 void SetAttrValue(const NameAttrList& value, AttrValue* out) { *out->mutable_func() = value; }
 
 void SetAttrValue(gtl::ArraySlice<const char*> value, AttrValue* out) {
-  gradflow::SetAttrValue(std::vector<StringPiece>(value.begin(), value.end()), out);
+  gradflow::SetAttrValue(std::vector<absl::string_view>(value.begin(), value.end()), out);
 }
 void SetAttrValue(gtl::ArraySlice<double> value, AttrValue* out) {
   gradflow::SetAttrValue(std::vector<float>(value.begin(), value.end()), out);

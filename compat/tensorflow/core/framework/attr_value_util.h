@@ -68,20 +68,22 @@ int64 TensorByteSize(const TensorProto& t);
 namespace compat_internal {
 
 // Read an attribute, which may be null, as GetNodeAttr does.
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, NameAttrList* value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, TensorShapeProto* value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, TensorProto* value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, const NameAttrList** value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, const TensorProto** value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, NameAttrList* value);
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, TensorShapeProto* value);
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, TensorProto* value);
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
+                            const NameAttrList** value);
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
+                            const TensorProto** value);
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<NameAttrList>* value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<TensorShapeProto>* value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<TensorShape>* value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<const std::string*>* value);
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<const TensorShapeProto*>* value);
 
 }  // namespace compat_internal

@@ -10,7 +10,9 @@
 #include "tensorflow/core/framework/device_attributes.pb.h"
 #include "tensorflow/core/framework/eigen_device.h"
 #include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/lib/core/errors.h"
 #include "tensorflow/core/lib/core/threadpool.h"
+#include "tensorflow/core/platform/refcount.h"
 #include "tensorflow/core/platform/status.h"
 
 namespace tensorflow {
@@ -20,8 +22,15 @@ class Env;
 // absl::Status, which both kinds of program convert to.
 using StatusCallback = std::function<void(const absl::Status&)>;
 
-// A stream of another device; the CPU has none.
-class DeviceContext;
+class Device;
+
+// A stream of another device. The CPU has none: a program's own are never called.
+class DeviceContext : public core::RefCounted {
+ public:
+  virtual void CopyTensorInSameDevice(const Tensor*, Device*, Tensor*, StatusCallback done) const {
+    done(errors::Unimplemented("the device context copies no tensors"));
+  }
+};
 
 class DeviceBase {
  public:

@@ -36,7 +36,7 @@ OpDef Signature(const std::string& name, gtl::ArraySlice<std::string> inputs,
 
 }  // namespace
 
-void FunctionDefHelper::AttrValueWrapper::InitFromString(StringPiece val) {
+void FunctionDefHelper::AttrValueWrapper::InitFromString(absl::string_view val) {
   if (absl::StartsWith(val, "$")) {
     proto.set_placeholder(std::string(val.substr(1)));
   } else {

@@ -45,10 +45,10 @@ class FunctionDefHelper {
     }
     AttrValueWrapper(const char* val) { InitFromString(val); }         // NOLINT
     AttrValueWrapper(const std::string& val) { InitFromString(val); }  // NOLINT
-    AttrValueWrapper(StringPiece val) { InitFromString(val); }         // NOLINT
+    AttrValueWrapper(absl::string_view val) { InitFromString(val); }   // NOLINT
 
    private:
-    void InitFromString(StringPiece val);
+    void InitFromString(absl::string_view val);
   };
 
   // A function and its attributes, as the value of an attribute.

@@ -91,8 +91,8 @@ std::string Text(const NodeDef& node) {
   if (!attrs.empty() && !node.device().empty()) {
     attrs.push_back(absl::StrCat("device=", ShortDevice(node.device())));
   }
-  std::vector<StringPiece> inputs, controls;
-  for (StringPiece input : node.input()) {
+  std::vector<absl::string_view> inputs, controls;
+  for (absl::string_view input : node.input()) {
     (absl::ConsumePrefix(&input, "^") ? controls : inputs).push_back(input);
   }
   std::string text = absl::StrCat(node.name(), " = ", node.op());
@@ -396,7 +396,7 @@ class Instance {
       }
     }
     for (; next < node->input_size(); ++next) {
-      StringPiece name = node->input(next);
+      absl::string_view name = node->input(next);
       if (!absl::ConsumePrefix(&name, "^")) {
         return errors::InvalidArgument("Expected input[", next, "] == '", name,
                                        "' to be a control input.");

@@ -294,7 +294,7 @@ void FunctionLibraryDefinition::Clear() {
   optimized_.clear();
 }
 
-std::string FunctionLibraryDefinition::UniqueFunctionName(StringPiece prefix) const {
+std::string FunctionLibraryDefinition::UniqueFunctionName(absl::string_view prefix) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::string name;
   for (size_t i = by_name_.size();; ++i) {

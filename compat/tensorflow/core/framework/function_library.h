@@ -106,7 +106,7 @@ class FunctionLibraryDefinition : public OpRegistryInterface {
   void Clear();
 
   // Returns a name that begins with `prefix` and that no function has.
-  std::string UniqueFunctionName(StringPiece prefix) const;
+  std::string UniqueFunctionName(absl::string_view prefix) const;
   // Reads an attribute of the function that the node calls. For a SymbolicGradient, that is the
   // gradient of its function, or the function if it has none. INVALID_ARGUMENT if it calls none.
   template <typename T>

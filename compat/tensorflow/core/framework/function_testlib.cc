@@ -36,7 +36,7 @@ FunctionDef CalledTwice(const std::string& name, const std::string& callee) {
 
 }  // namespace
 
-NodeDef NDef(StringPiece name, StringPiece op, gtl::ArraySlice<std::string> inputs,
+NodeDef NDef(absl::string_view name, absl::string_view op, gtl::ArraySlice<std::string> inputs,
              gtl::ArraySlice<std::pair<std::string, FunctionDefHelper::AttrValueWrapper>> attrs,
              const std::string& device) {
   NodeDef node;

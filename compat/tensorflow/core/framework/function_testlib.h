@@ -35,7 +35,7 @@ class Attrs {
 };
 
 NodeDef NDef(
-    StringPiece name, StringPiece op, gtl::ArraySlice<std::string> inputs,
+    absl::string_view name, absl::string_view op, gtl::ArraySlice<std::string> inputs,
     gtl::ArraySlice<std::pair<std::string, FunctionDefHelper::AttrValueWrapper>> attrs = {},
     const std::string& device = "");
 GraphDef GDef(gtl::ArraySlice<NodeDef> nodes, gtl::ArraySlice<FunctionDef> funcs = {});

@@ -151,7 +151,7 @@ absl::StatusOr<const gradflow::KernelRegistration*> FindLibraryKernel(const Devi
 
 namespace compat_internal {
 
-void AddKernel(const KernelDef& def, StringPiece class_name, OpKernelFactory make) {
+void AddKernel(const KernelDef& def, absl::string_view class_name, OpKernelFactory make) {
   Kernels& all = AllKernels();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.kernels[def.op()].push_back(Kernel{def, std::string(class_name), make});
@@ -249,12 +249,12 @@ KernelList GetAllRegisteredKernels() {
   return GetFilteredRegisteredKernels([](const KernelDef&) { return true; });
 }
 
-KernelList GetRegisteredKernelsForOp(StringPiece op_name) {
+KernelList GetRegisteredKernelsForOp(absl::string_view op_name) {
   return GetFilteredRegisteredKernels(
       [op_name](const KernelDef& kernel) { return kernel.op() == op_name; });
 }
 
-std::string KernelsRegisteredForOp(StringPiece op_name) {
+std::string KernelsRegisteredForOp(absl::string_view op_name) {
   std::string text;
   const KernelList list = GetRegisteredKernelsForOp(op_name);
   for (const KernelDef& kernel : list.kernel()) {

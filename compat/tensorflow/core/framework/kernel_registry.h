@@ -8,7 +8,7 @@ namespace tensorflow {
 namespace compat_internal {
 
 // Adds a kernel for those who make one without a session.
-void AddKernel(const gradflow::KernelDef& def, StringPiece class_name, OpKernelFactory make);
+void AddKernel(const gradflow::KernelDef& def, absl::string_view class_name, OpKernelFactory make);
 
 }  // namespace compat_internal
 }  // namespace tensorflow

@@ -16,8 +16,8 @@ namespace compat_internal {
 
 // Stores the range of argument `name` in *range. Returns INVALID_ARGUMENT if there is none. `kind`,
 // for the message, is "input" or "output".
-inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece kind,
-                              StringPiece name, gradflow::NameRange* range) {
+inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, absl::string_view kind,
+                              absl::string_view name, gradflow::NameRange* range) {
   const auto it = ranges.find(std::string(name));
   if (it == ranges.end()) return errors::InvalidArgument("Unknown ", kind, " name: ", name);
   *range = it->second;
@@ -25,8 +25,8 @@ inline absl::Status FindRange(const gradflow::NameRangeMap& ranges, StringPiece 
 }
 
 // Store the index of the argument in *i. Return INVALID_ARGUMENT unless it is a single tensor.
-absl::Status FindInput(const OpKernel& kernel, StringPiece name, int* i);
-absl::Status FindOutput(const OpKernel& kernel, StringPiece name, int* i);
+absl::Status FindInput(const OpKernel& kernel, absl::string_view name, int* i);
+absl::Status FindOutput(const OpKernel& kernel, absl::string_view name, int* i);
 
 }  // namespace compat_internal
 }  // namespace tensorflow

@@ -10,7 +10,7 @@
 
 namespace tensorflow {
 
-NodeDefBuilder::NodeDefBuilder(StringPiece name, StringPiece op_name,
+NodeDefBuilder::NodeDefBuilder(absl::string_view name, absl::string_view op_name,
                                const OpRegistryInterface* op_registry) {
   node_def_.set_name(std::string(name));
   node_def_.set_op(std::string(op_name));
@@ -18,7 +18,7 @@ NodeDefBuilder::NodeDefBuilder(StringPiece name, StringPiece op_name,
   if (!status.ok()) errors_.emplace_back(status.message());
 }
 
-NodeDefBuilder::NodeDefBuilder(StringPiece name, const OpDef* op_def) : op_def_(op_def) {
+NodeDefBuilder::NodeDefBuilder(absl::string_view name, const OpDef* op_def) : op_def_(op_def) {
   node_def_.set_name(std::string(name));
   node_def_.set_op(op_def->name());
 }
@@ -59,7 +59,7 @@ void NodeDefBuilder::CheckType(const OpDef::ArgDef& arg, DataType expected, Data
                                  " expected ", DataTypeString(expected)));
 }
 
-NodeDefBuilder& NodeDefBuilder::SetAttr(StringPiece name, const AttrValue& value) {
+NodeDefBuilder& NodeDefBuilder::SetAttr(absl::string_view name, const AttrValue& value) {
   const AttrValue* const found = gradflow::FindNodeAttr(node_def_, name);
   if (found == nullptr) {
     (*node_def_.mutable_attr())[std::string(name)] = value;
@@ -117,7 +117,8 @@ void NodeDefBuilder::AddList(const OpDef::ArgDef& arg, gtl::ArraySlice<NodeOut> 
 
 absl::Status NodeDefBuilder::FakeSources(const OpDef::ArgDef& arg, const FakeInputs& fake,
                                          bool* is_list, std::vector<NodeOut>* sources) const {
-  const auto infer = [&](StringPiece what, const std::string& attr, auto* value) -> absl::Status {
+  const auto infer = [&](absl::string_view what, const std::string& attr,
+                         auto* value) -> absl::Status {
     absl::Status status = GetNodeAttr(node_def_, attr, value);
     if (status.ok()) return status;
     // The default of the definition is not set before the end.
@@ -192,12 +193,12 @@ NodeDefBuilder& NodeDefBuilder::Input(const FakeInputs& fake) {
   return is_list ? Input(gtl::ArraySlice<NodeOut>(sources)) : Input(sources[0]);
 }
 
-NodeDefBuilder& NodeDefBuilder::ControlInput(StringPiece src_node) {
+NodeDefBuilder& NodeDefBuilder::ControlInput(absl::string_view src_node) {
   control_inputs_.push_back(absl::StrCat("^", src_node));
   return *this;
 }
 
-NodeDefBuilder& NodeDefBuilder::Device(StringPiece device) {
+NodeDefBuilder& NodeDefBuilder::Device(absl::string_view device) {
   node_def_.set_device(std::string(device));
   return *this;
 }

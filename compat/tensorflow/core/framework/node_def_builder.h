@@ -18,38 +18,38 @@ class NodeDefBuilder {
  public:
   // An output of a node by the node's name.
   struct NodeOut {
-    NodeOut(StringPiece n, int i, DataType dt) : node(n), index(i), data_type(dt) {}
+    NodeOut(absl::string_view n, int i, DataType dt) : node(n), index(i), data_type(dt) {}
     NodeOut() = default;
-    void Reset(StringPiece n, int i, DataType dt) { *this = NodeOut(n, i, dt); }
+    void Reset(absl::string_view n, int i, DataType dt) { *this = NodeOut(n, i, dt); }
     std::string node;
     int index = 0;
     DataType data_type = DT_INVALID;
   };
 
-  NodeDefBuilder(StringPiece name, StringPiece op_name,
+  NodeDefBuilder(absl::string_view name, absl::string_view op_name,
                  const OpRegistryInterface* op_registry = OpRegistry::Global());
   // REQUIRES: op_def outlives the builder.
-  NodeDefBuilder(StringPiece name, const OpDef* op_def);
+  NodeDefBuilder(absl::string_view name, const OpDef* op_def);
 
   // Add the inputs of the next argument of the definition.
-  NodeDefBuilder& Input(StringPiece src_node, int src_index, DataType dt) {
+  NodeDefBuilder& Input(absl::string_view src_node, int src_index, DataType dt) {
     return Input(NodeOut(src_node, src_index, dt));
   }
   NodeDefBuilder& Input(const NodeOut& source);
   NodeDefBuilder& Input(gtl::ArraySlice<NodeOut> sources);
   NodeDefBuilder& Input(const FakeInputs& fake);
-  NodeDefBuilder& ControlInput(StringPiece src_node);
-  NodeDefBuilder& Device(StringPiece device);
+  NodeDefBuilder& ControlInput(absl::string_view src_node);
+  NodeDefBuilder& Device(absl::string_view device);
 
   // Set an attribute. It is an error if it has another value already.
   template <typename T>
-  NodeDefBuilder& Attr(StringPiece name, const T& value) {
+  NodeDefBuilder& Attr(absl::string_view name, const T& value) {
     AttrValue attr;
     SetAttrValue(value, &attr);
     return SetAttr(name, attr);
   }
   template <typename T>
-  NodeDefBuilder& Attr(StringPiece name, std::initializer_list<T> values) {
+  NodeDefBuilder& Attr(absl::string_view name, std::initializer_list<T> values) {
     return Attr(name, gtl::ArraySlice<T>(values.begin(), values.size()));
   }
 
@@ -71,7 +71,7 @@ class NodeDefBuilder {
   // Checks the type of an input whose type the definition states, or `expected`.
   void CheckType(const OpDef::ArgDef& arg, DataType expected, DataType found);
   void CheckRef(const OpDef::ArgDef& arg, DataType found);
-  NodeDefBuilder& SetAttr(StringPiece name, const AttrValue& value);
+  NodeDefBuilder& SetAttr(absl::string_view name, const AttrValue& value);
 
   // Null if the op is not registered.
   const OpDef* op_def_ = nullptr;

@@ -16,7 +16,7 @@ namespace tensorflow {
 namespace {
 
 // Returns an error unless `attr` is a value of type `type`.
-absl::Status CheckType(const AttrValue* attr, StringPiece name, StringPiece type) {
+absl::Status CheckType(const AttrValue* attr, absl::string_view name, absl::string_view type) {
   if (attr == nullptr) return errors::NotFound("attribute ", name, " is missing");
   if (absl::Status status = gradflow::AttrValueHasType(*attr, type); !status.ok()) {
     return errors::InvalidArgument("attribute ", name, ": ", status.message());
@@ -24,12 +24,12 @@ absl::Status CheckType(const AttrValue* attr, StringPiece name, StringPiece type
   return absl::OkStatus();
 }
 
-bool IsWord(char c, StringPiece others) {
+bool IsWord(char c, absl::string_view others) {
   return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains(others, c);
 }
 
 // Consumes a scope name: components of [A-Za-z0-9.][A-Za-z0-9_.\-/]*, joined by '>'.
-bool ConsumeName(StringPiece* text) {
+bool ConsumeName(absl::string_view* text) {
   size_t end = 0;
   do {
     if (end > 0) ++end;
@@ -40,10 +40,10 @@ bool ConsumeName(StringPiece* text) {
   return true;
 }
 
-bool IsName(StringPiece text) { return ConsumeName(&text) && text.empty(); }
+bool IsName(absl::string_view text) { return ConsumeName(&text) && text.empty(); }
 
 // "name" or "name:3".
-bool IsDataInput(StringPiece text) {
+bool IsDataInput(absl::string_view text) {
   if (!ConsumeName(&text)) return false;
   if (text.empty()) return true;
   if (!absl::ConsumePrefix(&text, ":") || text.empty()) return false;
@@ -52,7 +52,9 @@ bool IsDataInput(StringPiece text) {
                      [](unsigned char c) { return absl::ascii_isdigit(c); });
 }
 
-bool IsControlInput(StringPiece text) { return absl::ConsumePrefix(&text, "^") && IsName(text); }
+bool IsControlInput(absl::string_view text) {
+  return absl::ConsumePrefix(&text, "^") && IsName(text);
+}
 
 // Calls change(&name) for each node that `node` is colocated with.
 template <typename Change>
@@ -61,7 +63,7 @@ absl::Status ChangeColocation(NodeDef* node, Change change) {
   if (attr == node->mutable_attr()->end()) return absl::OkStatus();
   TF_RETURN_IF_ERROR(CheckType(&attr->second, kColocationAttrName, "list(string)"));
   for (std::string& value : *attr->second.mutable_list()->mutable_s()) {
-    StringPiece name = value;
+    absl::string_view name = value;
     if (!absl::ConsumePrefix(&name, kColocationGroupPrefix)) continue;
     std::string changed(name);
     change(&changed);
@@ -70,7 +72,7 @@ absl::Status ChangeColocation(NodeDef* node, Change change) {
   return absl::OkStatus();
 }
 
-std::string FormatNode(StringPiece name, const NodeDef& node) {
+std::string FormatNode(absl::string_view name, const NodeDef& node) {
   const auto& info = node.experimental_debug_info();
   std::vector<std::string> parts;
   for (int i = 0; i < info.original_node_names_size(); ++i) {
@@ -92,12 +94,12 @@ AttrSlice::AttrSlice() {
   attrs_ = none;
 }
 
-const AttrValue* AttrSlice::Find(StringPiece name) const {
+const AttrValue* AttrSlice::Find(absl::string_view name) const {
   const auto it = attrs().find(std::string(name));
   return it == attrs().end() ? nullptr : &it->second;
 }
 
-absl::Status AttrSlice::Find(StringPiece name, const AttrValue** value) const {
+absl::Status AttrSlice::Find(absl::string_view name, const AttrValue** value) const {
   *value = Find(name);
   if (*value != nullptr) return absl::OkStatus();
   absl::Status status = errors::NotFound("No attr named '", name, "' in NodeDef:");
@@ -134,7 +136,7 @@ std::string AttrSlice::DebugString() const {
   return absl::StrJoin(lines, "\n");
 }
 
-const std::string& GetNodeAttrString(const AttrSlice& attrs, StringPiece name) {
+const std::string& GetNodeAttrString(const AttrSlice& attrs, absl::string_view name) {
   static const auto* const none = new std::string;
   const AttrValue* const value = attrs.Find(name);
   return value != nullptr && value->value_case() == AttrValue::kS ? value->s() : *none;
@@ -142,51 +144,54 @@ const std::string& GetNodeAttrString(const AttrSlice& attrs, StringPiece name) {
 
 namespace compat_internal {
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, NameAttrList* value) {
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, NameAttrList* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "func"));
   *value = attr->func();
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, TensorShapeProto* value) {
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
+                            TensorShapeProto* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "shape"));
   *value = attr->shape();
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, TensorProto* value) {
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name, TensorProto* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "tensor"));
   *value = attr->tensor();
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, const NameAttrList** value) {
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
+                            const NameAttrList** value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "func"));
   *value = &attr->func();
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name, const TensorProto** value) {
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
+                            const TensorProto** value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "tensor"));
   *value = &attr->tensor();
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<NameAttrList>* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "list(func)"));
   value->assign(attr->list().func().begin(), attr->list().func().end());
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<TensorShapeProto>* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "list(shape)"));
   value->assign(attr->list().shape().begin(), attr->list().shape().end());
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<TensorShape>* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "list(shape)"));
   std::vector<TensorShape> shapes;
@@ -199,7 +204,7 @@ absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<const std::string*>* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "list(string)"));
   value->clear();
@@ -207,7 +212,7 @@ absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
   return absl::OkStatus();
 }
 
-absl::Status GetMessageAttr(const AttrValue* attr, StringPiece name,
+absl::Status GetMessageAttr(const AttrValue* attr, absl::string_view name,
                             std::vector<const TensorShapeProto*>* value) {
   TF_RETURN_IF_ERROR(CheckType(attr, name, "list(shape)"));
   value->clear();
@@ -300,7 +305,7 @@ absl::Status NameRangesForNode(const gradflow::Node& node, const OpDef& op_def,
 // ---- Whole nodes ----
 
 absl::Status ValidateExternalNodeDefSyntax(const NodeDef& node) {
-  const auto illegal = [&](StringPiece what, const std::string& name) {
+  const auto illegal = [&](absl::string_view what, const std::string& name) {
     return AttachDef(errors::InvalidArgument("Illegal op ", what, "name '", name, "'"), node);
   };
   if (!IsName(node.name())) return illegal("", node.name());
@@ -341,8 +346,8 @@ absl::Status AttachDef(const absl::Status& status, const gradflow::Node& node,
   return AttachDef(status, node.def(), allow_multiple_formatted_node);
 }
 
-absl::Status AddPrefixAndSuffixToNode(StringPiece prefix, StringPiece suffix, NodeDef* node,
-                                      bool uniquify_frame_name) {
+absl::Status AddPrefixAndSuffixToNode(absl::string_view prefix, absl::string_view suffix,
+                                      NodeDef* node, bool uniquify_frame_name) {
   node->set_name(absl::StrCat(prefix, node->name(), suffix));
   if (uniquify_frame_name && (node->op() == "Enter" || node->op() == "RefEnter")) {
     std::string frame;
@@ -353,7 +358,7 @@ absl::Status AddPrefixAndSuffixToNode(StringPiece prefix, StringPiece suffix, No
 }
 
 absl::Status MaybeAddPrefixToColocationConstraints(const std::unordered_set<std::string>& match,
-                                                   StringPiece prefix, NodeDef* node) {
+                                                   absl::string_view prefix, NodeDef* node) {
   return ChangeColocation(node, [&](std::string* name) {
     if (match.count(*name) > 0) *name = absl::StrCat(prefix, *name);
   });
@@ -373,7 +378,7 @@ void ChangeToNoOp(NodeDef* node) {
   node->clear_experimental_type();
   for (std::string& input : *node->mutable_input()) {
     if (absl::StartsWith(input, "^")) continue;
-    input = absl::StrCat("^", StringPiece(input).substr(0, input.rfind(':')));
+    input = absl::StrCat("^", absl::string_view(input).substr(0, input.rfind(':')));
   }
 }
 

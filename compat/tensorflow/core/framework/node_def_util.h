@@ -58,8 +58,8 @@ class AttrSlice {
   auto begin() const { return attrs().begin(); }
   auto end() const { return attrs().end(); }
   // Return null, or NOT_FOUND with *value null, if there is no attribute of that name.
-  const AttrValue* Find(StringPiece name) const;
-  absl::Status Find(StringPiece name, const AttrValue** value) const;
+  const AttrValue* Find(absl::string_view name) const;
+  absl::Status Find(absl::string_view name, const AttrValue** value) const;
   const AttrValue* FindByString(const std::string& name) const { return Find(name); }
   absl::Status FindByString(const std::string& name, const AttrValue** value) const {
     return Find(name, value);
@@ -91,7 +91,7 @@ class AttrSlice {
 // its value has another type. Pointers are borrowed from the slice's attributes ----
 
 template <typename T>
-absl::Status GetNodeAttr(const AttrSlice& attrs, StringPiece name, T* value) {
+absl::Status GetNodeAttr(const AttrSlice& attrs, absl::string_view name, T* value) {
   // Values of a few types are read as messages, which core has no function for.
   if constexpr (std::is_same_v<T, NameAttrList> || std::is_same_v<T, TensorShapeProto> ||
                 std::is_same_v<T, TensorProto> || std::is_same_v<T, std::vector<NameAttrList>> ||
@@ -107,23 +107,23 @@ absl::Status GetNodeAttr(const AttrSlice& attrs, StringPiece name, T* value) {
   }
 }
 template <typename T>
-StatusOr<T> GetNodeAttr(const AttrSlice& attrs, StringPiece name) {
+StatusOr<T> GetNodeAttr(const AttrSlice& attrs, absl::string_view name) {
   T value;
   TF_RETURN_IF_ERROR(GetNodeAttr(attrs, name, &value));
   return value;
 }
 // Return false and leave *value unchanged if GetNodeAttr returns an error.
 template <typename T>
-bool TryGetNodeAttr(const AttrSlice& attrs, StringPiece name, T* value) {
+bool TryGetNodeAttr(const AttrSlice& attrs, absl::string_view name, T* value) {
   return GetNodeAttr(attrs, name, value).ok();
 }
 template <typename T>
-bool GetNodeAttrSimple(const AttrSlice& attrs, StringPiece name, T* value) {
+bool GetNodeAttrSimple(const AttrSlice& attrs, absl::string_view name, T* value) {
   return GetNodeAttr(attrs, name, value).ok();
 }
 // Returns an empty string if there is no such attribute, or it is not a string.
-const std::string& GetNodeAttrString(const AttrSlice& attrs, StringPiece name);
-inline bool HasNodeAttr(const NodeDef& node, StringPiece name) {
+const std::string& GetNodeAttrString(const AttrSlice& attrs, absl::string_view name);
+inline bool HasNodeAttr(const NodeDef& node, absl::string_view name) {
   return gradflow::FindNodeAttr(node, name) != nullptr;
 }
 
@@ -132,9 +132,9 @@ inline bool HasNodeAttr(const NodeDef& node, StringPiece name) {
 using gradflow::AddNodeAttr;
 
 // Values of types that gradflow's function does not take.
-#define GRADFLOW_COMPAT_ADD_NODE_ATTR(...)                                             \
-  inline void AddNodeAttr(StringPiece name, const __VA_ARGS__& value, NodeDef* node) { \
-    ::tensorflow::SetAttrValue(value, &(*node->mutable_attr())[std::string(name)]);    \
+#define GRADFLOW_COMPAT_ADD_NODE_ATTR(...)                                                   \
+  inline void AddNodeAttr(absl::string_view name, const __VA_ARGS__& value, NodeDef* node) { \
+    ::tensorflow::SetAttrValue(value, &(*node->mutable_attr())[std::string(name)]);          \
   }
 GRADFLOW_COMPAT_ADD_NODE_ATTR(TensorShapeProto)
 GRADFLOW_COMPAT_ADD_NODE_ATTR(TensorProto)
@@ -151,11 +151,11 @@ GRADFLOW_COMPAT_ADD_NODE_ATTR(gtl::ArraySlice<TensorProto>)
 GRADFLOW_COMPAT_ADD_NODE_ATTR(gtl::ArraySlice<NameAttrList>)
 #undef GRADFLOW_COMPAT_ADD_NODE_ATTR
 template <typename T>
-void AddNodeAttr(StringPiece name, std::initializer_list<T> values, NodeDef* node) {
+void AddNodeAttr(absl::string_view name, std::initializer_list<T> values, NodeDef* node) {
   AddNodeAttr(name, gtl::ArraySlice<T>(values.begin(), values.size()), node);
 }
 template <typename T>
-void AddAttr(StringPiece name, const T& value, AttrValueMap* map) {
+void AddAttr(absl::string_view name, const T& value, AttrValueMap* map) {
   SetAttrValue(value, &(*map)[std::string(name)]);
 }
 
@@ -206,11 +206,11 @@ absl::Status AttachDef(const absl::Status& status, const gradflow::Node& node,
                        bool allow_multiple_formatted_node = false);
 
 // Adds to the name of the node, and to the frame of an Enter node.
-absl::Status AddPrefixAndSuffixToNode(StringPiece prefix, StringPiece suffix, NodeDef* node,
-                                      bool uniquify_frame_name = true);
+absl::Status AddPrefixAndSuffixToNode(absl::string_view prefix, absl::string_view suffix,
+                                      NodeDef* node, bool uniquify_frame_name = true);
 // Changes the names of colocated nodes: prefixes those in `match`, replaces those that are keys.
 absl::Status MaybeAddPrefixToColocationConstraints(const std::unordered_set<std::string>& match,
-                                                   StringPiece prefix, NodeDef* node);
+                                                   absl::string_view prefix, NodeDef* node);
 absl::Status MaybeUpdateColocationConstraintsWithMap(
     const std::map<absl::string_view, absl::string_view>& node_name_map, NodeDef* node);
 // Makes it a NoOp. Data inputs become control inputs.

@@ -103,7 +103,7 @@ OpShapeInferenceFn ShapeFnOf(const gradflow::OpRegistration& op) {
   };
 }
 
-absl::Status NotRegistered(const std::string& name, StringPiece hint) {
+absl::Status NotRegistered(const std::string& name, absl::string_view hint) {
   return errors::NotFound("Op type not registered '", name, "'", hint.empty() ? "" : ": ", hint);
 }
 
@@ -262,7 +262,7 @@ OpRegistrar::OpRegistrar(const OpDefBuilderWrapper& wrapper) {
 
 }  // namespace register_op
 
-KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, StringPiece class_name,
+KernelRegistrar::KernelRegistrar(const KernelDefBuilder& builder, absl::string_view class_name,
                                  gradflow::KernelFactory factory, OpKernelFactory make) {
   gradflow::KernelRegistration kernel = builder.kernel_;
   const std::unique_ptr<KernelDef> def(const_cast<KernelDef*>(builder.Build()));

@@ -109,10 +109,10 @@ namespace register_op {
 // Collects the definition of an op.
 class OpDefBuilderWrapper {
  public:
-  explicit OpDefBuilderWrapper(StringPiece name) : builder_(name) {}
-  OpDefBuilderWrapper& Attr(StringPiece spec) { return builder_.Attr(spec), *this; }
-  OpDefBuilderWrapper& Input(StringPiece spec) { return builder_.Input(spec), *this; }
-  OpDefBuilderWrapper& Output(StringPiece spec) { return builder_.Output(spec), *this; }
+  explicit OpDefBuilderWrapper(absl::string_view name) : builder_(name) {}
+  OpDefBuilderWrapper& Attr(absl::string_view spec) { return builder_.Attr(spec), *this; }
+  OpDefBuilderWrapper& Input(absl::string_view spec) { return builder_.Input(spec), *this; }
+  OpDefBuilderWrapper& Output(absl::string_view spec) { return builder_.Output(spec), *this; }
   OpDefBuilderWrapper& SetIsCommutative() { return builder_.SetIsCommutative(), *this; }
   OpDefBuilderWrapper& SetIsAggregate() { return builder_.SetIsAggregate(), *this; }
   OpDefBuilderWrapper& SetIsStateful() { return builder_.SetIsStateful(), *this; }
@@ -123,10 +123,10 @@ class OpDefBuilderWrapper {
   OpDefBuilderWrapper& SetAllowsUninitializedInput() {
     return builder_.SetAllowsUninitializedInput(), *this;
   }
-  OpDefBuilderWrapper& Deprecated(int version, StringPiece explanation) {
+  OpDefBuilderWrapper& Deprecated(int version, absl::string_view explanation) {
     return builder_.Deprecated(version, explanation), *this;
   }
-  OpDefBuilderWrapper& Doc(StringPiece text) { return builder_.Doc(text), *this; }
+  OpDefBuilderWrapper& Doc(absl::string_view text) { return builder_.Doc(text), *this; }
   OpDefBuilderWrapper& SetShapeFn(OpShapeInferenceFn fn) {
     return builder_.SetShapeFn(std::move(fn)), *this;
   }

@@ -5,7 +5,7 @@
 
 namespace tensorflow {
 
-OpDefBuilder& OpDefBuilder::Doc(StringPiece text) {
+OpDefBuilder& OpDefBuilder::Doc(absl::string_view text) {
   if (has_doc_) status_.Update(errors::InvalidArgument("Extra call to Doc() for Op ", name_));
   has_doc_ = true;
   builder_.Doc(text);
@@ -23,7 +23,7 @@ OpDefBuilder& OpDefBuilder::SetShapeFn(OpShapeInferenceFn fn) {
 absl::Status OpDefBuilder::Finalize(OpRegistrationData* op_reg_data) const {
   TF_RETURN_IF_ERROR(status_);
   OpDef op_def;
-  if (absl::Status status = builder_.Finalize(&op_def); !status.ok()) {
+  if (absl::Status status = builder_.FinalizeUnchecked(&op_def); !status.ok()) {
     return errors::InvalidArgument(absl::StripPrefix(status.message(), "op 'Op': "), " for Op ",
                                    name_);
   }

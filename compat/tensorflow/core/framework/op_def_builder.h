@@ -28,11 +28,11 @@ struct OpRegistrationData {
 
 class OpDefBuilder {
  public:
-  explicit OpDefBuilder(StringPiece op_name) : name_(op_name), builder_("Op") {}
+  explicit OpDefBuilder(absl::string_view op_name) : name_(op_name), builder_("Op") {}
 
-  OpDefBuilder& Attr(StringPiece spec) { return builder_.Attr(spec), *this; }
-  OpDefBuilder& Input(StringPiece spec) { return builder_.Input(spec), *this; }
-  OpDefBuilder& Output(StringPiece spec) { return builder_.Output(spec), *this; }
+  OpDefBuilder& Attr(absl::string_view spec) { return builder_.Attr(spec), *this; }
+  OpDefBuilder& Input(absl::string_view spec) { return builder_.Input(spec), *this; }
+  OpDefBuilder& Output(absl::string_view spec) { return builder_.Output(spec), *this; }
   OpDefBuilder& SetIsCommutative() { return builder_.SetIsCommutative(), *this; }
   OpDefBuilder& SetIsAggregate() { return builder_.SetIsAggregate(), *this; }
   OpDefBuilder& SetIsStateful() { return builder_.SetIsStateful(), *this; }
@@ -41,10 +41,10 @@ class OpDefBuilder {
     return builder_.SetAllowsUninitializedInput(), *this;
   }
   OpDefBuilder& SetIsDistributedCommunication() { return is_distributed_ = true, *this; }
-  OpDefBuilder& Deprecated(int version, StringPiece explanation) {
+  OpDefBuilder& Deprecated(int version, absl::string_view explanation) {
     return builder_.Deprecated(version, explanation), *this;
   }
-  OpDefBuilder& Doc(StringPiece text);
+  OpDefBuilder& Doc(absl::string_view text);
   OpDefBuilder& SetShapeFn(OpShapeInferenceFn fn);
   // Has no effect: an attribute of type `type` allows all types.
   OpDefBuilder& AllowAttrTypeAny() { return *this; }

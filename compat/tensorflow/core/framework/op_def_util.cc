@@ -194,11 +194,11 @@ absl::Status ValidateAttrValue(const AttrValue& attr_value, const OpDef::AttrDef
   return absl::OkStatus();
 }
 
-const OpDef::AttrDef* FindAttr(StringPiece name, const OpDef& op_def) {
+const OpDef::AttrDef* FindAttr(absl::string_view name, const OpDef& op_def) {
   return FindAttrMutable(name, const_cast<OpDef*>(&op_def));
 }
 
-OpDef::AttrDef* FindAttrMutable(StringPiece name, OpDef* op_def) {
+OpDef::AttrDef* FindAttrMutable(absl::string_view name, OpDef* op_def) {
   for (int i = 0; i < op_def->attr_size(); ++i) {
     // Mutable access to the one alone: other threads may read the definition.
     if (op_def->attr(i).name() == name) return const_cast<OpDef::AttrDef*>(&op_def->attr(i));
@@ -206,7 +206,7 @@ OpDef::AttrDef* FindAttrMutable(StringPiece name, OpDef* op_def) {
   return nullptr;
 }
 
-const OpDef::ArgDef* FindInputArg(StringPiece name, const OpDef& op_def) {
+const OpDef::ArgDef* FindInputArg(absl::string_view name, const OpDef& op_def) {
   for (const OpDef::ArgDef& arg : op_def.input_arg()) {
     if (arg.name() == name) return &arg;
   }

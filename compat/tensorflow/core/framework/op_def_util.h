@@ -23,9 +23,9 @@ absl::Status CheckOpDeprecation(const OpDef& op_def, int graph_def_version);
 absl::Status ValidateAttrValue(const AttrValue& attr_value, const OpDef::AttrDef& attr);
 
 // Return null if there is none of this name.
-const OpDef::AttrDef* FindAttr(StringPiece name, const OpDef& op_def);
-OpDef::AttrDef* FindAttrMutable(StringPiece name, OpDef* op_def);
-const OpDef::ArgDef* FindInputArg(StringPiece name, const OpDef& op_def);
+const OpDef::AttrDef* FindAttr(absl::string_view name, const OpDef& op_def);
+OpDef::AttrDef* FindAttrMutable(absl::string_view name, OpDef* op_def);
+const OpDef::ArgDef* FindInputArg(absl::string_view name, const OpDef& op_def);
 
 // Returns the definition on one line: "Op<name=Add; signature=x:T, y:T -> z:T; attr=T:type>".
 std::string SummarizeOpDef(const OpDef& op_def);

@@ -16,10 +16,21 @@ namespace tensorflow {
 namespace {
 
 // Returns an error unless the argument is a single tensor.
-absl::Status OnlyOne(StringPiece kind, StringPiece name, int start, int stop) {
+absl::Status OnlyOne(absl::string_view kind, absl::string_view name, int start, int stop) {
   if (stop == start + 1) return absl::OkStatus();
   return errors::InvalidArgument(kind, " '", name, "' is a list of ", stop - start,
                                  " where one tensor is expected");
+}
+
+absl::Status CompareSignatures(const DataTypeVector& inputs, const DataTypeVector& outputs,
+                               DataTypeSlice expected_inputs, DataTypeSlice expected_outputs) {
+  if (expected_inputs == DataTypeSlice(inputs) && expected_outputs == DataTypeSlice(outputs)) {
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument("Signature mismatch, have: ", DataTypeSliceString(inputs), "->",
+                                 DataTypeSliceString(outputs),
+                                 " expected: ", DataTypeSliceString(expected_inputs), "->",
+                                 DataTypeSliceString(expected_outputs));
 }
 
 // Returns the kernel's status, or INTERNAL if it has left out an output.
@@ -78,13 +89,13 @@ class AsyncKernelAdapter final : public gradflow::AsyncOpKernel {
 
 namespace compat_internal {
 
-absl::Status FindInput(const OpKernel& kernel, StringPiece name, int* i) {
+absl::Status FindInput(const OpKernel& kernel, absl::string_view name, int* i) {
   int stop;
   TF_RETURN_IF_ERROR(kernel.InputRange(name, i, &stop));
   return OnlyOne("input", name, *i, stop);
 }
 
-absl::Status FindOutput(const OpKernel& kernel, StringPiece name, int* i) {
+absl::Status FindOutput(const OpKernel& kernel, absl::string_view name, int* i) {
   int stop;
   TF_RETURN_IF_ERROR(kernel.OutputRange(name, i, &stop));
   return OnlyOne("output", name, *i, stop);
@@ -123,17 +134,18 @@ OpKernelConstruction::OpKernelConstruction(const gradflow::KernelConstruction& c
 
 absl::Status OpKernelConstruction::MatchSignature(DataTypeSlice expected_inputs,
                                                   DataTypeSlice expected_outputs) const {
-  if (expected_inputs == DataTypeSlice(info_->input_types) &&
-      expected_outputs == DataTypeSlice(info_->output_types)) {
-    return absl::OkStatus();
-  }
-  return errors::InvalidArgument(
-      "Signature mismatch, have: ", DataTypeSliceString(info_->input_types), "->",
-      DataTypeSliceString(info_->output_types), " expected: ", DataTypeSliceString(expected_inputs),
-      "->", DataTypeSliceString(expected_outputs));
+  return CompareSignatures(info_->input_types, info_->output_types, expected_inputs,
+                           expected_outputs);
 }
 
-DataType OpKernelConstruction::TypeOf(StringPiece kind, const DataTypeVector& types, int i) const {
+absl::Status OpKernelContext::MatchSignature(DataTypeSlice expected_inputs,
+                                             DataTypeSlice expected_outputs) const {
+  return CompareSignatures(kernel_->input_types(), kernel_->output_types(), expected_inputs,
+                           expected_outputs);
+}
+
+DataType OpKernelConstruction::TypeOf(absl::string_view kind, const DataTypeVector& types,
+                                      int i) const {
   if (i >= 0 && i < static_cast<int>(types.size())) return types[i];
   SetStatus(
       errors::Internal("the kernel asked for the type of ", kind, " ", i, " of ", types.size()));
@@ -169,14 +181,14 @@ std::string OpKernel::TraceString(const OpKernelContext& context, bool verbose) 
   return text;
 }
 
-absl::Status OpKernel::InputRange(StringPiece name, int* start, int* stop) const {
+absl::Status OpKernel::InputRange(absl::string_view name, int* start, int* stop) const {
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(compat_internal::FindRange(info_->input_ranges, "input", name, &range));
   std::tie(*start, *stop) = range;
   return absl::OkStatus();
 }
 
-absl::Status OpKernel::OutputRange(StringPiece name, int* start, int* stop) const {
+absl::Status OpKernel::OutputRange(absl::string_view name, int* start, int* stop) const {
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(compat_internal::FindRange(info_->output_ranges, "output", name, &range));
   std::tie(*start, *stop) = range;
@@ -203,14 +215,14 @@ DataType OpOutputList::expected_output_dtype(int i) const {
   return context_->expected_output_dtype(start_ + i);
 }
 
-absl::Status OpKernelContext::input(StringPiece name, const Tensor** tensor) const {
+absl::Status OpKernelContext::input(absl::string_view name, const Tensor** tensor) const {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
   *tensor = &input(i);
   return absl::OkStatus();
 }
 
-absl::Status OpKernelContext::input_list(StringPiece name, OpInputList* list) {
+absl::Status OpKernelContext::input_list(absl::string_view name, OpInputList* list) {
   int start, stop;
   TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
   *list = OpInputList(this, start, stop);
@@ -229,14 +241,14 @@ bool OpKernelContext::ValidateInputsAreSameShape(OpKernel*) {
   return true;
 }
 
-absl::Status OpKernelContext::allocate_output(StringPiece name, const TensorShape& shape,
+absl::Status OpKernelContext::allocate_output(absl::string_view name, const TensorShape& shape,
                                               Tensor** out) {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &i));
   return allocate_output(i, shape, out);
 }
 
-absl::Status OpKernelContext::output_list(StringPiece name, OpOutputList* list) {
+absl::Status OpKernelContext::output_list(absl::string_view name, OpOutputList* list) {
   int start, stop;
   TF_RETURN_IF_ERROR(kernel_->OutputRange(name, &start, &stop));
   *list = OpOutputList(this, start, stop);
@@ -258,7 +270,7 @@ DataType OpKernelContext::input_dtype(int i) const {
   return HasInput(i) ? kernel_->input_type(i) : DT_INVALID;
 }
 
-absl::Status OpKernelContext::input_dtype(StringPiece name, DataType* dtype) const {
+absl::Status OpKernelContext::input_dtype(absl::string_view name, DataType* dtype) const {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
   *dtype = kernel_->input_type(i);
@@ -299,14 +311,14 @@ void OpKernelContext::set_output(int i, const Tensor& tensor) {
   is_set_[i] = true;
 }
 
-absl::Status OpKernelContext::set_output(StringPiece name, const Tensor& tensor) {
+absl::Status OpKernelContext::set_output(absl::string_view name, const Tensor& tensor) {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &i));
   set_output(i, tensor);
   return absl::OkStatus();
 }
 
-absl::Status OpKernelContext::mutable_output(StringPiece name, Tensor** tensor) {
+absl::Status OpKernelContext::mutable_output(absl::string_view name, Tensor** tensor) {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &i));
   *tensor = mutable_output(i);
@@ -333,7 +345,7 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(gtl::ArraySlice<i
 }
 
 absl::Status OpKernelContext::forward_input_or_allocate_output(
-    gtl::ArraySlice<StringPiece> candidates, StringPiece name, const TensorShape& shape,
+    gtl::ArraySlice<absl::string_view> candidates, absl::string_view name, const TensorShape& shape,
     Tensor** out) {
   int output;
   TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &output));

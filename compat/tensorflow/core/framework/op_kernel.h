@@ -26,6 +26,8 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "tensorflow/core/framework/allocator.h"
+#include "tensorflow/core/framework/cancellation.h"
+#include "tensorflow/core/framework/control_flow.h"
 #include "tensorflow/core/framework/device_base.h"
 #include "tensorflow/core/framework/eigen_device.h"
 #include "tensorflow/core/framework/kernel_def.pb.h"
@@ -53,6 +55,7 @@ class TensorSliceReaderCacheWrapper;
 class AsyncOpKernel;
 class OpKernel;
 class OpKernelContext;
+class RendezvousInterface;
 class ResourceMgr;
 
 // The properties of a kernel that all runs share.
@@ -103,15 +106,15 @@ class OpKernelConstruction : public compat_internal::StatusSink {
   absl::Status MatchSignature(DataTypeSlice expected_inputs, DataTypeSlice expected_outputs) const;
 
   template <typename T>
-  absl::Status GetAttr(StringPiece name, T* value) const {
+  absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(info_->def, name, value);
   }
-  bool HasAttr(StringPiece name) const { return HasNodeAttr(info_->def, name); }
+  bool HasAttr(absl::string_view name) const { return HasNodeAttr(info_->def, name); }
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) const;
 
  private:
   friend class OpKernel;
-  DataType TypeOf(StringPiece kind, const DataTypeVector& types, int i) const;
+  DataType TypeOf(absl::string_view kind, const DataTypeVector& types, int i) const;
 
   std::shared_ptr<const compat_internal::KernelInfo> info_;
 };
@@ -147,8 +150,8 @@ class OpKernel {
   // Returns "name:Op", for traces; with the types and shapes of the inputs if `verbose`.
   virtual std::string TraceString(const OpKernelContext& context, bool verbose) const;
   // Return INVALID_ARGUMENT if there is no argument `name`.
-  absl::Status InputRange(StringPiece name, int* start, int* stop) const;
-  absl::Status OutputRange(StringPiece name, int* start, int* stop) const;
+  absl::Status InputRange(absl::string_view name, int* start, int* stop) const;
+  absl::Status OutputRange(absl::string_view name, int* start, int* stop) const;
 
  private:
   const std::shared_ptr<const compat_internal::KernelInfo> info_;
@@ -228,14 +231,6 @@ class OpOutputList {
   int stop_ = 0;
 };
 
-// The loop and the iteration that a kernel runs in.
-struct FrameAndIter {
-  FrameAndIter() = default;
-  FrameAndIter(uint64 frame, int64_t iteration) : frame_id(frame), iter_id(iteration) {}
-  uint64 frame_id = 0;
-  int64_t iter_id = 0;
-};
-
 // One run of a kernel.
 class OpKernelContext : public compat_internal::StatusSink {
  public:
@@ -264,8 +259,10 @@ class OpKernelContext : public compat_internal::StatusSink {
     ResourceMgr* resource_manager = nullptr;
     Inputs inputs;
     int64_t step_id = 0;
-    // No effect.
     FrameAndIter frame_iter;
+    RendezvousInterface* rendezvous = nullptr;
+    CancellationManager* cancellation_manager = nullptr;
+    // No effect.
     checkpoint::TensorSliceReaderCacheWrapper* slice_reader_cache = nullptr;
     const AllocatorAttributes* output_attr_array = nullptr;
     const int* forward_from_array = nullptr;
@@ -285,6 +282,10 @@ class OpKernelContext : public compat_internal::StatusSink {
   // Returns the resources of the session; null without one, and while constants are folded.
   ResourceMgr* resource_manager() const;
   int64_t step_id() const { return context_->run().step_id; }
+  // Those of the Params. In a session, which has none, {0, 0} and null.
+  FrameAndIter frame_iter() const { return frame_iter_; }
+  RendezvousInterface* rendezvous() const { return rendezvous_; }
+  CancellationManager* cancellation_manager() const { return cancellation_manager_; }
   // No stack traces are kept.
   std::nullptr_t stack_trace() const { return nullptr; }
 
@@ -293,15 +294,17 @@ class OpKernelContext : public compat_internal::StatusSink {
   int num_inputs() const { return context_->num_inputs(); }
   // Returns DT_INVALID, and fails the run, if there is no input i.
   DataType input_dtype(int i) const;
-  absl::Status input_dtype(StringPiece name, DataType* dtype) const;
+  absl::Status input_dtype(absl::string_view name, DataType* dtype) const;
+  // Returns INVALID_ARGUMENT if the inputs or outputs have other types.
+  absl::Status MatchSignature(DataTypeSlice expected_inputs, DataTypeSlice expected_outputs) const;
   // Returns true unless the input is absent.
   bool has_input(int i) const;
   // Returns an empty tensor, and fails the run, if there is no input i.
   const Tensor& input(int i) const;
   // Returns INVALID_ARGUMENT if there is no input i, or if it is a reference.
   absl::StatusOr<Tensor> get_input(int i) const;
-  absl::Status input(StringPiece name, const Tensor** tensor) const;
-  absl::Status input_list(StringPiece name, OpInputList* list);
+  absl::Status input(absl::string_view name, const Tensor** tensor) const;
+  absl::Status input_list(absl::string_view name, OpInputList* list);
   // Returns false and fails the run if the inputs differ in shape.
   bool ValidateInputsAreSameShape(OpKernel* op);
 
@@ -309,14 +312,14 @@ class OpKernelContext : public compat_internal::StatusSink {
 
   bool input_is_ref(int i) const;
   mutex* input_ref_mutex(int i);
-  absl::Status input_ref_mutex(StringPiece name, mutex** out_mutex);
+  absl::Status input_ref_mutex(absl::string_view name, mutex** out_mutex);
   // Returns the variable's value, sharing its elements: what a kernel writes to it, readers of the
   // variable see. Without a value, returns a tensor that is not initialised.
   Tensor mutable_input(int i, bool lock_held);
-  absl::Status mutable_input(StringPiece name, Tensor* tensor, bool lock_held);
+  absl::Status mutable_input(absl::string_view name, Tensor* tensor, bool lock_held);
   // Replaces the variable's value.
   void replace_ref_input(int i, const Tensor& tensor, bool lock_held);
-  absl::Status replace_ref_input(StringPiece name, const Tensor& tensor, bool lock_held);
+  absl::Status replace_ref_input(absl::string_view name, const Tensor& tensor, bool lock_held);
   // Deletes the tensor of the reference, in a context without a session.
   void delete_ref_input(int i, bool lock_held);
   // Makes the output a reference to the variable of the input.
@@ -329,11 +332,11 @@ class OpKernelContext : public compat_internal::StatusSink {
   DataType expected_output_dtype(int i) const;
   // Returns INTERNAL if there is no output i. set_output fails the run in that case.
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out);
-  absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out);
+  absl::Status allocate_output(absl::string_view name, const TensorShape& shape, Tensor** out);
   absl::Status allocate_output(int i, const TensorShape& shape, Tensor** out, AllocatorAttributes) {
     return allocate_output(i, shape, out);
   }
-  absl::Status allocate_output(StringPiece name, const TensorShape& shape, Tensor** out,
+  absl::Status allocate_output(absl::string_view name, const TensorShape& shape, Tensor** out,
                                AllocatorAttributes) {
     return allocate_output(name, shape, out);
   }
@@ -342,22 +345,22 @@ class OpKernelContext : public compat_internal::StatusSink {
   void set_output_ref(int i, mutex* mu, Tensor* tensor);
   // Takes the output out of the context. The caller owns it; null if it has not been set.
   TensorValue release_output(int i);
-  absl::Status output_list(StringPiece name, OpOutputList* list);
+  absl::Status output_list(absl::string_view name, OpOutputList* list);
   void set_output(int i, const Tensor& tensor);
-  absl::Status set_output(StringPiece name, const Tensor& tensor);
+  absl::Status set_output(absl::string_view name, const Tensor& tensor);
   // Returns null if the output has not been set.
   Tensor* mutable_output(int i) {
     return HasOutput(i) && is_set_[i] ? context_->mutable_output(i) : nullptr;
   }
-  absl::Status mutable_output(StringPiece name, Tensor** tensor);
+  absl::Status mutable_output(absl::string_view name, Tensor** tensor);
   // Allocates output i in place in the first candidate input that is not needed elsewhere and has
   // the output's type and number of elements. Without such a candidate, allocates a new buffer.
   // Stores the index of the candidate, or -1, in *forwarded.
   absl::Status forward_input_or_allocate_output(gtl::ArraySlice<int> candidates, int i,
                                                 const TensorShape& shape, Tensor** out,
                                                 int* forwarded = nullptr);
-  absl::Status forward_input_or_allocate_output(gtl::ArraySlice<StringPiece> candidates,
-                                                StringPiece name, const TensorShape& shape,
+  absl::Status forward_input_or_allocate_output(gtl::ArraySlice<absl::string_view> candidates,
+                                                absl::string_view name, const TensorShape& shape,
                                                 Tensor** out);
 
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) {
@@ -367,6 +370,10 @@ class OpKernelContext : public compat_internal::StatusSink {
                              AllocatorAttributes, AllocationAttributes = {}) {
     return context_->AllocateTemp(type, shape, out);
   }
+  // Sessions count memory by run, not by kernel. No effect.
+  bool track_allocations() const { return false; }
+  void record_temp_memory_allocation(int64, const Tensor&) {}
+  void record_persistent_memory_allocation(int64, int64 = -1) {}
   AllocatorAttributes input_alloc_attr(int) const { return {}; }
   AllocatorAttributes output_alloc_attr(int) const { return {}; }
 
@@ -395,6 +402,9 @@ class OpKernelContext : public compat_internal::StatusSink {
   gradflow::KernelContext* context_;
   std::optional<DeviceBase> own_device_;
   DeviceBase* device_;
+  FrameAndIter frame_iter_{0, 0};
+  RendezvousInterface* rendezvous_ = nullptr;
+  CancellationManager* cancellation_manager_ = nullptr;
   // For each output, whether it has been set.
   absl::InlinedVector<bool, 8> is_set_;
   // Keeps the session's resources alive.
@@ -428,7 +438,7 @@ absl::StatusOr<std::unique_ptr<gradflow::OpKernel>> MakeKernel(
 using OpKernelFactory = OpKernel* (*)(OpKernelConstruction*);
 
 struct KernelRegistrar {
-  KernelRegistrar(const KernelDefBuilder& builder, StringPiece class_name,
+  KernelRegistrar(const KernelDefBuilder& builder, absl::string_view class_name,
                   gradflow::KernelFactory factory, OpKernelFactory make);
 };
 
@@ -469,8 +479,8 @@ absl::Status SupportedDeviceTypesForNode(const std::vector<DeviceType>& device_t
 gradflow::KernelList GetAllRegisteredKernels();
 gradflow::KernelList GetFilteredRegisteredKernels(
     const std::function<bool(const gradflow::KernelDef&)>& predicate);
-gradflow::KernelList GetRegisteredKernelsForOp(StringPiece op_name);
-std::string KernelsRegisteredForOp(StringPiece op_name);
+gradflow::KernelList GetRegisteredKernelsForOp(absl::string_view op_name);
+std::string KernelsRegisteredForOp(absl::string_view op_name);
 void LogAllRegisteredKernels();
 
 namespace register_kernel {

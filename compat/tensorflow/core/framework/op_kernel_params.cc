@@ -67,6 +67,9 @@ OpKernelContext::OpKernelContext(Params* params, int num_outputs)
       kernel_(params->op_kernel),
       context_(&*own_->context),
       device_(params->device),
+      frame_iter_(params->frame_iter),
+      rendezvous_(params->rendezvous),
+      cancellation_manager_(params->cancellation_manager),
       is_set_(num_outputs, false) {
   if (device_ == nullptr) device_ = &own_device_.emplace(own_->run);
 }
@@ -120,7 +123,7 @@ mutex* OpKernelContext::input_ref_mutex(int i) {
   return &found->mu;
 }
 
-absl::Status OpKernelContext::input_ref_mutex(StringPiece name, mutex** out_mutex) {
+absl::Status OpKernelContext::input_ref_mutex(absl::string_view name, mutex** out_mutex) {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
   *out_mutex = input_ref_mutex(i);
@@ -156,7 +159,8 @@ Tensor OpKernelContext::mutable_input(int i, bool lock_held) {
   return update.value(0);
 }
 
-absl::Status OpKernelContext::mutable_input(StringPiece name, Tensor* tensor, bool lock_held) {
+absl::Status OpKernelContext::mutable_input(absl::string_view name, Tensor* tensor,
+                                            bool lock_held) {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));
   *tensor = mutable_input(i, lock_held);
@@ -183,7 +187,7 @@ void OpKernelContext::replace_ref_input(int i, const Tensor& tensor, bool lock_h
   }
 }
 
-absl::Status OpKernelContext::replace_ref_input(StringPiece name, const Tensor& tensor,
+absl::Status OpKernelContext::replace_ref_input(absl::string_view name, const Tensor& tensor,
                                                 bool lock_held) {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, name, &i));

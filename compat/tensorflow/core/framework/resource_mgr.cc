@@ -217,7 +217,8 @@ absl::Status HandleFromInput(OpKernelContext* ctx, int input, ResourceHandle* ha
   return absl::OkStatus();
 }
 
-absl::Status HandleFromInput(OpKernelContext* ctx, StringPiece input, ResourceHandle* handle) {
+absl::Status HandleFromInput(OpKernelContext* ctx, absl::string_view input,
+                             ResourceHandle* handle) {
   int i;
   TF_RETURN_IF_ERROR(compat_internal::FindInput(ctx->op_kernel(), input, &i));
   return HandleFromInput(ctx, i, handle);

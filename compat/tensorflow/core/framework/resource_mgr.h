@@ -259,7 +259,7 @@ absl::Status MakeResourceHandleToOutput(OpKernelContext* ctx, int output,
 
 // Return the handle in an input, or INVALID_ARGUMENT.
 absl::Status HandleFromInput(OpKernelContext* ctx, int input, ResourceHandle* handle);
-absl::Status HandleFromInput(OpKernelContext* ctx, StringPiece input, ResourceHandle* handle);
+absl::Status HandleFromInput(OpKernelContext* ctx, absl::string_view input, ResourceHandle* handle);
 // Returns the handle in an input, or an empty handle. The handle is a copy, since tensors hold
 // gradflow's handle type.
 ResourceHandle HandleFromInput(OpKernelContext* ctx, int input);

@@ -98,7 +98,7 @@ absl::Status InferenceContext::Run(const std::function<absl::Status(InferenceCon
   return status.ok() ? status : AttachContext(status);
 }
 
-bool InferenceContext::Has(StringPiece kind, int64 i, int count) const {
+bool InferenceContext::Has(absl::string_view kind, int64 i, int count) const {
   if (i >= 0 && i < count) return true;
   status_.Update(errors::Internal("the shape function asked for ", kind, " ", i, " of ", count));
   return false;
@@ -128,7 +128,8 @@ absl::Status InferenceContext::FindRanges() const {
   return absl::OkStatus();
 }
 
-absl::Status InferenceContext::input(StringPiece name, std::vector<ShapeHandle>* shapes) const {
+absl::Status InferenceContext::input(absl::string_view name,
+                                     std::vector<ShapeHandle>* shapes) const {
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(FindRanges());
   TF_RETURN_IF_ERROR(compat_internal::FindRange(input_ranges_, "input", name, &range));
@@ -137,7 +138,8 @@ absl::Status InferenceContext::input(StringPiece name, std::vector<ShapeHandle>*
   return absl::OkStatus();
 }
 
-absl::Status InferenceContext::output(StringPiece name, std::vector<ShapeHandle>* shapes) const {
+absl::Status InferenceContext::output(absl::string_view name,
+                                      std::vector<ShapeHandle>* shapes) const {
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(FindRanges());
   TF_RETURN_IF_ERROR(compat_internal::FindRange(output_ranges_, "output", name, &range));
@@ -146,7 +148,7 @@ absl::Status InferenceContext::output(StringPiece name, std::vector<ShapeHandle>
   return absl::OkStatus();
 }
 
-absl::Status InferenceContext::set_output(StringPiece name,
+absl::Status InferenceContext::set_output(absl::string_view name,
                                           const std::vector<ShapeHandle>& shapes) {
   gradflow::NameRange range;
   TF_RETURN_IF_ERROR(FindRanges());
@@ -247,7 +249,7 @@ std::string InferenceContext::DebugString() const {
 
 absl::Status InferenceContext::AttachContext(const absl::Status& status) {
   std::string text = absl::StrCat(status.message(), " for '", attrs_.SummarizeNode(), "'");
-  const auto append = [&](StringPiece what, const std::vector<std::string>& items) {
+  const auto append = [&](absl::string_view what, const std::vector<std::string>& items) {
     if (!items.empty()) absl::StrAppend(&text, what, absl::StrJoin(items, ", "));
   };
   std::vector<std::string> shapes, tensors, partial_shapes;

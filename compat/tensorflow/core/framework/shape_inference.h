@@ -172,9 +172,9 @@ class InferenceContext {
   }
   // Store (set) the shapes of the tensors of an argument. INVALID_ARGUMENT if there is none of this
   // name.
-  absl::Status input(StringPiece name, std::vector<ShapeHandle>* shapes) const;
-  absl::Status output(StringPiece name, std::vector<ShapeHandle>* shapes) const;
-  absl::Status set_output(StringPiece name, const std::vector<ShapeHandle>& shapes);
+  absl::Status input(absl::string_view name, std::vector<ShapeHandle>* shapes) const;
+  absl::Status output(absl::string_view name, std::vector<ShapeHandle>* shapes) const;
+  absl::Status set_output(absl::string_view name, const std::vector<ShapeHandle>& shapes);
   // Adds outputs of unknown shape. INVALID_ARGUMENT if there are more than `new_output_size`.
   absl::Status ExpandOutputs(int new_output_size);
 
@@ -203,13 +203,13 @@ class InferenceContext {
 
   const AttrSlice& attrs() const { return attrs_; }
   template <typename T>
-  absl::Status GetAttr(StringPiece name, T* value) const {
+  absl::Status GetAttr(absl::string_view name, T* value) const {
     return GetNodeAttr(attrs_, name, value);
   }
-  absl::Status GetAttr(StringPiece name, const AttrValue** value) const {
+  absl::Status GetAttr(absl::string_view name, const AttrValue** value) const {
     return attrs_.Find(name, value);
   }
-  const AttrValue* GetAttr(StringPiece name) const { return attrs_.Find(name); }
+  const AttrValue* GetAttr(absl::string_view name) const { return attrs_.Find(name); }
   int graph_def_version() const { return graph_def_version_; }
   const FullTypeDef& ret_types() const { return ret_types_; }
 
@@ -361,7 +361,7 @@ class InferenceContext {
 
   bool HasInput(int64 i) const { return Has("input", i, num_inputs()); }
   bool HasOutput(int64 i) const { return Has("output", i, num_outputs()); }
-  bool Has(StringPiece kind, int64 i, int count) const;
+  bool Has(absl::string_view kind, int64 i, int count) const;
   ShapeHandle Own(const PartialTensorShape& shape);
   // Sets everything but the inputs.
   void Init(const OpDef& op_def, const std::vector<const Tensor*>& input_tensors);

@@ -14,28 +14,30 @@ namespace tensorflow {
 namespace shape_inference {
 namespace {
 
-std::vector<std::string> SplitList(StringPiece text, char separator) {
+std::vector<std::string> SplitList(absl::string_view text, char separator) {
   if (text.empty()) return {};
   return absl::StrSplit(text, separator);
 }
 
 // Parses "in3".
-bool ParseInput(StringPiece text, int* input) {
+bool ParseInput(absl::string_view text, int* input) {
   return absl::ConsumePrefix(&text, "in") && absl::SimpleAtoi(text, input);
 }
 
 // Parses "d0_1".
-bool ParseDim(StringPiece text, int* input, int* dim) {
+bool ParseDim(absl::string_view text, int* input, int* dim) {
   if (!absl::ConsumePrefix(&text, "d")) return false;
-  const std::pair<StringPiece, StringPiece> parts = absl::StrSplit(text, absl::MaxSplits('_', 1));
+  const std::pair<absl::string_view, absl::string_view> parts =
+      absl::StrSplit(text, absl::MaxSplits('_', 1));
   return absl::SimpleAtoi(parts.first, input) && absl::SimpleAtoi(parts.second, dim);
 }
 
 }  // namespace
 
 absl::Status ShapeInferenceTestutil::MakeShapeFromString(InferenceContext::ShapeManager* manager,
-                                                         StringPiece spec, ShapeHandle* output) {
-  StringPiece text = absl::StripAsciiWhitespace(spec);
+                                                         absl::string_view spec,
+                                                         ShapeHandle* output) {
+  absl::string_view text = absl::StripAsciiWhitespace(spec);
   if (text == "?") {
     *output = manager->UnknownShape();
     return absl::OkStatus();
@@ -100,7 +102,7 @@ absl::Status ShapeInferenceTestutil::InferShapes(const ShapeInferenceTestOp& op,
 }
 
 absl::Status ShapeInferenceTestutil::CheckOutput(InferenceContext* c, int output,
-                                                 StringPiece expected) {
+                                                 absl::string_view expected) {
   const ShapeHandle out = c->output(output);
   const std::string shown = absl::StrCat(" Output shape was ", c->DebugString(out));
   expected = absl::StripAsciiWhitespace(expected);
@@ -135,7 +137,7 @@ absl::Status ShapeInferenceTestutil::CheckOutput(InferenceContext* c, int output
   }
 
   // ---- Each dimension ----
-  StringPiece list = expected;
+  absl::string_view list = expected;
   if (!absl::ConsumePrefix(&list, "[") || !absl::ConsumeSuffix(&list, "]")) {
     return errors::InvalidArgument("Output ", output, ": '", expected, "' is not a shape");
   }
@@ -148,7 +150,7 @@ absl::Status ShapeInferenceTestutil::CheckOutput(InferenceContext* c, int output
   for (int d = 0; d < rank; ++d) {
     const DimensionHandle dim = c->Dim(out, d);
     const std::string where = absl::StrCat("Output dim ", output, ",", d);
-    const StringPiece item = absl::StripAsciiWhitespace(dims[d]);
+    const absl::string_view item = absl::StripAsciiWhitespace(dims[d]);
     std::string source;
     for (int i = 0; i < c->num_inputs() && source.empty(); ++i) {
       for (int k = 0; k < c->Rank(c->input(i)) && source.empty(); ++k) {

@@ -33,7 +33,7 @@ namespace tensorflow {
 
 struct ShapeInferenceTestOp {
   using ShapeAndType = std::pair<std::string, DataType>;
-  explicit ShapeInferenceTestOp(StringPiece name) : name(name) {}
+  explicit ShapeInferenceTestOp(absl::string_view name) : name(name) {}
   std::string name;
   NodeDef node_def;
   // The known inputs; null for others.
@@ -56,9 +56,9 @@ class ShapeInferenceTestutil {
   }
 
  private:
-  static absl::Status MakeShapeFromString(InferenceContext::ShapeManager* manager, StringPiece spec,
-                                          ShapeHandle* output);
-  static absl::Status CheckOutput(InferenceContext* c, int output, StringPiece expected);
+  static absl::Status MakeShapeFromString(InferenceContext::ShapeManager* manager,
+                                          absl::string_view spec, ShapeHandle* output);
+  static absl::Status CheckOutput(InferenceContext* c, int output, absl::string_view expected);
 };
 
 }  // namespace shape_inference

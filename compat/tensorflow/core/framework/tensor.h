@@ -1,4 +1,4 @@
-// Tensor.
+// Tensor. As in TensorFlow, errors, logging and StrCat come with it.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_TENSOR_H_
 
@@ -7,6 +7,9 @@
 #include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/framework/tensor_types.h"
 #include "tensorflow/core/framework/types.h"
+#include "tensorflow/core/lib/core/errors.h"
+#include "tensorflow/core/lib/core/status.h"
+#include "tensorflow/core/platform/logging.h"
 
 namespace tensorflow {
 

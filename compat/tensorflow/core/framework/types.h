@@ -131,7 +131,7 @@ inline bool TypesCompatible(DataType expected, DataType actual) {
 // run.
 class DeviceType {
  public:
-  explicit DeviceType(StringPiece type) : type_(type) {}
+  explicit DeviceType(absl::string_view type) : type_(type) {}
   DeviceType(const char* type) : type_(type) {}  // NOLINT: as in TensorFlow
   const char* type() const { return type_.c_str(); }
   const std::string& type_string() const { return type_; }

@@ -16,7 +16,7 @@ class VariantTensorData {
  public:
   // The name of the type of the value.
   const std::string& type_name() const { return type_name_; }
-  void set_type_name(StringPiece name) { type_name_ = std::string(name); }
+  void set_type_name(absl::string_view name) { type_name_ = std::string(name); }
 
   // The plain value, as bytes.
   template <typename T>

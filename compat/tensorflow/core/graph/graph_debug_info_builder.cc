@@ -113,7 +113,7 @@ std::string FrozenStackTrace::ToString(const TracePrintingOptions& options) cons
   std::string text;
   for (const StackFrame& frame : frames_) {
     if (options.drop_internal_frames && IsInternal(frame)) continue;
-    StringPiece file = frame.file_name;
+    absl::string_view file = frame.file_name;
     if (!IsEmbedded(frame)) file.remove_prefix(prefix);
     absl::StrAppend(&text, text.empty() ? "" : "\n", "File \"", file, "\", line ",
                     frame.line_number, ", in ", frame.function_name);
@@ -135,7 +135,8 @@ uint64_t GraphDebugInfoBuilder::FrameId(const StackFrame& frame) {
 }
 
 void GraphDebugInfoBuilder::AccumulateStackTrace(const std::shared_ptr<AbstractStackTrace>& trace,
-                                                 StringPiece traces_key, const Options& options) {
+                                                 absl::string_view traces_key,
+                                                 const Options& options) {
   std::vector<StackFrame> frames = options.user_frames
                                        ? trace->GetUserFrames(options.user_frames_limit)
                                        : trace->ToUncachedFrames();
@@ -148,21 +149,21 @@ void GraphDebugInfoBuilder::AccumulateStackTrace(const std::shared_ptr<AbstractS
 }
 
 void GraphDebugInfoBuilder::AccumulateStackTracesMap(const StackTracesMap& stack_traces_map,
-                                                     StringPiece key_suffix,
+                                                     absl::string_view key_suffix,
                                                      const Options& options) {
   for (const auto& [name, trace] : stack_traces_map) {
     if (trace != nullptr) AccumulateStackTrace(trace, absl::StrCat(name, key_suffix), options);
   }
 }
 
-void GraphDebugInfoBuilder::AppendGraphDebugInfo(StringPiece prefix,
+void GraphDebugInfoBuilder::AppendGraphDebugInfo(absl::string_view prefix,
                                                  const GraphDebugInfo& new_info) {
   AccumulateStackTracesMap(LoadTracesFromDebugInfo(new_info),
                            prefix.empty() ? "" : absl::StrCat("@", prefix));
 }
 
-absl::Status GraphDebugInfoBuilder::AppendGraphDebugInfoStr(StringPiece prefix,
-                                                            StringPiece new_info_str) {
+absl::Status GraphDebugInfoBuilder::AppendGraphDebugInfoStr(absl::string_view prefix,
+                                                            absl::string_view new_info_str) {
   GraphDebugInfo info;
   if (!info.ParseFromString(std::string(new_info_str))) {
     return errors::InvalidArgument("Failed to parse GraphDebugInfo proto.");
@@ -191,7 +192,7 @@ StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info) {
   return traces;
 }
 
-absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(StringPiece debug_info_str) {
+absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(absl::string_view debug_info_str) {
   GraphDebugInfo info;
   if (!info.ParseFromString(std::string(debug_info_str))) {
     return errors::InvalidArgument("Failed to parse GraphDebugInfo proto.");

@@ -74,7 +74,7 @@ using StackTracesMap = absl::flat_hash_map<std::string, std::shared_ptr<Abstract
 StackTracesMap LoadTracesFromDebugInfo(const GraphDebugInfo& debug_info);
 // Returns those of a serialized message, or INVALID_ARGUMENT unless the text is a serialized
 // GraphDebugInfo.
-absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(StringPiece debug_info_str);
+absl::StatusOr<StackTracesMap> LoadTracesFromDebugInfoStr(absl::string_view debug_info_str);
 GraphDebugInfo StackTracesMapToGraphDebugInfo(const StackTracesMap& map, bool user_frames = true);
 
 // Collects stack traces in a message, in which each file, frame and trace is stored once.
@@ -91,20 +91,20 @@ class GraphDebugInfoBuilder {
   GraphDebugInfoBuilder& operator=(const GraphDebugInfoBuilder&) = delete;
 
   // Adds traces. Appends the suffix, usually "@function", to their names.
-  void AccumulateStackTracesMap(const StackTracesMap& stack_traces_map, StringPiece key_suffix,
-                                const Options& options);
-  void AccumulateStackTracesMap(const StackTracesMap& map, StringPiece key_suffix = "") {
+  void AccumulateStackTracesMap(const StackTracesMap& stack_traces_map,
+                                absl::string_view key_suffix, const Options& options);
+  void AccumulateStackTracesMap(const StackTracesMap& map, absl::string_view key_suffix = "") {
     AccumulateStackTracesMap(map, key_suffix, Options());
   }
   void AccumulateStackTrace(const std::shared_ptr<AbstractStackTrace>& trace,
-                            StringPiece traces_key, const Options& options);
+                            absl::string_view traces_key, const Options& options);
   void AccumulateStackTrace(const std::shared_ptr<AbstractStackTrace>& trace,
-                            StringPiece traces_key) {
+                            absl::string_view traces_key) {
     AccumulateStackTrace(trace, traces_key, Options());
   }
   // Adds the traces of a message. Appends "@prefix" to their names, unless it is empty.
-  void AppendGraphDebugInfo(StringPiece prefix, const GraphDebugInfo& new_info);
-  absl::Status AppendGraphDebugInfoStr(StringPiece prefix, StringPiece new_info_str);
+  void AppendGraphDebugInfo(absl::string_view prefix, const GraphDebugInfo& new_info);
+  absl::Status AppendGraphDebugInfoStr(absl::string_view prefix, absl::string_view new_info_str);
 
   GraphDebugInfo Build() const { return debug_info_; }
   std::string ToGraphDebugInfoStr() const { return debug_info_.SerializeAsString(); }

@@ -6,7 +6,7 @@
 
 namespace tensorflow {
 
-std::string GraphDefBuilder::Options::GetNameForOp(StringPiece op) const {
+std::string GraphDefBuilder::Options::GetNameForOp(absl::string_view op) const {
   if (!name_.empty()) return name_;
   std::string name(op);
   for (int i = 1; graph_->FindNode(name) != nullptr; ++i) name = absl::StrCat(op, "/_", i);

@@ -32,10 +32,10 @@ class GraphDefBuilder {
     // Keeps the first error in *status. Without a status, an error ends the program.
     Options(Graph* graph, absl::Status* status) : graph_(graph), status_(status) {}
 
-    Options WithName(StringPiece name) const {
+    Options WithName(absl::string_view name) const {
       return Changed([&](Options& o) { o.name_ = std::string(name); });
     }
-    Options WithDevice(StringPiece device) const {
+    Options WithDevice(absl::string_view device) const {
       return Changed([&](Options& o) { o.device_ = std::string(device); });
     }
     Options WithControlInput(const Node* input) const {
@@ -47,14 +47,14 @@ class GraphDefBuilder {
       });
     }
     template <class T>
-    Options WithAttr(StringPiece name, T&& value) const {
+    Options WithAttr(absl::string_view name, T&& value) const {
       return Changed([&](Options& o) {
         o.attrs_.emplace_back(std::string(name), AttrValue());
         SetAttrValue(std::forward<T>(value), &o.attrs_.back().second);
       });
     }
     template <class T>
-    Options WithAttr(StringPiece name, std::initializer_list<T> values) const {
+    Options WithAttr(absl::string_view name, std::initializer_list<T> values) const {
       return WithAttr(name, gtl::ArraySlice<T>(values.begin(), values.size()));
     }
 
@@ -63,7 +63,7 @@ class GraphDefBuilder {
       return status_ == nullptr || status_->ok() ? "OK" : std::string(status_->message());
     }
     // Returns the name of the next node, which begins with `op` if none was set.
-    std::string GetNameForOp(StringPiece op) const;
+    std::string GetNameForOp(absl::string_view op) const;
     // Adds the node. Returns null on error.
     Node* FinalizeBuilder(NodeBuilder* builder) const;
     void UpdateStatus(const absl::Status& status) const;

@@ -15,7 +15,7 @@ class Builder {
     for (const NodeBuilder::NodeOut& input : inputs) builder_.Input(input);
   }
   template <typename T>
-  Builder& Attr(StringPiece name, const T& value) {
+  Builder& Attr(absl::string_view name, const T& value) {
     builder_.Attr(name, value);
     return *this;
   }

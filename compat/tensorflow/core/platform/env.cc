@@ -42,9 +42,9 @@ absl::Status FileError(const std::string& path, absl::string_view what, std::err
 
 namespace io::internal {
 
-std::string JoinPathImpl(std::initializer_list<StringPiece> parts) {
+std::string JoinPathImpl(std::initializer_list<absl::string_view> parts) {
   std::string path;
-  for (StringPiece part : parts) {
+  for (absl::string_view part : parts) {
     if (part.empty()) continue;
     if (path.empty()) {
       path = std::string(part);
@@ -184,7 +184,7 @@ absl::Status ReadFileToString(Env*, const std::string& path, std::string* data) 
   return WithPath(path, ReadFile(path, std::numeric_limits<size_t>::max(), data));
 }
 
-absl::Status WriteStringToFile(Env*, const std::string& path, const StringPiece& data) {
+absl::Status WriteStringToFile(Env*, const std::string& path, const absl::string_view& data) {
   return WithPath(path, gradflow::internal::WriteFile(path, {data}));
 }
 

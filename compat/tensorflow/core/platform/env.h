@@ -31,12 +31,14 @@ class RandomAccessFile {
   virtual ~RandomAccessFile() = default;
   // Reads `n` bytes from `offset` into `scratch`, and sets *result to those read. Returns
   // OUT_OF_RANGE if the file has fewer.
-  virtual absl::Status Read(uint64 offset, size_t n, StringPiece* result, char* scratch) const;
+  virtual absl::Status Read(uint64 offset, size_t n, absl::string_view* result,
+                            char* scratch) const;
   // The same, with the size of `scratch`.
-  virtual absl::Status Read(uint64 offset, StringPiece& result, absl::Span<char> scratch) const {
+  virtual absl::Status Read(uint64 offset, absl::string_view& result,
+                            absl::Span<char> scratch) const {
     return Read(offset, scratch.size(), &result, scratch.data());
   }
-  virtual absl::Status Name(StringPiece* result) const;
+  virtual absl::Status Name(absl::string_view* result) const;
 };
 
 // A file to write from its beginning, or to append to. Not thread-safe.
@@ -46,13 +48,13 @@ class WritableFile {
   WritableFile(const WritableFile&) = delete;
   WritableFile& operator=(const WritableFile&) = delete;
   virtual ~WritableFile() = default;
-  virtual absl::Status Append(StringPiece data) = 0;
+  virtual absl::Status Append(absl::string_view data) = 0;
   virtual absl::Status Flush() = 0;
   // Writes the file to the disk.
   virtual absl::Status Sync() = 0;
   // Returns the errors of all writes. The destructor closes the file as well.
   virtual absl::Status Close() = 0;
-  virtual absl::Status Name(StringPiece* result) const;
+  virtual absl::Status Name(absl::string_view* result) const;
   // Returns the number of bytes before the next to be written.
   virtual absl::Status Tell(int64* position);
 };
@@ -143,7 +145,7 @@ class Env {
 };
 
 absl::Status ReadFileToString(Env* env, const std::string& path, std::string* data);
-absl::Status WriteStringToFile(Env* env, const std::string& path, const StringPiece& data);
+absl::Status WriteStringToFile(Env* env, const std::string& path, const absl::string_view& data);
 
 // Read and write a message. Return the system's error if the file cannot be opened (NOT_FOUND,
 // PERMISSION_DENIED), INVALID_ARGUMENT if it is not a regular file, DATA_LOSS if it does not parse

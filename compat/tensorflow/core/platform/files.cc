@@ -58,25 +58,26 @@ class LocalRandomAccessFile final : public RandomAccessFile {
   explicit LocalRandomAccessFile(const std::string& path) : file_(path, O_RDONLY) {}
   const absl::Status& open_status() const { return file_.open_status(); }
 
-  absl::Status Read(uint64 offset, size_t n, StringPiece* result, char* scratch) const override {
+  absl::Status Read(uint64 offset, size_t n, absl::string_view* result,
+                    char* scratch) const override {
     size_t done = 0;
     while (done < n) {
       const ssize_t count =
           ::pread(file_.fd(), scratch + done, n - done, static_cast<off_t>(offset + done));
       if (count < 0 && errno == EINTR) continue;
       if (count < 0) {
-        *result = StringPiece(scratch, done);
+        *result = absl::string_view(scratch, done);
         return file_.Error();
       }
       if (count == 0) break;
       done += static_cast<size_t>(count);
     }
-    *result = StringPiece(scratch, done);
+    *result = absl::string_view(scratch, done);
     if (done == n) return absl::OkStatus();
     return errors::OutOfRange("'", file_.path(), "': the file has ", done, " bytes from offset ",
                               offset, ", expected ", n);
   }
-  absl::Status Name(StringPiece* result) const override {
+  absl::Status Name(absl::string_view* result) const override {
     return *result = file_.path(), absl::OkStatus();
   }
 
@@ -95,7 +96,7 @@ class LocalWritableFile final : public WritableFile {
   ~LocalWritableFile() override { Close().IgnoreError(); }
   const absl::Status& open_status() const { return file_.open_status(); }
 
-  absl::Status Append(StringPiece data) override {
+  absl::Status Append(absl::string_view data) override {
     if (file_.fd() < 0) return errors::FailedPrecondition("'", file_.path(), "': is closed");
     buffer_.append(data.data(), data.size());
     position_ += static_cast<int64>(data.size());
@@ -126,7 +127,7 @@ class LocalWritableFile final : public WritableFile {
     status.Update(file_.Close());
     return status;
   }
-  absl::Status Name(StringPiece* result) const override {
+  absl::Status Name(absl::string_view* result) const override {
     return *result = file_.path(), absl::OkStatus();
   }
   absl::Status Tell(int64* position) override { return *position = position_, absl::OkStatus(); }
@@ -159,15 +160,15 @@ absl::Status TakeIfOpen(std::unique_ptr<File> file, Result* result) {
 
 }  // namespace
 
-absl::Status RandomAccessFile::Read(uint64, size_t, StringPiece*, char*) const {
+absl::Status RandomAccessFile::Read(uint64, size_t, absl::string_view*, char*) const {
   return errors::Unimplemented("this file cannot be read");
 }
 
-absl::Status RandomAccessFile::Name(StringPiece*) const {
+absl::Status RandomAccessFile::Name(absl::string_view*) const {
   return errors::Unimplemented("this file does not know its name");
 }
 
-absl::Status WritableFile::Name(StringPiece*) const {
+absl::Status WritableFile::Name(absl::string_view*) const {
   return errors::Unimplemented("this file does not know its name");
 }
 

@@ -95,14 +95,14 @@ class Status {
  public:
   Status() = default;
   Status(absl::Status status) : status_(std::move(status)) {}  // NOLINT: both are one
-  Status(absl::StatusCode code, StringPiece message) : status_(code, message) {}
+  Status(absl::StatusCode code, absl::string_view message) : status_(code, message) {}
   operator absl::Status() const { return status_; }  // NOLINT: the same
 
   static absl::Status OK() { return absl::OkStatus(); }
   bool ok() const { return status_.ok(); }
   absl::StatusCode code() const { return status_.code(); }
   int raw_code() const { return status_.raw_code(); }
-  StringPiece message() const { return status_.message(); }
+  absl::string_view message() const { return status_.message(); }
   // The message, by its name in TensorFlow 1.15.
   std::string error_message() const { return std::string(status_.message()); }
   std::string ToString() const { return status_.ToString(); }
@@ -135,9 +135,10 @@ inline std::string error_name(absl::StatusCode code) { return absl::StatusCodeTo
 
 }  // namespace tensorflow
 
-// A loop: an `if` could capture an `else` after the macro.
-#define GRADFLOW_COMPAT_CHECK_OK(value, severity)                                \
-  for (const ::absl::Status gradflow_checked = (value); !gradflow_checked.ok();) \
+// A loop: an `if` could capture an `else` after the macro. The copy keeps a status that is part of
+// a temporary object.
+#define GRADFLOW_COMPAT_CHECK_OK(value, severity)                                               \
+  for (const ::absl::Status& gradflow_checked = ::absl::Status(value); !gradflow_checked.ok();) \
   LOG(severity) << "Non-OK-status: " #value " status: " << gradflow_checked << " "
 
 // Ends the program unless the status is OK.

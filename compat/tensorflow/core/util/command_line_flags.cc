@@ -14,7 +14,7 @@ namespace tensorflow {
 namespace {
 
 template <typename T>
-bool ParseValue(StringPiece text, T* value) {
+bool ParseValue(absl::string_view text, T* value) {
   if constexpr (std::is_same_v<T, std::string>) {
     return *value = std::string(text), true;
   } else if constexpr (std::is_same_v<T, bool>) {
@@ -47,7 +47,7 @@ std::function<bool(T)> Store(T* destination, bool* updated) {
 
 template <typename T>
 void Flag::Init(std::function<bool(T)> hook) {
-  set_ = [hook = std::move(hook)](StringPiece text) {
+  set_ = [hook = std::move(hook)](absl::string_view text) {
     T value;
     return ParseValue(text, &value) && hook(std::move(value));
   };
@@ -77,9 +77,9 @@ bool Flags::Parse(std::vector<std::string>& arguments, const std::vector<Flag>& 
   for (std::string& argument : arguments) {
     ended |= argument == "--";
     const Flag* match = nullptr;
-    StringPiece value;
+    absl::string_view value;
     for (const Flag& flag : flags) {
-      StringPiece text = argument;
+      absl::string_view text = argument;
       if (ended || !absl::ConsumePrefix(&text, "--") || !absl::ConsumePrefix(&text, flag.name_)) {
         continue;
       }

@@ -49,7 +49,7 @@ class Flag {
   std::string type_;
   std::string default_;
   // Takes the text of a value. Returns false if it is not valid.
-  std::function<bool(StringPiece)> set_;
+  std::function<bool(absl::string_view)> set_;
 };
 
 class Flags {

@@ -32,7 +32,7 @@ bool DeviceNameUtils::ParsedName::operator==(const ParsedName& other) const {
   return AllParts(*this) == AllParts(other);
 }
 
-bool DeviceNameUtils::ParseFullName(StringPiece name, ParsedName* parsed) {
+bool DeviceNameUtils::ParseFullName(absl::string_view name, ParsedName* parsed) {
   parsed->Clear();
   if (name == "/" || name.empty()) return true;
   if (!absl::ConsumePrefix(&name, "/")) return false;
@@ -83,7 +83,7 @@ bool DeviceNameUtils::IsSameAddressSpace(const ParsedName& a, const ParsedName& 
   return AddressParts(a) == AddressParts(b);
 }
 
-bool DeviceNameUtils::IsSameAddressSpace(StringPiece a, StringPiece b) {
+bool DeviceNameUtils::IsSameAddressSpace(absl::string_view a, absl::string_view b) {
   ParsedName parsed_a, parsed_b;
   return ParseFullName(a, &parsed_a) && ParseFullName(b, &parsed_b) &&
          IsSameAddressSpace(parsed_a, parsed_b);

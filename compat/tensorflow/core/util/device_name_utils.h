@@ -29,15 +29,15 @@ class DeviceNameUtils {
   };
 
   // Parses a name, which may lack parts. Returns false if it has others. "/cpu:0" is accepted.
-  static bool ParseFullName(StringPiece name, ParsedName* parsed);
-  static bool ParseFullOrLocalName(StringPiece name, ParsedName* parsed) {
+  static bool ParseFullName(absl::string_view name, ParsedName* parsed);
+  static bool ParseFullOrLocalName(absl::string_view name, ParsedName* parsed) {
     return ParseFullName(name, parsed);
   }
   static std::string ParsedNameToString(const ParsedName& name);
   static bool HasSomeDetails(const ParsedName& name);
   // Returns true if both name the same job, replica and task.
   static bool IsSameAddressSpace(const ParsedName& a, const ParsedName& b);
-  static bool IsSameAddressSpace(StringPiece a, StringPiece b);
+  static bool IsSameAddressSpace(absl::string_view a, absl::string_view b);
 };
 
 }  // namespace tensorflow

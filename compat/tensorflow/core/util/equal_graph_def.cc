@@ -35,8 +35,9 @@ std::vector<std::string> Inputs(const NodeDef& node) {
 }
 
 // Returns true if each attribute of `a` is one of `b`, or describes one that is not.
-bool HasAttrsOf(const NodeDef& b, const NodeDef& a, StringPiece role, StringPiece other_role,
-                std::string* diff, const EqualGraphDefOptions& options) {
+bool HasAttrsOf(const NodeDef& b, const NodeDef& a, absl::string_view role,
+                absl::string_view other_role, std::string* diff,
+                const EqualGraphDefOptions& options) {
   for (const auto& [name, value] : a.attr()) {
     if (IsIgnored(name, options)) continue;
     const auto it = b.attr().find(name);
@@ -58,7 +59,7 @@ bool HasAttrsOf(const NodeDef& b, const NodeDef& a, StringPiece role, StringPiec
 
 bool EqualNodeDef(const NodeDef& actual, const NodeDef& expected, std::string* diff,
                   const EqualGraphDefOptions& options) {
-  const auto same = [&](StringPiece what, const std::string& a, const std::string& e) {
+  const auto same = [&](absl::string_view what, const std::string& a, const std::string& e) {
     return a == e || Differ(diff, "Node named '", actual.name(), "' has ", what, " '", a,
                             "' that does not match expected '", e, "'");
   };

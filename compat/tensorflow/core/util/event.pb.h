@@ -3,6 +3,7 @@
 #define GRADFLOW_COMPAT_CORE_UTIL_EVENT_PB_H_
 
 #include "gradflow/proto/event.pb.h"
+#include "tensorflow/core/framework/summary.pb.h"
 
 namespace tensorflow {
 

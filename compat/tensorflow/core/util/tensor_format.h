@@ -68,7 +68,7 @@ inline const Layout& LayoutOf(FilterTensorFormat format) {
   return kFilterLayouts[format];
 }
 template <typename Format, int N>
-bool FormatFromString(const Layout (&layouts)[N], StringPiece text, Format* format) {
+bool FormatFromString(const Layout (&layouts)[N], absl::string_view text, Format* format) {
   for (int i = 0; i < N; ++i) {
     if (text == layouts[i].name || (layouts[i].name_3d != nullptr && text == layouts[i].name_3d)) {
       return *format = static_cast<Format>(i), true;
@@ -114,10 +114,10 @@ int DimIndexOf(Format format, int num_dims, char dimension) {
 }  // namespace compat_internal
 
 // Parse names, also those for three spatial dimensions ("NDHWC"). Return false for other texts.
-inline bool FormatFromString(StringPiece text, TensorFormat* format) {
+inline bool FormatFromString(absl::string_view text, TensorFormat* format) {
   return compat_internal::FormatFromString(compat_internal::kTensorLayouts, text, format);
 }
-inline bool FilterFormatFromString(StringPiece text, FilterTensorFormat* format) {
+inline bool FilterFormatFromString(absl::string_view text, FilterTensorFormat* format) {
   return compat_internal::FormatFromString(compat_internal::kFilterLayouts, text, format);
 }
 inline std::string ToString(TensorFormat format) { return compat_internal::LayoutOf(format).name; }

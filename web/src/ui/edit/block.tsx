@@ -6,7 +6,8 @@ import {
   fieldText, functionName, kTypes, parseField, setInTable, tensorTable,
 } from '../../edit/fields.ts';
 import type { EditNode } from '../../edit/node.ts';
-import type { FeedField, Session } from '../../edit/session.ts';
+import type { FeedField } from '../../edit/feed.ts';
+import type { Session } from '../../edit/session.ts';
 import { parseText, printText, quote } from '../../edit/text.ts';
 import { downloadGraph } from '../commands.ts';
 import type { Page } from '../commands.ts';

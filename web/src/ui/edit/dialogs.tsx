@@ -7,6 +7,7 @@ import type { Dialog, Session } from '../../edit/session.ts';
 import type { Page } from '../commands.ts';
 
 const kMaxOps = 60;
+const kMaxFunctions = 60;
 
 function Frame({ session, title, children }:
                { session: Session; title: string; children: ComponentChildren }) {
@@ -167,6 +168,73 @@ function ScopeOf({ session, dialog }: { session: Session; dialog: Dialog & { kin
   );
 }
 
+function FunctionOf({ session, dialog }: { session: Session; dialog: Dialog & { kind: 'function' } }) {
+  const [name, setName] = useState(dialog.name);
+  return (
+    <Frame session={session} title={`Make a function of ${plural(dialog.ids.length, 'block')}`}>
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        if (session.extractFunction(dialog.ids, name.trim())) session.close();
+      }}>
+        <label>Name <input data-first value={name} spellcheck={false}
+          onInput={(event) => setName(event.currentTarget.value)} /></label>
+        <button type="submit">Make</button>
+      </form>
+    </Frame>
+  );
+}
+
+// The functions of the graph, and a new one.
+function Functions({ session }: { session: Session }) {
+  const { editor } = session;
+  const [name, setName] = useState(editor.freeFunction('function'));
+  const [part, setPart] = useState('');
+  const problems = editor.removalProblems();
+  const found = editor.bodies.filter((body) => editor.functionOf(body).includes(part));
+  return (
+    <Frame session={session} title="Functions">
+      {editor.bodies.length === 0 && <p>The graph has no functions.</p>}
+      {editor.bodies.length > kMaxFunctions && (
+        <p><label>{plural(editor.bodies.length, 'function')}; those with names that contain{' '}
+          <input value={part} spellcheck={false} onInput={(event) => setPart(event.currentTarget.value)} />
+        </label></p>
+      )}
+      <ul>
+        {found.slice(0, kMaxFunctions).map((body) => {
+          const of = editor.functionOf(body);
+          const problem = problems.get(body) ?? '';
+          return (
+            <li key={body}>
+              <form onSubmit={(event) => {
+                event.preventDefault();
+                session.renameFunction(body, new FormData(event.currentTarget).get('name') as string);
+              }}>
+                <input name="name" aria-label={`Name of ${visible(of)}`} defaultValue={of} spellcheck={false} />{' '}
+                <button type="submit" aria-label={`Rename ${visible(of)}`}>Rename</button>{' '}
+                <button type="button" aria-label={`Remove ${visible(of)}`} disabled={problem !== ''}
+                        onClick={(event) => {
+                          // The button goes with the function.
+                          event.currentTarget.closest('dialog')!.querySelector<HTMLElement>('[data-first]')!.focus();
+                          session.removeFunction(body);
+                        }}>Remove</button>
+                {problem !== '' && <span class="soft"> {visible(problem)}</span>}
+              </form>
+            </li>
+          );
+        })}
+      </ul>
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        if (session.addFunction(name)) session.close();
+      }}>
+        <label>New function <input data-first value={name} spellcheck={false}
+          onInput={(event) => setName(event.currentTarget.value)} /></label>{' '}
+        <button type="submit">Add</button>
+      </form>
+    </Frame>
+  );
+}
+
 export function Dialogs({ session, page }: { session: Session; page: Page }) {
   const { dialog } = session;
   switch (dialog?.kind) {
@@ -174,6 +242,8 @@ export function Dialogs({ session, page }: { session: Session; page: Page }) {
     case 'connect': return <Connect session={session} to={dialog.to} />;
     case 'gradients': return <Gradients session={session} dialog={dialog} />;
     case 'scope': return <ScopeOf session={session} dialog={dialog} />;
+    case 'function': return <FunctionOf session={session} dialog={dialog} />;
+    case 'functions': return <Functions session={session} />;
     case 'text': return (
       <Frame session={session} title={dialog.title}>
         <textarea data-first readOnly rows={24} aria-label={dialog.title} value={dialog.text} />

@@ -23,7 +23,7 @@ enum SamplingKernelType {
 };
 
 // Returns the type of a name such as "lanczos3", or SamplingKernelTypeEnd.
-inline SamplingKernelType SamplingKernelTypeFromString(StringPiece name) {
+inline SamplingKernelType SamplingKernelTypeFromString(absl::string_view name) {
   static constexpr const char* kNames[] = {"lanczos1", "lanczos3", "lanczos5",  "gaussian",
                                            "box",      "triangle", "keyscubic", "mitchellcubic"};
   for (int i = 0; i < SamplingKernelTypeEnd; ++i) {

@@ -2,11 +2,28 @@
 #ifndef GRADFLOW_COMPAT_CORE_LIB_CORE_STRINGPIECE_H_
 #define GRADFLOW_COMPAT_CORE_LIB_CORE_STRINGPIECE_H_
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 
 namespace tensorflow {
 
+#ifdef GRADFLOW_TENSORFLOW_V1
+// An absl::string_view, which the functions of these headers take and return, with ToString().
+class StringPiece : public absl::string_view {
+ public:
+  using absl::string_view::string_view;
+  StringPiece() = default;
+  StringPiece(absl::string_view text) : absl::string_view(text) {}  // NOLINT: both are one
+
+  StringPiece substr(size_type pos, size_type n = npos) const {
+    return absl::string_view::substr(pos, n);
+  }
+  std::string ToString() const { return std::string(*this); }
+};
+#else
 using StringPiece = absl::string_view;
+#endif
 
 }  // namespace tensorflow
 

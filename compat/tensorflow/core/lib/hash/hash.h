@@ -14,7 +14,7 @@ namespace tensorflow {
 // Hash bytes. The values may change with each version.
 uint64 Hash64(const char* data, size_t n, uint64 seed);
 inline uint64 Hash64(const char* data, size_t n) { return Hash64(data, n, 0xDECAFCAFFE); }
-inline uint64 Hash64(StringPiece text) { return Hash64(text.data(), text.size()); }
+inline uint64 Hash64(absl::string_view text) { return Hash64(text.data(), text.size()); }
 inline uint32 Hash32(const char* data, size_t n, uint32 seed) {
   return static_cast<uint32>(Hash64(data, n, seed));
 }
@@ -27,7 +27,7 @@ inline uint64 Hash64Combine(uint64 a, uint64 b) {
 template <typename T>
 struct hash : std::hash<T> {};
 struct StringPieceHasher {
-  size_t operator()(StringPiece text) const { return static_cast<size_t>(Hash64(text)); }
+  size_t operator()(absl::string_view text) const { return static_cast<size_t>(Hash64(text)); }
 };
 
 }  // namespace tensorflow

@@ -11,7 +11,7 @@
 namespace tensorflow {
 namespace io {
 namespace internal {
-std::string JoinPathImpl(std::initializer_list<StringPiece> parts);
+std::string JoinPathImpl(std::initializer_list<absl::string_view> parts);
 }  // namespace internal
 
 // Joins the non-empty parts with one '/' between them.
@@ -21,20 +21,20 @@ std::string JoinPath(const T&... parts) {
 }
 
 // Returns what precedes the last '/', or "/" if that is the first character; what follows it.
-inline StringPiece Dirname(StringPiece path) {
+inline absl::string_view Dirname(absl::string_view path) {
   const size_t slash = path.rfind('/');
-  if (slash == StringPiece::npos) return StringPiece();
+  if (slash == absl::string_view::npos) return absl::string_view();
   return path.substr(0, slash == 0 ? 1 : slash);
 }
-inline StringPiece Basename(StringPiece path) {
+inline absl::string_view Basename(absl::string_view path) {
   const size_t slash = path.rfind('/');
-  return slash == StringPiece::npos ? path : path.substr(slash + 1);
+  return slash == absl::string_view::npos ? path : path.substr(slash + 1);
 }
 // Returns what follows the last '.' of the last part; empty if there is none.
-inline StringPiece Extension(StringPiece path) {
-  const StringPiece name = Basename(path);
+inline absl::string_view Extension(absl::string_view path) {
+  const absl::string_view name = Basename(path);
   const size_t dot = name.rfind('.');
-  return dot == StringPiece::npos ? StringPiece() : name.substr(dot + 1);
+  return dot == absl::string_view::npos ? absl::string_view() : name.substr(dot + 1);
 }
 
 }  // namespace io

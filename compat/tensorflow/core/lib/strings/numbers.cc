@@ -16,7 +16,7 @@ bool StringToFp(const std::string& text, uint64* fingerprint) {
   return HexStringToUint64(text, fingerprint);
 }
 
-bool HexStringToUint64(StringPiece text, uint64* result) {
+bool HexStringToUint64(absl::string_view text, uint64* result) {
   if (text.empty() || text.size() > 16) return false;
   uint64 value = 0;
   for (const char c : text) {

@@ -14,16 +14,28 @@ namespace strings {
 
 // Parse the whole text, with white space around it. Return false, and leave *value undefined, if it
 // is not a number of the type.
-inline bool safe_strto32(StringPiece text, int32* value) { return absl::SimpleAtoi(text, value); }
-inline bool safe_strto64(StringPiece text, int64* value) { return absl::SimpleAtoi(text, value); }
-inline bool safe_strtou32(StringPiece text, uint32* value) { return absl::SimpleAtoi(text, value); }
-inline bool safe_strtou64(StringPiece text, uint64* value) { return absl::SimpleAtoi(text, value); }
-inline bool safe_strtof(StringPiece text, float* value) { return absl::SimpleAtof(text, value); }
-inline bool safe_strtod(StringPiece text, double* value) { return absl::SimpleAtod(text, value); }
+inline bool safe_strto32(absl::string_view text, int32* value) {
+  return absl::SimpleAtoi(text, value);
+}
+inline bool safe_strto64(absl::string_view text, int64* value) {
+  return absl::SimpleAtoi(text, value);
+}
+inline bool safe_strtou32(absl::string_view text, uint32* value) {
+  return absl::SimpleAtoi(text, value);
+}
+inline bool safe_strtou64(absl::string_view text, uint64* value) {
+  return absl::SimpleAtoi(text, value);
+}
+inline bool safe_strtof(absl::string_view text, float* value) {
+  return absl::SimpleAtof(text, value);
+}
+inline bool safe_strtod(absl::string_view text, double* value) {
+  return absl::SimpleAtod(text, value);
+}
 
 // Parses a number of any of these types.
 template <typename T>
-bool SafeStringToNumeric(StringPiece text, T* value) {
+bool SafeStringToNumeric(absl::string_view text, T* value) {
   if constexpr (std::is_same_v<T, float>) {
     return safe_strtof(text, value);
   } else if constexpr (std::is_same_v<T, double>) {
@@ -33,7 +45,7 @@ bool SafeStringToNumeric(StringPiece text, T* value) {
   }
 }
 template <typename T>
-bool ProtoParseNumeric(StringPiece text, T* value) {
+bool ProtoParseNumeric(absl::string_view text, T* value) {
   return SafeStringToNumeric(text, value);
 }
 
@@ -41,7 +53,7 @@ bool ProtoParseNumeric(StringPiece text, T* value) {
 std::string FpToString(uint64 fingerprint);
 bool StringToFp(const std::string& text, uint64* fingerprint);
 // Parses hexadecimal digits without a prefix.
-bool HexStringToUint64(StringPiece text, uint64* result);
+bool HexStringToUint64(absl::string_view text, uint64* result);
 
 // "1.23M", "1.18MiB" and "1.23 ms", for people.
 std::string HumanReadableNum(int64 value);

@@ -30,70 +30,70 @@ using SkipWhitespace = absl::SkipWhitespace;
 
 // Splits at each of the characters `delimiters`.
 template <typename Predicate = AllowEmpty>
-std::vector<std::string> Split(StringPiece text, StringPiece delimiters,
+std::vector<std::string> Split(absl::string_view text, absl::string_view delimiters,
                                Predicate p = Predicate()) {
   // As in TensorFlow, an empty text has no parts.
   if (text.empty()) return {};
   return absl::StrSplit(text, absl::ByAnyChar(delimiters), p);
 }
 template <typename Predicate = AllowEmpty>
-std::vector<std::string> Split(StringPiece text, char delimiter, Predicate p = Predicate()) {
-  return Split(text, StringPiece(&delimiter, 1), p);
+std::vector<std::string> Split(absl::string_view text, char delimiter, Predicate p = Predicate()) {
+  return Split(text, absl::string_view(&delimiter, 1), p);
 }
 // Splits and parses numbers. Returns false if a part is not a number.
-bool SplitAndParseAsInts(StringPiece text, char delimiter, std::vector<int32>* result);
-bool SplitAndParseAsInts(StringPiece text, char delimiter, std::vector<int64>* result);
-bool SplitAndParseAsFloats(StringPiece text, char delimiter, std::vector<float>* result);
+bool SplitAndParseAsInts(absl::string_view text, char delimiter, std::vector<int32>* result);
+bool SplitAndParseAsInts(absl::string_view text, char delimiter, std::vector<int64>* result);
+bool SplitAndParseAsFloats(absl::string_view text, char delimiter, std::vector<float>* result);
 
 // Joins the elements of `list` with `separator`.
 template <typename T>
-std::string Join(const T& list, StringPiece separator) {
+std::string Join(const T& list, absl::string_view separator) {
   return absl::StrJoin(list, separator);
 }
 // The same, where f(&text, element) appends an element.
 template <typename T, typename Formatter>
-std::string Join(const T& list, StringPiece separator, Formatter f) {
+std::string Join(const T& list, absl::string_view separator, Formatter f) {
   return absl::StrJoin(list, separator, f);
 }
 
-inline std::string Lowercase(StringPiece text) { return absl::AsciiStrToLower(text); }
-inline std::string Uppercase(StringPiece text) { return absl::AsciiStrToUpper(text); }
+inline std::string Lowercase(absl::string_view text) { return absl::AsciiStrToLower(text); }
+inline std::string Uppercase(absl::string_view text) { return absl::AsciiStrToUpper(text); }
 // Capitalises the first letter after each of `delimiters`.
-void TitlecaseString(std::string* text, StringPiece delimiters);
+void TitlecaseString(std::string* text, absl::string_view delimiters);
 // "OpName" -> "op_name".
-std::string ArgDefCase(StringPiece text);
+std::string ArgDefCase(absl::string_view text);
 
-inline std::string CEscape(StringPiece text) { return absl::CEscape(text); }
-inline bool CUnescape(StringPiece source, std::string* dest, std::string* error) {
+inline std::string CEscape(absl::string_view text) { return absl::CEscape(text); }
+inline bool CUnescape(absl::string_view source, std::string* dest, std::string* error) {
   return absl::CUnescape(source, dest, error);
 }
 // Replaces the first occurrence, or all.
-std::string StringReplace(StringPiece text, StringPiece old_part, StringPiece new_part,
-                          bool replace_all);
+std::string StringReplace(absl::string_view text, absl::string_view old_part,
+                          absl::string_view new_part, bool replace_all);
 
 // Remove white space and return the number of characters that were removed.
-size_t RemoveLeadingWhitespace(StringPiece* text);
-size_t RemoveTrailingWhitespace(StringPiece* text);
-size_t RemoveWhitespaceContext(StringPiece* text);
+size_t RemoveLeadingWhitespace(absl::string_view* text);
+size_t RemoveTrailingWhitespace(absl::string_view* text);
+size_t RemoveWhitespaceContext(absl::string_view* text);
 void StripTrailingWhitespace(std::string* text);
 
 // Remove what the text begins or ends with. Return false and change nothing otherwise.
-inline bool ConsumePrefix(StringPiece* text, StringPiece prefix) {
+inline bool ConsumePrefix(absl::string_view* text, absl::string_view prefix) {
   return absl::ConsumePrefix(text, prefix);
 }
-inline bool ConsumeSuffix(StringPiece* text, StringPiece suffix) {
+inline bool ConsumeSuffix(absl::string_view* text, absl::string_view suffix) {
   return absl::ConsumeSuffix(text, suffix);
 }
-inline StringPiece StripPrefix(StringPiece text, StringPiece prefix) {
+inline absl::string_view StripPrefix(absl::string_view text, absl::string_view prefix) {
   return absl::StripPrefix(text, prefix);
 }
-inline StringPiece StripSuffix(StringPiece text, StringPiece suffix) {
+inline absl::string_view StripSuffix(absl::string_view text, absl::string_view suffix) {
   return absl::StripSuffix(text, suffix);
 }
 // Removes decimal digits from the front. Returns false if there are none, or they exceed 64 bits.
-bool ConsumeLeadingDigits(StringPiece* text, uint64* value);
+bool ConsumeLeadingDigits(absl::string_view* text, uint64* value);
 // Removes the first word. Returns false if there is none.
-bool ConsumeNonWhitespace(StringPiece* text, StringPiece* word);
+bool ConsumeNonWhitespace(absl::string_view* text, absl::string_view* word);
 
 }  // namespace str_util
 }  // namespace tensorflow

@@ -1,9 +1,11 @@
-// strings::StrCat and StrAppend, and the hexadecimal form of numbers.
+// strings::StrCat and StrAppend, and the hexadecimal form of numbers. As in TensorFlow, numbers.h
+// comes with it.
 #ifndef GRADFLOW_COMPAT_CORE_LIB_STRINGS_STRCAT_H_
 #define GRADFLOW_COMPAT_CORE_LIB_STRINGS_STRCAT_H_
 
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/lib/core/stringpiece.h"
+#include "tensorflow/core/lib/strings/numbers.h"
 #include "tensorflow/core/platform/types.h"
 
 namespace tensorflow {

@@ -8,7 +8,7 @@
 
 namespace tensorflow {
 
-absl::Status BundleWriter::Add(StringPiece key, const Tensor& value) {
+absl::Status BundleWriter::Add(absl::string_view key, const Tensor& value) {
   TF_RETURN_IF_ERROR(status_);
   if (names_.contains(key)) {
     status_ = errors::InvalidArgument("Adding duplicate key: ", key);
@@ -17,13 +17,13 @@ absl::Status BundleWriter::Add(StringPiece key, const Tensor& value) {
   return AddCopy(key, value, "");
 }
 
-absl::Status BundleWriter::AddSlice(StringPiece full_key, const TensorShape& full_shape,
+absl::Status BundleWriter::AddSlice(absl::string_view full_key, const TensorShape& full_shape,
                                     const TensorSlice& slice, const Tensor& value) {
   TF_RETURN_IF_ERROR(status_);
   return AddCopy(full_key, value, compat_internal::ShapeAndSlice(full_shape, slice));
 }
 
-absl::Status BundleWriter::AddCopy(StringPiece key, const Tensor& value, std::string slice) {
+absl::Status BundleWriter::AddCopy(absl::string_view key, const Tensor& value, std::string slice) {
   absl::StatusOr<Tensor> copy = value.DeepCopy();
   status_ = copy.status();
   TF_RETURN_IF_ERROR(status_);
@@ -37,7 +37,7 @@ absl::Status BundleWriter::Finish() {
   return status_;
 }
 
-absl::Status MergeBundles(Env*, gtl::ArraySlice<tstring> prefixes, StringPiece merged_prefix,
+absl::Status MergeBundles(Env*, gtl::ArraySlice<tstring> prefixes, absl::string_view merged_prefix,
                           bool allow_missing_files) {
   gradflow::MergeCheckpointsOptions options;
   options.delete_old_dirs = false;
@@ -45,17 +45,17 @@ absl::Status MergeBundles(Env*, gtl::ArraySlice<tstring> prefixes, StringPiece m
   return gradflow::MergeCheckpoints(prefixes, std::string(merged_prefix), options);
 }
 
-BundleReader::BundleReader(Env*, StringPiece prefix) {
+BundleReader::BundleReader(Env*, absl::string_view prefix) {
   absl::StatusOr<gradflow::Checkpoint> checkpoint = gradflow::Checkpoint::Open(std::string(prefix));
   status_ = checkpoint.status();
   if (checkpoint.ok()) checkpoint_ = *std::move(checkpoint);
 }
 
-bool BundleReader::Contains(StringPiece key) const {
+bool BundleReader::Contains(absl::string_view key) const {
   return status_.ok() && checkpoint_->Find(key).ok();
 }
 
-absl::Status BundleReader::LookupDtypeAndShape(StringPiece key, DataType* dtype,
+absl::Status BundleReader::LookupDtypeAndShape(absl::string_view key, DataType* dtype,
                                                TensorShape* shape) const {
   TF_RETURN_IF_ERROR(status_);
   const absl::StatusOr<gradflow::Checkpoint::Info> info = checkpoint_->Find(key);
@@ -65,12 +65,12 @@ absl::Status BundleReader::LookupDtypeAndShape(StringPiece key, DataType* dtype,
   return absl::OkStatus();
 }
 
-absl::Status BundleReader::LookupTensorShape(StringPiece key, TensorShape* shape) const {
+absl::Status BundleReader::LookupTensorShape(absl::string_view key, TensorShape* shape) const {
   DataType dtype;
   return LookupDtypeAndShape(key, &dtype, shape);
 }
 
-absl::Status BundleReader::Lookup(StringPiece key, Tensor* value) const {
+absl::Status BundleReader::Lookup(absl::string_view key, Tensor* value) const {
   TF_RETURN_IF_ERROR(status_);
   absl::StatusOr<Tensor> tensor = checkpoint_->Read(key);
   TF_RETURN_IF_ERROR(tensor.status());
@@ -78,7 +78,7 @@ absl::Status BundleReader::Lookup(StringPiece key, Tensor* value) const {
   return absl::OkStatus();
 }
 
-absl::Status BundleReader::LookupSlice(StringPiece full_key, const TensorSlice& slice,
+absl::Status BundleReader::LookupSlice(absl::string_view full_key, const TensorSlice& slice,
                                        Tensor* value) const {
   TensorShape shape;
   TF_RETURN_IF_ERROR(LookupTensorShape(full_key, &shape));

@@ -22,18 +22,18 @@ namespace tensorflow {
 // Collects copies of tensors, and writes them in Finish(). Not thread-safe.
 class BundleWriter {
  public:
-  BundleWriter(Env*, StringPiece prefix) : prefix_(prefix) {}
+  BundleWriter(Env*, absl::string_view prefix) : prefix_(prefix) {}
   // Returns INVALID_ARGUMENT if there is a tensor of that name.
-  absl::Status Add(StringPiece key, const Tensor& value);
+  absl::Status Add(absl::string_view key, const Tensor& value);
   // Adds a slice of a tensor of shape `full_shape`.
-  absl::Status AddSlice(StringPiece full_key, const TensorShape& full_shape,
+  absl::Status AddSlice(absl::string_view full_key, const TensorShape& full_shape,
                         const TensorSlice& slice, const Tensor& value);
   // Writes the files. Call it once.
   absl::Status Finish();
   absl::Status status() const { return status_; }
 
  private:
-  absl::Status AddCopy(StringPiece key, const Tensor& value, std::string slice);
+  absl::Status AddCopy(absl::string_view key, const Tensor& value, std::string slice);
 
   const std::string prefix_;
   std::vector<gradflow::CheckpointTensor> tensors_;
@@ -42,21 +42,23 @@ class BundleWriter {
 };
 
 // Makes one checkpoint of several.
-absl::Status MergeBundles(Env* env, gtl::ArraySlice<tstring> prefixes, StringPiece merged_prefix,
-                          bool allow_missing_files = false);
+absl::Status MergeBundles(Env* env, gtl::ArraySlice<tstring> prefixes,
+                          absl::string_view merged_prefix, bool allow_missing_files = false);
 
 // Reads tensors by their names. Thread-safe.
 class BundleReader {
  public:
-  BundleReader(Env*, StringPiece prefix);
+  BundleReader(Env*, absl::string_view prefix);
   // Returns the error of the index.
   absl::Status status() const { return status_; }
-  bool Contains(StringPiece key) const;
+  bool Contains(absl::string_view key) const;
   // Return NOT_FOUND if there is no such tensor.
-  absl::Status LookupDtypeAndShape(StringPiece key, DataType* dtype, TensorShape* shape) const;
-  absl::Status LookupTensorShape(StringPiece key, TensorShape* shape) const;
-  absl::Status Lookup(StringPiece key, Tensor* value) const;
-  absl::Status LookupSlice(StringPiece full_key, const TensorSlice& slice, Tensor* value) const;
+  absl::Status LookupDtypeAndShape(absl::string_view key, DataType* dtype,
+                                   TensorShape* shape) const;
+  absl::Status LookupTensorShape(absl::string_view key, TensorShape* shape) const;
+  absl::Status Lookup(absl::string_view key, Tensor* value) const;
+  absl::Status LookupSlice(absl::string_view full_key, const TensorSlice& slice,
+                           Tensor* value) const;
   // Returns a line per tensor: its name, type and shape.
   std::string DebugString() const;
 

@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { paint } from '../../src/draw/painter.ts';
+import type { Picture } from '../../src/draw/painter.ts';
+import type { RectStyle, Surface } from '../../src/draw/surface.ts';
+import type { Theme } from '../../src/draw/theme.ts';
+import type { Item, Scene } from '../../src/scene/types.ts';
+import { Flag } from '../../src/scene/types.ts';
+import { edgeBounds } from '../../src/view/world.ts';
+import type { Placed, World } from '../../src/view/world.ts';
+
+const kTheme = new Proxy({}, { get: (_, name) => name }) as Theme;
+
+// Counts what is drawn.
+class Counter implements Surface {
+  bars = 0;
+  curves = 0;
+  lines = 0;
+  readonly strokes: string[] = [];
+  rect(_x: number, _y: number, _w: number, _h: number, style: RectStyle): void {
+    if (style.stroke !== undefined) this.strokes.push(style.stroke);
+  }
+  bar(): void { ++this.bars; }
+  circle(): void {}
+  text(): void {}
+  layer(): void {}
+  moveTo(): void {}
+  lineTo(): void { ++this.lines; }
+  curveTo(): void { ++this.curves; }
+  strokePath(): void {}
+}
+
+// A row of blocks with an edge from each to the next; `special` has a problem.
+function picture(count: number, special: number, scale: number): Picture {
+  const items = Array.from({ length: count }, (_, i): Item => ({
+    id: i, title: '', path: '', subtitle: '', lines: [], inputs: [], outputs: [], change: 0,
+    flags: i === special ? Flag.kProblem : 0, time: -1, heat: 0,
+  }));
+  const edges = count - 1;
+  const scene: Scene = {
+    scope: 0, width: 200 * count, height: 100, items,
+    x: Float64Array.from(items, (_, i) => 200 * i), y: new Float64Array(count),
+    w: new Float64Array(count).fill(100), h: new Float64Array(count).fill(40),
+    from: Int32Array.from({ length: edges }, (_, e) => e),
+    to: Int32Array.from({ length: edges }, (_, e) => e + 1),
+    source: Int32Array.from({ length: edges }, (_, e) => e), output: new Int32Array(edges),
+    start: Int32Array.from({ length: count }, (_, e) => 2 * e),
+    points: Float32Array.from({ length: 4 * edges }, (_, k) =>
+      (k % 2 === 1 ? 20 : k % 4 === 0 ? 200 * (k / 4) + 100 : 200 * ((k - 2) / 4) + 200)),
+    type: new Int32Array(edges), types: [''], scale: 1, left: 0, top: 0,
+  };
+  const placed: Placed = {
+    scene, at: { scale: 1, x: 0, y: 0 }, index: new Map(), bounds: edgeBounds(scene),
+  };
+  return {
+    world: { placed: new Map([[0, placed]]) } as unknown as World,
+    camera: { scale, x: 0, y: 0 }, width: 1e9, height: 1000, theme: kTheme, selected: null,
+    chosen: new Set(), marks: null,
+  };
+}
+
+test('of very many blocks every second is drawn, and those that stand out', () => {
+  const surface = new Counter();
+  // An odd block, which is left out otherwise.
+  assert.equal(paint(surface, picture(30_000, 12_345, 0.1)), 30_000);
+  assert.equal(surface.bars, 15_000);
+  assert.deepEqual(surface.strokes, ['problem']);
+  assert.equal(surface.lines, 10_000);
+});
+
+test('up to 20,000 small blocks are all drawn', () => {
+  const surface = new Counter();
+  paint(surface, picture(20_000, 12_345, 0.1));
+  assert.equal(surface.bars, 19_999);
+});
+
+test('edges are lines where they are short, curves elsewhere', () => {
+  const far = new Counter();
+  paint(far, picture(100, -1, 0.1));
+  assert.deepEqual([far.lines, far.curves], [99, 0]);
+  const near = new Counter();
+  paint(near, picture(100, -1, 0.5));
+  assert.deepEqual([near.lines, near.curves], [0, 99]);
+});
