@@ -75,7 +75,8 @@ class FirstBadIndex {
 std::string ElementName(absl::string_view name, const TensorShape& shape, int64_t i);
 
 // Returns INVALID_ARGUMENT, naming the first that is not, unless all elements of `indices`, of type
-// int16, int32 or int64, are in [0, limit); CANCELLED if the run is to stop.
+// int16, int32 or int64, are in [0, limit). If the run is stopped, some may remain unchecked: the
+// caller must not use them then, as loops of ParallelFor() do not.
 absl::Status CheckIndices(const RunContext& run, const Tensor& indices, int64_t limit);
 
 }  // namespace gradflow

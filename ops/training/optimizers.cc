@@ -259,6 +259,8 @@ class OptimizerKernel final : public OpKernel {
     if (inputs_.indices >= 0) {
       GRADFLOW_RETURN_IF_ERROR(
           CheckIndices(ctx.run(), ctx.input(inputs_.indices), shape.dim_size(0)));
+      // Indices may be unchecked.
+      if (ctx.run().ShouldStop()) return absl::CancelledError("the run is stopped");
     }
     GRADFLOW_RETURN_IF_ERROR(update.MakeWritable());
     char* vars[kMaxVariables] = {};

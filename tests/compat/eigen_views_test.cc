@@ -11,6 +11,7 @@
 #include "tensorflow/core/framework/register_types.h"
 #include "tensorflow/core/framework/tensor.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/kernels/dense_update_functor.h"
 #include "tensorflow/core/kernels/ops_testutil.h"
 #include "third_party/eigen3/unsupported/Eigen/CXX11/Tensor"
 
@@ -134,6 +135,21 @@ TEST(EigenViews, OfOtherTypes) {
   EXPECT_EQ(half.dtype(), DT_HALF);
   EXPECT_EQ(static_cast<float>(half.scalar<gradflow::half>()()), 1.5f);
   EXPECT_EQ((std::is_same_v<EnumToDataType<DT_BFLOAT16>::Type, Eigen::bfloat16>), true);
+}
+
+TEST(DenseUpdate, AssignsAddsAndSubtracts) {
+  Eigen::ThreadPool threads(1);
+  const CPUDevice device(&threads, 1);
+  Tensor params(DT_FLOAT, TensorShape({2}));
+  const Tensor update = test::AsTensor<float>({3, 5});
+  functor::DenseUpdate<CPUDevice, float, ASSIGN>()(device, params.flat<float>(),
+                                                   update.flat<float>());
+  test::ExpectTensorEqual<float>(params, update);
+  functor::DenseUpdate<CPUDevice, float, ADD>()(device, params.flat<float>(), update.flat<float>());
+  test::ExpectTensorEqual<float>(params, test::AsTensor<float>({6, 10}));
+  const Tensor one = test::AsTensor<float>({1, 2});
+  functor::DenseUpdate<CPUDevice, float, SUB>()(device, params.flat<float>(), one.flat<float>());
+  test::ExpectTensorEqual<float>(params, test::AsTensor<float>({5, 8}));
 }
 
 TEST(EigenViews, OfUnalignedSlices) {

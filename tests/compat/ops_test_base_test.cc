@@ -1,4 +1,6 @@
 // Kernel tests with OpsTestBase, as in TensorFlow.
+#include <gtest/gtest-spi.h>
+
 #include <functional>
 #include <memory>
 #include <string>
@@ -192,6 +194,40 @@ TEST_F(ResourceInputTest, IsFoundByTheKernel) {
   }
   ASSERT_NE(step_container_, nullptr);
   EXPECT_EQ(step_container_->name(), "__per_step_0");
+}
+
+TEST_F(ResourceInputTest, EndsWithTheOutputsOfTheRunThatOwnIt) {
+  class Watched : public ResourceBase {
+   public:
+    explicit Watched(bool* alive) : alive_(alive) { *alive_ = true; }
+    ~Watched() override { *alive_ = false; }
+
+   private:
+    bool* const alive_;
+  };
+  TF_ASSERT_OK(NodeDefBuilder("n", "Identity").Input(FakeInput(DT_RESOURCE)).Finalize(node_def()));
+  TF_ASSERT_OK(InitOp());
+  bool alive = false;
+  AddInputFromArray<ResourceHandle>(
+      TensorShape({}), {ResourceHandle::MakeRefCountingHandle(new Watched(&alive), "d")});
+  TF_ASSERT_OK(RunOpKernel());
+  const auto same = [](const ResourceHandle& a, const ResourceHandle& b) {
+    return a.resource().get() == b.resource().get();
+  };
+  test::ExpectTensorEqual<ResourceHandle>(*GetOutput(0), GetInput(0), same);
+  *tensors_[0] = Tensor();
+  EXPECT_TRUE(alive);
+  context_.reset();
+  EXPECT_FALSE(alive);
+  EXPECT_EQ(GetOutput(0), nullptr);
+}
+
+TEST(ExpectTensorEqual, FailsWhereThePredicateDoes) {
+  const auto equal = [](const float& a, const float& b) { return a == b; };
+  test::ExpectTensorEqual<float>(test::AsScalar<float>(1), test::AsScalar<float>(1), equal);
+  EXPECT_NONFATAL_FAILURE(
+      test::ExpectTensorEqual<float>(test::AsScalar<float>(1), test::AsScalar<float>(2), equal),
+      "element 0 is 1, expected 2");
 }
 
 TEST(ScopedStepContainer, EndsWithItsResources) {

@@ -248,7 +248,7 @@ TEST_F(GradientsTest, ErrorsNameAllOpsWithoutAGradientFunction) {
   std::vector<Output> gradients = {x};
   EXPECT_THAT(AddSymbolicGradients(scope_, {a, b, b2}, {x}, &gradients, options),
               StatusIs(StatusCode::kUnimplemented,
-                       "no gradient function is registered for Exp (node 'a'), Neg (node 'b2' and "
+                       "no gradient function is registered for Exp (node 'a'), Neg (node 'b' and "
                        "1 more)"));
   EXPECT_THAT(gradients, ElementsAre(x));
 }

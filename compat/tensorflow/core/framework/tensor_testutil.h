@@ -126,6 +126,13 @@ void ExpectTensorEqual(const Tensor& x, const Tensor& y) {
   });
 }
 
+// Expects equal types and shapes, and is_equal(a, b) of each pair of elements.
+template <typename T>
+void ExpectTensorEqual(const Tensor& x, const Tensor& y,
+                       std::function<bool(const T&, const T&)> is_equal) {
+  internal::ExpectElements<T>(x, y, is_equal);
+}
+
 // Expects |x - y| <= abs_err for each pair of elements.
 template <typename T>
 void ExpectTensorNear(const Tensor& x, const Tensor& y, double abs_err) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -30,7 +31,8 @@ class KernelRun {
   // Runs the kernel on `inputs`, which it shares and therefore does not overwrite. An input of a
   // reference type is the value of a variable, which the kernel may replace.
   absl::Status Run(absl::Span<gradflow::Tensor* const> inputs);
-  std::vector<gradflow::Tensor>& outputs() { return outputs_; }
+  // Returns the outputs of the last run, none if it failed, and keeps no reference to them.
+  std::vector<gradflow::Tensor> TakeOutputs() { return std::exchange(outputs_, {}); }
   // Returns the resources of the program's own kernels, which all runs share.
   ResourceMgr* resources();
 

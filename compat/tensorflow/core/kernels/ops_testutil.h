@@ -77,6 +77,7 @@ class OpsTestBase : public ::testing::Test {
 
   // Creates the kernel of *node_def().
   absl::Status InitOp() {
+    context_ = nullptr;
     const absl::Status status = run_.Init(&node_def_);
     input_types_ = run_.input_types();
     return status;
@@ -117,15 +118,18 @@ class OpsTestBase : public ::testing::Test {
         0, [this](const std::string& name) { return run_.resources()->Cleanup(name); });
     std::vector<Tensor*> inputs;
     for (const TensorValue& input : inputs_) inputs.push_back(input.tensor);
-    return run_.Run(inputs);
+    context_ = nullptr;
+    const absl::Status status = run_.Run(inputs);
+    if (status.ok()) context_ = std::make_unique<RunOutputs>(run_.TakeOutputs());
+    return status;
   }
 
   const Tensor& GetInput(int i) const { return *inputs_[i].tensor; }
   TensorValue mutable_input(int i) { return inputs_[i]; }
   // Returns output i of the last run; null if the run failed or there is no such output.
   Tensor* GetOutput(int i) {
-    const bool exists = i >= 0 && i < static_cast<int>(run_.outputs().size());
-    return exists ? &run_.outputs()[i] : nullptr;
+    const bool exists = context_ != nullptr && i >= 0 && i < static_cast<int>(context_->size());
+    return exists ? &(*context_)[i] : nullptr;
   }
   // Returns an allocator for the test: `Tensor expected(allocator(), DT_FLOAT, shape)`.
   Allocator* allocator() { return cpu_allocator(); }
@@ -163,6 +167,9 @@ class OpsTestBase : public ::testing::Test {
   compat_internal::KernelRun run_;
 
  protected:
+  // The outputs of the last run, which a test releases with reset(); null if it failed.
+  using RunOutputs = std::vector<Tensor>;
+  std::unique_ptr<RunOutputs> context_;
   // The resources of the last run.
   std::unique_ptr<ScopedStepContainer> step_container_;
 };
