@@ -157,6 +157,15 @@ TEST(ResourceHandle, OwnsAResource) {
     ResourceHandle handle = ResourceHandle::MakeRefCountingHandle(new Counter(&alive), "d");
     const ResourceHandle copy = handle;
     EXPECT_EQ(*copy.GetResource<Counter>(), handle.resource().get());
+    EXPECT_EQ(copy, handle);
+    EXPECT_EQ(copy.name(), handle.name());
+    EXPECT_EQ(handle.resource()->RefCount(), 2);
+    ResourceHandle assigned;
+    EXPECT_NE(assigned, handle);
+    assigned = copy;
+    EXPECT_EQ(handle.resource()->RefCount(), 3);
+    const ResourceHandle moved = std::move(assigned);
+    EXPECT_EQ(handle.resource()->RefCount(), 3);
     EXPECT_EQ(copy.GetResource<OtherResource>().status().code(), error::INVALID_ARGUMENT);
   }
   EXPECT_FALSE(alive);

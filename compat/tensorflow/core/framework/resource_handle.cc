@@ -25,6 +25,14 @@ const ResourceHandle::State& ResourceHandle::info() const {
   return info == nullptr ? none : info->state;
 }
 
+ResourceHandle::ResourceHandle(const ResourceHandle& other) : gradflow::ResourceHandle(other) {
+  if (other.IsRefCounting()) Set(other.Copy(), other.name());
+}
+
+ResourceHandle& ResourceHandle::operator=(const ResourceHandle& other) {
+  return this == &other ? *this : *this = ResourceHandle(other);
+}
+
 const std::string& ResourceHandle::container() const {
   return gradflow::ResourceHandle::container().empty() ? info().container
                                                        : gradflow::ResourceHandle::container();

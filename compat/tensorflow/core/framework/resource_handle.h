@@ -31,6 +31,13 @@ class ResourceHandle : public gradflow::ResourceHandle {
   ResourceHandle() = default;
   ResourceHandle(const gradflow::ResourceHandle& other)  // NOLINT: both are one
       : gradflow::ResourceHandle(other) {}
+  // Each copy holds a reference of its own to a resource that the handle owns. (Tensors that share
+  // elements, and copies that gradflow's kernels make, share one.)
+  ResourceHandle(const ResourceHandle& other);
+  ResourceHandle& operator=(const ResourceHandle& other);
+  ResourceHandle(ResourceHandle&&) = default;
+  ResourceHandle& operator=(ResourceHandle&&) = default;
+  ~ResourceHandle() = default;
   // The state of a message. Ends the program if a shape is not valid.
   explicit ResourceHandle(const ResourceHandleProto& proto);
   static absl::Status BuildResourceHandle(const ResourceHandleProto& proto, ResourceHandle* out);
@@ -69,6 +76,12 @@ class ResourceHandle : public gradflow::ResourceHandle {
   // Returns the resource that the handle owns, or null.
   const core::RefCountPtr<ResourceBase>& resource() const { return info().resource; }
   bool IsRefCounting() const { return resource() != nullptr; }
+  // Handles are equal if they name and own the same resource.
+  friend bool operator==(const ResourceHandle& a, const ResourceHandle& b) {
+    return a.resource().get() == b.resource().get() && a.container() == b.container() &&
+           a.name() == b.name();
+  }
+  friend bool operator!=(const ResourceHandle& a, const ResourceHandle& b) { return !(a == b); }
   // Returns NOT_FOUND unless the handle owns a resource, INVALID_ARGUMENT if it is not a T.
   template <typename T>
   absl::StatusOr<T*> GetResource() const {
