@@ -29,7 +29,7 @@ class EventWriter {
   // Makes the folder if there is none, and a new file in it,
   // "events.out.tfevents.<time>.<host>.<process>.<number>".
   static absl::StatusOr<EventWriter> Open(const std::string& folder);
-  // The same for a file "<prefix>.out.tfevents.<time>.<host>.<process>.<number><suffix>".
+  // Makes the file "<prefix>.out.tfevents.<time>.<host>.<process>.<number><suffix>".
   static absl::StatusOr<EventWriter> OpenFile(const std::string& prefix, const std::string& suffix);
   EventWriter(EventWriter&&) noexcept;
   EventWriter& operator=(EventWriter&&) noexcept;

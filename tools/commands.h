@@ -58,14 +58,14 @@ struct InspectFlags {
   // Lists what the passes of a plan do, of one with `fast` if that is set.
   bool plan = false;
   bool fast = false;
-  // As GraphFlags.
+  // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
 
 struct ConvertFlags {
   std::string from;
   std::string to;
-  // As GraphFlags.
+  // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
 
@@ -81,7 +81,7 @@ struct GradientsFlags {
   std::vector<std::string> check;
   // GradientBuildOptions::automatic_checkpoints.
   bool recompute = false;
-  // As GraphFlags.
+  // See GraphFlags.
   int64_t memory_limit = 0;
   std::vector<std::string> graph_limits;
 };
@@ -98,12 +98,12 @@ struct CheckpointFlags {
 
 struct FreezeFlags {
   std::string graph;
-  // As CheckpointFlags.
+  // See CheckpointFlags.
   std::string checkpoint;
   // Names separated by commas.
   std::string outputs;
   std::string output;
-  // As GraphFlags.
+  // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
 
@@ -120,7 +120,7 @@ struct ViewFlags {
   std::string output;
   // The graph to compare with; empty for none.
   std::string diff;
-  // As GraphFlags.
+  // See GraphFlags.
   std::vector<std::string> graph_limits;
 };
 
@@ -131,7 +131,7 @@ struct EditFlags {
   std::string output;
   // 0 for any free port.
   int port = 0;
-  // As GraphFlags. They limit runs of the editor.
+  // See GraphFlags. They limit runs of the editor.
   int threads = 0;
   int64_t memory_limit = int64_t{4} << 30;
   // Limit on the time of a run; 0 for none.

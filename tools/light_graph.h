@@ -11,9 +11,10 @@ namespace gradflow::tools {
 // Constants of more elements are shortened. Shape inference reads no value of such a constant.
 inline constexpr int64_t kMaxLightElements = 1 << 16;
 
-// Returns a copy of the graph, in which large constants have their first values and repeat the last
-// of them. Types, shapes and summaries of attributes are those of the graph. Changes the constants
-// of *graph in the meantime, so that their bytes are not copied.
+// Returns a copy of the graph in which a large constant has its first values alone, and repeats the
+// last of them. Types, shapes and summaries of attributes are those of the graph. The call moves
+// the constants out of *graph and back, so that their bytes are not copied: nothing may read *graph
+// until it returns.
 GraphDef LightCopy(GraphDef* graph);
 
 }  // namespace gradflow::tools

@@ -1,5 +1,6 @@
 // Tests of `gradflow edit`: the calls of its page, the bytes of saved files, and who may call.
 #include <gmock/gmock.h>
+#include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 #include <sys/stat.h>
@@ -34,6 +35,7 @@
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensors.h"
 #include "tests/tools/command_line_fixture.h"
+#include "tools/edit/cpp_writer.h"
 #include "tools/edit/edit_api.h"
 #include "tools/edit/edit_graph.h"
 #include "tools/edit/edit_lock.h"
@@ -616,6 +618,44 @@ TEST_F(EditTest, WritesPrograms) {
   EXPECT_EQ(Gradflow({"convert", File("f.pbtxt"), File("f.cc")}).exit_code, 0);
   EXPECT_THAT(ReadFile(File("f.cc")),
               AllOf(HasSubstr("R\"graph(library {"), HasSubstr("AddFunctions(root.graph())")));
+}
+
+// The documentation of the function has ends of the raw string literal.
+TEST_F(EditTest, ProgramsAvoidTheEndsOfRawStringsInFunctions) {
+  GraphDef graph;
+  OpDef* const signature = graph.mutable_library()->add_function()->mutable_signature();
+  signature->set_name("f");
+  signature->set_description(R"x()graph" )graph_")x");
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string program,
+                                tools::CppProgram(graph, "g", GraphLimits()));
+  // Text format escapes the quotation marks.
+  EXPECT_THAT(program, HasSubstr("R\"graph(library"));
+  signature->set_description(std::string(size_t{65} << 20, 'a'));
+  EXPECT_THAT(tools::CppProgram(graph, "g", GraphLimits()).status(),
+              StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("the functions have")));
+}
+
+TEST_F(EditTest, PagesHaveTheOtherFieldsOfNodes) {
+  NodeDef node;
+  node.set_name("n");
+  node.set_op("NoOp");
+  EXPECT_EQ(tools::EditNodeJson(node, 100), R"({"n":"n","op":"NoOp","d":"","i":[],"a":{}})");
+  node.mutable_experimental_debug_info()->add_original_node_names("o");
+  EXPECT_THAT(
+      tools::EditNodeJson(node, 100),
+      HasSubstr(
+          R"("m":"experimental_debug_info {\u000a  original_node_names: \"o\"\u000a}\u000a")"));
+  NodeDef nested = node;
+  nested.mutable_experimental_debug_info()
+      ->GetReflection()
+      ->MutableUnknownFields(nested.mutable_experimental_debug_info())
+      ->AddVarint(77, 1);
+  EXPECT_THAT(tools::EditNodeJson(nested, 100), HasSubstr(R"("m":null)"));
+  NodeDef large = node;
+  large.mutable_experimental_debug_info()->add_original_node_names(std::string(2000, 'o'));
+  EXPECT_THAT(tools::EditNodeJson(large, 100), HasSubstr(R"("m":null)"));
+  node.GetReflection()->MutableUnknownFields(&node)->AddVarint(77, 1);
+  EXPECT_THAT(tools::EditNodeJson(node, 100), HasSubstr(R"("m":null)"));
 }
 
 TEST_F(EditTest, ProgramsHaveNoClassesOfPlugins) {

@@ -211,6 +211,9 @@ class ProgramWriter {
  private:
   // Returns a function that adds the functions of the graph, as text, and its versions.
   absl::StatusOr<std::string> FunctionsText() const {
+    // The text is longer than the bytes.
+    const size_t size = graph_.def().library().ByteSizeLong();
+    if (size > kMaxBytes) return errors::ResourceExhausted("the functions have ", size, " bytes");
     GraphDef functions;
     *functions.mutable_library() = graph_.def().library();
     *functions.mutable_versions() = graph_.def().versions();
@@ -218,10 +221,12 @@ class ProgramWriter {
     if (text.size() > kMaxBytes) {
       return errors::ResourceExhausted("the functions have ", text.size(), " bytes as text");
     }
-    // What ends the literal is not in the text.
+    // A delimiter of a raw string has at most 16 characters.
     std::string end = "graph";
-    while (absl::StrContains(text, absl::StrCat(")", end, "\""))) end += "_";
-    if (end.size() > 16) return errors::Unimplemented("functions with such strings");
+    while (end.size() <= 16 && absl::StrContains(text, absl::StrCat(")", end, "\""))) end += "_";
+    if (end.size() > 16) {
+      return errors::Unimplemented("the functions have strings that end each raw string literal");
+    }
     return absl::StrCat(
         "static absl::Status AddFunctions(gradflow::Graph* graph) {\n"
         "  static const char kFunctions[] = R\"",
@@ -362,6 +367,12 @@ class ProgramWriter {
 
   absl::Status AddNode(const Node& node) {
     const NodeDef& def = node.def();
+    // The text is longer than the bytes.
+    const size_t size = def.ByteSizeLong();
+    if (size > kMaxBytes) {
+      return errors::ResourceExhausted("the node has ", size, " bytes, a program at most ",
+                                       kMaxBytes);
+    }
     std::vector<TensorId> inputs;
     std::vector<std::string> control;
     for (const std::string& input : def.input()) {

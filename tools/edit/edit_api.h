@@ -23,7 +23,7 @@ struct EditOptions {
   // The file to edit, which need not exist; empty for a new graph without a name. Files are saved
   // in its folder.
   std::string path;
-  // As GraphFlags.
+  // See GraphFlags.
   int threads = 0;
   int64_t memory_limit = 0;
   GraphLimits limits;

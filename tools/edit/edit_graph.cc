@@ -36,6 +36,9 @@ absl::StatusOr<int> BaseIndex(const Value& value, int size, const char* what) {
   return static_cast<int>(index);
 }
 
+// Longer text of the other fields of a node stays with the server.
+constexpr size_t kMaxOtherBytes = 1024;
+
 using Nodes = google::protobuf::RepeatedPtrField<NodeDef>;
 
 template <typename Message>
@@ -145,6 +148,21 @@ absl::Status MakeFunction(const FunctionDef& base, const Value& item, const Grap
                    origin);
 }
 
+// Returns the member of the fields of a node that EditNodeJson() has no member for; "" if the node
+// has none.
+std::string OtherFieldsJson(const NodeDef& node) {
+  if (!node.GetReflection()->GetUnknownFields(node).empty()) return ",\"m\":null";
+  if (!node.has_experimental_debug_info()) return "";
+  NodeDef other;
+  *other.mutable_experimental_debug_info() = node.experimental_debug_info();
+  const size_t size = other.ByteSizeLong();
+  other.DiscardUnknownFields();
+  std::string text;
+  const bool is_whole = other.ByteSizeLong() == size && size <= kMaxOtherBytes &&
+                        google::protobuf::TextFormat::PrintToString(other, &text);
+  return is_whole ? absl::StrCat(",\"m\":", Quoted(text)) : ",\"m\":null";
+}
+
 // Returns whether two graphs are the same. Maps have no order.
 bool AreEqual(const GraphDef& a, const GraphDef& b) {
   const absl::StatusOr<std::string> of_a = SerializeGraphDef(a);
@@ -235,7 +253,9 @@ absl::StatusOr<EditedGraph> MakeEditedGraph(const EditBase& base, const Value& r
       continue;
     }
     const std::string place =
-        absl::StrCat("function '", errors::Printable(original.signature().name(), 200), "': ");
+        is_new ? absl::StrCat("new function ", graph.functions.size() - 1, ": ")
+               : absl::StrCat("function '", errors::Printable(original.signature().name(), 200),
+                              "': ");
     GRADFLOW_RETURN_IF_ERROR(errors::Prefix(
         place, MakeFunction(original, item, limits, function, &graph.functions.back().origin)));
   }
@@ -272,7 +292,7 @@ std::string EditNodeJson(const NodeDef& node, size_t max_attr_bytes) {
     absl::StrAppend(
         &json, value->ByteSizeLong() > max_attr_bytes ? "null" : Quoted(AttrValueText(*value)));
   }
-  return absl::StrCat(json, "}}");
+  return absl::StrCat(json, "}", OtherFieldsJson(node), "}");
 }
 
 std::string EditFunctionJson(const FunctionDef& function, size_t max_attr_bytes) {

@@ -89,13 +89,14 @@ export interface RunJson {
 }
 
 // A node that can be edited: name, op, device, inputs and attributes as text of messages. A long
-// attribute is null.
+// attribute is null. `m` is the text of its other fields, null if that has not all of them.
 export interface EditNodeJson {
   n: string;
   op: string;
   d: string;
   i: string[];
   a: Record<string, string | null>;
+  m?: string | null;
 }
 
 export interface EditJson {

@@ -26,9 +26,10 @@ const kDetailScale = 0.6;
 const kTypeScale = 0.78;
 const kTitleScale = 0.2;
 // The largest numbers of edges and of small blocks on the screen that are all drawn. Beyond them, every
-// second, third, ... is drawn, and the blocks that stand out.
+// second, third, ... is drawn, and those that stand out, up to another number.
 const kMaxEdges = 10000;
 const kMaxSmall = 20000;
+const kMaxSpecial = 4000;
 
 // Pixels of an edge that is drawn as a line.
 const kStraight = 12;
@@ -40,6 +41,12 @@ function fitText(text: string, size: number, width: number): string {
 }
 
 const kChangeMarks = ['', '+', '−', '~'];
+
+// Returns at most `most` of a list, evenly.
+function sample<T>(list: readonly T[], most: number): readonly T[] {
+  const step = Math.ceil(list.length / most);
+  return step <= 1 ? list : list.filter((_, k) => k % step === 0);
+}
 
 class Painter {
   private blocks = 0;
@@ -88,12 +95,22 @@ class Painter {
     }
     const isFrame = new Set(open);
     const closed = seen.filter((i) => !isFrame.has(i));
-    const step = scale < kTitleScale ? Math.ceil(closed.length / kMaxSmall) : 1;
-    for (let k = 0; k < closed.length; ++k) {
-      const i = closed[k]!;
-      if (k % step !== 0 && !this.standsOut(scene.items[i]!)) continue;
+    const paint = (i: number): void =>
       this.paintItem(scene.items[i]!, to.x + scale * scene.x[i]!, to.y + scale * scene.y[i]!,
                      scale * scene.w[i]!, scale * scene.h[i]!, scale);
+    const step = scale < kTitleScale ? Math.ceil(closed.length / kMaxSmall) : 1;
+    if (step <= 1) {
+      for (const i of closed) paint(i);
+    } else {
+      const special: number[] = [];
+      for (let k = 0; k < closed.length; ++k) {
+        const i = closed[k]!;
+        if (this.standsOut(scene.items[i]!)) special.push(i);
+        else if (k % step === 0) paint(i);
+      }
+      for (const i of sample(special, kMaxSpecial)) paint(i);
+      const selected = special.find((i) => scene.items[i]!.id === this.picture.selected);
+      if (selected !== undefined) paint(selected);
     }
     this.blocks += closed.length;
   }
@@ -131,7 +148,7 @@ class Painter {
       for (const e of edges) this.addCurve(scene, e, to);
       this.surface.strokePath(theme.edge, width, dashed);
     }
-    for (const e of special) {
+    for (const e of sample(special, kMaxSpecial)) {
       this.addCurve(scene, e, to);
       this.surface.strokePath(theme.accent, Math.max(2 * width, 1.5), scene.output[e]! < 0);
     }

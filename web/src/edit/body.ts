@@ -63,20 +63,21 @@ function renamed(message: Message, found: (name: string) => void, before = '', a
     }),
   };
 }
-// Returns the functions that the value of an attribute names.
-export function functionsNamed(value: string | null): string[] {
+// Returns the functions that the value of an attribute names; null if its text cannot be read, since
+// it has fields that are unknown here.
+export function functionsNamed(value: string): string[] | null {
   const names: string[] = [];
-  if (value === null || !/\bfunc\b/.test(value)) return names;
+  if (!/\bfunc\b/.test(value)) return names;
   try {
     renamed(parseText(value), (name) => names.push(name));
   } catch {
-    // The text of fields that are unknown here.
+    return null;
   }
   return names;
 }
 // Returns the value of an attribute with another name of a function.
 export function withFunction(value: string | null, before: string, after: string): string | null {
-  if (value === null || !functionsNamed(value).includes(before)) return value;
+  if (value === null || functionsNamed(value)?.includes(before) !== true) return value;
   return printText(renamed(parseText(value), () => {}, before, after));
 }
 
@@ -129,7 +130,10 @@ export class FunctionHeader {
       const value = parseText(node.attrs.T ?? '');
       const type = fieldText('type', node.attrs.T ?? '') ?? text(value, 'placeholder');
       const isList = type.includes(' * ') || this.attrTypes.get(type) === 'list(type)';
-      return [node.name, type, docs.get(node.name) ?? '', isList ? 1 : 0];
+      // The type in an attribute has no reference.
+      const [, known] = (end === 'arg' ? before.i : before.o).find(([name]) => name === node.name) ?? [];
+      const isSame = known === `Ref(${type})`;
+      return [node.name, isSame ? known : type, docs.get(node.name) ?? '', isList ? 1 : 0];
     });
     return { ...before, i: args('arg'), o: args('result') };
   }
@@ -172,7 +176,7 @@ export class FunctionHeader {
         return [[name, { fields: [['key', quote(node.name)], ['value', quote(input.slice(at))]] }]];
       }),
     ];
-    // What the signature does not name is not edited.
+    // Results that the signature does not name are not edited.
     const known = new Set(this.ends().filter(({ end }) => end === 'result').map(({ json }) => json.n));
     fields = replaced(fields, 'ret', map('ret', results, 0, (key) =>
       !known.has(key) && !results.some((node) => node.name === key)));

@@ -15,6 +15,19 @@ export interface Checked {
 
 const kMaxOutputs = 64;
 const kMaxShown = 200;
+const kMaxNotes = 20;
+
+// Returns a note for each name that several functions have.
+function doubleNames(editor: Editor): string[] {
+  const names = new Set<string>();
+  const double = new Set<string>();
+  for (const name of editor.functions) {
+    if (names.has(name)) double.add(name);
+    names.add(name);
+  }
+  return [...double].slice(0, kMaxNotes).map((name) =>
+    `Several functions are named '${shorten(name, kMaxShown)}': calls are of the first`);
+}
 
 export function displayGraph(editor: Editor, title: string, checked: Checked | null,
                              run: RunJson | null): GraphJson {
@@ -84,7 +97,7 @@ export function displayGraph(editor: Editor, title: string, checked: Checked | n
     return Object.keys(extra).length === 0 ? [node.name, op, inputs] : [node.name, op, inputs, extra];
   });
   const json: GraphJson = {
-    format: 1, generator: '', title, diff: false, notes: checked?.notes ?? [], ops, functions: [],
+    format: 1, generator: '', title, diff: false, notes: [...(checked?.notes ?? []), ...doubleNames(editor)], ops, functions: [],
     nodes: shown, strings,
   };
   let first = editor.nodesOf(0).length;

@@ -6,7 +6,7 @@ import { FunctionHeader, functionsNamed, headerText, withFunction } from './body
 import { isSameFeed, kNoFeed } from './feed.ts';
 import type { FeedField } from './feed.ts';
 import { typeEnum } from './fields.ts';
-import { endOf } from './library.ts';
+import { endOf, isReference } from './library.ts';
 import type { Library, Pin } from './library.ts';
 import {
   formatInput, graphText, isSameNode, nodeFromJson, nodeText, parseInput, redirectInput,
@@ -21,7 +21,7 @@ interface Patch {
   before: EditNode | null;
   after: EditNode | null;
 }
-// What an edit may change besides the nodes. Immutable.
+// The parts of a graph besides its nodes that an edit may change. Immutable.
 interface Aside {
   // By EditNode.id, of nodes that are gone too.
   readonly feeds: ReadonlyMap<number, FeedField>;
@@ -64,15 +64,40 @@ function bodiesOfEnds(patches: readonly Patch[]): number[] {
   return [...new Set(ends.map((node) => node!.body))];
 }
 
-// What names functions.
+// The uses of functions.
 interface FunctionUses {
-  // By the name, a node of each body that calls the function or has such an attribute.
-  nodes: Map<string, EditNode[]>;
+  // By the name and the body, a node that calls the function or has such an attribute.
+  nodes: Map<string, Map<number, EditNode>>;
   // By the name, what else names it.
   elsewhere: Map<string, string>;
-  // What may name any function; "" if nothing does.
+  // A part of the graph that may name any function; "" if there is none.
   long: string;
 }
+
+// Names that are taken once. Each name that is taken takes a constant time.
+class FreeNames {
+  private readonly taken: Set<string>;
+  private readonly next = new Map<string, number>();
+  constructor(taken: Iterable<string>) {
+    this.taken = new Set(taken);
+  }
+  // Returns `wanted`, or "wanted_1" and so on.
+  take(wanted: string): string {
+    let name = wanted;
+    let i = this.next.get(wanted) ?? 1;
+    for (; this.taken.has(name); ++i) name = `${wanted}_${i}`;
+    this.next.set(wanted, i);
+    this.taken.add(name);
+    return name;
+  }
+}
+
+// The fields of a library that name functions, by their lists. The op of a registered gradient may be
+// a function.
+const kNamingFields: readonly (readonly [string, string])[] = [
+  ['gradient', 'function_name'], ['gradient', 'gradient_func'],
+  ['registered_gradients', 'gradient_func'], ['registered_gradients', 'registered_op_type'],
+];
 
 // An end of a connection.
 export interface End {
@@ -125,7 +150,7 @@ export class Editor {
   private readonly oddInputs = new Map<number, ReadonlySet<number>>();
   private readonly fileDefs = new Map<number, Message>();
   private readonly functionBases: FunctionBase[] = [];
-  // What runs are fed, and the functions.
+  // The feeds of runs, and the functions.
   private aside: Aside = { feeds: new Map(), functions: new Map() };
   private readonly past: Edit[] = [];
   private readonly future: Edit[] = [];
@@ -135,6 +160,11 @@ export class Editor {
   private byName: Map<string, number> | null = null;
   private byBody: EditNode[][] | null = null;
   private byId: Map<number, number> | null = null;
+  private uses: FunctionUses | null = null;
+  // The version before the first edit of the history.
+  private firstVersion = 0;
+  // The largest size of all files that the history feeds, in characters of base64.
+  maxFeedBytes = 128 * 1024 * 1024;
 
   // `rest` and `functionsRest` are EditJson.rest and .library.
   constructor(readonly library: Library, nodes: readonly EditNodeJson[], readonly rest: string,
@@ -201,6 +231,10 @@ export class Editor {
   get bodies(): readonly number[] {
     return [...this.aside.functions.keys()];
   }
+  // The names by their bodies. Another map after each change, and the same again when it is undone.
+  get functionNames(): ReadonlyMap<number, string> {
+    return this.aside.functions;
+  }
   // Returns the name of the function that has a body.
   functionOf(body: number): string {
     return this.aside.functions.get(body) ?? '';
@@ -209,7 +243,7 @@ export class Editor {
   bodyOf(name: string): number {
     return this.bodies.find((body) => this.functionOf(body) === name) ?? 0;
   }
-  // What runs are fed. Another map after each change, and the same again when it is undone.
+  // The feeds of runs. Another map after each change, and the same again when it is undone.
   get feeds(): ReadonlyMap<number, FeedField> {
     return this.aside.feeds;
   }
@@ -245,7 +279,7 @@ export class Editor {
   }
   // The number of this state of the graph: 0 for the file.
   get version(): number {
-    return this.past[this.past.length - 1]?.version ?? 0;
+    return this.past[this.past.length - 1]?.version ?? this.firstVersion;
   }
   // Whether a node is as in the file.
   isUntouched(node: EditNode): boolean {
@@ -340,7 +374,8 @@ export class Editor {
     return graphText(this.nodesOf(0)) + this.libraryText() + this.rest;
   }
   get hasAllText(): boolean {
-    return this.list.every((node) => Object.values(node.attrs).every((value) => value !== null));
+    return this.list.every((node) =>
+      node.more !== null && Object.values(node.attrs).every((value) => value !== null));
   }
 
   // Returns the graph for a server (tools/edit/edit_graph.h).
@@ -357,7 +392,8 @@ export class Editor {
     if (node.base < 0) return { t: nodeText(written) };
     const original = this.base[node.base]!.attrs;
     const kept = Object.keys(node.attrs).filter((name) => node.attrs[name] === original[name]);
-    return { t: nodeText(written, '', new Set(kept)), b: node.base - first, k: kept };
+    // The server keeps the other fields of the node of the file.
+    return { t: nodeText({ ...written, more: '' }, '', new Set(kept)), b: node.base - first, k: kept };
   }
 
   // Returns a name that no op has.
@@ -381,7 +417,8 @@ export class Editor {
   undo(): string | null {
     const edit = this.past.pop();
     if (edit === undefined) return null;
-    for (const { at, before, after } of [...edit.patches].reverse()) this.change(at, after, before);
+    this.changeAll([...edit.patches].reverse()
+      .map(({ at, before, after }) => ({ at, before: after, after: before })));
     this.setAside(edit.before);
     this.updateFunctions(edit.patches);
     this.future.push(edit);
@@ -390,20 +427,52 @@ export class Editor {
   redo(): string | null {
     const edit = this.future.pop();
     if (edit === undefined) return null;
-    for (const { at, before, after } of edit.patches) this.change(at, before, after);
+    this.changeAll(edit.patches);
     this.setAside(edit.after);
     this.updateFunctions(edit.patches);
     this.past.push(edit);
     return edit.title;
   }
 
-  private change(at: number, before: EditNode | null, after: EditNode | null): void {
-    if (after === null) this.list.splice(at, 1);
-    else if (before === null) this.list.splice(at, 0, after);
-    else this.list[at] = after;
+  // Applies patches one after the other. Runs of insertions at growing places, and of removals at
+  // falling ones, take one pass over the list each.
+  private changeAll(patches: readonly Patch[]): void {
+    for (let first = 0; first < patches.length;) {
+      const { at, before, after } = patches[first]!;
+      let end = first + 1;
+      const isInserted = before === null;
+      const isRemoved = after === null;
+      while (end < patches.length && (patches[end]!.before === null) === isInserted &&
+             (patches[end]!.after === null) === isRemoved &&
+             (isInserted ? patches[end]!.at > patches[end - 1]!.at
+               : isRemoved ? patches[end]!.at < patches[end - 1]!.at : false)) {
+        ++end;
+      }
+      if (isInserted) {
+        this.insertRun(patches.slice(first, end));
+      } else if (isRemoved) {
+        const gone = new Set(patches.slice(first, end).map((patch) => patch.at));
+        this.list = this.list.filter((_, i) => !gone.has(i));
+      } else {
+        this.list[at] = after;
+      }
+      first = end;
+    }
     this.byName = null;
     this.byId = null;
     this.byBody = null;
+    this.uses = null;
+  }
+  // `patches` have the places of new nodes in the list with all of them, in order.
+  private insertRun(patches: readonly Patch[]): void {
+    const list: EditNode[] = [];
+    let from = 0;
+    for (const { at, after } of patches) {
+      while (list.length < at) list.push(this.list[from++]!);
+      list.push(after!);
+    }
+    while (from < this.list.length) list.push(this.list[from++]!);
+    this.list = list;
   }
 
   // Sets what is not nodes, with the ops that calls of the functions have. The nodes are set before.
@@ -411,12 +480,15 @@ export class Editor {
     const before = this.aside.functions;
     this.aside = aside;
     if (before === aside.functions) return;
+    this.uses = null;
     for (const [body, name] of before) {
       if (this.functionBases[body - 1]!.op !== null && aside.functions.get(body) !== name) {
         this.library.removeFunction(name);
       }
     }
-    for (const body of aside.functions.keys()) this.updateFunction(body);
+    for (const [body, name] of aside.functions) {
+      if (before.get(body) !== name) this.updateFunction(body);
+    }
   }
   private updateFunction(body: number): void {
     const { header, op } = this.functionBases[body - 1]!;
@@ -432,14 +504,11 @@ export class Editor {
     const bodies = bodiesOfEnds(patches);
     const before = bodies.map((body) => this.endsOf(body));
     const all = [...patches];
-    const make = (more: readonly Patch[]): void => {
-      for (const { at, before: from, after } of more) this.change(at, from, after);
-    };
-    make(patches);
+    this.changeAll(patches);
     bodies.forEach((body, i) => {
       // Inputs and outputs of the calls are found with the signature before.
       const calls = this.callPatches(body, before[i]!);
-      make(calls);
+      this.changeAll(calls);
       all.push(...calls);
     });
     this.setAside(aside.after);
@@ -456,6 +525,24 @@ export class Editor {
     this.past.push({ title: `Feed ${node.name}`, patches: [], before: this.aside, after, version: this.version });
     this.aside = after;
     this.future.length = 0;
+    this.forget();
+  }
+
+  // Forgets the oldest edits while the files that are fed in the history take too much memory.
+  private forget(): void {
+    const sizes = new Map<string, number>();
+    let total = 0;
+    for (let i = this.past.length - 1; i >= 0; --i) {
+      for (const { bytes } of [...this.past[i]!.before.feeds.values(), ...this.past[i]!.after.feeds.values()]) {
+        if (bytes === '' || sizes.has(bytes)) continue;
+        sizes.set(bytes, bytes.length);
+        total += bytes.length;
+      }
+      if (total <= this.maxFeedBytes || i === this.past.length - 1) continue;
+      this.firstVersion = this.past[i]!.version;
+      this.past.splice(0, i + 1);
+      return;
+    }
   }
 
   // Sets the signatures of the functions whose arguments or results are in the patches.
@@ -552,7 +639,7 @@ export class Editor {
     }
     const end = body === 0 ? '' : endOf(op);
     const node: EditNode =
-      { id: this.nextId++, base: -1, body, end, name, op, device: '', inputs: [], attrs };
+      { id: this.nextId++, base: -1, body, end, name, op, device: '', inputs: [], attrs, more: '' };
     const pins = this.library.inputs(node).filter((pin) => !pin.isNew);
     return { ...node, inputs: pins.map(() => '') };
   }
@@ -852,23 +939,30 @@ export class Editor {
     }
   }
 
-  // Returns what names functions, in one pass over the graph.
+  // Returns the uses of functions, which one pass over the graph finds after each edit.
   private functionUses(): FunctionUses {
-    const nodes = new Map<string, EditNode[]>();
+    this.uses ??= this.findFunctionUses();
+    return this.uses;
+  }
+  private findFunctionUses(): FunctionUses {
+    const nodes = new Map<string, Map<number, EditNode>>();
     const elsewhere = new Map<string, string>();
     let long = '';
     for (const node of this.list) {
       const op = this.library.find(node.op);
       const names = node.end === '' && op?.k === 2 ? [node.op] : [];
       for (const [attr, value] of Object.entries(node.attrs)) {
-        names.push(...functionsNamed(value));
-        // Attributes that the page does not have may name functions.
+        const found = value === null ? null : functionsNamed(value);
+        names.push(...(found ?? []));
+        if (found !== null) continue;
+        // An attribute that the page does not have, or cannot read, may name functions.
         const type = this.library.attr(op, attr)?.[1] ?? 'func';
-        if (value === null && type.includes('func')) long ||= `a long attribute of '${node.name}' may name it`;
+        if (value !== null || type.includes('func')) long ||= `attribute '${attr}' of '${node.name}' may name it`;
       }
       for (const name of names) {
-        const users = nodes.get(name) ?? [];
-        if (users.every((user) => user.body !== node.body)) nodes.set(name, [...users, node]);
+        const users = nodes.get(name) ?? new Map<number, EditNode>();
+        if (!users.has(node.body)) users.set(node.body, node);
+        nodes.set(name, users);
       }
     }
     for (const body of this.bodies) {
@@ -876,9 +970,10 @@ export class Editor {
         elsewhere.set(name, `an attribute of function '${this.functionOf(body)}' names it`);
       }
     }
-    for (const gradient of messages(parseText(this.functionsRest), 'gradient')) {
-      for (const field of ['function_name', 'gradient_func']) {
-        for (const value of scalars(gradient, field)) {
+    const rest = parseText(this.functionsRest);
+    for (const [list, field] of kNamingFields) {
+      for (const message of messages(rest, list)) {
+        for (const value of scalars(message, field)) {
           elsewhere.set(unquote(value) ?? '', 'a gradient function of the file names it');
         }
       }
@@ -910,10 +1005,13 @@ export class Editor {
   }
   // Returns what adds nodes to a list.
   private insertions(nodes: readonly EditNode[], list: readonly EditNode[] = this.list): Patch[] {
+    const sorted = [...nodes].sort((a, b) => rank(a) - rank(b));
+    let at = 0;
     // Places in the list as it grows.
-    const sorted = nodes.map((after) => ({ at: this.placeOf(after, list), before: null, after }))
-      .sort((a, b) => rank(a.after) - rank(b.after));
-    return sorted.map((patch, i) => ({ ...patch, at: patch.at + i }));
+    return sorted.map((after, i) => {
+      while (at < list.length && rank(list[at]!) <= rank(after)) ++at;
+      return { at: at + i, before: null, after };
+    });
   }
 
   // Moves blocks into a new function, and puts a call in their place, which it returns. The tensors
@@ -928,13 +1026,7 @@ export class Editor {
     const inside = new Map(nodes.map((node) => [node.name, node]));
     this.checkExtraction(nodes, inside);
     const body = this.functionBases.length + 1;
-    const taken = new Set(inside.keys());
-    const free = (wanted: string, among: Set<string>): string => {
-      let free = nameOfEnd(leaf(wanted));
-      for (let i = 1; among.has(free); ++i) free = `${nameOfEnd(leaf(wanted))}_${i}`;
-      among.add(free);
-      return free;
-    };
+    const taken = new FreeNames(inside.keys());
     const end = (op: string, n: string, i: string[], a: Record<string, string>): EditNode =>
       nodeFromJson({ n, op, d: '', i, a }, this.nextId++, -1, body, endOf(op));
     const typeOf = (source: EditNode, output: number): string => {
@@ -947,7 +1039,7 @@ export class Editor {
     const after = new Set<string>();
     const isRead = new Set<string>();
     const moved = nodes.map((node): EditNode => {
-      const inputs = node.inputs.flatMap((input) => {
+      const inputs = node.inputs.flatMap((input, i) => {
         const { node: source, output } = parseInput(input);
         if (input === '') return [input];
         if (inside.has(source)) {
@@ -960,9 +1052,10 @@ export class Editor {
         }
         const producer = this.find(source, from);
         if (producer === null) throw new Error(`there is no block '${source}'`);
+        this.checkValue(producer, output, node, i);
         let arg = args.get(formatInput(source, output));
         if (arg === undefined) {
-          arg = end('_Arg', free(source, taken), [], { T: typeOf(producer, output) });
+          arg = end('_Arg', taken.take(nameOfEnd(leaf(source))), [], { T: typeOf(producer, output) });
           args.set(formatInput(source, output), arg);
         }
         return [arg.name];
@@ -972,13 +1065,13 @@ export class Editor {
     const results = new Map<string, EditNode>();
     // The places of the results.
     const places = new Map<string, number>();
-    const resultNames = new Set<string>();
+    const resultNames = new FreeNames([]);
     const result = (source: EditNode, output: number): number => {
       const tensor = formatInput(source.name, output);
       const place = places.get(tensor) ?? places.size;
       if (!results.has(tensor)) {
         places.set(tensor, place);
-        results.set(tensor, end('_Retval', free(source.name, resultNames), [tensor], { T: typeOf(source, output) }));
+        results.set(tensor, end('_Retval', resultNames.take(nameOfEnd(leaf(source.name))), [tensor], { T: typeOf(source, output) }));
       }
       return place;
     };
@@ -987,17 +1080,23 @@ export class Editor {
     const patches: Patch[] = [];
     this.list.forEach((node, at) => {
       if (node.body !== from || chosen.has(node.id)) return;
-      const inputs = node.inputs.map((input) => {
+      let isAfterCall = false;
+      const inputs = node.inputs.flatMap((input, i) => {
         const { node: read, output } = parseInput(input);
         const source = input === '' ? undefined : inside.get(read);
-        if (source === undefined) return input;
+        if (source === undefined) return [input];
         isRead.add(read);
-        if (output >= 0) return formatInput(callName, result(source, output));
-        if (!controls.has(read)) {
-          controls.set(read, end('_ControlRet', free(read, resultNames), [input], {}));
+        if (output >= 0) {
+          this.checkValue(source, output, node, i);
+          return [formatInput(callName, result(source, output))];
         }
-        return formatInput(callName, -1);
-      }).filter((input, i, all) => !input.startsWith('^') || all.indexOf(input) === i);
+        if (!controls.has(read)) {
+          controls.set(read, end('_ControlRet', resultNames.take(nameOfEnd(leaf(read))), [input], {}));
+        }
+        if (isAfterCall) return [];
+        isAfterCall = true;
+        return [formatInput(callName, -1)];
+      });
       const changed = { ...node, inputs };
       if (!isSameNode(node, changed)) patches.push({ at, before: node, after: changed });
     });
@@ -1007,7 +1106,7 @@ export class Editor {
     }
     const call: EditNode = {
       id: this.nextId++, base: -1, body: from, end: '', name: callName, op: name, device: '',
-      inputs: [...args.keys(), ...after], attrs: {},
+      inputs: [...args.keys(), ...after], attrs: {}, more: '',
     };
     // Nothing fails from here on.
     this.newFunction(name);
@@ -1021,6 +1120,14 @@ export class Editor {
     this.apply(`Make function ${name}`, patches, new Map([...this.aside.functions, [body, name]]));
     return call;
   }
+  // Throws if an input of `reader` is a reference: arguments and results of functions are values.
+  private checkValue(source: EditNode, output: number, reader: EditNode, input: number): void {
+    const { library } = this;
+    if (!library.outputs(source).some((pin) => pin.index === output && isReference(pin.arg))) return;
+    if (library.inputs(reader).some((pin) => pin.index === input && !pin.isNew && isReference(pin.arg))) {
+      throw new Error(`'${reader.name}' changes '${source.name}' by reference: both stay, or both move`);
+    }
+  }
   // Throws if these nodes cannot be moved into a function. `inside` has them by their names.
   private checkExtraction(nodes: readonly EditNode[], inside: ReadonlyMap<string, EditNode>): void {
     const { body: from } = nodes[0]!;
@@ -1028,6 +1135,7 @@ export class Editor {
     for (const node of nodes) {
       if (node.body !== from) throw new Error('the blocks are in several functions');
       if (node.end !== '') throw new Error('an argument or result stays in its function');
+      if (node.more === null) throw new Error(`'${node.name}' has fields that this page does not know`);
       for (const value of Object.values(node.attrs)) {
         if (value === null) throw new Error(`a large attribute of '${node.name}' stays in the file`);
         if (/(^|\s)placeholder:/.test(value)) throw new Error(`the types of '${node.name}' are those of its function`);
@@ -1082,7 +1190,7 @@ export class Editor {
   removalProblems(): Map<number, string> {
     const { nodes, elsewhere, long } = this.functionUses();
     return new Map([...this.aside.functions].map(([body, name]) => {
-      const user = nodes.get(name)?.find((node) => node.body !== body);
+      const user = [...(nodes.get(name)?.values() ?? [])].find((node) => node.body !== body);
       return [body, user !== undefined ? `'${user.name}' uses it` : (elsewhere.get(name) ?? long)];
     }));
   }

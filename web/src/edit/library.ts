@@ -19,7 +19,7 @@ export interface Pin {
   isNew: boolean;
 }
 
-// What a body has for the arguments and results of its function, as ops. A type that is an attribute
+// The arguments and results of a function as ops, for the blocks of its body. A type that is an attribute
 // of the function is a placeholder: 'placeholder: "T"'.
 const kEndType: AttrJson = ['T', 'type', null, 'The type in the signature.', null, [], null];
 function endOp(n: string, s: string, i: ArgJson[], o: ArgJson[]): OpJson {
@@ -42,6 +42,9 @@ export function endOf(op: string): EndKind {
 interface ArgType {
   number: string;
   type: string;
+}
+export function isReference(arg: ArgJson): boolean {
+  return arg[1].startsWith('Ref(');
 }
 function argType(arg: ArgJson): ArgType {
   const parts = arg[1].replace(/^Ref\((.*)\)$/, '$1').split(' * ');

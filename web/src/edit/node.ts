@@ -3,7 +3,7 @@ import type { EditNodeJson } from '../data/format.ts';
 import { messages, parseText, printText, quote, scalars, unquote } from './text.ts';
 import type { Message } from './text.ts';
 
-// What a node of a function's body is: an argument, a result, a control output, or "" for a node.
+// The part of a function's body that a node is: an argument, a result, a control output, or "" for a node.
 export type EndKind = '' | 'arg' | 'result' | 'control';
 
 // Immutable. Inputs are as in a GraphDef, in the bodies of functions too, data before control: "a",
@@ -17,6 +17,8 @@ export interface EditNode {
   readonly inputs: readonly string[];
   // Values in text format. One that is null is long, and that of the file.
   readonly attrs: Readonly<Record<string, string | null>>;
+  // The other fields of the file's node in text format; null if the page does not have them.
+  readonly more: string | null;
   // The node of the file that this one was, or -1.
   readonly base: number;
   // 0: a node of the graph; n: one of the body of function n - 1.
@@ -46,6 +48,7 @@ export function nodeFromJson(json: EditNodeJson, id: number, base: number, body 
                              end: EndKind = ''): EditNode {
   return {
     id, base, body, end, name: json.n, op: json.op, device: json.d, inputs: json.i, attrs: json.a,
+    more: json.m === undefined ? '' : json.m,
   };
 }
 
@@ -70,6 +73,7 @@ export function nodeText(node: EditNode, indent = '  ', omit: ReadonlySet<string
     const value = text === '' ? '{ }' : `{ ${text} }`;
     lines.push(`attr { key: ${quote(name)} value ${value} }`);
   }
+  if (node.more !== null && node.more !== '') lines.push(node.more);
   return lines.map((line) => indent + line + '\n').join('');
 }
 

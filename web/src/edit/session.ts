@@ -14,6 +14,7 @@ import { fieldText } from './fields.ts';
 import { formatInput, graphText, parseInput, parseNodes } from './node.ts';
 import type { EditNode } from './node.ts';
 import { isNpy, tensorOfNpy, toBase64 } from './npy.ts';
+import { shorten } from '../data/text.ts';
 
 // The dialog over the picture.
 export type Dialog =
@@ -28,6 +29,10 @@ export type Dialog =
   // The new function that blocks are moved into.
   | { kind: 'function'; ids: number[]; name: string }
   | { kind: 'text'; title: string; text: string; file: string };
+
+// The largest file that is fed or becomes a constant: in base64 it fits a request.
+const kMaxFileBytes = 32 * 1024 * 1024;
+const kMaxName = 200;
 
 // The scope that has the body of a function.
 function scopeOfFunction(name: string): string {
@@ -60,7 +65,11 @@ export class Session {
   from: End | null = null;
   isBusy = false;
   private shown: readonly EditNode[] = [];
-  private checked: { nodes: readonly EditNode[]; result: Checked } | null = null;
+  private checked: {
+    nodes: readonly EditNode[];
+    functions: Editor['functionNames'];
+    result: Checked;
+  } | null = null;
   private run: { nodes: readonly EditNode[]; feeds: Editor['feeds']; result: RunJson } | null = null;
   private readonly hasServer: boolean;
   private readonly base: number;
@@ -136,7 +145,8 @@ export class Session {
     // Facts about the nodes before do not hold for these.
     const isSame = (of: readonly EditNode[] | undefined): boolean =>
       of !== undefined && of.length === nodes.length && of.every((node, i) => node === nodes[i]);
-    const checked = isSame(this.checked?.nodes) ? this.checked!.result : null;
+    const isChecked = isSame(this.checked?.nodes) && this.checked!.functions === this.editor.functionNames;
+    const checked = isChecked ? this.checked!.result : null;
     const isRun = isSame(this.run?.nodes) && this.run!.feeds === this.editor.feeds;
     const run = isRun ? this.run!.result : null;
     return displayGraph(this.editor, this.file, checked, run);
@@ -178,13 +188,17 @@ export class Session {
   private async check(): Promise<void> {
     if (!this.hasServer) return;
     const nodes = [...this.editor.nodes];
-    // Another feed or name of a function changes no shape.
+    const functions = this.editor.functionNames;
+    // Another feed changes no shape.
     const known = this.checked?.nodes;
-    if (known?.length === nodes.length && known.every((node, i) => node === nodes[i])) return;
+    if (known?.length === nodes.length && known.every((node, i) => node === nodes[i]) &&
+        this.checked!.functions === functions) {
+      return;
+    }
     try {
       const result = await call('check', this.sent(), {});
       if (result.types.length !== nodes.length) throw new Error('the answer is about another graph');
-      this.checked = { nodes, result };
+      this.checked = { nodes, functions, result };
     } catch (error) {
       this.host.say((error as Error).message);
       return;
@@ -398,7 +412,8 @@ export class Session {
       this.saved = this.editor.version;
       return this.editor.text();
     }
-    this.host.say('Large constants of the file are with the server: save there');
+    this.host.say(this.hasServer ? 'Large constants or unknown fields of the file are with the server: save there'
+      : 'The file has fields that this page does not know: edit it with `gradflow edit`');
     return null;
   }
   async save(): Promise<void> {
@@ -482,14 +497,21 @@ export class Session {
     this.do(() => this.editor.setFeed(node.id, field));
   }
 
+  // Returns the bytes of a file; null, with a message, if a server would not take them.
+  private async read(file: File): Promise<Uint8Array | null> {
+    if (file.size <= kMaxFileBytes) return new Uint8Array(await file.arrayBuffer());
+    this.host.say(`${shorten(file.name, kMaxName)} has ${file.size} bytes, but at most ${kMaxFileBytes} fit`);
+    return null;
+  }
   // Feeds a file: an array or an image.
   async feedFile(node: EditNode, file: File): Promise<void> {
-    const bytes = new Uint8Array(await file.arrayBuffer());
+    const bytes = await this.read(file);
+    if (bytes === null) return;
     this.setFeed(node, {
-      ...this.feedOf(node), kind: 'file', file: file.name, bytes: toBase64(bytes),
+      ...this.feedOf(node), kind: 'file', file: shorten(file.name, kMaxName), bytes: toBase64(bytes),
       isImage: !isNpy(bytes),
     });
-    this.host.say(`${node.name} is fed from ${file.name}`);
+    this.host.say(`${shorten(node.name, kMaxName)} is fed from ${shorten(file.name, kMaxName)}`);
   }
 
   // Returns what decodes an image to the type and shape of the output of a node.
@@ -504,7 +526,8 @@ export class Session {
   }
   // Calls `set` with the constant that a file becomes.
   private async readConstant(file: File, type: string, set: (value: string) => void): Promise<void> {
-    const bytes = new Uint8Array(await file.arrayBuffer());
+    const bytes = await this.read(file);
+    if (bytes === null) return;
     if (isNpy(bytes)) {
       this.do(() => set(tensorOfNpy(bytes)));
       return;

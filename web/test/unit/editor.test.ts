@@ -4,6 +4,7 @@ import type { ArgJson, AttrJson, OpJson } from '../../src/data/format.ts';
 import { displayGraph } from '../../src/edit/display.ts';
 import { Editor } from '../../src/edit/editor.ts';
 import { kNoFeed } from '../../src/edit/feed.ts';
+import type { FeedField } from '../../src/edit/feed.ts';
 import { fieldText, functionName, parseField, setInTable, tensorTable } from '../../src/edit/fields.ts';
 import { Library } from '../../src/edit/library.ts';
 import { nodeText, parseNodes } from '../../src/edit/node.ts';
@@ -608,6 +609,86 @@ test('blocks that cannot become a function stay', () => {
   assert.throws(() => large.extractFunction([0], 'f'), /large attribute of 'c'/);
 });
 
+const kRefOps: OpJson[] = [
+  op('Variable', [], [['ref', 'Ref(dtype)']], [['dtype', 'type', null, '', null, [], null]]),
+  op('Assign', [['ref', 'Ref(T)'], ['value', 'T']], [['output_ref', 'Ref(T)']], [T]),
+  ...kOps,
+];
+
+test('a reference and the blocks that change it stay together', () => {
+  const kFloat = 'value { type: DT_FLOAT }';
+  const e = new Editor(new Library(kRefOps), parseNodes(`
+    node { name: "v" op: "Variable" attr { key: "dtype" ${kFloat} } }
+    node { name: "x" op: "Placeholder" attr { key: "dtype" ${kFloat} } }
+    node { name: "a" op: "Assign" input: "v" input: "x" attr { key: "T" ${kFloat} } }
+    node { name: "m" op: "Mul" input: "v" input: "a" attr { key: "T" ${kFloat} } }`), '');
+  const before = e.text();
+  for (const names of [['a'], ['v'], ['v', 'x']]) {
+    assert.throws(() => e.extractFunction(names.map((name) => id(e, name)), 'f'),
+                  /'a' changes 'v' by reference/, names.join());
+  }
+  assert.equal(e.text(), before);
+  // The value of a variable is an argument like others.
+  e.extractFunction([id(e, 'm')], 'f');
+  assert.equal(inputsIn(e, 1), 'v() a() m(v,a) m(m)');
+  e.undo();
+  e.extractFunction([id(e, 'v'), id(e, 'a')], 'f');
+  assert.equal(inputsIn(e, e.bodyOf('f')), 'x() v() a(v,x) v(v) a(a)');
+});
+
+test('a new function changes no other control inputs, and keeps all fields of its nodes', () => {
+  const e = new Editor(new Library(kOps), [
+    ...parseNodes(`node { name: "n" op: "NoOp" } node { name: "p" op: "NoOp" input: "^n" input: "^n" }
+      node { name: "q" op: "NoOp" input: "^n" input: "^r" input: "^n" input: "^s" }`),
+    { n: 'r', op: 'NoOp', d: '', i: [], a: {}, m: 'experimental_debug_info { original_node_names: "o" }\n' },
+    { n: 's', op: 'NoOp', d: '', i: [], a: {} }, { n: 'u', op: 'NoOp', d: '', i: [], a: {}, m: null },
+  ], '');
+  e.extractFunction([id(e, 'r'), id(e, 's')], 'f');
+  assert.equal(inputsIn(e, 0), 'n() p(^n,^n) q(^n,^f,^n) u() f()');
+  assert.deepEqual(e.items().slice(0, 2), [0, 1]);
+  const [item] = e.functionItems() as { nodes: { t: string }[] }[];
+  assert.match(item!.nodes[0]!.t, /experimental_debug_info \{ original_node_names: "o" \}/);
+  assert.doesNotMatch(item!.nodes[1]!.t, /experimental/);
+  // The server has fields that the page does not know.
+  assert.throws(() => e.extractFunction([id(e, 'u')], 'g'), /'u' has fields that this page does not know/);
+  assert.equal(e.hasAllText, false);
+  // A node of the file that is changed has its fields from the server.
+  e.undo();
+  e.rename(id(e, 'r'), 'r2');
+  assert.doesNotMatch((e.items()[3] as { t: string }).t, /experimental/);
+  assert.match(e.text(), /experimental_debug_info/);
+});
+
+test('extracting thousands of blocks takes linear time', () => {
+  const count = 20_000;
+  const e = new Editor(new Library(kOps), Array.from({ length: count }, (_, i) =>
+    ({ n: `s${i % 7}/x${i}/n`, op: 'Mul', d: '', i: [`in${i}/n`, ''], a: { T: 'type: DT_FLOAT' } })).concat(
+    Array.from({ length: count }, (_, i) =>
+      ({ n: `in${i}/n`, op: 'Placeholder', d: '', i: [], a: { dtype: 'type: DT_FLOAT' } as never }))), '');
+  const before = e.nodes;
+  // All arguments and results want the name "n". Quadratic, these are 10^9 steps.
+  const call = e.extractFunction(Array.from({ length: count }, (_, i) => i), 'f');
+  assert.equal(call.inputs.length, count);
+  assert.equal(e.nodesOf(1).length, 3 * count);
+  assert.equal(e.nodesOf(1).at(-1)!.name, `n_${count - 1}`);
+  e.undo();
+  assert.deepEqual(e.nodes.length, before.length);
+  assert.ok(e.nodes.every((node, i) => node === before[i]));
+});
+
+test('a function keeps the references of its signature when its name changes', () => {
+  const ref: OpJson = { ...op('f', [['v', 'Ref(float)']], [['y', 'float']], []), k: 2 };
+  const e = new Editor(new Library([...kOps, ref]), [], '', [
+    { h: 'signature { name: "f" input_arg { name: "v" type: DT_FLOAT is_ref: true } output_arg { name: "y" type: DT_FLOAT } }' +
+         ' ret { key: "y" value: "v" }', nodes: [] },
+    { h: 'signature { name: "f" }', nodes: [] }]);
+  e.renameFunction(1, 'h');
+  assert.deepEqual(e.library.find('h')!.i, [['v', 'Ref(float)', '', 0]]);
+  e.undo();
+  assert.deepEqual(e.library.find('f')!.i, [['v', 'Ref(float)', '', 0]]);
+  assert.deepEqual(displayGraph(e, '', null, null).notes, ["Several functions are named 'f': calls are of the first"]);
+});
+
 test('names of functions are those of no other op', () => {
   const e = withFunctions();
   for (const name of ['f', 'g', 'Mul', '_Arg', '', '0', 'a b', 'a/b', '</script>']) {
@@ -657,7 +738,18 @@ test('functions that the file names elsewhere keep their names', () => {
   // Long attributes of the file are not here.
   const long = new Editor(new Library([...kOps, functionOp]), [{ n: 'm', op: 'Map', d: '', i: [], a: { F: null } }], '',
                           [{ h: 'signature { name: "f" }', nodes: [] }]);
-  assert.throws(() => long.renameFunction(1, 'h'), /a long attribute of 'm' may name it/);
+  assert.throws(() => long.renameFunction(1, 'h'), /attribute 'F' of 'm' may name it/);
+  // Text that the page cannot read may name it, too.
+  const odd = new Editor(new Library([...kOps, functionOp]),
+    [{ n: 'm', op: 'Map', d: '', i: [], a: { F: 'func { name: "f" 7: 1 <' } }], '', [{ h: 'signature { name: "f" }', nodes: [] }]);
+  assert.throws(() => odd.renameFunction(1, 'h'), /attribute 'F' of 'm' may name it/);
+  assert.match(odd.removalProblems().get(1)!, /attribute 'F' of 'm' may name it/);
+  for (const field of ['gradient_func', 'registered_op_type']) {
+    const registered = new Editor(new Library([...kOps, functionOp]), [], '', [{ h: 'signature { name: "f" }', nodes: [] }],
+                                  `registered_gradients { ${field}: "f" }`);
+    assert.throws(() => registered.renameFunction(1, 'h'), /a gradient function of the file names it/, field);
+    assert.throws(() => registered.removeFunction(1), /a gradient function of the file names it/, field);
+  }
   const constant = new Editor(new Library([...kOps, functionOp]),
                               [{ n: 'c', op: 'Const', d: '', i: [], a: { value: null } }], '',
                               [{ h: 'signature { name: "f" }', nodes: [] }]);
@@ -690,6 +782,27 @@ test('what is fed is undone and redone, and changes no file', () => {
   assert.equal(e.redo(), 'Remove x');
   assert.notEqual(e.feeds, last);
   assert.throws(() => e.setFeed(x, kNoFeed), /not in the graph/);
+});
+
+test('a history of large files forgets its oldest edits', () => {
+  const e = editor(kSmall);
+  e.maxFeedBytes = 1000;
+  const x = id(e, 'x');
+  e.rename(x, 'first');
+  const { version } = e;
+  const file = (i: number): FeedField =>
+    ({ ...kNoFeed, kind: 'file', file: `${i}.npy`, bytes: String(i).repeat(400) });
+  for (let i = 0; i < 5; ++i) e.setFeed(x, file(i));
+  assert.equal(e.feeds.get(x)!.file, '4.npy');
+  let undone = 0;
+  while (e.undo() !== null) ++undone;
+  assert.equal(undone, 1);
+  assert.equal(e.feeds.get(x)!.file, '3.npy');
+  // The graph still differs from the file.
+  assert.equal(e.version, version);
+  assert.equal(e.find('first')!.id, x);
+  e.redo();
+  assert.equal(e.feeds.get(x)!.file, '4.npy');
 });
 
 // Makes one random edit; what does not fit changes nothing.

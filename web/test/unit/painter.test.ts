@@ -68,6 +68,22 @@ test('of very many blocks every second is drawn, and those that stand out', () =
   assert.equal(surface.lines, 10_000);
 });
 
+test('of very many blocks and edges that stand out, some are drawn, and the selected one', () => {
+  const blocks = new Counter();
+  const all = picture(30_000, -1, 0.1);
+  const { scene } = all.world.placed.get(0)!;
+  for (const item of scene.items) item.flags = Flag.kProblem;
+  paint(blocks, { ...all, selected: 12_345 });
+  assert.equal(blocks.strokes.length, 3_751);
+  assert.equal(blocks.strokes.filter((stroke) => stroke === 'accent').length, 1);
+  assert.equal(blocks.bars, 0);
+
+  const edges = new Counter();
+  const marks = { scopes: new Uint8Array(), nodes: new Uint8Array(30_000).fill(1) };
+  paint(edges, { ...picture(30_000, -1, 0.1), marks: marks as unknown as Picture['marks'] });
+  assert.equal(edges.lines, 3_750);
+});
+
 test('up to 20,000 small blocks are all drawn', () => {
   const surface = new Counter();
   paint(surface, picture(20_000, 12_345, 0.1));
