@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/substitute.h"
 #include "gradflow/graph/const_op.h"
+#include "gradflow/graph/graph_impl.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/scope.h"
@@ -205,6 +206,48 @@ TEST(Graph, KnowsTheValuesOfConstants) {
   EXPECT_EQ(graph.ConstantValue(*c, 1), nullptr);
   EXPECT_EQ(graph.ConstantValue(*c, -1), nullptr);
   EXPECT_EQ(graph.ConstantValue(*noop, 0), nullptr);
+}
+
+TEST(Graph, KnowsWhichConstantsAreDecoded) {
+  Graph graph(ToyGraphRegistry());
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* c, graph.AddNode(OneNode(kConst)));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Node* noop,
+                                graph.AddNode(OneNode(R"(name: "n" op: "NoOp")")));
+  EXPECT_EQ(internal::DecodedConstant(*c), nullptr);
+  const Tensor* const value = graph.ConstantValue(*c, 0);
+  ASSERT_NE(value, nullptr);
+  EXPECT_EQ(internal::DecodedConstant(*c), value);
+  EXPECT_EQ(internal::DecodedConstant(*noop), nullptr);
+}
+
+// The shape function of a node finds the variable of a handle that Identity passes on.
+TEST(Graph, InfersShapesOfVariablesThroughIdentity) {
+  Registry registry;
+  registry.Op("VarHandleOp").Output("resource: resource").Attr("dtype: type").Attr("shape: shape");
+  registry.Op("Identity").Input("input: T").Output("output: T").Attr("T: type");
+  registry.Op("Other").Input("input: resource").Output("output: resource");
+  registry.Op("Read").Input("resource: resource").Output("value: float").Shape([](ShapeContext& c) {
+    c.set_output(0, c.variable_shape(0));
+    return absl::OkStatus();
+  });
+  GRADFLOW_ASSERT_OK(registry.status());
+  Graph graph(registry);
+  const GraphDef nodes = ToyGraphDef(R"(
+    node { name: "v" op: "VarHandleOp" attr { key: "dtype" value { type: DT_FLOAT } }
+           attr { key: "shape" value { shape { dim { size: 2 } dim { size: 3 } } } } }
+    node { name: "i" op: "Identity" input: "v" attr { key: "T" value { type: DT_RESOURCE } } }
+    node { name: "j" op: "Identity" input: "i" attr { key: "T" value { type: DT_RESOURCE } } }
+    node { name: "o" op: "Other" input: "v" }
+    node { name: "direct" op: "Read" input: "v" }
+    node { name: "passed" op: "Read" input: "j" }
+    node { name: "other" op: "Read" input: "o" })");
+  for (const NodeDef& node : nodes.node()) GRADFLOW_ASSERT_OK(graph.AddNode(NodeDef(node)));
+  const auto shape = [&](absl::string_view name) {
+    return graph.FindNode(name)->output_shape(0).DebugString();
+  };
+  EXPECT_EQ(shape("direct"), "[2,3]");
+  EXPECT_EQ(shape("passed"), "[2,3]");
+  EXPECT_EQ(shape("other"), "<unknown>");
 }
 
 // A value that repeats one element takes more memory than its encoding. Strings count with what

@@ -29,6 +29,23 @@ TEST(ShapeStore, SharesShapesThatFollowEachOther) {
   EXPECT_EQ(store.mark().single, 3u);
 }
 
+TEST(ShapeStore, CountsTheBytesOfEachShapeOnce) {
+  ShapeStore store;
+  EXPECT_EQ(store.bytes(), 0);
+  const PartialTensorShape large = PartialTensorShape::UnknownOfRank(254);
+  Add(&store, {large});
+  const int64_t one = store.bytes();
+  EXPECT_EQ(one, static_cast<int64_t>(sizeof(large) + large.HeapBytes()));
+  EXPECT_GE(one, 254 * 8);
+  Add(&store, {large});
+  EXPECT_EQ(store.bytes(), one);
+  const ShapeStore::Mark mark = store.mark();
+  Add(&store, {{7}});
+  EXPECT_GT(store.bytes(), one);
+  store.Truncate(mark);
+  EXPECT_EQ(store.bytes(), one);
+}
+
 TEST(ShapeStore, KeepsShapesInTheirPlaces) {
   ShapeStore store;
   std::vector<const PartialTensorShape*> places;

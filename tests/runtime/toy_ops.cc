@@ -98,6 +98,16 @@ absl::Status ComputeReuse(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
+absl::Status ComputeSetFirst(KernelContext& ctx) {
+  ctx.set_output(0, Tensor(int64_t{1}));
+  return absl::OkStatus();
+}
+
+absl::Status ComputeLoopLimit(KernelContext& ctx) {
+  ctx.set_output(0, Tensor(int64_t{ctx.run().max_loop_threads}));
+  return absl::OkStatus();
+}
+
 absl::Status ComputeSetOtherType(KernelContext& ctx) {
   ctx.set_output(0, Tensor(int32_t{1}));
   return absl::OkStatus();
@@ -579,6 +589,10 @@ void RegisterToys(Registry& registry) {
   for (const char* op : {"SetNothing", "SetOtherType", "SetUninitialized", "NoKernel"}) {
     registry.Op(op).Output("y: int64");
   }
+  registry.Op("SetFirst").Input("x: int64").Output("y: int64").Output("z: int64");
+  registry.Kernel("SetFirst", MakeFunctionKernel<ComputeSetFirst>);
+  registry.Op("LoopLimit").Stateful().Output("threads: int64");
+  registry.Kernel("LoopLimit", MakeFunctionKernel<ComputeLoopLimit>);
   registry.Kernel("SetNothing", MakeFunctionKernel<Nothing>);
   registry.Kernel("SetOtherType", MakeFunctionKernel<ComputeSetOtherType>);
   registry.Kernel("SetUninitialized", MakeFunctionKernel<ComputeSetUninitialized>);

@@ -41,6 +41,8 @@ namespace testing {
 //   Fail              INVALID_ARGUMENT `message`
 //   Throw             throws what `what` says
 //   SetNothing, SetOtherType, SetUninitialized   what a kernel may not do
+//   SetFirst          (x) -> (1, nothing), which a kernel may not do either. Not stateful
+//   LoopLimit         the largest number of threads that a loop may take; 0 for all
 //   Even              cannot be made unless its attribute `n` is even
 //   NoKernel          has none
 //   WaitFor           lasts until the clock has gone on by `ms`

@@ -430,6 +430,21 @@ TEST_P(ExecutorTest, HonoursTheLimitsOfNodesAndLoops) {
   }
 }
 
+TEST_P(ExecutorTest, LimitsLoopsWhereMoreNodesMayRun) {
+  Add("limit", "LoopLimit", {});
+  const std::shared_ptr<const Plan> plan = MakePlan({{}, {"limit"}, {}});
+  const auto limit = [&](int inter_op, int intra_op) {
+    const Executor executor(Parallelism{inter_op, intra_op}, pool_);
+    std::vector<Tensor> outputs;
+    GRADFLOW_EXPECT_OK(executor.Run(plan, {}, {}, &outputs));
+    return outputs.empty() ? -1 : outputs[0].scalar<int64_t>()();
+  };
+  EXPECT_EQ(limit(2, 2), 0);
+  EXPECT_EQ(limit(2, 4), 0);
+  EXPECT_EQ(limit(1, 4), 0);
+  EXPECT_EQ(limit(4, 2), 2);
+}
+
 TEST_P(ExecutorTest, LetsNoNodeWaitForAThreadThatMayRunIt) {
   // Two nodes become ready when one ends: the thread that does not run `wait` is idle until then.
   AddPlaceholder("x");

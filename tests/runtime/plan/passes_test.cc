@@ -34,6 +34,7 @@ using ::gradflow::testing::ToyNode;
 using ::gradflow::testing::ToyRegistry;
 using ::testing::Contains;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 constexpr PlanOptions kNone = {/*eliminate_common_subexpressions=*/false, /*max_folded_bytes=*/0};
 constexpr PlanOptions kMerge = {/*eliminate_common_subexpressions=*/true, /*max_folded_bytes=*/0};
@@ -357,6 +358,18 @@ TEST_F(PassesTest, LeavesAFoldingThatFailsToTheRun) {
         Run({{}, {"odd"}, {}}, {}, options),
         StatusIs(StatusCode::kInvalidArgument, "node 'odd' (Even): n must be even, but is 3"));
     EXPECT_THAT(Run({{}, {"throws"}, {}}, {}, options), StatusIs(StatusCode::kInternal));
+  }
+}
+
+TEST_F(PassesTest, LeavesAFoldingWithoutAllOutputsToTheRun) {
+  AddConst("c", Int(2));
+  Add("first", "SetFirst", {"c"});
+  AddInt("Neg", "neg", {"first"});
+  const PlanNames names = {{}, {"neg"}, {}};
+  for (const PlanOptions& options : {kNone, kFold}) {
+    EXPECT_THAT(NodesOf(names, options), ElementsAre("c", "first", "neg"));
+    EXPECT_THAT(Run(names, {}, options),
+                StatusIs(StatusCode::kInternal, HasSubstr("did not set output 1")));
   }
 }
 
