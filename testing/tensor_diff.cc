@@ -11,6 +11,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/resource_handle.h"
 
 namespace gradflow {
 namespace testing {
@@ -299,6 +300,16 @@ TensorDiff DiffTensors(const Tensor& actual, const Tensor& expected, const Toler
   }
   diff.elements = actual.NumElements();
   if (diff.elements == 0) return diff;
+  if (actual.dtype() == DT_RESOURCE) {
+    const auto handles = actual.span<ResourceHandle>();
+    const auto expected_handles = expected.span<ResourceHandle>();
+    for (size_t i = 0; i < handles.size() && diff.mismatch.empty(); ++i) {
+      if (handles[i] == expected_handles[i]) continue;
+      diff.mismatch = absl::StrCat("element ", i, " is ", handles[i].DebugString(), ", expected ",
+                                   expected_handles[i].DebugString());
+    }
+    return diff;
+  }
   const bool known = DispatchType(TensorTypeList(), actual.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (kIsComplex<T>) {

@@ -1,6 +1,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
+#include "gradflow/core/status.h"
 
 namespace gradflow::identity {
 namespace {
@@ -14,6 +15,14 @@ absl::Status UnchangedShapes(ShapeContext& c) {
 absl::Status ForwardInputs(KernelContext& ctx) {
   for (int i = 0; i < ctx.num_inputs(); ++i) ctx.set_output(i, ctx.input(i));
   return absl::OkStatus();
+}
+
+// The value of a resource may change.
+absl::Status ComputeGuaranteeConst(KernelContext& ctx) {
+  if (ctx.input(0).dtype() == DT_RESOURCE) {
+    return errors::InvalidArgument("input must not be a resource, whose value is not constant");
+  }
+  return ForwardInputs(ctx);
 }
 
 }  // namespace
@@ -99,11 +108,13 @@ T: The type of the tensor.)");
 input: Any tensor.
 output: The same tensor.
 T: The type of the tensor.)");
-  for (const char* op : {"Identity", "RefIdentity", "IdentityN", "StopGradient", "PreventGradient",
-                         "Snapshot", "GuaranteeConst"}) {
+  for (const char* op :
+       {"Identity", "RefIdentity", "IdentityN", "StopGradient", "PreventGradient", "Snapshot"}) {
     registry.Kernel(op, MakeFunctionKernel<ForwardInputs, /*Cheap=*/true>)
         .Types("T", AllDataTypes());
   }
+  registry.Kernel("GuaranteeConst", MakeFunctionKernel<ComputeGuaranteeConst, /*Cheap=*/true>)
+      .Types("T", AllDataTypes());
 }
 
 }  // namespace gradflow::identity

@@ -91,7 +91,12 @@ struct Sizes {
 // Checks the boxes, and that box_ind are images. The inputs are `boxes` and `boxes` + 1.
 absl::Status CheckBoxes(const KernelContext& ctx, int boxes, int64_t batch, int64_t count) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckShape(boxes, "boxes", TensorShape({count, 4})));
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckShape(boxes + 1, "box_ind", TensorShape({count})));
+  // Programs know TensorFlow's words, in which box_ind is box_index.
+  if (ctx.input(boxes + 1).shape() != TensorShape({count})) {
+    return errors::InvalidArgument("box_index has incompatible shape: box_ind must have shape [",
+                                   count, "], but has shape ",
+                                   ctx.input(boxes + 1).shape().DebugString());
+  }
   for (const float value : ctx.input(boxes).span<float>()) {
     if (!std::isfinite(value)) {
       return errors::InvalidArgument("boxes must be finite, but one has the bound ", value);
@@ -100,8 +105,9 @@ absl::Status CheckBoxes(const KernelContext& ctx, int boxes, int64_t batch, int6
   const auto indices = ctx.input(boxes + 1).flat<int32_t>();
   for (int64_t i = 0; i < count; ++i) {
     if (indices(i) < 0 || indices(i) >= batch) {
-      return absl::OutOfRangeError(absl::StrCat("box_ind[", i, "] is ", indices(i),
-                                                ", expected an image from 0 to ", batch - 1));
+      return absl::OutOfRangeError(
+          absl::StrCat("box_index has values outside [0, batch_size): box_ind[", i, "] is ",
+                       indices(i), ", expected an image from 0 to ", batch - 1));
     }
   }
   return absl::OkStatus();
@@ -169,7 +175,10 @@ class CropAndResize final : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, types_));
-    GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(0, "image", 4));
+    if (ctx.input(0).dims() != 4) {
+      return errors::InvalidArgument("input image must be 4-D, but image has shape ",
+                                     ctx.input(0).shape().DebugString());
+    }
     const TensorShape& image = ctx.input(0).shape();
     GRADFLOW_RETURN_IF_ERROR(
         CheckPositive("the size of image", image.dim_size(1), image.dim_size(2)));

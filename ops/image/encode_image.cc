@@ -89,7 +89,7 @@ absl::Status EncodeJpegTo(KernelContext& ctx, int64_t channels,
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(0, "image", 3));
   GRADFLOW_RETURN_IF_ERROR(CheckElements(image));
   if (encoding.quality < 0 || encoding.quality > 100) {
-    return errors::InvalidArgument("quality is ", encoding.quality, ", expected 0 to 100");
+    return errors::InvalidArgument("quality must be in [0,100], but is ", encoding.quality);
   }
   ImageSize size;
   size.rows = image.dim_size(0);
@@ -128,7 +128,7 @@ class EncodeJpeg final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("y_density", &y_density));
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("xmp_metadata", &encoding_.xmp_metadata));
     if (quality < 0 || quality > 100) {
-      return errors::InvalidArgument("quality is ", quality, ", expected 0 to 100");
+      return errors::InvalidArgument("quality must be in [0,100], but is ", quality);
     }
     for (const int64_t density : {x_density, y_density}) {
       if (density < 0 || density > 65535) {

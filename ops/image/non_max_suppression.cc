@@ -133,7 +133,7 @@ absl::Status CheckBoxes(const PartialTensorShape& boxes, const PartialTensorShap
     if (boxes.dims() != 2 ||
         (boxes.dim_size(1) >= 0 && expected >= 0 && boxes.dim_size(1) != expected)) {
       return errors::InvalidArgument(
-          are_overlaps ? "overlaps must be a square matrix" : "boxes must have 4 columns",
+          are_overlaps ? "overlaps must be square" : "boxes must have 4 columns",
           ", but has shape ", boxes.DebugString());
     }
   }
@@ -142,8 +142,9 @@ absl::Status CheckBoxes(const PartialTensorShape& boxes, const PartialTensorShap
   }
   if (scores.unknown_rank()) return absl::OkStatus();
   if (scores.dims() != 1 || (n >= 0 && scores.dim_size(0) >= 0 && scores.dim_size(0) != n)) {
-    return errors::InvalidArgument("scores has shape ", scores.DebugString(), ", expected [",
-                                   n < 0 ? "?" : absl::StrCat(n), "], one of each box");
+    return errors::InvalidArgument("scores has incompatible shape ", scores.DebugString(),
+                                   ", expected [", n < 0 ? "?" : absl::StrCat(n),
+                                   "], one of each box");
   }
   return absl::OkStatus();
 }

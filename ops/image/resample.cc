@@ -115,12 +115,25 @@ absl::Status ResizeGradShape(ShapeContext& c) {
 }
 
 absl::Status CheckResize(const KernelContext& ctx, int size, TensorShape* shape) {
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckRank(0, "images", 4));
+  // Programs know TensorFlow's words, in which size is shape_t.
   const TensorShape& images = ctx.input(0).shape();
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckShape(size, "size", TensorShape({2})));
+  if (images.dims() != 4) {
+    return errors::InvalidArgument("input must be 4-dimensional, but images has shape ",
+                                   images.DebugString());
+  }
+  const TensorShape& size_shape = ctx.input(size).shape();
+  if (size_shape.dims() != 1) {
+    return errors::InvalidArgument("shape_t must be 1-dimensional, but size has shape ",
+                                   size_shape.DebugString());
+  }
+  if (size_shape.num_elements() != 2) {
+    return errors::InvalidArgument("shape_t must have two elements, but size has shape ",
+                                   size_shape.DebugString());
+  }
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector sizes, ctx.Ints(size, "size"));
   if (sizes[0] <= 0 || sizes[1] <= 0) {
-    return errors::InvalidArgument("size must be positive, but is [", sizes[0], ",", sizes[1], "]");
+    return errors::InvalidArgument("output dimensions must be positive, but size is [", sizes[0],
+                                   ",", sizes[1], "]");
   }
   for (int d = 1; d < 4; ++d) {
     if (images.dim_size(d) < 1 || images.dim_size(d) >= kMaxSize) {

@@ -107,7 +107,10 @@ std::vector<double> MakeLimits() {
 }
 
 absl::Status ComputeHistogram(KernelContext& ctx) {
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(0, "tag"));
+  if (ctx.input(0).dims() != 0) {
+    return errors::InvalidArgument("tags must be scalar, but tag has shape ",
+                                   ctx.input(0).shape().DebugString());
+  }
   const Tensor& values = ctx.input(1);
   static const std::vector<double>& limits = *new std::vector<double>(MakeLimits());
   HistogramProto histogram;
@@ -216,7 +219,7 @@ absl::Status ComputeMerge(KernelContext& ctx) {
         }
         for (Summary::Value& value : *part.mutable_value()) {
           if (!value.tag().empty() && !tags.insert(value.tag()).second) {
-            return errors::InvalidArgument("duplicate tag '", errors::Printable(value.tag()),
+            return errors::InvalidArgument("Duplicate tag '", errors::Printable(value.tag()),
                                            "' found in summary inputs");
           }
           *message->add_value() = std::move(value);

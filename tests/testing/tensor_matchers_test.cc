@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensors.h"
 #include "tests/testing/constants.h"
@@ -103,6 +104,14 @@ TEST(TensorEq, ShowsElementsOfEveryKind) {
     EXPECT_THAT(distinct, TensorEq(*distinct.DeepCopy())) << DataTypeString(dtype);
     EXPECT_THAT(distinct.Slice(1, 7), Not(TensorEq(distinct.Slice(0, 6)))) << DataTypeString(dtype);
   }
+}
+
+TEST(TensorEq, ComparesResources) {
+  const Tensor a(ResourceHandle("c", "a"));
+  EXPECT_EQ(Failure(a, TensorEq(Tensor(ResourceHandle("c", "a")))), "");
+  EXPECT_THAT(Failure(a, TensorEq(Tensor(ResourceHandle("c", "b")))),
+              HasSubstr("element 0 is resource 'a' of container 'c', expected resource 'b' of "
+                        "container 'c'"));
 }
 
 TEST(TensorEq, CountsDifferencesOfIntegersExactly) {

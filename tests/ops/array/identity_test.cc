@@ -1,3 +1,4 @@
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/testing/constants.h"
 
@@ -52,6 +53,12 @@ TEST(Identity, HasSiblingsThatShareMemoryToo) {
     EXPECT_THAT(y, TensorEq(x));
     EXPECT_EQ(y.raw_data(), x.raw_data());
   }
+}
+
+TEST(GuaranteeConst, RefusesResources) {
+  EXPECT_THAT(OpTester("GuaranteeConst").Input(Tensor(ResourceHandle("c", "n"))).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("input must not be a resource")));
+  EXPECT_THAT(OpTester("Snapshot").Input(Tensor(ResourceHandle("c", "n"))).Run(), IsOk());
 }
 
 // The variable keeps its value.

@@ -230,8 +230,9 @@ TEST(CropAndResize, RejectsBadArguments) {
   });
   for (const int32_t index : {-1, 1}) {
     EXPECT_THAT(crop(one, {index}, {1, 1}).Run(),
-                StatusIs(absl::StatusCode::kOutOfRange, "box_ind[0] is " + std::to_string(index) +
-                                                            ", expected an image from 0 to 0"));
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         "box_index has values outside [0, batch_size): box_ind[0] is " +
+                             std::to_string(index) + ", expected an image from 0 to 0"));
   }
   EXPECT_THAT(crop(AsTensor<float>({0, kNan, 1, 1}, {1, 4}), {0}, {1, 1}).Run(),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("boxes must be finite")));

@@ -651,7 +651,7 @@ TEST(ImageFiles, RejectImagesThatCannotBeEncoded) {
   EXPECT_THAT(OpTester("EncodeJpeg").Input(Tensor(DT_UINT8, {1, 70000, 1})).Run(),
               StatusIs(kInvalidArgument, ::testing::HasSubstr("a JPEG file cannot have")));
   EXPECT_THAT(OpTester("EncodeJpeg").Input(Smooth(2, 2, 3)).Attr("quality", int64_t{101}).Run(),
-              StatusIs(kInvalidArgument, "quality is 101, expected 0 to 100"));
+              StatusIs(kInvalidArgument, "quality must be in [0,100], but is 101"));
   EXPECT_THAT(OpTester("EncodeJpeg")
                   .Input(Smooth(2, 2, 3))
                   .Attr("xmp_metadata", std::string(70000, 'x'))
@@ -661,7 +661,7 @@ TEST(ImageFiles, RejectImagesThatCannotBeEncoded) {
                   .Input(Smooth(2, 2, 3))
                   .Input(AsScalar<int32_t>(-1))
                   .Run(),
-              StatusIs(kInvalidArgument, "quality is -1, expected 0 to 100"));
+              StatusIs(kInvalidArgument, "quality must be in [0,100], but is -1"));
 }
 
 // A decoder ends when it sees that the deadline has passed.

@@ -197,7 +197,7 @@ TEST(NonMaxSuppression, RejectsBadArguments) {
       {"columns", v4(RandomTensor(DT_FLOAT, {3, 3}), scores, 1, 0.5f),
        "boxes must have 4 columns, but has shape [3,3]"},
       {"scores", v4(boxes, RandomTensor(DT_FLOAT, {4}), 1, 0.5f),
-       "scores has shape [4], expected [3], one of each box"},
+       "scores has incompatible shape [4], expected [3], one of each box"},
       {"limit", v4(boxes, scores, -1, 0.5f), "max_output_size must not be negative, but is -1"},
   });
   for (const float iou : {-0.1f, 1.1f, kNan}) {
@@ -214,7 +214,7 @@ TEST(NonMaxSuppression, RejectsBadArguments) {
                   .Inputs({RandomTensor(DT_FLOAT, {3, 2}), scores, AsScalar<int32_t>(1),
                            Scalar32(0.5f), Scalar32(0)})
                   .Run(),
-              StatusIs(kInvalidArgument, ::testing::HasSubstr("overlaps must be a square matrix")));
+              StatusIs(kInvalidArgument, ::testing::HasSubstr("overlaps must be square")));
   const auto combined = [&](const TensorShape& b, const TensorShape& s, int32_t limit) {
     return OpTester("CombinedNonMaxSuppression")
         .Inputs({RandomTensor(DT_FLOAT, b), RandomTensor(DT_FLOAT, s), AsScalar<int32_t>(1),

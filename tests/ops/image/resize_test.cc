@@ -260,14 +260,14 @@ TEST(Resize, RejectsBadArguments) {
        {"ResizeBilinear", "ResizeBicubic", "ResizeNearestNeighbor", "ResizeArea"}) {
     SCOPED_TRACE(op);
     ExpectErrors({
-        {"rank", Resizer(op, {}).Input(Iota<float>({2, 3})).Input(Size(1, 1)), "rank 4"},
-        {"negative", Resizer(op, {}).Input(x).Input(Size(-1, 1)),
-         "size must be positive, but is [-1,1]"},
+        {"rank", Resizer(op, {}).Input(Iota<float>({2, 3})).Input(Size(1, 1)), "images"},
+        {"negative", Resizer(op, {}).Input(x).Input(Size(-1, 1)), "must be positive, but "},
     });
-    EXPECT_THAT(Resizer(op, {}).Input(x).Input(Size(0, 1)).Run(),
-                StatusIs(kInvalidArgument, "size must be positive, but is [0,1]"));
+    EXPECT_THAT(
+        Resizer(op, {}).Input(x).Input(Size(0, 1)).Run(),
+        StatusIs(kInvalidArgument, "output dimensions must be positive, but size is [0,1]"));
     EXPECT_THAT(Resizer(op, {}).Input(x).Input<int32_t>({1, 2, 3}).Run(),
-                StatusIs(kInvalidArgument, ::testing::HasSubstr("size must have shape [2]")));
+                StatusIs(kInvalidArgument, ::testing::HasSubstr("shape_t must ")));
     EXPECT_THAT(Resizer(op, {}).Input(Tensor(DT_FLOAT, {1, 0, 2, 1})).Input(Size(1, 1)).Run(),
                 StatusIs(kInvalidArgument, ::testing::HasSubstr("images must have 1 to")));
     EXPECT_THAT(Resizer(op, {}).Input(Tensor(DT_FLOAT, {0, 2, 2, 1})).Input(Size(3, 1)).RunOne(),

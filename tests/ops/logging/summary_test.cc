@@ -181,7 +181,7 @@ TEST(MergeSummary, JoinsValues) {
   EXPECT_EQ(summary.value(2).simple_value(), 3);
   EXPECT_EQ(RunToSummary(merge({scalar("", 1)}, scalar("", 3))).value_size(), 2);
   EXPECT_THAT(merge({scalar("a", 1)}, scalar("a", 2)).Run(),
-              StatusIs(kInvalidArgument, HasSubstr("duplicate tag 'a' found in summary inputs")));
+              StatusIs(kInvalidArgument, HasSubstr("Duplicate tag 'a' found in summary inputs")));
   EXPECT_THAT(merge({""}, "\xff\xff").Run(),
               StatusIs(kInvalidArgument,
                        HasSubstr("could not parse one of the summary inputs: element 0 of input "
