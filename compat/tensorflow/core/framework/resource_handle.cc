@@ -72,8 +72,8 @@ void ResourceHandle::set_container(const std::string& container) {
 }
 
 void ResourceHandle::set_name(const std::string& name) {
-  const std::string copy = name;
-  Set(Copy(), copy);
+  // A copy: the name may be that of this handle.
+  Set(Copy(), std::string(name));
 }
 
 void ResourceHandle::set_hash_code(uint64_t hash_code) {
