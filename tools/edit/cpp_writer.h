@@ -15,8 +15,8 @@ namespace gradflow::tools {
 // attributes and control dependencies, to a scope, and a program that writes the graph to a file.
 // The functions of the graph are text in the source. `title` is the name of the graph in a comment.
 //
-// Returns the errors of ImportGraphDef; UNIMPLEMENTED if the graph has a cycle, or calls a function;
-// RESOURCE_EXHAUSTED if the source would have more than 64 MiB.
+// Returns the errors of ImportGraphDef; UNIMPLEMENTED if the graph has a cycle, or calls a
+// function; RESOURCE_EXHAUSTED if the source would have more than 64 MiB.
 absl::StatusOr<std::string> CppProgram(const GraphDef& graph, absl::string_view title,
                                        const GraphLimits& limits);
 
