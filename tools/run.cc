@@ -33,8 +33,8 @@ absl::StatusOr<std::vector<std::string>> FindReported(const LoadedGraph& loaded,
 }
 
 // Makes the plan and runs it, as separate phases of the trace. Stores the trace in *trace and the
-// page in *report if requested.
-absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
+// page in *report if requested; both need `def`, the graph.
+absl::Status Run(const LoadedGraph& loaded, GraphDef def, const RunFlags& flags,
                  Watchdog::Clock::time_point deadline, std::vector<Tensor>* outputs,
                  std::string* trace, std::string* report) {
   CallableOptions options;
@@ -46,10 +46,12 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
   for (const std::string& fetch : loaded.fetches) options.add_fetch(fetch);
   AnalyzedGraph graph;
   ReportNodes report_nodes;
-  if (!flags.report.empty()) {
+  if (flags.report.empty()) {
+    graph.def = std::move(def);
+  } else {
     GRADFLOW_ASSIGN_OR_RETURN(GraphLimits limits, MakeGraphLimits(flags.graph.graph_limits));
     limits.deadline = deadline;
-    graph = AnalyzeGraph(loaded.graph, limits);
+    graph = AnalyzeGraph(std::move(def), limits);
     std::vector<std::string> reported = loaded.fetches;
     GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> others,
                               FindReported(loaded, flags, graph));
@@ -78,7 +80,7 @@ absl::Status Run(const LoadedGraph& loaded, const RunFlags& flags,
       watchdog.Explain(loaded.session->RunCallable(handle, feeds, outputs, &metadata)));
   const int64_t end = now();
   if (!flags.trace.empty()) {
-    *trace = ChromeTrace(metadata.step_stats(), loaded.graph,
+    *trace = ChromeTrace(metadata.step_stats(), graph.def,
                          {{"make plan", start, planned}, {"run", planned, end}});
   }
   if (!flags.report.empty()) {
@@ -99,13 +101,14 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   constexpr int64_t kPrintedValues = 32;
   const Watchdog::Clock::time_point deadline = DeadlineAfter(flags.timeout_seconds);
   GRADFLOW_ASSIGN_OR_RETURN(
-      const LoadedGraph loaded,
+      LoadedGraph loaded,
       LoadGraph(flags.graph, {/*keep_graph=*/!flags.trace.empty() || !flags.report.empty(),
                               /*repeats=*/false, deadline}));
   std::vector<Tensor> outputs;
   std::string trace;
   std::string report;
-  GRADFLOW_RETURN_IF_ERROR(Run(loaded, flags, deadline, &outputs, &trace, &report));
+  GRADFLOW_RETURN_IF_ERROR(
+      Run(loaded, std::move(loaded.graph), flags, deadline, &outputs, &trace, &report));
   // Writes all files before renaming any: on failure no file changes and nothing is printed.
   std::vector<std::pair<std::string, internal::StagedFile>> files;
   const auto stage = [&](const std::string& file, absl::Span<const absl::string_view> parts) {

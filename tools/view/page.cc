@@ -11,8 +11,9 @@ namespace {
 
 // Where the shell has the data.
 constexpr char kPlace[] = "@DATA@";
-// Level 6 takes three times the time for 5 % fewer bytes.
-constexpr int kLevel = 3;
+// On a graph of 10,000 nodes and its run, level 3 takes 1.7 times the time for as many bytes, level
+// 6 four times the time for 3 % fewer.
+constexpr int kLevel = 2;
 
 absl::StatusOr<std::string> Gzip(absl::string_view data) {
   constexpr size_t kMaxBytes = size_t{1} << 30;
