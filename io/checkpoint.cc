@@ -682,14 +682,14 @@ struct Checkpoint::Impl {
   }
 };
 
-Checkpoint::Checkpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
-Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+Checkpoint::Checkpoint(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Checkpoint::Checkpoint(const Checkpoint&) = default;
+Checkpoint& Checkpoint::operator=(const Checkpoint&) = default;
 Checkpoint::~Checkpoint() = default;
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix,
                                             const std::shared_ptr<Allocator>& allocator) {
-  auto impl = std::make_unique<Impl>(allocator);
+  auto impl = std::make_shared<Impl>(allocator);
   impl->prefix = prefix;
   GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge));
   return Checkpoint(std::move(impl));

@@ -125,6 +125,8 @@ class ConstantFolder {
   // Returns true if everything that the node needs is known.
   bool MayBeFolded(int32_t i) const {
     const Node& node = graph_.origin(i);
+    // Values are folded in the memory of the first device.
+    if (graph_.device(i) != 0) return false;
     if (graph_.num_inputs(i) == 0 || !kernels_.MayBeFolded(node)) return false;
     for (int e = 0; e < graph_.num_edges(i); ++e) {
       const PlanGraph::Value source = graph_.edge(i, e);
