@@ -238,8 +238,8 @@ Output AdjustContrast(const Scope& s, const Output& images, const Output& factor
 
 // ---- Projections ----
 
-// As in TensorFlow, the gradients are moved back by the inverse transforms: the derivative where
-// pixels are moved to pixels.
+// Moves the gradients back by the inverse transforms, as TensorFlow does. This is the derivative
+// where the transforms move pixels to pixels.
 template <typename Op>
 absl::Status GradientOfProjection(const Scope& scope, const Operation& op,
                                   const std::vector<Output>& dy, std::vector<Output>* dx) {

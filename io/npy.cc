@@ -135,7 +135,7 @@ absl::StatusOr<Tensor> LoadElements(const NpyHeader& header,
   auto* const bytes = static_cast<char*>(tensor.raw_data());
   GRADFLOW_RETURN_IF_ERROR(read(bytes, size));
   if (header.big_endian) SwapElements(header.dtype, bytes, size);
-  // As in NumPy, every nonzero byte is true.
+  // Every nonzero byte is true, as in NumPy.
   if (header.dtype == DT_BOOL) {
     std::transform(bytes, bytes + size, bytes, [](char b) { return b != 0; });
   }

@@ -120,7 +120,7 @@ class HeaderParser {
     }
     GRADFLOW_RETURN_IF_ERROR(ParseString(&descr));
     absl::string_view name = descr;
-    // As in NumPy, '=', '|' and no prefix mean native byte order.
+    // '=', '|' and no prefix mean native byte order, as in NumPy.
     header_.big_endian = absl::StartsWith(name, ">");
     if (!name.empty() && absl::StrContains("<>=|", name[0])) name.remove_prefix(1);
     if (name == "?") name = "b1";

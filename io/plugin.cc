@@ -51,7 +51,7 @@ absl::Status CheckSharedLibrary(const std::string& path) {
   return absl::OkStatus();
 }
 
-// What the static initialisers of a library register.
+// The registrations of a library's static initializers.
 struct Registrations {
   std::vector<internal::PluginRegistration> ops;
   std::vector<internal::PluginRegistration> kernels;

@@ -236,7 +236,7 @@ int Main(int argc, char** argv) {
       ->required()
       ->option_text("GRAPH");
   CLI::Option* plan = inspect_command->add_flag(
-      "--plan", inspect.plan, "List the nodes that a run merges, folds and fuses");
+      "--plan", inspect.plan, "List the nodes that a run eliminates, folds and fuses");
   inspect_command
       ->add_flag("--fast", inspect.fast,
                  "Include the folding of batch normalisation, as run --fast does")

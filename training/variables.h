@@ -26,7 +26,7 @@ struct VariableInfo {
   std::string name;
   DataType dtype = DT_INVALID;
   PartialTensorShape shape;
-  // Whether it is a VarHandleOp.
+  // True if it is a VarHandleOp.
   bool is_resource = false;
 };
 

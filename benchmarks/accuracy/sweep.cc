@@ -1,3 +1,4 @@
+// SweepAllFloats() (checks.h).
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_reduce.h>
 

@@ -40,7 +40,7 @@ void Derive(const Scope& scope, const Output& y, const std::vector<Output>& inpu
   }
 }
 
-// The same, spelled out: from the quantiser's output back to the block's inputs.
+// The same gradients, op by op: from the quantizer's output back to the block's inputs.
 template <typename QuantGradient>
 void SpellOut(const Scope& scope, const FusedBatchNormV3& norm, const std::vector<Output>& inputs,
               const Output& upstream) {

@@ -1,3 +1,4 @@
+// ExtractImagePatches and ExtractVolumePatches.
 #include <algorithm>
 #include <array>
 #include <string>

@@ -1,3 +1,4 @@
+// Fill, Empty, ZerosLike and OnesLike.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"

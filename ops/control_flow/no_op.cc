@@ -1,3 +1,4 @@
+// NoOp.
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 

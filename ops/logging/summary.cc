@@ -186,7 +186,7 @@ absl::Status ComputeTensor(KernelContext& ctx) {
     } else {
       tensor.AsProtoTensorContent(added->mutable_tensor());
     }
-    // As in TensorFlow, metadata that cannot be parsed is what could be parsed of it.
+    // A parse error leaves the fields that were parsed before it, as in TensorFlow.
     (void)added->mutable_metadata()->ParseFromArray(metadata.data(),
                                                     static_cast<int>(metadata.size()));
     return absl::OkStatus();

@@ -138,7 +138,7 @@ class CastKernel final : public OpKernel {
     is_small_ =
         from_float8_.has_value() || to_float8_.has_value() || Has4Bits(from) || Has4Bits(to);
     if (truncate && MantissaBits(from) > MantissaBits(to) && MantissaBits(to) > 0) {
-      // Of float, in which loops see 16-bit numbers.
+      // Loops see 16-bit numbers as float.
       clear_low_bits_ = std::max(MantissaBits(from), MantissaBits(DT_FLOAT)) - MantissaBits(to);
     }
     return absl::OkStatus();
@@ -160,7 +160,7 @@ class CastKernel final : public OpKernel {
   }
 
  private:
-  // Of 4-bit and 8-bit types: chunks are decoded before the cast, and encoded after it.
+  // Casts from and to 4-bit and 8-bit types: decodes chunks before the cast, encodes them after it.
   absl::Status RunSmall(KernelContext& ctx) const {
     const int stored = from_float8_.has_value() ? 1 : from_size_;
     const int written = to_float8_.has_value() ? 1 : to_size_;

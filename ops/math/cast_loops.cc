@@ -30,7 +30,7 @@ void Widen(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = static_cast<To>(values[i]);
 }
 
-// As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
+// Reads bytes: a fed bool may be neither 0 nor 1, and reading it as a bool is undefined behavior.
 void WidenBools(const void* from, void* to, int64_t n) {
   const uint8_t* const values = static_cast<const uint8_t*>(from);
   int32_t* const results = static_cast<int32_t*>(to);

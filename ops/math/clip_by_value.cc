@@ -1,3 +1,4 @@
+// ClipByValue.
 #include <complex>
 #include <cstdint>
 

@@ -362,7 +362,7 @@ reserve_space_2: The variance without correction, for the gradient.
 $2epsilon: Added to the variance, against division by zero; not negative.
 exponential_avg_factor: The part of the batch in `batch_mean` and `batch_variance`.
 data_format: The order of the dimensions of `x`: $3.
-is_training: Whether to use the statistics of the batch.)";
+is_training: If true, uses the statistics of the batch.)";
 
 void RegisterV1(Registry& registry) {
   registry.Op("FusedBatchNorm")

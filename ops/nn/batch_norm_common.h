@@ -47,7 +47,7 @@ absl::Status ReadBatchNormAttrs(const Source& source, BatchNormAttrs* attrs) {
 
 // The documentation of T and U in the ops that have both.
 inline constexpr char kBatchNormTypesDoc[] =
-    R"(T: The type of the elements; they are computed with in float.
+    R"(T: The type of the elements, which are computed in float.
 U: The type of the statistics.
 )";
 

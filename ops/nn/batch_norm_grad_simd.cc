@@ -117,7 +117,7 @@ HWY_INLINE void GradPlanesOf(const void* dy, const void* x, void* dx, const Plan
 template <class Io, bool kNonTemporal>
 HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Planes& planes,
                                const float* mean, const float* factor, double* lanes) {
-  // As much of a run at a time as is in the first-level cache when it is scaled.
+  // Elements of a run at a time: few enough to be in the L1 cache when they are scaled.
   constexpr int64_t kElements = 2048;
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
     const Scale<Full> scale = {hn::Set(Full(), factor[c])};

@@ -32,7 +32,7 @@ void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, vo
                              const BatchNormRows& rows, const float* mean, const float* factor,
                              bool non_temporal, double* sum_dy, double* sum_product);
 
-// As the functions above, for planes. Sums are added to lanes[channels][2][kSumLanes].
+// The functions above, for planes. Sums are added to lanes[channels][2][kSumLanes].
 void BatchNormGradSumsOfPlanes(ElementType type, const void* dy, const void* x,
                                const Planes& planes, const float* mean, double* lanes);
 void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* dx,

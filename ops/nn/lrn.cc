@@ -20,7 +20,7 @@
 namespace gradflow::lrn {
 namespace {
 
-// Sets sums[d] to the sum of x[j] for all j in [0, n) with |j - d| <= radius. Positions are cut
+// Sets sums[d] to the sum of x[j] for all j in [0, n) with |j - d| <= radius. Positions are divided
 // into blocks of the width of a window. A window is the end of one block and the begin of the next,
 // so its sum is that of a suffix and a prefix. REQUIRES: 0 <= radius < n; no arrays overlap
 void WindowSums(const double* x, int64_t n, int64_t radius, double* sums) {

@@ -107,7 +107,7 @@ class RowArgmax {
   }
 
   const PoolGeometry& g_;
-  // Whether to loop over the columns of windows rather than over windows.
+  // True to loop over the columns of windows rather than over windows.
   const bool by_column_;
   const RowReader<C> reader_;
   // By column of the output, if pixels are computed by vectors; otherwise empty.

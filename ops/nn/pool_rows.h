@@ -194,7 +194,7 @@ class RowPooler {
   }
 
   const PoolGeometry& g_;
-  // Whether to loop over the columns of windows rather than over windows.
+  // True to loop over the columns of windows rather than over windows.
   const bool by_column_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;

@@ -26,7 +26,7 @@ struct FakeQuantStep {
   float zero;
 };
 
-// As FakeQuantStep, for each of a row's columns. `keep` has all bits set, or none where y is 0 for
+// A FakeQuantStep for each of a row's columns. `keep` has all bits set, or none where y is 0 for
 // any x.
 struct FakeQuantColumns {
   float* min;

@@ -1,3 +1,4 @@
+// QuantizeAndDequantize with V2 to V4, and QuantizeAndDequantizeV4Grad.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -58,7 +59,7 @@ struct Options {
 };
 
 // Returns INVALID_ARGUMENT unless the ranges, inputs `first` and `first` + 1, have the shapes of
-// `axis`. Context is ShapeContext or KernelContext.
+// `axis`. Shape is PartialTensorShape or TensorShape.
 template <typename Shape>
 absl::Status CheckRanges(const Options& options, const Shape& input, const Shape& min,
                          const Shape& max) {

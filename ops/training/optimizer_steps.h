@@ -17,7 +17,7 @@
 
 namespace gradflow::optimizer {
 
-// What differs between the calls of a step, known when its loop begins.
+// Properties of a call of a step, which are known when its loop begins.
 template <bool kFlagValue, bool kSparseValue, bool kSpecialValue>
 struct Options {
   // The value of the op's attribute: use_nesterov, update_slots or multiply_linear_by_lr.

@@ -1,3 +1,4 @@
+// The ops of optimizers: Apply, SparseApply, ResourceApply and ResourceSparseApply of each.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -147,13 +148,13 @@ struct Optimizer {
   const char* variables;
   const char* dense;
   const char* sparse;
-  // Whether there are forms for references.
+  // True if there are forms for references.
   bool has_references;
   // The attribute besides use_locking, or null.
   const char* attr;
   const char* summary;
   const char* formula;
-  // Whether complex types have kernels.
+  // True if complex types have kernels.
   bool has_complex;
   KernelFactory factory;
 };

@@ -49,7 +49,7 @@ struct AnalyzedGraph {
 // unknown, for their types and shapes. Fails only if the file cannot be read.
 absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits);
 
-// As above, for a graph that has been read.
+// Overload for a graph that has been read.
 AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits);
 
 // Imports each node by itself, after its producers: an error is that of one node, and nodes that do

@@ -66,7 +66,7 @@ std::vector<uint64_t> StructureHashes(const AnalyzedGraph& graph) {
     for (const auto& [name, value] : OwnAttrs(node, RegisteredDef(node))) {
       hash = Mix(Mix(hash, HashText(name)), HashText(Bytes(*value)));
     }
-    // What a placeholder computes is known by its name alone.
+    // Only the name identifies a placeholder.
     if (graph.sources[i].empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
     for (const Source& source : graph.sources[i]) {
       hash = Mix(Mix(hash, source.node < 0 ? 0 : hashes[source.node]), source.output + 1);
