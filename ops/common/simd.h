@@ -23,6 +23,9 @@ inline constexpr int kSumLanes = 16;
 // The elements that kernels over raw pointers read and write; they compute in float.
 enum class ElementType { kFloat, kHalf, kBfloat16 };
 
+// The size of a result from which on non-temporal stores pay off.
+inline constexpr int64_t kMinNonTemporalBytes = int64_t{4} << 20;
+
 // Returns true if a result of `bytes` bytes, in runs of multiples of `run_bytes`, is best written
 // with non-temporal stores, past the caches. A plain store reads its line first unless the line is
 // in a cache, which it is for a small result and for one that is written over an input. A triad
@@ -32,9 +35,8 @@ enum class ElementType { kFloat, kHalf, kBfloat16 };
 // A function with non-temporal stores ends with hwy::FlushStream(), on the same thread.
 inline bool ShouldUseNonTemporalStores(const void* result, bool over_input, int64_t bytes,
                                        int64_t run_bytes = 64) {
-  constexpr int64_t kMinBytes = 4 << 20;
   constexpr int64_t kLine = 64;
-  return bytes >= kMinBytes && !over_input && run_bytes % kLine == 0 &&
+  return bytes >= kMinNonTemporalBytes && !over_input && run_bytes % kLine == 0 &&
          reinterpret_cast<uintptr_t>(result) % kLine == 0;
 }
 

@@ -43,11 +43,11 @@ struct Not {
 // Returns y clamped to the shifts of a T that C++ defines.
 template <typename T>
 int ClampedShift(T y) {
-  constexpr int kMost = std::numeric_limits<std::make_unsigned_t<T>>::digits - 1;
+  constexpr int kMax = std::numeric_limits<std::make_unsigned_t<T>>::digits - 1;
   if constexpr (std::is_signed_v<T>) {
     if (y < 0) return 0;
   }
-  return y < kMost ? static_cast<int>(y) : kMost;
+  return y < kMax ? static_cast<int>(y) : kMax;
 }
 
 struct ShiftLeft {
