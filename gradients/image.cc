@@ -141,7 +141,7 @@ absl::Status GradientOfCropAndResizeGradImage(const Scope& scope, const Operatio
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// ---- Colours ----
+// ---- Colors ----
 
 // Formulas of pixels, whose channels are the last dimension.
 std::vector<Output> Channels(const Scope& scope, const Output& pixels) {
@@ -150,7 +150,7 @@ std::vector<Output> Channels(const Scope& scope, const Output& pixels) {
 Output Pixels(const Scope& scope, const std::vector<Output>& channels) {
   return ops::Pack(scope, channels, ops::Pack::Axis(-1));
 }
-// Ties make red the greatest channel and blue the least, as in TensorFlow. Grey has no hue, and
+// Ties make red the greatest channel and blue the least, as in TensorFlow. Gray has no hue, and
 // black no saturation.
 Output ToHsv(const Scope& s, const Output& rgb) {
   const std::vector<Output> c = Channels(s, rgb);

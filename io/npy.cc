@@ -149,7 +149,7 @@ absl::StatusOr<Tensor> LoadElements(const NpyHeader& header,
 // is truncated later, which for a mapping is fatal.
 constexpr size_t kMinMappedBytes = size_t{64} << 20;
 
-// Maps the elements, `size` bytes at `offset` of the file. Returns an uninitialised tensor if they
+// Maps the elements, `size` bytes at `offset` of the file. Returns an uninitialized tensor if they
 // cannot be used in place.
 Tensor MapElements(int fd, const NpyHeader& header, size_t offset, size_t size) {
   const Tensor none(header.dtype, TensorShape({-1}));

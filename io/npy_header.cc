@@ -226,7 +226,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text, size_t data_siz
 
 absl::StatusOr<std::string> FormatNpyHeader(const Tensor& tensor) {
   if (!tensor.IsInitialized()) {
-    return errors::InvalidArgument("expected a tensor with elements, but it is not initialised");
+    return errors::InvalidArgument("expected a tensor with elements, but it is not initialized");
   }
   // NumPy has no bfloat16: writes its bits as integers.
   const DataType dtype = tensor.dtype() == DT_BFLOAT16 ? DT_UINT16 : tensor.dtype();

@@ -60,12 +60,12 @@ class Model {
   // Adds an operation to updates().
   void AddUpdate(const Operation& update) { updates_.push_back(update); }
 
-  // The variables that optimisers change, and all, in the order in which they were added.
+  // The variables that optimizers change, and all, in the order in which they were added.
   const std::vector<Output>& trainable() const { return trainable_; }
   const std::vector<Output>& variables() const { return variables_; }
   // The operations that give the variables their initial values.
   const std::vector<Operation>& initializers() const { return initializers_; }
-  // The operations that a step of training runs besides those of the optimiser: they change moving
+  // The operations that a step of training runs besides those of the optimizer: they change moving
   // statistics.
   const std::vector<Operation>& updates() const { return updates_; }
 
@@ -83,7 +83,7 @@ class Model {
 struct LayerOptions {
   // If true, the layer adds a bias.
   bool use_bias = true;
-  // If not 0, weights are fake-quantised to this many bits, see FakeQuantWeights.
+  // If not 0, weights are fake-quantized to this many bits, see FakeQuantWeights.
   int weight_bits = 0;
   // The initial values of the weights.
   Initializer kernel_initializer = GlorotUniform;
@@ -128,7 +128,7 @@ struct BatchNormOptions {
   BatchNormOptions Momentum(float value) const;
   BatchNormOptions Epsilon(float value) const;
 };
-// Normalises each channel, the last dimension of x, which has rank 2 or 4. Variables: gamma, beta,
+// Normalizes each channel, the last dimension of x, which has rank 2 or 4. Variables: gamma, beta,
 // moving_mean, moving_variance.
 Output BatchNorm(const Scope& scope, Model* model, const std::string& name, const Output& x,
                  const BatchNormOptions& options = {});
@@ -145,7 +145,7 @@ struct FakeQuantOptions {
   float min = -6;
   float max = 6;
   bool nonnegative = false;
-  // If true, rounds the step up to a power of two. Products of quantised values then are exact
+  // If true, rounds the step up to a power of two. Products of quantized values then are exact
   // in float, as long as their integers have 24 bits.
   bool power_of_two = false;
 
@@ -157,7 +157,7 @@ struct FakeQuantOptions {
   FakeQuantOptions Nonnegative(bool is) const;
   FakeQuantOptions PowerOfTwo(bool is) const;
 };
-// Rounds x to the values that quantisation with a moving range keeps. The range moves towards that
+// Rounds x to the values that quantization with a moving range keeps. The range moves towards that
 // of each batch before it is used. Gradients pass where x is in the range. Variables: min (unless
 // nonnegative) and max.
 Output FakeQuant(const Scope& scope, Model* model, const std::string& name, const Output& x,

@@ -1,4 +1,4 @@
-// Optimisers: add the updates of variables by gradients to a graph.
+// Optimizers: add the updates of variables by gradients to a graph.
 //
 //   Adam adam(scope, AdamOptions().LearningRate(0.01f));
 //   Operation train;
@@ -13,8 +13,8 @@
 //   gradients = ClipByGlobalNorm(scope, gradients, 1.0f);
 //   GRADFLOW_RETURN_IF_ERROR(adam.ApplyGradients(gradients, variables, &train));
 //
-// Slots are variables of the names that TensorFlow's optimisers of the same name
-// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimiser of a graph continues the
+// Slots are variables of the names that TensorFlow's optimizers of the same name
+// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimizer of a graph continues the
 // numbers: "w/Adam_2", "beta1_power_1". A checkpoint of either continues in the other.
 //
 // Errors of the graph are also those of the scope.
@@ -100,7 +100,7 @@ class Optimizer {
   std::vector<Output> slots_;
 };
 
-// The options that all optimisers have. Learning rates may vary, see schedules.h.
+// The options that all optimizers have. Learning rates may vary, see schedules.h.
 template <typename Options>
 struct OptimizerOptions {
   // A constant learning rate.

@@ -1,4 +1,4 @@
-// Variables of a graph, as the optimisers and savers see them.
+// Variables of a graph, as the optimizers and savers see them.
 //
 // A variable is the output of a VarHandleOp, or of a Variable or VariableV2.
 #ifndef GRADFLOW_TRAINING_VARIABLES_H_

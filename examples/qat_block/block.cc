@@ -56,8 +56,8 @@ void SpellOut(const Scope& scope, const FusedBatchNormV3& norm, const std::vecto
   }
 }
 
-// Fake quantisation is a step function, and its gradient op differentiates the clamp within it (the
-// straight-through estimator). So the loss for finite differences clamps instead of quantising.
+// Fake quantization is a step function, and its gradient op differentiates the clamp within it (the
+// straight-through estimator). So the loss for finite differences clamps instead of quantizing.
 void ClampLoss(const Scope& scope, const Output& y, const Output& min, const Output& max,
                const Output& upstream) {
   Output clamped = Minimum(scope, Maximum(scope, y, min), max);

@@ -209,7 +209,7 @@ void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t
   const int64_t bytes =
       std::min<int64_t>(inner * static_cast<int64_t>(sizeof(E)), kMaxPrefetchedBytes);
   const int64_t ahead = std::clamp<int64_t>(4 * kMaxPrefetchedBytes / (bytes + 1), 4, 16);
-  // Whole cache lines of an output that does not stay in the second-level cache.
+  // Whole cache lines of an output that does not stay in the L2 cache.
   const bool non_temporal =
       !std::is_same_v<E, tstring> && output->IsAligned() &&
       inner * sizeof(E) % kCacheLineBytes == 0 &&

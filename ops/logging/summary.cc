@@ -145,7 +145,7 @@ absl::Status ComputeHistogram(KernelContext& ctx) {
   histogram.set_num(static_cast<double>(values.NumElements()));
   histogram.set_sum(sum);
   histogram.set_sum_squares(sum_squares);
-  // Keeps only the last one of neighbouring empty ranges.
+  // Keeps only the last one of neighboring empty ranges.
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0 && i + 1 < counts.size() && counts[i + 1] == 0) continue;
     histogram.add_bucket_limit(limits[i]);

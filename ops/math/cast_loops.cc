@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/cast_loops.cc"
 #include "gradflow/ops/common/simd-inl.h"
 
-// The loops of Cast are plain C++, which compilers vectorise for each target.
+// The loops of Cast are plain C++, which compilers vectorize for each target.
 #ifndef GRADFLOW_VECTOR_LOOP
 #if defined(__clang__)
 #define GRADFLOW_VECTOR_LOOP _Pragma("clang loop vectorize(enable)")
@@ -76,7 +76,7 @@ void WidenLoop(DataType from_type, const void* from, void* to, int64_t n) {
 template <typename To, typename From>
 HWY_INLINE To ToSigned(From value) {
   constexpr From kMin = sizeof(To) == 8 ? static_cast<From>(-0x1p63) : static_cast<From>(-0x1p31);
-  // Selects before it converts, which vectorises. False for NaN.
+  // Selects before it converts, which vectorizes. False for NaN.
   const bool fits = (value >= kMin) & (value < -kMin);
   return static_cast<To>(fits ? value : kMin);
 }

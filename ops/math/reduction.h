@@ -30,7 +30,7 @@ struct Reducer {
   size_t accumulator_size;
   // The number of parts of an element, which are reduced independently: 2 for complex numbers.
   int parts;
-  // Initialises n accumulators.
+  // Initializes n accumulators.
   void (*clear)(int64_t n, void* accumulators);
   // Adds x[r * row_stride + j * stride] to accumulator j, for each r in [0, rows) in order and each
   // j in [0, n).

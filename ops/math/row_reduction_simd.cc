@@ -14,7 +14,7 @@ using OneDouble = hn::CappedTag<double, 1>;
 
 // Bytes that are prefetched ahead of their use: hardware prefetchers stop at the end of a page.
 constexpr int64_t kAheadBytes = 4096;
-// Rows that a pass over some of their columns leaves in the first-level cache for the next.
+// Rows that a pass over some of their columns leaves in the L1 cache for the next.
 constexpr int64_t kRowsPerPass = 32;
 
 template <class D>

@@ -98,7 +98,7 @@ void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_st
   typename Policy::Accumulator registers[kColumns > 0 ? kColumns : 1];
   auto* const a = kColumns > 0 ? registers : accumulators;
   const int64_t columns = kColumns > 0 ? kColumns : n;
-  // A constant where the loop is to be vectorised.
+  // A constant where the loop is to be vectorized.
   const int64_t step = kColumns > 0 ? stride : 1;
   if (kColumns > 0) std::copy_n(accumulators, columns, a);
   for (int64_t r = 0; r < rows; ++r) {
@@ -306,7 +306,7 @@ class Scan {
   int64_t inner_;
   int64_t row_stride_;
   int64_t stride_;
-  // True if results are written past the caches.
+  // True if results are written by non-temporal stores.
   bool non_temporal_;
   const char* const x_;
   char* const out_;

@@ -1,4 +1,4 @@
-// Attributes, shapes, shards and element conversions that batch normalisation and its gradients
+// Attributes, shapes, shards and element conversions that batch normalization and its gradients
 // share.
 #ifndef GRADFLOW_OPS_NN_BATCH_NORM_COMMON_H_
 #define GRADFLOW_OPS_NN_BATCH_NORM_COMMON_H_

@@ -1,4 +1,4 @@
-// The gradients of batch normalisation: FusedBatchNormGrad, FusedBatchNormGradV2 and
+// The gradients of batch normalization: FusedBatchNormGrad, FusedBatchNormGradV2 and
 // FusedBatchNormGradV3.
 #include <algorithm>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The inner loops of the gradients of batch normalisation; see batch_norm_simd.h.
+// The inner loops of the gradients of batch normalization; see batch_norm_simd.h.
 #ifndef GRADFLOW_OPS_NN_BATCH_NORM_GRAD_SIMD_H_
 #define GRADFLOW_OPS_NN_BATCH_NORM_GRAD_SIMD_H_
 

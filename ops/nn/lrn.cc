@@ -1,4 +1,4 @@
-// LRN and LRNGrad: local response normalisation.
+// LRN and LRNGrad: local response normalization.
 //
 // The sums of the windows around all elements of a row take linear time, whatever the radius, and
 // no sum is the difference of two others, which would lose small elements beside large ones. They
@@ -212,13 +212,13 @@ void Register(Registry& registry) {
       .Attr("beta: float = 0.5")
       .Attr("T: {half, bfloat16, float} = DT_FLOAT")
       .Shape(LrnShape)
-      .Doc(absl::StrCat(R"(Normalises each element by those of neighbouring channels.
+      .Doc(absl::StrCat(R"(Normalizes each element by those of neighboring channels.
 
 Each element is multiplied by (bias + alpha * s)^-beta, where s is the sum of squares in its window:
 the channels of its position that are at most `depth_radius` away.
 
 input: A tensor of rank 4, whose last dimension are the channels.
-output: The normalised elements, of the shape of `input`.
+output: The normalized elements, of the shape of `input`.
 )",
                         kAttrsDoc));
   registry.Op("LRNGrad")

@@ -98,7 +98,7 @@ class RowArgmax {
                     C* values, int32_t* positions) {
     for (int64_t i = 0; i < n; ++i) {
       const C value = x[i * stride];
-      // Written so that gcc vectorises it.
+      // Written so that gcc vectorizes it.
       const bool is_new = (value > values[i]) | (positions[i] < 0);
       values[i] = is_new ? value : values[i];
       positions[i] = is_new ? static_cast<int32_t>(position) : positions[i];

@@ -17,7 +17,7 @@
 
 namespace gradflow {
 
-// Calls loop(stride) with a constant stride if it is small, so that the compiler vectorises it.
+// Calls loop(stride) with a constant stride if it is small, so that the compiler vectorizes it.
 template <typename Loop>
 void WithConstantStride(int64_t stride, const Loop& loop) {
   switch (stride) {

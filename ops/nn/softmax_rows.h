@@ -77,7 +77,7 @@ class RowWriter {
     if (to != from) std::copy_n(from, n, to);
   }
   bool converts() const { return DataTypeSize(dtype_) == 2; }
-  // Returns true if what is computed in its place is best stored past the caches.
+  // Returns true if results of that size and position are best written by non-temporal stores.
   bool non_temporal() const { return non_temporal_; }
 
  private:

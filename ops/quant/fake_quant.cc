@@ -1,5 +1,5 @@
-// Fake quantisation: rounds numbers to the levels of an integer type and keeps them as floats, so
-// that a graph sees in training what quantisation does to it. Gradients are in
+// Fake quantization: rounds numbers to the levels of an integer type and keeps them as floats, so
+// that a graph sees in training what quantization does to it. Gradients are in
 // fake_quant_gradient.cc.
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@ using FlatLoop = void (*)(const float* x, float* y, int64_t n, const FakeQuantSt
                           bool non_temporal);
 
 // Computes output 0 from input 0, with one range for all elements.
-absl::Status QuantiseAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop loop) {
+absl::Status QuantizeAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop loop) {
   Tensor* outputs = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &outputs));
   const float* x = ctx.input(0).flat<float>().data();
@@ -60,7 +60,7 @@ class FakeQuantArgs final : public OpKernel {
   }
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT}));
-    return QuantiseAll(ctx, step_, FakeQuantMultiply);
+    return QuantizeAll(ctx, step_, FakeQuantMultiply);
   }
 
  private:
@@ -89,7 +89,7 @@ class FakeQuantVars final : public OpKernel {
     const float min = ctx.input(1).scalar<float>()();
     const float max = ctx.input(2).scalar<float>()();
     if (IsZeroRange(min, max)) return SetToZero(ctx);
-    return QuantiseAll(ctx, Nudge(levels_, min, max), FakeQuantDivide);
+    return QuantizeAll(ctx, Nudge(levels_, min, max), FakeQuantDivide);
   }
 
  private:

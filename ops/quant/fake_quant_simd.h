@@ -10,7 +10,7 @@
 
 namespace gradflow {
 
-// The integers that numbers are quantised to, by the attributes num_bits and narrow_range.
+// The integers that numbers are quantized to, by the attributes num_bits and narrow_range.
 struct FakeQuantLevels {
   float lowest = 0;
   float highest = 255;

@@ -46,7 +46,7 @@ absl::Status CheckRanges(int64_t axis, const PartialTensorShape& input,
   return absl::OkStatus();
 }
 
-// The integers of a quantised type, as floats.
+// The integers of a quantized type, as floats.
 template <typename Storage>
 struct Integers {
   static constexpr double kLowest = std::numeric_limits<Storage>::min();

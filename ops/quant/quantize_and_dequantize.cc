@@ -88,7 +88,7 @@ absl::Status Shape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The quantisation of one channel: clamps to [min, max] if `clamps`, then multiplies, rounds and
+// The quantization of one channel: clamps to [min, max] if `clamps`, then multiplies, rounds and
 // multiplies.
 template <typename C>
 struct Scale {
@@ -98,7 +98,7 @@ struct Scale {
   C inverse = 0;
 };
 
-// Returns the greatest scale that maps [min, max] into the quantised numbers and 0 to 0.
+// Returns the greatest scale that maps [min, max] into the quantized numbers and 0 to 0.
 template <typename C>
 Scale<C> MakeScale(const Options& options, C min, C max) {
   const int64_t ones = int64_t{1} << (options.num_bits - (options.is_signed ? 1 : 0));

@@ -1,4 +1,4 @@
-// Optimisers: the update of one element of a variable and of its slots, by the formulas of
+// Optimizers: the update of one element of a variable and of its slots, by the formulas of
 // TensorFlow in their order. Not for users.
 //
 // A step has

@@ -551,7 +551,7 @@ const Optimizer kOptimizers[] = {
      "var -= mom",
      true, kFactory<optimizer::RMSProp, true>},
     {"CenteredRMSProp", "var mg ms mom", kRates, "lr rho momentum epsilon grad indices", true,
-     nullptr, "centred RMSProp",
+     nullptr, "centered RMSProp",
      "ms += (grad * grad - ms) * (1 - rho)\n"
      "mg += (grad - mg) * (1 - rho)\n"
      "mom = mom * momentum + grad * lr / sqrt(ms - mg * mg + epsilon)\n"

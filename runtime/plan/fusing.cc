@@ -139,7 +139,7 @@ class FusedKernel final : public OpKernel {
   size_t num_step_inputs_ = 0;
 };
 
-// The interface T of kernels of one class, or null. Neighbours are often of one class.
+// The interface T of kernels of one class, or null. Neighbors are often of one class.
 template <typename T>
 class Cast {
  public:

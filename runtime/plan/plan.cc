@@ -45,7 +45,7 @@ absl::Status Plan::CheckFeeds(absl::Span<const Tensor* const> tensors) const {
                                      DataTypeString(tensor.dtype()));
     }
     if (!tensor.IsInitialized()) {
-      return errors::InvalidArgument("feed '", feed.name, "': the tensor is not initialised");
+      return errors::InvalidArgument("feed '", feed.name, "': the tensor is not initialized");
     }
     if (!feed.shape.unknown_rank() && !feed.shape.IsCompatibleWith(tensor.shape())) {
       return errors::InvalidArgument("feed '", feed.name, "': expected shape ",

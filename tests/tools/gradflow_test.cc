@@ -40,7 +40,7 @@ Tensor Floats(const std::vector<float>& values) {
   return tensor;
 }
 
-// Writes a graph with y = x * factor (2) and the gradient ops of fake quantisation, and its feeds.
+// Writes a graph with y = x * factor (2) and the gradient ops of fake quantization, and its feeds.
 class GradflowTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {

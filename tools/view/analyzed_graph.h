@@ -34,7 +34,7 @@ struct AnalyzedGraph {
   using Source = InputSource;
 
   GraphDef def;
-  // The nodes that could be imported. Also the others' neighbours are missing in it.
+  // The nodes that could be imported. Also the others' neighbors are missing in it.
   std::unique_ptr<Graph> graph;
   // For each node of `def`, its node in `graph`; null if it could not be imported.
   std::vector<const Node*> nodes;
