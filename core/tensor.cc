@@ -292,7 +292,7 @@ absl::Status Tensor::BitcastFrom(const Tensor& other, DataType dtype, const Tens
 
 absl::StatusOr<Tensor> Tensor::DeepCopy() const {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype_, shape_));
-  if (!IsInitialized()) return errors::FailedPrecondition("the tensor is not initialised");
+  if (!IsInitialized()) return errors::FailedPrecondition("the tensor is not initialized");
   if (dtype_ == DT_STRING) {
     const auto from = flat<tstring>();
     std::copy(from.begin(), from.end(), copy.flat<tstring>().begin());

@@ -1,11 +1,11 @@
 // Tensor: an n-dimensional array of elements of one DataType, in row-major order.
 //
 // A tensor is a handle to reference-counted elements. Copying a tensor is cheap and shares the
-// elements. Allocated elements start at a multiple of 64 bytes; those of a slice or of memory of
-// the caller (FromMemory) may not.
+// elements. Allocated elements are aligned to 64 bytes. The elements of a slice, and memory of the
+// caller (FromMemory), need not be.
 //
 // Thread safety: copies may be used and destroyed on different threads. Writing elements that
-// another thread reads or writes requires external synchronisation.
+// another thread reads or writes requires external synchronization.
 //
 //   Tensor t(DT_FLOAT, {2, 3});
 //   t.flat<float>().setZero();
@@ -79,8 +79,8 @@ struct EigenScalar;
 }  // namespace internal
 
 // The type of a view with N dimensions, as Tensor::matrix<float>() returns. A program that links
-// gradflow::tensorflow_compat sees Eigen's tensors instead, if the installed gradflow has them. The
-// library does not depend on the choice: the type is part of the names of the functions below.
+// gradflow::tensorflow_compat sees Eigen's tensors instead, if the installed gradflow has them. One
+// library serves both: the type is part of the mangled names of the functions below.
 #ifdef GRADFLOW_EIGEN_VIEWS
 template <typename T, int N>
 using ViewOf = typename internal::EigenView<T, N>::Type;
@@ -101,12 +101,12 @@ class Tensor {
   Tensor() : shape_({0}) {}
   // A tensor of shape [0].
   explicit Tensor(DataType dtype) : dtype_(dtype), shape_({0}) {}
-  // Allocates elements without initialising them, except that strings are empty. If this fails,
+  // Allocates elements without initializing them, except that strings are empty. If this fails,
   // IsInitialized() is false: out of memory, or `dtype` or `shape` is not valid for a tensor.
   // Allocate() returns the reason.
   Tensor(DataType dtype, const TensorShape& shape);
   Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype, const TensorShape& shape);
-  // As above. REQUIRES: `allocator` outlives the tensor's memory
+  // Overload that borrows. REQUIRES: `allocator` outlives the tensor's memory
   Tensor(Allocator* allocator, DataType dtype, const TensorShape& shape)
       : Tensor(std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), allocator), dtype, shape) {}
   // A scalar.
@@ -154,7 +154,7 @@ class Tensor {
         buffer_(other.buffer_),
         data_(other.data_) {}
 
-  // Returns a tensor with uninitialised elements. Returns INVALID_ARGUMENT if the type or shape is
+  // Returns a tensor with uninitialized elements. Returns INVALID_ARGUMENT if the type or shape is
   // not valid for a tensor, RESOURCE_EXHAUSTED if out of memory.
   static absl::StatusOr<Tensor> Allocate(const std::shared_ptr<Allocator>& allocator,
                                          DataType dtype, const TensorShape& shape);
@@ -189,8 +189,8 @@ class Tensor {
   bool CanBeReused() const {
     return buffer_ != nullptr && !borrows_ && buffer_->writable() && buffer_->RefCountIsOne();
   }
-  // Returns true if the tensor covers its whole buffer, and the buffer is memory of `allocator`. An
-  // empty tensor needs no memory.
+  // Returns true if the tensor covers its whole buffer, and the buffer is memory of `allocator`, or
+  // if the tensor has no buffer.
   bool OwnsBufferOf(const Allocator& allocator) const;
   // Returns true if the elements start at a multiple of 64 bytes. Slices may start anywhere.
   bool IsAligned() const { return reinterpret_cast<uintptr_t>(data_) % Allocator::kAlignment == 0; }
@@ -199,7 +199,7 @@ class Tensor {
   // rows that exist. A slice of a scalar is the scalar.
   Tensor Slice(int64_t start, int64_t limit) const;
   // Returns row `index` of dimension 0 without that dimension, sharing the elements. The result is
-  // not initialised if the row does not exist.
+  // not initialized if the row does not exist.
   Tensor SubSlice(int64_t index) const;
   // Makes this tensor share the elements of `other`, with shape `shape`. Returns false and changes
   // nothing if the numbers of elements differ.

@@ -4,7 +4,7 @@
 // A shape has at most kMaxDims dimensions, none negative, and their product fits in an int64. Make
 // returns an error if its arguments violate this; use it for shapes that come from data. Other
 // operations make the shape invalid instead: IsValid() is false, num_elements() is 0, and a tensor
-// of that shape is not initialised. An invalid shape stays invalid.
+// of that shape is not initialized. An invalid shape stays invalid.
 #ifndef GRADFLOW_CORE_TENSOR_SHAPE_H_
 #define GRADFLOW_CORE_TENSOR_SHAPE_H_
 
@@ -126,7 +126,7 @@ class ShapeInterface {
   absl::Status RemoveLastDimsWithStatus(int64_t n);
   // Removes dimensions [begin, end). A negative position -n stands for dims() + 1 - n.
   absl::Status RemoveDimRangeWithStatus(int begin, int end);
-  // As above. A TensorShape becomes invalid, a PartialTensorShape does not change, on error.
+  // Return no status. On error, a TensorShape becomes invalid, a PartialTensorShape is unchanged.
   void RemoveLastDims(int n);
   void RemoveDimRange(int begin, int end);
 
@@ -203,7 +203,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   // Returns false after an operation that had no valid result.
   using ShapeInterface::IsValid;
   bool IsValid() const { return valid_; }
-  // As PartialTensorShape has them.
+  // The counterparts of PartialTensorShape's members.
   bool unknown_rank() const { return false; }
   bool IsFullyDefined() const { return true; }
   // The number of dimensions.
@@ -336,7 +336,7 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
   // Returns the shape whose dimensions are known if they are known in either shape;
   // INVALID_ARGUMENT if the two are not compatible.
   absl::StatusOr<PartialTensorShape> MergeWith(const PartialTensorShape& other) const;
-  // As above, into *result, which must be another shape.
+  // Stores the shape in *result, which must be another shape.
   absl::Status MergeWith(const PartialTensorShape& other, PartialTensorShape* result) const;
   bool IsIdenticalTo(const PartialTensorShape& other) const { return *this == other; }
   // Appends a dimension, which is unknown if it is negative, or the dimensions of a shape. If the

@@ -36,13 +36,13 @@ absl::Status GradientOfCheckNumerics(const Scope& scope, const Operation&,
   return scope.status();
 }
 
-// The first input with another shape. Others are sizes or axes.
+// For ops that only change the shape of their first input. The others are sizes or axes.
 absl::Status GradientOfReshape(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   dx->push_back(ops::Reshape(scope, dy[0], ops::Shape(scope, op.input(0))));
   return NoGradientForTheRest(scope, op, dx);
 }
-// As many elements of the first input as before, moved by the same second input.
+// Reverses the gradient along the same axes.
 absl::Status GradientOfReverse(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   *dx = {ops::Reverse(scope, dy[0], op.input(1)), NoGradient()};

@@ -68,7 +68,7 @@ absl::Status DifferentiateFormula(const Scope& scope, const std::vector<Output>&
                                   const Formula& formula, const std::vector<Output>& dys,
                                   std::vector<Output>* dx);
 
-// As AddSymbolicGradients, but adds to `scope` itself, whose names need not be looked for.
+// AddSymbolicGradients() that adds to `scope` itself, and so searches no unused names.
 absl::StatusOr<std::vector<Output>> AddGradientsIn(const Scope& scope,
                                                    const std::vector<Output>& outputs,
                                                    const std::vector<Output>& inputs,

@@ -45,14 +45,14 @@ Scope UnusedSubScope(const Scope& scope) {
   }
 }
 
-// What a GradientBuilder knows of a node.
+// The state of a node during backpropagation.
 struct NodeState {
   bool visited = false;
-  // An input of the gradient, or reads one that is reached.
+  // True if the node is an input of the gradient, or depends on one.
   bool reached = false;
-  // Its own inputs are not visited.
+  // True if the search does not visit the inputs of the node.
   bool is_last = false;
-  // Lies before a node without a gradient function.
+  // True if a node without a gradient function reads the node, directly or not.
   bool maybe = false;
   // The position of output 0 in the terms, or -1.
   int first_terms = -1;
@@ -171,14 +171,14 @@ class GradientBuilder {
         continue;
       }
       const Node* const source = node->sources()[next].node;
-      // Entered first; looked at again when its own sources are known.
+      // A new source is entered first, and checked again when its own sources have been visited.
       if (enter(source)) continue;
       if (states_[source].reached) state.reached = true;
       ++path.back().second;
     }
   }
 
-  // Keeps what the options say, or all.
+  // Prepares recomputation if the options ask for it. Without it, all forward tensors are kept.
   void PrepareRecomputation(const std::vector<Output>& outputs, const std::vector<Output>& inputs) {
     if (options_.checkpoints.empty() && !options_.automatic_checkpoints) return;
     absl::flat_hash_set<const Node*> kept;
@@ -286,7 +286,7 @@ class GradientBuilder {
 
   // Adds the gradients of a node's inputs.
   absl::Status Propagate(const Node& node) {
-    // The inputs of an input of the gradient may not matter.
+    // If no input depends on an input of the gradient, none needs a gradient.
     const bool wanted =
         std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
                     [&](const Node::Source& source) { return states_[source.node].reached; });

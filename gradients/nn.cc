@@ -505,9 +505,9 @@ absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operati
     const Output wide_variance = ops::Add(s, xs[2], Scalar(s, dtype, epsilon));
     const Output rstd = ops::Rsqrt(s, wide_variance);
     const Output factor = scales ? Output(ops::Mul(s, rstd, xs[3])) : rstd;
-    const Output centred = ops::Sub(s, xs[0], xs[1]);
+    const Output centered = ops::Sub(s, xs[0], xs[1]);
     const Output sum = sum_rows(xs[4]);
-    const Output products = sum_rows(ops::Mul(s, xs[4], centred));
+    const Output products = sum_rows(ops::Mul(s, xs[4], centered));
     const Output by_variance = ops::Mul(s, Scalar(s, dtype, -0.5),
                                         ops::Div(s, ops::Mul(s, products, factor), wide_variance));
     const Output by_gamma =
@@ -520,7 +520,7 @@ absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operati
   return DifferentiateFormula(scope, inputs, formula, dy, dx);
 }
 
-// ---- Batch normalisation ----
+// ---- Batch normalization ----
 
 struct BatchNormAttrs {
   float epsilon = 0;

@@ -47,8 +47,8 @@ Recomputation::Recomputation(const Scope& scope, const std::vector<const Node*>&
 absl::flat_hash_set<const Node*> Recomputation::ChooseKept(
     const std::vector<const Node*>& order, const absl::flat_hash_set<const Node*>& kept) {
   const auto n = static_cast<int64_t>(order.size());
-  // Of each node, the position of its last reader; its own position if there is none, or if the
-  // node is kept anyway.
+  // The position of each node's last reader; the node's own position if it has no reader or is kept
+  // anyway.
   absl::flat_hash_map<const Node*, int64_t> positions;
   std::vector<int64_t> last(n);
   for (int64_t i = 0; i < n; ++i) {

@@ -85,8 +85,8 @@ absl::Status GradientOfInplaceUpdate(const Scope& scope, const Operation& op,
   *dx = {ops::InplaceUpdate(scope, dy[0], indices, ops::ZerosLike(scope, op.input(2))),
          NoGradient(), NoGradient()};
   const Output rows = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);
-  // Of updates of one row, the last counts: writes the number of the update to its row, and
-  // compares.
+  // The last update of a row counts. Writes the number of each update to its row; the update whose
+  // number is still there counts.
   const Output at = ops::FloorMod(scope, indices, rows);
   const Output count = ops::Size(scope, indices);
   const Output numbers = ops::Range(scope, 0, count, 1);
@@ -185,7 +185,7 @@ absl::Status GradientOfReverseV1(const Scope& scope, const Operation& op,
   *dx = {ops::ReverseV2(scope, dy[0], axes), NoGradient()};
   return scope.status();
 }
-// The same numbers shuffle the indices of the rows, whose inverse brings the rows back.
+// Shuffles the indices of the rows with the same numbers, and applies the inverse permutation.
 absl::Status GradientOfStatelessShuffle(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output rows = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);

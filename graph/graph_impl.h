@@ -52,7 +52,7 @@ struct Example {
 enum class Attrs {
   // Nothing.
   kUnchecked,
-  // As kUnchecked. They satisfy the condition of Example::inferred.
+  // Nothing either, but the condition of Example::inferred holds.
   kInferred,
   // They are those of the example, and the sources have the types of its inputs.
   kOfExample,

@@ -34,7 +34,7 @@ using internal::kParsedBytes;
 using internal::TableEntries;
 using internal::TensorSlice;
 
-// Of TensorFlow's format.
+// The version of TensorFlow's format.
 constexpr int kVersion = 1;
 // An index of more bytes is not read.
 constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
@@ -425,7 +425,7 @@ struct Checkpoint::Impl {
   explicit Impl(const std::shared_ptr<Allocator>& index_allocator)
       : allocator(index_allocator), charge(allocator.get()) {}
 
-  // What a tensor is read to.
+  // The destination of a tensor that is read.
   struct Target {
     const std::shared_ptr<Allocator>& allocator;
     RunStop* stop;

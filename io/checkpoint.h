@@ -74,7 +74,7 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
 // An open checkpoint. Copies are cheap; moving is copying. Thread-safe.
 class Checkpoint {
  public:
-  // What the index states about a tensor.
+  // The entry of a tensor in the index.
   struct Info {
     // The type and shape of the whole tensor.
     DataType dtype = DT_INVALID;

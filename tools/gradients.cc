@@ -172,7 +172,7 @@ class Comparison {
     const bool is_float = at.dtype() == DT_FLOAT;
     double high = value + (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
     double low = value - (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
-    // As rounded.
+    // The rounded numbers are fed.
     if (is_float) {
       high = static_cast<float>(high);
       low = static_cast<float>(low);

@@ -170,7 +170,7 @@ Operation RMSProp::Apply(const Scope& scope, const Output& variable, const Varia
 }
 
 void Adam::Begin(const VariableInfo& info) {
-  // As TensorFlow's, in the type of the first variable.
+  // The type of the first variable, as in TensorFlow.
   power_dtype_ = info.dtype;
   beta1_power_ = NewScalar("beta1_power", info.dtype, info.is_resource, options_.beta1);
   beta2_power_ = NewScalar("beta2_power", info.dtype, info.is_resource, options_.beta2);

@@ -1,4 +1,4 @@
-// Optimisers: add the updates of variables by gradients to a graph.
+// Optimizers: add the updates of variables by gradients to a graph.
 //
 //   Adam adam(scope, AdamOptions().LearningRate(0.01f));
 //   Operation train;
@@ -13,8 +13,8 @@
 //   gradients = ClipByGlobalNorm(scope, gradients, 1.0f);
 //   GRADFLOW_RETURN_IF_ERROR(adam.ApplyGradients(gradients, variables, &train));
 //
-// Slots are variables of the names that TensorFlow's optimisers of the same name
-// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimiser of a graph continues the
+// Slots are variables of the names that TensorFlow's optimizers of the same name
+// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimizer of a graph continues the
 // numbers: "w/Adam_2", "beta1_power_1". A checkpoint of either continues in the other.
 //
 // Errors of the graph are also those of the scope.
@@ -51,11 +51,11 @@ class Optimizer {
   // INVALID_ARGUMENT if none has one, FAILED_PRECONDITION if it is called twice.
   absl::Status ApplyGradients(const std::vector<Output>& gradients,
                               const std::vector<Output>& variables, Operation* train);
-  // Both.
+  // ComputeGradients() and ApplyGradients().
   absl::Status Minimize(const Output& loss, const std::vector<Output>& variables, Operation* train);
 
-  // After ApplyGradients: the operations that give the slots their first values, and the slots, for
-  // a Saver.
+  // After ApplyGradients: the operations that give the slots their initial values, and the slots,
+  // for a Saver.
   const std::vector<Operation>& initializers() const { return initializers_; }
   const std::vector<Output>& slots() const { return slots_; }
 
@@ -100,7 +100,7 @@ class Optimizer {
   std::vector<Output> slots_;
 };
 
-// The options that all optimisers have. Learning rates may vary, see schedules.h.
+// The options that all optimizers have. Learning rates may vary, see schedules.h.
 template <typename Options>
 struct OptimizerOptions {
   // A constant learning rate.
@@ -158,8 +158,9 @@ class Momentum final : public Optimizer {
 
 // Slot "Adagrad".
 struct AdagradOptions : OptimizerOptions<AdagradOptions> {
-  // The learning rate, if it is constant, and the first value of the slot.
+  // The learning rate, if it is constant.
   float learning_rate = 0.01f;
+  // The initial value of the slot.
   float initial_accumulator_value = 0.1f;
 };
 class Adagrad final : public Optimizer {
@@ -177,11 +178,13 @@ class Adagrad final : public Optimizer {
 
 // Slots "RMSProp", the mean square, and "RMSProp_1", the momentum.
 struct RMSPropOptions : OptimizerOptions<RMSPropOptions> {
-  // The learning rate, if it is constant; the decay of the mean square; the factor of the step
-  // before; and what keeps the divisor from 0.
+  // The learning rate, if it is constant.
   float learning_rate = 0.001f;
+  // The decay of the mean square.
   float decay = 0.9f;
+  // The factor of the previous step.
   float momentum = 0;
+  // Added to the mean square before its square root.
   float epsilon = 1e-10f;
 };
 class RMSProp final : public Optimizer {
@@ -199,12 +202,14 @@ class RMSProp final : public Optimizer {
 
 // Slots "Adam" and "Adam_1", and the scalars "beta1_power" and "beta2_power".
 struct AdamOptions : OptimizerOptions<AdamOptions> {
-  // The learning rate, if it is constant; the decays of the moments; what keeps the divisor from 0;
-  // and whether to use Nesterov's momentum.
+  // The learning rate, if it is constant.
   float learning_rate = 0.001f;
+  // The decays of the first and the second moment.
   float beta1 = 0.9f;
   float beta2 = 0.999f;
+  // Added to the square root of the second moment.
   float epsilon = 1e-8f;
+  // If true, uses Nesterov's momentum.
   bool use_nesterov = false;
   // With AdamW, each step first multiplies the variables by 1 - rate * weight_decay.
   float weight_decay = 0;
@@ -242,11 +247,13 @@ class AdamW final : public Adam {
 
 // Slots "Ftrl", the sum of squares, and "Ftrl_1".
 struct FtrlOptions : OptimizerOptions<FtrlOptions> {
-  // The learning rate, if it is constant; the power of its decay, at most 0; the first value of the
-  // sum of squares; and the factors of the penalties.
+  // The learning rate, if it is constant.
   float learning_rate = 0.01f;
+  // The power of the decay of the learning rate, at most 0.
   float learning_rate_power = -0.5f;
+  // The initial value of the sum of squares.
   float initial_accumulator_value = 0.1f;
+  // The factors of the penalties.
   float l1 = 0;
   float l2 = 0;
 };

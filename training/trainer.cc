@@ -125,8 +125,8 @@ absl::StatusOr<bool> Trainer::Resume(const ClientSession& session, Batches* batc
   if (!latest.ok()) return latest.status();
   std::vector<int64_t> counters;
   GRADFLOW_RETURN_IF_ERROR(saver_->Restore(session, *latest, &counters));
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  if (counters[0] < 0 || counters[0] == kMost || counters[3] < 0 || counters[3] == kMost) {
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  if (counters[0] < 0 || counters[0] == kMax || counters[3] < 0 || counters[3] == kMax) {
     return errors::InvalidArgument("checkpoint '", *latest, "' has step ", counters[0], " and ",
                                    counters[3], " evaluations since the best one");
   }

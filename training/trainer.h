@@ -70,7 +70,7 @@ struct TrainerOptions {
 
   // ---- Checkpoints ----
 
-  // As the prefix of Saver::Save(); empty for no checkpoints. One is written after every
+  // The prefix that Saver::Save() takes; empty for no checkpoints. One is written after every
   // `checkpoint_every` steps, if that is not 0, and at the end of the run.
   std::string checkpoint_prefix;
   int64_t checkpoint_every = 0;

@@ -1,4 +1,4 @@
-// Trains a quantised network on Fashion-MNIST, and shows that it runs in integers.
+// Trains a quantized network on Fashion-MNIST, and shows that it runs in integers.
 //
 //   qat_fashion_mnist DIR [NAME=VALUE]...
 //

@@ -1,3 +1,4 @@
+// Concat, ConcatV2, ConcatOffset and ParallelConcat.
 #include <string>
 #include <utility>
 #include <vector>

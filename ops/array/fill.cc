@@ -1,3 +1,4 @@
+// Fill, Empty, ZerosLike and OnesLike.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"
@@ -99,7 +100,7 @@ index_type: The type of `dims`.)");
 shape: A vector: the shape of the result.
 output: A tensor of zeros, or empty strings.
 dtype: The type of the result.
-init: Has no effect: memory that is not initialised might show data of other runs.)");
+init: Has no effect: memory that is not initialized might show data of other runs.)");
   registry.Kernel("Empty", MakeFunctionKernel<Empty>);
 
   registry.Op("ZerosLike")

@@ -1,3 +1,4 @@
+// Reshape, ExpandDims and Squeeze.
 #include <algorithm>
 #include <utility>
 #include <vector>

@@ -1,3 +1,4 @@
+// Slice.
 #include <optional>
 #include <string>
 #include <utility>

@@ -1,3 +1,4 @@
+// Tile.
 #include <utility>
 #include <vector>
 

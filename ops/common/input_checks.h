@@ -31,7 +31,7 @@ absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape
 absl::Status CheckBroadcastsTo(absl::string_view name, const PartialTensorShape& shape,
                                const PartialTensorShape& to);
 
-// Returns INVALID_ARGUMENT unless the inputs are initialised and have the given types. Kernels that
+// Returns INVALID_ARGUMENT unless the inputs are initialized and have the given types. Kernels that
 // read elements through pointers call this first.
 absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types);
 // Returns the types for CheckInputTypes, which a kernel stores when it is constructed.

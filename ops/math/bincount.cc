@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kBlock = 1 << 16;
 constexpr int64_t kMaxBlocks = 64;
 
-// What is counted: value i in bins row[i], or in the bins of the row that it is in by `splits`.
+// The values to count. Value i counts in the bins of row[i], or of the row that `splits` gives it.
 struct Values {
   absl::Span<const int64_t> values;
   int64_t num_rows = 1;
@@ -421,7 +421,7 @@ constexpr char kSums[] =
     "Values from `size` on are ignored. Weights are summed in an order that depends on the shapes "
     "alone;\nintegers wrap around.";
 constexpr char kSizeAndWeights[] = R"(size: A scalar: the number of bins.
-weights: What each value counts, of the shape of the values; if empty, each counts 1.
+weights: The weight of each value, of the shape of the values; if empty, each weighs 1.
 )";
 constexpr char kTypes[] = R"(
 Tidx: The type of the values.

@@ -83,7 +83,7 @@ struct FloorRemainder {
   }
 };
 
-// Operators without branches, so that the compiler vectorises.
+// Operators without branches, so that the compiler vectorizes.
 struct DivideNoNan {
   static constexpr double kNanoseconds = 1;
   template <typename T>

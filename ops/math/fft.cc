@@ -488,8 +488,8 @@ input: The transform.
 }
 
 constexpr char kNamedInputs[] =
-    R"(fft_length: The length of the transform of each axis. The input is cut to it, or filled up with
-  zeros.
+    R"(fft_length: The length of the transform of each axis. The input is truncated or padded with
+  zeros to it.
 axes: Distinct axes, each in [-rank(input), rank(input)).
 )";
 

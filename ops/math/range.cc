@@ -1,3 +1,4 @@
+// Range.
 #include <cmath>
 #include <limits>
 #include <type_traits>

@@ -242,7 +242,7 @@ absl::StatusOr<int64_t> WindowedSize(int64_t size, int64_t filter, int64_t strid
   }
   if (padding == WindowPadding::kValid) *pad_before = 0;
   const int64_t padded = size + *pad_before + (padding == WindowPadding::kValid ? 0 : pad_after);
-  // As in TensorFlow, an input that is less than two strides too small has an empty output.
+  // An input that is less than two strides too small has an empty output, as in TensorFlow.
   if (padded - span <= -2 * stride) {
     return errors::InvalidArgument("the filter spans ", span, " elements, more than the ", padded,
                                    " of the padded input");

@@ -1,3 +1,4 @@
+// QuantizeV2 and Dequantize.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -45,12 +46,12 @@ absl::Status CheckRanges(int64_t axis, const PartialTensorShape& input,
   return absl::OkStatus();
 }
 
-// The integers of a quantised type, as floats.
+// The integers of a quantized type, as floats.
 template <typename Storage>
 struct Integers {
   static constexpr double kLowest = std::numeric_limits<Storage>::min();
   static constexpr double kHighest = std::numeric_limits<Storage>::max();
-  // What MIN_COMBINED adds to make signed integers nonnegative.
+  // MIN_COMBINED adds this to make signed integers nonnegative.
   static constexpr float kHalfRange =
       std::is_signed_v<Storage> ? static_cast<float>((kHighest - kLowest + 1) / 2) : 0.0f;
   // MIN_FIRST: the number of integers, and the factor of the range that makes its highest number
@@ -330,7 +331,7 @@ ensure_minimum_range: The least size of the range, relative to the greater of 1 
       .Attr("axis: int = -1")
       .Attr("dtype: {bfloat16, float} = DT_FLOAT")
       .Shape(DequantizeShape)
-      .Doc(R"(Converts integers of a quantization to numbers.
+      .Doc(R"(Dequantizes integers.
 
 input: The integers.
 min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
@@ -338,7 +339,7 @@ max_range: The greatest number of the range, of the same shape.
 output: The numbers.
 T: The type of the integers.
 mode: The mode of `QuantizeV2`.
-narrow_range: As for `QuantizeV2`.
+narrow_range: See `QuantizeV2`.
 axis: The dimension whose indices have a range each; -1 for one range.
 dtype: The type of the numbers.)");
 

@@ -124,7 +124,7 @@ absl::Status RunOnce(RunCore* core, const Plan& plan, absl::Span<const Tensor* c
   }
   if (measures) run.MeasureCosts();
   core->RunToEnd(&run);
-  // Out of memory for a new order, the plan keeps its current one.
+  // If there is no memory for a new order, the plan keeps its current one.
   if (measures) {
     (void)CallSafely([&] {
       plan.EndMeasuring(/*finished=*/!core->failed());

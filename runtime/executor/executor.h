@@ -94,7 +94,7 @@ class Executor {
   Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
            std::shared_ptr<ResourceManager> resources = nullptr,
            const std::vector<ExecutorDevice>& other_devices = {});
-  // As above, with `threads` for both numbers.
+  // Overload with `threads` for both numbers.
   Executor(int threads, const std::shared_ptr<Allocator>& allocator)
       : Executor(Parallelism{threads, threads}, allocator) {}
   // REQUIRES: no run is in flight. Asynchronous kernels of runs that are over may still be.
@@ -122,7 +122,7 @@ class Executor {
 
   // Returns memory that no run uses to the system.
   void Trim() const;
-  // As Trim(), permanently: large blocks are returned to the system as the runs in flight end.
+  // Trims permanently: large blocks are also returned to the system as the runs in flight end.
   void StopCaching() const;
 
  private:

@@ -406,7 +406,7 @@ absl::Status PlanRun::CheckOutputs(int32_t node) {
       return errors::Internal("the kernel did not set output ", i);
     }
     return errors::Internal("the kernel set output ", i, " to ",
-                            output.IsInitialized() ? "a" : "an uninitialised", " tensor of type ",
+                            output.IsInitialized() ? "a" : "an uninitialized", " tensor of type ",
                             DataTypeString(output.dtype()), ", expected ", DataTypeString(type));
   }
   if constexpr (IsTraced(kMode)) {

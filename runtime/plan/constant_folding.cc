@@ -1,3 +1,4 @@
+// FoldConstants() (passes.h).
 #include <atomic>
 #include <chrono>
 #include <utility>
@@ -36,8 +37,8 @@ class LimitedAllocator final : public Allocator {
   }
   bool Reserve(size_t bytes) override {
     // No limit allows more, and a sum could overflow.
-    constexpr size_t kMost = size_t{1} << 60;
-    if (bytes > kMost) return false;
+    constexpr size_t kMax = size_t{1} << 60;
+    if (bytes > kMax) return false;
     if (left_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed) >=
         static_cast<int64_t>(bytes)) {
       return true;

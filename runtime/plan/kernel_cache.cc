@@ -66,9 +66,9 @@ absl::StatusOr<const KernelRegistration*> KernelCache::FindKernel(const Node& no
 
 Tensor KernelCache::LargestConstant(const Node& node) const {
   // Smaller ones are not worth keeping anything for.
-  constexpr int64_t kLeastElements = 256;
+  constexpr int64_t kMinElements = 256;
   const Node* largest = nullptr;
-  int64_t elements = kLeastElements - 1;
+  int64_t elements = kMinElements - 1;
   for (const Node::Source& input : node.sources()) {
     const Node* source = input.node;
     // Frozen graphs have one behind each constant.

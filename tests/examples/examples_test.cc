@@ -1,5 +1,5 @@
 // The README's program prints the README's output, the demos succeed and write their files, and
-// label_image names a picture's colour.
+// label_image names a picture's color.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -136,8 +136,8 @@ TEST(QatFashionMnist, TrainsInFloatAndNamesErrors) {
   EXPECT_THAT(result.out, Not(HasSubstr("integers")));
 }
 
-// Writes a classifier of colours, colours.pb, and a picture that is mostly blue, blue.png.
-void WriteColours(const std::string& dir) {
+// Writes a classifier of colors, colors.pb, and a picture that is mostly blue, blue.png.
+void WriteColors(const std::string& dir) {
   using namespace ops;  // NOLINT
   Scope graph = Scope::NewRootScope();
   auto image = Placeholder(graph.WithOpName("image"), DT_FLOAT, Placeholder::Shape({-1, 4, 6, 3}));
@@ -145,7 +145,7 @@ void WriteColours(const std::string& dir) {
   Softmax(graph.WithOpName("classes"), scores);
   GraphDef def;
   GRADFLOW_ASSERT_OK(graph.ToGraphDef(&def));
-  GRADFLOW_ASSERT_OK(WriteGraphDef(dir + "/colours.pb", def));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(dir + "/colors.pb", def));
 
   Scope scope = Scope::NewRootScope();
   Tensor picture(DT_UINT8, {8, 8, 3});
@@ -160,11 +160,11 @@ void WriteColours(const std::string& dir) {
 TEST(LabelImage, PrintsTheBestClasses) {
   const std::string dir = ::testing::TempDir() + "/label_image_test";
   std::filesystem::create_directories(dir);
-  ASSERT_NO_FATAL_FAILURE(WriteColours(dir));
+  ASSERT_NO_FATAL_FAILURE(WriteColors(dir));
   std::ofstream(dir + "/labels.txt") << "red\ngreen\nblue\n";
   const char* const program = GRADFLOW_PROGRAM_gradflow_example_label_image;
-  const ProcessResult result = RunProcess(
-      {program, dir + "/colours.pb", dir + "/blue.png", "labels=" + dir + "/labels.txt"});
+  const ProcessResult result =
+      RunProcess({program, dir + "/colors.pb", dir + "/blue.png", "labels=" + dir + "/labels.txt"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   // e / (e + 2) and 1 / (e + 2)
   const std::string blank(40 - 23, ' ');

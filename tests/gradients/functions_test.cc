@@ -453,7 +453,7 @@ TEST(GradientFunctions, OfResizedImages) {
   }
 }
 
-TEST(GradientFunctions, OfAdjustedColours) {
+TEST(GradientFunctions, OfAdjustedColors) {
   using Adjust = Output (*)(const Scope&, const Output&, const Output&);
   const std::pair<Adjust, const char*> adjustments[] = {
       {[](const Scope& s, const Output& x, const Output& factor) -> Output {
@@ -488,7 +488,7 @@ TEST(GradientFunctions, OfAdjustedColours) {
   }
 }
 
-// Where colours are equal, the derivatives are those of TensorFlow 2.21.
+// Where colors are equal, the derivatives are those of TensorFlow 2.21.
 TEST(GradientFunctions, OfHuesOfEqualChannels) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(
@@ -672,7 +672,7 @@ TEST(GradientFunctions, OfGruCellComputeThoseOfInputsOnce) {
   EXPECT_THAT(products, ::testing::ElementsAre("MatMul", "MatMul"));
 }
 
-TEST(GradientFunctions, OfFakeQuantisationAreThoseOfItsGradientOps) {
+TEST(GradientFunctions, OfFakeQuantizationAreThoseOfItsGradientOps) {
   const Scope scope = Scope::NewRootScope();
   const Tensor x = ParseTensor("float[2,3]={-9, -1.25, 0, 1.5, 2.75, 9}");
   const Tensor dy = ParseTensor("float[2,3]={1, 2, 3, 4, 5, 6}");
@@ -809,7 +809,7 @@ TEST(GradientFunctions, OfLrnGradients) {
 }
 
 // The gradient ops are linear in the gradients, and constant in the other inputs.
-TEST(GradientFunctions, OfFakeQuantisationGradients) {
+TEST(GradientFunctions, OfFakeQuantizationGradients) {
   const Scope scope = Scope::NewRootScope();
   const Output dy = ops::Placeholder(scope, DT_FLOAT);
   const Output x = ops::Const(scope, ParseTensor("float[2,3]={-9, -1.25, 0, 1.5, 2.75, 9}"));

@@ -177,7 +177,7 @@ def exchange(programs):
         programs.save_with_gradflow(graph_of(tensors, save(ours)))
         ok &= compare(f"gradflow's, {title}, read by TensorFlow", tensors, lambda name: programs.read_with_tensorflow(ours, name))
     old = values(OLD_NUMBERS)
-    # Both programs make the signalling NaNs of complex numbers quiet in the old format, as addition does.
+    # Both programs make the signaling NaNs of complex numbers quiet in the old format, as addition does.
     with np.errstate(invalid="ignore"):
         old["of/complex64"] = old["of/complex64"] + np.complex64(0)
     theirs, ours = programs.folder / "theirs_old", programs.folder / "ours_old"
@@ -189,7 +189,7 @@ def exchange(programs):
 
 
 def read_objects(programs):
-    """Files of tf.train.Checkpoint, with an optimiser's slots."""
+    """Files of tf.train.Checkpoint, with an optimizer's slots."""
     variable = tf.Variable(np.arange(6, dtype=np.float32).reshape(2, 3))
     model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3), tf.keras.layers.BatchNormalization()])
     model.compile("adam", "mse")

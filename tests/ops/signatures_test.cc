@@ -152,11 +152,11 @@ TEST(StandardOps, HaveTests) {
 
 TEST(StandardOps, AreAllThere) {
   for (const char* name :
-       {// Fake quantisation.
+       {// Fake quantization.
         "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
         "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",
         "FakeQuantWithMinMaxVarsPerChannelGradient",
-        // Batch normalisation.
+        // Batch normalization.
         "FusedBatchNorm", "FusedBatchNormV2", "FusedBatchNormV3", "FusedBatchNormGrad",
         "FusedBatchNormGradV2", "FusedBatchNormGradV3",
         // Sources, identity, shape.

@@ -40,7 +40,7 @@ Tensor Floats(const std::vector<float>& values) {
   return tensor;
 }
 
-// Writes a graph with y = x * factor (2) and the gradient ops of fake quantisation, and its feeds.
+// Writes a graph with y = x * factor (2) and the gradient ops of fake quantization, and its feeds.
 class GradflowTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
@@ -238,7 +238,7 @@ TEST_F(GradflowTest, InspectListsThePlan) {
                 types + "} node { name: 'y' op: 'Add' input: 'a' input: 'b' " + types + "}");
   const ProcessResult result = Gradflow({"inspect", File("layer.pbtxt"), "--plan"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("\nplan: 3 nodes of 5\nmerged: 1\n  a  (Neg) = b\n"),
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nplan: 3 nodes of 5\neliminated: 1\n  a  (Neg) = b\n"),
                                 HasSubstr("\nfolded: 0\nfused: 1\n"),
                                 HasSubstr("\n  relu  (FusedMatMul) = mm, relu\n")));
   EXPECT_EQ(Gradflow({"inspect", File("layer.pbtxt"), "--fast"}).exit_code, 2);

@@ -1,4 +1,4 @@
-// Optimisers, schedules, initial values and savers as graphs.
+// Optimizers, schedules, initial values and savers as graphs.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -53,7 +53,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A graph with variables x and y and a loss, trained by an optimiser.
+// A graph with variables x and y and a loss, trained by an optimizer.
 struct Problem {
   explicit Problem(bool is_resource) {
     x = NewVariable(scope.WithOpName("x"), "x", DT_DOUBLE, TensorShape(), is_resource);
@@ -267,7 +267,7 @@ TEST(Optimizers, AdamIsThatOfThePaper) {
   }
 }
 
-// Slots of a second optimiser have names of their own, as in TensorFlow.
+// Slots of a second optimizer have names of their own, as in TensorFlow.
 TEST(Optimizers, TwoOfAGraphShareNoState) {
   const auto loss_of = [](const Scope& s, const Output& w) {
     return ops::Square(s, ReadVariable(s, w));
@@ -275,7 +275,7 @@ TEST(Optimizers, TwoOfAGraphShareNoState) {
   const auto make = [](const Scope& s, const char* name) {
     return NewVariable(s, name, DT_DOUBLE, TensorShape());
   };
-  // The values of x and y after three steps of an optimiser each, in one graph or in two.
+  // The values of x and y after three steps of an optimizer each, in one graph or in two.
   const auto train = [&](bool one_graph, std::vector<std::string>* slots) {
     const Scope first = Scope::NewRootScope();
     const Scope second = one_graph ? first : Scope::NewRootScope();
@@ -527,7 +527,7 @@ TEST_F(SaverTest, AFailureChangesNothing) {
   Saver saver(problem.scope, {problem.x, problem.y});
   ClientSession session(problem.scope);
   EXPECT_THAT(saver.Save(session, File("c"), 1), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                                          HasSubstr("has not been initialised")));
+                                                          HasSubstr("has not been initialized")));
   EXPECT_FALSE(std::filesystem::exists(File("checkpoint")));
   GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
   GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 1));

@@ -22,7 +22,7 @@ namespace {
 using Source = AnalyzedGraph::Source;
 
 uint64_t Mix(uint64_t hash, uint64_t value) {
-  // The finaliser of SplitMix64.
+  // The finalizer of SplitMix64.
   uint64_t x = hash + value + 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -66,7 +66,7 @@ std::vector<uint64_t> StructureHashes(const AnalyzedGraph& graph) {
     for (const auto& [name, value] : OwnAttrs(node, RegisteredDef(node))) {
       hash = Mix(Mix(hash, HashText(name)), HashText(Bytes(*value)));
     }
-    // What a placeholder computes is known by its name alone.
+    // Only the name identifies a placeholder.
     if (graph.sources[i].empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
     for (const Source& source : graph.sources[i]) {
       hash = Mix(Mix(hash, source.node < 0 ? 0 : hashes[source.node]), source.output + 1);
@@ -101,7 +101,7 @@ class Matcher {
     MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(hash_of(g, i), name(g, i)); });
     MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(op(g, i), name(g, i)); });
     MatchByKey(hash_of);
-    MatchNeighbours();
+    MatchNeighbors();
     MatchByKey(name);
     for (int i = 0; i < new_.def.node_size(); ++i) {
       if (diff_.old_of_new[i] >= 0) diff_.changes[i] = Changes(diff_.old_of_new[i], i);
@@ -135,7 +135,7 @@ class Matcher {
   }
 
   // Matches nodes of one op that are the same input of nodes that match, or read the same outputs.
-  void MatchNeighbours() {
+  void MatchNeighbors() {
     std::vector<int> work;
     for (int i = 0; i < new_.def.node_size(); ++i) {
       if (diff_.old_of_new[i] >= 0) work.push_back(i);
