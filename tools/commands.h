@@ -136,6 +136,8 @@ struct EditFlags {
   int64_t memory_limit = int64_t{4} << 30;
   // Limit on the time of a run; 0 for none.
   double timeout_seconds = 60;
+  // Runs may execute ops that write files.
+  bool allow_file_writes = false;
   std::vector<std::string> graph_limits;
 };
 

@@ -27,6 +27,7 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
   options.threads = flags.threads;
   options.memory_limit = flags.memory_limit;
   options.timeout_seconds = flags.timeout_seconds;
+  options.allow_file_writes = flags.allow_file_writes;
   GRADFLOW_ASSIGN_OR_RETURN(options.limits, MakeGraphLimits(flags.graph_limits));
   if (!flags.graph.empty() && !absl::EndsWith(flags.graph, ".pb") &&
       !absl::EndsWith(flags.graph, ".pbtxt")) {
@@ -53,6 +54,7 @@ absl::Status EditCommand(const EditFlags& flags, std::ostream& out) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::unique_ptr<EditServer> server,
                             EditServer::Make(api.get(), server_options));
   GRADFLOW_RETURN_IF_ERROR(lock.Announce(server->Origin()));
+  api->SetAddress(server->Origin());
   out << "Open " << server->Url() << "\nCtrl-C ends the editor.\n" << std::flush;
   std::atomic<bool> is_done{false};
   std::thread waiter([&] {

@@ -317,6 +317,8 @@ int Main(int argc, char** argv) {
   edit_command->add_option("--timeout", edit.timeout_seconds, "Time limit of a run; 0: no limit")
       ->option_text("SECONDS")
       ->check(NumberUpTo(1e9));
+  edit_command->add_flag("--allow-file-writes", edit.allow_file_writes,
+                         "Let runs execute ops that write files, such as WriteFile and SaveV2");
   AddGraphLimitFlag(edit_command, &edit.graph_limits);
   AddPluginFlag(edit_command, &plugins);
 

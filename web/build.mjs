@@ -7,6 +7,8 @@ import { readFileSync, writeFileSync, mkdirSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 
+// The licences of what the script contains, which the page has as a comment.
+const kNotices = 'THIRD_PARTY_NOTICES';
 const root = new URL('.', import.meta.url).pathname;
 const kMaxGzipBytes = 150 * 1024;
 
@@ -38,13 +40,19 @@ export async function shell() {
   const script = await bundle('src/main.tsx', {});
   const style = await bundle('src/style.css', {});
   if (/<\/script|<!--/i.test(script)) throw new Error('the script has a tag in it');
+  const notices = readFileSync(root + kNotices, 'utf8').trim();
+  const words = (text) => text.replace(/\s+/g, ' ').trim();
+  if (!words(notices).includes(words(readFileSync(root + 'node_modules/preact/LICENSE', 'utf8')))) {
+    throw new Error(`${kNotices} does not have the licence of Preact`);
+  }
+  if (notices.includes('--')) throw new Error(`${kNotices} would end the comment`);
   const policy = [
     `default-src 'none'`, `script-src ${hash(script)}`, `style-src ${hash(style)}`,
     'worker-src blob:', `base-uri 'none'`, `form-action 'none'`,
   ].join('; ');
-  const parts = { '@POLICY@': policy, '@STYLE@': style, '@SCRIPT@': script };
+  const parts = { '@NOTICES@': notices, '@POLICY@': policy, '@STYLE@': style, '@SCRIPT@': script };
   return readFileSync(root + 'src/shell.html', 'utf8')
-    .replace(/@(POLICY|STYLE|SCRIPT)@/g, (name) => parts[name]);
+    .replace(/@(NOTICES|POLICY|STYLE|SCRIPT)@/g, (name) => parts[name]);
 }
 
 if (process.argv[1] === new URL(import.meta.url).pathname) {

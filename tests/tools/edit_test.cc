@@ -3,17 +3,21 @@
 #include <google/protobuf/unknown_field_set.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -483,20 +487,23 @@ TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
   EXPECT_THAT(*api->PageData(true), HasSubstr("\"base\":1"));
   // The numbers of the new page are those of the file as it is now; the old page keeps its own.
   const std::string more = R"(,"file":"g.pbtxt")";
-  GRADFLOW_ASSERT_OK(api->Call("save", Request({"1"}, more, 1)));
+  const std::string second = more + R"(,"page":2)";
+  GRADFLOW_ASSERT_OK(api->Call("save", Request({"1"}, second, 1)));
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
   EXPECT_THAT(api->Call("save", Request({"1"}, more, 0)).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("from 0 to 0")));
   // It does not overwrite what the other page has saved, unless it insists.
   EXPECT_THAT(api->Call("save", Request({"0"}, more, 0)).status(),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("'g.pbtxt' has changed since the page was loaded")));
+                       HasSubstr("'g.pbtxt' has changed since the page saved it; save again")));
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "second");
   GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, R"(,"file":"other.pbtxt")", 0)));
   GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more + R"(,"overwrite":true)", 0)));
   EXPECT_EQ(ReadGraphDef(File("g.pbtxt"))->node(0).name(), "first");
   GRADFLOW_ASSERT_OK(api->Call("save", Request({"0", R"(name: "x" op: "NoOp")"}, more, 0)));
   GRADFLOW_ASSERT_OK(api->Call("save", Request({"0"}, more, 0)));
+  EXPECT_THAT(api->Call("save", Request({"0"}, R"(,"file":"g.pbtxt","page":-1)")).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("\"page\", the number")));
   // Few old contents are kept.
   for (int i = 0; i < 8; ++i) {
     WriteFile(File("g.pbtxt"), graph(absl::StrCat("n", i)));
@@ -508,6 +515,130 @@ TEST_F(EditTest, APageThatIsLoadedAgainShowsTheSavedFile) {
   WriteFile(File("g.pbtxt"), "node {");
   EXPECT_THAT(api->PageData(true).status(),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("g.pbtxt")));
+}
+
+TEST_F(EditTest, PagesOfTheSameContentDoNotOverwriteEachOther) {
+  WriteFile(File("g.pbtxt"), "node { name: 'first' op: 'NoOp' }\n");
+  const std::unique_ptr<EditApi> api = Open("g.pbtxt");
+  EXPECT_THAT(*api->Call("page", "{}"), HasSubstr("\"base\":0,\"page\":1"));
+  EXPECT_THAT(*api->Call("page", "{}"), HasSubstr("\"base\":0,\"page\":2"));
+  const auto save = [&](int page, const char* name, const std::string& more = "") {
+    const std::string node = absl::StrCat("name: \"", name, "\" op: \"NoOp\"");
+    return api
+        ->Call("save", Request({node}, absl::StrCat(",\"file\":\"g.pbtxt\",\"page\":", page, more)))
+        .status();
+  };
+  const auto is_refused = StatusIs(absl::StatusCode::kFailedPrecondition,
+                                   HasSubstr("save again to overwrite it, or under another name"));
+  const auto name = [&] { return ReadGraphDef(File("g.pbtxt"))->node(0).name(); };
+  EXPECT_THAT(save(1, "a"), IsOk());
+  EXPECT_THAT(save(2, "b"), is_refused);
+  EXPECT_EQ(name(), "a");
+  EXPECT_THAT(save(1, "c"), IsOk());
+  EXPECT_THAT(save(2, "b", R"(,"overwrite":true)"), IsOk());
+  EXPECT_EQ(name(), "b");
+  // Now the first page is the old one.
+  EXPECT_THAT(save(1, "d"), is_refused);
+  EXPECT_THAT(save(2, "e"), IsOk());
+  // Also if another program restores what the page began with.
+  WriteFile(File("g.pbtxt"), "node { name: 'first' op: 'NoOp' }\n");
+  EXPECT_THAT(save(2, "f"), is_refused);
+  EXPECT_EQ(name(), "first");
+  // A file that is gone is written again.
+  std::filesystem::remove(File("g.pbtxt"));
+  EXPECT_THAT(save(2, "g"), IsOk());
+}
+
+TEST_F(EditTest, OtherFilesAreNotOverwritten) {
+  WriteFile(File("g.pbtxt"), "");
+  WriteFile(File("other.pbtxt"), "node { name: 'theirs' op: 'NoOp' }\n");
+  std::unique_ptr<EditApi> api = Open("g.pbtxt");
+  const auto save = [&](const std::string& file, const std::string& more = "") {
+    return api
+        ->Call("save", Request({R"(name: "mine" op: "NoOp")"},
+                               absl::StrCat(",\"file\":\"", file, "\",\"page\":1", more)))
+        .status();
+  };
+  const auto name = [&] { return ReadGraphDef(File("other.pbtxt"))->node(0).name(); };
+  EXPECT_THAT(save("other.pbtxt"),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("'other.pbtxt' exists; save again to overwrite it")));
+  EXPECT_EQ(name(), "theirs");
+  EXPECT_THAT(save("other.pbtxt", R"(,"overwrite":true)"), IsOk());
+  EXPECT_EQ(name(), "mine");
+  EXPECT_THAT(save("other.pbtxt"), IsOk());
+  // A new file, and one that another editor holds.
+  EXPECT_THAT(save("new.pb"), IsOk());
+  EXPECT_THAT(save("new.pb"), IsOk());
+  WriteFile(File("held.pbtxt"), "node { name: 'held' op: 'NoOp' }\n");
+  {
+    const absl::StatusOr<EditLock> lock = EditLock::Acquire(File("held.pbtxt"));
+    GRADFLOW_ASSERT_OK(lock.status());
+    GRADFLOW_ASSERT_OK(lock->Announce("http://127.0.0.1:1234"));
+    EXPECT_THAT(save("held.pbtxt", R"(,"overwrite":true)"),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("is being edited at http://127.0.0.1:1234")));
+    EXPECT_THAT(ReadFile(File("held.pbtxt")), HasSubstr("held"));
+  }
+  // What was saved is held, until the editor ends.
+  api->SetAddress("http://127.0.0.1:4321");
+  EXPECT_THAT(save("held.pbtxt", R"(,"overwrite":true)"), IsOk());
+  EXPECT_THAT(EditLock::Acquire(File("held.pbtxt")).status(),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("http://127.0.0.1:4321")));
+  api = nullptr;
+  EXPECT_THAT(EditLock::Acquire(File("held.pbtxt")).status(), IsOk());
+  // An editor without a name saves in the current folder.
+  const std::filesystem::path cwd = std::filesystem::current_path();
+  std::filesystem::create_directory(File("here"));
+  std::filesystem::current_path(File("here"));
+  WriteFile(File("here/graph.pbtxt"), "node { name: 'theirs' op: 'NoOp' }\n");
+  api = Open("");
+  EXPECT_THAT(save("graph.pbtxt"),
+              StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("'graph.pbtxt' exists")));
+  EXPECT_THAT(ReadFile(File("here/graph.pbtxt")), HasSubstr("theirs"));
+  EXPECT_THAT(save("graph.pbtxt", R"(,"overwrite":true)"), IsOk());
+  std::filesystem::current_path(cwd);
+}
+
+TEST_F(EditTest, RunsWriteFilesOnlyIfTheyMay) {
+  const auto text = [](const std::string& name, const std::string& value) {
+    return absl::StrCat("name: \"", name, "\" op: \"Const\" attr { key: \"dtype\" value { type: ",
+                        "DT_STRING } } attr { key: \"value\" value { tensor { dtype: DT_STRING ",
+                        "tensor_shape { } string_val: \"", value, "\" } } }");
+  };
+  const std::vector<std::string> graph = {
+      text("name", File("out.txt")),
+      text("contents", "written"),
+      R"(name: "write" op: "WriteFile" input: "name" input: "contents")",
+      R"(name: "after" op: "Identity" input: "contents" input: "^write"
+         attr { key: "T" value { type: DT_STRING } })",
+      kX,
+      kY};
+  const std::string feed = R"(,"feeds":[{"name":"x","type":"float","shape":[1],"values":"2"}])";
+  const std::unique_ptr<EditApi> api = Open("");
+  const auto is_refused =
+      StatusIs(absl::StatusCode::kPermissionDenied,
+               HasSubstr("node 'write' (WriteFile) writes files, which runs do if `gradflow edit` "
+                         "has --allow-file-writes"));
+  for (const char* until : {"", R"(,"until":["write"])", R"(,"until":["after"])"}) {
+    EXPECT_THAT(api->Call("run", Request(graph, feed + until)).status(), is_refused) << until;
+  }
+  EXPECT_FALSE(std::filesystem::exists(File("out.txt")));
+  // Other parts of the graph run.
+  EXPECT_THAT(api->Call("run", Request(graph, feed + R"(,"until":["y"])")), IsOk());
+  EditOptions options;
+  options.allow_file_writes = true;
+  const std::unique_ptr<EditApi> allowed = *EditApi::Make(options);
+  EXPECT_THAT(allowed->Call("run", Request(graph, feed + R"(,"until":["after"])")), IsOk());
+  EXPECT_EQ(ReadFile(File("out.txt")), "written");
+  // Each op that uses files is one that reads or one that writes.
+  const std::set<std::string> readers = {"ReadFile", "MatchingFiles", "Restore", "RestoreSlice",
+                                         "RestoreV2"};
+  for (const OpRegistration* op : GlobalRegistry().Ops()) {
+    if (op->api().group != "io_ops" || !op->def().is_stateful()) continue;
+    EXPECT_NE(tools::WritesFiles(op->def().name()), readers.count(op->def().name()) == 1)
+        << op->def().name();
+  }
 }
 
 TEST_F(EditTest, DecodesImages) {
@@ -1018,6 +1149,7 @@ class EditServerTest : public EditTest {
     api_ = Open("");
     EditServerOptions options;
     options.max_body_bytes = 10'000;
+    options.head_timeout_seconds = 1;
     absl::StatusOr<std::unique_ptr<EditServer>> server = EditServer::Make(api_.get(), options);
     GRADFLOW_ASSERT_OK(server.status());
     server_ = *std::move(server);
@@ -1046,16 +1178,25 @@ class EditServerTest : public EditTest {
   }
   // Returns the headers of the page's own requests.
   httplib::Headers Own(const std::string& cookie) const {
-    return {{"Origin", absl::StrCat("http://", host_)}, {"Cookie", cookie}};
+    return {{"Origin", absl::StrCat("http://", host_)}, {"Cookie", cookie}, {kKeyHeader, key_}};
   }
-  // Returns the cookie that the token is good for.
-  std::string Enter() const {
+  static constexpr char kKeyHeader[] = "X-Gradflow-Key";
+  // Returns the cookie that the token is good for. Stores the key of the page.
+  std::string Enter() {
     const httplib::Result result = Get("/" + token_);
-    EXPECT_EQ(result->status, 303);
-    EXPECT_EQ(result->get_header_value("Location"), "/");
+    EXPECT_EQ(result->status, 200);
+    key_ = KeyOf(result->body);
+    EXPECT_THAT(key_, SizeIs(64));
     const std::string cookie = result->get_header_value("Set-Cookie");
     EXPECT_THAT(cookie, AllOf(HasSubstr("HttpOnly"), HasSubstr("SameSite=Strict")));
     return cookie.substr(0, cookie.find(';'));
+  }
+  // Returns the key in a page.
+  static std::string KeyOf(const std::string& page) {
+    const std::string place = ">server:";
+    const size_t begin = page.find(place);
+    EXPECT_NE(begin, std::string::npos);
+    return page.substr(begin + place.size(), page.find('<', begin) - begin - place.size());
   }
   int Post(const httplib::Headers& headers, const std::string& body = "{\"base\":0,\"nodes\":[]}",
            const char* type = "application/json", const char* path = "/api/check") const {
@@ -1069,6 +1210,7 @@ class EditServerTest : public EditTest {
   absl::Status served_ = absl::InternalError("not served");
   std::string host_;
   std::string token_;
+  std::string key_;
 };
 
 TEST_F(EditServerTest, GivesThePageOnce) {
@@ -1085,6 +1227,8 @@ TEST_F(EditServerTest, GivesThePageOnce) {
   EXPECT_FALSE(again->has_header("Set-Cookie"));
   const httplib::Result page = Get("/", {{"Cookie", cookie}});
   EXPECT_EQ(page->status, 200);
+  // For the cookie alone it has neither the graph nor the key.
+  EXPECT_EQ(KeyOf(page->body), "");
   EXPECT_THAT(page->body,
               HasSubstr("content=\"default-src 'none'; connect-src 'self'; script-src"));
   EXPECT_THAT(page->get_header_value("Content-Security-Policy"),
@@ -1094,11 +1238,25 @@ TEST_F(EditServerTest, GivesThePageOnce) {
   EXPECT_FALSE(page->has_header("Access-Control-Allow-Origin"));
   EXPECT_EQ(Get("/", {{"Cookie", cookie + "0"}})->status, 403);
   EXPECT_EQ(Get("/", {{"Cookie", "a=b; " + cookie + "; c=d"}})->status, 200);
+  const httplib::Result again_with_cookie = Get("/" + token_, {{"Cookie", cookie}});
+  EXPECT_EQ(again_with_cookie->status, 200);
+  EXPECT_EQ(KeyOf(again_with_cookie->body), "");
+  const httplib::Result data = Client().Post("/api/page", Own(cookie), "{}", "application/json");
+  ASSERT_TRUE(data);
+  EXPECT_EQ(data->status, 200);
+  EXPECT_THAT(data->body, HasSubstr("\"edit\":{\"server\":true,\"base\":0,\"page\":1,"));
 }
 
 TEST_F(EditServerTest, RefusesWhatIsNotThePage) {
   const std::string cookie = Enter();
   EXPECT_EQ(Post(Own(cookie)), 200);
+  // The cookie alone, which other ports get, and with another key.
+  const std::string from = absl::StrCat("http://", host_);
+  EXPECT_EQ(Post({{"Origin", from}, {"Cookie", cookie}}), 403);
+  for (const std::string& key :
+       {std::string(), token_.substr(7), key_ + "0", "!" + key_.substr(1)}) {
+    EXPECT_EQ(Post({{"Origin", from}, {"Cookie", cookie}, {kKeyHeader, key}}), 403) << key;
+  }
   // No cookie, a wrong one, the token instead of it.
   EXPECT_EQ(Post(Own("")), 403);
   EXPECT_EQ(Post(Own(cookie.substr(0, cookie.size() - 1) + "!")), 403);
@@ -1108,10 +1266,10 @@ TEST_F(EditServerTest, RefusesWhatIsNotThePage) {
        {std::string("http://example.com"), std::string("null"), "https://" + host_,
         std::string("http://127.0.0.1"), absl::StrCat("http://localhost:", server_->port()),
         absl::StrCat("http://", host_, ".example.com")}) {
-    EXPECT_EQ(Post({{"Origin", origin}, {"Cookie", cookie}}), 403) << origin;
+    EXPECT_EQ(Post({{"Origin", origin}, {"Cookie", cookie}, {kKeyHeader, key_}}), 403) << origin;
     EXPECT_EQ(Get("/", {{"Origin", origin}, {"Cookie", cookie}})->status, 403) << origin;
   }
-  EXPECT_EQ(Post({{"Cookie", cookie}}), 403);
+  EXPECT_EQ(Post({{"Cookie", cookie}, {kKeyHeader, key_}}), 403);
   for (const char* site : {"cross-site", "same-site"}) {
     EXPECT_EQ(Get("/", {{"Sec-Fetch-Site", site}, {"Cookie", cookie}})->status, 403);
   }
@@ -1161,6 +1319,27 @@ TEST_F(EditServerTest, LimitsBodies) {
   EXPECT_EQ(Post(Own(cookie), "{"), 400);
   EXPECT_EQ(Post(Own(cookie), std::string(9'000, '[')), 400);
   EXPECT_EQ(Post(Own(cookie)), 200);
+}
+
+TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
+  // More than there are threads, of which some send a part of a head.
+  std::vector<int> sockets;
+  for (int i = 0; i < 80; ++i) {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    ASSERT_GE(fd, 0);
+    sockets.push_back(fd);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+    ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    if (i % 2 == 0) send(fd, "POST /api/check HTTP/1.1\r\n", 26, MSG_NOSIGNAL);
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const std::string cookie = Enter();
+  EXPECT_EQ(Post(Own(cookie)), 200);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+  for (const int fd : sockets) close(fd);
 }
 
 TEST_F(EditServerTest, StopsBeforeItServes) {

@@ -6,12 +6,16 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "benchmarks/models/networks.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
@@ -228,6 +232,63 @@ TEST_F(ReportTest, IsWrittenWholeOrNotAtAll) {
                           "--report", File("no/r.html")}),
                 "NOT_FOUND", HasSubstr("no/r.html"));
   EXPECT_FALSE(FileExists(report));
+}
+
+// Layers of the graph of a network with random weights, which are part of the run.
+struct GraphBackend {
+  using Value = Output;
+
+  Output Random(const std::vector<int>& shape, int64_t fan_in) {
+    const Output normal = ops::RandomNormal(root, AsTensor<int32_t>(shape), DT_FLOAT,
+                                            ops::RandomNormal::Attrs().Seed(++seed));
+    return ops::Mul(root, normal, std::sqrt(2 / static_cast<float>(fan_in)));
+  }
+  Output Vector(int64_t size, float value) {
+    return ops::Fill(root, AsTensor<int32_t>({static_cast<int>(size)}), value);
+  }
+  Output Conv(const Output& x, int64_t in, int64_t out, int64_t size, int64_t stride) {
+    const auto n = [](int64_t value) { return static_cast<int>(value); };
+    return ops::Conv2D(root, x, Random({n(size), n(size), n(in), n(out)}, size * size * in),
+                       {1, n(stride), n(stride), 1}, "SAME");
+  }
+  Output Norm(const Output& x, int64_t channels) {
+    return ops::FusedBatchNorm(root, x, Vector(channels, 1), Vector(channels, 0),
+                               Vector(channels, 0), Vector(channels, 1),
+                               ops::FusedBatchNorm::Attrs().IsTraining(false))
+        .y;
+  }
+  Output Relu(const Output& x) { return ops::Relu(root, x); }
+  Output MaxPool(const Output& x) {
+    return ops::MaxPool(root, x, {1, 3, 3, 1}, {1, 2, 2, 1}, "SAME");
+  }
+  Output Add(const Output& x, const Output& y) { return ops::AddV2(root, x, y); }
+  Output Average(const Output& x) { return ops::Mean(root, x, {1, 2}); }
+  Output Dense(const Output& x, int64_t in, int64_t out) {
+    return ops::MatMul(root, x, Random({static_cast<int>(in), static_cast<int>(out)}, in));
+  }
+
+  Scope root;
+  int64_t seed = 0;
+};
+
+TEST_F(ViewCommandTest, ThePageOfARunOfResNet50HasAtMost5MiB) {
+  GraphBackend backend{Scope::NewRootScope()};
+  const Output image = ops::RandomUniform(backend.root, {1, 224, 224, 3}, DT_FLOAT,
+                                          ops::RandomUniform::Attrs().Seed(1));
+  const Output y = benchmarks::ResNet50(backend, image);
+  ops::Softmax(backend.root.WithOpName("probabilities"), y);
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(backend.root.ToGraphDef(&graph));
+  EXPECT_GT(graph.node_size(), 500);
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("resnet.pb"), graph));
+  // By default, and with the values of all outputs.
+  for (const char* tensors : {"outputs", "all"}) {
+    const ProcessResult result =
+        Gradflow({"run", File("resnet.pb"), "--fetch", "probabilities", "--report",
+                  File("resnet.html"), "--report-tensors", tensors});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_LE(std::filesystem::file_size(File("resnet.html")), 5 << 20) << tensors;
+  }
 }
 
 }  // namespace

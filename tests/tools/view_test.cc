@@ -409,6 +409,45 @@ TEST(GraphDiff, FindsRenamedNodesByStructure) {
                           "second/relu: name: layer1/relu -> second/relu"));
 }
 
+// Layers of x * w + b with relu, whose names are their places.
+AnalyzedGraph Layers(const std::vector<float>& weights) {
+  Scope root = Scope::NewRootScope();
+  Output x = ops::Placeholder(root.WithOpName("x"), DT_FLOAT, ops::Placeholder::Shape({2, 3}));
+  for (size_t i = 0; i < weights.size(); ++i) {
+    Scope layer = root.NewSubScope(absl::StrCat("layer", i));
+    Output product =
+        ops::Mul(layer.WithOpName("mul"), x, ops::Const(layer.WithOpName("w"), weights[i]));
+    Output sum =
+        ops::Add(layer.WithOpName("add"), product, ops::Const(layer.WithOpName("b"), 1.0f));
+    x = ops::Relu(layer.WithOpName("relu"), sum);
+  }
+  ops::Neg(root.WithOpName("out"), x);
+  GraphDef def;
+  EXPECT_TRUE(root.ToGraphDef(&def).ok());
+  return AnalyzeGraph(std::move(def), GraphLimits());
+}
+
+TEST(GraphDiff, FindsAnInsertedLayerWhoseNameAnotherHad) {
+  const auto renamed = [](int from, int to, const char* node) {
+    return absl::StrCat("layer", to, "/", node, ": name: layer", from, "/", node, " -> layer", to,
+                        "/", node);
+  };
+  const DiffCase inserted(Layers({1, 2, 3, 4}), Layers({1, 9, 2, 3, 4}));
+  std::vector<std::string> lines = {"layer2/mul: input 0: layer0/relu -> layer1/relu"};
+  for (const char* node : {"w", "mul", "b", "add", "relu"}) {
+    for (int i = 1; i < 4; ++i) lines.push_back(renamed(i, i + 1, node));
+    lines.push_back(absl::StrCat("+layer1/", node));
+  }
+  EXPECT_THAT(inserted.Lines(), ::testing::UnorderedElementsAreArray(lines));
+  const DiffCase removed(Layers({1, 9, 2, 3, 4}), Layers({1, 2, 3, 4}));
+  lines = {"layer1/mul: input 0: layer1/relu -> layer0/relu"};
+  for (const char* node : {"w", "mul", "b", "add", "relu"}) {
+    for (int i = 1; i < 4; ++i) lines.push_back(renamed(i + 1, i, node));
+    lines.push_back(absl::StrCat("-layer1/", node));
+  }
+  EXPECT_THAT(removed.Lines(), ::testing::UnorderedElementsAreArray(lines));
+}
+
 TEST(GraphDiff, FindsRenamedNodesOfCycles) {
   const DiffCase changed(AnalyzeText(R"(
     node { name: "alone" op: "Relu" input: "alone" }

@@ -19,7 +19,7 @@ _gradflow() {
     freeze) options="--outputs --output --graph-limit --plugin" ;;
     convert) options="--graph-limit" ;;
     view) options="--output --diff --graph-limit --plugin" ;;
-    edit) options="--output --port --threads --memory-limit --timeout --graph-limit --plugin" ;;
+    edit) options="--output --port --threads --memory-limit --timeout --allow-file-writes --graph-limit --plugin" ;;
     ops) options="--format --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
   esac

@@ -8,11 +8,13 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/hash/hash.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -71,6 +73,13 @@ absl::StatusOr<std::vector<std::string>> Texts(const Value& value, const char* n
     texts.push_back(item.string_value());
   }
   return texts;
+}
+
+// Returns the number of the page of a request; 0 without one.
+absl::StatusOr<int64_t> PageNumber(const Value& request) {
+  const double number = Member(request, "page").number_value();
+  if (number >= 0 && number < 1e15) return static_cast<int64_t>(number);
+  return errors::InvalidArgument("expected \"page\", the number of the page");
 }
 
 absl::StatusOr<TensorShape> Shape(const Value& feed) {
@@ -312,7 +321,51 @@ class CheckJson {
   std::string notes_;
 };
 
+// Returns PERMISSION_DENIED if an op that writes files is among the producers of `ends`, which are
+// tensors or nodes. Inputs that are fed have none.
+absl::Status CheckFileWrites(const AnalyzedGraph& graph, const std::vector<std::string>& ends,
+                             const absl::flat_hash_set<std::string>& is_fed) {
+  absl::flat_hash_map<absl::string_view, int> index;
+  for (int i = 0; i < graph.def.node_size(); ++i) index.emplace(graph.def.node(i).name(), i);
+  std::vector<int> work;
+  std::vector<bool> is_found(graph.def.node_size());
+  const auto add = [&](int node) {
+    if (is_found[node]) return;
+    is_found[node] = true;
+    work.push_back(node);
+  };
+  for (const std::string& end : ends) {
+    const auto found = index.find(end.substr(0, end.find(':')));
+    if (found != index.end() && !is_fed.contains(end)) add(found->second);
+  }
+  while (!work.empty()) {
+    const int i = work.back();
+    work.pop_back();
+    const NodeDef& node = graph.def.node(i);
+    if (WritesFiles(node.op())) {
+      return absl::PermissionDeniedError(
+          absl::StrCat("node '", errors::Printable(node.name(), 200), "' (", node.op(),
+                       ") writes files, which runs do if `gradflow edit` has --allow-file-writes"));
+    }
+    for (const InputSource& source : graph.sources[i]) {
+      if (source.node < 0) continue;
+      if (source.output >= 0 &&
+          is_fed.contains(FormatTensorId({graph.def.node(source.node).name(), source.output}))) {
+        continue;
+      }
+      add(source.node);
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+bool WritesFiles(absl::string_view op) {
+  static const auto* const ops = new absl::flat_hash_set<absl::string_view>{
+      "MergeV2Checkpoints", "Save", "SaveSlices", "SaveV2", "WriteFile"};
+  return ops->contains(op);
+}
 
 absl::StatusOr<std::unique_ptr<EditApi>> EditApi::Make(const EditOptions& options) {
   std::unique_ptr<EditApi> api(new EditApi(options));
@@ -371,9 +424,14 @@ absl::StatusOr<std::string> EditApi::PageData(bool has_server) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::shared_ptr<const EditBase> base, ReadBase(&number));
   const std::string file =
       options_.path.empty() ? "graph.pbtxt" : std::string(FileName(options_.path));
+  int64_t page = 0;
+  if (has_server) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    page = next_page_++;
+  }
   std::string edit =
       absl::StrCat("{\"server\":", has_server ? "true" : "false", ",\"base\":", number,
-                   ",\"file\":", Quoted(ValidUtf8(file, 4096)), ",\"ops\":[");
+                   ",\"page\":", page, ",\"file\":", Quoted(ValidUtf8(file, 4096)), ",\"ops\":[");
   bool is_first = true;
   const auto add = [&](const std::string& name, const OpDef& def, OpKind kind) {
     absl::StrAppend(&edit, is_first ? "" : ",\n", OpJson(name, def, kind, /*for_editing=*/true));
@@ -530,7 +588,7 @@ void EditApi::Cancel() {
 
 absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_view request) {
   static const auto* const names = new absl::flat_hash_set<absl::string_view>{
-      "check", "run", "save", "gradients", "image", "cpp", "cancel"};
+      "page", "check", "run", "save", "gradients", "image", "cpp", "cancel"};
   if (!names->contains(name)) {
     return absl::NotFoundError(
         absl::StrCat("there is no call '", errors::Printable(name, 100), "'"));
@@ -541,6 +599,7 @@ absl::StatusOr<std::string> EditApi::Call(absl::string_view name, absl::string_v
   if (!parsed.ok() || value.kind_case() != Value::kStructValue) {
     return errors::InvalidArgument("expected a JSON object");
   }
+  if (name == "page") return PageData(/*has_server=*/true);
   if (name == "image") return Image(value);
   if (name == "cancel") {
     Cancel();
@@ -670,6 +729,10 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
   GRADFLOW_ASSIGN_OR_RETURN(const std::vector<std::string> others,
                             ReportedOutputs(graph, "all", ends, targets, fed));
   reported.insert(reported.end(), others.begin(), others.end());
+  if (!options_.allow_file_writes) {
+    GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(graph, reported, is_fed));
+    GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(graph, targets, is_fed));
+  }
   GRADFLOW_ASSIGN_OR_RETURN(const ReportNodes nodes, ReportNodes::Add(graph, reported, session));
   for (const std::string& name : nodes.fetches()) options.add_fetch(name);
   for (const std::string& name : targets) {
@@ -702,28 +765,43 @@ absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGrap
   const std::string folder =
       options_.path.substr(0, options_.path.size() - FileName(options_.path).size());
   const std::string path = absl::StrCat(folder, name);
-  // The file that the page shows may be another one's work by now.
-  const auto number = static_cast<int64_t>(Member(request, "base").number_value());
-  const bool is_edited = !options_.path.empty() && path == options_.path;
-  if (is_edited && !Member(request, "overwrite").bool_value()) {
-    const absl::StatusOr<std::string> current = ReadEditedFile(path, options_.limits);
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto saved = saved_.find(number);
-    if (current.ok() && *current != base.bytes &&
-        (saved == saved_.end() || *current != saved->second)) {
-      return errors::FailedPrecondition("'", name,
-                                        "' has changed since the page was loaded; save again to "
-                                        "overwrite it, or under another name");
-    }
+  GRADFLOW_ASSIGN_OR_RETURN(const int64_t page, PageNumber(request));
+  const std::lock_guard<std::mutex> lock(save_mutex_);
+  // Whoever made this object holds the lock of the file that it edits.
+  std::optional<EditLock> other;
+  if (path != options_.path && locks_.find(path) == locks_.end()) {
+    GRADFLOW_ASSIGN_OR_RETURN(other, EditLock::Acquire(path));
+  }
+  if (!Member(request, "overwrite").bool_value()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckOverwrite(base, page, path));
   }
   GRADFLOW_RETURN_IF_ERROR(
       errors::Prefix(absl::StrCat("'", path, "': "), internal::WriteFile(path, {content})));
-  if (is_edited) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    saved_[number] = content;
-    if (saved_.size() > kMaxBases) saved_.erase(saved_.begin());
+  if (saved_.size() >= kMaxSaved) saved_.erase(saved_.begin());
+  saved_[{page, path}] = absl::HashOf(content);
+  if (other.has_value()) {
+    // The file is saved, also if others are not told where.
+    other->Announce(address_).IgnoreError();
+    locks_.emplace(path, *std::move(other));
   }
   return absl::StrCat("{\"file\":", Quoted(name), ",\"bytes\":", content.size(), "}");
+}
+
+absl::Status EditApi::CheckOverwrite(const EditBase& base, int64_t page,
+                                     const std::string& path) const {
+  const absl::StatusOr<std::string> current = ReadEditedFile(path, options_.limits);
+  if (absl::IsNotFound(current.status())) return absl::OkStatus();
+  const auto saved = saved_.find({page, path});
+  const bool is_loaded = path == options_.path;
+  if (current.ok()) {
+    if (saved != saved_.end() && saved->second == absl::HashOf(*current)) return absl::OkStatus();
+    if (saved == saved_.end() && is_loaded && *current == base.bytes) return absl::OkStatus();
+  }
+  return errors::FailedPrecondition("'", FileName(path), "' ",
+                                    saved != saved_.end() ? "has changed since the page saved it"
+                                    : is_loaded           ? "has changed since the page was loaded"
+                                                          : "exists",
+                                    "; save again to overwrite it, or under another name");
 }
 
 absl::StatusOr<std::string> EditApi::Differentiate(const EditedGraph& edited,

@@ -9,13 +9,16 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/runtime/session/session.h"
 #include "tools/edit/edit_graph.h"
+#include "tools/edit/edit_lock.h"
 
 namespace gradflow::tools {
 
@@ -30,7 +33,12 @@ struct EditOptions {
   // Limit on the time of a run, and of each import of a graph, which all calls but "save" do; 0 for
   // none. The gradients that a differentiation adds take time linear in the graph.
   double timeout_seconds = 0;
+  // Runs may execute ops that write files, anywhere.
+  bool allow_file_writes = false;
 };
+
+// Returns whether an op of this library writes or removes files.
+bool WritesFiles(absl::string_view op);
 
 // Thread-safe. Requests are untrusted, and checked like graph files.
 class EditApi {
@@ -38,11 +46,16 @@ class EditApi {
   // Reads the file. A file that does not exist is an empty graph.
   static absl::StatusOr<std::unique_ptr<EditApi>> Make(const EditOptions& options);
 
-  // Reads the file again and returns the data of the page (graph_json.h) with the key "edit".
+  // Reads the file again and returns the data of a new page (graph_json.h) with the key "edit".
   // `has_server` tells the page whether calls are answered.
   absl::StatusOr<std::string> PageData(bool has_server);
 
-  // Answers a call by its name: "check", "run", "save", "gradients", "image", "cpp" or "cancel".
+  // Stores the address that other editors report of the files that this one has saved.
+  // REQUIRES: no call is in progress.
+  void SetAddress(absl::string_view address) { address_ = std::string(address); }
+
+  // Answers a call by its name: "page" (PageData), "check", "run", "save", "gradients", "image",
+  // "cpp" or "cancel".
   // NOT_FOUND for another name. web/src/edit/api.ts has the requests and the results.
   // FAILED_PRECONDITION if more than kMaxBases other contents of the file have been shown since the
   // page was.
@@ -56,6 +69,8 @@ class EditApi {
  private:
   // The contents of the file that pages show.
   static constexpr size_t kMaxBases = 8;
+  // Pairs of a page and a file whose contents are remembered.
+  static constexpr size_t kMaxSaved = 1024;
 
   explicit EditApi(const EditOptions& options) : options_(options) {}
 
@@ -79,6 +94,8 @@ class EditApi {
   absl::StatusOr<std::string> Run(const EditedGraph& graph, const google::protobuf::Value& request);
   absl::StatusOr<std::string> Save(const EditBase& base, const EditedGraph& graph,
                                    const google::protobuf::Value& request);
+  // Returns FAILED_PRECONDITION if a file has another content than the page knows.
+  absl::Status CheckOverwrite(const EditBase& base, int64_t page, const std::string& path) const;
   absl::StatusOr<std::string> Differentiate(const EditedGraph& graph,
                                             const google::protobuf::Value& request) const;
 
@@ -89,10 +106,17 @@ class EditApi {
   std::mutex mutex_;
   // By number. The first ones are dropped when there are too many.
   std::map<int64_t, std::shared_ptr<const EditBase>> bases_;
-  // By the number of the base, what its page saved last.
-  std::map<int64_t, std::string> saved_;
   Session* session_ = nullptr;
   bool is_stopped_ = false;
+  int64_t next_page_ = 1;
+
+  // Held by the save in progress. Guards what follows.
+  std::mutex save_mutex_;
+  // By page and path, a hash of what the page saved last.
+  std::map<std::pair<int64_t, std::string>, size_t> saved_;
+  // Of the files that were saved under other names.
+  std::map<std::string, EditLock> locks_;
+  std::string address_;
 };
 
 }  // namespace gradflow::tools

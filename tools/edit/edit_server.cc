@@ -31,8 +31,9 @@ using ::httplib::Response;
 using ::httplib::Server;
 
 constexpr char kHost[] = "127.0.0.1";
-// Threads for requests. More than one, so that a request that is slow to arrive stops no other.
-constexpr size_t kThreads = 8;
+constexpr char kKeyHeader[] = "X-Gradflow-Key";
+// Threads for requests. Many, so that connections that are idle or slow stop no other.
+constexpr size_t kThreads = 32;
 // How long a request or a reader may stand still.
 constexpr int kTimeoutSeconds = 60;
 
@@ -54,11 +55,18 @@ bool IsSecret(absl::string_view text, absl::string_view secret) {
   return difference == 0;
 }
 
-// The bytes of one connection, of which there are at most `max_bytes`, for at most kTimeoutSeconds
-// in all. The library's own stream waits that long for each byte, and reads a line of any length.
+// The bytes of one connection, of which there are at most `max_bytes`, for at most `head_seconds`
+// in all until Accept() is called. The library's own stream waits that long for each byte, and
+// reads a line of any length.
 class BoundedStream final : public httplib::Stream {
  public:
-  BoundedStream(socket_t socket, size_t max_bytes) : socket_(socket), left_(max_bytes) {}
+  BoundedStream(socket_t socket, size_t max_bytes, int head_seconds)
+      : socket_(socket),
+        left_(max_bytes),
+        deadline_(Clock::now() + std::chrono::seconds(head_seconds)) {}
+
+  // Allows kTimeoutSeconds more.
+  void Accept() { deadline_ = Clock::now() + std::chrono::seconds(kTimeoutSeconds); }
 
   bool is_readable() const override { return begin_ < end_ || Wait(POLLIN, deadline_); }
   bool is_writable() const override { return Wait(POLLOUT, deadline_); }
@@ -108,7 +116,7 @@ class BoundedStream final : public httplib::Stream {
 
   const socket_t socket_;
   size_t left_;
-  const Clock::time_point deadline_ = Clock::now() + std::chrono::seconds(kTimeoutSeconds);
+  Clock::time_point deadline_;
   bool eof_ = false;
   size_t begin_ = 0;
   size_t end_ = 0;
@@ -117,16 +125,32 @@ class BoundedStream final : public httplib::Stream {
 
 // A server whose connections are bounded, and are for one request each.
 class BoundedServer final : public Server {
+ public:
+  void set_head_seconds(int seconds) { head_seconds_ = seconds; }
+
+  // Gives the request that this thread handles more time, after its head.
+  static void AcceptRequest() { Current()->Accept(); }
+
+ private:
+  // The connection of this thread.
+  static BoundedStream*& Current() {
+    static thread_local BoundedStream* stream = nullptr;
+    return stream;
+  }
   bool process_and_close_socket(socket_t socket) override {
     constexpr size_t kMaxHead = 64 << 10;
-    BoundedStream stream(socket, payload_max_length_ + kMaxHead);
+    BoundedStream stream(socket, payload_max_length_ + kMaxHead, head_seconds_);
     bool closed = false;
+    Current() = &stream;
     const bool ok = process_request(stream, /*close_connection=*/true, closed, nullptr);
+    Current() = nullptr;
     shutdown(socket, SHUT_WR);
     stream.Drain();
     close(socket);
     return ok;
   }
+
+  int head_seconds_ = kTimeoutSeconds;
 };
 
 int HttpCode(const absl::Status& status) {
@@ -143,6 +167,7 @@ struct EditServer::Impl {
   size_t max_body_bytes = 0;
   std::string token;
   std::string cookie;
+  std::string key;
   std::string origin;
   std::string cookie_name;
   std::string policy;
@@ -205,31 +230,30 @@ struct EditServer::Impl {
     if (request.get_header_value("Content-Type") != "application/json") {
       return refuse(415, "expected application/json");
     }
-    if (!HasCookie(request)) return refuse(403, "expected the page's own request");
+    if (!HasCookie(request) || request.get_header_value_count(kKeyHeader) != 1 ||
+        !IsSecret(request.get_header_value(kKeyHeader), key)) {
+      return refuse(403, "expected the page's own request; start `gradflow edit` again");
+    }
+    BoundedServer::AcceptRequest();
     return false;
   }
 
+  // Serves the page without data, which it asks for with its key.
   void ServePage(const Request& request, Response* response) {
-    if (!HasCookie(request)) {
-      // The token works once; the page gets a cookie for it.
-      const bool is_right = request.get_param_value_count("token") == 1 &&
-                            IsSecret(request.get_param_value("token"), token);
-      if (!is_right || is_token_used.exchange(true)) {
-        Refuse(response, 403,
-               is_right ? "the address works once; start `gradflow edit` again"
-                        : "expected the address that `gradflow edit` printed");
-        return;
-      }
+    // The token works once; the page gets the secrets for it.
+    const bool is_right = request.get_param_value_count("token") == 1 &&
+                          IsSecret(request.get_param_value("token"), token);
+    const bool is_first = is_right && !is_token_used.exchange(true);
+    if (is_first) {
       response->set_header("Set-Cookie", absl::StrCat(cookie_name, "=", cookie,
                                                       "; Path=/; HttpOnly; SameSite=Strict"));
-      // The address of the page does not have the token.
-      response->set_redirect("/", 303);
+    } else if (!HasCookie(request)) {
+      Refuse(response, 403,
+             is_right ? "the address works once; start `gradflow edit` again"
+                      : "expected the address that `gradflow edit` printed");
       return;
     }
-    const absl::StatusOr<std::string> page = [&]() -> absl::StatusOr<std::string> {
-      GRADFLOW_ASSIGN_OR_RETURN(const std::string data, api->PageData(/*has_server=*/true));
-      return Page(data);
-    }();
+    const absl::StatusOr<std::string> page = ServedPage(is_first ? key : "");
     if (!page.ok()) {
       Refuse(response, 500, page.status().message());
       return;
@@ -278,9 +302,11 @@ absl::StatusOr<std::unique_ptr<EditServer>> EditServer::Make(EditApi* api,
   impl->max_body_bytes = options.max_body_bytes;
   GRADFLOW_ASSIGN_OR_RETURN(impl->token, Secret());
   GRADFLOW_ASSIGN_OR_RETURN(impl->cookie, Secret());
+  GRADFLOW_ASSIGN_OR_RETURN(impl->key, Secret());
   Server& server = impl->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_payload_max_length(options.max_body_bytes);
+  impl->server.set_head_seconds(options.head_timeout_seconds);
   server.set_read_timeout(kTimeoutSeconds);
   server.set_write_timeout(kTimeoutSeconds);
   // No other process shares the port, as it may by the library's default.

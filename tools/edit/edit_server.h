@@ -2,8 +2,10 @@
 //
 // Other programs and other pages of the same machine can send requests too. Each request must name
 // this server as its host, and come from its own page: the page is given out once, for a token that
-// only the one who started the server knows, and gets a secret cookie with it. Bodies have a stated
-// length, at most `max_body_bytes`, no encoding, and are JSON.
+// only the one who started the server knows, and gets a secret cookie and a secret key with it. The
+// cookie is good for the page without data, and no more, since browsers send it to all ports of the
+// host. Calls have the key in the header `X-Gradflow-Key`. Bodies have a stated length, at most
+// `max_body_bytes`, no encoding, and are JSON.
 #ifndef GRADFLOW_TOOLS_EDIT_EDIT_SERVER_H_
 #define GRADFLOW_TOOLS_EDIT_EDIT_SERVER_H_
 
@@ -21,6 +23,8 @@ struct EditServerOptions {
   // 0 for any free port.
   int port = 0;
   size_t max_body_bytes = size_t{64} << 20;
+  // How long the head of a request may take, which tells whether it is the page's.
+  int head_timeout_seconds = 5;
 };
 
 class EditServer {

@@ -50,28 +50,47 @@ std::string Bytes(const AttrValue& value) {
   return bytes;
 }
 
-// Hashes of what each node computes: its op, its attributes, and the hashes of its inputs.
-std::vector<uint64_t> StructureHashes(const AnalyzedGraph& graph) {
-  std::vector<uint64_t> hashes(graph.def.node_size());
+struct Hashes {
+  // Of what each node computes: its op, its attributes, and the hashes of its inputs.
+  std::vector<uint64_t> whole;
+  // Of a node that reads both constants and other values, its op, its attributes and its constants:
+  // a layer has its weights wherever it is. 0 of others.
+  std::vector<uint64_t> parameters;
+};
+
+Hashes HashNodes(const AnalyzedGraph& graph) {
+  Hashes hashes;
+  hashes.whole.resize(graph.def.node_size());
+  hashes.parameters.resize(graph.def.node_size());
+  std::vector<bool> is_constant(graph.def.node_size());
   std::vector<int> order = ProducersFirst(graph.sources);
   // Nodes of cycles come last.
-  std::vector<bool> is_ordered(hashes.size());
+  std::vector<bool> is_ordered(graph.def.node_size());
   for (const int i : order) is_ordered[i] = true;
   for (int i = 0; i < graph.def.node_size(); ++i) {
     if (!is_ordered[i]) order.push_back(i);
   }
   for (const int i : order) {
     const NodeDef& node = graph.def.node(i);
+    const std::vector<Source>& sources = graph.sources[i];
     uint64_t hash = HashText(node.op());
     for (const auto& [name, value] : OwnAttrs(node, RegisteredDef(node))) {
       hash = Mix(Mix(hash, HashText(name)), HashText(Bytes(*value)));
     }
-    // Only the name identifies a placeholder.
-    if (graph.sources[i].empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
-    for (const Source& source : graph.sources[i]) {
-      hash = Mix(Mix(hash, source.node < 0 ? 0 : hashes[source.node]), source.output + 1);
+    uint64_t parameters = hash;
+    size_t num_constants = 0;
+    // What a placeholder computes is known by its name alone.
+    if (sources.empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
+    for (const Source& source : sources) {
+      const uint64_t value = source.node < 0 ? 0 : hashes.whole[source.node];
+      hash = Mix(Mix(hash, value), source.output + 1);
+      const bool is_parameter = source.node >= 0 && source.output >= 0 && is_constant[source.node];
+      if (is_parameter) ++num_constants;
+      parameters = Mix(parameters, is_parameter ? value : 0);
     }
-    hashes[i] = hash;
+    is_constant[i] = sources.empty() ? node.op() == "Const" : num_constants == sources.size();
+    hashes.whole[i] = hash;
+    if (num_constants > 0 && !is_constant[i]) hashes.parameters[i] = parameters;
   }
   return hashes;
 }
@@ -86,22 +105,30 @@ class Matcher {
   }
 
   GraphDiff Run() {
-    const std::vector<uint64_t> old_hashes = StructureHashes(old_);
-    const std::vector<uint64_t> new_hashes = StructureHashes(new_);
+    const Hashes old_hashes = HashNodes(old_);
+    const Hashes new_hashes = HashNodes(new_);
+    const auto hashes = [&](const AnalyzedGraph& graph) -> const Hashes& {
+      return &graph == &old_ ? old_hashes : new_hashes;
+    };
     const auto name = [](const AnalyzedGraph& graph, int i) {
       return HashText(graph.def.node(i).name());
     };
     const auto op = [](const AnalyzedGraph& graph, int i) {
       return HashText(graph.def.node(i).op());
     };
-    // Nodes that are the same in all, then those that compute the same, the same op by name.
-    const auto hash_of = [&](const AnalyzedGraph& graph, int i) {
-      return (&graph == &old_ ? old_hashes : new_hashes)[i];
-    };
-    MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(hash_of(g, i), name(g, i)); });
+    const auto whole = [&](const AnalyzedGraph& g, int i) { return hashes(g).whole[i]; };
+    const auto parameters = [&](const AnalyzedGraph& g, int i) { return hashes(g).parameters[i]; };
+    // Nodes that are the same in all.
+    MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(whole(g, i), name(g, i)); });
+    // The only ones that compute the same or have the same constants, and the nodes around those
+    // with other names: layers may have moved, so that their names are those of other layers.
+    MatchUnique(whole);
+    MatchUnique(parameters);
+    MatchNeighbors(/*only_of_renamed=*/true);
+    // The same op by name, then nodes of several that compute the same.
     MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(op(g, i), name(g, i)); });
-    MatchByKey(hash_of);
-    MatchNeighbors();
+    MatchByKey(whole);
+    MatchNeighbors(/*only_of_renamed=*/false);
     MatchByKey(name);
     for (int i = 0; i < new_.def.node_size(); ++i) {
       if (diff_.old_of_new[i] >= 0) diff_.changes[i] = Changes(diff_.old_of_new[i], i);
@@ -134,11 +161,37 @@ class Matcher {
     }
   }
 
+  // Matches nodes of equal keys other than 0 that no other free node of their graphs has.
+  template <typename Key>
+  void MatchUnique(const Key& key) {
+    const auto find = [&](const AnalyzedGraph& graph, const std::vector<int>& match) {
+      // -1 if there are several.
+      std::unordered_map<uint64_t, int> nodes;
+      for (int i = 0; i < graph.def.node_size(); ++i) {
+        if (match[i] >= 0 || key(graph, i) == 0) continue;
+        const auto [place, is_new] = nodes.emplace(key(graph, i), i);
+        if (!is_new) place->second = -1;
+      }
+      return nodes;
+    };
+    const auto old_nodes = find(old_, diff_.new_of_old);
+    for (const auto& [value, new_node] : find(new_, diff_.old_of_new)) {
+      const auto found = old_nodes.find(value);
+      if (new_node >= 0 && found != old_nodes.end() && found->second >= 0) {
+        Match(found->second, new_node);
+      }
+    }
+  }
+
   // Matches nodes of one op that are the same input of nodes that match, or read the same outputs.
-  void MatchNeighbors() {
+  // With `only_of_renamed`, begins at matches of different names.
+  void MatchNeighbors(bool only_of_renamed) {
     std::vector<int> work;
     for (int i = 0; i < new_.def.node_size(); ++i) {
-      if (diff_.old_of_new[i] >= 0) work.push_back(i);
+      const int old_node = diff_.old_of_new[i];
+      if (old_node < 0) continue;
+      if (only_of_renamed && old_.def.node(old_node).name() == new_.def.node(i).name()) continue;
+      work.push_back(i);
     }
     const Consumers old_consumers = FreeConsumers(old_, diff_.new_of_old);
     const Consumers new_consumers = FreeConsumers(new_, diff_.old_of_new);

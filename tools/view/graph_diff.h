@@ -19,9 +19,10 @@ struct GraphDiff {
   std::vector<std::vector<std::string>> changes;
 };
 
-// Nodes correspond if they compute the same from the same inputs, or else if they have the same
-// name, or the same op at the same place between nodes that correspond. Takes time
-// O(n log n + edges). Attributes with their default equal missing ones.
+// Nodes correspond if no others compute the same from the same inputs, or have the same op and
+// constants, or are beside such nodes; or else if they have the same name, or the same op at the
+// same place between nodes that correspond. Takes time O(n log n + edges). Attributes with their
+// default equal missing ones.
 GraphDiff DiffGraphs(const AnalyzedGraph& old_graph, const AnalyzedGraph& new_graph);
 
 }  // namespace gradflow::tools

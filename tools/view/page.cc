@@ -40,15 +40,23 @@ absl::StatusOr<std::string> Gzip(absl::string_view data) {
   return out;
 }
 
-}  // namespace
-
-absl::StatusOr<std::string> Page(absl::string_view json) {
+absl::StatusOr<std::string> PageWith(absl::string_view data) {
   const absl::string_view shell = Shell();
   const size_t place = shell.find(kPlace);
   if (place == absl::string_view::npos) return errors::Internal("the shell has no ", kPlace);
+  return absl::StrCat(shell.substr(0, place), data, shell.substr(place + sizeof(kPlace) - 1));
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Page(absl::string_view json) {
   GRADFLOW_ASSIGN_OR_RETURN(const std::string compressed, Gzip(json));
-  return absl::StrCat(shell.substr(0, place), absl::Base64Escape(compressed),
-                      shell.substr(place + sizeof(kPlace) - 1));
+  return PageWith(absl::Base64Escape(compressed));
+}
+
+absl::StatusOr<std::string> ServedPage(absl::string_view key) {
+  // No data in base64 have a colon.
+  return PageWith(absl::StrCat("server:", key));
 }
 
 }  // namespace gradflow::tools

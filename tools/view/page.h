@@ -14,6 +14,10 @@ namespace gradflow::tools {
 // equal pages. RESOURCE_EXHAUSTED if the data have 1 GiB or more.
 absl::StatusOr<std::string> Page(absl::string_view json);
 
+// Returns the page that gets its data from its server, to which it shows `key`, of letters and
+// digits. Without a key the page takes the one that it had before.
+absl::StatusOr<std::string> ServedPage(absl::string_view key);
+
 // Returns the shell, web/dist/shell.html. The build generates the definition.
 absl::string_view Shell();
 

@@ -4,6 +4,7 @@ import { visible } from './data/text.ts';
 import { App } from './ui/app.ts';
 import { Bar } from './ui/bar.tsx';
 import { Dialogs } from './ui/edit/dialogs.tsx';
+import { pageText, setKey } from './edit/api.ts';
 import { findCommand, runCommand } from './ui/commands.ts';
 import type { Page } from './ui/commands.ts';
 import { Minimap } from './ui/minimap.ts';
@@ -12,7 +13,12 @@ import { listenToPointer } from './ui/pointer.ts';
 import { listenToTimeline } from './ui/timeline.ts';
 import { Tree } from './ui/tree.tsx';
 import { Client, serve } from './worker/channel.ts';
+import { kMatcherName, Matcher, serveMatcher } from './worker/matcher.ts';
 import { Service } from './worker/service.ts';
+
+// What the data of a page begin with that asks its server for them, and where it keeps its key.
+const kServer = 'server:';
+const kKeyName = 'gradflow-key';
 
 function element<T extends HTMLElement>(id: string): T {
   return document.getElementById(id) as T;
@@ -20,9 +26,9 @@ function element<T extends HTMLElement>(id: string): T {
 
 // Returns a worker that runs the script of this page: no other script has the hash that the policy
 // of the page allows.
-function makeWorker(script: string): Worker {
+function makeWorker(script: string, name = ''): Worker {
   const url = URL.createObjectURL(new Blob([script], { type: 'text/javascript' }));
-  const worker = new Worker(url);
+  const worker = new Worker(url, { name });
   URL.revokeObjectURL(url);
   return worker;
 }
@@ -34,6 +40,9 @@ class DomPage implements Page {
     const input = element<HTMLInputElement>('search');
     input.focus();
     input.select();
+  }
+  focusPicture(): void {
+    element('tree').focus();
   }
   focusPanel(): void {
     element('panel').focus();
@@ -88,7 +97,12 @@ function listenToClipboard(app: App): void {
 
 function start(script: string): void {
   const canvas = element<HTMLCanvasElement>('canvas');
-  const app = new App(new Client(makeWorker(script)), canvas);
+  const client = new Client(makeWorker(script));
+  const matcher = new Matcher(() => makeWorker(script, kMatcherName), (port) => {
+    // A search that waits for the names is stopped with its worker.
+    client.transfer([port], 'matchedNames', port).catch((error: Error) => app.say(error.message));
+  });
+  const app = new App(client, matcher, canvas);
   const page = new DomPage(app);
   const update = (): void => {
     render(<Bar app={app} page={page} />, element('bar'));
@@ -135,9 +149,11 @@ function start(script: string): void {
       }
       return;
     }
-    // Buttons and panels keep the keys that they use.
+    // Buttons and panels keep the keys that they use. Letters are commands of the picture alone:
+    // elsewhere, a word that somebody speaks would be many commands.
     const isElsewhere = target.id !== 'tree' && target !== document.body;
-    if (isElsewhere && (event.key === 'Enter' || event.key.startsWith('Arrow'))) return;
+    if (isElsewhere && /^(Enter|Arrow\w+|Page\w+|Home|End)$/.test(event.key)) return;
+    if (event.key.length === 1 && target.id !== 'tree') return;
     // A dialog takes the keys.
     if (app.edit !== null && app.edit.dialog !== null) return;
     const command = findCommand(app, event.key);
@@ -154,8 +170,8 @@ function start(script: string): void {
 
   // For tests.
   Object.assign(window, { gradflow: app });
-  const data = element('data').textContent ?? '';
-  app.open(data, location.hash).then(() => {
+  element('tree').focus();
+  readData().then((data) => app.open(data, location.hash)).then(() => {
     document.title = `${visible(app.summary!.title)} – gradflow`;
     document.documentElement.dataset.state = 'ready';
   }, (error: Error) => {
@@ -164,8 +180,26 @@ function start(script: string): void {
   });
 }
 
+// Returns the data of the page, which a page of a server asks for with its key. Scripts of other
+// origins do not see the storage, those of other ports of the host included.
+async function readData(): Promise<string> {
+  const data = (element('data').textContent ?? '').trim();
+  if (!data.startsWith(kServer)) return data;
+  let key = data.slice(kServer.length);
+  try {
+    if (key !== '') localStorage.setItem(kKeyName, key);
+    else key = localStorage.getItem(kKeyName) ?? '';
+  } catch {
+    // Without storage the page cannot be loaded again.
+  }
+  setKey(key);
+  // The token is used.
+  if (location.search !== '') history.replaceState(null, '', `/${location.hash}`);
+  return pageText();
+}
 if (typeof document === 'undefined') {
-  serve(new Service(), self as unknown as Parameters<typeof serve>[1]);
+  if (self.name === kMatcherName) serveMatcher(self as unknown as Parameters<typeof serveMatcher>[0]);
+  else serve(new Service(), self as unknown as Parameters<typeof serve>[1]);
 } else {
   start(document.currentScript!.textContent!);
 }

@@ -102,8 +102,9 @@ export interface EditNodeJson {
 export interface EditJson {
   // Whether a server answers calls.
   server: boolean;
-  // The number of the content of the file, which calls name.
+  // The numbers of the content of the file and of this page, which calls name.
   base: number;
+  page: number;
   file: string;
   // All ops.
   ops: OpJson[];
@@ -139,13 +140,17 @@ export interface GraphJson {
 
 export const kFormat = 1;
 
-// Decodes the data block of the page.
-export async function decode(base64: string): Promise<GraphJson> {
+async function unzip(base64: string): Promise<string> {
   const binary = atob(base64.trim());
   const bytes = new Uint8Array(binary.length);
   for (let i = 0; i < bytes.length; ++i) bytes[i] = binary.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  const graph = JSON.parse(await new Response(stream).text()) as GraphJson;
+  return new Response(stream).text();
+}
+
+// Decodes the data block of the page, or JSON.
+export async function decode(data: string): Promise<GraphJson> {
+  const graph = JSON.parse(data.startsWith('{') ? data : await unzip(data)) as GraphJson;
   if (graph.format !== kFormat) {
     throw new Error(`expected data of format ${kFormat}, found ${String(graph.format)}`);
   }

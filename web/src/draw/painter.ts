@@ -209,7 +209,7 @@ class Painter {
 
   private standsOut(item: Item): boolean {
     const { selected, chosen } = this.picture;
-    return item.id < 0 || item.id === selected || chosen.has(item.id) ||
+    return item.id < 0 || item.change > 0 || item.id === selected || chosen.has(item.id) ||
       (item.flags & (Flag.kProblem | Flag.kNan)) !== 0 || this.isMarked(item.id);
   }
   private stroke(item: Item): { stroke: string; width: number } {

@@ -23,18 +23,31 @@ const kNames: (keyof Theme)[] = [
   'constant', 'added', 'removed', 'changed', 'problem',
 ];
 
+// All colours have the form "rgb(0, 0, 0)", also those that the system gives by name.
 export function readTheme(): Theme {
-  const style = getComputedStyle(document.documentElement);
+  const probe = document.createElement('span');
+  probe.style.forcedColorAdjust = 'none';
+  document.body.append(probe);
+  const style = getComputedStyle(probe);
   const theme = {} as Theme;
   for (const name of kNames) {
-    const property = '--' + name.replace(/[A-Z]/g, (c) => '-' + c.toLowerCase());
-    theme[name] = style.getPropertyValue(property).trim();
+    probe.style.color = `var(--${name.replace(/[A-Z]/g, (c) => '-' + c.toLowerCase())})`;
+    theme[name] = style.color;
   }
+  probe.remove();
   return theme;
+}
+
+// Returns a colour between two: `share` of the first one. The form is one that SVG 1.1 has, too.
+export function mixColors(a: string, b: string, share: number): string {
+  const numbers = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
+  const [from, to] = [numbers(a), numbers(b)];
+  if (from.length < 3 || to.length < 3) return b;
+  return `rgb(${from.map((x, i) => Math.round(x * share + to[i]! * (1 - share))).join(', ')})`;
 }
 
 // The colour of a share of the time, from 0 to 1: towards the colour of problems, as far as text can
 // be read on it.
 export function heatColor(theme: Theme, heat: number): string {
-  return `color-mix(in srgb, ${theme.problem} ${Math.round(8 + 37 * heat)}%, ${theme.block})`;
+  return mixColors(theme.problem, theme.block, Math.round(8 + 37 * heat) / 100);
 }

@@ -42,24 +42,46 @@ interface Calls {
 // A graph for the server: its nodes, those of the file by their numbers in the content `base`.
 export interface SentGraph {
   base: number;
+  page: number;
   nodes: NodeItem[];
   // All functions, in the order of the file, and new ones.
   functions: FunctionItem[];
 }
 
-// `graph` is null for a call that is not about one.
-export async function call<N extends keyof Calls>(name: N, graph: SentGraph | null,
-                                                  more: Calls[N][0]): Promise<Calls[N][1]> {
+// The secret of this page, which every call has.
+let key = '';
+export function setKey(secret: string): void {
+  key = secret;
+}
+
+async function post(name: string, body: string, signal?: AbortSignal): Promise<Response> {
   let response: Response;
   try {
     response = await fetch(`/api/${name}`, {
-      method: 'POST', headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ ...graph, ...more }),
+      method: 'POST', headers: { 'Content-Type': 'application/json', 'X-Gradflow-Key': key }, body,
+      ...(signal === undefined ? {} : { signal }),
     });
   } catch {
-    throw new Error('the server does not answer; save by download');
+    throw new Error(signal?.aborted === true ? 'The call is cancelled'
+      : 'the server does not answer; save by download');
   }
-  const result = await response.json() as { error?: string };
-  if (!response.ok) throw new Error(result.error ?? `the server answered ${response.status}`);
-  return result as Calls[N][1];
+  if (response.ok) return response;
+  const { error } = await response.json().catch(() => ({})) as { error?: string };
+  throw new Error(error ?? `the server answered ${response.status}`);
+}
+
+// `graph` is null for a call that is not about one.
+export async function call<N extends keyof Calls>(
+    name: N, graph: SentGraph | null, more: Calls[N][0], signal?: AbortSignal): Promise<Calls[N][1]> {
+  const response = await post(name, JSON.stringify({ ...graph, ...more }), signal);
+  try {
+    return await response.json() as Calls[N][1];
+  } catch {
+    throw new Error(signal?.aborted === true ? 'The call is cancelled' : 'the answer of the server is no JSON');
+  }
+}
+
+// Returns the data of this page, in JSON.
+export async function pageText(): Promise<string> {
+  return (await post('page', '{}')).text();
 }

@@ -517,6 +517,26 @@ export class Editor {
     this.future.length = 0;
   }
 
+  // Makes the edits of `edit` one, with the title of the first; none, if it fails.
+  together<T>(edit: () => T): T {
+    const begin = this.past.length;
+    let result: T;
+    try {
+      result = edit();
+    } catch (error) {
+      while (this.past.length > begin) this.undo();
+      this.future.length = 0;
+      throw error;
+    }
+    const edits = this.past.splice(begin);
+    if (edits.length > 0) {
+      const last = edits[edits.length - 1]!;
+      this.past.push({ ...last, title: edits[0]!.title, before: edits[0]!.before,
+                       patches: edits.flatMap((part) => part.patches) });
+    }
+    return result;
+  }
+
   // Sets what the output of a node is fed in runs. No file has it, so the version stays.
   setFeed(id: number, field: FeedField): void {
     const node = this.need(id);
@@ -829,13 +849,80 @@ export class Editor {
 
   // Returns the attributes that connecting sets, or why it does not fit.
   check(from: End, to: End, pin: Pin): Record<string, string> | string {
+    return this.checkWith(from, to, pin, (source, target) => this.reaches(target, source));
+  }
+  // Returns the pins of blocks that a pin may be connected to. Takes time linear in the graph and in
+  // the pins of the blocks.
+  fitting(end: End, isOutput: boolean, ids: Iterable<number>): End[] {
+    const node = this.get(end.id);
+    if (node === null) return [];
+    const around = isOutput ? this.producersOf(node) : this.consumersOf(node);
+    const found: End[] = [];
+    for (const id of ids) {
+      const other = this.get(id);
+      if (other === null || around.has(id)) continue;
+      const pins = isOutput ? this.library.inputs(other) : this.library.outputs(other);
+      for (const pin of pins) {
+        if (pin.isNew) continue;
+        const there = { id, index: pin.index };
+        const [from, to] = isOutput ? [end, there] : [there, end];
+        const input = isOutput ? pin : this.library.inputs(node).find((p) => p.index === end.index && !p.isNew);
+        if (input === undefined) continue;
+        if (typeof this.checkWith(from, to, input, () => false) !== 'string') found.push(there);
+      }
+    }
+    return found;
+  }
+  // The nodes that a node reads, by any way, and itself, as reaches() finds them.
+  private producersOf(node: EditNode): Set<number> {
+    const seen = new Set([node.id]);
+    const work = [node];
+    while (work.length > 0) {
+      const last = work.pop()!;
+      if (last.op === 'NextIteration' || last.op === 'RefNextIteration') continue;
+      for (const input of last.inputs) {
+        const source = input === '' ? null : this.find(parseInput(input).node, node.body);
+        if (source === null || seen.has(source.id)) continue;
+        seen.add(source.id);
+        work.push(source);
+      }
+    }
+    return seen;
+  }
+  private consumersOf(node: EditNode): Set<number> {
+    const readers = new Map<string, EditNode[]>();
+    for (const other of this.nodesOf(node.body)) {
+      if (other.op === 'NextIteration' || other.op === 'RefNextIteration') continue;
+      for (const input of other.inputs) {
+        const { node: name } = parseInput(input);
+        const list = readers.get(name);
+        if (list === undefined) readers.set(name, [other]);
+        else list.push(other);
+      }
+    }
+    const seen = new Set([node.id]);
+    const work = [node];
+    while (work.length > 0) {
+      const last = work.pop()!;
+      // Nothing reads a result.
+      if (last.end === 'result' || last.end === 'control') continue;
+      for (const reader of readers.get(last.name) ?? []) {
+        if (seen.has(reader.id)) continue;
+        seen.add(reader.id);
+        work.push(reader);
+      }
+    }
+    return seen;
+  }
+  private checkWith(from: End, to: End, pin: Pin,
+                    isCycle: (source: EditNode, target: EditNode) => boolean): Record<string, string> | string {
     const source = this.get(from.id);
     const target = this.get(to.id);
     if (source === null || target === null) return 'the block is not in the graph';
     if (source.body !== target.body) return 'the blocks are in different functions';
     const output = this.library.outputs(source).find((p) => p.index === from.index);
     if (output === undefined) return `${source.name} has no output ${from.index}`;
-    if (this.reaches(target, source)) return 'the connection would make a cycle';
+    if (isCycle(source, target)) return 'the connection would make a cycle';
     const data = target.inputs.filter((input) => !input.startsWith('^'));
     // A type is free if no other input fixes it.
     const isFree = (attr: string): boolean => this.library.inputs(target).every((other) =>

@@ -1,5 +1,8 @@
 // Attributes as a person writes them in a field, and as text of a message.
 import type { AttrJson } from '../data/format.ts';
+import {
+  hasElements, isElement, isNumber, listOf, readContent, readElements, shownElement, writeElements,
+} from './elements.ts';
 import { messages, parseText, printText, quote, scalars, unquote } from './text.ts';
 import type { Message } from './text.ts';
 
@@ -16,13 +19,6 @@ export const kTypes = [
   'uint32', 'uint64', 'bool', 'string', 'complex64', 'complex128', 'qint8', 'quint8', 'qint16',
   'quint16', 'qint32', 'resource', 'variant',
 ];
-
-// The lists of values of a tensor: types that are numbers or strings, as they are written.
-const kValues: Readonly<Record<string, string>> = Object.assign(Object.create(null), {
-  float: 'float_val', double: 'double_val', int8: 'int_val', int16: 'int_val', int32: 'int_val',
-  int64: 'int64_val', uint8: 'int_val', uint16: 'int_val', uint32: 'uint32_val',
-  uint64: 'uint64_val', bool: 'bool_val', string: 'string_val',
-});
 
 function shapeText(shape: Message): string {
   if (scalars(shape, 'unknown_rank').includes('true')) return '?';
@@ -43,21 +39,40 @@ export function parseShape(text: string): string {
   }).join(' ');
 }
 
-// "float [2,2] 1 2 3 4"; null if the values have another form.
-function tensorText(tensor: Message): string | null {
+// The elements of a constant: one for all, or each.
+interface Elements {
+  type: string;
+  shape: string;
+  values: string[];
+}
+// Returns null if the constant has another form.
+function elementsOf(tensor: Message): Elements | null {
   const type = typeName(scalars(tensor, 'dtype')[0] ?? '');
-  const list = kValues[type];
-  const known = new Set(['dtype', 'tensor_shape', list]);
-  if (list === undefined || tensor.fields.some(([name]) => !known.has(name))) return null;
-  const values = scalars(tensor, list);
-  return [type, shapeText(messages(tensor, 'tensor_shape')[0] ?? { fields: [] }), ...values].join(' ');
+  if (!hasElements(type)) return null;
+  const list = listOf(type);
+  const known = new Set(['dtype', 'tensor_shape', 'tensor_content', list]);
+  if (tensor.fields.some(([name]) => !known.has(name))) return null;
+  const shape = shapeText(messages(tensor, 'tensor_shape')[0] ?? { fields: [] });
+  const content = scalars(tensor, 'tensor_content')[0];
+  if (content === undefined || content === '""') {
+    const values = readElements(type, scalars(tensor, list));
+    return values === null ? null : { type, shape, values };
+  }
+  const sizes = shape.match(/[^[\],]+/g) ?? [];
+  const values = tensor.fields.some(([name]) => name === list) || shape.includes('?') ? null
+    : readContent(type, content, sizes.reduce((product, size) => product * Number(size), 1));
+  return values === null ? null : { type, shape, values };
+}
+// "float [2,2] 1 2 3 4"
+function tensorText(tensor: Message): string | null {
+  const elements = elementsOf(tensor);
+  return elements === null ? null : [elements.type, elements.shape, ...elements.values].join(' ');
 }
 
 function parseTensor(text: string): string {
   const match = /^\s*(\w+)\s*(\[[^\]]*\])?\s*([^]*)$/.exec(text);
   const type = match?.[1] ?? '';
-  const list = kValues[type];
-  if (match === null || list === undefined) {
+  if (match === null || !hasElements(type)) {
     throw new Error(`expected a type, a shape and values, such as float [2] 1 2`);
   }
   let values: string[];
@@ -67,9 +82,7 @@ function parseTensor(text: string): string {
     values = match[3]!.split(/[\s,;[\]]+/).filter((value) => value !== '');
   }
   for (const value of values) {
-    const isRight = type === 'string' ? value.startsWith('"') : type === 'bool' ? /^(true|false)$/.test(value)
-      : /^(float|double)$/.test(type) ? isNumber(value) : /^-?\d{1,20}$/.test(value);
-    if (!isRight) throw new Error(`'${value}' is not a value of type ${type}`);
+    if (!isElement(type, value)) throw new Error(`'${value}' is not a value of type ${type}`);
   }
   const shape = match[2] === undefined
     ? (values.length === 1 ? '' : `dim { size: ${values.length} }`) : parseShape(match[2]);
@@ -80,7 +93,7 @@ function parseTensor(text: string): string {
     throw new Error(`expected ${count} values, or one for all, found ${values.length}`);
   }
   const inner = [`dtype: ${typeEnum(type)}`, shape === '' ? 'tensor_shape { }' : `tensor_shape { ${shape} }`,
-                 ...values.map((value) => `${list}: ${value}`)];
+                 ...writeElements(type, values).map((value) => `${listOf(type)}: ${value}`)];
   return `tensor { ${inner.join(' ')} }`;
 }
 
@@ -96,20 +109,23 @@ const kMaxTable = 256;
 // Returns the table of a constant of up to two dimensions; null if it is too large or has another
 // form. `text` is that of an attribute.
 export function tensorTable(text: string): TensorTable | null {
-  const field = fieldText('tensor', text);
-  const match = field === null ? null : /^(\w+) \[([\d,]*)\]/.exec(field);
-  if (match === null) return null;
-  const dims = match[2] === '' ? [] : match[2]!.split(',').map(Number);
+  let message: Message;
+  try {
+    message = parseText(text);
+  } catch {
+    return null;
+  }
+  const tensor = messages(message, 'tensor')[0];
+  const elements = tensor === undefined || message.fields.length !== 1 ? null : elementsOf(tensor);
+  if (elements === null || elements.shape.includes('?')) return null;
+  const { type, shape, values } = elements;
+  const dims = shape === '[]' ? [] : shape.slice(1, -1).split(',').map(Number);
   const [rows, columns] = dims.length === 2 ? dims as [number, number] : [1, dims[0] ?? 1];
   if (dims.length > 2 || rows * columns < 1 || rows * columns > kMaxTable) return null;
-  const values = scalars(messages(parseText(text), 'tensor')[0]!, kValues[match[1]!]!);
   if (values.length !== 1 && values.length !== rows * columns) return null;
-  const at = (i: number): string => {
-    const value = values[values.length === 1 ? 0 : i]!;
-    return match[1] === 'string' ? (unquote(value) ?? '') : value;
-  };
+  const at = (i: number): string => shownElement(type, values[values.length === 1 ? 0 : i]!);
   return {
-    type: match[1]!, shape: `[${match[2]!}]`,
+    type, shape,
     rows: Array.from({ length: rows }, (_, r) => Array.from({ length: columns }, (_, c) => at(r * columns + c))),
   };
 }
@@ -136,10 +152,6 @@ export function functionName(text: string): string | null {
   if (message.fields.length !== 1 || func?.fields.length !== 1) return null;
   const name = scalars(func, 'name')[0];
   return name === undefined ? null : unquote(name);
-}
-
-function isNumber(text: string): boolean {
-  return /^[-+]?(inf|infinity|nan|(\d+\.?\d*|\.\d+)(e[-+]?\d+)?)$/i.test(text);
 }
 
 function scalarText(type: string, value: string | Message): string | null {

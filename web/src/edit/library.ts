@@ -217,6 +217,17 @@ export class Library {
     return sets;
   }
 
+  // Returns the attributes with which an output has a type; null if it cannot have it.
+  typing(node: EditNode, pin: Pin, type: string): Record<string, string> | null {
+    const name = argType(pin.arg).type;
+    const attr = this.attr(this.find(node.op), name);
+    if (type === '') return {};
+    if (attr === null) return name === type ? {} : null;
+    const allowed = attr[5] ?? [];
+    if (attr[1] !== 'type' || (allowed.length > 0 && !allowed.includes(type))) return null;
+    return { [name]: `type: ${typeEnum(type)}` };
+  }
+
   // Returns the type attribute of an argument, or "".
   typeAttr(arg: ArgJson): string {
     return argType(arg).type;

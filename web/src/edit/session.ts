@@ -8,7 +8,7 @@ import { Editor } from './editor.ts';
 import { kNoFeed } from './feed.ts';
 import type { FeedField } from './feed.ts';
 import type { End } from './editor.ts';
-import { Library } from './library.ts';
+import { endOf, Library } from './library.ts';
 import type { Pin } from './library.ts';
 import { fieldText } from './fields.ts';
 import { formatInput, graphText, parseInput, parseNodes } from './node.ts';
@@ -19,7 +19,8 @@ import { shorten } from '../data/text.ts';
 // The dialog over the picture.
 export type Dialog =
   // Blocks to add; `end` is what the new one is connected to.
-  | { kind: 'palette'; end: (End & { isOutput: boolean; type: string }) | null; body: number }
+  // The new one is in the scope of the body, "layer1/", or "".
+  | { kind: 'palette'; end: (End & { isOutput: boolean; type: string }) | null; body: number; scope: string }
   // The inputs of a block that the marked output may be connected to.
   | { kind: 'connect'; to: number }
   | { kind: 'gradients'; of: string; wrt: string; body: number }
@@ -73,8 +74,13 @@ export class Session {
   private run: { nodes: readonly EditNode[]; feeds: Editor['feeds']; result: RunJson } | null = null;
   private readonly hasServer: boolean;
   private readonly base: number;
-  // Whether the last save was refused because the file is another one's work.
-  private overwrites = false;
+  private readonly page: number;
+  // The file that the last save refused to overwrite, or "".
+  private overwritten = '';
+  // Ends the call in progress, if it can be ended; and the check.
+  private aborting: AbortController | null = null;
+  private checking: AbortController | null = null;
+  private isRunning = false;
   // The version that was saved.
   private saved = 0;
   private clipboard = '';
@@ -88,6 +94,7 @@ export class Session {
     this.file = edit.file;
     this.hasServer = edit.server;
     this.base = edit.base;
+    this.page = edit.page;
   }
 
   get isServed(): boolean {
@@ -99,7 +106,7 @@ export class Session {
   }
   private sent(): SentGraph {
     return {
-      base: this.base, nodes: this.editor.items(), functions: this.editor.functionItems(),
+      base: this.base, page: this.page, nodes: this.editor.items(), functions: this.editor.functionItems(),
     };
   }
   // Returns the member of a request that is about a body.
@@ -156,6 +163,7 @@ export class Session {
   refresh(select: number | null = this.selectedId): Promise<void> {
     this.selectedId = select;
     this.isStale = true;
+    this.checking?.abort();
     this.refreshing ??= this.refreshAll().finally(() => { this.refreshing = null; });
     return this.refreshing;
   }
@@ -195,13 +203,20 @@ export class Session {
         this.checked!.functions === functions) {
       return;
     }
+    const checking = new AbortController();
+    this.checking = checking;
     try {
-      const result = await call('check', this.sent(), {});
+      const result = await call('check', this.sent(), {}, checking.signal);
       if (result.types.length !== nodes.length) throw new Error('the answer is about another graph');
       this.checked = { nodes, functions, result };
     } catch (error) {
-      this.host.say((error as Error).message);
+      // An edit asks for another check.
+      if (!this.isStale) {
+        this.host.say(checking.signal.aborted ? 'The check is cancelled' : (error as Error).message);
+      }
       return;
+    } finally {
+      this.checking = null;
     }
     if (!this.isStale) await this.show();
     const problem = this.checked.result.problems.find(([at]) => nodes[at]!.id === this.selectedId);
@@ -240,29 +255,43 @@ export class Session {
     if (title !== null) void this.refresh();
   }
 
-  // Adds a block, and connects it if the palette was opened at a pin.
+  // Adds a block, and connects it if the palette was opened at a pin, in one step.
   add(op: string): void {
-    const { end, body } = this.dialog?.kind === 'palette' ? this.dialog : { end: null, body: 0 };
+    const { end, body, scope } = this.dialog?.kind === 'palette' ? this.dialog : { end: null, body: 0, scope: '' };
     this.close();
-    this.do(() => {
-      const node = this.editor.add(op, '', {}, body);
-      if (end !== null) this.attach(node, end);
-      return { select: node.id, say: `Added ${node.name}` };
-    });
+    this.do(() => this.editor.together(() => {
+      // An argument or result of a function is in no scope.
+      const isEnd = body > 0 && endOf(op) !== '';
+      const name = scope === '' || isEnd ? '' : this.editor.freeName(scope + op, body);
+      const node = this.editor.add(op, name, {}, body);
+      const reason = end === null ? '' : this.attach(node, end);
+      return { select: node.id, say: `Added ${node.name}${reason === '' ? '' : `, not connected: ${reason}`}` };
+    }));
   }
-  private attach(node: EditNode, end: End & { isOutput: boolean }): void {
-    const pins = end.isOutput ? this.editor.library.inputs(node) : this.editor.library.outputs(node);
-    let reason = '';
+  // Connects a new block to a pin. A producer gets the type of the pin. Returns why it does not fit,
+  // or "".
+  private attach(node: EditNode, end: End & { isOutput: boolean; type: string }): string {
+    const { editor } = this;
+    const pins = end.isOutput ? editor.library.inputs(node) : editor.library.outputs(node);
+    let reason = 'it has no pin for it';
     for (const pin of pins) {
       try {
-        if (end.isOutput) this.editor.connect(end, { id: node.id, index: pin.index }, pin.isNew);
-        else this.editor.connect({ id: node.id, index: pin.index }, end);
-        return;
+        editor.together(() => {
+          if (end.isOutput) {
+            editor.connect(end, { id: node.id, index: pin.index }, pin.isNew);
+            return;
+          }
+          const attrs = editor.library.typing(node, pin, end.type);
+          if (attrs === null) throw new Error(`'${pin.name}' cannot be ${end.type}`);
+          for (const [name, value] of Object.entries(attrs)) editor.setAttr(node.id, name, value);
+          editor.connect({ id: node.id, index: pin.index }, end);
+        });
+        return '';
       } catch (error) {
         reason = (error as Error).message;
       }
     }
-    this.host.say(reason);
+    return reason;
   }
 
   // Marks the next output of a block as the beginning of a connection.
@@ -417,14 +446,15 @@ export class Session {
     return null;
   }
   async save(): Promise<void> {
-    await this.ask(async () => {
+    await this.ask('save', async () => {
       const { version } = this.editor;
-      const overwrite = this.overwrites;
-      this.overwrites = false;
-      const { file, bytes } = await call('save', this.sent(), { file: this.file, overwrite })
+      const name = this.file;
+      const overwrite = this.overwritten === name;
+      this.overwritten = '';
+      const { file, bytes } = await call('save', this.sent(), { file: name, overwrite })
         .catch((error: Error) => {
           // Asking again insists.
-          this.overwrites = error.message.includes('has changed since the page was loaded');
+          if (error.message.includes('save again to overwrite it')) this.overwritten = name;
           throw error;
         });
       this.saved = version;
@@ -432,16 +462,26 @@ export class Session {
     });
   }
 
-  // Ends the run in progress, whose call then fails.
-  async cancel(): Promise<void> {
-    if (!this.isBusy) {
-      this.host.say('Nothing runs');
-      return;
-    }
-    await call('cancel', null, {}).catch((error: Error) => this.host.say(error.message));
+  // Whether a call can be cancelled.
+  get canCancel(): boolean {
+    return this.isRunning || this.aborting !== null || this.checking !== null;
   }
-  // Calls the server, one call at a time, and says what failed.
-  private async ask(what: () => Promise<void>): Promise<void> {
+  // Ends the call in progress, which then fails: the server ends a run; of others, the page drops the
+  // answer.
+  async cancel(): Promise<void> {
+    if (this.isRunning) {
+      await call('cancel', null, {}).catch((error: Error) => this.host.say(error.message));
+    } else if (this.canCancel) {
+      this.aborting?.abort();
+      this.checking?.abort();
+    } else {
+      this.host.say('Nothing runs');
+    }
+  }
+  // Calls the server, one call at a time, and says what failed. The server ends a run, the page drops
+  // the answer of another call, and a save goes to its end.
+  private async ask(kind: 'run' | 'save' | 'other', what: (signal: AbortSignal) => Promise<void>):
+      Promise<void> {
     if (!this.hasServer) {
       this.host.say('This needs the server of `gradflow edit`');
       return;
@@ -452,12 +492,17 @@ export class Session {
     }
     this.isBusy = true;
     this.host.changed();
+    const aborting = new AbortController();
+    if (kind === 'run') this.isRunning = true;
+    if (kind === 'other') this.aborting = aborting;
     try {
-      await what();
+      await what(aborting.signal);
     } catch (error) {
       this.host.say((error as Error).message);
     } finally {
       this.isBusy = false;
+      this.isRunning = false;
+      this.aborting = null;
       this.host.changed();
     }
   }
@@ -532,9 +577,9 @@ export class Session {
       this.do(() => set(tensorOfNpy(bytes)));
       return;
     }
-    await this.ask(async () => {
+    await this.ask('other', async (signal) => {
       const image = toBase64(bytes);
-      const { value } = await call('image', null, { image, type, channels: 0, batch: false });
+      const { value } = await call('image', null, { image, type, channels: 0, batch: false }, signal);
       this.do(() => set(value));
     });
   }
@@ -563,7 +608,7 @@ export class Session {
 
   // Runs the graph, or what a node needs: of a function, in its body by itself.
   async runGraph(until: EditNode | null): Promise<void> {
-    await this.ask(async () => {
+    await this.ask('run', async () => {
       const nodes = [...this.editor.nodes];
       const { feeds } = this.editor;
       const body = until?.body ?? 0;
@@ -582,8 +627,9 @@ export class Session {
 
   async differentiate(of: string, wrt: string[], body: number): Promise<void> {
     this.close();
-    await this.ask(async () => {
-      const { nodes, gradients } = await call('gradients', this.sent(), { of, wrt, ...this.ofBody(body) });
+    await this.ask('other', async (signal) => {
+      const { nodes, gradients } =
+        await call('gradients', this.sent(), { of, wrt, ...this.ofBody(body) }, signal);
       const found = gradients.filter((name) => name !== null);
       const first = found[0] === undefined ? null : parseInput(found[0]).node;
       this.do(() => {
@@ -609,8 +655,8 @@ export class Session {
   }
 
   async cpp(): Promise<void> {
-    await this.ask(async () => {
-      const { text } = await call('cpp', this.sent(), {});
+    await this.ask('other', async (signal) => {
+      const { text } = await call('cpp', this.sent(), {}, signal);
       this.open({ kind: 'text', title: 'C++', text, file: this.file.replace(/\.pb(txt)?$/, '') + '.cc' });
     });
   }
@@ -625,8 +671,9 @@ export class Session {
     this.dialog = null;
     this.host.changed();
   }
-  // `body` is that of a new block that is not connected.
-  openPalette(end: (End & { isOutput: boolean }) | null, body: number): void {
+  // `body` is that of a new block that is not connected. `path` is the scope of the picture that it is
+  // put into, "layer1/", or "".
+  openPalette(end: (End & { isOutput: boolean }) | null, body: number, path = ''): void {
     let type = '';
     let place = body;
     if (end !== null) {
@@ -637,7 +684,8 @@ export class Session {
       const pin = pins.find((p) => p.index === end.index);
       type = pin === undefined ? '' : library.typeOf(node, pin);
     }
-    this.open({ kind: 'palette', end: end === null ? null : { ...end, type }, body: place });
+    const scope = path !== '' && this.bodyOfScope(path) === place ? this.localScope(path) : '';
+    this.open({ kind: 'palette', end: end === null ? null : { ...end, type }, body: place, scope });
   }
   // Returns the inputs of a block, and why the marked output does not fit each.
   choices(to: number): { pin: Pin; source: string; reason: string }[] {

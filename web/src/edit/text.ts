@@ -119,8 +119,8 @@ const kEscapes: Record<string, string> = {
   n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b', f: '\f', v: '\v',
 };
 
-// Returns the text of a string literal; null if it has bytes that are not UTF-8.
-export function unquote(literal: string): string | null {
+// Returns the bytes of a string literal.
+export function unquoteBytes(literal: string): Uint8Array {
   const bytes: number[] = [];
   const encoder = new TextEncoder();
   // Not push(...): long strings have more bytes than a call has arguments.
@@ -136,8 +136,13 @@ export function unquote(literal: string): string | null {
       add(encoder.encode(String.fromCharCode(parseInt(escape.slice(1), 16))));
     } else add(encoder.encode(kEscapes[escape] ?? escape));
   }
+  return Uint8Array.from(bytes);
+}
+
+// Returns the text of a string literal; null if it has bytes that are not UTF-8.
+export function unquote(literal: string): string | null {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.from(bytes));
+    return new TextDecoder('utf-8', { fatal: true }).decode(unquoteBytes(literal));
   } catch {
     return null;
   }

@@ -8,7 +8,7 @@
 //   /expression/  the name matches the regular expression
 import type { Model } from './model.ts';
 
-// Longer names are not matched against expressions, which may take exponential time.
+// Longer names are matched by their beginnings.
 const kMaxMatched = 1000;
 
 export class QueryError extends Error {}
@@ -58,18 +58,37 @@ function isTest(state: string): Test {
   return (model, node) => model.extra(node).k === change;
 }
 
-function parse(query: string): Test[] {
+// Returns the regular expression that a query is; null if it has another form. An expression may take
+// exponential time: match it in a worker that can be ended (worker/matcher.ts).
+export function expressionOf(query: string): string | null {
   const text = query.trim();
-  if (text.length > 1 && text.startsWith('/') && text.endsWith('/')) {
-    let expression: RegExp;
-    try {
-      expression = new RegExp(text.slice(1, -1), 'u');
-    } catch {
-      throw new QueryError('not a regular expression');
-    }
-    return [(model, node) => expression.test(model.name(node).slice(0, kMaxMatched))];
+  return text.length > 1 && text.startsWith('/') && text.endsWith('/') ? text.slice(1, -1) : null;
+}
+
+// Returns the parts of the names that expressions are matched with.
+export function matchedNames(model: Model): string[] {
+  return Array.from({ length: model.size }, (_, node) => model.name(node).slice(0, kMaxMatched));
+}
+
+// Returns the names that match an expression.
+export function matchNames(names: readonly string[], expression: string, limit: number): Found {
+  let regexp: RegExp;
+  try {
+    regexp = new RegExp(expression, 'u');
+  } catch {
+    throw new QueryError('not a regular expression');
   }
-  return text.split(/\s+/).filter((term) => term !== '').map(termTest);
+  const found: Found = { nodes: [], count: 0 };
+  names.forEach((name, node) => {
+    if (!regexp.test(name)) return;
+    if (found.nodes.length < limit) found.nodes.push(node);
+    ++found.count;
+  });
+  return found;
+}
+
+function parse(query: string): Test[] {
+  return query.trim().split(/\s+/).filter((term) => term !== '').map(termTest);
 }
 
 export interface Found {
@@ -79,14 +98,24 @@ export interface Found {
   count: number;
 }
 
-export function search(model: Model, query: string, limit: number): Found {
+// Searches for terms, in steps that take little time each.
+export function* searchInSteps(model: Model, query: string, limit: number): Generator<void, Found> {
   const tests = parse(query);
   const found: Found = { nodes: [], count: 0 };
   if (tests.length === 0) return found;
   for (let node = 0; node < model.size; ++node) {
+    if (node % 256 === 255) yield;
     if (!tests.every((test) => test(model, node))) continue;
     if (found.nodes.length < limit) found.nodes.push(node);
     ++found.count;
   }
   return found;
+}
+// The same in one step.
+export function search(model: Model, query: string, limit: number): Found {
+  const steps = searchInSteps(model, query, limit);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
 }

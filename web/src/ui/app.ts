@@ -5,6 +5,7 @@ import type { EditNode } from '../edit/node.ts';
 import { Session } from '../edit/session.ts';
 import type { Description, EventText, Hit, Marks, Summary } from '../worker/api.ts';
 import type { Client } from '../worker/channel.ts';
+import type { Matcher } from '../worker/matcher.ts';
 import { paint } from '../draw/painter.ts';
 import { CanvasSurface, SvgSurface } from '../draw/surface.ts';
 import { readTheme } from '../draw/theme.ts';
@@ -13,17 +14,19 @@ import { Camera } from '../view/camera.ts';
 import { formatBookmark, parseBookmark } from '../view/bookmark.ts';
 import { TimelineView } from '../view/timeline.ts';
 import { World } from '../view/world.ts';
+import { expressionOf } from '../model/search.ts';
 import type { Scene } from '../scene/types.ts';
 
 export interface SearchState {
   query: string;
+  isBusy: boolean;
   hits: Hit[];
   count: number;
   error: string;
 }
 
 const kMaxHits = 200;
-const kNoSearch: SearchState = { query: '', hits: [], count: 0, error: '' };
+const kNoSearch: SearchState = { query: '', isBusy: false, hits: [], count: 0, error: '' };
 
 export class App {
   readonly world = new World();
@@ -45,6 +48,8 @@ export class App {
   edit: Session | null = null;
   // A line from a pin to the pointer, or a rectangle around blocks, on the screen.
   drag: { isBox: boolean; fromX: number; fromY: number; toX: number; toY: number } | null = null;
+  // The pins that the drag may end at, in the world.
+  fits: { x: number; y: number }[] = [];
   isFolded = false;
   isHelpOpen = false;
   // What happened, for assistive technology too.
@@ -58,7 +63,7 @@ export class App {
   private isDirty = false;
   private readonly listeners: (() => void)[] = [];
 
-  constructor(readonly client: Client, readonly canvas: HTMLCanvasElement) {
+  constructor(readonly client: Client, readonly matcher: Matcher, readonly canvas: HTMLCanvasElement) {
     this.camera = new Camera(() => this.draw());
     this.theme = readTheme();
   }
@@ -110,6 +115,12 @@ export class App {
       } else {
         context.moveTo(fromX, fromY);
         context.lineTo(toX, toY);
+        const { scale, x, y } = this.camera.transform();
+        for (const fit of this.fits) {
+          const [cx, cy] = [fit.x * scale + x, fit.y * scale + y];
+          context.moveTo(cx + 6, cy);
+          context.arc(cx, cy, 6, 0, 2 * Math.PI);
+        }
       }
       context.stroke();
     }
@@ -144,8 +155,8 @@ export class App {
 
   // ---- Graphs and scopes ----
 
-  async open(base64: string, bookmark: string): Promise<void> {
-    this.summary = await this.client.call('open', base64);
+  async open(data: string, bookmark: string): Promise<void> {
+    this.summary = await this.client.call('open', data);
     if (this.summary.edit !== null) {
       this.edit = new Session(this, this.summary.edit);
       const { generator } = this.summary;
@@ -207,6 +218,8 @@ export class App {
     }
     const wasEmpty = this.summary?.nodes === 0;
     const generator = this.summary?.generator ?? '';
+    const isMatching = this.matcher.isBusy;
+    this.matcher.reset();
     const summary = { ...await this.client.call('replace', graph), generator };
     const timeline = summary.runTime >= 0 ? await this.client.call('timeline') : null;
     const options = { fold: this.isFolded };
@@ -245,6 +258,8 @@ export class App {
     this.chosen = all;
     this.description = description;
     placed();
+    // Of the names as they are now.
+    if (isMatching) void this.find(this.search.query);
     if (wasEmpty) this.fitAll(false);
     const box = selected === null ? null : this.world.boxOf(selected);
     if (box !== null) this.camera.reveal(box, this.width, this.height, false);
@@ -263,10 +278,20 @@ export class App {
       --this.numLoading;
     }
   }
-  // Cancels what is being loaded. Returns whether there was anything.
-  cancelLoading(): boolean {
-    if (this.numLoading === 0) return false;
-    this.client.cancel('scene');
+  // Cancels what is in progress: scopes that are being opened, a search, a call of the server. Returns
+  // whether there was anything.
+  cancel(): boolean {
+    if (this.numLoading > 0) {
+      this.client.cancel('scene');
+    } else if (this.search.isBusy) {
+      this.stopSearch();
+      this.search = { ...kNoSearch, query: this.search.query, error: 'The search is cancelled' };
+      this.say('The search is cancelled');
+    } else if (this.edit?.canCancel === true) {
+      void this.edit.cancel();
+    } else {
+      return false;
+    }
     return true;
   }
 
@@ -347,7 +372,7 @@ export class App {
   }
 
   // Returns the path of a scope that is shown, or "".
-  private pathOf(id: number): string {
+  pathOf(id: number): string {
     const found = this.world.findItem(id);
     return found === null ? '' : found.placed.scene.items[found.item]!.path;
   }
@@ -421,6 +446,18 @@ export class App {
       : d.outputs.flatMap((output) => output.consumers)[0];
     if (next === undefined) this.say(isBack ? 'No producer' : 'No consumer');
     else await this.select(next.node);
+  }
+
+  // Selects an item of the scene by its distance from the selected one in the order of the tree, or
+  // the first or last one.
+  async selectPage(step: number): Promise<void> {
+    const found = this.selected === null ? null : this.world.findItem(this.selected);
+    const scene = (found?.placed ?? this.world.placed.get(this.summary?.first ?? 0))?.scene;
+    if (scene === undefined || scene.items.length === 0) return;
+    const at = found === null ? (step > 0 ? -1 : 0) : found.item;
+    const next = Math.min(Math.max(at + step, 0), scene.items.length - 1);
+    await this.select(scene.items[next]!.id);
+    this.say(`Block ${next + 1} of ${scene.items.length}`);
   }
 
   // Selects the next or previous item of the scene, from top to bottom and left to right.
@@ -567,17 +604,35 @@ export class App {
 
   // ---- Search ----
 
+  private numSearches = 0;
   async find(query: string): Promise<void> {
-    this.search = { ...this.search, query, error: '' };
+    this.stopSearch();
+    const number = this.numSearches;
+    this.search = { ...this.search, query, isBusy: true, error: '' };
     this.changed();
+    let result: SearchState = kNoSearch;
     try {
-      const found = await this.client.latest('search', query, kMaxHits);
-      if (found === null) return;
-      this.search = { query, ...found, error: '' };
+      const found = await this.findAll(query);
+      result = { ...kNoSearch, ...found, query };
     } catch (error) {
-      this.search = { query, hits: [], count: 0, error: (error as Error).message };
+      result = { ...kNoSearch, query, error: (error as Error).message };
     }
+    // Another search may have begun.
+    if (number !== this.numSearches) return;
+    this.search = result;
     this.changed();
+  }
+  private async findAll(query: string): Promise<{ hits: Hit[]; count: number }> {
+    const expression = expressionOf(query);
+    if (expression === null) return this.client.call('search', query, kMaxHits);
+    const found = await this.matcher.find(expression, kMaxHits);
+    return found === null ? kNoSearch
+      : { hits: await this.client.call('hits', found.nodes), count: found.count };
+  }
+  private stopSearch(): void {
+    ++this.numSearches;
+    this.client.cancel('search');
+    this.matcher.stop();
   }
 
   // ---- Bookmarks ----

@@ -1,4 +1,5 @@
 // The bar: search, buttons of the commands, and the keys.
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { plural, visible } from '../data/text.ts';
 import type { App } from './app.ts';
 import { commandsOf, runCommand } from './commands.ts';
@@ -9,7 +10,8 @@ function Results({ app }: { app: App }) {
   if (search.query === '') return null;
   return (
     <div id="results">
-      <p role="status">{search.error !== '' ? search.error : plural(search.count, 'block')}</p>
+      <p role="status">{search.isBusy ? 'Searching; Escape cancels'
+        : search.error !== '' ? search.error : plural(search.count, 'block')}</p>
       <ul>
         {search.hits.map((hit) => (
           <li key={hit.node}>
@@ -30,14 +32,24 @@ function keyName(command: Command): string {
 }
 
 function Help({ app, page }: { app: App; page: Page }) {
-  if (!app.isHelpOpen) return null;
+  const ref = useRef<HTMLDialogElement>(null);
+  // The picture has the focus afterwards.
+  useLayoutEffect(() => {
+    const dialog = ref.current!;
+    dialog.showModal();
+    return () => {
+      // Until then, nothing else takes the focus.
+      dialog.close();
+      document.getElementById('tree')?.focus();
+    };
+  }, []);
   const close = (): void => {
     app.isHelpOpen = false;
     app.changed();
   };
   return (
-    <dialog open id="help" aria-label="Keys"
-            onKeyDown={(event) => { if (event.key === 'Escape') close(); }}>
+    <dialog id="help" ref={ref} aria-label="Keys" onClose={() => { if (ref.current !== null) close(); }}
+            onKeyDown={(event) => { if (event.key === 'Escape') event.stopPropagation(); }}>
       <button type="button" onClick={close}>Close</button>
       {kGroups.filter((group) => group !== 'Edit' || app.edit !== null).map((group) => (
         <section key={group}>
@@ -46,7 +58,11 @@ function Help({ app, page }: { app: App; page: Page }) {
             {commandsOf(app).filter((command) => command.group === group).map((command) => (
               <li key={command.id}>
                 <button type="button" data-command={command.id}
-                        onClick={() => runCommand(command, app, page)}>
+                        onClick={() => {
+                          // A command finds the page as its key does.
+                          close();
+                          if (command.id !== 'help') runCommand(command, app, page);
+                        }}>
                   <kbd>{keyName(command)}</kbd> {command.title}
                 </button>
               </li>
@@ -69,14 +85,19 @@ export function Bar({ app, page }: { app: App; page: Page }) {
         <Results app={app} />
       </div>
       <nav aria-label="Commands">
-        {commandsOf(app).filter((command) => command.label !== undefined).map((command) => (
+        {commandsOf(app).filter((command) =>
+          command.label !== undefined && (command.group !== 'Run' || app.timeline !== null)).map((command) => (
           <button key={command.id} type="button" title={`${command.title} (${keyName(command)})`}
-                  aria-label={command.title} onClick={() => runCommand(command, app, page)}>
+                  aria-label={command.title} onClick={(event) => {
+                    // The keys go to the picture after a click, and stay at the button after a key.
+                    if (event.detail > 0) page.focusPicture();
+                    runCommand(command, app, page);
+                  }}>
             {command.label}
           </button>
         ))}
       </nav>
-      <Help app={app} page={page} />
+      {app.isHelpOpen && <Help app={app} page={page} />}
     </header>
   );
 }

@@ -17,6 +17,7 @@ export interface Command {
 // What commands need of the DOM.
 export interface Page {
   focusSearch(): void;
+  focusPicture(): void;
   focusPanel(): void;
   // The first field of the panel.
   focusFields(): void;
@@ -36,6 +37,14 @@ export const kCommands: Command[] = [
     run: (app) => app.selectBeside(1) },
   { id: 'previous', title: 'Previous block', key: 'ArrowUp', group: 'Move',
     run: (app) => app.selectBeside(-1) },
+  { id: 'page-next', title: 'The block 100 further in the scope', key: 'PageDown', group: 'Move',
+    run: (app) => app.selectPage(100) },
+  { id: 'page-previous', title: 'The block 100 before in the scope', key: 'PageUp', group: 'Move',
+    run: (app) => app.selectPage(-100) },
+  { id: 'first', title: 'First block of the scope', key: 'Home', group: 'Move',
+    run: (app) => app.selectPage(-Infinity) },
+  { id: 'last', title: 'Last block of the scope', key: 'End', group: 'Move',
+    run: (app) => app.selectPage(Infinity) },
   { id: 'function', title: 'Go to the function of the call, or back', key: 'B', group: 'Move',
     run: (app) => app.followCall() },
   { id: 'notable', title: 'Next problem or change', key: 'n', group: 'Move',
@@ -80,9 +89,9 @@ export const kCommands: Command[] = [
   { id: 'clear', title: 'Remove highlights', key: 'x', group: 'Highlight',
     run: (app) => app.clearMarks() },
 
-  { id: 'critical', title: 'Highlight the critical path', key: 'r', group: 'Run',
+  { id: 'critical', label: 'Critical path', title: 'Highlight the critical path', key: 'r', group: 'Run',
     run: (app) => app.markCriticalPath() },
-  { id: 'nan', title: 'Go to the first NaN', key: 'N', group: 'Run',
+  { id: 'nan', label: 'First NaN', title: 'Go to the first NaN', key: 'N', group: 'Run',
     run: (app) => app.selectFirstNan() },
   { id: 'time-in', title: 'Zoom into the timeline', key: 'w', group: 'Run',
     run: (app) => app.moveTimeline(1.5, 0) },
@@ -101,9 +110,9 @@ export const kCommands: Command[] = [
     run: (_, page) => page.focusSearch() },
   { id: 'panel', title: 'Go to the panel', key: 'v', group: 'Page',
     run: (_, page) => page.focusPanel() },
-  { id: 'deselect', title: 'Deselect, or cancel what is being opened', key: 'Escape', group: 'Page',
+  { id: 'deselect', title: 'Deselect, or cancel what is in progress', key: 'Escape', group: 'Page',
     run: (app) => {
-      if (!app.cancelLoading()) app.clearSelection();
+      if (!app.cancel()) app.clearSelection();
     } },
   { id: 'theme', label: 'Theme', title: 'Light or dark', key: 't', group: 'Page',
     run: (_, page) => page.toggleTheme() },
@@ -174,7 +183,7 @@ export const kEditCommands: Command[] = [
     run: (app) => app.edit?.runGraph(null) },
   { id: 'run-to', label: 'Run to', title: 'Run up to the block', key: 'F', group: 'Edit',
     run: withNode((session, node) => void session.runGraph(node)) },
-  { id: 'cancel', title: 'Cancel the run', key: 'W', group: 'Edit', run: (app) => app.edit?.cancel() },
+  { id: 'cancel', label: 'Cancel', title: 'Cancel the run, or another call of the server', key: 'W', group: 'Edit', run: (app) => app.edit?.cancel() },
   { id: 'differentiate', label: 'Differentiate', title: 'Differentiate', key: 'G', group: 'Edit',
     run: (app) => app.edit?.openGradients(app.edit.nodeOf(app.selected)) },
   { id: 'cpp', label: 'C++', title: 'Show as C++', key: 'C', group: 'Edit',

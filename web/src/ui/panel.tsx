@@ -1,9 +1,11 @@
 // The panel of the selected block or scope.
 import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import type { OutputJson } from '../data/format.ts';
 import { bytesText, duration, leaf, plural, visible, visibleLines } from '../data/text.ts';
 import type { Description, Neighbour } from '../worker/api.ts';
 import { kMaxListed } from '../worker/api.ts';
+import type { TimelineView } from '../view/timeline.ts';
 import type { App } from './app.ts';
 import { commandsOf, runCommand } from './commands.ts';
 import type { Page } from './commands.ts';
@@ -227,6 +229,7 @@ function Overview({ app, page }: { app: App; page: Page }) {
         {plural(summary.scopes, 'scope')}</p>
       {app.edit !== null && <GraphFields session={app.edit} page={page} />}
       {summary.runTime >= 0 && <p>Run in {duration(summary.runTime)}</p>}
+      {app.timeline !== null && <Events app={app} view={app.timeline} />}
       {summary.diff && <p>{added} added, {removed} removed, {changed} changed</p>}
       {summary.notes.length > 0 && (
         <Section title="Cannot run">
@@ -237,6 +240,47 @@ function Overview({ app, page }: { app: App; page: Page }) {
         keys.</p>
       <p class="soft">{summary.generator}</p>
     </>
+  );
+}
+
+// The timeline as a table, in the order of the starts.
+function Events({ app, view }: { app: App; view: TimelineView }) {
+  const [first, setFirst] = useState(0);
+  const events = view.sorted();
+  const last = Math.min(first + kMaxListed, events.length);
+  return (
+    <details>
+      <summary>Timeline as a table: {plural(events.length, 'execution')}</summary>
+      {/* Scrolled by keys, too. */}
+      <div class="events" role="region" tabIndex={0} aria-label="Executions">
+        <table>
+          <caption>{events.length === 0 ? 'None' : `${first + 1} to ${last}`}</caption>
+          <thead><tr><th scope="col">Block</th><th scope="col">Start</th><th scope="col">Time</th>
+            <th scope="col">Thread</th></tr></thead>
+          <tbody>
+            {events.slice(first, last).map((event, i) => (
+              <tr key={first + i}>
+                <td>{event.node < 0 ? visible(event.name) : (
+                  <button type="button" class="link" onClick={() => void app.select(event.node)}>
+                    {visible(event.name)}
+                  </button>
+                )}</td>
+                <td>{duration(event.begin)}</td><td>{duration(event.end - event.begin)}</td>
+                <td>{visible(view.data.threads[event.thread] ?? '')}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {events.length > kMaxListed && (
+        <p>
+          <button type="button" disabled={first === 0}
+                  onClick={() => setFirst(first - kMaxListed)}>Earlier executions</button>{' '}
+          <button type="button" disabled={last === events.length}
+                  onClick={() => setFirst(first + kMaxListed)}>Later executions</button>
+        </p>
+      )}
+    </details>
   );
 }
 

@@ -20,12 +20,32 @@ function drop(app: App, from: PinPlace, to: PinPlace | null, block: number | nul
     if (to.isOutput === from.isOutput) app.say('An output goes to an input');
     else if (from.isOutput) session.connect(end, target);
     else session.connect(target, end);
-  } else if (other === null && block === null) {
-    session.openPalette({ ...end, isOutput: from.isOutput }, node.body);
+  } else if (other === null && (block === null || (block < 0 && app.isOpen(~block)))) {
+    // Empty, also within an open scope.
+    const path = block === null ? '' : `${app.pathOf(block)}/`;
+    session.openPalette({ ...end, isOutput: from.isOutput }, node.body, path);
   } else if (other !== null && from.isOutput && other !== node) {
     session.from = end;
     session.openConnection(other);
+  } else if (other === null) {
+    app.say('Open the scope to connect a block in it');
   }
+}
+
+// Returns the places of the pins on the screen that a pin may be connected to.
+function findFits(app: App, from: PinPlace): { x: number; y: number }[] {
+  const session = app.edit;
+  const node = session?.nodeOf(from.node) ?? null;
+  if (session === null || node === null) return [];
+  const [left, top] = app.camera.toWorld(0, 0);
+  const [right, bottom] = app.camera.toWorld(app.width, app.height);
+  // Of very many, which are too small to be seen, some.
+  const pins = app.world.pinsWithin(left, top, right, bottom, !from.isOutput).slice(0, 2000);
+  const ids = new Map(pins.map((pin) => [pin.node, session.nodeOf(pin.node)?.id ?? -1]));
+  const fitting = new Set(session.editor
+    .fitting({ id: node.id, index: from.index }, from.isOutput, new Set(ids.values()))
+    .map((end) => `${end.id}:${end.index}`));
+  return pins.filter((pin) => fitting.has(`${ids.get(pin.node)!}:${pin.index}`));
 }
 
 export function listenToPointer(app: App, focus: () => void): void {
@@ -70,6 +90,7 @@ export function listenToPointer(app: App, focus: () => void): void {
       app.draw();
     } else if (pin !== null) {
       const { scale, x, y } = app.camera.transform();
+      if (app.drag === null) app.fits = findFits(app, pin);
       app.drag = {
         isBox, fromX: pin.x * scale + x, fromY: pin.y * scale + y, toX: now.x, toY: now.y,
       };
@@ -98,6 +119,7 @@ export function listenToPointer(app: App, focus: () => void): void {
     isBox = false;
     pin = null;
     app.drag = null;
+    app.fits = [];
     app.draw();
   });
   canvas.addEventListener('pointercancel', (event) => {
@@ -105,6 +127,7 @@ export function listenToPointer(app: App, focus: () => void): void {
     isBox = false;
     pin = null;
     app.drag = null;
+    app.fits = [];
     app.draw();
   });
 

@@ -5,8 +5,9 @@ import { Flag } from '../scene/types.ts';
 import type { Item } from '../scene/types.ts';
 import type { App } from './app.ts';
 
-// Items of a scope around the selected one; the tree states the number of all.
-const kMaxItems = 100;
+// Items of a scope around the selected one; the tree states the number of all. PageDown and PageUp
+// lead to the others.
+export const kMaxItems = 100;
 
 const kChanges = ['', 'added', 'removed', 'changed'];
 

@@ -16,6 +16,13 @@ export class TimelineView {
     this.rows = data.threads.map((_, thread) => thread);
   }
 
+  private inOrder: EventText[] | null = null;
+  // Returns the events in the order of their starts.
+  sorted(): readonly EventText[] {
+    this.inOrder ??= [...this.data.events].sort((a, b) => a.begin - b.begin || a.end - b.end);
+    return this.inOrder;
+  }
+
   // Pins the row of a thread to the top, below those that are pinned, or returns it to its place.
   // Returns whether it is pinned now.
   pin(thread: number): boolean {

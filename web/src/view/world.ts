@@ -155,6 +155,26 @@ export class World {
     return found;
   }
 
+  // Returns the inputs or outputs of the blocks that a rectangle of the world meets.
+  pinsWithin(left: number, top: number, right: number, bottom: number, isOutput: boolean): PinPlace[] {
+    const found: PinPlace[] = [];
+    for (const { scene, at } of this.placed.values()) {
+      for (let i = 0; i < scene.items.length; ++i) {
+        const item = scene.items[i]!;
+        if (item.id < 0) continue;
+        const x = at.x + at.scale * scene.x[i]!;
+        const y = at.y + at.scale * scene.y[i]!;
+        const w = at.scale * scene.w[i]!;
+        if (x > right || y > bottom || x + w < left || y + at.scale * scene.h[i]! < top) continue;
+        (isOutput ? item.outputs : item.inputs).forEach((pin, index) => {
+          if (pin.name.startsWith('…')) return;
+          found.push({ node: item.id, isOutput, index, x: isOutput ? x + w : x, y: y + at.scale * pin.y });
+        });
+      }
+    }
+    return found;
+  }
+
   // Returns the pin of a block within `radius` of a point of the world, and where it is.
   hitPin(x: number, y: number, radius: number): PinPlace | null {
     let found: PinPlace | null = null;

@@ -93,12 +93,17 @@ export interface Marks {
 }
 
 export interface Api {
-  open(base64: string): Promise<Summary>;
+  // `data` is that of the page, or a graph in JSON.
+  open(data: string): Promise<Summary>;
   // Shows another graph: one that was edited.
   replace(graph: GraphJson): Promise<Summary>;
   scene(scope: number, options: SceneOptions): Promise<Scene>;
   describe(id: number): Promise<Description>;
+  // Searches for terms. Regular expressions are matched in another worker: matchedNames() sends it
+  // the names, and hits() tells what it has found.
   search(query: string, limit: number): Promise<{ hits: Hit[]; count: number }>;
+  matchedNames(port: MessagePort): Promise<void>;
+  hits(nodes: number[]): Promise<Hit[]>;
   mark(kind: 'in' | 'out' | 'between', node: number, other: number): Promise<Marks>;
   // The scopes around a node or scope, from the root.
   ancestors(id: number): Promise<number[]>;

@@ -91,8 +91,13 @@ export class Client {
   }
 
   call<N extends Name>(name: N, ...args: Parameters<Api[N]>): ReturnType<Api[N]> {
+    return this.transfer([], name, ...args);
+  }
+  // Transfers ports that are among the arguments.
+  transfer<N extends Name>(ports: MessagePort[], name: N, ...args: Parameters<Api[N]>):
+      ReturnType<Api[N]> {
     const id = this.next++;
-    this.worker.postMessage({ id, name, args });
+    this.worker.postMessage({ id, name, args }, ports);
     return new Promise((resolve, reject) => {
       this.waiting.set(id, { name, resolve, reject });
     }) as ReturnType<Api[N]>;

@@ -3,7 +3,7 @@ import { decode } from '../data/format.ts';
 import type { GraphJson } from '../data/format.ts';
 import { Model } from '../model/model.ts';
 import { between, fanIn, fanOut, markScopes } from '../model/reach.ts';
-import { search } from '../model/search.ts';
+import { matchedNames, searchInSteps } from '../model/search.ts';
 import { shorten } from '../data/text.ts';
 import { SceneBuilder } from '../scene/build.ts';
 import type { Scene, SceneOptions } from '../scene/types.ts';
@@ -24,8 +24,8 @@ export class Service implements Api {
     return this.graph;
   }
 
-  async open(base64: string): Promise<Summary> {
-    return this.load(await decode(base64));
+  async open(data: string): Promise<Summary> {
+    return this.load(await decode(data));
   }
 
   async replace(graph: GraphJson): Promise<Summary> {
@@ -64,8 +64,12 @@ export class Service implements Api {
 
   async scene(scope: number, options: SceneOptions): Promise<Scene> {
     if (this.model.scopes[scope] === undefined) throw new Error(`no scope ${scope}`);
+    return this.inSteps(this.builder!.buildInSteps(scope, options));
+  }
+
+  // Does work, and lets messages in.
+  private async inSteps<T>(steps: Generator<void, T>): Promise<T> {
     const { builder } = this;
-    const steps = builder!.buildInSteps(scope, options);
     for (let begin = performance.now(); ;) {
       const step = steps.next();
       if (step.done === true) return step.value;
@@ -189,10 +193,15 @@ export class Service implements Api {
   }
 
   async search(query: string, limit: number): Promise<{ hits: Hit[]; count: number }> {
+    const { nodes, count } = await this.inSteps(searchInSteps(this.model, query, limit));
+    return { hits: await this.hits(nodes), count };
+  }
+  async matchedNames(port: MessagePort): Promise<void> {
+    port.postMessage(matchedNames(this.model));
+  }
+  async hits(nodes: number[]): Promise<Hit[]> {
     const { model } = this;
-    const { nodes, count } = search(model, query, limit);
-    const hits = nodes.map((node) => ({ node, name: model.name(node), op: model.op(node).n }));
-    return { hits, count };
+    return nodes.map((node) => ({ node, name: model.name(node), op: model.op(node).n }));
   }
 
   async mark(kind: 'in' | 'out' | 'between', node: number, other: number): Promise<Marks> {

@@ -1,6 +1,6 @@
 // `gradflow edit` in a browser: from nothing to a run, keys, drags, the clipboard, and files.
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { BrowserContextOptions, Page } from 'playwright-core';
@@ -163,19 +163,11 @@ test('what does not fit is refused, with the reason', async () => {
 
 test('a drag connects, or opens the ops that fit', async () => {
   const page = await editor('drag.pbtxt', kPair);
-  const drag = async (from: [number, number], to: [number, number]): Promise<void> => {
-    await page.mouse.move(...from);
-    await page.mouse.down();
-    await page.mouse.move((from[0] + to[0]) / 2, (from[1] + to[1]) / 2 + 20);
-    await page.mouse.move(...to);
-    await page.mouse.up();
-    await settle(page);
-  };
-  await drag(await pin(page, 'x', true, 0), await pin(page, 'z', false, 0));
+  await drag(page, await pin(page, 'x', true, 0), await pin(page, 'z', false, 0));
   assert.deepEqual(await inputs(page, 'z'), ['x']);
   const before = await page.evaluate(() => window.gradflow.camera.transform());
   const [x, y] = await pin(page, 'y', true, 0);
-  await drag([x, y], [x + 60, y + 170]);
+  await drag(page, [x, y], [x + 60, y + 170]);
   assert.deepEqual(await page.evaluate(() => window.gradflow.camera.transform()), before);
   assert.match(await page.locator('.edit-dialog h2').innerText(), /takes float/);
   await page.getByLabel('Op', { exact: true }).fill('abs');
@@ -185,6 +177,161 @@ test('a drag connects, or opens the ops that fit', async () => {
   await settle(page);
   assert.deepEqual(await inputs(page, 'Abs'), ['y']);
   await page.close();
+});
+
+async function drag(page: Page, from: [number, number], to: [number, number], inBetween?: () => Promise<void>):
+    Promise<void> {
+  await page.mouse.move(...from);
+  await page.mouse.down();
+  await page.mouse.move((from[0] + to[0]) / 2, (from[1] + to[1]) / 2 + 20);
+  await page.mouse.move(...to);
+  await inBetween?.();
+  await page.mouse.up();
+  await settle(page);
+}
+
+test('a drag within an open scope or function adds a block there, in one step', async () => {
+  const page = await editor('inside.pbtxt', placeholder('x', [2]) + node('s/y', 'Mul', ['x', 'x']) +
+    node('s/z', 'Neg', ['s/y']) + `library { ${kFunction} }`);
+  for (const [scope, block, added] of [['s', 's/y', 's/Abs'], ['ƒ twice', 'ƒ twice/sum', 'ƒ twice/Abs']] as const) {
+    await select(page, scope);
+    await fixture.press(page, 'Enter');
+    const [x, y] = await pin(page, block, true, 0);
+    // Near the lower edge of the scope, where it has no block.
+    const edge = await page.evaluate(async (name) => {
+      const app = window.gradflow;
+      const box = app.world.boxOf((await app.client.call('find', name))!)!;
+      const canvas = app.canvas.getBoundingClientRect();
+      const { scale, x, y } = app.camera.transform();
+      return [canvas.left + x + scale * (box.x + box.w / 2), canvas.top + y + scale * (box.y + box.h) - 4];
+    }, scope) as [number, number];
+    await drag(page, [x, y], edge);
+    assert.match(await page.locator('.edit-dialog h2').innerText(), /takes float/);
+    await page.getByLabel('Op', { exact: true }).fill('abs');
+    await page.getByLabel('Op', { exact: true }).press('Enter');
+    await settle(page);
+    assert.equal(await selected(page), added);
+    assert.match(await message(page), /^Added (s\/)?Abs$/);
+    await fixture.press(page, 'z');
+    assert.equal(await page.evaluate(() => window.gradflow.edit!.editor.undoTitle), null);
+    await select(page, scope);
+    await fixture.press(page, 'Enter');
+  }
+  await page.close();
+});
+
+test('while a pin is dragged, those that fit are marked', async () => {
+  const page = await editor('fit.pbtxt', kPair + `
+    node { name: "i" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } }`);
+  const marked = () => page.evaluate(() => window.gradflow.fits.length);
+  const from = await pin(page, 'z', false, 0);
+  await drag(page, from, [from[0] + 20, from[1] + 200], async () => {
+    // Both placeholders and the product, but not the block itself.
+    assert.equal(await marked(), 3);
+  });
+  assert.equal(await marked(), 0);
+  await page.keyboard.press('Escape');
+  await page.close();
+});
+
+test('dialogs keep the focus, and show hostile names as text', async () => {
+  const page = await editor('modal.pbtxt', kPair);
+  await page.evaluate(() => {
+    const { editor } = window.gradflow.edit!;
+    const parsed = editor.get(editor.find('z')!.id)!;
+    Object.assign(parsed, { name: 'z\u202e' });
+  });
+  await select(page, 'x');
+  await fixture.press(page, 'f');
+  await page.evaluate(() => {
+    const edit = window.gradflow.edit!;
+    edit.openConnection(edit.editor.nodes[2]!);
+  });
+  assert.equal(await page.locator('.edit-dialog h2').innerText(), 'Connect x to z\\u202e');
+  for (let i = 0; i < 8; ++i) {
+    await page.keyboard.press('Tab');
+    assert.ok(await page.evaluate(() => document.activeElement === document.body ||
+      document.activeElement!.closest('dialog') !== null), `after ${i + 1} tabs`);
+  }
+  // What is behind it takes neither focus nor keys.
+  await page.locator('#search').focus({ timeout: 1000 }).catch(() => {});
+  assert.notEqual(await page.evaluate(() => document.activeElement!.id), 'search');
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.activeElement!.id === 'tree');
+  assert.equal(await page.locator('dialog').count(), 0);
+  await page.close();
+});
+
+test('pages of the same file do not overwrite each other', async () => {
+  const path = fixture.file('two.pbtxt', kPair);
+  const first = await fixture.open(await fixture.serve([path]));
+  await settle(first);
+  // Another page of the same browser, at the address without the token.
+  const second = await first.context().newPage();
+  await second.goto(new URL(first.url()).origin);
+  await second.waitForFunction(() => document.documentElement.dataset.state === 'ready');
+  await settle(second);
+  assert.equal(new URL(first.url()).search, '');
+  await add(first, 'NoOp', 'mine');
+  await fixture.press(first, 'q');
+  assert.match(await message(first), /^Saved/);
+  await add(second, 'NoOp', 'theirs');
+  await fixture.press(second, 'q');
+  assert.match(await message(second), /^FAILED_PRECONDITION: 'two.pbtxt' has changed since the page was loaded/);
+  assert.match(readFileSync(path, 'utf8'), /mine/);
+  await fixture.press(second, 'q');
+  assert.match(await message(second), /^Saved/);
+  assert.match(readFileSync(path, 'utf8'), /theirs/);
+  await fixture.press(first, 'q');
+  assert.match(await message(first), /has changed since the page saved it/);
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  // Another file that exists.
+  const other = fixture.file('other_name.pbtxt', '# Theirs.\n');
+  await first.evaluate(() => window.gradflow.clearSelection());
+  await field(first, 'File', 'other_name.pbtxt');
+  await first.getByRole('button', { name: 'Save', exact: true }).first().click();
+  await settle(first);
+  assert.match(await message(first), /'other_name.pbtxt' exists; save again to overwrite it/);
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  assert.equal(readFileSync(other, 'utf8'), '# Theirs.\n');
+  await first.getByRole('button', { name: 'Save', exact: true }).first().click();
+  await settle(first);
+  assert.match(readFileSync(other, 'utf8'), /mine/);
+  await first.context().close();
+});
+
+test('a page with the cookie and without the key has no graph', async () => {
+  const page = await editor('key.pbtxt', kPair);
+  assert.equal(await page.evaluate(() => document.cookie), '');
+  await page.evaluate(() => localStorage.clear());
+  await page.reload();
+  await page.waitForFunction(() => document.documentElement.dataset.state === 'failed');
+  assert.match(await message(page), /expected the page's own request/);
+  assert.match(fixture.faults.pop()!, /status of 403/);
+  assert.equal(await page.evaluate(() => window.gradflow.summary), null);
+  await page.close();
+});
+
+test('runs write no files unless they may', async () => {
+  const out = join(fixture.folder, 'written.txt');
+  const text = (name: string, value: string): string => `node { name: "${name}" op: "Const"
+    attr { key: "dtype" value { type: DT_STRING } } attr { key: "value" value { tensor { dtype: DT_STRING
+      tensor_shape { } string_val: ${JSON.stringify(value)} } } } }`;
+  const graph = text('name', out) + text('contents', 'yes') + `
+    node { name: "write" op: "WriteFile" input: "name" input: "contents" }`;
+  const page = await editor('write.pbtxt', graph);
+  await select(page, 'write');
+  await fixture.press(page, 'F');
+  assert.match(await message(page), /'write' \(WriteFile\) writes files.*--allow-file-writes/);
+  assert.match(fixture.faults.pop()!, /status of 400/);
+  await page.close();
+  assert.ok(!existsSync(out));
+  const allowed = await fixture.open(await fixture.serve(['--allow-file-writes', fixture.file('allowed.pbtxt', graph)]));
+  await settle(allowed);
+  await select(allowed, 'write');
+  await fixture.press(allowed, 'F');
+  assert.equal(readFileSync(out, 'utf8'), 'yes');
+  await allowed.close();
 });
 
 test('blocks are copied, pasted and removed', async () => {
@@ -650,6 +797,17 @@ test('a constant is edited as a table', async () => {
   await expectNoViolation(page, 'table');
   await fixture.press(page, 'R');
   assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '[1 1][-3 1]');
+  await page.close();
+});
+
+test('the content of a constant is a table, too', async () => {
+  const page = await editor('content.pbtxt', `node { name: "m" op: "Const" attr { key: "dtype" value { type: DT_HALF } }
+    attr { key: "value" value { tensor { dtype: DT_HALF tensor_shape { dim { size: 2 } } tensor_content: "\\000<\\000\\300" } } } }`);
+  await select(page, 'm');
+  assert.equal(await page.getByLabel('Attribute value').inputValue(), 'half [2] 1 -2');
+  await field(page, 'Element 0, 1', '0.5');
+  await fixture.press(page, 'R');
+  assert.equal((await page.locator('#panel .values').first().innerText()).trim(), '1 0.5');
   await page.close();
 });
 

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { Fixture, constant, message, node, placeholder, selected, settle } from './support.ts';
+import { Fixture, constant, expectNoViolation, message, node, placeholder, selected, settle } from './support.ts';
 
 let fixture: Fixture;
 let path: string;
@@ -74,6 +74,87 @@ test('a vector has a curve', async () => {
     ['0,1 1,39', '3,20 4,29.5']);
   assert.equal(await page.locator('#panel .curve').getAttribute('aria-label'), 'Curve of y, from -1 to -2.5');
   await page.close();
+});
+
+test('buttons lead to the first NaN and to the critical path', async () => {
+  const page = await fixture.open(path);
+  await page.getByRole('button', { name: 'Go to the first NaN' }).click();
+  await settle(page);
+  assert.equal(await selected(page), 'log');
+  await page.getByRole('button', { name: 'Highlight the critical path' }).click();
+  await settle(page);
+  assert.match(await message(page), /on the critical path$/);
+  // A page without a run has none.
+  const view = await fixture.open(fixture.view('norun', placeholder('x', [2])));
+  assert.equal(await view.getByRole('button', { name: 'Go to the first NaN' }).count(), 0);
+});
+
+test('the timeline is a table, too', async () => {
+  const page = await fixture.open(path);
+  await page.getByText(/^Timeline as a table: \d+ executions$/).click();
+  const rows = await page.locator('.events tbody tr').allInnerTexts();
+  const events = await page.evaluate(() => window.gradflow.timeline!.data.events.length);
+  assert.equal(rows.length, events);
+  assert.ok(rows.some((row) => /^log\s+[\d.]+ (ns|µs|ms)\s+[\d.]+ (ns|µs|ms)\s+caller$/.test(row)), rows.join('\n'));
+  await expectNoViolation(page, 'table of the timeline');
+  await page.locator('.events').getByRole('button', { name: 'log' }).click();
+  await settle(page);
+  assert.equal(await selected(page), 'log');
+});
+
+test('a long timeline has pages', async () => {
+  let text = placeholder('x', [2]);
+  for (let i = 0; i < 250; ++i) text += node(`n${i}`, 'Neg', [i === 0 ? 'x' : `n${i - 1}`]);
+  const x = fixture.npy('pages', [1, 2], [2]);
+  const page = await fixture.open(fixture.report('pages', text, ['--threads', '1', '--feed', `x=${x}`]));
+  await page.getByText(/^Timeline as a table/).click();
+  const events = await page.evaluate(() => window.gradflow.timeline!.data.events.length);
+  assert.ok(events > 200);
+  assert.equal(await page.locator('.events caption').innerText(), '1 to 200');
+  await page.getByRole('button', { name: 'Later executions' }).click();
+  assert.equal(await page.locator('.events caption').innerText(), `201 to ${events}`);
+  await page.getByRole('button', { name: 'Earlier executions' }).click();
+  assert.equal(await page.locator('.events tbody tr').count(), 200);
+});
+
+test('infinities, and tensors of one element and of none', async () => {
+  const x = fixture.npy('special', [0, 1, -1], [3]);
+  const one = fixture.npy('one', [7], [1]);
+  const none = fixture.npy('none', [], [0]);
+  const scalar = fixture.npy('scalar', [4], []);
+  const page = await fixture.open(fixture.report('special',
+    placeholder('x', [3]) + placeholder('one', [1]) + placeholder('none', [0]) + placeholder('scalar', []) +
+    node('inverse', 'Reciprocal', ['x']) + node('square', 'Square', ['one']) + node('empty', 'Neg', ['none']) +
+    node('single', 'Neg', ['scalar']),
+    ['--feed', `x=${x}`, '--feed', `one=${one}`, '--feed', `none=${none}`, '--feed', `scalar=${scalar}`,
+     '--report-tensors', 'all']));
+  const inverse = await show(page, 'inverse');
+  assert.match(inverse, /1 \+Inf/);
+  assert.doesNotMatch(inverse, /-Inf|NaN/);
+  assert.match(inverse, /inf 1 -1/);
+  // A gap in the curve.
+  assert.equal(await page.locator('#panel .curve polyline').count(), 1);
+  const square = await show(page, 'square');
+  assert.match(square, /float \[1\]/);
+  assert.match(square, /min 49, max 49, mean 49,\s+stddev 0/);
+  const single = await show(page, 'single');
+  assert.match(single, /float \[\]/);
+  assert.match(single, /min -4, max -4/);
+  const empty = await show(page, 'empty');
+  assert.match(empty, /float \[0\]/);
+  assert.doesNotMatch(empty, /min |NaN|Inf/);
+  assert.equal(await page.locator('#panel .histogram, #panel .curve, #panel .picture').count(), 0);
+  await page.close();
+});
+
+test('a picture as SVG has colours of SVG 1.1 alone', async () => {
+  for (const options of [{}, { forcedColors: 'active' }] as const) {
+    const page = await fixture.open(path, options);
+    const colors = await page.evaluate(() =>
+      [...window.gradflow.svg().matchAll(/(?:fill|stroke)="([^"]*)"/g)].map((match) => match[1]!));
+    assert.ok(colors.length > 10);
+    for (const color of colors) assert.match(color, /^(none|rgb\(\d+, \d+, \d+\))$/);
+  }
 });
 
 test('one key leads to the first NaN, one to the critical path', async () => {

@@ -141,7 +141,7 @@ export async function settle(page: Page): Promise<void> {
       await app.client.call('find', '');
       await app.edit?.refreshed();
       const now = JSON.stringify([app.camera.transform(), app.selected, app.message]);
-      if (now === before && app.client.isIdle && app.edit?.isBusy !== true) return;
+      if (now === before && app.client.isIdle && !app.search.isBusy && app.edit?.isBusy !== true) return;
       before = now;
     }
     throw new Error('the page does not settle');

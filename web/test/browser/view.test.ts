@@ -142,6 +142,63 @@ test('search finds names, ops, attributes, shapes and expressions', async () => 
   assert.ok(isSeen);
 });
 
+test('an expression that takes exponential time stops nothing else', async () => {
+  const page = await fixture.open(fixture.view('hang',
+    placeholder('x', [2]) + node('a'.repeat(900) + '!', 'Neg', ['x'])));
+  const status = page.locator('#results [role=status]');
+  await page.locator('#search').fill('/^(a+)+$/');
+  await page.waitForFunction(() => window.gradflow.search.isBusy);
+  // The panel is that of a block meanwhile.
+  await page.evaluate(() => window.gradflow.select(0));
+  await page.waitForFunction(() => window.gradflow.description?.name === 'x');
+  assert.ok(await page.evaluate(() => window.gradflow.search.isBusy));
+  assert.equal(await status.innerText(), 'Searching; Escape cancels');
+  // The next key ends it.
+  await page.locator('#search').fill('/^x$/');
+  await settle(page);
+  assert.deepEqual(await page.locator('#results button').allInnerTexts(), ['x Placeholder']);
+  // So does Escape in the picture, and then the time.
+  await page.locator('#search').fill('/^(a+)+$/');
+  await page.locator('#tree').focus();
+  await page.keyboard.press('Escape');
+  assert.equal(await status.innerText(), 'The search is cancelled');
+  assert.equal(await message(page), 'The search is cancelled');
+  await page.locator('#search').fill('/^(a+)+$/');
+  await settle(page);
+  assert.match(await status.innerText(), /^stopped after 2 s: the expression takes too long/);
+  await page.locator('#search').fill('x');
+  await settle(page);
+  assert.equal(await page.locator('#results button').count(), 1);
+  await page.close();
+});
+
+test('letters are commands only where the picture has the focus', async () => {
+  const page = await fixture.open(towersPage);
+  const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+  // It has the focus at first.
+  await page.keyboard.press('t');
+  const first = await theme();
+  assert.notEqual(first, undefined);
+  for (const id of ['panel', 'search']) {
+    await page.locator(`#${id}`).focus();
+    await page.keyboard.press('t');
+    assert.equal(await theme(), first, id);
+  }
+  await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+  await page.keyboard.press('t');
+  assert.equal(await theme(), first);
+  const fit = page.getByRole('button', { name: 'Show all' });
+  await fit.focus();
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('t');
+  assert.equal(await theme(), first);
+  // A click on a button leads back to it.
+  await fit.click();
+  await page.keyboard.press('t');
+  assert.notEqual(await theme(), first);
+  await page.close();
+});
+
 test('keys follow edges, open scopes, and highlight', async () => {
   const page = await fixture.open(towersPage);
   await page.evaluate(() => window.gradflow.client.call('find', 'x')
@@ -214,7 +271,7 @@ test('every command has a key that works', async () => {
       const listed = await page.locator('#help [data-command]').evaluateAll(
         (buttons) => buttons.map((button) => (button as HTMLElement).dataset.command!));
       assert.deepEqual(listed.sort(), kCommands.map((c) => c.id).sort());
-      await page.keyboard.press(command.key);
+      await page.keyboard.press('Escape');
     }
   }
 });
@@ -355,6 +412,46 @@ test('hostile names and values are text', async () => {
   const isXml = await page.evaluate(() => new DOMParser()
     .parseFromString(window.gradflow.svg(), 'image/svg+xml').querySelector('parsererror') === null);
   assert.ok(isXml);
+});
+
+test('documentation is text', async () => {
+  const kDoc = '</script><img src=x onerror=alert(1)> "quoted" \'\u202e & &amp; <b>bold</b>\n\u2028 end';
+  const page = await fixture.open(fixture.view('doc', `
+    node { name: "call" op: "hostile" }
+    library { function { signature { name: "hostile" summary: ${JSON.stringify(kDoc)}
+      description: ${JSON.stringify(kDoc + 'x'.repeat(20_000))}
+      attr { name: "a" type: "int" description: ${JSON.stringify(kDoc)} default_value { i: 3 } }
+      output_arg { name: "r" type: DT_FLOAT description: ${JSON.stringify(kDoc)} } } } }`));
+  await page.evaluate(async () => {
+    await window.gradflow.select((await window.gradflow.client.call('find', 'call'))!);
+  });
+  await settle(page);
+  const panel = page.locator('#panel');
+  assert.equal(await panel.locator('img, script, b b').count(), 0);
+  const text = await panel.innerText();
+  const count = text.split('</script><img src=x onerror=alert(1)> "quoted" \'\\u202e & &amp; <b>bold</b>').length - 1;
+  assert.ok(count >= 3, text.slice(0, 3000));
+  assert.ok(text.includes('\\u2028 end'));
+  assert.ok(!text.includes('\u202e'));
+  await page.close();
+});
+
+test('the tree of a large scope has pages', async () => {
+  const page = await fixture.open(fixture.view('large', chain(250)));
+  const places = (): Promise<number[]> => page.locator('[role=treeitem]').evaluateAll(
+    (items) => items.map((item) => Number(item.getAttribute('aria-posinset'))));
+  const seen = new Set(await places());
+  await fixture.press(page, 'Home');
+  assert.equal(await message(page), 'Block 1 of 250');
+  for (let i = 1; i <= 3; ++i) {
+    await fixture.press(page, 'PageDown');
+    for (const place of await places()) seen.add(place);
+  }
+  assert.equal(await message(page), 'Block 250 of 250');
+  assert.equal(seen.size, 250);
+  await fixture.press(page, 'PageUp');
+  assert.equal(await message(page), 'Block 150 of 250');
+  await page.close();
 });
 
 test('an empty graph and one block', async () => {

@@ -141,6 +141,16 @@ test('small constants are tables', () => {
   assert.equal(fieldText('tensor', setInTable(texts, 0, 1, '')), 'string [2] "a \\"b\\"" ""');
   for (const other of ['float [1,1,1] 1', 'float [0]', 'float [257] 1']) assert.equal(tensorTable(of(other)), null, other);
   assert.equal(tensorTable('tensor { dtype: DT_FLOAT tensor_content: "" }'), null);
+  // TensorFlow's usual form.
+  const content = 'tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } tensor_content: "\\315\\314\\314=\\000\\000\\200\\377" }';
+  assert.deepEqual(tensorTable(content)!.rows, [['0.1', '-inf']]);
+  assert.equal(fieldText('tensor', content), 'float [2] 0.1 -inf');
+  assert.equal(setInTable(tensorTable(content)!, 0, 1, '7'),
+               'tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 0.1 float_val: 7 }');
+  for (const other of [content.replace('size: 2', 'size: 3'), content.replace('size: 2', 'size: -1'),
+                       content.replace(/ }$/, ' float_val: 1 }')]) {
+    assert.equal(tensorTable(other), null, other);
+  }
   assert.equal(functionName('func { name: "f" }'), 'f');
   assert.equal(functionName('func { name: "f" attr { key: "T" value { type: DT_FLOAT } } }'), null);
   assert.equal(functionName(''), null);

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { paint } from '../../src/draw/painter.ts';
 import type { Picture } from '../../src/draw/painter.ts';
 import type { RectStyle, Surface } from '../../src/draw/surface.ts';
+import { heatColor, mixColors } from '../../src/draw/theme.ts';
 import type { Theme } from '../../src/draw/theme.ts';
 import type { Item, Scene } from '../../src/scene/types.ts';
 import { Flag } from '../../src/scene/types.ts';
@@ -66,6 +69,51 @@ test('of very many blocks every second is drawn, and those that stand out', () =
   assert.equal(surface.bars, 15_000);
   assert.deepEqual(surface.strokes, ['problem']);
   assert.equal(surface.lines, 10_000);
+});
+
+test('a changed block stands out', () => {
+  const surface = new Counter();
+  const all = picture(30_000, -1, 0.1);
+  all.world.placed.get(0)!.scene.items[12_345]!.change = 3;
+  paint(surface, all);
+  assert.deepEqual(surface.strokes, ['line']);
+  assert.equal(surface.bars, 15_000);
+});
+
+// The relative luminance of WCAG.
+function luminance(color: string): number {
+  const [r, g, b] = [1, 3, 5].map((at) => {
+    const c = parseInt(color.slice(at, at + 2), 16) / 255;
+    return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+  }) as [number, number, number];
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
+test('lines and marks have a contrast of at least 3, text one of 4.5', () => {
+  const style = readFileSync(join(process.env.GRADFLOW_WEB!, 'src/style.css'), 'utf8');
+  const themes = [...style.matchAll(/color-scheme: (light|dark);([^}]*)/g)];
+  assert.equal(themes.length, 3);
+  for (const [, name, text] of themes) {
+    const colors = Object.fromEntries(
+      [...text!.matchAll(/--([\w-]+): (#[0-9a-f]{6});/g)].map((match) => [match[1]!, match[2]!]));
+    const expectContrast = (a: string, b: string, least: number): void => {
+      const [x, y] = [luminance(colors[a]!), luminance(colors[b]!)];
+      const contrast = (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+      assert.ok(contrast >= least, `${name}: ${a} on ${b}: ${contrast}`);
+    };
+    for (const on of ['background', 'scope', 'block']) {
+      for (const line of ['edge', 'line', 'accent', 'mark', 'problem']) expectContrast(line, on, 3);
+      for (const line of ['text', 'soft']) expectContrast(line, on, 4.5);
+    }
+    for (const on of ['added', 'removed', 'changed', 'constant']) expectContrast('text', on, 4.5);
+  }
+});
+
+test('a colour of a share of the time is one of SVG 1.1', () => {
+  const theme = { problem: 'rgb(200, 0, 100)', block: 'rgb(0, 100, 100)' } as Theme;
+  assert.equal(heatColor(theme, 0), 'rgb(16, 92, 100)');
+  assert.equal(heatColor(theme, 1), 'rgb(90, 55, 100)');
+  assert.equal(mixColors('rgb(1, 2, 3)', 'odd', 0.5), 'odd');
 });
 
 test('of very many blocks and edges that stand out, some are drawn, and the selected one', () => {

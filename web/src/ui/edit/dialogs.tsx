@@ -1,6 +1,6 @@
 // The dialogs of the editor.
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { plural, shorten, visible, visibleLines } from '../../data/text.ts';
 import { searchOps } from '../../edit/palette.ts';
 import type { Dialog, Session } from '../../edit/session.ts';
@@ -13,16 +13,19 @@ function Frame({ session, title, children }:
                { session: Session; title: string; children: ComponentChildren }) {
   const ref = useRef<HTMLDialogElement>(null);
   // The first field or choice has the focus; the picture has it again afterwards.
-  useEffect(() => {
-    ref.current?.querySelector<HTMLElement>('[data-first]')?.focus();
-    return () => document.getElementById('tree')?.focus();
+  useLayoutEffect(() => {
+    const dialog = ref.current!;
+    dialog.showModal();
+    dialog.querySelector<HTMLElement>('[data-first]')?.focus();
+    return () => {
+      // Until then, nothing else takes the focus.
+      dialog.close();
+      document.getElementById('tree')?.focus();
+    };
   }, []);
   const move = (event: KeyboardEvent): void => {
-    if (event.key === 'Escape') {
-      session.close();
-      // It is no command of the picture.
-      event.stopPropagation();
-    }
+    // Escape closes the dialog; it is no command of the picture.
+    if (event.key === 'Escape') event.stopPropagation();
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step === 0 || (event.target as HTMLElement).tagName === 'TEXTAREA') return;
     const items = [...ref.current!.querySelectorAll<HTMLElement>('input, .choice')];
@@ -31,7 +34,11 @@ function Frame({ session, title, children }:
     event.preventDefault();
   };
   return (
-    <dialog open class="edit-dialog" ref={ref} aria-label={title} onKeyDown={move}>
+    <dialog class="edit-dialog" ref={ref} aria-label={title} onKeyDown={move}
+            onClose={() => {
+              // Unless another dialog has its place.
+              if (ref.current !== null) session.close();
+            }}>
       <h2>{title}</h2>
       {children}
       <p><button type="button" onClick={() => session.close()}>Close</button></p>
@@ -100,7 +107,7 @@ function Connect({ session, to }: { session: Session; to: number }) {
   const from = session.from;
   if (node === null || from === null) return null;
   return (
-    <Frame session={session} title={`Connect ${session.fromName()} to ${node.name}`}>
+    <Frame session={session} title={visible(`Connect ${session.fromName()} to ${node.name}`)}>
       <ul>
         {choices.map(({ pin, source, reason }, i) => (
           <li key={pin.name}>
