@@ -161,6 +161,8 @@ class Tensor {
   static absl::StatusOr<Tensor> Allocate(DataType dtype, const TensorShape& shape) {
     return Allocate(SystemAllocator(), dtype, shape);
   }
+  // As above, by TensorFlow's name.
+  static absl::Status BuildTensor(DataType dtype, const TensorShape& shape, Tensor* out);
   // Returns a tensor over memory of the caller. Calls `release` when no tensor uses the memory any
   // more. Kernels write to the memory only if `writable`. If the type is not plain bytes, the shape
   // is not valid, or `data` is not aligned for the type, calls `release` and returns
@@ -176,6 +178,8 @@ class Tensor {
   int64_t NumElements() const { return shape_.num_elements(); }
   // Returns the size of the elements in bytes, including the characters of strings.
   size_t TotalBytes() const;
+  // As above: allocators do not track the sizes of blocks.
+  size_t AllocatedBytes() const { return TotalBytes(); }
   bool IsInitialized() const {
     return shape_.IsValid() && (data_ != nullptr || NumElements() == 0);
   }
@@ -189,6 +193,8 @@ class Tensor {
   bool CanBeReused() const {
     return buffer_ != nullptr && !borrows_ && buffer_->writable() && buffer_->RefCountIsOne();
   }
+  // TensorFlow's name of CanBeReused().
+  bool RefCountIsOne() const { return CanBeReused(); }
   // Returns true if the tensor covers its whole buffer, and the buffer is memory of `allocator`, or
   // if the tensor has no buffer.
   bool OwnsBufferOf(const Allocator& allocator) const;
@@ -212,6 +218,9 @@ class Tensor {
   // INVALID_ARGUMENT and changes nothing if the sizes in bytes differ, a type is not plain bytes,
   // or the elements are not aligned for `dtype`.
   absl::Status BitcastFrom(const Tensor& other, DataType dtype, const TensorShape& shape);
+  // BitcastFrom() that leaves the tensor uninitialised on error, where TensorFlow's ends the
+  // program.
+  void UnsafeCopyFromInternal(const Tensor& other, DataType dtype, const TensorShape& shape);
   // Returns a tensor that shares no elements with this one.
   absl::StatusOr<Tensor> DeepCopy() const;
 
@@ -334,6 +343,16 @@ class Tensor {
   ViewOf<const T, N> bit_casted_shaped(absl::Span<const int64_t> dims) const {
     return BitcastView<const T, N>(dims);
   }
+  // A view whose elements are the rows of the last dimension. N is dims() - 1; a row has sizeof(T)
+  // bytes. Empty as above.
+  template <typename T, int N>
+  ViewOf<T, N> reinterpret_last_dimension() {
+    return BitcastView<T, N>(DimsWithoutLast());
+  }
+  template <typename T, int N>
+  ViewOf<const T, N> reinterpret_last_dimension() const {
+    return BitcastView<const T, N>(DimsWithoutLast());
+  }
   // The elements as a span; empty if T is not the element type.
   template <typename T>
   absl::Span<T> span() {
@@ -373,10 +392,14 @@ class Tensor {
   // ---- Printing ----
 
   // Returns the first `max_entries` elements, nested by dimension: "[1 2][3 4]". "..." stands for
-  // further elements, and for the characters of a string beyond the first 200.
-  std::string SummarizeValue(int64_t max_entries) const;
+  // further elements, and for the characters of a string beyond the first 200. A negative number
+  // stands for all elements. With `print_v2`, prints as NumPy does: up to `max_entries` elements at
+  // each end of each dimension, "[1 ... 4]", and strings with quotes.
+  std::string SummarizeValue(int64_t max_entries, bool print_v2 = false) const;
   // "Tensor<type: float shape: [2] values: 1 2>"
   std::string DebugString(int64_t max_entries = 3) const;
+  // As above, without the values.
+  std::string DeviceSafeDebugString() const;
 
  private:
   // Takes ownership of one reference to `buffer`.
@@ -430,6 +453,10 @@ class Tensor {
     return dtype_ == DataTypeToEnum<T>::value && data_ != nullptr && IsInitialized();
   }
   bool CountsMatch(absl::Span<const int64_t> dims) const;
+  absl::Span<const int64_t> DimsWithoutLast() const {
+    const absl::Span<const int64_t> dims = shape_.dim_sizes();
+    return dims.subspan(0, dims.empty() ? 0 : dims.size() - 1);
+  }
   DimVector InnerDims(int n) const;
   DimVector OuterDims(int n) const;
   DimVector InnerOuterDims(int n, int64_t begin) const;

@@ -105,6 +105,19 @@ class Tester:
         return done.returncode == 0 and re.search(r"\[  (PASSED |SKIPPED) \] 1 test", done.stdout) is not None
 
 
+def check_headers(prefix, files):
+    """Prints how many of TensorFlow's headers are installed, or say what there is instead; true if all."""
+    folders = re.compile(r"tensorflow/(cc|core/(framework|graph|lib|platform|public|util))/(?!.*windows/).*\.h$")
+    headers = sorted(name for name in files if folders.match(name))
+    missing = [name for name in headers if not (prefix / "include/gradflow/compat" / name).exists()]
+    faces = sum("#error \"gradflow does not have" not in (prefix / "include/gradflow/compat" / name).read_text()
+                for name in set(headers) - set(missing))
+    print("headers: %d of %d are there, %d say what to do instead, and %d are missing%s" %
+          (faces, len(headers), len(headers) - len(missing) - faces, len(missing),
+           "".join("\n    " + name for name in missing)), flush=True)
+    return not missing
+
+
 def main():
     groups = read_groups()
     parser = argparse.ArgumentParser(usage=__doc__)
@@ -124,7 +137,7 @@ def main():
     files = set(listed.stdout.split())
     if listed.returncode or not files:
         sys.exit("no sources of TensorFlow in " + options.sources)
-    whole = True
+    whole = check_headers(pathlib.Path(options.prefix), files)
     with tempfile.TemporaryDirectory() as scratch:
         tester = Tester(options, pathlib.Path(scratch))
         for group in options.groups or groups:
