@@ -13,6 +13,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/node_kernel.h"
 #include "gradflow/graph/tables.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
@@ -175,25 +176,15 @@ class ConstantFolder {
 
   absl::Status Run(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
                    std::vector<Tensor>* outputs) {
-    DataTypeVector types;
-    for (const DataType dtype : node.output_types()) types.push_back(BaseType(dtype));
-    outputs->resize(types.size());
     RunContext run;
     run.stop = &stop_;
     run.max_loop_threads = 1;
     run.allocator = &allocator_;
-    KernelContext context(inputs, absl::MakeSpan(*outputs), types, run);
-    GRADFLOW_RETURN_IF_ERROR(kernel.Compute(context));
+    GRADFLOW_RETURN_IF_ERROR(internal::RunNodeKernel(node, kernel, inputs, run, outputs));
     // Loops of a stopped kernel may have skipped blocks.
     if (stop_.Check()) return absl::DeadlineExceededError("takes too long to fold");
     int64_t bytes = 0;
-    for (size_t i = 0; i < types.size(); ++i) {
-      const Tensor& output = (*outputs)[i];
-      if (output.dtype() != types[i] || !output.IsInitialized()) {
-        return errors::Internal("output ", i, " is not as declared");
-      }
-      bytes += static_cast<int64_t>(output.TotalBytes());
-    }
+    for (const Tensor& output : *outputs) bytes += static_cast<int64_t>(output.TotalBytes());
     // Counts memory that does not come from the allocator, too.
     if (bytes > max_bytes_) return errors::ResourceExhausted("outputs too large to fold");
     return absl::OkStatus();

@@ -491,6 +491,10 @@ absl::Status InferenceContext::MakeShapeFromInput(int i, bool scalar_is_unknown,
     TF_RETURN_IF_ERROR(WithRank(input(i), 1, &s));
   }
   const Tensor* const tensor = input_tensor(i);
+  if (tensor == nullptr && context_ != nullptr && HasInput(i)) {
+    input_tensors_as_shapes_.resize(inputs_.size());
+    input_tensors_as_shapes_[i] = Own(context_->input_as_shape(i));
+  }
   if (tensor == nullptr && i >= 0 && i < static_cast<int>(input_tensors_as_shapes_.size()) &&
       RankKnown(input_tensors_as_shapes_[i])) {
     *out = input_tensors_as_shapes_[i];
