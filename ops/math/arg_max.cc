@@ -238,7 +238,7 @@ absl::Status ArgSearch(KernelContext& ctx) {
     if (d != axis) dims.push_back(input.dim_size(d));
   }
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
-  if (view.n == 0 && shape.num_elements() > 0) {
+  if (view.n == 0) {
     return errors::InvalidArgument("dimension ", dimension, " of input is empty: the shape is ",
                                    input.shape().DebugString());
   }

@@ -11,6 +11,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/quant/channel_slices.h"
 
 namespace gradflow::quantize {
@@ -39,8 +40,8 @@ absl::Status CheckRanges(int64_t axis, const PartialTensorShape& input,
                          const PartialTensorShape& min, const PartialTensorShape& max) {
   GRADFLOW_RETURN_IF_ERROR(CheckChannelAxis(axis, input));
   for (const auto& [name, range] : {std::pair("min_range", &min), std::pair("max_range", &max)}) {
-    // Without an axis, a vector of one element is as good as a scalar.
-    if (axis < 0 && range->IsCompatibleWith({1})) continue;
+    // Without an axis, any shape of one element is as good as a scalar.
+    if (axis < 0 && CheckOneElement(name, *range).ok()) continue;
     GRADFLOW_RETURN_IF_ERROR(CheckChannelRange(name, *range, axis, input));
   }
   return absl::OkStatus();
@@ -164,7 +165,11 @@ absl::Status QuantizeShape(ShapeContext& c) {
   c.set_output(0, input);
   PartialTensorShape range = TensorShape();
   if (options.axis >= 0) {
-    range = {input.unknown_rank() ? -1 : input.dim_size(static_cast<int>(options.axis))};
+    const int64_t channels =
+        input.unknown_rank() ? -1 : input.dim_size(static_cast<int>(options.axis));
+    // The bounds of one channel are scalars, as in TensorFlow.
+    if (channels < 0) range = PartialTensorShape();
+    if (channels >= 0 && channels != 1) range = {channels};
   }
   c.set_output(1, range);
   c.set_output(2, range);
@@ -181,8 +186,11 @@ class QuantizeKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(
         CheckRanges(options_.axis, input.shape(), ctx.input(1).shape(), ctx.input(2).shape()));
     const ChannelSlices slices(input.shape(), options_.axis);
+    // The bounds of one channel are scalars, as in TensorFlow.
     TensorShape range_shape;
-    if (options_.axis >= 0) range_shape.AddDim(input.dim_size(static_cast<int>(options_.axis)));
+    if (options_.axis >= 0 && input.dim_size(static_cast<int>(options_.axis)) != 1) {
+      range_shape.AddDim(input.dim_size(static_cast<int>(options_.axis)));
+    }
     Tensor* outputs[3] = {};
     for (int i = 0; i < 3; ++i) {
       GRADFLOW_RETURN_IF_ERROR(
@@ -309,8 +317,9 @@ input: The numbers.
 min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
 max_range: The greatest number of the range, of the same shape.
 output: The integers.
-output_min: The least number that was used.
-output_max: The greatest number that was used.
+output_min: The least number that was used: a scalar, or a vector with one for each index of `axis`
+  if there are several.
+output_max: The greatest number that was used, of the same shape.
 T: The type of the integers.
 mode: "MIN_COMBINED" maps the range to all integers, linearly. "MIN_FIRST" does so with a zero that
   is an integer. "SCALED" multiplies, and 0 becomes 0.
