@@ -51,6 +51,11 @@ Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Outp
 // The attribute batch_dims, plus the rank of `indices` if negative.
 Output BatchDims(const Scope& scope, int64_t batch_dims, const Output& indices);
 
+// The gradient of an input for which the derivative is not known: no gradient, but an error if the
+// input depends on an input of the gradient.
+Output UnknownGradient();
+bool IsUnknownGradient(const Output& output);
+
 // Reads an attribute of the operation's node.
 template <typename T>
 absl::Status GetAttr(const Operation& op, absl::string_view name, T* value) {

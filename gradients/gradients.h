@@ -91,8 +91,8 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   const GradientBuildOptions& options = {});
 
 // Does what the first overload does, except that gradients of inputs that only Gather, GatherV2
-// (along axis 0) and ResourceGather read are slices: a row for each index, instead of a tensor of
-// the shape of the input.
+// (along axis 0) and ResourceGather read, themselves or through Identity and ReadVariableOp, are
+// slices: a row for each index, instead of a tensor of the shape of the input.
 absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
                                         const std::vector<Output>& inputs,
                                         const std::vector<Output>& grad_inputs,

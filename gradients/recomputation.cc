@@ -24,6 +24,11 @@ bool MayBeRepeated(const Node& node) {
         "RefExit", "NextIteration", "RefNextIteration", "LoopCond"}) {
     if (node.type_string() == op) return false;
   }
+  // The value of a variable may change in between.
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Node::Source source = node.sources()[i];
+    if (IsRefType(source.node->output_type(source.output))) return false;
+  }
   const DataTypeVector& types = node.output_types();
   return std::none_of(types.begin(), types.end(), [](DataType type) {
     return IsRefType(type) || type == DT_RESOURCE || type == DT_VARIANT;

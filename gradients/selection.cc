@@ -67,13 +67,19 @@ absl::Status GradientOfTensorScatterExtreme(const Scope& scope, const Operation&
   const Output updates = op.input(2);
   const Output y = op.output(0);
   const DataType dtype = BaseType(x.type());
+  // Tuples out of range that the op ignores have no gradient.
+  std::string policy;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "bad_indices_policy", &policy));
+  const auto gather = [&](const Output& tensor) -> Output {
+    return ops::GatherNd(scope, tensor, indices, ops::GatherNd::BadIndicesPolicy(policy));
+  };
   const Output x_is_result = ops::Cast(scope, ops::Equal(scope, x, y), dtype);
-  const Output u_is_result =
-      ops::Cast(scope, ops::Equal(scope, updates, ops::GatherNd(scope, y, indices)), dtype);
-  const Output counts = ops::TensorScatterAdd(scope, x_is_result, indices, u_is_result);
+  const Output u_is_result = ops::Cast(scope, ops::Equal(scope, updates, gather(y)), dtype);
+  const Output counts = ops::TensorScatterAdd(scope, x_is_result, indices, u_is_result,
+                                              ops::TensorScatterAdd::BadIndicesPolicy(policy));
   const Output share = ops::Div(scope, dy[0], counts);
   *dx = {ops::Mul(scope, share, x_is_result), NoGradient(),
-         ops::Mul(scope, ops::GatherNd(scope, share, indices), u_is_result)};
+         ops::Mul(scope, gather(share), u_is_result)};
   return scope.status();
 }
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
-#include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/const_op.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/node_builder.h"
@@ -26,9 +25,10 @@ Scope After(const Scope& scope, const std::vector<Operation>& operations) {
 }  // namespace
 
 absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<Output>& variables,
-                                         std::vector<Output>* gradients) {
+                                         std::vector<Output>* gradients,
+                                         const GradientBuildOptions& options) {
   for (const Output& variable : variables) GRADFLOW_RETURN_IF_ERROR(InfoOf(variable).status());
-  return AddSymbolicGradients(scope_, {loss}, variables, gradients);
+  return AddSymbolicGradients(scope_, {loss}, variables, gradients, options);
 }
 
 absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
@@ -79,9 +79,9 @@ absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
 }
 
 absl::Status Optimizer::Minimize(const Output& loss, const std::vector<Output>& variables,
-                                 Operation* train) {
+                                 Operation* train, const GradientBuildOptions& options) {
   std::vector<Output> gradients;
-  GRADFLOW_RETURN_IF_ERROR(ComputeGradients(loss, variables, &gradients));
+  GRADFLOW_RETURN_IF_ERROR(ComputeGradients(loss, variables, &gradients, options));
   return ApplyGradients(gradients, variables, train);
 }
 

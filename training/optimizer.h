@@ -28,6 +28,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/ops.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/training/variables.h"
@@ -44,15 +45,17 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   // Adds the gradients of `loss` by the variables. A variable that the loss does not depend on has
-  // no gradient, NoGradient().
+  // no gradient, NoGradient(). The options may save memory, for example.
   absl::Status ComputeGradients(const Output& loss, const std::vector<Output>& variables,
-                                std::vector<Output>* gradients);
+                                std::vector<Output>* gradients,
+                                const GradientBuildOptions& options = {});
   // Adds the updates. *train runs them all. Variables without a gradient are left out. Returns
   // INVALID_ARGUMENT if none has one, FAILED_PRECONDITION if it is called twice.
   absl::Status ApplyGradients(const std::vector<Output>& gradients,
                               const std::vector<Output>& variables, Operation* train);
   // ComputeGradients() and ApplyGradients().
-  absl::Status Minimize(const Output& loss, const std::vector<Output>& variables, Operation* train);
+  absl::Status Minimize(const Output& loss, const std::vector<Output>& variables, Operation* train,
+                        const GradientBuildOptions& options = {});
 
   // After ApplyGradients: the operations that give the slots their initial values, and the slots,
   // for a Saver.

@@ -162,6 +162,20 @@ TEST_P(MethodTest, Converges) {
   }
 }
 
+// The options reach the gradients.
+TEST(Optimizers, TakeOptionsOfGradients) {
+  Problem problem(/*is_resource=*/true);
+  GradientDescent descent(problem.scope);
+  GradientBuildOptions options;
+  options.plain_names = true;
+  Operation train;
+  GRADFLOW_ASSERT_OK(descent.Minimize(problem.loss, {problem.x, problem.y}, &train, options));
+  for (int i = 0; i < problem.scope.graph()->num_nodes(); ++i) {
+    EXPECT_THAT(problem.scope.graph()->node(i)->name(),
+                ::testing::Not(::testing::HasSubstr("gradients/")));
+  }
+}
+
 // Eight threads take steps of one session. Each step adds what it would add alone, so that the sums
 // tell of a lost update.
 TEST(Optimizers, ThreadsLoseNoUpdate) {
