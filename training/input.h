@@ -113,6 +113,8 @@ class Batches {
   // epoch.
   absl::Status Next(std::vector<Tensor>* batch);
 
+  // The options that the batches were made with.
+  const BatchesOptions& options() const;
   // The number of examples and of batches of an epoch.
   int64_t num_examples() const;
   int64_t batches_per_epoch() const;

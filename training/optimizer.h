@@ -13,6 +13,13 @@
 //   gradients = ClipByGlobalNorm(scope, gradients, 1.0f);
 //   GRADFLOW_RETURN_IF_ERROR(adam.ApplyGradients(gradients, variables, &train));
 //
+// The gradient of a variable of which the loss only gathers rows, such as an embedding, is slices.
+// GradientDescent, Momentum, Adagrad, RMSProp and Ftrl then update these rows, and those of their
+// slots, and leave the others as they are, as TensorFlow's do. A step takes time that depends on
+// the rows that it gathers, not on those of the variable. Momentum, RMSProp and Ftrl would also
+// change other rows for a dense gradient of zeros. Adam and AdamW always update all rows, as
+// TensorFlow's Adam does, since moments decay in each step.
+//
 // Slots are variables of the names that TensorFlow's optimizers of the same name
 // (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimizer of a graph continues the
 // numbers: "w/Adam_2", "beta1_power_1". A checkpoint of either continues in the other.
@@ -21,6 +28,7 @@
 #ifndef GRADFLOW_TRAINING_OPTIMIZER_H_
 #define GRADFLOW_TRAINING_OPTIMIZER_H_
 
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -49,11 +57,17 @@ class Optimizer {
   absl::Status ComputeGradients(const Output& loss, const std::vector<Output>& variables,
                                 std::vector<Output>* gradients,
                                 const GradientBuildOptions& options = {});
+  // Overload that returns slices for variables of which only rows are gathered.
+  absl::Status ComputeGradients(const Output& loss, const std::vector<Output>& variables,
+                                std::vector<SparseGradient>* gradients,
+                                const GradientBuildOptions& options = {});
   // Adds the updates. *train runs them all. Variables without a gradient are left out. Returns
   // INVALID_ARGUMENT if none has one, FAILED_PRECONDITION if it is called twice.
   absl::Status ApplyGradients(const std::vector<Output>& gradients,
                               const std::vector<Output>& variables, Operation* train);
-  // ComputeGradients() and ApplyGradients().
+  absl::Status ApplyGradients(const std::vector<SparseGradient>& gradients,
+                              const std::vector<Output>& variables, Operation* train);
+  // ComputeGradients(), with slices, and ApplyGradients().
   absl::Status Minimize(const Output& loss, const std::vector<Output>& variables, Operation* train,
                         const GradientBuildOptions& options = {});
 
@@ -69,9 +83,9 @@ class Optimizer {
 
   // Returns the scope of the constructor.
   const Scope& scope() const { return scope_; }
-  // Adds the update of one variable, and returns it.
+  // Adds the update of one variable, and returns it. Slices may have an index several times.
   virtual Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                          const Output& gradient) = 0;
+                          const SparseGradient& gradient) = 0;
   // Called once before and once after all calls of Apply. `updates` are theirs; more may be added.
   virtual void Begin(const VariableInfo&) {}
   virtual void End(const Scope&, std::vector<Operation>*) {}
@@ -85,9 +99,12 @@ class Optimizer {
   Output ScalarOf(const Scope& scope, const VariableInfo& info, float value) const;
   // Returns the learning rate in the type of a variable.
   Output RateOf(const Scope& scope, const VariableInfo& info) const;
-  // Adds the op of an update, "Apply" or "ResourceApply" and `name`, with these inputs.
+  // Adds the op of an update, "ApplyMomentum" for the name "Momentum" and a reference to a
+  // variable, "ResourceSparseApplyMomentum" for slices and a resource. Its inputs are `before`, the
+  // gradient, and `after`. Rows of the same index are summed.
   Operation AddUpdate(const Scope& scope, const VariableInfo& info, absl::string_view name,
-                      const std::vector<Output>& inputs, absl::string_view bool_attr = {},
+                      std::vector<Output> before, const SparseGradient& gradient,
+                      const std::vector<Output>& after = {}, absl::string_view bool_attr = {},
                       bool value = false) const;
 
  private:
@@ -135,7 +152,7 @@ class GradientDescent final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 };
 
 // Slot "Momentum".
@@ -154,7 +171,7 @@ class Momentum final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const MomentumOptions options_;
 };
@@ -174,7 +191,7 @@ class Adagrad final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const AdagradOptions options_;
 };
@@ -198,7 +215,7 @@ class RMSProp final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const RMSPropOptions options_;
 };
@@ -216,6 +233,9 @@ struct AdamOptions : OptimizerOptions<AdamOptions> {
   bool use_nesterov = false;
   // With AdamW, each step first multiplies the variables by 1 - rate * weight_decay.
   float weight_decay = 0;
+  // Returns, for the name of a variable, whether it is multiplied; empty for all. Biases and the
+  // variables of batch norms are often left out.
+  std::function<bool(const std::string& name)> decays;
 };
 class Adam : public Optimizer {
  public:
@@ -225,7 +245,7 @@ class Adam : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
   void Begin(const VariableInfo& info) override;
   void End(const Scope& scope, std::vector<Operation>* updates) override;
 
@@ -268,15 +288,20 @@ class Ftrl final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const FtrlOptions options_;
 };
 
-// Scales the gradients such that the square root of the sum of all squares is at most `norm`. Empty
-// gradients stay empty.
+// Scales the gradients such that the square root of the sum of all squares is at most `norm`. If
+// the square root is not finite, all become NaN, as in TensorFlow. Empty gradients stay empty. The
+// squares of slices are those of their values, as in TensorFlow, also if an index is there several
+// times.
 std::vector<Output> ClipByGlobalNorm(const Scope& scope, const std::vector<Output>& gradients,
                                      float norm);
+std::vector<SparseGradient> ClipByGlobalNorm(const Scope& scope,
+                                             const std::vector<SparseGradient>& gradients,
+                                             float norm);
 
 }  // namespace training
 }  // namespace gradflow

@@ -5,7 +5,8 @@ usage: run.py PREFIX SOURCES [GROUP...] [--v1] [--only TEXT] [--jobs N] [--error
 
 PREFIX is an installed gradflow, SOURCES a git repository with TensorFlow's sources, of which nothing stays
 here. The groups are those of groups.txt; without one, all. A file that does not compile fails with all its
-tests. Each test runs in a process of its own. Exits with 1 if a test fails.
+tests. Each test runs in a process of its own. A program counts as a test, which passes if it ends with 0. Exits
+with 1 if a test fails.
 """
 import argparse
 import concurrent.futures
@@ -30,12 +31,13 @@ target_link_libraries(program PRIVATE gradflow::tensorflow_compat@V1@ gradflow::
 
 def read_groups():
     """{group: [path of a test]}"""
-    groups, name, folder = {}, "", ""
+    groups, name, folder, suffix = {}, "", "", ""
     for line in (pathlib.Path(__file__).parent / "groups.txt").read_text().splitlines():
         if line.startswith("  "):
-            groups[name] += ["tensorflow/%s/%s_test.cc" % (folder, test) for test in line.split()]
+            groups[name] += ["tensorflow/%s/%s%s" % (folder, test, suffix) for test in line.split()]
         elif line and not line.startswith("#"):
-            name, folder = line.split()
+            name, folder, *kind = line.split()
+            suffix = ".cc" if kind == ["programs"] else "_test.cc"
             groups[name] = []
     return groups
 
@@ -76,7 +78,8 @@ class Tester:
     def test(self, name):
         """(name, tests that pass, tests, reasons)"""
         path = self.source(name)
-        declared = len(DECLARATION.findall(path.read_text(errors="replace")))
+        is_program = not name.endswith("_test.cc")
+        declared = 1 if is_program else len(DECLARATION.findall(path.read_text(errors="replace")))
         object_file, program = str(path) + ".o", str(path) + ".exe"
         done = run(["c++", *self.flags, "-O1", "-w", "-c", path, "-o", object_file])
         if done.returncode:
@@ -85,6 +88,12 @@ class Tester:
         done = run(["bash", "-c", link.replace("-o program ", "-o %s " % program)], cwd=self.build)
         if done.returncode:
             return name, 0, declared, "does not link" + self.first(r"undefined reference to (.*)", done.stdout)
+        if is_program:
+            try:
+                done = run([program], timeout=120, cwd=self.scratch)
+            except subprocess.TimeoutExpired:
+                return name, 0, 1, "does not end"
+            return name, int(done.returncode == 0), 1, "ends with %d" % done.returncode if done.returncode else ""
         tests, suite = [], ""
         for line in run([program, "--gtest_list_tests"]).stdout.splitlines():
             word = line.split("#")[0].strip()

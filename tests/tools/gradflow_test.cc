@@ -88,6 +88,20 @@ TEST_F(GradflowTest, RunWritesFilesOnAnyNumberOfThreads) {
   }
 }
 
+// Files are open until all are written, more than a shell allows by default.
+TEST_F(GradflowTest, RunWritesMoreFilesThanMayBeOpen) {
+  std::string command = "ulimit -Sn 64 && exec \"$@\"";
+  std::vector<std::string> arguments = {
+      "/bin/bash",      "-c",     command, "bash", GRADFLOW_PROGRAM_gradflow_cli, "run",
+      File("graph.pb"), "--feed", Feed()};
+  for (int i = 0; i < 100; ++i) {
+    arguments.push_back(absl::StrCat("--fetch=y=", File(absl::StrCat("y", i, ".npy"))));
+  }
+  const ProcessResult result = testing::RunProcess(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(FileExists(File("y99.npy")));
+}
+
 TEST_F(GradflowTest, RunFeedsAnyTensorAndRunsTargets) {
   const ProcessResult result =
       Gradflow({"run", File("graph.pb"), "--feed", Feed(), "--feed", "factor:0=" + File("x.npy"),
