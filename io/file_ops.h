@@ -5,11 +5,13 @@
 
 #include "absl/strings/string_view.h"
 
+#pragma GCC visibility push(default)
 namespace gradflow::internal {
 
 // Returns true if the op writes, renames or removes files. Ops of plugins are not known.
 bool WritesFiles(absl::string_view op);
 
 }  // namespace gradflow::internal
+#pragma GCC visibility pop
 
 #endif  // GRADFLOW_IO_FILE_OPS_H_
