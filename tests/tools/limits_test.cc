@@ -373,9 +373,10 @@ TEST_F(GoldenLimitsTest, CasesWriteNoFiles) {
   AddConst("contents", DT_STRING, {}, &graph)->add_string_val("text");
   NodeDef* const write = AddNode("write", "WriteFile", &graph);
   for (const char* input : {"name", "contents"}) write->add_input(input);
+  AddConst("x", DT_FLOAT, {}, &graph)->add_float_val(1);
   NodeDef* const y = AddNode("y", "Identity", &graph);
-  for (const char* input : {"contents", "^write"}) y->add_input(input);
-  Attr(y, "T").set_type(DT_STRING);
+  for (const char* input : {"x", "^write"}) y->add_input(input);
+  Attr(y, "T").set_type(DT_FLOAT);
   Write("case/graph.pb", graph);
   fs::remove_all(File("case/feeds"));
   const ProcessResult refused = Run({"test", "--update", File("case")});
