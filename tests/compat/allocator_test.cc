@@ -63,14 +63,15 @@ TEST(AllocatorTest, StatsOfTheCpu) {
   void* const block = cpu_allocator()->AllocateRaw(64, 1000);
   {
     const Tensor tensor(cpu_allocator(), DT_FLOAT, TensorShape({500}));
-    EXPECT_EQ(cpu_allocator()->GetStats()->bytes_in_use, before + 3000);
+    // A tensor's block also has its reference count.
+    EXPECT_GE(cpu_allocator()->GetStats()->bytes_in_use, before + 3000);
   }
   cpu_allocator()->DeallocateRaw(block);
   const AllocatorStats stats = *cpu_allocator()->GetStats();
   EXPECT_EQ(stats.num_allocs, 2);
   EXPECT_EQ(stats.bytes_in_use, before);
-  EXPECT_EQ(stats.peak_bytes_in_use, before + 3000);
-  EXPECT_EQ(stats.largest_alloc_size, 2000);
+  EXPECT_GE(stats.peak_bytes_in_use, before + 3000);
+  EXPECT_EQ(stats.peak_bytes_in_use - before, stats.largest_alloc_size + 1000);
   DisableCPUAllocatorStats();
   EXPECT_FALSE(cpu_allocator()->ClearStats());
 }

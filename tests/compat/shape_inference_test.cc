@@ -257,7 +257,7 @@ TEST(InferOkTest, OfGradflowsOps) {
   AddNodeAttr("Tperm", DT_INT32, &op.node_def);
   const Tensor perm = test::AsTensor<int32>({1, 0});
   op.input_tensors = {nullptr, &perm};
-  INFER_OK(op, "[2,3];[2]", "[3,2]");
+  INFER_OK(op, "[2,3];[2]", "[d0_1,d0_0]");
   INFER_ERROR("perm", op, "[2,3,4];[2]");
 }
 
