@@ -131,7 +131,11 @@ def call_deprecated(op, inputs, attrs):
         feeds[arg.name + ":0"] = value.numpy()
     kinds = {attr.name: attr.type for attr in definition.attr}
     for name, value in attrs.items():
-        setattr(node.attr[name], {"bool": "b", "float": "f"}[kinds[name]], value)
+        if kinds[name] == "list(int)":
+            node.attr[name].list.i.extend(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            setattr(node.attr[name], {"bool": "b", "float": "f", "string": "s"}[kinds[name]], value)
     graph_def.node.append(node)
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         tf.import_graph_def(graph_def, name="")
