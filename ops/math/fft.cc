@@ -440,7 +440,7 @@ Tcomplex: The type of `input` and `output`.)"));
 
 constexpr char kLengthOfReal[] =
     "fft_length: The length of the transform of each dimension. What is beyond it in `input` is\n"
-    "  ignored.\n";
+    "  ignored. The last length may be 0 only if `input` is empty.\n";
 constexpr char kTypesOfReal[] =
     "Treal: The type of real numbers.\nTcomplex: The type of complex numbers, of the same "
     "precision.";

@@ -33,6 +33,20 @@ bool IsGreater(C x, C y) {
   return x > y || (y != y && x == x);
 }
 
+// Returns whether any of n elements is greater than y. Without branches, so that the compiler
+// vectorises.
+template <typename T, typename C>
+bool AnyIsGreater(const T* x, int64_t n, C y) {
+  int any = 0;
+  if (y != y) {
+    for (int64_t i = 0; i < n; ++i)
+      any |= static_cast<int>(static_cast<C>(x[i]) == static_cast<C>(x[i]));
+  } else {
+    for (int64_t i = 0; i < n; ++i) any |= static_cast<int>(static_cast<C>(x[i]) > y);
+  }
+  return any != 0;
+}
+
 // Returns `input` with its last dimension removed or, unless it is negative, replaced by `size`.
 // REQUIRES: the rank is 1 at least
 absl::StatusOr<PartialTensorShape> WithoutLast(const PartialTensorShape& input, bool replace,
@@ -106,14 +120,20 @@ void SelectBlock(const RunContext& run, const T* x, int64_t begin, int64_t end, 
   std::iota(index, index + k, static_cast<Index>(begin));
   std::make_heap(index, index + k, precedes);
   C last = static_cast<C>(x[index[0]]);
-  // Later elements enter the heap if they are greater than its last.
-  for (int64_t i = begin + k; i < end; ++i) {
-    if (i % kStepsPerLook == 0 && run.ShouldStop()) return;
-    if (!IsGreater(static_cast<C>(x[i]), last)) continue;
-    std::pop_heap(index, index + k, precedes);
-    index[k - 1] = static_cast<Index>(i);
-    std::push_heap(index, index + k, precedes);
-    last = static_cast<C>(x[index[0]]);
+  // Later elements enter the heap if they are greater than its last, which few are.
+  constexpr int64_t kChunk = 64;
+  int64_t step = 0;
+  for (int64_t chunk = begin + k; chunk < end; chunk += kChunk) {
+    if (++step % (kStepsPerLook / kChunk) == 0 && run.ShouldStop()) return;
+    const int64_t chunk_end = std::min(end, chunk + kChunk);
+    if (!AnyIsGreater(x + chunk, chunk_end - chunk, last)) continue;
+    for (int64_t i = chunk; i < chunk_end; ++i) {
+      if (!IsGreater(static_cast<C>(x[i]), last)) continue;
+      std::pop_heap(index, index + k, precedes);
+      index[k - 1] = static_cast<Index>(i);
+      std::push_heap(index, index + k, precedes);
+      last = static_cast<C>(x[index[0]]);
+    }
   }
 }
 
@@ -146,8 +166,10 @@ void SortHeap(const RunContext& run, const T* x, int64_t k, Index* index) {
 int64_t NumRowBlocks(int64_t rows, int64_t n, int64_t k) {
   constexpr int64_t kMinBlock = int64_t{1} << 15;
   constexpr int64_t kMaxBlocks = 64;
-  // The candidates of all blocks are to be few among the elements.
-  const int64_t block = std::max(kMinBlock, k < n / 16 ? 16 * k : n);
+  // Each block has a heap of its own, whose first elements are to be few.
+  constexpr int64_t kElementsPerCandidate = 4096;
+  const int64_t block =
+      std::max(kMinBlock, k < n / kElementsPerCandidate ? kElementsPerCandidate * k : n);
   return std::clamp<int64_t>(std::min(n / block, kMaxBlocks / rows), 1, kMaxBlocks);
 }
 
@@ -160,7 +182,7 @@ absl::Status SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, 
   const int64_t blocks = NumRowBlocks(rows, n, k);
   const double sort_nanoseconds =
       10.0 * static_cast<double>(k) * (1 + std::log2(static_cast<double>(k)));
-  const double block_nanoseconds = 2.0 * static_cast<double>(n / blocks) + sort_nanoseconds;
+  const double block_nanoseconds = 0.5 * static_cast<double>(n / blocks) + sort_nanoseconds;
   // Of the blocks of a row but for the first.
   Tensor candidates;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(indices->dtype(), {rows, blocks - 1, k}, &candidates));
@@ -326,17 +348,23 @@ absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns,
   // the bounds, all elements are moved.
   constexpr int64_t kMargin = 64;
   constexpr int64_t kBlock = int64_t{1} << 15;
-  const auto less = [](T a, T b) { return IsGreater(static_cast<C>(b), static_cast<C>(a)); };
+  const auto less = [](T a, T b) {
+    const C x = static_cast<C>(a);
+    const C y = static_cast<C>(b);
+    // Without branches, so that the compiler vectorises.
+    return static_cast<int>(x < y) | (static_cast<int>(x != x) & static_cast<int>(y == y));
+  };
   std::vector<T> sample(kSamples);
   for (int64_t i = 0; i < kSamples; ++i) sample[i] = x[columns / kSamples * i];
   std::sort(sample.begin(), sample.end(), less);
   const int64_t position = n / (columns / kSamples);
-  const bool has_low = position >= kMargin;
-  const bool has_high = position + kMargin < kSamples;
-  const T low = has_low ? sample[position - kMargin] : T();
-  const T high = has_high ? sample[position + kMargin] : T();
-  const auto is_below = [&](T value) { return has_low && less(value, low); };
-  const auto is_above = [&](T value) { return has_high && less(high, value); };
+  using Limits = std::numeric_limits<C>;
+  const T low = position >= kMargin     ? sample[position - kMargin]
+                : Limits::has_quiet_NaN ? static_cast<T>(Limits::quiet_NaN())
+                                        : static_cast<T>(Limits::lowest());
+  const T high = position + kMargin < kSamples ? sample[position + kMargin]
+                 : Limits::has_infinity        ? static_cast<T>(Limits::infinity())
+                                               : static_cast<T>(Limits::max());
 
   const int64_t blocks = NumBlocks(columns, kBlock);
   struct Counts {
@@ -345,13 +373,13 @@ absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns,
   };
   std::vector<Counts> counts(blocks);
   ParallelFor(ctx, columns, kBlock, [&](int64_t begin, int64_t end) {
-    Counts block;
+    int below = 0;
+    int above = 0;
     for (int64_t i = begin; i < end; ++i) {
-      const bool below = is_below(x[i]);
-      block.below += below;
-      block.between += !below && !is_above(x[i]);
+      below += less(x[i], low);
+      above += less(high, x[i]);
     }
-    counts[begin / kBlock] = block;
+    counts[begin / kBlock] = {below, end - begin - below - above};
   });
   if (ctx.ShouldStop()) return absl::OkStatus();
   Counts total;
@@ -372,7 +400,7 @@ absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns,
     ParallelFor(ctx, columns, kBlock, [&](int64_t begin, int64_t end) {
       T* to = elements + counts[begin / kBlock].between;
       for (int64_t i = begin; i < end; ++i) {
-        if (!is_below(x[i]) && !is_above(x[i])) *to++ = x[i];
+        if ((less(x[i], low) | less(high, x[i])) == 0) *to++ = x[i];
       }
     });
   } else {

@@ -20,7 +20,7 @@ random(dtype, shape, low, high) makes numbers with a fixed seed. Inputs are in t
 definition, with lists as Python lists. Attributes that follow from the inputs may be left out. For a
 resource variable, variable(array) is its value; its value after the call follows the outputs.
 
-Outputs that TensorFlow leaves uninitialised are listed as `unset`; rows have "?" instead.
+Outputs that TensorFlow leaves uninitialized are listed as `unset`; rows have "?" instead.
 
 Without `ulps` (units in the last place) or `atol` and `rtol`, outputs must be equal. A call that
 TensorFlow rejects becomes a row with the code of its error.
@@ -131,7 +131,11 @@ def call_deprecated(op, inputs, attrs):
         feeds[arg.name + ":0"] = value.numpy()
     kinds = {attr.name: attr.type for attr in definition.attr}
     for name, value in attrs.items():
-        setattr(node.attr[name], {"bool": "b", "float": "f"}[kinds[name]], value)
+        if kinds[name] == "list(int)":
+            node.attr[name].list.i.extend(value)
+        else:
+            value = value.encode() if isinstance(value, str) else value
+            setattr(node.attr[name], {"bool": "b", "float": "f", "string": "s"}[kinds[name]], value)
     graph_def.node.append(node)
     with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
         tf.import_graph_def(graph_def, name="")

@@ -48,3 +48,20 @@ def calls(add):
     add("QuantizeV2", [one, f32(0), f32(3)], T=tf.quint8, axis=0)
     add("QuantizeV2", [one, f32([0, 1]), f32([3, 3])], T=tf.quint8)
     add("QuantizeV2", [one.T, f32([0]), f32([3])], T=tf.quint8, axis=0)
+    codes = u8([0, 1, 2, 100, 128, 200, 254, 255])
+    for dtype in [tf.qint8, tf.quint8]:
+        q = tf.bitcast(codes, dtype)
+        for mode in ["MIN_COMBINED", "MIN_FIRST", "SCALED"]:
+            for low, high in [(-2, 6), (0, 6), (1, 5), (-8, -1)]:
+                # TensorFlow has no other mode for bfloat16.
+                for out in [tf.float32] + [tf.bfloat16] * (mode == "MIN_COMBINED"):
+                    add("Dequantize", [q, f32(low), f32(high)], mode=mode, dtype=out,
+                        rtol=1e-6 if out == tf.float32 else 1e-2, atol=1e-6)
+        rows = tf.reshape(q, [2, 4])
+        for axis, low, high in [(0, [-1, 0], [2, 3]), (1, [-1, 0, -2, 1], [1, 2, 3, 4])]:
+            for mode in ["MIN_COMBINED", "SCALED"]:
+                add("Dequantize", [rows, f32(low), f32(high)], mode=mode, axis=axis, rtol=1e-6,
+                    atol=1e-6)
+        add("Dequantize", [q, f32([[0]]), f32([[3]])], rtol=1e-6)
+        add("Dequantize", [q, f32([0, 1]), f32([3, 4])])
+        add("Dequantize", [rows, f32([0]), f32([3])], axis=0)

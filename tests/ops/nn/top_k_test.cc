@@ -88,7 +88,7 @@ TEST(TopK, OfLongRows) {
     // Few values, so that there are ties between blocks.
     const Tensor x = RandomTensor(DT_INT32, {2, columns}, 0, columns / 10);
     const std::vector<int64_t> order = SortedIndices<int32_t>(x, columns);
-    for (const int64_t k : {1, 100, 4000, 60000}) {
+    for (const int64_t k : {1, 90, 4000, 60000}) {
       SCOPED_TRACE(std::to_string(columns) + " columns, k " + std::to_string(k));
       const auto top = OpTester("TopKV2").Input(x).Input(Tensor(k)).RunEverywhere();
       GRADFLOW_ASSERT_OK(top.status());
