@@ -587,13 +587,15 @@ TEST_P(SparseMethodTest, ChangesTheRowsThatAreGathered) {
   constexpr int kRows = 7;
   constexpr int kColumns = 2;
   const SparseMethod& method = GetParam();
-  for (const bool is_resource : {true, false}) {
+  // ResourceGather of a resource; GatherV2 of what is read from a resource or a reference.
+  for (const int mode : {0, 1, 2}) {
+    const bool is_resource = mode < 2;
     const Scope s = Scope::NewRootScope();
     const Output table = NewVariable(s, "table", DT_DOUBLE, {kRows, kColumns}, is_resource);
     const Output rows = ops::Placeholder(s, DT_INT64, ops::Placeholder::Shape({-1}));
     const Output targets = ops::Placeholder(s, DT_DOUBLE, ops::Placeholder::Shape({-1, kColumns}));
-    const Output gathered = is_resource ? Output(ops::ResourceGather(s, table, rows, DT_DOUBLE))
-                                        : Output(ops::GatherV2(s, table, rows, 0));
+    const Output gathered = mode == 0 ? Output(ops::ResourceGather(s, table, rows, DT_DOUBLE))
+                                      : Output(ops::GatherV2(s, ReadVariable(s, table), rows, 0));
     const Output loss =
         ops::Mul(s, ops::Sum(s, ops::Square(s, ops::Sub(s, gathered, targets)), {0, 1}), 0.5);
     const auto optimizer = method.make(s);
