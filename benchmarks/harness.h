@@ -29,8 +29,7 @@ class Medians : public benchmark::BenchmarkReporter {
 
   // Returns the time of an iteration; 0 if the benchmark was not run.
   double Nanoseconds(const std::string& name) const { return Median(name); }
-  // Returns the time of the processor of an iteration: of the process, if the benchmark measures
-  // it.
+  // Returns the CPU time of an iteration: that of the process, if the benchmark measures it.
   double CpuNanoseconds(const std::string& name) const { return Median(name + "#cpu time"); }
   double Counter(const std::string& name, const std::string& counter) const {
     return Median(name + "#" + counter);

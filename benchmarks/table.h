@@ -19,7 +19,7 @@ class Table {
            bool may_be_zero = false);
   // Adds value / to, which must be at most (at least) `target`, to the last line.
   void Compare(absl::string_view with, double value, double to, Bound bound, double target);
-  // As Compare(), for the value itself.
+  // Compare() for the value itself.
   void Expect(double value, Bound bound, double target);
   void Print() const;
 

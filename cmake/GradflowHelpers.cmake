@@ -19,7 +19,7 @@ endforeach()
 # export files. See gradflow_target_defaults.
 add_library(gradflow_warnings INTERFACE)
 # False positives: gcc 12 reports moves of absl::InlinedVector, which every shape has, as uses of
-# uninitialised memory; in unity builds classes of a source may have members whose type is in the
+# uninitialized memory; in unity builds classes of a source may have members whose type is in the
 # source's anonymous namespace.
 target_compile_options(gradflow_warnings INTERFACE -Wall -Wextra
                                                    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
@@ -168,7 +168,7 @@ endfunction()
 
 # gradflow_compile_fast(<target>)
 #
-# Disables optimisation for tests, which take longer to compile than to run. Slow reference
+# Disables optimization for tests, which take longer to compile than to run. Slow reference
 # implementations are in a separate library.
 function(gradflow_compile_fast target)
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O0>)

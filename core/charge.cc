@@ -16,8 +16,8 @@ bool Charge::Set(size_t bytes) {
 
 absl::Status Charge::Set(double bytes, absl::string_view what) {
   // Beyond this, no allocator has any.
-  constexpr double kMost = 1e18;
-  if (bytes <= kMost && Set(static_cast<size_t>(bytes))) return absl::OkStatus();
+  constexpr double kMax = 1e18;
+  if (bytes <= kMax && Set(static_cast<size_t>(bytes))) return absl::OkStatus();
   return errors::ResourceExhausted("out of memory for ", what, ", ", bytes, " bytes");
 }
 

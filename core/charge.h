@@ -33,8 +33,8 @@ class Charge {
   // Changes the charge to `bytes`. Returns false, and changes nothing, if that exceeds the limit of
   // the allocator.
   bool Set(size_t bytes);
-  // The same. Returns RESOURCE_EXHAUSTED, "out of memory for `what`, 1000 bytes". In double, since
-  // products of untrusted sizes may overflow. REQUIRES: bytes >= 0
+  // Overload that returns RESOURCE_EXHAUSTED, "out of memory for `what`, 1000 bytes". Takes double,
+  // since products of untrusted sizes may overflow. REQUIRES: bytes >= 0
   absl::Status Set(double bytes, absl::string_view what);
   size_t bytes() const { return bytes_; }
 

@@ -28,7 +28,7 @@ inline float BitsToFloat(uint32_t u) {
 }
 
 // Rounds `value` to a float such that rounding the float to a narrower type equals rounding `value`
-// directly. An inexact result is that of the two neighbouring floats whose last bit is 1 (rounding
+// directly. An inexact result is that of the two neighboring floats whose last bit is 1 (rounding
 // to odd), which is never a tie between two narrower numbers. The nearest float may be a tie, which
 // would be rounded twice.
 template <typename T>

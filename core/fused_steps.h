@@ -20,10 +20,10 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// Rows and columns of a result, from row `row` and column `column` on.
+// A block of a result, which begins at row `row` and column `column`.
 struct ResultPart {
   float* data;
-  // The distance of rows in `data`, in elements.
+  // The distance between rows in `data`, in elements.
   int64_t stride;
   int64_t row;
   int64_t rows;
@@ -31,7 +31,7 @@ struct ResultPart {
   int64_t columns;
 };
 
-// A step of one run. Borrows the inputs that it was made of. Thread-safe.
+// A step of one run. Borrows the inputs that it was made from. Thread-safe.
 class FusedStep {
  public:
   virtual ~FusedStep() = default;

@@ -26,7 +26,7 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// std::condition_variable for a Mutex. As that, may wake without a reason.
+// std::condition_variable for a Mutex. Has spurious wakeups, too.
 class CondVar {
  public:
   // Releases the mutex, waits to be notified, and takes the mutex again.
@@ -35,7 +35,7 @@ class CondVar {
     changed_.wait(lock);
     lock.release();
   }
-  // The same, until `deadline` at most.
+  // Waits until `deadline` at most.
   void WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

@@ -45,7 +45,7 @@ class OpDefBuilder {
   // Writes the definition to *op_def. Returns INVALID_ARGUMENT, with all errors found, if a spec
   // does not parse or the definition is inconsistent (see ValidateOpDef).
   absl::Status Finalize(OpDef* op_def) const;
-  // The same without ValidateOpDef.
+  // Finalize() without ValidateOpDef().
   absl::Status FinalizeUnchecked(OpDef* op_def) const;
 
  private:

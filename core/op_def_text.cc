@@ -1,3 +1,4 @@
+// OpDefSignature() (op_def_util.h).
 #include <vector>
 
 #include "absl/strings/escaping.h"

@@ -35,8 +35,8 @@ absl::Status KernelContext::AllocateOutput(int i, const TensorShape& shape, Tens
       bytes = static_cast<double>(LongestString()) * static_cast<double>(shape.num_elements());
     }
     // Beyond this, no allocator has any.
-    constexpr double kMost = 1e18;
-    const absl::Status status = tensor->ChargeStrings(static_cast<size_t>(std::min(bytes, kMost)));
+    constexpr double kMax = 1e18;
+    const absl::Status status = tensor->ChargeStrings(static_cast<size_t>(std::min(bytes, kMax)));
     if (!status.ok()) return fault(status);
   }
   outputs_[i] = *std::move(tensor);

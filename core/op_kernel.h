@@ -102,7 +102,7 @@ class KernelContext {
     return output_types_[i];
   }
 
-  // Allocates output i with uninitialised elements and returns it in *out.
+  // Allocates output i with uninitialized elements and returns it in *out.
   absl::Status AllocateOutput(int i, const TensorShape& shape, Tensor** out);
   // Reuses the memory of input `input` for output i, or else allocates it. Reuses it if nothing
   // else reads the input, the types and numbers of elements match, and the elements are not

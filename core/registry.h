@@ -92,7 +92,7 @@ class Registry {
     OpBuilder(Registry* registry, absl::string_view name);
     OpBuilder(OpBuilder&& other) noexcept;
     ~OpBuilder();
-    // As in OpDefBuilder.
+    // See OpDefBuilder.
     OpBuilder& Input(absl::string_view spec) { return builder_.Input(spec), *this; }
     OpBuilder& Output(absl::string_view spec) { return builder_.Output(spec), *this; }
     OpBuilder& Attr(absl::string_view spec) { return builder_.Attr(spec), *this; }
@@ -192,7 +192,7 @@ class Registry {
 };
 
 // Returns the default registry, with all ops of the library and those that the program adds. The
-// first call creates it and registers the ops, without static initialisers. The build generates the
+// first call creates it and registers the ops, without static initializers. The build generates the
 // definition from the folders of ops/ (ops/register.cc.in).
 Registry& GlobalRegistry();
 

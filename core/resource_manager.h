@@ -9,11 +9,11 @@
 //       ctx.resource_manager()->LookupOrCreate<Counter>(
 //           container_, name_, [] { return std::make_shared<Counter>(); }));
 //
-// An op whose kernel uses resources must be Stateful(), so that optimisations do not treat its
+// An op whose kernel uses resources must be Stateful(), so that optimizations do not treat its
 // nodes as pure functions. Ownership is shared: a resource is destroyed once it has been removed
 // (or the session has ended) and no kernel holds it.
 //
-// Thread-safe. Resources synchronise themselves.
+// Thread-safe. Resources synchronize themselves.
 #ifndef GRADFLOW_CORE_RESOURCE_MANAGER_H_
 #define GRADFLOW_CORE_RESOURCE_MANAGER_H_
 

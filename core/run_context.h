@@ -40,7 +40,7 @@ class LoopArena {
 class RunnableFunction;
 
 // Runs functions as part of a run: under its limits, on its threads and in its trace. A function is
-// a plan. For kernels of ops that call functions, such as If and While.
+// a plan. For the kernels of ops that call functions.
 class FunctionRunner {
  public:
   // Takes the function's status and, if that is OK, its results.

@@ -22,8 +22,8 @@
 #pragma GCC visibility push(default)
 namespace gradflow {
 
-// A flag that is raised once, and callbacks that are called when it is raised. Runs with
-// asynchronous kernels, which may outlive the run, share the ownership of a flag that a
+// A flag that is raised once, and callbacks that are called when it is raised. Asynchronous kernels
+// may outlive their run. A run with such kernels therefore shares the ownership of a flag that a
 // std::shared_ptr owns.
 class CancelFlag : public std::enable_shared_from_this<CancelFlag> {
  public:

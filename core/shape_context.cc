@@ -95,6 +95,7 @@ absl::StatusOr<PartialTensorShape> ShapeContext::ShapeFromInput(int i, bool allo
   std::vector<int64_t> sizes;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, IntsFromInput(i, &sizes));
   if (!known) {
+    if (PartialTensorShape shape = input_as_shape(i); !shape.unknown_rank()) return shape;
     const int64_t rank = Dim(i, 0);
     if (rank < 0) return PartialTensorShape();
     if (rank > kMaxDims) {

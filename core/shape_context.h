@@ -67,10 +67,22 @@ class ShapeContext {
   // Returns the name of input i in the op definition; "values[1]" for an element of a list of
   // several.
   std::string input_name(int i) const;
-  // Returns the value of input i, or null if it is not known when the graph is built.
+  // Returns the value of input i, or null if it is not known when the graph is built. It is known
+  // if the input is a Const, or a few small nodes compute it from Consts and known shapes.
   const Tensor* input_tensor(int i) const {
     internal::RequireIndex("ShapeContext::input_tensor", i, num_inputs());
     return constant_(i);
+  }
+
+  // Sets the function of input_as_shape(), which returns unknown ranks otherwise. Borrows it.
+  using FindShape = absl::FunctionRef<PartialTensorShape(int i)>;
+  void SetFindShape(FindShape find) { find_shape_.emplace(find); }
+  // Returns the shape whose dimensions are the elements of input i, a vector of int32 or int64.
+  // Elements that are negative, or not known when the graph is built, are unknown dimensions. Of
+  // unknown rank if no element is known.
+  PartialTensorShape input_as_shape(int i) const {
+    internal::RequireIndex("ShapeContext::input_as_shape", i, num_inputs());
+    return find_shape_.has_value() ? (*find_shape_)(i) : PartialTensorShape();
   }
 
   // Sets the function that finds the variable of input i, a resource. It returns false if the
@@ -108,7 +120,7 @@ class ShapeContext {
   // Returns INVALID_ARGUMENT unless the shapes of inputs i and j are compatible.
   absl::Status CheckSameShape(int i, int j) const;
   // Returns the shape whose dimensions are the elements of input i, a vector of int32 or int64. If
-  // its value is unknown, the dimensions are unknown. Checks the dimensions; -1 means unknown if
+  // an element is unknown, so is the dimension. Checks the dimensions; -1 means unknown if
   // `allow_unknown`, and is otherwise an error.
   absl::StatusOr<PartialTensorShape> ShapeFromInput(int i, bool allow_unknown = false) const;
   // Stores the elements of input i in *values. Returns false if its value is unknown,
@@ -122,6 +134,7 @@ class ShapeContext {
   absl::Span<const DataType> input_types_;
   absl::FunctionRef<const Tensor*(int)> constant_;
   std::optional<FindVariable> find_variable_;
+  std::optional<FindShape> find_shape_;
   absl::InlinedVector<PartialTensorShape, 2> outputs_;
 };
 

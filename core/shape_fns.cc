@@ -152,8 +152,13 @@ absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const i
   return left;
 }
 
-absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<const int64_t> dims) {
+absl::StatusOr<TensorShape> ResolveReshape(const TensorShape& input,
+                                           absl::Span<const int64_t> dims) {
   const PartialTensorShape requested(dims);
+  const auto mismatch = [&] {
+    return errors::InvalidArgument("a tensor of ", input.num_elements(),
+                                   " elements cannot be reshaped to ", requested.DebugString());
+  };
   DimVector resolved(dims.begin(), dims.end());
   const auto unknown = std::find(resolved.begin(), resolved.end(), -1);
   if (unknown != resolved.end()) {
@@ -162,24 +167,19 @@ absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<cons
                                      " must have at most one dimension of -1");
     }
     *unknown = 1;
-    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape known, TensorShape::Make(resolved));
-    const int64_t rest = known.num_elements();
-    if (rest == 0) {
-      return errors::InvalidArgument("cannot infer the size of dimension ",
-                                     unknown - resolved.begin(), " of shape ",
-                                     requested.DebugString(), " beside a dimension of 0");
+    DimVector from(input.dim_sizes().begin(), input.dim_sizes().end());
+    DimVector to = resolved;
+    if (std::find(to.begin(), to.end(), 0) != to.end()) {
+      std::replace(from.begin(), from.end(), int64_t{0}, int64_t{1});
+      std::replace(to.begin(), to.end(), int64_t{0}, int64_t{1});
     }
-    if (num_elements % rest != 0) {
-      return errors::InvalidArgument("a tensor of ", num_elements,
-                                     " elements cannot be reshaped to ", requested.DebugString());
-    }
-    *unknown = num_elements / rest;
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape known, TensorShape::Make(to));
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape all, TensorShape::Make(from));
+    if (all.num_elements() % known.num_elements() != 0) return mismatch();
+    *unknown = all.num_elements() / known.num_elements();
   }
   GRADFLOW_ASSIGN_OR_RETURN(TensorShape shape, TensorShape::Make(resolved));
-  if (shape.num_elements() != num_elements) {
-    return errors::InvalidArgument("a tensor of ", num_elements, " elements cannot be reshaped to ",
-                                   shape.DebugString());
-  }
+  if (shape.num_elements() != input.num_elements()) return mismatch();
   return shape;
 }
 

@@ -58,9 +58,11 @@ absl::StatusOr<DimVector> ReducedDims(absl::string_view name, absl::Span<const i
                                       absl::Span<const int64_t> axes, bool keep_dims,
                                       std::vector<bool>* reduced = nullptr);
 
-// Returns `dims`, the shape argument of Reshape, with its -1 resolved for a tensor of
-// `num_elements` elements. A -1 beside a 0 is an error, as it would be ambiguous.
-absl::StatusOr<TensorShape> ResolveReshape(int64_t num_elements, absl::Span<const int64_t> dims);
+// Returns `dims`, the shape argument of Reshape, with its -1 resolved for a tensor of shape
+// `input`. Beside a 0, the other dimensions of both shapes have the same product, as in TensorFlow:
+// [0,2,3] becomes [0,6] by [0,-1].
+absl::StatusOr<TensorShape> ResolveReshape(const TensorShape& input,
+                                           absl::Span<const int64_t> dims);
 
 }  // namespace gradflow
 #pragma GCC visibility pop

@@ -146,6 +146,11 @@ absl::StatusOr<Tensor> Tensor::Allocate(const std::shared_ptr<Allocator>& alloca
   return tensor;
 }
 
+absl::Status Tensor::BuildTensor(DataType dtype, const TensorShape& shape, Tensor* out) {
+  GRADFLOW_ASSIGN_OR_RETURN(*out, Allocate(dtype, shape));
+  return absl::OkStatus();
+}
+
 size_t Tensor::StringBytes() const {
   size_t bytes = 0;
   if (dtype_ == DT_STRING) {
@@ -290,9 +295,13 @@ absl::Status Tensor::BitcastFrom(const Tensor& other, DataType dtype, const Tens
   return absl::OkStatus();
 }
 
+void Tensor::UnsafeCopyFromInternal(const Tensor& other, DataType dtype, const TensorShape& shape) {
+  if (!BitcastFrom(other, dtype, shape).ok()) *this = Tensor(Unset());
+}
+
 absl::StatusOr<Tensor> Tensor::DeepCopy() const {
   GRADFLOW_ASSIGN_OR_RETURN(Tensor copy, Allocate(dtype_, shape_));
-  if (!IsInitialized()) return errors::FailedPrecondition("the tensor is not initialised");
+  if (!IsInitialized()) return errors::FailedPrecondition("the tensor is not initialized");
   if (dtype_ == DT_STRING) {
     const auto from = flat<tstring>();
     std::copy(from.begin(), from.end(), copy.flat<tstring>().begin());

@@ -1,11 +1,11 @@
 // Tensor: an n-dimensional array of elements of one DataType, in row-major order.
 //
 // A tensor is a handle to reference-counted elements. Copying a tensor is cheap and shares the
-// elements. Allocated elements start at a multiple of 64 bytes; those of a slice or of memory of
-// the caller (FromMemory) may not.
+// elements. Allocated elements are aligned to 64 bytes. The elements of a slice, and memory of the
+// caller (FromMemory), need not be.
 //
 // Thread safety: copies may be used and destroyed on different threads. Writing elements that
-// another thread reads or writes requires external synchronisation.
+// another thread reads or writes requires external synchronization.
 //
 //   Tensor t(DT_FLOAT, {2, 3});
 //   t.flat<float>().setZero();
@@ -79,8 +79,8 @@ struct EigenScalar;
 }  // namespace internal
 
 // The type of a view with N dimensions, as Tensor::matrix<float>() returns. A program that links
-// gradflow::tensorflow_compat sees Eigen's tensors instead, if the installed gradflow has them. The
-// library does not depend on the choice: the type is part of the names of the functions below.
+// gradflow::tensorflow_compat sees Eigen's tensors instead, if the installed gradflow has them. One
+// library serves both: the type is part of the mangled names of the functions below.
 #ifdef GRADFLOW_EIGEN_VIEWS
 template <typename T, int N>
 using ViewOf = typename internal::EigenView<T, N>::Type;
@@ -101,12 +101,12 @@ class Tensor {
   Tensor() : shape_({0}) {}
   // A tensor of shape [0].
   explicit Tensor(DataType dtype) : dtype_(dtype), shape_({0}) {}
-  // Allocates elements without initialising them, except that strings are empty. If this fails,
+  // Allocates elements without initializing them, except that strings are empty. If this fails,
   // IsInitialized() is false: out of memory, or `dtype` or `shape` is not valid for a tensor.
   // Allocate() returns the reason.
   Tensor(DataType dtype, const TensorShape& shape);
   Tensor(const std::shared_ptr<Allocator>& allocator, DataType dtype, const TensorShape& shape);
-  // As above. REQUIRES: `allocator` outlives the tensor's memory
+  // Overload that borrows. REQUIRES: `allocator` outlives the tensor's memory
   Tensor(Allocator* allocator, DataType dtype, const TensorShape& shape)
       : Tensor(std::shared_ptr<Allocator>(std::shared_ptr<Allocator>(), allocator), dtype, shape) {}
   // A scalar.
@@ -154,13 +154,15 @@ class Tensor {
         buffer_(other.buffer_),
         data_(other.data_) {}
 
-  // Returns a tensor with uninitialised elements. Returns INVALID_ARGUMENT if the type or shape is
+  // Returns a tensor with uninitialized elements. Returns INVALID_ARGUMENT if the type or shape is
   // not valid for a tensor, RESOURCE_EXHAUSTED if out of memory.
   static absl::StatusOr<Tensor> Allocate(const std::shared_ptr<Allocator>& allocator,
                                          DataType dtype, const TensorShape& shape);
   static absl::StatusOr<Tensor> Allocate(DataType dtype, const TensorShape& shape) {
     return Allocate(SystemAllocator(), dtype, shape);
   }
+  // As above, by TensorFlow's name.
+  static absl::Status BuildTensor(DataType dtype, const TensorShape& shape, Tensor* out);
   // Returns a tensor over memory of the caller. Calls `release` when no tensor uses the memory any
   // more. Kernels write to the memory only if `writable`. If the type is not plain bytes, the shape
   // is not valid, or `data` is not aligned for the type, calls `release` and returns
@@ -176,6 +178,8 @@ class Tensor {
   int64_t NumElements() const { return shape_.num_elements(); }
   // Returns the size of the elements in bytes, including the characters of strings.
   size_t TotalBytes() const;
+  // As above: allocators do not track the sizes of blocks.
+  size_t AllocatedBytes() const { return TotalBytes(); }
   bool IsInitialized() const {
     return shape_.IsValid() && (data_ != nullptr || NumElements() == 0);
   }
@@ -189,8 +193,10 @@ class Tensor {
   bool CanBeReused() const {
     return buffer_ != nullptr && !borrows_ && buffer_->writable() && buffer_->RefCountIsOne();
   }
-  // Returns true if the tensor covers its whole buffer, and the buffer is memory of `allocator`. An
-  // empty tensor needs no memory.
+  // TensorFlow's name of CanBeReused().
+  bool RefCountIsOne() const { return CanBeReused(); }
+  // Returns true if the tensor covers its whole buffer, and the buffer is memory of `allocator`, or
+  // if the tensor has no buffer.
   bool OwnsBufferOf(const Allocator& allocator) const;
   // Returns true if the elements start at a multiple of 64 bytes. Slices may start anywhere.
   bool IsAligned() const { return reinterpret_cast<uintptr_t>(data_) % Allocator::kAlignment == 0; }
@@ -199,7 +205,7 @@ class Tensor {
   // rows that exist. A slice of a scalar is the scalar.
   Tensor Slice(int64_t start, int64_t limit) const;
   // Returns row `index` of dimension 0 without that dimension, sharing the elements. The result is
-  // not initialised if the row does not exist.
+  // not initialized if the row does not exist.
   Tensor SubSlice(int64_t index) const;
   // Makes this tensor share the elements of `other`, with shape `shape`. Returns false and changes
   // nothing if the numbers of elements differ.
@@ -212,6 +218,9 @@ class Tensor {
   // INVALID_ARGUMENT and changes nothing if the sizes in bytes differ, a type is not plain bytes,
   // or the elements are not aligned for `dtype`.
   absl::Status BitcastFrom(const Tensor& other, DataType dtype, const TensorShape& shape);
+  // BitcastFrom() that leaves the tensor uninitialised on error, where TensorFlow's ends the
+  // program.
+  void UnsafeCopyFromInternal(const Tensor& other, DataType dtype, const TensorShape& shape);
   // Returns a tensor that shares no elements with this one.
   absl::StatusOr<Tensor> DeepCopy() const;
 
@@ -334,6 +343,16 @@ class Tensor {
   ViewOf<const T, N> bit_casted_shaped(absl::Span<const int64_t> dims) const {
     return BitcastView<const T, N>(dims);
   }
+  // A view whose elements are the rows of the last dimension. N is dims() - 1; a row has sizeof(T)
+  // bytes. Empty as above.
+  template <typename T, int N>
+  ViewOf<T, N> reinterpret_last_dimension() {
+    return BitcastView<T, N>(DimsWithoutLast());
+  }
+  template <typename T, int N>
+  ViewOf<const T, N> reinterpret_last_dimension() const {
+    return BitcastView<const T, N>(DimsWithoutLast());
+  }
   // The elements as a span; empty if T is not the element type.
   template <typename T>
   absl::Span<T> span() {
@@ -373,10 +392,14 @@ class Tensor {
   // ---- Printing ----
 
   // Returns the first `max_entries` elements, nested by dimension: "[1 2][3 4]". "..." stands for
-  // further elements, and for the characters of a string beyond the first 200.
-  std::string SummarizeValue(int64_t max_entries) const;
+  // further elements, and for the characters of a string beyond the first 200. A negative number
+  // stands for all elements. With `print_v2`, prints as NumPy does: up to `max_entries` elements at
+  // each end of each dimension, "[1 ... 4]", and strings with quotes.
+  std::string SummarizeValue(int64_t max_entries, bool print_v2 = false) const;
   // "Tensor<type: float shape: [2] values: 1 2>"
   std::string DebugString(int64_t max_entries = 3) const;
+  // As above, without the values.
+  std::string DeviceSafeDebugString() const;
 
  private:
   // Takes ownership of one reference to `buffer`.
@@ -430,6 +453,10 @@ class Tensor {
     return dtype_ == DataTypeToEnum<T>::value && data_ != nullptr && IsInitialized();
   }
   bool CountsMatch(absl::Span<const int64_t> dims) const;
+  absl::Span<const int64_t> DimsWithoutLast() const {
+    const absl::Span<const int64_t> dims = shape_.dim_sizes();
+    return dims.subspan(0, dims.empty() ? 0 : dims.size() - 1);
+  }
   DimVector InnerDims(int n) const;
   DimVector OuterDims(int n) const;
   DimVector InnerOuterDims(int n, int64_t begin) const;

@@ -1,4 +1,5 @@
-// Tensor::SummarizeValue and DebugString.
+// Tensor::SummarizeValue, DebugString and DeviceSafeDebugString.
+#include <algorithm>
 #include <charconv>
 
 #include "absl/strings/escaping.h"
@@ -95,6 +96,56 @@ class Summary {
   std::string out_;
 };
 
+// As NumPy prints.
+template <typename T>
+class NumpySummary {
+ public:
+  NumpySummary(const Tensor& tensor, int64_t ends)
+      : values_(tensor.flat<T>()), dims_(tensor.shape().dim_sizes()), ends_(ends) {}
+
+  std::string Print() {
+    PrintDim(0, 0, values_.size());
+    return std::move(out_);
+  }
+
+ private:
+  void PrintDim(size_t d, int64_t begin, int64_t count) {
+    if (d == dims_.size()) {
+      const char* const quote = std::is_same_v<T, tstring> ? "\"" : "";
+      out_ += quote;
+      AppendElement(&out_, values_[begin]);
+      out_ += quote;
+      return;
+    }
+    out_.push_back('[');
+    const int64_t size = dims_[d];
+    const int64_t step = size == 0 ? 0 : count / size;
+    // Compared by subtraction, as the sum might overflow.
+    const bool elided = ends_ < size && ends_ < size - ends_;
+    for (int64_t i = 0; i < size; ++i) {
+      if (i > 0) PrintSpace(d);
+      if (elided && i == ends_) {
+        out_ += "...";
+        i = size - ends_ - 1;
+      } else {
+        PrintDim(d + 1, begin + i * step, step);
+      }
+    }
+    out_.push_back(']');
+  }
+
+  void PrintSpace(size_t d) {
+    const size_t inner = dims_.size() - d - 1;
+    out_.append(inner, '\n');
+    out_.append(inner == 0 ? 1 : d + 1, ' ');
+  }
+
+  TensorView<const T, 1> values_;
+  absl::Span<const int64_t> dims_;
+  int64_t ends_;
+  std::string out_;
+};
+
 using PrintableTypes =
     ConcatTypes<ConcatTypes<NumberTypes, QuantizedTypes>::type,
                 TypeList<bool, tstring, ResourceHandle, float8_e5m2, float8_e4m3fn, float8_e4m3fnuz,
@@ -102,15 +153,18 @@ using PrintableTypes =
 
 }  // namespace
 
-std::string Tensor::SummarizeValue(int64_t max_entries) const {
+std::string Tensor::SummarizeValue(int64_t max_entries, bool print_v2) const {
   if (!IsInitialized()) {
     return absl::StrCat("uninitialized Tensor of type ", DataTypeString(dtype_), " and shape ",
                         shape_.DebugString());
   }
+  if (NumElements() == 0) return print_v2 ? "[]" : "";
   std::string text;
-  if (NumElements() == 0) return text;
+  if (max_entries < 0) max_entries = NumElements();
   DispatchType(PrintableTypes(), dtype_, [&](auto tag) {
-    text = Summary<typename decltype(tag)::type>(*this, max_entries).Print();
+    using T = typename decltype(tag)::type;
+    text = print_v2 ? NumpySummary<T>(*this, max_entries).Print()
+                    : Summary<T>(*this, max_entries).Print();
   });
   return text;
 }
@@ -118,6 +172,11 @@ std::string Tensor::SummarizeValue(int64_t max_entries) const {
 std::string Tensor::DebugString(int64_t max_entries) const {
   return absl::StrCat("Tensor<type: ", DataTypeString(dtype_), " shape: ", shape_.DebugString(),
                       " values: ", SummarizeValue(max_entries), ">");
+}
+
+std::string Tensor::DeviceSafeDebugString() const {
+  return absl::StrCat("Tensor<type: ", DataTypeString(dtype_), " shape: ", shape_.DebugString(),
+                      ">");
 }
 
 }  // namespace gradflow

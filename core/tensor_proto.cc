@@ -213,7 +213,7 @@ absl::StatusOr<TensorShape> CheckedShape(const TensorProto& proto) {
   return shape;
 }
 
-// Canonicalises untrusted bytes. A bool other than 0 and 1 would be undefined behaviour, so nonzero
+// Canonicalizes untrusted bytes. A bool other than 0 and 1 would be undefined behavior, so nonzero
 // bytes become 1. Integers narrower than 8 bits are sign- or zero-extended from their low bits.
 void NormalizeBytes(DataType dtype, int64_t size, uint8_t* bytes) {
   const auto apply = [&](auto fn) { std::transform(bytes, bytes + size, bytes, fn); };
@@ -379,7 +379,7 @@ bool IsUniform(const Tensor& tensor) {
   return std::memcmp(bytes.data(), bytes.data() + element, bytes.size() - element) == 0;
 }
 
-// Writes type and shape, which is everything for a tensor that is not initialised.
+// Writes type and shape, which is everything for a tensor that is not initialized.
 void WriteHeader(const Tensor& tensor, TensorProto* proto) {
   proto->Clear();
   proto->set_dtype(tensor.dtype());

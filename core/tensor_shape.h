@@ -4,7 +4,7 @@
 // A shape has at most kMaxDims dimensions, none negative, and their product fits in an int64. Make
 // returns an error if its arguments violate this; use it for shapes that come from data. Other
 // operations make the shape invalid instead: IsValid() is false, num_elements() is 0, and a tensor
-// of that shape is not initialised. An invalid shape stays invalid.
+// of that shape is not initialized. An invalid shape stays invalid.
 #ifndef GRADFLOW_CORE_TENSOR_SHAPE_H_
 #define GRADFLOW_CORE_TENSOR_SHAPE_H_
 
@@ -110,6 +110,47 @@ class Dims {
   };
 };
 
+// Dimensions of a shape: converts to a span, and to a vector of its own.
+class DimSizes {
+ public:
+  using value_type = int64_t;
+  using size_type = size_t;
+  using iterator = const int64_t*;
+  using const_iterator = const int64_t*;
+  using const_reference = const int64_t&;
+
+  DimSizes(const int64_t* data, size_t size) : span_(data, size) {}
+  template <size_t N>
+  operator absl::InlinedVector<int64_t, N>() const {  // NOLINT: as in TensorFlow
+    return absl::InlinedVector<int64_t, N>(begin(), end());
+  }
+  // As those of absl::Span.
+  const int64_t* data() const { return span_.data(); }
+  size_t size() const { return span_.size(); }
+  bool empty() const { return span_.empty(); }
+  const int64_t* begin() const { return span_.begin(); }
+  const int64_t* end() const { return span_.end(); }
+  const int64_t& operator[](size_t d) const { return span_[d]; }
+  const int64_t& front() const { return span_.front(); }
+  const int64_t& back() const { return span_.back(); }
+  absl::Span<const int64_t> subspan(size_t begin, size_t size = absl::Span<int>::npos) const {
+    return span_.subspan(begin, size);
+  }
+  absl::Span<const int64_t> first(size_t size) const { return span_.first(size); }
+  absl::Span<const int64_t> last(size_t size) const { return span_.last(size); }
+
+  friend bool operator==(const DimSizes& a, const DimSizes& b) { return a.span_ == b.span_; }
+  friend bool operator!=(const DimSizes& a, const DimSizes& b) { return a.span_ != b.span_; }
+  using Span = absl::Span<const int64_t>;
+  friend bool operator==(const DimSizes& a, Span b) { return a.span_ == b; }
+  friend bool operator!=(const DimSizes& a, Span b) { return a.span_ != b; }
+  friend bool operator==(Span a, const DimSizes& b) { return a == b.span_; }
+  friend bool operator!=(Span a, const DimSizes& b) { return a != b.span_; }
+
+ private:
+  absl::Span<const int64_t> span_;
+};
+
 // The members of TensorFlow's shapes that gradflow itself does not need. Shape is TensorShape or
 // PartialTensorShape. Functions that return a status leave the shape unchanged on error:
 // INVALID_ARGUMENT for a size, INTERNAL for a position.
@@ -126,9 +167,12 @@ class ShapeInterface {
   absl::Status RemoveLastDimsWithStatus(int64_t n);
   // Removes dimensions [begin, end). A negative position -n stands for dims() + 1 - n.
   absl::Status RemoveDimRangeWithStatus(int begin, int end);
-  // As above. A TensorShape becomes invalid, a PartialTensorShape does not change, on error.
+  // Return no status. On error, a TensorShape becomes invalid, a PartialTensorShape is unchanged.
   void RemoveLastDims(int n);
   void RemoveDimRange(int begin, int end);
+  void InsertDim(int d, int64_t size) { InsertDimWithStatus(d, size).IgnoreError(); }
+  void RemoveDim(int d) { RemoveDimWithStatus(d).IgnoreError(); }
+  void AppendShape(const Shape& shape) { AppendShapeWithStatus(shape).IgnoreError(); }
 
   // Make a shape, or return INVALID_ARGUMENT. Unlike Make(), a TensorShape accepts a message of
   // unknown rank, as one without dimensions.
@@ -140,6 +184,8 @@ class ShapeInterface {
   static absl::Status IsValidShape(const TensorShapeProto& proto);
   static bool IsValid(const TensorShapeProto& proto) { return IsValidShape(proto).ok(); }
   TensorShapeProto AsProto() const;
+  // Returns the text of a message, which need not be valid: "[2,?]", or "<unknown>".
+  static std::string DebugString(const TensorShapeProto& proto);
 
   // Iteration over dimensions: `for (const auto& dim : shape) use(dim.size)`.
   struct Dim {
@@ -203,7 +249,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   // Returns false after an operation that had no valid result.
   using ShapeInterface::IsValid;
   bool IsValid() const { return valid_; }
-  // As PartialTensorShape has them.
+  // The counterparts of PartialTensorShape's members.
   bool unknown_rank() const { return false; }
   bool IsFullyDefined() const { return true; }
   // The number of dimensions.
@@ -213,7 +259,8 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
     internal::RequireIndex("TensorShape::dim_size", d, dims());
     return dims_[static_cast<size_t>(d)];
   }
-  absl::Span<const int64_t> dim_sizes() const { return {dims_.data(), dims_.size()}; }
+  // Valid as long as the shape does not change.
+  internal::DimSizes dim_sizes() const { return {dims_.data(), dims_.size()}; }
   int64_t num_elements() const { return num_elements_; }
 
   // Change the dimensions. An invalid argument or result makes the shape invalid.
@@ -252,6 +299,7 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
   friend bool operator!=(const TensorShape& a, const TensorShape& b) { return !(a == b); }
 
   // Returns "[2,3]"; "[]" for a scalar.
+  using ShapeInterface::DebugString;
   std::string DebugString() const;
 
  private:
@@ -318,7 +366,8 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
     internal::RequireIndex("PartialTensorShape::dim_size", d, dims());
     return dims_[static_cast<size_t>(d)];
   }
-  absl::Span<const int64_t> dim_sizes() const { return {dims_.data(), dims_.size()}; }
+  // Valid as long as the shape does not change.
+  internal::DimSizes dim_sizes() const { return {dims_.data(), dims_.size()}; }
   // REQUIRES: 0 <= d < dims(). Otherwise ends the program.
   void set_dim(int d, int64_t size) {
     internal::RequireIndex("PartialTensorShape::set_dim", d, dims());
@@ -336,7 +385,7 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
   // Returns the shape whose dimensions are known if they are known in either shape;
   // INVALID_ARGUMENT if the two are not compatible.
   absl::StatusOr<PartialTensorShape> MergeWith(const PartialTensorShape& other) const;
-  // As above, into *result, which must be another shape.
+  // Stores the shape in *result, which must be another shape.
   absl::Status MergeWith(const PartialTensorShape& other, PartialTensorShape* result) const;
   bool IsIdenticalTo(const PartialTensorShape& other) const { return *this == other; }
   // Appends a dimension, which is unknown if it is negative, or the dimensions of a shape. If the
@@ -355,7 +404,11 @@ class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
     return !(a == b);
   }
 
+  // Makes it a scalar.
+  void Clear() { *this = PartialTensorShape(absl::Span<const int64_t>()); }
+
   // Returns "[2,?]"; "<unknown>" if the rank is unknown.
+  using ShapeInterface::DebugString;
   std::string DebugString() const;
 
   // Returns the bytes of memory besides the object; copies share them.

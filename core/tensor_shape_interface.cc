@@ -200,6 +200,17 @@ TensorShapeProto ShapeInterface<Shape>::AsProto() const {
   return proto;
 }
 
+template <typename Shape>
+std::string ShapeInterface<Shape>::DebugString(const TensorShapeProto& proto) {
+  if (proto.unknown_rank()) return "<unknown>";
+  std::string text = "[";
+  for (const auto& dim : proto.dim()) {
+    absl::StrAppend(&text, text.size() > 1 ? "," : "");
+    absl::StrAppend(&text, dim.size() < 0 ? "?" : absl::StrCat(dim.size()));
+  }
+  return text + "]";
+}
+
 template class ShapeInterface<TensorShape>;
 template class ShapeInterface<PartialTensorShape>;
 

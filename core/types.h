@@ -27,7 +27,7 @@ using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 using tstring = std::string;
 
-// An element that kernels move but do not compute with: quantised integers, 8-bit floats, and
+// An element that kernels move but do not compute with: quantized integers, 8-bit floats, and
 // integers narrower than 8 bits (stored one per byte, as in TensorFlow). `Id` distinguishes types
 // that share a storage type.
 template <typename Storage, DataType Id>

@@ -42,7 +42,7 @@ RunContext Unstoppable(const RunContext& run) {
 std::string Variable::DebugString() const {
   MutexLock lock(&mutex_);
   if (value_.dtype() == DT_INVALID) {
-    return absl::StrCat("variable of type ", DataTypeString(dtype_), ", uninitialised");
+    return absl::StrCat("variable of type ", DataTypeString(dtype_), ", uninitialized");
   }
   return absl::StrCat("variable of type ", DataTypeString(dtype_), " and shape ",
                       value_.shape().DebugString());
@@ -55,7 +55,7 @@ bool Variable::IsInitialized() const {
 
 absl::Status Variable::Uninitialized() const {
   return errors::FailedPrecondition("variable '", errors::Printable(name_),
-                                    "' has not been initialised");
+                                    "' has not been initialized");
 }
 
 absl::StatusOr<Tensor> Variable::Read() const {
@@ -112,7 +112,7 @@ absl::StatusOr<std::shared_ptr<Variable>> VariableOf(const KernelContext& ctx, i
       ctx.resource_manager()->Lookup<Variable>(handle.container(), handle.name());
   if (!absl::IsNotFound(variable.status())) return variable;
   return errors::FailedPrecondition("variable '", errors::Printable(handle.name()),
-                                    "' has not been initialised");
+                                    "' has not been initialized");
 }
 
 absl::StatusOr<Tensor> ReadVariable(const KernelContext& ctx, int i, DataType dtype) {

@@ -36,13 +36,13 @@ absl::Status GradientOfCheckNumerics(const Scope& scope, const Operation&,
   return scope.status();
 }
 
-// The first input with another shape. Others are sizes or axes.
+// For ops that only change the shape of their first input. The others are sizes or axes.
 absl::Status GradientOfReshape(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   dx->push_back(ops::Reshape(scope, dy[0], ops::Shape(scope, op.input(0))));
   return NoGradientForTheRest(scope, op, dx);
 }
-// As many elements of the first input as before, moved by the same second input.
+// Reverses the gradient along the same axes.
 absl::Status GradientOfReverse(const Scope& scope, const Operation& op,
                                const std::vector<Output>& dy, std::vector<Output>* dx) {
   *dx = {ops::Reverse(scope, dy[0], op.input(1)), NoGradient()};
@@ -421,7 +421,13 @@ absl::Status GradientOfMatrixSetDiag(const Scope& scope, const Operation& op,
          ops::MatrixDiagPart(scope, dy[0])};
   return scope.status();
 }
-// Versions 2 and 3 have bands of diagonals, which version 3 aligns.
+// Versions 2 and 3 have bands of diagonals, which version 3 aligns, and a value for the padding.
+// The gradient of the value: dy where `is_kept` is 0.
+Output SumOfPadding(const Scope& scope, const Output& is_kept, const Output& dy) {
+  const Output zero = Scalar(scope, dy.type(), 0);
+  const Output padding = ops::SelectV2(scope, ops::Equal(scope, is_kept, zero), dy, zero);
+  return ops::Sum(scope, padding, ops::Range(scope, 0, ops::Rank(scope, dy), 1));
+}
 absl::Status GetAlign(const Operation& op, std::string* align) {
   return GetAttr(op, "align", align);
 }
@@ -429,17 +435,28 @@ absl::Status GradientOfMatrixDiagV3(const Scope& scope, const Operation& op,
                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
   std::string align;
   GRADFLOW_RETURN_IF_ERROR(GetAlign(op, &align));
-  dx->push_back(ops::MatrixDiagPartV3(scope, dy[0], op.input(1), Scalar(scope, dy[0].type(), 0),
-                                      ops::MatrixDiagPartV3::Align(align)));
-  return NoGradientForTheRest(scope, op, dx);
+  const Output zero = Scalar(scope, dy[0].type(), 0);
+  dx->push_back(
+      ops::MatrixDiagPartV3(scope, dy[0], op.input(1), zero, ops::MatrixDiagPartV3::Align(align)));
+  GRADFLOW_RETURN_IF_ERROR(NoGradientForTheRest(scope, op, dx));
+  const Output ones = ops::OnesLike(scope, op.input(0));
+  const Output is_kept = ops::MatrixDiagV3(scope, ones, op.input(1), op.input(2), op.input(3), zero,
+                                           ops::MatrixDiagV3::Align(align));
+  dx->back() = SumOfPadding(scope, is_kept, dy[0]);
+  return scope.status();
 }
 absl::Status GradientOfMatrixDiagPartV3(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
   std::string align;
   GRADFLOW_RETURN_IF_ERROR(GetAlign(op, &align));
-  dx->push_back(ops::MatrixSetDiagV3(scope, ops::ZerosLike(scope, op.input(0)), dy[0], op.input(1),
-                                     ops::MatrixSetDiagV3::Align(align)));
-  return NoGradientForTheRest(scope, op, dx);
+  const Output x = op.input(0);
+  const Output is_kept =
+      ops::MatrixDiagPartV3(scope, ops::OnesLike(scope, x), op.input(1), Scalar(scope, x.type(), 0),
+                            ops::MatrixDiagPartV3::Align(align));
+  *dx = {ops::MatrixSetDiagV3(scope, ops::ZerosLike(scope, x), dy[0], op.input(1),
+                              ops::MatrixSetDiagV3::Align(align)),
+         NoGradient(), SumOfPadding(scope, is_kept, dy[0])};
+  return scope.status();
 }
 absl::Status GradientOfMatrixSetDiagV3(const Scope& scope, const Operation& op,
                                        const std::vector<Output>& dy, std::vector<Output>* dx) {
@@ -454,14 +471,23 @@ absl::Status GradientOfMatrixSetDiagV3(const Scope& scope, const Operation& op,
 }
 absl::Status GradientOfMatrixDiagV2(const Scope& scope, const Operation& op,
                                     const std::vector<Output>& dy, std::vector<Output>* dx) {
-  dx->push_back(ops::MatrixDiagPartV2(scope, dy[0], op.input(1), Scalar(scope, dy[0].type(), 0)));
-  return NoGradientForTheRest(scope, op, dx);
+  const Output zero = Scalar(scope, dy[0].type(), 0);
+  dx->push_back(ops::MatrixDiagPartV2(scope, dy[0], op.input(1), zero));
+  GRADFLOW_RETURN_IF_ERROR(NoGradientForTheRest(scope, op, dx));
+  const Output ones = ops::OnesLike(scope, op.input(0));
+  const Output is_kept =
+      ops::MatrixDiagV2(scope, ones, op.input(1), op.input(2), op.input(3), zero);
+  dx->back() = SumOfPadding(scope, is_kept, dy[0]);
+  return scope.status();
 }
 absl::Status GradientOfMatrixDiagPartV2(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
-  dx->push_back(
-      ops::MatrixSetDiagV2(scope, ops::ZerosLike(scope, op.input(0)), dy[0], op.input(1)));
-  return NoGradientForTheRest(scope, op, dx);
+  const Output x = op.input(0);
+  const Output is_kept = ops::MatrixDiagPartV2(scope, ops::OnesLike(scope, x), op.input(1),
+                                               Scalar(scope, x.type(), 0));
+  *dx = {ops::MatrixSetDiagV2(scope, ops::ZerosLike(scope, x), dy[0], op.input(1)), NoGradient(),
+         SumOfPadding(scope, is_kept, dy[0])};
+  return scope.status();
 }
 absl::Status GradientOfMatrixSetDiagV2(const Scope& scope, const Operation& op,
                                        const std::vector<Output>& dy, std::vector<Output>* dx) {

@@ -2,7 +2,8 @@
 // vectors.
 //
 //   std::vector<Output> products;
-//   TF_CHECK_OK(HessianVectorProduct(scope, loss, {weights}, {direction}, &products));
+//   GRADFLOW_RETURN_IF_ERROR(
+//       HessianVectorProduct(scope, loss, {weights}, {direction}, &products));
 //
 // Thread safety: as that of Scope.
 #ifndef GRADFLOW_GRADIENTS_DERIVATIVES_H_
@@ -26,18 +27,19 @@ namespace gradflow {
 absl::Status Jacobian(const Scope& scope, const Output& y, const Output& x, Output* jacobian,
                       const GradientBuildOptions& options = {});
 
-// Adds the products of the Jacobian of `ys` with `vs`, one for each x, and stores one for each y:
-// the derivatives of the ys if the xs move by the vs. It is forward mode, by differentiating
-// gradients by the gradients of the outputs that they are linear in. NoGradient() for a y that does
-// not depend on the xs.
+// Adds the product of the Jacobian of `ys` with `vs`, which has a tensor for each x, and stores a
+// tensor for each y in *products: the directional derivative of y along the vs, or NoGradient() if
+// y does not depend on the xs. Forward mode: differentiates the gradients, which are linear in the
+// gradients of the outputs, with respect to these.
 absl::Status JacobianVectorProduct(const Scope& scope, const std::vector<Output>& ys,
                                    const std::vector<Output>& xs, const std::vector<Output>& vs,
                                    std::vector<Output>* products,
                                    const GradientBuildOptions& options = {});
 
-// Adds the products of the Hessian of the sum of the elements of `loss` with `vs`, one for each x,
-// and stores one for each x: the derivatives of the gradients if the xs move by the vs. Takes about
-// twice as long as a gradient. NoGradient() for an x of which no gradient depends.
+// Adds the product of the Hessian of the sum of the elements of `loss` with `vs`, which has a
+// tensor for each x, and stores a tensor for each x in *products: the directional derivative of the
+// gradient of x along the vs, or NoGradient() if no gradient depends on x. Takes about twice as
+// long as a gradient.
 absl::Status HessianVectorProduct(const Scope& scope, const Output& loss,
                                   const std::vector<Output>& xs, const std::vector<Output>& vs,
                                   std::vector<Output>* products,

@@ -72,6 +72,11 @@ absl::Status Broadcast(const Scope& scope, const Operation& op, const Output& gr
   return scope.status();
 }
 
+Output UnknownGradient() { return Output(nullptr, -2); }
+bool IsUnknownGradient(const Output& output) {
+  return output.node() == nullptr && output.index() == -2;
+}
+
 Output OrZeros(const Scope& scope, const Operation& op, int i, const std::vector<Output>& dy) {
   if (!IsNoGradient(dy[i])) return dy[i];
   return ops::ZerosLike(scope, op.output(i));

@@ -51,6 +51,11 @@ Output GatherBatchesGradient(const Scope& scope, const Output& shape, const Outp
 // The attribute batch_dims, plus the rank of `indices` if negative.
 Output BatchDims(const Scope& scope, int64_t batch_dims, const Output& indices);
 
+// The gradient of an input for which the derivative is not known: no gradient, but an error if the
+// input depends on an input of the gradient.
+Output UnknownGradient();
+bool IsUnknownGradient(const Output& output);
+
 // Reads an attribute of the operation's node.
 template <typename T>
 absl::Status GetAttr(const Operation& op, absl::string_view name, T* value) {
@@ -68,7 +73,7 @@ absl::Status DifferentiateFormula(const Scope& scope, const std::vector<Output>&
                                   const Formula& formula, const std::vector<Output>& dys,
                                   std::vector<Output>* dx);
 
-// As AddSymbolicGradients, but adds to `scope` itself, whose names need not be looked for.
+// AddSymbolicGradients() that adds to `scope` itself, and so searches no unused names.
 absl::StatusOr<std::vector<Output>> AddGradientsIn(const Scope& scope,
                                                    const std::vector<Output>& outputs,
                                                    const std::vector<Output>& inputs,

@@ -45,14 +45,14 @@ Scope UnusedSubScope(const Scope& scope) {
   }
 }
 
-// What a GradientBuilder knows of a node.
+// The state of a node during backpropagation.
 struct NodeState {
   bool visited = false;
-  // An input of the gradient, or reads one that is reached.
+  // True if the node is an input of the gradient, or depends on one.
   bool reached = false;
-  // Its own inputs are not visited.
+  // True if the search does not visit the inputs of the node.
   bool is_last = false;
-  // Lies before a node without a gradient function.
+  // True if a node without a gradient function reads the node, directly or not.
   bool maybe = false;
   // The position of output 0 in the terms, or -1.
   int first_terms = -1;
@@ -122,6 +122,7 @@ class GradientBuilder {
                                      internal::Quoted(input.node()->name()),
                                      " as it's unreachable from the output node(s).");
     }
+    WantSlicesOfCopies();
     PrepareRecomputation(outputs, inputs);
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (!IsDifferentiable(outputs[i].type(), options_)) continue;
@@ -171,14 +172,14 @@ class GradientBuilder {
         continue;
       }
       const Node* const source = node->sources()[next].node;
-      // Entered first; looked at again when its own sources are known.
+      // A new source is entered first, and checked again when its own sources have been visited.
       if (enter(source)) continue;
       if (states_[source].reached) state.reached = true;
       ++path.back().second;
     }
   }
 
-  // Keeps what the options say, or all.
+  // Prepares recomputation if the options ask for it. Without it, all forward tensors are kept.
   void PrepareRecomputation(const std::vector<Output>& outputs, const std::vector<Output>& inputs) {
     if (options_.checkpoints.empty() && !options_.automatic_checkpoints) return;
     absl::flat_hash_set<const Node*> kept;
@@ -200,8 +201,35 @@ class GradientBuilder {
 
   // ---- Slices ----
 
-  // If input 0 of the node is an input whose gradient may be slices, and the node gathers its rows,
-  // adds the rows of `dy` to the slices and returns true.
+  // Identity and ReadVariableOp have the gradient of their input.
+  static bool IsCopy(const Node& node) {
+    return node.type_string() == "Identity" || node.type_string() == "ReadVariableOp";
+  }
+  // Adds the copies of inputs whose gradients may be slices.
+  void WantSlicesOfCopies() {
+    if (wants_slices_.empty()) return;
+    for (const Node* node : order_) {
+      if (IsCopy(*node) && wants_slices_.contains(Operation(node).input(0))) {
+        wants_slices_.insert(Output(node, 0));
+      }
+    }
+  }
+  // If the gradient of a copy is slices, adds them to those of its input and returns true.
+  bool PassSlices(const Node& node) {
+    if (wants_slices_.empty() || !IsCopy(node)) return false;
+    const Output copy(&node, 0);
+    const auto it = slices_.find(copy);
+    if (it == slices_.end() || stops_.contains(copy) || !TermsOf(copy).empty()) return false;
+    const absl::StatusOr<GradientFunction> function = registry_.Find(node.type_string());
+    if (!function.ok() || *function == nullptr) return false;
+    // The copy may be an input, too, and keeps its slices.
+    const std::vector<IndexedSlices> slices = it->second;
+    std::vector<IndexedSlices>& of_source = slices_[Operation(&node).input(0)];
+    of_source.insert(of_source.end(), slices.begin(), slices.end());
+    return true;
+  }
+  // If the node gathers rows of a tensor whose gradient may be slices, adds the rows of `dy` to
+  // them and returns true.
   absl::StatusOr<bool> AddSlices(const Node& node, const Output& dy) {
     if (wants_slices_.empty() || IsNoGradient(dy)) return false;
     const std::string& op = node.type_string();
@@ -286,11 +314,11 @@ class GradientBuilder {
 
   // Adds the gradients of a node's inputs.
   absl::Status Propagate(const Node& node) {
-    // The inputs of an input of the gradient may not matter.
+    // If no input depends on an input of the gradient, none needs a gradient.
     const bool wanted =
         std::any_of(node.sources().begin(), node.sources().begin() + node.num_inputs(),
                     [&](const Node::Source& source) { return states_[source.node].reached; });
-    if (!wanted) return absl::OkStatus();
+    if (!wanted || PassSlices(node)) return absl::OkStatus();
     std::vector<Output> dys;
     bool any = false;
     for (int i = 0; i < node.num_outputs(); ++i) {
@@ -338,6 +366,9 @@ class GradientBuilder {
       // Numbers that do not vary continuously have no gradient. That of a handle is the gradient of
       // its variable.
       const bool is_handle = expected == DT_RESOURCE;
+      if (gradients::IsUnknownGradient(dxs[i]) && states_[source.node].reached) {
+        return errors::Unimplemented("the derivative with respect to input ", i, " is not known");
+      }
       if (IsNoGradient(dxs[i]) || !states_[source.node].reached ||
           !IsDifferentiable(is_handle ? dxs[i].type() : expected, options_)) {
         continue;
@@ -374,7 +405,7 @@ class GradientBuilder {
   std::vector<const Node*> order_;
   // The terms of each output's gradient, one node's outputs after another's.
   std::vector<Terms> terms_;
-  // Inputs whose gradients may be slices, and those slices.
+  // Tensors whose gradients may be slices: inputs and their copies. Those slices.
   absl::flat_hash_set<Output, OutputHash> wants_slices_;
   absl::flat_hash_map<Output, std::vector<IndexedSlices>, OutputHash> slices_;
   std::optional<gradients::Recomputation> recomputation_;

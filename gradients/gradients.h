@@ -2,7 +2,7 @@
 // tensors, by reverse-mode differentiation.
 //
 //   std::vector<Output> gradients;
-//   TF_CHECK_OK(AddSymbolicGradients(scope, {loss}, {weights, bias}, &gradients));
+//   GRADFLOW_RETURN_IF_ERROR(AddSymbolicGradients(scope, {loss}, {weights, bias}, &gradients));
 //   session.Run({gradients[0], gradients[1]}, &values);
 //
 // The gradient of an input x is the sum of grad_y * dy/dx over all outputs y and all paths from x
@@ -84,15 +84,15 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   const std::vector<Output>& grad_inputs,
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options = {});
-// As above, with ones for the gradients of `outputs`.
+// Overload with ones for the gradients of `outputs`.
 absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
                                   const std::vector<Output>& inputs,
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options = {});
 
-// As the first overload, except that gradients of inputs that only Gather, GatherV2 (along axis 0)
-// and ResourceGather read are slices: a row for each index, instead of a tensor of the shape of the
-// input.
+// Does what the first overload does, except that gradients of inputs that only Gather, GatherV2
+// (along axis 0) and ResourceGather read, themselves or through Identity and ReadVariableOp, are
+// slices: a row for each index, instead of a tensor of the shape of the input.
 absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
                                         const std::vector<Output>& inputs,
                                         const std::vector<Output>& grad_inputs,

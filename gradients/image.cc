@@ -141,7 +141,7 @@ absl::Status GradientOfCropAndResizeGradImage(const Scope& scope, const Operatio
   return NoGradientForTheRest(scope, op, dx);
 }
 
-// ---- Colours ----
+// ---- Colors ----
 
 // Formulas of pixels, whose channels are the last dimension.
 std::vector<Output> Channels(const Scope& scope, const Output& pixels) {
@@ -150,7 +150,7 @@ std::vector<Output> Channels(const Scope& scope, const Output& pixels) {
 Output Pixels(const Scope& scope, const std::vector<Output>& channels) {
   return ops::Pack(scope, channels, ops::Pack::Axis(-1));
 }
-// Ties make red the greatest channel and blue the least, as in TensorFlow. Grey has no hue, and
+// Ties make red the greatest channel and blue the least, as in TensorFlow. Gray has no hue, and
 // black no saturation.
 Output ToHsv(const Scope& s, const Output& rgb) {
   const std::vector<Output> c = Channels(s, rgb);
@@ -238,8 +238,8 @@ Output AdjustContrast(const Scope& s, const Output& images, const Output& factor
 
 // ---- Projections ----
 
-// As in TensorFlow, the gradients are moved back by the inverse transforms: the derivative where
-// pixels are moved to pixels.
+// Moves the gradients back by the inverse transforms, as TensorFlow does. This is the derivative
+// where the transforms move pixels to pixels.
 template <typename Op>
 absl::Status GradientOfProjection(const Scope& scope, const Operation& op,
                                   const std::vector<Output>& dy, std::vector<Output>* dx) {

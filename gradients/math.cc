@@ -147,8 +147,6 @@ const UnaryRow kUnary[] = {
        return Times(s, ops::Mul(s, Like(s, y, -0.5), dy), ops::Mul(s, y, ops::Square(s, y))); }},
     {"Sigmoid", [](const Scope& s, const Output&, const Output& y, const Output& dy) -> Output {
        return Times(s, dy, ops::Mul(s, y, ops::Sub(s, Like(s, y, 1), y))); }},
-    {"Sign", [](const Scope& s, const Output& x, const Output&, const Output&) -> Output {
-       return ops::ZerosLike(s, x); }},
     {"Sin", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
        return Times(s, dy, ops::Cos(s, x)); }},
     {"Sinh", [](const Scope& s, const Output& x, const Output&, const Output& dy) -> Output {
@@ -171,6 +169,32 @@ const UnaryRow kUnary[] = {
 
 // ---- Complex numbers ----
 
+DataType PartType(DataType complex) {
+  return BaseType(complex) == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE;
+}
+// The real part of complex numbers, as complex numbers.
+Output RealPart(const Scope& scope, const Output& x) {
+  const Output part = ops::Real(scope, x, ops::Real::Tout(PartType(x.type())));
+  return ops::Cast(scope, part, BaseType(x.type()));
+}
+
+// The sign s = z / |z| of a complex number z turns with z, and does not change along s:
+//   dz = (dy - s Re(conj(s) dy)) / |z|, and 0 where z is 0
+absl::Status GradientOfSign(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
+                            std::vector<Output>* dx) {
+  const Output x = op.input(0);
+  const DataType dtype = BaseType(x.type());
+  if (!DataTypeIsComplex(dtype)) {
+    dx->push_back(ops::ZerosLike(scope, x));
+    return scope.status();
+  }
+  const Output s = op.output(0);
+  const Output along = RealPart(scope, ops::Mul(scope, ops::Conj(scope, s), dy[0]));
+  const Output across = ops::Sub(scope, dy[0], ops::Mul(scope, s, along));
+  const Output size = ops::ComplexAbs(scope, x, ops::ComplexAbs::Tout(PartType(dtype)));
+  dx->push_back(ops::DivNoNan(scope, across, ops::Cast(scope, size, dtype)));
+  return scope.status();
+}
 absl::Status GradientOfConj(const Scope& scope, const Operation&, const std::vector<Output>& dy,
                             std::vector<Output>* dx) {
   dx->push_back(ops::Conj(scope, dy[0]));
@@ -263,10 +287,13 @@ absl::Status GradientOfTruncateMod(const Scope& scope, const Operation& op,
   const Output quotient = ops::Rint(scope, ops::Div(scope, multiple, op.input(1)));
   return Broadcast(scope, op, dy[0], ops::Neg(scope, ops::Mul(scope, dy[0], quotient)), dx);
 }
+// Of complex numbers |x - y|^2, which is real, so that the imaginary part of dy does not count.
 absl::Status GradientOfSquaredDifference(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
-  const Output difference = Conjugate(scope, ops::Sub(scope, op.input(0), op.input(1)));
-  const Output two_dy = ops::Mul(scope, Scalar(scope, dy[0].type(), 2), dy[0]);
+  const Output difference = ops::Sub(scope, op.input(0), op.input(1));
+  const bool is_complex = DataTypeIsComplex(BaseType(difference.type()));
+  const Output real_dy = is_complex ? RealPart(scope, dy[0]) : dy[0];
+  const Output two_dy = ops::Mul(scope, Scalar(scope, dy[0].type(), 2), real_dy);
   const Output g = ops::Mul(scope, two_dy, difference);
   return Broadcast(scope, op, g, ops::Neg(scope, g), dx);
 }
@@ -372,7 +399,7 @@ absl::Status GradientOfZeta(const Scope& scope, const Operation& op, const std::
   const Output x = op.input(0);
   const Output q = op.input(1);
   const Output next = ops::Zeta(scope, ops::Add(scope, x, Scalar(scope, x.type(), 1)), q);
-  return Broadcast(scope, op, NoGradient(),
+  return Broadcast(scope, op, UnknownGradient(),
                    ops::Neg(scope, ops::Mul(scope, dy[0], ops::Mul(scope, x, next))), dx);
 }
 absl::Status GradientOfPolygamma(const Scope& scope, const Operation& op,
@@ -380,7 +407,7 @@ absl::Status GradientOfPolygamma(const Scope& scope, const Operation& op,
   const Output a = op.input(0);
   const Output x = op.input(1);
   const Output next = ops::Polygamma(scope, ops::Add(scope, a, Scalar(scope, a.type(), 1)), x);
-  return Broadcast(scope, op, NoGradient(), ops::Mul(scope, dy[0], next), dx);
+  return Broadcast(scope, op, UnknownGradient(), ops::Mul(scope, dy[0], next), dx);
 }
 // The density of the beta distribution by x. a and b have the shape of x or are scalars.
 absl::Status GradientOfBetainc(const Scope& scope, const Operation& op,
@@ -397,7 +424,7 @@ absl::Status GradientOfBetainc(const Scope& scope, const Operation& op,
   const Output density =
       ops::Exp(scope, ops::Sub(scope, ops::Add(scope, log_x, log_rest), log_beta));
   const Output g = ops::Mul(scope, dy[0], density);
-  *dx = {NoGradient(), NoGradient(), SumToShapeOf(scope, g, x, op.output(0))};
+  *dx = {UnknownGradient(), UnknownGradient(), SumToShapeOf(scope, g, x, op.output(0))};
   return scope.status();
 }
 absl::Status GradientOfNextAfter(const Scope& scope, const Operation& op,
@@ -426,33 +453,34 @@ absl::Status GradientOfTanhGrad(const Scope& scope, const Operation& op,
   *dx = {ops::Mul(scope, dy[0], slope), ops::TanhGrad(scope, y, dy[0])};
   return scope.status();
 }
-// ReciprocalGrad(y, g) = -g y^2.
+// The ops below take conj(y), so that the gradient of y takes conj(dy).
+// ReciprocalGrad(y, g) = -g conj(y)^2.
 absl::Status GradientOfReciprocalGrad(const Scope& scope, const Operation& op,
                                       const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output y = Conjugate(scope, op.input(0));
-  const Output g = Conjugate(scope, op.input(1));
+  const Output g = op.input(1);
   const Output slope = ops::Mul(scope, Scalar(scope, y.type(), -2), ops::Mul(scope, g, y));
-  *dx = {ops::Mul(scope, dy[0], slope), ops::ReciprocalGrad(scope, y, dy[0])};
+  *dx = {ops::Mul(scope, Conjugate(scope, dy[0]), slope), ops::ReciprocalGrad(scope, y, dy[0])};
   return scope.status();
 }
-// SqrtGrad(y, g) = g / (2 y).
+// SqrtGrad(y, g) = g / (2 conj(y)).
 absl::Status GradientOfSqrtGrad(const Scope& scope, const Operation& op,
                                 const std::vector<Output>& dy, std::vector<Output>* dx) {
-  const Output y = Conjugate(scope, op.input(0));
-  const Output z = Conjugate(scope, op.output(0));
+  const Output y = op.input(0);
+  const Output z = op.output(0);
   const Output quotient = ops::Div(scope, dy[0], y);
-  *dx = {ops::Neg(scope, ops::Mul(scope, quotient, z)),
+  *dx = {ops::Neg(scope, ops::Mul(scope, Conjugate(scope, quotient), z)),
          ops::Mul(scope, Scalar(scope, y.type(), 0.5), quotient)};
   return scope.status();
 }
-// RsqrtGrad(y, g) = -g y^3 / 2.
+// RsqrtGrad(y, g) = -g conj(y)^3 / 2.
 absl::Status GradientOfRsqrtGrad(const Scope& scope, const Operation& op,
                                  const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output y = Conjugate(scope, op.input(0));
-  const Output g = Conjugate(scope, op.input(1));
+  const Output g = op.input(1);
   const Output slope =
       ops::Mul(scope, Scalar(scope, y.type(), -1.5), ops::Mul(scope, g, ops::Square(scope, y)));
-  *dx = {ops::Mul(scope, dy[0], slope), ops::RsqrtGrad(scope, y, dy[0])};
+  *dx = {ops::Mul(scope, Conjugate(scope, dy[0]), slope), ops::RsqrtGrad(scope, y, dy[0])};
   return scope.status();
 }
 
@@ -574,11 +602,13 @@ absl::Status GradientOfProd(const Scope& scope, const Operation& op, const std::
   *dx = {ops::Mul(scope, Spread(scope, op, dy[0]), back), NoGradient()};
   return scope.status();
 }
+// The norm is real, so that the imaginary part of dy does not count.
 absl::Status GradientOfEuclideanNorm(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output kept = KeptShape(scope, op);
   const Output y = ops::Reshape(scope, op.output(0), kept);
-  const Output g = ops::Reshape(scope, dy[0], kept);
+  const bool is_complex = DataTypeIsComplex(BaseType(op.input_type(0)));
+  const Output g = ops::Reshape(scope, is_complex ? RealPart(scope, dy[0]) : dy[0], kept);
   *dx = {ops::Mul(scope, op.input(0), ops::DivNoNan(scope, g, y)), NoGradient()};
   return scope.status();
 }
@@ -614,30 +644,48 @@ absl::Status GradientOfCumprod(const Scope& scope, const Operation& op,
 }
 
 // y_i = log(sum of exp(x_j) over j up to i), so dx_j = sum of dy_i exp(x_j - y_i) over i from j on:
-// a scan in the other direction, of positive and negative dy apart, in logarithms.
-absl::Status GradientOfCumulativeLogsumexp(const Scope& scope, const Operation& op,
-                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
-  ScanAttrs attrs;
-  GRADFLOW_RETURN_IF_ERROR(GetScanAttrs(op, &attrs));
-  const Output x = op.input(0);
-  const Output zero = ops::ZerosLike(scope, dy[0]);
+// a scan in the other direction, of positive and negative dy apart, in logarithms. A dy of 0 counts
+// as a small number in both scans: their difference does not change, and the first has the
+// derivative by dy there.
+Output CumulativeLogsumexpGradient(const Scope& scope, const ScanAttrs& attrs, const Output& x,
+                                   const Output& y, const Output& axis, const Output& dy) {
+  const Output zero = ops::ZerosLike(scope, dy);
   const Output minus_infinity = ops::Log(scope, zero);
-  const auto scan = [&](const Output& g) -> Output {
-    const Output is_positive = ops::Greater(scope, g, zero);
-    const Output safe = ops::SelectV2(scope, is_positive, g, ops::OnesLike(scope, g));
-    const Output log_g = ops::SelectV2(scope, is_positive, ops::Log(scope, safe), minus_infinity);
+  const Output is_zero = ops::Equal(scope, dy, zero);
+  const Output small = Scalar(scope, dy.type(), dy.type() == DT_DOUBLE ? 0x1p-500 : 0x1p-60);
+  // `g` is not negative where `is_part` is true.
+  const auto scan = [&](const Output& is_part, const Output& g) -> Output {
+    const Output safe = ops::SelectV2(scope, is_part, g, ops::OnesLike(scope, g));
+    const Output log_g = ops::SelectV2(scope, is_part, ops::Log(scope, safe), minus_infinity);
     // Where y is -infinity, nothing has been summed.
-    const Output y = op.output(0);
     const Output is_empty = ops::Equal(scope, y, minus_infinity);
     const Output difference =
         ops::SelectV2(scope, is_empty, minus_infinity,
                       ops::Sub(scope, log_g, ops::SelectV2(scope, is_empty, zero, y)));
     const Output sums = ops::CumulativeLogsumexp(
-        scope, difference, op.input(1),
+        scope, difference, axis,
         ops::CumulativeLogsumexp::Exclusive(attrs.exclusive).Reverse(!attrs.reverse));
     return ops::Exp(scope, ops::Add(scope, sums, x));
   };
-  *dx = {ops::Sub(scope, scan(dy[0]), scan(ops::Neg(scope, dy[0]))), NoGradient()};
+  const Output positive = ops::SelectV2(scope, is_zero, ops::Add(scope, dy, small), dy);
+  const Output negative = ops::SelectV2(scope, is_zero, small, ops::Neg(scope, dy));
+  return ops::Sub(scope, scan(ops::GreaterEqual(scope, dy, zero), positive),
+                  scan(ops::LessEqual(scope, dy, zero), negative));
+}
+absl::Status GradientOfCumulativeLogsumexp(const Scope& scope, const Operation& op,
+                                           const std::vector<Output>& dy, std::vector<Output>* dx) {
+  ScanAttrs attrs;
+  GRADFLOW_RETURN_IF_ERROR(GetScanAttrs(op, &attrs));
+  const DataType dtype = BaseType(op.input_type(0));
+  // The range of half is too narrow for small numbers.
+  const DataType wide = dtype == DT_DOUBLE ? DT_DOUBLE : DT_FLOAT;
+  const auto cast = [&](const Output& tensor, DataType to) -> Output {
+    return BaseType(tensor.type()) == to ? tensor : Output(ops::Cast(scope, tensor, to));
+  };
+  const Output gradient =
+      CumulativeLogsumexpGradient(scope, attrs, cast(op.input(0), wide), cast(op.output(0), wide),
+                                  op.input(1), cast(dy[0], wide));
+  *dx = {cast(gradient, dtype), NoGradient()};
   return scope.status();
 }
 
@@ -798,6 +846,7 @@ absl::Status GradientOfDynamicStitch(const Scope& scope, const Operation& op,
 void RegisterMathGradients(GradientRegistry& registry) {
   using namespace gradients;  // NOLINT(google-build-using-namespace)
   for (const UnaryRow& row : kUnary) registry.Register(row.op, Unary(row.gradient));
+  registry.Register("Sign", GradientOfSign);
   registry.Register("Conj", GradientOfConj);
   registry.Register("Real", GradientOfReal);
   registry.Register("Imag", GradientOfImag);

@@ -310,26 +310,68 @@ absl::Status GradientOfGeneralConv(const Scope& scope, const Operation& op,
   return scope.status();
 }
 
+struct DilationAttrs {
+  std::vector<int> strides;
+  std::vector<int> rates;
+  std::string padding;
+};
+absl::Status ReadDilation(const Operation& op, DilationAttrs* attrs) {
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &attrs->strides));
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "rates", &attrs->rates));
+  return GetAttr(op, "padding", &attrs->padding);
+}
 absl::Status GradientOfDilation2D(const Scope& scope, const Operation& op,
                                   const std::vector<Output>& dy, std::vector<Output>* dx) {
-  std::vector<int64_t> strides;
-  std::vector<int64_t> rates;
-  std::string padding;
-  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "strides", &strides));
-  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "rates", &rates));
-  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "padding", &padding));
-  for (const char* const name : {"Dilation2DBackpropInput", "Dilation2DBackpropFilter"}) {
-    const Operation gradient = OpRecorder(scope, name)
-                                   .Input(op.input(0))
-                                   .Input(op.input(1))
-                                   .Input(dy[0])
-                                   .Attr("strides", strides)
-                                   .Attr("rates", rates)
-                                   .Attr("padding", padding)
-                                   .Finish();
-    GRADFLOW_RETURN_IF_ERROR(scope.status());
-    dx->push_back(gradient.output(0));
+  DilationAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadDilation(op, &a));
+  const Output x = op.input(0);
+  const Output filter = op.input(1);
+  *dx = {ops::Dilation2DBackpropInput(scope, x, filter, dy[0], a.strides, a.rates, a.padding),
+         ops::Dilation2DBackpropFilter(scope, x, filter, dy[0], a.strides, a.rates, a.padding)};
+  return scope.status();
+}
+// The gradients of Dilation2D move each element of out_backprop to the first of the largest sums of
+// its window, whose position is constant almost everywhere. The adjoint reads the element of `dy`
+// there: an image, or a filter if kOfFilter.
+template <bool kOfFilter>
+absl::Status GradientOfDilation2DBackprop(const Scope& scope, const Operation& op,
+                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
+  DilationAttrs a;
+  GRADFLOW_RETURN_IF_ERROR(ReadDilation(op, &a));
+  const Output x = op.input(0);
+  const Output filter = op.input(1);
+  const PartialTensorShape& size = filter.node()->output_shape(filter.index());
+  if (size.unknown_rank() || size.dim_size(0) < 0 || size.dim_size(1) < 0) {
+    return errors::Unimplemented(
+        "the gradient is only known if the numbers of rows and columns of the filter are known");
   }
+  const std::vector<int> window = {1, static_cast<int>(size.dim_size(0)),
+                                   static_cast<int>(size.dim_size(1)), 1};
+  // [batch, rows, columns, elements of the window, channels].
+  const Output shape = ops::Shape(scope, op.input(2));
+  const Output front = ops::Slice(scope, shape, Vector(scope, {0}), Vector(scope, {3}));
+  const Output channels = ops::Slice(scope, shape, Vector(scope, {3}), Vector(scope, {1}));
+  const Output elements = Vector(scope, {window[1] * window[2]});
+  const auto patches = [&](const Output& image) -> Output {
+    return ops::Reshape(
+        scope, ops::ExtractImagePatches(scope, image, window, a.strides, a.rates, a.padding),
+        ops::ConcatV2(scope, {front, elements, channels}, 0));
+  };
+  const auto flat = [&](const Output& f) -> Output {
+    return ops::Reshape(scope, f, ops::ConcatV2(scope, {elements, channels}, 0));
+  };
+  const Output zero = Scalar(scope, x.type(), 0);
+  const Output is_padding = ops::Equal(scope, patches(ops::OnesLike(scope, x)), zero);
+  const Output minus_infinity = ops::Log(scope, zero);
+  const Output sums =
+      ops::SelectV2(scope, is_padding, minus_infinity, ops::Add(scope, patches(x), flat(filter)));
+  const Output largest = ops::ArgMax(scope, sums, 3);
+  const Output is_largest =
+      ops::OneHot(scope, largest, ops::Reshape(scope, elements, Vector(scope, {})), true, false,
+                  ops::OneHot::Axis(3));
+  const Output of_elements = kOfFilter ? flat(dy[0]) : patches(dy[0]);
+  *dx = {NoGradient(), NoGradient(),
+         ops::Sum(scope, ops::SelectV2(scope, is_largest, of_elements, zero), 3)};
   return scope.status();
 }
 
@@ -477,6 +519,37 @@ absl::Status GradientOfFractionalAvgPool(const Scope& scope, const Operation& op
   return scope.status();
 }
 
+// Returns a matrix that averages `size` rows or columns over the windows of a sequence.
+Output AverageOfWindows(const Scope& scope, const Output& sequence, const Output& size,
+                        bool overlapping, DataType dtype) {
+  const Output zero = ops::Const(scope, int64_t{0});
+  const Output one = ops::Const(scope, int64_t{1});
+  const Output count = ops::Sub(scope, ops::Shape(scope, sequence), Vector(scope, {1}));
+  const Output begin = ops::Slice(scope, sequence, Vector(scope, {0}), count);
+  Output end = ops::Slice(scope, sequence, Vector(scope, {1}), count);
+  if (overlapping) end = ops::Minimum(scope, ops::Add(scope, end, one), size);
+  const Output positions = ops::Range(scope, zero, size, one);
+  const auto column = [&](const Output& x) -> Output { return ops::ExpandDims(scope, x, 1); };
+  const Output is_in = ops::LogicalAnd(scope, ops::GreaterEqual(scope, positions, column(begin)),
+                                       ops::Less(scope, positions, column(end)));
+  const Output sizes = column(ops::Cast(scope, ops::Sub(scope, end, begin), dtype));
+  return ops::Div(scope, ops::Cast(scope, is_in, dtype), sizes);
+}
+// Linear in the gradients: the adjoint is the average over the same windows.
+absl::Status GradientOfFractionalAvgPoolGrad(const Scope& scope, const Operation& op,
+                                             const std::vector<Output>& dy,
+                                             std::vector<Output>* dx) {
+  bool overlapping = false;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "overlapping", &overlapping));
+  const auto average = [&](int input, int dimension) -> Output {
+    const Output size = ops::GatherV2(scope, op.input(0), dimension, 0);
+    return AverageOfWindows(scope, op.input(input), size, overlapping, BaseType(dy[0].type()));
+  };
+  *dx = {NoGradient(),
+         ops::Einsum(scope, {average(2, 1), average(3, 2), dy[0]}, "ri,cj,bijd->brcd")};
+  return NoGradientForTheRest(scope, op, dx);
+}
+
 absl::Status GradientOfGlobalNormalization(const Scope& scope, const Operation& op,
                                            const std::vector<Output>& dy, std::vector<Output>* dx) {
   float epsilon = 0;
@@ -505,9 +578,9 @@ absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operati
     const Output wide_variance = ops::Add(s, xs[2], Scalar(s, dtype, epsilon));
     const Output rstd = ops::Rsqrt(s, wide_variance);
     const Output factor = scales ? Output(ops::Mul(s, rstd, xs[3])) : rstd;
-    const Output centred = ops::Sub(s, xs[0], xs[1]);
+    const Output centered = ops::Sub(s, xs[0], xs[1]);
     const Output sum = sum_rows(xs[4]);
-    const Output products = sum_rows(ops::Mul(s, xs[4], centred));
+    const Output products = sum_rows(ops::Mul(s, xs[4], centered));
     const Output by_variance = ops::Mul(s, Scalar(s, dtype, -0.5),
                                         ops::Div(s, ops::Mul(s, products, factor), wide_variance));
     const Output by_gamma =
@@ -520,7 +593,7 @@ absl::Status GradientOfGlobalNormalizationGrad(const Scope& scope, const Operati
   return DifferentiateFormula(scope, inputs, formula, dy, dx);
 }
 
-// ---- Batch normalisation ----
+// ---- Batch normalization ----
 
 struct BatchNormAttrs {
   float epsilon = 0;
@@ -616,6 +689,8 @@ void RegisterNnGradients(GradientRegistry& registry) {
   registry.Register("DepthwiseConv2dNativeBackpropFilter",
                     GradientOfConvBackpropFilter<kDepthwise>);
   registry.Register("Dilation2D", GradientOfDilation2D);
+  registry.Register("Dilation2DBackpropInput", GradientOfDilation2DBackprop<false>);
+  registry.Register("Dilation2DBackpropFilter", GradientOfDilation2DBackprop<true>);
   registry.RegisterNoGradient("InTopK");
   registry.RegisterNoGradient("InTopKV2");
   registry.Register("AvgPool", GradientOfAvgPool<ops::AvgPoolGrad>);
@@ -638,6 +713,7 @@ void RegisterNnGradients(GradientRegistry& registry) {
                     GradientOfMaxPoolGradWithArgmax<ops::MaxPoolGradWithArgmax>);
   registry.Register("FractionalMaxPool", GradientOfFractionalMaxPool);
   registry.Register("FractionalAvgPool", GradientOfFractionalAvgPool);
+  registry.Register("FractionalAvgPoolGrad", GradientOfFractionalAvgPoolGrad);
   registry.Register("BatchNormWithGlobalNormalization", GradientOfGlobalNormalization);
   registry.Register("BatchNormWithGlobalNormalizationGrad", GradientOfGlobalNormalizationGrad);
   registry.Register("FusedBatchNorm", GradientOfBatchNorm<ops::FusedBatchNormGrad>);

@@ -1,5 +1,5 @@
 // Gradients of the ops of ops/quant: rounding counts as the identity (the straight-through
-// estimator). The gradient ops of fake quantisation are linear in their first input.
+// estimator). The gradient ops of fake quantization are linear in their first input.
 #include <cstdint>
 #include <vector>
 
@@ -11,7 +11,7 @@ namespace gradflow {
 namespace gradients {
 namespace {
 
-// The attributes of the ops of fake quantisation.
+// The attributes of the ops of fake quantization.
 struct FakeQuantAttrs {
   int64_t num_bits = 8;
   bool narrow_range = false;

@@ -24,6 +24,11 @@ bool MayBeRepeated(const Node& node) {
         "RefExit", "NextIteration", "RefNextIteration", "LoopCond"}) {
     if (node.type_string() == op) return false;
   }
+  // The value of a variable may change in between.
+  for (int i = 0; i < node.num_inputs(); ++i) {
+    const Node::Source source = node.sources()[i];
+    if (IsRefType(source.node->output_type(source.output))) return false;
+  }
   const DataTypeVector& types = node.output_types();
   return std::none_of(types.begin(), types.end(), [](DataType type) {
     return IsRefType(type) || type == DT_RESOURCE || type == DT_VARIANT;
@@ -47,8 +52,8 @@ Recomputation::Recomputation(const Scope& scope, const std::vector<const Node*>&
 absl::flat_hash_set<const Node*> Recomputation::ChooseKept(
     const std::vector<const Node*>& order, const absl::flat_hash_set<const Node*>& kept) {
   const auto n = static_cast<int64_t>(order.size());
-  // Of each node, the position of its last reader; its own position if there is none, or if the
-  // node is kept anyway.
+  // The position of each node's last reader; the node's own position if it has no reader or is kept
+  // anyway.
   absl::flat_hash_map<const Node*, int64_t> positions;
   std::vector<int64_t> last(n);
   for (int64_t i = 0; i < n; ++i) {

@@ -15,7 +15,7 @@ void RegisterIoGradients(GradientRegistry& registry);
 void RegisterLinalgGradients(GradientRegistry& registry);
 void RegisterMathGradients(GradientRegistry& registry);
 void RegisterNnGradients(GradientRegistry& registry);
-void RegisterNormalisationGradients(GradientRegistry& registry);
+void RegisterNormalizationGradients(GradientRegistry& registry);
 void RegisterQuantGradients(GradientRegistry& registry);
 void RegisterRandomGradients(GradientRegistry& registry);
 void RegisterRecurrentGradients(GradientRegistry& registry);
@@ -33,7 +33,7 @@ inline void RegisterAllGradients(GradientRegistry& registry) {
   RegisterLinalgGradients(registry);
   RegisterMathGradients(registry);
   RegisterNnGradients(registry);
-  RegisterNormalisationGradients(registry);
+  RegisterNormalizationGradients(registry);
   RegisterQuantGradients(registry);
   RegisterRandomGradients(registry);
   RegisterRecurrentGradients(registry);

@@ -67,13 +67,19 @@ absl::Status GradientOfTensorScatterExtreme(const Scope& scope, const Operation&
   const Output updates = op.input(2);
   const Output y = op.output(0);
   const DataType dtype = BaseType(x.type());
+  // Tuples out of range that the op ignores have no gradient.
+  std::string policy;
+  GRADFLOW_RETURN_IF_ERROR(GetAttr(op, "bad_indices_policy", &policy));
+  const auto gather = [&](const Output& tensor) -> Output {
+    return ops::GatherNd(scope, tensor, indices, ops::GatherNd::BadIndicesPolicy(policy));
+  };
   const Output x_is_result = ops::Cast(scope, ops::Equal(scope, x, y), dtype);
-  const Output u_is_result =
-      ops::Cast(scope, ops::Equal(scope, updates, ops::GatherNd(scope, y, indices)), dtype);
-  const Output counts = ops::TensorScatterAdd(scope, x_is_result, indices, u_is_result);
+  const Output u_is_result = ops::Cast(scope, ops::Equal(scope, updates, gather(y)), dtype);
+  const Output counts = ops::TensorScatterAdd(scope, x_is_result, indices, u_is_result,
+                                              ops::TensorScatterAdd::BadIndicesPolicy(policy));
   const Output share = ops::Div(scope, dy[0], counts);
   *dx = {ops::Mul(scope, share, x_is_result), NoGradient(),
-         ops::Mul(scope, ops::GatherNd(scope, share, indices), u_is_result)};
+         ops::Mul(scope, gather(share), u_is_result)};
   return scope.status();
 }
 
@@ -85,8 +91,8 @@ absl::Status GradientOfInplaceUpdate(const Scope& scope, const Operation& op,
   *dx = {ops::InplaceUpdate(scope, dy[0], indices, ops::ZerosLike(scope, op.input(2))),
          NoGradient(), NoGradient()};
   const Output rows = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);
-  // Of updates of one row, the last counts: writes the number of the update to its row, and
-  // compares.
+  // The last update of a row counts. Writes the number of each update to its row; the update whose
+  // number is still there counts.
   const Output at = ops::FloorMod(scope, indices, rows);
   const Output count = ops::Size(scope, indices);
   const Output numbers = ops::Range(scope, 0, count, 1);
@@ -185,7 +191,7 @@ absl::Status GradientOfReverseV1(const Scope& scope, const Operation& op,
   *dx = {ops::ReverseV2(scope, dy[0], axes), NoGradient()};
   return scope.status();
 }
-// The same numbers shuffle the indices of the rows, whose inverse brings the rows back.
+// Shuffles the indices of the rows with the same numbers, and applies the inverse permutation.
 absl::Status GradientOfStatelessShuffle(const Scope& scope, const Operation& op,
                                         const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output rows = ops::GatherV2(scope, ops::Shape(scope, op.input(0)), 0, 0);

@@ -206,6 +206,7 @@ Node* GraphImpl::NewNode(NodeDef* def, const OpRegistration& op) {
 void GraphImpl::RemoveNodes(int first_id, const ShapeStore::Mark& shapes) {
   nodes_.Truncate(first_id);
   shapes_.Truncate(shapes);
+  known_values_.Truncate(first_id);
   for (auto& [name, example] : examples_) example = {example.op};
   MutexLock lock(&constants_mutex_);
   for (auto it = constants_.begin(); it != constants_.end();) {
@@ -262,10 +263,6 @@ absl::Status GraphImpl::CheckSources(Node* node) {
   return absl::OkStatus();
 }
 
-namespace {
-
-// Finds the type and shape of the variable whose handle `node` passes on. Returns false if they are
-// not known.
 bool FindVariable(const Node* node, DataType* dtype, PartialTensorShape* shape) {
   // Limits the time for long chains.
   constexpr int kMaxSteps = 16;
@@ -279,8 +276,6 @@ bool FindVariable(const Node* node, DataType* dtype, PartialTensorShape* shape) 
   return false;
 }
 
-}  // namespace
-
 absl::Status GraphImpl::InferShapes(Node* node) {
   const ShapeFn shape_fn = node->op().shape_fn();
   if (shape_fn == nullptr) return absl::OkStatus();
@@ -291,14 +286,14 @@ absl::Status GraphImpl::InferShapes(Node* node) {
     shapes.push_back(&source->output_shape(output));
     types.push_back(BaseType(source->output_type(output)));
   }
-  const auto constant = [&](int i) {
-    return node->graph().ConstantValue(*inputs[i].node, inputs[i].output);
-  };
+  const auto constant = [&](int i) { return known_values_.Find(inputs[i]); };
   ShapeContext context(node->def(), node->op_def(), shapes, types, node->num_outputs(), constant);
   const auto find_variable = [&](int i, DataType* dtype, PartialTensorShape* shape) {
     return FindVariable(inputs[i].node, dtype, shape);
   };
   context.SetFindVariable(find_variable);
+  const auto find_shape = [&](int i) { return known_values_.FindShape(inputs[i]); };
+  context.SetFindShape(find_shape);
   GRADFLOW_RETURN_IF_ERROR(shape_fn(context));
   const absl::Span<PartialTensorShape> outputs = context.mutable_outputs();
   // Many ops keep the shape of their first input.

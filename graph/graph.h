@@ -1,7 +1,7 @@
 // Graph: a GraphDef with an index of its nodes.
 //
-// A graph owns one GraphDef, and keeps beside it what each node's op definition, inputs, types and
-// shapes are. Nodes are added one at a time by a Scope (scope.h) or many at a time by
+// A graph owns one GraphDef, and an index with the op definition, inputs, types and shapes of each
+// node. Nodes are added one at a time by a Scope (scope.h) or many at a time by
 // ImportGraphDef (import.h). Both paths make the same checks, so every node of a graph has a
 // registered op, valid attributes, and inputs that exist and have the right types; and the graph
 // has no cycle.
@@ -56,8 +56,8 @@ class Graph {
   const Node* FindNode(absl::string_view name) const;
   // Returns the value of output `output` if it is a constant (the output of a Const) of at most
   // `max_elements` elements, otherwise null. A value is decoded once and lives as long as the
-  // graph. Also null if the constant repeats one value, and those that have been decoded take
-  // 32 MiB more than eight times the bytes of their encodings.
+  // graph. Also null if the constant repeats one value, and the graph's decoded constants would
+  // exceed eight times the bytes of their encodings by more than 32 MiB in all.
   const Tensor* ConstantValue(const Node& node, int output, int64_t max_elements = 1 << 16) const;
 
   // Returns "prefix/_N" for the first N >= num_nodes() such that the graph has no such node.

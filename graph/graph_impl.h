@@ -17,6 +17,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/graph.h"
+#include "gradflow/graph/known_values.h"
 #include "gradflow/graph/name_table.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/node_store.h"
@@ -52,7 +53,7 @@ struct Example {
 enum class Attrs {
   // Nothing.
   kUnchecked,
-  // As kUnchecked. They satisfy the condition of Example::inferred.
+  // Nothing either, but the condition of Example::inferred holds.
   kInferred,
   // They are those of the example, and the sources have the types of its inputs.
   kOfExample,
@@ -171,8 +172,14 @@ class GraphImpl {
   int64_t expanded_bytes_ ABSL_GUARDED_BY(constants_mutex_) = 0;
   // Values of Consts by node id; null for a value that cannot be decoded.
   HashMap<int, std::unique_ptr<const Tensor>> constants_ ABSL_GUARDED_BY(constants_mutex_);
+  // Used while nodes are added.
+  KnownValues known_values_;
   ReverseEdges reverse_edges_;
 };
+
+// Finds the type and shape of the variable whose handle `node` passes on. Returns false if they are
+// not known.
+bool FindVariable(const Node* node, DataType* dtype, PartialTensorShape* shape);
 
 inline const Tensor* DecodedConstant(const Node& node) {
   return node.IsConstant() ? GraphImpl::Of(node).DecodedConstant(node) : nullptr;

@@ -88,7 +88,7 @@ struct ImportGraphDefOptions {
 // narrow the versions of the graph to those that can read both.
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, const GraphDef& graph_def,
                             Graph* graph);
-// As above, without a copy. On error `graph_def` is in an unspecified state.
+// Overload that does not copy. On error `graph_def` is in an unspecified state.
 absl::Status ImportGraphDef(const ImportGraphDefOptions& options, GraphDef&& graph_def,
                             Graph* graph);
 

@@ -34,7 +34,7 @@ using internal::kParsedBytes;
 using internal::TableEntries;
 using internal::TensorSlice;
 
-// Of TensorFlow's format.
+// The version of TensorFlow's format.
 constexpr int kVersion = 1;
 // An index of more bytes is not read.
 constexpr int64_t kMaxIndexBytes = int64_t{1} << 30;
@@ -425,7 +425,7 @@ struct Checkpoint::Impl {
   explicit Impl(const std::shared_ptr<Allocator>& index_allocator)
       : allocator(index_allocator), charge(allocator.get()) {}
 
-  // What a tensor is read to.
+  // The destination of a tensor that is read.
   struct Target {
     const std::shared_ptr<Allocator>& allocator;
     RunStop* stop;
@@ -682,14 +682,14 @@ struct Checkpoint::Impl {
   }
 };
 
-Checkpoint::Checkpoint(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
-Checkpoint& Checkpoint::operator=(Checkpoint&&) noexcept = default;
+Checkpoint::Checkpoint(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Checkpoint::Checkpoint(const Checkpoint&) = default;
+Checkpoint& Checkpoint::operator=(const Checkpoint&) = default;
 Checkpoint::~Checkpoint() = default;
 
 absl::StatusOr<Checkpoint> Checkpoint::Open(const std::string& prefix,
                                             const std::shared_ptr<Allocator>& allocator) {
-  auto impl = std::make_unique<Impl>(allocator);
+  auto impl = std::make_shared<Impl>(allocator);
   impl->prefix = prefix;
   GRADFLOW_ASSIGN_OR_RETURN(impl->index, ReadIndex(prefix, &impl->charge));
   return Checkpoint(std::move(impl));

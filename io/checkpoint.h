@@ -71,9 +71,10 @@ absl::Status MergeCheckpoints(absl::Span<const std::string> prefixes, const std:
                               const MergeCheckpointsOptions& options = {},
                               const std::shared_ptr<Allocator>& allocator = SystemAllocator());
 
+// An open checkpoint. Copies are cheap; moving is copying. Thread-safe.
 class Checkpoint {
  public:
-  // What the index states about a tensor.
+  // The entry of a tensor in the index.
   struct Info {
     // The type and shape of the whole tensor.
     DataType dtype = DT_INVALID;
@@ -83,8 +84,8 @@ class Checkpoint {
   // Reads the index. Returns NOT_FOUND if there is none, DATA_LOSS if it is not valid.
   static absl::StatusOr<Checkpoint> Open(
       const std::string& prefix, const std::shared_ptr<Allocator>& allocator = SystemAllocator());
-  Checkpoint(Checkpoint&&) noexcept;
-  Checkpoint& operator=(Checkpoint&&) noexcept;
+  Checkpoint(const Checkpoint&);
+  Checkpoint& operator=(const Checkpoint&);
   ~Checkpoint();
 
   // Returns the names of the tensors, in order, without those of slices.
@@ -99,9 +100,9 @@ class Checkpoint {
 
  private:
   struct Impl;
-  explicit Checkpoint(std::unique_ptr<Impl> impl);
+  explicit Checkpoint(std::shared_ptr<const Impl> impl);
 
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<const Impl> impl_;
 };
 
 }  // namespace gradflow

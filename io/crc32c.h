@@ -12,7 +12,7 @@ namespace gradflow::internal {
 // Returns the checksum of the bytes that `crc` is that of, followed by `bytes`. That of no bytes is
 // 0. Uses the instruction of the processor, if it has one.
 uint32_t ExtendCrc32c(uint32_t crc, absl::string_view bytes);
-// The same, without the instruction.
+// ExtendCrc32c() that does not use the instruction.
 uint32_t ExtendCrc32cPortable(uint32_t crc, absl::string_view bytes);
 
 // Files store masked checksums, so that a checksum of bytes with checksums differs from them.

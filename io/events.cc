@@ -74,7 +74,13 @@ absl::StatusOr<EventWriter> EventWriter::OpenFile(const std::string& prefix,
   return writer;
 }
 
+absl::Status EventWriter::CheckOpen() const {
+  if (impl_ != nullptr) return absl::OkStatus();
+  return errors::FailedPrecondition("the event writer has been moved from");
+}
+
 absl::Status EventWriter::Add(Event event) {
+  GRADFLOW_RETURN_IF_ERROR(CheckOpen());
   if (event.wall_time() == 0) event.set_wall_time(SecondsNow());
   std::string bytes;
   if (!event.SerializeToString(&bytes)) {
@@ -121,9 +127,13 @@ absl::Status EventWriter::AddScalar(absl::string_view tag, int64_t step, float v
 }
 
 absl::Status EventWriter::Sync() {
+  GRADFLOW_RETURN_IF_ERROR(CheckOpen());
   return errors::Prefix(absl::StrCat("'", impl_->path, "': "), internal::SyncFile(impl_->path));
 }
 
-const std::string& EventWriter::path() const { return impl_->path; }
+const std::string& EventWriter::path() const {
+  static const auto* const none = new std::string;
+  return impl_ == nullptr ? *none : impl_->path;
+}
 
 }  // namespace gradflow

@@ -23,7 +23,8 @@ namespace gradflow {
 
 class Event;
 
-// Thread safety: none.
+// Thread safety: none. A writer that has been moved from has an empty path, and adding to it is
+// FAILED_PRECONDITION.
 class EventWriter {
  public:
   // Makes the folder if there is none, and a new file in it,
@@ -51,6 +52,7 @@ class EventWriter {
  private:
   struct Impl;
   explicit EventWriter(std::unique_ptr<Impl> impl);
+  absl::Status CheckOpen() const;
 
   std::unique_ptr<Impl> impl_;
 };

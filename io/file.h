@@ -43,7 +43,8 @@ absl::Status ReadAt(int fd, size_t offset, char* to, size_t size);
 // Writes the concatenation of `parts`.
 absl::Status WriteAll(int fd, absl::Span<const absl::string_view> parts);
 
-// A new file that has been written and not yet renamed to its path.
+// A new file that has been written and not yet renamed to its path. It is open, and locked against
+// RemoveStaleFiles().
 class StagedFile {
  public:
   // Writes the concatenation of `parts` to a temporary file in the directory of `path`. If `path`
@@ -54,8 +55,11 @@ class StagedFile {
                                           absl::Span<const absl::string_view> parts,
                                           bool sync = false);
   StagedFile(StagedFile&& other) noexcept
-      : temporary_(std::exchange(other.temporary_, "")), target_(std::move(other.target_)) {}
+      : file_(std::move(other.file_)),
+        temporary_(std::exchange(other.temporary_, "")),
+        target_(std::move(other.target_)) {}
   StagedFile& operator=(StagedFile&& other) noexcept {
+    std::swap(file_, other.file_);
     std::swap(temporary_, other.temporary_);
     std::swap(target_, other.target_);
     return *this;
@@ -66,9 +70,10 @@ class StagedFile {
   absl::Status Commit();
 
  private:
-  StagedFile(std::string temporary, std::string target)
-      : temporary_(std::move(temporary)), target_(std::move(target)) {}
+  StagedFile(FileDescriptor file, std::string temporary, std::string target)
+      : file_(std::move(file)), temporary_(std::move(temporary)), target_(std::move(target)) {}
 
+  FileDescriptor file_;
   std::string temporary_;
   std::string target_;
 };
@@ -76,6 +81,13 @@ class StagedFile {
 // Writes and commits a StagedFile: the file appears whole or not at all.
 absl::Status WriteFile(const std::string& path, absl::Span<const absl::string_view> parts,
                        bool sync = false);
+
+// Removes the temporary files in a folder that killed processes have left.
+void RemoveStaleFiles(const std::string& folder);
+
+// Waits until no other thread or process has locked a folder, and locks it. The lock ends with the
+// descriptor, or with the process. File systems without locks are not locked.
+absl::StatusOr<FileDescriptor> LockFolder(const std::string& path);
 
 // Waits until a file, or the names in a folder, are on the disk.
 absl::Status SyncFile(const std::string& path);

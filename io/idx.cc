@@ -26,10 +26,10 @@ struct CloseGz {
 // Reads up to `size` bytes and stores their number in *count. Returns INVALID_ARGUMENT if the
 // compressed bytes are damaged.
 absl::Status ReadBytes(gzFile file, char* to, uint64_t size, uint64_t* count) {
-  constexpr uint64_t kMost = uint64_t{1} << 30;
+  constexpr uint64_t kMax = uint64_t{1} << 30;
   *count = 0;
   while (*count < size) {
-    const int n = gzread(file, to + *count, static_cast<unsigned>(std::min(size - *count, kMost)));
+    const int n = gzread(file, to + *count, static_cast<unsigned>(std::min(size - *count, kMax)));
     if (n == 0) break;
     if (n < 0) {
       int code = Z_OK;

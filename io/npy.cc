@@ -135,7 +135,7 @@ absl::StatusOr<Tensor> LoadElements(const NpyHeader& header,
   auto* const bytes = static_cast<char*>(tensor.raw_data());
   GRADFLOW_RETURN_IF_ERROR(read(bytes, size));
   if (header.big_endian) SwapElements(header.dtype, bytes, size);
-  // As in NumPy, every nonzero byte is true.
+  // Every nonzero byte is true, as in NumPy.
   if (header.dtype == DT_BOOL) {
     std::transform(bytes, bytes + size, bytes, [](char b) { return b != 0; });
   }
@@ -149,7 +149,7 @@ absl::StatusOr<Tensor> LoadElements(const NpyHeader& header,
 // is truncated later, which for a mapping is fatal.
 constexpr size_t kMinMappedBytes = size_t{64} << 20;
 
-// Maps the elements, `size` bytes at `offset` of the file. Returns an uninitialised tensor if they
+// Maps the elements, `size` bytes at `offset` of the file. Returns an uninitialized tensor if they
 // cannot be used in place.
 Tensor MapElements(int fd, const NpyHeader& header, size_t offset, size_t size) {
   const Tensor none(header.dtype, TensorShape({-1}));

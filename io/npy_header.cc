@@ -120,7 +120,7 @@ class HeaderParser {
     }
     GRADFLOW_RETURN_IF_ERROR(ParseString(&descr));
     absl::string_view name = descr;
-    // As in NumPy, '=', '|' and no prefix mean native byte order.
+    // '=', '|' and no prefix mean native byte order, as in NumPy.
     header_.big_endian = absl::StartsWith(name, ">");
     if (!name.empty() && absl::StrContains("<>=|", name[0])) name.remove_prefix(1);
     if (name == "?") name = "b1";
@@ -226,7 +226,7 @@ absl::StatusOr<NpyHeader> ParseNpyHeader(absl::string_view text, size_t data_siz
 
 absl::StatusOr<std::string> FormatNpyHeader(const Tensor& tensor) {
   if (!tensor.IsInitialized()) {
-    return errors::InvalidArgument("expected a tensor with elements, but it is not initialised");
+    return errors::InvalidArgument("expected a tensor with elements, but it is not initialized");
   }
   // NumPy has no bfloat16: writes its bits as integers.
   const DataType dtype = tensor.dtype() == DT_BFLOAT16 ? DT_UINT16 : tensor.dtype();

@@ -43,7 +43,7 @@ struct OldCheckpointRead {
 absl::StatusOr<std::vector<Tensor>> ReadOldCheckpoint(
     const std::string& pattern, absl::Span<const OldCheckpointRead> reads,
     const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr);
-// The same, for one tensor.
+// Overload for one tensor.
 absl::StatusOr<Tensor> ReadOldCheckpoint(
     const std::string& pattern, absl::string_view name, absl::string_view shape_and_slice = {},
     const std::shared_ptr<Allocator>& allocator = SystemAllocator(), RunStop* stop = nullptr);

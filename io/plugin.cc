@@ -51,7 +51,7 @@ absl::Status CheckSharedLibrary(const std::string& path) {
   return absl::OkStatus();
 }
 
-// What the static initialisers of a library register.
+// The registrations of a library's static initializers.
 struct Registrations {
   std::vector<internal::PluginRegistration> ops;
   std::vector<internal::PluginRegistration> kernels;
@@ -62,35 +62,35 @@ thread_local Registrations* loading = nullptr;
 
 // A library that has been opened.
 struct Plugin {
-  // Null if the library has only static initialisers.
+  // Null if the library has only static initializers.
   const PluginInfo* info = nullptr;
   // Null if it has none.
   const Registrations* registrations = nullptr;
 };
 
-// The libraries with static initialisers, which run only once. Never destroyed, as the libraries
+// The libraries with static initializers, which run only once. Never destroyed, as the libraries
 // are never closed.
-struct Initialised {
-  // Recursive: an initialiser may load another plugin.
+struct Initialized {
+  // Recursive: an initializer may load another plugin.
   std::recursive_mutex mutex;
   absl::flat_hash_map<void*, std::unique_ptr<const Registrations>> libraries;
 };
 
-// Opens the library, and stores what its static initialisers register.
+// Opens the library, and stores what its static initializers register.
 absl::Status Open(const std::string& file, void** handle, const Registrations** registrations) {
-  static Initialised& initialised = *new Initialised;
+  static Initialized& initialized = *new Initialized;
   auto found = std::make_unique<Registrations>();
-  // Held while the initialisers run: another thread that opens the library waits for them.
-  const std::lock_guard<std::recursive_mutex> lock(initialised.mutex);
+  // Held while the initializers run: another thread that opens the library waits for them.
+  const std::lock_guard<std::recursive_mutex> lock(initialized.mutex);
   Registrations* const outer = std::exchange(loading, found.get());
   *handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   loading = outer;
   if (*handle == nullptr) return errors::FailedPrecondition("cannot be loaded: ", dlerror());
   if (!found->ops.empty() || !found->kernels.empty()) {
-    initialised.libraries.try_emplace(*handle, std::move(found));
+    initialized.libraries.try_emplace(*handle, std::move(found));
   }
-  const auto it = initialised.libraries.find(*handle);
-  *registrations = it == initialised.libraries.end() ? nullptr : it->second.get();
+  const auto it = initialized.libraries.find(*handle);
+  *registrations = it == initialized.libraries.end() ? nullptr : it->second.get();
   return absl::OkStatus();
 }
 

@@ -63,7 +63,7 @@ namespace internal {
 // Registers an op or a kernel.
 using PluginRegistration = std::function<void(Registry& registry)>;
 
-// For static initialisers that register ops. If this thread is loading a plugin, keeps the
+// For static initializers that register ops. If this thread is loading a plugin, keeps the
 // registration of an op (or of a kernel, which comes after all ops) for LoadLibrary and returns
 // true. Otherwise returns false.
 bool AddOpToPlugin(PluginRegistration registration);

@@ -16,7 +16,7 @@ constexpr uint64_t kTableMagic = 0xdb4775248b80fb57u;
 constexpr size_t kFooterBytes = 48;
 // The type of compression and the checksum that follow a block.
 constexpr size_t kTrailerBytes = 5;
-// As TensorFlow's.
+// TensorFlow's sizes.
 constexpr size_t kBlockBytes = 256 << 10;
 constexpr int kRestartInterval = 16;
 
@@ -96,7 +96,7 @@ class Scratch {
   // Makes room for `size` characters.
   absl::Status Reserve(size_t size) {
     if (size <= text_.capacity()) return absl::OkStatus();
-    // As much again, such that a string that grows is copied a few times.
+    // Doubles the capacity, so that a string that grows is copied a few times only.
     const size_t capacity = std::max(size, 2 * text_.capacity());
     GRADFLOW_RETURN_IF_ERROR(charge_.Add(capacity - charged_));
     charged_ = capacity;

@@ -1,4 +1,4 @@
-// GoldenTest: golden cases (see golden.h) as a parameterised GoogleTest.
+// GoldenTest: golden cases (see golden.h) as a parameterized GoogleTest.
 //
 // gradflow_add_golden_test() in CMake generates such a test. Hand-written:
 //

@@ -98,7 +98,7 @@ absl::Status ComputeGradientError(const Scope& scope, const Output& x, const Ten
                                   const GradientOptions& options = {});
 
 // Overloads for the gradients of AddSymbolicGradients, with its errors; the scope remains ok(). The
-// differences are those of the unmodified graph: those of fake quantisation include its steps,
+// differences are those of the unmodified graph: those of fake quantization include its steps,
 // which its gradient ignores.
 absl::Status ComputeGradientError(const Scope& scope, const OutputList& xs,
                                   const std::vector<TensorShape>& x_shapes, const OutputList& ys,

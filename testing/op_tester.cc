@@ -27,10 +27,10 @@ namespace {
 // Allows arenas with more threads than the machine has processors. Permanent: oneTBB warns when the
 // limit is lowered again.
 void AllowManyThreads() {
-  constexpr size_t kMost = 64;
+  constexpr size_t kMax = 64;
   alignas(tbb::global_control) static unsigned char storage[sizeof(tbb::global_control)];
   static const auto* const allow =
-      new (storage) tbb::global_control(tbb::global_control::max_allowed_parallelism, kMost);
+      new (storage) tbb::global_control(tbb::global_control::max_allowed_parallelism, kMax);
   (void)allow;
 }
 
@@ -420,7 +420,7 @@ void OpTester::CheckShapes(const absl::StatusOr<std::vector<Tensor>>& outputs) {
     one_missing.values[i] = nullptr;
     CheckShapesAgree(absl::StrCat("value of input ", i, " not known"), one_missing, outputs);
     one_missing.shapes[i] = PartialTensorShape();
-    // As in a graph that was imported without shapes.
+    // A graph that was imported without shapes knows none.
     one_missing.values[i] = full.values[i];
     CheckShapesAgree(absl::StrCat("shape of input ", i, " not known"), one_missing, outputs);
     one_missing.values[i] = nullptr;

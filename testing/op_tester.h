@@ -62,7 +62,7 @@ class OpTester {
   // Each run has variables of its own. Their values after the run follow the outputs of the op, of
   // which references are left out.
   OpTester& Input(const Tensor& tensor);
-  // From literals: Input<float>({1, 2, 3, 4}, {2, 2}). Without a shape, a vector.
+  // Adds literals: Input<float>({1, 2, 3, 4}, {2, 2}). Without a shape, they are a vector.
   template <typename T>
   OpTester& Input(std::initializer_list<typename Literal<T>::type> values,
                   const TensorShape& shape) {

@@ -290,7 +290,7 @@ TensorDiff DiffTensors(const Tensor& actual, const Tensor& expected, const Toler
   }
   if (!actual.IsInitialized() || !expected.IsInitialized()) {
     diff.mismatch = absl::StrCat("the tensor ", actual.IsInitialized() ? "expected " : "",
-                                 "is not initialised");
+                                 "is not initialized");
     return diff;
   }
   if (actual.shape() != expected.shape()) {

@@ -82,7 +82,7 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
       ->option_text("BYTES")
       ->check(IntegerUpTo(0, kMaxInt64));
   command->add_flag("--fast", flags->fast,
-                    "Fold batch normalisation into weights; changes the last bits of results");
+                    "Fold batch normalization into weights; changes the last bits of results");
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
@@ -236,10 +236,10 @@ int Main(int argc, char** argv) {
       ->required()
       ->option_text("GRAPH");
   CLI::Option* plan = inspect_command->add_flag(
-      "--plan", inspect.plan, "List the nodes that a run merges, folds and fuses");
+      "--plan", inspect.plan, "List the nodes that a run eliminates, folds and fuses");
   inspect_command
       ->add_flag("--fast", inspect.fast,
-                 "Include the folding of batch normalisation, as run --fast does")
+                 "Include the folding of batch normalization, as run --fast does")
       ->needs(plan);
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);

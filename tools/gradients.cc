@@ -39,8 +39,15 @@ absl::StatusOr<Output> FindTensorOf(absl::string_view flag, const Graph& graph,
   return tensor;
 }
 
+// The type of a tensor; of a handle, that of its variable.
+DataType TypeOf(const Output& x) {
+  DataType dtype = BaseType(x.type());
+  if (dtype == DT_RESOURCE && !x.node()->GetAttr("dtype", &dtype).ok()) dtype = DT_RESOURCE;
+  return BaseType(dtype);
+}
+
 bool HasGradient(const Output& x) {
-  const DataType dtype = BaseType(x.type());
+  const DataType dtype = TypeOf(x);
   return DataTypeIsFloating(dtype) || DataTypeIsComplex(dtype);
 }
 
@@ -64,7 +71,7 @@ absl::StatusOr<std::vector<Output>> FindInputs(const Graph& graph, const std::st
     std::vector<Output> inputs =
         wrt == "placeholders"
             ? OutputsOf(graph, {"Placeholder", "PlaceholderV2", "PlaceholderWithDefault"})
-            : OutputsOf(graph, {"Variable", "VariableV2", "ReadVariableOp"});
+            : OutputsOf(graph, {"Variable", "VariableV2", "VarHandleOp"});
     if (!inputs.empty()) return inputs;
     return errors::InvalidArgument("the graph has no ", wrt,
                                    " of floating-point numbers; --wrt takes names, too");
@@ -75,6 +82,32 @@ absl::StatusOr<std::vector<Output>> FindInputs(const Graph& graph, const std::st
     inputs.push_back(input);
   }
   return inputs;
+}
+
+// The nodes that read a variable, by its handle or otherwise.
+struct Readers {
+  // The values, of ReadVariableOp.
+  std::vector<Output> values;
+  // True if others read parts of the variable.
+  bool has_others = false;
+};
+Readers ReadersOf(const Output& handle) {
+  Readers readers;
+  const Graph& graph = handle.node()->graph();
+  for (int id = 0; id < graph.num_nodes(); ++id) {
+    const Node* const node = graph.node(id);
+    for (int i = 0; i < node->num_inputs(); ++i) {
+      const Node::Source source = node->sources()[i];
+      if (Output(source.node, source.output) != handle) continue;
+      const std::string& op = node->type_string();
+      if (op == "ReadVariableOp") {
+        readers.values.emplace_back(node, 0);
+      } else if (op != "AssignVariableOp" && op != "VarIsInitializedOp" && op != "VariableShape") {
+        readers.has_others = true;
+      }
+    }
+  }
+  return readers;
 }
 
 // ---- Comparison with differences ----
@@ -95,20 +128,25 @@ class Comparison {
       }
       GRADFLOW_ASSIGN_OR_RETURN(const Output tensor, FindTensorOf("--check", graph, parts[0]));
       GRADFLOW_ASSIGN_OR_RETURN(const Tensor value, ReadNpy(parts[1]));
-      feeds_.insert_or_assign(tensor, Input::Initializer(value));
+      Feed(TensorsOf(tensor), value, &feeds_);
     }
     return absl::OkStatus();
   }
 
   // Prints the largest error of the gradient of x. Returns false if it is too large.
   absl::StatusOr<bool> Check(const Output& x, const Output& gradient, std::ostream& out) {
-    const DataType dtype = BaseType(x.type());
+    const DataType dtype = TypeOf(x);
     if (dtype != DT_FLOAT && dtype != DT_DOUBLE) {
       out << "  not compared: differences are of float or double\n";
       return true;
     }
+    const std::vector<Output> moved = TensorsOf(x);
+    if (moved.empty() || (x.type() == DT_RESOURCE && ReadersOf(x).has_others)) {
+      out << "  not compared: not all ops that read the variable are ReadVariableOp\n";
+      return true;
+    }
     std::vector<Tensor> values;
-    GRADFLOW_RETURN_IF_ERROR(session_.Run(feeds_, {x, gradient}, &values));
+    GRADFLOW_RETURN_IF_ERROR(session_.Run(feeds_, {moved[0], gradient}, &values));
     const Tensor& at = values[0];
     // The shapes may be known only now: x may be broadcast against a smaller feed.
     if (values[1].dtype() != dtype || values[1].shape() != at.shape()) {
@@ -124,7 +162,7 @@ class Comparison {
     std::string where;
     for (int64_t i = 0; i < n; i += step) {
       const double analytic = Element(values[1], i);
-      GRADFLOW_ASSIGN_OR_RETURN(const double numeric, Difference(x, at, i));
+      GRADFLOW_ASSIGN_OR_RETURN(const double numeric, Difference(moved, at, i));
       const double error = std::abs(analytic - numeric);
       for (const double value : {analytic, numeric}) {
         if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
@@ -147,12 +185,25 @@ class Comparison {
   }
 
  private:
+  // The tensors that have the value of x: those that read the variable, if x is its handle.
+  static std::vector<Output> TensorsOf(const Output& x) {
+    return x.type() == DT_RESOURCE ? ReadersOf(x).values : std::vector<Output>{x};
+  }
+  static void Feed(const std::vector<Output>& tensors, const Tensor& value,
+                   ClientSession::FeedType* feeds) {
+    for (const Output& tensor : tensors) {
+      feeds->insert_or_assign(tensor, Input::Initializer(value));
+    }
+  }
+
   static double Element(const Tensor& tensor, int64_t i) {
     return tensor.dtype() == DT_FLOAT ? double{tensor.flat<float>()(i)} : tensor.flat<double>()(i);
   }
 
-  // The sum of the elements of the loss, with element i of x moved to `value`.
-  absl::StatusOr<double> LossAt(const Output& x, const Tensor& at, int64_t i, double value) {
+  // The sum of the elements of the loss, with element i of the tensors, whose value is `at`, moved
+  // to `value`.
+  absl::StatusOr<double> LossAt(const std::vector<Output>& tensors, const Tensor& at, int64_t i,
+                                double value) {
     GRADFLOW_ASSIGN_OR_RETURN(Tensor moved, at.DeepCopy());
     if (moved.dtype() == DT_FLOAT) {
       moved.flat<float>()(i) = static_cast<float>(value);
@@ -160,25 +211,26 @@ class Comparison {
       moved.flat<double>()(i) = value;
     }
     ClientSession::FeedType feeds = feeds_;
-    feeds.insert_or_assign(x, Input::Initializer(moved));
+    Feed(tensors, moved, &feeds);
     std::vector<Tensor> outputs;
     GRADFLOW_RETURN_IF_ERROR(session_.Run(feeds, {loss_}, &outputs));
     double sum = 0;
     for (int64_t k = 0; k < outputs[0].NumElements(); ++k) sum += Element(outputs[0], k);
     return sum;
   }
-  absl::StatusOr<double> Difference(const Output& x, const Tensor& at, int64_t i) {
+  absl::StatusOr<double> Difference(const std::vector<Output>& tensors, const Tensor& at,
+                                    int64_t i) {
     const double value = Element(at, i);
     const bool is_float = at.dtype() == DT_FLOAT;
     double high = value + (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
     double low = value - (is_float ? 1e-3 : 1e-5) * std::max(1.0, std::abs(value));
-    // As rounded.
+    // The rounded numbers are fed.
     if (is_float) {
       high = static_cast<float>(high);
       low = static_cast<float>(low);
     }
-    GRADFLOW_ASSIGN_OR_RETURN(const double loss_high, LossAt(x, at, i, high));
-    GRADFLOW_ASSIGN_OR_RETURN(const double loss_low, LossAt(x, at, i, low));
+    GRADFLOW_ASSIGN_OR_RETURN(const double loss_high, LossAt(tensors, at, i, high));
+    GRADFLOW_ASSIGN_OR_RETURN(const double loss_low, LossAt(tensors, at, i, low));
     return (loss_high - loss_low) / (high - low);
   }
 

@@ -123,7 +123,7 @@ absl::Status PrintPlan(const Graph& graph, bool fast, std::ostream& out) {
   for (const TensorId& output : UnusedOutputIds(graph)) fetches.push_back(FormatTensorId(output));
   GRADFLOW_ASSIGN_OR_RETURN(const PlanReport report, ReportPlan(graph, feeds, fetches, fast));
   out << "plan: " << report.planned_nodes << " nodes of " << report.needed_nodes << "\n";
-  PrintChanges("merged", report.merged, out);
+  PrintChanges("eliminated", report.merged, out);
   PrintChanges("folded", report.folded, out);
   PrintChanges("fused", report.fused, out);
   return absl::OkStatus();

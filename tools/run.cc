@@ -1,4 +1,6 @@
 // gradflow run: runs a graph once.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <string>
 #include <utility>
@@ -109,7 +111,13 @@ absl::Status RunCommand(const RunFlags& flags, std::ostream& out) {
   std::string report;
   GRADFLOW_RETURN_IF_ERROR(
       Run(loaded, std::move(loaded.graph), flags, deadline, &outputs, &trace, &report));
-  // Writes all files before renaming any: on failure no file changes and nothing is printed.
+  // Writes all files before renaming any: on failure no file changes and nothing is printed. The
+  // files stay open in between, and may be more than the usual 1,024.
+  struct rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+  }
   std::vector<std::pair<std::string, internal::StagedFile>> files;
   const auto stage = [&](const std::string& file, absl::Span<const absl::string_view> parts) {
     absl::StatusOr<internal::StagedFile> staged = internal::StagedFile::Write(file, parts);

@@ -33,17 +33,17 @@ struct Window {
 };
 
 // Returns the window of output pixel i of one dimension. The weights decrease linearly with the
-// distance from the centre of the output pixel: interpolation to larger images, a mean over all
+// distance from the center of the output pixel: interpolation to larger images, a mean over all
 // pixels to smaller ones.
 Window WindowOf(int64_t i, int64_t in, int64_t out) {
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   const double reach = std::max(scale, 1.0);
-  const double centre = (static_cast<double>(i) + 0.5) * scale;
+  const double center = (static_cast<double>(i) + 0.5) * scale;
   Window window;
-  window.begin = std::max<int64_t>(0, static_cast<int64_t>(std::floor(centre - reach + 0.5)));
-  const int64_t end = std::min(in, static_cast<int64_t>(std::floor(centre + reach + 0.5)));
+  window.begin = std::max<int64_t>(0, static_cast<int64_t>(std::floor(center - reach + 0.5)));
+  const int64_t end = std::min(in, static_cast<int64_t>(std::floor(center + reach + 0.5)));
   const auto weight = [&](int64_t k) {
-    return std::max(0.0, 1 - std::abs(static_cast<double>(k) + 0.5 - centre) / reach);
+    return std::max(0.0, 1 - std::abs(static_cast<double>(k) + 0.5 - center) / reach);
   };
   double sum = 0;
   for (int64_t k = window.begin; k < end; ++k) sum += weight(k);

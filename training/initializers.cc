@@ -62,8 +62,8 @@ Output GlorotUniform(const Scope& scope, const InitializerOptions& options) {
   Fans(options.shape, &inputs, &outputs);
   const Output uniform =
       ops::StatelessRandomUniform(scope, Dims(scope, options.shape), Seed(scope, options.seed));
-  const Output centred = ops::Sub(scope, ops::Mul(scope, uniform, 2.0f), 1.0f);
-  return Scaled(scope, options, centred, std::sqrt(6 / std::max(inputs + outputs, 1.0)));
+  const Output centered = ops::Sub(scope, ops::Mul(scope, uniform, 2.0f), 1.0f);
+  return Scaled(scope, options, centered, std::sqrt(6 / std::max(inputs + outputs, 1.0)));
 }
 
 Output HeNormal(const Scope& scope, const InitializerOptions& options) {

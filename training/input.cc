@@ -363,6 +363,7 @@ absl::Status Batches::Next(std::vector<Tensor>* batch) {
   return absl::OkStatus();
 }
 
+const BatchesOptions& Batches::options() const { return impl_->options; }
 int64_t Batches::num_examples() const { return impl_->source->rows(); }
 int64_t Batches::batches_per_epoch() const { return impl_->source->batches(); }
 int64_t Batches::position() const { return impl_->position; }

@@ -73,14 +73,14 @@ struct ImageOptions {
 struct BatchesOptions {
   // The number of examples of a batch.
   int64_t batch_size = 32;
-  // Whether each epoch has an order of its own, which depends on the seed and on the number of the
+  // If true, each epoch has an order of its own, which depends on the seed and on the number of the
   // epoch.
   bool shuffle = true;
   uint64_t seed = 0;
   // The number of epochs; 0 for no end.
   int64_t epochs = 0;
-  // Whether the examples that are left over at the end of an epoch are dropped. Otherwise they are
-  // a smaller batch.
+  // If true, drops the examples that are left over at the end of an epoch. Otherwise they are a
+  // smaller batch.
   bool drop_remainder = true;
   // The number of batches that are prepared while the caller uses the one before.
   int prefetch = 2;
@@ -113,6 +113,8 @@ class Batches {
   // epoch.
   absl::Status Next(std::vector<Tensor>* batch);
 
+  // The options that the batches were made with.
+  const BatchesOptions& options() const;
   // The number of examples and of batches of an epoch.
   int64_t num_examples() const;
   int64_t batches_per_epoch() const;

@@ -39,7 +39,7 @@
 namespace gradflow {
 namespace training {
 
-// Adds the first value of a variable, such as GlorotUniform (initializers.h).
+// Adds the initial value of a variable, such as GlorotUniform (initializers.h).
 using Initializer = std::function<Output(const Scope&, const InitializerOptions&)>;
 // ConstantValues of `value`.
 Initializer Constant(float value);
@@ -47,8 +47,8 @@ Initializer Constant(float value);
 // The variables of a model, by name.
 class Model {
  public:
-  // Adds variables to the graph of `scope`. Their first values depend on `seed` and on the order in
-  // which they are added.
+  // Adds variables to the graph of `scope`. Their initial values depend on `seed` and on the order
+  // in which they are added.
   explicit Model(const Scope& scope, int64_t seed = 0) : scope_(scope), seed_(seed) {}
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
@@ -60,12 +60,12 @@ class Model {
   // Adds an operation to updates().
   void AddUpdate(const Operation& update) { updates_.push_back(update); }
 
-  // The variables that optimisers change, and all, in the order in which they were added.
+  // The variables that optimizers change, and all, in the order in which they were added.
   const std::vector<Output>& trainable() const { return trainable_; }
   const std::vector<Output>& variables() const { return variables_; }
-  // The operations that give the variables their first values.
+  // The operations that give the variables their initial values.
   const std::vector<Operation>& initializers() const { return initializers_; }
-  // The operations that a step of training runs besides those of the optimiser: they change moving
+  // The operations that a step of training runs besides those of the optimizer: they change moving
   // statistics.
   const std::vector<Operation>& updates() const { return updates_; }
 
@@ -81,11 +81,11 @@ class Model {
 
 // Options of Dense and Conv2D.
 struct LayerOptions {
-  // Whether the layer adds a bias.
+  // If true, the layer adds a bias.
   bool use_bias = true;
-  // If not 0, weights are fake-quantised to this many bits, see FakeQuantWeights.
+  // If not 0, weights are fake-quantized to this many bits, see FakeQuantWeights.
   int weight_bits = 0;
-  // The first values of the weights.
+  // The initial values of the weights.
   Initializer kernel_initializer = GlorotUniform;
   // Those of a Conv2D: the sizes of its filter, its strides, and "SAME" or "VALID".
   int64_t filter = 3;
@@ -115,11 +115,12 @@ Output Flatten(const Scope& scope, const Output& x);
 
 // Options of BatchNorm.
 struct BatchNormOptions {
-  // Whether the statistics are those of the batch, and the moving ones change. Otherwise the moving
-  // ones are used.
+  // If true, uses the statistics of the batch, and updates the moving ones. Otherwise uses the
+  // moving ones.
   bool training = true;
-  // The weight of the old statistics in the moving ones, and what is added to the variance.
+  // The weight of the old statistics in the moving ones.
   float momentum = 0.99f;
+  // Added to the variance.
   float epsilon = 1e-3f;
 
   // Each returns a copy with one change.
@@ -127,24 +128,24 @@ struct BatchNormOptions {
   BatchNormOptions Momentum(float value) const;
   BatchNormOptions Epsilon(float value) const;
 };
-// Normalises each channel, the last dimension of x, which has rank 2 or 4. Variables: gamma, beta,
+// Normalizes each channel, the last dimension of x, which has rank 2 or 4. Variables: gamma, beta,
 // moving_mean, moving_variance.
 Output BatchNorm(const Scope& scope, Model* model, const std::string& name, const Output& x,
                  const BatchNormOptions& options = {});
 
 // Options of FakeQuant.
 struct FakeQuantOptions {
-  // Whether the moving range changes.
+  // If true, updates the moving range.
   bool training = true;
   // The number of bits of the integers.
   int bits = 8;
   // The weight of the old bounds in the moving ones.
   float momentum = 0.99f;
-  // The first range. `min` is always 0 if `nonnegative`, as for the output of Relu.
+  // The initial range. `min` is always 0 if `nonnegative`, as for the output of Relu.
   float min = -6;
   float max = 6;
   bool nonnegative = false;
-  // Whether the step is rounded up to a power of two. Products of quantised values then are exact
+  // If true, rounds the step up to a power of two. Products of quantized values then are exact
   // in float, as long as their integers have 24 bits.
   bool power_of_two = false;
 
@@ -156,7 +157,7 @@ struct FakeQuantOptions {
   FakeQuantOptions Nonnegative(bool is) const;
   FakeQuantOptions PowerOfTwo(bool is) const;
 };
-// Rounds x to the values that quantisation with a moving range keeps. The range moves towards that
+// Rounds x to the values that quantization with a moving range keeps. The range moves towards that
 // of each batch before it is used. Gradients pass where x is in the range. Variables: min (unless
 // nonnegative) and max.
 Output FakeQuant(const Scope& scope, Model* model, const std::string& name, const Output& x,

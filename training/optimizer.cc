@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/status.h"
-#include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/const_op.h"
 #include "gradflow/graph/node.h"
 #include "gradflow/graph/node_builder.h"
@@ -23,15 +23,56 @@ Scope After(const Scope& scope, const std::vector<Operation>& operations) {
   return scope.WithControlDependencies(operations);
 }
 
+SparseGradient AsDense(const Output& gradient) {
+  SparseGradient dense;
+  dense.dense = gradient;
+  return dense;
+}
+
+Output AsType(const Scope& scope, const Output& value, DataType dtype) {
+  return value.type() == dtype ? value : Output(ops::Cast(scope, value, dtype));
+}
+
+bool IsEmpty(const SparseGradient& gradient) {
+  return !gradient.is_sparse && IsNoGradient(gradient.dense);
+}
+
+// Returns the slices with each index once. Its row is the sum of all rows with this index.
+IndexedSlices SumRows(const Scope& scope, const IndexedSlices& slices) {
+  const auto unique = ops::Unique(scope, slices.indices);
+  IndexedSlices sums = slices;
+  sums.indices = unique.y;
+  sums.values =
+      ops::UnsortedSegmentSum(scope, slices.values, unique.idx, ops::Size(scope, Output(unique.y)));
+  return sums;
+}
+
 }  // namespace
 
 absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<Output>& variables,
-                                         std::vector<Output>* gradients) {
+                                         std::vector<Output>* gradients,
+                                         const GradientBuildOptions& options) {
   for (const Output& variable : variables) GRADFLOW_RETURN_IF_ERROR(InfoOf(variable).status());
-  return AddSymbolicGradients(scope_, {loss}, variables, gradients);
+  return AddSymbolicGradients(scope_, {loss}, variables, gradients, options);
+}
+
+absl::Status Optimizer::ComputeGradients(const Output& loss, const std::vector<Output>& variables,
+                                         std::vector<SparseGradient>* gradients,
+                                         const GradientBuildOptions& options) {
+  for (const Output& variable : variables) GRADFLOW_RETURN_IF_ERROR(InfoOf(variable).status());
+  const Output ones = ops::OnesLike(scope_, loss);
+  GRADFLOW_RETURN_IF_ERROR(scope_.status());
+  return AddSparseSymbolicGradients(scope_, {loss}, variables, {ones}, gradients, options);
 }
 
 absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
+                                       const std::vector<Output>& variables, Operation* train) {
+  std::vector<SparseGradient> dense;
+  for (const Output& gradient : gradients) dense.push_back(AsDense(gradient));
+  return ApplyGradients(dense, variables, train);
+}
+
+absl::Status Optimizer::ApplyGradients(const std::vector<SparseGradient>& gradients,
                                        const std::vector<Output>& variables, Operation* train) {
   if (gradients.size() != variables.size()) {
     return errors::InvalidArgument("expected a gradient for each of ", variables.size(),
@@ -49,7 +90,7 @@ absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
     infos.push_back(std::move(info));
   }
   for (size_t i = 0; i < infos.size() && first == nullptr; ++i) {
-    if (!IsNoGradient(gradients[i])) first = &infos[i];
+    if (!IsEmpty(gradients[i])) first = &infos[i];
   }
   if (first == nullptr) return errors::InvalidArgument("no variable has a gradient");
   applied_ = true;
@@ -63,12 +104,14 @@ absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
   std::vector<Operation> updates;
   // No variable changes before all gradients are known.
   std::vector<Operation> all;
-  for (const Output& gradient : gradients) {
-    if (!IsNoGradient(gradient)) all.emplace_back(gradient.op());
+  for (const SparseGradient& gradient : gradients) {
+    if (IsEmpty(gradient)) continue;
+    all.emplace_back(gradient.is_sparse ? gradient.slices.values.op() : gradient.dense.op());
+    if (gradient.is_sparse) all.emplace_back(gradient.slices.indices.op());
   }
   const Scope after = After(scope, all);
   for (size_t i = 0; i < variables.size(); ++i) {
-    if (IsNoGradient(gradients[i])) continue;
+    if (IsEmpty(gradients[i])) continue;
     updates.push_back(Apply(after, variables[i], infos[i], gradients[i]));
     GRADFLOW_RETURN_IF_ERROR(scope_.status());
   }
@@ -79,9 +122,9 @@ absl::Status Optimizer::ApplyGradients(const std::vector<Output>& gradients,
 }
 
 absl::Status Optimizer::Minimize(const Output& loss, const std::vector<Output>& variables,
-                                 Operation* train) {
-  std::vector<Output> gradients;
-  GRADFLOW_RETURN_IF_ERROR(ComputeGradients(loss, variables, &gradients));
+                                 Operation* train, const GradientBuildOptions& options) {
+  std::vector<SparseGradient> gradients;
+  GRADFLOW_RETURN_IF_ERROR(ComputeGradients(loss, variables, &gradients, options));
   return ApplyGradients(gradients, variables, train);
 }
 
@@ -120,19 +163,28 @@ Output Optimizer::NewScalar(absl::string_view name, DataType dtype, bool is_reso
 }
 
 Output Optimizer::ScalarOf(const Scope& scope, const VariableInfo& info, float value) const {
-  const Output constant = ops::Const(scope, value);
-  return info.dtype == DT_FLOAT ? constant : Output(ops::Cast(scope, constant, info.dtype));
+  return AsType(scope, ops::Const(scope, value), info.dtype);
 }
 
 Output Optimizer::RateOf(const Scope& scope, const VariableInfo& info) const {
   if (rate_.node() == nullptr) return ScalarOf(scope, info, constant_rate_);
-  return rate_.type() == info.dtype ? rate_ : Output(ops::Cast(scope, rate_, info.dtype));
+  return AsType(scope, rate_, info.dtype);
 }
 
 Operation Optimizer::AddUpdate(const Scope& scope, const VariableInfo& info, absl::string_view name,
-                               const std::vector<Output>& inputs, absl::string_view bool_attr,
+                               std::vector<Output> before, const SparseGradient& gradient,
+                               const std::vector<Output>& after, absl::string_view bool_attr,
                                bool value) const {
-  OpRecorder recorder(scope, absl::StrCat(info.is_resource ? "ResourceApply" : "Apply", name));
+  std::vector<Output> inputs = std::move(before);
+  if (gradient.is_sparse) {
+    const IndexedSlices sums = SumRows(scope, gradient.slices);
+    inputs.insert(inputs.end(), {sums.values, sums.indices});
+  } else {
+    inputs.push_back(gradient.dense);
+  }
+  inputs.insert(inputs.end(), after.begin(), after.end());
+  OpRecorder recorder(scope, absl::StrCat(info.is_resource ? "Resource" : "",
+                                          gradient.is_sparse ? "SparseApply" : "Apply", name));
   for (const Output& input : inputs) recorder.Input(Input(input));
   recorder.Attr("use_locking", true);
   if (!bool_attr.empty()) recorder.Attr(bool_attr, value);
@@ -140,53 +192,61 @@ Operation Optimizer::AddUpdate(const Scope& scope, const VariableInfo& info, abs
 }
 
 Operation GradientDescent::Apply(const Scope& scope, const Output& variable,
-                                 const VariableInfo& info, const Output& gradient) {
-  return AddUpdate(scope, info, "GradientDescent", {variable, RateOf(scope, info), gradient});
+                                 const VariableInfo& info, const SparseGradient& gradient) {
+  const Output rate = RateOf(scope, info);
+  if (!gradient.is_sparse) {
+    return AddUpdate(scope, info, "GradientDescent", {variable, rate}, gradient);
+  }
+  const Output updates = ops::Mul(scope, gradient.slices.values, rate);
+  OpRecorder recorder(scope, info.is_resource ? "ResourceScatterSub" : "ScatterSub");
+  recorder.Input(Input(variable)).Input(Input(gradient.slices.indices)).Input(Input(updates));
+  if (!info.is_resource) recorder.Attr("use_locking", true);
+  return recorder.Finish();
 }
 
 Operation Momentum::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                          const Output& gradient) {
-  return AddUpdate(scope, info, "Momentum",
-                   {variable, NewSlot(info, "Momentum", 0), RateOf(scope, info), gradient,
-                    ScalarOf(scope, info, options_.momentum)},
-                   "use_nesterov", options_.use_nesterov);
+                          const SparseGradient& gradient) {
+  return AddUpdate(
+      scope, info, "Momentum", {variable, NewSlot(info, "Momentum", 0), RateOf(scope, info)},
+      gradient, {ScalarOf(scope, info, options_.momentum)}, "use_nesterov", options_.use_nesterov);
 }
 
 Operation Adagrad::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                         const Output& gradient) {
-  return AddUpdate(scope, info, "Adagrad",
-                   {variable, NewSlot(info, "Adagrad", options_.initial_accumulator_value),
-                    RateOf(scope, info), gradient});
+                         const SparseGradient& gradient) {
+  return AddUpdate(
+      scope, info, "Adagrad",
+      {variable, NewSlot(info, "Adagrad", options_.initial_accumulator_value), RateOf(scope, info)},
+      gradient);
 }
 
 Operation RMSProp::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                         const Output& gradient) {
+                         const SparseGradient& gradient) {
   const Output mean_square = NewSlot(info, "RMSProp", 1);
   const Output momentum = NewSlot(info, "RMSProp", 0);
-  return AddUpdate(scope, info, "RMSProp",
-                   {variable, mean_square, momentum, RateOf(scope, info),
-                    ScalarOf(scope, info, options_.decay), ScalarOf(scope, info, options_.momentum),
-                    ScalarOf(scope, info, options_.epsilon), gradient});
+  return AddUpdate(
+      scope, info, "RMSProp",
+      {variable, mean_square, momentum, RateOf(scope, info), ScalarOf(scope, info, options_.decay),
+       ScalarOf(scope, info, options_.momentum), ScalarOf(scope, info, options_.epsilon)},
+      gradient);
 }
 
 void Adam::Begin(const VariableInfo& info) {
-  // As TensorFlow's, in the type of the first variable.
+  // The type of the first variable, as in TensorFlow.
   power_dtype_ = info.dtype;
   beta1_power_ = NewScalar("beta1_power", info.dtype, info.is_resource, options_.beta1);
   beta2_power_ = NewScalar("beta2_power", info.dtype, info.is_resource, options_.beta2);
 }
 
 Operation Adam::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                      const Output& gradient) {
+                      const SparseGradient& gradient) {
   const Output m = NewSlot(info, "Adam", 0);
   const Output v = NewSlot(info, "Adam", 0);
   const auto power = [&](const Output& state) {
-    const Output value = ReadVariable(scope, state);
-    return info.dtype == power_dtype_ ? value : Output(ops::Cast(scope, value, info.dtype));
+    return AsType(scope, ReadVariable(scope, state), info.dtype);
   };
   const Output rate = RateOf(scope, info);
   Scope update_scope = scope;
-  if (options_.weight_decay != 0) {
+  if (options_.weight_decay != 0 && (options_.decays == nullptr || options_.decays(info.name))) {
     const Output decay =
         ops::Mul(scope, ops::Mul(scope, rate, ScalarOf(scope, info, options_.weight_decay)),
                  ReadVariable(scope, variable));
@@ -194,11 +254,12 @@ Operation Adam::Apply(const Scope& scope, const Output& variable, const Variable
     recorder.Input(Input(variable)).Input(Input(decay));
     update_scope = After(scope, {recorder.Finish()});
   }
+  const Output dense = gradient.is_sparse ? ToDense(scope, gradient.slices) : gradient.dense;
   return AddUpdate(update_scope, info, "Adam",
                    {variable, m, v, power(beta1_power_), power(beta2_power_), rate,
                     ScalarOf(scope, info, options_.beta1), ScalarOf(scope, info, options_.beta2),
-                    ScalarOf(scope, info, options_.epsilon), gradient},
-                   "use_nesterov", options_.use_nesterov);
+                    ScalarOf(scope, info, options_.epsilon)},
+                   AsDense(dense), {}, "use_nesterov", options_.use_nesterov);
 }
 
 void Adam::End(const Scope& scope, std::vector<Operation>* updates) {
@@ -214,32 +275,53 @@ void Adam::End(const Scope& scope, std::vector<Operation>* updates) {
 }
 
 Operation Ftrl::Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                      const Output& gradient) {
+                      const SparseGradient& gradient) {
   const Output squares = NewSlot(info, "Ftrl", options_.initial_accumulator_value);
   const Output linear = NewSlot(info, "Ftrl", 0);
   return AddUpdate(
-      scope, info, "Ftrl",
-      {variable, squares, linear, gradient, RateOf(scope, info), ScalarOf(scope, info, options_.l1),
-       ScalarOf(scope, info, options_.l2), ScalarOf(scope, info, options_.learning_rate_power)});
+      scope, info, "Ftrl", {variable, squares, linear}, gradient,
+      {RateOf(scope, info), ScalarOf(scope, info, options_.l1), ScalarOf(scope, info, options_.l2),
+       ScalarOf(scope, info, options_.learning_rate_power)});
 }
 
 std::vector<Output> ClipByGlobalNorm(const Scope& scope, const std::vector<Output>& gradients,
                                      float norm) {
-  std::vector<Output> halves;
-  for (const Output& gradient : gradients) {
-    if (IsNoGradient(gradient)) continue;
-    halves.push_back(ops::Cast(scope, ops::L2Loss(scope, gradient), DT_FLOAT));
-  }
-  if (halves.empty()) return gradients;
-  const Output total = ops::Sqrt(scope, ops::Mul(scope, ops::AddN(scope, halves), 2.0f));
-  // norm / max(total, norm), which is 1 for gradients within the norm.
-  const Output scale = ops::RealDiv(scope, norm, ops::Maximum(scope, total, norm));
+  std::vector<SparseGradient> dense;
+  for (const Output& gradient : gradients) dense.push_back(AsDense(gradient));
   std::vector<Output> clipped;
-  for (const Output& gradient : gradients) {
-    clipped.push_back(
-        IsNoGradient(gradient)
-            ? gradient
-            : Output(ops::Mul(scope, gradient, ops::Cast(scope, scale, gradient.type()))));
+  for (const SparseGradient& gradient : ClipByGlobalNorm(scope, dense, norm)) {
+    clipped.push_back(gradient.dense);
+  }
+  return clipped;
+}
+
+std::vector<SparseGradient> ClipByGlobalNorm(const Scope& scope,
+                                             const std::vector<SparseGradient>& gradients,
+                                             float norm) {
+  std::vector<SparseGradient> clipped = gradients;
+  // The tensors that are scaled.
+  std::vector<Output*> values;
+  DataType dtype = DT_FLOAT;
+  for (SparseGradient& gradient : clipped) {
+    if (IsEmpty(gradient)) continue;
+    values.push_back(gradient.is_sparse ? &gradient.slices.values : &gradient.dense);
+    if (values.back()->type() == DT_DOUBLE) dtype = DT_DOUBLE;
+  }
+  if (values.empty()) return clipped;
+  // Squares of types of 16 bits would soon be infinite.
+  std::vector<Output> halves;
+  for (const Output* value : values) {
+    halves.push_back(ops::L2Loss(scope, AsType(scope, *value, dtype)));
+  }
+  const Output total = ops::Sqrt(scope, ops::Mul(scope, ops::AddN(scope, halves),
+                                                 AsType(scope, ops::Const(scope, 2.0f), dtype)));
+  const Output most = AsType(scope, ops::Const(scope, norm), dtype);
+  // norm / max(total, norm), which is 1 for gradients within the norm; NaN if the total is not
+  // finite.
+  const Output scale = ops::Add(scope, ops::RealDiv(scope, most, ops::Maximum(scope, total, most)),
+                                ops::Sub(scope, total, total));
+  for (Output* value : values) {
+    *value = ops::Mul(scope, *value, AsType(scope, scale, value->type()));
   }
   return clipped;
 }

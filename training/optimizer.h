@@ -1,4 +1,4 @@
-// Optimisers: add the updates of variables by gradients to a graph.
+// Optimizers: add the updates of variables by gradients to a graph.
 //
 //   Adam adam(scope, AdamOptions().LearningRate(0.01f));
 //   Operation train;
@@ -13,14 +13,22 @@
 //   gradients = ClipByGlobalNorm(scope, gradients, 1.0f);
 //   GRADFLOW_RETURN_IF_ERROR(adam.ApplyGradients(gradients, variables, &train));
 //
-// Slots are variables of the names that TensorFlow's optimisers of the same name
-// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimiser of a graph continues the
+// The gradient of a variable of which the loss only gathers rows, such as an embedding, is slices.
+// GradientDescent, Momentum, Adagrad, RMSProp and Ftrl then update these rows, and those of their
+// slots, and leave the others as they are, as TensorFlow's do. A step takes time that depends on
+// the rows that it gathers, not on those of the variable. Momentum, RMSProp and Ftrl would also
+// change other rows for a dense gradient of zeros. Adam and AdamW always update all rows, as
+// TensorFlow's Adam does, since moments decay in each step.
+//
+// Slots are variables of the names that TensorFlow's optimizers of the same name
+// (tf.compat.v1.train) give them: "w/Adam", "w/Adam_1". A second optimizer of a graph continues the
 // numbers: "w/Adam_2", "beta1_power_1". A checkpoint of either continues in the other.
 //
 // Errors of the graph are also those of the scope.
 #ifndef GRADFLOW_TRAINING_OPTIMIZER_H_
 #define GRADFLOW_TRAINING_OPTIMIZER_H_
 
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -28,6 +36,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/ops.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/training/variables.h"
@@ -44,18 +53,26 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   // Adds the gradients of `loss` by the variables. A variable that the loss does not depend on has
-  // no gradient, NoGradient().
+  // no gradient, NoGradient(). The options may save memory, for example.
   absl::Status ComputeGradients(const Output& loss, const std::vector<Output>& variables,
-                                std::vector<Output>* gradients);
+                                std::vector<Output>* gradients,
+                                const GradientBuildOptions& options = {});
+  // Overload that returns slices for variables of which only rows are gathered.
+  absl::Status ComputeGradients(const Output& loss, const std::vector<Output>& variables,
+                                std::vector<SparseGradient>* gradients,
+                                const GradientBuildOptions& options = {});
   // Adds the updates. *train runs them all. Variables without a gradient are left out. Returns
   // INVALID_ARGUMENT if none has one, FAILED_PRECONDITION if it is called twice.
   absl::Status ApplyGradients(const std::vector<Output>& gradients,
                               const std::vector<Output>& variables, Operation* train);
-  // Both.
-  absl::Status Minimize(const Output& loss, const std::vector<Output>& variables, Operation* train);
+  absl::Status ApplyGradients(const std::vector<SparseGradient>& gradients,
+                              const std::vector<Output>& variables, Operation* train);
+  // ComputeGradients(), with slices, and ApplyGradients().
+  absl::Status Minimize(const Output& loss, const std::vector<Output>& variables, Operation* train,
+                        const GradientBuildOptions& options = {});
 
-  // After ApplyGradients: the operations that give the slots their first values, and the slots, for
-  // a Saver.
+  // After ApplyGradients: the operations that give the slots their initial values, and the slots,
+  // for a Saver.
   const std::vector<Operation>& initializers() const { return initializers_; }
   const std::vector<Output>& slots() const { return slots_; }
 
@@ -66,9 +83,9 @@ class Optimizer {
 
   // Returns the scope of the constructor.
   const Scope& scope() const { return scope_; }
-  // Adds the update of one variable, and returns it.
+  // Adds the update of one variable, and returns it. Slices may have an index several times.
   virtual Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                          const Output& gradient) = 0;
+                          const SparseGradient& gradient) = 0;
   // Called once before and once after all calls of Apply. `updates` are theirs; more may be added.
   virtual void Begin(const VariableInfo&) {}
   virtual void End(const Scope&, std::vector<Operation>*) {}
@@ -82,9 +99,12 @@ class Optimizer {
   Output ScalarOf(const Scope& scope, const VariableInfo& info, float value) const;
   // Returns the learning rate in the type of a variable.
   Output RateOf(const Scope& scope, const VariableInfo& info) const;
-  // Adds the op of an update, "Apply" or "ResourceApply" and `name`, with these inputs.
+  // Adds the op of an update, "ApplyMomentum" for the name "Momentum" and a reference to a
+  // variable, "ResourceSparseApplyMomentum" for slices and a resource. Its inputs are `before`, the
+  // gradient, and `after`. Rows of the same index are summed.
   Operation AddUpdate(const Scope& scope, const VariableInfo& info, absl::string_view name,
-                      const std::vector<Output>& inputs, absl::string_view bool_attr = {},
+                      std::vector<Output> before, const SparseGradient& gradient,
+                      const std::vector<Output>& after = {}, absl::string_view bool_attr = {},
                       bool value = false) const;
 
  private:
@@ -100,7 +120,7 @@ class Optimizer {
   std::vector<Output> slots_;
 };
 
-// The options that all optimisers have. Learning rates may vary, see schedules.h.
+// The options that all optimizers have. Learning rates may vary, see schedules.h.
 template <typename Options>
 struct OptimizerOptions {
   // A constant learning rate.
@@ -132,7 +152,7 @@ class GradientDescent final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 };
 
 // Slot "Momentum".
@@ -151,15 +171,16 @@ class Momentum final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const MomentumOptions options_;
 };
 
 // Slot "Adagrad".
 struct AdagradOptions : OptimizerOptions<AdagradOptions> {
-  // The learning rate, if it is constant, and the first value of the slot.
+  // The learning rate, if it is constant.
   float learning_rate = 0.01f;
+  // The initial value of the slot.
   float initial_accumulator_value = 0.1f;
 };
 class Adagrad final : public Optimizer {
@@ -170,18 +191,20 @@ class Adagrad final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const AdagradOptions options_;
 };
 
 // Slots "RMSProp", the mean square, and "RMSProp_1", the momentum.
 struct RMSPropOptions : OptimizerOptions<RMSPropOptions> {
-  // The learning rate, if it is constant; the decay of the mean square; the factor of the step
-  // before; and what keeps the divisor from 0.
+  // The learning rate, if it is constant.
   float learning_rate = 0.001f;
+  // The decay of the mean square.
   float decay = 0.9f;
+  // The factor of the previous step.
   float momentum = 0;
+  // Added to the mean square before its square root.
   float epsilon = 1e-10f;
 };
 class RMSProp final : public Optimizer {
@@ -192,22 +215,27 @@ class RMSProp final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const RMSPropOptions options_;
 };
 
 // Slots "Adam" and "Adam_1", and the scalars "beta1_power" and "beta2_power".
 struct AdamOptions : OptimizerOptions<AdamOptions> {
-  // The learning rate, if it is constant; the decays of the moments; what keeps the divisor from 0;
-  // and whether to use Nesterov's momentum.
+  // The learning rate, if it is constant.
   float learning_rate = 0.001f;
+  // The decays of the first and the second moment.
   float beta1 = 0.9f;
   float beta2 = 0.999f;
+  // Added to the square root of the second moment.
   float epsilon = 1e-8f;
+  // If true, uses Nesterov's momentum.
   bool use_nesterov = false;
   // With AdamW, each step first multiplies the variables by 1 - rate * weight_decay.
   float weight_decay = 0;
+  // Returns, for the name of a variable, whether it is multiplied; empty for all. Biases and the
+  // variables of batch norms are often left out.
+  std::function<bool(const std::string& name)> decays;
 };
 class Adam : public Optimizer {
  public:
@@ -217,7 +245,7 @@ class Adam : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
   void Begin(const VariableInfo& info) override;
   void End(const Scope& scope, std::vector<Operation>* updates) override;
 
@@ -242,11 +270,13 @@ class AdamW final : public Adam {
 
 // Slots "Ftrl", the sum of squares, and "Ftrl_1".
 struct FtrlOptions : OptimizerOptions<FtrlOptions> {
-  // The learning rate, if it is constant; the power of its decay, at most 0; the first value of the
-  // sum of squares; and the factors of the penalties.
+  // The learning rate, if it is constant.
   float learning_rate = 0.01f;
+  // The power of the decay of the learning rate, at most 0.
   float learning_rate_power = -0.5f;
+  // The initial value of the sum of squares.
   float initial_accumulator_value = 0.1f;
+  // The factors of the penalties.
   float l1 = 0;
   float l2 = 0;
 };
@@ -258,15 +288,20 @@ class Ftrl final : public Optimizer {
 
  private:
   Operation Apply(const Scope& scope, const Output& variable, const VariableInfo& info,
-                  const Output& gradient) override;
+                  const SparseGradient& gradient) override;
 
   const FtrlOptions options_;
 };
 
-// Scales the gradients such that the square root of the sum of all squares is at most `norm`. Empty
-// gradients stay empty.
+// Scales the gradients such that the square root of the sum of all squares is at most `norm`. If
+// the square root is not finite, all become NaN, as in TensorFlow. Empty gradients stay empty. The
+// squares of slices are those of their values, as in TensorFlow, also if an index is there several
+// times.
 std::vector<Output> ClipByGlobalNorm(const Scope& scope, const std::vector<Output>& gradients,
                                      float norm);
+std::vector<SparseGradient> ClipByGlobalNorm(const Scope& scope,
+                                             const std::vector<SparseGradient>& gradients,
+                                             float norm);
 
 }  // namespace training
 }  // namespace gradflow

@@ -16,6 +16,7 @@
 #include "gradflow/graph/const_op.h"
 #include "gradflow/io/checkpoint_files.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_pattern.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/io_ops.h"
 #include "gradflow/ops/no_op.h"
@@ -196,6 +197,14 @@ absl::Status Saver::Save(const ClientSession& session, const std::string& prefix
                                    counters.size());
   }
   const std::string folder = fs::path(prefix).parent_path().string();
+  const auto at_folder = [&](const absl::Status& status) {
+    return errors::Prefix(absl::StrCat("'", folder, "': "), status);
+  };
+  GRADFLOW_RETURN_IF_ERROR(at_folder(internal::MakeFolders(prefix)));
+  // No other saver chooses a name, or changes the list of checkpoints, until this one is done.
+  const absl::StatusOr<internal::FileDescriptor> lock = internal::LockFolder(folder);
+  if (!lock.ok()) return at_folder(lock.status());
+  internal::RemoveStaleFiles(folder);
   std::vector<std::string> kept = Existing(folder);
   const std::string name = absl::StrCat(prefix, "-", step);
   std::string path = name;

@@ -9,6 +9,10 @@
 // "model/checkpoint", as TensorFlow's savers do. Its files and their folder are on the disk before
 // they are named. If writing fails, or the machine does, the checkpoints before it remain.
 //
+// Savers of several threads and processes may write to one folder. A lock of the folder orders
+// them: one that saves waits for the others. Some network file systems have no such locks; there, a
+// folder must have a single writer.
+//
 // Integers that are no variables, such as the position of an input, are saved as counters:
 //
 //   SaverOptions options;
@@ -49,7 +53,8 @@ class Saver {
 
   // Writes the checkpoint `prefix`-`step`, and removes the oldest ones of those that the file
   // "checkpoint" of this folder names, also those of savers before this one. A checkpoint that the
-  // file names is not overwritten: the name of the new one gets a suffix, "ckpt-1000-1".
+  // file names is not overwritten: the name of the new one gets a suffix, "ckpt-1000-1". Removes
+  // the temporary files that killed processes have left.
   // REQUIRES: the counters are in the order of their names in the options
   absl::Status Save(const ClientSession& session, const std::string& prefix, int64_t step,
                     const std::vector<int64_t>& counters = {});
@@ -57,7 +62,8 @@ class Saver {
   // be null. If a value is missing or damaged, or has not the shape of its variable, none changes.
   absl::Status Restore(const ClientSession& session, const std::string& prefix,
                        std::vector<int64_t>* counters = nullptr) const;
-  // The prefixes of the checkpoints that are kept, oldest first.
+  // The prefixes of the checkpoints that were kept by the last call of Save, oldest first. Another
+  // saver may have removed some since.
   const std::vector<std::string>& checkpoints() const { return checkpoints_; }
 
  private:

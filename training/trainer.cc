@@ -5,12 +5,14 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gradflow/core/status.h"
+#include "gradflow/io/checkpoint.h"
 
 namespace gradflow {
 namespace training {
@@ -28,6 +30,51 @@ double FromBits(int64_t bits) {
   double value = 0;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
+}
+
+// The counters of a checkpoint: those of Trainer, then those of InputCounters().
+enum Counter {
+  kStep,
+  kPosition,
+  kBestMetric,
+  kEvaluations,
+  kLossSum,
+  kLossSteps,
+  kTrainerCounters
+};
+constexpr const char* kCounterNames[] = {"trainer/step",
+                                         "trainer/input_position",
+                                         "trainer/best_metric_bits",
+                                         "trainer/evaluations_since_best",
+                                         "trainer/loss_sum_bits",
+                                         "trainer/loss_steps",
+                                         "trainer/batch_size",
+                                         "trainer/examples",
+                                         "trainer/shuffle",
+                                         "trainer/seed",
+                                         "trainer/drop_remainder"};
+
+// Returns what the batch at a position depends on, besides the values of the examples.
+std::vector<int64_t> InputCounters(const Batches& batches) {
+  const BatchesOptions& options = batches.options();
+  return {options.batch_size, batches.num_examples(), options.shuffle ? 1 : 0,
+          options.shuffle ? static_cast<int64_t>(options.seed) : 0, options.drop_remainder ? 1 : 0};
+}
+
+// Returns INVALID_ARGUMENT if the checkpoint is that of other batches.
+absl::Status CheckInput(const std::string& prefix, const Batches& batches) {
+  GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(prefix));
+  const char* const* name = kCounterNames + kTrainerCounters;
+  for (const int64_t found : InputCounters(batches)) {
+    GRADFLOW_ASSIGN_OR_RETURN(const Tensor stored, checkpoint.Read(*name));
+    const bool is_counter = stored.dtype() == DT_INT64 && stored.NumElements() == 1;
+    if (!is_counter || stored.flat<int64_t>()(0) != found) {
+      return errors::InvalidArgument("checkpoint '", prefix, "' is that of a run with '", *name,
+                                     "' ", stored.SummarizeValue(1), ", found ", found);
+    }
+    ++name;
+  }
+  return absl::OkStatus();
 }
 
 // Notes SIGINT while it lives, if `is_wanted`.
@@ -111,8 +158,7 @@ Trainer::Trainer(const Scope& scope, const std::vector<Output>& variables, Train
   if (options_.checkpoint_prefix.empty()) return;
   SaverOptions saver_options;
   saver_options.max_to_keep = options_.max_to_keep;
-  saver_options.counters = {"trainer/step", "trainer/input_position", "trainer/best_metric_bits",
-                            "trainer/evaluations_since_best"};
+  saver_options.counters.assign(std::begin(kCounterNames), std::end(kCounterNames));
   saver_ = std::make_unique<Saver>(scope, variables, saver_options);
 }
 
@@ -123,26 +169,32 @@ absl::StatusOr<bool> Trainer::Resume(const ClientSession& session, Batches* batc
   const absl::StatusOr<std::string> latest = LatestCheckpoint(folder);
   if (absl::IsNotFound(latest.status())) return false;
   if (!latest.ok()) return latest.status();
+  GRADFLOW_RETURN_IF_ERROR(CheckInput(*latest, *batches));
   std::vector<int64_t> counters;
   GRADFLOW_RETURN_IF_ERROR(saver_->Restore(session, *latest, &counters));
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  if (counters[0] < 0 || counters[0] == kMost || counters[3] < 0 || counters[3] == kMost) {
-    return errors::InvalidArgument("checkpoint '", *latest, "' has step ", counters[0], " and ",
-                                   counters[3], " evaluations since the best one");
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  for (const Counter i : {kStep, kEvaluations, kLossSteps}) {
+    if (counters[i] >= 0 && counters[i] < kMax) continue;
+    return errors::InvalidArgument("checkpoint '", *latest, "' has '", kCounterNames[i], "' ",
+                                   counters[i]);
   }
-  GRADFLOW_RETURN_IF_ERROR(batches->Seek(counters[1]));
-  step_ = counters[0];
+  GRADFLOW_RETURN_IF_ERROR(batches->Seek(counters[kPosition]));
+  step_ = counters[kStep];
   saved_step_ = step_;
-  best_ = FromBits(counters[2]);
-  evaluations_since_best_ = counters[3];
+  best_ = FromBits(counters[kBestMetric]);
+  evaluations_since_best_ = counters[kEvaluations];
+  loss_sum_ = FromBits(counters[kLossSum]);
+  loss_steps_ = counters[kLossSteps];
   return true;
 }
 
 absl::Status Trainer::Save(const ClientSession& session, const Batches& batches) {
   if (saver_ == nullptr || saved_step_ == step_) return absl::OkStatus();
-  GRADFLOW_RETURN_IF_ERROR(
-      saver_->Save(session, options_.checkpoint_prefix, step_,
-                   {step_, batches.position(), BitsOf(best_), evaluations_since_best_}));
+  std::vector<int64_t> counters = {
+      step_,      batches.position(), BitsOf(best_), evaluations_since_best_, BitsOf(loss_sum_),
+      loss_steps_};
+  for (const int64_t counter : InputCounters(batches)) counters.push_back(counter);
+  GRADFLOW_RETURN_IF_ERROR(saver_->Save(session, options_.checkpoint_prefix, step_, counters));
   saved_step_ = step_;
   return absl::OkStatus();
 }
@@ -184,6 +236,8 @@ absl::StatusOr<StopReason> Trainer::Steps(const ClientSession& session, Batches*
     if (!std::isfinite(loss)) {
       return errors::FailedPrecondition("the loss of step ", step_, " is ", loss);
     }
+    loss_sum_ += loss;
+    ++loss_steps_;
     progress.Add(step_, loss, batch[0].dim_size(0));
     if (options_.after_step != nullptr) {
       GRADFLOW_RETURN_IF_ERROR(options_.after_step(step_, loss));
@@ -194,6 +248,8 @@ absl::StatusOr<StopReason> Trainer::Steps(const ClientSession& session, Batches*
       const bool is_better = metric > best_;
       evaluations_since_best_ = is_better ? 0 : evaluations_since_best_ + 1;
       if (is_better) best_ = metric;
+      loss_sum_ = 0;
+      loss_steps_ = 0;
     }
     if (options_.checkpoint_every > 0 && step_ % options_.checkpoint_every == 0) {
       GRADFLOW_RETURN_IF_ERROR(Save(session, *batches));

@@ -70,7 +70,7 @@ struct TrainerOptions {
 
   // ---- Checkpoints ----
 
-  // As the prefix of Saver::Save(); empty for no checkpoints. One is written after every
+  // The prefix that Saver::Save() takes; empty for no checkpoints. One is written after every
   // `checkpoint_every` steps, if that is not 0, and at the end of the run.
   std::string checkpoint_prefix;
   int64_t checkpoint_every = 0;
@@ -95,14 +95,16 @@ enum class StopReason {
 class Trainer {
  public:
   // Adds the nodes that save and restore `variables`, if there is a prefix. Errors are those of the
-  // scope. Checkpoints also store the step number, the position of the input, and the best
-  // metric, named "trainer/...".
+  // scope. Checkpoints also store the step number, the position of the input and what its order
+  // depends on, the losses since the last evaluation, and the best metric, named "trainer/...".
   Trainer(const Scope& scope, const std::vector<Output>& variables, TrainerOptions options);
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
   // Restores the latest checkpoint of the prefix's folder, and the position of `batches`. Returns
-  // false if there is none.
+  // false if there is none. Returns INVALID_ARGUMENT, and restores nothing, if `batches` has
+  // another batch size, seed or number of examples than that of the checkpoint, or orders them
+  // otherwise.
   absl::StatusOr<bool> Resume(const ClientSession& session, Batches* batches);
   // Makes steps until the run ends, and returns why. May be called again. Returns
   // FAILED_PRECONDITION if a loss is not finite; no checkpoint is written then.
@@ -113,6 +115,11 @@ class Trainer {
   // The number of steps that have been made, and the best metric; -infinity before the first.
   int64_t step() const { return step_; }
   double best_metric() const { return best_; }
+  // The mean loss of the steps since the last evaluation; during an evaluation, since the one
+  // before it. A resumed run returns the same as one that was never stopped. 0 if there is no step.
+  double mean_loss() const {
+    return loss_steps_ == 0 ? 0 : loss_sum_ / static_cast<double>(loss_steps_);
+  }
 
  private:
   absl::StatusOr<StopReason> Steps(const ClientSession& session, Batches* batches);
@@ -125,6 +132,8 @@ class Trainer {
   int64_t saved_step_ = -1;
   double best_;
   int64_t evaluations_since_best_ = 0;
+  double loss_sum_ = 0;
+  int64_t loss_steps_ = 0;
 };
 
 }  // namespace training

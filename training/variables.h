@@ -1,4 +1,4 @@
-// Variables of a graph, as the optimisers and savers see them.
+// Variables of a graph, as the optimizers and savers see them.
 //
 // A variable is the output of a VarHandleOp, or of a Variable or VariableV2.
 #ifndef GRADFLOW_TRAINING_VARIABLES_H_
@@ -26,7 +26,7 @@ struct VariableInfo {
   std::string name;
   DataType dtype = DT_INVALID;
   PartialTensorShape shape;
-  // Whether it is a VarHandleOp.
+  // True if it is a VarHandleOp.
   bool is_resource = false;
 };
 

@@ -1,3 +1,4 @@
+// CheckSums() (checks.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

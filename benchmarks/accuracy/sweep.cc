@@ -1,3 +1,4 @@
+// SweepAllFloats() (checks.h).
 #include <tbb/blocked_range.h>
 #include <tbb/parallel_reduce.h>
 
@@ -18,8 +19,8 @@ namespace gradflow::benchmarks {
 namespace {
 
 // The formulas for a single number.
-struct Quantiser {
-  Quantiser(float min, float max, int num_bits, bool narrow_range)
+struct Quantizer {
+  Quantizer(float min, float max, int num_bits, bool narrow_range)
       : lowest(narrow_range ? 1.0f : 0.0f), highest(static_cast<float>((1 << num_bits) - 1)) {
     scale = (max - min) / (highest - lowest);
     inverse = (highest - lowest) / (max - min);
@@ -114,10 +115,10 @@ bool Sweep(const Range& range, int64_t floats_per_step, int64_t step_between) {
           root, x, x, min, max, PerChannelGradientAttrs().NumBits(bits).NarrowRange(narrow))
           .backprops_wrt_input,
   };
-  const Quantiser quantiser(range.min, range.max, bits, narrow);
-  const auto product = [&](float v) { return quantiser.ByProduct(v); };
-  const auto division = [&](float v) { return quantiser.ByDivision(v); };
-  const auto gradient = [&](float v) { return quantiser.Gradient(v, v); };
+  const Quantizer quantizer(range.min, range.max, bits, narrow);
+  const auto product = [&](float v) { return quantizer.ByProduct(v); };
+  const auto division = [&](float v) { return quantizer.ByDivision(v); };
+  const auto gradient = [&](float v) { return quantizer.Gradient(v, v); };
   const ClientSession session(root);
   int64_t others = 0;
   int64_t count = 0;

@@ -323,8 +323,8 @@ int Main(int argc, char** argv) {
     return absl::StrCat(medians.Counter(name, "nodes"), " nodes, ", medians.Counter(name, "added"),
                         " added");
   };
-  // One thread builds graphs and waits for nothing: the time of the processor does not depend on
-  // other load of the machine. That of the system is for memory, which some machines give slowly.
+  // One thread builds graphs and waits for nothing, so its user time does not depend on other load
+  // of the machine. System time is for memory, which some machines give slowly.
   const double seconds = medians.Counter(kLong, "user");
   table.Add("gradients of a chain of Mul", nodes(kLong), seconds, "s");
   if (seconds > 0) {

@@ -1,3 +1,4 @@
+// Where oneDNN is not installed.
 #include "benchmarks/kernels/runners.h"
 
 namespace gradflow::benchmarks {

@@ -1,3 +1,4 @@
+// Where libtorch is not installed.
 #include "benchmarks/kernels/runners.h"
 
 namespace gradflow::benchmarks {

@@ -1,4 +1,4 @@
-// oneDNN's batch normalisation, in both of the layouts that it takes without a copy.
+// oneDNN's batch normalization, in both of the layouts that it takes without a copy.
 #include <omp.h>
 
 #include <memory>

@@ -1,4 +1,4 @@
-// libtorch's fake quantisation and batch normalisation.
+// libtorch's fake quantization and batch normalization.
 #include "benchmarks/kernels/runners.h"
 #include "benchmarks/torch_tensors.h"
 

@@ -1,3 +1,4 @@
+// Where libtorch is not installed.
 #include "benchmarks/models/networks.h"
 
 namespace gradflow::benchmarks {

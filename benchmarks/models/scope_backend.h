@@ -22,7 +22,7 @@ class ScopeBackend {
 
   ScopeBackend(const Scope& scope, bool training) : scope_(scope), training_(training) {}
   const std::vector<std::pair<Output, Tensor>>& weights() const { return weights_; }
-  // The weights that are learnt.
+  // The weights that are learned.
   const std::vector<Output>& trainable() const { return trainable_; }
 
   Value Conv(const Value& x, int64_t in, int64_t out, int64_t size, int64_t stride) {

@@ -251,19 +251,19 @@ void AddMovement(CaseList* list) {
         Transpose(s, i[0], {0, 2, 3, 1});
       },
       {Floats({16, 64, 112, 112})}, 2 * image, kTarget);
-  const int64_t colours = int64_t{64} * 224 * 224 * 3;
+  const int64_t colors = int64_t{64} * 224 * 224 * 3;
   list->AddCopy(
       "Transpose [64,224,224,3] to NCHW",
       [](const Scope& s, const Outputs& i) {
         Transpose(s, i[0], {0, 3, 1, 2});
       },
-      {Floats({64, 224, 224, 3})}, 2 * colours, kTarget);
+      {Floats({64, 224, 224, 3})}, 2 * colors, kTarget);
   list->AddCopy(
       "Transpose [64,3,224,224] to NHWC",
       [](const Scope& s, const Outputs& i) {
         Transpose(s, i[0], {0, 2, 3, 1});
       },
-      {Floats({64, 3, 224, 224})}, 2 * colours, kTarget);
+      {Floats({64, 3, 224, 224})}, 2 * colors, kTarget);
   list->AddCopy(
       "Cumsum [4096,4096] axis 1", [](const Scope& s, const Outputs& i) { Cumsum(s, i[0], 1); },
       {square}, 2 * kMany, kTarget);

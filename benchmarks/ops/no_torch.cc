@@ -1,3 +1,4 @@
+// Where libtorch is not installed.
 #include "benchmarks/ops/cases.h"
 
 namespace gradflow::benchmarks {

@@ -3,8 +3,7 @@
 //
 //   ops [--benchmark_filter=REGEX] [--benchmark_repetitions=N] ...
 //
-// With one thread, times are those of the processor, which other programs disturb less than those
-// of the clock.
+// With one thread, times are CPU time, which other programs disturb less than wall time.
 #include <benchmark/benchmark.h>
 
 #include <string>

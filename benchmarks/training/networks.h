@@ -1,4 +1,4 @@
-// The network of examples/qat_fashion_mnist, without quantisation, in gradflow and in libtorch.
+// The network of examples/qat_fashion_mnist, without quantization, in gradflow and in libtorch.
 #ifndef GRADFLOW_BENCHMARKS_TRAINING_NETWORKS_H_
 #define GRADFLOW_BENCHMARKS_TRAINING_NETWORKS_H_
 

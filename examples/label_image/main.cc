@@ -181,7 +181,7 @@ absl::Status Label(int argc, char** argv) {
   });
   for (int64_t i = 0; i < shown; ++i) {
     const int64_t c = order[i];
-    // Bars show probabilities; those of logits are cut off.
+    // Bars show probabilities; those of logits are clamped.
     const float bar = std::min(std::max(scores(c), 0.0f), 1.0f) * kBarWidth;
     const std::string name =
         c < static_cast<int64_t>(labels.size()) ? labels[c] : absl::StrCat("class ", c);

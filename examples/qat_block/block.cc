@@ -40,7 +40,7 @@ void Derive(const Scope& scope, const Output& y, const std::vector<Output>& inpu
   }
 }
 
-// The same, spelled out: from the quantiser's output back to the block's inputs.
+// The same gradients, op by op: from the quantizer's output back to the block's inputs.
 template <typename QuantGradient>
 void SpellOut(const Scope& scope, const FusedBatchNormV3& norm, const std::vector<Output>& inputs,
               const Output& upstream) {
@@ -56,8 +56,8 @@ void SpellOut(const Scope& scope, const FusedBatchNormV3& norm, const std::vecto
   }
 }
 
-// Fake quantisation is a step function, and its gradient op differentiates the clamp within it (the
-// straight-through estimator). So the loss for finite differences clamps instead of quantising.
+// Fake quantization is a step function, and its gradient op differentiates the clamp within it (the
+// straight-through estimator). So the loss for finite differences clamps instead of quantizing.
 void ClampLoss(const Scope& scope, const Output& y, const Output& min, const Output& max,
                const Output& upstream) {
   Output clamped = Minimum(scope, Maximum(scope, y, min), max);

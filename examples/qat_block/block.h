@@ -1,4 +1,4 @@
-// The graph of the example: a quantisation-aware batch-norm block, forward and backward.
+// The graph of the example: a quantization-aware batch-norm block, forward and backward.
 //
 //   images -> x -> FusedBatchNormV3 -> FakeQuantWithMinMaxVars (narrow range) -> y
 //                                           ^ upstream, the gradient of a loss by y
@@ -7,7 +7,7 @@
 //
 // The backward pass is derived by AddSymbolicGradients, and spelled out besides ("by_hand").
 //
-// A second branch quantises each channel with its own range.
+// A second branch quantizes each channel with its own range.
 #ifndef GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
 #define GRADFLOW_EXAMPLES_QAT_BLOCK_BLOCK_H_
 

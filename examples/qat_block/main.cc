@@ -1,4 +1,4 @@
-// Gradients of a quantised batch-norm block on Fashion-MNIST.
+// Gradients of a quantized batch-norm block on Fashion-MNIST.
 //
 //   qat_block prepare DIR    writes the graph (qat_block.pb) and a batch of 4,096 images (.npy)
 //   qat_block report DIR     reports the results of `gradflow run`, compares every gradient with

@@ -62,8 +62,8 @@ absl::Status WritePicture(const std::string& path, const Tensor& images,
   for (int n = 0; n < columns; ++n) {
     for (int y = 0; y < kHeight; ++y) {
       for (int x = 0; x < kWidth; ++x) {
-        const uint8_t grey = pixels(n, y, x);
-        canvas.Paint(0, n, y, x, {grey, grey, grey});
+        const uint8_t gray = pixels(n, y, x);
+        canvas.Paint(0, n, y, x, {gray, gray, gray});
       }
     }
   }

@@ -10,7 +10,7 @@
 
 namespace qat_block {
 
-// Writes a PNG with one column per image: the image in grey, then each tensor of `gradients`
+// Writes a PNG with one column per image: the image in gray, then each tensor of `gradients`
 // (float [n, 14, 14, 4], the block's layout), with positive values in red and negative ones in
 // blue. REQUIRES: every tensor has at least `columns` images
 absl::Status WritePicture(const std::string& path, const gradflow::Tensor& images,

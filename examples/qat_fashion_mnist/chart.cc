@@ -61,9 +61,9 @@ class Canvas {
 
 absl::Status WriteChart(const std::string& path, const std::vector<Epoch>& epochs) {
   constexpr double kLowest = 0.8;
-  constexpr Color kGrey = {220, 220, 220};
+  constexpr Color kGray = {220, 220, 220};
   Canvas canvas;
-  for (int i = 0; i <= 5; ++i) canvas.Line(0, i / 5.0, 1, i / 5.0, 0, kGrey);
+  for (int i = 0; i <= 5; ++i) canvas.Line(0, i / 5.0, 1, i / 5.0, 0, kGray);
   double most = 1e-9;
   for (const Epoch& epoch : epochs) most = std::max(most, epoch.loss);
   const auto draw = [&](const auto& height, Color color) {

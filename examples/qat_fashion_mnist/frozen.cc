@@ -22,7 +22,7 @@ namespace training = gradflow::training;
 
 namespace {
 
-// Returns the integers that quantised weights stand for, and appends the scale of each channel.
+// Returns the integers that quantized weights stand for, and appends the scale of each channel.
 absl::StatusOr<Tensor> IntegersOf(const Tensor& weights, const Tensor& quantized,
                                   std::vector<double>* scales) {
   const auto original = weights.flat_inner_dims<float>();
@@ -63,7 +63,7 @@ Output Constant(const Scope& scope, const std::vector<float>& values) {
 absl::StatusOr<std::vector<FrozenLayer>> Freeze(const Scope& scope,
                                                 const gradflow::ClientSession& session,
                                                 training::Model* model) {
-  // All variables, and the quantised weights of all layers, by name.
+  // All variables, and the quantized weights of all layers, by name.
   std::vector<Output> fetches;
   std::vector<std::string> names;
   for (const Output& variable : model->variables()) {

@@ -28,7 +28,7 @@ struct FrozenLayer {
   bool pools = false;
 };
 
-// Reads the variables of a quantised network. `scope` is that of the session.
+// Reads the variables of a quantized network. `scope` is that of the session.
 absl::StatusOr<std::vector<FrozenLayer>> Freeze(const gradflow::Scope& scope,
                                                 const gradflow::ClientSession& session,
                                                 gradflow::training::Model* model);

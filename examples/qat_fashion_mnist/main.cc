@@ -1,4 +1,4 @@
-// Trains a quantised network on Fashion-MNIST, and shows that it runs in integers.
+// Trains a quantized network on Fashion-MNIST, and shows that it runs in integers.
 //
 //   qat_fashion_mnist DIR [NAME=VALUE]...
 //
@@ -173,10 +173,15 @@ std::vector<Epoch> ReadHistory(const std::string& path, int64_t most) {
   return epochs;
 }
 
+// A process that is killed leaves the file as it was.
 absl::Status WriteHistory(const std::string& path, const std::vector<Epoch>& epochs) {
-  std::ofstream file(path);
+  const std::string temporary = path + ".new";
+  std::ofstream file(temporary);
   for (const Epoch& epoch : epochs) file << epoch.loss << " " << epoch.accuracy << "\n";
-  if (!file.flush()) return errors::Internal("cannot write '", path, "'");
+  file.close();
+  std::error_code error;
+  if (file) std::filesystem::rename(temporary, path, error);
+  if (!file || error) return errors::Internal("cannot write '", path, "'");
   return absl::OkStatus();
 }
 
@@ -263,9 +268,8 @@ absl::Status Train(const Options& options) {
   const std::string history = options.dir + "/history.txt";
   GRADFLOW_ASSIGN_OR_RETURN(gradflow::EventWriter events, gradflow::EventWriter::Open(options.dir));
   std::vector<Epoch> epochs;
-  double sum = 0;
-  int64_t summed = 0;
   const ClientSession* running = nullptr;
+  const training::Trainer* looping = nullptr;
   const auto classify = [&](const Tensor& some) -> absl::StatusOr<Tensor> {
     std::vector<Tensor> outputs;
     GRADFLOW_RETURN_IF_ERROR(running->Run({{images, some}}, {classes}, &outputs));
@@ -283,21 +287,17 @@ absl::Status Train(const Options& options) {
   };
   trainer_options.after_step = [&](int64_t at, float step_loss) {
     if (at == options.kill) std::raise(SIGKILL);
-    sum += step_loss;
-    ++summed;
     return events.AddScalar("loss", at, step_loss);
   };
   trainer_options.evaluate = [&](int64_t at) -> absl::StatusOr<double> {
     GRADFLOW_ASSIGN_OR_RETURN(const std::vector<int> found, ClassesOf(test.images, classify));
     const int64_t epoch = at / batches->batches_per_epoch();
     epochs.resize(std::min<size_t>(epochs.size(), epoch - 1));
-    epochs.push_back({sum / static_cast<double>(summed), AccuracyOf(found, test.labels)});
+    epochs.push_back({looping->mean_loss(), AccuracyOf(found, test.labels)});
     std::printf("epoch %lld of %lld: loss %.4f, test accuracy %.2f %%\n",
                 static_cast<long long>(epoch), static_cast<long long>(options.epochs),
                 epochs.back().loss, 100 * epochs.back().accuracy);
     std::fflush(stdout);
-    sum = 0;
-    summed = 0;
     GRADFLOW_RETURN_IF_ERROR(
         events.AddScalar("accuracy", at, static_cast<float>(epochs.back().accuracy)));
     GRADFLOW_RETURN_IF_ERROR(WriteHistory(history, epochs));
@@ -308,6 +308,7 @@ absl::Status Train(const Options& options) {
   trainer_options.checkpoint_every = options.checkpoint;
   trainer_options.stop_on_interrupt = true;
   training::Trainer trainer(scope, variables, trainer_options);
+  looping = &trainer;
   GRADFLOW_RETURN_IF_ERROR(scope.status());
 
   gradflow::SessionOptions session_options;

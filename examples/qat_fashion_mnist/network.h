@@ -1,8 +1,8 @@
 // The network of the example: three convolutions and a dense layer.
 //
-//   images -> conv -> norm -> relu -> pool -> quantise   [14, 14, 16]
-//          -> conv -> norm -> relu -> pool -> quantise   [7, 7, 32]
-//          -> conv -> norm -> relu -> pool -> quantise   [3, 3, 64]
+//   images -> conv -> norm -> relu -> pool -> quantize   [14, 14, 16]
+//          -> conv -> norm -> relu -> pool -> quantize   [7, 7, 32]
+//          -> conv -> norm -> relu -> pool -> quantize   [3, 3, 64]
 //          -> dense -> logits
 //
 // Weights are rounded to 8 bits, with a scale for each channel. Activations are rounded to 8 bits,

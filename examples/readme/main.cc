@@ -1,4 +1,4 @@
-// Gradients of fake quantisation: build the graph with Scope, run it on all cores.
+// Gradients of fake quantization: build the graph with Scope, run it on all cores.
 #include <iostream>
 #include <vector>
 

@@ -1,3 +1,4 @@
+// Bitcast.
 #include <cstring>
 #include <utility>
 #include <vector>

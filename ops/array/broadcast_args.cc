@@ -1,3 +1,4 @@
+// BroadcastArgs, BroadcastGradientArgs and UnravelIndex.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -181,7 +182,7 @@ s0: A vector: the first shape.
 s1: A vector: the second shape.
 r0: The axes of the broadcast shape along which the first shape has size 1; none if the shapes are
   equal.
-r1: The same for the second shape.
+r1: The axes along which the second shape has size 1.
 T: The type of the shapes.)");
   registry.Kernel("BroadcastGradientArgs", MakeFunctionKernel<BroadcastGradientArgs>);
 

@@ -1,3 +1,4 @@
+// BroadcastTo.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"

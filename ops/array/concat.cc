@@ -1,3 +1,4 @@
+// Concat, ConcatV2, ConcatOffset and ParallelConcat.
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +8,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/indices.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::concat {
@@ -109,8 +111,10 @@ absl::Status ConcatInputs(KernelContext& ctx, int first, int count, int64_t axis
 template <bool AxisFirst>
 absl::Status Concat(KernelContext& ctx) {
   const int count = ctx.num_inputs() - 1;
-  GRADFLOW_ASSIGN_OR_RETURN(const int64_t axis, ctx.ScalarInt(AxisFirst ? 0 : count, "axis"));
-  return ConcatInputs(ctx, AxisFirst ? 1 : 0, count, axis);
+  const int axis_input = AxisFirst ? 0 : count;
+  GRADFLOW_RETURN_IF_ERROR(CheckScalarOrVector1("axis", ctx.input(axis_input).shape()));
+  GRADFLOW_ASSIGN_OR_RETURN(const DimVector axis, ctx.Ints(axis_input, "axis"));
+  return ConcatInputs(ctx, AxisFirst ? 1 : 0, count, axis[0]);
 }
 
 // ---- ParallelConcat ----

@@ -1,3 +1,4 @@
+// Const and HostConst.
 #include <memory>
 #include <string>
 #include <utility>

@@ -1,3 +1,4 @@
+// Diag and DiagPart.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"

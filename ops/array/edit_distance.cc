@@ -1,3 +1,4 @@
+// EditDistance.
 #include <algorithm>
 #include <limits>
 #include <utility>

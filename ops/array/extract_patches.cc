@@ -1,3 +1,4 @@
+// ExtractImagePatches and ExtractVolumePatches.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -79,7 +80,8 @@ absl::StatusOr<Extent> PatchExtent(const Patches& patches, int s, int64_t size) 
     extent.begin = -(padding / 2);
     return extent;
   }
-  if (size < span - 1) {
+  // As TensorFlow computes it, whose quotient is rounded towards zero before its sign is checked.
+  if ((size - span + stride) / stride < 0) {
     return errors::InvalidArgument("patches span ", span, " elements, more than the ", size,
                                    " of the images, whose padding is VALID");
   }
@@ -237,8 +239,8 @@ void Register(Registry& registry) {
 images: Images of shape [batch, height, width, depth].
 patches: For each position, the elements of the patch by rows, columns and depth.
 ksizes: The size of the patches: [1, height, width, 1].
-strides: The distance of neighbouring patches: [1, rows, columns, 1].
-rates: The distance of neighbouring elements of a patch: [1, rows, columns, 1].
+strides: The distance of neighboring patches: [1, rows, columns, 1].
+rates: The distance of neighboring elements of a patch: [1, rows, columns, 1].
 T: The type of `images`.
 padding: "SAME" pads the images with zeros, for a patch at every stride. "VALID" returns the patches
   that lie within the images.)");
@@ -260,7 +262,7 @@ padding: "SAME" pads the images with zeros, for a patch at every stride. "VALID"
 input: Volumes of shape [batch, planes, rows, columns, depth].
 patches: For each position, the elements of the patch by planes, rows, columns and depth.
 ksizes: The size of the patches: [1, planes, rows, columns, 1].
-strides: The distance of neighbouring patches: [1, planes, rows, columns, 1].
+strides: The distance of neighboring patches: [1, planes, rows, columns, 1].
 T: The type of `input`.
 padding: "SAME" pads the volumes with zeros, for a patch at every stride. "VALID" returns the patches
   that lie within the volumes.)");

@@ -1,3 +1,4 @@
+// Fill, Empty, ZerosLike and OnesLike.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"
@@ -5,6 +6,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/common/strided_copy.h"
 
 namespace gradflow::fill {
@@ -18,8 +20,9 @@ absl::Status FillShape(ShapeContext& c) {
 }
 
 absl::Status Fill(KernelContext& ctx) {
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "dims"));
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "value"));
+  // TensorFlow's kernel also takes one dimension as a scalar.
+  if (ctx.input(0).dims() > 0) GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(0, "dims"));
+  GRADFLOW_RETURN_IF_ERROR(CheckScalarOrVector1("value", ctx.input(1).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(0, "dims"));
   absl::StatusOr<TensorShape> shape = TensorShape::Make(dims);
   if (!shape.ok()) return errors::Prefix("dims: ", shape.status());
@@ -99,7 +102,7 @@ index_type: The type of `dims`.)");
 shape: A vector: the shape of the result.
 output: A tensor of zeros, or empty strings.
 dtype: The type of the result.
-init: Has no effect: memory that is not initialised might show data of other runs.)");
+init: Has no effect: memory that is not initialized might show data of other runs.)");
   registry.Kernel("Empty", MakeFunctionKernel<Empty>);
 
   registry.Op("ZerosLike")

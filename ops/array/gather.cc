@@ -1,3 +1,4 @@
+// Gather, GatherV2 and ResourceGather.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -160,17 +161,17 @@ class GatheredRuns {
   const Index* const picks_;
 };
 
-// Copies a run, by non-temporal stores if `streams`. A long one is copied in parts, so that a
+// Copies a run, by non-temporal stores if `non_temporal`. A long one is copied in parts, so that a
 // stopped run ends soon.
 template <typename E>
-void CopyGathered(const RunContext& run, bool streams, const E* from, int64_t n, E* to) {
+void CopyGathered(const RunContext& run, bool non_temporal, const E* from, int64_t n, E* to) {
   const int64_t part = BlockSizeForCost(std::is_same_v<E, tstring> ? 20 : 0.05 * sizeof(E));
   for (int64_t i = 0; i < n && (i == 0 || !run.ShouldStop()); i += part) {
     const int64_t count = std::min(part, n - i);
     if constexpr (std::is_same_v<E, tstring>) {
       std::copy_n(from + i, count, to + i);
-    } else if (streams) {
-      StreamCopy(to + i, from + i, count * sizeof(E));
+    } else if (non_temporal) {
+      NonTemporalCopy(to + i, from + i, count * sizeof(E));
     } else {
       CopyShort(to + i, from + i, count * sizeof(E));
     }
@@ -181,17 +182,17 @@ void CopyGathered(const RunContext& run, bool streams, const E* from, int64_t n,
 template <typename E, typename Index>
 void CopyElements(const RunContext& run, const GatheredRuns<E, Index>& runs, Tensor* output) {
   E* const to = static_cast<E*>(output->raw_data());
-  const bool streams = runs.size() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
+  const bool non_temporal = runs.size() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
   ParallelFor(run, runs.size(), BlockSizeForCost(2), [&](int64_t begin, int64_t end) {
-    if (!streams) return runs.CopyElements(begin, end, to + begin);
+    if (!non_temporal) return runs.CopyElements(begin, end, to + begin);
     constexpr int64_t kPart = 4096 / sizeof(E);
     alignas(kCacheLineBytes) E buffer[kPart];
     for (int64_t i = begin; i < end; i += kPart) {
       const int64_t next = std::min(end, i + kPart);
       runs.CopyElements(i, next, buffer);
-      StreamCopy(to + i, buffer, (next - i) * sizeof(E));
+      NonTemporalCopy(to + i, buffer, (next - i) * sizeof(E));
     }
-    FlushStreams();
+    StoreFence();
   });
 }
 
@@ -208,19 +209,20 @@ void CopyRuns(const RunContext& run, const GatheredRuns<E, Index>& runs, int64_t
   const int64_t bytes =
       std::min<int64_t>(inner * static_cast<int64_t>(sizeof(E)), kMaxPrefetchedBytes);
   const int64_t ahead = std::clamp<int64_t>(4 * kMaxPrefetchedBytes / (bytes + 1), 4, 16);
-  // Whole cache lines of an output that does not stay in the second-level cache.
-  const bool streams = !std::is_same_v<E, tstring> && output->IsAligned() &&
-                       inner * sizeof(E) % kCacheLineBytes == 0 &&
-                       output->NumElements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
+  // Whole cache lines of an output that does not stay in the L2 cache.
+  const bool non_temporal =
+      !std::is_same_v<E, tstring> && output->IsAligned() &&
+      inner * sizeof(E) % kCacheLineBytes == 0 &&
+      output->NumElements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
   const auto copy = [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) {
       if (r + ahead < end) {
         const char* next = reinterpret_cast<const char*>(runs[r + ahead]);
         for (int64_t i = 0; i < bytes; i += 64) __builtin_prefetch(next + i);
       }
-      CopyGathered(run, streams, runs[r], inner, to + r * inner);
+      CopyGathered(run, non_temporal, runs[r], inner, to + r * inner);
     }
-    if (streams) FlushStreams();
+    if (non_temporal) StoreFence();
   };
   ParallelFor(run, runs.size(), BlockSizeForCost(2 + inner * element_cost), copy);
 }

@@ -1,3 +1,4 @@
+// GatherNd and ResourceGatherNd.
 #include <algorithm>
 #include <string>
 #include <utility>

@@ -1,3 +1,4 @@
+// Identity and the other ops that return their inputs, such as StopGradient.
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"

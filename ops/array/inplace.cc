@@ -1,3 +1,4 @@
+// InplaceUpdate, InplaceAdd and InplaceSub.
 #include <cstdint>
 #include <utility>
 
@@ -53,7 +54,7 @@ class InplaceKernel final : public OpKernel {
     char* to = static_cast<char*>(output->raw_data());
     const char* from = static_cast<const char*>(updates.raw_data());
     for (int64_t i = 0; i < ctx.input(1).NumElements() && !ctx.ShouldStop(); ++i) {
-      // As in TensorFlow, rows count modulo their number.
+      // Row numbers are taken modulo the number of rows, as in TensorFlow.
       const int64_t row = (rows[i] % num_rows + num_rows) % num_rows;
       accumulate_(to + row * columns * element, 1, from + i * columns * element, 1, columns);
     }

@@ -1,3 +1,4 @@
+// MatrixDiag, MatrixDiagPart and MatrixSetDiag, with V2 and V3, and MatrixBandPart.
 #include <algorithm>
 #include <string>
 #include <utility>

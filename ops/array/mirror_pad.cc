@@ -1,3 +1,4 @@
+// MirrorPad and MirrorPadGrad.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"
@@ -219,11 +220,11 @@ mode: "REFLECT" mirrors at the first and last elements, which are not repeated: 
       .Doc(R"(Returns the gradient of `MirrorPad`: adds mirror images to what they mirror.
 
 input: The gradient of the padded tensor.
-paddings: As for `MirrorPad`.
+paddings: See `MirrorPad`.
 output: The gradient of the tensor without padding.
 T: The type of `input`, a number type.
 Tpaddings: The type of `paddings`.
-mode: As for `MirrorPad`.)");
+mode: See `MirrorPad`.)");
   registry.Kernel("MirrorPadGrad", MakeKernel<MirrorPadGradKernel>)
       .Types("T", AccumulationTypes(Accumulation::kAdd));
 }

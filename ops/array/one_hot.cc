@@ -1,3 +1,4 @@
+// OneHot.
 #include <algorithm>
 #include <utility>
 #include <vector>

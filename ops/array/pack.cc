@@ -1,3 +1,4 @@
+// Pack and Unpack.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"

@@ -1,3 +1,4 @@
+// Pad and PadV2.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"

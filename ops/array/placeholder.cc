@@ -1,3 +1,4 @@
+// Placeholder, PlaceholderV2, PlaceholderWithDefault and EnsureShape.
 #include <utility>
 
 #include "gradflow/core/op_kernel.h"

@@ -1,3 +1,4 @@
+// Reshape, ExpandDims and Squeeze.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -22,8 +23,8 @@ absl::Status ReshapeShape(ShapeContext& c) {
   std::vector<int64_t> dims;
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(1, 1));
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(1, &dims));
-  if (const int64_t num_elements = c.input(0).num_elements(); known && num_elements >= 0) {
-    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ResolveReshape(num_elements, dims));
+  if (TensorShape input; known && c.input(0).AsTensorShape(&input)) {
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ResolveReshape(input, dims));
     c.set_output(0, shape);
     return absl::OkStatus();
   }
@@ -32,6 +33,13 @@ absl::Status ReshapeShape(ShapeContext& c) {
     return errors::InvalidArgument("shape ", shape.DebugString(),
                                    " must have at most one dimension of -1");
   }
+  // One dimension that is not known follows from the others, unless one of those is 0.
+  const absl::Span<const int64_t> sizes = shape.dim_sizes();
+  if (const int64_t num_elements = c.input(0).num_elements();
+      num_elements >= 0 && std::count(sizes.begin(), sizes.end(), -1) == 1 &&
+      std::count(sizes.begin(), sizes.end(), 0) == 0) {
+    GRADFLOW_ASSIGN_OR_RETURN(shape, ResolveReshape(num_elements, sizes));
+  }
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }
@@ -39,8 +47,7 @@ absl::Status ReshapeShape(ShapeContext& c) {
 absl::Status Reshape(KernelContext& ctx) {
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "shape"));
   GRADFLOW_ASSIGN_OR_RETURN(const DimVector dims, ctx.Ints(1, "shape"));
-  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape,
-                            ResolveReshape(ctx.input(0).NumElements(), dims));
+  GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, ResolveReshape(ctx.input(0).shape(), dims));
   return OutputReshaped(ctx, shape);
 }
 
@@ -137,8 +144,8 @@ void Register(Registry& registry) {
 The elements are not copied.
 
 tensor: Any tensor.
-shape: A vector: the new shape, with as many elements as `tensor`. One dimension may be -1, unless
-  another is 0; its size is then inferred.
+shape: A vector: the new shape, with as many elements as `tensor`. One dimension may be -1: its
+  size is inferred. Beside a 0, the other dimensions of both shapes have the same product.
 output: The reshaped tensor.
 T: The type of `tensor`.
 Tshape: The type of `shape`.)");

@@ -1,3 +1,4 @@
+// Reverse, ReverseV2 and ReverseSequence.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -46,7 +47,8 @@ absl::Status ReverseShape(ShapeContext& c) {
 }
 
 absl::Status Reverse(KernelContext& ctx) {
-  // As in TensorFlow, the kernel alone also accepts a scalar for the dimensions of a scalar.
+  // The kernel, unlike the shape function, accepts a scalar for the dimensions of a scalar, as in
+  // TensorFlow.
   if (ctx.input(0).dims() == 0 && ctx.input(1).dims() == 0) return OutputReversed(ctx, {});
   GRADFLOW_RETURN_IF_ERROR(ctx.CheckVector(1, "dims"));
   const Tensor& dims = ctx.input(1);

@@ -1,3 +1,4 @@
+// ScatterNd, ScatterNdNonAliasingAdd and the TensorScatter ops.
 #include <algorithm>
 #include <string>
 #include <utility>

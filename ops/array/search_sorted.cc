@@ -1,3 +1,4 @@
+// LowerBound and UpperBound.
 #include <algorithm>
 #include <limits>
 #include <utility>

@@ -1,3 +1,4 @@
+// Shape, ShapeN, Size and Rank.
 #include <algorithm>
 #include <limits>
 #include <utility>

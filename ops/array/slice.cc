@@ -1,3 +1,4 @@
+// Slice.
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,6 +76,10 @@ absl::Status SliceShapeFn(ShapeContext& c) {
   GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape,
                             SliceShape(input, begin_known ? KnownInts(begin) : std::nullopt,
                                        size_known ? KnownInts(size) : std::nullopt));
+  if (const PartialTensorShape sizes = c.input_as_shape(2);
+      !size_known && sizes.dims() == shape.dims()) {
+    shape = sizes;
+  }
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }

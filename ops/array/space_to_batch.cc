@@ -1,3 +1,4 @@
+// SpaceToBatch, SpaceToBatchND, BatchToSpace and BatchToSpaceND.
 #include <algorithm>
 #include <utility>
 #include <vector>

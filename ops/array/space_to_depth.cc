@@ -1,3 +1,4 @@
+// SpaceToDepth and DepthToSpace.
 #include <string>
 #include <utility>
 

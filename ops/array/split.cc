@@ -1,3 +1,4 @@
+// Split and SplitV.
 #include <utility>
 #include <vector>
 

@@ -13,7 +13,7 @@
 namespace gradflow::strided_slice {
 namespace {
 
-// As in TensorFlow.
+// TensorFlow's limit.
 constexpr int kMaxEntries = 32;
 
 bool Has(int64_t mask, int i) { return ((mask >> i) & 1) != 0; }

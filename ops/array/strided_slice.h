@@ -95,11 +95,11 @@ Registry::OpBuilder& AddSliceAttrs(Registry::OpBuilder& op);
 // The documentation of these attributes except T, to be appended to its line.
 inline constexpr char kSliceAttrsDoc[] = R"(
 Index: The type of the vectors.
-begin_mask: As for `StridedSlice`.
-end_mask: As for `StridedSlice`.
-ellipsis_mask: As for `StridedSlice`.
-new_axis_mask: As for `StridedSlice`.
-shrink_axis_mask: As for `StridedSlice`.)";
+begin_mask: See `StridedSlice`.
+end_mask: See `StridedSlice`.
+ellipsis_mask: See `StridedSlice`.
+new_axis_mask: See `StridedSlice`.
+shrink_axis_mask: See `StridedSlice`.)";
 
 }  // namespace gradflow::strided_slice
 

@@ -1,3 +1,4 @@
+// StridedSliceGrad and TensorStridedSliceUpdate.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -117,9 +118,9 @@ void Register(Registry& registry) {
           .Doc(absl::StrCat(R"(Returns the gradient of `StridedSlice`: zeros around the slice.
 
 shape: A vector: the shape of the tensor that was sliced.
-begin: As for `StridedSlice`.
-end: As for `StridedSlice`.
-strides: As for `StridedSlice`.
+begin: See `StridedSlice`.
+end: See `StridedSlice`.
+strides: See `StridedSlice`.
 dy: The gradient of the slice.
 output: The gradient of the tensor: `dy` at the elements of the slice, and zero elsewhere.
 T: The type of `dy`.)",
@@ -138,9 +139,9 @@ T: The type of `dy`.)",
                     .Doc(absl::StrCat(R"(Replaces a slice of a tensor.
 
 input: The tensor. It is not changed.
-begin: As for `StridedSlice`.
-end: As for `StridedSlice`.
-strides: As for `StridedSlice`.
+begin: See `StridedSlice`.
+end: See `StridedSlice`.
+strides: See `StridedSlice`.
 value: The new elements of the slice, to whose shape they are broadcast.
 output: The tensor with the slice replaced.
 T: The type of `input`.)",

@@ -1,3 +1,4 @@
+// Tile.
 #include <utility>
 #include <vector>
 
@@ -52,10 +53,19 @@ absl::Status TileShape(ShapeContext& c) {
     return errors::InvalidArgument("multiples must have one element for each dimension of input, ",
                                    "of shape ", input.DebugString(), ", but has ", length);
   }
-  PartialTensorShape shape = PartialTensorShape::UnknownOfRank(input.dims());
-  if (known) {
-    GRADFLOW_ASSIGN_OR_RETURN(shape, TiledShape(input, multiples));
+  if (!known) {
+    const PartialTensorShape partial = c.input_as_shape(1);
+    multiples.assign(input.dims(), -1);
+    if (partial.dims() == input.dims()) {
+      multiples.assign(partial.dim_sizes().begin(), partial.dim_sizes().end());
+    }
+    for (int d = 0; d < input.dims(); ++d) {
+      if (multiples[d] >= 0) continue;
+      multiples[d] = 1;
+      input.set_dim(d, -1);
+    }
   }
+  GRADFLOW_ASSIGN_OR_RETURN(PartialTensorShape shape, TiledShape(input, multiples));
   c.set_output(0, std::move(shape));
   return absl::OkStatus();
 }

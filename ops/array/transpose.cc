@@ -1,3 +1,4 @@
+// Transpose, ConjugateTranspose and InvertPermutation.
 #include <complex>
 #include <cstdint>
 #include <limits>

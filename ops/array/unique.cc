@@ -1,3 +1,4 @@
+// Unique, UniqueWithCounts, with V2 of both, and ListDiff.
 #include <algorithm>
 #include <cstdint>
 #include <limits>

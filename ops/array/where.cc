@@ -1,3 +1,4 @@
+// Where.
 #include <cstdint>
 #include <utility>
 

@@ -21,7 +21,7 @@ T Accumulated(T to, T from) {
   if constexpr (std::is_same_v<T, tstring>) {
     return to + from;
   } else if constexpr (std::is_same_v<T, bool>) {
-    return to || from;
+    return A == Accumulation::kSub ? to != from : to || from;
   } else if constexpr (A == Accumulation::kAdd) {
     return static_cast<T>(static_cast<C>(to) + static_cast<C>(from));
   } else if constexpr (A == Accumulation::kSub) {
@@ -66,6 +66,7 @@ void Update(void* to, int64_t to_stride, const void* from, int64_t from_stride, 
 }
 
 using AddTypes = ConcatTypes<NumberTypes, TypeList<bool, tstring>>::type;
+using SubTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
 
 template <Accumulation A, typename... Ts>
 AccumulateFn Find(TypeList<Ts...>, DataType dtype) {
@@ -82,7 +83,7 @@ AccumulateFn FindAccumulation(Accumulation accumulation, DataType dtype) {
     case Accumulation::kAdd:
       return Find<Accumulation::kAdd>(AddTypes(), dtype);
     case Accumulation::kSub:
-      return Find<Accumulation::kSub>(NumberTypes(), dtype);
+      return Find<Accumulation::kSub>(SubTypes(), dtype);
     case Accumulation::kMul:
       return Find<Accumulation::kMul>(NumberTypes(), dtype);
     case Accumulation::kDiv:

@@ -18,6 +18,7 @@ enum class Accumulation {
   kUpdate,
   // to + from; the disjunction of bools, the concatenation of strings. Integers wrap around.
   kAdd,
+  // to - from; of bools, whether they differ.
   kSub,
   kMul,
   // Integers are truncated towards 0. REQUIRES: no divisor is 0
@@ -33,7 +34,7 @@ using AccumulateFn = void (*)(void* to, int64_t to_stride, const void* from, int
 
 // Returns null if the type has no such accumulation.
 AccumulateFn FindAccumulation(Accumulation accumulation, DataType dtype);
-// Returns the types of kAdd except bool and string, or those of the other accumulations.
+// Returns the types of an accumulation except bool and string.
 DataTypeVector AccumulationTypes(Accumulation accumulation);
 
 // Accumulates a block of shape `dims` of `source`, where `from` locates its elements, into

@@ -9,8 +9,8 @@
 
 namespace gradflow {
 
-// As operator==: -0 equals 0, and NaN equals nothing. Elements of types without arithmetic are
-// equal if their bits are.
+// Equality as of operator==: -0 equals 0, and NaN equals nothing. Elements of types without
+// arithmetic are equal if their bits are.
 struct ElementEquality {
   // Element i of the elements from `a` on, and element j of those from `b` on.
   bool (*equal)(const void* a, int64_t i, const void* b, int64_t j);

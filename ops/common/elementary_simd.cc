@@ -255,7 +255,7 @@ constexpr Fault kDoubleFaults[] = {
     {Elementary::kLgamma, true, -kInfinite, 0, LogGamma},
 };
 
-// Calls apply(x, y, n) for parts of the arrays that stay in the first-level cache, and corrects
+// Calls apply(x, y, n) for parts of the arrays that stay in the L1 cache, and corrects
 // what the faults of f say.
 template <typename T, size_t kFaults, typename F>
 void ApplyAndCorrect(Elementary f, const Fault (&faults)[kFaults], const T* x, T* y, int64_t n,

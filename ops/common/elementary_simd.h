@@ -1,11 +1,12 @@
 // Elementary functions over contiguous elements: the same bits on every processor, whatever its
 // vectors, and wherever in an array an element is. Exp, Expm1, Log and Log1p of floats are computed
-// by exp_log-inl.h, the others by SLEEF's deterministic functions.
+// by exp_log-inl.h, the others by SLEEF's deterministic functions. Only Lgamma of negative numbers
+// may have other bits on other processors: the C library computes it.
 //
 // Results are within 1 unit in the last place (ulp) of the exact ones; Expm1 and Log1p of floats
 // within 1.1; Erf, Erfc and Lgamma within 2, Cosh and Sinh too near their overflow. Lgamma of
-// negative doubles is within 5 and has the bits of the C library. Results near and below the
-// smallest normal number may be off by another ulp.
+// negative doubles is within 5. Results near and below the smallest normal number may be off by
+// another ulp.
 //
 //   ApplyElementary(Elementary::kExp, x, y, n);
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTARY_SIMD_H_

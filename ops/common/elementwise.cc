@@ -25,7 +25,7 @@ using LoopRef =
 
 // Up to this number, elements are always one block, which skips computing the block size.
 constexpr int64_t kFew = 256;
-// Each scratch buffer of a chunk; together they stay in the first-level cache.
+// Each scratch buffer of a chunk; together they stay in the L1 cache.
 constexpr int64_t kBufferBytes = 4096;
 static_assert(kElementwiseChunk * static_cast<int64_t>(sizeof(float)) <= kBufferBytes);
 

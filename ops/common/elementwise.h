@@ -18,7 +18,7 @@
 //   RegisterBinaryKernels<Subtract, WrappingType>(registry, "Sub", NumberTypes());
 //
 // half and bfloat16 are computed in float and rounded once. They share the loop of float: their
-// elements are converted in chunks that fit the first-level cache.
+// elements are converted in chunks that fit the L1 cache.
 #ifndef GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 #define GRADFLOW_OPS_COMMON_ELEMENTWISE_H_
 
@@ -36,7 +36,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/types.h"
 
-// Marks a loop that reads a[i] and writes b[i], so that gcc vectorises it. REQUIRES: the arrays a
+// Marks a loop that reads a[i] and writes b[i], so that gcc vectorizes it. REQUIRES: the arrays a
 // and b are equal or disjoint
 #if defined(__GNUC__) && !defined(__clang__)
 #define GRADFLOW_SAME_INDEX_LOOP _Pragma("GCC ivdep")
@@ -51,7 +51,7 @@ template <typename T>
 using ComputeType = std::conditional_t<kIsFloat16<T>, float, T>;
 
 // If T is an integer type, the unsigned type of its width, whose arithmetic wraps around without
-// undefined behaviour; otherwise T.
+// undefined behavior; otherwise T.
 template <typename T, bool = std::is_integral_v<T> && !std::is_same_v<T, bool>>
 struct WrappingTypeOf {
   using type = T;

@@ -1,4 +1,4 @@
-// Elementwise loops in several passes, over chunks that stay in the first-level cache:
+// Elementwise loops in several passes, over chunks that stay in the L1 cache:
 //
 //   template <typename T>
 //   void FloorDivLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {

@@ -12,12 +12,12 @@ namespace gradflow {
 // Convert n numbers between 16 bits and float, as core/float16.h does. REQUIRES: `type` is not
 // kFloat, and the arrays do not overlap
 void Float16ToFloat(ElementType type, const void* from, float* to, int64_t n);
-// Writes past the caches if `non_temporal` and `to` is aligned to 64 bytes. Call hwy::FlushStream()
-// on the same thread afterwards.
+// Uses non-temporal stores if `non_temporal` and `to` is aligned to 64 bytes. Then call
+// hwy::FlushStream() on the same thread afterwards.
 void FloatToFloat16(ElementType type, const float* from, void* to, int64_t n, bool non_temporal);
 
-// Copies bytes past the caches. REQUIRES: the arrays do not overlap. Ends with plain stores of
-// what shares a cache line with other data. Call hwy::FlushStream() on the same thread afterwards.
+// Copies bytes by non-temporal stores. REQUIRES: the arrays do not overlap. Stores plainly what
+// shares a cache line with other data. Call hwy::FlushStream() on the same thread afterwards.
 void CopyNonTemporal(const void* from, void* to, int64_t bytes);
 
 // Directions of RoundToIntegers. kNearest rounds halves to even.

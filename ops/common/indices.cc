@@ -31,7 +31,7 @@ int64_t FindBadIndex(const RunContext& run, const Index* values, int64_t count, 
     // Indices after an invalid one need no check.
     if (begin > bad.first()) return;
     int64_t i = begin;
-    // Compilers vectorise loops of a constant length.
+    // Compilers vectorize loops of a constant length.
     constexpr int64_t kPart = 256;
     for (; i + kPart <= end; i += kPart) {
       // The sign of an index, or of the distance to the last, is set if it is out of range.

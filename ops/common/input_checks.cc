@@ -17,6 +17,11 @@ absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& f
                                  found.DebugString());
 }
 
+absl::Status CheckScalarOrVector1(absl::string_view name, const TensorShape& found) {
+  if (found.dims() <= 1 && found.num_elements() == 1) return absl::OkStatus();
+  return errors::InvalidArgument(name, " must be a scalar, but has shape ", found.DebugString());
+}
+
 absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape,
                          absl::string_view prefix_name, const PartialTensorShape& prefix) {
   if (shape.unknown_rank() || prefix.unknown_rank()) return absl::OkStatus();

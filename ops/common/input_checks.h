@@ -21,6 +21,10 @@ absl::Status ShapeError(absl::string_view name, const PartialTensorShape& found,
 // shape is not fully known.
 absl::Status CheckOneElement(absl::string_view name, const PartialTensorShape& found);
 
+// Returns INVALID_ARGUMENT unless the shape is that of a scalar or of a vector of one element,
+// which some of TensorFlow's kernels accept although their shape functions do not.
+absl::Status CheckScalarOrVector1(absl::string_view name, const TensorShape& found);
+
 // Returns INVALID_ARGUMENT "data.shape = [3] does not start with indices.shape = [2]" unless
 // `shape` may start with the dimensions of `prefix`.
 absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape,
@@ -31,7 +35,7 @@ absl::Status CheckPrefix(absl::string_view name, const PartialTensorShape& shape
 absl::Status CheckBroadcastsTo(absl::string_view name, const PartialTensorShape& shape,
                                const PartialTensorShape& to);
 
-// Returns INVALID_ARGUMENT unless the inputs are initialised and have the given types. Kernels that
+// Returns INVALID_ARGUMENT unless the inputs are initialized and have the given types. Kernels that
 // read elements through pointers call this first.
 absl::Status CheckInputTypes(const KernelContext& ctx, absl::Span<const DataType> types);
 // Returns the types for CheckInputTypes, which a kernel stores when it is constructed.

@@ -363,7 +363,7 @@ HWY_INLINE void ForEachRow(const Math& math, int64_t rows, int64_t stride, int64
 // of a pair is a separate sequential stream, which the processor's prefetchers follow; alternating
 // between adjacent rows makes a pattern that jumps. An odd distance keeps the pairs of most widths
 // from lying at the same offset of a 4 KiB page, where they would compete for the same ways of the
-// first-level cache.
+// L1 cache.
 struct RowPairs {
   int64_t pairs;
   int64_t distance;

@@ -23,18 +23,20 @@ inline constexpr int kSumLanes = 16;
 // The elements that kernels over raw pointers read and write; they compute in float.
 enum class ElementType { kFloat, kHalf, kBfloat16 };
 
+// The size of a result from which on non-temporal stores pay off.
+inline constexpr int64_t kMinNonTemporalBytes = int64_t{4} << 20;
+
 // Returns true if a result of `bytes` bytes, in runs of multiples of `run_bytes`, is best written
-// with non-temporal stores, past the caches. A plain store reads its line first unless the line is
-// in a cache, which it is for a small result and for one that is written over an input. A triad
-// with non-temporal stores took 0.76, 0.65 and 0.60 of the time for 4, 16 and 64 MiB on one thread,
-// and 0.76, 0.65 and 0.53 on two; for 1 MiB up to 1.4 (Intel).
+// with non-temporal stores. A plain store reads its line first unless the line is in a cache, which
+// it is for a small result and for one that is written over an input. A triad with non-temporal
+// stores took 0.76, 0.65 and 0.60 of the time for 4, 16 and 64 MiB on one thread, and 0.76, 0.65 and
+// 0.53 on two; for 1 MiB up to 1.4 (Intel).
 //
 // A function with non-temporal stores ends with hwy::FlushStream(), on the same thread.
 inline bool ShouldUseNonTemporalStores(const void* result, bool over_input, int64_t bytes,
                                        int64_t run_bytes = 64) {
-  constexpr int64_t kMinBytes = 4 << 20;
   constexpr int64_t kLine = 64;
-  return bytes >= kMinBytes && !over_input && run_bytes % kLine == 0 &&
+  return bytes >= kMinNonTemporalBytes && !over_input && run_bytes % kLine == 0 &&
          reinterpret_cast<uintptr_t>(result) % kLine == 0;
 }
 

@@ -86,11 +86,11 @@ void TransposeByLines(const E* from, int64_t from_row, E* to, int64_t to_row, in
     TransposeLines(from, from_row, to, to_row, whole_rows, whole_columns);
     if (whole_columns < columns && whole_rows > 0) {
       TransposeTile(from + whole_columns, from_row, to + whole_columns * to_row, to_row, whole_rows,
-                    columns - whole_columns, /*streams=*/true);
+                    columns - whole_columns, /*non_temporal=*/true);
     }
     if (whole_rows < rows) {
       TransposeTile(from + whole_rows * from_row, from_row, to + whole_rows, to_row,
-                    rows - whole_rows, columns, /*streams=*/true);
+                    rows - whole_rows, columns, /*non_temporal=*/true);
     }
   }
 }
@@ -109,10 +109,11 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
       reinterpret_cast<uintptr_t>(target + loop.operand(0).offset) % kCacheLineBytes == 0 &&
       to_row % kLine == 0 && columns >= kLine;
   const int64_t tile_columns = rows < 4 ? kMaxTileRowBytes : kTileLines * kLine;
-  const bool streams = loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes;
+  const bool non_temporal =
+      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes;
   // Tiles begin at cache lines of the target in every other dimension, too.
   const DimVector& to_strides = loop.operand(0).strides;
-  const bool by_lines = kHasTransposeLines<E> && aligned && streams && rows >= kLine &&
+  const bool by_lines = kHasTransposeLines<E> && aligned && non_temporal && rows >= kLine &&
                         std::all_of(to_strides.begin(), to_strides.end() - 1,
                                     [](int64_t stride) { return stride % kLine == 0; });
   int64_t tile_rows = aligned ? kAlignedTileRowBytes / kElementBytes : MaxTileRows<E>(columns);
@@ -148,11 +149,11 @@ void CopyTiled(const RunContext& run, const StridedLoop& loop, int d, const E* s
           if (by_lines) {
             TransposeByLines(from, from_row, to, to_row, r, c);
           } else {
-            TransposeTile(from, from_row, to, to_row, r, c, streams);
+            TransposeTile(from, from_row, to, to_row, r, c, non_temporal);
           }
         }
       },
-      streams ? FlushStreams : nullptr);
+      non_temporal ? StoreFence : nullptr);
 }
 
 // Returns true if rows of `bytes` at operand 0 of the loop, in `target`, are few whole cache lines.
@@ -183,24 +184,25 @@ void CopyRows(const RunContext& run, const StridedLoop& loop, double nanoseconds
   const int64_t row_bytes = row * static_cast<int64_t>(sizeof(E));
   const bool contiguous = to_stride == 1 && from_stride == 1;
   if (contiguous && HasAlignedRows(rows, to, row_bytes) &&
-      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinStreamedBytes) {
+      loop.num_elements() * static_cast<int64_t>(sizeof(E)) >= kMinNonTemporalBytes) {
     rows.ForEachRun(
         run, cost,
         [&](const int64_t* offsets, int64_t n) {
           E* target = to + offsets[0];
           const E* source = from + offsets[1];
           for (int64_t i = 0; i < n; ++i) {
-            // Processors fetch up to the end of a page. Addresses beyond the last have no effect.
+            // Hardware prefetchers stop at the end of a page. Prefetches beyond the last row have
+            // no effect.
             const auto* next = reinterpret_cast<const char*>(source + rows.inner_stride(1));
             for (int64_t at = 0; at < row_bytes; at += kCacheLineBytes) {
               __builtin_prefetch(next + at);
             }
-            StreamCopy(target, source, row_bytes);
+            NonTemporalCopy(target, source, row_bytes);
             target += rows.inner_stride(0);
             source += rows.inner_stride(1);
           }
         },
-        FlushStreams);
+        StoreFence);
     return;
   }
   rows.ForEachRun(run, cost, [&](const int64_t* offsets, int64_t n) {

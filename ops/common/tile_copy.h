@@ -8,6 +8,8 @@
 #include <cstring>
 #include <utility>
 
+#include "gradflow/ops/common/simd.h"
+
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -15,8 +17,6 @@
 namespace gradflow {
 
 inline constexpr int64_t kCacheLineBytes = 64;
-// Non-temporal stores pay off for outputs that would not stay in a second-level cache.
-inline constexpr int64_t kMinStreamedBytes = int64_t{4} << 20;
 
 // Copies a few bytes, inline.
 inline void CopyShort(void* to, const void* from, size_t bytes) {
@@ -32,8 +32,8 @@ inline void CopyShort(void* to, const void* from, size_t bytes) {
 }
 
 // Copies with non-temporal stores of whole cache lines, which do not read the target. Call
-// FlushStreams() on the same thread before others read it.
-inline void StreamCopy(void* to, const void* from, size_t bytes) {
+// StoreFence() on the same thread before others read it.
+inline void NonTemporalCopy(void* to, const void* from, size_t bytes) {
   char* target = static_cast<char*>(to);
   const char* source = static_cast<const char*>(from);
 #if defined(__SSE2__)
@@ -52,7 +52,8 @@ inline void StreamCopy(void* to, const void* from, size_t bytes) {
   std::memcpy(target, source, bytes);
 #endif
 }
-inline void FlushStreams() {
+// Makes the non-temporal stores of this thread visible to others.
+inline void StoreFence() {
 #if defined(__SSE2__)
   _mm_sfence();
 #endif
@@ -187,10 +188,10 @@ constexpr int64_t MaxTileRows(int64_t columns) {
 
 // Copies element [r, c] of the source, at from[r * from_row + c], to to[c * to_row + r], for r in
 // [0, rows) and c in [0, columns): both are contiguous, along another dimension. Non-temporal if
-// `streams`. REQUIRES: rows <= MaxTileRows<E>(columns), columns > 0
+// `non_temporal`. REQUIRES: rows <= MaxTileRows<E>(columns), columns > 0
 template <typename E>
 void TransposeTile(const E* from, int64_t from_row, E* to, int64_t to_row, int64_t rows,
-                   int64_t columns, bool streams) {
+                   int64_t columns, bool non_temporal) {
   // The columns of one cache line of the source.
   constexpr int64_t kLine = kCacheLineBytes / sizeof(E);
   constexpr int64_t kMaxRows = MaxTileRows<E>(kLine);
@@ -203,8 +204,8 @@ void TransposeTile(const E* from, int64_t from_row, E* to, int64_t to_row, int64
       if (rows == 2) internal::InterleaveRows<2>(from + begin, from_row, count, buffer);
       if (rows == 3) internal::InterleaveRows<3>(from + begin, from_row, count, buffer);
       const size_t bytes = count * rows * sizeof(E);
-      streams ? StreamCopy(to + begin * rows, buffer, bytes)
-              : static_cast<void>(std::memcpy(to + begin * rows, buffer, bytes));
+      non_temporal ? NonTemporalCopy(to + begin * rows, buffer, bytes)
+                   : static_cast<void>(std::memcpy(to + begin * rows, buffer, bytes));
     }
     return;
   }
@@ -238,8 +239,8 @@ void TransposeTile(const E* from, int64_t from_row, E* to, int64_t to_row, int64
     }
     E* target = to + begin * to_row;
     for (int64_t c = 0; c < count; ++c, target += to_row) {
-      if (streams) {
-        StreamCopy(target, buffer + c * rows, rows * sizeof(E));
+      if (non_temporal) {
+        NonTemporalCopy(target, buffer + c * rows, rows * sizeof(E));
       } else {
         CopyShort(target, buffer + c * rows, rows * sizeof(E));
       }

@@ -11,7 +11,7 @@ template <typename E>
 inline constexpr int64_t kLineElements = 64 / static_cast<int64_t>(sizeof(E));
 
 // Copies element [r, c] of the source, at from[r * from_row + c], to to[c * to_row + r], for r in
-// [0, rows) and c in [0, columns). Writes past the caches: call hwy::FlushStream() on the same
+// [0, rows) and c in [0, columns), with non-temporal stores: call hwy::FlushStream() on the same
 // thread afterwards. REQUIRES: rows and columns are multiples of kLineElements, `to` and its rows
 // are aligned to 64 bytes
 void TransposeLines(const uint32_t* from, int64_t from_row, uint32_t* to, int64_t to_row,

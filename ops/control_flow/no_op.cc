@@ -1,3 +1,4 @@
+// NoOp.
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 
@@ -11,7 +12,7 @@ absl::Status Nothing(KernelContext&) { return absl::OkStatus(); }
 void Register(Registry& registry) {
   registry.Op("NoOp").Group("no_op").Shape(UnknownShape).Doc(R"(Does nothing.
 
-Has no inputs and no outputs. Control edges from and to it synchronise groups of nodes.)");
+Has no inputs and no outputs. Control edges from and to it synchronize groups of nodes.)");
   registry.Kernel("NoOp", MakeFunctionKernel<Nothing, /*Cheap=*/true>);
 }
 

@@ -37,7 +37,7 @@ float FloatAtMost(int64_t n) {
 // The positions in the image of the rows (columns) of a crop.
 class Axis {
  public:
-  // `from` and `to` are the box's bounds, normalised by the last index of the image.
+  // `from` and `to` are the box's bounds, normalized by the last index of the image.
   Axis(float from, float to, int64_t image, int64_t crop)
       : from_(from),
         last_(FloatAtMost(image - 1)),

@@ -1,7 +1,7 @@
 // DecodeImage, DecodeJpeg, DecodeAndCropJpeg, DecodePng, DecodeGif, DecodeBmp and DecodeWebP.
 //
-// As in TensorFlow, an op decodes more formats than its name says: JPEG, PNG and GIF of one frame
-// are decoded by the ops of any of them.
+// An op decodes more formats than its name says, as in TensorFlow: DecodeJpeg, DecodePng and
+// DecodeGif decode JPEG, PNG and GIF of one frame.
 #include <algorithm>
 #include <cstdint>
 #include <limits>

@@ -20,7 +20,7 @@ constexpr float kColors[10][4] = {
     {1, 1, 0, 1},       {0, 0, 1, 1},    {1, 0, 0, 1},    {0, 1, 0, 1}, {0.5f, 0, 0.5f, 1},
     {0.5f, 0.5f, 0, 1}, {0.5f, 0, 0, 1}, {0, 0, 0.5f, 1}, {0, 1, 1, 1}, {1, 0, 1, 1}};
 
-// The pixel at a normalised position, rounded towards zero and clamped to a range beyond any image.
+// The pixel at a normalized position, rounded towards zero and clamped to a range beyond any image.
 int64_t PixelAt(float position, int64_t size) {
   constexpr float kLimit = 0x1p40f;
   // An infinite position times 0 would be NaN.

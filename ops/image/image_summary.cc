@@ -114,7 +114,7 @@ class ImageSummary final : public OpKernel {
     const int64_t count = std::min(max_images_, tensor.dim_size(0));
     const int64_t pixels = size.rows * size.columns;
     const int64_t bytes = pixels * size.channels;
-    // As EncodePng, and the message of an image with its tag.
+    // The bound of EncodePng, plus the message of an image with its tag.
     const double per_file =
         1.01 * static_cast<double>(bytes + size.rows) + 2048 + static_cast<double>(tag.size());
     const double all = per_file * static_cast<double>(count) + 1024;

@@ -285,7 +285,7 @@ class RowCache {
     const int64_t n = out_row_;
     if (rows_.is_linear) {
       const float* const a = Row(first + indices[0]);
-      // The same slot holds both if they are the same row.
+      // Equal rows share a slot.
       const float* const b = Row(first + indices[1]);
       const float weight = weights[1];
       for (int64_t k = 0; k < n; ++k) y[k] = a[k] + (b[k] - a[k]) * weight;

@@ -51,7 +51,7 @@ struct ResizeAttrs {
     if (!source.GetAttr("half_pixel_centers", &half_pixel_centers).ok()) half_pixel_centers = false;
     return CheckOneIsFalse();
   }
-  // The distance of neighbouring pixels of the output, in pixels of the input. In float, as the
+  // The distance of neighboring pixels of the output, in pixels of the input. In float, as the
   // positions below, so that the same pixels are chosen as by TensorFlow.
   float Scale(int64_t in, int64_t out) const {
     return align_corners && in > 1 && out > 1
@@ -87,7 +87,7 @@ absl::Status CheckResizeGrad(const KernelContext& ctx);
 // The weights of one dimension. Output i is the sum of weight(i, k) * input[index(i, k)].
 class Taps {
  public:
-  // Allocates taps. Their indices and weights are not initialised.
+  // Allocates taps. Their indices and weights are not initialized.
   absl::Status Allocate(KernelContext& ctx, int64_t in, int64_t out, int64_t count);
 
   int64_t in() const { return in_; }

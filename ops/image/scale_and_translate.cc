@@ -299,8 +299,8 @@ T: The type of the images, which are computed in float.
 
 grads: The gradients with respect to the output of ScaleAndTranslate.
 original_image: Its input, of which only the shape is read.
-scale: As in ScaleAndTranslate.
-translation: As in ScaleAndTranslate.
+scale: See `ScaleAndTranslate`.
+translation: See `ScaleAndTranslate`.
 output: The gradients with respect to the images.
 T: The type of the gradients.
 )",

@@ -1,3 +1,4 @@
+// The ops that save and restore checkpoints, in the current and the old format.
 #include "gradflow/io/checkpoint.h"
 
 #include <string>
@@ -65,7 +66,7 @@ absl::Status MergeShape(ShapeContext& c) {
 absl::Status RestoreShape(ShapeContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 0));
   const Tensor* slice = c.num_inputs() < 3 ? nullptr : c.input_tensor(2);
-  // As above.
+  // Without a slice, the shape is unknown.
   if (slice == nullptr || slice->dims() != 0) return absl::OkStatus();
   return SetSliceShape(c, 0, slice->scalar<tstring>()());
 }
@@ -263,8 +264,8 @@ dtypes: The types that they must have.)");
 
 checkpoint_prefixes: A vector: the prefixes of the checkpoints.
 destination_prefix: A scalar: the prefix of the result.
-delete_old_dirs: Whether to remove the folders of the checkpoints if they are empty then.
-allow_missing_files: Whether to skip checkpoints that do not exist. At least one must exist.)");
+delete_old_dirs: If true, removes the folders of the checkpoints that are empty then.
+allow_missing_files: If true, skips checkpoints that do not exist. At least one must exist.)");
   registry.Kernel("MergeV2Checkpoints", MakeKernel<MergeKernel>);
 
   registry.Op("Save")

@@ -1,3 +1,4 @@
+// ShardedFilename and ShardedFilespec.
 #include <cstdint>
 #include <string>
 

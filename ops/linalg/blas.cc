@@ -25,7 +25,7 @@ enum class Threading {
   kConcurrent,
   // OpenBLAS for OpenMP: every call queries OpenMP for the number of threads.
   kOpenMp,
-  // OpenBLAS without locks: calls must be serialised.
+  // OpenBLAS without locks: calls must be serialized.
   kSerialized,
 };
 

@@ -9,7 +9,7 @@ namespace {
 
 template <typename Values>
 void StoreValues(const Values& values, Tensor* tensor, int64_t i) {
-  DispatchType(LinalgTypes(), tensor->dtype(), [&](auto tag) {
+  DispatchType(MatrixTypes(), tensor->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (kIsComplex<T> || !kIsComplex<typename Values::Scalar>) {
       T* to = static_cast<T*>(tensor->raw_data()) + i * values.size();
@@ -24,7 +24,7 @@ template <typename T>
 EigenMatrix<T> LoadMatrix(const Tensor& tensor, int64_t i) {
   const MatrixBatch batch(tensor.shape());
   EigenMatrix<T> matrix(batch.rows, batch.columns);
-  DispatchType(LinalgTypes(), tensor.dtype(), [&](auto tag) {
+  DispatchType(MatrixTypes(), tensor.dtype(), [&](auto tag) {
     using From = typename decltype(tag)::type;
     if constexpr (kIsComplex<T> || !kIsComplex<From>) {
       const From* from = static_cast<const From*>(tensor.raw_data()) + i * batch.size;
@@ -41,7 +41,7 @@ EigenMatrix<T> LoadMatrix(const Tensor& tensor, int64_t i) {
 template <typename T>
 void StoreMatrix(const EigenMatrix<T>& matrix, Tensor* tensor, int64_t i) {
   const MatrixBatch batch(tensor->shape());
-  DispatchType(LinalgTypes(), tensor->dtype(), [&](auto tag) {
+  DispatchType(MatrixTypes(), tensor->dtype(), [&](auto tag) {
     using To = typename decltype(tag)::type;
     if constexpr (kIsComplex<To> || !kIsComplex<T>) {
       To* to = static_cast<To*>(tensor->raw_data()) + i * batch.size;
@@ -67,7 +67,7 @@ void StoreVector(const Eigen::VectorXcd& values, Tensor* tensor, int64_t i) {
 }
 
 void FillElements(double value, Tensor* tensor) {
-  DispatchType(LinalgTypes(), tensor->dtype(), [&](auto tag) {
+  DispatchType(MatrixTypes(), tensor->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     tensor->flat<T>().setConstant(static_cast<T>(value));
   });
@@ -75,7 +75,7 @@ void FillElements(double value, Tensor* tensor) {
 
 void FillMatrix(double value, Tensor* tensor, int64_t i) {
   const MatrixBatch batch(tensor->shape());
-  DispatchType(LinalgTypes(), tensor->dtype(), [&](auto tag) {
+  DispatchType(MatrixTypes(), tensor->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     std::fill_n(static_cast<T*>(tensor->raw_data()) + i * batch.size, batch.size,
                 static_cast<T>(value));

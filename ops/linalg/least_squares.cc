@@ -126,7 +126,7 @@ void Register(Registry& registry) {
       .Shape(SolveShape)
       .Doc(R"(Solves linear least-squares problems.
 
-The solution minimises the norm of `matrix * output - rhs`, and if there are several, its own norm.
+The solution minimizes the norm of `matrix * output - rhs`, and if there are several, its own norm.
 If `fast`, the regularizer times the squared norm of the solution is added, and the normal equations
 are solved by Cholesky's decomposition. That is an error for matrices that do not have full rank,
 without a regularizer. Otherwise a complete orthogonal decomposition is used, which serves all

@@ -261,7 +261,7 @@ A matrix with a pivot of 0 in its LU decomposition is an error.
 input: Square, invertible matrices along the last two dimensions.
 output: The inverse of each matrix.
 adjoint: If true, inverts the adjoint of each matrix.
-T: The type of `input` and `output`; there is no kernel for half.)");
+T: The type of `input` and `output`.)");
   registry.Op("MatrixSolve")
       .Group("linalg_ops")
       .Input("matrix: T")
@@ -284,7 +284,8 @@ T: The type of the inputs and the output; there is no kernel for half.)");
   registry.Kernel("MatrixDeterminant", MakeFunctionKernel<MatrixDeterminant>).Types("T", types);
   registry.Kernel("LogMatrixDeterminant", MakeFunctionKernel<LogMatrixDeterminant>)
       .Types("T", types);
-  registry.Kernel("MatrixInverse", MakeKernel<InverseKernel>).Types("T", types);
+  registry.Kernel("MatrixInverse", MakeKernel<InverseKernel>)
+      .Types("T", DataTypesOf(MatrixTypes()));
   registry.Kernel("MatrixSolve", MakeKernel<SolveKernel>).Types("T", types);
 }
 

@@ -1,9 +1,14 @@
 // MatMul and SparseMatMul.
+#include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "gradflow/core/fused_steps.h"
+#include "gradflow/core/parallel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
@@ -91,9 +96,61 @@ class MatMulKernel final : public OpKernel, public FusibleKernel {
   bool transpose_b_ = false;
 };
 
+bool AllFinite(KernelContext& ctx, const Tensor& tensor) {
+  const float* x = static_cast<const float*>(tensor.raw_data());
+  std::atomic<bool> finite{true};
+  ParallelFor(ctx, tensor.NumElements(), BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
+    bool all = true;
+    for (int64_t i = begin; i < end; ++i)
+      all &= std::abs(x[i]) <= std::numeric_limits<float>::max();
+    if (!all) finite = false;
+  });
+  return finite;
+}
+
+// The elements of a matrix of floats, [rows, columns].
+struct MatrixView {
+  MatrixView(const Tensor& tensor, bool transposed)
+      : data(static_cast<const float*>(tensor.raw_data())),
+        row_stride(transposed ? 1 : tensor.dim_size(1)),
+        column_stride(transposed ? tensor.dim_size(1) : 1) {}
+  float operator()(int64_t row, int64_t column) const {
+    return data[row * row_stride + column * column_stride];
+  }
+
+  const float* data;
+  int64_t row_stride;
+  int64_t column_stride;
+};
+
+// Sets `out` [m, n] to a [m, inner] times b [inner, n] without the products with zeros of a, or of
+// b if `zeros_of_b`.
+void MultiplyNonZeros(KernelContext& ctx, const MatrixView& a, const MatrixView& b, int64_t inner,
+                      bool zeros_of_b, Tensor* out) {
+  const int64_t n = out->dim_size(1);
+  float* const products = static_cast<float*>(out->raw_data());
+  ParallelFor(ctx, out->dim_size(0), BlockSizeForCost(2.0 * inner * n + 10),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end && !ctx.ShouldStop(); ++i) {
+                  float* row = products + i * n;
+                  std::fill_n(row, n, 0.0f);
+                  for (int64_t k = 0; k < inner; ++k) {
+                    const float x = a(i, k);
+                    if (!zeros_of_b && x == 0) continue;
+                    for (int64_t j = 0; j < n; ++j) {
+                      const float y = b(k, j);
+                      if (!zeros_of_b || y != 0) row[j] += x * y;
+                    }
+                  }
+                }
+              });
+}
+
 class SparseMatMulKernel final : public OpKernel {
  public:
   absl::Status Init(const KernelConstruction& construction) {
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("a_is_sparse", &a_is_sparse_));
+    GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("b_is_sparse", &b_is_sparse_));
     GRADFLOW_RETURN_IF_ERROR(construction.GetAttr("transpose_a", &transpose_a_));
     return construction.GetAttr("transpose_b", &transpose_b_);
   }
@@ -106,10 +163,27 @@ class SparseMatMulKernel final : public OpKernel {
                                        DataTypeString(ctx.input_dtype(1)));
       }
     }
-    return Multiply(ctx, transpose_a_, transpose_b_);
+    if (!a_is_sparse_ && !b_is_sparse_) return Multiply(ctx, transpose_a_, transpose_b_);
+    GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape,
+                              ProductShape(ctx, transpose_a_, transpose_b_));
+    Tensor a;
+    Tensor b;
+    GRADFLOW_RETURN_IF_ERROR(ConvertElements(ctx, ctx.input(0), DT_FLOAT, &a));
+    GRADFLOW_RETURN_IF_ERROR(ConvertElements(ctx, ctx.input(1), DT_FLOAT, &b));
+    Tensor* product = nullptr;
+    GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, shape, &product));
+    // Products of zeros and finite numbers make no difference.
+    if (AllFinite(ctx, a_is_sparse_ ? b : a)) {
+      return MultiplyBatches(ctx, a, {transpose_a_, false}, b, {transpose_b_, false}, product);
+    }
+    MultiplyNonZeros(ctx, MatrixView(a, transpose_a_), MatrixView(b, transpose_b_),
+                     a.dim_size(transpose_a_ ? 0 : 1), /*zeros_of_b=*/!a_is_sparse_, product);
+    return absl::OkStatus();
   }
 
  private:
+  bool a_is_sparse_ = false;
+  bool b_is_sparse_ = false;
   bool transpose_a_ = false;
   bool transpose_b_ = false;
 };
@@ -158,15 +232,16 @@ grad_b: Has no effect.)");
       .Shape(MatMulShape)
       .Doc(R"(Multiplies matrix a by matrix b, which may have many zeros.
 
-The product is computed in float, as by MatMul.
+The product is computed in float, as by MatMul, whatever is sparse. A zero of a sparse matrix
+contributes nothing, even if it meets an infinity or NaN.
 
 a: A matrix.
 b: A matrix with as many rows as `a` has columns.
 product: The product, with the rows of `a` and the columns of `b`.
 transpose_a: If true, transposes `a` before multiplication.
 transpose_b: If true, transposes `b` before multiplication.
-a_is_sparse: Has no effect.
-b_is_sparse: Has no effect.
+a_is_sparse: If true, `a` is the sparse matrix.
+b_is_sparse: If true, `b` is the sparse matrix, unless `a` is.
 Ta: The type of `a`.
 Tb: The type of `b`.)");
   using Types = TypeList<bfloat16, half, float, double, int32_t, int64_t, uint8_t, uint16_t,

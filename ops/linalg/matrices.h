@@ -45,7 +45,7 @@ absl::StatusOr<PartialTensorShape> WithDims(DimVector batch, absl::Span<const in
 // Sets output i to the batch dimensions of input 0, followed by `dims`; nothing if its rank is not
 // known.
 absl::Status SetBatchOutput(ShapeContext& c, int i, absl::Span<const int64_t> dims);
-// The same for the output of a kernel, which it allocates.
+// Allocates a kernel's output i with that shape.
 absl::Status AllocateBatchOutput(KernelContext& ctx, int i, absl::Span<const int64_t> dims,
                                  Tensor** out);
 

@@ -117,7 +117,7 @@ constexpr Block kFloatBlocks[] = {{512, 576, 1024}, {512, 384, 1536}, {512, 288,
                                   {256, 288, 4096}, {128, 288, 4096}, {128, 192, 4096},
                                   {128, 96, 4096},  {64, 96, 4096}};
 // Smaller blocks would cost little more than their calls.
-constexpr double kFewestProducts = 2e6;
+constexpr double kMinProducts = 2e6;
 
 Block FloatBlockOf(const Sizes& sizes) {
   Block chosen = kFloatBlocks[0];
@@ -125,7 +125,7 @@ Block FloatBlockOf(const Sizes& sizes) {
     const double products = static_cast<double>(std::min(sizes.m, block.rows)) *
                             static_cast<double>(std::min(sizes.n, block.columns)) *
                             static_cast<double>(sizes.k);
-    if (products < kFewestProducts) break;
+    if (products < kMinProducts) break;
     chosen = block;
     if (NumBlocks(sizes.m, block.rows) * NumBlocks(sizes.n, block.columns) >= kEnoughBlocks) break;
   }

@@ -40,7 +40,7 @@ void SetIdentity(const RunContext& run, Tensor* tensor) {
   if (batch.count == 0) return;
   SetZero(run, tensor);
   const int64_t diagonal = std::min(batch.rows, batch.columns);
-  DispatchType(LinalgTypes(), tensor->dtype(), [&](auto tag) {
+  DispatchType(MatrixTypes(), tensor->dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* const elements = static_cast<T*>(tensor->raw_data());
     ParallelFor(run, batch.count * diagonal, BlockSizeForCost(5), [&](int64_t begin, int64_t end) {
@@ -212,7 +212,7 @@ input: Matrices [m, n] along the last two dimensions.
 q: Matrices with orthonormal columns, [m, min(m, n)], or [m, m] if `full_matrices`.
 r: Upper triangular matrices: the product of `q` and `r` is `input`.
 full_matrices: If true, `q` is square.
-T: The type of the input and the outputs; there is no kernel for half.)");
+T: The type of the input and the outputs.)");
   registry.Op("Svd")
       .Group("linalg_ops")
       .Input("input: T")
@@ -237,7 +237,7 @@ v: The right singular vectors as columns: [n, min(m, n)], or [n, n] if `full_mat
 compute_uv: If true, computes the singular vectors.
 full_matrices: If true, `u` and `v` are square.
 T: The type of the input and the outputs; there is no kernel for half.)");
-  registry.Kernel("Qr", MakeKernel<QrKernel>).Types("T", DataTypesOf(LinalgTypes()));
+  registry.Kernel("Qr", MakeKernel<QrKernel>).Types("T", DataTypesOf(MatrixTypes()));
   registry.Kernel("Svd", MakeKernel<SvdKernel>).Types("T", DataTypesOf(LinalgTypes()));
 }
 

@@ -1,3 +1,4 @@
+// CheckNumerics and CheckNumericsV2.
 #include <atomic>
 #include <cmath>
 #include <string>

@@ -1,3 +1,4 @@
+// Assert, Print, PrintV2 and Timestamp.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -145,7 +145,7 @@ absl::Status ComputeHistogram(KernelContext& ctx) {
   histogram.set_num(static_cast<double>(values.NumElements()));
   histogram.set_sum(sum);
   histogram.set_sum_squares(sum_squares);
-  // Keeps only the last one of neighbouring empty ranges.
+  // Keeps only the last one of neighboring empty ranges.
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0 && i + 1 < counts.size() && counts[i + 1] == 0) continue;
     histogram.add_bucket_limit(limits[i]);
@@ -186,7 +186,7 @@ absl::Status ComputeTensor(KernelContext& ctx) {
     } else {
       tensor.AsProtoTensorContent(added->mutable_tensor());
     }
-    // As in TensorFlow, metadata that cannot be parsed is what could be parsed of it.
+    // A parse error leaves the fields that were parsed before it, as in TensorFlow.
     (void)added->mutable_metadata()->ParseFromArray(metadata.data(),
                                                     static_cast<int>(metadata.size()));
     return absl::OkStatus();

@@ -45,7 +45,7 @@ bool Precedes(C x, C best) {
 template <typename T>
 struct Best {
   using C = ComputeType<T>;
-  // As wide as the element, so that comparisons vectorise.
+  // The width of the element, so that the compiler vectorizes comparisons.
   using Row = std::conditional_t<sizeof(C) == 8, int64_t, int32_t>;
   // Rows that `row` can count.
   static constexpr int64_t kMaxRows = int64_t{1} << 30;
@@ -64,7 +64,7 @@ struct Best {
     for (int64_t r = 1; r < rows; ++r) {
       const T* elements = x + r * stride;
       const Row here = static_cast<Row>(r);
-      if (r + kAhead < rows) internal::Fetch(elements + kAhead * stride, columns);
+      if (r + kAhead < rows) internal::Prefetch(elements + kAhead * stride, columns);
       for (int64_t j = 0; j < columns; ++j) {
         const C element = static_cast<C>(elements[j]);
         const bool better = Precedes<kMax>(element, value[j]);
@@ -238,7 +238,7 @@ absl::Status ArgSearch(KernelContext& ctx) {
     if (d != axis) dims.push_back(input.dim_size(d));
   }
   GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(dims));
-  if (view.n == 0 && shape.num_elements() > 0) {
+  if (view.n == 0) {
     return errors::InvalidArgument("dimension ", dimension, " of input is empty: the shape is ",
                                    input.shape().DebugString());
   }

@@ -27,7 +27,7 @@ namespace {
 constexpr int64_t kBlock = 1 << 16;
 constexpr int64_t kMaxBlocks = 64;
 
-// What is counted: value i in bins row[i], or in the bins of the row that it is in by `splits`.
+// The values to count. Value i counts in the bins of row[i], or of the row that `splits` gives it.
 struct Values {
   absl::Span<const int64_t> values;
   int64_t num_rows = 1;
@@ -48,15 +48,16 @@ absl::Status CheckNotNegative(absl::string_view name, absl::Span<const int64_t> 
   return absl::OkStatus();
 }
 
-// Sets bins[num_rows, size]. Each sum of weights is computed in Sum, in blocks that depend on the
-// number of values alone, which are added in order. Without weights, each value counts 1.
+// Sets bins[num_rows, size]. Values outside of [0, size) are ignored. Each sum of weights is
+// computed in Sum, in blocks that depend on the number of values alone, which are added in order.
+// Without weights, each value counts 1.
 template <typename T>
 absl::Status Count(KernelContext& ctx, const Values& in, const T* weights, bool binary,
                    int64_t size, T* bins) {
   using Sum = std::conditional_t<std::is_same_v<T, float>, double, WrappingType<T>>;
   const auto count = [&](auto* to, int64_t value, int64_t i) {
     using To = std::remove_pointer_t<decltype(to)>;
-    if (value >= size) return;
+    if (value < 0 || value >= size) return;
     if (binary) {
       to[value] = static_cast<To>(1);
     } else {
@@ -115,26 +116,34 @@ struct Form {
   int size;
   int weights;
   absl::string_view values_name;
+  // Weights must have the shape of the values.
+  bool same_shape;
 };
-constexpr Form kPlain = {0, 1, 2, "arr"};
-constexpr Form kDense = {0, 1, 2, "input"};
-constexpr Form kRagged = {1, 2, 3, "values"};
-constexpr Form kSparse = {1, 3, 4, "values"};
+constexpr Form kPlain = {0, 1, 2, "arr", false};
+constexpr Form kDense = {0, 1, 2, "input", true};
+constexpr Form kRagged = {1, 2, 3, "values", false};
+constexpr Form kSparse = {1, 3, 4, "values", false};
 
 absl::Status CheckSize(int64_t size) {
   if (size >= 0) return absl::OkStatus();
   return errors::InvalidArgument("size is ", size, ", expected at least 0");
 }
 
-// Weights have the shape of the values or, if each value is to count 1, are empty.
-absl::Status CheckWeights(const PartialTensorShape& weights, const PartialTensorShape& values,
-                          absl::string_view values_name) {
+// Weights have the shape of the values or, unless the op is DenseBincount, as many elements. They
+// are empty if each value is to count 1.
+absl::Status CheckWeights(const Form& form, const PartialTensorShape& weights,
+                          const PartialTensorShape& values) {
   if (weights.IsCompatibleWith(values)) return absl::OkStatus();
   for (int d = 0; d < weights.dims(); ++d) {
     if (weights.dim_size(d) <= 0) return absl::OkStatus();
   }
   if (weights.unknown_rank()) return absl::OkStatus();
-  return errors::InvalidArgument("weights must be empty or have the shape of ", values_name, ", ",
+  if (!form.same_shape &&
+      (!values.IsFullyDefined() || values.num_elements() == weights.num_elements())) {
+    return absl::OkStatus();
+  }
+  return errors::InvalidArgument("weights must be empty or have the ",
+                                 form.same_shape ? "shape" : "size", " of ", form.values_name, ", ",
                                  values.DebugString(), ", but have shape ", weights.DebugString());
 }
 
@@ -142,8 +151,7 @@ absl::Status CheckWeights(const PartialTensorShape& weights, const PartialTensor
 constexpr int64_t kVector = -2;
 absl::Status CountShape(ShapeContext& c, const Form& form, int64_t rows, bool rank_known = true) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(form.size, 0));
-  GRADFLOW_RETURN_IF_ERROR(
-      CheckWeights(c.input(form.weights), c.input(form.values), form.values_name));
+  GRADFLOW_RETURN_IF_ERROR(CheckWeights(form, c.input(form.weights), c.input(form.values)));
   std::vector<int64_t> size;
   GRADFLOW_ASSIGN_OR_RETURN(const bool known, c.IntsFromInput(form.size, &size));
   if (known) GRADFLOW_RETURN_IF_ERROR(CheckSize(size[0]));
@@ -194,9 +202,12 @@ absl::Status SparseShape(ShapeContext& c) {
 // Reads size and weights, makes the output [rows, size], or [size] if `is_vector`, and counts.
 absl::Status CountInto(KernelContext& ctx, const Form& form, bool binary, bool is_vector,
                        Values values) {
-  GRADFLOW_RETURN_IF_ERROR(CheckWeights(ctx.input(form.weights).shape(),
-                                        ctx.input(form.values).shape(), form.values_name));
-  GRADFLOW_RETURN_IF_ERROR(CheckNotNegative(form.values_name, values.values));
+  GRADFLOW_RETURN_IF_ERROR(
+      CheckWeights(form, ctx.input(form.weights).shape(), ctx.input(form.values).shape()));
+  // Rows of a sparse tensor ignore negative values, as in TensorFlow.
+  if (values.row.empty()) {
+    GRADFLOW_RETURN_IF_ERROR(CheckNotNegative(form.values_name, values.values));
+  }
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t size, ctx.ScalarInt(form.size, "size"));
   GRADFLOW_RETURN_IF_ERROR(CheckSize(size));
   DimVector dims;
@@ -421,7 +432,7 @@ constexpr char kSums[] =
     "Values from `size` on are ignored. Weights are summed in an order that depends on the shapes "
     "alone;\nintegers wrap around.";
 constexpr char kSizeAndWeights[] = R"(size: A scalar: the number of bins.
-weights: What each value counts, of the shape of the values; if empty, each counts 1.
+weights: The weight of each value, as many as values; if empty, each weighs 1.
 )";
 constexpr char kTypes[] = R"(
 Tidx: The type of the values.
@@ -495,7 +506,7 @@ values: Integers, not negative.
           kSums, R"(
 
 indices: The indices of the values, [number of values, rank].
-values: Integers, not negative.
+values: Integers. A negative one is an error if the rank is 1, and is otherwise ignored.
 dense_shape: The shape of the sparse tensor.
 )",
           kSizeAndWeights,

@@ -43,11 +43,11 @@ struct Not {
 // Returns y clamped to the shifts of a T that C++ defines.
 template <typename T>
 int ClampedShift(T y) {
-  constexpr int kMost = std::numeric_limits<std::make_unsigned_t<T>>::digits - 1;
+  constexpr int kMax = std::numeric_limits<std::make_unsigned_t<T>>::digits - 1;
   if constexpr (std::is_signed_v<T>) {
     if (y < 0) return 0;
   }
-  return y < kMost ? static_cast<int>(y) : kMost;
+  return y < kMax ? static_cast<int>(y) : kMax;
 }
 
 struct ShiftLeft {
@@ -70,7 +70,7 @@ struct CountOfOnes {
   template <typename T>
   uint8_t operator()(T x) const {
     uint64_t bits = x;
-    // Sums of pairs, of four and of eight bits, and the sum of bytes. It vectorises, unlike a call
+    // Sums of pairs, of four and of eight bits, and the sum of bytes. It vectorizes, unlike a call
     // of the C library, which is what a built-in becomes without the processor's instruction.
     bits -= (bits >> 1) & 0x5555555555555555u;
     bits = (bits & 0x3333333333333333u) + ((bits >> 2) & 0x3333333333333333u);

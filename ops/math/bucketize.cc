@@ -1,3 +1,4 @@
+// Bucketize.
 #include <algorithm>
 #include <cstdint>
 #include <vector>

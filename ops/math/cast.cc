@@ -21,7 +21,7 @@
 namespace gradflow::cast {
 namespace {
 
-// Elements that are converted at once through buffers in the first-level cache.
+// Elements that are converted at once through buffers in the L1 cache.
 constexpr int64_t kChunk = 512;
 
 using CastTypes = ConcatTypes<NumberTypes, TypeList<bool>>::type;
@@ -33,7 +33,7 @@ void ConvertComplex(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = To(values[i]);
 }
 
-// The type in which loops see elements. Quantised integers are cast by their bits.
+// The type in which loops see elements. Quantized integers are cast by their bits.
 DataType LoopType(DataType dtype) {
   if (Float8::IsFloat8(dtype)) return DT_FLOAT;
   switch (dtype) {
@@ -138,7 +138,7 @@ class CastKernel final : public OpKernel {
     is_small_ =
         from_float8_.has_value() || to_float8_.has_value() || Has4Bits(from) || Has4Bits(to);
     if (truncate && MantissaBits(from) > MantissaBits(to) && MantissaBits(to) > 0) {
-      // Of float, in which loops see 16-bit numbers.
+      // Loops see 16-bit numbers as float.
       clear_low_bits_ = std::max(MantissaBits(from), MantissaBits(DT_FLOAT)) - MantissaBits(to);
     }
     return absl::OkStatus();
@@ -160,7 +160,7 @@ class CastKernel final : public OpKernel {
   }
 
  private:
-  // Of 4-bit and 8-bit types: chunks are decoded before the cast, and encoded after it.
+  // Casts from and to 4-bit and 8-bit types: decodes chunks before the cast, encodes them after it.
   absl::Status RunSmall(KernelContext& ctx) const {
     const int stored = from_float8_.has_value() ? 1 : from_size_;
     const int written = to_float8_.has_value() ? 1 : to_size_;
@@ -269,7 +269,7 @@ towards zero; a number that does not fit int32 (int64 for uint32, int64 and uint
 becomes the smallest number of that type first, and a smaller type takes its low bits. Casts between
 floating-point types round to nearest; those to half and bfloat16 from wider types than float, and
 from integers, round to float before. Complex numbers are cast by their real part. True and false
-are 1 and 0; every nonzero value is true. Quantised integers are cast by their bits, those of 4 bits
+are 1 and 0; every nonzero value is true. Quantized integers are cast by their bits, those of 4 bits
 as integers that wrap around. Casts to 8-bit floats round to float before; what is too large for them
 is infinity, or NaN in types without infinity.
 

@@ -7,7 +7,7 @@
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/cast_loops.cc"
 #include "gradflow/ops/common/simd-inl.h"
 
-// The loops of Cast are plain C++, which compilers vectorise for each target.
+// The loops of Cast are plain C++, which compilers vectorize for each target.
 #ifndef GRADFLOW_VECTOR_LOOP
 #if defined(__clang__)
 #define GRADFLOW_VECTOR_LOOP _Pragma("clang loop vectorize(enable)")
@@ -30,7 +30,7 @@ void Widen(const void* from, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) results[i] = static_cast<To>(values[i]);
 }
 
-// As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
+// Reads bytes: a fed bool may be neither 0 nor 1, and reading it as a bool is undefined behavior.
 void WidenBools(const void* from, void* to, int64_t n) {
   const uint8_t* const values = static_cast<const uint8_t*>(from);
   int32_t* const results = static_cast<int32_t*>(to);
@@ -76,7 +76,7 @@ void WidenLoop(DataType from_type, const void* from, void* to, int64_t n) {
 template <typename To, typename From>
 HWY_INLINE To ToSigned(From value) {
   constexpr From kMin = sizeof(To) == 8 ? static_cast<From>(-0x1p63) : static_cast<From>(-0x1p31);
-  // Selects before it converts, which vectorises. False for NaN.
+  // Selects before it converts, which vectorizes. False for NaN.
   const bool fits = (value >= kMin) & (value < -kMin);
   return static_cast<To>(fits ? value : kMin);
 }

@@ -1,3 +1,4 @@
+// ClipByValue.
 #include <complex>
 #include <cstdint>
 
@@ -82,7 +83,7 @@ void Register(Registry& registry) {
 
 Elements greater than the maximum become the maximum, and then those less than the minimum the
 minimum. NaN stays NaN. Complex numbers become their real parts, clamped by those of the bounds, as
-in TensorFlow. There are no kernels for quantised integers.
+in TensorFlow. There are no kernels for quantized integers.
 
 t: A tensor.
 clip_value_min: The minimum: a scalar, or one for each element in the shape of `t`.

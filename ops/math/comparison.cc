@@ -179,7 +179,7 @@ void RegisterApproximateEqual(Registry& registry) {
       .Doc(R"(Returns |x - y| <= tolerance element-wise.
 
 It is false where either is NaN, and for infinities, also equal ones. There are no kernels for
-quantised integers.
+quantized integers.
 
 x: A tensor.
 y: A tensor of the same shape and type.

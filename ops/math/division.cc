@@ -83,7 +83,7 @@ struct FloorRemainder {
   }
 };
 
-// Operators without branches, so that the compiler vectorises.
+// Operators without branches, so that the compiler vectorizes.
 struct DivideNoNan {
   static constexpr double kNanoseconds = 1;
   template <typename T>
@@ -110,12 +110,21 @@ struct DivideUnlessZero {
   }
 };
 
-// Rounds the quotients of floating-point numbers to integers.
+// Rounds the quotients of floating-point numbers to T, which are computed in a type that may be
+// wider, and then to integers.
 template <typename T, Rounding kRounding>
 void RoundedQuotientLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  ForEachChunk<T, T, 2>(x, strides, out, n, [&](const T* const* a, T* result, int64_t count) {
+  using C = ComputeType<T>;
+  ForEachChunk<C, C, 2>(x, strides, out, n, [&](const C* const* a, C* result, int64_t count) {
     const void* const operands[] = {a[0], a[1]};
-    internal::BinaryLoop<Divide, T, T>(operands, strides, result, count);
+    internal::BinaryLoop<Divide, C, C>(operands, strides, result, count);
+    if constexpr (kIsFloat16<T>) {
+      constexpr ElementType kType =
+          std::is_same_v<T, half> ? ElementType::kHalf : ElementType::kBfloat16;
+      uint16_t rounded[kElementwiseChunk];
+      FloatToFloat16(kType, result, rounded, count, /*non_temporal=*/false);
+      Float16ToFloat(kType, rounded, result, count);
+    }
     RoundToIntegers(kRounding, result, result, count);
   });
 }
@@ -151,11 +160,12 @@ void RegisterIntegers(Registry& registry, absl::string_view op, TypeList<Ts...>)
 
 template <Rounding kRounding>
 void RegisterRoundedQuotient(Registry& registry, absl::string_view op) {
-  registry.Kernel(op, MakeBinaryKernel<RoundedQuotientLoop<float, kRounding>, sizeof(float), 1000>)
-      .Types("T", {DT_FLOAT, DT_HALF, DT_BFLOAT16});
-  registry
-      .Kernel(op, MakeBinaryKernel<RoundedQuotientLoop<double, kRounding>, sizeof(double), 2000>)
-      .Types("T", {DT_DOUBLE});
+  ForEachType(FloatingTypes(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    constexpr int kSize = sizeof(ComputeType<T>);
+    registry.Kernel(op, MakeBinaryKernel<RoundedQuotientLoop<T, kRounding>, kSize, 250 * kSize>)
+        .template Type<T>("T");
+  });
 }
 
 void Define(Registry& registry, absl::string_view op, absl::string_view types,
@@ -182,6 +192,10 @@ T: The type of the inputs and the output.)"));
 constexpr absl::string_view kDivisionTypes =
     "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, uint32, uint64, int64, "
     "complex64, complex128}";
+constexpr absl::string_view kRoundedTwice =
+    "Quotients of floating-point numbers are rounded twice: to the type, and ";
+constexpr absl::string_view kNoComplex =
+    " As in TensorFlow, there are no kernels for complex numbers.";
 constexpr absl::string_view kByZero =
     "Division of an integer by zero is an error, unless the output has no elements.";
 
@@ -194,15 +208,12 @@ void RegisterQuotients(Registry& registry) {
 
   Define(registry, "TruncateDiv", kDivisionTypes,
          "Returns x / y rounded towards zero element-wise.",
-         absl::StrCat(kByZero, " As in TensorFlow, there are no kernels for complex numbers."),
-         "quotients");
+         absl::StrCat(kRoundedTwice, "towards zero. ", kByZero, kNoComplex), "quotients");
   RegisterRoundedQuotient<Rounding::kTowardsZero>(registry, "TruncateDiv");
   RegisterIntegers<Divide>(registry, "TruncateDiv", IntegerTypes());
 
   Define(registry, "FloorDiv", kDivisionTypes, "Returns x / y rounded down element-wise.",
-         absl::StrCat("Quotients of floating-point numbers round twice, to the type and down. ",
-                      kByZero, " As in TensorFlow, there are no kernels for complex numbers."),
-         "quotients");
+         absl::StrCat(kRoundedTwice, "down. ", kByZero, kNoComplex), "quotients");
   RegisterRoundedQuotient<Rounding::kDown>(registry, "FloorDiv");
   RegisterIntegers<FloorDivide>(registry, "FloorDiv", SignedIntegerTypes());
   RegisterIntegers<Divide>(registry, "FloorDiv", UnsignedIntegerTypes());

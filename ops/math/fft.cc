@@ -39,7 +39,7 @@ struct Axis {
 // ---- Shapes ----
 
 // The number of different coefficients of a transform of `length` real numbers.
-int64_t HalfLength(int64_t length) { return length < 0 ? -1 : length / 2 + 1; }
+int64_t HalfLength(int64_t length) { return length <= 0 ? length : length / 2 + 1; }
 
 // Returns the dimensions of the input that the transforms read.
 DimVector InputDims(absl::Span<const int64_t> dims, absl::Span<const Axis> axes, Kind kind) {
@@ -376,7 +376,10 @@ class InnerKernel final : public RealKernel {
       return FftLengthError(ctx.input(1).shape(), kRank);
     }
     GRADFLOW_ASSIGN_OR_RETURN(const DimVector lengths, ctx.Ints(1, "fft_length"));
-    GRADFLOW_RETURN_IF_ERROR(CheckLengths(lengths, input.NumElements() == 0));
+    // Where only the last length is 0, TensorFlow ends the process.
+    const bool is_empty = input.NumElements() == 0 ||
+                          std::find(lengths.begin(), lengths.end() - 1, 0) != lengths.end() - 1;
+    GRADFLOW_RETURN_IF_ERROR(CheckLengths(lengths, is_empty));
     const std::vector<Axis> axes = InnerAxes(input.dims(), lengths);
     const DimVector needed = InputDims(input.shape().dim_sizes(), axes, kKind);
     for (const Axis& axis : axes) {
@@ -488,8 +491,8 @@ input: The transform.
 }
 
 constexpr char kNamedInputs[] =
-    R"(fft_length: The length of the transform of each axis. The input is cut to it, or filled up with
-  zeros.
+    R"(fft_length: The length of the transform of each axis. The input is truncated or padded with
+  zeros to it.
 axes: Distinct axes, each in [-rank(input), rank(input)).
 )";
 

@@ -1,7 +1,7 @@
 // LogicalAnd, LogicalOr and LogicalNot.
 //
 // Bools are read as bytes, where every nonzero value is true: reading a bool other than 0 and 1,
-// which may have been fed, is undefined behaviour.
+// which may have been fed, is undefined behavior.
 #include <cstdint>
 
 #include "absl/strings/substitute.h"

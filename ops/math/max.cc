@@ -13,7 +13,7 @@
 namespace gradflow::max {
 namespace {
 
-// Uses operators without branches, so that the compiler vectorises. An accumulator that is NaN
+// Uses operators without branches, so that the compiler vectorizes. An accumulator that is NaN
 // stays NaN, as it compares false.
 template <typename T>
 struct MaxPolicy {

@@ -8,7 +8,7 @@ namespace gradflow::maximum {
 namespace {
 
 // Propagates NaN: x if x is NaN, and y if y is NaN, as NaN compares false. Uses operators without
-// branches, so that the compiler vectorises.
+// branches, so that the compiler vectorizes.
 struct Larger {
   template <typename T>
   T operator()(T x, T y) const {

@@ -1,3 +1,4 @@
+// Range.
 #include <cmath>
 #include <limits>
 #include <type_traits>
@@ -8,6 +9,7 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/input_checks.h"
 
 namespace gradflow::range {
 namespace {
@@ -60,7 +62,7 @@ absl::StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
 
 template <typename T>
 absl::StatusOr<int64_t> RangeSize(const Tensor& start, const Tensor& limit, const Tensor& delta) {
-  return RangeSize<T>(start.scalar<T>()(), limit.scalar<T>()(), delta.scalar<T>()());
+  return RangeSize<T>(start.flat<T>()(0), limit.flat<T>()(0), delta.flat<T>()(0));
 }
 
 absl::Status RangeShape(ShapeContext& c) {
@@ -83,15 +85,15 @@ absl::Status RangeShape(ShapeContext& c) {
 
 template <typename T>
 absl::Status Range(KernelContext& ctx) {
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(0, "start"));
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(1, "limit"));
-  GRADFLOW_RETURN_IF_ERROR(ctx.CheckScalar(2, "delta"));
+  GRADFLOW_RETURN_IF_ERROR(CheckScalarOrVector1("start", ctx.input(0).shape()));
+  GRADFLOW_RETURN_IF_ERROR(CheckScalarOrVector1("limit", ctx.input(1).shape()));
+  GRADFLOW_RETURN_IF_ERROR(CheckScalarOrVector1("delta", ctx.input(2).shape()));
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t size,
                             RangeSize<T>(ctx.input(0), ctx.input(1), ctx.input(2)));
   Tensor* output = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(0, {size}, &output));
-  const ComputeType<T> start = ctx.input(0).scalar<T>()();
-  const ComputeType<T> delta = ctx.input(2).scalar<T>()();
+  const ComputeType<T> start = ctx.input(0).flat<T>()(0);
+  const ComputeType<T> delta = ctx.input(2).flat<T>()(0);
   T* values = output->flat<T>().data();
   ParallelFor(ctx, size, BlockSizeForCost(0.5), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {

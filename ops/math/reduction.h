@@ -30,7 +30,7 @@ struct Reducer {
   size_t accumulator_size;
   // The number of parts of an element, which are reduced independently: 2 for complex numbers.
   int parts;
-  // Initialises n accumulators.
+  // Initializes n accumulators.
   void (*clear)(int64_t n, void* accumulators);
   // Adds x[r * row_stride + j * stride] to accumulator j, for each r in [0, rows) in order and each
   // j in [0, n).
@@ -40,7 +40,7 @@ struct Reducer {
   void (*merge)(const void* from, int64_t n, void* accumulators);
   // Sets out[j] to the result of accumulator j, to which `count` elements were added.
   void (*finish)(const void* accumulators, int64_t count, int64_t n, void* out);
-  // The reduction of one element is that element.
+  // True if the reduction of one element is that element.
   bool keeps_one = true;
 };
 
@@ -53,13 +53,12 @@ absl::Status ReduceTensor(KernelContext& ctx, const Reducer& reducer, const Tens
 
 namespace internal {
 
-// Bytes that are fetched ahead of their use. Processors fetch ahead themselves, but only up to the
-// end of a page.
-inline constexpr int64_t kFetchedBytes = 2048;
+// Bytes that are prefetched ahead of their use. Hardware prefetchers stop at the end of a page.
+inline constexpr int64_t kPrefetchBytes = 2048;
 
-// Fetches n elements.
+// Prefetches n elements.
 template <typename Element>
-inline void Fetch(const Element* x, int64_t n) {
+inline void Prefetch(const Element* x, int64_t n) {
   const char* bytes = reinterpret_cast<const char*>(x);
   for (int64_t i = 0; i < n * static_cast<int64_t>(sizeof(Element)); i += 64) {
     __builtin_prefetch(bytes + i);
@@ -70,15 +69,15 @@ inline void Fetch(const Element* x, int64_t n) {
 template <typename Policy, typename Element, typename Accumulator>
 inline void AddRows(const Element* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
                     Accumulator* accumulators) {
-  // The rows that begin this far ahead are fetched.
+  // The rows that begin this far ahead are prefetched.
   int64_t ahead = rows;
   if (stride == 1 && rows >= 8) {
     const int64_t row_bytes = std::max<int64_t>(1, n * static_cast<int64_t>(sizeof(Element)));
-    ahead = 4 * (1 + kFetchedBytes / (4 * row_bytes));
+    ahead = 4 * (1 + kPrefetchBytes / (4 * row_bytes));
   }
   for (; rows >= 4; rows -= 4, x += 4 * row_stride) {
     if (rows > ahead) {
-      for (int64_t r = 0; r < 4; ++r) Fetch(x + (ahead + r) * row_stride, n);
+      for (int64_t r = 0; r < 4; ++r) Prefetch(x + (ahead + r) * row_stride, n);
     }
     for (int64_t j = 0; j < n; ++j) {
       const Element* element = x + j * stride;

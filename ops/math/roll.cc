@@ -1,3 +1,4 @@
+// Roll.
 #include <algorithm>
 #include <utility>
 #include <vector>

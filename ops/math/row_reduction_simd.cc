@@ -12,9 +12,9 @@ namespace {
 using Doubles = hn::ScalableTag<double>;
 using OneDouble = hn::CappedTag<double, 1>;
 
-// Bytes that are fetched ahead of their use: processors fetch up to the end of a page.
+// Bytes that are prefetched ahead of their use: hardware prefetchers stop at the end of a page.
 constexpr int64_t kAheadBytes = 4096;
-// Rows that a pass over some of their columns leaves in the first-level cache for the next.
+// Rows that a pass over some of their columns leaves in the L1 cache for the next.
 constexpr int64_t kRowsPerPass = 32;
 
 template <class D>
@@ -207,13 +207,13 @@ HWY_INLINE void ScanSumRowsOf(const float* x, int64_t rows, int64_t row_stride, 
 }
 
 void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
-                 bool streams, double* sums, float* out) {
+                 bool non_temporal, double* sums, float* out) {
   if (exclusive) {
-    streams ? ScanSumRowsOf<true, true>(x, rows, row_stride, n, sums, out)
-            : ScanSumRowsOf<true, false>(x, rows, row_stride, n, sums, out);
+    non_temporal ? ScanSumRowsOf<true, true>(x, rows, row_stride, n, sums, out)
+                 : ScanSumRowsOf<true, false>(x, rows, row_stride, n, sums, out);
   } else {
-    streams ? ScanSumRowsOf<false, true>(x, rows, row_stride, n, sums, out)
-            : ScanSumRowsOf<false, false>(x, rows, row_stride, n, sums, out);
+    non_temporal ? ScanSumRowsOf<false, true>(x, rows, row_stride, n, sums, out)
+                 : ScanSumRowsOf<false, false>(x, rows, row_stride, n, sums, out);
   }
 }
 
@@ -238,8 +238,8 @@ void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float*
   GRADFLOW_SIMD_DISPATCH(MinRows)(x, rows, row_stride, n, minima);
 }
 void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
-                 bool streams, double* sums, float* out) {
-  GRADFLOW_SIMD_DISPATCH(ScanSumRows)(x, rows, row_stride, n, exclusive, streams, sums, out);
+                 bool non_temporal, double* sums, float* out) {
+  GRADFLOW_SIMD_DISPATCH(ScanSumRows)(x, rows, row_stride, n, exclusive, non_temporal, sums, out);
 }
 }  // namespace gradflow
 #endif

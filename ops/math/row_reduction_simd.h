@@ -15,11 +15,11 @@ void MaxRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float*
 void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* minima);
 
 // Adds like SumRows, and sets out[r * row_stride + j] to sum j, after the addition or, if
-// `exclusive`, before. With non-temporal stores if `streams`; then call FlushStreams() on the same
-// thread before others read the results. `out` may be `x`. REQUIRES: if `streams`, rows of `out`
-// begin at cache lines
+// `exclusive`, before. With non-temporal stores if `non_temporal`; then call StoreFence() on the
+// same thread before others read the results. `out` may be `x`. REQUIRES: if `non_temporal`, rows
+// of `out` begin at cache lines
 void ScanSumRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, bool exclusive,
-                 bool streams, double* sums, float* out);
+                 bool non_temporal, double* sums, float* out);
 
 }  // namespace gradflow
 

@@ -84,10 +84,10 @@ struct Scanner {
   // Adds accumulator j of `from` to accumulator j.
   void (*merge)(const void* from, int64_t n, void* accumulators);
   // Adds like `add`, and sets out[r * row_stride + j * stride] to the result, after the addition
-  // or, if exclusive, before. May use non-temporal stores if `streams`, for rows of `out` that
+  // or, if exclusive, before. May use non-temporal stores if `non_temporal`, for rows of `out` that
   // begin at cache lines.
   void (*scan)(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
-               bool exclusive, bool streams, void* accumulators, void* out);
+               bool exclusive, bool non_temporal, void* accumulators, void* out);
 };
 
 // Scans `n` columns; kColumns of them in registers, unless kColumns is 0 and the stride 1.
@@ -98,13 +98,13 @@ void ScanColumns(const typename Policy::Element* x, int64_t rows, int64_t row_st
   typename Policy::Accumulator registers[kColumns > 0 ? kColumns : 1];
   auto* const a = kColumns > 0 ? registers : accumulators;
   const int64_t columns = kColumns > 0 ? kColumns : n;
-  // A constant where the loop is to be vectorised.
+  // A constant where the loop is to be vectorized.
   const int64_t step = kColumns > 0 ? stride : 1;
   if (kColumns > 0) std::copy_n(accumulators, columns, a);
   for (int64_t r = 0; r < rows; ++r) {
     const auto* from = x + r * row_stride;
     auto* to = out + r * row_stride;
-    if (kColumns == 0) internal::Fetch(from + kAhead * row_stride, columns);
+    if (kColumns == 0) internal::Prefetch(from + kAhead * row_stride, columns);
     GRADFLOW_SAME_INDEX_LOOP
     for (int64_t j = 0; j < columns; ++j) {
       // Read before it is written, as x and out may be the same memory.
@@ -173,13 +173,13 @@ Scanner MakeScanner(double nanoseconds, int parts = 1) {
 
 // Scans sums of floats along adjacent columns by vectors.
 void ScanFloatSums(const void* x, int64_t rows, int64_t row_stride, int64_t n, int64_t stride,
-                   bool exclusive, bool streams, void* accumulators, void* out) {
+                   bool exclusive, bool non_temporal, void* accumulators, void* out) {
   constexpr int64_t kMinColumns = 16;
   const auto* const from = static_cast<const float*>(x);
   auto* const sums = static_cast<double*>(accumulators);
   auto* const to = static_cast<float*>(out);
   if (stride == 1 && n >= kMinColumns) {
-    return ScanSumRows(from, rows, row_stride, n, exclusive, streams, sums, to);
+    return ScanSumRows(from, rows, row_stride, n, exclusive, non_temporal, sums, to);
   }
   const auto scan =
       exclusive ? &ScanRows<NarrowSum<float>, true> : &ScanRows<NarrowSum<float>, false>;
@@ -216,7 +216,7 @@ class Scan {
     tiles_per_row_ = NumBlocks(inner_, tile_);
     tiles_ = outer * tiles_per_row_;
     const int64_t row_bytes = inner_ * static_cast<int64_t>(scanner.element_size);
-    streams_ =
+    non_temporal_ =
         stride_ == 1 && ShouldUseNonTemporalStores(out, out == x, outer * n * row_bytes, row_bytes);
     block_rows_ = n;
     if (tiles_ < kEnoughTasks) {
@@ -232,8 +232,8 @@ class Scan {
     const auto scan = [&](int64_t tile, int64_t block, char* accumulators) {
       const Block b = BlockAt(tile, block);
       scanner_.scan(x_ + b.offset, b.rows, b.row_stride, b.columns, stride_, direction_.exclusive,
-                    streams_, accumulators, out_ + b.offset);
-      if (streams_) FlushStreams();
+                    non_temporal_, accumulators, out_ + b.offset);
+      if (non_temporal_) StoreFence();
     };
     if (blocks_ == 1) {
       ParallelFor(ctx, tiles_, tasks, [&](int64_t begin, int64_t end) {
@@ -306,8 +306,8 @@ class Scan {
   int64_t inner_;
   int64_t row_stride_;
   int64_t stride_;
-  // True if results are written past the caches.
-  bool streams_;
+  // True if results are written by non-temporal stores.
+  bool non_temporal_;
   const char* const x_;
   char* const out_;
   // Columns per tile, and numbers of tiles.

@@ -115,7 +115,7 @@ absl::Status SparseShapeWithCount(ShapeContext& c) {
 // ---- Kernels ----
 
 enum class Reduction { kSum, kMean, kSqrtN, kProd, kMax, kMin };
-// What a segment without rows is: the result for no elements, but a finite number; or 0.
+// The result of a segment without rows: 0, or that of no elements, clamped to finite numbers.
 enum class Empty { kNeutral, kZero };
 
 Reducer MakeReducer(Reduction reduction, DataType dtype) {
@@ -310,7 +310,7 @@ class SparseKernel final : public SegmentKernel<kReduction, Empty::kZero> {
 constexpr char kRealTypes[] =
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}";
 
-// What an op computes of the elements of a segment, in words.
+// Words for an op's documentation: its computation on the elements of a segment.
 struct Words {
   absl::string_view verb;
   absl::string_view noun;

@@ -296,8 +296,8 @@ absl::Status ScatterRows(KernelContext& ctx, const Reducer& reducer, absl::Span<
         constexpr int64_t kAhead = 4;
         constexpr int64_t kAheadBytes = 4096;
         const int64_t next = i + kAhead < stop ? ids[i + kAhead] : -1;
-        if (next >= 0) internal::Fetch(accumulators + next * stride, stride);
-        internal::Fetch(x + i * row_bytes + kAheadBytes, row_bytes);
+        if (next >= 0) internal::Prefetch(accumulators + next * stride, stride);
+        internal::Prefetch(x + i * row_bytes + kAheadBytes, row_bytes);
         if (ids[i] < 0) continue;
         ++rows[ids[i]];
         reducer.add(x + i * row_bytes, 1, 0, columns, 1, accumulators + ids[i] * stride);

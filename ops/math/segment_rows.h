@@ -51,8 +51,8 @@ absl::Status GroupRows(KernelContext& ctx, absl::Span<const int64_t> ids, int64_
 absl::Status ReduceSegments(KernelContext& ctx, const Reducer& reducer, const SegmentRows& rows,
                             int64_t width, const Tensor& data, const void* empty, Tensor* out);
 
-// The same for rows with ids as GroupRows takes them, without grouping. Few enough results that
-// their accumulators stay in a fast cache are added to in the order of the rows, in blocks.
+// Returns true if ScatterRows() can take the place of GroupRows() and ReduceSegments(): there are
+// few enough results for their accumulators to stay in a fast cache, to which it adds the rows.
 bool CanScatterRows(const Reducer& reducer, int64_t num_segments, int64_t width);
 // REQUIRES: CanScatterRows(reducer, num_segments, width)
 absl::Status ScatterRows(KernelContext& ctx, const Reducer& reducer, absl::Span<const int64_t> ids,

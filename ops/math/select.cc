@@ -79,7 +79,7 @@ class SelectedStrings {
 
  private:
   const StridedLoop& loop_;
-  // As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
+  // Bytes: a fed bool may be neither 0 nor 1, and reading it as a bool is undefined behavior.
   const uint8_t* const condition_;
   const tstring* const t_;
   const tstring* const e_;
@@ -129,7 +129,7 @@ absl::Status SelectStrings(KernelContext& ctx) {
 
 template <typename E>
 void SelectLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  // As bytes: reading a bool other than 0 and 1, which may have been fed, is undefined behaviour.
+  // Bytes: a fed bool may be neither 0 nor 1, and reading it as a bool is undefined behavior.
   const auto* const condition = static_cast<const uint8_t*>(x[0]);
   const E* const t = static_cast<const E*>(x[1]);
   const E* const e = static_cast<const E*>(x[2]);

@@ -11,7 +11,7 @@ namespace {
 struct Format {
   int mantissa_bits;
   int bias;
-  // As in IEEE 754: the greatest exponent is that of infinity and NaN.
+  // The greatest exponent is that of infinity and NaN, as in IEEE 754.
   bool has_infinity;
   // The code of -0 is NaN, the only one.
   bool nan_is_negative_zero;

@@ -159,7 +159,7 @@ void RegisterBetainc(Registry& registry) {
       .Output("z: T")
       .Attr("T: {float, double}")
       .Shape(BetaincShape)
-      .Doc(R"(Returns the regularised incomplete beta function I_x(a, b) element-wise.
+      .Doc(R"(Returns the regularized incomplete beta function I_x(a, b) element-wise.
 
 It is the integral of t^(a-1) (1-t)^(b-1) from 0 to x, divided by that from 0 to 1. The result is NaN
 unless a > 0, b > 0 and 0 <= x <= 1. Scalars are broadcast.
@@ -201,13 +201,13 @@ void RegisterGammaFunctions(Registry& registry) {
 The result is NaN for 0 and negative integers.)");
   RegisterBinary<sf::Igamma>(
       registry, "Igamma", "a", "x", true,
-      R"(Returns the lower regularised incomplete gamma function P(a, x) element-wise.
+      R"(Returns the lower regularized incomplete gamma function P(a, x) element-wise.
 
 It is the integral of t^(a-1) e^-t from 0 to x, divided by Gamma(a). The result is NaN unless a > 0
 and x >= 0.)");
   RegisterBinary<sf::Igammac>(
       registry, "Igammac", "a", "x", true,
-      R"(Returns the upper regularised incomplete gamma function Q(a, x) element-wise.
+      R"(Returns the upper regularized incomplete gamma function Q(a, x) element-wise.
 
 It is the integral of t^(a-1) e^-t from x to infinity, divided by Gamma(a). The result is NaN unless
 a > 0 and x >= 0.)");

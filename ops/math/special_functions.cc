@@ -90,7 +90,7 @@ double IgammaOfLarge(double a, double x, bool lower) {
   return lower ? tail - rest : tail + rest;
 }
 
-// Whether the expansion applies: it needs finite numbers.
+// Returns true if the expansion applies. It needs finite numbers.
 bool IsLargeGamma(double a, double x) {
   return a > kLargeGamma && x > 0 && std::isfinite(a / x) && std::isfinite(x / a);
 }

@@ -14,14 +14,14 @@ double Digamma(double x);
 double Polygamma(double n, double x);
 // The sum of (k + q)^-x over k = 0, 1, ...; infinity for x = 1 and for q = 0, -1, ...
 double Zeta(double x, double q);
-// The regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), accurate to 1e-10.
+// The regularized incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), accurate to 1e-10.
 double Igamma(double a, double x);
 double Igammac(double a, double x);
 // The derivative of Igamma in a, accurate to 1e-11 for a up to 1000.
 double IgammaGradA(double a, double x);
 // The derivative by alpha of the quantile of a gamma distribution that is `sample`.
 double GammaSampleGradAlpha(double alpha, double sample);
-// The regularised incomplete beta function, accurate to 1e-11.
+// The regularized incomplete beta function, accurate to 1e-11.
 double Betainc(double a, double b, double x);
 
 // ---- Of the normal distribution ----

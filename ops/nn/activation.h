@@ -1,5 +1,5 @@
-// What the families of activation functions share: their definitions, and those of the ops that
-// compute their gradients.
+// Definitions that the families of activation functions share: those of their ops, and of the ops
+// that compute their gradients.
 #ifndef GRADFLOW_OPS_NN_ACTIVATION_H_
 #define GRADFLOW_OPS_NN_ACTIVATION_H_
 

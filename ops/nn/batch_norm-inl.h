@@ -1,4 +1,4 @@
-// The loops of batch normalisation, for its files with SIMD kernels: sums in double and elementwise
+// The loops of batch normalization, for its files with SIMD kernels: sums in double and elementwise
 // functions, over rows (with sums and coefficients for each column) and over planes (with those for
 // each channel). simd-inl.h shows the form of such files.
 //

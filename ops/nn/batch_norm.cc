@@ -1,4 +1,4 @@
-// Batch normalisation: FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3. The gradients are in
+// Batch normalization: FusedBatchNorm, FusedBatchNormV2 and FusedBatchNormV3. The gradients are in
 // batch_norm_grad.cc.
 #include <algorithm>
 #include <cmath>
@@ -269,14 +269,14 @@ class BatchNorm final : public OpKernel, public StepKernel {
                                                 table.offset};
     const bool non_temporal = ShouldUseNonTemporalStores(out, out == in, y->TotalBytes(),
                                                          ElementBytes(type, layout.spatial));
-    const auto normalise = [&](const PlaneBlocks::Tile& tile) {
+    const auto normalize = [&](const PlaneBlocks::Tile& tile) {
       BatchNormPlanesForward(type, ElementAt(in, type, tile.offset),
                              ElementAt(out, type, tile.offset), tile.planes,
                              coefficients.At(tile.channel), non_temporal);
     };
     if (!attrs_.is_training) {
       ForEachChannel(blocks.run(), layout.channels, [&](int64_t c) { SetCoefficients(table, c); });
-      blocks.ForEachTile(normalise);
+      blocks.ForEachTile(normalize);
       return;
     }
     blocks.InTwoPasses(
@@ -287,7 +287,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
           table.variance[c] = all.squares / static_cast<double>(layout.count());
           SetCoefficients(table, c);
         },
-        normalise);
+        normalize);
   }
 
   static void PassOnStatistics(KernelContext& ctx) {
@@ -334,7 +334,7 @@ class BatchNorm final : public OpKernel, public StepKernel {
 
 // $0 is a last sentence, $1 the rank of x, $2 further lines for outputs and types, and $3 the data
 // formats.
-constexpr char kDoc[] = R"(Batch normalisation.
+constexpr char kDoc[] = R"(Batch normalization.
 
 Each channel of `x` is brought to mean 0 and variance 1, then scaled and shifted:
 
@@ -352,7 +352,7 @@ offset: A vector with what is added to each channel.
 mean: A vector with the running mean of each channel. In training with exponential_avg_factor = 1
   it is not used and may have any length.
 variance: A vector with the running variance of each channel; as `mean`.
-y: The normalised tensor.
+y: The normalized tensor.
 batch_mean: The mean; in training with a factor f = exponential_avg_factor other than 1,
   (1 - f) * mean + f * (mean of the batch).
 batch_variance: The variance with Bessel's correction, times m / (m - 1) for the m > 1 elements of
@@ -362,7 +362,7 @@ reserve_space_2: The variance without correction, for the gradient.
 $2epsilon: Added to the variance, against division by zero; not negative.
 exponential_avg_factor: The part of the batch in `batch_mean` and `batch_variance`.
 data_format: The order of the dimensions of `x`: $3.
-is_training: Whether to use the statistics of the batch.)";
+is_training: If true, uses the statistics of the batch.)";
 
 void RegisterV1(Registry& registry) {
   registry.Op("FusedBatchNorm")

@@ -1,4 +1,4 @@
-// Attributes, shapes, shards and element conversions that batch normalisation and its gradients
+// Attributes, shapes, shards and element conversions that batch normalization and its gradients
 // share.
 #ifndef GRADFLOW_OPS_NN_BATCH_NORM_COMMON_H_
 #define GRADFLOW_OPS_NN_BATCH_NORM_COMMON_H_
@@ -47,7 +47,7 @@ absl::Status ReadBatchNormAttrs(const Source& source, BatchNormAttrs* attrs) {
 
 // The documentation of T and U in the ops that have both.
 inline constexpr char kBatchNormTypesDoc[] =
-    R"(T: The type of the elements; they are computed with in float.
+    R"(T: The type of the elements, which are computed in float.
 U: The type of the statistics.
 )";
 

@@ -1,4 +1,4 @@
-// BatchNormWithGlobalNormalization and its gradient: batch normalisation by given moments.
+// BatchNormWithGlobalNormalization and its gradient: batch normalization by given moments.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -194,7 +194,7 @@ class Gradient final : public Kernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DataTypeToEnum<C>::value, {n}, &factors));
     for (int64_t c = 0; c < n; ++c)
       factors.flat<C>()(c) = static_cast<C>(Factor(variance, gamma, c));
-    // The sums of backprop, and of backprop times the centred input.
+    // The sums of backprop, and of backprop times the centered input.
     Tensor sums;
     GRADFLOW_RETURN_IF_ERROR(
         ctx.AllocateTemp(DT_DOUBLE, {std::max<int64_t>(1, rows.blocks()), 2, n}, &sums));
@@ -292,7 +292,7 @@ void Register(Registry& registry) {
       .Attr("scale_after_normalization: bool")
       .Deprecated(9, kInstead)
       .Shape(Shape)
-      .Doc(absl::StrCat(R"(Normalises images by the given moments of their channels.
+      .Doc(absl::StrCat(R"(Normalizes images by the given moments of their channels.
 
 The result is (t - m) * rsqrt(v + variance_epsilon) * gamma + beta.
 
@@ -301,7 +301,7 @@ m: The mean of each channel.
 v: The variance of each channel.
 beta: The offset of each channel.
 gamma: The scale of each channel, which is used if `scale_after_normalization` is true.
-result: The normalised images, of the shape of `t`.
+result: The normalized images, of the shape of `t`.
 )",
                         kAttrsDoc));
   registry.Op("BatchNormWithGlobalNormalizationGrad")

@@ -1,4 +1,4 @@
-// The gradients of batch normalisation: FusedBatchNormGrad, FusedBatchNormGradV2 and
+// The gradients of batch normalization: FusedBatchNormGrad, FusedBatchNormGradV2 and
 // FusedBatchNormGradV3.
 #include <algorithm>
 #include <cstdint>
@@ -317,7 +317,7 @@ scale_backprop: The gradient of `scale`.
 offset_backprop: The gradient of `offset`.
 $2epsilon: Added to the variance, against division by zero; not negative.
 data_format: The order of the dimensions of `x`: $3.
-is_training: Whether the forward op was in training.)";
+is_training: The attribute of the forward op.)";
 
 std::string UnusedDoc(int first) {
   return absl::StrCat("reserve_space_", first, ": Empty; nothing uses it.\nreserve_space_",

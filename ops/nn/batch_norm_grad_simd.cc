@@ -82,7 +82,7 @@ HWY_INLINE void GradRowsOf(const void* dy, const void* x, void* dx, const BatchN
 template <class Io, bool kNonTemporal>
 HWY_INLINE void FrozenRowsOf(const void* dy, const void* x, void* dx, const BatchNormRows& rows,
                              const float* mean, const float* factor, double* const* sums) {
-  // One row at a time, which is in the first-level cache when it is scaled.
+  // One row at a time, which is in the L1 cache when it is scaled.
   for (int64_t row = 0; row < rows.rows; ++row) {
     const BatchNormRows one = {1, rows.stride, rows.columns};
     const int64_t offset = row * rows.stride;
@@ -117,7 +117,7 @@ HWY_INLINE void GradPlanesOf(const void* dy, const void* x, void* dx, const Plan
 template <class Io, bool kNonTemporal>
 HWY_INLINE void FrozenPlanesOf(const void* dy, const void* x, void* dx, const Planes& planes,
                                const float* mean, const float* factor, double* lanes) {
-  // As much of a run at a time as is in the first-level cache when it is scaled.
+  // Elements of a run at a time: few enough to be in the L1 cache when they are scaled.
   constexpr int64_t kElements = 2048;
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
     const Scale<Full> scale = {hn::Set(Full(), factor[c])};

@@ -1,4 +1,4 @@
-// The inner loops of the gradients of batch normalisation; see batch_norm_simd.h.
+// The inner loops of the gradients of batch normalization; see batch_norm_simd.h.
 #ifndef GRADFLOW_OPS_NN_BATCH_NORM_GRAD_SIMD_H_
 #define GRADFLOW_OPS_NN_BATCH_NORM_GRAD_SIMD_H_
 
@@ -32,7 +32,7 @@ void BatchNormFrozenGradRows(ElementType type, const void* dy, const void* x, vo
                              const BatchNormRows& rows, const float* mean, const float* factor,
                              bool non_temporal, double* sum_dy, double* sum_product);
 
-// As the functions above, for planes. Sums are added to lanes[channels][2][kSumLanes].
+// The functions above, for planes. Sums are added to lanes[channels][2][kSumLanes].
 void BatchNormGradSumsOfPlanes(ElementType type, const void* dy, const void* x,
                                const Planes& planes, const float* mean, double* lanes);
 void BatchNormGradPlanes(ElementType type, const void* dy, const void* x, void* dx,

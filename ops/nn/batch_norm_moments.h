@@ -1,4 +1,4 @@
-// The mean and variance of each channel, for batch normalisation in training. Sums over blocks are
+// The mean and variance of each channel, for batch normalization in training. Sums over blocks are
 // combined by Chan's formula in a fixed tree, so that their bits depend on nothing but the elements
 // and the shape.
 //

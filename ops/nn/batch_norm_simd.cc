@@ -20,7 +20,7 @@ struct MomentSums : Shift {
 };
 
 template <class D>
-struct Normalise {
+struct Normalize {
   V<D> mean;
   V<D> mean_rest;
   V<D> factor;
@@ -31,15 +31,15 @@ struct Normalise {
   }
 };
 
-struct NormaliseMap {
+struct NormalizeMap {
   BatchNormCoefficients c;
 
   template <class D>
-  HWY_INLINE Normalise<D> Column(D d, int64_t j) const {
+  HWY_INLINE Normalize<D> Column(D d, int64_t j) const {
     return {hn::LoadU(d, c.mean + j), hn::LoadU(d, c.mean_rest + j), hn::LoadU(d, c.factor + j),
             hn::LoadU(d, c.offset + j)};
   }
-  HWY_INLINE Normalise<Full> Channel(int64_t i) const {
+  HWY_INLINE Normalize<Full> Channel(int64_t i) const {
     const Full d;
     return {hn::Set(d, c.mean[i]), hn::Set(d, c.mean_rest[i]), hn::Set(d, c.factor[i]),
             hn::Set(d, c.offset[i])};
@@ -57,7 +57,7 @@ template <class Io, bool kNonTemporal>
 HWY_INLINE void RowsForwardOf(const void* x, void* y, const BatchNormRows& rows,
                               const BatchNormCoefficients& coefficients) {
   const typename Io::Element* const in[] = {Elements<Io>(x)};
-  MapRows<Io, 1, kNonTemporal>(NormaliseMap{coefficients}, in, Elements<Io>(y), rows);
+  MapRows<Io, 1, kNonTemporal>(NormalizeMap{coefficients}, in, Elements<Io>(y), rows);
   if (kNonTemporal) hwy::FlushStream();
 }
 
@@ -77,7 +77,7 @@ HWY_INLINE void MomentsOfPlanesOf(const void* x, const Planes& planes, const flo
 template <class Io, bool kNonTemporal>
 HWY_INLINE void PlanesForwardOf(const void* x, void* y, const Planes& planes,
                                 const BatchNormCoefficients& coefficients) {
-  const NormaliseMap map = {coefficients};
+  const NormalizeMap map = {coefficients};
   ForEachRun(planes, [&](int64_t c, int64_t offset) HWY_ATTR {
     const typename Io::Element* const in[] = {Elements<Io>(x) + offset};
     MapRun<Io, 1, kNonTemporal>(map.Channel(c), in, Elements<Io>(y) + offset, planes.length);

@@ -1,4 +1,4 @@
-// The inner loops of batch normalisation, over raw pointers to elements of a type: on rows, each
+// The inner loops of batch normalization, over raw pointers to elements of a type: on rows, each
 // column of which has its coefficients and sums (NHWC), and on planes, each channel of which has
 // them (NCHW). They compute in float and add in double. Results have the same bits on every
 // processor.

@@ -14,7 +14,7 @@ namespace gradflow {
 namespace {
 
 // Larger sizes have no tensor of weights, and would overflow.
-constexpr int64_t kMostSize = std::numeric_limits<int64_t>::max() / 8;
+constexpr int64_t kMaxSize = std::numeric_limits<int64_t>::max() / 8;
 
 // Returns the size that a letter stands for itself, or null.
 int64_t* BasicSize(char letter, CellSizes* sizes) {
@@ -90,9 +90,9 @@ absl::Status InferCellSizes(absl::Span<const CellTensor> inputs,
       }
       for (size_t d = 0; d < dims.size(); ++d) {
         const int64_t dim = found.dim_size(static_cast<int>(d));
-        if (dim > kMostSize) {
+        if (dim > kMaxSize) {
           return errors::InvalidArgument(inputs[k].name, " has shape ", found.DebugString(),
-                                         ", expected sizes up to ", kMostSize);
+                                         ", expected sizes up to ", kMaxSize);
         }
         if (dim >= 0 && letters.find(dims[d]) != absl::string_view::npos)
           Determine(dims[d], dim, sizes);

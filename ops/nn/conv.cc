@@ -65,8 +65,8 @@ class ConvKernel : public OpKernel {
   absl::Status Init(const KernelConstruction& construction) {
     types_ = InputTypes(construction);
     std::string label;
-    const bool labelled = construction.GetAttr("_kernel", &label).ok();
-    if (!labelled || label != kProductsLabel) fast_ = MakeFastConv(pass_);
+    const bool labeled = construction.GetAttr("_kernel", &label).ok();
+    if (!labeled || label != kProductsLabel) fast_ = MakeFastConv(pass_);
     const bool has_filter = pass_ != ConvPass::kFilterGradient;
     if (has_filter && construction.constant() != nullptr) constant_ = *construction.constant();
     return attrs_.Read(construction);

@@ -183,7 +183,7 @@ absl::StatusOr<PartialTensorShape> ShapeFromSizes(const char* name,
   return PartialTensorShape::Make(sizes);
 }
 
-// Sets *sizes to the elements of input i, unknown ones if its values are. Returns false if not even
+// Sets *sizes to the elements of input i, -1 where they are unknown. Returns false if not even
 // their number is known.
 absl::StatusOr<bool> KnownSizes(const ShapeContext& c, int i, std::vector<int64_t>* sizes) {
   GRADFLOW_RETURN_IF_ERROR(c.CheckRank(i, 1));
@@ -202,7 +202,12 @@ absl::StatusOr<bool> KnownSizes(const ShapeContext& c, int i, std::vector<int64_
     return errors::InvalidArgument(c.input_name(i), " has ", length, " elements, expected at most ",
                                    kMaxDims);
   }
-  sizes->assign(static_cast<size_t>(length), -1);
+  const PartialTensorShape shape = c.input_as_shape(i);
+  if (shape.dims() == length) {
+    sizes->assign(shape.dim_sizes().begin(), shape.dim_sizes().end());
+  } else {
+    sizes->assign(static_cast<size_t>(length), -1);
+  }
   return true;
 }
 
@@ -242,7 +247,7 @@ absl::StatusOr<int64_t> WindowedSize(int64_t size, int64_t filter, int64_t strid
   }
   if (padding == WindowPadding::kValid) *pad_before = 0;
   const int64_t padded = size + *pad_before + (padding == WindowPadding::kValid ? 0 : pad_after);
-  // As in TensorFlow, an input that is less than two strides too small has an empty output.
+  // An input that is less than two strides too small has an empty output, as in TensorFlow.
   if (padded - span <= -2 * stride) {
     return errors::InvalidArgument("the filter spans ", span, " elements, more than the ", padded,
                                    " of the padded input");

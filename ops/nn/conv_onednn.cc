@@ -54,22 +54,22 @@ dnnl::memory Memory(const Desc& desc, const void* data) {
 // ---- Sizes of tasks ----
 
 // Fewer multiplications cost less by other code than a primitive takes to make.
-constexpr double kFewestProducts = 32768;
+constexpr double kMinProducts = 32768;
 constexpr double kTaskProducts = 8e6;
-constexpr double kMostTasks = 32;
+constexpr double kMaxTasks = 32;
 // Unless tasks were larger than this. A run can be stopped between tasks.
-constexpr double kMostTaskProducts = 1e9;
-constexpr double kMostTasksOfAny = 1 << 14;
+constexpr double kMaxTaskProducts = 1e9;
+constexpr double kMaxTasksOfAny = 1 << 14;
 // A filter that fits in the L2 cache is read by each task at no cost. A larger one is divided.
 constexpr double kCachedFilterBytes = 512 << 10;
-constexpr int64_t kFewestChannels = 64;
+constexpr int64_t kMinChannels = 64;
 // Output positions of a partial gradient of the filter: fewer would not outweigh its memory
 // traffic, that of a small filter in the cache.
 constexpr int64_t kPartialPositions = 4096;
 constexpr int64_t kSmallPartialPositions = 1024;
 // A gradient of the filter is divided by channels, whose gradients are copied, if each takes this
 // many multiplications.
-constexpr int64_t kFewestPatchElements = 1024;
+constexpr int64_t kMinPatchElements = 1024;
 
 // A part of a convolution along one spatial dimension.
 struct Slice {
@@ -118,7 +118,7 @@ struct ChannelBlock {
   int64_t size;
   // The plain filter, from its first channel on.
   Desc plain;
-  // As the primitives want it, at `offset` of the packed filter, in floats.
+  // The format that the primitives need. `offset` is the position in the packed filter, in floats.
   Desc packed;
   int64_t offset = 0;
   dnnl::primitive pack;
@@ -163,7 +163,7 @@ class PlanMaker {
   std::shared_ptr<const ConvPlan> Make() {
     auto plan = std::make_shared<ConvPlan>();
     plan->geometry = g_;
-    if (g_.products() < kFewestProducts || !FitsInt()) return plan;
+    if (g_.products() < kMinProducts || !FitsInt()) return plan;
     const OneOpenMpThread one_thread;
     // Tries the whole if there is no primitive for the parts.
     for (const bool divide : {true, false}) {
@@ -206,7 +206,7 @@ class PlanMaker {
   }
 
   bool TryMake(bool divide) {
-    const double most = std::clamp(g_.products() / kMostTaskProducts, kMostTasks, kMostTasksOfAny);
+    const double most = std::clamp(g_.products() / kMaxTaskProducts, kMaxTasks, kMaxTasksOfAny);
     const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, most) : 1.0;
     MakeBlocks(divide ? wanted : 1);
     int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
@@ -221,7 +221,7 @@ class PlanMaker {
     // Tasks of few rows may be far larger than wanted, and none can be stopped.
     const double tasks = static_cast<double>(plan_.blocks.size() * slices.size()) *
                          static_cast<double>(NumBlocks(g_.batch, images));
-    if (g_.products() > 16 * kMostTaskProducts * tasks) return false;
+    if (g_.products() > 16 * kMaxTaskProducts * tasks) return false;
     for (size_t b = 0; b < plan_.blocks.size(); ++b) {
       for (int64_t image = 0; image < g_.batch; image += images) {
         for (const Slice& slice : slices) {
@@ -250,12 +250,12 @@ class PlanMaker {
     const int64_t channels = input ? g_.group_in_depth() : g_.group_out_depth();
     int64_t parts = 1;
     const bool filter = pass_ == ConvPass::kFilterGradient;
-    if (g_.groups == 1 && channels >= 2 * kFewestChannels &&
-        (filter ? g_.taps() * g_.in_depth >= kFewestPatchElements
+    if (g_.groups == 1 && channels >= 2 * kMinChannels &&
+        (filter ? g_.taps() * g_.in_depth >= kMinPatchElements
                 : FilterBytes() > kCachedFilterBytes)) {
-      // What is not divided by images.
+      // The images divide the work into Partials() parts already.
       const double most = filter ? wanted / static_cast<double>(Partials()) : wanted;
-      parts = std::clamp<int64_t>(static_cast<int64_t>(most), 1, channels / kFewestChannels);
+      parts = std::clamp<int64_t>(static_cast<int64_t>(most), 1, channels / kMinChannels);
     }
     const int64_t size = parts == 1 ? channels : NumBlocks(NumBlocks(channels, parts), 16) * 16;
     for (int64_t begin = 0; begin < channels; begin += size) {
@@ -496,7 +496,7 @@ class OneDnnConv final : public FastConv {
 
  private:
   // Plans that a kernel keeps. More shapes than these are planned again.
-  static constexpr size_t kMostPlans = 8;
+  static constexpr size_t kMaxPlans = 8;
 
   std::shared_ptr<const ConvPlan> FindPlan(const ConvGeometry& g) {
     const auto same = [&](const std::shared_ptr<const ConvPlan>& plan) {
@@ -514,7 +514,7 @@ class OneDnnConv final : public FastConv {
     std::shared_ptr<const ConvPlan> plan = PlanMaker(pass_, g).Make();
     MutexLock lock(&mutex_);
     plans_.insert(plans_.begin(), plan);
-    if (plans_.size() > kMostPlans) plans_.pop_back();
+    if (plans_.size() > kMaxPlans) plans_.pop_back();
     return plan;
   }
 

@@ -94,7 +94,7 @@ class BroadcastRows {
  private:
   const RowReader<C> reader_;
   int64_t row_stride_;
-  // Whether one element stands for the whole row.
+  // True if one element stands for the whole row.
   bool repeats_;
 };
 
@@ -200,7 +200,7 @@ absl::Status ComputeDense(KernelContext& ctx) {
   return absl::OkStatus();
 }
 
-// The same for rows of labels that are 1 for one class and 0 for the others.
+// Compute() for rows of labels that are 1 for one class and 0 for the others.
 template <typename C>
 absl::Status ComputeSparse(KernelContext& ctx) {
   const Tensor& features = ctx.input(0);

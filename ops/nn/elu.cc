@@ -10,7 +10,7 @@
 namespace gradflow::elu {
 namespace {
 
-// The constants of self-normalising networks (Klambauer et al., 2017).
+// The constants of self-normalizing networks (Klambauer et al., 2017).
 constexpr double kScale = 1.0507009873554804934;
 constexpr double kScaleAlpha = 1.7580993408473768600;
 
@@ -32,7 +32,7 @@ void Loop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
     ApplyElementary(Elementary::kExpm1, a[0], e, count);
     GRADFLOW_SAME_INDEX_LOOP
     for (int64_t i = 0; i < count; ++i) {
-      // Both, since a product in a branch is not vectorised.
+      // Both, since a product in a branch is not vectorized.
       const T negative = kNegative * e[i];
       const T positive = kPositive * a[0][i];
       result[i] = a[0][i] < 0 ? negative : positive;

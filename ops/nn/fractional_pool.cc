@@ -463,7 +463,7 @@ T: The type of the elements.)";
 constexpr char kGradDoc[] = R"(row_pooling_sequence: The sequence of rows of the forward op.
 col_pooling_sequence: The sequence of columns of the forward op.
 output: The gradients with respect to the input.
-overlapping: As in the forward op.
+overlapping: The attribute of the forward op.
 T: The type of the elements.)";
 
 Registry::OpBuilder DefineForward(Registry& registry, absl::string_view op,

@@ -177,7 +177,7 @@ paddings: A matrix [4, 2]: the elements to add before and behind each dimension.
 filter: A tensor [rows, columns, depth, output depth].
 output: The result of the convolution.
 T: The type of all.
-resize_align_corners: Whether to align the centers of the corner pixels.
+resize_align_corners: If true, aligns the centers of the corner pixels.
 mode: `REFLECT` does not repeat the elements at the border, `SYMMETRIC` does.
 strides: The distance of windows in the four dimensions; 1 for the first and the last.
 padding: `SAME` pads with zeros so that strides of 1 keep the size. `VALID` does not pad.)");

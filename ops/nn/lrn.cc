@@ -1,4 +1,4 @@
-// LRN and LRNGrad: local response normalisation.
+// LRN and LRNGrad: local response normalization.
 //
 // The sums of the windows around all elements of a row take linear time, whatever the radius, and
 // no sum is the difference of two others, which would lose small elements beside large ones. They
@@ -20,7 +20,7 @@
 namespace gradflow::lrn {
 namespace {
 
-// Sets sums[d] to the sum of x[j] for all j in [0, n) with |j - d| <= radius. Positions are cut
+// Sets sums[d] to the sum of x[j] for all j in [0, n) with |j - d| <= radius. Positions are divided
 // into blocks of the width of a window. A window is the end of one block and the begin of the next,
 // so its sum is that of a suffix and a prefix. REQUIRES: 0 <= radius < n; no arrays overlap
 void WindowSums(const double* x, int64_t n, int64_t radius, double* sums) {
@@ -212,13 +212,13 @@ void Register(Registry& registry) {
       .Attr("beta: float = 0.5")
       .Attr("T: {half, bfloat16, float} = DT_FLOAT")
       .Shape(LrnShape)
-      .Doc(absl::StrCat(R"(Normalises each element by those of neighbouring channels.
+      .Doc(absl::StrCat(R"(Normalizes each element by those of neighboring channels.
 
 Each element is multiplied by (bias + alpha * s)^-beta, where s is the sum of squares in its window:
 the channels of its position that are at most `depth_radius` away.
 
 input: A tensor of rank 4, whose last dimension are the channels.
-output: The normalised elements, of the shape of `input`.
+output: The normalized elements, of the shape of `input`.
 )",
                         kAttrsDoc));
   registry.Op("LRNGrad")

@@ -450,7 +450,7 @@ wco_grad: The gradient with respect to `wco`; 0 without peepholes.
 constexpr char kForgetDoc[] = "forget_bias: A number that is added to the forget gate.\n";
 constexpr char kClipDoc[] = "cell_clip: If positive, `cs` is clamped to [-cell_clip, cell_clip].\n";
 constexpr char kLastDoc[] =
-    R"(use_peephole: Whether the gates read the state through `wci`, `wcf` and `wco`.
+    R"(use_peephole: If true, the gates read the state through `wci`, `wcf` and `wco`.
 T: The type of all numbers. Half is computed in float.)";
 constexpr char kFormula[] = R"(
     i  = sigmoid(gate i + wci * cs_prev)

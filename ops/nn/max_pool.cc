@@ -135,7 +135,7 @@ class MaxPoolWithArgmax final : public OpKernel {
 };
 
 constexpr char kSizesDoc[] = R"(ksize: The size of the windows along each dimension.
-strides: The distance of neighbouring windows along each dimension.
+strides: The distance of neighboring windows along each dimension.
 )";
 constexpr char kPaddingDoc[] =
     R"(padding: "SAME" has a window for each stride, part of which may lie outside of the input. "VALID" has

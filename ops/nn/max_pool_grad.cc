@@ -456,7 +456,7 @@ class MaxPoolGradGradWithArgmax final : public GradKernel<Kind::kGradGradWithArg
 constexpr char kTypes[] =
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, half, uint32, uint64}";
 constexpr char kSizesDoc[] = R"(ksize: The size of the windows, as in the forward op.
-strides: The distance of neighbouring windows, as in the forward op.
+strides: The distance of neighboring windows, as in the forward op.
 )";
 constexpr char kPaddingDoc[] = "padding: The padding, as in the forward op.\n";
 constexpr char kFormatDoc[] =

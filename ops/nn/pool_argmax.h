@@ -98,7 +98,7 @@ class RowArgmax {
                     C* values, int32_t* positions) {
     for (int64_t i = 0; i < n; ++i) {
       const C value = x[i * stride];
-      // Written so that gcc vectorises it.
+      // Written so that gcc vectorizes it.
       const bool is_new = (value > values[i]) | (positions[i] < 0);
       values[i] = is_new ? value : values[i];
       positions[i] = is_new ? static_cast<int32_t>(position) : positions[i];
@@ -107,7 +107,7 @@ class RowArgmax {
   }
 
   const PoolGeometry& g_;
-  // Whether to loop over the columns of windows rather than over windows.
+  // True to loop over the columns of windows rather than over windows.
   const bool by_column_;
   const RowReader<C> reader_;
   // By column of the output, if pixels are computed by vectors; otherwise empty.

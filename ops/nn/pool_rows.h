@@ -17,7 +17,7 @@
 
 namespace gradflow {
 
-// Calls loop(stride) with a constant stride if it is small, so that the compiler vectorises it.
+// Calls loop(stride) with a constant stride if it is small, so that the compiler vectorizes it.
 template <typename Loop>
 void WithConstantStride(int64_t stride, const Loop& loop) {
   switch (stride) {
@@ -194,7 +194,7 @@ class RowPooler {
   }
 
   const PoolGeometry& g_;
-  // Whether to loop over the columns of windows rather than over windows.
+  // True to loop over the columns of windows rather than over windows.
   const bool by_column_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;

@@ -156,7 +156,7 @@ absl::Status CheckArgmaxIndices(const PoolGeometry& g, DataType index, bool incl
 
 // Reads the sizes and strides of a version 2 op from inputs i and i + 1.
 absl::Status ReadPoolSizes(const KernelContext& ctx, int i, PoolAttrs* attrs);
-// As above. Returns false if they are not known.
+// Overload for shape functions. Returns false if the sizes and strides are not known.
 absl::StatusOr<bool> ReadPoolSizes(const ShapeContext& c, int i, PoolAttrs* attrs);
 
 }  // namespace gradflow

@@ -36,7 +36,7 @@ class Softmax {
       for (int64_t row = begin; row < end; ++row) LongRow(row * columns_);
       return;
     }
-    if (columns_ >= kFewestSimdElements) {
+    if (columns_ >= kMinSimdElements) {
       for (int64_t row = begin; row < end; ++row) Row(row * columns_);
       if (out_.non_temporal()) hwy::FlushStream();
       return;

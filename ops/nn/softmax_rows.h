@@ -77,7 +77,7 @@ class RowWriter {
     if (to != from) std::copy_n(from, n, to);
   }
   bool converts() const { return DataTypeSize(dtype_) == 2; }
-  // Returns true if what is computed in its place is best stored past the caches.
+  // Returns true if results of that size and position are best written by non-temporal stores.
   bool non_temporal() const { return non_temporal_; }
 
  private:
@@ -87,7 +87,7 @@ class RowWriter {
 };
 
 // Fewer elements are no faster by vectors.
-inline constexpr int64_t kFewestSimdElements = 32;
+inline constexpr int64_t kMinSimdElements = 32;
 
 // The maximum of a row, whose chunks are added in order. NaN does not count.
 template <typename C>
@@ -97,7 +97,7 @@ class RowMax {
   void Add(const C* x, int64_t n) {
     int64_t i = 0;
     if constexpr (std::is_same_v<C, float>) {
-      if (n >= kFewestSimdElements) {
+      if (n >= kMinSimdElements) {
         MaxOfLanes(x, n, lanes_);
         i = n / kSumLanes * kSumLanes;
       }
@@ -120,7 +120,7 @@ class RowSum {
   void Add(const C* x, int64_t n) {
     int64_t i = 0;
     if constexpr (std::is_same_v<C, float>) {
-      if (n >= kFewestSimdElements) {
+      if (n >= kMinSimdElements) {
         AddToLanes(x, n, lanes_);
         i = n / kSumLanes * kSumLanes;
       }
@@ -143,7 +143,7 @@ class RowSum {
     };
     int64_t i = 0;
     if constexpr (std::is_same_v<C, float>) {
-      if (n >= kFewestSimdElements) {
+      if (n >= kMinSimdElements) {
         AddProductsToLanes(x, y, z, c, n, lanes_);
         i = n / kSumLanes * kSumLanes;
       }
@@ -163,7 +163,7 @@ class RowSum {
 template <typename C>
 void SubtractNumber(const C* x, C y, int64_t n, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kFewestSimdElements) return SubtractFromFloats(x, y, n, out);
+    if (n >= kMinSimdElements) return SubtractFromFloats(x, y, n, out);
   }
   GRADFLOW_SAME_INDEX_LOOP
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y;
@@ -171,7 +171,7 @@ void SubtractNumber(const C* x, C y, int64_t n, C* out) {
 template <typename C>
 void SubtractNumbers(const C* x, C y, C z, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kFewestSimdElements) return SubtractTwiceFromFloats(x, y, z, n, non_temporal, out);
+    if (n >= kMinSimdElements) return SubtractTwiceFromFloats(x, y, z, n, non_temporal, out);
   }
   GRADFLOW_SAME_INDEX_LOOP
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y - z;
@@ -179,7 +179,7 @@ void SubtractNumbers(const C* x, C y, C z, int64_t n, bool non_temporal, C* out)
 template <typename C>
 void DivideByNumber(const C* x, C y, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kFewestSimdElements) return DivideFloats(x, y, n, non_temporal, out);
+    if (n >= kMinSimdElements) return DivideFloats(x, y, n, non_temporal, out);
   }
   GRADFLOW_SAME_INDEX_LOOP
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y;
@@ -187,7 +187,7 @@ void DivideByNumber(const C* x, C y, int64_t n, bool non_temporal, C* out) {
 template <typename C>
 void DivideAndSubtract(const C* x, C y, const C* z, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kFewestSimdElements) {
+    if (n >= kMinSimdElements) {
       return DivideAndSubtractFloats(x, y, z, n, non_temporal, out);
     }
   }
@@ -197,7 +197,7 @@ void DivideAndSubtract(const C* x, C y, const C* z, int64_t n, bool non_temporal
 template <typename C>
 void RowSum::AddExponentials(const C* x, C y, int64_t n, const C* const next[2], C* e) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kFewestSimdElements) {
+    if (n >= kMinSimdElements) {
       ExponentialsToLanes(x, y, n, next, e, lanes_);
       for (int64_t i = n / kSumLanes * kSumLanes, j = 0; i < n; ++i, ++j) {
         lanes_[j] += static_cast<double>(e[i]);

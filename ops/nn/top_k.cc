@@ -83,21 +83,31 @@ absl::Status TopKInputShape(ShapeContext& c) {
   return SetTopKShape(c, known, k[0]);
 }
 
-// Sets index[k] to the indices of the k greatest of n elements, the greatest first; to any indices
-// if the run is stopped. REQUIRES: 0 < k <= n
+// The order of the outputs, of indices of x: descending values, then ascending indices.
 template <typename T, typename Index>
-void SelectRow(const RunContext& run, const T* x, int64_t n, int64_t k, Index* index) {
+struct Precedes {
   using C = ComputeType<T>;
-  const auto precedes = [x](Index i, Index j) {
+  bool operator()(Index i, Index j) const {
     const C a = static_cast<C>(x[i]);
     const C b = static_cast<C>(x[j]);
     return IsGreater(a, b) || (!IsGreater(b, a) && i < j);
-  };
-  std::iota(index, index + k, Index(0));
-  // A heap with the last of the k elements at its top. Later elements enter it if they are greater.
+  }
+
+  const T* x;
+};
+
+// Sets index[k] to the first k of the indices [begin, end), as a heap with the last at its top; to
+// any indices if the run is stopped. REQUIRES: 0 < k <= end - begin
+template <typename T, typename Index>
+void SelectBlock(const RunContext& run, const T* x, int64_t begin, int64_t end, int64_t k,
+                 Index* index) {
+  using C = ComputeType<T>;
+  const Precedes<T, Index> precedes = {x};
+  std::iota(index, index + k, static_cast<Index>(begin));
   std::make_heap(index, index + k, precedes);
   C last = static_cast<C>(x[index[0]]);
-  for (int64_t i = k; i < n; ++i) {
+  // Later elements enter the heap if they are greater than its last.
+  for (int64_t i = begin + k; i < end; ++i) {
     if (i % kStepsPerLook == 0 && run.ShouldStop()) return;
     if (!IsGreater(static_cast<C>(x[i]), last)) continue;
     std::pop_heap(index, index + k, precedes);
@@ -105,28 +115,85 @@ void SelectRow(const RunContext& run, const T* x, int64_t n, int64_t k, Index* i
     std::push_heap(index, index + k, precedes);
     last = static_cast<C>(x[index[0]]);
   }
-  for (int64_t left = k; left > 1; --left) {
-    if (left % kStepsPerLook == 0 && run.ShouldStop()) return;
-    std::pop_heap(index, index + left, precedes);
+}
+
+// Replaces indices of the heap index[k] by those of `others` that precede them.
+template <typename T, typename Index>
+void MergeBlock(const RunContext& run, const T* x, absl::Span<const Index> others, int64_t k,
+                Index* index) {
+  const Precedes<T, Index> precedes = {x};
+  int64_t step = 0;
+  for (const Index i : others) {
+    if (++step % kStepsPerLook == 0 && run.ShouldStop()) return;
+    if (!precedes(i, index[0])) continue;
+    std::pop_heap(index, index + k, precedes);
+    index[k - 1] = i;
+    std::push_heap(index, index + k, precedes);
   }
 }
 
+// Puts the heap index[k] in order.
 template <typename T, typename Index>
-void SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, Tensor* values,
-                Tensor* indices) {
+void SortHeap(const RunContext& run, const T* x, int64_t k, Index* index) {
+  for (int64_t left = k; left > 1; --left) {
+    if (left % kStepsPerLook == 0 && run.ShouldStop()) return;
+    std::pop_heap(index, index + left, Precedes<T, Index>{x});
+  }
+}
+
+// Returns the number of blocks of a row whose elements are selected in parallel, by the shape
+// alone.
+int64_t NumRowBlocks(int64_t rows, int64_t n, int64_t k) {
+  constexpr int64_t kMinBlock = int64_t{1} << 15;
+  constexpr int64_t kMaxBlocks = 64;
+  // The candidates of all blocks are to be few among the elements.
+  const int64_t block = std::max(kMinBlock, k < n / 16 ? 16 * k : n);
+  return std::clamp<int64_t>(std::min(n / block, kMaxBlocks / rows), 1, kMaxBlocks);
+}
+
+template <typename T, typename Index>
+absl::Status SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, Tensor* values,
+                        Tensor* indices) {
   const T* const x = static_cast<const T*>(ctx.input(0).raw_data());
   T* const value = static_cast<T*>(values->raw_data());
   Index* const index = static_cast<Index*>(indices->raw_data());
-  const double nanoseconds =
-      2.0 * static_cast<double>(n) +
+  const int64_t blocks = NumRowBlocks(rows, n, k);
+  const double sort_nanoseconds =
       10.0 * static_cast<double>(k) * (1 + std::log2(static_cast<double>(k)));
-  ParallelFor(ctx, rows, BlockSizeForCost(nanoseconds), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const T* const elements = x + row * n;
-      SelectRow(ctx.run(), elements, n, k, index + row * k);
-      for (int64_t i = row * k; i < (row + 1) * k; ++i) value[i] = elements[index[i]];
-    }
-  });
+  const double block_nanoseconds = 2.0 * static_cast<double>(n / blocks) + sort_nanoseconds;
+  // Of the blocks of a row but for the first.
+  Tensor candidates;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(indices->dtype(), {rows, blocks - 1, k}, &candidates));
+  Index* const candidate = static_cast<Index*>(candidates.raw_data());
+  const auto candidates_of = [&](int64_t row, int64_t block) {
+    return block == 0 ? index + row * k : candidate + (row * (blocks - 1) + block - 1) * k;
+  };
+  const auto finish = [&](int64_t row) {
+    SortHeap(ctx.run(), x + row * n, k, index + row * k);
+    for (int64_t i = row * k; i < (row + 1) * k; ++i) value[i] = x[row * n + index[i]];
+  };
+  ParallelFor(ctx, rows * blocks, BlockSizeForCost(block_nanoseconds),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t task = begin; task < end; ++task) {
+                  const int64_t row = task / blocks;
+                  const int64_t block = task % blocks;
+                  SelectBlock(ctx.run(), x + row * n, block * n / blocks, (block + 1) * n / blocks,
+                              k, candidates_of(row, block));
+                  if (blocks == 1) finish(row);
+                }
+              });
+  // Of a stopped run, candidates may be no indices.
+  if (blocks == 1 || ctx.ShouldStop()) return absl::OkStatus();
+  ParallelFor(ctx, rows, BlockSizeForCost(static_cast<double>(blocks) * sort_nanoseconds),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  MergeBlock(ctx.run(), x + row * n,
+                             absl::MakeConstSpan(candidates_of(row, 1), (blocks - 1) * k), k,
+                             index + row * k);
+                  finish(row);
+                }
+              });
+  return absl::OkStatus();
 }
 
 class TopKKernel final : public OpKernel {
@@ -165,13 +232,15 @@ class TopKKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(ctx.AllocateOutput(1, shape, &indices));
     if (shape.num_elements() == 0) return absl::OkStatus();
     const int64_t rows = shape.num_elements() / k;
+    absl::Status status;
     DispatchType(RealTypes(), types_[0], [&](auto tag) {
       using T = typename decltype(tag)::type;
       DispatchType(TypeList<int16_t, int32_t, int64_t>(), index_type, [&](auto index_tag) {
-        SelectRows<T, typename decltype(index_tag)::type>(ctx, rows, columns, k, values, indices);
+        using Index = typename decltype(index_tag)::type;
+        status = SelectRows<T, Index>(ctx, rows, columns, k, values, indices);
       });
     });
-    return absl::OkStatus();
+    return status;
   }
 
  private:
@@ -246,8 +315,87 @@ void MoveNth(const RunContext& run, T* x, int64_t columns, int64_t n) {
   std::nth_element(x + begin, x + n, x + end, less);
 }
 
+// Sets *out to the n-th of the elements of a long row in their order. A sample bounds it, and only
+// the elements between the bounds are moved. The blocks depend on the shape alone.
+template <typename T>
+absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns, int64_t n,
+                                T* out) {
+  using C = ComputeType<T>;
+  constexpr int64_t kSamples = 1024;
+  // Four standard deviations of the position of the n-th element in a sample. If it is not between
+  // the bounds, all elements are moved.
+  constexpr int64_t kMargin = 64;
+  constexpr int64_t kBlock = int64_t{1} << 15;
+  const auto less = [](T a, T b) { return IsGreater(static_cast<C>(b), static_cast<C>(a)); };
+  std::vector<T> sample(kSamples);
+  for (int64_t i = 0; i < kSamples; ++i) sample[i] = x[columns / kSamples * i];
+  std::sort(sample.begin(), sample.end(), less);
+  const int64_t position = n / (columns / kSamples);
+  const bool has_low = position >= kMargin;
+  const bool has_high = position + kMargin < kSamples;
+  const T low = has_low ? sample[position - kMargin] : T();
+  const T high = has_high ? sample[position + kMargin] : T();
+  const auto is_below = [&](T value) { return has_low && less(value, low); };
+  const auto is_above = [&](T value) { return has_high && less(high, value); };
+
+  const int64_t blocks = NumBlocks(columns, kBlock);
+  struct Counts {
+    int64_t below = 0;
+    int64_t between = 0;
+  };
+  std::vector<Counts> counts(blocks);
+  ParallelFor(ctx, columns, kBlock, [&](int64_t begin, int64_t end) {
+    Counts block;
+    for (int64_t i = begin; i < end; ++i) {
+      const bool below = is_below(x[i]);
+      block.below += below;
+      block.between += !below && !is_above(x[i]);
+    }
+    counts[begin / kBlock] = block;
+  });
+  if (ctx.ShouldStop()) return absl::OkStatus();
+  Counts total;
+  for (Counts& block : counts) {
+    total.below += block.below;
+    // From here on, where the elements of the block begin.
+    const int64_t between = block.between;
+    block.between = total.between;
+    total.between += between;
+  }
+  const bool found = n >= total.below && n < total.below + total.between;
+  const int64_t size = found ? total.between : columns;
+  Tensor scratch;
+  GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DataTypeToEnum<T>::value, {size}, &scratch));
+  T* const elements = static_cast<T*>(scratch.raw_data());
+  if (found) {
+    n -= total.below;
+    ParallelFor(ctx, columns, kBlock, [&](int64_t begin, int64_t end) {
+      T* to = elements + counts[begin / kBlock].between;
+      for (int64_t i = begin; i < end; ++i) {
+        if (!is_below(x[i]) && !is_above(x[i])) *to++ = x[i];
+      }
+    });
+  } else {
+    std::copy_n(x, columns, elements);
+  }
+  MoveNth(ctx.run(), elements, size, n);
+  *out = elements[n];
+  return absl::OkStatus();
+}
+
 template <typename T>
 absl::Status SelectNth(KernelContext& ctx, int64_t columns, int64_t n, Tensor* output) {
+  // Long rows are many if all threads have some.
+  constexpr int64_t kLongRow = int64_t{1} << 17;
+  constexpr int64_t kManyRows = 16;
+  if (columns >= kLongRow && output->NumElements() < kManyRows) {
+    const T* const x = static_cast<const T*>(ctx.input(0).raw_data());
+    T* const out = static_cast<T*>(output->raw_data());
+    for (int64_t row = 0; row < output->NumElements() && !ctx.ShouldStop(); ++row) {
+      GRADFLOW_RETURN_IF_ERROR(SelectNthOfLongRow(ctx, x + row * columns, columns, n, out + row));
+    }
+    return absl::OkStatus();
+  }
   // Selection moves the elements of a row, so it works on a copy.
   Tensor scratch;
   GRADFLOW_RETURN_IF_ERROR(

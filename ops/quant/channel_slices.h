@@ -1,4 +1,4 @@
-// The slices of a tensor along the axis of a per-channel quantisation: [outer, channels, inner].
+// The slices of a tensor along the axis of a per-channel quantization: [outer, channels, inner].
 #ifndef GRADFLOW_OPS_QUANT_CHANNEL_SLICES_H_
 #define GRADFLOW_OPS_QUANT_CHANNEL_SLICES_H_
 
@@ -13,7 +13,7 @@
 
 namespace gradflow {
 
-// Returns INVALID_ARGUMENT unless `axis` is -1, for a quantisation without channels, or a dimension
+// Returns INVALID_ARGUMENT unless `axis` is -1, for a quantization without channels, or a dimension
 // of `input`.
 inline absl::Status CheckChannelAxis(int64_t axis, const PartialTensorShape& input) {
   if (axis < -1 || axis >= kMaxDims || (!input.unknown_rank() && axis >= input.dims())) {

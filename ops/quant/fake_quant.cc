@@ -1,5 +1,5 @@
-// Fake quantisation: rounds numbers to the levels of an integer type and keeps them as floats, so
-// that a graph sees in training what quantisation does to it. Gradients are in
+// Fake quantization: rounds numbers to the levels of an integer type and keeps them as floats, so
+// that a graph sees in training what quantization does to it. Gradients are in
 // fake_quant_gradient.cc.
 #include <algorithm>
 #include <cstdint>
@@ -23,7 +23,7 @@ using FlatLoop = void (*)(const float* x, float* y, int64_t n, const FakeQuantSt
                           bool non_temporal);
 
 // Computes output 0 from input 0, with one range for all elements.
-absl::Status QuantiseAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop loop) {
+absl::Status QuantizeAll(KernelContext& ctx, const FakeQuantStep& step, FlatLoop loop) {
   Tensor* outputs = nullptr;
   GRADFLOW_RETURN_IF_ERROR(ctx.ForwardInputOrAllocateOutput(0, 0, ctx.input(0).shape(), &outputs));
   const float* x = ctx.input(0).flat<float>().data();
@@ -60,7 +60,7 @@ class FakeQuantArgs final : public OpKernel {
   }
   absl::Status Compute(KernelContext& ctx) const override {
     GRADFLOW_RETURN_IF_ERROR(CheckInputTypes(ctx, {DT_FLOAT}));
-    return QuantiseAll(ctx, step_, FakeQuantMultiply);
+    return QuantizeAll(ctx, step_, FakeQuantMultiply);
   }
 
  private:
@@ -89,7 +89,7 @@ class FakeQuantVars final : public OpKernel {
     const float min = ctx.input(1).scalar<float>()();
     const float max = ctx.input(2).scalar<float>()();
     if (IsZeroRange(min, max)) return SetToZero(ctx);
-    return QuantiseAll(ctx, Nudge(levels_, min, max), FakeQuantDivide);
+    return QuantizeAll(ctx, Nudge(levels_, min, max), FakeQuantDivide);
   }
 
  private:
@@ -170,16 +170,17 @@ void RegisterArgs(Registry& registry) {
       .Shape(ArgsShape)
       .Doc(R"(Rounds floats to the levels of a `num_bits` integer over a fixed range [min, max].
 
-The result is float again: the numbers after quantisation to q0 ... q1 and back, where
+The result is float: the numbers after quantization to q0 ... q1 and dequantization, where
 q0 = 1 if `narrow_range` else 0, and q1 = 2^num_bits - 1.
 
 The range is nudged first, so that zero is one of the levels: with scale = (max - min) / (q1 - q0),
 the integer for zero is q0 - min / scale, clamped to [q0, q1] and rounded (halves away from zero),
-and the range becomes ((q0 - zero) * scale, (q1 - zero) * scale). At 8 bits that are not narrow,
+and the range becomes ((q0 - zero) * scale, (q1 - zero) * scale). With 8 bits and without
+`narrow_range`,
 
     [-1, 1]    becomes [-0.99607849, 1.00392163], with zero at 127 (127.49999237 rounds down)
     [-6, 6]    becomes [-6.02352953, 5.97647047], with zero at 128
-    [12, 123]  becomes [0, 111]: it has to reach zero
+    [12, 123]  becomes [0, 111], because the range must contain zero
 
 Numbers are clamped to the nudged range and then rounded to its nearest level, halves up. Zero stays
 exactly zero, and a NaN stays NaN.
@@ -188,8 +189,8 @@ inputs: The numbers, of any shape.
 outputs: The rounded numbers.
 min: The lower end of the range; finite and less than `max`.
 max: The upper end of the range; finite.
-num_bits: Bits of the integer: 8 or less in most uses, 2 to 16 are taken.
-narrow_range: Whether the lowest level is left out, which makes the range symmetric.)");
+num_bits: The bits of the integer, 2 to 16.
+narrow_range: If true, leaves out the lowest level, which makes the range symmetric.)");
   registry.Kernel("FakeQuantWithMinMaxArgs", MakeKernel<FakeQuantArgs>);
 }
 
@@ -205,21 +206,21 @@ void RegisterVars(Registry& registry) {
       .Shape(VarsShape)
       .Doc(R"(Rounds floats to the levels of a `num_bits` integer over a range that is an input.
 
-So the range can be learnt. It is nudged so that zero is one of the levels: at 8 bits that are not
-narrow, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6] becomes [-6.02352953, 5.97647047] and
-[12, 123] becomes [0, 111]; FakeQuantWithMinMaxArgs has the formulas. In contrast to that op, the
-number of steps to a level is found by division by the scale, not by a product with its inverse,
-which can differ by one level for a number half-way between two.
+The range can therefore be trained. It is nudged so that zero is one of the levels: with 8 bits and
+without `narrow_range`, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6] becomes
+[-6.02352953, 5.97647047] and [12, 123] becomes [0, 111]. `FakeQuantWithMinMaxArgs` has the
+formulas. That op multiplies by the inverse of the scale; this op divides by the scale. For a number
+half-way between two levels, the results can differ by one level.
 
-A range of min = max = 0 makes everything zero. With min > max nothing is inside the range. With
-min = max other than zero the nudged range is {0} and the result is NaN.
+If min = max = 0, all results are zero. If min > max, no number is inside the range. If min = max is
+not zero, the nudged range is {0} and the results are NaN.
 
 inputs: The numbers, of any shape.
 min: A scalar: the lower end of the range; finite.
 max: A scalar: the upper end of the range; finite.
 outputs: The rounded numbers.
-num_bits: Bits of the integer: 8 or less in most uses, 2 to 16 are taken.
-narrow_range: Whether the lowest level is left out, which makes the range symmetric.)");
+num_bits: The bits of the integer, 2 to 16.
+narrow_range: If true, leaves out the lowest level, which makes the range symmetric.)");
   registry.Kernel("FakeQuantWithMinMaxVars", MakeKernel<FakeQuantVars>);
 }
 
@@ -235,20 +236,20 @@ void RegisterPerChannel(Registry& registry) {
       .Shape(PerChannelShape)
       .Doc(R"(Rounds floats to the levels of a `num_bits` integer, over a range for each channel.
 
-Channels are the last dimension: element [..., c] is rounded over [min[c], max[c]], as
-FakeQuantWithMinMaxArgs does over its range. Each range is nudged so that zero is one of its levels:
-at 8 bits that are not narrow, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6] becomes
-[-6.02352953, 5.97647047] and [12, 123] becomes [0, 111].
+The channels are the last dimension. Element [..., c] is rounded over [min[c], max[c]], as
+`FakeQuantWithMinMaxVars` does over its range. Each range is nudged so that zero is one of its
+levels: with 8 bits and without `narrow_range`, [-1, 1] becomes [-0.99607849, 1.00392163], [-6, 6]
+becomes [-6.02352953, 5.97647047] and [12, 123] becomes [0, 111].
 
-A channel with min = max = 0 becomes zero. With min > max nothing is inside a channel's range; with
-min = max other than zero the nudged range is {0} and the result is NaN.
+If min = max = 0 for a channel, its results are zero. If min > max, no number is inside its range.
+If min = max is not zero, its nudged range is {0} and its results are NaN.
 
-inputs: The numbers, of rank 1 at least.
+inputs: The numbers, of at least rank 1.
 min: The lower end of each channel's range; finite.
 max: The upper end of each channel's range; finite.
 outputs: The rounded numbers.
-num_bits: Bits of the integer: 8 or less in most uses, 2 to 16 are taken.
-narrow_range: Whether the lowest level is left out, which makes the range symmetric.)");
+num_bits: The bits of the integer, 2 to 16.
+narrow_range: If true, leaves out the lowest level, which makes the range symmetric.)");
   registry.Kernel("FakeQuantWithMinMaxVarsPerChannel", MakeKernel<FakeQuantPerChannel>);
 }
 

@@ -33,7 +33,7 @@ absl::Status ReadFakeQuantLevels(const Source& source, FakeQuantLevels* levels) 
   if (absl::Status s = source.GetAttr("narrow_range", &narrow_range); !s.ok()) return s;
   return MakeFakeQuantLevels(num_bits, narrow_range, levels);
 }
-// Reads those and the attributes min and max.
+// Reads num_bits, narrow_range, min and max.
 template <typename Source>
 absl::Status ReadFakeQuantStep(const Source& source, FakeQuantStep* step) {
   FakeQuantLevels levels;
@@ -47,11 +47,11 @@ absl::Status ReadFakeQuantStep(const Source& source, FakeQuantStep* step) {
   return absl::OkStatus();
 }
 
-// Returns the distance of the tables that a tile of that many columns has, whole cache lines: at a
-// fixed distance of 4 KiB all of them would compete for the same ways of the first-level cache.
+// Returns the distance between the tables of a tile with that many columns, in elements: a multiple
+// of a cache line. At a distance of 4 KiB, all would compete for the same ways of the L1 cache.
 inline int64_t FakeQuantTableStride(int64_t columns) { return (columns + 15) / 16 * 16; }
 
-// Returns whether a range has not been measured yet: numbers become 0, gradients pass.
+// Returns true if the range has not been measured yet. Results are then 0, and gradients pass.
 inline bool IsZeroRange(float min, float max) { return min == 0.0f && max == 0.0f; }
 
 // ---- Shapes ----

@@ -289,16 +289,16 @@ void RegisterArgs(Registry& registry) {
       .Shape(ArgsShape)
       .Doc(R"(The gradient of FakeQuantWithMinMaxArgs.
 
-Gradients pass where the input lies in the nudged range, ends included, and are multiplied by zero
-elsewhere and where the input is NaN.
+Gradients pass where the input lies in the nudged range, ends included. They are multiplied by zero
+elsewhere, and where the input is NaN.
 
-gradients: What comes back from the outputs of FakeQuantWithMinMaxArgs.
+gradients: The gradients of the outputs of `FakeQuantWithMinMaxArgs`.
 inputs: Its inputs, of the same shape.
 backprops: gradients * (nudged_min <= inputs <= nudged_max ? 1 : 0).
-min: As in FakeQuantWithMinMaxArgs.
-max: As in FakeQuantWithMinMaxArgs.
-num_bits: As in FakeQuantWithMinMaxArgs.
-narrow_range: As in FakeQuantWithMinMaxArgs.)");
+min: The attribute of `FakeQuantWithMinMaxArgs`.
+max: The attribute of `FakeQuantWithMinMaxArgs`.
+num_bits: The attribute of `FakeQuantWithMinMaxArgs`.
+narrow_range: The attribute of `FakeQuantWithMinMaxArgs`.)");
   registry.Kernel("FakeQuantWithMinMaxArgsGradient", MakeKernel<ArgsGradient>);
 }
 
@@ -317,21 +317,22 @@ void RegisterVars(Registry& registry) {
       .Shape(VarsShape)
       .Doc(R"(The gradients of FakeQuantWithMinMaxVars.
 
-They are those of the clamp to the nudged range: for `inputs` where the input is inside, ends
-included, and for `min` and `max` the sums where it is below and above. An input of NaN is neither.
-Gradients are multiplied by 0 where they do not belong, so that an infinite or NaN gradient makes
-the results NaN there, the sums among them. The sums have the same bits for any number of threads
-and on any processor. With min = max = 0, all gradients go to the inputs and the sums are 0.
+They are the gradients of a clamp to the nudged range. That of `inputs` is the gradient where the
+input is inside the range, ends included. That of `min` is the sum of the gradients where the input
+is below the range, and that of `max` where it is above. A NaN input is neither. Each result
+multiplies the other gradients by 0, so an infinite or NaN one makes it NaN. The sums have the same
+bits for any number of threads and on any processor. If min = max = 0, all gradients pass to the
+inputs and the sums are 0.
 
-gradients: What comes back from the outputs of FakeQuantWithMinMaxVars.
+gradients: The gradients of the outputs of `FakeQuantWithMinMaxVars`.
 inputs: Its inputs, of the same shape.
 min: A scalar: the lower end of the range; finite.
 max: A scalar: the upper end of the range; finite.
 backprops_wrt_input: gradients * (nudged_min <= inputs <= nudged_max ? 1 : 0).
 backprop_wrt_min: A scalar: the sum of gradients * (inputs < nudged_min ? 1 : 0).
 backprop_wrt_max: A scalar: the sum of gradients * (inputs > nudged_max ? 1 : 0).
-num_bits: As in FakeQuantWithMinMaxVars.
-narrow_range: As in FakeQuantWithMinMaxVars.)");
+num_bits: The attribute of `FakeQuantWithMinMaxVars`.
+narrow_range: The attribute of `FakeQuantWithMinMaxVars`.)");
   registry.Kernel("FakeQuantWithMinMaxVarsGradient", MakeKernel<VarsGradient>);
 }
 
@@ -350,18 +351,18 @@ void RegisterPerChannel(Registry& registry) {
       .Shape(PerChannelShape)
       .Doc(R"(The gradients of FakeQuantWithMinMaxVarsPerChannel.
 
-They are those of FakeQuantWithMinMaxVars, for each channel (of the last dimension) with its own
-range. A channel with min = max = 0 passes all its gradients to its inputs.
+They are those of `FakeQuantWithMinMaxVars`, for each channel of the last dimension with a range of
+its own. If min = max = 0 for a channel, all its gradients pass to its inputs.
 
-gradients: What comes back from the outputs of FakeQuantWithMinMaxVarsPerChannel.
-inputs: Its inputs, of the same shape, of rank 1 at least.
+gradients: The gradients of the outputs of `FakeQuantWithMinMaxVarsPerChannel`.
+inputs: Its inputs, of the same shape, of at least rank 1.
 min: The lower end of each channel's range; finite.
 max: The upper end of each channel's range; finite.
 backprops_wrt_input: gradients * (nudged_min <= inputs <= nudged_max ? 1 : 0).
 backprop_wrt_min: For each channel, the sum of gradients * (inputs < nudged_min ? 1 : 0).
 backprop_wrt_max: For each channel, the sum of gradients * (inputs > nudged_max ? 1 : 0).
-num_bits: As in FakeQuantWithMinMaxVarsPerChannel.
-narrow_range: As in FakeQuantWithMinMaxVarsPerChannel.)");
+num_bits: The attribute of `FakeQuantWithMinMaxVarsPerChannel`.
+narrow_range: The attribute of `FakeQuantWithMinMaxVarsPerChannel`.)");
   registry.Kernel("FakeQuantWithMinMaxVarsPerChannelGradient", MakeKernel<PerChannelGradient>);
 }
 

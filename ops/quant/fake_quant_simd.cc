@@ -104,7 +104,7 @@ HWY_INLINE V<D> Shift(V<D> x, V<D> min, V<D> max) {
 }
 
 template <class D>
-HWY_INLINE V<D> Quantise(D d, V<D> steps, V<D> zero, V<D> scale) {
+HWY_INLINE V<D> Quantize(D d, V<D> steps, V<D> zero, V<D> scale) {
   return hn::Floor(steps - zero + hn::Set(d, 0.5f)) * scale;
 }
 
@@ -119,7 +119,7 @@ struct FlatMath {
     const V<D> shift = Shift<D>(hn::LoadU(d, x + i), hn::Set(d, step.min), hn::Set(d, step.max));
     const V<D> scale = hn::Set(d, step.scale);
     const V<D> steps = kDivide ? shift / scale : shift * hn::Set(d, step.inverse);
-    Put<Float, kNonTemporal>(d, Quantise(d, steps, hn::Set(d, step.zero), scale), y + i);
+    Put<Float, kNonTemporal>(d, Quantize(d, steps, hn::Set(d, step.zero), scale), y + i);
   }
 };
 
@@ -139,7 +139,7 @@ struct RowsMath {
     const hn::RebindToUnsigned<D> du;
     const V<D> keep = hn::BitCast(d, hn::LoadU(du, steps.keep + j));
     const V<D> shift = Shift<D>(hn::LoadU(d, x + i), min, max);
-    Put<Float, kNonTemporal>(d, hn::And(Quantise(d, shift * inverse, zero, scale), keep), y + i);
+    Put<Float, kNonTemporal>(d, hn::And(Quantize(d, shift * inverse, zero, scale), keep), y + i);
   }
 };
 

@@ -10,7 +10,7 @@
 
 namespace gradflow {
 
-// The integers that numbers are quantised to, by the attributes num_bits and narrow_range.
+// The integers that numbers are quantized to, by the attributes num_bits and narrow_range.
 struct FakeQuantLevels {
   float lowest = 0;
   float highest = 255;
@@ -26,7 +26,7 @@ struct FakeQuantStep {
   float zero;
 };
 
-// As FakeQuantStep, for each of a row's columns. `keep` has all bits set, or none where y is 0 for
+// A FakeQuantStep for each of a row's columns. `keep` has all bits set, or none where y is 0 for
 // any x.
 struct FakeQuantColumns {
   float* min;

@@ -1,3 +1,4 @@
+// QuantizeV2 and Dequantize.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/quant/channel_slices.h"
 
 namespace gradflow::quantize {
@@ -38,19 +40,19 @@ absl::Status CheckRanges(int64_t axis, const PartialTensorShape& input,
                          const PartialTensorShape& min, const PartialTensorShape& max) {
   GRADFLOW_RETURN_IF_ERROR(CheckChannelAxis(axis, input));
   for (const auto& [name, range] : {std::pair("min_range", &min), std::pair("max_range", &max)}) {
-    // Without an axis, a vector of one element is as good as a scalar.
-    if (axis < 0 && range->IsCompatibleWith({1})) continue;
+    // Without an axis, any shape of one element is as good as a scalar.
+    if (axis < 0 && CheckOneElement(name, *range).ok()) continue;
     GRADFLOW_RETURN_IF_ERROR(CheckChannelRange(name, *range, axis, input));
   }
   return absl::OkStatus();
 }
 
-// The integers of a quantised type, as floats.
+// The integers of a quantized type, as floats.
 template <typename Storage>
 struct Integers {
   static constexpr double kLowest = std::numeric_limits<Storage>::min();
   static constexpr double kHighest = std::numeric_limits<Storage>::max();
-  // What MIN_COMBINED adds to make signed integers nonnegative.
+  // MIN_COMBINED adds this to make signed integers nonnegative.
   static constexpr float kHalfRange =
       std::is_signed_v<Storage> ? static_cast<float>((kHighest - kLowest + 1) / 2) : 0.0f;
   // MIN_FIRST: the number of integers, and the factor of the range that makes its highest number
@@ -163,7 +165,11 @@ absl::Status QuantizeShape(ShapeContext& c) {
   c.set_output(0, input);
   PartialTensorShape range = TensorShape();
   if (options.axis >= 0) {
-    range = {input.unknown_rank() ? -1 : input.dim_size(static_cast<int>(options.axis))};
+    const int64_t channels =
+        input.unknown_rank() ? -1 : input.dim_size(static_cast<int>(options.axis));
+    // The bounds of one channel are scalars, as in TensorFlow.
+    if (channels < 0) range = PartialTensorShape();
+    if (channels >= 0 && channels != 1) range = {channels};
   }
   c.set_output(1, range);
   c.set_output(2, range);
@@ -180,8 +186,11 @@ class QuantizeKernel final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(
         CheckRanges(options_.axis, input.shape(), ctx.input(1).shape(), ctx.input(2).shape()));
     const ChannelSlices slices(input.shape(), options_.axis);
+    // The bounds of one channel are scalars, as in TensorFlow.
     TensorShape range_shape;
-    if (options_.axis >= 0) range_shape.AddDim(input.dim_size(static_cast<int>(options_.axis)));
+    if (options_.axis >= 0 && input.dim_size(static_cast<int>(options_.axis)) != 1) {
+      range_shape.AddDim(input.dim_size(static_cast<int>(options_.axis)));
+    }
     Tensor* outputs[3] = {};
     for (int i = 0; i < 3; ++i) {
       GRADFLOW_RETURN_IF_ERROR(
@@ -308,8 +317,9 @@ input: The numbers.
 min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
 max_range: The greatest number of the range, of the same shape.
 output: The integers.
-output_min: The least number that was used.
-output_max: The greatest number that was used.
+output_min: The least number that was used: a scalar, or a vector with one for each index of `axis`
+  if there are several.
+output_max: The greatest number that was used, of the same shape.
 T: The type of the integers.
 mode: "MIN_COMBINED" maps the range to all integers, linearly. "MIN_FIRST" does so with a zero that
   is an integer. "SCALED" multiplies, and 0 becomes 0.
@@ -330,7 +340,7 @@ ensure_minimum_range: The least size of the range, relative to the greater of 1 
       .Attr("axis: int = -1")
       .Attr("dtype: {bfloat16, float} = DT_FLOAT")
       .Shape(DequantizeShape)
-      .Doc(R"(Converts integers of a quantization to numbers.
+      .Doc(R"(Dequantizes integers.
 
 input: The integers.
 min_range: The least number of the range: a scalar, or a vector with one for each index of `axis`.
@@ -338,7 +348,7 @@ max_range: The greatest number of the range, of the same shape.
 output: The numbers.
 T: The type of the integers.
 mode: The mode of `QuantizeV2`.
-narrow_range: As for `QuantizeV2`.
+narrow_range: See `QuantizeV2`.
 axis: The dimension whose indices have a range each; -1 for one range.
 dtype: The type of the numbers.)");
 

@@ -1,3 +1,4 @@
+// QuantizeAndDequantize with V2 to V4, and QuantizeAndDequantizeV4Grad.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -58,7 +59,7 @@ struct Options {
 };
 
 // Returns INVALID_ARGUMENT unless the ranges, inputs `first` and `first` + 1, have the shapes of
-// `axis`. Context is ShapeContext or KernelContext.
+// `axis`. Shape is PartialTensorShape or TensorShape.
 template <typename Shape>
 absl::Status CheckRanges(const Options& options, const Shape& input, const Shape& min,
                          const Shape& max) {
@@ -87,7 +88,7 @@ absl::Status Shape(ShapeContext& c) {
   return absl::OkStatus();
 }
 
-// The quantisation of one channel: clamps to [min, max] if `clamps`, then multiplies, rounds and
+// The quantization of one channel: clamps to [min, max] if `clamps`, then multiplies, rounds and
 // multiplies.
 template <typename C>
 struct Scale {
@@ -97,7 +98,7 @@ struct Scale {
   C inverse = 0;
 };
 
-// Returns the greatest scale that maps [min, max] into the quantised numbers and 0 to 0.
+// Returns the greatest scale that maps [min, max] into the quantized numbers and 0 to 0.
 template <typename C>
 Scale<C> MakeScale(const Options& options, C min, C max) {
   const int64_t ones = int64_t{1} << (options.num_bits - (options.is_signed ? 1 : 0));

@@ -1,4 +1,4 @@
-// Multinomial and StatelessMultinomial: classes drawn by unnormalised log-probabilities.
+// Multinomial and StatelessMultinomial: classes drawn by unnormalized log-probabilities.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace {
 // Steps between looks at whether the run is stopped.
 constexpr int64_t kStepsPerLook = int64_t{1} << 16;
 
-// Stores the running sums of the probabilities of a row, unnormalised. Logits that are not finite
+// Stores the running sums of the probabilities of a row, unnormalized. Logits that are not finite
 // have probability 0. Subtracting the largest logit keeps the exponentials finite.
 template <typename T>
 void RunningSums(const RunContext& run, const T* logits, int64_t classes, double* sums) {
@@ -169,7 +169,7 @@ void Register(Registry& registry) {
       .Shape(MultinomialShape)
       .Doc(R"(Returns classes that are drawn independently, with replacement.
 
-logits: A matrix with a row of unnormalised log-probabilities for each distribution. Logits that
+logits: A matrix with a row of unnormalized log-probabilities for each distribution. Logits that
   are not finite stand for probability 0. There are kernels for floating-point types.
 num_samples: A scalar: the number of samples of each distribution.
 output: A matrix with a row of samples for each distribution: indices of columns. If no logit of a
@@ -195,7 +195,7 @@ output_dtype: The type of the samples.)");
       .Shape(MultinomialShape)
       .Doc(R"(Returns classes that are drawn independently, with replacement, by a seed.
 
-logits: A matrix with a row of unnormalised log-probabilities for each distribution. Logits that
+logits: A matrix with a row of unnormalized log-probabilities for each distribution. Logits that
   are not finite stand for probability 0. There are kernels for floating-point types.
 num_samples: A scalar: the number of samples of each distribution.
 seed: Two numbers. Equal seeds make equal samples.

@@ -238,7 +238,7 @@ class TruncatedNormalKernel final : public OpKernel {
       samples = 100;
       batches = NumBlocks(n, samples);
     }
-    // As many as TensorFlow reserves.
+    // The number that TensorFlow reserves.
     const uint64_t per_batch = uint64_t{2} * kAttempts * (static_cast<uint64_t>(samples) + 3);
     const Philox stream = state_.Reserve(static_cast<uint64_t>(batches) * per_batch / 4);
     if (n == 0) return absl::OkStatus();
@@ -340,14 +340,14 @@ void Register(Registry& registry) {
       .Attr("T: {int32, int64}")
       .Stateful()
       .Shape(TruncatedNormalShape)
-      .Doc(R"(Returns numbers that have normal distributions cut off at bounds.
+      .Doc(R"(Returns numbers from truncated normal distributions.
 
 The first dimension of the result is that of batches, which each have a distribution. Parameters are
 vectors with an element for each batch, or scalars. Half is computed in float. There is no kernel for
 bfloat16.
 
 shape: A vector of one element at least: the shape of the result.
-means: The means of the normal distributions, before they are cut off.
+means: The means of the normal distributions, before truncation.
 stdevs: Their standard deviations, which are positive.
 minvals: The lower bounds, which may be -infinity.
 maxvals: The upper bounds, which may be infinity if the lower bound is not.
@@ -373,13 +373,13 @@ T: The type of `shape`.)");
       .Attr("Tseed: {int32, int64} = DT_INT64")
       .Attr("dtype: {half, float, double}")
       .Shape(StatelessTruncatedNormalShape)
-      .Doc(R"(Returns numbers that have normal distributions cut off at bounds, by a seed.
+      .Doc(R"(Returns numbers from truncated normal distributions, by a seed.
 
 Half is computed in float.
 
 shape: A vector: the shape of the result, which ends with the shape that the parameters broadcast to.
 seed: Two numbers. Equal seeds make equal numbers.
-means: The means of the normal distributions, before they are cut off.
+means: The means of the normal distributions, before truncation.
 stddevs: Their standard deviations, which are positive.
 minvals: The lower bounds, which may be -infinity.
 maxvals: The upper bounds, which may be infinity if the lower bound is not.

@@ -1,3 +1,4 @@
+// Assign and AssignVariableOp.
 #include <memory>
 #include <utility>
 
@@ -130,7 +131,7 @@ ref: The variable, which need not have a value.
 value: The value.
 output_ref: The variable, for nodes that use it after the assignment.
 T: The type of the variable.
-validate_shape: Whether it is an error if `value` has not the shape of the variable.
+validate_shape: If true, it is an error if `value` does not have the shape of the variable.
 use_locking: Has no effect: readers always see a whole value.)");
   registry.Kernel("Assign", MakeKernel<AssignKernel>);
   registry.Op("AssignVariableOp")
@@ -145,7 +146,7 @@ use_locking: Has no effect: readers always see a whole value.)");
 resource: The variable.
 value: The value.
 dtype: The type of the variable.
-validate_shape: Whether it is an error if `value` has not the shape of the variable's value.)");
+validate_shape: If true, it is an error if `value` has another shape than the variable's value.)");
   registry.Kernel("AssignVariableOp", MakeKernel<AssignKernel>);
 
   const struct {

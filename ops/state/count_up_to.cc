@@ -1,3 +1,4 @@
+// CountUpTo and ResourceCountUpTo.
 #include <cstdint>
 #include <limits>
 #include <memory>

@@ -135,6 +135,8 @@ The last dimension of `indices` is the depth of its tuples of indices. A tuple s
 `[i0, i1, ...]` of the variable. Updates of the same slice are applied in their order. If a tuple is
 out of range and this is an error, nothing changes.
 )";
+constexpr char kBoolDoc[] =
+    "\nThe sum of bools is their disjunction, and their difference is true if they differ.\n";
 constexpr char kTupleArguments[] = R"(indices: The tuples, in the last dimension.
 updates: The updates, of the shape `indices.shape[:-1] + shape[depth:]`, with the shape of the
   variable.
@@ -237,6 +239,10 @@ Tindices: The type of `indices`.)"));
                           kTupleArguments));
     registry.Kernel(nd_op, update.factory).Types("T", types);
 
+    // As in TensorFlow, only these add and subtract bools.
+    if (update.accumulation == Accumulation::kAdd || update.accumulation == Accumulation::kSub) {
+      types.push_back(DT_BOOL);
+    }
     const std::string resource_nd_op = absl::StrCat("ResourceScatterNd", update.name);
     registry.Op(resource_nd_op)
         .Group("state_ops")
@@ -248,7 +254,7 @@ Tindices: The type of `indices`.)"));
         .Attr("use_locking: bool = true")
         .Attr("bad_indices_policy: string = ''")
         .Shape(ScatterNdShape)
-        .Doc(absl::StrCat(update.summary, ", by tuples of indices.", kTupleDoc,
+        .Doc(absl::StrCat(update.summary, ", by tuples of indices.", kTupleDoc, kBoolDoc,
                           "\nref: The variable.\n", kTupleArguments));
     registry.Kernel(resource_nd_op, update.factory).Types("T", types);
   }

@@ -69,9 +69,9 @@ Registry::OpBuilder& AddArguments(Registry::OpBuilder& op, absl::string_view out
 If an argument is wrong, nothing changes.
 
 ref: The variable.
-begin: As for `StridedSlice`.
-end: As for `StridedSlice`.
-strides: As for `StridedSlice`.
+begin: See `StridedSlice`.
+end: See `StridedSlice`.
+strides: See `StridedSlice`.
 value: The new elements of the slice, to whose shape they are broadcast.
 )",
                             output_doc, "T: The type of the variable.", kSliceAttrsDoc)));

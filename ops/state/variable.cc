@@ -1,3 +1,4 @@
+// The ops that make and read variables: Variable, VarHandleOp, ReadVariableOp and others.
 #include "gradflow/core/variable.h"
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Optimisers: the update of one element of a variable and of its slots, by the formulas of
+// Optimizers: the update of one element of a variable and of its slots, by the formulas of
 // TensorFlow in their order. Not for users.
 //
 // A step has
@@ -17,7 +17,7 @@
 
 namespace gradflow::optimizer {
 
-// What differs between the calls of a step, known when its loop begins.
+// Properties of a call of a step, which are known when its loop begins.
 template <bool kFlagValue, bool kSparseValue, bool kSpecialValue>
 struct Options {
   // The value of the op's attribute: use_nesterov, update_slots or multiply_linear_by_lr.

@@ -1,3 +1,4 @@
+// The ops of optimizers: Apply, SparseApply, ResourceApply and ResourceSparseApply of each.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -147,13 +148,13 @@ struct Optimizer {
   const char* variables;
   const char* dense;
   const char* sparse;
-  // Whether there are forms for references.
+  // True if there are forms for references.
   bool has_references;
   // The attribute besides use_locking, or null.
   const char* attr;
   const char* summary;
   const char* formula;
-  // Whether complex types have kernels.
+  // True if complex types have kernels.
   bool has_complex;
   KernelFactory factory;
 };
@@ -550,7 +551,7 @@ const Optimizer kOptimizers[] = {
      "var -= mom",
      true, kFactory<optimizer::RMSProp, true>},
     {"CenteredRMSProp", "var mg ms mom", kRates, "lr rho momentum epsilon grad indices", true,
-     nullptr, "centred RMSProp",
+     nullptr, "centered RMSProp",
      "ms += (grad * grad - ms) * (1 - rho)\n"
      "mg += (grad - mg) * (1 - rho)\n"
      "mom = mom * momentum + grad * lr / sqrt(ms - mg * mg + epsilon)\n"

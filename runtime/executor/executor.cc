@@ -81,11 +81,15 @@ class Threads final : public LoopArena, public ReadyQueue::Arena {
 
 std::shared_ptr<const ExecutorState> MakeState(const Parallelism& parallelism,
                                                const std::shared_ptr<Allocator>& allocator,
-                                               std::shared_ptr<ResourceManager> resources) {
+                                               std::shared_ptr<ResourceManager> resources,
+                                               const std::vector<ExecutorDevice>& other_devices) {
   auto state = std::make_shared<ExecutorState>();
   state->parallelism = parallelism;
   state->allocator = ShardedPtr<Allocator>(allocator);
   state->resources = std::move(resources);
+  for (const ExecutorDevice& device : other_devices) {
+    state->other_devices.push_back({device.name, ShardedPtr<Allocator>(device.allocator)});
+  }
   state->run_memory = std::make_unique<PoolAllocator>();
   const int threads = std::max(parallelism.inter_op, parallelism.intra_op);
   if (threads > 1) state->arena = std::make_shared<Threads>(threads);
@@ -120,7 +124,7 @@ absl::Status RunOnce(RunCore* core, const Plan& plan, absl::Span<const Tensor* c
   }
   if (measures) run.MeasureCosts();
   core->RunToEnd(&run);
-  // Out of memory for a new order, the plan keeps its current one.
+  // If there is no memory for a new order, the plan keeps its current one.
   if (measures) {
     (void)CallSafely([&] {
       plan.EndMeasuring(/*finished=*/!core->failed());
@@ -134,8 +138,9 @@ absl::Status RunOnce(RunCore* core, const Plan& plan, absl::Span<const Tensor* c
 }  // namespace
 
 Executor::Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
-                   std::shared_ptr<ResourceManager> resources)
-    : state_(MakeState(parallelism, allocator, std::move(resources))) {}
+                   std::shared_ptr<ResourceManager> resources,
+                   const std::vector<ExecutorDevice>& other_devices)
+    : state_(MakeState(parallelism, allocator, std::move(resources), other_devices)) {}
 
 Executor::~Executor() = default;
 
@@ -152,16 +157,16 @@ absl::Status Executor::Run(const std::shared_ptr<const Plan>& plan,
   return CallSafely([&]() -> absl::Status {
     GRADFLOW_RETURN_IF_ERROR(plan->CheckFeeds(feeds));
     const ExecutorState& state = *state_;
+    GRADFLOW_RETURN_IF_ERROR(state.CheckDevices(*plan));
     const Parallelism& threads = state.parallelism;
     Threads* const arena = static_cast<Threads*>(state.arena.get());
     const auto run = [&](ReadyQueue::Arena* helpers, int max_loop_threads) -> absl::Status {
       if (!plan->has_async()) {
-        RunCore core(state, state.allocator.get(), limits, trace, functions.get(), helpers,
-                     max_loop_threads);
+        RunCore core(state, limits, trace, functions.get(), helpers, max_loop_threads);
         return RunOnce(&core, *plan, feeds, trace, outputs);
       }
-      const auto core = std::make_shared<RunCore>(state, state.allocator.get(), limits, trace,
-                                                  functions.get(), helpers, max_loop_threads);
+      const auto core = std::make_shared<RunCore>(state, limits, trace, functions.get(), helpers,
+                                                  max_loop_threads);
       core->Retain(state_, plan, functions);
       return RunOnce(core.get(), *plan, feeds, trace, outputs);
     };

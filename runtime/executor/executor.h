@@ -45,6 +45,13 @@ struct Parallelism {
   int intra_op = 1;
 };
 
+// A device of an executor: nodes of a plan that ask for it allocate their tensors there.
+struct ExecutorDevice {
+  // As in PlanOptions::devices.
+  std::string name;
+  std::shared_ptr<Allocator> allocator;
+};
+
 // A function that kernels call: a plan whose feeds are its arguments and whose fetches are its
 // results.
 class RunnableFunction {
@@ -81,11 +88,13 @@ class Executor {
   // The thread that calls Run works on its run, together with threads that all runs share.
   // Including the caller, there are as many as the larger of the two numbers, or fewer if the
   // machine has fewer cores. A thread that waits for its run works for no other run. With 1 and 1,
-  // no other thread ever takes part. Tensors are allocated from `allocator`; kernels use
-  // `resources`. REQUIRES: both numbers >= 1
+  // no other thread ever takes part. Tensors are allocated from `allocator`, those of nodes on
+  // other devices from the allocators of `other_devices`; kernels use `resources`. REQUIRES: both
+  // numbers >= 1
   Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
-           std::shared_ptr<ResourceManager> resources = nullptr);
-  // As above, with `threads` for both numbers.
+           std::shared_ptr<ResourceManager> resources = nullptr,
+           const std::vector<ExecutorDevice>& other_devices = {});
+  // Overload with `threads` for both numbers.
   Executor(int threads, const std::shared_ptr<Allocator>& allocator)
       : Executor(Parallelism{threads, threads}, allocator) {}
   // REQUIRES: no run is in flight. Asynchronous kernels of runs that are over may still be.
@@ -103,6 +112,8 @@ class Executor {
   // nodes are not waited for. The error's text begins with "node 'name' (Op): ", unless memory is
   // too short even for a text: RESOURCE_EXHAUSTED.
   //
+  // A plan for other devices than the executor has is FAILED_PRECONDITION.
+  //
   // Records the nodes in *trace, which is made for this plan, unless it is null. Kernels may call
   // `functions`.
   absl::Status Run(const std::shared_ptr<const Plan>& plan, absl::Span<const Tensor* const> feeds,
@@ -111,7 +122,7 @@ class Executor {
 
   // Returns memory that no run uses to the system.
   void Trim() const;
-  // As Trim(), permanently: large blocks are returned to the system as the runs in flight end.
+  // Trims permanently: large blocks are also returned to the system as the runs in flight end.
   void StopCaching() const;
 
  private:

@@ -50,21 +50,21 @@ void ReadyQueue::Append(Source* source) {
   last_ = source;
 }
 
-void ReadyQueue::FindThread() {
+void ReadyQueue::WakeOrSpawn() {
   if (waits_) {
     // The waiting thread takes one piece of work; what comes before it has woken needs helpers.
     waits_ = false;
     return changed_.Notify();
   }
-  if (arena_ == nullptr || working_ + asked_ >= max_threads_) return;
+  if (arena_ == nullptr || working_ + spawned_ >= max_threads_) return;
   if (gate_ == nullptr) gate_ = new (std::nothrow) Gate(this);
   if (gate_ == nullptr) return;
-  ++asked_;
+  ++spawned_;
   gate_->refs.fetch_add(1, std::memory_order_relaxed);
   TsanRelease(gate_);
   if (arena_->Spawn(Help, gate_)) return;
   gate_->Unref();
-  --asked_;
+  --spawned_;
 }
 
 void ReadyQueue::Push(Source* source, int32_t node) {
@@ -77,7 +77,7 @@ void ReadyQueue::Push(Source* source, int32_t node) {
   }
   source->last_ = node;
   Append(source);
-  FindThread();
+  WakeOrSpawn();
 }
 
 bool ReadyQueue::PushStart(Source* source) {
@@ -85,7 +85,7 @@ bool ReadyQueue::PushStart(Source* source) {
   if (closed_) return false;
   source->starts_ = true;
   Append(source);
-  FindThread();
+  WakeOrSpawn();
   return true;
 }
 
@@ -110,7 +110,7 @@ void ReadyQueue::PushCompletion(Source* source, std::shared_ptr<Completion> comp
   source->last_completion_ = last;
   Append(source);
   // Called under the mutex: once it is released, the run may end.
-  FindThread();
+  WakeOrSpawn();
 }
 
 bool ReadyQueue::TakeLocked(Work* work) {
@@ -216,7 +216,7 @@ bool ReadyQueue::Close() {
 
 bool ReadyQueue::Enter() {
   MutexLock lock(&mutex_);
-  --asked_;
+  --spawned_;
   if (first_ == nullptr) return false;
   ++working_;
   return true;

@@ -4,9 +4,10 @@
 // of ready nodes, completed asynchronous nodes and sources that start.
 //
 // The thread that called Run takes work until none is left, then waits for other threads and
-// asynchronous kernels. Other threads join as helpers. When work is added and fewer threads than
-// allowed are at work, the queue spawns a helper in the session's arena. A helper leaves when it
-// finds no work. A helper that arrives after the run is over leaves at once.
+// asynchronous kernels. When work is added, the queue wakes that thread if it waits. Otherwise it
+// spawns a helper in the session's arena, if fewer threads than allowed are at work or spawned. A
+// helper leaves when it has found no work for about two microseconds, and at once if there is none
+// when it arrives or if the run is over.
 //
 // Nodes are linked through memory of their source, so adding a node allocates nothing.
 //
@@ -111,7 +112,7 @@ class ReadyQueue {
   void Append(Source* source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeLocked(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the waiting thread or spawns a helper, if the added work needs one.
-  void FindThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeOrSpawn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Admits a helper. Returns false if it is no longer needed.
   bool Enter();
   static void Help(void* gate);
@@ -126,7 +127,7 @@ class ReadyQueue {
   // The number of threads at work.
   int working_ ABSL_GUARDED_BY(mutex_) = 1;
   // The number of helpers that were spawned and have not arrived.
-  int asked_ ABSL_GUARDED_BY(mutex_) = 0;
+  int spawned_ ABSL_GUARDED_BY(mutex_) = 0;
   // The number of asynchronous nodes in flight.
   int async_ ABSL_GUARDED_BY(mutex_) = 0;
   // True while WaitAndTake is waiting.

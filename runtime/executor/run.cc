@@ -1,7 +1,6 @@
 #include "gradflow/runtime/executor/run.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -14,19 +13,24 @@
 namespace gradflow {
 namespace {
 
-// The link of an asynchronous node that is in flight.
-constexpr int32_t kAsyncNode = -3;
 // The memory of a function call beside that of its nodes: the objects of the run and of the calling
 // node.
 constexpr size_t kCallBytes = 1024;
 
 }  // namespace
 
-// ---- RunCore ----
+absl::Status ExecutorState::CheckDevices(const Plan& plan) const {
+  for (size_t i = 1; i < plan.devices().size(); ++i) {
+    if (i > other_devices.size() || other_devices[i - 1].name != plan.devices()[i]) {
+      return errors::FailedPrecondition("the plan is for device '", plan.devices()[i],
+                                        "', which the executor does not have");
+    }
+  }
+  return absl::OkStatus();
+}
 
-RunCore::RunCore(const ExecutorState& state, const std::shared_ptr<Allocator>& allocator,
-                 const RunLimits& limits, RunTrace* trace, const FunctionTable* functions,
-                 ReadyQueue::Arena* arena, int max_loop_threads)
+RunCore::RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* trace,
+                 const FunctionTable* functions, ReadyQueue::Arena* arena, int max_loop_threads)
     : state_(state),
       limits_(limits),
       trace_(trace),
@@ -34,21 +38,29 @@ RunCore::RunCore(const ExecutorState& state, const std::shared_ptr<Allocator>& a
       shared_(arena != nullptr),
       stop_(limits.cancelled, limits.closed, limits.deadline),
       queue_(state.parallelism.inter_op, arena, [this] { Help(); }) {
-  context_.stop = &stop_;
-  context_.arena = state.arena.get();
-  context_.max_loop_threads = max_loop_threads;
-  context_.allocator = &allocator;
-  context_.resources = state.resources.get();
-  context_.functions = this;
-  context_.step_id = state.NextStepId();
+  RunContext& first = contexts_.emplace_back();
+  first.stop = &stop_;
+  first.arena = state.arena.get();
+  first.max_loop_threads = max_loop_threads;
+  first.allocator = &state.allocator.get();
+  first.resources = state.resources.get();
+  first.functions = this;
+  first.step_id = state.NextStepId();
+  for (const ExecutorState::Device& device : state.other_devices) {
+    RunContext context = contexts_[0];
+    context.allocator = &device.allocator.get();
+    contexts_.push_back(context);
+  }
 }
 
 RunCore::~RunCore() = default;
 
 void RunCore::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
                      std::shared_ptr<const FunctionTable> functions) {
-  retained_allocator_ = *context_.allocator;
-  context_.allocator = &retained_allocator_;
+  retained_allocators_.reserve(contexts_.size());
+  for (RunContext& context : contexts_) {
+    context.allocator = &retained_allocators_.emplace_back(*context.allocator);
+  }
   retained_state_ = std::move(state);
   retained_plan_ = std::move(plan);
   retained_functions_ = std::move(functions);
@@ -65,7 +77,7 @@ void RunCore::Execute(ReadyQueue::Work* work) {
 
 void RunCore::Help() {
   ReadyQueue::Work work;
-  const ScopedArenaMembership member(context_.arena);
+  const ScopedArenaMembership member(context().arena);
   while (queue_.Take(&work)) Execute(&work);
 }
 
@@ -131,235 +143,6 @@ void RunCore::Remove(PlanRun* run) {
   calls_.erase(it);
 }
 
-// ---- PlanRun ----
-
-size_t PlanRun::MemoryBytes(const Plan& plan) {
-  return plan.num_slots() * (sizeof(Tensor) + sizeof(int32_t) + sizeof(SlotState)) +
-         plan.num_nodes() * 2 * sizeof(int32_t);
-}
-
-void* PlanRun::AllocateMemory(const Plan& plan, PoolAllocator* pool) {
-  return pool->Allocate(std::max<size_t>(MemoryBytes(plan), 1));
-}
-
-PlanRun::PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory)
-    : Source(reinterpret_cast<int32_t*>(static_cast<Tensor*>(memory) + plan.num_slots()) +
-             plan.num_slots() + plan.num_nodes()),
-      core_(*core),
-      plan_(plan),
-      order_(plan.order()),
-      nodes_(plan.nodes().data()),
-      trace_(trace),
-      tensors_(static_cast<Tensor*>(memory)),
-      uses_(reinterpret_cast<std::atomic<int32_t>*>(tensors_ + plan.num_slots())),
-      pending_(uses_ + plan.num_slots()),
-      links_(reinterpret_cast<int32_t*>(pending_ + plan.num_nodes())),
-      slot_states_(reinterpret_cast<SlotState*>(links_ + plan.num_nodes())),
-      charge_(core->context().allocator->get()) {
-  static_assert(sizeof(std::atomic<int32_t>) == sizeof(int32_t));
-  static_assert(sizeof(SlotState) == 1);
-  if (plan.num_nodes() > 0) {
-    std::memcpy(static_cast<void*>(pending_), plan.pending().data(),
-                plan.num_nodes() * sizeof(int32_t));
-  }
-  std::memset(static_cast<void*>(slot_states_), static_cast<int>(SlotState::kEmpty),
-              plan.num_slots());
-}
-
-PlanRun::~PlanRun() {
-  for (int32_t slot = 0; slot < plan_.num_slots(); ++slot) {
-    if (slot_states_[slot] == SlotState::kValue) std::destroy_at(&tensors_[slot]);
-  }
-  core_.run_memory().Deallocate(tensors_, std::max<size_t>(MemoryBytes(plan_), 1));
-}
-
-void PlanRun::SetCaller(const Caller& caller, FunctionRunner::Done done) {
-  caller_ = caller;
-  depth_ = caller.run->depth_ + 1;
-  done_ = std::move(done);
-}
-
-void PlanRun::SetFeeds(absl::Span<const Tensor* const> feeds) {
-  for (size_t i = 0; i < feeds.size(); ++i) {
-    const int32_t uses = plan_.slot_uses()[i];
-    uses_[i].store(uses, std::memory_order_relaxed);
-    if (uses == 0) continue;
-    new (&tensors_[i]) Tensor(*feeds[i]);
-    slot_states_[i] = SlotState::kValue;
-  }
-}
-
-absl::Status PlanRun::Fetch(std::vector<Tensor>* outputs) {
-  std::vector<Tensor> fetched;
-  fetched.reserve(plan_.fetches().size());
-  for (size_t i = 0; i < plan_.fetches().size(); ++i) {
-    const Plan::Fetch& fetch = plan_.fetches()[i];
-    Tensor& tensor = tensors_[fetch.slot];
-    if (slot_states_[fetch.slot] != SlotState::kValue) {
-      return errors::InvalidArgument("fetch ", i,
-                                     " has no value: it is in a branch that was not taken");
-    }
-    if (fetch.last) {
-      fetched.push_back(std::move(tensor));
-    } else {
-      fetched.push_back(tensor);
-    }
-  }
-  *outputs = std::move(fetched);
-  return absl::OkStatus();
-}
-
-void PlanRun::Execute(ReadyQueue::Work* work) {
-  if (trace_ == nullptr) {
-    core_.shared() ? Work<Mode::kShared>(work) : Work<Mode::kAlone>(work);
-  } else {
-    core_.shared() ? Work<Mode::kSharedTraced>(work) : Work<Mode::kAloneTraced>(work);
-  }
-}
-
-// An asynchronous node that is in flight. Lives as long as a copy of its AsyncDone, which may
-// outlive the run but can no longer reach it then.
-class PlanRun::AsyncNode final : public ReadyQueue::Completion {
- public:
-  // The target that the kernel calls and drops.
-  class Handle final : public AsyncDone::Target {
-   public:
-    explicit Handle(std::shared_ptr<AsyncNode> node) : node_(std::move(node)) {}
-    ~Handle() override {
-      if (node_->ended_.load(std::memory_order_relaxed)) return;
-      node_->End(absl::Status(absl::StatusCode::kInternal,
-                              "the kernel dropped its callback without a call"));
-    }
-    bool Done(absl::Status status) override { return node_->End(std::move(status)); }
-
-   private:
-    const std::shared_ptr<AsyncNode> node_;
-  };
-
-  AsyncNode(PlanRun* run, int32_t node, Inputs inputs)
-      : core_(run->core_.shared_from_this()),
-        run_(run),
-        plan_(run->plan_),
-        node_(node),
-        inputs_(std::move(inputs)),
-        outputs_(plan_.nodes()[node + 1].outputs_begin - plan_.nodes()[node].outputs_begin,
-                 Tensor(Tensor::Unset())),
-        context_(absl::MakeSpan(inputs_), absl::MakeSpan(outputs_),
-                 plan_.slot_types().subspan(plan_.nodes()[node].outputs_begin, outputs_.size()),
-                 core_->context()) {
-    context_.CountAllocatedBytes(&allocated_bytes_);
-    context_.SetPlanNode(run, node);
-  }
-
-  // Lets the node push itself to the queue.
-  void SetSelf(const std::shared_ptr<AsyncNode>& self) { self_ = self; }
-
-  bool End(absl::Status status) {
-    if (ended_.exchange(true)) return false;
-    status_ = std::move(status);
-    core_->queue().PushCompletion(run_, self_.lock());
-    return true;
-  }
-
- private:
-  friend class PlanRun;
-
-  const std::shared_ptr<RunCore> core_;
-  // Only the run may access it.
-  PlanRun* const run_;
-  const Plan& plan_;
-  const int32_t node_;
-  Inputs inputs_;
-  std::vector<Tensor> outputs_;
-  int64_t allocated_bytes_ = 0;
-  KernelContext context_;
-  std::atomic<bool> ended_{false};
-  absl::Status status_;
-  std::weak_ptr<AsyncNode> self_;
-};
-
-template <PlanRun::Mode kMode>
-void PlanRun::Work(ReadyQueue::Work* work) noexcept {
-  Inputs inputs;
-  ReadyNodes ready;
-  if (work->completion != nullptr) {
-    const auto node = std::static_pointer_cast<AsyncNode>(work->completion);
-    work->completion = nullptr;
-    if (!EndAsync<kMode>(node.get())) return;
-    AddSuccessors<kMode>(node->node_, &ready);
-  } else if (work->node == kNoNode) {
-    // Backwards, since the newest node runs first.
-    const std::vector<int32_t>& roots = order_.roots;
-    for (size_t i = roots.size(); i-- > 0;) AddReady<kMode>(roots[i], &ready);
-  } else {
-    ready.kept = work->node;
-  }
-  // From now on, each node that ends checks if the next may start.
-  const int32_t next = ready.list != kNoNode ? ready.list : ready.kept;
-  if (next == kNoNode || EndIfStopped(next, "not started")) return;
-  for (;;) {
-    int32_t node = ready.list;
-    if (node != kNoNode) {
-      ready.list = links_[node];
-    } else if (node = std::exchange(ready.kept, kNoNode); node == kNoNode) {
-      return;
-    }
-    bool ended = true;
-    if (!RunNode<kMode>(node, &inputs, &ended)) return;
-    if (ended) AddSuccessors<kMode>(node, &ready);
-  }
-}
-
-template <PlanRun::Mode kMode>
-void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
-  if constexpr (IsTraced(kMode)) trace_->node(node).scheduled = RunTrace::Now();
-  if (!IsShared(kMode) || IsSmall(node)) {
-    ready->list = Link(node, ready->list);
-    return;
-  }
-  const int32_t before = std::exchange(ready->kept, node);
-  if (before == kNoNode) return;
-  if (caller_.run != nullptr) Open();
-  core_.queue().Push(this, before);
-}
-
-template <PlanRun::Mode kMode>
-void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
-  const int32_t* const successors = order_.successors.data();
-  for (int32_t i = nodes_[node + 1].successors_begin; i-- > nodes_[node].successors_begin;) {
-    const int32_t next = successors[i];
-    if constexpr (IsShared(kMode)) {
-      // At 1, only this node is left to count, and no other thread changes the count.
-      if (pending_[next].load(std::memory_order_acquire) != 1 &&
-          pending_[next].fetch_sub(1, std::memory_order_acq_rel) != 1) {
-        continue;
-      }
-    } else {
-      const int32_t pending = pending_[next].load(std::memory_order_relaxed) - 1;
-      pending_[next].store(pending, std::memory_order_relaxed);
-      if (pending != 0) continue;
-    }
-    AddReady<kMode>(next, ready);
-  }
-}
-
-void PlanRun::CloseOne() {
-  if (open_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The function has ended, unless the run has.
-  RunCore& core = core_;
-  if (core.failed() || core.stop().IsStopped()) return;
-  std::vector<Tensor> results;
-  const absl::Status status = CallSafely([&] { return Fetch(&results); });
-  const FunctionRunner::Done done = std::move(done_);
-  // Destroys this. The call of done() may end the caller, too.
-  core.Remove(this);
-  const absl::Status called = CallSafely([&] {
-    done(status, std::move(results));
-    return absl::OkStatus();
-  });
-  if (!called.ok()) core.Fail([&] { return called; });
-}
-
 void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& caller,
                        std::vector<Tensor> args, Done done) {
   // Destroyed without the mutex: its callback may own the last reference to what it calls.
@@ -369,6 +152,7 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     std::vector<const Tensor*> feeds;
     for (const Tensor& arg : args) feeds.push_back(&arg);
     GRADFLOW_RETURN_IF_ERROR(plan.CheckFeeds(feeds));
+    GRADFLOW_RETURN_IF_ERROR(state_.CheckDevices(plan));
     MutexLock lock(&mutex_);
     if (closed_) return absl::CancelledError("the run is over");
     const PlanRun::Caller node = {caller.plan_run(), caller.plan_node()};
@@ -405,281 +189,6 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     return absl::CancelledError("the run is over");
   });
   if (!status.ok() && done != nullptr) done(status, {});
-}
-
-void PlanRun::EndStopped(int32_t node, const char* what) {
-  core_.Fail([&] {
-    return errors::Prefix(absl::StrCat(Prefix(node), what, ", since "),
-                          WhyStopped(core_.stop(), core_.limits()));
-  });
-}
-
-int32_t PlanRun::FirstAsyncNode() const {
-  for (int32_t node = 0; node < plan_.num_nodes(); ++node) {
-    if (nodes_[node].async && links_[node] == kAsyncNode) return node;
-  }
-  return kNoNode;
-}
-
-std::string PlanRun::Prefix(int32_t node) const {
-  // Lists the innermost node and the outermost calls only, since a recursion may be of any depth.
-  constexpr size_t kMaxCalls = 4;
-  std::vector<Caller> callers;
-  for (Caller c = caller_; c.run != nullptr; c = c.run->caller_) callers.push_back(c);
-  std::string prefix;
-  for (size_t i = callers.size(); i-- > 0 && callers.size() - i <= kMaxCalls;) {
-    absl::StrAppend(&prefix, callers[i].run->plan_.ErrorPrefix(callers[i].node));
-  }
-  if (callers.size() > kMaxCalls) {
-    absl::StrAppend(&prefix, "(", callers.size() - kMaxCalls, " more calls) ");
-  }
-  return absl::StrCat(prefix, plan_.ErrorPrefix(node));
-}
-
-template <PlanRun::Mode kMode>
-bool PlanRun::RunNode(int32_t node, Inputs* inputs, bool* ended) {
-  const Plan::PlanNode& plan_node = nodes_[node];
-  if (any_dead_.load(std::memory_order_relaxed) && HasDeadInput(node)) {
-    SkipDeadNode(node);
-    return true;
-  }
-  if constexpr (IsTraced(kMode)) {
-    trace_->node(node).thread = RunTrace::ThisThread();
-    trace_->node(node).start = RunTrace::Now();
-  }
-  if (plan_node.async) {
-    *ended = false;
-    StartAsync<kMode>(node);
-    return !EndIfStopped(node, "stopped");
-  }
-  const int32_t begin = plan_node.outputs_begin;
-  const int32_t end = nodes_[node + 1].outputs_begin;
-  for (int32_t slot = begin; slot < end; ++slot) new (&tensors_[slot]) Tensor(Tensor::Unset());
-  Tensor* only_input = nullptr;
-  DeadOutputs dead;
-  const absl::Status status =
-      CallSafely([&] { return Compute<kMode>(node, inputs, &only_input, &dead); });
-  // Inputs are dropped before the outputs are read, so that an output in the memory of an input
-  // owns it alone.
-  inputs->clear();
-  if (only_input != nullptr) {
-    Destroy(static_cast<int32_t>(only_input - tensors_));
-  } else {
-    ReleaseInputs<kMode>(node);
-  }
-  return EndNode<kMode>(node, dead, status);
-}
-
-template <PlanRun::Mode kMode>
-absl::Status PlanRun::Compute(int32_t node, Inputs* inputs, Tensor** only_input,
-                              DeadOutputs* dead) {
-  const Plan::PlanNode& plan_node = nodes_[node];
-  const Plan::PlanNode& next = nodes_[node + 1];
-  const int32_t* const slots = plan_.inputs().data() + plan_node.inputs_begin;
-  const int32_t num_inputs = next.inputs_begin - plan_node.inputs_begin;
-  absl::Span<Tensor> in;
-  if (num_inputs == 1 && uses_[slots[0]].load(std::memory_order_acquire) == 1) {
-    // The last reader of its only input, as most nodes are, reads it in place.
-    uses_[slots[0]].store(0, std::memory_order_relaxed);
-    *only_input = &tensors_[slots[0]];
-    in = absl::MakeSpan(*only_input, 1);
-  } else {
-    inputs->reserve(num_inputs);
-    for (int32_t i = 0; i < num_inputs; ++i) BorrowInput(slots[i], inputs);
-    in = absl::MakeSpan(*inputs);
-  }
-  const size_t num_outputs = next.outputs_begin - plan_node.outputs_begin;
-  KernelContext context(in, {tensors_ + plan_node.outputs_begin, num_outputs},
-                        plan_.slot_types().subspan(plan_node.outputs_begin, num_outputs),
-                        core_.context());
-  if constexpr (IsTraced(kMode)) {
-    context.CountAllocatedBytes(&trace_->node(node).allocated_bytes);
-    trace_->node(node).compute_start = RunTrace::Now();
-  }
-  const bool measures = IsShared(kMode) && measures_ && !plan_node.cheap;
-  const int64_t start = measures ? RunTrace::Now() : 0;
-  GRADFLOW_RETURN_IF_ERROR(plan_node.kernel->Compute(context));
-  if (measures) plan_.SetCost(node, RunTrace::Now() - start);
-  if constexpr (IsTraced(kMode)) trace_->node(node).compute_end = RunTrace::Now();
-  if (!context.dead_outputs().empty()) SetDeadOutputs(node, context, dead);
-  return CheckOutputs<kMode>(node);
-}
-
-void PlanRun::SetDeadOutputs(int32_t node, const KernelContext& context, DeadOutputs* dead) {
-  dead->assign(context.dead_outputs().begin(), context.dead_outputs().end());
-  // CheckOutputs accepts empty tensors.
-  const int32_t begin = nodes_[node].outputs_begin;
-  for (const int i : *dead) tensors_[begin + i] = Tensor(plan_.slot_types()[begin + i], {0});
-}
-
-template <PlanRun::Mode kMode>
-bool PlanRun::EndNode(int32_t node, const DeadOutputs& dead, const absl::Status& status) {
-  const int32_t begin = nodes_[node].outputs_begin;
-  const int32_t end = nodes_[node + 1].outputs_begin;
-  // A stop takes precedence over the kernel's own error.
-  const bool stopped = EndIfStopped(node, "stopped");
-  if (stopped || !status.ok()) {
-    std::destroy(tensors_ + begin, tensors_ + end);
-    if constexpr (IsTraced(kMode)) trace_->node(node).EndFailed();
-    if (!stopped) core_.Fail([&] { return errors::Prefix(Prefix(node), status); });
-    return false;
-  }
-  for (int32_t slot = begin; slot < end; ++slot) {
-    const int32_t uses = plan_.slot_uses()[slot];
-    if (uses == 0) {
-      std::destroy_at(&tensors_[slot]);
-      continue;
-    }
-    uses_[slot].store(uses, std::memory_order_relaxed);
-    slot_states_[slot] = SlotState::kValue;
-  }
-  if (!dead.empty()) {
-    for (const int i : dead) {
-      if (slot_states_[begin + i] != SlotState::kValue) continue;
-      Destroy(begin + i);
-      slot_states_[begin + i] = SlotState::kDead;
-    }
-    any_dead_.store(true, std::memory_order_relaxed);
-  }
-  if constexpr (IsTraced(kMode)) trace_->node(node).end = RunTrace::Now();
-  return true;
-}
-
-template <PlanRun::Mode kMode>
-absl::Status PlanRun::CheckOutputs(int32_t node) {
-  const int32_t begin = nodes_[node].outputs_begin;
-  const int32_t end = nodes_[node + 1].outputs_begin;
-  for (int32_t slot = begin; slot < end; ++slot) {
-    Tensor& output = tensors_[slot];
-    const DataType type = plan_.slot_types()[slot];
-    if (output.dtype() == type && output.IsInitialized()) {
-      // Strings that are shared with another tensor are counted already, or are the caller's.
-      if (type == DT_STRING && output.CanBeReused()) {
-        GRADFLOW_RETURN_IF_ERROR(output.ChargeStrings());
-      }
-      continue;
-    }
-    const int i = slot - begin;
-    if (output.dtype() == DT_INVALID) {
-      return errors::Internal("the kernel did not set output ", i);
-    }
-    return errors::Internal("the kernel set output ", i, " to ",
-                            output.IsInitialized() ? "a" : "an uninitialised", " tensor of type ",
-                            DataTypeString(output.dtype()), ", expected ", DataTypeString(type));
-  }
-  if constexpr (IsTraced(kMode)) {
-    for (int32_t slot = begin; slot < end; ++slot) {
-      const Tensor& output = tensors_[slot];
-      trace_->node(node).outputs.push_back(
-          {output.dtype(), output.shape(), static_cast<int64_t>(output.TotalBytes())});
-    }
-  }
-  return absl::OkStatus();
-}
-
-template <PlanRun::Mode kMode>
-void PlanRun::StartAsync(int32_t node) {
-  const Plan::PlanNode& plan_node = nodes_[node];
-  std::shared_ptr<AsyncNode> state;
-  const absl::Status started = CallSafely([&] {
-    Inputs inputs;
-    const int32_t* const slots = plan_.inputs().data() + plan_node.inputs_begin;
-    const int32_t num_inputs = nodes_[node + 1].inputs_begin - plan_node.inputs_begin;
-    // The kernel may outlive the run, so nothing is borrowed.
-    inputs.assign(num_inputs, Tensor(Tensor::Unset()));
-    for (int32_t i = 0; i < num_inputs; ++i) inputs[i] = tensors_[slots[i]];
-    ReleaseInputs<kMode>(node);
-    state = std::make_shared<AsyncNode>(this, node, std::move(inputs));
-    state->SetSelf(state);
-    AsyncDone done(std::make_shared<AsyncNode::Handle>(state));
-    links_[node] = kAsyncNode;
-    if constexpr (IsTraced(kMode)) trace_->node(node).compute_start = RunTrace::Now();
-    // From here on the node may end at any time, on any thread.
-    if (caller_.run != nullptr) Open();
-    core_.queue().BeginAsync();
-    const absl::Status thrown = CallSafely([&] {
-      plan_node.kernel->AsAsync()->ComputeAsync(state->context_, done);
-      return absl::OkStatus();
-    });
-    if (!thrown.ok()) done(thrown);
-    return absl::OkStatus();
-  });
-  if (!started.ok()) core_.Fail([&] { return errors::Prefix(Prefix(node), started); });
-}
-
-template <PlanRun::Mode kMode>
-bool PlanRun::EndAsync(AsyncNode* node) {
-  const int32_t begin = nodes_[node->node_].outputs_begin;
-  links_[node->node_] = kNoNode;
-  for (size_t i = 0; i < node->outputs_.size(); ++i) {
-    new (&tensors_[begin + i]) Tensor(std::move(node->outputs_[i]));
-  }
-  node->inputs_.clear();
-  if constexpr (IsTraced(kMode)) {
-    trace_->node(node->node_).compute_end = RunTrace::Now();
-    trace_->node(node->node_).allocated_bytes = node->allocated_bytes_;
-  }
-  DeadOutputs dead;
-  absl::Status status = node->status_;
-  if (status.ok()) {
-    status = CallSafely([&] {
-      SetDeadOutputs(node->node_, node->context_, &dead);
-      return CheckOutputs<kMode>(node->node_);
-    });
-  }
-  return EndNode<kMode>(node->node_, dead, status);
-}
-
-void PlanRun::BorrowInput(int32_t slot, Inputs* inputs) {
-  Tensor& tensor = tensors_[slot];
-  if (uses_[slot].load(std::memory_order_acquire) != 1) {
-    inputs->emplace_back(Tensor::Borrow(), tensor);
-    return;
-  }
-  inputs->push_back(std::move(tensor));
-  uses_[slot].store(0, std::memory_order_relaxed);
-  Destroy(slot);
-}
-
-template <PlanRun::Mode kMode>
-void PlanRun::ReleaseInputs(int32_t node) {
-  for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
-    const int32_t slot = plan_.inputs()[i];
-    // BorrowInput has moved the tensor of an empty slot. No other reader can empty the slot as long
-    // as this node has not counted down.
-    if (slot_states_[slot] == SlotState::kValue) ReleaseInput<kMode>(slot);
-  }
-}
-
-template <PlanRun::Mode kMode>
-void PlanRun::ReleaseInput(int32_t slot) {
-  std::atomic<int32_t>& uses = uses_[slot];
-  if constexpr (IsShared(kMode)) {
-    if (uses.fetch_sub(1, std::memory_order_acq_rel) == 1) Destroy(slot);
-  } else {
-    const int32_t left = uses.load(std::memory_order_relaxed) - 1;
-    uses.store(left, std::memory_order_relaxed);
-    if (left == 0) Destroy(slot);
-  }
-}
-
-bool PlanRun::HasDeadInput(int32_t node) const {
-  for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
-    if (slot_states_[plan_.inputs()[i]] == SlotState::kDead) return true;
-  }
-  return false;
-}
-
-void PlanRun::SkipDeadNode(int32_t node) {
-  for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
-    const int32_t slot = plan_.inputs()[i];
-    // Other readers still check if it is dead.
-    if (slot_states_[slot] == SlotState::kDead) continue;
-    ReleaseInput<Mode::kShared>(slot);
-  }
-  for (int32_t slot = nodes_[node].outputs_begin; slot < nodes_[node + 1].outputs_begin; ++slot) {
-    slot_states_[slot] = SlotState::kDead;
-  }
 }
 
 }  // namespace gradflow

@@ -50,9 +50,17 @@ struct ExecutorState {
     return before * kNumShards + shard + 1;
   }
 
+  // Returns FAILED_PRECONDITION unless the executor has the devices of the plan.
+  absl::Status CheckDevices(const Plan& plan) const;
+
   Parallelism parallelism;
-  // Kept alive by every tensor.
+  // The allocator of the first device; kept alive by every tensor.
   ShardedPtr<Allocator> allocator;
+  struct Device {
+    std::string name;
+    ShardedPtr<Allocator> allocator;
+  };
+  std::vector<Device> other_devices;
   std::shared_ptr<ResourceManager> resources;
   // Memory of PlanRuns, cached between runs until Trim. Holds as many blocks of each size as runs
   // were in flight at once, up to a quarter of the machine's memory.
@@ -70,9 +78,8 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
  public:
   // Borrows all arguments. Retain() makes it own those that asynchronous kernels may use. Several
   // threads work for the run if `arena` is not null.
-  RunCore(const ExecutorState& state, const std::shared_ptr<Allocator>& allocator,
-          const RunLimits& limits, RunTrace* trace, const FunctionTable* functions,
-          ReadyQueue::Arena* arena, int max_loop_threads);
+  RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* trace,
+          const FunctionTable* functions, ReadyQueue::Arena* arena, int max_loop_threads);
   ~RunCore() override;
 
   // Keeps the objects that asynchronous kernels may use alive as long as this object. REQUIRES:
@@ -99,7 +106,10 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   // REQUIRES: no thread is in the run.
   absl::Status& status() { return status_; }
 
-  const RunContext& context() const { return context_; }
+  // Returns the context of kernels on a device of the plan. They differ in their allocators.
+  const RunContext& context(uint8_t device) const { return contexts_[device]; }
+  // Returns the context of kernels on the first device.
+  const RunContext& context() const { return contexts_[0]; }
   RunStop& stop() { return stop_; }
   const RunLimits& limits() const { return limits_; }
   ReadyQueue& queue() { return queue_; }
@@ -124,7 +134,8 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   const FunctionTable* const functions_;
   const bool shared_;
   RunStop stop_;
-  RunContext context_;
+  // By device.
+  absl::InlinedVector<RunContext, 1> contexts_;
   ReadyQueue queue_;
   std::atomic<bool> failed_{false};
   // Written by the thread that sets failed_, read after all threads have left.
@@ -136,7 +147,7 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
 
   // Kept alive by Retain().
   std::shared_ptr<const ExecutorState> retained_state_;
-  std::shared_ptr<Allocator> retained_allocator_;
+  std::vector<std::shared_ptr<Allocator>> retained_allocators_;
   std::shared_ptr<const Plan> retained_plan_;
   std::shared_ptr<const FunctionTable> retained_functions_;
   std::shared_ptr<const CancelFlag> retained_cancelled_;

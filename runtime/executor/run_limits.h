@@ -24,7 +24,7 @@ struct RunLimits {
   // Ends the run with CANCELLED when raised. Borrowed, or shared with asynchronous kernels if a
   // std::shared_ptr owns it. Null means no limit.
   CancelFlag* cancelled = nullptr;
-  // As `cancelled`, with an error that says that the session has been closed.
+  // Ends the run like `cancelled`; the error states that the session has been closed.
   CancelFlag* closed = nullptr;
 };
 

@@ -169,7 +169,7 @@ struct PoolAllocator::Impl {
   // Takes a block of the class from the shared lists or the system, without counting its bytes as
   // in use. For a small class, returns up to kBatch - 1 further blocks in *more.
   void* Take(SizeClass size_class, FreeBlock** more);
-  // As Take(), but does not make room if there is none.
+  // Take() that makes no room if there is none.
   void* TryTake(SizeClass size_class, FreeBlock** more);
   bool TryReserve(size_t bytes);
   // Puts a list of blocks of the class on the shared lists.

@@ -1,5 +1,5 @@
 // FoldBatchNorms: conv(x, w) scaled and shifted by constants is conv(x, w * factor) + bias. A batch
-// normalisation has factor scale / sqrt(variance + epsilon) and bias offset - mean * factor; frozen
+// normalization has factor scale / sqrt(variance + epsilon) and bias offset - mean * factor; frozen
 // graphs often have it as Mul and AddV2.
 #include <cmath>
 #include <cstdint>
@@ -21,7 +21,7 @@
 namespace gradflow {
 namespace {
 
-// Inputs of batch normalisation.
+// Inputs of batch normalization.
 enum { kX, kScale, kOffset, kMean, kVariance };
 
 // y = x * factor + bias, for each channel.

@@ -1,3 +1,4 @@
+// EliminateCommonSubexpressions() (passes.h).
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// FoldConstants() (passes.h).
 #include <atomic>
 #include <chrono>
 #include <utility>
@@ -12,6 +13,7 @@
 #include "gradflow/core/status.h"
 #include "gradflow/core/tensor.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/node_kernel.h"
 #include "gradflow/graph/tables.h"
 #include "gradflow/runtime/plan/op_traits.h"
 #include "gradflow/runtime/plan/passes.h"
@@ -36,8 +38,8 @@ class LimitedAllocator final : public Allocator {
   }
   bool Reserve(size_t bytes) override {
     // No limit allows more, and a sum could overflow.
-    constexpr size_t kMost = size_t{1} << 60;
-    if (bytes > kMost) return false;
+    constexpr size_t kMax = size_t{1} << 60;
+    if (bytes > kMax) return false;
     if (left_.fetch_sub(static_cast<int64_t>(bytes), std::memory_order_relaxed) >=
         static_cast<int64_t>(bytes)) {
       return true;
@@ -125,6 +127,8 @@ class ConstantFolder {
   // Returns true if everything that the node needs is known.
   bool MayBeFolded(int32_t i) const {
     const Node& node = graph_.origin(i);
+    // Values are folded in the memory of the first device.
+    if (graph_.device(i) != 0) return false;
     if (graph_.num_inputs(i) == 0 || !kernels_.MayBeFolded(node)) return false;
     for (int e = 0; e < graph_.num_edges(i); ++e) {
       const PlanGraph::Value source = graph_.edge(i, e);
@@ -172,25 +176,15 @@ class ConstantFolder {
 
   absl::Status Run(const Node& node, const OpKernel& kernel, absl::Span<Tensor> inputs,
                    std::vector<Tensor>* outputs) {
-    DataTypeVector types;
-    for (const DataType dtype : node.output_types()) types.push_back(BaseType(dtype));
-    outputs->resize(types.size());
     RunContext run;
     run.stop = &stop_;
     run.max_loop_threads = 1;
     run.allocator = &allocator_;
-    KernelContext context(inputs, absl::MakeSpan(*outputs), types, run);
-    GRADFLOW_RETURN_IF_ERROR(kernel.Compute(context));
+    GRADFLOW_RETURN_IF_ERROR(internal::RunNodeKernel(node, kernel, inputs, run, outputs));
     // Loops of a stopped kernel may have skipped blocks.
     if (stop_.Check()) return absl::DeadlineExceededError("takes too long to fold");
     int64_t bytes = 0;
-    for (size_t i = 0; i < types.size(); ++i) {
-      const Tensor& output = (*outputs)[i];
-      if (output.dtype() != types[i] || !output.IsInitialized()) {
-        return errors::Internal("output ", i, " is not as declared");
-      }
-      bytes += static_cast<int64_t>(output.TotalBytes());
-    }
+    for (const Tensor& output : *outputs) bytes += static_cast<int64_t>(output.TotalBytes());
     // Counts memory that does not come from the allocator, too.
     if (bytes > max_bytes_) return errors::ResourceExhausted("outputs too large to fold");
     return absl::OkStatus();

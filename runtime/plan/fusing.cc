@@ -135,11 +135,11 @@ class FusedKernel final : public OpKernel {
   // Head first. The inputs of the fused node are those of the head, followed by those of each step
   // without the output of the step before it.
   std::vector<Link> links_;
-  // The inputs of all links but the head.
+  // The number of inputs of all links except the head.
   size_t num_step_inputs_ = 0;
 };
 
-// The interface T of kernels of one class, or null. Neighbours are often of one class.
+// The interface T of kernels of one class, or null. Neighbors are often of one class.
 template <typename T>
 class Cast {
  public:
@@ -211,8 +211,8 @@ class Fuser {
     std::vector<Link> links(1);
     links[0].num_inputs = graph_.num_inputs(head);
     // Blocks of loops stay short, so that a run can be stopped.
-    constexpr size_t kMostLinks = 16;
-    for (int32_t node = head; chain.size() < kMostLinks;) {
+    constexpr size_t kMaxLinks = 16;
+    for (int32_t node = head; chain.size() < kMaxLinks;) {
       const PlanGraph::Use& use = uses_[node];
       const int32_t next = use.reader;
       if (use.count != 1 || use.input < 0 || !use.first_output || taken_.count(next) > 0) break;

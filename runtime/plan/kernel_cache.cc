@@ -5,38 +5,14 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "gradflow/core/call_safely.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/graph/graph_impl.h"
 #include "gradflow/graph/node_checks.h"
+#include "gradflow/graph/node_kernel.h"
 #include "gradflow/runtime/plan/op_traits.h"
 
 namespace gradflow {
-namespace {
-
-// `constant` is that of KernelConstruction.
-absl::StatusOr<std::unique_ptr<OpKernel>> MakeKernelFor(const Node& node,
-                                                        const KernelRegistration* registration,
-                                                        const Tensor* constant) {
-  absl::InlinedVector<DataType, 8> input_types(node.num_inputs());
-  for (int i = 0; i < node.num_inputs(); ++i) {
-    // A node that takes the value of a variable is given it.
-    input_types[i] = node.takes_reference(i) ? node.input_type(i) : BaseType(node.input_type(i));
-  }
-  const KernelConstruction construction(node.def(), node.op_def(), input_types, node.output_types(),
-                                        constant);
-  std::unique_ptr<OpKernel> kernel;
-  GRADFLOW_RETURN_IF_ERROR(CallSafely([&]() -> absl::Status {
-    GRADFLOW_ASSIGN_OR_RETURN(kernel, registration->factory(construction));
-    return absl::OkStatus();
-  }));
-  if (kernel == nullptr) return errors::Internal("the factory of the kernel made none");
-  return kernel;
-}
-
-}  // namespace
-
 Tensor KeptValue(const OpKernel& kernel, const Node& constant, int output) {
   if (!kernel.IsCheap()) return Tensor(Tensor::Unset{});
   absl::InlinedVector<Tensor, 1> outputs(constant.output_types().size(), Tensor(Tensor::Unset{}));
@@ -66,9 +42,9 @@ absl::StatusOr<const KernelRegistration*> KernelCache::FindKernel(const Node& no
 
 Tensor KernelCache::LargestConstant(const Node& node) const {
   // Smaller ones are not worth keeping anything for.
-  constexpr int64_t kLeastElements = 256;
+  constexpr int64_t kMinElements = 256;
   const Node* largest = nullptr;
-  int64_t elements = kLeastElements - 1;
+  int64_t elements = kMinElements - 1;
   for (const Node::Source& input : node.sources()) {
     const Node* source = input.node;
     // Frozen graphs have one behind each constant.
@@ -104,10 +80,11 @@ absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {
     const auto make = [&]() -> absl::Status {
       GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const registration, FindKernel(node));
       const Tensor constant = LargestConstant(node);
-      GRADFLOW_ASSIGN_OR_RETURN(kernels_[id], MakeKernelFor(node, registration,
-                                                            constant.dtype() == DT_INVALID
-                                                                ? internal::DecodedConstant(node)
-                                                                : &constant));
+      GRADFLOW_ASSIGN_OR_RETURN(
+          kernels_[id],
+          internal::MakeNodeKernel(
+              node, *registration,
+              constant.dtype() == DT_INVALID ? internal::DecodedConstant(node) : &constant));
       return absl::OkStatus();
     };
     if (absl::Status status = make(); !status.ok()) {
@@ -120,7 +97,7 @@ absl::StatusOr<const OpKernel*> KernelCache::Get(const Node& node) {
 absl::StatusOr<std::unique_ptr<OpKernel>> KernelCache::Make(const Node& node,
                                                             const Tensor& constant) {
   GRADFLOW_ASSIGN_OR_RETURN(const KernelRegistration* const registration, FindKernel(node));
-  return MakeKernelFor(node, registration, &constant);
+  return internal::MakeNodeKernel(node, *registration, &constant);
 }
 
 FoldedNode KernelCache::FindFolded(const Node& node) const {

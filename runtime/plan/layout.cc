@@ -53,6 +53,10 @@ class PlanLayout {
     return plan_->nodes_[positions_[value.node]].outputs_begin + value.output;
   }
 
+  uint8_t DeviceOf(PlanGraph::Value value) const {
+    return value.is_feed() ? 0 : graph_.device(value.node);
+  }
+
   absl::Status AddNodes() {
     const absl::Span<const int32_t> order = graph_.order();
     int64_t num_edges = 0;
@@ -124,6 +128,7 @@ class PlanLayout {
       }
       plan_->inputs_.push_back(slot);
       ++plan_->slot_uses_[slot];
+      plan_node->has_foreign_inputs |= DeviceOf(graph_.edge(node, i)) != plan_node->device;
     }
     return absl::OkStatus();
   }

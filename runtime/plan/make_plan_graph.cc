@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/attributes.h"
 #include "gradflow/core/run_stop.h"
@@ -47,6 +48,8 @@ class PlanGraphMaker {
         ids_(graph.num_nodes(), kUnvisited) {}
 
   absl::StatusOr<PlanGraph> Make(const PlanNames& names) {
+    const absl::Span<const std::string> devices = context_.options.devices;
+    if (!devices.empty()) result_.devices_.assign(devices.begin(), devices.end());
     GRADFLOW_RETURN_IF_ERROR(ResolveFeeds(names.feeds));
     use_folded_ = MayUseFolded();
     std::vector<const Node*> roots;
@@ -126,6 +129,17 @@ class PlanGraphMaker {
     });
   }
 
+  // Returns the index of the device that the node asks for, "/job:a/device:NPU:1" or
+  // "/device:NPU:1", or 0.
+  uint8_t DeviceOf(const Node& node) const {
+    const std::string& requested = node.requested_device();
+    if (requested.empty()) return 0;
+    for (size_t i = 1; i < result_.devices_.size(); ++i) {
+      if (absl::EndsWith(requested, result_.devices_[i])) return static_cast<uint8_t>(i);
+    }
+    return 0;
+  }
+
   // Returns an error when the run that waits for the plan is cancelled.
   absl::Status CheckNotStopped(const Node& node) {
     if (!stop_.Check()) return absl::OkStatus();
@@ -189,6 +203,7 @@ class PlanGraphMaker {
     added.output_types = &node.output_types();
     added.edges_begin = static_cast<int64_t>(result_.edges_.size());
     added.stateful = node.op_def().is_stateful();
+    added.device = DeviceOf(node);
     result_.order_.push_back(id);
     if (folded != nullptr) {
       added.kernel = static_cast<int32_t>(result_.kernels_.size());

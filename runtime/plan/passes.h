@@ -53,12 +53,12 @@ FoldedNode MakeFolded(std::vector<Tensor> outputs);
 
 // Folds products and sums with constants behind a convolution into its constant filter, where a
 // constant has an element for each channel, or one: Mul, Add, AddV2, Sub, BiasAdd, and batch
-// normalisation in inference. Images are NHWC and of float. One addition of a bias takes the place
+// normalization in inference. Images are NHWC and of float. One addition of a bias takes the place
 // of the nodes. Nodes of which none is a product are kept. Values change in the last bits.
 absl::Status FoldBatchNorms(const PassContext& context, PlanGraph* graph);
 
 // Fuses a convolution or product of float with the chain of elementwise nodes behind it, biases,
-// batch normalisation in inference, residual additions and activations: one node applies them to
+// batch normalization in inference, residual additions and activations: one node applies them to
 // each part of the result, while that is in a cache. Each node of the chain but the last has one
 // reader. The kernels decide what they can do (core/fused_steps.h).
 absl::Status FuseSteps(const PassContext& context, PlanGraph* graph);

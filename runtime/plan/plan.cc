@@ -45,7 +45,7 @@ absl::Status Plan::CheckFeeds(absl::Span<const Tensor* const> tensors) const {
                                      DataTypeString(tensor.dtype()));
     }
     if (!tensor.IsInitialized()) {
-      return errors::InvalidArgument("feed '", feed.name, "': the tensor is not initialised");
+      return errors::InvalidArgument("feed '", feed.name, "': the tensor is not initialized");
     }
     if (!feed.shape.unknown_rank() && !feed.shape.IsCompatibleWith(tensor.shape())) {
       return errors::InvalidArgument("feed '", feed.name, "': expected shape ",
@@ -122,7 +122,8 @@ void Plan::EndMeasuring(bool finished) const {
   }
   // The run that ends last sees the measurements of all.
   if (to_end_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  // The cost of a hand-over, including waking a thread: a few microseconds.
+  // At most this long, a node is small: handing it to another thread, which may have to be woken,
+  // would take a few microseconds.
   constexpr int64_t kSmallNanoseconds = 1000;
   measured_order_ = first_order_;
   measured_order_.measured_bytes = measured_bytes_.load(std::memory_order_relaxed);

@@ -67,9 +67,12 @@ struct PlanOptions {
   absl::Span<const PlanPass> passes = {};
   // Runs convolutions and products with the elementwise nodes behind them as one node.
   bool fuse = true;
-  // Folds batch normalisation into the constant weights of convolutions, which changes the last
+  // Folds batch normalization into the constant weights of convolutions, which changes the last
   // bits of values.
   bool fold_batch_norms = false;
+  // The names of the devices that nodes may ask for, at most 256; if empty, "/device:CPU:0". A node
+  // that asks for none of them is on the first.
+  absl::Span<const std::string> devices = {};
   // Filled if not null.
   PlanReport* report = nullptr;
 };
@@ -94,6 +97,8 @@ class Plan {
     bool async = false;
     // True if the kernel has side effects or may wait for another kernel.
     bool stateful = false;
+    // True if an input is of another device, and so must not be written in place.
+    bool has_foreign_inputs = false;
     // Index into devices().
     uint8_t device = 0;
   };
@@ -175,7 +180,7 @@ class Plan {
   // In the order of PlanNames::fetches.
   absl::Span<const Fetch> fetches() const { return fetches_; }
 
-  // Returns INVALID_ARGUMENT unless there is one initialised tensor of the right type for each
+  // Returns INVALID_ARGUMENT unless there is one initialized tensor of the right type for each
   // feed. A tensor that feeds a placeholder must also match its attribute `shape`. The text names
   // the feed.
   absl::Status CheckFeeds(absl::Span<const Tensor* const> tensors) const;

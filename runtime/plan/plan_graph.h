@@ -128,7 +128,7 @@ class PlanGraph {
   };
   // By node.
   std::vector<Use> FindUses() const;
-  // The names of devices; "/device:CPU:0" is the first.
+  // PlanOptions::devices. Feeds are on the first.
   absl::Span<const std::string> devices() const { return devices_; }
 
   // ---- Changes ----

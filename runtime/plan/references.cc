@@ -1,3 +1,4 @@
+// ResolveReferences() (passes.h).
 #include <memory>
 #include <utility>
 

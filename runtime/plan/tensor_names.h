@@ -27,7 +27,7 @@ std::string TensorName(const TensorRef& tensor);
 absl::StatusOr<TensorRef> FindTensor(const Graph& graph, absl::string_view role,
                                      absl::string_view name);
 
-// As FindTensor(), for the name of a node.
+// FindTensor() for the name of a node.
 absl::StatusOr<const Node*> FindTarget(const Graph& graph, absl::string_view name);
 
 }  // namespace gradflow

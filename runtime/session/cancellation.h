@@ -3,7 +3,8 @@
 //   CancellationToken token;
 //   // In one thread:
 //   absl::Status status = session->Run({}, feeds, fetches, targets, &outputs, nullptr, token);
-//   // In another: the run returns CANCELLED within milliseconds, also from within a kernel.
+//   // In another: the run returns CANCELLED, also from within a kernel. This takes milliseconds,
+//   // except while the kernels are at work that docs/security.md lists under Exclusions.
 //   token.Cancel();
 //
 // Copies of a token share its state. A cancelled token stays cancelled: use a new one for the next

@@ -34,7 +34,7 @@ struct ClientSession::Impl {
     return absl::OkStatus();
   }
 
-  // As CheckNode(), for an output. Its index is checked with the name.
+  // CheckNode() for an output, whose index is checked with the name.
   absl::Status CheckOutput(absl::string_view role, const Output& output) const {
     GRADFLOW_RETURN_IF_ERROR(CheckNode(role, output.node()));
     if (output.index() >= 0) return absl::OkStatus();

@@ -54,25 +54,25 @@ class ClientSession {
 
   // Stores the values of `fetch_outputs`, in order, in *outputs, which may be null.
   absl::Status Run(const std::vector<Output>& fetch_outputs, std::vector<Tensor>* outputs) const;
-  // As above, with the outputs in `inputs` fed.
+  // Overload that feeds the outputs in `inputs`.
   absl::Status Run(const FeedType& inputs, const std::vector<Output>& fetch_outputs,
                    std::vector<Tensor>* outputs) const;
-  // As above. Also runs `run_outputs`.
+  // Overload that also runs `run_outputs`.
   absl::Status Run(const FeedType& inputs, const std::vector<Output>& fetch_outputs,
                    const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs) const;
-  // As above, with options. `run_metadata` may be null.
+  // Overload with options. `run_metadata` may be null.
   absl::Status Run(const RunOptions& run_options, const FeedType& inputs,
                    const std::vector<Output>& fetch_outputs,
                    const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs,
                    RunMetadata* run_metadata) const;
-  // As above, until the token is cancelled. Not in TensorFlow's interface.
+  // Overload that runs until the token is cancelled. Not in TensorFlow's interface.
   absl::Status Run(const RunOptions& run_options, const FeedType& inputs,
                    const std::vector<Output>& fetch_outputs,
                    const std::vector<Operation>& run_outputs, std::vector<Tensor>* outputs,
                    RunMetadata* run_metadata, const CancellationToken& cancellation_token) const;
 
-  // As the methods of Session. CallableOptions names Outputs and Operations by Output::name(). A
-  // callable sees the graph as it was when the callable was made.
+  // Do what the methods of Session do. CallableOptions names Outputs and Operations by
+  // Output::name(). A callable sees the graph as it was when the callable was made.
   using CallableHandle = int64_t;
   absl::Status MakeCallable(const CallableOptions& options, CallableHandle* out_handle) const;
   absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
@@ -82,7 +82,7 @@ class ClientSession {
                            const CancellationToken& cancellation_token) const;
   absl::Status ReleaseCallable(CallableHandle handle) const;
 
-  // As Session's.
+  // See Session.
   PoolAllocator::Stats MemoryStats() const;
   void ResetPeakMemory();
   void Trim();

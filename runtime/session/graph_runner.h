@@ -49,7 +49,7 @@ class GraphRunner {
                    std::vector<Tensor>* outputs, RunMetadata* metadata,
                    const CancellationToken* token = nullptr);
 
-  // As the methods of Session. Do not throw.
+  // Do what the methods of Session do. Do not throw.
   absl::Status MakeCallable(const CallableOptions& options, int64_t* out_handle);
   absl::Status RunCallable(int64_t handle, absl::Span<const Tensor> feeds,
                            std::vector<Tensor>* outputs, RunMetadata* metadata,

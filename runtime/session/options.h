@@ -64,7 +64,7 @@ struct SessionOptions {
   // The approximate number of bytes of dropped tensors that the session caches for later tensors;
   // -1 for a quarter of the machine's memory. Session::Trim frees them.
   int64_t pool_limit_bytes = -1;
-  // Folds batch normalisation in inference, also as products and sums with constants, into the
+  // Folds batch normalization in inference, also as products and sums with constants, into the
   // constant weights of the convolution before it.
   // Runs are faster and their results differ in the last bits. Each plan has weights of its own.
   // Without effect at opt_level L0.

@@ -60,7 +60,7 @@ class Session {
   // Sets the session's graph. Returns ALREADY_EXISTS if it has one, or an error of ImportGraphDef
   // (graph/import.h). On error the session is unchanged.
   virtual absl::Status Create(const GraphDef& graph) = 0;
-  // As above, without a copy. On error `graph` is in an unspecified state.
+  // Overload that does not copy. On error `graph` is in an unspecified state.
   virtual absl::Status Create(GraphDef&& graph) = 0;
   // Adds nodes, whose inputs may be existing nodes. On a session without a graph, acts as Create.
   virtual absl::Status Extend(const GraphDef& graph) = 0;
@@ -83,13 +83,13 @@ class Session {
                            const std::vector<std::string>& output_tensor_names,
                            const std::vector<std::string>& target_node_names,
                            std::vector<Tensor>* outputs) = 0;
-  // As above, with options. `run_metadata` may be null.
+  // Overload with options. `run_metadata` may be null.
   virtual absl::Status Run(const RunOptions& run_options,
                            const std::vector<std::pair<std::string, Tensor>>& inputs,
                            const std::vector<std::string>& output_tensor_names,
                            const std::vector<std::string>& target_node_names,
                            std::vector<Tensor>* outputs, RunMetadata* run_metadata) = 0;
-  // As above. Cancelling the token ends the run. Not in TensorFlow's interface.
+  // Overload with a token: cancelling it ends the run. Not in TensorFlow's interface.
   virtual absl::Status Run(const RunOptions& run_options,
                            const std::vector<std::pair<std::string, Tensor>>& inputs,
                            const std::vector<std::string>& output_tensor_names,
@@ -108,7 +108,7 @@ class Session {
   virtual absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
                                    std::vector<Tensor>* fetch_tensors,
                                    RunMetadata* run_metadata) = 0;
-  // As above. Cancelling the token ends the run. Not in TensorFlow's interface.
+  // Overload with a token: cancelling it ends the run. Not in TensorFlow's interface.
   virtual absl::Status RunCallable(CallableHandle handle, const std::vector<Tensor>& feed_tensors,
                                    std::vector<Tensor>* fetch_tensors, RunMetadata* run_metadata,
                                    const CancellationToken& cancellation_token) = 0;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -129,19 +130,26 @@ void RunTrace::WriteTo(StepStats* stats) const {
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.first->nodes_[a.second].start < b.first->nodes_[b.second].start;
   });
-  DeviceStepStats* const device = stats->add_dev_stats();
-  // All devices are the CPU.
-  device->set_device(absl::StrCat(kTask, plan_.devices().front()));
-  auto& names = *device->mutable_thread_names();
-  names[caller_] = "caller";
+  // The devices of all plans are the first of those of the executor.
+  const auto add_devices = [stats](const Plan& plan) {
+    for (int i = stats->dev_stats_size(); i < static_cast<int>(plan.devices().size()); ++i) {
+      stats->add_dev_stats()->set_device(absl::StrCat(kTask, plan.devices()[i]));
+    }
+  };
+  add_devices(plan_);
+  std::map<uint32_t, std::string> names = {{caller_, "caller"}};
+  (*stats->mutable_dev_stats(0)->mutable_thread_names())[caller_] = "caller";
   for (const auto& [trace, i] : order) {
     const NodeRecord& record = trace->nodes_[i];
+    add_devices(trace->plan_);
+    DeviceStepStats* const device = stats->mutable_dev_stats(trace->plan_.nodes()[i].device);
     NodeExecStats* const node = device->add_node_stats();
     WriteNames(trace->plan_, i, trace->prefix_, node);
     WriteNode(record, since_1970_, node);
     // Threads are numbered in order of appearance.
     std::string& name = names[record.thread];
     if (name.empty()) name = absl::StrCat("worker ", names.size() - 1);
+    (*device->mutable_thread_names())[record.thread] = name;
   }
 }
 

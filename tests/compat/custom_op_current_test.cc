@@ -208,6 +208,17 @@ REGISTER_OP("CompatNoSuchOutput").Output("y: float").SetShapeFn([](InferenceCont
   return absl::OkStatus();
 });
 
+// The shape is a value.
+REGISTER_OP("CompatOfShape")
+    .Input("shape: int32")
+    .Output("y: float")
+    .SetShapeFn([](InferenceContext* c) {
+      ShapeHandle shape;
+      TF_RETURN_IF_ERROR(c->MakeShapeFromShapeTensor(0, &shape));
+      c->set_output(0, shape);
+      return absl::OkStatus();
+    });
+
 // Shapes of unknown rank.
 REGISTER_OP("CompatUnknown")
     .Input("x: float")
@@ -498,6 +509,23 @@ TEST(CurrentCustomOpTest, AnEmptyListHasNoInput) {
   AddNode(root, &none);
   EXPECT_EQ(root.status().message(),
             "node 'none' (CompatNoInputs): the shape function asked for input 0 of 0");
+}
+
+TEST(CurrentCustomOpTest, ShapesAreValuesThatArePartlyKnown) {
+  const Scope root = Scope::NewRootScope();
+  const Output x = ops::Placeholder(root, DT_FLOAT, ops::Placeholder::Shape({-1, 5}));
+  const auto shape_of = [&](const Output& value) {
+    NodeBuilder builder(root.GetUniqueNameForOp("OfShape"), "CompatOfShape");
+    builder.Input(value);
+    const Operation op = AddNode(root, &builder);
+    TF_CHECK_OK(root.status());
+    return op.node()->output_shape(0).DebugString();
+  };
+  const Output shape = ops::Shape(root, x);
+  EXPECT_EQ(shape_of(shape), "[?,5]");
+  EXPECT_EQ(shape_of(ops::Concat(root, {shape, Output(ops::Const(root, {3}))}, 0)), "[?,5,3]");
+  EXPECT_EQ(shape_of(ops::Identity(root, ops::Const(root, {3, -1}))), "[3,?]");
+  EXPECT_EQ(shape_of(ops::Placeholder(root, DT_INT32, ops::Placeholder::Shape({2}))), "[?,?]");
 }
 
 TEST(CurrentCustomOpTest, UnknownShapesStaySo) {

@@ -47,6 +47,57 @@ TEST(OpDefTest, BuilderReportsErrors) {
   EXPECT_EQ(data.op_def.name(), "Test");
 }
 
+TEST(OpDefTest, BuilderSaysWhereASpecIsWrong) {
+  const std::pair<const char*, const char*> attrs[] = {
+      {"_:string", "Trouble parsing '<name>:'"},
+      {"string", "Trouble parsing '<name>:'"},
+      {"a:invalid", "Trouble parsing type string at 'invalid'"},
+      {"b:", "Trouble parsing type string at ''"},
+      {"a:{}", "Trouble parsing type string at '}'"},
+      {"a:{float,,string}", "Trouble parsing type string at ',string}'"},
+      {"a:{invalid}", "Unrecognized type string 'invalid'"},
+      {"a:{'str', float}", "Trouble parsing allowed string at 'float}'"},
+      {"a:{ float, 'str' }", "Trouble parsing type string at ''str' }'"},
+      {"a:list(int", "Expected ) to close 'list(', not: ''"},
+      {"i: int >= a", "Could not parse integer lower limit after '>=', found ' a' instead"},
+      {"i: int >= -9223372036854775809",
+       "Could not parse integer lower limit after '>=', found ' -9223372036854775809' instead"},
+      {"a:float = [1.25]", "Could not parse default value '[1.25]'"},
+      {"a:list(float) = ", "Could not parse default value ''"},
+      {"a:int extra", "Extra 'extra' unparsed at the end"},
+  };
+  OpRegistrationData data;
+  for (const auto& [spec, fault] : attrs) {
+    EXPECT_THAT(OpDefBuilder("Test").Attr(spec).Finalize(&data),
+                StatusIs(error::INVALID_ARGUMENT,
+                         absl::StrCat(fault, " from Attr(\"", spec, "\") for Op Test")));
+  }
+  const std::pair<const char*, const char*> args[] = {
+      {"9: int32", "Trouble parsing 'name:'"},
+      {"CAPS: int32", "Trouble parsing 'name:'"},
+      {"a: 9 * int32", "Trouble parsing either a type or an attr name at '9 * int32'"},
+      {"a: t * _", "Extra '* _' unparsed at the end"},
+      {"a: n * t extra", "Extra 'extra' unparsed at the end"},
+      {"a: Ref(int32", "Did not find closing ')' for 'Ref(', instead found: ''"},
+      {"a: Ref", "Reference to unknown attr 'Ref'"},
+      {"a: n * y", "Reference to unknown attr 'y'"},
+      {"a: n", "Reference to attr 'n' with type int that isn't type or list(type)"},
+      {"a: t * int32", "Reference to attr 't' with type type that isn't int"},
+  };
+  for (const auto& [spec, fault] : args) {
+    const OpDefBuilder builder = OpDefBuilder("Test").Attr("n: int").Attr("t: type");
+    EXPECT_THAT(OpDefBuilder(builder).Input(spec).Finalize(&data),
+                StatusIs(error::INVALID_ARGUMENT,
+                         absl::StrCat(fault, " from Input(\"", spec, "\") for Op Test")));
+    EXPECT_THAT(OpDefBuilder(builder).Output(spec).Finalize(&data),
+                StatusIs(error::INVALID_ARGUMENT, HasSubstr(" from Output(\"")));
+  }
+  EXPECT_THAT(OpDefBuilder("Test").Attr("_").Input("_").Finalize(&data),
+              StatusIs(error::INVALID_ARGUMENT,
+                       "Trouble parsing '<name>:' from Attr(\"_\") for Op Test\n"
+                       "Trouble parsing 'name:' from Input(\"_\") for Op Test"));
+}
+
 TEST(OpDefTest, Summary) {
   const OpDef def = Finalize(OpDefBuilder("Test")
                                  .Input("a: N * T")

@@ -58,13 +58,38 @@ void SetNode(const std::vector<int>& strides, int num_inputs, ShapeInferenceTest
 TEST(PlainShapeFns, ServeOpsOfOtherNames) {
   ShapeInferenceTestOp conv("CompatConv");
   SetNode({1, 2, 2, 1}, 2, &conv);
-  INFER_OK(conv, "[8,11,9,3];[3,3,3,16]", "[8,5,4,16]");
+  INFER_OK(conv, "[8,11,9,3];[3,3,3,16]", "[d0_0,5,4,d1_3]");
   ShapeInferenceTestOp depthwise("CompatDepthwise");
   SetNode({1, 2, 2, 1}, 3, &depthwise);
-  INFER_OK(depthwise, "[8,11,9,3];[3,3,3,2];?", "[8,5,4,6]");
+  INFER_OK(depthwise, "[8,11,9,3];[3,3,3,2];?", "[d0_0,5,4,6]");
   ShapeInferenceTestOp volume("CompatVolume");
   SetNode({1, 2, 2, 2, 1}, 2, &volume);
-  INFER_OK(volume, "[8,11,9,7,3];[3,3,3,3,16]", "[8,5,4,3,16]");
+  INFER_OK(volume, "[8,11,9,7,3];[3,3,3,3,16]", "[d0_0,5,4,3,d1_4]");
+}
+
+TEST(PlainShapeFns, KnowTheDimensionsThatPassThrough) {
+  ShapeInferenceTestOp conv("CompatConv");
+  SetNode({1, 2, 2, 1}, 2, &conv);
+  INFER_OK(conv, "[8,11,9,3];[3,3,3,16]", "[d0_0,5,4,d1_3]");
+  INFER_OK(conv, "[?,?,9,3];[3,3,3,?]", "[d0_0,?,4,d1_3]");
+  INFER_OK(conv, "[1,1,1,1];[1,1,1,1]", "[d0_0,1,1,d1_3]");
+  INFER_OK(conv, "?;[3,3,3,16]", "[?,?,?,d1_3]");
+  SetNode({1, 1, 1, 1}, 2, &conv);
+  // A filter of one element and one step: the sizes do not change, but depend on the filter.
+  INFER_OK(conv, "[8,2,3,4];[1,1,4,5]", "[d0_0,2,3,d1_3]");
+  INFER_OK(conv, "[8,?,3,4];[1,1,4,5]", "[d0_0,?,3,d1_3]");
+  ShapeInferenceTestOp same("CompatConv");
+  NodeDefBuilder builder("node", "CompatConv");
+  TF_ASSERT_OK(builder.Input("x", 0, DT_FLOAT)
+                   .Input("f", 0, DT_FLOAT)
+                   .Attr("strides", {1, 1, 1, 1})
+                   .Attr("padding", "SAME")
+                   .Finalize(&same.node_def));
+  INFER_OK(same, "[8,2,3,4];[3,3,4,5]", "[d0_0,d0_1,d0_2,d1_3]");
+  // The product of two dimensions is neither.
+  ShapeInferenceTestOp depthwise("CompatDepthwise");
+  SetNode({1, 2, 2, 1}, 3, &depthwise);
+  INFER_OK(depthwise, "[8,11,9,3];[3,3,3,1];?", "[d0_0,5,4,3]");
 }
 
 TEST(PlainShapeFns, NeedTheArgumentsOfTheirOps) {

@@ -5,7 +5,8 @@ usage: run.py PREFIX SOURCES [GROUP...] [--v1] [--only TEXT] [--jobs N] [--error
 
 PREFIX is an installed gradflow, SOURCES a git repository with TensorFlow's sources, of which nothing stays
 here. The groups are those of groups.txt; without one, all. A file that does not compile fails with all its
-tests. Each test runs in a process of its own. Exits with 1 if a test fails.
+tests. Each test runs in a process of its own. A program counts as a test, which passes if it ends with 0. Exits
+with 1 if a test fails.
 """
 import argparse
 import concurrent.futures
@@ -30,12 +31,13 @@ target_link_libraries(program PRIVATE gradflow::tensorflow_compat@V1@ gradflow::
 
 def read_groups():
     """{group: [path of a test]}"""
-    groups, name, folder = {}, "", ""
+    groups, name, folder, suffix = {}, "", "", ""
     for line in (pathlib.Path(__file__).parent / "groups.txt").read_text().splitlines():
         if line.startswith("  "):
-            groups[name] += ["tensorflow/%s/%s_test.cc" % (folder, test) for test in line.split()]
+            groups[name] += ["tensorflow/%s/%s%s" % (folder, test, suffix) for test in line.split()]
         elif line and not line.startswith("#"):
-            name, folder = line.split()
+            name, folder, *kind = line.split()
+            suffix = ".cc" if kind == ["programs"] else "_test.cc"
             groups[name] = []
     return groups
 
@@ -76,7 +78,8 @@ class Tester:
     def test(self, name):
         """(name, tests that pass, tests, reasons)"""
         path = self.source(name)
-        declared = len(DECLARATION.findall(path.read_text(errors="replace")))
+        is_program = not name.endswith("_test.cc")
+        declared = 1 if is_program else len(DECLARATION.findall(path.read_text(errors="replace")))
         object_file, program = str(path) + ".o", str(path) + ".exe"
         done = run(["c++", *self.flags, "-O1", "-w", "-c", path, "-o", object_file])
         if done.returncode:
@@ -85,6 +88,12 @@ class Tester:
         done = run(["bash", "-c", link.replace("-o program ", "-o %s " % program)], cwd=self.build)
         if done.returncode:
             return name, 0, declared, "does not link" + self.first(r"undefined reference to (.*)", done.stdout)
+        if is_program:
+            try:
+                done = run([program], timeout=120, cwd=self.scratch)
+            except subprocess.TimeoutExpired:
+                return name, 0, 1, "does not end"
+            return name, int(done.returncode == 0), 1, "ends with %d" % done.returncode if done.returncode else ""
         tests, suite = [], ""
         for line in run([program, "--gtest_list_tests"]).stdout.splitlines():
             word = line.split("#")[0].strip()
@@ -103,6 +112,19 @@ class Tester:
         except subprocess.TimeoutExpired:
             return False
         return done.returncode == 0 and re.search(r"\[  (PASSED |SKIPPED) \] 1 test", done.stdout) is not None
+
+
+def check_headers(prefix, files):
+    """Prints how many of TensorFlow's headers are installed, or say what there is instead; true if all."""
+    folders = re.compile(r"tensorflow/(cc|core/(framework|graph|lib|platform|public|util))/(?!.*windows/).*\.h$")
+    headers = sorted(name for name in files if folders.match(name))
+    missing = [name for name in headers if not (prefix / "include/gradflow/compat" / name).exists()]
+    faces = sum("#error \"gradflow does not have" not in (prefix / "include/gradflow/compat" / name).read_text()
+                for name in set(headers) - set(missing))
+    print("headers: %d of %d are there, %d say what to do instead, and %d are missing%s" %
+          (faces, len(headers), len(headers) - len(missing) - faces, len(missing),
+           "".join("\n    " + name for name in missing)), flush=True)
+    return not missing
 
 
 def main():
@@ -124,7 +146,7 @@ def main():
     files = set(listed.stdout.split())
     if listed.returncode or not files:
         sys.exit("no sources of TensorFlow in " + options.sources)
-    whole = True
+    whole = check_headers(pathlib.Path(options.prefix), files)
     with tempfile.TemporaryDirectory() as scratch:
         tester = Tester(options, pathlib.Path(scratch))
         for group in options.groups or groups:

@@ -92,7 +92,7 @@ TYPED_TEST(Float16Test, EveryValueRoundTrips) {
   }
 }
 
-TYPED_TEST(Float16Test, TiesBetweenNeighboursGoToEven) {
+TYPED_TEST(Float16Test, TiesBetweenNeighborsGoToEven) {
   // All pairs of adjacent numbers, and the largest with its successor in an unbounded format.
   const uint16_t infinity = std::numeric_limits<TypeParam>::infinity().bits;
   for (uint16_t bits = 0; bits < infinity; ++bits) {

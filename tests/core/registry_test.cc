@@ -119,9 +119,9 @@ TEST(Registry, ChoosesKernelsByTypeDeviceLabelAndPriority) {
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* plain, find(ToyNode(DT_FLOAT)));
   EXPECT_EQ(plain->device, "CPU");
   EXPECT_EQ(plain->label, "");
-  GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* labelled,
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* labeled,
                                 find(ToyNode(DT_FLOAT, "", "fast")));
-  EXPECT_EQ(labelled->label, "fast");
+  EXPECT_EQ(labeled->label, "fast");
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const KernelRegistration* preferred, find(ToyNode(DT_INT64)));
   EXPECT_EQ(preferred->priority, 1);
   for (const char* device : {"/cpu:0", "/job:a/replica:0/task:1/device:CPU:0", "CPU"}) {

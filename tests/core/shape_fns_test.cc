@@ -74,27 +74,28 @@ TEST(CanonicalAxis, CountsFromTheEnd) {
 }
 
 TEST(ResolveReshape, FillsInOneDimension) {
-  EXPECT_EQ(ResolveReshape(6, {2, -1})->DebugString(), "[2,3]");
-  EXPECT_EQ(ResolveReshape(6, {6})->DebugString(), "[6]");
-  EXPECT_EQ(ResolveReshape(1, {})->DebugString(), "[]");
-  EXPECT_EQ(ResolveReshape(0, {3, -1})->DebugString(), "[3,0]");
+  EXPECT_EQ(ResolveReshape({6}, {2, -1})->DebugString(), "[2,3]");
+  EXPECT_EQ(ResolveReshape({6}, {6})->DebugString(), "[6]");
+  EXPECT_EQ(ResolveReshape({1}, {})->DebugString(), "[]");
+  EXPECT_EQ(ResolveReshape({0}, {3, -1})->DebugString(), "[3,0]");
+  EXPECT_EQ(ResolveReshape({0, 4, 3}, {0, -1})->DebugString(), "[0,12]");
+  EXPECT_EQ(ResolveReshape({4, 0, 3}, {-1, 0, 2})->DebugString(), "[6,0,2]");
+  EXPECT_EQ(ResolveReshape({0}, {-1, 0})->DebugString(), "[1,0]");
 }
 
 TEST(ResolveReshape, RejectsIncompatibleShapes) {
-  const auto text = [](int64_t count, absl::Span<const int64_t> dims) {
-    const auto result = ResolveReshape(count, dims);
+  const auto text = [](const TensorShape& input, absl::Span<const int64_t> dims) {
+    const auto result = ResolveReshape(input, dims);
     EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
     return std::string(result.status().message());
   };
-  EXPECT_EQ(text(6, {-1, -1}), "shape [?,?] must have at most one dimension of -1");
-  EXPECT_EQ(text(6, {4, -1}), "a tensor of 6 elements cannot be reshaped to [4,?]");
-  EXPECT_EQ(text(6, {4}), "a tensor of 6 elements cannot be reshaped to [4]");
-  EXPECT_EQ(text(6, {0, -1}),
-            "cannot infer the size of dimension 1 of shape [0,?] beside a dimension of 0");
-  EXPECT_EQ(text(0, {-1, 3, 0}),
-            "cannot infer the size of dimension 0 of shape [?,3,0] beside a dimension of 0");
-  EXPECT_THAT(text(6, {-2}), HasSubstr("negative"));
-  EXPECT_THAT(text(6, {-1, int64_t{1} << 40, int64_t{1} << 40}), HasSubstr("more elements"));
+  EXPECT_EQ(text({6}, {-1, -1}), "shape [?,?] must have at most one dimension of -1");
+  EXPECT_EQ(text({6}, {4, -1}), "a tensor of 6 elements cannot be reshaped to [4,?]");
+  EXPECT_EQ(text({6}, {4}), "a tensor of 6 elements cannot be reshaped to [4]");
+  EXPECT_EQ(text({6}, {0, -1}), "a tensor of 6 elements cannot be reshaped to [0,?]");
+  EXPECT_EQ(text({0, 4}, {-1, 3, 0}), "a tensor of 0 elements cannot be reshaped to [?,3,0]");
+  EXPECT_THAT(text({6}, {-2}), HasSubstr("negative"));
+  EXPECT_THAT(text({6}, {-1, int64_t{1} << 40, int64_t{1} << 40}), HasSubstr("more elements"));
 }
 
 // Infers the shape of a Reduce node with the given input shape and, if known, axes.

@@ -482,5 +482,46 @@ TEST(TensorShapeInterface, IteratesOverDimensions) {
   EXPECT_THAT(sizes, ElementsAre(2, 3, -1, 4));
 }
 
+TEST(TensorShapeInterface, PartialShapesChangeAsFullOnesDo) {
+  PartialTensorShape shape({2, -1});
+  shape.InsertDim(1, 5);
+  EXPECT_EQ(shape, PartialTensorShape({2, 5, -1}));
+  shape.RemoveDim(0);
+  EXPECT_EQ(shape, PartialTensorShape({5, -1}));
+  shape.AppendShape(PartialTensorShape({-1, 3}));
+  EXPECT_EQ(shape, PartialTensorShape({5, -1, -1, 3}));
+  // Errors change nothing.
+  shape.InsertDim(9, 1);
+  shape.RemoveDim(4);
+  shape.InsertDim(0, -2);
+  EXPECT_EQ(shape, PartialTensorShape({5, -1, -1, 3}));
+  shape.Clear();
+  EXPECT_EQ(shape.dims(), 0);
+  EXPECT_TRUE(shape.IsFullyDefined());
+}
+
+TEST(TensorShapeInterface, PrintsMessages) {
+  EXPECT_EQ(TensorShape::DebugString(Proto({2, -1})), "[2,?]");
+  EXPECT_EQ(TensorShape::DebugString(Proto({})), "[]");
+  EXPECT_EQ(PartialTensorShape::DebugString(Proto({}, true)), "<unknown>");
+}
+
+TEST(TensorShapeInterface, SizesAreASpanAndAVector) {
+  const TensorShape shape({2, 3});
+  const absl::InlinedVector<int64_t, 4> vector = shape.dim_sizes();
+  EXPECT_THAT(vector, ElementsAre(2, 3));
+  const absl::Span<const int64_t> span = shape.dim_sizes();
+  const std::vector<int64_t> other = {2, 4};
+  EXPECT_TRUE(shape.dim_sizes() == span && span == shape.dim_sizes());
+  EXPECT_TRUE(shape.dim_sizes() == PartialTensorShape({2, 3}).dim_sizes());
+  EXPECT_TRUE(shape.dim_sizes() == vector && vector == shape.dim_sizes());
+  EXPECT_TRUE(shape.dim_sizes() != other && other != shape.dim_sizes());
+  EXPECT_TRUE(shape.dim_sizes() != TensorShape({3, 2}).dim_sizes());
+  EXPECT_THAT(shape.dim_sizes().subspan(1), ElementsAre(3));
+  EXPECT_EQ(shape.dim_sizes().front() * shape.dim_sizes().back() * shape.dim_sizes()[0], 12);
+  EXPECT_THAT(shape.dim_sizes().first(1), ElementsAre(2));
+  EXPECT_THAT(shape.dim_sizes().last(1), ElementsAre(3));
+}
+
 }  // namespace
 }  // namespace gradflow

@@ -627,6 +627,54 @@ TEST(TensorPrinting, WritesEachTypeInItsOwnWay) {
   }
 }
 
+TEST(TensorPrinting, PrintsAsNumpyDoes) {
+  const Tensor numbers = Make<int32_t>({5}, {1, 2, 3, 4, 0});
+  EXPECT_EQ(numbers.SummarizeValue(16, true), "[1 2 3 4 0]");
+  EXPECT_EQ(numbers.SummarizeValue(-1, true), "[1 2 3 4 0]");
+  EXPECT_EQ(numbers.SummarizeValue(2, true), "[1 2 ... 4 0]");
+  EXPECT_EQ(numbers.SummarizeValue(0, true), "[...]");
+  EXPECT_EQ(numbers.SummarizeValue(-1), "1 2 3 4 0");
+  const Tensor rows = Make<int32_t>({3, 4}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12});
+  EXPECT_EQ(rows.SummarizeValue(1, true), "[[1 ... 4]\n ...\n [9 ... 12]]");
+  EXPECT_EQ(rows.SummarizeValue(9, true), "[[1 2 3 4]\n [5 6 7 8]\n [9 10 11 12]]");
+  EXPECT_EQ(Make<int32_t>({2, 2, 1}, {1, 2, 3, 4}).SummarizeValue(9, true),
+            "[[[1]\n  [2]]\n\n [[3]\n  [4]]]");
+  EXPECT_EQ(Make<tstring>({2}, {"one", "two"}).SummarizeValue(9, true), "[\"one\" \"two\"]");
+  EXPECT_EQ(Tensor(3.5f).SummarizeValue(9, true), "3.5");
+  // Of a size that would take for ever.
+  EXPECT_EQ(Tensor(DT_FLOAT, TensorShape({1 << 30, 1 << 30, 0})).SummarizeValue(-1, true), "[]");
+  EXPECT_EQ(numbers.DeviceSafeDebugString(), "Tensor<type: int32 shape: [5]>");
+}
+
+TEST(Tensor, HasTheOtherNamesOfTensorFlow) {
+  Tensor tensor;
+  EXPECT_THAT(Tensor::BuildTensor(DT_INT32, TensorShape({2, 4}), &tensor), IsOk());
+  EXPECT_EQ(tensor.AllocatedBytes(), 32u);
+  EXPECT_TRUE(tensor.RefCountIsOne());
+  EXPECT_EQ(Tensor::BuildTensor(DT_INVALID, TensorShape({2}), &tensor).code(),
+            absl::StatusCode::kInvalidArgument);
+  Tensor cast;
+  cast.UnsafeCopyFromInternal(tensor, DT_FLOAT, TensorShape({8}));
+  EXPECT_TRUE(cast.SharesBufferWith(tensor));
+  EXPECT_FALSE(tensor.RefCountIsOne());
+  EXPECT_EQ(cast.dtype(), DT_FLOAT);
+  cast.UnsafeCopyFromInternal(tensor, DT_FLOAT, TensorShape({9}));
+  EXPECT_FALSE(cast.IsInitialized());
+}
+
+TEST(Tensor, ReinterpretsTheLastDimension) {
+  Tensor bytes(DT_INT8, TensorShape({3, 4}));
+  for (int i = 0; i < 12; ++i) bytes.flat<int8_t>()(i) = i < 4 ? 0 : 1;
+  const auto rows = bytes.reinterpret_last_dimension<int32_t, 1>();
+  EXPECT_EQ(rows.size(), 3);
+  EXPECT_EQ(rows(0), 0);
+  EXPECT_EQ(rows(2), 0x01010101);
+  const Tensor& constant = bytes;
+  EXPECT_EQ((constant.reinterpret_last_dimension<int32_t, 1>()(1)), 0x01010101);
+  // A row is not an int64.
+  EXPECT_EQ((bytes.reinterpret_last_dimension<int64_t, 1>().size()), 0);
+}
+
 TEST(Tensor, TakesOverTheElementsOfAnother) {
   Tensor from = Iota({6});
   const void* const data = from.raw_data();

@@ -17,7 +17,10 @@ in ops/ that it covers. It has a function that lists calls:
 
 The names f32, i32, ... make arrays of a type; c64, c128 and text make complex numbers and strings;
 random(dtype, shape, low, high) makes numbers with a fixed seed. Inputs are in the order of the op's
-definition, with lists as Python lists. Attributes that follow from the inputs may be left out.
+definition, with lists as Python lists. Attributes that follow from the inputs may be left out. For a
+resource variable, variable(array) is its value; its value after the call follows the outputs.
+
+Outputs that TensorFlow leaves uninitialised are listed as `unset`; rows have "?" instead.
 
 Without `ulps` (units in the last place) or `atol` and `rtol`, outputs must be equal. A call that
 TensorFlow rejects becomes a row with the code of its error.
@@ -43,6 +46,11 @@ import numpy as np
 import tensorflow as tf
 from tensorflow.core.protobuf import error_codes_pb2
 from tensorflow.python.framework import op_def_registry
+
+# Graphs from this version on may not have an op that is deprecated since then.
+GRAPH_VERSION = tf.version.GRAPH_DEF_VERSION
+# Attributes that Python renames.
+RENAMED_ATTRS = {("Squeeze", "squeeze_dims"): "axis"}
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "tensorflow_values"
 
@@ -108,14 +116,41 @@ def attr_text(value):
     return repr(value)
 
 
+def call_deprecated(op, inputs, attrs):
+    """Returns the outputs of an op that graphs of today may not have, in a graph of its time."""
+    definition = op_def_registry.get(op)
+    graph_def = tf.compat.v1.GraphDef()
+    graph_def.versions.producer = definition.deprecation.version - 1
+    node = tf.compat.v1.NodeDef(name="node", op=op)
+    feeds = {}
+    for arg, value in zip(definition.input_arg, inputs, strict=True):
+        placeholder = graph_def.node.add(name=arg.name, op="Placeholder")
+        placeholder.attr["dtype"].type = value.dtype.as_datatype_enum
+        node.attr[arg.type_attr].type = value.dtype.as_datatype_enum
+        node.input.append(arg.name)
+        feeds[arg.name + ":0"] = value.numpy()
+    kinds = {attr.name: attr.type for attr in definition.attr}
+    for name, value in attrs.items():
+        setattr(node.attr[name], {"bool": "b", "float": "f"}[kinds[name]], value)
+    graph_def.node.append(node)
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session(graph=graph) as session:
+        tf.import_graph_def(graph_def, name="")
+        fetches = [f"node:{i}" for i in range(len(definition.output_arg))]
+        outputs = session.run(fetches, feeds)
+    return [tf.constant(value) for value in outputs]
+
+
 def call(op, inputs, attrs):
     """Returns the outputs of the op, or the name of an error's code."""
     definition = op_def_registry.get(op)
+    if definition.HasField("deprecation") and definition.deprecation.version <= GRAPH_VERSION:
+        return call_deprecated(op, inputs, attrs)
     names = [arg.name for arg in definition.input_arg]
     function = getattr(tf.raw_ops, op)
     if not set(names) <= set(inspect.signature(function).parameters):
         # Python renames some arguments.
         names = list(inspect.signature(function).parameters)[: len(inputs)]
+    attrs = {RENAMED_ATTRS.get((op, name), name): value for name, value in attrs.items()}
     try:
         result = function(**dict(zip(names, inputs, strict=True)), **attrs)
     except (tf.errors.OpError, ValueError) as error:
@@ -127,6 +162,13 @@ def call(op, inputs, attrs):
     return [tensor for part in result for tensor in (part if isinstance(part, list) else [part])]
 
 
+class Variable:
+    """The value of a resource variable."""
+
+    def __init__(self, value):
+        self.value = value
+
+
 def write(path):
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
@@ -134,23 +176,35 @@ def write(path):
     spec.loader.exec_module(module)
     rows = []
 
-    def add(op, inputs, ulps=0, atol=None, rtol=None, **attrs):
+    def add(op, inputs, ulps=0, atol=None, rtol=None, unset=(), **attrs):
         tf.random.set_seed(1)
-        tensors = [
-            [tf.constant(v) for v in value] if isinstance(value, list) else tf.constant(value)
-            for value in inputs
-        ]
-        flat = [t for v in tensors for t in (v if isinstance(v, list) else [v])]
-        outputs = call(op, tensors, attrs)
+        variables = []
+
+        def argument(value):
+            if isinstance(value, list):
+                return [argument(v) for v in value]
+            if isinstance(value, Variable):
+                variables.append(tf.Variable(value.value))
+                return variables[-1].handle
+            return tf.constant(value)
+
+        # Before the call, as some ops write into their inputs.
+        flat = [v for value in inputs for v in (value if isinstance(value, list) else [value])]
+        flat = [tf.constant(v.value if isinstance(v, Variable) else v) for v in flat]
+        flat = "; ".join(tensor_text(t) for t in flat)
+        outputs = call(op, [argument(value) for value in inputs], attrs)
+        if not isinstance(outputs, str):
+            outputs = outputs + [variable.read_value() for variable in variables]
         if isinstance(outputs, str):
             results, tolerance = outputs, ""
         else:
-            results = "; ".join(tensor_text(t) for t in outputs)
+            texts = ["?" if i in unset else tensor_text(t) for i, t in enumerate(outputs)]
+            results = "; ".join(texts)
             tolerance = f"{ulps} ulps" if ulps else ""
             if atol is not None or rtol is not None:
                 tolerance = f"atol {atol or 0} rtol {rtol or 0}"
         attributes = "; ".join(f"{name}={attr_text(v)}" for name, v in sorted(attrs.items()))
-        row = [op, attributes, "; ".join(tensor_text(t) for t in flat), results, tolerance]
+        row = [op, attributes, flat, results, tolerance]
         rows.append(" | ".join(row).rstrip())
 
     module.calls(add)
@@ -194,6 +248,7 @@ HELPERS = {
     "c64": array_of(np.complex64),
     "c128": array_of(np.complex128),
     "boolean": array_of(np.bool_),
+    "variable": Variable,
     "text": lambda values: np.array(values, dtype=object),
 }
 

@@ -1,13 +1,15 @@
 // The README's program prints the README's output, the demos succeed and write their files, and
-// label_image names a picture's colour.
+// label_image names a picture's color.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/io/npy.h"
@@ -120,6 +122,54 @@ TEST(QatFashionMnist, HasTheSameBitsOnAnyThreadsAndAfterAKill) {
   EXPECT_TRUE(LastVariables(dir) == expected);
 }
 
+// Writes an IDX file of bytes that repeat with a period.
+void WriteIdx(const std::string& path, const std::vector<unsigned char>& dims, int64_t period) {
+  int64_t count = 1;
+  std::string bytes("\0\0\x8", 3);
+  bytes.push_back(static_cast<char>(dims.size()));
+  for (const unsigned char dim : dims) {
+    bytes.append(3, '\0');
+    bytes.push_back(static_cast<char>(dim));
+    count *= dim;
+  }
+  for (int64_t i = 0; i < count; ++i) bytes.push_back(static_cast<char>(i % period));
+  ::gradflow::testing::WriteFile(path, bytes);
+}
+
+// The history of epochs does not depend on a stop within one of them.
+TEST(QatFashionMnist, ContinuesItsHistory) {
+  const std::string data = EmptyFolder("qat_train_data");
+  std::filesystem::create_directories(data);
+  for (const std::string kind : {"train", "t10k"}) {
+    WriteIdx(absl::StrCat(data, "/", kind, "-images-idx3-ubyte.gz"), {160, 28, 28}, 251);
+    WriteIdx(absl::StrCat(data, "/", kind, "-labels-idx1-ubyte.gz"), {160}, 10);
+  }
+  // Epochs of ten steps.
+  const auto arguments = [&](const std::string& dir) -> std::vector<std::string> {
+    return {GRADFLOW_PROGRAM_gradflow_example_qat_fashion_mnist,
+            dir,
+            "epochs=3",
+            "batch=16",
+            "checkpoint=4",
+            "test=100",
+            "data=" + data};
+  };
+  const std::string whole = EmptyFolder("qat_train_history");
+  ASSERT_EQ(RunProcess(arguments(whole)).exit_code, 0);
+  const std::string history = ReadFile(whole + "/history.txt");
+  EXPECT_EQ(std::count(history.begin(), history.end(), '\n'), 3);
+
+  const std::string dir = EmptyFolder("qat_train_history_killed");
+  std::vector<std::string> killed = arguments(dir);
+  killed.push_back("kill=17");
+  EXPECT_EQ(RunProcess(killed).exit_code, -1);
+  const ProcessResult resumed = RunProcess(arguments(dir));
+  EXPECT_EQ(resumed.exit_code, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("Continuing after step 16\n"));
+  EXPECT_EQ(ReadFile(dir + "/history.txt"), history);
+  EXPECT_EQ(ReadFile(dir + "/training.png"), ReadFile(whole + "/training.png"));
+}
+
 TEST(QatFashionMnist, TrainsInFloatAndNamesErrors) {
   const char* const program = GRADFLOW_PROGRAM_gradflow_example_qat_fashion_mnist;
   EXPECT_EQ(RunProcess({program}).exit_code, 2);
@@ -136,8 +186,8 @@ TEST(QatFashionMnist, TrainsInFloatAndNamesErrors) {
   EXPECT_THAT(result.out, Not(HasSubstr("integers")));
 }
 
-// Writes a classifier of colours, colours.pb, and a picture that is mostly blue, blue.png.
-void WriteColours(const std::string& dir) {
+// Writes a classifier of colors, colors.pb, and a picture that is mostly blue, blue.png.
+void WriteColors(const std::string& dir) {
   using namespace ops;  // NOLINT
   Scope graph = Scope::NewRootScope();
   auto image = Placeholder(graph.WithOpName("image"), DT_FLOAT, Placeholder::Shape({-1, 4, 6, 3}));
@@ -145,7 +195,7 @@ void WriteColours(const std::string& dir) {
   Softmax(graph.WithOpName("classes"), scores);
   GraphDef def;
   GRADFLOW_ASSERT_OK(graph.ToGraphDef(&def));
-  GRADFLOW_ASSERT_OK(WriteGraphDef(dir + "/colours.pb", def));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(dir + "/colors.pb", def));
 
   Scope scope = Scope::NewRootScope();
   Tensor picture(DT_UINT8, {8, 8, 3});
@@ -160,11 +210,11 @@ void WriteColours(const std::string& dir) {
 TEST(LabelImage, PrintsTheBestClasses) {
   const std::string dir = ::testing::TempDir() + "/label_image_test";
   std::filesystem::create_directories(dir);
-  ASSERT_NO_FATAL_FAILURE(WriteColours(dir));
+  ASSERT_NO_FATAL_FAILURE(WriteColors(dir));
   std::ofstream(dir + "/labels.txt") << "red\ngreen\nblue\n";
   const char* const program = GRADFLOW_PROGRAM_gradflow_example_label_image;
-  const ProcessResult result = RunProcess(
-      {program, dir + "/colours.pb", dir + "/blue.png", "labels=" + dir + "/labels.txt"});
+  const ProcessResult result =
+      RunProcess({program, dir + "/colors.pb", dir + "/blue.png", "labels=" + dir + "/labels.txt"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
   // e / (e + 2) and 1 / (e + 2)
   const std::string blank(40 - 23, ' ');

@@ -15,9 +15,11 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
+#include "gradflow/gradients/derivatives.h"
 #include "gradflow/gradients/gradient_registry.h"
 #include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/import.h"
@@ -37,7 +39,7 @@ namespace {
 
 constexpr char kRows[] = GRADFLOW_TEST_DATA_DIR "/gradient_rows.txt";
 
-// A node of a row, with its inputs of float64 to be fed.
+// A node of a row, with its inputs of float64, or of float, to be fed.
 struct RowGraph {
   Scope scope = Scope::NewRootScope();
   OutputList xs;
@@ -49,12 +51,22 @@ bool HasNote(const std::vector<std::string>& row, absl::string_view note) {
   return row.size() > 3 && absl::StrContains(row[3], note);
 }
 
+DataType RealType(const std::vector<std::string>& row) {
+  return HasNote(row, "floats") ? DT_FLOAT : DT_DOUBLE;
+}
+
 // Replaces the constant `node` of complex numbers by Complex of two constants, node/re and node/im.
+// Real numbers get imaginary parts, without which conjugates do not matter.
 void SplitConstant(const Tensor& value, NodeDef* node, GraphDef* graph) {
   Tensor parts[2] = {Tensor(DT_DOUBLE, value.shape()), Tensor(DT_DOUBLE, value.shape())};
+  bool is_real = true;
   for (int64_t i = 0; i < value.NumElements(); ++i) {
     parts[0].flat<double>()(i) = value.flat<complex128>()(i).real();
     parts[1].flat<double>()(i) = value.flat<complex128>()(i).imag();
+    is_real &= value.flat<complex128>()(i).imag() == 0;
+  }
+  for (int64_t i = 0; is_real && i < value.NumElements(); ++i) {
+    parts[1].flat<double>()(i) = 0.5 * std::cos(static_cast<double>(i));
   }
   const std::string name = node->name();
   *node = NodeDef();
@@ -85,7 +97,7 @@ void Make(const std::vector<std::string>& row, RowGraph* graph) {
   GRADFLOW_ASSERT_OK(ImportGraphDef({}, def, graph->scope.graph()));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const bool is_complex = inputs[i].dtype() == DT_COMPLEX128;
-    if (inputs[i].dtype() != DT_DOUBLE && !is_complex) continue;
+    if (inputs[i].dtype() != RealType(row) && !is_complex) continue;
     const bool only = HasNote(row, "only ");
     if (only && !HasNote(row, absl::StrCat("only ", i))) continue;
     const Node* const x = graph->scope.graph()->FindNode(absl::StrCat("n/i", i));
@@ -107,7 +119,8 @@ void Make(const std::vector<std::string>& row, RowGraph* graph) {
   ASSERT_NE(node, nullptr);
   for (int i = 0; i < node->num_outputs(); ++i) {
     const Output y(node, i);
-    if (y.type() == DT_DOUBLE) graph->ys.push_back(y);
+    if (HasNote(row, "output ") && !HasNote(row, absl::StrCat("output ", i))) continue;
+    if (y.type() == RealType(row)) graph->ys.push_back(y);
     if (y.type() == DT_COMPLEX128) {
       graph->ys.push_back(ops::Real(graph->scope, y, ops::Real::Tout(DT_DOUBLE)));
       graph->ys.push_back(ops::Imag(graph->scope, y, ops::Imag::Tout(DT_DOUBLE)));
@@ -129,6 +142,28 @@ GradientFn GradientsOf(const OutputList& ys, const OutputList& xs) {
 }
 
 double Allowed(const GradientError& error) { return 1e-7 * std::max(1.0, error.largest); }
+double AllowedOf(const std::vector<std::string>& row, double of_doubles, double largest) {
+  return (HasNote(row, "floats") ? 5e-3 : of_doubles) * std::max(1.0, largest);
+}
+
+// Returns a constant of the shape of `x`, cos(start), cos(start + 1), ...
+Output Cosines(const Scope& scope, const Output& x, double start) {
+  const Output end = ops::Add(scope, ops::Cast(scope, ops::Size(scope, x), DT_DOUBLE), start);
+  const Output range = ops::Range(scope, start, end, 1.0);
+  const Output cosines = ops::Reshape(scope, ops::Cos(scope, range), ops::Shape(scope, x));
+  return x.type() == DT_DOUBLE ? cosines : Output(ops::Cast(scope, cosines, x.type()));
+}
+
+double Element(const Tensor& tensor, int64_t i) {
+  return tensor.dtype() == DT_FLOAT ? double{tensor.flat<float>()(i)} : tensor.flat<double>()(i);
+}
+ClientSession::FeedType FeedsOf(const RowGraph& graph) {
+  ClientSession::FeedType feeds;
+  for (size_t i = 0; i < graph.xs.size(); ++i) {
+    feeds.insert_or_assign(graph.xs[i], Input::Initializer(graph.values[i]));
+  }
+  return feeds;
+}
 
 class GradientRowTest : public ::testing::TestWithParam<std::vector<std::string>> {};
 
@@ -138,7 +173,7 @@ TEST_P(GradientRowTest, AgreesWithDifferences) {
   const auto error = FindGradientError(graph.scope, graph.xs, graph.values, graph.ys,
                                        GradientsOf(graph.ys, graph.xs));
   ASSERT_TRUE(error.ok()) << error.status();
-  EXPECT_LE(error->max_error, Allowed(*error)) << error->DebugString();
+  EXPECT_LE(error->max_error, AllowedOf(GetParam(), 1e-7, error->largest)) << error->DebugString();
 }
 
 // The gradients of a weighted sum of the outputs, differentiated again.
@@ -148,12 +183,7 @@ TEST_P(GradientRowTest, AgreesWithDifferencesInSecondOrder) {
   RowGraph graph;
   Make(row, &graph);
   std::vector<Output> weights;
-  for (const Output& y : graph.ys) {
-    const Output flat = ops::Cast(graph.scope, ops::Size(graph.scope, y), DT_DOUBLE);
-    const Output range = ops::Range(graph.scope, 0.0, flat, 1.0);
-    weights.push_back(
-        ops::Reshape(graph.scope, ops::Cos(graph.scope, range), ops::Shape(graph.scope, y)));
-  }
+  for (const Output& y : graph.ys) weights.push_back(Cosines(graph.scope, y, 0));
   std::vector<Output> first;
   GRADFLOW_ASSERT_OK(AddSymbolicGradients(graph.scope, graph.ys, graph.xs, weights, &first));
   OutputList ys;
@@ -162,11 +192,106 @@ TEST_P(GradientRowTest, AgreesWithDifferencesInSecondOrder) {
   }
   ASSERT_FALSE(ys.empty());
   GradientOptions options;
-  options.delta = 1e-4;
+  if (!HasNote(row, "floats")) options.delta = 1e-4;
   const auto error = FindGradientError(graph.scope, graph.xs, graph.values, ys,
                                        GradientsOf(ys, graph.xs), options);
   ASSERT_TRUE(error.ok()) << error.status();
-  EXPECT_LE(error->max_error, 30 * Allowed(*error)) << error->DebugString();
+  EXPECT_LE(error->max_error, AllowedOf(row, 3e-6, error->largest)) << error->DebugString();
+}
+
+// Gradients of 3 dy - 2 dy' are those of dy and dy', of which some elements are 0 or negative.
+TEST_P(GradientRowTest, IsLinearInTheGradientsOfOutputs) {
+  RowGraph graph;
+  Make(GetParam(), &graph);
+  OutputList dys[3];
+  OutputList fetches;
+  for (size_t k = 0; k < graph.ys.size(); ++k) {
+    const Output& y = graph.ys[k];
+    const double start = static_cast<double>(k);
+    // Of four elements, one is 0 in both, and each has one that is 0 in it alone.
+    const auto with_zeros = [&](double shift) -> Output {
+      const Output c = Cosines(graph.scope, y, start + shift);
+      const Output limit = ops::Cast(graph.scope, ops::Const(graph.scope, 0.6), y.type());
+      return ops::SelectV2(graph.scope, ops::Less(graph.scope, ops::Abs(graph.scope, c), limit),
+                           ops::ZerosLike(graph.scope, c), c);
+    };
+    const auto number = [&](double value) -> Output {
+      return ops::Cast(graph.scope, ops::Const(graph.scope, value), y.type());
+    };
+    dys[0].push_back(with_zeros(0));
+    dys[1].push_back(with_zeros(2));
+    dys[2].push_back(ops::Sub(graph.scope, ops::Mul(graph.scope, number(3), dys[0][k]),
+                              ops::Mul(graph.scope, number(2), dys[1][k])));
+  }
+  for (const OutputList& dy : dys) {
+    const OutputList dxs = GradientsOf(graph.ys, graph.xs)(graph.scope, dy);
+    fetches.insert(fetches.end(), dxs.begin(), dxs.end());
+  }
+  GRADFLOW_ASSERT_OK(graph.scope.status());
+  std::vector<Tensor> dxs;
+  GRADFLOW_ASSERT_OK(ClientSession(graph.scope).Run(FeedsOf(graph), fetches, &dxs));
+  const size_t n = graph.xs.size();
+  const double allowed = HasNote(GetParam(), "floats") ? 1e-4 : 1e-10;
+  for (size_t x = 0; x < n; ++x) {
+    for (int64_t i = 0; i < graph.values[x].NumElements(); ++i) {
+      const double expected = 3 * Element(dxs[x], i) - 2 * Element(dxs[n + x], i);
+      const double scale =
+          std::max({1.0, std::abs(Element(dxs[x], i)), std::abs(Element(dxs[n + x], i))});
+      EXPECT_NEAR(Element(dxs[2 * n + x], i), expected, allowed * scale) << x << " " << i;
+    }
+  }
+}
+
+// Products of the Jacobian with vectors, which differentiate gradients by those of the outputs.
+TEST_P(GradientRowTest, AgreesWithDifferencesInForwardMode) {
+  const std::vector<std::string>& row = GetParam();
+  RowGraph graph;
+  Make(row, &graph);
+  OutputList vs;
+  for (size_t i = 0; i < graph.xs.size(); ++i) {
+    vs.push_back(Cosines(graph.scope, graph.xs[i], static_cast<double>(i)));
+  }
+  OutputList products;
+  const absl::Status status = JacobianVectorProduct(graph.scope, graph.ys, graph.xs, vs, &products);
+  // Gradient ops without a gradient.
+  if (HasNote(row, "first order") && absl::IsUnimplemented(status)) return;
+  GRADFLOW_ASSERT_OK(status);
+  // The outputs at xs + step * vs, as the sum of two terms of which one is fed.
+  OutputList fetches = vs;
+  for (size_t i = 0; i < products.size(); ++i) {
+    fetches.push_back(IsNoGradient(products[i]) ? Output(ops::ZerosLike(graph.scope, graph.ys[i]))
+                                                : products[i]);
+  }
+  ClientSession session(graph.scope);
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(session.Run(FeedsOf(graph), fetches, &values));
+  const double step = HasNote(row, "floats") ? 1e-2 : 1e-5;
+  std::vector<Tensor> ys[2];
+  for (const int side : {0, 1}) {
+    RowGraph moved = graph;
+    for (size_t i = 0; i < graph.xs.size(); ++i) {
+      GRADFLOW_ASSERT_OK_AND_ASSIGN(moved.values[i], graph.values[i].DeepCopy());
+      for (int64_t k = 0; k < moved.values[i].NumElements(); ++k) {
+        const double value =
+            Element(graph.values[i], k) + (side == 0 ? -step : step) * Element(values[i], k);
+        if (moved.values[i].dtype() == DT_FLOAT) {
+          moved.values[i].flat<float>()(k) = static_cast<float>(value);
+        } else {
+          moved.values[i].flat<double>()(k) = value;
+        }
+      }
+    }
+    GRADFLOW_ASSERT_OK(session.Run(FeedsOf(moved), graph.ys, &ys[side]));
+  }
+  for (size_t y = 0; y < graph.ys.size(); ++y) {
+    const Tensor& product = values[graph.xs.size() + y];
+    ASSERT_EQ(product.shape(), ys[0][y].shape());
+    for (int64_t i = 0; i < product.NumElements(); ++i) {
+      const double expected = (Element(ys[1][y], i) - Element(ys[0][y], i)) / (2 * step);
+      EXPECT_NEAR(Element(product, i), expected, AllowedOf(row, 1e-6, std::abs(expected)))
+          << y << " " << i;
+    }
+  }
 }
 
 std::string RowName(const ::testing::TestParamInfo<std::vector<std::string>>& info) {
@@ -176,20 +301,12 @@ INSTANTIATE_TEST_SUITE_P(Rows, GradientRowTest, ::testing::ValuesIn(ReadRows(kRo
 
 // ---- Completeness ----
 
-// Ops of float alone, or without a row for another reason, which have tests below; and whether
-// their gradients are differentiable.
+// Ops without a row, which have tests below; and whether their gradients are differentiable.
 const std::map<std::string, bool>& Elsewhere() {
   static const auto& ops = *new std::map<std::string, bool>{
-      {"AdjustContrastv2", true},
-      {"AdjustHue", true},
-      {"AdjustSaturation", true},
-      {"Angle", true},
       {"BlockLSTM", false},
       {"BlockLSTMV2", false},
       {"Cholesky", true},
-      {"Complex", true},
-      {"ComplexAbs", true},
-      {"Conj", true},
       {"CropAndResize", false},
       {"CropAndResizeGradImage", false},
       {"FakeQuantWithMinMaxArgs", true},
@@ -198,20 +315,8 @@ const std::map<std::string, bool>& Elsewhere() {
       {"FakeQuantWithMinMaxVarsGradient", true},
       {"FakeQuantWithMinMaxVarsPerChannel", true},
       {"FakeQuantWithMinMaxVarsPerChannelGradient", true},
-      {"FusedBatchNorm", true},
-      {"FusedBatchNormGrad", true},
-      {"FusedBatchNormGradV2", true},
-      {"FusedBatchNormGradV3", true},
-      {"FusedBatchNormV2", true},
-      {"FusedBatchNormV3", true},
       {"GRUBlockCell", false},
-      {"Imag", true},
-      {"LRN", true},
-      {"LRNGrad", true},
       {"LSTMBlockCell", false},
-      {"MaxPool3D", true},
-      {"MaxPool3DGrad", true},
-      {"MaxPool3DGradGrad", true},
       {"PreventGradient", false},
       {"QuantizeAndDequantize", true},
       {"QuantizeAndDequantizeV2", true},
@@ -221,16 +326,8 @@ const std::map<std::string, bool>& Elsewhere() {
       {"RandomGamma", false},
       {"ReadVariableOp", true},
       {"RefIdentity", true},
-      {"Real", true},
       {"ResourceGather", true},
       {"ResourceGatherNd", true},
-      {"ResizeBicubic", true},
-      {"ResizeBicubicGrad", true},
-      {"ResizeBilinear", true},
-      {"ResizeBilinearGrad", true},
-      {"ScaleAndTranslate", true},
-      {"ScaleAndTranslateGrad", true},
-      {"SparseMatMul", true},
       {"StatelessParameterizedTruncatedNormal", true},
       {"StatelessRandomGammaV2", false},
       {"StatelessRandomGammaV3", false},
@@ -244,6 +341,32 @@ TEST(GradientRows, CoverEveryGradientFunction) {
   for (const std::string& op : GradientRegistry::Global().DifferentiableOps()) {
     EXPECT_TRUE(rows.count(op) + Elsewhere().count(op) == 1) << op << " has no row";
     EXPECT_NE(GlobalRegistry().FindOp(op), nullptr) << op;
+  }
+}
+
+// Returns true if a kernel computes the row with complex numbers instead of real ones.
+bool HasComplexKernel(const std::vector<std::string>& row) {
+  const std::string inputs =
+      absl::StrReplaceAll(row[2], {{"double[", "complex128["}, {"float[", "complex64["}});
+  GraphDef def;
+  std::vector<std::pair<std::string, Tensor>> feeds;
+  AddOpRow("n", row[0], row[1], ParseTensors(inputs), Knowledge::kNothing, &def, &feeds);
+  const Scope scope = Scope::NewRootScope();
+  if (!ImportGraphDef({}, def, scope.graph()).ok()) return false;
+  return GlobalRegistry().FindKernel(scope.graph()->FindNode("n")->def()).ok();
+}
+
+TEST(GradientRows, AreOfComplexNumbersToo) {
+  std::map<std::string, std::pair<bool, bool>> rows;
+  for (const auto& row : ReadRows(kRows)) {
+    auto& [is_complex, may_be_complex] = rows[row[0]];
+    is_complex |= absl::StrContains(row[1] + row[2], "complex") ||
+                  absl::StrContains(row[1] + row[2], "COMPLEX");
+    may_be_complex = may_be_complex || HasComplexKernel(row);
+  }
+  for (const auto& [op, row] : rows) {
+    const auto& [is_complex, may_be_complex] = row;
+    EXPECT_TRUE(is_complex || !may_be_complex) << op << " has no row of complex numbers";
   }
 }
 
@@ -271,20 +394,11 @@ std::vector<std::string> OpsOfNumbers() {
   };
   // Those that TensorFlow does not have either, and that of ResizeArea, which is missing
   // (docs/gradients.md).
-  const std::set<std::string> without = {"BlockLSTMGrad",
-                                         "BlockLSTMGradV2",
-                                         "CropAndResizeGradBoxes",
-                                         "Dilation2DBackpropFilter",
-                                         "Dilation2DBackpropInput",
-                                         "FractionalAvgPoolGrad",
-                                         "FractionalMaxPoolGrad",
-                                         "FusedPadConv2D",
-                                         "FusedResizeAndPadConv2D",
-                                         "GRUBlockCellGrad",
-                                         "IgammaGradA",
-                                         "LSTMBlockCellGrad",
-                                         "RandomGammaGrad",
-                                         "ResizeArea"};
+  const std::set<std::string> without = {
+      "BlockLSTMGrad",         "BlockLSTMGradV2", "CropAndResizeGradBoxes",
+      "FractionalMaxPoolGrad", "FusedPadConv2D",  "FusedResizeAndPadConv2D",
+      "GRUBlockCellGrad",      "IgammaGradA",     "LSTMBlockCellGrad",
+      "RandomGammaGrad",       "ResizeArea"};
   for (const OpRegistration* op : GlobalRegistry().Ops()) {
     const OpDef& def = op->def();
     if (without.count(def.name()) > 0) continue;
@@ -453,7 +567,7 @@ TEST(GradientFunctions, OfResizedImages) {
   }
 }
 
-TEST(GradientFunctions, OfAdjustedColours) {
+TEST(GradientFunctions, OfAdjustedColors) {
   using Adjust = Output (*)(const Scope&, const Output&, const Output&);
   const std::pair<Adjust, const char*> adjustments[] = {
       {[](const Scope& s, const Output& x, const Output& factor) -> Output {
@@ -488,7 +602,7 @@ TEST(GradientFunctions, OfAdjustedColours) {
   }
 }
 
-// Where colours are equal, the derivatives are those of TensorFlow 2.21.
+// Where colors are equal, the derivatives are those of TensorFlow 2.21.
 TEST(GradientFunctions, OfHuesOfEqualChannels) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(
@@ -672,7 +786,7 @@ TEST(GradientFunctions, OfGruCellComputeThoseOfInputsOnce) {
   EXPECT_THAT(products, ::testing::ElementsAre("MatMul", "MatMul"));
 }
 
-TEST(GradientFunctions, OfFakeQuantisationAreThoseOfItsGradientOps) {
+TEST(GradientFunctions, OfFakeQuantizationAreThoseOfItsGradientOps) {
   const Scope scope = Scope::NewRootScope();
   const Tensor x = ParseTensor("float[2,3]={-9, -1.25, 0, 1.5, 2.75, 9}");
   const Tensor dy = ParseTensor("float[2,3]={1, 2, 3, 4, 5, 6}");
@@ -767,6 +881,14 @@ TEST(GradientFunctions, OfBatchNormGradients) {
     const auto error = FindGradientError(scope, xs, values, ys, GradientsOf(ys, xs));
     ASSERT_TRUE(error.ok()) << error.status();
     EXPECT_LE(error->max_error, 2e-3 * error->largest) << error->DebugString();
+    // The gradients of the gradients have gradients.
+    OutputList weighted;
+    std::vector<Output> weights;
+    for (const Output& y : ys) weights.push_back(Cosines(scope, y, 1));
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, ys, xs, weights, &weighted));
+    const auto next = FindGradientError(scope, xs, values, weighted, GradientsOf(weighted, xs));
+    ASSERT_TRUE(next.ok()) << next.status();
+    EXPECT_LE(next->max_error, 1e-2 * next->largest) << next->DebugString();
     // One of the outputs alone.
     const auto one = FindGradientError(scope, xs, values, {ys[1]}, GradientsOf({ys[1]}, xs));
     ASSERT_TRUE(one.ok()) << one.status();
@@ -809,7 +931,7 @@ TEST(GradientFunctions, OfLrnGradients) {
 }
 
 // The gradient ops are linear in the gradients, and constant in the other inputs.
-TEST(GradientFunctions, OfFakeQuantisationGradients) {
+TEST(GradientFunctions, OfFakeQuantizationGradients) {
   const Scope scope = Scope::NewRootScope();
   const Output dy = ops::Placeholder(scope, DT_FLOAT);
   const Output x = ops::Const(scope, ParseTensor("float[2,3]={-9, -1.25, 0, 1.5, 2.75, 9}"));
@@ -962,6 +1084,45 @@ TEST(GradientFunctions, OfGammaNumbersHaveNoSecondOrder) {
               StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("IgammaGradA")));
 }
 
+// A derivative that is not known is an error where it is asked for, not 0.
+TEST(GradientFunctions, OfSpecialFunctionsByTheirOtherArguments) {
+  const Scope scope = Scope::NewRootScope();
+  const Output a = ops::Const(scope, 2.0);
+  const Output b = ops::Const(scope, 1.5);
+  const Output x = ops::Const(scope, 0.5);
+  const auto by = [&](const Output& y, const Output& input) {
+    std::vector<Output> gradients;
+    return AddSymbolicGradients(scope, {y}, {ops::Identity(scope, x), input}, &gradients);
+  };
+  const auto is_unknown = [](int input) {
+    return StatusIs(absl::StatusCode::kUnimplemented,
+                    ::testing::HasSubstr(absl::StrCat("the derivative with respect to input ",
+                                                      input, " is not known")));
+  };
+  const Output zeta = ops::Zeta(scope, a, x);
+  const Output polygamma = ops::Polygamma(scope, a, x);
+  const Output betainc = ops::Betainc(scope, a, b, x);
+  EXPECT_THAT(by(zeta, a), is_unknown(0));
+  EXPECT_THAT(by(polygamma, a), is_unknown(0));
+  EXPECT_THAT(by(betainc, a), is_unknown(0));
+  EXPECT_THAT(by(betainc, b), is_unknown(1));
+  for (const Output& y : {zeta, polygamma, betainc}) GRADFLOW_EXPECT_OK(by(y, x));
+}
+
+// The gradient of the gradients reads patches of the size of the filter.
+TEST(GradientFunctions, OfDilationGradientsNeedTheSizeOfTheFilter) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Placeholder(scope, DT_FLOAT);
+  const Output filter = ops::Placeholder(scope, DT_FLOAT);
+  const Output y = ops::Dilation2D(scope, x, filter, {1, 1, 1, 1}, {1, 1, 1, 1}, "SAME");
+  std::vector<Output> first;
+  std::vector<Output> second;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ops::Square(scope, y)}, {x}, &first));
+  EXPECT_THAT(AddSymbolicGradients(scope, first, {x}, &second),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       ::testing::HasSubstr("numbers of rows and columns of the filter")));
+}
+
 TEST(GradientFunctions, OfEinsumOfManyInputs) {
   const auto gradients = [](int n, std::vector<Output>* dx) {
     const Scope scope = Scope::NewRootScope();
@@ -1034,16 +1195,20 @@ TEST(GradientFunctions, OfIgnoredTuples) {
       ops::TensorScatterUpdate(scope, x, indices, updates,
                                ops::TensorScatterUpdate::BadIndicesPolicy(ignore)),
       ops::TensorScatterSub(scope, x, indices, updates,
-                            ops::TensorScatterSub::BadIndicesPolicy(ignore))};
+                            ops::TensorScatterSub::BadIndicesPolicy(ignore)),
+      ops::TensorScatterMax(scope, x, indices, updates,
+                            ops::TensorScatterMax::BadIndicesPolicy(ignore))};
   const Tensor by_x[] = {ParseTensor("double[3]={0, 1, 0}"),
                          {},
                          ParseTensor("double[3]={1, 0, 1}"),
-                         ParseTensor("double[3]={1, 1, 1}")};
+                         ParseTensor("double[3]={1, 1, 1}"),
+                         ParseTensor("double[3]={1, 0, 1}")};
   const Tensor by_updates[] = {{},
                                ParseTensor("double[2]={1, 0}"),
                                ParseTensor("double[2]={1, 0}"),
-                               ParseTensor("double[2]={-1, -0}")};
-  for (int i = 0; i < 4; ++i) {
+                               ParseTensor("double[2]={-1, -0}"),
+                               ParseTensor("double[2]={1, 0}")};
+  for (int i = 0; i < 5; ++i) {
     std::vector<Output> gradients;
     GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {ys[i]}, {x, updates}, &gradients));
     for (int k = 0; k < 2; ++k) {
@@ -1068,6 +1233,25 @@ TEST(GradientFunctions, OfCholesky) {
   const auto error = FindGradientError(scope, {x}, {value}, {y}, GradientsOf({y}, {x}));
   ASSERT_TRUE(error.ok()) << error.status();
   EXPECT_LE(error->max_error, Allowed(*error)) << error->DebugString();
+}
+
+// The second order, of a weighted sum.
+TEST(GradientFunctions, OfCholeskyHaveGradients) {
+  const Scope scope = Scope::NewRootScope();
+  const Output x = ops::Placeholder(scope, DT_DOUBLE);
+  const Output identity = ops::Const(scope, ParseTensor("double[2,2]={1, 0, 0, 1}"));
+  const Output square = ops::BatchMatMulV2(scope, x, x, ops::BatchMatMulV2::AdjY(true));
+  const Output y = ops::Cholesky(scope, ops::AddV2(scope, square, identity));
+  std::vector<Output> first;
+  const Output weights = ops::Const(scope, ParseTensor("double[2,2]={1, 2, -3, 0.5}"));
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y}, {x}, {weights}, &first));
+  GradientOptions options;
+  options.delta = 1e-4;
+  const Tensor value = ParseTensor("double[2,2]={1, -2, 0.5, 3}");
+  const auto error =
+      FindGradientError(scope, {x}, {value}, first, GradientsOf(first, {x}), options);
+  ASSERT_TRUE(error.ok()) << error.status();
+  EXPECT_LE(error->max_error, 30 * Allowed(*error)) << error->DebugString();
 }
 
 TEST(GradientFunctions, OfQuantizeAndDequantizeAreTheIdentity) {
@@ -1141,6 +1325,13 @@ TEST(GradientFunctions, OfComplexNumbersAreThoseOfTheirParts) {
        [](const Scope& s, const Output& z) -> Output {
          return ops::Imag(s, ops::MatMul(s, z, z, ops::MatMul::TransposeA(true)),
                           ops::Imag::Tout(DT_DOUBLE));
+       }},
+      {"Cholesky",
+       [](const Scope& s, const Output& z) -> Output {
+         const Output square = ops::BatchMatMulV2(s, z, z, ops::BatchMatMulV2::AdjY(true));
+         const Output l = ops::Cholesky(s, square);
+         return ops::Add(s, ops::Real(s, l, ops::Real::Tout(DT_DOUBLE)),
+                         ops::Imag(s, l, ops::Imag::Tout(DT_DOUBLE)));
        }},
       {"LogMatrixDeterminant, the logarithm",
        [](const Scope& s, const Output& z) -> Output {

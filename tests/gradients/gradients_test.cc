@@ -513,6 +513,58 @@ TEST_F(SparseGradientsTest, OfInnerTensors) {
   EXPECT_TRUE(GradientOf(y, squares).is_sparse);
 }
 
+TEST_F(SparseGradientsTest, PassThroughCopies) {
+  const Output copy = ops::Identity(scope_, ops::Identity(scope_, table_));
+  const Output y = ops::Add(scope_, ops::Exp(scope_, ops::Gather(scope_, copy, {2, 0})),
+                            ops::GatherV2(scope_, table_, {1, 1}, 0));
+  const SparseGradient gradient = GradientOf(y, table_);
+  ASSERT_TRUE(gradient.is_sparse);
+  EXPECT_EQ(Evaluate({gradient.slices.indices})[0].NumElements(), 4);
+  ExpectDense(y, table_, gradient);
+  // The copy may be an input, too.
+  std::vector<SparseGradient> both;
+  const Output dy = ops::OnesLike(scope_, y);
+  GRADFLOW_ASSERT_OK(AddSparseSymbolicGradients(scope_, {y}, {copy, table_}, {dy}, &both));
+  EXPECT_EQ(Evaluate({both[0].slices.indices})[0].NumElements(), 2);
+  ExpectDense(y, copy, both[0]);
+  ASSERT_TRUE(both[1].is_sparse);
+  ExpectDense(y, table_, both[1]);
+  // Another reader of the copy.
+  const Output dense = ops::Mul(scope_, ops::Sum(scope_, y, {0, 1}), copy);
+  EXPECT_FALSE(GradientOf(dense, table_).is_sparse);
+  ExpectDense(dense, table_, GradientOf(dense, table_));
+  // A copy that is a constant.
+  GradientBuildOptions options;
+  options.stop_gradients = {copy};
+  std::vector<SparseGradient> stopped;
+  GRADFLOW_ASSERT_OK(
+      AddSparseSymbolicGradients(scope_, {ops::Gather(scope_, copy, {2, 0})}, {table_},
+                                 {Output(ops::Const(scope_, 1.0f, {2, 2}))}, &stopped, options));
+  EXPECT_FALSE(stopped[0].is_sparse);
+  EXPECT_TRUE(IsNoGradient(stopped[0].dense));
+}
+
+TEST_F(SparseGradientsTest, OfVariablesPassThroughReads) {
+  const Output w = ops::VarHandleOp(scope_, DT_FLOAT, {3, 2});
+  const auto init = ops::AssignVariableOp(scope_, w, table_);
+  const Output first = ops::ReadVariableOp(scope_, w, DT_FLOAT);
+  const Output second = ops::Identity(scope_, ops::ReadVariableOp(scope_, w, DT_FLOAT));
+  const Output y = ops::AddN(scope_, {ops::Exp(scope_, ops::GatherV2(scope_, first, {1, 2}, 0)),
+                                      ops::Square(scope_, ops::Gather(scope_, second, {2, 2})),
+                                      ops::ResourceGather(scope_, w, {0, 1}, DT_FLOAT)});
+  const SparseGradient gradient = GradientOf(y, w);
+  ASSERT_TRUE(gradient.is_sparse);
+  std::vector<Output> dense;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope_, {y}, {w}, &dense));
+  ClientSession session(scope_);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, {init}, nullptr));
+  std::vector<Tensor> values;
+  const Output found = ToDense(scope_, gradient.slices);
+  GRADFLOW_ASSERT_OK(session.Run({found, dense[0], gradient.slices.indices}, &values));
+  EXPECT_THAT(values[0], TensorEq(values[1]));
+  EXPECT_EQ(values[2].NumElements(), 6);
+}
+
 TEST_F(SparseGradientsTest, OfWhatDoesNotDependAreNone) {
   const SparseGradient gradient = GradientOf(ops::Const(scope_, 1.0f), table_);
   EXPECT_FALSE(gradient.is_sparse);

@@ -177,6 +177,40 @@ TEST(Recomputation, DoesNotRepeatStatefulNodes) {
   GRADFLOW_ASSERT_OK(ClientSession(scope).Run(gradients, &values));
 }
 
+// The value of a variable is read before it is assigned to.
+TEST(Recomputation, DoesNotReadVariablesAgain) {
+  const Scope scope = Scope::NewRootScope();
+  const Output w = ops::Variable(scope, {2, 2}, DT_FLOAT);
+  const auto init = ops::Assign(scope, w, {{1.0f, 2.0f}, {3.0f, 4.0f}});
+  const Output x = ops::Const(scope, {{0.5f, -1.0f}, {0.25f, 1.0f}});
+  const Output read = ops::Identity(scope, w);
+  const Output product = ops::MatMul(scope, w, x);
+  const Output y = ops::Mul(scope, ops::Sin(scope, read), ops::Sin(scope, product));
+  // The backward pass begins after the assignment.
+  const auto assign = ops::AssignSub(scope.WithControlDependencies({y.op()}), w,
+                                     ops::Const(scope, {{9.0f, 9.0f}, {9.0f, 9.0f}}));
+  const Output dy = ops::OnesLike(scope.WithControlDependencies({assign.operation}), y);
+  std::vector<Output> plain;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y}, {w, x}, {dy}, &plain));
+  GradientBuildOptions options;
+  options.checkpoints = {x};
+  std::vector<Output> recomputed;
+  GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y}, {w, x}, {dy}, &recomputed, options));
+  std::vector<std::string> copies;
+  for (int i = 0; i < scope.graph()->num_nodes(); ++i) {
+    const Node& node = *scope.graph()->node(i);
+    if (absl::StrContains(node.name(), "/recomputed/")) copies.push_back(node.type_string());
+  }
+  EXPECT_THAT(copies, ::testing::UnorderedElementsAre("Mul", "Sin", "Sin"));
+  std::vector<Tensor> values[2];
+  ClientSession session(scope);
+  for (const int i : {0, 1}) {
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, {init.operation}, nullptr));
+    GRADFLOW_ASSERT_OK(session.Run(i == 0 ? plain : recomputed, &values[i]));
+  }
+  for (const int i : {0, 1}) EXPECT_THAT(values[1][i], TensorEq(values[0][i]));
+}
+
 TEST(Recomputation, OfShortGraphsAndWrongCheckpoints) {
   const Scope scope = Scope::NewRootScope();
   const Output x = ops::Const(scope, 3.0f);

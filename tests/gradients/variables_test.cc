@@ -70,6 +70,32 @@ TEST(VariableGradients, OfGathersOfBatches) {
   }
 }
 
+// The gradients of the gradients of the square of a read.
+TEST(VariableGradients, HaveGradients) {
+  const Scope s = Scope::NewRootScope();
+  const auto w = ops::VarHandleOp(s, DT_FLOAT, {3});
+  const auto init = ops::AssignVariableOp(s, w, {3.f, 5.f, -1.f});
+  const auto ref = ops::Variable(s, {3}, DT_FLOAT);
+  const auto ref_init = ops::Assign(s, ref, {3.f, 5.f, -1.f});
+  const struct {
+    Output y;
+    Output x;
+    Operation init;
+    std::vector<float> second;
+  } cases[] = {
+      {ops::ReadVariableOp(s, w, DT_FLOAT), w, init, {18, 30, -6}},
+      {ops::ResourceGather(s, w, {2, 2, 0}, DT_FLOAT), w, init, {18, 0, -12}},
+      {ops::ResourceGatherNd(s, w, {{2}, {2}, {0}}, DT_FLOAT), w, init, {18, 0, -12}},
+      {ops::RefIdentity(s, ref), ref, ref_init.operation, {18, 30, -6}},
+  };
+  for (const auto& c : cases) {
+    std::vector<Output> first;
+    GRADFLOW_ASSERT_OK(
+        AddSymbolicGradients(s, {ops::Mul(s, c.y, ops::Square(s, c.y))}, {c.x}, &first));
+    EXPECT_THAT(GradientAfter(s, c.init, first[0], c.x), TensorEq(AsTensor<float>(c.second)));
+  }
+}
+
 // An assignment has no gradient.
 TEST(VariableGradients, EndAtAssignments) {
   const Scope s = Scope::NewRootScope();

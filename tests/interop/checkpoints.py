@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Exchanges checkpoints with TensorFlow, both ways.
 
-usage: checkpoints.py GRADFLOW [PREFIX]...
+usage: checkpoints.py GRADFLOW [--sources REPOSITORY]... [PREFIX]...
 
 Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Both programs
 run the same graphs, which save tensors of all types in TensorFlow's V2 format and in the old one, in shards that are
 merged, and in slices. `gradflow checkpoint` must read each tensor of TensorFlow's files to the bit, and TensorFlow each of
-gradflow's. Files of tf.train.Checkpoint and Keras, and those of each PREFIX, are read by both.
+gradflow's. Files of tf.train.Checkpoint and Keras, those of each PREFIX, and all checkpoints of the git repository
+REPOSITORY, such as TensorFlow's sources, are read by both: all tensors, strings too.
 """
 
 import argparse
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -84,6 +86,22 @@ class Programs:
         path = self.folder / "tensor.npy"
         self.run("checkpoint", prefix, "--tensor", name, "-o", path)
         return np.load(path)
+
+    def read_strings_with_gradflow(self, prefix, name, expected):
+        """Reads a tensor of strings, each to a file, since strings have no .npy."""
+        files = [self.folder / f"string{i}" for i in range(expected.size)]
+        with tf.Graph().as_default() as graph:
+            (tensor,) = tf.raw_ops.RestoreV2(prefix=str(prefix), tensor_names=[name], shape_and_slices=[""], dtypes=[tf.string])
+            tf.shape(tensor, name="shape")
+            flat = tf.reshape(tensor, [-1])
+            with tf.control_dependencies([tf.io.write_file(str(file), flat[i]) for i, file in enumerate(files)]):
+                tf.no_op(name="all_written")
+        graph_path, shape_path = self.folder / "graph.pb", self.folder / "shape.npy"
+        graph_path.write_bytes(graph.as_graph_def().SerializeToString())
+        self.run("run", graph_path, f"--fetch=shape={shape_path}", "--target=all_written")
+        strings = np.empty(len(files), dtype=object)
+        strings[:] = [file.read_bytes() for file in files]
+        return strings.reshape(np.load(shape_path))
 
     def read_with_tensorflow(self, prefix, name):
         return tf.train.load_checkpoint(str(prefix)).get_tensor(name)
@@ -177,7 +195,7 @@ def exchange(programs):
         programs.save_with_gradflow(graph_of(tensors, save(ours)))
         ok &= compare(f"gradflow's, {title}, read by TensorFlow", tensors, lambda name: programs.read_with_tensorflow(ours, name))
     old = values(OLD_NUMBERS)
-    # Both programs make the signalling NaNs of complex numbers quiet in the old format, as addition does.
+    # Both programs make the signaling NaNs of complex numbers quiet in the old format, as addition does.
     with np.errstate(invalid="ignore"):
         old["of/complex64"] = old["of/complex64"] + np.complex64(0)
     theirs, ours = programs.folder / "theirs_old", programs.folder / "ours_old"
@@ -189,29 +207,67 @@ def exchange(programs):
 
 
 def read_objects(programs):
-    """Files of tf.train.Checkpoint, with an optimiser's slots."""
+    """Files of tf.train.Checkpoint, with an optimizer's slots."""
     variable = tf.Variable(np.arange(6, dtype=np.float32).reshape(2, 3))
     model = tf.keras.Sequential([tf.keras.Input((4,)), tf.keras.layers.Dense(3), tf.keras.layers.BatchNormalization()])
     model.compile("adam", "mse")
     model.fit(np.ones((8, 4), np.float32), np.ones((8, 3), np.float32), verbose=0)
     checkpoint = tf.train.Checkpoint(variable=variable, model=model, optimizer=model.optimizer)
     prefix = checkpoint.save(str(programs.folder / "objects"))
-    return read_both("tf.train.Checkpoint's", programs, prefix)
+    return read_both("tf.train.Checkpoint's, read by both", programs, prefix)
 
 
 def read_both(title, programs, prefix):
-    """Compares what both programs read, but for strings, which have no .npy."""
-    reader = tf.train.load_checkpoint(prefix)
-    tensors = {}
-    for name, dtype in reader.get_variable_to_dtype_map().items():
-        if dtype != tf.string:
-            tensors[name] = reader.get_tensor(name)
-    return compare(f"{title}, read by both", tensors, lambda name: programs.read_with_gradflow(prefix, name))
+    """Compares what both programs read."""
+    reader = tf.train.load_checkpoint(str(prefix))
+    types = reader.get_variable_to_dtype_map()
+    # An array of NumPy's strings would drop their last NULs.
+    tensors = {name: np.asarray(reader.get_tensor(name), dtype=object if dtype == tf.string else None) for name, dtype in types.items()}
+    is_old = not pathlib.Path(f"{prefix}.index").exists()
+
+    def read(name):
+        if is_old:
+            return programs.read_old_with_gradflow(prefix, {name: tensors[name]})[name]
+        if types[name] == tf.string:
+            return programs.read_strings_with_gradflow(prefix, name, tensors[name])
+        return programs.read_with_gradflow(prefix, name)
+
+    lines = programs.run("checkpoint", prefix).splitlines() if not is_old else []
+    if not is_old and len(lines) != len(tensors) + 1:
+        print(f"{title}: gradflow lists {len(lines) - 1} tensors, TensorFlow {len(tensors)}")
+        return False
+    return compare(title, tensors, read)
+
+
+# A checkpoint is all files of a prefix: the V2 format has an index, the old one only numbered files.
+V2_INDEX = re.compile(r"(.*)\.index$")
+OLD_FILE = re.compile(r"(.*-[0-9]{5}-of-[0-9]{5})$")
+
+
+def read_sources(programs, repository):
+    """Reads all checkpoints of a git repository, which are written to a temporary folder."""
+
+    def git(*arguments):
+        return subprocess.run(["git", "-C", repository, *arguments], check=True, capture_output=True).stdout
+
+    files = git("ls-tree", "-r", "--name-only", "HEAD").decode().splitlines()
+    indexes = [m[1] for m in map(V2_INDEX.match, files) if m and any(f.startswith(f"{m[1]}.data-") for f in files)]
+    old = [m[1] for m in map(OLD_FILE.match, files) if m and ".data-" not in m[1]]
+    whole = 0
+    for prefix in indexes + old:
+        with tempfile.TemporaryDirectory(dir=programs.folder) as folder:
+            for file in files:
+                if file == prefix or file == f"{prefix}.index" or file.startswith(f"{prefix}.data-"):
+                    (pathlib.Path(folder) / pathlib.Path(file).name).write_bytes(git("show", f"HEAD:{file}"))
+            whole += read_both(prefix, programs, pathlib.Path(folder) / pathlib.Path(prefix).name)
+    print(f"{repository}: {whole} of {len(indexes) + len(old)} checkpoints agree")
+    return whole == len(indexes) + len(old) and whole > 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("gradflow")
+    parser.add_argument("--sources", action="append", default=[], metavar="REPOSITORY")
     parser.add_argument("prefixes", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -220,6 +276,8 @@ def main():
         ok &= read_objects(programs)
         for prefix in arguments.prefixes:
             ok &= read_both(prefix, programs, prefix)
+        for repository in arguments.sources:
+            ok &= read_sources(programs, repository)
     sys.exit(0 if ok else 1)
 
 

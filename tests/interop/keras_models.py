@@ -4,7 +4,7 @@
 usage: keras_models.py GRADFLOW [--folder FOLDER] [--model NAME]... [--batch N] [--threads N]... [--repeat N]
 
 Needs Python's tensorflow-cpu and numpy. GRADFLOW is the command line, such as build/release/tools/gradflow. Each model
-has random weights, also in its batch normalisation, so that no layer is the identity. TensorFlow freezes it to
+has random weights, also in its batch normalization, so that no layer is the identity. TensorFlow freezes it to
 FOLDER/NAME.pb, which a later call uses again. `gradflow run` must agree with TensorFlow to 1e-4, relative to the largest
 logit, with and without --fast if the command line has it. `gradflow bench` and TensorFlow then run the graph alternately,
 and the medians of their times are printed.
@@ -44,7 +44,7 @@ def freeze(name, path):
     model = getattr(tf.keras.applications, name)(weights=None, classifier_activation=None)
     random = np.random.default_rng(1)
     for variable in model.variables:
-        # What batch normalisation has learnt differs from its initial 0 and 1.
+        # What batch normalization has learned differs from its initial 0 and 1.
         kind = variable.path.rsplit("/", 1)[-1]
         shape = tuple(variable.shape)
         if kind in ("gamma", "moving_variance"):

@@ -368,7 +368,7 @@ TEST(FormatNpyHeader, RefusesTypesThatNumPyDoesNotHave) {
                              " cannot be written to a .npy file: NumPy has no such type"));
   }
   EXPECT_THAT(FormatNpyHeader(Tensor(DT_FLOAT, {-1})),
-              StatusIs(kInvalidArgument, HasSubstr("not initialised")));
+              StatusIs(kInvalidArgument, HasSubstr("not initialized")));
 }
 
 // ---- Files ----

@@ -69,10 +69,13 @@ TEST_P(TensorFlowValues, Agree) {
     }
     GRADFLOW_EXPECT_OK(outputs);
     if (!outputs.ok()) continue;
-    const std::vector<Tensor> expected = ParseTensors(row[3]);
+    const std::vector<std::string> expected = absl::StrSplit(row[3], "; ", absl::SkipEmpty());
     ASSERT_EQ(outputs->size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      EXPECT_THAT((*outputs)[i], TensorNear(expected[i], ParseTolerance(row[4]))) << "output " << i;
+      // TensorFlow leaves this output uninitialised.
+      if (expected[i] == "?") continue;
+      EXPECT_THAT((*outputs)[i], TensorNear(ParseTensor(expected[i]), ParseTolerance(row[4])))
+          << "output " << i;
     }
   }
 }

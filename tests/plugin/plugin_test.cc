@@ -92,7 +92,7 @@ TEST(LoadLibrary, ALibraryWrittenForTensorFlowIsAPlugin) {
   EXPECT_EQ(GlobalRegistry().FindOp("PluginZeroOut"), nullptr);
   EXPECT_THAT(LoadLibrary(plugin, registry),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'PluginZeroOut'")));
-  // Its initialisers ran at the first call only.
+  // Its initializers ran at the first call only.
   ASSERT_THAT(LoadLibrary(plugin), IsOk());
   ASSERT_THAT(LoadLibrary(plugin), IsOk());
 

@@ -1,4 +1,4 @@
-// The plugin of plugin_test.cc. Environment variables select its behaviour.
+// The plugin of plugin_test.cc. Environment variables select its behavior.
 #include <cstdlib>
 #include <stdexcept>
 #include <string>

@@ -418,6 +418,13 @@ class LaterKernel final : public AsyncOpKernel {
   }
 };
 
+class NegLaterKernel final : public AsyncOpKernel {
+ public:
+  void ComputeAsync(KernelContext& ctx, AsyncDone done) const override {
+    LaterThread::Get().Add([&ctx, done] { done(ComputeNeg(ctx)); });
+  }
+};
+
 struct Awaiting {
   std::mutex mutex;
   std::multimap<int, AsyncDone> waiting;
@@ -530,6 +537,8 @@ void RegisterAsyncToys(Registry& registry) {
   registry.Kernel("HookedAsync", MakeKernel<HookedAsyncKernel>);
   registry.Op("Later").Input("x: int64").Output("y: int64").Stateful();
   registry.Kernel("Later", MakeKernel<LaterKernel>);
+  registry.Op("NegLater").Input("x: T").Output("y: T").Attr("T: {float, int64}").Stateful();
+  registry.Kernel("NegLater", MakeKernel<NegLaterKernel>).Device("NPU");
   registry.Op("Await").Stateful().Output("y: int64").Attr("counter: int");
   registry.Kernel("Await", MakeKernel<AwaitKernel>);
   registry.Op("Increment").Stateful().Input("x: int64").Output("y: int64").Attr("counter: int");
@@ -567,6 +576,7 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("NoOp", MakeFunctionKernel<Nothing, /*Cheap=*/true>);
   registry.Op("Neg").Input("x: T").Output("y: T").Attr("T: {float, int64}");
   registry.Kernel("Neg", MakeFunctionKernel<ComputeNeg>);
+  registry.Kernel("Neg", MakeFunctionKernel<ComputeNeg>).Device("NPU");
   registry.Op("Add").Input("x: T").Input("y: T").Output("z: T").Attr("T: {float, int64}");
   registry.Kernel("Add", MakeFunctionKernel<ComputeAdd>);
   registry.Op("AddN").Input("x: N * int64").Output("y: int64").Attr("N: int >= 1");

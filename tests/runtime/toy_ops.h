@@ -32,7 +32,7 @@ namespace testing {
 // or that depend on more than their inputs, are stateful.
 //
 //   Placeholder*, Const*, Identity*, NoOp*   as usual
-//   Neg, Add          elementwise, for T in {float, int64}; in place if possible
+//   Neg, Add          elementwise, for T in {float, int64}; in place if possible. Neg also on NPUs
 //   AddN              adds any number of equal scalars
 //   Mix               (a, b) -> (3 a - b, a ^ b)
 //   Tick              passes on its input and adds 1 to ToyCounter(counter)
@@ -61,6 +61,7 @@ namespace testing {
 //                     ends by itself when the run is stopped, if `stops`
 //   HookedAsync*      passes on its input; ToyHooks().compute_async ends it
 //   Later*            passes on its input from another thread, some time, or at once
+//   NegLater*         Neg from another thread, on NPUs alone
 //   Await*            ends when ToyCounter(counter) is raised by an Increment, with its value
 //   Increment         passes on its input, raises ToyCounter(counter) and wakes each Await
 //   Call*             what function `f` makes of its input. If `held`, calls it when another thread

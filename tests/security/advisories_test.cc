@@ -147,7 +147,7 @@ TEST(Advisories, NumbersOfThreadsHaveABound) {
 }
 
 // 2022-166
-TEST(Advisories, BytesOfBoolsAreNormalised) {
+TEST(Advisories, BytesOfBoolsAreNormalized) {
   TensorProto proto;
   proto.set_dtype(DT_BOOL);
   proto.mutable_tensor_shape()->add_dim()->set_size(3);
@@ -172,7 +172,7 @@ TEST(Advisories, LoopsCountBeyond32Bits) {
 }
 
 // 2020-029
-TEST(Advisories, QuantisedTypesAreZeroAtFirst) {
+TEST(Advisories, QuantizedTypesAreZeroAtFirst) {
   EXPECT_EQ(qint32().value, 0);
   EXPECT_EQ(qint8().value, 0);
   EXPECT_EQ(quint8().value, 0);

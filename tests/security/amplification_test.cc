@@ -60,7 +60,7 @@ constexpr double kProductBytes = 64;
 struct Call {
   NodeDef node;
   std::vector<Tensor> inputs;
-  // The variables that the node takes, and the nodes that initialise them.
+  // The variables that the node takes, and the nodes that initialize them.
   std::vector<NodeDef> variables;
 };
 

@@ -20,6 +20,7 @@
 #include "gradflow/io/npy.h"
 #include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "tests/testing/file_fuzz_targets.h"
 #include "tests/testing/hostile_graph.h"
 
 namespace gradflow::testing {
@@ -258,7 +259,11 @@ constexpr FuzzTarget kTargets[] = {{"graph_def", RunGraphDef, MutateGraphDef},
                                    {"tensor_proto", RunTensorProto, MutateTensorProto},
                                    {"text_format", RunTextFormat, MutateText},
                                    {"npy", RunNpy, MutateNpy},
-                                   {"op_spec", RunOpSpec, MutateSpec}};
+                                   {"op_spec", RunOpSpec, MutateSpec},
+                                   {"checkpoint", RunCheckpoint, MutateCheckpoint},
+                                   {"old_checkpoint", RunOldCheckpoint, MutateOldCheckpoint},
+                                   {"idx", RunIdx, MutateIdx},
+                                   {"image", RunImage, MutateImage}};
 
 }  // namespace
 

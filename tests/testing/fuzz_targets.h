@@ -26,6 +26,8 @@ struct FuzzTarget {
 //   text_format  a text GraphDef, and attribute values
 //   npy          the bytes of a .npy file
 //   op_spec      lines of an op definition: "i x: T", "o y: T", "a T: type", "d documentation"
+//   checkpoint, old_checkpoint, idx, image
+//                the files of file_fuzz_targets.h
 absl::Span<const FuzzTarget> FuzzTargets();
 
 // Returns null if there is no target of that name.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "gradflow/graph/node_builder.h"
 #include "gradflow/graph/ops.h"
 #include "gradflow/graph/scope.h"
+#include "gradflow/io/checkpoint.h"
+#include "gradflow/io/events.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/runtime/session/client_session.h"
@@ -20,6 +23,7 @@
 #include "gradflow/testing/compare_kernels.h"
 #include "gradflow/testing/golden.h"
 #include "gradflow/testing/op_tester.h"
+#include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
 
@@ -129,6 +133,32 @@ TEST(MovedFrom, AsyncDoneIsACopy) {
   const AsyncDone taken = MoveFrom(&done);
   EXPECT_TRUE(done(absl::OkStatus()));
   EXPECT_FALSE(taken(absl::OkStatus()));
+}
+
+TEST(MovedFrom, CheckpointIsACopy) {
+  const std::string prefix = ::testing::TempDir() + "/moved_from/ckpt";
+  GRADFLOW_ASSERT_OK(WriteCheckpoint(prefix, {{"x", AsTensor<float>({1, 2}), ""}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(Checkpoint checkpoint, Checkpoint::Open(prefix));
+  const Checkpoint taken = MoveFrom(&checkpoint);
+  const Checkpoint& first = checkpoint;
+  for (const Checkpoint* one : {&first, &taken}) {
+    EXPECT_THAT(one->Names(), ::testing::ElementsAre("x"));
+    EXPECT_TRUE(one->Find("x").ok());
+    EXPECT_THAT(one->Read("x"), IsOkAndHolds(TensorEq(AsTensor<float>({1, 2}))));
+  }
+}
+
+TEST(MovedFrom, EventWriterIsClosed) {
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(EventWriter writer,
+                                EventWriter::Open(::testing::TempDir() + "/moved_from"));
+  EventWriter taken = MoveFrom(&writer);
+  EXPECT_EQ(writer.path(), "");
+  const auto is_closed =
+      StatusIs(absl::StatusCode::kFailedPrecondition, "the event writer has been moved from");
+  EXPECT_THAT(writer.AddScalar("loss", 1, 2), is_closed);
+  EXPECT_THAT(writer.AddSummary(1, ""), is_closed);
+  EXPECT_THAT(writer.Sync(), is_closed);
+  GRADFLOW_EXPECT_OK(taken.AddScalar("loss", 1, 2));
 }
 
 TEST(MovedFrom, OptionsAndResultsAreEmpty) {

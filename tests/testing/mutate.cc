@@ -248,7 +248,7 @@ void MutateMessage(MutationRandom* random, Message* message) {
     } else if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
       SetScalar(random, target, field, -1);
     } else {
-      // Copies another message of this type, if there is one. Serialises it first: setting this
+      // Copies another message of this type, if there is one. Serializes it first: setting this
       // field may clear another one of the same oneof.
       std::string bytes;
       for (const Message* other : all) {

@@ -146,7 +146,7 @@ std::vector<ReductionCase> ReductionLayouts() {
       {{300, 511}, {0}},
       {{300, 513}, {0}},
       {{3, 60001}, {0}},
-      // Both, as in batch normalisation, and other patterns.
+      // Both, as in batch normalization, and other patterns.
       {{8, 7, 6, 5}, {0, 1, 2}},
       {{16, 3, 51, 49}, {0, 2, 3}},
       {{300, 5, 2}, {0, 2}},

@@ -199,7 +199,7 @@ void AddOpRow(const std::string& name, const std::string& op, const std::string&
     const bool is_resource = input_types[i] == DT_RESOURCE;
     const bool is_variable = is_resource || IsRefType(input_types[i]);
     if (is_variable) {
-      // A variable, and the node that initialises it before the op runs.
+      // A variable, and the node that initializes it before the op runs.
       NodeDef* const variable = graph->add_node();
       variable->set_name(absl::StrCat(input, "/variable"));
       variable->set_op(is_resource ? "VarHandleOp" : "VariableV2");

@@ -138,7 +138,7 @@ TEST_F(CheckpointCommandTest, DamagedFilesAreErrors) {
 
 TEST_F(CheckpointCommandTest, RunAndBenchGiveVariablesTheirValues) {
   std::vector<std::string> run = RunOf("graph.pb");
-  ExpectFailure(Gradflow(run), "FAILED_PRECONDITION", HasSubstr("has not been initialised"));
+  ExpectFailure(Gradflow(run), "FAILED_PRECONDITION", HasSubstr("has not been initialized"));
   run.insert(run.end(), {"--checkpoint", File("m/ckpt-1")});
   EXPECT_EQ(Gradflow(run).out, kY);
   // Without --fetch, only outputs of the graph itself.

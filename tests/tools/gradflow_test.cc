@@ -40,7 +40,7 @@ Tensor Floats(const std::vector<float>& values) {
   return tensor;
 }
 
-// Writes a graph with y = x * factor (2) and the gradient ops of fake quantisation, and its feeds.
+// Writes a graph with y = x * factor (2) and the gradient ops of fake quantization, and its feeds.
 class GradflowTest : public testing::CommandLineFixture {
  protected:
   void SetUp() override {
@@ -86,6 +86,20 @@ TEST_F(GradflowTest, RunWritesFilesOnAnyNumberOfThreads) {
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor y, ReadNpy(out));
     EXPECT_EQ(y.DebugString(), "Tensor<type: float shape: [3] values: 2 -6 1>");
   }
+}
+
+// Files are open until all are written, more than a shell allows by default.
+TEST_F(GradflowTest, RunWritesMoreFilesThanMayBeOpen) {
+  std::string command = "ulimit -Sn 64 && exec \"$@\"";
+  std::vector<std::string> arguments = {
+      "/bin/bash",      "-c",     command, "bash", GRADFLOW_PROGRAM_gradflow_cli, "run",
+      File("graph.pb"), "--feed", Feed()};
+  for (int i = 0; i < 100; ++i) {
+    arguments.push_back(absl::StrCat("--fetch=y=", File(absl::StrCat("y", i, ".npy"))));
+  }
+  const ProcessResult result = testing::RunProcess(arguments);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(FileExists(File("y99.npy")));
 }
 
 TEST_F(GradflowTest, RunFeedsAnyTensorAndRunsTargets) {
@@ -238,7 +252,7 @@ TEST_F(GradflowTest, InspectListsThePlan) {
                 types + "} node { name: 'y' op: 'Add' input: 'a' input: 'b' " + types + "}");
   const ProcessResult result = Gradflow({"inspect", File("layer.pbtxt"), "--plan"});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("\nplan: 3 nodes of 5\nmerged: 1\n  a  (Neg) = b\n"),
+  EXPECT_THAT(result.out, AllOf(HasSubstr("\nplan: 3 nodes of 5\neliminated: 1\n  a  (Neg) = b\n"),
                                 HasSubstr("\nfolded: 0\nfused: 1\n"),
                                 HasSubstr("\n  relu  (FusedMatMul) = mm, relu\n")));
   EXPECT_EQ(Gradflow({"inspect", File("layer.pbtxt"), "--fast"}).exit_code, 2);

@@ -120,6 +120,41 @@ TEST_F(GradientsCommandTest, FailsIfAGradientDiffers) {
   EXPECT_TRUE(FileExists(File("out.pb")));
 }
 
+// The gradient of a variable is the sum of those of its reads.
+TEST_F(GradientsCommandTest, DifferentiatesByVariables) {
+  const Scope root = Scope::NewRootScope();
+  const Output w = ops::VarHandleOp(root.WithOpName("w"), DT_FLOAT, {2});
+  const Output rows = ops::VarHandleOp(root.WithOpName("rows"), DT_FLOAT, {3, 2});
+  ops::VarHandleOp(root.WithOpName("n"), DT_INT32, TensorShape());
+  const Output r = ops::Variable(root.WithOpName("r"), {2}, DT_FLOAT);
+  const Output a = ops::ReadVariableOp(root.WithOpName("a"), w, DT_FLOAT);
+  const Output b = ops::ReadVariableOp(root.WithOpName("b"), w, DT_FLOAT);
+  const Output gathered = ops::ResourceGather(root.WithOpName("g"), rows, {1, 1}, DT_FLOAT);
+  ops::Sum(root.WithOpName("loss"), ops::Mul(root, ops::Mul(root, a, b), r), 0);
+  ops::Add(root.WithOpName("all"), ops::Square(root, gathered), ops::Mul(root, a, r));
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("w.npy"), AsTensor<float>({3, -2})));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("r.npy"), AsTensor<float>({0.5f, 4})));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("g.npy"), AsTensor<float>({1, 2, 3, 4}, {2, 2})));
+  const ProcessResult result = Gradients({"--of", "loss", "--wrt", "variables", "--check",
+                                          "w=" + File("w.npy"), "--check", "r=" + File("r.npy")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              MatchesRegex("w: gradients/[^\n]*\n  agrees: [^\n]* is 3 by the gradient[^\n]*\n"
+                           "rows: no gradient\n"
+                           "r: gradients/[^\n]*\n  agrees: [^\n]*\n"));
+  // Rows of a variable cannot be fed.
+  const ProcessResult other =
+      Gradients({"--of", "all", "--wrt", "variables", "--check", "w=" + File("w.npy"), "--check",
+                 "r=" + File("r.npy"), "--check", "g=" + File("g.npy")});
+  EXPECT_EQ(other.exit_code, 0) << other.err;
+  EXPECT_THAT(other.out, HasSubstr("\nrows: gradients/"));
+  EXPECT_THAT(other.out, HasSubstr("  not compared: not all ops that read the variable are "
+                                   "ReadVariableOp\n"));
+}
+
 TEST_F(GradientsCommandTest, ErrorsNameTheFlag) {
   const auto expect = [&](const std::vector<std::string>& options, const std::string& text) {
     SCOPED_TRACE(text);

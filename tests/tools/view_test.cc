@@ -459,7 +459,7 @@ TEST(GraphDiff, FindsRenamedNodesOfCycles) {
   EXPECT_THAT(changed.Lines(), ElementsAre("c: name: a -> c", "d: name: b -> d", "-alone"));
 }
 
-TEST(GraphDiff, FindsRenamedNodesByTheirNeighbours) {
+TEST(GraphDiff, FindsRenamedNodesByTheirNeighbors) {
   // What it computes and its name differ; its place and op are the same.
   EXPECT_THAT(DiffCase([](GraphDef* def) {
                 NodeDef* const node = Find(def, "layer0/mul");

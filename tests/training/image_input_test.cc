@@ -59,11 +59,11 @@ class ImageInputTest : public FolderFixture {
     }
     Write(name, bytes);
   }
-  // Writes an image of one colour.
-  void WriteColour(const std::string& name, int64_t rows, int64_t columns, int red, int green,
-                   int blue) const {
-    const std::vector<int> colour = {red, green, blue};
-    WriteImage(name, rows, columns, 3, [&](int64_t, int64_t, int k) { return colour[k]; });
+  // Writes an image of one color.
+  void WriteColor(const std::string& name, int64_t rows, int64_t columns, int red, int green,
+                  int blue) const {
+    const std::vector<int> color = {red, green, blue};
+    WriteImage(name, rows, columns, 3, [&](int64_t, int64_t, int k) { return color[k]; });
   }
   // `count` images of class i % 3, of size 2 x 2, all of whose bytes are i.
   ImageFiles Numbered(int count) const {
@@ -71,7 +71,7 @@ class ImageInputTest : public FolderFixture {
     for (int i = 0; i < count; ++i) {
       files.paths.push_back(File(absl::StrCat(i, ".png")));
       files.labels.push_back(i % 3);
-      WriteColour(absl::StrCat(i, ".png"), 2, 2, i, i, i);
+      WriteColor(absl::StrCat(i, ".png"), 2, 2, i, i, i);
     }
     files.classes = {"a", "b", "c"};
     return files;
@@ -99,12 +99,12 @@ BatchesOptions InOrder(int64_t batch_size) {
 }
 
 TEST_F(ImageInputTest, ClassesAreFolders) {
-  WriteColour("roses/b.png", 4, 6, 255, 0, 0);
-  WriteColour("roses/a.JPG", 4, 6, 250, 10, 20);
-  WriteColour("daisies/x.jpeg", 4, 6, 0, 0, 255);
-  WriteColour("not_in_a_class.png", 4, 6, 0, 0, 0);
-  WriteColour(".hidden/x.png", 4, 6, 0, 0, 0);
-  WriteColour("roses/.x.png", 4, 6, 0, 0, 0);
+  WriteColor("roses/b.png", 4, 6, 255, 0, 0);
+  WriteColor("roses/a.JPG", 4, 6, 250, 10, 20);
+  WriteColor("daisies/x.jpeg", 4, 6, 0, 0, 255);
+  WriteColor("not_in_a_class.png", 4, 6, 0, 0, 0);
+  WriteColor(".hidden/x.png", 4, 6, 0, 0, 0);
+  WriteColor("roses/.x.png", 4, 6, 0, 0, 0);
   Write("roses/list.txt", "no image");
   Write("empty/list.txt", "no image");
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const ImageFiles files, ListImages(folder()));
@@ -221,7 +221,7 @@ TEST_F(ImageInputTest, ResizesImages) {
   ImageFiles files;
   files.paths = {File("x.png")};
   files.labels = {0};
-  // The weight of input pixel `in` in output pixel `out`, before they are normalised.
+  // The weight of input pixel `in` in output pixel `out`, before they are normalized.
   const auto weight = [](int64_t in, int64_t out, double scale) {
     const double distance =
         std::abs(static_cast<double>(in) + 0.5 - (static_cast<double>(out) + 0.5) * scale);
@@ -290,7 +290,7 @@ TEST_F(ImageInputTest, Errors) {
 
   // Errors of a file are those of its batch; the others can be read.
   files = Numbered(6);
-  WriteColour("2.png", 3, 2, 0, 0, 0);
+  WriteColor("2.png", 3, 2, 0, 0, 0);
   Write("3.png", "GIF89a");
   std::filesystem::resize_file(File("4.png"), std::filesystem::file_size(File("4.png")) / 2);
   std::filesystem::remove(File("5.png"));

@@ -208,7 +208,7 @@ TEST(Layers, FakeQuantFollowsTheRange) {
 }
 
 TEST(Layers, FakeQuantWithPowersOfTwo) {
-  const auto quantised = [](float max, bool nonnegative, const std::vector<float>& values) {
+  const auto quantized = [](float max, bool nonnegative, const std::vector<float>& values) {
     Layers g;
     const Output x = g.Input({-1});
     const Output y =
@@ -220,15 +220,15 @@ TEST(Layers, FakeQuantWithPowersOfTwo) {
     return g.Run(AsTensor<float>(values), {y})[0];
   };
   // A step of 2^-6 for ranges up to 255 / 64, of 2^-5 beyond.
-  EXPECT_THAT(quantised(255.0f / 64, true, {0.016f, 3.0f, -1, 10}),
+  EXPECT_THAT(quantized(255.0f / 64, true, {0.016f, 3.0f, -1, 10}),
               TensorEq(AsTensor<float>({1.0f / 64, 3, 0, 255.0f / 64})));
-  EXPECT_THAT(quantised(4, true, {0.016f, 0.03f, 10}),
+  EXPECT_THAT(quantized(4, true, {0.016f, 0.03f, 10}),
               TensorEq(AsTensor<float>({1.0f / 32, 1.0f / 32, 255.0f / 32})));
-  EXPECT_THAT(quantised(127.0f / 64, false, {0.016f, -10, 10}),
+  EXPECT_THAT(quantized(127.0f / 64, false, {0.016f, -10, 10}),
               TensorEq(AsTensor<float>({1.0f / 64, -2, 127.0f / 64})));
   // Any range has a step that is a power of two, at least as large as it needs.
   for (float max = 1e-4f; max < 1e4f; max *= 1.37f) {
-    const float top = quantised(max, true, {2 * max + 1}).flat<float>()(0);
+    const float top = quantized(max, true, {2 * max + 1}).flat<float>()(0);
     int exponent = 0;
     EXPECT_EQ(std::frexp(top / 255, &exponent), 0.5f) << max;
     EXPECT_GE(top, max * (1 - 1e-5f));
@@ -236,7 +236,7 @@ TEST(Layers, FakeQuantWithPowersOfTwo) {
   }
 }
 
-TEST(Layers, WeightsAreQuantisedByChannel) {
+TEST(Layers, WeightsAreQuantizedByChannel) {
   Layers g;
   const Output x = g.Input({4, 3});
   const Output y = FakeQuantWeights(g.scope, x);
@@ -259,7 +259,7 @@ TEST(Layers, WeightsAreQuantisedByChannel) {
   for (const float gradient : outputs[1].span<float>()) EXPECT_EQ(gradient, 1);
 }
 
-TEST(Layers, QuantisedLayersTrain) {
+TEST(Layers, QuantizedLayersTrain) {
   Layers g;
   const Output x = g.Input({-1, 2});
   const auto network = [&](bool training) {

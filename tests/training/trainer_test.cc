@@ -237,6 +237,94 @@ TEST_F(TrainerTest, ContinuesWithTheSameBits) {
   EXPECT_EQ(*LatestCheckpoint(folder()), File("ckpt-47"));
 }
 
+// The mean of the losses of a period does not depend on stops within it.
+TEST_F(TrainerTest, ContinuesMeans) {
+  const Trainer* trainer = nullptr;
+  std::vector<double> means;
+  TrainerOptions options;
+  options.steps = 40;
+  options.evaluate_every = 20;
+  options.evaluate = [&](int64_t) -> absl::StatusOr<double> {
+    means.push_back(trainer->mean_loss());
+    return 0.0;
+  };
+  std::vector<float> losses;
+  options.after_step = [&](int64_t, float loss) {
+    losses.push_back(loss);
+    return absl::OkStatus();
+  };
+  Regression whole(options);
+  trainer = whole.trainer.get();
+  EXPECT_EQ(trainer->mean_loss(), 0);
+  EXPECT_EQ(whole.Ended(), StopReason::kSteps);
+  EXPECT_EQ(trainer->mean_loss(), 0);
+  ASSERT_EQ(means.size(), 2);
+  EXPECT_NEAR(means[1], std::accumulate(losses.begin() + 20, losses.end(), 0.0) / 20, 1e-9);
+  const std::vector<double> expected = std::move(means);
+  means.clear();
+  options.checkpoint_prefix = File("ckpt");
+  options.checkpoint_every = 5;
+  for (const int64_t last : {int64_t{28}, int64_t{1000}}) {
+    options.after_step = [last](int64_t step, float) {
+      return step < last ? absl::OkStatus() : absl::AbortedError("died");
+    };
+    Regression part(options);
+    trainer = part.trainer.get();
+    EXPECT_EQ(part.Resumed(), last == 1000);
+    EXPECT_EQ(part.Run().ok(), last == 1000);
+  }
+  EXPECT_EQ(means, expected);
+}
+
+// A position is that of other examples if the order differs.
+TEST_F(TrainerTest, ResumesWithTheSameBatchesOnly) {
+  TrainerOptions options;
+  options.checkpoint_prefix = File("ckpt");
+  options.steps = 3;
+  {
+    Regression r(options);
+    EXPECT_EQ(r.Ended(), StopReason::kSteps);
+  }
+  options.steps = 6;
+  Regression r(options);
+  const std::string before = r.State();
+  const auto resume = [&](int64_t examples, const BatchesOptions& batches_options) {
+    const auto batches = *Batches::Make(
+        {Tensor(DT_FLOAT, {examples, 3}), Tensor(DT_FLOAT, {examples, 1})}, batches_options);
+    return r.trainer->Resume(*r.session, batches.get()).status();
+  };
+  BatchesOptions same;
+  same.batch_size = 10;
+  BatchesOptions other = same;
+  other.batch_size = 20;
+  EXPECT_THAT(resume(100, other),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("ckpt-3' is that of a run with 'trainer/batch_size' 10, found "
+                                 "20")));
+  other = same;
+  other.seed = 7;
+  EXPECT_THAT(resume(100, other),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'trainer/seed' 0, found 7")));
+  other = same;
+  other.shuffle = false;
+  EXPECT_THAT(resume(100, other), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("'trainer/shuffle' 1, found 0")));
+  other = same;
+  other.drop_remainder = false;
+  EXPECT_THAT(resume(100, other), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("'trainer/drop_remainder' 1, found 0")));
+  EXPECT_THAT(resume(110, same), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("'trainer/examples' 100, found 110")));
+  EXPECT_EQ(r.State(), before);
+  EXPECT_EQ(r.trainer->step(), 0);
+  // Neither the end nor the preparation changes a batch.
+  other = same;
+  other.epochs = 9;
+  other.prefetch = 0;
+  GRADFLOW_EXPECT_OK(resume(100, other));
+  EXPECT_EQ(r.trainer->step(), 3);
+}
+
 TEST_F(TrainerTest, Errors) {
   Regression none;
   EXPECT_THAT(none.trainer->Resume(*none.session, none.batches.get()).status(),

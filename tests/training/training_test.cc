@@ -1,4 +1,4 @@
-// Optimisers, schedules, initial values and savers as graphs.
+// Optimizers, schedules, initial values and savers as graphs.
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 #include <csignal>
@@ -14,20 +15,28 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <ostream>
 #include <random>
+#include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gradflow/core/status.h"
 #include "gradflow/gradients/gradients.h"
 #include "gradflow/graph/scope.h"
 #include "gradflow/io/checkpoint.h"
+#include "gradflow/io/file.h"
 #include "gradflow/ops/standard_ops.h"
+#include "gradflow/proto/graph.pb.h"
 #include "gradflow/runtime/session/client_session.h"
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
@@ -38,6 +47,7 @@
 #include "gradflow/training/schedules.h"
 #include "gradflow/training/variables.h"
 #include "tests/testing/folder_fixture.h"
+#include "tests/testing/subprocess.h"
 
 namespace gradflow {
 namespace training {
@@ -53,7 +63,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A graph with variables x and y and a loss, trained by an optimiser.
+// A graph with variables x and y and a loss, trained by an optimizer.
 struct Problem {
   explicit Problem(bool is_resource) {
     x = NewVariable(scope.WithOpName("x"), "x", DT_DOUBLE, TensorShape(), is_resource);
@@ -162,6 +172,20 @@ TEST_P(MethodTest, Converges) {
   }
 }
 
+// The options reach the gradients.
+TEST(Optimizers, TakeOptionsOfGradients) {
+  Problem problem(/*is_resource=*/true);
+  GradientDescent descent(problem.scope);
+  GradientBuildOptions options;
+  options.plain_names = true;
+  Operation train;
+  GRADFLOW_ASSERT_OK(descent.Minimize(problem.loss, {problem.x, problem.y}, &train, options));
+  for (int i = 0; i < problem.scope.graph()->num_nodes(); ++i) {
+    EXPECT_THAT(problem.scope.graph()->node(i)->name(),
+                ::testing::Not(::testing::HasSubstr("gradients/")));
+  }
+}
+
 // Eight threads take steps of one session. Each step adds what it would add alone, so that the sums
 // tell of a lost update.
 TEST(Optimizers, ThreadsLoseNoUpdate) {
@@ -267,7 +291,7 @@ TEST(Optimizers, AdamIsThatOfThePaper) {
   }
 }
 
-// Slots of a second optimiser have names of their own, as in TensorFlow.
+// Slots of a second optimizer have names of their own, as in TensorFlow.
 TEST(Optimizers, TwoOfAGraphShareNoState) {
   const auto loss_of = [](const Scope& s, const Output& w) {
     return ops::Square(s, ReadVariable(s, w));
@@ -275,7 +299,7 @@ TEST(Optimizers, TwoOfAGraphShareNoState) {
   const auto make = [](const Scope& s, const char* name) {
     return NewVariable(s, name, DT_DOUBLE, TensorShape());
   };
-  // The values of x and y after three steps of an optimiser each, in one graph or in two.
+  // The values of x and y after three steps of an optimizer each, in one graph or in two.
   const auto train = [&](bool one_graph, std::vector<std::string>* slots) {
     const Scope first = Scope::NewRootScope();
     const Scope second = one_graph ? first : Scope::NewRootScope();
@@ -362,7 +386,7 @@ TEST(Optimizers, Errors) {
   const Output other = NewVariable(problem.scope, "other", DT_FLOAT, {2});
   EXPECT_THAT(descent.Minimize(problem.loss, {other}, &train),
               StatusIs(absl::StatusCode::kInvalidArgument, "no variable has a gradient"));
-  EXPECT_THAT(descent.ApplyGradients({}, {problem.x}, &train),
+  EXPECT_THAT(descent.ApplyGradients(std::vector<Output>(), {problem.x}, &train),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("found 0")));
   EXPECT_THAT(descent.Minimize(problem.loss, {problem.x, problem.x}, &train),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("'x' is given twice")));
@@ -392,6 +416,266 @@ TEST(Optimizers, ClipByGlobalNorm) {
   const auto clipped = clip(1);
   EXPECT_THAT(clipped[0], TensorNear(AsTensor<float>({0.6f, 0})));
   EXPECT_NEAR(clipped[1].scalar<double>()(), 0.8, 1e-6);
+}
+
+// As TensorFlow, which signals an overflow so.
+TEST(Optimizers, ClipByGlobalNormOfInfinitiesIsNaN) {
+  const Scope s = Scope::NewRootScope();
+  const auto clip = [&](const std::vector<Output>& gradients) {
+    ClientSession session(s);
+    std::vector<Tensor> outputs;
+    GRADFLOW_EXPECT_OK(session.Run(ClipByGlobalNorm(s, gradients, 1), &outputs));
+    return outputs;
+  };
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const float bad : {kInfinity, -kInfinity, std::nanf(""), 1e30f}) {
+    const auto clipped = clip({ops::Const(s, {bad, 0.f}), ops::Const(s, {1.f})});
+    EXPECT_THAT(clipped[0].span<float>(), ::testing::Each(::testing::IsNan())) << bad;
+    EXPECT_THAT(clipped[1].span<float>(), ::testing::Each(::testing::IsNan())) << bad;
+  }
+  // Squares that are infinite in half, or in float.
+  const auto half_norm = clip({ops::Cast(s, ops::Const(s, {3000.f, 4000.f}), DT_HALF)});
+  EXPECT_THAT(half_norm[0], TensorNear(AsTensor<half>({0.6f, 0.8f})));
+  const auto double_norm = clip({ops::Const(s, {3e30, 4e30}), ops::Const(s, {1.f})});
+  EXPECT_THAT(double_norm[0], TensorNear(AsTensor<double>({0.6, 0.8})));
+}
+
+// Variables that AdamW is told to leave alone are those of Adam.
+TEST(Optimizers, AdamWDecaysSomeVariables) {
+  const Scope s = Scope::NewRootScope();
+  const auto variable = [&](const char* name) {
+    return NewVariable(s, name, DT_DOUBLE, TensorShape());
+  };
+  const std::vector<Output> variables = {variable("dense/kernel"), variable("dense/bias"),
+                                         variable("other")};
+  std::vector<Operation> init;
+  for (const Output& v : variables) init.push_back(AssignVariable(s, v, ops::Const(s, 3.0)));
+  const auto loss_of = [&](const Output& v) { return ops::Square(s, ReadVariable(s, v)); };
+  AdamOptions options = AdamOptions().LearningRate(0.5f);
+  options.weight_decay = 0.25f;
+  options.decays = [](const std::string& name) { return name.find("bias") == name.npos; };
+  AdamW adamw(s, options);
+  Operation train;
+  GRADFLOW_ASSERT_OK(adamw.Minimize(ops::Add(s, loss_of(variables[0]), loss_of(variables[1])),
+                                    {variables[0], variables[1]}, &train));
+  Adam adam(s, AdamOptions().LearningRate(0.5f));
+  Operation train_other;
+  GRADFLOW_ASSERT_OK(adam.Minimize(loss_of(variables[2]), {variables[2]}, &train_other));
+  ClientSession session(s);
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, init, nullptr));
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, adamw.initializers(), nullptr));
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, adam.initializers(), nullptr));
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, {train, train_other}, nullptr));
+  std::vector<Output> reads;
+  for (const Output& v : variables) reads.push_back(ReadVariable(s, v));
+  std::vector<Tensor> values;
+  GRADFLOW_ASSERT_OK(session.Run(reads, &values));
+  EXPECT_THAT(values[1], TensorEq(values[2]));
+  // The decay is 3 * 0.5 * 0.25.
+  EXPECT_NEAR(values[0].scalar<double>()(), values[2].scalar<double>()() - 0.375, 1e-6);
+}
+
+// An update of the rows of a table by slices, and its float64 reference.
+struct SparseMethod {
+  std::string name;
+  // The op, or null for all rows.
+  const char* op;
+  std::function<std::unique_ptr<Optimizer>(const Scope&)> make;
+  // The first values of two slots of each element.
+  double slots[2];
+  // Changes an element and its slots by its gradient in step t, from 1 on.
+  std::function<void(double& x, double* slots, double g, int t)> step;
+};
+
+void PrintTo(const SparseMethod& method, std::ostream* out) { *out << method.name; }
+
+// The options are powers of two, so that float has them.
+std::vector<SparseMethod> SparseMethods() {
+  const auto ftrl = [](double& x, double* slots, double g, int) {
+    const double accumulated = slots[0] + g * g;
+    slots[1] += g - (std::sqrt(accumulated) - std::sqrt(slots[0])) / 0.125 * x;
+    slots[0] = accumulated;
+    const double quadratic = std::sqrt(accumulated) / 0.125 + 2 * 0.25;
+    x = std::abs(slots[1]) > 0.125 ? (std::copysign(0.125, slots[1]) - slots[1]) / quadratic : 0;
+  };
+  const auto momentum = [](bool nesterov) {
+    return [nesterov](double& x, double* slots, double g, int) {
+      slots[0] = 0.5 * slots[0] + g;
+      x -= 0.125 * (nesterov ? g + 0.5 * slots[0] : slots[0]);
+    };
+  };
+  const auto make_momentum = [](bool nesterov) {
+    return [nesterov](const Scope& s) {
+      MomentumOptions options = MomentumOptions().LearningRate(0.125f);
+      options.momentum = 0.5f;
+      options.use_nesterov = nesterov;
+      return std::make_unique<Momentum>(s, options);
+    };
+  };
+  return {
+      {"GradientDescent",
+       "ScatterSub",
+       [](const Scope& s) {
+         return std::make_unique<GradientDescent>(s, GradientDescentOptions().LearningRate(0.125f));
+       },
+       {0, 0},
+       [](double& x, double*, double g, int) { x -= 0.125 * g; }},
+      {"Momentum", "SparseApplyMomentum", make_momentum(false), {0, 0}, momentum(false)},
+      {"NesterovMomentum", "SparseApplyMomentum", make_momentum(true), {0, 0}, momentum(true)},
+      {"Adagrad",
+       "SparseApplyAdagrad",
+       [](const Scope& s) {
+         AdagradOptions options = AdagradOptions().LearningRate(0.125f);
+         options.initial_accumulator_value = 0.25f;
+         return std::make_unique<Adagrad>(s, options);
+       },
+       {0.25, 0},
+       [](double& x, double* slots, double g, int) {
+         slots[0] += g * g;
+         x -= 0.125 * g / std::sqrt(slots[0]);
+       }},
+      {"RMSProp",
+       "SparseApplyRMSProp",
+       [](const Scope& s) {
+         RMSPropOptions options = RMSPropOptions().LearningRate(0.125f);
+         options.decay = 0.75f;
+         options.momentum = 0.5f;
+         options.epsilon = 0x1p-20f;
+         return std::make_unique<RMSProp>(s, options);
+       },
+       {1, 0},
+       [](double& x, double* slots, double g, int) {
+         slots[0] = 0.75 * slots[0] + 0.25 * g * g;
+         slots[1] = 0.5 * slots[1] + 0.125 * g / std::sqrt(slots[0] + 0x1p-20);
+         x -= slots[1];
+       }},
+      {"Ftrl",
+       "SparseApplyFtrl",
+       [](const Scope& s) {
+         FtrlOptions options = FtrlOptions().LearningRate(0.125f);
+         options.initial_accumulator_value = 0.25f;
+         options.l1 = 0.125f;
+         options.l2 = 0.25f;
+         return std::make_unique<Ftrl>(s, options);
+       },
+       {0.25, 0},
+       ftrl},
+      {"Adam",
+       nullptr,
+       [](const Scope& s) {
+         AdamOptions options = AdamOptions().LearningRate(0.125f);
+         options.beta1 = 0.5f;
+         options.beta2 = 0.75f;
+         options.epsilon = 0x1p-20f;
+         return std::make_unique<Adam>(s, options);
+       },
+       {0, 0},
+       [](double& x, double* slots, double g, int t) {
+         slots[0] = 0.5 * slots[0] + 0.5 * g;
+         slots[1] = 0.75 * slots[1] + 0.25 * g * g;
+         const double rate = 0.125 * std::sqrt(1 - std::pow(0.75, t)) / (1 - std::pow(0.5, t));
+         x -= rate * slots[0] / (std::sqrt(slots[1]) + 0x1p-20);
+       }},
+  };
+}
+
+class SparseMethodTest : public ::testing::TestWithParam<SparseMethod> {};
+INSTANTIATE_TEST_SUITE_P(All, SparseMethodTest, ::testing::ValuesIn(SparseMethods()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(SparseMethodTest, ChangesTheRowsThatAreGathered) {
+  constexpr int kRows = 7;
+  constexpr int kColumns = 2;
+  const SparseMethod& method = GetParam();
+  for (const bool is_resource : {true, false}) {
+    const Scope s = Scope::NewRootScope();
+    const Output table = NewVariable(s, "table", DT_DOUBLE, {kRows, kColumns}, is_resource);
+    const Output rows = ops::Placeholder(s, DT_INT64, ops::Placeholder::Shape({-1}));
+    const Output targets = ops::Placeholder(s, DT_DOUBLE, ops::Placeholder::Shape({-1, kColumns}));
+    const Output gathered = is_resource ? Output(ops::ResourceGather(s, table, rows, DT_DOUBLE))
+                                        : Output(ops::GatherV2(s, table, rows, 0));
+    const Output loss =
+        ops::Mul(s, ops::Sum(s, ops::Square(s, ops::Sub(s, gathered, targets)), {0, 1}), 0.5);
+    const auto optimizer = method.make(s);
+    Operation train;
+    GRADFLOW_ASSERT_OK(optimizer->Minimize(loss, {table}, &train));
+    GraphDef graph;
+    GRADFLOW_ASSERT_OK(s.ToGraphDef(&graph));
+    const std::string op =
+        absl::StrCat(is_resource ? "Resource" : "", method.op == nullptr ? "ApplyAdam" : method.op);
+    EXPECT_EQ(std::count_if(graph.node().begin(), graph.node().end(),
+                            [&](const NodeDef& node) { return node.op() == op; }),
+              1)
+        << op;
+    std::vector<double> expected(kRows * kColumns);
+    for (size_t i = 0; i < expected.size(); ++i) expected[i] = static_cast<double>(i) / 4 - 2;
+    const Operation init = AssignVariable(
+        s, table, ops::Const(s, Input::Initializer(AsTensor<double>(expected, {kRows, kColumns}))));
+    ClientSession session(s);
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, {init}, nullptr));
+    GRADFLOW_ASSERT_OK(session.Run({}, {}, optimizer->initializers(), nullptr));
+    std::vector<std::array<double, 2>> slots(expected.size(), {method.slots[0], method.slots[1]});
+    std::mt19937 random(5);
+    for (int t = 1; t <= 100; ++t) {
+      // Some rows several times, the last never, and none at all in some steps.
+      std::vector<int64_t> chosen(t % 10 == 0 ? 0 : 4);
+      std::vector<double> goals(chosen.size() * kColumns);
+      for (int64_t& row : chosen) row = static_cast<int64_t>(random() % (kRows - 1));
+      for (double& goal : goals) goal = static_cast<double>(random() % 16) / 8;
+      std::vector<double> gradient(expected.size());
+      std::vector<bool> has_gradient(kRows);
+      for (size_t i = 0; i < goals.size(); ++i) {
+        const int64_t at = chosen[i / kColumns] * kColumns + static_cast<int64_t>(i) % kColumns;
+        gradient[at] += expected[at] - goals[i];
+        has_gradient[chosen[i / kColumns]] = true;
+      }
+      for (size_t i = 0; i < expected.size(); ++i) {
+        if (method.op != nullptr && !has_gradient[i / kColumns]) continue;
+        method.step(expected[i], slots[i].data(), gradient[i], t);
+      }
+      const auto count = static_cast<int64_t>(chosen.size());
+      GRADFLOW_ASSERT_OK(session.Run({{rows, AsTensor<int64_t>(chosen)},
+                                      {targets, AsTensor<double>(goals, {count, kColumns})}},
+                                     {}, {train}, nullptr));
+    }
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(session.Run({ReadVariable(s, table)}, &outputs));
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_NEAR(outputs[0].flat<double>()(i), expected[i], 1e-10) << i;
+    }
+  }
+}
+
+// Slices and tensors are clipped together.
+TEST(Optimizers, ClipsSlices) {
+  const Scope s = Scope::NewRootScope();
+  const Output table = NewVariable(s, "table", DT_FLOAT, {4, 1});
+  const Output w = NewVariable(s, "w", DT_FLOAT, TensorShape());
+  const Output unused = NewVariable(s, "unused", DT_FLOAT, TensorShape());
+  const Output gathered = ops::ResourceGather(s, table, {2, 0, 2}, DT_FLOAT);
+  const Output loss =
+      ops::Add(s, ops::Sum(s, gathered, {0, 1}), ops::Mul(s, ReadVariable(s, w), 1.0f));
+  GradientDescent descent(s, GradientDescentOptions().LearningRate(1));
+  std::vector<SparseGradient> gradients;
+  GRADFLOW_ASSERT_OK(descent.ComputeGradients(loss, {table, w, unused}, &gradients));
+  ASSERT_TRUE(gradients[0].is_sparse);
+  // The norm of (1, 1, 1) and 1 is 2.
+  gradients = ClipByGlobalNorm(s, gradients, 0.5f);
+  EXPECT_TRUE(gradients[0].is_sparse);
+  EXPECT_TRUE(IsNoGradient(gradients[2].dense));
+  Operation train;
+  GRADFLOW_ASSERT_OK(descent.ApplyGradients(gradients, {table, w, unused}, &train));
+  ClientSession session(s);
+  GRADFLOW_ASSERT_OK(
+      session.Run({}, {},
+                  {AssignVariable(s, table, ops::Const(s, {{0.f}, {0.f}, {0.f}, {0.f}})),
+                   AssignVariable(s, w, ops::Const(s, 0.f))},
+                  nullptr));
+  GRADFLOW_ASSERT_OK(session.Run({}, {}, {train}, nullptr));
+  std::vector<Tensor> outputs;
+  GRADFLOW_ASSERT_OK(session.Run({ReadVariable(s, table), ReadVariable(s, w)}, &outputs));
+  EXPECT_THAT(outputs[0], TensorNear(AsTensor<float>({-0.25f, 0, -0.5f, 0}, {4, 1})));
+  EXPECT_THAT(outputs[1], TensorNear(AsScalar<float>(-0.25f)));
 }
 
 TEST(Schedules, HaveTheirFormulas) {
@@ -527,7 +811,7 @@ TEST_F(SaverTest, AFailureChangesNothing) {
   Saver saver(problem.scope, {problem.x, problem.y});
   ClientSession session(problem.scope);
   EXPECT_THAT(saver.Save(session, File("c"), 1), StatusIs(absl::StatusCode::kFailedPrecondition,
-                                                          HasSubstr("has not been initialised")));
+                                                          HasSubstr("has not been initialized")));
   EXPECT_FALSE(std::filesystem::exists(File("checkpoint")));
   GRADFLOW_ASSERT_OK(session.Run({}, {}, problem.init, nullptr));
   GRADFLOW_ASSERT_OK(saver.Save(session, File("c"), 1));
@@ -718,66 +1002,6 @@ TEST_F(SaverTest, AnUnwritableFolderLosesNothing) {
   EXPECT_EQ(files, 3);
 }
 
-// Two savers of two sessions write the same names into one folder.
-TEST_F(SaverTest, TwoSaversLoseNothing) {
-  constexpr int kSteps = 40;
-  SaverOptions options;
-  options.max_to_keep = 0;
-  const Scope s = Scope::NewRootScope();
-  const Output value = ops::Placeholder(s, DT_DOUBLE);
-  std::vector<Output> variables;
-  std::vector<Operation> assignments;
-  for (int i = 0; i < 20; ++i) {
-    variables.push_back(NewVariable(s, absl::StrCat("v", i), DT_DOUBLE, {50}));
-    assignments.push_back(AssignVariable(s, variables.back(), ops::Fill(s, {50}, value)));
-  }
-  Saver savers[] = {Saver(s, variables, options), Saver(s, variables, options)};
-  const ClientSession sessions[] = {ClientSession(s), ClientSession(s)};
-  // The values of writer w at a step.
-  const auto value_of = [](int writer, int step) { return step + 1000.0 * writer; };
-  const auto save = [&](int writer, int step) {
-    GRADFLOW_ASSERT_OK(
-        sessions[writer].Run({{value, value_of(writer, step)}}, {}, assignments, nullptr));
-    GRADFLOW_ASSERT_OK(savers[writer].Save(sessions[writer], File("c"), step));
-  };
-  save(0, 0);
-  std::vector<std::thread> threads;
-  for (int writer = 0; writer < 2; ++writer) {
-    threads.emplace_back([&, writer] {
-      for (int step = 1; step <= kSteps; ++step) save(writer, step);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  // A checkpoint is whole, of one of the writers, or an error. Older ones remain.
-  const auto read = [&](const std::string& prefix, int step) {
-    int whole = 0;
-    const absl::StatusOr<Checkpoint> checkpoint = Checkpoint::Open(prefix);
-    GRADFLOW_EXPECT_OK(checkpoint);
-    if (!checkpoint.ok()) return whole;
-    double first = 0;
-    for (const std::string& name : checkpoint->Names()) {
-      const absl::StatusOr<Tensor> tensor = checkpoint->Read(name);
-      if (!tensor.ok()) {
-        EXPECT_THAT(tensor.status(), StatusIs(absl::StatusCode::kDataLoss));
-        continue;
-      }
-      if (first == 0) first = tensor->flat<double>()(0);
-      EXPECT_TRUE(first == value_of(0, step) || first == value_of(1, step)) << first;
-      EXPECT_THAT(tensor->span<double>(), ::testing::Each(first));
-      ++whole;
-    }
-    return whole;
-  };
-  for (int step = 1; step <= kSteps; ++step) read(absl::StrCat(File("c-"), step), step);
-  GRADFLOW_ASSERT_OK_AND_ASSIGN(const Checkpoint before, Checkpoint::Open(File("c-0")));
-  EXPECT_THAT(before.Read("v19")->span<double>(), ::testing::Each(0.0));
-  // One of them alone goes on.
-  save(0, kSteps + 1);
-  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string latest, LatestCheckpoint(folder()));
-  EXPECT_EQ(latest, absl::StrCat(File("c-"), kSteps + 1));
-  EXPECT_EQ(read(latest, kSteps + 1), 20);
-}
-
 // Returns a folder for a death test and for the process that it starts, which runs the test from
 // its beginning and inherits the variable. Other runs of the test have other folders.
 std::string FolderOfDeathTest(const std::string& name) {
@@ -879,14 +1103,21 @@ struct Steps {
     }
     return variables;
   }
-  absl::Status Save(const std::string& folder, int step) {
-    GRADFLOW_RETURN_IF_ERROR(
-        session->Run({{value, static_cast<double>(step)}}, {}, assignments, nullptr));
+  absl::Status Save(const std::string& folder, int step) { return Save(folder, step, step); }
+  absl::Status Save(const std::string& folder, int step, double all_values) {
+    GRADFLOW_RETURN_IF_ERROR(session->Run({{value, all_values}}, {}, assignments, nullptr));
     return saver.Save(*session, folder + "/c", step);
   }
   // Fails unless all values of a checkpoint are there and are `step`.
   absl::Status Check(const std::string& prefix, int step) const {
+    GRADFLOW_ASSIGN_OR_RETURN(const double found, ValueOf(prefix));
+    if (found == step) return absl::OkStatus();
+    return errors::Internal(prefix, " has the value ", found);
+  }
+  // Returns the value that all elements of a checkpoint have.
+  absl::StatusOr<double> ValueOf(const std::string& prefix) const {
     GRADFLOW_ASSIGN_OR_RETURN(const Checkpoint checkpoint, Checkpoint::Open(prefix));
+    std::optional<double> first;
     if (checkpoint.Names().size() != kVariables) return errors::Internal(prefix, " lacks names");
     for (const std::string& name : checkpoint.Names()) {
       GRADFLOW_ASSIGN_OR_RETURN(const Tensor tensor, checkpoint.Read(name));
@@ -894,10 +1125,11 @@ struct Steps {
         return errors::Internal(name, " of ", prefix, " is ", tensor.DebugString());
       }
       for (const double x : tensor.span<double>()) {
-        if (x != step) return errors::Internal(name, " of ", prefix, " has the value ", x);
+        if (!first.has_value()) first = x;
+        if (x != *first) return errors::Internal(name, " of ", prefix, " has the value ", x);
       }
     }
-    return absl::OkStatus();
+    return *first;
   }
 
   const int64_t elements;
@@ -908,6 +1140,151 @@ struct Steps {
   std::vector<Operation> assignments;
   std::optional<ClientSession> session;
 };
+
+// Returns the names of the files of a folder.
+std::vector<std::string> FilesOf(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    files.push_back(entry.path().filename().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+// Two savers of two sessions write the same names into one folder.
+TEST_F(SaverTest, TwoThreadsLoseNothing) {
+  constexpr int kSteps = 40;
+  SaverOptions options;
+  options.max_to_keep = 0;
+  Steps writers[] = {Steps(50, options), Steps(50, options)};
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < 2; ++writer) {
+    threads.emplace_back([&, writer] {
+      for (int step = 1; step <= kSteps; ++step) {
+        GRADFLOW_EXPECT_OK(writers[writer].Save(folder(), step, 1000 * writer + step));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int step = 1; step <= kSteps; ++step) {
+    std::vector<double> values;
+    for (const char* suffix : {"", "-1"}) {
+      const auto value = writers[0].ValueOf(absl::StrCat(File("c-"), step, suffix));
+      GRADFLOW_ASSERT_OK(value);
+      values.push_back(*value);
+    }
+    EXPECT_THAT(values, ::testing::UnorderedElementsAre(step, 1000 + step));
+  }
+  GRADFLOW_ASSERT_OK(writers[0].Save(folder(), kSteps + 1));
+  EXPECT_EQ(writers[0].saver.checkpoints().size(), 2 * kSteps + 1);
+}
+
+// The environment variable that names a writer of the test below: its number, how many checkpoints
+// it keeps, and the folder.
+constexpr const char* kWriterVariable = "GRADFLOW_TEST_SAVER_WRITER";
+constexpr int kWriterSteps = 25;
+
+// Does nothing unless the test below starts it as a process.
+TEST(SaverWriter, Saves) {
+  const char* const text = std::getenv(kWriterVariable);
+  if (text == nullptr) return;
+  std::istringstream words(text);
+  int writer = 0;
+  SaverOptions options;
+  std::string folder;
+  words >> writer >> options.max_to_keep >> folder;
+  Steps steps(500, options);
+  for (int step = 1; step <= kWriterSteps; ++step) {
+    GRADFLOW_ASSERT_OK(steps.Save(folder, step, 1000 * writer + step));
+  }
+}
+
+// Processes write checkpoints of the same names to one folder.
+class SaverProcessesTest : public FolderFixture, public ::testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(MaxToKeep, SaverProcessesTest, ::testing::Values(0, 1, 5));
+
+TEST_P(SaverProcessesTest, LoseNothing) {
+  constexpr int kWriters = 3;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  std::atomic<int> running = kWriters;
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < kWriters; ++writer) {
+    threads.emplace_back([&, writer] {
+      const testing::ProcessResult result = testing::RunProcess(
+          {"/usr/bin/env",
+           absl::StrCat(kWriterVariable, "=", writer, " ", GetParam(), " ", folder()), program,
+           "--gtest_filter=SaverWriter.Saves"});
+      EXPECT_EQ(result.exit_code, 0) << result.out << result.err;
+      --running;
+    });
+  }
+  const Steps reader(500, {});
+  // Returns the latest checkpoint, whose values must be those of its step.
+  const auto check_latest = [&](const std::string& latest) {
+    const absl::StatusOr<double> value = reader.ValueOf(latest);
+    if (!value.ok()) return value.status();
+    const std::string name = std::filesystem::path(latest).filename().string();
+    EXPECT_EQ(std::stoi(name.substr(2)), std::fmod(*value, 1000)) << latest;
+    return absl::OkStatus();
+  };
+  int reads = 0;
+  int in_a_row = 0;
+  while (running > 0) {
+    const absl::StatusOr<std::string> latest = LatestCheckpoint(folder());
+    if (reads == 0 && absl::IsNotFound(latest.status())) continue;
+    GRADFLOW_EXPECT_OK(latest);
+    if (!latest.ok()) break;
+    ++reads;
+    // A writer may remove the checkpoint while it is read. Others follow soon.
+    const absl::Status status = check_latest(*latest);
+    in_a_row = status.ok() ? 0 : in_a_row + 1;
+    EXPECT_LT(in_a_row, 1000) << status;
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(reads, 0);
+  // The files are those of the checkpoints that are named, and all are whole.
+  Steps last(500, {});
+  std::vector<std::string> files = {"checkpoint"};
+  const int saves = kWriters * kWriterSteps;
+  const int kept = GetParam() == 0 ? saves : GetParam();
+  std::set<double> values;
+  const std::string state = testing::ReadFile(File("checkpoint"));
+  for (const absl::string_view line : absl::StrSplit(state, '\n', absl::SkipEmpty())) {
+    if (!absl::StartsWith(line, "all_")) continue;
+    const std::vector<std::string> parts = absl::StrSplit(line, '"');
+    files.push_back(parts[1] + ".index");
+    files.push_back(parts[1] + ".data-00000-of-00001");
+    const absl::StatusOr<double> value = reader.ValueOf(File(parts[1]));
+    GRADFLOW_ASSERT_OK(value);
+    values.insert(*value);
+  }
+  EXPECT_EQ(values.size(), kept);
+  std::sort(files.begin(), files.end());
+  EXPECT_EQ(FilesOf(folder()), files);
+  GRADFLOW_EXPECT_OK(check_latest(*LatestCheckpoint(folder())));
+}
+
+// Temporary files of killed processes are removed, and no others.
+TEST_F(SaverTest, RemovesStaleFiles) {
+  Steps steps(3, {});
+  const std::string stale = File(".gradflow-4000000-7.tmp");
+  const std::vector<std::string> others = {File(".gradflow-notes.tmp"), File("gradflow-1-1.tmp"),
+                                           File(".gradflow-1-1.tmp.gz"), File(".gradflow-.tmp")};
+  std::ofstream(stale) << "half a checkpoint";
+  for (const std::string& file : others) std::ofstream(file) << "not of gradflow's";
+  std::filesystem::create_directory(File(".gradflow-1-2.tmp"));
+  std::filesystem::create_symlink(File("target"), File(".gradflow-1-3.tmp"));
+  // Of a running process.
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(internal::StagedFile staged,
+                                internal::StagedFile::Write(File("staged"), {"text"}));
+  GRADFLOW_ASSERT_OK(steps.Save(folder(), 1));
+  EXPECT_FALSE(std::filesystem::exists(stale));
+  for (const std::string& file : others) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  EXPECT_TRUE(std::filesystem::exists(File(".gradflow-1-2.tmp")));
+  EXPECT_TRUE(std::filesystem::is_symlink(File(".gradflow-1-3.tmp")));
+  GRADFLOW_EXPECT_OK(staged.Commit());
+  EXPECT_EQ(testing::ReadFile(File("staged")), "text");
+}
 
 // A process that is killed at a random moment of a save, by the seed of the moment.
 class SaverKillTest : public ::testing::TestWithParam<int> {
@@ -975,6 +1352,9 @@ TEST_P(SaverKillTest, LosesNothing) {
   GRADFLOW_EXPECT_OK(next.Save(folder, newest + 1));
   EXPECT_EQ(*LatestCheckpoint(folder), prefix(newest + 1));
   GRADFLOW_EXPECT_OK(next.Check(prefix(newest + 1), newest + 1));
+  for (const std::string& file : FilesOf(folder)) {
+    EXPECT_FALSE(absl::StartsWith(file, ".gradflow-")) << file;
+  }
   std::filesystem::remove_all(folder);
 }
 

@@ -145,7 +145,7 @@ AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits) {
     }
     ImportPart(limits, &graph);
   }
-  // Of nodes of one name, the first may have been imported.
+  // If nodes share a name, only the first may have been imported.
   std::unordered_set<const Node*> taken;
   for (const NodeDef& node : graph.def.node()) {
     const Node* const found = graph.graph->FindNode(node.name());

@@ -34,7 +34,7 @@ struct AnalyzedGraph {
   using Source = InputSource;
 
   GraphDef def;
-  // The nodes that could be imported. Also the others' neighbours are missing in it.
+  // The nodes that could be imported. Also the others' neighbors are missing in it.
   std::unique_ptr<Graph> graph;
   // For each node of `def`, its node in `graph`; null if it could not be imported.
   std::vector<const Node*> nodes;
@@ -49,7 +49,7 @@ struct AnalyzedGraph {
 // unknown, for their types and shapes. Fails only if the file cannot be read.
 absl::StatusOr<AnalyzedGraph> AnalyzeGraph(const std::string& path, const GraphLimits& limits);
 
-// As above, for a graph that has been read.
+// Overload for a graph that has been read.
 AnalyzedGraph AnalyzeGraph(GraphDef def, const GraphLimits& limits);
 
 // Imports each node by itself, after its producers: an error is that of one node, and nodes that do

@@ -22,7 +22,7 @@ namespace {
 using Source = AnalyzedGraph::Source;
 
 uint64_t Mix(uint64_t hash, uint64_t value) {
-  // The finaliser of SplitMix64.
+  // The finalizer of SplitMix64.
   uint64_t x = hash + value + 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
   x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
@@ -124,11 +124,11 @@ class Matcher {
     // with other names: layers may have moved, so that their names are those of other layers.
     MatchUnique(whole);
     MatchUnique(parameters);
-    MatchNeighbours(/*only_of_renamed=*/true);
+    MatchNeighbors(/*only_of_renamed=*/true);
     // The same op by name, then nodes of several that compute the same.
     MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(op(g, i), name(g, i)); });
     MatchByKey(whole);
-    MatchNeighbours(/*only_of_renamed=*/false);
+    MatchNeighbors(/*only_of_renamed=*/false);
     MatchByKey(name);
     for (int i = 0; i < new_.def.node_size(); ++i) {
       if (diff_.old_of_new[i] >= 0) diff_.changes[i] = Changes(diff_.old_of_new[i], i);
@@ -185,7 +185,7 @@ class Matcher {
 
   // Matches nodes of one op that are the same input of nodes that match, or read the same outputs.
   // With `only_of_renamed`, begins at matches of different names.
-  void MatchNeighbours(bool only_of_renamed) {
+  void MatchNeighbors(bool only_of_renamed) {
     std::vector<int> work;
     for (int i = 0; i < new_.def.node_size(); ++i) {
       const int old_node = diff_.old_of_new[i];

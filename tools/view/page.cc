@@ -25,7 +25,7 @@ absl::StatusOr<std::string> Gzip(absl::string_view data) {
   // 16 more than the size of the window for a gzip header, which has no time and no name.
   if (deflateInit2(&stream, kLevel, Z_DEFLATED, 16 + MAX_WBITS, MAX_MEM_LEVEL,
                    Z_DEFAULT_STRATEGY) != Z_OK) {
-    return errors::ResourceExhausted("zlib cannot be initialised");
+    return errors::ResourceExhausted("zlib cannot be initialized");
   }
   std::string out(deflateBound(&stream, data.size()), '\0');
   // zlib does not write to its input.

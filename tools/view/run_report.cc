@@ -110,7 +110,7 @@ absl::StatusOr<std::vector<std::string>> ReportedOutputs(const AnalyzedGraph& gr
     if (which != "all" && !regex.Matches(node->name())) continue;
     for (int output = 0; output < node->num_outputs(); ++output) {
       const DataType type = node->output_type(output);
-      // What no run can fetch.
+      // No run can fetch these.
       if (IsRefType(type) || type == DT_RESOURCE || type == DT_VARIANT) continue;
       std::string name = FormatTensorId({node->name(), output});
       if (given.count(name) > 0) continue;

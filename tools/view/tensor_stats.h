@@ -18,7 +18,7 @@ struct TensorStats {
   int64_t num_positive_infinity = 0;
   int64_t num_negative_infinity = 0;
   int64_t num_finite = 0;
-  // Of the finite elements. stddev is that of the population.
+  // Statistics of the finite elements. stddev is that of the population.
   double min = 0;
   double max = 0;
   double mean = 0;

@@ -165,6 +165,9 @@ TEST(StringPieceTest, IsAViewWithToString) {
   EXPECT_EQ(StringPiece("xyz", 2).ToString(), "xy");
   EXPECT_EQ(strings::StrCat("<", piece, ">"), "<a piece>");
   EXPECT_LT(StringPiece("a"), piece);
+  EXPECT_TRUE(piece.starts_with("a ") && !piece.starts_with("piece"));
+  EXPECT_TRUE(piece.ends_with("piece") && !piece.ends_with("a "));
+  EXPECT_TRUE(piece.contains(" p") && !piece.contains("pp"));
 
   // The functions of str_util and of files take and fill pieces.
   StringPiece rest = piece;

@@ -30,3 +30,7 @@ def calls(add):
     add("InvertPermutation", [i64([1, 0])])
     for x in [[2, 0, 2], [2, 0, 3], [-1], [[0]]]:
         add("InvertPermutation", [i32(x)])
+    add("Concat", [i32(-1), [f32(1), f32(2)]])
+    add("ConcatV2", [[f32(1), f32([2])], i32(0)])
+    add("ConcatV2", [[f32([1]), f32([2])], i32([[0]])])
+    add("ConcatV2", [[f32([1]), f32([2])], i32([])])

@@ -33,3 +33,12 @@ def calls(add):
     add("SpaceToDepth", [x], block_size=3)
     add("DepthToSpace", [x], block_size=2)
     add("SpaceToDepth", [x[0]], block_size=2)
+    # A patch may exceed the image by less than two strides.
+    for stride in [1, 2, 3]:
+        for size in [3, 4, 5, 6]:
+            add("ExtractImagePatches", [np.ones([1, 2, 2, 1], np.float32)],
+                ksizes=[1, size, size, 1], strides=[1, stride, stride, 1], rates=[1, 1, 1, 1],
+                padding="VALID")
+            add("ExtractVolumePatches", [np.ones([1, 2, 2, 2, 1], np.float32)],
+                ksizes=[1, size, size, size, 1], strides=[1, stride, stride, stride, 1],
+                padding="VALID")

@@ -25,7 +25,7 @@ def calls(add):
             add("DecodeJpeg", [data], channels=channels, **near)
         add("DecodeJpeg", [data], dct_method="INTEGER_ACCURATE", **near)
         add("DecodeJpeg", [data], ratio=2, **near)
-        # TensorFlow interpolates colours at the edge of the part as if the image ended there.
+        # TensorFlow interpolates colors at the edge of the part as if the image ended there.
         add("DecodeAndCropJpeg", [data, i32([2, 3, 5, 9])], atol=6.0, rtol=0.0)
         add("DecodeImage", [data], dtype=tf.float32, atol=0.01, rtol=0.0)
         add("DecodeImage", [data], dtype=tf.uint16, atol=520.0, rtol=0.0)

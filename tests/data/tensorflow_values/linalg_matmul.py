@@ -31,3 +31,16 @@ def calls(add):
         for op in ["BatchMatMul", "BatchMatMulV2"]:
             if op == "BatchMatMulV2" or x.ndim == y.ndim:
                 add(op, [x, y])
+    # A zero of the sparse matrix contributes nothing.
+    a = f32([[np.inf, 1], [0, 2]])
+    b = f32([[0, 1], [1, 0]])
+    for a_is_sparse in [False, True]:
+        for b_is_sparse in [False, True]:
+            attrs = dict(a_is_sparse=a_is_sparse, b_is_sparse=b_is_sparse)
+            add("SparseMatMul", [a, b], **attrs)
+            add("SparseMatMul", [b, a], **attrs)
+            add("SparseMatMul", [a.astype(bf16(0).dtype), b], **attrs)
+            for transpose in [1, 2, 3]:
+                add("SparseMatMul", [a, b], transpose_a=transpose & 1 > 0,
+                    transpose_b=transpose & 2 > 0, **attrs)
+            add("SparseMatMul", [f32(np.zeros([2, 0])), f32(np.zeros([0, 2]))], **attrs)

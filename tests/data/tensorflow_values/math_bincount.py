@@ -44,3 +44,19 @@ def calls(add):
     add("HistogramFixedWidth", [f32([1]), f32([0, 5]), i32(0)])
     add("HistogramFixedWidth", [f32([1]), f32([0, 5, 6]), i32(2)])
     add("HistogramFixedWidth", [f32([]), f32([0, 5]), i32(2)])
+    # Negative values, weights of other shapes.
+    pairs = i64([[0, 0], [0, 1], [1, 0]])
+    for weights in [[], [1, 2, 3], [[1], [2], [3]]]:
+        for binary in [False, True]:
+            add("SparseBincount", [pairs, i32([1, -1, 2]), i64([2, 2]), i32(3), f32(weights)],
+                binary_output=binary)
+            add("SparseBincount", [i64([[0], [1], [2]]), i32([1, 1, 2]), i64([3]), i32(3),
+                                   f32(weights)], binary_output=binary)
+            add("RaggedBincount", [i64([0, 2, 3]), i32([1, 1, 2]), i32(3), f32(weights)],
+                binary_output=binary)
+    add("SparseBincount", [i64([[0], [1]]), i32([1, -1]), i64([3]), i32(3), f32([])])
+    add("RaggedBincount", [i64([0, 2]), i32([1, -1]), i32(3), f32([])])
+    add("Bincount", [i32([[1, 1], [2, 0]]), i32(3), f32([1, 2, 3, 4])])
+    add("Bincount", [i32([1, 1, 2, 0]), i32(3), f32([[1, 2], [3, 4]])])
+    add("Bincount", [i32([1, 1, 2, 0]), i32(3), f32([1, 2, 3])])
+    add("DenseBincount", [i32([[1, 1], [2, 0]]), i32(3), f32([1, 2, 3, 4])])

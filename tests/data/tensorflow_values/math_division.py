@@ -30,3 +30,9 @@ def calls(add):
     for array in [c64, c128]:
         for op in ["Div", "DivNoNan", "MulNoNan", "Xdivy"]:
             add(op, [array([3 + 4j, 0, 1 - 1j]), array([1 - 2j, 2, 0.5j])], ulps=4)
+    # The quotient is rounded to the type first.
+    for array in [f16, bf16]:
+        for op in ["FloorDiv", "TruncateDiv", "RealDiv"]:
+            add(op, [array([386, -386, 767, 2047, 1000, -1000]), array([129, 129, 256, 1024, 334, 333])])
+            add(op, [random(tf.as_dtype(array(0).dtype), [40], -500, 500, seed=1),
+                     random(tf.as_dtype(array(0).dtype), [40], -50, 50, seed=2)])

@@ -28,3 +28,13 @@ def calls(add):
     add("FFT", [c64(1)])
     add("FFT2D", [c64([1])])
     add("FFT", [np.zeros([2, 0], np.complex64)])
+    # Transforms of length 0. Where only the last length is 0, TensorFlow ends the process.
+    for shape, lengths in [((1, 3), [0, 2]), ((2, 2, 2), [0, 1, 2]), ((2, 2, 2), [1, 0, 2])]:
+        x = np.ones(shape, np.float32)
+        rank = len(lengths)
+        add(f"RFFT{rank}D", [x, i32(lengths)])
+        add(f"IRFFT{rank}D", [x + 0j * c64(x), i32(lengths)])
+    for shape in [(0,), (2, 0), (0, 2)]:
+        x = np.zeros(shape, np.float32)
+        add("RFFT", [x, i32([0])])
+        add("IRFFT", [c64(x), i32([0])])

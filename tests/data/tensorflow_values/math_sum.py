@@ -40,3 +40,6 @@ def calls(add):
     for array in [i8, i32, i64]:
         add("Mean", [array([-3, -4]), i32(0)])
         add("Sum", [array([-3, -4]), i32([])])
+    for op in ["ArgMax", "ArgMin"]:
+        for shape, axis in [((0, 0), 0), ((0, 3), 0), ((3, 0), 0), ((2, 0), 1)]:
+            add(op, [np.zeros(shape, np.float32), i32(axis)])

@@ -64,3 +64,14 @@ def calls(add):
     add("Conv2DBackpropInput", [i32([1, 4, 3, 1]), zeros(2, 2, 1, 1), zeros(1, 2, 2, 1)], **valid)
     add("Conv2DBackpropFilter", [zeros(0, 3, 3, 1), i32([2, 2, 1, 1]), zeros(0, 2, 2, 1)], **valid)
     add("Conv2DBackpropFilter", [zeros(1, 3, 3, 1), i32([2, 2, 1, 2]), zeros(1, 2, 2, 1)], **valid)
+    for stride in [1, 2, 3]:
+        for size in [3, 4, 5, 6]:
+            add("Conv2D", [zeros(1, 2, 2, 1), zeros(size, size, 1, 1)],
+                strides=[1, stride, stride, 1], padding="VALID")
+    image = random(tf.float32, (1, 4, 3, 2), seed=1)
+    weights = random(tf.float32, (2, 2, 2, 3), seed=2)
+    for mode in ["REFLECT", "SYMMETRIC"]:
+        attrs = dict(mode=mode, strides=[1, 1, 2, 1], padding="VALID")
+        padding = i32([[0, 0], [1, 2], [0, 1], [0, 0]])
+        add("FusedPadConv2D", [image, padding, weights], **attrs, **near)
+        add("FusedResizeAndPadConv2D", [image, i32([6, 4]), padding, weights], **attrs, **near)

@@ -18,7 +18,7 @@ def calls(add):
                     attrs = dict(cell_clip=clip, use_peephole=peephole)
                     step = [given[0][0]] + given[1:]
                     add("LSTMBlockCell", step, forget_bias=0.5, **attrs, **near)
-                    # TensorFlow leaves outputs of further steps uninitialised.
+                    # TensorFlow leaves outputs of further steps uninitialized.
                     add("BlockLSTM", [i64(steps)] + given, forget_bias=0.5, **attrs, **near)
                     add("BlockLSTMV2", [i64(steps)] + given, **attrs, **near)
                 step += [r[0] for r in results[:6] + results[7:]]

@@ -35,3 +35,12 @@ def calls(add):
             add("MaxPool3D", [array(volume)], **attrs)
             add("MaxPool3DGrad", [array(volume), array(y), grad], **attrs)
             add("MaxPool3DGradGrad", [array(volume), array(y), array(volume)], **attrs)
+    x = random(tf.float32, (1, 4, 5, 2))
+    for padding in ["SAME", "VALID"]:
+        add("MaxPoolV2", [x, i32([1, 2, 3, 1]), i32([1, 2, 1, 1])], padding=padding)
+    # A window may exceed the image by less than two strides.
+    for op in ["MaxPool", "AvgPool"]:
+        for stride in [1, 2, 3]:
+            for size in [3, 4, 5, 6]:
+                add(op, [x[:, :2, :2]], ksize=[1, size, size, 1], strides=[1, stride, stride, 1],
+                    padding="VALID")

@@ -38,3 +38,13 @@ def calls(add):
         add("QuantizeAndDequantizeV2", [f32([1]), f32(-1), f32(1)], num_bits=bits)
     add("QuantizeAndDequantizeV2", [f32([1]), f32(-1), f32(1)], axis=-2)
     add("QuantizeAndDequantizeV2", [f32([1]), f32(-1), f32(1)], axis=1)
+    # A range of one element.
+    one = f32([[1, 2]])
+    for dtype in [tf.qint8, tf.quint8]:
+        for mode in ["MIN_COMBINED", "SCALED"]:
+            for axis in [-1, 0]:
+                add("QuantizeV2", [one, f32([0]), f32([3])], T=dtype, mode=mode, axis=axis)
+            add("QuantizeV2", [one, f32([[0]]), f32([[3]])], T=dtype, mode=mode)
+    add("QuantizeV2", [one, f32(0), f32(3)], T=tf.quint8, axis=0)
+    add("QuantizeV2", [one, f32([0, 1]), f32([3, 3])], T=tf.quint8)
+    add("QuantizeV2", [one.T, f32([0]), f32([3])], T=tf.quint8, axis=0)

@@ -81,7 +81,7 @@ TEST(ConcatV2, RejectsBadArguments) {
       {{Iota<float>({2}), Iota<float>({2})},
        AsScalar<int32_t>(-2),
        "axis -2 is out of range [-1, 1)"},
-      {{Iota<float>({2}), Iota<float>({2})}, AsTensor<int32_t>({0}), "axis must"},
+      {{Iota<float>({2}), Iota<float>({2})}, AsTensor<int32_t>({0}, {1, 1}), "axis must"},
       {{Tensor(DT_FLOAT, {std::numeric_limits<int64_t>::max(), 0}),
         Tensor(DT_FLOAT, {std::numeric_limits<int64_t>::max(), 0})},
        AsScalar<int32_t>(0),
@@ -141,6 +141,22 @@ TEST(ConcatV2, ConcatenatesAndSplitsTensorsLargerThanACache) {
                                                                      .Run());
   EXPECT_THAT(parts[0], TensorEq(a));
   EXPECT_THAT(parts[1], TensorEq(b));
+}
+
+// As TensorFlow's kernel, whose shape function does not.
+TEST(ConcatV2, TakesAVectorOfOneElementAsAxis) {
+  const Tensor x = AsTensor<float>({1, 2}, {1, 2});
+  const Tensor axis = AsTensor<int32_t>({0});
+  const auto joined = OpTester("ConcatV2").Attr("N", 2).Attr("T", DT_FLOAT).RunOn({x, x, axis});
+  GRADFLOW_ASSERT_OK(joined.status());
+  EXPECT_THAT((*joined)[0], TensorEq(AsTensor<float>({1, 2, 1, 2}, {2, 2})));
+  for (const TensorShape& shape : {TensorShape({2}), TensorShape({0}), TensorShape({1, 1})}) {
+    EXPECT_THAT(OpTester("ConcatV2")
+                    .Attr("N", 2)
+                    .Attr("T", DT_FLOAT)
+                    .RunOn({x, x, Tensor(DT_INT32, shape)}),
+                StatusIs(kInvalidArgument, HasSubstr("axis must be a scalar, but has shape")));
+  }
 }
 
 TEST(Concat, TakesTheAxisFirst) {

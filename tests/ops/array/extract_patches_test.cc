@@ -150,16 +150,16 @@ TEST(ExtractPatches, TakesEmptyTensorsAndRejectsBadArguments) {
 }
 
 TEST(ExtractPatches, TakesImagesOfAnyHeight) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   constexpr int64_t kSize = (int64_t{1} << 31) - 1;
   EXPECT_THAT(OpTester("ExtractImagePatches")
-                  .Input(Tensor(DT_FLOAT, {0, kMost, 1, 1}))
+                  .Input(Tensor(DT_FLOAT, {0, kMax, 1, 1}))
                   .Attr("ksizes", {1, kSize, 1, 1})
                   .Attr("strides", {1, 1, 1, 1})
                   .Attr("rates", {1, kSize, 1, 1})
                   .Attr("padding", "SAME")
                   .RunOne(),
-              TensorEq(Tensor(DT_FLOAT, {0, kMost, 1, kSize})));
+              TensorEq(Tensor(DT_FLOAT, {0, kMax, 1, kSize})));
 }
 
 }  // namespace

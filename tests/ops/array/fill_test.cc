@@ -35,14 +35,22 @@ TEST(Fill, RejectsBadArguments) {
       {AsTensor<int32_t>({2, -1}), AsScalar<float>(1), "dims: dimension -1"},
       {AsTensor<int64_t>({int64_t{1} << 40, int64_t{1} << 40}), AsScalar<float>(1),
        "dims: shape [1099511627776,1099511627776] has more elements"},
-      {AsTensor<int32_t>({1}), AsTensor<float>({1}), "value must"},
-      {AsScalar<int32_t>(1), AsScalar<float>(1), "dims must"},
+      {AsTensor<int32_t>({1}), AsTensor<float>({1, 2}), "value must"},
+      {AsTensor<int32_t>({1}, {1, 1}), AsScalar<float>(1), "dims must"},
   };
   for (const auto& c : cases) {
     OpTester tester = OpTester("Fill").Input(c.dims).Input(c.value);
     EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
     EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument));
   }
+}
+
+// As TensorFlow's kernel, whose shape function does not.
+TEST(Fill, TakesOneDimensionAndAVectorOfOneElement) {
+  const auto filled =
+      OpTester("Fill").Attr("T", DT_FLOAT).RunOn({AsScalar<int32_t>(2), AsTensor<float>({7})});
+  GRADFLOW_ASSERT_OK(filled.status());
+  EXPECT_THAT((*filled)[0], TensorEq(AsTensor<float>({7, 7})));
 }
 
 TEST(Fill, ReportsThatMemoryIsShort) {

@@ -296,10 +296,10 @@ TEST(Diag, SetsTheDiagonal) {
 }
 
 TEST(MatrixDiag, RejectsDiagonalsTooLongForAMatrix) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
   for (const int32_t k : {-1, 1}) {
     const OpTester tester = OpTester("MatrixDiagV2")
-                                .Input(Tensor(DT_FLOAT, {0, kMost}))
+                                .Input(Tensor(DT_FLOAT, {0, kMax}))
                                 .Input(AsScalar<int32_t>(k))
                                 .Input(AsScalar<int32_t>(-1))
                                 .Input(AsScalar<int32_t>(-1))

@@ -47,7 +47,7 @@ TEST(Reshape, RejectsShapesThatDoNotFit) {
   } cases[] = {
       {AsTensor<int32_t>({5}), "a tensor of 12 elements cannot be reshaped to [5]"},
       {AsTensor<int32_t>({5, -1}), "a tensor of 12 elements cannot be reshaped to [5,?]"},
-      {AsTensor<int32_t>({0, -1}), "cannot infer the size of dimension 1 of shape [0,?]"},
+      {AsTensor<int32_t>({0, -1}), "a tensor of 12 elements cannot be reshaped to [0,?]"},
       {AsTensor<int32_t>({-1, -1}), "at most one dimension of -1"},
       {AsTensor<int32_t>({-2, -6}), "negative"},
       {AsTensor<int64_t>({int64_t{1} << 62, 8}), "more elements"},
@@ -57,12 +57,8 @@ TEST(Reshape, RejectsShapesThatDoNotFit) {
     EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
     EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
   }
-  for (const Tensor& shape : {AsTensor<int32_t>({0, -1}), AsTensor<int32_t>({-1, 0, 2})}) {
-    OpTester tester = OpTester("Reshape").Input(Tensor(DT_FLOAT, {0, 3})).Input(shape);
-    EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr("beside a dimension of 0")));
-    EXPECT_THAT(tester.InferShape(),
-                StatusIs(kInvalidArgument, HasSubstr("beside a dimension of 0")));
-  }
+  EXPECT_THAT(OpTester("Reshape").Input(Tensor(DT_FLOAT, {0, 3})).Input<int32_t>({-1, 0, 2}).Run(),
+              StatusIs(kInvalidArgument, HasSubstr("0 elements cannot be reshaped to [?,0,2]")));
   OpTester matrix = OpTester("Reshape").Input(Iota<float>({1})).Input(Iota<int32_t>({1, 1}));
   EXPECT_THAT(matrix.Run(), StatusIs(kInvalidArgument, HasSubstr("shape must be a vector")));
   EXPECT_THAT(matrix.InferShape(), StatusIs(kInvalidArgument, HasSubstr("shape must have rank 1")));

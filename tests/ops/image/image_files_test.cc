@@ -178,7 +178,7 @@ std::string JpegFile(const std::vector<int>& color, int transform) {
   if (transform >= 0) {
     file += marker(0xee, std::string("Adobe\0\x64\0\0\0\0", 11) + static_cast<char>(transform));
   }
-  // All quantisers are 1.
+  // All quantizers are 1.
   file += marker(0xdb, std::string(1, '\0') + std::string(64, '\1'));
   std::string frame = std::string("\x08\0\x08\0\x08", 5) + count;
   std::string scan = std::string(1, count);

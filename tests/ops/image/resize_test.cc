@@ -1,4 +1,4 @@
-// Tests of resampling: bilinear, bicubic, area and nearest neighbour, ScaleAndTranslate, and their
+// Tests of resampling: bilinear, bicubic, area and nearest neighbor, ScaleAndTranslate, and their
 // gradients.
 #include <algorithm>
 #include <chrono>

@@ -32,7 +32,7 @@ std::vector<T> Product(const std::vector<T>& a, const std::vector<T>& b) {
 }
 
 // Concurrent calls, as by several MatMuls. A serial OpenBLAS returns wrong results unless they are
-// serialised.
+// serialized.
 template <typename T>
 void ExpectRightOnManyThreads() {
   const std::vector<T> a = Numbers<T>(5);

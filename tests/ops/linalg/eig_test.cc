@@ -120,12 +120,12 @@ TEST(Eig, Refuses) {
 }
 
 TEST(SelfAdjointEig, RefusesMatricesWithoutRoomForARow) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  ExpectErrors({{"rows", OpTester("SelfAdjointEig").Input(Tensor(DT_FLOAT, {0, kMost, kMost})),
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  ExpectErrors({{"rows", OpTester("SelfAdjointEig").Input(Tensor(DT_FLOAT, {0, kMax, kMax})),
                  "has too many rows for one more in the output"}});
-  const Tensor nearly(DT_FLOAT, {0, kMost - 1, kMost - 1});
+  const Tensor nearly(DT_FLOAT, {0, kMax - 1, kMax - 1});
   EXPECT_THAT(OpTester("SelfAdjointEig").Input(nearly).RunOne(),
-              TensorEq(Tensor(DT_FLOAT, {0, kMost, kMost - 1})));
+              TensorEq(Tensor(DT_FLOAT, {0, kMax, kMax - 1})));
 }
 
 }  // namespace

@@ -13,12 +13,12 @@ using ::testing::HasSubstr;
 
 const TensorShape kFunctionShapes[] = {{1, 1}, {2, 2}, {5, 5}, {2, 3, 4, 4}, {20, 20}};
 
-// V f(D) V^-1 of diagonalisable matrices, with chosen eigenvalues.
-struct Diagonalised {
+// V f(D) V^-1 of diagonalizable matrices, with chosen eigenvalues.
+struct Diagonalized {
   Tensor matrix;
   Tensor function;
 };
-Diagonalised Diagonalise(DataType dtype, double (*values)(int64_t), double (*f)(double)) {
+Diagonalized Diagonalize(DataType dtype, double (*values)(int64_t), double (*f)(double)) {
   const Tensor v = RegularMatrices(dtype, {2, 4, 4}, 5);
   const auto inverse = OpTester("MatrixInverse").Input(v).RunOne();
   GRADFLOW_EXPECT_OK(inverse.status());
@@ -31,16 +31,16 @@ Diagonalised Diagonalise(DataType dtype, double (*values)(int64_t), double (*f)(
   return {Times(Times(v, diagonal(false)), *inverse), Times(Times(v, diagonal(true)), *inverse)};
 }
 
-TEST(MatrixExponential, OfDiagonalisableMatrices) {
+TEST(MatrixExponential, OfDiagonalizableMatrices) {
   for (const DataType dtype : kLinalgTypes) {
     SCOPED_TRACE(DataTypeString(dtype));
-    const Diagonalised x = Diagonalise(
+    const Diagonalized x = Diagonalize(
         dtype, [](int64_t i) { return 0.7 * static_cast<double>(i) - 1; },
         [](double v) { return std::exp(v); });
     EXPECT_THAT(OpTester("MatrixExponential").Input(x.matrix).RunOne(),
                 MatricesNear(x.function, 10));
   }
-  // Not diagonalisable.
+  // Not diagonalizable.
   EXPECT_THAT(OpTester("MatrixExponential").Input(AsTensor<double>({0, 1, 0, 0}, {2, 2})).RunOne(),
               TensorNear(AsTensor<double>({1, 1, 0, 1}, {2, 2}), 1e-15, 1e-15));
   // Large enough to be squared.
@@ -58,7 +58,7 @@ TEST(MatrixLogarithm, InvertsTheExponential) {
       GRADFLOW_ASSERT_OK(log.status());
       EXPECT_THAT(OpTester("MatrixExponential").Input(*log).RunOne(), MatricesNear(x, 50));
     }
-    const Diagonalised x = Diagonalise(
+    const Diagonalized x = Diagonalize(
         dtype, [](int64_t i) { return 0.01 * std::pow(10.0, static_cast<double>(i)); },
         [](double v) { return std::log(v); });
     EXPECT_THAT(OpTester("MatrixLogarithm").Input(x.matrix).RunOne(),

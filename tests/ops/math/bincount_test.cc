@@ -181,7 +181,7 @@ TEST(Bincount, Refuses) {
       {"size", bincount(values, AsScalar<int32_t>(-1), ones), "size is -1, expected at least 0"},
       {"size of a vector", bincount(values, AsTensor<int32_t>({3}), ones), "size must"},
       {"weights", bincount(values, size, AsTensor<float>({1, 2, 3})),
-       "weights must be empty or have the shape of arr, [2], but have shape [3]"},
+       "weights must be empty or have the size of arr, [2], but have shape [3]"},
       {"weights of rows", dense(values, size, AsTensor<float>({1, 2}, {1, 2})),
        "weights must be empty or have the shape of input, [2], but have shape [1,2]"},
       {"rank", dense(Tensor(DT_INT32, {1, 1, 1}), size, ones),

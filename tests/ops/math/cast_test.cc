@@ -244,7 +244,7 @@ absl::StatusOr<Tensor> CastTo(const Tensor& x, DataType dtype) {
   return OpTester("Cast").Input(x).Attr("DstT", dtype).RunOne();
 }
 
-TEST(Cast, TakesQuantisedIntegersByTheirBits) {
+TEST(Cast, TakesQuantizedIntegersByTheirBits) {
   EXPECT_THAT(CastTo(AsTensor<qint8>({-128, 0, 127}), DT_FLOAT),
               TensorEq(AsTensor<float>({-128, 0, 127})));
   EXPECT_THAT(CastTo(AsTensor<quint8>({0, 200, 255}), DT_INT32),

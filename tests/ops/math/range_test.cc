@@ -104,11 +104,27 @@ TEST(Range, RejectsBadArguments) {
     EXPECT_THAT(tester.InferShape(), StatusIs(kInvalidArgument, HasSubstr(c.error)));
   }
   EXPECT_THAT(OpTester("Range")
-                  .Input(AsTensor<int32_t>({1}))
+                  .Input(AsTensor<int32_t>({1}, {1, 1}))
                   .Input(AsScalar<int32_t>(2))
                   .Input(AsScalar<int32_t>(1))
                   .Run(),
-              StatusIs(kInvalidArgument, "start must be a scalar, but has shape [1]"));
+              StatusIs(kInvalidArgument, "start must be a scalar, but has shape [1,1]"));
+}
+
+// As TensorFlow's kernel, whose shape function does not.
+TEST(Range, TakesVectorsOfOneElement) {
+  const auto range =
+      OpTester("Range")
+          .Attr("Tidx", DT_INT32)
+          .RunOn({AsTensor<int32_t>({1}), AsTensor<int32_t>({7}), AsTensor<int32_t>({2})});
+  GRADFLOW_ASSERT_OK(range.status());
+  EXPECT_THAT((*range)[0], TensorEq(AsTensor<int32_t>({1, 3, 5})));
+  EXPECT_THAT(OpTester("Range")
+                  .UnknownInput(DT_INT32, {1})
+                  .UnknownInput(DT_INT32)
+                  .UnknownInput(DT_INT32)
+                  .InferShape(),
+              StatusIs(kInvalidArgument, HasSubstr("must have rank 0")));
 }
 
 TEST(Range, InfersAVector) {

@@ -465,8 +465,8 @@ TEST(SparseSegmentSum, Refuses) {
 
 // It has no number of segments.
 TEST(SegmentSum, RefusesTheLargestId) {
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  OpTester tester = OpTester("SegmentSum").Input<float>({1}).Input<int64_t>({kMost});
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  OpTester tester = OpTester("SegmentSum").Input<float>({1}).Input<int64_t>({kMax});
   EXPECT_THAT(tester.Run(), StatusIs(kInvalidArgument, HasSubstr("segment_ids[0] is too large")));
   EXPECT_THAT(tester.InferShape(), ShapeIs("[?]"));
 }

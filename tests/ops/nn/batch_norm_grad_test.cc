@@ -229,7 +229,7 @@ double Loss(const GradientOptions& options, const ImageSizes& sizes, const std::
   const BatchStatistics statistics =
       frozen != nullptr ? *frozen : StatisticsOf(x, sizes, options.format);
   const std::vector<double> y =
-      Normalise(x, sizes, options.format, statistics, scale, offset, options.epsilon);
+      Normalize(x, sizes, options.format, statistics, scale, offset, options.epsilon);
   double sum = 0;
   for (size_t i = 0; i < y.size(); ++i) sum += dy[i] * y[i];
   return sum;

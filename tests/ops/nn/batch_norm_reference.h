@@ -1,4 +1,4 @@
-// Reference implementation of batch normalisation in float64, and test tensors in every data
+// Reference implementation of batch normalization in float64, and test tensors in every data
 // format.
 #ifndef GRADFLOW_TESTS_OPS_NN_BATCH_NORM_REFERENCE_H_
 #define GRADFLOW_TESTS_OPS_NN_BATCH_NORM_REFERENCE_H_
@@ -89,7 +89,7 @@ inline BatchStatistics StatisticsOf(const std::vector<double>& x, const ImageSiz
   return result;
 }
 
-inline std::vector<double> Normalise(const std::vector<double>& x, const ImageSizes& sizes,
+inline std::vector<double> Normalize(const std::vector<double>& x, const ImageSizes& sizes,
                                      const std::string& format, const BatchStatistics& statistics,
                                      const std::vector<double>& scale,
                                      const std::vector<double>& offset, double epsilon) {

@@ -82,7 +82,7 @@ TEST(BatchNorm, TrainsAsFloat64Does) {
       GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                                     BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
       ASSERT_EQ(outputs.size(), 6u);
-      const auto y = Normalise(values, sizes, format, expected, AsDoubles(p.scale),
+      const auto y = Normalize(values, sizes, format, expected, AsDoubles(p.scale),
                                AsDoubles(p.offset), 1e-3f);
       EXPECT_THAT(outputs[0], TensorNear(FromDoubles(DT_FLOAT, x.shape(), y), 3e-7, 3e-7));
       const TensorShape channels({sizes.channels});
@@ -109,7 +109,7 @@ TEST(BatchNorm, InfersAsFloat64Does) {
       GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
                                     BatchNorm({"FusedBatchNormV2", format, false}, x, p).Run());
       const auto y =
-          Normalise(AsDoubles(x), sizes, format, {AsDoubles(p.mean), AsDoubles(p.variance)},
+          Normalize(AsDoubles(x), sizes, format, {AsDoubles(p.mean), AsDoubles(p.variance)},
                     AsDoubles(p.scale), AsDoubles(p.offset), 1e-3f);
       EXPECT_THAT(outputs[0], TensorNear(FromDoubles(DT_FLOAT, x.shape(), y), 3e-7, 3e-7));
       for (const int i : {1, 3}) EXPECT_THAT(outputs[i], TensorEq(p.mean));
@@ -248,7 +248,7 @@ TEST(BatchNorm, LargeMeansDoNotHurt) {
                                     BatchNorm({"FusedBatchNormV3", format}, x, p).Run());
       EXPECT_THAT(outputs[3], TensorNear(FromDoubles(DT_FLOAT, {3}, expected.mean), 0, 6e-8));
       EXPECT_THAT(outputs[4], TensorNear(FromDoubles(DT_FLOAT, {3}, expected.variance), 0, 1e-7));
-      const auto y = Normalise(values, sizes, format, expected, AsDoubles(p.scale),
+      const auto y = Normalize(values, sizes, format, expected, AsDoubles(p.scale),
                                AsDoubles(p.offset), 1e-3f);
       // More accurate than with a float mean, whose error is up to 4e-3 of the stddev.
       EXPECT_THAT(outputs[0], TensorNear(FromDoubles(DT_FLOAT, x.shape(), y), 5e-7, 5e-7));

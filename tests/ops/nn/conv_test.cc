@@ -230,7 +230,7 @@ ConvResults ConvReference(const ConvCase& c, const Tensor& input, const Tensor& 
   r.output.resize(gradients.size());
   r.input_gradient.resize(inputs.size());
   r.filter_gradient.resize(filters.size());
-  // Tests are compiled without optimisation, and this takes most of their time.
+  // Tests are compiled without optimization, and this takes most of their time.
   const double* const x = inputs.data();
   const double* const f = filters.data();
   const double* const g = gradients.data();
@@ -270,9 +270,9 @@ void CheckConv(const ConvCase& c, DataType dtype, const std::vector<std::string>
     const Tensor rounded = FromDoubles(dtype, shape, values);
     for (const std::string& label : labels) {
       SCOPED_TRACE(c.DebugString() + " of " + DataTypeString(dtype) + " " + label);
-      OpTester labelled = op;
-      if (!label.empty()) labelled.KernelLabel(label);
-      const auto results = thorough ? labelled.Run() : labelled.RunOnThreads(1);
+      OpTester labeled = op;
+      if (!label.empty()) labeled.KernelLabel(label);
+      const auto results = thorough ? labeled.Run() : labeled.RunOnThreads(1);
       ASSERT_TRUE(results.ok()) << results.status();
       EXPECT_THAT((*results)[0], TensorNear(rounded, atol, rtol));
     }

@@ -82,6 +82,25 @@ TEST(TopK, OfEveryRealType) {
   });
 }
 
+// The elements of a long row are selected in blocks.
+TEST(TopK, OfLongRows) {
+  for (const int64_t columns : {65537, 400000}) {
+    // Few values, so that there are ties between blocks.
+    const Tensor x = RandomTensor(DT_INT32, {2, columns}, 0, columns / 10);
+    const std::vector<int64_t> order = SortedIndices<int32_t>(x, columns);
+    for (const int64_t k : {1, 100, 4000, 60000}) {
+      SCOPED_TRACE(std::to_string(columns) + " columns, k " + std::to_string(k));
+      const auto top = OpTester("TopKV2").Input(x).Input(Tensor(k)).RunEverywhere();
+      GRADFLOW_ASSERT_OK(top.status());
+      for (int64_t i = 0; i < 2 * k; ++i) {
+        const int64_t at = order[i / k * columns + i % k];
+        ASSERT_EQ((*top)[1].flat<int32_t>()(i), at) << i;
+        ASSERT_EQ((*top)[0].flat<int32_t>()(i), x.flat<int32_t>()(i / k * columns + at)) << i;
+      }
+    }
+  }
+}
+
 TEST(TopK, NanIsSmallest) {
   const auto outputs = OpTester("TopKV2")
                            .Input<float>({kNan, 1, kNan, -kInf, kInf, 3})
@@ -247,53 +266,60 @@ TEST(InTopK, RejectsShapes) {
   EXPECT_THAT(run({0, 3}, {0}), IsOk());
 }
 
-// Rows that are partitioned before std::nth_element: random, sorted, and of few values.
+// Rows that are sampled: random, sorted, of few values, and one whose sample is not like the
+// others. Those whose bounds fail are partitioned before std::nth_element.
 TEST(NthElement, OfLongRows) {
   constexpr int64_t kColumns = (int64_t{5} << 18) + 5;
+  constexpr int64_t kRows = 4;
   std::mt19937 random(7);
-  Tensor x(DT_FLOAT, {3, kColumns});
+  Tensor x(DT_FLOAT, {kRows, kColumns});
   for (int64_t i = 0; i < kColumns; ++i) {
     x.matrix<float>()(0, i) = static_cast<float>(random());
     x.matrix<float>()(1, i) = static_cast<float>(-i);
     x.matrix<float>()(2, i) = static_cast<float>(random() % 3);
+    x.matrix<float>()(3, i) = i % (kColumns / 1024) == 0 ? -1.0f : static_cast<float>(random());
   }
   Tensor sorted = *x.DeepCopy();
-  for (int64_t row = 0; row < 3; ++row) {
+  for (int64_t row = 0; row < kRows; ++row) {
     float* const begin = sorted.flat<float>().data() + row * kColumns;
     std::sort(begin, begin + kColumns);
   }
-  for (const int64_t n : {int64_t{12345}, kColumns / 2}) {
-    Tensor expected(DT_FLOAT, {3});
-    for (int64_t row = 0; row < 3; ++row) {
+  for (const int64_t n : {int64_t{0}, int64_t{12345}, kColumns / 2, kColumns - 1}) {
+    Tensor expected(DT_FLOAT, {kRows});
+    for (int64_t row = 0; row < kRows; ++row) {
       expected.flat<float>()(row) = sorted.flat<float>()(row * kColumns + n);
     }
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> nth,
                                   OpTester("NthElement")
                                       .Input(x)
                                       .Input(AsScalar<int32_t>(static_cast<int32_t>(n)))
-                                      .RunOnThreads(2));
+                                      .RunEverywhere());
     EXPECT_THAT(nth[0], TensorEq(expected));
   }
 }
 
-// The deadline has passed, but a loop of one block does not look at the clock.
+// The deadline has passed, but a loop of one block does not look at the clock. The row is one block
+// for so many of its elements.
 TEST(TopK, StopsWithinARow) {
   constexpr int64_t kColumns = int64_t{1} << 21;
+  constexpr int32_t kElements = 1 << 17;
   RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
   Tensor x(DT_FLOAT, {kColumns});
   for (int64_t i = 0; i < kColumns; ++i) x.flat<float>()(i) = static_cast<float>(i);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(
       const std::vector<Tensor> top,
-      OpTester("TopKV2").Input(x).Input(AsScalar<int32_t>(1)).StoppedBy(&stop).RunOnThreads(1));
+      OpTester("TopKV2").Input(x).Input(Tensor(kElements)).StoppedBy(&stop).RunOnThreads(1));
   EXPECT_LT(top[1].flat<int32_t>()(0), kColumns - 1);
-  for (float& element : x.span<float>()) element = -element;
-  RunStop second_stop(nullptr, nullptr, RunStop::Clock::time_point());
-  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> nth, OpTester("NthElement")
-                                                                   .Input(x)
-                                                                   .Input(AsScalar<int32_t>(1))
-                                                                   .StoppedBy(&second_stop)
-                                                                   .RunOnThreads(1));
-  EXPECT_EQ(nth[0].flat<float>()(0), -1);
+}
+
+// Rows that are divided leave out their blocks.
+TEST(TopK, StopsBetweenBlocks) {
+  const Tensor x = RandomTensor(DT_FLOAT, {1 << 21}, 0, 1);
+  for (const char* op : {"TopKV2", "NthElement"}) {
+    RunStop stop(nullptr, nullptr, RunStop::Clock::time_point());
+    GRADFLOW_EXPECT_OK(
+        OpTester(op).Input(x).Input(AsScalar<int32_t>(100)).StoppedBy(&stop).RunOnThreads(3));
+  }
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ OpTester Dequantize(const Tensor& input, const Tensor& min, const Tensor& max, c
   return OpTester("Dequantize").Input(input).Input(min).Input(max).Attr("mode", mode);
 }
 
-// Returns quantised integers.
+// Returns quantized integers.
 Tensor Integers(DataType dtype, const std::vector<int64_t>& values, const TensorShape& shape) {
   Tensor tensor(dtype, shape);
   DispatchType(QuantizedTypes(), dtype, [&](auto tag) {

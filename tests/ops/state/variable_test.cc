@@ -67,7 +67,7 @@ TEST_F(VariableTest, KeepsItsValueBetweenRuns) {
   ClientSession other(scope_);
   EXPECT_THAT(other.Run({read}, nullptr),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("variable 'w' has not been initialised")));
+                       HasSubstr("variable 'w' has not been initialized")));
 }
 
 TEST_F(VariableTest, IsKeyedByContainerAndSharedName) {
@@ -90,7 +90,7 @@ TEST_F(VariableTest, IsKeyedByContainerAndSharedName) {
 TEST_F(VariableTest, ErrorsNameTheVariable) {
   const auto w = ops::VarHandleOp(scope_.WithOpName("w"), DT_FLOAT, PartialTensorShape());
   const auto read = ops::ReadVariableOp(scope_.WithOpName("read"), w, DT_FLOAT);
-  const auto initialised = ops::VarIsInitializedOp(scope_, w);
+  const auto initialized = ops::VarIsInitializedOp(scope_, w);
   const auto destroy = ops::DestroyResourceOp(scope_, w);
   const auto strict =
       ops::DestroyResourceOp(scope_, w, ops::DestroyResourceOp::IgnoreLookupError(false));
@@ -101,15 +101,15 @@ TEST_F(VariableTest, ErrorsNameTheVariable) {
   ClientSession session(scope_);
   EXPECT_THAT(session.Run({read}, nullptr),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       "node 'read' (ReadVariableOp): variable 'w' has not been initialised"));
+                       "node 'read' (ReadVariableOp): variable 'w' has not been initialized"));
   EXPECT_THAT(session.Run({}, {}, {add}, nullptr),
               StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("'w'")));
-  EXPECT_THAT(Run(session, {initialised})[0], TensorEq(AsScalar<bool>(false)));
+  EXPECT_THAT(Run(session, {initialized})[0], TensorEq(AsScalar<bool>(false)));
   EXPECT_THAT(session.Run({}, {}, {strict}, nullptr),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("resource 'w' does not exist")));
   Run(session, {}, {destroy});
   Run(session, {}, {init});
-  EXPECT_THAT(Run(session, {initialised})[0], TensorEq(AsScalar<bool>(true)));
+  EXPECT_THAT(Run(session, {initialized})[0], TensorEq(AsScalar<bool>(true)));
   EXPECT_THAT(session.Run({}, {}, {add}, nullptr),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("variable 'w' has shape [], but value has shape [2]")));
@@ -230,20 +230,20 @@ TEST_F(VariableTest, ReferencesKeepTheirValuesBetweenRuns) {
   const auto init = ops::Assign(scope_, w, {1.f, 2.f});
   const auto add = ops::AssignAdd(scope_, w, {10.f, 20.f});
   const auto twice = ops::AddV2(scope_, w, w);
-  const auto initialised = ops::IsVariableInitialized(scope_, w);
+  const auto initialized = ops::IsVariableInitialized(scope_, w);
   GRADFLOW_ASSERT_OK(scope_.status());
   ClientSession session(scope_);
-  EXPECT_THAT(Run(session, {initialised})[0], TensorEq(AsScalar<bool>(false)));
+  EXPECT_THAT(Run(session, {initialized})[0], TensorEq(AsScalar<bool>(false)));
   EXPECT_THAT(session.Run({twice}, nullptr),
               StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("variable 'w' has not been initialised")));
+                       HasSubstr("variable 'w' has not been initialized")));
   EXPECT_THAT(session.Run({w}, nullptr), StatusIs(absl::StatusCode::kFailedPrecondition));
   // A fetched reference is read.
   EXPECT_THAT(Run(session, {init})[0], TensorEq(AsTensor<float>({1, 2})));
   EXPECT_THAT(Run(session, {add})[0], TensorEq(AsTensor<float>({11, 22})));
   EXPECT_THAT(Run(session, {w})[0], TensorEq(AsTensor<float>({11, 22})));
   EXPECT_THAT(Run(session, {twice})[0], TensorEq(AsTensor<float>({22, 44})));
-  EXPECT_THAT(Run(session, {initialised})[0], TensorEq(AsScalar<bool>(true)));
+  EXPECT_THAT(Run(session, {initialized})[0], TensorEq(AsScalar<bool>(true)));
 }
 
 TEST_F(VariableTest, AssignmentsRunTogether) {

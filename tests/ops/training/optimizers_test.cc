@@ -1,4 +1,4 @@
-// Optimisers against float64 references, over 100 steps.
+// Optimizers against float64 references, over 100 steps.
 #include <algorithm>
 #include <cmath>
 #include <complex>

@@ -253,7 +253,7 @@ TEST_P(ExecutorTest, RejectsKernelsThatViolateTheContract) {
        {},
        StatusCode::kInternal,
        "set output 0 to a tensor of type int32, expected int64"},
-      {"SetUninitialized", {}, StatusCode::kInternal, "uninitialised tensor of type int64"},
+      {"SetUninitialized", {}, StatusCode::kInternal, "uninitialized tensor of type int64"},
       {"Throw", {{"what", "memory"}}, StatusCode::kResourceExhausted, "out of memory"},
       {"Throw", {{"what", "text"}}, StatusCode::kInternal, "an exception was thrown: text"},
       {"Throw", {{"what", "number"}}, StatusCode::kInternal, "exception of unknown type"},

@@ -484,8 +484,8 @@ TEST(OptimizerOptionsTest, TellASessionWhatToDo) {
                        "max_folded_constant_in_bytes is -1, expected 0 (the default) or more"));
 }
 
-// Random graphs with many constants and common subexpressions. Optimised runs have the values of
-// unoptimised ones, or an error that unoptimised runs may return.
+// Random graphs with many constants and common subexpressions. Optimized runs have the values of
+// unoptimized ones, or an error that unoptimized runs may return.
 TEST_F(PassesTest, ChangesNothingInRandomGraphs) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(absl::StrCat("seed ", seed));

@@ -310,7 +310,7 @@ TEST_F(PlanTest, ChecksFedValues) {
       check(f, rows, Tensor(DT_INT64, {1}), i),
       StatusIs(StatusCode::kInvalidArgument, "feed 'scalar:0': expected shape [], found [1]"));
   EXPECT_THAT(check(Tensor(DT_FLOAT, {-1}), rows, i, i),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("not initialised")));
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("not initialized")));
   EXPECT_THAT(plan->CheckFeeds({}),
               StatusIs(StatusCode::kInvalidArgument, "expected 4 fed tensors, found 0"));
 }

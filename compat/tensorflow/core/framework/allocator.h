@@ -1,14 +1,18 @@
-// Allocator, which is gradflow's, and the attributes of allocations.
+// Allocator: the source of the memory of tensors, which programs may derive from. The attributes of
+// allocations.
 #ifndef GRADFLOW_COMPAT_CORE_FRAMEWORK_ALLOCATOR_H_
 #define GRADFLOW_COMPAT_CORE_FRAMEWORK_ALLOCATOR_H_
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
 
 #include "gradflow/core/allocator.h"
 #include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/platform/types.h"
 
 namespace tensorflow {
-
-using gradflow::Allocator;
 
 // Where memory shall be. No effect: all memory is that of the CPU.
 struct AllocatorAttributes {
@@ -40,10 +44,91 @@ struct AllocationAttributes {
   bool no_retry_on_failure = false;
   bool retry_on_failure = true;
   bool allocation_will_be_logged = false;
+  std::function<uint64()>* freed_by_func = nullptr;
 };
 
-// The allocator of tensors outside of a session.
-inline Allocator* cpu_allocator() { return gradflow::SystemAllocator().get(); }
+struct AllocatorStats {
+  int64 num_allocs = 0;
+  int64 bytes_in_use = 0;
+  int64 peak_bytes_in_use = 0;
+  int64 largest_alloc_size = 0;
+  std::optional<int64> bytes_limit;
+};
+
+enum class AllocatorMemoryType { kUnknown = 0, kDevice = 1, kHostPageable = 2, kHostPinned = 3 };
+
+// Tensor(Allocator*, ...) takes memory from it. Sessions have allocators of their own.
+class Allocator : public gradflow::Allocator {
+ public:
+  static constexpr size_t kAllocatorAlignment = gradflow::Allocator::kAlignment;
+
+  virtual std::string Name() = 0;
+  // Returns a block whose address is a multiple of `alignment`, a power of two; null if out of
+  // memory.
+  virtual void* AllocateRaw(size_t alignment, size_t num_bytes) = 0;
+  virtual void* AllocateRaw(size_t alignment, size_t num_bytes, const AllocationAttributes&) {
+    return AllocateRaw(alignment, num_bytes);
+  }
+  virtual void DeallocateRaw(void* ptr) = 0;
+  virtual void DeallocateRaw(void* ptr, size_t /*alignment*/, size_t /*num_bytes*/) {
+    DeallocateRaw(ptr);
+  }
+  // Functions of allocators that keep account.
+  virtual bool TracksAllocationSizes() const { return false; }
+  virtual bool AllocatesOpaqueHandle() const { return false; }
+  virtual size_t RequestedSize(const void*) const { return 0; }
+  virtual size_t AllocatedSize(const void* ptr) const { return RequestedSize(ptr); }
+  virtual int64 AllocationId(const void*) const { return 0; }
+  virtual size_t AllocatedSizeSlow(const void* ptr) const {
+    return TracksAllocationSizes() ? AllocatedSize(ptr) : 0;
+  }
+  virtual std::optional<AllocatorStats> GetStats() { return std::nullopt; }
+  virtual bool ClearStats() { return false; }
+  virtual AllocatorMemoryType GetMemoryType() const { return AllocatorMemoryType::kUnknown; }
+
+  // As tensors call it.
+  void* Allocate(size_t bytes) override { return AllocateRaw(kAllocatorAlignment, bytes); }
+  void Deallocate(void* block, size_t bytes) override {
+    DeallocateRaw(block, kAllocatorAlignment, bytes);
+  }
+};
+
+// Passes all calls to another allocator.
+class AllocatorWrapper : public Allocator {
+ public:
+  explicit AllocatorWrapper(Allocator* wrapped) : wrapped_(wrapped) {}
+  Allocator* wrapped() const { return wrapped_; }
+  std::string Name() override { return wrapped_->Name(); }
+  using Allocator::AllocateRaw;
+  void* AllocateRaw(size_t alignment, size_t num_bytes) override {
+    return wrapped_->AllocateRaw(alignment, num_bytes);
+  }
+  using Allocator::DeallocateRaw;
+  void DeallocateRaw(void* ptr) override { wrapped_->DeallocateRaw(ptr); }
+  bool TracksAllocationSizes() const override { return wrapped_->TracksAllocationSizes(); }
+  size_t RequestedSize(const void* ptr) const override { return wrapped_->RequestedSize(ptr); }
+  size_t AllocatedSize(const void* ptr) const override { return wrapped_->AllocatedSize(ptr); }
+  std::optional<AllocatorStats> GetStats() override { return wrapped_->GetStats(); }
+
+ private:
+  Allocator* const wrapped_;
+};
+
+// The allocator of tensors outside of a session, which takes memory from the system. All nodes of
+// memory have one.
+Allocator* cpu_allocator(int numa_node = -1);
+inline Allocator* cpu_allocator_base() { return cpu_allocator(); }
+
+// Determine whether cpu_allocator()->GetStats() returns what went through cpu_allocator() itself.
+void EnableCPUAllocatorStats();
+void DisableCPUAllocatorStats();
+bool CPUAllocatorStatsEnabled();
+// Of 1.x.
+inline void EnableCPUAllocatorStats(bool enable) {
+  enable ? EnableCPUAllocatorStats() : DisableCPUAllocatorStats();
+}
+inline void EnableCPUAllocatorFullStats() { EnableCPUAllocatorStats(); }
+inline bool CPUAllocatorFullStatsEnabled() { return CPUAllocatorStatsEnabled(); }
 
 }  // namespace tensorflow
 

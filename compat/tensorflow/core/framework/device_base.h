@@ -39,13 +39,14 @@ class DeviceBase {
     thread::ThreadPool* workers = nullptr;
   };
 
-  explicit DeviceBase(Env*) : DeviceBase(nullptr, 0) {}
+  explicit DeviceBase(Env* env) : DeviceBase(nullptr, env) {}
   // The device of a run, which must outlive it.
-  explicit DeviceBase(const gradflow::RunContext& run) : DeviceBase(&run, 0) {}
+  explicit DeviceBase(const gradflow::RunContext& run) : DeviceBase(&run, Env::Default()) {}
   DeviceBase(const DeviceBase&) = delete;
   DeviceBase& operator=(const DeviceBase&) = delete;
   virtual ~DeviceBase() = default;
 
+  Env* env() const { return env_; }
   virtual Allocator* GetAllocator(AllocatorAttributes) { return cpu_allocator(); }
   // gradflow has no scoped allocators, and never calls this.
   virtual Allocator* GetScopedAllocator(AllocatorAttributes, int64_t /*step_id*/) {
@@ -64,9 +65,10 @@ class DeviceBase {
 #endif
 
  private:
-  DeviceBase(const gradflow::RunContext* run, int)
-      : workers_(run), threads_{workers_.NumThreads(), &workers_} {}
+  DeviceBase(const gradflow::RunContext* run, Env* env)
+      : env_(env), workers_(run), threads_{workers_.NumThreads(), &workers_} {}
 
+  Env* const env_;
   thread::ThreadPool workers_;
   const CpuWorkerThreads threads_;
 };

@@ -186,6 +186,12 @@ absl::StatusOr<std::unique_ptr<OpKernel>> CreateOpKernel(const DeviceType& devic
   return std::make_unique<compat_internal::LibraryKernel>(&context, op->def(), *std::move(made));
 }
 
+bool KernelDefAvailable(const DeviceType& device_type, const NodeDef& node) {
+  const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);
+  if (!found.ok()) return false;
+  return *found != nullptr || FindLibraryKernel(device_type, node).ok();
+}
+
 absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
                            const KernelDef** def, std::string* kernel_class_name) {
   const absl::StatusOr<const Kernel*> found = FindKernel(device_type, node);

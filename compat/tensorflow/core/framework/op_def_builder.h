@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gradflow/core/op_def_builder.h"
 #include "tensorflow/core/framework/op_def.pb.h"
@@ -30,9 +31,18 @@ class OpDefBuilder {
  public:
   explicit OpDefBuilder(absl::string_view op_name) : name_(op_name), builder_("Op") {}
 
-  OpDefBuilder& Attr(absl::string_view spec) { return builder_.Attr(spec), *this; }
-  OpDefBuilder& Input(absl::string_view spec) { return builder_.Input(spec), *this; }
-  OpDefBuilder& Output(absl::string_view spec) { return builder_.Output(spec), *this; }
+  OpDefBuilder& Attr(absl::string_view spec) {
+    attrs_.emplace_back(spec);
+    return builder_.Attr(spec), *this;
+  }
+  OpDefBuilder& Input(absl::string_view spec) {
+    inputs_.emplace_back(spec);
+    return builder_.Input(spec), *this;
+  }
+  OpDefBuilder& Output(absl::string_view spec) {
+    outputs_.emplace_back(spec);
+    return builder_.Output(spec), *this;
+  }
   OpDefBuilder& SetIsCommutative() { return builder_.SetIsCommutative(), *this; }
   OpDefBuilder& SetIsAggregate() { return builder_.SetIsAggregate(), *this; }
   OpDefBuilder& SetIsStateful() { return builder_.SetIsStateful(), *this; }
@@ -49,11 +59,18 @@ class OpDefBuilder {
   // Has no effect: an attribute of type `type` allows all types.
   OpDefBuilder& AllowAttrTypeAny() { return *this; }
 
-  // Returns INVALID_ARGUMENT if a spec is not valid or contradicts another one.
+  // Returns INVALID_ARGUMENT if a spec is not valid or contradicts another one, in TensorFlow's
+  // words.
   absl::Status Finalize(OpRegistrationData* op_reg_data) const;
 
  private:
+  // Returns the faults of the specs, one a line; empty if there are none.
+  std::string SpecFaults() const;
+
   std::string name_;
+  std::vector<std::string> attrs_;
+  std::vector<std::string> inputs_;
+  std::vector<std::string> outputs_;
   // Has another name, as TensorFlow checks names in ValidateOpDef alone.
   gradflow::OpDefBuilder builder_;
   OpShapeInferenceFn shape_fn_;

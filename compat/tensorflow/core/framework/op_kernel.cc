@@ -9,7 +9,9 @@
 #include "gradflow/core/parallel.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tensorflow/core/framework/name_ranges.h"
+#include "tensorflow/core/framework/tensor_util.h"
 #include "tensorflow/core/platform/notification.h"
+#include "tensorflow/core/public/version.h"
 #include "tensorflow/core/util/work_sharder.h"
 
 namespace tensorflow {
@@ -153,19 +155,37 @@ DataType OpKernelConstruction::TypeOf(absl::string_view kind, const DataTypeVect
 }
 
 absl::Status OpKernelConstruction::allocate_temp(DataType type, const TensorShape& shape,
-                                                 Tensor* out) const {
+                                                 Tensor* out, AllocatorAttributes) const {
   absl::StatusOr<Tensor> tensor = Tensor::Allocate(type, shape);
   if (!tensor.ok()) return tensor.status();
   *out = *std::move(tensor);
   return absl::OkStatus();
 }
 
-OpKernel::OpKernel(OpKernelConstruction* context, NodeDef&& def, bool)
+absl::Status OpKernelConstruction::allocate_persistent(DataType type, const TensorShape& shape,
+                                                       PersistentTensor* persistent,
+                                                       Tensor** out) const {
+  Tensor tensor;
+  TF_RETURN_IF_ERROR(allocate_temp(type, shape, &tensor));
+  *persistent = PersistentTensor(tensor);
+  if (out != nullptr) *out = persistent->AccessTensor(static_cast<OpKernelContext*>(nullptr));
+  return absl::OkStatus();
+}
+
+DeviceBase* OpKernelConstruction::device() const {
+  static DeviceBase& cpu = *new DeviceBase(Env::Default());
+  return &cpu;
+}
+
+int OpKernelConstruction::graph_def_version() const { return TF_GRAPH_DEF_VERSION; }
+
+OpKernel::OpKernel(OpKernelConstruction* context, NodeDef&& def, bool is_deferred)
     : info_([&] {
         auto info = std::make_shared<compat_internal::KernelInfo>(*context->info_);
         info->def = std::move(def);
         return info;
-      }()) {}
+      }()),
+      is_deferred_(is_deferred) {}
 
 std::string OpKernel::TraceString(const OpKernelContext& context, bool verbose) const {
   std::string text = absl::StrCat(name(), ":", type_string());
@@ -195,6 +215,14 @@ absl::Status OpKernel::OutputRange(absl::string_view name, int* start, int* stop
   return absl::OkStatus();
 }
 
+absl::Status OpKernel::MakeShape(const Tensor& shape, TensorShape* out) const {
+  if (!IsLegacyVector(shape.shape())) {
+    return errors::InvalidArgument("shape must be a vector of {int32,int64}, got shape ",
+                                   shape.shape().DebugString());
+  }
+  return tensor::MakeShape(shape, out);
+}
+
 void AsyncOpKernel::Compute(OpKernelContext* context) {
   Notification done;
   ComputeAsync(context, [&done] { done.Notify(); });
@@ -203,13 +231,25 @@ void AsyncOpKernel::Compute(OpKernelContext* context) {
 
 const Tensor& OpInputList::operator[](int i) const { return context_->input(start_ + i); }
 
-Tensor* OpOutputList::operator[](int i) { return context_->mutable_output(start_ + i); }
+Tensor OpMutableInputList::at(int i, bool lock_held) {
+  return context_->mutable_input(start_ + i, lock_held);
+}
+
+mutex* OpMutableInputList::ref_mutex(int i) { return context_->input_ref_mutex(start_ + i); }
+
+Tensor* OpOutputList::operator[](int i) const { return context_->mutable_output(start_ + i); }
 
 absl::Status OpOutputList::allocate(int i, const TensorShape& shape, Tensor** out) {
   return context_->allocate_output(start_ + i, shape, out);
 }
 
 void OpOutputList::set(int i, const Tensor& tensor) { context_->set_output(start_ + i, tensor); }
+
+void OpOutputList::set_ref(int i, mutex* mu, Tensor* tensor) {
+  context_->set_output_ref(start_ + i, mu, tensor);
+}
+
+bool OpOutputList::required(int i) const { return context_->output_required(start_ + i); }
 
 DataType OpOutputList::expected_output_dtype(int i) const {
   return context_->expected_output_dtype(start_ + i);
@@ -226,6 +266,13 @@ absl::Status OpKernelContext::input_list(absl::string_view name, OpInputList* li
   int start, stop;
   TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
   *list = OpInputList(this, start, stop);
+  return absl::OkStatus();
+}
+
+absl::Status OpKernelContext::mutable_input_list(absl::string_view name, OpMutableInputList* list) {
+  int start, stop;
+  TF_RETURN_IF_ERROR(kernel_->InputRange(name, &start, &stop));
+  *list = OpMutableInputList(this, start, stop);
   return absl::OkStatus();
 }
 
@@ -277,14 +324,14 @@ absl::Status OpKernelContext::input_dtype(absl::string_view name, DataType* dtyp
   return absl::OkStatus();
 }
 
-absl::StatusOr<Tensor> OpKernelContext::get_input(int i) const {
+absl::StatusOr<const Tensor*> OpKernelContext::get_input(int i) const {
   if (i < 0 || i >= num_inputs() || input_is_ref(i)) {
     return errors::InvalidArgument("Given index was ", i,
                                    ", but index of input must be greater than 0, less than the "
                                    "number of inputs (",
                                    num_inputs(), "), and not a ref.");
   }
-  return context_->input(i);
+  return &context_->input(i);
 }
 
 DataType OpKernelContext::expected_output_dtype(int i) const {
@@ -354,6 +401,71 @@ absl::Status OpKernelContext::forward_input_or_allocate_output(
     TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, candidates[i], &inputs[i]));
   }
   return forward_input_or_allocate_output(inputs, output, shape, out);
+}
+
+std::unique_ptr<Tensor> OpKernelContext::forward_input(int input, int, DataType dtype,
+                                                       const TensorShape& shape, MemoryType,
+                                                       const AllocatorAttributes&) {
+  if (!HasInput(input) || input_is_ref(input)) return nullptr;
+  // The executor's tensor, which it made to be reused.
+  auto& in = const_cast<Tensor&>(context_->input(input));
+  auto out = std::make_unique<Tensor>();
+  if (in.dtype() != dtype || !DataTypeCanUseMemcpy(dtype) || !in.CanBeReused() ||
+      !out->TakeFrom(&in, shape)) {
+    return nullptr;
+  }
+  return out;
+}
+
+bool OpKernelContext::forward_input_to_output_with_shape(int input, int output,
+                                                         const TensorShape& shape, Tensor** out) {
+  SetStatus(CheckOutput(output));
+  if (!HasOutput(output)) return false;
+  const std::unique_ptr<Tensor> taken = forward_input(input, output, expected_output_dtype(output),
+                                                      shape, DEVICE_MEMORY, AllocatorAttributes());
+  if (taken == nullptr) return false;
+  context_->set_output(output, std::move(*taken));
+  is_set_[output] = true;
+  *out = context_->mutable_output(output);
+  return true;
+}
+
+absl::Status OpKernelContext::forward_input_to_output_with_shape(absl::string_view input,
+                                                                 absl::string_view output,
+                                                                 const TensorShape& shape,
+                                                                 Tensor** out) {
+  int in, i;
+  TF_RETURN_IF_ERROR(compat_internal::FindInput(*kernel_, input, &in));
+  TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, output, &i));
+  if (forward_input_to_output_with_shape(in, i, shape, out)) return absl::OkStatus();
+  return errors::FailedPrecondition("OpKernel could not forward input '", input, "' to output '",
+                                    output, "'");
+}
+
+absl::Status OpKernelContext::forward_input_or_allocate_temp(gtl::ArraySlice<int> candidates,
+                                                             DataType type,
+                                                             const TensorShape& shape,
+                                                             const AllocatorAttributes& attributes,
+                                                             Tensor* out) {
+  for (const int candidate : candidates) {
+    const std::unique_ptr<Tensor> taken =
+        forward_input(candidate, -1, type, shape, DEVICE_MEMORY, attributes);
+    if (taken != nullptr) {
+      *out = std::move(*taken);
+      return absl::OkStatus();
+    }
+  }
+  return allocate_temp(type, shape, out);
+}
+
+absl::Status OpKernelContext::allocate_persistent(DataType type, const TensorShape& shape,
+                                                  PersistentTensor* persistent, Tensor** out,
+                                                  AllocatorAttributes) {
+  Tensor tensor;
+  TF_RETURN_IF_ERROR(allocate_temp(type, shape, &tensor));
+  *persistent = PersistentTensor(tensor);
+  if (out != nullptr) *out = persistent->AccessTensor(this);
+  return absl::OkStatus();
 }
 
 void Shard(int max_parallelism, thread::ThreadPool* workers, int64 total, int64 cost_per_unit,

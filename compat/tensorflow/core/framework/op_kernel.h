@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
 #include "gradflow/core/op_def_util.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
@@ -46,6 +48,10 @@
 #include "tensorflow/core/platform/status.h"
 #include "tensorflow/core/util/device_name_utils.h"
 
+namespace gradflow {
+class SessionMetadata;
+}  // namespace gradflow
+
 namespace tensorflow {
 
 namespace checkpoint {
@@ -55,8 +61,11 @@ class TensorSliceReaderCacheWrapper;
 class AsyncOpKernel;
 class OpKernel;
 class OpKernelContext;
+class PersistentTensor;
 class RendezvousInterface;
 class ResourceMgr;
+class ScopedStepContainer;
+using gradflow::SessionMetadata;
 
 // The properties of a kernel that all runs share.
 namespace compat_internal {
@@ -110,7 +119,18 @@ class OpKernelConstruction : public compat_internal::StatusSink {
     return GetNodeAttr(info_->def, name, value);
   }
   bool HasAttr(absl::string_view name) const { return HasNodeAttr(info_->def, name); }
-  absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) const;
+  absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out,
+                             AllocatorAttributes = {}) const;
+  // Of 1.x. Stores the tensor in *out as well.
+  absl::Status allocate_persistent(DataType type, const TensorShape& shape,
+                                   PersistentTensor* persistent, Tensor** out) const;
+  Env* env() const { return Env::Default(); }
+  // The CPU.
+  DeviceBase* device() const;
+  // Null: only the context of a run has the resources of its session.
+  ResourceMgr* resource_manager() const { return nullptr; }
+  // The newest version, TF_GRAPH_DEF_VERSION: kernels do not see that of their graph.
+  int graph_def_version() const;
 
  private:
   friend class OpKernel;
@@ -121,8 +141,8 @@ class OpKernelConstruction : public compat_internal::StatusSink {
 
 class OpKernel {
  public:
-  explicit OpKernel(OpKernelConstruction* context) : info_(context->info_) {}
-  OpKernel(OpKernelConstruction* context, bool /*is_deferred*/) : OpKernel(context) {}
+  explicit OpKernel(OpKernelConstruction* context, bool is_deferred = false)
+      : info_(context->info_), is_deferred_(is_deferred) {}
   // A kernel that keeps another definition of its node, such as one without attributes.
   OpKernel(OpKernelConstruction* context, NodeDef&& def, bool is_deferred);
   virtual ~OpKernel() = default;
@@ -135,10 +155,16 @@ class OpKernel {
   // Returns true if Compute is worth a task of its own. Inexpensive kernels run inline on the
   // thread that produced their inputs.
   virtual bool IsExpensive() { return true; }
+  // Returns the value of a kernel that is a constant, otherwise null.
+  virtual const Tensor* const_tensor() const { return nullptr; }
 
   const NodeDef& def() const { return info_->def; }
   const std::string& name() const { return info_->def.name(); }
   const std::string& type_string() const { return info_->def.op(); }
+  absl::string_view name_view() const { return name(); }
+  absl::string_view type_string_view() const { return type_string(); }
+  // What the constructor was told. No effect.
+  bool is_deferred() const { return is_deferred_; }
   const std::string& requested_device() const { return info_->def.device(); }
   const std::string& requested_input(int i) const { return info_->def.input(i); }
   int num_inputs() const { return static_cast<int>(info_->input_types.size()); }
@@ -153,8 +179,16 @@ class OpKernel {
   absl::Status InputRange(absl::string_view name, int* start, int* stop) const;
   absl::Status OutputRange(absl::string_view name, int* start, int* stop) const;
 
+  // ---- Of 1.x ----
+
+  bool IsLegacyScalar(const TensorShape& shape) const { return shape.dims() == 0; }
+  bool IsLegacyVector(const TensorShape& shape) const { return shape.dims() == 1; }
+  // Makes a shape of a vector of int32 or int64.
+  absl::Status MakeShape(const Tensor& shape, TensorShape* out) const;
+
  private:
   const std::shared_ptr<const compat_internal::KernelInfo> info_;
+  const bool is_deferred_ = false;
 };
 
 // An input. Inputs of a reference type have a mutex.
@@ -164,6 +198,13 @@ struct TensorValue {
   TensorValue(mutex* mu, Tensor* t) : mutex_if_ref(mu), tensor(t) {}
   Tensor* operator->() const { return tensor; }
   bool is_ref() const { return mutex_if_ref != nullptr; }
+  // Return a reference type for a reference. dtype_safe() locks its mutex.
+  DataType dtype() const { return is_ref() ? MakeRefType(tensor->dtype()) : tensor->dtype(); }
+  DataType dtype_safe() const {
+    if (!is_ref()) return dtype();
+    const tf_shared_lock lock(*mutex_if_ref);
+    return dtype();
+  }
 
   mutex* mutex_if_ref = nullptr;
   Tensor* tensor = nullptr;
@@ -183,29 +224,63 @@ class AsyncOpKernel : public OpKernel {
   AsyncOpKernel* AsAsync() override { return this; }
 };
 
+// Walks over the tensors of a list argument.
+template <typename List, typename Element>
+class OpArgIterator {
+ public:
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = Element;
+  using pointer = Element*;
+  using reference = Element&;
+  using difference_type = ptrdiff_t;
+
+  OpArgIterator(const List* list, int i) : list_(list), i_(i) {}
+  decltype(auto) operator*() const { return (*list_)[i_]; }
+  pointer operator->() const { return &(*list_)[i_]; }
+  OpArgIterator& operator++() { return ++i_, *this; }
+  OpArgIterator operator++(int) {
+    const OpArgIterator before = *this;
+    ++i_;
+    return before;
+  }
+  bool operator!=(const OpArgIterator& other) const { return !(*this == other); }
+  bool operator==(const OpArgIterator& other) const {
+    return list_ == other.list_ && i_ == other.i_;
+  }
+
+ private:
+  const List* list_;
+  int i_;
+};
+
 // The inputs of a list argument.
 class OpInputList {
  public:
+  using Iterator = OpArgIterator<OpInputList, const Tensor>;
+
   OpInputList() = default;
   OpInputList(OpKernelContext* context, int start, int stop)
       : context_(context), start_(start), stop_(stop) {}
   int size() const { return stop_ - start_; }
   const Tensor& operator[](int i) const;
-
-  class Iterator {
-   public:
-    Iterator(const OpInputList* list, int i) : list_(list), i_(i) {}
-    const Tensor& operator*() const { return (*list_)[i_]; }
-    Iterator& operator++() { return ++i_, *this; }
-    bool operator!=(const Iterator& other) const { return i_ != other.i_; }
-    bool operator==(const Iterator& other) const { return i_ == other.i_; }
-
-   private:
-    const OpInputList* list_;
-    int i_;
-  };
   Iterator begin() const { return Iterator(this, 0); }
   Iterator end() const { return Iterator(this, size()); }
+
+ private:
+  OpKernelContext* context_ = nullptr;
+  int start_ = 0;
+  int stop_ = 0;
+};
+
+// The references of a list argument; see OpKernelContext::mutable_input.
+class OpMutableInputList {
+ public:
+  OpMutableInputList() = default;
+  OpMutableInputList(OpKernelContext* context, int start, int stop)
+      : context_(context), start_(start), stop_(stop) {}
+  int size() const { return stop_ - start_; }
+  Tensor at(int i, bool lock_held);
+  mutex* ref_mutex(int i);
 
  private:
   OpKernelContext* context_ = nullptr;
@@ -216,13 +291,19 @@ class OpInputList {
 // The outputs of a list argument.
 class OpOutputList {
  public:
+  using Iterator = OpArgIterator<OpOutputList, Tensor*>;
+
   OpOutputList() = default;
   OpOutputList(OpKernelContext* context, int start, int stop)
       : context_(context), start_(start), stop_(stop) {}
   int size() const { return stop_ - start_; }
-  Tensor* operator[](int i);
+  Tensor* operator[](int i) const;
+  Iterator begin() const { return Iterator(this, 0); }
+  Iterator end() const { return Iterator(this, size()); }
+  bool required(int i) const;
   absl::Status allocate(int i, const TensorShape& shape, Tensor** out);
   void set(int i, const Tensor& tensor);
+  void set_ref(int i, mutex* mu, Tensor* tensor);
   DataType expected_output_dtype(int i) const;
 
  private:
@@ -262,6 +343,13 @@ class OpKernelContext : public compat_internal::StatusSink {
     FrameAndIter frame_iter;
     RendezvousInterface* rendezvous = nullptr;
     CancellationManager* cancellation_manager = nullptr;
+    ScopedStepContainer* step_container = nullptr;
+    const SessionMetadata* session_metadata = nullptr;
+    std::optional<absl::Time> deadline;
+    bool is_input_dead = false;
+    std::function<void(std::function<void()>)>* runner = nullptr;
+    // Null if all are required.
+    const bool* output_required_array = nullptr;
     // No effect.
     checkpoint::TensorSliceReaderCacheWrapper* slice_reader_cache = nullptr;
     const AllocatorAttributes* output_attr_array = nullptr;
@@ -286,6 +374,17 @@ class OpKernelContext : public compat_internal::StatusSink {
   FrameAndIter frame_iter() const { return frame_iter_; }
   RendezvousInterface* rendezvous() const { return rendezvous_; }
   CancellationManager* cancellation_manager() const { return cancellation_manager_; }
+  ScopedStepContainer* step_container() const;
+  const SessionMetadata* session_metadata() const;
+  bool is_input_dead() const;
+  // Empty in a session, also if its run has a timeout.
+  std::optional<absl::Time> deadline() const;
+  // Runs a function. In a session, at once, on the calling thread.
+  std::function<void(std::function<void()>)>* runner() const;
+  Env* env() const { return device_->env(); }
+  Allocator* get_allocator(AllocatorAttributes attributes) {
+    return device_->GetAllocator(attributes);
+  }
   // No stack traces are kept.
   std::nullptr_t stack_trace() const { return nullptr; }
 
@@ -302,7 +401,7 @@ class OpKernelContext : public compat_internal::StatusSink {
   // Returns an empty tensor, and fails the run, if there is no input i.
   const Tensor& input(int i) const;
   // Returns INVALID_ARGUMENT if there is no input i, or if it is a reference.
-  absl::StatusOr<Tensor> get_input(int i) const;
+  absl::StatusOr<const Tensor*> get_input(int i) const;
   absl::Status input(absl::string_view name, const Tensor** tensor) const;
   absl::Status input_list(absl::string_view name, OpInputList* list);
   // Returns false and fails the run if the inputs differ in shape.
@@ -317,6 +416,7 @@ class OpKernelContext : public compat_internal::StatusSink {
   // variable see. Without a value, returns a tensor that is not initialised.
   Tensor mutable_input(int i, bool lock_held);
   absl::Status mutable_input(absl::string_view name, Tensor* tensor, bool lock_held);
+  absl::Status mutable_input_list(absl::string_view name, OpMutableInputList* list);
   // Replaces the variable's value.
   void replace_ref_input(int i, const Tensor& tensor, bool lock_held);
   absl::Status replace_ref_input(absl::string_view name, const Tensor& tensor, bool lock_held);
@@ -343,6 +443,9 @@ class OpKernelContext : public compat_internal::StatusSink {
   // Makes the output a reference to the kernel's tensor. Fails the run in a session, where
   // references are those of variables.
   void set_output_ref(int i, mutex* mu, Tensor* tensor);
+  absl::Status set_output_ref(absl::string_view name, mutex* mu, Tensor* tensor);
+  // Returns false if no node reads the output. In a session, all outputs are required.
+  bool output_required(int i) const;
   // Takes the output out of the context. The caller owns it; null if it has not been set.
   TensorValue release_output(int i);
   absl::Status output_list(absl::string_view name, OpOutputList* list);
@@ -363,6 +466,25 @@ class OpKernelContext : public compat_internal::StatusSink {
                                                 absl::string_view name, const TensorShape& shape,
                                                 Tensor** out);
 
+  // Takes the memory of an input that is not needed elsewhere, as a tensor of this type and shape;
+  // null if the input is a reference, has another type or number of elements, or is needed. Strings
+  // are never taken.
+  std::unique_ptr<Tensor> forward_input(int input, int output, DataType dtype,
+                                        const TensorShape& shape, MemoryType,
+                                        const AllocatorAttributes&);
+  // As above, for an output. Return false, or FAILED_PRECONDITION, if that is not possible.
+  bool forward_input_to_output_with_shape(int input, int output, const TensorShape& shape,
+                                          Tensor** out);
+  absl::Status forward_input_to_output_with_shape(absl::string_view input, absl::string_view output,
+                                                  const TensorShape& shape, Tensor** out);
+  absl::Status forward_input_or_allocate_temp(gtl::ArraySlice<int> candidates, DataType type,
+                                              const TensorShape& shape, const AllocatorAttributes&,
+                                              Tensor* out);
+  absl::Status forward_input_or_allocate_temp(gtl::ArraySlice<int> candidates, DataType type,
+                                              const TensorShape& shape, Tensor* out) {
+    return forward_input_or_allocate_temp(candidates, type, shape, AllocatorAttributes(), out);
+  }
+
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out) {
     return context_->AllocateTemp(type, shape, out);
   }
@@ -370,6 +492,10 @@ class OpKernelContext : public compat_internal::StatusSink {
                              AllocatorAttributes, AllocationAttributes = {}) {
     return context_->AllocateTemp(type, shape, out);
   }
+  // Of 1.x. Stores the tensor in *out as well.
+  absl::Status allocate_persistent(DataType type, const TensorShape& shape,
+                                   PersistentTensor* persistent, Tensor** out,
+                                   AllocatorAttributes = {});
   // Sessions count memory by run, not by kernel. No effect.
   bool track_allocations() const { return false; }
   void record_temp_memory_allocation(int64, const Tensor&) {}
@@ -414,6 +540,21 @@ class OpKernelContext : public compat_internal::StatusSink {
   struct RefMutex;
   std::vector<std::shared_ptr<RefMutex>> ref_mutexes_;
   std::vector<std::pair<const void*, Tensor>> mutable_values_;
+};
+
+// A tensor that a kernel of 1.x keeps between its runs.
+class PersistentTensor {
+ public:
+  PersistentTensor() = default;
+  explicit PersistentTensor(const Tensor& tensor) : tensor_(tensor) {}
+  Tensor* AccessTensor(OpKernelConstruction*) { return &tensor_; }
+  Tensor* AccessTensor(OpKernelContext*) { return &tensor_; }
+  bool IsInitialized() const { return tensor_.IsInitialized(); }
+  int64 NumElements() const { return tensor_.NumElements(); }
+  int64 AllocatedBytes() const { return static_cast<int64>(tensor_.AllocatedBytes()); }
+
+ private:
+  Tensor tensor_;
 };
 
 namespace compat_internal {
@@ -464,6 +605,8 @@ std::unique_ptr<OpKernel> CreateOpKernel(const DeviceType& device_type, DeviceBa
   return kernel.ok() ? *std::move(kernel) : nullptr;
 }
 
+// Returns true if CreateOpKernel finds a kernel.
+bool KernelDefAvailable(const DeviceType& device_type, const NodeDef& node);
 // Finds the definition and the class of a kernel that the program has registered.
 absl::Status FindKernelDef(const DeviceType& device_type, const NodeDef& node,
                            const gradflow::KernelDef** def, std::string* kernel_class_name);

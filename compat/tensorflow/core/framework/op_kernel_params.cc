@@ -27,7 +27,7 @@ Tensor NoTensor() { return Tensor(Tensor::Unset()); }
 }  // namespace
 
 struct OpKernelContext::Own {
-  Own(const Params& params, int num_outputs) : resources(params.resource_manager) {
+  Own(const Params& from, int num_outputs) : params(from), resources(from.resource_manager) {
     for (size_t i = 0; i < params.inputs.size(); ++i) {
       values.push_back(params.inputs[i]);
       Tensor* const tensor = values.back().tensor;
@@ -42,6 +42,7 @@ struct OpKernelContext::Own {
     context.emplace(absl::MakeSpan(inputs), absl::MakeSpan(outputs), output_types, run);
   }
 
+  const Params params;
   ResourceMgr* const resources;
   std::vector<TensorValue> values;
   std::vector<Tensor> inputs;
@@ -90,6 +91,34 @@ ResourceMgr* OpKernelContext::resource_manager() const {
     resources_ = found.ok() ? *std::move(found) : std::make_shared<ResourceMgr>();
   }
   return resources_.get();
+}
+
+ScopedStepContainer* OpKernelContext::step_container() const {
+  return own_ != nullptr ? own_->params.step_container : nullptr;
+}
+
+const SessionMetadata* OpKernelContext::session_metadata() const {
+  return own_ != nullptr ? own_->params.session_metadata : nullptr;
+}
+
+bool OpKernelContext::is_input_dead() const {
+  return own_ != nullptr && own_->params.is_input_dead;
+}
+
+std::optional<absl::Time> OpKernelContext::deadline() const {
+  return own_ != nullptr ? own_->params.deadline : std::nullopt;
+}
+
+std::function<void(std::function<void()>)>* OpKernelContext::runner() const {
+  if (own_ != nullptr && own_->params.runner != nullptr) return own_->params.runner;
+  static auto& at_once = *new std::function<void(std::function<void()>)>(
+      [](const std::function<void()>& fn) { fn(); });
+  return &at_once;
+}
+
+bool OpKernelContext::output_required(int i) const {
+  if (own_ == nullptr || own_->params.output_required_array == nullptr) return true;
+  return own_->params.output_required_array[i];
 }
 
 bool OpKernelContext::has_input(int i) const {
@@ -234,6 +263,13 @@ void OpKernelContext::set_output_ref(int i, mutex* mu, Tensor* tensor) {
   const tf_shared_lock lock(*mu);
   context_->set_output(i, *tensor);
   is_set_[i] = true;
+}
+
+absl::Status OpKernelContext::set_output_ref(absl::string_view name, mutex* mu, Tensor* tensor) {
+  int i;
+  TF_RETURN_IF_ERROR(compat_internal::FindOutput(*kernel_, name, &i));
+  set_output_ref(i, mu, tensor);
+  return absl::OkStatus();
 }
 
 TensorValue OpKernelContext::release_output(int i) {

@@ -206,8 +206,9 @@ absl::Status MakeResourceHandleToOutput(OpKernelContext* ctx, int output,
 }
 
 absl::Status HandleFromInput(OpKernelContext* ctx, int input, ResourceHandle* handle) {
-  const absl::StatusOr<Tensor> tensor = ctx->get_input(input);
-  TF_RETURN_IF_ERROR(tensor.status());
+  const absl::StatusOr<const Tensor*> found = ctx->get_input(input);
+  TF_RETURN_IF_ERROR(found.status());
+  const Tensor* const tensor = *found;
   if (tensor->dtype() != DT_RESOURCE || tensor->NumElements() == 0) {
     return errors::InvalidArgument("input ", input, " must be a resource handle, but is ",
                                    DataTypeString(tensor->dtype()), " ",

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_join.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
@@ -488,6 +491,10 @@ absl::Status InferenceContext::MakeShapeFromInput(int i, bool scalar_is_unknown,
     TF_RETURN_IF_ERROR(WithRank(input(i), 1, &s));
   }
   const Tensor* const tensor = input_tensor(i);
+  if (tensor == nullptr && context_ != nullptr && HasInput(i)) {
+    input_tensors_as_shapes_.resize(inputs_.size());
+    input_tensors_as_shapes_[i] = Own(context_->input_as_shape(i));
+  }
   if (tensor == nullptr && i >= 0 && i < static_cast<int>(input_tensors_as_shapes_.size()) &&
       RankKnown(input_tensors_as_shapes_[i])) {
     *out = input_tensors_as_shapes_[i];
@@ -885,6 +892,70 @@ bool InferenceContext::RelaxOutputHandleShapesAndMergeTypes(int i, const ShapesA
   return HasOutput(i) && Update(&output_handles_, i, values, /*relax=*/true);
 }
 
+namespace {
+
+using Shapes = std::vector<PartialTensorShape>;
+// An input or output, and one of its dimensions.
+using Place = std::pair<int, int>;
+
+// Returns the dimensions of outputs that are dimensions of inputs, with those. A plain shape
+// function does not tell, so this calls it with other sizes: an output dimension is the input
+// dimension whose size it takes, if a change of no other input dimension changes it. Sizes that are
+// an error tell nothing. Traces nothing if the inputs have very many dimensions, as the number of
+// calls is at most the square of their number.
+std::map<Place, Place> TraceDims(const Shapes& inputs, const Shapes& outputs,
+                                 absl::FunctionRef<absl::Status(const Shapes&, Shapes*)> infer) {
+  constexpr size_t kMaxTracedDims = 32;
+  std::vector<Place> places;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    for (int d = 0; d < inputs[i].dims(); ++d) places.emplace_back(i, d);
+  }
+  std::map<Place, Place> origins;
+  if (places.size() > kMaxTracedDims) return origins;
+  // Returns the size of an output dimension, or less than -1 if it has another rank.
+  const auto size_of = [](const Shapes& shapes, const Place& place) -> int64 {
+    const PartialTensorShape& shape = shapes[place.first];
+    return place.second < shape.dims() ? shape.dim_size(place.second) : -2;
+  };
+  // A size that is not the present one: a power of two, which groups divide, if that is unknown.
+  const auto other_size = [&](const Place& place) -> int64 {
+    constexpr int64 kOther = 1 << 12;
+    const int64 size = inputs[place.first].dim_size(place.second);
+    return size < 0 ? kOther : size + 1;
+  };
+  for (const Place& from : places) {
+    Shapes changed_inputs = inputs;
+    changed_inputs[from.first].set_dim(from.second, other_size(from));
+    Shapes changed;
+    if (!infer(changed_inputs, &changed).ok()) continue;
+    std::vector<Place> followers;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      for (int d = 0; d < outputs[i].dims(); ++d) {
+        const Place to(i, d);
+        if (size_of(outputs, to) == inputs[from.first].dim_size(from.second) &&
+            size_of(changed, to) == other_size(from)) {
+          followers.push_back(to);
+        }
+      }
+    }
+    for (const Place& other : places) {
+      if (followers.empty()) break;
+      if (other == from) continue;
+      Shapes again = changed_inputs;
+      again[other.first].set_dim(other.second, other_size(other));
+      if (!infer(again, &changed).ok()) continue;
+      followers.erase(
+          std::remove_if(followers.begin(), followers.end(),
+                         [&](const Place& to) { return size_of(changed, to) != other_size(from); }),
+          followers.end());
+    }
+    for (const Place& to : followers) origins.emplace(to, from);
+  }
+  return origins;
+}
+
+}  // namespace
+
 absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, InferenceContext* c) {
   // The node may be of another op, which has this function, too.
   NodeDef storage;
@@ -911,19 +982,37 @@ absl::Status CallPlainShapeFn(gradflow::ShapeFn fn, const OpDef& op_def, Inferen
                             " inputs and ", num_outputs, " outputs, found ", c->num_inputs(),
                             " and ", c->num_outputs());
   }
-  std::vector<PartialTensorShape> shapes(c->num_inputs());
-  std::vector<const PartialTensorShape*> inputs;
+  Shapes shapes(c->num_inputs());
   for (int i = 0; i < c->num_inputs(); ++i) {
     GRADFLOW_ASSIGN_OR_RETURN(shapes[i], c->PlainShape(c->input(i)));
-    inputs.push_back(&shapes[i]);
   }
-  input_types.resize(inputs.size(), DT_INVALID);
+  input_types.resize(shapes.size(), DT_INVALID);
   const auto constant = [&](int i) { return c->input_tensor(i); };
-  gradflow::ShapeContext context(node, op_def, inputs, input_types, c->num_outputs(), constant);
-  TF_RETURN_IF_ERROR(fn(context));
+  const auto infer = [&](const Shapes& from, Shapes* to) {
+    std::vector<const PartialTensorShape*> inputs;
+    for (const PartialTensorShape& shape : from) inputs.push_back(&shape);
+    gradflow::ShapeContext context(node, op_def, inputs, input_types, c->num_outputs(), constant);
+    TF_RETURN_IF_ERROR(fn(context));
+    to->assign(context.mutable_outputs().begin(), context.mutable_outputs().end());
+    return absl::OkStatus();
+  };
+  Shapes outputs;
+  TF_RETURN_IF_ERROR(infer(shapes, &outputs));
+  const std::map<Place, Place> origins = TraceDims(shapes, outputs, infer);
   for (int i = 0; i < c->num_outputs(); ++i) {
     ShapeHandle shape;
-    TF_RETURN_IF_ERROR(c->MakeShapeFromPartialTensorShape(context.output(i), &shape));
+    if (outputs[i].unknown_rank()) {
+      shape = c->UnknownShape();
+    } else {
+      std::vector<DimensionHandle> dims;
+      for (int d = 0; d < outputs[i].dims(); ++d) {
+        const auto origin = origins.find({i, d});
+        dims.push_back(origin == origins.end()
+                           ? c->MakeDim(outputs[i].dim_size(d))
+                           : c->Dim(c->input(origin->second.first), origin->second.second));
+      }
+      shape = c->MakeShape(dims);
+    }
     c->set_output(i, shape);
   }
   return absl::OkStatus();

@@ -68,6 +68,10 @@ namespace tensorflow {
 
 using gradflow::PartialTensorShape;
 using gradflow::TensorShape;
+template <class Shape>
+using TensorShapeBase = gradflow::internal::ShapeInterface<Shape>;
+template <class Shape>
+using TensorShapeIter = typename TensorShapeBase<Shape>::Iterator;
 // A dimension, in a loop over a shape.
 using TensorShapeDim = gradflow::TensorShape::Dim;
 

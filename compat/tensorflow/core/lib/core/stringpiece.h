@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 
 namespace tensorflow {
@@ -20,6 +21,9 @@ class StringPiece : public absl::string_view {
     return absl::string_view::substr(pos, n);
   }
   std::string ToString() const { return std::string(*this); }
+  bool starts_with(absl::string_view prefix) const { return absl::StartsWith(*this, prefix); }
+  bool ends_with(absl::string_view suffix) const { return absl::EndsWith(*this, suffix); }
+  bool contains(absl::string_view part) const { return absl::StrContains(*this, part); }
 };
 #else
 using StringPiece = absl::string_view;

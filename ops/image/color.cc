@@ -15,7 +15,7 @@
 #include "gradflow/ops/nn/softmax_rows.h"
 #include "gradflow/proto/op_def.pb.h"
 
-namespace gradflow::colour {
+namespace gradflow::color {
 namespace {
 
 // ---- Pixels ----
@@ -347,4 +347,4 @@ T: The type of the images. TensorFlow's CPU has no kernel for half.)");
   registry.Kernel("AdjustContrastv2", MakeKernel<AdjustContrast>).Types("T", adjusted);
 }
 
-}  // namespace gradflow::colour
+}  // namespace gradflow::color

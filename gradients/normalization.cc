@@ -1,5 +1,5 @@
-// Second order of normalisation: the gradients of the gradient ops of batch and local response
-// normalisation, as those of their formulas.
+// Second order of normalization: the gradients of the gradient ops of batch and local response
+// normalization, as those of their formulas.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -137,7 +137,7 @@ absl::Status GradientOfLrnGrad(const Scope& scope, const Operation& op,
 }  // namespace
 }  // namespace gradients
 
-void RegisterNormalisationGradients(GradientRegistry& registry) {
+void RegisterNormalizationGradients(GradientRegistry& registry) {
   using namespace gradients;  // NOLINT(google-build-using-namespace)
   for (const char* const op :
        {"FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"}) {

@@ -1,4 +1,4 @@
-"""Calls of the ops in ops/image/colour.cc."""
+"""Calls of the ops in ops/image/color.cc."""
 
 
 def calls(add):

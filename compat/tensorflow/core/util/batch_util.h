@@ -1,0 +1,28 @@
+// Rows of tensors; functions of kernels that make batches.
+#ifndef GRADFLOW_COMPAT_CORE_UTIL_BATCH_UTIL_H_
+#define GRADFLOW_COMPAT_CORE_UTIL_BATCH_UTIL_H_
+
+#include "absl/status/status.h"
+#include "tensorflow/core/framework/tensor.h"
+
+namespace tensorflow {
+namespace batch_util {
+
+// Copy between a tensor and row `index` of another one, which has one more dimension. Return
+// INVALID_ARGUMENT unless types and numbers of elements match and the row exists.
+absl::Status CopyElementToSlice(const Tensor& element, Tensor* parent, int64_t index);
+absl::Status CopySliceToElement(const Tensor& parent, Tensor* element, int64_t index);
+// As above. Moves strings if no other tensor has them.
+absl::Status MaybeMoveSliceToElement(Tensor* parent, Tensor* element, int64_t index);
+// Copies rows [src_offset, src_offset + num_slices) to rows of another tensor.
+absl::Status CopyContiguousSlices(const Tensor& src, int64_t src_offset, int64_t dst_offset,
+                                  int64_t num_slices, Tensor* dst);
+absl::Status MaybeMoveContiguousSlices(Tensor& src, int64_t src_offset, int64_t dst_offset,
+                                       int64_t num_slices, Tensor* dst);
+// Sets all elements to the one of `padding`.
+absl::Status SetElementZero(Tensor* element, const Tensor& padding);
+
+}  // namespace batch_util
+}  // namespace tensorflow
+
+#endif  // GRADFLOW_COMPAT_CORE_UTIL_BATCH_UTIL_H_

@@ -1,0 +1,79 @@
+// Allocators of the program's own, and the one of the CPU.
+#include "tensorflow/core/framework/allocator.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "tensorflow/core/framework/tensor.h"
+#include "tensorflow/core/platform/test.h"
+
+namespace tensorflow {
+namespace {
+
+// Takes memory from the C library, and counts the blocks.
+class CountingAllocator : public Allocator {
+ public:
+  std::string Name() override { return "counting"; }
+  void* AllocateRaw(size_t alignment, size_t num_bytes) override {
+    ++blocks;
+    return std::aligned_alloc(alignment, (num_bytes + alignment - 1) / alignment * alignment);
+  }
+  void DeallocateRaw(void* ptr) override {
+    --blocks;
+    std::free(ptr);
+  }
+  int blocks = 0;
+};
+
+TEST(AllocatorTest, TensorsTakeMemoryFromThoseOfTheProgram) {
+  CountingAllocator allocator;
+  AllocatorWrapper wrapper(&allocator);
+  EXPECT_EQ(wrapper.Name(), "counting");
+  {
+    Tensor tensor(&wrapper, DT_FLOAT, TensorShape({3}));
+    tensor.flat<float>().setConstant(1);
+    EXPECT_EQ(allocator.blocks, 1);
+    const Tensor copy = tensor;
+    EXPECT_EQ(allocator.blocks, 1);
+  }
+  EXPECT_EQ(allocator.blocks, 0);
+  EXPECT_FALSE(allocator.TracksAllocationSizes());
+  EXPECT_FALSE(allocator.GetStats().has_value());
+}
+
+TEST(AllocatorTest, BlocksOfTheCpuAreAligned) {
+  for (const size_t alignment : {size_t{8}, Allocator::kAllocatorAlignment, size_t{4096}}) {
+    void* const block = cpu_allocator()->AllocateRaw(alignment, 100);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % alignment, 0u);
+    static_cast<char*>(block)[99] = 1;
+    cpu_allocator()->DeallocateRaw(block);
+  }
+  EXPECT_EQ(cpu_allocator()->AllocateRaw(64, SIZE_MAX - 100), nullptr);
+  cpu_allocator()->DeallocateRaw(nullptr);
+}
+
+TEST(AllocatorTest, StatsOfTheCpu) {
+  EXPECT_FALSE(CPUAllocatorStatsEnabled());
+  EXPECT_FALSE(cpu_allocator()->GetStats().has_value());
+  EnableCPUAllocatorStats();
+  ASSERT_TRUE(cpu_allocator()->ClearStats());
+  const int64 before = cpu_allocator()->GetStats()->bytes_in_use;
+  void* const block = cpu_allocator()->AllocateRaw(64, 1000);
+  {
+    const Tensor tensor(cpu_allocator(), DT_FLOAT, TensorShape({500}));
+    EXPECT_EQ(cpu_allocator()->GetStats()->bytes_in_use, before + 3000);
+  }
+  cpu_allocator()->DeallocateRaw(block);
+  const AllocatorStats stats = *cpu_allocator()->GetStats();
+  EXPECT_EQ(stats.num_allocs, 2);
+  EXPECT_EQ(stats.bytes_in_use, before);
+  EXPECT_EQ(stats.peak_bytes_in_use, before + 3000);
+  EXPECT_EQ(stats.largest_alloc_size, 2000);
+  DisableCPUAllocatorStats();
+  EXPECT_FALSE(cpu_allocator()->ClearStats());
+}
+
+}  // namespace
+}  // namespace tensorflow

@@ -1,0 +1,148 @@
+// Session, as an interface that programs derive from, and what gradflow's session lacks.
+#include "tensorflow/core/public/session.h"
+
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/framework/tensor_testutil.h"
+#include "tensorflow/core/lib/core/status_test_util.h"
+#include "tensorflow/core/platform/test.h"
+#include "tensorflow/core/platform/threadpool_interface.h"
+
+namespace tensorflow {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Overrides all that TensorFlow's class has, and counts the calls.
+class CountingSession : public Session {
+ public:
+  using Inputs = std::vector<std::pair<std::string, Tensor>>;
+  using Names = std::vector<std::string>;
+
+  absl::Status Create(const GraphDef&) override { return Count(); }
+  absl::Status Create(GraphDef&&) override { return Count(); }
+  absl::Status Create(const RunOptions&, const GraphDef&) override { return Count(); }
+  absl::Status Create(const RunOptions&, GraphDef&&) override { return Count(); }
+  absl::Status Extend(const GraphDef&) override { return Count(); }
+  absl::Status Extend(GraphDef&&) override { return Count(); }
+  absl::Status Extend(const RunOptions&, const GraphDef&) override { return Count(); }
+  absl::Status Extend(const RunOptions&, GraphDef&&) override { return Count(); }
+  absl::Status Run(const Inputs&, const Names&, const Names&, std::vector<Tensor>*) override {
+    return Count();
+  }
+  absl::Status Run(const RunOptions&, const Inputs&, const Names&, const Names&,
+                   std::vector<Tensor>*, RunMetadata*) override {
+    return Count();
+  }
+  absl::Status Run(const RunOptions&, const Inputs&, const Names&, const Names&,
+                   std::vector<Tensor>*, RunMetadata*, const thread::ThreadPoolOptions&) override {
+    return Count();
+  }
+  absl::Status PRunSetup(const Names&, const Names&, const Names&, std::string*) override {
+    return Count();
+  }
+  absl::Status PRun(const std::string&, const Inputs&, const Names&,
+                    std::vector<Tensor>*) override {
+    return Count();
+  }
+  absl::Status ListDevices(std::vector<DeviceAttributes>*) override { return Count(); }
+  absl::Status LocalDeviceManager(const DeviceMgr**) override { return Count(); }
+  absl::Status MakeCallable(const CallableOptions&, CallableHandle*) override { return Count(); }
+  absl::Status RunCallable(CallableHandle, const std::vector<Tensor>&, std::vector<Tensor>*,
+                           RunMetadata*) override {
+    return Count();
+  }
+  absl::Status RunCallable(CallableHandle, const std::vector<Tensor>&, std::vector<Tensor>*,
+                           RunMetadata*, const thread::ThreadPoolOptions&) override {
+    return Count();
+  }
+  absl::Status ReleaseCallable(CallableHandle) override { return Count(); }
+  absl::Status Finalize() override { return Count(); }
+  absl::Status Close() override { return Count(); }
+  absl::Status Close(const RunOptions&) override { return Count(); }
+
+  int calls = 0;
+
+ private:
+  absl::Status Count() { return ++calls, absl::OkStatus(); }
+};
+
+// Calls the functions that a session need not have, and returns their statuses.
+std::vector<absl::Status> CallOptional(Session* session) {
+  std::string handle;
+  const DeviceMgr* devices = nullptr;
+  const RunOptions options;
+  return {session->Create(options, GraphDef()),
+          session->Extend(options, GraphDef()),
+          session->PRunSetup({}, {}, {}, &handle),
+          session->PRun(handle, {}, {}, nullptr),
+          session->LocalDeviceManager(&devices),
+          session->Finalize(),
+          session->Close(options)};
+}
+
+TEST(SessionTest, AProgramOverridesEachFunction) {
+  CountingSession counting;
+  Session* const session = &counting;
+  const GraphDef graph;
+  TF_EXPECT_OK(session->Create(graph));
+  TF_EXPECT_OK(session->Create(GraphDef()));
+  TF_EXPECT_OK(session->Extend(GraphDef()));
+  TF_EXPECT_OK(
+      session->Run(RunOptions(), {}, {}, {}, nullptr, nullptr, thread::ThreadPoolOptions()));
+  TF_EXPECT_OK(session->RunCallable(0, {}, nullptr, nullptr, thread::ThreadPoolOptions()));
+  for (const absl::Status& status : CallOptional(session)) TF_EXPECT_OK(status);
+  EXPECT_EQ(counting.calls, 12);
+}
+
+// Threads that are never asked to run anything.
+class NoThreads : public thread::ThreadPoolInterface {
+ public:
+  void Schedule(std::function<void()>) override { FAIL(); }
+  int NumThreads() const override { return 1; }
+  int CurrentThreadId() const override { return -1; }
+};
+
+TEST(SessionTest, WhatGradflowsSessionLacksIsUnimplemented) {
+  const std::unique_ptr<Session> session(NewSession(SessionOptions()));
+  for (const absl::Status& status : CallOptional(session.get())) {
+    EXPECT_EQ(status.code(), error::UNIMPLEMENTED);
+    EXPECT_THAT(std::string(status.message()), HasSubstr("is not supported for this session"));
+  }
+  EXPECT_EQ(Reset(SessionOptions(), {"container"}).code(), error::UNIMPLEMENTED);
+}
+
+TEST(SessionTest, RunsWithoutPoolsOfTheProgram) {
+  Scope root = Scope::NewRootScope();
+  ops::Const(root.WithOpName("x"), 3.f);
+  GraphDef graph;
+  TF_ASSERT_OK(root.ToGraphDef(&graph));
+  const std::unique_ptr<Session> session(NewSession(SessionOptions()));
+  TF_ASSERT_OK(session->Create(std::move(graph)));
+  std::vector<Tensor> outputs;
+  RunMetadata metadata;
+  TF_ASSERT_OK(
+      session->Run(RunOptions(), {}, {"x"}, {}, &outputs, &metadata, thread::ThreadPoolOptions()));
+  test::ExpectTensorEqual<float>(outputs[0], test::AsScalar<float>(3));
+  CallableOptions options;
+  options.add_fetch("x");
+  Session::CallableHandle handle;
+  TF_ASSERT_OK(session->MakeCallable(options, &handle));
+  TF_EXPECT_OK(session->RunCallable(handle, {}, &outputs, &metadata, thread::ThreadPoolOptions()));
+  NoThreads threads;
+  thread::ThreadPoolOptions pools;
+  pools.intra_op_threadpool = &threads;
+  EXPECT_EQ(session->Run(RunOptions(), {}, {"x"}, {}, &outputs, &metadata, pools).code(),
+            error::UNIMPLEMENTED);
+  EXPECT_EQ(session->RunCallable(handle, {}, &outputs, &metadata, pools).code(),
+            error::UNIMPLEMENTED);
+}
+
+}  // namespace
+}  // namespace tensorflow
