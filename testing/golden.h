@@ -40,6 +40,9 @@ struct GoldenOptions {
   int64_t timeout_ms = 0;
   // Limits of the graph.
   GraphLimits graph_limits;
+  // Runs graphs with ops that write files, such as WriteFile and SaveV2, anywhere. Otherwise a case
+  // with such an op is PERMISSION_DENIED. Ops of plugins are not checked.
+  bool allow_file_writes = false;
 };
 
 // The outcome of a case.

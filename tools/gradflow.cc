@@ -326,6 +326,8 @@ int Main(int argc, char** argv) {
   CLI::App* test_command = app.add_subcommand(
       "test", "Run golden cases: folders with a graph, feeds/ and expected/ as .npy files");
   AddTestFlags(test_command, &test);
+  test_command->add_flag("--allow-file-writes", test.allow_file_writes,
+                         "Run graphs with ops that write files, such as WriteFile and SaveV2");
   AddPluginFlag(test_command, &plugins);
 
   try {

@@ -29,6 +29,8 @@ struct TestFlags {
   double timeout_seconds = 0;
   // NAME=NUMBER, members of GraphLimits.
   std::vector<std::string> graph_limits;
+  // Runs graphs with ops that write files.
+  bool allow_file_writes = false;
 };
 
 // Prints a line for each case. Returns FAILED_PRECONDITION "2 of 3 cases failed" if any failed.

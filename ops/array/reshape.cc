@@ -35,10 +35,10 @@ absl::Status ReshapeShape(ShapeContext& c) {
   }
   // One dimension that is not known follows from the others, unless one of those is 0.
   const absl::Span<const int64_t> sizes = shape.dim_sizes();
-  if (const int64_t num_elements = c.input(0).num_elements();
-      num_elements >= 0 && std::count(sizes.begin(), sizes.end(), -1) == 1 &&
-      std::count(sizes.begin(), sizes.end(), 0) == 0) {
-    GRADFLOW_ASSIGN_OR_RETURN(shape, ResolveReshape(num_elements, sizes));
+  if (TensorShape input; c.input(0).AsTensorShape(&input) &&
+                         std::count(sizes.begin(), sizes.end(), -1) == 1 &&
+                         std::count(sizes.begin(), sizes.end(), 0) == 0) {
+    GRADFLOW_ASSIGN_OR_RETURN(shape, ResolveReshape(input, sizes));
   }
   c.set_output(0, std::move(shape));
   return absl::OkStatus();

@@ -366,6 +366,28 @@ TEST_F(GoldenLimitsTest, CasesHaveLimitsOfMemoryTimeAndSize) {
   EXPECT_FALSE(FileExists(File("case/expected")));
 }
 
+TEST_F(GoldenLimitsTest, CasesWriteNoFiles) {
+  const std::string target = File("written");
+  GraphDef graph;
+  AddConst("name", DT_STRING, {}, &graph)->add_string_val(target);
+  AddConst("contents", DT_STRING, {}, &graph)->add_string_val("text");
+  NodeDef* const write = AddNode("write", "WriteFile", &graph);
+  for (const char* input : {"name", "contents"}) write->add_input(input);
+  NodeDef* const y = AddNode("y", "Identity", &graph);
+  for (const char* input : {"contents", "^write"}) y->add_input(input);
+  Attr(y, "T").set_type(DT_STRING);
+  Write("case/graph.pb", graph);
+  fs::remove_all(File("case/feeds"));
+  const ProcessResult refused = Run({"test", "--update", File("case")});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.out, HasSubstr("node 'write' (WriteFile) writes files"));
+  EXPECT_THAT(refused.out, HasSubstr("(PERMISSION_DENIED)"));
+  EXPECT_FALSE(FileExists(target));
+  EXPECT_FALSE(FileExists(File("case/expected")));
+  EXPECT_EQ(Run({"test", "--update", "--allow-file-writes", File("case")}).exit_code, 0);
+  EXPECT_TRUE(FileExists(target));
+}
+
 // ---- What reaches the terminal ----
 
 bool IsPrintable(const std::string& text) {

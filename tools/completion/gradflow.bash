@@ -21,7 +21,7 @@ _gradflow() {
     view) options="--output --diff --graph-limit --plugin" ;;
     edit) options="--output --port --threads --memory-limit --timeout --allow-file-writes --graph-limit --plugin" ;;
     ops) options="--format --plugin" ;;
-    test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --plugin" ;;
+    test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --allow-file-writes --plugin" ;;
   esac
   options+=" --help"
 

@@ -31,6 +31,7 @@
 #include "gradflow/graph/scope.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/io/file.h"
+#include "gradflow/io/file_ops.h"
 #include "gradflow/io/npy.h"
 #include "gradflow/ops/array_ops.h"
 #include "gradflow/ops/image_ops.h"
@@ -342,7 +343,7 @@ absl::Status CheckFileWrites(const AnalyzedGraph& graph, const std::vector<std::
     const int i = work.back();
     work.pop_back();
     const NodeDef& node = graph.def.node(i);
-    if (WritesFiles(node.op())) {
+    if (internal::WritesFiles(node.op())) {
       return absl::PermissionDeniedError(
           absl::StrCat("node '", errors::Printable(node.name(), 200), "' (", node.op(),
                        ") writes files, which runs do if `gradflow edit` has --allow-file-writes"));
@@ -360,12 +361,6 @@ absl::Status CheckFileWrites(const AnalyzedGraph& graph, const std::vector<std::
 }
 
 }  // namespace
-
-bool WritesFiles(absl::string_view op) {
-  static const auto* const ops = new absl::flat_hash_set<absl::string_view>{
-      "MergeV2Checkpoints", "Save", "SaveSlices", "SaveV2", "WriteFile"};
-  return ops->contains(op);
-}
 
 absl::StatusOr<std::unique_ptr<EditApi>> EditApi::Make(const EditOptions& options) {
   std::unique_ptr<EditApi> api(new EditApi(options));

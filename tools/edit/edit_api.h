@@ -37,9 +37,6 @@ struct EditOptions {
   bool allow_file_writes = false;
 };
 
-// Returns whether an op of this library writes or removes files.
-bool WritesFiles(absl::string_view op);
-
 // Thread-safe. Requests are untrusted, and checked like graph files.
 class EditApi {
  public:
