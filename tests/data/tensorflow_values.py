@@ -20,7 +20,7 @@ random(dtype, shape, low, high) makes numbers with a fixed seed. Inputs are in t
 definition, with lists as Python lists. Attributes that follow from the inputs may be left out. For a
 resource variable, variable(array) is its value; its value after the call follows the outputs.
 
-Outputs that TensorFlow leaves uninitialised are listed as `unset`; rows have "?" instead.
+Outputs that TensorFlow leaves uninitialized are listed as `unset`; rows have "?" instead.
 
 Without `ulps` (units in the last place) or `atol` and `rtol`, outputs must be equal. A call that
 TensorFlow rejects becomes a row with the code of its error.

@@ -44,7 +44,7 @@ const OpDef::AttrDef* FindAttr(const OpDef& def, const std::string& name) {
 }
 
 // Returns true unless gradflow does not promise a kernel with this type: one that the definition
-// rules out, a quantised one of an attribute that has others, or one whose tensors it does not have
+// rules out, a quantized one of an attribute that has others, or one whose tensors it does not have
 // (of variants) or does not move (of handles).
 bool IsExpected(const OpDef::AttrDef& attr, DataType dtype) {
   if (dtype == DT_VARIANT || dtype == DT_RESOURCE) return false;

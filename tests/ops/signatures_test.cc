@@ -186,7 +186,7 @@ TEST(StandardOps, AreAllThere) {
       "Random numbers without state, by key and counter",
       "Variables",
       "Resource variables",
-      "Optimisers",
+      "Optimizers",
       "Files",
       "Logging",
       "Recurrent cells",

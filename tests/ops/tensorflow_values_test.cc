@@ -72,7 +72,7 @@ TEST_P(TensorFlowValues, Agree) {
     const std::vector<std::string> expected = absl::StrSplit(row[3], "; ", absl::SkipEmpty());
     ASSERT_EQ(outputs->size(), expected.size());
     for (size_t i = 0; i < expected.size(); ++i) {
-      // TensorFlow leaves this output uninitialised.
+      // TensorFlow leaves this output uninitialized.
       if (expected[i] == "?") continue;
       EXPECT_THAT((*outputs)[i], TensorNear(ParseTensor(expected[i]), ParseTolerance(row[4])))
           << "output " << i;
