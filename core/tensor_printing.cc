@@ -96,7 +96,7 @@ class Summary {
   std::string out_;
 };
 
-// As NumPy prints.
+// Prints like NumPy.
 template <typename T>
 class NumpySummary {
  public:

@@ -287,7 +287,7 @@ absl::Status GradientOfTruncateMod(const Scope& scope, const Operation& op,
   const Output quotient = ops::Rint(scope, ops::Div(scope, multiple, op.input(1)));
   return Broadcast(scope, op, dy[0], ops::Neg(scope, ops::Mul(scope, dy[0], quotient)), dx);
 }
-// Of complex numbers |x - y|^2, which is real, so that the imaginary part of dy does not count.
+// For complex numbers the op is |x - y|^2, which is real: the imaginary part of dy does not count.
 absl::Status GradientOfSquaredDifference(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output difference = ops::Sub(scope, op.input(0), op.input(1));

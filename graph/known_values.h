@@ -53,7 +53,7 @@ class KnownValues {
     Tensor known{Tensor::Unset{}};
   };
   using Values = std::vector<Value>;
-  // As Value, borrowed; null where that is Unset.
+  // A borrowed Value, with null where that is Unset.
   struct View {
     const Tensor* elements = nullptr;
     const Tensor* known = nullptr;

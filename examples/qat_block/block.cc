@@ -40,7 +40,7 @@ void Derive(const Scope& scope, const Output& y, const std::vector<Output>& inpu
   }
 }
 
-// The same gradients, op by op: from the quantizer's output back to the block's inputs.
+// Adds the gradients op by op: from the quantizer's output back to the block's inputs.
 template <typename QuantGradient>
 void SpellOut(const Scope& scope, const FusedBatchNormV3& norm, const std::vector<Output>& inputs,
               const Output& upstream) {

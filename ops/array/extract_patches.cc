@@ -80,7 +80,7 @@ absl::StatusOr<Extent> PatchExtent(const Patches& patches, int s, int64_t size) 
     extent.begin = -(padding / 2);
     return extent;
   }
-  // As TensorFlow computes it, whose quotient is rounded towards zero before its sign is checked.
+  // TensorFlow's check: the quotient is rounded towards zero before its sign is checked.
   if ((size - span + stride) / stride < 0) {
     return errors::InvalidArgument("patches span ", span, " elements, more than the ", size,
                                    " of the images, whose padding is VALID");

@@ -183,7 +183,7 @@ absl::Status SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, 
   const double sort_nanoseconds =
       10.0 * static_cast<double>(k) * (1 + std::log2(static_cast<double>(k)));
   const double block_nanoseconds = 0.5 * static_cast<double>(n / blocks) + sort_nanoseconds;
-  // Of the blocks of a row but for the first.
+  // The candidates of all blocks of a row except the first.
   Tensor candidates;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(indices->dtype(), {rows, blocks - 1, k}, &candidates));
   Index* const candidate = static_cast<Index*>(candidates.raw_data());
@@ -204,7 +204,7 @@ absl::Status SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, 
                   if (blocks == 1) finish(row);
                 }
               });
-  // Of a stopped run, candidates may be no indices.
+  // If the run is stopped, candidates may not be indices.
   if (blocks == 1 || ctx.ShouldStop()) return absl::OkStatus();
   ParallelFor(ctx, rows, BlockSizeForCost(static_cast<double>(blocks) * sort_nanoseconds),
               [&](int64_t begin, int64_t end) {

@@ -239,7 +239,7 @@ Tindices: The type of `indices`.)"));
                           kTupleArguments));
     registry.Kernel(nd_op, update.factory).Types("T", types);
 
-    // As in TensorFlow, only these add and subtract bools.
+    // Only these add and subtract bools, as in TensorFlow.
     if (update.accumulation == Accumulation::kAdd || update.accumulation == Accumulation::kSub) {
       types.push_back(DT_BOOL);
     }

@@ -47,7 +47,7 @@ struct Parallelism {
 
 // A device of an executor: nodes of a plan that ask for it allocate their tensors there.
 struct ExecutorDevice {
-  // As in PlanOptions::devices.
+  // A name from PlanOptions::devices.
   std::string name;
   std::shared_ptr<Allocator> allocator;
 };

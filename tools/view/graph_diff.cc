@@ -51,10 +51,10 @@ std::string Bytes(const AttrValue& value) {
 }
 
 struct Hashes {
-  // Of what each node computes: its op, its attributes, and the hashes of its inputs.
+  // The computation of each node: its op, its attributes, and the hashes of its inputs.
   std::vector<uint64_t> whole;
-  // Of a node that reads both constants and other values, its op, its attributes and its constants:
-  // a layer has its weights wherever it is. 0 of others.
+  // For a node that reads both constants and other values, its op, its attributes and its
+  // constants: a layer has its weights wherever it is. 0 for others.
   std::vector<uint64_t> parameters;
 };
 
@@ -79,7 +79,7 @@ Hashes HashNodes(const AnalyzedGraph& graph) {
     }
     uint64_t parameters = hash;
     size_t num_constants = 0;
-    // What a placeholder computes is known by its name alone.
+    // Only the name identifies a placeholder.
     if (sources.empty() && node.op() != "Const") hash = Mix(hash, HashText(node.name()));
     for (const Source& source : sources) {
       const uint64_t value = source.node < 0 ? 0 : hashes.whole[source.node];
@@ -125,7 +125,7 @@ class Matcher {
     MatchUnique(whole);
     MatchUnique(parameters);
     MatchNeighbors(/*only_of_renamed=*/true);
-    // The same op by name, then nodes of several that compute the same.
+    // Nodes with equal op and name, then nodes of several that compute the same.
     MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(op(g, i), name(g, i)); });
     MatchByKey(whole);
     MatchNeighbors(/*only_of_renamed=*/false);
