@@ -45,12 +45,6 @@ Output TimesRow(const Scope& scope, const Output& a, const Output& vector) {
 Output ToType(const Scope& scope, const Output& x, DataType dtype) {
   return x.type() == dtype ? x : Output(ops::Cast(scope, x, dtype));
 }
-// The real part, in the same type.
-Output RealPart(const Scope& scope, const Output& x) {
-  if (!DataTypeIsComplex(x.type())) return x;
-  const DataType real = x.type() == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE;
-  return ops::Cast(scope, ops::Real(scope, x, ops::Real::Tout(real)), x.type());
-}
 // 1 / (b_j - a_i) at row i and column j, 0 where these are equal.
 Output InverseDifferences(const Scope& scope, const Output& a) {
   const Output differences =
@@ -152,7 +146,9 @@ absl::Status GradientOfSvd(const Scope& scope, const Operation& op, const std::v
         "with full_matrices the gradient of u and v is only known for square matrices");
   }
   const Output real_s = ToType(scope, s, dtype);
-  Output inner = ops::MatrixDiag(scope, ToType(scope, OrZeros(scope, op, 0, dy), dtype));
+  // Singular values are real, so that the imaginary part of their dy does not count.
+  const Output ds = RealPart(scope, OrZeros(scope, op, 0, dy));
+  Output inner = ops::MatrixDiag(scope, ToType(scope, ds, dtype));
   Output sum = NoGradient();
   if (vectors) {
     const Output f = InverseDifferences(scope, ops::Square(scope, real_s));

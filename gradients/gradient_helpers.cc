@@ -23,6 +23,16 @@ Output Conjugate(const Scope& scope, const Output& x) {
   return DataTypeIsComplex(BaseType(x.type())) ? Output(ops::Conj(scope, x)) : x;
 }
 
+Output RealPart(const Scope& scope, const Output& x) {
+  const DataType dtype = BaseType(x.type());
+  if (!DataTypeIsComplex(dtype)) return x;
+  return ops::Cast(scope, ops::Real(scope, x, ops::Real::Tout(PartType(dtype))), dtype);
+}
+
+DataType PartType(DataType complex) {
+  return BaseType(complex) == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE;
+}
+
 namespace {
 
 // Returns true if the shapes that are known when the graph is built say that `x`, broadcast with

@@ -28,6 +28,10 @@ Output Scalar(const Scope& scope, DataType dtype, double value);
 Output Vector(const Scope& scope, const std::vector<int32_t>& values);
 // conj(x) for complex numbers, x for real ones.
 Output Conjugate(const Scope& scope, const Output& x);
+// The real part of x, in the type of x.
+Output RealPart(const Scope& scope, const Output& x);
+// The type of the parts of complex numbers.
+DataType PartType(DataType complex);
 
 // Sums `gradient` over the dimensions along which `x` was broadcast with `other`, so that it has
 // the shape of x. `gradient` has the broadcast shape. Adds no nodes if the shapes that are known

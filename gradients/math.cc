@@ -169,15 +169,6 @@ const UnaryRow kUnary[] = {
 
 // ---- Complex numbers ----
 
-DataType PartType(DataType complex) {
-  return BaseType(complex) == DT_COMPLEX64 ? DT_FLOAT : DT_DOUBLE;
-}
-// The real part of complex numbers, as complex numbers.
-Output RealPart(const Scope& scope, const Output& x) {
-  const Output part = ops::Real(scope, x, ops::Real::Tout(PartType(x.type())));
-  return ops::Cast(scope, part, BaseType(x.type()));
-}
-
 // The sign s = z / |z| of a complex number z turns with z, and does not change along s:
 //   dz = (dy - s Re(conj(s) dy)) / |z|, and 0 where z is 0
 absl::Status GradientOfSign(const Scope& scope, const Operation& op, const std::vector<Output>& dy,
@@ -291,9 +282,7 @@ absl::Status GradientOfTruncateMod(const Scope& scope, const Operation& op,
 absl::Status GradientOfSquaredDifference(const Scope& scope, const Operation& op,
                                          const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output difference = ops::Sub(scope, op.input(0), op.input(1));
-  const bool is_complex = DataTypeIsComplex(BaseType(difference.type()));
-  const Output real_dy = is_complex ? RealPart(scope, dy[0]) : dy[0];
-  const Output two_dy = ops::Mul(scope, Scalar(scope, dy[0].type(), 2), real_dy);
+  const Output two_dy = ops::Mul(scope, Scalar(scope, dy[0].type(), 2), RealPart(scope, dy[0]));
   const Output g = ops::Mul(scope, two_dy, difference);
   return Broadcast(scope, op, g, ops::Neg(scope, g), dx);
 }
@@ -500,17 +489,24 @@ absl::Status GradientOfSelectV2(const Scope& scope, const Operation& op,
          SumToShapeOf(scope, ops::SelectV2(scope, op.input(0), zero, dy[0]), op.input(2), z)};
   return scope.status();
 }
-// Where the value is below min or above max, the bound gets the gradient.
+// Where the value is below min or above max, the bound gets the gradient. Of complex numbers only
+// the real parts count.
 absl::Status GradientOfClipByValue(const Scope& scope, const Operation& op,
                                    const std::vector<Output>& dy, std::vector<Output>* dx) {
-  const Output x = op.input(0);
-  const Output zero = ops::ZerosLike(scope, dy[0]);
-  const Output is_below = ops::Less(scope, x, op.input(1));
-  const Output is_above = ops::Greater(scope, x, op.input(2));
+  const auto real = [&](int input) -> Output {
+    const Output x = op.input(input);
+    if (!DataTypeIsComplex(BaseType(x.type()))) return x;
+    return ops::Real(scope, x, ops::Real::Tout(PartType(x.type())));
+  };
+  const Output x = real(0);
+  const Output g = RealPart(scope, dy[0]);
+  const Output zero = ops::ZerosLike(scope, g);
+  const Output is_below = ops::Less(scope, x, real(1));
+  const Output is_above = ops::Greater(scope, x, real(2));
   const Output is_out = ops::LogicalOr(scope, is_below, is_above);
-  *dx = {ops::SelectV2(scope, is_out, zero, dy[0]),
-         SumToShapeOf(scope, ops::SelectV2(scope, is_below, dy[0], zero), op.input(1), x),
-         SumToShapeOf(scope, ops::SelectV2(scope, is_above, dy[0], zero), op.input(2), x)};
+  *dx = {ops::SelectV2(scope, is_out, zero, g),
+         SumToShapeOf(scope, ops::SelectV2(scope, is_below, g, zero), op.input(1), x),
+         SumToShapeOf(scope, ops::SelectV2(scope, is_above, g, zero), op.input(2), x)};
   return scope.status();
 }
 
@@ -607,8 +603,7 @@ absl::Status GradientOfEuclideanNorm(const Scope& scope, const Operation& op,
                                      const std::vector<Output>& dy, std::vector<Output>* dx) {
   const Output kept = KeptShape(scope, op);
   const Output y = ops::Reshape(scope, op.output(0), kept);
-  const bool is_complex = DataTypeIsComplex(BaseType(op.input_type(0)));
-  const Output g = ops::Reshape(scope, is_complex ? RealPart(scope, dy[0]) : dy[0], kept);
+  const Output g = ops::Reshape(scope, RealPart(scope, dy[0]), kept);
   *dx = {ops::Mul(scope, op.input(0), ops::DivNoNan(scope, g, y)), NoGradient()};
   return scope.status();
 }

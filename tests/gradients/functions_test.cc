@@ -1084,6 +1084,30 @@ TEST(GradientFunctions, OfGammaNumbersHaveNoSecondOrder) {
               StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr("IgammaGradA")));
 }
 
+// The first sum is log(0): of its exponentials, which are finite.
+TEST(GradientFunctions, OfExclusiveLogSums) {
+  using Attrs = ops::CumulativeLogsumexp;
+  for (const bool reverse : {false, true}) {
+    const Scope scope = Scope::NewRootScope();
+    const Output x = ops::Placeholder(scope, DT_DOUBLE);
+    const Output sums =
+        ops::CumulativeLogsumexp(scope, x, 0, Attrs::Exclusive(true).Reverse(reverse));
+    const Output y = ops::Sin(scope, ops::Exp(scope, sums));
+    const Tensor value = ParseTensor("double[3,2]={1, 2, -3, 0.5, -1, 0.25}");
+    const auto error = FindGradientError(scope, {x}, {value}, {y}, GradientsOf({y}, {x}));
+    ASSERT_TRUE(error.ok()) << error.status();
+    EXPECT_LE(error->max_error, Allowed(*error)) << error->DebugString();
+    std::vector<Output> first;
+    GRADFLOW_ASSERT_OK(AddSymbolicGradients(scope, {y}, {x}, &first));
+    GradientOptions options;
+    options.delta = 1e-4;
+    const auto second =
+        FindGradientError(scope, {x}, {value}, first, GradientsOf(first, {x}), options);
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_LE(second->max_error, 30 * Allowed(*second)) << second->DebugString();
+  }
+}
+
 // A derivative that is not known is an error where it is asked for, not 0.
 TEST(GradientFunctions, OfSpecialFunctionsByTheirOtherArguments) {
   const Scope scope = Scope::NewRootScope();
