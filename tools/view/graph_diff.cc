@@ -118,13 +118,20 @@ class Matcher {
     };
     const auto whole = [&](const AnalyzedGraph& g, int i) { return hashes(g).whole[i]; };
     const auto parameters = [&](const AnalyzedGraph& g, int i) { return hashes(g).parameters[i]; };
-    // Nodes that are the same in all.
-    MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(whole(g, i), name(g, i)); });
+    const auto whole_and_name = [&](const AnalyzedGraph& g, int i) {
+      return Mix(whole(g, i), name(g, i));
+    };
+    // Nodes that are the same in all. Constants of several layers may be equal, and go with their
+    // layers.
+    MatchByKey([&](const AnalyzedGraph& g, int i) {
+      return g.def.node(i).op() == "Const" ? 0 : whole_and_name(g, i);
+    });
     // The only ones that compute the same or have the same constants, and the nodes around those
     // with other names: layers may have moved, so that their names are those of other layers.
     MatchUnique(whole);
     MatchUnique(parameters);
     MatchNeighbors(/*only_of_renamed=*/true);
+    MatchByKey(whole_and_name);
     // Nodes with equal op and name, then nodes of several that compute the same.
     MatchByKey([&](const AnalyzedGraph& g, int i) { return Mix(op(g, i), name(g, i)); });
     MatchByKey(whole);
@@ -145,12 +152,12 @@ class Matcher {
     return diff_.new_of_old[old_node] < 0 && diff_.old_of_new[new_node] < 0;
   }
 
-  // Matches nodes of equal keys in their order.
+  // Matches nodes of equal keys other than 0 in their order.
   template <typename Key>
   void MatchByKey(const Key& key) {
     std::unordered_map<uint64_t, std::vector<int>> free;
     for (int i = old_.def.node_size() - 1; i >= 0; --i) {
-      if (diff_.new_of_old[i] < 0) free[key(old_, i)].push_back(i);
+      if (diff_.new_of_old[i] < 0 && key(old_, i) != 0) free[key(old_, i)].push_back(i);
     }
     for (int i = 0; i < new_.def.node_size(); ++i) {
       if (diff_.old_of_new[i] >= 0) continue;

@@ -24,8 +24,13 @@ function Frame({ session, title, children }:
     };
   }, []);
   const move = (event: KeyboardEvent): void => {
-    // Escape closes the dialog; it is no command of the picture.
-    if (event.key === 'Escape') event.stopPropagation();
+    // Escape closes the dialog, also from a field that it would clear; it is no command of the picture.
+    if (event.key === 'Escape') {
+      event.stopPropagation();
+      event.preventDefault();
+      session.close();
+      return;
+    }
     const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
     if (step === 0 || (event.target as HTMLElement).tagName === 'TEXTAREA') return;
     const items = [...ref.current!.querySelectorAll<HTMLElement>('input, .choice')];
@@ -80,7 +85,7 @@ function Palette({ session, dialog }:
               </button>
             </li>
           ))}
-          {ops.length === 0 && <li role="status">No op fits</li>}
+          {ops.length === 0 && <li>No op fits</li>}
         </ul>
         {doc !== null && (
           // Scrolled by keys too.
