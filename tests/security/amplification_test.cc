@@ -283,8 +283,9 @@ TEST_P(AmplificationByOp, EveryOpKeepsItsBound) {
                                : most == kProduct ? std::string("product")
                                                   : absl::StrCat(most * 2))
                            << ", and run this program with GRADFLOW_UPDATE_GOLDEN=1";
-    // A bound that is far too large says nothing.
-    if (row.size() == 4) {
+    // A bound that is far too large says nothing. The scratch memory of a product depends on the
+    // processor, for which oneDNN selects its code.
+    if (row.size() == 4 && bound != kProduct) {
       EXPECT_GE(most, bound / 8) << row[0] << " needs no such bound";
     }
   }
