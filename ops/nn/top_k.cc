@@ -182,7 +182,8 @@ absl::Status SelectRows(KernelContext& ctx, int64_t rows, int64_t n, int64_t k, 
   const int64_t blocks = NumRowBlocks(rows, n, k);
   const double sort_nanoseconds =
       10.0 * static_cast<double>(k) * (1 + std::log2(static_cast<double>(k)));
-  const double block_nanoseconds = 0.5 * static_cast<double>(n / blocks) + sort_nanoseconds;
+  const int64_t block_elements = n / blocks;
+  const double block_nanoseconds = 0.5 * static_cast<double>(block_elements) + sort_nanoseconds;
   // The candidates of all blocks of a row except the first.
   Tensor candidates;
   GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(indices->dtype(), {rows, blocks - 1, k}, &candidates));
