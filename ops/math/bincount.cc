@@ -238,7 +238,7 @@ absl::Status Bincount(KernelContext& ctx) {
   Tensor storage;
   Values values;
   GRADFLOW_ASSIGN_OR_RETURN(values.values, Int64Elements(ctx, 0, "arr", &storage));
-  return CountInto(ctx, kPlain, false, /*is_vector=*/true, std::move(values));
+  return CountInto(ctx, kPlain, false, /*is_vector=*/true, values);
 }
 
 class CountKernel : public OpKernel {
@@ -260,7 +260,7 @@ class DenseKernel final : public CountKernel {
     Values values;
     GRADFLOW_ASSIGN_OR_RETURN(values.values, Int64Elements(ctx, 0, "input", &storage));
     if (input.dims() == 2) values.num_rows = input.dim_size(0);
-    return CountInto(ctx, kDense, binary_, input.dims() < 2, std::move(values));
+    return CountInto(ctx, kDense, binary_, input.dims() < 2, values);
   }
 };
 

@@ -81,7 +81,8 @@ class CommandLimitsTest : public CommandLineFixture {
     ProcessResult result = Gradflow(std::move(arguments));
     EXPECT_GE(result.exit_code, 0);
     if (!kSanitized) {
-      EXPECT_LT(result.cpu_seconds, 1);
+      // It takes at most one alone. Hardware threads share cores with what runs beside the test.
+      EXPECT_LT(result.cpu_seconds, 2);
       EXPECT_LT(result.peak_bytes, max_bytes);
     }
     EXPECT_LT(result.out.size(), 1 << 20);
