@@ -286,7 +286,7 @@ class RaggedKernel final : public CountKernel {
                                      values.splits.front(), " and end with ", values.splits.back());
     }
     values.num_rows = static_cast<int64_t>(values.splits.size()) - 1;
-    return CountInto(ctx, kRagged, binary_, /*is_vector=*/false, std::move(values));
+    return CountInto(ctx, kRagged, binary_, /*is_vector=*/false, values);
   }
 };
 
@@ -329,9 +329,9 @@ class SparseKernel final : public CountKernel {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(DT_INT64, {n}, &rows));
       for (int64_t i = 0; i < n; ++i) rows.flat<int64_t>()(i) = indices[i * rank];
       values.row = rows.span<int64_t>();
-      return CountInto(ctx, kSparse, binary_, /*is_vector=*/false, std::move(values));
+      return CountInto(ctx, kSparse, binary_, /*is_vector=*/false, values);
     }
-    return CountInto(ctx, kSparse, binary_, /*is_vector=*/true, std::move(values));
+    return CountInto(ctx, kSparse, binary_, /*is_vector=*/true, values);
   }
 };
 
