@@ -19,7 +19,7 @@
 
 namespace gradflow::internal {
 
-// How the outputs of a node are found.
+// The way to find the outputs of a node.
 struct KnownValues::Rule {
   enum Kind {
     // From the shapes of the inputs: their dimensions, number of elements, or rank.

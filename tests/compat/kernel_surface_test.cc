@@ -136,7 +136,7 @@ TEST(KernelSurface, TakesTheMemoryOfInputs) {
       [](OpKernelContext* context) {
         const AllocatorAttributes any;
         const void* const memory = context->input(0).data();
-        // Of another type, or size.
+        // Another type or size.
         EXPECT_EQ(context->forward_input(0, 0, DT_INT32, TensorShape({2}), DEVICE_MEMORY, any),
                   nullptr);
         EXPECT_EQ(context->forward_input(0, 0, DT_FLOAT, TensorShape({3}), DEVICE_MEMORY, any),

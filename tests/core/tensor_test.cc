@@ -641,7 +641,7 @@ TEST(TensorPrinting, PrintsAsNumpyDoes) {
             "[[[1]\n  [2]]\n\n [[3]\n  [4]]]");
   EXPECT_EQ(Make<tstring>({2}, {"one", "two"}).SummarizeValue(9, true), "[\"one\" \"two\"]");
   EXPECT_EQ(Tensor(3.5f).SummarizeValue(9, true), "3.5");
-  // Of a size that would take for ever.
+  // A size that would take for ever.
   EXPECT_EQ(Tensor(DT_FLOAT, TensorShape({1 << 30, 1 << 30, 0})).SummarizeValue(-1, true), "[]");
   EXPECT_EQ(numbers.DeviceSafeDebugString(), "Tensor<type: int32 shape: [5]>");
 }

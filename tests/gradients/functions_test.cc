@@ -208,7 +208,7 @@ TEST_P(GradientRowTest, IsLinearInTheGradientsOfOutputs) {
   for (size_t k = 0; k < graph.ys.size(); ++k) {
     const Output& y = graph.ys[k];
     const double start = static_cast<double>(k);
-    // Of four elements, one is 0 in both, and each has one that is 0 in it alone.
+    // Both are 0 in one of four elements, and each is 0 alone in another.
     const auto with_zeros = [&](double shift) -> Output {
       const Output c = Cosines(graph.scope, y, start + shift);
       const Output limit = ops::Cast(graph.scope, ops::Const(graph.scope, 0.6), y.type());

@@ -399,7 +399,7 @@ TEST(KnownValues, FollowFromABoundedNumberOfNodes) {
   const Output dims = ops::Const(root, {3, 4});
   const Output near = Chain(root, dims, KnownValues::kMaxNodes);
   EXPECT_EQ(ShapeText(ops::Fill(root, near, 1.0f)), "[3,4]");
-  // What is known already does not count.
+  // Known values do not count.
   const Output next = Chain(root, near, KnownValues::kMaxNodes);
   EXPECT_EQ(ShapeText(ops::Fill(root, next, 1.0f)), "[3,4]");
   const Output far = Chain(root, dims, KnownValues::kMaxNodes + 1);

@@ -202,7 +202,7 @@ void RunCheckpoint(absl::string_view bytes) {
       }
       tensors.push_back({name, *tensor, ""});
     }
-    // What has been read can be written and read again.
+    // Tensors that were read can be written and read again.
     const std::string copy = folder.File("copy");
     const absl::Status written = WriteCheckpoint(copy, tensors);
     ASSERT_TRUE(written.ok()) << written;

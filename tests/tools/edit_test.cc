@@ -579,7 +579,7 @@ TEST_F(EditTest, OtherFilesAreNotOverwritten) {
                          HasSubstr("is being edited at http://127.0.0.1:1234")));
     EXPECT_THAT(ReadFile(File("held.pbtxt")), HasSubstr("held"));
   }
-  // What was saved is held, until the editor ends.
+  // The editor holds the files that it saved until it ends.
   api->SetAddress("http://127.0.0.1:4321");
   EXPECT_THAT(save("held.pbtxt", R"(,"overwrite":true)"), IsOk());
   EXPECT_THAT(EditLock::Acquire(File("held.pbtxt")).status(),

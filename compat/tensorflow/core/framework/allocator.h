@@ -123,7 +123,7 @@ inline Allocator* cpu_allocator_base() { return cpu_allocator(); }
 void EnableCPUAllocatorStats();
 void DisableCPUAllocatorStats();
 bool CPUAllocatorStatsEnabled();
-// Of 1.x.
+// TensorFlow 1.x.
 inline void EnableCPUAllocatorStats(bool enable) {
   enable ? EnableCPUAllocatorStats() : DisableCPUAllocatorStats();
 }

@@ -121,7 +121,7 @@ class OpKernelConstruction : public compat_internal::StatusSink {
   bool HasAttr(absl::string_view name) const { return HasNodeAttr(info_->def, name); }
   absl::Status allocate_temp(DataType type, const TensorShape& shape, Tensor* out,
                              AllocatorAttributes = {}) const;
-  // Of 1.x. Stores the tensor in *out as well.
+  // TensorFlow 1.x. Stores the tensor in *out as well.
   absl::Status allocate_persistent(DataType type, const TensorShape& shape,
                                    PersistentTensor* persistent, Tensor** out) const;
   Env* env() const { return Env::Default(); }
@@ -163,7 +163,7 @@ class OpKernel {
   const std::string& type_string() const { return info_->def.op(); }
   absl::string_view name_view() const { return name(); }
   absl::string_view type_string_view() const { return type_string(); }
-  // What the constructor was told. No effect.
+  // Returns the argument of the constructor, which has no effect.
   bool is_deferred() const { return is_deferred_; }
   const std::string& requested_device() const { return info_->def.device(); }
   const std::string& requested_input(int i) const { return info_->def.input(i); }
@@ -492,7 +492,7 @@ class OpKernelContext : public compat_internal::StatusSink {
                              AllocatorAttributes, AllocationAttributes = {}) {
     return context_->AllocateTemp(type, shape, out);
   }
-  // Of 1.x. Stores the tensor in *out as well.
+  // TensorFlow 1.x. Stores the tensor in *out as well.
   absl::Status allocate_persistent(DataType type, const TensorShape& shape,
                                    PersistentTensor* persistent, Tensor** out,
                                    AllocatorAttributes = {});
