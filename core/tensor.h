@@ -161,7 +161,7 @@ class Tensor {
   static absl::StatusOr<Tensor> Allocate(DataType dtype, const TensorShape& shape) {
     return Allocate(SystemAllocator(), dtype, shape);
   }
-  // As above, by TensorFlow's name.
+  // Overload by TensorFlow's name.
   static absl::Status BuildTensor(DataType dtype, const TensorShape& shape, Tensor* out);
   // Returns a tensor over memory of the caller. Calls `release` when no tensor uses the memory any
   // more. Kernels write to the memory only if `writable`. If the type is not plain bytes, the shape
@@ -178,7 +178,7 @@ class Tensor {
   int64_t NumElements() const { return shape_.num_elements(); }
   // Returns the size of the elements in bytes, including the characters of strings.
   size_t TotalBytes() const;
-  // As above: allocators do not track the sizes of blocks.
+  // Returns TotalBytes(): allocators do not track the sizes of blocks.
   size_t AllocatedBytes() const { return TotalBytes(); }
   bool IsInitialized() const {
     return shape_.IsValid() && (data_ != nullptr || NumElements() == 0);
@@ -218,7 +218,7 @@ class Tensor {
   // INVALID_ARGUMENT and changes nothing if the sizes in bytes differ, a type is not plain bytes,
   // or the elements are not aligned for `dtype`.
   absl::Status BitcastFrom(const Tensor& other, DataType dtype, const TensorShape& shape);
-  // BitcastFrom() that leaves the tensor uninitialised on error, where TensorFlow's ends the
+  // BitcastFrom() that leaves the tensor uninitialized on error, where TensorFlow's ends the
   // program.
   void UnsafeCopyFromInternal(const Tensor& other, DataType dtype, const TensorShape& shape);
   // Returns a tensor that shares no elements with this one.
@@ -398,7 +398,7 @@ class Tensor {
   std::string SummarizeValue(int64_t max_entries, bool print_v2 = false) const;
   // "Tensor<type: float shape: [2] values: 1 2>"
   std::string DebugString(int64_t max_entries = 3) const;
-  // As above, without the values.
+  // Returns DebugString() without the values.
   std::string DeviceSafeDebugString() const;
 
  private:

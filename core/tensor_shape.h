@@ -124,7 +124,7 @@ class DimSizes {
   operator absl::InlinedVector<int64_t, N>() const {  // NOLINT: as in TensorFlow
     return absl::InlinedVector<int64_t, N>(begin(), end());
   }
-  // As those of absl::Span.
+  // Members of absl::Span.
   const int64_t* data() const { return span_.data(); }
   size_t size() const { return span_.size(); }
   bool empty() const { return span_.empty(); }

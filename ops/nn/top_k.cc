@@ -33,8 +33,8 @@ bool IsGreater(C x, C y) {
   return x > y || (y != y && x == x);
 }
 
-// Returns whether any of n elements is greater than y. Without branches, so that the compiler
-// vectorises.
+// Returns true if any of n elements is greater than y. Without branches, so that the compiler
+// vectorizes.
 template <typename T, typename C>
 bool AnyIsGreater(const T* x, int64_t n, C y) {
   int any = 0;
@@ -352,7 +352,7 @@ absl::Status SelectNthOfLongRow(KernelContext& ctx, const T* x, int64_t columns,
   const auto less = [](T a, T b) {
     const C x = static_cast<C>(a);
     const C y = static_cast<C>(b);
-    // Without branches, so that the compiler vectorises.
+    // Without branches, so that the compiler vectorizes.
     return static_cast<int>(x < y) | (static_cast<int>(x != x) & static_cast<int>(y == y));
   };
   std::vector<T> sample(kSamples);

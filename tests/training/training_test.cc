@@ -418,7 +418,7 @@ TEST(Optimizers, ClipByGlobalNorm) {
   EXPECT_NEAR(clipped[1].scalar<double>()(), 0.8, 1e-6);
 }
 
-// As TensorFlow, which signals an overflow so.
+// TensorFlow signals an overflow so.
 TEST(Optimizers, ClipByGlobalNormOfInfinitiesIsNaN) {
   const Scope s = Scope::NewRootScope();
   const auto clip = [&](const std::vector<Output>& gradients) {
@@ -1276,7 +1276,7 @@ TEST_F(SaverTest, RemovesStaleFiles) {
   for (const std::string& file : others) std::ofstream(file) << "not of gradflow's";
   std::filesystem::create_directory(File(".gradflow-1-2.tmp"));
   std::filesystem::create_symlink(File("target"), File(".gradflow-1-3.tmp"));
-  // Of a running process.
+  // A file of a running process.
   GRADFLOW_ASSERT_OK_AND_ASSIGN(internal::StagedFile staged,
                                 internal::StagedFile::Write(File("staged"), {"text"}));
   GRADFLOW_ASSERT_OK(steps.Save(folder(), 1));

@@ -111,7 +111,7 @@ class EditApi {
   std::mutex save_mutex_;
   // By page and path, a hash of what the page saved last.
   std::map<std::pair<int64_t, std::string>, size_t> saved_;
-  // Of the files that were saved under other names.
+  // Locks of the files that were saved under other names.
   std::map<std::string, EditLock> locks_;
   std::string address_;
 };

@@ -143,7 +143,7 @@ TEST(ConcatV2, ConcatenatesAndSplitsTensorsLargerThanACache) {
   EXPECT_THAT(parts[1], TensorEq(b));
 }
 
-// As TensorFlow's kernel, whose shape function does not.
+// TensorFlow's kernel does so, but not its shape function.
 TEST(ConcatV2, TakesAVectorOfOneElementAsAxis) {
   const Tensor x = AsTensor<float>({1, 2}, {1, 2});
   const Tensor axis = AsTensor<int32_t>({0});

@@ -45,7 +45,7 @@ TEST(Fill, RejectsBadArguments) {
   }
 }
 
-// As TensorFlow's kernel, whose shape function does not.
+// TensorFlow's kernel does so, but not its shape function.
 TEST(Fill, TakesOneDimensionAndAVectorOfOneElement) {
   const auto filled =
       OpTester("Fill").Attr("T", DT_FLOAT).RunOn({AsScalar<int32_t>(2), AsTensor<float>({7})});

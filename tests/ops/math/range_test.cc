@@ -111,7 +111,7 @@ TEST(Range, RejectsBadArguments) {
               StatusIs(kInvalidArgument, "start must be a scalar, but has shape [1,1]"));
 }
 
-// As TensorFlow's kernel, whose shape function does not.
+// TensorFlow's kernel does so, but not its shape function.
 TEST(Range, TakesVectorsOfOneElement) {
   const auto range =
       OpTester("Range")

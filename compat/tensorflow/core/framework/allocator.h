@@ -86,7 +86,7 @@ class Allocator : public gradflow::Allocator {
   virtual bool ClearStats() { return false; }
   virtual AllocatorMemoryType GetMemoryType() const { return AllocatorMemoryType::kUnknown; }
 
-  // As tensors call it.
+  // The function that tensors call.
   void* Allocate(size_t bytes) override { return AllocateRaw(kAllocatorAlignment, bytes); }
   void Deallocate(void* block, size_t bytes) override {
     DeallocateRaw(block, kAllocatorAlignment, bytes);

@@ -472,7 +472,7 @@ class OpKernelContext : public compat_internal::StatusSink {
   std::unique_ptr<Tensor> forward_input(int input, int output, DataType dtype,
                                         const TensorShape& shape, MemoryType,
                                         const AllocatorAttributes&);
-  // As above, for an output. Return false, or FAILED_PRECONDITION, if that is not possible.
+  // Overload for an output. Return false, or FAILED_PRECONDITION, if that is not possible.
   bool forward_input_to_output_with_shape(int input, int output, const TensorShape& shape,
                                           Tensor** out);
   absl::Status forward_input_to_output_with_shape(absl::string_view input, absl::string_view output,

@@ -12,7 +12,7 @@ namespace batch_util {
 // INVALID_ARGUMENT unless types and numbers of elements match and the row exists.
 absl::Status CopyElementToSlice(const Tensor& element, Tensor* parent, int64_t index);
 absl::Status CopySliceToElement(const Tensor& parent, Tensor* element, int64_t index);
-// As above. Moves strings if no other tensor has them.
+// Overload that moves strings if no other tensor has them.
 absl::Status MaybeMoveSliceToElement(Tensor* parent, Tensor* element, int64_t index);
 // Copies rows [src_offset, src_offset + num_slices) to rows of another tensor.
 absl::Status CopyContiguousSlices(const Tensor& src, int64_t src_offset, int64_t dst_offset,
