@@ -85,10 +85,10 @@ std::shared_ptr<const ExecutorState> MakeState(const Parallelism& parallelism,
                                                const std::vector<ExecutorDevice>& other_devices) {
   auto state = std::make_shared<ExecutorState>();
   state->parallelism = parallelism;
-  state->allocator = ShardedPtr<Allocator>(allocator);
+  state->devices.push_back({"", ShardedPtr<Allocator>(allocator)});
   state->resources = std::move(resources);
   for (const ExecutorDevice& device : other_devices) {
-    state->other_devices.push_back({device.name, ShardedPtr<Allocator>(device.allocator)});
+    state->devices.push_back({device.name, ShardedPtr<Allocator>(device.allocator)});
   }
   state->run_memory = std::make_unique<PoolAllocator>();
   const int threads = std::max(parallelism.inter_op, parallelism.intra_op);

@@ -21,7 +21,7 @@ constexpr size_t kCallBytes = 1024;
 
 absl::Status ExecutorState::CheckDevices(const Plan& plan) const {
   for (size_t i = 1; i < plan.devices().size(); ++i) {
-    if (i > other_devices.size() || other_devices[i - 1].name != plan.devices()[i]) {
+    if (i >= devices.size() || devices[i].name != plan.devices()[i]) {
       return errors::FailedPrecondition("the plan is for device '", plan.devices()[i],
                                         "', which the executor does not have");
     }
@@ -38,18 +38,16 @@ RunCore::RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* 
       shared_(arena != nullptr),
       stop_(limits.cancelled, limits.closed, limits.deadline),
       queue_(state.parallelism.inter_op, arena, [this] { Help(); }) {
-  RunContext& first = contexts_.emplace_back();
-  first.stop = &stop_;
-  first.arena = state.arena.get();
-  first.max_loop_threads = max_loop_threads;
-  first.allocator = &state.allocator.get();
-  first.resources = state.resources.get();
-  first.functions = this;
-  first.step_id = state.NextStepId();
-  for (const ExecutorState::Device& device : state.other_devices) {
-    RunContext context = contexts_[0];
+  const int64_t step_id = state.NextStepId();
+  for (const ExecutorState::Device& device : state.devices) {
+    RunContext& context = contexts_.emplace_back();
+    context.stop = &stop_;
+    context.arena = state.arena.get();
+    context.max_loop_threads = max_loop_threads;
     context.allocator = &device.allocator.get();
-    contexts_.push_back(context);
+    context.resources = state.resources.get();
+    context.functions = this;
+    context.step_id = step_id;
   }
 }
 

@@ -54,13 +54,13 @@ struct ExecutorState {
   absl::Status CheckDevices(const Plan& plan) const;
 
   Parallelism parallelism;
-  // The allocator of the first device; kept alive by every tensor.
-  ShardedPtr<Allocator> allocator;
   struct Device {
     std::string name;
+    // Kept alive by every tensor.
     ShardedPtr<Allocator> allocator;
   };
-  std::vector<Device> other_devices;
+  // By index in a plan. The name of the first, which is the default, does not matter.
+  std::vector<Device> devices;
   std::shared_ptr<ResourceManager> resources;
   // Memory of PlanRuns, cached between runs until Trim. Holds as many blocks of each size as runs
   // were in flight at once, up to a quarter of the machine's memory.
