@@ -725,8 +725,9 @@ absl::StatusOr<std::string> EditApi::Run(const EditedGraph& edited, const Value&
                             ReportedOutputs(graph, "all", ends, targets, fed));
   reported.insert(reported.end(), others.begin(), others.end());
   if (!options_.allow_file_writes) {
-    GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(graph, reported, is_fed));
-    GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(graph, targets, is_fed));
+    std::vector<std::string> needed = reported;
+    needed.insert(needed.end(), targets.begin(), targets.end());
+    GRADFLOW_RETURN_IF_ERROR(CheckFileWrites(graph, needed, is_fed));
   }
   GRADFLOW_ASSIGN_OR_RETURN(const ReportNodes nodes, ReportNodes::Add(graph, reported, session));
   for (const std::string& name : nodes.fetches()) options.add_fetch(name);
@@ -762,7 +763,7 @@ absl::StatusOr<std::string> EditApi::Save(const EditBase& base, const EditedGrap
   const std::string path = absl::StrCat(folder, name);
   GRADFLOW_ASSIGN_OR_RETURN(const int64_t page, PageNumber(request));
   const std::lock_guard<std::mutex> lock(save_mutex_);
-  // Whoever made this object holds the lock of the file that it edits.
+  // The maker of this object holds the lock of the file that it edits.
   std::optional<EditLock> other;
   if (path != options_.path && locks_.find(path) == locks_.end()) {
     GRADFLOW_ASSIGN_OR_RETURN(other, EditLock::Acquire(path));
