@@ -10,7 +10,7 @@ import type { FeedField } from './feed.ts';
 import type { End } from './editor.ts';
 import { endOf, Library } from './library.ts';
 import type { Pin } from './library.ts';
-import { fieldText } from './fields.ts';
+import { fieldText, setInTable, tensorTable } from './fields.ts';
 import { formatInput, graphText, parseInput, parseNodes } from './node.ts';
 import type { EditNode } from './node.ts';
 import { isNpy, tensorOfNpy, toBase64 } from './npy.ts';
@@ -164,7 +164,7 @@ export class Session {
     this.selectedId = select;
     this.isStale = true;
     this.checking?.abort();
-    this.refreshing ??= this.refreshAll().finally(() => { this.refreshing = null; });
+    this.refreshing ??= this.refreshAll();
     return this.refreshing;
   }
   // Returns when the picture shows the graph as it is, and what the server says of it.
@@ -172,10 +172,15 @@ export class Session {
     await this.refreshing;
   }
   private async refreshAll(): Promise<void> {
-    while (this.isStale) {
-      this.isStale = false;
-      await this.show();
-      await this.check();
+    try {
+      while (this.isStale) {
+        this.isStale = false;
+        await this.show();
+        await this.check();
+      }
+    } finally {
+      // Now, so that no call comes between the last look at isStale and this.
+      this.refreshing = null;
     }
   }
   private async show(): Promise<void> {
@@ -581,6 +586,13 @@ export class Session {
       const image = toBase64(bytes);
       const { value } = await call('image', null, { image, type, channels: 0, batch: false }, signal);
       this.do(() => set(value));
+    });
+  }
+  // Sets an element of the table of a constant.
+  setElement(id: number, attr: string, row: number, column: number, text: string): void {
+    this.do(() => {
+      const table = tensorTable(this.editor.get(id)?.attrs[attr] ?? '');
+      if (table !== null) this.editor.setAttr(id, attr, setInTable(table, row, column, text));
     });
   }
   // Sets an attribute to an array or an image. An image has the type of the output, or is of uint8.

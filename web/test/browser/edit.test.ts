@@ -47,6 +47,10 @@ async function field(page: Page, label: string, value: string): Promise<void> {
   await page.getByLabel(label, { exact: true }).press('Enter');
   await settle(page);
 }
+async function choose(page: Page, label: string, value: string): Promise<void> {
+  await page.getByLabel(label, { exact: true }).selectOption(value);
+  await settle(page);
+}
 // Where a pin of a block is on the screen.
 async function pin(page: Page, name: string, isOutput: boolean, index: number):
     Promise<[number, number]> {
@@ -74,15 +78,15 @@ test('from nothing to a run: a block placed, fed, run, seen and saved', async ()
     ['max', '1', '[]'],
   ] as const) {
     await add(page, 'Placeholder', name);
-    await page.getByLabel('Attribute dtype').selectOption('float');
+    await choose(page, 'Attribute dtype', 'float');
     await settle(page);
     if (name === 'gradients' || name === 'inputs') {
       // A file.
-      await page.getByLabel('Feed', { exact: true }).selectOption('file');
+      await choose(page, 'Feed', 'file');
       await page.getByLabel('File of the feed').setInputFiles(
         fixture.npy(name, values.split(', ').map(Number), [4]));
     } else {
-      await page.getByLabel('Feed', { exact: true }).selectOption('values');
+      await choose(page, 'Feed', 'values');
       await field(page, 'Shape of the feed', shape);
       await field(page, 'Numbers of the feed', values);
       fixture.npy(name, [Number(values)], []);
@@ -498,7 +502,7 @@ test('the body of a function is edited, run and saved; the graph gives the same 
   await settle(page);
   assert.equal(await selected(page), 'ƒ twice/argument');
   await field(page, 'Name', 'b');
-  await page.getByLabel('Attribute T').selectOption('float');
+  await choose(page, 'Attribute T', 'float');
   await settle(page);
   await add(page, 'Mul', 'product');
   assert.equal(await body(page, 1), 'a() b() total(a,a) product(,) r(total)');
@@ -516,7 +520,7 @@ test('the body of a function is edited, run and saved; the graph gives the same 
   await expectNoViolation(page, 'result');
   // A type that does not fit is refused, a shape that does not is a problem.
   await selectIn(page, 'ƒ twice', 'b');
-  await page.getByLabel('Attribute T').selectOption('int32');
+  await choose(page, 'Attribute T', 'int32');
   await settle(page);
   await selectIn(page, 'ƒ twice', 'product');
   assert.match(await page.locator('#panel').innerText(), /Cannot run: .*int32/);
@@ -529,7 +533,7 @@ test('the body of a function is edited, run and saved; the graph gives the same 
   // The body runs by itself.
   for (const [name, values] of [['a', '1, 2'], ['b', '3, 4']] as const) {
     await selectIn(page, 'ƒ twice', name);
-    await page.getByLabel('Feed', { exact: true }).selectOption('values');
+    await choose(page, 'Feed', 'values');
     await field(page, 'Shape of the feed', '[2]');
     await field(page, 'Numbers of the feed', values);
   }
@@ -542,7 +546,7 @@ test('the body of a function is edited, run and saved; the graph gives the same 
   assert.equal(await selected(page), 'ƒ twice');
   // So does the graph, before it is saved and after.
   await select(page, 'x');
-  await page.getByLabel('Feed', { exact: true }).selectOption('file');
+  await choose(page, 'Feed', 'file');
   const npy = fixture.npy('x', [5, -6], [2]);
   await page.getByLabel('File of the feed').setInputFiles(npy);
   await select(page, 'y');
@@ -660,7 +664,7 @@ test('a function is made, called, renamed, saved and removed', async () => {
   assert.equal(await selected(page), 'ƒ double');
   // The body runs by itself.
   await selectIn(page, 'ƒ double', 'x');
-  await page.getByLabel('Feed', { exact: true }).selectOption('values');
+  await choose(page, 'Feed', 'values');
   await field(page, 'Shape of the feed', '[2]');
   await field(page, 'Numbers of the feed', '1, 2');
   await selectIn(page, 'ƒ double', 'sum');
@@ -708,7 +712,7 @@ test('the selection becomes a function, whose body gives the same values', async
   assert.equal(await body(page, 1), 'x() s/y(x) s/z(s/y,x) z(s/z)');
   await fixture.press(page, 'B');
   await selectIn(page, 'ƒ cube', 'x');
-  await page.getByLabel('Feed', { exact: true }).selectOption('values');
+  await choose(page, 'Feed', 'values');
   await field(page, 'Shape of the feed', '[2]');
   await field(page, 'Numbers of the feed', '2, 3');
   await selectIn(page, 'ƒ cube', 'z');
@@ -724,7 +728,7 @@ test('the selection becomes a function, whose body gives the same values', async
 test('what is fed is undone and redone, with the values of its run', async () => {
   const page = await editor('fed.pbtxt', placeholder('x', [2]) + node('y', 'Neg', ['x']));
   await select(page, 'x');
-  await page.getByLabel('Feed', { exact: true }).selectOption('values');
+  await choose(page, 'Feed', 'values');
   await field(page, 'Numbers of the feed', '1, 2');
   await select(page, 'y');
   await fixture.press(page, 'R');
@@ -754,7 +758,7 @@ test('images become feeds and constants', async () => {
     'zwAE/wEHAAH/4iOeWQAAAABJRU5ErkJggg==';
   const bytes = Buffer.from(png, 'base64');
   await select(page, 'x');
-  await page.getByLabel('Feed', { exact: true }).selectOption('file');
+  await choose(page, 'Feed', 'file');
   await page.getByLabel('File of the feed').setInputFiles(
     { name: 'a.png', mimeType: 'image/png', buffer: bytes });
   await settle(page);
@@ -818,7 +822,7 @@ test('an attribute that is a function is chosen among those of the graph', async
       attr { name: "body" type: "func" } } } }`);
   await select(page, 'call');
   assert.equal(await page.getByLabel('Attribute body').inputValue(), 'twice');
-  await page.getByLabel('Attribute body').selectOption('other');
+  await choose(page, 'Attribute body', 'other');
   await settle(page);
   assert.equal(await page.evaluate(() => window.gradflow.edit!.editor.find('call')!.attrs.body),
                'func { name: "other" }');
@@ -894,7 +898,7 @@ test('a gradient is added, run, undone; the graph becomes C++', async () => {
   const all = await names(page);
   assert.ok(all.length > 3 && all.slice(2).every((name) => name.startsWith('gradients/')));
   await select(page, 'x');
-  await page.getByLabel('Feed', { exact: true }).selectOption('random');
+  await choose(page, 'Feed', 'random');
   await settle(page);
   await fixture.press(page, 'R');
   assert.equal(await message(page), 'Run');
@@ -940,6 +944,64 @@ test('every command of the editor has its own key, and all work on an empty grap
     await settle(page);
   }
   assert.deepEqual(await names(page), []);
+  await page.close();
+});
+
+test('fields keep what is typed while the page is rendered anew', async () => {
+  const page = await editor('typing.pbtxt', placeholder('x', [1]) + `
+    node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } } attr { key: "value"
+      value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 2 } } float_val: 1 float_val: 2 } } } }`);
+  const type = async (label: string, value: string): Promise<void> => {
+    await page.getByLabel(label, { exact: true }).fill(value);
+    // As when a late answer of the server is shown.
+    await page.evaluate(() => window.gradflow.changed());
+    assert.equal(await page.getByLabel(label, { exact: true }).inputValue(), value);
+  };
+  await select(page, 'x');
+  await choose(page, 'Feed', 'values');
+  await type('Shape of the feed', '[2]');
+  await page.keyboard.press('Enter');
+  await type('Numbers of the feed', '1, 2');
+  await page.keyboard.press('Enter');
+  const feed = (): Promise<string[]> => page.evaluate(() => {
+    const { editor } = window.gradflow.edit!;
+    const { kind, shape, values } = editor.feeds.get(editor.find('x')!.id)!;
+    return [kind, shape, values];
+  });
+  assert.deepEqual(await feed(), ['values', '[2]', '1, 2']);
+  // Escape leaves the field as it was.
+  await type('Numbers of the feed', '3');
+  await page.keyboard.press('Escape');
+  assert.equal(await page.getByLabel('Numbers of the feed').inputValue(), '1, 2');
+  assert.deepEqual(await feed(), ['values', '[2]', '1, 2']);
+  // What is not accepted is not kept.
+  await select(page, 'c');
+  await type('Element 0, 0', 'three');
+  await page.keyboard.press('Enter');
+  await settle(page);
+  assert.equal(await page.getByLabel('Element 0, 0').inputValue(), '1');
+  await page.close();
+});
+
+test('fields change what is there now, not what was when they were rendered', async () => {
+  const page = await editor('stale.pbtxt', placeholder('x', [1]));
+  await select(page, 'x');
+  await choose(page, 'Feed', 'values');
+  // Both events come before the page is rendered again.
+  const feed = await page.evaluate(() => {
+    const { changed } = window.gradflow;
+    window.gradflow.changed = () => undefined;
+    for (const [label, value] of [['Shape of the feed', '[2]'], ['Numbers of the feed', '1, 2']]) {
+      const input = document.querySelector<HTMLInputElement>(`[aria-label="${label}"]`)!;
+      input.value = value!;
+      input.dispatchEvent(new Event('change', { bubbles: true }));
+    }
+    window.gradflow.changed = changed;
+    const { editor } = window.gradflow.edit!;
+    const { shape, values } = editor.feeds.get(editor.find('x')!.id)!;
+    return [shape, values];
+  });
+  assert.deepEqual(feed, ['[2]', '1, 2']);
   await page.close();
 });
 
@@ -1032,7 +1094,7 @@ for (const [context, options] of [
     const page = await editor(`axe-${context}.pbtxt`, kPair + constant('c', 1), options);
     await expectNoViolation(page, 'graph');
     await select(page, 'x');
-    await page.getByLabel('Feed', { exact: true }).selectOption('random');
+    await choose(page, 'Feed', 'random');
     await settle(page);
     await expectNoViolation(page, 'block');
     await fixture.press(page, 'b');

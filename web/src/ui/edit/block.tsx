@@ -1,9 +1,9 @@
 // The fields of the selected block, and of the graph.
-import { useId } from 'preact/hooks';
+import { useId, useState } from 'preact/hooks';
 import type { AttrJson } from '../../data/format.ts';
 import { plural, visible, visibleLines } from '../../data/text.ts';
 import {
-  fieldText, functionName, kTypes, parseField, setInTable, tensorTable,
+  fieldText, functionName, kTypes, parseField, tensorTable,
 } from '../../edit/fields.ts';
 import type { EditNode } from '../../edit/node.ts';
 import type { FeedField } from '../../edit/feed.ts';
@@ -12,19 +12,25 @@ import { parseText, printText, quote } from '../../edit/text.ts';
 import { downloadGraph } from '../commands.ts';
 import type { Page } from '../commands.ts';
 
-// A field that is done with when it is left or Enter is pressed.
+// A field that is done with when it is left or Enter is pressed. Until then, it keeps what is typed,
+// also when the page is rendered anew.
 function TextField({ label, value, onDone, id, placeholder = '', list }:
                    { label: string; value: string; onDone: (text: string) => void; id?: string;
                      placeholder?: string; list?: string }) {
+  const [draft, setDraft] = useState<string | null>(null);
   return (
-    <input aria-label={label} value={value} placeholder={placeholder} spellcheck={false}
+    <input aria-label={label} value={draft ?? value} placeholder={placeholder} spellcheck={false}
            autocomplete="off" {...(id === undefined ? {} : { id })}
            {...(list === undefined ? {} : { list })}
+           onInput={(event) => setDraft(event.currentTarget.value)}
+           onBlur={() => setDraft(null)}
            onChange={(event) => {
+             setDraft(null);
              if (event.currentTarget.value !== value) onDone(event.currentTarget.value);
            }}
            onKeyDown={(event) => {
              if (event.key === 'Escape') {
+               setDraft(null);
                event.currentTarget.value = value;
                document.getElementById('tree')?.focus();
              }
@@ -54,9 +60,8 @@ function Table({ session, node, name }: { session: Session; node: EditNode; name
           <tr key={r}>
             {row.map((value, c) => (
               <td key={c}>
-                <TextField label={`Element ${r}, ${c}`} value={value} onDone={(text) => {
-                  session.do(() => session.editor.setAttr(node.id, name, setInTable(table, r, c, text)));
-                }} />
+                <TextField label={`Element ${r}, ${c}`} value={value}
+                           onDone={(text) => session.setElement(node.id, name, r, c, text)} />
               </td>
             ))}
           </tr>
@@ -122,7 +127,9 @@ const kTensorFiles = '.npy,image/png,image/jpeg,image/gif,image/bmp,image/webp';
 
 function FeedFields({ session, node }: { session: Session; node: EditNode }) {
   const feed = session.feedOf(node);
-  const set = (change: Partial<FeedField>): void => session.setFeed(node, { ...feed, ...change });
+  // Changes the feed of now, which may be newer than what is shown.
+  const set = (change: Partial<FeedField>): void =>
+    session.setFeed(node, { ...session.feedOf(node), ...change });
   return (
     <section>
       <h3>Fed in runs</h3>
