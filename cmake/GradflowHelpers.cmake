@@ -213,15 +213,25 @@ endfunction()
 
 # gradflow_benchmark(NAME <target> SRCS <file>... [DEPS <target>...] [SMOKE <argument>...])
 #
-# Declares a benchmark program. With GRADFLOW_TEST_BENCHMARKS, CTest runs it briefly with the
-# arguments SMOKE; otherwise it is built on demand.
+# Declares a benchmark program, which is built on demand: also by CTest, which runs it briefly with
+# the arguments SMOKE.
 function(gradflow_benchmark)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME" "SRCS;DEPS;SMOKE")
   gradflow_executable(NAME ${arg_NAME} SRCS ${arg_SRCS} DEPS ${arg_DEPS} benchmark::benchmark)
-  if(NOT GRADFLOW_TEST_BENCHMARKS)
-    set_target_properties(${arg_NAME} PROPERTIES EXCLUDE_FROM_ALL ON)
-  elseif(GRADFLOW_BUILD_TESTS)
+  set_target_properties(${arg_NAME} PROPERTIES EXCLUDE_FROM_ALL ON)
+  if(NOT TARGET gradflow_benchmarks)
+    add_custom_target(gradflow_benchmarks)
+    if(GRADFLOW_BUILD_TESTS)
+      add_test(NAME benchmark.build COMMAND ${CMAKE_COMMAND} --build ${PROJECT_BINARY_DIR} --config
+                                            $<CONFIG> --target gradflow_benchmarks)
+      set_tests_properties(benchmark.build PROPERTIES FIXTURES_SETUP benchmarks LABELS benchmark
+                                                      TIMEOUT 1800)
+    endif()
+  endif()
+  add_dependencies(gradflow_benchmarks ${arg_NAME})
+  if(GRADFLOW_BUILD_TESTS)
     add_test(NAME benchmark.${arg_NAME} COMMAND ${arg_NAME} ${arg_SMOKE})
-    set_tests_properties(benchmark.${arg_NAME} PROPERTIES TIMEOUT 60 LABELS benchmark)
+    set_tests_properties(benchmark.${arg_NAME} PROPERTIES FIXTURES_REQUIRED benchmarks LABELS
+                                                          benchmark TIMEOUT 60)
   endif()
 endfunction()
