@@ -5,6 +5,7 @@
 
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/node_def.pb.h"
+#include "tensorflow/core/framework/tensor_shape.h"
 #include "tensorflow/core/lib/core/errors.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/lib/io/path.h"
@@ -93,6 +94,14 @@ TEST(ErrorsTest, TextIsAddedToAStatus) {
   Status ok;
   errors::AppendToMessage(&ok, "in step ", 2);
   TF_EXPECT_OK(ok);
+}
+
+TEST(ErrorsTest, TextHasWhatAStreamCanWrite) {
+  Status status = errors::InvalidArgument("expected ", TensorShape({2, 3}), ", found ", 'x', 0.5f,
+                                          string("s"), StringPiece("p"), true);
+  EXPECT_EQ(status.message(), "expected [2,3], found x0.5sp1");
+  errors::AppendToMessage(&status, "like ", PartialTensorShape({-1, 4}));
+  EXPECT_EQ(status.message(), "expected [2,3], found x0.5sp1\n\tlike [?,4]");
 }
 
 }  // namespace

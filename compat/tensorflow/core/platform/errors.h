@@ -3,6 +3,10 @@
 #ifndef GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 #define GRADFLOW_COMPAT_CORE_PLATFORM_ERRORS_H_
 
+#include <sstream>
+#include <type_traits>
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tensorflow/core/lib/strings/strcat.h"
@@ -13,13 +17,29 @@ namespace errors {
 
 using Code = error::Code;
 
-#define GRADFLOW_COMPAT_ERROR(Name)                                        \
-  template <typename... Args>                                              \
-  absl::Status Name(const Args&... args) {                                 \
-    return absl::Status(absl::StatusCode::k##Name, absl::StrCat(args...)); \
-  }                                                                        \
-  inline bool Is##Name(const absl::Status& status) {                       \
-    return status.code() == absl::StatusCode::k##Name;                     \
+namespace internal {
+
+// Returns what absl::StrCat takes: the value itself, or its text if it has only an operator<<.
+template <typename T>
+decltype(auto) ForStrCat(const T& value) {
+  if constexpr (std::is_convertible_v<const T&, absl::AlphaNum>) {
+    return (value);
+  } else {
+    std::ostringstream text;
+    text << value;
+    return std::move(text).str();
+  }
+}
+
+}  // namespace internal
+
+#define GRADFLOW_COMPAT_ERROR(Name)                                                             \
+  template <typename... Args>                                                                   \
+  absl::Status Name(const Args&... args) {                                                      \
+    return absl::Status(absl::StatusCode::k##Name, absl::StrCat(internal::ForStrCat(args)...)); \
+  }                                                                                             \
+  inline bool Is##Name(const absl::Status& status) {                                            \
+    return status.code() == absl::StatusCode::k##Name;                                          \
   }
 GRADFLOW_COMPAT_ERROR(Aborted)
 GRADFLOW_COMPAT_ERROR(AlreadyExists)
@@ -44,7 +64,8 @@ template <typename S, typename... Args>
 void AppendToMessage(S* status, Args... args) {
   const absl::Status old = *status;
   if (old.ok()) return;
-  *status = absl::Status(old.code(), absl::StrCat(old.message(), "\n\t", args...));
+  *status =
+      absl::Status(old.code(), absl::StrCat(old.message(), "\n\t", internal::ForStrCat(args)...));
 }
 
 }  // namespace errors
