@@ -305,9 +305,7 @@ absl::Status GraphImpl::InferShapes(Node* node) {
 absl::StatusOr<const Node*> GraphImpl::Append(NodeDefPtr def, Example* example,
                                               absl::Span<const Node::Source> sources,
                                               bool infer_shapes, Attrs attrs) {
-  // In a large graph the look-up is a cache miss, which takes as long as the checks.
   const NameKey name = def->name();
-  by_name_.Prefetch(name);
   const ShapeStore::Mark shapes = shapes_.mark();
   Node* const node = NewNode(def.get(), *example->op);
   bool is_named = false;

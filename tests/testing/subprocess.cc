@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -16,7 +17,7 @@ namespace testing {
 
 ProcessResult RunProcess(const std::vector<std::string>& arguments, const std::string& out_file) {
   // Files, not pipes: a program could fill a pipe and block.
-  static int runs = 0;
+  static std::atomic<int> runs = 0;
   const std::string base =
       ::testing::TempDir() + "/process." + std::to_string(getpid()) + "." + std::to_string(runs++);
   const std::string out = out_file.empty() ? base + ".out" : out_file;

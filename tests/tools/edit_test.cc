@@ -243,6 +243,16 @@ TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
       EXPECT_TRUE(is_whole) << random;
     }
   }
+  // From the known numbers of splitmix64.
+  const auto random_of = [&](const std::string& x, const char* type) {
+    return FirstValues(
+        api->Call("run", Request({x}, absl::StrCat(R"(,"feeds":[{"name":"x","type":")", type,
+                                                   R"(","shape":[3],"random":1234567}])"))));
+  };
+  EXPECT_EQ(random_of(kX, "float"), "-0.29984093 -0.6527118 0.064414605");
+  const auto of = [](const char* type) { return absl::StrReplaceAll(kX, {{"DT_FLOAT", type}}); };
+  EXPECT_EQ(random_of(of("DT_INT32"), "int32"), "-3 -7 1");
+  EXPECT_EQ(random_of(of("DT_UINT8"), "uint8"), "3 1 5");
   // Integers that no double represents.
   const auto of_type = [&](const char* type, const char* text) {
     return FirstValues(api->Call(
@@ -742,6 +752,17 @@ TEST_F(EditTest, WritesPrograms) {
               AllOf(HasSubstr("R\"graph(library {"), HasSubstr("AddFunctions(root.graph())")));
 }
 
+TEST_F(EditTest, ProgramsHaveTheBytesOfTypesWithoutNumbers) {
+  const Scope root = Scope::NewRootScope();
+  ops::Const(root.WithOpName("h"), {half(1.0f), half(2.0f)});
+  ops::Const(root.WithOpName("s"), {"a", "b"});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const std::string program,
+                                tools::CppProgram(root.graph()->def(), "g", GraphLimits()));
+  EXPECT_THAT(program, HasSubstr("Constant(root.WithOpName(\"h\"), DT_HALF, TensorShape({2}),\n"
+                                 "            std::string(\"\\000\\074\\000\\100\", 4));"));
+  EXPECT_THAT(program, HasSubstr("OpRecorder(root.WithOpName(\"s\"), \"Const\")"));
+}
+
 // The documentation of the function has ends of the raw string literal.
 TEST_F(EditTest, ProgramsAvoidTheEndsOfRawStringsInFunctions) {
   GraphDef graph;
@@ -778,6 +799,21 @@ TEST_F(EditTest, PagesHaveTheOtherFieldsOfNodes) {
   EXPECT_THAT(tools::EditNodeJson(large, 100), HasSubstr(R"("m":null)"));
   node.GetReflection()->MutableUnknownFields(&node)->AddVarint(77, 1);
   EXPECT_THAT(tools::EditNodeJson(node, 100), HasSubstr(R"("m":null)"));
+}
+
+TEST_F(EditTest, PagesHaveNoAttributesOverTheLimit) {
+  NodeDef node;
+  node.set_name("n");
+  node.set_op("NoOp");
+  AttrValue& text = (*node.mutable_attr())["text"];
+  text.set_s("abc");
+  const size_t bytes = text.ByteSizeLong();
+  EXPECT_THAT(tools::EditNodeJson(node, bytes), HasSubstr(R"("a":{"text":"s: \"abc\""})"));
+  EXPECT_THAT(tools::EditNodeJson(node, bytes - 1), HasSubstr(R"("a":{"text":null})"));
+  (*node.mutable_attr())["b"].set_b(true);
+  (*node.mutable_attr())["i"].set_i(3);
+  EXPECT_THAT(tools::EditNodeJson(node, bytes),
+              HasSubstr(R"("a":{"b":"b: true","i":"i: 3","text":"s: \"abc\""})"));
 }
 
 TEST_F(EditTest, ProgramsHaveNoClassesOfPlugins) {

@@ -448,6 +448,19 @@ TEST(GraphDiff, FindsAnInsertedLayerWhoseNameAnotherHad) {
   EXPECT_THAT(removed.Lines(), ::testing::UnorderedElementsAreArray(lines));
 }
 
+TEST(GraphDiff, NodesThatSwapTheirNamesAreNotRewired) {
+  const char* const kInputs = R"(
+    node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+    node { name: "y" op: "Placeholder" attr { key: "dtype" value { type: DT_INT32 } } })";
+  const DiffCase swapped(AnalyzeText(absl::StrCat(kInputs, R"(
+    node { name: "a" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+    node { name: "b" op: "Neg" input: "y" attr { key: "T" value { type: DT_INT32 } } })")),
+                         AnalyzeText(absl::StrCat(kInputs, R"(
+    node { name: "a" op: "Neg" input: "y" attr { key: "T" value { type: DT_INT32 } } }
+    node { name: "b" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } })")));
+  EXPECT_THAT(swapped.Lines(), ElementsAre("a: name: b -> a", "b: name: a -> b"));
+}
+
 TEST(GraphDiff, FindsRenamedNodesOfCycles) {
   const DiffCase changed(AnalyzeText(R"(
     node { name: "alone" op: "Relu" input: "alone" }
@@ -489,6 +502,23 @@ TEST(GraphDiff, FindsAddedAndRemovedNodesAndWiring) {
                                            "layer1/relu: op: Relu -> Relu6", "+neg"));
   const DiffCase removed([](GraphDef* def) { def->mutable_node()->RemoveLast(); });
   EXPECT_THAT(removed.Lines(), ElementsAre("-layer1/relu"));
+}
+
+TEST(GraphDiff, FindsNodesOfMoreAndOfFewerInputs) {
+  const auto sum = [](const char* name, int count) {
+    std::string text = R"(
+      node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
+      node { name: "a" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } })";
+    absl::StrAppend(&text, "node { name: '", name, "' op: 'AddN'");
+    for (int i = 0; i < count; ++i) absl::StrAppend(&text, " input: '", i == 1 ? "x" : "a", "'");
+    return AnalyzeText(absl::StrCat(text, " attr { key: 'N' value { i: ", count,
+                                    " } } attr { key: 'T' value { type: DT_FLOAT } } }"));
+  };
+  EXPECT_THAT(
+      DiffCase(sum("s", 1), sum("s", 3)).Lines(),
+      ElementsAre("s: attr N: 1 -> 3", "s: input 1: (none) -> x", "s: input 2: (none) -> a"));
+  EXPECT_THAT(DiffCase(sum("s", 3), sum("s", 2)).Lines(),
+              ElementsAre("s: attr N: 3 -> 2", "s: input 2: a -> (none)"));
 }
 
 TEST(GraphDiff, IsShownAsOneGraph) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/tsan.h"
 #include "gradflow/testing/status_matchers.h"
 #include "tests/runtime/toy_ops.h"
 
@@ -702,13 +703,19 @@ TEST(Session, MakesPlansWithinTasksOfTheCaller) {
   tbb::task_arena(2).execute([&] {
     tbb::task_group busy;
     tbb::task_group runs;
-    busy.run([&] {
+    TsanRelease(&begun);
+    busy.run([&]() GRADFLOW_NO_TSAN {
+      TsanAcquire(&begun);
       begun = true;
       while (!awaited) std::this_thread::yield();
       for (int i = 0; i < 10000; ++i) std::this_thread::yield();
     });
     while (!begun) std::this_thread::yield();
-    runs.run([&] { GRADFLOW_EXPECT_OK(session->Run({}, {}, {"b"}, nullptr)); });
+    TsanRelease(&runs);
+    runs.run([&]() GRADFLOW_NO_TSAN {
+      TsanAcquire(&runs);
+      GRADFLOW_EXPECT_OK(session->Run({}, {}, {"b"}, nullptr));
+    });
     HookKernel::Hook() = [&] {
       awaited = true;
       busy.wait();
