@@ -87,6 +87,23 @@ TEST(EnvTest, DeletesFoldersButNotFilesAsFolders) {
   EXPECT_FALSE(env->DeleteDir(folder).ok());
 }
 
+TEST(EnvTest, ChildrenAreSorted) {
+  Env* const env = Env::Default();
+  const string folder = io::JoinPath(::testing::TempDir(), "gradflow_children_test");
+  TF_CHECK_OK(env->RecursivelyCreateDir(folder));
+  std::vector<string> names;
+  for (char name = 'z'; name >= 'a'; --name) {
+    names.insert(names.begin(), string(1, name));
+    TF_CHECK_OK(WriteStringToFile(env, io::JoinPath(folder, names.front()), ""));
+  }
+  std::vector<string> children;
+  TF_ASSERT_OK(env->GetChildren(folder, &children));
+  EXPECT_EQ(children, names);
+  for (const string& name : names) TF_CHECK_OK(env->DeleteFile(io::JoinPath(folder, name)));
+  TF_CHECK_OK(env->DeleteDir(folder));
+  EXPECT_TRUE(errors::IsNotFound(env->GetChildren(folder, &children)));
+}
+
 TEST(ErrorsTest, TextIsAddedToAStatus) {
   Status status = errors::InvalidArgument("wrong");
   errors::AppendToMessage(&status, "in step ", 2);

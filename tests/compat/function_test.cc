@@ -284,9 +284,11 @@ TEST(FunctionLibraryDefinition, ReplacesAndRemoves) {
   TF_EXPECT_OK(library.RemoveFunction("XAddY"));
   EXPECT_EQ(library.RemoveFunction("XAddY").code(), error::INVALID_ARGUMENT);
   EXPECT_TRUE(copy.Contains("XAddY"));
+  TF_EXPECT_OK(library.AddGradientDef(Gradient("XTimesTwo", "XAddX")));
   FunctionLibraryDefinition assigned(OpRegistry::Global());
   assigned = std::move(library);
   EXPECT_EQ(assigned.num_functions(), 1);
+  EXPECT_EQ(assigned.FindGradient("XTimesTwo"), "XAddX");
   assigned.Clear();
   EXPECT_EQ(assigned.num_functions(), 0);
 }

@@ -69,6 +69,22 @@ absl::Status RunOnce(OpKernel* kernel, Tensor* x, Tensor* y) {
   return context.status();
 }
 
+TEST(OpKernel, TracesWithShapesIfVerbose) {
+  absl::Status status;
+  const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, MakeNode("ContextHalve"), &status);
+  TF_ASSERT_OK(status);
+  DeviceBase device(Env::Default());
+  OpKernelContext::Params params;
+  params.op_kernel = kernel.get();
+  params.device = &device;
+  Tensor x(DT_FLOAT, TensorShape({2, 3}));
+  const std::vector<TensorValue> inputs = {TensorValue(&x)};
+  params.inputs = inputs;
+  const OpKernelContext context(&params);
+  EXPECT_EQ(kernel->TraceString(context, /*verbose=*/true), "n:ContextHalve#shape=(float[2,3])#");
+  EXPECT_EQ(kernel->TraceString(context, /*verbose=*/false), "n:ContextHalve");
+}
+
 TEST(CreateOpKernel, OfTheProgramAndOfGradflow) {
   Tensor x = test::AsScalar<float>(-8);
   Tensor y;
@@ -219,6 +235,34 @@ TEST(OpKernelContext, References) {
   TF_ASSERT_OK(context.status());
   test::ExpectTensorEqual<float>(a, test::AsScalar<float>(42));
   test::ExpectTensorEqual<float>(*context.mutable_output(0), a);
+}
+
+// Deletes its input, a reference.
+REGISTER_OP("ContextDelete").Input("x: Ref(float)");
+class DeleteOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override { context->delete_ref_input(0, false); }
+};
+REGISTER_KERNEL_BUILDER(Name("ContextDelete").Device(DEVICE_CPU), DeleteOp);
+
+TEST(OpKernelContext, DeletesATensorByItsReference) {
+  NodeDef node;
+  TF_ASSERT_OK(NodeDefBuilder("n", "ContextDelete").Input(FakeInput(DT_FLOAT_REF)).Finalize(&node));
+  absl::Status status;
+  const std::unique_ptr<OpKernel> kernel = Make(DEVICE_CPU, node, &status);
+  TF_ASSERT_OK(status);
+  mutex mu;
+  // A leak unless it is deleted.
+  auto* const tensor = new Tensor(test::AsScalar<float>(41));
+  const std::vector<TensorValue> inputs = {TensorValue(&mu, tensor)};
+  OpKernelContext::Params params;
+  params.op_kernel = kernel.get();
+  params.inputs = inputs;
+  OpKernelContext context(&params);
+  kernel->Compute(&context);
+  TF_EXPECT_OK(context.status());
+  EXPECT_FALSE(context.has_input(0));
 }
 
 REGISTER_OP("ContextLists").Input("a: Ref(N * float)").Input("h: N * resource").Attr("N: int >= 0");

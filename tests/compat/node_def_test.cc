@@ -71,7 +71,9 @@ TEST(NodeDefBuilderTest, GraphOnADeviceWithoutKernelsIsRefused) {
 TEST(NodeDefBuilderTest, FakeInputs) {
   NodeDef node;
   TF_ASSERT_OK(NodeDefBuilder("n", "AddN").Input(FakeInput(3, DT_INT64)).Finalize(&node));
-  EXPECT_EQ(node.input_size(), 3);
+  ASSERT_EQ(node.input_size(), 3);
+  EXPECT_EQ(node.input(0), "a");
+  EXPECT_EQ(node.input(2), "a:2");
   EXPECT_EQ(node.attr().at("T").type(), DT_INT64);
   TF_ASSERT_OK(NodeDefBuilder("n", "AddN")
                    .Attr("N", 2)
@@ -106,6 +108,13 @@ TEST(NodeDefBuilderTest, FaultsAreErrors) {
   EXPECT_NE(list.message().find("List provided to input 'x' when single Tensor expected"),
             string::npos)
       << list;
+  for (const int count : {-1, (1 << 20) + 1}) {
+    const Status counted =
+        NodeDefBuilder("n", "AddN").Input(FakeInput(count, DT_FLOAT)).Finalize(&node);
+    EXPECT_NE(counted.message().find(absl::StrCat("input 'inputs' cannot have ", count)),
+              string::npos)
+        << counted;
+  }
   EXPECT_EQ(node.name(), "");
 }
 

@@ -162,6 +162,22 @@ TEST(RendezvousTest, CancellationEndsTheWaitsOfItsManager) {
   EXPECT_EQ(results.back(), "3");
 }
 
+TEST(RendezvousTest, CancellationLeavesOtherWaitsOfAKey) {
+  Fixture f;
+  std::vector<std::string> results;
+  std::vector<std::string> cancelled;
+  CancellationManager manager;
+  Rendezvous::Args cancellable;
+  cancellable.cancellation_manager = &manager;
+  f.ReceiveLater("x", f.args, &results);
+  f.ReceiveLater("x", cancellable, &cancelled);
+  manager.StartCancel();
+  EXPECT_THAT(cancelled, ElementsAre("CANCELLED"));
+  EXPECT_THAT(results, ElementsAre());
+  TF_ASSERT_OK(f.Send("x", 1));
+  EXPECT_THAT(results, ElementsAre("1"));
+}
+
 TEST(RendezvousTest, AManagerMayOutliveTheRendezvous) {
   CancellationManager manager;
   std::vector<std::string> results;

@@ -132,6 +132,21 @@ TEST_F(InferenceContextTest, ShapesFromTensors) {
   EXPECT_EQ(c.DebugString(out), "?");
   TF_ASSERT_OK(c.MakeShapeFromShapeTensor(2, &out));
   EXPECT_EQ(c.DebugString(out), "[?,?,?]");
+  // A scalar may stand for an unknown shape, with a value or where a caller says so.
+  const TensorShape scalar({});
+  Make({scalar, scalar, {3}}, 1, {&unknown});
+  TF_ASSERT_OK(c_->MakeShapeFromShapeTensor(0, &out));
+  EXPECT_EQ(c_->DebugString(out), "?");
+  EXPECT_THAT(c_->MakeShapeFromShapeTensorTreatScalarAsUnknownShape(2, &out), StatusIs(error::OK));
+  EXPECT_EQ(c_->DebugString(out), "[?,?,?]");
+  TF_ASSERT_OK(c_->MakeShapeFromShapeTensorTreatScalarAsUnknownShape(1, &out));
+  EXPECT_EQ(c_->DebugString(out), "?");
+}
+
+TEST_F(InferenceContextTest, LongVectorsAreNoShapes) {
+  const Tensor dims = test::AsTensor<int32>({2, -1});
+  InferenceContext& c = Make({{2}, {}, {3}, {kMax}});
+  ShapeHandle out;
   // A vector of this length is no shape, and takes no memory.
   EXPECT_THAT(c.MakeShapeFromShapeTensor(3, &out), StatusIs(error::INVALID_ARGUMENT));
   EXPECT_THAT(c.WithRank(c.UnknownShape(), kMax, &out), StatusIs(error::INVALID_ARGUMENT));
@@ -176,6 +191,13 @@ REGISTER_OP("CompatMatMul")
     .Attr("transpose_a: bool = false")
     .Attr("transpose_b: bool = false")
     .SetShapeFn(MatMulShape);
+REGISTER_OP("CompatBatchMatMul")
+    .Input("x: float")
+    .Input("y: float")
+    .Output("z: float")
+    .Attr("adj_x: bool = false")
+    .Attr("adj_y: bool = false")
+    .SetShapeFn(BatchMatMulV2Shape);
 REGISTER_OP("CompatAdd")
     .Input("a: float")
     .Input("b: float")
@@ -210,6 +232,17 @@ TEST(InferOkTest, ComparesHandles) {
               StatusIs(error::UNKNOWN, HasSubstr("should have matched one of (d0_0)")));
   EXPECT_THAT(ShapeInferenceTestutil::InferShapes(op, "[2,?];[?,3]", "[d0_0,?]"),
               StatusIs(error::UNKNOWN, HasSubstr("matched input d1_0")));
+}
+
+TEST(InferOkTest, OfBatchesOfProducts) {
+  const auto test = [](int adj_x, int adj_y) {
+    return TestOp("CompatBatchMatMul", {{"adj_x", adj_x}, {"adj_y", adj_y}});
+  };
+  INFER_OK(test(0, 0), "[5,2,3];[5,3,4]", "[d0_0|d1_0,d0_1,d1_2]");
+  INFER_OK(test(1, 0), "[5,3,2];[1,3,4]", "[d0_0,d0_2,d1_2]");
+  INFER_OK(test(0, 1), "[2,3];[5,4,3]", "[d1_0,d0_0,d1_1]");
+  INFER_OK(test(1, 1), "[5,3,2];[4,3]", "[d0_0,d0_2,d1_0]");
+  INFER_ERROR("Dimensions must be equal, but are 2 and 4", test(1, 1), "[2,3];[3,4]");
 }
 
 TEST(InferOkTest, OfBroadcasting) {

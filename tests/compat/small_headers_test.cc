@@ -65,7 +65,8 @@ TEST(Coding, RoundTrips) {
   EXPECT_EQ(core::DecodeFixed32(bytes.data() + 2), 0x03040506u);
   EXPECT_EQ(core::DecodeFixed64(bytes.data() + 6), 0x0708090a0b0c0d0eu);
   std::string varints;
-  for (const uint64 value : {uint64{0}, uint64{127}, uint64{300}, ~uint64{0}}) {
+  for (const uint64 value :
+       {uint64{0}, uint64{127}, uint64{128}, uint64{300}, uint64{16384}, ~uint64{0}}) {
     varints.clear();
     core::PutVarint64(&varints, value);
     EXPECT_EQ(core::VarintLength(value), static_cast<int>(varints.size()));

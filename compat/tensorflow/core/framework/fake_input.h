@@ -11,7 +11,8 @@
 
 namespace tensorflow {
 
-// The number and types of the inputs of an argument, unless determined by attributes.
+// The number and types of the inputs of an argument, unless determined by attributes. One type is
+// that of all.
 struct FakeInputs {
   std::optional<int> count;
   std::optional<DataTypeVector> types;
@@ -22,7 +23,7 @@ inline FakeInputs FakeInput() { return {}; }
 inline FakeInputs FakeInput(DataType dtype) { return {std::nullopt, DataTypeVector{dtype}}; }
 // A list of n inputs whose type an attribute determines.
 inline FakeInputs FakeInput(int n) { return {n, std::nullopt}; }
-inline FakeInputs FakeInput(int n, DataType dtype) { return {n, DataTypeVector(n, dtype)}; }
+inline FakeInputs FakeInput(int n, DataType dtype) { return {n, DataTypeVector{dtype}}; }
 // A list of inputs of the given types.
 inline FakeInputs FakeInput(DataTypeSlice types) {
   return {static_cast<int>(types.size()), DataTypeVector(types.begin(), types.end())};

@@ -133,7 +133,7 @@ absl::Status NodeDefBuilder::FakeSources(const OpDef::ArgDef& arg, const FakeInp
   };
   DataTypeVector types;
   *is_list = true;
-  if (fake.count.has_value() && fake.types.has_value()) {
+  if (fake.count.has_value() && fake.types.has_value() && fake.types->size() != 1) {
     types = *fake.types;
   } else if (fake.count.has_value() || !arg.number_attr().empty()) {
     int64 count = 0;
