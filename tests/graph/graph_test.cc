@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -248,6 +249,21 @@ TEST(Graph, InfersShapesOfVariablesThroughIdentity) {
   EXPECT_EQ(shape("direct"), "[2,3]");
   EXPECT_EQ(shape("passed"), "[2,3]");
   EXPECT_EQ(shape("other"), "<unknown>");
+
+  // Not through any number of them: each node takes limited time.
+  for (int i = 2; i < 40; ++i) {
+    NodeDef node = graph.FindNode("i")->def();
+    node.set_name(absl::StrCat("i", i));
+    node.set_input(0, i == 2 ? "j" : absl::StrCat("i", i - 1));
+    GRADFLOW_ASSERT_OK(graph.AddNode(std::move(node)));
+  }
+  NodeDef read = graph.FindNode("direct")->def();
+  for (const auto& [name, expected] : {std::pair{"i14", "[2,3]"}, std::pair{"i39", "<unknown>"}}) {
+    read.set_name(absl::StrCat("read_", name));
+    read.set_input(0, name);
+    GRADFLOW_ASSERT_OK(graph.AddNode(NodeDef(read)));
+    EXPECT_EQ(shape(read.name()), expected);
+  }
 }
 
 // A value that repeats one element takes more memory than its encoding. Strings count with what

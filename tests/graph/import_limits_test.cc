@@ -393,6 +393,23 @@ TEST(ParseGraphDef, KeepsToItsLimits) {
                                            "(GraphLimits::max_message_bytes)")));
 }
 
+TEST(ImportLimits, HoldForAllImportsIntoAGraph) {
+  Graph graph(ToyGraphRegistry());
+  ImportGraphDefOptions options;
+  options.limits.max_constant_bytes = 100;
+  const auto import = [&](const std::string& name, int size) {
+    return ImportGraphDef(
+        options,
+        ToyGraphDef(Const(name, absl::StrCat("tensor_shape { dim { size: ", size, " } }"))),
+        &graph);
+  };
+  GRADFLOW_EXPECT_OK(import("a", 20));
+  // What fails uses nothing.
+  EXPECT_THAT(import("b", 6), StatusIs(kInvalidArgument, HasSubstr("of which 20 are left")));
+  GRADFLOW_EXPECT_OK(import("b", 5));
+  EXPECT_THAT(import("c", 1), StatusIs(kInvalidArgument, HasSubstr("of which 0 are left")));
+}
+
 std::string Repeated(absl::string_view text, int times) {
   std::string all;
   for (int i = 0; i < times; ++i) absl::StrAppend(&all, text);

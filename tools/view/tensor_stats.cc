@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "gradflow/core/float16.h"
+#include "gradflow/core/tsan.h"
 
 namespace gradflow::tools {
 namespace {
@@ -242,7 +243,15 @@ void CountBins(const double* values, int64_t count, const TensorStats& stats,
 
 ForEachIndex OnAllCores() {
   return [](int64_t count, const std::function<void(int64_t)>& fn) {
-    tbb::parallel_for(int64_t{0}, count, fn);
+    const char fork = 0;
+    const char join = 0;
+    TsanRelease(&fork);
+    tbb::parallel_for(int64_t{0}, count, [&](int64_t i) GRADFLOW_NO_TSAN {
+      TsanAcquire(&fork);
+      fn(i);
+      TsanRelease(&join);
+    });
+    TsanAcquire(&join);
   };
 }
 
