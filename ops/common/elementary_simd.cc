@@ -64,7 +64,14 @@ GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
 #undef GRADFLOW_SLEEF_DOUBLES
 #undef GRADFLOW_SLEEF_TARGET
 #undef GRADFLOW_SLEEF_VECTORS
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+// clang passes vectors of over 128 bits as the options of the file say, even within a function of
+// another target: not in the registers where SLEEF looks for them.
+#if defined(__clang__) && HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE4
+#define GRADFLOW_SLEEF_FLOATS f4
+#define GRADFLOW_SLEEF_DOUBLES d2
+#define GRADFLOW_SLEEF_TARGET sse4
+#define GRADFLOW_SLEEF_VECTORS 1
+#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 #define GRADFLOW_SLEEF_FLOATS f16
 #define GRADFLOW_SLEEF_DOUBLES d8
 #define GRADFLOW_SLEEF_TARGET avx512fnofma
@@ -94,7 +101,11 @@ namespace HWY_NAMESPACE {
 template <typename T>
 struct Sleef {
 #if GRADFLOW_SLEEF_VECTORS
+#ifdef __clang__
+  using D = hn::FixedTag<T, 16 / sizeof(T)>;
+#else
   using D = hn::ScalableTag<T>;
+#endif
   using Raw = decltype(V<D>::raw);
   static constexpr int64_t kLanes = hn::MaxLanes(D());
   static HWY_INLINE Raw Load(const T* p) { return hn::LoadU(D(), p).raw; }

@@ -98,8 +98,8 @@ void StreamLoop(const void* from, void* to, int64_t bytes) {
   __builtin_memcpy(target + i, source + i, static_cast<size_t>(bytes - i));
 }
 
-#if HWY_TARGET == HWY_SCALAR
-// Highway's scalar Round loses the sign of zero.
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+// Highway's Round loses the sign of zero there.
 HWY_INLINE float Rounded(Rounding rounding, float v) {
   switch (rounding) {
     case Rounding::kDown:

@@ -51,12 +51,14 @@ absl::StatusOr<Labels> ParseSubscript(absl::string_view text) {
       labels.push_back(text[i]);
     } else if (text.substr(i, 3) == "...") {
       if (Contains(labels, kEllipsis)) {
-        return errors::InvalidArgument("subscript '", text, "' has more than one ellipsis");
+        return errors::InvalidArgument("subscript '", errors::Printable(text),
+                                       "' has more than one ellipsis");
       }
       labels.push_back(kEllipsis);
       i += 2;
     } else {
-      return errors::InvalidArgument("subscript '", text, "' must consist of letters and '...'");
+      return errors::InvalidArgument("subscript '", errors::Printable(text),
+                                     "' must consist of letters and '...'");
     }
   }
   return labels;
@@ -70,7 +72,7 @@ absl::StatusOr<Equation> ParseEquation(absl::string_view text, int num_inputs) {
   }
   const std::vector<absl::string_view> sides = absl::StrSplit(text, "->");
   if (sides.size() != 2) {
-    return errors::InvalidArgument("equation '", text, "' must have one '->'");
+    return errors::InvalidArgument("equation '", errors::Printable(text), "' must have one '->'");
   }
   Equation equation;
   for (const absl::string_view subscript : absl::StrSplit(sides[0], ',')) {
@@ -78,8 +80,8 @@ absl::StatusOr<Equation> ParseEquation(absl::string_view text, int num_inputs) {
     equation.inputs.push_back(std::move(labels));
   }
   if (static_cast<int>(equation.inputs.size()) != num_inputs) {
-    return errors::InvalidArgument("equation '", text, "' has ", equation.inputs.size(),
-                                   " inputs, but there are ", num_inputs);
+    return errors::InvalidArgument("equation '", errors::Printable(text), "' has ",
+                                   equation.inputs.size(), " inputs, but there are ", num_inputs);
   }
   GRADFLOW_ASSIGN_OR_RETURN(equation.output, ParseSubscript(sides[1]));
   for (const Label label : equation.output) {
@@ -87,7 +89,8 @@ absl::StatusOr<Equation> ParseEquation(absl::string_view text, int num_inputs) {
     for (const Labels& labels : equation.inputs) found |= Contains(labels, label);
     if (!found) {
       return errors::InvalidArgument("label '", std::string(1, static_cast<char>(label)),
-                                     "' of the output is in no input of equation '", text, "'");
+                                     "' of the output is in no input of equation '",
+                                     errors::Printable(text), "'");
     }
   }
   return equation;

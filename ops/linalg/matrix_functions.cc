@@ -27,7 +27,29 @@ struct SquareRoot {
   static constexpr double kOperations = 25;
   template <typename T>
   static EigenMatrix<T> Of(const EigenMatrix<T>& matrix) {
-    return matrix.sqrt();
+    using Matrix = EigenMatrix<T>;
+    if constexpr (Eigen::NumTraits<T>::IsComplex) {
+      return matrix.sqrt();
+    } else {
+      // A matrix with a negative eigenvalue has no real root: NaN, where Eigen has an assertion.
+      const Eigen::RealSchur<Matrix> schur(matrix);
+      const Matrix& triangle = schur.matrixT();
+      bool has_root = schur.info() == Eigen::Success;
+      for (Eigen::Index i = 0; has_root && i < matrix.rows(); ++i) {
+        if (i + 1 < matrix.rows() && triangle(i + 1, i) != 0) {
+          // Two conjugate eigenvalues.
+          ++i;
+        } else {
+          has_root = triangle(i, i) >= 0;
+        }
+      }
+      if (!has_root) {
+        return Matrix::Constant(matrix.rows(), matrix.cols(), std::numeric_limits<T>::quiet_NaN());
+      }
+      Matrix root = Matrix::Zero(matrix.rows(), matrix.cols());
+      Eigen::matrix_sqrt_quasi_triangular(triangle, root);
+      return schur.matrixU() * root * schur.matrixU().adjoint();
+    }
   }
 };
 

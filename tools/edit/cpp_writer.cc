@@ -91,11 +91,12 @@ std::vector<std::string> Numbers(const Tensor& tensor) {
 // Returns the generated class of an op; null if it has none. An op of a plugin has one in headers
 // that this library does not know.
 const OpWrapper* FindWrapper(const OpRegistration& op) {
-  static const auto* const wrappers = [] {
-    auto* const registry = new Registry();
-    RegisterStandardOps(*registry);
+  // Wrappers refer to the registry. Neither is destroyed, so that they outlive all users.
+  static Registry& registry = *new Registry();
+  static const auto& wrappers = *[] {
+    RegisterStandardOps(registry);
     auto* const result = new absl::flat_hash_map<std::string, OpWrapper>();
-    for (const OpRegistration* standard : registry->Ops()) {
+    for (const OpRegistration* standard : registry.Ops()) {
       if (standard->api().hand_written || standard->api().group.empty() ||
           standard->def().name()[0] == '_') {
         continue;
@@ -105,8 +106,8 @@ const OpWrapper* FindWrapper(const OpRegistration& op) {
     }
     return result;
   }();
-  const auto found = wrappers->find(op.def().name());
-  return found == wrappers->end() ? nullptr : &found->second;
+  const auto found = wrappers.find(op.def().name());
+  return found == wrappers.end() ? nullptr : &found->second;
 }
 
 // The variable of a node in the program.

@@ -231,6 +231,7 @@ TEST(Einsum, Refuses) {
   equation_error("", "must have one '->'");
   equation_error("ij->i->j", "must have one '->'");
   equation_error("1j->j", "subscript '1j' must consist of letters and '...'");
+  equation_error("i\x1b[j->j", "subscript 'i\\x1b[j' must consist of letters and '...'");
   equation_error("ij..->i", "subscript 'ij..' must consist of letters and '...'");
   equation_error("...i...->i", "has more than one ellipsis");
   equation_error("ij->k", "label 'k' of the output is in no input of equation 'ij->k'");

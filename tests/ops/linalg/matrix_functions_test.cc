@@ -75,6 +75,18 @@ TEST(MatrixLogarithm, InvertsTheExponential) {
                          1e-10, 1e-12));
 }
 
+TEST(MatrixSquareRoot, OfANegativeEigenvalueIsNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  // A rotation by a quarter turn has a real root, although its eigenvalues are not real.
+  const auto x = AsTensor<float>({-1, 0, 0, 4, 4, 0, 0, 9, 3, 1, 0, -2}, {3, 2, 2});
+  EXPECT_THAT(
+      OpTester("MatrixSquareRoot").Input(x).RunOne(),
+      TensorEq(AsTensor<float>({nan, nan, nan, nan, 2, 0, 0, 3, nan, nan, nan, nan}, {3, 2, 2})));
+  const double half = std::sqrt(0.5);
+  EXPECT_THAT(OpTester("MatrixSquareRoot").Input(AsTensor<double>({0, -1, 1, 0}, {2, 2})).RunOne(),
+              TensorNear(AsTensor<double>({half, -half, half, half}, {2, 2}), 1e-15, 0));
+}
+
 TEST(MatrixSquareRoot, SquaredIsTheInput) {
   for (const DataType dtype : kLinalgTypes) {
     for (const TensorShape& shape : kFunctionShapes) {
