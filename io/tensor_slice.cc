@@ -100,7 +100,7 @@ TensorShape TensorSlice::Shape() const {
 
 absl::StatusOr<ShapeAndSlice> ParseShapeAndSlice(absl::string_view text) {
   const auto fault = [&](absl::string_view what) {
-    return errors::InvalidArgument("shape_and_slice '", text.substr(0, 200), "': ", what);
+    return errors::InvalidArgument("shape_and_slice '", errors::Printable(text), "': ", what);
   };
   std::vector<absl::string_view> parts = absl::StrSplit(text, ' ');
   if (parts.size() < 2) return fault("expected the dimensions and a slice");

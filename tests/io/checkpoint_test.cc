@@ -303,6 +303,9 @@ TEST(TensorSlice, ParsesTexts) {
     EXPECT_THAT(internal::ParseShapeAndSlice(text), StatusIs(absl::StatusCode::kInvalidArgument))
         << text;
   }
+  EXPECT_THAT(internal::ParseShapeAndSlice("\x1b[2J\xe4"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "shape_and_slice '\\x1b[2J\\xe4': expected the dimensions and a slice"));
 }
 
 TEST(TensorSlice, EncodesKeys) {
