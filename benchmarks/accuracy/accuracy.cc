@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const bool sums_good = gradflow::benchmarks::CheckSums(small);
+  const bool elementary_good = gradflow::benchmarks::SweepElementary(small);
   const bool sweep_good = gradflow::benchmarks::SweepAllFloats(small);
-  return sums_good && sweep_good ? 0 : 1;
+  return sums_good && elementary_good && sweep_good ? 0 : 1;
 }

@@ -9,6 +9,8 @@ namespace gradflow::benchmarks {
 // Checks the elementwise results of the fake-quant ops against their formulas in float, bit by bit
 // (except the bits of a NaN), for every float.
 bool SweepAllFloats(bool small);
+// Checks the elementary functions of float against those of double, for every float.
+bool SweepElementary(bool small);
 // Checks the float ops' sums over 10^8 elements against float64. The error must be at most 4 *
 // 2^-24 of the sum of magnitudes, also for a mean of 10^4 and a stddev of 1.
 bool CheckSums(bool small);

@@ -16,30 +16,14 @@
 #include <vector>
 
 #include "gradflow/ops/common/simd.h"
+#include "tests/ops/common/elementary_cases.h"
 
 namespace gradflow {
 namespace {
 
 using Long = long double;
 
-struct ElementaryCase {
-  const char* name;
-  Elementary function;
-  Long (*reference)(Long);
-  double ulps;
-};
-const ElementaryCase kElementaryCases[] = {
-    {"acos", Elementary::kAcos, std::acos, 1},       {"acosh", Elementary::kAcosh, std::acosh, 1},
-    {"asin", Elementary::kAsin, std::asin, 1},       {"asinh", Elementary::kAsinh, std::asinh, 1},
-    {"atan", Elementary::kAtan, std::atan, 1},       {"atanh", Elementary::kAtanh, std::atanh, 1},
-    {"cos", Elementary::kCos, std::cos, 1},          {"cosh", Elementary::kCosh, std::cosh, 2},
-    {"erf", Elementary::kErf, std::erf, 2},          {"erfc", Elementary::kErfc, std::erfc, 2},
-    {"exp", Elementary::kExp, std::exp, 1},          {"expm1", Elementary::kExpm1, std::expm1, 1.1},
-    {"lgamma", Elementary::kLgamma, std::lgamma, 5}, {"log", Elementary::kLog, std::log, 1},
-    {"log1p", Elementary::kLog1p, std::log1p, 1.1},  {"sin", Elementary::kSin, std::sin, 1},
-    {"sinh", Elementary::kSinh, std::sinh, 2},       {"tan", Elementary::kTan, std::tan, 1},
-    {"tanh", Elementary::kTanh, std::tanh, 1},
-};
+const auto& kElementaryCases = ::gradflow::testing::kElementaryCases<Long>;
 
 // Returns the distance of `value` from the exact result in ulps of the type; a large number if one
 // of them is no number, or infinite, and the other is not.
@@ -100,7 +84,7 @@ template <typename T>
 void ExpectAccurate() {
   const std::vector<T> x = HardNumbers<T>();
   std::vector<T> y(x.size());
-  for (const ElementaryCase& c : kElementaryCases) {
+  for (const auto& c : kElementaryCases) {
     ApplyElementary(c.function, x.data(), y.data(), static_cast<int64_t>(x.size()));
     int wrong = 0;
     for (size_t i = 0; i < x.size() && wrong < 3; ++i) {
@@ -143,7 +127,7 @@ void ExpectSameBitsEverywhere() {
   const auto n = static_cast<int64_t>(x.size());
   std::vector<T> expected(x.size());
   std::vector<T> y(x.size());
-  for (const ElementaryCase& c : kElementaryCases) {
+  for (const auto& c : kElementaryCases) {
     {
       const WithTarget scalar("scalar");
       ApplyElementary(c.function, x.data(), expected.data(), n);

@@ -1,0 +1,92 @@
+// SweepElementary() (checks.h).
+#include <tbb/parallel_for.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "benchmarks/accuracy/checks.h"
+#include "tests/ops/common/elementary_cases.h"
+
+namespace gradflow::benchmarks {
+namespace {
+
+using Function = ::gradflow::testing::ElementaryCase<double>;
+
+// Returns the distance in units in the last place; infinity if one of both is no number, or
+// infinite, and the other is not.
+double Ulps(float value, double exact) {
+  using Limits = std::numeric_limits<float>;
+  const auto rounded = static_cast<float>(exact);
+  if (value == rounded || (std::isnan(value) && std::isnan(exact))) return 0;
+  if (std::isnan(value) || std::isnan(exact)) return std::numeric_limits<double>::infinity();
+  if (std::isinf(value) || std::isinf(rounded)) {
+    // Those next to the largest float may round to infinity.
+    const double finite = std::isinf(value) ? std::abs(exact) : std::abs(double{value});
+    return finite > Limits::max() * 0.9999999 ? 1 : std::numeric_limits<double>::infinity();
+  }
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  exponent = std::max(exponent, Limits::min_exponent);
+  return std::abs(value - exact) / std::ldexp(1.0, exponent - Limits::digits);
+}
+
+struct Worst {
+  double ulps = 0;
+  float x = 0;
+  bool too_much = false;
+};
+
+// Looks at `count` floats from the one with the bits `first` on.
+Worst Compare(const Function& f, int64_t first, int64_t count) {
+  std::vector<float> x(count);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto bits = static_cast<uint32_t>(first + i);
+    std::memcpy(&x[i], &bits, sizeof(float));
+  }
+  std::vector<float> y(count);
+  ApplyElementary(f.function, x.data(), y.data(), count);
+  Worst worst;
+  for (int64_t i = 0; i < count; ++i) {
+    const double exact = f.reference(x[i]);
+    const double ulps = Ulps(y[i], exact);
+    if (ulps > worst.ulps) {
+      worst.ulps = ulps;
+      worst.x = x[i];
+    }
+    const bool is_tiny = std::abs(exact) < 16 * std::numeric_limits<float>::min();
+    if (ulps > f.ulps + (is_tiny ? 1 : 0) + 0.01) worst.too_much = true;
+  }
+  return worst;
+}
+
+}  // namespace
+
+bool SweepElementary(bool small) {
+  constexpr int64_t kFloats = int64_t{1} << 32;
+  const int64_t count = small ? 1 << 8 : 1 << 16;
+  const int64_t step = small ? kFloats / 61 : count;
+  const int64_t steps = (kFloats + step - 1) / step;
+  bool good = true;
+  for (const Function& f : ::gradflow::testing::kElementaryCases<double>) {
+    std::vector<Worst> worst(steps);
+    tbb::parallel_for(int64_t{0}, steps,
+                      [&](int64_t i) { worst[i] = Compare(f, i * step, count); });
+    const Worst most = *std::max_element(
+        worst.begin(), worst.end(), [](const Worst& a, const Worst& b) { return a.ulps < b.ulps; });
+    const bool too_much =
+        std::any_of(worst.begin(), worst.end(), [](const Worst& w) { return w.too_much; });
+    std::printf("%-7s of %lld floats: at most %.2f units in the last place, of %.9g%s\n", f.name,
+                static_cast<long long>(steps * count), most.ulps, double{most.x},
+                too_much ? "  TOO MUCH" : "");
+    std::fflush(stdout);
+    good &= !too_much;
+  }
+  return good;
+}
+
+}  // namespace gradflow::benchmarks
