@@ -1,6 +1,7 @@
 #include "gradflow/core/status.h"
 
 #include <cstdint>
+#include <limits>
 
 namespace gradflow::errors {
 namespace {
@@ -24,13 +25,12 @@ size_t PrintableLength(absl::string_view text) {
   return code < kSmallest[length] || code > 0x10ffff || is_surrogate || is_format ? 0 : length;
 }
 
-}  // namespace
-
-std::string Printable(absl::string_view text, size_t max_bytes) {
+std::string Escaped(absl::string_view text, absl::string_view allowed, size_t max_bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string result;
   while (!text.empty()) {
-    const size_t length = PrintableLength(text);
+    const size_t length =
+        allowed.find(text[0]) != absl::string_view::npos ? 1 : PrintableLength(text);
     if (result.size() + (length == 0 ? 4 : length) > max_bytes) return result + "...";
     if (length > 0) {
       result.append(text.data(), length);
@@ -43,9 +43,18 @@ std::string Printable(absl::string_view text, size_t max_bytes) {
   return result;
 }
 
+}  // namespace
+
+std::string Printable(absl::string_view text, size_t max_bytes) {
+  return Escaped(text, "", max_bytes);
+}
+
+// The message may have text of an attribute or an input, which is not trusted.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
+  constexpr size_t kNoLimit = std::numeric_limits<size_t>::max() / 2;
+  return absl::Status(status.code(),
+                      absl::StrCat(prefix, Escaped(status.message(), "\n\t", kNoLimit)));
 }
 
 }  // namespace gradflow::errors

@@ -72,7 +72,7 @@ absl::Status Internal(const Args&... args) {
 // that a terminal may act on. Control characters and bytes that are not UTF-8 become "\x1b".
 std::string Printable(absl::string_view text, size_t max_bytes = 200);
 
-// Returns `status` with `prefix` prepended to its message; OK if `status` is OK.
+// Returns `status` with `prefix` prepended to its message, which is escaped but for line breaks.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status);
 
 }  // namespace errors

@@ -80,8 +80,9 @@ bool SweepElementary(bool small) {
         worst.begin(), worst.end(), [](const Worst& a, const Worst& b) { return a.ulps < b.ulps; });
     const bool too_much =
         std::any_of(worst.begin(), worst.end(), [](const Worst& w) { return w.too_much; });
+    const int64_t total = steps * count;
     std::printf("%-7s of %lld floats: at most %.2f units in the last place, of %.9g%s\n", f.name,
-                static_cast<long long>(steps * count), most.ulps, double{most.x},
+                static_cast<long long>(total), most.ulps, double{most.x},
                 too_much ? "  TOO MUCH" : "");
     std::fflush(stdout);
     good &= !too_much;

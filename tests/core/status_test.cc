@@ -41,6 +41,15 @@ TEST(Printable, EscapesWhatATerminalActsOn) {
   for (const auto& c : cases) EXPECT_EQ(errors::Printable(c.text), c.expected);
 }
 
+TEST(Prefix, EscapesTheMessageButNotItsLines) {
+  const absl::Status status = errors::InvalidArgument("mode is '\x1b[2J\xf0'\n\tat line 1");
+  const absl::Status prefixed = errors::Prefix("node 'n': ", status);
+  EXPECT_EQ(prefixed.message(), "node 'n': mode is '\\x1b[2J\\xf0'\n\tat line 1");
+  EXPECT_EQ(errors::Prefix("x: ", prefixed).message(),
+            "x: node 'n': mode is '\\x1b[2J\\xf0'\n\tat line 1");
+  EXPECT_TRUE(errors::Prefix("x: ", absl::OkStatus()).ok());
+}
+
 TEST(Printable, CutsLongText) {
   EXPECT_EQ(errors::Printable("12345", 5), "12345");
   EXPECT_EQ(errors::Printable("123456", 5), "12345...");

@@ -6,6 +6,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "tensorflow/core/platform/mutex.h"
+
 namespace tensorflow {
 
 // Thread-safe.
@@ -28,7 +30,7 @@ class BlockingCounter {
   // Returns false if the time is over.
   bool WaitFor(std::chrono::milliseconds time) {
     std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, time, [this] { return count_ <= 0; });
+    return changed_.wait_for(lock, compat_internal::WaitTime(time), [this] { return count_ <= 0; });
   }
 
  private:

@@ -14,6 +14,19 @@
 
 namespace tensorflow {
 
+namespace compat_internal {
+
+// Returns a time to wait that does not overflow a clock: at most a century.
+template <typename Rep, typename Period>
+std::chrono::nanoseconds WaitTime(std::chrono::duration<Rep, Period> time) {
+  constexpr std::chrono::hours kCentury(24 * 365 * 100);
+  if (time > kCentury) return kCentury;
+  if (time < decltype(time)::zero()) return std::chrono::nanoseconds::zero();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(time);
+}
+
+}  // namespace compat_internal
+
 enum LinkerInitialized { LINKER_INITIALIZED };
 enum ConditionResult { kCond_Timeout, kCond_MaybeNotified };
 
@@ -128,7 +141,7 @@ class condition_variable {
   }
   template <typename Rep, typename Period>
   std::cv_status wait_for(mutex_lock& lock, std::chrono::duration<Rep, Period> duration) {
-    return changed_.wait_for(lock, duration);
+    return changed_.wait_for(lock, compat_internal::WaitTime(duration));
   }
   void notify_one() { changed_.notify_one(); }
   void notify_all() { changed_.notify_all(); }

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/platform/types.h"
 
 namespace tensorflow {
@@ -44,7 +45,8 @@ class Notification {
 // Returns false if the time is over.
 inline bool WaitForNotificationWithTimeout(Notification* n, int64 timeout_in_us) {
   std::unique_lock<std::mutex> lock(n->mutex_);
-  return n->changed_.wait_for(lock, std::chrono::microseconds(timeout_in_us),
+  return n->changed_.wait_for(lock,
+                              compat_internal::WaitTime(std::chrono::microseconds(timeout_in_us)),
                               [n] { return n->notified_; });
 }
 
