@@ -33,8 +33,11 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+// Sanitizers take several times the memory and the time.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(GRADFLOW_TSAN)
 constexpr bool kSanitized = true;
+#elif defined(__has_feature)  // clang
+constexpr bool kSanitized = __has_feature(address_sanitizer);
 #else
 constexpr bool kSanitized = false;
 #endif
