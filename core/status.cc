@@ -1,7 +1,6 @@
 #include "gradflow/core/status.h"
 
 #include <cstdint>
-#include <limits>
 
 namespace gradflow::errors {
 namespace {
@@ -25,6 +24,7 @@ size_t PrintableLength(absl::string_view text) {
   return code < kSmallest[length] || code > 0x10ffff || is_surrogate || is_format ? 0 : length;
 }
 
+// Printable(), which leaves the characters of `allowed` as they are.
 std::string Escaped(absl::string_view text, absl::string_view allowed, size_t max_bytes) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string result;
@@ -52,9 +52,8 @@ std::string Printable(absl::string_view text, size_t max_bytes) {
 // The message may have text of an attribute or an input, which is not trusted.
 absl::Status Prefix(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
-  constexpr size_t kNoLimit = std::numeric_limits<size_t>::max() / 2;
-  return absl::Status(status.code(),
-                      absl::StrCat(prefix, Escaped(status.message(), "\n\t", kNoLimit)));
+  return absl::Status(status.code(), absl::StrCat(prefix, Escaped(status.message(), "\n\t",
+                                                                  absl::string_view::npos)));
 }
 
 }  // namespace gradflow::errors

@@ -2,11 +2,9 @@
 #include <tbb/parallel_for.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "benchmarks/accuracy/checks.h"
@@ -15,25 +13,7 @@
 namespace gradflow::benchmarks {
 namespace {
 
-using Function = ::gradflow::testing::ElementaryCase<double>;
-
-// Returns the distance in units in the last place; infinity if one of both is no number, or
-// infinite, and the other is not.
-double Ulps(float value, double exact) {
-  using Limits = std::numeric_limits<float>;
-  const auto rounded = static_cast<float>(exact);
-  if (value == rounded || (std::isnan(value) && std::isnan(exact))) return 0;
-  if (std::isnan(value) || std::isnan(exact)) return std::numeric_limits<double>::infinity();
-  if (std::isinf(value) || std::isinf(rounded)) {
-    // Those next to the largest float may round to infinity.
-    const double finite = std::isinf(value) ? std::abs(exact) : std::abs(double{value});
-    return finite > Limits::max() * 0.9999999 ? 1 : std::numeric_limits<double>::infinity();
-  }
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  exponent = std::max(exponent, Limits::min_exponent);
-  return std::abs(value - exact) / std::ldexp(1.0, exponent - Limits::digits);
-}
+using Function = testing::ElementaryCase<double>;
 
 struct Worst {
   double ulps = 0;
@@ -53,13 +33,12 @@ Worst Compare(const Function& f, int64_t first, int64_t count) {
   Worst worst;
   for (int64_t i = 0; i < count; ++i) {
     const double exact = f.reference(x[i]);
-    const double ulps = Ulps(y[i], exact);
+    const double ulps = testing::ErrorInUlps(y[i], exact);
     if (ulps > worst.ulps) {
       worst.ulps = ulps;
       worst.x = x[i];
     }
-    const bool is_tiny = std::abs(exact) < 16 * std::numeric_limits<float>::min();
-    if (ulps > f.ulps + (is_tiny ? 1 : 0) + 0.01) worst.too_much = true;
+    worst.too_much |= ulps > testing::AllowedUlps<float>(f, exact);
   }
   return worst;
 }
@@ -72,7 +51,7 @@ bool SweepElementary(bool small) {
   const int64_t step = small ? kFloats / 61 : count;
   const int64_t steps = (kFloats + step - 1) / step;
   bool good = true;
-  for (const Function& f : ::gradflow::testing::kElementaryCases<double>) {
+  for (const Function& f : testing::kElementaryCases<double>) {
     std::vector<Worst> worst(steps);
     tbb::parallel_for(int64_t{0}, steps,
                       [&](int64_t i) { worst[i] = Compare(f, i * step, count); });

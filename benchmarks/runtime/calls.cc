@@ -132,8 +132,8 @@ void PrintCallCases(const Medians& medians, Table* table) {
   table->Add("  through a callable", "all", callable, "us");
   table->Expect(callable, Table::kAtMost, 1);
 
-  // How many times as many runs many threads make as one; for the loop that counts, what the cores
-  // allow.
+  // Returns the throughput of many threads as a multiple of one thread's. That of the loop that
+  // counts is what the cores allow.
   const auto scaling = [&](const char* way) {
     const double many = medians.Nanoseconds(ThreadsName(way, kManyThreads));
     return many == 0 ? 0 : kManyThreads * medians.Nanoseconds(ThreadsName(way, 1)) / many;

@@ -63,34 +63,30 @@ GRADFLOW_SLEEF_FUNCTIONS2(GRADFLOW_DECLARE)
 #undef GRADFLOW_SLEEF_FLOATS
 #undef GRADFLOW_SLEEF_DOUBLES
 #undef GRADFLOW_SLEEF_TARGET
-#undef GRADFLOW_SLEEF_VECTORS
+#undef GRADFLOW_SLEEF_BYTES
 // clang passes vectors of over 128 bits as the options of the file say, even within a function of
 // another target: not in the registers where SLEEF looks for them.
-#if defined(__clang__) && HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE4
-#define GRADFLOW_SLEEF_FLOATS f4
-#define GRADFLOW_SLEEF_DOUBLES d2
-#define GRADFLOW_SLEEF_TARGET sse4
-#define GRADFLOW_SLEEF_VECTORS 1
-#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if !defined(__clang__) && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL)
 #define GRADFLOW_SLEEF_FLOATS f16
 #define GRADFLOW_SLEEF_DOUBLES d8
 #define GRADFLOW_SLEEF_TARGET avx512fnofma
-#define GRADFLOW_SLEEF_VECTORS 1
-#elif HWY_TARGET == HWY_AVX2
+#define GRADFLOW_SLEEF_BYTES 64
+#elif !defined(__clang__) && HWY_TARGET == HWY_AVX2
 #define GRADFLOW_SLEEF_FLOATS f8
 #define GRADFLOW_SLEEF_DOUBLES d4
 #define GRADFLOW_SLEEF_TARGET avx
-#define GRADFLOW_SLEEF_VECTORS 1
-#elif HWY_TARGET == HWY_SSE4
+#define GRADFLOW_SLEEF_BYTES 32
+#elif HWY_TARGET == HWY_SSE4 || HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || \
+    HWY_TARGET == HWY_AVX3_DL
 #define GRADFLOW_SLEEF_FLOATS f4
 #define GRADFLOW_SLEEF_DOUBLES d2
 #define GRADFLOW_SLEEF_TARGET sse4
-#define GRADFLOW_SLEEF_VECTORS 1
+#define GRADFLOW_SLEEF_BYTES 16
 #else
 #define GRADFLOW_SLEEF_FLOATS f1
 #define GRADFLOW_SLEEF_DOUBLES d1
 #define GRADFLOW_SLEEF_TARGET purec
-#define GRADFLOW_SLEEF_VECTORS 0
+#define GRADFLOW_SLEEF_BYTES 0
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -100,12 +96,8 @@ namespace HWY_NAMESPACE {
 // Vectors as SLEEF's functions take them.
 template <typename T>
 struct Sleef {
-#if GRADFLOW_SLEEF_VECTORS
-#ifdef __clang__
-  using D = hn::FixedTag<T, 16 / sizeof(T)>;
-#else
-  using D = hn::ScalableTag<T>;
-#endif
+#if GRADFLOW_SLEEF_BYTES > 0
+  using D = hn::FixedTag<T, GRADFLOW_SLEEF_BYTES / sizeof(T)>;
   using Raw = decltype(V<D>::raw);
   static constexpr int64_t kLanes = hn::MaxLanes(D());
   static HWY_INLINE Raw Load(const T* p) { return hn::LoadU(D(), p).raw; }

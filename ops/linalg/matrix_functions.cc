@@ -31,25 +31,28 @@ struct SquareRoot {
     if constexpr (Eigen::NumTraits<T>::IsComplex) {
       return matrix.sqrt();
     } else {
-      // A matrix with a negative eigenvalue has no real root: NaN, where Eigen has an assertion.
+      const int64_t n = matrix.rows();
       const Eigen::RealSchur<Matrix> schur(matrix);
-      const Matrix& triangle = schur.matrixT();
-      bool has_root = schur.info() == Eigen::Success;
-      for (Eigen::Index i = 0; has_root && i < matrix.rows(); ++i) {
-        if (i + 1 < matrix.rows() && triangle(i + 1, i) != 0) {
-          // Two conjugate eigenvalues.
-          ++i;
-        } else {
-          has_root = triangle(i, i) >= 0;
-        }
+      if (schur.info() != Eigen::Success || HasNegativeEigenvalue(schur.matrixT())) {
+        return Matrix::Constant(n, n, std::numeric_limits<T>::quiet_NaN());
       }
-      if (!has_root) {
-        return Matrix::Constant(matrix.rows(), matrix.cols(), std::numeric_limits<T>::quiet_NaN());
-      }
-      Matrix root = Matrix::Zero(matrix.rows(), matrix.cols());
-      Eigen::matrix_sqrt_quasi_triangular(triangle, root);
+      Matrix root = Matrix::Zero(n, n);
+      Eigen::matrix_sqrt_quasi_triangular(schur.matrixT(), root);
       return schur.matrixU() * root * schur.matrixU().adjoint();
     }
+  }
+
+  // Returns whether the matrix, whose blocks of two rows have conjugate eigenvalues, has no real
+  // root. Eigen has an assertion for it.
+  template <typename T>
+  static bool HasNegativeEigenvalue(const EigenMatrix<T>& quasi_triangular) {
+    const int64_t n = quasi_triangular.rows();
+    for (int64_t i = 0; i < n; ++i) {
+      const bool is_block = i + 1 < n && quasi_triangular(i + 1, i) != 0;
+      if (!is_block && !(quasi_triangular(i, i) >= 0)) return true;
+      if (is_block) ++i;
+    }
+    return false;
   }
 };
 

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <thread>
 
@@ -209,6 +211,27 @@ TEST(ThreadsTest, PoolRunsAllAndKnowsItsThreads) {
 }
 
 // What a function holds is freed by the thread that ran it, which holds no lock.
+// A time that overflows would be over at once.
+TEST(WaitTest, LongTimesDoNotOverflow) {
+  Notification waits;
+  Notification event;
+  BlockingCounter counter(1);
+  std::thread other([&] {
+    waits.WaitForNotification();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    event.Notify();
+    counter.DecrementCount();
+  });
+  waits.Notify();
+  EXPECT_TRUE(WaitForNotificationWithTimeout(&event, std::numeric_limits<int64>::max()));
+  EXPECT_TRUE(counter.WaitFor(std::chrono::milliseconds::max()));
+  other.join();
+  EXPECT_EQ(compat_internal::WaitTime(std::chrono::hours::max()), std::chrono::hours(876000));
+  EXPECT_EQ(compat_internal::WaitTime(std::chrono::microseconds::min()),
+            std::chrono::nanoseconds::zero());
+  EXPECT_EQ(compat_internal::WaitTime(std::chrono::milliseconds(3)), std::chrono::milliseconds(3));
+}
+
 TEST(ThreadsTest, PoolFreesFunctionsWithoutItsLock) {
   thread::ThreadPool pool(Env::Default(), "pool", 1);
   Notification released;

@@ -404,7 +404,7 @@ TEST(ImportLimits, HoldForAllImportsIntoAGraph) {
         &graph);
   };
   GRADFLOW_EXPECT_OK(import("a", 20));
-  // What fails uses nothing.
+  // A failed import uses nothing.
   EXPECT_THAT(import("b", 6), StatusIs(kInvalidArgument, HasSubstr("of which 20 are left")));
   GRADFLOW_EXPECT_OK(import("b", 5));
   EXPECT_THAT(import("c", 1), StatusIs(kInvalidArgument, HasSubstr("of which 0 are left")));

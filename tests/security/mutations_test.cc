@@ -2,6 +2,7 @@
 //
 // GRADFLOW_MUTATIONS sets their number, GRADFLOW_MUTATION_SEED the seed. Prints the numbers of
 // status codes.
+#include <gmock/gmock.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/stubs/logging.h>
@@ -19,17 +20,22 @@
 
 #include "absl/strings/numbers.h"
 #include "gradflow/core/registry.h"
+#include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/op_def.pb.h"
+#include "gradflow/testing/status_matchers.h"
 #include "tests/testing/hostile_graph.h"
 #include "tests/testing/mutate.h"
+#include "tests/testing/subprocess.h"
 
 namespace gradflow {
 namespace {
 
+using ::gradflow::testing::FileExists;
 using ::gradflow::testing::MutateBytes;
 using ::gradflow::testing::MutateGraph;
 using ::gradflow::testing::MutationRandom;
 using ::gradflow::testing::RunHostileGraph;
+using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ValidGraphs;
 
 constexpr char kOpRows[] = GRADFLOW_TEST_DATA_DIR "/op_rows.txt";
@@ -63,6 +69,20 @@ TEST(Mutations, StartFromEveryOp) {
     if (name == "NoOp" || name == "PlaceholderV2") continue;
     EXPECT_EQ(ops.count(name), 1) << name << " has no row in op_rows.txt";
   }
+}
+
+TEST(Mutations, WriteNoFiles) {
+  const std::string path = ::testing::TempDir() + "/gradflow_hostile_file";
+  const auto write = [](const Input& to) {
+    const Scope scope = Scope::NewRootScope();
+    ops::WriteFile(scope, to, "text");
+    GraphDef graph;
+    GRADFLOW_EXPECT_OK(scope.ToGraphDef(&graph));
+    return RunHostileGraph(graph.SerializeAsString());
+  };
+  EXPECT_THAT(write(path), StatusIs(absl::StatusCode::kPermissionDenied));
+  EXPECT_FALSE(FileExists(path));
+  EXPECT_THAT(write("/proc/none/file"), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST(Mutations, RunOrFailWithAStatus) {

@@ -19,8 +19,8 @@ struct HostileOptions {
 };
 
 // Reads the bytes as a GraphDef, imports it and runs all nodes, feeding placeholders with a few
-// elements. Returns the status. Fails the test if that is INTERNAL or UNKNOWN, which indicate bugs,
-// or if memory leaks.
+// elements. Returns the status: PERMISSION_DENIED, without a run, if the graph may write files.
+// Fails the test if it is INTERNAL or UNKNOWN, which indicate bugs, or if memory leaks.
 absl::Status RunHostileGraph(absl::string_view bytes, const HostileOptions& options = {});
 
 // Returns valid graphs that together contain every op: each row of the file

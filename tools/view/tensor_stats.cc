@@ -1,14 +1,13 @@
 #include "tools/view/tensor_stats.h"
 
-#include <tbb/parallel_for.h>
-
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
 
 #include "gradflow/core/float16.h"
-#include "gradflow/core/tsan.h"
+#include "gradflow/core/parallel.h"
+#include "gradflow/core/run_context.h"
 
 namespace gradflow::tools {
 namespace {
@@ -243,15 +242,9 @@ void CountBins(const double* values, int64_t count, const TensorStats& stats,
 
 ForEachIndex OnAllCores() {
   return [](int64_t count, const std::function<void(int64_t)>& fn) {
-    const char fork = 0;
-    const char join = 0;
-    TsanRelease(&fork);
-    tbb::parallel_for(int64_t{0}, count, [&](int64_t i) GRADFLOW_NO_TSAN {
-      TsanAcquire(&fork);
-      fn(i);
-      TsanRelease(&join);
+    ParallelFor(RunContext(), count, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) fn(i);
     });
-    TsanAcquire(&join);
   };
 }
 

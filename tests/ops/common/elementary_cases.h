@@ -3,7 +3,9 @@
 #ifndef GRADFLOW_TESTS_OPS_COMMON_ELEMENTARY_CASES_H_
 #define GRADFLOW_TESTS_OPS_COMMON_ELEMENTARY_CASES_H_
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "gradflow/ops/common/elementary_simd.h"
 
@@ -32,6 +34,36 @@ inline constexpr ElementaryCase<Real> kElementaryCases[] = {
     {"sinh", Elementary::kSinh, std::sinh, 2},       {"tan", Elementary::kTan, std::tan, 1},
     {"tanh", Elementary::kTanh, std::tanh, 1},
 };
+
+// Returns the distance of `value` from the exact result in units in the last place; a large number
+// if one of them is no number, or infinite, and the other is not.
+template <typename T, typename Real>
+double ErrorInUlps(T value, Real exact) {
+  constexpr double kWrong = 1e9;
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(exact) || std::isnan(value)) {
+    return std::isnan(exact) == std::isnan(value) ? 0 : kWrong;
+  }
+  if (value == static_cast<T>(exact)) return 0;
+  // Those next to the largest number may round to infinity.
+  const Real almost_infinite = Real{Limits::max()} * Real{0.9999999L};
+  if (std::isinf(value)) return std::abs(exact) > almost_infinite ? 1 : kWrong;
+  if (std::isinf(static_cast<T>(exact))) {
+    return std::abs(Real{value}) > almost_infinite ? 1 : kWrong;
+  }
+  int exponent = 0;
+  std::frexp(exact, &exponent);
+  exponent = std::max(exponent, Limits::min_exponent);
+  return static_cast<double>(std::abs(Real{value} - exact) /
+                             std::ldexp(Real{1}, exponent - Limits::digits));
+}
+
+// Returns the error that a result may have.
+template <typename T, typename Real>
+double AllowedUlps(const ElementaryCase<Real>& c, Real exact) {
+  const bool is_tiny = std::abs(exact) < 16 * std::numeric_limits<T>::min();
+  return c.ulps + (is_tiny ? 1 : 0) + 0.01;
+}
 
 }  // namespace gradflow::testing
 

@@ -23,27 +23,9 @@ namespace {
 
 using Long = long double;
 
+using ::gradflow::testing::AllowedUlps;
+using ::gradflow::testing::ErrorInUlps;
 const auto& kElementaryCases = ::gradflow::testing::kElementaryCases<Long>;
-
-// Returns the distance of `value` from the exact result in ulps of the type; a large number if one
-// of them is no number, or infinite, and the other is not.
-template <typename T>
-double Error(T value, Long exact) {
-  constexpr double kWrong = 1e9;
-  using Limits = std::numeric_limits<T>;
-  if (std::isnan(exact) || std::isnan(value))
-    return std::isnan(exact) == std::isnan(value) ? 0 : kWrong;
-  if (value == static_cast<T>(exact)) return 0;
-  if (std::isinf(value)) return std::abs(exact) > Limits::max() * 0.9999999L ? 1 : kWrong;
-  if (std::isinf(static_cast<T>(exact))) {
-    return std::abs(Long{value}) > Limits::max() * 0.9999999L ? 1 : kWrong;
-  }
-  int exponent = 0;
-  std::frexp(exact, &exponent);
-  exponent = std::max(exponent, Limits::min_exponent);
-  return static_cast<double>(std::abs(Long{value} - exact) /
-                             std::ldexp(Long{1}, exponent - Limits::digits));
-}
 
 // Returns random bits as numbers, numbers of moderate size, and special ones.
 template <typename T>
@@ -88,14 +70,12 @@ void ExpectAccurate() {
     ApplyElementary(c.function, x.data(), y.data(), static_cast<int64_t>(x.size()));
     int wrong = 0;
     for (size_t i = 0; i < x.size() && wrong < 3; ++i) {
-      // Subnormal results lose a little more.
       const Long exact = c.reference(Long{x[i]});
-      const double allowed =
-          c.ulps + (std::abs(exact) < 16 * std::numeric_limits<T>::min() ? 1 : 0) + 0.01;
-      if (Error(y[i], exact) <= allowed) continue;
+      const double error = ErrorInUlps(y[i], exact);
+      if (error <= AllowedUlps<T>(c, exact)) continue;
       ++wrong;
       ADD_FAILURE() << c.name << "(" << x[i] << ") is " << y[i] << ", expected " << exact
-                    << ", off by " << Error(y[i], exact) << " ulps";
+                    << ", off by " << error << " ulps";
     }
   }
 }
@@ -171,7 +151,7 @@ TEST(Elementary, OrdinaryNumbersHaveTheBitsThatTheyHaveBesideOthers) {
     for (size_t i = 0; i < x.size(); ++i) {
       const Long exact =
           f == Elementary::kExp ? std::exp(Long{numbers[i]}) : std::log(Long{numbers[i]});
-      ASSERT_LE(Error(expected[i], exact), f == Elementary::kExp ? 0.81 : 0.96) << numbers[i];
+      ASSERT_LE(ErrorInUlps(expected[i], exact), f == Elementary::kExp ? 0.81 : 0.96) << numbers[i];
     }
     std::vector<float> y(x.size());
     for (const std::string& target : SimdTargets()) {
@@ -207,7 +187,7 @@ void ExpectAccuratePairs() {
     for (int64_t i = 0; i < n && wrong < 3; ++i) {
       const Long exact = reference(Long{x[i]}, Long{y[i]});
       const double allowed = std::abs(exact) < 16 * std::numeric_limits<T>::min() ? 2.01 : 1.01;
-      if (Error(z[i], exact) <= allowed) continue;
+      if (ErrorInUlps(z[i], exact) <= allowed) continue;
       ++wrong;
       ADD_FAILURE() << static_cast<int>(function) << " of " << x[i] << " and " << y[i] << " is "
                     << z[i] << ", expected " << exact;

@@ -5,7 +5,6 @@
 
 #include <sstream>
 #include <type_traits>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -27,7 +26,7 @@ decltype(auto) ForStrCat(const T& value) {
   } else {
     std::ostringstream text;
     text << value;
-    return std::move(text).str();
+    return text.str();
   }
 }
 
