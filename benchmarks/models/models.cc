@@ -33,6 +33,8 @@ const char* NameOf(Network network) {
       return "resnet50";
     case Network::kMobileNetV2:
       return "mobilenet_v2";
+    case Network::kInceptionV3:
+      return "inception_v3";
     case Network::kLstm:
       return "lstm";
     case Network::kBertLayer:
@@ -47,6 +49,8 @@ TensorShape InputShape(Network network, int64_t batch) {
       return {kLstmSteps, batch, kLstmCells};
     case Network::kBertLayer:
       return {batch * kBertLength, kBertSize};
+    case Network::kInceptionV3:
+      return {batch, 299, 299, 3};
     default:
       return {batch, 224, 224, 3};
   }
@@ -212,10 +216,10 @@ int Main(int argc, char** argv) {
           *std::find_if(std::begin(kNetworks), std::end(kNetworks),
                         [&](Network network) { return std::strcmp(NameOf(network), value) == 0; })};
     } else {
-      std::fprintf(
-          stderr,
-          "usage: models [--model resnet50|mobilenet_v2|lstm|bert_layer] [--batch N]\n"
-          "              [--threads N] [--repeats N] [--training] [--write FOLDER] [--small]\n");
+      std::fprintf(stderr,
+                   "usage: models [--model resnet50|mobilenet_v2|inception_v3|lstm|bert_layer]\n"
+                   "              [--batch N] [--threads N] [--repeats N] [--training]\n"
+                   "              [--write FOLDER] [--small]\n");
       return 2;
     }
   }

@@ -14,9 +14,9 @@
 
 namespace gradflow::benchmarks {
 
-enum class Network { kResNet50, kMobileNetV2, kLstm, kBertLayer };
-inline constexpr Network kNetworks[] = {Network::kResNet50, Network::kMobileNetV2, Network::kLstm,
-                                        Network::kBertLayer};
+enum class Network { kResNet50, kMobileNetV2, kInceptionV3, kLstm, kBertLayer };
+inline constexpr Network kNetworks[] = {Network::kResNet50, Network::kMobileNetV2,
+                                        Network::kInceptionV3, Network::kLstm, Network::kBertLayer};
 
 // Sizes that networks use in more than one place.
 inline constexpr int64_t kLstmSteps = 32;
@@ -105,6 +105,30 @@ typename B::Value MobileNetV2(B& b, typename B::Value x) {
   return b.Dense(b.Average(x), 1280, 1000);
 }
 
+// The first half of Inception v3, up to the first block of 17 x 17, and its average over the image.
+template <typename B>
+typename B::Value InceptionV3(B& b, typename B::Value x) {
+  using Value = typename B::Value;
+  const auto same = [&](const Value& y, int64_t in, int64_t out, int64_t size) {
+    return b.Relu(b.Norm(b.Conv(y, in, out, size, 1), out));
+  };
+  const auto valid = [&](const Value& y, int64_t in, int64_t out, int64_t stride) {
+    return b.Relu(b.Norm(b.Conv(y, in, out, 3, stride, 0), out));
+  };
+  x = same(valid(valid(x, 3, 32, 2), 32, 32, 1), 32, 64, 3);
+  x = valid(same(b.MaxPoolValid(x), 64, 80, 1), 80, 192, 1);
+  x = b.MaxPoolValid(x);
+  int64_t in = 192;
+  for (const int64_t pooled : {32, 64, 64}) {
+    x = b.Concat({same(x, in, 64, 1), same(same(x, in, 48, 1), 48, 64, 5),
+                  same(same(same(x, in, 64, 1), 64, 96, 3), 96, 96, 3),
+                  same(b.AveragePool(x), in, pooled, 1)});
+    in = 64 + 64 + 96 + pooled;
+  }
+  const Value narrow = valid(same(same(x, in, 64, 1), 64, 96, 3), 96, 96, 2);
+  return b.Average(b.Concat({valid(x, in, 384, 2), narrow, b.MaxPoolValid(x)}));
+}
+
 // Two layers of long short-term memory.
 template <typename B>
 typename B::Value TwoLstms(B& b, typename B::Value x) {
@@ -139,6 +163,8 @@ typename B::Value MakeNetwork(Network network, int64_t batch, B& b, typename B::
       return ResNet50(b, x);
     case Network::kMobileNetV2:
       return MobileNetV2(b, x);
+    case Network::kInceptionV3:
+      return InceptionV3(b, x);
     case Network::kLstm:
       return TwoLstms(b, x);
     case Network::kBertLayer:

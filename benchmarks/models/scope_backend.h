@@ -26,11 +26,15 @@ class ScopeBackend {
   const std::vector<Output>& trainable() const { return trainable_; }
 
   Value Conv(const Value& x, int64_t in, int64_t out, int64_t size, int64_t stride) {
+    return Conv(x, in, out, size, stride, size / 2);
+  }
+  Value Conv(const Value& x, int64_t in, int64_t out, int64_t size, int64_t stride,
+             int64_t padding) {
     const Output w = Weight(source_.Filter({size, size, in, out}, size * size * in));
     const int s = static_cast<int>(stride);
-    if (size == 1) return ops::Conv2D(scope_, x, w, {1, s, s, 1}, "VALID");
+    if (padding == 0) return ops::Conv2D(scope_, x, w, {1, s, s, 1}, "VALID");
     return ops::Conv2D(scope_, x, w, {1, s, s, 1}, "EXPLICIT",
-                       ops::Conv2D::ExplicitPaddings(Padding(static_cast<int>(size / 2))));
+                       ops::Conv2D::ExplicitPaddings(Padding(padding)));
   }
   Value Depthwise(const Value& x, int64_t channels, int64_t stride) {
     const Output w = Weight(source_.Filter({3, 3, channels, 1}, 9));
@@ -55,6 +59,13 @@ class ScopeBackend {
     return ops::MaxPool(scope_, x, {1, 3, 3, 1}, {1, 2, 2, 1}, "EXPLICIT",
                         ops::MaxPool::ExplicitPaddings(Padding(1)));
   }
+  Value MaxPoolValid(const Value& x) {
+    return ops::MaxPool(scope_, x, {1, 3, 3, 1}, {1, 2, 2, 1}, "VALID");
+  }
+  Value AveragePool(const Value& x) {
+    return ops::AvgPool(scope_, x, {1, 3, 3, 1}, {1, 1, 1, 1}, "SAME");
+  }
+  Value Concat(const std::vector<Value>& parts) { return ops::Concat(scope_, parts, 3); }
   Value Average(const Value& x) { return ops::Mean(scope_, x, {1, 2}); }
   Value Dense(const Value& x, int64_t in, int64_t out) {
     const Output w = Weight(source_.Filter({in, out}, in));
@@ -101,7 +112,10 @@ class ScopeBackend {
   }
 
  private:
-  static std::vector<int> Padding(int n) { return {0, 0, n, n, n, n, 0, 0}; }
+  static std::vector<int> Padding(int64_t padding) {
+    const int n = static_cast<int>(padding);
+    return {0, 0, n, n, n, n, 0, 0};
+  }
   static Tensor Ints(const Dims& values) {
     Tensor tensor(DT_INT32, {static_cast<int64_t>(values.size())});
     for (size_t i = 0; i < values.size(); ++i) {

@@ -22,11 +22,15 @@ class TorchBackend {
   const std::vector<at::Tensor>& weights() const { return weights_; }
 
   Value Conv(const Value& x, int64_t in, int64_t out, int64_t size, int64_t stride) {
+    return Conv(x, in, out, size, stride, size / 2);
+  }
+  Value Conv(const Value& x, int64_t in, int64_t out, int64_t size, int64_t stride,
+             int64_t padding) {
     const Value& w = Weight([&] {
       return TorchTensor(source_.Filter({size, size, in, out}, size * size * in))
           .permute({3, 2, 0, 1});
     });
-    return at::conv2d(x, w, {}, {stride, stride}, {size / 2, size / 2});
+    return at::conv2d(x, w, {}, {stride, stride}, {padding, padding});
   }
   Value Depthwise(const Value& x, int64_t channels, int64_t stride) {
     const Value& w = Weight([&] {
@@ -46,6 +50,11 @@ class TorchBackend {
   Value Relu6(const Value& x) { return at::hardtanh(x, 0, 6); }
   Value Add(const Value& x, const Value& y) { return at::add(x, y); }
   Value MaxPool(const Value& x) { return at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1}); }
+  Value MaxPoolValid(const Value& x) { return at::max_pool2d(x, {3, 3}, {2, 2}); }
+  Value AveragePool(const Value& x) {
+    return at::avg_pool2d(x, {3, 3}, {1, 1}, {1, 1}, false, /*count_include_pad=*/false);
+  }
+  Value Concat(const std::vector<Value>& parts) { return at::cat(parts, 1); }
   Value Average(const Value& x) { return at::mean(x, {2, 3}); }
   Value Dense(const Value& x, int64_t in, int64_t out) {
     const Value w = Weight([&] { return TorchTensor(source_.Filter({in, out}, in)); });

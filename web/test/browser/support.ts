@@ -130,7 +130,7 @@ export class Fixture {
   }
 }
 
-// Waits until the worker has answered and the picture stands still.
+// Waits until the worker has answered, and the picture stands still and is drawn.
 export async function settle(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const app = window.gradflow;
@@ -141,7 +141,11 @@ export async function settle(page: Page): Promise<void> {
       await app.client.call('find', '');
       await app.edit?.refreshed();
       const now = JSON.stringify([app.camera.transform(), app.selected, app.message]);
-      if (now === before && app.client.isIdle && !app.search.isBusy && app.edit?.isBusy !== true) return;
+      if (now === before && app.client.isIdle && !app.search.isBusy && app.edit?.isBusy !== true) {
+        // Runs after the picture is drawn, which is asked for before.
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+        return;
+      }
       before = now;
     }
     throw new Error('the page does not settle');
