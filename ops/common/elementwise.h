@@ -142,13 +142,32 @@ void BinaryRun(const F& f, const void* const* x, const int64_t* strides, void* o
   }
 }
 
+// F::kFloatLoop: a loop of float with the bits of F, for the best instruction set. Null without
+// one.
+template <typename F, typename = void>
+inline constexpr ElementwiseLoop kFloatLoop = nullptr;
+template <typename F>
+inline constexpr ElementwiseLoop kFloatLoop<F, std::void_t<decltype(F::kFloatLoop)>> =
+    F::kFloatLoop;
 template <typename F, typename In, typename Out>
-void UnaryLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
-  UnaryRun<In, Out>(F(), x, out, n);
+inline constexpr bool kHasFloatLoop =
+    std::is_same_v<In, float>&& std::is_same_v<Out, float>&& kFloatLoop<F> != nullptr;
+
+template <typename F, typename In, typename Out>
+void UnaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  if constexpr (kHasFloatLoop<F, In, Out>) {
+    kFloatLoop<F>(x, strides, out, n);
+  } else {
+    UnaryRun<In, Out>(F(), x, out, n);
+  }
 }
 template <typename F, typename In, typename Out>
 void BinaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  BinaryRun<In, Out>(F(), x, strides, out, n);
+  if constexpr (kHasFloatLoop<F, In, Out>) {
+    kFloatLoop<F>(x, strides, out, n);
+  } else {
+    BinaryRun<In, Out>(F(), x, strides, out, n);
+  }
 }
 
 }  // namespace internal

@@ -193,6 +193,101 @@ void RoundDoubles(Rounding rounding, const double* from, double* to, int64_t n) 
   RoundSwitch(rounding, from, to, n);
 }
 
+struct Sum {
+  template <class D>
+  static HWY_INLINE V<D> Of(D, V<D> x, V<D> y) {
+    return x + y;
+  }
+};
+struct Difference {
+  template <class D>
+  static HWY_INLINE V<D> Of(D, V<D> x, V<D> y) {
+    return x - y;
+  }
+};
+struct Product {
+  template <class D>
+  static HWY_INLINE V<D> Of(D, V<D> x, V<D> y) {
+    return x * y;
+  }
+};
+struct Rectified {
+  template <class D>
+  static HWY_INLINE V<D> Of(D d, V<D> x) {
+    return hn::IfThenZeroElse(x <= hn::Zero(d), x);
+  }
+};
+struct Rectified6 {
+  template <class D>
+  static HWY_INLINE V<D> Of(D d, V<D> x) {
+    const auto six = hn::Set(d, 6.0f);
+    const auto positive = Rectified::Of(d, x);
+    return hn::IfThenElse(positive > six, six, positive);
+  }
+};
+
+template <class F>
+struct UnaryMath {
+  const float* x;
+  float* out;
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    hn::StoreU(F::Of(d, hn::LoadU(d, x + i)), d, out + i);
+  }
+};
+
+// An operand whose stride is 0 has one element.
+template <class F, bool kOneX, bool kOneY>
+struct BinaryMath {
+  const float* x;
+  const float* y;
+  float* out;
+  template <class D>
+  HWY_INLINE void Run(D d, int64_t i) const {
+    const auto a = kOneX ? hn::Set(d, *x) : hn::LoadU(d, x + i);
+    const auto b = kOneY ? hn::Set(d, *y) : hn::LoadU(d, y + i);
+    hn::StoreU(F::Of(d, a, b), d, out + i);
+  }
+};
+
+template <class F>
+HWY_INLINE void UnaryFloats(const void* const* x, void* out, int64_t n) {
+  ForEach(UnaryMath<F>{static_cast<const float*>(x[0]), static_cast<float*>(out)}, n);
+}
+
+template <class F>
+HWY_INLINE void BinaryFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  const auto* const a = static_cast<const float*>(x[0]);
+  const auto* const b = static_cast<const float*>(x[1]);
+  auto* const result = static_cast<float*>(out);
+  if (strides[0] == 0) {
+    // Read before the output is written, which may be the other operand.
+    const float one = *a;
+    ForEach(BinaryMath<F, true, false>{&one, b, result}, n);
+  } else if (strides[1] == 0) {
+    const float one = *b;
+    ForEach(BinaryMath<F, false, true>{a, &one, result}, n);
+  } else {
+    ForEach(BinaryMath<F, false, false>{a, b, result}, n);
+  }
+}
+
+void SumLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  BinaryFloats<Sum>(x, strides, out, n);
+}
+void DifferenceLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  BinaryFloats<Difference>(x, strides, out, n);
+}
+void ProductLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  BinaryFloats<Product>(x, strides, out, n);
+}
+void RectifiedLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  UnaryFloats<Rectified>(x, out, n);
+}
+void Rectified6Loop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  UnaryFloats<Rectified6>(x, out, n);
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace gradflow
 HWY_AFTER_NAMESPACE();
@@ -207,6 +302,11 @@ HWY_EXPORT(RoundFloats);
 HWY_EXPORT(RoundDoubles);
 HWY_EXPORT(SquareRootFloats);
 HWY_EXPORT(SquareRootDoubles);
+HWY_EXPORT(SumLoop);
+HWY_EXPORT(DifferenceLoop);
+HWY_EXPORT(ProductLoop);
+HWY_EXPORT(RectifiedLoop);
+HWY_EXPORT(Rectified6Loop);
 
 void Float16ToFloat(ElementType type, const void* from, float* to, int64_t n) {
   GRADFLOW_SIMD_DISPATCH(ToFloatLoop)(type, from, to, n);
@@ -230,6 +330,22 @@ void SquareRoots(const float* from, float* to, int64_t n) {
 }
 void SquareRoots(const double* from, double* to, int64_t n) {
   GRADFLOW_SIMD_DISPATCH(SquareRootDoubles)(from, to, n);
+}
+
+void AddFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(SumLoop)(x, strides, out, n);
+}
+void SubtractFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(DifferenceLoop)(x, strides, out, n);
+}
+void MultiplyFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(ProductLoop)(x, strides, out, n);
+}
+void RectifyFloats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(RectifiedLoop)(x, strides, out, n);
+}
+void Rectify6Floats(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  GRADFLOW_SIMD_DISPATCH(Rectified6Loop)(x, strides, out, n);
 }
 
 }  // namespace gradflow

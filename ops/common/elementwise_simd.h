@@ -30,6 +30,14 @@ void RoundToIntegers(Rounding rounding, const double* from, double* to, int64_t 
 void SquareRoots(const float* from, float* to, int64_t n);
 void SquareRoots(const double* from, double* to, int64_t n);
 
+// Each is an ElementwiseLoop (ops/common/elementwise.h) of float.
+void AddFloats(const void* const* x, const int64_t* strides, void* out, int64_t n);
+void SubtractFloats(const void* const* x, const int64_t* strides, void* out, int64_t n);
+void MultiplyFloats(const void* const* x, const int64_t* strides, void* out, int64_t n);
+// max(x, 0) and min(max(x, 0), 6). NaN stays NaN.
+void RectifyFloats(const void* const* x, const int64_t* strides, void* out, int64_t n);
+void Rectify6Floats(const void* const* x, const int64_t* strides, void* out, int64_t n);
+
 }  // namespace gradflow
 
 #endif  // GRADFLOW_OPS_COMMON_ELEMENTWISE_SIMD_H_

@@ -8,6 +8,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/elementwise_simd.h"
 
 namespace gradflow::arithmetic {
 namespace {
@@ -24,6 +25,7 @@ T Multiplied(T x, T y) {
 }
 
 struct AddElements {
+  static constexpr ElementwiseLoop kFloatLoop = AddFloats;
   template <typename T>
   T operator()(T x, T y) const {
     return static_cast<T>(x + y);
@@ -31,6 +33,7 @@ struct AddElements {
 };
 
 struct Subtract {
+  static constexpr ElementwiseLoop kFloatLoop = SubtractFloats;
   template <typename T>
   T operator()(T x, T y) const {
     return static_cast<T>(x - y);
@@ -38,6 +41,7 @@ struct Subtract {
 };
 
 struct Multiply {
+  static constexpr ElementwiseLoop kFloatLoop = MultiplyFloats;
   template <typename T>
   T operator()(T x, T y) const {
     return Multiplied(x, y);

@@ -25,6 +25,7 @@ namespace gradflow::bias_add {
 namespace {
 
 struct Add {
+  static constexpr ElementwiseLoop kFloatLoop = AddFloats;
   template <typename T>
   T operator()(T x, T y) const {
     return static_cast<T>(x + y);

@@ -3,6 +3,7 @@
 #include "gradflow/core/shape_fns.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/common/elementwise.h"
+#include "gradflow/ops/common/elementwise_simd.h"
 #include "gradflow/ops/common/input_checks.h"
 #include "gradflow/ops/nn/activation.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 // The comparisons of Rectify and Rectify6 propagate NaN.
 struct Rectify {
+  static constexpr ElementwiseLoop kFloatLoop = RectifyFloats;
   template <typename T>
   T operator()(T x) const {
     return x <= 0 ? T(0) : x;
@@ -18,6 +20,7 @@ struct Rectify {
 };
 
 struct Rectify6 {
+  static constexpr ElementwiseLoop kFloatLoop = Rectify6Floats;
   template <typename T>
   T operator()(T x) const {
     const T positive = x <= 0 ? T(0) : x;

@@ -1,4 +1,4 @@
-// Conversions between float and 16-bit types.
+// Conversions between float and 16-bit types, and loops of float.
 #include "gradflow/ops/common/elementwise_simd.h"
 
 #include <gtest/gtest.h>
@@ -86,6 +86,72 @@ void ExpectFloatsOf(ElementType type) {
 TEST(Float16ToFloat, HasTheBitsOfHalf) { ExpectFloatsOf<half>(ElementType::kHalf); }
 
 TEST(Float16ToFloat, HasTheBitsOfBfloat16) { ExpectFloatsOf<bfloat16>(ElementType::kBfloat16); }
+
+struct FloatLoop {
+  const char* name;
+  void (*run)(const void* const* x, const int64_t* strides, void* out, int64_t n);
+  float (*expected)(float x, float y);
+};
+
+const FloatLoop kFloatLoops[] = {
+    {"add", AddFloats, [](float x, float y) { return x + y; }},
+    {"subtract", SubtractFloats, [](float x, float y) { return x - y; }},
+    {"multiply", MultiplyFloats, [](float x, float y) { return x * y; }},
+    {"rectify", RectifyFloats, [](float x, float) { return x <= 0 ? 0 : x; }},
+    {"rectify6", Rectify6Floats, [](float x, float) { return x <= 0  ? 0
+                                                             : x > 6 ? 6
+                                                                     : x; }},
+};
+
+// Runs a loop that stores over operand `in_place`, and nothing behind its n elements.
+void RunInPlace(const FloatLoop& loop, std::vector<float> x, std::vector<float> y, int in_place,
+                const int64_t (&strides)[2], int64_t n) {
+  const std::vector<float> a = x;
+  const std::vector<float> b = y;
+  const void* const operands[] = {x.data(), y.data()};
+  std::vector<float>& out = in_place == 0 ? x : y;
+  loop.run(operands, strides, out.data(), n);
+  for (int64_t i = 0; i < n; ++i) {
+    const float expected = loop.expected(a[i * strides[0]], b[i * strides[1]]);
+    if (std::isnan(expected) && std::isnan(out[i])) continue;
+    ASSERT_EQ(std::memcmp(&out[i], &expected, sizeof(float)), 0)
+        << "element " << i << " of " << n << " is " << out[i] << ", expected " << expected;
+  }
+  const std::vector<float>& before = in_place == 0 ? a : b;
+  ASSERT_EQ(out[n], before[n]) << "behind " << n << " elements";
+}
+
+TEST(FloatLoops, HaveTheBitsOfScalarCodeOnEverySimdTarget) {
+  const float infinity = HUGE_VALF;
+  const std::vector<float> special = {0.0f,    -0.0f,      NAN,        infinity, -infinity,
+                                      6.0f,    6.0000005f, 5.9999995f, 1e-45f,   -1e-45f,
+                                      3.4e38f, -3.4e38f,   -1.5f,      2.5f};
+  std::vector<float> x;
+  std::vector<float> y;
+  for (size_t i = 0; i < 80; ++i) {
+    x.push_back(special[i % special.size()]);
+    y.push_back(special[i * 5 / special.size() % special.size()]);
+  }
+  // The sentinels behind the elements are numbers.
+  x.push_back(7);
+  y.push_back(7);
+  for (const std::string& target : SimdTargets()) {
+    ASSERT_TRUE(SetSimdTarget(target));
+    for (const FloatLoop& loop : kFloatLoops) {
+      for (const int64_t n : {1, 3, 16, 80}) {
+        SCOPED_TRACE(target + " " + loop.name);
+        x[n] = y[n] = 7;
+        RunInPlace(loop, x, y, 0, {1, 1}, n);
+        RunInPlace(loop, x, y, 1, {1, 1}, n);
+        // An operand that is repeated.
+        RunInPlace(loop, x, std::vector<float>(n + 1, 2.5f), 0, {1, 0}, n);
+        if (std::string(loop.name).find("rectify") == 0) continue;
+        RunInPlace(loop, {-1.5f}, y, 1, {0, 1}, n);
+      }
+    }
+  }
+  SetSimdTarget("");
+}
 
 }  // namespace
 }  // namespace gradflow
