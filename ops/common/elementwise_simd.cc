@@ -7,6 +7,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {
 namespace HWY_NAMESPACE {
+namespace {
 
 template <class Io>
 struct ToFloatMath {
@@ -288,6 +289,7 @@ void Rectified6Loop(const void* const* x, const int64_t*, void* out, int64_t n) 
   UnaryFloats<Rectified6>(x, out, n);
 }
 
+}  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace gradflow
 HWY_AFTER_NAMESPACE();

@@ -6,6 +6,7 @@
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/elementwise_chunks.h"
 #include "gradflow/ops/nn/activation.h"
+#include "gradflow/ops/nn/activation_simd.h"
 
 namespace gradflow::elu {
 namespace {
@@ -23,21 +24,22 @@ struct SeluConstants {
   static constexpr double kNegative = kScaleAlpha;
 };
 
-template <typename Constants, typename T>
-void Loop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  constexpr T kPositive = static_cast<T>(Constants::kPositive);
-  constexpr T kNegative = static_cast<T>(Constants::kNegative);
-  ForEachChunk<T, T, 1>(x, strides, out, n, [&](const T* const* a, T* result, int64_t count) {
-    T e[kElementwiseChunk];
-    ApplyElementary(Elementary::kExpm1, a[0], e, count);
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < count; ++i) {
-      // Both, since a product in a branch is not vectorized.
-      const T negative = kNegative * e[i];
-      const T positive = kPositive * a[0][i];
-      result[i] = a[0][i] < 0 ? negative : positive;
-    }
-  });
+template <typename Constants>
+void FloatLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  ApplyElu(static_cast<float>(Constants::kPositive), static_cast<float>(Constants::kNegative),
+           static_cast<const float*>(x[0]), static_cast<float*>(out), n);
+}
+
+template <typename Constants>
+void DoubleLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  ForEachChunk<double, double, 1>(
+      x, strides, out, n, [&](const double* const* a, double* result, int64_t count) {
+        double e[kElementwiseChunk];
+        ApplyElementary(Elementary::kExpm1, a[0], e, count);
+        for (int64_t i = 0; i < count; ++i) {
+          result[i] = a[0][i] < 0 ? Constants::kNegative * e[i] : Constants::kPositive * a[0][i];
+        }
+      });
 }
 
 template <typename Constants>
@@ -52,7 +54,7 @@ struct Gradient {
 
 template <typename Constants>
 void RegisterKernels(Registry& registry, absl::string_view op, absl::string_view gradient_op) {
-  RegisterFloatActivation<Loop<Constants, float>, Loop<Constants, double>, 3000>(registry, op);
+  RegisterFloatActivation<FloatLoop<Constants>, DoubleLoop<Constants>, 1500>(registry, op);
   using F = Gradient<Constants>;
   RegisterFloatActivationGrad<internal::BinaryLoop<F, float, float>,
                               internal::BinaryLoop<F, double, double>, 500>(registry, gradient_op);

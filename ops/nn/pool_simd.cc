@@ -42,17 +42,28 @@ HWY_INLINE void ForVectors(int64_t n, const F& fn) {
 // Elements that are fetched ahead of their use: processors fetch up to the end of a page.
 constexpr int64_t kAhead = 512;
 
-template <class Op>
+// kRows is the number of rows, or 0 for `rows`.
+template <class Op, int kRows>
 HWY_INLINE void RowsOf(const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
                        float* out) {
-  ForVectors(n, [&](auto d, int64_t i) HWY_ATTR {
+  const int64_t count = kRows > 0 ? kRows : rows;
+  ForVectors(n, [=](auto d, int64_t i) HWY_ATTR {
     auto a = first ? Op::Initial(d) : hn::LoadU(d, out + i);
-    for (int64_t r = 0; r < rows; ++r) {
+    GRADFLOW_UNROLL
+    for (int64_t r = 0; r < count; ++r) {
       hwy::Prefetch(x + r * stride + i + kAhead);
       a = Op::Combine(d, a, hn::LoadU(d, x + r * stride + i));
     }
     hn::StoreU(a, d, out + i);
   });
+}
+
+template <class Op>
+HWY_INLINE void SomeRowsOf(const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
+                           float* out) {
+  if (rows == 2 && first) return RowsOf<Op, 2>(x, stride, rows, true, n, out);
+  if (rows == 3 && first) return RowsOf<Op, 3>(x, stride, rows, true, n, out);
+  RowsOf<Op, 0>(x, stride, rows, first, n, out);
 }
 
 template <class Op>
@@ -75,8 +86,8 @@ HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixel
 
 void RowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
                 float* out) {
-  if (kind == PoolKind::kMax) return RowsOf<Max>(x, stride, rows, first, n, out);
-  RowsOf<Sum>(x, stride, rows, first, n, out);
+  if (kind == PoolKind::kMax) return SomeRowsOf<Max>(x, stride, rows, first, n, out);
+  SomeRowsOf<Sum>(x, stride, rows, first, n, out);
 }
 
 void PixelsOfPool(PoolKind kind, const float* x, const PoolRange* windows, int64_t pixels,

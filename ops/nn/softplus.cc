@@ -7,44 +7,46 @@
 #include "gradflow/ops/common/elementwise.h"
 #include "gradflow/ops/common/elementwise_chunks.h"
 #include "gradflow/ops/nn/activation.h"
+#include "gradflow/ops/nn/activation_simd.h"
 
 namespace gradflow::softplus {
 namespace {
 
+void FloatLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  ApplySoftplus(static_cast<const float*>(x[0]), static_cast<float*>(out), n);
+}
+void FloatGradLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  ApplySoftplusGrad(static_cast<const float*>(x[0]), static_cast<const float*>(x[1]),
+                    static_cast<float*>(out), n);
+}
+
 // Sets e[i] = e^-|x[i]|, which never overflows.
-template <typename T>
-void ExpOfNegativeAbs(const T* x, T* e, int64_t count) {
+void ExpOfNegativeAbs(const double* x, double* e, int64_t count) {
   for (int64_t i = 0; i < count; ++i) e[i] = -std::abs(x[i]);
   ApplyElementary(Elementary::kExp, e, e, count);
 }
 
 // log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
-template <typename T>
-void SoftplusLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  ForEachChunk<T, T, 1>(x, strides, out, n, [&](const T* const* a, T* result, int64_t count) {
-    T e[kElementwiseChunk];
+void DoubleLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  const auto run = [](const double* const* a, double* result, int64_t count) {
+    double e[kElementwiseChunk];
     ExpOfNegativeAbs(a[0], e, count);
     ApplyElementary(Elementary::kLog1p, e, e, count);
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < count; ++i) result[i] = (a[0][i] > 0 ? a[0][i] : T(0)) + e[i];
-  });
+    for (int64_t i = 0; i < count; ++i) result[i] = (a[0][i] > 0 ? a[0][i] : 0) + e[i];
+  };
+  ForEachChunk<double, double, 1>(x, strides, out, n, run);
 }
 
 // dy / (1 + e^-x), in the form whose exponential is at most 1.
-template <typename T>
-void SoftplusGradLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  ForEachChunk<T, T, 2>(x, strides, out, n, [&](const T* const* a, T* result, int64_t count) {
-    T features[kElementwiseChunk];
-    T gradients[kElementwiseChunk];
-    T e[kElementwiseChunk];
-    const T* const dy = Repeated(a[0], strides[0], count, gradients);
-    const T* const v = Repeated(a[1], strides[1], count, features);
-    ExpOfNegativeAbs(v, e, count);
-    GRADFLOW_SAME_INDEX_LOOP
-    for (int64_t i = 0; i < count; ++i) {
-      result[i] = dy[i] * ((v[i] >= 0 ? T(1) : e[i]) / (T(1) + e[i]));
-    }
-  });
+void DoubleGradLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
+  ForEachChunk<double, double, 2>(
+      x, strides, out, n, [&](const double* const* a, double* result, int64_t count) {
+        double e[kElementwiseChunk];
+        ExpOfNegativeAbs(a[1], e, count);
+        for (int64_t i = 0; i < count; ++i) {
+          result[i] = a[0][i] * ((a[1][i] >= 0 ? 1 : e[i]) / (1 + e[i]));
+        }
+      });
 }
 
 struct SoftsignFunction {
@@ -69,11 +71,10 @@ void Register(Registry& registry) {
                      R"(Computes log(1 + e^features) element-wise.
 
 Does not overflow, and small results keep their precision.)");
-  RegisterFloatActivation<SoftplusLoop<float>, SoftplusLoop<double>, 6000>(registry, "Softplus");
+  RegisterFloatActivation<FloatLoop, DoubleLoop, 3000>(registry, "Softplus");
   RegisterActivationGrad(registry, "SoftplusGrad", "features", "", kFloatActivationTypes,
                          R"(Computes the gradient of Softplus: gradients / (1 + e^-features).)");
-  RegisterFloatActivationGrad<SoftplusGradLoop<float>, SoftplusGradLoop<double>, 3000>(
-      registry, "SoftplusGrad");
+  RegisterFloatActivationGrad<FloatGradLoop, DoubleGradLoop, 2000>(registry, "SoftplusGrad");
   RegisterActivation(registry, "Softsign", "", kFloatActivationTypes,
                      R"(Computes features / (1 + |features|) element-wise.
 

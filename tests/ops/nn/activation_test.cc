@@ -1,5 +1,6 @@
 // Activations of floating-point numbers, and what the ops of all gradients have in common.
 #include <cmath>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -60,6 +61,25 @@ TEST(Activations, OfSpecialNumbers) {
 }
 
 // Where the result is the argument, or nearly its exponential.
+// Rests behind vectors of each width, and single elements at the edges of the range.
+TEST(Activations, HaveTheSameBitsOnEverySimdTarget) {
+  const double special[] = {0, -0.0, -1, kInf, -kInf, kNan, -1e-40, 6e-8, -3e38, -88, 6};
+  for (const DataType dtype : kActivationTypes) {
+    for (const int64_t n : {1, 3, 15, 37, 1030}) {
+      size_t i = 0;
+      const Tensor x = UnaryReference(RandomTensor(dtype, {n}, -20, 20), [&](double v) {
+        return i++ % 3 == 2 ? special[i / 3 % std::size(special)] : v;
+      });
+      for (const char* op : {"Elu", "Selu", "Softplus", "Relu", "Relu6"}) {
+        SCOPED_TRACE(std::string(op) + " of " + DataTypeString(dtype) + ", " + std::to_string(n));
+        EXPECT_THAT(OpTester(op).Input(x).RunEverywhere({{1, 3}, {}}), IsOk());
+      }
+      const Tensor dy = RandomTensor(dtype, {n}, -2, 2);
+      EXPECT_THAT(OpTester("SoftplusGrad").Input(dy).Input(x).RunEverywhere({{1, 3}, {}}), IsOk());
+    }
+  }
+}
+
 TEST(Activations, KeepSmallResults) {
   EXPECT_THAT(OpTester("Elu").Input<float>({-1e-20f, 1e-20f}).RunOne(),
               TensorEq(AsTensor<float>({-1e-20f, 1e-20f})));
