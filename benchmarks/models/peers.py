@@ -40,8 +40,17 @@ TOLERANCE = 1e-3
 class OnnxModel:
     """An ONNX model of the nodes of a GraphDef, with the ops of the benchmark."""
 
-    SAME = {"Relu": "Relu", "AddV2": "Add", "Mul": "Mul", "Sub": "Sub", "Erf": "Erf", "MatMul": "MatMul",
-            "BiasAdd": "Add", "Identity": "Identity", "Softmax": "Softmax"}
+    SAME = {
+        "Relu": "Relu",
+        "AddV2": "Add",
+        "Mul": "Mul",
+        "Sub": "Sub",
+        "Erf": "Erf",
+        "MatMul": "MatMul",
+        "BiasAdd": "Add",
+        "Identity": "Identity",
+        "Softmax": "Softmax",
+    }
 
     def __init__(self, graph_def, shape):
         self.nodes = {node.name: node for node in graph_def.node}
@@ -49,15 +58,19 @@ class OnnxModel:
         self.made, self.parts, self.tensors, self.count = {}, [], {}, 0
         # Images have their channels first.
         self.is_image = len(shape) == 4
-        order = (0, 3, 1, 2)
-        self.shape = [shape[i] for i in order] if self.is_image else shape
+        self.shape = [shape[i] for i in (0, 3, 1, 2)] if self.is_image else shape
         output = self.convert("output")
-        value = lambda name, dims: onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims)  # noqa: E731
+
+        def value(name, dims):
+            return onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, dims)
+
         initializers = [onnx.numpy_helper.from_array(array, name) for name, array in self.tensors.items()]
         graph = onnx.helper.make_graph(
-            self.parts, "g", [value("input", self.shape)], [value(output, None)], initializers)
+            self.parts, "g", [value("input", self.shape)], [value(output, None)], initializers
+        )
         self.bytes = onnx.helper.make_model(
-            graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8).SerializeToString()
+            graph, opset_imports=[onnx.helper.make_opsetid("", 13)], ir_version=8
+        ).SerializeToString()
 
     def input(self, array):
         return np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if self.is_image else array
@@ -100,13 +113,20 @@ class OnnxModel:
             if op != "Conv2D":
                 groups, weights = weights.shape[2], weights.transpose(0, 1, 3, 2)
             weights = self.tensor(weights.transpose(3, 2, 0, 1))
-            return self.add("Conv", [self.convert(args[0]), weights], kernel_shape=size, group=groups,
-                            strides=self.window(node), pads=self.pads(node, size))
+            return self.add(
+                "Conv",
+                [self.convert(args[0]), weights],
+                kernel_shape=size,
+                group=groups,
+                strides=self.window(node),
+                pads=self.pads(node, size),
+            )
         if op in ("MaxPool", "AvgPool"):
             size = self.window(node, "ksize")
             name = "MaxPool" if op == "MaxPool" else "AveragePool"
-            return self.add(name, [self.convert(args[0])], kernel_shape=size, strides=self.window(node),
-                            pads=self.pads(node, size))
+            return self.add(
+                name, [self.convert(args[0])], kernel_shape=size, strides=self.window(node), pads=self.pads(node, size)
+            )
         if op == "FusedBatchNormV3":
             parts = [self.convert(arg) for arg in args]
             return self.add("BatchNormalization", parts, epsilon=node.attr["epsilon"].f)
@@ -170,15 +190,19 @@ def onnx_runner(graph_def, array, threads):
 
 def compare(args, folder, name, batch):
     path = folder / f"{name}.pb"
-    subprocess.run([args.models, "--model", name, "--batch", str(batch), "--write", str(folder)],
-                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [args.models, "--model", name, "--batch", str(batch), "--write", str(folder)],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
     graph_def = tf.compat.v1.GraphDef.FromString(path.read_bytes())
     shape = next([d.size for d in node.attr["shape"].shape.dim] for node in graph_def.node if node.op == "Placeholder")
     array = np.random.default_rng(1).normal(size=shape).astype(np.float32)
     np.save(folder / "x.npy", array)
     flags = [str(path), "--feed", f"input={folder / 'x.npy'}"]
-    subprocess.run([args.gradflow, "run", *flags, "--fetch", f"output={folder / 'y.npy'}"],
-                   check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(
+        [args.gradflow, "run", *flags, "--fetch", f"output={folder / 'y.npy'}"], check=True, stdout=subprocess.DEVNULL
+    )
     expected = np.load(folder / "y.npy")
     for threads in args.threads:
         peers = {"TensorFlow": tensorflow_runner(graph_def, array, threads)}
