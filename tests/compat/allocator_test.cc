@@ -54,6 +54,46 @@ TEST(AllocatorTest, BlocksOfTheCpuAreAligned) {
   cpu_allocator()->DeallocateRaw(nullptr);
 }
 
+TEST(AllocatorTest, SizesThatOverflowAreRefused) {
+  // With the header, and the room for an alignment, these have few bytes.
+  EXPECT_EQ(cpu_allocator()->AllocateRaw(64, SIZE_MAX - 10), nullptr);
+  EXPECT_EQ(cpu_allocator()->AllocateRaw(4096, SIZE_MAX - 5000), nullptr);
+  EXPECT_EQ(cpu_allocator()->Allocate(SIZE_MAX / 2), nullptr);
+  EXPECT_EQ(cpu_allocator()->Name(), "cpu");
+  EXPECT_EQ(cpu_allocator()->GetMemoryType(), AllocatorMemoryType::kHostPageable);
+}
+
+TEST(AllocatorTest, StatsCountEachBlock) {
+  EnableCPUAllocatorStats();
+  EXPECT_TRUE(CPUAllocatorStatsEnabled());
+  Allocator* const cpu = cpu_allocator();
+  void* const first = cpu->AllocateRaw(64, 100);
+  void* const freed = cpu->AllocateRaw(64, 5000);
+  cpu->DeallocateRaw(freed);
+  ASSERT_TRUE(cpu->ClearStats());
+  const AllocatorStats before = *cpu->GetStats();
+  EXPECT_EQ(before.num_allocs, 0);
+  EXPECT_EQ(before.largest_alloc_size, 0);
+  EXPECT_EQ(before.peak_bytes_in_use, before.bytes_in_use);
+  void* const second = cpu->AllocateRaw(4096, 30);
+  void* const third = cpu->Allocate(20);
+  EXPECT_EQ(cpu->Allocate(SIZE_MAX / 2), nullptr);
+  AllocatorStats stats = *cpu->GetStats();
+  EXPECT_EQ(stats.num_allocs, 2);
+  EXPECT_EQ(stats.largest_alloc_size, 30);
+  EXPECT_EQ(stats.bytes_in_use, before.bytes_in_use + 50);
+  EXPECT_EQ(stats.peak_bytes_in_use, before.bytes_in_use + 50);
+  cpu->Deallocate(third, 20);
+  cpu->DeallocateRaw(second);
+  cpu->DeallocateRaw(first);
+  stats = *cpu->GetStats();
+  EXPECT_EQ(stats.num_allocs, 2);
+  EXPECT_EQ(stats.bytes_in_use, before.bytes_in_use - 100);
+  EXPECT_EQ(stats.peak_bytes_in_use, before.bytes_in_use + 50);
+  DisableCPUAllocatorStats();
+  EXPECT_FALSE(cpu->GetStats().has_value());
+}
+
 TEST(AllocatorTest, StatsOfTheCpu) {
   EXPECT_FALSE(CPUAllocatorStatsEnabled());
   EXPECT_FALSE(cpu_allocator()->GetStats().has_value());

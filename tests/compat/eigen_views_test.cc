@@ -168,6 +168,7 @@ TEST(EigenViewsDeathTest, OfWrongTypesEndTheProgram) {
   EXPECT_DEATH(a.vec<float>(), "view of 1 dimensions of a tensor of 2 dimensions");
   EXPECT_DEATH(a.scalar<float>(), "Must have a one element tensor, but the shape is \\[2,3\\]");
   EXPECT_DEATH((a.shaped<float, 1>({5})), "a view of shape \\[5\\] of a tensor of shape \\[2,3\\]");
+  EXPECT_DEATH(Tensor(Tensor::Unset()).flat<float>(), "is not initialized|float expected");
 }
 
 }  // namespace

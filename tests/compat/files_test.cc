@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <limits>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -88,6 +89,76 @@ TEST(TensorBundle, KeepsWhatWasAdded) {
   EXPECT_EQ(twice.Add("a", whole).code(), error::INVALID_ARGUMENT);
 }
 
+TEST(TensorBundle, KeepsItsFirstError) {
+  const std::string prefix = io::JoinPath(testing::TmpDir(), "compat_bundle_with_error");
+  const Tensor value = test::AsScalar<float>(1);
+  BundleWriter writer(Env::Default(), prefix);
+  TF_ASSERT_OK(writer.Add("a", value));
+  const absl::Status first = writer.Add("a", value);
+  EXPECT_EQ(first, absl::InvalidArgumentError("Adding duplicate key: a"));
+  EXPECT_EQ(writer.Add("b", value), first);
+  EXPECT_EQ(writer.AddSlice("c", TensorShape({2}), TensorSlice::ParseOrDie("0,1"), value), first);
+  EXPECT_EQ(writer.Finish(), first);
+  EXPECT_EQ(writer.status(), first);
+  BundleWriter uninitialized(Env::Default(), prefix);
+  EXPECT_FALSE(uninitialized.Add("a", Tensor(Tensor::Unset())).ok());
+  EXPECT_FALSE(uninitialized.Finish().ok());
+
+  const BundleReader reader(Env::Default(), prefix);
+  EXPECT_EQ(reader.status().code(), error::NOT_FOUND);
+  EXPECT_FALSE(reader.Contains("a"));
+  Tensor read;
+  TensorShape shape;
+  EXPECT_EQ(reader.Lookup("a", &read), reader.status());
+  EXPECT_EQ(reader.LookupTensorShape("a", &shape), reader.status());
+  EXPECT_EQ(reader.LookupSlice("a", TensorSlice::ParseOrDie("0,1"), &read), reader.status());
+  EXPECT_EQ(reader.DebugString(), reader.status().ToString());
+}
+
+TEST(TensorBundle, ListsItsTensors) {
+  const std::string prefix = io::JoinPath(testing::TmpDir(), "compat_bundle_list");
+  BundleWriter writer(Env::Default(), prefix);
+  TF_ASSERT_OK(writer.Add("b", test::AsTensor<int32>({1, 2}, {1, 2})));
+  TF_ASSERT_OK(writer.Add("a", test::AsScalar<float>(1)));
+  TF_ASSERT_OK(writer.Finish());
+  const BundleReader reader(Env::Default(), prefix);
+  EXPECT_EQ(reader.DebugString(), "a (float) []\nb (int32) [1,2]\n");
+  DataType type = DT_INVALID;
+  TensorShape shape;
+  TF_EXPECT_OK(reader.LookupDtypeAndShape("b", &type, &shape));
+  EXPECT_EQ(type, DT_INT32);
+  EXPECT_EQ(shape, TensorShape({1, 2}));
+  EXPECT_EQ(reader.LookupDtypeAndShape("c", &type, &shape).code(), error::NOT_FOUND);
+  Tensor value;
+  EXPECT_EQ(reader.LookupSlice("c", TensorSlice::ParseOrDie("0,1"), &value).code(),
+            error::NOT_FOUND);
+  EXPECT_FALSE(reader.LookupSlice("b", TensorSlice::ParseOrDie("0,1:0,3"), &value).ok());
+}
+
+TEST(TensorBundle, IsMergedOfSeveral) {
+  const std::string root = io::JoinPath(testing::TmpDir(), "compat_bundle_merge");
+  std::vector<tstring> prefixes;
+  const auto write = [&] {
+    prefixes.clear();
+    for (const char* name : {"a", "b"}) {
+      prefixes.emplace_back(io::JoinPath(root, name, "part"));
+      BundleWriter writer(Env::Default(), std::string(prefixes.back()));
+      TF_CHECK_OK(writer.Add(name, test::AsScalar<float>(name[0])));
+      TF_CHECK_OK(writer.Finish());
+    }
+  };
+  write();
+  const std::string merged = io::JoinPath(root, "merged");
+  TF_ASSERT_OK(MergeBundles(Env::Default(), prefixes, merged));
+  EXPECT_EQ(BundleReader(Env::Default(), merged).DebugString(), "a (float) []\nb (float) []\n");
+  // The folders stay.
+  TF_EXPECT_OK(Env::Default()->FileExists(io::JoinPath(root, "a")));
+  write();
+  prefixes.emplace_back(io::JoinPath(root, "none"));
+  EXPECT_EQ(MergeBundles(Env::Default(), prefixes, merged).code(), error::NOT_FOUND);
+  TF_EXPECT_OK(MergeBundles(Env::Default(), prefixes, merged, /*allow_missing_files=*/true));
+}
+
 TEST(TensorSlice, IsMadeOfAMessage) {
   const auto build = [](int64 start, int64 length, bool has_length = true) {
     TensorSliceProto proto;
@@ -129,6 +200,32 @@ TEST(TensorSliceReader, ReadsSlices) {
   int32 integers[10];
   EXPECT_FALSE(reader.CopySliceData("w", TensorSlice::ParseOrDie("2,1:-"), integers));
   EXPECT_FALSE(reader.HasTensor("v", nullptr, nullptr));
+}
+
+TEST(TensorSliceReader, ReadsAndListsTensors) {
+  const std::string path = io::JoinPath(testing::TmpDir(), "compat_old_checkpoint_list");
+  const Tensor w = test::AsTensor<float>({1, 2, 3, 4}, {2, 2});
+  TF_ASSERT_OK(gradflow::WriteOldCheckpoint(
+      path, {{"w", w, ""}, {"part", test::AsTensor<int32>({7}), "3 1,1"}}));
+  const checkpoint::TensorSliceReader reader(path);
+  EXPECT_EQ(reader.DebugString(), "part (int32) [3]\nw (float) [2,2]\n");
+  const std::map<std::string, TensorShape> shapes = reader.GetVariableToShapeMap();
+  EXPECT_EQ(shapes.size(), 2u);
+  EXPECT_EQ(shapes.at("part"), TensorShape({3}));
+  const std::map<std::string, DataType> types = reader.GetVariableToDataTypeMap();
+  EXPECT_EQ(types.size(), 2u);
+  EXPECT_EQ(types.at("w"), DT_FLOAT);
+  EXPECT_TRUE(reader.HasTensor("w", nullptr, nullptr));
+  std::unique_ptr<Tensor> tensor;
+  TF_ASSERT_OK(reader.GetTensor("w", &tensor));
+  test::ExpectTensorEqual<float>(*tensor, w);
+  const Tensor* const before = tensor.get();
+  EXPECT_EQ(reader.GetTensor("v", &tensor), absl::NotFoundError("there is no tensor 'v'"));
+  EXPECT_FALSE(reader.GetTensor("part", &tensor).ok());
+  EXPECT_EQ(tensor.get(), before);
+  const checkpoint::TensorSliceReader none(path + "_none");
+  EXPECT_FALSE(none.status().ok());
+  EXPECT_EQ(none.GetTensor("w", &tensor), none.status());
 }
 
 // Ends with a status.

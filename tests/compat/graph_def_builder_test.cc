@@ -65,6 +65,32 @@ TEST(GraphDefBuilderTest, KeepsTheFirstError) {
   EXPECT_THAT(b.opts().StatusToString(), HasSubstr("NoSuchOp"));
 }
 
+TEST(GraphDefBuilderTest, ConnectsEachInput) {
+  GraphDefBuilder b(GraphDefBuilder::kFailImmediately);
+  const auto source = [&](DataType type) {
+    return ops::SourceOp("Placeholder", b.opts().WithAttr("dtype", type));
+  };
+  Node* const condition = source(DT_BOOL);
+  Node* const x = source(DT_FLOAT);
+  Node* const y = source(DT_FLOAT);
+  EXPECT_EQ(condition->name(), "Placeholder");
+  EXPECT_EQ(x->name(), "Placeholder/_1");
+  EXPECT_EQ(y->name(), "Placeholder/_2");
+  Node* const select =
+      ops::TernaryOp("Select", condition, x, y, b.opts().WithControlInputs({x, y}));
+  EXPECT_THAT(select->def().input(),
+              ::testing::ElementsAre("Placeholder", "Placeholder/_1", "Placeholder/_2",
+                                     "^Placeholder/_1", "^Placeholder/_2"));
+  EXPECT_EQ(select->requested_device(), "");
+  EXPECT_EQ(b.opts().StatusToString(), "OK");
+  GraphDefBuilder other;
+  EXPECT_EQ(ops::BinaryOp("Sub", x, static_cast<Node*>(nullptr), other.opts()), nullptr);
+  GraphDef graph;
+  const absl::Status status = other.ToGraphDef(&graph);
+  EXPECT_EQ(status.code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(status.message(), "an input of 'Sub' is not a node");
+}
+
 TEST(GraphDefBuilderDeathTest, EndsTheProgramIfAsked) {
   GraphDefBuilder b(GraphDefBuilder::kFailImmediately);
   EXPECT_DEATH(ops::SourceOp("NoSuchOp", b.opts()), "NoSuchOp");

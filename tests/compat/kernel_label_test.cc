@@ -3,8 +3,10 @@
 
 #include "tensorflow/cc/client/client_session.h"
 #include "tensorflow/cc/ops/standard_ops.h"
+#include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/node_def_util.h"
 #include "tensorflow/core/framework/numeric_op.h"
+#include "tensorflow/core/framework/op.h"
 #include "tensorflow/core/framework/op_kernel.h"
 #include "tensorflow/core/framework/register_types.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
@@ -52,7 +54,30 @@ REGISTER_KERNEL_BUILDER(
     Name("Sub").Device(DEVICE_CPU).TypeConstraint<float>("T").Label("compat_plain"),
     PlainSubOp<float>);
 
+// The label of kernels that are compiled when they are needed: a kernel like others here.
+REGISTER_OP("CompatJitSquare")
+    .Input("x: float")
+    .Output("y: float")
+    .SetShapeFn(shape_inference::UnchangedShape);
+REGISTER_KERNEL_BUILDER(Name("CompatJitSquare").Device(DEVICE_CPU).Label(kJitKernelLabel),
+                        SignedSquareOp<float>);
+
 namespace {
+
+TEST(KernelLabelTest, OfJitCompiledKernelsIsNone) {
+  const KernelDef* def = nullptr;
+  std::string class_name;
+  NodeDef node;
+  node.set_op("CompatJitSquare");
+  TF_ASSERT_OK(FindKernelDef(DeviceType(DEVICE_CPU), node, &def, &class_name));
+  EXPECT_EQ(def->label(), "");
+  const Scope root = Scope::NewRootScope();
+  Output y;
+  TF_ASSERT_OK(CreateOutputWithScope("CompatJitSquare", {Input({-2.f, 3.f})}, root, &y));
+  std::vector<Tensor> outputs;
+  TF_ASSERT_OK(ClientSession(root).Run({y}, &outputs));
+  test::ExpectTensorEqual<float>(outputs[0], test::AsTensor<float>({-4, 9}));
+}
 
 TEST(KernelLabelTest, ScopeChoosesTheKernel) {
   Scope root = Scope::NewRootScope();

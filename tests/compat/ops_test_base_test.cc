@@ -16,6 +16,7 @@
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/framework/types.h"
 #include "tensorflow/core/framework/types.pb.h"
+#include "tensorflow/core/kernels/kernel_run.h"
 #include "tensorflow/core/kernels/ops_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 #include "tensorflow/core/platform/test.h"
@@ -139,6 +140,57 @@ TEST_F(AddNOpTest, RefusedInitOpLeavesNoKernel) {
   AddInputFromArray<float>(TensorShape({1}), {1});
   AddInputFromArray<float>(TensorShape({1}), {2});
   EXPECT_TRUE(errors::IsFailedPrecondition(RunOpKernel()));
+}
+
+// Makes the kernel of an op with one input that is a reference, and another.
+absl::Status InitAssign(const std::string& op, compat_internal::KernelRun* run) {
+  NodeDef node;
+  TF_CHECK_OK(NodeDefBuilder("n", op)
+                  .Input(FakeInput(DT_FLOAT_REF))
+                  .Input(FakeInput(DT_FLOAT))
+                  .Finalize(&node));
+  return run->Init(&node);
+}
+
+TEST(KernelRunTest, ReferencesAreVariables) {
+  compat_internal::KernelRun run;
+  TF_ASSERT_OK(InitAssign("AssignAdd", &run));
+  EXPECT_EQ(run.input_type(0), DT_FLOAT_REF);
+  EXPECT_EQ(run.input_type(1), DT_FLOAT);
+  EXPECT_EQ(run.input_type(2), DT_INVALID);
+  Tensor v = test::AsTensor<float>({1, 2}), x = test::AsTensor<float>({10, 20});
+  const Tensor held = v;
+  TF_ASSERT_OK(run.Run({&v, &x}));
+  test::ExpectTensorEqual<float>(v, test::AsTensor<float>({11, 22}));
+  test::ExpectTensorEqual<float>(held, test::AsTensor<float>({1, 2}));
+  const std::vector<Tensor> outputs = run.TakeOutputs();
+  ASSERT_EQ(outputs.size(), 1u);
+  test::ExpectTensorEqual<float>(outputs[0], v);
+  // Errors change nothing.
+  Tensor other = test::AsTensor<float>({1, 2, 3});
+  EXPECT_EQ(run.Run({&v, &other}).code(), error::INVALID_ARGUMENT);
+  test::ExpectTensorEqual<float>(v, test::AsTensor<float>({11, 22}));
+  EXPECT_TRUE(run.TakeOutputs().empty());
+  EXPECT_EQ(run.Run({&v}).message(), "the kernel has 2 inputs, but 1 are given");
+}
+
+TEST(KernelRunTest, AnInitThatFailsLeavesNoKernel) {
+  compat_internal::KernelRun run;
+  TF_ASSERT_OK(InitAssign("Assign", &run));
+  Tensor v = test::AsScalar<float>(1), x = test::AsScalar<float>(2);
+  TF_ASSERT_OK(run.Run({&v, &x}));
+  NodeDef unknown;
+  unknown.set_op("KernelRunNoSuchOp");
+  EXPECT_EQ(run.Init(&unknown).code(), error::NOT_FOUND);
+  EXPECT_TRUE(run.TakeOutputs().empty());
+  const absl::Status status = run.Run({&v, &x});
+  EXPECT_EQ(status.code(), error::FAILED_PRECONDITION);
+  EXPECT_EQ(status.message(), "there is no kernel: InitOp() has not succeeded");
+  // A node without the type of its op.
+  NodeDef node;
+  node.set_op("Neg");
+  node.add_input("x");
+  EXPECT_EQ(run.Init(&node).code(), error::INVALID_ARGUMENT);
 }
 
 class BatchNormOpTest : public OpsTestBase {};

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tensorflow/core/framework/common_shape_fns.h"
 #include "tensorflow/core/framework/node_def_builder.h"
 #include "tensorflow/core/framework/op.h"
@@ -90,6 +92,25 @@ TEST(PlainShapeFns, KnowTheDimensionsThatPassThrough) {
   ShapeInferenceTestOp depthwise("CompatDepthwise");
   SetNode({1, 2, 2, 1}, 3, &depthwise);
   INFER_OK(depthwise, "[8,11,9,3];[3,3,3,1];?", "[d0_0,5,4,3]");
+}
+
+TEST(PlainShapeFns, AreTracedForAFewDimensions) {
+  ShapeInferenceTestOp neg("Neg");
+  AddNodeAttr("T", DT_FLOAT, &neg.node_def);
+  for (const int rank : {32, 33}) {
+    std::vector<std::string> in, out;
+    for (int i = 0; i < rank; ++i) {
+      in.push_back("1");
+      out.push_back(rank == 32 ? absl::StrCat("d0_", i) : "1");
+    }
+    INFER_OK(neg, absl::StrCat("[", absl::StrJoin(in, ","), "]"),
+             absl::StrCat("[", absl::StrJoin(out, ","), "]"));
+  }
+  ShapeInferenceTestOp reshape("Reshape");
+  AddNodeAttr("T", DT_FLOAT, &reshape.node_def);
+  AddNodeAttr("Tshape", DT_INT32, &reshape.node_def);
+  INFER_OK(reshape, "[2,3];?", "?");
+  INFER_OK(reshape, "[2,3];[1]", "[6]");
 }
 
 TEST(PlainShapeFns, NeedTheArgumentsOfTheirOps) {

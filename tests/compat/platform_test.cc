@@ -1,6 +1,7 @@
 // Options, texts, numbers, threads and other parts of TensorFlow's platform that programs use.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -17,11 +18,14 @@
 #include "tensorflow/core/lib/strings/strcat.h"
 #include "tensorflow/core/lib/strings/stringprintf.h"
 #include "tensorflow/core/platform/blocking_counter.h"
+#include "tensorflow/core/platform/logging.h"
 #include "tensorflow/core/platform/mutex.h"
 #include "tensorflow/core/platform/notification.h"
+#include "tensorflow/core/platform/random.h"
 #include "tensorflow/core/platform/refcount.h"
 #include "tensorflow/core/platform/test.h"
 #include "tensorflow/core/public/version.h"
+#include "tensorflow/core/util/work_sharder.h"
 #include "tsl/platform/threadpool.h"
 #include "xla/tsl/lib/core/status_test_util.h"
 #include "xla/tsl/platform/env.h"
@@ -103,12 +107,76 @@ TEST(FlagsTest, RejectsValues) {
 
 TEST(FlagsTest, ShowsUsage) {
   Options o;
-  const std::string usage = Flags::Usage("program", o.Flags());
-  EXPECT_THAT(usage, HasSubstr("usage: program"));
-  EXPECT_THAT(usage, HasSubstr("--runs=10"));
-  EXPECT_THAT(usage, HasSubstr("--quiet=true"));
-  EXPECT_THAT(usage, HasSubstr("--name=\"x\""));
-  EXPECT_THAT(usage, HasSubstr("int64\ta big number"));
+  const auto line = [](const std::string& flag, const std::string& rest) {
+    return "\t" + flag + std::string(32 - flag.size(), ' ') + "\t" + rest + "\n";
+  };
+  EXPECT_EQ(Flags::Usage("program", o.Flags()),
+            "usage: program\nFlags:\n" + line("--runs=10", "int32\tnumber of runs") +
+                line("--big=1", "int64\ta big number") + line("--rate=0.5", "float\ta rate") +
+                line("--verbose=false", "bool\tprint more") +
+                line("--quiet=true", "bool\tprint less") + line("--name=\"x\"", "string\ta name") +
+                line("--hook=\"none\"", "string\tcalls a function"));
+  EXPECT_EQ(Flags::Usage("program", {}), "usage: program\n");
+}
+
+TEST(FlagsTest, KeepsTheStringsOfTheCaller) {
+  Options o;
+  char program[] = "program", other[] = "a", runs[] = "--runs=3", again[] = "a", end[] = "--";
+  char* argv[] = {program, other, runs, again, end, runs, nullptr};
+  int argc = 6;
+  EXPECT_TRUE(Flags::Parse(&argc, argv, o.Flags()));
+  EXPECT_THAT(std::vector<char*>(argv, argv + argc + 1),
+              ElementsAre(program, other, again, end, runs, nullptr));
+  char* none[] = {program};
+  argc = 0;
+  EXPECT_TRUE(Flags::Parse(&argc, none, o.Flags()));
+  EXPECT_EQ(argc, 0);
+  EXPECT_EQ(none[0], nullptr);
+}
+
+TEST(FlagsTest, AsksForHelpFirst) {
+  std::vector<std::string> rest;
+  EXPECT_FALSE(Options().Parse({"--runs=1", "--help", "a"}, &rest));
+  EXPECT_TRUE(Options().Parse({"a", "--help"}, &rest));
+  EXPECT_THAT(rest, ElementsAre("a", "--help"));
+}
+
+TEST(FlagsTest, ReadsValuesOfTheirTypes) {
+  for (const auto& [text, value] :
+       {std::pair("--verbose", true), std::pair("--verbose=true", true),
+        std::pair("--verbose=1", true), std::pair("--verbose=false", false),
+        std::pair("--verbose=0", false)}) {
+    Options o;
+    std::vector<std::string> rest;
+    o.verbose = !value;
+    EXPECT_TRUE(o.Parse({text}, &rest)) << text;
+    EXPECT_EQ(o.verbose, value) << text;
+  }
+  int64 sum = 0;
+  float product = 1;
+  bool flag = false;
+  const std::vector<Flag> flags = {
+      Flag(
+          "i", [&](int32 x) { return sum += x, true; }, 1, "an int32"),
+      Flag(
+          "j", [&](int64 x) { return sum += x, true; }, int64{2}, "an int64"),
+      Flag(
+          "f", [&](float x) { return product *= x, x > 0; }, 1.5f, "a float"),
+      Flag(
+          "b", [&](bool x) { return flag = x, true; }, true, "a bool")};
+  std::vector<std::string> arguments = {"--i=3", "--j=4", "--f=2.5", "--b", "--unknown"};
+  EXPECT_TRUE(Flags::Parse(arguments, flags));
+  EXPECT_THAT(arguments, ElementsAre("--unknown"));
+  EXPECT_EQ(sum, 7);
+  EXPECT_EQ(product, 2.5f);
+  EXPECT_TRUE(flag);
+  arguments = {"--f=-1", "--i=5"};
+  ::testing::internal::CaptureStderr();
+  EXPECT_FALSE(Flags::Parse(arguments, flags));
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      HasSubstr("Couldn't interpret value '-1' for flag f, expected a value of type float"));
+  EXPECT_EQ(sum, 12);
 }
 
 TEST(StringsTest, Printf) {
@@ -232,6 +300,79 @@ TEST(WaitTest, LongTimesDoNotOverflow) {
   EXPECT_EQ(compat_internal::WaitTime(std::chrono::milliseconds(3)), std::chrono::milliseconds(3));
 }
 
+TEST(ThreadsTest, APoolWithoutThreadsRunsAtOnce) {
+  thread::ThreadPool pool;
+  EXPECT_EQ(pool.NumThreads(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  EXPECT_EQ(pool.CurrentThreadId(), -1);
+  EXPECT_EQ(pool.run(), nullptr);
+  std::thread::id ran;
+  pool.Schedule([&] { ran = std::this_thread::get_id(); });
+  EXPECT_EQ(ran, std::this_thread::get_id());
+  EXPECT_EQ(thread::ThreadPool(Env::Default(), "pool", 0).NumThreads(), 1);
+  for (const int64 block_size : {int64{0}, int64{1}, int64{7}, int64{100}}) {
+    std::vector<std::atomic<int>> calls(20);
+    std::atomic<bool> fits = true;
+    pool.TransformRangeConcurrently(block_size, 20, [&](int64 begin, int64 end) {
+      if (end - begin > std::max<int64>(block_size, 1)) fits = false;
+      for (int64 i = begin; i < end; ++i) ++calls[i];
+    });
+    EXPECT_TRUE(fits) << block_size;
+    for (const std::atomic<int>& count : calls) EXPECT_EQ(count, 1);
+  }
+}
+
+TEST(ThreadsTest, ShardRunsOnTheCallersThreadIfAsked) {
+  thread::ThreadPool pool;
+  for (const int parallelism : {0, 1, 4}) {
+    std::atomic<int64> sum = 0;
+    std::atomic<bool> alone = true;
+    const std::thread::id caller = std::this_thread::get_id();
+    Shard(parallelism, &pool, 1000, 100000, [&](int64 begin, int64 end) {
+      for (int64 i = begin; i < end; ++i) sum += i;
+      if (std::this_thread::get_id() != caller) alone = false;
+    });
+    EXPECT_EQ(sum, 499500);
+    EXPECT_TRUE(alone || parallelism > 1);
+    for (const int64 total : {0, -1}) {
+      Shard(parallelism, &pool, total, 1, [](int64, int64) { ADD_FAILURE() << "nothing to do"; });
+    }
+  }
+}
+
+TEST(ThreadsTest, EnvRunsClosures) {
+  Notification done;
+  Env::Default()->SchedClosure([&] { done.Notify(); });
+  done.WaitForNotification();
+  const uint64 before = Env::Default()->NowMicros();
+  const uint64 nanos = Env::Default()->NowNanos();
+  EXPECT_LE(before, nanos / 1000);
+  EXPECT_LE(nanos / 1000, Env::Default()->NowMicros());
+}
+
+TEST(RandomTest, NumbersDiffer) {
+  EXPECT_NE(random::New64(), random::New64());
+  EXPECT_NE(random::New64DefaultSeed(), random::New64DefaultSeed());
+}
+
+TEST(LoggingTest, ShowsSeverityAndPlace) {
+  ::testing::internal::CaptureStderr();
+  LOG(INFO) << "a" << 1;
+  LOG(WARNING) << "b";
+  LOG(ERROR) << "c";
+  compat_internal::LogMessage("folder/sub/file.cc", 7, INFO) << "d";
+  compat_internal::LogMessage("file.cc", 8, WARNING) << "e";
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, ::testing::MatchesRegex(
+                       "I platform_test.cc:[0-9]+] a1\nW platform_test.cc:[0-9]+] b\n"
+                       "E platform_test.cc:[0-9]+] c\nI file.cc:7] d\nW file.cc:8] e\n"));
+  EXPECT_TRUE(VLOG_IS_ON(0));
+  EXPECT_FALSE(VLOG_IS_ON(1));
+}
+
+TEST(LoggingDeathTest, FatalEndsTheProgram) {
+  EXPECT_DEATH(LOG(FATAL) << "reason", "F platform_test.cc:[0-9]+] reason");
+}
+
 TEST(ThreadsTest, PoolFreesFunctionsWithoutItsLock) {
   thread::ThreadPool pool(Env::Default(), "pool", 1);
   Notification released;
@@ -304,8 +445,12 @@ TEST(ThreadsTest, MutexesAwaitConditions) {
     ++reads;
     EXPECT_FALSE(mu.try_lock());
   }
-  bool no = false;
+  bool no = false, yes = true;
   const mutex_lock lock(mu);
+  // Conditions that hold need no time, and deadlines may be over.
+  EXPECT_TRUE(mu.AwaitWithDeadline(Condition(&yes), 0));
+  EXPECT_FALSE(mu.AwaitWithDeadline(Condition(&no), 0));
+  EXPECT_FALSE(mu.try_lock());
   EXPECT_FALSE(mu.AwaitWithDeadline(Condition(&no), Env::Default()->NowNanos() + 1000000));
 }
 

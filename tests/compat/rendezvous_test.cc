@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -178,6 +179,58 @@ TEST(RendezvousTest, CancellationLeavesOtherWaitsOfAKey) {
   EXPECT_THAT(results, ElementsAre("1"));
 }
 
+TEST(RendezvousTest, CancellationKeepsTheOrderOfOtherWaits) {
+  class Context : public DeviceContext {};
+  Fixture f;
+  CancellationManager manager;
+  std::vector<std::string> results;
+  std::vector<core::RefCountPtr<Context>> contexts;
+  for (int i = 0; i < 5; ++i) {
+    contexts.emplace_back(new Context);
+    Rendezvous::Args args;
+    args.device_context = contexts[i].get();
+    if (i == 2) args.cancellation_manager = &manager;
+    f.rendezvous->RecvAsync(Key("x"), args,
+                            [&, i](const absl::Status& status, const Rendezvous::Args& from,
+                                   const Rendezvous::Args& to, const Tensor& tensor, bool is_dead) {
+                              EXPECT_EQ(to.device_context, contexts[i].get());
+                              EXPECT_EQ(from.device_context, nullptr);
+                              EXPECT_FALSE(is_dead);
+                              results.push_back(status.ok()
+                                                    ? absl::StrCat(i, ":", tensor.scalar<int32>()())
+                                                    : std::string(status.message()));
+                            });
+  }
+  manager.StartCancel();
+  for (int i = 0; i < 4; ++i) TF_ASSERT_OK(f.Send("x", i));
+  EXPECT_THAT(results, ElementsAre("RecvAsync is cancelled.", "0:0", "1:1", "3:2", "4:3"));
+  for (const auto& context : contexts) EXPECT_EQ(context->RefCount(), 1);
+}
+
+TEST(RendezvousTest, RecvReturnsDeadnessAndErrors) {
+  Fixture f;
+  TF_ASSERT_OK(f.rendezvous->Send(Key("x"), f.args, test::AsScalar<int32>(7), /*is_dead=*/true));
+  TF_ASSERT_OK(f.Send("x", 8));
+  Tensor tensor;
+  bool is_dead = false;
+  TF_ASSERT_OK(f.rendezvous->Recv(Key("x"), f.args, &tensor, &is_dead));
+  EXPECT_TRUE(is_dead);
+  EXPECT_EQ(tensor.scalar<int32>()(), 7);
+  TF_ASSERT_OK(f.rendezvous->Recv(Key("x"), f.args, &tensor, &is_dead, -1));
+  EXPECT_FALSE(is_dead);
+  EXPECT_EQ(f.rendezvous->Recv(Key("x"), f.args, &tensor, &is_dead, 1).message(),
+            absl::StrCat("no tensor of key '", Key("x").FullKey(), "' within 1 ms"));
+  f.rendezvous->StartAbort(errors::Aborted("first"));
+  f.rendezvous->StartAbort(errors::Internal("second"));
+  EXPECT_EQ(f.rendezvous->Recv(Key("x"), f.args, &tensor, &is_dead, 1).message(), "first");
+  EXPECT_EQ(f.Send("x", 9).message(), "first");
+  Rendezvous::ParsedKey key = Key("x");
+  const Rendezvous::ParsedKey& self = key;
+  key = self;
+  EXPECT_EQ(key.edge_name, "x");
+  EXPECT_EQ(key.dst.type, "CPU");
+}
+
 TEST(RendezvousTest, AManagerMayOutliveTheRendezvous) {
   CancellationManager manager;
   std::vector<std::string> results;
@@ -233,6 +286,30 @@ TEST(RendezvousTest, RecvHasATimeout) {
   }
 }
 
+TEST(RendezvousTest, RecvEndsWhenItsManagerCancels) {
+  // Cancels as soon as somebody waits.
+  struct CancellingRendezvous : Rendezvous {
+    absl::Status Send(const ParsedKey&, const Args&, const Tensor&, bool) override {
+      return errors::Unimplemented("not called");
+    }
+    void RecvAsync(const ParsedKey& key, const Args& args, DoneCallback done) override {
+      inner->RecvAsync(key, args, std::move(done));
+      manager.StartCancel();
+    }
+    void StartAbort(const absl::Status&) override {}
+    core::RefCountPtr<Rendezvous> inner{NewLocalRendezvous()};
+    CancellationManager manager;
+  };
+  const core::RefCountPtr<CancellingRendezvous> rendezvous(new CancellingRendezvous);
+  Rendezvous::Args args;
+  args.cancellation_manager = &rendezvous->manager;
+  Tensor tensor;
+  bool is_dead = false;
+  const absl::Status status = rendezvous->Recv(Key("x"), args, &tensor, &is_dead);
+  EXPECT_EQ(status.code(), error::CANCELLED);
+  EXPECT_EQ(status.message(), "RecvAsync is cancelled.");
+}
+
 TEST(CancellationManagerTest, CallsWhatIsRegistered) {
   std::vector<std::string> calls;
   {
@@ -248,6 +325,9 @@ TEST(CancellationManagerTest, CallsWhatIsRegistered) {
       // It is too late for another one.
       EXPECT_FALSE(manager.TryDeregisterCallback(b));
       EXPECT_FALSE(manager.RegisterCallback(c, [] {}));
+      // Nor does another call end the one that runs.
+      manager.StartCancel();
+      EXPECT_FALSE(manager.IsCancelled());
     }));
     EXPECT_TRUE(manager.RegisterCallback(b, [&] { calls.push_back("b"); }));
     EXPECT_TRUE(manager.RegisterCallback(c, [&] { calls.push_back("c"); }));

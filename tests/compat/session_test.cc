@@ -118,6 +118,35 @@ TEST(SessionTest, WhatGradflowsSessionLacksIsUnimplemented) {
   EXPECT_EQ(Reset(SessionOptions(), {"container"}).code(), error::UNIMPLEMENTED);
 }
 
+TEST(SessionTest, ExtendsReleasesAndCloses) {
+  const auto graph = [](const std::string& name, float value) {
+    const Scope root = Scope::NewRootScope();
+    ops::Const(root.WithOpName(name), value);
+    GraphDef def;
+    TF_CHECK_OK(root.ToGraphDef(&def));
+    return def;
+  };
+  const std::unique_ptr<Session> session(NewSession(SessionOptions()));
+  TF_ASSERT_OK(session->Create(graph("x", 3)));
+  EXPECT_EQ(session->Extend(graph("x", 4)).code(), error::INVALID_ARGUMENT);
+  TF_ASSERT_OK(session->Extend(graph("y", 4)));
+  std::vector<Tensor> outputs;
+  TF_ASSERT_OK(session->Run({}, {"y", "x"}, {}, &outputs));
+  ASSERT_EQ(outputs.size(), 2u);
+  test::ExpectTensorEqual<float>(outputs[0], test::AsScalar<float>(4));
+  test::ExpectTensorEqual<float>(outputs[1], test::AsScalar<float>(3));
+  CallableOptions options;
+  options.add_fetch("y");
+  Session::CallableHandle handle;
+  TF_ASSERT_OK(session->MakeCallable(options, &handle));
+  TF_EXPECT_OK(session->RunCallable(handle, {}, &outputs, nullptr));
+  TF_EXPECT_OK(session->ReleaseCallable(handle));
+  EXPECT_EQ(session->RunCallable(handle, {}, &outputs, nullptr).code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(session->ReleaseCallable(handle).code(), error::INVALID_ARGUMENT);
+  TF_EXPECT_OK(session->Close());
+  EXPECT_FALSE(session->Run({}, {"y"}, {}, &outputs).ok());
+}
+
 TEST(SessionTest, RunsWithoutPoolsOfTheProgram) {
   Scope root = Scope::NewRootScope();
   ops::Const(root.WithOpName("x"), 3.f);

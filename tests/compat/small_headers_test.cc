@@ -127,6 +127,49 @@ TEST(EnvVar, HasTheTypeOrTheDefault) {
   unsetenv("GRADFLOW_TEST");
 }
 
+TEST(EnvVar, ReadsEachText) {
+  const struct {
+    const char* text;
+    bool value;
+    bool ok;
+  } kBools[] = {{"1", true, true},    {"0", false, true},     {"true", true, true},
+                {"TRUE", true, true}, {"false", false, true}, {"False", false, true},
+                {"", false, false},   {"2", false, false},    {"yes", false, false}};
+  for (const auto& [text, value, ok] : kBools) {
+    setenv("GRADFLOW_TEST", text, 1);
+    for (const bool by_default : {false, true}) {
+      bool flag = !by_default;
+      const absl::Status status = ReadBoolFromEnvVar("GRADFLOW_TEST", by_default, &flag);
+      EXPECT_EQ(flag, ok ? value : by_default) << text;
+      EXPECT_EQ(
+          status.message(),
+          ok ? "" : std::string("Failed to parse the env-var ${GRADFLOW_TEST} into bool: ") + text);
+    }
+  }
+  int64 number = 0;
+  float real = 0;
+  setenv("GRADFLOW_TEST", "1.5", 1);
+  EXPECT_EQ(ReadInt64FromEnvVar("GRADFLOW_TEST", 7, &number).code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(number, 7);
+  TF_EXPECT_OK(ReadFloatFromEnvVar("GRADFLOW_TEST", 7, &real));
+  EXPECT_EQ(real, 1.5f);
+  setenv("GRADFLOW_TEST", "a,,b", 1);
+  EXPECT_EQ(ReadFloatFromEnvVar("GRADFLOW_TEST", 7, &real).message(),
+            "Failed to parse the env-var ${GRADFLOW_TEST} into float: a,,b");
+  EXPECT_EQ(real, 7);
+  std::vector<std::string> texts;
+  TF_EXPECT_OK(ReadStringsFromEnvVar("GRADFLOW_TEST", "x", &texts));
+  EXPECT_THAT(texts, ElementsAre("a", "", "b"));
+  unsetenv("GRADFLOW_TEST");
+  std::string text;
+  TF_EXPECT_OK(ReadStringFromEnvVar("GRADFLOW_TEST", "default", &text));
+  EXPECT_EQ(text, "default");
+  TF_EXPECT_OK(ReadInt64FromEnvVar("GRADFLOW_TEST", 9, &number));
+  TF_EXPECT_OK(ReadFloatFromEnvVar("GRADFLOW_TEST", 2.5f, &real));
+  EXPECT_EQ(number, 9);
+  EXPECT_EQ(real, 2.5f);
+}
+
 TEST(Determinism, IsAFlag) {
   EXPECT_FALSE(OpDeterminismRequired());
   tsl::EnableOpDeterminism(true);

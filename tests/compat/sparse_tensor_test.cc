@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tensorflow/core/framework/tensor_testutil.h"
 #include "tensorflow/core/lib/core/status_test_util.h"
 
@@ -285,6 +286,97 @@ TEST(SparseTensorTest, Slice) {
   EXPECT_EQ(slice({-1, 0}, {1, 1}).status().code(), error::INVALID_ARGUMENT);
   EXPECT_EQ(slice({0, 0}, {1, -1}).status().code(), error::INVALID_ARGUMENT);
   EXPECT_EQ(slice({0}, {1}).status().code(), error::INVALID_ARGUMENT);
+}
+
+TEST(SparseTensorTest, SaysWhatDoesNotFit) {
+  const Tensor values = test::AsTensor<float>({1, 2});
+  const Tensor indices = Indices(2, 2, {0, 0, 1, 1});
+  const auto create = [](const Tensor& ix, const Tensor& vals, const TensorShape& shape,
+                         const std::vector<int64_t>& order) {
+    SparseTensor sparse;
+    return std::string(SparseTensor::Create(ix, vals, shape, order, &sparse).message());
+  };
+  EXPECT_EQ(create(Tensor(DT_INT32, {2, 2}), values, {2, 2}, {0, 1}),
+            "expected indices of type int64, found int32");
+  EXPECT_EQ(create(Tensor(DT_INT64, {2}), values, {2, 2}, {0, 1}),
+            "expected a matrix of indices, found shape [2]");
+  EXPECT_EQ(create(indices, Tensor(DT_FLOAT, {3}), {2, 2}, {0, 1}),
+            "expected values of shape [2], found [3]");
+  EXPECT_EQ(create(indices, values, {2, 2, 2}, {0}),
+            "the indices have 2 dimensions, the shape 3 and the order 1");
+  const SparseTensor unknown(indices, values, TensorShape({2, 2}));
+  EXPECT_THAT(unknown.order(), ElementsAre(-1, -1));
+  const SparseTensor rows = Rows();
+  EXPECT_EQ(rows.PickDims({}).size(), 0u);
+  EXPECT_DEATH(rows.PickDims({2}), "there is no dimension 2");
+  EXPECT_DEATH(rows.PickDims({-1}), "there is no dimension -1");
+  EXPECT_DEATH(rows.group({0, 1, 2}), "dims.size\\(\\) <= order_.size\\(\\)");
+  EXPECT_EQ(rows.group({0}).at(0).loc(), 0);
+  EXPECT_DEATH(rows.group({0}).at(-1), "there is no entry -1");
+  const auto group = [&](const Tensor& ix, int dims, const std::vector<int64_t>& of) {
+    return sparse::GroupIterable(ix, values, dims, of);
+  };
+  group(indices, 2, {0, 1});
+  EXPECT_DEATH(group(indices, 3, {0}), "the indices are ");
+  EXPECT_DEATH(group(Indices(4, 1, {0, 1, 2, 3}).Slice(0, 2), 2, {0}), "the indices are ");
+  EXPECT_DEATH(group(indices, 2, {2}), "there is no dimension 2");
+  EXPECT_DEATH(group(indices, 2, {0, -1}), "there is no dimension -1");
+
+  const SparseTensor integers(indices, test::AsTensor<int32>({1, 2}), TensorShape({4, 3}), {0, 1});
+  const SparseTensor vector(Indices(1, 1, {0}), test::AsTensor<float>({1}), TensorShape({4}), {0});
+  const SparseTensor scalar(Tensor(DT_INT64, {1, 0}), test::AsTensor<float>({5}), TensorShape({}));
+  EXPECT_DEATH(SparseTensor::Concat<float>({rows, integers}), "tensor.dtype\\(\\) == ");
+  EXPECT_DEATH(SparseTensor::Concat<float>({vector, rows}), "tensor.dims\\(\\) == ");
+  EXPECT_DEATH(SparseTensor::Concat<float>({unknown, rows}), "the order is not known");
+  EXPECT_DEATH(SparseTensor::Concat<float>({scalar}), "the order is not known");
+  EXPECT_DEATH(SparseTensor::Concat<float>({rows, unknown}), "sorted by \\[-1,-1\\]");
+  const SparseTensor broken(indices, values, TensorShape({4, 3}), {0, 0});
+  EXPECT_DEATH(SparseTensor::Concat<float>({rows, broken}), "sorted by \\[0,0\\]");
+  EXPECT_EQ(SparseTensor::Concat<float>({vector, vector, vector}).shape()[0], 12);
+  const auto columns = [&](int64_t rows) {
+    return SparseTensor(indices, values, TensorShape({rows, 3}), {1, 0});
+  };
+  EXPECT_DEATH(SparseTensor::Concat<float>({columns(2), columns(3)}),
+               "sizes of dimension 0 differ");
+}
+
+TEST(SparseTensorTest, SplitsAndSlicesColumns) {
+  std::vector<SparseTensor> parts;
+  TF_ASSERT_OK(SparseTensor::Split<float>(Rows(), 1, 2, &parts));
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_THAT(parts[0].shape(), ElementsAre(4, 2));
+  EXPECT_THAT(IndicesOf(parts[0]), ElementsAre(0, 0, 1, 1, 3, 0));
+  EXPECT_THAT(ValuesOf(parts[0]), ElementsAre(1, 2, 4));
+  EXPECT_THAT(parts[1].shape(), ElementsAre(4, 1));
+  EXPECT_THAT(IndicesOf(parts[1]), ElementsAre(1, 0));
+  EXPECT_THAT(ValuesOf(parts[1]), ElementsAre(3));
+  TF_EXPECT_OK(SparseTensor::Split<float>(Rows(), 1, 3, &parts));
+  EXPECT_EQ(parts.size(), 3u);
+  const auto error = [](const SparseTensor& sparse, int dim, int num) {
+    std::vector<SparseTensor> none;
+    return std::string(SparseTensor::Split<float>(sparse, dim, num, &none).message());
+  };
+  EXPECT_EQ(error(Rows(), 2, 1), "there is no dimension 2 of 2");
+  EXPECT_EQ(error(Rows(), 1, 4), "dimension 1 of size 3 cannot be split into 4 parts");
+  for (const int64_t index : {-1, 3}) {
+    const SparseTensor outside(Indices(1, 2, {0, index}), test::AsTensor<float>({1}),
+                               TensorShape({4, 3}), {0, 1});
+    EXPECT_EQ(error(outside, 1, 1), absl::StrCat("indices[0] = [0,", index,
+                                                 "] is out of bounds: dimension 1 has size 3"));
+    Tensor dense(DT_FLOAT, {4, 3});
+    EXPECT_FALSE(outside.ToDense<float>(&dense));
+  }
+  const std::vector<int64_t> start = {0, 0}, size = {4, 2}, one = {1};
+  const auto slice = SparseTensor::Slice<float>(Rows(), start, size);
+  TF_ASSERT_OK(slice.status());
+  EXPECT_THAT(IndicesOf(*slice), ElementsAre(0, 0, 1, 1, 3, 0));
+  EXPECT_EQ(SparseTensor::Slice<float>(Rows(), start, one).status().message(),
+            "expected 2 starts and sizes, found 2 and 1");
+  EXPECT_EQ(SparseTensor::Slice<float>(Rows(), one, size).status().message(),
+            "expected 2 starts and sizes, found 1 and 2");
+  const std::vector<int64_t> negative = {0, -1};
+  EXPECT_EQ(SparseTensor::Slice<float>(Rows(), negative, size).status().message(),
+            "the slice of dimension 1 starts at -1 and has size 2");
 }
 
 TEST(DimComparatorTest, ComparesInTheOrderOfDimensions) {

@@ -80,8 +80,11 @@ TEST(EventsWriterTest, WritesEvents) {
   writer.WriteEvent(event);
   EXPECT_NE(writer.FileName(), name);
   EXPECT_EQ(EventsOf(writer.FileName()).size(), 2);
+  const std::string closed = writer.FileName();
   TF_ASSERT_OK(writer.Close());
   TF_ASSERT_OK(writer.Close());
+  // The next events are in a file of their own.
+  EXPECT_NE(writer.FileName(), closed);
 }
 
 TEST(EventsWriterTest, FlushReturnsTheFirstError) {
@@ -94,7 +97,10 @@ TEST(EventsWriterTest, FlushReturnsTheFirstError) {
 
   EventsWriter writer(io::JoinPath(NewFolder("events_error"), "run"));
   writer.WriteSerializedEvent("\xff\xff");
-  EXPECT_EQ(writer.Close().code(), error::INVALID_ARGUMENT);
+  writer.WriteSerializedEvent("\xff");
+  const absl::Status status = writer.Close();
+  EXPECT_EQ(status.code(), error::INVALID_ARGUMENT);
+  EXPECT_EQ(status.message(), "expected a serialized Event, found 2 other bytes");
   TF_EXPECT_OK(writer.Close());
 }
 
@@ -105,6 +111,7 @@ std::vector<Event> Written(const std::string& name, const Write& write) {
   SummaryWriterInterface* writer = nullptr;
   TF_CHECK_OK(CreateSummaryFileWriter(10, 1000, folder, ".test", Env::Default(), &writer));
   const core::ScopedUnref unref(writer);
+  EXPECT_EQ(writer->DebugString(), "SummaryFileWriter");
   write(writer);
   TF_EXPECT_OK(writer->Flush());
   std::vector<std::string> files;

@@ -124,7 +124,8 @@ std::string InstanceText(const Nodes& nodes) {
     int index = 0;
     DataType dtype = DT_INVALID;
     TryGetNodeAttr(node, "index", &index);
-    TryGetNodeAttr(node, "T", &dtype);
+    // GetNodeAttr rejects the types of references.
+    if (const AttrValue* const type = AttrSlice(node).Find("T")) dtype = type->type();
     const std::string& name = IsArg(node) || node.input_size() == 0 ? node.name() : node.input(0);
     std::string text = absl::StrCat(name, ":", DataTypeString(dtype));
     if (!node.device().empty()) absl::StrAppend(&text, "@", ShortDevice(node.device()));

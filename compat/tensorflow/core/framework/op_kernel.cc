@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/parallel.h"
+#include "gradflow/core/resource_handle.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tensorflow/core/framework/name_ranges.h"
 #include "tensorflow/core/framework/tensor_util.h"
@@ -43,7 +44,8 @@ absl::Status FinalStatus(OpKernelContext& context) {
     if (output == nullptr || !output->IsInitialized()) {
       return errors::Internal("the kernel has not set output ", i);
     }
-    if (output->dtype() != context.expected_output_dtype(i)) {
+    // A reference is a handle of its variable.
+    if (output->dtype() != gradflow::TypeOfSlot(context.expected_output_dtype(i))) {
       return errors::Internal("the kernel has set output ", i, " to a tensor of type ",
                               DataTypeString(output->dtype()), ", expected ",
                               DataTypeString(context.expected_output_dtype(i)));
