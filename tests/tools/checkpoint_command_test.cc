@@ -2,10 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/graph/node_builder.h"
@@ -164,13 +167,70 @@ TEST_F(CheckpointCommandTest, FreezesAGraph) {
   const ProcessResult result = Gradflow({"freeze", File("graph.pb"), File("m/ckpt-1"), "--outputs",
                                          "y,w:0", "-o", File("frozen.pb")});
   EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.out, HasSubstr(" nodes, 4 variables\n"));
   EXPECT_EQ(Gradflow(RunOf("frozen.pb")).out, kY);
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef graph, ReadGraphDef(File("frozen.pb")));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef before, ReadGraphDef(File("graph.pb")));
+  EXPECT_EQ(result.out,
+            absl::StrCat(graph.node_size(), " of ", before.node_size(), " nodes, 4 variables\n"));
   for (const NodeDef& node : graph.node()) {
     EXPECT_THAT(node.op(), Not(AllOf(HasSubstr("Var"), Not(HasSubstr("Const")))));
     EXPECT_NE(node.name(), "train");
   }
+}
+
+// Also nodes that only a control dependency names.
+TEST_F(CheckpointCommandTest, FreezesWhatTheOutputsNeed) {
+  const Scope root = Scope::NewRootScope();
+  const Output w = training::NewVariable(root.WithOpName("handle"), "layer/w", DT_FLOAT, {2});
+  const Output read = ops::ReadVariableOp(root.WithOpName("read"), w, DT_FLOAT);
+  const ops::NoOp before(root.WithOpName("before").WithControlDependencies(w));
+  ops::Neg(root.WithOpName("y").WithControlDependencies({before.operation}), read);
+  ops::Neg(root.WithOpName("other"), read);
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("g.pbtxt"), graph));
+  const ProcessResult result = Gradflow(
+      {"freeze", File("g.pbtxt"), File("m/ckpt-1"), "--outputs", "y", "-o", File("frozen.pbtxt")});
+  EXPECT_EQ(result.out, "4 of 5 nodes, 1 variables\n") << result.err;
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef frozen, ReadGraphDef(File("frozen.pbtxt")));
+  std::vector<std::string> ops;
+  for (const NodeDef& node : frozen.node()) ops.push_back(node.name() + " " + node.op());
+  EXPECT_THAT(ops, ::testing::ElementsAre("handle Const", "read Identity", "before NoOp", "y Neg"));
+}
+
+TEST_F(CheckpointCommandTest, PrintsThe32FirstValues) {
+  for (const int size : {32, 33}) {
+    std::string values;
+    for (int i = 0; i < 32; ++i) absl::StrAppend(&values, i == 0 ? "" : " ", 7);
+    GRADFLOW_ASSERT_OK(WriteCheckpoint(
+        File("long"), {{"t", AsTensor<int32_t>(std::vector<int32_t>(size, 7)), ""}}));
+    EXPECT_EQ(Gradflow({"checkpoint", File("long"), "--tensor", "t"}).out,
+              absl::StrCat("t: Tensor<type: int32 shape: [", size, "] values: ", values,
+                           size > 32 ? "..." : "", ">\n"));
+  }
+}
+
+TEST_F(CheckpointCommandTest, ComparesElements) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto write = [&](const std::string& name, const std::vector<float>& floats,
+                         const std::vector<double>& doubles, const std::vector<int32_t>& ints) {
+    GRADFLOW_ASSERT_OK(WriteCheckpoint(File(name), {{"d", AsTensor<double>(doubles), ""},
+                                                    {"f", AsTensor<float>(floats), ""},
+                                                    {"i", AsTensor<int32_t>(ints), ""},
+                                                    {"s", AsTensor<tstring>({"same"}), ""}}));
+  };
+  const auto diff = [&] { return Gradflow({"checkpoint", File("a"), "--diff", File("b")}).out; };
+  write("a", {1, 2, 3}, {1, 2}, {1, 2, 3});
+  write("b", {2, -1, 3.5f}, {0.5, 2.25}, {1, 0, 0});
+  EXPECT_EQ(diff(),
+            "d: 2 of 2 elements differ, by 0.5 at most\n"
+            "f: 3 of 3 elements differ, by 3 at most\ni: 2 of 3 elements differ\n");
+  write("b", {1, nan, 4}, {1, 2}, {1, 2, 3});
+  EXPECT_EQ(diff(), "f: 2 of 3 elements differ, by nan at most\n");
+  // Other bytes of the same number.
+  write("a", {0, 2, 3}, {1, 2}, {1, 2, 3});
+  write("b", {-0.0f, 2, 3}, {1, 2}, {1, 2, 3});
+  EXPECT_EQ(diff(), "f: 1 of 3 elements differ, by 0 at most\n");
 }
 
 TEST_F(CheckpointCommandTest, WhatCannotBeFrozen) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -69,6 +70,64 @@ TEST_F(ChromeTraceTest, PhasesEndWhereTheNextBegins) {
   // The node lies in both, and the second takes it.
   EXPECT_THAT(Phase(json, "plan"), HasSubstr("\"dur\":1.000,"));
   EXPECT_THAT(Phase(json, "run"), HasSubstr("\"dur\":3.000,"));
+}
+
+TEST_F(ChromeTraceTest, PhasesOfNoThreadAreInTheFirstRow) {
+  EXPECT_THAT(Phase(ChromeTrace(StepStats(), graph_, {{"run", 10'000, 12'000}}), "run"),
+              HasSubstr("\"pid\":1,\"tid\":0,\"ts\":0.000,\"dur\":2.000,"));
+}
+
+TEST_F(ChromeTraceTest, HasThisText) {
+  AddNode("a", 7, 1'002'000, 1'004'500);
+  AddNode("b", 3, 1'004'500, 1'006'001);
+  AddNode("late", 3, 1'000'900, 1'001'000);
+  AddNode("empty", 3, 1'004'500, 1'004'500);
+  NodeExecStats* const a = stats_.mutable_dev_stats(0)->mutable_node_stats(0);
+  a->set_scheduled_nanos(1'001'250);
+  a->add_memory()->set_total_bytes(64);
+  a->add_memory()->set_total_bytes(8);
+  for (const std::vector<int64_t>& dims : std::vector<std::vector<int64_t>>{{2, 3}, {}}) {
+    TensorDescription* const tensor = a->add_output()->mutable_tensor_description();
+    tensor->set_dtype(DT_FLOAT);
+    for (const int64_t dim : dims) tensor->mutable_shape()->add_dim()->set_size(dim);
+  }
+  const auto add_def = [&](const char* name, const std::vector<std::string>& inputs) {
+    NodeDef* const node = graph_.add_node();
+    node->set_name(name);
+    node->set_op("Op");
+    for (const std::string& input : inputs) node->add_input(input);
+  };
+  add_def("a", {});
+  // One that ends later, one that did not run, a control input, and no tensor.
+  add_def("b", {"a:1", "late", "empty", "x", "^a", "?"});
+  add_def("late", {"b"});
+  EXPECT_EQ(ChromeTrace(stats_, graph_, {{"plan", 1'000'000, 1'001'500}}),
+            R"({"displayTimeUnit":"ns","traceEvents":[
+{"ph":"M","name":"process_name","pid":1,"args":{"name":"gradflow"}},
+{"ph":"M","name":"thread_name","pid":1,"tid":3,"args":{"name":"caller"}},
+{"ph":"M","name":"thread_name","pid":1,"tid":7,"args":{"name":"worker"}},
+{"ph":"X","name":"plan","cat":"phase","pid":1,"tid":3,"ts":0.000,"dur":1.500,)"
+            R"("args":{}},
+{"ph":"X","name":"a","cat":"Op","pid":1,"tid":7,"ts":2.000,"dur":2.500,)"
+            R"("args":{"op":"Op","outputs":"float[2,3] float[]","allocated_bytes":72,)"
+            R"("waited_us":0.750}},
+{"ph":"X","name":"b","cat":"Op","pid":1,"tid":3,"ts":4.500,"dur":1.501,)"
+            R"("args":{"op":"Op","outputs":"","allocated_bytes":0,"waited_us":0.000}},
+{"ph":"X","name":"late","cat":"Op","pid":1,"tid":3,"ts":0.900,"dur":0.100,)"
+            R"("args":{"op":"Op","outputs":"","allocated_bytes":0,"waited_us":0.000}},
+{"ph":"X","name":"empty","cat":"node","pid":1,"tid":3,"ts":4.500,"dur":0.000,)"
+            R"("args":{"op":"node","outputs":"","allocated_bytes":0,"waited_us":0.000}},
+{"ph":"s","name":"a:1","cat":"tensor","id":1,"pid":1,"tid":7,"ts":4.499},
+{"ph":"f","bp":"e","name":"a:1","cat":"tensor","id":1,"pid":1,"tid":3,)"
+            R"("ts":4.500},
+{"ph":"s","name":"late","cat":"tensor","id":2,"pid":1,"tid":3,"ts":0.999},
+{"ph":"f","bp":"e","name":"late","cat":"tensor","id":2,"pid":1,"tid":3,)"
+            R"("ts":4.500},
+{"ph":"s","name":"empty","cat":"tensor","id":3,"pid":1,"tid":3,"ts":4.500},
+{"ph":"f","bp":"e","name":"empty","cat":"tensor","id":3,"pid":1,"tid":3,)"
+            R"("ts":4.500})"
+            "\n"
+            "]}\n");
 }
 
 }  // namespace

@@ -6,15 +6,18 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -267,6 +270,11 @@ TEST_F(EditTest, FeedsFilesAndNumbersOfAllTypes) {
   EXPECT_EQ(of_type("uint64", "-3"), "0");
   EXPECT_EQ(of_type("int8", "200"), "127");
   EXPECT_EQ(of_type("int8", "-200"), "-128");
+  EXPECT_EQ(of_type("int8", "127.0"), "127");
+  EXPECT_EQ(of_type("int8", "128.0"), "127");
+  EXPECT_EQ(of_type("int8", "-128.0"), "-128");
+  EXPECT_EQ(of_type("int32", "2147483648.0"), "2147483647");
+  EXPECT_EQ(of_type("uint64", "18446744073709551616.0"), "18446744073709551615");
   EXPECT_EQ(of_type("int32", "2.6"), "3");
   EXPECT_EQ(of_type("int32", "nan"), "0");
   EXPECT_EQ(of_type("double", "0.1"), "0.1");
@@ -633,8 +641,15 @@ TEST_F(EditTest, RunsWriteFilesOnlyIfTheyMay) {
     EXPECT_THAT(api->Call("run", Request(graph, feed + until)).status(), is_refused) << until;
   }
   EXPECT_FALSE(std::filesystem::exists(File("out.txt")));
-  // Other parts of the graph run.
+  // Other parts of the graph run, and those behind a tensor that is fed.
   EXPECT_THAT(api->Call("run", Request(graph, feed + R"(,"until":["y"])")), IsOk());
+  std::vector<std::string> more = graph;
+  more.push_back(absl::StrReplaceAll(kX, {{"\"x\"", "\"p\" input: \"^write\""}}));
+  more.push_back(absl::StrReplaceAll(kY, {{"\"y\"", "\"q\""}, {"\"x\"", "\"p\""}}));
+  const std::string fed = absl::StrReplaceAll(feed, {{"\"x\"", "\"p\""}});
+  EXPECT_THAT(api->Call("run", Request(more, fed + R"(,"until":["q"])")), IsOk());
+  EXPECT_THAT(api->Call("run", Request(more, fed + R"(,"until":["p"])")), IsOk());
+  EXPECT_THAT(api->Call("run", Request(more, feed + R"(,"until":["q"])")).status(), is_refused);
   EditOptions options;
   options.allow_file_writes = true;
   const std::unique_ptr<EditApi> allowed = *EditApi::Make(options);
@@ -797,6 +812,13 @@ TEST_F(EditTest, PagesHaveTheOtherFieldsOfNodes) {
   NodeDef large = node;
   large.mutable_experimental_debug_info()->add_original_node_names(std::string(2000, 'o'));
   EXPECT_THAT(tools::EditNodeJson(large, 100), HasSubstr(R"("m":null)"));
+  // Up to 1024 bytes, of which 6 are tags and lengths.
+  for (const int size : {1018, 1019}) {
+    large.clear_experimental_debug_info();
+    large.mutable_experimental_debug_info()->add_original_node_names(std::string(size, 'o'));
+    EXPECT_THAT(tools::EditNodeJson(large, 100),
+                HasSubstr(size == 1018 ? "\"m\":\"experimental" : "\"m\":null"));
+  }
   node.GetReflection()->MutableUnknownFields(&node)->AddVarint(77, 1);
   EXPECT_THAT(tools::EditNodeJson(node, 100), HasSubstr(R"("m":null)"));
 }
@@ -853,6 +875,10 @@ TEST_F(EditTest, OneProcessEditsAGraph) {
     ExpectFailure(Gradflow({"edit", File("run/../g.pbtxt")}), "FAILED_PRECONDITION",
                   AllOf(HasSubstr("is being edited at http://127.0.0.1:1234 (process "),
                         HasSubstr(absl::StrCat(getpid(), ")"))));
+    // No other user reads the address.
+    for (const auto& file : std::filesystem::directory_iterator(File("run/gradflow"))) {
+      EXPECT_EQ(static_cast<int>(file.status().permissions()), 0600);
+    }
     // Other graphs, new ones, and pages without a server.
     EXPECT_THAT(EditLock::Acquire(File("other.pb")).status(), IsOk());
     EXPECT_THAT(EditLock::Acquire("").status(), IsOk());
@@ -1348,6 +1374,108 @@ TEST_F(EditServerTest, LimitsBodies) {
   EXPECT_EQ(Post(Own(cookie)), 200);
 }
 
+TEST_F(EditServerTest, NamesItsCookieAfterItsPort) {
+  const std::string cookie = Enter();
+  EXPECT_THAT(cookie, StartsWith(absl::StrCat("gradflow_", server_->port(), "=")));
+  EXPECT_EQ(cookie.size() - cookie.find('='), 65u);
+  EXPECT_EQ(server_->Origin(), "http://" + host_);
+  EXPECT_EQ(server_->Url(), absl::StrCat("http://", host_, "/", token_));
+  EXPECT_THAT(token_, AllOf(StartsWith("?token="), SizeIs(7 + 64)));
+  // All are different.
+  EXPECT_NE(cookie.substr(cookie.find('=') + 1), key_);
+  EXPECT_NE(token_.substr(7), key_);
+  EXPECT_NE(token_.substr(7), cookie.substr(cookie.find('=') + 1));
+}
+
+TEST_F(EditServerTest, AnswersErrorsAsJson) {
+  const auto get = [&](const httplib::Headers& headers) { return Get("/", headers); };
+  EXPECT_EQ(get({})->body, R"({"error":"expected the address that `gradflow edit` printed"})");
+  const std::string cookie = Enter();
+  EXPECT_EQ(get({{"Cookie", cookie}, {"Host", "none"}})->body,
+            R"({"error":"expected another host"})");
+  EXPECT_EQ(Get("/" + token_)->body,
+            R"({"error":"the address works once; start `gradflow edit` again"})");
+  for (const char* site : {"same-origin", "none"}) {
+    EXPECT_EQ(get({{"Sec-Fetch-Site", site}, {"Cookie", cookie}})->status, 200) << site;
+  }
+  EXPECT_EQ(get({{"Sec-Fetch-Site", "cross-site"}, {"Cookie", cookie}})->body,
+            R"({"error":"expected no other site"})");
+  const auto post = [&](const std::string& body, const char* path = "/api/check") {
+    const httplib::Result result = Client().Post(path, Own(cookie), body, "application/json");
+    EXPECT_EQ(result->get_header_value("Content-Type"), "application/json");
+    return absl::StrCat(result->status, " ", result->body);
+  };
+  EXPECT_EQ(post("{}", "/api/none"), R"(404 {"error":"NOT_FOUND: there is no call 'none'"})");
+  EXPECT_EQ(post("[]"), R"(400 {"error":"INVALID_ARGUMENT: expected a JSON object"})");
+  EXPECT_EQ(post("{\"nodes\":[],\"base\":1}").substr(0, 33),
+            R"(400 {"error":"FAILED_PRECONDITION)");
+  EXPECT_EQ(post(std::string(10'001, ' ')),
+            R"(413 {"error":"the body has 10001 bytes, but at most 10000 are allowed"})");
+  EXPECT_EQ(post("{\"base\":0,\"nodes\":[]}"),
+            "200 {\"types\":[],\n\"problems\":[],\n\"notes\":[]}");
+  EXPECT_EQ(get({{"Cookie", cookie}})->get_header_value("Content-Type"),
+            "text/html; charset=utf-8");
+}
+
+TEST_F(EditServerTest, RefusesHeadersThatAreNotClear) {
+  const std::string cookie = Enter();
+  // Sends a request as it is, and returns the code of the answer.
+  const auto send_text = [&](const std::string& text, bool is_end = false) {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
+    if (is_end) shutdown(fd, SHUT_WR);
+    std::string answer;
+    char buffer[4096];
+    for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;) answer.append(buffer, n);
+    close(fd);
+    return answer.substr(std::min<size_t>(9, answer.size()), 3);
+  };
+  const std::string host = absl::StrCat("Host: ", host_, "\r\n");
+  const std::string own = absl::StrCat("Origin: http://", host_, "\r\nCookie: ", cookie,
+                                       "\r\nContent-Type: application/json\r\n");
+  const std::string key = absl::StrCat("X-Gradflow-Key: ", key_, "\r\n");
+  const std::string body = "{\"base\":0,\"nodes\":[]}";
+  const std::string length = absl::StrCat("Content-Length: ", body.size(), "\r\n");
+  const std::string post = "POST /api/check HTTP/1.1\r\n";
+  EXPECT_EQ(send_text(post + host + own + key + length + "\r\n" + body), "200");
+  EXPECT_EQ(send_text(post + own + key + length + "\r\n" + body), "421");
+  EXPECT_EQ(send_text(post + host + host + own + key + length + "\r\n" + body), "421");
+  EXPECT_EQ(send_text(post + host + own + length + "\r\n" + body), "403");
+  EXPECT_EQ(send_text(post + host + own + key + key + length + "\r\n" + body), "403");
+  EXPECT_EQ(send_text(post + host + own + key + "\r\n"), "411");
+  EXPECT_EQ(send_text(post + host + own + key + length + length + "\r\n" + body), "411");
+  EXPECT_EQ(send_text(post + host + own + key + "Content-Length: x\r\n\r\n" + body), "411");
+  EXPECT_EQ(send_text(post + host + own + key + "Content-Length: -1\r\n\r\n" + body), "411");
+  EXPECT_EQ(
+      send_text(post + host + own + key + length + "Transfer-Encoding: identity\r\n\r\n" + body),
+      "400");
+  const std::string get = "GET / HTTP/1.1\r\n" + host + "Cookie: " + cookie + "\r\n";
+  EXPECT_EQ(send_text(get + "\r\n"), "200");
+  EXPECT_EQ(send_text(get + "Content-Length: 0\r\n\r\n"), "200");
+  EXPECT_EQ(send_text(get + "Content-Length: 1\r\n\r\nx"), "400");
+  EXPECT_EQ(send_text(get + "Content-Length: x\r\n\r\nx"), "411");
+  EXPECT_EQ(send_text("PUT" + get.substr(3) + "\r\n"), "405");
+  // One that ends too early.
+  EXPECT_EQ(send_text("GET / HT", /*is_end=*/true), "400");
+}
+
+// As many as there are threads may be open for a moment.
+TEST_F(EditServerTest, ClosesConnections) {
+  const std::string cookie = Enter();
+  const auto count = [] {
+    const std::filesystem::directory_iterator files("/proc/self/fd");
+    return std::distance(begin(files), end(files));
+  };
+  const auto before = count();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(Post(Own(cookie)), 200);
+  EXPECT_LT(count(), before + 50);
+}
+
 TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
   // More than there are threads, of which some send a part of a head.
   std::vector<int> sockets;
@@ -1367,6 +1495,58 @@ TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
   EXPECT_EQ(Post(Own(cookie)), 200);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
   for (const int fd : sockets) close(fd);
+}
+
+// Runs `gradflow edit` until it is interrupted.
+TEST_F(EditTest, EndsAtASignal) {
+  WriteFile(File("g.pbtxt"), "node { name: 'mine' op: 'NoOp' }");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    int out[2];
+    ASSERT_EQ(pipe(out), 0);
+    const std::string file = File("g.pbtxt");
+    const pid_t child = fork();
+    if (child == 0) {
+      dup2(out[1], STDOUT_FILENO);
+      close(out[0]);
+      close(out[1]);
+      execl(GRADFLOW_PROGRAM_gradflow_cli, GRADFLOW_PROGRAM_gradflow_cli, "edit", file.c_str(),
+            "--threads", "1", static_cast<char*>(nullptr));
+      _exit(127);
+    }
+    close(out[1]);
+    std::string text;
+    char c = 0;
+    while (std::count(text.begin(), text.end(), '\n') < 2 && read(out[0], &c, 1) == 1) text += c;
+    EXPECT_THAT(
+        text, AllOf(StartsWith("Open http://127.0.0.1:"), EndsWith("\nCtrl-C ends the editor.\n")));
+    const std::string origin = text.substr(5, text.find("/?token=") - 5);
+    const std::string path = text.substr(5 + origin.size(), 1 + 7 + 64);
+    // It edits this file, and no other process does.
+    httplib::Client client(origin);
+    const httplib::Result page = client.Get(path);
+    EXPECT_TRUE(page);
+    if (page) {
+      const std::string cookie = page->get_header_value("Set-Cookie");
+      const size_t key = page->body.find(">server:") + 8;
+      const httplib::Result data = client.Post("/api/page",
+                                               {{"Origin", origin},
+                                                {"Cookie", cookie.substr(0, cookie.find(';'))},
+                                                {"X-Gradflow-Key", page->body.substr(key, 64)}},
+                                               "{}", "application/json");
+      EXPECT_TRUE(data);
+      if (data) {
+        EXPECT_THAT(data->body, AllOf(HasSubstr("\"file\":\"g.pbtxt\""), HasSubstr("\"mine\"")));
+      }
+    }
+    ExpectFailure(Gradflow({"edit", file}), "FAILED_PRECONDITION",
+                  HasSubstr(absl::StrCat("is being edited at ", origin, " (process ", child, ")")));
+    EXPECT_EQ(kill(child, signal), 0);
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    close(out[0]);
+  }
+  EXPECT_EQ(Gradflow({"edit", File("g.pbtxt"), "-o", File("g.html")}).exit_code, 0);
 }
 
 TEST_F(EditServerTest, StopsBeforeItServes) {

@@ -127,10 +127,14 @@ TEST_F(GradflowTest, RunSaysWhatFailed) {
                 "NOT_FOUND", HasSubstr("none.npy"));
   ExpectFailure(Gradflow({"run", graph, "--feed", "x=" + broken, "--fetch", "y"}),
                 "INVALID_ARGUMENT", HasSubstr("broken.npy"));
-  ExpectFailure(Gradflow({"run", graph, "--feed", "x", "--fetch", "y"}), "INVALID_ARGUMENT",
-                HasSubstr("--feed 'x' must be NAME=FILE.npy"));
-  ExpectFailure(Gradflow({"run", graph, "--feed", Feed(), "--fetch", "y="}), "INVALID_ARGUMENT",
-                HasSubstr("--fetch 'y='"));
+  for (const std::string flag : {"x", "x=", "=x.npy"}) {
+    ExpectFailure(Gradflow({"run", graph, "--feed", flag, "--fetch", "y"}), "INVALID_ARGUMENT",
+                  HasSubstr("--feed '" + flag + "' must be NAME=FILE.npy"));
+  }
+  for (const std::string flag : {"y=", "=y.npy"}) {
+    ExpectFailure(Gradflow({"run", graph, "--feed", Feed(), "--fetch", flag}), "INVALID_ARGUMENT",
+                  HasSubstr("--fetch '" + flag + "'"));
+  }
   ExpectFailure(Gradflow({"run", graph, "--feed", "x=" + File("int.npy"), "--fetch", "y"}),
                 "INVALID_ARGUMENT", AllOf(HasSubstr("int32"), HasSubstr("float")));
   ExpectFailure(Gradflow({"run", graph, "--feed", Feed(), "--threads", "1000000"}),
@@ -189,13 +193,14 @@ TEST_F(GradflowTest, BenchReportsTimesAsTextAndJson) {
   EXPECT_THAT(json.out,
               MatchesRegex("\\{\"median_ms\": [0-9.]+, \"min_ms\": [0-9.]+, \"mean_ms\": [0-9.]+, "
                            "\"runs\": 5, \"threads\": 2, \"peak_tensor_bytes\": [1-9][0-9]*, "
-                           "\"allocations_per_run\": [1-9][0-9.]*, "
+                           "\"allocations_per_run\": [1-9][0-9]*.00, "
                            "\"system_allocations_per_run\": [0-9.]+\\}\n"));
   EXPECT_THAT(json.err, IsEmpty());
   const ProcessResult text =
-      Gradflow({"bench", File("graph.pb"), "--feed", Feed(), "--repeat", "5"});
+      Gradflow({"bench", File("graph.pb"), "--feed", Feed(), "--repeat", "5", "--threads", "1"});
   EXPECT_EQ(text.exit_code, 0) << text.err;
-  EXPECT_THAT(text.out, MatchesRegex("median .* over 5 runs .* bytes of tensors, .*\n"));
+  EXPECT_THAT(text.out,
+              MatchesRegex("median .* over 5 runs on 1 threads; peak .* bytes of tensors, .*\n"));
 }
 
 TEST_F(GradflowTest, BenchSaysHowFarItIsIfAsked) {
@@ -272,6 +277,58 @@ TEST_F(GradflowTest, InspectReportsMissingOps) {
                                 HasSubstr("Convolve3000")));
 }
 
+TEST_F(GradflowTest, InspectHasThisText) {
+  const std::string types = "attr { key: 'T' value { type: DT_FLOAT } } ";
+  const auto unpack = [&](const std::string& name, int num) {
+    return absl::StrCat("node { name: '", name, "' op: 'Unpack' input: 'x' attr { key: 'num' ",
+                        "value { i: ", num, " } } ", types, "}\n");
+  };
+  const std::string x =
+      "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } }\n";
+  WriteFile(File("g.pbtxt"),
+            absl::StrCat(x, unpack("few", 16), unpack("many", 17),
+                         "node { name: 'd' op: 'PlaceholderWithDefault' input: 'x' attr { key: "
+                         "'dtype' value { type: DT_FLOAT } } attr { key: 'shape' value { shape { "
+                         "unknown_rank: true } } } }\n"
+                         "library { function { signature { name: 'f' } } }\n"
+                         "versions { producer: 27 min_consumer: 3 }\n"));
+  const auto outputs = [](const std::string& name) {
+    std::string text = absl::StrCat("  ", name, "  float <unknown>\n");
+    for (int i = 1; i < 16; ++i) absl::StrAppend(&text, "  ", name, ":", i, "  float <unknown>\n");
+    return text;
+  };
+  EXPECT_EQ(Gradflow({"inspect", File("g.pbtxt")}).out,
+            "nodes: 4\n       1  Placeholder\n       1  PlaceholderWithDefault\n"
+            "       2  Unpack\nfunctions: 1\nversions: producer 27, min_consumer 3\n"
+            "inputs:\n  x  float <unknown>\n  d  float <unknown>\noutputs:\n" +
+                outputs("few") + outputs("many") + "  many  ... and 1 more\n" +
+                "  d  float <unknown>\n");
+  WriteFile(File("bad.pbtxt"),
+            x + "node { name: 'p' op: 'PlaceholderWithDefault' input: 'x:0' attr { key: 'shape' "
+                "value { shape { dim { size: 3 } } } } }\nnode { name: 'o' op: 'Odd' input: '^p' "
+                "}\n");
+  EXPECT_THAT(Gradflow({"inspect", File("bad.pbtxt")}).out,
+              StartsWith("nodes: 3\n       1  Odd\n       1  Placeholder\n"
+                         "       1  PlaceholderWithDefault\n"
+                         "inputs:\n  x  float <unknown>\n  p  INVALID [3]\n"
+                         "outputs:\n  o  (Odd)\ncannot run:\n  "));
+  // Changes of a plan are listed up to 1000.
+  for (const int count : {1000, 1001}) {
+    std::string graph = x;
+    for (int i = 0; i <= count; ++i) {
+      absl::StrAppend(&graph, "node { name: 'n", i, "' op: 'Neg' input: 'x' ", types, "}\n");
+    }
+    WriteFile(File("plan.pbtxt"), graph);
+    const std::string plan = Gradflow({"inspect", File("plan.pbtxt"), "--plan"}).out;
+    const size_t begin = plan.find("eliminated: ");
+    ASSERT_NE(begin, std::string::npos);
+    const std::string changes = plan.substr(begin, plan.find("folded: ") - begin);
+    EXPECT_THAT(changes, StartsWith(absl::StrCat("eliminated: ", count, "\n")));
+    EXPECT_EQ(std::count(changes.begin(), changes.end(), '\n'), count + 1);
+    EXPECT_EQ(changes.find("  ... and 1 more\n") != std::string::npos, count == 1001);
+  }
+}
+
 // An error that has two shapes of many long sizes.
 TEST_F(GradflowTest, InspectCutsLongLinesOfErrors) {
   std::string graph;
@@ -322,6 +379,18 @@ TEST_F(GradflowTest, OpsShowsDocumentationAndSuggestsNames) {
   EXPECT_EQ(one.exit_code, 0) << one.err;
   EXPECT_THAT(one.out, AllOf(StartsWith("FusedBatchNormGradV3(y_backprop: T, "),
                              HasSubstr("attr epsilon: "), HasSubstr("output x_backprop: ")));
+  EXPECT_EQ(Gradflow({"ops", "Abs"}).out,
+            R"(Abs(x: T) -> (y: T) { T: {bfloat16, half, float, double, int8, int16, int32, int64} }
+    Returns the absolute value of x element-wise.
+    The smallest integer, whose absolute value is not in its type, is unchanged.
+    input x: A tensor of real numbers.
+    attr T: The type of both.
+    output y: The absolute values, of the shape of `x`.
+    gradient: yes
+)");
+  EXPECT_THAT(Gradflow({"ops", "Floor"}).out, HasSubstr("    gradient: none; backpropagation "));
+  EXPECT_THAT(Gradflow({"ops"}).out,
+              AllOf(StartsWith("Abs("), HasSubstr("    gradient: yes\n\nA")));
   ExpectFailure(Gradflow({"ops", "FusedBatchNormGrad3"}), "NOT_FOUND",
                 HasSubstr("FusedBatchNormGradV3"));
 }

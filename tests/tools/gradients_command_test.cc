@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "gradflow/graph/export.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/io/npy.h"
@@ -21,6 +23,7 @@ using ::gradflow::testing::AsTensor;
 using ::gradflow::testing::FileExists;
 using ::gradflow::testing::ProcessResult;
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::MatchesRegex;
@@ -120,6 +123,56 @@ TEST_F(GradientsCommandTest, FailsIfAGradientDiffers) {
   EXPECT_TRUE(FileExists(File("out.pb")));
 }
 
+// Of more than 100 elements, some are compared: every second of 101 to 200.
+TEST_F(GradientsCommandTest, ComparesEvenlySpacedElements) {
+  const auto check = [&](const Tensor& value, DataType dtype) {
+    const Scope root = Scope::NewRootScope();
+    const Output x = ops::Placeholder(root.WithOpName("x"), dtype);
+    const Output jump = ops::Sign(root, x);
+    ops::Add(root.WithOpName("y"), jump, ops::Square(root, x));
+    GraphDef graph;
+    GRADFLOW_EXPECT_OK(root.ToGraphDef(&graph));
+    GRADFLOW_EXPECT_OK(WriteGraphDef(File("graph.pb"), graph));
+    GRADFLOW_EXPECT_OK(WriteNpy(File("x.npy"), value));
+    const std::string out = Gradients({"--of", "y", "--check", "x=" + File("x.npy")}).out;
+    return out.substr(out.find('\n') + 1);
+  };
+  // Sign jumps at the place of 0.
+  const auto jump_at = [&](int size, int place) {
+    std::vector<float> values(size, 2);
+    values[place] = 0;
+    return check(AsTensor<float>(values), DT_FLOAT);
+  };
+  for (const auto& [size, place] :
+       std::vector<std::pair<int, int>>{{1, 0}, {100, 99}, {101, 100}, {200, 198}, {201, 3}}) {
+    EXPECT_EQ(jump_at(size, place),
+              absl::StrCat("  DIFFERS: largest difference 1e+03 (allowed 10): element ", place,
+                           " is 0 by the gradient, 1000 by differences\n"))
+        << size;
+  }
+  EXPECT_THAT(jump_at(101, 99), HasSubstr("  agrees: "));
+  EXPECT_THAT(jump_at(201, 4), HasSubstr("  agrees: "));
+  EXPECT_EQ(check(AsTensor<float>({}), DT_FLOAT), "  no elements\n");
+  // The step is relative to large numbers.
+  EXPECT_THAT(check(AsTensor<double>({1e9, 3}), DT_DOUBLE),
+              MatchesRegex("  agrees: largest difference [^\n]* \\(allowed 2e\\+03\\): [^\n]*\n"));
+  check(AsTensor<half>({half(1.0f)}), DT_HALF);
+  EXPECT_THAT(Gradients({"--of", "y", "--check", "x=" + File("x.npy")}).err,
+              HasSubstr("--check needs a tensor of float or double, but 'y' is half"));
+}
+
+TEST_F(GradientsCommandTest, ComparesNoGradientsOfOtherTypes) {
+  const Scope root = Scope::NewRootScope();
+  ops::Cast(root.WithOpName("y"), ops::Placeholder(root.WithOpName("x"), DT_HALF), DT_FLOAT);
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+  GRADFLOW_ASSERT_OK(WriteNpy(File("x.npy"), Tensor(half(1.0f))));
+  const ProcessResult result = Gradients({"--of", "y", "--check", "x=" + File("x.npy")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, EndsWith("\n  not compared: differences are of float or double\n"));
+}
+
 // The gradient of a variable is the sum of those of its reads.
 TEST_F(GradientsCommandTest, DifferentiatesByVariables) {
   const Scope root = Scope::NewRootScope();
@@ -129,6 +182,10 @@ TEST_F(GradientsCommandTest, DifferentiatesByVariables) {
   const Output r = ops::Variable(root.WithOpName("r"), {2}, DT_FLOAT);
   const Output a = ops::ReadVariableOp(root.WithOpName("a"), w, DT_FLOAT);
   const Output b = ops::ReadVariableOp(root.WithOpName("b"), w, DT_FLOAT);
+  // Ops that read no part of it.
+  ops::AssignVariableOp(root, w, {1.0f, 2.0f});
+  ops::VarIsInitializedOp(root, w);
+  ops::VariableShape(root, w);
   const Output gathered = ops::ResourceGather(root.WithOpName("g"), rows, {1, 1}, DT_FLOAT);
   ops::Sum(root.WithOpName("loss"), ops::Mul(root, ops::Mul(root, a, b), r), 0);
   ops::Add(root.WithOpName("all"), ops::Square(root, gathered), ops::Mul(root, a, r));
@@ -176,8 +233,10 @@ TEST_F(GradientsCommandTest, ErrorsOfFeeds) {
   const ProcessResult missing = Gradients({"--of", "loss", "--check", "x=" + File("nothing.npy")});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_THAT(missing.err, HasSubstr("nothing.npy"));
-  EXPECT_THAT(Gradients({"--of", "loss", "--check", "x"}).err,
-              HasSubstr("--check 'x' must be NAME=FILE.npy"));
+  for (const std::string flag : {"x", "x=", "=x.npy"}) {
+    EXPECT_THAT(Gradients({"--of", "loss", "--check", flag}).err,
+                HasSubstr("--check '" + flag + "' must be NAME=FILE.npy"));
+  }
   EXPECT_THAT(Gradients({"--of", "loss", "--check", "z=" + File("x.npy")}).err,
               HasSubstr("--check 'z' is not in the graph"));
 }

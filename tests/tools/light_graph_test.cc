@@ -73,5 +73,38 @@ TEST(LightGraph, KeepsErrors) {
   EXPECT_TRUE(MessageDifferencer::Equals(LightCopy(&graph), graph));
 }
 
+// The first values are those of the constant; the copy repeats the last of 64.
+TEST(LightGraph, HasTheFirstValuesOfLargeConstants) {
+  GraphDef graph = Constant(DT_INT8, kMaxLightElements + 1);
+  GraphDef small = Constant(DT_INT8, kMaxLightElements);
+  *graph.add_node() = small.node(0);
+  const GraphDef light = LightCopy(&graph);
+  const TensorProto& large = Value(light).tensor();
+  EXPECT_EQ(large.tensor_content(), "");
+  ASSERT_EQ(large.int_val_size(), 64);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(large.int_val(i), i + 1);
+  EXPECT_TRUE(MessageDifferencer::Equals(light.node(1), small.node(0)));
+}
+
+// A constant of few elements may have more bytes than that.
+TEST(LightGraph, KeepsConstantsOfFewElements) {
+  GraphDef graph = Constant(DT_DOUBLE, kMaxLightElements / 4);
+  EXPECT_TRUE(MessageDifferencer::Equals(LightCopy(&graph), graph));
+  // It repeats one value.
+  graph = Constant(DT_FLOAT, 2 * kMaxLightElements);
+  TensorProto* const repeated = (*graph.mutable_node(0)->mutable_attr())["value"].mutable_tensor();
+  repeated->clear_tensor_content();
+  repeated->add_float_val(3);
+  EXPECT_TRUE(MessageDifferencer::Equals(LightCopy(&graph), graph));
+  // Its shape is wrong.
+  graph = Constant(DT_FLOAT, kMaxLightElements + 1);
+  (*graph.mutable_node(0)->mutable_attr())["value"]
+      .mutable_tensor()
+      ->mutable_tensor_shape()
+      ->mutable_dim(0)
+      ->set_size(-2);
+  EXPECT_TRUE(MessageDifferencer::Equals(LightCopy(&graph), graph));
+}
+
 }  // namespace
 }  // namespace gradflow::tools

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "gradflow/core/tensor.h"
@@ -201,6 +202,169 @@ TEST(TensorCurve, OfVectors) {
   ASSERT_NE(peak, curve.end());
   EXPECT_EQ(peak[1], -3);
   EXPECT_EQ(std::count(curve.begin(), curve.end(), 0), kMaxCurve - 4);
+}
+
+// Sizes around those of lanes, chunks and blocks, with an extreme value at each place.
+TEST(TensorStats, OfEachSize) {
+  for (const int size : {1, 2, 7, 8, 9, 15, 16, 17, 25}) {
+    for (int place = 0; place < size; ++place) {
+      for (const double extreme : {-5.0, 9.0}) {
+        std::vector<double> values(size);
+        std::iota(values.begin(), values.end(), 1);
+        for (double& value : values) value /= size;
+        values[place] = extreme;
+        SCOPED_TRACE(size);
+        ExpectStats(Make<double>(values), values);
+      }
+    }
+  }
+  for (const int size : {511, 512, 513, 1025, 32767, 32768, 32769, 65537}) {
+    std::vector<double> values(size);
+    for (int i = 0; i < size; ++i) values[i] = i % 97;
+    values.back() = 1000;
+    values.front() = -1000;
+    SCOPED_TRACE(size);
+    ExpectStats(Make<double>(values), values);
+  }
+}
+
+// A step has its lower edge, and the last step both.
+TEST(TensorStats, CountsValuesAtTheEdgesOfSteps) {
+  std::vector<double> values(kHistogramBins + 1);
+  std::iota(values.begin(), values.end(), -16);
+  ExpectStats(Make<double>({0, 0.25, 0.5}), {0, 0.25, 0.5});
+  std::vector<int64_t> expected(kHistogramBins, 1);
+  expected.back() = 2;
+  EXPECT_EQ(ComputeTensorStats(Make<int8_t>(values)).histogram, expected);
+  for (double& value : values) value = std::nextafter(value, -100);
+  values.push_back(-16 - 0.5);
+  values.push_back(15.5);
+  ExpectStats(Make<double>(values), values);
+  const TensorStats equal = ComputeTensorStats(Make<double>(std::vector<double>(9, -3)));
+  EXPECT_EQ(equal.histogram[0], 9);
+  EXPECT_EQ(std::accumulate(equal.histogram.begin(), equal.histogram.end(), int64_t{0}), 9);
+  EXPECT_EQ(equal.stddev, 0);
+}
+
+// The sum of finite values is not; nor is it that of their squares.
+TEST(TensorStats, OfLargeNumbers) {
+  constexpr double kMax = std::numeric_limits<double>::max();
+  const TensorStats equal = ComputeTensorStats(Make<double>(std::vector<double>(20, kMax)));
+  EXPECT_EQ(equal.min, kMax);
+  EXPECT_EQ(equal.mean, kMax);
+  EXPECT_EQ(equal.stddev, 0);
+  EXPECT_EQ(equal.histogram[0], 20);
+  EXPECT_EQ(ComputeTensorStats(Make<double>({kMax})).stddev, 0);
+  std::vector<double> values(16, 1e140);
+  values[3] = -1e140;
+  values[15] = 1e149;
+  ExpectStats(Make<double>(values), values);
+}
+
+TEST(TensorStats, OfPartsWithoutFiniteValues) {
+  std::vector<double> values(3 * 512, 2);
+  std::fill_n(values.begin(), 512, kNotANumber);
+  std::fill_n(values.begin() + 1024, 512, kInfinity);
+  values[600] = 8;
+  ExpectStats(Make<float>(values), values);
+  std::fill_n(values.begin(), 1024, -kInfinity);
+  ExpectStats(Make<float>(values), values);
+}
+
+// The levels of a tensor whose elements are their own positions, relative to the last.
+std::vector<int> LevelsAt(const std::vector<int>& positions, int size) {
+  std::vector<int> levels;
+  for (const int position : positions) {
+    levels.push_back(static_cast<int>(double{1} * position / (size - 1) * 255));
+  }
+  return levels;
+}
+
+TEST(TensorPicture, TakesElementsInEqualSteps) {
+  const auto picture = [](const TensorShape& shape) {
+    std::vector<double> values(shape.num_elements());
+    std::iota(values.begin(), values.end(), 0);
+    const Tensor tensor = Make<double>(values, shape);
+    return MakeTensorPicture(tensor, ComputeTensorStats(tensor));
+  };
+  // (rows, columns): the rows and columns of 48 are those at i * size / 48.
+  for (const auto& [rows, columns] : std::vector<std::pair<int, int>>{
+           {1, 3}, {3, 1}, {48, 2}, {49, 2}, {2, 48}, {2, 49}, {95, 97}, {2, 100}}) {
+    std::vector<int> positions;
+    for (int r = 0; r < std::min(rows, 48); ++r) {
+      for (int c = 0; c < std::min(columns, 48); ++c) {
+        positions.push_back(r * std::max(rows, 48) / 48 * columns + c * std::max(columns, 48) / 48);
+      }
+    }
+    const TensorPicture actual = picture({rows, columns});
+    EXPECT_EQ(actual.rows, std::min(rows, 48));
+    EXPECT_EQ(actual.columns, std::min(columns, 48));
+    EXPECT_EQ(actual.channels, 1);
+    EXPECT_EQ(actual.levels, LevelsAt(positions, rows * columns)) << rows << " x " << columns;
+  }
+  const TensorPicture row = picture({60});
+  EXPECT_EQ(row.rows, 1);
+  EXPECT_EQ(row.columns, 48);
+  // Images have 1, 3 or 4 channels and 4 dimensions.
+  struct Image {
+    TensorShape shape;
+    int rows, columns, channels;
+  };
+  for (const Image& image : std::vector<Image>{{{2, 5, 3, 1}, 5, 3, 1},
+                                               {{2, 5, 3, 3}, 5, 3, 3},
+                                               {{2, 5, 3, 4}, 5, 3, 4},
+                                               {{2, 5, 3, 2}, 3, 2, 1},
+                                               {{2, 5, 3, 5}, 3, 5, 1},
+                                               {{5, 3, 3}, 3, 3, 1},
+                                               {{1, 2, 5, 3, 3}, 3, 3, 1}}) {
+    const TensorPicture actual = picture(image.shape);
+    EXPECT_EQ(actual.rows, image.rows) << image.shape.DebugString();
+    EXPECT_EQ(actual.columns, image.columns) << image.shape.DebugString();
+    EXPECT_EQ(actual.channels, image.channels) << image.shape.DebugString();
+    std::vector<int> positions(image.rows * image.columns * image.channels);
+    std::iota(positions.begin(), positions.end(), 0);
+    EXPECT_EQ(actual.levels, LevelsAt(positions, static_cast<int>(image.shape.num_elements())))
+        << image.shape.DebugString();
+  }
+  const auto levels = [](const std::vector<double>& values) {
+    const Tensor tensor = Make<double>(values);
+    return MakeTensorPicture(tensor, ComputeTensorStats(tensor)).levels;
+  };
+  EXPECT_THAT(levels({-1.7e308, 0, kInfinity, 1.7e308}), ElementsAre(0, 127, -1, 255));
+  EXPECT_THAT(levels({-6, -2, -4, -3}), ElementsAre(0, 255, 127, 191));
+  EXPECT_THAT(levels({-kInfinity, kNotANumber}), ElementsAre(-1, -1));
+}
+
+TEST(TensorCurve, HasAllElementsOfUpTo256) {
+  std::vector<double> values(kMaxCurve, 3);
+  values[0] = kNotANumber;
+  const std::vector<double> curve = MakeTensorCurve(Make<double>(values));
+  ASSERT_EQ(curve.size(), kMaxCurve);
+  EXPECT_THAT(curve[0], IsNan());
+  EXPECT_EQ(curve[1], 3);
+}
+
+// Parts of a long vector have its elements in turn; the first ones have one more.
+TEST(TensorCurve, HasTheExtremesOfEachPartInTheirOrder) {
+  for (const int size : {257, 300, 511, 512, 1001}) {
+    std::vector<double> values(size);
+    for (int i = 0; i < size; ++i) values[i] = (i * 37) % 101;
+    values[5] = kNotANumber;
+    std::vector<double> expected;
+    for (int part = 0, begin = 0; part < 128; ++part) {
+      const int end = begin + size / 128 + (part < size % 128 ? 1 : 0);
+      int low = -1, high = -1;
+      for (int i = begin; i < end; ++i) {
+        if (std::isnan(values[i])) continue;
+        if (low < 0 || values[i] < values[low]) low = i;
+        if (high < 0 || values[i] > values[high]) high = i;
+      }
+      expected.push_back(values[std::min(low, high)]);
+      expected.push_back(values[std::max(low, high)]);
+      begin = end;
+    }
+    EXPECT_THAT(MakeTensorCurve(Make<double>(values)), ElementsAreArray(expected)) << size;
+  }
 }
 
 }  // namespace

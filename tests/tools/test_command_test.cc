@@ -66,6 +66,7 @@ TEST_F(TestCommandTest, TakesTolerancesFromTheCommandLine) {
   EXPECT_EQ(Test({quant, "--atol", "1"}).exit_code, 0);
   EXPECT_EQ(Test({quant, "--atol", "0.9"}).exit_code, 1);
   EXPECT_EQ(Test({quant, "--rtol", "0.2"}).exit_code, 0);
+  EXPECT_EQ(Test({quant, "--rtol", "0.1"}).err, "FAILED_PRECONDITION: 1 of 1 case failed\n");
   EXPECT_EQ(Test({quant, "--atol", "0.5", "--rtol", "0.1"}).exit_code, 0);
   EXPECT_EQ(Test({quant, "--ulps", "2097152"}).exit_code, 0);
   EXPECT_EQ(Test({quant, "--ulps", "2097151", "--threads", "2"}).exit_code, 1);

@@ -115,11 +115,21 @@ google::protobuf::Struct DataOf(const std::string& page) {
   stream.next_out = reinterpret_cast<Bytef*>(json.data());
   stream.avail_out = static_cast<uInt>(json.size());
   EXPECT_EQ(inflate(&stream, Z_FINISH), Z_STREAM_END);
+  EXPECT_EQ(stream.avail_in, 0u);
   json.resize(stream.total_out);
   inflateEnd(&stream);
   google::protobuf::Struct data;
   EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(json, &data).ok()) << json;
   return data;
+}
+
+TEST_F(ViewCommandTest, EditWritesAPageWithTheGraph) {
+  EXPECT_EQ(Gradflow({"edit", File("a.pb"), "-o", File("edit.html")}).exit_code, 0);
+  const auto data = DataOf(ReadFile(File("edit.html")));
+  EXPECT_EQ(data.fields().at("title").string_value(), "a.pb");
+  const auto& edit = data.fields().at("edit").struct_value().fields();
+  EXPECT_FALSE(edit.at("server").bool_value());
+  EXPECT_EQ(edit.at("nodes").list_value().values_size(), 3);
 }
 
 class ReportTest : public CommandLineFixture {
@@ -148,6 +158,7 @@ class ReportTest : public CommandLineFixture {
     EXPECT_EQ(result.exit_code, 0) << result.err;
     out_ = result.out;
     data_ = DataOf(ReadFile(File("r.html")));
+    EXPECT_EQ(data_.fields().at("title").string_value(), "graph.pb");
     const auto& nodes = data_.fields().at("nodes").list_value();
     std::map<std::string, google::protobuf::Struct> outputs;
     for (const auto& output : Run().at("outputs").list_value().values()) {

@@ -2,6 +2,7 @@
 // Graphviz. tests/tools/view_command_test.cc runs the command, web/test the page.
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
+#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 
@@ -13,6 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "gradflow/graph/import.h"
 #include "gradflow/ops/standard_ops.h"
 #include "gradflow/proto/graph.pb.h"
@@ -34,6 +36,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 AnalyzedGraph Analyze(const Scope& root) {
   GraphDef def;
@@ -123,6 +126,16 @@ TEST(Json, QuotesAnyBytes) {
     EXPECT_THAT(Quoted(bytes), HasSubstr("\ufffd")) << absl::CEscape(bytes);
   }
   EXPECT_EQ(Quoted("\xed\xa0\x80"), "\"\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(Quoted("\xed\xbf\xbf"), "\"\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(Quoted("\xf4\x90\x80\x80"), "\"\ufffd\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(Quoted("\xe0\x9f\xbf"), "\"\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(Quoted("\xf0\x8f\xbf\xbf"), "\"\ufffd\ufffd\ufffd\ufffd\"");
+  EXPECT_EQ(Quoted("\xc3z"), "\"\ufffdz\"");
+  // The first and last characters of each length, and those around surrogates.
+  const std::string edges =
+      " \x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xee\x80\x80\xef\xbf\xbf\xf0\x90\x80\x80"
+      "\xf4\x8f\xbf\xbf";
+  EXPECT_EQ(Quoted(edges), "\"" + edges + "\"");
 }
 
 TEST(Json, LimitsTextAtACharacter) {
@@ -201,6 +214,22 @@ TEST(GraphJson, TakesDuplicateNames) {
   EXPECT_EQ(json.num_nodes(), 3);
   EXPECT_THAT(json.ExtraNumbers(2, "c"), ElementsAre(0));
   EXPECT_THAT(json.Texts("notes"), Not(IsEmpty()));
+}
+
+TEST(FindSources, AreNodesAndOutputs) {
+  GraphDef def;
+  def.add_node()->set_name("x");
+  def.add_node()->set_name("y");
+  for (const char* input : {"x", "y:2", "^x", "none:3", "^none", "", "y:z"}) {
+    def.mutable_node(0)->add_input(input);
+  }
+  std::vector<std::pair<int, int>> sources;
+  const InputSources all = FindSources(def);
+  for (const InputSource& source : all[0]) {
+    sources.emplace_back(source.node, source.output);
+  }
+  EXPECT_EQ(sources, (std::vector<std::pair<int, int>>{
+                         {0, 0}, {1, 2}, {0, -1}, {-1, 3}, {-1, -1}, {-1, 0}, {-1, 0}}));
 }
 
 TEST(ProducersFirst, KeepsTheOrderOfTheGraph) {
@@ -586,6 +615,445 @@ TEST(DotText, QuotesNames) {
   const AnalyzedGraph graph = AnalyzeText(R"(node { name: "a\"b\\n\n]" op: "Odd" })");
   EXPECT_THAT(DotText(graph),
               HasSubstr("  n0 [label=\"a\\\"b\\\\n\\\\x0a]\\nOdd\", color=red];\n"));
+}
+
+// ---- The text of the data ----
+
+// Returns the JSON of the functions, nodes and strings.
+std::string NodesOf(const std::string& json) { return json.substr(json.find("\"functions\":")); }
+
+TEST(GraphJson, HasThisText) {
+  const AnalyzedGraph graph = AnalyzeText(R"(
+    node { name: "c" op: "Const" device: "/cpu:0" attr { key: "dtype" value { type: DT_INT32 } }
+           attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } }
+                                                int_val: 1 int_val: 2 } } } }
+    node { name: "p" op: "Unpack" input: "c" input: "^c" attr { key: "num" value { i: 2 } }
+           attr { key: "T" value { type: DT_INT32 } } }
+    node { name: "n" op: "AddN" input: "p:1" input: "p" attr { key: "N" value { i: 2 } }
+           attr { key: "T" value { type: DT_INT32 } } }
+    node { name: "o" op: "Odd" input: "none:2" input: "^lost" attr { key: "value" value { i: 3 } } }
+    node { name: "call" op: "f" }
+    library { function {
+      signature { name: "f" input_arg { name: "a" type_attr: "T" number_attr: "N" }
+                  output_arg { name: "r" type: DT_FLOAT is_ref: true }
+                  output_arg { name: "s" type_list_attr: "L" }
+                  output_arg { name: "none" type: DT_INT32 } }
+      node_def { name: "m" op: "Odd" device: "/cpu:0" input: "a" input: "^a" input: "^u" input: "v"
+                 attr { key: "k" value { b: true } } }
+      ret { key: "r" value: "m:y:1" } ret { key: "s" value: "^m" } }
+      function { signature { name: "g" } } })");
+  GraphJsonOptions options;
+  options.title = "the title";
+  options.run = "{\"r\":1}";
+  options.edit = "{\"e\":2}";
+  const std::string json = GraphJson(graph, options);
+  EXPECT_EQ(NodesOf(json),
+            R"("functions":[["f",5,5],["g",10,0]],
+"nodes":[["c",0,[],{"a":[0,1,2,3],"v":4,"d":5,"t":[6,7]}],
+["p",1,[0,0],{"a":[8,1,9,10],"c":[0],"t":[6,11,6,11],"mo":[2]}],
+["n",2,[1,1,1,0],{"a":[12,10,8,1],"t":[6,11],"ni":[2]}],
+["o",3,[-1,2],{"a":[2,15],"c":[-1],"u":[13,14],"e":16}],
+["call",4,[]],
+["a",5,[],{"a":[8,17]}],
+["m",3,[5,0,-1,0,-1,0],{"a":[20,21],"c":[5],"u":[18,19],"d":5}],
+["r",6,[6,1],{"a":[8,22]}],
+["s",6,[6,0],{"a":[8,23]}],
+["none",6,[-1,0],{"a":[8,6]}]],
+"strings":["dtype","DT_INT32","value",)"
+            R"("Tensor<type: int32 shape: [2] values: 1 2>","1 2","/cpu:0","int32","[2]","T",)"
+            R"("num","2","[]","N","none:2","^lost","3","the op is not registered","N * T","^u",)"
+            R"x("v","k","true","Ref(float)","L"],)x"
+            "\n"
+            R"("run":{"r":1},
+"edit":{"e":2}})"
+            "\n");
+  EXPECT_THAT(json, AllOf(StartsWith("{\"format\":1,\"generator\":\"gradflow "),
+                          HasSubstr(",\"title\":\"the title\",\"diff\":false,\"notes\":[\"")));
+  // The ops in the order of their nodes.
+  for (const char* op :
+       {R"(,"ops":[{"n":"Const","k":1,"s":")", ",\n{\"n\":\"Unpack\",\"k\":1,",
+        ",\n{\"n\":\"Odd\",\"k\":0,\"s\":\"\",\"d\":\"\",\"i\":[],\"o\":[],"
+        "\"a\":[],\"f\":0},\n",
+        R"({"n":"f","k":2,"s":"","d":"","i":[["a","N * T","",1]],)"
+        R"x("o":[["r","Ref(float)","",0],["s","L","",1],["none","int32","",0]],"a":[],"f":0})x"}) {
+    EXPECT_THAT(json, HasSubstr(op));
+  }
+  EXPECT_EQ(NodesOf(GraphJson(AnalyzedGraph(), {})),
+            "\"functions\":[],\n\"nodes\":[],\n\"strings\":[]}\n");
+}
+
+TEST(GraphJson, ListsTypesOfUpTo64Outputs) {
+  for (const int num : {64, 65}) {
+    const std::string json = GraphJson(
+        AnalyzeText(absl::StrCat(
+            "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } } ",
+            "node { name: 'p' op: 'Unpack' input: 'x' attr { key: 'num' value { i: ", num,
+            " } } attr { key: 'T' value { type: DT_FLOAT } } }")),
+        {});
+    EXPECT_EQ(json.find("\"no\":65") != std::string::npos, num == 65);
+    EXPECT_EQ(json.find("\"no\":"), json.find("\"no\":65"));
+  }
+}
+
+TEST(GraphJson, SeparatesTheLinesOfProblems) {
+  AnalyzedGraph graph;
+  graph.problems = {"one", "\"two\"", "three"};
+  EXPECT_THAT(GraphJson(graph, {}), HasSubstr(R"(,"notes":["one","\"two\"","three"],"ops":[],)"));
+}
+
+TEST(GraphJson, MarksNodesThatDiffer) {
+  const DiffCase changed(AnalyzeText(R"(
+    node { name: "gone" op: "Gone" } node { name: "a" op: "A" input: "gone" }
+    node { name: "gone too" op: "Lost" input: "a" input: "gone" input: "a" })"),
+                         AnalyzeText(R"(
+    node { name: "a" op: "A" input: "new" device: "d" } node { name: "new" op: "New" })"));
+  GraphJsonOptions options;
+  options.old_graph = &changed.before;
+  options.diff = &changed.diff;
+  EXPECT_EQ(NodesOf(GraphJson(changed.after, options)), R"("functions":[],
+"nodes":[["a",0,[1,0],{"d":2,"e":3,"k":3,"h":[0,1]}],
+["new",1,[],{"e":3,"k":1}],
+["gone",2,[],{"e":3,"k":2}],
+["gone too",3,[0,0,2,0,0,0],{"e":3,"k":2}]],
+"strings":["device:  -> d","input 0: gone -> new","d","the op is not registered"]}
+)");
+}
+
+TEST(OpJson, HasTheDefinition) {
+  OpDef def;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(R"(
+    name: "Mine" summary: "S." description: "D." is_stateful: true
+    input_arg { name: "a" type_attr: "T" description: "First." }
+    input_arg { name: "b" type: DT_FLOAT number_attr: "N" }
+    output_arg { name: "y" type_list_attr: "L" }
+    attr { name: "T" type: "type" allowed_values { list { type: [DT_FLOAT, DT_HALF] } } }
+    attr { name: "N" type: "int" has_minimum: true minimum: 2 description: "Count." }
+    attr { name: "mode" type: "string" default_value { s: "SAME" }
+           allowed_values { list { s: ["SAME", "VALID"] } } })",
+                                                            &def));
+  EXPECT_EQ(OpJson("Mine", def, OpKind::kRegistered),
+            R"({"n":"Mine","k":1,"s":"S.","d":"D.","i":[["a","T","First.",0],)"
+            R"(["b","N * float","",1]],"o":[["y","L","",1]],"a":[["T","type",null,""],)"
+            R"(["N","int",null,"Count."],["mode","string","\"SAME\"",""]],"f":1})");
+  EXPECT_THAT(OpJson("Mine", def, OpKind::kFunction, /*for_editing=*/true), HasSubstr(R"("k":2,)"));
+  EXPECT_THAT(
+      OpJson("Mine", def, OpKind::kRegistered, /*for_editing=*/true),
+      HasSubstr(R"("a":[["T","type",null,"",null,["float","half"],null],)"
+                R"(["N","int",null,"Count.",2,[],null],)"
+                R"(["mode","string","\"SAME\"","",null,["SAME","VALID"],"s: \"SAME\""]],)"));
+}
+
+TEST(OwnAttrs, AreThoseWithoutTheirDefaults) {
+  OpDef op;
+  NodeDef node;
+  for (int i = 0; i < 258; ++i) {
+    OpDef::AttrDef* const attr = op.add_attr();
+    attr->set_name(absl::StrCat("a", i));
+    attr->mutable_default_value()->set_i(i);
+  }
+  op.mutable_attr(3)->clear_default_value();
+  for (const int i : {0, 1, 3, 255, 256}) {
+    (*node.mutable_attr())[absl::StrCat("a", i)].set_i(i == 1 ? 7 : i);
+  }
+  (*node.mutable_attr())["other"].set_i(0);
+  const auto names = [&](const OpDef* def) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : OwnAttrs(node, def)) names.emplace_back(name);
+    return names;
+  };
+  // Only the first 256 definitions count.
+  EXPECT_THAT(names(&op), ElementsAre("a1", "a256", "a3", "other"));
+  EXPECT_THAT(names(nullptr), ElementsAre("a0", "a1", "a255", "a256", "a3", "other"));
+}
+
+TEST(ShapeText, HasUpTo16Dimensions) {
+  EXPECT_EQ(ShapeText(PartialTensorShape(DimVector(16, 1))), "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]");
+  EXPECT_EQ(ShapeText(PartialTensorShape(DimVector(17, 2))),
+            "[2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,... 17 dimensions]");
+}
+
+TEST(AnalyzeGraph, HasUpTo64LinesOfProblems) {
+  std::string text;
+  for (int i = 0; i < 70; ++i) absl::StrAppend(&text, "node { name: 'x' op: 'Odd", i, "' }\n");
+  const AnalyzedGraph graph = AnalyzeText(text);
+  EXPECT_THAT(graph.problems, Not(IsEmpty()));
+  EXPECT_LE(graph.problems.size(), 64u);
+  EXPECT_EQ(graph.node_problems.size(), 70u);
+}
+
+// ---- Which nodes correspond ----
+
+// Returns the lines of the difference of two graphs.
+std::vector<std::string> DiffLines(const std::string& before, const std::string& after) {
+  return DiffCase(AnalyzeText(before), AnalyzeText(after)).Lines();
+}
+// Returns nodes from lines "name op input input ... attr=number".
+std::string NodesText(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) {
+    const std::vector<std::string> words = absl::StrSplit(line, ' ');
+    absl::StrAppend(&text, "node { name: '", words[0], "' op: '", words[1], "'");
+    for (size_t i = 2; i < words.size(); ++i) {
+      const std::pair<std::string, std::string> attr =
+          absl::StrSplit(words[i], absl::MaxSplits('=', 1));
+      if (attr.second.empty()) {
+        absl::StrAppend(&text, " input: '", words[i], "'");
+      } else {
+        absl::StrAppend(&text, " attr { key: '", attr.first, "' value { i: ", attr.second, " } }");
+      }
+    }
+    absl::StrAppend(&text, " }\n");
+  }
+  return text;
+}
+
+struct Correspondence {
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+  std::vector<std::string> lines;
+};
+
+TEST(GraphDiff, FindsWhichNodesCorrespond) {
+  const std::vector<Correspondence> cases = {
+      // Nothing in common.
+      {{"a A"}, {"b B"}, {"+b", "-a"}},
+      {{"a A"}, {}, {"-a"}},
+      {{}, {"a A"}, {"+a"}},
+      // The only ones that compute the same; the first nodes of both.
+      {{"a A k=1", "b B"}, {"c A k=1", "b B"}, {"+c", "-a"}},
+      {{"x X", "a A x k=1"}, {"x X", "c A x k=1"}, {"c: name: a -> c"}},
+      {{"w Const k=1", "b B"}, {"v Const k=1", "b B"}, {"v: name: w -> v"}},
+      // What they read tells them apart: another node, another output, a control input.
+      {{"x X", "y Y", "a A x", "b A y"},
+       {"x X", "y Y", "c A y", "d A x"},
+       {"c: name: b -> c", "d: name: a -> d"}},
+      {{"x X", "a A x", "b A x:1", "c A ^x"},
+       {"x X", "d A ^x", "e A x:1", "f A x"},
+       {"d: name: c -> d", "e: name: b -> e", "f: name: a -> f"}},
+      {{"x X", "a A x k=1", "b A x k=2"},
+       {"x X", "c A x k=2", "d A x k=1"},
+       {"c: name: b -> c", "d: name: a -> d"}},
+      {{"x X", "a A x i=1", "b A x k=1"},
+       {"x X", "c A x k=1", "d A x i=1"},
+       {"c: name: b -> c", "d: name: a -> d"}},
+      // A constant goes with its layer, wherever that is.
+      {{"p P", "w Const k=5", "m M p w"},
+       {"p P", "w Const k=5", "v Const k=7", "m M p v", "r R", "q M r w"},
+       {"+v", "+m", "+r", "q: name: m -> q", "q: input 0: p -> r"}},
+      // Not by a control input, and not if it reads nothing else.
+      {{"p P", "w Const k=5", "m M p ^w"},
+       {"p P", "w Const k=5", "m M p", "q M w:1 ^w p"},
+       {"m: input 1: ^w -> (none)", "+q"}},
+      // Several that compute the same go by their names, then in their order.
+      {{"c Const k=1", "c Const k=1", "c Const k=2", "c Const k=2"},
+       {"c Const k=2", "c Const k=2", "c Const k=1", "c Const k=1"},
+       {}},
+      {{"a Const k=1", "b Const k=1"},
+       {"c Const k=1", "d Const k=1"},
+       {"c: name: a -> c", "d: name: b -> d"}},
+      {{"a Const k=1", "b Const k=1"}, {"b Const k=1", "c Const k=1"}, {"c: name: a -> c"}},
+      // One that corresponds to the first node of the other graph is not taken again.
+      {{"a A k=1", "a A k=2"}, {"a A k=1"}, {"-a"}},
+      {{"a A k=1"}, {"a A k=1", "a A k=2"}, {"+a"}},
+      {{"a A k=1", "b A k=1"}, {"x X", "a A k=1"}, {"+x", "-b"}},
+      {{"x X", "a A k=1"}, {"a A k=1", "b A k=1"}, {"+b", "-x"}},
+      // The names and ops, or only the names, are the same.
+      {{"a A k=1", "b A k=2"}, {"b A k=3", "a A k=4"}, {"b: attr k: 2 -> 3", "a: attr k: 1 -> 4"}},
+      {{"a A"}, {"a B"}, {"a: op: A -> B"}},
+      // Inputs and readers of nodes that correspond.
+      {{"x X k=1", "a A x"}, {"y X k=2", "a A y"}, {"y: name: x -> y", "y: attr k: 1 -> 2"}},
+      {{"x X k=1", "a A x"}, {"y Y k=2", "a A y"}, {"+y", "a: input 0: x -> y", "-x"}},
+      {{"x X", "a A x k=1", "b B x a"},
+       {"x X", "c A x k=2", "d B x c k=3"},
+       {"c: name: a -> c", "c: attr k: 1 -> 2", "d: name: b -> d", "d: attr k: (default) -> 3"}},
+      // Around a node with another name before others of its name.
+      {{"w Const k=1", "a A w", "b B a k=1"},
+       {"v Const k=1", "b B a k=2", "a A b", "u A v", "t B u k=3"},
+       {"v: name: w -> v", "+b", "+a", "u: name: a -> u", "t: name: b -> t", "t: attr k: 1 -> 3"}},
+      // Spellings of one input; inputs that are not in the graph.
+      {{"x X", "a A x none ^lost"}, {"x X", "a A x:0 none ^lost"}, {}},
+      {{"x X", "a A x none"}, {"x X", "a A x other"}, {"a: input 1: none -> other"}},
+      {{"x X", "a A x none"},
+       {"x X", "a A none x"},
+       {"a: input 0: x -> none", "a: input 1: none -> x"}},
+      {{"x X", "a A x x:1"},
+       {"x X", "a A x:1 x"},
+       {"a: input 0: x -> x:1", "a: input 1: x:1 -> x"}},
+  };
+  for (const Correspondence& test : cases) {
+    EXPECT_EQ(DiffLines(NodesText(test.before), NodesText(test.after)), test.lines)
+        << NodesText(test.before) << "->\n"
+        << NodesText(test.after);
+  }
+}
+
+TEST(GraphDiff, ShowsAttributesThatHadTheirDefaults) {
+  const auto quant = [](const std::string& attr) {
+    return "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } } "
+           "node { name: 'q' op: 'FakeQuantWithMinMaxArgs' input: 'x' " +
+           attr + "}";
+  };
+  const std::string eight = "attr { key: 'num_bits' value { i: 8 } }";
+  const std::string four = "attr { key: 'num_bits' value { i: 4 } }";
+  EXPECT_THAT(DiffLines(quant(""), quant(eight)), IsEmpty());
+  EXPECT_THAT(DiffLines(quant(eight), quant(four)),
+              ElementsAre("q: attr num_bits: (default) -> 4"));
+  EXPECT_THAT(DiffLines(quant(four), quant("")), ElementsAre("q: attr num_bits: 4 -> (default)"));
+}
+
+TEST(GraphDiff, LimitsWhatItShowsOfANode) {
+  const auto many = [](int count, const std::string& input) {
+    std::string node = "a A";
+    for (int i = 0; i < count; ++i) absl::StrAppend(&node, " ", input, i);
+    return NodesText({node});
+  };
+  const std::vector<std::string> hundred = DiffLines(many(100, "x"), many(100, "y"));
+  ASSERT_THAT(hundred, SizeIs(100));
+  EXPECT_EQ(hundred[99], "a: input 99: x99 -> y99");
+  const std::vector<std::string> more = DiffLines(many(102, "x"), many(102, "y"));
+  ASSERT_THAT(more, SizeIs(101));
+  EXPECT_EQ(more[99], "a: input 99: x99 -> y99");
+  EXPECT_EQ(more[100], "a: ...");
+  const auto device = [](int size) {
+    return absl::StrCat("node { name: 'a' op: 'A' device: '", std::string(size, 'd'), "' }");
+  };
+  EXPECT_THAT(DiffLines(device(1000), device(1001)),
+              ElementsAre(absl::StrCat("a: device: ", std::string(1000, 'd'), " -> ",
+                                       std::string(1000, 'd'), "...")));
+  // Shapes of the first 64 outputs.
+  const auto split = [](int size) {
+    return absl::StrCat(
+        "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_FLOAT } } ",
+        "attr { key: 'shape' value { shape { dim { size: 66 } dim { size: ", size, " } } } } } ",
+        "node { name: 's' op: 'Unpack' input: 'x' attr { key: 'num' value { i: 66 } } ",
+        "attr { key: 'T' value { type: DT_FLOAT } } }");
+  };
+  const std::vector<std::string> shapes = DiffLines(split(2), split(3));
+  ASSERT_THAT(shapes, SizeIs(2 + 64));
+  EXPECT_EQ(shapes[1], "x: output 0: float [66,2] -> float [66,3]");
+  EXPECT_EQ(shapes.back(), "s: output 63: float [2] -> float [3]");
+}
+
+TEST(DotText, ShowsDifferences) {
+  const DiffCase changed(AnalyzeText(R"(
+    node { name: "gone" op: "Gone" } node { name: "s/a" op: "A" input: "gone" }
+    node { name: "s/t/lost" op: "Lost" input: "s/a" input: "gone" input: "^s/a" input: "none" })"),
+                         AnalyzeText(R"(
+    node { name: "s/a" op: "A" input: "u/new" device: "d" } node { name: "u/new" op: "New" }
+    node { name: "s/b" op: "NoOp" input: "^s/a" })"));
+  EXPECT_EQ(DotText(changed.after, &changed.before, &changed.diff), R"(digraph gradflow {
+  rankdir=LR;
+  node [shape=box, fontname="sans-serif"];
+  edge [fontname="sans-serif", fontsize=10];
+  o0 [label="gone\nGone", style=dotted];
+  subgraph cluster_0 {
+    label="s";
+    n0 [label="s/a\nA", color=red];
+    n2 [label="s/b\nNoOp", style=filled, fillcolor=palegreen];
+    subgraph cluster_1 {
+      label="t";
+      o2 [label="s/t/lost\nLost", style=dotted];
+    }
+  }
+  subgraph cluster_2 {
+    label="u";
+    n1 [label="u/new\nNew", color=red];
+  }
+  n1 -> n0;
+  n0 -> n2 [style=dashed];
+  n0 -> o2;
+  o0 -> o2;
+  n0 -> o2 [style=dashed];
+}
+)");
+  const DiffCase runnable([](GraphDef* def) {
+    def->mutable_node()->RemoveLast();
+    def->mutable_node(0)->set_device("d");
+    NodeDef* const node = def->add_node();
+    node->set_name("new");
+    node->set_op("NoOp");
+  });
+  EXPECT_EQ(DotText(runnable.after, &runnable.before, &runnable.diff), R"(digraph gradflow {
+  rankdir=LR;
+  node [shape=box, fontname="sans-serif"];
+  edge [fontname="sans-serif", fontsize=10];
+  n0 [label="x\nPlaceholder", style=filled, fillcolor=khaki];
+  n10 [label="new\nNoOp", style=filled, fillcolor=palegreen];
+  subgraph cluster_0 {
+    label="layer0";
+    n1 [label="layer0/w\nConst"];
+    n2 [label="layer0/mul\nMul"];
+    n3 [label="layer0/b\nConst"];
+    n4 [label="layer0/add\nAdd"];
+    n5 [label="layer0/relu\nRelu"];
+  }
+  subgraph cluster_1 {
+    label="layer1";
+    n6 [label="layer1/w\nConst"];
+    n7 [label="layer1/mul\nMul"];
+    n8 [label="layer1/b\nConst"];
+    n9 [label="layer1/add\nAdd"];
+    o10 [label="layer1/relu\nRelu", style=dotted];
+  }
+  n0 -> n2 [label="float [2,3]"];
+  n1 -> n2 [label="float []"];
+  n2 -> n4 [label="float [2,3]"];
+  n3 -> n4 [label="float []"];
+  n4 -> n5 [label="float [2,3]"];
+  n5 -> n7 [label="float [2,3]"];
+  n6 -> n7 [label="float []"];
+  n7 -> n9 [label="float [2,3]"];
+  n8 -> n9 [label="float []"];
+  n9 -> o10 [label="float [2,3]"];
+}
+)");
+}
+
+TEST(DotText, NestsUpTo32Clusters) {
+  const auto clusters = [](int depth) {
+    std::string name;
+    for (int i = 0; i < depth; ++i) name += "s/";
+    const std::string dot = DotText(AnalyzeText("node { name: '" + name + "n' op: 'NoOp' }"));
+    size_t count = 0;
+    for (size_t at = dot.find("subgraph"); at != dot.npos; at = dot.find("subgraph", at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(clusters(31), 31u);
+  EXPECT_EQ(clusters(32), 32u);
+  EXPECT_EQ(clusters(33), 32u);
+}
+
+// Clusters end where their nodes do, and names are sorted by scope.
+TEST(DotText, SharesClusters) {
+  const std::string dot = DotText(AnalyzeText(R"(
+    node { name: "b/c/x" op: "NoOp" } node { name: "a/x" op: "NoOp" }
+    node { name: "b/c/y" op: "NoOp" } node { name: "b/z" op: "NoOp" }
+    node { name: "b/d/x" op: "NoOp" } node { name: "top" op: "Unpack" input: "b/z:3" })"));
+  EXPECT_EQ(dot.substr(dot.find("  n")), R"(  node [shape=box, fontname="sans-serif"];
+  edge [fontname="sans-serif", fontsize=10];
+  n5 [label="top\nUnpack"];
+  subgraph cluster_0 {
+    label="a";
+    n1 [label="a/x\nNoOp"];
+  }
+  subgraph cluster_1 {
+    label="b";
+    n3 [label="b/z\nNoOp"];
+    subgraph cluster_2 {
+      label="c";
+      n0 [label="b/c/x\nNoOp"];
+      n2 [label="b/c/y\nNoOp"];
+    }
+    subgraph cluster_3 {
+      label="d";
+      n4 [label="b/d/x\nNoOp"];
+    }
+  }
+  n3 -> n5;
+}
+)");
 }
 
 }  // namespace

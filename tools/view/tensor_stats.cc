@@ -121,7 +121,8 @@ void Add(const Block& block, Block* sum) {
   const double total = static_cast<double>(sum->num_finite + block.num_finite);
   const double share = static_cast<double>(block.num_finite) / total;
   const double delta = block.mean - sum->mean;
-  sum->squares += block.squares + delta * delta * share * static_cast<double>(sum->num_finite);
+  // In this order, the first elements add 0 here also if the square of delta overflows.
+  sum->squares += block.squares + delta * share * static_cast<double>(sum->num_finite) * delta;
   sum->mean += delta * share;
   sum->num_finite += block.num_finite;
   sum->min = std::min(sum->min, block.min);
