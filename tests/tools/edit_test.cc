@@ -1229,6 +1229,17 @@ class EditServerTest : public EditTest {
   httplib::Result Get(const std::string& path, const httplib::Headers& headers = {}) const {
     return Client().Get(path, headers);
   }
+  // Returns a connection for bytes that no client library sends.
+  int Connect() const {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    EXPECT_GE(fd, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
+    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    return fd;
+  }
   // Returns the headers of the page's own requests.
   httplib::Headers Own(const std::string& cookie) const {
     return {{"Origin", absl::StrCat("http://", host_)}, {"Cookie", cookie}, {kKeyHeader, key_}};
@@ -1421,12 +1432,7 @@ TEST_F(EditServerTest, RefusesHeadersThatAreNotClear) {
   const std::string cookie = Enter();
   // Sends a request as it is, and returns the code of the answer.
   const auto send_text = [&](const std::string& text, bool is_end = false) {
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
-    EXPECT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    const int fd = Connect();
     EXPECT_EQ(send(fd, text.data(), text.size(), MSG_NOSIGNAL), static_cast<ssize_t>(text.size()));
     if (is_end) shutdown(fd, SHUT_WR);
     std::string answer;
@@ -1476,18 +1482,27 @@ TEST_F(EditServerTest, ClosesConnections) {
   EXPECT_LT(count(), before + 50);
 }
 
+TEST_F(EditServerTest, ReadsNoHeadWithoutEnd) {
+  const int fd = Connect();
+  const std::string part(1 << 16, 'x');
+  // The server reads 75 KB; the rest is in the buffers of the system.
+  constexpr size_t kMost = size_t{64} << 20;
+  size_t sent = 0;
+  while (sent <= kMost) {
+    const ssize_t n = send(fd, part.data(), part.size(), MSG_NOSIGNAL);
+    if (n <= 0) break;
+    sent += static_cast<size_t>(n);
+  }
+  EXPECT_LT(sent, kMost);
+  close(fd);
+}
+
 TEST_F(EditServerTest, IdleConnectionsStopNoOther) {
   // More than there are threads, of which some send a part of a head.
   std::vector<int> sockets;
   for (int i = 0; i < 80; ++i) {
-    const int fd = socket(AF_INET, SOCK_STREAM, 0);
-    ASSERT_GE(fd, 0);
+    const int fd = Connect();
     sockets.push_back(fd);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<uint16_t>(server_->port()));
-    ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
     if (i % 2 == 0) send(fd, "POST /api/check HTTP/1.1\r\n", 26, MSG_NOSIGNAL);
   }
   const auto begin = std::chrono::steady_clock::now();

@@ -261,6 +261,15 @@ TEST(TensorStats, OfLargeNumbers) {
   ExpectStats(Make<double>(values), values);
 }
 
+TEST(TensorStats, OfSmallNumbers) {
+  for (const std::vector<double>& values :
+       {std::vector<double>{1e-30}, {kNotANumber, 1e-30}, std::vector<double>(700, 1e-30)}) {
+    const TensorStats stats = ComputeTensorStats(Make<double>(values));
+    EXPECT_NEAR(stats.mean, 1e-30, 1e-40);
+    EXPECT_LT(stats.stddev, 1e-44);
+  }
+}
+
 TEST(TensorStats, OfPartsWithoutFiniteValues) {
   std::vector<double> values(3 * 512, 2);
   std::fill_n(values.begin(), 512, kNotANumber);
