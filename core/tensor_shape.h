@@ -223,8 +223,9 @@ struct EigenSizes;
 
 class TensorShape : public internal::ShapeInterface<TensorShape> {
  public:
-  // A scalar: no dimensions, one element.
-  TensorShape() = default;
+  // A scalar: no dimensions, one element. Not defaulted: `const TensorShape shape;` must compile, as
+  // with TensorFlow.
+  TensorShape() {}
   TensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : TensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}
   explicit TensorShape(absl::Span<const int64_t> dims);
@@ -322,8 +323,8 @@ class TensorShape : public internal::ShapeInterface<TensorShape> {
 // A shape whose rank, or some of whose dimensions (-1), may be unknown.
 class PartialTensorShape : public internal::ShapeInterface<PartialTensorShape> {
  public:
-  // A shape of unknown rank.
-  PartialTensorShape() = default;
+  // A shape of unknown rank. Not defaulted, like TensorShape().
+  PartialTensorShape() {}
   PartialTensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : PartialTensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}
   explicit PartialTensorShape(absl::Span<const int64_t> dims);

@@ -354,7 +354,7 @@ TEST(InferenceContextConstraints, OfAPrefix) {
 }
 
 TEST(InferenceContextConstraints, RelaxKeepsWhatBothHave) {
-  const PartialTensorShape unknown{};
+  const PartialTensorShape unknown;
   const struct {
     PartialTensorShape before;
     PartialTensorShape with;

@@ -92,7 +92,7 @@ TEST(InferenceContextShapes, OfTensors) {
 }
 
 TEST(InferenceContextShapes, OfTensorsThatAreNotKnown) {
-  const PartialTensorShape unknown{};
+  const PartialTensorShape unknown;
   const struct {
     PartialTensorShape tensor_shape;
     std::string expected;

@@ -28,6 +28,14 @@ TensorShapeProto Proto(const std::vector<int64_t>& dims, bool unknown_rank = fal
   return proto;
 }
 
+// clang needs an initializer where the default constructor is defaulted.
+TEST(TensorShape, ConstantsNeedNoInitializer) {
+  const TensorShape scalar;
+  EXPECT_EQ(scalar.dims(), 0);
+  const PartialTensorShape unknown;
+  EXPECT_TRUE(unknown.unknown_rank());
+}
+
 TEST(TensorShape, MultipliesWithoutOverflow) {
   const int64_t cases[][3] = {{0, 0, 0},
                               {3, 4, 12},
