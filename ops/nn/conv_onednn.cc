@@ -18,6 +18,7 @@ std::unique_ptr<FastConv> MakeFastConv(ConvPass) { return nullptr; }
 #else
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -57,6 +58,11 @@ dnnl::memory Memory(const Desc& desc, const void* data) {
 constexpr double kMinProducts = 32768;
 constexpr double kTaskProducts = 8e6;
 constexpr double kMaxTasks = 32;
+// Few tasks leave threads idle, so up to this many may be smaller: of fewer products, or of few
+// bytes of the result.
+constexpr double kFewTasks = 4;
+constexpr double kSmallTaskProducts = 2.5e6;
+constexpr double kSmallTaskBytes = 400e3;
 // Unless tasks were larger than this. A run can be stopped between tasks.
 constexpr double kMaxTaskProducts = 1e9;
 constexpr double kMaxTasksOfAny = 1 << 14;
@@ -206,9 +212,8 @@ class PlanMaker {
   }
 
   bool TryMake(bool divide) {
-    const double most = std::clamp(g_.products() / kMaxTaskProducts, kMaxTasks, kMaxTasksOfAny);
-    const double wanted = divide ? std::clamp(g_.products() / kTaskProducts, 1.0, most) : 1.0;
-    MakeBlocks(divide ? wanted : 1);
+    const double wanted = divide ? WantedTasks() : 1;
+    MakeBlocks(wanted);
     int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
     if (pass_ == ConvPass::kFilterGradient) {
       parts = std::min(parts, Partials());
@@ -235,6 +240,19 @@ class PlanMaker {
     }
     plan_.tasks_per_block = static_cast<int64_t>(plan_.tasks.size() / plan_.blocks.size());
     return FinishBlocks();
+  }
+
+  double WantedTasks() const {
+    const bool forward = pass_ == ConvPass::kForward;
+    const double bytes = 4.0 * static_cast<double>(g_.batch) *
+                         static_cast<double>(forward ? g_.out_volume() * g_.out_depth
+                                                     : g_.in_volume() * g_.in_depth);
+    const double small = std::max(g_.products() / kSmallTaskProducts, bytes / kSmallTaskBytes);
+    double tasks = std::max(g_.products() / kTaskProducts, std::min(small, kFewTasks));
+    // An even number, which two threads share equally.
+    if (tasks > 1.2) tasks = 2 * std::ceil(tasks / 2 - 0.25);
+    const double most = std::clamp(g_.products() / kMaxTaskProducts, kMaxTasks, kMaxTasksOfAny);
+    return std::clamp(tasks, 1.0, most);
   }
 
   // The number of partial gradients of the filter that are worth their memory.
@@ -286,12 +304,15 @@ class PlanMaker {
       *slices = {whole};
       return;
     }
-    int64_t size = NumBlocks(rows, std::min(parts, rows));
-    if (input) size = NumBlocks(size, g_.stride[axis]) * g_.stride[axis];
-    for (int64_t begin = 0; begin < rows; begin += size) {
-      const int64_t count = std::min(size, rows - begin);
+    // Parts of the gradient of the input begin where a window may.
+    const int64_t unit = input ? g_.stride[axis] : 1;
+    const int64_t units = NumBlocks(rows, unit);
+    const int64_t count = std::min(parts, units);
+    for (int64_t i = 0; i < count; ++i) {
+      const int64_t begin = units * i / count * unit;
+      const int64_t size = std::min(rows, units * (i + 1) / count * unit) - begin;
       const Slice slice =
-          input ? SliceOfInput(g_, axis, begin, count) : SliceOfOutput(g_, axis, begin, count);
+          input ? SliceOfInput(g_, axis, begin, size) : SliceOfOutput(g_, axis, begin, size);
       if (slice.in_size == 0 || slice.out_size == 0 || slice.pad < 0) {
         // Rows that only padding makes, or that no window reads, have no primitive of their own.
         *slices = {whole};
