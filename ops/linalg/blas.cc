@@ -4,6 +4,7 @@
 
 #include "gradflow/core/mutex.h"
 #include "gradflow/ops/linalg/openmp.h"
+#include "gradflow/ops/linalg/row_product_simd.h"
 
 #ifdef GRADFLOW_HAS_ONEDNN
 #include "oneapi/dnnl/dnnl.h"
@@ -105,6 +106,9 @@ bool BlasIsConcurrent() { return BlasThreading() != Threading::kSerialized; }
 
 void BlasGemm(int64_t m, int64_t n, int64_t k, BlasMatrix<const float> a, BlasMatrix<const float> b,
               BlasMatrix<float> c, bool add) {
+  if (m == 1 && !b.transposed) {
+    return MultiplyRow(n, k, a.data, a.transposed ? a.stride : 1, b.data, b.stride, c.data, add);
+  }
   if (OneDnnHasFastProducts() && OneDnnGemm(m, n, k, a, b, c, add)) return;
   Call([&] {
     cblas_sgemm(CblasRowMajor, Transpose(a), Transpose(b), Int(m), Int(n), Int(k), 1, a.data,

@@ -74,6 +74,25 @@ TEST(MatMul, MultipliesEveryTranspose) {
   }
 }
 
+// Rests behind groups of rows and vectors of columns, and several blocks.
+TEST(MatMul, OfOneRowHasTheSameBitsOnEverySimdTarget) {
+  for (const int64_t k : {5, 8, 15, 16, 400, 5000}) {
+    for (const int64_t n : {7, 37, 577, 1200}) {
+      for (const bool transposed : {false, true}) {
+        const Tensor a = RandomTensor(DT_FLOAT, Matrix(1, k, transposed), -1, 1, 1);
+        const Tensor b = RandomTensor(DT_FLOAT, {k, n}, -1, 1, 2);
+        SCOPED_TRACE(a.shape().DebugString() + b.shape().DebugString());
+        OpTester tester("MatMul");
+        tester.Input(a).Input(b).Attr("transpose_a", transposed);
+        const double tolerance = 1e-7 * (k + 3);
+        EXPECT_THAT(tester.RunOne(),
+                    TensorNear(Product(a, b, transposed, false), tolerance, tolerance));
+        EXPECT_THAT(tester.RunEverywhere({{1, 3}, {}}), IsOk());
+      }
+    }
+  }
+}
+
 TEST(MatMul, OfSixteenBitFloatsIsRoundedOnce) {
   for (const DataType dtype : {DT_HALF, DT_BFLOAT16}) {
     for (const bool transpose : {false, true}) {
