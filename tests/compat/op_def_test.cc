@@ -65,6 +65,25 @@ TEST(OpDefTest, BuilderSaysWhereASpecIsWrong) {
       {"a:float = [1.25]", "Could not parse default value '[1.25]'"},
       {"a:list(float) = ", "Could not parse default value ''"},
       {"a:int extra", "Extra 'extra' unparsed at the end"},
+      {"9a: int", "Trouble parsing '<name>:'"},
+      {"a_1 int", "Trouble parsing '<name>:'"},
+      {"a: 7", "Trouble parsing type string at '7'"},
+      {"a: {'x", "Trouble parsing allowed string at ''x'"},
+      {"a: {'x\\'y', 3}", "Trouble parsing allowed string at '3}'"},
+      {"a: {'x\\'', 3}", "Trouble parsing allowed string at '3}'"},
+      {"a: {'', 3}", "Trouble parsing allowed string at '3}'"},
+      {"a: {\"x'\" , 'y\"', 3}", "Trouble parsing allowed string at '3}'"},
+      {"a: {'x', }y", "Extra 'y' unparsed at the end"},
+      {"a: {numbertype, numerictype, realnumbertype, realnumerictype, quantizedtype, int8, foo}",
+       "Unrecognized type string 'foo'"},
+      {"a: list({float, 9})", "Trouble parsing type string at '9})'"},
+      {"a: list({float}", "Expected ) to close 'list(', not: ''"},
+      {"a: list( int x", "Expected ) to close 'list(', not: 'x'"},
+      {"a: int >= 3 x", "Extra 'x' unparsed at the end"},
+      {"a: int >= - 3 = x", "Could not parse default value 'x'"},
+      {"a: int >= ", "Could not parse integer lower limit after '>=', found ' ' instead"},
+      {"a: int >= -", "Could not parse integer lower limit after '>=', found ' -' instead"},
+      {"a: string = 7", "Could not parse default value '7'"},
   };
   OpRegistrationData data;
   for (const auto& [spec, fault] : attrs) {
@@ -83,9 +102,21 @@ TEST(OpDefTest, BuilderSaysWhereASpecIsWrong) {
       {"a: n * y", "Reference to unknown attr 'y'"},
       {"a: n", "Reference to attr 'n' with type int that isn't type or list(type)"},
       {"a: t * int32", "Reference to attr 't' with type type that isn't int"},
+      {"a int32", "Trouble parsing 'name:'"},
+      {"aB: int32", "Trouble parsing 'name:'"},
+      {"a: Ref(9)", "Trouble parsing either a type or an attr name at '9)'"},
+      {"a: Ref(n * t", "Did not find closing ')' for 'Ref(', instead found: ''"},
+      {"a: Ref(int32) x", "Extra 'x' unparsed at the end"},
+      {"a: Ref * t", "Reference to unknown attr 'Ref'"},
+      {"a: Wrong(t)", "Extra '(t)' unparsed at the end"},
+      {"a: q * t", "Reference to unknown attr 'q'"},
+      {"a: s", "Reference to attr 's' with type string that isn't type or list(type)"},
+      {"a: n * s", "Reference to attr 's' with type string that isn't type or list(type)"},
+      {"a: l * int32", "Reference to attr 'l' with type list(type) that isn't int"},
   };
   for (const auto& [spec, fault] : args) {
-    const OpDefBuilder builder = OpDefBuilder("Test").Attr("n: int").Attr("t: type");
+    const OpDefBuilder builder =
+        OpDefBuilder("Test").Attr("n: int").Attr("t: type").Attr("s: string").Attr("l: list(type)");
     EXPECT_THAT(OpDefBuilder(builder).Input(spec).Finalize(&data),
                 StatusIs(error::INVALID_ARGUMENT,
                          absl::StrCat(fault, " from Input(\"", spec, "\") for Op Test")));

@@ -459,7 +459,8 @@ TEST_F(VariableTest, CopiesHandles) {
     const Tensor handle(ResourceHandle(resource, "v"));
     // Only a tensor that others hold is copied.
     const Tensor other = handle;
-    KernelContext context({}, {}, {}, RunContext());
+    const RunContext run;
+    KernelContext context({}, {}, {}, run);
     GRADFLOW_ASSERT_OK_AND_ASSIGN(copy, ForVariable(context, handle));
     EXPECT_NE(copy.raw_data(), handle.raw_data());
   }
