@@ -55,7 +55,7 @@ class OnnxModel:
     def __init__(self, graph_def, shape):
         self.nodes = {node.name: node for node in graph_def.node}
         self.constants = {n.name: tf.make_ndarray(n.attr["value"].tensor) for n in graph_def.node if n.op == "Const"}
-        self.made, self.parts, self.tensors, self.count = {}, [], {}, 0
+        self.made, self.parts, self.tensors = {}, [], {}
         # Images have their channels first.
         self.is_image = len(shape) == 4
         self.shape = [shape[i] for i in (0, 3, 1, 2)] if self.is_image else shape
@@ -76,9 +76,9 @@ class OnnxModel:
         return np.ascontiguousarray(array.transpose(0, 3, 1, 2)) if self.is_image else array
 
     def add(self, op, inputs, **attrs):
-        self.count += 1
-        self.parts.append(onnx.helper.make_node(op, inputs, [f"v{self.count}"], **attrs))
-        return f"v{self.count}"
+        name = f"v{len(self.parts)}"
+        self.parts.append(onnx.helper.make_node(op, inputs, [name], **attrs))
+        return name
 
     def tensor(self, array):
         name = f"w{len(self.tensors)}"
@@ -204,7 +204,7 @@ def compare(args, folder, name, batch):
         [args.gradflow, "run", *flags, "--fetch", f"output={folder / 'y.npy'}"], check=True, stdout=subprocess.DEVNULL
     )
     expected = np.load(folder / "y.npy")
-    for threads in args.threads:
+    for threads in args.threads or [1, 2]:
         peers = {"TensorFlow": tensorflow_runner(graph_def, array, threads)}
         if onnxruntime is not None:
             peers["ONNX Runtime"] = onnx_runner(graph_def, array, threads)
@@ -246,7 +246,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name in args.model or NETWORKS:
             for batch in args.batch or [1, 8]:
-                args.threads = args.threads or [1, 2]
                 compare(args, pathlib.Path(folder), name, batch)
     return 0
 

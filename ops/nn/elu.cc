@@ -32,14 +32,18 @@ void FloatLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
 
 template <typename Constants>
 void DoubleLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  ForEachChunk<double, double, 1>(
-      x, strides, out, n, [&](const double* const* a, double* result, int64_t count) {
-        double e[kElementwiseChunk];
-        ApplyElementary(Elementary::kExpm1, a[0], e, count);
-        for (int64_t i = 0; i < count; ++i) {
-          result[i] = a[0][i] < 0 ? Constants::kNegative * e[i] : Constants::kPositive * a[0][i];
-        }
-      });
+  ForEachChunk<double, double, 1>(x, strides, out, n,
+                                  [&](const double* const* a, double* result, int64_t count) {
+                                    double e[kElementwiseChunk];
+                                    ApplyElementary(Elementary::kExpm1, a[0], e, count);
+                                    GRADFLOW_SAME_INDEX_LOOP
+                                    for (int64_t i = 0; i < count; ++i) {
+                                      // Both, since a product in a branch is not vectorized.
+                                      const double negative = Constants::kNegative * e[i];
+                                      const double positive = Constants::kPositive * a[0][i];
+                                      result[i] = a[0][i] < 0 ? negative : positive;
+                                    }
+                                  });
 }
 
 template <typename Constants>

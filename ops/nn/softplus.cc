@@ -32,6 +32,7 @@ void DoubleLoop(const void* const* x, const int64_t* strides, void* out, int64_t
     double e[kElementwiseChunk];
     ExpOfNegativeAbs(a[0], e, count);
     ApplyElementary(Elementary::kLog1p, e, e, count);
+    GRADFLOW_SAME_INDEX_LOOP
     for (int64_t i = 0; i < count; ++i) result[i] = (a[0][i] > 0 ? a[0][i] : 0) + e[i];
   };
   ForEachChunk<double, double, 1>(x, strides, out, n, run);
@@ -43,6 +44,7 @@ void DoubleGradLoop(const void* const* x, const int64_t* strides, void* out, int
       x, strides, out, n, [&](const double* const* a, double* result, int64_t count) {
         double e[kElementwiseChunk];
         ExpOfNegativeAbs(a[1], e, count);
+        GRADFLOW_SAME_INDEX_LOOP
         for (int64_t i = 0; i < count; ++i) {
           result[i] = a[0][i] * ((a[1][i] >= 0 ? 1 : e[i]) / (1 + e[i]));
         }

@@ -285,7 +285,7 @@ TEST_F(EnvFilesTest, KeepWhatADeviceRefuses) {
   }
   EXPECT_EQ(full->Append("text").code(), error::FAILED_PRECONDITION);
   TF_EXPECT_OK(full->Close());
-  // What cannot be synchronized is written.
+  // Writes what cannot be synchronized.
   TF_ASSERT_OK(env_->NewWritableFile("/dev/null", &null));
   TF_EXPECT_OK(null->Append("text"));
   EXPECT_EQ(null->Sync().code(), error::INVALID_ARGUMENT);

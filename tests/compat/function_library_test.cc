@@ -174,7 +174,7 @@ TEST(Instances, OfReferencesAndListsOfOne) {
                   {{{"n"}, "NoOp", {"^l"}, {}}}, {{"y", "l"}});
   InstantiationResult result;
   for (int i = 0; i < 2; ++i) {
-    // What was in the result is gone.
+    // Drops what was in the result.
     TF_ASSERT_OK(
         InstantiateFunction(function, Attrs({{"T", DT_INT32}, {"N", 1}}), LookUp, &result));
     EXPECT_THAT(result.arg_types, ElementsAre(DT_INT32, DT_FLOAT));

@@ -174,7 +174,7 @@ TEST(GraphDebugInfoBuilderTest, LoadsAtMostItsLimit) {
     GraphDebugInfo::StackTrace& trace = (*info.mutable_traces())["n"];
     for (int i = 0; i < frames; ++i) *trace.add_file_line_cols() = Frame(0, 1, "abc");
     EXPECT_EQ(LoadTracesFromDebugInfo(info).size(), frames == 256 ? 1u : 0u);
-    // The same by identifiers. Both names have one trace.
+    // Stores the trace by an identifier, for two names.
     (*info.mutable_frames_by_id())[7] = Frame(0, 1, "abc");
     info.clear_traces();
     GraphDebugInfo::StackTrace& by_id = (*info.mutable_traces_by_id())[3];

@@ -121,7 +121,7 @@ TEST(InferenceContextOfANode, ErrorsShowWhatTheFunctionAskedFor) {
   EXPECT_TRUE(c->MergedShapes().empty());
 }
 
-// What the shape function of a node of a graph finds.
+// Shapes that the shape function of a node of a graph makes.
 std::vector<std::string>* found_in_graph = nullptr;
 REGISTER_OP("InferenceContextInAGraph")
     .Input("x: float")
@@ -293,7 +293,7 @@ TEST(InferenceContextConstraints, OfTwoShapes) {
   TestNode c(
       Inputs{{2, -1}, {-1, 3}, {2, 3}, {2, -1}, PartialTensorShape(), PartialTensorShape(), {2}});
   const auto in = [&](int i) { return c->input(i); };
-  // What is merged is the input of this index, or a new shape.
+  // Merges inputs a and b; the result is the input of the index, or a new shape.
   const struct {
     int a;
     int b;

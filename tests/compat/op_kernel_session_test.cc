@@ -22,7 +22,7 @@ namespace op_kernel_session_test {
 using ::tensorflow::testing::StatusIs;
 using ::testing::HasSubstr;
 
-// What the kernel computes.
+// Body of the kernel.
 std::function<void(OpKernelContext*)> on_compute;
 
 REGISTER_OP("OpKernelReferences")
@@ -88,7 +88,7 @@ TEST(OpKernelContextInASession, ReplacesVariables) {
         SetOutputs(context);
       },
       false, &values));
-  // Who read a value keeps it.
+  // Values that were read stay.
   for (const auto& [i, value] :
        {std::pair(0, 1.f), std::pair(1, 2.f), std::pair(2, 6.f), std::pair(3, 7.f)}) {
     test::ExpectTensorEqual<float>(values[i], Tensor(value));

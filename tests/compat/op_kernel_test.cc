@@ -23,7 +23,7 @@ namespace op_kernel_test {
 
 using ::tensorflow::testing::StatusIs;
 
-// What the constructor and Compute of a kernel of the ops below call.
+// Bodies of the constructor and of Compute of the kernels below.
 std::function<void(OpKernelConstruction*)> on_construction;
 std::function<void(OpKernelContext*)> on_compute;
 

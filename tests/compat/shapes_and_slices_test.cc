@@ -205,7 +205,7 @@ TEST(FullTypes, AreThoseOfDataTypes) {
   for (const auto& [type, id] : types) {
     FullTypeDef full, parent;
     for (FullTypeDef* t : {&full, &parent}) {
-      // What was there before is gone.
+      // Values that the call drops.
       t->set_s("before");
       t->add_args();
       t->add_args();

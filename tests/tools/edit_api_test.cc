@@ -107,7 +107,7 @@ TEST_F(EditApiTest, NotesProblemsOfGraphsAndFunctions) {
   EXPECT_EQ(Answer(*Open("g.pbtxt"), "check", {"name: 'n' op: 'NoOp'"}),
             "{\"types\":[null],\n\"problems\":[],\n\"notes\":[\"the graph needs a reader of "
             "version 1000000, but gradflow reads up to version 2200\"]}");
-  // Of the graph and of functions, up to 64 are shown.
+  // Problems of the graph and of functions are shown up to 64.
   std::string functions = "library {\n";
   for (int f = 0; f < 65; ++f) {
     absl::StrAppend(&functions, "function { signature { name: 'f", f,

@@ -123,7 +123,7 @@ TEST_F(GradientsCommandTest, FailsIfAGradientDiffers) {
   EXPECT_TRUE(FileExists(File("out.pb")));
 }
 
-// Of more than 100 elements, some are compared: every second of 101 to 200.
+// Compares every second element of 101 to 200, and fewer of more.
 TEST_F(GradientsCommandTest, ComparesEvenlySpacedElements) {
   const auto check = [&](const Tensor& value, DataType dtype) {
     const Scope root = Scope::NewRootScope();

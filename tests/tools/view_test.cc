@@ -823,7 +823,7 @@ TEST(GraphDiff, FindsWhichNodesCorrespond) {
       {{"a A k=1", "b B"}, {"c A k=1", "b B"}, {"+c", "-a"}},
       {{"x X", "a A x k=1"}, {"x X", "c A x k=1"}, {"c: name: a -> c"}},
       {{"w Const k=1", "b B"}, {"v Const k=1", "b B"}, {"v: name: w -> v"}},
-      // What they read tells them apart: another node, another output, a control input.
+      // Inputs tell nodes apart: another node, another output, a control input.
       {{"x X", "y Y", "a A x", "b A y"},
        {"x X", "y Y", "c A y", "d A x"},
        {"c: name: b -> c", "d: name: a -> d"}},
