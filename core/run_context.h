@@ -31,8 +31,8 @@ class ResourceManager;
 class LoopArena {
  public:
   virtual ~LoopArena() = default;
-  // Lets the calling thread join the arena and calls fn() on it. Returns false, without calling
-  // fn(), if the arena is full.
+  // Calls fn() on the calling thread, whose loops the threads then share. Returns false, without
+  // calling fn(), if there is no room for another calling thread.
   virtual bool Execute(absl::FunctionRef<void()> fn) = 0;
 };
 

@@ -171,12 +171,11 @@ class PlanMaker {
     plan->geometry = g_;
     if (g_.products() < kMinProducts || !FitsInt()) return plan;
     const OneOpenMpThread one_thread;
-    // Tries the whole if there is no primitive for the parts.
-    for (const bool divide : {true, false}) {
+    for (const Division division : {Division::kWanted, Division::kEqual, Division::kNone}) {
       plan_ = ConvPlan();
       plan_.geometry = g_;
       try {
-        if (TryMake(divide)) {
+        if (TryMake(division)) {
           plan_.usable = true;
           // Tasks refer to pieces, which a move does not relocate.
           *plan = std::move(plan_);
@@ -190,6 +189,10 @@ class PlanMaker {
   }
 
  private:
+  // How the work is divided. All parts read one packed filter. oneDNN may have no code that reads
+  // it for parts of one more row, so parts of the same number of rows are tried next, then all.
+  enum class Division { kWanted, kEqual, kNone };
+
   bool FitsInt() const {
     constexpr double kMax = std::numeric_limits<int32_t>::max();
     for (size_t s = 0; s < kConvSpatial; ++s) {
@@ -211,8 +214,8 @@ class PlanMaker {
            static_cast<double>(g_.out_depth);
   }
 
-  bool TryMake(bool divide) {
-    const double wanted = divide ? WantedTasks() : 1;
+  bool TryMake(Division division) {
+    const double wanted = division == Division::kNone ? 1 : WantedTasks();
     MakeBlocks(wanted);
     int64_t parts = static_cast<int64_t>(wanted / static_cast<double>(plan_.blocks.size()) + 0.999);
     if (pass_ == ConvPass::kFilterGradient) {
@@ -222,7 +225,7 @@ class PlanMaker {
     const int64_t images = NumBlocks(g_.batch, image_parts);
     std::vector<Slice> slices;
     FindAxis();
-    MakeSlices(images == 1 ? NumBlocks(parts, g_.batch) : 1, &slices);
+    MakeSlices(images == 1 ? NumBlocks(parts, g_.batch) : 1, division == Division::kEqual, &slices);
     // Tasks of few rows may be far larger than wanted, and none can be stopped.
     const double tasks = static_cast<double>(plan_.blocks.size() * slices.size()) *
                          static_cast<double>(NumBlocks(g_.batch, images));
@@ -294,7 +297,8 @@ class PlanMaker {
     }
   }
 
-  void MakeSlices(int64_t parts, std::vector<Slice>* slices) const {
+  // Makes at most `parts` slices, all of the same size if `equal`.
+  void MakeSlices(int64_t parts, bool equal, std::vector<Slice>* slices) const {
     const size_t axis = plan_.axis;
     const bool input = pass_ == ConvPass::kInputGradient;
     const int64_t rows = input ? g_.in[axis] : g_.out[axis];
@@ -307,7 +311,8 @@ class PlanMaker {
     // Parts of the gradient of the input begin where a window may.
     const int64_t unit = input ? g_.stride[axis] : 1;
     const int64_t units = NumBlocks(rows, unit);
-    const int64_t count = std::min(parts, units);
+    int64_t count = std::min(parts, units);
+    while (equal && units % count != 0) --count;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t begin = units * i / count * unit;
       const int64_t size = std::min(rows, units * (i + 1) / count * unit) - begin;

@@ -1,5 +1,7 @@
 #include "tests/runtime/toy_ops.h"
 
+#include <tbb/task_arena.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -130,6 +132,13 @@ absl::Status ComputeMeet(KernelContext& ctx) {
   while (meetings.load() < 2 && Clock::now() < end) std::this_thread::yield();
   ctx.set_output(0, Tensor(meetings.load() >= 2));
   return absl::OkStatus();
+}
+
+absl::Status ComputeArenaSlots(KernelContext& ctx) {
+  std::atomic<int64_t> slots{0};
+  ParallelFor(ctx, 2, 1,
+              [&](int64_t, int64_t) { slots = tbb::this_task_arena::max_concurrency(); });
+  return SetScalar(ctx, 0, slots);
 }
 
 absl::Status ComputeThreads(KernelContext& ctx) {
@@ -614,6 +623,8 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("Meet", MakeFunctionKernel<ComputeMeet>);
   registry.Op("Threads").Stateful().Output("number: int64");
   registry.Kernel("Threads", MakeFunctionKernel<ComputeThreads>);
+  registry.Op("ArenaSlots").Stateful().Output("number: int64");
+  registry.Kernel("ArenaSlots", MakeFunctionKernel<ComputeArenaSlots>);
   registry.Op("LoopForever")
       .Stateful()
       .Input("x: int64")

@@ -528,6 +528,18 @@ TEST_P(ExecutorTest, RunsWithinTasksOfTheCaller) {
   EXPECT_EQ(correct, 200);
 }
 
+// Workers look for a loop's blocks in each slot of its arena.
+TEST_P(ExecutorTest, ArenaOfALoopHasASlotPerThread) {
+  if (GetParam() == 1) return;
+  Add("slots", "ArenaSlots", {});
+  const std::shared_ptr<const Plan> plan = MakePlan({{}, {"slots"}, {}});
+  for (int run = 0; run < 2; ++run) {
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(Run(plan, {}, &outputs));
+    EXPECT_EQ(outputs[0].scalar<int64_t>()(), GetParam());
+  }
+}
+
 TEST_P(ExecutorTest, RunsLoopsOfMoreCallersThanItHasThreads) {
   Add("threads", "Threads", {});
   const std::shared_ptr<const Plan> plan = MakePlan({{}, {"threads"}, {}});
