@@ -1,5 +1,6 @@
 #include "gradflow/runtime/executor/executor.h"
 
+#include <tbb/flow_graph.h>
 #include <tbb/global_control.h>
 #include <tbb/task_arena.h>
 
@@ -29,16 +30,16 @@ class Threads final : public LoopArena, public ReadyQueue::Arena {
  public:
   // If all arenas are in use, a run executes on its calling thread: there is more work than
   // threads.
-  explicit Threads(int threads) {
+  explicit Threads(int threads) : outside_(NumSlots(threads)) {
     const int slots = NumSlots(threads);
     for (int i = 0; i < 2 * threads + 6; ++i) arenas_.emplace_back(slots);
   }
 
   bool Execute(absl::FunctionRef<void()> fn) override {
-    const auto free =
-        std::find_if(arenas_.begin(), arenas_.end(), [](Arena& arena) { return arena.Acquire(); });
+    const auto free = std::find_if(arenas_.begin(), arenas_.end(),
+                                   [](CallerArena& arena) { return arena.Acquire(); });
     if (free == arenas_.end()) return false;
-    Arena& arena = *free;
+    CallerArena& arena = *free;
     const absl::Cleanup release = [&arena] {
       arena.in_use.store(false, std::memory_order_release);
     };
@@ -47,29 +48,55 @@ class Threads final : public LoopArena, public ReadyQueue::Arena {
     } catch (...) {
       return false;
     }
-    // Isolated, so that a thread that waits in a kernel does not take a node of another run.
     arena.arena.execute([&] {
       const ScopedArenaMembership member(this);
-      const ScopedPlace place(this, &arena.arena);
-      tbb::this_task_arena::isolate([&] { fn(); });
+      const ScopedPlace place(this, &arena);
+      fn();
     });
     return true;
   }
 
   bool Spawn(void (*help)(void*), void* gate) override {
-    // A thread from outside, which completes an asynchronous node, is in none of the arenas.
-    tbb::task_arena* const arena = place.threads == this ? place.arena : &arenas_.front().arena;
+    CallerArena* const arena = place.threads == this ? place.arena : &outside_;
     try {
-      arena->enqueue(Helper{help, gate, this, arena});
+      arena->arena.enqueue(Helper{help, gate, this, arena});
       return true;
     } catch (...) {
       return false;
     }
   }
 
+  void Isolate(absl::FunctionRef<void()> fn) override {
+    tbb::this_task_arena::isolate([&] { fn(); });
+  }
+
+  Latch* CallerLatch() override {
+    CallerArena& arena = *place.arena;
+    if (arena.latch != nullptr) return arena.latch.get();
+    try {
+      arena.latch = std::make_unique<GraphLatch>();
+    } catch (...) {
+      return nullptr;
+    }
+    return arena.latch.get();
+  }
+
  private:
-  struct Arena {
-    explicit Arena(int slots) : arena(slots) {}
+  // A flow graph without nodes: a thread that waits for a graph takes work from its arena, that in
+  // which the graph is made. Closing it takes no memory.
+  class GraphLatch final : public Latch {
+   public:
+    void Close() override { graph_.reserve_wait(); }
+    void Open() override { graph_.release_wait(); }
+    void Wait() override { graph_.wait_for_all(); }
+
+   private:
+    tbb::task_group_context context_{tbb::task_group_context::isolated};
+    tbb::flow::graph graph_{context_};
+  };
+
+  struct CallerArena {
+    explicit CallerArena(int slots) : arena(slots) {}
     // Returns true if the arena was not in use. It is then.
     bool Acquire() {
       return !in_use.load(std::memory_order_relaxed) &&
@@ -78,16 +105,18 @@ class Threads final : public LoopArena, public ReadyQueue::Arena {
     std::atomic<bool> in_use{false};
     // Takes memory when it is used first.
     tbb::task_arena arena;
+    // Made when the calling thread first waits for others.
+    std::unique_ptr<GraphLatch> latch;
   };
 
   // Where the calling thread works, for Spawn.
   struct Place {
     const Threads* threads = nullptr;
-    tbb::task_arena* arena = nullptr;
+    CallerArena* arena = nullptr;
   };
   class ScopedPlace {
    public:
-    ScopedPlace(const Threads* threads, tbb::task_arena* arena)
+    ScopedPlace(const Threads* threads, CallerArena* arena)
         : before_(std::exchange(place, {threads, arena})) {}
     ~ScopedPlace() { place = before_; }
     ScopedPlace(const ScopedPlace&) = delete;
@@ -105,7 +134,7 @@ class Threads final : public LoopArena, public ReadyQueue::Arena {
     void (*help)(void*);
     void* gate;
     const Threads* threads;
-    tbb::task_arena* arena;
+    CallerArena* arena;
   };
 
   // Returns the slots of an arena: at most as many as the process may have threads. With more,
@@ -118,7 +147,10 @@ class Threads final : public LoopArena, public ReadyQueue::Arena {
 
   static thread_local Place place;
   // The first ones are used most, so that a worker finds the next loop where it waits.
-  std::deque<Arena> arenas_;
+  std::deque<CallerArena> arenas_;
+  // The arena of helpers that threads of no arena spawn: those that complete asynchronous nodes. A
+  // caller that waits would run them in its own arena, also if they are another run's.
+  CallerArena outside_;
 };
 
 thread_local Threads::Place Threads::place;

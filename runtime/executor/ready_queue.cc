@@ -50,11 +50,19 @@ void ReadyQueue::Append(Source* source) {
   last_ = source;
 }
 
+void ReadyQueue::Notify() {
+  if (closed_latch_ != nullptr) {
+    std::exchange(closed_latch_, nullptr)->Open();
+  } else {
+    changed_.Notify();
+  }
+}
+
 void ReadyQueue::WakeOrSpawn() {
   if (waits_) {
     // The waiting thread takes one piece of work; what comes before it has woken needs helpers.
     waits_ = false;
-    return changed_.Notify();
+    return Notify();
   }
   if (arena_ == nullptr || working_ + spawned_ >= max_threads_) return;
   if (gate_ == nullptr) gate_ = new (std::nothrow) Gate(this);
@@ -144,7 +152,7 @@ bool ReadyQueue::Take(Work* work) {
       // If this thread alone is at work, no other thread can add any.
       if (spins == kSpins || working_ == 1) {
         --working_;
-        if (working_ == 0 && waits_) changed_.Notify();
+        if (working_ == 0 && waits_) Notify();
         return false;
       }
     }
@@ -181,7 +189,15 @@ bool ReadyQueue::WaitAndTake(RunStop* stop, Work* work) {
       deadline = stop->deadline();
     }
     waits_ = true;
-    if (deadline == RunStop::Clock::time_point::max()) {
+    Arena::Latch* latch = nullptr;
+    if (working_ > 0 && arena_ != nullptr) latch = arena_->CallerLatch();
+    if (latch != nullptr) {
+      latch->Close();
+      closed_latch_ = latch;
+      mutex_.Unlock();
+      latch->Wait();
+      mutex_.Lock();
+    } else if (deadline == RunStop::Clock::time_point::max()) {
       changed_.Wait(&mutex_);
     } else {
       changed_.WaitUntil(&mutex_, deadline);
@@ -193,7 +209,7 @@ bool ReadyQueue::WaitAndTake(RunStop* stop, Work* work) {
 void ReadyQueue::Wake() {
   MutexLock lock(&mutex_);
   woken_ = true;
-  changed_.Notify();
+  Notify();
 }
 
 bool ReadyQueue::Close() {

@@ -4,10 +4,11 @@
 // of ready nodes, completed asynchronous nodes and sources that start.
 //
 // The thread that called Run takes work until none is left, then waits for other threads and
-// asynchronous kernels. When work is added, the queue wakes that thread if it waits. Otherwise it
-// spawns a helper in the session's arena, if fewer threads than allowed are at work or spawned. A
-// helper leaves when it has found no work for about two microseconds, and at once if there is none
-// when it arrives or if the run is over.
+// asynchronous kernels. While it waits for other threads, it runs blocks of their loops. When work
+// is added, the queue wakes that thread if it waits. Otherwise it spawns a helper in the session's
+// arena, if fewer threads than allowed are at work or spawned. A helper leaves when it has found no
+// work for about two microseconds, and at once if there is none when it arrives or if the run is
+// over.
 //
 // Nodes are linked through memory of their source, so adding a node allocates nothing.
 //
@@ -20,6 +21,7 @@
 #include <functional>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/run_stop.h"
 
@@ -65,13 +67,29 @@ class ReadyQueue {
     std::shared_ptr<Completion> completion;
   };
 
-  // The source of helpers.
+  // The threads of the run and of its loops.
   class Arena {
    public:
+    // What the thread that called Run waits for. Used again for each wait.
+    class Latch {
+     public:
+      virtual ~Latch() = default;
+      // Closes the latch. REQUIRES: it is open
+      virtual void Close() = 0;
+      // Opens the latch. REQUIRES: it is closed
+      virtual void Open() = 0;
+      // Runs blocks of loops in the arena until the latch is open.
+      virtual void Wait() = 0;
+    };
+
     virtual ~Arena() = default;
     // Calls help(gate) later, never on this thread before Spawn returns. Returns false if out of
     // memory.
     virtual bool Spawn(void (*help)(void*), void* gate) = 0;
+    // Calls fn(), in which a thread that waits for its own tasks takes no others of the arena.
+    virtual void Isolate(absl::FunctionRef<void()> fn) = 0;
+    // Returns the latch of the calling thread, which has called Run; null if out of memory.
+    virtual Latch* CallerLatch() = 0;
   };
 
   // At most `max_threads` threads work at once. Helpers are spawned in `arena` and call help();
@@ -111,6 +129,8 @@ class ReadyQueue {
 
   void Append(Source* source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeLocked(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Wakes the thread in WaitAndTake.
+  void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the waiting thread or spawns a helper, if the added work needs one.
   void WakeOrSpawn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Admits a helper. Returns false if it is no longer needed.
@@ -132,6 +152,8 @@ class ReadyQueue {
   int async_ ABSL_GUARDED_BY(mutex_) = 0;
   // True while WaitAndTake is waiting.
   bool waits_ ABSL_GUARDED_BY(mutex_) = false;
+  // The closed latch that WaitAndTake waits for; null if it waits for changed_.
+  Arena::Latch* closed_latch_ ABSL_GUARDED_BY(mutex_) = nullptr;
   // True if Wake has been called since WaitAndTake last checked `stop`.
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;

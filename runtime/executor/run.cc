@@ -35,7 +35,7 @@ RunCore::RunCore(const ExecutorState& state, const RunLimits& limits, RunTrace* 
       limits_(limits),
       trace_(trace),
       functions_(functions),
-      shared_(arena != nullptr),
+      arena_(arena),
       stop_(limits.cancelled, limits.closed, limits.deadline),
       queue_(state.parallelism.inter_op, arena, [this] { Help(); }) {
   const int64_t step_id = state.NextStepId();
@@ -76,16 +76,25 @@ void RunCore::Execute(ReadyQueue::Work* work) {
 void RunCore::Help() {
   ReadyQueue::Work work;
   const ScopedArenaMembership member(context().arena);
-  while (queue_.Take(&work)) Execute(&work);
+  Isolate([&] {
+    while (queue_.Take(&work)) Execute(&work);
+  });
+}
+
+void RunCore::Isolate(absl::FunctionRef<void()> fn) {
+  if (arena_ == nullptr) return fn();
+  arena_->Isolate(fn);
 }
 
 void RunCore::RunToEnd(PlanRun* run) {
   ReadyQueue::Work work;
   work.source = run;
-  run->Execute(&work);
   // Without helpers and asynchronous nodes, the queue is always empty.
-  if (!shared_ && !run->plan().has_async()) return;
-  while (queue_.Take(&work)) Execute(&work);
+  if (!shared() && !run->plan().has_async()) return run->Execute(&work);
+  Isolate([&] {
+    run->Execute(&work);
+    while (queue_.Take(&work)) Execute(&work);
+  });
   CancelFlag::CallbackId on_cancel = 0;
   CancelFlag::CallbackId on_close = 0;
   const auto wake = [this] { queue_.Wake(); };
@@ -99,9 +108,11 @@ void RunCore::RunToEnd(PlanRun* run) {
     if (!added.ok()) Fail([&] { return added; });
   }
   while (queue_.WaitAndTake(&stop_, &work)) {
-    do {
-      Execute(&work);
-    } while (queue_.Take(&work));
+    Isolate([&] {
+      do {
+        Execute(&work);
+      } while (queue_.Take(&work));
+    });
   }
   if (limits_.cancelled != nullptr) limits_.cancelled->RemoveCallback(on_cancel);
   if (limits_.closed != nullptr) limits_.closed->RemoveCallback(on_close);

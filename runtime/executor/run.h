@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "gradflow/core/call_safely.h"
@@ -116,7 +117,7 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   PoolAllocator& run_memory() const { return *state_.run_memory; }
   RunTrace* trace() const { return trace_; }
   // Returns true if several threads work for the run.
-  bool shared() const { return shared_; }
+  bool shared() const { return arena_ != nullptr; }
 
  private:
   friend class PlanRun;
@@ -125,6 +126,9 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   void Execute(ReadyQueue::Work* work);
   // Executes work until the queue is empty.
   void Help();
+  // Calls fn(), which executes nodes. A kernel that waits for tasks of its own, with a lock
+  // perhaps, must not find itself in another node.
+  void Isolate(absl::FunctionRef<void()> fn);
   // Destroys a function's run that has ended.
   void Remove(PlanRun* run);
 
@@ -132,7 +136,8 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   RunLimits limits_;
   RunTrace* const trace_;
   const FunctionTable* const functions_;
-  const bool shared_;
+  // Null if the calling thread runs all nodes.
+  ReadyQueue::Arena* const arena_;
   RunStop stop_;
   // By device.
   absl::InlinedVector<RunContext, 1> contexts_;

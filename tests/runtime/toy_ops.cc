@@ -125,14 +125,39 @@ absl::Status ComputeCancel(KernelContext& ctx) {
   return PassOn(ctx);
 }
 
-absl::Status ComputeMeet(KernelContext& ctx) {
-  std::atomic<int>& meetings = ToyMeetings();
-  meetings.fetch_add(1);
+// Adds 1, and returns true once the number is at least `count`; false after 20 seconds.
+bool MeetAt(std::atomic<int>* number, int64_t count) {
+  number->fetch_add(1);
   const Clock::time_point end = Clock::now() + std::chrono::seconds(20);
-  while (meetings.load() < 2 && Clock::now() < end) std::this_thread::yield();
-  ctx.set_output(0, Tensor(meetings.load() >= 2));
+  while (number->load() < count && Clock::now() < end) std::this_thread::yield();
+  return number->load() >= count;
+}
+
+absl::Status ComputeMeet(KernelContext& ctx) {
+  ctx.set_output(0, Tensor(MeetAt(&ToyMeetings(), 2)));
   return absl::OkStatus();
 }
+
+class MeetInLoopKernel final : public OpKernel {
+ public:
+  absl::Status Init(const KernelConstruction& construction) {
+    return construction.GetAttr("n", &n_);
+  }
+  absl::Status Compute(KernelContext& ctx) const override {
+    std::atomic<bool> met{MeetAt(&ToyMeetings(), 2)};
+    if (std::this_thread::get_id() != ToyCaller()) {
+      std::atomic<int> blocks{0};
+      ParallelFor(ctx, n_, 1, [&](int64_t, int64_t) {
+        if (!MeetAt(&blocks, n_)) met = false;
+      });
+    }
+    ctx.set_output(0, Tensor(met.load()));
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t n_ = 0;
+};
 
 absl::Status ComputeArenaSlots(KernelContext& ctx) {
   std::atomic<int64_t> slots{0};
@@ -623,6 +648,8 @@ void RegisterToys(Registry& registry) {
   registry.Kernel("Meet", MakeFunctionKernel<ComputeMeet>);
   registry.Op("Threads").Stateful().Output("number: int64");
   registry.Kernel("Threads", MakeFunctionKernel<ComputeThreads>);
+  registry.Op("MeetInLoop").Stateful().Output("met: bool").Attr("n: int");
+  registry.Kernel("MeetInLoop", MakeKernel<MeetInLoopKernel>);
   registry.Op("ArenaSlots").Stateful().Output("number: int64");
   registry.Kernel("ArenaSlots", MakeFunctionKernel<ComputeArenaSlots>);
   registry.Op("LoopForever")
@@ -723,6 +750,11 @@ int NumThreadsOfThisProcess() {
 std::atomic<int>& ToyMeetings() {
   static std::atomic<int> meetings{0};
   return meetings;
+}
+
+std::thread::id& ToyCaller() {
+  static std::thread::id caller;
+  return caller;
 }
 
 NodeDef ToyNode(const std::string& name, const std::string& op,

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,11 @@ namespace testing {
 //   NoKernel          has none
 //   WaitFor           lasts until the clock has gone on by `ms`
 //   Meet              waits until two of it run at once: whether they did, in 20 seconds
+//   MeetInLoop        waits until two of it run at once. Then the one on the thread ToyCaller()
+//   ends,
+//                     and the other waits in a loop until `n` of its blocks run at once: whether
+//                     both did, in 20 seconds
+//   ArenaSlots        the slots of the arena in which blocks of a parallel loop run
 //   Threads           the most threads at once that ran blocks of a parallel loop
 //   LoopForever       adds 1 to ToyCounter(counter), then lasts until the run is stopped: in a
 //                     parallel loop, or if `ask` in a loop of its own
@@ -92,8 +98,10 @@ class ToyHeld {
 
 // A counter of the Tick ops and others, from 0 to 999.
 std::atomic<int>& ToyCounter(int index);
-// Returns the number of runs of Meet.
+// Returns the number of runs of Meet and MeetInLoop.
 std::atomic<int>& ToyMeetings();
+// The thread that calls Run, for MeetInLoop. Must not be changed meanwhile.
+std::thread::id& ToyCaller();
 
 // Functions that Hooked calls when its kernel is created and when it runs, and that HookedAsync
 // calls. The first two may be empty. Must not be changed meanwhile.

@@ -24,6 +24,7 @@ using ::gradflow::testing::IsOk;
 using ::gradflow::testing::NumThreadsOfThisProcess;
 using ::gradflow::testing::StatusIs;
 using ::gradflow::testing::ToyAttrs;
+using ::gradflow::testing::ToyCaller;
 using ::gradflow::testing::ToyCounter;
 using ::gradflow::testing::ToyMeetings;
 using ::gradflow::testing::ToyRegistry;
@@ -526,6 +527,22 @@ TEST_P(ExecutorTest, RunsWithinTasksOfTheCaller) {
   tbb::task_arena(1).execute([&] { tbb::parallel_for(0, 100, run); });
   TsanAcquire(&join);
   EXPECT_EQ(correct, 200);
+}
+
+// A helper may run all nodes that are left. Its loops need the thread that called Run.
+TEST_P(ExecutorTest, ThreadThatWaitsForAHelperRunsBlocksOfItsLoops) {
+  if (GetParam() == 1) return;
+  Add("a", "MeetInLoop", {}, {{"n", GetParam()}});
+  Add("b", "MeetInLoop", {}, {{"n", GetParam()}});
+  const std::shared_ptr<const Plan> plan = MakePlan({{}, {"a", "b"}, {}});
+  ToyCaller() = std::this_thread::get_id();
+  for (int run = 0; run < 5; ++run) {
+    ToyMeetings() = 0;
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(Run(plan, {}, &outputs));
+    ASSERT_TRUE(outputs[0].scalar<bool>()());
+    ASSERT_TRUE(outputs[1].scalar<bool>()());
+  }
 }
 
 // Workers look for a loop's blocks in each slot of its arena.

@@ -9,24 +9,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "gradflow/core/run_stop.h"
 
 namespace gradflow {
 namespace {
-
-// Keeps the helpers that the queue asks for, until the test lets them run.
-class ListedHelpers : public ReadyQueue::Arena {
- public:
-  bool Spawn(void (*help)(void*), void* gate) override {
-    helpers_.emplace_back(help, gate);
-    return true;
-  }
-  size_t size() const { return helpers_.size(); }
-  void Run(size_t i) const { helpers_[i].first(helpers_[i].second); }
-
- private:
-  std::vector<std::pair<void (*)(void*), void*>> helpers_;
-};
 
 // A number that one thread raises and another waits for.
 class Counter {
@@ -47,13 +34,46 @@ class Counter {
   int value_ = 0;
 };
 
+class CountedLatch final : public ReadyQueue::Arena::Latch {
+ public:
+  void Close() override { open_.Set(0); }
+  void Open() override { open_.Set(1); }
+  void Wait() override { open_.WaitFor(1); }
+
+ private:
+  Counter open_;
+};
+
+// Keeps the helpers that the queue asks for, until the test lets them run. Without memory, there
+// is no latch.
+class ListedHelpers : public ReadyQueue::Arena {
+ public:
+  explicit ListedHelpers(bool has_memory) : has_memory_(has_memory) {}
+  bool Spawn(void (*help)(void*), void* gate) override {
+    helpers_.emplace_back(help, gate);
+    return true;
+  }
+  void Isolate(absl::FunctionRef<void()> fn) override { fn(); }
+  Latch* CallerLatch() override { return has_memory_ ? &latch_ : nullptr; }
+  size_t size() const { return helpers_.size(); }
+  void Run(size_t i) const { helpers_[i].first(helpers_[i].second); }
+
+ private:
+  const bool has_memory_;
+  CountedLatch latch_;
+  std::vector<std::pair<void (*)(void*), void*>> helpers_;
+};
+
+class ReadyQueueTest : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(HasMemoryForLatches, ReadyQueueTest, ::testing::Bool());
+
 // A waiting thread takes one piece of work. The pieces that are added before it has woken need
 // helpers of their own.
-TEST(ReadyQueue, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
+TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   constexpr int kNodes = 100000;
   std::vector<int32_t> links(kNodes, kNoNode);
   ReadyQueue::Source source(links.data());
-  ListedHelpers helpers;
+  ListedHelpers helpers(GetParam());
   Counter helpers_at_work;
   Counter taken;
   // Nodes below this number may end.
