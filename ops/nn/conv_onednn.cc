@@ -172,6 +172,7 @@ class PlanMaker {
     if (g_.products() < kMinProducts || !FitsInt()) return plan;
     const OneOpenMpThread one_thread;
     for (const Division division : {Division::kWanted, Division::kEqual, Division::kNone}) {
+      if (division == Division::kEqual && !uneven_) continue;
       plan_ = ConvPlan();
       plan_.geometry = g_;
       try {
@@ -297,8 +298,8 @@ class PlanMaker {
     }
   }
 
-  // Makes at most `parts` slices, all of the same size if `equal`.
-  void MakeSlices(int64_t parts, bool equal, std::vector<Slice>* slices) const {
+  // Makes at most `parts` slices, all of as many rows if `equal`.
+  void MakeSlices(int64_t parts, bool equal, std::vector<Slice>* slices) {
     const size_t axis = plan_.axis;
     const bool input = pass_ == ConvPass::kInputGradient;
     const int64_t rows = input ? g_.in[axis] : g_.out[axis];
@@ -313,6 +314,7 @@ class PlanMaker {
     const int64_t units = NumBlocks(rows, unit);
     int64_t count = std::min(parts, units);
     while (equal && units % count != 0) --count;
+    uneven_ = units % count != 0;
     for (int64_t i = 0; i < count; ++i) {
       const int64_t begin = units * i / count * unit;
       const int64_t size = std::min(rows, units * (i + 1) / count * unit) - begin;
@@ -490,6 +492,8 @@ class PlanMaker {
   const ConvPass pass_;
   const ConvGeometry& g_;
   ConvPlan plan_;
+  // True if the slices of plan_ differ in size.
+  bool uneven_ = false;
 };
 
 // Copies `rows` rows of n floats between matrices.

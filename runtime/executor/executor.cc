@@ -8,6 +8,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -21,122 +22,125 @@
 namespace gradflow {
 namespace {
 
-// The worker threads that the runs of a session share.
-//
-// Each calling thread has an arena of its own, with a slot for itself and one for each worker. A
-// worker looks for work in slots at random, so empty slots delay it: with slots for ten callers in
-// one arena, a loop of a single run began 8 microseconds later on its second thread.
-class Threads final : public LoopArena, public ReadyQueue::Arena {
+// What the thread that calls Run waits for: a flow graph without nodes. A thread that waits for a
+// graph takes work from its arena, that in which the graph is made.
+class GraphLatch final : public ReadyQueue::Arena::Latch {
  public:
-  // If all arenas are in use, a run executes on its calling thread: there is more work than
-  // threads.
-  explicit Threads(int threads) : outside_(NumSlots(threads)) {
-    const int slots = NumSlots(threads);
-    for (int i = 0; i < 2 * threads + 6; ++i) arenas_.emplace_back(slots);
-  }
-
-  bool Execute(absl::FunctionRef<void()> fn) override {
-    const auto free = std::find_if(arenas_.begin(), arenas_.end(),
-                                   [](CallerArena& arena) { return arena.Acquire(); });
-    if (free == arenas_.end()) return false;
-    CallerArena& arena = *free;
-    const absl::Cleanup release = [&arena] {
-      arena.in_use.store(false, std::memory_order_release);
-    };
+  void Close() override { graph_.reserve_wait(); }
+  bool Open() override {
     try {
-      arena.arena.initialize();
+      // Takes the memory that oneTBB needs for a thread that is new to it.
+      tbb::this_task_arena::isolate([] {});
     } catch (...) {
       return false;
     }
-    arena.arena.execute([&] {
-      const ScopedArenaMembership member(this);
-      const ScopedPlace place(this, &arena);
-      fn();
-    });
+    graph_.release_wait();
     return true;
+  }
+  void Wait() override { graph_.wait_for_all(); }
+
+ private:
+  tbb::task_group_context context_{tbb::task_group_context::isolated};
+  tbb::flow::graph graph_{context_};
+};
+
+// The arena of a thread that calls a session, and of the helpers of its run. It has a slot for that
+// thread and one for each worker. A worker looks for work in slots at random, so empty slots delay
+// it: with slots for ten callers in one arena, a loop of a single run began 8 microseconds later on
+// its second thread.
+class CallerArena final : public ReadyQueue::Arena {
+ public:
+  // `slots` is the number of threads.
+  explicit CallerArena(int slots) : slots_(slots) {}
+
+  // Reserves the arena for the calling thread. Returns false if it is in use or out of memory.
+  bool Acquire() {
+    if (in_use_.load(std::memory_order_relaxed) ||
+        in_use_.exchange(true, std::memory_order_acquire)) {
+      return false;
+    }
+    if (arena_.has_value()) return true;
+    try {
+      arena_.emplace(slots_).initialize();
+      return true;
+    } catch (...) {
+      // An arena that failed to initialize cannot be used again.
+      arena_.reset();
+      Release();
+      return false;
+    }
+  }
+  void Release() { in_use_.store(false, std::memory_order_release); }
+
+  // Calls fn() within the arena. REQUIRES: the calling thread has acquired the arena
+  void Execute(absl::FunctionRef<void()> fn) {
+    arena_->execute([&] { fn(); });
   }
 
   bool Spawn(void (*help)(void*), void* gate) override {
-    CallerArena* const arena = place.threads == this ? place.arena : &outside_;
     try {
-      arena->arena.enqueue(Helper{help, gate, this, arena});
+      arena_->enqueue(Helper{help, gate});
       return true;
     } catch (...) {
       return false;
     }
   }
-
   void Isolate(absl::FunctionRef<void()> fn) override {
     tbb::this_task_arena::isolate([&] { fn(); });
   }
-
   Latch* CallerLatch() override {
-    CallerArena& arena = *place.arena;
-    if (arena.latch != nullptr) return arena.latch.get();
+    if (latch_ != nullptr) return latch_.get();
     try {
-      arena.latch = std::make_unique<GraphLatch>();
+      latch_ = std::make_unique<GraphLatch>();
     } catch (...) {
       return nullptr;
     }
-    return arena.latch.get();
+    return latch_.get();
   }
 
  private:
-  // A flow graph without nodes: a thread that waits for a graph takes work from its arena, that in
-  // which the graph is made. Closing it takes no memory.
-  class GraphLatch final : public Latch {
-   public:
-    void Close() override { graph_.reserve_wait(); }
-    void Open() override { graph_.release_wait(); }
-    void Wait() override { graph_.wait_for_all(); }
-
-   private:
-    tbb::task_group_context context_{tbb::task_group_context::isolated};
-    tbb::flow::graph graph_{context_};
-  };
-
-  struct CallerArena {
-    explicit CallerArena(int slots) : arena(slots) {}
-    // Returns true if the arena was not in use. It is then.
-    bool Acquire() {
-      return !in_use.load(std::memory_order_relaxed) &&
-             !in_use.exchange(true, std::memory_order_acquire);
-    }
-    std::atomic<bool> in_use{false};
-    // Takes memory when it is used first.
-    tbb::task_arena arena;
-    // Made when the calling thread first waits for others.
-    std::unique_ptr<GraphLatch> latch;
-  };
-
-  // Where the calling thread works, for Spawn.
-  struct Place {
-    const Threads* threads = nullptr;
-    CallerArena* arena = nullptr;
-  };
-  class ScopedPlace {
-   public:
-    ScopedPlace(const Threads* threads, CallerArena* arena)
-        : before_(std::exchange(place, {threads, arena})) {}
-    ~ScopedPlace() { place = before_; }
-    ScopedPlace(const ScopedPlace&) = delete;
-    ScopedPlace& operator=(const ScopedPlace&) = delete;
-
-   private:
-    const Place before_;
-  };
-
   struct Helper {
-    GRADFLOW_NO_TSAN void operator()() const {
-      const ScopedPlace place(threads, arena);
-      help(gate);
-    }
+    GRADFLOW_NO_TSAN void operator()() const { help(gate); }
     void (*help)(void*);
     void* gate;
-    const Threads* threads;
-    CallerArena* arena;
   };
 
+  const int slots_;
+  std::atomic<bool> in_use_{false};
+  // Made when the arena is first used.
+  std::optional<tbb::task_arena> arena_;
+  // Made when the calling thread first waits for others.
+  std::unique_ptr<GraphLatch> latch_;
+};
+
+// The threads that the runs of a session share.
+class Threads final : public LoopArena {
+ public:
+  // If all arenas are in use, a run executes on its calling thread: there is more work than
+  // threads.
+  explicit Threads(int threads) {
+    const int slots = NumSlots(threads);
+    for (int i = 0; i < 2 * threads + 6; ++i) arenas_.emplace_back(slots);
+  }
+
+  bool Execute(absl::FunctionRef<void()> fn) override {
+    return ExecuteRun([&](ReadyQueue::Arena*) { fn(); });
+  }
+
+  // Execute() for a run whose helpers are spawned in the arena that is passed to `fn`.
+  bool ExecuteRun(absl::FunctionRef<void(ReadyQueue::Arena*)> fn) {
+    const auto arena = std::find_if(arenas_.begin(), arenas_.end(),
+                                    [](CallerArena& candidate) { return candidate.Acquire(); });
+    if (arena == arenas_.end()) return false;
+    const absl::Cleanup release = [&arena] { arena->Release(); };
+    arena->Execute([&] {
+      const ScopedArenaMembership member(this);
+      fn(&*arena);
+    });
+    return true;
+  }
+
+ private:
   // Returns the slots of an arena: at most as many as the process may have threads. With more,
   // oneTBB warns on standard error.
   static int NumSlots(int threads) {
@@ -145,15 +149,9 @@ class Threads final : public LoopArena, public ReadyQueue::Arena {
     return static_cast<int>(std::min<size_t>(threads, allowed));
   }
 
-  static thread_local Place place;
   // The first ones are used most, so that a worker finds the next loop where it waits.
   std::deque<CallerArena> arenas_;
-  // The arena of helpers that threads of no arena spawn: those that complete asynchronous nodes. A
-  // caller that waits would run them in its own arena, also if they are another run's.
-  CallerArena outside_;
 };
-
-thread_local Threads::Place Threads::place;
 
 std::shared_ptr<const ExecutorState> MakeState(const Parallelism& parallelism,
                                                const std::shared_ptr<Allocator>& allocator,
@@ -253,7 +251,9 @@ absl::Status Executor::Run(const std::shared_ptr<const Plan>& plan,
       return run(nullptr, max_loop_threads);
     }
     absl::Status status;
-    if (arena->Execute([&] { status = run(arena, max_loop_threads); })) return status;
+    const bool executed = arena->ExecuteRun(
+        [&](ReadyQueue::Arena* helpers) { status = run(helpers, max_loop_threads); });
+    if (executed) return status;
     return run(nullptr, 1);
   });
 }

@@ -85,12 +85,12 @@ class FunctionTable {
 
 class Executor {
  public:
-  // The thread that calls Run works on its run, together with threads that all runs share.
-  // Including the caller, there are as many as the larger of the two numbers, or fewer if the
-  // machine has fewer cores. A thread that waits for its run works for no other run. With 1 and 1,
-  // no other thread ever takes part. Tensors are allocated from `allocator`, those of nodes on
-  // other devices from the allocators of `other_devices`; kernels use `resources`. REQUIRES: both
-  // numbers >= 1
+  // The thread that calls Run works on its run, together with oneTBB's workers, which all runs
+  // share. Including the caller, as many threads work for a run as the larger of the two numbers,
+  // or fewer if the machine has fewer cores. A thread that waits for its run works for no other
+  // run. With 1 and 1, no other thread ever takes part. Tensors are allocated from `allocator`,
+  // those of nodes on other devices from the allocators of `other_devices`; kernels use
+  // `resources`. REQUIRES: both numbers >= 1
   Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
            std::shared_ptr<ResourceManager> resources = nullptr,
            const std::vector<ExecutorDevice>& other_devices = {});

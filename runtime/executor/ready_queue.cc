@@ -50,19 +50,25 @@ void ReadyQueue::Append(Source* source) {
   last_ = source;
 }
 
-void ReadyQueue::Notify() {
-  if (closed_latch_ != nullptr) {
-    std::exchange(closed_latch_, nullptr)->Open();
-  } else {
+bool ReadyQueue::Notify() {
+  if (closed_latch_ == nullptr) {
     changed_.Notify();
+    return true;
   }
+  // While the latch is closed, a helper is at work. It takes the work, and opens the latch when it
+  // leaves.
+  if (!closed_latch_->Open()) return false;
+  closed_latch_ = nullptr;
+  return true;
 }
 
 void ReadyQueue::WakeOrSpawn() {
   if (waits_) {
+    const bool in_latch = closed_latch_ != nullptr;
     // The waiting thread takes one piece of work; what comes before it has woken needs helpers.
-    waits_ = false;
-    return Notify();
+    if (Notify()) waits_ = false;
+    // It may be within a block of a loop.
+    if (!in_latch) return;
   }
   if (arena_ == nullptr || working_ + spawned_ >= max_threads_) return;
   if (gate_ == nullptr) gate_ = new (std::nothrow) Gate(this);
@@ -152,7 +158,7 @@ bool ReadyQueue::Take(Work* work) {
       // If this thread alone is at work, no other thread can add any.
       if (spins == kSpins || working_ == 1) {
         --working_;
-        if (working_ == 0 && waits_) Notify();
+        if (working_ == 0 && waits_) (void)Notify();
         return false;
       }
     }
@@ -163,7 +169,7 @@ bool ReadyQueue::Take(Work* work) {
 bool ReadyQueue::WaitAndTake(RunStop* stop, Work* work) {
   MutexLock lock(&mutex_);
   for (;;) {
-    if (TakeLocked(work)) {
+    if (working_ < max_threads_ && TakeLocked(work)) {
       ++working_;
       return true;
     }
@@ -209,7 +215,7 @@ bool ReadyQueue::WaitAndTake(RunStop* stop, Work* work) {
 void ReadyQueue::Wake() {
   MutexLock lock(&mutex_);
   woken_ = true;
-  Notify();
+  (void)Notify();
 }
 
 bool ReadyQueue::Close() {
@@ -233,7 +239,7 @@ bool ReadyQueue::Close() {
 bool ReadyQueue::Enter() {
   MutexLock lock(&mutex_);
   --spawned_;
-  if (first_ == nullptr) return false;
+  if (first_ == nullptr || working_ >= max_threads_) return false;
   ++working_;
   return true;
 }

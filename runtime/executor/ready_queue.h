@@ -5,10 +5,10 @@
 //
 // The thread that called Run takes work until none is left, then waits for other threads and
 // asynchronous kernels. While it waits for other threads, it runs blocks of their loops. When work
-// is added, the queue wakes that thread if it waits. Otherwise it spawns a helper in the session's
-// arena, if fewer threads than allowed are at work or spawned. A helper leaves when it has found no
-// work for about two microseconds, and at once if there is none when it arrives or if the run is
-// over.
+// is added, the queue wakes that thread if it waits. If it does not wait, or may be within a block,
+// the queue spawns a helper, if fewer threads than allowed are at work or spawned. A helper leaves
+// when it has found no work for about two microseconds, and at once if there is none when it
+// arrives or if the run is over.
 //
 // Nodes are linked through memory of their source, so adding a node allocates nothing.
 //
@@ -76,8 +76,9 @@ class ReadyQueue {
       virtual ~Latch() = default;
       // Closes the latch. REQUIRES: it is open
       virtual void Close() = 0;
-      // Opens the latch. REQUIRES: it is closed
-      virtual void Open() = 0;
+      // Opens the latch. Returns false if out of memory, which a helper never is. REQUIRES: it is
+      // closed
+      virtual bool Open() = 0;
       // Runs blocks of loops in the arena until the latch is open.
       virtual void Wait() = 0;
     };
@@ -129,8 +130,8 @@ class ReadyQueue {
 
   void Append(Source* source) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeLocked(Work* work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Wakes the thread in WaitAndTake.
-  void Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Wakes the thread in WaitAndTake. Returns false if out of memory.
+  bool Notify() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Wakes the waiting thread or spawns a helper, if the added work needs one.
   void WakeOrSpawn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Admits a helper. Returns false if it is no longer needed.

@@ -20,10 +20,10 @@
 // clusters, cost models, partition graphs, watched tensors, connected tensors. All other options
 // concern devices and optimizations that do not exist here, and have no effect.
 //
-// A session has one set of threads, for nodes that run concurrently and for the loops inside a
-// kernel. Its size is the larger of the two numbers in ConfigProto; 0 stands for the number of
-// cores. The thread that calls Run is one of them: with 1 and 1, a run takes place on the calling
-// thread alone, and no thread is ever started. Threads that call Run at once each add themselves.
+// A run has at most as many threads as the larger of the two numbers in ConfigProto, for nodes that
+// run concurrently and for the loops inside a kernel; 0 stands for the number of cores. The thread
+// that calls Run is one of them: with 1 and 1, a run takes place on the calling thread alone, and
+// no thread is ever started. The others are oneTBB's, which all runs of the process share.
 //
 // A timeout counts from the call of Run. Kernels that are running when it expires do not finish:
 // the run ends a few milliseconds later. The timeout interrupts neither the making of a plan, for

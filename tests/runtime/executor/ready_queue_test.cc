@@ -36,12 +36,21 @@ class Counter {
 
 class CountedLatch final : public ReadyQueue::Arena::Latch {
  public:
-  void Close() override { open_.Set(0); }
-  void Open() override { open_.Set(1); }
+  void Close() override {
+    open_.Set(0);
+    closed_.Set(1);
+  }
+  bool Open() override {
+    open_.Set(1);
+    return true;
+  }
   void Wait() override { open_.WaitFor(1); }
+  // Waits until it has been closed once.
+  void WaitForClose() { closed_.WaitFor(1); }
 
  private:
   Counter open_;
+  Counter closed_;
 };
 
 // Keeps the helpers that the queue asks for, until the test lets them run. Without memory, there
@@ -55,6 +64,7 @@ class ListedHelpers : public ReadyQueue::Arena {
   }
   void Isolate(absl::FunctionRef<void()> fn) override { fn(); }
   Latch* CallerLatch() override { return has_memory_ ? &latch_ : nullptr; }
+  CountedLatch& latch() { return latch_; }
   size_t size() const { return helpers_.size(); }
   void Run(size_t i) const { helpers_[i].first(helpers_[i].second); }
 
@@ -83,12 +93,16 @@ TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   const auto help = [&] {
     helpers_at_work.Set(1);
     // A round is a node that finds the other thread waiting, so that no helper is asked for, and
-    // a second node at once.
+    // a second node at once. A thread that waits at a latch may be within a block, so that each
+    // node asks for a helper.
     for (int node = 1; node < kNodes - 1 && rounds < 50; ++node) {
       taken.WaitFor(node);
       size_t before = helpers.size();
       queue->Push(&source, node);
-      if (helpers.size() == before) {
+      if (GetParam()) {
+        ++rounds;
+        EXPECT_EQ(helpers.size(), before + 1);
+      } else if (helpers.size() == before) {
         ++rounds;
         before = helpers.size();
         queue->Push(&source, ++node);
@@ -120,6 +134,51 @@ TEST_P(ReadyQueueTest, SpawnsAHelperForWorkThatTheWokenThreadDoesNotTake) {
   // Those that arrive after the end leave at once.
   for (size_t i = 1; i < helpers.size(); ++i) helpers.Run(i);
   EXPECT_GT(rounds, 0);
+}
+
+// A thread that waits at a latch is woken for a piece of work, for which a helper is spawned, too.
+TEST(ReadyQueue, AdmitsNoHelperWhenAsManyThreadsAsAllowedAreAtWork) {
+  std::vector<int32_t> links(4, kNoNode);
+  ReadyQueue::Source source(links.data());
+  ListedHelpers helpers(/*has_memory=*/true);
+  Counter at_work;
+  Counter taken;
+  int admitted = 0;
+  ReadyQueue* queue = nullptr;
+  const auto help = [&] {
+    ReadyQueue::Work work;
+    if (++admitted == 1 && queue->Take(&work)) {
+      at_work.Set(1);
+      helpers.latch().WaitForClose();
+      queue->Push(&source, 2);
+      EXPECT_EQ(helpers.size(), 2);
+      taken.WaitFor(2);
+      queue->Push(&source, 3);
+      EXPECT_EQ(helpers.size(), 2);
+      helpers.Run(1);
+    }
+    while (queue->Take(&work)) {
+    }
+  };
+  ReadyQueue made(2, &helpers, help);
+  queue = &made;
+  queue->Push(&source, 0);
+  queue->Push(&source, 1);
+  ASSERT_EQ(helpers.size(), 1);
+  RunStop stop;
+  ReadyQueue::Work work;
+  ASSERT_TRUE(queue->Take(&work));
+  std::thread helper([&] { helpers.Run(0); });
+  at_work.WaitFor(1);
+  EXPECT_FALSE(queue->Take(&work));
+  EXPECT_TRUE(queue->WaitAndTake(&stop, &work));
+  EXPECT_EQ(work.node, 2);
+  taken.Set(2);
+  helper.join();
+  EXPECT_FALSE(queue->Take(&work));
+  EXPECT_FALSE(queue->WaitAndTake(&stop, &work));
+  EXPECT_EQ(admitted, 1);
+  EXPECT_FALSE(queue->Close());
 }
 
 }  // namespace
