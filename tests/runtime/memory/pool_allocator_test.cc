@@ -44,7 +44,7 @@ TEST(PoolAllocator, ReturnsAlignedBlocksOfEverySizeWithLittleWaste) {
     const int64_t in_use = pool.GetStats().bytes_in_use;
     EXPECT_GE(in_use, static_cast<int64_t>(bytes));
     const size_t elements = std::max(bytes, kHeader + 1) - kHeader;
-    EXPECT_LE(in_use, static_cast<int64_t>(kHeader + elements + std::max<size_t>(elements / 4, 63)))
+    EXPECT_LE(in_use, static_cast<int64_t>(kHeader + elements + std::max<size_t>(elements / 8, 63)))
         << bytes;
     pool.Deallocate(block, bytes);
     EXPECT_EQ(pool.GetStats().bytes_in_use, 0) << bytes;
