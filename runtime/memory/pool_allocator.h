@@ -1,10 +1,10 @@
 // PoolAllocator: caches the memory of dropped tensors for later tensors. A session that runs the
 // same graph again makes no system calls for memory and touches no new pages.
 //
-// A block has room for a tensor's header (64 bytes) and for elements of a size class: multiples of
-// 64 bytes up to 512, then eight classes to each power of two. At most a ninth of the elements'
-// room beyond 512 bytes is unused, and untouched pages of a large block take no memory. A tensor
-// whose size is a power of two, from 64 bytes on, fills its block.
+// A block has room for a tensor's header (64 bytes) and for elements of a size class: 64, 128, 192
+// or 256 bytes, then four classes to each power of two, or eight from 16 MiB on. At most a fifth of
+// a block beyond 256 bytes is unused, or a ninth beyond 16 MiB, and untouched pages of a large
+// block take no memory. A tensor whose size is a power of two, from 64 bytes on, fills its block.
 //
 // Small blocks, of up to 32 KiB of elements, are cached by shard of threads (shards.h). Larger
 // blocks and the surplus of the shards are in lists that all threads share.
