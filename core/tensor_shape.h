@@ -223,8 +223,8 @@ struct EigenSizes;
 
 class TensorShape : public internal::ShapeInterface<TensorShape> {
  public:
-  // A scalar: no dimensions, one element. Not defaulted: `const TensorShape shape;` must compile, as
-  // with TensorFlow.
+  // A scalar: no dimensions, one element. Not defaulted: `const TensorShape shape;` must compile,
+  // as with TensorFlow.
   TensorShape() {}
   TensorShape(std::initializer_list<int64_t> dims)  // NOLINT: as in TensorFlow
       : TensorShape(absl::Span<const int64_t>(dims.begin(), dims.size())) {}

@@ -1,5 +1,5 @@
-// The product of a row and a matrix, for the best instruction set of the processor. Results have the
-// same bits on all of them.
+// The product of a row and a matrix, for the best instruction set of the processor. Results have
+// the same bits on all of them.
 #ifndef GRADFLOW_OPS_LINALG_ROW_PRODUCT_SIMD_H_
 #define GRADFLOW_OPS_LINALG_ROW_PRODUCT_SIMD_H_
 
