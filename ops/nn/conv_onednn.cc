@@ -190,8 +190,9 @@ class PlanMaker {
   }
 
  private:
-  // How the work is divided. All parts read one packed filter. oneDNN may have no code that reads
-  // it for parts of one more row, so parts of the same number of rows are tried next, then all.
+  // Divisions of the work, in the order in which they are tried: about as many parts as wanted,
+  // parts of the same number of rows, none. All parts read one packed filter, which oneDNN may have
+  // no code to read for parts of one more row.
   enum class Division { kWanted, kEqual, kNone };
 
   bool FitsInt() const {

@@ -22,8 +22,8 @@
 namespace gradflow {
 namespace {
 
-// What the thread that calls Run waits for: a flow graph without nodes. A thread that waits for a
-// graph takes work from its arena, that in which the graph is made.
+// The latch of a thread that calls Run: a flow graph without nodes. A thread that waits for a graph
+// takes work from the arena in which the graph was made.
 class GraphLatch final : public ReadyQueue::Arena::Latch {
  public:
   void Close() override { graph_.reserve_wait(); }

@@ -70,7 +70,7 @@ class ReadyQueue {
   // The threads of the run and of its loops.
   class Arena {
    public:
-    // What the thread that called Run waits for. Used again for each wait.
+    // The latch that the thread that called Run waits for. Reused for each wait.
     class Latch {
      public:
       virtual ~Latch() = default;

@@ -37,12 +37,14 @@ constexpr size_t kMaxBytes = size_t{1} << 46;
 // The size of the header in front of a tensor's elements. Every block has this much on top of its
 // class's size, so that a tensor of a power of two fills its block.
 constexpr size_t kHeaderBytes = Allocator::kAlignment;
-// Classes up to kLargeUnits have four steps to each power of two, and larger ones eight. More steps
-// waste less memory, but a tensor finds fewer blocks of its class in the cache: with eight steps
-// for all, MobileNet v2 took 1.04 times as long.
-constexpr size_t kLargeUnits = (size_t{16} << 20) / kUnit;
-constexpr int kNumMediumClasses = 68;
-constexpr int kNumClasses = 244;
+// Classes of up to 2^kLargePower units, 16 MiB, have four steps to each power of two, and larger
+// ones eight. More steps waste less memory, but a tensor finds fewer blocks of its class in the
+// cache: with eight steps for all, MobileNet v2 took 1.04 times as long.
+constexpr int kLargePower = 18;
+constexpr int kMaxPower = 40;
+static_assert(kMaxBytes == kUnit << kMaxPower);
+constexpr int kNumMediumClasses = 4 * (kLargePower - 1);
+constexpr int kNumClasses = kNumMediumClasses + 8 * (kMaxPower - kLargePower);
 // The number of classes of blocks, of up to 32 KiB and a header, that go through the shards.
 constexpr int kNumSmallClasses = 32;
 constexpr size_t kMaxShardBytes = size_t{256} << 10;
@@ -61,14 +63,12 @@ SizeClass ClassFor(size_t bytes) {
   if (units <= 4) return {static_cast<int>(units) - 1, kHeaderBytes + units * kUnit};
   // units is in (2^power, 2 * 2^power].
   const int power = 63 - __builtin_clzll(units - 1);
-  if (units <= kLargeUnits) {
-    const size_t steps = ((units - 1) >> (power - 2)) + 1;
-    return {4 * (power - 2) + static_cast<int>(steps) - 1,
-            kHeaderBytes + (steps << (power - 2)) * kUnit};
-  }
-  const size_t steps = ((units - 1) >> (power - 3)) + 1;
-  return {kNumMediumClasses + 8 * (power - 18) + static_cast<int>(steps) - 9,
-          kHeaderBytes + (steps << (power - 3)) * kUnit};
+  const bool large = power >= kLargePower;
+  const int shift = power - (large ? 3 : 2);
+  const size_t steps = ((units - 1) >> shift) + 1;
+  const int first = large ? kNumMediumClasses + 8 * (power - kLargePower) : 4 * (power - 1);
+  return {first + static_cast<int>(steps) - (large ? 9 : 5),
+          kHeaderBytes + (steps << shift) * kUnit};
 }
 
 // Returns the size of the blocks of a class. The inverse of ClassFor().
@@ -78,7 +78,7 @@ size_t ClassBytes(int index) {
     return kHeaderBytes + ((size_t{5} + index % 4) << (index / 4 - 1)) * kUnit;
   }
   const int large = index - kNumMediumClasses;
-  return kHeaderBytes + ((size_t{9} + large % 8) << (large / 8 + 15)) * kUnit;
+  return kHeaderBytes + ((size_t{9} + large % 8) << (large / 8 + kLargePower - 3)) * kUnit;
 }
 
 // A block in the pool. The link is stored in the block itself.

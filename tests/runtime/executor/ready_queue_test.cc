@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -38,19 +40,26 @@ class CountedLatch final : public ReadyQueue::Arena::Latch {
  public:
   void Close() override {
     open_.Set(0);
-    closed_.Set(1);
+    closes_.Set(++num_closes_);
   }
   bool Open() override {
     open_.Set(1);
     return true;
   }
-  void Wait() override { open_.WaitFor(1); }
-  // Waits until it has been closed once.
-  void WaitForClose() { closed_.WaitFor(1); }
+  void Wait() override {
+    open_.WaitFor(1);
+    if (opened_) std::exchange(opened_, nullptr)();
+  }
+  // The number of times that it has been closed.
+  Counter& closes() { return closes_; }
+  // Sets what the first Wait() does before it returns.
+  void set_opened(std::function<void()> opened) { opened_ = std::move(opened); }
 
  private:
   Counter open_;
-  Counter closed_;
+  Counter closes_;
+  int num_closes_ = 0;
+  std::function<void()> opened_;
 };
 
 // Keeps the helpers that the queue asks for, until the test lets them run. Without memory, there
@@ -149,7 +158,7 @@ TEST(ReadyQueue, AdmitsNoHelperWhenAsManyThreadsAsAllowedAreAtWork) {
     ReadyQueue::Work work;
     if (++admitted == 1 && queue->Take(&work)) {
       at_work.Set(1);
-      helpers.latch().WaitForClose();
+      helpers.latch().closes().WaitFor(1);
       queue->Push(&source, 2);
       EXPECT_EQ(helpers.size(), 2);
       taken.WaitFor(2);
@@ -178,6 +187,62 @@ TEST(ReadyQueue, AdmitsNoHelperWhenAsManyThreadsAsAllowedAreAtWork) {
   EXPECT_FALSE(queue->Take(&work));
   EXPECT_FALSE(queue->WaitAndTake(&stop, &work));
   EXPECT_EQ(admitted, 1);
+  EXPECT_FALSE(queue->Close());
+}
+
+// A helper may begin before the woken thread does.
+TEST(ReadyQueue, WokenThreadWaitsAgainWhenAsManyThreadsAsAllowedAreAtWork) {
+  std::vector<int32_t> links(4, kNoNode);
+  ReadyQueue::Source source(links.data());
+  ListedHelpers helpers(/*has_memory=*/true);
+  Counter at_work;
+  Counter spawned;
+  Counter pushed;
+  std::atomic<int> admitted{0};
+  ReadyQueue* queue = nullptr;
+  const auto help = [&] {
+    const bool first = ++admitted == 1;
+    ReadyQueue::Work work;
+    EXPECT_TRUE(queue->Take(&work));
+    if (first) {
+      at_work.Set(1);
+      helpers.latch().closes().WaitFor(1);
+      queue->Push(&source, 2);
+      spawned.Set(1);
+    } else {
+      EXPECT_EQ(work.node, 2);
+      queue->Push(&source, 3);
+      pushed.Set(1);
+    }
+    // The woken thread waits again.
+    helpers.latch().closes().WaitFor(2);
+    while (queue->Take(&work)) {
+    }
+  };
+  ReadyQueue made(2, &helpers, help);
+  queue = &made;
+  queue->Push(&source, 0);
+  queue->Push(&source, 1);
+  RunStop stop;
+  ReadyQueue::Work work;
+  ASSERT_TRUE(queue->Take(&work));
+  std::thread first([&] { helpers.Run(0); });
+  std::thread second;
+  helpers.latch().set_opened([&] {
+    spawned.WaitFor(1);
+    second = std::thread([&] { helpers.Run(1); });
+    pushed.WaitFor(1);
+  });
+  at_work.WaitFor(1);
+  EXPECT_FALSE(queue->Take(&work));
+  const bool took = queue->WaitAndTake(&stop, &work);
+  EXPECT_FALSE(took);
+  helpers.latch().closes().Set(2);
+  while (took && (queue->Take(&work) || queue->WaitAndTake(&stop, &work))) {
+  }
+  first.join();
+  second.join();
+  EXPECT_EQ(admitted, 2);
   EXPECT_FALSE(queue->Close());
 }
 
