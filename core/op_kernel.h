@@ -2,8 +2,9 @@
 // is made, and its inputs from a KernelContext in each run.
 //
 // A kernel is made once for its node and then run any number of times, also concurrently, so
-// Compute must not change the kernel. Compute does not throw. It checks its inputs even if the
-// shape function has checked them. An error states the local fact ("min must be a scalar, but has
+// Compute is thread-safe: it guards any state that it changes. Compute should return errors, not
+// throw; the executor turns exceptions into errors. It checks its inputs even if the shape function
+// has checked them. An error states the local fact ("min must be a scalar, but has
 // shape [2]"); the executor adds "node 'name' (Op): ".
 //
 // A kernel that waits for something outside of its thread (a timer, a queue, another machine, a
@@ -160,9 +161,9 @@ class KernelContext {
   // Returns true if the run must end early. ParallelFor() checks this itself.
   bool ShouldStop() const { return run_.ShouldStop(); }
 
-  // ---- Checks. Return INVALID_ARGUMENT with the input's name, the expected and the actual value
-  // ----
+  // ---- Checks ----
 
+  // These return INVALID_ARGUMENT with the input's name, the expected and the actual value:
   // "min must be a scalar, but has shape [2,3]"
   absl::Status CheckScalar(int i, absl::string_view name) const;
   absl::Status CheckVector(int i, absl::string_view name) const;
@@ -210,7 +211,8 @@ class OpKernel {
   // Sets every output, or returns an error. Thread-safe.
   virtual absl::Status Compute(KernelContext& ctx) const = 0;
   // Returns true if Compute costs no more than a task switch for any input, such as for a kernel
-  // that only forwards tensors or makes scalars. It then runs on the thread that made its inputs.
+  // that only forwards tensors or makes scalars. It then runs on the thread that made the
+  // node ready.
   virtual bool IsCheap() const { return false; }
   // Returns this kernel if it is an AsyncOpKernel, otherwise null.
   virtual const AsyncOpKernel* AsAsync() const { return nullptr; }

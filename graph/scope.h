@@ -39,8 +39,8 @@ struct CompositeOpScopes;
 
 namespace internal {
 class UniqueNames;
-// Returns a sub-scope of a name that nothing else takes, without adding it to the names in use: a
-// million sub-scopes take no memory. Not for users.
+// Returns the sub-scope `name` without reserving the name, so that `scope` keeps no memory for it.
+// Not for users. REQUIRES: no other op or sub-scope has the name
 Scope SubScopeOfUnusedName(const Scope& scope, absl::string_view name);
 }  // namespace internal
 
@@ -59,9 +59,10 @@ class Scope {
   static Scope DisabledShapeInferenceScope();
   static Scope DisabledShapeInferenceScope(const Registry& registry);
 
-  // ---- Each of these returns a copy of this scope with one change ----
+  // ---- Copies of this scope with other settings ----
 
-  // Prefixes names of ops: "<this>/<name>/...". An empty name changes nothing.
+  // Prefixes names of ops with `name` and "/", below the prefix of this scope, and drops the name
+  // of WithOpName(). An empty name adds no prefix.
   Scope NewSubScope(absl::string_view name) const;
   // Names ops by the concatenated parts instead of by their type. A name that is taken gets a
   // suffix: "w_1".
@@ -91,7 +92,8 @@ class Scope {
   // none was set, from `default_name`.
   std::string GetUniqueNameForOp(absl::string_view default_name) const;
   // Returns the scopes of a composite op, which consists of several ops. The last op has the name
-  // of the composite; its scope can be used once.
+  // of the composite, and the others are below it; in a sub-scope "a", the last op of "b" is
+  // "a_a/b", as in TensorFlow. The scope of the last op can be used once.
   CompositeOpScopes GetCompositeOpScopes(absl::string_view composite_op_name) const;
   // Sets control dependencies, device, colocation, kernel label and shape inference of a node.
   void UpdateBuilder(NodeBuilder* builder) const;

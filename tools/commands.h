@@ -1,4 +1,5 @@
-// The subcommands of `gradflow`. Each prints its result to `out` and returns a status.
+// The subcommands of `gradflow`. Each prints its result to `out`, or writes it to a file, and
+// returns a status.
 #ifndef GRADFLOW_TOOLS_COMMANDS_H_
 #define GRADFLOW_TOOLS_COMMANDS_H_
 

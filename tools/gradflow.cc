@@ -47,7 +47,7 @@ CLI::Validator IntegerUpTo(int64_t min, int64_t max) {
   });
   return validator;
 }
-// The largest tolerance that makes sense.
+// The largest tolerance of an option: any finite one would do, but help texts print it.
 constexpr double kMaxTolerance = 1e300;
 constexpr int64_t kMaxInt = std::numeric_limits<int>::max();
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
@@ -135,19 +135,23 @@ void AddGradientsFlags(CLI::App* command, GradientsFlags* flags) {
       ->required()
       ->option_text("NAME");
   command
-      ->add_option("--wrt", flags->wrt,
-                   "Tensors to differentiate by: names, placeholders or variables")
+      ->add_option(
+          "--wrt", flags->wrt,
+          "Tensors to differentiate with respect to: names, all placeholders (the default), or "
+          "all variables")
       ->option_text("NAME,...|placeholders|variables");
   command->add_option("-o,--output", flags->output, "Graph with gradients to write")
       ->required()
       ->option_text("OUT");
   command
       ->add_option("--check", flags->check,
-                   "Compare the gradients with central differences; feed a tensor from a file")
+                   "Feed a tensor from a file, and compare its gradient with central differences")
       ->option_text("NAME=FILE.npy")
       ->allow_extra_args(false);
-  command->add_flag("--recompute", flags->recompute,
-                    "Compute tensors again in the backward pass, which takes less memory");
+  command->add_flag(
+      "--recompute", flags->recompute,
+      "Compute forward tensors again in the backward pass (checkpointing), which takes less "
+      "memory");
   command
       ->add_option("--memory-limit", flags->memory_limit,
                    "Limit on memory of tensors of --check; 0: no limit")
@@ -210,8 +214,10 @@ int Main(int argc, char** argv) {
   run_command->add_option("--report", run.report, "Write a page that shows the graph and the run")
       ->option_text("FILE.html");
   run_command
-      ->add_option("--report-tensors", run.report_tensors,
-                   "Outputs whose values the page shows: those fetched, all, or by name")
+      ->add_option(
+          "--report-tensors", run.report_tensors,
+          "Outputs whose values the page shows: those fetched (outputs, the default), all, or "
+          "those whose name matches REGEX")
       ->option_text("outputs|all|REGEX");
   AddPluginFlag(run_command, &plugins);
 

@@ -1,10 +1,11 @@
-// The shards of a matrix [rows, channels] that has one sum, or one set of coefficients, for each
-// channel (column): blocks of rows, which run in parallel and read memory in order.
+// Divides a matrix [rows, channels] into blocks of rows, and these into tiles of columns, for loops
+// with one sum or one set of coefficients for each channel (column). Tiles run in parallel. Loops
+// read the rows of a tile in order.
 //
 // Narrow rows do not fill vectors, so several are taken as one wide row, on which the channels
 // repeat. Coefficients are repeated likewise (Repeat), and sums of the repeats are added in the
 // end. Every block has its own sums, which are added in a fixed tree. All sizes depend on the
-// shape alone, and so do the bits of the results.
+// shape alone, so the bits of a sum do not depend on the number of threads.
 #ifndef GRADFLOW_OPS_COMMON_ROW_BLOCKS_H_
 #define GRADFLOW_OPS_COMMON_ROW_BLOCKS_H_
 

@@ -36,7 +36,7 @@ bool BlasIsConcurrent();
 
 // Returns true if oneDNN has code for AVX-512 on this processor. BlasGemm then computes products of
 // float by oneDNN; by the BLAS if that is out of memory. For [1024,1024] x [1024,1024], oneDNN 2.6
-// takes 0.93 of the time of BLIS 0.9 with AVX-512, 0.51 where BLIS does not recognize the processor
+// takes 0.94 of the time of BLIS 0.9 with AVX-512, 0.53 where BLIS does not recognize the processor
 // and uses AVX2, and 1.04 if both use AVX2; for [32,512] x [512,2048], 0.62, 0.51 and 0.99 (Intel
 // Xeon of the Sapphire Rapids generation, one thread).
 bool OneDnnHasFastProducts();

@@ -47,34 +47,38 @@ const dnnl::engine& Engine() {
   return *engine;
 }
 
-// oneDNN executes on the calling thread, so no stream needs to be waited for.
+// Wraps memory that the caller owns. oneDNN does not write to inputs.
 dnnl::memory Memory(const Desc& desc, const void* data) {
   return dnnl::memory(desc, Engine(), const_cast<void*>(data));
 }
 
 // ---- Sizes of tasks ----
 
-// Fewer multiplications cost less by other code than a primitive takes to make.
+// Convolutions of fewer multiplications are computed by ConvByProducts: making a primitive takes
+// longer than they do.
 constexpr double kMinProducts = 32768;
+// The multiplications of a task, and the maximum number of tasks.
 constexpr double kTaskProducts = 8e6;
 constexpr double kMaxTasks = 32;
-// Few tasks leave threads idle, so up to this many may be smaller: of fewer products, or of few
-// bytes of the result.
+// Up to this many tasks may be smaller, so that no thread is idle: of about so many
+// multiplications, or bytes of the result, each.
 constexpr double kFewTasks = 4;
 constexpr double kSmallTaskProducts = 2.5e6;
 constexpr double kSmallTaskBytes = 400e3;
-// Unless tasks were larger than this. A run can be stopped between tasks.
+// A run can be stopped between tasks only, so larger tasks are divided into more than kMaxTasks.
 constexpr double kMaxTaskProducts = 1e9;
-constexpr double kMaxTasksOfAny = 1 << 14;
+constexpr double kMaxTasksOfLarge = 1 << 14;
 // A filter that fits in the L2 cache is read by each task at no cost. A larger one is divided.
 constexpr double kCachedFilterBytes = 512 << 10;
 constexpr int64_t kMinChannels = 64;
-// Output positions of a partial gradient of the filter: fewer would not outweigh its memory
-// traffic, that of a small filter in the cache.
+// The minimum number of output positions of a partial gradient of the filter. With fewer, writing
+// and adding up the partial gradients would take most of the time. Partial gradients of small
+// filters stay in a cache.
 constexpr int64_t kPartialPositions = 4096;
 constexpr int64_t kSmallPartialPositions = 1024;
-// A gradient of the filter is divided by channels, whose gradients are copied, if each takes this
-// many multiplications.
+// The gradient of a filter is divided into blocks of output channels if each position reads at
+// least this many elements of the input. Each block copies its channels of the output's gradient;
+// this is the number of multiplications for each copied element and channel.
 constexpr int64_t kMinPatchElements = 1024;
 
 // A part of a convolution along one spatial dimension.
@@ -147,15 +151,17 @@ struct ConvPlan {
   ConvGeometry geometry;
   // False if there is no fast code for the convolution.
   bool usable = false;
-  // The spatial dimension that rows are along.
+  // The first spatial dimension of more than one element, which slices divide. Its elements are
+  // called rows.
   size_t axis = 1;
   std::deque<Piece> pieces;
   std::vector<ChannelBlock> blocks;
   std::vector<Task> tasks;
   // The tasks of a block, which are consecutive.
   int64_t tasks_per_block = 0;
-  // Floats of the packed filter, and of the largest dense copy of channels and scratch of a task.
+  // True if the filter is packed before the tasks run.
   bool packs = false;
+  // Floats of the packed filter, and of the largest dense copy of channels and scratch of a task.
   int64_t packed_floats = 0;
   int64_t copy_floats = 0;
   int64_t scratch_floats = 0;
@@ -190,9 +196,9 @@ class PlanMaker {
   }
 
  private:
-  // Divisions of the work, in the order in which they are tried: about as many parts as wanted,
-  // parts of the same number of rows, none. All parts read one packed filter, which oneDNN may have
-  // no code to read for parts of one more row.
+  // Divisions of the work, in the order in which they are tried: about as many slices as wanted,
+  // whose numbers of rows may differ by one; slices of equal numbers of rows; none. All slices read
+  // one packed filter, and oneDNN may have no code that reads it for one of two numbers of rows.
   enum class Division { kWanted, kEqual, kNone };
 
   bool FitsInt() const {
@@ -256,7 +262,7 @@ class PlanMaker {
     double tasks = std::max(g_.products() / kTaskProducts, std::min(small, kFewTasks));
     // An even number, which two threads share equally.
     if (tasks > 1.2) tasks = 2 * std::ceil(tasks / 2 - 0.25);
-    const double most = std::clamp(g_.products() / kMaxTaskProducts, kMaxTasks, kMaxTasksOfAny);
+    const double most = std::clamp(g_.products() / kMaxTaskProducts, kMaxTasks, kMaxTasksOfLarge);
     return std::clamp(tasks, 1.0, most);
   }
 
@@ -299,7 +305,7 @@ class PlanMaker {
     }
   }
 
-  // Makes at most `parts` slices, all of as many rows if `equal`.
+  // Makes at most `parts` slices, of the same number of rows each if `equal`.
   void MakeSlices(int64_t parts, bool equal, std::vector<Slice>* slices) {
     const size_t axis = plan_.axis;
     const bool input = pass_ == ConvPass::kInputGradient;
@@ -310,7 +316,7 @@ class PlanMaker {
       *slices = {whole};
       return;
     }
-    // Parts of the gradient of the input begin where a window may.
+    // Slices of the input's gradient begin at multiples of the stride.
     const int64_t unit = input ? g_.stride[axis] : 1;
     const int64_t units = NumBlocks(rows, unit);
     int64_t count = std::min(parts, units);
@@ -388,7 +394,8 @@ class PlanMaker {
     return dims;
   }
 
-  // The filter of a piece where it is in the plain filter.
+  // Returns the descriptor of the filter of a piece within the plain filter of all groups and
+  // channels.
   Desc PlainFilter(const ConvGeometry& g) const {
     dnnl::memory::dims strides;
     if (g.groups > 1) strides.push_back(g_.group_out_depth());

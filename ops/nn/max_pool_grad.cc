@@ -172,9 +172,11 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
     GRADFLOW_RETURN_IF_ERROR(FindArgmax<C>(ctx, g, ctx.input(0), &argmax));
     const int32_t* const positions = static_cast<const int32_t*>(argmax.raw_data());
     const RowReader<S> grads(ctx.input(2));
-    const RowWriter<S> writer(output);
-    std::vector<PoolRange> column_windows;
-    if (std::is_same_v<S, float> && g.depth >= kMinPoolVector) column_windows = ColumnWindows(g);
+    const RowWriter<S> writer(output, ctx.input(0));
+    std::vector<PoolRange> covering;
+    if (std::is_same_v<S, float> && g.depth >= kMinPoolVector) {
+      for (int64_t c = 0; c < g.in[2]; ++c) covering.push_back(g.Covering(2, c));
+    }
     const int64_t n = g.out_row();
     const int64_t m = g.in_row();
     const int64_t bytes = PaddedBytes<S>(n) + (writer.converts() ? m * sizeof(S) : 0);
@@ -182,34 +184,54 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
         m + static_cast<double>(g.Covering(1, g.in[1] / 2).size()) * static_cast<double>(n);
     return ForEachPoolRow(ctx, g.in_rows(), cost, bytes, [&](int64_t row, char* scratch) {
       S* const dx = writer.Place(row * m, reinterpret_cast<S*>(scratch + PaddedBytes<S>(n)));
-      std::fill_n(dx, m, S(0));
       const int64_t r = row % g.in[1];
       const PoolRange windows = g.Covering(1, r);
-      for (int64_t o = windows.begin; o < windows.end; ++o) {
-        const int64_t from = (row / g.in[1] * g.out[1] + o) * n;
-        const S* const dy = grads.Read(from, n, reinterpret_cast<S*>(scratch));
-        AddRow(ctx, g, column_windows, dy, positions + from, static_cast<int32_t>(r * g.in[2]), dx);
+      const int64_t first_window = (row / g.in[1] * g.out[1] + windows.begin) * n;
+      const int32_t first = static_cast<int32_t>(r * g.in[2]);
+      S* const buffer = reinterpret_cast<S*>(scratch);
+      if constexpr (std::is_same_v<S, float>) {
+        if (!covering.empty()) {
+          VectorRows(ctx, g, covering, grads, positions, first_window, windows.size(), first,
+                     writer.non_temporal(), buffer, dx);
+          return writer.Write(dx, row * m, m);
+        }
+      }
+      std::fill_n(dx, m, S(0));
+      for (int64_t i = 0; i < windows.size(); ++i) {
+        const int64_t from = first_window + i * n;
+        AddRow(ctx, g, grads.Read(from, n, buffer), positions + from, first, dx);
       }
       writer.Write(dx, row * m, m);
     });
   }
 
  private:
+  // Computes a row of the input, whose first position is `first`, by vectors, from `rows` rows of
+  // windows from element `from` of dy on. covering[i] are the windows that cover column i.
+  static void VectorRows(const KernelContext& ctx, const PoolGeometry& g,
+                         const std::vector<PoolRange>& covering, const RowReader<S>& grads,
+                         const int32_t* positions, int64_t from, int64_t rows, int32_t first,
+                         bool non_temporal, S* buffer, S* dx) {
+    // Unconverted rows are contiguous, so several are added by one call.
+    const int64_t most = grads.converts() ? 1 : kMaxRowsAtATime;
+    const int64_t n = g.out_row();
+    non_temporal = non_temporal && rows <= most && g.depth % kLineFloats == 0;
+    int64_t r = 0;
+    do {
+      const int64_t some = std::min(rows - r, most);
+      const S* const dy = grads.Read(from + r * n, some > 0 ? n : 0, buffer);
+      ForPixels(ctx, g.in[2], [&](int64_t i, int64_t pixels) {
+        AddToMaxima(dy, positions + from + r * n, n, some, covering.data() + i, pixels, g.depth,
+                    first + static_cast<int32_t>(i), r > 0, non_temporal, dx + i * g.depth);
+      });
+      r += most;
+    } while (r < rows && !ctx.ShouldStop());
+  }
+
   // Adds the gradients of a row of windows whose maxima are in the row of the input whose first
-  // position is `first`. `windows` has the columns of each window, if pixels are computed by
-  // vectors.
-  static void AddRow(const KernelContext& ctx, const PoolGeometry& g,
-                     const std::vector<PoolRange>& windows, const S* dy, const int32_t* positions,
-                     int32_t first, S* dx) {
-    if constexpr (std::is_same_v<S, float>) {
-      if (!windows.empty()) {
-        ForPixels(ctx, g.out[2], [&](int64_t o, int64_t pixels) {
-          AddToMaxima(dy + o * g.depth, positions + o * g.depth, windows.data() + o, pixels,
-                      g.depth, first, dx);
-        });
-        return;
-      }
-    }
+  // position is `first`.
+  static void AddRow(const KernelContext& ctx, const PoolGeometry& g, const S* dy,
+                     const int32_t* positions, int32_t first, S* dx) {
     // A vector of channels takes less time than a branch for each.
     constexpr int64_t kMinVector = 8;
     const int32_t columns = static_cast<int32_t>(g.in[2]);

@@ -37,12 +37,17 @@ class RowArgmax {
   // its image; -1 if the window is empty. In a stopped run, ends early.
   void Run(const KernelContext& ctx, int64_t row, char* scratch, C* values,
            int32_t* positions) const {
-    std::fill_n(values, g_.out_row(), PoolMax<C>::Initial());
-    std::fill_n(positions, g_.out_row(), -1);
     const PoolRange planes = g_.Window(0, row / g_.out[1] % g_.out[0]);
     const PoolRange rows = g_.Window(1, row % g_.out[1]);
     const int64_t batch = row / g_.out[1] / g_.out[0];
     const int64_t n = g_.in_row();
+    if constexpr (std::is_same_v<C, float>) {
+      if (!windows_.empty()) {
+        return VectorRows(ctx, batch, rows, reinterpret_cast<float*>(scratch), values, positions);
+      }
+    }
+    std::fill_n(values, g_.out_row(), PoolMax<C>::Initial());
+    std::fill_n(positions, g_.out_row(), -1);
     for (int64_t p = planes.begin; p < planes.end; ++p) {
       for (int64_t r = rows.begin; r < rows.end && !ctx.ShouldStop(); ++r) {
         const int64_t image_row = p * g_.in[1] + r;
@@ -54,18 +59,27 @@ class RowArgmax {
   }
 
  private:
+  // Run by vectors, for images.
+  void VectorRows(const KernelContext& ctx, int64_t batch, const PoolRange& rows, float* scratch,
+                  float* values, int32_t* positions) const {
+    // Unconverted rows are contiguous, so several are merged by one call.
+    const int64_t most = reader_.converts() ? 1 : kMaxRowsAtATime;
+    const int64_t n = g_.in_row();
+    int64_t r = rows.begin;
+    do {
+      const int64_t some = std::min(rows.end - r, most);
+      const float* const x = reader_.Read((batch * g_.in[1] + r) * n, some > 0 ? n : 0, scratch);
+      ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
+        MergeMaxima(x, n, some, windows_.data() + o, pixels, g_.depth,
+                    static_cast<int32_t>(r * g_.in[2]), static_cast<int32_t>(g_.in[2]),
+                    r > rows.begin, values + o * g_.depth, positions + o * g_.depth);
+      });
+      r += most;
+    } while (r < rows.end && !ctx.ShouldStop());
+  }
   void AddRow(const KernelContext& ctx, const C* x, uint32_t first_position, C* values,
               int32_t* positions) const {
     const int64_t depth = g_.depth;
-    if constexpr (std::is_same_v<C, float>) {
-      if (!windows_.empty()) {
-        ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
-          MergeMaxima(x, windows_.data() + o, pixels, depth, static_cast<int32_t>(first_position),
-                      values + o * depth, positions + o * depth);
-        });
-        return;
-      }
-    }
     if (by_column_) {
       const PoolRange used = g_.UsedColumns();
       for (int64_t k = used.begin; k < used.end; ++k) {

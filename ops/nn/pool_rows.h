@@ -1,5 +1,5 @@
-// Pooling of one row of windows: first over the rows of the windows, for all columns, then over
-// their columns. Both loops run over contiguous elements.
+// Pooling of one row of windows. Windows that overlap are combined over their rows first, for all
+// columns, then over their columns; others in one step. All loops run over contiguous elements.
 #ifndef GRADFLOW_OPS_NN_POOL_ROWS_H_
 #define GRADFLOW_OPS_NN_POOL_ROWS_H_
 
@@ -30,7 +30,7 @@ void WithConstantStride(int64_t stride, const Loop& loop) {
   }
 }
 
-// The maximum of a window. NaN does not count.
+// The maximum of a window. Ignores NaN: the maximum of NaN alone is -infinity.
 template <typename C>
 struct PoolMax {
   // The type of partial results.
@@ -54,7 +54,7 @@ struct PoolMean {
   static A Finish(A a, int64_t count) { return a / static_cast<A>(count); }
 };
 
-// Returns the windows of a row of pooled pixels.
+// Returns, for each column of the output, the columns of the input in its window.
 inline std::vector<PoolRange> ColumnWindows(const PoolGeometry& g) {
   std::vector<PoolRange> windows;
   windows.reserve(static_cast<size_t>(g.out[2]));
@@ -62,8 +62,8 @@ inline std::vector<PoolRange> ColumnWindows(const PoolGeometry& g) {
   return windows;
 }
 
-// Calls fn(o, count) for parts of a row of `pixels` pixels, between which a run can be stopped.
-// Returns false if it is.
+// Calls fn(o, count) for chunks of up to 64 of `pixels` pixels. Returns false if the run has been
+// stopped.
 template <typename F>
 bool ForPixels(const KernelContext& ctx, int64_t pixels, const F& fn) {
   constexpr int64_t kPixels = 64;
@@ -74,6 +74,11 @@ bool ForPixels(const KernelContext& ctx, int64_t pixels, const F& fn) {
   return true;
 }
 
+// The rows that a loop by vectors combines at a time, between which a run can be stopped.
+inline constexpr int64_t kMaxRowsAtATime = 8;
+// The floats of a cache line, which non-temporal stores are to fill.
+inline constexpr int64_t kLineFloats = 16;
+
 // Pools inputs whose elements are computed as C.
 template <typename C, typename Op>
 class RowPooler {
@@ -81,8 +86,18 @@ class RowPooler {
   using A = typename Op::Accumulator;
 
   RowPooler(const PoolGeometry& g, const Tensor& input, Tensor* output)
-      : g_(g), by_column_(g.depth == 1 && !g.HasSparseColumns()), reader_(input), writer_(output) {
+      : g_(g),
+        by_column_(g.depth == 1 && !g.HasSparseColumns()),
+        reader_(input),
+        writer_(output, input),
+        non_temporal_(writer_.non_temporal() && g.depth % kLineFloats == 0) {
     if (kIsFloat && g.depth >= kMinPoolVector) windows_ = ColumnWindows(g);
+    // Rows and columns in one step read `elements` for each pixel, in two steps `separate`.
+    const double columns = static_cast<double>(std::min(g.size[2], g.in[2]));
+    const double elements = g.window_rows() * columns;
+    const double separate = (g.window_rows() + 1) * static_cast<double>(g.stride[2]) + columns + 1;
+    in_one_step_ = !windows_.empty() && !reader_.converts() && g.in[0] == 1 &&
+                   elements <= std::min(separate, kMaxElementsInOneStep);
   }
 
   // Pools all rows.
@@ -99,6 +114,8 @@ class RowPooler {
 
  private:
   static constexpr bool kIsFloat = std::is_same_v<C, float> && std::is_same_v<A, float>;
+  // The work for a few pixels should be small, since a run is stopped between them.
+  static constexpr double kMaxElementsInOneStep = 64;
 
   int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.out[2] : g_.depth; }
 
@@ -115,6 +132,16 @@ class RowPooler {
     const PoolRange rows = g_.Window(1, row % g_.out[1]);
     const int64_t batch = row / g_.out[1] / g_.out[0];
     const int64_t n = g_.in_row();
+    if constexpr (kIsFloat) {
+      if (in_one_step_) {
+        const C* const x = reader_.Read((batch * g_.in[1] + rows.begin) * n, n, read);
+        ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
+          PoolWindows(Op::kKind, x, n, rows.size(), windows_.data() + o, pixels, g_.depth,
+                      non_temporal_, y + o * g_.depth);
+        });
+        return;
+      }
+    }
     bool is_first = true;
     for (int64_t p = planes.begin; p < planes.end; ++p) {
       for (int64_t r = rows.begin; r < rows.end; ++r) {
@@ -122,7 +149,7 @@ class RowPooler {
         const C* const x = reader_.Read(((batch * g_.in[0] + p) * g_.in[1] + r) * n, n, read);
         if constexpr (kIsFloat) {
           if (!windows_.empty()) {
-            // Rows that are where they were follow each other.
+            // Unconverted rows are contiguous: combines all up to the next check of ShouldStop().
             const int64_t some = x == read ? 1 : std::min(rows.end - r, 64 - r % 64);
             PoolRows(Op::kKind, x, n, some, is_first, n, columns);
             r += some - 1;
@@ -144,7 +171,7 @@ class RowPooler {
       if (!windows_.empty()) {
         if (!ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
               PoolPixels(Op::kKind, columns, windows_.data() + o, pixels, g_.depth, count,
-                         y + o * g_.depth);
+                         non_temporal_, y + o * g_.depth);
             })) {
           return;
         }
@@ -198,6 +225,9 @@ class RowPooler {
   const bool by_column_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
+  const bool non_temporal_;
+  // True if the elements of a window are combined in one step.
+  bool in_one_step_ = false;
   // By column of the output, if pixels are computed by vectors; otherwise empty.
   std::vector<PoolRange> windows_;
 };

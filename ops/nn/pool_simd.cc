@@ -42,15 +42,12 @@ HWY_INLINE void ForVectors(int64_t n, const F& fn) {
 // Elements that are fetched ahead of their use: processors fetch up to the end of a page.
 constexpr int64_t kAhead = 512;
 
-// kRows is the number of rows, or 0 for `rows`.
-template <class Op, int kRows>
+template <class Op>
 HWY_INLINE void RowsOf(const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
                        float* out) {
-  const int64_t count = kRows > 0 ? kRows : rows;
   ForVectors(n, [=](auto d, int64_t i) HWY_ATTR {
     auto a = first ? Op::Initial(d) : hn::LoadU(d, out + i);
-    GRADFLOW_UNROLL
-    for (int64_t r = 0; r < count; ++r) {
+    for (int64_t r = 0; r < rows; ++r) {
       hwy::Prefetch(x + r * stride + i + kAhead);
       a = Op::Combine(d, a, hn::LoadU(d, x + r * stride + i));
     }
@@ -58,15 +55,48 @@ HWY_INLINE void RowsOf(const float* x, int64_t stride, int64_t rows, bool first,
   });
 }
 
-template <class Op>
-HWY_INLINE void SomeRowsOf(const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
-                           float* out) {
-  if (rows == 2 && first) return RowsOf<Op, 2>(x, stride, rows, true, n, out);
-  if (rows == 3 && first) return RowsOf<Op, 3>(x, stride, rows, true, n, out);
-  RowsOf<Op, 0>(x, stride, rows, first, n, out);
+// kRows is the number of rows, or 0 for `rows`. Combines columns of windows first, as RowsOf and
+// PixelsOf do.
+template <class Op, int kRows, bool kNonTemporal>
+HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
+                          int64_t pixels, int64_t depth, int64_t count, float* y) {
+  const int64_t num_rows = kRows > 0 ? kRows : rows;
+  for (int64_t o = 0; o < pixels; ++o, y += depth) {
+    const int64_t begin = windows[o].begin;
+    const int64_t end = windows[o].end;
+    const auto divisor = static_cast<float>(count * (end - begin));
+    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+      auto a = Op::Initial(d);
+      for (int64_t c = begin; c < end; ++c) {
+        auto column = Op::Initial(d);
+        GRADFLOW_UNROLL
+        for (int64_t r = 0; r < num_rows; ++r) {
+          const float* const from = x + r * stride + c * depth + i;
+          hwy::Prefetch(from + kAhead);
+          column = Op::Combine(d, column, hn::LoadU(d, from));
+        }
+        a = Op::Combine(d, a, column);
+      }
+      if (count > 0) a = a / hn::Set(d, divisor);
+      Put<Float, kNonTemporal>(d, a, y + i);
+    });
+  }
 }
 
-template <class Op>
+template <class Op, bool kNonTemporal>
+HWY_INLINE void SomeWindowsOf(const float* x, int64_t stride, int64_t rows,
+                              const PoolRange* windows, int64_t pixels, int64_t depth,
+                              int64_t count, float* y) {
+  if (rows == 2) {
+    return WindowsOf<Op, 2, kNonTemporal>(x, stride, rows, windows, pixels, depth, count, y);
+  }
+  if (rows == 3) {
+    return WindowsOf<Op, 3, kNonTemporal>(x, stride, rows, windows, pixels, depth, count, y);
+  }
+  WindowsOf<Op, 0, kNonTemporal>(x, stride, rows, windows, pixels, depth, count, y);
+}
+
+template <class Op, bool kNonTemporal>
 HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
                          int64_t count, float* y) {
   for (int64_t o = 0; o < pixels; ++o, y += depth) {
@@ -77,7 +107,30 @@ HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixel
       auto a = Op::Initial(d);
       for (int64_t c = begin; c < end; ++c) a = Op::Combine(d, a, hn::LoadU(d, x + c * depth + i));
       if (count > 0) a = a / hn::Set(d, divisor);
-      hn::StoreU(a, d, y + i);
+      Put<Float, kNonTemporal>(d, a, y + i);
+    });
+  }
+}
+
+template <bool kNonTemporal>
+HWY_INLINE void GradientsAtMaxima(const float* dy, const int32_t* positions, int64_t stride,
+                                  int64_t rows, const PoolRange* windows, int64_t pixels,
+                                  int64_t depth, int32_t first, bool add, float* dx) {
+  for (int64_t c = 0; c < pixels; ++c, dx += depth) {
+    const int64_t begin = windows[c].begin;
+    const int64_t end = windows[c].end;
+    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+      const hn::RebindToSigned<decltype(d)> di;
+      const auto position = hn::Set(di, first + static_cast<int32_t>(c));
+      auto sum = add ? hn::LoadU(d, dx + i) : hn::Zero(d);
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int64_t o = begin; o < end; ++o) {
+          const int64_t from = r * stride + o * depth + i;
+          const auto here = hn::LoadU(di, positions + from) == position;
+          sum = sum + hn::IfThenElseZero(hn::RebindMask(d, here), hn::LoadU(d, dy + from));
+        }
+      }
+      Put<Float, kNonTemporal>(d, sum, dx + i);
     });
   }
 }
@@ -86,32 +139,58 @@ HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixel
 
 void RowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
                 float* out) {
-  if (kind == PoolKind::kMax) return SomeRowsOf<Max>(x, stride, rows, first, n, out);
-  SomeRowsOf<Sum>(x, stride, rows, first, n, out);
+  if (kind == PoolKind::kMax) return RowsOf<Max>(x, stride, rows, first, n, out);
+  RowsOf<Sum>(x, stride, rows, first, n, out);
 }
 
 void PixelsOfPool(PoolKind kind, const float* x, const PoolRange* windows, int64_t pixels,
-                  int64_t depth, int64_t count, float* y) {
-  if (kind == PoolKind::kMax) return PixelsOf<Max>(x, windows, pixels, depth, 0, y);
-  PixelsOf<Sum>(x, windows, pixels, depth, kind == PoolKind::kMean ? count : 0, y);
+                  int64_t depth, int64_t count, bool non_temporal, float* y) {
+  if (kind == PoolKind::kMax) return PixelsOf<Max, false>(x, windows, pixels, depth, 0, y);
+  if (kind == PoolKind::kSum) count = 0;
+  if (non_temporal) return PixelsOf<Sum, true>(x, windows, pixels, depth, count, y);
+  PixelsOf<Sum, false>(x, windows, pixels, depth, count, y);
 }
 
-void MergePixels(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
-                 int32_t first, float* maxima, int32_t* positions) {
+void WindowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows,
+                   const PoolRange* windows, int64_t pixels, int64_t depth, bool non_temporal,
+                   float* y) {
+  const auto run = [&](auto function, int64_t count)
+                       HWY_ATTR { function(x, stride, rows, windows, pixels, depth, count, y); };
+  if (kind == PoolKind::kMax) {
+    return non_temporal ? run(SomeWindowsOf<Max, true>, 0) : run(SomeWindowsOf<Max, false>, 0);
+  }
+  const int64_t count = kind == PoolKind::kMean ? rows : 0;
+  non_temporal ? run(SomeWindowsOf<Sum, true>, count) : run(SomeWindowsOf<Sum, false>, count);
+}
+
+void MergePixels(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
+                 int64_t pixels, int64_t depth, int32_t first, int32_t row_positions, bool merge,
+                 float* maxima, int32_t* positions) {
   for (int64_t o = 0; o < pixels; ++o, maxima += depth, positions += depth) {
     const int64_t begin = windows[o].begin;
     const int64_t end = windows[o].end;
     ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
       const hn::RebindToSigned<decltype(d)> di;
-      auto max = hn::LoadU(d, maxima + i);
-      auto position = hn::LoadU(di, positions + i);
-      for (int64_t c = begin; c < end; ++c) {
-        const auto value = hn::LoadU(d, x + c * depth + i);
-        const auto none = hn::RebindMask(d, position < hn::Zero(di));
-        const auto is_new = hn::Or(value > max, none);
-        max = hn::IfThenElse(is_new, value, max);
-        position = hn::IfThenElse(hn::RebindMask(di, is_new),
-                                  hn::Set(di, first + static_cast<int32_t>(c)), position);
+      auto max = Max::Initial(d);
+      auto position = hn::Set(di, -1);
+      if (merge) {
+        max = hn::LoadU(d, maxima + i);
+        position = hn::LoadU(di, positions + i);
+      } else if (rows > 0 && begin < end) {
+        max = hn::LoadU(d, x + begin * depth + i);
+        position = hn::Set(di, first + static_cast<int32_t>(begin));
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        const int32_t row_first = first + static_cast<int32_t>(r) * row_positions;
+        for (int64_t c = begin; c < end; ++c) {
+          const float* const from = x + r * stride + c * depth + i;
+          hwy::Prefetch(from + kAhead);
+          const auto value = hn::LoadU(d, from);
+          const auto is_new = value > max;
+          max = hn::IfThenElse(is_new, value, max);
+          position = hn::IfThenElse(hn::RebindMask(di, is_new),
+                                    hn::Set(di, row_first + static_cast<int32_t>(c)), position);
+        }
       }
       hn::StoreU(max, d, maxima + i);
       hn::StoreU(position, di, positions + i);
@@ -119,23 +198,14 @@ void MergePixels(const float* x, const PoolRange* windows, int64_t pixels, int64
   }
 }
 
-void AddAtMaxima(const float* dy, const int32_t* positions, const PoolRange* windows,
-                 int64_t pixels, int64_t depth, int32_t first, float* dx) {
-  for (int64_t o = 0; o < pixels; ++o, dy += depth, positions += depth) {
-    const int64_t begin = windows[o].begin;
-    const int64_t end = windows[o].end;
-    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
-      const hn::RebindToSigned<decltype(d)> di;
-      const auto gradient = hn::LoadU(d, dy + i);
-      const auto position = hn::LoadU(di, positions + i);
-      for (int64_t c = begin; c < end; ++c) {
-        float* const to = dx + c * depth + i;
-        const auto here = position == hn::Set(di, first + static_cast<int32_t>(c));
-        const auto term = hn::IfThenElseZero(hn::RebindMask(d, here), gradient);
-        hn::StoreU(hn::LoadU(d, to) + term, d, to);
-      }
-    });
+void AddAtMaxima(const float* dy, const int32_t* positions, int64_t stride, int64_t rows,
+                 const PoolRange* windows, int64_t pixels, int64_t depth, int32_t first, bool add,
+                 bool non_temporal, float* dx) {
+  if (non_temporal) {
+    return GradientsAtMaxima<true>(dy, positions, stride, rows, windows, pixels, depth, first, add,
+                                   dx);
   }
+  GradientsAtMaxima<false>(dy, positions, stride, rows, windows, pixels, depth, first, add, dx);
 }
 
 void AddWeightedRow(const float* x, float weight, int64_t n, float* out) {
@@ -163,6 +233,7 @@ namespace {
 
 HWY_EXPORT(RowsOfPool);
 HWY_EXPORT(PixelsOfPool);
+HWY_EXPORT(WindowsOfPool);
 HWY_EXPORT(MergePixels);
 HWY_EXPORT(AddAtMaxima);
 HWY_EXPORT(AddWeightedRow);
@@ -175,16 +246,26 @@ void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool 
   GRADFLOW_SIMD_DISPATCH(RowsOfPool)(kind, x, stride, rows, first, n, out);
 }
 void PoolPixels(PoolKind kind, const float* x, const PoolRange* windows, int64_t pixels,
-                int64_t depth, int64_t count, float* y) {
-  GRADFLOW_SIMD_DISPATCH(PixelsOfPool)(kind, x, windows, pixels, depth, count, y);
+                int64_t depth, int64_t count, bool non_temporal, float* y) {
+  GRADFLOW_SIMD_DISPATCH(PixelsOfPool)(kind, x, windows, pixels, depth, count, non_temporal, y);
 }
-void MergeMaxima(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
-                 int32_t first, float* maxima, int32_t* positions) {
-  GRADFLOW_SIMD_DISPATCH(MergePixels)(x, windows, pixels, depth, first, maxima, positions);
+void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
+                 const PoolRange* windows, int64_t pixels, int64_t depth, bool non_temporal,
+                 float* y) {
+  GRADFLOW_SIMD_DISPATCH(WindowsOfPool)
+  (kind, x, stride, rows, windows, pixels, depth, non_temporal, y);
 }
-void AddToMaxima(const float* dy, const int32_t* positions, const PoolRange* windows,
-                 int64_t pixels, int64_t depth, int32_t first, float* dx) {
-  GRADFLOW_SIMD_DISPATCH(AddAtMaxima)(dy, positions, windows, pixels, depth, first, dx);
+void MergeMaxima(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
+                 int64_t pixels, int64_t depth, int32_t first, int32_t row_positions, bool merge,
+                 float* maxima, int32_t* positions) {
+  GRADFLOW_SIMD_DISPATCH(MergePixels)
+  (x, stride, rows, windows, pixels, depth, first, row_positions, merge, maxima, positions);
+}
+void AddToMaxima(const float* dy, const int32_t* positions, int64_t stride, int64_t rows,
+                 const PoolRange* windows, int64_t pixels, int64_t depth, int32_t first, bool add,
+                 bool non_temporal, float* dx) {
+  GRADFLOW_SIMD_DISPATCH(AddAtMaxima)
+  (dy, positions, stride, rows, windows, pixels, depth, first, add, non_temporal, dx);
 }
 void AddWeighted(const float* x, float weight, int64_t n, float* out) {
   GRADFLOW_SIMD_DISPATCH(AddWeightedRow)(x, weight, n, out);

@@ -21,18 +21,28 @@ enum class PoolKind { kMax, kSum, kMean };
 void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
               float* out);
 // Combines pixels: sets pixel i < `pixels` of y to the combination of pixels windows[i] of x. Means
-// are of `count` elements for each pixel.
+// are of `count` elements for each pixel. Sums and means may be written by non-temporal stores.
 void PoolPixels(PoolKind kind, const float* x, const PoolRange* windows, int64_t pixels,
-                int64_t depth, int64_t count, float* y);
-// Merges pixels windows[i] of a row of the input into maxima and their positions, which are -1 if
-// there is none yet. The row's first pixel has position `first`. Of equal elements, the first one
-// stays.
-void MergeMaxima(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
-                 int32_t first, float* maxima, int32_t* positions);
-// Adds dy to the elements of a row of the input, whose first pixel has position `first`, that are
-// the maxima of windows[i].
-void AddToMaxima(const float* dy, const int32_t* positions, const PoolRange* windows,
-                 int64_t pixels, int64_t depth, int32_t first, float* dx);
+                int64_t depth, int64_t count, bool non_temporal, float* y);
+// Combines the elements of `rows` rows that are `stride` apart, of pixels windows[i] each, into
+// pixel i of y, in the order of PoolRows and PoolPixels. Reads the elements of each window, so it
+// is for windows that overlap little.
+void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
+                 const PoolRange* windows, int64_t pixels, int64_t depth, bool non_temporal,
+                 float* y);
+// Finds the maxima, and their positions, of pixels windows[i] of `rows` rows that are `stride`
+// apart: with `merge`, of these and of what was found in the rows before. The first pixel of the
+// first row has position `first`, that of the next `first + row_positions`. Of equal elements, the
+// first one stays; NaN is the maximum if it comes first. Empty windows have position -1.
+void MergeMaxima(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
+                 int64_t pixels, int64_t depth, int32_t first, int32_t row_positions, bool merge,
+                 float* maxima, int32_t* positions);
+// Sets pixel i of dx, a row of the input whose first pixel has position `first`, to the sum of the
+// gradients of those windows that have their maximum there. windows[i] are the windows that cover
+// the pixel, in each of `rows` rows of windows that are `stride` apart. With `add`, adds the sum.
+void AddToMaxima(const float* dy, const int32_t* positions, int64_t stride, int64_t rows,
+                 const PoolRange* windows, int64_t pixels, int64_t depth, int32_t first, bool add,
+                 bool non_temporal, float* dx);
 // out[i] += x[i] * weight, i < n.
 void AddWeighted(const float* x, float weight, int64_t n, float* out);
 // Multiplies pixel i of x by weights[i].

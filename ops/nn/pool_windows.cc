@@ -1,5 +1,7 @@
 #include "gradflow/ops/nn/pool_windows.h"
 
+#include <hwy/cache_control.h>
+
 #include <limits>
 #include <utility>
 
@@ -217,6 +219,8 @@ absl::Status ForEachPoolRow(KernelContext& ctx, int64_t rows, double nanoseconds
   ParallelFor(ctx, rows, block, [&](int64_t begin, int64_t end) {
     char* const buffer = buffers + begin / block * stride;
     for (int64_t row = begin; row < end && !ctx.ShouldStop(); ++row) fn(row, buffer);
+    // Rows may be written by non-temporal stores.
+    hwy::FlushStream();
   });
   return absl::OkStatus();
 }

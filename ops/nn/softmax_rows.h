@@ -177,21 +177,21 @@ void SubtractNumbers(const C* x, C y, C z, int64_t n, bool non_temporal, C* out)
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y - z;
 }
 template <typename C>
-void DivideByNumber(const C* x, C y, int64_t n, bool non_temporal, C* out) {
+void MultiplyByNumber(const C* x, C y, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kMinSimdElements) return DivideFloats(x, y, n, non_temporal, out);
+    if (n >= kMinSimdElements) return MultiplyFloats(x, y, n, non_temporal, out);
   }
   GRADFLOW_SAME_INDEX_LOOP
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y;
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * y;
 }
 template <typename C>
-void DivideAndSubtract(const C* x, C y, const C* z, int64_t n, bool non_temporal, C* out) {
+void MultiplyAndSubtract(const C* x, C y, const C* z, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
     if (n >= kMinSimdElements) {
-      return DivideAndSubtractFloats(x, y, z, n, non_temporal, out);
+      return MultiplyAndSubtractFloats(x, y, z, n, non_temporal, out);
     }
   }
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y - z[i];
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * y - z[i];
 }
 
 template <typename C>

@@ -29,7 +29,7 @@ class GraphLatch final : public ReadyQueue::Arena::Latch {
   void Close() override { graph_.reserve_wait(); }
   bool Open() override {
     try {
-      // Takes the memory that oneTBB needs for a thread that is new to it.
+      // Makes oneTBB allocate its data of this thread, which may throw, before the latch opens.
       tbb::this_task_arena::isolate([] {});
     } catch (...) {
       return false;
@@ -45,9 +45,9 @@ class GraphLatch final : public ReadyQueue::Arena::Latch {
 };
 
 // The arena of a thread that calls a session, and of the helpers of its run. It has a slot for that
-// thread and one for each worker. A worker looks for work in slots at random, so empty slots delay
+// thread and one for each helper. A worker looks for work in slots at random, so empty slots delay
 // it: with slots for ten callers in one arena, a loop of a single run began 8 microseconds later on
-// its second thread.
+// its second thread (AMD EPYC, Zen 5).
 class CallerArena final : public ReadyQueue::Arena {
  public:
   // `slots` is the number of threads.
@@ -113,11 +113,11 @@ class CallerArena final : public ReadyQueue::Arena {
   std::unique_ptr<GraphLatch> latch_;
 };
 
-// The threads that the runs of a session share.
+// The arenas of a session: one for each run that uses several threads, up to a limit.
 class Threads final : public LoopArena {
  public:
-  // If all arenas are in use, a run executes on its calling thread: there is more work than
-  // threads.
+  // If all arenas are in use, a further run executes on its calling thread alone: there are more
+  // runs than threads then.
   explicit Threads(int threads) {
     const int slots = NumSlots(threads);
     for (int i = 0; i < 2 * threads + 6; ++i) arenas_.emplace_back(slots);
@@ -149,7 +149,8 @@ class Threads final : public LoopArena {
     return static_cast<int>(std::min<size_t>(threads, allowed));
   }
 
-  // The first ones are used most, so that a worker finds the next loop where it waits.
+  // Acquired in order, so that successive runs use the same arenas, in which workers still look for
+  // work.
   std::deque<CallerArena> arenas_;
 };
 

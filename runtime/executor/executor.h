@@ -2,8 +2,8 @@
 //
 // A run is one block of memory (a count per node, a slot per tensor) and owns no threads. A thread
 // that finishes a node continues with one of the nodes that became ready and leaves the others to
-// the session's threads. Kernels that cost less than a hand-over stay on the thread that made their
-// inputs. A tensor is moved into the last node that reads it, which may write its result in place,
+// the session's threads. Nodes that cost less than a task switch stay on the thread that made them
+// ready. A tensor is moved into the last node that reads it, which may write its result in place,
 // and is dropped after that node.
 //
 // Asynchronous kernels hold no thread: a run that has nothing else to do waits on the thread that

@@ -60,7 +60,7 @@ struct ExecutorState {
     // Kept alive by every tensor.
     ShardedPtr<Allocator> allocator;
   };
-  // By index in a plan. The name of the first, which is the default, does not matter.
+  // Indexed by Plan::PlanNode::device. The first is the default, whose name CheckDevices() ignores.
   std::vector<Device> devices;
   std::shared_ptr<ResourceManager> resources;
   // Memory of PlanRuns, cached between runs until Trim. Holds as many blocks of each size as runs
@@ -126,8 +126,8 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   void Execute(ReadyQueue::Work* work);
   // Executes work until the queue is empty.
   void Help();
-  // Calls fn(), which executes nodes. A kernel that waits for tasks of its own, with a lock
-  // perhaps, must not find itself in another node.
+  // Calls fn(), which executes nodes, in isolation: while a kernel waits for tasks of its own, its
+  // thread executes no other node. That node could wait for a lock that the kernel holds.
   void Isolate(absl::FunctionRef<void()> fn);
   // Destroys a function's run that has ended.
   void Remove(PlanRun* run);
@@ -165,17 +165,20 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
 // other thread has taken.
 //
 // Invariants:
-//   1. pending_[n] is the number of nodes that n still waits for. The thread that decrements it to
-//      0 owns n. Decrements are releases and reaching 0 is an acquire, so the owner sees the
-//      outputs of all nodes that n waited for.
+//   1. pending_[n] starts as the number of nodes that n waits for. The thread that finds it at 1,
+//      or decrements it to 0, owns n. A thread that finds 1 is the last, and need not decrement it.
+//      Decrements are releases, and finding 1 or 0 is an acquire, so the owner sees the outputs of
+//      all nodes that n waited for.
 //   2. slot_states_[s] is the state of tensors_[s]: no object (kEmpty), a tensor (kValue), or no
 //      object because the branch that makes it is not taken (kDead). The producer of s sets the
 //      state before any reader can run. The last reader resets it to kEmpty when it has taken the
 //      tensor. The tensor has the type plan.slot_types()[s], which its producer checks.
 //   3. uses_[s] is the number of remaining reads. A reader that finds 1 is the last, and owns the
 //      tensor. Any other reader borrows the tensor and decrements uses_[s] when its kernel has
-//      ended. So no other kernel reads the tensor when a reader finds 1. A fetch is a use that
-//      lasts until the end of the run.
+//      ended. So no kernel borrows the tensor when a reader finds 1. There are two exceptions: an
+//      asynchronous node copies its inputs and decrements before its kernel starts, so that the
+//      references keep others from reusing the buffers; and a node with inputs of another device
+//      always borrows. A fetch is a use that lasts until the end of the run.
 //   4. Kernels of a stopped run may have skipped blocks of their loops. Therefore a kernel's
 //      outputs are dropped if the run has stopped by the time that the kernel ends.
 //   5. Nothing throws while nodes run, since other threads may be in the run. Before and after, an
@@ -230,7 +233,7 @@ class PlanRun : public ReadyQueue::Source {
   struct ReadyNodes {
     // The nodes to run on this thread, newest first, linked through links_.
     int32_t list = kNoNode;
-    // A node that is worth another thread. Runs on this one when the list is empty.
+    // A node that is worth a task. Runs on this thread when the list is empty.
     int32_t kept = kNoNode;
   };
 

@@ -181,10 +181,11 @@ struct alignas(kShardAlignment) Shard {
 struct PoolAllocator::Impl {
   Impl(size_t cached, size_t in_use) : max_cached_bytes(cached), max_bytes_in_use(in_use) {}
 
-  // Takes a block of the class from the shared lists or the system, without counting its bytes as
-  // in use. For a small class, returns up to kBatch - 1 further blocks in *more.
+  // Takes a block of the class from the shared lists or the system. Counts a large block as in use;
+  // the caller counts a small one in its shard. Before it fails, returns all unused blocks to the
+  // system. For a small class, returns up to kBatch - 1 further blocks in *more.
   void* Take(SizeClass size_class, FreeBlock** more);
-  // Take() that makes no room if there is none.
+  // Take() that fails at once if the limit is reached or the system is out of memory.
   void* TryTake(SizeClass size_class, FreeBlock** more);
   bool TryReserve(size_t bytes);
   // Puts a list of blocks of the class on the shared lists.

@@ -46,8 +46,9 @@ class PoolAllocator final : public Allocator {
   static size_t DefaultLimit();
 
   // Caches at most about `max_cached_bytes` of unused blocks. Returns the rest to the system, the
-  // least recently requested sizes first. Allocate() returns null if peak_bytes_in_use would exceed
-  // `max_bytes_in_use`.
+  // least recently requested sizes first. Allocate() returns null if the large blocks in use, all
+  // small blocks and the reserved bytes would exceed `max_bytes_in_use`, even after all unused
+  // blocks are returned to the system.
   explicit PoolAllocator(size_t max_cached_bytes = DefaultLimit(),
                          size_t max_bytes_in_use = SIZE_MAX);
   ~PoolAllocator() override;

@@ -56,11 +56,18 @@ constexpr int64_t kBatch = 2;
 
 const std::vector<PoolCase>& ImageCases() {
   static const auto* const cases = new std::vector<PoolCase>{
-      {{1, 6, 7}, {1, 2, 2}, {1, 2, 2}, "VALID"}, {{1, 6, 7}, {1, 3, 3}, {1, 2, 2}, "SAME"},
-      {{1, 6, 7}, {1, 3, 2}, {1, 1, 1}, "SAME"},  {{1, 9, 5}, {1, 2, 3}, {1, 3, 1}, "VALID"},
-      {{1, 4, 4}, {1, 4, 4}, {1, 1, 1}, "VALID"}, {{1, 5, 5}, {1, 1, 1}, {1, 3, 2}, "SAME"},
-      {{1, 3, 4}, {1, 7, 9}, {1, 1, 2}, "SAME"},  {{1, 9, 9}, {1, 8, 8}, {1, 1, 1}, "VALID"},
-      {{1, 1, 1}, {1, 3, 3}, {1, 2, 2}, "SAME"},  {{1, 2, 40}, {1, 2, 3}, {1, 1, 3}, "VALID"},
+      {{1, 6, 7}, {1, 2, 2}, {1, 2, 2}, "VALID"},
+      {{1, 6, 7}, {1, 3, 3}, {1, 2, 2}, "SAME"},
+      {{1, 6, 7}, {1, 3, 2}, {1, 1, 1}, "SAME"},
+      {{1, 9, 5}, {1, 2, 3}, {1, 3, 1}, "VALID"},
+      {{1, 4, 4}, {1, 4, 4}, {1, 1, 1}, "VALID"},
+      {{1, 5, 5}, {1, 1, 1}, {1, 3, 2}, "SAME"},
+      {{1, 3, 4}, {1, 7, 9}, {1, 1, 2}, "SAME"},
+      {{1, 9, 9}, {1, 8, 8}, {1, 1, 1}, "VALID"},
+      {{1, 1, 1}, {1, 3, 3}, {1, 2, 2}, "SAME"},
+      {{1, 2, 40}, {1, 2, 3}, {1, 1, 3}, "VALID"},
+      // More rows than are combined at a time.
+      {{1, 21, 3}, {1, 11, 2}, {1, 1, 1}, "SAME"},
   };
   return *cases;
 }
@@ -456,6 +463,16 @@ TEST(Pool, OfManyRows) {
   }
 }
 
+// Outputs of the ops, and of their gradients, that are written by non-temporal stores.
+TEST(Pool, OfLargeImages) {
+  const PoolCase c = {{1, 93, 90}, {1, 2, 2}, {1, 1, 1}, "SAME"};
+  TestMaxPool(c, 64, "NHWC", DT_FLOAT);
+  TestAvgPool(c, 64, "NHWC", DT_FLOAT);
+  // Windows that overlap so much that rows are combined before columns.
+  const PoolCase overlapping = {{1, 93, 90}, {1, 4, 4}, {1, 1, 1}, "SAME"};
+  TestAvgPool(overlapping, 64, "NHWC", DT_FLOAT);
+}
+
 TEST(Pool, OfEmptyInputs) {
   const PoolCase c = {{1, 3, 3}, {1, 2, 2}, {1, 1, 1}, "SAME"};
   for (const TensorShape& shape :
@@ -513,6 +530,33 @@ TEST(Pool, OfWindowsLargerThanTheInput) {
 }
 
 // The position behind the last column exceeds int32.
+// The maximum of a window is NaN if that comes first, and otherwise the largest number.
+TEST(MaxPoolWithArgmax, OfNan) {
+  struct Case {
+    std::vector<float> pixels;
+    int64_t argmax;
+  };
+  for (const Case& c : std::vector<Case>{{{kNan, 1, 2, 3}, 0},
+                                         {{1, kNan, 2, kNan}, 2},
+                                         {{1, 2, kNan, 0}, 1},
+                                         {{-kInf, kNan, -kInf, kNan}, 0}}) {
+    for (const int64_t depth : {1, 17}) {
+      std::vector<float> pixels;
+      for (const float value : c.pixels) pixels.insert(pixels.end(), depth, value);
+      const auto outputs = OpTester("MaxPoolWithArgmax")
+                               .Input(AsTensor<float>(pixels, {1, 2, 2, depth}))
+                               .Attr("ksize", {1, 2, 2, 1})
+                               .Attr("strides", {1, 2, 2, 1})
+                               .Attr("padding", "VALID")
+                               .Run();
+      ASSERT_TRUE(outputs.ok()) << outputs.status();
+      for (int64_t d = 0; d < depth; ++d) {
+        EXPECT_EQ((*outputs)[1].flat<int64_t>()(d), c.argmax * depth + d);
+      }
+    }
+  }
+}
+
 TEST(MaxPoolWithArgmax, OfAStrideLargerThanTheInput) {
   const auto outputs = OpTester("MaxPoolWithArgmax")
                            .Input<float>({1, 2, 3, 4, 5, 6}, {1, 2, 3, 1})
@@ -698,8 +742,10 @@ TEST(Pool, OfRandomWindows) {
     c.padding = below(2) == 0 ? "SAME" : "VALID";
     if (c.padding == "VALID" && (c.size[1] > c.in[1] || c.size[2] > c.in[2])) continue;
     const char* const format = below(2) == 0 ? "NHWC" : "NCHW";
-    TestAvgPool(c, 1 + below(10), format, DT_FLOAT);
-    const MaxExpected e = MaxReference(c, 1 + below(10), format, DT_FLOAT);
+    // Few channels, or enough for vectors of them.
+    const auto depth = [&] { return below(2) == 0 ? 1 + below(10) : 16 + below(20); };
+    TestAvgPool(c, depth(), format, DT_FLOAT);
+    const MaxExpected e = MaxReference(c, depth(), format, DT_FLOAT);
     EXPECT_THAT(PoolTester("MaxPool", c, format).Input(e.x).RunOne(), TensorEq(e.y));
     EXPECT_THAT(PoolTester("MaxPoolGrad", c, format).Input(e.x).Input(e.y).Input(e.dy).RunOne(),
                 TensorEq(e.dx));
