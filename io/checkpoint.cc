@@ -476,15 +476,19 @@ struct Checkpoint::Impl {
                   errors::Prefix(absl::StrCat("tensor ", Quoted(key), ": "), status));
   }
 
+  // Returns UNIMPLEMENTED unless checkpoints store elements of the entry's type.
+  static absl::Status CheckType(const BundleEntryProto& entry) {
+    if (DataTypeCanBeTensor(entry.dtype())) return absl::OkStatus();
+    return errors::Unimplemented("type ", DataTypeString(entry.dtype()), " is not supported");
+  }
+
   // Returns DATA_LOSS unless the bytes of an entry without slices are in its file, and are as many
   // as its type and shape need. Sets *shard to the file, and *shape to the shape.
   absl::Status CheckEntry(const BundleEntryProto& entry, const Shard** shard,
                           TensorShape* shape) const {
     GRADFLOW_ASSIGN_OR_RETURN(*shard, Open(entry));
     GRADFLOW_ASSIGN_OR_RETURN(*shape, TensorShape::Make(entry.shape()));
-    if (!DataTypeCanBeTensor(entry.dtype())) {
-      return errors::Unimplemented("type ", DataTypeString(entry.dtype()), " is not supported");
-    }
+    GRADFLOW_RETURN_IF_ERROR(CheckType(entry));
     const auto file_size = static_cast<int64_t>((*shard)->size);
     if (entry.offset() < 0 || entry.size() < 0 || entry.offset() > file_size ||
         entry.size() > file_size - entry.offset()) {
@@ -623,6 +627,11 @@ struct Checkpoint::Impl {
   absl::Status CheckParts(absl::string_view name, const BundleEntryProto& entry,
                           const TensorShape& shape, const TensorSlice& wanted,
                           const Target& target) const {
+    // No part has been checked if the slice is empty.
+    if (const absl::Status status = CheckType(entry); !status.ok()) {
+      return AtFile(IndexFile(prefix),
+                    errors::Prefix(absl::StrCat("tensor ", Quoted(name), ": "), status));
+    }
     std::set<const BundleEntryProto*> seen;
     std::set<const Shard*> files;
     FileCharge seen_charge(target.allocator.get());

@@ -174,9 +174,15 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
     const RowReader<S> grads(ctx.input(2));
     const RowWriter<S> writer(output, ctx.input(0));
     std::vector<PoolRange> covering;
+    int64_t most_windows = 1;
     if (std::is_same_v<S, float> && g.depth >= kMinPoolVector) {
-      for (int64_t c = 0; c < g.in[2]; ++c) covering.push_back(g.Covering(2, c));
+      covering.reserve(static_cast<size_t>(g.in[2]));
+      for (int64_t c = 0; c < g.in[2]; ++c) {
+        covering.push_back(g.Covering(2, c));
+        most_windows = std::max(most_windows, covering.back().size());
+      }
     }
+    const int64_t rows_at_a_time = RowsAtATime(grads.converts(), most_windows);
     const int64_t n = g.out_row();
     const int64_t m = g.in_row();
     const int64_t bytes = PaddedBytes<S>(n) + (writer.converts() ? m * sizeof(S) : 0);
@@ -191,8 +197,8 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
       S* const buffer = reinterpret_cast<S*>(scratch);
       if constexpr (std::is_same_v<S, float>) {
         if (!covering.empty()) {
-          VectorRows(ctx, g, covering, grads, positions, first_window, windows.size(), first,
-                     writer.non_temporal(), buffer, dx);
+          VectorRows(ctx, g, covering, rows_at_a_time, grads, positions, first_window,
+                     windows.size(), first, writer.non_temporal(), buffer, dx);
           return writer.Write(dx, row * m, m);
         }
       }
@@ -207,13 +213,12 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
 
  private:
   // Computes a row of the input, whose first position is `first`, by vectors, from `rows` rows of
-  // windows from element `from` of dy on. covering[i] are the windows that cover column i.
+  // windows from element `from` of dy on, `most` of them at a time. covering[i] are the windows
+  // that cover column i.
   static void VectorRows(const KernelContext& ctx, const PoolGeometry& g,
-                         const std::vector<PoolRange>& covering, const RowReader<S>& grads,
-                         const int32_t* positions, int64_t from, int64_t rows, int32_t first,
-                         bool non_temporal, S* buffer, S* dx) {
-    // Unconverted rows are contiguous, so several are added by one call.
-    const int64_t most = grads.converts() ? 1 : kMaxRowsAtATime;
+                         const std::vector<PoolRange>& covering, int64_t most,
+                         const RowReader<S>& grads, const int32_t* positions, int64_t from,
+                         int64_t rows, int32_t first, bool non_temporal, S* buffer, S* dx) {
     const int64_t n = g.out_row();
     non_temporal = non_temporal && rows <= most && g.depth % kLineFloats == 0;
     int64_t r = 0;

@@ -63,7 +63,7 @@ class RowArgmax {
   void VectorRows(const KernelContext& ctx, int64_t batch, const PoolRange& rows, float* scratch,
                   float* values, int32_t* positions) const {
     // Unconverted rows are contiguous, so several are merged by one call.
-    const int64_t most = reader_.converts() ? 1 : kMaxRowsAtATime;
+    const int64_t most = RowsAtATime(reader_.converts(), std::min(g_.size[2], g_.in[2]));
     const int64_t n = g_.in_row();
     int64_t r = rows.begin;
     do {

@@ -74,8 +74,14 @@ bool ForPixels(const KernelContext& ctx, int64_t pixels, const F& fn) {
   return true;
 }
 
-// The rows that a loop by vectors combines at a time, between which a run can be stopped.
-inline constexpr int64_t kMaxRowsAtATime = 8;
+// Returns the number of rows that a loop by vectors combines at a time, for windows of `columns`
+// columns. A run is stopped between them, so wide windows have few. Rows that are converted come
+// one by one.
+inline int64_t RowsAtATime(bool converts, int64_t columns) {
+  constexpr int64_t kMaxRows = 8;
+  constexpr int64_t kMaxElements = 64;
+  return converts ? 1 : std::clamp<int64_t>(kMaxElements / columns, 1, kMaxRows);
+}
 // The floats of a cache line, which non-temporal stores are to fill.
 inline constexpr int64_t kLineFloats = 16;
 

@@ -1,9 +1,8 @@
 // Softmax and LogSoftmax.
 //
 // The maximum of a row is subtracted first, so that exponentials do not overflow. Sums are
-// accumulated in double. Exponentials are multiplied by the rounded inverse of their sum, which is
-// as accurate as dividing them by the rounded sum. Short rows are processed in groups, whose
-// exponentials are computed by one call.
+// accumulated in double. Exponentials are multiplied by the rounded inverse of their sum. Short
+// rows are processed in groups, whose exponentials are computed by one call.
 #include <hwy/cache_control.h>
 
 #include <algorithm>

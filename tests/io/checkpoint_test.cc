@@ -655,6 +655,25 @@ TEST_F(CheckpointTest, SlicesMustBeWhatIsRead) {
   EXPECT_EQ(allocator->used(), 0u);
 }
 
+// A tensor without elements has no slice whose type is checked.
+TEST_F(CheckpointTest, SlicesHaveATypeThatIsStored) {
+  ASSERT_THAT(WriteCheckpoint(File("c"), {{"s", AsTensor<float>({1, 2}), "4 0,2"}}), IsOk());
+  Edit(File("c.index"), [](internal::TableEntries& table) {
+    BundleEntryProto entry;
+    ASSERT_TRUE(entry.ParseFromString(table["s"]));
+    entry.set_dtype(DT_RESOURCE);
+    entry.mutable_shape()->mutable_dim(0)->set_size(0);
+    entry.clear_slices();
+    entry.add_slices()->add_extent();
+    table["s"] = entry.SerializeAsString();
+  });
+  const auto checkpoint = Checkpoint::Open(File("c"));
+  ASSERT_THAT(checkpoint, IsOk());
+  EXPECT_THAT(checkpoint->Read("s"),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("tensor 's': type resource is not supported")));
+}
+
 TEST_F(CheckpointTest, ReadsManyTensorsOfTheOldFormat) {
   ASSERT_THAT(WriteOldCheckpoint(File("o-1"), {{"b", Iota<float>({2, 3}), "4 3 0,2:-"},
                                                {"a", AsScalar<int32_t>(7), ""}}),

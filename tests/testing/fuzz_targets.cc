@@ -26,8 +26,9 @@
 namespace gradflow::testing {
 namespace {
 
-// Memory limit. Small enough for a few thousand runs per second.
-constexpr int64_t kMemory = 16 << 20;
+// Memory limit. Small enough for a few thousand runs per second, and for the copies that a target
+// makes to fit the 256 MiB of a fuzzer.
+constexpr int64_t kMemory = 8 << 20;
 
 // Imports a file into one graph twice, the second time under a prefix, with limits that small files
 // can reach.

@@ -81,10 +81,9 @@ const std::vector<PoolCase>& ExplicitCases() {
 }
 const std::vector<PoolCase>& VolumeCases() {
   static const auto* const cases = new std::vector<PoolCase>{
-      {{4, 5, 6}, {2, 2, 2}, {2, 2, 2}, "VALID"},
-      {{4, 5, 6}, {3, 2, 3}, {2, 1, 2}, "SAME"},
-      {{3, 3, 3}, {3, 3, 3}, {1, 1, 1}, "SAME"},
-      {{2, 4, 3}, {1, 3, 1}, {1, 1, 2}, "VALID"},
+      {{4, 5, 6}, {2, 2, 2}, {2, 2, 2}, "VALID"}, {{4, 5, 6}, {3, 2, 3}, {2, 1, 2}, "SAME"},
+      {{3, 3, 3}, {3, 3, 3}, {1, 1, 1}, "SAME"},  {{2, 4, 3}, {1, 3, 1}, {1, 1, 2}, "VALID"},
+      {{1, 4, 5}, {3, 2, 2}, {1, 2, 2}, "SAME"},
   };
   return *cases;
 }
@@ -222,7 +221,7 @@ TEST(AvgPool, AgreesWithItsDefinition) {
   }
   for (const PoolCase& c : VolumeCases()) {
     for (const DataType dtype : FloatTypes()) {
-      TestAvgPool(c, 3, "NDHWC", dtype);
+      for (const int64_t depth : {3, 17}) TestAvgPool(c, depth, "NDHWC", dtype);
       TestAvgPool(c, 2, "NCDHW", dtype);
     }
   }
@@ -347,7 +346,8 @@ TEST(MaxPool, AgreesWithItsDefinition) {
     }
   }
   for (const PoolCase& c : ExplicitCases()) {
-    for (const int64_t depth : {1, 9}) TestMaxPool(c, depth, "NHWC", DT_FLOAT);
+    for (const int64_t depth : {1, 9, 17}) TestMaxPool(c, depth, "NHWC", DT_FLOAT);
+    TestMaxPool(c, 17, "NHWC", DT_HALF);
     TestMaxPool(c, 2, "NCHW", DT_FLOAT);
   }
 }
@@ -366,8 +366,9 @@ TEST(MaxPool, OfVolumes) {
   for (const PoolCase& c : VolumeCases()) {
     for (const DataType dtype : {DT_FLOAT, DT_HALF, DT_BFLOAT16, DT_DOUBLE, DT_UINT8, DT_INT64}) {
       for (const char* const format : {"NDHWC", "NCDHW"}) {
+        const int64_t depth = format[1] == 'D' && dtype != DT_INT64 ? 17 : 3;
         SCOPED_TRACE(c.DebugString() + " " + format + " of " + DataTypeString(dtype));
-        const MaxExpected e = MaxReference(c, 3, format, dtype);
+        const MaxExpected e = MaxReference(c, depth, format, dtype);
         EXPECT_THAT(
             PoolTester("MaxPool3DGradGrad", c, format).Input(e.x).Input(e.y).Input(e.ddx).RunOne(),
             TensorEq(e.ddy));
@@ -453,6 +454,70 @@ TEST(Pool, HasTheSameBitsOnAllInstructionSets) {
   EXPECT_THAT(PoolTester("MaxPoolGrad", c, "NHWC").Input(x).Input(y).Input(y).RunEverywhere(),
               IsOk());
   EXPECT_THAT(PoolTester("AvgPoolGrad", c, "NHWC").Input(sizes).Input(y).RunEverywhere(), IsOk());
+  // Windows whose rows are combined before their columns.
+  const PoolCase overlapping = {{1, 9, 8}, {1, 4, 4}, {1, 1, 1}, "SAME"};
+  EXPECT_THAT(PoolTester("MaxPool", overlapping, "NHWC").Input(x).RunEverywhere(), IsOk());
+  EXPECT_THAT(PoolTester("AvgPool", overlapping, "NHWC").Input(x).RunEverywhere(), IsOk());
+}
+
+// Returns the first `depth` channels.
+Tensor FirstChannels(const Tensor& x, int64_t depth) {
+  TensorShape shape = x.shape();
+  const int64_t all = shape.dim_size(3);
+  shape.set_dim(3, depth);
+  Tensor channels(DT_FLOAT, shape);
+  for (int64_t i = 0; i < channels.NumElements(); ++i) {
+    channels.flat<float>()(i) = x.flat<float>()(i / depth * all + i % depth);
+  }
+  return channels;
+}
+
+// Vectors of channels are computed in one or two steps, and a few channels one by one.
+TEST(Pool, HasTheSameBitsForAnyNumberOfChannels) {
+  constexpr int64_t kFew = 3;
+  const Tensor x = RandomTensor(DT_FLOAT, {2, 13, 12, 19}, -1, 1, 1);
+  const float values[] = {kNan, 0.0f, -0.0f, kInf, -kInf, 1};
+  Tensor specials(DT_FLOAT, x.shape());
+  const Tensor choice = RandomTensor(DT_INT32, x.shape(), 0, 5, 3);
+  for (int64_t i = 0; i < specials.NumElements(); ++i) {
+    specials.flat<float>()(i) = values[choice.flat<int32_t>()(i)];
+  }
+  for (const PoolCase& c : std::vector<PoolCase>{{{1, 13, 12}, {1, 3, 3}, {1, 2, 2}, "SAME"},
+                                                 {{1, 13, 12}, {1, 4, 4}, {1, 1, 1}, "SAME"},
+                                                 {{1, 13, 12}, {1, 11, 2}, {1, 1, 1}, "VALID"}}) {
+    SCOPED_TRACE(c.DebugString());
+    const Tensor dy =
+        RandomTensor(DT_FLOAT, Layout(Outs(c), x.dim_size(3), "NHWC").shape(), -1, 1, 2);
+    const auto test = [&](const char* op, std::vector<Tensor> inputs) {
+      OpTester all = PoolTester(op, c, "NHWC");
+      OpTester few = PoolTester(op, c, "NHWC");
+      for (const Tensor& input : inputs) {
+        all.Input(input);
+        few.Input(FirstChannels(input, kFew));
+      }
+      const auto y = all.RunOne();
+      const auto expected = few.RunOne();
+      ASSERT_THAT(y, IsOk());
+      ASSERT_THAT(expected, IsOk());
+      EXPECT_EQ(FirstChannels(*y, kFew).tensor_data(), expected->tensor_data()) << op;
+    };
+    for (const Tensor& input : {x, specials}) {
+      test("MaxPool", {input});
+      test("MaxPoolGrad", {input, dy, dy});
+    }
+    test("AvgPool", {x});
+    const auto sizes = [&](int64_t depth) {
+      return AsTensor<int32_t>({2, 13, 12, static_cast<int32_t>(depth)});
+    };
+    const auto dx = PoolTester("AvgPoolGrad", c, "NHWC").Input(sizes(19)).Input(dy).RunOne();
+    const auto expected = PoolTester("AvgPoolGrad", c, "NHWC")
+                              .Input(sizes(kFew))
+                              .Input(FirstChannels(dy, kFew))
+                              .RunOne();
+    ASSERT_THAT(dx, IsOk());
+    ASSERT_THAT(expected, IsOk());
+    EXPECT_EQ(FirstChannels(*dx, kFew).tensor_data(), expected->tensor_data());
+  }
 }
 
 TEST(Pool, OfManyRows) {
@@ -471,6 +536,9 @@ TEST(Pool, OfLargeImages) {
   // Windows that overlap so much that rows are combined before columns.
   const PoolCase overlapping = {{1, 93, 90}, {1, 4, 4}, {1, 1, 1}, "SAME"};
   TestAvgPool(overlapping, 64, "NHWC", DT_FLOAT);
+  // Pixels that are no whole cache lines are not aligned.
+  TestMaxPool(c, 65, "NHWC", DT_FLOAT);
+  TestAvgPool(c, 65, "NHWC", DT_FLOAT);
 }
 
 TEST(Pool, OfEmptyInputs) {
@@ -529,7 +597,6 @@ TEST(Pool, OfWindowsLargerThanTheInput) {
               TensorEq(AsTensor<float>({0}, {1, 1, 1, 1})));
 }
 
-// The position behind the last column exceeds int32.
 // The maximum of a window is NaN if that comes first, and otherwise the largest number.
 TEST(MaxPoolWithArgmax, OfNan) {
   struct Case {
@@ -552,11 +619,15 @@ TEST(MaxPoolWithArgmax, OfNan) {
       ASSERT_TRUE(outputs.ok()) << outputs.status();
       for (int64_t d = 0; d < depth; ++d) {
         EXPECT_EQ((*outputs)[1].flat<int64_t>()(d), c.argmax * depth + d);
+        const float max = (*outputs)[0].flat<float>()(d);
+        const float expected = c.pixels[c.argmax];
+        EXPECT_TRUE(max == expected || (std::isnan(max) && std::isnan(expected))) << max;
       }
     }
   }
 }
 
+// The position behind the last column exceeds int32.
 TEST(MaxPoolWithArgmax, OfAStrideLargerThanTheInput) {
   const auto outputs = OpTester("MaxPoolWithArgmax")
                            .Input<float>({1, 2, 3, 4, 5, 6}, {1, 2, 3, 1})

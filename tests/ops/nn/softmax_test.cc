@@ -165,6 +165,34 @@ TEST(SoftmaxCrossEntropy, HasTheSameBitsOnAllInstructionSets) {
   }
 }
 
+// Large results are written by non-temporal stores, also to rows that are no whole cache lines.
+TEST(SoftmaxCrossEntropy, OfManyRows) {
+  constexpr int64_t kRows = 20000;
+  const Tensor x = RandomTensor(DT_FLOAT, {kRows, 67}, -3, 3, 1);
+  const Tensor p = RandomTensor(DT_FLOAT, {kRows, 67}, 0, 1, 2);
+  const Tensor labels = RandomTensor(DT_INT32, {kRows}, 0, 66, 3);
+  const auto test = [&](const char* op, const std::vector<Tensor>& inputs) {
+    OpTester all(op);
+    for (const Tensor& input : inputs) all.Input(input);
+    const auto outputs = all.Run();
+    ASSERT_THAT(outputs, IsOk());
+    for (int64_t row = 0; row < kRows; row += 1999) {
+      OpTester some(op);
+      for (const Tensor& input : inputs) some.Input(input.Slice(row, row + 1));
+      const auto expected = some.Run();
+      ASSERT_THAT(expected, IsOk());
+      for (size_t i = 0; i < expected->size(); ++i) {
+        EXPECT_EQ((*outputs)[i].Slice(row, row + 1).tensor_data(), (*expected)[i].tensor_data())
+            << op << ", output " << i << ", row " << row;
+      }
+    }
+  };
+  test("Softmax", {x});
+  test("LogSoftmax", {x});
+  test("SoftmaxCrossEntropyWithLogits", {x, p});
+  test("SparseSoftmaxCrossEntropyWithLogits", {x, labels});
+}
+
 TEST(SoftmaxCrossEntropy, Broadcasts) {
   const TensorShape shapes[] = {{}, {1}, {3}, {1, 3}, {2, 1}, {1, 1}, {2, 3}};
   for (const TensorShape& shape : shapes) {
