@@ -83,17 +83,27 @@ HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const Po
   }
 }
 
-template <class Op, bool kNonTemporal>
-HWY_INLINE void SomeWindowsOf(const float* x, int64_t stride, int64_t rows,
-                              const PoolRange* windows, int64_t pixels, int64_t depth,
-                              int64_t count, float* y) {
+template <class Op, int kRows>
+HWY_INLINE void SomeRowsOf(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
+                           int64_t pixels, int64_t depth, int64_t count, bool non_temporal,
+                           float* y) {
+  if (non_temporal) {
+    return WindowsOf<Op, kRows, true>(x, stride, rows, windows, pixels, depth, count, y);
+  }
+  WindowsOf<Op, kRows, false>(x, stride, rows, windows, pixels, depth, count, y);
+}
+
+template <class Op>
+HWY_INLINE void AnyWindowsOf(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
+                             int64_t pixels, int64_t depth, int64_t count, bool non_temporal,
+                             float* y) {
   if (rows == 2) {
-    return WindowsOf<Op, 2, kNonTemporal>(x, stride, rows, windows, pixels, depth, count, y);
+    return SomeRowsOf<Op, 2>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
   }
   if (rows == 3) {
-    return WindowsOf<Op, 3, kNonTemporal>(x, stride, rows, windows, pixels, depth, count, y);
+    return SomeRowsOf<Op, 3>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
   }
-  WindowsOf<Op, 0, kNonTemporal>(x, stride, rows, windows, pixels, depth, count, y);
+  SomeRowsOf<Op, 0>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
 }
 
 template <class Op, bool kNonTemporal>
@@ -154,13 +164,11 @@ void PixelsOfPool(PoolKind kind, const float* x, const PoolRange* windows, int64
 void WindowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows,
                    const PoolRange* windows, int64_t pixels, int64_t depth, bool non_temporal,
                    float* y) {
-  const auto run = [&](auto function, int64_t count)
-                       HWY_ATTR { function(x, stride, rows, windows, pixels, depth, count, y); };
   if (kind == PoolKind::kMax) {
-    return non_temporal ? run(SomeWindowsOf<Max, true>, 0) : run(SomeWindowsOf<Max, false>, 0);
+    return AnyWindowsOf<Max>(x, stride, rows, windows, pixels, depth, 0, non_temporal, y);
   }
   const int64_t count = kind == PoolKind::kMean ? rows : 0;
-  non_temporal ? run(SomeWindowsOf<Sum, true>, count) : run(SomeWindowsOf<Sum, false>, count);
+  AnyWindowsOf<Sum>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
 }
 
 void MergePixels(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
