@@ -28,7 +28,7 @@ namespace {
 
 // Memory limit. Small enough for a few thousand runs per second, and for the copies that a target
 // makes to fit the 256 MiB of a fuzzer.
-constexpr int64_t kMemory = 8 << 20;
+constexpr int64_t kMemory = 4 << 20;
 
 // Imports a file into one graph twice, the second time under a prefix, with limits that small files
 // can reach.
