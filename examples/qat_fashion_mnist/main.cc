@@ -23,7 +23,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iomanip>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -173,10 +175,12 @@ std::vector<Epoch> ReadHistory(const std::string& path, int64_t most) {
   return epochs;
 }
 
-// A process that is killed leaves the file as it was.
+// A process that is killed leaves the file as it was. Numbers are read as they were written, so
+// that a run that continues draws the same chart.
 absl::Status WriteHistory(const std::string& path, const std::vector<Epoch>& epochs) {
   const std::string temporary = path + ".new";
   std::ofstream file(temporary);
+  file << std::setprecision(std::numeric_limits<double>::max_digits10);
   for (const Epoch& epoch : epochs) file << epoch.loss << " " << epoch.accuracy << "\n";
   file.close();
   std::error_code error;
