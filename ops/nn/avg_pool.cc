@@ -82,10 +82,7 @@ template <typename C, typename A>
 class GradientRows {
  public:
   GradientRows(const PoolGeometry& g, const Tensor& grad, Tensor* output)
-      : g_(g),
-        reader_(grad),
-        writer_(output, grad),
-        non_temporal_(writer_.non_temporal() && g.depth % kLineFloats == 0) {
+      : g_(g), reader_(grad), writer_(output, grad, g.depth) {
     if (!kIsFloat || g.depth < kMinPoolVector) return;
     for (int64_t o = 0; o < g.out[2]; ++o) {
       weights_.push_back(static_cast<float>(1.0 / static_cast<double>(g.Window(2, o).size())));
@@ -144,8 +141,8 @@ class GradientRows {
       if (!windows_.empty()) {
         ScalePixels(weights_.data(), g_.out[2], depth, columns);
         if (!ForPixels(ctx, g_.in[2], [&](int64_t i, int64_t pixels) {
-              PoolPixels(PoolKind::kSum, columns, windows_.data() + i, pixels, depth, 0,
-                         non_temporal_, dx + i * depth);
+              PoolWindows(PoolKind::kSum, columns, n, 1, windows_.data() + i, pixels, depth, 0,
+                          writer_.non_temporal(), dx + i * depth);
             })) {
           return;
         }
@@ -188,7 +185,6 @@ class GradientRows {
   const PoolGeometry& g_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
-  const bool non_temporal_;
   // If pixels are computed by vectors; otherwise empty: the weight of each column of the windows,
   // and the windows that cover each column of the input.
   std::vector<float> weights_;

@@ -182,14 +182,14 @@ absl::Status ComputeDense(KernelContext& ctx) {
           const C* const first_labels = targets.Read(row, 0, std::min(columns, kRowChunk), buffer);
           RowSoftmax<C> softmax(logits, row, columns, first_labels);
           const double log_sum = std::log(softmax.sum());
-          const C factor = static_cast<C>(1 / softmax.sum());
+          const C sum = static_cast<C>(softmax.sum());
           RowSum total;
           softmax.ForEachChunk([&](int64_t column, int64_t n) {
             const C* const label = targets.Read(row, column, n, buffer);
             total.AddProducts(softmax.Logits(column, n), softmax.max(), label, log_sum, n);
             C* const out = gradients.Place(row * columns + column, result);
-            MultiplyAndSubtract(softmax.Exponentials(column, n), factor, label, n,
-                                gradients.non_temporal(), out);
+            DivideAndSubtract(softmax.Exponentials(column, n), sum, label, n,
+                              gradients.non_temporal(), out);
             gradients.Write(out, row * columns + column, n);
           });
           const C row_loss = static_cast<C>(total.Result());
@@ -243,24 +243,23 @@ absl::Status ComputeSparse(KernelContext& ctx) {
         alignas(64) C result[kRowChunk];
         for (int64_t row = begin; row < end; ++row) {
           RowSoftmax<C> softmax(logits, row, columns, /*next=*/result);
-          const C factor = static_cast<C>(1 / softmax.sum());
+          const C sum = static_cast<C>(softmax.sum());
           C logit;
           const C shifted = *logits.Read(row, label[row], 1, &logit) - softmax.max();
           const C row_loss = static_cast<C>(std::log(softmax.sum()) - static_cast<double>(shifted));
           softmax.ForEachChunk([&](int64_t column, int64_t n) {
             C* const out = gradients.Place(row * columns + column, result);
             const C* const e = softmax.Exponentials(column, n);
-            const auto multiply = [&](int64_t first, int64_t last) {
-              MultiplyByNumber(e + first, factor, last - first, gradients.non_temporal(),
-                               out + first);
+            const auto divide = [&](int64_t first, int64_t last) {
+              DivideByNumber(e + first, sum, last - first, gradients.non_temporal(), out + first);
             };
             const int64_t at = label[row] - column;
             if (at >= 0 && at < n) {
-              multiply(0, at);
-              out[at] = e[at] * factor - C(1);
-              multiply(at + 1, n);
+              divide(0, at);
+              out[at] = e[at] / sum - C(1);
+              divide(at + 1, n);
             } else {
-              multiply(0, n);
+              divide(0, n);
             }
             gradients.Write(out, row * columns + column, n);
           });

@@ -172,7 +172,7 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
     GRADFLOW_RETURN_IF_ERROR(FindArgmax<C>(ctx, g, ctx.input(0), &argmax));
     const int32_t* const positions = static_cast<const int32_t*>(argmax.raw_data());
     const RowReader<S> grads(ctx.input(2));
-    const RowWriter<S> writer(output, ctx.input(0));
+    const RowWriter<S> writer(output, ctx.input(0), g.depth);
     std::vector<PoolRange> covering;
     int64_t most_windows = 1;
     if (std::is_same_v<S, float> && g.depth >= kMinPoolVector) {
@@ -220,7 +220,8 @@ class MaxPoolGrad final : public GradKernel<Kind::kGrad, 4> {
                          const RowReader<S>& grads, const int32_t* positions, int64_t from,
                          int64_t rows, int32_t first, bool non_temporal, S* buffer, S* dx) {
     const int64_t n = g.out_row();
-    non_temporal = non_temporal && rows <= most && g.depth % kLineFloats == 0;
+    // Rows that are added to are read again.
+    non_temporal = non_temporal && rows <= most;
     int64_t r = 0;
     do {
       const int64_t some = std::min(rows - r, most);

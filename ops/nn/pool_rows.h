@@ -74,16 +74,16 @@ bool ForPixels(const KernelContext& ctx, int64_t pixels, const F& fn) {
   return true;
 }
 
+// The most elements of a window that are combined between two checks of whether the run is stopped.
+inline constexpr int64_t kMaxWindowElements = 64;
+
 // Returns the number of rows that a loop by vectors combines at a time, for windows of `columns`
 // columns. A run is stopped between them, so wide windows have few. Rows that are converted come
 // one by one.
 inline int64_t RowsAtATime(bool converts, int64_t columns) {
   constexpr int64_t kMaxRows = 8;
-  constexpr int64_t kMaxElements = 64;
-  return converts ? 1 : std::clamp<int64_t>(kMaxElements / columns, 1, kMaxRows);
+  return converts ? 1 : std::clamp<int64_t>(kMaxWindowElements / columns, 1, kMaxRows);
 }
-// The floats of a cache line, which non-temporal stores are to fill.
-inline constexpr int64_t kLineFloats = 16;
 
 // Pools inputs whose elements are computed as C.
 template <typename C, typename Op>
@@ -95,15 +95,14 @@ class RowPooler {
       : g_(g),
         by_column_(g.depth == 1 && !g.HasSparseColumns()),
         reader_(input),
-        writer_(output, input),
-        non_temporal_(writer_.non_temporal() && g.depth % kLineFloats == 0) {
+        writer_(output, input, g.depth) {
     if (kIsFloat && g.depth >= kMinPoolVector) windows_ = ColumnWindows(g);
     // Rows and columns in one step read `elements` for each pixel, in two steps `separate`.
     const double columns = static_cast<double>(std::min(g.size[2], g.in[2]));
     const double elements = g.window_rows() * columns;
     const double separate = (g.window_rows() + 1) * static_cast<double>(g.stride[2]) + columns + 1;
     in_one_step_ = !windows_.empty() && !reader_.converts() && g.in[0] == 1 &&
-                   elements <= std::min(separate, kMaxElementsInOneStep);
+                   elements <= separate && elements <= kMaxWindowElements;
   }
 
   // Pools all rows.
@@ -120,8 +119,6 @@ class RowPooler {
 
  private:
   static constexpr bool kIsFloat = std::is_same_v<C, float> && std::is_same_v<A, float>;
-  // The work for a few pixels should be small, since a run is stopped between them.
-  static constexpr double kMaxElementsInOneStep = 64;
 
   int64_t AccumulatorSize() const { return g_.depth == 1 ? g_.out[2] : g_.depth; }
 
@@ -143,7 +140,7 @@ class RowPooler {
         const C* const x = reader_.Read((batch * g_.in[1] + rows.begin) * n, n, read);
         ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
           PoolWindows(Op::kKind, x, n, rows.size(), windows_.data() + o, pixels, g_.depth,
-                      non_temporal_, y + o * g_.depth);
+                      rows.size(), writer_.non_temporal(), y + o * g_.depth);
         });
         return;
       }
@@ -176,8 +173,8 @@ class RowPooler {
     if constexpr (kIsFloat) {
       if (!windows_.empty()) {
         if (!ForPixels(ctx, g_.out[2], [&](int64_t o, int64_t pixels) {
-              PoolPixels(Op::kKind, columns, windows_.data() + o, pixels, g_.depth, count,
-                         non_temporal_, y + o * g_.depth);
+              PoolWindows(Op::kKind, columns, n, 1, windows_.data() + o, pixels, g_.depth, count,
+                          writer_.non_temporal(), y + o * g_.depth);
             })) {
           return;
         }
@@ -231,7 +228,6 @@ class RowPooler {
   const bool by_column_;
   const RowReader<C> reader_;
   const RowWriter<C> writer_;
-  const bool non_temporal_;
   // True if the elements of a window are combined in one step.
   bool in_one_step_ = false;
   // By column of the output, if pixels are computed by vectors; otherwise empty.

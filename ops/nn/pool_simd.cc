@@ -55,8 +55,7 @@ HWY_INLINE void RowsOf(const float* x, int64_t stride, int64_t rows, bool first,
   });
 }
 
-// kRows is the number of rows, or 0 for `rows`. Combines columns of windows first, as RowsOf and
-// PixelsOf do.
+// kRows is the number of rows, or 0 for `rows`. Combines the rows of a column first.
 template <class Op, int kRows, bool kNonTemporal>
 HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
                           int64_t pixels, int64_t depth, int64_t count, float* y) {
@@ -65,7 +64,7 @@ HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const Po
     const int64_t begin = windows[o].begin;
     const int64_t end = windows[o].end;
     const auto divisor = static_cast<float>(count * (end - begin));
-    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+    ForVectors(depth, [=](auto d, int64_t i) HWY_ATTR {
       auto a = Op::Initial(d);
       for (int64_t c = begin; c < end; ++c) {
         auto column = Op::Initial(d);
@@ -77,6 +76,23 @@ HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const Po
         }
         a = Op::Combine(d, a, column);
       }
+      if (count > 0) a = a / hn::Set(d, divisor);
+      Put<Float, kNonTemporal>(d, a, y + i);
+    });
+  }
+}
+
+// Combines windows of one row, which mostly is a buffer in a cache. A prefetch would cost a fifth.
+template <class Op, bool kNonTemporal>
+HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
+                         int64_t count, float* y) {
+  for (int64_t o = 0; o < pixels; ++o, y += depth) {
+    const int64_t begin = windows[o].begin;
+    const int64_t end = windows[o].end;
+    const auto divisor = static_cast<float>(count * (end - begin));
+    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+      auto a = Op::Initial(d);
+      for (int64_t c = begin; c < end; ++c) a = Op::Combine(d, a, hn::LoadU(d, x + c * depth + i));
       if (count > 0) a = a / hn::Set(d, divisor);
       Put<Float, kNonTemporal>(d, a, y + i);
     });
@@ -97,6 +113,10 @@ template <class Op>
 HWY_INLINE void AnyWindowsOf(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
                              int64_t pixels, int64_t depth, int64_t count, bool non_temporal,
                              float* y) {
+  if (rows == 1) {
+    return non_temporal ? PixelsOf<Op, true>(x, windows, pixels, depth, count, y)
+                        : PixelsOf<Op, false>(x, windows, pixels, depth, count, y);
+  }
   if (rows == 2) {
     return SomeRowsOf<Op, 2>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
   }
@@ -104,22 +124,6 @@ HWY_INLINE void AnyWindowsOf(const float* x, int64_t stride, int64_t rows, const
     return SomeRowsOf<Op, 3>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
   }
   SomeRowsOf<Op, 0>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
-}
-
-template <class Op, bool kNonTemporal>
-HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
-                         int64_t count, float* y) {
-  for (int64_t o = 0; o < pixels; ++o, y += depth) {
-    const int64_t begin = windows[o].begin;
-    const int64_t end = windows[o].end;
-    const auto divisor = static_cast<float>(count * (end - begin));
-    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
-      auto a = Op::Initial(d);
-      for (int64_t c = begin; c < end; ++c) a = Op::Combine(d, a, hn::LoadU(d, x + c * depth + i));
-      if (count > 0) a = a / hn::Set(d, divisor);
-      Put<Float, kNonTemporal>(d, a, y + i);
-    });
-  }
 }
 
 template <bool kNonTemporal>
@@ -153,21 +157,13 @@ void RowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows, boo
   RowsOf<Sum>(x, stride, rows, first, n, out);
 }
 
-void PixelsOfPool(PoolKind kind, const float* x, const PoolRange* windows, int64_t pixels,
-                  int64_t depth, int64_t count, bool non_temporal, float* y) {
-  if (kind == PoolKind::kMax) return PixelsOf<Max, false>(x, windows, pixels, depth, 0, y);
-  if (kind == PoolKind::kSum) count = 0;
-  if (non_temporal) return PixelsOf<Sum, true>(x, windows, pixels, depth, count, y);
-  PixelsOf<Sum, false>(x, windows, pixels, depth, count, y);
-}
-
 void WindowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows,
-                   const PoolRange* windows, int64_t pixels, int64_t depth, bool non_temporal,
-                   float* y) {
+                   const PoolRange* windows, int64_t pixels, int64_t depth, int64_t count,
+                   bool non_temporal, float* y) {
   if (kind == PoolKind::kMax) {
     return AnyWindowsOf<Max>(x, stride, rows, windows, pixels, depth, 0, non_temporal, y);
   }
-  const int64_t count = kind == PoolKind::kMean ? rows : 0;
+  if (kind == PoolKind::kSum) count = 0;
   AnyWindowsOf<Sum>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
 }
 
@@ -240,7 +236,6 @@ namespace gradflow {
 namespace {
 
 HWY_EXPORT(RowsOfPool);
-HWY_EXPORT(PixelsOfPool);
 HWY_EXPORT(WindowsOfPool);
 HWY_EXPORT(MergePixels);
 HWY_EXPORT(AddAtMaxima);
@@ -253,15 +248,11 @@ void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool 
               float* out) {
   GRADFLOW_SIMD_DISPATCH(RowsOfPool)(kind, x, stride, rows, first, n, out);
 }
-void PoolPixels(PoolKind kind, const float* x, const PoolRange* windows, int64_t pixels,
-                int64_t depth, int64_t count, bool non_temporal, float* y) {
-  GRADFLOW_SIMD_DISPATCH(PixelsOfPool)(kind, x, windows, pixels, depth, count, non_temporal, y);
-}
 void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
-                 const PoolRange* windows, int64_t pixels, int64_t depth, bool non_temporal,
-                 float* y) {
+                 const PoolRange* windows, int64_t pixels, int64_t depth, int64_t count,
+                 bool non_temporal, float* y) {
   GRADFLOW_SIMD_DISPATCH(WindowsOfPool)
-  (kind, x, stride, rows, windows, pixels, depth, non_temporal, y);
+  (kind, x, stride, rows, windows, pixels, depth, count, non_temporal, y);
 }
 void MergeMaxima(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
                  int64_t pixels, int64_t depth, int32_t first, int32_t row_positions, bool merge,

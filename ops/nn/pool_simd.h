@@ -20,16 +20,12 @@ enum class PoolKind { kMax, kSum, kMean };
 // them with out[i] unless `first`.
 void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
               float* out);
-// Combines pixels: sets pixel i < `pixels` of y to the combination of pixels windows[i] of x. Means
-// are of `count` elements for each pixel. Sums and means may be written by non-temporal stores.
-void PoolPixels(PoolKind kind, const float* x, const PoolRange* windows, int64_t pixels,
-                int64_t depth, int64_t count, bool non_temporal, float* y);
-// Combines the elements of `rows` rows that are `stride` apart, of pixels windows[i] each, into
-// pixel i of y, in the order of PoolRows and PoolPixels. Reads the elements of each window, so it
-// is for windows that overlap little.
+// Combines windows: sets pixel i < `pixels` of y to the combination of pixels windows[i] of `rows`
+// rows that are `stride` apart, the rows of each column first. Means are of `count` elements for
+// each column. With one row, the results of PoolRows give the same bits as all rows in one step.
 void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
-                 const PoolRange* windows, int64_t pixels, int64_t depth, bool non_temporal,
-                 float* y);
+                 const PoolRange* windows, int64_t pixels, int64_t depth, int64_t count,
+                 bool non_temporal, float* y);
 // Finds the maxima, and their positions, of pixels windows[i] of `rows` rows that are `stride`
 // apart: with `merge`, of these and of what was found in the rows before. The first pixel of the
 // first row has position `first`, that of the next `first + row_positions`. Of equal elements, the

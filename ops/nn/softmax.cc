@@ -1,8 +1,8 @@
 // Softmax and LogSoftmax.
 //
 // The maximum of a row is subtracted first, so that exponentials do not overflow. Sums are
-// accumulated in double. Exponentials are multiplied by the rounded inverse of their sum. Short
-// rows are processed in groups, whose exponentials are computed by one call.
+// accumulated in double. Short rows are processed in groups, whose exponentials are computed by one
+// call.
 #include <hwy/cache_control.h>
 
 #include <algorithm>
@@ -64,7 +64,7 @@ class Softmax {
     if (kLog) {
       SubtractNumbers(x, max, static_cast<C>(std::log(sum)), columns_, out_.non_temporal(), out);
     } else {
-      MultiplyByNumber(exponentials, static_cast<C>(1 / sum), columns_, out_.non_temporal(), out);
+      DivideByNumber(exponentials, static_cast<C>(sum), columns_, out_.non_temporal(), out);
     }
     out_.Write(out, offset, columns_);
   }
@@ -88,8 +88,8 @@ class Softmax {
       if (kLog) {
         SubtractNumber(shifted + i, static_cast<C>(std::log(sum.Result())), columns_, shifted + i);
       } else {
-        MultiplyByNumber(exponentials + i, static_cast<C>(1 / sum.Result()), columns_,
-                         /*non_temporal=*/false, exponentials + i);
+        DivideByNumber(exponentials + i, static_cast<C>(sum.Result()), columns_,
+                       /*non_temporal=*/false, exponentials + i);
       }
     }
     out_.Write(kLog ? shifted : exponentials, offset, n);
@@ -114,17 +114,16 @@ class Softmax {
       const C* const next[2] = {x + n, e};
       row_sum.AddExponentials(x, max, n, next, e);
     }
-    const double sum = row_sum.Result();
-    const C log_or_factor = static_cast<C>(kLog ? std::log(sum) : 1 / sum);
+    const C sum = static_cast<C>(kLog ? std::log(row_sum.Result()) : row_sum.Result());
     for (int64_t i = 0; i < columns_; i += kRowChunk) {
       const int64_t n = std::min(kRowChunk, columns_ - i);
       C* const e = out_.Place(offset + i, scratch);
       if (!keeps) SubtractNumber(in_.Read(offset + i, n, source), max, n, e);
       if (kLog) {
-        SubtractNumber(e, log_or_factor, n, e);
+        SubtractNumber(e, sum, n, e);
       } else {
         if (!keeps) ApplyElementary(Elementary::kExp, e, e, n);
-        MultiplyByNumber(e, log_or_factor, n, /*non_temporal=*/false, e);
+        DivideByNumber(e, sum, n, /*non_temporal=*/false, e);
       }
       out_.Write(e, offset + i, n);
     }

@@ -53,11 +53,13 @@ class RowWriter {
  public:
   explicit RowWriter(Tensor* tensor)
       : data_(static_cast<char*>(tensor->raw_data())), dtype_(tensor->dtype()) {}
-  // Decides on non-temporal stores. `input` is what the tensor may share its buffer with.
-  RowWriter(Tensor* tensor, const Tensor& input) : RowWriter(tensor) {
-    const int64_t bytes = tensor->NumElements() * static_cast<int64_t>(sizeof(C));
+  // Decides on non-temporal stores. `input` is what the tensor may share its buffer with. If stores
+  // begin at multiples of `run` elements, these must be whole cache lines.
+  RowWriter(Tensor* tensor, const Tensor& input, int64_t run = kSumLanes) : RowWriter(tensor) {
+    constexpr int64_t kBytes = sizeof(C);
     non_temporal_ =
-        !converts() && ShouldUseNonTemporalStores(data_, data_ == input.raw_data(), bytes);
+        !converts() && ShouldUseNonTemporalStores(data_, data_ == input.raw_data(),
+                                                  tensor->NumElements() * kBytes, run * kBytes);
   }
 
   // Returns the place of element i, or `buffer` if elements are converted.
@@ -177,21 +179,21 @@ void SubtractNumbers(const C* x, C y, C z, int64_t n, bool non_temporal, C* out)
   for (int64_t i = 0; i < n; ++i) out[i] = x[i] - y - z;
 }
 template <typename C>
-void MultiplyByNumber(const C* x, C y, int64_t n, bool non_temporal, C* out) {
+void DivideByNumber(const C* x, C y, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
-    if (n >= kMinSimdElements) return MultiplyFloats(x, y, n, non_temporal, out);
+    if (n >= kMinSimdElements) return DivideFloats(x, y, n, non_temporal, out);
   }
   GRADFLOW_SAME_INDEX_LOOP
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * y;
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y;
 }
 template <typename C>
-void MultiplyAndSubtract(const C* x, C y, const C* z, int64_t n, bool non_temporal, C* out) {
+void DivideAndSubtract(const C* x, C y, const C* z, int64_t n, bool non_temporal, C* out) {
   if constexpr (std::is_same_v<C, float>) {
     if (n >= kMinSimdElements) {
-      return MultiplyAndSubtractFloats(x, y, z, n, non_temporal, out);
+      return DivideAndSubtractFloats(x, y, z, n, non_temporal, out);
     }
   }
-  for (int64_t i = 0; i < n; ++i) out[i] = x[i] * y - z[i];
+  for (int64_t i = 0; i < n; ++i) out[i] = x[i] / y - z[i];
 }
 
 template <typename C>

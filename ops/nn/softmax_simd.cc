@@ -151,15 +151,15 @@ void SubtractTwice(const float* x, float y, float z, int64_t n, bool non_tempora
   });
 }
 
-void MultiplyEach(const float* x, float y, int64_t n, bool non_temporal, float* out) {
+void DivideEach(const float* x, float y, int64_t n, bool non_temporal, float* out) {
   SetFloats(n, non_temporal, out,
-            [&](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, x + i) * hn::Set(d, y); });
+            [&](auto d, int64_t i) HWY_ATTR { return hn::LoadU(d, x + i) / hn::Set(d, y); });
 }
 
-void MultiplyAndSubtractEach(const float* x, float y, const float* z, int64_t n, bool non_temporal,
-                             float* out) {
+void DivideAndSubtractEach(const float* x, float y, const float* z, int64_t n, bool non_temporal,
+                           float* out) {
   SetFloats(n, non_temporal, out, [&](auto d, int64_t i) HWY_ATTR {
-    return hn::LoadU(d, x + i) * hn::Set(d, y) - hn::LoadU(d, z + i);
+    return hn::LoadU(d, x + i) / hn::Set(d, y) - hn::LoadU(d, z + i);
   });
 }
 
@@ -177,8 +177,8 @@ HWY_EXPORT(ExponentialLanes);
 HWY_EXPORT(ProductLanes);
 HWY_EXPORT(SubtractEach);
 HWY_EXPORT(SubtractTwice);
-HWY_EXPORT(MultiplyEach);
-HWY_EXPORT(MultiplyAndSubtractEach);
+HWY_EXPORT(DivideEach);
+HWY_EXPORT(DivideAndSubtractEach);
 
 }  // namespace
 
@@ -203,12 +203,12 @@ void SubtractTwiceFromFloats(const float* x, float y, float z, int64_t n, bool n
                              float* out) {
   GRADFLOW_SIMD_DISPATCH(SubtractTwice)(x, y, z, n, non_temporal, out);
 }
-void MultiplyFloats(const float* x, float y, int64_t n, bool non_temporal, float* out) {
-  GRADFLOW_SIMD_DISPATCH(MultiplyEach)(x, y, n, non_temporal, out);
+void DivideFloats(const float* x, float y, int64_t n, bool non_temporal, float* out) {
+  GRADFLOW_SIMD_DISPATCH(DivideEach)(x, y, n, non_temporal, out);
 }
-void MultiplyAndSubtractFloats(const float* x, float y, const float* z, int64_t n,
-                               bool non_temporal, float* out) {
-  GRADFLOW_SIMD_DISPATCH(MultiplyAndSubtractEach)(x, y, z, n, non_temporal, out);
+void DivideAndSubtractFloats(const float* x, float y, const float* z, int64_t n, bool non_temporal,
+                             float* out) {
+  GRADFLOW_SIMD_DISPATCH(DivideAndSubtractEach)(x, y, z, n, non_temporal, out);
 }
 
 }  // namespace gradflow

@@ -33,11 +33,11 @@ void SubtractFromFloats(const float* x, float y, int64_t n, float* out);
 // out[i] = (x[i] - y) - z.
 void SubtractTwiceFromFloats(const float* x, float y, float z, int64_t n, bool non_temporal,
                              float* out);
-// out[i] = x[i] * y.
-void MultiplyFloats(const float* x, float y, int64_t n, bool non_temporal, float* out);
-// out[i] = x[i] * y - z[i].
-void MultiplyAndSubtractFloats(const float* x, float y, const float* z, int64_t n,
-                               bool non_temporal, float* out);
+// out[i] = x[i] / y.
+void DivideFloats(const float* x, float y, int64_t n, bool non_temporal, float* out);
+// out[i] = x[i] / y - z[i].
+void DivideAndSubtractFloats(const float* x, float y, const float* z, int64_t n, bool non_temporal,
+                             float* out);
 
 }  // namespace gradflow
 
