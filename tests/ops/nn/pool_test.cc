@@ -657,30 +657,35 @@ TEST(MaxPoolWithArgmax, RejectsIndicesThatDoNotFit) {
               StatusIs(kInvalidArgument, ::testing::HasSubstr("the indices of 3221225472 elem")));
 }
 
-// One row takes far longer than the deadline.
+// Runs `op` on rows of equal elements, which takes far longer than its deadline, and returns the
+// last element of its output: the one that is set last. inputs[i] is the element of input i.
+float LastOfAStoppedRun(const std::string& op, int64_t columns, int64_t depth, int dims,
+                        const std::vector<float>& inputs) {
+  const PoolCase c = {{1, 1, columns}, {1, 1, columns}, {1, 1, 1}, "SAME"};
+  TensorShape shape({1, 1, columns, depth});
+  if (dims == 5) shape = TensorShape({1, 1, 1, columns, depth});
+  OpTester tester = PoolTester(op, c, dims == 5 ? "NDHWC" : "NHWC");
+  for (const float value : inputs) {
+    Tensor input(DT_FLOAT, shape);
+    input.flat<float>().setConstant(value);
+    tester.Input(input);
+  }
+  RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(100));
+  const auto outputs = tester.StoppedBy(&stop).RunOnThreads(1);
+  EXPECT_TRUE(outputs.ok()) << outputs.status();
+  return (*outputs)[0].flat<float>()(columns * depth - 1);
+}
+
+TEST(Pool, StopsWithinARow) {
+  EXPECT_NE(LastOfAStoppedRun("MaxPool", 80000, 16, 4, {3}), 3);
+  EXPECT_NE(LastOfAStoppedRun("AvgPool", 80000, 16, 4, {3}), 3);
+}
+
 TEST(Pool, GradientsStopWithinARow) {
   constexpr int64_t kColumns = 40000;
-  const PoolCase c = {{1, 1, kColumns}, {1, 1, kColumns}, {1, 1, 1}, "SAME"};
-  const auto last_of = [&](const std::string& op, int dims, float grad) {
-    TensorShape shape({1, 1, kColumns, 1});
-    if (dims == 5) shape = TensorShape({1, 1, 1, kColumns, 1});
-    Tensor x(DT_FLOAT, shape);
-    x.flat<float>().setZero();
-    Tensor dy(DT_FLOAT, shape);
-    dy.flat<float>().setConstant(grad);
-    RunStop stop(nullptr, nullptr, RunStop::Clock::now() + std::chrono::milliseconds(100));
-    const auto outputs = PoolTester(op, c, dims == 5 ? "NDHWC" : "NHWC")
-                             .Input(x)
-                             .Input(x)
-                             .Input(dy)
-                             .StoppedBy(&stop)
-                             .RunOnThreads(1);
-    EXPECT_TRUE(outputs.ok()) << outputs.status();
-    return (*outputs)[0].flat<float>()(kColumns - 1);
-  };
   // Half of the windows have the last column.
-  EXPECT_NE(last_of("MaxPool3DGrad", 5, 3), 3 * (kColumns / 2 + 1));
-  EXPECT_NE(last_of("MaxPoolGradGrad", 4, 7), 7);
+  EXPECT_NE(LastOfAStoppedRun("MaxPool3DGrad", kColumns, 1, 5, {0, 0, 3}), 3 * (kColumns / 2 + 1));
+  EXPECT_NE(LastOfAStoppedRun("MaxPoolGradGrad", kColumns, 1, 4, {0, 0, 7}), 7);
 }
 
 TEST(Pool, RejectsBadWindows) {
