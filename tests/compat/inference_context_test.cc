@@ -121,6 +121,18 @@ TEST(InferenceContextOfANode, ErrorsShowWhatTheFunctionAskedFor) {
   EXPECT_TRUE(c->MergedShapes().empty());
 }
 
+TEST(InferenceContextOfANode, ShapeFunctionsOfOtherOpsNeedTheirInputs) {
+  const OpRegistrationData* write_file = nullptr;
+  TF_ASSERT_OK(OpRegistry::Global()->LookUp("WriteFile", &write_file));
+  TestNode two(Inputs{{2}, {2}});
+  EXPECT_THAT(write_file->shape_inference_fn(two.context.get()), StatusIs(error::INVALID_ARGUMENT));
+  TestNode one(Inputs{{2}});
+  EXPECT_THAT(write_file->shape_inference_fn(one.context.get()),
+              StatusIs(error::INTERNAL,
+                       "the shape function of 'WriteFile' needs 2 inputs and 0 outputs, found 1 "
+                       "and 1"));
+}
+
 // Shapes that the shape function of a node of a graph makes.
 std::vector<std::string>* found_in_graph = nullptr;
 REGISTER_OP("InferenceContextInAGraph")

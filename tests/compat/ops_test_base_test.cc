@@ -219,6 +219,36 @@ TEST_F(BatchNormOpTest, Inference) {
   test::ExpectTensorNear<float>(expected, *GetOutput(0), 0.0001);
 }
 
+REGISTER_OP("OpsTestBaseSwap")
+    .Input("a: Ref(float)")
+    .Input("b: Ref(float)")
+    .Output("x: Ref(float)")
+    .Output("y: Ref(float)");
+class SwapReferencesOp : public OpKernel {
+ public:
+  using OpKernel::OpKernel;
+  void Compute(OpKernelContext* context) override {
+    context->forward_ref_input_to_ref_output(0, 1);
+    context->forward_ref_input_to_ref_output(1, 0);
+  }
+};
+REGISTER_KERNEL_BUILDER(Name("OpsTestBaseSwap").Device(DEVICE_CPU), SwapReferencesOp);
+
+class ReferencesTest : public OpsTestBase {};
+
+TEST_F(ReferencesTest, OfSeveralOutputsAreRead) {
+  TF_ASSERT_OK(NodeDefBuilder("n", "OpsTestBaseSwap")
+                   .Input(FakeInput(DT_FLOAT_REF))
+                   .Input(FakeInput(DT_FLOAT_REF))
+                   .Finalize(node_def()));
+  TF_ASSERT_OK(InitOp());
+  AddInputFromArray<float>(TensorShape({2}), {1, 2});
+  AddInputFromArray<float>(TensorShape({}), {3});
+  TF_ASSERT_OK(RunOpKernel());
+  test::ExpectTensorEqual<float>(*GetOutput(0), test::AsScalar<float>(3));
+  test::ExpectTensorEqual<float>(*GetOutput(1), test::AsTensor<float>({1, 2}));
+}
+
 REGISTER_OP("OpsTestBaseReadVar").Input("v: resource").Output("value: float").SetIsStateful();
 class ReadVarOp : public OpKernel {
  public:

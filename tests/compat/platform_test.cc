@@ -576,6 +576,10 @@ TEST(EnvTest, TemporaryFilesAreInTheFolderOfTheEnvironment) {
   std::string name;
   EXPECT_TRUE(Env::Default()->LocalTempFilename(&name));
   EXPECT_THAT(name, ::testing::StartsWith(folder + "/"));
+  setenv("TMPDIR", (folder + "/none").c_str(), 1);
+  const std::string unchanged = name;
+  EXPECT_FALSE(Env::Default()->LocalTempFilename(&name));
+  EXPECT_EQ(name, unchanged);
   unsetenv("TMPDIR");
   EXPECT_TRUE(Env::Default()->LocalTempFilename(&name));
   EXPECT_THAT(name, ::testing::StartsWith("/tmp/"));
