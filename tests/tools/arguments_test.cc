@@ -111,23 +111,24 @@ TEST_F(ArgumentsTest, FlagsTakeOneValue) {
 }
 
 TEST_F(ArgumentsTest, AreRequiredOrExcludeEachOther) {
-  for (const Arguments& arguments :
-       std::vector<Arguments>{{"gradients", "g.pb", "--of", "x"},
-                              {"gradients", "g.pb", "-o", "o.pb"},
-                              {"gradients", "--of", "x", "-o", "o.pb"},
-                              {"freeze", "g.pb", "c", "--outputs", "x"},
-                              {"freeze", "g.pb", "c", "-o", "o.pb"},
-                              {"freeze", "g.pb", "--outputs", "x", "-o", "o.pb"},
-                              {"checkpoint"},
-                              {"checkpoint", "c", "-o", "o.npy"},
-                              {"checkpoint", "c", "--diff", "d", "--tensor", "t"},
-                              {"view", "-o", "o.html"},
-                              {"view", "g.pb"},
-                              {"inspect"},
-                              {"inspect", "g.pb", "--fast"},
-                              {"bench"},
-                              {"test"},
-                              {"run", "g.pb", "--timeout"}}) {
+  for (const Arguments& arguments : std::vector<Arguments>{
+           {"gradients", "g.pb", "--of", "x"},
+           {"gradients", "g.pb", "-o", "o.pb"},
+           {"gradients", "--of", "x", "-o", "o.pb"},
+           {"gradients", "--of", "x", "-o", "o.pb", "--check", "a=b", "c=d", "e"},
+           {"freeze", "g.pb", "c", "--outputs", "x"},
+           {"freeze", "g.pb", "c", "-o", "o.pb"},
+           {"freeze", "g.pb", "--outputs", "x", "-o", "o.pb"},
+           {"checkpoint"},
+           {"checkpoint", "c", "-o", "o.npy"},
+           {"checkpoint", "c", "--diff", "d", "--tensor", "t"},
+           {"view", "-o", "o.html"},
+           {"view", "g.pb"},
+           {"inspect"},
+           {"inspect", "g.pb", "--fast"},
+           {"bench"},
+           {"test"},
+           {"run", "g.pb", "--timeout"}}) {
     EXPECT_EQ(Gradflow(arguments).exit_code, 2) << arguments[0] << " " << arguments.back();
   }
 }

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,6 +85,27 @@ TEST_F(GradientsCommandTest, ComparesWithDifferences) {
     EXPECT_THAT(result.out, MatchesRegex("x: [^\n]*\n  agrees: largest difference [^\n]*\n"
                                          "w: [^\n]*\n  agrees: largest difference [^\n]*\n"));
   }
+}
+
+TEST_F(GradientsCommandTest, RecomputesOnDemand) {
+  constexpr int kNodes = 16;
+  const Scope root = Scope::NewRootScope();
+  Output y = ops::Placeholder(root, DT_FLOAT);
+  for (int i = 0; i < kNodes; ++i) y = ops::Sin(root, y);
+  ops::Identity(root.WithOpName("last"), y);
+  GraphDef graph;
+  GRADFLOW_ASSERT_OK(root.ToGraphDef(&graph));
+  GRADFLOW_ASSERT_OK(WriteGraphDef(File("graph.pb"), graph));
+  const auto sines = [&](const std::vector<std::string>& options) {
+    const ProcessResult result = Gradients(options);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    const absl::StatusOr<GraphDef> written = ReadGraphDef(File("out.pb"));
+    GRADFLOW_EXPECT_OK(written.status());
+    return std::count_if(written->node().begin(), written->node().end(),
+                         [](const NodeDef& node) { return node.op() == "Sin"; });
+  };
+  EXPECT_EQ(sines({"--of", "last"}), kNodes);
+  EXPECT_GT(sines({"--of", "last", "--recompute"}), kNodes);
 }
 
 // The tensor that is fed as y has another shape than x, and so has the gradient that follows from

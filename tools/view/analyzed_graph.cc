@@ -50,7 +50,8 @@ std::vector<int> ImportableNodes(const AnalyzedGraph& graph) {
   return ready;
 }
 
-// Imports what can be imported of a graph that cannot.
+// Imports what can be imported of a graph that cannot, into the graph that its import has left
+// empty.
 void ImportPart(const GraphLimits& limits, AnalyzedGraph* graph) {
   GraphDef part;
   for (const int i : ImportableNodes(*graph)) *part.add_node() = graph->def.node(i);
@@ -59,7 +60,6 @@ void ImportPart(const GraphLimits& limits, AnalyzedGraph* graph) {
   ImportGraphDefOptions options;
   options.limits = limits;
   options.require_kernels = false;
-  graph->graph = std::make_unique<Graph>();
   // On error, nothing is known of the nodes. The problems of the whole graph have the reason.
   ImportGraphDef(options, std::move(part), graph->graph.get()).IgnoreError();
 }
