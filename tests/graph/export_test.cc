@@ -394,7 +394,9 @@ TEST_F(GraphFileTest, ContentDecidesForOtherNames) {
   const GraphDef def = RichGraphDef();
   Write("binary", Serialized(def));
   Write("text", GraphDefToText(def));
-  for (const char* name : {"binary", "text"}) {
+  Write("lines_of_windows",
+        absl::StrReplaceAll(GraphDefToText(def), {{"\n", "\r\n"}, {"  ", "\t"}}));
+  for (const char* name : {"binary", "text", "lines_of_windows"}) {
     GRADFLOW_ASSERT_OK_AND_ASSIGN(const GraphDef read, ReadGraphDef(File(name)));
     EXPECT_EQ(Serialized(read), Serialized(def));
   }

@@ -109,6 +109,13 @@ const DimsCase kDims[] = {
        return ops::Shape(in.root, large).output;
      },
      "[?,3]"},
+    {"ShapeThatJustFitsInt32",
+     [](const Inputs& in) {
+       const Output large =
+           ops::Placeholder(in.root, DT_FLOAT, ops::Placeholder::Shape({2147483647, -1}));
+       return ops::Shape(in.root, large).output;
+     },
+     "[2147483647,?]"},
     {"StridedSlice", [](const Inputs& in) { return in.Slice(in.shape, 0, 2); }, "[?,5]"},
     {"StridedSliceOfEnd", [](const Inputs& in) { return in.Slice(in.shape, -2, 3); }, "[5,7]"},
     // TensorFlow does not build this graph.
@@ -406,6 +413,15 @@ TEST(KnownValues, FollowFromABoundedNumberOfNodes) {
   EXPECT_EQ(ShapeText(ops::Fill(root, far, 1.0f)), "[?,?]");
   // Also later.
   EXPECT_EQ(ShapeText(ops::Fill(root, far, 1.0f)), "[?,?]");
+}
+
+// If each Fill looked at the nodes before it anew, this would take minutes.
+TEST(KnownValues, ThatAreTooFarAreSoughtOnce) {
+  const Scope root = Scope::NewRootScope();
+  const Output far = Chain(root, ops::Const(root, {3, 4}), KnownValues::kMaxNodes + 1);
+  const Output one = ops::Const(root, 1.0f);
+  for (int i = 0; i < 100'000; ++i) ops::Fill(root, far, one);
+  EXPECT_EQ(ShapeText(ops::Fill(root, far, one)), "[?,?]");
 }
 
 // Each node doubles the number of paths.

@@ -177,6 +177,14 @@ TEST(WireCheck, KeysOfMapsMayBeMany) {
   }
 }
 
+// A search whose time is quadratic would take minutes.
+TEST(WireCheck, KeysOfMapsTakeLinearTime) {
+  GraphDef graph;
+  auto& attrs = *graph.mutable_library()->add_function()->mutable_arg_attr();
+  for (uint32_t i = 0; i < 200000; ++i) attrs[i];
+  GRADFLOW_EXPECT_OK(ParseGraphDef(graph.SerializeAsString()));
+}
+
 // A truncated entry has the key that precedes its end.
 TEST(WireCheck, TruncatedEntriesHaveTheirFirstKey) {
   const std::string t = "\x0a\x01T";
