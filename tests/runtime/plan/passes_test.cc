@@ -441,34 +441,42 @@ TEST_F(PassesTest, TakesDeepAndWideGraphs) {
 // ---- In a session ----
 
 TEST(OptimizerOptionsTest, TellASessionWhatToDo) {
-  GraphDef graph;
-  *graph.add_node() = ToyNode("c", "Const", {}, {{"value", Int(2)}, {"dtype", DT_INT64}});
-  *graph.add_node() = ToyNode("neg", "Neg", {"c"}, {{"T", DT_INT64}});
-  *graph.add_node() = ToyNode("neg2", "Neg", {"c"}, {{"T", DT_INT64}});
-  const auto nodes_run = [&](OptimizerOptions::Level level, bool eliminate = false,
-                             bool fold = false) {
-    SessionOptions options;
-    OptimizerOptions& optimizer =
-        *options.config.mutable_graph_options()->mutable_optimizer_options();
-    optimizer.set_opt_level(level);
-    optimizer.set_do_common_subexpression_elimination(eliminate);
-    optimizer.set_do_constant_folding(fold);
-    auto session = Session::Make(options, ToyRegistry());
-    EXPECT_THAT(session, IsOk());
-    EXPECT_THAT((*session)->Create(graph), IsOk());
-    RunOptions run_options;
-    run_options.set_trace_level(RunOptions::FULL_TRACE);
-    RunMetadata metadata;
-    std::vector<Tensor> outputs;
-    EXPECT_THAT((*session)->Run(run_options, {}, {"neg", "neg2"}, {}, &outputs, &metadata), IsOk());
-    EXPECT_EQ(outputs[0].scalar<int64_t>()(), -2);
-    EXPECT_EQ(outputs[1].scalar<int64_t>()(), -2);
-    return metadata.step_stats().dev_stats(0).node_stats_size();
-  };
-  EXPECT_EQ(nodes_run(OptimizerOptions::L1), 1);
-  EXPECT_EQ(nodes_run(OptimizerOptions::L0), 3);
-  EXPECT_EQ(nodes_run(OptimizerOptions::L0, /*eliminate=*/true), 2);
-  EXPECT_EQ(nodes_run(OptimizerOptions::L0, /*eliminate=*/false, /*fold=*/true), 2);
+  // Of a constant without elements, too, whose folding takes no memory.
+  for (const Tensor& value : {Int(2), Tensor(DT_INT64, {0})}) {
+    SCOPED_TRACE(value.shape().DebugString());
+    GraphDef graph;
+    *graph.add_node() = ToyNode("c", "Const", {}, {{"value", value}, {"dtype", DT_INT64}});
+    *graph.add_node() = ToyNode("neg", "Neg", {"c"}, {{"T", DT_INT64}});
+    *graph.add_node() = ToyNode("neg2", "Neg", {"c"}, {{"T", DT_INT64}});
+    const auto nodes_run = [&](OptimizerOptions::Level level, bool eliminate = false,
+                               bool fold = false) {
+      SessionOptions options;
+      OptimizerOptions& optimizer =
+          *options.config.mutable_graph_options()->mutable_optimizer_options();
+      optimizer.set_opt_level(level);
+      optimizer.set_do_common_subexpression_elimination(eliminate);
+      optimizer.set_do_constant_folding(fold);
+      auto session = Session::Make(options, ToyRegistry());
+      EXPECT_THAT(session, IsOk());
+      EXPECT_THAT((*session)->Create(graph), IsOk());
+      RunOptions run_options;
+      run_options.set_trace_level(RunOptions::FULL_TRACE);
+      RunMetadata metadata;
+      std::vector<Tensor> outputs;
+      EXPECT_THAT((*session)->Run(run_options, {}, {"neg", "neg2"}, {}, &outputs, &metadata),
+                  IsOk());
+      for (const Tensor& output : outputs) {
+        EXPECT_EQ(output.shape(), value.shape());
+        if (output.NumElements() == 0) continue;
+        EXPECT_EQ(output.flat<int64_t>()(0), -2);
+      }
+      return metadata.step_stats().dev_stats(0).node_stats_size();
+    };
+    EXPECT_EQ(nodes_run(OptimizerOptions::L1), 1);
+    EXPECT_EQ(nodes_run(OptimizerOptions::L0), 3);
+    EXPECT_EQ(nodes_run(OptimizerOptions::L0, /*eliminate=*/true), 2);
+    EXPECT_EQ(nodes_run(OptimizerOptions::L0, /*eliminate=*/false, /*fold=*/true), 2);
+  }
 
   SessionOptions options;
   options.config.mutable_graph_options()->mutable_optimizer_options()->set_opt_level(
