@@ -86,6 +86,14 @@ TEST_P(RunTraceTest, RecordsEachNode) {
     EXPECT_LE(0, node.op_start_rel_nanos());
     EXPECT_LE(node.op_start_rel_nanos(), node.op_end_rel_nanos());
     EXPECT_LE(node.op_end_rel_nanos(), node.all_end_rel_nanos());
+    // Microseconds are those of the nanoseconds.
+    const int64_t start = node.all_start_micros();
+    const auto micros = [&](int64_t rel_nanos) {
+      return (node.all_start_nanos() + rel_nanos) / 1000;
+    };
+    EXPECT_EQ(start + node.op_start_rel_micros(), micros(node.op_start_rel_nanos()));
+    EXPECT_EQ(start + node.op_end_rel_micros(), micros(node.op_end_rel_nanos()));
+    EXPECT_EQ(start + node.all_end_rel_micros(), micros(node.all_end_rel_nanos()));
     EXPECT_EQ(device.thread_names().count(node.thread_id()), 1u);
   }
   EXPECT_THAT(order, ElementsAre("a", "b", "c"));
