@@ -6,19 +6,20 @@
 #include <exception>
 #include <new>
 
+#include "absl/base/attributes.h"
 #include "absl/status/status.h"
 #include "gradflow/core/status.h"
 
 namespace gradflow {
 
-// Returns the status of fn(); RESOURCE_EXHAUSTED if it throws std::bad_alloc; INTERNAL, with at
-// most 200 bytes of the text of the exception, if it throws anything else. If there is no memory
-// for a message, returns RESOURCE_EXHAUSTED with an empty message, which does not allocate.
-template <typename F>
-absl::Status CallSafely(F&& fn) noexcept {
+namespace internal {
+
+// Returns the status for the exception that is being handled. Not inline, so that callers are
+// small.
+ABSL_ATTRIBUTE_NOINLINE inline absl::Status StatusOfException() noexcept {
   try {
     try {
-      return fn();
+      throw;
     } catch (const std::bad_alloc&) {
       return errors::ResourceExhausted("out of memory");
     } catch (const std::exception& e) {
@@ -28,6 +29,20 @@ absl::Status CallSafely(F&& fn) noexcept {
     }
   } catch (...) {
     return absl::Status(absl::StatusCode::kResourceExhausted, "");
+  }
+}
+
+}  // namespace internal
+
+// Returns the status of fn(); RESOURCE_EXHAUSTED if it throws std::bad_alloc; INTERNAL, with at
+// most 200 bytes of the text of the exception, if it throws anything else. If there is no memory
+// for a message, returns RESOURCE_EXHAUSTED with an empty message, which does not allocate.
+template <typename F>
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status CallSafely(F&& fn) noexcept {
+  try {
+    return fn();
+  } catch (...) {
+    return internal::StatusOfException();
   }
 }
 

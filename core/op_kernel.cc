@@ -49,7 +49,7 @@ absl::Status KernelContext::ForwardInputOrAllocateOutput(int input, int i, const
                                                          Tensor** out) {
   Tensor& in = inputs_[input];
   // Strings would be new all the same.
-  if (in.dtype() == output_types_[i] && DataTypeIsPlainBytes(in.dtype()) && in.CanBeReused() &&
+  if (in.dtype() == output_types_[i] && in.dtype() != DT_STRING && in.CanBeReused() &&
       outputs_[i].TakeFrom(&in, shape)) {
     *out = &outputs_[i];
     return absl::OkStatus();

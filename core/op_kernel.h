@@ -3,8 +3,8 @@
 //
 // A kernel is made once for its node and then run any number of times, also concurrently, so
 // Compute is thread-safe: it guards any state that it changes. Compute should return errors, not
-// throw; the executor turns exceptions into errors. It checks its inputs even if the shape function
-// has checked them. An error states the local fact ("min must be a scalar, but has
+// throw; the executor turns exceptions into errors. Compute checks its inputs even if the shape
+// function has checked them. An error states the local fact ("min must be a scalar, but has
 // shape [2]"); the executor adds "node 'name' (Op): ".
 //
 // A kernel that waits for something outside of its thread (a timer, a queue, another machine, a
@@ -62,7 +62,7 @@ class KernelConstruction {
   // Returns the value of a Const if the graph has already decoded it, otherwise null. Sharing it
   // saves a second copy. For other ops, returns the value of the largest input that is a constant,
   // or null. A kernel may cache data derived from that value. A run may feed another tensor, so the
-  // kernel must keep a copy of this one and compare it with the input by SharesBufferWith().
+  // kernel must hold this tensor and compare the input with it by SharesBufferWith().
   const Tensor* constant() const { return constant_; }
 
   // Reads an attribute. Returns NOT_FOUND if the node has none of this name, INVALID_ARGUMENT if it
@@ -208,11 +208,10 @@ class AsyncOpKernel;
 class OpKernel {
  public:
   virtual ~OpKernel() = default;
-  // Sets every output, or returns an error. Thread-safe.
+  // Sets every output or marks it dead, or returns an error. Thread-safe.
   virtual absl::Status Compute(KernelContext& ctx) const = 0;
-  // Returns true if Compute costs no more than a task switch for any input, such as for a kernel
-  // that only forwards tensors or makes scalars. It then runs on the thread that made the
-  // node ready.
+  // Returns true if Compute never costs more than a task switch, as when it only forwards tensors
+  // or makes scalars. It then runs on the thread that made the node ready.
   virtual bool IsCheap() const { return false; }
   // Returns this kernel if it is an AsyncOpKernel, otherwise null.
   virtual const AsyncOpKernel* AsAsync() const { return nullptr; }
@@ -234,7 +233,7 @@ class AsyncDone {
 
   // Makes a callback that calls target->Done().
   explicit AsyncDone(std::shared_ptr<Target> target) : target_(std::move(target)) {}
-  // Not movable: a moved-from object would have no target.
+  // A move copies, since a moved-from object would have no target.
   AsyncDone(const AsyncDone&) = default;
   AsyncDone& operator=(const AsyncDone&) = default;
 

@@ -20,14 +20,14 @@
 namespace gradflow {
 
 // Calls fn(begin, end) for blocks that cover [0, total), concurrently. Every block but the last
-// has `block_size` units. A single block runs on the calling thread, without oneTBB. A loop inside
-// a block of a loop whose threads are limited runs on the thread of that block.
+// has `block_size` units. A single block runs on the calling thread, without oneTBB. A loop nested
+// in a loop that RunContext::max_loop_threads limits runs on one thread.
 // REQUIRES: block_size > 0, and fn does not throw.
 void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 
-// Marks the calling thread as one of `arena` while it lives: loops of runs in that arena need not
-// enter it. For those who implement LoopArena.
+// While this object lives, the calling thread counts as a thread of `arena`: loops of runs in that
+// arena need not enter it. For those who implement LoopArena.
 class ScopedArenaMembership {
  public:
   // `arena` must outlive this.
@@ -43,8 +43,8 @@ class ScopedArenaMembership {
 // Returns a copy of `run` whose loops run on their calling thread.
 RunContext SerialLoops(const RunContext& run);
 
-// Returns the block size at which a block of units that each cost about `nanoseconds_per_unit`
-// outweighs the cost of a task many times.
+// Returns a block size whose work far outweighs the cost of a task, for units of about
+// `nanoseconds_per_unit` each.
 int64_t BlockSizeForCost(double nanoseconds_per_unit);
 
 // Returns the number of blocks of ParallelFor(run, total, block_size).

@@ -250,18 +250,6 @@ bool Tensor::CopyFrom(const Tensor& other, const TensorShape& shape) {
   return true;
 }
 
-bool Tensor::TakeFrom(Tensor* other, const TensorShape& shape) {
-  if (!shape.IsValid() || shape.num_elements() != other->NumElements()) return false;
-  Drop();
-  dtype_ = other->dtype_;
-  shape_ = shape;
-  buffer_ = other->buffer_;
-  data_ = other->data_;
-  borrows_ = false;
-  other->borrows_ = true;
-  return true;
-}
-
 absl::StatusOr<Tensor> Tensor::Reshaped(const TensorShape& shape) const {
   Tensor reshaped;
   if (!reshaped.CopyFrom(*this, shape)) {

@@ -212,7 +212,17 @@ class Tensor {
   bool CopyFrom(const Tensor& other, const TensorShape& shape);
   // CopyFrom that takes over the reference of `other`, which becomes a borrowed copy: it stays
   // readable as long as this tensor holds the elements. REQUIRES: other->CanBeReused()
-  bool TakeFrom(Tensor* other, const TensorShape& shape);
+  bool TakeFrom(Tensor* other, const TensorShape& shape) {
+    if (!shape.IsValid() || shape.num_elements() != other->NumElements()) return false;
+    Drop();
+    dtype_ = other->dtype_;
+    shape_ = shape;
+    buffer_ = other->buffer_;
+    data_ = other->data_;
+    borrows_ = false;
+    other->borrows_ = true;
+    return true;
+  }
   absl::StatusOr<Tensor> Reshaped(const TensorShape& shape) const;
   // Makes this tensor share the bytes of `other`, as elements of another type and shape. Returns
   // INVALID_ARGUMENT and changes nothing if the sizes in bytes differ, a type is not plain bytes,

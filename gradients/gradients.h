@@ -5,9 +5,8 @@
 //   GRADFLOW_RETURN_IF_ERROR(AddSymbolicGradients(scope, {loss}, {weights, bias}, &gradients));
 //   session.Run({gradients[0], gradients[1]}, &values);
 //
-// The gradient of an input x is the sum of grad_y * dy/dx over all outputs y and all paths from x
-// to y. Gradient ops are named under "gradients/". Their definitions come from
-// GradientRegistry::Global().
+// The gradient of an input x is the sum of grad_y * dy/dx over all outputs y. Gradient ops are
+// named under "gradients/". Their definitions come from GradientRegistry::Global().
 //
 // Thread safety: as that of Scope.
 #ifndef GRADFLOW_GRADIENTS_GRADIENTS_H_
@@ -44,7 +43,7 @@ struct GradientBuildOptions {
   bool plain_names = false;
   // Also differentiates integers, as if they were real numbers.
   bool of_integers = false;
-  // Returns INVALID_ARGUMENT if no output depends on the node of an input.
+  // Makes it an INVALID_ARGUMENT if no output depends on the node of an input.
   bool inputs_must_be_reached = false;
 };
 
@@ -71,9 +70,9 @@ struct SparseGradient {
   IndexedSlices slices;
 };
 
-// Adds the gradients of `inputs`, given those of `outputs`, and stores them in *grad_outputs, one
-// for each input: NoGradient() for an input that no output depends on. Takes time linear in the
-// nodes between inputs and outputs.
+// Adds the gradients of `inputs`, given those of `outputs` in `grad_inputs`, and stores them in
+// *grad_outputs, one for each input: NoGradient() for an input that no output depends on. Takes
+// time linear in the nodes between inputs and outputs.
 //
 // INVALID_ARGUMENT if the numbers of outputs and of their gradients differ, or their types;
 // UNIMPLEMENTED, with the names of all such ops, if ops on the way have no registered gradient
@@ -90,9 +89,9 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options = {});
 
-// Does what the first overload does, except that gradients of inputs that only Gather, GatherV2
-// (along axis 0) and ResourceGather read, themselves or through Identity and ReadVariableOp, are
-// slices: a row for each index, instead of a tensor of the shape of the input.
+// Like the first overload, but returns slices, one row per index, for an input that only gathers
+// read: Gather, GatherV2 along axis 0, or ResourceGather, directly or through Identity and
+// ReadVariableOp.
 absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
                                         const std::vector<Output>& inputs,
                                         const std::vector<Output>& grad_inputs,

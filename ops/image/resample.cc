@@ -1,12 +1,18 @@
 #include "gradflow/ops/image/resample.h"
 
+#include <hwy/cache_control.h>
+
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 #include <vector>
 
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
-#include "gradflow/ops/nn/softmax_rows.h"
+#include "gradflow/ops/common/elementwise_simd.h"
+#include "gradflow/ops/common/simd.h"
+#include "gradflow/ops/image/resample_simd.h"
 
 namespace gradflow {
 namespace {
@@ -185,58 +191,18 @@ namespace {
 // Windows of more taps are wide: a loop over one looks whether the run should stop.
 constexpr int64_t kWideTaps = 12;
 
-// Resamples the columns of a row. Channels is their number, or 0 if only known at run time. In a
-// stopped run, ends early.
-template <int Channels>
-void ResampleColumns(const KernelContext& ctx, const Taps& columns, int64_t channels_if_unknown,
+// Resamples the columns of a row. In a stopped run, ends early.
+void ResampleColumns(const KernelContext& ctx, const Taps& columns, int64_t channels,
                      const float* x, float* y) {
-  const int64_t channels = Channels > 0 ? Channels : channels_if_unknown;
   const int64_t taps = columns.count();
-  const int32_t* indices = columns.indices(0);
-  const float* weights = columns.weights(0);
-  if (columns.is_linear) {
-    for (int64_t i = 0; i < columns.out(); ++i, indices += 2, weights += 2, y += channels) {
-      const float* const a = x + indices[0] * channels;
-      const float* const b = x + indices[1] * channels;
-      const float weight = weights[1];
-      for (int64_t c = 0; c < channels; ++c) y[c] = a[c] + (b[c] - a[c]) * weight;
-    }
-    return;
-  }
-  for (int64_t i = 0; i < columns.out(); ++i, indices += taps, weights += taps, y += channels) {
+  const Weighting weighting = columns.is_linear ? Weighting::kLinear
+                              : taps == 4       ? Weighting::kCubic
+                                                : Weighting::kDouble;
+  const int64_t some = taps > kWideTaps ? 1 : columns.out();
+  for (int64_t i = 0; i < columns.out(); i += some) {
     if (taps > kWideTaps && ctx.ShouldStop()) return;
-    if (taps == 4) {
-      const float* const a = x + indices[0] * channels;
-      const float* const b = x + indices[1] * channels;
-      const float* const p = x + indices[2] * channels;
-      const float* const q = x + indices[3] * channels;
-      for (int64_t c = 0; c < channels; ++c) {
-        y[c] = a[c] * weights[0] + b[c] * weights[1] + p[c] * weights[2] + q[c] * weights[3];
-      }
-      continue;
-    }
-    for (int64_t c = 0; c < channels; ++c) {
-      // Windows of any size: double loses nothing that matters.
-      double sum = 0;
-      for (int64_t k = 0; k < taps; ++k) {
-        sum += static_cast<double>(x[indices[k] * channels + c]) * static_cast<double>(weights[k]);
-      }
-      y[c] = static_cast<float>(sum);
-    }
-  }
-}
-
-void ResampleColumnsOf(const KernelContext& ctx, const Taps& columns, int64_t channels,
-                       const float* x, float* y) {
-  switch (channels) {
-    case 1:
-      return ResampleColumns<1>(ctx, columns, channels, x, y);
-    case 3:
-      return ResampleColumns<3>(ctx, columns, channels, x, y);
-    case 4:
-      return ResampleColumns<4>(ctx, columns, channels, x, y);
-    default:
-      return ResampleColumns<0>(ctx, columns, channels, x, y);
+    ResamplePixels(weighting, {x, columns.in(), channels}, columns.indices(i), columns.weights(i),
+                   taps, some, y + i * channels);
   }
 }
 
@@ -272,39 +238,50 @@ class RowCache {
     float* const to = slots_ + static_cast<int64_t>(slot) * out_row_;
     if (held_[slot] != row) {
       const float* const x = reader_.Read(row * in_row_, in_row_, buffer_);
-      ResampleColumnsOf(ctx_, columns_, channels_, x, to);
+      ResampleColumns(ctx_, columns_, channels_, x, to);
       held_[slot] = row;
     }
     return to;
   }
 
   // Computes row i of the image whose first input row is `first`.
-  void Output(int64_t first, int64_t i, float* y) {
+  void Output(int64_t first, int64_t i, bool non_temporal, float* y) {
     const int32_t* const indices = rows_.indices(i);
     const float* const weights = rows_.weights(i);
-    const int64_t n = out_row_;
     if (rows_.is_linear) {
       const float* const a = Row(first + indices[0]);
       // Equal rows share a slot.
       const float* const b = Row(first + indices[1]);
-      const float weight = weights[1];
-      for (int64_t k = 0; k < n; ++k) y[k] = a[k] + (b[k] - a[k]) * weight;
-      return;
+      return InterpolateRows(a, b, weights[1], out_row_, non_temporal, y);
     }
+    // Rows that fit the slots are added at once, others one by one.
+    std::array<const float*, kWideTaps> some_rows;
+    std::array<float, kWideTaps> some_weights;
+    const bool at_once = rows_.count() <= kWideTaps && SlotsHold(indices, rows_.count());
+    int64_t count = 0;
     for (int64_t t = 0; t < rows_.count(); ++t) {
-      const float weight = weights[t];
-      if (t > 0 && weight == 0) continue;
-      if (rows_.count() > kWideTaps && ctx_.ShouldStop()) return;
-      const float* const x = Row(first + indices[t]);
-      if (t == 0) {
-        for (int64_t k = 0; k < n; ++k) y[k] = x[k] * weight;
+      if (t > 0 && weights[t] == 0) continue;
+      if (!at_once && ctx_.ShouldStop()) return;
+      some_rows[count] = Row(first + indices[t]);
+      some_weights[count] = weights[t];
+      if (at_once) {
+        ++count;
       } else {
-        for (int64_t k = 0; k < n; ++k) y[k] += x[k] * weight;
+        AddRows(some_rows.data(), some_weights.data(), 1, t > 0, out_row_, false, y);
       }
+    }
+    if (at_once) {
+      AddRows(some_rows.data(), some_weights.data(), count, false, out_row_, non_temporal, y);
     }
   }
 
  private:
+  // Returns true if the slots can hold all rows of `indices` at once.
+  bool SlotsHold(const int32_t* indices, int64_t count) const {
+    const auto [least, most] = std::minmax_element(indices, indices + count);
+    return *most - *least < static_cast<int64_t>(held_.size());
+  }
+
   const KernelContext& ctx_;
   const FloatReader& reader_;
   const Taps& rows_;
@@ -339,11 +316,15 @@ absl::Status Resample(KernelContext& ctx, const Tensor& images, const Taps& rows
   float* const buffers = scratch.flat<float>().data();
   const FloatReader reader(images);
   float* const y = output->flat<float>().data();
+  const bool non_temporal = ShouldUseNonTemporalStores(
+      y, /*over_input=*/false, total * out_row * static_cast<int64_t>(sizeof(float)),
+      out_row * static_cast<int64_t>(sizeof(float)));
   ParallelFor(ctx, total, block, [&](int64_t begin, int64_t end) {
     RowCache cache(ctx, reader, rows, columns, channels, slots, buffers + begin / block * floats);
     for (int64_t r = begin; r < end && !ctx.ShouldStop(); ++r) {
-      cache.Output(r / rows.out() * rows.in(), r % rows.out(), y + r * out_row);
+      cache.Output(r / rows.out() * rows.in(), r % rows.out(), non_temporal, y + r * out_row);
     }
+    if (non_temporal) hwy::FlushStream();
   });
   return absl::OkStatus();
 }

@@ -237,9 +237,9 @@ void RegisterKernels(Registry& registry, const std::string& op) {
 constexpr char kAttrsDoc[] =
     R"(ksize: The size of the windows along each dimension; 1 for batch and channels.
 strides: The distance of neighboring windows along each dimension; 1 for batch and channels.
-padding: "SAME" has a window for each stride, part of which may lie outside of the input. "VALID" has
-  the windows that lie within the input.
-data_format: The order of the dimensions. TensorFlow's CPU kernels refuse channels first.
+padding: "SAME" pads the input to ceil(size / stride) windows along each dimension. "VALID" has the
+  windows that lie within the input.
+data_format: The order of the dimensions. Unlike in TensorFlow, the CPU accepts channels first.
 T: The type of the elements.)";
 
 }  // namespace

@@ -78,7 +78,8 @@ class MaxPoolWithArgmax final : public OpKernel {
     GRADFLOW_RETURN_IF_ERROR(
         construction.GetAttr("include_batch_in_index", &include_batch_in_index_));
     if (!attrs_.pools_channels()) return absl::OkStatus();
-    return errors::Unimplemented("positions of maxima across channels are not supported");
+    return errors::Unimplemented("ksize[3] is ", attrs_.size[3],
+                                 ", but positions of maxima across channels are not supported");
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -116,7 +117,7 @@ class MaxPoolWithArgmax final : public OpKernel {
   }
 
  private:
-  // The index of an element in its image, or in the whole input.
+  // Writes the indices of the maxima of a row, in their image or in the whole input.
   void WriteIndices(const PoolGeometry& g, int64_t row, const int32_t* positions,
                     Tensor* argmax) const {
     const int64_t batch = row / g.out[1];
@@ -138,16 +139,17 @@ constexpr char kSizesDoc[] = R"(ksize: The size of the windows along each dimens
 strides: The distance of neighboring windows along each dimension.
 )";
 constexpr char kPaddingDoc[] =
-    R"(padding: "SAME" has a window for each stride, part of which may lie outside of the input. "VALID" has
-  the windows that lie within the input.
+    R"(padding: "SAME" pads the input to ceil(size / stride) windows along each dimension. "VALID" has the
+  windows that lie within the input.
 )";
 constexpr char kExplicitDoc[] =
-    R"(padding: "SAME" has a window for each stride, part of which may lie outside of the input. "VALID" has
-  the windows that lie within the input. "EXPLICIT" pads the input by `explicit_paddings`.
-explicit_paddings: The padding before and after each dimension, less than the size of a window.
+    R"(padding: "SAME" pads the input to ceil(size / stride) windows along each dimension. "VALID" has the
+  windows that lie within the input. "EXPLICIT" pads the input by `explicit_paddings`.
+explicit_paddings: The padding before and after each dimension, in the order of `data_format`, each less than the
+  size of a window.
 )";
 constexpr char kFormatDoc[] =
-    R"(data_format: The order of the dimensions. TensorFlow's CPU kernels refuse channels first.
+    R"(data_format: The order of the dimensions. Unlike in TensorFlow, the CPU accepts channels first.
 )";
 
 }  // namespace
@@ -168,7 +170,7 @@ void Register(Registry& registry) {
       .Shape(MaxPoolShape<4>)
       .Doc(absl::StrCat(R"(Computes the maxima of windows of images.
 
-NaN does not count: a window of NaN alone has the maximum -inf.
+Ignores NaN: the maximum of a window of NaNs is -inf.
 
 input: Images of shape [batch, rows, columns, channels], or as `data_format` says.
 output: The maximum of each window.
@@ -187,16 +189,17 @@ T: The type of the elements.
       .Attr("padding: {'SAME', 'VALID'}")
       .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")
       .Shape(MaxPoolShape<4>)
-      .Doc(absl::StrCat(R"(Computes the maxima of windows of images, whose size is an input.
+      .Doc(absl::StrCat(
+          R"(Computes the maxima of windows of images. The sizes and strides of windows are inputs.
 
-NaN does not count: a window of NaN alone has the maximum -inf.
+Ignores NaN: the maximum of a window of NaNs is -inf.
 
 input: Images of shape [batch, rows, columns, channels], or as `data_format` says.
 )",
-                        kSizesDoc, R"(output: The maximum of each window.
+          kSizesDoc, R"(output: The maximum of each window.
 T: The type of the elements.
 )",
-                        kPaddingDoc, kFormatDoc));
+          kPaddingDoc, kFormatDoc));
   registry.Op("MaxPool3D")
       .Group("nn_ops")
       .Input("input: T")
@@ -209,7 +212,7 @@ T: The type of the elements.
       .Shape(MaxPoolShape<5>)
       .Doc(absl::StrCat(R"(Computes the maxima of windows of volumes.
 
-NaN does not count: a window of NaN alone has the maximum -inf.
+Ignores NaN: the maximum of a window of NaNs is -inf.
 
 input: Volumes of shape [batch, planes, rows, columns, channels], or as `data_format` says.
 output: The maximum of each window.
@@ -232,7 +235,7 @@ output: The maximum of each window.
       .Doc(absl::StrCat(
           R"(Computes the maxima of windows of images, and their positions.
 
-The first of equal elements is the maximum, in the order of rows and columns.
+Of equal elements, the first in row-major order is the maximum. NaN is the maximum if it comes first.
 
 input: Images of shape [batch, rows, columns, channels].
 output: The maximum of each window.
@@ -243,16 +246,13 @@ argmax: The index of the maximum: (row * columns + column) * channels + channel.
           kPaddingDoc,
           R"(include_batch_in_index: If true, indices count from the first image of the batch.
 T: The type of the elements.)"));
-  const auto types = [](const DataTypeVector& of_c, bool with_quantized) {
-    DataTypeVector result = of_c;
-    if (with_quantized && of_c[0] == DT_INT8) result.push_back(DT_QINT8);
-    return result;
-  };
   const auto add = [&](auto tag, const DataTypeVector& of_c, bool of_max_pool) {
     using C = typename decltype(tag)::type;
     if (of_max_pool) {
+      DataTypeVector types = of_c;
+      if (of_c[0] == DT_INT8) types.push_back(DT_QINT8);
       for (const char* const op : {"MaxPool", "MaxPoolV2"}) {
-        registry.Kernel(op, MakeKernel<MaxPool<C, 4>>).Types("T", types(of_c, true));
+        registry.Kernel(op, MakeKernel<MaxPool<C, 4>>).Types("T", types);
       }
     }
     registry.Kernel("MaxPoolWithArgmax", MakeKernel<MaxPoolWithArgmax<C>>).Types("T", of_c);

@@ -488,7 +488,7 @@ strides: The distance of neighboring windows, as in the forward op.
 )";
 constexpr char kPaddingDoc[] = "padding: The padding, as in the forward op.\n";
 constexpr char kFormatDoc[] =
-    R"(data_format: The order of the dimensions. TensorFlow's CPU kernels refuse channels first.
+    R"(data_format: The order of the dimensions. Unlike in TensorFlow, the CPU accepts channels first.
 )";
 constexpr char kTypeDoc[] = "T: The type of the elements.";
 constexpr char kGradInputsDoc[] = R"(orig_input: The input of the forward op.

@@ -30,7 +30,7 @@ struct Sum {
   }
 };
 
-// Calls fn(d, i) for vectors of floats from i on, i < n.
+// Calls fn(d, i) for each full vector of [0, n), then for each float that is left.
 template <class F>
 HWY_INLINE void ForVectors(int64_t n, const F& fn) {
   constexpr auto lanes = static_cast<int64_t>(kFull);
@@ -39,7 +39,8 @@ HWY_INLINE void ForVectors(int64_t n, const F& fn) {
   for (; i < n; ++i) fn(One(), i);
 }
 
-// Elements that are fetched ahead of their use: processors fetch up to the end of a page.
+// The distance of software prefetches, in floats. Prefetchers of processors stop at the end of a
+// page.
 constexpr int64_t kAhead = 512;
 
 template <class Op>
@@ -82,7 +83,8 @@ HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const Po
   }
 }
 
-// Combines windows of one row, which mostly is a buffer in a cache. A prefetch would cost a fifth.
+// Combines windows of one row, which usually is in a cache already: with a prefetch, this takes 1.2
+// times as long (AMD EPYC, Zen 4).
 template <class Op, bool kNonTemporal>
 HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixels, int64_t depth,
                          int64_t count, float* y) {
@@ -151,15 +153,15 @@ HWY_INLINE void GradientsAtMaxima(const float* dy, const int32_t* positions, int
 
 }  // namespace
 
-void RowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
-                float* out) {
+void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
+              float* out) {
   if (kind == PoolKind::kMax) return RowsOf<Max>(x, stride, rows, first, n, out);
   RowsOf<Sum>(x, stride, rows, first, n, out);
 }
 
-void WindowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows,
-                   const PoolRange* windows, int64_t pixels, int64_t depth, int64_t count,
-                   bool non_temporal, float* y) {
+void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
+                 const PoolRange* windows, int64_t pixels, int64_t depth, int64_t count,
+                 bool non_temporal, float* y) {
   if (kind == PoolKind::kMax) {
     return AnyWindowsOf<Max>(x, stride, rows, windows, pixels, depth, 0, non_temporal, y);
   }
@@ -167,7 +169,7 @@ void WindowsOfPool(PoolKind kind, const float* x, int64_t stride, int64_t rows,
   AnyWindowsOf<Sum>(x, stride, rows, windows, pixels, depth, count, non_temporal, y);
 }
 
-void MergePixels(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
+void MergeMaxima(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
                  int64_t pixels, int64_t depth, int32_t first, int32_t row_positions, bool merge,
                  float* maxima, int32_t* positions) {
   for (int64_t o = 0; o < pixels; ++o, maxima += depth, positions += depth) {
@@ -202,7 +204,7 @@ void MergePixels(const float* x, int64_t stride, int64_t rows, const PoolRange* 
   }
 }
 
-void AddAtMaxima(const float* dy, const int32_t* positions, int64_t stride, int64_t rows,
+void AddToMaxima(const float* dy, const int32_t* positions, int64_t stride, int64_t rows,
                  const PoolRange* windows, int64_t pixels, int64_t depth, int32_t first, bool add,
                  bool non_temporal, float* dx) {
   if (non_temporal) {
@@ -212,14 +214,14 @@ void AddAtMaxima(const float* dy, const int32_t* positions, int64_t stride, int6
   GradientsAtMaxima<false>(dy, positions, stride, rows, windows, pixels, depth, first, add, dx);
 }
 
-void AddWeightedRow(const float* x, float weight, int64_t n, float* out) {
+void AddWeighted(const float* x, float weight, int64_t n, float* out) {
   ForVectors(n, [&](auto d, int64_t i) HWY_ATTR {
     const auto product = hn::LoadU(d, x + i) * hn::Set(d, weight);
     hn::StoreU(hn::LoadU(d, out + i) + product, d, out + i);
   });
 }
 
-void ScaleEachPixel(const float* weights, int64_t pixels, int64_t depth, float* x) {
+void ScalePixels(const float* weights, int64_t pixels, int64_t depth, float* x) {
   for (int64_t o = 0; o < pixels; ++o, x += depth) {
     ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
       hn::StoreU(hn::LoadU(d, x + i) * hn::Set(d, weights[o]), d, x + i);
@@ -235,42 +237,42 @@ HWY_AFTER_NAMESPACE();
 namespace gradflow {
 namespace {
 
-HWY_EXPORT(RowsOfPool);
-HWY_EXPORT(WindowsOfPool);
-HWY_EXPORT(MergePixels);
-HWY_EXPORT(AddAtMaxima);
-HWY_EXPORT(AddWeightedRow);
-HWY_EXPORT(ScaleEachPixel);
+HWY_EXPORT(PoolRows);
+HWY_EXPORT(PoolWindows);
+HWY_EXPORT(MergeMaxima);
+HWY_EXPORT(AddToMaxima);
+HWY_EXPORT(AddWeighted);
+HWY_EXPORT(ScalePixels);
 
 }  // namespace
 
 void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
               float* out) {
-  GRADFLOW_SIMD_DISPATCH(RowsOfPool)(kind, x, stride, rows, first, n, out);
+  GRADFLOW_SIMD_DISPATCH(PoolRows)(kind, x, stride, rows, first, n, out);
 }
 void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
                  const PoolRange* windows, int64_t pixels, int64_t depth, int64_t count,
                  bool non_temporal, float* y) {
-  GRADFLOW_SIMD_DISPATCH(WindowsOfPool)
+  GRADFLOW_SIMD_DISPATCH(PoolWindows)
   (kind, x, stride, rows, windows, pixels, depth, count, non_temporal, y);
 }
 void MergeMaxima(const float* x, int64_t stride, int64_t rows, const PoolRange* windows,
                  int64_t pixels, int64_t depth, int32_t first, int32_t row_positions, bool merge,
                  float* maxima, int32_t* positions) {
-  GRADFLOW_SIMD_DISPATCH(MergePixels)
+  GRADFLOW_SIMD_DISPATCH(MergeMaxima)
   (x, stride, rows, windows, pixels, depth, first, row_positions, merge, maxima, positions);
 }
 void AddToMaxima(const float* dy, const int32_t* positions, int64_t stride, int64_t rows,
                  const PoolRange* windows, int64_t pixels, int64_t depth, int32_t first, bool add,
                  bool non_temporal, float* dx) {
-  GRADFLOW_SIMD_DISPATCH(AddAtMaxima)
+  GRADFLOW_SIMD_DISPATCH(AddToMaxima)
   (dy, positions, stride, rows, windows, pixels, depth, first, add, non_temporal, dx);
 }
 void AddWeighted(const float* x, float weight, int64_t n, float* out) {
-  GRADFLOW_SIMD_DISPATCH(AddWeightedRow)(x, weight, n, out);
+  GRADFLOW_SIMD_DISPATCH(AddWeighted)(x, weight, n, out);
 }
 void ScalePixels(const float* weights, int64_t pixels, int64_t depth, float* x) {
-  GRADFLOW_SIMD_DISPATCH(ScaleEachPixel)(weights, pixels, depth, x);
+  GRADFLOW_SIMD_DISPATCH(ScalePixels)(weights, pixels, depth, x);
 }
 
 }  // namespace gradflow

@@ -21,8 +21,9 @@ enum class PoolKind { kMax, kSum, kMean };
 void PoolRows(PoolKind kind, const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
               float* out);
 // Combines windows: sets pixel i < `pixels` of y to the combination of pixels windows[i] of `rows`
-// rows that are `stride` apart, the rows of each column first. Means are of `count` elements for
-// each column. With one row, the results of PoolRows give the same bits as all rows in one step.
+// rows that are `stride` apart, the rows of each column first. A mean divides by `count`
+// times the number of columns, and by nothing if `count` is 0. With one row, the results of
+// PoolRows give the same bits as all rows in one step.
 void PoolWindows(PoolKind kind, const float* x, int64_t stride, int64_t rows,
                  const PoolRange* windows, int64_t pixels, int64_t depth, int64_t count,
                  bool non_temporal, float* y);

@@ -192,17 +192,18 @@ absl::Status RunOnce(RunCore* core, const Plan& plan, absl::Span<const Tensor* c
   PlanRun run(core, plan, trace, memory);
   run.SetFeeds(feeds);
   bool measures = false;
+  int64_t fed_bytes = 0;
   if (core->shared()) {
-    const int64_t fed_bytes = BytesOf(feeds);
+    fed_bytes = BytesOf(feeds);
     run.SetFedBytes(fed_bytes);
-    measures = plan.BeginMeasuring(fed_bytes);
+    measures = plan.BeginMeasuring();
   }
   if (measures) run.MeasureCosts();
   core->RunToEnd(&run);
   // If there is no memory for a new order, the plan keeps its current one.
   if (measures) {
     (void)CallSafely([&] {
-      plan.EndMeasuring(/*finished=*/!core->failed());
+      plan.EndMeasuring(/*finished=*/!core->failed(), fed_bytes);
       return absl::OkStatus();
     });
   }

@@ -85,10 +85,9 @@ class FunctionTable {
 
 class Executor {
  public:
-  // The thread that calls Run works on its run, together with oneTBB's workers, which all runs
-  // share. Including the caller, as many threads work for a run as the larger of the two numbers,
-  // or fewer if the machine has fewer cores. A thread that waits for its run works for no other
-  // run. With 1 and 1, no other thread ever takes part. Tensors are allocated from `allocator`,
+  // A run uses at most max(inter_op, intra_op) threads: its caller, and oneTBB's workers, which all
+  // runs share. A thread that waits for its run works for no other run. With 1 and 1, no other
+  // thread ever takes part. Tensors are allocated from `allocator`,
   // those of nodes on other devices from the allocators of `other_devices`; kernels use
   // `resources`. REQUIRES: both numbers >= 1
   Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
@@ -104,23 +103,23 @@ class Executor {
 
   int threads() const;
 
-  // Runs `plan` with `feeds`, in the plan's order, and stores the fetched tensors in *outputs,
-  // which may be null. On error *outputs is unchanged.
+  // Runs `plan` and stores the fetched tensors in *outputs, which may be null. `feeds` are in the
+  // order of PlanNames::feeds. On error *outputs is unchanged.
   //
   // The first error of a kernel, or the first limit that is reached, ends the run. Nodes that have
   // not started do not start, running nodes stop at the next block of a loop, and asynchronous
-  // nodes are not waited for. The error's text begins with "node 'name' (Op): ", unless memory is
-  // too short even for a text: RESOURCE_EXHAUSTED.
+  // nodes are not waited for. The error of a node begins with "node 'name' (Op): ", unless there is
+  // no memory for the text.
   //
-  // A plan for other devices than the executor has is FAILED_PRECONDITION.
+  // Returns FAILED_PRECONDITION if the executor lacks a device of the plan.
   //
-  // Records the nodes in *trace, which is made for this plan, unless it is null. Kernels may call
+  // Records the nodes in *trace, which was made for this plan and may be null. Kernels may call
   // `functions`.
   absl::Status Run(const std::shared_ptr<const Plan>& plan, absl::Span<const Tensor* const> feeds,
                    const RunLimits& limits, std::vector<Tensor>* outputs, RunTrace* trace = nullptr,
                    const std::shared_ptr<const FunctionTable>& functions = nullptr) const;
 
-  // Returns memory that no run uses to the system.
+  // Frees the memory that is cached for later runs. Tensors are in the allocators.
   void Trim() const;
   // Trims permanently: large blocks are also returned to the system as the runs in flight end.
   void StopCaching() const;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/call_safely.h"
 #include "gradflow/core/status.h"
@@ -14,6 +15,7 @@ namespace {
 
 // The link of an asynchronous node that is in flight.
 constexpr int32_t kAsyncNode = -3;
+constexpr int32_t kNoSlot = -1;
 
 }  // namespace
 
@@ -33,6 +35,10 @@ PlanRun::PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory)
       plan_(plan),
       order_(plan.order()),
       nodes_(plan.nodes().data()),
+      input_slots_(plan.inputs().data()),
+      slot_types_(plan.slot_types().data()),
+      slot_uses_(plan.slot_uses().data()),
+      contexts_(&core->context()),
       trace_(trace),
       tensors_(static_cast<Tensor*>(memory)),
       uses_(reinterpret_cast<std::atomic<int32_t>*>(tensors_ + plan.num_slots())),
@@ -48,6 +54,8 @@ PlanRun::PlanRun(RunCore* core, const Plan& plan, RunTrace* trace, void* memory)
   }
   std::memset(static_cast<void*>(slot_states_), static_cast<int>(SlotState::kEmpty),
               plan.num_slots());
+  // FirstAsyncNode() reads the links of nodes that have not started, too.
+  if (plan.has_async()) std::fill_n(links_, plan.num_nodes(), kNoNode);
 }
 
 PlanRun::~PlanRun() {
@@ -100,6 +108,20 @@ void PlanRun::Execute(ReadyQueue::Work* work) {
     core_.shared() ? Work<Mode::kSharedTraced>(work) : Work<Mode::kAloneTraced>(work);
   }
 }
+
+namespace {
+
+// Returns the error of a kernel that did not set output i to a tensor of type `expected`.
+ABSL_ATTRIBUTE_NOINLINE absl::Status WrongOutput(int i, const Tensor& output, DataType expected) {
+  if (output.dtype() == DT_INVALID) {
+    return errors::Internal("the kernel did not set output ", i);
+  }
+  return errors::Internal("the kernel set output ", i, " to ",
+                          output.IsInitialized() ? "a" : "an uninitialized", " tensor of type ",
+                          DataTypeString(output.dtype()), ", expected ", DataTypeString(expected));
+}
+
+}  // namespace
 
 // An asynchronous node that is in flight. Lives as long as a copy of its AsyncDone, which may
 // outlive the run but can no longer reach it then.
@@ -162,6 +184,8 @@ class PlanRun::AsyncNode final : public ReadyQueue::Completion {
   std::weak_ptr<AsyncNode> self_;
 };
 
+// Work() and what it calls for each node are one function: a node of a chain of small kernels takes
+// 38 ns instead of 65 (AMD EPYC, Zen 4), together with fewer checks of bounds.
 template <PlanRun::Mode kMode>
 void PlanRun::Work(ReadyQueue::Work* work) noexcept {
   Inputs inputs;
@@ -208,7 +232,7 @@ void PlanRun::AddReady(int32_t node, ReadyNodes* ready) {
 }
 
 template <PlanRun::Mode kMode>
-void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline void PlanRun::AddSuccessors(int32_t node, ReadyNodes* ready) {
   const int32_t* const successors = order_.successors.data();
   for (int32_t i = nodes_[node + 1].successors_begin; i-- > nodes_[node].successors_begin;) {
     const int32_t next = successors[i];
@@ -274,7 +298,8 @@ std::string PlanRun::Prefix(int32_t node) const {
 }
 
 template <PlanRun::Mode kMode>
-bool PlanRun::RunNode(int32_t node, Inputs* inputs, bool* ended) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::RunNode(int32_t node, Inputs* inputs,
+                                                          bool* ended) {
   const Plan::PlanNode& plan_node = nodes_[node];
   if (any_dead_.load(std::memory_order_relaxed) && HasDeadInput(node)) {
     SkipDeadNode(node);
@@ -292,27 +317,29 @@ bool PlanRun::RunNode(int32_t node, Inputs* inputs, bool* ended) {
   const int32_t begin = plan_node.outputs_begin;
   const int32_t end = nodes_[node + 1].outputs_begin;
   for (int32_t slot = begin; slot < end; ++slot) new (&tensors_[slot]) Tensor(Tensor::Unset());
-  Tensor* only_input = nullptr;
+  int32_t only_input = kNoSlot;
   DeadOutputs dead;
-  const absl::Status status =
-      CallSafely([&] { return Compute<kMode>(node, inputs, &only_input, &dead); });
+  const absl::Status status = CallSafely([&]() ABSL_ATTRIBUTE_ALWAYS_INLINE {
+    return Compute<kMode>(node, inputs, &only_input, &dead);
+  });
   // Inputs are dropped before the outputs are read, so that an output in the memory of an input
   // owns it alone.
-  inputs->clear();
-  if (only_input != nullptr) {
-    Destroy(static_cast<int32_t>(only_input - tensors_));
+  if (only_input != kNoSlot) {
+    Destroy(only_input);
   } else {
+    inputs->clear();
     ReleaseInputs<kMode>(node);
   }
   return EndNode<kMode>(node, dead, status);
 }
 
 template <PlanRun::Mode kMode>
-absl::Status PlanRun::Compute(int32_t node, Inputs* inputs, Tensor** only_input,
-                              DeadOutputs* dead) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status PlanRun::Compute(int32_t node, Inputs* inputs,
+                                                                  int32_t* only_input,
+                                                                  DeadOutputs* dead) {
   const Plan::PlanNode& plan_node = nodes_[node];
   const Plan::PlanNode& next = nodes_[node + 1];
-  const int32_t* const slots = plan_.inputs().data() + plan_node.inputs_begin;
+  const int32_t* const slots = input_slots_ + plan_node.inputs_begin;
   const int32_t num_inputs = next.inputs_begin - plan_node.inputs_begin;
   absl::Span<Tensor> in;
   if (plan_node.has_foreign_inputs) {
@@ -323,8 +350,8 @@ absl::Status PlanRun::Compute(int32_t node, Inputs* inputs, Tensor** only_input,
   } else if (num_inputs == 1 && uses_[slots[0]].load(std::memory_order_acquire) == 1) {
     // The last reader of its only input, as most nodes are, reads it in place.
     uses_[slots[0]].store(0, std::memory_order_relaxed);
-    *only_input = &tensors_[slots[0]];
-    in = absl::MakeSpan(*only_input, 1);
+    *only_input = slots[0];
+    in = absl::MakeSpan(&tensors_[slots[0]], 1);
   } else {
     inputs->reserve(num_inputs);
     for (int32_t i = 0; i < num_inputs; ++i) BorrowInput(slots[i], inputs);
@@ -332,8 +359,8 @@ absl::Status PlanRun::Compute(int32_t node, Inputs* inputs, Tensor** only_input,
   }
   const size_t num_outputs = next.outputs_begin - plan_node.outputs_begin;
   KernelContext context(in, {tensors_ + plan_node.outputs_begin, num_outputs},
-                        plan_.slot_types().subspan(plan_node.outputs_begin, num_outputs),
-                        core_.context(plan_node.device));
+                        {slot_types_ + plan_node.outputs_begin, num_outputs},
+                        contexts_[plan_node.device]);
   if constexpr (IsTraced(kMode)) {
     context.CountAllocatedBytes(&trace_->node(node).allocated_bytes);
     trace_->node(node).compute_start = RunTrace::Now();
@@ -355,7 +382,8 @@ void PlanRun::SetDeadOutputs(int32_t node, const KernelContext& context, DeadOut
 }
 
 template <PlanRun::Mode kMode>
-bool PlanRun::EndNode(int32_t node, const DeadOutputs& dead, const absl::Status& status) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline bool PlanRun::EndNode(int32_t node, const DeadOutputs& dead,
+                                                          const absl::Status& status) {
   const int32_t begin = nodes_[node].outputs_begin;
   const int32_t end = nodes_[node + 1].outputs_begin;
   // A stop takes precedence over the kernel's own error.
@@ -367,7 +395,7 @@ bool PlanRun::EndNode(int32_t node, const DeadOutputs& dead, const absl::Status&
     return false;
   }
   for (int32_t slot = begin; slot < end; ++slot) {
-    const int32_t uses = plan_.slot_uses()[slot];
+    const int32_t uses = slot_uses_[slot];
     if (uses == 0) {
       std::destroy_at(&tensors_[slot]);
       continue;
@@ -388,12 +416,12 @@ bool PlanRun::EndNode(int32_t node, const DeadOutputs& dead, const absl::Status&
 }
 
 template <PlanRun::Mode kMode>
-absl::Status PlanRun::CheckOutputs(int32_t node) {
+ABSL_ATTRIBUTE_ALWAYS_INLINE inline absl::Status PlanRun::CheckOutputs(int32_t node) {
   const int32_t begin = nodes_[node].outputs_begin;
   const int32_t end = nodes_[node + 1].outputs_begin;
   for (int32_t slot = begin; slot < end; ++slot) {
     Tensor& output = tensors_[slot];
-    const DataType type = plan_.slot_types()[slot];
+    const DataType type = slot_types_[slot];
     if (output.dtype() == type && output.IsInitialized()) {
       // Strings that are shared with another tensor are counted already, or are the caller's.
       if (type == DT_STRING && output.CanBeReused()) {
@@ -401,13 +429,7 @@ absl::Status PlanRun::CheckOutputs(int32_t node) {
       }
       continue;
     }
-    const int i = slot - begin;
-    if (output.dtype() == DT_INVALID) {
-      return errors::Internal("the kernel did not set output ", i);
-    }
-    return errors::Internal("the kernel set output ", i, " to ",
-                            output.IsInitialized() ? "a" : "an uninitialized", " tensor of type ",
-                            DataTypeString(output.dtype()), ", expected ", DataTypeString(type));
+    return WrongOutput(slot - begin, output, type);
   }
   if constexpr (IsTraced(kMode)) {
     for (int32_t slot = begin; slot < end; ++slot) {
@@ -425,7 +447,7 @@ void PlanRun::StartAsync(int32_t node) {
   std::shared_ptr<AsyncNode> state;
   const absl::Status started = CallSafely([&] {
     Inputs inputs;
-    const int32_t* const slots = plan_.inputs().data() + plan_node.inputs_begin;
+    const int32_t* const slots = input_slots_ + plan_node.inputs_begin;
     const int32_t num_inputs = nodes_[node + 1].inputs_begin - plan_node.inputs_begin;
     // The kernel may outlive the run, so nothing is borrowed.
     inputs.assign(num_inputs, Tensor(Tensor::Unset()));
@@ -486,7 +508,7 @@ void PlanRun::BorrowInput(int32_t slot, Inputs* inputs) {
 template <PlanRun::Mode kMode>
 void PlanRun::ReleaseInputs(int32_t node) {
   for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
-    const int32_t slot = plan_.inputs()[i];
+    const int32_t slot = input_slots_[i];
     // BorrowInput has moved the tensor of an empty slot. No other reader can empty the slot as long
     // as this node has not counted down.
     if (slot_states_[slot] == SlotState::kValue) ReleaseInput<kMode>(slot);
@@ -507,14 +529,14 @@ void PlanRun::ReleaseInput(int32_t slot) {
 
 bool PlanRun::HasDeadInput(int32_t node) const {
   for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
-    if (slot_states_[plan_.inputs()[i]] == SlotState::kDead) return true;
+    if (slot_states_[input_slots_[i]] == SlotState::kDead) return true;
   }
   return false;
 }
 
 void PlanRun::SkipDeadNode(int32_t node) {
   for (int32_t i = nodes_[node].inputs_begin; i < nodes_[node + 1].inputs_begin; ++i) {
-    const int32_t slot = plan_.inputs()[i];
+    const int32_t slot = input_slots_[i];
     // Other readers still check if it is dead.
     if (slot_states_[slot] == SlotState::kDead) continue;
     ReleaseInput<Mode::kShared>(slot);

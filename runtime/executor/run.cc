@@ -13,8 +13,8 @@
 namespace gradflow {
 namespace {
 
-// The memory of a function call beside that of its nodes: the objects of the run and of the calling
-// node.
+// The approximate bytes of a function call beyond PlanRun::MemoryBytes(): the objects of the run
+// and of the calling node.
 constexpr size_t kCallBytes = 1024;
 
 }  // namespace
@@ -55,10 +55,6 @@ RunCore::~RunCore() = default;
 
 void RunCore::Retain(std::shared_ptr<const ExecutorState> state, std::shared_ptr<const Plan> plan,
                      std::shared_ptr<const FunctionTable> functions) {
-  retained_allocators_.reserve(contexts_.size());
-  for (RunContext& context : contexts_) {
-    context.allocator = &retained_allocators_.emplace_back(*context.allocator);
-  }
   retained_state_ = std::move(state);
   retained_plan_ = std::move(plan);
   retained_functions_ = std::move(functions);
@@ -122,12 +118,12 @@ void RunCore::RunToEnd(PlanRun* run) {
   std::map<PlanRun*, std::unique_ptr<PlanRun>> calls;
   MutexLock lock(&mutex_);
   closed_ = true;
-  // The innermost function in which a node is in flight is the one that the run waits for.
-  const PlanRun* waiting = run;
-  for (const auto& [call, owner] : calls_) {
-    if (call->depth_ > waiting->depth_ && call->FirstAsyncNode() != kNoNode) waiting = call;
-  }
   if (unfinished && !failed()) {
+    // The innermost function in which a node is in flight is the one that the run waits for.
+    const PlanRun* waiting = run;
+    for (const auto& [call, owner] : calls_) {
+      if (call->depth_ > waiting->depth_ && call->FirstAsyncNode() != kNoNode) waiting = call;
+    }
     const int32_t node = std::max(waiting->FirstAsyncNode(), 0);
     Fail([&] {
       return errors::Prefix(absl::StrCat(waiting->Prefix(node), "stopped, since "),
@@ -154,8 +150,8 @@ void RunCore::Remove(PlanRun* run) {
 
 void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& caller,
                        std::vector<Tensor> args, Done done) {
-  // Destroyed without the mutex: its callback may own the last reference to what it calls.
-  std::unique_ptr<PlanRun> refused;
+  // Destroyed after unlocking.
+  std::unique_ptr<PlanRun> call;
   const absl::Status status = CallSafely([&]() -> absl::Status {
     const Plan& plan = *function->plan();
     std::vector<const Tensor*> feeds;
@@ -175,7 +171,7 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     if (memory == nullptr) {
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
     }
-    std::unique_ptr<PlanRun> call(new (std::nothrow) PlanRun(this, plan, trace, memory));
+    call.reset(new (std::nothrow) PlanRun(this, plan, trace, memory));
     if (call == nullptr) {
       run_memory().Deallocate(memory, std::max<size_t>(PlanRun::MemoryBytes(plan), 1));
       return errors::ResourceExhausted("out of memory for a run of ", plan.num_nodes(), " nodes");
@@ -185,16 +181,16 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
       return errors::ResourceExhausted("the function calls in progress, ", calls_.size() + 1,
                                        ", exceed the session's memory limit");
     }
-    call->SetCaller(node, std::move(done));
     call->SetFeeds(feeds);
     PlanRun* const run = call.get();
-    calls_.emplace(run, std::move(call));
+    const auto it = calls_.emplace(run, nullptr).first;
+    it->second = std::move(call);
+    run->SetCaller(node, std::move(done));
     if (queue_.PushStart(run)) return absl::OkStatus();
     // The queue closes shortly before `closed_` is set.
-    const auto it = calls_.find(run);
-    refused = std::move(it->second);
+    call = std::move(it->second);
     calls_.erase(it);
-    done = std::move(refused->done_);
+    done = std::move(call->done_);
     return absl::CancelledError("the run is over");
   });
   if (!status.ok() && done != nullptr) done(status, {});

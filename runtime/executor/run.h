@@ -115,7 +115,6 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
   const RunLimits& limits() const { return limits_; }
   ReadyQueue& queue() { return queue_; }
   PoolAllocator& run_memory() const { return *state_.run_memory; }
-  RunTrace* trace() const { return trace_; }
   // Returns true if several threads work for the run.
   bool shared() const { return arena_ != nullptr; }
 
@@ -152,7 +151,6 @@ class RunCore final : public FunctionRunner, public std::enable_shared_from_this
 
   // Kept alive by Retain().
   std::shared_ptr<const ExecutorState> retained_state_;
-  std::vector<std::shared_ptr<Allocator>> retained_allocators_;
   std::shared_ptr<const Plan> retained_plan_;
   std::shared_ptr<const FunctionTable> retained_functions_;
   std::shared_ptr<const CancelFlag> retained_cancelled_;
@@ -255,7 +253,7 @@ class PlanRun : public ReadyQueue::Source {
   template <Mode kMode>
   bool RunNode(int32_t node, Inputs* inputs, bool* ended);
   template <Mode kMode>
-  absl::Status Compute(int32_t node, Inputs* inputs, Tensor** only_input, DeadOutputs* dead);
+  absl::Status Compute(int32_t node, Inputs* inputs, int32_t* only_input, DeadOutputs* dead);
   // Copies the indexes of the kernel's outputs without a value to *dead, and sets placeholder
   // tensors for them.
   void SetDeadOutputs(int32_t node, const KernelContext& context, DeadOutputs* dead);
@@ -307,7 +305,13 @@ class PlanRun : public ReadyQueue::Source {
   RunCore& core_;
   const Plan& plan_;
   const Plan::Order& order_;
+  // Of the plan: the loops over nodes read them without bounds.
   const Plan::PlanNode* const nodes_;
+  const int32_t* const input_slots_;
+  const DataType* const slot_types_;
+  const int32_t* const slot_uses_;
+  // By device.
+  const RunContext* const contexts_;
   RunTrace* const trace_;
   Tensor* const tensors_;
   std::atomic<int32_t>* const uses_;

@@ -79,16 +79,12 @@ void Plan::SortByPaths(absl::FunctionRef<int64_t(int)> length, Order* order) con
   sort(order->roots.data(), order->roots.data() + order->roots.size());
 }
 
-bool Plan::BeginMeasuring(int64_t fed_bytes) const {
+bool Plan::BeginMeasuring() const {
   if (cost_ == nullptr) return false;
   int left = to_begin_.load(std::memory_order_relaxed);
   while (left > 0 && !to_begin_.compare_exchange_weak(left, left - 1, std::memory_order_relaxed)) {
   }
-  if (left == 0) return false;
-  int64_t most = measured_bytes_.load(std::memory_order_relaxed);
-  while (most < fed_bytes && !measured_bytes_.compare_exchange_weak(most, fed_bytes)) {
-  }
-  return true;
+  return left > 0;
 }
 
 bool Plan::Shares(const Order& order) const {
@@ -115,10 +111,13 @@ const PlanNodeLabel* Plan::label(int node) const {
   return it == labels_.end() ? nullptr : &it->second;
 }
 
-void Plan::EndMeasuring(bool finished) const {
+void Plan::EndMeasuring(bool finished, int64_t fed_bytes) const {
   if (!finished) {
     to_begin_.fetch_add(1, std::memory_order_relaxed);
     return;
+  }
+  int64_t most = measured_bytes_.load(std::memory_order_relaxed);
+  while (most < fed_bytes && !measured_bytes_.compare_exchange_weak(most, fed_bytes)) {
   }
   // The run that ends last sees the measurements of all.
   if (to_end_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;

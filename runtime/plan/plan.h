@@ -65,7 +65,7 @@ struct PlanOptions {
   int64_t max_folded_bytes = 10 << 20;
   // Further passes, which run last, in this order.
   absl::Span<const PlanPass> passes = {};
-  // Runs convolutions and products with the elementwise nodes behind them as one node.
+  // Fuses convolutions and matrix products with the elementwise nodes that follow them.
   bool fuse = true;
   // Folds batch normalization into the constant weights of convolutions, which changes the last
   // bits of values.
@@ -91,7 +91,7 @@ class Plan {
     int32_t outputs_begin = 0;
     // Index into Order::successors.
     int32_t successors_begin = 0;
-    // True if the kernel costs less than a hand-over to another thread (OpKernel::IsCheap).
+    // True if the kernel costs less than a task switch (OpKernel::IsCheap).
     bool cheap = false;
     // True if the kernel is an AsyncOpKernel.
     bool async = false;
@@ -103,18 +103,18 @@ class Plan {
     uint8_t device = 0;
   };
 
-  // The priorities of nodes. In a list, the first node has the highest priority, the last one the
-  // second highest, and so on backwards: a thread continues with the first node and pushes the
-  // others from the back. A list of equal priorities is ascending.
+  // The priorities of nodes. The first node of a list has the highest priority. The others follow
+  // in ascending priority: a thread continues with the first node and pushes the others, last one
+  // first. Nodes of equal priority are in ascending order.
   struct Order {
     // Nodes that wait for no other node.
     std::vector<int32_t> roots;
     // For each node, the nodes that wait for it, each once.
     std::vector<int32_t> successors;
-    // By node: nonzero if the measured cost is less than that of a hand-over to another thread.
-    // Empty if nothing has been measured.
+    // By node: nonzero if the measured cost is less than that of a task switch. Empty if nothing
+    // has been measured.
     std::vector<uint8_t> small;
-    // The largest number of bytes that were fed to a measured run.
+    // The largest number of bytes that were fed to a run that measured the costs.
     int64_t measured_bytes = 0;
     // True if two nodes that are not small may run at once.
     bool shares = true;
@@ -132,12 +132,11 @@ class Plan {
     bool last = true;
   };
 
-  // Makes a plan. Returns NOT_FOUND or INVALID_ARGUMENT if the graph does not have a name or a
-  // tensor is fed twice. Otherwise errors are those of kernels that cannot be made, with the name
-  // of the node.
+  // Makes a plan. Returns NOT_FOUND if the graph lacks a node, and INVALID_ARGUMENT if the node
+  // lacks the output or a tensor is fed twice. Errors of kernels and passes name their node.
   //
   // `limits` are those of the run that waits for the plan. Their flags, but not their deadline, end
-  // Make() early. `kernels` keeps what was made until then.
+  // Make() early, with CANCELLED. `kernels` keeps the kernels that were made until then.
   static absl::StatusOr<std::shared_ptr<const Plan>> Make(const Graph& graph,
                                                           const PlanNames& names,
                                                           KernelCache* kernels,
@@ -190,16 +189,16 @@ class Plan {
   // The number of runs that measure. One is not enough: the first finds cold caches and an empty
   // pool.
   static constexpr int kMeasuredRuns = 2;
-  // Begins a run that is fed `fed_bytes` bytes. Returns true if the run must measure its nodes that
-  // are not cheap, and call EndMeasuring at its end.
-  bool BeginMeasuring(int64_t fed_bytes = 0) const;
+  // Begins a run. Returns true if the run must measure its nodes that are not cheap, and call
+  // EndMeasuring at its end.
+  bool BeginMeasuring() const;
   // Sets the cost of a node. A later call replaces an earlier one.
   void SetCost(int node, int64_t nanoseconds) const {
     cost_[node].store(nanoseconds, std::memory_order_relaxed);
   }
-  // Ends a measuring run. The last one updates the order. If a run did not finish, another run
-  // measures in its place.
-  void EndMeasuring(bool finished) const;
+  // Ends a measuring run that was fed `fed_bytes` bytes. The last one updates the order. If a run
+  // did not finish, another run measures in its place.
+  void EndMeasuring(bool finished, int64_t fed_bytes = 0) const;
 
  private:
   friend class PlanLayout;

@@ -50,8 +50,8 @@ class GraphDef;
 class Session {
  public:
   // Makes a session without a graph. The ops are those of GlobalRegistry() or of `registry`, which
-  // is borrowed. Returns INVALID_ARGUMENT if an option is out of range, NOT_FOUND if there is no
-  // such target, UNIMPLEMENTED if an option is not supported.
+  // is borrowed. Returns INVALID_ARGUMENT if an option is out of range, NOT_FOUND if
+  // SessionOptions::target is unknown, UNIMPLEMENTED if an option is not supported.
   static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options);
   static absl::StatusOr<std::unique_ptr<Session>> Make(const SessionOptions& options,
                                                        const Registry& registry);
@@ -70,12 +70,13 @@ class Session {
   // `output_tensor_names`, in order, in *outputs, which may be null. On error *outputs is
   // unchanged. Errors:
   //
-  //   NOT_FOUND            the graph has no node of a name; the text lists the nearest names
+  //   NOT_FOUND            a name is not in the graph; the text lists the nearest names
   //   INVALID_ARGUMENT     a node has no such output, a tensor is fed twice, a fed tensor has the
   //                        wrong type or a shape that its placeholder excludes, a fetch is in a
   //                        branch that was not taken, or an option is out of range
   //   UNIMPLEMENTED        an option is not supported
   //   FAILED_PRECONDITION  the session has no graph
+  //   RESOURCE_EXHAUSTED   out of memory, or the session's memory limit is reached
   //   DEADLINE_EXCEEDED    the timeout has expired
   //   CANCELLED            the CancellationToken was cancelled, or the session has been closed
   //   otherwise a kernel's error, after "node 'name' (Op): "; the first error ends the run
@@ -135,7 +136,8 @@ class Session {
   virtual void Trim() = 0;
 };
 
-// Make a session, as in TensorFlow. The second overload returns null if the first returns an error.
+// Makes a session, which the caller owns, as in TensorFlow. The second overload returns null if the
+// first returns an error.
 absl::Status NewSession(const SessionOptions& options, Session** out_session);
 Session* NewSession(const SessionOptions& options);
 

@@ -41,6 +41,12 @@ def cases():
         for kind, x, size in (("up", images, 384), ("down", images, 224), ("up", features, 128)):
             name = f"{op.__name__} {kind} {list(x.shape)} to {size}"
             yield name, x, lambda t, op=op, size=size, centers=centers: op(images=t, size=[size, size], **centers), None
+    for method in ("bilinear", "bicubic"):
+        op = getattr(tf.raw_ops, f"Resize{method.title()}Grad")
+        for x, size, depth in ((images, 224, 3), (features, 32, 64)):
+            name = f"{op.__name__} {list(x.shape)} to {size}"
+            yield name, x, lambda t, op=op, size=size, depth=depth: op(
+                grads=t, original_image=tf.zeros([8, size, size, depth]), half_pixel_centers=True), None
     many = random.random(1000000, np.float32)
     yield "TopKV2 10 of 10^6", many, lambda t: tf.math.top_k(t, 10).values, None
     yield "TopKV2 10 of 10^6", many, lambda t: tf.math.top_k(t, 10).values, top_k_of_numpy

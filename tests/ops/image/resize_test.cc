@@ -254,6 +254,37 @@ TEST(Resize, OfLargeImages) {
   }
 }
 
+// Depths of less and more than a vector, up to the last pixel of a row.
+TEST(Resize, HasTheSameBitsOnEverySimdTarget) {
+  for (const char* const op : {"ResizeBilinear", "ResizeBicubic", "ResizeArea"}) {
+    for (const auto& size : kSizes) {
+      for (const int64_t depth : {1, 2, 3, 4, 7, 20, 37}) {
+        SCOPED_TRACE(std::string(op) + " " + std::to_string(size[0]) + "x" +
+                     std::to_string(size[1]) + " depth " + std::to_string(depth));
+        const Tensor x = RandomTensor(DT_FLOAT, {2, kRows, kColumns, depth}, -1, 1);
+        EXPECT_THAT(
+            Resizer(op, {}).Input(x).Input(Size(size[0], size[1])).RunEverywhere({{1, 3}, {}}),
+            IsOk());
+      }
+    }
+  }
+}
+
+// Results of several megabytes are written with non-temporal stores.
+TEST(Resize, OfManyImagesIsThatOfEach) {
+  constexpr int64_t kBatch = 40;
+  const Tensor x = RandomTensor(DT_FLOAT, {kBatch, 20, 30, 16}, -1, 1);
+  for (const char* const op : {"ResizeBilinear", "ResizeBicubic", "ResizeArea"}) {
+    SCOPED_TRACE(op);
+    GRADFLOW_ASSERT_OK_AND_ASSIGN(const Tensor all,
+                                  Resizer(op, {}).Input(x).Input(Size(40, 64)).RunOne());
+    for (const int64_t i : {int64_t{0}, kBatch - 1}) {
+      EXPECT_THAT(Resizer(op, {}).Input(x.Slice(i, i + 1)).Input(Size(40, 64)).RunOne(),
+                  TensorEq(all.Slice(i, i + 1)));
+    }
+  }
+}
+
 TEST(Resize, RejectsBadArguments) {
   const Tensor x = Iota<float>({1, 2, 3, 1});
   for (const char* const op :

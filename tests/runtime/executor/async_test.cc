@@ -167,6 +167,27 @@ TEST_P(AsyncTest, ANodeMayEndLongAfterItsRunsDeadline) {
   EXPECT_EQ(Fetched(), 5);
 }
 
+// Also if the memory of the run is that of an earlier one, which left other nodes in flight.
+TEST_P(AsyncTest, NamesANodeThatIsInFlight) {
+  Add("taken", "Placeholder", {}, {{"dtype", DT_BOOL}});
+  Add("branch", "Branch", {"x", "taken"});
+  Add("held", "Hold", {"branch:1"});
+  Add("last", "Hold", {"x"});
+  const auto plan = MakePlan({{"x", "taken"}, {}, {"held", "last"}});
+  for (const bool taken : {true, false}) {
+    const Tensor x = Int(x_);
+    const Tensor fed(taken);
+    RunLimits limits;
+    limits.SetTimeout(kTimeout);
+    EXPECT_THAT(
+        executor_->Run(plan, {&x, &fed}, limits, &outputs_),
+        StatusIs(StatusCode::kDeadlineExceeded,
+                 absl::StrCat("node '", taken ? "held" : "last",
+                              "' (Hold): stopped, since the run's timeout of 100 ms is over")));
+    ToyHeld::Get().TakeAll();
+  }
+}
+
 TEST_P(AsyncTest, ANodeMayEndAfterItsExecutor) {
   Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
   Add("held", "Hold", {"neg"});

@@ -201,6 +201,24 @@ TEST_F(PlanTest, PrioritizesByMeasuredCriticalPath) {
   EXPECT_EQ(plan->nodes()[before.roots[0]].node->name(), "many");
 }
 
+TEST_F(PlanTest, AppliesCostsToRunsOfTheMeasuredSize) {
+  Add("x", "Placeholder", {}, {{"dtype", DT_INT64}});
+  AddInt("Neg", "a", {"x"});
+  AddInt("Add", "b", {"x", "x"});
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"a", "b"}, {}}));
+  EXPECT_FALSE(plan->order().Holds(0));
+  // A run that did not finish may not have measured anything.
+  ASSERT_TRUE(plan->BeginMeasuring());
+  plan->EndMeasuring(/*finished=*/false, 1000);
+  for (int64_t run = 0; run < Plan::kMeasuredRuns; ++run) {
+    ASSERT_TRUE(plan->BeginMeasuring());
+    for (int node = 0; node < plan->num_nodes(); ++node) plan->SetCost(node, 100);
+    plan->EndMeasuring(/*finished=*/true, 50 - 10 * run);
+  }
+  EXPECT_TRUE(plan->order().Holds(100));
+  EXPECT_FALSE(plan->order().Holds(101));
+}
+
 TEST_F(PlanTest, MeasuresNothingWhereOrderDoesNotMatter) {
   AddMixGraph();
   GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan, Make({{"x"}, {"a"}, {}}));

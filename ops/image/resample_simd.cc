@@ -1,0 +1,211 @@
+#include "gradflow/ops/image/resample_simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "gradflow/ops/image/resample_simd.cc"
+#include "gradflow/ops/common/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace gradflow {
+namespace HWY_NAMESPACE {
+namespace {
+
+// The pixels that one pixel of the result is the weighted sum of.
+struct Window {
+  const float* x;
+  int64_t depth;
+  const int32_t* indices;
+  const float* weights;
+  int64_t taps;
+
+  const float* Pixel(int64_t k) const { return x + indices[k] * depth; }
+};
+
+// Sums of a window for a vector of its channels, from channel c on. They are computed in vectors of
+// `Number`.
+struct Linear {
+  using Number = float;
+  template <class D>
+  static HWY_INLINE V<D> Sum(D d, const Window& w, int64_t c) {
+    const auto a = hn::LoadU(d, w.Pixel(0) + c);
+    return a + (hn::LoadU(d, w.Pixel(1) + c) - a) * hn::Set(d, w.weights[1]);
+  }
+};
+
+struct Cubic {
+  using Number = float;
+  template <class D>
+  static HWY_INLINE V<D> Sum(D d, const Window& w, int64_t c) {
+    auto sum = hn::LoadU(d, w.Pixel(0) + c) * hn::Set(d, w.weights[0]);
+    GRADFLOW_UNROLL
+    for (int64_t k = 1; k < 4; ++k) {
+      sum = sum + hn::LoadU(d, w.Pixel(k) + c) * hn::Set(d, w.weights[k]);
+    }
+    return sum;
+  }
+};
+
+struct InDouble {
+  using Number = double;
+  template <class D>
+  static HWY_INLINE hn::Vec<hn::Rebind<float, D>> Sum(D d, const Window& w, int64_t c) {
+    const hn::Rebind<float, D> df;
+    auto sum = hn::Zero(d);
+    for (int64_t k = 0; k < w.taps; ++k) {
+      const auto x = hn::PromoteTo(d, hn::LoadU(df, w.Pixel(k) + c));
+      sum = sum + x * hn::Set(d, static_cast<double>(w.weights[k]));
+    }
+    return hn::DemoteTo(df, sum);
+  }
+};
+
+template <class Op, class D>
+HWY_INLINE void SetPixel(D d, const Window& window, int64_t c, float* y) {
+  hn::StoreU(Op::Sum(d, window, c), hn::Rebind<float, D>(), y + c);
+}
+
+// Four lanes, or as many as vectors have.
+template <class Op>
+using Four = hn::CappedTag<typename Op::Number, 4>;
+template <class D>
+constexpr int64_t NumLanes(D d) {
+  return static_cast<int64_t>(hn::MaxLanes(d));
+}
+
+template <class Op>
+HWY_INLINE void SetChannels(const Window& window, float* y) {
+  using Number = typename Op::Number;
+  const hn::ScalableTag<Number> full;
+  const Four<Op> four;
+  int64_t c = 0;
+  for (; c + NumLanes(full) <= window.depth; c += NumLanes(full)) SetPixel<Op>(full, window, c, y);
+  for (; c + NumLanes(four) <= window.depth; c += NumLanes(four)) SetPixel<Op>(four, window, c, y);
+  for (; c < window.depth; ++c) SetPixel<Op>(hn::CappedTag<Number, 1>(), window, c, y);
+}
+
+// Sets pixels of kDepth channels, two or three, by vectors of four, which also read and write a
+// part of the next pixel. The next step writes it again. Returns the number of pixels, at most
+// `pixels`.
+template <class Op, int kDepth>
+HWY_INLINE int64_t SetNarrowPixels(const PixelRow& x, const int32_t* indices, const float* weights,
+                                   int64_t taps, int64_t pixels, float* y) {
+  const Four<Op> d;
+  if (NumLanes(d) < 4) return 0;
+  const int64_t last = x.pixels - 1;
+  Window window = {x.data, kDepth, indices, weights, taps};
+  for (int64_t i = 0; i < pixels - 1; ++i, y += kDepth) {
+    bool has_next = true;
+    GRADFLOW_UNROLL
+    for (int64_t k = 0; k < taps; ++k) has_next = has_next && window.indices[k] < last;
+    if (has_next) {
+      SetPixel<Op>(d, window, 0, y);
+    } else {
+      SetChannels<Op>(window, y);
+    }
+    window.indices += taps;
+    window.weights += taps;
+  }
+  return pixels - 1;
+}
+
+template <class Op>
+HWY_INLINE void SetPixels(const PixelRow& x, const int32_t* indices, const float* weights,
+                          int64_t taps, int64_t pixels, float* y) {
+  int64_t i = 0;
+  if (x.depth == 2) i = SetNarrowPixels<Op, 2>(x, indices, weights, taps, pixels, y);
+  if (x.depth == 3) i = SetNarrowPixels<Op, 3>(x, indices, weights, taps, pixels, y);
+  for (; i < pixels; ++i) {
+    SetChannels<Op>({x.data, x.depth, indices + i * taps, weights + i * taps, taps},
+                    y + i * x.depth);
+  }
+}
+
+// Calls fn(d, i) for each full vector of [0, n), then for each float that is left.
+template <class F>
+HWY_INLINE void ForVectors(int64_t n, const F& fn) {
+  int64_t i = 0;
+  for (; i + NumLanes(Full()) <= n; i += NumLanes(Full())) fn(Full(), i);
+  for (; i < n; ++i) fn(One(), i);
+}
+
+template <bool kNonTemporal>
+HWY_INLINE void Interpolate(const float* a, const float* b, float weight, int64_t n, float* y) {
+  ForVectors(n, [=](auto d, int64_t i) HWY_ATTR {
+    const auto v = hn::LoadU(d, a + i);
+    Put<Float, kNonTemporal>(d, v + (hn::LoadU(d, b + i) - v) * hn::Set(d, weight), y + i);
+  });
+}
+
+// kCount is the number of rows, or 0 for `count`.
+template <int kCount, bool kNonTemporal>
+HWY_INLINE void Add(const float* const* rows, const float* weights, int64_t count, bool add,
+                    int64_t n, float* y) {
+  const int64_t num_rows = kCount > 0 ? kCount : count;
+  ForVectors(n, [=](auto d, int64_t i) HWY_ATTR {
+    auto sum = hn::LoadU(d, rows[0] + i) * hn::Set(d, weights[0]);
+    if (add) sum = hn::LoadU(d, y + i) + sum;
+    GRADFLOW_UNROLL
+    for (int64_t k = 1; k < num_rows; ++k) {
+      sum = sum + hn::LoadU(d, rows[k] + i) * hn::Set(d, weights[k]);
+    }
+    Put<Float, kNonTemporal>(d, sum, y + i);
+  });
+}
+
+}  // namespace
+
+void ResamplePixels(Weighting weighting, const PixelRow& x, const int32_t* indices,
+                    const float* weights, int64_t taps, int64_t pixels, float* y) {
+  switch (weighting) {
+    case Weighting::kLinear:
+      return SetPixels<Linear>(x, indices, weights, 2, pixels, y);
+    case Weighting::kCubic:
+      return SetPixels<Cubic>(x, indices, weights, 4, pixels, y);
+    case Weighting::kDouble:
+      return SetPixels<InDouble>(x, indices, weights, taps, pixels, y);
+  }
+}
+
+void InterpolateRows(const float* a, const float* b, float weight, int64_t n, bool non_temporal,
+                     float* y) {
+  non_temporal ? Interpolate<true>(a, b, weight, n, y) : Interpolate<false>(a, b, weight, n, y);
+}
+
+void AddRows(const float* const* rows, const float* weights, int64_t count, bool add, int64_t n,
+             bool non_temporal, float* y) {
+  if (count == 4) {
+    return non_temporal ? Add<4, true>(rows, weights, count, add, n, y)
+                        : Add<4, false>(rows, weights, count, add, n, y);
+  }
+  non_temporal ? Add<0, true>(rows, weights, count, add, n, y)
+               : Add<0, false>(rows, weights, count, add, n, y);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace gradflow
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace gradflow {
+namespace {
+
+HWY_EXPORT(ResamplePixels);
+HWY_EXPORT(InterpolateRows);
+HWY_EXPORT(AddRows);
+
+}  // namespace
+
+void ResamplePixels(Weighting weighting, const PixelRow& x, const int32_t* indices,
+                    const float* weights, int64_t taps, int64_t pixels, float* y) {
+  GRADFLOW_SIMD_DISPATCH(ResamplePixels)(weighting, x, indices, weights, taps, pixels, y);
+}
+void InterpolateRows(const float* a, const float* b, float weight, int64_t n, bool non_temporal,
+                     float* y) {
+  GRADFLOW_SIMD_DISPATCH(InterpolateRows)(a, b, weight, n, non_temporal, y);
+}
+void AddRows(const float* const* rows, const float* weights, int64_t count, bool add, int64_t n,
+             bool non_temporal, float* y) {
+  GRADFLOW_SIMD_DISPATCH(AddRows)(rows, weights, count, add, n, non_temporal, y);
+}
+
+}  // namespace gradflow
+#endif  // HWY_ONCE

@@ -1,0 +1,42 @@
+// The inner loops of resampling, over rows of floats, for the best instruction set of the
+// processor. Results have the same bits on all of them.
+#ifndef GRADFLOW_OPS_IMAGE_RESAMPLE_SIMD_H_
+#define GRADFLOW_OPS_IMAGE_RESAMPLE_SIMD_H_
+
+#include <cstdint>
+
+namespace gradflow {
+
+// The weighted sum of pixels (or rows) a, b, ... with weights v, w, ...
+enum class Weighting {
+  // Two: a + (b - a) * w, which is a * v + b * w for v = 1 - w, rounded as TensorFlow does.
+  kLinear,
+  // Four: a * v + b * w + ..., in order.
+  kCubic,
+  // Any number: the same, added in double.
+  kDouble,
+};
+
+// A row of pixels of `depth` floats.
+struct PixelRow {
+  const float* data;
+  int64_t pixels;
+  int64_t depth;
+};
+
+// Sets pixel i < `pixels` of y to the weighted sum of the pixels indices[i * taps + k] of x, k <
+// taps, with weights[i * taps + k].
+void ResamplePixels(Weighting weighting, const PixelRow& x, const int32_t* indices,
+                    const float* weights, int64_t taps, int64_t pixels, float* y);
+
+// Sets y[i] = a[i] + (b[i] - a[i]) * weight, i < n.
+void InterpolateRows(const float* a, const float* b, float weight, int64_t n, bool non_temporal,
+                     float* y);
+// Sets y[i] = rows[0][i] * weights[0] + ... in order, i < n. With `add`, begins with y[i].
+// REQUIRES: count >= 1
+void AddRows(const float* const* rows, const float* weights, int64_t count, bool add, int64_t n,
+             bool non_temporal, float* y);
+
+}  // namespace gradflow
+
+#endif  // GRADFLOW_OPS_IMAGE_RESAMPLE_SIMD_H_
