@@ -369,21 +369,18 @@ absl::Status ResampleGrad(KernelContext& ctx, const Tensor& grads, const Taps& r
       const float* const image = g + r / rows.in() * rows.out() * out_row;
       std::fill_n(sums, out_row, 0.0);
       for (int64_t e = starts[row]; e < starts[row + 1]; ++e) {
-        const double weight = weights[entries[e]];
+        const float weight = weights[entries[e]];
         const float* const dy = image + entries[e] / taps * out_row;
         if (weight == 0) continue;
         if (e % 64 == 0 && ctx.ShouldStop()) return;
-        for (int64_t k = 0; k < out_row; ++k) sums[k] += static_cast<double>(dy[k]) * weight;
+        AddScaledFloats(dy, weight, out_row, sums);
       }
       std::fill_n(dx, in_row, 0.0);
-      for (int64_t i = 0; i < columns.out(); ++i) {
+      const int64_t some = columns.count() > kWideTaps ? 1 : columns.out();
+      for (int64_t i = 0; i < columns.out(); i += some) {
         if (columns.count() > kWideTaps && ctx.ShouldStop()) return;
-        for (int64_t t = 0; t < columns.count(); ++t) {
-          const double weight = columns.weights(i)[t];
-          double* const to = dx + columns.indices(i)[t] * channels;
-          if (weight == 0) continue;
-          for (int64_t c = 0; c < channels; ++c) to[c] += sums[i * channels + c] * weight;
-        }
+        DistributePixels(sums + i * channels, columns.indices(i), columns.weights(i),
+                         columns.count(), some, channels, dx);
       }
       DispatchType(FloatingTypes(), output->dtype(), [&](auto tag) {
         using T = typename decltype(tag)::type;

@@ -119,12 +119,13 @@ HWY_INLINE void SetPixels(const PixelRow& x, const int32_t* indices, const float
   }
 }
 
-// Calls fn(d, i) for each full vector of [0, n), then for each float that is left.
-template <class F>
+// Calls fn(d, i) for each full vector of [0, n), then for each number that is left.
+template <typename T = float, class F>
 HWY_INLINE void ForVectors(int64_t n, const F& fn) {
+  const hn::ScalableTag<T> d;
   int64_t i = 0;
-  for (; i + NumLanes(Full()) <= n; i += NumLanes(Full())) fn(Full(), i);
-  for (; i < n; ++i) fn(One(), i);
+  for (; i + NumLanes(d) <= n; i += NumLanes(d)) fn(d, i);
+  for (; i < n; ++i) fn(hn::CappedTag<T, 1>(), i);
 }
 
 template <bool kNonTemporal>
@@ -180,6 +181,30 @@ void AddRows(const float* const* rows, const float* weights, int64_t count, bool
                : Add<0, false>(rows, weights, count, add, n, y);
 }
 
+void AddScaledFloats(const float* x, float weight, int64_t n, double* sums) {
+  ForVectors<double>(n, [=](auto d, int64_t i) HWY_ATTR {
+    const hn::Rebind<float, decltype(d)> df;
+    const auto product =
+        hn::PromoteTo(d, hn::LoadU(df, x + i)) * hn::Set(d, static_cast<double>(weight));
+    hn::StoreU(hn::LoadU(d, sums + i) + product, d, sums + i);
+  });
+}
+
+void DistributePixels(const double* sums, const int32_t* indices, const float* weights,
+                      int64_t taps, int64_t pixels, int64_t depth, double* dx) {
+  for (int64_t i = 0; i < pixels; ++i, sums += depth) {
+    for (int64_t k = 0; k < taps; ++k) {
+      const auto weight = static_cast<double>(weights[i * taps + k]);
+      if (weight == 0) continue;
+      double* const to = dx + indices[i * taps + k] * depth;
+      ForVectors<double>(depth, [=](auto d, int64_t c) HWY_ATTR {
+        const auto product = hn::LoadU(d, sums + c) * hn::Set(d, weight);
+        hn::StoreU(hn::LoadU(d, to + c) + product, d, to + c);
+      });
+    }
+  }
+}
+
 }  // namespace HWY_NAMESPACE
 }  // namespace gradflow
 HWY_AFTER_NAMESPACE();
@@ -191,6 +216,8 @@ namespace {
 HWY_EXPORT(ResamplePixels);
 HWY_EXPORT(InterpolateRows);
 HWY_EXPORT(AddRows);
+HWY_EXPORT(AddScaledFloats);
+HWY_EXPORT(DistributePixels);
 
 }  // namespace
 
@@ -205,6 +232,14 @@ void InterpolateRows(const float* a, const float* b, float weight, int64_t n, bo
 void AddRows(const float* const* rows, const float* weights, int64_t count, bool add, int64_t n,
              bool non_temporal, float* y) {
   GRADFLOW_SIMD_DISPATCH(AddRows)(rows, weights, count, add, n, non_temporal, y);
+}
+
+void AddScaledFloats(const float* x, float weight, int64_t n, double* sums) {
+  GRADFLOW_SIMD_DISPATCH(AddScaledFloats)(x, weight, n, sums);
+}
+void DistributePixels(const double* sums, const int32_t* indices, const float* weights,
+                      int64_t taps, int64_t pixels, int64_t depth, double* dx) {
+  GRADFLOW_SIMD_DISPATCH(DistributePixels)(sums, indices, weights, taps, pixels, depth, dx);
 }
 
 }  // namespace gradflow

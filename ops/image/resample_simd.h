@@ -37,6 +37,15 @@ void InterpolateRows(const float* a, const float* b, float weight, int64_t n, bo
 void AddRows(const float* const* rows, const float* weights, int64_t count, bool add, int64_t n,
              bool non_temporal, float* y);
 
+// ---- Gradients, whose sums are in double ----
+
+// sums[i] += x[i] * weight, i < n.
+void AddScaledFloats(const float* x, float weight, int64_t n, double* sums);
+// Adds pixel i < `pixels` of `sums`, times weights[i * taps + k], to pixel indices[i * taps + k] of
+// dx, k < taps. Pixels have `depth` numbers.
+void DistributePixels(const double* sums, const int32_t* indices, const float* weights,
+                      int64_t taps, int64_t pixels, int64_t depth, double* dx);
+
 }  // namespace gradflow
 
 #endif  // GRADFLOW_OPS_IMAGE_RESAMPLE_SIMD_H_

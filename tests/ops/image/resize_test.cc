@@ -265,6 +265,13 @@ TEST(Resize, HasTheSameBitsOnEverySimdTarget) {
         EXPECT_THAT(
             Resizer(op, {}).Input(x).Input(Size(size[0], size[1])).RunEverywhere({{1, 3}, {}}),
             IsOk());
+        if (std::string(op) == "ResizeArea") continue;
+        const Tensor g = RandomTensor(DT_FLOAT, {2, size[0], size[1], depth}, -1, 1);
+        EXPECT_THAT(Resizer((std::string(op) + "Grad").c_str(), {})
+                        .Input(g)
+                        .Input(x)
+                        .RunEverywhere({{1, 3}, {}}),
+                    IsOk());
       }
     }
   }
