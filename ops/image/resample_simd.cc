@@ -3,6 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/image/resample_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
+// After it.
+#include "gradflow/ops/common/narrowed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {
@@ -54,7 +56,7 @@ struct InDouble {
       const auto x = hn::PromoteTo(d, hn::LoadU(df, w.Pixel(k) + c));
       sum = sum + x * hn::Set(d, static_cast<double>(w.weights[k]));
     }
-    return hn::DemoteTo(df, sum);
+    return Narrowed(d, sum);
   }
 };
 

@@ -3,6 +3,8 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/row_reduction_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
+// After it.
+#include "gradflow/ops/common/narrowed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {
@@ -132,20 +134,6 @@ void MaxRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float*
 }
 void MinRows(const float* x, int64_t rows, int64_t row_stride, int64_t n, float* minima) {
   ReduceRows<ExtremumOf<false>>(x, rows, row_stride, n, minima);
-}
-
-// Rounds to float.
-template <class D>
-HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed(D d, V<D> v) {
-  const hn::Rebind<float, D> df;
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
-  // These stop at the largest float, of which twice is infinity.
-  const auto beyond = hn::Abs(v) >= hn::Set(d, 0x1.ffffffp127);
-  const V<D> factor = hn::IfThenElse(beyond, hn::Set(d, 2.0), hn::Set(d, 1.0));
-  return hn::DemoteTo(df, v) * hn::DemoteTo(df, factor);
-#else
-  return hn::DemoteTo(df, v);
-#endif
 }
 
 // Scans kRows rows of 16 columns, a line of 64 bytes of floats, or of the only column of a D of one

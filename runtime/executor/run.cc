@@ -150,7 +150,6 @@ void RunCore::Remove(PlanRun* run) {
 
 void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& caller,
                        std::vector<Tensor> args, Done done) {
-  // Destroyed after unlocking.
   std::unique_ptr<PlanRun> call;
   const absl::Status status = CallSafely([&]() -> absl::Status {
     const Plan& plan = *function->plan();
@@ -193,6 +192,9 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     done = std::move(call->done_);
     return absl::CancelledError("the run is over");
   });
+  // Before the callback, which may end the run and drop the last reference to this object, and
+  // without the mutex.
+  call = nullptr;
   if (!status.ok() && done != nullptr) done(status, {});
 }
 

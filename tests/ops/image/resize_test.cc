@@ -5,10 +5,12 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "gradflow/core/run_stop.h"
+#include "gradflow/ops/common/simd.h"
 #include "gradflow/testing/kernel_test.h"
 #include "tests/ops/common/error_case.h"
 #include "tests/testing/constants.h"
@@ -254,27 +256,45 @@ TEST(Resize, OfLargeImages) {
   }
 }
 
-// Depths of less and more than a vector, up to the last pixel of a row.
+// Depths of less and more than a vector.
 TEST(Resize, HasTheSameBitsOnEverySimdTarget) {
-  for (const char* const op : {"ResizeBilinear", "ResizeBicubic", "ResizeArea"}) {
-    for (const auto& size : kSizes) {
-      for (const int64_t depth : {1, 2, 3, 4, 7, 20, 37}) {
-        SCOPED_TRACE(std::string(op) + " " + std::to_string(size[0]) + "x" +
-                     std::to_string(size[1]) + " depth " + std::to_string(depth));
-        const Tensor x = RandomTensor(DT_FLOAT, {2, kRows, kColumns, depth}, -1, 1);
-        EXPECT_THAT(
-            Resizer(op, {}).Input(x).Input(Size(size[0], size[1])).RunEverywhere({{1, 3}, {}}),
-            IsOk());
-        if (std::string(op) == "ResizeArea") continue;
-        const Tensor g = RandomTensor(DT_FLOAT, {2, size[0], size[1], depth}, -1, 1);
-        EXPECT_THAT(Resizer((std::string(op) + "Grad").c_str(), {})
-                        .Input(g)
-                        .Input(x)
-                        .RunEverywhere({{1, 3}, {}}),
-                    IsOk());
+  const std::vector<Mode> modes[] = {{{false, false}, {false, true}}, {{false, false}}};
+  for (const std::string op : {"ResizeBilinear", "ResizeBicubic", "ResizeArea"}) {
+    for (const Mode& mode : modes[op == "ResizeArea"]) {
+      for (const auto& size : kSizes) {
+        for (const int64_t depth : {1, 2, 3, 4, 7, 20, 37}) {
+          for (const DataType dtype : {DT_FLOAT, DT_UINT8}) {
+            SCOPED_TRACE(op + " " + std::to_string(size[0]) + "x" + std::to_string(size[1]) +
+                         " depth " + std::to_string(depth));
+            const Tensor x = RandomTensor(dtype, {2, kRows, kColumns, depth}, 0, 100);
+            EXPECT_THAT(Resizer(op.c_str(), mode)
+                            .Input(x)
+                            .Input(Size(size[0], size[1]))
+                            .RunEverywhere({{1, 3}, {}}),
+                        IsOk());
+            if (op == "ResizeArea" || dtype != DT_FLOAT) continue;
+            const Tensor g = RandomTensor(DT_FLOAT, {2, size[0], size[1], depth}, -1, 1);
+            EXPECT_THAT(
+                Resizer((op + "Grad").c_str(), mode).Input(g).Input(x).RunEverywhere({{1, 3}, {}}),
+                IsOk());
+          }
+        }
       }
     }
   }
+}
+
+TEST(Resize, KeepsInfinitiesOnEverySimdTarget) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const float max = std::numeric_limits<float>::max();
+  const Tensor x = AsTensor<float>({inf, 1, max, max, -inf, 2}, {1, 1, 6, 1});
+  for (const std::string& target : SimdTargets()) {
+    SCOPED_TRACE(target);
+    ASSERT_TRUE(SetSimdTarget(target));
+    EXPECT_THAT(Resizer("ResizeArea", {}).Input(x).Input(Size(1, 3)).RunOne(),
+                TensorEq(AsTensor<float>({inf, max, -inf}, {1, 1, 3, 1})));
+  }
+  ASSERT_TRUE(SetSimdTarget(""));
 }
 
 // Results of several megabytes are written with non-temporal stores.
@@ -433,6 +453,32 @@ TEST(ScaleAndTranslate, StopsWithinARow) {
           .StoppedBy(&stop)
           .RunOnThreads(1));
   EXPECT_FALSE(std::abs(outputs[0].flat<float>()(0) - 1) < 0.1f);
+}
+
+TEST(ScaleAndTranslate, HasTheSameBitsOnEverySimdTarget) {
+  for (const char* const kernel : {"lanczos3", "triangle", "keyscubic"}) {
+    for (const bool antialias : {false, true}) {
+      for (const int64_t depth : {1, 3, 20}) {
+        SCOPED_TRACE(std::string(kernel) + " depth " + std::to_string(depth));
+        const Tensor x = RandomTensor(DT_FLOAT, {1, 40, 30, depth}, -1, 1);
+        const Tensor g = RandomTensor(DT_FLOAT, {1, 9, 44, depth}, -1, 1);
+        const Tensor scale = AsTensor<float>({0.2f, 1.5f});
+        const Tensor move = AsTensor<float>({0.3f, -0.2f});
+        EXPECT_THAT(OpTester("ScaleAndTranslate")
+                        .Inputs({x, Size(9, 44), scale, move})
+                        .Attr("kernel_type", kernel)
+                        .Attr("antialias", antialias)
+                        .RunEverywhere({{1, 3}, {}}),
+                    IsOk());
+        EXPECT_THAT(OpTester("ScaleAndTranslateGrad")
+                        .Inputs({g, x, scale, move})
+                        .Attr("kernel_type", kernel)
+                        .Attr("antialias", antialias)
+                        .RunEverywhere({{1, 3}, {}}),
+                    IsOk());
+      }
+    }
+  }
 }
 
 // Windows of more rows than a cache holds, and of fewer.

@@ -748,6 +748,16 @@ TEST(Pool, RejectsBadWindows) {
     EXPECT_THAT(tester(size, stride).Run(),
                 StatusIs(absl::StatusCode::kUnimplemented, ::testing::HasSubstr(error)));
   }
+  EXPECT_THAT(
+      OpTester("MaxPoolWithArgmax")
+          .Input(Tensor(DT_FLOAT, {1, 2, 2, 4}))
+          .Attr("ksize", {1, 1, 1, 2})
+          .Attr("strides", {1, 1, 1, 2})
+          .Attr("padding", "VALID")
+          .Run(),
+      StatusIs(absl::StatusCode::kUnimplemented,
+               ::testing::HasSubstr("ksize[3] is 2, but positions of maxima across channels "
+                                    "are not supported")));
   const PoolCase c = {{1, 4, 4}, {1, 2, 2}, {1, 2, 2}, "VALID"};
   const Tensor y = Iota<float>({1, 2, 2, 2});
   ExpectErrors({

@@ -77,9 +77,10 @@ class ShortMemoryTest : public ::testing::TestWithParam<int> {
  protected:
   // Returns the status of a run in which only `calls` calls of operator new succeed.
   absl::Status Run(const std::shared_ptr<const Plan>& plan, const std::vector<const Tensor*>& feeds,
-                   int calls, const RunLimits& limits = {}) {
+                   int calls, const RunLimits& limits = {},
+                   const std::shared_ptr<const FunctionTable>& functions = nullptr) {
     calls_left = calls;
-    absl::Status status = executor_.Run(plan, feeds, limits, &outputs_);
+    absl::Status status = executor_.Run(plan, feeds, limits, &outputs_, nullptr, functions);
     calls_left = INT_MAX;
     return status;
   }
@@ -141,6 +142,30 @@ TEST_P(ShortMemoryTest, EndsRunsWithAnErrorAndKeepsNoTensor) {
   EXPECT_GT(named_errors, 0);
   // With sufficient memory, runs succeed again.
   GRADFLOW_EXPECT_OK(Run(good_plan, feeds, INT_MAX));
+}
+
+TEST_P(ShortMemoryTest, EndsCallsOfFunctionsWithAnError) {
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "x", "Placeholder", {}, {{"dtype", DT_INT64}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "neg", "Neg", {"x"}, {{"T", DT_INT64}}));
+  GRADFLOW_ASSERT_OK(AddToy(&graph_, "called", "Call", {"x"}, {{"f", "negate"}}));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto body,
+                                Plan::Make(graph_, {{"x"}, {"neg"}, {}}, &kernels_));
+  GRADFLOW_ASSERT_OK_AND_ASSIGN(const auto plan,
+                                Plan::Make(graph_, {{"x"}, {"called"}, {}}, &kernels_));
+  const auto functions = std::make_shared<FunctionTable>();
+  functions->Add("negate", body);
+  const Tensor x = Int(3);
+  int good_runs = 0;
+  for (int calls = 0; good_runs < 20; ++calls) {
+    ASSERT_LT(calls, 10000);
+    const absl::Status status = Run(plan, {&x}, calls, {}, functions);
+    good_runs += status.ok();
+    if (!status.ok()) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << calls << ": " << status;
+    }
+    outputs_.clear();
+    ASSERT_EQ(pool_->GetStats().bytes_in_use, 0) << calls;
+  }
 }
 
 TEST_P(ShortMemoryTest, RunsNodesOnTheirThreadIfThereIsNoMemoryForTasks) {
