@@ -87,9 +87,8 @@ class Executor {
  public:
   // A run uses at most max(inter_op, intra_op) threads: its caller, and oneTBB's workers, which all
   // runs share. A thread that waits for its run works for no other run. With 1 and 1, no other
-  // thread ever takes part. Tensors are allocated from `allocator`,
-  // those of nodes on other devices from the allocators of `other_devices`; kernels use
-  // `resources`. REQUIRES: both numbers >= 1
+  // thread ever takes part. Tensors are allocated from `allocator`, those of nodes on other devices
+  // from the allocators of `other_devices`; kernels use `resources`. REQUIRES: both numbers >= 1
   Executor(const Parallelism& parallelism, const std::shared_ptr<Allocator>& allocator,
            std::shared_ptr<ResourceManager> resources = nullptr,
            const std::vector<ExecutorDevice>& other_devices = {});
