@@ -6,8 +6,7 @@
 // Prints the five best classes, each with a bar. Options:
 //
 //   input=NAME    the classifier's input, float [batch, height, width, channels]; otherwise its
-//   only
-//                 Placeholder
+//                 only Placeholder
 //   output=NAME   its output, [batch, classes]; otherwise its only tensor that no node uses
 //   size=N        height and width of the input, if the Placeholder's shape does not tell
 //   mean=M std=S  the input is (pixel - M) / S, of pixels 0 to 255; otherwise 0 and 255
