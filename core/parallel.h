@@ -26,8 +26,8 @@ namespace gradflow {
 void ParallelFor(const RunContext& run, int64_t total, int64_t block_size,
                  absl::FunctionRef<void(int64_t begin, int64_t end)> fn);
 
-// While this object lives, the calling thread counts as a thread of `arena`: loops of runs in that
-// arena need not enter it. For those who implement LoopArena.
+// Counts the calling thread as a thread of `arena` as long as this object lives: loops of runs in
+// that arena need not enter it. For those who implement LoopArena.
 class ScopedArenaMembership {
  public:
   // `arena` must outlive this.

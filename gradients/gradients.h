@@ -89,8 +89,8 @@ absl::Status AddSymbolicGradients(const Scope& scope, const std::vector<Output>&
                                   std::vector<Output>* grad_outputs,
                                   const GradientBuildOptions& options = {});
 
-// Like the first overload, but returns slices, one row per index, for an input that only gathers
-// read: Gather, GatherV2 along axis 0, or ResourceGather, directly or through Identity and
+// Does what the first overload does, but returns slices, one row per index, for an input that only
+// gathers read: Gather, GatherV2 along axis 0, or ResourceGather, directly or through Identity and
 // ReadVariableOp.
 absl::Status AddSparseSymbolicGradients(const Scope& scope, const std::vector<Output>& outputs,
                                         const std::vector<Output>& inputs,

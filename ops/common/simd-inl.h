@@ -268,7 +268,31 @@ struct Wide<D, true> {
   HWY_INLINE Wide operator*(const Wide& b) const { return {v * b.v}; }
 };
 
+// Rounds doubles to floats, as a static_cast does.
+template <class D>
+HWY_INLINE hn::Vec<hn::Rebind<float, D>> Narrowed(D d, V<D> v) {
+  const hn::Rebind<float, D> df;
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+  // These stop at the largest float, of which twice is infinity.
+  const auto beyond = hn::Abs(v) >= hn::Set(d, 0x1.ffffffp127);
+  const V<D> factor = hn::IfThenElse(beyond, hn::Set(d, 2.0), hn::Set(d, 1.0));
+  return hn::DemoteTo(df, v) * hn::DemoteTo(df, factor);
+#else
+  return hn::DemoteTo(df, v);
+#endif
+}
+
 // ---- Loops ----
+
+// Calls fn(d, i) for each full vector of [0, n), then for each number that is left.
+template <typename T = float, class F>
+HWY_INLINE void ForEachVector(int64_t n, const F& fn) {
+  const hn::ScalableTag<T> d;
+  constexpr auto step = static_cast<int64_t>(hn::MaxLanes(d));
+  int64_t i = 0;
+  for (; i + step <= n; i += step) fn(d, i);
+  for (; i < n; ++i) fn(hn::CappedTag<T, 1>(), i);
+}
 
 // Calls math.Run(d, i) for all i of [0, n).
 template <class Math>

@@ -196,7 +196,7 @@ void ResampleColumns(const KernelContext& ctx, const Taps& columns, int64_t chan
                      const float* x, float* y) {
   const int64_t taps = columns.count();
   const Weighting weighting = columns.is_linear ? Weighting::kLinear
-                              : taps == 4       ? Weighting::kCubic
+                              : taps == 4       ? Weighting::kFour
                                                 : Weighting::kDouble;
   const int64_t some = taps > kWideTaps ? 1 : columns.out();
   for (int64_t i = 0; i < columns.out(); i += some) {
@@ -254,34 +254,27 @@ class RowCache {
       const float* const b = Row(first + indices[1]);
       return InterpolateRows(a, b, weights[1], out_row_, non_temporal, y);
     }
-    // Rows that fit the slots are added at once, others one by one.
+    // Adds the rows of a wide window, which may have fewer slots, one by one, and others at once.
+    const bool is_wide = rows_.count() > kWideTaps;
     std::array<const float*, kWideTaps> some_rows;
     std::array<float, kWideTaps> some_weights;
-    const bool at_once = rows_.count() <= kWideTaps && SlotsHold(indices, rows_.count());
     int64_t count = 0;
     for (int64_t t = 0; t < rows_.count(); ++t) {
       if (t > 0 && weights[t] == 0) continue;
-      if (!at_once && ctx_.ShouldStop()) return;
-      some_rows[count] = Row(first + indices[t]);
-      some_weights[count] = weights[t];
-      if (at_once) {
-        ++count;
-      } else {
-        AddRows(some_rows.data(), some_weights.data(), 1, t > 0, out_row_, false, y);
+      if (is_wide && ctx_.ShouldStop()) return;
+      const float* const row = Row(first + indices[t]);
+      if (is_wide) {
+        AddRows(&row, weights + t, 1, t > 0, out_row_, /*non_temporal=*/false, y);
+        continue;
       }
+      some_rows[count] = row;
+      some_weights[count++] = weights[t];
     }
-    if (at_once) {
-      AddRows(some_rows.data(), some_weights.data(), count, false, out_row_, non_temporal, y);
-    }
+    if (is_wide) return;
+    AddRows(some_rows.data(), some_weights.data(), count, /*add=*/false, out_row_, non_temporal, y);
   }
 
  private:
-  // Returns true if the slots can hold all rows of `indices` at once.
-  bool SlotsHold(const int32_t* indices, int64_t count) const {
-    const auto [least, most] = std::minmax_element(indices, indices + count);
-    return *most - *least < static_cast<int64_t>(held_.size());
-  }
-
   const KernelContext& ctx_;
   const FloatReader& reader_;
   const Taps& rows_;

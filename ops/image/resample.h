@@ -96,7 +96,8 @@ class Taps {
   int64_t count() const { return count_; }
   const int32_t* indices(int64_t i) const { return indices_ + i * count_; }
   const float* weights(int64_t i) const { return weights_ + i * count_; }
-  // Sets a tap. The index is clamped to the input.
+  // Sets a tap. The index is clamped to the input. The indices of an output are neighbors: those of
+  // taps k and k + 1 differ by one at most.
   void Set(int64_t i, int64_t k, int64_t index, float weight) {
     indices_[i * count_ + k] = static_cast<int32_t>(std::min(in_ - 1, std::max<int64_t>(0, index)));
     weights_[i * count_ + k] = weight;

@@ -3,8 +3,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/image/resample_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
-// After it.
-#include "gradflow/ops/common/narrowed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {
@@ -33,7 +31,7 @@ struct Linear {
   }
 };
 
-struct Cubic {
+struct FourTaps {
   using Number = float;
   template <class D>
   static HWY_INLINE V<D> Sum(D d, const Window& w, int64_t c) {
@@ -121,18 +119,9 @@ HWY_INLINE void SetPixels(const PixelRow& x, const int32_t* indices, const float
   }
 }
 
-// Calls fn(d, i) for each full vector of [0, n), then for each number that is left.
-template <typename T = float, class F>
-HWY_INLINE void ForVectors(int64_t n, const F& fn) {
-  const hn::ScalableTag<T> d;
-  int64_t i = 0;
-  for (; i + NumLanes(d) <= n; i += NumLanes(d)) fn(d, i);
-  for (; i < n; ++i) fn(hn::CappedTag<T, 1>(), i);
-}
-
 template <bool kNonTemporal>
 HWY_INLINE void Interpolate(const float* a, const float* b, float weight, int64_t n, float* y) {
-  ForVectors(n, [=](auto d, int64_t i) HWY_ATTR {
+  ForEachVector(n, [=](auto d, int64_t i) HWY_ATTR {
     const auto v = hn::LoadU(d, a + i);
     Put<Float, kNonTemporal>(d, v + (hn::LoadU(d, b + i) - v) * hn::Set(d, weight), y + i);
   });
@@ -143,7 +132,7 @@ template <int kCount, bool kNonTemporal>
 HWY_INLINE void Add(const float* const* rows, const float* weights, int64_t count, bool add,
                     int64_t n, float* y) {
   const int64_t num_rows = kCount > 0 ? kCount : count;
-  ForVectors(n, [=](auto d, int64_t i) HWY_ATTR {
+  ForEachVector(n, [=](auto d, int64_t i) HWY_ATTR {
     auto sum = hn::LoadU(d, rows[0] + i) * hn::Set(d, weights[0]);
     if (add) sum = hn::LoadU(d, y + i) + sum;
     GRADFLOW_UNROLL
@@ -161,8 +150,8 @@ void ResamplePixels(Weighting weighting, const PixelRow& x, const int32_t* indic
   switch (weighting) {
     case Weighting::kLinear:
       return SetPixels<Linear>(x, indices, weights, 2, pixels, y);
-    case Weighting::kCubic:
-      return SetPixels<Cubic>(x, indices, weights, 4, pixels, y);
+    case Weighting::kFour:
+      return SetPixels<FourTaps>(x, indices, weights, 4, pixels, y);
     case Weighting::kDouble:
       return SetPixels<InDouble>(x, indices, weights, taps, pixels, y);
   }
@@ -184,7 +173,7 @@ void AddRows(const float* const* rows, const float* weights, int64_t count, bool
 }
 
 void AddScaledFloats(const float* x, float weight, int64_t n, double* sums) {
-  ForVectors<double>(n, [=](auto d, int64_t i) HWY_ATTR {
+  ForEachVector<double>(n, [=](auto d, int64_t i) HWY_ATTR {
     const hn::Rebind<float, decltype(d)> df;
     const auto product =
         hn::PromoteTo(d, hn::LoadU(df, x + i)) * hn::Set(d, static_cast<double>(weight));
@@ -199,7 +188,7 @@ void DistributePixels(const double* sums, const int32_t* indices, const float* w
       const auto weight = static_cast<double>(weights[i * taps + k]);
       if (weight == 0) continue;
       double* const to = dx + indices[i * taps + k] * depth;
-      ForVectors<double>(depth, [=](auto d, int64_t c) HWY_ATTR {
+      ForEachVector<double>(depth, [=](auto d, int64_t c) HWY_ATTR {
         const auto product = hn::LoadU(d, sums + c) * hn::Set(d, weight);
         hn::StoreU(hn::LoadU(d, to + c) + product, d, to + c);
       });

@@ -12,7 +12,7 @@ enum class Weighting {
   // Two: a + (b - a) * w, which is a * v + b * w for v = 1 - w, rounded as TensorFlow does.
   kLinear,
   // Four: a * v + b * w + ..., in order.
-  kCubic,
+  kFour,
   // Any number: the same, added in double.
   kDouble,
 };

@@ -3,8 +3,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradflow/ops/math/row_reduction_simd.cc"
 #include "gradflow/ops/common/simd-inl.h"
-// After it.
-#include "gradflow/ops/common/narrowed-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace gradflow {

@@ -11,16 +11,6 @@ namespace gradflow {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Calls fn(d, i) for vectors from element i on, and for single elements at the end.
-template <typename T, class F>
-HWY_INLINE void ForEachVector(int64_t n, const F& fn) {
-  const hn::ScalableTag<T> d;
-  const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) fn(d, i);
-  for (; i < n; ++i) fn(hn::CappedTag<T, 1>(), i);
-}
-
 void SigmoidOfFloats(const float* x, float* y, int64_t n) {
   ForEachVector<float>(n, [=](auto d, int64_t i)
                               HWY_ATTR { hn::StoreU(Sigmoid(d, hn::LoadU(d, x + i)), d, y + i); });

@@ -30,15 +30,6 @@ struct Sum {
   }
 };
 
-// Calls fn(d, i) for each full vector of [0, n), then for each float that is left.
-template <class F>
-HWY_INLINE void ForVectors(int64_t n, const F& fn) {
-  constexpr auto lanes = static_cast<int64_t>(kFull);
-  int64_t i = 0;
-  for (; i + lanes <= n; i += lanes) fn(Full(), i);
-  for (; i < n; ++i) fn(One(), i);
-}
-
 // The distance of software prefetches, in floats. Prefetchers of processors stop at the end of a
 // page.
 constexpr int64_t kAhead = 512;
@@ -46,7 +37,7 @@ constexpr int64_t kAhead = 512;
 template <class Op>
 HWY_INLINE void RowsOf(const float* x, int64_t stride, int64_t rows, bool first, int64_t n,
                        float* out) {
-  ForVectors(n, [=](auto d, int64_t i) HWY_ATTR {
+  ForEachVector(n, [=](auto d, int64_t i) HWY_ATTR {
     auto a = first ? Op::Initial(d) : hn::LoadU(d, out + i);
     for (int64_t r = 0; r < rows; ++r) {
       hwy::Prefetch(x + r * stride + i + kAhead);
@@ -65,7 +56,7 @@ HWY_INLINE void WindowsOf(const float* x, int64_t stride, int64_t rows, const Po
     const int64_t begin = windows[o].begin;
     const int64_t end = windows[o].end;
     const auto divisor = static_cast<float>(count * (end - begin));
-    ForVectors(depth, [=](auto d, int64_t i) HWY_ATTR {
+    ForEachVector(depth, [=](auto d, int64_t i) HWY_ATTR {
       auto a = Op::Initial(d);
       for (int64_t c = begin; c < end; ++c) {
         auto column = Op::Initial(d);
@@ -92,7 +83,7 @@ HWY_INLINE void PixelsOf(const float* x, const PoolRange* windows, int64_t pixel
     const int64_t begin = windows[o].begin;
     const int64_t end = windows[o].end;
     const auto divisor = static_cast<float>(count * (end - begin));
-    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+    ForEachVector(depth, [&](auto d, int64_t i) HWY_ATTR {
       auto a = Op::Initial(d);
       for (int64_t c = begin; c < end; ++c) a = Op::Combine(d, a, hn::LoadU(d, x + c * depth + i));
       if (count > 0) a = a / hn::Set(d, divisor);
@@ -135,7 +126,7 @@ HWY_INLINE void GradientsAtMaxima(const float* dy, const int32_t* positions, int
   for (int64_t c = 0; c < pixels; ++c, dx += depth) {
     const int64_t begin = windows[c].begin;
     const int64_t end = windows[c].end;
-    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+    ForEachVector(depth, [&](auto d, int64_t i) HWY_ATTR {
       const hn::RebindToSigned<decltype(d)> di;
       const auto position = hn::Set(di, first + static_cast<int32_t>(c));
       auto sum = add ? hn::LoadU(d, dx + i) : hn::Zero(d);
@@ -175,7 +166,7 @@ void MergeMaxima(const float* x, int64_t stride, int64_t rows, const PoolRange* 
   for (int64_t o = 0; o < pixels; ++o, maxima += depth, positions += depth) {
     const int64_t begin = windows[o].begin;
     const int64_t end = windows[o].end;
-    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+    ForEachVector(depth, [&](auto d, int64_t i) HWY_ATTR {
       const hn::RebindToSigned<decltype(d)> di;
       auto max = Max::Initial(d);
       auto position = hn::Set(di, -1);
@@ -215,7 +206,7 @@ void AddToMaxima(const float* dy, const int32_t* positions, int64_t stride, int6
 }
 
 void AddWeighted(const float* x, float weight, int64_t n, float* out) {
-  ForVectors(n, [&](auto d, int64_t i) HWY_ATTR {
+  ForEachVector(n, [&](auto d, int64_t i) HWY_ATTR {
     const auto product = hn::LoadU(d, x + i) * hn::Set(d, weight);
     hn::StoreU(hn::LoadU(d, out + i) + product, d, out + i);
   });
@@ -223,7 +214,7 @@ void AddWeighted(const float* x, float weight, int64_t n, float* out) {
 
 void ScalePixels(const float* weights, int64_t pixels, int64_t depth, float* x) {
   for (int64_t o = 0; o < pixels; ++o, x += depth) {
-    ForVectors(depth, [&](auto d, int64_t i) HWY_ATTR {
+    ForEachVector(depth, [&](auto d, int64_t i) HWY_ATTR {
       hn::StoreU(hn::LoadU(d, x + i) * hn::Set(d, weights[o]), d, x + i);
     });
   }

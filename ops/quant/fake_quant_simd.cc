@@ -219,12 +219,8 @@ HWY_INLINE void SumToFloat(DD d, const double* sum, const float* min, const floa
   const auto zero_range = IsZeroRange(df, hn::LoadU(df, min), hn::LoadU(df, max));
   const hn::Vec<DD> value = hn::LoadU(d, sum);
   const hn::Vec<DD> nan = hn::BitCast(d, hn::Set(hn::RebindToUnsigned<DD>(), 0x7ff8ull << 48));
-  // Where the next float is infinity, some targets stop at the largest float, of which twice is
-  // infinity, too.
-  const auto beyond = hn::Abs(value) >= hn::Set(d, 0x1.ffffffp127);
-  const hn::Vec<DD> factor = hn::IfThenElse(beyond, hn::Set(d, 2.0), hn::Set(d, 1.0));
-  const auto rounded = hn::DemoteTo(df, hn::IfThenElse(value == value, value, nan));
-  hn::StoreU(hn::IfThenZeroElse(zero_range, rounded * hn::DemoteTo(df, factor)), df, result);
+  const auto rounded = Narrowed(d, hn::IfThenElse(value == value, value, nan));
+  hn::StoreU(hn::IfThenZeroElse(zero_range, rounded), df, result);
 }
 
 // ---- For each target ----

@@ -192,8 +192,8 @@ void RunCore::RunAsync(const RunnableFunction* function, const KernelContext& ca
     done = std::move(call->done_);
     return absl::CancelledError("the run is over");
   });
-  // Before the callback, which may end the run and drop the last reference to this object, and
-  // without the mutex.
+  // Destroys the run of a refused call before the callback, which may drop the last reference to
+  // this object, and without the mutex.
   call = nullptr;
   if (!status.ok() && done != nullptr) done(status, {});
 }

@@ -305,7 +305,7 @@ class PlanRun : public ReadyQueue::Source {
   RunCore& core_;
   const Plan& plan_;
   const Plan::Order& order_;
-  // Of the plan: the loops over nodes read them without bounds.
+  // Points to arrays of the plan, which loops over nodes read without checks of bounds.
   const Plan::PlanNode* const nodes_;
   const int32_t* const input_slots_;
   const DataType* const slot_types_;

@@ -167,7 +167,7 @@ TEST_P(AsyncTest, ANodeMayEndLongAfterItsRunsDeadline) {
   EXPECT_EQ(Fetched(), 5);
 }
 
-// Also if the memory of the run is that of an earlier one, which left other nodes in flight.
+// Runs may reuse the memory of an earlier run, which left other nodes in flight.
 TEST_P(AsyncTest, NamesANodeThatIsInFlight) {
   Add("taken", "Placeholder", {}, {{"dtype", DT_BOOL}});
   Add("branch", "Branch", {"x", "taken"});
@@ -371,6 +371,41 @@ TEST_P(AsyncTest, RefusesCallsAtTheMemoryLimit) {
                                 "the function calls in progress, 1, exceed the session's memory "
                                 "limit");
   EXPECT_THAT(statuses, ElementsAre(refused, refused, refused));
+  outputs_.clear();
+  EXPECT_EQ(pool_->GetStats().bytes_in_use, 0);
+}
+
+// A kernel on a thread of its own, whose callback drops the last reference to the run. Sanitizers
+// see what the call touches afterwards.
+TEST_P(AsyncTest, ARefusedCallMayDropItsRun) {
+  pool_ = std::make_shared<PoolAllocator>(0, 1000);
+  executor_ = std::make_unique<Executor>(GetParam(), pool_);
+  Add("neg", "Neg", {"x"}, {{"T", DT_INT64}});
+  AddFunction("negate", "neg");
+  Add("hooked", "HookedAsync", {"x"});
+  absl::Status refused;
+  std::promise<void> run_has_ended;
+  std::thread other;
+  ToyHooks().compute_async = [&](KernelContext& ctx, const AsyncDone& done) {
+    other = std::thread([&, last = std::make_unique<AsyncDone>(done)]() mutable {
+      const auto function = ctx.run().functions->Find("negate");
+      ASSERT_THAT(function, IsOk());
+      ctx.set_output(0, ctx.input(0));
+      ctx.run().functions->RunAsync(*function, ctx, {ctx.input(0)},
+                                    [&](absl::Status status, const std::vector<Tensor>&) {
+                                      refused = std::move(status);
+                                      (*last)(absl::OkStatus());
+                                      run_has_ended.get_future().wait();
+                                      last = nullptr;
+                                    });
+    });
+  };
+  GRADFLOW_EXPECT_OK(Run({"hooked"}));
+  ToyHooks() = {};
+  executor_ = nullptr;
+  run_has_ended.set_value();
+  other.join();
+  EXPECT_THAT(refused, StatusIs(StatusCode::kResourceExhausted));
   outputs_.clear();
   EXPECT_EQ(pool_->GetStats().bytes_in_use, 0);
 }
