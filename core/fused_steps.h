@@ -39,10 +39,14 @@ class FusedStep {
   virtual void Apply(const ResultPart& part) const = 0;
 };
 
+// Steps that kernels may know: additions of one other input, a vector for kBias, and rectifiers.
+enum class StepOp { kOther, kBias, kAdd, kRelu, kRelu6 };
+
 // A kernel that can be a step.
 class StepKernel {
  public:
   virtual ~StepKernel() = default;
+  virtual StepOp step_op() const { return StepOp::kOther; }
   // Returns true if MakeStep() may make a step on input `input`.
   virtual bool CanBeStep(int input) const = 0;
   // Makes the step that sets output 0 from input `input`, a result of shape `shape`; its element in

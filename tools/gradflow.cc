@@ -82,7 +82,8 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
       ->option_text("BYTES")
       ->check(IntegerUpTo(0, kMaxInt64));
   command->add_flag("--fast", flags->fast,
-                    "Fold batch normalization into weights; changes the last bits of results");
+                    "Fold batch normalization into weights, and keep images in blocks of channels; "
+                    "changes the last bits of results, and Relu may make 0 of NaN");
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 
@@ -243,10 +244,7 @@ int Main(int argc, char** argv) {
       ->option_text("GRAPH");
   CLI::Option* plan = inspect_command->add_flag(
       "--plan", inspect.plan, "List the nodes that a run eliminates, folds and fuses");
-  inspect_command
-      ->add_flag("--fast", inspect.fast,
-                 "Include the folding of batch normalization, as run --fast does")
-      ->needs(plan);
+  inspect_command->add_flag("--fast", inspect.fast, "Include what run --fast changes")->needs(plan);
   AddGraphLimitFlag(inspect_command, &inspect.graph_limits);
   AddPluginFlag(inspect_command, &plugins);
 

@@ -112,7 +112,9 @@ void PrintChanges(absl::string_view what, const std::vector<PlanReport::Change>&
   }
 }
 
-// Prints the plan of a run that feeds the placeholders and fetches all outputs that no node uses.
+// Prints the plan of a run that feeds the placeholders and fetches the outputs of the nodes that no
+// node reads. Unused outputs of others, such as the statistics of batch normalization, are not
+// fetched: their nodes could not be fused.
 absl::Status PrintPlan(const Graph& graph, bool fast, std::ostream& out) {
   std::vector<std::string> feeds;
   for (int id = 0; id < graph.num_nodes(); ++id) {
@@ -120,7 +122,13 @@ absl::Status PrintPlan(const Graph& graph, bool fast, std::ostream& out) {
     if (node->type_string() == "Placeholder") feeds.push_back(node->name());
   }
   std::vector<std::string> fetches;
-  for (const TensorId& output : UnusedOutputIds(graph)) fetches.push_back(FormatTensorId(output));
+  const std::vector<TensorId> unused = UnusedOutputIds(graph);
+  for (size_t i = 0, end = 0; i < unused.size(); i = end) {
+    while (end < unused.size() && unused[end].node.data() == unused[i].node.data()) ++end;
+    const Node* const node = graph.FindNode(unused[i].node);
+    if (static_cast<size_t>(node->num_outputs()) != end - i) continue;
+    for (; i < end; ++i) fetches.push_back(FormatTensorId(unused[i]));
+  }
   GRADFLOW_ASSIGN_OR_RETURN(const PlanReport report, ReportPlan(graph, feeds, fetches, fast));
   out << "plan: " << report.planned_nodes << " nodes of " << report.needed_nodes << "\n";
   PrintChanges("eliminated", report.merged, out);

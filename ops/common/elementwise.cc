@@ -371,6 +371,12 @@ class ElementwiseKernel final : public OpKernel, public StepKernel {
   }
 
   bool CanBeStep(int) const override { return is_float_; }
+  StepOp step_op() const override {
+    if (!is_float_) return StepOp::kOther;
+    if (loop_ == AddFloats) return StepOp::kAdd;
+    if (loop_ == RectifyFloats) return StepOp::kRelu;
+    return loop_ == Rectify6Floats ? StepOp::kRelu6 : StepOp::kOther;
+  }
   std::unique_ptr<FusedStep> MakeStep(const RunContext&, absl::Span<const Tensor> inputs, int input,
                                       const TensorShape& shape) const override {
     return MakeElementwiseStep(loop_, inputs, input, shape, pairing_);

@@ -154,21 +154,31 @@ inline constexpr bool kHasFloatLoop =
     std::is_same_v<In, float>&& std::is_same_v<Out, float>&& kFloatLoop<F> != nullptr;
 
 template <typename F, typename In, typename Out>
-void UnaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  if constexpr (kHasFloatLoop<F, In, Out>) {
-    kFloatLoop<F>(x, strides, out, n);
-  } else {
-    UnaryRun<In, Out>(F(), x, out, n);
-  }
+void UnaryLoop(const void* const* x, const int64_t*, void* out, int64_t n) {
+  UnaryRun<In, Out>(F(), x, out, n);
 }
 template <typename F, typename In, typename Out>
 void BinaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t n) {
-  if constexpr (kHasFloatLoop<F, In, Out>) {
-    kFloatLoop<F>(x, strides, out, n);
-  } else {
-    BinaryRun<In, Out>(F(), x, strides, out, n);
-  }
+  BinaryRun<In, Out>(F(), x, strides, out, n);
 }
+
+// The loop of F: kFloatLoop<F> where it has the types.
+template <typename F, typename In, typename Out>
+inline constexpr ElementwiseLoop kUnaryLoop = [] {
+  if constexpr (kHasFloatLoop<F, In, Out>) {
+    return kFloatLoop<F>;
+  } else {
+    return UnaryLoop<F, In, Out>;
+  }
+}();
+template <typename F, typename In, typename Out>
+inline constexpr ElementwiseLoop kBinaryLoop = [] {
+  if constexpr (kHasFloatLoop<F, In, Out>) {
+    return kFloatLoop<F>;
+  } else {
+    return BinaryLoop<F, In, Out>;
+  }
+}();
 
 }  // namespace internal
 
@@ -218,11 +228,11 @@ inline constexpr int kPicoseconds<F, std::void_t<decltype(F::kNanoseconds)>> =
 
 template <typename F, typename In, typename Out>
 inline constexpr KernelFactory kUnaryFactory =
-    MakeUnaryKernel<UnaryLoop<F, ComputeType<In>, ComputeType<Out>>, sizeof(ComputeType<In>),
+    MakeUnaryKernel<kUnaryLoop<F, ComputeType<In>, ComputeType<Out>>, sizeof(ComputeType<In>),
                     kPicoseconds<F>>;
 template <typename F, typename In, typename Out>
 inline constexpr KernelFactory kBinaryFactory =
-    MakeBinaryKernel<BinaryLoop<F, ComputeType<In>, ComputeType<Out>>, sizeof(ComputeType<In>),
+    MakeBinaryKernel<kBinaryLoop<F, ComputeType<In>, ComputeType<Out>>, sizeof(ComputeType<In>),
                      kPicoseconds<F>>;
 
 }  // namespace internal

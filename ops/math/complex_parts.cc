@@ -92,8 +92,8 @@ void RegisterPartKernels(Registry& registry, absl::string_view op) {
 
 template <typename F>
 void RegisterPartKernels(Registry& registry, absl::string_view op) {
-  RegisterPartKernels<internal::UnaryLoop<F, complex64, float>,
-                      internal::UnaryLoop<F, complex128, double>, internal::kPicoseconds<F>>(
+  RegisterPartKernels<internal::kUnaryLoop<F, complex64, float>,
+                      internal::kUnaryLoop<F, complex128, double>, internal::kPicoseconds<F>>(
       registry, op);
 }
 

@@ -117,7 +117,7 @@ void RoundedQuotientLoop(const void* const* x, const int64_t* strides, void* out
   using C = ComputeType<T>;
   ForEachChunk<C, C, 2>(x, strides, out, n, [&](const C* const* a, C* result, int64_t count) {
     const void* const operands[] = {a[0], a[1]};
-    internal::BinaryLoop<Divide, C, C>(operands, strides, result, count);
+    internal::kBinaryLoop<Divide, C, C>(operands, strides, result, count);
     if constexpr (kIsFloat16<T>) {
       constexpr ElementType kType =
           std::is_same_v<T, half> ? ElementType::kHalf : ElementType::kBfloat16;

@@ -90,7 +90,7 @@ T: The type of all.)"));
   const auto add = [&](auto tag, DataTypeVector types) {
     using T = typename decltype(tag)::type;
     registry
-        .Kernel(op, MakeBinaryKernel<internal::BinaryLoop<F, T, T>, sizeof(T),
+        .Kernel(op, MakeBinaryKernel<internal::kBinaryLoop<F, T, T>, sizeof(T),
                                      internal::kPicoseconds<F>, Pairing::kInOrder>)
         .Types("T", std::move(types));
   };

@@ -61,7 +61,7 @@ template <typename F, typename... Ts>
 void RegisterRealActivationGrad(Registry& registry, absl::string_view op, TypeList<Ts...>) {
   (registry
        .Kernel(op,
-               MakeActivationGradKernel<internal::BinaryLoop<F, ComputeType<Ts>, ComputeType<Ts>>,
+               MakeActivationGradKernel<internal::kBinaryLoop<F, ComputeType<Ts>, ComputeType<Ts>>,
                                         sizeof(ComputeType<Ts>), internal::kPicoseconds<F>>)
        .template Type<Ts>("T"),
    ...);

@@ -106,6 +106,7 @@ class BiasAddKernel final : public OpKernel, public StepKernel {
   bool CanBeStep(int input) const override {
     return input == 0 && types_[0] == DT_FLOAT && channels_last_;
   }
+  StepOp step_op() const override { return StepOp::kBias; }
   std::unique_ptr<FusedStep> MakeStep(const RunContext&, absl::Span<const Tensor> inputs, int input,
                                       const TensorShape& shape) const override {
     PartialTensorShape output;
@@ -213,8 +214,8 @@ class BiasAddGradKernel final : public OpKernel {
 template <typename... Ts>
 void RegisterAdditions(Registry& registry, absl::string_view op, TypeList<Ts...>) {
   (registry
-       .Kernel(op, MakeBiasAdd<internal::BinaryLoop<Add, WrappingType<ComputeType<Ts>>,
-                                                    WrappingType<ComputeType<Ts>>>,
+       .Kernel(op, MakeBiasAdd<internal::kBinaryLoop<Add, WrappingType<ComputeType<Ts>>,
+                                                     WrappingType<ComputeType<Ts>>>,
                                sizeof(ComputeType<Ts>)>)
        .template Type<Ts>("T"),
    ...);

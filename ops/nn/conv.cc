@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "gradflow/core/channel_blocks.h"
 #include "gradflow/core/fused_steps.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/registry.h"
@@ -122,6 +123,8 @@ class ConvKernel : public OpKernel {
 
   const ConvAttrs& attrs() const { return attrs_; }
   const DataTypeVector& types() const { return types_; }
+  const Tensor& constant() const { return constant_; }
+  bool uses_onednn() const { return fast_ != nullptr; }
 
  private:
   absl::Status Convolve(KernelContext& ctx, const ConvGeometry& g,
@@ -144,26 +147,68 @@ class ConvKernel : public OpKernel {
   Tensor constant_;
 };
 
-class Conv final : public ConvKernel, public FusibleKernel {
+class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv {
  public:
-  Conv() : ConvKernel(ConvPass::kForward) {}
+  Conv() : ConvKernel(ConvPass::kForward), blocked_(MakeBlockedConv()) {}
   bool CanBeFused() const override { return types()[0] == DT_FLOAT && attrs().channels_last; }
 
   absl::Status ComputeFused(KernelContext& ctx, FusedSteps* steps, bool* done) const override {
     *done = false;
     ConvGeometry geometry;
-    PartialTensorShape output;
+    TensorShape shape;
     if (!CheckInputTypes(ctx, types()).ok() ||
-        !InferConv(attrs(), ctx.input(0).shape(), ctx.input(1).shape(), &geometry, &output).ok()) {
-      return absl::OkStatus();
-    }
-    const absl::StatusOr<TensorShape> shape = TensorShape::Make(output.dim_sizes());
-    if (!shape.ok() || shape->num_elements() == 0 || ctx.input(0).NumElements() == 0 ||
-        ctx.input(1).NumElements() == 0 || !CheckSizes(geometry).ok() || !steps->Prepare(*shape)) {
+        !InferNonEmpty(ctx.input(0).shape(), ctx.input(1).shape(), &geometry, &shape) ||
+        !steps->Prepare(shape)) {
       return absl::OkStatus();
     }
     *done = true;
-    return Run(ctx, geometry, 0, 1, *shape, steps);
+    return Run(ctx, geometry, 0, 1, shape, steps);
+  }
+
+  int64_t ChannelBlock(Depths* depths) const override {
+    constexpr int kFilterRank = 4;
+    const Tensor& filter = constant();
+    if (!CanBeFused() || blocked_ == nullptr || !uses_onednn() || attrs().spatial_dims != 2 ||
+        attrs().batch_dims != 1 || !filter.IsInitialized() || filter.dtype() != DT_FLOAT ||
+        filter.dims() != kFilterRank || filter.NumElements() == 0) {
+      return 0;
+    }
+    const int64_t multiplier = filter.dim_size(3);
+    if (attrs().depthwise) {
+      if (multiplier != 1) return 0;
+      *depths = {filter.dim_size(2), filter.dim_size(2)};
+    } else {
+      // The image may have several groups of the filter's depth.
+      *depths = {filter.dim_size(2), multiplier};
+    }
+    return OneDnnChannelBlock();
+  }
+
+  absl::Status ComputeBlocked(KernelContext& ctx, const BlockedConvArgs& args,
+                              bool* done) const override {
+    *done = false;
+    Depths depths;
+    const int64_t block = ChannelBlock(&depths);
+    const auto image_shape = [&](const BlockedImage& image, int64_t depth) {
+      const TensorShape& shape = image.tensor->shape();
+      return image.in_blocks ? ShapeOfBlocks(shape, depth) : shape;
+    };
+    const auto is_float = [](const Tensor& tensor) {
+      return tensor.dtype() == DT_FLOAT && tensor.IsInitialized();
+    };
+    ConvGeometry geometry;
+    TensorShape shape;
+    const bool infers =
+        block > 0 && is_float(*args.input.tensor) && is_float(*args.filter) &&
+        args.filter->SharesBufferWith(constant()) &&
+        args.filter->raw_data() == constant().raw_data() &&
+        InferNonEmpty(image_shape(args.input, depths.in), args.filter->shape(), &geometry, &shape);
+    if (!infers || (geometry.groups != 1 && !attrs().depthwise)) return absl::OkStatus();
+    if (args.addend.tensor != nullptr &&
+        (!is_float(*args.addend.tensor) || image_shape(args.addend, depths.out) != shape)) {
+      return absl::OkStatus();
+    }
+    return blocked_->Run(ctx, geometry, args, shape, done);
   }
 
   absl::Status Compute(KernelContext& ctx) const override {
@@ -175,6 +220,23 @@ class Conv final : public ConvKernel, public FusibleKernel {
     GRADFLOW_ASSIGN_OR_RETURN(const TensorShape shape, TensorShape::Make(output.dim_sizes()));
     return Run(ctx, geometry, 0, 1, shape);
   }
+
+ private:
+  // Returns false if the shapes are not valid, or a tensor is empty.
+  bool InferNonEmpty(const TensorShape& input, const TensorShape& filter, ConvGeometry* geometry,
+                     TensorShape* output) const {
+    PartialTensorShape inferred;
+    if (!InferConv(attrs(), input, filter, geometry, &inferred).ok()) return false;
+    absl::StatusOr<TensorShape> shape = TensorShape::Make(inferred.dim_sizes());
+    if (!shape.ok() || shape->num_elements() == 0 || input.num_elements() == 0 ||
+        filter.num_elements() == 0 || !CheckSizes(*geometry).ok()) {
+      return false;
+    }
+    *output = *std::move(shape);
+    return true;
+  }
+
+  const std::unique_ptr<BlockedConv> blocked_;
 };
 
 // Returns the shape that the elements of input i state if `sizes`, otherwise the input's own shape.

@@ -3,9 +3,11 @@
 #ifndef GRADFLOW_OPS_NN_CONV_ENGINE_H_
 #define GRADFLOW_OPS_NN_CONV_ENGINE_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/status.h"
+#include "gradflow/core/channel_blocks.h"
 #include "gradflow/core/fused_steps.h"
 #include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
@@ -67,6 +69,25 @@ class FastConv {
 
 // Returns null if the library is built without oneDNN.
 std::unique_ptr<FastConv> MakeFastConv(ConvPass pass);
+
+// Computes convolutions of images in channel blocks by oneDNN. Keeps primitives and the filter,
+// which is constant.
+//
+// Thread-safe.
+class BlockedConv {
+ public:
+  virtual ~BlockedConv() = default;
+  // Computes output 0. `image` is its shape, [batch, height, width, depth]. Sets *done to false,
+  // without effect, if oneDNN has no fast code for the sizes.
+  // REQUIRES: no tensor is empty, and those of `args` have the sizes of the geometry
+  virtual absl::Status Run(KernelContext& ctx, const ConvGeometry& geometry,
+                           const BlockedConvArgs& args, const TensorShape& image, bool* done) = 0;
+};
+
+// Returns the channels of a block, for which oneDNN has fast code on this processor; otherwise 0.
+int64_t OneDnnChannelBlock();
+// Returns null if there is no fast code.
+std::unique_ptr<BlockedConv> MakeBlockedConv();
 
 }  // namespace gradflow
 

@@ -33,24 +33,14 @@ std::unique_ptr<FastConv> MakeFastConv(ConvPass) { return nullptr; }
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/linalg/openmp.h"
+#include "gradflow/ops/nn/conv_onednn.h"
 #include "oneapi/dnnl/dnnl.hpp"
 
 namespace gradflow {
 namespace {
 
-using Desc = dnnl::memory::desc;
-using Tag = dnnl::memory::format_tag;
-constexpr auto kFloat = dnnl::memory::data_type::f32;
-
-const dnnl::engine& Engine() {
-  static const auto* const engine = new dnnl::engine(dnnl::engine::kind::cpu, 0);
-  return *engine;
-}
-
-// Wraps memory that the caller owns. oneDNN does not write to inputs.
-dnnl::memory Memory(const Desc& desc, const void* data) {
-  return dnnl::memory(desc, Engine(), const_cast<void*>(data));
-}
+using onednn::Desc;
+using onednn::Tag;
 
 // ---- Sizes of tasks ----
 
@@ -141,11 +131,6 @@ struct Task {
   int64_t in_row;
   int64_t out_row;
 };
-
-int64_t Floats(const Desc& desc) {
-  // Multiples of a cache line.
-  return static_cast<int64_t>((desc.get_size() + 63) / 64 * 16);
-}
 
 struct ConvPlan {
   ConvGeometry geometry;
@@ -370,42 +355,10 @@ class PlanMaker {
     return piece;
   }
 
-  // Spatial dimensions of oneDNN's tensors.
-  size_t first_spatial() const {
-    return g_.in[0] == 1 && g_.out[0] == 1 && g_.filter[0] == 1 ? 1 : 0;
-  }
-
-  dnnl::memory::dims Spatial(const ConvSizes& sizes) const {
-    return dnnl::memory::dims(sizes.begin() + static_cast<int64_t>(first_spatial()), sizes.end());
-  }
-
   Desc Images(int64_t batch, int64_t depth, const ConvSizes& sizes) const {
     dnnl::memory::dims dims = {batch, depth};
-    for (const int64_t size : Spatial(sizes)) dims.push_back(size);
-    return Desc(dims, kFloat, first_spatial() == 1 ? Tag::nhwc : Tag::ndhwc);
-  }
-
-  dnnl::memory::dims FilterDims(const ConvGeometry& g) const {
-    dnnl::memory::dims dims;
-    if (g.groups > 1) dims.push_back(g.groups);
-    dims.push_back(g.group_out_depth());
-    dims.push_back(g.group_in_depth());
-    for (const int64_t size : Spatial(g.filter)) dims.push_back(size);
-    return dims;
-  }
-
-  // Returns the descriptor of the filter of a piece within the plain filter of all groups and
-  // channels.
-  Desc PlainFilter(const ConvGeometry& g) const {
-    dnnl::memory::dims strides;
-    if (g.groups > 1) strides.push_back(g_.group_out_depth());
-    strides.push_back(1);
-    strides.push_back(g_.out_depth);
-    int64_t stride = g_.out_depth * g_.group_in_depth();
-    dnnl::memory::dims spatial = Spatial(g.filter);
-    for (size_t s = spatial.size(); s-- > 0;) stride *= std::exchange(spatial[s], stride);
-    strides.insert(strides.end(), spatial.begin(), spatial.end());
-    return Desc(FilterDims(g), kFloat, strides);
+    for (const int64_t size : onednn::Spatial(g_, sizes)) dims.push_back(size);
+    return Desc(dims, onednn::kFloat, dims.size() == 4 ? Tag::nhwc : Tag::ndhwc);
   }
 
   // Sets the primitive of a piece and its descriptors. `filter` is the layout that it must have, or
@@ -418,41 +371,33 @@ class PlanMaker {
     if (filter.get_size() == 0) {
       // Code for blocks of channels wastes most of its work on few of them.
       const bool plain = pass_ == ConvPass::kInputGradient && g.groups == 1 && g.in_depth <= 4;
-      weights = plain ? PlainFilter(g) : Desc(FilterDims(g), kFloat, Tag::any);
+      weights = plain ? onednn::PlainFilter(g_, g) : onednn::AnyFilter(g_, g);
     }
-    const dnnl::memory::dims strides = Spatial(g.stride);
-    const dnnl::memory::dims before = Spatial(g.pad);
-    ConvSizes behind;
-    ConvSizes dilation;
-    for (size_t s = 0; s < kConvSpatial; ++s) {
-      const int64_t span = (g.filter[s] - 1) * g.dilation[s] + 1;
-      behind[s] = std::max<int64_t>(0, (g.out[s] - 1) * g.stride[s] + span - g.in[s] - g.pad[s]);
-      dilation[s] = g.dilation[s] - 1;
-    }
-    const dnnl::memory::dims after = Spatial(behind);
-    const dnnl::memory::dims dilations = Spatial(dilation);
+    const onednn::ConvDims dims(g_, g);
     dnnl::primitive_attr attr;
-    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    attr.set_fpmath_mode(dnnl::fpmath_mode::strict);
+    onednn::SetModes(&attr);
     constexpr auto kDirect = dnnl::algorithm::convolution_direct;
     const bool forward = pass_ == ConvPass::kForward;
     // The gradients take the descriptor of the forward convolution as a hint.
     const dnnl::convolution_forward::primitive_desc hint(
         {forward ? dnnl::prop_kind::forward_inference : dnnl::prop_kind::forward_training, kDirect,
-         piece->input, weights, piece->output, strides, dilations, before, after},
-        attr, Engine());
+         piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
+         dims.after},
+        attr, onednn::Engine());
     if (forward) {
       return SetPrimitive<dnnl::convolution_forward>(hint, hint.weights_desc(), piece);
     }
     if (pass_ == ConvPass::kInputGradient) {
       const dnnl::convolution_backward_data::primitive_desc desc(
-          {kDirect, piece->input, weights, piece->output, strides, dilations, before, after}, attr,
-          Engine(), hint);
+          {kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
+           dims.after},
+          attr, onednn::Engine(), hint);
       return SetPrimitive<dnnl::convolution_backward_data>(desc, desc.weights_desc(), piece);
     }
     const dnnl::convolution_backward_weights::primitive_desc desc(
-        {kDirect, piece->input, weights, piece->output, strides, dilations, before, after}, attr,
-        Engine(), hint);
+        {kDirect, piece->input, weights, piece->output, dims.strides, dims.dilations, dims.before,
+         dims.after},
+        attr, onednn::Engine(), hint);
     return SetPrimitive<dnnl::convolution_backward_weights>(desc, desc.diff_weights_desc(), piece);
   }
 
@@ -475,24 +420,24 @@ class PlanMaker {
       if (g_.groups == 1) {
         (pass_ == ConvPass::kInputGradient ? g.in_depth : g.out_depth) = block.size;
       }
-      block.plain = PlainFilter(g);
+      block.plain = onednn::PlainFilter(g_, g);
       if (block.plain == block.packed) continue;
       plan_.packs = true;
     }
     for (ChannelBlock& block : plan_.blocks) {
       block.offset = plan_.packed_floats;
-      plan_.packed_floats += Floats(block.packed);
+      plan_.packed_floats += onednn::Floats(block.packed);
       const bool gradient = pass_ == ConvPass::kFilterGradient;
       block.pack = dnnl::reorder(
-          dnnl::reorder::primitive_desc(Engine(), gradient ? block.packed : block.plain, Engine(),
-                                        gradient ? block.plain : block.packed));
+          dnnl::reorder::primitive_desc(onednn::Engine(), gradient ? block.packed : block.plain,
+                                        onednn::Engine(), gradient ? block.plain : block.packed));
     }
     for (const Piece& piece : plan_.pieces) {
-      plan_.scratch_floats = std::max(plan_.scratch_floats, Floats(piece.scratch));
+      plan_.scratch_floats = std::max(plan_.scratch_floats, onednn::Floats(piece.scratch));
       if (plan_.blocks.size() == 1) continue;
       plan_.copy_floats =
           std::max(plan_.copy_floats,
-                   Floats(pass_ == ConvPass::kInputGradient ? piece.input : piece.output));
+                   onednn::Floats(pass_ == ConvPass::kInputGradient ? piece.input : piece.output));
     }
     return true;
   }
@@ -560,40 +505,10 @@ class OneDnnConv final : public FastConv {
   template <typename F>
   absl::Status ForTasks(KernelContext& ctx, const ConvPlan& plan, const F& fn) const {
     const int64_t num_tasks = static_cast<int64_t>(plan.tasks.size());
-    return ForEach(ctx, num_tasks, plan.copy_floats + plan.scratch_floats,
-                   [&](int64_t i, float* buffer) {
-                     fn(plan.tasks[static_cast<size_t>(i)], buffer, buffer + plan.copy_floats);
-                   });
-  }
-
-  // Calls fn(i, buffer) for i in [0, n), concurrently, with a buffer of `floats` floats.
-  template <typename F>
-  static absl::Status ForEach(KernelContext& ctx, int64_t n, int64_t floats, const F& fn) {
-    SharedStatus status;
-    ParallelFor(ctx, n, 1, [&](int64_t begin, int64_t end) {
-      Tensor buffer;
-      if (floats > 0) {
-        auto allocated = Tensor::Allocate(ctx.allocator(), DT_FLOAT, {floats});
-        if (!allocated.ok()) return status.Update(allocated.status());
-        buffer = *std::move(allocated);
-      }
-      const OneOpenMpThread one_thread;
-      try {
-        for (int64_t i = begin; i < end; ++i) fn(i, static_cast<float*>(buffer.raw_data()));
-      } catch (const std::bad_alloc&) {
-        status.Update(errors::ResourceExhausted("out of memory"));
-      } catch (const dnnl::error& error) {
-        status.Update(errors::Internal("oneDNN failed: ", error.what()));
-      }
-    });
-    return status.Get();
-  }
-
-  static void Execute(const dnnl::primitive& primitive,
-                      const std::unordered_map<int, dnnl::memory>& args) {
-    dnnl::stream stream(Engine());
-    primitive.execute(stream, args);
-    stream.wait();
+    return onednn::ForEach(
+        ctx, num_tasks, plan.copy_floats + plan.scratch_floats, [&](int64_t i, float* buffer) {
+          fn(plan.tasks[static_cast<size_t>(i)], buffer, buffer + plan.copy_floats);
+        });
   }
 
   // Sets *packed to the filter as the primitives want it.
@@ -615,11 +530,12 @@ class OneDnnConv final : public FastConv {
     const float* const plain = static_cast<const float*>(tensors.b.raw_data());
     float* const to = static_cast<float*>(packed->raw_data());
     GRADFLOW_RETURN_IF_ERROR(
-        ForEach(ctx, static_cast<int64_t>(plan->blocks.size()), 0, [&](int64_t i, float*) {
+        onednn::ForEach(ctx, static_cast<int64_t>(plan->blocks.size()), 0, [&](int64_t i, float*) {
           const ChannelBlock& block = plan->blocks[static_cast<size_t>(i)];
-          Execute(block.pack,
-                  {{DNNL_ARG_FROM, Memory(block.plain, plain + FilterOffset(*plan, block))},
-                   {DNNL_ARG_TO, Memory(block.packed, to + block.offset)}});
+          onednn::Execute(
+              block.pack,
+              {{DNNL_ARG_FROM, onednn::Memory(block.plain, plain + FilterOffset(*plan, block))},
+               {DNNL_ARG_TO, onednn::Memory(block.packed, to + block.offset)}});
         }));
     if (tensors.constant_filter && !ctx.ShouldStop()) {
       MutexLock lock(&mutex_);
@@ -660,12 +576,13 @@ class OneDnnConv final : public FastConv {
                       (forward ? out * g.out_depth : in * g.in_depth);
     const float* const filter = packed + (plan.packs ? block.offset : FilterOffset(plan, block));
     float* const result = plan.blocks.size() == 1 ? to : copy;
-    Execute(piece.primitive, {{forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST,
-                               Memory(forward ? piece.input : piece.output, from)},
-                              {DNNL_ARG_WEIGHTS, Memory(piece.filter, filter)},
-                              {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC,
-                               Memory(forward ? piece.output : piece.input, result)},
-                              {DNNL_ARG_SCRATCHPAD, Memory(piece.scratch, scratch)}});
+    onednn::Execute(piece.primitive,
+                    {{forward ? DNNL_ARG_SRC : DNNL_ARG_DIFF_DST,
+                      onednn::Memory(forward ? piece.input : piece.output, from)},
+                     {DNNL_ARG_WEIGHTS, onednn::Memory(piece.filter, filter)},
+                     {forward ? DNNL_ARG_DST : DNNL_ARG_DIFF_SRC,
+                      onednn::Memory(forward ? piece.output : piece.input, result)},
+                     {DNNL_ARG_SCRATCHPAD, onednn::Memory(piece.scratch, scratch)}});
     const ConvGeometry& p = piece.geometry;
     const int64_t rows = p.batch * (forward ? p.out_volume() : p.in_volume());
     if (tensors.steps != nullptr) {
@@ -706,19 +623,23 @@ class OneDnnConv final : public FastConv {
           const int64_t partial = (&task - plan.tasks.data()) % partials;
           float* const to =
               direct ? out + block.begin : sum + partial * plan.packed_floats + block.offset;
-          Execute(piece.primitive,
-                  {{DNNL_ARG_SRC, Memory(piece.input, x + InputPosition(plan, task) * g.in_depth)},
-                   {DNNL_ARG_DIFF_DST, Memory(piece.output, gradient)},
-                   {DNNL_ARG_DIFF_WEIGHTS, Memory(piece.filter, to)},
-                   {DNNL_ARG_SCRATCHPAD, Memory(piece.scratch, scratch)}});
+          onednn::Execute(
+              piece.primitive,
+              {{DNNL_ARG_SRC,
+                onednn::Memory(piece.input, x + InputPosition(plan, task) * g.in_depth)},
+               {DNNL_ARG_DIFF_DST, onednn::Memory(piece.output, gradient)},
+               {DNNL_ARG_DIFF_WEIGHTS, onednn::Memory(piece.filter, to)},
+               {DNNL_ARG_SCRATCHPAD, onednn::Memory(piece.scratch, scratch)}});
         }));
     if (direct) return absl::OkStatus();
     AddUp(ctx, partials, plan.packed_floats, sum);
-    return ForEach(ctx, static_cast<int64_t>(plan.blocks.size()), 0, [&](int64_t i, float*) {
-      const ChannelBlock& block = plan.blocks[static_cast<size_t>(i)];
-      Execute(block.pack, {{DNNL_ARG_FROM, Memory(block.packed, sum + block.offset)},
-                           {DNNL_ARG_TO, Memory(block.plain, out + block.begin)}});
-    });
+    return onednn::ForEach(
+        ctx, static_cast<int64_t>(plan.blocks.size()), 0, [&](int64_t i, float*) {
+          const ChannelBlock& block = plan.blocks[static_cast<size_t>(i)];
+          onednn::Execute(block.pack,
+                          {{DNNL_ARG_FROM, onednn::Memory(block.packed, sum + block.offset)},
+                           {DNNL_ARG_TO, onednn::Memory(block.plain, out + block.begin)}});
+        });
   }
 
   // Adds up sums[partials][size] into sums[0], in a fixed tree.

@@ -60,8 +60,8 @@ template <typename Constants>
 void RegisterKernels(Registry& registry, absl::string_view op, absl::string_view gradient_op) {
   RegisterFloatActivation<FloatLoop<Constants>, DoubleLoop<Constants>, 1500>(registry, op);
   using F = Gradient<Constants>;
-  RegisterFloatActivationGrad<internal::BinaryLoop<F, float, float>,
-                              internal::BinaryLoop<F, double, double>, 500>(registry, gradient_op);
+  RegisterFloatActivationGrad<internal::kBinaryLoop<F, float, float>,
+                              internal::kBinaryLoop<F, double, double>, 500>(registry, gradient_op);
 }
 
 }  // namespace

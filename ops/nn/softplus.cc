@@ -81,13 +81,13 @@ Does not overflow, and small results keep their precision.)");
                      R"(Computes features / (1 + |features|) element-wise.
 
 The result for an infinity is NaN, as in TensorFlow.)");
-  RegisterFloatActivation<internal::UnaryLoop<SoftsignFunction, float, float>,
-                          internal::UnaryLoop<SoftsignFunction, double, double>, 1000>(registry,
-                                                                                       "Softsign");
+  RegisterFloatActivation<internal::kUnaryLoop<SoftsignFunction, float, float>,
+                          internal::kUnaryLoop<SoftsignFunction, double, double>, 1000>(registry,
+                                                                                        "Softsign");
   RegisterActivationGrad(registry, "SoftsignGrad", "features", "", kFloatActivationTypes,
                          R"(Computes the gradient of Softsign: gradients / (1 + |features|)^2.)");
-  RegisterFloatActivationGrad<internal::BinaryLoop<GradientOfSoftsign, float, float>,
-                              internal::BinaryLoop<GradientOfSoftsign, double, double>, 1000>(
+  RegisterFloatActivationGrad<internal::kBinaryLoop<GradientOfSoftsign, float, float>,
+                              internal::kBinaryLoop<GradientOfSoftsign, double, double>, 1000>(
       registry, "SoftsignGrad");
 }
 

@@ -22,7 +22,7 @@ absl::StatusOr<std::shared_ptr<const Plan>> Plan::Make(const Graph& graph, const
     GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));
   }
   if (options.report != nullptr) ReportMergedAndFolded(plan, options.report);
-  for (const PlanPass pass : {FoldBatchNorms, FuseSteps}) {
+  for (const PlanPass pass : {FoldBatchNorms, FuseSteps, BlockChannels}) {
     GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));
   }
   for (const PlanPass pass : options.passes) GRADFLOW_RETURN_IF_ERROR(pass(context, &plan));

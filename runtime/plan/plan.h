@@ -67,8 +67,8 @@ struct PlanOptions {
   absl::Span<const PlanPass> passes = {};
   // Fuses convolutions and matrix products with the elementwise nodes that follow them.
   bool fuse = true;
-  // Folds batch normalization into the constant weights of convolutions, which changes the last
-  // bits of values.
+  // Folds batch normalization into the constant weights of convolutions, and, with `fuse`, keeps
+  // images between them in blocks of channels, which changes the last bits of values.
   bool fold_batch_norms = false;
   // The names of the devices that nodes may ask for, at most 256; if empty, "/device:CPU:0". A node
   // that asks for none of them is on the first.

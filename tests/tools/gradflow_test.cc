@@ -263,6 +263,28 @@ TEST_F(GradflowTest, InspectListsThePlan) {
   EXPECT_EQ(Gradflow({"inspect", File("layer.pbtxt"), "--fast"}).exit_code, 2);
 }
 
+// Fetched, the statistics of a normalization would keep it from being fused.
+TEST_F(GradflowTest, InspectPlansNoOutputsBesideUsedOnes) {
+  const std::string types = "attr { key: 'T' value { type: DT_FLOAT } } ";
+  std::string graph;
+  for (const char* name : {"x", "filter", "scale", "offset", "mean", "variance"}) {
+    absl::StrAppend(&graph, "node { name: '", name, "' op: 'Placeholder' ",
+                    "attr { key: 'dtype' value { type: DT_FLOAT } } }\n");
+  }
+  absl::StrAppend(&graph, "node { name: 'conv' op: 'Conv2D' input: 'x' input: 'filter' ", types,
+                  "attr { key: 'strides' value { list { i: 1 i: 1 i: 1 i: 1 } } } ",
+                  "attr { key: 'padding' value { s: 'SAME' } } }\n",
+                  "node { name: 'norm' op: 'FusedBatchNorm' input: 'conv' input: 'scale' ",
+                  "input: 'offset' input: 'mean' input: 'variance' ", types,
+                  "attr { key: 'is_training' value { b: false } } }\n",
+                  "node { name: 'relu' op: 'Relu' input: 'norm' ", types, "}\n");
+  WriteFile(File("norm.pbtxt"), graph);
+  const ProcessResult result = Gradflow({"inspect", File("norm.pbtxt"), "--plan"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("\n  relu  (FusedConv2D) = conv, norm, relu\n"));
+  EXPECT_THAT(result.out, HasSubstr("\n  norm:4  float"));
+}
+
 TEST_F(GradflowTest, InspectReportsMissingOps) {
   WriteFile(File("alien.pbtxt"),
             "node { name: 'x' op: 'Placeholder' attr { key: 'dtype' value { type: DT_HALF } } }"

@@ -1,0 +1,428 @@
+// Tests of BlockChannels: which images stay in blocks of channels, and that values stay near.
+#include "gradflow/core/channel_blocks.h"
+
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <ostream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gradflow/core/run_context.h"
+#include "gradflow/core/status.h"
+#include "gradflow/ops/nn/conv_engine.h"
+#include "gradflow/ops/standard_ops.h"
+#include "gradflow/runtime/plan/plan.h"
+#include "gradflow/runtime/session/client_session.h"
+#include "gradflow/runtime/session/options.h"
+#include "gradflow/testing/status_matchers.h"
+#include "gradflow/testing/tensor_matchers.h"
+#include "gradflow/testing/tensors.h"
+
+namespace gradflow {
+namespace {
+
+using ::absl::StatusCode;
+using ::gradflow::testing::AsTensor;
+using ::gradflow::testing::RandomTensor;
+using ::gradflow::testing::StatusIs;
+using ::gradflow::testing::TensorEq;
+using ::gradflow::testing::TensorNear;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+// ---- The layout ----
+
+// Channel c of a pixel is element c % block of block c / block; the others are 0.
+TEST(ChannelBlocks, CopiesBothWays) {
+  const RunContext run;
+  for (const int64_t depth : {1, 3, 8, 16, 21}) {
+    for (const int64_t block : {1, 8, 16}) {
+      SCOPED_TRACE(absl::StrCat(depth, " channels in blocks of ", block));
+      const Tensor image = RandomTensor(DT_FLOAT, {2, 3, 5, depth}, 1, 2);
+      Tensor blocks(DT_FLOAT, ShapeInBlocks(image.shape(), block));
+      ASSERT_EQ(blocks.shape(), TensorShape({2, (depth + block - 1) / block, 3, 5, block}));
+      blocks.flat<float>().setConstant(-1);
+      CopyToBlocks(run, image, &blocks);
+      const auto x = image.tensor<float, 4>();
+      const auto y = blocks.tensor<float, 5>();
+      for (int64_t n = 0; n < 2; ++n) {
+        for (int64_t c = 0; c < blocks.dim_size(1) * block; ++c) {
+          for (int64_t h = 0; h < 3; ++h) {
+            for (int64_t w = 0; w < 5; ++w) {
+              ASSERT_EQ(y(n, c / block, h, w, c % block), c < depth ? x(n, h, w, c) : 0.0f);
+            }
+          }
+        }
+      }
+      ASSERT_EQ(ShapeOfBlocks(blocks.shape(), depth), image.shape());
+      Tensor back(DT_FLOAT, image.shape());
+      CopyFromBlocks(run, blocks, &back);
+      EXPECT_THAT(back, TensorEq(image));
+    }
+  }
+}
+
+// ---- Plans ----
+
+Output Weights(const Scope& s, const TensorShape& shape, uint32_t seed) {
+  // The sum of the products of a window has the size of its elements.
+  const double size =
+      1 / std::sqrt(static_cast<double>(shape.num_elements() / shape.dim_size(shape.dims() - 1)));
+  return ops::Const(s, RandomTensor(DT_FLOAT, shape, -2 * size, 2 * size, seed));
+}
+Output Conv(const Scope& s, const Output& x, int in, int out, int size = 1, int stride = 1,
+            const std::string& padding = "SAME") {
+  return ops::Conv2D(s, x, Weights(s, {size, size, in, out}, 1), {1, stride, stride, 1}, padding);
+}
+Output Depthwise(const Scope& s, const Output& x, int depth, int stride = 1) {
+  return ops::DepthwiseConv2dNative(s, x, Weights(s, {3, 3, depth, 1}, 2), {1, stride, stride, 1},
+                                    "SAME");
+}
+Output Bias(const Scope& s, const Output& x, int channels) {
+  return ops::BiasAdd(s, x, ops::Const(s, RandomTensor(DT_FLOAT, {channels}, -1, 1, 3)));
+}
+
+class ChannelBlocksTest : public ::testing::Test {
+ protected:
+  // Returns the nodes of the plan that compute on blocks, such as "Conv2D" and "FusedConv2D", each
+  // with the names of its origins.
+  std::vector<std::string> Blocked(const std::vector<Output>& fetches) {
+    PlanNames names;
+    names.feeds = {x_.name()};
+    for (const Output& fetch : fetches) names.fetches.push_back(fetch.name());
+    PlanOptions options;
+    options.fold_batch_norms = true;
+    KernelCache kernels;
+    const auto plan = Plan::Make(*scope_.graph(), names, &kernels, options);
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    std::vector<std::string> blocked;
+    for (int i = 0; plan.ok() && i < (*plan)->num_nodes(); ++i) {
+      const PlanNodeLabel* const label = (*plan)->label(i);
+      if (label == nullptr || label->op.rfind("Blocked", 0) != 0) continue;
+      const auto op = [](std::string* out, const Node* node) {
+        absl::StrAppend(out, node->type_string());
+      };
+      blocked.push_back(
+          absl::StrCat(label->op.substr(7), "(", absl::StrJoin(label->origins, ", ", op), ")"));
+    }
+    return blocked;
+  }
+
+  absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Output>& fetches, const Tensor& x,
+                                          bool fast, int threads = 2) {
+    SessionOptions options;
+    options.config.set_intra_op_parallelism_threads(threads);
+    options.config.set_inter_op_parallelism_threads(threads);
+    options.fold_batch_norms = fast;
+    ClientSession session(scope_, options);
+    std::vector<Tensor> outputs;
+    GRADFLOW_RETURN_IF_ERROR(session.Run({{x_, x}}, fetches, &outputs));
+    // A further run finds primitives and filters that the first has made.
+    GRADFLOW_RETURN_IF_ERROR(session.Run({{x_, x}}, fetches, &outputs));
+    return outputs;
+  }
+
+  // Expects values near those without blocks, and the same bits with each number of threads.
+  void ExpectNear(const std::vector<Output>& fetches, const Tensor& x) {
+    const auto expected = Run(fetches, x, false);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto first = Run(fetches, x, true, 1);
+    ASSERT_TRUE(first.ok()) << first.status();
+    for (size_t i = 0; i < fetches.size(); ++i) {
+      EXPECT_THAT((*first)[i], TensorNear((*expected)[i], 2e-5, 2e-5));
+    }
+    for (const int threads : {2, 3, 8}) {
+      const auto found = Run(fetches, x, true, threads);
+      ASSERT_TRUE(found.ok()) << found.status();
+      for (size_t i = 0; i < fetches.size(); ++i) {
+        EXPECT_THAT((*found)[i], TensorEq((*first)[i])) << threads << " threads";
+      }
+    }
+  }
+
+  Scope scope_ = Scope::NewRootScope();
+  Output x_ = ops::Placeholder(scope_.WithOpName("x"), DT_FLOAT);
+};
+
+using Build = std::function<Output(const Scope& s, const Output& x)>;
+
+struct NetCase {
+  std::string name;
+  TensorShape shape;
+  // The number of nodes that compute on blocks.
+  size_t blocked;
+  Build build;
+};
+
+std::ostream& operator<<(std::ostream& out, const NetCase& c) { return out << c.name; }
+
+const std::vector<NetCase>& Nets() {
+  static const auto& cases = *new std::vector<NetCase>{
+      {"Convolutions",
+       {2, 9, 7, 3},
+       4,
+       [](const Scope& s, const Output& x) {
+         Output y = Conv(s, x, 3, 16, 3, 2);
+         y = ops::Relu(s, Bias(s, Conv(s, y, 16, 40), 40));
+         y = ops::Relu6(s, Conv(s, y, 40, 24, 3, 1, "VALID"));
+         return Bias(s, Conv(s, y, 24, 30), 30);
+       }},
+      {"InvertedResidual",
+       {1, 14, 14, 24},
+       5,
+       [](const Scope& s, const Output& x) {
+         const Output y = Conv(s, x, 24, 24);
+         Output z = ops::Relu6(s, Bias(s, Conv(s, y, 24, 144), 144));
+         z = ops::Relu6(s, Bias(s, Depthwise(s, z, 144), 144));
+         z = ops::AddV2(s, y, Bias(s, Conv(s, z, 144, 24), 24));
+         return Conv(s, z, 24, 32);
+       }},
+      {"Bottleneck",
+       {3, 8, 10, 64},
+       6,
+       [](const Scope& s, const Output& x) {
+         Output y = ops::Relu(s, Bias(s, Conv(s, x, 64, 64), 64));
+         const Output shortcut = Conv(s, y, 64, 128, 1, 2);
+         y = ops::Relu(s, Bias(s, Conv(s, y, 64, 32), 32));
+         y = ops::Relu(s, Bias(s, Conv(s, y, 32, 32, 3, 2), 32));
+         y = Bias(s, Conv(s, y, 32, 128), 128);
+         y = ops::Relu(s, ops::AddV2(s, y, shortcut));
+         return Conv(s, y, 128, 16);
+       }},
+      // An image that is not in blocks, and a vector, are added.
+      {"Addends",
+       {2, 6, 6, 32},
+       8,
+       [](const Scope& s, const Output& x) {
+         Output y = ops::AddV2(s, Conv(s, x, 32, 32, 3), x);
+         for (int i = 0; i < 6; ++i) y = ops::Relu(s, Conv(s, y, 32, 32));
+         const Output row = ops::Const(s, RandomTensor(DT_FLOAT, {1, 1, 32}, -1, 1, 7));
+         return ops::Relu6(s, ops::AddV2(s, row, Conv(s, y, 32, 32)));
+       }},
+      // Shapes that only a run shows, for which nodes compute on copies.
+      {"AddendsOfOtherShapes",
+       {2, 6, 6, 32},
+       6,
+       [](const Scope& s, const Output& x) {
+         const Output one = ops::Const(s, RandomTensor(DT_FLOAT, {1, 1, 6, 1}, -1, 1, 7));
+         Output y = ops::AddV2(s, Conv(s, x, 32, 20, 3), one);
+         for (int i = 0; i < 4; ++i) y = ops::Relu(s, Conv(s, y, 20 + i, 21 + i));
+         return ops::AddV2(s, Conv(s, y, 24, 12), one);
+       }},
+      {"DilatedAndLarge",
+       {1, 30, 41, 16},
+       5,
+       [](const Scope& s, const Output& x) {
+         Output y = ops::Conv2D(
+             s, x, Weights(s, {3, 3, 16, 128}, 4), {1, 1, 1, 1}, "EXPLICIT",
+             ops::Conv2D::Dilations({1, 2, 3, 1}).ExplicitPaddings({0, 0, 1, 2, 4, 0, 0, 0}));
+         y = ops::Relu(s, Conv(s, y, 128, 200, 3));
+         y = Conv(s, y, 200, 64, 5, 3);
+         return Conv(s, Conv(s, y, 64, 64), 64, 16);
+       }},
+  };
+  return cases;
+}
+
+class BlockedNetTest : public ChannelBlocksTest, public ::testing::WithParamInterface<NetCase> {};
+
+TEST_P(BlockedNetTest, IsNearTheNodes) {
+  const NetCase& c = GetParam();
+  const Output y = c.build(scope_, x_);
+  GRADFLOW_ASSERT_OK(scope_.status());
+  if (OneDnnChannelBlock() > 0) {
+    EXPECT_THAT(Blocked({y}), ::testing::SizeIs(c.blocked));
+  }
+  ExpectNear({y}, RandomTensor(DT_FLOAT, c.shape, -2, 2, 5));
+  // Batches of other sizes, and none at all.
+  TensorShape shape = c.shape;
+  for (const int64_t batch : {5, 1, 0}) {
+    shape.set_dim(0, batch);
+    ExpectNear({y}, RandomTensor(DT_FLOAT, shape, -2, 2, 6));
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Nets, BlockedNetTest, ::testing::ValuesIn(Nets()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_F(ChannelBlocksTest, RandomNets) {
+  std::mt19937 random(1);
+  const auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  for (int i = 0; i < 100 && !HasFailure(); ++i) {
+    SCOPED_TRACE(i);
+    int depth = pick(1, 40);
+    const TensorShape shape = {pick(1, 3), pick(5, 20), pick(5, 20), depth};
+    Output y = x_;
+    for (int layer = pick(2, 6); layer > 0; --layer) {
+      const Output input = y;
+      const int in = depth;
+      const int stride = pick(1, 2);
+      const bool depthwise = pick(0, 2) == 0;
+      if (!depthwise) depth = pick(0, 2) == 0 ? in : pick(1, 70);
+      y = depthwise ? Depthwise(scope_, y, in, stride)
+                    : Conv(scope_, y, in, depth, pick(1, 3), stride);
+      if (pick(0, 1) == 0) y = Bias(scope_, y, depth);
+      if (depth == in && stride == 1 && pick(0, 1) == 0) y = ops::AddV2(scope_, y, input);
+      if (pick(0, 2) == 0) y = ops::Relu(scope_, y);
+      if (pick(0, 4) == 0) y = ops::Relu6(scope_, y);
+    }
+    ExpectNear({y}, RandomTensor(DT_FLOAT, shape, -2, 2, static_cast<uint32_t>(i)));
+  }
+}
+
+// ---- What stays as it is ----
+
+TEST_F(ChannelBlocksTest, LeavesWhatOthersRead) {
+  if (OneDnnChannelBlock() == 0) GTEST_SKIP() << "no code for channel blocks";
+  std::vector<Output> y = {x_};
+  for (int i = 0; i < 6; ++i) y.push_back(Conv(scope_, y.back(), 32, 32));
+  EXPECT_EQ(Blocked({y[6]}).size(), 6u);
+  EXPECT_THAT(Blocked({y[6]}), ::testing::Each("Conv2D(Conv2D)"));
+  // A fetched image is not in blocks; those on both sides are.
+  EXPECT_EQ(Blocked({y[6], y[1]}).size(), 5u);
+  EXPECT_THAT(Blocked({y[6], y[3]}), IsEmpty());
+  ExpectNear({y[6], y[1]}, RandomTensor(DT_FLOAT, {1, 5, 5, 32}));
+  // Nor is one that another op reads, or is the filter of.
+  const Output mean = ops::Mean(scope_, y[3], {1, 2});
+  EXPECT_THAT(Blocked({y[6], mean}), IsEmpty());
+  const Output square = ops::Conv2D(scope_, y[3], y[3], {1, 1, 1, 1}, "SAME");
+  EXPECT_THAT(Blocked({y[6], square}), IsEmpty());
+  // A node that only waits for another does not read it.
+  const Output after = ops::Identity(scope_.WithControlDependencies({y[3]}), x_);
+  EXPECT_EQ(Blocked({y[6], after}).size(), 6u);
+  ExpectNear({y[6], after}, RandomTensor(DT_FLOAT, {1, 5, 5, 32}));
+}
+
+TEST_F(ChannelBlocksTest, LeavesOtherConvolutions) {
+  const auto chain = [&](const std::function<Output(const Output&)>& layer) {
+    Output y = x_;
+    for (int i = 0; i < 6; ++i) y = layer(y);
+    return y;
+  };
+  // Steps that have no code in blocks.
+  EXPECT_THAT(Blocked({chain(
+                  [&](const Output& x) { return ops::Sigmoid(scope_, Conv(scope_, x, 16, 16)); })}),
+              IsEmpty());
+  EXPECT_THAT(Blocked({chain([&](const Output& x) {
+                return ops::AddV2(scope_, ops::Relu(scope_, Conv(scope_, x, 16, 16)), x);
+              })}),
+              IsEmpty());
+  // Groups.
+  EXPECT_THAT(Blocked({chain([&](const Output& x) { return Conv(scope_, x, 8, 16, 3); })}),
+              IsEmpty());
+  // Several channels of the output for each of the input.
+  EXPECT_THAT(Blocked({ops::DepthwiseConv2dNative(scope_, Conv(scope_, x_, 16, 16),
+                                                  Weights(scope_, {3, 3, 16, 2}, 1), {1, 1, 1, 1},
+                                                  "SAME")}),
+              IsEmpty());
+  // Few channels, of which a block would take several times the memory.
+  EXPECT_THAT(Blocked({chain([&](const Output& x) { return Conv(scope_, x, 3, 3, 3); })}),
+              IsEmpty());
+  // Planes.
+  EXPECT_THAT(Blocked({chain([&](const Output& x) {
+                return ops::Conv2D(scope_, x, Weights(scope_, {1, 1, 16, 16}, 1), {1, 1, 1, 1},
+                                   "SAME", ops::Conv2D::DataFormat("NCHW"));
+              })}),
+              IsEmpty());
+  // Filters that may differ between runs.
+  const Output filter =
+      ops::Mul(scope_, Weights(scope_, {1, 1, 16, 16}, 1), ops::Sum(scope_, x_, {0, 1, 2, 3}));
+  EXPECT_THAT(Blocked({chain([&](const Output& x) {
+                return ops::Conv2D(scope_, x, filter, {1, 1, 1, 1}, "SAME");
+              })}),
+              IsEmpty());
+  // Copies at both ends of a short chain.
+  EXPECT_THAT(Blocked({Conv(scope_, Conv(scope_, x_, 16, 16), 16, 16)}), IsEmpty());
+}
+
+TEST_F(ChannelBlocksTest, NeedsTheRequest) {
+  Output y = x_;
+  for (int i = 0; i < 6; ++i) y = Conv(scope_, y, 16, 16);
+  PlanNames names;
+  names.feeds = {x_.name()};
+  names.fetches = {y.name()};
+  KernelCache kernels;
+  for (const bool fuse : {false, true}) {
+    PlanOptions options;
+    options.fuse = fuse;
+    options.fold_batch_norms = !fuse;
+    const auto plan = Plan::Make(*scope_.graph(), names, &kernels, options);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    for (int i = 0; i < (*plan)->num_nodes(); ++i) EXPECT_EQ((*plan)->label(i), nullptr);
+  }
+}
+
+// ---- Errors and special values ----
+
+// The errors are those of the nodes, also in the middle of a chain.
+TEST_F(ChannelBlocksTest, NamesTheNodeThatFails) {
+  Output y = Conv(scope_, x_, 16, 16);
+  for (int i = 0; i < 4; ++i) {
+    y = ops::Relu(scope_,
+                  Conv(scope_.NewSubScope(absl::StrCat("layer", i)), y, 16, 16, 3, 1, "VALID"));
+  }
+  for (const bool fast : {false, true}) {
+    // One pixel is left after three layers.
+    EXPECT_THAT(
+        Run({y}, RandomTensor(DT_FLOAT, {1, 7, 7, 16}), fast).status(),
+        StatusIs(StatusCode::kInvalidArgument, AllOf(HasSubstr("'layer3/Conv2D' (Conv2D)"),
+                                                     HasSubstr("the 1 of the padded input"))));
+    EXPECT_THAT(Run({y}, RandomTensor(DT_FLOAT, {1, 9, 9, 15}), fast).status(),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("15")));
+  }
+}
+
+TEST_F(ChannelBlocksTest, CountsAgainstTheMemoryLimit) {
+  Output y = x_;
+  for (int i = 0; i < 6; ++i) y = Conv(scope_, y, 32, 32);
+  SessionOptions options;
+  options.fold_batch_norms = true;
+  options.tensor_memory_limit_bytes = 1 << 20;
+  ClientSession session(scope_, options);
+  std::vector<Tensor> outputs;
+  EXPECT_THAT(session.Run({{x_, RandomTensor(DT_FLOAT, {1, 128, 128, 32})}}, {y}, &outputs),
+              StatusIs(StatusCode::kResourceExhausted));
+  GRADFLOW_EXPECT_OK(session.Run({{x_, RandomTensor(DT_FLOAT, {1, 8, 8, 32})}}, {y}, &outputs));
+}
+
+TEST_F(ChannelBlocksTest, KeepsInfinitiesAndMakesZeroOfNanInRectifiers) {
+  if (OneDnnChannelBlock() == 0) GTEST_SKIP() << "no code for channel blocks";
+  Output plain = x_;
+  Output rectified = ops::Relu(scope_, x_);
+  const Output one = ops::Const(scope_, [] {
+    Tensor filter(DT_FLOAT, {1, 1, 16, 16});
+    filter.flat<float>().setZero();
+    for (int i = 0; i < 16; ++i) filter.tensor<float, 4>()(0, 0, i, i) = 1;
+    return filter;
+  }());
+  for (int i = 0; i < 6; ++i) {
+    plain = ops::Conv2D(scope_, plain, one, {1, 1, 1, 1}, "SAME");
+    rectified = ops::Relu(scope_, ops::Conv2D(scope_, rectified, one, {1, 1, 1, 1}, "SAME"));
+  }
+  ASSERT_THAT(Blocked({plain, rectified}), ::testing::SizeIs(12));
+  Tensor x(DT_FLOAT, {1, 4, 1, 16});
+  x.flat<float>().setConstant(-1);
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  x.tensor<float, 4>()(0, 1, 0, 0) = std::numeric_limits<float>::quiet_NaN();
+  x.tensor<float, 4>()(0, 2, 0, 0) = kInf;
+  const auto found = Run({plain, rectified}, x, true);
+  ASSERT_TRUE(found.ok()) << found.status();
+  const auto y = (*found)[0].tensor<float, 4>();
+  const auto z = (*found)[1].tensor<float, 4>();
+  EXPECT_EQ(y(0, 0, 0, 0), -1);
+  EXPECT_EQ(z(0, 0, 0, 0), 0);
+  EXPECT_TRUE(std::isnan(y(0, 1, 0, 0)));
+  EXPECT_EQ(z(0, 1, 0, 0), 0);
+  // Infinity times 0 is NaN.
+  EXPECT_TRUE(std::isnan(y(0, 2, 0, 1)));
+  EXPECT_EQ(z(0, 2, 0, 0), kInf);
+}
+
+}  // namespace
+}  // namespace gradflow
