@@ -1,6 +1,6 @@
 // Channel blocks: a layout of images of float in which a block of channels of one pixel is
-// contiguous, [batch, blocks, height, width, block]. Channel c is element c % block of block
-// c / block; the elements behind the last channel are 0. Convolutions are faster on it.
+// contiguous, [batch, ceil(depth / block), height, width, block]. Channel c is element c % block of
+// block c / block. The elements behind the last channel are 0. Convolutions are faster on it.
 //
 // A pass of the plan (runtime/plan/channel_blocks.cc) chooses the images that stay in blocks
 // between two convolutions. Not for users.
@@ -29,10 +29,10 @@ struct BlockedImage {
 struct BlockedConvArgs {
   BlockedImage input;
   const Tensor* filter = nullptr;
-  // An element for each channel of the output, or null.
+  // A vector with an element for each channel of the output, or null.
   const float* bias = nullptr;
   BlockedImage addend;
-  // kRelu, kRelu6 or, for none, kOther.
+  // kRelu or kRelu6; kOther for none.
   StepOp rectifier = StepOp::kOther;
   bool output_in_blocks = false;
 };
@@ -46,11 +46,12 @@ class BlockableConv {
     int64_t in = 0;
     int64_t out = 0;
   };
-  // Returns the channels of a block, and sets *depths as the kernel's constant input tells, if that
-  // is the filter. Returns 0 if the kernel does not compute on blocks.
-  virtual int64_t ChannelBlock(Depths* depths) const = 0;
-  // Computes output 0. A rectifier makes 0 of NaN. Sets *done to false, with no other effect, if it
-  // does not, also if the inputs are not valid.
+  // Returns the number of channels in a block and sets *depths, or returns 0 if the kernel does not
+  // compute on blocks with this filter. The filter must be the constant that the kernel was made
+  // with.
+  virtual int64_t ChannelBlock(const Tensor& filter, Depths* depths) const = 0;
+  // Computes output 0. A rectifier makes 0 of NaN. Sets *done to false and does nothing if the
+  // inputs are not valid, or if it has no code for them.
   virtual absl::Status ComputeBlocked(KernelContext& ctx, const BlockedConvArgs& args,
                                       bool* done) const = 0;
 };
@@ -60,7 +61,7 @@ TensorShape ShapeInBlocks(const TensorShape& image, int64_t block);
 // Returns the shape of an image of which `blocks` is the shape in blocks.
 TensorShape ShapeOfBlocks(const TensorShape& blocks, int64_t depth);
 
-// Copy an image into blocks, or out of them, in parallel. `to` has the shape.
+// Copy an image into blocks, or out of them, in parallel. *to has the shape of the result.
 void CopyToBlocks(const RunContext& run, const Tensor& image, Tensor* to);
 void CopyFromBlocks(const RunContext& run, const Tensor& blocks, Tensor* to);
 

@@ -39,7 +39,8 @@ class FusedStep {
   virtual void Apply(const ResultPart& part) const = 0;
 };
 
-// Steps that kernels may know: additions of one other input, a vector for kBias, and rectifiers.
+// Steps that a kernel can compute itself: the addition of a vector to each row (kBias) or of
+// another tensor (kAdd), and rectifiers.
 enum class StepOp { kOther, kBias, kAdd, kRelu, kRelu6 };
 
 // A kernel that can be a step.

@@ -105,10 +105,7 @@ class ConvKernel : public OpKernel {
     if (move || convert) {
       GRADFLOW_RETURN_IF_ERROR(ctx.AllocateTemp(x.dtype(), shape, &result));
     }
-    // A fed or converted filter may differ between runs.
-    const bool constant_filter =
-        y.SharesBufferWith(constant_) && y.raw_data() == constant_.raw_data();
-    GRADFLOW_RETURN_IF_ERROR(Convolve(ctx, g, {x, y, &result, constant_filter, steps}));
+    GRADFLOW_RETURN_IF_ERROR(Convolve(ctx, g, {x, y, &result, IsConstant(y), steps}));
     if (convert) {
       Tensor rounded = *output;
       if (move) {
@@ -123,7 +120,11 @@ class ConvKernel : public OpKernel {
 
   const ConvAttrs& attrs() const { return attrs_; }
   const DataTypeVector& types() const { return types_; }
-  const Tensor& constant() const { return constant_; }
+  // Returns true if a filter has the same elements whenever the kernel runs with its buffer. A fed
+  // or converted filter may differ between runs.
+  bool IsConstant(const Tensor& filter) const {
+    return filter.SharesBufferWith(constant_) && filter.raw_data() == constant_.raw_data();
+  }
   bool uses_onednn() const { return fast_ != nullptr; }
 
  private:
@@ -165,22 +166,16 @@ class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv
     return Run(ctx, geometry, 0, 1, shape, steps);
   }
 
-  int64_t ChannelBlock(Depths* depths) const override {
+  int64_t ChannelBlock(const Tensor& filter, Depths* depths) const override {
     constexpr int kFilterRank = 4;
-    const Tensor& filter = constant();
     if (!CanBeFused() || blocked_ == nullptr || !uses_onednn() || attrs().spatial_dims != 2 ||
-        attrs().batch_dims != 1 || !filter.IsInitialized() || filter.dtype() != DT_FLOAT ||
+        attrs().batch_dims != 1 || !IsConstant(filter) || filter.dtype() != DT_FLOAT ||
         filter.dims() != kFilterRank || filter.NumElements() == 0) {
       return 0;
     }
-    const int64_t multiplier = filter.dim_size(3);
-    if (attrs().depthwise) {
-      if (multiplier != 1) return 0;
-      *depths = {filter.dim_size(2), filter.dim_size(2)};
-    } else {
-      // The image may have several groups of the filter's depth.
-      *depths = {filter.dim_size(2), multiplier};
-    }
+    const int64_t last = filter.dim_size(3);
+    if (attrs().depthwise && last != 1) return 0;
+    *depths = {filter.dim_size(2), attrs().depthwise ? filter.dim_size(2) : last};
     return OneDnnChannelBlock();
   }
 
@@ -188,7 +183,7 @@ class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv
                               bool* done) const override {
     *done = false;
     Depths depths;
-    const int64_t block = ChannelBlock(&depths);
+    if (ChannelBlock(*args.filter, &depths) == 0) return absl::OkStatus();
     const auto image_shape = [&](const BlockedImage& image, int64_t depth) {
       const TensorShape& shape = image.tensor->shape();
       return image.in_blocks ? ShapeOfBlocks(shape, depth) : shape;
@@ -198,12 +193,12 @@ class Conv final : public ConvKernel, public FusibleKernel, public BlockableConv
     };
     ConvGeometry geometry;
     TensorShape shape;
-    const bool infers =
-        block > 0 && is_float(*args.input.tensor) && is_float(*args.filter) &&
-        args.filter->SharesBufferWith(constant()) &&
-        args.filter->raw_data() == constant().raw_data() &&
-        InferNonEmpty(image_shape(args.input, depths.in), args.filter->shape(), &geometry, &shape);
-    if (!infers || (geometry.groups != 1 && !attrs().depthwise)) return absl::OkStatus();
+    if (!is_float(*args.input.tensor) ||
+        !InferNonEmpty(image_shape(args.input, depths.in), args.filter->shape(), &geometry,
+                       &shape) ||
+        (geometry.groups != 1 && !attrs().depthwise)) {
+      return absl::OkStatus();
+    }
     if (args.addend.tensor != nullptr &&
         (!is_float(*args.addend.tensor) || image_shape(args.addend, depths.out) != shape)) {
       return absl::OkStatus();

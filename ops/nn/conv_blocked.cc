@@ -38,13 +38,12 @@ namespace {
 using onednn::Desc;
 using onednn::Tag;
 
-// The multiplications of a task.
+// The multiplications of a task of a large image, and the minimum of a task.
 constexpr double kTaskProducts = 16e6;
-// Up to this many tasks may be smaller, so that no thread is idle: of about so many
-// multiplications, or bytes of the result, each.
-constexpr double kFewTasks = 4;
 constexpr double kSmallTaskProducts = 2.5e6;
+// A result of more bytes is divided, too. Both divide the work into at most kFewTasks tasks.
 constexpr double kSmallTaskBytes = 400e3;
+constexpr double kFewTasks = 4;
 // A run can be stopped between tasks only.
 constexpr double kMaxTaskProducts = 16e9;
 
@@ -62,7 +61,7 @@ struct Form {
   }
 };
 
-// Channels [begin, begin + size) of the output, for one image.
+// Channels [begin, begin + size) of the output.
 struct Range {
   int64_t begin = 0;
   int64_t size = 0;
@@ -71,8 +70,9 @@ struct Range {
   Desc filter;
   Desc output;
   Desc scratch;
-  // The plain filter, from its first channel on, and its position in the packed filter, in floats.
+  // The range of the plain filter.
   Desc plain;
+  // The position of the range in the packed filter, in floats.
   int64_t offset = 0;
   dnnl::primitive pack;
 };
@@ -82,6 +82,8 @@ struct BlockedPlan {
   // False if there is no fast code.
   bool usable = false;
   std::vector<Range> ranges;
+  // The images of a task.
+  int64_t images = 1;
   // The channels of a block of the input that the primitives read.
   int64_t input_block = 0;
   int64_t packed_floats = 0;
@@ -102,6 +104,7 @@ class PlanMaker {
     } catch (const dnnl::error&) {
       // There is no code.
     }
+    if (!plan->usable) plan->ranges.clear();
     return plan;
   }
 
@@ -111,11 +114,8 @@ class PlanMaker {
 
   bool FitsInt() const {
     constexpr double kMax = std::numeric_limits<int32_t>::max();
-    const auto elements = [&](const ConvSizes& sizes, int64_t depth) {
-      double product =
-          static_cast<double>(g_.batch) * static_cast<double>(NumBlocks(depth, block()) * block());
-      for (const int64_t size : sizes) product *= static_cast<double>(size);
-      return product;
+    const auto padded = [&](int64_t depth) {
+      return static_cast<double>(NumBlocks(depth, block()) * block());
     };
     for (size_t s = 0; s < kConvSpatial; ++s) {
       // Positions, with those of the padding before and behind the input.
@@ -124,9 +124,12 @@ class PlanMaker {
                            static_cast<double>(g_.filter[s]) * static_cast<double>(g_.dilation[s]);
       if (reach > kMax / 2) return false;
     }
-    return std::max({elements(g_.in, g_.in_depth), elements(g_.out, g_.out_depth),
-                     elements(g_.filter, g_.in_depth) * static_cast<double>(g_.out_depth)}) <
-           kMax / 4;
+    // Elements of an image and of the filter.
+    const double in = static_cast<double>(g_.in_volume()) * padded(g_.in_depth);
+    const double out = static_cast<double>(g_.out_volume()) * padded(g_.out_depth);
+    const double filter = static_cast<double>(g_.taps()) * padded(g_.out_depth) *
+                          (depthwise() ? 1 : padded(g_.in_depth));
+    return std::max({in, out, filter}) < kMax / 4;
   }
 
   bool SetRanges(BlockedPlan* plan) const {
@@ -140,6 +143,11 @@ class PlanMaker {
     const int64_t blocks = NumBlocks(g_.out_depth, block());
     const int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(tasks), 1, blocks);
     if (products > kMaxTaskProducts * static_cast<double>(parts)) return false;
+    // Small images are computed together.
+    if (small < 1) {
+      plan->images = std::clamp<int64_t>(static_cast<int64_t>(1 / small), 1, g_.batch);
+      while (g_.batch % plan->images != 0) --plan->images;
+    }
     plan->input_block = block();
     for (int64_t i = 0; i < parts; ++i) {
       Range range;
@@ -154,8 +162,8 @@ class PlanMaker {
     return true;
   }
 
-  Desc Images(int64_t depth, const ConvSizes& sizes, Tag tag) const {
-    return Desc({1, depth, sizes[1], sizes[2]}, onednn::kFloat, tag);
+  static Desc Images(int64_t images, int64_t depth, const ConvSizes& sizes, Tag tag) {
+    return Desc({images, depth, sizes[1], sizes[2]}, onednn::kFloat, tag);
   }
   Tag BlockedTag() const { return block() == 16 ? Tag::nChw16c : Tag::nChw8c; }
 
@@ -166,8 +174,9 @@ class PlanMaker {
     // For the few channels of a photo, oneDNN has code that reads planes: blocks of one channel.
     const bool planes = !form_.input_in_blocks && !depthwise() && g_.in_depth < block();
     if (planes) plan->input_block = 1;
-    const Desc input = Images(part.in_depth, part.in, planes ? Tag::nchw : BlockedTag());
-    const Desc output = Images(part.out_depth, part.out, BlockedTag());
+    const Desc input =
+        Images(plan->images, part.in_depth, part.in, planes ? Tag::nchw : BlockedTag());
+    const Desc output = Images(plan->images, part.out_depth, part.out, BlockedTag());
     const Desc bias = form_.bias ? Desc({part.out_depth}, onednn::kFloat, Tag::x) : Desc();
     dnnl::primitive_attr attr;
     onednn::SetModes(&attr);
@@ -190,7 +199,7 @@ class PlanMaker {
     return true;
   }
 
-  // The addend is the first.
+  // The addition is the first operation, as RunTask() expects.
   dnnl::post_ops PostOps(const Desc& output) const {
     dnnl::post_ops post_ops;
     if (form_.addend) post_ops.append_binary(dnnl::algorithm::binary_add, output);
@@ -230,11 +239,16 @@ class OneDnnBlockedConv final : public BlockedConv {
     }
     const int64_t ranges = static_cast<int64_t>(plan->ranges.size());
     GRADFLOW_RETURN_IF_ERROR(onednn::ForEach(
-        ctx, geometry.batch * ranges, plan->scratch_floats, [&](int64_t i, float* scratch) {
-          RunTask(*plan, i / ranges, plan->ranges[static_cast<size_t>(i % ranges)],
-                  {input, filter, args.bias, addend, result}, scratch);
+        ctx, geometry.batch / plan->images * ranges, plan->scratch_floats,
+        [&](int64_t i, float* scratch) {
+          RunTask(*plan, i / ranges * plan->images, plan->ranges[static_cast<size_t>(i % ranges)],
+                  {input, filter, args.bias, addend, &result}, scratch);
         }));
-    if (!args.output_in_blocks) CopyFromBlocks(ctx.run(), result, output);
+    if (args.output_in_blocks) return absl::OkStatus();
+    // Their memory may be used again.
+    input = Tensor();
+    addend = Tensor();
+    CopyFromBlocks(ctx.run(), result, output);
     return absl::OkStatus();
   }
 
@@ -248,7 +262,7 @@ class OneDnnBlockedConv final : public BlockedConv {
     const float* bias;
     // Unset for none.
     const Tensor& addend;
-    const Tensor& result;
+    Tensor* result;
   };
 
   std::shared_ptr<const BlockedPlan> FindPlan(const Form& form) {
@@ -310,20 +324,26 @@ class OneDnnBlockedConv final : public BlockedConv {
     return absl::OkStatus();
   }
 
+  static int64_t Pixels(const Tensor& blocks) { return blocks.dim_size(2) * blocks.dim_size(3); }
+  // Returns the index of a channel of an image, the first of a block.
+  static int64_t IndexOf(const Tensor& blocks, int64_t image, int64_t channel) {
+    const int64_t size = blocks.NumElements() / blocks.dim_size(0);
+    return image * size + channel * Pixels(blocks);
+  }
+  static const float* At(const Tensor& blocks, int64_t image, int64_t channel) {
+    return static_cast<const float*>(blocks.raw_data()) + IndexOf(blocks, image, channel);
+  }
+
   static void RunTask(const BlockedPlan& plan, int64_t image, const Range& range,
                       const Tensors& tensors, float* scratch) {
-    // The elements of an image, and the first of a range of its channels.
-    const auto at = [&](const Tensor& tensor, int64_t channel) {
-      const int64_t size = tensor.NumElements() / tensor.dim_size(0);
-      const int64_t pixels = tensor.dim_size(2) * tensor.dim_size(3);
-      return static_cast<const float*>(tensor.raw_data()) + image * size + channel * pixels;
-    };
-    const bool depthwise = plan.form.geometry.groups > 1;
+    const ConvGeometry& g = plan.form.geometry;
+    const bool depthwise = g.groups > 1;
     const float* const filter = static_cast<const float*>(tensors.filter.raw_data());
     std::unordered_map<int, dnnl::memory> memory = {
-        {DNNL_ARG_SRC, onednn::Memory(range.input, at(tensors.input, depthwise ? range.begin : 0))},
+        {DNNL_ARG_SRC,
+         onednn::Memory(range.input, At(tensors.input, image, depthwise ? range.begin : 0))},
         {DNNL_ARG_WEIGHTS, onednn::Memory(range.filter, filter + range.offset)},
-        {DNNL_ARG_DST, onednn::Memory(range.output, at(tensors.result, range.begin))},
+        {DNNL_ARG_DST, onednn::Memory(range.output, At(*tensors.result, image, range.begin))},
         {DNNL_ARG_SCRATCHPAD, onednn::Memory(range.scratch, scratch)}};
     if (plan.form.bias) {
       const Desc bias({range.size}, onednn::kFloat, Tag::x);
@@ -331,9 +351,24 @@ class OneDnnBlockedConv final : public BlockedConv {
     }
     if (plan.form.addend) {
       memory.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                     onednn::Memory(range.output, at(tensors.addend, range.begin)));
+                     onednn::Memory(range.output, At(tensors.addend, image, range.begin)));
     }
     onednn::Execute(range.primitive, memory);
+    // An infinite input times a filter's padding is NaN, of which a rectifier makes 0.
+    Tensor& result = *tensors.result;
+    const int64_t block = result.dim_size(4);
+    const int64_t rest = g.out_depth % block;
+    if (rest == 0 || range.begin + range.size < g.out_depth ||
+        plan.form.rectifier != StepOp::kOther) {
+      return;
+    }
+    float* const elements = static_cast<float*>(result.raw_data());
+    for (int64_t i = image; i < image + plan.images; ++i) {
+      float* const last = elements + IndexOf(result, i, g.out_depth - rest);
+      for (int64_t p = 0; p < Pixels(result); ++p) {
+        std::fill(last + p * block + rest, last + (p + 1) * block, 0.0f);
+      }
+    }
   }
 
   Mutex mutex_;

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "gradflow/core/fused_steps.h"
 #include "gradflow/core/op_kernel.h"
@@ -18,12 +17,10 @@
 namespace gradflow {
 namespace {
 
-// An input of the node that is an image, or may be.
+// An image that a node reads.
 struct ImageInput {
-  int input = 0;
-  // kOther for the input of the convolution.
-  StepOp step = StepOp::kOther;
-  // The depth if it is in blocks.
+  // The index of the input, or -1 for none.
+  int input = -1;
   int64_t depth = 0;
   bool in_blocks = false;
 };
@@ -36,10 +33,12 @@ struct BlockedNode {
   const BlockableConv* conv = nullptr;
   int64_t block = 0;
   BlockableConv::Depths depths;
-  // The input of the convolution first.
-  absl::InlinedVector<ImageInput, 2> images;
-  // The input of a bias, or -1.
+  ImageInput image;
+  ImageInput addend;
+  // The input that is a bias, or -1.
   int bias = -1;
+  // True if the bias is a constant that AddV2 adds to each pixel, which may have dimensions of 1.
+  bool bias_is_row = false;
   StepOp rectifier = StepOp::kOther;
   bool output_in_blocks = false;
 };
@@ -52,38 +51,28 @@ class BlockedKernel final : public OpKernel {
 
   absl::Status Compute(KernelContext& ctx) const override {
     BlockedConvArgs args;
+    args.input = {&ctx.input(node_.image.input), node_.image.in_blocks};
     args.filter = &ctx.input(1);
+    if (node_.addend.input >= 0) {
+      args.addend = {&ctx.input(node_.addend.input), node_.addend.in_blocks};
+    }
     args.rectifier = node_.rectifier;
     args.output_in_blocks = node_.output_in_blocks;
-    bool suits = node_.bias < 0 || SetBias(ctx.input(node_.bias), &args);
-    for (const ImageInput& image : node_.images) {
-      const Tensor& tensor = ctx.input(image.input);
-      if (image.step == StepOp::kOther) {
-        args.input = {&tensor, image.in_blocks};
-      } else if (image.in_blocks || !IsRow(tensor)) {
-        args.addend = {&tensor, image.in_blocks};
-      } else {
-        suits = suits && SetBias(tensor, &args);
-      }
-    }
     bool done = false;
-    if (suits) GRADFLOW_RETURN_IF_ERROR(node_.conv->ComputeBlocked(ctx, args, &done));
+    if (SetBias(ctx, &args)) GRADFLOW_RETURN_IF_ERROR(node_.conv->ComputeBlocked(ctx, args, &done));
     return done ? absl::OkStatus() : ComputeOnCopies(ctx);
   }
 
  private:
-  // True if the tensor has an element for each channel and is added to each pixel.
-  bool IsRow(const Tensor& tensor) const {
-    constexpr int kImageDims = 4;
-    return tensor.IsInitialized() && tensor.dims() >= 1 && tensor.dims() <= kImageDims &&
-           tensor.NumElements() == node_.depths.out &&
-           tensor.dim_size(tensor.dims() - 1) == node_.depths.out;
-  }
-
-  // Returns false if there is a bias already, or the tensor is none.
-  bool SetBias(const Tensor& tensor, BlockedConvArgs* args) const {
-    if (args->bias != nullptr || !IsRow(tensor) || tensor.dtype() != DT_FLOAT) return false;
-    args->bias = static_cast<const float*>(tensor.raw_data());
+  // Returns false if the bias is not valid.
+  bool SetBias(const KernelContext& ctx, BlockedConvArgs* args) const {
+    if (node_.bias < 0) return true;
+    const Tensor& bias = ctx.input(node_.bias);
+    if (!bias.IsInitialized() || bias.dtype() != DT_FLOAT ||
+        bias.NumElements() != node_.depths.out || (bias.dims() != 1 && !node_.bias_is_row)) {
+      return false;
+    }
+    args->bias = static_cast<const float*>(bias.raw_data());
     return true;
   }
 
@@ -92,14 +81,14 @@ class BlockedKernel final : public OpKernel {
     for (int i = 0; i < ctx.num_inputs(); ++i) {
       inputs.emplace_back(Tensor::Borrow(), ctx.input(i));
     }
-    for (const ImageInput& image : node_.images) {
-      if (!image.in_blocks) continue;
-      const Tensor& blocks = ctx.input(image.input);
+    for (const ImageInput* image : {&node_.image, &node_.addend}) {
+      if (!image->in_blocks) continue;
+      const Tensor& blocks = ctx.input(image->input);
       Tensor copy;
       GRADFLOW_RETURN_IF_ERROR(
-          ctx.AllocateTemp(DT_FLOAT, ShapeOfBlocks(blocks.shape(), image.depth), &copy));
+          ctx.AllocateTemp(DT_FLOAT, ShapeOfBlocks(blocks.shape(), image->depth), &copy));
       CopyFromBlocks(ctx.run(), blocks, &copy);
-      inputs[static_cast<size_t>(image.input)] = std::move(copy);
+      inputs[static_cast<size_t>(image->input)] = std::move(copy);
     }
     std::vector<Tensor> outputs(1, Tensor(Tensor::Unset{}));
     constexpr DataType kTypes[] = {DT_FLOAT};
@@ -152,36 +141,48 @@ class Blocker {
     const OpKernel* const head = fused == nullptr ? found.kernel : fused->links()[0].kernel;
     found.conv = dynamic_cast<const BlockableConv*>(head);
     if (found.conv == nullptr) return;
-    found.block = found.conv->ChannelBlock(&found.depths);
-    // The kernel's constant is its filter if the image is none.
-    if (found.block == 0 || !IsConstant(graph_.edge(node, 1)) || IsConstant(graph_.edge(node, 0))) {
+    const PlanGraph::Value image = graph_.edge(node, 0);
+    Tensor filter;
+    if (!ConstantOf(graph_.edge(node, 1), &filter)) return;
+    found.block = found.conv->ChannelBlock(filter, &found.depths);
+    if (found.block == 0) return;
+    // A filter of less depth than the image has groups.
+    if (const int maker = IndexOf(image);
+        maker >= 0 && nodes_[static_cast<size_t>(maker)].depths.out != found.depths.in) {
       return;
     }
-    found.images.push_back({0, StepOp::kOther, found.depths.in, false});
-    if (fused != nullptr && !AddSteps(*fused, &found)) return;
+    found.image = {0, found.depths.in, false};
+    if (fused != nullptr && !AddSteps(node, *fused, &found)) return;
     index_[static_cast<size_t>(node)] = static_cast<int>(nodes_.size());
     nodes_.push_back(std::move(found));
     numbers_.push_back(node);
   }
 
-  bool IsConstant(PlanGraph::Value value) const {
-    return !value.is_feed() && graph_.num_edges(value.node) == 0 &&
-           (graph_.kernel(value.node) != nullptr || graph_.origin(value.node).IsConstant());
+  // Sets *constant to a value of float that is the same in all runs. Returns false for another.
+  bool ConstantOf(PlanGraph::Value value, Tensor* constant) const {
+    if (value.is_feed() || graph_.num_edges(value.node) > 0) return false;
+    const Node& origin = graph_.origin(value.node);
+    const OpKernel* kernel = graph_.kernel(value.node).get();
+    if (kernel == nullptr && origin.IsConstant()) kernel = kernels_.Find(origin);
+    if (kernel == nullptr) return false;
+    *constant = KeptValue(*kernel, origin, value.output);
+    return constant->IsInitialized() && constant->dtype() == DT_FLOAT;
   }
 
-  // Returns false if the node has other steps than a bias, an image and a rectifier.
-  static bool AddSteps(const FusedKernel& fused, BlockedNode* found) {
+  // Returns false if the node has other steps than a bias, an image of the same depth that another
+  // convolution makes, and a rectifier.
+  bool AddSteps(int32_t node, const FusedKernel& fused, BlockedNode* found) const {
     for (const FusedKernel::Link& link : fused.links().subspan(1)) {
-      const StepOp op = link.step->step_op();
       if (found->rectifier != StepOp::kOther) return false;
+      const StepOp op = link.step->step_op();
       switch (op) {
         case StepOp::kBias:
           if (found->bias >= 0) return false;
           found->bias = link.first_input;
           break;
         case StepOp::kAdd:
-          if (found->images.size() > 1) return false;
-          found->images.push_back({link.first_input, op, found->depths.out, false});
+          if (!AddAddend(graph_.edge(node, link.first_input), link.first_input, found))
+            return false;
           break;
         case StepOp::kRelu:
         case StepOp::kRelu6:
@@ -191,6 +192,28 @@ class Blocker {
           return false;
       }
     }
+    return true;
+  }
+
+  bool AddAddend(PlanGraph::Value value, int input, BlockedNode* found) const {
+    const int64_t depth = found->depths.out;
+    if (Tensor row; ConstantOf(value, &row)) {
+      constexpr int kImageDims = 4;
+      if (found->bias >= 0 || row.dims() == 0 || row.dims() > kImageDims ||
+          row.NumElements() != depth || row.dim_size(row.dims() - 1) != depth) {
+        return false;
+      }
+      found->bias = input;
+      found->bias_is_row = true;
+      return true;
+    }
+    // Only of convolutions is the rank known, which a sum could exceed.
+    const int maker = IndexOf(value);
+    if (maker < 0 || found->addend.input >= 0 ||
+        nodes_[static_cast<size_t>(maker)].depths.out != depth) {
+      return false;
+    }
+    found->addend = {input, depth, false};
     return true;
   }
 
@@ -217,7 +240,7 @@ class Blocker {
       }
     }
     for (const PlanGraph::Value root : graph_.roots()) {
-      if (const int i = IndexOf(root); i >= 0)
+      if (const int i = IndexOf(graph_.Resolve(root)); i >= 0)
         nodes_[static_cast<size_t>(i)].output_in_blocks = false;
     }
     for (size_t i = 0; i < nodes_.size(); ++i) {
@@ -226,51 +249,48 @@ class Blocker {
   }
 
   static bool Takes(const BlockedNode& reader, int input, const BlockedNode& maker) {
-    for (const ImageInput& image : reader.images) {
-      if (image.input == input) {
-        return image.depth == maker.depths.out && reader.block == maker.block;
-      }
-    }
-    return false;
+    return (input == reader.image.input || input == reader.addend.input) &&
+           reader.block == maker.block;
   }
 
-  // Nodes that images in blocks connect are a group. Images at its border are converted, so small
-  // groups are not worth it.
+  // Nodes that images in blocks connect are a group. The images at its border are converted, which
+  // takes longer than a small group gains.
   void DropSmallGroups() {
     group_.resize(nodes_.size());
     for (size_t i = 0; i < nodes_.size(); ++i) group_[i] = i;
     const auto for_each_image = [&](const auto& fn) {
       for (size_t i = 0; i < nodes_.size(); ++i) {
-        for (ImageInput& image : nodes_[i].images) fn(i, &image, MakerOf(i, image));
+        for (ImageInput* image : {&nodes_[i].image, &nodes_[i].addend}) {
+          if (image->input >= 0) fn(i, image);
+        }
       }
     };
-    for_each_image([&](size_t i, ImageInput* image, int maker) {
+    for_each_image([&](size_t i, ImageInput* image) {
+      const int maker = IndexOf(graph_.edge(numbers_[i], image->input));
       image->in_blocks = maker >= 0 && nodes_[static_cast<size_t>(maker)].output_in_blocks;
       if (image->in_blocks) group_[Group(i)] = Group(static_cast<size_t>(maker));
     });
     std::vector<int> inside(nodes_.size());
     std::vector<int> border(nodes_.size());
-    for_each_image([&](size_t i, ImageInput* image, int) {
-      // Images of few channels are small, and constants are mostly rows.
-      if (!image->in_blocks && image->depth >= nodes_[i].block &&
-          !IsConstant(graph_.edge(numbers_[i], image->input))) {
-        ++border[Group(i)];
-      }
+    for_each_image([&](size_t i, ImageInput* image) {
+      // Images of few channels are small.
+      if (!image->in_blocks && image->depth >= nodes_[i].block) ++border[Group(i)];
     });
     for (size_t i = 0; i < nodes_.size(); ++i) {
       ++(nodes_[i].output_in_blocks ? inside : border)[Group(i)];
     }
-    const auto is_small = [&](size_t i) { return inside[Group(i)] < 2 * border[Group(i)]; };
-    for_each_image([&](size_t i, ImageInput* image, int) {
+    // oneDNN's code for blocks gains less with large filters than with pointwise and depthwise
+    // ones.
+    constexpr int kInsideForBorder = 3;
+    const auto is_small = [&](size_t i) {
+      return inside[Group(i)] < kInsideForBorder * border[Group(i)];
+    };
+    for_each_image([&](size_t i, ImageInput* image) {
       if (is_small(i)) image->in_blocks = false;
     });
     for (size_t i = 0; i < nodes_.size(); ++i) {
       if (is_small(i)) nodes_[i].output_in_blocks = false;
     }
-  }
-
-  int MakerOf(size_t i, const ImageInput& image) const {
-    return IndexOf(graph_.edge(numbers_[i], image.input));
   }
 
   // Returns the representative of the group of nodes_[i].
@@ -281,9 +301,7 @@ class Blocker {
 
   void Replace(size_t i) {
     BlockedNode& blocked = nodes_[i];
-    bool uses_blocks = blocked.output_in_blocks;
-    for (const ImageInput& image : blocked.images) uses_blocks = uses_blocks || image.in_blocks;
-    if (!uses_blocks) return;
+    if (!blocked.output_in_blocks && !blocked.image.in_blocks && !blocked.addend.in_blocks) return;
     const int32_t node = numbers_[i];
     PlanGraph::NewNode added;
     if (const PlanNodeLabel* const label = graph_.label(node)) {

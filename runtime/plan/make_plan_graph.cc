@@ -132,8 +132,9 @@ class PlanGraphMaker {
   // Returns the index of the device that the node asks for, "/job:a/device:NPU:1" or
   // "/device:NPU:1", or 0.
   uint8_t DeviceOf(const Node& node) const {
+    // Read only if it matters: the definition is in no cache.
+    if (result_.devices_.size() == 1) return 0;
     const std::string& requested = node.requested_device();
-    if (requested.empty()) return 0;
     for (size_t i = 1; i < result_.devices_.size(); ++i) {
       if (absl::EndsWith(requested, result_.devices_[i])) return static_cast<uint8_t>(i);
     }

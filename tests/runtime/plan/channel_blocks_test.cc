@@ -7,6 +7,7 @@
 #include <ostream>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -69,7 +70,9 @@ TEST(ChannelBlocks, CopiesBothWays) {
 
 // ---- Plans ----
 
-Output Weights(const Scope& s, const TensorShape& shape, uint32_t seed) {
+// Different ones in each place: of equal constants, a plan keeps one.
+Output Weights(const Scope& s, const TensorShape& shape) {
+  const auto seed = static_cast<uint32_t>(s.graph()->num_nodes());
   // The sum of the products of a window has the size of its elements.
   const double size =
       1 / std::sqrt(static_cast<double>(shape.num_elements() / shape.dim_size(shape.dims() - 1)));
@@ -77,11 +80,16 @@ Output Weights(const Scope& s, const TensorShape& shape, uint32_t seed) {
 }
 Output Conv(const Scope& s, const Output& x, int in, int out, int size = 1, int stride = 1,
             const std::string& padding = "SAME") {
-  return ops::Conv2D(s, x, Weights(s, {size, size, in, out}, 1), {1, stride, stride, 1}, padding);
+  return ops::Conv2D(s, x, Weights(s, {size, size, in, out}), {1, stride, stride, 1}, padding);
 }
 Output Depthwise(const Scope& s, const Output& x, int depth, int stride = 1) {
-  return ops::DepthwiseConv2dNative(s, x, Weights(s, {3, 3, depth, 1}, 2), {1, stride, stride, 1},
+  return ops::DepthwiseConv2dNative(s, x, Weights(s, {3, 3, depth, 1}), {1, stride, stride, 1},
                                     "SAME");
+}
+// As many convolutions as make a group worth while.
+Output Tail(const Scope& s, Output x, int depth) {
+  for (int i = 0; i < 5; ++i) x = Conv(s, x, depth, depth);
+  return x;
 }
 Output Bias(const Scope& s, const Output& x, int channels) {
   return ops::BiasAdd(s, x, ops::Const(s, RandomTensor(DT_FLOAT, {channels}, -1, 1, 3)));
@@ -165,26 +173,26 @@ const std::vector<NetCase>& Nets() {
   static const auto& cases = *new std::vector<NetCase>{
       {"Convolutions",
        {2, 9, 7, 3},
-       4,
+       9,
        [](const Scope& s, const Output& x) {
          Output y = Conv(s, x, 3, 16, 3, 2);
          y = ops::Relu(s, Bias(s, Conv(s, y, 16, 40), 40));
          y = ops::Relu6(s, Conv(s, y, 40, 24, 3, 1, "VALID"));
-         return Bias(s, Conv(s, y, 24, 30), 30);
+         return Tail(s, Bias(s, Conv(s, y, 24, 30), 30), 30);
        }},
       {"InvertedResidual",
        {1, 14, 14, 24},
-       5,
+       9,
        [](const Scope& s, const Output& x) {
          const Output y = Conv(s, x, 24, 24);
          Output z = ops::Relu6(s, Bias(s, Conv(s, y, 24, 144), 144));
          z = ops::Relu6(s, Bias(s, Depthwise(s, z, 144), 144));
          z = ops::AddV2(s, y, Bias(s, Conv(s, z, 144, 24), 24));
-         return Conv(s, z, 24, 32);
+         return Tail(s, z, 24);
        }},
       {"Bottleneck",
        {3, 8, 10, 64},
-       6,
+       10,
        [](const Scope& s, const Output& x) {
          Output y = ops::Relu(s, Bias(s, Conv(s, x, 64, 64), 64));
          const Output shortcut = Conv(s, y, 64, 128, 1, 2);
@@ -192,38 +200,40 @@ const std::vector<NetCase>& Nets() {
          y = ops::Relu(s, Bias(s, Conv(s, y, 32, 32, 3, 2), 32));
          y = Bias(s, Conv(s, y, 32, 128), 128);
          y = ops::Relu(s, ops::AddV2(s, y, shortcut));
-         return Conv(s, y, 128, 16);
+         return Tail(s, y, 128);
        }},
-      // An image that is not in blocks, and a vector, are added.
+      // The sum with a row is a bias. The other addend is in blocks, or, of the first, is not.
       {"Addends",
        {2, 6, 6, 32},
-       8,
+       11,
        [](const Scope& s, const Output& x) {
-         Output y = ops::AddV2(s, Conv(s, x, 32, 32, 3), x);
-         for (int i = 0; i < 6; ++i) y = ops::Relu(s, Conv(s, y, 32, 32));
+         const Output first = Conv(s, x, 32, 32);
+         Output y = ops::AddV2(s, Conv(s, ops::Neg(s, first), 32, 32, 3), first);
+         for (int i = 0; i < 9; ++i) y = ops::Relu(s, Conv(s, y, 32, 32));
          const Output row = ops::Const(s, RandomTensor(DT_FLOAT, {1, 1, 32}, -1, 1, 7));
          return ops::Relu6(s, ops::AddV2(s, row, Conv(s, y, 32, 32)));
        }},
-      // Shapes that only a run shows, for which nodes compute on copies.
-      {"AddendsOfOtherShapes",
+      // One image is added to all of a batch, for which a node computes on copies.
+      {"BroadcastAddend",
        {2, 6, 6, 32},
-       6,
+       8,
        [](const Scope& s, const Output& x) {
-         const Output one = ops::Const(s, RandomTensor(DT_FLOAT, {1, 1, 6, 1}, -1, 1, 7));
-         Output y = ops::AddV2(s, Conv(s, x, 32, 20, 3), one);
-         for (int i = 0; i < 4; ++i) y = ops::Relu(s, Conv(s, y, 20 + i, 21 + i));
-         return ops::AddV2(s, Conv(s, y, 24, 12), one);
+         const Output first = Conv(s, x, 32, 20);
+         const Output one = Conv(s, first, 20, 20, 6, 1, "VALID");
+         Output y = ops::AddV2(s, Conv(s, first, 20, 20, 3), one);
+         for (int i = 0; i < 5; ++i) y = Conv(s, y, 20 + i, 21 + i);
+         return y;
        }},
       {"DilatedAndLarge",
        {1, 30, 41, 16},
-       5,
+       8,
        [](const Scope& s, const Output& x) {
          Output y = ops::Conv2D(
-             s, x, Weights(s, {3, 3, 16, 128}, 4), {1, 1, 1, 1}, "EXPLICIT",
+             s, x, Weights(s, {3, 3, 16, 128}), {1, 1, 1, 1}, "EXPLICIT",
              ops::Conv2D::Dilations({1, 2, 3, 1}).ExplicitPaddings({0, 0, 1, 2, 4, 0, 0, 0}));
          y = ops::Relu(s, Conv(s, y, 128, 200, 3));
          y = Conv(s, y, 200, 64, 5, 3);
-         return Conv(s, Conv(s, y, 64, 64), 64, 16);
+         return Tail(s, y, 64);
        }},
   };
   return cases;
@@ -254,17 +264,19 @@ TEST_F(ChannelBlocksTest, RandomNets) {
   const auto pick = [&](int low, int high) {
     return std::uniform_int_distribution<int>(low, high)(random);
   };
+  size_t blocked = 0;
   for (int i = 0; i < 100 && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
     int depth = pick(1, 40);
+    const int most = pick(20, 70);
     const TensorShape shape = {pick(1, 3), pick(5, 20), pick(5, 20), depth};
     Output y = x_;
-    for (int layer = pick(2, 6); layer > 0; --layer) {
+    for (int layer = pick(2, 10); layer > 0; --layer) {
       const Output input = y;
       const int in = depth;
       const int stride = pick(1, 2);
       const bool depthwise = pick(0, 2) == 0;
-      if (!depthwise) depth = pick(0, 2) == 0 ? in : pick(1, 70);
+      if (!depthwise) depth = pick(0, 2) == 0 ? in : pick(8, most);
       y = depthwise ? Depthwise(scope_, y, in, stride)
                     : Conv(scope_, y, in, depth, pick(1, 3), stride);
       if (pick(0, 1) == 0) y = Bias(scope_, y, depth);
@@ -273,6 +285,10 @@ TEST_F(ChannelBlocksTest, RandomNets) {
       if (pick(0, 4) == 0) y = ops::Relu6(scope_, y);
     }
     ExpectNear({y}, RandomTensor(DT_FLOAT, shape, -2, 2, static_cast<uint32_t>(i)));
+    blocked += Blocked({y}).size();
+  }
+  if (OneDnnChannelBlock() > 0) {
+    EXPECT_GT(blocked, 50u);
   }
 }
 
@@ -281,28 +297,96 @@ TEST_F(ChannelBlocksTest, RandomNets) {
 TEST_F(ChannelBlocksTest, LeavesWhatOthersRead) {
   if (OneDnnChannelBlock() == 0) GTEST_SKIP() << "no code for channel blocks";
   std::vector<Output> y = {x_};
-  for (int i = 0; i < 6; ++i) y.push_back(Conv(scope_, y.back(), 32, 32));
-  EXPECT_EQ(Blocked({y[6]}).size(), 6u);
-  EXPECT_THAT(Blocked({y[6]}), ::testing::Each("Conv2D(Conv2D)"));
+  for (int i = 0; i < 8; ++i) y.push_back(Conv(scope_, y.back(), 32, 32));
+  EXPECT_EQ(Blocked({y[8]}).size(), 8u);
+  EXPECT_THAT(Blocked({y[8]}), ::testing::Each("Conv2D(Conv2D)"));
   // A fetched image is not in blocks; those on both sides are.
-  EXPECT_EQ(Blocked({y[6], y[1]}).size(), 5u);
-  EXPECT_THAT(Blocked({y[6], y[3]}), IsEmpty());
-  ExpectNear({y[6], y[1]}, RandomTensor(DT_FLOAT, {1, 5, 5, 32}));
+  EXPECT_EQ(Blocked({y[8], y[1]}).size(), 7u);
+  EXPECT_THAT(Blocked({y[8], y[4]}), IsEmpty());
+  ExpectNear({y[8], y[1]}, RandomTensor(DT_FLOAT, {1, 5, 5, 32}));
   // Nor is one that another op reads, or is the filter of.
-  const Output mean = ops::Mean(scope_, y[3], {1, 2});
-  EXPECT_THAT(Blocked({y[6], mean}), IsEmpty());
-  const Output square = ops::Conv2D(scope_, y[3], y[3], {1, 1, 1, 1}, "SAME");
-  EXPECT_THAT(Blocked({y[6], square}), IsEmpty());
+  const Output mean = ops::Mean(scope_, y[4], {1, 2});
+  EXPECT_THAT(Blocked({y[8], mean}), IsEmpty());
+  const Output square = ops::Conv2D(scope_, y[4], y[4], {1, 1, 1, 1}, "SAME");
+  EXPECT_THAT(Blocked({y[8], square}), IsEmpty());
   // A node that only waits for another does not read it.
-  const Output after = ops::Identity(scope_.WithControlDependencies({y[3]}), x_);
-  EXPECT_EQ(Blocked({y[6], after}).size(), 6u);
-  ExpectNear({y[6], after}, RandomTensor(DT_FLOAT, {1, 5, 5, 32}));
+  const Output after = ops::Identity(scope_.WithControlDependencies({y[4]}), x_);
+  EXPECT_EQ(Blocked({y[8], after}).size(), 8u);
+  ExpectNear({y[8], after}, RandomTensor(DT_FLOAT, {1, 5, 5, 32}));
+}
+
+// Fused nodes, folded normalizations and duplicates, which other nodes have replaced.
+TEST_F(ChannelBlocksTest, LeavesFetchedNodesThatWereReplaced) {
+  std::vector<Output> y = {x_};
+  for (int i = 0; i < 4; ++i) y.push_back(ops::Relu(scope_, Conv(scope_, y.back(), 32, 32)));
+  for (int i = 0; i < 4; ++i) {
+    const Output norm =
+        ops::FusedBatchNorm(scope_, Conv(scope_, y.back(), 32, 32),
+                            ops::Const(scope_, RandomTensor(DT_FLOAT, {32}, 0.5, 2, 11)),
+                            ops::Const(scope_, RandomTensor(DT_FLOAT, {32}, -1, 1, 12)),
+                            ops::Const(scope_, RandomTensor(DT_FLOAT, {32}, -1, 1, 13)),
+                            ops::Const(scope_, RandomTensor(DT_FLOAT, {32}, 0.5, 2, 14)),
+                            ops::FusedBatchNorm::IsTraining(false))
+            .y;
+    y.push_back(norm);
+  }
+  const Output duplicate = ops::Relu(scope_, Conv(scope_, x_, 32, 32));
+  const Tensor x = RandomTensor(DT_FLOAT, {1, 3, 5, 32});
+  for (const std::vector<Output>& fetches :
+       {std::vector<Output>{y[8], y[2]}, {y[8], y[6]}, {y[8], duplicate}, {y[8], y[1], y[7]}}) {
+    ExpectNear(fetches, x);
+  }
+  if (OneDnnChannelBlock() > 0) {
+    EXPECT_THAT(Blocked({y[8]}), ::testing::SizeIs(8));
+    // The last of eight is fetched beside the seventh.
+    EXPECT_THAT(Blocked({y[8], y[7]}), ::testing::SizeIs(7));
+  }
+}
+
+// A fed image is not in blocks, whatever would have made it.
+TEST_F(ChannelBlocksTest, TakesFedImages) {
+  std::vector<Output> y = {x_};
+  for (int i = 0; i < 8; ++i) y.push_back(ops::Relu(scope_, Conv(scope_, y.back(), 32, 32)));
+  SessionOptions options;
+  options.fold_batch_norms = true;
+  ClientSession session(scope_, options);
+  const Tensor x = RandomTensor(DT_FLOAT, {1, 3, 5, 32});
+  std::vector<Tensor> whole;
+  GRADFLOW_ASSERT_OK(session.Run({{x_, x}}, {y[2], y[8]}, &whole));
+  std::vector<Tensor> rest;
+  GRADFLOW_ASSERT_OK(session.Run({{y[2], whole[0]}}, {y[8]}, &rest));
+  EXPECT_THAT(rest[0], TensorNear(whole[1], 2e-5, 2e-5));
+}
+
+// The kernel's constant is then the image, which has the buffer of the filter.
+TEST_F(ChannelBlocksTest, KnowsTheFilterFromAConstantImage) {
+  const Output image = Weights(scope_, {1, 4, 64, 64});
+  const Output filter = ops::Reshape(scope_, image, {1, 1, 64, 256});
+  const Output fed = ops::Identity(scope_, image);
+  Output y = ops::Conv2D(scope_, fed, filter, {1, 1, 1, 1}, "SAME");
+  y = Conv(scope_, y, 64, 64);  // of four groups
+  for (int i = 0; i < 7; ++i) y = Conv(scope_, y, 64, 64);
+  const Tensor x = RandomTensor(DT_FLOAT, {1, 4, 64, 64});
+  Tensor expected;
+  for (const bool fast : {false, true}) {
+    SessionOptions options;
+    options.fold_batch_norms = fast;
+    ClientSession session(scope_, options);
+    std::vector<Tensor> found;
+    // The first run makes the kernels.
+    GRADFLOW_ASSERT_OK(session.Run({}, {y}, &found));
+    GRADFLOW_ASSERT_OK(session.Run({{fed, x}}, {y}, &found));
+    if (fast) {
+      EXPECT_THAT(found[0], TensorNear(expected, 2e-5, 2e-5));
+    }
+    expected = found[0];
+  }
 }
 
 TEST_F(ChannelBlocksTest, LeavesOtherConvolutions) {
   const auto chain = [&](const std::function<Output(const Output&)>& layer) {
     Output y = x_;
-    for (int i = 0; i < 6; ++i) y = layer(y);
+    for (int i = 0; i < 8; ++i) y = layer(y);
     return y;
   };
   // Steps that have no code in blocks.
@@ -313,26 +397,35 @@ TEST_F(ChannelBlocksTest, LeavesOtherConvolutions) {
                 return ops::AddV2(scope_, ops::Relu(scope_, Conv(scope_, x, 16, 16)), x);
               })}),
               IsEmpty());
+  // A sum with one element, with a placeholder, whose rank may exceed that of images, with several
+  // rows.
+  for (const Output& addend :
+       {ops::Const(scope_, 3.0f), x_, ops::Const(scope_, RandomTensor(DT_FLOAT, {4, 16}))}) {
+    EXPECT_THAT(Blocked({chain([&](const Output& x) {
+                  return ops::AddV2(scope_, Conv(scope_, x, 16, 16), addend);
+                })}),
+                IsEmpty());
+  }
   // Groups.
   EXPECT_THAT(Blocked({chain([&](const Output& x) { return Conv(scope_, x, 8, 16, 3); })}),
               IsEmpty());
   // Several channels of the output for each of the input.
-  EXPECT_THAT(Blocked({ops::DepthwiseConv2dNative(scope_, Conv(scope_, x_, 16, 16),
-                                                  Weights(scope_, {3, 3, 16, 2}, 1), {1, 1, 1, 1},
-                                                  "SAME")}),
-              IsEmpty());
+  EXPECT_THAT(
+      Blocked({ops::DepthwiseConv2dNative(scope_, Conv(scope_, x_, 16, 16),
+                                          Weights(scope_, {3, 3, 16, 2}), {1, 1, 1, 1}, "SAME")}),
+      IsEmpty());
   // Few channels, of which a block would take several times the memory.
   EXPECT_THAT(Blocked({chain([&](const Output& x) { return Conv(scope_, x, 3, 3, 3); })}),
               IsEmpty());
   // Planes.
   EXPECT_THAT(Blocked({chain([&](const Output& x) {
-                return ops::Conv2D(scope_, x, Weights(scope_, {1, 1, 16, 16}, 1), {1, 1, 1, 1},
-                                   "SAME", ops::Conv2D::DataFormat("NCHW"));
+                return ops::Conv2D(scope_, x, Weights(scope_, {1, 1, 16, 16}), {1, 1, 1, 1}, "SAME",
+                                   ops::Conv2D::DataFormat("NCHW"));
               })}),
               IsEmpty());
   // Filters that may differ between runs.
   const Output filter =
-      ops::Mul(scope_, Weights(scope_, {1, 1, 16, 16}, 1), ops::Sum(scope_, x_, {0, 1, 2, 3}));
+      ops::Mul(scope_, Weights(scope_, {1, 1, 16, 16}), ops::Sum(scope_, x_, {0, 1, 2, 3}));
   EXPECT_THAT(Blocked({chain([&](const Output& x) {
                 return ops::Conv2D(scope_, x, filter, {1, 1, 1, 1}, "SAME");
               })}),
@@ -343,7 +436,7 @@ TEST_F(ChannelBlocksTest, LeavesOtherConvolutions) {
 
 TEST_F(ChannelBlocksTest, NeedsTheRequest) {
   Output y = x_;
-  for (int i = 0; i < 6; ++i) y = Conv(scope_, y, 16, 16);
+  for (int i = 0; i < 8; ++i) y = Conv(scope_, y, 16, 16);
   PlanNames names;
   names.feeds = {x_.name()};
   names.fetches = {y.name()};
@@ -363,11 +456,27 @@ TEST_F(ChannelBlocksTest, NeedsTheRequest) {
 // The errors are those of the nodes, also in the middle of a chain.
 TEST_F(ChannelBlocksTest, NamesTheNodeThatFails) {
   Output y = Conv(scope_, x_, 16, 16);
-  for (int i = 0; i < 4; ++i) {
+  for (int i = 0; i < 7; ++i) {
     y = ops::Relu(scope_,
                   Conv(scope_.NewSubScope(absl::StrCat("layer", i)), y, 16, 16, 3, 1, "VALID"));
   }
+  const Output bias = ops::Placeholder(scope_.WithOpName("bias"), DT_FLOAT);
+  Output biased = x_;
+  for (int i = 0; i < 8; ++i) biased = ops::BiasAdd(scope_, Conv(scope_, biased, 16, 16), bias);
+  if (OneDnnChannelBlock() > 0) {
+    EXPECT_THAT(Blocked({y}), ::testing::SizeIs(8));
+  }
   for (const bool fast : {false, true}) {
+    SessionOptions options;
+    options.fold_batch_norms = fast;
+    ClientSession session(scope_, options);
+    for (const TensorShape& shape : {TensorShape({1, 16}), TensorShape({15}), TensorShape({})}) {
+      std::vector<Tensor> outputs;
+      EXPECT_THAT(session.Run({{x_, RandomTensor(DT_FLOAT, {1, 3, 3, 16})},
+                               {bias, RandomTensor(DT_FLOAT, shape)}},
+                              {biased}, &outputs),
+                  StatusIs(StatusCode::kInvalidArgument, HasSubstr("bias has")));
+    }
     // One pixel is left after three layers.
     EXPECT_THAT(
         Run({y}, RandomTensor(DT_FLOAT, {1, 7, 7, 16}), fast).status(),
@@ -378,17 +487,74 @@ TEST_F(ChannelBlocksTest, NamesTheNodeThatFails) {
   }
 }
 
-TEST_F(ChannelBlocksTest, CountsAgainstTheMemoryLimit) {
+// The filter, reordered, is the session's.
+TEST_F(ChannelBlocksTest, CountsFiltersAgainstTheMemoryLimit) {
+  if (OneDnnChannelBlock() == 0) GTEST_SKIP() << "no code for channel blocks";
   Output y = x_;
-  for (int i = 0; i < 6; ++i) y = Conv(scope_, y, 32, 32);
+  for (int i = 0; i < 7; ++i) y = Conv(scope_, y, 32, 32);
+  y = Conv(scope_, y, 32, 1024, 3);
+  for (const int64_t limit : {1 << 20, 2 << 20}) {
+    SessionOptions options;
+    options.fold_batch_norms = true;
+    options.tensor_memory_limit_bytes = limit;
+    ClientSession session(scope_, options);
+    std::vector<Tensor> outputs;
+    const absl::Status status =
+        session.Run({{x_, RandomTensor(DT_FLOAT, {1, 8, 8, 32})}}, {y}, &outputs);
+    // It has 1.2 MB, and images at most 0.3.
+    if (limit < 2 << 20) {
+      EXPECT_THAT(status, StatusIs(StatusCode::kResourceExhausted));
+    } else {
+      GRADFLOW_EXPECT_OK(status);
+    }
+  }
+}
+
+// Runs of several shapes at once share the kernels, of which each keeps one reordered filter.
+TEST_F(ChannelBlocksTest, RunsOfSeveralShapesShareKernels) {
+  Output y = x_;
+  for (int i = 0; i < 8; ++i) {
+    y = ops::Relu(scope_, Conv(scope_, y, i % 2 == 0 ? 32 : 24, i % 2 == 0 ? 24 : 32, 3));
+  }
   SessionOptions options;
   options.fold_batch_norms = true;
-  options.tensor_memory_limit_bytes = 1 << 20;
   ClientSession session(scope_, options);
-  std::vector<Tensor> outputs;
-  EXPECT_THAT(session.Run({{x_, RandomTensor(DT_FLOAT, {1, 128, 128, 32})}}, {y}, &outputs),
-              StatusIs(StatusCode::kResourceExhausted));
-  GRADFLOW_EXPECT_OK(session.Run({{x_, RandomTensor(DT_FLOAT, {1, 8, 8, 32})}}, {y}, &outputs));
+  std::vector<Tensor> x;
+  std::vector<Tensor> expected;
+  for (int i = 0; i < 4; ++i) {
+    x.push_back(RandomTensor(DT_FLOAT, {1 + i % 2, 6 + i, 7, 32}));
+    std::vector<Tensor> outputs;
+    GRADFLOW_ASSERT_OK(session.Run({{x_, x.back()}}, {y}, &outputs));
+    expected.push_back(outputs[0]);
+  }
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] {
+      for (int run = 0; run < 20; ++run) {
+        std::vector<Tensor> outputs;
+        GRADFLOW_ASSERT_OK(session.Run({{x_, x[i]}}, {y}, &outputs));
+        ASSERT_THAT(outputs[0], TensorEq(expected[i]));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// The last block of 24 channels has others, which must not become NaN.
+TEST_F(ChannelBlocksTest, KeepsInfinitiesInBlocksThatAreNotFull) {
+  Output y = x_;
+  for (int i = 0; i < 8; ++i) {
+    y = ops::Conv2D(scope_, y,
+                    ops::Const(scope_, RandomTensor(DT_FLOAT, {1, 1, 24, 24}, 0.5, 1,
+                                                    static_cast<uint32_t>(i))),
+                    {1, 1, 1, 1}, "SAME");
+  }
+  Tensor x = RandomTensor(DT_FLOAT, {2, 3, 3, 24}, 0.5, 1);
+  x.tensor<float, 4>()(1, 1, 2, 5) = std::numeric_limits<float>::infinity();
+  ExpectNear({y}, x);
+  if (OneDnnChannelBlock() > 0) {
+    EXPECT_THAT(Blocked({y}), ::testing::SizeIs(8));
+  }
 }
 
 TEST_F(ChannelBlocksTest, KeepsInfinitiesAndMakesZeroOfNanInRectifiers) {
@@ -401,11 +567,11 @@ TEST_F(ChannelBlocksTest, KeepsInfinitiesAndMakesZeroOfNanInRectifiers) {
     for (int i = 0; i < 16; ++i) filter.tensor<float, 4>()(0, 0, i, i) = 1;
     return filter;
   }());
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 8; ++i) {
     plain = ops::Conv2D(scope_, plain, one, {1, 1, 1, 1}, "SAME");
     rectified = ops::Relu(scope_, ops::Conv2D(scope_, rectified, one, {1, 1, 1, 1}, "SAME"));
   }
-  ASSERT_THAT(Blocked({plain, rectified}), ::testing::SizeIs(12));
+  ASSERT_THAT(Blocked({plain, rectified}), ::testing::SizeIs(16));
   Tensor x(DT_FLOAT, {1, 4, 1, 16});
   x.flat<float>().setConstant(-1);
   constexpr float kInf = std::numeric_limits<float>::infinity();
