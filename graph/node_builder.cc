@@ -13,6 +13,7 @@
 #include "gradflow/graph/node_checks.h"
 #include "gradflow/graph/protobuf_internals.h"
 #include "gradflow/graph/scope.h"
+#include "gradflow/graph/tables.h"
 #include "gradflow/graph/tensor_id.h"
 #include "gradflow/proto/attr_value.pb.h"
 #include "gradflow/proto/node_def.pb.h"
@@ -71,9 +72,7 @@ NodeBuilder& NodeBuilder::Input(absl::Span<const NodeOut> sources) {
 }
 
 NodeBuilder& NodeBuilder::ControlInput(const Node* node) {
-  if (std::find(control_inputs_.begin(), control_inputs_.end(), node) == control_inputs_.end()) {
-    control_inputs_.push_back(node);
-  }
+  control_inputs_.push_back(node);
   return *this;
 }
 
@@ -310,9 +309,17 @@ void NodeBuilder::AddInputs(absl::InlinedVector<Node::Source, 4>* sources) {
       *inputs.Add() = name;
     }
   }
-  for (const Node* control : control_inputs_) {
+  const auto add = [&](const Node* control) {
     *inputs.Add() = absl::StrCat("^", control->name());
     sources->push_back({control, -1});
+  };
+  if (control_inputs_.size() < 2) {
+    for (const Node* control : control_inputs_) add(control);
+    return;
+  }
+  internal::HashSet<const Node*> added;
+  for (const Node* control : control_inputs_) {
+    if (added.insert(control).second) add(control);
   }
 }
 

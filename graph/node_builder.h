@@ -72,7 +72,7 @@ class NodeBuilder {
   NodeBuilder& Input(const Node* node, int32_t index = 0) { return Input(NodeOut(node, index)); }
   NodeBuilder& Input(const Output& output) { return Input(NodeOut(output)); }
   NodeBuilder& Input(absl::Span<const NodeOut> sources);
-  // Adds a control input, unless it is there already.
+  // Adds a control input. A node that has been added before has no effect.
   NodeBuilder& ControlInput(const Node* node);
   NodeBuilder& ControlInputs(absl::Span<const Node* const> nodes);
   NodeBuilder& Device(absl::string_view device);
@@ -148,6 +148,7 @@ class NodeBuilder {
   NodeDefPtr def_;
   absl::InlinedVector<NodeOut, 4> sources_;
   absl::InlinedVector<Argument, 4> arguments_;
+  // Those that are repeated are written once.
   absl::InlinedVector<const Node*, 2> control_inputs_;
   // True if any argument is a list.
   bool has_list_ = false;

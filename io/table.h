@@ -33,7 +33,7 @@ class FileCharge {
   absl::Status Add(size_t bytes) {
     bytes_ += bytes;
     if (bytes_ <= charge_.bytes()) return absl::OkStatus();
-    return charge_.Set(static_cast<double>(bytes_ + bytes_ / 8), "the contents of a file");
+    return charge_.Set(1.125 * static_cast<double>(bytes_), "the contents of a file");
   }
   // REQUIRES: `bytes` have been added
   void Remove(size_t bytes) { bytes_ -= bytes; }

@@ -137,10 +137,8 @@ class GradientCall {
 // A graph with the op under test, whose inputs are fed placeholders.
 class OpGraph {
  public:
-  OpGraph(OpTester tester, const GradientOp& gradient)
-      : tester_(std::move(tester)),
-        gradient_(gradient),
-        scope_(Scope::NewRootScope(tester_.registry())) {}
+  OpGraph(const OpTester& tester, const GradientOp& gradient)
+      : tester_(tester), gradient_(gradient), scope_(Scope::NewRootScope(tester_.registry())) {}
 
   absl::StatusOr<GradientError> Run(GradientOptions options) {
     GRADFLOW_RETURN_IF_ERROR(tester_.Finalize());

@@ -82,8 +82,8 @@ void AddGraphFlags(CLI::App* command, GraphFlags* flags) {
       ->option_text("BYTES")
       ->check(IntegerUpTo(0, kMaxInt64));
   command->add_flag("--fast", flags->fast,
-                    "Fold batch normalization into weights, and keep images in blocks of channels; "
-                    "changes the last bits of results, and Relu may make 0 of NaN");
+                    "Fold batch normalization into weights, and lay out images as convolutions are "
+                    "fastest; changes the last bits of results, and rectifiers may hide NaN");
   AddGraphLimitFlag(command, &flags->graph_limits);
 }
 

@@ -162,7 +162,7 @@ void BinaryLoop(const void* const* x, const int64_t* strides, void* out, int64_t
   BinaryRun<In, Out>(F(), x, strides, out, n);
 }
 
-// The loop of F: kFloatLoop<F> where it has the types.
+// The loop of F: kFloatLoop<F> if that exists and In and Out are float.
 template <typename F, typename In, typename Out>
 inline constexpr ElementwiseLoop kUnaryLoop = [] {
   if constexpr (kHasFloatLoop<F, In, Out>) {

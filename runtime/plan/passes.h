@@ -1,8 +1,8 @@
 // Passes: functions that rewrite a plan before it is laid out, each in a file of its own.
 //
 // Passes rewrite pure nodes only (op_traits.h), in time linear in the size of the plan. All but
-// FoldBatchNorms and BlockChannels preserve every bit of a run's results. The rewritten plan returns only errors that
-// the original plan could return. Not for users.
+// FoldBatchNorms and BlockChannels preserve every bit of a run's results. The rewritten plan
+// returns only errors that the original plan could return. Not for users.
 #ifndef GRADFLOW_RUNTIME_PLAN_PASSES_H_
 #define GRADFLOW_RUNTIME_PLAN_PASSES_H_
 
@@ -63,10 +63,12 @@ absl::Status FoldBatchNorms(const PassContext& context, PlanGraph* graph);
 // reader. The kernels decide what they can do (core/fused_steps.h).
 absl::Status FuseSteps(const PassContext& context, PlanGraph* graph);
 
-// Keeps images between convolutions of constant filters in blocks of channels (channel_blocks.h),
-// which such convolutions alone read. Convolutions whose steps are a bias, an image and a rectifier
-// compute on blocks, where more images stay in blocks than must be converted. Runs with
-// PlanOptions::fold_batch_norms: values change in the last bits, and NaN becomes 0 in a rectifier.
+// Keeps images in blocks of channels (core/channel_blocks.h) between convolutions of constant
+// filters. An image is in blocks if all its readers are such convolutions. They compute a bias, the
+// addition of another convolution's image and a rectifier along with their result. Images that come
+// from other nodes, or go to them, are converted; groups of fewer than three images in blocks for
+// each of those are left alone. Runs with PlanOptions::fold_batch_norms: values change in the last
+// bits, and a rectifier makes 0 of NaN.
 absl::Status BlockChannels(const PassContext& context, PlanGraph* graph);
 
 // Add entries to *report. Called after constant folding, and after the last pass, respectively.

@@ -66,9 +66,9 @@ struct SessionOptions {
   int64_t pool_limit_bytes = -1;
   // Folds batch normalization in inference, also as products and sums with constants, into the
   // constant weights of the convolution before it. Keeps images between convolutions in the layout
-  // that oneDNN prefers. Runs are faster and their results differ in the last bits; Relu and Relu6
-  // behind a convolution may make 0 of NaN. Each plan has weights of its own. Without effect at
-  // opt_level L0.
+  // that oneDNN prefers. Runs are faster and their results differ in the last bits. Relu and Relu6
+  // behind such a convolution make 0 of NaN. Each plan has folded weights of its own. Without
+  // effect at opt_level L0.
   bool fold_batch_norms = false;
 };
 

@@ -164,6 +164,24 @@ TEST_F(NodeBuilderTest, AddsControlInputsOnceAndLast) {
   EXPECT_EQ(node->sources().size(), 3);
 }
 
+// Nodes that initialize a large graph have one for each variable.
+TEST_F(NodeBuilderTest, TakesManyControlInputs) {
+  constexpr int kNodes = 100000;
+  NodeBuilder builder("n", "NoOp");
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < kNodes; ++i) {
+      if (round == 0) {
+        ASSERT_THAT(NodeBuilder(absl::StrCat("c", i), "NoOp").Finalize(graph()), IsOk());
+      }
+      builder.ControlInput(graph()->FindNode(absl::StrCat("c", i)));
+    }
+  }
+  const Node* node = Build(builder);
+  ASSERT_EQ(node->def().input_size(), kNodes);
+  EXPECT_EQ(node->def().input(0), "^c0");
+  EXPECT_EQ(node->def().input(kNodes - 1), absl::StrCat("^c", kNodes - 1));
+}
+
 TEST_F(NodeBuilderTest, AssignedDeviceWins) {
   EXPECT_EQ(Build(NodeBuilder("a", "Neg").Input(f_).Device("/cpu:1"))->requested_device(),
             "/cpu:1");
