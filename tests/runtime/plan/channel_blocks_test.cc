@@ -226,12 +226,13 @@ const std::vector<NetCase>& Nets() {
        }},
       {"DilatedAndLarge",
        {1, 30, 41, 16},
-       8,
+       9,
        [](const Scope& s, const Output& x) {
          Output y = ops::Conv2D(
              s, x, Weights(s, {3, 3, 16, 128}), {1, 1, 1, 1}, "EXPLICIT",
              ops::Conv2D::Dilations({1, 2, 3, 1}).ExplicitPaddings({0, 0, 1, 2, 4, 0, 0, 0}));
-         y = ops::Relu(s, Conv(s, y, 128, 200, 3));
+         y = ops::Relu(s, Bias(s, Conv(s, y, 128, 200, 3), 200));
+         y = ops::Relu(s, Bias(s, Depthwise(s, y, 200), 200));
          y = Conv(s, y, 200, 64, 5, 3);
          return Tail(s, y, 64);
        }},
@@ -397,6 +398,25 @@ TEST_F(ChannelBlocksTest, LeavesOtherConvolutions) {
                 return ops::AddV2(scope_, ops::Relu(scope_, Conv(scope_, x, 16, 16)), x);
               })}),
               IsEmpty());
+  // Two biases, two images, and steps behind a rectifier.
+  EXPECT_THAT(Blocked({chain([&](const Output& x) {
+                return Bias(scope_, Bias(scope_, Conv(scope_, x, 16, 16), 16), 16);
+              })}),
+              IsEmpty());
+  EXPECT_THAT(Blocked({chain([&](const Output& x) {
+                return Bias(scope_, ops::Relu(scope_, Conv(scope_, x, 16, 16)), 16);
+              })}),
+              IsEmpty());
+  EXPECT_THAT(Blocked({chain([&](const Output& x) {
+                return ops::Relu6(scope_, ops::Relu(scope_, Conv(scope_, x, 16, 16)));
+              })}),
+              IsEmpty());
+  std::vector<Output> y = {Conv(scope_, x_, 16, 16)};
+  for (int i = 0; i < 8; ++i) y.push_back(Conv(scope_, y.back(), 16, 16));
+  const Output sum = ops::AddV2(scope_, Conv(scope_, y[8], 16, 16), y[7]);
+  EXPECT_THAT(Blocked({sum}), ::testing::SizeIs(10));
+  // A sum of three images has no code, so that the last three convolutions are left.
+  EXPECT_THAT(Blocked({ops::AddV2(scope_, sum, y[6])}), ::testing::SizeIs(7));
   // A sum with one element, with a placeholder, whose rank may exceed that of images, with several
   // rows.
   for (const Output& addend :
@@ -415,7 +435,7 @@ TEST_F(ChannelBlocksTest, LeavesOtherConvolutions) {
                                           Weights(scope_, {3, 3, 16, 2}), {1, 1, 1, 1}, "SAME")}),
       IsEmpty());
   // Few channels, of which a block would take several times the memory.
-  EXPECT_THAT(Blocked({chain([&](const Output& x) { return Conv(scope_, x, 3, 3, 3); })}),
+  EXPECT_THAT(Blocked({chain([&](const Output& x) { return Conv(scope_, x, 3, 3, 6); })}),
               IsEmpty());
   // Planes.
   EXPECT_THAT(Blocked({chain([&](const Output& x) {
@@ -522,15 +542,19 @@ TEST_F(ChannelBlocksTest, RunsOfSeveralShapesShareKernels) {
   std::vector<Tensor> x;
   std::vector<Tensor> expected;
   for (int i = 0; i < 4; ++i) {
-    x.push_back(RandomTensor(DT_FLOAT, {1 + i % 2, 6 + i, 7, 32}));
+    // Large ones are divided into ranges of channels, each of which has a filter of its own.
+    x.push_back(RandomTensor(DT_FLOAT, {1 + i % 2, i < 2 ? 6 + i : 60, i < 2 ? 7 : 50, 32}));
     std::vector<Tensor> outputs;
     GRADFLOW_ASSERT_OK(session.Run({{x_, x.back()}}, {y}, &outputs));
     expected.push_back(outputs[0]);
+    const auto plain = Run({y}, x.back(), false);
+    ASSERT_TRUE(plain.ok()) << plain.status();
+    EXPECT_THAT(outputs[0], TensorNear((*plain)[0], 2e-5, 2e-5));
   }
   std::vector<std::thread> threads;
   for (size_t i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
-      for (int run = 0; run < 20; ++run) {
+      for (int run = 0; run < 10; ++run) {
         std::vector<Tensor> outputs;
         GRADFLOW_ASSERT_OK(session.Run({{x_, x[i]}}, {y}, &outputs));
         ASSERT_THAT(outputs[0], TensorEq(expected[i]));
@@ -538,6 +562,39 @@ TEST_F(ChannelBlocksTest, RunsOfSeveralShapesShareKernels) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+// Plans share kernels, which differ in one step or in a layout.
+TEST_F(ChannelBlocksTest, PlansOfOtherStepsShareKernels) {
+  std::vector<Output> convs;
+  std::vector<Output> y = {x_};
+  for (int i = 0; i < 9; ++i) {
+    convs.push_back(Conv(scope_, y.back(), 12, 12, 3));
+    y.push_back(i < 7    ? convs.back()
+                : i == 7 ? Output(ops::Relu(scope_, convs.back()))
+                         : Bias(scope_, convs.back(), 12));
+  }
+  const Output sum = ops::AddV2(scope_, convs[6], convs[5]);
+  SessionOptions options;
+  options.fold_batch_norms = true;
+  ClientSession session(scope_, options);
+  const Tensor x = RandomTensor(DT_FLOAT, {1, 5, 5, 12});
+  // Without the rectifier, without the bias, with a plain image, with the sum.
+  for (const std::vector<Output>& fetches : {std::vector<Output>{y[9]},
+                                             {convs[7]},
+                                             {convs[8]},
+                                             {y[9], y[1]},
+                                             {convs[6]},
+                                             {sum},
+                                             {y[9]}}) {
+    std::vector<Tensor> found;
+    GRADFLOW_ASSERT_OK(session.Run({{x_, x}}, fetches, &found));
+    const auto expected = Run(fetches, x, false);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    for (size_t i = 0; i < fetches.size(); ++i) {
+      EXPECT_THAT(found[i], TensorNear((*expected)[i], 2e-5, 2e-5));
+    }
+  }
 }
 
 // The last block of 24 channels has others, which must not become NaN.
