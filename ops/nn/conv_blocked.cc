@@ -253,9 +253,6 @@ class OneDnnBlockedConv final : public BlockedConv {
   }
 
  private:
-  // Plans that a kernel keeps. More shapes than these are planned again.
-  static constexpr size_t kMaxPlans = 8;
-
   struct Tensors {
     const Tensor& input;
     const Tensor& filter;
@@ -266,21 +263,8 @@ class OneDnnBlockedConv final : public BlockedConv {
   };
 
   std::shared_ptr<const BlockedPlan> FindPlan(const Form& form) {
-    {
-      MutexLock lock(&mutex_);
-      const auto found = std::find_if(plans_.begin(), plans_.end(),
-                                      [&](const auto& plan) { return plan->form == form; });
-      if (found != plans_.end()) {
-        // The most recent plan is the first.
-        std::rotate(plans_.begin(), found, found + 1);
-        return plans_.front();
-      }
-    }
-    std::shared_ptr<const BlockedPlan> plan = PlanMaker(form).Make();
-    MutexLock lock(&mutex_);
-    plans_.insert(plans_.begin(), plan);
-    if (plans_.size() > kMaxPlans) plans_.pop_back();
-    return plan;
+    return plans_.FindOrMake([&](const BlockedPlan& plan) { return plan.form == form; },
+                             [&] { return PlanMaker(form).Make(); });
   }
 
   // Sets *blocks to the image in blocks of `block` channels.
@@ -371,9 +355,8 @@ class OneDnnBlockedConv final : public BlockedConv {
     }
   }
 
+  onednn::RecentPlans<BlockedPlan> plans_;
   Mutex mutex_;
-  // The most recently used first.
-  std::vector<std::shared_ptr<const BlockedPlan>> plans_ ABSL_GUARDED_BY(mutex_);
   // The packed form of the filter, for a plan. Null without one.
   std::shared_ptr<const BlockedPlan> packed_plan_ ABSL_GUARDED_BY(mutex_);
   Tensor packed_ ABSL_GUARDED_BY(mutex_);

@@ -478,27 +478,9 @@ class OneDnnConv final : public FastConv {
   }
 
  private:
-  // Plans that a kernel keeps. More shapes than these are planned again.
-  static constexpr size_t kMaxPlans = 8;
-
   std::shared_ptr<const ConvPlan> FindPlan(const ConvGeometry& g) {
-    const auto same = [&](const std::shared_ptr<const ConvPlan>& plan) {
-      return plan->geometry == g;
-    };
-    {
-      MutexLock lock(&mutex_);
-      const auto found = std::find_if(plans_.begin(), plans_.end(), same);
-      if (found != plans_.end()) {
-        // The most recent plan is the first.
-        std::rotate(plans_.begin(), found, found + 1);
-        return plans_.front();
-      }
-    }
-    std::shared_ptr<const ConvPlan> plan = PlanMaker(pass_, g).Make();
-    MutexLock lock(&mutex_);
-    plans_.insert(plans_.begin(), plan);
-    if (plans_.size() > kMaxPlans) plans_.pop_back();
-    return plan;
+    return plans_.FindOrMake([&](const ConvPlan& plan) { return plan.geometry == g; },
+                             [&] { return PlanMaker(pass_, g).Make(); });
   }
 
   // Calls fn(task, copy, scratch) for each task, concurrently.
@@ -658,9 +640,8 @@ class OneDnnConv final : public FastConv {
   }
 
   const ConvPass pass_;
+  onednn::RecentPlans<ConvPlan> plans_;
   Mutex mutex_;
-  // The most recently used first.
-  std::vector<std::shared_ptr<const ConvPlan>> plans_ ABSL_GUARDED_BY(mutex_);
   // The packed form of a constant filter, for a plan. Null without one.
   std::shared_ptr<const ConvPlan> packed_plan_ ABSL_GUARDED_BY(mutex_);
   Tensor filter_ ABSL_GUARDED_BY(mutex_);

@@ -3,12 +3,16 @@
 #define GRADFLOW_OPS_NN_CONV_ONEDNN_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "gradflow/core/mutex.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/parallel.h"
 #include "gradflow/core/status.h"
@@ -103,6 +107,37 @@ struct ConvDims {
 };
 
 // ---- Runs ----
+
+// The plans that a kernel keeps, the most recently used first. Thread-safe.
+template <typename Plan>
+class RecentPlans {
+ public:
+  // Returns the plan for which is_wanted(plan) is true, or else keeps and returns make().
+  template <typename IsWanted, typename Make>
+  std::shared_ptr<const Plan> FindOrMake(const IsWanted& is_wanted, const Make& make) {
+    {
+      MutexLock lock(&mutex_);
+      const auto found = std::find_if(plans_.begin(), plans_.end(),
+                                      [&](const auto& plan) { return is_wanted(*plan); });
+      if (found != plans_.end()) {
+        std::rotate(plans_.begin(), found, found + 1);
+        return plans_.front();
+      }
+    }
+    std::shared_ptr<const Plan> plan = make();
+    MutexLock lock(&mutex_);
+    plans_.insert(plans_.begin(), plan);
+    if (plans_.size() > kMaxPlans) plans_.pop_back();
+    return plan;
+  }
+
+ private:
+  // More shapes than these are planned again.
+  static constexpr size_t kMaxPlans = 8;
+
+  Mutex mutex_;
+  std::vector<std::shared_ptr<const Plan>> plans_ ABSL_GUARDED_BY(mutex_);
+};
 
 inline void Execute(const dnnl::primitive& primitive,
                     const std::unordered_map<int, dnnl::memory>& args) {
