@@ -232,7 +232,7 @@ const std::vector<NetCase>& Nets() {
              s, x, Weights(s, {3, 3, 16, 128}), {1, 1, 1, 1}, "EXPLICIT",
              ops::Conv2D::Dilations({1, 2, 3, 1}).ExplicitPaddings({0, 0, 1, 2, 4, 0, 0, 0}));
          y = ops::Relu(s, Bias(s, Conv(s, y, 128, 200, 3), 200));
-         y = ops::Relu(s, Bias(s, Depthwise(s, y, 200), 200));
+         y = ops::Relu(s, ops::AddV2(s, Bias(s, Depthwise(s, y, 200), 200), y));
          y = Conv(s, y, 200, 64, 5, 3);
          return Tail(s, y, 64);
        }},
@@ -579,14 +579,14 @@ TEST_F(ChannelBlocksTest, PlansOfOtherStepsShareKernels) {
   options.fold_batch_norms = true;
   ClientSession session(scope_, options);
   const Tensor x = RandomTensor(DT_FLOAT, {1, 5, 5, 12});
-  // Without the rectifier, without the bias, with a plain image, with the sum.
-  for (const std::vector<Output>& fetches : {std::vector<Output>{y[9]},
+  // With a plain image, without the rectifier, without the bias, with the sum.
+  for (const std::vector<Output>& fetches : {std::vector<Output>{y[9], y[1]},
+                                             {y[9]},
                                              {convs[7]},
                                              {convs[8]},
-                                             {y[9], y[1]},
                                              {convs[6]},
                                              {sum},
-                                             {y[9]}}) {
+                                             {y[9], y[1]}}) {
     std::vector<Tensor> found;
     GRADFLOW_ASSERT_OK(session.Run({{x_, x}}, fetches, &found));
     const auto expected = Run(fetches, x, false);
