@@ -47,6 +47,7 @@ enum class StepOp { kOther, kBias, kAdd, kRelu, kRelu6 };
 class StepKernel {
  public:
   virtual ~StepKernel() = default;
+  // Returns the operation, if it is one that other kernels know.
   virtual StepOp step_op() const { return StepOp::kOther; }
   // Returns true if MakeStep() may make a step on input `input`.
   virtual bool CanBeStep(int input) const = 0;

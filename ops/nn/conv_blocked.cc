@@ -47,7 +47,7 @@ constexpr double kFewTasks = 4;
 // A run can be stopped between tasks only.
 constexpr double kMaxTaskProducts = 16e9;
 
-// What determines the primitives.
+// The sizes and steps that determine the primitives.
 struct Form {
   ConvGeometry geometry;
   bool input_in_blocks = false;
@@ -114,9 +114,6 @@ class PlanMaker {
 
   bool FitsInt() const {
     constexpr double kMax = std::numeric_limits<int32_t>::max();
-    const auto padded = [&](int64_t depth) {
-      return static_cast<double>(NumBlocks(depth, block()) * block());
-    };
     for (size_t s = 0; s < kConvSpatial; ++s) {
       // Positions, with those of the padding before and behind the input.
       const double reach = static_cast<double>(g_.in[s]) +
@@ -124,12 +121,18 @@ class PlanMaker {
                            static_cast<double>(g_.filter[s]) * static_cast<double>(g_.dilation[s]);
       if (reach > kMax / 2) return false;
     }
-    // Elements of an image and of the filter.
-    const double in = static_cast<double>(g_.in_volume()) * padded(g_.in_depth);
-    const double out = static_cast<double>(g_.out_volume()) * padded(g_.out_depth);
-    const double filter = static_cast<double>(g_.taps()) * padded(g_.out_depth) *
-                          (depthwise() ? 1 : padded(g_.in_depth));
-    return std::max({in, out, filter}) < kMax / 4;
+    const double filter = static_cast<double>(g_.taps()) * Padded(g_.out_depth) *
+                          (depthwise() ? 1 : Padded(g_.in_depth));
+    return std::max(ImageElements(), filter) < kMax / 4;
+  }
+
+  double Padded(int64_t depth) const {
+    return static_cast<double>(NumBlocks(depth, block()) * block());
+  }
+  // Returns the elements of an image of the input or of the output, whichever has more.
+  double ImageElements() const {
+    return std::max(static_cast<double>(g_.in_volume()) * Padded(g_.in_depth),
+                    static_cast<double>(g_.out_volume()) * Padded(g_.out_depth));
   }
 
   bool SetRanges(BlockedPlan* plan) const {
@@ -143,11 +146,10 @@ class PlanMaker {
     const int64_t blocks = NumBlocks(g_.out_depth, block());
     const int64_t parts = std::clamp<int64_t>(static_cast<int64_t>(tasks), 1, blocks);
     if (products > kMaxTaskProducts * static_cast<double>(parts)) return false;
-    // Small images are computed together.
-    if (small < 1) {
-      plan->images = std::clamp<int64_t>(static_cast<int64_t>(1 / small), 1, g_.batch);
-      while (g_.batch % plan->images != 0) --plan->images;
-    }
+    // Small images, of input and output, are computed together.
+    const double image = std::max(small, 4 * ImageElements() / kSmallTaskBytes);
+    plan->images = std::clamp<int64_t>(static_cast<int64_t>(1 / image), 1, g_.batch);
+    while (g_.batch % plan->images != 0) --plan->images;
     plan->input_block = block();
     for (int64_t i = 0; i < parts; ++i) {
       Range range;

@@ -1,4 +1,4 @@
-// What convolutions by oneDNN share. Included only where the library is built with oneDNN.
+// Helpers of convolutions by oneDNN. Included only where the library is built with oneDNN.
 #ifndef GRADFLOW_OPS_NN_CONV_ONEDNN_H_
 #define GRADFLOW_OPS_NN_CONV_ONEDNN_H_
 

@@ -25,7 +25,7 @@ struct ImageInput {
   bool in_blocks = false;
 };
 
-// What the kernel of a node computes, and in which layouts.
+// A node that can compute on blocks: its kernel, its steps and the layouts of its images.
 struct BlockedNode {
   const OpKernel* kernel = nullptr;
   // Keeps a kernel that another pass has made; otherwise null.

@@ -10,8 +10,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "gradflow/core/run_context.h"
 #include "gradflow/core/status.h"
 #include "gradflow/ops/nn/conv_engine.h"
@@ -22,6 +23,7 @@
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
+#include "tests/runtime/plan/plan_labels.h"
 
 namespace gradflow {
 namespace {
@@ -100,23 +102,12 @@ class ChannelBlocksTest : public ::testing::Test {
   // Returns the nodes of the plan that compute on blocks, such as "Conv2D" and "FusedConv2D", each
   // with the names of its origins.
   std::vector<std::string> Blocked(const std::vector<Output>& fetches) {
-    PlanNames names;
-    names.feeds = {x_.name()};
-    for (const Output& fetch : fetches) names.fetches.push_back(fetch.name());
     PlanOptions options;
     options.fold_batch_norms = true;
-    KernelCache kernels;
-    const auto plan = Plan::Make(*scope_.graph(), names, &kernels, options);
-    EXPECT_TRUE(plan.ok()) << plan.status();
+    constexpr absl::string_view kPrefix = "Blocked";
     std::vector<std::string> blocked;
-    for (int i = 0; plan.ok() && i < (*plan)->num_nodes(); ++i) {
-      const PlanNodeLabel* const label = (*plan)->label(i);
-      if (label == nullptr || label->op.rfind("Blocked", 0) != 0) continue;
-      const auto op = [](std::string* out, const Node* node) {
-        absl::StrAppend(out, node->type_string());
-      };
-      blocked.push_back(
-          absl::StrCat(label->op.substr(7), "(", absl::StrJoin(label->origins, ", ", op), ")"));
+    for (const std::string& label : PlanLabels(scope_, x_, fetches, options)) {
+      if (absl::StartsWith(label, kPrefix)) blocked.push_back(label.substr(kPrefix.size()));
     }
     return blocked;
   }
@@ -259,6 +250,15 @@ TEST_P(BlockedNetTest, IsNearTheNodes) {
 }
 INSTANTIATE_TEST_SUITE_P(Nets, BlockedNetTest, ::testing::ValuesIn(Nets()),
                          [](const auto& info) { return info.param.name; });
+
+// Images of which a task computes several, and whose windows are far apart.
+TEST_F(ChannelBlocksTest, SmallResultsOfLargeImages) {
+  const Output y = Tail(scope_, Conv(scope_, Tail(scope_, x_, 16), 16, 16, 1, 50, "VALID"), 16);
+  ExpectNear({y}, RandomTensor(DT_FLOAT, {6, 60, 70, 16}, -2, 2, 5));
+  if (OneDnnChannelBlock() > 0) {
+    EXPECT_THAT(Blocked({y}), ::testing::SizeIs(11));
+  }
+}
 
 TEST_F(ChannelBlocksTest, RandomNets) {
   std::mt19937 random(1);

@@ -21,6 +21,7 @@
 #include "gradflow/testing/status_matchers.h"
 #include "gradflow/testing/tensor_matchers.h"
 #include "gradflow/testing/tensors.h"
+#include "tests/runtime/plan/plan_labels.h"
 
 namespace gradflow {
 namespace {
@@ -58,26 +59,11 @@ class FusingTest : public ::testing::Test {
  protected:
   // Returns what the fused nodes of a plan stand for, such as "FusedConv2D(Conv2D, BiasAdd)".
   std::vector<std::string> Fused(const std::vector<Output>& fetches) {
-    PlanNames names;
-    names.feeds = {x_.name()};
-    for (const Output& fetch : fetches) names.fetches.push_back(fetch.name());
     PlanOptions options;
     options.eliminate_common_subexpressions = false;
     options.max_folded_bytes = 0;
     options.fold_batch_norms = folds_;
-    KernelCache kernels;
-    const auto plan = Plan::Make(*scope_.graph(), names, &kernels, options);
-    EXPECT_TRUE(plan.ok()) << plan.status();
-    std::vector<std::string> fused;
-    for (int i = 0; plan.ok() && i < (*plan)->num_nodes(); ++i) {
-      const PlanNodeLabel* const label = (*plan)->label(i);
-      if (label == nullptr) continue;
-      const auto op = [](std::string* out, const Node* node) {
-        absl::StrAppend(out, node->type_string());
-      };
-      fused.push_back(absl::StrCat(label->op, "(", absl::StrJoin(label->origins, ", ", op), ")"));
-    }
-    return fused;
+    return PlanLabels(scope_, x_, fetches, options);
   }
 
   absl::StatusOr<std::vector<Tensor>> Run(const std::vector<Output>& fetches, const Tensor& x,
