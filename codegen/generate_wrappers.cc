@@ -1,69 +1,50 @@
-// gradflow_generate_wrappers [--plugin=FILE.so --include_dir=DIR] --output_dir=DIR GROUP...
+// gradflow_generate_wrappers OUTPUT_DIR GROUP... -- DEFINITIONS...
 //
-// Generates the C++ wrapper classes of all standard ops, or of a plugin's ops, into output_dir: one
-// header and one source per group. Programs include the headers from include_dir. Run by this
-// build, and as gradflow_generate_ops by the builds of other projects.
+// Generates the C++ wrapper classes of the standard ops into OUTPUT_DIR: one header and one source
+// per group. DEFINITIONS are the files ops/<folder>/definitions.pbtxt. The program links no op.
 #include <cstdio>
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/str_cat.h"
+#include "gradflow/codegen/definitions.h"
 #include "gradflow/codegen/wrapper_generator.h"
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
-#include "gradflow/io/plugin.h"
-#include "gradflow/ops/register.h"
 
 namespace {
 
-struct Flags {
-  std::string plugin;
-  std::string output_dir;
-  std::string include_dir = "gradflow/ops";
-  std::vector<std::string> groups;
-};
-
-absl::Status Run(const Flags& flags) {
+absl::Status Run(const std::string& output_dir, const std::vector<std::string>& groups,
+                 const std::vector<std::string>& files) {
   gradflow::Registry registry;
-  gradflow::RegisterStandardOps(registry);
-  const gradflow::Registry* base = nullptr;
-  if (!flags.plugin.empty()) {
-    GRADFLOW_RETURN_IF_ERROR(gradflow::LoadLibrary(flags.plugin, registry));
-    base = &gradflow::GlobalRegistry();
+  for (const std::string& file : files) {
+    GRADFLOW_ASSIGN_OR_RETURN(const std::string text, gradflow::ReadTextFile(file));
+    const absl::Status status = gradflow::RegisterDefinitions(text, &registry);
+    if (!status.ok()) {
+      return absl::Status(status.code(), absl::StrCat(file, ": ", status.message()));
+    }
   }
-  GRADFLOW_ASSIGN_OR_RETURN(
-      const std::vector<gradflow::GeneratedFile> files,
-      gradflow::GenerateWrappers(registry, flags.groups, flags.include_dir, base));
-  for (const gradflow::GeneratedFile& file : files) {
-    GRADFLOW_RETURN_IF_ERROR(gradflow::WriteIfChanged(flags.output_dir, file));
-  }
-  return absl::OkStatus();
+  return gradflow::WriteWrappers(registry, groups, "gradflow/ops", nullptr, output_dir);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  Flags flags;
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view arg = argv[i];
-    if (absl::ConsumePrefix(&arg, "--plugin=")) {
-      flags.plugin = std::string(arg);
-    } else if (absl::ConsumePrefix(&arg, "--output_dir=")) {
-      flags.output_dir = std::string(arg);
-    } else if (absl::ConsumePrefix(&arg, "--include_dir=")) {
-      flags.include_dir = std::string(arg);
+  std::vector<std::string> groups;
+  std::vector<std::string> files;
+  std::vector<std::string>* list = &groups;
+  for (int i = 2; i < argc; ++i) {
+    if (std::string(argv[i]) == "--") {
+      list = &files;
     } else {
-      flags.groups.emplace_back(arg);
+      list->emplace_back(argv[i]);
     }
   }
-  if (flags.output_dir.empty() || flags.groups.empty()) {
-    std::fprintf(stderr,
-                 "usage: %s [--plugin=FILE.so --include_dir=DIR] --output_dir=DIR GROUP...\n",
-                 argv[0]);
+  if (groups.empty() || files.empty()) {
+    std::fprintf(stderr, "usage: %s OUTPUT_DIR GROUP... -- DEFINITIONS...\n", argv[0]);
     return 2;
   }
-  if (const absl::Status status = Run(flags); !status.ok()) {
+  if (const absl::Status status = Run(argv[1], groups, files); !status.ok()) {
     std::fprintf(stderr, "%s\n", status.ToString().c_str());
     return 1;
   }

@@ -104,18 +104,33 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(const Registry& regi
   return files;
 }
 
+absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream content;
+  content << in.rdbuf();
+  if (!in) return errors::NotFound("cannot read '", path, "'");
+  return content.str();
+}
+
 absl::Status WriteIfChanged(const std::string& directory, const GeneratedFile& file) {
   const std::string path = absl::StrCat(directory, "/", file.name);
-  {
-    std::ifstream in(path, std::ios::binary);
-    std::stringstream content;
-    content << in.rdbuf();
-    if (in && content.str() == file.content) return absl::OkStatus();
-  }
+  const absl::StatusOr<std::string> old = ReadTextFile(path);
+  if (old.ok() && *old == file.content) return absl::OkStatus();
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   out << file.content;
   out.close();
   if (!out) return errors::FailedPrecondition("cannot write '", path, "'");
+  return absl::OkStatus();
+}
+
+absl::Status WriteWrappers(const Registry& registry, const std::vector<std::string>& groups,
+                           const std::string& include_dir, const Registry* base,
+                           const std::string& directory) {
+  GRADFLOW_ASSIGN_OR_RETURN(const std::vector<GeneratedFile> files,
+                            GenerateWrappers(registry, groups, include_dir, base));
+  for (const GeneratedFile& file : files) {
+    GRADFLOW_RETURN_IF_ERROR(WriteIfChanged(directory, file));
+  }
   return absl::OkStatus();
 }
 

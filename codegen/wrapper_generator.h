@@ -27,9 +27,17 @@ absl::StatusOr<std::vector<GeneratedFile>> GenerateWrappers(
     const Registry& registry, const std::vector<std::string>& groups,
     const std::string& include_dir = "gradflow/ops", const Registry* base = nullptr);
 
+// Returns the content of a file.
+absl::StatusOr<std::string> ReadTextFile(const std::string& path);
+
 // Writes the file into `directory`, unless it already has that content: rewriting it would rebuild
 // its dependents.
 absl::Status WriteIfChanged(const std::string& directory, const GeneratedFile& file);
+
+// Generates the wrappers and writes those that changed into `directory`.
+absl::Status WriteWrappers(const Registry& registry, const std::vector<std::string>& groups,
+                           const std::string& include_dir, const Registry* base,
+                           const std::string& directory);
 
 }  // namespace gradflow
 

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <map>
 
+#include "absl/algorithm/container.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
@@ -31,6 +32,7 @@ struct Registry::Tables {
   absl::flat_hash_map<std::string, std::vector<std::unique_ptr<KernelRegistration>>> kernels
       ABSL_GUARDED_BY(mutex);
   absl::Status status ABSL_GUARDED_BY(mutex);
+  absl::Span<const char* const> left_out ABSL_GUARDED_BY(mutex);
 
   // Keeps the first error, and returns `fault`.
   absl::Status Fault(absl::Status fault) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -270,12 +272,24 @@ const OpRegistration* Registry::FindOp(absl::string_view name) const {
 
 absl::StatusOr<const OpRegistration*> Registry::LookUpOp(absl::string_view name) const {
   if (const OpRegistration* op = FindOp(name)) return op;
+  {
+    MutexLock lock(&tables_->mutex);
+    if (absl::c_find(tables_->left_out, name) != tables_->left_out.end()) {
+      return errors::NotFound("op '", name, "' is not part of this build of gradflow, which has only ",
+                              tables_->ops.size(), " ops; add the op to GRADFLOW_OPS when you run CMake");
+    }
+  }
   std::vector<std::string> names;
   for (const OpRegistration* op : Ops()) names.push_back(op->def().name());
   const std::vector<std::string> near = NearNames(name, names);
   return errors::NotFound(
       "op '", absl::CEscape(name.substr(0, 200)), "' is not registered",
       near.empty() ? "" : absl::StrCat("; did you mean '", absl::StrJoin(near, "' or '"), "'?"));
+}
+
+void Registry::SetLeftOutOps(absl::Span<const char* const> names) {
+  MutexLock lock(&tables_->mutex);
+  tables_->left_out = names;
 }
 
 std::vector<const OpRegistration*> Registry::Ops() const {

@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "gradflow/core/op_def_builder.h"
 #include "gradflow/core/op_kernel.h"
 #include "gradflow/core/shape_context.h"
@@ -168,9 +169,12 @@ class Registry {
   // Returns null if the op is not registered.
   const OpRegistration* FindOp(absl::string_view name) const;
   // Returns NOT_FOUND, "op 'Foo' is not registered; did you mean 'For'?", if it is not registered.
+  // The error of an op that the build leaves out says how to add it.
   absl::StatusOr<const OpRegistration*> LookUpOp(absl::string_view name) const;
   // Returns all ops, sorted by name.
   std::vector<const OpRegistration*> Ops() const;
+  // Sets the names of ops that exist but are not part of this build. They must outlive the registry.
+  void SetLeftOutOps(absl::Span<const char* const> names);
 
   // Returns the kernel that matches the node's device type ("" means CPU), types and label.
   // Returns UNIMPLEMENTED, listing the op's kernels, if none matches; INVALID_ARGUMENT if several
@@ -193,7 +197,7 @@ class Registry {
 
 // Returns the default registry, with all ops of the library and those that the program adds. The
 // first call creates it and registers the ops, without static initializers. The build generates the
-// definition from the folders of ops/ (ops/register.cc.in).
+// definition from the families of ops/ (ops/register.cc.in).
 Registry& GlobalRegistry();
 
 }  // namespace gradflow

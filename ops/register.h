@@ -1,13 +1,26 @@
 // Registration of all op families. A family is a file ops/FOLDER/FAMILY.cc with a function
-// gradflow::FAMILY::Register, which registers definitions, shape functions and kernels. The build
-// generates the calls (cmake/WriteRegister.cmake), so a new family is listed nowhere.
+// gradflow::FAMILY::Register, which registers definitions, shape functions and kernels.
+// ops/FOLDER/sources.cmake lists the families.
 #ifndef GRADFLOW_OPS_REGISTER_H_
 #define GRADFLOW_OPS_REGISTER_H_
 
+#include "absl/types/span.h"
 #include "gradflow/core/registry.h"
 
 #pragma GCC visibility push(default)
 namespace gradflow {
+
+// A family of ops: "linalg/qr", and the function that registers its ops and kernels.
+struct OpFamily {
+  const char* name;
+  void (*registration)(Registry& registry);
+};
+
+// Returns the families that this build contains, sorted by name.
+absl::Span<const OpFamily> StandardOpFamilies();
+
+// Returns the names of gradflow's ops that this build leaves out (CMake's GRADFLOW_OPS).
+absl::Span<const char* const> LeftOutOps();
 
 // Registers every op of the library: definitions, shape functions and kernels. Faults, such as an
 // op that is already registered, are in registry.status() afterwards.

@@ -113,6 +113,8 @@ struct OpsFlags {
   std::string format = "text";
   // The op to describe; empty for all.
   std::string name;
+  // A graph whose ops to list; empty for the registered ops.
+  std::string of;
 };
 
 struct ViewFlags {

@@ -1,5 +1,8 @@
-// gradflow ops: lists the registered ops, or describes one.
+// gradflow ops: lists the registered ops, describes one, or lists the ops of a graph.
 #include <google/protobuf/text_format.h>
+
+#include <set>
+#include <string>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -7,6 +10,8 @@
 #include "gradflow/core/registry.h"
 #include "gradflow/core/status.h"
 #include "gradflow/gradients/gradient_registry.h"
+#include "gradflow/graph/import.h"
+#include "gradflow/proto/graph.pb.h"
 #include "gradflow/proto/op_def.pb.h"
 #include "tools/commands.h"
 
@@ -42,9 +47,26 @@ void PrintOp(const OpDef& op, std::ostream& out) {
   }
 }
 
+// Prints the names of the ops of a graph and of its functions, one a line, sorted. A call of a
+// function by its name is not an op.
+absl::Status PrintOpsOf(const std::string& file, std::ostream& out) {
+  GRADFLOW_ASSIGN_OR_RETURN(const GraphDef graph, ReadGraphDef(file));
+  std::set<std::string> ops;
+  for (const NodeDef& node : graph.node()) ops.insert(node.op());
+  for (const FunctionDef& function : graph.library().function()) {
+    for (const NodeDef& node : function.node_def()) ops.insert(node.op());
+  }
+  for (const FunctionDef& function : graph.library().function()) {
+    ops.erase(function.signature().name());
+  }
+  for (const std::string& op : ops) out << op << "\n";
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status OpsCommand(const OpsFlags& flags, std::ostream& out) {
+  if (!flags.of.empty()) return PrintOpsOf(flags.of, out);
   const Registry& registry = GlobalRegistry();
   std::vector<const OpRegistration*> ops;
   if (flags.name.empty()) {

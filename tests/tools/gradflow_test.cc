@@ -417,6 +417,22 @@ TEST_F(GradflowTest, OpsShowsDocumentationAndSuggestsNames) {
                 HasSubstr("FusedBatchNormGradV3"));
 }
 
+TEST_F(GradflowTest, OpsListsTheOpsOfAGraphAndItsFunctions) {
+  WriteFile(File("graph.pbtxt"), R"(
+    node { name: "b" op: "Unregistered" }
+    node { name: "a" op: "NoOp" }
+    node { name: "c" op: "NoOp" }
+    node { name: "d" op: "F" }
+    library {
+      function { signature { name: "F" } node_def { name: "e" op: "Abs" } }
+    })");
+  const ProcessResult result = Gradflow({"ops", "--of", File("graph.pbtxt")});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.out, "Abs\nNoOp\nUnregistered\n");
+  ExpectFailure(Gradflow({"ops", "--of", File("none.pb")}), "NOT_FOUND", HasSubstr("none.pb"));
+  EXPECT_EQ(Gradflow({"ops", "Abs", "--of", File("graph.pbtxt")}).exit_code, 2);
+}
+
 // The printed definitions equal TensorFlow's signatures.
 TEST_F(GradflowTest, OpsAgreeWithTensorFlowsSignatures) {
   const ProcessResult result = Gradflow({"ops", "--format", "pbtxt"});

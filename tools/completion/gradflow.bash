@@ -20,13 +20,14 @@ _gradflow() {
     convert) options="--graph-limit" ;;
     view) options="--output --diff --graph-limit --plugin" ;;
     edit) options="--output --port --threads --memory-limit --timeout --allow-file-writes --graph-limit --plugin" ;;
-    ops) options="--format --plugin" ;;
+    ops) options="--format --of --plugin" ;;
     test) options="--update --atol --rtol --ulps --threads --memory-limit --graph-limit --timeout --allow-file-writes --plugin" ;;
   esac
   options+=" --help"
 
   case $previous in
-    --threads | --memory-limit | --timeout | --repeat | --port | --target | --tensor | --outputs | --of | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
+    --threads | --memory-limit | --timeout | --repeat | --port | --target | --tensor | --outputs | --wrt | --check | --feed | --fetch | --atol | --rtol | --ulps | --report-tensors) return ;;
+    --of) [[ $command == ops ]] || return ;;
     --format)
       mapfile -t COMPREPLY < <(compgen -W "text pbtxt" -- "$current")
       return
@@ -34,7 +35,7 @@ _gradflow() {
   esac
   if [[ -z $command || $current == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
-  elif [[ $command == ops && $previous != --plugin ]]; then
+  elif [[ $command == ops && $previous != --plugin && $previous != --of ]]; then
     options=$(gradflow ops 2>/dev/null | sed -n 's/^\([A-Z][A-Za-z0-9]*\)(.*/\1/p')
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
   else

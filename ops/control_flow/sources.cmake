@@ -1,0 +1,2 @@
+# Control flow.
+gradflow_op_family(no_op)

@@ -1,0 +1,2 @@
+# Data flow.
+gradflow_op_family(dynamic_stitch)

@@ -1,0 +1,16 @@
+# Images: resizing, colors, boxes, files.
+gradflow_op_family(color USES common/elementary_simd nn/softmax_simd)
+gradflow_op_family(crop_and_resize)
+gradflow_op_family(decode_image PACKAGES IMAGES)
+gradflow_op_family(draw_bounding_boxes)
+gradflow_op_family(encode_image PACKAGES IMAGES)
+gradflow_op_family(image_summary PACKAGES IMAGES)
+gradflow_op_family(non_max_suppression)
+gradflow_op_family(projective_transform USES resample)
+gradflow_op_family(resize USES resample)
+gradflow_op_family(resize_nearest USES common/elementary_simd resample nn/softmax_simd)
+gradflow_op_family(sample_distorted_bounding_box USES random/philox_simd random/streams)
+gradflow_op_family(scale_and_translate USES resample)
+
+gradflow_op_helper(resample ALONE USES resample_simd)
+gradflow_op_helper(resample_simd SIMD)

@@ -1,0 +1,8 @@
+# Quantization.
+gradflow_op_family(fake_quant USES fake_quant_common fake_quant_simd)
+gradflow_op_family(fake_quant_gradient USES fake_quant_common fake_quant_simd)
+gradflow_op_family(quantize)
+gradflow_op_family(quantize_and_dequantize)
+
+gradflow_op_helper(fake_quant_common USES fake_quant_simd)
+gradflow_op_helper(fake_quant_simd SIMD)

@@ -1,0 +1,2 @@
+# Optimizers.
+gradflow_op_family(optimizers USES common/elementary_simd)
