@@ -90,6 +90,8 @@ function(gradflow_layer)
   else()
     gradflow_target_defaults(${target})
   endif()
+  # A program that links the static library with --gc-sections contains only what it calls.
+  target_compile_options(${target} PRIVATE -ffunction-sections -fdata-sections)
   if(NOT arg_DEFAULT_VISIBILITY)
     set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden
                                                VISIBILITY_INLINES_HIDDEN ON)

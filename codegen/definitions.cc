@@ -15,7 +15,8 @@
 namespace gradflow {
 namespace {
 
-constexpr char kNotice[] = "# Written by `./dev ops` from the families of this folder. Do not edit.\n";
+constexpr char kNotice[] =
+    "# Written by `./dev ops` from the families of this folder. Do not edit.\n";
 
 // Keeps the first error of the parser.
 class FirstError final : public google::protobuf::io::ErrorCollector {
@@ -52,7 +53,8 @@ absl::StatusOr<std::map<std::string, std::string>> DefinitionsText(
     Registry registry;
     family.registration(registry);
     if (const absl::Status status = registry.status(); !status.ok()) {
-      return absl::Status(status.code(), absl::StrCat("ops/", family.name, ".cc: ", status.message()));
+      return absl::Status(status.code(),
+                          absl::StrCat("ops/", family.name, ".cc: ", status.message()));
     }
     const std::pair<std::string, std::string> path = absl::StrSplit(family.name, '/');
     for (const OpRegistration* op : registry.Ops()) {

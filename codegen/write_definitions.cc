@@ -1,7 +1,7 @@
 // gradflow_write_definitions OPS_DIR
 //
-// Writes definitions.pbtxt of each folder of ops/, for the ops that are registered. `./dev ops` runs
-// it after a change of a definition.
+// Writes definitions.pbtxt of each folder of ops/, for the ops that are registered. `./dev ops`
+// runs it after a change of a definition.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -19,8 +19,8 @@ absl::Status Run(const std::string& ops_dir) {
   GRADFLOW_ASSIGN_OR_RETURN(const Texts texts,
                             gradflow::DefinitionsText(gradflow::StandardOpFamilies()));
   for (const auto& [folder, text] : texts) {
-    GRADFLOW_RETURN_IF_ERROR(gradflow::WriteIfChanged(absl::StrCat(ops_dir, "/", folder),
-                                                      {"definitions.pbtxt", text}));
+    GRADFLOW_RETURN_IF_ERROR(
+        gradflow::WriteIfChanged(absl::StrCat(ops_dir, "/", folder), {"definitions.pbtxt", text}));
   }
   return absl::OkStatus();
 }

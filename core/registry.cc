@@ -275,8 +275,10 @@ absl::StatusOr<const OpRegistration*> Registry::LookUpOp(absl::string_view name)
   {
     MutexLock lock(&tables_->mutex);
     if (absl::c_find(tables_->left_out, name) != tables_->left_out.end()) {
-      return errors::NotFound("op '", name, "' is not part of this build of gradflow, which has only ",
-                              tables_->ops.size(), " ops; add the op to GRADFLOW_OPS when you run CMake");
+      return errors::NotFound(
+          "op '", name,
+          "' is not part of this build of gradflow; add it to GRADFLOW_OPS when "
+          "you run CMake");
     }
   }
   std::vector<std::string> names;

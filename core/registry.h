@@ -173,7 +173,8 @@ class Registry {
   absl::StatusOr<const OpRegistration*> LookUpOp(absl::string_view name) const;
   // Returns all ops, sorted by name.
   std::vector<const OpRegistration*> Ops() const;
-  // Sets the names of ops that exist but are not part of this build. They must outlive the registry.
+  // Sets the names of ops that exist but are not part of this build. They must outlive the
+  // registry.
   void SetLeftOutOps(absl::Span<const char* const> names);
 
   // Returns the kernel that matches the node's device type ("" means CPU), types and label.

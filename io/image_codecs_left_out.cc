@@ -7,7 +7,8 @@ namespace {
 
 absl::Status LeftOut() {
   return errors::Unimplemented(
-      "this build of gradflow has no image files; add DecodeImage to GRADFLOW_OPS when you run CMake");
+      "this build of gradflow has no image files; add DecodeImage to GRADFLOW_OPS when you run "
+      "CMake");
 }
 
 }  // namespace
@@ -19,7 +20,8 @@ absl::Status EncodePng(const void*, const ImageSize&, int, int, std::string*, Ru
 absl::Status DecodeJpeg(absl::string_view, const JpegOptions&, ImageMemory, RunStop*) {
   return LeftOut();
 }
-absl::Status EncodeJpeg(const uint8_t*, const ImageSize&, const JpegEncoding&, std::string*, RunStop*) {
+absl::Status EncodeJpeg(const uint8_t*, const ImageSize&, const JpegEncoding&, std::string*,
+                        RunStop*) {
   return LeftOut();
 }
 absl::Status DecodeGif(absl::string_view, bool, ImageMemory, RunStop*) { return LeftOut(); }

@@ -1,8 +1,8 @@
 // gradflow_generate_ops --plugin=FILE.so --output_dir=DIR --include_dir=DIR GROUP...
 //
-// Generates the C++ wrapper classes of a plugin's ops into output_dir: one header and one source per
-// group. Programs include the headers from include_dir. The CMake function gradflow_generate_ops()
-// runs it.
+// Generates the C++ wrapper classes of a plugin's ops into output_dir: one header and one source
+// per group. Programs include the headers from include_dir. The CMake function
+// gradflow_generate_ops() runs it.
 #include <cstdio>
 #include <string>
 #include <vector>

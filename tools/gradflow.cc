@@ -272,8 +272,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::IsMember({"text", "pbtxt"}));
   ops_command->add_option("name", ops.name, "Describe only this op, with its documentation")
       ->option_text("[NAME]");
-  ops_command
-      ->add_option("--of", ops.of, "List the ops of this graph, for CMake's GRADFLOW_OPS")
+  ops_command->add_option("--of", ops.of, "List the ops of this graph, for CMake's GRADFLOW_OPS")
       ->option_text("GRAPH")
       ->excludes("name")
       ->excludes("--format");

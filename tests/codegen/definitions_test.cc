@@ -47,7 +47,8 @@ TEST(DefinitionsTest, FilesMatchTheRegisteredOps) {
   for (const auto& [folder, text] : *texts) {
     const auto file = ReadTextFile(absl::StrCat(kOpsDir, "/", folder, "/definitions.pbtxt"));
     GRADFLOW_ASSERT_OK(file.status());
-    EXPECT_TRUE(*file == text) << "ops/" << folder << "/definitions.pbtxt is stale: run `./dev ops`";
+    EXPECT_TRUE(*file == text) << "ops/" << folder
+                               << "/definitions.pbtxt is stale: run `./dev ops`";
   }
 }
 
@@ -85,9 +86,10 @@ TEST(DefinitionsTest, GroupsOpsByFolderAndNamesTheirFamilies) {
 
 TEST(DefinitionsTest, NamesTheFamilyThatNeedsAnother) {
   constexpr OpFamily kFamilies[] = {{"first/kernel", &RegisterKernelAlone}};
-  EXPECT_THAT(DefinitionsText(kFamilies),
-              StatusIs(absl::StatusCode::kNotFound,
-                       Eq("ops/first/kernel.cc: cannot register a kernel: op 'One' is not registered")));
+  EXPECT_THAT(
+      DefinitionsText(kFamilies),
+      StatusIs(absl::StatusCode::kNotFound,
+               Eq("ops/first/kernel.cc: cannot register a kernel: op 'One' is not registered")));
 }
 
 TEST(DefinitionsTest, RejectsTextThatIsNoListOfDefinitions) {

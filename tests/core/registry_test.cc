@@ -63,6 +63,21 @@ TEST(Registry, SuggestsNearNames) {
               StatusIs(absl::StatusCode::kNotFound, "op 'Convolution' is not registered"));
 }
 
+TEST(Registry, SaysHowToAddAnOpThatTheBuildLeavesOut) {
+  static constexpr const char* kLeftOut[] = {"Erf", "Toy"};
+  Registry registry;
+  RegisterToy(registry);
+  registry.SetLeftOutOps(kLeftOut);
+  EXPECT_THAT(
+      registry.LookUpOp("Erf"),
+      StatusIs(absl::StatusCode::kNotFound,
+               "op 'Erf' is not part of this build of gradflow; add it to GRADFLOW_OPS when "
+               "you run CMake"));
+  EXPECT_THAT(registry.LookUpOp("Toy"), IsOk());
+  EXPECT_THAT(registry.LookUpOp("Er"),
+              StatusIs(absl::StatusCode::kNotFound, "op 'Er' is not registered"));
+}
+
 TEST(Registry, KeepsTheFirstFault) {
   {
     Registry registry;
